@@ -1,0 +1,3 @@
+module ulnet
+
+go 1.26

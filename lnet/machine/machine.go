@@ -1,0 +1,40 @@
+// Package machine holds the contract of ulnet's protocol engines.
+//
+// An engine is a value with one method, Step. It reads no clock, starts no
+// goroutine, takes no lock, logs nothing and does no I/O: all of that is the
+// business of the shell that steps it. The same engine therefore runs in the
+// daemon, in a test under a fake clock and in a simulation of many nodes.
+//
+// Rules of the contract:
+//
+//   - now never decreases between calls and counts from an instant the shell
+//     chose; engines compare instants, they do not interpret them.
+//   - in is valid during Step only; the zero In means "your timer is due".
+//   - out belongs to the caller, who empties it between calls; Step appends.
+//   - the returned wake is later than now, or [Never]; it replaces the wake
+//     that the previous call returned.
+//   - one goroutine steps a machine; a machine is not safe for concurrent use.
+//
+// The package depends on the standard library alone.
+package machine
+
+import (
+	"math"
+	"time"
+)
+
+// Never is the wake of a machine that waits for nothing but input.
+const Never = time.Duration(math.MaxInt64)
+
+// Machine is a protocol engine.
+type Machine[In, Out any] interface {
+	// Step applies in at instant now, appends effects to out, and returns the
+	// instant at which it wants a zero In, or Never.
+	Step(now time.Duration, in In, out *Out) (wake time.Duration)
+}
+
+// Earliest returns the earlier of two instants; machines fold the deadlines
+// of their sub-states with it.
+func Earliest(a, b time.Duration) time.Duration {
+	return min(a, b)
+}
