@@ -1,0 +1,63 @@
+# ulnet. Needs Go, git and make; "make" alone lists what there is to do.
+
+SHELL       := /bin/bash
+GO          ?= go
+PREFIX      ?= /usr/local
+FUZZTIME    ?= 2m
+GOAL        ?=
+# Only the race detector needs cgo.
+export CGO_ENABLED ?= 0
+
+commands    := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
+# Programs that serve this repository only are not installed.
+installed   := $(filter-out bench demo,$(commands))
+
+.PHONY: help build install demo test test-long check static race fuzz bench lint clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build static binaries into bin/
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
+
+install: build ## install the commands below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install $(installed:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+
+demo: build ## three nodes on loopback exchange messages, decoded
+	@bin/demo
+
+check: static ## fast: format, vet, staticcheck, arrows, short tests (< 3 min)
+	$(GO) test -short ./...
+
+test: ## everything: packages, check, all tests, race detector (< 25 min)
+	@.ci/test
+
+test-long: ## as test, shuffled and repeated, then every fuzz target
+	@.ci/test -count=3 -shuffle=on
+	@.ci/fuzz $(FUZZTIME)
+
+static:
+	@out=$$($(GO) tool gofumpt -l .); \
+	if [ -n "$$out" ]; then echo "not formatted (go tool gofumpt -w FILE):"; echo "$$out"; exit 1; fi
+	$(GO) build ./...
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+race: ## all tests under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+fuzz: ## every fuzz target for FUZZTIME (2m)
+	@.ci/fuzz $(FUZZTIME)
+
+bench: build ## measure the goals; GOAL=G-LN-1 for one
+	@bin/bench -goal '$(GOAL)'
+
+lint: ## golangci-lint and govulncheck, where installed and reachable
+	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; \
+	else echo "golangci-lint is not installed: skipped"; fi
+	$(GO) tool govulncheck ./...
+
+clean: ## remove what build made
+	rm -rf bin

@@ -1,0 +1,143 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule says what a package may import of this module. Patterns are paths
+// relative to the root, several separated by spaces; "x/..." is x and all below it.
+type Rule struct {
+	Package string // the first rule whose Package matches counts
+	May     string // imports allowed everywhere
+	Tests   string // and those that its tests may use in addition
+}
+
+// What the drivers and the users of the portal API have in common.
+const (
+	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
+	userMay   = "portals lnet/nid lnet/machine "
+	// testsMay is allowed to the tests of every package: test harnesses, the
+	// capture of what a test saw, and the two drivers that need no network.
+	testsMay = "lnd/lndtest/... lnd/capture lnd/lo lnd/sim lnd/simlnd "
+)
+
+// Rules are the arrows of ARCHITECTURE.md: imports point down only. A package
+// without a rule is a failure: it has no place yet.
+var Rules = []Rule{
+	{Package: "lnet/nid"},
+	{Package: "lnet/machine"},
+	{Package: "lnet/wire", May: "lnet/nid"},
+
+	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
+	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
+	{Package: "lnd/lo", May: driverMay},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/socklnd/..."},
+	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/o2iblnd/... lnd/verbs"},
+	{Package: "lnd/verbs", May: "lnet/nid lnet/machine"},
+	{Package: "lnd/verbs/ibta"},
+	{Package: "lnd/verbs/softroce", May: "lnd/verbs lnd/verbs/ibta lnet/nid lnet/machine"},
+	{Package: "lnd/verbs/ibv", May: "lnd/verbs lnet/nid"},
+	{Package: "lnd/sim", May: "lnet/machine lnet/nid"},
+	{Package: "lnd/simlnd", May: driverMay + "lnd/sim"},
+	{Package: "lnd/fault", May: "lnd lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
+	{Package: "lnd/lndtest/netlab"},
+	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
+
+	{Package: "lnet", May: "lnet/nid lnet/wire lnet/machine lnd", Tests: "portals"},
+	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
+	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
+
+	{Package: "gossip/zone", May: userMay, Tests: "lnet"},
+	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnet"},
+	{Package: "scoll/tree"},
+	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
+	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnet"},
+	{Package: "health", May: userMay, Tests: "lnet"},
+
+	{Package: "cmd/...", May: "lnet/... lnd/... portals gossip/... scoll/... health cmd/internal/..."},
+}
+
+// A Limit names an import from outside the module that only some may use.
+type Limit struct {
+	Import string // pattern
+	Within string // patterns of packages, for all their files
+	Tests  string // and of packages whose tests may
+}
+
+// Sockets are opened, and system calls made, here only.
+const systemCallers = "lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab cmd/internal/..."
+
+// Limits are the imports that stay behind one door.
+var Limits = []Limit{
+	{Import: "C", Within: "lnd/verbs/ibv"},
+	{Import: "golang.org/x/sys/...", Within: systemCallers},
+	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals cmd/..."},
+	{Import: "net", Within: systemCallers + " lnd/... cmd/...", Tests: "lnet/... portals"},
+	{Import: "github.com/mdlayher/socket", Within: systemCallers},
+	{Import: "github.com/vishvananda/...", Within: systemCallers},
+	{Import: "github.com/google/gopacket/...", Within: "lnd/capture/... cmd/...", Tests: "lnd/verbs/softroce"},
+	{Import: "github.com/prometheus/...", Within: "cmd/..."},
+	{Import: "github.com/goccy/go-yaml/...", Within: "cmd/..."},
+	{Import: "github.com/spf13/...", Within: "cmd/..."},
+	{Import: "log", Within: ""},
+}
+
+// Arrows returns a line for each import that no rule or limit allows, and for
+// each package that no rule names.
+func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
+	ours := map[string]bool{}
+	for _, p := range pkgs {
+		ours[p.Path] = true
+	}
+	var bad []string
+	for _, p := range pkgs {
+		i := slices.IndexFunc(rules, func(r Rule) bool { return match(r.Package, p.Path) })
+		if i < 0 {
+			bad = append(bad, fmt.Sprintf("%s: no rule names this package: add it to Rules and to ARCHITECTURE.md", p.Path))
+			continue
+		}
+		for _, f := range p.Files {
+			for _, to := range f.Imports {
+				if why := refuse(p.Path, f, to, ours[to], rules[i], limits); why != "" {
+					bad = append(bad, fmt.Sprintf("%s imports %s: %s", f.Name, to, why))
+				}
+			}
+		}
+	}
+	return bad
+}
+
+func refuse(from string, f *File, to string, ours bool, r Rule, limits []Limit) string {
+	if ours {
+		// An external test package imports the package that it tests.
+		if to == from && f.Test || match(r.May, to) || f.Test && match(testsMay+r.Tests, to) {
+			return ""
+		}
+		return fmt.Sprintf("the rule for %s allows %q", r.Package, r.May)
+	}
+	for _, l := range limits {
+		if !match(l.Import, to) || match(l.Within, from) || f.Test && match(l.Tests, from) {
+			continue
+		}
+		return fmt.Sprintf("only %q may", l.Within)
+	}
+	return ""
+}
+
+// match reports whether one of the patterns matches path.
+func match(patterns, path string) bool {
+	for p := range strings.FieldsSeq(patterns) {
+		if p == path {
+			return true
+		}
+		if tree, ok := strings.CutSuffix(p, "/..."); ok && (tree == path || strings.HasPrefix(path, tree+"/")) {
+			return true
+		}
+	}
+	return false
+}

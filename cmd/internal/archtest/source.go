@@ -1,0 +1,122 @@
+// Package archtest holds the tests that keep this repository's shape: which
+// package may import which, and a few rules that no linter knows. It reads
+// source files only, whatever their build tags, and builds nothing.
+//
+// The rules are data: [Rules] for the arrows between our packages, [Limits]
+// for what only some may import from elsewhere. ARCHITECTURE.md explains them.
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Module is the import path of the repository's root.
+const Module = "ulnet"
+
+// Package is one directory of Go source.
+type Package struct {
+	// Path is relative to the root: "lnet/wire". A file of our module that
+	// imports "ulnet/lnet/wire" imports "lnet/wire".
+	Path  string
+	Files []*File
+}
+
+// File is one Go file.
+type File struct {
+	Name    string // relative to the root, with slashes
+	Test    bool
+	Lines   int
+	Imports []string // of our module: relative to the root
+	Fset    *token.FileSet
+	AST     *ast.File
+}
+
+// Load parses every Go file below root, except in folders that Go itself
+// ignores and in modules of their own. Packages come sorted by path.
+func Load(root string) ([]*Package, error) {
+	byPath := map[string]*Package{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != root && skipDir(name, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		f, err := parse(name, rel)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(rel)
+		if byPath[dir] == nil {
+			byPath[dir] = &Package{Path: dir}
+		}
+		byPath[dir].Files = append(byPath[dir].Files, f)
+		return nil
+	})
+	pkgs := make([]*Package, 0, len(byPath))
+	for _, p := range byPath {
+		pkgs = append(pkgs, p)
+	}
+	slices.SortFunc(pkgs, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
+	return pkgs, err
+}
+
+func skipDir(name, base string) bool {
+	if base == "testdata" || base[0] == '.' || base[0] == '_' {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(name, "go.mod"))
+	return err == nil
+}
+
+func parse(name, rel string) (*File, error) {
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, rel, src, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{
+		Name:  rel,
+		Test:  strings.HasSuffix(rel, "_test.go"),
+		Lines: strings.Count(string(src), "\n"),
+		Fset:  fset,
+		AST:   tree,
+	}
+	for _, spec := range tree.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		f.Imports = append(f.Imports, strings.TrimPrefix(p, Module+"/"))
+	}
+	return f, nil
+}
+
+// testOnly reports whether the package is made of test files alone.
+func (p *Package) testOnly() bool {
+	return !slices.ContainsFunc(p.Files, func(f *File) bool { return !f.Test })
+}
