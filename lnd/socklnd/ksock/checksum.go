@@ -1,0 +1,35 @@
+package ksock
+
+import "hash/crc32"
+
+// Checksum returns the checksum of a message: of its header with the checksum
+// field taken as zero and of all bytes that follow it (LNet header, payload).
+// It is CRC-32 with the reflected IEEE polynomial, initial value all ones and
+// no final inversion (crc32_le(~0, ...) in Linux).
+//
+// Only v2 senders send one. 0 stands for "none", also when it is the result.
+func Checksum(h MsgHeader, parts ...[]byte) uint32 {
+	sum := ChecksumHeader(h)
+	for _, p := range parts {
+		sum = UpdateChecksum(sum, p)
+	}
+	return sum
+}
+
+// ChecksumHeader returns the checksum of the header alone, to be continued
+// with UpdateChecksum.
+func ChecksumHeader(h MsgHeader) uint32 {
+	h.Checksum = 0
+	var buf [MsgHeaderSize]byte
+	b, _ := h.AppendBinary(buf[:0]) // no error exists
+	sum := ^uint32(0)
+	for _, c := range b { // crc32.Update would move buf to the heap
+		sum = crc32.IEEETable[byte(sum)^c] ^ sum>>8
+	}
+	return sum
+}
+
+// UpdateChecksum continues sum over the bytes of b.
+func UpdateChecksum(sum uint32, b []byte) uint32 {
+	return ^crc32.Update(^sum, crc32.IEEETable, b)
+}

@@ -1,0 +1,178 @@
+package ksock
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"ulnet/lnet/nid"
+)
+
+// Hello opens a connection: the initiator sends one after its acceptor
+// request, the other side answers with one of the same version (struct
+// ksock_hello_msg, ksock_hello_msg_nid4, and struct lnet_hdr for v1).
+type Hello struct {
+	Version        Version
+	BigEndian      bool // byte order of the sender; false for v1
+	SrcNID         nid.NID
+	DstNID         nid.NID // not in v1; an unset NID is written as zero
+	SrcPID         nid.PID
+	DstPID         nid.PID // initiators send 0, answers echo it
+	SrcIncarnation uint64  // start of the sender's NI, wall-clock nanoseconds
+	DstIncarnation uint64  // not in v1; initiators send 0, answers echo it
+	ConnType       ConnType
+	// AddressCount is the nips field as it stands on the wire. Senders of
+	// today leave it 0; it equals len(Addresses) in every valid v1 to v3.
+	AddressCount uint32
+	// Addresses are the sender's other IPv4 addresses, which only nodes
+	// before Lustre 2.15 send and nobody reads.
+	Addresses []netip.Addr
+}
+
+// AppendBinary appends h as its Version and BigEndian say. It fails with
+// ErrVersion, and with ErrLargeNID for a NID that its version cannot carry.
+func (h *Hello) AppendBinary(b []byte) ([]byte, error) {
+	if !h.Version.IsValid() {
+		return b, ErrVersion
+	}
+	switch h.Version {
+	case V1:
+		return h.appendV1(b)
+	case V4:
+		return h.appendV4(b)
+	}
+	return h.appendV3(b)
+}
+
+// ParseHello parses one HELLO of any version and returns what follows it.
+// Only Addresses is allocated. It fails with the errors of ParsePrefix and
+// with ErrShort, ErrHelloType and ErrAddresses; with ErrAddresses the fixed
+// part of the Hello is valid and rest is what follows that part.
+func ParseHello(b []byte) (h Hello, rest []byte, err error) {
+	p, err := ParsePrefix(b)
+	if err != nil {
+		return Hello{}, b, err
+	}
+	size := p.Version.helloSize()
+	if len(b) < size {
+		return Hello{}, b, ErrShort
+	}
+	h.Version, h.BigEndian = p.Version, p.BigEndian
+	switch p.Version {
+	case V1:
+		err = h.parseV1(b)
+	case V4:
+		err = h.parseV4(b)
+	default:
+		h.parseV3(b)
+	}
+	if err != nil {
+		return Hello{}, b, err
+	}
+	n, err := addressCount(b, p)
+	if err != nil {
+		return h, b[size:], err
+	}
+	if len(b) < size+4*n {
+		return Hello{}, b, ErrShort
+	}
+	h.parseAddresses(b[size:][:4*n])
+	return h, b[size+4*n:], nil
+}
+
+// Validate reports the first reason to refuse h: a source NID that is unset
+// or ANY, a connection type that does not exist, a bad address list.
+func (h *Hello) Validate() error {
+	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() {
+		return ErrSourceNID
+	}
+	if !h.ConnType.IsValid() {
+		return ErrConnType
+	}
+	if h.Version != V4 && int(h.AddressCount) != len(h.Addresses) {
+		return ErrAddresses
+	}
+	for _, a := range h.Addresses {
+		if !a.Is4() || a.IsUnspecified() {
+			return ErrAddresses
+		}
+	}
+	return nil
+}
+
+// String returns "HELLO v3 10.0.0.1@tcp → 10.0.0.2@tcp CONTROL".
+func (h *Hello) String() string {
+	if h.Version == V1 {
+		return fmt.Sprintf("HELLO v1 %v %v", h.SrcNID, h.ConnType)
+	}
+	return fmt.Sprintf("HELLO %v %v → %v %v", h.Version, h.SrcNID, h.DstNID, h.ConnType)
+}
+
+// appendV3 appends the form of v2 and v3.
+func (h *Hello) appendV3(b []byte) ([]byte, error) {
+	src, err := value4(h.SrcNID)
+	if err != nil {
+		return b, err
+	}
+	dst, err := value4(h.DstNID)
+	if err != nil {
+		return b, err
+	}
+	o := byteOrder(h.BigEndian)
+	b = o.AppendUint32(b, Magic)              // kshm_magic
+	b = o.AppendUint32(b, uint32(h.Version))  // kshm_version
+	b = o.AppendUint64(b, src)                // kshm_src_nid
+	b = o.AppendUint64(b, dst)                // kshm_dst_nid
+	b = o.AppendUint32(b, uint32(h.SrcPID))   // kshm_src_pid
+	b = o.AppendUint32(b, uint32(h.DstPID))   // kshm_dst_pid
+	b = o.AppendUint64(b, h.SrcIncarnation)   // kshm_src_incarnation
+	b = o.AppendUint64(b, h.DstIncarnation)   // kshm_dst_incarnation
+	b = o.AppendUint32(b, uint32(h.ConnType)) // kshm_ctype
+	b = o.AppendUint32(b, h.AddressCount)     // kshm_nips
+	return h.appendAddresses(b), nil          // kshm_ips
+}
+
+func (h *Hello) parseV3(b []byte) {
+	o := byteOrder(h.BigEndian)
+	h.SrcNID = nid.From4(o.Uint64(b[8:]))          // kshm_src_nid
+	h.DstNID = nid.From4(o.Uint64(b[16:]))         // kshm_dst_nid
+	h.SrcPID = nid.PID(o.Uint32(b[24:]))           // kshm_src_pid
+	h.DstPID = nid.PID(o.Uint32(b[28:]))           // kshm_dst_pid
+	h.SrcIncarnation = o.Uint64(b[32:])            // kshm_src_incarnation
+	h.DstIncarnation = o.Uint64(b[40:])            // kshm_dst_incarnation
+	h.ConnType = ConnType(int32(o.Uint32(b[48:]))) // kshm_ctype
+	h.AddressCount = o.Uint32(b[52:])              // kshm_nips
+}
+
+// value4 returns n in the 8 bytes of v1 to v3; an unset NID is zero.
+func value4(n nid.NID) (uint64, error) {
+	switch {
+	case n == nid.NID{}:
+		return 0, nil
+	case n.Is4(), n.IsAny():
+		return n.Value4(), nil
+	}
+	return 0, ErrLargeNID
+}
+
+func (h *Hello) appendAddresses(b []byte) []byte {
+	o := byteOrder(h.BigEndian)
+	for _, a := range h.Addresses {
+		v4 := a.As4()
+		b = o.AppendUint32(b, binary.BigEndian.Uint32(v4[:]))
+	}
+	return b
+}
+
+func (h *Hello) parseAddresses(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	o := byteOrder(h.BigEndian)
+	h.Addresses = make([]netip.Addr, 0, len(b)/4)
+	for ; len(b) > 0; b = b[4:] {
+		var v4 [4]byte
+		binary.BigEndian.PutUint32(v4[:], o.Uint32(b))
+		h.Addresses = append(h.Addresses, netip.AddrFrom4(v4))
+	}
+}
