@@ -1,0 +1,154 @@
+//go:build linux
+
+// Package netlab makes small networks for tests: hosts that are network
+// namespaces, joined by virtual cables that a test can pull.
+//
+//	lab := netlab.New(t)
+//	a, b := lab.Host("a"), lab.Host("b")
+//	cable := lab.Cable(a, "10.1.0.1/24", b, "10.1.0.2/24")
+//	server := b.Start(exec.CommandContext(ctx, "bin/server"))
+//	cable.Pull(b)
+//
+// Namespaces have no name in the file system: they live as long as the test
+// holds them, so that nothing is left behind even when the test process is
+// killed. Making them needs privilege; without it New skips the test and says
+// why. Linux only.
+//
+// netlab is for tests alone and never touches the namespace of the test
+// itself. Every failure ends the test. A Lab is for one goroutine.
+package netlab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Lab is a set of hosts that ends with its test.
+type Lab struct{ t testing.TB }
+
+// New returns an empty lab, or skips the test where the kernel or the lack of
+// privilege does not permit one.
+func New(t testing.TB) *Lab {
+	t.Helper()
+	ns, err := newNamespace()
+	if err == nil {
+		err = within(ns, func() error {
+			cable := netlink.NewVeth(netlink.LinkAttrs{Name: "probe0"})
+			cable.PeerName = "probe1"
+			return netlink.LinkAdd(cable)
+		})
+		ns.Close()
+	}
+	if err != nil {
+		t.Skipf("no network namespaces with virtual cables here: %v", err)
+	}
+	return &Lab{t: t}
+}
+
+// Host is one network namespace with its loopback interface up.
+type Host struct {
+	name  string
+	t     testing.TB
+	ns    *os.File
+	links int // cables so far: names eth0, eth1, …
+}
+
+// Host adds a host; name is for messages.
+func (l *Lab) Host(name string) *Host {
+	l.t.Helper()
+	ns, err := newNamespace()
+	if err != nil {
+		l.t.Fatalf("host %s: %v", name, err)
+	}
+	l.t.Cleanup(func() { ns.Close() })
+	h := &Host{name: name, t: l.t, ns: ns}
+	h.must("lo up", func() error { return setLink("lo", true) })
+	return h
+}
+
+// Do runs f with the calling thread inside the host. A socket that f opens
+// stays there for its life. What f does in other goroutines happens outside:
+// use a net.Dialer with an address of one family, not a name.
+func (h *Host) Do(f func() error) error { return within(h.ns, f) }
+
+// Start starts cmd inside the host. It is killed and waited for when the test
+// ends, if it still runs then.
+func (h *Host) Start(cmd *exec.Cmd) *Process {
+	h.t.Helper()
+	h.must("start "+cmd.Path, cmd.Start)
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.err = cmd.Wait()
+	}()
+	h.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // fails when it has ended, which is as well
+		<-p.done
+	})
+	return p
+}
+
+// Process is a program that runs inside a host.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// Signal sends the program a signal.
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// Wait waits for the program's end and returns what exec.Cmd.Wait says.
+func (p *Process) Wait() error {
+	<-p.done
+	return p.err
+}
+
+func (h *Host) must(what string, f func() error) {
+	h.t.Helper()
+	if err := h.Do(f); err != nil {
+		h.t.Fatalf("host %s: %s: %v", h.name, what, err)
+	}
+}
+
+// newNamespace makes a network namespace and returns the file that holds it.
+func newNamespace() (*os.File, error) {
+	var ns *os.File
+	err := onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("unshare: %w", err)
+		}
+		var err error
+		ns, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	})
+	return ns, err
+}
+
+// within runs f on a thread inside the namespace.
+func within(ns *os.File, f func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("setns: %w", err)
+		}
+		return f()
+	})
+}
+
+// onThread runs f in a goroutine whose thread ends with it, so that the
+// namespace that f enters is never seen by other goroutines. A goroutine on
+// the process's first thread leaves it parked, also unseen.
+func onThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends
+		done <- f()
+	}()
+	return <-done
+}
