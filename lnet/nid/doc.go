@@ -1,0 +1,36 @@
+// Package nid holds the names of LNet: the NID of a network interface, the Net
+// it belongs to, and the process id of an LNet user.
+//
+// All types are small comparable values in the manner of net/netip: == works,
+// they serve as map keys, the zero value is invalid, methods never allocate
+// except to build a string.
+//
+// # Wire forms
+//
+// A NID that has a 4-byte address travels as a nid4, a 64-bit integer whose
+// byte order depends on the format that holds it:
+//
+//	bits    field
+//	63..56  0
+//	55..48  network type
+//	47..32  network number
+//	31..0   address; of IPv4 the first octet stands in bits 31..24
+//
+// Every NID can also travel in the extended form (struct lnet_nid), 20 bytes
+// that are never swapped:
+//
+//	off  size  field
+//	0    1     address bytes - 4: 0 for IPv4, 12 for IPv6
+//	1    1     network type; 0xFF means ANY and the rest is ignored
+//	2    2     network number, big-endian
+//	4    16    address, big-endian; bytes beyond its length are zero
+//
+// # Text
+//
+// A NID is written address@network, as "10.0.0.1@tcp3", "2001:db8::1@tcp" or
+// "31@gni". The package prints what LNet prints and accepts what LNet's
+// libcfs_strnid accepts, with one exception: LNet takes network numbers above
+// 65535 and spills them into the type, [Parse] refuses them. Like LNet it
+// prints NIDs of types it has no name for, as "c0a80101@<17:0>", but does not
+// parse them. Host names are not resolved.
+package nid

@@ -1,0 +1,144 @@
+package nid
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// anyText is the text of the wildcard.
+const anyText = "<?>"
+
+// Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same
+// without "@tcp3" for network tcp, "fe80::1@tcp", "31@gni", "0x1f@gni", "0@lo",
+// or "<?>" for the wildcard. Any address in network lo is 0@lo. The error wraps
+// ErrNet, ErrNetNumber or ErrAddress.
+func Parse(s string) (NID, error) {
+	n, err := parse(s)
+	if err != nil {
+		return NID{}, fmt.Errorf("NID %q: %w", s, err)
+	}
+	return n, nil
+}
+
+// MustParse is Parse for tests and constants; it panics on an error.
+func MustParse(s string) NID {
+	n, err := Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func parse(s string) (NID, error) {
+	if s == anyText {
+		return Any(), nil
+	}
+	addr, netText, found := strings.Cut(s, "@")
+	net := MakeNet(TCP, 0)
+	if found {
+		var err error
+		if net, err = parseNet(netText); err != nil {
+			return NID{}, err
+		}
+	}
+	switch net.Type().text().addr {
+	case textLo:
+		return Lo0(), nil
+	case textIP:
+		return parseIP(net, addr)
+	}
+	return parseNumber(net, addr)
+}
+
+func parseIP(net Net, s string) (NID, error) {
+	if v, ok := parseIPv4(s); ok {
+		return FromNumber(net, v), nil
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil || !a.Is6() || a.Zone() != "" {
+		return NID{}, ErrAddress
+	}
+	return fromIP(net, a), nil
+}
+
+// parseIPv4 parses four decimal octets. Unlike netip it takes leading zeros,
+// which LNet ignores.
+func parseIPv4(s string) (v uint32, ok bool) {
+	for i := range 4 {
+		octet, rest, found := strings.Cut(s, ".")
+		n, err := strconv.ParseUint(octet, 10, 8)
+		if err != nil || found != (i < 3) {
+			return 0, false
+		}
+		v, s = v<<8|uint32(n), rest
+	}
+	return v, true
+}
+
+func parseNumber(net Net, s string) (NID, error) {
+	base := 10
+	if len(s) > 2 && (s[:2] == "0x" || s[:2] == "0X") {
+		base, s = 16, s[2:]
+	}
+	n, err := strconv.ParseUint(s, base, 32)
+	if err != nil {
+		return NID{}, ErrAddress
+	}
+	return FromNumber(net, uint32(n)), nil
+}
+
+// String returns the text of n as LNet prints it (libcfs_nidstr): "<?>" for
+// the wildcard; the address words in hex and "@<type:number>" if LNet has no
+// name for the network, so "0@<0:0>" for the zero NID.
+func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
+
+// AppendTo appends what String returns.
+func (n NID) AppendTo(b []byte) []byte {
+	if n.IsAny() {
+		return append(b, anyText...)
+	}
+	b = n.appendAddrText(b)
+	b = append(b, '@')
+	return n.Net().AppendTo(b)
+}
+
+func (n NID) appendAddrText(b []byte) []byte {
+	text := n.typ().text().addr
+	switch {
+	case text == textLo:
+		return append(b, '0')
+	case text == textIP && (n.AddrLen() == 4 || n.AddrLen() == 16):
+		return n.Addr().AppendTo(b)
+	case text == textNumber && n.Is4():
+		return strconv.AppendUint(b, uint64(n.addr[0]), 10)
+	case text == textHex && n.Is4():
+		return strconv.AppendUint(append(b, "0x"...), uint64(n.addr[0]), 16)
+	}
+	for i := range (n.AddrLen() + 3) / 4 {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		b = strconv.AppendUint(b, uint64(n.addr[i]), 16)
+	}
+	return b
+}
+
+// MarshalText returns what String returns, and nothing for the zero NID.
+func (n NID) MarshalText() ([]byte, error) {
+	if n == (NID{}) {
+		return []byte{}, nil
+	}
+	return n.AppendTo(nil), nil
+}
+
+// UnmarshalText is Parse; an empty text gives the zero NID.
+func (n *NID) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		*n = NID{}
+		return nil
+	}
+	*n, err = Parse(string(text))
+	return err
+}
