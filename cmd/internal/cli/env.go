@@ -1,0 +1,40 @@
+// Package cli is what all commands have in common: how they start, end, fail
+// and print.
+//
+// A command's main is
+//
+//	func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+//
+//	func run(ctx context.Context, env cli.Env, args []string) int {
+//		return cli.Run(ctx, env, root(env), args)
+//	}
+//
+// where root builds a tree of cobra commands. stdout carries the answer, stderr
+// everything else. Exit codes are [OK], [Failed] and [Usage]. Verbs return
+// errors and never print them; [Hint] adds what to do next.
+package cli
+
+import (
+	"io"
+	"os"
+)
+
+// Exit codes of every command.
+const (
+	OK     = 0
+	Failed = 1 // the command was understood and did not succeed
+	Usage  = 2 // the command line makes no sense
+)
+
+// Env is the outside world of a command.
+type Env struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// OS returns the environment of this process.
+func OS() Env {
+	return Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+}

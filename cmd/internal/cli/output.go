@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Print writes v to w as indented JSON, or as block YAML with the same keys in
+// the same order.
+func Print(w io.Writer, asJSON bool, v any) error {
+	if asJSON {
+		return JSON(w, v)
+	}
+	return YAML(w, v)
+}
+
+// JSON writes v to w as indented JSON. For one object a line use json.Encoder.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// YAML writes v to w as block YAML in the style of Lustre's tools. The json
+// tags of v name the keys and their order; booleans read True and False.
+func YAML(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var ordered any
+	if err := yaml.UnmarshalWithOptions(text, &ordered, yaml.UseOrderedMap()); err != nil {
+		return fmt.Errorf("print YAML: %w", err)
+	}
+	return yaml.NewEncoder(w, yaml.Indent(4), yaml.IndentSequence(true),
+		yaml.CustomMarshaler(marshalBool)).Encode(ordered)
+}
+
+func marshalBool(b bool) ([]byte, error) {
+	if b {
+		return []byte("True"), nil
+	}
+	return []byte("False"), nil
+}
+
+// Table collects rows and prints them in aligned columns.
+type Table struct{ rows []string }
+
+// Row adds a row.
+func (t *Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = fmt.Sprint(c)
+	}
+	t.rows = append(t.rows, strings.Join(texts, "\t"))
+}
+
+// WriteTo writes the rows to w.
+func (t *Table) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, row := range t.rows {
+		fmt.Fprintln(tw, row)
+	}
+	tw.Flush() // a Builder does not fail
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}

@@ -1,0 +1,99 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+var errRefused = errors.New("connection refused")
+
+// tool is a small command tree: one noun, three verbs.
+func tool() *cobra.Command {
+	root := &cobra.Command{Use: "tool", Short: "Test tool", Version: "v1"}
+	net := &cobra.Command{Use: "net", Short: "Nets"}
+	net.AddCommand(
+		&cobra.Command{Use: "show", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.OutOrStdout(), "tcp")
+			return err
+		}},
+		&cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error {
+			return cli.Hint(fmt.Errorf("ping: %w", errRefused), "is lnetd running?")
+		}},
+		&cobra.Command{Use: "odd", RunE: func(*cobra.Command, []string) error {
+			return cli.Usagef("--a and --b exclude each other")
+		}},
+	)
+	root.AddCommand(net)
+	return root
+}
+
+func TestRun(t *testing.T) {
+	for _, test := range []struct {
+		name, args     string
+		code           int
+		stdout, stderr string
+	}{
+		{"answer", "net show", cli.OK, "tcp\n", ""},
+		{"failure", "net fail", cli.Failed, "", "tool: ping: connection refused\n  is lnetd running?\n"},
+		{"usage found by the verb", "net odd", cli.Usage, "", "tool: --a and --b exclude each other\n  see 'tool net odd --help'\n"},
+		{"unknown flag", "net show --x", cli.Usage, "", "tool: unknown flag: --x\n  see 'tool net show --help'\n"},
+		{"too many arguments", "net show x", cli.Usage, "", "tool: unknown command \"x\" for \"tool net show\"\n  see 'tool net show --help'\n"},
+		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: fail, odd, show\n  see 'tool net --help'\n"},
+		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has fail, odd, show\n  see 'tool net --help'\n"},
+		{"version", "--version", cli.OK, "tool version v1\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out, errs strings.Builder
+			env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+			code := cli.Run(t.Context(), env, tool(), strings.Fields(test.args))
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if diff := cmp.Diff(test.stdout, out.String()); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.stderr, errs.String()); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunCompletionAndMan(t *testing.T) {
+	dir := t.TempDir()
+	var out strings.Builder
+	env := cli.Env{Stdout: &out, Stderr: &out}
+	if code := cli.Run(context.Background(), env, tool(), []string{"man", filepath.Join(dir, "man8")}); code != cli.OK {
+		t.Fatalf("man: exit code %d: %s", code, &out)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "man8", "tool-net-show.8"))
+	if err != nil || !strings.Contains(string(page), ".TH") {
+		t.Errorf("manual page of net show: %v, %q", err, page)
+	}
+	if code := cli.Run(context.Background(), env, tool(), []string{"completion", "bash"}); code != cli.OK || !strings.Contains(out.String(), "__start_tool") {
+		t.Errorf("completion: exit code %d: %.100s", code, &out)
+	}
+}
+
+func TestHint(t *testing.T) {
+	err := cli.Hint(fmt.Errorf("open: %w", cli.Hint(errRefused, "inner")), "outer %d", 1)
+	if got := cli.HintOf(err); got != "outer 1" {
+		t.Errorf("HintOf = %q, want the outermost", got)
+	}
+	if !errors.Is(err, errRefused) {
+		t.Error("a hint hides the error that it belongs to")
+	}
+	if cli.Hint(nil, "x") != nil {
+		t.Error("Hint(nil) is an error")
+	}
+}
