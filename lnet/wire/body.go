@@ -1,0 +1,68 @@
+package wire
+
+// Ack returns the command of an ACK. Like Put, Get, Reply and Hello it reads
+// Body whatever the type is.
+func (h *Header) Ack() AckCmd {
+	a, _, _ := ParseAckCmd(h.Body[:]) // Body is long enough
+	return a
+}
+
+// SetAck makes h an ACK with command a.
+func (h *Header) SetAck(a AckCmd) {
+	b, _ := a.AppendBinary(h.Body[:0])
+	h.setBody(Ack, len(b))
+}
+
+// Put returns the command of a PUT.
+func (h *Header) Put() PutCmd {
+	p, _, _ := ParsePutCmd(h.Body[:])
+	return p
+}
+
+// SetPut makes h a PUT with command p.
+func (h *Header) SetPut(p PutCmd) {
+	b, _ := p.AppendBinary(h.Body[:0])
+	h.setBody(Put, len(b))
+}
+
+// Get returns the command of a GET.
+func (h *Header) Get() GetCmd {
+	g, _, _ := ParseGetCmd(h.Body[:])
+	return g
+}
+
+// SetGet makes h a GET with command g.
+func (h *Header) SetGet(g GetCmd) {
+	b, _ := g.AppendBinary(h.Body[:0])
+	h.setBody(Get, len(b))
+}
+
+// Reply returns the command of a REPLY.
+func (h *Header) Reply() ReplyCmd {
+	r, _, _ := ParseReplyCmd(h.Body[:])
+	return r
+}
+
+// SetReply makes h a REPLY with command r.
+func (h *Header) SetReply(r ReplyCmd) {
+	b, _ := r.AppendBinary(h.Body[:0])
+	h.setBody(Reply, len(b))
+}
+
+// Hello returns the command of a HELLO.
+func (h *Header) Hello() HelloCmd {
+	c, _, _ := ParseHelloCmd(h.Body[:])
+	return c
+}
+
+// SetHello makes h a HELLO with command c.
+func (h *Header) SetHello(c HelloCmd) {
+	b, _ := c.AppendBinary(h.Body[:0])
+	h.setBody(Hello, len(b))
+}
+
+// setBody ends a Set: used bytes of Body are written, the rest must be zero.
+func (h *Header) setBody(t MsgType, used int) {
+	h.Type = t
+	clear(h.Body[used:])
+}

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Sizes in bytes of the commands without the zeros that follow them.
+const (
+	MDHandleSize = 16
+	AckCmdSize   = 28
+	PutCmdSize   = 40
+	GetCmdSize   = 36
+	ReplyCmdSize = 16
+	HelloCmdSize = 12
+)
+
+// MDHandle names a memory descriptor of the node that made it (struct
+// lnet_handle_wire). To every other node it is opaque. The zero MDHandle is no
+// special value: see NoHandle.
+type MDHandle struct {
+	Interface uint64 // tells lives of the node apart
+	Object    uint64 // tells objects of the node apart
+}
+
+// NoHandle returns the handle that stands for none (LNET_WIRE_HANDLE_COOKIE_NONE).
+func NoHandle() MDHandle { return MDHandle{1<<64 - 1, 1<<64 - 1} }
+
+// IsNone reports whether m is NoHandle.
+func (m MDHandle) IsNone() bool { return m == NoHandle() }
+
+// String returns both cookies in hex, or "none".
+func (m MDHandle) String() string {
+	if m.IsNone() {
+		return "none"
+	}
+	return fmt.Sprintf("%#x.%#x", m.Interface, m.Object)
+}
+
+func (m MDHandle) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, m.Interface) // wh_interface_cookie
+	return binary.LittleEndian.AppendUint64(b, m.Object) // wh_object_cookie
+}
+
+func parseMDHandle(b []byte) (m MDHandle) {
+	_ = b[MDHandleSize-1]
+	m.Interface = binary.LittleEndian.Uint64(b)  // wh_interface_cookie
+	m.Object = binary.LittleEndian.Uint64(b[8:]) // wh_object_cookie
+	return m
+}
+
+// AckCmd acknowledges a PUT (struct lnet_ack).
+type AckCmd struct {
+	DstMD     MDHandle // the PUT's AckMD
+	MatchBits uint64   // the PUT's
+	MLength   uint32   // bytes that the target took
+}
+
+// AppendBinary appends a. The error is always nil.
+func (a AckCmd) AppendBinary(b []byte) ([]byte, error) {
+	b = a.DstMD.append(b)                                      // dst_wmd
+	b = binary.LittleEndian.AppendUint64(b, a.MatchBits)       // match_bits
+	return binary.LittleEndian.AppendUint32(b, a.MLength), nil // mlength
+}
+
+// ParseAckCmd parses an AckCmd. The only error is ErrShort.
+func ParseAckCmd(b []byte) (a AckCmd, rest []byte, err error) {
+	if len(b) < AckCmdSize {
+		return AckCmd{}, b, ErrShort
+	}
+	a.DstMD = parseMDHandle(b)                       // dst_wmd
+	a.MatchBits = binary.LittleEndian.Uint64(b[16:]) // match_bits
+	a.MLength = binary.LittleEndian.Uint32(b[24:])   // mlength
+	return a, b[AckCmdSize:], nil
+}
+
+// PutCmd sends data (struct lnet_put).
+type PutCmd struct {
+	AckMD     MDHandle // the initiator's MD that awaits an ACK, or NoHandle
+	MatchBits uint64
+	HdrData   uint64 // delivered with the event, not interpreted
+	Portal    uint32
+	Offset    uint32 // in the target's MD, if that is managed remotely
+}
+
+// AppendBinary appends p. The error is always nil.
+func (p PutCmd) AppendBinary(b []byte) ([]byte, error) {
+	b = p.AckMD.append(b)                                // ack_wmd
+	b = binary.LittleEndian.AppendUint64(b, p.MatchBits) // match_bits
+	b = binary.LittleEndian.AppendUint64(b, p.HdrData)   // hdr_data
+	b = binary.LittleEndian.AppendUint32(b, p.Portal)    // ptl_index
+	b = binary.LittleEndian.AppendUint32(b, p.Offset)    // offset
+	return b, nil
+}
+
+// ParsePutCmd parses a PutCmd. The only error is ErrShort.
+func ParsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
+	if len(b) < PutCmdSize {
+		return PutCmd{}, b, ErrShort
+	}
+	p.AckMD = parseMDHandle(b)                       // ack_wmd
+	p.MatchBits = binary.LittleEndian.Uint64(b[16:]) // match_bits
+	p.HdrData = binary.LittleEndian.Uint64(b[24:])   // hdr_data
+	p.Portal = binary.LittleEndian.Uint32(b[32:])    // ptl_index
+	p.Offset = binary.LittleEndian.Uint32(b[36:])    // offset
+	return p, b[PutCmdSize:], nil
+}
+
+// GetCmd asks for data (struct lnet_get).
+type GetCmd struct {
+	ReturnMD   MDHandle // the initiator's MD that awaits the REPLY
+	MatchBits  uint64
+	Portal     uint32
+	SrcOffset  uint32 // in the target's MD, if that is managed remotely
+	SinkLength uint32 // bytes wanted
+}
+
+// AppendBinary appends g. The error is always nil.
+func (g GetCmd) AppendBinary(b []byte) ([]byte, error) {
+	b = g.ReturnMD.append(b)                              // return_wmd
+	b = binary.LittleEndian.AppendUint64(b, g.MatchBits)  // match_bits
+	b = binary.LittleEndian.AppendUint32(b, g.Portal)     // ptl_index
+	b = binary.LittleEndian.AppendUint32(b, g.SrcOffset)  // src_offset
+	b = binary.LittleEndian.AppendUint32(b, g.SinkLength) // sink_length
+	return b, nil
+}
+
+// ParseGetCmd parses a GetCmd. The only error is ErrShort.
+func ParseGetCmd(b []byte) (g GetCmd, rest []byte, err error) {
+	if len(b) < GetCmdSize {
+		return GetCmd{}, b, ErrShort
+	}
+	g.ReturnMD = parseMDHandle(b)                     // return_wmd
+	g.MatchBits = binary.LittleEndian.Uint64(b[16:])  // match_bits
+	g.Portal = binary.LittleEndian.Uint32(b[24:])     // ptl_index
+	g.SrcOffset = binary.LittleEndian.Uint32(b[28:])  // src_offset
+	g.SinkLength = binary.LittleEndian.Uint32(b[32:]) // sink_length
+	return g, b[GetCmdSize:], nil
+}
+
+// ReplyCmd answers a GET (struct lnet_reply).
+type ReplyCmd struct {
+	DstMD MDHandle // the GET's ReturnMD
+}
+
+// AppendBinary appends r. The error is always nil.
+func (r ReplyCmd) AppendBinary(b []byte) ([]byte, error) {
+	return r.DstMD.append(b), nil // dst_wmd
+}
+
+// ParseReplyCmd parses a ReplyCmd. The only error is ErrShort.
+func ParseReplyCmd(b []byte) (r ReplyCmd, rest []byte, err error) {
+	if len(b) < ReplyCmdSize {
+		return ReplyCmd{}, b, ErrShort
+	}
+	r.DstMD = parseMDHandle(b) // dst_wmd
+	return r, b[ReplyCmdSize:], nil
+}
+
+// HelloCmd is the command of the HELLO of socklnd version 1 (struct
+// lnet_hello).
+type HelloCmd struct {
+	Incarnation uint64
+	ConnType    int32 // socklnd's connection type; -1 refuses
+}
+
+// AppendBinary appends h. The error is always nil.
+func (h HelloCmd) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.LittleEndian.AppendUint64(b, h.Incarnation)              // incarnation
+	return binary.LittleEndian.AppendUint32(b, uint32(h.ConnType)), nil // type
+}
+
+// ParseHelloCmd parses a HelloCmd. The only error is ErrShort.
+func ParseHelloCmd(b []byte) (h HelloCmd, rest []byte, err error) {
+	if len(b) < HelloCmdSize {
+		return HelloCmd{}, b, ErrShort
+	}
+	h.Incarnation = binary.LittleEndian.Uint64(b)         // incarnation
+	h.ConnType = int32(binary.LittleEndian.Uint32(b[8:])) // type
+	return h, b[HelloCmdSize:], nil
+}

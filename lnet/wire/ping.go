@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// Where nodes answer pings and take pushes: a ping is a GET, a push a PUT, and
+// both carry a PingInfo.
+const (
+	PingPortal    uint32 = 0                  // LNET_RESERVED_PORTAL
+	PingMatchBits uint64 = 0x8000000000000000 // LNET_PROTO_PING_MATCHBITS
+)
+
+// PingMagic begins every ping info (LNET_PROTO_PING_MAGIC).
+const PingMagic uint32 = 0x70696E67
+
+const (
+	pingHeaderSize = 16
+	niStatusSize   = 16
+	largeEntryHead = 12 // status and the first 8 bytes of the NID
+)
+
+// MinPingEntries is the least number of entries, 0@lo included, that a node
+// provides room for before it knows how many a peer has (LNET_INTERFACES_MIN).
+const MinPingEntries = 16
+
+// MaxPingNIs is the largest number of NIs that a ping info may list.
+const MaxPingNIs = 4096
+
+// Errors of ping info, next to ErrShort and ErrMagic.
+var (
+	ErrNIStatus = errors.New("ping info without the NI_STATUS feature")
+	ErrNICount  = fmt.Errorf("ping info with no NI or more than %d", MaxPingNIs)
+	ErrNoLo     = errors.New("ping info does not begin with 0@lo")
+	ErrPingSize = errors.New("ping info claims to be larger than a message")
+	ErrAnyNID   = errors.New("wildcard NID in ping info")
+)
+
+// TruncatedError reports a ping info that was cut, as a node does with an info
+// larger than the buffer offered to it. It is an ErrShort.
+type TruncatedError struct {
+	Size int // bytes of the whole info as far as known
+}
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("ping info cut: it has %d bytes", e.Size)
+}
+
+// Is makes a TruncatedError an ErrShort.
+func (e *TruncatedError) Is(target error) bool { return target == ErrShort }
+
+// Status is the status of a network interface.
+type Status uint32
+
+// The statuses (LNET_NI_STATUS_*).
+const (
+	StatusInvalid Status = 0
+	StatusUp      Status = 0x15aac0de
+	StatusDown    Status = 0xdeadface
+)
+
+// String returns "up", "down", "invalid" or the number in hex.
+func (s Status) String() string {
+	switch s {
+	case StatusInvalid:
+		return "invalid"
+	case StatusUp:
+		return "up"
+	case StatusDown:
+		return "down"
+	}
+	return fmt.Sprintf("%#x", uint32(s))
+}
+
+// NIStatus is one network interface in a PingInfo (struct lnet_ni_status,
+// struct lnet_ni_large_status).
+type NIStatus struct {
+	NID    nid.NID
+	Status Status
+}
+
+// PingInfo is what a node tells about itself (struct lnet_ping_info): the
+// payload of the REPLY to a ping and of a push.
+//
+//	off  size  field
+//	0    4     magic
+//	4    4     features
+//	8    4     pid
+//	12   4     number of entries of 16 bytes that follow
+//	16   16    first entry: NID 0@lo, sequence number, bytes of the whole info
+//	           if large entries follow, otherwise 0
+//	32   16    further entries: nid4, status, 0
+//	..         large entries: status (4), size byte and NID (8 + size), padding
+//	           to a multiple of 4
+type PingInfo struct {
+	// Features as received. On sending, FeatureLargeAddr, FeaturePrimaryLarge
+	// and FeatureMetadata follow from the rest and are not looked at.
+	Features Features
+	PID      nid.PID
+	Sequence uint32 // of the list of NIs; grows with each change
+	// NIs are the node's interfaces without 0@lo, the primary NID first. On
+	// the wire those with a nid4 precede the large ones.
+	NIs       []NIStatus
+	BigEndian bool // byte order of the sender
+}
+
+// PingInfoSize returns the length in bytes of a ping info with the given
+// number of entries, 0@lo included, of which none is large.
+func PingInfoSize(entries int) int { return pingHeaderSize + niStatusSize*entries }
+
+// Size returns the length of p on the wire in bytes.
+func (p PingInfo) Size() int {
+	size := PingInfoSize(1)
+	for _, ni := range p.NIs {
+		if ni.NID.Is4() {
+			size += niStatusSize
+		} else {
+			size += largeEntrySize(ni.NID.AddrLen())
+		}
+	}
+	return size
+}
+
+// largeEntrySize returns the length of a large entry with so many bytes of
+// address, padding included.
+func largeEntrySize(addrLen int) int { return (4 + 4 + addrLen + 3) &^ 3 }
+
+// AppendBinary appends p. The errors are ErrNICount and ErrAnyNID; b is
+// returned unchanged then.
+func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
+	if len(p.NIs) > MaxPingNIs {
+		return b, ErrNICount
+	}
+	entries := 1
+	for _, ni := range p.NIs {
+		if ni.NID.IsAny() {
+			return b, ErrAnyNID
+		}
+		if ni.NID.Is4() {
+			entries++
+		}
+	}
+	o := order(p.BigEndian)
+	features, msgSize := p.layout()
+	b = o.AppendUint32(b, PingMagic)          // pi_magic
+	b = o.AppendUint32(b, uint32(features))   // pi_features
+	b = o.AppendUint32(b, uint32(p.PID))      // pi_pid
+	b = o.AppendUint32(b, uint32(entries))    // pi_nnis
+	b = o.AppendUint64(b, nid.Lo0().Value4()) // pi_ni[0].ns_nid
+	b = o.AppendUint32(b, p.Sequence)         // pi_ni[0].ns_status
+	b = o.AppendUint32(b, msgSize)            // pi_ni[0].ns_msg_size
+	return p.appendLarge(p.append4(b)), nil
+}
+
+// layout returns the features with the bits that depend on NIs, and the size
+// that the first entry announces.
+func (p PingInfo) layout() (f Features, msgSize uint32) {
+	f = p.Features &^ (FeatureLargeAddr | FeaturePrimaryLarge | FeatureMetadata)
+	if !slices.ContainsFunc(p.NIs, func(ni NIStatus) bool { return !ni.NID.Is4() }) {
+		return f, 0
+	}
+	f |= FeatureLargeAddr
+	if !p.NIs[0].NID.Is4() {
+		f |= FeaturePrimaryLarge
+	}
+	return f, uint32(p.Size())
+}
+
+func (p PingInfo) append4(b []byte) []byte {
+	o := order(p.BigEndian)
+	for _, ni := range p.NIs {
+		if ni.NID.Is4() {
+			b = o.AppendUint64(b, ni.NID.Value4())   // ns_nid
+			b = o.AppendUint32(b, uint32(ni.Status)) // ns_status
+			b = o.AppendUint32(b, 0)                 // ns_msg_size
+		}
+	}
+	return b
+}
+
+func (p PingInfo) appendLarge(b []byte) []byte {
+	o := order(p.BigEndian)
+	for _, ni := range p.NIs {
+		if !ni.NID.Is4() {
+			end := len(b) + largeEntrySize(ni.NID.AddrLen())
+			b = o.AppendUint32(b, uint32(ni.Status)) // ns_status
+			b = ni.NID.AppendExtended(b)[:end]       // ns_nid; what is cut or kept as padding is zero
+		}
+	}
+	return b
+}
