@@ -45,9 +45,10 @@ func (h *Hello) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // ParseHello parses one HELLO of any version and returns what follows it.
-// Only Addresses is allocated. It fails with the errors of ParsePrefix and
-// with ErrShort, ErrHelloType and ErrAddresses; with ErrAddresses the fixed
-// part of the Hello is valid and rest is what follows that part.
+// Only Addresses is allocated. It fails with the errors of ParsePrefix, with
+// ErrShort, ErrHelloType and ErrAddresses, and with nid.ErrSize for a NID of
+// v4 that cannot be; with ErrAddresses the fixed part of the Hello is valid
+// and rest is what follows that part.
 func ParseHello(b []byte) (h Hello, rest []byte, err error) {
 	p, err := ParsePrefix(b)
 	if err != nil {
@@ -146,13 +147,10 @@ func (h *Hello) parseV3(b []byte) {
 
 // value4 returns n in the 8 bytes of v1 to v3; an unset NID is zero.
 func value4(n nid.NID) (uint64, error) {
-	switch {
-	case n == nid.NID{}:
-		return 0, nil
-	case n.Is4(), n.IsAny():
-		return n.Value4(), nil
+	if !n.Is4() && !n.IsAny() {
+		return 0, ErrLargeNID
 	}
-	return 0, ErrLargeNID
+	return n.Value4(), nil
 }
 
 func (h *Hello) appendAddresses(b []byte) []byte {

@@ -198,6 +198,7 @@ func TestHelloRefused(t *testing.T) {
 		{"v3 source 0", edit(v3, 8, "0000000000000000"), nil, nil, ErrSourceNID},
 		{"v3 type 77", edit(v3, 48, "4d000000"), nil, nil, ErrConnType},
 		{"v3 type -2", edit(v3, 48, "feffffff"), nil, nil, ErrConnType},
+		{"v4 source of 21 bytes", edit(v4, 8, "0d"), nid.ErrSize, nil, nil},
 		{"v4 list length is ignored", edit(v4, 76, "ffffffff"), nil, nil, nil},
 		{"v4 source ANY", edit(v4, 8, "ffffffffffffffffffffffffffffffffffffffff"), nil, nil, ErrSourceNID},
 	}
@@ -324,7 +325,7 @@ func FuzzHello(f *testing.F) {
 		h, rest, err := ParseHello(b)
 		need, nextErr := NextSize(b)
 		if err != nil {
-			if nextErr == nil && need <= len(b) && err != ErrHelloType && h.Version != V4 {
+			if nextErr == nil && need <= len(b) && !errors.Is(err, ErrHelloType) && !errors.Is(err, nid.ErrSize) {
 				t.Fatalf("ParseHello refuses with %v what NextSize calls complete", err)
 			}
 			return
