@@ -1,0 +1,173 @@
+// Package lnd is the contract between lnet and the network drivers (LNDs).
+//
+// A driver moves whole LNet messages between this node and the peers of one
+// net. It knows nothing of portals, match bits or routes; it is told where the
+// payload of each arriving message goes and reads it there directly.
+//
+// # The path of a message
+//
+// Down: lnet calls [NI.Send]; the driver owns the [Message] until it calls
+// [Upcalls.Finalize], exactly once, perhaps before Send returns.
+//
+// Up: the driver reads a header into a [Delivery] and calls [Upcalls.Parse].
+//
+//	Parse returns   driver
+//	Accept          reads Sink.Length payload bytes to Sink, discards the rest
+//	                of Header.PayloadLength, calls Delivered
+//	Hold            keeps the payload (unread, or buffered if it can) until
+//	                lnet calls NI.Recv, which has set Sink; then as Accept.
+//	                Recv may come before Parse has returned
+//	an error        the peer broke the protocol: closes every connection of
+//	                that peer and reports it; does not call Delivered
+//
+// # Threads and locks
+//
+// All calls in both directions are direct: no queue stands between driver and
+// lnet. Every method is safe for concurrent use. A driver holds none of its
+// locks while it calls up, because a handler may send from inside the upcall;
+// lnet holds none while it calls down. Neither side blocks the other: Send
+// and Recv never wait for the network, upcalls never wait at all.
+//
+// A Delivery belongs to the driver, which may reuse it when Delivered has
+// returned. A connection has one Delivery at a time.
+package lnd
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// MaxPayload is the largest payload of one message in bytes (LNET_MTU).
+const MaxPayload = 1 << 20
+
+// Driver makes network interfaces of one type (struct lnet_lnd).
+type Driver interface {
+	// Type is the net type whose NIs this driver makes.
+	Type() nid.NetType
+	// Startup brings one NI up. Upcalls may arrive before it returns.
+	Startup(cfg Config, up Upcalls) (NI, error)
+}
+
+// NI is a driver's half of a network interface (struct lnet_ni).
+type NI interface {
+	// NID is the NI's own NID, fixed for its life.
+	NID() nid.NID
+	// Send takes m for delivery to m.Target. It never blocks and reports
+	// every failure through Upcalls.Finalize.
+	Send(m *Message)
+	// Recv continues a Delivery that was answered with Hold; d.Sink says
+	// where the payload goes. It may be called from any goroutine, also
+	// from inside an upcall, and does not wait for the payload.
+	Recv(d *Delivery)
+	// Shutdown stops the NI: it accepts nothing new, lets queued messages
+	// leave until ctx ends, finalizes what is left with ESHUTDOWN, and
+	// returns when all its goroutines have ended and no upcall will follow
+	// but the ESHUTDOWN of a Send that comes too late. It may be called
+	// again, and then does nothing. The error is ctx's if messages were lost.
+	Shutdown(ctx context.Context) error
+}
+
+// Upcalls is what a driver tells lnet about one NI. lnet fulfils it.
+type Upcalls interface {
+	// Parse asks what to do with the message whose Header and From are set
+	// in d. See the package text for the answers.
+	Parse(d *Delivery) (Verdict, error)
+	// Delivered reports that the payload of d is in its Sink (err nil) or
+	// will never be complete. It ends the Delivery.
+	Delivered(d *Delivery, err error)
+	// Finalize reports that m has left (err nil) or failed. It ends the
+	// driver's ownership of m.
+	Finalize(m *Message, err error)
+	// PeerUp reports that a peer became reachable: the first connection to it
+	// was established.
+	PeerUp(peer nid.ProcessID)
+	// PeerDown reports that the last connection to a peer ended or that it
+	// could not be reached; cause says why.
+	PeerDown(peer nid.ProcessID, cause error)
+}
+
+// Verdict is lnet's answer to an arriving header.
+type Verdict uint8
+
+// The verdicts of [Upcalls.Parse].
+const (
+	Accept Verdict = iota // the sink is known; go on
+	Hold                  // wait for NI.Recv
+)
+
+// Config is what every driver needs to start an NI. The zero value of a field
+// means its default; drivers keep their own tunables in their Driver value.
+type Config struct {
+	Net nid.Net
+	// Interface is an interface name or a local address, as it stands in the
+	// brackets of a networks string; empty lets the driver choose.
+	Interface string
+	// PID is this node's process id; 0 means nid.LustrePID.
+	PID nid.PID
+	// Incarnation is constant for the life of the NI and differs after a
+	// restart: wall-clock nanoseconds at its start.
+	Incarnation uint64
+	Tunables    Tunables
+	Clock       machine.Clock // required
+	Log         *slog.Logger  // nil discards
+	Tap         Tap           // nil captures nothing
+}
+
+// Tunables are the tunables that all LNDs share, with Lustre's names and
+// defaults. Zero means default.
+type Tunables struct {
+	PeerTimeout       time.Duration // peer_timeout, 180 s
+	PeerCredits       int           // peer_credits, 8: concurrent sends per peer
+	PeerBufferCredits int           // peer_buffer_credits, 0: as PeerCredits
+	Credits           int           // credits, 256: concurrent sends per NI
+}
+
+// WithDefaults returns t with every zero field replaced by its default and
+// PeerCredits capped to Credits.
+func (t Tunables) WithDefaults() Tunables {
+	if t.PeerTimeout == 0 {
+		t.PeerTimeout = 180 * time.Second
+	}
+	if t.PeerCredits == 0 {
+		t.PeerCredits = 8
+	}
+	if t.Credits == 0 {
+		t.Credits = 256
+	}
+	t.PeerCredits = min(t.PeerCredits, t.Credits)
+	return t
+}
+
+// Message is one outgoing LNet message (struct lnet_msg, the part that a
+// driver sees). lnet makes it and lends it to the driver until Finalize.
+type Message struct {
+	Header   wire.Header   // complete; the driver encodes it as it is
+	Target   nid.ProcessID // next hop: the connection to use, not Header.DestNID
+	Payload  Payload       // Header.PayloadLength bytes; read-only for the driver
+	Priority bool          // passes everything but earlier priority messages
+
+	// Owner is lnet's: the structure this Message is part of.
+	Owner any
+	// Link is for the Queue that holds the message at the moment.
+	Link *Message
+}
+
+// Delivery is one arriving message. The driver owns it, fills Header and
+// From, and lends it to lnet from Parse until Delivered.
+type Delivery struct {
+	Header wire.Header
+	From   nid.ProcessID // peer at the other end of the connection (previous hop)
+	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
+
+	// Cache and Owner are lnet's and its upper layer's; a driver clears
+	// neither. Cache survives from one message to the next of a Delivery.
+	Cache any
+	Owner any
+	// Driver is the driver's own, to find its connection again in Recv.
+	Driver any
+}

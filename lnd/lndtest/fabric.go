@@ -1,0 +1,218 @@
+// Package lndtest is the suite that every driver passes: it plays lnet on two
+// NIs and checks what the contract in package lnd promises.
+//
+// A driver's test calls [Run] with a [Harness] that starts two NIs which reach
+// each other (for loopback, one NI twice). The suite waits only through
+// [Harness].Await, so a driver in virtual time can advance its clock there.
+package lndtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Harness starts the driver under test.
+type Harness struct {
+	// Start returns two NIs that reach each other, with the given upcalls,
+	// and arranges for nothing: the suite shuts them down.
+	Start func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI)
+	// Await returns when cond holds, or false after some seconds without.
+	// Nil waits in real time.
+	Await func(cond func() bool) bool
+	// Unreachable is a NID on the driver's net that nobody has; invalid
+	// where the driver reaches everybody.
+	Unreachable nid.NID
+}
+
+// Poll is the Await of drivers that run in real time.
+func Poll(cond func() bool) bool {
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return cond()
+		}
+	}
+	return true
+}
+
+// fabric is a pair of NIs under test.
+type fabric struct {
+	t     *testing.T
+	h     Harness
+	a, b  lnd.NI
+	upA   *recorder
+	upB   *recorder
+	match uint64 // match bits of the next message
+}
+
+func newFabric(t *testing.T, h Harness) *fabric {
+	t.Helper()
+	if h.Await == nil {
+		h.Await = Poll
+	}
+	f := &fabric{t: t, h: h, upA: newRecorder(), upB: newRecorder()}
+	f.a, f.b = h.Start(t, f.upA, f.upB)
+	f.upA.ni, f.upB.ni = f.a, f.b
+	if f.a == f.b { // loopback: both ends report to one
+		f.upB = f.upA
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := errors.Join(f.a.Shutdown(ctx), f.b.Shutdown(ctx)); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return f
+}
+
+// put makes a PUT of payload from one NI to another. The match bits number it.
+func (f *fabric) put(from, to lnd.NI, segments ...[]byte) *lnd.Message {
+	f.match++
+	m := &lnd.Message{Target: nid.ProcessID{NID: to.NID(), PID: nid.LustrePID}}
+	for _, s := range segments {
+		m.Payload.Length += len(s)
+	}
+	m.Payload.Segments = segments
+	m.Header.SrcNID, m.Header.SrcPID = from.NID(), nid.LustrePID
+	m.Header.DestNID, m.Header.DestPID = to.NID(), nid.LustrePID
+	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: f.match, Portal: 7})
+	m.Header.PayloadLength = uint32(m.Payload.Length)
+	return m
+}
+
+func (f *fabric) await(what string, cond func() bool) {
+	f.t.Helper()
+	if !f.h.Await(cond) {
+		f.t.Fatalf("%s: did not happen; a: %v; b: %v", what, f.upA, f.upB)
+	}
+}
+
+// arrived is a message that came in whole.
+type arrived struct {
+	header wire.Header
+	from   nid.ProcessID
+	data   []byte
+	err    error
+}
+
+// recorder plays lnet for one NI: it accepts everything into fresh memory,
+// unless told otherwise, and keeps what happened.
+type recorder struct {
+	ni lnd.NI
+
+	mu        sync.Mutex
+	got       []arrived              // guarded by mu, like all below
+	finalized map[*lnd.Message]error // by message
+	repeated  int                    // Finalize calls too many
+	down      []error                // causes of PeerDown
+	held      []*lnd.Delivery
+
+	// parse, when set, answers instead of accept.
+	parse func(d *lnd.Delivery) (lnd.Verdict, error)
+	// onFinalize and onDelivered, when set, run in the upcall.
+	onFinalize  func(m *lnd.Message, err error)
+	onDelivered func(d *lnd.Delivery)
+}
+
+func newRecorder() *recorder { return &recorder{finalized: make(map[*lnd.Message]error)} }
+
+// accept gives a delivery a sink of limit bytes in two segments.
+func accept(d *lnd.Delivery, limit int) {
+	n := min(int(d.Header.PayloadLength), limit)
+	memory := make([]byte, n+3)
+	d.Sink = lnd.Payload{Segments: [][]byte{memory[:1+n/3], nil, memory[1+n/3:]}, Offset: 1, Length: n}
+}
+
+func (r *recorder) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	d.Owner, d.Sink = r, lnd.Payload{}
+	r.mu.Lock()
+	parse := r.parse
+	r.mu.Unlock()
+	if parse != nil {
+		return parse(d)
+	}
+	accept(d, lnd.MaxPayload)
+	return lnd.Accept, nil
+}
+
+func (r *recorder) Delivered(d *lnd.Delivery, err error) {
+	in := arrived{header: d.Header, from: d.From, err: err}
+	in.data = bytes.Join(d.Sink.Append(nil), nil)
+	r.mu.Lock()
+	r.got = append(r.got, in)
+	hook := r.onDelivered
+	r.mu.Unlock()
+	if hook != nil {
+		hook(d)
+	}
+}
+
+func (r *recorder) Finalize(m *lnd.Message, err error) {
+	r.mu.Lock()
+	if _, again := r.finalized[m]; again {
+		r.repeated++
+	}
+	r.finalized[m] = err
+	hook := r.onFinalize
+	r.mu.Unlock()
+	if hook != nil {
+		hook(m, err)
+	}
+}
+
+func (r *recorder) PeerUp(nid.ProcessID) {}
+
+func (r *recorder) PeerDown(_ nid.ProcessID, cause error) {
+	r.mu.Lock()
+	r.down = append(r.down, cause)
+	r.mu.Unlock()
+}
+
+func (r *recorder) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("%d arrived, %d finalized, %d repeated, down %v", len(r.got), len(r.finalized), r.repeated, r.down)
+}
+
+// count returns a condition: n messages have arrived here.
+func (r *recorder) count(n int) func() bool {
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.got) >= n
+	}
+}
+
+// ended returns a condition: m was finalized.
+func (r *recorder) ended(ms ...*lnd.Message) func() bool {
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, m := range ms {
+			if _, ok := r.finalized[m]; !ok {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func (r *recorder) set(change func()) {
+	r.mu.Lock()
+	change()
+	r.mu.Unlock()
+}

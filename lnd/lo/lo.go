@@ -1,0 +1,141 @@
+// Package lo is the loopback driver (lolnd): the NI 0@lo, over which a node
+// talks to itself. Payload is copied from the sender's memory descriptor to
+// the receiver's; there are no credits, connections or time-outs.
+//
+// A message is delivered inside Send, unless a delivery is already under way
+// (on another goroutine, or further up this one's stack because a handler
+// sends): then that one delivers it next. So messages keep their order and
+// handlers that answer each other do not recurse.
+package lo
+
+import (
+	"context"
+	"sync"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Driver makes the loopback NI. Its zero value is ready.
+type Driver struct{}
+
+// Type implements lnd.Driver.
+func (Driver) Type() nid.NetType { return nid.Lo }
+
+// Startup implements lnd.Driver.
+func (Driver) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni := &loNI{up: up}
+	ni.quiet.L = &ni.mu
+	return ni, nil
+}
+
+type loNI struct {
+	up lnd.Upcalls
+
+	mu      sync.Mutex
+	quiet   sync.Cond // signalled when delivering ends
+	queue   lnd.Queue // guarded by mu
+	running bool      // somebody delivers; guarded by mu
+	closed  bool      // guarded by mu
+	free    *transfer // guarded by mu
+}
+
+// transfer is one message on its way: the sender's and the receiver's view.
+type transfer struct {
+	d    lnd.Delivery
+	m    *lnd.Message
+	next *transfer // in free
+}
+
+func (*loNI) NID() nid.NID { return nid.Lo0() }
+
+func (ni *loNI) Send(m *lnd.Message) {
+	ni.mu.Lock()
+	if ni.closed {
+		ni.mu.Unlock()
+		ni.up.Finalize(m, syscall.ESHUTDOWN)
+		return
+	}
+	ni.queue.Push(m)
+	if ni.running {
+		ni.mu.Unlock()
+		return
+	}
+	ni.running = true
+	for m := ni.queue.Pop(); m != nil; m = ni.queue.Pop() {
+		t := ni.transferFor(m)
+		ni.mu.Unlock()
+		ni.deliver(t)
+		ni.mu.Lock()
+	}
+	ni.running = false
+	ni.quiet.Broadcast()
+	ni.mu.Unlock()
+}
+
+// transferFor is called with mu held.
+func (ni *loNI) transferFor(m *lnd.Message) *transfer {
+	t := ni.free
+	if t == nil {
+		t = new(transfer)
+		t.d.Driver = t
+	} else {
+		ni.free, t.next = t.next, nil
+	}
+	t.m = m
+	t.d.Header = m.Header
+	t.d.From = nid.ProcessID{NID: m.Header.SrcNID, PID: m.Header.SrcPID}
+	return t
+}
+
+func (ni *loNI) deliver(t *transfer) {
+	verdict, err := ni.up.Parse(&t.d)
+	switch {
+	case err != nil:
+		ni.up.Finalize(t.m, syscall.EPROTO)
+		ni.release(t)
+	case verdict == lnd.Accept:
+		ni.complete(t)
+	}
+	// On Hold the transfer may already have been completed by another
+	// goroutine's Recv: do not touch it.
+}
+
+// Recv implements lnd.NI.
+func (ni *loNI) Recv(d *lnd.Delivery) { ni.complete(d.Driver.(*transfer)) }
+
+// complete copies the payload and ends both sides. The receiver's event comes
+// before the sender's, except for a GET, whose SEND event precedes the REPLY
+// (LNet lo.c lolnd_recv).
+func (ni *loNI) complete(t *transfer) {
+	lnd.Copy(t.d.Sink, t.m.Payload)
+	if t.m.Header.Type == wire.Get {
+		ni.up.Finalize(t.m, nil)
+		ni.up.Delivered(&t.d, nil)
+	} else {
+		ni.up.Delivered(&t.d, nil)
+		ni.up.Finalize(t.m, nil)
+	}
+	ni.release(t)
+}
+
+func (ni *loNI) release(t *transfer) {
+	t.m, t.d.Owner, t.d.Sink = nil, nil, lnd.Payload{}
+	ni.mu.Lock()
+	t.next, ni.free = ni.free, t
+	ni.mu.Unlock()
+}
+
+// Shutdown implements lnd.NI. What is queued is delivered; held deliveries are
+// lnet's to give up before.
+func (ni *loNI) Shutdown(context.Context) error {
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	ni.closed = true
+	for ni.running {
+		ni.quiet.Wait()
+	}
+	return nil
+}
