@@ -1,0 +1,98 @@
+package lnet
+
+import (
+	"errors"
+	"fmt"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
+)
+
+// ErrProtocol is the class of errors for which a peer loses its connections:
+// it sent what no correct node sends.
+var ErrProtocol = errors.New("LNet protocol error")
+
+// Parse implements lnd.Upcalls: it checks an arrived header in the order of
+// LNet's lnet_parse and asks the upper layer where the payload goes.
+func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	if err := ni.started(); err != nil {
+		return lnd.Accept, err
+	}
+	d.Owner, d.Sink = nil, lnd.Payload{}
+	why, closes := ni.inspect(&d.Header)
+	if closes {
+		ni.drop(d, why)
+		return lnd.Accept, fmt.Errorf("%w: %v from %v: %v", ErrProtocol, d.Header.Type, d.From, why)
+	}
+	if why == NotDropped && !ni.isLo() && ni.peerOf(d) == nil {
+		why = PeerTableFull
+	}
+	verdict := lnd.Accept
+	if why == NotDropped {
+		verdict, why = ni.node.upper.Arrive(ni, d)
+	}
+	if why != NotDropped {
+		ni.drop(d, why)
+	}
+	return verdict, nil
+}
+
+// inspect checks type, lengths and destination. closes means that the peer
+// broke the protocol.
+func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
+	if err := h.Validate(); err != nil {
+		if errors.Is(err, wire.ErrType) {
+			return BadType, true
+		}
+		return BadPayload, true
+	}
+	switch {
+	case !h.SrcNID.IsValid() || h.SrcNID.IsAny():
+		return BadSource, false
+	case h.DestNID == ni.nid || ni.isLo():
+		return NotDropped, false
+	case h.DestNID.Net() == ni.cfg.Net:
+		return NotDirect, true
+	case ni.node.niByNID(h.DestNID) != nil:
+		return WrongNI, true
+	default:
+		return RoutingOff, false
+	}
+}
+
+// peerOf returns the peer NI at the other end of d's connection. The Delivery
+// of a connection remembers it.
+func (ni *NI) peerOf(d *lnd.Delivery) *PeerNI {
+	if p, ok := d.Cache.(*PeerNI); ok && p.nid == d.From.NID && p.ni == ni {
+		return p
+	}
+	p := ni.node.peers.get(d.From.NID, ni)
+	if p != nil {
+		d.Cache = p
+	}
+	return p
+}
+
+// drop counts a message that ends here; its payload goes nowhere.
+func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
+	ni.node.drops[why].Add(1)
+	ni.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
+	if p, ok := d.Cache.(*PeerNI); ok {
+		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
+	}
+	d.Owner, d.Sink = nil, lnd.Payload{}
+}
+
+// Delivered implements lnd.Upcalls.
+func (ni *NI) Delivered(d *lnd.Delivery, err error) {
+	if d.Owner == nil {
+		return // dropped
+	}
+	if err == nil {
+		ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
+		if p, ok := d.Cache.(*PeerNI); ok {
+			p.traffic.countReceived(d.Header.Type, d.Sink.Length)
+		}
+	}
+	ni.node.upper.Delivered(ni, d, err)
+}

@@ -1,0 +1,28 @@
+// Package lnet is the message layer: it knows this node's network interfaces
+// (NIs), the peers beyond them and the credits that bound what is in flight.
+//
+// It stands between the portal table above ([Upper]) and the drivers below
+// (package lnd). Going down, [Node.Send] chooses the NI, takes a peer credit
+// and an NI credit, in this order, and hands the message to the driver;
+// without credit the message waits in its peer's queue, priority messages
+// first. Coming up, [NI.Parse] checks the header, decides whether the message
+// is for this node, and asks Upper where its payload goes. LNet's sources for
+// both are lib-move.c and lib-msg.c.
+//
+// # What never happens here
+//
+// lnet starts no goroutine and reads no clock of its own: every call runs in
+// the goroutine of its caller, a handler or a driver's reader, and time comes
+// from [Config].Clock. It allocates nothing per message. It never waits.
+//
+// # Locks
+//
+// One lock per peer and one per NI, taken in this order, neither held across
+// a call into a driver or into Upper.
+//
+// # Failures
+//
+// Send reports everything through Upper.Sent. Each message that is dropped on
+// arrival is counted under its [DropReason], locally: LNet tells the sender
+// nothing.
+package lnet

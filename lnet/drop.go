@@ -1,0 +1,59 @@
+package lnet
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// DropReason says why an arrived message was not delivered. Its zero value
+// means that it was not dropped. The peer is told nothing in any case.
+type DropReason uint8
+
+// The drop reasons. Those marked "closes" also end every connection of the
+// peer, because they break the protocol.
+const (
+	NotDropped     DropReason = iota
+	BadType                   // unknown type, or HELLO as a message; closes
+	BadPayload                // ACK or GET with payload, or more than 1 MiB; closes
+	NotDirect                 // for another NID of the NI's own net; closes
+	WrongNI                   // for another NID of this node; closes
+	RoutingOff                // for another net
+	BadSource                 // source NID unusable
+	NoUpper                   // nobody above to take it
+	BadPortal                 // portal index of 64 or more
+	NoMatch                   // no match entry takes it
+	TooLong                   // longer than the matched MD, no truncate
+	StaleHandle               // ACK or REPLY for an MD that is gone or of an earlier life
+	InactiveMD                // ACK or REPLY for an exhausted or attached MD
+	LazyFull                  // lazy portal's queue is at its limit
+	LazyCleared               // was queued on a portal that stopped being lazy
+	NIShutdown                // was held when its NI went down
+	PeerTableFull             // no room for another peer
+	dropReasonsEnd            // number of reasons; not a reason
+)
+
+var dropNames = [dropReasonsEnd]string{
+	"not dropped", "bad type", "bad payload length", "not direct", "wrong NI", "routing off",
+	"bad source", "no upper layer", "bad portal", "no match", "too long", "stale handle",
+	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer table full",
+}
+
+func (r DropReason) String() string {
+	if r < dropReasonsEnd {
+		return dropNames[r]
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// dropCounters counts drops per reason.
+type dropCounters [dropReasonsEnd]atomic.Uint64
+
+func (c *dropCounters) snapshot() map[string]uint64 {
+	counts := make(map[string]uint64)
+	for r := NotDropped + 1; r < dropReasonsEnd; r++ {
+		if n := c[r].Load(); n > 0 {
+			counts[r.String()] = n
+		}
+	}
+	return counts
+}

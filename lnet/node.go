@@ -1,0 +1,213 @@
+package lnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Config configures a Node. The zero value of a field means its default.
+type Config struct {
+	// PID is the node's process id; 0 means nid.LustrePID.
+	PID nid.PID
+	// Incarnation marks this life of the node in wire handles, so that late
+	// answers to an earlier life are recognised: wall-clock nanoseconds at
+	// the start. Required.
+	Incarnation uint64
+	// Clock is required.
+	Clock machine.Clock
+	// Log may be nil, which discards.
+	Log *slog.Logger
+	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
+	// waits for credits; 0 means 150 s.
+	TransactionTimeout time.Duration
+	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
+	MaxPeers int
+}
+
+func (c Config) withDefaults() Config {
+	if c.PID == 0 {
+		c.PID = nid.LustrePID
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.TransactionTimeout == 0 {
+		c.TransactionTimeout = 150 * time.Second
+	}
+	if c.MaxPeers == 0 {
+		c.MaxPeers = 1 << 18
+	}
+	return c
+}
+
+// Node is one LNet node: its NIs, its peers, its counters (the_lnet). All
+// methods are safe for concurrent use.
+type Node struct {
+	cfg   Config
+	upper Upper // set once, before the first NI
+
+	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
+	peers peerTable
+
+	inFlight gauge
+	errors   atomic.Uint64
+	drops    dropCounters
+	retired  Traffic // of NIs that are gone; guarded by mu
+
+	mu       sync.Mutex // serialises changes of nis; never held across calls out
+	watchers []func()   // guarded by mu
+}
+
+// New returns a node without NIs. SetUpper comes next, then AddNI.
+func New(cfg Config) *Node {
+	n := &Node{cfg: cfg.withDefaults()}
+	n.nis.Store(&[]*NI{})
+	n.peers.init(n.cfg.MaxPeers)
+	return n
+}
+
+// SetUpper installs the layer above. It must happen before the first AddNI
+// and only once.
+func (n *Node) SetUpper(u Upper) {
+	if n.upper != nil {
+		panic("lnet: SetUpper called twice")
+	}
+	n.upper = u
+}
+
+// PID is the node's process id.
+func (n *Node) PID() nid.PID { return n.cfg.PID }
+
+// Incarnation is the interface cookie of this node's wire handles.
+func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
+
+// Clock is the clock the node was given.
+func (n *Node) Clock() machine.Clock { return n.cfg.Clock }
+
+// Log is the node's logger, never nil.
+func (n *Node) Log() *slog.Logger { return n.cfg.Log }
+
+// NIs returns the node's NIs in the order of configuration.
+func (n *Node) NIs() []*NI { return slices.Clone(*n.nis.Load()) }
+
+// IDs returns the node's process ids in the order of its NIs (LNetGetId).
+func (n *Node) IDs() []nid.ProcessID {
+	var ids []nid.ProcessID
+	for _, ni := range *n.nis.Load() {
+		ids = append(ids, nid.ProcessID{NID: ni.nid, PID: n.cfg.PID})
+	}
+	return ids
+}
+
+// OnNIChange calls f after every change of the list of NIs. f must not block.
+func (n *Node) OnNIChange(f func()) {
+	n.mu.Lock()
+	n.watchers = append(n.watchers, f)
+	n.mu.Unlock()
+}
+
+// AddNI starts a driver on a net and adds the NI. cfg's PID, Incarnation,
+// Clock and Log default to the node's.
+func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
+	cfg.Tunables = cfg.Tunables.WithDefaults()
+	if cfg.PID == 0 {
+		cfg.PID = n.cfg.PID
+	}
+	if cfg.Incarnation == 0 {
+		cfg.Incarnation = n.cfg.Incarnation
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = n.cfg.Clock
+	}
+	if cfg.Log == nil {
+		cfg.Log = n.cfg.Log
+	}
+	ni := newNI(n, cfg)
+	lower, err := driver.Startup(cfg, ni)
+	if err != nil {
+		ni.open(nil)
+		return nil, fmt.Errorf("start NI on %v: %w", cfg.Net, err)
+	}
+	if err := n.register(ni, lower); err != nil {
+		ni.open(nil)
+		return nil, errors.Join(err, lower.Shutdown(context.Background()))
+	}
+	ni.open(lower)
+	n.niChanged()
+	return ni, nil
+}
+
+func (n *Node) register(ni *NI, lower lnd.NI) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ni.nid = lower.NID()
+	list := *n.nis.Load()
+	for _, other := range list {
+		if other.nid == ni.nid {
+			return fmt.Errorf("add NI %v: %w", ni.nid, syscall.EEXIST)
+		}
+	}
+	next := append(slices.Clip(slices.Clone(list)), ni)
+	n.nis.Store(&next)
+	return nil
+}
+
+// RemoveNI stops an NI: new messages no longer use it, queued ones leave
+// until ctx ends, held ones are dropped.
+func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
+	n.mu.Lock()
+	next := slices.DeleteFunc(slices.Clone(*n.nis.Load()), func(o *NI) bool { return o == ni })
+	n.nis.Store(&next)
+	n.mu.Unlock()
+	n.niChanged()
+
+	n.upper.Detach(ni)
+	err := ni.lower.Shutdown(ctx)
+	for _, p := range n.peers.removeNI(ni) {
+		p.failQueued(syscall.ESHUTDOWN)
+	}
+	n.mu.Lock()
+	n.retired.add(ni.traffic.snapshot())
+	n.mu.Unlock()
+	return err
+}
+
+// Shutdown removes every NI, the last one first.
+func (n *Node) Shutdown(ctx context.Context) error {
+	var errs []error
+	list := n.NIs()
+	for _, ni := range slices.Backward(list) {
+		errs = append(errs, n.RemoveNI(ctx, ni))
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Node) niChanged() {
+	n.mu.Lock()
+	watchers := slices.Clone(n.watchers)
+	n.mu.Unlock()
+	for _, f := range watchers {
+		f()
+	}
+}
+
+// niByNID returns the NI with exactly this NID, or nil.
+func (n *Node) niByNID(id nid.NID) *NI {
+	for _, ni := range *n.nis.Load() {
+		if ni.nid == id {
+			return ni
+		}
+	}
+	return nil
+}

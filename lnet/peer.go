@@ -1,0 +1,146 @@
+package lnet
+
+import (
+	"sync"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// PeerState is what is known of a peer's reachability.
+type PeerState uint8
+
+// The states of a peer NI.
+const (
+	PeerStateUnknown PeerState = iota // never connected
+	PeerStateUp
+	PeerStateDown
+)
+
+func (s PeerState) String() string {
+	switch s {
+	case PeerStateUp:
+		return "up"
+	case PeerStateDown:
+		return "down"
+	default:
+		return "NA"
+	}
+}
+
+// PeerNI is one interface of a remote node (struct lnet_peer_ni): the credits
+// that bound what is in flight to it and the queue of what waits for them.
+//
+// At most one goroutine at a time hands its messages to the driver, which
+// keeps them in order and keeps a handler that sends from inside Finalize
+// from recursing: whoever comes meanwhile leaves the message in the queue.
+type PeerNI struct {
+	nid     nid.NID
+	ni      *NI
+	traffic traffic
+
+	mu          sync.Mutex
+	credits     int       // guarded by mu, and all below
+	minCredits  int       // lowest ever; negative means messages queued
+	queue       lnd.Queue // messages without peer credit or NI credit
+	queuedBytes int       // headers and payloads of messages holding a credit
+	launching   bool      // a goroutine is in launch
+	gone        error     // set when the NI was removed
+	state       PeerState
+	cause       error // of PeerStateDown
+
+	waiting     bool    // on ni's list; set under p.mu and ni.mu, cleared under p.mu
+	nextWaiting *PeerNI // guarded by ni.mu
+}
+
+// send queues m and lets it go if there is credit.
+func (p *PeerNI) send(m *Message) {
+	p.mu.Lock()
+	if p.gone != nil {
+		p.mu.Unlock()
+		p.ni.node.finish(m, p.gone)
+		return
+	}
+	if p.launching || p.credits <= 0 || p.queue.Len() > 0 {
+		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
+	}
+	p.queue.Push(&m.Message)
+	p.minCredits = min(p.minCredits, p.credits-p.queue.Len())
+	p.launch()
+}
+
+// creditBack ends a message of size bytes, or (woken) reports that the NI
+// has credit again, and lets queued messages go.
+func (p *PeerNI) creditBack(size int, woken bool) {
+	p.mu.Lock()
+	if woken {
+		p.waiting = false
+	} else {
+		p.credits++
+		p.queuedBytes -= size
+	}
+	p.launch()
+}
+
+// launch hands queued messages to the driver while there are credits. It is
+// entered with p.mu held and returns with it released.
+func (p *PeerNI) launch() {
+	if p.launching {
+		p.mu.Unlock()
+		return
+	}
+	p.launching = true
+	for p.queue.Len() > 0 && p.credits > 0 && p.ni.takeCredit(p) {
+		m := owner(p.queue.Pop())
+		p.credits--
+		p.queuedBytes += m.wireBytes()
+		p.mu.Unlock()
+		if err := p.unfit(m); err != nil {
+			p.ni.Finalize(&m.Message, err)
+		} else {
+			p.ni.lower.Send(&m.Message)
+		}
+		p.mu.Lock()
+	}
+	p.launching = false
+	p.mu.Unlock()
+}
+
+// unfit tells why a message that waited must not be sent any more
+// (lnet_post_send_locked).
+func (p *PeerNI) unfit(m *Message) error {
+	if m.Aborted != nil && m.Aborted.Load() {
+		return syscall.ECANCELED
+	}
+	if m.expires != 0 && p.ni.node.cfg.Clock.Now() > m.expires {
+		return syscall.ETIMEDOUT
+	}
+	return nil
+}
+
+// failQueued fails everything that waits, now and in future: the NI is gone.
+func (p *PeerNI) failQueued(cause error) {
+	p.mu.Lock()
+	p.gone = cause
+	list := p.queue.Take(func(*lnd.Message) bool { return true })
+	p.mu.Unlock()
+	for list != nil {
+		m := owner(list)
+		list, m.Link = m.Link, nil
+		p.ni.node.finish(m, cause)
+	}
+}
+
+func (p *PeerNI) setState(s PeerState, cause error) {
+	p.mu.Lock()
+	p.state, p.cause = s, cause
+	p.mu.Unlock()
+}
+
+// idle reports whether nothing is queued or in flight.
+func (p *PeerNI) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
+}

@@ -1,0 +1,98 @@
+package lnet
+
+import (
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// Send sends m to Header.DestNID and Header.DestPID. It completes the header
+// with the source, never waits, and reports every outcome through Upper.Sent,
+// which may be called before Send returns:
+//
+//	EINVAL        the destination is no NID, or Source is none of ours
+//	EHOSTUNREACH  no NI reaches the destination's net
+//	ENOBUFS       the peer table is full of busy peers
+//	ETIMEDOUT     waited too long for credits
+//	ECANCELED     was aborted while it waited
+//
+// and what the driver reports.
+func (n *Node) Send(m *Message) {
+	m.reset()
+	n.inFlight.inc()
+	ni, err := n.pathTo(m.Header.DestNID, m.Source)
+	if err != nil {
+		n.finish(m, err)
+		return
+	}
+	n.address(m, ni)
+	if ni.isLo() {
+		ni.lower.Send(&m.Message)
+		return
+	}
+	if m.peer = n.peers.get(m.Header.DestNID, ni); m.peer == nil {
+		n.finish(m, syscall.ENOBUFS)
+		return
+	}
+	m.peer.send(m)
+}
+
+// address fills in what lnet decides: the source and the next hop.
+func (n *Node) address(m *Message, ni *NI) {
+	h := &m.Header
+	m.ni = ni
+	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
+	if ni.isLo() && !h.DestNID.IsLo() {
+		// Through lo under a real NID: both ends keep the name that the
+		// caller used, so that match ids and events speak of it.
+		h.SrcNID = h.DestNID
+	}
+	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
+		h.DestPID = nid.LustrePID
+	}
+	m.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
+}
+
+// pathTo chooses the NI for a destination. A message to one of the node's own
+// NIDs goes through lo.
+func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
+	if !dst.IsValid() || dst.IsAny() {
+		return nil, syscall.EINVAL
+	}
+	if src.IsAny() {
+		src = nid.NID{}
+	}
+	list := *n.nis.Load()
+	if dst.IsLo() || n.niByNID(dst) != nil {
+		if lo := n.niByNID(nid.Lo0()); lo != nil {
+			return lo, nil
+		}
+	}
+	if src.IsValid() {
+		return fixedPath(n.niByNID(src), dst)
+	}
+	for _, ni := range list {
+		if ni.reaches(dst) {
+			return ni, nil
+		}
+	}
+	return nil, syscall.EHOSTUNREACH
+}
+
+func fixedPath(ni *NI, dst nid.NID) (*NI, error) {
+	switch {
+	case ni == nil:
+		return nil, syscall.EINVAL
+	case !ni.reaches(dst):
+		return nil, syscall.EHOSTUNREACH
+	}
+	return ni, nil
+}
+
+// reaches reports whether dst is on the NI's own net and both NIDs fit the
+// same header: an IPv6-sized NI cannot speak to an IPv4-sized NID.
+func (ni *NI) reaches(dst nid.NID) bool {
+	return ni.cfg.Net == dst.Net() && ni.nid.Is4() == dst.Is4()
+}
+
+func (ni *NI) isLo() bool { return ni.nid.IsLo() }

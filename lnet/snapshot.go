@@ -1,0 +1,102 @@
+package lnet
+
+import (
+	"slices"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// Snapshot is a copy of a node's state for people and exporters.
+type Snapshot struct {
+	PID   nid.PID        `json:"pid"`
+	NIs   []NISnapshot   `json:"nis"`   // in the order of configuration
+	Peers []PeerSnapshot `json:"peers"` // by NID
+	Stats Stats          `json:"statistics"`
+}
+
+// NISnapshot is one NI's state.
+type NISnapshot struct {
+	NID        nid.NID      `json:"nid"`
+	Net        string       `json:"net"`
+	Interface  string       `json:"interface,omitempty"`
+	Status     string       `json:"status"` // up
+	Tunables   lnd.Tunables `json:"tunables"`
+	Credits    int          `json:"credits"`
+	MinCredits int          `json:"min_credits"`
+	Traffic    Traffic      `json:"statistics"`
+	PeerCount  int          `json:"peers"`
+	Lower      lnd.NI       `json:"-"` // the driver's half, for its own snapshot
+}
+
+// PeerSnapshot is one peer NI's state. The credit names are the kernel's.
+type PeerSnapshot struct {
+	NID         nid.NID `json:"nid"`
+	Via         nid.NID `json:"via"` // local NI
+	State       string  `json:"state"`
+	Cause       string  `json:"cause,omitempty"` // of state down
+	MaxCredits  int     `json:"max_ni_tx_credits"`
+	Credits     int     `json:"available_tx_credits"`
+	MinCredits  int     `json:"min_tx_credits"`
+	QueuedBytes int     `json:"tx_q_num_of_buf"`
+	Queued      int     `json:"queued_messages"`
+	Traffic     Traffic `json:"statistics"`
+}
+
+// Snapshot returns a copy of the node's state. Counters are read one by one,
+// so a busy node's figures may differ by what passed meanwhile.
+func (n *Node) Snapshot() Snapshot {
+	s := Snapshot{PID: n.cfg.PID, Stats: n.Stats()}
+	perNI := make(map[*NI]int)
+	for _, p := range n.peers.all() {
+		perNI[p.ni]++
+		s.Peers = append(s.Peers, p.snapshot())
+	}
+	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int { return a.NID.Compare(b.NID) })
+	for _, ni := range n.NIs() {
+		s.NIs = append(s.NIs, ni.snapshot(perNI[ni]))
+	}
+	return s
+}
+
+// Stats returns the node's counters.
+func (n *Node) Stats() Stats {
+	n.mu.Lock()
+	total := n.retired
+	n.mu.Unlock()
+	for _, ni := range n.NIs() {
+		total.add(ni.traffic.snapshot())
+	}
+	return Stats{
+		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
+		Errors:    n.errors.Load(),
+		SendCount: total.Sent.Total(), SendLength: total.SendLength,
+		RecvCount: total.Received.Total(), RecvLength: total.RecvLength,
+		DropCount: total.Dropped.Total(), DropLength: total.DropLength,
+		DropReasons: n.drops.snapshot(),
+	}
+}
+
+func (ni *NI) snapshot(peers int) NISnapshot {
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	return NISnapshot{
+		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: "up",
+		Tunables: ni.cfg.Tunables, Credits: ni.credits, MinCredits: ni.minCredits,
+		Traffic: ni.traffic.snapshot(), PeerCount: peers, Lower: ni.lower,
+	}
+}
+
+func (p *PeerNI) snapshot() PeerSnapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := PeerSnapshot{
+		NID: p.nid, Via: p.ni.nid, State: p.state.String(),
+		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits, MinCredits: p.minCredits,
+		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
+	}
+	if p.cause != nil {
+		s.Cause = p.cause.Error()
+	}
+	return s
+}

@@ -1,0 +1,119 @@
+package lnet
+
+import (
+	"sync/atomic"
+
+	"ulnet/lnet/wire"
+)
+
+// TypeCounts counts messages per type (struct lnet_comm_count).
+type TypeCounts struct {
+	Put   uint64 `json:"put"`
+	Get   uint64 `json:"get"`
+	Reply uint64 `json:"reply"`
+	Ack   uint64 `json:"ack"`
+	Hello uint64 `json:"hello"`
+}
+
+// Total is the number of messages of all types.
+func (c TypeCounts) Total() uint64 { return c.Put + c.Get + c.Reply + c.Ack + c.Hello }
+
+func (c *TypeCounts) add(d TypeCounts) {
+	c.Put += d.Put
+	c.Get += d.Get
+	c.Reply += d.Reply
+	c.Ack += d.Ack
+	c.Hello += d.Hello
+}
+
+// Traffic is what passed one NI or one peer NI. Lengths are payload bytes.
+type Traffic struct {
+	Sent       TypeCounts `json:"sent_stats"`
+	Received   TypeCounts `json:"received_stats"`
+	Dropped    TypeCounts `json:"dropped_stats"`
+	SendLength uint64     `json:"send_length"`
+	RecvLength uint64     `json:"recv_length"`
+	DropLength uint64     `json:"drop_length"`
+}
+
+func (t *Traffic) add(u Traffic) {
+	t.Sent.add(u.Sent)
+	t.Received.add(u.Received)
+	t.Dropped.add(u.Dropped)
+	t.SendLength += u.SendLength
+	t.RecvLength += u.RecvLength
+	t.DropLength += u.DropLength
+}
+
+// Stats are a node's counters (struct lnet_counters_common), under Lustre's
+// names.
+type Stats struct {
+	MsgsAlloc   uint64 `json:"msgs_alloc"` // messages in flight now
+	MsgsMax     uint64 `json:"msgs_max"`
+	Errors      uint64 `json:"errors"` // sends that failed
+	SendCount   uint64 `json:"send_count"`
+	RecvCount   uint64 `json:"recv_count"`
+	RouteCount  uint64 `json:"route_count"`
+	DropCount   uint64 `json:"drop_count"`
+	SendLength  uint64 `json:"send_length"`
+	RecvLength  uint64 `json:"recv_length"`
+	RouteLength uint64 `json:"route_length"`
+	DropLength  uint64 `json:"drop_length"`
+	// DropReasons splits DropCount; absent reasons are zero.
+	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
+}
+
+// traffic is the live form of Traffic.
+type traffic struct {
+	sent, received, dropped            [wire.Hello + 1]atomic.Uint64
+	sendLength, recvLength, dropLength atomic.Uint64
+}
+
+func (t *traffic) countSent(typ wire.MsgType, length int) {
+	t.sent[typ].Add(1)
+	if length > 0 {
+		t.sendLength.Add(uint64(length))
+	}
+}
+
+func (t *traffic) countReceived(typ wire.MsgType, length int) {
+	t.received[typ].Add(1)
+	if length > 0 {
+		t.recvLength.Add(uint64(length))
+	}
+}
+
+// countDropped counts a message of any type, hostile ones included, which
+// go under HELLO for want of a better place.
+func (t *traffic) countDropped(typ wire.MsgType, length uint32) {
+	t.dropped[min(typ, wire.Hello)].Add(1)
+	t.dropLength.Add(uint64(length))
+}
+
+func (t *traffic) snapshot() Traffic {
+	counts := func(c *[wire.Hello + 1]atomic.Uint64) TypeCounts {
+		return TypeCounts{
+			Put: c[wire.Put].Load(), Get: c[wire.Get].Load(), Reply: c[wire.Reply].Load(),
+			Ack: c[wire.Ack].Load(), Hello: c[wire.Hello].Load(),
+		}
+	}
+	return Traffic{
+		Sent: counts(&t.sent), Received: counts(&t.received), Dropped: counts(&t.dropped),
+		SendLength: t.sendLength.Load(), RecvLength: t.recvLength.Load(), DropLength: t.dropLength.Load(),
+	}
+}
+
+// gauge counts what is in flight and remembers the maximum.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) inc() {
+	n := g.now.Add(1)
+	for {
+		most := g.most.Load()
+		if n <= most || g.most.CompareAndSwap(most, n) {
+			return
+		}
+	}
+}
+
+func (g *gauge) dec() { g.now.Add(-1) }

@@ -1,0 +1,21 @@
+package lnet
+
+import "ulnet/lnd"
+
+// Upper is the layer above lnet, in practice a portals.Table. lnet calls it
+// without locks, in the goroutine of the driver or of the sender.
+type Upper interface {
+	// Arrive decides about a message for this node whose header is in d. It
+	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
+	// Hold, or returns a drop reason, with which lnet discards the payload
+	// and forgets the message.
+	Arrive(ni *NI, d *lnd.Delivery) (lnd.Verdict, DropReason)
+	// Delivered ends a message that was not dropped: its payload is in the
+	// sink, or err says why it never will be.
+	Delivered(ni *NI, d *lnd.Delivery, err error)
+	// Sent ends a message given to Node.Send.
+	Sent(m *Message, err error)
+	// Detach gives up every delivery that arrived by ni and is held; it
+	// answers each with NI.Discard before it returns.
+	Detach(ni *NI)
+}
