@@ -1,0 +1,150 @@
+package portals
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// upper is the Table as lnet sees it.
+type upper Table
+
+func (u *upper) table() *Table { return (*Table)(u) }
+
+// Arrive implements lnet.Upper.
+func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	t := u.table()
+	switch d.Header.Type {
+	case wire.Put:
+		return t.arrivePut(ni, d)
+	case wire.Get:
+		return t.arriveGet(ni, d)
+	case wire.Reply:
+		return t.arriveReply(ni, d)
+	default:
+		return t.arriveAck(ni, d)
+	}
+}
+
+// arrival starts the operation and the event of a message that came in.
+func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation {
+	h := &d.Header
+	o := t.newOperation()
+	o.ni = ni
+	e := &o.event
+	e.Kind = kind
+	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
+	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
+	e.Initiator = e.Source
+	e.Sender = d.From.NID
+	e.RLength = h.PayloadLength
+	return o
+}
+
+func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	put := d.Header.Put()
+	if put.Portal >= Portals {
+		return lnd.Accept, lnet.BadPortal
+	}
+	r := request{
+		op: OpPut, id: nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID},
+		bits: put.MatchBits, length: int(d.Header.PayloadLength), offset: int(put.Offset),
+	}
+	p := &t.portals[put.Portal]
+	p.mu.Lock()
+	md, offset, mlength, out := t.match(p, &r)
+	if out == noMatch && p.lazy {
+		verdict, why := t.hold(p, ni, d)
+		p.mu.Unlock()
+		return verdict, why
+	}
+	p.mu.Unlock()
+	switch out {
+	case noMatch:
+		return lnd.Accept, lnet.NoMatch
+	case tooLong:
+		return lnd.Accept, lnet.TooLong
+	}
+	o := t.arrival(ni, d, EventPut)
+	o.accept(d, md, offset, mlength)
+	return lnd.Accept, lnet.NotDropped
+}
+
+// accept ties a matched request to its MD and lets the payload in. It is
+// entered with the MD locked and releases it.
+func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
+	o.md = md
+	md.describe(&o.event)
+	ackDisabled := md.conf.Options&AckDisable != 0
+	md.mu.Unlock()
+	o.event.Offset, o.event.MLength = uint32(offset), uint32(mlength)
+	if d.Header.Type == wire.Put {
+		put := d.Header.Put()
+		o.event.Portal, o.event.MatchBits, o.event.HdrData = int(put.Portal), put.MatchBits, put.HdrData
+		o.ack = !put.AckMD.IsNone() && !ackDisabled
+		o.Header.Body = d.Header.Body // for the ACK
+		d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: offset, Length: mlength}
+	}
+	d.Owner = o
+}
+
+func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	get := d.Header.Get()
+	if get.Portal >= Portals {
+		return lnd.Accept, lnet.BadPortal
+	}
+	r := request{
+		op: OpGet, id: nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID},
+		bits: get.MatchBits, length: int(get.SinkLength), offset: int(get.SrcOffset),
+	}
+	p := &t.portals[get.Portal]
+	p.mu.Lock()
+	md, offset, mlength, out := t.match(p, &r)
+	p.mu.Unlock()
+	switch out {
+	case noMatch:
+		return lnd.Accept, lnet.NoMatch
+	case tooLong:
+		return lnd.Accept, lnet.TooLong
+	}
+	o := t.arrival(ni, d, EventGet)
+	o.event.Portal, o.event.MatchBits = int(get.Portal), get.MatchBits
+	o.accept(d, md, offset, mlength)
+	return lnd.Accept, lnet.NotDropped
+}
+
+// Delivered implements lnet.Upper.
+func (u *upper) Delivered(_ *lnet.NI, d *lnd.Delivery, err error) {
+	t := u.table()
+	o := d.Owner.(*operation)
+	if d.Header.Type == wire.Get && err == nil {
+		t.reply(o, d)
+		return
+	}
+	t.complete(o, err)
+}
+
+// reply sends the data that a GET asked for; the GET event follows when it
+// has left.
+func (t *Table) reply(o *operation, d *lnd.Delivery) {
+	get := d.Header.Get()
+	o.Source = d.Header.DestNID
+	o.Header.DestNID, o.Header.DestPID = d.Header.SrcNID, d.Header.SrcPID
+	o.Header.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
+	o.Header.PayloadLength = o.event.MLength
+	o.Payload = o.event.Payload()
+	o.Priority = o.event.Options&Priority != 0
+	t.node.Send(&o.Message)
+}
+
+// Sent implements lnet.Upper.
+func (u *upper) Sent(m *lnet.Message, err error) {
+	t := u.table()
+	o := m.Upper.(*operation)
+	if o.md == nil { // an ACK
+		t.freeOperation(o)
+		return
+	}
+	t.complete(o, err)
+}

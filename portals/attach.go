@@ -1,0 +1,118 @@
+package portals
+
+import (
+	"syscall"
+)
+
+// MDAttach attaches an MD to an ME that has none. Messages that wait on a lazy
+// portal are tried against it before the call returns.
+//
+//	EINVAL  neither OpPut nor OpGet, more than 256 segments, bad MaxSize
+//	ENOENT  no such ME
+//	EBUSY   the ME has an MD
+//	ENOMEM  no more handles
+func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, error) {
+	length, err := conf.check()
+	if err == nil && conf.Options&(OpPut|OpGet) == 0 {
+		err = syscall.EINVAL
+	}
+	if err != nil {
+		return 0, opError("MDAttach", err)
+	}
+	p, e := t.lockME(h)
+	if e == nil {
+		return 0, opError("MDAttach", syscall.ENOENT)
+	}
+	handle, ready, err := t.attach(p, e, conf, length, unlink)
+	p.mu.Unlock()
+	t.release(ready)
+	return handle, opError("MDAttach", err)
+}
+
+// attach returns, with the handle, the held messages that the MD decided
+// about. The caller holds p.mu.
+func (t *Table) attach(p *portal, e *me, conf MD, length int, unlink UnlinkOption) (MDHandle, operationList, error) {
+	if e.md != nil {
+		return 0, operationList{}, syscall.EBUSY
+	}
+	d, err := t.newMD(conf, length, unlink)
+	if err != nil {
+		return 0, operationList{}, err
+	}
+	handle := d.handle
+	d.me, d.portal = e, mePortal(e.handle)
+	e.md = d
+	d.mu.Unlock()
+	return handle, t.tryHeld(p, e), nil
+}
+
+// MDUnlink ends an MD (LNetMDUnlink). Its handle dies at once. Without
+// operations under way an UNLINK event is delivered before the call returns
+// (right after, if the MD's handler is running); otherwise the event of the
+// last operation to complete has Unlinked set. What still waits for credits
+// fails with ECANCELED. ENOENT: no such MD.
+func (t *Table) MDUnlink(h MDHandle) error {
+	d := t.lockMD(h)
+	if d == nil {
+		return opError("MDUnlink", syscall.ENOENT)
+	}
+	if d.me == nil {
+		t.unlink(d)
+		return nil
+	}
+	// The portal's lock comes before the MD's: take both anew.
+	p := &t.portals[d.portal]
+	d.mu.Unlock()
+	p.mu.Lock()
+	if d = t.lockMD(h); d == nil {
+		p.mu.Unlock()
+		return opError("MDUnlink", syscall.ENOENT)
+	}
+	p.detach(d)
+	p.mu.Unlock()
+	t.unlink(d)
+	return nil
+}
+
+// MEUnlink ends a match entry and its MD, if it has one, as MDUnlink does.
+// ENOENT: no such ME.
+func (t *Table) MEUnlink(h MEHandle) error {
+	p, e := t.lockME(h)
+	if e == nil {
+		return opError("MEUnlink", syscall.ENOENT)
+	}
+	d := e.md
+	if d == nil {
+		p.freeME(e)
+		p.mu.Unlock()
+		return nil
+	}
+	d.mu.Lock()
+	e.unlink = Unlink
+	p.detach(d)
+	p.mu.Unlock()
+	t.unlink(d)
+	return nil
+}
+
+// unlink ends an MD that is attached to nothing. It is entered with d.mu held
+// and returns with it released.
+func (t *Table) unlink(d *md) {
+	d.aborted.Store(true)
+	d.handle, d.zombie = 0, true
+	if d.refs > 0 {
+		d.mu.Unlock()
+		return
+	}
+	d.last = true
+	o := t.newOperation()
+	o.md = d
+	o.event = Event{Kind: EventUnlink, Unlinked: true}
+	d.describe(&o.event)
+	t.deliver(d, o)
+}
+
+// describe fills in what every event says about its MD.
+func (d *md) describe(e *Event) {
+	e.MD, e.Segments, e.Options, e.UserPtr = d.was, d.conf.Segments, d.conf.Options, d.conf.UserPtr
+}

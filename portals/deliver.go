@@ -1,0 +1,66 @@
+package portals
+
+import (
+	"ulnet/lnet/wire"
+)
+
+// complete ends an operation on its MD: it drops the operation's reference
+// and delivers its event. If another goroutine delivers an event of this MD,
+// or this one does further up its stack, the event is left to it.
+func (t *Table) complete(o *operation, err error) {
+	d := o.md
+	o.event.Err = err
+	d.mu.Lock()
+	d.refs--
+	if d.refs == 0 && !d.last && (d.zombie || d.auto && d.exhausted()) {
+		d.handle, d.zombie, d.last = 0, true, true
+		o.event.Unlinked = true
+	}
+	t.deliver(d, o)
+}
+
+// deliver hands o's event to the user. It is entered with d.mu held and
+// returns with it released.
+func (t *Table) deliver(d *md, o *operation) {
+	d.pending.push(o)
+	if d.handling {
+		d.mu.Unlock()
+		return
+	}
+	d.handling = true
+	handler, eq := d.conf.Handler, d.conf.EQ
+	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
+		d.mu.Unlock()
+		if handler != nil {
+			handler(&o.event)
+		}
+		if eq != nil {
+			eq.push(&o.event)
+		}
+		t.afterEvent(o)
+		d.mu.Lock()
+	}
+	d.handling = false
+	if d.last && d.refs == 0 {
+		t.freeMD(d)
+	}
+	d.mu.Unlock()
+}
+
+// afterEvent does what follows the event: a PUT that asked for it gets its
+// ACK (LNet lib-msg.c lnet_complete_msg_locked). The data is in the MD and
+// has been reported, nothing more.
+func (t *Table) afterEvent(o *operation) {
+	if !o.ack || o.event.Err != nil {
+		t.freeOperation(o)
+		return
+	}
+	put := o.Header.Put()
+	o.Source = o.event.Target.NID
+	o.Header.DestNID, o.Header.DestPID = o.event.Source.NID, o.event.Source.PID
+	o.Header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.event.MLength})
+	o.Header.PayloadLength = 0
+	o.Priority = false
+	o.md, o.ack = nil, false
+	t.node.Send(&o.Message)
+}

@@ -1,0 +1,46 @@
+// Package portals is LNet's programming interface: the portal table with its
+// match entries (MEs) and memory descriptors (MDs), Put, Get, and events. It is
+// what gossip, collectives, health and selftest are written against.
+//
+// # Model
+//
+// A node has 64 portals. A process that wants to receive attaches an ME to a
+// portal (who may send, and which 64 match bits) and an MD to the ME (the
+// memory, and what may be done with it). A process that wants to send binds an
+// MD to no ME and names it in [Table.Put] or [Table.Get]. The initiator of an
+// operation says where in the target's table it wants to go; the target's ME
+// and MD decide whether and where it lands.
+//
+//	initiator                         target
+//	Put   SEND event        PUT ->    PUT event, data at the MD's offset
+//	      ACK event      <- ACK       if the PUT asked and the MD allows
+//	Get   SEND event        GET ->
+//	      REPLY event    <- REPLY     GET event when the REPLY has left
+//
+// SEND and ACK or REPLY events come in either order. LNet's sources for all of
+// this are lib-ptl.c, lib-md.c and lib-move.c.
+//
+// # Events and handlers
+//
+// An MD has a handler, an [EQ], or neither. A handler runs in the goroutine
+// that completed the operation, with no lock held, and for one MD never twice
+// at the same time. It must not block; it may call every method of Table. When
+// one arrives for an MD whose handler is running, it is delivered right after.
+//
+// Exactly one event of an MD's life has Unlinked set, the last one; until then
+// the MD's memory belongs to the table.
+//
+// # Failures
+//
+// A message that no ME takes is dropped and counted (see lnet.DropReason);
+// its sender is not told. Errors of calls carry Linux's errno values
+// (errors.Is with syscall.ENOENT and so on), under the names of the C API.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. The package starts no goroutine and
+// reads no clock but the node's. Put and Get never block; only EQ.Wait and
+// EQ.Poll do. Messages of one sender to one peer keep their order as far as a
+// driver with several connections keeps it: do not rely on it between small
+// and large messages.
+package portals

@@ -1,0 +1,154 @@
+package portals
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// ErrOverflow comes with an event that was read after older ones had been
+// overwritten because nobody read them in time (EOVERFLOW).
+var ErrOverflow = errors.New("event queue overflow: events were lost; read faster or make the queue larger")
+
+// EQ is an event queue: a ring that keeps the latest events of the MDs that
+// name it. Events of one EQ are numbered from 1 in the order of their arrival.
+type EQ struct {
+	clock machine.Clock
+	// arrived has a token when there may be an event to read.
+	arrived chan struct{}
+
+	mu    sync.Mutex
+	ring  []Event // guarded by mu; length a power of two
+	wrote uint64  // sequence of the latest event; guarded by mu
+	read  uint64  // sequence of the latest event read; guarded by mu
+	users int     // MDs that name the EQ; guarded by mu
+	freed bool    // guarded by mu
+}
+
+// NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
+// rounded up to a power of two. EINVAL: size is not positive.
+func (t *Table) NewEQ(size int) (*EQ, error) {
+	if size <= 0 || size > 1<<24 {
+		return nil, opError("NewEQ", syscall.EINVAL)
+	}
+	n := 1
+	for n < size {
+		n *= 2
+	}
+	return &EQ{clock: t.node.Clock(), arrived: make(chan struct{}, 1), ring: make([]Event, n)}, nil
+}
+
+// Free ends the queue; waiters return ENOENT, events not read are lost.
+// EBUSY: an MD still names it. ENOENT: it was freed before.
+func (q *EQ) Free() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.freed:
+		return opError("EQ.Free", syscall.ENOENT)
+	case q.users > 0:
+		return opError("EQ.Free", syscall.EBUSY)
+	}
+	q.freed = true
+	q.notify()
+	return nil
+}
+
+func (q *EQ) refer(n int) {
+	q.mu.Lock()
+	q.users += n
+	q.mu.Unlock()
+}
+
+// push adds an event; the oldest is overwritten when the ring is full.
+func (q *EQ) push(e *Event) {
+	q.mu.Lock()
+	q.wrote++
+	slot := &q.ring[q.wrote&uint64(len(q.ring)-1)]
+	*slot = *e
+	slot.Sequence = q.wrote
+	q.mu.Unlock()
+	q.notify()
+}
+
+func (q *EQ) notify() {
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// take reads the next event. ok is false when there is none.
+func (q *EQ) take(e *Event) (ok bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.freed {
+		q.notify() // the next waiter shall see it too
+		return false, opError("EQ", syscall.ENOENT)
+	}
+	if q.read == q.wrote {
+		return false, nil
+	}
+	q.read++
+	if oldest := q.wrote - uint64(len(q.ring)) + 1; q.wrote >= uint64(len(q.ring)) && q.read < oldest {
+		q.read, err = oldest, ErrOverflow
+	}
+	slot := &q.ring[q.read&uint64(len(q.ring)-1)]
+	*e = *slot
+	*slot = Event{} // the ring shall not keep the user's memory alive
+	if q.read != q.wrote {
+		q.notify()
+	}
+	return true, err
+}
+
+// Get reads the next event without waiting; ok is false when there is none.
+func (q *EQ) Get() (e Event, ok bool, err error) {
+	ok, err = q.take(&e)
+	return e, ok, err
+}
+
+// Wait reads the next event and waits for one if need be, until ctx ends.
+// ErrOverflow comes with a valid event.
+func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
+	for {
+		ok, err := q.take(&e)
+		if ok || err != nil {
+			return e, err
+		}
+		select {
+		case <-q.arrived:
+		case <-ctx.Done():
+			return e, context.Cause(ctx)
+		}
+	}
+}
+
+// Poll is Wait for at most timeout, by the node's clock; ok is false when the
+// time passed. A negative timeout waits for ever.
+func (q *EQ) Poll(timeout time.Duration) (e Event, ok bool, err error) {
+	if timeout == 0 {
+		return q.Get()
+	}
+	var late <-chan struct{}
+	if timeout > 0 {
+		over := make(chan struct{})
+		late = over
+		defer q.clock.AfterFunc(timeout, func() { close(over) }).Stop()
+	}
+	for {
+		ok, err := q.take(&e)
+		if ok || err != nil {
+			return e, ok, err
+		}
+		select {
+		case <-q.arrived:
+		case <-late:
+			return e, false, nil
+		}
+	}
+}

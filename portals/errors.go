@@ -1,0 +1,30 @@
+package portals
+
+import (
+	"ulnet/lnet/nid"
+)
+
+// OpError is the error of a call of this package: which one, towards whom,
+// and the errno.
+type OpError struct {
+	Op  string  // "Put", "MDAttach", ...
+	NID nid.NID // the peer, zero where there is none
+	Err error   // a syscall.Errno
+}
+
+func (e *OpError) Error() string {
+	if e.NID.IsValid() {
+		return e.Op + " to " + e.NID.String() + ": " + e.Err.Error()
+	}
+	return e.Op + ": " + e.Err.Error()
+}
+
+// Unwrap returns the errno.
+func (e *OpError) Unwrap() error { return e.Err }
+
+func opError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: op, Err: err}
+}

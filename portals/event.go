@@ -1,0 +1,90 @@
+package portals
+
+import (
+	"fmt"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// EventKind says what an event reports, with LNet's numbers.
+type EventKind uint8
+
+// The kinds of events (lnet_event_kind).
+const (
+	EventGet    EventKind = 1 // target: the REPLY to a GET has left
+	EventPut    EventKind = 2 // target: a PUT's data is in the MD
+	EventReply  EventKind = 3 // initiator: a GET's data is in the MD
+	EventAck    EventKind = 4 // initiator: a PUT was accepted by its target
+	EventSend   EventKind = 5 // initiator: a PUT or GET has left this node
+	EventUnlink EventKind = 6 // the MD was unlinked by a call
+)
+
+func (k EventKind) String() string {
+	names := [...]string{EventGet: "GET", EventPut: "PUT", EventReply: "REPLY", EventAck: "ACK", EventSend: "SEND", EventUnlink: "UNLINK"}
+	if int(k) < len(names) && names[k] != "" {
+		return names[k]
+	}
+	return fmt.Sprintf("EventKind(%d)", uint8(k))
+}
+
+// Event reports one step of an operation (struct lnet_event). A handler gets a
+// pointer that is valid during the call; copy the value to keep it. Fields
+// that a kind does not use are zero.
+type Event struct {
+	Kind      EventKind
+	Target    nid.ProcessID // for whom the message was meant
+	Initiator nid.ProcessID // who started the operation; SEND: any NID, own pid
+	Source    nid.ProcessID // NID and pid that the message came from
+	Sender    nid.NID       // previous hop: the source, or a router
+	Portal    int
+	MatchBits uint64
+	RLength   uint32 // bytes requested; 0 at the target of a GET
+	MLength   uint32 // bytes moved
+	Offset    uint32 // where in the MD they begin; SEND: the offset asked for
+	HdrData   uint64 // 64 bits that came with a PUT
+
+	MD       MDHandle
+	Segments []lnd.Segment // the MD's memory
+	Options  MDOption
+	UserPtr  any // the MD's
+
+	Err      error  // nil, or an errno: what went wrong
+	Unlinked bool   // the MD is gone: this is its last event
+	Sequence uint64 // number in the EQ, from 1; 0 without EQ
+}
+
+// Payload names the bytes of the MD that the operation moved.
+func (e *Event) Payload() lnd.Payload {
+	return lnd.Payload{Segments: e.Segments, Offset: int(e.Offset), Length: int(e.MLength)}
+}
+
+// Bytes returns the bytes that the operation moved: a view of the MD when they
+// are contiguous, which is valid until the MD's memory is used again, a copy
+// otherwise.
+func (e *Event) Bytes() []byte {
+	pieces := e.Payload().Append(nil)
+	switch len(pieces) {
+	case 0:
+		return nil
+	case 1:
+		return pieces[0]
+	}
+	whole := make([]byte, 0, e.MLength)
+	for _, p := range pieces {
+		whole = append(whole, p...)
+	}
+	return whole
+}
+
+func (e *Event) String() string {
+	s := fmt.Sprintf("%v portal %d bits %#x from %v to %v: %d of %d bytes at %d",
+		e.Kind, e.Portal, e.MatchBits, e.Initiator, e.Target, e.MLength, e.RLength, e.Offset)
+	if e.Err != nil {
+		s += ", " + e.Err.Error()
+	}
+	if e.Unlinked {
+		s += ", unlinked"
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package portals
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// MDHandle names a memory descriptor for as long as it lives; a handle is
+// never used again for another one. The zero value names none.
+type MDHandle uint64
+
+// MEHandle names a match entry, like MDHandle.
+type MEHandle uint64
+
+// A handle is the object cookie of Lustre's lnet_handle: the type in the low
+// two bits, then the slot, then the number of objects that had the slot before.
+const (
+	cookieMD = 1
+	cookieME = 2
+
+	cookieTypeBits = 2
+	cookieSlotBits = 24
+	cookieGenShift = cookieTypeBits + cookieSlotBits
+	maxSlots       = 1 << cookieSlotBits
+	maxGeneration  = 1<<(64-cookieGenShift-portalBits) - 1 // an ME's shares its bits with the portal
+)
+
+func makeCookie(kind uint64, slot uint32, generation uint64) uint64 {
+	return generation<<cookieGenShift | uint64(slot)<<cookieTypeBits | kind
+}
+
+func cookieSlot(cookie uint64) uint32 {
+	return uint32(cookie>>cookieTypeBits) & (maxSlots - 1)
+}
+
+func cookieKind(cookie uint64) uint64 { return cookie & (1<<cookieTypeBits - 1) }
+
+const chunkSize = 256
+
+// slab holds objects in slots that never move, so that a handle finds its
+// object without a lock; whether the object is still the one that the handle
+// meant is for the caller to compare, under the object's own lock.
+type slab[T any] struct {
+	chunks atomic.Pointer[[]*[chunkSize]T]
+
+	mu   sync.Mutex
+	used uint32   // slots handed out at least once; guarded by mu
+	free []uint32 // guarded by mu
+}
+
+// at returns the object in a slot, or nil if the slot never existed.
+func (s *slab[T]) at(slot uint32) *T {
+	chunks := s.chunks.Load()
+	if chunks == nil || int(slot/chunkSize) >= len(*chunks) {
+		return nil
+	}
+	return &(*chunks)[slot/chunkSize][slot%chunkSize]
+}
+
+// take returns a free slot; ok is false when all 16 Mi are in use.
+func (s *slab[T]) take() (slot uint32, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		slot, s.free = s.free[n-1], s.free[:n-1]
+		return slot, true
+	}
+	if s.used == maxSlots {
+		return 0, false
+	}
+	slot = s.used
+	s.used++
+	if slot%chunkSize == 0 {
+		s.grow()
+	}
+	return slot, true
+}
+
+// grow adds a chunk. Readers of the old list see a prefix of the new one.
+func (s *slab[T]) grow() {
+	var next []*[chunkSize]T
+	if old := s.chunks.Load(); old != nil {
+		next = *old
+	}
+	next = append(next, new([chunkSize]T))
+	s.chunks.Store(&next)
+}
+
+// put gives a slot back. A slot whose generations are used up is not: that is
+// what makes handles unique.
+func (s *slab[T]) put(slot uint32, generation uint64) {
+	if generation >= maxGeneration {
+		return
+	}
+	s.mu.Lock()
+	s.free = append(s.free, slot)
+	s.mu.Unlock()
+}

@@ -1,0 +1,88 @@
+package portals_test
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// harness is a node with loopback only: every operation completes before the
+// call that starts it returns.
+type harness struct {
+	*portals.Table
+	t    *testing.T
+	self nid.ProcessID
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
+	h := &harness{Table: portals.New(node), t: t, self: nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}}
+	if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return h
+}
+
+// log collects events.
+type log struct{ events []portals.Event }
+
+func (l *log) handle(e *portals.Event) { l.events = append(l.events, *e) }
+
+// take returns the kinds of the events so far, with "!" behind one that says
+// unlinked, and forgets them.
+func (l *log) take() (kinds []string) {
+	for _, e := range l.events {
+		k := e.Kind.String()
+		if e.Unlinked {
+			k += "!"
+		}
+		kinds = append(kinds, k)
+	}
+	l.events = nil
+	return kinds
+}
+
+// post attaches an ME with an MD over memory.
+func (h *harness) post(portal int, m portals.Match, md portals.MD) (portals.MEHandle, portals.MDHandle) {
+	h.t.Helper()
+	me, err := h.MEAttach(portal, m, portals.Unlink, portals.After)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	handle, err := h.MDAttach(me, md, portals.Unlink)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return me, handle
+}
+
+// bind binds an MD over memory.
+func (h *harness) bind(md portals.MD) portals.MDHandle {
+	h.t.Helper()
+	handle, err := h.MDBind(md, portals.Unlink)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return handle
+}
+
+// drops returns the drops so far by reason.
+func (h *harness) drops() map[string]uint64 { return h.Node().Stats().DropReasons }
+
+func sameNID(a, b nid.NID) bool { return a == b }

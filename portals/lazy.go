@@ -1,0 +1,123 @@
+package portals
+
+import (
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// MaxHeld bounds the PUTs that wait on one lazy portal. A network driver
+// holds at most one per connection, so only loopback can come near it.
+const MaxHeld = 1 << 16
+
+// SetLazy makes a portal keep PUTs that no ME takes until one does
+// (LNetSetLazyPortal). Their payload stays with the driver; on TCP it blocks
+// the connection it came by. EINVAL: no such portal.
+func (t *Table) SetLazy(index int) error {
+	p := t.portal(index)
+	if p == nil {
+		return opError("SetLazy", syscall.EINVAL)
+	}
+	p.mu.Lock()
+	p.lazy = true
+	p.mu.Unlock()
+	return nil
+}
+
+// ClearLazy makes a portal drop what no ME takes, and what it has kept so far
+// (LNetClearLazyPortal). EINVAL: no such portal.
+func (t *Table) ClearLazy(index int) error {
+	p := t.portal(index)
+	if p == nil {
+		return opError("ClearLazy", syscall.EINVAL)
+	}
+	p.mu.Lock()
+	p.lazy = false
+	dropped := p.held
+	p.held = operationList{}
+	p.mu.Unlock()
+	t.discard(dropped, lnet.LazyCleared)
+	return nil
+}
+
+// hold keeps a PUT that nothing matches yet. The caller holds p.mu.
+func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	if p.held.n >= MaxHeld {
+		return lnd.Accept, lnet.LazyFull
+	}
+	o := t.arrival(ni, d, EventPut)
+	o.d = d
+	p.held.push(o)
+	return lnd.Hold, lnet.NotDropped
+}
+
+// tryHeld tries the held PUTs, oldest first, against the MD that was just
+// attached to e, and returns those it decided about: accepted, or (md nil) too
+// long. The caller holds p.mu.
+func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
+	var kept operationList
+	for o := p.held.pop(); o != nil; o = p.held.pop() {
+		put := o.d.Header.Put()
+		r := request{
+			op: OpPut, id: nid.ProcessID{NID: o.d.Header.SrcNID, PID: o.d.Header.SrcPID},
+			bits: put.MatchBits, length: int(o.d.Header.PayloadLength), offset: int(put.Offset),
+		}
+		d, offset, mlength, out := t.try(p, e, &r)
+		switch out {
+		case matched:
+			o.accept(o.d, d, offset, mlength)
+			ready.push(o)
+		case tooLong:
+			ready.push(o)
+		default:
+			kept.push(o)
+		}
+	}
+	p.held = kept
+	return ready
+}
+
+// release lets the driver go on with messages that are no longer held.
+func (t *Table) release(ready operationList) {
+	for o := ready.pop(); o != nil; o = ready.pop() {
+		d, ni := o.d, o.ni
+		o.d = nil
+		if o.md == nil {
+			t.freeOperation(o)
+			ni.Discard(d, lnet.TooLong)
+			continue
+		}
+		ni.Recv(d)
+	}
+}
+
+func (t *Table) discard(list operationList, why lnet.DropReason) {
+	for o := list.pop(); o != nil; o = list.pop() {
+		d, ni := o.d, o.ni
+		t.freeOperation(o)
+		ni.Discard(d, why)
+	}
+}
+
+// Detach implements lnet.Upper: the NI goes down, what came by it and waits
+// is dropped.
+func (u *upper) Detach(ni *lnet.NI) {
+	t := u.table()
+	for i := range t.portals {
+		p := &t.portals[i]
+		var gone, kept operationList
+		p.mu.Lock()
+		for o := p.held.pop(); o != nil; o = p.held.pop() {
+			if o.ni == ni {
+				gone.push(o)
+			} else {
+				kept.push(o)
+			}
+		}
+		p.held = kept
+		p.mu.Unlock()
+		t.discard(gone, lnet.NIShutdown)
+	}
+}

@@ -1,0 +1,179 @@
+package portals
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
+)
+
+// MDOption is a set of options of a memory descriptor, with LNet's bits.
+type MDOption uint32
+
+// The MD options (LNET_MD_*).
+const (
+	OpPut        MDOption = 1 << 0  // accepts PUT
+	OpGet        MDOption = 1 << 1  // accepts GET
+	ManageRemote MDOption = 1 << 2  // the initiator's offset counts, not the MD's own
+	Truncate     MDOption = 1 << 4  // what is too long is cut, not dropped
+	AckDisable   MDOption = 1 << 5  // never sends an ACK
+	HasMaxSize   MDOption = 1 << 7  // MaxSize is valid
+	Priority     MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
+)
+
+// UnlinkOption says whether an object goes away by itself (lnet_unlink).
+type UnlinkOption uint8
+
+// The unlink options.
+const (
+	Retain UnlinkOption = iota // stays until it is unlinked
+	Unlink                     // MD: goes when exhausted; ME: goes with its MD
+)
+
+// ThresholdInfinite as an MD's Threshold allows any number of operations.
+const ThresholdInfinite = -1
+
+// MaxSegments is the largest number of segments of an MD (LNET_MAX_IOV).
+const MaxSegments = 256
+
+// MD describes memory for MDAttach and MDBind (struct lnet_md). The table owns
+// the memory until the MD's last event.
+type MD struct {
+	Segments []lnd.Segment // at most 256; the MD's bytes in order
+	// Threshold is the number of operations the MD is good for, or
+	// ThresholdInfinite. A Put takes one, its ACK another, likewise a Get and
+	// its REPLY; at a target each matched message takes one.
+	Threshold int
+	MaxSize   int // with HasMaxSize: largest single request in bytes
+	Options   MDOption
+	UserPtr   any          // handed back in events
+	Handler   func(*Event) // see the package text; nil with EQ nil: no events
+	EQ        *EQ          // gets each event after Handler has seen it
+}
+
+// md is a memory descriptor in its slot of the table (struct lnet_libmd).
+type md struct {
+	slot uint32
+	// aborted tells lnet to give up what still waits for credits.
+	aborted atomic.Bool
+
+	mu         sync.Mutex
+	generation uint64   // guarded by mu, like all below
+	handle     MDHandle // 0: free, or a zombie
+	was        MDHandle // handle, still known to the events of a zombie
+	conf       MD
+	length     int // total of conf.Segments
+	threshold  int // operations left, or ThresholdInfinite
+	offset     int // local offset
+	auto       bool
+	me         *me // attached to; nil for a bound one
+	portal     int // of me
+	refs       int // operations under way
+	zombie     bool
+	last       bool // its Unlinked event is on the way
+	handling   bool // a goroutine delivers events
+	pending    operationList
+}
+
+// check validates what MDAttach and MDBind have in common.
+func (m *MD) check() (length int, err error) {
+	if len(m.Segments) > MaxSegments || m.Threshold < ThresholdInfinite {
+		return 0, syscall.EINVAL
+	}
+	for _, s := range m.Segments {
+		length += len(s)
+	}
+	if uint64(length) > 1<<32-1 {
+		return 0, syscall.EINVAL
+	}
+	if m.Options&HasMaxSize != 0 && (m.MaxSize < 0 || m.MaxSize > length) {
+		return 0, syscall.EINVAL
+	}
+	return length, nil
+}
+
+// exhausted reports whether the MD takes no more operations.
+func (d *md) exhausted() bool {
+	return d.threshold == 0 ||
+		d.conf.Options&HasMaxSize != 0 && d.offset+d.conf.MaxSize > d.length
+}
+
+// begin takes one operation off the threshold and a reference.
+func (d *md) begin() {
+	if d.threshold > 0 {
+		d.threshold--
+	}
+	d.refs++
+}
+
+// newMD takes a slot for a descriptor. The result is locked.
+func (t *Table) newMD(conf MD, length int, auto UnlinkOption) (*md, error) {
+	slot, ok := t.mds.take()
+	if !ok {
+		return nil, syscall.ENOMEM
+	}
+	d := t.mds.at(slot)
+	d.mu.Lock()
+	d.slot = slot
+	d.generation++
+	d.handle = MDHandle(makeCookie(cookieMD, slot, d.generation))
+	d.was = d.handle
+	d.conf, d.length, d.threshold = conf, length, conf.Threshold
+	d.offset, d.auto, d.zombie, d.last = 0, auto == Unlink, false, false
+	d.me = nil
+	d.aborted.Store(false)
+	if conf.EQ != nil {
+		conf.EQ.refer(1)
+	}
+	return d, nil
+}
+
+// lockMD returns the live MD of a handle, locked, or nil.
+func (t *Table) lockMD(h MDHandle) *md {
+	if cookieKind(uint64(h)) != cookieMD {
+		return nil
+	}
+	d := t.mds.at(cookieSlot(uint64(h)))
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	if d.handle != h {
+		d.mu.Unlock()
+		return nil
+	}
+	return d
+}
+
+// freeMD gives the slot of an MD back whose last event has been delivered.
+// The caller holds d.mu.
+func (t *Table) freeMD(d *md) {
+	if d.conf.EQ != nil {
+		d.conf.EQ.refer(-1)
+	}
+	d.conf, d.was, d.last, d.zombie = MD{}, 0, false, false
+	t.mds.put(d.slot, d.generation)
+}
+
+// MDBind makes an MD that is attached to no ME, to Put from and Get into.
+//
+//	EINVAL  OpPut or OpGet set, more than 1 MiB or 256 segments
+//	ENOMEM  no more handles
+func (t *Table) MDBind(conf MD, unlink UnlinkOption) (MDHandle, error) {
+	length, err := conf.check()
+	if err == nil && (conf.Options&(OpPut|OpGet) != 0 || length > wire.MaxPayload) {
+		err = syscall.EINVAL
+	}
+	if err != nil {
+		return 0, opError("MDBind", err)
+	}
+	d, err := t.newMD(conf, length, unlink)
+	if err != nil {
+		return 0, opError("MDBind", err)
+	}
+	h := d.handle
+	d.mu.Unlock()
+	return h, nil
+}

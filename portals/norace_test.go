@@ -1,0 +1,5 @@
+//go:build !race
+
+package portals_test
+
+const raceEnabled = false

@@ -1,0 +1,60 @@
+package portals
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet"
+)
+
+// operation is one step of a Put or Get on this node: a message that goes out
+// (PUT, GET, and at targets REPLY and ACK) or one that came in, with the event
+// it will end in. Operations are pooled; each belongs to one goroutine at a
+// time.
+type operation struct {
+	lnet.Message // the message to send
+
+	md    *md // nil for an ACK on its way out
+	event Event
+	ni    *lnet.NI      // the NI that d came by
+	d     *lnd.Delivery // the message that came in, while it is held
+	ack   bool          // the PUT that came in wants an ACK
+	next  *operation    // in an operationList
+}
+
+func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }
+
+func (t *Table) freeOperation(o *operation) {
+	o.md, o.ni, o.d, o.ack = nil, nil, nil, false
+	o.event = Event{}
+	o.Payload = lnd.Payload{}
+	o.Aborted = nil
+	t.operations.Put(o)
+}
+
+// operationList is a FIFO linked through next. The zero value is empty.
+type operationList struct {
+	head, tail *operation
+	n          int
+}
+
+func (l *operationList) push(o *operation) {
+	if l.tail == nil {
+		l.head = o
+	} else {
+		l.tail.next = o
+	}
+	l.tail = o
+	l.n++
+}
+
+func (l *operationList) pop() *operation {
+	o := l.head
+	if o == nil {
+		return nil
+	}
+	l.head, o.next = o.next, nil
+	if l.head == nil {
+		l.tail = nil
+	}
+	l.n--
+	return o
+}
