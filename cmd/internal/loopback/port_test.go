@@ -1,0 +1,35 @@
+package loopback_test
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"ulnet/cmd/internal/loopback"
+)
+
+func TestFreePort(t *testing.T) {
+	a, b := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	port, err := loopback.FreePort(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if port < 1024 {
+		t.Errorf("port %d is a privileged one", port)
+	}
+	for _, addr := range []netip.Addr{a, b} {
+		l, err := net.Listen("tcp", netip.AddrPortFrom(addr, port).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+}
+
+func TestFreePortFails(t *testing.T) {
+	ours := netip.MustParseAddr("127.0.0.1")
+	elsewhere := netip.MustParseAddr("192.0.2.1") // for documentation, on no host
+	if port, err := loopback.FreePort(ours, elsewhere); err == nil {
+		t.Errorf("got port %d on an address that is not ours", port)
+	}
+}
