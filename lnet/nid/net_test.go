@@ -1,0 +1,122 @@
+package nid
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestNetValue(t *testing.T) {
+	tests := []struct {
+		name  string
+		net   Net
+		value uint32
+		typ   NetType
+		num   uint16
+		text  string
+	}{
+		{"tcp", MakeNet(TCP, 0), 0x00020000, TCP, 0, "tcp"},
+		{"o2ib65535", MakeNet(O2IB, 65535), 0x0005FFFF, O2IB, 65535, "o2ib65535"},
+		{"lo", MakeNet(Lo, 0), 0x00090000, Lo, 0, "lo"},
+		{"any", AnyNet(), 0xFFFFFFFF, 0xFF, 0xFFFF, "<255:65535>"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.net.Value() != tt.value || NetFromValue(tt.value) != tt.net {
+				t.Errorf("Value = %#x, want %#x and back", tt.net.Value(), tt.value)
+			}
+			if tt.net.Type() != tt.typ || tt.net.Num() != tt.num || tt.net.String() != tt.text {
+				t.Errorf("got %v %d %q", tt.net.Type(), tt.net.Num(), tt.net)
+			}
+			if !tt.net.IsValid() {
+				t.Error("not valid")
+			}
+		})
+	}
+}
+
+func TestNetSpecials(t *testing.T) {
+	if (Net{}).IsValid() {
+		t.Error("the zero Net is valid")
+	}
+	if got := NetFromValue(0xAB020003); got != MakeNet(TCP, 3) {
+		t.Errorf("top byte is not ignored: %v", got)
+	}
+	if got := NetFromValue(0x00FF0001); !got.IsAny() {
+		t.Errorf("type 0xFF gives %v, want the wildcard", got)
+	}
+	if MakeNet(TCP, 1).IsAny() || !AnyNet().IsAny() {
+		t.Error("IsAny is wrong")
+	}
+}
+
+func TestNetCompare(t *testing.T) {
+	ordered := []Net{{}, MakeNet(TCP, 0), MakeNet(TCP, 1), MakeNet(O2IB, 0), AnyNet()}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got, want := a.Compare(b), sign(i-j); got != want {
+				t.Errorf("%v.Compare(%v) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestParseNetErrors(t *testing.T) {
+	tests := []struct {
+		text string
+		want error
+	}{
+		{"", ErrNet},
+		{"foo", ErrNet},
+		{"TCP", ErrNet},
+		{" tcp", ErrNet},
+		{"tc", ErrNet},
+		{"3", ErrNet},
+		{"tcpx", ErrNet},
+		{"tcp3x", ErrNet},
+		{"tcp x", ErrNet},
+		{"tcp-1", ErrNet},
+		{"tcp+1", ErrNet},
+		{"tcp 1", ErrNet},
+		{"tcp1 ", ErrNet},
+		{"tcp1_0", ErrNet},
+		{"tcp0x1", ErrNet},
+		{"tcp٣", ErrNet}, // a digit, but not ASCII
+		{"lo0", ErrNet},
+		{"lo1", ErrNet},
+		{"<17:0>", ErrNet},
+		{"tcp65536", ErrNetNumber},
+		{"tcp70000", ErrNetNumber},
+		{"tcp99999999999999999999", ErrNetNumber},
+	}
+	for _, tt := range tests {
+		if n, err := ParseNet(tt.text); !errors.Is(err, tt.want) || n != (Net{}) {
+			t.Errorf("ParseNet(%q) = %v, %v, want %v", tt.text, n, err, tt.want)
+		}
+	}
+}
+
+func TestParseNetLeadingZeros(t *testing.T) {
+	if n, err := ParseNet("tcp007"); err != nil || n != MakeNet(TCP, 7) {
+		t.Errorf("ParseNet = %v, %v", n, err)
+	}
+}
+
+func FuzzParseNet(f *testing.F) {
+	for _, s := range []string{"tcp", "o2ib3", "lo", "ptl4", "ptlf4", "tcp70000", "<17:0>", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := ParseNet(s)
+		if (err == nil) != n.IsValid() {
+			t.Fatalf("ParseNet(%q) = %v, %v", s, n, err)
+		}
+		if err != nil {
+			return
+		}
+		if back, err := ParseNet(n.String()); err != nil || back != n {
+			t.Fatalf("%q prints as %q, which parses to %v, %v", s, n, back, err)
+		}
+	})
+}
+
+func sign(d int) int { return max(-1, min(1, d)) }
