@@ -1,0 +1,88 @@
+// Package config reads the configuration of lnetd: a strict, flat YAML file
+// whose keys are the names of Lustre's module tunables where there is one,
+// command line flags that override it, and the places of files.
+//
+// reference.yaml lists every key with its default and what it means. What the
+// file does not allow is an [Error] with line and column.
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config is the configuration of one node. Default returns its defaults; the
+// comment of each field begins with its key in the file.
+type Config struct {
+	Networks           string        // networks: see ParseNetworks
+	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
+
+	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
+	AcceptPort    int           // accept_port
+	AcceptBacklog int           // accept_backlog
+	AcceptTimeout time.Duration // accept_timeout, in seconds
+
+	PeerTimeout       time.Duration // peer_timeout, in seconds
+	PeerCredits       int           // peer_credits
+	PeerBufferCredits int           // peer_buffer_credits; 0: as peer_credits
+	Credits           int           // credits
+
+	SockTimeout       time.Duration // sock_timeout, in seconds
+	ConnsPerPeer      int           // conns_per_peer; 0: the driver chooses
+	TypedConns        bool          // typed_conns
+	MinBulk           int           // min_bulk, in bytes
+	MinReconnect      time.Duration // min_reconnectms, in milliseconds
+	MaxReconnect      time.Duration // max_reconnectms, in milliseconds
+	Keepalive         time.Duration // keepalive, in seconds; 0: none
+	KeepaliveIdle     time.Duration // keepalive_idle, in seconds; 0: none
+	KeepaliveCount    int           // keepalive_count
+	KeepaliveInterval time.Duration // keepalive_intvl, in seconds
+	Nagle             bool          // nagle
+	TOS               int           // tos; -1: the system's
+	TxBufferSize      int           // tx_buffer_size, in bytes; 0: the system's
+	RxBufferSize      int           // rx_buffer_size, in bytes; 0: the system's
+
+	Socket     string     // socket: of the control interface; empty: in RuntimeDir
+	StateDir   string     // state_dir; empty: the usual place
+	RuntimeDir string     // runtime_dir; empty: the usual place
+	Capture    string     // capture: pcapng file; empty: none
+	LogLevel   slog.Level // log_level: debug, info, warn, error
+}
+
+// Default returns the configuration of a node without a file: Lustre's
+// defaults.
+func Default() Config {
+	return Config{
+		Networks:           "tcp",
+		TransactionTimeout: 150 * time.Second,
+		AcceptPort:         988,
+		AcceptBacklog:      127,
+		AcceptTimeout:      5 * time.Second,
+		PeerTimeout:        180 * time.Second,
+		PeerCredits:        8,
+		Credits:            256,
+		SockTimeout:        50 * time.Second,
+		ConnsPerPeer:       1,
+		TypedConns:         true,
+		MinBulk:            1024,
+		MinReconnect:       time.Second,
+		MaxReconnect:       time.Minute,
+		Keepalive:          30 * time.Second,
+		KeepaliveIdle:      30 * time.Second,
+		KeepaliveCount:     5,
+		KeepaliveInterval:  5 * time.Second,
+		TOS:                -1,
+	}
+}
+
+// AcceptMode is the accept mode in force: c.Accept, or the one that the port
+// chooses.
+func (c Config) AcceptMode() string {
+	switch {
+	case c.Accept != "":
+		return c.Accept
+	case c.AcceptPort > 1023:
+		return "trust"
+	}
+	return "secure"
+}

@@ -1,0 +1,220 @@
+package config_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"ulnet/cmd/internal/config"
+)
+
+func TestReferenceHoldsTheDefaults(t *testing.T) {
+	got, err := config.Load("reference.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(), got); diff != "" {
+		t.Errorf("reference.yaml differs from the defaults (-default +reference):\n%s", diff)
+	}
+}
+
+func TestReferenceNamesEveryKey(t *testing.T) {
+	text, err := os.ReadFile("reference.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range config.Keys() {
+		if !strings.Contains(string(text), "\n"+key+": ") {
+			t.Errorf("reference.yaml lacks %s", key)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		change     func(*config.Config) // of the defaults; nil for an error
+		err        string
+	}{
+		{name: "nothing", text: "", change: func(*config.Config) {}},
+		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},
+		{name: "one key", text: "accept_port: 1988\n", change: func(c *config.Config) { c.AcceptPort = 1988 }},
+		{
+			name: "several keys", text: "networks: tcp(eth0)[0,1],tcp1(10.0.0.1)\naccept: all\nsock_timeout: 5\nmin_reconnectms: 20\ntyped_conns: 0\nnagle: true\nlog_level: debug\n",
+			change: func(c *config.Config) {
+				c.Networks, c.Accept, c.SockTimeout = "tcp(eth0)[0,1],tcp1(10.0.0.1)", "all", 5*time.Second
+				c.MinReconnect, c.TypedConns, c.Nagle, c.LogLevel = 20*time.Millisecond, false, true, slog.LevelDebug
+			},
+		},
+		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},
+		{name: "unknown key", text: "accept_port: 988\nacept: all\n", err: `f:2:1: unknown key "acept"`},
+		{name: "wrong case", text: "Accept: all\n", err: `f:1:1: unknown key "Accept"`},
+		{name: "key twice", text: "nagle: 0\nnagle: 1\n", err: `f:2:1: mapping key "nagle" already defined at [1:1]`},
+		{name: "port out of range", text: "\naccept_port: 70000\n", err: `f:2:14: accept_port: want a whole number from 1 to 65535, not "70000"`},
+		{name: "fraction", text: "credits: 1.5\n", err: `f:1:10: credits: want a whole number from 1 to 1048576, not "1.5"`},
+		{name: "quoted number", text: "credits: '7'\n", err: `f:1:10: credits: want a whole number from 1 to 1048576, not "'7'"`},
+		{name: "list for a number", text: "credits: [1]\n", err: `f:1:10: credits: want a whole number from 1 to 1048576, not "[1]"`},
+		{name: "number for text", text: "capture: 7\n", err: `f:1:10: capture: want text, not "7"; quotes make text of anything`},
+		{name: "no value", text: "networks:\n", err: "f:1:1: networks has no value; without the line it has its default"},
+		{name: "flag out of range", text: "nagle: 2\n", err: `f:1:8: nagle: want a whole number from 0 to 1, not "2"`},
+		{name: "accept mode", text: "accept: some\n", err: `f:1:9: accept: want secure, all, none or trust, not "some"`},
+		{name: "log level", text: "log_level: loud\n", err: `f:1:12: log_level: log level "loud": want debug, info, warn or error`},
+		{name: "networks", text: "networks: tcp(eth0\n", err: `f:1:11: networks: networks "tcp(eth0" at character 9: want ')'; an entry looks like`},
+		{name: "values that exclude each other", text: "min_reconnectms: 5\nmax_reconnectms: 4\n", err: "f: max_reconnectms (4) is less than min_reconnectms (5)"},
+		{name: "a list", text: "- accept\n", err: `f:1:1: want lines of the form "key: value"`},
+		{name: "text", text: "accept\n", err: `f:1:1: want lines of the form "key: value"`},
+		{name: "two documents", text: "nagle: 0\n---\ncredits: 5\n", err: "f:3:8: a second document"},
+		{name: "broken YAML", text: "accept: [\n", err: "f:1:9: sequence end token ']' not found"},
+		{name: "too long", text: strings.Repeat("#", 1<<17), err: "f: more than 65536 bytes"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := config.Parse("f", []byte(test.text))
+			if test.change == nil {
+				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+					t.Fatalf("error %v, want %s", err, test.err)
+				}
+				if _, ok := errors.AsType[*config.Error](err); !ok {
+					t.Errorf("error of type %T, want *config.Error", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := config.Default()
+			test.change(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFlagsOverrideTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lnetd.yaml")
+	if err := os.WriteFile(file, []byte("networks: tcp(eth0)\naccept_port: 1000\ncapture: a.pcapng\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		args   []string
+		change func(*config.Config)
+		err    string
+	}{
+		{name: "file", args: []string{"--config", file}, change: func(c *config.Config) {
+			c.Networks, c.AcceptPort, c.Capture = "tcp(eth0)", 1000, "a.pcapng"
+		}},
+		{name: "flags", args: []string{"--config", file, "--accept-port=988", "--log-level=warn", "--capture="}, change: func(c *config.Config) {
+			c.Networks, c.AcceptPort, c.LogLevel = "tcp(eth0)", 988, slog.LevelWarn
+		}},
+		{name: "flags alone", args: []string{"--networks=tcp(127.0.0.2)", "--state-dir=s", "--runtime-dir=r", "--socket=x"}, change: func(c *config.Config) {
+			c.Networks, c.StateDir, c.RuntimeDir, c.Socket = "tcp(127.0.0.2)", "s", "r", "x"
+		}},
+		{name: "bad port", args: []string{"--accept-port=0"}, err: "--accept-port: want a port from 1 to 65535, not 0"},
+		{name: "bad networks", args: []string{"--networks=ib"}, err: "--networks: networks \"ib\" at character 1: "},
+		{name: "bad level", args: []string{"--log-level=7"}, err: "--log-level: "},
+		{name: "no file", args: []string{"--config=/nowhere"}, err: "open /nowhere: no such file"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
+			flags := config.AddFlags(set)
+			if err := set.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			got, err := flags.Config()
+			if test.change == nil {
+				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+					t.Fatalf("error %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := config.Default()
+			test.change(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAcceptMode(t *testing.T) {
+	for _, test := range []struct {
+		accept string
+		port   int
+		want   string
+	}{
+		{"", 988, "secure"},
+		{"", 1023, "secure"},
+		{"", 1024, "trust"},
+		{"", 20000, "trust"},
+		{"all", 988, "all"},
+		{"secure", 20000, "secure"},
+	} {
+		c := config.Config{Accept: test.accept, AcceptPort: test.port}
+		if got := c.AcceptMode(); got != test.want {
+			t.Errorf("accept %q at port %d: %s, want %s", test.accept, test.port, got, test.want)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, test := range []struct {
+		name                   string
+		uid                    int
+		vars                   map[string]string
+		state, runtime, socket string
+	}{
+		{"root", 0, nil, "/var/lib/lnetd", "/run/lnetd", "/run/lnetd/lnetd.sock"},
+		{
+			"systemd", 0,
+			map[string]string{"STATE_DIRECTORY": "/s:/t", "RUNTIME_DIRECTORY": "/r"},
+			"/s", "/r", "/r/lnetd.sock",
+		},
+		{
+			"user", 7,
+			map[string]string{"XDG_STATE_HOME": "/h/s", "XDG_RUNTIME_DIR": "/run/user/7"},
+			"/h/s/lnetd", "/run/user/7/lnetd", "/run/user/7/lnetd/lnetd.sock",
+		},
+		{
+			"user without XDG", 7,
+			map[string]string{"HOME": "/h"},
+			"/h/.local/state/lnetd", os.TempDir() + "/lnetd-7", os.TempDir() + "/lnetd-7/lnetd.sock",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c config.Config
+			c.Resolve(config.Places{Getenv: func(k string) string { return test.vars[k] }, UID: test.uid})
+			got := []string{c.StateDir, c.RuntimeDir, c.Socket}
+			if diff := cmp.Diff([]string{test.state, test.runtime, test.socket}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClientSocketPrefersOwn(t *testing.T) {
+	dir := t.TempDir()
+	p := config.Places{UID: 7, Getenv: func(k string) string {
+		return map[string]string{"XDG_RUNTIME_DIR": dir}[k]
+	}}
+	own := filepath.Join(dir, "lnetd", "lnetd.sock")
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.ClientSocket(); got != own {
+		t.Errorf("ClientSocket = %s, want %s", got, own)
+	}
+}

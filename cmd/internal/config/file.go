@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxFileSize bounds a configuration file in bytes.
+const maxFileSize = 1 << 16
+
+// Error says what is wrong with a configuration file, and where.
+type Error struct {
+	File         string
+	Line, Column int // from 1; 0 when the file as a whole is meant
+	Err          error
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns what is wrong, without the place.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Load reads a configuration file. Keys that it does not have keep their
+// defaults.
+func Load(path string) (Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Config{}, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return Config{}, err
+	}
+	return Parse(path, text)
+}
+
+// Parse is Load of a file's text; name is for errors.
+func Parse(name string, text []byte) (Config, error) {
+	c := Default()
+	if len(text) > maxFileSize {
+		return c, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return c, syntaxError(name, err)
+	}
+	seen := 0
+	for _, doc := range file.Docs {
+		entries, err := mapping(name, doc.Body)
+		if err != nil {
+			return c, err
+		}
+		if entries != nil {
+			seen++
+		}
+		if seen > 1 {
+			return c, errorAt(name, doc.Body.GetToken(), errors.New("a second document: everything belongs into one"))
+		}
+		if err := c.assign(name, entries); err != nil {
+			return c, err
+		}
+	}
+	return c, c.check(name)
+}
+
+// assign puts the entries of the file into c.
+func (c *Config) assign(name string, entries []*ast.MappingValueNode) error {
+	settings := c.settings()
+	for _, e := range entries {
+		key := e.Key.GetToken()
+		s, ok := settings[key.Value]
+		if !ok {
+			return errorAt(name, key, fmt.Errorf("unknown key %q", key.Value))
+		}
+		if _, none := e.Value.(*ast.NullNode); none {
+			return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
+		}
+		if err := s.put(e.Value); err != nil {
+			return errorAt(name, e.Value.GetToken(), fmt.Errorf("%s: %w", key.Value, err))
+		}
+	}
+	return nil
+}
+
+// check refuses what only values together can get wrong.
+func (c *Config) check(name string) error {
+	if c.MaxReconnect < c.MinReconnect {
+		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
+			c.MaxReconnect.Milliseconds(), c.MinReconnect.Milliseconds())}
+	}
+	return nil
+}
+
+// mapping returns the entries of a document, nil of an empty one.
+func mapping(name string, body ast.Node) ([]*ast.MappingValueNode, error) {
+	switch n := body.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return nil, nil
+	case *ast.MappingNode:
+		return n.Values, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, nil
+	}
+	return nil, errorAt(name, body.GetToken(), errors.New("want lines of the form \"key: value\""))
+}
+
+func errorAt(name string, t *token.Token, err error) error {
+	e := &Error{File: name, Err: err}
+	if t != nil && t.Position != nil {
+		e.Line, e.Column = t.Position.Line, t.Position.Column
+	}
+	return e
+}
+
+func syntaxError(name string, err error) error {
+	if y, ok := errors.AsType[yaml.Error](err); ok {
+		return errorAt(name, y.GetToken(), errors.New(y.GetMessage()))
+	}
+	return &Error{File: name, Err: err}
+}

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// Interface is one network interface to configure: a net and what it runs on.
+type Interface struct {
+	Net nid.Net
+	// Name is an interface name or a local address; empty leaves the choice
+	// to the driver.
+	Name string
+}
+
+// String returns the entry of a networks string that means i alone.
+func (i Interface) String() string {
+	if i.Name == "" {
+		return i.Net.String()
+	}
+	return i.Net.String() + "(" + i.Name + ")"
+}
+
+// maxNetworks is the length of the longest networks string in bytes.
+const maxNetworks = 4096
+
+// NetworksError says what is wrong with a networks string, and where.
+type NetworksError struct {
+	Text   string
+	Offset int // in bytes
+	Reason string
+}
+
+func (e *NetworksError) Error() string {
+	return fmt.Sprintf("networks %q at character %d: %s; an entry looks like tcp, tcp(eth0), tcp1(10.0.0.1) or tcp(eth0,eth1), several are separated by commas",
+		e.Text, e.Offset+1, e.Reason)
+}
+
+// ParseNetworks parses the tunable networks (LNet config.c
+// lnet_parse_networks):
+//
+//	networks   = entry { "," entry }
+//	entry      = net [ "(" interface { "," interface } ")" ] [ cpts ]
+//	interface  = ( interface name | local address ) [ cpts ]
+//	cpts       = "[" numbers and ranges "]"
+//
+// Blanks around words mean nothing. CPU partitions (cpts) are checked and
+// ignored, entries of network lo are ignored: every node has 0@lo. The result
+// has one element per interface, in order; no net stands on one interface
+// twice. An error is a *NetworksError.
+func ParseNetworks(s string) ([]Interface, error) {
+	if len(s) > maxNetworks {
+		return nil, &NetworksError{s[:20] + "…", 0, fmt.Sprintf("longer than %d bytes", maxNetworks)}
+	}
+	p := networksParser{text: s}
+	for {
+		p.entry()
+		if p.err != nil {
+			return nil, p.err
+		}
+		if p.at == len(s) {
+			return p.found, nil
+		}
+		p.expect(',')
+	}
+}
+
+// networksParser reads text from left to right; the first error stops it.
+type networksParser struct {
+	text  string
+	at    int
+	found []Interface
+	err   error // a *NetworksError
+}
+
+func (p *networksParser) fail(at int, format string, args ...any) {
+	if p.err == nil {
+		p.err = &NetworksError{p.text, at, fmt.Sprintf(format, args...)}
+	}
+}
+
+// word takes what stands before the next separator, without blanks around it,
+// and returns where it begins.
+func (p *networksParser) word() (word string, start int) {
+	rest := p.text[p.at:]
+	end := strings.IndexAny(rest, ",()[]")
+	if end < 0 {
+		end = len(rest)
+	}
+	word = strings.TrimLeft(rest[:end], " \t")
+	start = p.at + end - len(word)
+	p.at += end
+	return strings.TrimRight(word, " \t"), start
+}
+
+// next takes c if it comes next.
+func (p *networksParser) next(c byte) bool {
+	if p.err != nil || p.at == len(p.text) || p.text[p.at] != c {
+		return false
+	}
+	p.at++
+	return true
+}
+
+func (p *networksParser) expect(c byte) {
+	if !p.next(c) {
+		p.fail(p.at, "want %q", c)
+	}
+}
+
+func (p *networksParser) entry() {
+	word, start := p.word()
+	if word == "" {
+		p.fail(start, "want a network, such as tcp")
+		return
+	}
+	net, err := nid.ParseNet(word)
+	if err != nil {
+		p.fail(start, "%v", err)
+		return
+	}
+	if !p.next('(') {
+		p.cpts()
+		p.add(start, Interface{Net: net})
+		return
+	}
+	for more := true; more && p.err == nil; more = p.next(',') {
+		p.iface(net)
+	}
+	p.expect(')')
+	p.blank()
+	p.cpts()
+}
+
+func (p *networksParser) iface(net nid.Net) {
+	name, start := p.word()
+	if !validInterface(name) {
+		p.fail(start, "want an interface name or a local address, not %q", name)
+		return
+	}
+	p.cpts()
+	p.add(start, Interface{net, name})
+}
+
+// cpts takes an optional list of CPU partitions.
+func (p *networksParser) cpts() {
+	if p.next('[') {
+		start := p.at
+		end := strings.IndexByte(p.text[p.at:], ']')
+		if end < 0 {
+			p.fail(p.at, "want ']'")
+			return
+		}
+		p.at += end + 1
+		if list := p.text[start : start+end]; strings.Trim(list, "0123456789,-/ ") != "" || strings.TrimSpace(list) == "" {
+			p.fail(start, "want numbers of CPU partitions, such as [0,2-3]")
+		}
+	}
+	p.blank()
+}
+
+func (p *networksParser) blank() {
+	rest := p.text[p.at:]
+	p.at += len(rest) - len(strings.TrimLeft(rest, " \t"))
+}
+
+func (p *networksParser) add(start int, i Interface) {
+	switch {
+	case i.Net.Type() == nid.Lo:
+	case slices.Contains(p.found, i):
+		p.fail(start, "%v stands there twice", i)
+	default:
+		p.found = append(p.found, i)
+	}
+}
+
+// validInterface reports whether s can name an interface (Linux
+// dev_valid_name, IFNAMSIZ) or be an address of one.
+func validInterface(s string) bool {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a.Zone() == "" && !a.IsUnspecified() && !a.IsMulticast()
+	}
+	return s != "" && len(s) < 16 && s != "." && s != ".." && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7F || r == '/'
+	})
+}

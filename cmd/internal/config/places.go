@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// socketName is the control socket's name in the runtime directory.
+const socketName = "lnetd.sock"
+
+// Places finds the directories of lnetd. Getenv looks up variables, UID is the
+// user's number.
+type Places struct {
+	Getenv func(string) string
+	UID    int
+}
+
+// StateDir is where lnetd keeps what outlives it: $STATE_DIRECTORY of systemd,
+// else /var/lib/lnetd for root and $XDG_STATE_HOME/lnetd
+// (~/.local/state/lnetd) for users.
+func (p Places) StateDir() string {
+	if dir := p.systemd("STATE_DIRECTORY"); dir != "" {
+		return dir
+	}
+	if p.UID == 0 {
+		return "/var/lib/lnetd"
+	}
+	if dir := p.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "lnetd")
+	}
+	return filepath.Join(p.Getenv("HOME"), ".local", "state", "lnetd")
+}
+
+// RuntimeDir is where lnetd keeps its socket: $RUNTIME_DIRECTORY of systemd,
+// else /run/lnetd for root and $XDG_RUNTIME_DIR/lnetd for users, or a directory
+// of theirs below the system's for temporary files.
+func (p Places) RuntimeDir() string {
+	if dir := p.systemd("RUNTIME_DIRECTORY"); dir != "" {
+		return dir
+	}
+	if p.UID == 0 {
+		return "/run/lnetd"
+	}
+	if dir := p.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "lnetd")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("lnetd-%d", p.UID))
+}
+
+// systemd returns the first directory of a list that systemd hands over.
+func (p Places) systemd(variable string) string {
+	dir, _, _ := strings.Cut(p.Getenv(variable), ":")
+	return dir
+}
+
+// SocketIn is the control socket's path in a runtime directory.
+func SocketIn(runtimeDir string) string { return filepath.Join(runtimeDir, socketName) }
+
+// ClientSocket is where a client looks for the control socket: the user's own
+// if there is one, else the system's.
+func (p Places) ClientSocket() string {
+	own := SocketIn(p.RuntimeDir())
+	if exists(own) {
+		return own
+	}
+	if system := SocketIn("/run/lnetd"); exists(system) {
+		return system
+	}
+	return own
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Resolve fills in the places that c leaves open.
+func (c *Config) Resolve(p Places) {
+	if c.StateDir == "" {
+		c.StateDir = p.StateDir()
+	}
+	if c.RuntimeDir == "" {
+		c.RuntimeDir = p.RuntimeDir()
+	}
+	if c.Socket == "" {
+		c.Socket = SocketIn(c.RuntimeDir)
+	}
+}

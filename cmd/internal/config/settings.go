@@ -1,0 +1,158 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// A setting takes the value of one key.
+type setting struct{ put func(value ast.Node) error }
+
+// The largest values that make sense.
+const (
+	maxSeconds = 24 * 60 * 60
+	maxCount   = 1 << 20
+	maxBuffer  = 1 << 30
+)
+
+// settings returns the keys of the file; each value goes into c.
+func (c *Config) settings() map[string]setting {
+	return map[string]setting{
+		"networks":                 text(&c.Networks, checkNetworks),
+		"lnet_transaction_timeout": duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
+
+		"accept":         text(&c.Accept, checkAccept),
+		"accept_port":    number(&c.AcceptPort, 1, 65535),
+		"accept_backlog": number(&c.AcceptBacklog, 1, 65535),
+		"accept_timeout": duration(&c.AcceptTimeout, time.Second, 1, maxSeconds),
+
+		"peer_timeout":        duration(&c.PeerTimeout, time.Second, 1, maxSeconds),
+		"peer_credits":        number(&c.PeerCredits, 1, maxCount),
+		"peer_buffer_credits": number(&c.PeerBufferCredits, 0, maxCount),
+		"credits":             number(&c.Credits, 1, maxCount),
+
+		"sock_timeout":    duration(&c.SockTimeout, time.Second, 1, maxSeconds),
+		"conns_per_peer":  number(&c.ConnsPerPeer, 0, 127),
+		"typed_conns":     flag(&c.TypedConns),
+		"min_bulk":        number(&c.MinBulk, 1, maxBuffer),
+		"min_reconnectms": duration(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000),
+		"max_reconnectms": duration(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000),
+		"keepalive":       duration(&c.Keepalive, time.Second, 0, maxSeconds),
+		"keepalive_idle":  duration(&c.KeepaliveIdle, time.Second, 0, 32767),
+		"keepalive_count": number(&c.KeepaliveCount, 1, 127),
+		"keepalive_intvl": duration(&c.KeepaliveInterval, time.Second, 1, 32767),
+		"nagle":           flag(&c.Nagle),
+		"tos":             number(&c.TOS, -1, 255),
+		"tx_buffer_size":  number(&c.TxBufferSize, 0, maxBuffer),
+		"rx_buffer_size":  number(&c.RxBufferSize, 0, maxBuffer),
+
+		"socket":      text(&c.Socket, nil),
+		"state_dir":   text(&c.StateDir, nil),
+		"runtime_dir": text(&c.RuntimeDir, nil),
+		"capture":     text(&c.Capture, nil),
+		"log_level":   level(&c.LogLevel),
+	}
+}
+
+func text(to *string, check func(string) error) setting {
+	return setting{func(value ast.Node) error {
+		n, ok := value.(*ast.StringNode)
+		if !ok {
+			return fmt.Errorf("want text, not %q; quotes make text of anything", value)
+		}
+		if check != nil {
+			if err := check(n.Value); err != nil {
+				return err
+			}
+		}
+		*to = n.Value
+		return nil
+	}}
+}
+
+func number(to *int, least, most int) setting {
+	return setting{func(value ast.Node) error {
+		n, err := integer(value, least, most)
+		if err == nil {
+			*to = n
+		}
+		return err
+	}}
+}
+
+func duration(to *time.Duration, unit time.Duration, least, most int) setting {
+	return setting{func(value ast.Node) error {
+		n, err := integer(value, least, most)
+		if err == nil {
+			*to = time.Duration(n) * unit
+		}
+		return err
+	}}
+}
+
+// flag takes the 0 and 1 of module parameters, and YAML's booleans.
+func flag(to *bool) setting {
+	return setting{func(value ast.Node) error {
+		if b, ok := value.(*ast.BoolNode); ok {
+			*to = b.Value
+			return nil
+		}
+		n, err := integer(value, 0, 1)
+		if err == nil {
+			*to = n == 1
+		}
+		return err
+	}}
+}
+
+func level(to *slog.Level) setting {
+	return text(new(string), func(s string) (err error) {
+		*to, err = ParseLevel(s)
+		return err
+	})
+}
+
+func integer(value ast.Node, least, most int) (int, error) {
+	if i, ok := value.(*ast.IntegerNode); ok {
+		if n, err := strconv.Atoi(fmt.Sprint(i.Value)); err == nil && least <= n && n <= most {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("want a whole number from %d to %d, not %q", least, most, value)
+}
+
+// ParseLevel parses a log level: debug, info, warn or error.
+func ParseLevel(s string) (slog.Level, error) {
+	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if strings.EqualFold(s, l.String()) {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("log level %q: want debug, info, warn or error", s)
+}
+
+func checkAccept(s string) error {
+	switch s {
+	case "", "secure", "all", "none", "trust":
+		return nil
+	}
+	return fmt.Errorf("want secure, all, none or trust, not %q", s)
+}
+
+func checkNetworks(s string) error {
+	_, err := ParseNetworks(s)
+	return err
+}
+
+// Keys returns the keys of the file in alphabetical order.
+func Keys() []string {
+	var c Config
+	return slices.Sorted(maps.Keys(c.settings()))
+}
