@@ -1,0 +1,110 @@
+package socklnd
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// Fitness for a message, as the match functions of socklnd's protocols give
+// it: SOCKNAL_MATCH_NO, MAY, YES.
+type fitness uint8
+
+const (
+	fitsNot fitness = iota
+	fitsAtNeed
+	fits
+)
+
+// fitness of a connection for an LNet message that is small (below min_bulk
+// with all headers) or not. A receiver takes any message on any connection;
+// this is the sender's rule. In v3 nothing is ever sent on an ANY connection
+// and only acks on BULK_IN.
+func fitnessFor(v ksock.Version, t ksock.ConnType, small bool) fitness {
+	typedOnly := v >= ksock.V3
+	switch {
+	case t == ksock.Any && typedOnly, t == ksock.BulkIn && typedOnly:
+		return fitsNot
+	case t == ksock.Any:
+		return fits
+	case t == ksock.Control && small, t == ksock.BulkOut && !small:
+		return fits
+	}
+	return fitsAtNeed
+}
+
+// carriesLNet reports whether LNet messages may be sent on such a connection.
+func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
+	return fitnessFor(v, t, true) != fitsNot
+}
+
+// routes are the candidates of a peer, kept ready because every message needs
+// one and connections change rarely.
+type routes struct {
+	small []*conn // for messages below min_bulk and priority messages
+	large []*conn
+	acks  []*conn // for NOOPs; never empty while there are connections
+}
+
+func newRoutes(conns []*conn) routes {
+	return routes{small: fittest(conns, true), large: fittest(conns, false), acks: ackers(conns)}
+}
+
+// fittest returns the best of the connections that fit at all.
+func fittest(conns []*conn, small bool) []*conn {
+	var best []*conn
+	most := fitsAtNeed
+	for _, c := range conns {
+		f := fitnessFor(c.version, c.ctype, small)
+		switch {
+		case f > most:
+			best, most = []*conn{c}, f
+		case f == most:
+			best = append(best, c)
+		}
+	}
+	return best
+}
+
+// ackers returns the connections for acks and keepalives: BULK_IN, else all.
+func ackers(conns []*conn) []*conn {
+	var best []*conn
+	for _, c := range conns {
+		if c.ctype == ksock.BulkIn {
+			best = append(best, c)
+		}
+	}
+	if best == nil {
+		return conns
+	}
+	return best
+}
+
+// forMessage returns the connection for m, or nil.
+func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
+	size := ksock.MsgHeaderSize + wire.HeaderSize + int(m.Header.PayloadLength)
+	if m.Priority || size < minBulk {
+		return leastBusy(r.small)
+	}
+	return leastBusy(r.large)
+}
+
+// leastBusy returns the connection with the fewest bytes to send; of equals
+// the one that was used the longest ago (round_robin).
+func leastBusy(conns []*conn) *conn {
+	if len(conns) == 0 {
+		return nil
+	}
+	best := conns[0]
+	if len(conns) == 1 {
+		return best
+	}
+	fewest := best.queuedBytes.Load()
+	for _, c := range conns[1:] {
+		n := c.queuedBytes.Load()
+		if n < fewest || n == fewest && c.usedAt < best.usedAt {
+			best, fewest = c, n
+		}
+	}
+	return best
+}

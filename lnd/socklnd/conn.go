@@ -1,0 +1,88 @@
+package socklnd
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// conn is one connection whose handshake is done (struct ksock_conn). It
+// belongs to a peer and lives until anything goes wrong with any connection of
+// that peer.
+type conn struct {
+	peer      *peer
+	net       net.Conn
+	stream    stream
+	version   ksock.Version
+	ctype     ksock.ConnType // own view
+	bigEndian bool           // byte order of the other end
+	dialled   bool           // by this side
+	local     netip.AddrPort
+	remote    netip.AddrPort
+	flow      lnd.Flow // nil captures nothing
+
+	attached bool   // in the peer's list; guarded by peer.mu
+	usedAt   uint64 // peer.sequence of the last use; guarded by peer.mu
+
+	rx       reader // owned by the reading goroutine
+	rxMsgs   atomic.Uint64
+	rxBytes  atomic.Uint64
+	midway   atomic.Bool // the reader waits for the rest of a message
+	tx       writer
+	txMsgs   atomic.Uint64
+	txBytes  atomic.Uint64
+	progress progress // owned by the scan
+
+	queuedBytes atomic.Int64 // of messages taken for sending, until they have left
+}
+
+// link is what a handshake found out about a connection.
+type link struct {
+	net       net.Conn
+	flow      lnd.Flow
+	local     netip.AddrPort
+	remote    netip.AddrPort
+	dialled   bool
+	version   ksock.Version
+	ctype     ksock.ConnType // own view
+	bigEndian bool
+}
+
+func newConn(p *peer, l *link) *conn {
+	c := &conn{
+		peer: p, net: l.net, stream: newStream(l.net),
+		version: l.version, ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
+		local: l.local, remote: l.remote, flow: l.flow,
+	}
+	c.rx.init(c)
+	c.tx.init(c)
+	return c
+}
+
+// close ends the connection, which wakes its reader and writer, and returns
+// the messages that no writer has taken yet. The caller holds peer.mu and has
+// detached c.
+func (c *conn) close(cause error) lnd.Queue {
+	q := c.tx.close(cause)
+	_ = c.net.Close()
+	if c.flow != nil {
+		c.flow.Close()
+	}
+	return q
+}
+
+// addrPort returns the IP address and port of a, zero if it has none.
+func addrPort(a net.Addr) netip.AddrPort {
+	var ap netip.AddrPort
+	switch a := a.(type) {
+	case nil:
+	case *net.TCPAddr:
+		ap = a.AddrPort()
+	default:
+		ap, _ = netip.ParseAddrPort(a.String())
+	}
+	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+}

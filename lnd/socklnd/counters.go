@@ -1,0 +1,129 @@
+package socklnd
+
+import "sync/atomic"
+
+// Reason says why a connection was refused, closed or not made. Each has a
+// counter.
+type Reason uint8
+
+// The reasons, in the order of a connection's life.
+const (
+	ReasonNone Reason = iota
+
+	// Accepted connections, before the HELLO.
+	UnprivilegedPort // source port above 1023 in mode secure
+	HandshakeLimit   // too many unfinished handshakes: the oldest was closed
+	AcceptorTimeout  // no progress in the acceptor request
+	AcceptorCut      // connection ended within the acceptor request
+	AcceptorMagic    // not an acceptor request
+	GenericMagic     // LNet's generic magic in place of the acceptor's: refused with an answer
+	AcceptorVersion  // unknown version of the acceptor request: refused with an answer
+	ForeignNID       // the dialled NID is not ours
+	AcceptFailed     // the system could not accept
+	NoAddress        // an accepted connection without usable addresses
+	HelloTimeout     // no progress in the HELLO
+	HelloCut         // connection ended within the HELLO
+	HelloMagic       // not a HELLO
+	HelloVersion     // a HELLO of a version that we do not speak: refused with an answer
+	HelloAddresses   // bad address list in the HELLO
+	HelloSource      // the HELLO's source NID is ANY or none
+	HelloType        // the HELLO's connection type is none of the four
+	RefusedRace      // both sides dial: refused with an answer
+	RefusedDuplicate // enough connections of this type: refused with an answer
+	RefusedRestart   // the peer has a new incarnation: refused with an answer
+	RefusedProtocol  // not the version of the peer's other connections: refused with an answer
+	HelloWriteFailed // our answer could not be written
+	ShuttingDown     // the NI ends
+
+	// Dialled connections.
+	ConnectFailed    // TCP connect failed
+	ConnectTimeout   // no connection within sock_timeout
+	NoReservedPort   // no reserved source port is permitted or free
+	DialHelloCut     // the peer closed instead of answering the HELLO
+	DialHelloBad     // its answer was no HELLO
+	DialHelloPeer    // its answer came from another NID or PID
+	DialHelloType    // its answer had another type
+	DialRefused      // its answer was NONE: race or duplicate
+	DialOtherVersion // its answer was NONE in another version
+	TooSoon          // messages refused while a dial backs off
+	NoRoute          // messages to a peer that cannot be dialled
+
+	// Established connections.
+	PeerClosed      // end of stream between messages
+	CutMessage      // end of stream within a message
+	ReadFailed      // error of the system while reading
+	WriteFailed     // error of the system while writing
+	ReceiveTimeout  // a message stopped half-way for sock_timeout
+	SendTimeout     // the peer took no byte for sock_timeout
+	BadMessageType  // neither NOOP nor LNET
+	BadChecksum     // a checksum, which this version cannot verify
+	BadAck          // an ack for a cookie that was never sent
+	TooManyAcks     // the peer requests acks but does not read them
+	BadMessage      // lnet refused the header
+	BadHeader       // a message that cannot be encoded on its connection
+	PeerRestarted   // closed because the peer has a new incarnation
+	ProtocolChanged // closed because the peer has another version
+	numReasons
+)
+
+var reasonNames = [numReasons]string{
+	ReasonNone:       "none",
+	UnprivilegedPort: "unprivileged_port", HandshakeLimit: "handshake_limit",
+	AcceptorTimeout: "acceptor_timeout", AcceptorCut: "acceptor_cut",
+	AcceptorMagic: "acceptor_magic", GenericMagic: "generic_magic",
+	AcceptorVersion: "acceptor_version", ForeignNID: "foreign_nid",
+	AcceptFailed: "accept_failed", NoAddress: "no_address",
+	HelloTimeout: "hello_timeout", HelloCut: "hello_cut", HelloMagic: "hello_magic",
+	HelloVersion: "hello_version", HelloAddresses: "hello_addresses",
+	HelloSource: "hello_source", HelloType: "hello_type",
+	RefusedRace: "refused_race", RefusedDuplicate: "refused_duplicate",
+	RefusedRestart: "refused_restart", RefusedProtocol: "refused_protocol",
+	HelloWriteFailed: "hello_write_failed", ShuttingDown: "shutting_down",
+	ConnectFailed: "connect_failed", ConnectTimeout: "connect_timeout",
+	NoReservedPort: "no_reserved_port", DialHelloCut: "dial_hello_cut",
+	DialHelloBad: "dial_hello_bad", DialHelloPeer: "dial_hello_peer",
+	DialHelloType: "dial_hello_type", DialRefused: "dial_refused",
+	DialOtherVersion: "dial_other_version", TooSoon: "too_soon", NoRoute: "no_route",
+	PeerClosed: "peer_closed", CutMessage: "cut_message",
+	ReadFailed: "read_failed", WriteFailed: "write_failed",
+	ReceiveTimeout: "receive_timeout", SendTimeout: "send_timeout",
+	BadMessageType: "bad_message_type", BadChecksum: "bad_checksum",
+	BadAck: "bad_ack", TooManyAcks: "too_many_acks",
+	BadMessage: "bad_message", BadHeader: "bad_header",
+	PeerRestarted: "peer_restarted", ProtocolChanged: "protocol_changed",
+}
+
+// String returns the word under which the reason is counted.
+func (r Reason) String() string {
+	if r < numReasons {
+		return reasonNames[r]
+	}
+	return "unknown"
+}
+
+// Reasons returns all reasons, in order.
+func Reasons() []Reason {
+	all := make([]Reason, 0, numReasons-1)
+	for r := ReasonNone + 1; r < numReasons; r++ {
+		all = append(all, r)
+	}
+	return all
+}
+
+// Counters says how often each Reason occurred.
+type Counters [numReasons]uint64
+
+// Of returns the counter of r.
+func (c *Counters) Of(r Reason) uint64 { return c[r] }
+
+// counters are the live Counters of an NI.
+type counters [numReasons]atomic.Uint64
+
+func (c *counters) count(r Reason) { c[r].Add(1) }
+
+func (c *counters) snapshot() (s Counters) {
+	for i := range c {
+		s[i] = c[i].Load()
+	}
+	return s
+}

@@ -1,0 +1,232 @@
+package socklnd
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// tcpFabric is real TCP on loopback addresses. The accept port is a name
+// only: each listener gets a free port of the system.
+type tcpFabric struct {
+	mu    sync.Mutex
+	ports map[netip.Addr]uint16
+}
+
+func newTCPFabric() *tcpFabric { return &tcpFabric{ports: map[netip.Addr]uint16{}} }
+
+func (f *tcpFabric) config(c Config) Config {
+	tcp := c.withDefaults()
+	c.Accept = or(c.Accept, AcceptTrust)
+	c.Listen = func(local netip.AddrPort) (net.Listener, error) {
+		l, err := tcp.Listen(netip.AddrPortFrom(local.Addr(), 0))
+		if err == nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.ports[local.Addr()] = addrPort(l.Addr()).Port()
+		}
+		return l, err
+	}
+	c.Dial = func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
+		return tcp.Dial(ctx, local, f.real(remote.Addr()))
+	}
+	return c
+}
+
+// real is the address on which the NI of a listens; a port where nobody
+// listens if there is none.
+func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return netip.AddrPortFrom(a, or(f.ports[a], 1))
+}
+
+// host is one NI and what it told lnet.
+type host struct {
+	t  testing.TB
+	ni *NI
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced at every change
+	arrived  []arrival
+	finished []error
+	ups      []nid.ProcessID
+	downs    []error
+	broken   []error // Delivered with an error
+
+	// parse, if set, answers Parse; by default every payload is taken.
+	parse func(h *host, d *lnd.Delivery) (lnd.Verdict, error)
+	// delivered and finalized, if set, are called in addition.
+	delivered func(d *lnd.Delivery)
+	finalized func(m *lnd.Message, err error)
+}
+
+// arrival is one message that was delivered.
+type arrival struct {
+	header  wire.Header
+	from    nid.ProcessID
+	payload []byte
+}
+
+// start brings up an NI on addr of net tcp.
+func start(t testing.TB, addr string, cfg Config, tweaks ...func(*lnd.Config)) *host {
+	t.Helper()
+	h := &host{t: t, changed: make(chan struct{})}
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := lnd.Config{
+		Net: nid.MakeNet(nid.TCP, 0), Interface: addr, Incarnation: 1000,
+		Clock: machine.RealClock(),
+	}
+	for _, tweak := range tweaks {
+		tweak(&c)
+	}
+	ni, err := d.Startup(c, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ni = ni.(*NI)
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// stop shuts the NI down without waiting for messages.
+func (h *host) stop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.ni.Shutdown(ctx)
+}
+
+func (h *host) id() nid.ProcessID { return nid.ProcessID{NID: h.ni.nid, PID: nid.LustrePID} }
+
+// put sends a PUT with this payload.
+func (h *host) put(to nid.ProcessID, payload ...[]byte) *lnd.Message {
+	m := newPut(h.id(), to, payload...)
+	h.ni.Send(m)
+	return m
+}
+
+func newPut(from, to nid.ProcessID, payload ...[]byte) *lnd.Message {
+	m := &lnd.Message{Target: to}
+	m.Header = wire.Header{DestNID: to.NID, SrcNID: from.NID, DestPID: to.PID, SrcPID: from.PID}
+	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: 4})
+	for _, p := range payload {
+		m.Payload.Length += len(p)
+	}
+	m.Payload.Segments = payload
+	m.Header.PayloadLength = uint32(m.Payload.Length)
+	return m
+}
+
+func (h *host) change(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// await waits until cond, called under the lock, holds.
+func (h *host) await(what string, cond func() bool) {
+	h.t.Helper()
+	timeout := time.After(20 * time.Second)
+	for {
+		h.mu.Lock()
+		ok, changed := cond(), h.changed
+		h.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			h.t.Fatalf("%v: no %s; snapshot %+v", h.ni.nid, what, h.ni.counts.snapshot())
+		}
+	}
+}
+
+func (h *host) wantArrivals(n int) []arrival {
+	h.t.Helper()
+	h.await("arrivals", func() bool { return len(h.arrived) >= n })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.arrived) != n {
+		h.t.Fatalf("%d arrivals, want %d", len(h.arrived), n)
+	}
+	return h.arrived
+}
+
+// wantFinalized waits for the end of n messages and returns how each ended.
+func (h *host) wantFinalized(n int) []error {
+	h.t.Helper()
+	h.await("finalized messages", func() bool { return len(h.finished) >= n })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.finished) != n {
+		h.t.Fatalf("%d messages finalized, want %d", len(h.finished), n)
+	}
+	return h.finished
+}
+
+func (h *host) wantCount(r Reason, want uint64) {
+	h.t.Helper()
+	if got := h.ni.counts[r].Load(); got != want {
+		h.t.Errorf("%v: counter %v = %d, want %d", h.ni.nid, r, got, want)
+	}
+}
+
+func (h *host) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	if h.parse != nil {
+		return h.parse(h, d)
+	}
+	takeAll(d)
+	return lnd.Accept, nil
+}
+
+// takeAll gives d a sink for its whole payload.
+func takeAll(d *lnd.Delivery) {
+	b := make([]byte, d.Header.PayloadLength)
+	d.Sink = lnd.Payload{Segments: []lnd.Segment{b}, Length: len(b)}
+}
+
+func (h *host) Delivered(d *lnd.Delivery, err error) {
+	if h.delivered != nil {
+		h.delivered(d)
+	}
+	h.change(func() {
+		if err != nil {
+			h.broken = append(h.broken, err)
+			return
+		}
+		a := arrival{header: d.Header, from: d.From}
+		for _, s := range d.Sink.Append(nil) {
+			a.payload = append(a.payload, s...)
+		}
+		h.arrived = append(h.arrived, a)
+	})
+}
+
+func (h *host) Finalize(m *lnd.Message, err error) {
+	if h.finalized != nil {
+		h.finalized(m, err)
+	}
+	h.change(func() { h.finished = append(h.finished, err) })
+}
+
+func (h *host) PeerUp(p nid.ProcessID) {
+	h.change(func() { h.ups = append(h.ups, p) })
+}
+
+func (h *host) PeerDown(_ nid.ProcessID, cause error) {
+	h.change(func() { h.downs = append(h.downs, cause) })
+}

@@ -1,0 +1,219 @@
+package socklnd
+
+import (
+	"errors"
+	"math/bits"
+	"os"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// refusal is how a handshake of an accepted connection ends without a
+// connection.
+type refusal struct {
+	why    Reason
+	err    error
+	answer []byte // written before the connection is closed; may be empty
+}
+
+// serve runs the passive side of the handshake: acceptor request, HELLO,
+// answer (lnet acceptor.c, socklnd ksocknal_recv_hello, ksocknal_create_conn).
+// It calls finished when the connection has become a peer's or is closed.
+func (ni *NI) serve(s *shake, finished func()) {
+	defer finished()
+	r := ni.checkRequest(s)
+	var h ksock.Hello
+	if r == nil {
+		h, r = ni.checkHello(s)
+	}
+	if r == nil {
+		r = ni.welcome(s, &h)
+	}
+	if r == nil {
+		return
+	}
+	ni.rejectAddr(r.why, s.remote, r.err)
+	if len(r.answer) > 0 {
+		_ = s.write(r.answer) // as far as the other end listens
+	}
+	s.close()
+}
+
+// readRefusal classifies a read that failed.
+func readRefusal(err error, timeout, cut Reason) *refusal {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &refusal{why: timeout}
+	}
+	return &refusal{why: cut, err: err}
+}
+
+// checkRequest reads the acceptor request and checks that it asks for us.
+func (ni *NI) checkRequest(s *shake) *refusal {
+	req, err := s.readRequest()
+	switch {
+	case errors.Is(err, wire.ErrGenericMagic):
+		return &refusal{why: GenericMagic, answer: acceptorRefusal()}
+	case errors.Is(err, wire.ErrMagic):
+		return &refusal{why: AcceptorMagic}
+	case errors.Is(err, wire.ErrVersion):
+		return &refusal{why: AcceptorVersion, answer: acceptorRefusal()}
+	case errors.Is(err, nid.ErrSize):
+		return &refusal{why: ForeignNID, err: err}
+	case err != nil:
+		return readRefusal(err, AcceptorTimeout, AcceptorCut)
+	case req.NID != ni.nid:
+		return &refusal{why: ForeignNID, err: errors.New(req.NID.String())}
+	}
+	return nil
+}
+
+func acceptorRefusal() []byte {
+	b, _ := wire.AcceptorRefusal().AppendBinary(nil) // a constant
+	return b
+}
+
+// checkHello reads the HELLO and checks what can be checked without knowing
+// the peer.
+func (ni *NI) checkHello(s *shake) (ksock.Hello, *refusal) {
+	h, err := s.readHello(spoken)
+	switch {
+	case errors.Is(err, ksock.ErrMagic):
+		return h, &refusal{why: HelloMagic}
+	case errors.Is(err, ksock.ErrVersion), errors.Is(err, errForeignVersion):
+		return h, &refusal{why: HelloVersion, err: err, answer: ni.versionRefusal()}
+	case errors.Is(err, ksock.ErrAddresses):
+		return h, &refusal{why: HelloAddresses}
+	case err != nil:
+		return h, readRefusal(err, HelloTimeout, HelloCut)
+	}
+	switch err := h.Validate(); {
+	case errors.Is(err, ksock.ErrAddresses):
+		return h, &refusal{why: HelloAddresses}
+	case errors.Is(err, ksock.ErrSourceNID):
+		return h, &refusal{why: HelloSource}
+	case err != nil, h.ConnType == ksock.None:
+		return h, &refusal{why: HelloType}
+	}
+	return h, nil
+}
+
+// versionRefusal is the answer to a HELLO of a version that we do not speak:
+// ours, and NONE. It names our own NID as destination, as kernels do.
+func (ni *NI) versionRefusal() []byte {
+	h := ni.hello(ni.preferred(), ksock.None)
+	h.DstNID = ni.nid
+	b, _ := h.AppendBinary(nil) // our NID fits: Startup saw to it
+	return b
+}
+
+// hello returns a HELLO with everything that concerns this side.
+func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
+	return ksock.Hello{
+		Version: v, SrcNID: ni.nid, SrcPID: ni.pid,
+		SrcIncarnation: ni.incarnation, ConnType: t,
+	}
+}
+
+// identity is who the HELLO's sender is taken for.
+func (ni *NI) identity(s *shake, h *ksock.Hello) nid.ProcessID {
+	if ni.cfg.Accept == AcceptAll && s.remote.Port() > maxPrivilegedPort {
+		return nid.ProcessID{
+			NID: nid.FromAddr(ni.nid.Net(), s.remote.Addr()),
+			PID: nid.PID(s.remote.Port()) | nid.UserPID,
+		}
+	}
+	return nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
+}
+
+// answer is the HELLO that answers h in the type t.
+func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
+	a := ni.hello(h.Version, t)
+	a.DstNID, a.DstPID, a.DstIncarnation = peer, h.DstPID, h.DstIncarnation
+	if h.BigEndian {
+		// Kernels read the NIDs of a foreign byte order unswapped, and lose
+		// the top byte in the answer. Nobody looks at it.
+		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)
+	}
+	b, err := a.AppendBinary(nil)
+	if err != nil { // not a NID of 8 bytes after all
+		a.DstNID = nid.NID{}
+		b, _ = a.AppendBinary(nil)
+	}
+	return b
+}
+
+// welcome decides about the connection and answers.
+func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
+	id := ni.identity(s, h)
+	s.version, s.bigEndian, s.ctype = h.Version, h.BigEndian, h.ConnType.Invert()
+	p, verdict := ni.decide(id, setInput{
+		kind: setHello, ctype: s.ctype, version: h.Version, incarnation: h.SrcIncarnation,
+		sameHost: s.local.Addr() == s.remote.Addr(),
+	})
+	if verdict != verdictAccept {
+		r := &refusal{why: refusalReasons[verdict]}
+		if verdict != verdictNone {
+			r.answer = ni.answer(h, id.NID, ksock.None)
+		}
+		return r
+	}
+	if err := s.write(ni.answer(h, id.NID, h.ConnType.Invert())); err != nil {
+		p.acceptFailed(s)
+		return &refusal{why: HelloWriteFailed, err: err}
+	}
+	if !p.accepted(s) {
+		return &refusal{why: ShuttingDown}
+	}
+	return nil
+}
+
+var refusalReasons = map[setVerdict]Reason{
+	verdictNone:      ShuttingDown,
+	verdictRace:      RefusedRace,
+	verdictDuplicate: RefusedDuplicate,
+	verdictRestarted: RefusedRestart,
+	verdictVersion:   RefusedProtocol,
+}
+
+// decide asks the peer's set about a connection that it opens. With
+// verdictNone the NI ends.
+func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setVerdict) {
+	for {
+		p := ni.peer(id)
+		if p == nil {
+			return nil, verdictNone
+		}
+		p.mu.Lock()
+		if p.removed {
+			p.mu.Unlock()
+			continue
+		}
+		p.step(in)
+		verdict := p.out.verdict
+		p.unlock()
+		return p, verdict
+	}
+}
+
+// accepted takes an accepted connection into use after our answer. It returns
+// false when the NI ends.
+func (p *peer) accepted(s *shake) bool {
+	p.mu.Lock()
+	defer p.unlock()
+	if p.removed {
+		return false
+	}
+	p.register(s, setInput{kind: setAccepted, ctype: s.ctype, version: s.version})
+	return true
+}
+
+// acceptFailed gives up the place that the connection had.
+func (p *peer) acceptFailed(s *shake) {
+	p.mu.Lock()
+	defer p.unlock()
+	if !p.removed {
+		p.step(setInput{kind: setAcceptFailed, ctype: s.ctype})
+	}
+}

@@ -1,0 +1,200 @@
+package socklnd
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// NI is one network interface: one local address, its listener, and the peers
+// that are reached from it.
+type NI struct {
+	cfg         Config // with defaults
+	nid         nid.NID
+	pid         nid.PID
+	addr        netip.Addr
+	incarnation uint64
+	clock       machine.Clock
+	up          lnd.Upcalls
+	tap         lnd.Tap // nil captures nothing
+	log         *slog.Logger
+	warned      warnings
+	counts      counters
+	acceptor    acceptor
+
+	mu      sync.RWMutex
+	peers   map[nid.ProcessID]*peer // guarded by mu
+	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
+
+	outstanding atomic.Int64  // messages that are not finalized
+	closing     atomic.Bool   // nothing new is taken
+	drained     chan struct{} // gets a value when closing and outstanding falls to 0
+	dying       chan struct{} // closed when everything has to end
+	ctx         context.Context
+	cancel      context.CancelFunc // of ctx, with dying
+	tasks       sync.WaitGroup     // all goroutines and timer functions
+}
+
+var _ lnd.NI = (*NI)(nil)
+
+// NID implements lnd.NI.
+func (ni *NI) NID() nid.NID { return ni.nid }
+
+// preferred is the version in which a peer of unknown version is dialled. An
+// ANY connection is of use in version 2 only.
+func (ni *NI) preferred() ksock.Version {
+	if ni.cfg.Untyped {
+		return ksock.V2
+	}
+	return ksock.V3
+}
+
+// Send implements lnd.NI.
+func (ni *NI) Send(m *lnd.Message) {
+	ni.outstanding.Add(1)
+	if ni.closing.Load() {
+		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
+		return
+	}
+	for {
+		p := ni.peer(m.Target)
+		if p == nil {
+			ni.finalize(m, newError(ShuttingDown, m.Target, nil))
+			return
+		}
+		if p.send(m) {
+			return
+		}
+	}
+}
+
+// Recv implements lnd.NI.
+func (ni *NI) Recv(d *lnd.Delivery) { d.Driver.(*conn).rx.recv() }
+
+// finalize ends the driver's ownership of m. No lock is held.
+func (ni *NI) finalize(m *lnd.Message, err error) {
+	ni.up.Finalize(m, err)
+	if ni.outstanding.Add(-1) == 0 && ni.closing.Load() {
+		select {
+		case ni.drained <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// peer returns the peer of this id and makes it if need be. It returns nil
+// when the NI has ended.
+func (ni *NI) peer(id nid.ProcessID) *peer {
+	ni.mu.RLock()
+	p := ni.peers[id]
+	ni.mu.RUnlock()
+	if p != nil {
+		return p
+	}
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	if p := ni.peers[id]; p != nil || ni.ended() {
+		return p
+	}
+	p = newPeer(ni, id)
+	ni.peers[id] = p
+	ni.scanLater()
+	return p
+}
+
+// allPeers returns the peers of this instant, in no order.
+func (ni *NI) allPeers() []*peer {
+	ni.mu.RLock()
+	defer ni.mu.RUnlock()
+	all := make([]*peer, 0, len(ni.peers))
+	for _, p := range ni.peers {
+		all = append(all, p)
+	}
+	return all
+}
+
+// after calls f after d unless the NI has ended or the timer is stopped.
+func (ni *NI) after(d time.Duration, f func()) machine.Timer {
+	return ni.clock.AfterFunc(d, func() {
+		ni.mu.RLock()
+		ended := ni.ended()
+		if !ended {
+			ni.tasks.Add(1)
+		}
+		ni.mu.RUnlock()
+		if !ended {
+			defer ni.tasks.Done()
+			f()
+		}
+	})
+}
+
+// ended reports whether everything has to end.
+func (ni *NI) ended() bool {
+	select {
+	case <-ni.dying:
+		return true
+	default:
+		return false
+	}
+}
+
+// Shutdown implements lnd.NI. It returns ctx's error if messages had to be
+// failed.
+func (ni *NI) Shutdown(ctx context.Context) error {
+	ni.closing.Store(true)
+	ni.acceptor.close()
+	err := ni.awaitDrained(ctx)
+	ni.mu.Lock() // against timer functions that begin
+	if !ni.ended() {
+		close(ni.dying)
+		ni.cancel()
+	}
+	if ni.scanner != nil {
+		ni.scanner.Stop()
+		ni.scanner = nil
+	}
+	peers := ni.peers
+	ni.peers = nil
+	ni.mu.Unlock()
+	for _, p := range peers {
+		p.shutdown()
+	}
+	_ = ni.awaitDrained(context.Background()) // whoever still writes is about to notice
+	ni.tasks.Wait()
+	return err
+}
+
+// awaitDrained waits until every message is finalized.
+func (ni *NI) awaitDrained(ctx context.Context) error {
+	for ni.outstanding.Load() > 0 {
+		select {
+		case <-ni.drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// shutdown ends everything of the peer.
+func (p *peer) shutdown() {
+	p.mu.Lock()
+	cause := newError(ShuttingDown, p.id, nil)
+	p.removed = true
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	p.closeAll(cause)
+	p.failPending(cause)
+	p.unlock()
+}

@@ -1,0 +1,249 @@
+package socklnd
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// peer is one remote process and its connections (struct ksock_peer_ni). It
+// steps the connSet and does what that asks for.
+type peer struct {
+	ni *NI
+	id nid.ProcessID
+
+	mu       sync.Mutex
+	set      connSet       // and all below: guarded by mu
+	out      setOutput     // of the last step
+	conns    []*conn       // established
+	routes   routes        // made of conns
+	sequence uint64        // counts uses of connections
+	pending  lnd.Queue     // messages that wait for a connection
+	timer    machine.Timer // of the set's wake; nil if none
+	wakeAt   time.Duration
+	removed  bool // no longer in the NI's table
+	events   []event
+	telling  bool    // a goroutine is delivering events
+	silence  silence // owned by the scan
+}
+
+// event is something to tell lnet once no lock is held.
+type event struct {
+	kind   eventKind
+	failed lnd.Queue
+	err    error
+}
+
+type eventKind uint8
+
+const (
+	eventFailed eventKind = iota // finalize the messages with err
+	eventUp
+	eventDown
+)
+
+func newPeer(ni *NI, id nid.ProcessID) *peer {
+	p := &peer{ni: ni, id: id, wakeAt: machine.Never}
+	p.set.cfg = setConfig{
+		self: ni.nid, peer: id, preferred: ni.preferred(),
+		untyped: ni.cfg.Untyped, connsPerPeer: ni.cfg.ConnsPerPeer,
+		minReconnect: ni.cfg.MinReconnect, maxReconnect: ni.cfg.MaxReconnect,
+	}
+	return p
+}
+
+// userFlagged reports whether the peer was named by its socket: nobody can
+// dial it, and its messages bear that name (LNET_PID_USERFLAG).
+func (p *peer) userFlagged() bool { return p.id.PID&nid.UserPID != 0 }
+
+// unlock releases p.mu and tells lnet what happened under it, in order.
+func (p *peer) unlock() {
+	if len(p.events) == 0 || p.telling {
+		p.mu.Unlock()
+		return
+	}
+	p.telling = true
+	for len(p.events) > 0 {
+		events := p.events
+		p.events = nil
+		p.mu.Unlock()
+		for i := range events {
+			p.tell(&events[i])
+		}
+		p.mu.Lock()
+	}
+	p.telling = false
+	p.mu.Unlock()
+}
+
+func (p *peer) tell(e *event) {
+	switch e.kind {
+	case eventFailed:
+		for m := e.failed.Pop(); m != nil; m = e.failed.Pop() {
+			p.ni.finalize(m, e.err)
+		}
+	case eventUp:
+		p.ni.up.PeerUp(p.id)
+	case eventDown:
+		p.ni.up.PeerDown(p.id, e.err)
+	}
+}
+
+// send routes m. It returns false if the peer is no longer in use.
+func (p *peer) send(m *lnd.Message) bool {
+	p.mu.Lock()
+	if p.removed {
+		p.mu.Unlock()
+		return false
+	}
+	c := p.routes.forMessage(m, p.ni.cfg.MinBulk)
+	if c == nil || !p.set.complete() {
+		p.connect(m, c != nil)
+	}
+	if c == nil || !c.attached { // attached: connect may have closed it
+		p.unlock()
+		return true
+	}
+	p.sequence++
+	c.usedAt = p.sequence
+	flush := c.tx.push(m)
+	p.unlock()
+	if flush {
+		c.tx.flush()
+	}
+	return true
+}
+
+// connect asks for missing connections. If none is usable yet, m waits for
+// the first or fails.
+func (p *peer) connect(m *lnd.Message, usable bool) {
+	if p.userFlagged() || p.ni.closing.Load() {
+		if !usable {
+			p.failMessage(m, p.ni.reject(NoRoute, p.id, nil))
+		}
+		return
+	}
+	if !usable {
+		p.pending.Push(m)
+	}
+	p.step(setInput{kind: setSend, usable: usable})
+	if !usable && p.out.verdict == verdictUnreachable {
+		p.failPending(p.ni.reject(TooSoon, p.id, nil))
+	}
+}
+
+// failMessage finalizes m after unlock.
+func (p *peer) failMessage(m *lnd.Message, err error) {
+	e := event{kind: eventFailed, err: err}
+	e.failed.Push(m)
+	p.events = append(p.events, e)
+}
+
+// failPending finalizes all messages that wait for a connection after unlock.
+func (p *peer) failPending(err error) {
+	if p.pending.Len() > 0 {
+		p.events = append(p.events, event{kind: eventFailed, failed: p.pending, err: err})
+		p.pending = lnd.Queue{}
+	}
+}
+
+// step steps the set and does what it asks for. The caller holds p.mu.
+func (p *peer) step(in setInput) {
+	p.out.reset()
+	now := p.ni.clock.Now()
+	wake := p.set.Step(now, in, &p.out)
+	p.arm(now, wake)
+	if p.out.closeAll {
+		p.ni.reportClosed(p.id, p.out.err)
+		p.closeAll(p.out.err)
+	}
+	if p.out.failPending {
+		p.failPending(p.cause())
+	}
+	if p.out.down {
+		p.events = append(p.events, event{kind: eventDown, err: p.cause()})
+	}
+	if p.out.up {
+		p.events = append(p.events, event{kind: eventUp})
+	}
+	if p.out.dial {
+		p.startDial(p.out.dialType, p.out.dialVersion)
+	}
+}
+
+// cause is the error of the last step.
+func (p *peer) cause() error {
+	if p.out.err == nil {
+		return newError(TooSoon, p.id, nil)
+	}
+	return p.out.err
+}
+
+// arm sets the timer to the set's wake.
+func (p *peer) arm(now, wake time.Duration) {
+	if wake == p.wakeAt {
+		return
+	}
+	p.wakeAt = wake
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	if wake != machine.Never {
+		p.timer = p.ni.after(wake-now, p.wake)
+	}
+}
+
+// wake is called by the timer.
+func (p *peer) wake() {
+	p.mu.Lock()
+	if p.ni.clock.Now() >= p.wakeAt {
+		p.wakeAt = machine.Never
+		p.step(setInput{kind: setTimer})
+	}
+	p.unlock()
+}
+
+// attach takes an established connection into use and starts its reader. The
+// caller holds p.mu and has stepped the set.
+func (p *peer) attach(c *conn) {
+	c.attached = true
+	p.conns = append(p.conns, c)
+	p.routes = newRoutes(p.conns)
+	now := p.ni.clock.Now()
+	c.progress = progress{rxAt: now, txAt: now}
+	p.silence.heardAt = now
+	if carriesLNet(c.version, c.ctype) {
+		// The first connection takes everything that waits, whatever its size
+		// (socklnd ksocknal_create_conn).
+		c.tx.pushAll(&p.pending)
+	}
+	p.ni.tasks.Go(c.rx.run)
+}
+
+// closeAll ends all connections. Messages that nobody has begun to write fail
+// after unlock; whoever is writing one finalizes it himself.
+func (p *peer) closeAll(cause error) {
+	for _, c := range p.conns {
+		c.attached = false
+		if q := c.close(cause); q.Len() > 0 {
+			p.events = append(p.events, event{kind: eventFailed, failed: q, err: cause})
+		}
+	}
+	p.conns, p.routes = nil, routes{}
+}
+
+// fail closes all connections of the peer because of what happened on c. Only
+// the first failure counts; a connection that was closed before is ignored.
+func (p *peer) fail(c *conn, cause error) {
+	p.mu.Lock()
+	if !c.attached {
+		p.mu.Unlock()
+		return
+	}
+	p.step(setInput{kind: setClosed, err: cause})
+	p.unlock()
+}

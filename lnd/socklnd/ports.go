@@ -1,0 +1,70 @@
+package socklnd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// Source ports of dialled connections. Kernels believe the HELLO of a peer
+// only if it comes from a reserved port.
+const (
+	firstSourcePort = 1023 // tried downwards (lnet_connect)
+	lastSourcePort  = 512
+)
+
+// errNoPort says what helps where reserved ports are not permitted.
+var errNoPort = errors.New("reserved source ports (512-1023) need CAP_NET_BIND_SERVICE, " +
+	"or sysctl net.ipv4.ip_unprivileged_port_start=512, or accept: trust among unprivileged nodes")
+
+// connect opens a TCP connection from the NI's address to remote.
+func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Reason, error) {
+	var err error
+	for port := uint16(firstSourcePort); port >= lastSourcePort; port-- {
+		var c net.Conn
+		c, err = ni.cfg.Dial(ctx, netip.AddrPortFrom(ni.addr, port), remote)
+		switch {
+		case err == nil:
+			return c, ReasonNone, nil
+		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
+			continue
+		case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+			return ni.connectUnreserved(ctx, remote, fmt.Errorf("%w: %w", err, errNoPort))
+		}
+		return nil, connectReason(ctx), err
+	}
+	return ni.connectUnreserved(ctx, remote, err)
+}
+
+// connectUnreserved opens a connection from any port, if this NI is meant for
+// unprivileged use; why says why there is no reserved port.
+func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why error) (net.Conn, Reason, error) {
+	if ni.cfg.Accept != AcceptTrust && ni.cfg.AcceptPort <= maxPrivilegedPort {
+		return nil, NoReservedPort, why
+	}
+	c, err := ni.cfg.Dial(ctx, netip.AddrPortFrom(ni.addr, 0), remote)
+	if err != nil {
+		return nil, connectReason(ctx), err
+	}
+	return c, ReasonNone, nil
+}
+
+// connectReason tells a time-out from other failures.
+func connectReason(ctx context.Context) Reason {
+	if ctx.Err() != nil {
+		return ConnectTimeout
+	}
+	return ConnectFailed
+}
+
+// listenError adds what helps against a refused accept port.
+func listenError(err error, port uint16) error {
+	if errors.Is(err, syscall.EACCES) {
+		return fmt.Errorf("socklnd: listening on port %d needs CAP_NET_BIND_SERVICE, "+
+			"or an accept_port above 1023: %w", port, err)
+	}
+	return fmt.Errorf("socklnd: listen: %w", err)
+}

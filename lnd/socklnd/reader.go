@@ -1,0 +1,307 @@
+package socklnd
+
+import (
+	"errors"
+	"io"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// reader is the receiving half of a connection, run by a goroutine of its own
+// from handshake to end (socklnd ksocknal_process_receive):
+//
+//	KSM_HEADER → NOOP: acks → KSM_HEADER
+//	           → LNET: acks → LNET_HEADER → Parse → PAYLOAD → ack → Delivered → SLOP → KSM_HEADER
+//
+// Headers are read to a pooled buffer, with whatever comes along. Payload
+// bytes that came along are copied to the sink; all others are read there
+// directly. While a connection is idle it holds no buffer.
+type reader struct {
+	c      *conn
+	buf    *readBuffer // nil while nothing is buffered
+	r, w   int         // the bytes buf.bytes[r:w] are not consumed yet
+	window int         // how far to read ahead
+	begun  bool        // part of a message is consumed
+	resume chan struct{}
+	d      lnd.Delivery
+}
+
+// After a large message the next one is probably large too, and what is read
+// ahead of its payload has to be copied: then the window is narrow.
+const (
+	narrowWindow = 4 << 10
+	wideWindow   = readBufferSize
+	largePayload = 16 << 10
+)
+
+// errShortSink means that lnet named less memory than its Length says.
+var errShortSink = errors.New("socklnd: sink is shorter than its length")
+
+func (r *reader) init(c *conn) {
+	r.c = c
+	r.resume = make(chan struct{}, 1)
+	r.d.Driver = c
+	r.window = wideWindow
+	if c.ctype == ksock.BulkIn {
+		r.window = narrowWindow
+	}
+}
+
+// run reads until the connection ends and closes the peer's others with it.
+func (r *reader) run() {
+	var err *Error
+	for err == nil {
+		err = r.message()
+	}
+	r.releaseBuffer()
+	r.c.peer.fail(r.c, err)
+}
+
+// message receives one message.
+func (r *reader) message() *Error {
+	r.begun = false
+	if err := r.need(ksock.MsgHeaderSize); err != nil {
+		return err
+	}
+	h, _, _ := ksock.ParseMsgHeader(r.buf.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
+	r.consume(ksock.MsgHeaderSize)
+	if h.Type != ksock.Noop && h.Type != ksock.LNet {
+		return r.error(BadMessageType, ksock.ErrMsgType)
+	}
+	if h.Checksum != 0 && r.c.version < ksock.V3 {
+		return r.error(BadChecksum, nil)
+	}
+	if err := r.c.checkAcks(h); err != nil {
+		return err
+	}
+	r.c.rxMsgs.Add(1)
+	if h.Type == ksock.Noop {
+		return nil
+	}
+	return r.lnetMessage(h.Request())
+}
+
+// lnetMessage receives what follows the message header and acknowledges
+// cookie, if there is one.
+func (r *reader) lnetMessage(cookie uint64) *Error {
+	if err := r.need(wire.HeaderSize); err != nil {
+		return err
+	}
+	d := &r.d
+	d.Header, _, _ = wire.ParseHeader(r.buf.bytes[r.r:r.w]) // need has seen to the length
+	r.consume(wire.HeaderSize)
+	d.From, d.Sink = r.c.peer.id, lnd.Payload{}
+	if r.c.peer.userFlagged() {
+		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID
+	}
+	ni := r.c.peer.ni
+	verdict, refused := ni.up.Parse(d)
+	if refused != nil {
+		return r.error(BadMessage, refused)
+	}
+	if verdict == lnd.Hold && !r.hold() {
+		err := r.error(ShuttingDown, nil)
+		ni.up.Delivered(d, err)
+		return err
+	}
+	err := r.payload()
+	if err != nil {
+		ni.up.Delivered(d, err)
+		return err
+	}
+	if cookie != 0 {
+		r.c.peer.ack(r.c, cookie)
+	}
+	ni.up.Delivered(d, nil)
+	return nil
+}
+
+// hold waits for NI.Recv; meanwhile nothing is read from the connection. It
+// returns false when the NI ends first.
+func (r *reader) hold() bool {
+	r.c.midway.Store(false)
+	select {
+	case <-r.resume:
+		return true
+	case <-r.c.peer.ni.dying:
+		return false
+	}
+}
+
+// recv continues a held message.
+func (r *reader) recv() {
+	select {
+	case r.resume <- struct{}{}:
+	default: // not held: the connection has ended
+	}
+}
+
+// payload reads the payload of the message to its sink and discards the rest.
+func (r *reader) payload() *Error {
+	length := int64(r.d.Header.PayloadLength)
+	sink := r.d.Sink
+	sink.Length = int(min(int64(max(sink.Length, 0)), length))
+	slop := length - int64(sink.Length)
+	n := min(sink.Length, r.w-r.r)
+	if n > 0 {
+		sink.CopyIn(r.buf.bytes[r.r : r.r+n])
+		r.consume(n)
+	}
+	if rest := sink.Tail(n); rest.Length > 0 {
+		if err := r.fillSink(rest, slop == 0); err != nil {
+			return err
+		}
+	}
+	r.window = wideWindow
+	if length >= largePayload {
+		r.window = narrowWindow
+	}
+	return r.discard(slop)
+}
+
+// fillSink reads exactly rest.Length bytes to rest. If ahead is set it may
+// read the beginning of the next message along with them. Nothing is buffered.
+func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
+	if r.buf == nil {
+		r.buf = getReadBuffer()
+	}
+	r.r, r.w = 0, 0
+	v := &r.buf.vec
+	v.reset()
+	v.pieces = rest.Append(v.pieces)
+	v.recount()
+	left := v.total
+	if left < rest.Length {
+		return r.error(BadMessage, errShortSink)
+	}
+	if ahead {
+		v.add(r.buf.bytes[:r.window])
+	}
+	for left > 0 {
+		n, err := r.readv(v)
+		if err != nil {
+			return err
+		}
+		v.advance(n)
+		if left -= n; left < 0 {
+			r.w = -left
+		}
+	}
+	v.reset()
+	return nil
+}
+
+// discard drops the next n bytes.
+func (r *reader) discard(n int64) *Error {
+	for n > 0 {
+		if r.r == r.w {
+			if err := r.fill(); err != nil {
+				return err
+			}
+		}
+		step := int(min(n, int64(r.w-r.r)))
+		r.consume(step)
+		n -= int64(step)
+	}
+	return nil
+}
+
+// need waits until n bytes of headers are buffered.
+func (r *reader) need(n int) *Error {
+	for r.w-r.r < n {
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consume passes over n buffered bytes.
+func (r *reader) consume(n int) {
+	r.r += n
+	r.begun = true
+}
+
+// fill waits for more bytes and buffers them.
+func (r *reader) fill() *Error {
+	if r.r == r.w {
+		return r.fillEmpty()
+	}
+	if r.r > 0 { // what is there is less than a header
+		r.w = copy(r.buf.bytes[:], r.buf.bytes[r.r:r.w])
+		r.r = 0
+	}
+	v := &r.buf.vec
+	v.reset()
+	v.add(r.buf.bytes[r.w:])
+	n, err := r.readv(v)
+	v.reset()
+	r.w += n
+	return err
+}
+
+// fillEmpty gives the empty buffer back, waits, and takes a new one.
+func (r *reader) fillEmpty() *Error {
+	r.releaseBuffer()
+	r.c.midway.Store(r.begun)
+	buf, n, err := r.c.stream.readIdle(r.window)
+	if err != nil {
+		return r.readError(err)
+	}
+	r.buf, r.r, r.w = buf, 0, n
+	r.c.rxBytes.Add(uint64(n))
+	if r.c.flow != nil {
+		r.c.flow.Received(buf.bytes[:n])
+	}
+	return nil
+}
+
+// readv waits in the middle of a message.
+func (r *reader) readv(v *vector) (int, *Error) {
+	r.c.midway.Store(true)
+	n, err := r.c.stream.readv(v)
+	if err != nil {
+		return 0, r.readError(err)
+	}
+	r.c.rxBytes.Add(uint64(n))
+	if r.c.flow != nil {
+		v.each(n, r.c.flow.Received)
+	}
+	return n, nil
+}
+
+func (r *reader) releaseBuffer() {
+	if r.buf != nil {
+		r.buf.release()
+		r.buf = nil
+	}
+	r.r, r.w = 0, 0
+}
+
+// readError classifies the end of the stream: between messages it is how a
+// peer leaves.
+func (r *reader) readError(err error) *Error {
+	partial := r.begun || r.r < r.w
+	switch {
+	case errors.Is(err, io.EOF) && !partial, errors.Is(err, syscall.ECONNRESET) && !partial:
+		return r.error(PeerClosed, nil)
+	case errors.Is(err, io.EOF):
+		return r.error(CutMessage, io.ErrUnexpectedEOF)
+	}
+	return r.error(ReadFailed, err)
+}
+
+// error names the reason why the connection ends; if this side has closed it,
+// the reason it had.
+func (r *reader) error(why Reason, err error) *Error {
+	r.c.tx.mu.Lock()
+	closed := r.c.tx.closed
+	r.c.tx.mu.Unlock()
+	if cause, ok := errors.AsType[*Error](closed); ok {
+		return cause
+	}
+	return newError(why, r.c.peer.id, err)
+}

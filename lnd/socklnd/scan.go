@@ -1,0 +1,153 @@
+package socklnd
+
+import (
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// The scan is the only watch over time-outs: it looks at all peers now and
+// then and compares byte counters, so that the message path reads no clock and
+// sets no timer (socklnd ksocknal_check_peer_timeouts).
+
+// scansPerTimeout is how often the scan comes round in the shorter of
+// sock_timeout and keepalive; a time-out is noticed two rounds late at most.
+const (
+	scansPerTimeout = 10
+	minScanInterval = 10 * time.Millisecond
+)
+
+// progress is what the scan saw of a connection.
+type progress struct {
+	rxBytes, txBytes uint64
+	rxAt, txAt       time.Duration // last seen moving or with nothing to do
+}
+
+// silence is what the scan heard of a peer.
+type silence struct {
+	rxBytes  uint64
+	heardAt  time.Duration
+	pingedAt time.Duration
+}
+
+func (ni *NI) scanInterval() time.Duration {
+	d := ni.cfg.SockTimeout
+	if ni.cfg.Keepalive > 0 {
+		d = min(d, ni.cfg.Keepalive)
+	}
+	return max(d/scansPerTimeout, minScanInterval)
+}
+
+// scanLater arms the scan if it is not. The caller holds ni.mu.
+func (ni *NI) scanLater() {
+	if ni.scanner == nil {
+		ni.scanner = ni.after(ni.scanInterval(), ni.scan)
+	}
+}
+
+// scan looks at every peer once and forgets the idle ones.
+func (ni *NI) scan() {
+	now := ni.clock.Now()
+	for _, p := range ni.allPeers() {
+		p.scan(now)
+	}
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	ni.scanner = nil
+	for id, p := range ni.peers {
+		if p.remove(now) {
+			delete(ni.peers, id)
+		}
+	}
+	if len(ni.peers) > 0 {
+		ni.scanLater()
+	}
+}
+
+// remove marks p as removed if nothing is lost with it. A peer that backs off
+// stays until its next try would be allowed.
+func (p *peer) remove(now time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.removed = p.set.idle(now) && p.pending.Len() == 0 && !p.telling && len(p.events) == 0
+	return p.removed
+}
+
+// scan closes the peer's connections if one of them is stuck, and sends a
+// keepalive if the peer is silent.
+func (p *peer) scan(now time.Duration) {
+	p.mu.Lock()
+	for _, c := range p.conns {
+		if why := c.stuck(now); why != ReasonNone {
+			p.step(setInput{kind: setClosed, err: newError(why, p.id, nil)})
+			p.unlock()
+			return
+		}
+	}
+	c := p.pingable(now)
+	p.unlock()
+	if c != nil {
+		c.tx.flush()
+	}
+}
+
+// stuck tells whether a message of c has made no progress for sock_timeout.
+func (c *conn) stuck(now time.Duration) Reason {
+	p := &c.progress
+	if rx := c.rxBytes.Load(); rx != p.rxBytes || !c.midway.Load() {
+		p.rxBytes, p.rxAt = rx, now
+	}
+	if tx := c.txBytes.Load(); tx != p.txBytes || !c.tx.busy() {
+		p.txBytes, p.txAt = tx, now
+	}
+	limit := c.peer.ni.cfg.SockTimeout
+	switch {
+	case now-p.rxAt >= limit:
+		return ReceiveTimeout
+	case now-p.txAt >= limit:
+		return SendTimeout
+	}
+	return ReasonNone
+}
+
+// busy reports whether something waits to be sent.
+func (w *writer) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writing
+}
+
+// minPingInterval keeps keepalives to a silent peer apart (socklnd
+// ksocknal_send_keepalive_locked).
+const minPingInterval = 10 * time.Second
+
+// pingable queues a keepalive NOOP to a peer of whom nothing was received for
+// the keepalive interval, and returns the connection that the caller has to
+// flush, if any. Only version 3 knows keepalives. The caller holds p.mu.
+func (p *peer) pingable(now time.Duration) *conn {
+	s := &p.silence
+	if rx := p.received(); rx != s.rxBytes {
+		s.rxBytes, s.heardAt = rx, now
+	}
+	interval := p.ni.cfg.Keepalive
+	if interval < 0 || now-s.heardAt < interval || s.pingedAt > 0 && now-s.pingedAt < minPingInterval {
+		return nil
+	}
+	c := leastBusy(p.routes.acks)
+	if c == nil || c.version < ksock.V3 || c.tx.busy() {
+		return nil
+	}
+	s.pingedAt = now
+	if flush, _ := c.tx.pushNoop(ksock.Keepalive); flush {
+		return c
+	}
+	return nil
+}
+
+// received is the sum of bytes that the peer's connections have received.
+func (p *peer) received() (n uint64) {
+	for _, c := range p.conns {
+		n += c.rxBytes.Load()
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package socklnd
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/wire"
+)
+
+// maxHandshakeRecord is the longest record of a handshake: a HELLO with all
+// its addresses.
+const maxHandshakeRecord = ksock.HelloV4Size + 4*ksock.MaxAddresses
+
+// shake is a connection during its handshake: records read in the pieces in
+// which kernels read them, each piece under a time-out of its own.
+type shake struct {
+	link
+	clock   machine.Clock
+	timeout time.Duration // for each read and write
+	buf     [maxHandshakeRecord]byte
+	n       int // bytes of the record so far
+}
+
+func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {
+	s := &shake{clock: ni.clock, timeout: timeout}
+	s.net, s.dialled = c, dialled
+	s.local, s.remote = addrPort(c.LocalAddr()), addrPort(c.RemoteAddr())
+	if ni.tap != nil {
+		s.flow = ni.tap.Flow(s.local, s.remote, dialled)
+	}
+	return s
+}
+
+// record returns what has been read of the current record.
+func (s *shake) record() []byte { return s.buf[:s.n] }
+
+// readTo reads until the record has n bytes.
+func (s *shake) readTo(n int) error {
+	return s.bounded(func() error {
+		m, err := io.ReadFull(s.net, s.buf[s.n:n])
+		if s.flow != nil && m > 0 {
+			s.flow.Received(s.buf[s.n : s.n+m])
+		}
+		s.n += m
+		return err
+	})
+}
+
+// write writes b.
+func (s *shake) write(b []byte) error {
+	return s.bounded(func() error {
+		n, err := s.net.Write(b)
+		if s.flow != nil && n > 0 {
+			s.flow.Sent(b[:n])
+		}
+		return err
+	})
+}
+
+// bounded runs one call under the time-out, after which it fails with
+// os.ErrDeadlineExceeded and the connection is of no further use.
+func (s *shake) bounded(call func() error) error {
+	t := s.clock.AfterFunc(s.timeout, s.expire)
+	err := call()
+	if !t.Stop() {
+		return os.ErrDeadlineExceeded
+	}
+	return err
+}
+
+// expire ends whatever waits on the connection.
+func (s *shake) expire() { _ = s.net.SetDeadline(time.Unix(1, 0)) }
+
+// close gives the connection up.
+func (s *shake) close() {
+	_ = s.net.Close()
+	if s.flow != nil {
+		s.flow.Close()
+	}
+}
+
+// readRequest reads the acceptor request: magic, version, NID.
+func (s *shake) readRequest() (wire.AcceptorRequest, error) {
+	s.n = 0
+	for need := 4; s.n < need; {
+		if err := s.readTo(need); err != nil {
+			return wire.AcceptorRequest{}, err
+		}
+		var err error
+		if need, err = wire.AcceptorRequestSize(s.record()); err != nil {
+			return wire.AcceptorRequest{}, err
+		}
+	}
+	r, _, err := wire.ParseAcceptorRequest(s.record())
+	return r, err
+}
+
+// errForeignVersion means a HELLO of a version that exists but is not spoken
+// here: 1 and 4.
+var errForeignVersion = errors.New("socklnd: HELLO version is not supported")
+
+// readHello reads a HELLO: magic, version, the rest, addresses. With accepts
+// it stops with errForeignVersion as soon as the version is not among those.
+func (s *shake) readHello(accepts func(ksock.Version) bool) (ksock.Hello, error) {
+	s.n = 0
+	for need := 4; s.n < need; {
+		if err := s.readTo(need); err != nil {
+			return ksock.Hello{}, err
+		}
+		var err error
+		if need, err = ksock.NextSize(s.record()); err != nil {
+			return ksock.Hello{}, err
+		}
+		if p, err := ksock.ParsePrefix(s.record()); err == nil && accepts != nil && !accepts(p.Version) {
+			return ksock.Hello{}, errForeignVersion
+		}
+	}
+	h, _, err := ksock.ParseHello(s.record())
+	return h, err
+}
+
+// spoken reports whether connections of version v are supported.
+func spoken(v ksock.Version) bool { return v == ksock.V2 || v == ksock.V3 }

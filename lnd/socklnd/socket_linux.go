@@ -1,0 +1,129 @@
+package socklnd
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketOptions are the tunables that become options of TCP sockets.
+type socketOptions struct {
+	tos, txBuffer, rxBuffer, backlog int
+	nagle                            bool
+	userTimeout                      time.Duration
+	keepalive                        net.KeepAliveConfig
+}
+
+// listen listens on local.
+func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
+	cfg := net.ListenConfig{Control: o.beforeBind, KeepAlive: -1, KeepAliveConfig: o.keepalive}
+	cfg.SetMultipathTCP(false)
+	l, err := cfg.Listen(context.Background(), "tcp", local.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := o.setBacklog(l); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return &tunedListener{l, o}, nil
+}
+
+// setBacklog replaces the backlog that package net chose.
+func (o socketOptions) setBacklog(l net.Listener) error {
+	rc, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var listenErr error
+	err = rc.Control(func(fd uintptr) { listenErr = unix.Listen(int(fd), o.backlog) })
+	if err == nil {
+		err = listenErr
+	}
+	return err
+}
+
+// tunedListener tunes what it accepts.
+type tunedListener struct {
+	net.Listener
+	opts socketOptions
+}
+
+func (l *tunedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.opts.tune(c)
+	}
+	return c, err
+}
+
+// dial connects from local, whose port may be 0.
+func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{
+		LocalAddr:       net.TCPAddrFromAddrPort(local),
+		KeepAlive:       -1, // unless configured
+		KeepAliveConfig: o.keepalive,
+		Control: func(network, addr string, rc syscall.RawConn) error {
+			if err := o.beforeBind(network, addr, rc); err != nil || local.Port() == 0 {
+				return err
+			}
+			return setInt(rc, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		},
+	}
+	c, err := d.DialContext(ctx, "tcp", remote.String())
+	if err != nil {
+		return nil, err
+	}
+	o.tune(c)
+	return c, nil
+}
+
+// beforeBind sets what has to be set before bind or connect. Package net sets
+// SO_REUSEADDR on listeners by itself.
+func (o socketOptions) beforeBind(_, _ string, rc syscall.RawConn) error {
+	if err := setInt(rc, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	if o.txBuffer > 0 {
+		if err := setInt(rc, unix.SOL_SOCKET, unix.SO_SNDBUF, o.txBuffer); err != nil {
+			return err
+		}
+	}
+	if o.rxBuffer > 0 {
+		return setInt(rc, unix.SOL_SOCKET, unix.SO_RCVBUF, o.rxBuffer)
+	}
+	return nil
+}
+
+// tune sets the rest on a connection. All of it is advice: a connection works
+// without (socklnd ksocknal_lib_setup_sock). TCP_USER_TIMEOUT stands for the
+// kernel driver's look at unacknowledged data.
+func (o socketOptions) tune(c net.Conn) {
+	tc, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	_ = tc.SetNoDelay(!o.nagle)
+	rc, err := tc.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_LINGER2, -1)
+	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.userTimeout.Milliseconds()))
+	if o.tos > 0 {
+		_ = setInt(rc, unix.IPPROTO_IP, unix.IP_TOS, o.tos)
+	}
+}
+
+func setInt(rc syscall.RawConn, level, opt, value int) error {
+	var optErr error
+	err := rc.Control(func(fd uintptr) { optErr = unix.SetsockoptInt(int(fd), level, opt, value) })
+	if err == nil {
+		err = optErr
+	}
+	return err
+}

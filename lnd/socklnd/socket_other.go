@@ -1,0 +1,33 @@
+//go:build !linux
+
+package socklnd
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// socketOptions are the tunables that become options of TCP sockets. Only
+// keepalive and nagle work everywhere.
+type socketOptions struct {
+	tos, txBuffer, rxBuffer, backlog int
+	nagle                            bool
+	userTimeout                      time.Duration
+	keepalive                        net.KeepAliveConfig
+}
+
+func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
+	cfg := net.ListenConfig{KeepAlive: -1, KeepAliveConfig: o.keepalive}
+	return cfg.Listen(context.Background(), "tcp", local.String())
+}
+
+func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(local), KeepAlive: -1, KeepAliveConfig: o.keepalive}
+	c, err := d.DialContext(ctx, "tcp", remote.String())
+	if tc, ok := c.(*net.TCPConn); ok {
+		_ = tc.SetNoDelay(!o.nagle)
+	}
+	return c, err
+}

@@ -1,0 +1,71 @@
+package socklnd
+
+import (
+	"net/netip"
+	"sync"
+
+	"ulnet/lnet/nid"
+)
+
+// maxWarnings bounds the memory of what has been warned of. When it is full
+// it is emptied, so a peer may be warned of again.
+const maxWarnings = 4096
+
+// warnings remembers what has been logged, so that a peer or an address that
+// misbehaves all day is logged once for each reason.
+type warnings struct {
+	mu   sync.Mutex
+	seen map[warning]struct{} // guarded by mu
+}
+
+type warning struct {
+	reason Reason
+	peer   nid.ProcessID
+	addr   netip.Addr
+}
+
+// first reports whether w has not been seen and notes it.
+func (ws *warnings) first(w warning) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if _, old := ws.seen[w]; old {
+		return false
+	}
+	if ws.seen == nil || len(ws.seen) >= maxWarnings {
+		ws.seen = make(map[warning]struct{})
+	}
+	ws.seen[w] = struct{}{}
+	return true
+}
+
+// reject counts a reason that concerns a peer, logs it at its first time, and
+// returns it as the error for the messages concerned.
+func (ni *NI) reject(why Reason, id nid.ProcessID, err error) *Error {
+	e := newError(why, id, err)
+	ni.reportClosed(id, e)
+	return e
+}
+
+// rejectAddr counts and logs a reason that concerns an address, because the
+// peer is not known yet.
+func (ni *NI) rejectAddr(why Reason, from netip.AddrPort, err error) {
+	ni.counts.count(why)
+	if ni.warned.first(warning{reason: why, addr: from.Addr()}) {
+		ni.log.Warn("connection refused", "reason", why.String(), "from", from.String(), "err", err)
+	}
+}
+
+// reportClosed counts and logs the cause of a failure.
+func (ni *NI) reportClosed(id nid.ProcessID, cause error) {
+	e, ok := cause.(*Error)
+	if !ok {
+		return
+	}
+	ni.counts.count(e.Reason)
+	if e.Reason == PeerClosed || e.Reason == ShuttingDown || e.Reason == TooSoon {
+		return // nothing is wrong, or it was logged when it was
+	}
+	if ni.warned.first(warning{reason: e.Reason, peer: id}) {
+		ni.log.Warn("peer failed", "peer", id.String(), "reason", e.Reason.String(), "err", cause)
+	}
+}

@@ -1,0 +1,189 @@
+package socklnd
+
+import (
+	"sync"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// writer is the sending half of a connection. Who finds it idle writes at once
+// in his own goroutine, without waiting for the socket; whatever that leaves,
+// and whatever arrives meanwhile, is drained by a goroutine that exists only as
+// long as there is something to drain.
+//
+//	writing  batch  goroutine
+//	no       nil    none
+//	yes      nil    a sender, between two batches or finalizing one
+//	yes      set    the drain
+type writer struct {
+	c       *conn
+	drainFn func() // bound once: starting the drain allocates nothing
+
+	mu      sync.Mutex
+	queue   lnd.Queue // guarded by mu
+	noops   []uint64  // cookies to acknowledge; guarded by mu
+	writing bool      // somebody owns the sending side; guarded by mu
+	closed  error     // why nothing is sent any more; guarded by mu
+
+	batch *batch // owned by who is writing
+}
+
+func (w *writer) init(c *conn) {
+	w.c = c
+	w.drainFn = w.drain
+}
+
+// push takes m for sending and reports whether the caller has to flush. The
+// caller holds peer.mu, and the connection is attached, so it is not closed.
+func (w *writer) push(m *lnd.Message) (flush bool) {
+	w.c.queuedBytes.Add(wireSize(m))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue.Push(m)
+	flush = !w.writing
+	w.writing = true
+	return flush
+}
+
+// pushAll takes all of q for sending and leaves the writing to the drain.
+func (w *writer) pushAll(q *lnd.Queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for m := q.Pop(); m != nil; m = q.Pop() {
+		w.c.queuedBytes.Add(wireSize(m))
+		w.queue.Push(m)
+	}
+	if !w.writing && w.queue.Len() > 0 {
+		w.writing = true
+		w.startDrain()
+	}
+}
+
+// wireSize is the number of bytes that m takes on a connection.
+func wireSize(m *lnd.Message) int64 {
+	return int64(ksock.MsgHeaderSize + wire.HeaderSize + int(m.Header.PayloadLength))
+}
+
+// close refuses everything from now on and returns what nobody has begun.
+func (w *writer) close(cause error) (left lnd.Queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = cause
+	left, w.queue = w.queue, lnd.Queue{}
+	w.noops = nil
+	return left
+}
+
+// flush writes what is queued as far as the socket takes it at once. The
+// caller owns the sending side and holds no lock.
+func (w *writer) flush() {
+	b := w.next()
+	if b == nil {
+		return
+	}
+	n, err := w.c.stream.writev(&b.vec, false)
+	w.wrote(b, n)
+	if err == nil && b.vec.total > 0 {
+		w.batch = b
+		w.startDrain()
+		return
+	}
+	w.finish(b, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue.Len() == 0 && len(w.noops) == 0 {
+		w.writing = false
+		return
+	}
+	w.startDrain()
+}
+
+// startDrain hands the sending side to a new goroutine.
+func (w *writer) startDrain() {
+	w.c.peer.ni.tasks.Add(1)
+	go w.drainFn()
+}
+
+// drain writes until nothing is left, many messages with one system call.
+func (w *writer) drain() {
+	defer w.c.peer.ni.tasks.Done()
+	b := w.batch
+	w.batch = nil
+	for {
+		if b == nil {
+			if b = w.next(); b == nil {
+				return
+			}
+		}
+		var err error
+		for b.vec.total > 0 && err == nil {
+			var n int
+			n, err = w.c.stream.writev(&b.vec, true)
+			w.wrote(b, n)
+		}
+		w.finish(b, err)
+		b = nil
+	}
+}
+
+// next returns the next messages as one batch. With nothing to send it gives
+// the sending side up and returns nil.
+func (w *writer) next() *batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue.Len() == 0 && len(w.noops) == 0 {
+		w.writing = false
+		return nil
+	}
+	b := batches.Get().(*batch)
+	w.noops = w.noops[:copy(w.noops, w.noops[b.addNoops(w.noops):])]
+	for w.queue.Len() > 0 && b.hasRoom() {
+		b.add(w.queue.Pop())
+	}
+	return b
+}
+
+// wrote accounts for n bytes of b that have left.
+func (w *writer) wrote(b *batch, n int) {
+	if n == 0 {
+		return
+	}
+	w.c.txBytes.Add(uint64(n))
+	if w.c.flow != nil {
+		b.vec.each(n, w.c.flow.Sent)
+	}
+	b.vec.advance(n)
+}
+
+// finish ends a batch that has left, or failed. It owns the sending side while
+// it finalizes, so a handler that sends on this connection only queues.
+func (w *writer) finish(b *batch, err error) {
+	if err != nil {
+		err = w.fail(err)
+	}
+	ni := w.c.peer.ni
+	w.c.queuedBytes.Add(-b.size)
+	w.c.txMsgs.Add(uint64(len(b.messages)))
+	for _, m := range b.messages {
+		ni.finalize(m, err)
+	}
+	for _, m := range b.unfit {
+		ni.finalize(m, newError(BadHeader, m.Target, wire.ErrLargeNID))
+	}
+	b.release()
+}
+
+// fail closes the peer's connections after a write error and returns the error
+// for the messages: the cause, if the connection was closed by us.
+func (w *writer) fail(err error) error {
+	w.mu.Lock()
+	cause := w.closed
+	w.mu.Unlock()
+	if cause == nil {
+		cause = newError(WriteFailed, w.c.peer.id, err)
+		w.c.peer.fail(w.c, cause)
+	}
+	return cause
+}
