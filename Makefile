@@ -52,7 +52,7 @@ fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)
 
 bench: build ## measure the goals; GOAL=G-LN-1 for one
-	@bin/bench -goal '$(GOAL)'
+	@bin/bench --goal '$(GOAL)'
 
 lint: ## golangci-lint and govulncheck, where installed and reachable
 	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; \

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// TestMain lets the test binary be the other process too.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "peer" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func runBench(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	code = run(t.Context(), env, args)
+	return code, out.String(), errs.String()
+}
+
+// TestMeasure measures every goal in one round and checks what is printed and
+// written, not the figures.
+func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves some GiB; skipped by -short")
+	}
+	file := filepath.Join(t.TempDir(), "performance.md")
+	code, stdout, stderr := runBench(t, "--rounds", "1", "--out", file)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	report, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if len(lines) != 6 {
+		t.Errorf("got %d lines, want 6:\n%s", len(lines), stdout)
+	}
+	form := regexp.MustCompile(`^(G-LN-[13])  +(\S.*\S)  +(\d+\.\d\d x \(.*\))  +([<>]= \d\.\d\d x)  +(met|missed)$`)
+	for _, l := range lines {
+		part := form.FindStringSubmatch(l)
+		if part == nil {
+			t.Errorf("line %q does not have the form id, what, value, goal, verdict", l)
+			continue
+		}
+		row := "| " + part[2] + " | " + part[3] + " | " + part[4] + " | " + part[5] + " |"
+		if !strings.Contains(string(report), row) {
+			t.Errorf("the report lacks %q", row)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		name   string
+		args   []string
+		code   int
+		output string
+	}{
+		{"list", []string{"--list"}, cli.OK, "G-LN-1  8 B PUT"},
+		{"list of a prefix", []string{"--list", "--goal", "G-LN-3"}, cli.OK, "G-LN-3  1 MiB"},
+		{"unknown goal", []string{"--goal", "G-XX"}, cli.Usage, `no goal begins with "G-XX"`},
+		{"no rounds", []string{"--rounds", "0"}, cli.Usage, "--rounds 0: at least 1"},
+		{"stray argument", []string{"G-LN-1"}, cli.Usage, "G-LN-1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := runBench(t, tt.args...)
+			if code != tt.code || !strings.Contains(stdout+stderr, tt.output) {
+				t.Errorf("exit %d, %q; want %d and %q", code, stdout+stderr, tt.code, tt.output)
+			}
+		})
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		name string
+		line line
+		want string
+	}{
+		{"at most, below", line{ratio: 1.0, limit: 1.1}, "met"},
+		{"at most, above", line{ratio: 1.2, limit: 1.1}, "missed"},
+		{"at least, above", line{ratio: 1.0, limit: 0.9, least: true}, "met"},
+		{"at least, below", line{ratio: 0.8, limit: 0.9, least: true}, "missed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.line.verdict(); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCompareIsTheMedianOfRatios(t *testing.T) {
+	// In the second round everything was slow.
+	if got := compare([]float64{10, 200, 33}, []float64{10, 100, 30}); got != 1.1 {
+		t.Errorf("got %v, want 1.1", got)
+	}
+	if got := median([]float64{4, 1, 3, 2}); got != 2.5 {
+		t.Errorf("median of an even number: got %v, want 2.5", got)
+	}
+}
+
+func TestMergeKeepsOtherGoals(t *testing.T) {
+	one := merge(nil, "G-LN-3", "## G-LN-3\n\nold three\n")
+	both := merge(one, "G-LN-1", "## G-LN-1\n\nold one\n")
+	gone := append(both, "\n## G-XX\n\nno longer a goal\n"...)
+	got := string(merge(gone, "G-LN-3", "## G-LN-3\n\nnew three\n"))
+	want := reportHead + "\n## G-LN-1\n\nold one\n\n## G-LN-3\n\nnew three\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestInterruptedMeasurement(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer), Getenv: func(string) string { return "" }}
+	if code := run(ctx, env, []string{"--out", ""}); code != cli.Failed {
+		t.Errorf("exit %d, want %d", code, cli.Failed)
+	}
+}

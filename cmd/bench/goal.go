@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// goal is one goal and how it is measured.
+type goal struct {
+	id, title string
+	measure   func(ctx context.Context, b *bench) ([]line, error)
+}
+
+var goals = []goal{
+	{"G-LN-1", "8 B PUT, half round trip between two processes", measureLatency},
+	{"G-LN-3", "1 MiB PUT and GET, streaming between two processes", measureStreaming},
+}
+
+// line is one bound of a goal with what was measured.
+type line struct {
+	what  string
+	ratio float64 // ours : plain Go TCP
+	limit float64
+	least bool   // limit is the smallest good ratio, otherwise the largest
+	basis string // the absolute medians behind the ratio
+}
+
+func (l line) met() bool {
+	if l.least {
+		return l.ratio >= l.limit
+	}
+	return l.ratio <= l.limit
+}
+
+func (l line) value() string { return fmt.Sprintf("%.2f x (%s)", l.ratio, l.basis) }
+
+func (l line) bound() string {
+	if l.least {
+		return fmt.Sprintf(">= %.2f x", l.limit)
+	}
+	return fmt.Sprintf("<= %.2f x", l.limit)
+}
+
+func (l line) verdict() string {
+	if l.met() {
+		return "met"
+	}
+	return "missed"
+}
+
+// compare makes a line of samples taken in the same rounds: their ratio is the
+// median of the ratios of each round, so that what slows a whole round down
+// counts for both.
+func compare(ours, raw []float64) float64 {
+	ratios := make([]float64, len(ours))
+	for i := range ours {
+		ratios[i] = ours[i] / raw[i]
+	}
+	return median(ratios)
+}
+
+// median returns the middle of v, which must not be empty.
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// initiator is this process's node.
+type initiator struct {
+	*node
+	target nid.ProcessID
+	small  portals.MDHandle // no events
+	eq     *portals.EQ      // replies to small PUTs
+	put    portals.MDHandle // 1 MiB, events in bulk
+	get    portals.MDHandle
+	bulk   *portals.EQ
+
+	// left is owned by the handler of replies while a run is on.
+	left int
+	done chan error
+}
+
+func newInitiator(ctx context.Context, addr, target netip.Addr, port uint16) (*initiator, error) {
+	n, err := newNode(addr, port)
+	if err != nil {
+		return nil, err
+	}
+	i := &initiator{node: n, target: processAt(target), done: make(chan error, 1)}
+	if err := i.open(); err != nil {
+		return i, err
+	}
+	_, err = i.pingEQs(ctx, 1) // connects
+	return i, err
+}
+
+func (i *initiator) open() (err error) {
+	if i.eq, err = i.table.NewEQ(64); err != nil {
+		return err
+	}
+	if i.bulk, err = i.table.NewEQ(64 * window); err != nil {
+		return err
+	}
+	if i.small, err = i.bind(smallSize, nil, nil); err != nil {
+		return err
+	}
+	if i.put, err = i.bind(bulk, nil, i.bulk); err != nil {
+		return err
+	}
+	if i.get, err = i.bind(bulk, nil, i.bulk); err != nil {
+		return err
+	}
+	memory := []lnd.Segment{make([]byte, smallSize)}
+	if err := i.post(portalReply, bitsHandler, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
+		return err
+	}
+	return i.post(portalReply, bitsEQ, portals.MD{Segments: memory, Options: portals.OpPut, EQ: i.eq})
+}
+
+func (i *initiator) putSmall(bits uint64) error {
+	return i.table.Put(portals.PutRequest{
+		Self: i.id.NID, MD: i.small, Target: i.target, Portal: portalEcho, MatchBits: bits,
+	})
+}
+
+// pingHandlers has a PUT go back and forth n times between handlers.
+func (i *initiator) pingHandlers(ctx context.Context, n int) (time.Duration, error) {
+	i.left = n
+	began := time.Now()
+	if err := i.putSmall(bitsHandler); err != nil {
+		return 0, err
+	}
+	select {
+	case err := <-i.done:
+		return time.Since(began), err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// replied is the handler of replies.
+func (i *initiator) replied(*portals.Event) {
+	if i.left--; i.left == 0 {
+		i.done <- nil
+		return
+	}
+	if err := i.putSmall(bitsHandler); err != nil {
+		i.done <- err
+	}
+}
+
+// pingEQs has a PUT go back and forth n times between goroutines that wait in
+// their EQ.
+func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
+	began := time.Now()
+	for range n {
+		if err := i.putSmall(bitsEQ); err != nil {
+			return 0, err
+		}
+		if e, err := i.eq.Wait(ctx); err != nil || e.Err != nil {
+			return 0, firstError(err, e.Err)
+		}
+	}
+	return time.Since(began), nil
+}
+
+// putStream sends n times 1 MiB with at most window PUTs that have not left,
+// and waits for the ACK of the last one.
+func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration, error) {
+	began := time.Now()
+	for sent, left := 0, 0; left < n+1; { // n SEND events and one ACK
+		for ; sent < n && sent-left < window; sent++ {
+			err := i.table.Put(portals.PutRequest{
+				Self: i.id.NID, MD: i.put, Ack: sent == n-1, Target: i.target, Portal: portalSink,
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		e, err := i.bulk.Wait(ctx)
+		if err != nil || e.Err != nil {
+			return 0, firstError(err, e.Err)
+		}
+		left++
+	}
+	return time.Since(began), nil
+}
+
+// getStream fetches n times 1 MiB with at most window GETs open.
+func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration, error) {
+	began := time.Now()
+	asked, got, left := 0, 0, 0
+	for left < n || got < n { // a SEND and a REPLY event each
+		for ; asked < n && asked-got < window; asked++ {
+			err := i.table.Get(portals.GetRequest{
+				Self: i.id.NID, MD: i.get, Target: i.target, Portal: portalSource,
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		e, err := i.bulk.Wait(ctx)
+		switch {
+		case err != nil || e.Err != nil:
+			return 0, firstError(err, e.Err)
+		case e.Kind == portals.EventReply:
+			got++
+		default:
+			left++
+		}
+	}
+	return time.Since(began), nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

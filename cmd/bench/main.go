@@ -1,0 +1,138 @@
+// Command bench measures the goals of this project and says which are met.
+//
+// It prints one line for each bound of a goal: its id, what was measured, the
+// value, the goal, and met or missed. The values are ratios to a plain Go TCP
+// program that moves the same payload in the same run: both run in the same two
+// processes, in turns, and medians are compared. The lines are also written to
+// a file with the date and what is needed to judge them. BENCH=long in the
+// environment runs four times as many rounds.
+//
+// A missed goal is a result, not a failure: the exit status is 1 only when
+// something could not be measured.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// goalTimeout bounds the measurement of one goal.
+const goalTimeout = 12 * time.Minute
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+func root(env cli.Env) *cobra.Command {
+	var (
+		prefix, file string
+		rounds       int
+		list         bool
+	)
+	c := &cobra.Command{
+		Use:     "bench",
+		Short:   "Measure the goals of this project and say which are met",
+		Example: "  bench --goal G-LN-1",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if rounds < 1 {
+				return cli.Usagef("--rounds %d: at least 1", rounds)
+			}
+			selected := choose(prefix)
+			switch {
+			case len(selected) == 0:
+				return cli.Usagef("no goal begins with %q; --list names them", prefix)
+			case list:
+				return listGoals(env.Stdout, selected)
+			}
+			return measure(c.Context(), env, selected, rounds, file)
+		},
+	}
+	c.Flags().StringVar(&prefix, "goal", "", "measure the goals whose id begins with this")
+	c.Flags().StringVar(&file, "out", "docs/performance.md", "write the results to this file; empty: nowhere")
+	c.Flags().IntVar(&rounds, "rounds", defaultRounds(env), "rounds of each measurement; medians are taken over them")
+	c.Flags().BoolVar(&list, "list", false, "list the goals and end")
+	c.AddCommand(&cobra.Command{
+		Use:    "peer",
+		Short:  "Be the other process; bench starts itself so",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return servePeer(c.Context(), env.Stdin, env.Stdout)
+		},
+	})
+	return c
+}
+
+func defaultRounds(env cli.Env) int {
+	if env.Getenv("BENCH") == "long" {
+		return 60
+	}
+	return 15
+}
+
+func choose(prefix string) []goal {
+	var selected []goal
+	for _, g := range goals {
+		if strings.HasPrefix(g.id, prefix) {
+			selected = append(selected, g)
+		}
+	}
+	return selected
+}
+
+func listGoals(w io.Writer, selected []goal) error {
+	for _, g := range selected {
+		if _, err := fmt.Fprintf(w, "%s  %s\n", g.id, g.title); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure runs the goals, prints their lines and files them.
+func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file string) error {
+	b, err := newBench(ctx, env.Stderr, rounds)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for _, g := range selected {
+		at := newSurroundings()
+		lines, err := measureGoal(ctx, g, b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.id, err)
+		}
+		out := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+		for _, l := range lines {
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.id, l.what, l.value(), l.bound(), l.verdict())
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if file == "" {
+			continue
+		}
+		if err := writeResults(file, g, lines, at, rounds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureGoal(ctx context.Context, g goal, b *bench) ([]line, error) {
+	ctx, cancel := context.WithTimeout(ctx, goalTimeout)
+	defer cancel()
+	return g.measure(ctx, b)
+}

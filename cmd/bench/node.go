@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// The portals of the measurements. Requests to portalEcho are answered by a
+// PUT to portalReply with the same match bits, which choose how they are
+// received on both sides.
+const (
+	portalEcho   = 20
+	portalReply  = 21
+	portalSink   = 22
+	portalSource = 23
+
+	bitsHandler = 1
+	bitsEQ      = 2
+)
+
+// node is an LNet node over TCP on one address.
+type node struct {
+	lnet  *lnet.Node
+	table *portals.Table
+	id    nid.ProcessID
+}
+
+var tcp = nid.MakeNet(nid.TCP, 0)
+
+func newNode(addr netip.Addr, port uint16) (*node, error) {
+	n := &node{lnet: lnet.New(lnet.Config{
+		Incarnation: uint64(time.Now().UnixNano()),
+		Clock:       machine.RealClock(),
+	})}
+	n.table = portals.New(n.lnet)
+	driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String()}); err != nil {
+		return nil, err
+	}
+	n.id = processAt(addr)
+	return n, nil
+}
+
+func processAt(addr netip.Addr) nid.ProcessID {
+	return nid.ProcessID{NID: nid.FromAddr(tcp, addr), PID: nid.LustrePID}
+}
+
+func (n *node) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = n.lnet.Shutdown(ctx) // the process ends now in any case
+}
+
+// post opens memory to the other node at a portal.
+func (n *node) post(portal int, bits uint64, md portals.MD) error {
+	me, err := n.table.MEAttach(portal, portals.Match{Bits: bits}, portals.Retain, portals.After)
+	if err != nil {
+		return err
+	}
+	md.Threshold = portals.ThresholdInfinite
+	md.Options |= portals.ManageRemote
+	_, err = n.table.MDAttach(me, md, portals.Retain)
+	return err
+}
+
+// bind makes an MD to send from or fetch into.
+func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (portals.MDHandle, error) {
+	return n.table.MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, size)}, Threshold: portals.ThresholdInfinite,
+		Handler: handler, EQ: eq,
+	}, portals.Retain)
+}
+
+// responder is the node of the other process: it answers small PUTs, swallows
+// large ones and has memory to GET.
+type responder struct {
+	*node
+	port  uint16
+	reply portals.MDHandle
+	eq    *portals.EQ
+}
+
+func newResponder(addr netip.Addr) (*responder, error) {
+	port, err := loopback.FreePort(addr, ownAddr)
+	if err != nil {
+		return nil, err
+	}
+	n, err := newNode(addr, port)
+	if err != nil {
+		return nil, err
+	}
+	r := &responder{node: n, port: port}
+	return r, r.open()
+}
+
+func (r *responder) open() (err error) {
+	if r.reply, err = r.bind(smallSize, nil, nil); err != nil {
+		return err
+	}
+	if r.eq, err = r.table.NewEQ(64); err != nil {
+		return err
+	}
+	small := func() []lnd.Segment { return []lnd.Segment{make([]byte, smallSize)} }
+	large := func() []lnd.Segment { return []lnd.Segment{make([]byte, bulk)} }
+	for _, p := range []struct {
+		portal int
+		bits   uint64
+		md     portals.MD
+	}{
+		{portalEcho, bitsHandler, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
+		{portalEcho, bitsEQ, portals.MD{Segments: small(), Options: portals.OpPut, EQ: r.eq}},
+		{portalSink, 0, portals.MD{Segments: large(), Options: portals.OpPut}},
+		{portalSource, 0, portals.MD{Segments: large(), Options: portals.OpGet}},
+	} {
+		if err := r.post(p.portal, p.bits, p.md); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// echo answers a PUT. A failure leaves the other side waiting, and it says so.
+func (r *responder) echo(e *portals.Event) {
+	_ = r.table.Put(portals.PutRequest{
+		Self: r.id.NID, MD: r.reply, Target: e.Initiator, Portal: portalReply, MatchBits: e.MatchBits,
+	})
+}
+
+// echoFromEQ answers the PUTs that arrive in the EQ, until ctx ends.
+func (r *responder) echoFromEQ(ctx context.Context) {
+	for {
+		e, err := r.eq.Wait(ctx)
+		if err != nil {
+			return
+		}
+		r.echo(&e)
+	}
+}

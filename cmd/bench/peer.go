@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// The two ends of every measurement. Both LNet nodes listen on one port, as
+// LNet wants it, so each has a loopback address of its own.
+var (
+	ownAddr  = netip.MustParseAddr("127.0.0.1")
+	peerAddr = netip.MustParseAddr("127.0.0.2")
+)
+
+// greeting is what the other process says first on its standard output.
+type greeting struct {
+	Raw  netip.AddrPort // where its plain TCP server listens
+	LNet uint16         // the accept port of its node
+}
+
+// servePeer is the other process: a plain TCP server and an LNet node, and on
+// its standard output the answer to each line of its standard input, the CPU
+// time that it has used. It ends with its standard input, so it never
+// outlives the process that started it.
+func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	go serveRaw(l)
+
+	n, err := newResponder(peerAddr)
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	go n.echoFromEQ(ctx)
+
+	answers := json.NewEncoder(stdout)
+	raw := l.Addr().(*net.TCPAddr).AddrPort()
+	if err := answers.Encode(greeting{Raw: raw, LNet: n.port}); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(stdin); lines.Scan(); {
+		if err := answers.Encode(cpuTime()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bench is this process's side of the measurements.
+type bench struct {
+	rounds int
+	raw    *rawClient
+	node   *initiator
+
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	answers *json.Decoder
+}
+
+func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
+	b = &bench{rounds: rounds}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	hello, err := b.startPeer(ctx, stderr)
+	if err != nil {
+		return b, fmt.Errorf("start the other process: %w", err)
+	}
+	if b.raw, err = dialRaw(ctx, hello.Raw); err != nil {
+		return b, err
+	}
+	b.node, err = newInitiator(ctx, ownAddr, peerAddr, hello.LNet)
+	return b, err
+}
+
+func (b *bench) startPeer(ctx context.Context, stderr io.Writer) (hello greeting, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return hello, err
+	}
+	cmd := exec.CommandContext(ctx, self, "peer")
+	cmd.Stderr = stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return hello, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return hello, err
+	}
+	if err := cmd.Start(); err != nil {
+		return hello, err
+	}
+	b.cmd, b.stdin, b.answers = cmd, in, json.NewDecoder(out)
+	return hello, b.answers.Decode(&hello)
+}
+
+// close ends everything, the other process last.
+func (b *bench) close() {
+	if b.node != nil {
+		b.node.close()
+	}
+	if b.raw != nil {
+		b.raw.close()
+	}
+	if b.cmd != nil {
+		b.stdin.Close()
+		_ = b.cmd.Wait() // nothing depends on how it ends
+	}
+}
+
+// cpu returns the CPU time that both processes have used.
+func (b *bench) cpu() (time.Duration, error) {
+	if _, err := io.WriteString(b.stdin, "cpu\n"); err != nil {
+		return 0, err
+	}
+	var other time.Duration
+	err := b.answers.Decode(&other)
+	return cpuTime() + other, err
+}
+
+// cpuTime returns the CPU time that this process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // cannot fail with these arguments
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

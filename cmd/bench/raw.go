@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// The plain Go TCP program that LNet is compared with: blocking reads and
+// writes on one connection, no framing but a request in front of each run.
+
+// rawOp is what the server does in a run.
+type rawOp uint64
+
+const (
+	rawEcho   rawOp = iota // count times: reads size bytes and writes them back
+	rawSink                // reads count times size bytes, then writes one byte
+	rawSource              // count times: reads 8 bytes and writes size bytes
+)
+
+const requestSize = 24
+
+// serveRaw serves connections until l is closed.
+func serveRaw(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			for serveRun(c) == nil {
+			}
+		}()
+	}
+}
+
+func serveRun(c net.Conn) error {
+	var request [requestSize]byte
+	if _, err := io.ReadFull(c, request[:]); err != nil {
+		return err
+	}
+	op := rawOp(binary.LittleEndian.Uint64(request[0:]))
+	buf := make([]byte, binary.LittleEndian.Uint64(request[8:]))
+	in, out := buf, buf
+	switch op {
+	case rawSink:
+		out = nil
+	case rawSource:
+		in = request[:8]
+	}
+	for range binary.LittleEndian.Uint64(request[16:]) {
+		if _, err := io.ReadFull(c, in); err != nil {
+			return err
+		}
+		if out != nil {
+			if _, err := c.Write(out); err != nil {
+				return err
+			}
+		}
+	}
+	if op == rawSink {
+		_, err := c.Write([]byte{1})
+		return err
+	}
+	return nil
+}
+
+// rawClient drives the server over one connection.
+type rawClient struct {
+	c   net.Conn
+	buf []byte
+}
+
+func dialRaw(ctx context.Context, addr netip.AddrPort) (*rawClient, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { c.Close() })
+	return &rawClient{c: c, buf: make([]byte, bulk)}, nil
+}
+
+func (r *rawClient) close() { r.c.Close() }
+
+func (r *rawClient) request(op rawOp, size, count int) error {
+	b := make([]byte, 0, requestSize)
+	b = binary.LittleEndian.AppendUint64(b, uint64(op))
+	b = binary.LittleEndian.AppendUint64(b, uint64(size))
+	b = binary.LittleEndian.AppendUint64(b, uint64(count))
+	_, err := r.c.Write(b)
+	return err
+}
+
+// roundTrips has size bytes go back and forth count times.
+func (r *rawClient) roundTrips(size, count int) (time.Duration, error) {
+	if err := r.request(rawEcho, size, count); err != nil {
+		return 0, err
+	}
+	buf := r.buf[:size]
+	began := time.Now()
+	for range count {
+		if _, err := r.c.Write(buf); err != nil {
+			return 0, err
+		}
+		if _, err := io.ReadFull(r.c, buf); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// put sends count times size bytes and waits until all have been read.
+func (r *rawClient) put(size, count int) (time.Duration, error) {
+	began := time.Now()
+	err := r.request(rawSink, size, count)
+	for i := 0; i < count && err == nil; i++ {
+		_, err = r.c.Write(r.buf[:size])
+	}
+	if err == nil {
+		_, err = io.ReadFull(r.c, r.buf[:1])
+	}
+	return time.Since(began), err
+}
+
+// get asks count times for size bytes, with at most window requests open.
+func (r *rawClient) get(size, count, window int) (time.Duration, error) {
+	began := time.Now()
+	err := r.request(rawSource, size, count)
+	var ask [8]byte
+	for i := -window; i < count && err == nil; i++ {
+		if i >= 0 {
+			_, err = io.ReadFull(r.c, r.buf[:size])
+		}
+		if i+window < count {
+			_, werr := r.c.Write(ask[:])
+			err = errors.Join(err, werr)
+		}
+	}
+	return time.Since(began), err
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const reportHead = `# Performance
+
+What ` + "`make bench`" + ` measured, goal by goal. Values are ratios to a plain Go TCP program that moves the same payload between the same two
+processes in the same run: medians of the ratios of interleaved rounds. The absolute figures in brackets depend on the machine and on what
+else it did; ` + "`make bench GOAL=`" + `*id* measures one goal again and replaces its section.
+`
+
+// surroundings is what else is needed to judge a result.
+type surroundings struct {
+	at   time.Time
+	load string
+}
+
+func newSurroundings() surroundings {
+	s := surroundings{at: time.Now().UTC(), load: "unknown"}
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		s.load = strings.Join(strings.Fields(string(b))[:3], " ")
+	}
+	return s
+}
+
+func (s surroundings) String() string {
+	return fmt.Sprintf("%s, %s on %s/%s, %d cores, %s, load average before %s",
+		s.at.Format("2006-01-02 15:04 MST"), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), kernel(), s.load)
+}
+
+func kernel() string {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "unknown kernel"
+	}
+	return "Linux " + strings.TrimSpace(string(b))
+}
+
+// section formats the results of one goal.
+func section(g goal, lines []line, at surroundings, rounds int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n%s. %v; %d rounds.\n\n", g.id, g.title, at, rounds)
+	fmt.Fprintf(&b, "| what | value | goal | |\n|---|---|---|---|\n")
+	for _, l := range lines {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.what, l.value(), l.bound(), l.verdict())
+	}
+	return b.String()
+}
+
+// writeResults replaces the goal's section in the file, or adds it.
+func writeResults(file string, g goal, lines []line, at surroundings, rounds int) error {
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(file, merge(old, g.id, section(g, lines, at, rounds)), 0o644)
+}
+
+// merge returns the report with one section replaced, or added in the order of
+// the goals. Sections of goals that no longer exist go.
+func merge(old []byte, id, text string) []byte {
+	sections := map[string]string{}
+	for part := range strings.SplitSeq("\n"+string(old), "\n## ") {
+		name, _, _ := strings.Cut(part, "\n")
+		sections[name] = "## " + strings.TrimRight(part, "\n") + "\n"
+	}
+	sections[id] = text
+	var b bytes.Buffer
+	b.WriteString(reportHead)
+	for _, g := range goals {
+		if s, ok := sections[g.id]; ok {
+			b.WriteString("\n" + s)
+		}
+	}
+	return b.Bytes()
+}
