@@ -82,6 +82,7 @@ func (s *rawStream) read() (int, error) {
 	case s.rn == 0:
 		return 0, io.EOF
 	}
+	raceRead()
 	return s.rn, nil
 }
 
@@ -103,6 +104,7 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 func (s *rawStream) writev(v *vector, wait bool) (int, error) {
 	s.wvec, s.wwait, s.wn, s.werr = v, wait, 0, 0
 	v.fill()
+	raceWrite()
 	err := s.rc.Write(s.writeFn)
 	s.wvec = nil
 	switch {

@@ -1,0 +1,83 @@
+package socklnd
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+// Snapshot is the state of an NI at one instant.
+type Snapshot struct {
+	NID        nid.NID
+	Accept     AcceptMode
+	Listen     netip.AddrPort // zero without a listener
+	Handshakes int            // unfinished ones of accepted connections
+	Messages   int64          // taken by Send and not finalized yet
+	Peers      []PeerSnapshot // by NID and PID
+	Counters   Counters
+}
+
+// PeerSnapshot is one peer.
+type PeerSnapshot struct {
+	ID          nid.ProcessID
+	Version     ksock.Version // 0 while unknown
+	Incarnation uint64        // of the peer, 0 while unknown
+	Dialling    bool
+	Pending     int           // messages that wait for a connection
+	RetryIn     time.Duration // until a dial is allowed; 0: now
+	Conns       []ConnSnapshot
+}
+
+// ConnSnapshot is one established connection.
+type ConnSnapshot struct {
+	Type                   ksock.ConnType // own view
+	Version                ksock.Version
+	Dialled                bool // by this side
+	Local, Remote          netip.AddrPort
+	QueuedBytes            int64 // taken for sending and not finalized
+	TxMessages, RxMessages uint64
+	TxBytes, RxBytes       uint64 // without the handshake
+}
+
+// Snapshot returns the NI's state. It does not stop the NI; counters of
+// different peers may be of different instants.
+func (ni *NI) Snapshot() Snapshot {
+	s := Snapshot{
+		NID: ni.nid, Accept: ni.cfg.Accept, Handshakes: ni.acceptor.pending(),
+		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(),
+	}
+	if l := ni.acceptor.listener; l != nil {
+		s.Listen = addrPort(l.Addr())
+	}
+	now := ni.clock.Now()
+	for _, p := range ni.allPeers() {
+		s.Peers = append(s.Peers, p.snapshot(now))
+	}
+	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int {
+		return cmp.Or(a.ID.NID.Compare(b.ID.NID), cmp.Compare(a.ID.PID, b.ID.PID))
+	})
+	return s
+}
+
+func (p *peer) snapshot(now time.Duration) PeerSnapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := PeerSnapshot{
+		ID: p.id, Version: p.set.version, Incarnation: p.set.incarnation,
+		Dialling: p.set.dialling, Pending: p.pending.Len(),
+		RetryIn: max(0, p.set.retryAt-now),
+	}
+	for _, c := range p.conns {
+		s.Conns = append(s.Conns, ConnSnapshot{
+			Type: c.ctype, Version: c.version, Dialled: c.dialled,
+			Local: c.local, Remote: c.remote, QueuedBytes: c.queuedBytes.Load(),
+			TxMessages: c.txMsgs.Load(), RxMessages: c.rxMsgs.Load(),
+			TxBytes: c.txBytes.Load(), RxBytes: c.rxBytes.Load(),
+		})
+	}
+	return s
+}
