@@ -11,7 +11,7 @@ import (
 // Where nodes answer pings and take pushes: a ping is a GET, a push a PUT, and
 // both carry a PingInfo.
 const (
-	PingPortal    uint32 = 0                  // LNET_RESERVED_PORTAL
+	PingPortal           = 0                  // LNET_RESERVED_PORTAL
 	PingMatchBits uint64 = 0x8000000000000000 // LNET_PROTO_PING_MATCHBITS
 )
 

@@ -40,7 +40,7 @@ func ParsePingInfo(b []byte) (p PingInfo, rest []byte, err error) {
 		return PingInfo{}, b, ErrNICount
 	}
 	if len(b) < h.size {
-		return p, nil, &TruncatedError{h.size}
+		return p, b, &TruncatedError{h.size}
 	}
 	return p, b[h.size:], nil
 }
