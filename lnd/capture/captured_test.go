@@ -1,0 +1,130 @@
+package capture_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/capture"
+)
+
+// captureDirs are where captures of kernel nodes are: the few that are part of
+// the repository, and all of them where somebody has put them beside it.
+var captureDirs = []struct{ name, path string }{
+	{"testdata", "testdata"},
+	{"shared", "../../../shared/captures"},
+}
+
+// TestCaptured decodes captures of kernel nodes and compares all counts with
+// those of another parser, and the bytes of every record with what it encodes
+// to.
+func TestCaptured(t *testing.T) {
+	for _, dir := range captureDirs {
+		t.Run(dir.name, func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join(dir.path, "tcp*.pcap"))
+			if err != nil || len(files) == 0 {
+				t.Skipf("no captures in %s", dir.path)
+			}
+			expected := readExpected(t, filepath.Join(dir.path, "expected.json"))
+			for _, file := range files {
+				want, ok := expected[filepath.Base(file)]
+				if !ok {
+					t.Errorf("%s is not in expected.json", file)
+					continue
+				}
+				t.Run(filepath.Base(file), func(t *testing.T) { compareCapture(t, file, want) })
+			}
+		})
+	}
+}
+
+func compareCapture(t *testing.T, file string, want object) {
+	s := newSummary()
+	packets, ours := decodeFile(t, file, func(r *capture.Record) {
+		s.add(r)
+		again, err := r.AppendBinary(nil)
+		if r.Err == nil && (err != nil || !bytes.Equal(again, r.Raw)) {
+			t.Errorf("%s at %d: encoded again (%v)\n got %x\nwant %x", r.Type(), r.Offset, err, again, r.Raw)
+		}
+		if r.Kind == capture.Lost || r.Kind == capture.MidStream {
+			t.Errorf("kind %d at %d", r.Kind, r.Offset)
+		}
+	})
+	s.packets, s.ours = packets, ours
+	delete(want, "lst") // of the users of LNet, not of LNet
+	got := s.json()
+	if want["note"] != nil { // a short entry
+		delete(want, "note")
+		delete(want, "hello_version")
+		got = common(got, want)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// common returns the part of got that want speaks of.
+func common(got, want object) object {
+	out := object{}
+	for k, w := range want {
+		out[k] = got[k]
+		if w, ok := w.(object); ok {
+			out[k] = common(got[k].(object), w)
+		}
+	}
+	return out
+}
+
+// decodeFile hands every Record of a capture, with its whole payload, to emit.
+func decodeFile(t testing.TB, file string, emit func(*capture.Record)) (packets, ours int) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := capture.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := capture.NewDissector(capture.Options{KeepPayload: 1 << 20}, emit)
+	for {
+		p, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets++
+		if d.Packet(p.Time, p.Link, p.Data) {
+			ours++
+		}
+	}
+	d.Close()
+	return packets, ours
+}
+
+func readExpected(t *testing.T, file string) map[string]object {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Files map[string]object }
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for name := range doc.Files {
+		if !strings.HasPrefix(name, "tcp") {
+			delete(doc.Files, name)
+		}
+	}
+	return doc.Files
+}

@@ -1,0 +1,201 @@
+package capture
+
+import (
+	"container/list"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/reassembly"
+)
+
+// AcceptPort is the port on which LNet nodes accept connections (accept_port).
+const AcceptPort = 988
+
+// Bounds of a Dissector, local policy. A page of the assembler has 1900 bytes.
+const (
+	maxFlows         = 16384
+	maxPagesPerFlow  = 4096
+	maxPages         = 16384
+	defaultKeep      = 128 << 10 // more than the largest ping info
+	reorderTimeout   = 2 * time.Second
+	flushInterval    = time.Second
+	rememberedClosed = 4096
+)
+
+// Options of a Dissector.
+type Options struct {
+	// Ports are the ports of acceptors; none means AcceptPort.
+	Ports []uint16
+	// KeepPayload is the number of payload bytes that Records keep of each
+	// message: 0 means enough for every ping info, negative none.
+	KeepPayload int
+}
+
+// Counts are the packets that a Dissector has seen, by what became of them.
+type Counts struct {
+	Packets   uint64 // all
+	Other     uint64 // not TCP, or not of our ports
+	Fragments uint64 // IP fragments, which are not put together
+	Truncated uint64 // captured in part
+	Malformed uint64 // headers that cannot be read, unknown link types
+	Stray     uint64 // TCP packets without data or SYN outside of a connection
+	Evicted   uint64 // connections given up because too many were open
+	Broken    uint64 // connections that the assembler could not handle
+}
+
+// Dissector turns packets into Records: it finds the TCP connections, puts
+// their bytes in order and feeds a Decoder for each. Not safe for concurrent
+// use.
+//
+// Each SYN begins a new Conn unless it repeats the SYN of the present one,
+// because kernels use port 1023 again at once.
+type Dissector struct {
+	opt    Options
+	emit   func(*Record)
+	counts Counts
+	at     Stamp
+
+	flows     map[tuple]*flow
+	byAge     *list.List // of *flow, the one that was silent longest in front
+	closed    closedFlows
+	conns     int // connections so far
+	assembler *reassembly.Assembler
+	reordered bool // a packet has come out of order since the last flush
+	flushed   time.Time
+	held      []*Record // what a flush emits, to be sorted
+	holding   bool
+}
+
+// NewDissector returns a dissector that hands its Records to emit.
+func NewDissector(opt Options, emit func(*Record)) *Dissector {
+	if len(opt.Ports) == 0 {
+		opt.Ports = []uint16{AcceptPort}
+	}
+	if opt.KeepPayload == 0 {
+		opt.KeepPayload = defaultKeep
+	}
+	opt.KeepPayload = max(0, opt.KeepPayload)
+	d := &Dissector{
+		opt: opt, emit: emit,
+		flows: map[tuple]*flow{}, byAge: list.New(), closed: newClosedFlows(rememberedClosed),
+	}
+	d.assembler = reassembly.NewAssembler(reassembly.NewStreamPool(d))
+	d.assembler.MaxBufferedPagesPerConnection = maxPagesPerFlow
+	d.assembler.MaxBufferedPagesTotal = maxPages
+	return d
+}
+
+// Counts returns the counters.
+func (d *Dissector) Counts() Counts { return d.counts }
+
+// Packet takes the next packet of a capture. It keeps no reference to data.
+// The result tells whether the packet belongs to one of the ports.
+func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
+	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
+	d.counts.Packets++
+	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
+	tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
+	if !ok || p.ErrorLayer() != nil {
+		d.countOther(p)
+		return false
+	}
+	src, dst := addresses(p.NetworkLayer())
+	if !src.IsValid() || !d.ours(uint16(tcp.SrcPort)) && !d.ours(uint16(tcp.DstPort)) {
+		d.counts.Other++
+		return false
+	}
+	if p.Metadata().Truncated {
+		d.counts.Truncated++
+	}
+	d.segment(netip.AddrPortFrom(src, uint16(tcp.SrcPort)), netip.AddrPortFrom(dst, uint16(tcp.DstPort)), tcp)
+	d.flushOld()
+	return true
+}
+
+// Close reports what is unfinished. The Dissector must not be used after it.
+func (d *Dissector) Close() {
+	d.flush(d.at.Time.Add(time.Hour))
+	open := make([]*flow, 0, len(d.flows))
+	for _, f := range d.flows {
+		open = append(open, f)
+	}
+	slices.SortFunc(open, func(a, b *flow) int { return a.conn.ID - b.conn.ID })
+	for _, f := range open {
+		d.end(f, ErrOpenEnd)
+	}
+}
+
+func (d *Dissector) ours(port uint16) bool { return slices.Contains(d.opt.Ports, port) }
+
+// countOther counts a packet without a readable TCP layer.
+func (d *Dissector) countOther(p gopacket.Packet) {
+	switch {
+	case p.Layer(gopacket.LayerTypeFragment) != nil:
+		d.counts.Fragments++
+	case p.ErrorLayer() != nil && (p.NetworkLayer() == nil || p.TransportLayer() != nil):
+		d.counts.Malformed++
+	default:
+		d.counts.Other++
+	}
+}
+
+// addresses returns the addresses of an IP layer.
+func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
+	switch ip := network.(type) {
+	case *layers.IPv4:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+	case *layers.IPv6:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+	}
+	return src, dst
+}
+
+// deliver hands out a Record, or keeps it until a flush is over.
+func (d *Dissector) deliver(r *Record) {
+	if d.holding {
+		d.held = append(d.held, r.Clone())
+		return
+	}
+	d.emit(r)
+}
+
+// flushOld gives up waiting for packets that should have come long ago.
+func (d *Dissector) flushOld() {
+	if !d.reordered || d.at.Time.Sub(d.flushed) < flushInterval {
+		return
+	}
+	d.flush(d.at.Time.Add(-reorderTimeout))
+}
+
+// flush counts as lost what later packets, taken before the instant t, are
+// waiting for. The assembler goes through its connections in no particular
+// order; Records leave in the order of connections.
+func (d *Dissector) flush(t time.Time) {
+	d.flushed, d.holding = d.at.Time, true
+	d.guard(nil, func() { d.assembler.FlushWithOptions(reassembly.FlushOptions{T: t}) })
+	d.holding = false
+	slices.SortStableFunc(d.held, func(a, b *Record) int { return a.Conn.ID - b.Conn.ID })
+	for _, r := range d.held {
+		d.emit(r)
+	}
+	d.held = d.held[:0]
+}
+
+// guard calls into the assembler, which panics on some overlapping segments
+// around sequence number 0.
+func (d *Dissector) guard(f *flow, call func()) {
+	defer func() {
+		if recover() != nil {
+			d.counts.Broken++
+			if f != nil {
+				f.broken = true
+			}
+		}
+	}()
+	call()
+}

@@ -1,0 +1,22 @@
+// Package capture records what drivers send and receive, and understands such
+// records.
+//
+// # Recording
+//
+// A [Writer] is the lnd.Tap of a driver. It writes pcapng in which the bytes
+// of each connection appear as a TCP connection to port 988 with running
+// sequence numbers, so that every tool that knows LNet can read it.
+//
+// # Understanding
+//
+//	[Reader]     packets of a pcap or pcapng file
+//	[Dissector]  packets → TCP connections → bytes in order
+//	[Decoder]    bytes of one connection → [Record]s
+//
+// A Record is one acceptor request, HELLO, NOOP or LNet message of socklnd,
+// all versions of its protocol, with its raw bytes; or the fact that bytes are
+// lost or make no sense, which is reported and never ends the work.
+//
+// The package also registers the layers [Acceptor], [Hello], ... with
+// gopacket, for programs that take packets apart themselves.
+package capture

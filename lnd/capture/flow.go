@@ -1,0 +1,241 @@
+package capture
+
+import (
+	"container/list"
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/reassembly"
+)
+
+// tuple names the two ends of a connection, the lesser one first.
+type tuple [2]netip.AddrPort
+
+func tupleOf(a, b netip.AddrPort) tuple {
+	if a.Compare(b) > 0 {
+		a, b = b, a
+	}
+	return tuple{a, b}
+}
+
+// flow is one TCP connection while it is open: the reassembly.Stream of both
+// its directions.
+type flow struct {
+	d       *Dissector
+	conn    *Conn
+	decoder *Decoder
+	key     tuple
+	keys    [2]gopacket.Flow // what the assembler knows each direction by
+	first   Side             // of the first packet: the assembler's "client"
+	age     *list.Element
+
+	syn    [2]bool
+	isn    [2]uint32
+	next   [2]uint32 // sequence number behind the last byte seen
+	closed [2]bool   // FIN or RST has been processed
+	lossy  bool      // a packet has come out of order
+	ending bool      // the packets are ours, to make the assembler let go
+	broken bool
+}
+
+// segment handles one TCP packet of our ports.
+func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
+	key := tupleOf(src, dst)
+	f := d.flows[key]
+	if tcp.SYN {
+		if f != nil && f.repeats(src, tcp) {
+			return
+		}
+		if f != nil && f.reuses(src, tcp) {
+			d.end(f, ErrReused)
+			f = nil
+		}
+	}
+	if f == nil && (d.closed.covers(key, src, tcp) || !tcp.SYN && len(tcp.Payload) == 0) {
+		d.counts.Stray++
+		return
+	}
+	if f == nil {
+		f = d.open(key, src, dst, tcp)
+	}
+	side := f.sideOf(src)
+	if tcp.SYN {
+		f.syn[side], f.isn[side] = true, tcp.Seq
+		f.decoder.Begin(side)
+	}
+	d.byAge.MoveToBack(f.age)
+	d.assemble(f, side, tcp)
+	switch {
+	case f.broken:
+		d.forget(f, ErrLost)
+	case tcp.RST:
+		d.end(f, ErrReset)
+	case f.closed == [2]bool{true, true}:
+		d.forget(f, nil)
+	}
+}
+
+// open begins a flow at its first packet.
+func (d *Dissector) open(key tuple, src, dst netip.AddrPort, tcp *layers.TCP) *flow {
+	if len(d.flows) >= maxFlows {
+		d.counts.Evicted++
+		d.end(d.byAge.Front().Value.(*flow), ErrEvicted)
+	}
+	ends, first := [2]netip.AddrPort{src, dst}, Initiator
+	if tcp.SYN && tcp.ACK || !tcp.SYN && !d.ours(dst.Port()) {
+		ends, first = [2]netip.AddrPort{dst, src}, Acceptor
+	}
+	d.conns++
+	f := &flow{d: d, key: key, first: first}
+	f.conn = &Conn{ID: d.conns, Ends: ends, FirstFrame: d.at.Frame}
+	f.decoder = NewDecoder(f.conn, d.opt.KeepPayload, d.deliver)
+	for side := range f.keys {
+		var here, there [9]byte
+		binary.BigEndian.PutUint64(here[:], uint64(d.conns))
+		there = here
+		here[8], there[8] = byte(side), byte(1-side)
+		f.keys[side] = gopacket.NewFlow(gopacket.EndpointInvalid, here[:], there[:])
+	}
+	f.age = d.byAge.PushBack(f)
+	d.flows[key] = f
+	d.deliver(&Record{Kind: Opened, Stamp: d.at, Conn: f.conn, From: first})
+	return f
+}
+
+func (f *flow) sideOf(src netip.AddrPort) Side {
+	if src == f.conn.Ends[Initiator] {
+		return Initiator
+	}
+	return Acceptor
+}
+
+// repeats reports whether a SYN is a retransmission.
+func (f *flow) repeats(src netip.AddrPort, tcp *layers.TCP) bool {
+	side := f.sideOf(src)
+	return f.syn[side] && f.isn[side] == tcp.Seq
+}
+
+// reuses reports whether a SYN that is no retransmission begins another
+// connection. An answer to the SYN of f does not.
+func (f *flow) reuses(src netip.AddrPort, tcp *layers.TCP) bool {
+	side := f.sideOf(src)
+	answers := tcp.ACK && side == Acceptor && !f.syn[side] &&
+		(!f.syn[side.Other()] || f.isn[side.Other()] == tcp.Ack-1)
+	return !answers
+}
+
+// assemble passes a packet to the assembler, which calls Accept and
+// ReassembledSG.
+func (d *Dissector) assemble(f *flow, side Side, tcp *layers.TCP) {
+	if end := tcp.Seq + uint32(len(tcp.Payload)); int32(end-f.next[side]) > 0 || f.next[side] == 0 {
+		f.next[side] = end
+	}
+	d.guard(f, func() { d.assembler.AssembleWithContext(f.keys[side], tcp, &assembly{f}) })
+}
+
+// end ends a flow that TCP has not ended: bytes that wait for lost ones are
+// delivered, then both directions are reset.
+func (d *Dissector) end(f *flow, cause error) {
+	if f.lossy {
+		d.flush(d.at.Time.Add(1))
+	}
+	f.ending = true
+	for side := range f.closed {
+		if !f.closed[side] && !f.broken {
+			d.assemble(f, Side(side), f.reset(Side(side)))
+		}
+	}
+	d.forget(f, cause)
+}
+
+// reset makes a RST of one side. Accept gives it its place in the stream.
+func (f *flow) reset(side Side) *layers.TCP {
+	const flags, rst = 13, 0x04
+	header := [20]byte{12: 5 << 4, flags: rst}
+	binary.BigEndian.PutUint16(header[0:], f.conn.Ends[side].Port())
+	binary.BigEndian.PutUint16(header[2:], f.conn.Ends[side.Other()].Port())
+	var tcp layers.TCP
+	_ = tcp.DecodeFromBytes(header[:], gopacket.NilDecodeFeedback) // it is long enough
+	return &tcp
+}
+
+// forget drops an ended flow.
+func (d *Dissector) forget(f *flow, cause error) {
+	for side, closed := range f.closed {
+		if !closed {
+			f.decoder.End(Side(side), d.at)
+		}
+	}
+	d.byAge.Remove(f.age)
+	delete(d.flows, f.key)
+	d.closed.add(f)
+	d.deliver(&Record{Kind: Closed, Stamp: d.at, Conn: f.conn, Err: cause})
+}
+
+// New hands the assembler the stream of a packet (reassembly.StreamFactory).
+func (d *Dissector) New(_, _ gopacket.Flow, _ *layers.TCP, ac reassembly.AssemblerContext) reassembly.Stream {
+	return ac.(*assembly).flow
+}
+
+// assembly is a packet on its way through the assembler.
+type assembly struct{ flow *flow }
+
+// GetCaptureInfo tells when the packet was taken.
+func (a *assembly) GetCaptureInfo() gopacket.CaptureInfo {
+	return gopacket.CaptureInfo{Timestamp: a.flow.d.at.Time}
+}
+
+// side translates the assembler's direction.
+func (f *flow) side(dir reassembly.TCPFlowDirection) Side {
+	if dir == reassembly.TCPDirClientToServer {
+		return f.first
+	}
+	return f.first.Other()
+}
+
+// Accept lets a packet pass (reassembly.Stream). It cuts off what was seen
+// before, so that the assembler never sees such overlaps.
+func (f *flow) Accept(tcp *layers.TCP, _ gopacket.CaptureInfo, _ reassembly.TCPFlowDirection,
+	nextSeq reassembly.Sequence, start *bool, _ reassembly.AssemblerContext,
+) bool {
+	unknown := nextSeq < 0
+	switch {
+	case f.ending && unknown:
+		*start = true
+	case f.ending:
+		tcp.Seq = uint32(nextSeq)
+	case unknown && !tcp.SYN:
+		*start = true // in mid-stream; the decoder finds its way
+		return len(tcp.Payload) > 0 || tcp.FIN || tcp.RST
+	case !unknown && !tcp.SYN:
+		old := int32(uint32(nextSeq) - tcp.Seq)
+		if old > 0 {
+			n := min(int(old), len(tcp.Payload))
+			tcp.Payload, tcp.Seq = tcp.Payload[n:], tcp.Seq+uint32(n)
+		} else if old < 0 && len(tcp.Payload) > 0 {
+			f.lossy, f.d.reordered = true, true
+		}
+	}
+	return true
+}
+
+// ReassembledSG takes bytes in order (reassembly.Stream).
+func (f *flow) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.AssemblerContext) {
+	dir, _, end, lost := sg.Info()
+	side, at := f.side(dir), f.d.at
+	if lost > 0 {
+		f.decoder.Gap(side, at, uint64(lost))
+	}
+	if n, _ := sg.Lengths(); n > 0 {
+		f.decoder.Feed(side, at, sg.Fetch(n))
+	}
+	if end {
+		f.closed[side] = true
+		f.decoder.End(side, at)
+	}
+}
+
+// ReassemblyComplete lets the assembler forget the flow (reassembly.Stream).
+func (f *flow) ReassemblyComplete(reassembly.AssemblerContext) bool { return true }

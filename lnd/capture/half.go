@@ -1,0 +1,152 @@
+package capture
+
+import (
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// phase is what the next byte of a side belongs to.
+type phase uint8
+
+const (
+	phaseSniff   phase = iota // the first bytes seen, perhaps not the first sent
+	phaseOpening              // acceptor request, or the answer to one
+	phaseHello
+	phaseHeader  // ksock header and LNet header
+	phasePayload // of the message whose header is in buf
+	phaseScan    // looking for the next message
+	phaseJunk    // a broken handshake: nothing more can be understood
+)
+
+const (
+	magicSize = 4
+	// maxJunk bounds what is kept of unknown bytes.
+	maxJunk = 4096
+	// maxIdle bounds the buffer that a side keeps between two records.
+	maxIdle = 4096
+)
+
+// half is one side of a connection.
+type half struct {
+	side  Side
+	phase phase
+
+	start uint64 // offset of the record in progress: of junk, then of buf
+	next  uint64 // offset of the next byte to come
+	buf   []byte // the record in progress: headers and kept payload
+	need  int    // collect until buf has so many bytes, then step
+
+	junk    []byte // the first bytes of a run without meaning
+	junkLen uint64
+	cause   error // why it has none
+
+	version   ksock.Version // 0 while unknown
+	bigEndian bool
+
+	// The message in progress.
+	ksock   ksock.MsgHeader
+	header  wire.Header
+	invalid error  // what Header.Validate says
+	left    uint32 // payload bytes to come
+	missing uint32 // payload bytes lost
+	sum     uint32
+}
+
+// framed reports whether messages have a ksock header.
+func (h *half) framed() bool { return h.version != ksock.V1 }
+
+// large reports whether messages have the 96-byte LNet header.
+func (h *half) large() bool { return h.version == ksock.V4 }
+
+// headerSize returns the length of all headers of a message.
+func (h *half) headerSize() int {
+	switch {
+	case !h.framed():
+		return wire.HeaderSize
+	case h.large():
+		return ksock.MsgHeaderSize + wire.LargeHeaderSize
+	}
+	return ksock.MsgHeaderSize + wire.HeaderSize
+}
+
+// skip counts b as bytes without meaning.
+func (h *half) skip(b []byte) {
+	h.junkLen += uint64(len(b))
+	h.junk = append(h.junk, b[:min(len(b), maxJunk-len(h.junk))]...)
+}
+
+// lose counts n payload bytes as lost; n is at most left.
+func (h *half) lose(n uint64) {
+	h.missing += uint32(n)
+	h.left -= uint32(n)
+	h.next += n
+}
+
+// expect begins a record in the given phase.
+func (h *half) expect(p phase) {
+	if cap(h.buf) > maxIdle {
+		h.buf = nil
+	}
+	h.buf = h.buf[:0]
+	h.start, h.phase, h.need = h.next, p, magicSize
+	switch {
+	case p != phaseHeader:
+	case h.framed():
+		h.need = ksock.MsgHeaderSize
+	default:
+		h.need = wire.HeaderSize
+	}
+}
+
+// collect takes bytes until the record in progress can be looked at again.
+func (d *Decoder) collect(h *half, b []byte) (rest []byte) {
+	n := min(h.need-len(h.buf), len(b))
+	h.buf = append(h.buf, b[:n]...)
+	h.next += uint64(n)
+	if len(h.buf) == h.need {
+		d.step(h)
+	}
+	return b[n:]
+}
+
+// step looks at a record of which need bytes are there.
+func (d *Decoder) step(h *half) {
+	switch h.phase {
+	case phaseOpening:
+		d.opening(h)
+	case phaseHello:
+		d.hello(h)
+	case phaseHeader:
+		d.header(h)
+	}
+}
+
+// record starts the record of the bytes in buf.
+func (d *Decoder) record(h *half, kind Kind) *Record {
+	d.rec = Record{
+		Kind: kind, Stamp: d.at, Conn: d.conn, From: h.side,
+		Offset: h.start, Length: uint64(len(h.buf)), Raw: h.buf,
+	}
+	return &d.rec
+}
+
+// unknown reports the run of bytes without meaning, if there is one.
+func (d *Decoder) unknown(h *half) {
+	if h.junkLen > 0 {
+		d.rec = Record{
+			Kind: Unknown, Stamp: d.at, Conn: d.conn, From: h.side,
+			Offset: h.start, Length: h.junkLen, Raw: h.junk, Err: h.cause,
+		}
+		d.emit(&d.rec)
+	}
+	h.start += h.junkLen
+	h.buf, h.junk, h.junkLen = h.buf[:0], nil, 0
+}
+
+// reject gives up the handshake of a side: what is in buf and all that
+// follows has no meaning.
+func (d *Decoder) reject(h *half, cause error) {
+	h.cause, h.phase = cause, phaseJunk
+	h.skip(h.buf)
+	h.buf = nil
+}

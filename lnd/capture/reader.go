@@ -1,0 +1,158 @@
+package capture
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Packet is one packet of a capture.
+type Packet struct {
+	Time   time.Time
+	Link   LinkType
+	Data   []byte // valid until the next call of Next
+	Length int    // bytes on the wire; more than len(Data) if cut
+}
+
+// Bounds of a Reader: a packet is no longer than maxPacket, a block of pcapng
+// that it has to read no longer than maxBlock.
+const (
+	maxPacket     = 1 << 20
+	maxBlock      = maxPacket + 1<<16
+	maxInterfaces = 1 << 12
+)
+
+// The errors of captures that cannot be read.
+var (
+	ErrNotCapture = errors.New("neither pcap nor pcapng")
+	ErrDamaged    = errors.New("damaged capture")
+)
+
+// DamageError tells where a capture cannot be read any further. It is an
+// ErrDamaged.
+type DamageError struct {
+	Offset int64 // of the record or block at fault, bytes from the beginning
+	Err    error
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%v at byte %d: %v", ErrDamaged, e.Offset, e.Err)
+}
+
+// Unwrap returns ErrDamaged and the cause.
+func (e *DamageError) Unwrap() []error { return []error{ErrDamaged, e.Err} }
+
+// Reader reads captures in the formats pcap and pcapng. It is ours, and not
+// that of gopacket, because it tells the offset of damage, bounds its memory
+// whatever a file claims, and knows link types above 255.
+type Reader struct {
+	r      *bufio.Reader
+	offset int64 // of the next byte
+	begin  int64 // of the record or block in progress
+	next   func() (Packet, error)
+	order  binary.ByteOrder
+	buf    []byte
+
+	link       LinkType // pcap
+	nanosecond bool
+	interfaces []ngInterface // pcapng, of the present section
+}
+
+// NewReader reads the beginning of a capture. The error is ErrNotCapture, a
+// *DamageError, or that of src.
+func NewReader(src io.Reader) (*Reader, error) {
+	r := &Reader{r: bufio.NewReaderSize(src, 1<<16)}
+	magic, err := r.r.Peek(4)
+	if err != nil {
+		if err == io.EOF {
+			err = ErrNotCapture
+		}
+		return nil, err
+	}
+	switch binary.LittleEndian.Uint32(magic) {
+	case ngSection:
+		r.next = r.nextBlock
+		return r, nil
+	case 0xa1b2c3d4:
+		r.order = binary.LittleEndian
+	case 0xd4c3b2a1:
+		r.order = binary.BigEndian
+	case 0xa1b23c4d:
+		r.order, r.nanosecond = binary.LittleEndian, true
+	case 0x4d3cb2a1:
+		r.order, r.nanosecond = binary.BigEndian, true
+	default:
+		return nil, ErrNotCapture
+	}
+	r.next = r.nextRecord
+	return r, r.fileHeader()
+}
+
+// Next returns the next packet, io.EOF at the end of the capture, and a
+// *DamageError where it cannot be read any further.
+func (r *Reader) Next() (Packet, error) {
+	p, err := r.next()
+	switch {
+	case err == nil, err == io.EOF:
+		return p, err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("it ends inside a record")
+	}
+	return Packet{}, &DamageError{Offset: r.begin, Err: err}
+}
+
+// fileHeader reads the header of a pcap file.
+func (r *Reader) fileHeader() error {
+	b, err := r.read(24)
+	if err != nil {
+		return &DamageError{Offset: 0, Err: errors.New("it ends inside its header")}
+	}
+	r.link = LinkType(r.order.Uint32(b[20:])) // the upper half says other things
+	return nil
+}
+
+// nextRecord reads a record of a pcap file.
+func (r *Reader) nextRecord() (Packet, error) {
+	r.begin = r.offset
+	b, err := r.read(16)
+	if err != nil {
+		return Packet{}, err
+	}
+	seconds, fraction := r.order.Uint32(b), r.order.Uint32(b[4:])
+	captured, length := r.order.Uint32(b[8:]), r.order.Uint32(b[12:])
+	if captured > maxPacket {
+		return Packet{}, fmt.Errorf("packet of %d bytes", captured)
+	}
+	if !r.nanosecond {
+		fraction *= 1000
+	}
+	data, err := r.read(int(captured))
+	if err != nil {
+		return Packet{}, inside(err)
+	}
+	at := time.Unix(int64(seconds), int64(fraction)).UTC()
+	return Packet{Time: at, Link: r.link, Data: data, Length: int(length)}, nil
+}
+
+// read returns the next n bytes, valid until the next call. At the end of the
+// input it returns io.EOF, or io.ErrUnexpectedEOF after some of them.
+func (r *Reader) read(n int) ([]byte, error) {
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	r.buf = r.buf[:n]
+	read, err := io.ReadFull(r.r, r.buf)
+	r.offset += int64(read)
+	return r.buf, err
+}
+
+// inside turns the end of the input into one inside a record.
+func inside(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

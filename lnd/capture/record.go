@@ -1,0 +1,194 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Side tells the two ends of a connection apart.
+type Side uint8
+
+// The sides: the initiator sent the SYN, the acceptor listened.
+const (
+	Initiator Side = iota
+	Acceptor
+)
+
+// Other returns the other side.
+func (s Side) Other() Side { return 1 - s }
+
+// Conn is one TCP connection of a capture. Two connections that use the same
+// ports one after the other are two Conns.
+type Conn struct {
+	ID         int // counts from 1 in the order of appearance
+	Ends       [2]netip.AddrPort
+	FirstFrame uint64
+	MidStream  bool          // its beginning is not in the capture
+	Version    ksock.Version // of the last HELLO, 0 before
+	NIDs       [2]nid.NID    // what each side calls itself in its HELLO
+}
+
+// Stamp is the place of a packet in its capture.
+type Stamp struct {
+	Time  time.Time
+	Frame uint64 // number of the packet, from 1
+}
+
+// Kind tells what a Record is about.
+type Kind uint8
+
+// The kinds of records. Request to Message are on the wire as they stand,
+// Unknown are bytes without meaning, the others are about the connection.
+const (
+	Opened    Kind = iota + 1 // the first packet of a connection
+	Request                   // an acceptor request
+	Refusal                   // the acceptor's answer to a request it cannot grant
+	Hello                     // a HELLO of any version
+	Noop                      // a ksock header without message
+	Message                   // an LNet message
+	Unknown                   // Length bytes that mean nothing; Err says why
+	Lost                      // Length bytes are missing from the capture
+	MidStream                 // the beginning of the connection is missing
+	Closed                    // the connection ended; Err is nil after FIN
+)
+
+// Why bytes are Unknown or a connection ended, besides the errors of the
+// packages that parse them.
+var (
+	ErrCut       = errors.New("record is cut short")
+	ErrLost      = errors.New("bytes before it are lost")
+	ErrMidStream = errors.New("capture begins inside the connection")
+	ErrReset     = errors.New("connection was reset")
+	ErrReused    = errors.New("ports were used again")
+	ErrOpenEnd   = errors.New("capture ends inside the connection")
+	ErrEvicted   = errors.New("too many open connections")
+)
+
+// ChecksumState is the outcome of checking a message's checksum.
+type ChecksumState uint8
+
+// The outcomes.
+const (
+	ChecksumNone      ChecksumState = iota // the sender sent none
+	ChecksumGood                           // equals the bytes
+	ChecksumBad                            // does not, on a v2 connection
+	ChecksumUnchecked                      // bytes are missing, or not v2
+)
+
+// Record is one thing that a capture shows. It and all it points to belong to
+// the decoder and are valid during the call that hands it out.
+type Record struct {
+	Kind Kind
+	Stamp
+	Conn *Conn
+	From Side
+
+	Offset uint64 // of the first byte in the stream of its side
+	Length uint64 // bytes in the stream
+	Raw    []byte // the bytes as far as they were kept and not lost
+	Err    error  // what is wrong with it, nil if nothing is
+
+	Request wire.AcceptorRequest // Request and Refusal
+	Hello   ksock.Hello          // Hello
+	Framed  bool                 // Message: a ksock header precedes it (v2 to v4)
+	Ksock   ksock.MsgHeader      // Noop, and Message if Framed
+	Large   bool                 // Message: the header has the 96-byte form (v4)
+	Header  wire.Header          // Message
+	Payload []byte               // Message: as much of it as was kept
+	Missing uint32               // Message: payload bytes that are lost or cut off
+
+	Checksum ChecksumState // Noop and Message
+}
+
+// Src returns the address of the sending side.
+func (r *Record) Src() netip.AddrPort { return r.Conn.Ends[r.From] }
+
+// Dst returns the address of the receiving side.
+func (r *Record) Dst() netip.AddrPort { return r.Conn.Ends[r.From.Other()] }
+
+// Type returns what goes by on the wire in one word: ACCEPTOR, HELLO, NOOP,
+// ACK, PUT, GET or REPLY; empty for all other records.
+func (r *Record) Type() string {
+	switch r.Kind {
+	case Request, Refusal:
+		return "ACCEPTOR"
+	case Hello:
+		return "HELLO"
+	case Noop:
+		return "NOOP"
+	case Message:
+		return r.Header.Type.String()
+	}
+	return ""
+}
+
+// Portal returns the portal of a PUT or GET.
+func (r *Record) Portal() (uint32, bool) {
+	if r.Kind != Message {
+		return 0, false
+	}
+	switch r.Header.Type {
+	case wire.Put:
+		return r.Header.Put().Portal, true
+	case wire.Get:
+		return r.Header.Get().Portal, true
+	}
+	return 0, false
+}
+
+// PingInfo returns the ping info that r carries: a push, or a REPLY whose
+// payload begins like one. If the payload was cut, that is all it still says.
+func (r *Record) PingInfo() (wire.PingInfo, bool) {
+	if r.Kind != Message || r.Missing > 0 || len(r.Payload) < 4 {
+		return wire.PingInfo{}, false
+	}
+	portal, request := r.Portal()
+	if r.Header.Type != wire.Reply && (!request || portal != wire.PingPortal) {
+		return wire.PingInfo{}, false
+	}
+	p, _, err := wire.ParsePingInfo(r.Payload)
+	return p, err == nil || errors.Is(err, wire.ErrShort) && p.PID != 0
+}
+
+// AppendBinary encodes what was decoded: for a complete record of a sender
+// that keeps to the format, exactly Raw.
+func (r *Record) AppendBinary(b []byte) ([]byte, error) {
+	var err error
+	switch r.Kind {
+	case Request, Refusal:
+		return r.Request.AppendBinary(b)
+	case Hello:
+		return r.Hello.AppendBinary(b)
+	case Noop:
+		return r.Ksock.AppendBinary(b)
+	case Unknown:
+		return append(b, r.Raw...), nil
+	case Message:
+		if r.Framed {
+			b, _ = r.Ksock.AppendBinary(b) // no error exists
+		}
+		if r.Large {
+			b, err = r.Header.AppendLarge(b)
+		} else {
+			b, err = r.Header.AppendBinary(b)
+		}
+		return append(b, r.Payload...), err
+	}
+	return b, nil
+}
+
+// Clone returns a copy of r that stays valid.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.Raw = bytes.Clone(r.Raw)
+	if r.Kind == Message {
+		c.Payload = c.Raw[len(c.Raw)-len(r.Payload):]
+	}
+	return &c
+}
