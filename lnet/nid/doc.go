@@ -30,7 +30,8 @@
 // A NID is written address@network, as "10.0.0.1@tcp3", "2001:db8::1@tcp" or
 // "31@gni". The package prints what LNet prints and accepts what LNet's
 // libcfs_strnid accepts, with one exception: LNet takes network numbers above
-// 65535 and spills them into the type, [Parse] refuses them. Like LNet it
-// prints NIDs of types it has no name for, as "c0a80101@<17:0>", but does not
-// parse them. Host names are not resolved.
+// 65535 and spills them into the type, [Parse] refuses them. Names of types
+// that current LNet has dropped are known too. Like LNet the package prints
+// NIDs of types it has no name for, as "c0a80101@<17:0>", but does not parse
+// them. Host names are not resolved.
 package nid

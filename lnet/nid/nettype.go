@@ -39,6 +39,7 @@ type addrText uint8
 const (
 	textNone   addrText = iota // type unknown: no text form
 	textIP                     // 10.0.0.1, 2001:db8::1
+	textIPv4                   // 10.0.0.1
 	textNumber                 // 31
 	textHex                    // 0x1f
 	textLo                     // 0, and no network number
@@ -55,19 +56,19 @@ var typeTexts = [...]typeText{
 	TCP:    {"tcp", textIP},
 	GM:     {"gm", textHex},
 	PTL:    {"ptl", textNumber},
-	O2IB:   {"o2ib", textIP},
-	CIB:    {"cib", textIP},
-	OpenIB: {"openib", textIP},
-	IIB:    {"iib", textIP},
+	O2IB:   {"o2ib", textIPv4},
+	CIB:    {"cib", textIPv4},
+	OpenIB: {"openib", textIPv4},
+	IIB:    {"iib", textIPv4},
 	Lo:     {"lo", textLo},
-	RA:     {"ra", textIP},
-	VIB:    {"vib", textIP},
-	MX:     {"mx", textIP},
+	RA:     {"ra", textIPv4},
+	VIB:    {"vib", textIPv4},
+	MX:     {"mx", textIPv4},
 	GNI:    {"gni", textNumber},
-	GIP:    {"gip", textIP},
+	GIP:    {"gip", textIPv4},
 	PTLF:   {"ptlf", textNumber},
 	KFI:    {"kfi", textNumber},
-	EFA:    {"efa", textIP},
+	EFA:    {"efa", textIPv4},
 }
 
 // prefixOrder is the order in which names are tried as prefix of a network's

@@ -49,12 +49,15 @@ func From4(v uint64) NID {
 
 // FromAddr returns the NID of IP address a in network net. An IPv4-mapped IPv6
 // address counts as IPv4, a zone is dropped. The result is the zero NID if a
-// is not valid or the addresses of net are not IP addresses.
+// is not valid or no address of net: IPv6 there is in networks of type TCP
+// alone.
 func FromAddr(net Net, a netip.Addr) NID {
-	if !a.IsValid() || net.Type().text().addr != textIP {
-		return NID{}
+	a = a.Unmap()
+	text := net.Type().text().addr
+	if a.Is4() && (text == textIP || text == textIPv4) || a.Is6() && text == textIP {
+		return fromIP(net, a)
 	}
-	return fromIP(net, a.Unmap())
+	return NID{}
 }
 
 func fromIP(net Net, a netip.Addr) NID {
@@ -118,16 +121,14 @@ func (n NID) Net() Net { return NetFromValue(n.head) }
 // byte, the first four bytes of anything longer.
 func (n NID) Number() uint32 { return n.addr[0] }
 
-// Addr returns the IP address of n, or the zero Addr if the addresses of its
-// network are not IP addresses.
+// Addr returns the IP address of n, or the zero Addr if its address is not one
+// that FromAddr takes.
 func (n NID) Addr() netip.Addr {
-	if n.typ().text().addr != textIP {
-		return netip.Addr{}
-	}
-	switch n.AddrLen() {
-	case 4:
+	text := n.typ().text().addr
+	switch {
+	case n.Is4() && (text == textIP || text == textIPv4):
 		return netip.AddrFrom4([4]byte(n.appendAddr(make([]byte, 0, 16))))
-	case 16:
+	case n.AddrLen() == 16 && text == textIP:
 		return netip.AddrFrom16([16]byte(n.appendAddr(make([]byte, 0, 16))))
 	}
 	return netip.Addr{}

@@ -46,7 +46,7 @@ func parse(s string) (NID, error) {
 	switch net.Type().text().addr {
 	case textLo:
 		return Lo0(), nil
-	case textIP:
+	case textIP, textIPv4:
 		return parseIP(net, addr)
 	}
 	return parseNumber(net, addr)
@@ -57,7 +57,7 @@ func parseIP(net Net, s string) (NID, error) {
 		return FromNumber(net, v), nil
 	}
 	a, err := netip.ParseAddr(s)
-	if err != nil || !a.Is6() || a.Zone() != "" {
+	if err != nil || !a.Is6() || a.Zone() != "" || net.Type().text().addr != textIP {
 		return NID{}, ErrAddress
 	}
 	return fromIP(net, a), nil
@@ -91,7 +91,9 @@ func parseNumber(net Net, s string) (NID, error) {
 
 // String returns the text of n as LNet prints it (libcfs_nidstr): "<?>" for
 // the wildcard; the address words in hex and "@<type:number>" if LNet has no
-// name for the network, so "0@<0:0>" for the zero NID.
+// name for the network, so "0@<0:0>" for the zero NID. Address words in hex
+// also stand for an address longer than those of its network, of which LNet
+// prints the first four bytes as if they were all.
 func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
 
 // AppendTo appends what String returns.
@@ -105,12 +107,13 @@ func (n NID) AppendTo(b []byte) []byte {
 }
 
 func (n NID) appendAddrText(b []byte) []byte {
+	if a := n.Addr(); a.IsValid() {
+		return a.AppendTo(b)
+	}
 	text := n.typ().text().addr
 	switch {
 	case text == textLo:
 		return append(b, '0')
-	case text == textIP && (n.AddrLen() == 4 || n.AddrLen() == 16):
-		return n.Addr().AppendTo(b)
 	case text == textNumber && n.Is4():
 		return strconv.AppendUint(b, uint64(n.addr[0]), 10)
 	case text == textHex && n.Is4():

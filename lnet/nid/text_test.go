@@ -114,6 +114,8 @@ func TestParseErrors(t *testing.T) {
 		{"[2001:db8::1]@tcp", ErrAddress},
 		{"fe80::1%eth0@tcp", ErrAddress},
 		{"2001:db8:::1@tcp", ErrAddress},
+		{"2001:db8::1@o2ib", ErrAddress}, // LNet knows IPv6 in tcp alone
+		{"2001:db8::1@gni", ErrAddress},
 		{"10.0.0.1@gni", ErrAddress},
 		{"-1@gni", ErrAddress},
 		{"4294967296@gni", ErrAddress},
@@ -142,6 +144,7 @@ func TestUnknownText(t *testing.T) {
 		{"large tofu", []byte{12, 17, 0, 5, 0x20, 1, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}, "20010db8:0:0:2@<17:5>"},
 		{"seven bytes", []byte{3, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7}, "1020304:5060700@<17:0>"},
 		{"tcp with seven bytes", []byte{3, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7}, "1020304:5060700@tcp"},
+		{"large o2ib", []byte{12, 5, 0, 1, 0x20, 1, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}, "20010db8:0:0:2@o2ib1"},
 		{"large gni", []byte{12, 13, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4}, "1:2:3:4@gni"},
 		{"lo with number", []byte{0, 9, 0, 1}, "0@lo1"},
 	}
