@@ -157,9 +157,10 @@ func (s *connSet) complete() bool {
 	return !missing || !s.routed
 }
 
-// idle reports whether nothing is lost when the set is forgotten.
+// idle reports whether nothing is lost when the set is forgotten. Its back-off
+// is worth something for as long again as it lasted.
 func (s *connSet) idle(now time.Duration) bool {
-	return !s.known() && !s.dialling && !s.wanted && now >= s.retryAt
+	return !s.known() && !s.dialling && !s.wanted && now >= s.retryAt+s.retryInterval
 }
 
 // missing returns the next type to open: CONTROL, then BULK_IN and BULK_OUT
