@@ -1,0 +1,200 @@
+// Package capturetest compares what this project sees in a capture with what
+// others see in it.
+package capturetest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+)
+
+// Message is what both sides tell of a NOOP or an LNet message.
+type Message struct {
+	Frame         uint64 // number of the packet that completes it
+	Type          string // NOOP, ACK, PUT, GET, REPLY
+	Src, Dest     string // NIDs; empty for a NOOP
+	Portal        string // of a PUT or GET, else empty
+	PayloadLength uint32
+	Cookies       [2]uint64
+}
+
+// AgreeWithTshark fails the test unless tshark and this project find the same
+// messages in a capture of connections of v2 and v3, and at least one. It skips
+// the test if there is no tshark, except in CI, where that is a failure.
+func AgreeWithTshark(t testing.TB, file string) {
+	t.Helper()
+	theirs := Tshark(t, file)
+	ours := Messages(t, file)
+	if len(ours) == 0 {
+		t.Errorf("%s holds no message", file)
+	}
+	if diff := cmp.Diff(theirs, ours); diff != "" {
+		t.Errorf("%s (-tshark +ours):\n%s", file, diff)
+	}
+}
+
+// Messages returns the messages that this project finds in a capture.
+func Messages(t testing.TB, file string) []Message {
+	t.Helper()
+	var list []Message
+	Decode(t, file, func(r *capture.Record) {
+		if r.Kind != capture.Noop && r.Kind != capture.Message {
+			return
+		}
+		m := Message{Frame: r.Frame, Type: r.Type(), Cookies: r.Ksock.Cookies}
+		if r.Kind == capture.Message {
+			m.Src, m.Dest = r.Header.SrcNID.String(), r.Header.DestNID.String()
+			m.PayloadLength = r.Header.PayloadLength
+		}
+		if portal, ok := r.Portal(); ok {
+			m.Portal = strconv.Itoa(int(portal))
+		}
+		list = append(list, m)
+	})
+	return list
+}
+
+// Decode hands all Records of a capture to emit, with whole payloads.
+func Decode(t testing.TB, file string, emit func(*capture.Record)) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := capture.NewReader(f)
+	if err != nil {
+		t.Fatal(file, err)
+	}
+	d := capture.NewDissector(capture.Options{KeepPayload: 1 << 20}, emit)
+	for {
+		p, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		d.Packet(p.Time, p.Link, p.Data)
+	}
+	d.Close()
+}
+
+// The fields asked of tshark. Those of one packet come separated by commas.
+var fields = []string{
+	"frame.number", "lnet.ksm_type", "lnet.ksm_zc_req_cookie", "lnet.ksm_zc_ack_cookie",
+	"lnet.msg_type", "lnet.payload_length", "lnet.nid.addr", "lnet.nid.type", "lnet.nid.net_interface", "lnet.ptl_index",
+}
+
+// Tshark returns the messages that tshark finds in a capture. Like
+// AgreeWithTshark it skips the test without tshark.
+func Tshark(t testing.TB, file string) []Message {
+	t.Helper()
+	path, err := exec.LookPath("tshark")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("tshark is not installed")
+		}
+		t.Skip("tshark is not installed")
+	}
+	args := []string{"-r", file, "-Y", "lnet.ksm_type", "-T", "fields"}
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	out, err := exec.CommandContext(t.Context(), path, args...).Output()
+	if err != nil {
+		t.Fatal("tshark:", err)
+	}
+	var list []Message
+	for line := range strings.Lines(string(out)) {
+		messages, err := parseLine(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatalf("tshark printed %q: %v", line, err)
+		}
+		list = append(list, messages...)
+	}
+	return list
+}
+
+// packet holds the values of one packet: queues from which its messages take.
+type packet [][]string
+
+// pop takes the next value of a field.
+func (p packet) pop(field int) string {
+	if len(p[field]) == 0 {
+		return ""
+	}
+	v := p[field][0]
+	p[field] = p[field][1:]
+	return v
+}
+
+func parseLine(line string) ([]Message, error) {
+	var p packet
+	for v := range strings.SplitSeq(line, "\t") {
+		p = append(p, strings.Split(v, ","))
+	}
+	if len(p) != len(fields) {
+		return nil, fmt.Errorf("%d fields", len(p))
+	}
+	frame, err := strconv.ParseUint(p.pop(0), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	var list []Message
+	for _, typ := range p[1] {
+		m := Message{Frame: frame, Type: "NOOP"}
+		for i := range m.Cookies {
+			if m.Cookies[i], err = strconv.ParseUint(p.pop(2+i), 0, 64); err != nil {
+				return nil, err
+			}
+		}
+		if n, _ := strconv.ParseUint(typ, 0, 32); n == 0xC1 {
+			if err := m.parse(p); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// parse takes what an LNet message has and a NOOP has not.
+func (m *Message) parse(p packet) error {
+	names := []string{"ACK", "PUT", "GET", "REPLY"}
+	typ, err := strconv.ParseUint(p.pop(4), 0, 32)
+	if err != nil || typ >= uint64(len(names)) {
+		return fmt.Errorf("message type %d: %w", typ, err)
+	}
+	m.Type = names[typ]
+	length, err := strconv.ParseUint(p.pop(5), 0, 32)
+	if err != nil {
+		return err
+	}
+	m.PayloadLength = uint32(length)
+	for _, n := range []*string{&m.Dest, &m.Src} {
+		addr, typ, num := p.pop(6), p.pop(7), p.pop(8)
+		t, err := strconv.ParseUint(typ, 0, 8)
+		if err != nil {
+			return err
+		}
+		i, err := strconv.ParseUint(num, 0, 16)
+		if err != nil {
+			return err
+		}
+		*n = addr + "@" + nid.MakeNet(nid.NetType(t), uint16(i)).String()
+	}
+	if m.Type == "PUT" || m.Type == "GET" {
+		m.Portal = p.pop(9)
+	}
+	return nil
+}

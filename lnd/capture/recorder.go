@@ -1,0 +1,192 @@
+package capture
+
+import (
+	"io"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+)
+
+// maxSegment is the longest piece of payload in one recorded packet: it leaves
+// room for headers below the 64 KiB of an IP packet, and many tools allocate
+// by it.
+const maxSegment = 32 << 10
+
+// recorder writes connections as packets. Its Writer's mutex guards it.
+type recorder struct {
+	ng    *pcapgo.NgWriter
+	err   error // the first; nothing is written after it
+	flows map[*tapFlow]*recorded
+
+	// room asks whether a packet may be written; nil always says yes.
+	room    func(size int) bool
+	written func() // a packet was written
+	packets uint64
+	dropped uint64
+
+	buf gopacket.SerializeBuffer
+}
+
+// recorded is a connection as one recorder shows it.
+type recorded struct {
+	seq    [2]uint32 // of the next byte
+	synced [2]bool   // nothing was left out, or a message was found since
+}
+
+// newRecorder writes the beginning of a capture to out.
+func newRecorder(out io.Writer) (*recorder, error) {
+	ng, err := pcapgo.NewNgWriterInterface(out, pcapgo.NgInterface{
+		Name: "lnet", Description: "LNet connections, shown as TCP to port 988",
+		LinkType: layers.LinkTypeRaw, TimestampResolution: 9,
+	}, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
+		Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: "ulnet",
+	}})
+	if err == nil {
+		err = ng.Flush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &recorder{
+		ng: ng, flows: map[*tapFlow]*recorded{},
+		buf: gopacket.NewSerializeBufferExpectedSize(64, maxSegment),
+	}, nil
+}
+
+// announce shows the beginning of a connection: the TCP handshake, and what
+// has gone by of LNet's. The mutex of f is held unless f is new.
+func (r *recorder) announce(f *tapFlow, at time.Time) {
+	const spread = 1_000_003 // consecutive connections have distinct numbers
+	isn := uint32(f.id) * spread
+	c := &recorded{seq: [2]uint32{isn, ^isn}}
+	r.flows[f] = c
+	r.packet(f, c, Initiator, tcpSYN, nil, at)
+	r.packet(f, c, Acceptor, tcpSYN|tcpACK, nil, at)
+	r.packet(f, c, Initiator, tcpACK, nil, at)
+	for side := range f.halves {
+		head, all := f.halves[side].replay()
+		r.bytes(f, c, Side(side), head, at)
+		c.synced[side] = all
+	}
+}
+
+// data shows bytes of a side.
+func (r *recorder) data(f *tapFlow, side Side, b []byte, at time.Time) {
+	c := r.flows[f]
+	if c == nil {
+		return // it has not been announced yet
+	}
+	if !c.synced[side] {
+		if !f.halves[side].beginsMessage(b) {
+			return
+		}
+		c.synced[side] = true
+	}
+	r.bytes(f, c, side, b, at)
+}
+
+func (r *recorder) bytes(f *tapFlow, c *recorded, side Side, b []byte, at time.Time) {
+	for len(b) > 0 {
+		n := min(len(b), maxSegment)
+		r.packet(f, c, side, tcpACK|tcpPSH, b[:n], at)
+		b = b[n:]
+	}
+}
+
+// close shows the end of a connection, as if this side had begun it.
+func (r *recorder) close(f *tapFlow, at time.Time) {
+	c := r.flows[f]
+	if c == nil {
+		return
+	}
+	delete(r.flows, f)
+	r.packet(f, c, f.local, tcpFIN|tcpACK, nil, at)
+	r.packet(f, c, f.local.Other(), tcpFIN|tcpACK, nil, at)
+	r.packet(f, c, f.local, tcpACK, nil, at)
+}
+
+// finish completes the capture with its statistics.
+func (r *recorder) finish(at time.Time) {
+	if r.err == nil {
+		r.err = r.ng.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{
+			LastUpdate: at, PacketsReceived: r.packets + r.dropped, PacketsDropped: r.dropped,
+		})
+	}
+	_ = r.flush() // r.err keeps it
+}
+
+func (r *recorder) flush() error {
+	if r.err == nil {
+		r.err = r.ng.Flush()
+	}
+	return r.err
+}
+
+// The flags of TCP.
+const (
+	tcpFIN = 1 << iota
+	tcpSYN
+	_
+	tcpPSH
+	tcpACK
+)
+
+// packet writes one packet from side and moves its sequence number on.
+func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []byte, at time.Time) {
+	seq, ack := c.seq[side], c.seq[side.Other()]
+	c.seq[side] += uint32(len(b))
+	if flags&(tcpSYN|tcpFIN) != 0 {
+		c.seq[side]++
+	}
+	if r.err != nil {
+		return
+	}
+	if r.room != nil && !r.room(len(b)) {
+		r.dropped++
+		return
+	}
+	tcp := layers.TCP{
+		Seq: seq, Window: 0xFFFF,
+		FIN: flags&tcpFIN != 0, SYN: flags&tcpSYN != 0, PSH: flags&tcpPSH != 0, ACK: flags&tcpACK != 0,
+	}
+	if tcp.ACK {
+		tcp.Ack = ack
+	}
+	if r.err = r.serialize(f.ends[side], f.ends[side.Other()], &tcp, b); r.err != nil {
+		return
+	}
+	data := r.buf.Bytes()
+	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(data), Length: len(data)}
+	if r.err = r.ng.WritePacket(info, data); r.err != nil {
+		return
+	}
+	r.packets++
+	if r.written != nil {
+		r.written()
+	}
+}
+
+// serialize puts the packet into buf.
+func (r *recorder) serialize(src, dst netip.AddrPort, tcp *layers.TCP, b []byte) error {
+	tcp.SrcPort, tcp.DstPort = layers.TCPPort(src.Port()), layers.TCPPort(dst.Port())
+	var ip gopacket.SerializableLayer
+	if src.Addr().Is4() && dst.Addr().Is4() {
+		v4 := &layers.IPv4{
+			Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, Flags: layers.IPv4DontFragment,
+			SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice(),
+		}
+		_ = tcp.SetNetworkLayerForChecksum(v4) // it is an IP layer
+		ip = v4
+	} else {
+		s, d := src.Addr().As16(), dst.Addr().As16()
+		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
+		_ = tcp.SetNetworkLayerForChecksum(v6) // it is an IP layer
+		ip = v6
+	}
+	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
+	return gopacket.SerializeLayers(r.buf, options, ip, tcp, gopacket.Payload(b))
+}

@@ -1,0 +1,151 @@
+package capture
+
+import (
+	"net/netip"
+	"sync"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// maxHandshake is more than any request and HELLO have together.
+const maxHandshake = wire.AcceptorV2Size + ksock.HelloV4Size + 4*ksock.MaxAddresses
+
+// tapFlow is one connection of a driver.
+type tapFlow struct {
+	w     *Writer
+	id    uint64
+	key   tuple
+	ends  [2]netip.AddrPort // as they appear in captures
+	local Side
+
+	mu     sync.Mutex // guards what is below
+	ended  bool
+	halves [2]tapHalf
+}
+
+// tapHalf is what one side of a connection has sent.
+type tapHalf struct {
+	bytes uint64
+	head  []byte // its handshake, while it lasts and after
+	state handshake
+	half  half // knows how messages of this side begin
+}
+
+// handshake tells how far a side has come with it.
+type handshake uint8
+
+const (
+	handshakeOpen handshake = iota // all bytes so far are in head
+	handshakeDone                  // head is the whole handshake
+	handshakeBad                   // head is empty
+)
+
+var _ lnd.Flow = (*tapFlow)(nil)
+
+// Sent records bytes from here (lnd.Flow).
+func (f *tapFlow) Sent(b []byte) { f.data(f.local, b) }
+
+// Received records bytes from the other side (lnd.Flow).
+func (f *tapFlow) Received(b []byte) { f.data(f.local.Other(), b) }
+
+// Close records the end of the connection (lnd.Flow).
+func (f *tapFlow) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.ended {
+		return
+	}
+	f.ended = true
+	if w.flows[f.key] == f {
+		delete(w.flows, f.key)
+	}
+	at := w.now()
+	for _, r := range w.recorders {
+		r.close(f, at)
+	}
+}
+
+func (f *tapFlow) data(side Side, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.w.sinks.Load() > 0 && !f.ended {
+		f.record(side, b)
+	}
+	f.halves[side].track(side, b)
+}
+
+func (f *tapFlow) record(side Side, b []byte) {
+	w := f.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.now()
+	for _, r := range w.recorders {
+		r.data(f, side, b, at)
+	}
+}
+
+// track counts b and keeps it as long as it belongs to the handshake.
+func (h *tapHalf) track(side Side, b []byte) {
+	h.bytes += uint64(len(b))
+	if h.state != handshakeOpen {
+		return
+	}
+	h.head = append(h.head, b[:min(len(b), maxHandshake-len(h.head))]...)
+	n, err := handshakeSize(side, h.head)
+	switch {
+	case err != nil:
+		h.state, h.head = handshakeBad, nil
+	case n <= len(h.head):
+		h.state, h.head = handshakeDone, h.head[:n:n]
+		h.learn(side)
+	}
+}
+
+// learn keeps what the HELLO says about the messages that follow it.
+func (h *tapHalf) learn(side Side) {
+	hello := h.head
+	if side == Initiator {
+		n, _ := wire.AcceptorRequestSize(hello) // it is complete
+		hello = hello[n:]
+	}
+	p, _ := ksock.ParsePrefix(hello)
+	h.half = half{version: p.Version, bigEndian: p.BigEndian}
+}
+
+// handshakeSize returns how long the handshake of a side is, as far as its
+// first bytes tell.
+func handshakeSize(side Side, b []byte) (int, error) {
+	request := 0
+	if side == Initiator {
+		n, err := wire.AcceptorRequestSize(b)
+		if err != nil || len(b) < n {
+			return n, err
+		}
+		request = n
+	}
+	n, err := ksock.NextSize(b[request:])
+	return request + n, err
+}
+
+// replay returns what a recorder that comes late is shown of a side, and
+// whether that is all the side has sent.
+func (h *tapHalf) replay() (head []byte, all bool) {
+	return h.head, h.bytes == uint64(len(h.head))
+}
+
+// beginsMessage reports whether a run of bytes begins with a message.
+func (h *tapHalf) beginsMessage(b []byte) bool {
+	if h.state != handshakeDone {
+		return false
+	}
+	v, _ := h.half.candidate(b, true)
+	return v != 0
+}

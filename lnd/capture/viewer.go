@@ -1,0 +1,51 @@
+package capture
+
+import (
+	"bytes"
+	"io"
+)
+
+// maxPending bounds what waits for one viewer.
+const maxPending = 8 << 20
+
+// viewer is a recorder that writes into memory, from where a goroutine of its
+// own takes it. The Writer's mutex guards it.
+type viewer struct {
+	*recorder
+	pending bytes.Buffer
+	spare   []byte
+	wake    chan struct{} // holds a token while pending is not empty
+}
+
+func newViewer() *viewer {
+	v := &viewer{wake: make(chan struct{}, 1)}
+	v.recorder, _ = newRecorder(&v.pending) // memory does not fail
+	v.room = func(size int) bool { return v.pending.Len()+size+64<<10 <= maxPending }
+	v.written = v.signal
+	v.signal()
+	return v
+}
+
+func (v *viewer) signal() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drain writes what is pending to out.
+func (v *viewer) drain(w *Writer, out io.Writer) error {
+	w.mu.Lock()
+	_ = v.flush() // memory does not fail
+	full := v.pending.Bytes()
+	v.pending = *bytes.NewBuffer(v.spare[:0])
+	w.mu.Unlock()
+	v.spare = full
+	if _, err := out.Write(full); err != nil {
+		return err
+	}
+	if f, ok := out.(interface{ Flush() }); ok {
+		f.Flush()
+	}
+	return nil
+}

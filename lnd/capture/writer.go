@@ -1,0 +1,189 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+)
+
+// Writer is the lnd.Tap that records what drivers send and receive, as
+// pcapng: in a file, and for viewers that come and go. The time stamps are
+// those of the calls. It is safe for concurrent use.
+//
+// A driver that is captured waits for the file; it never waits for a viewer.
+// While there is neither, a Writer costs a driver no more than counting bytes.
+type Writer struct {
+	now    func() time.Time
+	sinks  atomic.Int32 // number of recorders
+	done   chan struct{}
+	closed atomic.Bool
+
+	// mu guards what is below. It is taken after the mutex of a tapFlow.
+	mu        sync.Mutex
+	file      *recorder
+	recorders []*recorder // file and viewers
+	flows     map[tuple]*tapFlow
+	begun     uint64 // flows so far
+	dropped   uint64 // packets that viewers were too slow for
+}
+
+// ErrClosed means that the Writer was closed.
+var ErrClosed = errors.New("capture is closed")
+
+var _ lnd.Tap = (*Writer)(nil)
+
+// NewWriter returns a Writer that records in file, which may be nil, with time
+// stamps from now. It writes the beginning of the file; Close does not close
+// the file.
+func NewWriter(file io.Writer, now func() time.Time) (*Writer, error) {
+	w := &Writer{now: now, done: make(chan struct{}), flows: map[tuple]*tapFlow{}}
+	if file == nil {
+		return w, nil
+	}
+	r, err := newRecorder(file)
+	if err != nil {
+		return nil, err
+	}
+	w.file, w.recorders = r, []*recorder{r}
+	w.sinks.Store(1)
+	return w, nil
+}
+
+// Flow begins the capture of a connection (lnd.Tap). It returns nil for the
+// second end of a connection whose first end is captured already, because both
+// ends are here.
+func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
+	f := &tapFlow{w: w, key: tupleOf(local, remote), local: Acceptor}
+	f.ends = [2]netip.AddrPort{remote, local}
+	if dialled {
+		f.local, f.ends = Initiator, [2]netip.AddrPort{local, remote}
+	}
+	for side, end := range f.ends {
+		f.ends[side] = netip.AddrPortFrom(end.Addr().Unmap().WithZone(""), end.Port())
+	}
+	f.ends[Acceptor] = netip.AddrPortFrom(f.ends[Acceptor].Addr(), AcceptPort)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.flows[f.key] != nil || w.closed.Load() {
+		return nil
+	}
+	w.begun++
+	f.id = w.begun
+	w.flows[f.key] = f
+	at := w.now()
+	for _, r := range w.recorders {
+		r.announce(f, at)
+	}
+	return f
+}
+
+// View writes the capture from now on to out, in pcapng, until ctx ends, the
+// Writer is closed (both return nil) or out fails. Connections that are open
+// already appear with their handshake, stamped with the present time, and then
+// from the next message on that begins a run of bytes.
+//
+// If out is too slow, packets are dropped rather than anybody made to wait;
+// they are missing from the sequence numbers, and counted in the interface
+// statistics at the end. If out has a method Flush(), it is called after each
+// write.
+func (w *Writer) View(ctx context.Context, out io.Writer) error {
+	if w.closed.Load() {
+		return ErrClosed
+	}
+	v := newViewer()
+	w.attach(v.recorder)
+	defer w.detach(v)
+	for {
+		select {
+		case <-v.wake:
+			if err := v.drain(w, out); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		case <-w.done:
+			return v.drain(w, out)
+		}
+	}
+}
+
+// attach adds a recorder and tells it about all open connections.
+func (w *Writer) attach(r *recorder) {
+	w.mu.Lock()
+	w.recorders = append(w.recorders, r)
+	w.sinks.Add(1)
+	open := make([]*tapFlow, 0, len(w.flows))
+	for _, f := range w.flows {
+		open = append(open, f)
+	}
+	w.mu.Unlock()
+	slices.SortFunc(open, func(a, b *tapFlow) int { return int(a.id) - int(b.id) })
+	for _, f := range open {
+		f.mu.Lock()
+		w.mu.Lock()
+		if w.flows[f.key] == f {
+			r.announce(f, w.now())
+		}
+		w.mu.Unlock()
+		f.mu.Unlock()
+	}
+}
+
+func (w *Writer) detach(v *viewer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropped += v.dropped
+	w.recorders = slices.DeleteFunc(w.recorders, func(r *recorder) bool { return r == v.recorder })
+	w.sinks.Store(int32(len(w.recorders)))
+}
+
+// Dropped returns the number of packets that viewers were too slow for.
+func (w *Writer) Dropped() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.dropped
+	for _, r := range w.recorders {
+		n += r.dropped
+	}
+	return n
+}
+
+// Flush writes out what is buffered for the file and returns the first error
+// that the file has given.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		return nil
+	}
+	return w.file.flush()
+}
+
+// Close ends the capture: it completes the file and ends all viewers. Open
+// connections stay open in it. It returns the first error that the file has
+// given.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed.Swap(true) {
+		return nil
+	}
+	at := w.now()
+	for _, r := range w.recorders {
+		r.finish(at)
+	}
+	w.recorders, w.flows = nil, map[tuple]*tapFlow{}
+	w.sinks.Store(0)
+	close(w.done)
+	if w.file == nil {
+		return nil
+	}
+	return w.file.err
+}

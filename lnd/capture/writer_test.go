@@ -1,0 +1,466 @@
+package capture_test
+
+import (
+	"bytes"
+	order "cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+)
+
+// clock returns a now function that moves on by a second a call, and by one
+// nanosecond to show that they survive.
+func clock() func() time.Time {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return func() time.Time {
+		at = at.Add(time.Second + 1)
+		return at
+	}
+}
+
+// run is a run of bytes that a driver could have seen.
+type run struct {
+	conn  int
+	from  capture.Side
+	bytes []byte
+}
+
+// runs returns the records of a capture as runs of bytes, in order, and the
+// number of connections.
+func runs(t *testing.T, file string) (list []run, conns int) {
+	t.Helper()
+	ids := map[*capture.Conn]int{}
+	decodeFile(t, file, func(r *capture.Record) {
+		if r.Kind == capture.Opened {
+			ids[r.Conn] = len(ids)
+		}
+		if r.Length > 0 {
+			list = append(list, run{ids[r.Conn], r.From, bytes.Clone(r.Raw)})
+		}
+	})
+	return list, len(ids)
+}
+
+// taps begins n connections.
+func taps(w *capture.Writer, n int, dialled bool) []lnd.Flow {
+	flows := make([]lnd.Flow, n)
+	for i := range flows {
+		port := uint16(1023 - i)
+		here, there := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+		if dialled {
+			flows[i] = w.Flow(netip.AddrPortFrom(here, port), netip.AddrPortFrom(there, 7988), true)
+		} else {
+			flows[i] = w.Flow(netip.AddrPortFrom(here, 7988), netip.AddrPortFrom(there, port), false)
+		}
+	}
+	return flows
+}
+
+// play feeds runs to a side's view of the connections.
+func play(flows []lnd.Flow, list []run, local capture.Side) {
+	for _, r := range list {
+		if r.from == local {
+			flows[r.conn].Sent(r.bytes)
+		} else {
+			flows[r.conn].Received(r.bytes)
+		}
+	}
+}
+
+// seen is a record without what a synthetic capture cannot keep.
+type seen struct {
+	Conn   int
+	From   capture.Side
+	Kind   capture.Kind
+	Offset uint64
+	Raw    string
+	Err    error
+}
+
+func decodeStream(t testing.TB, r io.Reader) (list []seen) {
+	t.Helper()
+	in, err := capture.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := capture.NewDissector(capture.Options{KeepPayload: 1 << 20}, func(r *capture.Record) {
+		list = append(list, seen{r.Conn.ID, r.From, r.Kind, r.Offset, string(r.Raw), r.Err})
+	})
+	for {
+		p, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Packet(p.Time, p.Link, p.Data)
+	}
+	d.Close()
+	return list
+}
+
+// inOrder orders by connection, side and place in the stream.
+func inOrder(a, b seen) int {
+	return order.Or(order.Compare(a.Conn, b.Conn), order.Compare(a.From, b.From), order.Compare(a.Offset, b.Offset))
+}
+
+func compareErrors(a, b error) bool { return errors.Is(a, b) || errors.Is(b, a) }
+
+// TestWriterKeepsEverything plays captures of kernels through a Writer: what
+// is read back equals the original, and tshark agrees.
+func TestWriterKeepsEverything(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.pcap")
+	for _, file := range files {
+		for _, dialled := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/dialled=%v", filepath.Base(file), dialled), func(t *testing.T) {
+				var want []seen
+				decodeFile(t, file, func(r *capture.Record) {
+					if r.Length > 0 {
+						want = append(want, seen{r.Conn.ID, r.From, r.Kind, r.Offset, string(r.Raw), r.Err})
+					}
+				})
+				local := capture.Acceptor
+				if dialled {
+					local = capture.Initiator
+				}
+				list, n := runs(t, file)
+				var out bytes.Buffer
+				w, err := capture.NewWriter(&out, clock())
+				if err != nil {
+					t.Fatal(err)
+				}
+				flows := taps(w, n, dialled)
+				play(flows, list, local)
+				for _, f := range flows {
+					f.Close()
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				var got []seen
+				closed := 0
+				for _, r := range decodeStream(t, bytes.NewReader(out.Bytes())) {
+					if r.Kind == capture.Closed && r.Err == nil {
+						closed++
+					} else if r.Kind != capture.Opened {
+						got = append(got, r)
+					}
+				}
+				slices.SortFunc(want, inOrder) // bytes without meaning are reported at the end
+				slices.SortFunc(got, inOrder)
+				if diff := cmp.Diff(want, got, cmp.Comparer(compareErrors)); diff != "" || closed != n {
+					t.Errorf("%d of %d connections closed (-want +got):\n%s", closed, n, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestWriterAgreesWithTshark(t *testing.T) {
+	list, n := runs(t, "testdata/tcp-ping-race.pcap")
+	list = append(list, bulkRuns(n)...)
+	file := filepath.Join(t.ArtifactDir(), "writer.pcapng")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := capture.NewWriter(f, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := taps(w, n+1, true)
+	play(flows, list, capture.Initiator)
+	for _, f := range flows {
+		f.Close()
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	capturetest.AgreeWithTshark(t, file)
+}
+
+// TestWriterFile checks the packets themselves.
+func TestWriterFile(t *testing.T) {
+	var out bytes.Buffer
+	w, err := capture.NewWriter(&out, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := w.Flow(netip.MustParseAddrPort("[fd00::1]:10988"), netip.MustParseAddrPort("[fd00::2]:700"), false)
+	again := w.Flow(netip.MustParseAddrPort("[fd00::2]:700"), netip.MustParseAddrPort("[fd00::1]:10988"), true)
+	if again != nil {
+		t.Error("both ends of one connection are captured")
+	}
+	f.Received(bytes.Repeat([]byte("x"), 70_000))
+	f.Sent([]byte("y"))
+	f.Close()
+	f.Close()
+	f.Sent([]byte("late"))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int
+	r, err := capture.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last capture.Packet
+	for {
+		p, err := r.Next()
+		if err != nil {
+			if err != io.EOF {
+				t.Error(err)
+			}
+			break
+		}
+		lengths = append(lengths, len(p.Data)-60)
+		last = capture.Packet{Time: p.Time, Link: p.Link, Length: p.Length}
+	}
+	if diff := cmp.Diff([]int{0, 0, 0, 32768, 32768, 4464, 1, 0, 0, 0}, lengths); diff != "" {
+		t.Errorf("payload lengths (-want +got):\n%s", diff)
+	}
+	want := capture.Packet{Time: time.Date(2026, 1, 2, 3, 4, 9, 4, time.UTC), Link: capture.LinkRaw, Length: 60}
+	if diff := cmp.Diff(want, last); diff != "" {
+		t.Errorf("last packet (-want +got):\n%s", diff)
+	}
+}
+
+// viewing is a viewer whose output can be read while it runs.
+type viewing struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func view(t *testing.T, w *capture.Writer) *viewing {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	v := &viewing{in, cancel, make(chan error, 1)}
+	go func() {
+		err := w.View(ctx, out)
+		out.Close()
+		v.ended <- err
+	}()
+	t.Cleanup(func() { cancel(); in.Close() })
+	return v
+}
+
+// TestViewInMidStream attaches a viewer at every point of a capture of pings:
+// it is shown the handshakes of all connections and every later message.
+func TestViewInMidStream(t *testing.T) {
+	for _, file := range []string{"tcp-ping.pcap", "tcp6-ping-discover.pcap", "tcp-proto-v1-passive.pcap", "tcp-proto-v2-passive.pcap"} {
+		t.Run(file, func(t *testing.T) {
+			list, n := runs(t, "testdata/"+file)
+			for cut := range len(list) + 1 {
+				viewFrom(t, list, n, cut)
+			}
+		})
+	}
+}
+
+func viewFrom(t *testing.T, list []run, n, cut int) {
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := taps(w, n, true)
+	play(flows, list[:cut], capture.Initiator)
+	v := view(t, w)
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // it is attached
+		t.Fatal(err)
+	}
+	play(flows, list[cut:], capture.Initiator)
+	var got []seen
+	decoded := make(chan struct{})
+	go func() {
+		defer close(decoded)
+		got = decodeStream(t, io.MultiReader(bytes.NewReader([]byte{0x0a}), v))
+	}()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-decoded
+	if err := <-v.ended; err != nil {
+		t.Fatal(err)
+	}
+	type count struct{ handshake, later, strange int }
+	var have, want count
+	for i, r := range list {
+		switch {
+		case isHandshake(r.bytes):
+			want.handshake++
+		case i >= cut:
+			want.later++
+		}
+	}
+	for _, r := range got {
+		switch r.Kind {
+		case capture.Request, capture.Hello:
+			have.handshake++
+		case capture.Message, capture.Noop:
+			have.later++
+		case capture.Unknown, capture.Lost, capture.MidStream:
+			have.strange++
+		}
+	}
+	if have != want {
+		t.Errorf("attached after %d of %d runs: %+v, want %+v", cut, len(list), have, want)
+	}
+}
+
+// isHandshake tells requests and HELLOs from messages.
+func isHandshake(b []byte) bool {
+	return b[0] == 0x00 || b[0] == 0x63 || b[0] == 0xed
+}
+
+// TestSlowViewer lets a viewer stand still while more is captured than may
+// wait for it. What it gets at the end says what is missing.
+func TestSlowViewer(t *testing.T) {
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := taps(w, 1, true)
+	v := view(t, w)
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	list := bulkRuns(0)
+	for range 20 {
+		play(flows, list, capture.Initiator)
+	}
+	if w.Dropped() == 0 {
+		t.Error("nothing was dropped")
+	}
+	var got []seen
+	decoded := make(chan struct{})
+	go func() {
+		defer close(decoded)
+		got = decodeStream(t, io.MultiReader(bytes.NewReader([]byte{0x0a}), v))
+	}()
+	flows[0].Close()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-decoded
+	messages, lost := 0, 0
+	for _, r := range got {
+		switch r.Kind {
+		case capture.Message:
+			messages++
+		case capture.Lost:
+			lost++
+		}
+	}
+	if messages < 5 || messages > 10 {
+		t.Errorf("the viewer got %d messages and %d losses", messages, lost)
+	}
+}
+
+// bulkRuns is a connection of v3 and a PUT of 1 MiB on it.
+func bulkRuns(conn int) []run {
+	return []run{
+		{conn, capture.Initiator, unhex("0071ceac 01000000 0200000a00000200 63697245 03000000 0100000a00000200 0200000a00000200" +
+			"39300000 00000000 8877665544332211 0000000000000000 01000000 00000000")},
+		{conn, capture.Acceptor, unhex("63697245 03000000 0200000a00000200 0100000a00000200" +
+			"39300000 00000000 8877665544332211 0000000000000000 01000000 00000000")},
+		{conn, capture.Initiator, append(unhex("c1000000 00000000 0200000000000000 0000000000000000"+
+			"0200000a00000200 0100000a00000200 39300000 39300000 01000000 00001000"+
+			"ffffffffffffffffffffffffffffffff 9900000000000000 cdab000000000000 0c000000 04000000"),
+			bytes.Repeat([]byte("payload!"), 1<<17)...)},
+	}
+}
+
+// TestWriterConcurrent is for the race detector: flows, viewers and counters
+// come and go at the same time.
+func TestWriterConcurrent(t *testing.T) {
+	w, err := capture.NewWriter(io.Discard, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := bulkRuns(0)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 5 {
+				f := w.Flow(netip.MustParseAddrPort("10.0.0.1:1000"), netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), uint16(i*100+j)), i%2 == 0)
+				var both sync.WaitGroup
+				both.Go(func() {
+					play([]lnd.Flow{f}, list[:1], capture.Initiator)
+					play([]lnd.Flow{f}, list[2:], capture.Initiator)
+				})
+				both.Go(func() { play([]lnd.Flow{f}, list[1:2], capture.Initiator) })
+				both.Wait()
+				f.Close()
+			}
+		})
+	}
+	for range 2 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			_ = w.View(ctx, cancelWriter{cancel})
+			_ = w.Dropped()
+			_ = w.Flush()
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.View(t.Context(), io.Discard); err != capture.ErrClosed {
+		t.Errorf("View after Close: %v", err)
+	}
+	if f := w.Flow(netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.1:2"), true); f != nil {
+		t.Error("Flow after Close captures")
+	}
+}
+
+// cancelWriter ends its viewer with the first bytes.
+type cancelWriter struct{ cancel context.CancelFunc }
+
+func (c cancelWriter) Write(b []byte) (int, error) { c.cancel(); return len(b), nil }
+
+// TestWriterFailingFile reports the first error and goes on without the file.
+func TestWriterFailingFile(t *testing.T) {
+	out := &failing{room: 1000}
+	w, err := capture.NewWriter(out, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(taps(w, 1, true), bulkRuns(0), capture.Initiator)
+	if err := w.Flush(); !errors.Is(err, errFull) {
+		t.Errorf("Flush: %v", err)
+	}
+	if err := w.Close(); !errors.Is(err, errFull) {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := capture.NewWriter(&failing{}, clock()); !errors.Is(err, errFull) {
+		t.Errorf("NewWriter: %v", err)
+	}
+}
+
+var errFull = errors.New("no space left")
+
+type failing struct{ room int }
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.room -= len(b); f.room < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
