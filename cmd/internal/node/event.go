@@ -1,0 +1,83 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"syscall"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Bits are 64 bits that have no meaning as a number: match bits, header data.
+// Their text is hexadecimal; on input every base of Go's integers will do.
+type Bits uint64
+
+func (b Bits) String() string { return fmt.Sprintf("%#x", uint64(b)) }
+
+// MarshalText returns what String returns.
+func (b Bits) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText parses 0x1f, 31, 0b11111.
+func (b *Bits) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseUint(string(text), 0, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a 64-bit number, such as 0x1f", text)
+	}
+	*b = Bits(v)
+	return nil
+}
+
+// Event is a portals event with the names of struct lnet_event.
+type Event struct {
+	Type      string        `json:"type"` // GET, PUT, REPLY, ACK, SEND, UNLINK
+	Target    nid.ProcessID `json:"target"`
+	Initiator nid.ProcessID `json:"initiator"`
+	Source    nid.ProcessID `json:"source"`
+	Sender    nid.NID       `json:"sender"`
+	Portal    int           `json:"pt_index"`
+	MatchBits Bits          `json:"match_bits"`
+	RLength   uint32        `json:"rlength"`
+	MLength   uint32        `json:"mlength"`
+	Offset    uint32        `json:"offset"`
+	HdrData   Bits          `json:"hdr_data"`
+	Status    int           `json:"status"` // 0 or a negative errno
+	Unlinked  bool          `json:"unlinked"`
+}
+
+func newEvent(e *portals.Event) *Event {
+	return &Event{
+		Type: e.Kind.String(), Target: e.Target, Initiator: e.Initiator, Source: e.Source,
+		Sender: e.Sender, Portal: e.Portal, MatchBits: Bits(e.MatchBits),
+		RLength: e.RLength, MLength: e.MLength, Offset: e.Offset, HdrData: Bits(e.HdrData),
+		Status: status(e.Err), Unlinked: e.Unlinked,
+	}
+}
+
+// status is the negative errno that LNet would report for err.
+func status(err error) int {
+	if err == nil {
+		return 0
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return -int(errno)
+	}
+	return -int(syscall.EIO)
+}
+
+// A Step is something that happened during an operation. Exactly one of its
+// first three fields is set.
+type Step struct {
+	Ready  bool   `json:"ready,omitempty"` // messages are taken from now on
+	Event  *Event `json:"event,omitempty"`
+	Missed int    `json:"missed,omitempty"` // events that came faster than they were taken
+
+	// Payload is what came with Event. It is valid until the callback
+	// returns.
+	Payload []byte `json:"-"`
+}
+
+// Report is told every step of an operation, in order, from one goroutine. An
+// error ends the operation with it.
+type Report func(Step) error

@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// defaultTimeout bounds the wait for an ACK or a REPLY.
+const defaultTimeout = 10 * time.Second
+
+// pieceSize is how much one message carries at most.
+const pieceSize = wire.MaxPayload
+
+// exchange runs one Put or Get from buffer: it binds an MD that is good for
+// threshold operations, calls start, and reports the events until the MD is
+// gone. answer is the event that must come.
+type exchange struct {
+	node      *Node
+	buffer    []byte
+	threshold int
+	timeout   time.Duration
+	answer    portals.EventKind
+	start     func(portals.MDHandle) error
+	report    func(*portals.Event) error
+}
+
+// exchangeEvents is the most events that an exchange has: SEND, the answer,
+// and an UNLINK.
+const exchangeEvents = 3
+
+// run returns the answer.
+func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
+	if x.timeout <= 0 {
+		x.timeout = defaultTimeout
+	}
+	events := make(chan portals.Event, exchangeEvents)
+	md, err := x.node.table.MDBind(portals.MD{
+		Segments: [][]byte{x.buffer}, Threshold: x.threshold,
+		Handler: func(e *portals.Event) { events <- *e },
+	}, portals.Unlink)
+	if err != nil {
+		return answer, err
+	}
+	// On every way out; an error says that the MD has unlinked itself.
+	defer x.node.table.MDUnlink(md)
+	if err := x.start(md); err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, x.timeout, x.late())
+	defer cancel()
+	for {
+		select {
+		case e := <-events:
+			if err := x.report(&e); err != nil {
+				return answer, err
+			}
+			if e.Err != nil {
+				return answer, fmt.Errorf("%v: %w", e.Kind, e.Err)
+			}
+			if e.Kind == x.answer {
+				answer = e
+			}
+			if e.Unlinked && answer.Kind != x.answer {
+				return answer, fmt.Errorf("ended without %v: %w", x.answer, syscall.ECANCELED)
+			}
+			if e.Unlinked {
+				return answer, nil
+			}
+		case <-ctx.Done():
+			return answer, context.Cause(ctx)
+		}
+	}
+}
+
+// late is the error when the answer does not come in time.
+func (x exchange) late() error {
+	if x.answer == portals.EventSend {
+		return cli.Hint(fmt.Errorf("not sent within %v: %w", x.timeout, syscall.ETIMEDOUT),
+			"can the node be reached? try 'lnetctl ping'")
+	}
+	return cli.Hint(fmt.Errorf("no %v within %v: %w", x.answer, x.timeout, syscall.ETIMEDOUT),
+		"a node drops what no match entry takes and tells nobody but its own counters: check portal, match bits and length there")
+}

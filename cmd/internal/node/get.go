@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// GetRequest says what to get.
+type GetRequest struct {
+	Target    nid.ProcessID `json:"target"`
+	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
+	Portal    int           `json:"portal"`
+	MatchBits Bits          `json:"match_bits"`
+	Offset    uint32        `json:"offset"`
+	Length    uint64        `json:"length"`
+	Timeout   time.Duration `json:"timeout"` // for each message; 0 means 10 s
+}
+
+// Get fetches r.Length bytes by messages of up to 1 MiB at rising offsets, one
+// after the other. The payload of each comes with its REPLY event. A REPLY
+// shorter than asked for is the last one.
+func (n *Node) Get(ctx context.Context, r GetRequest, report Report) error {
+	if uint64(r.Offset)+r.Length > math.MaxUint32+1 {
+		return errOffset
+	}
+	buffer := make([]byte, min(r.Length, pieceSize))
+	for done := uint64(0); ; {
+		size := min(r.Length-done, pieceSize)
+		offset := r.Offset + uint32(done)
+		reply, err := n.getPiece(ctx, r, offset, buffer[:size], report)
+		if err != nil {
+			return fmt.Errorf("GET from %v, portal %d, offset %d: %w", r.Target, r.Portal, offset, err)
+		}
+		done += uint64(reply.MLength)
+		if done >= r.Length || uint64(reply.MLength) < size {
+			return nil
+		}
+	}
+}
+
+func (n *Node) getPiece(ctx context.Context, r GetRequest, offset uint32, into []byte, report Report) (portals.Event, error) {
+	x := exchange{
+		node: n, buffer: into, threshold: 2, timeout: r.Timeout, answer: portals.EventReply,
+		start: func(md portals.MDHandle) error {
+			return n.table.Get(portals.GetRequest{
+				Self: r.Source, MD: md, Target: r.Target, Portal: r.Portal,
+				MatchBits: uint64(r.MatchBits), Offset: offset,
+			})
+		},
+		report: func(e *portals.Event) error {
+			step := Step{Event: newEvent(e)}
+			if e.Kind == portals.EventReply && e.Err == nil {
+				step.Payload = e.Bytes()
+			}
+			return report(step)
+		},
+	}
+	return x.run(ctx)
+}

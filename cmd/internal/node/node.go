@@ -1,0 +1,142 @@
+// Package node assembles a whole LNet node from its configuration: the message
+// layer, the portal table, the ping target and the drivers. lnetd runs one;
+// lnetctl runs one for the time of a command when there is no daemon.
+//
+// On top stands what the tools do with a node: [Node.Ping], and the portal
+// operations [Node.Sink], [Node.Put], [Node.Serve] and [Node.Get], which the
+// daemon offers on its control socket. They block until done and report what
+// happens step by step; the caller's context ends them, and nothing of theirs
+// stays in the portal table then.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Config says what to assemble.
+type Config struct {
+	config.Config
+	Log *slog.Logger // nil discards
+	Tap lnd.Tap      // nil captures nothing
+	// MayNotListen makes a node without a listener when the accept port is
+	// taken or forbidden. Such a node can dial and keeps what it dialled.
+	MayNotListen bool
+}
+
+// Node is a running node. All methods are safe for concurrent use.
+type Node struct {
+	cfg   Config
+	lnet  *lnet.Node
+	table *portals.Table
+	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
+}
+
+// New starts a node. Errors carry a hint for the user (cli.HintOf).
+func New(cfg Config) (*Node, error) {
+	networks, err := config.ParseNetworks(cfg.Networks)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{cfg: cfg}
+	n.lnet = lnet.New(lnet.Config{
+		Incarnation:        uint64(time.Now().UnixNano()),
+		Clock:              machine.RealClock(),
+		Log:                cfg.Log,
+		TransactionTimeout: cfg.TransactionTimeout,
+	})
+	n.table = portals.New(n.lnet)
+	if _, err := discovery.NewTarget(n.table); err != nil {
+		return nil, err
+	}
+	if err := n.start(networks); err != nil {
+		return nil, errors.Join(err, n.Shutdown(context.Background()))
+	}
+	return n, nil
+}
+
+// start adds 0@lo and the configured NIs.
+func (n *Node) start(networks []config.Interface) error {
+	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
+		return err
+	}
+	for _, i := range networks {
+		if i.Net.Type() != nid.TCP {
+			return cli.Hint(fmt.Errorf("network %v: no driver for this type", i.Net), "there are drivers for tcp and lo")
+		}
+		if err := n.startTCP(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) startTCP(i config.Interface) error {
+	tunables := socklndConfig(n.cfg.Config)
+	err := n.addTCP(i, tunables)
+	if n.cfg.MayNotListen && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)) {
+		tunables.Accept = socklnd.AcceptNone
+		err = n.addTCP(i, tunables)
+	}
+	return n.explain(err)
+}
+
+func (n *Node) addTCP(i config.Interface, tunables socklnd.Config) error {
+	driver, err := socklnd.New(tunables)
+	if err != nil {
+		return err
+	}
+	_, err = n.lnet.AddNI(driver, lnd.Config{
+		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
+	})
+	return err
+}
+
+// explain adds what helps against the usual failures of a listener.
+func (n *Node) explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return cli.Hint(err, "port %d needs the capability CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start=%[1]d; or choose one above 1023 with --accept-port", n.cfg.AcceptPort)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return cli.Hint(err, "something listens on port %d there: choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return cli.Hint(err, "--networks names an address that is not on this machine: see 'ip address'")
+	case err != nil:
+		return cli.Hint(err, "see --networks; 'ip address' lists interfaces and addresses")
+	}
+	return nil
+}
+
+// Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
+// an error says that some could not.
+func (n *Node) Shutdown(ctx context.Context) error { return n.lnet.Shutdown(ctx) }
+
+// NIDs returns the NIDs of the node but 0@lo.
+func (n *Node) NIDs() []nid.NID {
+	var nids []nid.NID
+	for _, id := range n.lnet.IDs() {
+		if !id.NID.IsLo() {
+			nids = append(nids, id.NID)
+		}
+	}
+	return nids
+}

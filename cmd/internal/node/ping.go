@@ -1,0 +1,53 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// PingRequest asks for a ping.
+type PingRequest struct {
+	Target  nid.ProcessID `json:"target"`
+	Source  nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
+	Timeout time.Duration `json:"timeout"`         // 0 means 5 s
+}
+
+// PingReply is what a node says of itself.
+type PingReply struct {
+	Primary   nid.NID       `json:"primary"` // its first NID
+	MultiRail bool          `json:"multi_rail"`
+	Features  wire.Features `json:"features"`
+	NIs       []PingedNI    `json:"nis"`
+	Took      time.Duration `json:"took"`
+}
+
+// PingedNI is one NI of a node that was pinged.
+type PingedNI struct {
+	NID    nid.NID `json:"nid"`
+	Status string  `json:"status"` // up or down
+}
+
+// Ping asks a node for its NIs. Errors wrap an errno.
+func (n *Node) Ping(ctx context.Context, r PingRequest) (PingReply, error) {
+	clock := n.lnet.Clock()
+	began := clock.Now()
+	info, err := discovery.Ping(ctx, n.table, r.Target, discovery.PingOptions{Source: r.Source, Timeout: r.Timeout})
+	if err != nil {
+		return PingReply{}, err
+	}
+	reply := PingReply{
+		Primary: r.Target.NID, Features: info.Features,
+		MultiRail: info.Features.Has(wire.FeatureMultiRail), Took: clock.Now() - began,
+	}
+	for _, ni := range info.NIs {
+		reply.NIs = append(reply.NIs, PingedNI{NID: ni.NID, Status: ni.Status.String()})
+	}
+	if len(reply.NIs) > 0 {
+		reply.Primary = reply.NIs[0].NID
+	}
+	return reply, nil
+}

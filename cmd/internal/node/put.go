@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// PutRequest says where to put data.
+type PutRequest struct {
+	Target    nid.ProcessID `json:"target"`
+	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
+	Portal    int           `json:"portal"`
+	MatchBits Bits          `json:"match_bits"`
+	HdrData   Bits          `json:"hdr_data"`
+	Offset    uint32        `json:"offset"`
+	Ack       bool          `json:"ack"`
+	Timeout   time.Duration `json:"timeout"` // for each message; 0 means 10 s
+}
+
+// Put sends all of body in messages of up to 1 MiB at rising offsets, one
+// after the other, each when the one before has left or, with Ack, was taken.
+// An empty body is one empty message.
+func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Report) error {
+	buffer := make([]byte, pieceSize)
+	offset := uint64(r.Offset)
+	for first := true; ; first = false {
+		size, err := io.ReadFull(body, buffer)
+		switch {
+		case errors.Is(err, io.EOF) && !first:
+			return nil
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("read data: %w", err)
+		case offset > math.MaxUint32:
+			return errOffset
+		}
+		if err := n.putPiece(ctx, r, uint32(offset), buffer[:size], report); err != nil {
+			return fmt.Errorf("PUT to %v, portal %d, offset %d: %w", r.Target, r.Portal, offset, err)
+		}
+		if size < len(buffer) {
+			return nil
+		}
+		offset += uint64(size)
+		// A message that failed may still be read from its buffer, one that
+		// succeeded not: the buffer is ours again.
+	}
+}
+
+var errOffset = errors.New("offsets have 32 bits: 4 GiB is the end")
+
+func (n *Node) putPiece(ctx context.Context, r PutRequest, offset uint32, data []byte, report Report) error {
+	x := exchange{
+		node: n, buffer: data, threshold: 1, timeout: r.Timeout, answer: portals.EventSend,
+		start: func(md portals.MDHandle) error {
+			return n.table.Put(portals.PutRequest{
+				Self: r.Source, MD: md, Ack: r.Ack, Target: r.Target, Portal: r.Portal,
+				MatchBits: uint64(r.MatchBits), Offset: offset, HdrData: uint64(r.HdrData),
+			})
+		},
+		report: func(e *portals.Event) error { return report(Step{Event: newEvent(e)}) },
+	}
+	if r.Ack {
+		x.threshold, x.answer = 2, portals.EventAck
+	}
+	_, err := x.run(ctx)
+	return err
+}

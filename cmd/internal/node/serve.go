@@ -1,0 +1,120 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"ulnet/portals"
+)
+
+// ServeRequest says which GETs to answer.
+type ServeRequest struct {
+	Portal     int  `json:"portal"`
+	MatchBits  Bits `json:"match_bits"`
+	IgnoreBits Bits `json:"ignore_bits"`
+	Count      int  `json:"count"` // GETs to answer; 0 means until the end of the context
+}
+
+// serveEvents is how many events wait for report before more are only counted.
+const serveEvents = 1024
+
+// Serve answers GETs from content, which must not have more than MaxBuffer
+// bytes, at the offset that each asks for, and reports each. What lies beyond
+// the end is not sent: the REPLY is shorter. It returns nil after Count GETs.
+func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, report Report) error {
+	memory, err := io.ReadAll(io.LimitReader(content, MaxBuffer+1))
+	if err != nil {
+		return fmt.Errorf("read content: %w", err)
+	}
+	if len(memory) > MaxBuffer {
+		return fmt.Errorf("content has more than %d bytes", MaxBuffer)
+	}
+	if r.Count < 0 {
+		return errors.New("count is negative")
+	}
+	s := &server{events: make(chan portals.Event, serveEvents), gone: make(chan struct{})}
+	me, err := s.post(n.table, r, memory)
+	if err != nil {
+		return err
+	}
+	defer n.table.MEUnlink(me) // ENOENT when it has gone by itself
+	if err := report(Step{Ready: true}); err != nil {
+		return err
+	}
+	return s.run(ctx, report)
+}
+
+type server struct {
+	events chan portals.Event
+	missed atomic.Int64
+	gone   chan struct{} // closed with the MD's last event
+}
+
+func (s *server) post(table *portals.Table, r ServeRequest, memory []byte) (portals.MEHandle, error) {
+	me, err := table.MEAttach(r.Portal, portals.Match{Bits: uint64(r.MatchBits), Ignore: uint64(r.IgnoreBits)}, portals.Unlink, portals.After)
+	if err != nil {
+		return 0, err
+	}
+	threshold := portals.ThresholdInfinite
+	if r.Count > 0 {
+		threshold = r.Count
+	}
+	_, err = table.MDAttach(me, portals.MD{
+		Segments: [][]byte{memory}, Threshold: threshold, Handler: s.handle,
+		Options: portals.OpGet | portals.ManageRemote | portals.Truncate,
+	}, portals.Unlink)
+	if err != nil {
+		_ = table.MEUnlink(me)
+	}
+	return me, err
+}
+
+// handle never blocks: what report is too slow for is counted.
+func (s *server) handle(e *portals.Event) {
+	select {
+	case s.events <- *e:
+	default:
+		s.missed.Add(1)
+	}
+	if e.Unlinked {
+		close(s.gone)
+	}
+}
+
+func (s *server) run(ctx context.Context, report Report) error {
+	for {
+		select {
+		case e := <-s.events:
+			if err := s.report(&e, report); err != nil {
+				return err
+			}
+		case <-s.gone:
+			return s.drain(report)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// drain reports what is left when no event follows.
+func (s *server) drain(report Report) error {
+	close(s.events)
+	for e := range s.events {
+		if err := s.report(&e, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) report(e *portals.Event, report Report) error {
+	if missed := s.missed.Swap(0); missed > 0 {
+		if err := report(Step{Missed: int(missed)}); err != nil {
+			return err
+		}
+	}
+	return report(Step{Event: newEvent(e)})
+}

@@ -1,0 +1,169 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ulnet/portals"
+)
+
+// MaxBuffer is the largest buffer of Sink and the largest content of Serve in
+// bytes.
+const MaxBuffer = 64 << 20
+
+// A sink keeps up to sinkBuffers buffers posted, fewer if they are large.
+const (
+	sinkBuffers = 16
+	sinkMemory  = 64 << 20 // bytes, but at least one buffer
+)
+
+// SinkRequest says which PUTs to take.
+type SinkRequest struct {
+	Portal       int  `json:"portal"`
+	MatchBits    Bits `json:"match_bits"`
+	IgnoreBits   Bits `json:"ignore_bits"`
+	Size         int  `json:"size"`          // of a buffer in bytes; 0 means 1 MiB
+	Count        int  `json:"count"`         // messages to take; 0 means until the end of the context
+	ManageRemote bool `json:"manage_remote"` // the sender's offset counts
+	Truncate     bool `json:"truncate"`      // cut what is too long instead of dropping it
+}
+
+// Sink takes PUTs and reports each with its payload. Every message lands in a
+// buffer of its own; with ManageRemote at the offset that its sender chose.
+// Several buffers are posted, and each again when its message was reported;
+// while none is left the portal is lazy, so that a sender that is faster than
+// report waits instead of losing messages. It returns nil after Count messages.
+func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
+	if r.Size == 0 {
+		r.Size = pieceSize
+	}
+	if r.Size < 0 || r.Size > MaxBuffer {
+		return fmt.Errorf("size %d: want 1 to %d bytes", r.Size, MaxBuffer)
+	}
+	if r.Count < 0 {
+		return fmt.Errorf("count %d: want 0 or more", r.Count)
+	}
+	if r.Portal < 0 || r.Portal >= portals.Portals {
+		return fmt.Errorf("portal %d: want 0 to %d", r.Portal, portals.Portals-1)
+	}
+	buffers := min(sinkBuffers, max(1, sinkMemory/r.Size))
+	s := &sink{
+		node: n, request: r, filled: make(chan *sinkBuffer, buffers),
+		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers+1) / 2},
+	}
+	defer s.close()
+	for range buffers {
+		if err := s.post(&sinkBuffer{memory: make([]byte, r.Size)}); err != nil {
+			return err
+		}
+	}
+	if err := report(Step{Ready: true}); err != nil {
+		return err
+	}
+	return s.run(ctx, report)
+}
+
+type sink struct {
+	node    *Node
+	request SinkRequest
+	posted  []*sinkBuffer // what the table has, or a handler has just had
+	taken   int           // messages posted for, when Count is set
+	filled  chan *sinkBuffer
+	brake   brake
+}
+
+// sinkBuffer is memory for one message. It is in turn the table's, and, with
+// event set, the sink's.
+type sinkBuffer struct {
+	memory []byte
+	me     portals.MEHandle
+	event  portals.Event
+}
+
+// post hands b to the table, unless enough messages are on their way.
+func (s *sink) post(b *sinkBuffer) error {
+	r := s.request
+	if r.Count > 0 && s.taken == r.Count {
+		return nil
+	}
+	s.taken++
+	s.brake.posted(r.Count > 0 && s.taken == r.Count)
+	if err := s.attach(b); err != nil {
+		return err
+	}
+	s.posted = append(s.posted, b)
+	s.brake.release()
+	return nil
+}
+
+func (s *sink) attach(b *sinkBuffer) error {
+	r := s.request
+	me, err := s.node.table.MEAttach(r.Portal, portals.Match{Bits: uint64(r.MatchBits), Ignore: uint64(r.IgnoreBits)}, portals.Unlink, portals.After)
+	if err != nil {
+		return err
+	}
+	b.me = me
+	options := portals.OpPut
+	if r.ManageRemote {
+		options |= portals.ManageRemote
+	}
+	if r.Truncate {
+		options |= portals.Truncate
+	}
+	_, err = s.node.table.MDAttach(me, portals.MD{
+		Segments: [][]byte{b.memory}, Threshold: 1, Options: options,
+		// Never blocks: the channel has room for every buffer, and an MD
+		// of threshold 1 has one event.
+		Handler: func(e *portals.Event) {
+			if e.Kind == portals.EventPut {
+				s.brake.used()
+				b.event = *e
+				s.filled <- b
+			}
+		},
+	}, portals.Unlink)
+	if err != nil {
+		_ = s.node.table.MEUnlink(me)
+	}
+	return err
+}
+
+func (s *sink) run(ctx context.Context, report Report) error {
+	for done := 0; s.request.Count == 0 || done < s.request.Count; {
+		select {
+		case b := <-s.filled:
+			s.remove(b)
+			step := Step{Event: newEvent(&b.event)}
+			if b.event.Err == nil {
+				step.Payload = b.event.Bytes()
+				done++
+			} else {
+				s.taken--
+			}
+			if err := report(step); err != nil {
+				return err
+			}
+			if err := s.post(b); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (s *sink) remove(b *sinkBuffer) {
+	s.posted = slices.DeleteFunc(s.posted, func(p *sinkBuffer) bool { return p == b })
+}
+
+// close takes back what is posted. A message that is on its way into a buffer
+// still lands there, and nowhere else.
+func (s *sink) close() {
+	s.brake.last.Store(true)
+	for _, b := range s.posted {
+		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just taken it
+	}
+	s.brake.off()
+}

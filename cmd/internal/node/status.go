@@ -1,0 +1,71 @@
+package node
+
+import (
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// Status is a node's state: what `net show`, `peer show` and `stats show` are
+// printed from.
+type Status struct {
+	PID      nid.PID             `json:"pid"`
+	Networks string              `json:"networks"` // as configured
+	NIs      []NIStatus          `json:"nis"`      // in the order of configuration
+	Peers    []lnet.PeerSnapshot `json:"peers"`    // by NID
+	Stats    lnet.Stats          `json:"statistics"`
+}
+
+// NIStatus is one NI with what its driver says.
+type NIStatus struct {
+	lnet.NISnapshot
+	Socklnd *Socklnd `json:"socklnd,omitempty"`
+}
+
+// Socklnd is what the TCP driver says of its NI.
+type Socklnd struct {
+	Accept       socklnd.AcceptMode `json:"accept"`
+	Listen       string             `json:"listen,omitempty"` // address:port, none without a listener
+	Connections  int                `json:"connections"`
+	Handshakes   int                `json:"handshakes"` // accepted and not finished
+	ConnsPerPeer int                `json:"conns_per_peer"`
+	SockTimeout  int                `json:"sock_timeout"` // seconds
+	TOS          int                `json:"tos"`
+	// Reasons counts why connections were refused or ended; those that never
+	// happened are left out.
+	Reasons map[string]uint64 `json:"reasons"`
+}
+
+// Status returns the node's state.
+func (n *Node) Status() Status {
+	s := n.lnet.Snapshot()
+	status := Status{PID: s.PID, Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
+	for _, ni := range s.NIs {
+		status.NIs = append(status.NIs, NIStatus{NISnapshot: ni, Socklnd: n.socklnd(ni)})
+	}
+	return status
+}
+
+func (n *Node) socklnd(ni lnet.NISnapshot) *Socklnd {
+	lower, ok := ni.Lower.(*socklnd.NI)
+	if !ok {
+		return nil
+	}
+	s := lower.Snapshot()
+	status := &Socklnd{
+		Accept: s.Accept, Handshakes: s.Handshakes, Reasons: map[string]uint64{},
+		ConnsPerPeer: n.cfg.ConnsPerPeer, SockTimeout: int(n.cfg.SockTimeout.Seconds()), TOS: n.cfg.TOS,
+	}
+	if s.Listen.IsValid() {
+		status.Listen = s.Listen.String()
+	}
+	for _, p := range s.Peers {
+		status.Connections += len(p.Conns)
+	}
+	for _, r := range socklnd.Reasons() {
+		if count := s.Counters.Of(r); count > 0 {
+			status.Reasons[r.String()] = count
+		}
+	}
+	return status
+}

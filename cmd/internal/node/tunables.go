@@ -1,0 +1,49 @@
+package node
+
+import (
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+)
+
+// lndTunables returns the tunables that all drivers share.
+func lndTunables(c config.Config) lnd.Tunables {
+	return lnd.Tunables{
+		PeerTimeout: c.PeerTimeout, PeerCredits: c.PeerCredits,
+		PeerBufferCredits: c.PeerBufferCredits, Credits: c.Credits,
+	}
+}
+
+// socklndConfig returns the configuration of the TCP driver.
+func socklndConfig(c config.Config) socklnd.Config {
+	return socklnd.Config{
+		Accept:            socklnd.AcceptMode(c.AcceptMode()),
+		AcceptPort:        uint16(c.AcceptPort),
+		AcceptBacklog:     c.AcceptBacklog,
+		AcceptTimeout:     c.AcceptTimeout,
+		SockTimeout:       c.SockTimeout,
+		Untyped:           !c.TypedConns,
+		ConnsPerPeer:      c.ConnsPerPeer,
+		MinBulk:           c.MinBulk,
+		MinReconnect:      c.MinReconnect,
+		MaxReconnect:      c.MaxReconnect,
+		Keepalive:         offIfZero(c.Keepalive),
+		KeepaliveIdle:     offIfZero(c.KeepaliveIdle),
+		KeepaliveInterval: c.KeepaliveInterval,
+		KeepaliveCount:    c.KeepaliveCount,
+		TOS:               max(c.TOS, 0),
+		Nagle:             c.Nagle,
+		TxBufferSize:      c.TxBufferSize,
+		RxBufferSize:      c.RxBufferSize,
+	}
+}
+
+// offIfZero translates "0 turns it off" into the driver's negative value.
+func offIfZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
