@@ -243,6 +243,8 @@ func testProtocolError(t *testing.T, f *fabric) {
 		f.a.Send(m)
 		return f.h.Await(f.upA.ended(m)) && f.upB.count(1)()
 	})
+	f.upB.mu.Lock()
+	defer f.upB.mu.Unlock()
 	if got := f.upB.got[0].data; string(got) != "again" {
 		t.Errorf("delivered %q after a protocol error", got)
 	}

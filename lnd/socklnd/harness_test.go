@@ -51,8 +51,9 @@ func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
 
 // host is one NI and what it told lnet.
 type host struct {
-	t  testing.TB
-	ni *NI
+	t        testing.TB
+	ni       *NI
+	patience time.Duration // of await; virtual in a bubble
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced at every change
@@ -79,7 +80,7 @@ type arrival struct {
 // start brings up an NI on addr of net tcp.
 func start(t testing.TB, addr string, cfg Config, tweaks ...func(*lnd.Config)) *host {
 	t.Helper()
-	h := &host{t: t, changed: make(chan struct{})}
+	h := &host{t: t, changed: make(chan struct{}), patience: 20 * time.Second}
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func (h *host) change(f func()) {
 // await waits until cond, called under the lock, holds.
 func (h *host) await(what string, cond func() bool) {
 	h.t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(h.patience)
 	for {
 		h.mu.Lock()
 		ok, changed := cond(), h.changed

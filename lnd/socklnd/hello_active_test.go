@@ -367,7 +367,9 @@ func TestUntyped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{Untyped: true})
 		h.put(probeID)
-		anyType := func(s string) string { return strings.Replace(inVersion2(s), "01000000 00000000", "00000000 00000000", 1) }
+		anyType := func(s string) string {
+			return strings.Replace(inVersion2(s), "01000000 00000000", "00000000 00000000", 1)
+		}
 		dial := dialRequest + anyType(dialHello+"01000000 00000000")
 		l.answered(t, dial, anyType(replyCtl)).read(96)
 		l.expectNobody(t, 20*time.Second)
