@@ -17,6 +17,6 @@
 // all versions of its protocol, with its raw bytes; or the fact that bytes are
 // lost or make no sense, which is reported and never ends the work.
 //
-// The package also registers the layers [Acceptor], [Hello], ... with
+// The package also registers layers, [LayerTypeHello] and others, with
 // gopacket, for programs that take packets apart themselves.
 package capture

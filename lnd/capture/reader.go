@@ -91,18 +91,27 @@ func NewReader(src io.Reader) (*Reader, error) {
 	return r, r.fileHeader()
 }
 
-// Next returns the next packet, io.EOF at the end of the capture, and a
-// *DamageError where it cannot be read any further.
+// Next returns the next packet, io.EOF at the end of the capture, a
+// *DamageError where it cannot be read any further, and the errors of the
+// source.
 func (r *Reader) Next() (Packet, error) {
 	p, err := r.next()
-	switch {
-	case err == nil, err == io.EOF:
+	if err == nil || err == io.EOF {
 		return p, err
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	}
+	if _, ok := errors.AsType[*sourceError](err); ok {
+		return Packet{}, fmt.Errorf("after byte %d: %w", r.offset, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it ends inside a record")
 	}
 	return Packet{}, &DamageError{Offset: r.begin, Err: err}
 }
+
+// sourceError is an error of the source: no fault of the capture.
+type sourceError struct{ error }
+
+func (e *sourceError) Unwrap() error { return e.error }
 
 // fileHeader reads the header of a pcap file.
 func (r *Reader) fileHeader() error {
@@ -146,7 +155,15 @@ func (r *Reader) read(n int) ([]byte, error) {
 	r.buf = r.buf[:n]
 	read, err := io.ReadFull(r.r, r.buf)
 	r.offset += int64(read)
-	return r.buf, err
+	return r.buf, ofSource(err)
+}
+
+// ofSource marks an error that is not the end of the input.
+func ofSource(err error) error {
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return err
+	}
+	return &sourceError{err}
 }
 
 // inside turns the end of the input into one inside a record.

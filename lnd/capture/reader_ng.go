@@ -93,7 +93,7 @@ func (r *Reader) discard(n int64) ([]byte, error) {
 	skipped, err := io.CopyN(io.Discard, r.r, n-4)
 	r.offset += skipped
 	if err != nil {
-		return nil, err
+		return nil, ofSource(err)
 	}
 	return r.read(4)
 }

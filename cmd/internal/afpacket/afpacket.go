@@ -1,0 +1,129 @@
+// Package afpacket takes packets off network interfaces with Linux packet
+// sockets, in pure Go. It needs CAP_NET_RAW.
+package afpacket
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"time"
+
+	"github.com/mdlayher/socket"
+	"golang.org/x/sys/unix"
+
+	"ulnet/lnd/capture"
+)
+
+const (
+	// maxPacket is more than the kernel hands over in one piece.
+	maxPacket = 256 << 10
+	// receiveBuffer is asked of the kernel for bursts.
+	receiveBuffer = 16 << 20
+)
+
+// Handle is an open packet socket. Its packets begin with the IP header,
+// whatever the interface. Not safe for concurrent use, except for Close.
+type Handle struct {
+	conn *socket.Conn
+	buf  []byte
+	oob  []byte
+}
+
+// Open opens an interface; "any" stands for all of them.
+func Open(name string) (*Handle, error) {
+	index := 0
+	if name != "any" {
+		i, err := net.InterfaceByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("interface %q: %w", name, err)
+		}
+		index = i.Index
+	}
+	conn, err := socket.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, 0, "packet", nil)
+	if err != nil {
+		return nil, fmt.Errorf("open a packet socket: %w", err)
+	}
+	if err := configure(conn, index); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("listen on %q: %w", name, err)
+	}
+	return &Handle{conn: conn, buf: make([]byte, maxPacket), oob: make([]byte, 256)}, nil
+}
+
+func configure(conn *socket.Conn, index int) error {
+	if err := conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		return err
+	}
+	// Forced, it may exceed what is allowed to everybody; it need not succeed.
+	if conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer) != nil {
+		_ = conn.SetReadBuffer(receiveBuffer)
+	}
+	return conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: index})
+}
+
+// Next returns the next IP packet, valid until the next call. It waits until
+// there is one, ctx ends, or Close is called.
+func (h *Handle) Next(ctx context.Context) (capture.Packet, error) {
+	for {
+		n, oobn, _, from, err := h.conn.Recvmsg(ctx, h.buf, h.oob, unix.MSG_TRUNC)
+		if err != nil {
+			return capture.Packet{}, err
+		}
+		link, ok := from.(*unix.SockaddrLinklayer)
+		if !ok || !wanted(link) {
+			continue
+		}
+		return capture.Packet{
+			Time: timestamp(h.oob[:oobn]), Link: capture.LinkRaw,
+			Data: h.buf[:min(n, len(h.buf))], Length: n,
+		}, nil
+	}
+}
+
+// Dropped returns how many packets the kernel had no room for since the last
+// call.
+func (h *Handle) Dropped() uint64 {
+	stats, err := h.conn.GetsockoptTpacketStats(unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return 0
+	}
+	return uint64(stats.Drops)
+}
+
+// Close closes the socket.
+func (h *Handle) Close() error { return h.conn.Close() }
+
+// NotPermitted reports whether err means that the capability is missing.
+func NotPermitted(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+// wanted refuses what is not IP, and the second copy of what a loopback
+// interface carries.
+func wanted(link *unix.SockaddrLinklayer) bool {
+	if link.Pkttype == unix.PACKET_OUTGOING && link.Hatype == unix.ARPHRD_LOOPBACK {
+		return false
+	}
+	return link.Protocol == networkOrder(unix.ETH_P_IP) || link.Protocol == networkOrder(unix.ETH_P_IPV6)
+}
+
+// networkOrder returns v as the kernel wants it in a field of network order.
+func networkOrder(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}
+
+// timestamp returns when the kernel took the packet.
+func timestamp(oob []byte) time.Time {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err == nil {
+		for _, m := range messages {
+			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPNS && len(m.Data) >= 16 {
+				s := int64(binary.NativeEndian.Uint64(m.Data))
+				ns := int64(binary.NativeEndian.Uint64(m.Data[8:]))
+				return time.Unix(s, ns).UTC()
+			}
+		}
+	}
+	return time.Now().UTC()
+}

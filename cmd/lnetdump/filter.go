@@ -1,0 +1,123 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// typeNames are the types that --type and the JSON output know.
+var typeNames = []string{"ACK", "PUT", "GET", "REPLY", "HELLO", "NOOP", "ACCEPTOR"}
+
+// rememberedHandles bounds the requests whose answers --portal recognizes.
+const rememberedHandles = 1 << 16
+
+// filter chooses records.
+type filter struct {
+	nids    []nid.NID
+	types   []string
+	portals []uint32
+
+	// handles are the MDs to which the answers to requests of the wanted
+	// portals go. ring forgets the oldest.
+	handles map[wire.MDHandle]bool
+	ring    []wire.MDHandle
+	at      int
+}
+
+func newFilter(o *options) (*filter, error) {
+	f := &filter{}
+	for _, s := range o.nids {
+		n, err := nid.Parse(s)
+		if err != nil {
+			return nil, cli.Usagef("--nid: %w", err)
+		}
+		f.nids = append(f.nids, n)
+	}
+	for _, s := range o.types {
+		s = strings.ToUpper(s)
+		if !slices.Contains(typeNames, s) {
+			return nil, cli.Usagef("--type: %q is none of %s", s, strings.ToLower(strings.Join(typeNames, ", ")))
+		}
+		f.types = append(f.types, s)
+	}
+	for _, p := range o.portals {
+		f.portals = append(f.portals, uint32(p))
+	}
+	f.reset()
+	return f, nil
+}
+
+// reset forgets what was learned from one source before the next one.
+func (f *filter) reset() {
+	f.handles, f.at = map[wire.MDHandle]bool{}, 0
+	if len(f.portals) > 0 {
+		f.ring = make([]wire.MDHandle, rememberedHandles)
+	}
+}
+
+func (f *filter) match(r *capture.Record) bool {
+	onPortal := len(f.portals) == 0 || f.onPortal(r)
+	return onPortal && f.hasType(r) && f.hasNID(r)
+}
+
+func (f *filter) hasType(r *capture.Record) bool {
+	return len(f.types) == 0 || slices.Contains(f.types, r.Type())
+}
+
+// hasNID looks at the NIDs of the message; of anything else at those of the
+// connection.
+func (f *filter) hasNID(r *capture.Record) bool {
+	if len(f.nids) == 0 {
+		return true
+	}
+	var of []nid.NID
+	switch r.Kind {
+	case capture.Message:
+		of = []nid.NID{r.Header.SrcNID, r.Header.DestNID}
+	case capture.Hello:
+		of = []nid.NID{r.Hello.SrcNID, r.Hello.DstNID}
+	case capture.Request:
+		of = []nid.NID{r.Request.NID}
+	default:
+		of = r.Conn.NIDs[:]
+	}
+	return slices.ContainsFunc(of, func(n nid.NID) bool { return slices.Contains(f.nids, n) })
+}
+
+// onPortal tells whether a message is a request to a wanted portal or the
+// answer to one.
+func (f *filter) onPortal(r *capture.Record) bool {
+	if portal, ok := r.Portal(); ok {
+		wanted := slices.Contains(f.portals, portal)
+		if wanted && r.Header.Type == wire.Get {
+			f.remember(r.Header.Get().ReturnMD)
+		} else if wanted {
+			f.remember(r.Header.Put().AckMD)
+		}
+		return wanted
+	}
+	if r.Kind != capture.Message {
+		return false
+	}
+	switch r.Header.Type {
+	case wire.Ack:
+		return f.handles[r.Header.Ack().DstMD]
+	case wire.Reply:
+		return f.handles[r.Header.Reply().DstMD]
+	}
+	return false
+}
+
+func (f *filter) remember(h wire.MDHandle) {
+	if h.IsNone() || f.handles[h] {
+		return
+	}
+	delete(f.handles, f.ring[f.at])
+	f.ring[f.at], f.handles[h] = h, true
+	f.at = (f.at + 1) % len(f.ring)
+}

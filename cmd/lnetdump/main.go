@@ -1,0 +1,71 @@
+// Lnetdump shows the LNet messages in captures and on live connections.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/capture"
+)
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+// options is the command line.
+type options struct {
+	ports     []uint
+	nids      []string
+	types     []string
+	portals   []uint
+	verbose   bool
+	json      bool
+	stats     bool
+	iface     string
+	daemon    bool
+	socket    string
+	write     string
+	arguments []string
+}
+
+func root(env cli.Env) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "lnetdump [FILE...]",
+		Short: "Show the LNet messages of captures and live connections",
+		Long: `Lnetdump reads captures (pcap or pcapng; "-" or no file is the standard input),
+an interface, or the connections of a running lnetd, and prints a line for each
+acceptor request, HELLO, NOOP and LNet message: the time, who sends to whom,
+and what.
+
+It understands socklnd (TCP) in all its versions. Lost packets and connections
+that were open before the capture began are reported; they do not stop it.`,
+		Example: `  lnetdump --type put,get --portal 50 trace.pcap
+  lnetdump -i eth0 -w trace.pcapng
+  lnetdump --stats trace.pcapng`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.arguments = args
+			return o.run(c.Context(), env)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all fields")
+	f.BoolVar(&o.json, "json", false, "print a JSON object a line")
+	f.BoolVar(&o.stats, "stats", false, "print sums instead of messages")
+	f.StringSliceVar(&o.nids, "nid", nil, "only what `NID` sends or gets (repeatable)")
+	f.StringSliceVar(&o.types, "type", nil, "only `TYPE`: ack, put, get, reply, hello, noop, acceptor (repeatable)")
+	f.UintSliceVar(&o.portals, "portal", nil, "only PUTs and GETs to portal `N` and their ACKs and REPLYs (repeatable)")
+	f.UintSliceVar(&o.ports, "port", []uint{capture.AcceptPort}, "TCP port of the acceptors (repeatable)")
+	f.StringVarP(&o.iface, "interface", "i", "", "listen on an `INTERFACE`; \"any\" is all of them")
+	f.BoolVar(&o.daemon, "daemon", false, "watch the lnetd of this machine")
+	f.StringVar(&o.socket, "socket", "", "watch the lnetd with the control socket `PATH`")
+	f.StringVarP(&o.write, "write", "w", "", "write the packets to `FILE` (pcapng; \"-\" is the standard output) and print nothing but --stats")
+	return c
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+
+	"ulnet/lnd/capture"
+)
+
+// saver writes packets as pcapng, with an interface for each link type.
+type saver struct {
+	file  io.Closer // nil for the standard output
+	out   io.Writer
+	ng    *pcapgo.NgWriter
+	links map[capture.LinkType]int
+}
+
+func newSaver(name string, stdout io.Writer) (*saver, error) {
+	s := &saver{out: stdout, links: map[capture.LinkType]int{}}
+	if name != "-" {
+		f, err := os.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		s.file, s.out = f, f
+	}
+	return s, nil
+}
+
+// packet writes p.
+func (s *saver) packet(p capture.Packet) error {
+	if p.Link == capture.LinkLinuxSLL2 { // which gopacket cannot write
+		const header = 20
+		p.Link, p.Data, p.Length = capture.LinkRaw, p.Data[header:], p.Length-header
+	}
+	index, err := s.index(p.Link)
+	if err != nil {
+		return err
+	}
+	return s.ng.WritePacket(gopacket.CaptureInfo{
+		Timestamp: p.Time, CaptureLength: len(p.Data), Length: max(p.Length, len(p.Data)), InterfaceIndex: index,
+	}, p.Data)
+}
+
+// index returns the number of the interface for a link type.
+func (s *saver) index(link capture.LinkType) (int, error) {
+	if index, ok := s.links[link]; ok {
+		return index, nil
+	}
+	i := pcapgo.NgInterface{LinkType: layers.LinkType(link), TimestampResolution: 9}
+	index := 0
+	var err error
+	if s.ng == nil {
+		s.ng, err = pcapgo.NewNgWriterInterface(s.out, i, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
+			Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: "lnetdump",
+		}})
+	} else {
+		index, err = s.ng.AddInterface(i)
+	}
+	s.links[link] = index
+	return index, err
+}
+
+// close completes the file. One without packets still is a capture.
+func (s *saver) close() error {
+	var err error
+	if s.ng == nil {
+		_, err = s.index(capture.LinkRaw)
+	}
+	if s.ng != nil {
+		err = errors.Join(err, s.ng.Flush())
+	}
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+
+	"ulnet/cmd/internal/afpacket"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd/capture"
+)
+
+// source is where packets come from.
+type source struct {
+	name string
+	live bool // shows what happens now: print at once
+	open func(context.Context) (packets, error)
+}
+
+// packets is an open source.
+type packets interface {
+	Next() (capture.Packet, error)
+	Close() error
+}
+
+// sources returns what the command line names.
+func (o *options) sources(env cli.Env) ([]source, error) {
+	given := 0
+	for _, is := range []bool{o.iface != "", o.daemon || o.socket != "", len(o.arguments) > 0} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, cli.Usagef("files, --interface, and --daemon or --socket exclude each other")
+	}
+	for _, p := range o.ports {
+		if p == 0 || p > 0xFFFF {
+			return nil, cli.Usagef("--port: %d is not a TCP port", p)
+		}
+	}
+	switch {
+	case o.iface != "":
+		return []source{interfaceSource(o.iface)}, nil
+	case o.daemon || o.socket != "":
+		path := o.socket
+		if path == "" {
+			path = config.Places{Getenv: env.Getenv, UID: os.Getuid()}.ClientSocket()
+		}
+		return []source{daemonSource(path)}, nil
+	case len(o.arguments) == 0:
+		return []source{stdinSource(env.Stdin)}, nil
+	}
+	var list []source
+	for _, name := range o.arguments {
+		if name == "-" {
+			list = append(list, stdinSource(env.Stdin))
+			continue
+		}
+		list = append(list, source{name: name, open: func(ctx context.Context) (packets, error) {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return newStream(ctx, f)
+		}})
+	}
+	return list, nil
+}
+
+func stdinSource(stdin io.Reader) source {
+	return source{name: "standard input", live: true, open: func(ctx context.Context) (packets, error) {
+		if f, ok := stdin.(*os.File); ok && cli.IsTerminal(f) {
+			return nil, cli.Usagef("no file, and the standard input is a terminal")
+		}
+		in, ok := stdin.(io.ReadCloser)
+		if !ok {
+			in = io.NopCloser(stdin)
+		}
+		return newStream(ctx, in)
+	}}
+}
+
+// daemonSource asks a daemon for its capture over its control socket.
+func daemonSource(path string) source {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}
+	return source{name: path, live: true, open: func(ctx context.Context) (packets, error) {
+		client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://lnetd/v1/capture", nil)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			return nil, cli.Hint(err, "is lnetd running? see --socket")
+		}
+		if answer.StatusCode != http.StatusOK {
+			defer answer.Body.Close()
+			text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096)) // as far as it goes
+			return nil, fmt.Errorf("lnetd answers %s: %s", answer.Status, text)
+		}
+		return newStream(ctx, answer.Body)
+	}}
+}
+
+// stream reads a capture. When its context ends it stops waiting for more.
+type stream struct {
+	*capture.Reader
+	in   io.Closer
+	stop func() bool
+}
+
+func newStream(ctx context.Context, in io.ReadCloser) (packets, error) {
+	stop := context.AfterFunc(ctx, func() { in.Close() })
+	r, err := capture.NewReader(in)
+	if err != nil {
+		stop()
+		in.Close()
+		return nil, err
+	}
+	return &stream{r, in, stop}, nil
+}
+
+// Close closes the source.
+func (s *stream) Close() error {
+	s.stop()
+	return s.in.Close()
+}
+
+func interfaceSource(name string) source {
+	return source{name: name, live: true, open: func(ctx context.Context) (packets, error) {
+		h, err := afpacket.Open(name)
+		if err != nil {
+			if afpacket.NotPermitted(err) {
+				err = cli.Hint(err, "it takes root or the capability CAP_NET_RAW")
+			}
+			return nil, err
+		}
+		return &live{h, ctx}, nil
+	}}
+}
+
+// live is an interface.
+type live struct {
+	*afpacket.Handle
+	ctx context.Context // of the run
+}
+
+// Next waits for the next packet.
+func (l *live) Next() (capture.Packet, error) { return l.Handle.Next(l.ctx) }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/capture"
+)
+
+// sum counts messages and the bytes of their payloads.
+type sum struct {
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+}
+
+type pair struct{ src, dest string }
+
+// stats are the sums of all sources. Whoever writes a capture decides how many
+// different keys there are, so what exceeds maxKeys is counted as "other".
+type stats struct {
+	counts      capture.Counts
+	connections int
+	lost        uint64
+	unknown     uint64
+	types       map[string]sum
+	pairs       map[pair]sum
+	portals     map[string]sum
+}
+
+const maxKeys = 1 << 16
+
+func newStats() *stats {
+	return &stats{types: map[string]sum{}, pairs: map[pair]sum{}, portals: map[string]sum{}}
+}
+
+func (s *stats) packets(c capture.Counts) {
+	s.counts.Packets += c.Packets
+	s.counts.Other += c.Other
+}
+
+func (s *stats) record(r *capture.Record) {
+	switch r.Kind {
+	case capture.Opened:
+		s.connections++
+	case capture.Lost:
+		s.lost += r.Length
+	case capture.Unknown:
+		s.unknown += r.Length
+	case capture.Request, capture.Refusal, capture.Hello, capture.Noop:
+		count(s.types, r.Type(), "other", 0)
+	case capture.Message:
+		n := r.Header.PayloadLength
+		count(s.types, r.Type(), "other", n)
+		count(s.pairs, pair{r.Header.SrcNID.String(), r.Header.DestNID.String()}, pair{"other", "other"}, n)
+		if portal, ok := r.Portal(); ok {
+			count(s.portals, strconv.FormatUint(uint64(portal), 10), "other", n)
+		}
+	}
+}
+
+func count[K comparable](m map[K]sum, key, other K, bytes uint32) {
+	if _, ok := m[key]; !ok && len(m) >= maxKeys {
+		key = other
+	}
+	m[key] = sum{m[key].Messages + 1, m[key].Bytes + uint64(bytes)}
+}
+
+// statsObject is what --stats --json prints.
+type statsObject struct {
+	Packets      uint64         `json:"packets"`
+	Connections  int            `json:"connections"`
+	LostBytes    uint64         `json:"lost_bytes"`
+	UnknownBytes uint64         `json:"unknown_bytes"`
+	Types        map[string]sum `json:"types"`
+	Pairs        []pairObject   `json:"nid_pairs"`
+	Portals      map[string]sum `json:"portals"`
+}
+
+type pairObject struct {
+	SrcNID  string `json:"src_nid"`
+	DestNID string `json:"dest_nid"`
+	sum
+}
+
+func (s *stats) print(w io.Writer, asJSON bool) error {
+	pairs := sortedKeys(s.pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dest, b.dest)) })
+	if asJSON {
+		o := statsObject{
+			Packets: s.counts.Packets - s.counts.Other, Connections: s.connections,
+			LostBytes: s.lost, UnknownBytes: s.unknown, Types: s.types, Portals: s.portals, Pairs: []pairObject{},
+		}
+		for _, p := range pairs {
+			o.Pairs = append(o.Pairs, pairObject{p.src, p.dest, s.pairs[p]})
+		}
+		return json.NewEncoder(w).Encode(o)
+	}
+	fmt.Fprintf(w, "%d packets, %d connections, %d bytes lost, %d bytes not understood\n",
+		s.counts.Packets-s.counts.Other, s.connections, s.lost, s.unknown)
+	var t cli.Table
+	t.Row("\nTYPE", "MESSAGES", "BYTES")
+	for _, k := range typeNames {
+		if v, ok := s.types[k]; ok {
+			t.Row(k, v.Messages, v.Bytes)
+		}
+	}
+	t.Row("\nFROM", "TO", "MESSAGES", "BYTES")
+	for _, p := range pairs {
+		t.Row(p.src, p.dest, s.pairs[p].Messages, s.pairs[p].Bytes)
+	}
+	t.Row("\nPORTAL", "MESSAGES", "BYTES")
+	for _, k := range sortedKeys(s.portals, compareNumbers) {
+		t.Row(k, s.portals[k].Messages, s.portals[k].Bytes)
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// compareNumbers orders decimal numbers by value, other texts behind them.
+func compareNumbers(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func sortedKeys[K comparable](m map[K]sum, compare func(a, b K) int) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, compare)
+	return keys
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// textPrinter prints a line for each record, in words.
+type textPrinter struct {
+	w       io.Writer
+	verbose bool
+	files   int
+}
+
+// shortTime is the time of day (UTC) to the microsecond.
+const shortTime = "15:04:05.000000"
+
+func (p *textPrinter) begin(file string) {
+	if p.files > 0 {
+		fmt.Fprintln(p.w)
+	}
+	p.files++
+	fmt.Fprintf(p.w, "==> %s <==\n", file)
+}
+
+func (p *textPrinter) record(r *capture.Record) {
+	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed && !refused(r)) {
+		return
+	}
+	at := r.Time.UTC().Format(shortTime)
+	if p.verbose {
+		at = r.Time.UTC().Format(time.RFC3339Nano)
+	}
+	src, dst := ends(r)
+	fmt.Fprintf(p.w, "%s %s → %s  %s\n", at, src, dst, describe(r))
+	if p.verbose {
+		details(p.w, r)
+	}
+}
+
+// refused reports whether a connection was reset before anything was said.
+func refused(r *capture.Record) bool {
+	return r.Err == capture.ErrReset && r.Conn.Version == 0 && !r.Conn.MidStream
+}
+
+// ends returns who sends to whom: NIDs of messages, else addresses.
+func ends(r *capture.Record) (src, dst string) {
+	if r.Kind == capture.Message {
+		return r.Header.SrcNID.String(), r.Header.DestNID.String()
+	}
+	return r.Src().String(), r.Dst().String()
+}
+
+// describe says in words what r is.
+func describe(r *capture.Record) string {
+	var b strings.Builder
+	switch r.Kind {
+	case capture.Opened:
+		fmt.Fprintf(&b, "connection %d opened", r.Conn.ID)
+	case capture.Closed:
+		describeClosed(&b, r)
+		return b.String()
+	case capture.Request:
+		fmt.Fprintf(&b, "ACCEPTOR asks for %v", r.Request.NID)
+	case capture.Refusal:
+		b.WriteString("ACCEPTOR refuses this version")
+	case capture.Hello:
+		describeHello(&b, &r.Hello)
+	case capture.Noop:
+		b.WriteString("NOOP")
+	case capture.Message:
+		describeMessage(&b, r)
+	case capture.Unknown:
+		fmt.Fprintf(&b, "%d bytes not understood", r.Length)
+	case capture.Lost:
+		fmt.Fprintf(&b, "%d bytes lost: not in the capture", r.Length)
+	case capture.MidStream:
+		b.WriteString("connection was open before the capture began")
+	}
+	describeKsock(&b, r)
+	if r.Missing > 0 {
+		fmt.Fprintf(&b, ", %d bytes of it missing", r.Missing)
+	}
+	if r.Err != nil {
+		fmt.Fprintf(&b, " (%v)", r.Err)
+	}
+	return b.String()
+}
+
+func describeClosed(b *strings.Builder, r *capture.Record) {
+	switch {
+	case refused(r):
+		b.WriteString("connection refused or reset before a HELLO")
+	case r.Err != nil:
+		fmt.Fprintf(b, "connection %d ends: %v", r.Conn.ID, r.Err)
+	default:
+		fmt.Fprintf(b, "connection %d closed", r.Conn.ID)
+	}
+}
+
+func describeHello(b *strings.Builder, h *ksock.Hello) {
+	fmt.Fprintf(b, "HELLO %v", h.Version)
+	if !h.Version.IsValid() {
+		return
+	}
+	fmt.Fprintf(b, " from %v", h.SrcNID)
+	if h.Version != ksock.V1 {
+		fmt.Fprintf(b, " to %v", h.DstNID)
+	}
+	if h.ConnType == ksock.None {
+		b.WriteString(": connection refused, try again")
+	} else {
+		fmt.Fprintf(b, ": %v connection", h.ConnType)
+	}
+}
+
+func describeMessage(b *strings.Builder, r *capture.Record) {
+	h := &r.Header
+	switch h.Type {
+	case wire.Ack:
+		fmt.Fprintf(b, "ACK of %d bytes, match bits %#x", h.Ack().MLength, h.Ack().MatchBits)
+	case wire.Put:
+		c := h.Put()
+		fmt.Fprintf(b, "PUT of %d bytes to portal %d", h.PayloadLength, c.Portal)
+		if !describePing(b, r, "push") {
+			fmt.Fprintf(b, ", match bits %#x", c.MatchBits)
+		}
+		if c.Offset > 0 {
+			fmt.Fprintf(b, ", offset %d", c.Offset)
+		}
+		if !c.AckMD.IsNone() {
+			b.WriteString(", wants an ACK")
+		}
+	case wire.Get:
+		c := h.Get()
+		fmt.Fprintf(b, "GET of up to %d bytes from portal %d", c.SinkLength, c.Portal)
+		if c.Portal == wire.PingPortal && c.MatchBits == wire.PingMatchBits {
+			b.WriteString(" (ping)")
+		} else {
+			fmt.Fprintf(b, ", match bits %#x", c.MatchBits)
+		}
+		if c.SrcOffset > 0 {
+			fmt.Fprintf(b, ", offset %d", c.SrcOffset)
+		}
+	case wire.Reply:
+		fmt.Fprintf(b, "REPLY of %d bytes", h.PayloadLength)
+		describePing(b, r, "ping info")
+	default:
+		fmt.Fprintf(b, "%v of %d bytes", h.Type, h.PayloadLength)
+	}
+}
+
+// describePing adds the NIs of a ping info, if r carries one.
+func describePing(b *strings.Builder, r *capture.Record, what string) bool {
+	p, ok := r.PingInfo()
+	if !ok {
+		return false
+	}
+	fmt.Fprintf(b, " (%s %d:", what, p.Sequence)
+	for i, ni := range p.NIs {
+		if i == 4 && len(p.NIs) > 5 {
+			fmt.Fprintf(b, " and %d more", len(p.NIs)-i)
+			break
+		}
+		fmt.Fprintf(b, " %v", ni.NID)
+		if ni.Status != wire.StatusUp {
+			fmt.Fprintf(b, " %v", ni.Status)
+		}
+	}
+	b.WriteString(")")
+	return true
+}
+
+// describeKsock adds what the ksock header says besides.
+func describeKsock(b *strings.Builder, r *capture.Record) {
+	if r.Kind != capture.Noop && (r.Kind != capture.Message || !r.Framed) {
+		return
+	}
+	k := &r.Ksock
+	if c := k.Request(); c != 0 {
+		fmt.Fprintf(b, ", zero-copy cookie %d", c)
+	}
+	acks, err := k.Acks()
+	switch {
+	case k.IsKeepalive():
+		b.WriteString(" keepalive")
+	case err != nil:
+	case acks.Len() > 2:
+		fmt.Fprintf(b, " acknowledges cookies %d to %d", k.Cookies[0], k.Cookies[1])
+	case acks.Len() > 0:
+		for c := range acks.All() {
+			fmt.Fprintf(b, " acknowledges cookie %d", c)
+		}
+	}
+	if r.Checksum == capture.ChecksumBad {
+		b.WriteString(", checksum is wrong")
+	}
+}
