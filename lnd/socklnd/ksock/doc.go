@@ -46,24 +46,24 @@ import "errors"
 // The refusals of this package. Callers count them.
 var (
 	// ErrShort means that the bytes end inside the record.
-	ErrShort = errors.New("ksock: record is cut short")
+	ErrShort = errors.New("record is cut short")
 	// ErrMagic means that the record does not begin with a HELLO magic.
-	ErrMagic = errors.New("ksock: not a HELLO magic")
+	ErrMagic = errors.New("not a HELLO magic")
 	// ErrVersion means a HELLO of a version that is not 1.0, 2, 3 or 4.
-	ErrVersion = errors.New("ksock: unknown HELLO version")
+	ErrVersion = errors.New("unknown HELLO version")
 	// ErrHelloType means a v1 HELLO whose LNet type is not HELLO.
-	ErrHelloType = errors.New("ksock: v1 HELLO is not of type HELLO")
+	ErrHelloType = errors.New("v1 HELLO is not of type HELLO")
 	// ErrAddresses means a HELLO with more than MaxAddresses addresses, with
 	// a zero one, or with a count that does not fit its list.
-	ErrAddresses = errors.New("ksock: bad address list in HELLO")
+	ErrAddresses = errors.New("bad address list in HELLO")
 	// ErrConnType means a connection type outside of NONE to BULK_OUT.
-	ErrConnType = errors.New("ksock: unknown connection type")
+	ErrConnType = errors.New("unknown connection type")
 	// ErrSourceNID means a HELLO whose source NID names no node.
-	ErrSourceNID = errors.New("ksock: source NID names no node")
+	ErrSourceNID = errors.New("source NID names no node")
 	// ErrLargeNID means that a NID does not fit the 8 bytes of v1 to v3.
-	ErrLargeNID = errors.New("ksock: NID needs HELLO v4")
+	ErrLargeNID = errors.New("NID needs HELLO v4")
 	// ErrMsgType means a message header that is neither NOOP nor LNET.
-	ErrMsgType = errors.New("ksock: unknown message type")
+	ErrMsgType = errors.New("unknown message type")
 	// ErrAck means zero-copy acks that no sender may send.
-	ErrAck = errors.New("ksock: bad zero-copy ack")
+	ErrAck = errors.New("bad zero-copy ack")
 )
