@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type acceptor struct {
 type handshake struct {
 	*shake
 	element *list.Element // nil when it has left the list; guarded by acceptor.mu
+	evicted atomic.Bool   // closed to make room
 }
 
 // acceptPause is how long the acceptor waits when the system cannot accept,
@@ -80,9 +82,23 @@ func (a *acceptor) admit(c net.Conn) {
 		h.close()
 		return
 	}
-	a.ni.tasks.Go(func() {
-		a.ni.serve(h.shake, func() { a.leave(h) })
-	})
+	a.ni.tasks.Go(func() { a.handshake(h) })
+}
+
+// handshake runs one handshake to its end.
+func (a *acceptor) handshake(h *handshake) {
+	defer a.leave(h)
+	r := a.ni.serve(h.shake)
+	if r == nil {
+		return
+	}
+	if !h.evicted.Load() { // else that is what has been counted
+		a.ni.rejectAddr(r.why, h.remote, r.err)
+	}
+	if len(r.answer) > 0 {
+		_ = h.write(r.answer) // as far as the other end listens
+	}
+	h.close()
 }
 
 // enter takes h into the list and closes the oldest handshakes above the
@@ -111,6 +127,7 @@ func (a *acceptor) evict(match func(*handshake) bool) {
 		if h := e.Value.(*handshake); match(h) {
 			a.ni.rejectAddr(HandshakeLimit, h.remote, nil)
 			a.remove(h)
+			h.evicted.Store(true)
 			_ = h.net.Close()
 			return
 		}

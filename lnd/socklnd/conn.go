@@ -68,10 +68,14 @@ func newConn(p *peer, l *link) *conn {
 func (c *conn) close(cause error) lnd.Queue {
 	q := c.tx.close(cause)
 	_ = c.net.Close()
+	return q
+}
+
+// closeFlow ends the capture when nobody reads or writes any more.
+func (c *conn) closeFlow() {
 	if c.flow != nil {
 		c.flow.Close()
 	}
-	return q
 }
 
 // addrPort returns the IP address and port of a, zero if it has none.

@@ -129,7 +129,7 @@ func (s *connSet) Step(now time.Duration, in setInput, out *setOutput) time.Dura
 		s.accepting[in.ctype]--
 		s.forget()
 	case setDialled:
-		s.dialled(in, out)
+		s.dialled(now, in, out)
 	case setRefused:
 		s.refused(now, in, out)
 	case setOtherVersion:
@@ -225,17 +225,26 @@ func (s *connSet) hello(in setInput, out *setOutput) {
 	}
 }
 
-func (s *connSet) dialled(in setInput, out *setOutput) {
+// dialled takes a dialled connection, unless it does not go with those that
+// the peer has opened meanwhile. Kernels then dial again at once; the pause is
+// local policy, against a peer that is never the same.
+func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
 	s.dialling = false
-	if s.known() && s.incarnation != in.incarnation {
+	switch {
+	case s.known() && s.incarnation != in.incarnation:
 		out.verdict = verdictRestarted
-		s.wanted = true
 		s.close(newError(PeerRestarted, s.cfg.peer, nil), out)
+	case s.known() && s.version != in.version:
+		out.verdict = verdictVersion
+		s.close(newError(ProtocolChanged, s.cfg.peer, nil), out)
+	default:
+		out.verdict = verdictAccept
+		s.version, s.incarnation = in.version, in.incarnation
+		s.register(in, out)
 		return
 	}
-	out.verdict = verdictAccept
-	s.version, s.incarnation = in.version, in.incarnation
-	s.register(in, out)
+	s.wanted = true
+	s.retryAt = now + s.cfg.minReconnect
 }
 
 // register adds a connection. It ends every wait: the peer is there.
@@ -328,7 +337,7 @@ func (s *connSet) dialVersion() ksock.Version {
 
 // wake is the next instant at which a dial is due without further input.
 func (s *connSet) wake(now time.Duration) time.Duration {
-	if s.wanted && !s.dialling && now < s.retryAt {
+	if s.wanted && !s.dialling && sum(s.accepting) == 0 && now < s.retryAt {
 		return s.retryAt
 	}
 	return machine.Never

@@ -20,25 +20,16 @@ type refusal struct {
 
 // serve runs the passive side of the handshake: acceptor request, HELLO,
 // answer (lnet acceptor.c, socklnd ksocknal_recv_hello, ksocknal_create_conn).
-// It calls finished when the connection has become a peer's or is closed.
-func (ni *NI) serve(s *shake, finished func()) {
-	defer finished()
-	r := ni.checkRequest(s)
-	var h ksock.Hello
-	if r == nil {
-		h, r = ni.checkHello(s)
+// If it returns nil the connection has become a peer's.
+func (ni *NI) serve(s *shake) *refusal {
+	if r := ni.checkRequest(s); r != nil {
+		return r
 	}
-	if r == nil {
-		r = ni.welcome(s, &h)
+	h, r := ni.checkHello(s)
+	if r != nil {
+		return r
 	}
-	if r == nil {
-		return
-	}
-	ni.rejectAddr(r.why, s.remote, r.err)
-	if len(r.answer) > 0 {
-		_ = s.write(r.answer) // as far as the other end listens
-	}
-	s.close()
+	return ni.welcome(s, &h)
 }
 
 // readRefusal classifies a read that failed.

@@ -283,6 +283,7 @@ func TestSilentCrowd(t *testing.T) {
 		h.wantCount(HandshakeLimit, 300+1-256)
 		time.Sleep(6 * time.Second)
 		h.wantCount(AcceptorTimeout, 255)
+		h.wantCount(AcceptorCut, 0)
 		if got := h.ni.Snapshot().Handshakes; got != 0 {
 			t.Errorf("%d handshakes left", got)
 		}

@@ -83,10 +83,7 @@ func (ni *NI) Recv(d *lnd.Delivery) { d.Driver.(*conn).rx.recv() }
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
 	if ni.outstanding.Add(-1) == 0 && ni.closing.Load() {
-		select {
-		case ni.drained <- struct{}{}:
-		default:
-		}
+		ni.signalDrained()
 	}
 }
 
@@ -182,7 +179,15 @@ func (ni *NI) awaitDrained(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	ni.signalDrained() // to others who wait
 	return nil
+}
+
+func (ni *NI) signalDrained() {
+	select {
+	case ni.drained <- struct{}{}:
+	default:
+	}
 }
 
 // shutdown ends everything of the peer.

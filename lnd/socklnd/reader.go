@@ -58,6 +58,7 @@ func (r *reader) run() {
 	}
 	r.releaseBuffer()
 	r.c.peer.fail(r.c, err)
+	r.c.tx.readerEnded()
 }
 
 // message receives one message.

@@ -38,6 +38,17 @@ func (ws *warnings) first(w warning) bool {
 	return true
 }
 
+// ordinary reasons are no cause for alarm: they belong to the life of
+// connections, or follow from what was logged before.
+func (r Reason) ordinary() bool {
+	switch r {
+	case RefusedRace, RefusedDuplicate, DialRefused, DialOtherVersion,
+		PeerClosed, ShuttingDown, TooSoon:
+		return true
+	}
+	return false
+}
+
 // reject counts a reason that concerns a peer, logs it at its first time, and
 // returns it as the error for the messages concerned.
 func (ni *NI) reject(why Reason, id nid.ProcessID, err error) *Error {
@@ -50,7 +61,7 @@ func (ni *NI) reject(why Reason, id nid.ProcessID, err error) *Error {
 // peer is not known yet.
 func (ni *NI) rejectAddr(why Reason, from netip.AddrPort, err error) {
 	ni.counts.count(why)
-	if ni.warned.first(warning{reason: why, addr: from.Addr()}) {
+	if !why.ordinary() && !ni.closing.Load() && ni.warned.first(warning{reason: why, addr: from.Addr()}) {
 		ni.log.Warn("connection refused", "reason", why.String(), "from", from.String(), "err", err)
 	}
 }
@@ -62,8 +73,9 @@ func (ni *NI) reportClosed(id nid.ProcessID, cause error) {
 		return
 	}
 	ni.counts.count(e.Reason)
-	if e.Reason == PeerClosed || e.Reason == ShuttingDown || e.Reason == TooSoon {
-		return // nothing is wrong, or it was logged when it was
+	if e.Reason.ordinary() {
+		ni.log.Debug("peer", "peer", id.String(), "reason", e.Reason.String())
+		return
 	}
 	if ni.warned.first(warning{reason: e.Reason, peer: id}) {
 		ni.log.Warn("peer failed", "peer", id.String(), "reason", e.Reason.String(), "err", cause)

@@ -26,6 +26,7 @@ type writer struct {
 	noops   []uint64  // cookies to acknowledge; guarded by mu
 	writing bool      // somebody owns the sending side; guarded by mu
 	closed  error     // why nothing is sent any more; guarded by mu
+	alone   bool      // the reader has ended; guarded by mu
 
 	batch *batch // owned by who is writing
 }
@@ -92,12 +93,34 @@ func (w *writer) flush() {
 	}
 	w.finish(b, err)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.queue.Len() == 0 && len(w.noops) == 0 {
-		w.writing = false
+		w.rest()
 		return
 	}
+	w.mu.Unlock()
 	w.startDrain()
+}
+
+// rest gives the sending side up. The caller holds w.mu, which rest releases.
+func (w *writer) rest() {
+	w.writing = false
+	last := w.alone
+	w.mu.Unlock()
+	if last {
+		w.c.closeFlow()
+	}
+}
+
+// readerEnded tells the writer that the reader has ended: the last of the two
+// closes the capture.
+func (w *writer) readerEnded() {
+	w.mu.Lock()
+	w.alone = true
+	last := !w.writing
+	w.mu.Unlock()
+	if last {
+		w.c.closeFlow()
+	}
 }
 
 // startDrain hands the sending side to a new goroutine.
@@ -132,11 +155,11 @@ func (w *writer) drain() {
 // the sending side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.queue.Len() == 0 && len(w.noops) == 0 {
-		w.writing = false
+		w.rest()
 		return nil
 	}
+	defer w.mu.Unlock()
 	b := batches.Get().(*batch)
 	w.noops = w.noops[:copy(w.noops, w.noops[b.addNoops(w.noops):])]
 	for w.queue.Len() > 0 && b.hasRoom() {

@@ -1,0 +1,298 @@
+package socklnd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+var errTest = errors.New("test")
+
+func newSet(self, peer string) *connSet {
+	return &connSet{cfg: setConfig{
+		self: nid.MustParse(self), peer: nid.ProcessID{NID: nid.MustParse(peer), PID: nid.LustrePID},
+		preferred: ksock.V3, connsPerPeer: 1,
+		minReconnect: time.Second, maxReconnect: time.Minute,
+	}}
+}
+
+// word is one input, by name.
+func word(name string) setInput {
+	in := setInput{version: ksock.V3, incarnation: 1, err: errTest}
+	verb, arg, _ := strings.Cut(name, " ")
+	in.kind = map[string]setInputKind{
+		"timer": setTimer, "send": setSend, "use": setSend, "hello": setHello, "accepted": setAccepted,
+		"accept-failed": setAcceptFailed, "dialled": setDialled, "refused": setRefused,
+		"version": setOtherVersion, "failed": setDialFailed, "closed": setClosed,
+	}[verb]
+	in.usable = verb == "use"
+	for _, a := range strings.Fields(arg) {
+		switch a {
+		case "control":
+			in.ctype = ksock.Control
+		case "in":
+			in.ctype = ksock.BulkIn
+		case "out":
+			in.ctype = ksock.BulkOut
+		case "v1", "v2":
+			in.version = ksock.Version(a[1] - '0')
+		case "restarted":
+			in.incarnation = 2
+		case "same-host":
+			in.sameHost = true
+		}
+	}
+	return in
+}
+
+// effects renders an output and the wake.
+func effects(out *setOutput, now, wake time.Duration) string {
+	var s []string
+	if v := out.verdict; v != verdictNone {
+		s = append(s, [...]string{"", "queue", "unreachable", "accept", "race", "duplicate", "restarted", "version"}[v])
+	}
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{out.closeAll, "close-all"}, {out.failPending, "fail-pending"}, {out.down, "down"}, {out.up, "up"}} {
+		if f.set {
+			s = append(s, f.name)
+		}
+	}
+	if out.dial {
+		s = append(s, fmt.Sprintf("dial %v %v", out.dialVersion, out.dialType))
+	}
+	if wake != machine.Never {
+		s = append(s, fmt.Sprintf("wake +%v", wake-now))
+	}
+	return strings.Join(s, ", ")
+}
+
+// TestConnSet plays scripts: "input = effects" per line; "+1s" lets time pass.
+func TestConnSet(t *testing.T) {
+	for _, tt := range []struct{ name, peer, script string }{
+		{"all types in order", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			send = queue
+			dialled control = accept, up, dial v3 BULK_IN
+			use = queue
+			dialled in = accept, dial v3 BULK_OUT
+			dialled out = accept
+			closed = close-all, down
+			send = queue, dial v3 CONTROL`},
+		{"back-off doubles and is forgiven", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			failed = fail-pending, down
+			send = unreachable
+			+1s
+			send = queue, dial v3 CONTROL
+			failed = fail-pending, down
+			+1s
+			send = unreachable
+			+1s
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			failed = 
+			use = unreachable
+			+1s
+			use = queue, dial v3 BULK_IN`},
+		{"accepted ends back-off", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			failed = fail-pending, down
+			hello control = accept
+			send = queue
+			accepted control = up, dial v3 BULK_IN`},
+		{"lost race: the peer's connection ends the wait", "10.0.0.3@tcp", `
+			send = queue, dial v3 CONTROL
+			refused = wake +1s
+			send = queue, wake +1s
+			+84ms
+			hello control = accept
+			accepted control = up, dial v3 BULK_IN
+			refused = wake +1s
+			hello in = accept
+			accepted in = dial v3 BULK_OUT
+			hello out = accept
+			refused = 
+			accepted out = `},
+		{"won race: refused as long as we dial", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			hello control = race
+			hello control = race
+			dialled control = accept, up, dial v3 BULK_IN
+			hello in = race
+			dialled in = accept, dial v3 BULK_OUT
+			dialled out = accept
+			hello control = duplicate`},
+		{"refused three times with nothing", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			refused = wake +1s
+			+1s
+			timer = dial v3 CONTROL
+			refused = wake +1s
+			+1s
+			timer = dial v3 CONTROL
+			refused = fail-pending, down
+			send = unreachable`},
+		{"version is adopted and forgotten", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			version v2 = dial v2 CONTROL
+			dialled control v2 = accept, up, dial v2 BULK_IN
+			failed = 
+			closed = close-all, down
+			+1s
+			send = queue, dial v3 CONTROL`},
+		{"version that we do not speak", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			version v1 = fail-pending, down`},
+		{"passive only never dials", "10.0.0.1@tcp", `
+			hello control = accept
+			accepted control = up
+			hello in = accept
+			accepted in = 
+			hello control = duplicate
+			closed = close-all, down`},
+		{"restart seen by the passive side", "10.0.0.1@tcp", `
+			hello control = accept
+			accepted control = up
+			hello control restarted = restarted, close-all, down
+			hello control restarted = accept
+			accepted control restarted = up`},
+		{"restart seen by the active side", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			dialled in restarted = restarted, close-all, down, wake +1s
+			send = queue, wake +1s
+			+1s
+			timer = dial v3 CONTROL
+			dialled control restarted = accept, up, dial v3 BULK_IN`},
+		{"other version of a known peer", "10.0.0.1@tcp", `
+			hello control = accept
+			accepted control = up
+			hello in v2 = version, close-all, down`},
+		{"same host may open many", "10.0.0.1@tcp", `
+			hello control same-host = accept
+			accepted control = up
+			hello control same-host = accept
+			accepted control = `},
+		{"answer that could not be written", "10.0.0.3@tcp", `
+			hello control = accept
+			send = queue
+			accept-failed control = dial v3 CONTROL`},
+		{"only BULK_IN is there", "10.0.0.3@tcp", `
+			hello in = accept
+			accepted in = up
+			send = queue, dial v3 CONTROL
+			failed = fail-pending
+			send = unreachable`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSet("10.0.0.2@tcp", tt.peer)
+			var now time.Duration
+			var got, want []string
+			for line := range strings.Lines(tt.script) {
+				line = strings.TrimSpace(line)
+				if line == "" {
+					continue
+				}
+				if d, ok := strings.CutPrefix(line, "+"); ok {
+					step, err := time.ParseDuration(d)
+					if err != nil {
+						t.Fatal(err)
+					}
+					now += step
+					continue
+				}
+				name, effect, _ := strings.Cut(line, " =")
+				var out setOutput
+				wake := s.Step(now, word(name), &out)
+				got = append(got, name+" = "+effects(&out, now, wake))
+				want = append(want, name+" = "+strings.TrimSpace(effect))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// usable reports whether there is a connection for messages.
+func (s *connSet) usable() bool {
+	for ctype, n := range s.have {
+		if n > 0 && carriesLNet(s.version, ksock.ConnType(ctype)) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestConnSetAlwaysAnswers drives a set with random inputs that a shell could
+// give it: messages never wait for nothing, and counts stay in bounds.
+func TestConnSetAlwaysAnswers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSet("10.0.0.2@tcp", rapid.SampledFrom([]string{"10.0.0.1@tcp", "10.0.0.3@tcp"}).Draw(t, "peer"))
+		var now time.Duration
+		dial := ksock.None
+		var accepting []string
+		waiting := 0
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			words := []string{"send", "timer", "hello control", "hello in", "hello out", "hello control restarted", "hello in v2", "closed"}
+			if dial != ksock.None {
+				own := map[ksock.ConnType]string{ksock.Control: " control", ksock.BulkIn: " in", ksock.BulkOut: " out"}[dial]
+				words = append(words, "dialled"+own, "dialled"+own+" restarted", "refused", "failed", "version v1", "version v2")
+			}
+			if len(accepting) > 0 {
+				words = append(words, "accepted "+accepting[0], "accept-failed "+accepting[0])
+			}
+			name := rapid.SampledFrom(words).Draw(t, "input")
+			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
+			in := word(name)
+			in.version = or(in.version, ksock.V3)
+			switch in.kind {
+			case setDialled, setRefused, setOtherVersion, setDialFailed:
+				dial = ksock.None
+			case setAccepted, setAcceptFailed:
+				accepting = accepting[1:]
+			}
+			in.usable = s.usable()
+			var out setOutput
+			wake := s.Step(now, in, &out)
+			if out.verdict == verdictAccept && in.kind == setHello {
+				_, arg, _ := strings.Cut(name, " ")
+				accepting = append(accepting, arg)
+			}
+			if out.dial {
+				if dial != ksock.None {
+					t.Fatalf("%s: two dials at once", name)
+				}
+				dial = out.dialType
+			}
+			if out.verdict == verdictQueue && !in.usable {
+				waiting++
+			}
+			if out.failPending || s.usable() {
+				waiting = 0
+			}
+			if waiting > 0 && dial == ksock.None && len(accepting) == 0 && wake == machine.Never {
+				t.Fatalf("%s: messages wait for nothing: %+v", name, s)
+			}
+			if wake <= now {
+				t.Fatalf("%s: wake %v is not later than %v", name, wake, now)
+			}
+			for ctype, n := range s.have {
+				if n < 0 || s.accepting[ctype] < 0 || n+s.accepting[ctype] > 2 {
+					t.Fatalf("%s: %d connections of type %v", name, n, ksock.ConnType(ctype))
+				}
+			}
+		}
+	})
+}
