@@ -31,12 +31,12 @@ func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Rep
 	buffer := make([]byte, pieceSize)
 	offset := uint64(r.Offset)
 	for first := true; ; first = false {
-		size, err := io.ReadFull(body, buffer)
+		size, err := fill(buffer, body)
 		switch {
-		case errors.Is(err, io.EOF) && !first:
-			return nil
-		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		case err != nil:
 			return fmt.Errorf("read data: %w", err)
+		case size == 0 && !first:
+			return nil
 		case offset > math.MaxUint32:
 			return errOffset
 		}
@@ -50,6 +50,22 @@ func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Rep
 		// A message that failed may still be read from its buffer, one that
 		// succeeded not: the buffer is ours again.
 	}
+}
+
+// fill reads until b is full or r ends. Unlike io.ReadFull it tells the end of
+// r from a stream that breaks off with io.ErrUnexpectedEOF.
+func fill(b []byte, r io.Reader) (n int, err error) {
+	for n < len(b) {
+		m, err := r.Read(b[n:])
+		n += m
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 var errOffset = errors.New("offsets have 32 bits: 4 GiB is the end")

@@ -1,0 +1,167 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+// Client speaks to a daemon. Its methods are safe for concurrent use; errors
+// carry a hint (cli.HintOf).
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// NewClient returns a client of the daemon at a socket. It connects when it is
+// used.
+func NewClient(socket string) *Client {
+	return &Client{socket, &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		DisableCompression: true,
+		DisableKeepAlives:  true,
+	}}}
+}
+
+// Status returns the node's state.
+func (c *Client) Status(ctx context.Context) (s node.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
+}
+
+// Ping has the daemon ping a node.
+func (c *Client) Ping(ctx context.Context, r node.PingRequest) (reply node.PingReply, err error) {
+	return reply, c.call(ctx, http.MethodPost, "/v1/ping", r, &reply)
+}
+
+// Sink is node.Node.Sink on the daemon's node.
+func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
+	return c.operate(ctx, "/v1/msg/sink", r, nil, report)
+}
+
+// Put is node.Node.Put on the daemon's node.
+func (c *Client) Put(ctx context.Context, r node.PutRequest, data io.Reader, report node.Report) error {
+	return c.operate(ctx, "/v1/msg/put", r, data, report)
+}
+
+// Serve is node.Node.Serve on the daemon's node.
+func (c *Client) Serve(ctx context.Context, r node.ServeRequest, content io.Reader, report node.Report) error {
+	return c.operate(ctx, "/v1/msg/serve", r, content, report)
+}
+
+// Get is node.Node.Get on the daemon's node.
+func (c *Client) Get(ctx context.Context, r node.GetRequest, report node.Report) error {
+	return c.operate(ctx, "/v1/msg/get", r, nil, report)
+}
+
+// Events returns the daemon's events from now on, one JSON object a line. The
+// caller closes it.
+func (c *Client) Events(ctx context.Context) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, "/v1/events", nil, nil)
+}
+
+// Capture returns the daemon's messages from now on as pcapng. The caller
+// closes it.
+func (c *Client) Capture(ctx context.Context) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, "/v1/capture", nil, nil)
+}
+
+// call sends a request and decodes the answer.
+func (c *Client) call(ctx context.Context, method, path string, request, answer any) error {
+	body, err := c.do(ctx, method, path, request, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(answer); err != nil {
+		return c.explain(ctx, fmt.Errorf("answer of the daemon: %w", err))
+	}
+	return nil
+}
+
+// operate sends a request with data and reports the steps of the answer.
+func (c *Client) operate(ctx context.Context, path string, request any, data io.Reader, report node.Report) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the operation if report failed
+	body, err := c.do(ctx, http.MethodPost, path, request, data)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return c.explain(ctx, readFrames(body, report))
+}
+
+// do sends a request and returns the body of a good answer.
+func (c *Client) do(ctx context.Context, method, path string, request any, data io.Reader) (io.ReadCloser, error) {
+	body, err := requestBody(request, data)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://lnetd"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	defer answer.Body.Close()
+	var failure errorBody
+	err = json.NewDecoder(io.LimitReader(answer.Body, maxRequest)).Decode(&failure)
+	if err != nil || failure.Error == nil {
+		return nil, c.explain(ctx, fmt.Errorf("answer of the daemon: %s", answer.Status))
+	}
+	return nil, c.explain(ctx, failure.Error)
+}
+
+// requestBody returns the JSON object on its line and the data behind it, nil
+// for neither.
+func requestBody(request any, data io.Reader) (io.Reader, error) {
+	if request == nil {
+		return nil, nil
+	}
+	line, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	line = append(line, '\n')
+	if data == nil {
+		return bytes.NewReader(line), nil
+	}
+	return io.MultiReader(bytes.NewReader(line), data), nil
+}
+
+// explain adds what to do next.
+func (c *Client) explain(ctx context.Context, err error) error {
+	failure, fromDaemon := errors.AsType[*Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case fromDaemon && failure.Hint != "":
+		return cli.Hint(err, "%s", failure.Hint)
+	case fromDaemon || cli.HintOf(err) != "":
+		return err
+	case errors.Is(err, os.ErrPermission):
+		return cli.Hint(fmt.Errorf("control socket %s: %w", c.socket, syscall.EACCES),
+			"members of the socket's group may look, its owner and root may do everything; see --socket")
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return cli.Hint(fmt.Errorf("no daemon at %s", c.socket), "is lnetd running? see --socket")
+	}
+	return cli.Hint(err, "is lnetd still running? see its log, and --socket")
+}

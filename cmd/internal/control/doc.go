@@ -1,0 +1,30 @@
+// Package control is the daemon's control interface: HTTP/1.1 with JSON on a
+// Unix socket, its server and its client.
+//
+//	GET  /v1/status     the node's state, node.Status
+//	GET  /v1/events     what the daemon logs from now on, one JSON object a line
+//	GET  /v1/capture    every message from now on, as pcapng
+//	POST /v1/ping       node.PingRequest, answered by node.PingReply
+//	POST /v1/msg/sink   node.SinkRequest, answered by steps
+//	POST /v1/msg/put    node.PutRequest and the data, answered by steps
+//	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps
+//	POST /v1/msg/get    node.GetRequest, answered by steps
+//
+// A request is one JSON object on one line; data follow it as they are, to the
+// end of the body. Steps are JSON objects on a line each, see [Frame]; payload
+// bytes follow the line that announces them. The last step says how the
+// operation ended; a client that closes its connection ends the operation.
+//
+// An answer other than 200 has the body {"error": {...}}, see [Error].
+//
+// # Who may do what
+//
+// The socket has mode 0660, and the credentials of whoever connects decide:
+// the daemon's user and root may do everything, members of the socket's group
+// may GET, all others get nothing.
+//
+// # Bounds
+//
+// Requests (64 KiB), connections, streams and the time for each part of a
+// request and of its answer are bounded.
+package control

@@ -1,0 +1,68 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// Error is a failure as it crosses the socket. It unwraps to its errno.
+type Error struct {
+	Message string        `json:"message"`
+	Hint    string        `json:"hint,omitempty"`  // what to do next
+	Errno   syscall.Errno `json:"errno,omitempty"` // Linux's number, 0 if there is none
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the errno, or nil.
+func (e *Error) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
+func newError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	e := &Error{Message: err.Error(), Hint: cli.HintOf(err)}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		e.Errno = errno
+	}
+	return e
+}
+
+// errorBody is the body of an answer that is not 200.
+type errorBody struct {
+	Error *Error `json:"error"`
+}
+
+// refusal is an error with a status of HTTP.
+type refusal struct {
+	status int
+	err    error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// fail answers with an error. What a handler returns without a status of its
+// own is a command that did not succeed.
+func fail(w http.ResponseWriter, err error) {
+	status := http.StatusUnprocessableEntity
+	if r, ok := errors.AsType[*refusal](err); ok {
+		status = r.status
+	}
+	body, err := json.Marshal(errorBody{newError(err)})
+	if err != nil {
+		status, body = http.StatusInternalServerError, nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client has gone
+}

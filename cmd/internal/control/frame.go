@@ -1,0 +1,123 @@
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/wire"
+)
+
+// Frame is a line of the answer to an operation: a step, or the end.
+type Frame struct {
+	node.Step
+	Size  int    `json:"payload,omitempty"` // bytes that follow the line
+	End   bool   `json:"end,omitempty"`     // the operation succeeded
+	Error *Error `json:"error,omitempty"`   // the operation failed
+}
+
+// frameWriter writes the frames of an operation.
+type frameWriter struct {
+	out   *stallWriter
+	lines *bufio.Writer
+}
+
+// frames begins an answer of frames.
+func (s *Server) frames(w http.ResponseWriter) *frameWriter {
+	w.Header().Set("Content-Type", "application/x-ulnet-steps")
+	out := s.stallWriter(w)
+	return &frameWriter{out, bufio.NewWriter(out)}
+}
+
+// report is a node.Report.
+func (f *frameWriter) report(step node.Step) error {
+	return f.write(Frame{Step: step, Size: len(step.Payload)}, step.Payload)
+}
+
+// finish writes the end of the operation. The client may have gone.
+func (f *frameWriter) finish(err error) {
+	last := Frame{End: err == nil}
+	if err != nil {
+		last.Error = newError(err)
+	}
+	_ = f.write(last, nil)
+}
+
+func (f *frameWriter) write(frame Frame, payload []byte) error {
+	line, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+	_, _ = f.lines.Write(append(line, '\n')) // a failure stays until Flush
+	_, _ = f.lines.Write(payload)
+	if err := f.lines.Flush(); err != nil {
+		return err
+	}
+	return f.out.flush()
+}
+
+// stallWriter writes an answer without end and gives up when the client does
+// not read for too long.
+type stallWriter struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration
+}
+
+func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
+	rc := http.NewResponseController(w)
+	_ = rc.EnableFullDuplex() // HTTP/1.1 can
+	return &stallWriter{w, rc, s.cfg.StallTimeout}
+}
+
+func (s *stallWriter) Write(b []byte) (int, error) {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // Unix sockets have deadlines
+	return s.w.Write(b)
+}
+
+func (s *stallWriter) flush() error { return s.rc.Flush() }
+
+// Flush sends what is buffered, for writers that look for the method.
+func (s *stallWriter) Flush() { _ = s.flush() }
+
+// errCut means that an answer ended without an end.
+var errCut = errors.New("the daemon has gone away")
+
+// readFrames reads an answer of frames to its end and reports every step.
+func readFrames(body io.Reader, report node.Report) error {
+	r := bufio.NewReaderSize(body, maxRequest)
+	var payload []byte
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("%w: %w", errCut, err)
+		}
+		var f Frame
+		if err := json.Unmarshal(line, &f); err != nil {
+			return fmt.Errorf("answer of the daemon: %w", err)
+		}
+		switch {
+		case f.Error != nil:
+			return f.Error
+		case f.End:
+			return nil
+		case f.Size < 0 || f.Size > wire.MaxPayload:
+			return fmt.Errorf("answer of the daemon: payload of %d bytes", f.Size)
+		}
+		if cap(payload) < f.Size {
+			payload = make([]byte, f.Size)
+		}
+		f.Payload = payload[:f.Size]
+		if _, err := io.ReadFull(r, f.Payload); err != nil {
+			return fmt.Errorf("%w: %w", errCut, err)
+		}
+		if err := report(f.Step); err != nil {
+			return err
+		}
+	}
+}

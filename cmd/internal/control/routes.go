@@ -1,0 +1,138 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+func (s *Server) routes() {
+	s.handle("GET /v1/status", accessRead, s.status)
+	s.handle("GET /v1/events", accessRead, s.stream(s.events))
+	s.handle("GET /v1/capture", accessRead, s.stream(s.capture))
+	s.handle("POST /v1/ping", accessWrite, s.ping)
+	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
+	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
+	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
+	s.handle("POST /v1/msg/get", accessWrite, s.stream(s.get))
+	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
+		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
+			"do the command and lnetd come from the same version?")}
+	})
+}
+
+// handler answers a request, or returns an error before it has written
+// anything.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// handle routes requests of those who have the access.
+func (s *Server) handle(pattern string, need access, h handler) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		s.active.Add(1)
+		defer s.active.Done()
+		s.deadlines(w)
+		if has, _ := r.Context().Value(accessKey{}).(access); has < need {
+			fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New("permission denied"),
+				"root and the user of lnetd may do everything, the group of its socket may look")})
+			return
+		}
+		if err := h(w, r); err != nil {
+			fail(w, err)
+		}
+	})
+}
+
+// stream wraps a handler whose answer has no end of its own: a bounded number
+// at a time.
+func (s *Server) stream(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		select {
+		case s.streams <- struct{}{}:
+		default:
+			return &refusal{http.StatusServiceUnavailable, cli.Hint(errors.New("too many operations at a time"),
+				"end some of them and try again")}
+		}
+		defer func() { <-s.streams }()
+		return h(w, r)
+	}
+}
+
+// deadlines bounds the reading of a request and the writing of its answer.
+func (s *Server) deadlines(w http.ResponseWriter) {
+	rc := http.NewResponseController(w)
+	now := time.Now()
+	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // Unix sockets have deadlines
+	_ = rc.SetWriteDeadline(now.Add(s.cfg.StallTimeout))
+}
+
+// request reads the JSON object of a request into v and returns a reader of
+// the data behind it. From then on reading has no deadline: data come as fast
+// as their user types, and a connection that closes is noticed.
+func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
+	body := bufio.NewReaderSize(r.Body, maxRequest)
+	line, err := body.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("request of more than %d bytes", maxRequest)}
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, &refusal{http.StatusBadRequest, fmt.Errorf("read request: %w", err)}
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return nil, &refusal{http.StatusBadRequest, fmt.Errorf("request: %w", err)}
+	}
+	if d.More() {
+		return nil, &refusal{http.StatusBadRequest, errors.New("request: more than one object on its line")}
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// end refuses data behind a request that has none. It reads to the end of the
+// body, from where on the server notices when the client goes.
+func end(data io.Reader) error {
+	if n, err := io.CopyN(io.Discard, data, 1); n > 0 || !errors.Is(err, io.EOF) {
+		return &refusal{http.StatusBadRequest, errors.New("request: data where there should be none")}
+	}
+	return nil
+}
+
+func answer(w http.ResponseWriter, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(text, '\n')) // the client has gone
+	return nil
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, s.cfg.Node.Status())
+}
+
+func (s *Server) ping(w http.ResponseWriter, r *http.Request) error {
+	var req node.PingRequest
+	data, err := request(w, r, &req)
+	if err == nil {
+		err = end(data)
+	}
+	if err != nil {
+		return err
+	}
+	reply, err := s.cfg.Node.Ping(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout))
+	return answer(w, reply)
+}

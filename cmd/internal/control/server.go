@@ -1,0 +1,148 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"ulnet/cmd/internal/node"
+)
+
+// Node is what the server controls.
+type Node interface {
+	Status() node.Status
+	Ping(context.Context, node.PingRequest) (node.PingReply, error)
+	Sink(context.Context, node.SinkRequest, node.Report) error
+	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
+	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
+	Get(context.Context, node.GetRequest, node.Report) error
+}
+
+var _ Node = (*node.Node)(nil)
+
+// Config configures a Server. Zero bounds mean their defaults.
+type Config struct {
+	Node   Node
+	Events *Events // required
+	// Capture writes every message from now on to w as pcapng until ctx ends;
+	// nil: there is none.
+	Capture func(ctx context.Context, w io.Writer) error
+	Log     *slog.Logger // nil discards
+
+	MaxConns       int           // 128; more wait
+	MaxStreams     int           // 64; more are refused
+	RequestTimeout time.Duration // 10 s: for a request without its data
+	StallTimeout   time.Duration // 30 s: without progress of an answer
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxConns == 0 {
+		c.MaxConns = 128
+	}
+	if c.MaxStreams == 0 {
+		c.MaxStreams = 64
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 10 * time.Second
+	}
+	if c.StallTimeout == 0 {
+		c.StallTimeout = 30 * time.Second
+	}
+	return c
+}
+
+const (
+	maxRequest  = 64 << 10 // bytes of a request without its data
+	maxHeader   = 16 << 10 // bytes of the headers
+	idleTimeout = time.Minute
+)
+
+// ErrShutdown is the cause with which operations end when the server stops.
+var ErrShutdown = errors.New("lnetd is shutting down")
+
+// Server serves the control interface.
+type Server struct {
+	cfg     Config
+	mux     *http.ServeMux
+	streams chan struct{} // a token per stream
+	active  sync.WaitGroup
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	cfg = cfg.withDefaults()
+	s := &Server{cfg: cfg, mux: http.NewServeMux(), streams: make(chan struct{}, cfg.MaxStreams)}
+	s.routes()
+	return s
+}
+
+// Serve serves the socket until ctx ends, then ends what runs, waits for it
+// and closes the socket.
+func (s *Server) Serve(ctx context.Context, socket *Socket) error {
+	who, err := policyOf(socket.Addr().String())
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h := &http.Server{
+		Handler:           s.mux,
+		ReadHeaderTimeout: s.cfg.RequestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, accessKey{}, s.admit(who, c))
+		},
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(limit(socket, s.cfg.MaxConns)) }()
+	select {
+	case err = <-failed:
+		cancel(err)
+		s.stop(h)
+	case <-ctx.Done():
+		cancel(ErrShutdown)
+		s.stop(h)
+		<-failed // ErrServerClosed
+	}
+	s.active.Wait()
+	return err
+}
+
+// stop lets answers under way end, for a short time.
+func (s *Server) stop(h *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if h.Shutdown(ctx) != nil {
+		_ = h.Close()
+	}
+}
+
+// accessKey finds the access of a connection in its context.
+type accessKey struct{}
+
+// admit decides what a connection may do.
+func (s *Server) admit(who policy, c net.Conn) access {
+	if l, ok := c.(*limitedConn); ok {
+		c = l.Conn
+	}
+	unixConn, ok := c.(*net.UnixConn)
+	if !ok {
+		return accessNone
+	}
+	cred, err := peerCredentials(unixConn)
+	if err != nil {
+		s.cfg.Log.Warn("credentials of a control connection", slog.Any("err", err))
+		return accessNone
+	}
+	return who.of(cred)
+}

@@ -1,0 +1,117 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// socketMode lets the owner and the group connect.
+const socketMode = 0o660
+
+// maxSocketPath is the longest path of a Unix socket in bytes (struct
+// sockaddr_un).
+const maxSocketPath = 107
+
+// ErrRunning means that another daemon has the socket.
+var ErrRunning = errors.New("another daemon answers there")
+
+// Socket is a listening control socket. Close removes it.
+type Socket struct {
+	*net.UnixListener
+	lock *os.File // holds the flock that keeps others off the path
+}
+
+// Listen makes the control socket. The socket of a daemon that died is
+// replaced; that of a living one is an ErrRunning. A file of the same name with
+// ".lock" appended stays behind.
+func Listen(path string) (*Socket, error) {
+	if len(path) > maxSocketPath {
+		return nil, cli.Hint(fmt.Errorf("control socket %s: path longer than %d bytes", path, maxSocketPath),
+			"choose a shorter one with --socket or --runtime-dir")
+	}
+	lock, err := lockPath(path + ".lock")
+	if err != nil {
+		return nil, explainListen(path, err)
+	}
+	l, err := listenLocked(path)
+	if err != nil {
+		_ = lock.Close()
+		return nil, explainListen(path, err)
+	}
+	return &Socket{l, lock}, nil
+}
+
+// Close stops listening, removes the socket and lets others have its path.
+func (s *Socket) Close() error { return errors.Join(s.UnixListener.Close(), s.lock.Close()) }
+
+// lockPath takes a lock that ends with the process.
+func lockPath(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrRunning
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+func listenLocked(path string) (*net.UnixListener, error) {
+	if err := removeDead(path); err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// removeDead removes a socket that nobody listens on.
+func removeDead(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != os.ModeSocket {
+		return errors.New("there is a file that is not a socket")
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		_ = c.Close()
+		return ErrRunning
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+func explainListen(path string, err error) error {
+	err = fmt.Errorf("control socket %s: %w", path, err)
+	switch {
+	case errors.Is(err, ErrRunning):
+		return cli.Hint(err, "stop it, or choose another socket with --socket")
+	case errors.Is(err, os.ErrPermission):
+		return cli.Hint(err, "choose a directory of yours with --runtime-dir, or another socket with --socket")
+	}
+	return cli.Hint(err, "choose another socket with --socket")
+}

@@ -1,0 +1,111 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// eventBacklog is how many events wait for a slow reader before it misses
+// some.
+const eventBacklog = 256
+
+// Events hands lines to everybody who listens. It is an io.Writer for
+// slog.NewJSONHandler: each Write is one line. The zero value is ready.
+type Events struct {
+	mu        sync.Mutex
+	listeners map[*listener]struct{} // guarded by mu
+}
+
+type listener struct {
+	lines  chan []byte
+	missed int // guarded by Events.mu
+}
+
+// Write hands a copy of line to every listener. It never blocks: what a
+// listener is too slow for is counted.
+func (e *Events) Write(line []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.listeners) == 0 {
+		return len(line), nil
+	}
+	shared := append([]byte(nil), line...)
+	for l := range e.listeners {
+		select {
+		case l.lines <- shared:
+		default:
+			l.missed++
+		}
+	}
+	return len(line), nil
+}
+
+func (e *Events) listen() *listener {
+	l := &listener{lines: make(chan []byte, eventBacklog)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.listeners == nil {
+		e.listeners = make(map[*listener]struct{})
+	}
+	e.listeners[l] = struct{}{}
+	return l
+}
+
+func (e *Events) leave(l *listener) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.listeners, l)
+}
+
+// takeMissed returns how many lines l has missed since the last call.
+func (e *Events) takeMissed(l *listener) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := l.missed
+	l.missed = 0
+	return n
+}
+
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	l := s.cfg.Events.listen()
+	defer s.cfg.Events.leave(l)
+	out := s.stallWriter(w)
+	w.WriteHeader(http.StatusOK)
+	if out.flush() != nil {
+		return nil // the client has gone
+	}
+	for {
+		select {
+		case line := <-l.lines:
+			if n := s.cfg.Events.takeMissed(l); n > 0 {
+				line = append(fmt.Appendf(nil, "{\"missed\":%d}\n", n), line...)
+			}
+			if _, err := out.Write(line); err != nil {
+				return nil // the client has gone
+			}
+			if out.flush() != nil {
+				return nil
+			}
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
+	if s.cfg.Capture == nil {
+		return &refusal{http.StatusNotFound, cli.Hint(errors.New("this daemon captures nothing"), "try --capture of lnetd")}
+	}
+	w.Header().Set("Content-Type", "application/x-pcapng")
+	out := s.stallWriter(w)
+	w.WriteHeader(http.StatusOK)
+	if out.flush() == nil {
+		_ = s.cfg.Capture(r.Context(), out) // the client has gone
+	}
+	return nil
+}
