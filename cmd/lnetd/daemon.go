@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/capture"
+)
+
+// drainTimeout is how long messages that wait may take to leave at the end.
+const drainTimeout = 5 * time.Second
+
+// serve runs the daemon until ctx ends.
+func serve(ctx context.Context, env cli.Env, cfg config.Config) (err error) {
+	events := new(control.Events)
+	log := logger(env, cfg.LogLevel, events)
+	for _, dir := range []string{cfg.StateDir, cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
+		}
+	}
+	socket, err := control.Listen(cfg.Socket)
+	if err != nil {
+		return err
+	}
+	tap, err := openTap(cfg.Capture)
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer})
+	if err != nil {
+		return errors.Join(err, tap.close(), socket.Close())
+	}
+	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer.View, Log: log})
+	ready(env, log, n, cfg)
+	err = server.Serve(ctx, socket)
+	log.Info("stopping")
+	drain(log, n)
+	return errors.Join(err, tap.close())
+}
+
+// ready tells everybody that the node is up.
+func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
+	nids := make([]string, 0, 1)
+	for _, id := range n.NIDs() {
+		nids = append(nids, id.String())
+	}
+	list := strings.Join(nids, " ")
+	fmt.Fprintf(env.Stdout, "lnetd ready: %s, accept port %d (%s), control socket %s\n", list, cfg.AcceptPort, cfg.AcceptMode(), cfg.Socket)
+	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
+		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
+	if err := notify(env.Getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
+		log.Warn("systemd not notified", slog.Any("err", err))
+	}
+}
+
+// drain stops the node and reports what could not be sent.
+func drain(log *slog.Logger, n *node.Node) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	waiting := n.Status().Stats.MsgsAlloc
+	if err := n.Shutdown(ctx); err != nil {
+		log.Warn("messages were not sent", slog.Uint64("waited", waiting), slog.Any("err", err))
+		return
+	}
+	log.Info("stopped", slog.Uint64("drained", waiting))
+}
+
+// logger logs to standard error from a level on, and to listeners of the
+// control socket from Info on.
+func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger {
+	return slog.New(slog.NewMultiHandler(
+		slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}),
+		slog.NewJSONHandler(events, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}),
+	))
+}
+
+// tap is the capture: always there for viewers, and in a file if one is named.
+type tap struct {
+	writer *capture.Writer
+	file   *os.File // nil for none
+}
+
+func openTap(path string) (t tap, err error) {
+	if path == "" {
+		t.writer, err = capture.NewWriter(nil, time.Now)
+		return t, err
+	}
+	if t.file, err = os.Create(path); err != nil {
+		return t, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
+	}
+	if t.writer, err = capture.NewWriter(t.file, time.Now); err != nil {
+		_ = t.file.Close()
+	}
+	return t, err
+}
+
+func (t tap) close() error {
+	err := t.writer.Close()
+	if t.file != nil {
+		err = errors.Join(err, t.file.Close())
+	}
+	if err != nil {
+		return cli.Hint(fmt.Errorf("capture: %w", err), "the file is not complete")
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+// Lnetd is an LNet node: it answers pings, takes and sends messages over TCP
+// as kernel nodes do, and offers its node to tools on a control socket.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+)
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+func root(env cli.Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lnetd",
+		Short: "An LNet node in userspace",
+		Long: `lnetd is an LNet node: it answers pings, takes and sends messages over TCP as
+kernel nodes do, and offers its node to tools on a control socket.
+
+It runs in the foreground until SIGTERM or SIGINT, logs to standard error, and
+prints one line to standard output when it is ready. LNet has no
+authentication: whoever reaches the accept port is believed as the accept mode
+says (see 'accept' in the reference configuration).`,
+		Example: `  lnetd --networks 'tcp(eth0)'
+  lnetd --networks 'tcp(127.0.0.2)' --accept-port 9880 --capture lnet.pcapng`,
+		Args: cobra.NoArgs,
+	}
+	flags := config.AddFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := flags.Config()
+		if err != nil {
+			return cli.Hint(err, "see 'lnetd --help' and the reference configuration")
+		}
+		cfg.Resolve(config.Places{Getenv: env.Getenv, UID: os.Getuid()})
+		return serve(c.Context(), env, cfg)
+	}
+	return c
+}
