@@ -1,0 +1,48 @@
+// Lnetctl shows and uses LNet nodes, in the grammar of Lustre's lnetctl: the
+// node of a running lnetd, or, with --standalone, one of its own for the time
+// of a command.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+)
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+// globals are the flags that every verb has.
+type globals struct {
+	socket string
+	json   bool
+}
+
+func root(env cli.Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lnetctl",
+		Short: "Show and use LNet nodes",
+		Long: `lnetctl shows and uses the LNet node of a running lnetd, in the grammar of
+Lustre's lnetctl. With --standalone, ping and msg need no daemon: they run a
+node of their own.`,
+		Example: `  lnetctl net show
+  lnetctl ping 10.0.0.2@tcp
+  lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
+	}
+	g := new(globals)
+	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
+	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
+	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
+	c.AddCommand(netCommand(g), pingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g))
+	return c
+}
+
+func (g *globals) client() *control.Client { return control.NewClient(g.socket) }

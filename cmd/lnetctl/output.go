@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+// output is where payload goes: a file, standard output, or nowhere.
+type output struct {
+	command *cobra.Command
+	stream  io.Writer // standard output; nil if data do not go there
+	file    *os.File  // nil for none
+}
+
+// createOutput opens an output by the value of --out: empty for none, - for
+// standard output.
+func createOutput(c *cobra.Command, path string) (*output, error) {
+	o := &output{command: c}
+	switch path {
+	case "":
+	case "-":
+		o.stream = c.OutOrStdout()
+	default:
+		var err error
+		if o.file, err = os.Create(path); err != nil {
+			return nil, cli.Hint(err, "choose a file that can be written with --out")
+		}
+	}
+	return o, nil
+}
+
+// events is where events are printed: where the data are not.
+func (o *output) events() io.Writer {
+	if o.stream != nil {
+		return o.command.ErrOrStderr()
+	}
+	return o.command.OutOrStdout()
+}
+
+// write writes the payload of a step: behind what was written before, or at
+// the event's offset.
+func (o *output) write(s node.Step, atOffset bool) (err error) {
+	switch {
+	case o.stream != nil:
+		_, err = o.stream.Write(s.Payload)
+	case o.file != nil && atOffset && s.Event != nil:
+		_, err = o.file.WriteAt(s.Payload, int64(s.Event.Offset))
+	case o.file != nil:
+		_, err = o.file.Write(s.Payload)
+	}
+	if err != nil {
+		return fmt.Errorf("write data: %w", err)
+	}
+	return nil
+}
+
+// closeAfter closes the file and joins what that says with err.
+func (o *output) closeAfter(err error) error {
+	if o.file != nil {
+		return errors.Join(err, o.file.Close())
+	}
+	return err
+}

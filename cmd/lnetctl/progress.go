@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// progress shows on a terminal how far a transfer is.
+type progress struct {
+	w     io.Writer // nil when nobody watches
+	total int64     // bytes; -1 if not known
+	done  int64
+}
+
+// newProgress shows nothing unless w is a terminal.
+func newProgress(w io.Writer, total int64) *progress {
+	if !cli.IsTerminal(w) {
+		w = nil
+	}
+	return &progress{w: w, total: total}
+}
+
+func (p *progress) add(bytes int64) {
+	p.done += bytes
+	switch {
+	case p.w == nil:
+	case p.total > 0:
+		fmt.Fprintf(p.w, "\r%d of %d bytes (%d %%)", p.done, p.total, p.done*100/p.total)
+	default:
+		fmt.Fprintf(p.w, "\r%d bytes", p.done)
+	}
+}
+
+// end leaves the line.
+func (p *progress) end() {
+	if p.w != nil && p.done > 0 {
+		fmt.Fprintln(p.w)
+	}
+}

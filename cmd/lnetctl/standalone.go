@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
+)
+
+// operator is a node to work with: a daemon's, or our own.
+type operator interface {
+	Ping(context.Context, node.PingRequest) (node.PingReply, error)
+	Sink(context.Context, node.SinkRequest, node.Report) error
+	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
+	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
+	Get(context.Context, node.GetRequest, node.Report) error
+}
+
+// standalone holds the flags of a node of our own.
+type standalone struct {
+	command  *cobra.Command
+	on       bool
+	networks string
+	port     int
+}
+
+// leaveTimeout is how long a node of our own waits at the end for messages
+// that have not left.
+const leaveTimeout = 2 * time.Second
+
+var errInterrupted = errors.New("interrupted")
+
+func addStandalone(c *cobra.Command) *standalone {
+	s := &standalone{command: c}
+	defaults := config.Default()
+	c.Flags().BoolVar(&s.on, "standalone", false, "use no daemon: run a node for the time of the command")
+	c.Flags().StringVar(&s.networks, "networks", defaults.Networks, "with --standalone: networks, such as 'tcp(eth0)'")
+	c.Flags().IntVar(&s.port, "accept-port", defaults.AcceptPort, "with --standalone: TCP `PORT` to listen on and to dial")
+	return s
+}
+
+// connect returns the node to work with. With dialOnly a node of our own does
+// without a listener if it cannot have the port. stop must be called.
+func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
+	if !s.on {
+		for _, name := range []string{"networks", "accept-port"} {
+			if s.command.Flags().Changed(name) {
+				return nil, nil, cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
+			}
+		}
+		return g.client(), func() {}, nil
+	}
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort = s.networks, s.port
+	if _, err := config.ParseNetworks(s.networks); err != nil {
+		return nil, nil, cli.Usagef("--networks: %w", err)
+	}
+	if s.port < 1 || s.port > 65535 {
+		return nil, nil, cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", s.port)
+	}
+	own, err := node.New(node.Config{Config: cfg, MayNotListen: dialOnly})
+	if err != nil {
+		return nil, nil, err
+	}
+	return own, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		_ = own.Shutdown(ctx) // what did not leave has been reported as an event
+	}, nil
+}
