@@ -76,16 +76,17 @@ func (d *Decoder) Gap(side Side, at Stamp, n uint64) {
 	}
 	switch h.phase {
 	case phaseJunk:
+		d.unknown(h)
 	case phaseScan:
 		h.skip(h.buf)
 		d.unknown(h)
+		h.cause = ErrLost
 	default:
 		d.cut(h, ErrLost)
 		h.phase = phaseScan
 	}
 	h.next += n
 	h.start = h.next
-	h.cause = ErrLost
 }
 
 // End says that a side sends nothing more: what it left unfinished is

@@ -63,8 +63,9 @@ type Dissector struct {
 	closed    closedFlows
 	conns     int // connections so far
 	assembler *reassembly.Assembler
-	reordered bool // a packet has come out of order since the last flush
+	reordered bool // a packet has ever come out of order
 	flushed   time.Time
+	ending    []*flow   // finished by both sides, but bytes are missing
 	held      []*Record // what a flush emits, to be sorted
 	holding   bool
 }
@@ -170,6 +171,7 @@ func (d *Dissector) flushOld() {
 		return
 	}
 	d.flush(d.at.Time.Add(-reorderTimeout))
+	d.endFinished()
 }
 
 // flush counts as lost what later packets, taken before the instant t, are

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"encoding/binary"
 	"net/netip"
+	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -34,7 +35,9 @@ type flow struct {
 	syn    [2]bool
 	isn    [2]uint32
 	next   [2]uint32 // sequence number behind the last byte seen
+	fin    [2]bool   // FIN was seen, though perhaps not all before it
 	closed [2]bool   // FIN or RST has been processed
+	seen   time.Time // when the last packet was taken
 	lossy  bool      // a packet has come out of order
 	ending bool      // the packets are ours, to make the assembler let go
 	broken bool
@@ -65,6 +68,8 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 		f.syn[side], f.isn[side] = true, tcp.Seq
 		f.decoder.Begin(side)
 	}
+	f.fin[side] = f.fin[side] || tcp.FIN
+	f.seen = d.at.Time
 	d.byAge.MoveToBack(f.age)
 	d.assemble(f, side, tcp)
 	switch {
@@ -72,10 +77,15 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 		d.forget(f, ErrLost)
 	case tcp.RST:
 		d.end(f, ErrReset)
-	case f.closed == [2]bool{true, true}:
+	case f.closed == both:
 		d.forget(f, nil)
+	case tcp.FIN && f.fin == both:
+		d.ending = append(d.ending, f)
 	}
 }
+
+// both is true of both sides.
+var both = [2]bool{true, true}
 
 // open begins a flow at its first packet.
 func (d *Dissector) open(key tuple, src, dst netip.AddrPort, tcp *layers.TCP) *flow {
@@ -161,8 +171,28 @@ func (f *flow) reset(side Side) *layers.TCP {
 	return &tcp
 }
 
+// endFinished ends the flows in which packets before a FIN were lost: the
+// assembler does not remember it.
+func (d *Dissector) endFinished() {
+	waiting := d.ending[:0]
+	for _, f := range d.ending {
+		switch {
+		case d.flows[f.key] != f:
+		case d.at.Time.Sub(f.seen) < reorderTimeout:
+			waiting = append(waiting, f)
+		default:
+			d.end(f, nil)
+		}
+	}
+	clear(d.ending[len(waiting):])
+	d.ending = waiting
+}
+
 // forget drops an ended flow.
 func (d *Dissector) forget(f *flow, cause error) {
+	if f.fin == both {
+		cause = nil
+	}
 	for side, closed := range f.closed {
 		if !closed {
 			f.decoder.End(Side(side), d.at)
