@@ -156,6 +156,12 @@ func (h *host) await(what string, cond func() bool) {
 	}
 }
 
+func (h *host) arrivals() []arrival {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.arrived
+}
+
 func (h *host) wantArrivals(n int) []arrival {
 	h.t.Helper()
 	h.await("arrivals", func() bool { return len(h.arrived) >= n })

@@ -3,7 +3,12 @@ package socklnd
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
 )
 
 func TestExchange(t *testing.T) {
@@ -54,6 +59,91 @@ func TestBothDial(t *testing.T) {
 		a.wantFinalized(1)
 		b.wantFinalized(1)
 		a.stop()
+		b.stop()
+	}
+}
+
+// TestBothSaturate: two nodes that answer each 1 MiB with 1 MiB, many at once
+// in both directions, go on reading whatever they have to write.
+func TestBothSaturate(t *testing.T) {
+	f := newTCPFabric()
+	a := start(t, "127.0.0.1", f.config(Config{}))
+	b := start(t, "127.0.0.2", f.config(Config{}))
+	payload := pattern(1 << 20)
+	const n = 24
+	for _, h := range []*host{a, b} {
+		peer := map[*host]*host{a: b, b: a}[h].id()
+		h.delivered = func(d *lnd.Delivery) {
+			if d.Header.Put().MatchBits == 0 {
+				m := newPut(h.id(), peer, payload)
+				m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 1})
+				h.ni.Send(m)
+			}
+		}
+	}
+	for range n {
+		a.put(b.id(), payload)
+		b.put(a.id(), payload)
+	}
+	for _, h := range []*host{a, b} {
+		for i, got := range h.wantArrivals(2 * n) {
+			if !bytes.Equal(got.payload, payload) {
+				t.Fatalf("arrival %d differs", i)
+			}
+		}
+		for _, err := range h.wantFinalized(2 * n) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestSecure: where reserved ports are permitted, two nodes in the kernel's
+// default mode speak to each other.
+func TestSecure(t *testing.T) {
+	if l, err := net.Listen("tcp", "127.0.0.3:1023"); err != nil {
+		t.Skipf("reserved ports are not permitted: %v", err)
+	} else {
+		_ = l.Close()
+	}
+	f := newTCPFabric()
+	a := start(t, "127.0.0.3", f.config(Config{Accept: AcceptSecure}))
+	b := start(t, "127.0.0.4", f.config(Config{Accept: AcceptSecure}))
+	a.put(b.id(), pattern(8))
+	b.wantArrivals(1)
+	for _, p := range b.ni.Snapshot().Peers {
+		for _, c := range p.Conns {
+			if c.Dialled || c.Remote.Port() > maxPrivilegedPort || c.Remote.Port() < lastSourcePort {
+				t.Errorf("connection from %v", c.Remote)
+			}
+		}
+	}
+	c, err := net.Dial("tcp", f.real(b.ni.addr).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("unprivileged connection: read %d, %v", n, err)
+	}
+	b.wantCount(UnprivilegedPort, 1)
+}
+
+// TestPeerRestart: a node that comes back with another incarnation is reached
+// again.
+func TestPeerRestart(t *testing.T) {
+	f := newTCPFabric()
+	a := start(t, "127.0.0.1", f.config(Config{MinReconnect: 10 * time.Millisecond}))
+	for incarnation := range uint64(5) {
+		b := start(t, "127.0.0.2", f.config(Config{}), func(c *lnd.Config) { c.Incarnation = incarnation })
+		for len(b.arrivals()) == 0 { // until the back-off is over
+			a.mu.Lock()
+			n := len(a.finished)
+			a.mu.Unlock()
+			a.put(b.id(), pattern(100))
+			a.wantFinalized(n + 1)
+		}
 		b.stop()
 	}
 }

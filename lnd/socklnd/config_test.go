@@ -1,0 +1,151 @@
+package socklnd
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// TestDefaults are Lustre's.
+func TestDefaults(t *testing.T) {
+	d, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := d.Config()
+	for _, tt := range []struct {
+		tunable   string
+		got, want any
+	}{
+		{"accept", c.Accept, AcceptSecure},
+		{"accept_port", c.AcceptPort, uint16(988)},
+		{"accept_backlog", c.AcceptBacklog, 127},
+		{"accept_timeout", c.AcceptTimeout, 5 * time.Second},
+		{"sock_timeout", c.SockTimeout, 50 * time.Second},
+		{"conns_per_peer", c.ConnsPerPeer, 1},
+		{"min_bulk", c.MinBulk, 1024},
+		{"min_reconnectms", c.MinReconnect, time.Second},
+		{"max_reconnectms", c.MaxReconnect, time.Minute},
+		{"keepalive", c.Keepalive, 30 * time.Second},
+		{"keepalive_idle", c.KeepaliveIdle, 30 * time.Second},
+		{"keepalive_intvl", c.KeepaliveInterval, 5 * time.Second},
+		{"keepalive_count", c.KeepaliveCount, 5},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s = %v, want %v", tt.tunable, tt.got, tt.want)
+		}
+	}
+}
+
+func TestAcceptDefault(t *testing.T) {
+	for port, want := range map[uint16]AcceptMode{0: AcceptSecure, 988: AcceptSecure, 1023: AcceptSecure, 1024: AcceptTrust} {
+		if got := (Config{AcceptPort: port}).withDefaults().Accept; got != want {
+			t.Errorf("port %d: %v, want %v", port, got, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, tt := range []struct {
+		names string
+		cfg   Config
+	}{
+		{"accept", Config{Accept: "some"}},
+		{"accept_backlog", Config{AcceptBacklog: -1}},
+		{"accept_timeout", Config{AcceptTimeout: -1}},
+		{"sock_timeout", Config{SockTimeout: -1}},
+		{"conns_per_peer", Config{ConnsPerPeer: 128}},
+		{"min_bulk", Config{MinBulk: -1}},
+		{"min_reconnectms", Config{MinReconnect: -1}},
+		{"max_reconnectms", Config{MinReconnect: 2, MaxReconnect: 1}},
+		{"tos", Config{TOS: 256}},
+		{"tx_buffer_size", Config{TxBufferSize: -1}},
+		{"rx_buffer_size", Config{RxBufferSize: -1}},
+	} {
+		_, err := New(tt.cfg)
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.names) {
+			t.Errorf("%+v: %v", tt.cfg, err)
+		}
+	}
+}
+
+func TestLocalAddr(t *testing.T) {
+	if a, err := localAddr("127.0.0.2"); err != nil || a != netip.MustParseAddr("127.0.0.2") {
+		t.Errorf("address: %v, %v", a, err)
+	}
+	if lo, err := net.InterfaceByIndex(1); err == nil && lo.Flags&net.FlagLoopback != 0 {
+		if a, err := localAddr(lo.Name); err != nil || !a.IsLoopback() {
+			t.Errorf("%s: %v, %v", lo.Name, a, err)
+		}
+	}
+	for _, name := range []string{"fd88::1", "no-such-interface"} {
+		if a, err := localAddr(name); err == nil {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+}
+
+// TestListenErrors: the error says what helps.
+func TestListenErrors(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EADDRINUSE} {
+		d, _ := New(Config{Listen: func(netip.AddrPort) (net.Listener, error) {
+			return nil, os.NewSyscallError("bind", errno)
+		}})
+		_, err := d.Startup(lnd.Config{Interface: "127.0.0.1", Clock: machine.RealClock()}, nil)
+		if !errors.Is(err, errno) || strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") != (errno == syscall.EACCES) {
+			t.Errorf("%v: %v", errno, err)
+		}
+	}
+}
+
+// TestLogsOnce: a peer that misbehaves all day is logged once per reason.
+func TestLogsOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		var text strings.Builder
+		h := start(t, "10.0.0.2", n.config(Config{}), func(c *lnd.Config) {
+			c.Log = slog.New(slog.NewTextHandler(&text, nil))
+		})
+		for range 10 {
+			p := n.connect(t, "10.0.0.7:1000", "10.0.0.2:988")
+			go p.send("12345678")
+			p.expectEnd()
+			synctest.Wait()
+		}
+		h.wantCount(AcceptorMagic, 10)
+		if got := strings.Count(text.String(), "reason=acceptor_magic"); got != 1 {
+			t.Errorf("logged %d times:\n%s", got, text.String())
+		}
+	})
+}
+
+func TestWarningsAreBounded(t *testing.T) {
+	var w warnings
+	for i := range uint32(3 * maxWarnings) {
+		w.first(warning{reason: BadMessage, peer: nid.ProcessID{NID: nid.FromNumber(nid.MakeNet(nid.TCP, 0), i)}})
+	}
+	if len(w.seen) > maxWarnings {
+		t.Errorf("%d warnings remembered", len(w.seen))
+	}
+}
+
+func TestReasonsHaveNames(t *testing.T) {
+	seen := map[string]Reason{}
+	for _, r := range Reasons() {
+		if other, twice := seen[r.String()]; twice || r.String() == "" {
+			t.Errorf("reason %d is called %q like %d", r, r, other)
+		}
+		seen[r.String()] = r
+	}
+}

@@ -1,0 +1,62 @@
+package socklnd
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestReservedPorts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		why  Reason
+	}{
+		{name: "secure", cfg: Config{}, why: NoReservedPort},
+		{name: "all", cfg: Config{Accept: AcceptAll}, why: NoReservedPort},
+		{name: "trust", cfg: Config{Accept: AcceptTrust}},
+		{name: "unprivileged accept port", cfg: Config{AcceptPort: 9988}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				n := newMemNet()
+				n.denied = true
+				h := start(t, "10.0.0.2", n.config(tt.cfg))
+				l, _ := n.listen(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), or(tt.cfg.AcceptPort, 988)))
+				h.put(probeID)
+				if tt.why == ReasonNone {
+					l.(*memListener).answered(t, dialCtl, replyCtl).read(96)
+					if port := n.ports()[0]; port <= maxPrivilegedPort {
+						t.Errorf("dialled from port %d", port)
+					}
+					return
+				}
+				err := h.wantFinalized(1)[0]
+				if !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
+					t.Errorf("message ended with %v", err)
+				}
+				h.wantCount(tt.why, 1)
+			})
+		})
+	}
+}
+
+// TestPortsInUse: a port that is taken for this peer is passed over.
+func TestPortsInUse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, l := dialScene(t, Config{})
+		remote := netip.MustParseAddrPort("10.0.0.1:988")
+		for _, port := range []uint16{1023, 1022, 1020} {
+			l.net.take(netip.AddrPortFrom(h.ni.addr, port), remote)
+		}
+		h.put(probeID)
+		l.answered(t, dialCtl, replyCtl).read(96)
+		l.answered(t, dialIn, replyOut)
+		if got := l.net.ports()[:2]; !slices.Equal(got, []uint16{1021, 1019}) {
+			t.Errorf("source ports %v", got)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package socklnd
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+)
+
+// TestFragments: messages arrive whole however the stream is cut.
+func TestFragments(t *testing.T) {
+	var stream []byte
+	for _, size := range []int{0, 1, 300, 5000} {
+		stream = append(stream, kernelPut(t, 0, pattern(size))...)
+		stream = append(stream, unhex(t, noop(0, 1))...)
+	}
+	for _, step := range []int{1, 7, 95, 96, 97, 121, 4096, len(stream)} {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{})
+				go func() {
+					for b := stream; len(b) > 0; b = b[min(step, len(b)):] {
+						_, _ = k.control.Write(b[:min(step, len(b))])
+					}
+				}()
+				for i, a := range h.wantArrivals(4) {
+					if want := pattern([]int{0, 1, 300, 5000}[i]); !bytes.Equal(a.payload, want) {
+						t.Errorf("message %d: %d bytes differ from what was sent", i, len(a.payload))
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestBigEndianPeer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{}))
+		p := n.connect(t, "10.77.0.1:1023", "10.0.0.2:988")
+		p.send("acce7100 00000001 000200000a000002",
+			"45726963 00000003 000200000a4d0001 000200000a000002 00003039 00000000 1122334455667788 0000000000000000 00000001 00000000")
+		p.read(56)
+		// Only the message header is in the sender's order.
+		go p.send("000000c0 00000000 0000000000000000 0000000000000001",
+			strings.Replace(pingGet, "c1000000", "000000c1", 1))
+		if got := h.wantArrivals(1)[0]; got.from.String() != "12345-10.77.0.1@tcp" {
+			t.Errorf("message from %v", got.from)
+		}
+	})
+}
+
+// TestHold: a held message stops its connection and no other, for as long as
+// it takes.
+func TestHold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		held := make(chan *lnd.Delivery, 1)
+		h.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+			if d.Header.PayloadLength < 5000 {
+				return validate(h, d)
+			}
+			held <- d
+			return lnd.Hold, nil
+		}
+		go func() {
+			_, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(5000)))
+			_, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(10)))
+		}()
+		time.Sleep(5 * time.Minute)
+		go k.control.send(pingGet)
+		h.wantArrivals(1)
+		d := <-held
+		takeAll(d)
+		h.ni.Recv(d)
+		got := h.wantArrivals(3)
+		if !bytes.Equal(got[1].payload, pattern(5000)) || !bytes.Equal(got[2].payload, pattern(10)) {
+			t.Error("payload differs")
+		}
+	})
+}
+
+// TestHoldOfLostPeer: the connection ends while a message is held; Recv then
+// gets an error.
+func TestHoldOfLostPeer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{})
+		held := make(chan *lnd.Delivery, 1)
+		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) { held <- d; return lnd.Hold, nil }
+		go func() { _, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(5000))) }()
+		synctest.Wait()
+		k.control.Close()
+		h.await("PeerDown", func() bool { return len(h.downs) == 1 })
+		d := <-held
+		takeAll(d)
+		h.ni.Recv(d)
+		h.await("Delivered with an error", func() bool { return len(h.broken) == 1 })
+	})
+}

@@ -1,0 +1,101 @@
+package socklnd
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestReceiveTimeout: a message that stops half-way ends the connections
+// between sock_timeout and 1.25 × sock_timeout.
+func TestReceiveTimeout(t *testing.T) {
+	whole := kernelPut(t, 0, pattern(100))
+	for name, part := range map[string]int{
+		"message header": 10, "LNet header": 24, "in the LNet header": 50, "payload": 150,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{Keepalive: -1})
+				_, _ = k.control.Write(whole[:part])
+				d := k.bulkIn.expectEnd()
+				if d < 50*time.Second || d > 63*time.Second {
+					t.Errorf("closed after %v", d)
+				}
+				h.await("PeerDown", func() bool { return len(h.downs) == 1 })
+				h.wantCount(ReceiveTimeout, 1)
+				if err := h.downs[0]; !errors.Is(err, syscall.ETIMEDOUT) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowSender: progress of any size keeps a message alive.
+func TestSlowSender(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		for _, b := range kernelPut(t, 0, pattern(4)) {
+			_, _ = k.control.Write([]byte{b})
+			time.Sleep(30 * time.Second)
+		}
+		h.wantArrivals(1)
+	})
+}
+
+// TestSendTimeout: a peer that reads nothing loses its connections; another
+// peer is not concerned.
+func TestSendTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		begin := time.Now()
+		for range 5 {
+			h.put(probeID, pattern(10))
+		}
+		for _, err := range h.wantFinalized(5) {
+			if !errors.Is(err, syscall.ETIMEDOUT) {
+				t.Error(err)
+			}
+		}
+		if d := time.Since(begin); d < 50*time.Second || d > 63*time.Second {
+			t.Errorf("closed after %v", d)
+		}
+		k.bulkOut.expectEnd()
+		h.wantCount(SendTimeout, 1)
+	})
+}
+
+// TestKeepalive: a silent peer gets a NOOP on our BULK_IN after 30 s and again
+// after at least 10 s; one that speaks gets none.
+func TestKeepalive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		_, k := established(t, Config{})
+		begin := time.Now()
+		k.bulkOut.expect(noop(0, 1))
+		if d := time.Since(begin); d < 30*time.Second || d > 38*time.Second {
+			t.Errorf("first keepalive after %v", d)
+		}
+		begin = time.Now()
+		k.bulkOut.expect(noop(0, 1))
+		if d := time.Since(begin); d < 10*time.Second || d > 18*time.Second {
+			t.Errorf("second keepalive after %v", d)
+		}
+		for range 10 {
+			time.Sleep(5 * time.Second)
+			k.control.send(noop(0, 1))
+		}
+		k.bulkOut.expectOpen(20 * time.Second)
+	})
+}
+
+func TestNoKeepaliveInVersion2(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		start(t, "10.0.0.2", n.config(Config{}))
+		p := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
+		p.send(request, inVersion2(helloCtl))
+		p.read(56)
+		p.expectOpen(5 * time.Minute)
+	})
+}
