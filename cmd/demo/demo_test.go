@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// build builds what the demonstration needs and returns the folder.
+func build(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and starts programs; skipped by -short")
+	}
+	dir := t.TempDir() + string(filepath.Separator)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
+		"ulnet/cmd/demo", "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/lnetdump")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return dir
+}
+
+// demo prepares a run whose temporary files live in the folder temp.
+func demo(t *testing.T, bin string, args ...string) (cmd *exec.Cmd, temp string) {
+	t.Helper()
+	temp = t.TempDir()
+	cmd = exec.CommandContext(t.Context(), filepath.Join(bin, "demo"), args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	return cmd, temp
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	bin := build(t)
+	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin) })
+	t.Run("interrupted", func(t *testing.T) { interrupted(t, bin) })
+	t.Run("without commands", func(t *testing.T) { withoutCommands(t, bin) })
+}
+
+func undisturbed(t *testing.T, bin string) {
+	cmd, temp := demo(t, bin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantEmpty(t, temp)
+	text := string(out)
+	for _, want := range []struct {
+		count int
+		what  string
+	}{
+		{6, "  answered  "},
+		{1, "  acknowledged, content equal  "},
+		{1, "  replied, content equal  "},
+		{1, "  dropped, drop_count 0 -> 1  "},
+		{0, "failed"},
+		{1, "PUT of 1048576 bytes to portal 20, match bits 0x1, wants an ACK"},
+		{1, "ACK of 1048576 bytes"},
+		{1, "GET of up to 1048576 bytes from portal 21"},
+		{1, "REPLY of 1048576 bytes"},
+		{1, "PUT of 10 bytes to portal 22"},
+	} {
+		if got := strings.Count(text, want.what); got != want.count {
+			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)
+		}
+	}
+	if t.Failed() {
+		t.Logf("output:\n%s", text)
+	}
+}
+
+// interrupted stops the demonstration when its daemons run. It can only remove
+// its folder after they have ended, so an empty one shows both.
+func interrupted(t *testing.T, bin string) {
+	cmd, temp := demo(t, bin)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "Three LNet nodes") {
+		t.Errorf("first line is %q", lines.Text())
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("ended with %v, want exit status 1; stderr:\n%s", err, &stderr)
+	}
+	wantEmpty(t, temp)
+}
+
+func withoutCommands(t *testing.T, bin string) {
+	cmd, temp := demo(t, bin, "--bin", t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "make build makes it") {
+		t.Errorf("ended with %v and said %q", err, out)
+	}
+	wantEmpty(t, temp)
+}

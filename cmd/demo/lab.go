@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/loopback"
+)
+
+// stopTimeout is how long a daemon may take to end before it is killed.
+const stopTimeout = 3 * time.Second
+
+// lab is the set of daemons.
+type lab struct {
+	bin, dir, capture string
+	port              uint16
+	nodes             []*node
+}
+
+// node is one lnetd.
+type node struct {
+	nid, socket string
+	cmd         *exec.Cmd
+	log         bytes.Buffer  // standard error; read it after ended is closed
+	ended       chan struct{} // closed when the daemon has ended
+	err         error         // how, set before ended is closed
+}
+
+// start starts the daemons and waits until each answers.
+func (l *lab) start(ctx context.Context) error {
+	addrs := make([]netip.Addr, 3)
+	for i := range addrs {
+		addrs[i] = netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)})
+	}
+	port, err := loopback.FreePort(addrs...)
+	if err != nil {
+		return err
+	}
+	l.port = port
+	for i, addr := range addrs {
+		n := &node{nid: addr.String() + "@tcp", socket: filepath.Join(l.dir, fmt.Sprintf("%d.sock", i+1))}
+		args := []string{
+			"--networks", "tcp(" + addr.String() + ")",
+			"--accept-port", strconv.Itoa(int(port)),
+			"--socket", n.socket,
+			"--state-dir", filepath.Join(l.dir, addr.String(), "state"),
+			"--runtime-dir", filepath.Join(l.dir, addr.String(), "run"),
+		}
+		if i == 0 {
+			args = append(args, "--capture", l.capture)
+		}
+		if err := l.startNode(ctx, n, args); err != nil {
+			return err
+		}
+	}
+	for _, n := range l.nodes {
+		if err := l.await(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
+	n.cmd = l.command(ctx, "lnetd", args...)
+	n.cmd.Stderr = &n.log
+	if err := n.cmd.Start(); err != nil {
+		return fmt.Errorf("start lnetd (make build makes it): %w", err)
+	}
+	n.ended = make(chan struct{})
+	go func() {
+		defer close(n.ended)
+		n.err = n.cmd.Wait()
+	}()
+	l.nodes = append(l.nodes, n)
+	return nil
+}
+
+// await waits until the daemon listens on its control socket.
+func (l *lab) await(ctx context.Context, n *node) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := new(net.Dialer).DialContext(ctx, "unix", n.socket)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-tick.C:
+		case <-n.ended:
+			return fmt.Errorf("lnetd for %s ended: %w\n%s", n.nid, n.err, &n.log)
+		case <-ctx.Done():
+			return fmt.Errorf("lnetd for %s does not answer on %s: %w", n.nid, n.socket, context.Cause(ctx))
+		}
+	}
+}
+
+// stop ends the daemons, the capturing one last, and waits for them. A second
+// call does nothing.
+func (l *lab) stop() error {
+	var errs []error
+	for len(l.nodes) > 0 {
+		n := l.nodes[len(l.nodes)-1]
+		l.nodes = l.nodes[:len(l.nodes)-1]
+		_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+		kill := time.AfterFunc(stopTimeout, func() { _ = n.cmd.Process.Kill() })
+		<-n.ended
+		kill.Stop()
+		if n.err != nil {
+			errs = append(errs, fmt.Errorf("lnetd for %s: %w\n%s", n.nid, n.err, &n.log))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// command prepares one of our commands. It ends with SIGTERM when ctx does,
+// and is killed when this process dies.
+func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(l.bin, name), args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// lnetctl runs lnetctl on a node and returns its standard output.
+func (l *lab) lnetctl(ctx context.Context, n *node, args ...string) (string, error) {
+	cmd := l.command(ctx, "lnetctl", append([]string{"--socket", n.socket}, args...)...)
+	return output(cmd)
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%v: %w\n%s%s", cmd.Args, err, &out, &errs)
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,93 @@
+// Command demo shows three LNet nodes at work on this machine. It starts three
+// lnetd on loopback addresses, drives them with lnetctl as a person would, and
+// shows what went over the wire with lnetdump, and with tshark where that is
+// installed.
+//
+// The commands are looked for beside demo itself (make build puts them there).
+// Everything demo makes lives in a temporary folder and ends with it: on
+// success, on failure, on an interrupt, and, for the daemons, even when demo is
+// killed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// demoTimeout bounds the whole demonstration.
+const demoTimeout = time.Minute
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+func root(env cli.Env) *cobra.Command {
+	var bin, capture string
+	c := &cobra.Command{
+		Use:     "demo",
+		Short:   "Show three LNet nodes at work on this machine",
+		Example: "  demo --capture demo.pcapng",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), demoTimeout)
+			defer cancel()
+			return demonstrate(ctx, env, bin, capture)
+		},
+	}
+	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl and lnetdump")
+	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
+	return c
+}
+
+func besideSelf() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "bin"
+	}
+	return filepath.Dir(self)
+}
+
+func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err error) {
+	// What we start is bound to the life of the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	dir, err := os.MkdirTemp("", "ulnet-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if capture == "" {
+		capture = filepath.Join(dir, "demo.pcapng")
+	}
+
+	l := &lab{bin: bin, dir: dir, capture: capture}
+	defer l.stop()
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Stdout, "Three LNet nodes on port %d: %s, %s and %s. The first one captures.\n\n",
+		l.port, l.nodes[0].nid, l.nodes[1].nid, l.nodes[2].nid)
+	table, err := act(ctx, l)
+	if _, werr := table.WriteTo(env.Stdout); err == nil {
+		err = werr
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.stop(); err != nil {
+		return err
+	}
+	return show(ctx, env.Stdout, l)
+}

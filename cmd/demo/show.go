@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
+
+// excerpt is how many lines of a decoded capture are shown.
+const excerpt = 40
+
+// show prints the capture of the first node as lnetdump reads it, and as
+// tshark does where it is installed.
+func show(ctx context.Context, w io.Writer, l *lab) error {
+	messages, err := output(l.command(ctx, "lnetdump", l.capture))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nWhat the first node sent and received, by lnetdump:\n\n%s", head(messages))
+	stats, err := output(l.command(ctx, "lnetdump", "--stats", l.capture))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe same in sums (lnetdump --stats):\n\n%s", stats)
+
+	tshark, err := exec.LookPath("tshark")
+	if err != nil {
+		fmt.Fprintln(w, "\ntshark is not installed: no second opinion on the capture.")
+		return nil
+	}
+	frames, err := output(exec.CommandContext(ctx, tshark, "-r", l.capture, "-Y", "lnet"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nAnd by tshark, whose dissector knows nothing of this project:\n\n%s", head(frames))
+	return nil
+}
+
+// head returns the first lines of text and says how many more there are.
+func head(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	if n := len(lines); n > 0 && lines[n-1] == "" {
+		lines = lines[:n-1]
+	}
+	if len(lines) <= excerpt {
+		return text
+	}
+	return strings.Join(lines[:excerpt], "") + fmt.Sprintf("… and %d more lines\n", len(lines)-excerpt)
+}
