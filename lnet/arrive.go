@@ -3,6 +3,7 @@ package lnet
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"ulnet/lnd"
 	"ulnet/lnet/wire"
@@ -24,8 +25,8 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 		ni.drop(d, why)
 		return lnd.Accept, fmt.Errorf("%w: %v from %v: %v", ErrProtocol, d.Header.Type, d.From, why)
 	}
-	if why == NotDropped && !ni.isLo() && ni.peerOf(d) == nil {
-		why = PeerTableFull
+	if why == NotDropped && !ni.isLo() {
+		why = ni.meet(d)
 	}
 	verdict := lnd.Accept
 	if why == NotDropped {
@@ -47,8 +48,8 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 		return BadPayload, true
 	}
 	switch {
-	case !h.SrcNID.IsValid() || h.SrcNID.IsAny():
-		return BadSource, false
+	case !h.SrcNID.IsValid() || h.SrcNID.IsAny() || h.SrcNID.IsLo() && !ni.isLo():
+		return BadSource, false // an answer would go nowhere, or to ourselves
 	case h.DestNID == ni.nid || ni.isLo():
 		return NotDropped, false
 	case h.DestNID.Net() == ni.cfg.Net:
@@ -60,17 +61,23 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	}
 }
 
-// peerOf returns the peer NI at the other end of d's connection. The Delivery
-// of a connection remembers it.
-func (ni *NI) peerOf(d *lnd.Delivery) *PeerNI {
+// meet finds the peer NI at the other end of d's connection. The Delivery of a
+// connection remembers it.
+func (ni *NI) meet(d *lnd.Delivery) DropReason {
 	if p, ok := d.Cache.(*PeerNI); ok && p.nid == d.From.NID && p.ni == ni {
-		return p
+		return NotDropped
 	}
-	p := ni.node.peers.get(d.From.NID, ni)
-	if p != nil {
+	d.Cache = nil
+	p, err := ni.node.peers.get(d.From.NID, ni)
+	switch {
+	case err == nil:
 		d.Cache = p
+		return NotDropped
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return NIShutdown
+	default:
+		return PeerTableFull
 	}
-	return p
 }
 
 // drop counts a message that ends here; its payload goes nowhere.

@@ -19,12 +19,11 @@ const (
 	WrongNI                   // for another NID of this node; closes
 	RoutingOff                // for another net
 	BadSource                 // source NID unusable
-	NoUpper                   // nobody above to take it
 	BadPortal                 // portal index of 64 or more
 	NoMatch                   // no match entry takes it
 	TooLong                   // longer than the matched MD, no truncate
 	StaleHandle               // ACK or REPLY for an MD that is gone or of an earlier life
-	InactiveMD                // ACK or REPLY for an exhausted or attached MD
+	InactiveMD                // ACK or REPLY for an exhausted or attached MD, or one that awaits none
 	LazyFull                  // lazy portal's queue is at its limit
 	LazyCleared               // was queued on a portal that stopped being lazy
 	NIShutdown                // was held when its NI went down
@@ -34,7 +33,7 @@ const (
 
 var dropNames = [dropReasonsEnd]string{
 	"not dropped", "bad type", "bad payload length", "not direct", "wrong NI", "routing off",
-	"bad source", "no upper layer", "bad portal", "no match", "too long", "stale handle",
+	"bad source", "bad portal", "no match", "too long", "stale handle",
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer table full",
 }
 

@@ -2,6 +2,7 @@ package lnet
 
 import (
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"ulnet/lnd"
@@ -14,15 +15,20 @@ type NI struct {
 	node    *Node
 	cfg     lnd.Config
 	nid     nid.NID // fixed once the NI is registered
-	lower   lnd.NI  // nil until open
+	lower   lnd.NI  // fixed like nid; nil when the start failed
 	opened  chan struct{}
 	traffic traffic
 
+	stopping atomic.Bool // set when the NI leaves the node
+	removed  bool        // its peers are forgotten; guarded by the peer table's lock
+
 	mu         sync.Mutex
-	credits    int     // guarded by mu
-	minCredits int     // guarded by mu
-	waitHead   *PeerNI // peers with messages but without NI credit, FIFO; guarded by mu
-	waitTail   *PeerNI // guarded by mu
+	credits    int     // guarded by mu, and all below
+	minCredits int     // lowest ever; negative means messages waiting
+	wanted     int     // messages with a peer credit that wait for one of the NI's
+	waitHead   *PeerNI // their peers, FIFO
+	waitTail   *PeerNI
+	waking     bool // a goroutine is in wake
 }
 
 func newNI(n *Node, cfg lnd.Config) *NI {
@@ -41,6 +47,10 @@ func (ni *NI) Net() nid.Net { return ni.cfg.Net }
 // Lower is the driver's half of the NI, for its snapshot.
 func (ni *NI) Lower() lnd.NI { return ni.lower }
 
+// Stopping reports whether the NI is leaving the node. Nothing may be held
+// for it from then on; it is set before Upper.Detach is called.
+func (ni *NI) Stopping() bool { return ni.stopping.Load() }
+
 // Recv continues a held delivery; d.Sink says where its payload goes.
 func (ni *NI) Recv(d *lnd.Delivery) { ni.lower.Recv(d) }
 
@@ -50,23 +60,21 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 	ni.lower.Recv(d)
 }
 
-// open lets upcalls through that came while the driver was starting; nil says
-// that the start failed.
-func (ni *NI) open(lower lnd.NI) {
-	ni.lower = lower
-	close(ni.opened)
-}
-
 // takeCredit takes an NI credit for p, or puts p on the list of those who
-// wait for one. The caller holds p.mu.
-func (ni *NI) takeCredit(p *PeerNI) bool {
+// wait for one; p could use want credits. The caller holds p.mu.
+func (ni *NI) takeCredit(p *PeerNI, want int) bool {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
 	if ni.credits > 0 {
 		ni.credits--
 		ni.minCredits = min(ni.minCredits, ni.credits)
+		ni.wanted -= p.wants
+		p.wants = 0
 		return true
 	}
+	ni.wanted += want - p.wants
+	p.wants = want
+	ni.minCredits = min(ni.minCredits, -ni.wanted)
 	if !p.waiting {
 		p.waiting = true
 		if ni.waitTail == nil {
@@ -75,7 +83,6 @@ func (ni *NI) takeCredit(p *PeerNI) bool {
 			ni.waitTail.nextWaiting = p
 		}
 		ni.waitTail = p
-		ni.minCredits = min(ni.minCredits, -1)
 	}
 	return false
 }
@@ -83,9 +90,18 @@ func (ni *NI) takeCredit(p *PeerNI) bool {
 // returnCredit gives an NI credit back and lets waiting peers go on, in their
 // order, until one takes it. A peer whose messages have gone meanwhile, or that
 // has no peer credit, leaves it to the next.
+//
+// One goroutine at a time does so: a message that fails at once returns its
+// credit from inside, and a thousand peers whose messages have expired must
+// not become a stack a thousand calls deep.
 func (ni *NI) returnCredit() {
 	ni.mu.Lock()
+	defer ni.mu.Unlock()
 	ni.credits++
+	if ni.waking {
+		return
+	}
+	ni.waking = true
 	for ni.credits > 0 && ni.waitHead != nil {
 		p := ni.waitHead
 		ni.waitHead, p.nextWaiting = p.nextWaiting, nil
@@ -96,7 +112,7 @@ func (ni *NI) returnCredit() {
 		p.creditBack(0, true)
 		ni.mu.Lock()
 	}
-	ni.mu.Unlock()
+	ni.waking = false
 }
 
 // Finalize implements lnd.Upcalls: m has left or failed (lnet_finalize).
@@ -127,20 +143,24 @@ func (n *Node) finish(m *Message, err error) {
 
 // PeerUp implements lnd.Upcalls.
 func (ni *NI) PeerUp(peer nid.ProcessID) {
-	if p := ni.node.peers.find(peer.NID); p != nil {
+	if ni.started() != nil {
+		return
+	}
+	if p, err := ni.node.peers.get(peer.NID, ni); err == nil {
 		p.setState(PeerStateUp, nil)
 	}
 }
 
 // PeerDown implements lnd.Upcalls.
 func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
-	if p := ni.node.peers.find(peer.NID); p != nil {
+	if p := ni.node.peers.find(peer.NID, ni); p != nil {
 		p.setState(PeerStateDown, cause)
 	}
 }
 
-// started waits until the NI is registered, which is at once after its
-// driver's Startup returned; it fails when the start failed.
+// started lets upcalls wait that come while the driver is starting, until the
+// NI is registered, which is at once after Startup; it fails when the start
+// failed.
 func (ni *NI) started() error {
 	<-ni.opened
 	if ni.lower == nil {

@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type Node struct {
 	retired  Traffic // of NIs that are gone; guarded by mu
 
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
+	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // guarded by mu
 }
 
@@ -119,68 +121,102 @@ func (n *Node) OnNIChange(f func()) {
 
 // AddNI starts a driver on a net and adds the NI. cfg's PID, Incarnation,
 // Clock and Log default to the node's.
+//
+//	EINVAL  negative credits
+//	EEXIST  the node has an NI with this NID
+//
+// and what the driver reports.
 func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
+	if n.upper == nil {
+		panic("lnet: AddNI before SetUpper")
+	}
+	cfg = n.complete(cfg)
+	if cfg.Tunables.Credits < 0 || cfg.Tunables.PeerCredits < 0 {
+		return nil, fmt.Errorf("start NI on %v: negative credits: %w", cfg.Net, syscall.EINVAL)
+	}
+	ni := newNI(n, cfg)
+	lower, err := driver.Startup(cfg, ni)
+	if err == nil {
+		err = n.register(ni, lower)
+	}
+	close(ni.opened) // before a Shutdown, which waits for upcalls
+	if err != nil {
+		err = fmt.Errorf("start NI on %v: %w", cfg.Net, err)
+		if lower != nil {
+			err = errors.Join(err, lower.Shutdown(context.Background()))
+		}
+		return nil, err
+	}
+	n.niChanged()
+	return ni, nil
+}
+
+// complete gives the fields of cfg that are zero their defaults.
+func (n *Node) complete(cfg lnd.Config) lnd.Config {
 	cfg.Tunables = cfg.Tunables.WithDefaults()
-	if cfg.PID == 0 {
-		cfg.PID = n.cfg.PID
-	}
-	if cfg.Incarnation == 0 {
-		cfg.Incarnation = n.cfg.Incarnation
-	}
+	cfg.PID = cmp.Or(cfg.PID, n.cfg.PID)
+	cfg.Incarnation = cmp.Or(cfg.Incarnation, n.cfg.Incarnation)
 	if cfg.Clock == nil {
 		cfg.Clock = n.cfg.Clock
 	}
 	if cfg.Log == nil {
 		cfg.Log = n.cfg.Log
 	}
-	ni := newNI(n, cfg)
-	lower, err := driver.Startup(cfg, ni)
-	if err != nil {
-		ni.open(nil)
-		return nil, fmt.Errorf("start NI on %v: %w", cfg.Net, err)
-	}
-	if err := n.register(ni, lower); err != nil {
-		ni.open(nil)
-		return nil, errors.Join(err, lower.Shutdown(context.Background()))
-	}
-	ni.open(lower)
-	n.niChanged()
-	return ni, nil
+	return cfg
 }
 
+// register adds ni to the list. From then on others send through it, so it is
+// whole before.
 func (n *Node) register(ni *NI, lower lnd.NI) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	ni.nid = lower.NID()
+	id := lower.NID()
 	list := *n.nis.Load()
 	for _, other := range list {
-		if other.nid == ni.nid {
-			return fmt.Errorf("add NI %v: %w", ni.nid, syscall.EEXIST)
+		if other.nid == id {
+			return fmt.Errorf("NID %v: %w", id, syscall.EEXIST)
 		}
 	}
+	ni.nid, ni.lower = id, lower
 	next := append(slices.Clip(slices.Clone(list)), ni)
 	n.nis.Store(&next)
 	return nil
 }
 
 // RemoveNI stops an NI: new messages no longer use it, queued ones leave
-// until ctx ends, held ones are dropped.
+// until ctx ends, held ones are dropped. It must not be called from a handler.
+// Removing an NI again does nothing.
 func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
-	n.mu.Lock()
-	next := slices.DeleteFunc(slices.Clone(*n.nis.Load()), func(o *NI) bool { return o == ni })
-	n.nis.Store(&next)
-	n.mu.Unlock()
+	if !n.unregister(ni) {
+		return nil
+	}
+	ni.stopping.Store(true)
 	n.niChanged()
-
 	n.upper.Detach(ni)
 	err := ni.lower.Shutdown(ctx)
 	for _, p := range n.peers.removeNI(ni) {
 		p.failQueued(syscall.ESHUTDOWN)
 	}
 	n.mu.Lock()
+	n.leaving = slices.DeleteFunc(n.leaving, func(o *NI) bool { return o == ni })
 	n.retired.add(ni.traffic.snapshot())
 	n.mu.Unlock()
 	return err
+}
+
+// unregister takes ni off the list and reports whether it was there.
+func (n *Node) unregister(ni *NI) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := *n.nis.Load()
+	i := slices.Index(list, ni)
+	if i < 0 {
+		return false
+	}
+	next := slices.Delete(slices.Clone(list), i, i+1)
+	n.nis.Store(&next)
+	n.leaving = append(n.leaving, ni)
+	return true
 }
 
 // Shutdown removes every NI, the last one first.

@@ -50,7 +50,8 @@ type PeerNI struct {
 	state       PeerState
 	cause       error // of PeerStateDown
 
-	waiting     bool    // on ni's list; set under p.mu and ni.mu, cleared under p.mu
+	waiting     bool    // on ni's list, or just taken off it to be woken
+	wants       int     // this peer's part of ni.wanted; changed under p.mu and ni.mu
 	nextWaiting *PeerNI // guarded by ni.mu
 }
 
@@ -62,12 +63,14 @@ func (p *PeerNI) send(m *Message) {
 		p.ni.node.finish(m, p.gone)
 		return
 	}
-	if p.launching || p.credits <= 0 || p.queue.Len() > 0 {
-		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
+	p.minCredits = min(p.minCredits, p.credits-p.queue.Len()-1)
+	if !p.launching && p.credits > 0 && p.queue.Len() == 0 && p.ni.takeCredit(p, 1) {
+		p.launch(m)
+		return
 	}
+	m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
 	p.queue.Push(&m.Message)
-	p.minCredits = min(p.minCredits, p.credits-p.queue.Len())
-	p.launch()
+	p.launch(nil)
 }
 
 // creditBack ends a message of size bytes, or (woken) reports that the NI
@@ -80,19 +83,22 @@ func (p *PeerNI) creditBack(size int, woken bool) {
 		p.credits++
 		p.queuedBytes -= size
 	}
-	p.launch()
+	p.launch(nil)
 }
 
-// launch hands queued messages to the driver while there are credits. It is
-// entered with p.mu held and returns with it released.
-func (p *PeerNI) launch() {
+// launch hands m, for which an NI credit was taken, and then queued messages
+// to the driver while there are credits. It is entered with p.mu held and
+// returns with it released.
+func (p *PeerNI) launch(m *Message) {
 	if p.launching {
 		p.mu.Unlock()
 		return
 	}
 	p.launching = true
-	for p.queue.Len() > 0 && p.credits > 0 && p.ni.takeCredit(p) {
-		m := owner(p.queue.Pop())
+	if m == nil {
+		m = p.next()
+	}
+	for ; m != nil; m = p.next() {
 		p.credits--
 		p.queuedBytes += m.wireBytes()
 		p.mu.Unlock()
@@ -105,6 +111,16 @@ func (p *PeerNI) launch() {
 	}
 	p.launching = false
 	p.mu.Unlock()
+}
+
+// next takes a message that has its credits off the queue; nil if there is
+// none. The caller holds p.mu.
+func (p *PeerNI) next() *Message {
+	ready := min(p.queue.Len(), p.credits)
+	if ready <= 0 || !p.ni.takeCredit(p, ready) {
+		return nil
+	}
+	return owner(p.queue.Pop())
 }
 
 // unfit tells why a message that waited must not be sent any more

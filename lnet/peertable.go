@@ -2,50 +2,62 @@ package lnet
 
 import (
 	"sync"
+	"syscall"
 
 	"ulnet/lnet/nid"
 )
 
-// peerTable finds peer NIs by NID. It is bounded: above its limit an idle
-// peer is forgotten for each new one.
+// peerKey tells peer NIs apart. One NID may be reached by two NIs of a net;
+// each path has its own credits.
+type peerKey struct {
+	nid nid.NID
+	ni  *NI
+}
+
+// peerTable finds peer NIs. It is bounded: above its limit an idle peer is
+// forgotten for each new one.
 type peerTable struct {
 	limit int
 
 	mu    sync.RWMutex
-	byNID map[nid.NID]*PeerNI // guarded by mu
+	peers map[peerKey]*PeerNI // guarded by mu
 }
 
 func (t *peerTable) init(limit int) {
 	t.limit = limit
-	t.byNID = make(map[nid.NID]*PeerNI)
+	t.peers = make(map[peerKey]*PeerNI)
 }
 
-// find returns the peer with this NID, or nil.
-func (t *peerTable) find(id nid.NID) *PeerNI {
+// find returns the peer with this NID beyond ni, or nil.
+func (t *peerTable) find(id nid.NID, ni *NI) *PeerNI {
 	t.mu.RLock()
-	p := t.byNID[id]
+	p := t.peers[peerKey{id, ni}]
 	t.mu.RUnlock()
 	return p
 }
 
-// get returns the peer with this NID and makes it, on ni, if need be. It
-// returns nil when the table is full of busy peers.
-func (t *peerTable) get(id nid.NID, ni *NI) *PeerNI {
-	if p := t.find(id); p != nil {
-		return p
+// get returns the peer with this NID beyond ni and makes it if need be.
+// ENOBUFS: the table is full of busy peers. ESHUTDOWN: ni was removed.
+func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
+	if p := t.find(id, ni); p != nil {
+		return p, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.byNID[id]; p != nil {
-		return p
+	key := peerKey{id, ni}
+	if p := t.peers[key]; p != nil {
+		return p, nil
 	}
-	if len(t.byNID) >= t.limit && !t.evict() {
-		return nil
+	if ni.removed {
+		return nil, syscall.ESHUTDOWN
+	}
+	if len(t.peers) >= t.limit && !t.evict() {
+		return nil, syscall.ENOBUFS
 	}
 	credits := ni.cfg.Tunables.PeerCredits
 	p := &PeerNI{nid: id, ni: ni, credits: credits, minCredits: credits}
-	t.byNID[id] = p
-	return p
+	t.peers[key] = p
+	return p, nil
 }
 
 // evictTries bounds the search for an idle peer.
@@ -55,9 +67,9 @@ const evictTries = 64
 // Messages that hold a forgotten peer end normally.
 func (t *peerTable) evict() bool {
 	tries := 0
-	for id, p := range t.byNID {
+	for key, p := range t.peers {
 		if p.idle() {
-			delete(t.byNID, id)
+			delete(t.peers, key)
 			return true
 		}
 		if tries++; tries == evictTries {
@@ -67,15 +79,17 @@ func (t *peerTable) evict() bool {
 	return false
 }
 
-// removeNI forgets the peers beyond ni and returns them.
+// removeNI forgets the peers beyond ni and returns them. There will be no new
+// ones: whoever chose ni before it was removed gets an error.
 func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	ni.removed = true
 	var gone []*PeerNI
-	for id, p := range t.byNID {
+	for key, p := range t.peers {
 		if p.ni == ni {
 			gone = append(gone, p)
-			delete(t.byNID, id)
+			delete(t.peers, key)
 		}
 	}
 	return gone
@@ -84,8 +98,8 @@ func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 func (t *peerTable) all() []*PeerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	peers := make([]*PeerNI, 0, len(t.byNID))
-	for _, p := range t.byNID {
+	peers := make([]*PeerNI, 0, len(t.peers))
+	for _, p := range t.peers {
 		peers = append(peers, p)
 	}
 	return peers

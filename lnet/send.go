@@ -13,6 +13,7 @@ import (
 //	EINVAL        the destination is no NID, or Source is none of ours
 //	EHOSTUNREACH  no NI reaches the destination's net
 //	ENOBUFS       the peer table is full of busy peers
+//	ESHUTDOWN     the NI is going down
 //	ETIMEDOUT     waited too long for credits
 //	ECANCELED     was aborted while it waited
 //
@@ -30,8 +31,8 @@ func (n *Node) Send(m *Message) {
 		ni.lower.Send(&m.Message)
 		return
 	}
-	if m.peer = n.peers.get(m.Header.DestNID, ni); m.peer == nil {
-		n.finish(m, syscall.ENOBUFS)
+	if m.peer, err = n.peers.get(m.Header.DestNID, ni); err != nil {
+		n.finish(m, err)
 		return
 	}
 	m.peer.send(m)
@@ -62,31 +63,29 @@ func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 	if src.IsAny() {
 		src = nid.NID{}
 	}
-	list := *n.nis.Load()
+	var pinned *NI
+	if src.IsValid() {
+		if pinned = n.niByNID(src); pinned == nil {
+			return nil, syscall.EINVAL
+		}
+	}
 	if dst.IsLo() || n.niByNID(dst) != nil {
 		if lo := n.niByNID(nid.Lo0()); lo != nil {
 			return lo, nil
 		}
 	}
-	if src.IsValid() {
-		return fixedPath(n.niByNID(src), dst)
+	if pinned != nil {
+		if !pinned.reaches(dst) {
+			return nil, syscall.EHOSTUNREACH
+		}
+		return pinned, nil
 	}
-	for _, ni := range list {
+	for _, ni := range *n.nis.Load() {
 		if ni.reaches(dst) {
 			return ni, nil
 		}
 	}
 	return nil, syscall.EHOSTUNREACH
-}
-
-func fixedPath(ni *NI, dst nid.NID) (*NI, error) {
-	switch {
-	case ni == nil:
-		return nil, syscall.EINVAL
-	case !ni.reaches(dst):
-		return nil, syscall.EHOSTUNREACH
-	}
-	return ni, nil
 }
 
 // reaches reports whether dst is on the NI's own net and both NIDs fit the

@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"cmp"
 	"slices"
 
 	"ulnet/lnd"
@@ -29,7 +30,8 @@ type NISnapshot struct {
 	Lower      lnd.NI       `json:"-"` // the driver's half, for its own snapshot
 }
 
-// PeerSnapshot is one peer NI's state. The credit names are the kernel's.
+// PeerSnapshot is one peer NI's state. The credit names are the kernel's;
+// negative credits are messages that wait for one.
 type PeerSnapshot struct {
 	NID         nid.NID `json:"nid"`
 	Via         nid.NID `json:"via"` // local NI
@@ -52,7 +54,9 @@ func (n *Node) Snapshot() Snapshot {
 		perNI[p.ni]++
 		s.Peers = append(s.Peers, p.snapshot())
 	}
-	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int { return a.NID.Compare(b.NID) })
+	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int {
+		return cmp.Or(a.NID.Compare(b.NID), a.Via.Compare(b.Via))
+	})
 	for _, ni := range n.NIs() {
 		s.NIs = append(s.NIs, ni.snapshot(perNI[ni]))
 	}
@@ -61,12 +65,7 @@ func (n *Node) Snapshot() Snapshot {
 
 // Stats returns the node's counters.
 func (n *Node) Stats() Stats {
-	n.mu.Lock()
-	total := n.retired
-	n.mu.Unlock()
-	for _, ni := range n.NIs() {
-		total.add(ni.traffic.snapshot())
-	}
+	total := n.total()
 	return Stats{
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
@@ -77,12 +76,26 @@ func (n *Node) Stats() Stats {
 	}
 }
 
+// total is what passed all NIs, past and present.
+func (n *Node) total() Traffic {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	total := n.retired
+	for _, ni := range *n.nis.Load() {
+		total.add(ni.traffic.snapshot())
+	}
+	for _, ni := range n.leaving {
+		total.add(ni.traffic.snapshot())
+	}
+	return total
+}
+
 func (ni *NI) snapshot(peers int) NISnapshot {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
 	return NISnapshot{
 		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: "up",
-		Tunables: ni.cfg.Tunables, Credits: ni.credits, MinCredits: ni.minCredits,
+		Tunables: ni.cfg.Tunables, Credits: ni.credits - ni.wanted, MinCredits: ni.minCredits,
 		Traffic: ni.traffic.snapshot(), PeerCount: peers, Lower: ni.lower,
 	}
 }
@@ -92,7 +105,7 @@ func (p *PeerNI) snapshot() PeerSnapshot {
 	defer p.mu.Unlock()
 	s := PeerSnapshot{
 		NID: p.nid, Via: p.ni.nid, State: p.state.String(),
-		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits, MinCredits: p.minCredits,
+		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
 		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
 	}
 	if p.cause != nil {

@@ -117,7 +117,11 @@ func (p *Pinger) try(size int) {
 }
 
 func (p *Pinger) event(e *portals.Event) {
+	p.mu.Lock()
+	current := e.MD == p.md
+	p.mu.Unlock()
 	switch {
+	case !current: // of the try before this one
 	case e.Kind == portals.EventUnlink:
 	case e.Err != nil:
 		p.end(wire.PingInfo{}, e.Err)

@@ -13,6 +13,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -82,13 +83,12 @@ func (t *Target) publish() error {
 	if err != nil {
 		return fmt.Errorf("attach ping target: %w", err)
 	}
-	_, err = t.table.MDAttach(entry, portals.MD{
+	if _, err = t.table.MDAttach(entry, portals.MD{
 		Segments:  []lnd.Segment{info},
 		Threshold: portals.ThresholdInfinite,
 		Options:   portals.OpGet | portals.Truncate | portals.ManageRemote,
-	}, portals.Retain)
-	if err != nil {
-		return fmt.Errorf("attach ping target: %w", err)
+	}, portals.Retain); err != nil {
+		return errors.Join(fmt.Errorf("attach ping target: %w", err), t.table.MEUnlink(entry))
 	}
 	old := t.entry
 	t.entry = entry
