@@ -38,6 +38,7 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
 	e.Initiator = e.Source
 	e.Sender = d.From.NID
+	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
 	return o
 }
@@ -47,10 +48,7 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	if put.Portal >= Portals {
 		return lnd.Accept, lnet.BadPortal
 	}
-	r := request{
-		op: OpPut, id: nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID},
-		bits: put.MatchBits, length: int(d.Header.PayloadLength), offset: int(put.Offset),
-	}
+	r := putRequest(&d.Header)
 	p := &t.portals[put.Portal]
 	p.mu.Lock()
 	md, offset, mlength, out := t.match(p, &r)
@@ -69,6 +67,15 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	o := t.arrival(ni, d, EventPut)
 	o.accept(d, md, offset, mlength)
 	return lnd.Accept, lnet.NotDropped
+}
+
+// putRequest is a PUT as matching sees it.
+func putRequest(h *wire.Header) request {
+	put := h.Put()
+	return request{
+		op: OpPut, id: nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID},
+		bits: put.MatchBits, length: h.PayloadLength, offset: put.Offset,
+	}
 }
 
 // accept ties a matched request to its MD and lets the payload in. It is
@@ -96,7 +103,7 @@ func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	}
 	r := request{
 		op: OpGet, id: nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID},
-		bits: get.MatchBits, length: int(get.SinkLength), offset: int(get.SrcOffset),
+		bits: get.MatchBits, length: get.SinkLength, offset: get.SrcOffset,
 	}
 	p := &t.portals[get.Portal]
 	p.mu.Lock()
@@ -134,6 +141,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	o.Header.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
 	o.Header.PayloadLength = o.event.MLength
 	o.Payload = o.event.Payload()
+	o.Aborted = &o.md.aborted
 	o.Priority = o.event.Options&Priority != 0
 	t.node.Send(&o.Message)
 }

@@ -8,7 +8,7 @@ import (
 // portal are tried against it before the call returns.
 //
 //	EINVAL  neither OpPut nor OpGet, more than 256 segments, bad MaxSize
-//	ENOENT  no such ME
+//	ENOENT  no such ME, or the EQ was freed
 //	EBUSY   the ME has an MD
 //	ENOMEM  no more handles
 func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -34,7 +35,7 @@ func TestPutWithAck(t *testing.T) {
 	}
 	put.Segments = nil
 	want := portals.Event{
-		Kind: portals.EventPut, Target: h.self, Initiator: h.self, Source: h.self, Sender: h.self.NID,
+		Kind: portals.EventPut, Target: h.self, Initiator: h.self, Source: h.self, Sender: h.self.NID, MsgType: wire.Put,
 		Portal: 5, MatchBits: 0x99, RLength: 8, MLength: 8, HdrData: 0xABCD,
 		MD: put.MD, Options: portals.OpPut, UserPtr: "sink", Unlinked: true,
 	}

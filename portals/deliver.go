@@ -12,6 +12,9 @@ func (t *Table) complete(o *operation, err error) {
 	o.event.Err = err
 	d.mu.Lock()
 	d.refs--
+	if err != nil && o.event.Kind == EventSend {
+		d.unanswered(o)
+	}
 	if d.refs == 0 && !d.last && (d.zombie || d.auto && d.exhausted()) {
 		d.handle, d.zombie, d.last = 0, true, true
 		o.event.Unlinked = true

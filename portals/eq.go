@@ -58,9 +58,20 @@ func (q *EQ) Free() error {
 	return nil
 }
 
-func (q *EQ) refer(n int) {
+// join counts an MD that names the queue; false: the queue is gone.
+func (q *EQ) join() bool {
 	q.mu.Lock()
-	q.users += n
+	defer q.mu.Unlock()
+	if q.freed {
+		return false
+	}
+	q.users++
+	return true
+}
+
+func (q *EQ) leave() {
+	q.mu.Lock()
+	q.users--
 	q.mu.Unlock()
 }
 

@@ -1,10 +1,12 @@
 package portals
 
 import (
+	"bytes"
 	"fmt"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // EventKind says what an event reports, with LNet's numbers.
@@ -37,6 +39,7 @@ type Event struct {
 	Initiator nid.ProcessID // who started the operation; SEND: any NID, own pid
 	Source    nid.ProcessID // NID and pid that the message came from
 	Sender    nid.NID       // previous hop: the source, or a router
+	MsgType   wire.MsgType  // of the message: tells a PUT's SEND from a GET's
 	Portal    int
 	MatchBits uint64
 	RLength   uint32 // bytes requested; 0 at the target of a GET
@@ -54,8 +57,12 @@ type Event struct {
 	Sequence uint64 // number in the EQ, from 1; 0 without EQ
 }
 
-// Payload names the bytes of the MD that the operation moved.
+// Payload names the bytes of the MD that the operation moved: those of a PUT,
+// GET or REPLY event. It is empty for the other kinds.
 func (e *Event) Payload() lnd.Payload {
+	if e.Kind != EventPut && e.Kind != EventGet && e.Kind != EventReply {
+		return lnd.Payload{}
+	}
 	return lnd.Payload{Segments: e.Segments, Offset: int(e.Offset), Length: int(e.MLength)}
 }
 
@@ -70,11 +77,7 @@ func (e *Event) Bytes() []byte {
 	case 1:
 		return pieces[0]
 	}
-	whole := make([]byte, 0, e.MLength)
-	for _, p := range pieces {
-		whole = append(whole, p...)
-	}
-	return whole
+	return bytes.Join(pieces, nil)
 }
 
 func (e *Event) String() string {

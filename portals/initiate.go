@@ -62,8 +62,15 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.ENOENT}
 	}
 	d.begin()
+	switch {
+	case typ == wire.Get:
+		d.replies++
+	case r.Ack:
+		d.acks++
+	}
 	o := t.newOperation()
 	o.md = d
+	o.event.MsgType = typ
 	o.Aborted = &d.aborted
 	d.describe(&o.event)
 	length := d.length

@@ -5,7 +5,6 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
-	"ulnet/lnet/nid"
 )
 
 // MaxHeld bounds the PUTs that wait on one lazy portal. A network driver
@@ -44,7 +43,10 @@ func (t *Table) ClearLazy(index int) error {
 
 // hold keeps a PUT that nothing matches yet. The caller holds p.mu.
 func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
-	if p.held.n >= MaxHeld {
+	switch {
+	case ni.Stopping(): // Detach may have passed this portal
+		return lnd.Accept, lnet.NIShutdown
+	case p.held.n >= MaxHeld:
 		return lnd.Accept, lnet.LazyFull
 	}
 	o := t.arrival(ni, d, EventPut)
@@ -59,11 +61,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
-		put := o.d.Header.Put()
-		r := request{
-			op: OpPut, id: nid.ProcessID{NID: o.d.Header.SrcNID, PID: o.d.Header.SrcPID},
-			bits: put.MatchBits, length: int(o.d.Header.PayloadLength), offset: int(put.Offset),
-		}
+		r := putRequest(&o.d.Header)
 		d, offset, mlength, out := t.try(p, e, &r)
 		switch out {
 		case matched:

@@ -71,6 +71,8 @@ type md struct {
 	me         *me // attached to; nil for a bound one
 	portal     int // of me
 	refs       int // operations under way
+	acks       int // PUTs whose ACK may come
+	replies    int // GETs whose REPLY may come
 	zombie     bool
 	last       bool // its Unlinked event is on the way
 	handling   bool // a goroutine delivers events
@@ -110,8 +112,14 @@ func (d *md) begin() {
 
 // newMD takes a slot for a descriptor. The result is locked.
 func (t *Table) newMD(conf MD, length int, auto UnlinkOption) (*md, error) {
+	if conf.EQ != nil && !conf.EQ.join() {
+		return nil, syscall.ENOENT
+	}
 	slot, ok := t.mds.take()
 	if !ok {
+		if conf.EQ != nil {
+			conf.EQ.leave()
+		}
 		return nil, syscall.ENOMEM
 	}
 	d := t.mds.at(slot)
@@ -122,11 +130,9 @@ func (t *Table) newMD(conf MD, length int, auto UnlinkOption) (*md, error) {
 	d.was = d.handle
 	d.conf, d.length, d.threshold = conf, length, conf.Threshold
 	d.offset, d.auto, d.zombie, d.last = 0, auto == Unlink, false, false
+	d.acks, d.replies = 0, 0
 	d.me = nil
 	d.aborted.Store(false)
-	if conf.EQ != nil {
-		conf.EQ.refer(1)
-	}
 	return d, nil
 }
 
@@ -151,7 +157,7 @@ func (t *Table) lockMD(h MDHandle) *md {
 // The caller holds d.mu.
 func (t *Table) freeMD(d *md) {
 	if d.conf.EQ != nil {
-		d.conf.EQ.refer(-1)
+		d.conf.EQ.leave()
 	}
 	d.conf, d.was, d.last, d.zombie = MD{}, 0, false, false
 	t.mds.put(d.slot, d.generation)
@@ -160,6 +166,7 @@ func (t *Table) freeMD(d *md) {
 // MDBind makes an MD that is attached to no ME, to Put from and Get into.
 //
 //	EINVAL  OpPut or OpGet set, more than 1 MiB or 256 segments
+//	ENOENT  the EQ was freed
 //	ENOMEM  no more handles
 func (t *Table) MDBind(conf MD, unlink UnlinkOption) (MDHandle, error) {
 	length, err := conf.check()

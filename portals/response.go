@@ -8,10 +8,19 @@ import (
 
 // arriveReply finds the MD that a GET named for its answer (lnet_parse_reply).
 // The data goes to the start of the MD.
+//
+// LNet takes an ACK or REPLY for any active MD. Here the MD must await one: a
+// REPLY would otherwise overwrite memory that is being sent, and a second
+// REPLY what the first one brought. An ACK of more bytes than were sent is no
+// ACK either.
 func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
 	md, why := t.responseMD(d.Header.Reply().DstMD)
 	if md == nil {
 		return lnd.Accept, why
+	}
+	if md.replies == 0 {
+		md.mu.Unlock()
+		return lnd.Accept, lnet.InactiveMD
 	}
 	rlength := int(d.Header.PayloadLength)
 	mlength := min(rlength, md.length)
@@ -19,6 +28,7 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.Dro
 		md.mu.Unlock()
 		return lnd.Accept, lnet.TooLong
 	}
+	md.replies--
 	md.begin()
 	o := t.arrival(ni, d, EventReply)
 	o.accept(d, md, 0, mlength)
@@ -33,11 +43,33 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	if md == nil {
 		return lnd.Accept, why
 	}
+	switch {
+	case md.acks == 0:
+		md.mu.Unlock()
+		return lnd.Accept, lnet.InactiveMD
+	case uint64(ack.MLength) > uint64(md.length):
+		md.mu.Unlock()
+		return lnd.Accept, lnet.TooLong
+	}
+	md.acks--
 	md.begin()
 	o := t.arrival(ni, d, EventAck)
 	o.event.MatchBits = ack.MatchBits
 	o.accept(d, md, 0, int(ack.MLength))
 	return lnd.Accept, lnet.NotDropped
+}
+
+// unanswered notes that a PUT or GET did not leave, so that nothing may answer
+// it. The caller holds d.mu.
+func (d *md) unanswered(o *operation) {
+	switch o.event.MsgType {
+	case wire.Get:
+		d.replies = max(0, d.replies-1)
+	case wire.Put:
+		if !o.Header.Put().AckMD.IsNone() {
+			d.acks = max(0, d.acks-1)
+		}
+	}
 }
 
 // responseMD returns the active MD that an ACK or REPLY is for, locked.

@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // Portals is the number of portals of a table (MAX_PORTALS).
@@ -143,8 +144,8 @@ type request struct {
 	op     MDOption // OpPut or OpGet
 	id     nid.ProcessID
 	bits   uint64
-	length int
-	offset int // asked for; counts with ManageRemote
+	length uint32
+	offset uint32 // asked for; counts with ManageRemote
 }
 
 // outcome of matching.
@@ -210,18 +211,19 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	return d, offset, mlength, matched
 }
 
-// place decides where in the MD r goes and how much of it.
+// place decides where in the MD r goes and how much of it. A GET may ask for
+// more than a REPLY can carry.
 func (d *md) place(r *request) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.conf.Options&ManageRemote != 0 {
-		offset = min(r.offset, d.length) // no room beyond the end
+		offset = int(min(uint64(r.offset), uint64(d.length))) // no room beyond the end
 	}
-	room := d.length - offset
+	room := min(d.length-offset, wire.MaxPayload)
 	if d.conf.Options&HasMaxSize != 0 {
 		room = min(room, d.conf.MaxSize)
 	}
-	if r.length <= room {
-		return offset, r.length, true
+	if uint64(r.length) <= uint64(room) {
+		return offset, int(r.length), true
 	}
 	return offset, room, d.conf.Options&Truncate != 0
 }
