@@ -20,7 +20,7 @@ const (
 	userMay   = "portals lnet/nid lnet/machine "
 	// testsMay is allowed to the tests of every package: test harnesses, the
 	// capture of what a test saw, and the two drivers that need no network.
-	testsMay = "lnd/lndtest/... lnd/capture lnd/lo lnd/sim lnd/simlnd "
+	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/sim lnd/simlnd "
 )
 
 // Rules are the arrows of ARCHITECTURE.md: imports point down only. A package
@@ -59,7 +59,9 @@ var Rules = []Rule{
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnet"},
 	{Package: "health", May: userMay, Tests: "lnet"},
 
-	{Package: "cmd/...", May: "lnet/... lnd/... portals gossip/... scoll/... health cmd/internal/..."},
+	// cmd may import everything but test harnesses.
+	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+		"lnd/verbs/... lnd/capture lnd/fault lnd/sim lnd/simlnd"},
 }
 
 // A Limit names an import from outside the module that only some may use.

@@ -32,11 +32,12 @@ func Habits(pkgs []*Package) []string {
 		if !p.testOnly() && !p.hasDoc() {
 			bad = append(bad, fmt.Sprintf("%s: no package comment", p.Path))
 		}
+		virtual := slices.ContainsFunc(p.Files, func(f *File) bool { return slices.Contains(f.Imports, "testing/synctest") })
 		for _, f := range p.Files {
 			if f.Lines > maxLines {
 				bad = append(bad, fmt.Sprintf("%s: %d lines, more than %d: split it by concern", f.Name, f.Lines, maxLines))
 			}
-			bad = append(bad, f.clocks(match(clockless, p.Path))...)
+			bad = append(bad, f.clocks(match(clockless, p.Path), virtual)...)
 		}
 	}
 	return bad
@@ -48,10 +49,9 @@ func (p *Package) hasDoc() bool {
 	})
 }
 
-// clocks finds sleeps in tests (outside the virtual time of testing/synctest)
-// and, in a clockless package, clocks and goroutines.
-func (f *File) clocks(clockless bool) []string {
-	virtual := slices.Contains(f.Imports, "testing/synctest")
+// clocks finds sleeps in tests, unless the package tests in virtual time with
+// testing/synctest, and, in a clockless package, clocks and goroutines.
+func (f *File) clocks(clockless, virtual bool) []string {
 	var bad []string
 	report := func(n ast.Node, what string) {
 		bad = append(bad, fmt.Sprintf("%s: %s", f.Fset.Position(n.Pos()), what))

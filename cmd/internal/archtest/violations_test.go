@@ -28,7 +28,8 @@ func TestViolationsAreCaught(t *testing.T) {
 		"cmd/lnetd/testdata/skip.go":  "this is not Go",
 		"cmd/bench/peers/go.mod":      "module ulnet/cmd/bench/peers\n",
 		"cmd/bench/peers/main.go":     "package main\nimport _ \"example.com/grpc\"\n",
-		"lnet/synctest_test.go":       "package lnet\nimport (\n\"testing/synctest\"\n\"time\"\n)\nvar _ = synctest.Run\nfunc f() { time.Sleep(1) }\n",
+		"lnd/lo/bubble_test.go":       "package lo\nimport _ \"testing/synctest\"\n",
+		"lnd/lo/virtual_test.go":      "package lo\nimport \"time\"\nfunc f() { time.Sleep(1) }\n",
 		"lnet/discovery/discovery.go": "// Package discovery is here.\npackage discovery\nimport _ \"ulnet/portals\"\n",
 	}
 	tests := []struct {

@@ -1,0 +1,70 @@
+package archtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDependencyTable: a new dependency needs its line in ARCHITECTURE.md.
+func TestDependencyTable(t *testing.T) {
+	gomod, doc := read(t, "go.mod"), read(t, "ARCHITECTURE.md")
+	for _, path := range DirectRequirements(gomod) {
+		name := strings.TrimPrefix(path, "github.com/")
+		if !strings.Contains(doc, name) {
+			t.Errorf("go.mod requires %s, which ARCHITECTURE.md does not mention: add need, alternative, size of its tree", path)
+		}
+	}
+}
+
+// TestPackageTable: the table of packages names all of them and no other.
+func TestPackageTable(t *testing.T) {
+	named := map[string]bool{}
+	for line := range strings.Lines(read(t, "ARCHITECTURE.md")) {
+		if cell, ok := strings.CutPrefix(line, "| `"); ok {
+			name, _, _ := strings.Cut(cell, "`")
+			named[name] = true
+		}
+	}
+	for _, p := range load(t) {
+		if !named[p.Path] {
+			t.Errorf("ARCHITECTURE.md has no row for `%s`", p.Path)
+		}
+		delete(named, p.Path)
+	}
+	for name := range named {
+		t.Errorf("ARCHITECTURE.md has a row for `%s`, which does not exist", name)
+	}
+}
+
+// TestReadmeExample: the program in the README compiles.
+func TestReadmeExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command; skipped by -short")
+	}
+	_, rest, found := strings.Cut(read(t, "README.md"), "```go\n")
+	source, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("README.md has no Go program")
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "vet", file)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the program of README.md does not compile: %v\n%s", err, out)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
