@@ -278,8 +278,7 @@ func (s *connSet) refused(now time.Duration, in setInput, out *setOutput) {
 // otherVersion adopts the version of an answer of type NONE.
 func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
 	s.renegotiated++
-	supported := in.version == ksock.V2 || in.version == ksock.V3
-	if !supported || s.renegotiated > maxRenegotiation || s.known() {
+	if !spoken(in.version) || s.renegotiated > maxRenegotiation || s.known() {
 		s.dialFailed(now, in, out)
 		return
 	}
@@ -331,9 +330,7 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	}
 }
 
-func (s *connSet) dialVersion() ksock.Version {
-	return or(s.version, s.cfg.preferred)
-}
+func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.preferred) }
 
 // wake is the next instant at which a dial is due without further input.
 func (s *connSet) wake(now time.Duration) time.Duration {

@@ -90,15 +90,6 @@ func (ni *NI) checkHello(s *shake) (ksock.Hello, *refusal) {
 	return h, nil
 }
 
-// versionRefusal is the answer to a HELLO of a version that we do not speak:
-// ours, and NONE. It names our own NID as destination, as kernels do.
-func (ni *NI) versionRefusal() []byte {
-	h := ni.hello(ni.preferred(), ksock.None)
-	h.DstNID = ni.nid
-	b, _ := h.AppendBinary(nil) // our NID fits: Startup saw to it
-	return b
-}
-
 // hello returns a HELLO with everything that concerns this side.
 func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
 	return ksock.Hello{

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -47,15 +46,6 @@ var _ lnd.NI = (*NI)(nil)
 
 // NID implements lnd.NI.
 func (ni *NI) NID() nid.NID { return ni.nid }
-
-// preferred is the version in which a peer of unknown version is dialled. An
-// ANY connection is of use in version 2 only.
-func (ni *NI) preferred() ksock.Version {
-	if ni.cfg.Untyped {
-		return ksock.V2
-	}
-	return ksock.V3
-}
 
 // Send implements lnd.NI.
 func (ni *NI) Send(m *lnd.Message) {

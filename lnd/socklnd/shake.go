@@ -1,7 +1,6 @@
 package socklnd
 
 import (
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -100,10 +99,6 @@ func (s *shake) readRequest() (wire.AcceptorRequest, error) {
 	return r, err
 }
 
-// errForeignVersion means a HELLO of a version that exists but is not spoken
-// here: 1 and 4.
-var errForeignVersion = errors.New("socklnd: HELLO version is not supported")
-
 // readHello reads a HELLO: magic, version, the rest, addresses. With accepts
 // it stops with errForeignVersion as soon as the version is not among those.
 func (s *shake) readHello(accepts func(ksock.Version) bool) (ksock.Hello, error) {
@@ -123,6 +118,3 @@ func (s *shake) readHello(accepts func(ksock.Version) bool) (ksock.Hello, error)
 	h, _, err := ksock.ParseHello(s.record())
 	return h, err
 }
-
-// spoken reports whether connections of version v are supported.
-func spoken(v ksock.Version) bool { return v == ksock.V2 || v == ksock.V3 }
