@@ -1,0 +1,151 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// waitLimit ends tests that hang.
+const waitLimit = 20 * time.Second
+
+// fakeNode is a Node whose operations are functions of the test.
+type fakeNode struct {
+	ping  func(context.Context, node.PingRequest) (node.PingReply, error)
+	sink  func(context.Context, node.SinkRequest, node.Report) error
+	put   func(context.Context, node.PutRequest, io.Reader, node.Report) error
+	serve func(context.Context, node.ServeRequest, io.Reader, node.Report) error
+	get   func(context.Context, node.GetRequest, node.Report) error
+}
+
+func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
+
+func (f *fakeNode) Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
+	return f.ping(ctx, r)
+}
+
+func (f *fakeNode) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
+	return f.sink(ctx, r, report)
+}
+
+func (f *fakeNode) Put(ctx context.Context, r node.PutRequest, data io.Reader, report node.Report) error {
+	return f.put(ctx, r, data, report)
+}
+
+func (f *fakeNode) Serve(ctx context.Context, r node.ServeRequest, content io.Reader, report node.Report) error {
+	return f.serve(ctx, r, content, report)
+}
+
+func (f *fakeNode) Get(ctx context.Context, r node.GetRequest, report node.Report) error {
+	return f.get(ctx, r, report)
+}
+
+// daemon is a server under test.
+type daemon struct {
+	path string
+	stop context.CancelFunc
+	done chan error
+}
+
+// serve starts a server that ends with the test.
+func serve(t *testing.T, cfg Config) *daemon {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	socket, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveSocket(t, cfg, path, socket)
+}
+
+func serveSocket(t *testing.T, cfg Config, path string, socket *Socket) *daemon {
+	if cfg.Events == nil {
+		cfg.Events = new(Events)
+	}
+	d := &daemon{path: path, done: make(chan error, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	go func() { d.done <- New(cfg).Serve(ctx, socket) }()
+	t.Cleanup(func() { d.end(t) })
+	return d
+}
+
+// end stops the server and waits for it.
+func (d *daemon) end(t *testing.T) {
+	t.Helper()
+	d.stop()
+	if err := wait(t, d.done); err != nil {
+		t.Errorf("server: %v", err)
+	}
+	d.done <- nil // for the next call
+}
+
+func wait[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(waitLimit):
+		t.Fatal("nothing happens")
+	}
+	panic("unreachable")
+}
+
+// dial opens a raw connection that is closed with the test.
+func (d *daemon) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(waitLimit)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// talk sends raw bytes and returns the whole answer.
+func (d *daemon) talk(t *testing.T, raw string) string {
+	t.Helper()
+	return talk(t, d.dial(t), raw)
+}
+
+func talk(t *testing.T, c net.Conn, raw string) string {
+	t.Helper()
+	if _, err := io.WriteString(c, raw); err != nil {
+		t.Logf("write: %v", err) // the server may refuse before it has read everything
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "reset") {
+		t.Fatalf("read: %v", err)
+	}
+	return string(answer)
+}
+
+// post is a request as raw bytes.
+func post(path, body string) string {
+	r, err := http.NewRequest(http.MethodPost, "http://lnetd"+path, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	r.Close = true
+	var b strings.Builder
+	if err := r.Write(&b); err != nil {
+		panic(err)
+	}
+	return b.String()
+}

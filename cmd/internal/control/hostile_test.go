@@ -1,0 +1,154 @@
+package control
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/node"
+)
+
+func TestHostileRequests(t *testing.T) {
+	called := func() { t.Error("the request reached the node") }
+	d := serve(t, Config{
+		RequestTimeout: 50 * time.Millisecond,
+		Node: &fakeNode{
+			ping: func(context.Context, node.PingRequest) (node.PingReply, error) {
+				called()
+				return node.PingReply{}, nil
+			},
+			sink: func(context.Context, node.SinkRequest, node.Report) error { called(); return nil },
+			put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
+		},
+	})
+	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
+	for _, test := range []struct{ name, raw, want string }{
+		{"silence", "", ""},
+		{"random bytes", "\x00\xFF\x16\x03\x01\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		{"half a header", "GET /v1/status HTTP/1.1\r\nHost: x\r\n", ""},
+		{"headers without end", "GET /v1/status HTTP/1.1\r\n" + strings.Repeat("X-A: "+strings.Repeat("b", 1000)+"\r\n", 100), "HTTP/1.1 431 "},
+		{"half a body", "POST /v1/ping HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", "read request: "},
+		{"body that never ends", post("/v1/msg/put", strings.Repeat("x", 1<<20)), `"request of more than 65536 bytes"`},
+		{"huge length", "POST /v1/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999999999\r\n\r\n" + strings.Repeat("x", 1<<17), `"request of more than 65536 bytes"`},
+		{"bad length", "POST /v1/ping HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		{"no JSON", post("/v1/ping", "hello"), "HTTP/1.1 400 Bad Request"},
+		{"empty body", post("/v1/ping", ""), "HTTP/1.1 400 Bad Request"},
+		{"unknown field", post("/v1/ping", `{"targets":1}`), `unknown field`},
+		{"bad NID", post("/v1/ping", `{"target":"x"}`), "HTTP/1.1 400 Bad Request"},
+		{"two objects", post("/v1/ping", ping+ping), `"request: more than one object on its line"`},
+		{"data behind", post("/v1/ping", ping+"\nmore"), `"request: data where there should be none"`},
+		{"deep JSON", post("/v1/msg/sink", strings.Repeat(`{"portal":[`, 5000)), "HTTP/1.1 400 Bad Request"},
+		{"unknown path", post("/v2/ping", ping), "HTTP/1.1 404 Not Found"},
+		{"wrong method", "GET /v1/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 Not Found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			// The server answers or, after its time-out, closes.
+			if got := d.talk(t, test.raw); !strings.Contains(got, test.want) {
+				t.Errorf("answer %.300q, want %q", got, test.want)
+			}
+			if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+				t.Errorf("a good client afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestTooManyStreams(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}, MaxStreams: 2})
+	for range 2 {
+		events, err := NewClient(d.path).Events(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer events.Close()
+	}
+	_, err := NewClient(d.path).Events(t.Context())
+	if err == nil || err.Error() != "too many operations at a time" {
+		t.Errorf("third stream of two: %v", err)
+	}
+	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+		t.Errorf("status beside them: %v", err)
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}, MaxConns: 2, RequestTimeout: 50 * time.Millisecond})
+	for range 10 {
+		d.dial(t) // and says nothing
+	}
+	// Their time-outs let this one through.
+	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReaderThatStalls(t *testing.T) {
+	ended := make(chan error, 1)
+	d := serve(t, Config{
+		StallTimeout: 50 * time.Millisecond,
+		Node: &fakeNode{sink: func(_ context.Context, _ node.SinkRequest, report node.Report) error {
+			step := node.Step{Event: &node.Event{Type: "PUT"}, Payload: make([]byte, 1<<20)}
+			for {
+				if err := report(step); err != nil {
+					ended <- err
+					return err
+				}
+			}
+		}},
+	})
+	c := d.dial(t)
+	if _, err := io.WriteString(c, post("/v1/msg/sink", `{"portal":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t, ended); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzReadFrames(f *testing.F) {
+	f.Add("{\"ready\":true}\n{\"event\":{\"type\":\"PUT\"},\"payload\":3}\nabc{\"end\":true}\n")
+	f.Add("{\"error\":{\"message\":\"no\",\"errno\":5}}\n")
+	f.Add("{\"payload\":-1}\n")
+	f.Fuzz(func(t *testing.T, answer string) {
+		var took int
+		err := readFrames(strings.NewReader(answer), func(s node.Step) error {
+			took += len(s.Payload)
+			return nil
+		})
+		if took > len(answer) {
+			t.Errorf("%d bytes of payload from %d bytes", took, len(answer))
+		}
+		if err == nil && !strings.Contains(answer, "end") {
+			t.Error("an answer without end is a success")
+		}
+	})
+}
+
+func TestAnswersOfADaemonThatFails(t *testing.T) {
+	for _, test := range []struct{ name, answer, want string }{
+		{"nothing", "", "the daemon has gone away: EOF"},
+		{"no end", "{\"ready\":true}\n", "the daemon has gone away: EOF"},
+		{"no JSON", "<html>\n", "answer of the daemon: invalid character '<' looking for beginning of value"},
+		{"payload cut", "{\"payload\":5}\nabc", "the daemon has gone away: unexpected EOF"},
+		{"payload too large", "{\"payload\":1048577}\n", "answer of the daemon: payload of 1048577 bytes"},
+		{"line too long", strings.Repeat("x", maxRequest+1), "the daemon has gone away: bufio: buffer full"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := readFrames(strings.NewReader(test.answer), func(node.Step) error { return nil })
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestStatusOfRefusals(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}})
+	got := d.talk(t, "GET /v1/capture HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 404") || !strings.Contains(got, http.StatusText(http.StatusNotFound)) {
+		t.Errorf("capture where there is none: %q", got)
+	}
+}

@@ -1,0 +1,242 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+var target = nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID}
+
+var byValue = cmpopts.EquateComparable(nid.NID{}, nid.ProcessID{})
+
+func TestStatus(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}})
+	got, err := NewClient(d.path).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff((&fakeNode{}).Status(), got, byValue); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPing(t *testing.T) {
+	request := node.PingRequest{Target: target, Source: nid.MustParse("10.0.0.1@tcp"), Timeout: time.Second}
+	reply := node.PingReply{Primary: target.NID, MultiRail: true, NIs: []node.PingedNI{{NID: target.NID, Status: "up"}}, Took: 5}
+	d := serve(t, Config{Node: &fakeNode{ping: func(_ context.Context, r node.PingRequest) (node.PingReply, error) {
+		if r != request {
+			t.Errorf("request %+v, want %+v", r, request)
+		}
+		return reply, nil
+	}}})
+	got, err := NewClient(d.path).Ping(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(reply, got, byValue); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsCrossTheSocket(t *testing.T) {
+	failure := cli.Hint(&cableError{}, "plug the cable in")
+	d := serve(t, Config{Node: &fakeNode{
+		ping: func(context.Context, node.PingRequest) (node.PingReply, error) { return node.PingReply{}, failure },
+		get:  func(context.Context, node.GetRequest, node.Report) error { return failure },
+	}})
+	c := NewClient(d.path)
+	_, pingErr := c.Ping(t.Context(), node.PingRequest{Target: target})
+	getErr := c.Get(t.Context(), node.GetRequest{Target: target}, nil)
+	for name, err := range map[string]error{"ping": pingErr, "get": getErr} {
+		if err == nil || err.Error() != "no cable" || cli.HintOf(err) != "plug the cable in" || !errors.Is(err, syscall.ENETDOWN) {
+			t.Errorf("%s: error %v, hint %q", name, err, cli.HintOf(err))
+		}
+	}
+}
+
+// cableError is an error that wraps an errno.
+type cableError struct{}
+
+func (*cableError) Error() string { return "no cable" }
+func (*cableError) Unwrap() error { return syscall.ENETDOWN }
+
+// steps of an operation, with payload.
+var steps = []node.Step{
+	{Ready: true},
+	{Event: &node.Event{Type: "PUT", Target: target, MatchBits: 1 << 63, MLength: 3, Status: -5, Unlinked: true}, Payload: []byte("a\nb")},
+	{Missed: 4},
+	{Event: &node.Event{Type: "PUT", Target: target, MLength: 1 << 20}, Payload: bytes.Repeat([]byte{'\n', '{'}, 1<<19)},
+}
+
+func reportAll(report node.Report) error {
+	for _, s := range steps {
+		if err := report(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestOperations(t *testing.T) {
+	data := strings.Repeat("0123456789abcdef", 3<<16) // 3 MiB
+	read := func(r io.Reader, report node.Report) error {
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != data {
+			t.Errorf("got %d bytes of data, error %v", len(got), err)
+		}
+		return reportAll(report)
+	}
+	sink := node.SinkRequest{Portal: 1, MatchBits: 1 << 63, IgnoreBits: 3, Size: 4, Count: 5, ManageRemote: true, Truncate: true}
+	put := node.PutRequest{Target: target, Portal: 1, MatchBits: 2, HdrData: 1<<64 - 1, Offset: 4, Ack: true, Timeout: 5}
+	serving := node.ServeRequest{Portal: 1, MatchBits: 2, Count: 3}
+	get := node.GetRequest{Target: target, Portal: 1, MatchBits: 2, Offset: 3, Length: 1 << 40, Timeout: 5}
+	d := serve(t, Config{Node: &fakeNode{
+		sink: func(_ context.Context, r node.SinkRequest, f node.Report) error {
+			same(t, sink, r)
+			return reportAll(f)
+		},
+		put: func(_ context.Context, r node.PutRequest, b io.Reader, f node.Report) error {
+			same(t, put, r)
+			return read(b, f)
+		},
+		serve: func(_ context.Context, r node.ServeRequest, b io.Reader, f node.Report) error {
+			same(t, serving, r)
+			return read(b, f)
+		},
+		get: func(_ context.Context, r node.GetRequest, f node.Report) error { same(t, get, r); return reportAll(f) },
+	}})
+	c := NewClient(d.path)
+	for _, test := range []struct {
+		name string
+		run  func(node.Report) error
+	}{
+		{"sink", func(f node.Report) error { return c.Sink(t.Context(), sink, f) }},
+		{"put", func(f node.Report) error { return c.Put(t.Context(), put, strings.NewReader(data), f) }},
+		{"serve", func(f node.Report) error { return c.Serve(t.Context(), serving, strings.NewReader(data), f) }},
+		{"get", func(f node.Report) error { return c.Get(t.Context(), get, f) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []node.Step
+			err := test.run(func(s node.Step) error {
+				s.Payload = bytes.Clone(s.Payload)
+				got = append(got, s)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(steps, got, byValue, cmp.Comparer(bytes.Equal)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func same[T comparable](t *testing.T, want, got T) {
+	t.Helper()
+	if want != got {
+		t.Errorf("request %+v, want %+v", got, want)
+	}
+}
+
+func TestClientThatGoesEndsItsOperation(t *testing.T) {
+	ended := make(chan error, 1)
+	d := serve(t, Config{Node: &fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
+		if err := report(node.Step{Ready: true}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}}})
+	stop := errors.New("seen enough")
+	err := NewClient(d.path).Sink(t.Context(), node.SinkRequest{}, func(node.Step) error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("client: %v", err)
+	}
+	if err := wait(t, ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the node's operation ended with %v", err)
+	}
+}
+
+func TestBrokenUploadIsNotItsEnd(t *testing.T) {
+	ended := make(chan error, 1)
+	d := serve(t, Config{Node: &fakeNode{put: func(_ context.Context, _ node.PutRequest, data io.Reader, _ node.Report) error {
+		_, err := io.ReadAll(data)
+		ended <- err
+		return err
+	}}})
+	broken := errors.New("disk on fire")
+	data := io.MultiReader(strings.NewReader("some data"), iotest.ErrReader(broken))
+	err := NewClient(d.path).Put(t.Context(), node.PutRequest{}, data, func(node.Step) error { return nil })
+	if err == nil {
+		t.Error("the client reports a success")
+	}
+	if err := wait(t, ended); err == nil {
+		t.Error("the node took half of the data for all")
+	}
+}
+
+func TestShutdownEndsOperations(t *testing.T) {
+	ready := make(chan bool, 1)
+	d := serve(t, Config{Node: &fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
+		if err := report(node.Step{Ready: true}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}}})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- NewClient(d.path).Sink(context.Background(), node.SinkRequest{}, func(node.Step) error { ready <- true; return nil })
+	}()
+	wait(t, ready)
+	d.end(t)
+	if err := wait(t, ended); err == nil || err.Error() != ErrShutdown.Error() {
+		t.Errorf("client: %v, want %v", err, ErrShutdown)
+	}
+	if _, err := NewClient(d.path).Status(t.Context()); cli.HintOf(err) != "is lnetd running? see --socket" {
+		t.Errorf("after the end: %v, hint %q", err, cli.HintOf(err))
+	}
+}
+
+func TestCommandsDoNotWaitForEachOther(t *testing.T) {
+	together := make(chan bool)
+	d := serve(t, Config{Node: &fakeNode{
+		ping: func(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
+			select { // each needs the other to be under way
+			case together <- true:
+			case <-together:
+			case <-ctx.Done():
+				return node.PingReply{}, ctx.Err()
+			}
+			return node.PingReply{Primary: r.Target.NID}, nil
+		},
+	}})
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := NewClient(d.path).Ping(context.Background(), node.PingRequest{Target: target})
+			ended <- err
+		}()
+	}
+	for range 2 {
+		if err := wait(t, ended); err != nil {
+			t.Error(err)
+		}
+	}
+}

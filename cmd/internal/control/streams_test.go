@@ -1,0 +1,74 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestEvents(t *testing.T) {
+	events := new(Events)
+	d := serve(t, Config{Node: &fakeNode{}, Events: events})
+	stream, err := NewClient(d.path).Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	log := slog.New(slog.NewJSONHandler(events, nil))
+	log.Info("peer failed", slog.String("peer", "10.0.0.2@tcp"))
+	line, err := bufio.NewReader(stream).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(line, `"msg":"peer failed","peer":"10.0.0.2@tcp"`) {
+		t.Errorf("event %q", line)
+	}
+}
+
+func TestEventsNeverBlock(t *testing.T) {
+	var events Events
+	slow := events.listen()
+	for i := range eventBacklog + 7 {
+		fmt.Fprintln(&events, i)
+	}
+	if n := events.takeMissed(slow); n != 7 {
+		t.Errorf("missed %d, want 7", n)
+	}
+	if n := events.takeMissed(slow); n != 0 {
+		t.Errorf("missed %d again", n)
+	}
+	if got := string(<-slow.lines); got != "0\n" {
+		t.Errorf("first line %q, want the oldest", got)
+	}
+	events.leave(slow)
+	if n, err := events.Write([]byte("to nobody")); n != 9 || err != nil {
+		t.Errorf("write to nobody: %d, %v", n, err)
+	}
+}
+
+func TestCapture(t *testing.T) {
+	ended := make(chan bool, 1)
+	d := serve(t, Config{Node: &fakeNode{}, Capture: func(ctx context.Context, w io.Writer) error {
+		defer func() { ended <- true }()
+		if _, err := io.WriteString(w, "pcapng"); err != nil {
+			return err
+		}
+		w.(interface{ Flush() }).Flush()
+		<-ctx.Done()
+		return nil
+	}})
+	stream, err := NewClient(d.path).Capture(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 6)
+	if _, err := io.ReadFull(stream, got); err != nil || string(got) != "pcapng" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	stream.Close()
+	wait(t, ended)
+}
