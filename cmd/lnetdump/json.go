@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/socklnd/ksock"
@@ -67,21 +66,26 @@ type niEntry struct {
 	Status string `json:"status"`
 }
 
-// jsonPrinter prints a line for each record.
+// jsonPrinter prints a line for each record; those of connections that begin
+// and end only if verbose.
 type jsonPrinter struct {
 	encoder *json.Encoder
+	verbose bool
 	file    string
 }
 
-func newJSONPrinter(w io.Writer) *jsonPrinter {
+func newJSONPrinter(w io.Writer, verbose bool) *jsonPrinter {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return &jsonPrinter{encoder: e}
+	return &jsonPrinter{encoder: e, verbose: verbose}
 }
 
 func (p *jsonPrinter) begin(file string) { p.file = file }
 
 func (p *jsonPrinter) record(r *capture.Record) {
+	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed) {
+		return
+	}
 	e := entryOf(r)
 	e.File = p.file
 	_ = p.encoder.Encode(e) // a failing writer fails again when it is flushed
@@ -89,7 +93,7 @@ func (p *jsonPrinter) record(r *capture.Record) {
 
 func entryOf(r *capture.Record) *entry {
 	e := &entry{
-		Time: r.Time.Format(time.RFC3339Nano), Src: r.Src().String(), Dst: r.Dst().String(),
+		Time: r.Time.UTC().Format(fullTime), Src: r.Src().String(), Dst: r.Dst().String(),
 		Type: r.Type(), Frame: r.Frame, Connection: r.Conn.ID, Offset: r.Offset, Length: r.Length,
 	}
 	if e.Type == "" {

@@ -41,7 +41,7 @@ func root(env cli.Env) *cobra.Command {
 		Long: `Lnetdump reads captures (pcap or pcapng; "-" or no file is the standard input),
 an interface, or the connections of a running lnetd, and prints a line for each
 acceptor request, HELLO, NOOP and LNet message: the time, who sends to whom,
-and what.
+and what. Times are UTC.
 
 It understands socklnd (TCP) in all its versions. Lost packets and connections
 that were open before the capture began are reported; they do not stop it.`,
@@ -56,7 +56,7 @@ that were open before the capture began are reported; they do not stop it.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all fields")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all fields, and where connections begin and end")
 	f.BoolVar(&o.json, "json", false, "print a JSON object a line")
 	f.BoolVar(&o.stats, "stats", false, "print sums instead of messages")
 	f.StringSliceVar(&o.nids, "nid", nil, "only what `NID` sends or gets (repeatable)")

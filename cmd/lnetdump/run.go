@@ -43,7 +43,7 @@ func (o *options) run(ctx context.Context, env cli.Env) (err error) {
 		s.stats = newStats()
 	case o.write != "":
 	case o.json:
-		s.print = newJSONPrinter(s.out)
+		s.print = newJSONPrinter(s.out, o.verbose)
 	default:
 		s.print = &textPrinter{w: s.out, verbose: o.verbose}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/socklnd/ksock"
@@ -18,8 +17,12 @@ type textPrinter struct {
 	files   int
 }
 
-// shortTime is the time of day (UTC) to the microsecond.
-const shortTime = "15:04:05.000000"
+// Times are UTC: shortTime is the time of day to the microsecond, fullTime is
+// RFC 3339 to the nanosecond.
+const (
+	shortTime = "15:04:05.000000"
+	fullTime  = "2006-01-02T15:04:05.000000000Z07:00"
+)
 
 func (p *textPrinter) begin(file string) {
 	if p.files > 0 {
@@ -35,7 +38,7 @@ func (p *textPrinter) record(r *capture.Record) {
 	}
 	at := r.Time.UTC().Format(shortTime)
 	if p.verbose {
-		at = r.Time.UTC().Format(time.RFC3339Nano)
+		at = r.Time.UTC().Format(fullTime)
 	}
 	src, dst := ends(r)
 	fmt.Fprintf(p.w, "%s %s → %s  %s\n", at, src, dst, describe(r))
