@@ -1,0 +1,299 @@
+package lnet_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+func wantBits(t *testing.T, what string, got []uint64, want ...uint64) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestPeerCredits: what finds no peer credit waits, in order, and counts below
+// zero.
+func TestPeerCredits(t *testing.T) {
+	r := newRig(t, lnd.Tunables{PeerCredits: 2}, lnet.Config{})
+	r.send(peerA, 1, 2, 3, 4, 5)
+	wantBits(t, "in flight", r.inFlight(), 1, 2)
+	if p := r.peer(peerA); p.Credits != -3 || p.MinCredits != -3 || p.Queued != 3 || p.QueuedBytes != 2*72 || p.MaxCredits != 2 {
+		t.Errorf("peer %+v", p)
+	}
+	r.send(peerB, 6)
+	wantBits(t, "another peer has its own", r.inFlight(), 1, 2, 6)
+	r.finalize(nil)
+	wantBits(t, "after one has left", r.inFlight(), 2, 6, 3)
+	for r.finalize(nil) {
+	}
+	wantBits(t, "ended", r.up.order, 1, 2, 6, 3, 4, 5)
+	if p := r.peer(peerA); p.Credits != 2 || p.MinCredits != -3 || p.QueuedBytes != 0 || p.Traffic.Sent.Put != 5 {
+		t.Errorf("peer in the end %+v", p)
+	}
+}
+
+func TestPriorityPasses(t *testing.T) {
+	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
+	r.send(peerA, 1, 2, 3)
+	for _, bits := range []uint64{4, 5} {
+		m := put(peerA, bits)
+		m.Priority = true
+		r.node.Send(m)
+	}
+	for r.finalize(nil) {
+	}
+	wantBits(t, "order", r.up.order, 1, 4, 5, 2, 3)
+}
+
+// TestNICredits: peers that wait for a credit of the NI get it in turn.
+func TestNICredits(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 2}, lnet.Config{})
+	r.send(peerA, 10, 11, 12)
+	r.send(peerB, 20, 21)
+	r.send(peerC, 30, 31)
+	wantBits(t, "in flight", r.inFlight(), 10, 11)
+	ni := r.node.Snapshot().NIs[0]
+	if ni.Credits != -4 || ni.MinCredits != -4 {
+		t.Errorf("NI has %d credits, lowest %d; want -4: two messages each of two peers wait", ni.Credits, ni.MinCredits)
+	}
+	for r.finalize(nil) {
+	}
+	wantBits(t, "order", r.up.order, 10, 11, 20, 30, 21, 12, 31)
+	if ni := r.node.Snapshot().NIs[0]; ni.Credits != 2 || ni.MinCredits != -4 {
+		t.Errorf("NI in the end: %d credits, lowest %d", ni.Credits, ni.MinCredits)
+	}
+}
+
+// TestCapped: a peer never has more credits than its NI.
+func TestCapped(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 3, PeerCredits: 100}, lnet.Config{})
+	r.send(peerA, 1, 2, 3, 4)
+	if p := r.peer(peerA); p.MaxCredits != 3 || p.Credits != -1 {
+		t.Errorf("peer %+v", p)
+	}
+	for r.finalize(nil) {
+	}
+}
+
+// TestUnfit: what waited too long, or was aborted meanwhile, fails when its
+// turn comes, whichever credit it waited for.
+func TestUnfit(t *testing.T) {
+	for name, c := range map[string]struct {
+		tunables lnd.Tunables
+		to       nid.NID // of the message that waits
+	}{
+		"for a peer credit": {lnd.Tunables{PeerCredits: 1}, peerA},
+		"for an NI credit":  {lnd.Tunables{Credits: 1}, peerB},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, c.tunables, lnet.Config{TransactionTimeout: time.Minute})
+				aborted := new(atomic.Bool)
+				r.send(peerA, 1)
+				r.send(c.to, 2)
+				m := put(c.to, 3)
+				m.Aborted = aborted
+				<-time.After(time.Minute) // not yet late
+				r.node.Send(m)
+				r.finalize(nil)
+				wantBits(t, "in flight", r.inFlight(), 2)
+				r.send(c.to, 4)
+				aborted.Store(true)
+				<-time.After(time.Minute + 1)
+				r.send(c.to, 5)
+				r.finalize(nil)
+				wantBits(t, "in flight in the end", r.inFlight(), 5)
+				r.finalize(nil)
+				for bits, want := range map[uint64]error{1: nil, 2: nil, 3: syscall.ECANCELED, 4: syscall.ETIMEDOUT, 5: nil} {
+					r.wantResult(bits, want)
+				}
+				if s := r.node.Stats(); s.SendCount != 3 || s.Errors != 2 || s.MsgsMax != 4 {
+					t.Errorf("counters %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestShutdownWithQueue: everything that waits or is in flight ends.
+func TestShutdownWithQueue(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
+	r.send(peerA, 1, 2, 3)
+	r.send(peerB, 4, 5)
+	r.send(peerC, 6)
+	if err := r.node.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for bits := range uint64(6) {
+		r.wantResult(bits+1, syscall.ESHUTDOWN)
+	}
+	r.send(peerA, 7)
+	r.wantResult(7, syscall.EHOSTUNREACH)
+}
+
+// TestFailuresDoNotNest: a thousand peers wait for one credit and all fail as
+// soon as they get it; the stack stays flat.
+func TestFailuresDoNotNest(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 1}, lnet.Config{})
+	gone := new(atomic.Bool)
+	deepest := 0
+	r.up.onSent = func(*lnet.Message, error) {
+		deepest = max(deepest, runtime.Callers(0, make([]uintptr, 1000)))
+	}
+	r.send(peerA, 1)
+	const peers = 1000
+	for i := range uint32(peers) {
+		m := put(nid.FromNumber(tcp, 0x0B000000+i), uint64(2+i))
+		m.Aborted = gone
+		r.node.Send(m)
+	}
+	gone.Store(true)
+	r.finalize(nil)
+	if n := len(r.up.order); n != peers+1 {
+		t.Fatalf("%d messages ended, want %d", n, peers+1)
+	}
+	if deepest > 100 {
+		t.Errorf("%d frames deep", deepest)
+	}
+}
+
+// TestSendFromSent: a layer above that sends from inside Sent keeps the order
+// and does not nest, also when the driver finalizes inside Send.
+func TestSendFromSent(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+	next, deepest := uint64(1), 0
+	r.up.onSent = func(*lnet.Message, error) {
+		deepest = max(deepest, runtime.Callers(0, make([]uintptr, 1000)))
+		if next < 1000 {
+			next++
+			r.send(peerA, next)
+		}
+	}
+	r.send(peerA, 1)
+	for i, bits := range r.up.order {
+		if bits != uint64(i+1) {
+			t.Fatalf("message %d ended as number %d", bits, i+1)
+		}
+	}
+	if len(r.up.order) != 1000 || deepest > 100 {
+		t.Errorf("%d messages, %d frames deep", len(r.up.order), deepest)
+	}
+}
+
+// TestCreditsUnderLoad: many senders and a driver that finalizes from
+// goroutines of its own; everything ends once and all credits come back.
+func TestCreditsUnderLoad(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 3}, lnet.Config{})
+	work := make(chan *lnd.Message, 100)
+	var inFlight, most atomic.Int64
+	r.onSend = func(_ *driver, m *lnd.Message) {
+		if n := inFlight.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		work <- m
+	}
+	var finishers, senders sync.WaitGroup
+	for range 3 {
+		finishers.Go(func() {
+			for m := range work {
+				inFlight.Add(-1)
+				var err error
+				if m.Header.Put().MatchBits%7 == 0 {
+					err = errors.New("test: lost")
+				}
+				r.driver.up.Finalize(m, err)
+			}
+		})
+	}
+	const each = 500
+	peers := []nid.NID{peerA, peerB, peerC}
+	for s := range 6 {
+		senders.Go(func() {
+			for i := range each {
+				r.send(peers[(s+i)%len(peers)], uint64(s*each+i))
+			}
+		})
+	}
+	senders.Wait()
+	for r.node.Stats().MsgsAlloc > 0 {
+		runtime.Gosched()
+	}
+	close(work)
+	finishers.Wait()
+	if len(r.up.order) != 6*each || len(r.up.ended) != 6*each {
+		t.Errorf("%d ends of %d messages, want %d", len(r.up.order), len(r.up.ended), 6*each)
+	}
+	if most.Load() > 4 {
+		t.Errorf("%d in flight, with 4 credits", most.Load())
+	}
+	s := r.node.Snapshot()
+	if s.NIs[0].Credits != 4 {
+		t.Errorf("NI has %d credits in the end", s.NIs[0].Credits)
+	}
+	for _, p := range s.Peers {
+		if p.Credits != 3 || p.QueuedBytes != 0 {
+			t.Errorf("peer in the end %+v", p)
+		}
+	}
+	r.onSend = nil
+}
+
+// TestRemoveNIUnderLoad: NIs come and go while others send; every message
+// ends, and a new NI of the net reaches the same peers.
+func TestRemoveNIUnderLoad(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var senders sync.WaitGroup
+	var total atomic.Uint64
+	for range 2 {
+		senders.Go(func() {
+			for ctx.Err() == nil {
+				if r.node.Stats().MsgsAlloc > 20 {
+					runtime.Gosched()
+					continue
+				}
+				r.send(peerA, total.Add(1))
+			}
+		})
+	}
+	const lives = 20
+	for range lives {
+		d := &driver{id: self}
+		ni, err := r.node.AddNI(d, lnd.Config{Net: tcp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sent := r.node.Stats().SendCount; r.node.Stats().SendCount == sent; {
+			if !d.finalize(nil) {
+				runtime.Gosched()
+			}
+		}
+		if err := r.node.RemoveNI(t.Context(), ni); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	senders.Wait()
+	s := r.node.Stats()
+	if s.SendCount+s.Errors != total.Load() || s.SendCount < lives {
+		t.Errorf("%d sent, %d failed, of %d", s.SendCount, s.Errors, total.Load())
+	}
+}

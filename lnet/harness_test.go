@@ -1,0 +1,230 @@
+package lnet_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	tcp    = nid.MustParseNet("tcp")
+	self   = nid.MustParse("10.0.0.1@tcp")
+	peerA  = nid.MustParse("10.0.0.2@tcp")
+	peerB  = nid.MustParse("10.0.0.3@tcp")
+	peerC  = nid.MustParse("10.0.0.4@tcp")
+	second = nid.MustParse("10.0.0.9@tcp")
+	self1  = nid.MustParse("10.1.0.1@tcp1")
+	peer1  = nid.MustParse("10.1.0.2@tcp1")
+)
+
+// driver is a driver whose NI does what the test says. It keeps what it is
+// given until the test finalizes it.
+type driver struct {
+	id      nid.NID
+	startup func(up lnd.Upcalls) error      // nil succeeds
+	onSend  func(d *driver, m *lnd.Message) // nil keeps m in sent
+
+	up lnd.Upcalls
+
+	mu     sync.Mutex
+	sent   []*lnd.Message // guarded by mu, like all below
+	recv   []*lnd.Delivery
+	closed bool
+}
+
+func (d *driver) Type() nid.NetType { return d.id.Net().Type() }
+
+func (d *driver) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	d.up = up
+	if d.startup != nil {
+		if err := d.startup(up); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *driver) NID() nid.NID { return d.id }
+
+func (d *driver) Send(m *lnd.Message) {
+	if d.onSend != nil {
+		d.onSend(d, m)
+		return
+	}
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.sent = append(d.sent, m)
+	}
+	d.mu.Unlock()
+	if closed {
+		d.up.Finalize(m, syscall.ESHUTDOWN)
+	}
+}
+
+func (d *driver) Recv(del *lnd.Delivery) {
+	d.mu.Lock()
+	d.recv = append(d.recv, del)
+	d.mu.Unlock()
+	d.up.Delivered(del, nil)
+}
+
+func (d *driver) Shutdown(context.Context) error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	for d.finalize(syscall.ESHUTDOWN) {
+	}
+	return nil
+}
+
+// finalize ends the oldest message that the driver has.
+func (d *driver) finalize(err error) bool {
+	d.mu.Lock()
+	if len(d.sent) == 0 {
+		d.mu.Unlock()
+		return false
+	}
+	m := d.sent[0]
+	d.sent = d.sent[1:]
+	d.mu.Unlock()
+	d.up.Finalize(m, err)
+	return true
+}
+
+// inFlight returns the match bits of what the driver has.
+func (d *driver) inFlight() []uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var bits []uint64
+	for _, m := range d.sent {
+		bits = append(bits, m.Header.Put().MatchBits)
+	}
+	return bits
+}
+
+// upper is a layer above that accepts everything.
+type upper struct {
+	arrive func(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason)
+	onSent func(m *lnet.Message, err error)
+
+	mu        sync.Mutex
+	ended     map[uint64]error // Sent, by match bits; guarded by mu, like all below
+	order     []uint64
+	delivered int
+	detached  int
+}
+
+func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	if u.arrive != nil {
+		return u.arrive(ni, d)
+	}
+	d.Owner = u
+	d.Sink.Length = int(d.Header.PayloadLength)
+	return lnd.Accept, lnet.NotDropped
+}
+
+func (u *upper) Delivered(*lnet.NI, *lnd.Delivery, error) {
+	u.mu.Lock()
+	u.delivered++
+	u.mu.Unlock()
+}
+
+func (u *upper) Sent(m *lnet.Message, err error) {
+	u.mu.Lock()
+	bits := m.Header.Put().MatchBits
+	u.ended[bits] = err
+	u.order = append(u.order, bits)
+	hook := u.onSent
+	u.mu.Unlock()
+	if hook != nil {
+		hook(m, err)
+	}
+}
+
+func (u *upper) Detach(*lnet.NI) {
+	u.mu.Lock()
+	u.detached++
+	u.mu.Unlock()
+}
+
+func (u *upper) result(bits uint64) (err error, ended bool) { //nolint:revive // err is the subject, not the outcome
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	err, ended = u.ended[bits]
+	return err, ended
+}
+
+// rig is a node with one NI on tcp.
+type rig struct {
+	t    *testing.T
+	node *lnet.Node
+	up   *upper
+	*driver
+	ni *lnet.NI
+}
+
+func newRig(t *testing.T, tunables lnd.Tunables, cfg lnet.Config) *rig {
+	t.Helper()
+	cfg.Incarnation, cfg.Clock = 7, machine.RealClock()
+	r := &rig{t: t, node: lnet.New(cfg), up: &upper{ended: make(map[uint64]error)}, driver: &driver{id: self}}
+	r.node.SetUpper(r.up)
+	var err error
+	if r.ni, err = r.node.AddNI(r.driver, lnd.Config{Net: tcp, Tunables: tunables}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.node.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if n := r.node.Stats().MsgsAlloc; n != 0 {
+			t.Errorf("%d messages never ended", n)
+		}
+	})
+	return r
+}
+
+// put makes a PUT that its match bits name.
+func put(to nid.NID, bits uint64) *lnet.Message {
+	m := new(lnet.Message)
+	m.Init()
+	m.Header.DestNID = to
+	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits})
+	return m
+}
+
+func (r *rig) send(to nid.NID, bits ...uint64) {
+	for _, b := range bits {
+		r.node.Send(put(to, b))
+	}
+}
+
+func (r *rig) wantResult(bits uint64, want error) {
+	r.t.Helper()
+	if err, ended := r.up.result(bits); !ended || !errors.Is(err, want) {
+		r.t.Errorf("message %d: ended %v with %v, want %v", bits, ended, err, want)
+	}
+}
+
+func (r *rig) peer(id nid.NID) lnet.PeerSnapshot {
+	r.t.Helper()
+	for _, p := range r.node.Snapshot().Peers {
+		if p.NID == id {
+			return p
+		}
+	}
+	r.t.Fatalf("no peer %v", id)
+	return lnet.PeerSnapshot{}
+}
