@@ -19,11 +19,12 @@ help: ## list the targets
 
 build: ## build static binaries into bin/
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
+	@$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
 
-install: build ## install the commands below PREFIX (/usr/local)
+install: build ## install the commands and their man pages below PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install $(installed:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	@for c in $(installed); do bin/$$c man $(DESTDIR)$(PREFIX)/share/man/man8 || exit; done
 
 demo: build ## three nodes on loopback exchange messages, decoded
 	@bin/demo
