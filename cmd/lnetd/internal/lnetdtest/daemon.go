@@ -1,0 +1,192 @@
+//go:build linux
+
+package lnetdtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/control"
+)
+
+const (
+	// startTimeout and stopTimeout bound the beginning and the end of a daemon.
+	startTimeout = 20 * time.Second
+	stopTimeout  = 20 * time.Second
+	// ctlTimeout bounds one lnetctl.
+	ctlTimeout = 30 * time.Second
+	// tick is how often a condition is looked at.
+	tick = 5 * time.Millisecond
+)
+
+// Config says how a daemon is started.
+type Config struct {
+	Networks string
+	Port     uint16
+	// Settings are lines of its configuration file ("accept_timeout: 1").
+	Settings []string
+	// Within runs a function on a thread in the network namespace where the
+	// daemon is to live, until it returns; nil is the test's own.
+	Within func(f func() error) error
+}
+
+// Daemon is a running lnetd.
+type Daemon struct {
+	t        testing.TB
+	commands Commands
+	socket   string
+	control  *control.Client
+	cmd      *exec.Cmd
+	log      log
+	ended    chan struct{} // closed when the process has ended
+	err      error         // how, set before ended is closed
+	stop     sync.Once
+}
+
+// Start starts a daemon and waits until it answers. When the test ends it is
+// told to end too, and must do so cleanly.
+func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lnetd.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(cfg.Settings, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "lnetd.sock")
+	d := &Daemon{t: t, commands: c, socket: socket, control: control.NewClient(socket), ended: make(chan struct{})}
+	d.cmd = exec.Command(filepath.Join(c.dir, "lnetd"),
+		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
+		"--socket", d.socket, "--state-dir", filepath.Join(dir, "state"), "--runtime-dir", dir)
+	d.cmd.Stderr = &d.log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	d.launch(cfg.Within)
+	t.Cleanup(d.cleanup)
+	d.awaitReady()
+	return d
+}
+
+// launch runs the process from a thread that lives as long as it does, because
+// the death of that thread kills it.
+func (d *Daemon) launch(within func(func() error) error) {
+	d.t.Helper()
+	if within == nil {
+		within = func(f func() error) error {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			return f()
+		}
+	}
+	started := make(chan struct{})
+	go func() {
+		defer close(d.ended)
+		d.err = within(func() error {
+			if err := d.cmd.Start(); err != nil {
+				return err
+			}
+			close(started)
+			return d.cmd.Wait()
+		})
+	}()
+	select {
+	case <-started:
+	case <-d.ended:
+		d.t.Fatalf("start lnetd: %v", d.err)
+	}
+}
+
+// awaitReady waits until the daemon answers: then its NIs are up.
+func (d *Daemon) awaitReady() {
+	d.t.Helper()
+	d.Until(startTimeout, "answer on the control socket", func() bool {
+		_, err := d.control.Status(d.t.Context())
+		return err == nil
+	})
+}
+
+// Until looks at a condition again and again until it holds, and fails the
+// test after the timeout or when the daemon ends.
+func (d *Daemon) Until(timeout time.Duration, what string, holds func() bool) {
+	d.t.Helper()
+	deadline := time.After(timeout)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-d.ended:
+			d.t.Fatalf("lnetd ended while the test waited for %s: %v\n%s", what, d.err, &d.log)
+		case <-deadline:
+			d.t.Fatalf("no %s within %v\n%s", what, timeout, &d.log)
+		}
+	}
+}
+
+// PID returns the number of the process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
+// Log returns what the daemon has logged so far.
+func (d *Daemon) Log() string { return d.log.String() }
+
+// Lnetctl runs lnetctl against the daemon and returns its standard output. The
+// error shows its standard error.
+func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, ctlTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(d.commands.dir, "lnetctl"), append([]string{"--socket", d.socket}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("lnetctl %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
+}
+
+// Stop ends the daemon as an operator would and returns how it ended. A second
+// call does nothing.
+func (d *Daemon) Stop() error {
+	d.stop.Do(func() {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+		kill := time.AfterFunc(stopTimeout, func() { _ = d.cmd.Process.Kill() })
+		<-d.ended
+		kill.Stop()
+	})
+	return d.err
+}
+
+func (d *Daemon) cleanup() {
+	if err := d.Stop(); err != nil {
+		d.t.Errorf("lnetd did not end cleanly: %v", err)
+	}
+	if d.t.Failed() {
+		d.t.Logf("log of lnetd:\n%s", &d.log)
+	}
+}
+
+// log collects what a process writes.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

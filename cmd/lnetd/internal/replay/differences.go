@@ -1,0 +1,146 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// The errors of Differences.Check.
+var (
+	ErrDiffers     = errors.New("differs from the recording")
+	ErrIncarnation = errors.New("incarnation is zero or changes")
+)
+
+// Where the fields stand in which two nodes differ. Messages follow a
+// message header of socklnd.
+const (
+	helloIncarnation = 32
+	messageBody      = ksock.MsgHeaderSize + wire.HeaderSize - wire.BodySize
+	sinkLength       = messageBody + 32
+	pingInfo         = ksock.MsgHeaderSize + wire.HeaderSize
+	pingFeatures     = pingInfo + 4
+	pingSequence     = pingInfo + 24
+)
+
+// Differences compares records of a node with recorded ones. Two nodes differ
+// in what is their own:
+//
+//	HELLO  incarnation: not zero, the same in all HELLOs of the node
+//	GET    handle of the MD that awaits the REPLY
+//	REPLY  of a ping: sequence number; and as long as the node does not
+//	       discover, the features MULTI_RAIL and DISCOVERY, which must be clear
+//
+// Everything else must be equal. The zero value is ready for one node's life.
+type Differences struct {
+	// AnySink leaves out the length that a GET asks for: the recording is of
+	// another command than the one that makes the node send.
+	AnySink bool
+
+	incarnation uint64
+	handles     map[handle]handle // recorded → the node's
+}
+
+type handle [wire.MDHandleSize]byte
+
+// Check compares a record of the node with the recorded one.
+func (d *Differences) Check(want, got []byte) error {
+	want = bytes.Clone(want)
+	if len(want) == len(got) {
+		if err := d.adapt(want, got); err != nil {
+			return err
+		}
+	}
+	if bytes.Equal(want, got) {
+		return nil
+	}
+	return fmt.Errorf("%w (-want +got):\n%s", ErrDiffers, cmp.Diff(dump(want), dump(got)))
+}
+
+// dump returns the lines of a hex dump.
+func dump(b []byte) []string { return strings.Split(hex.Dump(b), "\n") }
+
+// adapt changes the recorded bytes to what they would be from the node.
+func (d *Differences) adapt(want, got []byte) error {
+	switch {
+	case isHello(want):
+		return d.adaptHello(want, got)
+	case isMessage(want, wire.Get):
+		d.note(handle(want[messageBody:]), handle(got[messageBody:]))
+		copy(want[messageBody:], got[messageBody:][:wire.MDHandleSize])
+		if d.AnySink {
+			copy(want[sinkLength:], got[sinkLength:][:4])
+		}
+	case isMessage(want, wire.Reply) && len(want) >= pingInfo+wire.PingInfoSize(1):
+		le := binary.LittleEndian
+		features := wire.Features(le.Uint32(want[pingFeatures:]))
+		features &^= wire.FeatureMultiRail | wire.FeatureDiscovery
+		le.PutUint32(want[pingFeatures:], uint32(features))
+		copy(want[pingSequence:], got[pingSequence:][:4])
+	}
+	return nil
+}
+
+func (d *Differences) adaptHello(want, got []byte) error {
+	if !isHello(got) {
+		return nil // the comparison shows it
+	}
+	own := binary.LittleEndian.Uint64(got[helloIncarnation:])
+	if own == 0 || d.incarnation != 0 && d.incarnation != own {
+		return fmt.Errorf("%w: %#x, before that %#x", ErrIncarnation, own, d.incarnation)
+	}
+	d.incarnation = own
+	copy(want[helloIncarnation:], got[helloIncarnation:][:8])
+	return nil
+}
+
+func (d *Differences) note(recorded, node handle) {
+	if d.handles == nil {
+		d.handles = make(map[handle]handle)
+	}
+	d.handles[recorded] = node
+}
+
+// Substitute returns the recorded bytes that are to be sent to the node: with
+// its own handle in an answer to its GET.
+func (d *Differences) Substitute(recorded []byte) []byte {
+	if !isMessage(recorded, wire.Reply) {
+		return recorded
+	}
+	own, known := d.handles[handle(recorded[messageBody:])]
+	if !known {
+		return recorded
+	}
+	b := bytes.Clone(recorded)
+	copy(b[messageBody:], own[:])
+	return b
+}
+
+// isHello reports whether a record is a HELLO v2 or v3 without addresses.
+func isHello(b []byte) bool {
+	return len(b) == ksock.HelloSize && binary.LittleEndian.Uint32(b) == ksock.Magic
+}
+
+// isMessage reports whether a record is an LNet message of a type.
+func isMessage(b []byte, t wire.MsgType) bool {
+	h, rest, err := ksock.ParseMsgHeader(b, false)
+	if err != nil || h.Type != ksock.LNet {
+		return false
+	}
+	lnet, _, err := wire.ParseHeader(rest)
+	return err == nil && lnet.Type == t
+}
+
+// IsRefusal reports whether a record is a HELLO that refuses the connection.
+func IsRefusal(b []byte) bool {
+	h, _, err := ksock.ParseHello(b)
+	return err == nil && h.ConnType == ksock.None
+}

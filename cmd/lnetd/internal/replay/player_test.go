@@ -1,0 +1,152 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/replay"
+)
+
+// listen returns a listener on loopback.
+func listen(t *testing.T) *net.TCPListener {
+	t.Helper()
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// TestPlayInitiator plays "hello", "world", both close, against nodes of which
+// one is right.
+func TestPlayInitiator(t *testing.T) {
+	const pause = 5 * time.Second
+	for _, test := range []struct {
+		name  string
+		pause bool // before the node's close
+		node  func(*net.TCPConn)
+		want  error
+	}{
+		{"right", false, func(c *net.TCPConn) { io.WriteString(c, "world") }, nil},
+		{"in pieces", false, func(c *net.TCPConn) { io.WriteString(c, "wor"); io.WriteString(c, "ld") }, nil},
+		{"resets", false, func(c *net.TCPConn) { io.WriteString(c, "world"); c.SetLinger(0) }, nil},
+		{"other bytes", false, func(c *net.TCPConn) { io.WriteString(c, "words") }, replay.ErrDiffers},
+		{"too little", false, func(c *net.TCPConn) { io.WriteString(c, "wor") }, replay.ErrSilent},
+		{"too much", false, func(c *net.TCPConn) { io.WriteString(c, "worlds") }, replay.ErrExtra},
+		{"too early", true, func(c *net.TCPConn) { io.WriteString(c, "world") }, replay.ErrClosed},
+		{"stays open", false, func(c *net.TCPConn) { io.WriteString(c, "world"); io.ReadAll(c) }, replay.ErrOpen},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := listen(t)
+			go func() {
+				c, err := l.AcceptTCP()
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				io.ReadFull(c, make([]byte, 5))
+				test.node(c)
+			}()
+			end := time.Duration(0)
+			if test.pause {
+				end = pause
+			}
+			p := replay.Player{
+				Script: &replay.Script{
+					Conns: make([]replay.Conn, 1),
+					Events: []replay.Event{
+						{Kind: replay.Open},
+						{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")},
+						{Kind: replay.Data, From: replay.Acceptor, Data: []byte("world")},
+						{Kind: replay.Closed, From: replay.Acceptor, At: end},
+						{Kind: replay.Closed, From: replay.Initiator, At: end},
+					},
+				},
+				Side: replay.Initiator,
+				Dial: func(ctx context.Context, _, _ netip.AddrPort) (*net.TCPConn, error) {
+					return replay.DialFrom(ctx, netip.MustParseAddrPort("127.0.0.1:0"), l.Addr().(*net.TCPAddr).AddrPort())
+				},
+			}
+			if err := p.Play(t.Context()); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// TestPlayAcceptor plays the other side: a node that dials once, says "hello"
+// and keeps the connection.
+func TestPlayAcceptor(t *testing.T) {
+	dialled := func(addr string) net.Conn {
+		c, err := net.Dial("tcp4", addr)
+		if err != nil {
+			t.Error(err)
+		}
+		return c
+	}
+	for _, test := range []struct {
+		name string
+		node func(addr string)
+		want error
+	}{
+		{"right", func(addr string) { c := dialled(addr); io.WriteString(c, "hello"); io.ReadAll(c); c.Close() }, nil},
+		{"dials twice", func(addr string) {
+			c, d := dialled(addr), dialled(addr)
+			io.WriteString(c, "hello")
+			io.ReadAll(c)
+			c.Close()
+			d.Close()
+		}, replay.ErrExtraConn},
+		{"closes", func(addr string) { c := dialled(addr); io.WriteString(c, "hello"); c.Close() }, replay.ErrClosed},
+		{"does not dial", func(string) {}, replay.ErrNoConn},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := listen(t)
+			operated := 0
+			p := replay.Player{
+				Script: &replay.Script{
+					Conns: make([]replay.Conn, 1),
+					Events: []replay.Event{
+						{Kind: replay.Open},
+						{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")},
+					},
+				},
+				Side: replay.Acceptor, Listener: l, AnyPort: true,
+				Operate: func() { operated++; go test.node(l.Addr().String()) },
+			}
+			if err := p.Play(t.Context()); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if operated != 1 {
+				t.Errorf("Operate was called %d times", operated)
+			}
+		})
+	}
+}
+
+func TestPlaySourcePort(t *testing.T) {
+	l := listen(t)
+	p := replay.Player{
+		Script: &replay.Script{
+			Conns:  make([]replay.Conn, 1),
+			Events: []replay.Event{{Kind: replay.Open}},
+		},
+		Side: replay.Acceptor, Listener: l,
+		Operate: func() {
+			if c, err := net.Dial("tcp4", l.Addr().String()); err == nil {
+				t.Cleanup(func() { c.Close() })
+			}
+		},
+	}
+	if err := p.Play(t.Context()); !errors.Is(err, replay.ErrSourcePort) {
+		t.Errorf("got %v, want %v", err, replay.ErrSourcePort)
+	}
+}

@@ -1,0 +1,185 @@
+// Package replay plays one side of a recorded conversation against a node that
+// runs, and compares what the node says with what the other side said in the
+// recording.
+//
+// Load reads a capture into a [Script]: who opened which connection, sent
+// which bytes and closed, in order. A [Player] takes the part of one side,
+// over real sockets. It keeps to the order of the recording and leaves the
+// recorded bytes as they are, with one exception: where a recorded message
+// echoes a handle of the other side, it echoes the handle that the node really
+// sent.
+//
+// What the node sends must equal the recording byte for byte, except where two
+// nodes have to differ; see [Differences]. It is for tests.
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"ulnet/lnd/capture"
+)
+
+// Side is one end of a connection.
+type Side uint8
+
+// The sides.
+const (
+	Initiator Side = iota // dialled
+	Acceptor              // listened
+)
+
+// Other returns the other side.
+func (s Side) Other() Side { return 1 - s }
+
+func (s Side) String() string { return [...]string{"initiator", "acceptor"}[s] }
+
+// Kind says what an Event is.
+type Kind uint8
+
+// The kinds of events.
+const (
+	Open   Kind = iota // the initiator opens a connection
+	Data               // a side sends bytes
+	Closed             // a side ends the connection, with FIN or RST
+)
+
+func (k Kind) String() string { return [...]string{"open", "data", "close"}[k] }
+
+// Event is one thing that a side did.
+type Event struct {
+	Kind Kind
+	Conn int // index in Script.Conns
+	From Side
+	At   time.Duration // since the beginning of the recording
+
+	Data  []byte // of Data: one TCP segment
+	Reset bool   // of Closed: with RST, which ends both directions
+}
+
+// Conn is one recorded TCP connection.
+type Conn struct {
+	Ends [2]netip.AddrPort // by Side
+	// Refused tells that nobody listened: the answer to the SYN was RST.
+	Refused bool
+}
+
+// Script is a recording.
+type Script struct {
+	Conns  []Conn
+	Events []Event // in the order in which they were recorded
+}
+
+// Load reads a capture file. It is for clean recordings: a lost or repeated
+// segment is an error, and so is a connection whose SYN is missing.
+func Load(path string) (*Script, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := capture.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	l := loader{flows: make(map[[2]netip.AddrPort]*flow)}
+	for frame := 1; ; frame++ {
+		packet, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return &l.script, nil
+		}
+		if err == nil {
+			err = l.packet(packet)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: frame %d: %w", path, frame, err)
+		}
+	}
+}
+
+// loader makes a Script of packets.
+type loader struct {
+	script Script
+	start  time.Time
+	flows  map[[2]netip.AddrPort]*flow // by source and destination
+}
+
+// flow is one direction of a connection.
+type flow struct {
+	conn     int
+	from     Side
+	next     uint32 // sequence number of the next byte
+	answered bool   // a SYN was answered
+	closed   bool
+}
+
+func (l *loader) packet(packet capture.Packet) error {
+	p := gopacket.NewPacket(packet.Data, packet.Link, gopacket.Default)
+	ip, ok := p.NetworkLayer().(*layers.IPv4)
+	if !ok {
+		return nil
+	}
+	tcp, ok := p.TransportLayer().(*layers.TCP)
+	if !ok {
+		return nil
+	}
+	if l.start.IsZero() {
+		l.start = packet.Time
+	}
+	at := packet.Time.Sub(l.start)
+	src, _ := netip.AddrFromSlice(ip.SrcIP)
+	dst, _ := netip.AddrFromSlice(ip.DstIP)
+	ends := [2]netip.AddrPort{
+		netip.AddrPortFrom(src, uint16(tcp.SrcPort)),
+		netip.AddrPortFrom(dst, uint16(tcp.DstPort)),
+	}
+	if tcp.SYN && !tcp.ACK {
+		l.open(ends, tcp.Seq, at)
+		return nil
+	}
+	return l.segment(l.flows[ends], tcp, at)
+}
+
+// open begins a new connection, also where the ports were in use before.
+func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
+	conn := len(l.script.Conns)
+	l.script.Conns = append(l.script.Conns, Conn{Ends: ends})
+	l.script.Events = append(l.script.Events, Event{Kind: Open, Conn: conn, From: Initiator, At: at})
+	l.flows[ends] = &flow{conn: conn, from: Initiator, next: seq + 1}
+	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
+}
+
+func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
+	switch {
+	case f == nil:
+		return errors.New("the beginning of its connection is missing")
+	case tcp.SYN:
+		f.next, f.answered = tcp.Seq+1, true
+		return nil
+	case tcp.RST && f.from == Acceptor && !f.answered:
+		l.script.Conns[f.conn].Refused = true
+		return nil
+	case tcp.Seq != f.next:
+		return fmt.Errorf("sequence number %d, want %d", tcp.Seq, f.next)
+	}
+	e := Event{Conn: f.conn, From: f.from, At: at}
+	if len(tcp.Payload) > 0 {
+		e.Kind, e.Data = Data, tcp.Payload
+		f.next += uint32(len(tcp.Payload))
+		l.script.Events = append(l.script.Events, e)
+	}
+	if (tcp.FIN || tcp.RST) && !f.closed {
+		f.closed = true
+		f.next++
+		e.Kind, e.Data, e.Reset = Closed, nil, tcp.RST
+		l.script.Events = append(l.script.Events, e)
+	}
+	return nil
+}

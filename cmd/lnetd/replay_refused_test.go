@@ -1,0 +1,124 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/socklnd"
+)
+
+// replayRefusedPassive puts lnetd in the place of the recorded node where
+// nobody listens: it dials only, and a SYN is answered with RST.
+func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
+	script := load(t, "tcp-err-refused")
+	s := newStage(t, commands, script, replay.Acceptor, "tcp", "accept: none")
+	ends := script.Conns[0].Ends
+	c, err := s.dial(t.Context(), ends[replay.Initiator], ends[replay.Acceptor])
+	if err == nil {
+		c.Close()
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("dial: %v, want ECONNREFUSED", err)
+	}
+}
+
+// replayRefusedActive has lnetd ping an address where nothing listens: one
+// SYN from the first reserved port, an error at once, and no other SYN within
+// the time that a node backs off, whoever asks.
+func replayRefusedActive(t *testing.T, commands lnetdtest.Commands) {
+	script := load(t, "tcp-err-refused")
+	s := newStage(t, commands, script, replay.Initiator, "tcp")
+	syns := listenSYN(t, s.player)
+	pings := s.pings(t, "tcp")
+	for range 2 {
+		pings.start()
+		took, err := pings.wait()
+		if err == nil {
+			t.Error("ping was answered")
+		}
+		if took > time.Second {
+			t.Errorf("ping took %v", took)
+		}
+		want := []netip.AddrPort{script.Conns[0].Ends[replay.Initiator]}
+		if diff := cmp.Diff(want, syns.sources(t), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+			t.Fatalf("SYN from (-want +got):\n%s", diff)
+		}
+	}
+	if n := s.daemon.Count(socklnd.ConnectFailed); n != 1 {
+		t.Errorf("%v counts %d, want 1", socklnd.ConnectFailed, n)
+	}
+	if n := s.daemon.Count(socklnd.TooSoon); n != 1 {
+		t.Errorf("%v counts %d, want 1", socklnd.TooSoon, n)
+	}
+}
+
+// synListener sees the SYNs that arrive at a host.
+type synListener struct {
+	fd   int
+	seen []netip.AddrPort
+}
+
+func listenSYN(t *testing.T, h *netlab.Host) *synListener {
+	t.Helper()
+	l := &synListener{fd: -1}
+	err := h.Do(func() (err error) {
+		const flags = syscall.SOCK_DGRAM | syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
+		l.fd, err = syscall.Socket(syscall.AF_PACKET, flags, int(htons(syscall.ETH_P_IP)))
+		return err
+	})
+	if err != nil {
+		t.Fatalf("packet socket: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(l.fd) })
+	return l
+}
+
+// htons returns the number whose bytes in memory are v in network order.
+func htons(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}
+
+// sources returns where all SYNs so far came from.
+func (l *synListener) sources(t *testing.T) []netip.AddrPort {
+	t.Helper()
+	var b [256]byte
+	for {
+		n, _, err := syscall.Recvfrom(l.fd, b[:], 0)
+		if errors.Is(err, syscall.EAGAIN) {
+			return l.seen
+		}
+		if err != nil {
+			t.Fatalf("packet socket: %v", err)
+		}
+		if from, ok := synSource(b[:n]); ok {
+			l.seen = append(l.seen, from)
+		}
+	}
+}
+
+// synSource returns the source of an IPv4 packet that is a SYN.
+func synSource(b []byte) (netip.AddrPort, bool) {
+	const tcp = 6
+	if len(b) < 20 || b[9] != tcp {
+		return netip.AddrPort{}, false
+	}
+	header := int(b[0]&15) * 4
+	if len(b) < header+14 || b[header+13]&(1<<1|1<<4) != 1<<1 { // SYN, not ACK
+		return netip.AddrPort{}, false
+	}
+	addr, _ := netip.AddrFromSlice(net.IP(b[12:16]))
+	return netip.AddrPortFrom(addr, binary.BigEndian.Uint16(b[header:])), true
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// kernelPort is the port of kernel nodes, where lnetd accepts privileged
+// source ports only.
+const kernelPort = 988
+
+// stage is where a recording is played: lnetd on a host with the address of
+// one recorded node, the player on another one with the other's.
+type stage struct {
+	node, player         *netlab.Host
+	nodeAddr, playerAddr netip.Addr
+	daemon               *lnetdtest.Daemon
+}
+
+// newStage starts lnetd in the place of one end of the recording's first
+// connection.
+func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, node replay.Side, net string, settings ...string) *stage {
+	t.Helper()
+	ends := script.Conns[0].Ends
+	lab := netlab.New(t)
+	s := &stage{
+		node: lab.Host("node"), player: lab.Host("player"),
+		nodeAddr: ends[node].Addr(), playerAddr: ends[node.Other()].Addr(),
+	}
+	lab.Cable(s.node, s.nodeAddr.String()+"/24", s.player, s.playerAddr.String()+"/24")
+	s.daemon = commands.Start(t, lnetdtest.Config{
+		Networks: net + "(eth0)", Port: kernelPort, Settings: settings, Within: s.node.Do,
+	})
+	return s
+}
+
+func (s *stage) listen(t *testing.T) *net.TCPListener {
+	t.Helper()
+	var l *net.TCPListener
+	err := s.player.Do(func() (err error) {
+		l, err = net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(s.playerAddr, kernelPort)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.TCPConn, err error) {
+	err = s.player.Do(func() (err error) {
+		c, err = replay.DialFrom(ctx, local, remote)
+		return err
+	})
+	return c, err
+}
+
+// pings has the node ping the player and collects how that ended.
+type pings struct {
+	s       *stage
+	ctx     context.Context
+	target  string
+	results chan error
+}
+
+func (s *stage) pings(t *testing.T, net string) *pings {
+	return &pings{s, t.Context(), s.playerAddr.String() + "@" + net, make(chan error, 8)}
+}
+
+func (p *pings) start() {
+	go func() {
+		out, err := p.s.daemon.Lnetctl(p.ctx, "ping", p.target)
+		if err == nil && !strings.Contains(out, "primary nid: "+p.target) {
+			err = fmt.Errorf("lnetctl ping %s printed:\n%s", p.target, out)
+		}
+		p.results <- err
+	}()
+}
+
+// wait returns how the next ping ended, and how long it took from now on.
+func (p *pings) wait() (took time.Duration, err error) {
+	begin := time.Now()
+	err = <-p.results
+	return time.Since(begin), err
+}
+
+func load(t *testing.T, name string) *replay.Script {
+	t.Helper()
+	s, err := replay.Load(filepath.Join("testdata", "captures", name+".pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestReplay plays recordings of kernel nodes against lnetd.
+func TestReplay(t *testing.T) {
+	commands := lnetdtest.Build(t)
+	t.Run("passive", func(t *testing.T) { replayPassive(t, commands) })
+	t.Run("active", func(t *testing.T) { replayActive(t, commands) })
+	t.Run("answers", func(t *testing.T) { replayAnswers(t, commands) })
+	t.Run("refused passive", func(t *testing.T) { replayRefusedPassive(t, commands) })
+	t.Run("refused active", func(t *testing.T) { replayRefusedActive(t, commands) })
+}
+
+// replayPassive plays the side that dialled. Every answer of lnetd, and every
+// silence, must be the kernel's.
+func replayPassive(t *testing.T, commands lnetdtest.Commands) {
+	for _, test := range []struct {
+		name  string
+		pings int // of the node, in the recording
+	}{
+		{"tcp-ping", 1},
+		{"tcp-discover-off", 0},
+		{"tcp-err-handshake", 0},
+		{"tcp-err-wrongnet", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			script := load(t, test.name)
+			s := newStage(t, commands, script, replay.Acceptor, "tcp")
+			pings := s.pings(t, "tcp")
+			p := replay.Player{Script: script, Side: replay.Initiator, Dial: s.dial, Operate: pings.start}
+			if err := p.Play(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range test.pings {
+				if _, err := pings.wait(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// replayActive plays the side that listened, while lnetd pings. What lnetd
+// sends, in which order and from which ports, must be the kernel's.
+func replayActive(t *testing.T, commands lnetdtest.Commands) {
+	for _, test := range []struct {
+		name, net string
+		fails     bool // the ping is not answered
+		anySink   bool // the recording is of lnetctl discover
+	}{
+		{name: "tcp-ping", net: "tcp"},
+		{name: "tcp-discover-off", net: "tcp", anySink: true},
+		{name: "tcp-err-wrongnet", net: "tcp3", fails: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			script := load(t, test.name)
+			s := newStage(t, commands, script, replay.Initiator, test.net)
+			pings := s.pings(t, test.net)
+			p := replay.Player{Script: script, Side: replay.Acceptor, Listener: s.listen(t), Operate: pings.start}
+			p.AnySink = test.anySink
+			if err := p.Play(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			took, err := pings.wait()
+			if failed := err != nil; failed != test.fails {
+				t.Errorf("ping: %v, want a failure: %v", err, test.fails)
+			}
+			if took > time.Second {
+				t.Errorf("ping ended %v after the end of the recording", took)
+			}
+		})
+	}
+}
