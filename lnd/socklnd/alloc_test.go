@@ -39,10 +39,11 @@ func echoPair(t testing.TB, size int) (roundTrip func()) {
 	f := newTCPFabric()
 	a, b := newEcho(size), newEcho(size)
 	nis := [2]lnd.NI{}
+	hosts := [2]*host{}
 	for i, up := range []lnd.Upcalls{a, b} {
 		h := start(t, fmt.Sprintf("127.0.0.%d", i+1), f.config(Config{}))
 		h.ni.up = up // nothing has arrived yet
-		nis[i] = h.ni
+		nis[i], hosts[i] = h.ni, h
 	}
 	ids := [2]nid.ProcessID{}
 	for i, ni := range nis {
@@ -59,7 +60,7 @@ func echoPair(t testing.TB, size int) (roundTrip func()) {
 		<-b.left
 	}
 	roundTrip()
-	for len(nis[0].(*NI).Snapshot().Peers[0].Conns) < 3 {
+	for hosts[0].conns()+hosts[1].conns() < 6 {
 		roundTrip()
 	}
 	return roundTrip

@@ -110,6 +110,14 @@ func (h *host) stop() {
 
 func (h *host) id() nid.ProcessID { return nid.ProcessID{NID: h.ni.nid, PID: nid.LustrePID} }
 
+// conns is the number of established connections.
+func (h *host) conns() (n int) {
+	for _, p := range h.ni.Snapshot().Peers {
+		n += len(p.Conns)
+	}
+	return n
+}
+
 // put sends a PUT with this payload.
 func (h *host) put(to nid.ProcessID, payload ...[]byte) *lnd.Message {
 	m := newPut(h.id(), to, payload...)

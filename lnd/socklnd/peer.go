@@ -120,7 +120,7 @@ func (p *peer) send(m *lnd.Message) bool {
 // connect asks for missing connections. If none is usable yet, m waits for
 // the first or fails.
 func (p *peer) connect(m *lnd.Message, usable bool) {
-	if p.userFlagged() || p.ni.closing.Load() {
+	if p.userFlagged() {
 		if !usable {
 			p.failMessage(m, p.ni.reject(NoRoute, p.id, nil))
 		}
@@ -197,10 +197,11 @@ func (p *peer) arm(now, wake time.Duration) {
 	}
 }
 
-// wake is called by the timer.
+// wake is called by the timer. A timer that was replaced meanwhile may call it
+// too, which the set does not mind.
 func (p *peer) wake() {
 	p.mu.Lock()
-	if p.ni.clock.Now() >= p.wakeAt {
+	if !p.removed {
 		p.wakeAt = machine.Never
 		p.step(setInput{kind: setTimer})
 	}

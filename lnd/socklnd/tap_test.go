@@ -69,9 +69,13 @@ func checkTap(t *testing.T, config func(Config) Config, addrs ...string) {
 		hosts[1].put(hosts[0].id(), pattern(size))
 		hosts[0].wantArrivals(i + 1)
 	}
-	for _, h := range hosts {
-		h.wantFinalized(4)
+	sent := 4
+	for ; hosts[0].conns()+hosts[1].conns() < 6; sent++ {
+		hosts[0].put(hosts[1].id())
+		hosts[1].wantArrivals(sent + 1)
 	}
+	hosts[0].wantFinalized(sent)
+	hosts[1].wantFinalized(4)
 	for _, h := range hosts {
 		h.stop()
 	}
