@@ -34,8 +34,14 @@ type Writer struct {
 	dropped   uint64 // packets that viewers were too slow for
 }
 
-// ErrClosed means that the Writer was closed.
-var ErrClosed = errors.New("capture is closed")
+// maxViewers bounds the viewers of one Writer.
+const maxViewers = 16
+
+// Why a Writer has no View.
+var (
+	ErrClosed  = errors.New("capture is closed")
+	ErrViewers = errors.New("too many viewers of the capture")
+)
 
 var _ lnd.Tap = (*Writer)(nil)
 
@@ -92,13 +98,12 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 // If out is too slow, packets are dropped rather than anybody made to wait;
 // they are missing from the sequence numbers, and counted in the interface
 // statistics at the end. If out has a method Flush(), it is called after each
-// write.
+// write. Besides the errors of out there are ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error {
-	if w.closed.Load() {
-		return ErrClosed
-	}
 	v := newViewer()
-	w.attach(v.recorder)
+	if err := w.attach(v.recorder); err != nil {
+		return err
+	}
 	defer w.detach(v)
 	for {
 		select {
@@ -115,8 +120,12 @@ func (w *Writer) View(ctx context.Context, out io.Writer) error {
 }
 
 // attach adds a recorder and tells it about all open connections.
-func (w *Writer) attach(r *recorder) {
+func (w *Writer) attach(r *recorder) error {
 	w.mu.Lock()
+	if err := w.refuse(); err != nil {
+		w.mu.Unlock()
+		return err
+	}
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)
 	open := make([]*tapFlow, 0, len(w.flows))
@@ -134,6 +143,18 @@ func (w *Writer) attach(r *recorder) {
 		w.mu.Unlock()
 		f.mu.Unlock()
 	}
+	return nil
+}
+
+// refuse tells why there can be no other viewer.
+func (w *Writer) refuse() error {
+	switch {
+	case w.closed.Load():
+		return ErrClosed
+	case len(w.recorders) >= maxViewers:
+		return ErrViewers
+	}
+	return nil
 }
 
 func (w *Writer) detach(v *viewer) {

@@ -1,0 +1,178 @@
+package capture_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+
+	"ulnet/lnd/capture"
+)
+
+// viewing is a viewer whose output can be read while it runs.
+type viewing struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func view(t *testing.T, w *capture.Writer) *viewing {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	v := &viewing{in, cancel, make(chan error, 1)}
+	go func() {
+		err := w.View(ctx, out)
+		out.Close()
+		v.ended <- err
+	}()
+	t.Cleanup(func() { cancel(); in.Close() })
+	return v
+}
+
+// TestViewInMidStream attaches a viewer at every point of a capture of pings:
+// it is shown the handshakes of all connections and every later message.
+func TestViewInMidStream(t *testing.T) {
+	for _, file := range []string{"tcp-ping.pcap", "tcp6-ping-discover.pcap", "tcp-proto-v1-passive.pcap", "tcp-proto-v2-passive.pcap"} {
+		t.Run(file, func(t *testing.T) {
+			list, n := runs(t, "testdata/"+file)
+			for cut := range len(list) + 1 {
+				viewFrom(t, list, n, cut)
+			}
+		})
+	}
+}
+
+func viewFrom(t *testing.T, list []run, n, cut int) {
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := taps(w, n, true)
+	play(flows, list[:cut], capture.Initiator)
+	v := view(t, w)
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // it is attached
+		t.Fatal(err)
+	}
+	play(flows, list[cut:], capture.Initiator)
+	var got []seen
+	decoded := make(chan struct{})
+	go func() {
+		defer close(decoded)
+		got = decodeStream(t, io.MultiReader(bytes.NewReader([]byte{0x0a}), v))
+	}()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-decoded
+	if err := <-v.ended; err != nil {
+		t.Fatal(err)
+	}
+	type count struct{ handshake, later, strange int }
+	var have, want count
+	for i, r := range list {
+		switch {
+		case isHandshake(r.bytes):
+			want.handshake++
+		case i >= cut:
+			want.later++
+		}
+	}
+	for _, r := range got {
+		switch r.Kind {
+		case capture.Request, capture.Hello:
+			have.handshake++
+		case capture.Message, capture.Noop:
+			have.later++
+		case capture.Unknown, capture.Lost, capture.MidStream:
+			have.strange++
+		}
+	}
+	if have != want {
+		t.Errorf("attached after %d of %d runs: %+v, want %+v", cut, len(list), have, want)
+	}
+}
+
+// isHandshake tells requests and HELLOs from messages.
+func isHandshake(b []byte) bool {
+	return b[0] == 0x00 || b[0] == 0x63 || b[0] == 0xed
+}
+
+// TestSlowViewer lets a viewer stand still while more is captured than may
+// wait for it. What it gets at the end says what is missing.
+func TestSlowViewer(t *testing.T) {
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := taps(w, 1, true)
+	v := view(t, w)
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	list := bulkRuns(0)
+	for range 20 {
+		play(flows, list, capture.Initiator)
+	}
+	if w.Dropped() == 0 {
+		t.Error("nothing was dropped")
+	}
+	var got []seen
+	decoded := make(chan struct{})
+	go func() {
+		defer close(decoded)
+		got = decodeStream(t, io.MultiReader(bytes.NewReader([]byte{0x0a}), v))
+	}()
+	flows[0].Close()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-decoded
+	messages, lost := 0, 0
+	for _, r := range got {
+		switch r.Kind {
+		case capture.Message:
+			messages++
+		case capture.Lost:
+			lost++
+		}
+	}
+	if messages < 5 || messages > 10 {
+		t.Errorf("the viewer got %d messages and %d losses", messages, lost)
+	}
+}
+
+// TestManyViewers has more viewers than there may be.
+func TestManyViewers(t *testing.T) {
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		ended := make(chan error, 1)
+		started := make(chan struct{}, 1)
+		go func() { ended <- w.View(t.Context(), startWriter{started}) }()
+		select {
+		case <-started:
+			continue
+		case err = <-ended:
+		}
+		break
+	}
+	if err != capture.ErrViewers {
+		t.Errorf("the last viewer: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// startWriter tells that something is written.
+type startWriter struct{ started chan<- struct{} }
+
+func (s startWriter) Write(b []byte) (int, error) {
+	select {
+	case s.started <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
