@@ -46,16 +46,21 @@ func (l *log) handle(e *portals.Event) { l.events = append(l.events, *e) }
 
 // take returns the kinds of the events so far, with "!" behind one that says
 // unlinked, and forgets them.
-func (l *log) take() (kinds []string) {
-	for _, e := range l.events {
+func (l *log) take() []string {
+	events := l.events
+	l.events = nil
+	return kinds(events)
+}
+
+func kinds(events []portals.Event) (names []string) {
+	for _, e := range events {
 		k := e.Kind.String()
 		if e.Unlinked {
 			k += "!"
 		}
-		kinds = append(kinds, k)
+		names = append(names, k)
 	}
-	l.events = nil
-	return kinds
+	return names
 }
 
 // post attaches an ME with an MD over memory.

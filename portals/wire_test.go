@@ -1,0 +1,164 @@
+package portals_test
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+var (
+	here  = nid.ProcessID{NID: nid.MustParse("10.0.0.1@tcp"), PID: nid.LustrePID}
+	there = nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID}
+)
+
+const incarnation = 7
+
+// network is a driver without a network: what is sent waits in it, and the
+// test makes messages arrive.
+type network struct {
+	up lnd.Upcalls
+
+	mu     sync.Mutex
+	sent   []*lnd.Message // guarded by mu, like all below
+	held   int            // deliveries on hold
+	closed bool
+}
+
+func (*network) Type() nid.NetType { return nid.TCP }
+
+func (n *network) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	n.up = up
+	return n, nil
+}
+
+func (*network) NID() nid.NID { return here.NID }
+
+func (n *network) Send(m *lnd.Message) {
+	n.mu.Lock()
+	closed := n.closed
+	if !closed {
+		n.sent = append(n.sent, m)
+	}
+	n.mu.Unlock()
+	if closed {
+		n.up.Finalize(m, syscall.ESHUTDOWN)
+	}
+}
+
+// next takes the oldest message that was sent.
+func (n *network) next() *lnd.Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.sent) == 0 {
+		return nil
+	}
+	m := n.sent[0]
+	n.sent = n.sent[1:]
+	return m
+}
+
+func (n *network) Recv(d *lnd.Delivery) {
+	n.mu.Lock()
+	n.held--
+	n.mu.Unlock()
+	n.receive(d, nil)
+}
+
+// receive brings the payload: the byte 0xEE throughout.
+func (n *network) receive(d *lnd.Delivery, err error) {
+	for _, s := range d.Sink.Append(nil) {
+		for i := range s {
+			s[i] = 0xEE
+		}
+	}
+	n.up.Delivered(d, err)
+}
+
+func (n *network) Shutdown(context.Context) error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	for m := n.next(); m != nil; m = n.next() {
+		n.up.Finalize(m, syscall.ESHUTDOWN)
+	}
+	return nil
+}
+
+// arrive makes a message come in. It returns lnet's refusal, if any.
+func (n *network) arrive(h wire.Header, failure error) error {
+	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: there.NID, PID: there.PID}}
+	verdict, err := n.up.Parse(d)
+	switch {
+	case err != nil:
+		return err
+	case verdict == lnd.Hold:
+		n.mu.Lock()
+		n.held++
+		n.mu.Unlock()
+	default:
+		n.receive(d, failure)
+	}
+	return nil
+}
+
+// newWire is newHarness with a network instead of loopback.
+func newWire(t testing.TB) (*portals.Table, *network) {
+	t.Helper()
+	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock()})
+	table, net := portals.New(node), new(network)
+	if _, err := node.AddNI(net, lnd.Config{Net: here.NID.Net()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if n := node.Stats().MsgsAlloc; n != 0 {
+			t.Errorf("%d messages never ended", n)
+		}
+	})
+	return table, net
+}
+
+// header is a message from there to here.
+func header(length uint32) (h wire.Header) {
+	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = there.NID, there.PID, here.NID, here.PID
+	h.PayloadLength = length
+	return h
+}
+
+func handle(md portals.MDHandle) wire.MDHandle {
+	return wire.MDHandle{Interface: incarnation, Object: uint64(md)}
+}
+
+func putHeader(length uint32, c wire.PutCmd) wire.Header {
+	h := header(length)
+	h.SetPut(c)
+	return h
+}
+
+func getHeader(c wire.GetCmd) wire.Header {
+	h := header(0)
+	h.SetGet(c)
+	return h
+}
+
+func replyHeader(length uint32, md wire.MDHandle) wire.Header {
+	h := header(length)
+	h.SetReply(wire.ReplyCmd{DstMD: md})
+	return h
+}
+
+func ackHeader(md wire.MDHandle, mlength uint32) wire.Header {
+	h := header(0)
+	h.SetAck(wire.AckCmd{DstMD: md, MatchBits: 0x55, MLength: mlength})
+	return h
+}
