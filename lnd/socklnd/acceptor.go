@@ -92,7 +92,7 @@ func (a *acceptor) handshake(h *handshake) {
 	if r == nil {
 		return
 	}
-	if !h.evicted.Load() { // else that is what has been counted
+	if r.why != ReasonNone && !h.evicted.Load() { // else that is what has been counted
 		a.ni.rejectAddr(r.why, h.remote, r.err)
 	}
 	if len(r.answer) > 0 {

@@ -24,6 +24,7 @@ type connSet struct {
 
 	have      [4]int // established connections by own type
 	accepting [4]int // those whose HELLO we have accepted but not answered yet
+	life      uint64 // counts the times that all connections were closed
 	dialling  bool
 	wanted    bool // missing connections are to be dialled
 	queued    bool // messages wait for a connection that can carry them
@@ -80,9 +81,10 @@ type setInput struct {
 	ctype       ksock.ConnType // own view
 	version     ksock.Version
 	incarnation uint64
-	usable      bool  // setSend: there is a connection for the message
-	sameHost    bool  // setHello: both ends have the same address
-	err         error // setRefused, setOtherVersion, setDialFailed, setClosed: why
+	usable      bool   // setSend: there is a connection for the message
+	sameHost    bool   // setHello: both ends have the same address
+	life        uint64 // setAccepted: of the output that accepted the HELLO
+	err         error  // setRefused, setOtherVersion, setDialFailed, setClosed: why
 }
 
 // setVerdict answers setSend, setHello and setDialled.
@@ -97,15 +99,17 @@ const (
 	verdictDuplicate              // setHello: refuse, there are enough of this type
 	verdictRestarted              // setHello, setDialled: the peer is another incarnation
 	verdictVersion                // setHello: refuse, the other connections have another version
+	verdictOutlived               // setAccepted: close it too, the peer's connections were closed meanwhile
 )
 
 // setOutput is what the peer has to do after a step, in this order.
 type setOutput struct {
 	verdict     setVerdict
-	closeAll    bool // close all established connections
-	failPending bool // fail the messages that wait for a connection with err
-	up          bool // first connection
-	down        bool // connections gone, or none could be had; see err
+	life        uint64 // setHello: for setAccepted
+	closeAll    bool   // close all established connections
+	failPending bool   // fail the messages that wait for a connection with err
+	up          bool   // first connection
+	down        bool   // connections gone, or none could be had; see err
 	err         error
 	dial        bool // open a connection of dialType in dialVersion
 	dialType    ksock.ConnType
@@ -123,8 +127,7 @@ func (s *connSet) Step(now time.Duration, in setInput, out *setOutput) time.Dura
 	case setHello:
 		s.hello(in, out)
 	case setAccepted:
-		s.accepting[in.ctype]--
-		s.register(in, out)
+		s.accepted(in, out)
 	case setAcceptFailed:
 		s.accepting[in.ctype]--
 		s.forget()
@@ -220,9 +223,23 @@ func (s *connSet) hello(in setInput, out *setOutput) {
 		out.verdict = verdictDuplicate
 	default:
 		out.verdict = verdictAccept
+		out.life = s.life
 		s.accepting[in.ctype]++
 		s.version, s.incarnation = in.version, in.incarnation
 	}
+}
+
+// accepted handles a connection that the peer opened and has our answer for.
+// When the peer lost its connections in the meantime it loses this one too: it
+// has known it for as long as the others.
+func (s *connSet) accepted(in setInput, out *setOutput) {
+	s.accepting[in.ctype]--
+	if in.life != s.life {
+		out.verdict = verdictOutlived
+		s.forget()
+		return
+	}
+	s.register(in, out)
 }
 
 // dialled takes a dialled connection, unless it does not go with those that
@@ -300,6 +317,7 @@ func (s *connSet) dialFailed(now time.Duration, in setInput, out *setOutput) {
 func (s *connSet) close(err error, out *setOutput) {
 	out.closeAll, out.err = true, err
 	out.down = sum(s.have) > 0
+	s.life++
 	s.have = [4]int{}
 	s.satisfied = false
 	s.forget()

@@ -47,6 +47,8 @@ func word(name string) setInput {
 			in.version = ksock.Version(a[1] - '0')
 		case "restarted":
 			in.incarnation = 2
+		case "outlived":
+			in.life--
 		case "same-host":
 			in.sameHost = true
 		}
@@ -58,7 +60,7 @@ func word(name string) setInput {
 func effects(out *setOutput, now, wake time.Duration) string {
 	var s []string
 	if v := out.verdict; v != verdictNone {
-		s = append(s, [...]string{"", "queue", "unreachable", "accept", "race", "duplicate", "restarted", "version"}[v])
+		s = append(s, [...]string{"", "queue", "unreachable", "accept", "race", "duplicate", "restarted", "version", "outlived"}[v])
 	}
 	for _, f := range []struct {
 		set  bool
@@ -111,6 +113,18 @@ func TestConnSet(t *testing.T) {
 			hello control = accept
 			send = queue
 			accepted control = up, dial v3 BULK_IN`},
+		{"closed while the peer gets its answers", "10.0.0.1@tcp", `
+			hello control = accept
+			accepted control = up
+			hello in = accept
+			hello out = accept
+			closed = close-all, down
+			accepted in outlived = outlived
+			hello control = accept
+			accepted out outlived = outlived
+			accepted control = up
+			hello in = accept
+			accepted in = `},
 		{"lost race: the peer's connection ends the wait", "10.0.0.3@tcp", `
 			send = queue, dial v3 CONTROL
 			refused = wake +1s
@@ -214,7 +228,9 @@ func TestConnSet(t *testing.T) {
 				}
 				name, effect, _ := strings.Cut(line, " =")
 				var out setOutput
-				wake := s.Step(now, word(name), &out)
+				in := word(name)
+				in.life += s.life
+				wake := s.Step(now, in, &out)
 				got = append(got, name+" = "+effects(&out, now, wake))
 				want = append(want, name+" = "+strings.TrimSpace(effect))
 			}
@@ -242,7 +258,7 @@ func TestConnSetAlwaysAnswers(t *testing.T) {
 		s := newSet("10.0.0.2@tcp", rapid.SampledFrom([]string{"10.0.0.1@tcp", "10.0.0.3@tcp"}).Draw(t, "peer"))
 		var now time.Duration
 		dial := ksock.None
-		var accepting []string
+		var accepting []setInput // for setAccepted
 		waiting := 0
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			words := []string{"send", "timer", "hello control", "hello in", "hello out", "hello control restarted", "hello in v2", "closed"}
@@ -251,7 +267,7 @@ func TestConnSetAlwaysAnswers(t *testing.T) {
 				words = append(words, "dialled"+own, "dialled"+own+" restarted", "refused", "failed", "version v1", "version v2")
 			}
 			if len(accepting) > 0 {
-				words = append(words, "accepted "+accepting[0], "accept-failed "+accepting[0])
+				words = append(words, "accepted", "accept-failed")
 			}
 			name := rapid.SampledFrom(words).Draw(t, "input")
 			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
@@ -261,14 +277,15 @@ func TestConnSetAlwaysAnswers(t *testing.T) {
 			case setDialled, setRefused, setOtherVersion, setDialFailed:
 				dial = ksock.None
 			case setAccepted, setAcceptFailed:
-				accepting = accepting[1:]
+				accepting[0].kind = in.kind
+				in, accepting = accepting[0], accepting[1:]
 			}
 			in.usable = s.usable()
 			var out setOutput
 			wake := s.Step(now, in, &out)
 			if out.verdict == verdictAccept && in.kind == setHello {
-				_, arg, _ := strings.Cut(name, " ")
-				accepting = append(accepting, arg)
+				in.life = out.life
+				accepting = append(accepting, in)
 			}
 			if out.dial {
 				if dial != ksock.None {

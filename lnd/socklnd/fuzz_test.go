@@ -167,8 +167,8 @@ func replayed(t *testing.T, data []byte, step uint16, v ksock.Version) (*host, *
 	p, _ := h.ni.decide(probeID, setInput{kind: setHello, ctype: ksock.BulkIn, version: v})
 	s := newShake(h.ni, c, false, time.Second)
 	s.version, s.ctype = v, ksock.BulkIn
-	if !p.accepted(s) {
-		t.Fatal("connection not accepted")
+	if r := p.accepted(s); r != nil {
+		t.Fatalf("connection not accepted: %v", r.why)
 	}
 	return h, c
 }

@@ -43,7 +43,7 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 // it into use if the set agrees. The caller holds p.mu.
 func (p *peer) register(s *shake, in setInput) bool {
 	p.step(in)
-	if in.kind == setDialled && p.out.verdict != verdictAccept {
+	if p.out.verdict == verdictOutlived || in.kind == setDialled && p.out.verdict != verdictAccept {
 		return false
 	}
 	p.attach(newConn(p, &s.link))

@@ -13,7 +13,7 @@ import (
 // refusal is how a handshake of an accepted connection ends without a
 // connection.
 type refusal struct {
-	why    Reason
+	why    Reason // ReasonNone if it has been counted
 	err    error
 	answer []byte // written before the connection is closed; may be empty
 }
@@ -130,25 +130,23 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 	id := ni.identity(s, h)
 	s.version, s.bigEndian, s.ctype = h.Version, h.BigEndian, h.ConnType.Invert()
-	p, verdict := ni.decide(id, setInput{
+	p, out := ni.decide(id, setInput{
 		kind: setHello, ctype: s.ctype, version: h.Version, incarnation: h.SrcIncarnation,
 		sameHost: s.local.Addr() == s.remote.Addr(),
 	})
-	if verdict != verdictAccept {
-		r := &refusal{why: refusalReasons[verdict]}
-		if verdict != verdictNone {
+	if out.verdict != verdictAccept {
+		r := &refusal{why: refusalReasons[out.verdict]}
+		if out.verdict != verdictNone {
 			r.answer = ni.answer(h, id.NID, ksock.None)
 		}
 		return r
 	}
+	s.life = out.life
 	if err := s.write(ni.answer(h, id.NID, h.ConnType.Invert())); err != nil {
 		p.acceptFailed(s)
 		return &refusal{why: HelloWriteFailed, err: err}
 	}
-	if !p.accepted(s) {
-		return &refusal{why: ShuttingDown}
-	}
-	return nil
+	return p.accepted(s)
 }
 
 var refusalReasons = map[setVerdict]Reason{
@@ -161,11 +159,11 @@ var refusalReasons = map[setVerdict]Reason{
 
 // decide asks the peer's set about a connection that it opens. With
 // verdictNone the NI ends.
-func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setVerdict) {
+func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	for {
 		p := ni.peer(id)
 		if p == nil {
-			return nil, verdictNone
+			return nil, setOutput{}
 		}
 		p.mu.Lock()
 		if p.removed {
@@ -173,22 +171,24 @@ func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setVerdict) {
 			continue
 		}
 		p.step(in)
-		verdict := p.out.verdict
+		out := p.out
 		p.unlock()
-		return p, verdict
+		return p, out
 	}
 }
 
-// accepted takes an accepted connection into use after our answer. It returns
-// false when the NI ends.
-func (p *peer) accepted(s *shake) bool {
+// accepted takes an accepted connection into use after our answer, unless the
+// NI ends or the peer has lost all connections. The latter has been counted.
+func (p *peer) accepted(s *shake) *refusal {
 	p.mu.Lock()
 	defer p.unlock()
-	if p.removed {
-		return false
+	switch {
+	case p.removed:
+		return &refusal{why: ShuttingDown}
+	case !p.register(s, setInput{kind: setAccepted, ctype: s.ctype, version: s.version, life: s.life}):
+		return &refusal{why: ReasonNone}
 	}
-	p.register(s, setInput{kind: setAccepted, ctype: s.ctype, version: s.version})
-	return true
+	return nil
 }
 
 // acceptFailed gives up the place that the connection had.

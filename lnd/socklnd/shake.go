@@ -22,7 +22,8 @@ type shake struct {
 	clock   machine.Clock
 	timeout time.Duration // for each read and write
 	buf     [maxHandshakeRecord]byte
-	n       int // bytes of the record so far
+	n       int    // bytes of the record so far
+	life    uint64 // of the peer's connections when the HELLO was accepted
 }
 
 func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {
