@@ -167,7 +167,7 @@ func testEarlyRecv(t *testing.T, f *fabric) {
 // testReentrant: upcalls may send. Both ends answer until a count is reached,
 // which a driver that recursed or kept a lock would not survive.
 func testReentrant(t *testing.T, f *fabric) {
-	const rounds = 20000
+	const rounds = 5000
 	var mu sync.Mutex
 	left := rounds
 	next := func(from, to lnd.NI) func(*lnd.Delivery) {
