@@ -1,0 +1,230 @@
+package portals_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// TestEventFields: every field of every kind of event, over the wire.
+func TestEventFields(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t}
+	segments := []lnd.Segment{make([]byte, 16)}
+	anyone := nid.ProcessID{NID: nid.Any(), PID: nid.LustrePID}
+	var seen []portals.Event
+	see := func(e *portals.Event) { seen = append(seen, *e) }
+	active := func() portals.MDHandle {
+		return h.bind(portals.MD{Segments: segments, Threshold: inf, Handler: see, UserPtr: "active"})
+	}
+	passive := func(options portals.MDOption) portals.MDHandle {
+		_, md := h.post(9, portals.Match{Bits: 0x42}, portals.MD{
+			Segments: segments, Threshold: inf, Options: options, Handler: see, UserPtr: "passive",
+		})
+		return md
+	}
+	arrive := func(h wire.Header) {
+		t.Helper()
+		if err := net.arrive(h, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave := func() { net.up.Finalize(net.next(), nil) }
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		run  func() portals.MDHandle
+		want portals.Event
+	}{
+		"SEND of a PUT": {func() portals.MDHandle {
+			md := active()
+			check(table.Put(portals.PutRequest{MD: md, Target: there, Portal: 3, MatchBits: 4, Offset: 5, HdrData: 6}))
+			leave()
+			return md
+		}, portals.Event{
+			Kind: portals.EventSend, Target: there, Initiator: anyone, Source: anyone, Sender: nid.Any(), MsgType: wire.Put,
+			Portal: 3, MatchBits: 4, RLength: 16, MLength: 16, Offset: 5, HdrData: 6, UserPtr: "active",
+		}},
+		"SEND of a GET": {func() portals.MDHandle {
+			md := active()
+			check(table.Get(portals.GetRequest{MD: md, Target: there, Portal: 3, MatchBits: 4, Offset: 5}))
+			leave()
+			return md
+		}, portals.Event{
+			Kind: portals.EventSend, Target: there, Initiator: anyone, Source: anyone, Sender: nid.Any(), MsgType: wire.Get,
+			Portal: 3, MatchBits: 4, RLength: 16, MLength: 16, Offset: 5, UserPtr: "active",
+		}},
+		"ACK": {func() portals.MDHandle {
+			md := active()
+			check(table.Put(portals.PutRequest{MD: md, Ack: true, Target: there, Portal: 3, Offset: 5, HdrData: 6}))
+			leave()
+			seen = nil
+			arrive(ackHeader(handle(md), 12))
+			return md
+		}, portals.Event{
+			Kind: portals.EventAck, Target: here, Initiator: there, Source: there, Sender: there.NID, MsgType: wire.Ack,
+			MatchBits: 0x55, MLength: 12, UserPtr: "active",
+		}},
+		"REPLY": {func() portals.MDHandle {
+			md := active()
+			check(table.Get(portals.GetRequest{MD: md, Target: there, Portal: 3, MatchBits: 4, Offset: 5}))
+			leave()
+			seen = nil
+			arrive(replyHeader(7, handle(md)))
+			return md
+		}, portals.Event{
+			Kind: portals.EventReply, Target: here, Initiator: there, Source: there, Sender: there.NID, MsgType: wire.Reply,
+			RLength: 7, MLength: 7, UserPtr: "active",
+		}},
+		"PUT": {func() portals.MDHandle {
+			md := passive(portals.OpPut | portals.ManageRemote | portals.Truncate)
+			arrive(putHeader(10, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 9, MatchBits: 0x42, Offset: 8, HdrData: 77}))
+			return md
+		}, portals.Event{
+			Kind: portals.EventPut, Target: here, Initiator: there, Source: there, Sender: there.NID, MsgType: wire.Put,
+			Portal: 9, MatchBits: 0x42, RLength: 10, MLength: 8, Offset: 8, HdrData: 77,
+			Options: portals.OpPut | portals.ManageRemote | portals.Truncate, UserPtr: "passive",
+		}},
+		"GET": {func() portals.MDHandle {
+			md := passive(portals.OpGet | portals.ManageRemote)
+			arrive(getHeader(wire.GetCmd{ReturnMD: handle(1), Portal: 9, MatchBits: 0x42, SrcOffset: 3, SinkLength: 10}))
+			if len(seen) > 0 {
+				t.Error("a GET event before the REPLY has left")
+			}
+			leave()
+			return md
+		}, portals.Event{ // the length asked for is not told
+			Kind: portals.EventGet, Target: here, Initiator: there, Source: there, Sender: there.NID, MsgType: wire.Get,
+			Portal: 9, MatchBits: 0x42, MLength: 10, Offset: 3,
+			Options: portals.OpGet | portals.ManageRemote, UserPtr: "passive",
+		}},
+		"UNLINK": {func() portals.MDHandle {
+			md := active()
+			check(table.MDUnlink(md))
+			return md
+		}, portals.Event{Kind: portals.EventUnlink, UserPtr: "active", Unlinked: true}},
+	} {
+		seen = nil
+		c.want.MD, c.want.Segments = c.run(), segments
+		if diff := cmp.Diff([]portals.Event{c.want}, seen, cmp.Comparer(sameNID)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if err := table.MDUnlink(c.want.MD); err != nil && !errors.Is(err, syscall.ENOENT) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOrderOverLoopback: LNet's order of events on 0@lo.
+func TestOrderOverLoopback(t *testing.T) {
+	for name, c := range map[string]struct {
+		get       bool
+		ack       bool
+		options   portals.MDOption // of the target
+		threshold int              // of the initiator
+		want      []string
+		drops     map[string]uint64
+	}{
+		"put":                        {threshold: 1, want: []string{"target PUT", "SEND!"}},
+		"put, ack":                   {ack: true, threshold: 2, want: []string{"target PUT", "SEND", "ACK!"}},
+		"put, ack, threshold left":   {ack: true, threshold: 3, want: []string{"target PUT", "SEND", "ACK"}},
+		"put, no threshold for ack":  {ack: true, threshold: 1, want: []string{"target PUT", "SEND!"}, drops: map[string]uint64{"stale handle": 1}},
+		"put, ack disabled":          {ack: true, threshold: 2, options: portals.AckDisable, want: []string{"target PUT", "SEND"}},
+		"get":                        {get: true, threshold: 2, want: []string{"SEND", "REPLY!", "target GET"}},
+		"get, no threshold for data": {get: true, threshold: 1, want: []string{"SEND!", "target GET"}, drops: map[string]uint64{"stale handle": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			var got []string
+			h.post(5, portals.Match{}, portals.MD{
+				Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut | portals.OpGet | c.options,
+				Handler: func(e *portals.Event) { got = append(got, "target "+e.Kind.String()) },
+			})
+			md := h.bind(portals.MD{
+				Segments: []lnd.Segment{make([]byte, 8)}, Threshold: c.threshold,
+				Handler: func(e *portals.Event) { got = append(got, kinds([]portals.Event{*e})...) },
+			})
+			var err error
+			if c.get {
+				err = h.Get(portals.GetRequest{MD: md, Target: h.self, Portal: 5})
+			} else {
+				err = h.Put(portals.PutRequest{MD: md, Ack: c.ack, Target: h.self, Portal: 5})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if c.drops == nil {
+				c.drops = map[string]uint64{}
+			}
+			if diff := cmp.Diff(c.drops, h.drops()); diff != "" {
+				t.Errorf("drops (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFailedSend: failures of the network come as events, never as errors of
+// the call; no ACK follows, and the threshold that is left keeps the MD.
+func TestFailedSend(t *testing.T) {
+	for name, c := range map[string]struct {
+		target nid.ProcessID
+		self   nid.NID
+		want   error
+	}{
+		"no route":       {nid.ProcessID{NID: nid.MustParse("1.1.1.1@tcp5")}, nid.NID{}, syscall.EHOSTUNREACH},
+		"nobody":         {nid.ProcessID{}, nid.NID{}, syscall.EINVAL},
+		"foreign source": {there, nid.MustParse("10.0.0.77@tcp"), syscall.EINVAL},
+	} {
+		table, _ := newWire(t)
+		var events log
+		md, err := table.MDBind(portals.MD{Threshold: 2, Handler: events.handle}, portals.Unlink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Put(portals.PutRequest{Self: c.self, MD: md, Ack: true, Target: c.target}); err != nil {
+			t.Errorf("%s: Put: %v", name, err)
+		}
+		if len(events.events) != 1 || !errors.Is(events.events[0].Err, c.want) || events.events[0].Unlinked {
+			t.Errorf("%s: events %+v, want SEND with %v", name, events.events, c.want)
+		}
+		if err := table.MDUnlink(md); err != nil {
+			t.Errorf("%s: unlink: %v", name, err)
+		}
+	}
+}
+
+// TestEventBytes: what an event names is what was moved, also across segments.
+func TestEventBytes(t *testing.T) {
+	pieces := []lnd.Segment{[]byte("abc"), nil, []byte("defg")}
+	for name, c := range map[string]struct {
+		event portals.Event
+		want  string
+	}{
+		"whole":         {portals.Event{Kind: portals.EventPut, MLength: 7}, "abcdefg"},
+		"one segment":   {portals.Event{Kind: portals.EventReply, MLength: 2, Offset: 1}, "bc"},
+		"across":        {portals.Event{Kind: portals.EventGet, MLength: 3, Offset: 2}, "cde"},
+		"none":          {portals.Event{Kind: portals.EventPut, Offset: 7}, ""},
+		"SEND":          {portals.Event{Kind: portals.EventSend, MLength: 7, Offset: 1}, ""},
+		"ACK":           {portals.Event{Kind: portals.EventAck, MLength: 7}, ""},
+		"more than fit": {portals.Event{Kind: portals.EventPut, MLength: 1<<32 - 1, Offset: 3}, "defg"},
+	} {
+		c.event.Segments = pieces
+		if got := string(c.event.Bytes()); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
