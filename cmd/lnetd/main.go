@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,8 +37,11 @@ says (see 'accept' in the reference configuration).`,
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := flags.Config()
+		if _, bad := errors.AsType[*config.Error](err); bad {
+			return cli.Hint(err, "cmd/internal/config/reference.yaml explains every key")
+		}
 		if err != nil {
-			return cli.Hint(err, "see 'lnetd --help' and the reference configuration")
+			return err
 		}
 		cfg.Resolve(config.Places{Getenv: env.Getenv, UID: os.Getuid()})
 		return serve(c.Context(), env, cfg)

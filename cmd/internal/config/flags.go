@@ -1,9 +1,9 @@
 package config
 
 import (
-	"fmt"
-
 	"github.com/spf13/pflag"
+
+	"ulnet/cmd/internal/cli"
 )
 
 // Flags are the command line flags of a daemon. What is given there overrides
@@ -29,7 +29,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Config returns the defaults, changed by the file, changed by the flags.
+// Config returns the defaults, changed by the file, changed by the flags. What
+// is wrong with a flag is an error of usage.
 func (f *Flags) Config() (Config, error) {
 	c := Default()
 	if f.file != "" {
@@ -58,14 +59,14 @@ func (f *Flags) check(c *Config) error {
 	if f.set.Changed("log-level") {
 		var err error
 		if c.LogLevel, err = ParseLevel(f.level); err != nil {
-			return fmt.Errorf("--log-level: %w", err)
+			return cli.Usagef("--log-level: %w", err)
 		}
 	}
 	if c.AcceptPort < 1 || c.AcceptPort > 65535 {
-		return fmt.Errorf("--accept-port: want a port from 1 to 65535, not %d", c.AcceptPort)
+		return cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", c.AcceptPort)
 	}
 	if err := checkNetworks(c.Networks); err != nil {
-		return fmt.Errorf("--networks: %w", err)
+		return cli.Usagef("--networks: %w", err)
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
+	"time"
 
 	"ulnet/portals"
 )
@@ -12,10 +15,14 @@ import (
 // bytes.
 const MaxBuffer = 64 << 20
 
-// A sink keeps up to sinkBuffers buffers posted, fewer if they are large.
+// A sink keeps up to sinkBuffers buffers posted, fewer if they are large, and
+// looks every settleInterval at its end whether all is over.
 const (
 	sinkBuffers = 16
 	sinkMemory  = 64 << 20 // bytes, but at least one buffer
+
+	settleTimeout  = time.Second
+	settleInterval = time.Millisecond
 )
 
 // SinkRequest says which PUTs to take.
@@ -48,8 +55,12 @@ func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 		return fmt.Errorf("portal %d: want 0 to %d", r.Portal, portals.Portals-1)
 	}
 	buffers := min(sinkBuffers, max(1, sinkMemory/r.Size))
+	users, err := n.table.NewEQ(1)
+	if err != nil {
+		return err
+	}
 	s := &sink{
-		node: n, request: r, filled: make(chan *sinkBuffer, buffers),
+		node: n, request: r, filled: make(chan *sinkBuffer, buffers), users: users,
 		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers+1) / 2},
 	}
 	defer s.close()
@@ -71,6 +82,9 @@ type sink struct {
 	taken   int           // messages posted for, when Count is set
 	filled  chan *sinkBuffer
 	brake   brake
+	// users counts our MDs. An MD leaves its EQ when all is over, the ACK that
+	// follows its event included; nobody reads the events there.
+	users *portals.EQ
 }
 
 // sinkBuffer is memory for one message. It is in turn the table's, and, with
@@ -112,7 +126,7 @@ func (s *sink) attach(b *sinkBuffer) error {
 		options |= portals.Truncate
 	}
 	_, err = s.node.table.MDAttach(me, portals.MD{
-		Segments: [][]byte{b.memory}, Threshold: 1, Options: options,
+		Segments: [][]byte{b.memory}, Threshold: 1, Options: options, EQ: s.users,
 		// Never blocks: the channel has room for every buffer, and an MD
 		// of threshold 1 has one event.
 		Handler: func(e *portals.Event) {
@@ -158,12 +172,23 @@ func (s *sink) remove(b *sinkBuffer) {
 	s.posted = slices.DeleteFunc(s.posted, func(p *sinkBuffer) bool { return p == b })
 }
 
-// close takes back what is posted. A message that is on its way into a buffer
-// still lands there, and nowhere else.
+// close takes back what is posted and waits, not for long, until the last ACK
+// is on its way: the node may end right after. A message that is on its way
+// into a buffer still lands there, and nowhere else.
 func (s *sink) close() {
 	s.brake.last.Store(true)
 	for _, b := range s.posted {
 		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just taken it
 	}
 	s.brake.off()
+	late := time.After(settleTimeout)
+	tick := time.NewTicker(settleInterval)
+	defer tick.Stop()
+	for errors.Is(s.users.Free(), syscall.EBUSY) {
+		select {
+		case <-tick.C:
+		case <-late:
+			return
+		}
+	}
 }

@@ -1,0 +1,127 @@
+package scripttest
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+func cmdNode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: node NAME ADDR [FLAG...]")
+	}
+	name, addr := args[0], args[1]
+	command := append([]string{
+		"lnetd",
+		"--networks", "tcp(" + addr + ")", "--accept-port", ts.Getenv("PORT"), "--socket", ts.MkAbs(name),
+		"--state-dir", ts.MkAbs(name + ".state"), "--runtime-dir", ts.MkAbs(name + ".run"),
+	}, args[2:]...)
+	all(ts).begin(ts, name, false, command)
+}
+
+func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
+	onStderr := true
+	if len(args) > 0 && args[0] == "-out" {
+		onStderr, args = false, args[1:]
+	}
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start [-out] NAME PROGRAM [ARG...]")
+	}
+	all(ts).begin(ts, args[0], onStderr, args[1:])
+}
+
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	if neg || len(args) != 2 || signals[args[1]] == 0 {
+		ts.Fatalf("usage: signal NAME TERM|INT|KILL")
+	}
+	ts.Check(all(ts).find(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
+}
+
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: await NAME [CODE]")
+	}
+	want := 0
+	if len(args) == 2 {
+		want = number(ts, args[1])
+	}
+	name := args[0]
+	c := all(ts).find(ts, name)
+	select {
+	case <-c.done:
+	case <-time.After(waitLimit):
+		ts.Fatalf("%s does not end", name)
+	}
+	if code := c.state.ExitCode(); code != want {
+		ts.Fatalf("%s ended with %v, want exit code %d\n%s%s", name, c.state, want, ts.ReadFile(name+".out"), ts.ReadFile(name+".err"))
+	}
+}
+
+func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code CODE PROGRAM [ARG...]")
+	}
+	cmd := command(ts, args[1:])
+	runAndCheck(ts, cmd, cmd.Run, number(ts, args[0]))
+}
+
+func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: unprivileged PROGRAM [ARG...]")
+	}
+	cmd := command(ts, args)
+	runAndCheck(ts, cmd, func() error {
+		ended := make(chan error)
+		go func() {
+			runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_BIND_SERVICE, 0, 0, 0); err != nil {
+				ended <- err
+				return
+			}
+			ended <- cmd.Run()
+		}()
+		return <-ended
+	}, 1)
+}
+
+// runAndCheck runs a prepared command and wants an exit code.
+func runAndCheck(ts *testscript.TestScript, cmd *exec.Cmd, run func() error, want int) {
+	out, err := os.Create(ts.MkAbs("code.out"))
+	ts.Check(err)
+	defer out.Close()
+	errs, err := os.Create(ts.MkAbs("code.err"))
+	ts.Check(err)
+	defer errs.Close()
+	cmd.Stdout, cmd.Stderr = out, errs
+	err = run()
+	if cmd.ProcessState == nil {
+		ts.Fatalf("%v: %v", cmd.Args, err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		ts.Fatalf("%v: exit code %d, want %d\n%s%s", cmd.Args, code, want, ts.ReadFile("code.out"), ts.ReadFile("code.err"))
+	}
+}
+
+func cmdBigFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bigfile NAME SIZE")
+	}
+	content := make([]byte, number(ts, args[1]))
+	random := rand.NewChaCha8([32]byte([]byte("the same bytes in every test run")))
+	_, _ = random.Read(content) // never fails
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o600))
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}

@@ -1,0 +1,116 @@
+package scripttest
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// waitLimit ends scripts that hang.
+const waitLimit = 30 * time.Second
+
+// processes are what a script has begun.
+type processes struct{ byName map[string]*process }
+
+type processesKey struct{}
+
+func all(ts *testscript.TestScript) *processes {
+	return ts.Value(processesKey{}).(*processes)
+}
+
+// process is a program in the background.
+type process struct {
+	cmd   *exec.Cmd
+	done  chan struct{}    // closed when it has ended
+	state *os.ProcessState // read it after done
+}
+
+func (p *processes) find(ts *testscript.TestScript, name string) *process {
+	c := p.byName[name]
+	if c == nil {
+		ts.Fatalf("there is no %s", name)
+	}
+	return c
+}
+
+func (p *processes) killAll() {
+	for _, c := range p.byName {
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-c.done
+	}
+}
+
+// command prepares a program that is looked up in the script's PATH.
+func command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	cmd := exec.Command(lookPath(ts, args[0]), args[1:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("WORK"))
+	return cmd
+}
+
+func lookPath(ts *testscript.TestScript, program string) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path
+		}
+	}
+	ts.Fatalf("no such program: %s", program)
+	return ""
+}
+
+// begin starts a program whose first line, on standard error or standard
+// output as said, means that it is ready.
+func (p *processes) begin(ts *testscript.TestScript, name string, onStderr bool, args []string) {
+	if p.byName[name] != nil {
+		ts.Fatalf("there is a %s already", name)
+	}
+	out, err := os.Create(ts.MkAbs(name + ".out"))
+	ts.Check(err)
+	errs, err := os.Create(ts.MkAbs(name + ".err"))
+	ts.Check(err)
+	pipe, w, err := os.Pipe()
+	ts.Check(err)
+	cmd := command(ts, args)
+	said := out
+	cmd.Stdout, cmd.Stderr = w, errs
+	if onStderr {
+		said = errs
+		cmd.Stdout, cmd.Stderr = out, w
+	}
+	ts.Check(cmd.Start())
+	_ = w.Close()
+	c := &process{cmd: cmd, done: make(chan struct{})}
+	p.byName[name] = c
+	ready := make(chan error, 1)
+	go c.watch(pipe, said, ready, func() { _, _ = out.Close(), errs.Close() })
+	select {
+	case err := <-ready:
+		if err != nil {
+			<-c.done
+			ts.Fatalf("%s ended at once: %v\n%s%s", name, c.state, ts.ReadFile(name+".out"), ts.ReadFile(name+".err"))
+		}
+	case <-time.After(waitLimit):
+		ts.Fatalf("%s is not ready", name)
+	}
+}
+
+// watch copies what the process says to a file, reports its first line, and
+// waits for its end.
+func (c *process) watch(pipe, file *os.File, ready chan<- error, closeFiles func()) {
+	defer close(c.done)
+	r := bufio.NewReader(pipe)
+	line, err := r.ReadString('\n')
+	_, _ = file.WriteString(line)
+	ready <- err
+	_, _ = io.Copy(file, r)
+	_ = c.cmd.Wait() // the exit code is in the state
+	c.state = c.cmd.ProcessState
+	_ = pipe.Close()
+	closeFiles()
+}

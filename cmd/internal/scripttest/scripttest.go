@@ -1,0 +1,96 @@
+// Package scripttest runs the scripts that test our commands: testscript with
+// the real programs and a few commands more.
+//
+//	node NAME ADDR [FLAG...]       starts lnetd on a loopback address; its control socket is NAME
+//	start NAME PROGRAM [ARG...]    runs a program and waits until it says something on standard
+//	                               error, or with -out NAME on standard output
+//	signal NAME TERM|INT|KILL      sends a signal to what node or start began
+//	await NAME [CODE]              waits for its end with an exit code (0, -1 after a signal)
+//	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
+//	                               code.out and code.err
+//	unprivileged PROGRAM [ARG...]  as code 1, without CAP_NET_BIND_SERVICE
+//	bigfile NAME SIZE              makes a file whose content does not repeat
+//
+// What node and start began writes to NAME.out and NAME.err, and is killed
+// when the script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4.
+// The condition [privileged-ports] says that port 988 needs a privilege, and
+// that the test has it.
+package scripttest
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ulnet/cmd/internal/loopback"
+)
+
+// Run runs the scripts of a directory, each as a subtest, with the named
+// commands of the tree in PATH.
+func Run(t *testing.T, dir string, commands ...string) {
+	t.Helper()
+	bin := build(t, commands)
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			port, err := loopback.FreePort(
+				netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"),
+				netip.MustParseAddr("127.0.0.3"), netip.MustParseAddr("127.0.0.4"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("PORT", strconv.Itoa(int(port)))
+			p := &processes{byName: map[string]*process{}}
+			env.Values[processesKey{}] = p
+			env.Defer(p.killAll)
+			return nil
+		},
+		Condition: condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"node": cmdNode, "start": cmdStart, "signal": cmdSignal, "await": cmdAwait,
+			"code": cmdCode, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
+		},
+	})
+}
+
+// build builds commands, with the race detector if the test has it.
+func build(t *testing.T, commands []string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	for _, c := range commands {
+		args = append(args, "ulnet/cmd/"+c)
+	}
+	cmd := exec.Command("go", args...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return dir
+}
+
+func condition(name string) (bool, error) {
+	if name != "privileged-ports" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+	if err != nil {
+		return false, nil // not Linux
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(first)))
+	return os.Getuid() == 0 && n > 988, err
+}

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"testing"
+
+	"ulnet/cmd/internal/scripttest"
+)
+
+// TestScripts runs lnetd as its users do.
+func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetd", "lnetctl") }
