@@ -1,0 +1,125 @@
+package portals_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+func (n *network) holding() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held
+}
+
+func newLazy(t *testing.T) (*harness, *network) {
+	t.Helper()
+	table, net := newWire(t)
+	if err := table.SetLazy(5); err != nil {
+		t.Fatal(err)
+	}
+	return &harness{Table: table, t: t, self: here}, net
+}
+
+func (h *harness) arrivePut(net *network, bits uint64, length uint32) {
+	h.t.Helper()
+	err := net.arrive(putHeader(length, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, MatchBits: bits}), nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestLazy: PUTs wait in order for the MD that takes them; those that match
+// but are too long are dropped, those that do not match go on waiting.
+func TestLazy(t *testing.T) {
+	h, net := newLazy(t)
+	for _, m := range []struct {
+		bits   uint64
+		length uint32
+	}{{1, 4}, {2, 4}, {1, 5}, {1, 99}, {1, 6}, {1, 7}} {
+		h.arrivePut(net, m.bits, m.length)
+	}
+	if n := net.holding(); n != 6 {
+		t.Fatalf("%d held, want 6", n)
+	}
+	var got []uint32
+	see := func(e *portals.Event) { got = append(got, e.RLength) }
+	md := portals.MD{Segments: []lnd.Segment{make([]byte, 20)}, Threshold: 3, Options: portals.OpPut, Handler: see}
+	h.post(5, portals.Match{Bits: 1}, md)
+	if diff := cmp.Diff([]uint32{4, 5, 6}, got); diff != "" {
+		t.Errorf("taken before MDAttach returned (-want +got):\n%s", diff)
+	}
+	if n := net.holding(); n != 2 {
+		t.Errorf("%d held, want the one with other bits and the one that the threshold excludes", n)
+	}
+	if diff := cmp.Diff(map[string]uint64{"too long": 1}, h.drops()); diff != "" {
+		t.Errorf("drops (-want +got):\n%s", diff)
+	}
+	md.Threshold = inf
+	h.post(5, portals.Match{Bits: 1}, md)
+	h.post(5, portals.Match{Bits: 2}, md)
+	h.arrivePut(net, 1, 8) // finds its MD at once
+	if diff := cmp.Diff([]uint32{4, 5, 6, 7, 4, 8}, got); diff != "" {
+		t.Errorf("in the end (-want +got):\n%s", diff)
+	}
+}
+
+// TestLazyGet: a GET never waits.
+func TestLazyGet(t *testing.T) {
+	h, net := newLazy(t)
+	if err := net.arrive(getHeader(wire.GetCmd{Portal: 5}), nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]uint64{"no match": 1}, h.drops()); diff != "" || net.holding() != 0 {
+		t.Errorf("%d held, drops (-want +got):\n%s", net.holding(), diff)
+	}
+}
+
+func TestClearLazy(t *testing.T) {
+	h, net := newLazy(t)
+	h.arrivePut(net, 1, 4)
+	h.arrivePut(net, 2, 4)
+	if err := h.ClearLazy(5); err != nil {
+		t.Fatal(err)
+	}
+	h.arrivePut(net, 3, 4)
+	if diff := cmp.Diff(map[string]uint64{"lazy portal cleared": 2, "no match": 1}, h.drops()); diff != "" || net.holding() != 0 {
+		t.Errorf("%d held, drops (-want +got):\n%s", net.holding(), diff)
+	}
+	if s := h.Node().Stats(); s.RecvCount != 0 || s.DropLength != 12 {
+		t.Errorf("counters %+v", s)
+	}
+}
+
+// TestLazyShutdown: what is held when its NI goes away is dropped, and nothing
+// is held after that.
+func TestLazyShutdown(t *testing.T) {
+	h, net := newLazy(t)
+	h.arrivePut(net, 1, 4)
+	h.Node().OnNIChange(func() { h.arrivePut(net, 2, 4) }) // the NI is stopping
+	if err := h.Node().RemoveNI(t.Context(), h.Node().NIs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]uint64{"NI shutdown": 2}, h.drops()); diff != "" || net.holding() != 0 {
+		t.Errorf("%d held, drops (-want +got):\n%s", net.holding(), diff)
+	}
+}
+
+// TestLazyFull: a portal keeps a bounded number of PUTs.
+func TestLazyFull(t *testing.T) {
+	h, net := newLazy(t)
+	for range portals.MaxHeld + 1 {
+		h.arrivePut(net, 1, 4)
+	}
+	if n := h.drops()[lnet.LazyFull.String()]; n != 1 || net.holding() != portals.MaxHeld {
+		t.Errorf("%d dropped, %d held", n, net.holding())
+	}
+	if err := h.ClearLazy(5); err != nil {
+		t.Fatal(err)
+	}
+}
