@@ -78,7 +78,11 @@ func (a *acceptor) admit(c net.Conn) {
 		return
 	}
 	h := &handshake{shake: newShake(a.ni, c, false, a.ni.cfg.AcceptTimeout)}
-	if !a.enter(h) {
+	evicted, ok := a.enter(h)
+	for _, old := range evicted {
+		a.ni.rejectAddr(HandshakeLimit, old.remote, nil)
+	}
+	if !ok {
 		h.close()
 		return
 	}
@@ -102,36 +106,36 @@ func (a *acceptor) handshake(h *handshake) {
 }
 
 // enter takes h into the list and closes the oldest handshakes above the
-// limits. It returns false when the acceptor is closed.
-func (a *acceptor) enter(h *handshake) bool {
+// limits, which it returns. ok is false when the acceptor is closed.
+func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return false
+		return nil, false
 	}
 	from := h.remote.Addr()
 	if a.perAddr[from] >= a.ni.cfg.MaxHandshakesPerAddr {
-		a.evict(func(old *handshake) bool { return old.remote.Addr() == from })
+		evicted = a.evict(evicted, func(old *handshake) bool { return old.remote.Addr() == from })
 	}
 	if a.handshakes.Len() >= a.ni.cfg.MaxHandshakes {
-		a.evict(func(*handshake) bool { return true })
+		evicted = a.evict(evicted, func(*handshake) bool { return true })
 	}
 	h.element = a.handshakes.PushBack(h)
 	a.perAddr[from]++
-	return true
+	return evicted, true
 }
 
-// evict closes the oldest handshake that matches.
-func (a *acceptor) evict(match func(*handshake) bool) {
+// evict closes the oldest handshake that matches and appends it to evicted.
+func (a *acceptor) evict(evicted []*handshake, match func(*handshake) bool) []*handshake {
 	for e := a.handshakes.Front(); e != nil; e = e.Next() {
 		if h := e.Value.(*handshake); match(h) {
-			a.ni.rejectAddr(HandshakeLimit, h.remote, nil)
 			a.remove(h)
 			h.evicted.Store(true)
 			_ = h.net.Close()
-			return
+			return append(evicted, h)
 		}
 	}
+	return evicted
 }
 
 // leave takes h out of the list when its handshake has ended.

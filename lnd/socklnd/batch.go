@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"errors"
 	"sync"
 
 	"ulnet/lnd"
@@ -49,6 +50,17 @@ func (b *batch) addNoops(cookies []uint64) int {
 		b.noops++
 	}
 	return len(cookies)
+}
+
+// errPayloadLength means a message whose payload and header disagree.
+var errPayloadLength = errors.New("socklnd: payload is not as long as its header says")
+
+// unfitness tells why m is among the unfit.
+func unfitness(m *lnd.Message) error {
+	if m.Payload.Length != int(m.Header.PayloadLength) {
+		return errPayloadLength
+	}
+	return wire.ErrLargeNID
 }
 
 // add encodes m, or puts it among the unfit if its NIDs do not fit or its

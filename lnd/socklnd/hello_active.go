@@ -3,7 +3,6 @@ package socklnd
 import (
 	"context"
 	"errors"
-	"io"
 	"net/netip"
 	"os"
 
@@ -30,7 +29,7 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 		return
 	}
 	if in.kind != setDialled {
-		p.ni.reportClosed(p.id, in.err)
+		p.report(in.err)
 		p.step(in)
 		return
 	}
@@ -147,12 +146,10 @@ func isReadError(err error) bool {
 	return err != nil
 }
 
+// readReason tells silence from an end.
 func readReason(err error) Reason {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return ConnectTimeout
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return DialHelloCut
 	}
 	return DialHelloCut
 }

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ type peer struct {
 	silence  silence // owned by the scan
 }
 
-// event is something to tell lnet once no lock is held.
+// event is something to tell lnet or the log once no lock is held.
 type event struct {
 	kind   eventKind
 	failed lnd.Queue
@@ -43,6 +44,7 @@ const (
 	eventFailed eventKind = iota // finalize the messages with err
 	eventUp
 	eventDown
+	eventLogged // err is for the log
 )
 
 func newPeer(ni *NI, id nid.ProcessID) *peer {
@@ -59,7 +61,7 @@ func newPeer(ni *NI, id nid.ProcessID) *peer {
 // dial it, and its messages bear that name (LNET_PID_USERFLAG).
 func (p *peer) userFlagged() bool { return p.id.PID&nid.UserPID != 0 }
 
-// unlock releases p.mu and tells lnet what happened under it, in order.
+// unlock releases p.mu and tells what happened under it, in order.
 func (p *peer) unlock() {
 	if len(p.events) == 0 || p.telling {
 		p.mu.Unlock()
@@ -89,7 +91,19 @@ func (p *peer) tell(e *event) {
 		p.ni.up.PeerUp(p.id)
 	case eventDown:
 		p.ni.up.PeerDown(p.id, e.err)
+	case eventLogged:
+		p.ni.logFailure(p.id, e.err)
 	}
+}
+
+// report counts the reason of err, which is an *Error, logs it after unlock,
+// and returns it.
+func (p *peer) report(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		p.ni.counts.count(e.Reason)
+		p.events = append(p.events, event{kind: eventLogged, err: e})
+	}
+	return err
 }
 
 // send routes m. It returns false if the peer is no longer in use.
@@ -103,7 +117,7 @@ func (p *peer) send(m *lnd.Message) bool {
 	if c == nil || !p.set.complete() {
 		p.connect(m, c != nil)
 	}
-	if c == nil || !c.attached { // attached: connect may have closed it
+	if c == nil {
 		p.unlock()
 		return true
 	}
@@ -122,7 +136,7 @@ func (p *peer) send(m *lnd.Message) bool {
 func (p *peer) connect(m *lnd.Message, usable bool) {
 	if p.userFlagged() {
 		if !usable {
-			p.failMessage(m, p.ni.reject(NoRoute, p.id, nil))
+			p.failMessage(m, p.report(newError(NoRoute, p.id, nil)))
 		}
 		return
 	}
@@ -131,7 +145,7 @@ func (p *peer) connect(m *lnd.Message, usable bool) {
 	}
 	p.step(setInput{kind: setSend, usable: usable})
 	if !usable && p.out.verdict == verdictUnreachable {
-		p.failPending(p.ni.reject(TooSoon, p.id, nil))
+		p.failPending(p.report(newError(TooSoon, p.id, nil)))
 	}
 }
 
@@ -157,7 +171,7 @@ func (p *peer) step(in setInput) {
 	wake := p.set.Step(now, in, &p.out)
 	p.arm(now, wake)
 	if p.out.closeAll {
-		p.ni.reportClosed(p.id, p.out.err)
+		p.report(p.out.err)
 		p.closeAll(p.out.err)
 	}
 	if p.out.failPending {

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"errors"
 	"net/netip"
 	"sync"
 
@@ -49,14 +50,6 @@ func (r Reason) ordinary() bool {
 	return false
 }
 
-// reject counts a reason that concerns a peer, logs it at its first time, and
-// returns it as the error for the messages concerned.
-func (ni *NI) reject(why Reason, id nid.ProcessID, err error) *Error {
-	e := newError(why, id, err)
-	ni.reportClosed(id, e)
-	return e
-}
-
 // rejectAddr counts and logs a reason that concerns an address, because the
 // peer is not known yet.
 func (ni *NI) rejectAddr(why Reason, from netip.AddrPort, err error) {
@@ -66,18 +59,14 @@ func (ni *NI) rejectAddr(why Reason, from netip.AddrPort, err error) {
 	}
 }
 
-// reportClosed counts and logs the cause of a failure.
-func (ni *NI) reportClosed(id nid.ProcessID, cause error) {
-	e, ok := cause.(*Error)
-	if !ok {
-		return
-	}
-	ni.counts.count(e.Reason)
-	if e.Reason.ordinary() {
+// logFailure logs why a peer failed, at its first time.
+func (ni *NI) logFailure(id nid.ProcessID, cause error) {
+	e, ok := errors.AsType[*Error](cause)
+	switch {
+	case !ok:
+	case e.Reason.ordinary():
 		ni.log.Debug("peer", "peer", id.String(), "reason", e.Reason.String())
-		return
-	}
-	if ni.warned.first(warning{reason: e.Reason, peer: id}) {
+	case ni.warned.first(warning{reason: e.Reason, peer: id}):
 		ni.log.Warn("peer failed", "peer", id.String(), "reason", e.Reason.String(), "err", cause)
 	}
 }

@@ -193,7 +193,8 @@ func (w *writer) finish(b *batch, err error) {
 		ni.finalize(m, err)
 	}
 	for _, m := range b.unfit {
-		ni.finalize(m, newError(BadHeader, m.Target, wire.ErrLargeNID))
+		ni.counts.count(BadHeader)
+		ni.finalize(m, newError(BadHeader, m.Target, unfitness(m)))
 	}
 	b.release()
 }
