@@ -3,18 +3,24 @@
 package netlab
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
+// carrierTimeout bounds the wait for the kernel to notice a change of a cable.
+const carrierTimeout = 10 * time.Second
+
 // Cable is a pair of virtual Ethernet interfaces, one in each host.
 type Cable struct {
-	hosts [2]*Host
-	names [2]string
+	hosts  [2]*Host
+	names  [2]string
+	pulled [2]bool
 }
 
 // Cable joins two hosts. Each gets the next interface, eth0, eth1, …, with the
@@ -34,6 +40,7 @@ func (l *Lab) Cable(a *Host, addrA string, b *Host, addrB string) *Cable {
 	for i, addr := range []string{addrA, addrB} {
 		c.hosts[i].must(c.names[i]+" "+addr, func() error { return setAddr(c.names[i], addr) })
 	}
+	c.await()
 	return c
 }
 
@@ -49,10 +56,38 @@ func (c *Cable) set(h *Host, up bool) {
 	for i := range c.hosts {
 		if c.hosts[i] == h {
 			h.must(c.names[i], func() error { return setLink(c.names[i], up) })
+			c.pulled[i] = !up
+			c.await()
 			return
 		}
 	}
 	h.t.Fatalf("host %s is not at this cable", h.name)
+}
+
+// await waits until both ends have noticed the state of the cable: packets
+// before that would be lost, or would still pass.
+func (c *Cable) await() {
+	ctx, cancel := context.WithTimeout(context.Background(), carrierTimeout)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	want := !c.pulled[0] && !c.pulled[1]
+	for i, h := range c.hosts {
+		h.t.Helper()
+		h.must(c.names[i]+" carrier", func() error {
+			for {
+				link, err := netlink.LinkByName(c.names[i])
+				if err != nil || (link.Attrs().OperState == netlink.OperUp) == want {
+					return err
+				}
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					return fmt.Errorf("is %v after %v", link.Attrs().OperState, carrierTimeout)
+				}
+			}
+		})
+	}
 }
 
 func setLink(name string, up bool) error {
