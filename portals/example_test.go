@@ -1,0 +1,60 @@
+package portals_test
+
+import (
+	"context"
+	"fmt"
+	stdlog "log"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// A node receives a message that it sends to itself. With package socklnd in
+// the place of lo the same calls reach another machine.
+func Example() {
+	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
+	table := portals.New(node)
+	if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		stdlog.Fatal(err)
+	}
+	defer func() { _ = node.Shutdown(context.Background()) }()
+
+	// The receiver: portal 7, match bits 42, anybody, one message.
+	me, err := table.MEAttach(7, portals.Match{Bits: 42}, portals.Unlink, portals.After)
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	_, err = table.MDAttach(me, portals.MD{
+		Segments:  []lnd.Segment{make([]byte, 100)},
+		Threshold: 1,
+		Options:   portals.OpPut,
+		Handler:   func(e *portals.Event) { fmt.Printf("received %q, unlinked: %v\n", e.Bytes(), e.Unlinked) },
+	}, portals.Unlink)
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+
+	// The sender: the PUT takes one of the threshold, its ACK the other.
+	md, err := table.MDBind(portals.MD{
+		Segments:  []lnd.Segment{[]byte("hello")},
+		Threshold: 2,
+		Handler:   func(e *portals.Event) { fmt.Println(e.Kind, e.MLength) },
+	}, portals.Unlink)
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	err = table.Put(portals.PutRequest{
+		MD: md, Ack: true, Target: nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}, Portal: 7, MatchBits: 42,
+	})
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	// Output:
+	// received "hello", unlinked: true
+	// SEND 5
+	// ACK 5
+}

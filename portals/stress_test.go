@@ -1,0 +1,164 @@
+package portals_test
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// deliverAll plays the network between this node and itself: what is sent
+// arrives, from this goroutine, until stop is closed and nothing is left.
+func (n *network) deliverAll(stop <-chan struct{}) {
+	for {
+		m := n.next()
+		if m == nil {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.Gosched()
+				continue
+			}
+		}
+		d := &lnd.Delivery{Header: m.Header, From: here}
+		if _, err := n.up.Parse(d); err != nil {
+			n.up.Finalize(m, err)
+			continue
+		}
+		lnd.Copy(d.Sink, m.Payload)
+		if m.Header.Type != wire.Get {
+			n.up.Delivered(d, nil)
+			n.up.Finalize(m, nil)
+		} else {
+			n.up.Finalize(m, nil)
+			n.up.Delivered(d, nil)
+		}
+	}
+}
+
+// life watches the events of one MD.
+type life struct {
+	t       *testing.T
+	running atomic.Bool
+	ended   atomic.Bool
+	events  *atomic.Int64
+	unlinks *atomic.Int64
+}
+
+func (l *life) handle(e *portals.Event) {
+	if !l.running.CompareAndSwap(false, true) {
+		l.t.Error("a handler runs twice at once")
+	}
+	if l.ended.Load() {
+		l.t.Errorf("%v after the last event", e)
+	}
+	if e.Unlinked {
+		l.ended.Store(true)
+		l.unlinks.Add(1)
+	}
+	l.events.Add(1)
+	runtime.Gosched()
+	l.running.Store(false)
+}
+
+// TestStress: Puts and Gets of many goroutines among a network that delivers
+// from several, with MDs that unlink themselves or are unlinked at any moment.
+// Every MD ends with exactly one last event, handlers never overlap, nothing
+// is left over.
+func TestStress(t *testing.T) {
+	table, net := newWire(t)
+	stop := make(chan struct{})
+	var network, users sync.WaitGroup
+	for range 3 {
+		network.Go(func() { net.deliverAll(stop) })
+	}
+	var events, unlinks, mds atomic.Int64
+	newLife := func() func(*portals.Event) {
+		mds.Add(1)
+		l := &life{t: t, events: &events, unlinks: &unlinks}
+		return l.handle
+	}
+	const rounds = 300
+	for u := range 4 {
+		users.Go(func() {
+			for i := range rounds {
+				stressRound(t, table, u, i, newLife)
+			}
+		})
+	}
+	users.Wait()
+	for table.Node().Stats().MsgsAlloc > 0 {
+		runtime.Gosched()
+	}
+	close(stop)
+	network.Wait()
+	if unlinks.Load() != mds.Load() {
+		t.Errorf("%d of %d MDs ended", unlinks.Load(), mds.Load())
+	}
+	s := table.Node().Stats()
+	var drops uint64
+	for why, n := range s.DropReasons {
+		drops += n
+		if why != lnet.NoMatch.String() && why != lnet.StaleHandle.String() {
+			t.Errorf("%d dropped: %s", n, why)
+		}
+	}
+	if s.RecvCount+drops != s.SendCount || s.RecvCount == 0 {
+		t.Errorf("%d received and %d dropped of %d sent", s.RecvCount, drops, s.SendCount)
+	}
+}
+
+// stressRound posts a target and sends to it, and ends all that does not end
+// by itself.
+func stressRound(t *testing.T, table *portals.Table, user, i int, newLife func() func(*portals.Event)) {
+	me, err := table.MEAttach(1, portals.Match{Bits: uint64(i % 5)}, portals.Unlink, portals.InsertPosition(i%2))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	target, err := table.MDAttach(me, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 64)}, Threshold: 1 + i%4,
+		Options: portals.OpPut | portals.OpGet | portals.ManageRemote, Handler: newLife(),
+	}, portals.UnlinkOption(i%3&1))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	source, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, 16)}, Threshold: inf, Handler: newLife()}, portals.Unlink)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for n := range 3 {
+		r := portals.PutRequest{MD: source, Ack: n == 1, Target: here, Portal: 1, MatchBits: uint64(i % 5), Offset: uint32(n)}
+		if (user+n)%2 == 0 {
+			err = table.Put(r)
+		} else {
+			err = table.Get(portals.GetRequest{MD: r.MD, Target: r.Target, Portal: 1, MatchBits: r.MatchBits})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if i%2 == 0 {
+		runtime.Gosched()
+	}
+	if err := table.MDUnlink(source); err != nil {
+		t.Error(err)
+	}
+	unlink := func() error { return table.MDUnlink(target) }
+	if i%4 == 0 {
+		unlink = func() error { return table.MEUnlink(me) }
+	}
+	if err := unlink(); err != nil && !errors.Is(err, syscall.ENOENT) {
+		t.Error(err)
+	}
+}
