@@ -1,0 +1,41 @@
+package machine_test
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// keepalive asks for a probe after a second of silence.
+type keepalive struct{ heard time.Duration }
+
+type heard bool // the zero value is the timer
+
+const silence = time.Second
+
+func (k *keepalive) Step(now time.Duration, in heard, out *[]string) time.Duration {
+	switch {
+	case bool(in):
+		k.heard = now
+	case now >= k.heard+silence:
+		*out = append(*out, "probe")
+		k.heard = now
+	}
+	return k.heard + silence
+}
+
+// The shell of a machine owns the clock: here it is a variable.
+func ExampleMachine() {
+	var m machine.Machine[heard, []string] = &keepalive{}
+	var out []string
+	now := 700 * time.Millisecond
+	wake := m.Step(now, true, &out)
+	fmt.Println(out, "wake at", wake)
+	now = wake
+	wake = m.Step(now, false, &out)
+	fmt.Println(out, "wake at", wake)
+	// Output:
+	// [] wake at 1.7s
+	// [probe] wake at 2.7s
+}
