@@ -44,9 +44,13 @@
 // written by its sender's goroutine if the connection is idle, else by a
 // goroutine that exists while messages wait. An idle connection holds no
 // buffer. Locks are taken in the order NI.mu, peer.mu, writer.mu, and none is
-// held while lnet is called.
+// held while lnet is called or something is logged.
+//
+// # What is missing
 //
 // Versions 1 and 4 of the protocol, and with them IPv6, are refused with the
-// answer that makes a kernel choose another version; checksums of version 2
-// are refused.
+// answer that makes a kernel choose another version (version.go). A checksum,
+// which only version 2 with enable_csum sends, ends the connection (reader.go).
+// Each cookie is acknowledged by a NOOP of its own (zcack.go). Two NIs cannot
+// share an address, because each listens for itself (acceptor.go).
 package socklnd
