@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -111,7 +110,7 @@ func eventText(e *node.Event) string {
 // messages as come is ended by its user, and that is a success.
 func ended(ctx context.Context, endless bool, err error) error {
 	switch {
-	case ctx.Err() == nil || !errors.Is(err, context.Canceled):
+	case err == nil || ctx.Err() == nil:
 		return err
 	case endless:
 		return nil

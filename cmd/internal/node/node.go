@@ -65,18 +65,18 @@ func New(cfg Config) (*Node, error) {
 		TransactionTimeout: cfg.TransactionTimeout,
 	})
 	n.table = portals.New(n.lnet)
-	if _, err := discovery.NewTarget(n.table); err != nil {
-		return nil, err
-	}
 	if err := n.start(networks); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
 	return n, nil
 }
 
-// start adds 0@lo and the configured NIs.
+// start adds 0@lo, the ping target and the configured NIs.
 func (n *Node) start(networks []config.Interface) error {
 	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
+		return err
+	}
+	if _, err := discovery.NewTarget(n.table); err != nil {
 		return err
 	}
 	for _, i := range networks {

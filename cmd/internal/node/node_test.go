@@ -239,7 +239,6 @@ func TestGetFetchesWhatServeHas(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	n := newNode(t)
-	ignore := func(node.Step) error { return nil }
 	for _, test := range []struct {
 		name string
 		run  func() error
@@ -300,7 +299,6 @@ func TestReportEndsAnOperation(t *testing.T) {
 
 func TestRefusedRequests(t *testing.T) {
 	n := newNode(t)
-	ignore := func(node.Step) error { return nil }
 	broken := errors.New("broken")
 	for _, test := range []struct {
 		name string

@@ -14,6 +14,10 @@ import (
 // waitLimit ends scripts that hang.
 const waitLimit = 30 * time.Second
 
+// raceOptions is a variable of the environment that keeps programs with the
+// race detector from sleeping for a second at their end.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
+
 // processes are what a script has begun.
 type processes struct{ byName map[string]*process }
 
@@ -49,7 +53,7 @@ func (p *processes) killAll() {
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.Command(lookPath(ts, args[0]), args[1:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("WORK"))
+	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("WORK"), raceOptions)
 	return cmd
 }
 

@@ -44,6 +44,7 @@ func Run(t *testing.T, dir string, commands ...string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, raceOptions)
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			port, err := loopback.FreePort(
 				netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"),
