@@ -1,0 +1,187 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+func hostileCrowd(t *testing.T, commands lnetdtest.Commands) {
+	t.Run("300 silent at once", func(t *testing.T) { silentCrowd(t, commands) })
+	t.Run("5000 resets one after another", func(t *testing.T) { resets(t, commands) })
+	t.Run("the same mistake again and again", func(t *testing.T) { repeated(t, commands) })
+}
+
+// maxGrowth is how much more memory the daemon may use than at rest, in bytes.
+// Go's heap has its own idea of when to give memory back.
+const maxGrowth = 24 << 20
+
+// silentCrowd opens 300 connections that say nothing, beside good peers. Of
+// one address lnetd keeps 256 at most; it closes the oldest for each other one,
+// and all of them in time.
+func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
+	const crowd, kept = 300, 256
+	s := newSiege(t, commands)
+	before := s.slowestPing(t)
+	rss := s.rss(t)
+	p := s.peer(t, hostileID)
+	var silent []*net.TCPConn
+	for range crowd {
+		silent = append(silent, p.Dial())
+	}
+	s.pings(t, "during")
+	during := s.slowestPing(t)
+	newcomer := s.peer(t, nid.ProcessID{NID: nid.MustParse("127.0.0.8@tcp"), PID: nid.LustrePID})
+	newcomer.ConnectAll()
+	if _, err := newcomer.Ping(pingLimit); err != nil {
+		t.Error(err)
+	}
+	t.Logf("slowest of %d pings: %v alone, %v beside %d silent connections", pingRounds, before, during, crowd)
+	if grown := s.rss(t) - rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+		t.Errorf("%d silent connections take %d KiB", crowd, grown>>10)
+	}
+	for i, c := range silent {
+		if _, err := lnetdtest.AwaitEnd(c, reaction); err != nil {
+			t.Fatalf("silent connection %d is still open", i)
+		}
+	}
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the newcomer has closed some more
+	s.awaitHandshakes(0)
+	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
+	if timeouts+limit != crowd {
+		t.Errorf("%d timed out and %d made room, together not %d", timeouts, limit, crowd)
+	}
+	s.pings(t, "after")
+}
+
+// pingRounds is how many pings slowestPing takes.
+const pingRounds = 50
+
+// slowestPing returns how long the slowest of several pings takes.
+func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
+	t.Helper()
+	for range pingRounds {
+		took, err := s.good[0].Ping(pingLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slowest = max(slowest, took)
+	}
+	return slowest
+}
+
+// resets opens thousands of connections, says a part of the opening on each,
+// and resets it. Nothing of them stays.
+func resets(t *testing.T, commands lnetdtest.Commands) {
+	const total, warm = 5000, 1000
+	s := newSiege(t, commands)
+	files := s.openFiles(t)
+	p := s.peer(t, hostileID)
+	opening := p.Opening(p.Hello(ksock.Control))
+	rss := 0
+	for i := range total {
+		if i%500 == 0 {
+			s.pings(t, "during")
+		}
+		if i == warm {
+			rss = s.rss(t)
+		}
+		c := p.Dial()
+		c.Write(opening[:i%(len(opening)+1)]) // may be reset already
+		c.SetLinger(0)
+		c.Close()
+	}
+	s.awaitHandshakes(0)
+	s.awaitConnections(goodConnections)
+	s.daemon.Until(reaction, "closed files", func() bool { return s.openFiles(t) <= files })
+	if grown := s.rss(t) - rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+		t.Errorf("memory has grown by %d KiB after %d connections", grown>>10, total-warm)
+	}
+	s.pings(t, "after")
+}
+
+// repeated makes the same mistake a hundred times: all count, one is logged.
+func repeated(t *testing.T, commands lnetdtest.Commands) {
+	const times = 100
+	s := newSiege(t, commands)
+	p := s.peer(t, hostileID)
+	for range times {
+		c := p.Dial()
+		if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lnetdtest.AwaitEnd(c, reaction); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitCount(socklnd.AcceptorMagic, times, times)
+	for range times {
+		conns := p.ConnectAll()
+		b, _ := ksock.MsgHeader{Type: 0xC7}.AppendBinary(nil) // never fails
+		if _, err := conns[0].Write(b); err != nil {
+			t.Fatal(err)
+		}
+		s.checkClosed(t, conns)
+	}
+	s.awaitCount(socklnd.BadMessageType, times, times)
+	if n := strings.Count(s.daemon.Log(), "level=WARN"); n != 2 {
+		t.Errorf("%d warnings in the log, want one for each kind", n)
+	}
+	s.pings(t, "after")
+}
+
+// awaitCount waits until a counter has a value in a range.
+func (s *siege) awaitCount(why socklnd.Reason, least, most uint64) {
+	s.daemon.Until(reaction, fmt.Sprintf("count of %d to %d for %v", least, most, why), func() bool {
+		n := s.daemon.Count(why)
+		return least <= n && n <= most
+	})
+}
+
+// awaitHandshakes waits until so many accepted connections are not finished
+// with their handshake.
+func (s *siege) awaitHandshakes(n int) {
+	s.daemon.Until(reaction, fmt.Sprintf("%d unfinished handshakes", n), func() bool {
+		unfinished := 0
+		for _, ni := range s.daemon.Status().NIs {
+			if ni.Socklnd != nil {
+				unfinished += ni.Socklnd.Handshakes
+			}
+		}
+		return unfinished == n
+	})
+}
+
+// rss returns the memory that the daemon uses, in bytes.
+func (s *siege) rss(t *testing.T) (bytes int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.daemon.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nVmRSS:")
+	if _, err := fmt.Sscanf(rest, "%d kB", &bytes); err != nil {
+		t.Fatalf("VmRSS: %v", err)
+	}
+	return bytes << 10
+}
+
+// openFiles returns the number of files that the daemon has open.
+func (s *siege) openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.daemon.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
