@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/capture/capturetest"
 )
 
 // build builds what the demonstration needs and returns the folder.
@@ -45,6 +47,7 @@ func wantEmpty(t *testing.T, dir string) {
 func TestDemo(t *testing.T) {
 	bin := build(t)
 	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin) })
+	t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, bin) })
 	t.Run("interrupted", func(t *testing.T) { interrupted(t, bin) })
 	t.Run("without commands", func(t *testing.T) { withoutCommands(t, bin) })
 }
@@ -79,6 +82,21 @@ func undisturbed(t *testing.T, bin string) {
 	if t.Failed() {
 		t.Logf("output:\n%s", text)
 	}
+}
+
+// tsharkAgrees: an independent dissector finds the same messages in the
+// capture as ours, with equal types, NIDs, payload lengths and cookies.
+func tsharkAgrees(t *testing.T, bin string) {
+	file := filepath.Join(t.ArtifactDir(), "demo.pcapng")
+	cmd, _ := demo(t, bin, "--capture", file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const atLeast = 4*2 + 2 + 2 + 1 // pings, PUT with ACK, GET with REPLY, the lost PUT
+	if n := len(capturetest.Messages(t, file)); n < atLeast {
+		t.Errorf("the capture holds %d messages, want at least %d", n, atLeast)
+	}
+	capturetest.AgreeWithTshark(t, file)
 }
 
 // interrupted stops the demonstration when its daemons run. It can only remove
