@@ -36,8 +36,9 @@ type Target struct {
 	entry    portals.MEHandle
 }
 
-// NewTarget starts answering pings. Make it before the first NI, so that its
-// sequence numbers count like a kernel's: 1 is the list at the start.
+// NewTarget starts answering pings. Make it after 0@lo and before the other
+// NIs, so that its sequence numbers count like a kernel's: 1 is the list with
+// 0@lo alone, and a node with one NI answers with 2.
 func NewTarget(table *portals.Table) (*Target, error) {
 	t := &Target{table: table}
 	if err := t.publish(); err != nil {
