@@ -253,6 +253,20 @@ func TestCreditsUnderLoad(t *testing.T) {
 	r.onSend = nil
 }
 
+// TestSendAllocates shows that a message with credits makes no garbage.
+func TestSendAllocates(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+	r.up.order = make([]uint64, 0, 1000)
+	m := put(peerA, 1)
+	if n := testing.AllocsPerRun(500, func() { r.node.Send(m) }); n != 0 {
+		t.Errorf("%v allocations per message", n)
+	}
+	if len(r.up.order) != 501 {
+		t.Errorf("%d messages ended", len(r.up.order))
+	}
+}
+
 // TestRemoveNIUnderLoad: NIs come and go while others send; every message
 // ends, and a new NI of the net reaches the same peers.
 func TestRemoveNIUnderLoad(t *testing.T) {

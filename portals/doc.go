@@ -33,7 +33,10 @@
 // # Failures
 //
 // A message that no ME takes is dropped and counted (see lnet.DropReason);
-// its sender is not told. Errors of calls carry Linux's errno values
+// its sender is not told. So is an ACK or REPLY that no operation awaits: a PUT
+// that asked takes one ACK, a GET one REPLY, and a failed SEND event says that
+// nothing will follow; the threshold that is left then keeps the MD until it is
+// unlinked. Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
 // # Concurrency
