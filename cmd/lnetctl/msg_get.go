@@ -57,7 +57,7 @@ if there are more than 1 MiB. The data go to --out; without it, and without
 }
 
 func fetch(c *cobra.Command, g *globals, n operator, r node.GetRequest, file *output) error {
-	shown := newProgress(c.ErrOrStderr(), int64(r.Length))
+	shown := newProgress(c.ErrOrStderr(), file.events(), int64(r.Length))
 	defer shown.end()
 	print := eventPrinter{file.events(), g.json}
 	err := n.Get(c.Context(), r, func(s node.Step) error {

@@ -48,7 +48,7 @@ nothing tells whether anybody took it.`,
 			return err
 		}
 		defer stop()
-		shown := newProgress(c.ErrOrStderr(), size)
+		shown := newProgress(c.ErrOrStderr(), c.OutOrStdout(), size)
 		defer shown.end()
 		print := eventPrinter{c.OutOrStdout(), g.json}
 		err = n.Put(c.Context(), r, in, func(s node.Step) error {

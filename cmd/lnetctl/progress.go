@@ -7,16 +7,17 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// progress shows on a terminal how far a transfer is.
+// progress shows on a terminal how far a transfer is, unless the events are
+// printed there, which show it as well.
 type progress struct {
 	w     io.Writer // nil when nobody watches
 	total int64     // bytes; -1 if not known
 	done  int64
 }
 
-// newProgress shows nothing unless w is a terminal.
-func newProgress(w io.Writer, total int64) *progress {
-	if !cli.IsTerminal(w) {
+// newProgress shows nothing unless w is a terminal and events is none.
+func newProgress(w, events io.Writer, total int64) *progress {
+	if !cli.IsTerminal(w) || cli.IsTerminal(events) {
 		w = nil
 	}
 	return &progress{w: w, total: total}

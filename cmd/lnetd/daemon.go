@@ -51,12 +51,16 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) (err error) {
 
 // ready tells everybody that the node is up.
 func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
-	nids := make([]string, 0, 1)
+	var nids []string
 	for _, id := range n.NIDs() {
 		nids = append(nids, id.String())
 	}
 	list := strings.Join(nids, " ")
-	fmt.Fprintf(env.Stdout, "lnetd ready: %s, accept port %d (%s), control socket %s\n", list, cfg.AcceptPort, cfg.AcceptMode(), cfg.Socket)
+	if len(nids) == 0 {
+		fmt.Fprintf(env.Stdout, "lnetd ready: no NIDs but 0@lo, control socket %s\n", cfg.Socket)
+	} else {
+		fmt.Fprintf(env.Stdout, "lnetd ready: %s, accept port %d (%s), control socket %s\n", list, cfg.AcceptPort, cfg.AcceptMode(), cfg.Socket)
+	}
 	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
 	if err := notify(env.Getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ kernel nodes do, and offers its node to tools on a control socket.
 It runs in the foreground until SIGTERM or SIGINT, logs to standard error, and
 prints one line to standard output when it is ready. LNet has no
 authentication: whoever reaches the accept port is believed as the accept mode
-says (see 'accept' in the reference configuration).`,
+says (see 'accept' in what 'lnetd config' prints).`,
 		Example: `  lnetd --networks 'tcp(eth0)'
   lnetd --networks 'tcp(127.0.0.2)' --accept-port 9880 --capture lnet.pcapng`,
 		Args: cobra.NoArgs,
@@ -38,7 +39,7 @@ says (see 'accept' in the reference configuration).`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := flags.Config()
 		if _, bad := errors.AsType[*config.Error](err); bad {
-			return cli.Hint(err, "cmd/internal/config/reference.yaml explains every key")
+			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
 		}
 		if err != nil {
 			return err
@@ -46,5 +47,19 @@ says (see 'accept' in the reference configuration).`,
 		cfg.Resolve(config.Places{Getenv: env.Getenv, UID: os.Getuid()})
 		return serve(c.Context(), env, cfg)
 	}
+	c.AddCommand(configCommand())
 	return c
+}
+
+func configCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "config",
+		Short:   "Print the reference configuration: every key with its default",
+		Example: "  lnetd config > lnetd.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
+			return err
+		},
+	}
 }

@@ -7,9 +7,15 @@
 package config
 
 import (
+	_ "embed"
 	"log/slog"
 	"time"
 )
+
+// Reference is the text of reference.yaml.
+//
+//go:embed reference.yaml
+var Reference string
 
 // Config is the configuration of one node. Default returns its defaults; the
 // comment of each field begins with its key in the file.

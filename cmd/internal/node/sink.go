@@ -45,20 +45,14 @@ func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	if r.Size == 0 {
 		r.Size = pieceSize
 	}
-	if r.Size < 0 || r.Size > MaxBuffer {
-		return fmt.Errorf("size %d: want 1 to %d bytes", r.Size, MaxBuffer)
+	if err := r.check(); err != nil {
+		return err
 	}
-	if r.Count < 0 {
-		return fmt.Errorf("count %d: want 0 or more", r.Count)
-	}
-	if r.Portal < 0 || r.Portal >= portals.Portals {
-		return fmt.Errorf("portal %d: want 0 to %d", r.Portal, portals.Portals-1)
-	}
-	buffers := min(sinkBuffers, max(1, sinkMemory/r.Size))
 	users, err := n.table.NewEQ(1)
 	if err != nil {
 		return err
 	}
+	buffers := r.buffers()
 	s := &sink{
 		node: n, request: r, filled: make(chan *sinkBuffer, buffers), users: users,
 		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers+1) / 2},
@@ -73,6 +67,27 @@ func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 		return err
 	}
 	return s.run(ctx, report)
+}
+
+func (r *SinkRequest) check() error {
+	switch {
+	case r.Size < 0 || r.Size > MaxBuffer:
+		return fmt.Errorf("size %d: want 1 to %d bytes", r.Size, MaxBuffer)
+	case r.Count < 0:
+		return fmt.Errorf("count %d: want 0 or more", r.Count)
+	case r.Portal < 0 || r.Portal >= portals.Portals:
+		return fmt.Errorf("portal %d: want 0 to %d", r.Portal, portals.Portals-1)
+	}
+	return nil
+}
+
+// buffers is how many buffers are worth posting.
+func (r *SinkRequest) buffers() int {
+	n := min(sinkBuffers, max(1, sinkMemory/r.Size))
+	if r.Count > 0 {
+		n = min(n, r.Count)
+	}
+	return n
 }
 
 type sink struct {
