@@ -35,7 +35,7 @@ var messages = []struct {
 	{name: "HELLO as a message", send: message(wire.Hello, 0), want: socklnd.BadMessage, drop: lnet.BadType},
 	{name: "GET with payload", send: message(wire.Get, 8), want: socklnd.BadMessage, drop: lnet.BadPayload},
 	{name: "ACK with payload", send: message(wire.Ack, 8), want: socklnd.BadMessage, drop: lnet.BadPayload},
-	{name: "message for another node", send: messageTo("127.0.0.99@tcp"), want: socklnd.BadMessage, drop: lnet.NotDirect},
+	{name: "message for another node", send: messageTo(neighbour), want: socklnd.BadMessage, drop: lnet.NotDirect},
 	{name: "unknown ksock type", send: ksockOnly(ksock.MsgHeader{Type: 0xC7}), want: socklnd.BadMessageType},
 	{name: "HTTP", send: func(*lnetdtest.Peer) []byte { return []byte("GET / HTTP/1.1\r\nHost: lnet\r\n\r\n") }, want: socklnd.BadMessageType},
 	{name: "ack of a cookie never sent", send: ksockOnly(ksock.NewNoop(42)), want: socklnd.BadAck},
@@ -48,7 +48,7 @@ var messages = []struct {
 
 	// What is merely of no use ends nothing.
 	{name: "PUT that nobody takes", send: message(wire.Put, 8), drop: lnet.NoMatch},
-	{name: "message for another net", send: messageTo("127.0.0.2@tcp3"), drop: lnet.RoutingOff},
+	{name: "message for another net", send: messageTo(otherNet), drop: lnet.RoutingOff},
 	{name: "ACK of a PUT never sent", send: message(wire.Ack, 0), drop: lnet.StaleHandle},
 }
 
@@ -113,11 +113,11 @@ func message(typ wire.MsgType, length uint32) func(*lnetdtest.Peer) []byte {
 }
 
 // messageTo returns a GET for another NID.
-func messageTo(target string) func(*lnetdtest.Peer) []byte {
+func messageTo(target func(*lnetdtest.Peer) nid.NID) func(*lnetdtest.Peer) []byte {
 	return func(p *lnetdtest.Peer) []byte {
 		h := p.Header()
 		h.SetGet(wire.GetCmd{MatchBits: wire.PingMatchBits, SinkLength: 272})
-		h.DestNID = nid.MustParse(target)
+		h.DestNID = target(p)
 		return p.Message(lnetHeader, h, nil)
 	}
 }

@@ -38,9 +38,9 @@ var openings = []struct {
 	{name: "half a request, closes", send: cutOpening(10), leaves: true, want: socklnd.AcceptorCut},
 	{name: "request with LNet's magic", send: patched(0, ksock.Magic), answer: refusal, want: socklnd.GenericMagic},
 	{name: "request of version 9", send: patched(4, 9), answer: refusal, want: socklnd.AcceptorVersion},
-	{name: "request for another node", send: requestFor("127.0.0.99@tcp"), want: socklnd.ForeignNID},
-	{name: "request for another net", send: requestFor("127.0.0.2@tcp3"), want: socklnd.ForeignNID},
-	{name: "request for 0@lo", send: requestFor("0@lo"), want: socklnd.ForeignNID},
+	{name: "request for another node", send: requestFor(neighbour), want: socklnd.ForeignNID},
+	{name: "request for another net", send: requestFor(otherNet), want: socklnd.ForeignNID},
+	{name: "request for 0@lo", send: requestFor(func(*lnetdtest.Peer) nid.NID { return nid.Lo0() }), want: socklnd.ForeignNID},
 	{name: "no HELLO", send: cutOpening(wire.AcceptorV1Size), want: socklnd.HelloTimeout},
 	{name: "half a HELLO", send: cutOpening(40), want: socklnd.HelloTimeout},
 	{name: "half a HELLO, closes", send: cutOpening(40), leaves: true, want: socklnd.HelloCut},
@@ -137,12 +137,20 @@ func patched(offset int, value uint32) func(*testing.T, *lnetdtest.Peer) []byte 
 }
 
 // requestFor returns a good opening for another NID.
-func requestFor(target string) func(*testing.T, *lnetdtest.Peer) []byte {
+func requestFor(target func(*lnetdtest.Peer) nid.NID) func(*testing.T, *lnetdtest.Peer) []byte {
 	return func(_ *testing.T, p *lnetdtest.Peer) []byte {
 		other := *p
-		other.Target = nid.MustParse(target)
+		other.Target = target(p)
 		return other.Opening(other.Hello(ksock.Control))
 	}
+}
+
+// neighbour returns a NID on the net of the daemon that is not the daemon's.
+func neighbour(*lnetdtest.Peer) nid.NID { return nid.MustParse("127.0.0.99@tcp") }
+
+// otherNet returns a NID with the daemon's address on a net that it has not.
+func otherNet(p *lnetdtest.Peer) nid.NID {
+	return nid.FromAddr(nid.MustParseNet("tcp3"), p.Target.Addr())
 }
 
 // helloFrom returns a good opening with another source.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +51,10 @@ type siege struct {
 // goodConnections is how many connections the good peers have together.
 const goodConnections = 2 * 3
 
+// sieges counts the sieges: each has an address of its own, so that those which
+// run at the same time do not race for a port.
+var sieges atomic.Uint32
+
 // from is the address of all peers, and the NID of none.
 var from = netip.MustParseAddr("127.0.0.1")
 
@@ -58,7 +63,8 @@ var hostileID = nid.ProcessID{NID: nid.MustParse("127.0.0.66@tcp"), PID: nid.Lus
 
 func newSiege(t *testing.T, commands lnetdtest.Commands) *siege {
 	t.Helper()
-	to := netip.MustParseAddr("127.0.0.2")
+	n := sieges.Add(1)
+	to := netip.AddrFrom4([4]byte{127, 0, byte(n>>8) + 1, byte(n)})
 	port, err := loopback.FreePort(to)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +135,15 @@ func (s *siege) checkCounters(t *testing.T, why socklnd.Reason, drop lnet.DropRe
 	if diff := cmp.Diff(drops, status.Stats.DropReasons, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("drops (-want +got):\n%s", diff)
 	}
-	if n := strings.Count(s.daemon.Log(), "level=WARN"); n != warnings {
-		t.Errorf("%d warnings in the log, want %d", n, warnings)
+	s.checkWarnings(t, warnings)
+}
+
+// checkWarnings checks that so many warnings are logged.
+func (s *siege) checkWarnings(t *testing.T, want int) {
+	t.Helper()
+	count := func() int { return strings.Count(s.daemon.Log(), "level=WARN") }
+	s.daemon.Until(reaction, fmt.Sprintf("%d warnings", want), func() bool { return count() >= want })
+	if n := count(); n != want {
+		t.Errorf("%d warnings in the log, want %d", n, want)
 	}
 }
