@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,15 +19,10 @@ import (
 // drainTimeout is how long messages that wait may take to leave at the end.
 const drainTimeout = 5 * time.Second
 
-// serve runs the daemon until ctx ends.
-func serve(ctx context.Context, env cli.Env, cfg config.Config) (err error) {
+// serve runs the daemon until ctx ends. Its directories are there.
+func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
-	for _, dir := range []string{cfg.StateDir, cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
-		}
-	}
 	socket, err := control.Listen(cfg.Socket)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -44,11 +45,25 @@ says (see 'accept' in what 'lnetd config' prints).`,
 		if err != nil {
 			return err
 		}
-		cfg.Resolve(config.Places{Getenv: env.Getenv, UID: os.Getuid()})
+		places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
+		cfg.Resolve(places)
+		if err := makeDirs(cfg, places); err != nil {
+			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
+		}
 		return serve(c.Context(), env, cfg)
 	}
 	c.AddCommand(configCommand())
 	return c
+}
+
+// makeDirs makes the directories that lnetd writes to.
+func makeDirs(cfg config.Config, places config.Places) error {
+	for _, dir := range []string{cfg.StateDir, cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return places.CheckOwner(cfg.RuntimeDir)
 }
 
 func configCommand() *cobra.Command {

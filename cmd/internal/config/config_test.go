@@ -202,19 +202,32 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestClientSocketPrefersOwn(t *testing.T) {
+func TestClientSocket(t *testing.T) {
 	dir := t.TempDir()
-	p := config.Places{UID: 7, Getenv: func(k string) string {
-		return map[string]string{"XDG_RUNTIME_DIR": dir}[k]
-	}}
-	own := filepath.Join(dir, "lnetd", "lnetd.sock")
-	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	own := filepath.Join(dir, "lnetd.sock")
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	p := config.Places{UID: os.Getuid(), Getenv: func(k string) string {
+		return map[string]string{"RUNTIME_DIRECTORY": dir}[k]
+	}}
 	if got := p.ClientSocket(); got != own {
 		t.Errorf("ClientSocket = %s, want %s", got, own)
+	}
+	if err := p.CheckOwner(dir); err != nil {
+		t.Errorf("own directory: %v", err)
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	if err := os.Chown(dir, 4711, -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.CheckOwner(dir); err != nil {
+		t.Errorf("root: %v", err)
+	}
+	p.UID = 4712
+	if err := p.CheckOwner(dir); err == nil || err.Error() != dir+" belongs to user 4711" {
+		t.Errorf("directory of somebody else: %v", err)
 	}
 }

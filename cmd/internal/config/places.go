@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // socketName is the control socket's name in the runtime directory.
@@ -59,10 +60,11 @@ func (p Places) systemd(variable string) string {
 func SocketIn(runtimeDir string) string { return filepath.Join(runtimeDir, socketName) }
 
 // ClientSocket is where a client looks for the control socket: the user's own
-// if there is one, else the system's.
+// if there is one, else the system's. A socket in a directory of somebody else
+// is not the user's own, whatever its name.
 func (p Places) ClientSocket() string {
 	own := SocketIn(p.RuntimeDir())
-	if exists(own) {
+	if exists(own) && p.CheckOwner(filepath.Dir(own)) == nil {
 		return own
 	}
 	if system := SocketIn("/run/lnetd"); exists(system) {
@@ -74,6 +76,20 @@ func (p Places) ClientSocket() string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// CheckOwner refuses a directory that belongs to neither the user nor root:
+// names below the directory for temporary files are everybody's to take. Root
+// may use every directory.
+func (p Places) CheckOwner(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && p.UID != 0 && stat.Uid != 0 && int(stat.Uid) != p.UID {
+		return fmt.Errorf("%s belongs to user %d", dir, stat.Uid)
+	}
+	return nil
 }
 
 // Resolve fills in the places that c leaves open.
