@@ -16,7 +16,10 @@
 //	                of Header.PayloadLength, calls Delivered
 //	Hold            keeps the payload (unread, or buffered if it can) until
 //	                lnet calls NI.Recv, which has set Sink; then as Accept.
-//	                Recv may come before Parse has returned
+//	                Recv may come before Parse has returned. If the connection
+//	                ends meanwhile, Recv is awaited all the same, then
+//	                Delivered reports the error; only in a Shutdown it comes
+//	                without Recv
 //	an error        the peer broke the protocol: closes every connection of
 //	                that peer and reports it; does not call Delivered
 //
@@ -49,7 +52,8 @@ const MaxPayload = 1 << 20
 type Driver interface {
 	// Type is the net type whose NIs this driver makes.
 	Type() nid.NetType
-	// Startup brings one NI up. Upcalls may arrive before it returns.
+	// Startup brings one NI up. Upcalls may come before it has returned, from
+	// other goroutines; they wait until it has.
 	Startup(cfg Config, up Upcalls) (NI, error)
 }
 
