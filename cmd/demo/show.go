@@ -34,7 +34,8 @@ func show(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nAnd by tshark, whose dissector knows nothing of this project:\n\n%s", head(frames))
+	fmt.Fprintf(w, "\nAnd by tshark, which knows nothing of this project, and takes the payload of every PUT\n"+
+		"for an RPC of Lustre, which ours is not (hence malformed):\n\n%s", head(frames))
 	return nil
 }
 
