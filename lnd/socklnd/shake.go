@@ -54,10 +54,10 @@ func (s *shake) readTo(n int) error {
 // write writes b.
 func (s *shake) write(b []byte) error {
 	return s.bounded(func() error {
-		n, err := s.net.Write(b)
-		if s.flow != nil && n > 0 {
-			s.flow.Sent(b[:n])
+		if s.flow != nil {
+			s.flow.Sent(b) // before any answer
 		}
+		_, err := s.net.Write(b)
 		return err
 	})
 }

@@ -80,7 +80,7 @@ func (w *writer) close(cause error) (left lnd.Queue) {
 // flush writes what is queued as far as the socket takes it at once. The
 // caller owns the sending side and holds no lock.
 func (w *writer) flush() {
-	b := w.next()
+	b := w.take()
 	if b == nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (w *writer) drain() {
 	w.batch = nil
 	for {
 		if b == nil {
-			if b = w.next(); b == nil {
+			if b = w.take(); b == nil {
 				return
 			}
 		}
@@ -149,6 +149,16 @@ func (w *writer) drain() {
 		w.finish(b, err)
 		b = nil
 	}
+}
+
+// take returns the next batch, shown to the tap: before it is written, so that
+// a capture has no answer ahead of its question.
+func (w *writer) take() *batch {
+	b := w.next()
+	if b != nil && w.c.flow != nil {
+		b.vec.each(b.vec.total, w.c.flow.Sent)
+	}
+	return b
 }
 
 // next returns the next messages as one batch. With nothing to send it gives
@@ -174,9 +184,6 @@ func (w *writer) wrote(b *batch, n int) {
 		return
 	}
 	w.c.txBytes.Add(uint64(n))
-	if w.c.flow != nil {
-		b.vec.each(n, w.c.flow.Sent)
-	}
 	b.vec.advance(n)
 }
 
