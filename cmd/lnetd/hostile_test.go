@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -122,17 +121,10 @@ func (s *siege) checkCounters(t *testing.T, why socklnd.Reason, drop lnet.DropRe
 	if drop != lnet.NotDropped {
 		drops[drop.String()] = 1
 	}
-	status := s.daemon.Status()
-	got := map[string]uint64{}
-	for _, ni := range status.NIs {
-		if ni.Socklnd != nil {
-			maps.Copy(got, ni.Socklnd.Reasons)
-		}
-	}
-	if diff := cmp.Diff(reasons, got); diff != "" {
+	if diff := cmp.Diff(reasons, s.daemon.Reasons()); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(drops, status.Stats.DropReasons, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(drops, s.daemon.Status().Stats.DropReasons, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("drops (-want +got):\n%s", diff)
 	}
 	s.checkWarnings(t, warnings)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/lndtest/netlab"
@@ -120,13 +122,17 @@ func TestReplay(t *testing.T) {
 // silence, must be the kernel's.
 func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range []struct {
-		name  string
-		pings int // of the node, in the recording
+		name    string
+		pings   int               // of the node, in the recording
+		reasons map[string]uint64 // counters; nil if connections stay open
 	}{
-		{"tcp-ping", 1},
-		{"tcp-discover-off", 0},
-		{"tcp-err-handshake", 0},
-		{"tcp-err-wrongnet", 0},
+		{name: "tcp-ping", pings: 1},
+		{name: "tcp-discover-off"},
+		{name: "tcp-err-handshake", reasons: map[string]uint64{
+			"unprivileged_port": 1, "acceptor_magic": 1, "acceptor_version": 1, "foreign_nid": 1, "acceptor_timeout": 1,
+			"hello_version": 1, "hello_magic": 1, "hello_type": 1, "hello_addresses": 1, "hello_source": 1, "peer_closed": 3,
+		}},
+		{name: "tcp-err-wrongnet", reasons: map[string]uint64{"foreign_nid": 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,6 +147,12 @@ func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 				if _, err := pings.wait(); err != nil {
 					t.Error(err)
 				}
+			}
+			if test.reasons == nil {
+				return
+			}
+			if diff := cmp.Diff(test.reasons, s.daemon.Reasons()); diff != "" {
+				t.Errorf("counters (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ package lnetdtest
 import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/socklnd"
-	"ulnet/lnet"
 )
 
 // Status asks the daemon for its state.
@@ -18,23 +17,26 @@ func (d *Daemon) Status() node.Status {
 	return s
 }
 
-// Count returns how often connections were refused, closed or not made for
-// one reason.
-func (d *Daemon) Count(why socklnd.Reason) uint64 {
+// Reasons returns how often connections were refused, closed or not made, for
+// each reason that occurred.
+func (d *Daemon) Reasons() map[string]uint64 {
 	d.t.Helper()
-	var n uint64
+	all := make(map[string]uint64)
 	for _, ni := range d.Status().NIs {
-		if ni.Socklnd != nil {
-			n += ni.Socklnd.Reasons[why.String()]
+		if ni.Socklnd == nil {
+			continue
+		}
+		for why, n := range ni.Socklnd.Reasons {
+			all[why] += n
 		}
 	}
-	return n
+	return all
 }
 
-// Drops returns how many messages were dropped for one reason.
-func (d *Daemon) Drops(why lnet.DropReason) uint64 {
+// Count returns one of Reasons.
+func (d *Daemon) Count(why socklnd.Reason) uint64 {
 	d.t.Helper()
-	return d.Status().Stats.DropReasons[why.String()]
+	return d.Reasons()[why.String()]
 }
 
 // Connections returns the number of established TCP connections.

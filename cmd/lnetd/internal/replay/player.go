@@ -25,8 +25,10 @@ var (
 )
 
 const (
-	// slack is how much longer than in the recording the node may take.
-	slack = 2 * time.Second
+	// slack is how much longer than in the recording the node may take. It is
+	// less than the 5 s after which an acceptor loses patience, so that a
+	// refusal is told from a time-out.
+	slack = 3 * time.Second
 	// quiet is how long nothing may come where nothing comes in the
 	// recording. A node that is wrong answers within microseconds.
 	quiet = 50 * time.Millisecond
