@@ -49,6 +49,7 @@ func TestDemo(t *testing.T) {
 	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin) })
 	t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, bin) })
 	t.Run("interrupted", func(t *testing.T) { interrupted(t, bin) })
+	t.Run("nobody reads on", func(t *testing.T) { nobodyReadsOn(t, bin) })
 	t.Run("without commands", func(t *testing.T) { withoutCommands(t, bin) })
 }
 
@@ -123,6 +124,26 @@ func interrupted(t *testing.T, bin string) {
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("ended with %v, want exit status 1; stderr:\n%s", err, &stderr)
+	}
+	wantEmpty(t, temp)
+}
+
+// nobodyReadsOn closes the pipe of the output early, as "make demo | head" does.
+func nobodyReadsOn(t *testing.T, bin string) {
+	cmd, temp := demo(t, bin)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	stdout.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("ended with %v, want exit status 1", err)
 	}
 	wantEmpty(t, temp)
 }

@@ -14,8 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,6 +64,11 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	// What we start is bound to the life of the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	// A reader of our output that goes away makes writes fail; without this it
+	// would end us before we have cleaned up.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 
 	dir, err := os.MkdirTemp("", "ulnet-demo-")
 	if err != nil {
