@@ -55,10 +55,11 @@ fuzz: ## every fuzz target for FUZZTIME (2m)
 bench: build ## measure the goals; GOAL=G-LN-1 for one
 	@bin/bench --goal '$(GOAL)'
 
+# govulncheck ends with 3 when it found something, with 1 when it could not look.
 lint: ## golangci-lint and govulncheck, where installed and reachable
 	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; \
 	else echo "golangci-lint is not installed: skipped"; fi
-	$(GO) tool govulncheck ./...
+	$(GO) tool govulncheck ./... || [ $$? != 3 ]
 
 clean: ## remove what build made
 	rm -rf bin
