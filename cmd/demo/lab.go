@@ -85,14 +85,17 @@ func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
 	return nil
 }
 
-// await waits until the daemon listens on its control socket.
+// await waits until the daemon answers: it listens on its control socket at
+// once, but answers there only when its networks are up.
 func (l *lab) await(ctx context.Context, n *node) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		c, err := new(net.Dialer).DialContext(ctx, "unix", n.socket)
 		if err == nil {
-			return c.Close()
+			_ = c.Close()
+			_, err = l.lnetctl(ctx, n, "net", "show")
+			return err
 		}
 		select {
 		case <-tick.C:
