@@ -49,7 +49,7 @@ func TestMeasure(t *testing.T) {
 	if len(lines) != 6 {
 		t.Errorf("got %d lines, want 6:\n%s", len(lines), stdout)
 	}
-	form := regexp.MustCompile(`^(G-LN-[13])  +(\S.*\S)  +(\d+\.\d\d x \(.*\))  +([<>]= \d\.\d\d x)  +(met|missed)$`)
+	form := regexp.MustCompile(`^(G-LN-[13])  +(\S.*\S)  +(\d+\.\d{3} x \(.*\))  +([<>]= \d\.\d\d x)  +(met|missed)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {

@@ -33,7 +33,8 @@ func (l line) met() bool {
 	return l.ratio <= l.limit
 }
 
-func (l line) value() string { return fmt.Sprintf("%.2f x (%s)", l.ratio, l.basis) }
+// value has a digit more than the bound, so that the verdict can be seen.
+func (l line) value() string { return fmt.Sprintf("%.3f x (%s)", l.ratio, l.basis) }
 
 func (l line) bound() string {
 	if l.least {
