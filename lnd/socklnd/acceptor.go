@@ -1,48 +1,97 @@
 package socklnd
 
 import (
-	"container/list"
+	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
-// acceptor listens on the NI's address and runs the handshakes of those who
-// connect, each in a goroutine of its own with a small buffer. Their number is
-// bounded; when it is reached the oldest makes room, so that silent connections
-// keep nobody out.
+// acceptor listens on one address for all NIs that have it (lnet acceptor.c).
+// It runs the handshakes of those who connect, each in a goroutine of its own
+// with a small buffer. The acceptor request names the NID that is wanted; from
+// then on the connection is the affair of the NI that has it.
+//
+// Until then it is the affair of the eldest NI, the one that has been here the
+// longest: that one counts and logs a refusal, and lends clock and tap. So
+// each refusal is counted once.
 type acceptor struct {
-	ni       *NI
-	listener net.Listener // nil with AcceptNone
+	cfg      Config
+	clock    machine.Clock
+	listener net.Listener
+	closed   chan struct{}  // closed with the listener
+	tasks    sync.WaitGroup // run and the handshakes
 
 	mu         sync.Mutex
-	closed     bool               // guarded by mu
-	handshakes list.List          // of *handshake, oldest first; guarded by mu
-	perAddr    map[netip.Addr]int // guarded by mu
-}
-
-// handshake is one accepted connection that is not anybody's yet.
-type handshake struct {
-	*shake
-	element *list.Element // nil when it has left the list; guarded by acceptor.mu
-	evicted atomic.Bool   // closed to make room
+	nis        []*NI      // the eldest first, none when closed; guarded by mu
+	eldest     *NI        // the first of nis, or the last one there was; guarded by mu
+	handshakes handshakes // guarded by mu
 }
 
 // acceptPause is how long the acceptor waits when the system cannot accept,
 // for want of descriptors mostly.
 const acceptPause = 100 * time.Millisecond
 
-// start begins to listen.
-func (a *acceptor) start(ni *NI) error {
-	l, err := ni.cfg.Listen(netip.AddrPortFrom(ni.addr, ni.cfg.AcceptPort))
-	if err != nil {
-		return listenError(err, ni.cfg.AcceptPort)
+// newAcceptor returns an acceptor for ni, which is not running yet.
+func newAcceptor(ni *NI, l net.Listener) *acceptor {
+	return &acceptor{
+		cfg: ni.cfg, clock: ni.clock, listener: l, closed: make(chan struct{}),
+		nis: []*NI{ni}, eldest: ni,
+		handshakes: handshakes{
+			max: ni.cfg.MaxHandshakes, maxPerAddr: ni.cfg.MaxHandshakesPerAddr,
+			perAddr: make(map[netip.Addr]int),
+		},
 	}
-	a.ni, a.listener = ni, l
-	a.perAddr = make(map[netip.Addr]int)
-	ni.tasks.Go(a.run)
+}
+
+// add makes ni known, unless its NID is.
+func (a *acceptor) add(ni *NI) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.find(ni.nid) != nil {
+		return false
+	}
+	a.nis = append(a.nis, ni)
+	return true
+}
+
+// remove ends all handshakes with ni, which gets no more. If ni was the only
+// one it ends listening and all handshakes, and returns true.
+func (a *acceptor) remove(ni *NI) (last bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.nis, ni)
+	if i < 0 {
+		return false
+	}
+	a.nis = slices.Delete(a.nis, i, i+1)
+	last = len(a.nis) == 0
+	if last {
+		close(a.closed)
+		_ = a.listener.Close()
+	} else {
+		a.eldest = a.nis[0]
+	}
+	a.handshakes.each(func(h *handshake) {
+		if last || h.ni == ni {
+			_ = h.net.Close()
+		}
+	})
+	return last
+}
+
+// find returns the NI with this NID, or nil. The caller holds a.mu.
+func (a *acceptor) find(id nid.NID) *NI {
+	for _, ni := range a.nis {
+		if ni.nid == id {
+			return ni
+		}
+	}
 	return nil
 }
 
@@ -56,8 +105,8 @@ func (a *acceptor) run() {
 		case a.isClosed():
 			return
 		default:
-			a.ni.rejectAddr(AcceptFailed, netip.AddrPort{}, err)
-			if !a.ni.pause(acceptPause) {
+			a.host(nil).rejectAddr(AcceptFailed, netip.AddrPort{}, err)
+			if !a.pause(acceptPause) {
 				return
 			}
 		}
@@ -66,38 +115,49 @@ func (a *acceptor) run() {
 
 // admit starts the handshake of c, unless its port is refused.
 func (a *acceptor) admit(c net.Conn) {
-	from := addrPort(c.RemoteAddr())
+	from, eldest := addrPort(c.RemoteAddr()), a.host(nil)
 	switch {
 	case !from.IsValid():
-		a.ni.rejectAddr(NoAddress, from, nil)
+		eldest.rejectAddr(NoAddress, from, nil)
 		_ = c.Close()
 		return
-	case a.ni.cfg.Accept == AcceptSecure && from.Port() > maxPrivilegedPort:
-		a.ni.rejectAddr(UnprivilegedPort, from, nil)
+	case a.cfg.Accept == AcceptSecure && from.Port() > maxPrivilegedPort:
+		eldest.rejectAddr(UnprivilegedPort, from, nil)
 		_ = c.Close()
 		return
 	}
-	h := &handshake{shake: newShake(a.ni, c, false, a.ni.cfg.AcceptTimeout)}
+	h := &handshake{shake: newShake(eldest, c, false, a.cfg.AcceptTimeout)}
 	evicted, ok := a.enter(h)
 	for _, old := range evicted {
-		a.ni.rejectAddr(HandshakeLimit, old.remote, nil)
+		a.host(old).rejectAddr(HandshakeLimit, old.remote, nil)
 	}
 	if !ok {
 		h.close()
 		return
 	}
-	a.ni.tasks.Go(func() { a.handshake(h) })
+	a.tasks.Go(func() { a.handshake(h) })
+}
+
+// enter takes h into the list and returns those that had to go. ok is false
+// when the acceptor is closed.
+func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.nis) == 0 {
+		return nil, false
+	}
+	return a.handshakes.add(h), true
 }
 
 // handshake runs one handshake to its end.
 func (a *acceptor) handshake(h *handshake) {
 	defer a.leave(h)
-	r := a.ni.serve(h.shake)
+	r := a.serve(h)
 	if r == nil {
 		return
 	}
 	if r.why != ReasonNone && !h.evicted.Load() { // else that is what has been counted
-		a.ni.rejectAddr(r.why, h.remote, r.err)
+		a.host(h).rejectAddr(r.why, h.remote, r.err)
 	}
 	if len(r.answer) > 0 {
 		_ = h.write(r.answer) // as far as the other end listens
@@ -105,95 +165,87 @@ func (a *acceptor) handshake(h *handshake) {
 	h.close()
 }
 
-// enter takes h into the list and closes the oldest handshakes above the
-// limits, which it returns. ok is false when the acceptor is closed.
-func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return nil, false
+// serve runs the passive side of a handshake. If it returns nil the connection
+// has become a peer's.
+func (a *acceptor) serve(h *handshake) *refusal {
+	want, r := readWanted(h.shake)
+	if r != nil {
+		return r
 	}
-	from := h.remote.Addr()
-	if a.perAddr[from] >= a.ni.cfg.MaxHandshakesPerAddr {
-		evicted = a.evict(evicted, func(old *handshake) bool { return old.remote.Addr() == from })
+	ni := a.choose(h, want)
+	if ni == nil {
+		return &refusal{why: ForeignNID, err: errors.New(want.String())}
 	}
-	if a.handshakes.Len() >= a.ni.cfg.MaxHandshakes {
-		evicted = a.evict(evicted, func(*handshake) bool { return true })
-	}
-	h.element = a.handshakes.PushBack(h)
-	a.perAddr[from]++
-	return evicted, true
+	return ni.serve(h.shake)
 }
 
-// evict closes the oldest handshake that matches and appends it to evicted.
-func (a *acceptor) evict(evicted []*handshake, match func(*handshake) bool) []*handshake {
-	for e := a.handshakes.Front(); e != nil; e = e.Next() {
-		if h := e.Value.(*handshake); match(h) {
-			a.remove(h)
-			h.evicted.Store(true)
-			_ = h.net.Close()
-			return append(evicted, h)
-		}
+// choose returns the NI with this NID and makes h its affair, or nil.
+func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if h.ni = a.find(want); h.ni != nil {
+		h.ni.tasks.Add(1) // until leave; Shutdown waits for it after remove
 	}
-	return evicted
+	return h.ni
 }
 
 // leave takes h out of the list when its handshake has ended.
 func (a *acceptor) leave(h *handshake) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.remove(h)
+	a.handshakes.remove(h)
+	if h.ni != nil {
+		h.ni.tasks.Done()
+	}
 }
 
-// remove takes h out of the list, once. The caller holds a.mu.
-func (a *acceptor) remove(h *handshake) {
-	if h.element == nil {
-		return
+// host returns the NI whose affair h is; with nil the eldest.
+func (a *acceptor) host(h *handshake) *NI {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if h != nil && h.ni != nil {
+		return h.ni
 	}
-	a.handshakes.Remove(h.element)
-	h.element = nil
-	from := h.remote.Addr()
-	if a.perAddr[from]--; a.perAddr[from] == 0 {
-		delete(a.perAddr, from)
-	}
+	return a.eldest
+}
+
+// pending is the number of unfinished handshakes that are ni's affair.
+func (a *acceptor) pending(ni *NI) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.handshakes.each(func(h *handshake) {
+		if h.ni == ni || h.ni == nil && a.eldest == ni {
+			n++
+		}
+	})
+	return n
 }
 
 func (a *acceptor) isClosed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.closed
-}
-
-// pending is the number of unfinished handshakes.
-func (a *acceptor) pending() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.handshakes.Len()
-}
-
-// close ends listening and all handshakes.
-func (a *acceptor) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed || a.listener == nil {
-		return
-	}
-	a.closed = true
-	_ = a.listener.Close()
-	for e := a.handshakes.Front(); e != nil; e = e.Next() {
-		_ = e.Value.(*handshake).net.Close()
+	select {
+	case <-a.closed:
+		return true
+	default:
+		return false
 	}
 }
 
-// pause waits for d and returns false if the NI ends first.
-func (ni *NI) pause(d time.Duration) bool {
+// wait waits for the end of all goroutines if the acceptor is closed.
+func (a *acceptor) wait() {
+	if a.isClosed() {
+		a.tasks.Wait()
+	}
+}
+
+// pause waits for d and returns false if the acceptor is closed first.
+func (a *acceptor) pause(d time.Duration) bool {
 	over := make(chan struct{})
-	t := ni.clock.AfterFunc(d, func() { close(over) })
+	t := a.clock.AfterFunc(d, func() { close(over) })
 	defer t.Stop()
 	select {
 	case <-over:
 		return true
-	case <-ni.dying:
+	case <-a.closed:
 		return false
 	}
 }

@@ -18,7 +18,7 @@ const (
 	AcceptorMagic    // not an acceptor request
 	GenericMagic     // LNet's generic magic in place of the acceptor's: refused with an answer
 	AcceptorVersion  // unknown version of the acceptor request: refused with an answer
-	ForeignNID       // the dialled NID is not ours
+	ForeignNID       // the dialled NID is no NI's of this listener
 	AcceptFailed     // the system could not accept
 	NoAddress        // an accepted connection without usable addresses
 	HelloTimeout     // no progress in the HELLO

@@ -32,8 +32,9 @@
 //
 // # Inside
 //
-//	NI        one address; finds peers, runs the scan for time-outs
-//	acceptor  accepts, bounds the number of unfinished handshakes
+//	NI        one address in one net; finds peers, runs the scan for time-outs
+//	acceptor  one address, for all NIs that have it: accepts, finds the NI that is wanted,
+//	          bounds the number of unfinished handshakes
 //	shake     one connection during its handshake: hello_passive.go, hello_active.go
 //	peer      the shell of one connSet: dials, attaches, closes
 //	connSet   machine: which connections are to be made, accepted, refused, and when
@@ -43,14 +44,14 @@
 // One goroutine reads each connection and calls lnet directly. A message is
 // written by its sender's goroutine if the connection is idle, else by a
 // goroutine that exists while messages wait. An idle connection holds no
-// buffer. Locks are taken in the order NI.mu, peer.mu, writer.mu, and none is
-// held while lnet is called or something is logged.
+// buffer. Locks are taken in the order NI.mu, peer.mu, writer.mu, and apart from
+// those acceptors.mu, acceptor.mu. None is held while lnet is called or
+// something is logged.
 //
 // # What is missing
 //
 // Versions 1 and 4 of the protocol, and with them IPv6, are refused with the
 // answer that makes a kernel choose another version (version.go). A checksum,
 // which only version 2 with enable_csum sends, ends the connection (reader.go).
-// Each cookie is acknowledged by a NOOP of its own (zcack.go). Two NIs cannot
-// share an address, because each listens for itself (acceptor.go).
+// Each cookie is acknowledged by a NOOP of its own (zcack.go).
 package socklnd

@@ -12,9 +12,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Driver makes NIs on TCP. Its value is its configuration.
+// Driver makes NIs on TCP. Those that it makes on one address, for several
+// nets, share one listener; NIs of different drivers cannot share an address
+// and port.
 type Driver struct {
-	cfg Config
+	cfg       Config
+	acceptors acceptors
 }
 
 var _ lnd.Driver = (*Driver)(nil)
@@ -24,7 +27,10 @@ func New(cfg Config) (*Driver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Driver{cfg: cfg.withDefaults()}, nil
+	return &Driver{
+		cfg:       cfg.withDefaults(),
+		acceptors: acceptors{byAddr: make(map[netip.Addr]*acceptor)},
+	}, nil
 }
 
 // Type implements lnd.Driver.
@@ -34,7 +40,8 @@ func (d *Driver) Type() nid.NetType { return nid.TCP }
 func (d *Driver) Config() Config { return d.cfg }
 
 // Startup implements lnd.Driver. It fails when the interface has no IPv4
-// address or the accept port cannot be bound.
+// address, the accept port cannot be bound, or the driver has an NI of this net
+// and address already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	addr, err := localAddr(cfg.Interface)
 	if err != nil {
@@ -46,7 +53,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg, acceptors: &d.acceptors, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:     log.With("ni", id),
 		peers:   make(map[nid.ProcessID]*peer),
@@ -56,7 +63,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	if d.cfg.Accept == AcceptNone {
 		return ni, nil
 	}
-	if err := ni.acceptor.start(ni); err != nil {
+	if err := d.acceptors.join(ni); err != nil {
 		ni.cancel()
 		return nil, err
 	}

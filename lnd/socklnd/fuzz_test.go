@@ -205,7 +205,10 @@ func FuzzOpening(f *testing.F) {
 		h := start(t, "10.0.0.2", Config{Accept: AcceptNone})
 		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
 		c := &replayConn{data: data, step: max(int(step), 1)}
-		r := h.ni.serve(newShake(h.ni, c, false, time.Second))
+		a := newAcceptor(h.ni, nil)
+		shaking := &handshake{shake: newShake(h.ni, c, false, time.Second)}
+		r := a.serve(shaking)
+		a.leave(shaking)
 		if r == nil {
 			h.await("the end of the connection", func() bool { return len(h.downs) == 1 })
 			if len(h.ups) != 1 {

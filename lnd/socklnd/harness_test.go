@@ -80,11 +80,17 @@ type arrival struct {
 // start brings up an NI on addr of net tcp.
 func start(t testing.TB, addr string, cfg Config, tweaks ...func(*lnd.Config)) *host {
 	t.Helper()
-	h := &host{t: t, changed: make(chan struct{}), patience: 20 * time.Second}
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, d, addr, tweaks...)
+}
+
+// startOn is start with a driver that may have other NIs.
+func startOn(t testing.TB, d *Driver, addr string, tweaks ...func(*lnd.Config)) *host {
+	t.Helper()
+	h := &host{t: t, changed: make(chan struct{}), patience: 20 * time.Second}
 	c := lnd.Config{
 		Net: nid.MakeNet(nid.TCP, 0), Interface: addr, Incarnation: 1000,
 		Clock: machine.RealClock(),

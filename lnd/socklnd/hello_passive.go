@@ -18,13 +18,10 @@ type refusal struct {
 	answer []byte // written before the connection is closed; may be empty
 }
 
-// serve runs the passive side of the handshake: acceptor request, HELLO,
-// answer (lnet acceptor.c, socklnd ksocknal_recv_hello, ksocknal_create_conn).
-// If it returns nil the connection has become a peer's.
+// serve runs the passive side of the handshake after the acceptor request:
+// HELLO and answer (socklnd ksocknal_recv_hello, ksocknal_create_conn). If it
+// returns nil the connection has become a peer's.
 func (ni *NI) serve(s *shake) *refusal {
-	if r := ni.checkRequest(s); r != nil {
-		return r
-	}
 	h, r := ni.checkHello(s)
 	if r != nil {
 		return r
@@ -40,24 +37,22 @@ func readRefusal(err error, timeout, cut Reason) *refusal {
 	return &refusal{why: cut, err: err}
 }
 
-// checkRequest reads the acceptor request and checks that it asks for us.
-func (ni *NI) checkRequest(s *shake) *refusal {
+// readWanted reads the acceptor request and returns the NID that it asks for.
+func readWanted(s *shake) (nid.NID, *refusal) {
 	req, err := s.readRequest()
 	switch {
 	case errors.Is(err, wire.ErrGenericMagic):
-		return &refusal{why: GenericMagic, answer: acceptorRefusal()}
+		return req.NID, &refusal{why: GenericMagic, answer: acceptorRefusal()}
 	case errors.Is(err, wire.ErrMagic):
-		return &refusal{why: AcceptorMagic}
+		return req.NID, &refusal{why: AcceptorMagic}
 	case errors.Is(err, wire.ErrVersion):
-		return &refusal{why: AcceptorVersion, answer: acceptorRefusal()}
+		return req.NID, &refusal{why: AcceptorVersion, answer: acceptorRefusal()}
 	case errors.Is(err, nid.ErrSize):
-		return &refusal{why: ForeignNID, err: err}
+		return req.NID, &refusal{why: ForeignNID, err: err}
 	case err != nil:
-		return readRefusal(err, AcceptorTimeout, AcceptorCut)
-	case req.NID != ni.nid:
-		return &refusal{why: ForeignNID, err: errors.New(req.NID.String())}
+		return req.NID, readRefusal(err, AcceptorTimeout, AcceptorCut)
 	}
-	return nil
+	return req.NID, nil
 }
 
 func acceptorRefusal() []byte {

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// NI is one network interface: one local address, its listener, and the peers
+// NI is one network interface: one local address in one net, and the peers
 // that are reached from it.
 type NI struct {
 	cfg         Config // with defaults
@@ -27,7 +27,8 @@ type NI struct {
 	log         *slog.Logger
 	warned      warnings
 	counts      counters
-	acceptor    acceptor
+	acceptors   *acceptors // of the driver
+	acceptor    *acceptor  // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // guarded by mu
@@ -138,7 +139,7 @@ func (ni *NI) ended() bool {
 // failed.
 func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.closing.Store(true)
-	ni.acceptor.close()
+	ni.acceptors.leave(ni)
 	err := ni.awaitDrained(ctx)
 	ni.mu.Lock() // against timer functions that begin
 	if !ni.ended() {
@@ -157,6 +158,9 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	}
 	_ = ni.awaitDrained(context.Background()) // whoever still writes is about to notice
 	ni.tasks.Wait()
+	if ni.acceptor != nil {
+		ni.acceptor.wait()
+	}
 	return err
 }
 

@@ -15,10 +15,13 @@ type Snapshot struct {
 	NID        nid.NID
 	Accept     AcceptMode
 	Listen     netip.AddrPort // zero without a listener
-	Handshakes int            // unfinished ones of accepted connections
+	Handshakes int            // unfinished ones of accepted connections, see Counters
 	Messages   int64          // taken by Send and not finalized yet
 	Peers      []PeerSnapshot // by NID and PID
-	Counters   Counters
+	// Counters are the NI's own. What happens to an accepted connection before
+	// it has said which NID it wants is counted by the NI that has been on the
+	// listener's address the longest.
+	Counters Counters
 }
 
 // PeerSnapshot is one peer.
@@ -47,11 +50,11 @@ type ConnSnapshot struct {
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
-		NID: ni.nid, Accept: ni.cfg.Accept, Handshakes: ni.acceptor.pending(),
+		NID: ni.nid, Accept: ni.cfg.Accept,
 		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(),
 	}
-	if l := ni.acceptor.listener; l != nil {
-		s.Listen = addrPort(l.Addr())
+	if a := ni.acceptor; a != nil {
+		s.Listen, s.Handshakes = addrPort(a.listener.Addr()), a.pending(ni)
 	}
 	now := ni.clock.Now()
 	for _, p := range ni.allPeers() {

@@ -79,33 +79,43 @@ func (n *Node) start(networks []config.Interface) error {
 	if _, err := discovery.NewTarget(n.table); err != nil {
 		return err
 	}
+	// One driver for all NIs: two on one address share its listener.
+	tcp, err := socklnd.New(socklndConfig(n.cfg.Config))
+	if err != nil {
+		return err
+	}
 	for _, i := range networks {
 		if i.Net.Type() != nid.TCP {
 			return cli.Hint(fmt.Errorf("network %v: no driver for this type", i.Net), "there are drivers for tcp and lo")
 		}
-		if err := n.startTCP(i); err != nil {
+		if err := n.startTCP(tcp, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *Node) startTCP(i config.Interface) error {
-	tunables := socklndConfig(n.cfg.Config)
-	err := n.addTCP(i, tunables)
+func (n *Node) startTCP(tcp *socklnd.Driver, i config.Interface) error {
+	err := n.addTCP(tcp, i)
 	if n.cfg.MayNotListen && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)) {
-		tunables.Accept = socklnd.AcceptNone
-		err = n.addTCP(i, tunables)
+		err = n.addDialling(i)
 	}
 	return n.explain(err)
 }
 
-func (n *Node) addTCP(i config.Interface, tunables socklnd.Config) error {
+// addDialling adds an NI that does not listen.
+func (n *Node) addDialling(i config.Interface) error {
+	tunables := socklndConfig(n.cfg.Config)
+	tunables.Accept = socklnd.AcceptNone
 	driver, err := socklnd.New(tunables)
 	if err != nil {
 		return err
 	}
-	_, err = n.lnet.AddNI(driver, lnd.Config{
+	return n.addTCP(driver, i)
+}
+
+func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) error {
+	_, err := n.lnet.AddNI(driver, lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
 	})
 	return err

@@ -1,0 +1,73 @@
+package socklnd
+
+import (
+	"container/list"
+	"net/netip"
+	"sync/atomic"
+)
+
+// handshake is one accepted connection that is not a peer's yet.
+type handshake struct {
+	*shake
+	ni      *NI           // whom it asks for; nil until it has; guarded by acceptor.mu
+	element *list.Element // nil when it has left the list; guarded by acceptor.mu
+	evicted atomic.Bool   // closed to make room
+}
+
+// handshakes are those of an acceptor, whose mu guards them. Their number is
+// bounded; when it is reached the oldest makes room, so that silent
+// connections keep nobody out.
+type handshakes struct {
+	max, maxPerAddr int
+
+	list    list.List // of *handshake, oldest first
+	perAddr map[netip.Addr]int
+}
+
+// add takes h into the list and closes the oldest handshakes above the limits,
+// which it returns.
+func (hs *handshakes) add(h *handshake) (evicted []*handshake) {
+	from := h.remote.Addr()
+	if hs.perAddr[from] >= hs.maxPerAddr {
+		evicted = hs.evict(evicted, func(old *handshake) bool { return old.remote.Addr() == from })
+	}
+	if hs.list.Len() >= hs.max {
+		evicted = hs.evict(evicted, func(*handshake) bool { return true })
+	}
+	h.element = hs.list.PushBack(h)
+	hs.perAddr[from]++
+	return evicted
+}
+
+// evict closes the oldest handshake that matches and appends it to evicted.
+func (hs *handshakes) evict(evicted []*handshake, match func(*handshake) bool) []*handshake {
+	for e := hs.list.Front(); e != nil; e = e.Next() {
+		if h := e.Value.(*handshake); match(h) {
+			hs.remove(h)
+			h.evicted.Store(true)
+			_ = h.net.Close()
+			return append(evicted, h)
+		}
+	}
+	return evicted
+}
+
+// remove takes h out of the list, once.
+func (hs *handshakes) remove(h *handshake) {
+	if h.element == nil {
+		return
+	}
+	hs.list.Remove(h.element)
+	h.element = nil
+	from := h.remote.Addr()
+	if hs.perAddr[from]--; hs.perAddr[from] == 0 {
+		delete(hs.perAddr, from)
+	}
+}
+
+// each calls f with every handshake, the oldest first.
+func (hs *handshakes) each(f func(*handshake)) {
+	for e := hs.list.Front(); e != nil; e = e.Next() {
+		f(e.Value.(*handshake))
+	}
+}
