@@ -17,9 +17,7 @@
 //	Hold            keeps the payload (unread, or buffered if it can) until
 //	                lnet calls NI.Recv, which has set Sink; then as Accept.
 //	                Recv may come before Parse has returned. If the connection
-//	                ends meanwhile, Recv is awaited all the same, then
-//	                Delivered reports the error; only in a Shutdown it comes
-//	                without Recv
+//	                ends meanwhile, the driver asks Abandon what to do
 //	an error        the peer broke the protocol: closes every connection of
 //	                that peer and reports it; does not call Delivered
 //
@@ -84,6 +82,11 @@ type Upcalls interface {
 	// Delivered reports that the payload of d is in its Sink (err nil) or
 	// will never be complete. It ends the Delivery.
 	Delivered(d *Delivery, err error)
+	// Abandon asks lnet to give up a delivery that it answered with Hold and
+	// whose connection is gone. True: the delivery is dropped and counted, the
+	// driver calls Delivered no more. False: Recv has come, or is about to:
+	// the driver awaits it and then calls Delivered with the error.
+	Abandon(d *Delivery) bool
 	// Finalize reports that m has left (err nil) or failed. It ends the
 	// driver's ownership of m.
 	Finalize(m *Message, err error)

@@ -48,10 +48,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 		return BadPayload, true
 	}
 	switch {
-	case !h.SrcNID.IsValid() || h.SrcNID.IsAny() || h.SrcNID.IsLo() && !ni.isLo():
-		return BadSource, false // an answer would go nowhere, or to ourselves
 	case h.DestNID == ni.nid || ni.isLo():
-		return NotDropped, false
 	case h.DestNID.Net() == ni.cfg.Net:
 		return NotDirect, true
 	case ni.node.niByNID(h.DestNID) != nil:
@@ -59,6 +56,10 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	default:
 		return RoutingOff, false
 	}
+	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() || h.SrcNID.IsLo() && !ni.isLo() {
+		return BadSource, false // an answer would go nowhere, or to ourselves
+	}
+	return NotDropped, false
 }
 
 // meet finds the peer NI at the other end of d's connection. The Delivery of a
@@ -88,6 +89,15 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
 	d.Owner, d.Sink = nil, lnd.Payload{}
+}
+
+// Abandon implements lnd.Upcalls.
+func (ni *NI) Abandon(d *lnd.Delivery) bool {
+	if !ni.node.upper.Abandon(ni, d) {
+		return false
+	}
+	ni.drop(d, PeerGone)
+	return true
 }
 
 // Delivered implements lnd.Upcalls.

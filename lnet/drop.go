@@ -27,6 +27,7 @@ const (
 	LazyFull                  // lazy portal's queue is at its limit
 	LazyCleared               // was queued on a portal that stopped being lazy
 	NIShutdown                // was held when its NI went down
+	PeerGone                  // was held when its connection ended
 	PeerTableFull             // no room for another peer
 	dropReasonsEnd            // number of reasons; not a reason
 )
@@ -34,7 +35,8 @@ const (
 var dropNames = [dropReasonsEnd]string{
 	"not dropped", "bad type", "bad payload length", "not direct", "wrong NI", "routing off",
 	"bad source", "bad portal", "no match", "too long", "stale handle",
-	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer table full",
+	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
+	"peer table full",
 }
 
 func (r DropReason) String() string {

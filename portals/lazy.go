@@ -8,7 +8,7 @@ import (
 )
 
 // MaxHeld bounds the PUTs that wait on one lazy portal. A network driver
-// holds at most one per connection, so only loopback can come near it.
+// holds at most one per connection, and gives it up when that ends.
 const MaxHeld = 1 << 16
 
 // SetLazy makes a portal keep PUTs that no ME takes until one does
@@ -99,23 +99,43 @@ func (t *Table) discard(list operationList, why lnet.DropReason) {
 	}
 }
 
+// Abandon implements lnet.Upper: the connection of a held PUT is gone.
+func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
+	t := u.table()
+	p := t.portal(int(d.Header.Put().Portal))
+	if p == nil {
+		return false
+	}
+	gone := p.takeHeld(func(o *operation) bool { return o.d == d })
+	if gone.n == 0 {
+		return false
+	}
+	t.freeOperation(gone.pop())
+	return true
+}
+
+// takeHeld takes the held PUTs for which take returns true off the portal.
+func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
+	var kept operationList
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for o := p.held.pop(); o != nil; o = p.held.pop() {
+		if take(o) {
+			taken.push(o)
+		} else {
+			kept.push(o)
+		}
+	}
+	p.held = kept
+	return taken
+}
+
 // Detach implements lnet.Upper: the NI goes down, what came by it and waits
 // is dropped.
 func (u *upper) Detach(ni *lnet.NI) {
 	t := u.table()
 	for i := range t.portals {
-		p := &t.portals[i]
-		var gone, kept operationList
-		p.mu.Lock()
-		for o := p.held.pop(); o != nil; o = p.held.pop() {
-			if o.ni == ni {
-				gone.push(o)
-			} else {
-				kept.push(o)
-			}
-		}
-		p.held = kept
-		p.mu.Unlock()
+		gone := t.portals[i].takeHeld(func(o *operation) bool { return o.ni == ni })
 		t.discard(gone, lnet.NIShutdown)
 	}
 }

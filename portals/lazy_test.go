@@ -96,6 +96,37 @@ func TestClearLazy(t *testing.T) {
 	}
 }
 
+// TestAbandon: the connection of a held PUT ends. It is dropped, the others
+// wait on, and one that an MD has taken meanwhile is not given up.
+func TestAbandon(t *testing.T) {
+	h, net := newLazy(t)
+	var deliveries []*lnd.Delivery
+	for bits := range uint64(3) {
+		d := &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, MatchBits: bits}), From: there}
+		deliveries = append(deliveries, d)
+		if v, err := net.up.Parse(d); v != lnd.Hold || err != nil {
+			t.Fatalf("verdict %v, %v", v, err)
+		}
+	}
+	if !net.up.Abandon(deliveries[1]) || net.up.Abandon(deliveries[1]) {
+		t.Error("a held delivery can be given up once")
+	}
+	var taken int
+	md := portals.MD{
+		Segments: []lnd.Segment{make([]byte, 20)}, Threshold: inf, Options: portals.OpPut,
+		Handler: func(*portals.Event) { taken++ },
+	}
+	for bits := range uint64(3) {
+		h.post(5, portals.Match{Bits: bits}, md)
+	}
+	if taken != 2 || net.up.Abandon(deliveries[0]) {
+		t.Errorf("%d of the other two taken, or one given up after that", taken)
+	}
+	if diff := cmp.Diff(map[string]uint64{"peer gone": 1}, h.drops()); diff != "" {
+		t.Errorf("drops (-want +got):\n%s", diff)
+	}
+}
+
 // TestLazyShutdown: what is held when its NI goes away is dropped, and nothing
 // is held after that.
 func TestLazyShutdown(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -172,6 +173,17 @@ func (r *recorder) Finalize(m *lnd.Message, err error) {
 	if hook != nil {
 		hook(m, err)
 	}
+}
+
+func (r *recorder) Abandon(d *lnd.Delivery) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.held, d)
+	if i < 0 {
+		return false
+	}
+	r.held = slices.Delete(r.held, i, i+1)
+	return true
 }
 
 func (r *recorder) PeerUp(nid.ProcessID) {}
