@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -135,14 +136,37 @@ func TestShutdownWithQueue(t *testing.T) {
 	r.send(peerA, 1, 2, 3)
 	r.send(peerB, 4, 5)
 	r.send(peerC, 6)
-	if err := r.node.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
+	err := r.node.Shutdown(over())
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "6 messages were not sent") {
+		t.Errorf("Shutdown says %v", err)
 	}
 	for bits := range uint64(6) {
 		r.wantResult(bits+1, syscall.ESHUTDOWN)
 	}
 	r.send(peerA, 7)
 	r.wantResult(7, syscall.EHOSTUNREACH)
+}
+
+// TestShutdownDrains: what waits for credits still leaves, if there is time.
+func TestShutdownDrains(t *testing.T) {
+	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
+	r.send(peerA, 1, 2, 3)
+	r.send(peerB, 4, 5)
+	done := make(chan error)
+	go func() { done <- r.node.Shutdown(t.Context()) }()
+	for bits := range uint64(5) {
+		for ended := false; !ended; _, ended = r.up.result(bits + 1) {
+			if !r.finalize(nil) {
+				runtime.Gosched()
+			}
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for bits := range uint64(5) {
+		r.wantResult(bits+1, nil)
+	}
 }
 
 // TestFailuresDoNotNest: a thousand peers wait for one credit and all fail as
@@ -300,7 +324,7 @@ func TestRemoveNIUnderLoad(t *testing.T) {
 				runtime.Gosched()
 			}
 		}
-		if err := r.node.RemoveNI(t.Context(), ni); err != nil {
+		if err := r.node.RemoveNI(over(), ni); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}

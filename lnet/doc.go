@@ -13,7 +13,9 @@
 //
 // lnet starts no goroutine and reads no clock of its own: every call runs in
 // the goroutine of its caller, a handler or a driver's reader, and time comes
-// from [Config].Clock. It allocates nothing per message. It never waits.
+// from [Config].Clock. It allocates nothing per message. Nothing
+// waits but [Node.RemoveNI] and [Node.Shutdown], and upcalls of a driver that
+// is still starting.
 //
 // # Locks
 //

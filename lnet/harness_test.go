@@ -125,6 +125,7 @@ type upper struct {
 	order     []uint64
 	delivered int
 	detached  int
+	held      *lnd.Delivery
 }
 
 func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
@@ -154,6 +155,12 @@ func (u *upper) Sent(m *lnet.Message, err error) {
 	}
 }
 
+func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.held == d
+}
+
 func (u *upper) Detach(*lnet.NI) {
 	u.mu.Lock()
 	u.detached++
@@ -165,6 +172,13 @@ func (u *upper) result(bits uint64) (err error, ended bool) { //nolint:revive //
 	defer u.mu.Unlock()
 	err, ended = u.ended[bits]
 	return err, ended
+}
+
+// over returns a context that has ended: nothing is waited for.
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
 // rig is a node with one NI on tcp.
@@ -186,7 +200,7 @@ func newRig(t *testing.T, tunables lnd.Tunables, cfg lnet.Config) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.node.Shutdown(context.Background()); err != nil {
+		if err := r.node.Shutdown(over()); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("shutdown: %v", err)
 		}
 		if n := r.node.Stats().MsgsAlloc; n != 0 {

@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,13 +15,16 @@ import (
 type NI struct {
 	node    *Node
 	cfg     lnd.Config
-	nid     nid.NID // fixed once the NI is registered
-	lower   lnd.NI  // fixed like nid; nil when the start failed
+	nid     nid.NID     // fixed once the NI is registered
+	lower   lnd.NI      // fixed like nid; nil when the start failed
+	open    atomic.Bool // registered: upcalls go on at once
 	opened  chan struct{}
 	traffic traffic
 
-	stopping atomic.Bool // set when the NI leaves the node
-	removed  bool        // its peers are forgotten; guarded by the peer table's lock
+	stopping atomic.Bool   // set when the NI leaves the node
+	pending  atomic.Int64  // messages given to its peers and not ended
+	drained  chan struct{} // gets a value when pending falls to 0 while stopping
+	removed  bool          // its peers are forgotten; guarded by the peer table's lock
 
 	mu         sync.Mutex
 	credits    int     // guarded by mu, and all below
@@ -33,7 +37,7 @@ type NI struct {
 
 func newNI(n *Node, cfg lnd.Config) *NI {
 	return &NI{
-		node: n, cfg: cfg, opened: make(chan struct{}),
+		node: n, cfg: cfg, opened: make(chan struct{}), drained: make(chan struct{}, 1),
 		credits: cfg.Tunables.Credits, minCredits: cfg.Tunables.Credits,
 	}
 }
@@ -138,7 +142,41 @@ func (n *Node) finish(m *Message, err error) {
 		}
 	}
 	n.inFlight.dec()
+	peer := m.peer
 	n.upper.Sent(m, err)
+	if peer != nil {
+		peer.ni.ended()
+	}
+}
+
+// ended counts a message of one of ni's peers that ended.
+func (ni *NI) ended() {
+	if ni.pending.Add(-1) == 0 && ni.stopping.Load() {
+		ni.signalDrained()
+	}
+}
+
+func (ni *NI) signalDrained() {
+	select {
+	case ni.drained <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until every message that was given to a peer has ended, and
+// returns the number of those that had not when ctx did.
+func (ni *NI) drain(ctx context.Context) (left int64) {
+	for {
+		left = ni.pending.Load()
+		if left == 0 {
+			return 0
+		}
+		select {
+		case <-ni.drained:
+		case <-ctx.Done():
+			return left
+		}
+	}
 }
 
 // PeerUp implements lnd.Upcalls.
@@ -147,14 +185,14 @@ func (ni *NI) PeerUp(peer nid.ProcessID) {
 		return
 	}
 	if p, err := ni.node.peers.get(peer.NID, ni); err == nil {
-		p.setState(PeerStateUp, nil)
+		p.up(peer.PID)
 	}
 }
 
 // PeerDown implements lnd.Upcalls.
 func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
 	if p := ni.node.peers.find(peer.NID, ni); p != nil {
-		p.setState(PeerStateDown, cause)
+		p.down(peer.PID, cause)
 	}
 }
 
@@ -162,8 +200,11 @@ func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
 // NI is registered, which is at once after Startup; it fails when the start
 // failed.
 func (ni *NI) started() error {
+	if ni.open.Load() {
+		return nil
+	}
 	<-ni.opened
-	if ni.lower == nil {
+	if !ni.open.Load() {
 		return syscall.ENETDOWN
 	}
 	return nil

@@ -139,6 +139,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 	if err == nil {
 		err = n.register(ni, lower)
 	}
+	ni.open.Store(err == nil)
 	close(ni.opened) // before a Shutdown, which waits for upcalls
 	if err != nil {
 		err = fmt.Errorf("start NI on %v: %w", cfg.Net, err)
@@ -184,7 +185,8 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 }
 
 // RemoveNI stops an NI: new messages no longer use it, queued ones leave
-// until ctx ends, held ones are dropped. It must not be called from a handler.
+// until ctx ends, held ones are dropped. The error says how many could not
+// leave. It must not be called from a handler.
 // Removing an NI again does nothing.
 func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
 	if !n.unregister(ni) {
@@ -193,7 +195,11 @@ func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
 	ni.stopping.Store(true)
 	n.niChanged()
 	n.upper.Detach(ni)
+	lost := ni.drain(ctx)
 	err := ni.lower.Shutdown(ctx)
+	if lost > 0 {
+		err = fmt.Errorf("NI %v: %d messages were not sent: %w", ni.nid, lost, context.Cause(ctx))
+	}
 	for _, p := range n.peers.removeNI(ni) {
 		p.failQueued(syscall.ESHUTDOWN)
 	}

@@ -133,6 +133,36 @@ func TestHeldWhileStopping(t *testing.T) {
 	}
 }
 
+// TestPeerState: a NID is up as long as one of its processes is connected.
+func TestPeerState(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	lustre, user := nid.ProcessID{NID: peerA, PID: nid.LustrePID}, nid.ProcessID{NID: peerA, PID: 7 | nid.UserPID}
+	r.ni.PeerUp(lustre)
+	r.ni.PeerUp(user)
+	r.ni.PeerDown(user, syscall.ECONNRESET)
+	if s := r.node.Snapshot().Peers[0]; s.State != "up" || s.Cause != "" {
+		t.Errorf("state %q, cause %q with one process connected", s.State, s.Cause)
+	}
+	r.ni.PeerDown(lustre, syscall.ECONNREFUSED)
+	if s := r.node.Snapshot().Peers[0]; s.State != "down" || s.Cause != syscall.ECONNREFUSED.Error() {
+		t.Errorf("state %q, cause %q with none connected", s.State, s.Cause)
+	}
+}
+
+// TestAbandon: a held delivery whose connection is gone is dropped and
+// counted, once.
+func TestAbandon(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	d := arriving(nil)
+	r.up.held = d
+	if !r.ni.Abandon(d) || r.ni.Abandon(arriving(nil)) {
+		t.Error("Abandon must report what the layer above says")
+	}
+	if n := r.node.Stats().DropReasons[lnet.PeerGone.String()]; n != 1 {
+		t.Errorf("%d drops, want 1", n)
+	}
+}
+
 // TestLateArrival: a message of a new peer that arrives when its NI was
 // removed makes no peer that would stay for ever.
 func TestLateArrival(t *testing.T) {

@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"slices"
 	"sync"
 	"syscall"
 
@@ -48,7 +49,8 @@ type PeerNI struct {
 	launching   bool      // a goroutine is in launch
 	gone        error     // set when the NI was removed
 	state       PeerState
-	cause       error // of PeerStateDown
+	connected   []nid.PID // processes of this NID that are connected
+	cause       error     // of PeerStateDown
 
 	waiting     bool    // on ni's list, or just taken off it to be woken
 	wants       int     // this peer's part of ni.wanted; changed under p.mu and ni.mu
@@ -148,10 +150,25 @@ func (p *PeerNI) failQueued(cause error) {
 	}
 }
 
-func (p *PeerNI) setState(s PeerState, cause error) {
+// up notes that a process at this NID is connected.
+func (p *PeerNI) up(pid nid.PID) {
 	p.mu.Lock()
-	p.state, p.cause = s, cause
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.connected, pid) {
+		p.connected = append(p.connected, pid)
+	}
+	p.state, p.cause = PeerStateUp, nil
+}
+
+// down notes that a process is not connected any more, or could not be
+// reached. The NID is down when none is left.
+func (p *PeerNI) down(pid nid.PID, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
+	if len(p.connected) == 0 {
+		p.state, p.cause = PeerStateDown, cause
+	}
 }
 
 // idle reports whether nothing is queued or in flight.

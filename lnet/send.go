@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"fmt"
 	"syscall"
 
 	"ulnet/lnet/nid"
@@ -35,6 +36,7 @@ func (n *Node) Send(m *Message) {
 		n.finish(m, err)
 		return
 	}
+	ni.pending.Add(1)
 	m.peer.send(m)
 }
 
@@ -76,7 +78,7 @@ func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 	}
 	if pinned != nil {
 		if !pinned.reaches(dst) {
-			return nil, syscall.EHOSTUNREACH
+			return nil, fmt.Errorf("%v from %v: %w", dst, src, syscall.EHOSTUNREACH)
 		}
 		return pinned, nil
 	}
@@ -85,7 +87,7 @@ func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 			return ni, nil
 		}
 	}
-	return nil, syscall.EHOSTUNREACH
+	return nil, fmt.Errorf("no NI on %v: %w", dst.Net(), syscall.EHOSTUNREACH)
 }
 
 // reaches reports whether dst is on the NI's own net and both NIDs fit the

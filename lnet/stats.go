@@ -48,7 +48,7 @@ func (t *Traffic) add(u Traffic) {
 // Stats are a node's counters (struct lnet_counters_common), under Lustre's
 // names.
 type Stats struct {
-	MsgsAlloc   uint64 `json:"msgs_alloc"` // messages in flight now
+	MsgsAlloc   uint64 `json:"msgs_alloc"` // messages being sent now; LNet counts those being received too
 	MsgsMax     uint64 `json:"msgs_max"`
 	Errors      uint64 `json:"errors"` // sends that failed
 	SendCount   uint64 `json:"send_count"`

@@ -32,9 +32,3 @@ type Machine[In, Out any] interface {
 	// instant at which it wants a zero In, or Never.
 	Step(now time.Duration, in In, out *Out) (wake time.Duration)
 }
-
-// Earliest returns the earlier of two instants; machines fold the deadlines
-// of their sub-states with it.
-func Earliest(a, b time.Duration) time.Duration {
-	return min(a, b)
-}

@@ -8,16 +8,6 @@ import (
 	"ulnet/lnet/machine"
 )
 
-func TestEarliest(t *testing.T) {
-	for _, c := range []struct{ a, b, want time.Duration }{
-		{1, 2, 1}, {2, 1, 1}, {machine.Never, 5, 5}, {machine.Never, machine.Never, machine.Never},
-	} {
-		if got := machine.Earliest(c.a, c.b); got != c.want {
-			t.Errorf("Earliest(%d, %d) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func TestRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := machine.RealClock()
