@@ -93,7 +93,9 @@ func (q *EQ) notify() {
 	}
 }
 
-// take reads the next event. ok is false when there is none.
+// take reads the next event. After an overflow that is the oldest one left,
+// where LNet's lnet_eq_dequeue_event takes the latest in the reader's slot and
+// skips all between. ok is false when there is none.
 func (q *EQ) take(e *Event) (ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
