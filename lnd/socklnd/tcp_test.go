@@ -149,3 +149,22 @@ func TestPeerRestart(t *testing.T) {
 		b.stop()
 	}
 }
+
+// TestUnfitMessage: a message that cannot be encoded fails alone, also when
+// nothing else is to be written.
+func TestUnfitMessage(t *testing.T) {
+	f := newTCPFabric()
+	a, b := start(t, "127.0.0.1", f.config(Config{})), start(t, "127.0.0.2", f.config(Config{}))
+	a.put(b.id(), pattern(8))
+	b.wantArrivals(1)
+	a.wantFinalized(1)
+	bad := &lnd.Message{Target: b.id()}
+	bad.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+	bad.Header.PayloadLength = 5 // of which there are none
+	a.ni.Send(bad)
+	if errs := a.wantFinalized(2); errs[1] == nil {
+		t.Error("sent without its payload")
+	}
+	a.put(b.id(), pattern(8))
+	b.wantArrivals(2)
+}

@@ -84,8 +84,12 @@ func (w *writer) flush() {
 	if b == nil {
 		return
 	}
-	n, err := w.c.stream.writev(&b.vec, false)
-	w.wrote(b, n)
+	var err error
+	if b.vec.total > 0 { // else nothing in it could be encoded
+		var n int
+		n, err = w.c.stream.writev(&b.vec, false)
+		w.wrote(b, n)
+	}
 	if err == nil && b.vec.total > 0 {
 		w.batch = b
 		w.startDrain()
