@@ -24,8 +24,9 @@ type conn struct {
 	remote    netip.AddrPort
 	flow      lnd.Flow // nil captures nothing
 
-	attached bool   // in the peer's list; guarded by peer.mu
-	usedAt   uint64 // peer.sequence of the last use; guarded by peer.mu
+	dead     chan struct{} // closed with the connection
+	attached bool          // in the peer's list; guarded by peer.mu
+	usedAt   uint64        // peer.sequence of the last use; guarded by peer.mu
 
 	rx       reader // owned by the reading goroutine
 	rxMsgs   atomic.Uint64
@@ -55,7 +56,7 @@ func newConn(p *peer, l *link) *conn {
 	c := &conn{
 		peer: p, net: l.net, stream: newStream(l.net),
 		version: l.version, ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
-		local: l.local, remote: l.remote, flow: l.flow,
+		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
 	c.rx.init(c)
 	c.tx.init(c)
@@ -67,6 +68,7 @@ func newConn(p *peer, l *link) *conn {
 // detached c.
 func (c *conn) close(cause error) lnd.Queue {
 	q := c.tx.close(cause)
+	close(c.dead)
 	_ = c.net.Close()
 	return q
 }

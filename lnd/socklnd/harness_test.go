@@ -62,9 +62,12 @@ type host struct {
 	ups      []nid.ProcessID
 	downs    []error
 	broken   []error // Delivered with an error
+	gone     int     // deliveries given up
 
 	// parse, if set, answers Parse; by default every payload is taken.
 	parse func(h *host, d *lnd.Delivery) (lnd.Verdict, error)
+	// taken, if set, makes Abandon answer that Recv is on its way.
+	taken bool
 	// delivered and finalized, if set, are called in addition.
 	delivered func(d *lnd.Delivery)
 	finalized func(m *lnd.Message, err error)
@@ -242,6 +245,15 @@ func (h *host) Finalize(m *lnd.Message, err error) {
 		h.finalized(m, err)
 	}
 	h.change(func() { h.finished = append(h.finished, err) })
+}
+
+func (h *host) Abandon(*lnd.Delivery) (gone bool) {
+	h.change(func() {
+		if gone = !h.taken; gone {
+			h.gone++
+		}
+	})
+	return gone
 }
 
 func (h *host) PeerUp(p nid.ProcessID) {

@@ -3,6 +3,7 @@ package socklnd
 import (
 	"errors"
 	"io"
+	"slices"
 	"syscall"
 
 	"ulnet/lnd"
@@ -104,9 +105,7 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 		return r.error(BadMessage, refused)
 	}
 	if verdict == lnd.Hold && !r.hold() {
-		err := r.error(ShuttingDown, nil)
-		ni.up.Delivered(d, err)
-		return err
+		return r.error(PeerClosed, nil)
 	}
 	err := r.payload()
 	if err != nil {
@@ -120,16 +119,42 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 	return nil
 }
 
-// hold waits for NI.Recv; meanwhile nothing is read from the connection. It
-// returns false when the NI ends first.
+// hold waits for NI.Recv; meanwhile nothing is read from the connection, and
+// the large buffer is given back. It returns false when the connection ends
+// first and lnet gives the message up.
 func (r *reader) hold() bool {
 	r.c.midway.Store(false)
 	select {
 	case <-r.resume:
 		return true
-	case <-r.c.peer.ni.dying:
+	default:
+	}
+	var ahead []byte
+	if r.buf != nil {
+		ahead = slices.Clone(r.buf.bytes[r.r:r.w])
+		r.releaseBuffer()
+	}
+	if !r.awaitRecv() {
 		return false
 	}
+	if len(ahead) > 0 {
+		r.buf = getReadBuffer()
+		r.w = copy(r.buf.bytes[:], ahead)
+	}
+	return true
+}
+
+func (r *reader) awaitRecv() bool {
+	select {
+	case <-r.resume:
+		return true
+	case <-r.c.dead:
+	}
+	if r.c.peer.ni.up.Abandon(&r.d) {
+		return false
+	}
+	<-r.resume // it is on its way; reading the payload then fails
+	return true
 }
 
 // recv continues a held message.

@@ -84,12 +84,29 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldOfLostPeer: the connection ends while a message is held; Recv then
-// gets an error.
+// TestAbandon: the connection ends while a message is held. lnet gives it up, and
+// its reader ends.
+func TestAbandon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{})
+		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Hold, nil }
+		go func() { _, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(50))) }()
+		synctest.Wait()
+		k.control.Close()
+		h.await("the delivery to be given up", func() bool { return h.gone == 1 })
+		if len(h.broken) != 0 {
+			t.Errorf("delivered all the same: %v", h.broken)
+		}
+	})
+}
+
+// TestHoldOfLostPeer: the connection ends while a message is held that lnet
+// has just taken; Recv then gets an error.
 func TestHoldOfLostPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
 		held := make(chan *lnd.Delivery, 1)
+		h.taken = true
 		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) { held <- d; return lnd.Hold, nil }
 		go func() { _, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(5000))) }()
 		synctest.Wait()
