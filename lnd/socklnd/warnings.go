@@ -44,7 +44,7 @@ func (ws *warnings) first(w warning) bool {
 func (r Reason) ordinary() bool {
 	switch r {
 	case RefusedRace, RefusedDuplicate, DialRefused, DialOtherVersion,
-		PeerClosed, ShuttingDown, TooSoon:
+		PeerClosed, PeerRestarted, RefusedRestart, ShuttingDown, TooSoon:
 		return true
 	}
 	return false
