@@ -2,7 +2,7 @@ package lnd
 
 import "net/netip"
 
-// Tap receives every byte that a stream driver sends and receives. A driver
+// Tap receives every byte that a stream driver receives or is about to send. A driver
 // without a Tap pays one nil comparison a run. The implementation is
 // lnd/capture.
 type Tap interface {

@@ -53,5 +53,10 @@
 // Versions 1 and 4 of the protocol, and with them IPv6, are refused with the
 // answer that makes a kernel choose another version (version.go). A checksum,
 // which only version 2 with enable_csum sends, ends the connection (reader.go).
-// Each cookie is acknowledged by a NOOP of its own (zcack.go).
+// Each cookie is acknowledged by a NOOP of its own (zcack.go). Priority messages
+// get the CONTROL connection and pass others in the queue, but neither a DSCP
+// nor SO_PRIORITY of their own.
+//
+// A tap sees bytes when they are handed to the connection: if the connection
+// fails, the last batch that it saw may not have left.
 package socklnd
