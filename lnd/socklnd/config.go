@@ -67,7 +67,8 @@ type Config struct {
 	MaxHandshakesPerAddr int
 
 	// Listen and Dial replace TCP, for tests. A Dial that fails with
-	// EADDRINUSE or EADDRNOTAVAIL is tried again from another local port.
+	// EADDRINUSE or EADDRNOTAVAIL is tried again from another local port, unless
+	// an os.SyscallError says that EADDRNOTAVAIL is bind's.
 	Listen func(local netip.AddrPort) (net.Listener, error)
 	Dial   func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
 }

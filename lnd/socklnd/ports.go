@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 )
 
@@ -29,6 +30,8 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 		switch {
 		case err == nil:
 			return c, ReasonNone, nil
+		case isBindError(err, syscall.EADDRNOTAVAIL): // no port helps: the address is gone
+			return nil, connectReason(ctx), err
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			continue
 		case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
@@ -50,6 +53,12 @@ func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why 
 		return nil, connectReason(ctx), err
 	}
 	return c, ReasonNone, nil
+}
+
+// isBindError tells an errno of bind from the same one of connect.
+func isBindError(err error, errno syscall.Errno) bool {
+	e, ok := errors.AsType[*os.SyscallError](err)
+	return ok && e.Syscall == "bind" && errors.Is(e, errno)
 }
 
 // connectReason tells a time-out from other failures.

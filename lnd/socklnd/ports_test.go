@@ -1,7 +1,9 @@
 package socklnd
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -59,4 +61,20 @@ func TestPortsInUse(t *testing.T) {
 			t.Errorf("source ports %v", got)
 		}
 	})
+}
+
+// TestLocalAddressGone: no other port is tried from an address that is no
+// longer there, and the cause is reported.
+func TestLocalAddressGone(t *testing.T) {
+	dials := 0
+	a := start(t, "127.0.0.1", newTCPFabric().config(Config{}))
+	a.ni.cfg.Dial = func(ctx context.Context, _, remote netip.AddrPort) (net.Conn, error) {
+		dials++
+		tcp := Config{}.withDefaults() // 192.0.2.1 is nobody's, RFC 5737
+		return tcp.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:0"), remote)
+	}
+	_, why, err := a.ni.connect(t.Context(), netip.MustParseAddrPort("127.0.0.2:1"))
+	if dials != 1 || why != ConnectFailed || !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Errorf("%d dials, %v, %v; want 1, %v, EADDRNOTAVAIL", dials, why, err, ConnectFailed)
+	}
 }
