@@ -28,10 +28,12 @@ const maxGrowth = 24 << 20
 
 // silentCrowd opens 300 connections that say nothing, beside good peers. Of
 // one address lnetd keeps 256 at most; it closes the oldest for each other one,
-// and all of them in time.
+// and all of them in time. That time is long here, so that the crowd is
+// complete before the first has to go; a daemon that served one silent
+// connection after the other would let the newcomer wait for all of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
-	s := newSiege(t, commands)
+	s := newSiege(t, commands, "accept_timeout: 10")
 	before := s.slowestPing(t)
 	rss := s.rss(t)
 	p := s.peer(t, hostileID)

@@ -22,12 +22,14 @@ import (
 
 const (
 	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout,
-	// as short as they can be.
-	handshakeSeconds, messageSeconds = "1", "1"
-	// reaction is how long lnetd may take for what it has to do in a second.
-	reaction = 5 * time.Second
-	// pingLimit is how long a good peer waits for the answer to a ping.
-	pingLimit = time.Second
+	// short, but longer than a busy machine keeps a good peer from speaking.
+	handshakeSeconds, messageSeconds = "3", "3"
+	// reaction bounds what lnetd has to do within these; it tells late from
+	// never.
+	reaction = 20 * time.Second
+	// pingLimit is how long a good peer waits for the answer to a ping. Only
+	// a daemon that stands still takes so long.
+	pingLimit = 10 * time.Second
 )
 
 // TestHostile lets anything connect to lnetd. Each input moves its counter,
@@ -60,7 +62,7 @@ var from = netip.MustParseAddr("127.0.0.1")
 // hostileID is what hostile peers claim to be.
 var hostileID = nid.ProcessID{NID: nid.MustParse("127.0.0.66@tcp"), PID: nid.LustrePID}
 
-func newSiege(t *testing.T, commands lnetdtest.Commands) *siege {
+func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *siege {
 	t.Helper()
 	n := sieges.Add(1)
 	to := netip.AddrFrom4([4]byte{127, 0, byte(n>>8) + 1, byte(n)})
@@ -69,9 +71,12 @@ func newSiege(t *testing.T, commands lnetdtest.Commands) *siege {
 		t.Fatal(err)
 	}
 	s := &siege{to: netip.AddrPortFrom(to, port)}
+	if settings == nil {
+		settings = []string{"accept_timeout: " + handshakeSeconds, "sock_timeout: " + messageSeconds}
+	}
 	s.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + ")", Port: port,
-		Settings: []string{"accept_timeout: " + handshakeSeconds, "sock_timeout: " + messageSeconds},
+		Settings: settings,
 	})
 	for _, id := range []nid.ProcessID{
 		{NID: nid.MustParse("127.0.0.7@tcp"), PID: nid.LustrePID},

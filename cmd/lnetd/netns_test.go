@@ -35,9 +35,9 @@ func newTwoHosts(t *testing.T, commands lnetdtest.Commands) *twoHosts {
 }
 
 // ping has one daemon ping a NID.
-func ping(t *testing.T, d *lnetdtest.Daemon, nid string) error {
+func ping(t *testing.T, d *lnetdtest.Daemon, nid, timeout string) error {
 	t.Helper()
-	out, err := d.Lnetctl(t.Context(), "ping", "--timeout", "1s", nid)
+	out, err := d.Lnetctl(t.Context(), "ping", "--timeout", timeout, nid)
 	if err == nil && !strings.Contains(out, "- nid: "+nid) {
 		t.Errorf("ping of %s answers without that NID:\n%s", nid, out)
 	}
@@ -46,14 +46,14 @@ func ping(t *testing.T, d *lnetdtest.Daemon, nid string) error {
 
 func mustPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	t.Helper()
-	if err := ping(t, d, nid); err != nil {
+	if err := ping(t, d, nid, "20s"); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	t.Helper()
-	if err := ping(t, d, nid); err == nil || !strings.Contains(err.Error(), "1 of 1 nodes did not answer") {
+	if err := ping(t, d, nid, "1s"); err == nil || !strings.Contains(err.Error(), "1 of 1 nodes did not answer") {
 		t.Errorf("ping over a pulled cable: got %v, want no answer", err)
 	}
 }
@@ -94,5 +94,5 @@ func TestTwoHosts(t *testing.T) {
 // awaitPing pings until there is an answer: reconnection has pauses.
 func (h *twoHosts) awaitPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	t.Helper()
-	d.Until(30*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid) == nil })
+	d.Until(30*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid, "1s") == nil })
 }

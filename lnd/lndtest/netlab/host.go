@@ -12,7 +12,8 @@
 // Namespaces have no name in the file system: they live as long as the test
 // holds them, so that nothing is left behind even when the test process is
 // killed. Making them needs privilege; without it New skips the test and says
-// why. Linux only.
+// why, on a build machine too: a kernel that refuses namespaces, as many
+// containers do, is not a missing tool that somebody could install. Linux only.
 //
 // netlab is for tests alone and never touches the namespace of the test
 // itself. Every failure ends the test. A Lab is for one goroutine.

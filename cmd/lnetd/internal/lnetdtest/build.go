@@ -4,26 +4,52 @@
 package lnetdtest
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
-// Commands are the commands of the tree, built for one test.
+// Commands are the commands of the tree.
 type Commands struct{ dir string }
 
-// Build builds lnetd and lnetctl, under the race detector if the test runs
-// under it. Subtests share what their parent has built.
+// Main runs the tests of a package that uses Build, and removes what Build has
+// built. It returns the exit code, for os.Exit in TestMain.
+func Main(m *testing.M) int {
+	defer func() {
+		if built.dir != "" {
+			_ = os.RemoveAll(built.dir)
+		}
+	}()
+	return m.Run()
+}
+
+// built is what build has built, for Main.
+var built Commands
+
+// Build returns lnetd and lnetctl, built once per test process, and under the
+// race detector if the test runs under it. The package's TestMain calls Main.
 func Build(t testing.TB) Commands {
 	t.Helper()
-	dir := t.TempDir()
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+var build = sync.OnceValue(func() (err error) {
+	if built.dir, err = os.MkdirTemp("", "lnetdtest"); err != nil {
+		return err
+	}
+	args := []string{"build", "-o", built.dir + string(filepath.Separator)}
 	if RaceEnabled {
 		args = append(args, "-race")
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append(args, "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl")...)
+	cmd := exec.Command("go", append(args, "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
 	}
-	return Commands{dir}
-}
+	return nil
+})

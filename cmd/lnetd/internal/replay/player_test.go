@@ -96,13 +96,11 @@ func TestPlayAcceptor(t *testing.T) {
 		node func(addr string)
 		want error
 	}{
-		{"right", func(addr string) { c := dialled(addr); io.WriteString(c, "hello"); io.ReadAll(c); c.Close() }, nil},
+		{"right", func(addr string) { c := dialled(addr); io.WriteString(c, "hello"); t.Cleanup(func() { c.Close() }) }, nil},
 		{"dials twice", func(addr string) {
 			c, d := dialled(addr), dialled(addr)
 			io.WriteString(c, "hello")
-			io.ReadAll(c)
-			c.Close()
-			d.Close()
+			t.Cleanup(func() { c.Close(); d.Close() })
 		}, replay.ErrExtraConn},
 		{"closes", func(addr string) { c := dialled(addr); io.WriteString(c, "hello"); c.Close() }, replay.ErrClosed},
 		{"does not dial", func(string) {}, replay.ErrNoConn},
@@ -120,7 +118,7 @@ func TestPlayAcceptor(t *testing.T) {
 					},
 				},
 				Side: replay.Acceptor, Listener: l, AnyPort: true,
-				Operate: func() { operated++; go test.node(l.Addr().String()) },
+				Operate: func() { operated++; test.node(l.Addr().String()) },
 			}
 			if err := p.Play(t.Context()); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
