@@ -46,7 +46,7 @@ func addStandalone(c *cobra.Command) *standalone {
 }
 
 // connect returns the node to work with. With dialOnly a node of our own does
-// without a listener if it cannot have the port. stop must be called.
+// without a listener if it may not have the port. stop must be called.
 func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
 	if !s.on {
 		for _, name := range []string{"networks", "accept-port"} {

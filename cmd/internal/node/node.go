@@ -36,7 +36,9 @@ type Config struct {
 	Log *slog.Logger // nil discards
 	Tap lnd.Tap      // nil captures nothing
 	// MayNotListen makes a node without a listener when the accept port is
-	// taken or forbidden. Such a node can dial and keeps what it dialled.
+	// forbidden. Such a node can dial and keeps what it dialled. A port that
+	// is taken is an error all the same: another node has the NID, and peers
+	// would end its connections for those of a new incarnation.
 	MayNotListen bool
 }
 
@@ -97,7 +99,7 @@ func (n *Node) start(networks []config.Interface) error {
 
 func (n *Node) startTCP(tcp *socklnd.Driver, i config.Interface) error {
 	err := n.addTCP(tcp, i)
-	if n.cfg.MayNotListen && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)) {
+	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
 		err = n.addDialling(i)
 	}
 	return n.explain(err)
@@ -127,7 +129,7 @@ func (n *Node) explain(err error) error {
 	case errors.Is(err, syscall.EACCES):
 		return cli.Hint(err, "port %d needs the capability CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start=%[1]d; or choose one above 1023 with --accept-port", n.cfg.AcceptPort)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return cli.Hint(err, "something listens on port %d there: choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
+		return cli.Hint(err, "something listens on port %d there: if it is lnetd, use its node (lnetctl without --standalone, see --socket); or choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return cli.Hint(err, "--networks names an address that is not on this machine: see 'ip address'")
 	case err != nil:

@@ -74,8 +74,12 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 {
-		ts.Fatalf("usage: unprivileged PROGRAM [ARG...]")
+	if len(args) < 1 {
+		ts.Fatalf("usage: [!] unprivileged PROGRAM [ARG...]")
+	}
+	want := 0
+	if neg {
+		want = 1
 	}
 	cmd := command(ts, args)
 	runAndCheck(ts, cmd, func() error {
@@ -89,7 +93,7 @@ func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
 			ended <- cmd.Run()
 		}()
 		return <-ended
-	}, 1)
+	}, want)
 }
 
 // runAndCheck runs a prepared command and wants an exit code.

@@ -8,7 +8,7 @@
 //	await NAME [CODE]              waits for its end with an exit code (0, -1 after a signal)
 //	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
 //	                               code.out and code.err
-//	unprivileged PROGRAM [ARG...]  as code 1, without CAP_NET_BIND_SERVICE
+//	unprivileged PROGRAM [ARG...]  as code 0, or with ! as code 1, without CAP_NET_BIND_SERVICE
 //	bigfile NAME SIZE              makes a file whose content does not repeat
 //
 // What node and start began writes to NAME.out and NAME.err, and is killed
