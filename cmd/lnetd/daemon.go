@@ -19,6 +19,9 @@ import (
 // drainTimeout is how long messages that wait may take to leave at the end.
 const drainTimeout = 5 * time.Second
 
+// flushInterval is how far a capture file may lag behind.
+const flushInterval = 200 * time.Millisecond
+
 // serve runs the daemon until ctx ends. Its directories are there.
 func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	events := new(control.Events)
@@ -37,7 +40,9 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	}
 	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer.View, Log: log})
 	ready(env, log, n, cfg)
+	stopFlushing := tap.flushAll(log)
 	err = server.Serve(ctx, socket)
+	stopFlushing()
 	log.Info("stopping")
 	drain(log, n)
 	return errors.Join(err, tap.close())
@@ -94,13 +99,40 @@ func openTap(path string) (t tap, err error) {
 		t.writer, err = capture.NewWriter(nil, time.Now)
 		return t, err
 	}
-	if t.file, err = os.Create(path); err != nil {
+	// It holds payload: nobody else's business.
+	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return t, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
 	}
 	if t.writer, err = capture.NewWriter(t.file, time.Now); err != nil {
 		_ = t.file.Close()
 	}
 	return t, err
+}
+
+// flushAll writes the file out at short intervals from now on, so that it can
+// be read while the daemon runs. The result ends that.
+func (t tap) flushAll(log *slog.Logger) (stop func()) {
+	if t.file == nil {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(flushInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-quit:
+				return
+			}
+			if err := t.writer.Flush(); err != nil {
+				log.Error("capture ends", slog.Any("err", err))
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
 }
 
 func (t tap) close() error {
