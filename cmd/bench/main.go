@@ -85,7 +85,7 @@ func defaultRounds(env cli.Env) int {
 func choose(prefix string) []goal {
 	var selected []goal
 	for _, g := range goals {
-		if strings.HasPrefix(g.id, prefix) {
+		if prefix == "" || g.id == prefix || strings.HasPrefix(g.id, prefix+"-") {
 			selected = append(selected, g)
 		}
 	}
