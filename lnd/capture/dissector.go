@@ -68,6 +68,7 @@ type Dissector struct {
 	ending    []*flow   // finished by both sides, but bytes are missing
 	held      []*Record // what a flush emits, to be sorted
 	holding   bool
+	decoding  bool // our own code runs inside the assembler
 }
 
 // NewDissector returns a dissector that hands its Records to emit.
@@ -189,14 +190,20 @@ func (d *Dissector) flush(t time.Time) {
 }
 
 // guard calls into the assembler, which panics on some overlapping segments
-// around sequence number 0.
+// around sequence number 0. A panic of our own, from inside the decoder or the
+// caller's emit, goes on.
 func (d *Dissector) guard(f *flow, call func()) {
 	defer func() {
-		if recover() != nil {
-			d.counts.Broken++
-			if f != nil {
-				f.broken = true
-			}
+		why := recover()
+		if why == nil {
+			return
+		}
+		if d.decoding {
+			panic(why)
+		}
+		d.counts.Broken++
+		if f != nil {
+			f.broken = true
 		}
 	}()
 	call()

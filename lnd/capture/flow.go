@@ -254,12 +254,23 @@ func (f *flow) Accept(tcp *layers.TCP, _ gopacket.CaptureInfo, _ reassembly.TCPF
 // ReassembledSG takes bytes in order (reassembly.Stream).
 func (f *flow) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.AssemblerContext) {
 	dir, _, end, lost := sg.Info()
-	side, at := f.side(dir), f.d.at
+	var b []byte
+	if n, _ := sg.Lengths(); n > 0 {
+		b = sg.Fetch(n)
+	}
+	f.d.decoding = true // not deferred: a panic leaves it set
+	f.take(f.side(dir), lost, b, end)
+	f.d.decoding = false
+}
+
+// take hands what the assembler found to the decoder.
+func (f *flow) take(side Side, lost int, b []byte, end bool) {
+	at := f.d.at
 	if lost > 0 {
 		f.decoder.Gap(side, at, uint64(lost))
 	}
-	if n, _ := sg.Lengths(); n > 0 {
-		f.decoder.Feed(side, at, sg.Fetch(n))
+	if len(b) > 0 {
+		f.decoder.Feed(side, at, b)
 	}
 	if end {
 		f.closed[side] = true
