@@ -72,7 +72,9 @@ type eventPrinter struct {
 
 func (p eventPrinter) print(e *node.Event) error {
 	if p.json {
-		return json.NewEncoder(p.out).Encode(e)
+		enc := json.NewEncoder(p.out)
+		enc.SetEscapeHTML(false) // an unknown NID is written <?>
+		return enc.Encode(e)
 	}
 	_, err := fmt.Fprintln(p.out, eventText(e))
 	return err

@@ -42,17 +42,25 @@ type Event struct {
 	MLength   uint32        `json:"mlength"`
 	Offset    uint32        `json:"offset"`
 	HdrData   Bits          `json:"hdr_data"`
-	Status    int           `json:"status"` // 0 or a negative errno
+	MsgType   string        `json:"msg_type,omitempty"` // of the message; an UNLINK has none
+	MD        Bits          `json:"md_handle"`
+	Options   uint32        `json:"md_options"` // LNET_MD_* bits
+	Status    int           `json:"status"`     // 0 or a negative errno
 	Unlinked  bool          `json:"unlinked"`
 }
 
 func newEvent(e *portals.Event) *Event {
-	return &Event{
+	event := &Event{
 		Type: e.Kind.String(), Target: e.Target, Initiator: e.Initiator, Source: e.Source,
 		Sender: e.Sender, Portal: e.Portal, MatchBits: Bits(e.MatchBits),
 		RLength: e.RLength, MLength: e.MLength, Offset: e.Offset, HdrData: Bits(e.HdrData),
+		MD: Bits(e.MD), Options: uint32(e.Options &^ portals.Priority),
 		Status: status(e.Err), Unlinked: e.Unlinked,
 	}
+	if e.Kind != portals.EventUnlink {
+		event.MsgType = e.MsgType.String()
+	}
+	return event
 }
 
 // status is the negative errno that LNet would report for err.

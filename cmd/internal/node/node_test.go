@@ -17,6 +17,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
 
 // waitLimit ends tests that hang.
@@ -180,7 +181,17 @@ func TestSinkTakesWhatPutSends(t *testing.T) {
 			for _, want := range test.want {
 				want.Type, want.Target, want.Initiator, want.Source, want.Sender = "PUT", self, self, self, self.NID
 				want.Portal, want.MatchBits, want.Unlinked = 9, 0x17, true
+				want.MsgType, want.Options = "PUT", uint32(portals.OpPut)
+				if test.sink.ManageRemote {
+					want.Options |= uint32(portals.ManageRemote)
+				}
+				if test.sink.Truncate {
+					want.Options |= uint32(portals.Truncate)
+				}
 				step := sink.next()
+				if want.MD = step.Event.MD; want.MD == 0 {
+					t.Error("event names no MD")
+				}
 				if diff := cmp.Diff(&want, step.Event, cmp.AllowUnexported(nid.NID{})); diff != "" {
 					t.Errorf("event (-want +got):\n%s", diff)
 				}
