@@ -103,7 +103,11 @@ func openTap(path string) (t tap, err error) {
 	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return t, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
 	}
-	if t.writer, err = capture.NewWriter(t.file, time.Now); err != nil {
+	err = t.file.Chmod(0o600) // a file that was there keeps its mode otherwise
+	if err == nil {
+		t.writer, err = capture.NewWriter(t.file, time.Now)
+	}
+	if err != nil {
 		_ = t.file.Close()
 	}
 	return t, err
