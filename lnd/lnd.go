@@ -171,6 +171,10 @@ type Delivery struct {
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 
+	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID
+	// belongs to, SrcNID itself for a peer with one NID.
+	Primary nid.NID
+
 	// Cache and Owner are lnet's and its upper layer's; a driver clears
 	// neither. Cache survives from one message to the next of a Delivery.
 	Cache any
