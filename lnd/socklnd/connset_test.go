@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
@@ -79,237 +78,172 @@ func effects(out *setOutput, now, wake time.Duration) string {
 	return strings.Join(s, ", ")
 }
 
-// TestConnSet plays scripts: "input = effects" per line; "+1s" lets time pass.
+// setScript is a story of one set: "input = effects" per line; "+1s" lets time
+// pass. Our own NID is 10.0.0.2@tcp.
+type setScript struct{ name, peer, script string }
+
+// play steps s through the script and compares what it does.
+func (script setScript) play(t *testing.T, s *connSet) {
+	t.Helper()
+	var now time.Duration
+	var got, want []string
+	for line := range strings.Lines(script.script) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if d, ok := strings.CutPrefix(line, "+"); ok {
+			step, err := time.ParseDuration(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now += step
+			continue
+		}
+		name, effect, _ := strings.Cut(line, " =")
+		var out setOutput
+		in := word(name)
+		in.life += s.life
+		wake := s.Step(now, in, &out)
+		got = append(got, name+" = "+effects(&out, now, wake))
+		want = append(want, name+" = "+strings.TrimSpace(effect))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 func TestConnSet(t *testing.T) {
-	for _, tt := range []struct{ name, peer, script string }{
-		{"all types in order", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			send = queue
-			dialled control = accept, up, dial v3 BULK_IN
-			use = queue
-			dialled in = accept, dial v3 BULK_OUT
-			dialled out = accept
-			closed = close-all, down
-			send = queue, dial v3 CONTROL`},
-		{"back-off doubles and is forgiven", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			failed = fail-pending, down
-			send = unreachable
-			+1s
-			send = queue, dial v3 CONTROL
-			failed = fail-pending, down
-			+1s
-			send = unreachable
-			+1s
-			send = queue, dial v3 CONTROL
-			dialled control = accept, up, dial v3 BULK_IN
-			failed = 
-			use = unreachable
-			+1s
-			use = queue, dial v3 BULK_IN`},
-		{"accepted ends back-off", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			failed = fail-pending, down
-			hello control = accept
-			send = queue
-			accepted control = up, dial v3 BULK_IN`},
-		{"closed while the peer gets its answers", "10.0.0.1@tcp", `
-			hello control = accept
-			accepted control = up
-			hello in = accept
-			hello out = accept
-			closed = close-all, down
-			accepted in outlived = outlived
-			hello control = accept
-			accepted out outlived = outlived
-			accepted control = up
-			hello in = accept
-			accepted in = `},
-		{"lost race: the peer's connection ends the wait", "10.0.0.3@tcp", `
-			send = queue, dial v3 CONTROL
-			refused = wake +1s
-			send = queue, wake +1s
-			+84ms
-			hello control = accept
-			accepted control = up, dial v3 BULK_IN
-			refused = wake +1s
-			hello in = accept
-			accepted in = dial v3 BULK_OUT
-			hello out = accept
-			refused = 
-			accepted out = `},
-		{"won race: refused as long as we dial", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			hello control = race
-			hello control = race
-			dialled control = accept, up, dial v3 BULK_IN
-			hello in = race
-			dialled in = accept, dial v3 BULK_OUT
-			dialled out = accept
-			hello control = duplicate`},
-		{"refused three times with nothing", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			refused = wake +1s
-			+1s
-			timer = dial v3 CONTROL
-			refused = wake +1s
-			+1s
-			timer = dial v3 CONTROL
-			refused = fail-pending, down
-			send = unreachable`},
-		{"version is adopted and forgotten", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			version v2 = dial v2 CONTROL
-			dialled control v2 = accept, up, dial v2 BULK_IN
-			failed = 
-			closed = close-all, down
-			+1s
-			send = queue, dial v3 CONTROL`},
-		{"version that we do not speak", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			version v1 = fail-pending, down`},
-		{"passive only never dials", "10.0.0.1@tcp", `
-			hello control = accept
-			accepted control = up
-			hello in = accept
-			accepted in = 
-			hello control = duplicate
-			closed = close-all, down`},
-		{"restart seen by the passive side", "10.0.0.1@tcp", `
-			hello control = accept
-			accepted control = up
-			hello control restarted = restarted, close-all, down
-			hello control restarted = accept
-			accepted control restarted = up`},
-		{"restart seen by the active side", "10.0.0.1@tcp", `
-			send = queue, dial v3 CONTROL
-			dialled control = accept, up, dial v3 BULK_IN
-			dialled in restarted = restarted, close-all, down, wake +1s
-			send = queue, wake +1s
-			+1s
-			timer = dial v3 CONTROL
-			dialled control restarted = accept, up, dial v3 BULK_IN`},
-		{"other version of a known peer", "10.0.0.1@tcp", `
-			hello control = accept
-			accepted control = up
-			hello in v2 = version, close-all, down`},
-		{"same host may open many", "10.0.0.1@tcp", `
-			hello control same-host = accept
-			accepted control = up
-			hello control same-host = accept
-			accepted control = `},
-		{"answer that could not be written", "10.0.0.3@tcp", `
-			hello control = accept
-			send = queue
-			accept-failed control = dial v3 CONTROL`},
-		{"only BULK_IN is there", "10.0.0.3@tcp", `
-			hello in = accept
-			accepted in = up
-			send = queue, dial v3 CONTROL
-			failed = fail-pending
-			send = unreachable`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := newSet("10.0.0.2@tcp", tt.peer)
-			var now time.Duration
-			var got, want []string
-			for line := range strings.Lines(tt.script) {
-				line = strings.TrimSpace(line)
-				if line == "" {
-					continue
-				}
-				if d, ok := strings.CutPrefix(line, "+"); ok {
-					step, err := time.ParseDuration(d)
-					if err != nil {
-						t.Fatal(err)
-					}
-					now += step
-					continue
-				}
-				name, effect, _ := strings.Cut(line, " =")
-				var out setOutput
-				in := word(name)
-				in.life += s.life
-				wake := s.Step(now, in, &out)
-				got = append(got, name+" = "+effects(&out, now, wake))
-				want = append(want, name+" = "+strings.TrimSpace(effect))
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
+	for _, tt := range setScripts {
+		t.Run(tt.name, func(t *testing.T) { tt.play(t, newSet("10.0.0.2@tcp", tt.peer)) })
 	}
 }
 
-// usable reports whether there is a connection for messages.
-func (s *connSet) usable() bool {
-	for ctype, n := range s.have {
-		if n > 0 && carriesLNet(s.version, ksock.ConnType(ctype)) {
-			return true
-		}
-	}
-	return false
-}
-
-// TestConnSetAlwaysAnswers drives a set with random inputs that a shell could
-// give it: messages never wait for nothing, and counts stay in bounds.
-func TestConnSetAlwaysAnswers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := newSet("10.0.0.2@tcp", rapid.SampledFrom([]string{"10.0.0.1@tcp", "10.0.0.3@tcp"}).Draw(t, "peer"))
-		var now time.Duration
-		dial := ksock.None
-		var accepting []setInput // for setAccepted
-		waiting := 0
-		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			words := []string{"send", "timer", "hello control", "hello in", "hello out", "hello control restarted", "hello in v2", "closed"}
-			if dial != ksock.None {
-				own := map[ksock.ConnType]string{ksock.Control: " control", ksock.BulkIn: " in", ksock.BulkOut: " out"}[dial]
-				words = append(words, "dialled"+own, "dialled"+own+" restarted", "refused", "failed", "version v1", "version v2")
-			}
-			if len(accepting) > 0 {
-				words = append(words, "accepted", "accept-failed")
-			}
-			name := rapid.SampledFrom(words).Draw(t, "input")
-			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
-			in := word(name)
-			in.version = or(in.version, ksock.V3)
-			switch in.kind {
-			case setDialled, setRefused, setOtherVersion, setDialFailed:
-				dial = ksock.None
-			case setAccepted, setAcceptFailed:
-				accepting[0].kind = in.kind
-				in, accepting = accepting[0], accepting[1:]
-			}
-			in.usable = s.usable()
-			var out setOutput
-			wake := s.Step(now, in, &out)
-			if out.verdict == verdictAccept && in.kind == setHello {
-				in.life = out.life
-				accepting = append(accepting, in)
-			}
-			if out.dial {
-				if dial != ksock.None {
-					t.Fatalf("%s: two dials at once", name)
-				}
-				dial = out.dialType
-			}
-			if out.verdict == verdictQueue && !in.usable {
-				waiting++
-			}
-			if out.failPending || s.usable() {
-				waiting = 0
-			}
-			if waiting > 0 && dial == ksock.None && len(accepting) == 0 && wake == machine.Never {
-				t.Fatalf("%s: messages wait for nothing: %+v", name, s)
-			}
-			if wake <= now {
-				t.Fatalf("%s: wake %v is not later than %v", name, wake, now)
-			}
-			for ctype, n := range s.have {
-				if n < 0 || s.accepting[ctype] < 0 || n+s.accepting[ctype] > 2 {
-					t.Fatalf("%s: %d connections of type %v", name, n, ksock.ConnType(ctype))
-				}
-			}
-		}
-	})
+var setScripts = []setScript{
+	{"all types in order", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		send = queue
+		dialled control = accept, up, dial v3 BULK_IN
+		use = queue
+		dialled in = accept, dial v3 BULK_OUT
+		dialled out = accept
+		closed = close-all, down
+		send = queue, dial v3 CONTROL`},
+	{"back-off doubles and is forgiven", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		failed = fail-pending, down
+		send = unreachable
+		+1s
+		send = queue, dial v3 CONTROL
+		failed = fail-pending, down
+		+1s
+		send = unreachable
+		+1s
+		send = queue, dial v3 CONTROL
+		dialled control = accept, up, dial v3 BULK_IN
+		failed = 
+		use = unreachable
+		+1s
+		use = queue, dial v3 BULK_IN`},
+	{"accepted ends back-off", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		failed = fail-pending, down
+		hello control = accept
+		send = queue
+		accepted control = up, dial v3 BULK_IN`},
+	{"closed while the peer gets its answers", "10.0.0.1@tcp", `
+		hello control = accept
+		accepted control = up
+		hello in = accept
+		hello out = accept
+		closed = close-all, down
+		accepted in outlived = outlived
+		hello control = accept
+		accepted out outlived = outlived
+		accepted control = up
+		hello in = accept
+		accepted in = `},
+	{"lost race: the peer's connection ends the wait", "10.0.0.3@tcp", `
+		send = queue, dial v3 CONTROL
+		refused = wake +1s
+		send = queue, wake +1s
+		+84ms
+		hello control = accept
+		accepted control = up, dial v3 BULK_IN
+		refused = wake +1s
+		hello in = accept
+		accepted in = dial v3 BULK_OUT
+		hello out = accept
+		refused = 
+		accepted out = `},
+	{"won race: refused as long as we dial", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		hello control = race
+		hello control = race
+		dialled control = accept, up, dial v3 BULK_IN
+		hello in = race
+		dialled in = accept, dial v3 BULK_OUT
+		dialled out = accept
+		hello control = duplicate`},
+	{"refused three times with nothing", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		refused = wake +1s
+		+1s
+		timer = dial v3 CONTROL
+		refused = wake +1s
+		+1s
+		timer = dial v3 CONTROL
+		refused = fail-pending, down
+		send = unreachable`},
+	{"version is adopted and forgotten", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		version v2 = dial v2 CONTROL
+		dialled control v2 = accept, up, dial v2 BULK_IN
+		failed = 
+		closed = close-all, down
+		+1s
+		send = queue, dial v3 CONTROL`},
+	{"version that we do not speak", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		version v1 = fail-pending, down`},
+	{"passive only never dials", "10.0.0.1@tcp", `
+		hello control = accept
+		accepted control = up
+		hello in = accept
+		accepted in = 
+		hello control = duplicate
+		closed = close-all, down`},
+	{"restart seen by the passive side", "10.0.0.1@tcp", `
+		hello control = accept
+		accepted control = up
+		hello control restarted = restarted, close-all, down
+		hello control restarted = accept
+		accepted control restarted = up`},
+	{"restart seen by the active side", "10.0.0.1@tcp", `
+		send = queue, dial v3 CONTROL
+		dialled control = accept, up, dial v3 BULK_IN
+		dialled in restarted = restarted, close-all, down, wake +1s
+		send = queue, wake +1s
+		+1s
+		timer = dial v3 CONTROL
+		dialled control restarted = accept, up, dial v3 BULK_IN`},
+	{"other version of a known peer", "10.0.0.1@tcp", `
+		hello control = accept
+		accepted control = up
+		hello in v2 = version, close-all, down`},
+	{"same host may open many", "10.0.0.1@tcp", `
+		hello control same-host = accept
+		accepted control = up
+		hello control same-host = accept
+		accepted control = `},
+	{"answer that could not be written", "10.0.0.3@tcp", `
+		hello control = accept
+		send = queue
+		accept-failed control = dial v3 CONTROL`},
+	{"only BULK_IN is there", "10.0.0.3@tcp", `
+		hello in = accept
+		accepted in = up
+		send = queue, dial v3 CONTROL
+		failed = fail-pending
+		send = unreachable`},
 }

@@ -1,0 +1,126 @@
+package socklnd
+
+import (
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/machine"
+)
+
+func (s *connSet) send(now time.Duration, in setInput, out *setOutput) {
+	s.routed = true
+	busy := s.wanted || s.dialling || sum(s.accepting) > 0
+	if _, missing := s.missing(); !busy && (!missing || now < s.retryAt) {
+		out.verdict = verdictUnreachable
+		return
+	}
+	out.verdict = verdictQueue
+	s.wanted = true
+	s.queued = s.queued || !in.usable
+}
+
+// missing returns the next type to open: CONTROL, then BULK_IN and BULK_OUT
+// in turn.
+func (s *connSet) missing() (ksock.ConnType, bool) {
+	n := s.cfg.connsPerPeer
+	in, out := s.count(ksock.BulkIn), s.count(ksock.BulkOut)
+	switch {
+	case s.satisfied:
+		return 0, false
+	case s.cfg.untyped:
+		return ksock.Any, s.count(ksock.Any) < n
+	case s.count(ksock.Control) == 0:
+		return ksock.Control, true
+	case in < n && in <= out:
+		return ksock.BulkIn, true
+	}
+	return ksock.BulkOut, out < n
+}
+
+// act asks for the next dial, and fails messages that wait for nothing.
+func (s *connSet) act(now time.Duration, out *setOutput) {
+	if s.dialling || sum(s.accepting) > 0 {
+		return
+	}
+	if s.wanted && now >= s.retryAt {
+		ctype, missing := s.missing()
+		s.wanted, s.dialling = missing, missing
+		if missing {
+			out.dial, out.dialType, out.dialVersion = true, ctype, s.dialVersion()
+		}
+	}
+	if s.queued && !s.dialling && !s.wanted {
+		s.queued = false
+		out.failPending = true
+	}
+}
+
+// wake is the next instant at which a dial is due without further input.
+func (s *connSet) wake(now time.Duration) time.Duration {
+	if s.wanted && !s.dialling && sum(s.accepting) == 0 && now < s.retryAt {
+		return s.retryAt
+	}
+	return machine.Never
+}
+
+func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.preferred) }
+
+// dialled takes a dialled connection, unless it does not go with those that
+// the peer has opened meanwhile. Kernels then dial again at once; the pause is
+// local policy, against a peer that is never the same.
+func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
+	s.dialling = false
+	switch {
+	case s.known() && s.incarnation != in.incarnation:
+		out.verdict = verdictRestarted
+		s.close(newError(PeerRestarted, s.cfg.peer, nil), out)
+	case s.known() && s.version != in.version:
+		out.verdict = verdictVersion
+		s.close(newError(ProtocolChanged, s.cfg.peer, nil), out)
+	default:
+		out.verdict = verdictAccept
+		s.version, s.incarnation = in.version, in.incarnation
+		s.register(in, out)
+		return
+	}
+	s.wanted = true
+	s.retryAt = now + s.cfg.minReconnect
+}
+
+// refused handles an answer of type NONE: a lost race or one connection too
+// many for the peer.
+func (s *connSet) refused(now time.Duration, in setInput, out *setOutput) {
+	s.refusals++
+	if s.refusals < maxRefusals {
+		s.dialling, s.wanted = false, true
+		s.retryAt = now + s.cfg.minReconnect
+		return
+	}
+	s.refusals = 0
+	if s.have[ksock.Control] > 0 && s.have[ksock.BulkIn] > 0 && s.have[ksock.BulkOut] > 0 {
+		s.dialling, s.wanted, s.satisfied = false, false, true
+		return
+	}
+	s.dialFailed(now, in, out)
+}
+
+// otherVersion adopts the version of an answer of type NONE.
+func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
+	s.renegotiated++
+	if !spoken(in.version) || s.renegotiated > maxRenegotiation || s.known() {
+		s.dialFailed(now, in, out)
+		return
+	}
+	s.dialling, s.wanted = false, true
+	s.version = in.version
+}
+
+func (s *connSet) dialFailed(now time.Duration, in setInput, out *setOutput) {
+	s.dialling, s.wanted = false, false
+	s.renegotiated = 0
+	s.retryInterval = min(max(2*s.retryInterval, s.cfg.minReconnect), s.cfg.maxReconnect)
+	s.retryAt = now + s.retryInterval
+	out.err = in.err
+	out.down = !s.known()
+	s.forget()
+}

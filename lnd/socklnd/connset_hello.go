@@ -1,0 +1,60 @@
+package socklnd
+
+import "ulnet/lnd/socklnd/ksock"
+
+// hello decides about a connection that the peer opens, in the order of
+// ksocknal_create_conn.
+func (s *connSet) hello(in setInput, out *setOutput) {
+	switch {
+	case s.dialling && s.cfg.peer.NID.Compare(s.cfg.self) < 0:
+		out.verdict = verdictRace
+	case s.known() && s.incarnation != in.incarnation:
+		out.verdict = verdictRestarted
+		s.close(newError(PeerRestarted, s.cfg.peer, nil), out)
+	case s.known() && s.version != in.version:
+		out.verdict = verdictVersion
+		s.close(newError(ProtocolChanged, s.cfg.peer, nil), out)
+	case s.count(in.ctype) >= s.limit(in):
+		out.verdict = verdictDuplicate
+	default:
+		out.verdict = verdictAccept
+		out.life = s.life
+		s.accepting[in.ctype]++
+		s.version, s.incarnation = in.version, in.incarnation
+	}
+}
+
+// limit is how many connections of a type a peer may open.
+func (s *connSet) limit(in setInput) int {
+	switch {
+	case in.sameHost: // kernels have no limit here
+		return maxConnsPerPeer
+	case in.ctype == ksock.Control:
+		return 1
+	}
+	return s.cfg.connsPerPeer
+}
+
+// accepted handles a connection that the peer opened and has our answer for.
+// When the peer lost its connections in the meantime it loses this one too: it
+// has known it for as long as the others.
+func (s *connSet) accepted(in setInput, out *setOutput) {
+	s.accepting[in.ctype]--
+	if in.life != s.life {
+		out.verdict = verdictOutlived
+		s.forget()
+		return
+	}
+	s.register(in, out)
+}
+
+// register adds a connection. It ends every wait: the peer is there.
+func (s *connSet) register(in setInput, out *setOutput) {
+	out.up = sum(s.have) == 0
+	s.have[in.ctype]++
+	if carriesLNet(in.version, in.ctype) {
+		s.queued = false
+	}
+	s.refusals, s.renegotiated = 0, 0
+	s.retryAt, s.retryInterval = 0, 0
+}

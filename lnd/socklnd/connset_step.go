@@ -1,0 +1,62 @@
+package socklnd
+
+import "ulnet/lnd/socklnd/ksock"
+
+// setInputKind says what happened.
+type setInputKind uint8
+
+const (
+	setTimer        setInputKind = iota // the wake is due
+	setSend                             // a message needs connections
+	setHello                            // the peer's HELLO arrived; answered by a verdict
+	setAccepted                         // our answer to it is written
+	setAcceptFailed                     // or could not be
+	setDialled                          // a dial got a matching HELLO; answered by a verdict
+	setRefused                          // or NONE in the same version
+	setOtherVersion                     // or NONE in another version
+	setDialFailed                       // or none of these
+	setClosed                           // a connection failed, and all others with it
+)
+
+// setInput is one input; the fields that its kind needs are set.
+type setInput struct {
+	kind        setInputKind
+	ctype       ksock.ConnType // own view
+	version     ksock.Version
+	incarnation uint64
+	usable      bool   // setSend: there is a connection for the message
+	sameHost    bool   // setHello: both ends have the same address
+	life        uint64 // setAccepted: of the output that accepted the HELLO
+	err         error  // setRefused, setOtherVersion, setDialFailed, setClosed: why
+}
+
+// setVerdict answers setSend, setHello and setDialled.
+type setVerdict uint8
+
+const (
+	verdictNone        setVerdict = iota
+	verdictQueue                  // setSend: keep the message for the first connection
+	verdictUnreachable            // setSend: nothing to wait for
+	verdictAccept                 // setHello, setDialled: use the connection
+	verdictRace                   // setHello: refuse, our own dial wins
+	verdictDuplicate              // setHello: refuse, there are enough of this type
+	verdictRestarted              // setHello, setDialled: the peer is another incarnation
+	verdictVersion                // setHello: refuse, the other connections have another version
+	verdictOutlived               // setAccepted: close it too, the peer's connections were closed meanwhile
+)
+
+// setOutput is what the peer has to do after a step, in this order.
+type setOutput struct {
+	verdict     setVerdict
+	life        uint64 // setHello: for setAccepted
+	closeAll    bool   // close all established connections
+	failPending bool   // fail the messages that wait for a connection with err
+	up          bool   // first connection
+	down        bool   // connections gone, or none could be had; see err
+	err         error
+	dial        bool // open a connection of dialType in dialVersion
+	dialType    ksock.ConnType
+	dialVersion ksock.Version
+}
+
+func (o *setOutput) reset() { *o = setOutput{} }
