@@ -132,6 +132,19 @@ type Tunables struct {
 	PeerCredits       int           // peer_credits, 8: concurrent sends per peer
 	PeerBufferCredits int           // peer_buffer_credits, 0: as PeerCredits
 	Credits           int           // credits, 256: concurrent sends per NI
+	// Timeout is how long a driver tries (lnet_lnd_timeout); lnet fills it in,
+	// see Timeout.
+	Timeout time.Duration
+}
+
+// DefaultRetryCount is LNet's lnet_retry_count.
+const DefaultRetryCount = 2
+
+// Timeout is how long a driver may try, so that a transaction can be retried
+// so often: (transaction-1s)/(retries+1) in whole seconds, at least one
+// (lnet_set_lnd_timeout).
+func Timeout(transaction time.Duration, retries int) time.Duration {
+	return max((transaction-time.Second)/time.Duration(retries+1), time.Second).Truncate(time.Second)
 }
 
 // WithDefaults returns t with every zero field replaced by its default and

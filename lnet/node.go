@@ -155,6 +155,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 // complete gives the fields of cfg that are zero their defaults.
 func (n *Node) complete(cfg lnd.Config) lnd.Config {
 	cfg.Tunables = cfg.Tunables.WithDefaults()
+	cfg.Tunables.Timeout = cmp.Or(cfg.Tunables.Timeout, lnd.Timeout(n.cfg.TransactionTimeout, lnd.DefaultRetryCount))
 	cfg.PID = cmp.Or(cfg.PID, n.cfg.PID)
 	cfg.Incarnation = cmp.Or(cfg.Incarnation, n.cfg.Incarnation)
 	if cfg.Clock == nil {

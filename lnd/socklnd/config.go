@@ -34,19 +34,27 @@ const maxPrivilegedPort = 1023
 
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
+//
+// Tunables without a field have nothing to tune here: nscheds, nconnds and
+// nconnds_max (goroutines need no number), eager_ack (system calls for each
+// message, to hurry acks that the peer's next read sends anyway), nonblk_zcack
+// (acks never wait behind messages here, and go on BULK_IN where there is one),
+// zc_min_payload (this side never asks for zero-copy acks).
 type Config struct {
 	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023
 	AcceptPort    uint16        // accept_port, 988; also the port that is dialled
 	AcceptBacklog int           // accept_backlog, 127
 	AcceptTimeout time.Duration // accept_timeout, 5 s: for each read of a handshake
 
-	// SockTimeout (sock_timeout, 50 s) bounds a connection attempt and the
-	// time without progress on a message that is partly received or waits to
-	// be sent. It is noticed within 1.25 × SockTimeout.
+	// SockTimeout (sock_timeout) bounds a connection attempt and the time
+	// without progress on a message that is partly received or waits to be
+	// sent. It is noticed within 1.25 × SockTimeout. 0: lnd.Tunables.Timeout,
+	// 49 s with LNet's defaults.
 	SockTimeout  time.Duration
 	Untyped      bool          // typed_conns=0: connections of type ANY, in version 2
-	ConnsPerPeer int           // conns_per_peer, 1: of each bulk type, at most 127
+	ConnsPerPeer int           // conns_per_peer: of each bulk type, at most 127; 0: see connsForSpeed
 	MinBulk      int           // min_bulk, 1024 bytes: messages from here on leave on BULK_OUT
+	FirstIdle    bool          // round_robin=0: of equal connections the first, not the least recently used
 	MinReconnect time.Duration // min_reconnectms, 1 s
 	MaxReconnect time.Duration // max_reconnectms, 60 s
 
@@ -55,28 +63,47 @@ type Config struct {
 	KeepaliveInterval time.Duration // keepalive_intvl, 5 s
 	KeepaliveCount    int           // keepalive_count, 5
 
+	Checksum            bool // enable_csum: send checksums where the version has them, which is 2
+	InjectChecksumError bool // inject_csum_error: the first of them is wrong
+
 	TOS          int  // tos, 0..255; 0: the system's
 	Nagle        bool // nagle
 	TxBufferSize int  // tx_buffer_size, bytes; 0: the system's
 	RxBufferSize int  // rx_buffer_size, bytes; 0: the system's
+
+	// ControlTOS replaces TOS on CONTROL connections, which priority messages
+	// use: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
+	// ControlPriority is their SO_PRIORITY (6, the highest that needs no
+	// CAP_NET_ADMIN; negative: none). Both are advice. Local policy.
+	ControlTOS      int
+	ControlPriority int
 
 	// MaxHandshakes bounds the accepted connections that have not finished
 	// their handshake (1024), MaxHandshakesPerAddr those from one address
 	// (256). Above, the oldest is closed for each new one. Local policy.
 	MaxHandshakes        int
 	MaxHandshakesPerAddr int
+	// MaxConns bounds the accepted connections of a listener (65536),
+	// MaxConnsPerAddr those from one address (1024), where ports above 1023 are
+	// counted apart. Above, new ones are closed. Local policy.
+	MaxConns        int
+	MaxConnsPerAddr int
 
 	// Listen and Dial replace TCP, for tests. A Dial that fails with
 	// EADDRINUSE or EADDRNOTAVAIL is tried again from another local port, unless
 	// an os.SyscallError says that EADDRNOTAVAIL is bind's.
 	Listen func(local netip.AddrPort) (net.Listener, error)
 	Dial   func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
+	// LinkSpeed returns the speed in Mbit/s of the interface that has an
+	// address, 0 if it is unknown; nil asks the system.
+	LinkSpeed func(local netip.Addr) (mbps int)
 }
 
 // ErrConfig is the class of all refusals of a Config.
 var ErrConfig = errors.New("socklnd: bad configuration")
 
-// withDefaults returns c with every zero field replaced by its default.
+// withDefaults returns c with every zero field replaced by its default, but
+// for those that depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
 	c.AcceptPort = or(c.AcceptPort, 988)
 	if c.Accept == "" {
@@ -87,8 +114,6 @@ func (c Config) withDefaults() Config {
 	}
 	c.AcceptBacklog = or(c.AcceptBacklog, 127)
 	c.AcceptTimeout = or(c.AcceptTimeout, 5*time.Second)
-	c.SockTimeout = or(c.SockTimeout, 50*time.Second)
-	c.ConnsPerPeer = or(c.ConnsPerPeer, 1)
 	c.MinBulk = or(c.MinBulk, 1024)
 	c.MinReconnect = or(c.MinReconnect, time.Second)
 	c.MaxReconnect = or(c.MaxReconnect, max(time.Minute, c.MinReconnect))
@@ -98,19 +123,53 @@ func (c Config) withDefaults() Config {
 	c.KeepaliveCount = or(c.KeepaliveCount, 5)
 	c.MaxHandshakes = or(c.MaxHandshakes, 1024)
 	c.MaxHandshakesPerAddr = or(c.MaxHandshakesPerAddr, 256)
+	c.MaxConns = or(c.MaxConns, 1<<16)
+	c.MaxConnsPerAddr = or(c.MaxConnsPerAddr, 1024)
+	if c.ControlTOS == 0 {
+		c.ControlTOS = or(c.TOS, classCS5)
+	}
+	c.ControlPriority = or(c.ControlPriority, prioInteractive)
+	if c.LinkSpeed == nil {
+		c.LinkSpeed = linkSpeed
+	}
+	return c
+}
+
+// classCS5 is the TOS byte of DSCP CS5, "signaling".
+const classCS5 = 40 << 2
+
+// prioInteractive is TC_PRIO_INTERACTIVE, the first band of a plain queue.
+const prioInteractive = 6
+
+// defaultTimeout is lnet_lnd_timeout with LNet's defaults.
+const defaultTimeout = 49 * time.Second
+
+// forNI returns c, which has its defaults, with those that depend on the NI:
+// its address and LNet's time-out for drivers.
+func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
+	c.SockTimeout = or(c.SockTimeout, or(timeout, defaultTimeout))
+	if c.ConnsPerPeer == 0 {
+		c.ConnsPerPeer = connsForSpeed(c.LinkSpeed(addr))
+	}
 	return c.withSockets()
 }
 
-// withSockets fills in TCP where no other transport was given.
-func (c Config) withSockets() Config {
-	opts := socketOptions{
+// sockets returns what concerns sockets.
+func (c Config) sockets() socketOptions {
+	return socketOptions{
 		tos: c.TOS, nagle: c.Nagle, txBuffer: c.TxBufferSize, rxBuffer: c.RxBufferSize,
 		backlog: c.AcceptBacklog, userTimeout: c.SockTimeout,
+		controlTOS: c.ControlTOS, controlPriority: c.ControlPriority,
 		keepalive: net.KeepAliveConfig{
 			Enable: c.KeepaliveIdle > 0, Idle: c.KeepaliveIdle,
 			Interval: c.KeepaliveInterval, Count: c.KeepaliveCount,
 		},
 	}
+}
+
+// withSockets fills in TCP where no other transport was given.
+func (c Config) withSockets() Config {
+	opts := c.sockets()
 	if c.Listen == nil {
 		c.Listen = opts.listen
 	}
@@ -159,6 +218,14 @@ func (c Config) Validate() error {
 		return bad("max_reconnectms", c.MaxReconnect)
 	case c.TOS < 0 || c.TOS > 255:
 		return bad("tos", c.TOS)
+	case c.ControlTOS > 255:
+		return bad("control_tos", c.ControlTOS)
+	case c.MaxHandshakes < 0 || c.MaxHandshakesPerAddr < 0:
+		return bad("handshakes", min(c.MaxHandshakes, c.MaxHandshakesPerAddr))
+	case c.MaxConns < 0:
+		return bad("max_conns", c.MaxConns)
+	case c.MaxConnsPerAddr < 0:
+		return bad("max_conns_per_addr", c.MaxConnsPerAddr)
 	case c.TxBufferSize < 0:
 		return bad("tx_buffer_size", c.TxBufferSize)
 	case c.RxBufferSize < 0:

@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := d.Config()
+	c := d.Config().forNI(netip.MustParseAddr("127.0.0.1"), 0)
 	for _, tt := range []struct {
 		tunable   string
 		got, want any
@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 		{"accept_port", c.AcceptPort, uint16(988)},
 		{"accept_backlog", c.AcceptBacklog, 127},
 		{"accept_timeout", c.AcceptTimeout, 5 * time.Second},
-		{"sock_timeout", c.SockTimeout, 50 * time.Second},
+		{"sock_timeout", c.SockTimeout, 49 * time.Second},
 		{"conns_per_peer", c.ConnsPerPeer, 1},
 		{"min_bulk", c.MinBulk, 1024},
 		{"min_reconnectms", c.MinReconnect, time.Second},
@@ -70,12 +70,32 @@ func TestValidate(t *testing.T) {
 		{"min_reconnectms", Config{MinReconnect: -1}},
 		{"max_reconnectms", Config{MinReconnect: 2, MaxReconnect: 1}},
 		{"tos", Config{TOS: 256}},
+		{"control_tos", Config{ControlTOS: 256}},
+		{"max_conns", Config{MaxConns: -1}},
+		{"max_conns_per_addr", Config{MaxConnsPerAddr: -1}},
+		{"handshakes", Config{MaxHandshakesPerAddr: -1}},
 		{"tx_buffer_size", Config{TxBufferSize: -1}},
 		{"rx_buffer_size", Config{RxBufferSize: -1}},
 	} {
 		_, err := New(tt.cfg)
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.names) {
 			t.Errorf("%+v: %v", tt.cfg, err)
+		}
+	}
+}
+
+// TestTimeoutOfLNet: sock_timeout is LNet's time-out for drivers unless it is
+// given.
+func TestTimeoutOfLNet(t *testing.T) {
+	for _, tt := range []struct{ sock, lnet, want time.Duration }{
+		{0, 0, 49 * time.Second},
+		{0, 16 * time.Second, 16 * time.Second},
+		{7 * time.Second, 16 * time.Second, 7 * time.Second},
+	} {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{SockTimeout: tt.sock}), func(c *lnd.Config) { c.Tunables.Timeout = tt.lnet })
+		if got := h.ni.Snapshot().Tunables.Timeout; got != tt.want {
+			t.Errorf("sock_timeout %v, LNet's %v: %v in force, want %v", tt.sock, tt.lnet, got, tt.want)
 		}
 	}
 }

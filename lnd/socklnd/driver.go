@@ -36,7 +36,8 @@ func New(cfg Config) (*Driver, error) {
 // Type implements lnd.Driver.
 func (d *Driver) Type() nid.NetType { return nid.TCP }
 
-// Config returns the tunables with their defaults filled in.
+// Config returns the tunables with their defaults filled in, but for
+// SockTimeout and ConnsPerPeer, whose defaults depend on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
 // Startup implements lnd.Driver. It fails when the interface has no IPv4
@@ -53,7 +54,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg, acceptors: &d.acceptors, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:     log.With("ni", id),
 		peers:   make(map[nid.ProcessID]*peer),

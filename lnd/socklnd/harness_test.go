@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ type tcpFabric struct {
 func newTCPFabric() *tcpFabric { return &tcpFabric{ports: map[netip.Addr]uint16{}} }
 
 func (f *tcpFabric) config(c Config) Config {
-	tcp := c.withDefaults()
+	tcp := c.withDefaults().forNI(netip.Addr{}, 0)
 	c.Accept = or(c.Accept, AcceptTrust)
 	c.Listen = func(local netip.AddrPort) (net.Listener, error) {
 		l, err := tcp.Listen(netip.AddrPortFrom(local.Addr(), 0))
@@ -125,6 +126,17 @@ func (h *host) conns() (n int) {
 		n += len(p.Conns)
 	}
 	return n
+}
+
+// awaitConns waits until n connections are established. Nothing tells the host
+// of those after the first, so it looks again and again.
+func (h *host) awaitConns(n int) {
+	h.t.Helper()
+	for begin := time.Now(); h.conns() < n; runtime.Gosched() {
+		if time.Since(begin) > h.patience {
+			h.t.Fatalf("%v: %d connections, want %d", h.ni.nid, h.conns(), n)
+		}
+	}
 }
 
 // put sends a PUT with this payload.

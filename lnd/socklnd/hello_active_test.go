@@ -117,7 +117,7 @@ func TestActiveFails(t *testing.T) {
 	}{
 		{name: "close", reply: "close", why: DialHelloCut, status: syscall.EHOSTUNREACH},
 		{name: "half a HELLO", reply: replyCtl[:35] + "close", why: DialHelloCut, status: syscall.EHOSTUNREACH},
-		{name: "silence", after: 50 * time.Second, why: ConnectTimeout, status: syscall.EHOSTUNREACH},
+		{name: "silence", after: 49 * time.Second, why: ConnectTimeout, status: syscall.EHOSTUNREACH},
 		{name: "bad magic", reply: "12345678", why: DialHelloBad, status: syscall.EPROTO},
 		{name: "bad version", reply: "63697245 09000000", why: DialHelloBad, status: syscall.EPROTO},
 		{name: "acceptor refusal", reply: acceptorRefused, why: DialHelloBad, status: syscall.EPROTO},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -121,8 +122,10 @@ func (p *peer) send(m *lnd.Message) bool {
 		p.unlock()
 		return true
 	}
-	p.sequence++
-	c.usedAt = p.sequence
+	if !p.ni.cfg.FirstIdle {
+		p.sequence++
+		c.usedAt = p.sequence
+	}
 	flush := c.tx.push(m)
 	p.unlock()
 	if flush {
@@ -226,6 +229,9 @@ func (p *peer) wake() {
 // caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn) {
 	c.attached = true
+	if c.ctype == ksock.Control {
+		p.ni.cfg.sockets().tuneControl(c.net)
+	}
 	p.conns = append(p.conns, c)
 	p.routes = newRoutes(p.conns)
 	now := p.ni.clock.Now()

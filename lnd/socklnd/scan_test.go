@@ -19,7 +19,7 @@ func TestReceiveTimeout(t *testing.T) {
 				h, k := established(t, Config{Keepalive: -1})
 				_, _ = k.control.Write(whole[:part])
 				d := k.bulkIn.expectEnd()
-				if d < 50*time.Second || d > 63*time.Second {
+				if d < 49*time.Second || d > 62*time.Second {
 					t.Errorf("closed after %v", d)
 				}
 				h.await("PeerDown", func() bool { return len(h.downs) == 1 })
@@ -58,7 +58,7 @@ func TestSendTimeout(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if d := time.Since(begin); d < 50*time.Second || d > 63*time.Second {
+		if d := time.Since(begin); d < 49*time.Second || d > 62*time.Second {
 			t.Errorf("closed after %v", d)
 		}
 		k.bulkOut.expectEnd()

@@ -16,12 +16,20 @@ type Snapshot struct {
 	Accept     AcceptMode
 	Listen     netip.AddrPort // zero without a listener
 	Handshakes int            // unfinished ones of accepted connections, see Counters
+	Tunables   TunablesSnapshot
 	Messages   int64          // taken by Send and not finalized yet
 	Peers      []PeerSnapshot // by NID and PID
 	// Counters are the NI's own. What happens to an accepted connection before
 	// it has said which NID it wants is counted by the NI that has been on the
 	// listener's address the longest.
 	Counters Counters
+}
+
+// TunablesSnapshot is what is in force of the tunables that LNet shows.
+type TunablesSnapshot struct {
+	ConnsPerPeer int           // conns_per_peer
+	Timeout      time.Duration // sock_timeout
+	TOS          int           // tos; -1: the system's
 }
 
 // PeerSnapshot is one peer.
@@ -52,6 +60,7 @@ func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept,
 		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(),
+		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
 	}
 	if a := ni.acceptor; a != nil {
 		s.Listen, s.Handshakes = addrPort(a.listener.Addr()), a.pending(ni)

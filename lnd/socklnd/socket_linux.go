@@ -13,6 +13,7 @@ import (
 // socketOptions are the tunables that become options of TCP sockets.
 type socketOptions struct {
 	tos, txBuffer, rxBuffer, backlog int
+	controlTOS, controlPriority      int
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
@@ -115,7 +116,37 @@ func (o socketOptions) tune(c net.Conn) {
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_LINGER2, -1)
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.userTimeout.Milliseconds()))
 	if o.tos > 0 {
-		_ = setInt(rc, unix.IPPROTO_IP, unix.IP_TOS, o.tos)
+		setTOS(tc, rc, o.tos)
+	}
+}
+
+// tuneControl marks the packets of a CONTROL connection as urgent, for the
+// queues of the network and of this host. All of it is advice. The priority
+// comes last: setting IP_TOS sets it, too.
+func (o socketOptions) tuneControl(c net.Conn) {
+	tc, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	rc, err := tc.SyscallConn()
+	if err != nil {
+		return
+	}
+	if o.controlTOS > 0 {
+		setTOS(tc, rc, o.controlTOS)
+	}
+	if o.controlPriority > 0 {
+		_ = setInt(rc, unix.SOL_SOCKET, unix.SO_PRIORITY, o.controlPriority)
+	}
+}
+
+// setTOS sets the type of service, which IPv6 calls traffic class. Without
+// the permission to use it the connection keeps the one it has.
+func setTOS(c net.Conn, rc syscall.RawConn, tos int) {
+	if addrPort(c.LocalAddr()).Addr().Is4() {
+		_ = setInt(rc, unix.IPPROTO_IP, unix.IP_TOS, tos)
+	} else {
+		_ = setInt(rc, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, tos)
 	}
 }
 

@@ -2,45 +2,96 @@ package socklnd
 
 import (
 	"net"
+	"slices"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ulnet/lnd/socklnd/ksock"
 )
+
+type sockopt struct {
+	name             string
+	level, opt, want int
+}
 
 // TestSocketOptions: the tunables reach the sockets of both sides.
 func TestSocketOptions(t *testing.T) {
 	f := newTCPFabric()
 	cfg := f.config(Config{TOS: 0x28, TxBufferSize: 100000, RxBufferSize: 200000})
-	a := start(t, "127.0.0.1", cfg)
-	b := start(t, "127.0.0.2", cfg)
+	a, b := start(t, "127.0.0.1", cfg), start(t, "127.0.0.2", cfg)
 	a.put(b.id())
 	b.wantArrivals(1)
 	for _, h := range []*host{a, b} {
-		p := h.ni.allPeers()[0]
-		p.mu.Lock()
-		rc, err := p.conns[0].net.(*net.TCPConn).SyscallConn()
-		p.mu.Unlock()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tt := range []struct {
-			name             string
-			level, opt, want int
-		}{
+		wantOptions(t, h, ksock.Control, []sockopt{
 			{"tos", unix.IPPROTO_IP, unix.IP_TOS, 0x28},
 			{"nodelay", unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 			{"keepalive", unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 			{"keepalive_idle", unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 30},
 			{"keepalive_intvl", unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 5},
 			{"keepalive_count", unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 5},
-			{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 50000},
+			{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 49000},
 			{"tx_buffer_size", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 100000}, // the kernel doubles it
 			{"rx_buffer_size", unix.SOL_SOCKET, unix.SO_RCVBUF, 2 * 200000},
-		} {
-			if got := getInt(t, rc, tt.level, tt.opt); got != tt.want {
-				t.Errorf("%v: %s = %d, want %d", h.ni.nid, tt.name, got, tt.want)
+		})
+	}
+}
+
+// TestControlIsMarked: CONTROL connections carry DSCP and SO_PRIORITY at both
+// ends, bulk ones do not.
+func TestControlIsMarked(t *testing.T) {
+	for _, tt := range []struct {
+		name                                       string
+		cfg                                        Config
+		controlTOS, controlPrio, bulkTOS, bulkPrio int
+	}{
+		{"default", Config{}, 0xa0, 6, 0, 0},
+		{"tos alone", Config{TOS: 0x48}, 0x48, 6, 0x48, bulkPriority(0x48)},
+		{"both", Config{TOS: 0x48, ControlTOS: 0xb8, ControlPriority: 5}, 0xb8, 5, 0x48, bulkPriority(0x48)},
+		{"neither", Config{ControlTOS: -1, ControlPriority: -1}, 0, 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newTCPFabric()
+			cfg := f.config(tt.cfg)
+			a, b := start(t, "127.0.0.1", cfg), start(t, "127.0.0.2", cfg)
+			a.put(b.id(), pattern(4096))
+			a.put(b.id(), pattern(4096))
+			b.wantArrivals(2)
+			for _, h := range []*host{a, b} {
+				h.awaitConns(3)
+				wantOptions(t, h, ksock.Control, []sockopt{
+					{"tos", unix.IPPROTO_IP, unix.IP_TOS, tt.controlTOS},
+					{"priority", unix.SOL_SOCKET, unix.SO_PRIORITY, tt.controlPrio},
+				})
+				wantOptions(t, h, ksock.BulkOut, []sockopt{
+					{"tos", unix.IPPROTO_IP, unix.IP_TOS, tt.bulkTOS},
+					{"priority", unix.SOL_SOCKET, unix.SO_PRIORITY, tt.bulkPrio},
+				})
 			}
+		})
+	}
+}
+
+// bulkPriority is what Linux makes of a TOS (rt_tos2priority).
+func bulkPriority(tos int) int {
+	return [...]int{0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4}[tos>>1&0xf]
+}
+
+// wantOptions checks options of the only connection of a type that h has.
+func wantOptions(t *testing.T, h *host, ctype ksock.ConnType, options []sockopt) {
+	t.Helper()
+	p := h.ni.allPeers()[0]
+	p.mu.Lock()
+	i := slices.IndexFunc(p.conns, func(c *conn) bool { return c.ctype == ctype })
+	rc, err := p.conns[i].net.(*net.TCPConn).SyscallConn()
+	p.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range options {
+		if got := getInt(t, rc, o.level, o.opt); got != o.want {
+			t.Errorf("%v: %v: %s = %d, want %d", h.ni.nid, ctype, o.name, got, o.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 // keepalive and nagle work everywhere.
 type socketOptions struct {
 	tos, txBuffer, rxBuffer, backlog int
+	controlTOS, controlPriority      int
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
@@ -31,3 +32,6 @@ func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (
 	}
 	return c, err
 }
+
+// tuneControl does nothing.
+func (o socketOptions) tuneControl(net.Conn) {}

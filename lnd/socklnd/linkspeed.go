@@ -1,0 +1,63 @@
+package socklnd
+
+import (
+	"math/bits"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// connsForSpeed is conns_per_peer for a link of so many Mbit/s, 0 if that is
+// unknown: floor(log2(Gbit/s)) / 2 + 1, in whole numbers and with 1 Gbit/s at
+// least (socklnd ksocklnd_lookup_conns_per_peer).
+//
+//	1G 1   10G 2   25G 3   100G 4   400G 5
+func connsForSpeed(mbps int) int {
+	if mbps <= 0 {
+		return 1
+	}
+	gbps := uint(max(mbps/1000, 1))
+	return min((bits.Len(gbps)-1)/2+1, maxConnsPerPeer)
+}
+
+// linkSpeed returns the speed in Mbit/s of the interface that has addr. It is
+// 0 if nobody knows: the loopback and many virtual interfaces have none.
+func linkSpeed(addr netip.Addr) int {
+	ifaces, err := net.Interfaces()
+	if err != nil {
+		return 0
+	}
+	for _, i := range ifaces {
+		if i.Flags&net.FlagLoopback == 0 && hasAddr(&i, addr) {
+			return readSpeed(filepath.Join("/sys/class/net", i.Name, "speed"))
+		}
+	}
+	return 0
+}
+
+func hasAddr(i *net.Interface, addr netip.Addr) bool {
+	addrs, _ := i.Addrs() // an interface that vanishes has none
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// readSpeed reads a speed file of sysfs, which says -1 or fails while the link
+// is down.
+func readSpeed(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	mbps, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || mbps < 0 {
+		return 0
+	}
+	return mbps
+}
