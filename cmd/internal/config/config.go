@@ -22,6 +22,7 @@ var Reference string
 type Config struct {
 	Networks           string        // networks: see ParseNetworks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
+	RetryCount         int           // lnet_retry_count
 
 	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
 	AcceptPort    int           // accept_port
@@ -33,20 +34,27 @@ type Config struct {
 	PeerBufferCredits int           // peer_buffer_credits; 0: as peer_credits
 	Credits           int           // credits
 
-	SockTimeout       time.Duration // sock_timeout, in seconds
-	ConnsPerPeer      int           // conns_per_peer; 0: the driver chooses
+	SockTimeout       time.Duration // sock_timeout, in seconds; 0: LNet's
+	ConnsPerPeer      int           // conns_per_peer; 0: by the speed of the link
 	TypedConns        bool          // typed_conns
 	MinBulk           int           // min_bulk, in bytes
+	RoundRobin        bool          // round_robin
 	MinReconnect      time.Duration // min_reconnectms, in milliseconds
 	MaxReconnect      time.Duration // max_reconnectms, in milliseconds
 	Keepalive         time.Duration // keepalive, in seconds; 0: none
 	KeepaliveIdle     time.Duration // keepalive_idle, in seconds; 0: none
 	KeepaliveCount    int           // keepalive_count
 	KeepaliveInterval time.Duration // keepalive_intvl, in seconds
+	EnableCsum        bool          // enable_csum
+	InjectCsumError   bool          // inject_csum_error
 	Nagle             bool          // nagle
 	TOS               int           // tos; -1: the system's
 	TxBufferSize      int           // tx_buffer_size, in bytes; 0: the system's
 	RxBufferSize      int           // rx_buffer_size, in bytes; 0: the system's
+	ControlTOS        int           // control_tos; 0: the driver chooses; -1: tos
+	ControlPriority   int           // control_priority; -1: none
+	MaxConns          int           // max_conns
+	MaxConnsPerAddr   int           // max_conns_per_addr
 
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
@@ -61,15 +69,15 @@ func Default() Config {
 	return Config{
 		Networks:           "tcp",
 		TransactionTimeout: 150 * time.Second,
+		RetryCount:         2,
 		AcceptPort:         988,
 		AcceptBacklog:      127,
 		AcceptTimeout:      5 * time.Second,
 		PeerTimeout:        180 * time.Second,
 		PeerCredits:        8,
 		Credits:            256,
-		SockTimeout:        50 * time.Second,
-		ConnsPerPeer:       1,
 		TypedConns:         true,
+		RoundRobin:         true,
 		MinBulk:            1024,
 		MinReconnect:       time.Second,
 		MaxReconnect:       time.Minute,
@@ -78,6 +86,9 @@ func Default() Config {
 		KeepaliveCount:     5,
 		KeepaliveInterval:  5 * time.Second,
 		TOS:                -1,
+		ControlPriority:    6,
+		MaxConns:           65536,
+		MaxConnsPerAddr:    1024,
 	}
 }
 

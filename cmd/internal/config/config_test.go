@@ -53,6 +53,24 @@ func TestParse(t *testing.T) {
 				c.MinReconnect, c.TypedConns, c.Nagle, c.LogLevel = 20*time.Millisecond, false, true, slog.LevelDebug
 			},
 		},
+		{
+			name: "LNet's time-out", text: "lnet_retry_count: 0\nsock_timeout: 0\nconns_per_peer: 127\nround_robin: 0\nenable_csum: 1\ninject_csum_error: 1\n",
+			change: func(c *config.Config) {
+				c.RetryCount, c.ConnsPerPeer, c.RoundRobin, c.EnableCsum, c.InjectCsumError = 0, 127, false, true, true
+			},
+		},
+		{
+			name: "local policy", text: "control_tos: 184\ncontrol_priority: -1\nmax_conns: 10\nmax_conns_per_addr: 3\n",
+			change: func(c *config.Config) {
+				c.ControlTOS, c.ControlPriority, c.MaxConns, c.MaxConnsPerAddr = 184, -1, 10, 3
+			},
+		},
+		{
+			name: "for kernels only", text: "nscheds: 3\nnconnds: 8\nnconnds_max: 9\neager_ack: 15\nnonblk_zcack: 0\nzc_min_payload: 2048\n",
+			change: func(*config.Config) {},
+		},
+		{name: "for kernels only, out of range", text: "nonblk_zcack: 2\n", err: `f:1:15: nonblk_zcack: want a whole number from 0 to 1, not "2"`},
+		{name: "too many connections per peer", text: "conns_per_peer: 128\n", err: `f:1:17: conns_per_peer: want a whole number from 0 to 127, not "128"`},
 		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},
 		{name: "unknown key", text: "accept_port: 988\nacept: all\n", err: `f:2:1: unknown key "acept"`},
 		{name: "wrong case", text: "Accept: all\n", err: `f:1:1: unknown key "Accept"`},

@@ -27,6 +27,7 @@ func (c *Config) settings() map[string]setting {
 	return map[string]setting{
 		"networks":                 text(&c.Networks, checkNetworks),
 		"lnet_transaction_timeout": duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
+		"lnet_retry_count":         number(&c.RetryCount, 0, 5),
 
 		"accept":         text(&c.Accept, checkAccept),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),
@@ -38,20 +39,34 @@ func (c *Config) settings() map[string]setting {
 		"peer_buffer_credits": number(&c.PeerBufferCredits, 0, maxCount),
 		"credits":             number(&c.Credits, 1, maxCount),
 
-		"sock_timeout":    duration(&c.SockTimeout, time.Second, 1, maxSeconds),
-		"conns_per_peer":  number(&c.ConnsPerPeer, 0, 127),
-		"typed_conns":     flag(&c.TypedConns),
-		"min_bulk":        number(&c.MinBulk, 1, maxBuffer),
-		"min_reconnectms": duration(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000),
-		"max_reconnectms": duration(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000),
-		"keepalive":       duration(&c.Keepalive, time.Second, 0, maxSeconds),
-		"keepalive_idle":  duration(&c.KeepaliveIdle, time.Second, 0, 32767),
-		"keepalive_count": number(&c.KeepaliveCount, 1, 127),
-		"keepalive_intvl": duration(&c.KeepaliveInterval, time.Second, 1, 32767),
-		"nagle":           flag(&c.Nagle),
-		"tos":             number(&c.TOS, -1, 255),
-		"tx_buffer_size":  number(&c.TxBufferSize, 0, maxBuffer),
-		"rx_buffer_size":  number(&c.RxBufferSize, 0, maxBuffer),
+		"sock_timeout":       duration(&c.SockTimeout, time.Second, 0, maxSeconds),
+		"conns_per_peer":     number(&c.ConnsPerPeer, 0, 127),
+		"typed_conns":        flag(&c.TypedConns),
+		"min_bulk":           number(&c.MinBulk, 1, maxBuffer),
+		"round_robin":        flag(&c.RoundRobin),
+		"min_reconnectms":    duration(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000),
+		"max_reconnectms":    duration(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000),
+		"keepalive":          duration(&c.Keepalive, time.Second, 0, maxSeconds),
+		"keepalive_idle":     duration(&c.KeepaliveIdle, time.Second, 0, 32767),
+		"keepalive_count":    number(&c.KeepaliveCount, 1, 127),
+		"keepalive_intvl":    duration(&c.KeepaliveInterval, time.Second, 1, 32767),
+		"enable_csum":        flag(&c.EnableCsum),
+		"inject_csum_error":  flag(&c.InjectCsumError),
+		"nagle":              flag(&c.Nagle),
+		"tos":                number(&c.TOS, -1, 255),
+		"tx_buffer_size":     number(&c.TxBufferSize, 0, maxBuffer),
+		"rx_buffer_size":     number(&c.RxBufferSize, 0, maxBuffer),
+		"control_tos":        number(&c.ControlTOS, -1, 255),
+		"control_priority":   number(&c.ControlPriority, -1, 15),
+		"max_conns":          number(&c.MaxConns, 1, maxCount),
+		"max_conns_per_addr": number(&c.MaxConnsPerAddr, 1, maxCount),
+
+		"eager_ack":      unused(0, 15),
+		"nonblk_zcack":   unused(0, 1),
+		"zc_min_payload": unused(0, maxBuffer),
+		"nscheds":        unused(0, maxCount),
+		"nconnds":        unused(0, maxCount),
+		"nconnds_max":    unused(0, maxCount),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),
@@ -86,6 +101,10 @@ func number(to *int, least, most int) setting {
 		return err
 	}}
 }
+
+// unused takes a number that means something to kernels only, so that their
+// configurations can be read.
+func unused(least, most int) setting { return number(new(int), least, most) }
 
 func duration(to *time.Duration, unit time.Duration, least, most int) setting {
 	return setting{func(value ast.Node) error {

@@ -54,7 +54,7 @@ func (n *Node) socklnd(ni lnet.NISnapshot) *Socklnd {
 	s := lower.Snapshot()
 	status := &Socklnd{
 		Accept: s.Accept, Handshakes: s.Handshakes, Reasons: map[string]uint64{},
-		ConnsPerPeer: n.cfg.ConnsPerPeer, SockTimeout: int(n.cfg.SockTimeout.Seconds()), TOS: n.cfg.TOS,
+		ConnsPerPeer: s.Tunables.ConnsPerPeer, SockTimeout: int(s.Tunables.Timeout.Seconds()), TOS: s.Tunables.TOS,
 	}
 	if s.Listen.IsValid() {
 		status.Listen = s.Listen.String()

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+)
+
+// TestTunablesReachTheDriver: what a file sets is what the driver gets.
+func TestTunablesReachTheDriver(t *testing.T) {
+	c, err := config.Parse("f", []byte(`
+lnet_transaction_timeout: 50
+accept: all
+accept_port: 1
+accept_backlog: 2
+accept_timeout: 3
+sock_timeout: 4
+conns_per_peer: 5
+typed_conns: 0
+min_bulk: 6
+round_robin: 0
+min_reconnectms: 7
+max_reconnectms: 8
+keepalive: 0
+keepalive_idle: 9
+keepalive_count: 10
+keepalive_intvl: 11
+enable_csum: 1
+inject_csum_error: 1
+nagle: 1
+tos: 12
+tx_buffer_size: 13
+rx_buffer_size: 14
+control_tos: 15
+control_priority: 0
+max_conns: 16
+max_conns_per_addr: 17
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := socklnd.Config{
+		Accept: socklnd.AcceptAll, AcceptPort: 1, AcceptBacklog: 2, AcceptTimeout: 3 * time.Second,
+		SockTimeout: 4 * time.Second, ConnsPerPeer: 5, Untyped: true, MinBulk: 6, FirstIdle: true,
+		MinReconnect: 7 * time.Millisecond, MaxReconnect: 8 * time.Millisecond,
+		Keepalive: -1, KeepaliveIdle: 9 * time.Second, KeepaliveCount: 10, KeepaliveInterval: 11 * time.Second,
+		Checksum: true, InjectChecksumError: true, Nagle: true, TOS: 12, TxBufferSize: 13, RxBufferSize: 14,
+		ControlTOS: 15, ControlPriority: -1, MaxConns: 16, MaxConnsPerAddr: 17,
+	}
+	if diff := cmp.Diff(want, socklndConfig(c), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := lndTunables(c).Timeout; got != 16*time.Second {
+		t.Errorf("LNet lets a driver try for %v, want 16 s", got)
+	}
+}
+
+// TestDefaultsAreTheDrivers: without a file the driver's own defaults hold.
+func TestDefaultsAreTheDrivers(t *testing.T) {
+	c := config.Default()
+	bare, err := socklnd.New(socklnd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured, err := socklnd.New(socklndConfig(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(bare.Config(), configured.Config(), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed")); diff != "" {
+		t.Errorf("-driver +configured\n%s", diff)
+	}
+	if got, want := lndTunables(c), (lnd.Tunables{Timeout: 49 * time.Second}.WithDefaults()); got != want {
+		t.Errorf("tunables %+v, want %+v", got, want)
+	}
+}
