@@ -28,7 +28,7 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	if why == NotDropped && !ni.isLo() {
 		why = ni.meet(d)
 	}
-	d.Primary = d.Header.SrcNID
+	d.Primary = ni.primaryOf(d)
 	verdict := lnd.Accept
 	if why == NotDropped {
 		verdict, why = ni.node.upper.Arrive(ni, d)

@@ -20,7 +20,7 @@ type Message struct {
 	// Upper is the upper layer's: the structure this Message is part of.
 	Upper any
 	// Aborted, when it points to true, makes a message that still waits for
-	// credits fail with ECANCELED when its turn comes. It has no effect on a
+	// discovery or credits fail with ECANCELED when its turn comes. It has no effect on a
 	// message that the driver has. Nil never aborts.
 	Aborted *atomic.Bool
 

@@ -66,6 +66,8 @@ type Node struct {
 	drops    dropCounters
 	retired  Traffic // of NIs that are gone; guarded by mu
 
+	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
+
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
 	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // guarded by mu

@@ -3,6 +3,7 @@ package lnet
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"ulnet/lnd"
@@ -39,6 +40,7 @@ func (s PeerState) String() string {
 type PeerNI struct {
 	nid     nid.NID
 	ni      *NI
+	known   atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic traffic
 
 	mu          sync.Mutex
@@ -47,6 +49,9 @@ type PeerNI struct {
 	queue       lnd.Queue // messages without peer credit or NI credit
 	queuedBytes int       // headers and payloads of messages holding a credit
 	launching   bool      // a goroutine is in launch
+	current     bool      // needs no discovery; nothing is parked then
+	parked      lnd.Queue // messages that wait for discovery, which come before credits
+	asked       bool      // discovery was asked for and has not ended
 	gone        error     // set when the NI was removed
 	state       PeerState
 	connected   []nid.PID // processes of this NID that are connected
@@ -63,6 +68,10 @@ func (p *PeerNI) send(m *Message) {
 	if p.gone != nil {
 		p.mu.Unlock()
 		p.ni.node.finish(m, p.gone)
+		return
+	}
+	if !p.current && m.wantsDiscovery() {
+		p.park(m)
 		return
 	}
 	p.minCredits = min(p.minCredits, p.credits-p.queue.Len()-1)
@@ -141,13 +150,10 @@ func (p *PeerNI) unfit(m *Message) error {
 func (p *PeerNI) failQueued(cause error) {
 	p.mu.Lock()
 	p.gone = cause
+	p.unpark()
 	list := p.queue.Take(func(*lnd.Message) bool { return true })
 	p.mu.Unlock()
-	for list != nil {
-		m := owner(list)
-		list, m.Link = m.Link, nil
-		p.ni.node.finish(m, cause)
-	}
+	p.ni.node.finishAll(list, cause)
 }
 
 // up notes that a process at this NID is connected.
@@ -175,5 +181,5 @@ func (p *PeerNI) down(pid nid.PID, cause error) {
 func (p *PeerNI) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.queue.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
+	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
 }

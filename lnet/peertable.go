@@ -19,13 +19,16 @@ type peerKey struct {
 type peerTable struct {
 	limit int
 
-	mu    sync.RWMutex
-	peers map[peerKey]*PeerNI // guarded by mu
+	mu          sync.RWMutex
+	peers       map[peerKey]*PeerNI // guarded by mu
+	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
+	discovering bool                // new peers need discovery; guarded by mu
 }
 
 func (t *peerTable) init(limit int) {
 	t.limit = limit
 	t.peers = make(map[peerKey]*PeerNI)
+	t.known = make(map[nid.NID]*Peer)
 }
 
 // find returns the peer with this NID beyond ni, or nil.
@@ -55,7 +58,12 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
 		return nil, syscall.ENOBUFS
 	}
 	credits := ni.cfg.Tunables.PeerCredits
-	p := &PeerNI{nid: id, ni: ni, credits: credits, minCredits: credits}
+	known := t.known[id]
+	p := &PeerNI{
+		nid: id, ni: ni, credits: credits, minCredits: credits,
+		current: !t.discovering || known.upToDate(),
+	}
+	p.known.Store(known)
 	t.peers[key] = p
 	return p, nil
 }
@@ -103,4 +111,49 @@ func (t *peerTable) all() []*PeerNI {
 		peers = append(peers, p)
 	}
 	return peers
+}
+
+// knownAs returns what discovery knows of the node with a NID, or nil.
+func (t *peerTable) knownAs(id nid.NID) *Peer {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.known[id]
+}
+
+// learn notes what discovery knows of some NIDs; nil: nothing any more. The
+// caller holds t.mu.
+func (t *peerTable) learn(known *Peer, ids []nid.NID) {
+	for _, id := range ids {
+		if known != nil {
+			t.known[id] = known
+		} else {
+			delete(t.known, id)
+		}
+	}
+}
+
+// setDiscovering turns discovery on or off for new peers and returns those
+// there are, with what is known of them.
+func (t *peerTable) setDiscovering(on bool) map[*PeerNI]*Peer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.discovering = on
+	all := make(map[*PeerNI]*Peer, len(t.peers))
+	for key, p := range t.peers {
+		all[p] = t.known[key.nid]
+	}
+	return all
+}
+
+// nodes returns what discovery knows, each node once.
+func (t *peerTable) nodes() []*Peer {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var nodes []*Peer
+	for id, p := range t.known {
+		if id == p.Primary {
+			nodes = append(nodes, p)
+		}
+	}
+	return nodes
 }

@@ -1,28 +1,37 @@
 package lnet
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // Send sends m to Header.DestNID and Header.DestPID. It completes the header
 // with the source, never waits, and reports every outcome through Upper.Sent,
-// which may be called before Send returns:
+// which may be called before Send returns. A PUT or GET to a peer that is not
+// known yet waits for discovery (see [Node.SetDiscoverer]). If no NI reaches
+// DestNID but one reaches another NID of the same node, the message goes
+// there. Errors:
 //
 //	EINVAL        the destination is no NID, or Source is none of ours
 //	EHOSTUNREACH  no NI reaches the destination's net
-//	ENOBUFS       the peer table is full of busy peers
+//	ENOBUFS       the peer table is full of busy peers, or too many messages
+//	              wait for discovery
 //	ESHUTDOWN     the NI is going down
-//	ETIMEDOUT     waited too long for credits
+//	ETIMEDOUT     waited too long for discovery and credits
 //	ECANCELED     was aborted while it waited
 //
-// and what the driver reports.
+// why discovery failed, and what the driver reports.
 func (n *Node) Send(m *Message) {
 	m.reset()
 	n.inFlight.inc()
 	ni, err := n.pathTo(m.Header.DestNID, m.Source)
+	if err != nil {
+		ni, err = n.detour(m, err)
+	}
 	if err != nil {
 		n.finish(m, err)
 		return
@@ -88,6 +97,25 @@ func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 		}
 	}
 	return nil, fmt.Errorf("no NI on %v: %w", dst.Net(), syscall.EHOSTUNREACH)
+}
+
+// detour sends a message whose destination cannot be reached, for the reason
+// why, to the first NID of the same node that can be.
+func (n *Node) detour(m *Message, why error) (*NI, error) {
+	known := n.peers.knownAs(m.Header.DestNID)
+	if known == nil || !errors.Is(why, syscall.EHOSTUNREACH) {
+		return nil, why
+	}
+	for _, there := range known.NIs {
+		if there.Status == wire.StatusDown {
+			continue
+		}
+		if ni, err := n.pathTo(there.NID, m.Source); err == nil {
+			m.Header.DestNID = there.NID
+			return ni, nil
+		}
+	}
+	return nil, why
 }
 
 // reaches reports whether dst is on the NI's own net and both NIDs fit the

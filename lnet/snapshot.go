@@ -13,6 +13,7 @@ type Snapshot struct {
 	PID   nid.PID        `json:"pid"`
 	NIs   []NISnapshot   `json:"nis"`   // in the order of configuration
 	Peers []PeerSnapshot `json:"peers"` // by NID
+	Nodes []Peer         `json:"nodes"` // what discovery knows, by primary NID
 	Stats Stats          `json:"statistics"`
 }
 
@@ -34,7 +35,8 @@ type NISnapshot struct {
 // negative credits are messages that wait for one.
 type PeerSnapshot struct {
 	NID         nid.NID `json:"nid"`
-	Via         nid.NID `json:"via"` // local NI
+	Via         nid.NID `json:"via"`     // local NI
+	Primary     nid.NID `json:"primary"` // of the node; NID itself if nothing else is known
 	State       string  `json:"state"`
 	Cause       string  `json:"cause,omitempty"` // of state down
 	MaxCredits  int     `json:"max_ni_tx_credits"`
@@ -42,6 +44,7 @@ type PeerSnapshot struct {
 	MinCredits  int     `json:"min_tx_credits"`
 	QueuedBytes int     `json:"tx_q_num_of_buf"`
 	Queued      int     `json:"queued_messages"`
+	Parked      int     `json:"parked_messages"` // these wait for discovery
 	Traffic     Traffic `json:"statistics"`
 }
 
@@ -57,6 +60,10 @@ func (n *Node) Snapshot() Snapshot {
 	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int {
 		return cmp.Or(a.NID.Compare(b.NID), a.Via.Compare(b.Via))
 	})
+	for _, known := range n.peers.nodes() {
+		s.Nodes = append(s.Nodes, *known)
+	}
+	slices.SortFunc(s.Nodes, func(a, b Peer) int { return a.Primary.Compare(b.Primary) })
 	for _, ni := range n.NIs() {
 		s.NIs = append(s.NIs, ni.snapshot(perNI[ni]))
 	}
@@ -104,9 +111,12 @@ func (p *PeerNI) snapshot() PeerSnapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := PeerSnapshot{
-		NID: p.nid, Via: p.ni.nid, State: p.state.String(),
+		NID: p.nid, Via: p.ni.nid, Primary: p.nid, State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
 		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
+	}
+	if known := p.known.Load(); known != nil {
+		s.Primary = known.Primary
 	}
 	if p.cause != nil {
 		s.Cause = p.cause.Error()

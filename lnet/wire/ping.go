@@ -79,8 +79,8 @@ func (s Status) String() string {
 // NIStatus is one network interface in a PingInfo (struct lnet_ni_status,
 // struct lnet_ni_large_status).
 type NIStatus struct {
-	NID    nid.NID
-	Status Status
+	NID    nid.NID `json:"nid"`
+	Status Status  `json:"status"`
 }
 
 // PingInfo is what a node tells about itself (struct lnet_ping_info): the

@@ -1,0 +1,152 @@
+package lnet
+
+import (
+	"slices"
+	"strings"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Peer is what discovery knows of a remote node (struct lnet_peer). The value
+// and its slice never change once they are in the table.
+type Peer struct {
+	Primary  nid.NID         `json:"primary"`  // the NID that stands for the node
+	NIs      []wire.NIStatus `json:"nis"`      // its interfaces, the primary NID's first
+	Features wire.Features   `json:"features"` // as the node reported them last; 0: never
+	Flags    PeerFlags       `json:"flags"`
+}
+
+// PeerFlags is the state of a peer, with the kernel's bits (LNET_PEER_*).
+type PeerFlags uint32
+
+// The peer flags.
+const (
+	PeerMultiRail    PeerFlags = 1 << 0  // its NIDs are one node's
+	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, there or here
+	PeerRouter       PeerFlags = 1 << 2  // it routes
+	PeerDiscovered   PeerFlags = 1 << 4  // discovery has ended well at least once
+	PeerRediscover   PeerFlags = 1 << 5  // was discovered while discovery was off here
+	PeerDiscovering  PeerFlags = 1 << 6  // discovery is under way
+	PeerDataPresent  PeerFlags = 1 << 7  // ping info waits to be merged
+	PeerNIDsUpToDate PeerFlags = 1 << 8  // the list of NIDs is current
+	PeerPingSent     PeerFlags = 1 << 9  // a REPLY is awaited
+	PeerPushSent     PeerFlags = 1 << 10 // an ACK is awaited
+	PeerPingFailed   PeerFlags = 1 << 11
+	PeerPushFailed   PeerFlags = 1 << 12
+	PeerForcePing    PeerFlags = 1 << 13 // ping, needed or not
+	PeerForcePush    PeerFlags = 1 << 14 // push, needed or not
+	PeerMarkDeletion PeerFlags = 1 << 16 // to be forgotten
+)
+
+var peerFlagNames = [...]string{
+	0: "MULTI_RAIL", 1: "NO_DISCOVERY", 2: "ROUTER_ENABLED", 4: "DISCOVERED",
+	5: "REDISCOVER", 6: "DISCOVERING", 7: "DATA_PRESENT", 8: "NIDS_UPTODATE", 9: "PING_SENT", 10: "PUSH_SENT",
+	11: "PING_FAILED", 12: "PUSH_FAILED", 13: "FORCE_PING", 14: "FORCE_PUSH", 16: "MARK_DELETION",
+}
+
+// Has reports whether all bits of g are set.
+func (f PeerFlags) Has(g PeerFlags) bool { return f&g == g }
+
+// UpToDate reports whether messages may go without discovery before them
+// (lnet_peer_is_uptodate).
+func (f PeerFlags) UpToDate() bool {
+	const busy = PeerDiscovering | PeerRediscover | PeerForcePing | PeerForcePush | PeerMarkDeletion
+	return f.Has(PeerDiscovered|PeerNIDsUpToDate) && f&busy == 0
+}
+
+// String returns the names of the bits, as "MULTI_RAIL|DISCOVERED".
+func (f PeerFlags) String() string {
+	var names []string
+	for i, name := range peerFlagNames {
+		if name != "" && f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// SetDiscoverer installs who finds out about peers; nil turns discovery off.
+// discover is called with the NID of a peer before the first PUT or GET to it,
+// without locks, in the goroutine of the sender; it must not block. Messages
+// to the NID then wait for [Node.Discovered] or for a [Node.SetPeer] that
+// brings it up to date.
+func (n *Node) SetDiscoverer(discover func(nid.NID)) {
+	if discover == nil {
+		n.discover.Store(nil)
+	} else {
+		n.discover.Store(&discover)
+	}
+	for p, known := range n.peers.setDiscovering(discover != nil) {
+		p.know(known, discover == nil || known.upToDate())
+	}
+}
+
+// SetPeer publishes what is known of a node. It belongs to the table
+// afterwards.
+func (n *Node) SetPeer(peer Peer) {
+	ids := make([]nid.NID, 0, len(peer.NIs))
+	for _, ni := range peer.NIs {
+		ids = append(ids, ni.NID)
+	}
+	n.know(&peer, ids)
+}
+
+// ForgetPeerNID withdraws what SetPeer said of a NID.
+func (n *Node) ForgetPeerNID(id nid.NID) { n.know(nil, []nid.NID{id}) }
+
+// Discovered ends the discovery that was asked for with id: messages that wait
+// for it go, or fail with err. It is needed after failures, and for a NID that
+// the node at it did not list.
+func (n *Node) Discovered(id nid.NID, err error) {
+	for _, p := range n.paths([]nid.NID{id}, nil) {
+		p.discovered(err)
+	}
+}
+
+// Primary returns the primary NID of the node that a NID belongs to; id itself
+// if nothing else is known.
+func (n *Node) Primary(id nid.NID) nid.NID {
+	if known := n.peers.knownAs(id); known != nil {
+		return known.Primary
+	}
+	return id
+}
+
+// HasPeer reports whether a NID has been heard from or spoken to, or is known
+// by discovery.
+func (n *Node) HasPeer(id nid.NID) bool {
+	return n.peers.knownAs(id) != nil || len(n.paths([]nid.NID{id}, nil)) > 0
+}
+
+// know makes known what is known of some NIDs.
+func (n *Node) know(known *Peer, ids []nid.NID) {
+	paths := n.paths(ids, func() { n.peers.learn(known, ids) })
+	for _, p := range paths {
+		p.know(known, known.upToDate() || n.discover.Load() == nil)
+	}
+}
+
+// paths returns the peer NIs with these NIDs, beyond any NI; change, if any,
+// runs under the lock of the table before.
+func (n *Node) paths(ids []nid.NID, change func()) (paths []*PeerNI) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	nis := slices.Concat(*n.nis.Load(), n.leaving)
+	n.peers.mu.Lock()
+	defer n.peers.mu.Unlock()
+	if change != nil {
+		change()
+	}
+	for _, id := range ids {
+		for _, ni := range nis {
+			if p := n.peers.peers[peerKey{id, ni}]; p != nil {
+				paths = append(paths, p)
+			}
+		}
+	}
+	return paths
+}
+
+// upToDate is false for nil.
+func (p *Peer) upToDate() bool { return p != nil && p.Flags.UpToDate() }

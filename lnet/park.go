@@ -1,0 +1,101 @@
+package lnet
+
+import (
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// maxParked bounds the messages that wait for the discovery of one peer NI.
+const maxParked = 1 << 16
+
+// wantsDiscovery reports whether m must not go to a peer that is not up to
+// date: PUTs and GETs but those of discovery itself (lnet_msg_discovery).
+func (m *Message) wantsDiscovery() bool {
+	switch m.Header.Type {
+	case wire.Put:
+		return m.Header.Put().Portal != wire.PingPortal
+	case wire.Get:
+		return m.Header.Get().Portal != wire.PingPortal
+	}
+	return false
+}
+
+// park keeps m until its peer is discovered and asks for that. It is entered
+// with p.mu held and returns with it released.
+func (p *PeerNI) park(m *Message) {
+	n := p.ni.node
+	if p.parked.Len() >= maxParked {
+		p.mu.Unlock()
+		n.finish(m, syscall.ENOBUFS)
+		return
+	}
+	m.expires = n.cfg.Clock.Now() + n.cfg.TransactionTimeout
+	p.parked.Push(&m.Message)
+	ask := !p.asked
+	p.asked = true
+	p.mu.Unlock()
+	if discover := n.discover.Load(); ask && discover != nil {
+		(*discover)(p.nid)
+	}
+}
+
+// know notes what is known of the peer; if it is current, parked messages go.
+func (p *PeerNI) know(known *Peer, current bool) {
+	p.known.Store(known)
+	p.mu.Lock()
+	p.current = current
+	if current {
+		p.unpark()
+	}
+	p.launch(nil)
+}
+
+// discovered lets parked messages go, or fails them.
+func (p *PeerNI) discovered(err error) {
+	p.mu.Lock()
+	if err == nil {
+		p.unpark()
+		p.launch(nil)
+		return
+	}
+	p.asked = false
+	list := p.parked.Take(func(*lnd.Message) bool { return true })
+	p.mu.Unlock()
+	p.ni.node.finishAll(list, err)
+}
+
+// unpark moves parked messages to the queue for credits. The caller holds
+// p.mu.
+func (p *PeerNI) unpark() {
+	p.asked = false
+	for m := p.parked.Pop(); m != nil; m = p.parked.Pop() {
+		p.queue.Push(m)
+	}
+	p.minCredits = min(p.minCredits, p.credits-p.queue.Len())
+}
+
+// finishAll ends the messages of a list through Link.
+func (n *Node) finishAll(list *lnd.Message, err error) {
+	for list != nil {
+		m := owner(list)
+		list, m.Link = m.Link, nil
+		n.finish(m, err)
+	}
+}
+
+// primaryOf returns the primary NID of the node that a message came from. It
+// costs one load when the message comes from the NID of its connection.
+func (ni *NI) primaryOf(d *lnd.Delivery) nid.NID {
+	src := d.Header.SrcNID
+	p, ok := d.Cache.(*PeerNI)
+	if !ok || p.nid != src {
+		return ni.node.Primary(src)
+	}
+	if known := p.known.Load(); known != nil {
+		return known.Primary
+	}
+	return src
+}
