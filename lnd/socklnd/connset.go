@@ -38,6 +38,7 @@ type connSet struct {
 	retryInterval time.Duration // of the back-off
 	refusals      int           // in a row
 	renegotiated  int           // versions adopted in a row
+	failure       error         // of the last dial, nil after a connection
 }
 
 var _ machine.Machine[setInput, setOutput] = (*connSet)(nil)

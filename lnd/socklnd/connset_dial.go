@@ -12,6 +12,9 @@ func (s *connSet) send(now time.Duration, in setInput, out *setOutput) {
 	busy := s.wanted || s.dialling || sum(s.accepting) > 0
 	if _, missing := s.missing(); !busy && (!missing || now < s.retryAt) {
 		out.verdict = verdictUnreachable
+		if s.failure != nil {
+			out.err = &backOffError{wait: s.retryAt - now, last: s.failure}
+		}
 		return
 	}
 	out.verdict = verdictQueue
@@ -120,6 +123,7 @@ func (s *connSet) dialFailed(now time.Duration, in setInput, out *setOutput) {
 	s.renegotiated = 0
 	s.retryInterval = min(max(2*s.retryInterval, s.cfg.minReconnect), s.cfg.maxReconnect)
 	s.retryAt = now + s.retryInterval
+	s.failure = in.err
 	out.err = in.err
 	out.down = !s.known()
 	s.forget()

@@ -56,5 +56,5 @@ func (s *connSet) register(in setInput, out *setOutput) {
 		s.queued = false
 	}
 	s.refusals, s.renegotiated = 0, 0
-	s.retryAt, s.retryInterval = 0, 0
+	s.retryAt, s.retryInterval, s.failure = 0, 0, nil
 }

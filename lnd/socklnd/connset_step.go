@@ -36,7 +36,7 @@ type setVerdict uint8
 const (
 	verdictNone        setVerdict = iota
 	verdictQueue                  // setSend: keep the message for the first connection
-	verdictUnreachable            // setSend: nothing to wait for
+	verdictUnreachable            // setSend: nothing to wait for; see err, which may be nil
 	verdictAccept                 // setHello, setDialled: use the connection
 	verdictRace                   // setHello: refuse, our own dial wins
 	verdictDuplicate              // setHello: refuse, there are enough of this type

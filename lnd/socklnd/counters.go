@@ -38,7 +38,8 @@ const (
 	// Dialled connections.
 	ConnectFailed    // TCP connect failed
 	ConnectTimeout   // no connection within sock_timeout
-	NoReservedPort   // no reserved source port is permitted or free
+	NoReservedPort   // reserved source ports are not permitted
+	NoFreePort       // all reserved source ports are in use
 	DialHelloCut     // the peer closed instead of answering the HELLO
 	DialHelloBad     // its answer was no HELLO
 	DialHelloPeer    // its answer came from another NID or PID
@@ -80,7 +81,7 @@ var reasonNames = [numReasons]string{
 	RefusedRestart: "refused_restart", RefusedProtocol: "refused_protocol",
 	HelloWriteFailed: "hello_write_failed", ShuttingDown: "shutting_down",
 	ConnectFailed: "connect_failed", ConnectTimeout: "connect_timeout",
-	NoReservedPort: "no_reserved_port", DialHelloCut: "dial_hello_cut",
+	NoReservedPort: "no_reserved_port", NoFreePort: "no_free_port", DialHelloCut: "dial_hello_cut",
 	DialHelloBad: "dial_hello_bad", DialHelloPeer: "dial_hello_peer",
 	DialHelloType: "dial_hello_type", DialRefused: "dial_refused",
 	DialOtherVersion: "dial_other_version", TooSoon: "too_soon", NoRoute: "no_route",

@@ -1,8 +1,10 @@
 package socklnd
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"ulnet/lnet/nid"
 )
@@ -34,8 +36,8 @@ func (e *Error) Unwrap() []error {
 // errnos are the statuses of reasons that end messages; all others are EIO.
 var errnos = map[Reason]syscall.Errno{
 	ConnectFailed: syscall.EHOSTUNREACH, ConnectTimeout: syscall.EHOSTUNREACH,
-	NoReservedPort: syscall.EHOSTUNREACH,
-	DialHelloCut:   syscall.EHOSTUNREACH, DialHelloBad: syscall.EPROTO,
+	NoReservedPort: syscall.EACCES, NoFreePort: syscall.EADDRINUSE,
+	DialHelloCut: syscall.EHOSTUNREACH, DialHelloBad: syscall.EPROTO,
 	DialHelloPeer: syscall.EPROTO, DialHelloType: syscall.EPROTO,
 	DialRefused: syscall.EHOSTUNREACH, DialOtherVersion: syscall.EPROTO,
 	TooSoon: syscall.EHOSTUNREACH, NoRoute: syscall.EHOSTUNREACH,
@@ -43,6 +45,33 @@ var errnos = map[Reason]syscall.Errno{
 	BadMessageType: syscall.EPROTO, BadChecksum: syscall.EPROTO,
 	BadAck: syscall.EPROTO, TooManyAcks: syscall.EPROTO, BadMessage: syscall.EPROTO,
 	BadHeader: syscall.EINVAL, ShuttingDown: syscall.ESHUTDOWN,
+}
+
+// backOffError says why a peer is not dialled at the moment. It unwraps to the
+// error of the last dial.
+type backOffError struct {
+	wait time.Duration // until the next dial is allowed
+	last error
+}
+
+func (e *backOffError) Error() string {
+	return fmt.Sprintf("not tried again for %.1f s after: %v", e.wait.Seconds(), brief(e.last))
+}
+
+func (e *backOffError) Unwrap() error { return e.last }
+
+// brief is err without the peer, whom the surrounding Error names already.
+func brief(err error) string {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case e.Err == nil:
+		return e.Reason.String()
+	case e.Reason == ConnectFailed: // the system's words say it all
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%v: %v", e.Reason, e.Err)
 }
 
 func newError(r Reason, peer nid.ProcessID, err error) *Error {

@@ -204,6 +204,40 @@ func TestActiveBackOff(t *testing.T) {
 	})
 }
 
+// TestTooSoon: a message that comes too soon is told why, and for how long.
+func TestTooSoon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := start(t, "10.0.0.2", newMemNet().config(Config{}))
+		h.put(probeID)
+		h.wantFinalized(1)
+		time.Sleep(200 * time.Millisecond)
+		h.put(probeID)
+		err := h.wantFinalized(2)[1]
+		if !errors.Is(err, syscall.EHOSTUNREACH) || !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%v is not EHOSTUNREACH and ECONNREFUSED", err)
+		}
+		want := "socklnd: 12345-10.0.0.1@tcp: too_soon: not tried again for 0.8 s after: connect: connection refused"
+		if err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+}
+
+// TestTooSoonAfterAnswer: an answer that was no good is named by its reason.
+func TestTooSoonAfterAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, l := dialScene(t, Config{})
+		h.put(probeID)
+		l.answered(t, dialCtl, replyIn).expectEnd()
+		h.wantFinalized(1)
+		h.put(probeID)
+		err := h.wantFinalized(2)[1]
+		if !errors.Is(err, syscall.EHOSTUNREACH) || !errors.Is(err, syscall.EPROTO) || !strings.HasSuffix(err.Error(), "for 1.0 s after: dial_hello_type: BULK_IN") {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
 func TestActiveConnectTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -148,7 +148,7 @@ func (p *peer) connect(m *lnd.Message, usable bool) {
 	}
 	p.step(setInput{kind: setSend, usable: usable})
 	if !usable && p.out.verdict == verdictUnreachable {
-		p.failPending(p.report(newError(TooSoon, p.id, nil)))
+		p.failPending(p.report(newError(TooSoon, p.id, p.out.err)))
 	}
 }
 

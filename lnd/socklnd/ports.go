@@ -17,9 +17,14 @@ const (
 	lastSourcePort  = 512
 )
 
+// permitted says what lets a process use the ports from first on.
+func permitted(first uint16) string {
+	return fmt.Sprintf("CAP_NET_BIND_SERVICE or sysctl net.ipv4.ip_unprivileged_port_start=%d", first)
+}
+
 // errNoPort says what helps where reserved ports are not permitted.
-var errNoPort = errors.New("reserved source ports (512-1023) need CAP_NET_BIND_SERVICE, " +
-	"or sysctl net.ipv4.ip_unprivileged_port_start=512, or accept: trust among unprivileged nodes")
+var errNoPort = errors.New("reserved source ports (512-1023) need " + permitted(lastSourcePort) +
+	"; or accept: trust among unprivileged nodes")
 
 // connect opens a TCP connection from the NI's address to remote.
 func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Reason, error) {
@@ -35,18 +40,18 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			continue
 		case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-			return ni.connectUnreserved(ctx, remote, fmt.Errorf("%w: %w", err, errNoPort))
+			return ni.connectUnreserved(ctx, remote, NoReservedPort, fmt.Errorf("%w: %w", err, errNoPort))
 		}
 		return nil, connectReason(ctx), err
 	}
-	return ni.connectUnreserved(ctx, remote, err)
+	return ni.connectUnreserved(ctx, remote, NoFreePort, err)
 }
 
 // connectUnreserved opens a connection from any port, if this NI is meant for
-// unprivileged use; why says why there is no reserved port.
-func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why error) (net.Conn, Reason, error) {
+// unprivileged use; why and cause say why there is no reserved port.
+func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why Reason, cause error) (net.Conn, Reason, error) {
 	if ni.cfg.Accept != AcceptTrust && ni.cfg.AcceptPort <= maxPrivilegedPort {
-		return nil, NoReservedPort, why
+		return nil, why, cause
 	}
 	c, err := ni.cfg.Dial(ctx, netip.AddrPortFrom(ni.addr, 0), remote)
 	if err != nil {
@@ -72,8 +77,7 @@ func connectReason(ctx context.Context) Reason {
 // listenError adds what helps against a refused accept port.
 func listenError(err error, port uint16) error {
 	if errors.Is(err, syscall.EACCES) {
-		return fmt.Errorf("socklnd: listening on port %d needs CAP_NET_BIND_SERVICE, "+
-			"or an accept_port above 1023: %w", port, err)
+		return fmt.Errorf("socklnd: listening on port %d needs %s: %w", port, permitted(port), err)
 	}
 	return fmt.Errorf("socklnd: listen: %w", err)
 }

@@ -40,6 +40,9 @@ func TestReservedPorts(t *testing.T) {
 				if !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
 					t.Errorf("message ended with %v", err)
 				}
+				if errors.Is(err, syscall.EHOSTUNREACH) {
+					t.Errorf("status of %v is not EACCES", err)
+				}
 				h.wantCount(tt.why, 1)
 			})
 		})
@@ -60,6 +63,22 @@ func TestPortsInUse(t *testing.T) {
 		if got := l.net.ports()[:2]; !slices.Equal(got, []uint16{1021, 1019}) {
 			t.Errorf("source ports %v", got)
 		}
+	})
+}
+
+// TestNoFreePort: when all reserved ports are taken the status says so.
+func TestNoFreePort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, l := dialScene(t, Config{})
+		remote := netip.MustParseAddrPort("10.0.0.1:988")
+		for port := uint16(lastSourcePort); port <= firstSourcePort; port++ {
+			l.net.take(netip.AddrPortFrom(h.ni.addr, port), remote)
+		}
+		h.put(probeID)
+		if err := h.wantFinalized(1)[0]; !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("message ended with %v", err)
+		}
+		h.wantCount(NoFreePort, 1)
 	})
 }
 

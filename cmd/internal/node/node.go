@@ -127,7 +127,7 @@ func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) error {
 func (n *Node) explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):
-		return cli.Hint(err, "port %d needs the capability CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start=%[1]d; or choose one above 1023 with --accept-port", n.cfg.AcceptPort)
+		return cli.Hint(err, "or choose a port above 1023 with --accept-port, on all nodes")
 	case errors.Is(err, syscall.EADDRINUSE):
 		return cli.Hint(err, "something listens on port %d there: if it is lnetd, use its node (lnetctl without --standalone, see --socket); or choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
