@@ -31,6 +31,7 @@ type acceptor struct {
 	nis        []*NI      // the eldest first, none when closed; guarded by mu
 	eldest     *NI        // the first of nis, or the last one there was; guarded by mu
 	handshakes handshakes // guarded by mu
+	places     places     // guarded by mu
 }
 
 // acceptPause is how long the acceptor waits when the system cannot accept,
@@ -44,7 +45,11 @@ func newAcceptor(ni *NI, l net.Listener) *acceptor {
 		nis: []*NI{ni}, eldest: ni,
 		handshakes: handshakes{
 			max: ni.cfg.MaxHandshakes, maxPerAddr: ni.cfg.MaxHandshakesPerAddr,
-			perAddr: make(map[netip.Addr]int),
+			perOrigin: make(map[origin]int),
+		},
+		places: places{
+			max: ni.cfg.MaxConns, maxPerAddr: ni.cfg.MaxConnsPerAddr,
+			perOrigin: make(map[origin]int),
 		},
 	}
 }
@@ -113,16 +118,12 @@ func (a *acceptor) run() {
 	}
 }
 
-// admit starts the handshake of c, unless its port is refused.
+// admit starts the handshake of c, unless its port is refused or there are too
+// many connections.
 func (a *acceptor) admit(c net.Conn) {
 	from, eldest := addrPort(c.RemoteAddr()), a.host(nil)
-	switch {
-	case !from.IsValid():
-		eldest.rejectAddr(NoAddress, from, nil)
-		_ = c.Close()
-		return
-	case a.cfg.Accept == AcceptSecure && from.Port() > maxPrivilegedPort:
-		eldest.rejectAddr(UnprivilegedPort, from, nil)
+	if why, err := a.unwelcome(from); why != ReasonNone {
+		eldest.rejectAddr(why, from, err)
 		_ = c.Close()
 		return
 	}
@@ -138,15 +139,33 @@ func (a *acceptor) admit(c net.Conn) {
 	a.tasks.Go(func() { a.handshake(h) })
 }
 
-// enter takes h into the list and returns those that had to go. ok is false
-// when the acceptor is closed.
+// unwelcome returns why nothing is read from a connection.
+func (a *acceptor) unwelcome(from netip.AddrPort) (Reason, error) {
+	switch {
+	case !from.IsValid():
+		return NoAddress, nil
+	case a.cfg.Accept == AcceptSecure && from.Port() > maxPrivilegedPort:
+		return UnprivilegedPort, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.places.full(originOf(from))
+}
+
+// enter takes h into the list and gives it a place, and returns those that had
+// to go. ok is false when the acceptor is closed.
 func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.nis) == 0 {
 		return nil, false
 	}
-	return a.handshakes.add(h), true
+	h.place = a.places.take(a, originOf(h.remote))
+	evicted = a.handshakes.add(h)
+	for _, old := range evicted { // now, so that whoever comes next finds it
+		a.places.release(old.place)
+	}
+	return evicted, true
 }
 
 // handshake runs one handshake to its end.
@@ -163,6 +182,7 @@ func (a *acceptor) handshake(h *handshake) {
 		_ = h.write(r.answer) // as far as the other end listens
 	}
 	h.close()
+	h.place.release()
 }
 
 // serve runs the passive side of a handshake. If it returns nil the connection
@@ -209,16 +229,17 @@ func (a *acceptor) host(h *handshake) *NI {
 	return a.eldest
 }
 
-// pending is the number of unfinished handshakes that are ni's affair.
-func (a *acceptor) pending(ni *NI) (n int) {
+// load is the number of unfinished handshakes that are ni's affair, and that of
+// all accepted connections.
+func (a *acceptor) load(ni *NI) (handshakes, accepted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.handshakes.each(func(h *handshake) {
 		if h.ni == ni || h.ni == nil && a.eldest == ni {
-			n++
+			handshakes++
 		}
 	})
-	return n
+	return handshakes, a.places.n
 }
 
 func (a *acceptor) isClosed() bool {

@@ -13,6 +13,8 @@ const (
 	// Accepted connections, before the HELLO.
 	UnprivilegedPort // source port above 1023 in mode secure
 	HandshakeLimit   // too many unfinished handshakes: the oldest was closed
+	AddressLimit     // too many accepted connections from one address
+	ConnLimit        // too many accepted connections in all
 	AcceptorTimeout  // no progress in the acceptor request
 	AcceptorCut      // connection ended within the acceptor request
 	AcceptorMagic    // not an acceptor request
@@ -70,6 +72,7 @@ const (
 var reasonNames = [numReasons]string{
 	ReasonNone:       "none",
 	UnprivilegedPort: "unprivileged_port", HandshakeLimit: "handshake_limit",
+	AddressLimit: "address_limit", ConnLimit: "connection_limit",
 	AcceptorTimeout: "acceptor_timeout", AcceptorCut: "acceptor_cut",
 	AcceptorMagic: "acceptor_magic", GenericMagic: "generic_magic",
 	AcceptorVersion: "acceptor_version", ForeignNID: "foreign_nid",

@@ -2,7 +2,6 @@ package socklnd
 
 import (
 	"container/list"
-	"net/netip"
 	"sync/atomic"
 )
 
@@ -20,22 +19,22 @@ type handshake struct {
 type handshakes struct {
 	max, maxPerAddr int
 
-	list    list.List // of *handshake, oldest first
-	perAddr map[netip.Addr]int
+	list      list.List // of *handshake, oldest first
+	perOrigin map[origin]int
 }
 
 // add takes h into the list and closes the oldest handshakes above the limits,
 // which it returns.
 func (hs *handshakes) add(h *handshake) (evicted []*handshake) {
-	from := h.remote.Addr()
-	if hs.perAddr[from] >= hs.maxPerAddr {
-		evicted = hs.evict(evicted, func(old *handshake) bool { return old.remote.Addr() == from })
+	from := originOf(h.remote)
+	if hs.perOrigin[from] >= hs.maxPerAddr {
+		evicted = hs.evict(evicted, func(old *handshake) bool { return originOf(old.remote) == from })
 	}
 	if hs.list.Len() >= hs.max {
 		evicted = hs.evict(evicted, func(*handshake) bool { return true })
 	}
 	h.element = hs.list.PushBack(h)
-	hs.perAddr[from]++
+	hs.perOrigin[from]++
 	return evicted
 }
 
@@ -59,9 +58,9 @@ func (hs *handshakes) remove(h *handshake) {
 	}
 	hs.list.Remove(h.element)
 	h.element = nil
-	from := h.remote.Addr()
-	if hs.perAddr[from]--; hs.perAddr[from] == 0 {
-		delete(hs.perAddr, from)
+	from := originOf(h.remote)
+	if hs.perOrigin[from]--; hs.perOrigin[from] == 0 {
+		delete(hs.perOrigin, from)
 	}
 }
 

@@ -45,7 +45,7 @@ func (p *peer) register(s *shake, in setInput) bool {
 	if p.out.verdict == verdictOutlived || in.kind == setDialled && p.out.verdict != verdictAccept {
 		return false
 	}
-	p.attach(newConn(p, &s.link))
+	p.attach(newConn(p, &s.link), s.place)
 	return true
 }
 

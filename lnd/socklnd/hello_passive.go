@@ -139,9 +139,14 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 	s.life = out.life
 	if err := s.write(ni.answer(h, id.NID, h.ConnType.Invert())); err != nil {
 		p.acceptFailed(s)
+		ni.forget(p)
 		return &refusal{why: HelloWriteFailed, err: err}
 	}
-	return p.accepted(s)
+	r := p.accepted(s)
+	if r != nil {
+		ni.forget(p)
+	}
+	return r
 }
 
 var refusalReasons = map[setVerdict]Reason{

@@ -98,6 +98,16 @@ func (ni *NI) peer(id nid.ProcessID) *peer {
 	return p
 }
 
+// forget drops p if nothing is lost with it: those who come and go all the time
+// do not fill the table until the next scan.
+func (ni *NI) forget(p *peer) {
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	if ni.peers[p.id] == p && p.remove(ni.clock.Now()) {
+		delete(ni.peers, p.id)
+	}
+}
+
 // allPeers returns the peers of this instant, in no order.
 func (ni *NI) allPeers() []*peer {
 	ni.mu.RLock()

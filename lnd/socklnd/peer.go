@@ -225,9 +225,10 @@ func (p *peer) wake() {
 	p.unlock()
 }
 
-// attach takes an established connection into use and starts its reader. The
-// caller holds p.mu and has stepped the set.
-func (p *peer) attach(c *conn) {
+// attach takes an established connection into use and starts its reader, which
+// gives the place back in the end. The caller holds p.mu and has stepped the
+// set.
+func (p *peer) attach(c *conn, held *place) {
 	c.attached = true
 	if c.ctype == ksock.Control {
 		p.ni.cfg.sockets().tuneControl(c.net)
@@ -242,7 +243,11 @@ func (p *peer) attach(c *conn) {
 		// (socklnd ksocknal_create_conn).
 		c.tx.pushAll(&p.pending)
 	}
-	p.ni.tasks.Go(c.rx.run)
+	p.ni.tasks.Go(func() {
+		c.rx.run()
+		held.release()
+		p.ni.forget(p)
+	})
 }
 
 // closeAll ends all connections. Messages that nobody has begun to write fail

@@ -16,6 +16,7 @@ type Snapshot struct {
 	Accept     AcceptMode
 	Listen     netip.AddrPort // zero without a listener
 	Handshakes int            // unfinished ones of accepted connections, see Counters
+	Accepted   int            // connections that count for MaxConns: of all NIs of the address
 	Tunables   TunablesSnapshot
 	Messages   int64          // taken by Send and not finalized yet
 	Peers      []PeerSnapshot // by NID and PID
@@ -63,7 +64,8 @@ func (ni *NI) Snapshot() Snapshot {
 		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
 	}
 	if a := ni.acceptor; a != nil {
-		s.Listen, s.Handshakes = addrPort(a.listener.Addr()), a.pending(ni)
+		s.Listen = addrPort(a.listener.Addr())
+		s.Handshakes, s.Accepted = a.load(ni)
 	}
 	now := ni.clock.Now()
 	for _, p := range ni.allPeers() {

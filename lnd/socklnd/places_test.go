@@ -1,0 +1,126 @@
+package socklnd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"ulnet/lnd"
+)
+
+// claims is a HELLO of a kernel at another address of 10.0.0.0/8: the i-th.
+func claims(i int) string {
+	var addr [4]byte
+	binary.LittleEndian.PutUint32(addr[:], 0x0a400000+uint32(i))
+	return strings.Replace(helloCtl, "0100000a00000200", fmt.Sprintf("%x00000200", addr), 1)
+}
+
+// crowd opens n connections from 10.0.0.9, each with a HELLO of its own, and
+// returns those that were let in.
+func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
+	t.Helper()
+	for i := range count {
+		p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), fmt.Sprintf("10.0.0.2:%d", port))
+		go p.send(request, claims(i))
+		if len(p.read(56)) == 56 {
+			in = append(in, p)
+		}
+	}
+	return in
+}
+
+// TestTenThousandConnections: one address gets a bounded number of
+// connections, whatever they claim to be; who is there already, and who comes
+// from a reserved port of the same address, notices nothing.
+func TestTenThousandConnections(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"all":     {Accept: AcceptAll},
+		"trust":   {Accept: AcceptTrust},
+		"limited": {Accept: AcceptTrust, MaxConnsPerAddr: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				n := newMemNet()
+				var log strings.Builder
+				h := start(t, "10.0.0.2", n.config(cfg), func(c *lnd.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+				good := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
+				go good.send(request, helloCtl)
+				good.expect(answerCtl)
+
+				limit := or(cfg.MaxConnsPerAddr, 1024)
+				if in := crowd(t, n, 988, 10_000); len(in) != limit {
+					t.Errorf("%d connections let in, want %d", len(in), limit)
+				}
+				h.wantCount(AddressLimit, uint64(10_000-limit))
+				if want := fmt.Sprintf("reason=address_limit from=10.0.0.9:%d err=\"%d connections from this address are open", 10_000+limit, limit); strings.Count(log.String(), want) != 1 {
+					t.Errorf("log lacks %s:\n%s", want, log.String())
+				}
+				if s := h.ni.Snapshot(); s.Accepted != limit+1 || len(s.Peers) != limit+1 || s.Handshakes != 0 {
+					t.Errorf("%d connections, %d peers, %d handshakes; want %d, %[4]d, 0", s.Accepted, len(s.Peers), s.Handshakes, limit+1)
+				}
+				go good.send(pingGet)
+				h.wantArrivals(1)
+				neighbour := n.connect(t, "10.0.0.9:1023", "10.0.0.2:988")
+				go neighbour.send(request, claims(20_000))
+				if len(neighbour.read(56)) != 56 {
+					t.Error("the root of that host was not let in")
+				}
+			})
+		})
+	}
+}
+
+// TestConnLimit: the number of all accepted connections is bounded; when one
+// ends there is room for another.
+func TestConnLimit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, MaxConns: 20}))
+		in := crowd(t, n, 988, 50)
+		if len(in) != 20 {
+			t.Errorf("%d connections let in, want 20", len(in))
+		}
+		h.wantCount(ConnLimit, 30)
+		refused := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
+		refused.expectEnd()
+		h.wantCount(ConnLimit, 31)
+		in[7].Close()
+		synctest.Wait()
+		goodPeer(t, n, h)
+	})
+}
+
+// TestConnectsAndResets: connections that end at every stage of their life, as
+// fast as they can be made, leave nothing behind, not even until the next scan.
+func TestConnectsAndResets(t *testing.T) {
+	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // in request, HELLO and ping
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust}))
+		goodPeer(t, n, h)
+		for i := range 5000 {
+			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
+			send := unhex(t, request+claims(i)+pingGet)[:cuts[i%len(cuts)]]
+			_, _ = p.Write(send[:min(len(send), 72)])
+			if i%len(cuts) > 4 { // has had its answer
+				p.read(56)
+				_, _ = p.Write(send[72:])
+			}
+			_ = p.Close()
+		}
+		synctest.Wait()
+		s := h.ni.Snapshot()
+		if s.Accepted != 1 || len(s.Peers) != 1 || s.Handshakes != 0 {
+			t.Errorf("%d connections, %d peers, %d handshakes; want those of the good peer alone", s.Accepted, len(s.Peers), s.Handshakes)
+		}
+		if got := len(h.ni.acceptor.places.perOrigin); got != 1 {
+			t.Errorf("%d addresses remembered", got)
+		}
+		if len(h.downs) == 0 || len(h.downs) != len(h.ups)-1 {
+			t.Errorf("%d peers came, %d went", len(h.ups), len(h.downs))
+		}
+	})
+}
