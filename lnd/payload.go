@@ -34,6 +34,26 @@ func (p Payload) Append(dst []Segment) []Segment {
 	return dst
 }
 
+// AppendTo appends a copy of p's bytes to dst and returns the extended slice.
+func (p Payload) AppendTo(dst []byte) []byte {
+	skip, left := p.Offset, p.Length
+	for _, s := range p.Segments {
+		if left == 0 {
+			break
+		}
+		if skip >= len(s) {
+			skip -= len(s)
+			continue
+		}
+		s = s[skip:]
+		skip = 0
+		s = s[:min(len(s), left)]
+		left -= len(s)
+		dst = append(dst, s...)
+	}
+	return dst
+}
+
 // Tail returns the payload that is left after its first n bytes.
 func (p Payload) Tail(n int) Payload {
 	n = min(n, p.Length)

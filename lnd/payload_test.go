@@ -35,6 +35,9 @@ func TestPayload(t *testing.T) {
 		if slices.ContainsFunc(src.Append(nil), func(s Segment) bool { return len(s) == 0 }) {
 			t.Fatal("Append: empty piece")
 		}
+		if got := src.AppendTo([]byte("x")); !bytes.Equal(got[1:], flat) || got[0] != 'x' {
+			t.Fatalf("AppendTo: got %x, want 78%x", got, flat)
+		}
 		cut := rapid.IntRange(0, src.Length+2).Draw(t, "cut")
 		if got, want := src.Tail(cut).bytes(), flat[min(cut, len(flat)):]; !bytes.Equal(got, want) {
 			t.Fatalf("Tail(%d): got %x, want %x", cut, got, want)

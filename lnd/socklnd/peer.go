@@ -126,9 +126,12 @@ func (p *peer) send(m *lnd.Message) bool {
 		p.sequence++
 		c.usedAt = p.sequence
 	}
-	flush := c.tx.push(m)
+	turn := c.tx.push(m)
 	p.unlock()
-	if flush {
+	switch turn {
+	case turnSmall:
+		c.tx.sendSmall(m)
+	case turnFlush:
 		c.tx.flush()
 	}
 	return true

@@ -25,11 +25,13 @@ type rawStream struct {
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
 	rvec    *vector
-	rbuf    *readBuffer // of an idle read
+	rsmall  []byte      // target of a small idle read
+	rbuf    *readBuffer // target of a large one
 	rlimit  int         // of an idle read; 0: rvec is the target
 	rn      int
 	rerr    syscall.Errno
 	writeFn func(fd uintptr) bool // and of the write
+	wsmall  []byte                // nil: wvec is the source
 	wvec    *vector
 	wwait   bool
 	wn      int
@@ -51,11 +53,11 @@ func newRawStream(c net.Conn) stream {
 	return s
 }
 
-func (s *rawStream) readIdle(limit int) (*readBuffer, int, error) {
-	s.rlimit = limit
+func (s *rawStream) readIdle(small []byte, limit int) (*readBuffer, int, error) {
+	s.rsmall, s.rlimit = small, limit
 	n, err := s.read()
 	buf := s.rbuf
-	s.rbuf = nil
+	s.rbuf, s.rsmall = nil, nil
 	if err != nil && buf != nil {
 		buf.release()
 		buf = nil
@@ -88,25 +90,42 @@ func (s *rawStream) read() (int, error) {
 
 // tryRead reads once; false tells the poller to wait and call again.
 func (s *rawStream) tryRead(fd uintptr) bool {
-	if s.rlimit > 0 {
+	switch {
+	case s.rlimit == 0:
+		s.rn, s.rerr = sysVector(unix.SYS_READV, fd, s.rvec.iov)
+	case s.rlimit <= len(s.rsmall):
+		s.rn, s.rerr = sysSmall(unix.SYS_READ, fd, s.rsmall[:s.rlimit])
+	default:
 		s.rbuf = getReadBuffer()
-		s.rn, s.rerr = sysRead(fd, s.rbuf.bytes[:s.rlimit])
+		s.rn, s.rerr = sysSmall(unix.SYS_READ, fd, s.rbuf.bytes[:s.rlimit])
 		if s.rerr == unix.EAGAIN {
 			s.rbuf.release()
 			s.rbuf = nil
 		}
-	} else {
-		s.rn, s.rerr = sysVector(unix.SYS_READV, fd, s.rvec.iov)
 	}
 	return s.rerr != unix.EAGAIN
 }
 
+func (s *rawStream) write(b []byte) (int, error) {
+	s.wsmall = b
+	n, err := s.writeOnce(false)
+	s.wsmall = nil
+	return n, err
+}
+
 func (s *rawStream) writev(v *vector, wait bool) (int, error) {
-	s.wvec, s.wwait, s.wn, s.werr = v, wait, 0, 0
+	s.wvec = v
 	v.fill()
+	n, err := s.writeOnce(wait)
+	s.wvec = nil
+	return n, err
+}
+
+// writeOnce writes wsmall or wvec.
+func (s *rawStream) writeOnce(wait bool) (int, error) {
+	s.wwait, s.wn, s.werr = wait, 0, 0
 	raceWrite()
 	err := s.rc.Write(s.writeFn)
-	s.wvec = nil
 	switch {
 	case err != nil:
 		return 0, err
@@ -120,7 +139,11 @@ func (s *rawStream) writev(v *vector, wait bool) (int, error) {
 
 // tryWrite writes once; false tells the poller to wait and call again.
 func (s *rawStream) tryWrite(fd uintptr) bool {
-	s.wn, s.werr = sysVector(unix.SYS_WRITEV, fd, s.wvec.iov)
+	if s.wsmall != nil {
+		s.wn, s.werr = sysSmall(unix.SYS_WRITE, fd, s.wsmall)
+	} else {
+		s.wn, s.werr = sysVector(unix.SYS_WRITEV, fd, s.wvec.iov)
+	}
 	return s.werr != unix.EAGAIN || !s.wwait
 }
 
@@ -150,9 +173,12 @@ func sysVector(trap, fd uintptr, iov []iovec) (int, syscall.Errno) {
 	}
 }
 
-func sysRead(fd uintptr, b []byte) (int, syscall.Errno) {
+// sysSmall is read or write of little. It does not tell the scheduler: the
+// call does not wait, since the socket does not block, and telling costs a
+// tenth of a small message's round trip.
+func sysSmall(trap, fd uintptr, b []byte) (int, syscall.Errno) {
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		n, _, errno := unix.RawSyscall(trap, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		switch errno {
 		case 0:
 			return int(n), 0

@@ -17,22 +17,28 @@ import (
 //	KSM_HEADER → NOOP: acks → KSM_HEADER
 //	           → LNET: acks → LNET_HEADER → Parse → PAYLOAD → ack → Delivered → SLOP → KSM_HEADER
 //
-// Headers are read to a pooled buffer, with whatever comes along. Payload
+// Headers are read to a buffer, with whatever comes along: to a small one of
+// its own while small messages come one by one, else to a pooled one. Payload
 // bytes that came along are copied to the sink; all others are read there
-// directly. While a connection is idle it holds no buffer.
+// directly. While a connection is idle it holds no pooled buffer.
 type reader struct {
 	c      *conn
-	buf    *readBuffer // nil while nothing is buffered
-	r, w   int         // the bytes buf.bytes[r:w] are not consumed yet
+	bytes  []byte      // all of small or of buf; nil while nothing is buffered
+	buf    *readBuffer // pooled
+	r, w   int         // bytes[r:w] is not consumed yet
 	window int         // how far to read ahead
 	begun  bool        // part of a message is consumed
 	resume chan struct{}
 	d      lnd.Delivery
+	small  [smallWindow]byte
 }
 
-// After a large message the next one is probably large too, and what is read
-// ahead of its payload has to be copied: then the window is narrow.
+// How far an idle connection reads ahead. A small window spares the pool while
+// one small message comes at a time. After a large message the next one is
+// probably large too, and what is read ahead of its payload has to be copied:
+// then the window is narrow. Otherwise it is wide.
 const (
+	smallWindow  = 256
 	narrowWindow = 4 << 10
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
@@ -68,7 +74,7 @@ func (r *reader) message() *Error {
 	if err := r.need(ksock.MsgHeaderSize); err != nil {
 		return err
 	}
-	h, _, _ := ksock.ParseMsgHeader(r.buf.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
 	r.consume(ksock.MsgHeaderSize)
 	if h.Type != ksock.Noop && h.Type != ksock.LNet {
 		return r.error(BadMessageType, ksock.ErrMsgType)
@@ -93,7 +99,7 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 		return err
 	}
 	d := &r.d
-	d.Header, _, _ = wire.ParseHeader(r.buf.bytes[r.r:r.w]) // need has seen to the length
+	d.Header, _, _ = wire.ParseHeader(r.bytes[r.r:r.w]) // need has seen to the length
 	r.consume(wire.HeaderSize)
 	d.From, d.Sink = r.c.peer.id, lnd.Payload{}
 	if r.c.peer.userFlagged() {
@@ -130,16 +136,16 @@ func (r *reader) hold() bool {
 	default:
 	}
 	var ahead []byte
-	if r.buf != nil {
-		ahead = slices.Clone(r.buf.bytes[r.r:r.w])
-		r.releaseBuffer()
+	if r.r < r.w {
+		ahead = slices.Clone(r.bytes[r.r:r.w])
 	}
+	r.releaseBuffer()
 	if !r.awaitRecv() {
 		return false
 	}
 	if len(ahead) > 0 {
-		r.buf = getReadBuffer()
-		r.w = copy(r.buf.bytes[:], ahead)
+		r.use(getReadBuffer())
+		r.w = copy(r.bytes, ahead)
 	}
 	return true
 }
@@ -173,7 +179,7 @@ func (r *reader) payload() *Error {
 	slop := length - int64(sink.Length)
 	n := min(sink.Length, r.w-r.r)
 	if n > 0 {
-		sink.CopyIn(r.buf.bytes[r.r : r.r+n])
+		sink.CopyIn(r.bytes[r.r : r.r+n])
 		r.consume(n)
 	}
 	if rest := sink.Tail(n); rest.Length > 0 {
@@ -181,9 +187,11 @@ func (r *reader) payload() *Error {
 			return err
 		}
 	}
-	r.window = wideWindow
-	if length >= largePayload {
+	switch {
+	case length >= largePayload:
 		r.window = narrowWindow
+	case r.window == narrowWindow:
+		r.window = wideWindow
 	}
 	return r.discard(slop)
 }
@@ -192,7 +200,7 @@ func (r *reader) payload() *Error {
 // read the beginning of the next message along with them. Nothing is buffered.
 func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 	if r.buf == nil {
-		r.buf = getReadBuffer()
+		r.use(getReadBuffer())
 	}
 	r.r, r.w = 0, 0
 	v := &r.buf.vec
@@ -204,7 +212,7 @@ func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 		return r.error(BadMessage, errShortSink)
 	}
 	if ahead {
-		v.add(r.buf.bytes[:r.window])
+		v.add(r.bytes[:max(r.window, narrowWindow)])
 	}
 	for left > 0 {
 		n, err := r.readv(v)
@@ -256,13 +264,14 @@ func (r *reader) fill() *Error {
 	if r.r == r.w {
 		return r.fillEmpty()
 	}
-	if r.r > 0 { // what is there is less than a header
-		r.w = copy(r.buf.bytes[:], r.buf.bytes[r.r:r.w])
-		r.r = 0
+	ahead := r.bytes[r.r:r.w] // less than a header
+	if r.buf == nil {
+		r.use(getReadBuffer())
 	}
+	r.r, r.w = 0, copy(r.bytes, ahead)
 	v := &r.buf.vec
 	v.reset()
-	v.add(r.buf.bytes[r.w:])
+	v.add(r.bytes[r.w:])
 	n, err := r.readv(v)
 	v.reset()
 	r.w += n
@@ -273,14 +282,21 @@ func (r *reader) fill() *Error {
 func (r *reader) fillEmpty() *Error {
 	r.releaseBuffer()
 	r.c.midway.Store(r.begun)
-	buf, n, err := r.c.stream.readIdle(r.window)
+	buf, n, err := r.c.stream.readIdle(r.small[:], r.window)
 	if err != nil {
 		return r.readError(err)
 	}
-	r.buf, r.r, r.w = buf, 0, n
+	r.use(buf)
+	r.w = n
+	switch {
+	case n < smallWindow:
+		r.window = smallWindow
+	case r.window == smallWindow:
+		r.window = wideWindow // more may be waiting
+	}
 	r.c.rxBytes.Add(uint64(n))
 	if r.c.flow != nil {
-		r.c.flow.Received(buf.bytes[:n])
+		r.c.flow.Received(r.bytes[:n])
 	}
 	return nil
 }
@@ -304,7 +320,15 @@ func (r *reader) releaseBuffer() {
 		r.buf.release()
 		r.buf = nil
 	}
-	r.r, r.w = 0, 0
+	r.bytes, r.r, r.w = nil, 0, 0
+}
+
+// use makes buf the buffer, the small one if it is nil.
+func (r *reader) use(buf *readBuffer) {
+	r.buf, r.bytes, r.r, r.w = buf, r.small[:], 0, 0
+	if buf != nil {
+		r.bytes = buf.bytes[:]
+	}
 }
 
 // readError classifies the end of the stream: between messages it is how a

@@ -13,7 +13,8 @@ type stream interface {
 	// readIdle waits until bytes are there, and only then takes a buffer from
 	// the pool and reads at most limit bytes to it. The caller releases it. At
 	// the end of the stream the error is io.EOF.
-	readIdle(limit int) (*readBuffer, int, error)
+	// With a limit of no more than len(small) it reads there and takes none.
+	readIdle(small []byte, limit int) (*readBuffer, int, error)
 	// readv waits for bytes and reads to the pieces that are left in v,
 	// without advancing it. At the end of the stream the error is io.EOF.
 	readv(v *vector) (int, error)
@@ -21,6 +22,9 @@ type stream interface {
 	// It waits until at least one byte is written; if wait is not set it
 	// returns 0 instead of waiting.
 	writev(v *vector, wait bool) (int, error)
+	// write writes the beginning of b, as much as is taken at once, perhaps
+	// nothing.
+	write(b []byte) (int, error)
 }
 
 // newStream returns the fastest stream for c.
@@ -55,7 +59,11 @@ func (b *readBuffer) release() {
 // connections in memory. It holds a buffer while it waits.
 type plainStream struct{ conn net.Conn }
 
-func (s *plainStream) readIdle(limit int) (*readBuffer, int, error) {
+func (s *plainStream) readIdle(small []byte, limit int) (*readBuffer, int, error) {
+	if limit <= len(small) {
+		n, err := s.read(small[:limit])
+		return nil, n, err
+	}
 	buf := getReadBuffer()
 	n, err := s.read(buf.bytes[:limit])
 	if err != nil {
@@ -87,3 +95,5 @@ func (s *plainStream) writev(v *vector, wait bool) (int, error) {
 	}
 	return s.conn.Write(v.left()[0])
 }
+
+func (s *plainStream) write([]byte) (int, error) { return 0, nil }

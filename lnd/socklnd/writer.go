@@ -28,7 +28,8 @@ type writer struct {
 	closed  error     // why nothing is sent any more; guarded by mu
 	alone   bool      // the reader has ended; guarded by mu
 
-	batch *batch // owned by who is writing
+	batch *batch         // owned by who is writing, like small
+	small [maxSmall]byte // one message whole
 }
 
 func (w *writer) init(c *conn) {
@@ -36,16 +37,31 @@ func (w *writer) init(c *conn) {
 	w.drainFn = w.drain
 }
 
-// push takes m for sending and reports whether the caller has to flush. The
-// caller holds peer.mu, and the connection is attached, so it is not closed.
-func (w *writer) push(m *lnd.Message) (flush bool) {
+// turn is what whoever pushed a message has to do next.
+type turn uint8
+
+const (
+	turnNone  turn = iota // somebody else writes it
+	turnSmall             // call sendSmall
+	turnFlush             // call flush
+)
+
+// push takes m for sending. The caller holds peer.mu, and the connection is
+// attached, so it is not closed.
+func (w *writer) push(m *lnd.Message) turn {
 	w.c.queuedBytes.Add(wireSize(m))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue.Push(m)
-	flush = !w.writing
+	idle := !w.writing
 	w.writing = true
-	return flush
+	if idle && w.fitsSmall(m) {
+		return turnSmall
+	}
+	w.queue.Push(m)
+	if idle {
+		return turnFlush
+	}
+	return turnNone
 }
 
 // pushAll takes all of q for sending and leaves the writing to the drain.
@@ -96,6 +112,12 @@ func (w *writer) flush() {
 		return
 	}
 	w.finish(b, err)
+	w.proceed()
+}
+
+// proceed ends the turn of who has written something: another goroutine goes
+// on if there is more.
+func (w *writer) proceed() {
 	w.mu.Lock()
 	if w.queue.Len() == 0 && len(w.noops) == 0 {
 		w.rest()

@@ -1,0 +1,72 @@
+package socklnd
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// maxSmall is the size of the largest message that is written from one piece of
+// memory. Copying so little costs less than describing it to the system.
+const maxSmall = 384
+
+// fitsSmall reports whether m can be written from one piece.
+func (w *writer) fitsSmall(m *lnd.Message) bool {
+	return m.Payload.Length <= maxSmall-maxHeaderSize && m.Payload.Length == int(m.Header.PayloadLength)
+}
+
+// sendSmall writes m, which fits, as far as the socket takes it at once. The
+// caller owns the sending side and holds no lock.
+func (w *writer) sendSmall(m *lnd.Message) {
+	b, ok := w.encodeSmall(m)
+	if !ok {
+		w.mu.Lock()
+		w.queue.Push(m)
+		w.mu.Unlock()
+		w.flush() // finds out what is wrong
+		return
+	}
+	if w.c.flow != nil {
+		w.c.flow.Sent(b)
+	}
+	n, err := w.c.stream.write(b)
+	if err == nil && n < len(b) {
+		w.batch = newSmallBatch(m, b)
+		w.wrote(w.batch, n)
+		w.startDrain()
+		return
+	}
+	w.c.txBytes.Add(uint64(n))
+	w.finishSmall(m, err)
+	w.proceed()
+}
+
+// encodeSmall encodes m in w.small.
+func (w *writer) encodeSmall(m *lnd.Message) (b []byte, ok bool) {
+	b, _ = ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(w.small[:0]) // no error exists
+	b, err := m.Header.AppendBinary(b)
+	if err != nil {
+		return nil, false
+	}
+	return m.Payload.AppendTo(b), true
+}
+
+// newSmallBatch makes the batch of a message that is encoded in b and has not
+// left whole. The tap has seen it.
+func newSmallBatch(m *lnd.Message, b []byte) *batch {
+	rest := batches.Get().(*batch)
+	rest.size = wireSize(m)
+	rest.used = copy(rest.headers[:], b)
+	rest.vec.add(rest.headers[:rest.used:rest.used])
+	rest.messages = append(rest.messages, m)
+	return rest
+}
+
+// finishSmall is finish for a single message.
+func (w *writer) finishSmall(m *lnd.Message, err error) {
+	if err != nil {
+		err = w.fail(err)
+	}
+	w.c.queuedBytes.Add(-wireSize(m))
+	w.c.txMsgs.Add(1)
+	w.c.peer.ni.finalize(m, err)
+}
