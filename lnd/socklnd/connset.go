@@ -19,6 +19,9 @@ import (
 //	waiting      refused by the peer          min_reconnectms, or a connection that the peer opened
 //	backing off  a dial failed                the doubling interval, or a connection that the peer opened
 //	complete     every type is there          setClosed
+//
+// A dial-only node, which nobody can dial, leaves idle and backing off by itself
+// too: it opens again what it has had, until maxRedials attempts have failed.
 type connSet struct {
 	cfg setConfig
 
@@ -33,6 +36,9 @@ type connSet struct {
 
 	version     ksock.Version // agreed, 0 while unknown
 	incarnation uint64        // of the peer, valid with connections
+
+	redials  int           // that may still fail, of those without a message; for dial-only nodes
+	redialAt time.Duration // none of them before
 
 	retryAt       time.Duration // no dial before
 	retryInterval time.Duration // of the back-off
@@ -49,6 +55,7 @@ type setConfig struct {
 	peer         nid.ProcessID
 	preferred    ksock.Version // of the first try
 	untyped      bool
+	dialOnly     bool // nobody can dial us: connections are kept open without need
 	connsPerPeer int
 	minReconnect time.Duration
 	maxReconnect time.Duration
@@ -58,6 +65,7 @@ type setConfig struct {
 const (
 	maxRefusals      = 3 // SOCKNAL_MAX_BUSY_RETRIES
 	maxRenegotiation = 2
+	maxRedials       = 64 // failures in a row, an hour with the default back-off
 )
 
 // Step implements machine.Machine.
@@ -67,7 +75,7 @@ func (s *connSet) Step(now time.Duration, in setInput, out *setOutput) time.Dura
 	case setSend:
 		s.send(now, in, out)
 	case setHello:
-		s.hello(in, out)
+		s.hello(now, in, out)
 	case setAccepted:
 		s.accepted(in, out)
 	case setAcceptFailed:
@@ -82,7 +90,7 @@ func (s *connSet) Step(now time.Duration, in setInput, out *setOutput) time.Dura
 	case setDialFailed:
 		s.dialFailed(now, in, out)
 	case setClosed:
-		s.close(in.err, out)
+		s.close(now, in.err, out)
 	}
 	s.act(now, out)
 	return s.wake(now)
@@ -105,14 +113,16 @@ func (s *connSet) complete() bool {
 // idle reports whether nothing is lost when the set is forgotten. Its back-off
 // is worth something for as long again as it lasted.
 func (s *connSet) idle(now time.Duration) bool {
-	return !s.known() && !s.dialling && !s.wanted && now >= s.retryAt+s.retryInterval
+	return !s.known() && !s.dialling && !s.wanted && s.redials == 0 && now >= s.retryAt+s.retryInterval
 }
 
-// close ends all established connections.
-func (s *connSet) close(err error, out *setOutput) {
+// close ends all established connections. A dial-only node opens new ones after
+// a pause, which gives a peer that goes away for good time to say so.
+func (s *connSet) close(now time.Duration, err error, out *setOutput) {
 	out.closeAll, out.err = true, err
 	out.down = sum(s.have) > 0
 	s.life++
+	s.redialAt = now + s.cfg.minReconnect
 	s.have = [4]int{}
 	s.satisfied = false
 	s.forget()

@@ -45,7 +45,7 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	if s.dialling || sum(s.accepting) > 0 {
 		return
 	}
-	if s.wanted && now >= s.retryAt {
+	if s.wanted && now >= s.retryAt || s.redials > 0 && now >= s.nextRedial() {
 		ctype, missing := s.missing()
 		s.wanted, s.dialling = missing, missing
 		if missing {
@@ -58,12 +58,22 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	}
 }
 
+// nextRedial is when a dial-only node may dial without a message to send.
+func (s *connSet) nextRedial() time.Duration { return max(s.retryAt, s.redialAt) }
+
 // wake is the next instant at which a dial is due without further input.
 func (s *connSet) wake(now time.Duration) time.Duration {
-	if s.wanted && !s.dialling && sum(s.accepting) == 0 && now < s.retryAt {
-		return s.retryAt
+	wake := machine.Never
+	if s.dialling || sum(s.accepting) > 0 {
+		return wake
 	}
-	return machine.Never
+	if s.wanted && now < s.retryAt {
+		wake = s.retryAt
+	}
+	if _, missing := s.missing(); missing && s.redials > 0 && now < s.nextRedial() {
+		wake = min(wake, s.nextRedial())
+	}
+	return wake
 }
 
 func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.preferred) }
@@ -76,10 +86,10 @@ func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
 	switch {
 	case s.known() && s.incarnation != in.incarnation:
 		out.verdict = verdictRestarted
-		s.close(newError(PeerRestarted, s.cfg.peer, nil), out)
+		s.close(now, newError(PeerRestarted, s.cfg.peer, nil), out)
 	case s.known() && s.version != in.version:
 		out.verdict = verdictVersion
-		s.close(newError(ProtocolChanged, s.cfg.peer, nil), out)
+		s.close(now, newError(ProtocolChanged, s.cfg.peer, nil), out)
 	default:
 		out.verdict = verdictAccept
 		s.version, s.incarnation = in.version, in.incarnation
@@ -121,6 +131,7 @@ func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
 func (s *connSet) dialFailed(now time.Duration, in setInput, out *setOutput) {
 	s.dialling, s.wanted = false, false
 	s.renegotiated = 0
+	s.redials = max(s.redials-1, 0)
 	s.retryInterval = min(max(2*s.retryInterval, s.cfg.minReconnect), s.cfg.maxReconnect)
 	s.retryAt = now + s.retryInterval
 	s.failure = in.err

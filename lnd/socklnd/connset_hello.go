@@ -1,19 +1,23 @@
 package socklnd
 
-import "ulnet/lnd/socklnd/ksock"
+import (
+	"time"
+
+	"ulnet/lnd/socklnd/ksock"
+)
 
 // hello decides about a connection that the peer opens, in the order of
 // ksocknal_create_conn.
-func (s *connSet) hello(in setInput, out *setOutput) {
+func (s *connSet) hello(now time.Duration, in setInput, out *setOutput) {
 	switch {
 	case s.dialling && s.cfg.peer.NID.Compare(s.cfg.self) < 0:
 		out.verdict = verdictRace
 	case s.known() && s.incarnation != in.incarnation:
 		out.verdict = verdictRestarted
-		s.close(newError(PeerRestarted, s.cfg.peer, nil), out)
+		s.close(now, newError(PeerRestarted, s.cfg.peer, nil), out)
 	case s.known() && s.version != in.version:
 		out.verdict = verdictVersion
-		s.close(newError(ProtocolChanged, s.cfg.peer, nil), out)
+		s.close(now, newError(ProtocolChanged, s.cfg.peer, nil), out)
 	case s.count(in.ctype) >= s.limit(in):
 		out.verdict = verdictDuplicate
 	default:
@@ -56,5 +60,8 @@ func (s *connSet) register(in setInput, out *setOutput) {
 		s.queued = false
 	}
 	s.refusals, s.renegotiated = 0, 0
+	if s.cfg.dialOnly && s.routed {
+		s.redials = maxRedials
+	}
 	s.retryAt, s.retryInterval, s.failure = 0, 0, nil
 }

@@ -119,6 +119,82 @@ func TestConnSet(t *testing.T) {
 	}
 }
 
+// TestConnSetDialOnly: a node without a listener keeps its connections open.
+func TestConnSetDialOnly(t *testing.T) {
+	for _, tt := range []setScript{
+		{"opens again after a pause", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			dialled in = accept, dial v3 BULK_OUT
+			dialled out = accept
+			closed = close-all, down, wake +1s
+			+1s
+			timer = dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN`},
+		{"a message does not wait for that", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			failed = wake +1s
+			closed = close-all, down, wake +1s
+			+1s
+			send = queue, dial v3 CONTROL`},
+		{"backs off", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			closed = close-all, down
+			failed = down, wake +1s
+			send = unreachable, wake +1s
+			+1s
+			timer = dial v3 CONTROL
+			failed = down, wake +2s
+			+2s
+			timer = dial v3 CONTROL
+			send = queue
+			failed = fail-pending, down, wake +4s`},
+		{"completes what is there", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			dialled control = accept, up, dial v3 BULK_IN
+			failed = wake +1s
+			+1s
+			timer = dial v3 BULK_IN`},
+		{"not without ever having had a connection", "10.0.0.1@tcp", `
+			send = queue, dial v3 CONTROL
+			failed = fail-pending, down`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSet("10.0.0.2@tcp", tt.peer)
+			s.cfg.dialOnly = true
+			tt.play(t, s)
+		})
+	}
+}
+
+// TestConnSetGivesUp: a dial-only node does not dial a peer that is gone for
+// good for ever.
+func TestConnSetGivesUp(t *testing.T) {
+	s := newSet("10.0.0.2@tcp", "10.0.0.1@tcp")
+	s.cfg.dialOnly = true
+	var out setOutput
+	for _, name := range []string{"send", "dialled control", "closed", "failed"} {
+		s.Step(0, word(name), &out)
+	}
+	var now time.Duration
+	for tries := 1; ; tries++ {
+		out.reset()
+		now = s.nextRedial()
+		if s.Step(now, word("timer"), &out); !out.dial {
+			if tries != maxRedials {
+				t.Errorf("gave up after %d tries, want %d", tries, maxRedials)
+			}
+			break
+		}
+		s.Step(now, word("failed"), &out)
+	}
+	if !s.idle(2 * now) {
+		t.Errorf("never forgotten: %+v", s)
+	}
+}
+
 var setScripts = []setScript{
 	{"all types in order", "10.0.0.1@tcp", `
 		send = queue, dial v3 CONTROL

@@ -101,6 +101,7 @@ func TestConnSetAlwaysAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		peer := rapid.SampledFrom([]string{"10.0.0.1@tcp", "10.0.0.3@tcp"}).Draw(t, "peer")
 		w := &setWalk{set: newSet("10.0.0.2@tcp", peer), dial: ksock.None}
+		w.set.cfg.dialOnly = rapid.Bool().Draw(t, "dial only")
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			w.now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
 			w.step(t, rapid.SampledFrom(w.words()).Draw(t, "input"))

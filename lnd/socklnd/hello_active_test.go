@@ -412,16 +412,3 @@ func TestUntyped(t *testing.T) {
 		}
 	})
 }
-
-// TestDialOnly: without a listener everything but being dialled works.
-func TestDialOnly(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		h, l := dialScene(t, Config{Accept: AcceptNone})
-		h.put(probeID)
-		p := l.answered(t, dialCtl, replyCtl)
-		p.read(96)
-		if got := h.ni.Snapshot().Listen; got.IsValid() {
-			t.Errorf("listens on %v", got)
-		}
-	})
-}
