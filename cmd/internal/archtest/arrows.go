@@ -44,7 +44,8 @@ var Rules = []Rule{
 	{Package: "lnd/simlnd", May: driverMay + "lnd/sim"},
 	{Package: "lnd/fault", May: "lnd lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
-	{Package: "lnd/lndtest/netlab"},
+	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
+	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
 
 	{Package: "lnet", May: "lnet/nid lnet/wire lnet/machine lnd", Tests: "portals"},

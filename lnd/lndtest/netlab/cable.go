@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -16,32 +17,55 @@ import (
 // carrierTimeout bounds the wait for the kernel to notice a change of a cable.
 const carrierTimeout = 10 * time.Second
 
-// Cable is a pair of virtual Ethernet interfaces, one in each host.
-type Cable struct {
-	hosts  [2]*Host
-	names  [2]string
-	pulled [2]bool
+// Cable is a link between two hosts, with an interface in each.
+type Cable struct{ ends [2]end }
+
+// end is one end of a cable.
+type end struct {
+	host   *Host
+	name   string   // of the interface
+	tap    *os.File // nil for a veth
+	pulled bool
 }
 
-// Cable joins two hosts. Each gets the next interface, eth0, eth1, …, with the
-// given address, written as a prefix ("10.1.0.1/24", "fd00::1/64").
+// Cable joins two hosts with a pair of virtual Ethernet interfaces. Each gets
+// the next interface, eth0, eth1, …, with the given address, written as a
+// prefix ("10.1.0.1/24", "fd00::1/64"). The end at a switch has no address: "".
 func (l *Lab) Cable(a *Host, addrA string, b *Host, addrB string) *Cable {
 	l.t.Helper()
-	c := &Cable{hosts: [2]*Host{a, b}}
-	for i, h := range c.hosts {
-		c.names[i] = fmt.Sprintf("eth%d", h.links)
-		h.links++
-	}
+	c := &Cable{ends: [2]end{a.nextEnd(), b.nextEnd()}}
 	a.must("veth", func() error {
-		pair := netlink.NewVeth(netlink.LinkAttrs{Name: c.names[0]})
-		pair.PeerName, pair.PeerNamespace = c.names[1], netlink.NsFd(b.ns.Fd())
+		pair := netlink.NewVeth(netlink.LinkAttrs{Name: c.ends[0].name})
+		pair.PeerName, pair.PeerNamespace = c.ends[1].name, netlink.NsFd(b.ns.Fd())
 		return netlink.LinkAdd(pair)
 	})
+	c.connect(addrA, addrB)
+	return c
+}
+
+// nextEnd names the next interface of a host.
+func (h *Host) nextEnd() end {
+	e := end{host: h, name: fmt.Sprintf("eth%d", h.links)}
+	h.links++
+	return e
+}
+
+// connect gives the ends their addresses and brings them up.
+func (c *Cable) connect(addrA, addrB string) {
 	for i, addr := range []string{addrA, addrB} {
-		c.hosts[i].must(c.names[i]+" "+addr, func() error { return setAddr(c.names[i], addr) })
+		e := &c.ends[i]
+		e.host.t.Helper()
+		e.host.must(e.name+" "+addr, func() error {
+			if addr == "" {
+				return joinBridge(e.name)
+			}
+			return setAddr(e.name, addr)
+		})
+		if e.tap != nil {
+			e.host.must(e.name+" carrier", func() error { return setCarrier(e.tap, true) })
+		}
 	}
 	c.await()
-	return c
 }
 
 // Pull takes the interface of h down. The other end keeps its address and
@@ -53,15 +77,29 @@ func (c *Cable) Plug(h *Host) { c.set(h, true) }
 
 func (c *Cable) set(h *Host, up bool) {
 	h.t.Helper()
-	for i := range c.hosts {
-		if c.hosts[i] == h {
-			h.must(c.names[i], func() error { return setLink(c.names[i], up) })
-			c.pulled[i] = !up
-			c.await()
-			return
+	own := c.at(h)
+	other := &c.ends[0]
+	if own == other {
+		other = &c.ends[1]
+	}
+	h.must(own.name, func() error { return setLink(own.name, up) })
+	own.pulled = !up
+	if other.tap != nil { // the kernel does it for veths
+		h.must(other.name+" carrier", func() error { return setCarrier(other.tap, up) })
+	}
+	c.await()
+}
+
+// at returns the end of the cable at a host.
+func (c *Cable) at(h *Host) *end {
+	h.t.Helper()
+	for i := range c.ends {
+		if c.ends[i].host == h {
+			return &c.ends[i]
 		}
 	}
 	h.t.Fatalf("host %s is not at this cable", h.name)
+	return nil
 }
 
 // await waits until both ends have noticed the state of the cable: packets
@@ -71,12 +109,12 @@ func (c *Cable) await() {
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	want := !c.pulled[0] && !c.pulled[1]
-	for i, h := range c.hosts {
-		h.t.Helper()
-		h.must(c.names[i]+" carrier", func() error {
+	want := !c.ends[0].pulled && !c.ends[1].pulled
+	for _, e := range c.ends {
+		e.host.t.Helper()
+		e.host.must(e.name+" carrier", func() error {
 			for {
-				link, err := netlink.LinkByName(c.names[i])
+				link, err := netlink.LinkByName(e.name)
 				if err != nil || (link.Attrs().OperState == netlink.OperUp) == want {
 					return err
 				}

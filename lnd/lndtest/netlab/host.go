@@ -1,7 +1,8 @@
 //go:build linux
 
 // Package netlab makes small networks for tests: hosts that are network
-// namespaces, joined by virtual cables that a test can pull.
+// namespaces, and switches, joined by virtual cables that a test can pull and
+// spoil.
 //
 //	lab := netlab.New(t)
 //	a, b := lab.Host("a"), lab.Host("b")
@@ -9,14 +10,27 @@
 //	server := b.Start(exec.CommandContext(ctx, "bin/server"))
 //	cable.Pull(b)
 //
+// What can be done to a link:
+//
+//	Pull, Plug   its interface goes down, and up again
+//	SetMTU       the largest packet, at both ends
+//	SetRate      what leaves a host is held to a rate (tbf)
+//	SetLoss      what comes to a host is lost at random (nftables)
+//	Spoil        delay, jitter, reordering, duplication, corruption, loss and
+//	             rate, from a seed; needs a [Wire] (package netem)
+//
+// and to what is at its ends: [Host.Reset] answers TCP with RST, and a
+// [Process] takes signals, SIGKILL and SIGSTOP among them.
+//
 // Namespaces have no name in the file system: they live as long as the test
 // holds them, so that nothing is left behind even when the test process is
 // killed. Making them needs privilege; without it New skips the test and says
 // why, on a build machine too: a kernel that refuses namespaces, as many
 // containers do, is not a missing tool that somebody could install. Linux only.
 //
-// netlab is for tests alone and never touches the namespace of the test
-// itself. Every failure ends the test. A Lab is for one goroutine.
+// netlab is for tests, and for programs that test, which bring a [T] of their
+// own. It never touches the namespace of its caller. Every failure ends the
+// test. A Lab is for one goroutine.
 package netlab
 
 import (
@@ -24,18 +38,26 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
+// T is what netlab needs of a test; a *testing.T is one. Fatalf and Skipf do
+// not return.
+type T interface {
+	Helper()
+	Cleanup(f func())
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+}
+
 // Lab is a set of hosts that ends with its test.
-type Lab struct{ t testing.TB }
+type Lab struct{ t T }
 
 // New returns an empty lab, or skips the test where the kernel or the lack of
 // privilege does not permit one.
-func New(t testing.TB) *Lab {
+func New(t T) *Lab {
 	t.Helper()
 	ns, err := newNamespace()
 	if err == nil {
@@ -55,7 +77,7 @@ func New(t testing.TB) *Lab {
 // Host is one network namespace with its loopback interface up.
 type Host struct {
 	name  string
-	t     testing.TB
+	t     T
 	ns    *os.File
 	links int // cables so far: names eth0, eth1, …
 }

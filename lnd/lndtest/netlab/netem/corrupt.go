@@ -1,0 +1,46 @@
+package netem
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+)
+
+// What corruption must know of a frame: an Ethernet header, and which bytes
+// after it a checksum covers. IPv4 has one for its header; IPv6 has none, so
+// its header is left alone.
+const (
+	etherSize = 14
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86DD
+	ipv6Size  = 40
+)
+
+// corrupt changes one 16-bit word of the IP packet in frame and reports
+// whether there was one.
+//
+// The word w becomes w XOR mask. An Internet checksum is a sum modulo 0xFFFF,
+// which does not change only if w' - w is a multiple of that: when 0 becomes
+// 0xFFFF or the reverse. A mask that is neither 0 nor 0xFFFF rules that out.
+// Words are counted from the start of the packet, as the sums over header,
+// TCP and UDP all have even offsets in it. A last odd byte is left alone.
+func corrupt(frame []byte, random *rand.Rand) bool {
+	if len(frame) < etherSize {
+		return false
+	}
+	first := etherSize
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case etherIPv4:
+	case etherIPv6:
+		first += ipv6Size
+	default:
+		return false
+	}
+	words := (len(frame) - first) / 2
+	if words <= 0 {
+		return false
+	}
+	word := frame[first+2*random.IntN(words):]
+	mask := uint16(1 + random.IntN(0xFFFE))
+	binary.BigEndian.PutUint16(word, binary.BigEndian.Uint16(word)^mask)
+	return true
+}

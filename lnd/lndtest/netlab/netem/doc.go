@@ -1,0 +1,21 @@
+// Package netem emulates a bad wire: it delays, reorders, duplicates, corrupts
+// and loses Ethernet frames, and bounds their rate, as tc-netem(8) does with a
+// kernel module (sch_netem) that many kernels lack.
+//
+// A [Line] is one direction of a wire: a pure machine that is told of a frame
+// and an instant and says which copies leave when. A [Wire] is the shell that
+// moves frames between two devices, one Line for each direction. The [Plan] of
+// a line can be changed at any time; what is on the line by then stays as it
+// was decided.
+//
+// Everything random comes from the seed: the same frames at the same instants
+// have the same fate. Frames are lost in two ways only, both counted: by chance
+// (Plan.Loss), and from the tail when more bytes are on the line than
+// Plan.Queue allows.
+//
+// Corruption never passes unnoticed. One 16-bit word of the IP packet is
+// changed, in a way that changes its Internet checksum (RFC 1071) for certain:
+// a receiver that verifies checksums drops the packet. Random bits in several
+// words would pass TCP's 16 bits of checksum now and then, and a protocol
+// above TCP that has no checksum of its own would be blamed for it.
+package netem

@@ -1,0 +1,144 @@
+package netem
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Input of a line: a frame, a new plan, both, or neither: the timer. The line
+// takes the frame's memory over.
+type Input struct {
+	Frame []byte
+	Plan  *Plan
+}
+
+// Output of a line: frames that leave now, in order. The same memory can be
+// in it twice, and must not be changed.
+type Output struct{ Frames [][]byte }
+
+// Counters of a line. Frames + Duplicated = Delivered + Lost + Overflowed +
+// what is on the line.
+type Counters struct {
+	Frames     uint64 `json:"frames"` // taken
+	Delivered  uint64 `json:"delivered"`
+	Lost       uint64 `json:"lost"`
+	Overflowed uint64 `json:"overflowed"` // found no room
+	Duplicated uint64 `json:"duplicated"`
+	Corrupted  uint64 `json:"corrupted"`
+	Reordered  uint64 `json:"reordered"` // held back
+}
+
+// Line is one direction of a wire. It is a machine (see lnet/machine) and not
+// safe for concurrent use.
+type Line struct {
+	plan     Plan
+	random   *rand.Rand
+	queue    []queued      // by at
+	bytes    int           // in queue
+	free     time.Duration // when the last frame has been sent at Plan.Rate
+	last     time.Duration // when the last frame leaves that was not held back
+	counters Counters
+}
+
+// queued is a frame on the line.
+type queued struct {
+	frame []byte
+	at    time.Duration
+}
+
+var _ machine.Machine[Input, Output] = (*Line)(nil)
+
+// NewLine returns a line that passes everything. random is its own from now
+// on.
+func NewLine(random *rand.Rand) *Line { return &Line{random: random} }
+
+// Counters returns what has happened so far.
+func (l *Line) Counters() Counters { return l.counters }
+
+// Step implements machine.Machine. A plan must be valid.
+func (l *Line) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	if in.Plan != nil {
+		l.plan = *in.Plan
+	}
+	if len(in.Frame) > 0 {
+		l.take(now, in.Frame)
+	}
+	l.release(now, out)
+	if len(l.queue) == 0 {
+		return machine.Never
+	}
+	return l.queue[0].at
+}
+
+// take decides a frame's fate.
+func (l *Line) take(now time.Duration, frame []byte) {
+	l.counters.Frames++
+	if l.chance(l.plan.Loss) {
+		l.counters.Lost++
+		return
+	}
+	if l.chance(l.plan.Corrupt) && corrupt(frame, l.random) {
+		l.counters.Corrupted++
+	}
+	l.enqueue(now, frame)
+	if l.chance(l.plan.Duplicate) {
+		l.counters.Duplicated++
+		l.enqueue(now, frame)
+	}
+}
+
+func (l *Line) enqueue(now time.Duration, frame []byte) {
+	if l.bytes+len(frame) > l.plan.queue() {
+		l.counters.Overflowed++
+		return
+	}
+	at := now
+	if l.plan.Rate > 0 {
+		l.free = max(l.free, now) + time.Duration(int64(len(frame))*8*int64(time.Second)/l.plan.Rate)
+		at = l.free
+	}
+	at += l.plan.Delay
+	if l.plan.Jitter > 0 {
+		at += time.Duration(l.random.Int64N(int64(l.plan.Jitter)))
+	}
+	if l.chance(l.plan.Reorder) {
+		l.counters.Reordered++
+		at += l.plan.holdBack()
+	} else {
+		at = max(at, l.last)
+		l.last = at
+	}
+	l.insert(queued{frame, at})
+}
+
+// insert keeps the queue in order. Only what is held back stands behind the
+// place of a new frame, so the search from the end is short.
+func (l *Line) insert(q queued) {
+	i := len(l.queue)
+	for i > 0 && l.queue[i-1].at > q.at {
+		i--
+	}
+	l.queue = slices.Insert(l.queue, i, q)
+	l.bytes += len(q.frame)
+}
+
+func (l *Line) release(now time.Duration, out *Output) {
+	n := 0
+	for n < len(l.queue) && l.queue[n].at <= now {
+		out.Frames = append(out.Frames, l.queue[n].frame)
+		l.bytes -= len(l.queue[n].frame)
+		l.queue[n].frame = nil
+		n++
+	}
+	l.counters.Delivered += uint64(n)
+	l.queue = l.queue[n:]
+}
+
+// chance draws only where something can happen, so that a plan without
+// randomness takes nothing from the source.
+func (l *Line) chance(probability float64) bool {
+	return probability > 0 && l.random.Float64() < probability
+}

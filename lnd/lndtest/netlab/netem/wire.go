@@ -1,0 +1,161 @@
+package netem
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// maxFrame is the largest frame of a virtual Ethernet device.
+const maxFrame = 64<<10 + 256
+
+// End names an end of a wire.
+type End int
+
+// The ends.
+const (
+	A End = iota
+	B
+)
+
+// Device is where frames come from and go to: a descriptor of a TAP device. A
+// Read returns one frame, a Write takes one. Close ends a Read that waits,
+// with os.ErrClosed; after any other error it can be read again.
+type Device = io.ReadWriteCloser
+
+// Wire moves frames between two devices. Its methods are safe for concurrent
+// use.
+type Wire struct {
+	ends    [2]Device
+	clock   machine.Clock
+	lines   [2]line // by the end where the frames come from
+	readers sync.WaitGroup
+}
+
+// line is the shell of a Line: the goroutine that reads frames and the timer
+// step it in turns.
+type line struct {
+	clock   machine.Clock
+	to      Device
+	refused atomic.Uint64 // frames that the device did not take
+
+	mu     sync.Mutex // guards what follows; held while frames are written, to keep their order
+	core   *Line
+	out    Output
+	timer  machine.Timer
+	due    time.Duration // when timer steps the machine; Never: it does not
+	closed bool
+}
+
+// New starts a wire that passes everything, until Close. The devices are its
+// own from now on. The same seed makes the same decisions.
+func New(a, b Device, seed uint64) *Wire {
+	w := &Wire{ends: [2]Device{a, b}, clock: machine.RealClock()}
+	for i := range w.lines {
+		l := &w.lines[i]
+		l.clock, l.to = w.clock, w.ends[1-i]
+		l.due = machine.Never
+		l.core = NewLine(rand.New(rand.NewPCG(seed, uint64(i))))
+		w.readers.Go(func() { l.read(w.ends[i]) })
+	}
+	return w
+}
+
+// Set gives the frames that come from an end a new plan.
+func (w *Wire) Set(from End, p Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	w.lines[from].step(Input{Plan: &p})
+	return nil
+}
+
+// Counters returns what has happened to the frames from an end.
+func (w *Wire) Counters(from End) Counters {
+	l := &w.lines[from]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.core.Counters()
+}
+
+// Refused is how many frames from an end the device at the other end did not
+// take, as it does while its interface is down.
+func (w *Wire) Refused(from End) uint64 { return w.lines[from].refused.Load() }
+
+// Close ends the wire and closes its devices. What is on it is lost.
+func (w *Wire) Close() error {
+	err := errors.Join(w.ends[A].Close(), w.ends[B].Close())
+	w.readers.Wait()
+	for i := range w.lines {
+		w.lines[i].close()
+	}
+	return err
+}
+
+func (l *line) read(from Device) {
+	buffer := make([]byte, maxFrame)
+	for {
+		n, err := from.Read(buffer)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		// Another error is that of an interface that goes down: the next
+		// Read waits until it is up again.
+		l.step(Input{Frame: append([]byte(nil), buffer[:n]...)})
+	}
+}
+
+// step steps the machine, writes what leaves and sets the timer anew.
+func (l *line) step(in Input) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	now := l.clock.Now()
+	wake := l.core.Step(now, in, &l.out)
+	for i, frame := range l.out.Frames {
+		if _, err := l.to.Write(frame); err != nil {
+			l.refused.Add(1)
+		}
+		l.out.Frames[i] = nil
+	}
+	l.out.Frames = l.out.Frames[:0]
+	l.wakeAt(now, wake)
+}
+
+// wakeAt makes sure that the machine is stepped at an instant. A timer that is
+// due earlier stays: it steps once for nothing, which is cheaper than a new
+// timer for each frame.
+func (l *line) wakeAt(now, wake time.Duration) {
+	if l.due <= wake {
+		return
+	}
+	if l.timer != nil {
+		l.timer.Stop() // one that fires all the same does no harm
+	}
+	l.due = wake
+	l.timer = l.clock.AfterFunc(wake-now, l.fire)
+}
+
+func (l *line) fire() {
+	l.mu.Lock()
+	l.due = machine.Never
+	l.mu.Unlock()
+	l.step(Input{})
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package netlab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Of a token bucket: how much leaves at once, and for how long packets wait
+// before others are dropped.
+const (
+	burstBytes    = 32 << 10
+	bucketSeconds = 0.2
+)
+
+// SetMTU sets the largest IP packet that both ends send, in bytes.
+func (c *Cable) SetMTU(mtu int) {
+	for _, e := range c.ends {
+		e.host.t.Helper()
+		e.host.must(fmt.Sprintf("%s mtu %d", e.name, mtu), func() error {
+			link, err := netlink.LinkByName(e.name)
+			if err != nil {
+				return err
+			}
+			return netlink.LinkSetMTU(link, mtu)
+		})
+	}
+}
+
+// SetRate holds what h sends to a rate in bits per second; 0 lets everything
+// pass. What waits for longer than 200 ms is dropped.
+func (c *Cable) SetRate(h *Host, rate int64) {
+	h.t.Helper()
+	name := c.at(h).name
+	h.must(name+" tbf", func() error {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		bytes := uint64(rate / 8)
+		bucket := &netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			Rate:       bytes, Limit: uint32(bucketSeconds*float64(bytes)) + burstBytes,
+		}
+		if rate == 0 {
+			if err := netlink.QdiscDel(bucket); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+				return err // there was none in those two cases
+			}
+			return nil
+		}
+		bucket.Buffer = netlink.Xmittime(bytes, burstBytes)
+		return netlink.QdiscReplace(bucket)
+	})
+}
+
+// SetLoss loses packets on their way to h, each with a probability, whatever
+// they are; 0 lets everything pass. It needs the command nft; without it the
+// test is skipped, except in CI, where that is a failure.
+func (c *Cable) SetLoss(h *Host, probability float64) {
+	h.t.Helper()
+	name := c.at(h).name
+	rules := ""
+	if probability > 0 {
+		rules = fmt.Sprintf(`table netdev loss_%s {
+	chain in {
+		type filter hook ingress device "%[1]s" priority 0
+		numgen random mod %[2]d < %[3]d drop
+	}
+}`, name, math.MaxInt32, int64(probability*math.MaxInt32))
+	}
+	h.filter("netdev loss_"+name, rules)
+}
+
+// Reset makes h answer every TCP segment with RST, as a firewall or a host that
+// has restarted does, until it is called with false. It needs nft as SetLoss
+// does.
+func (h *Host) Reset(on bool) {
+	h.t.Helper()
+	rules := ""
+	if on {
+		rules = `table inet with_rst {
+	chain in {
+		type filter hook input priority 0
+		meta l4proto tcp reject with tcp reset
+	}
+}`
+	}
+	h.filter("inet with_rst", rules)
+}
+
+// filter replaces a table of nftables by rules; empty rules remove it.
+func (h *Host) filter(table, rules string) {
+	h.t.Helper()
+	nft, err := exec.LookPath("nft")
+	if err != nil {
+		// Debian keeps it where only root looks.
+		nft, err = exec.LookPath("/usr/sbin/nft")
+	}
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			h.t.Fatalf("nft is not installed")
+		}
+		h.t.Skipf("nft is not installed")
+	}
+	// A table must exist to be deleted.
+	script := fmt.Sprintf("table %s {}\ndelete table %[1]s\n%s\n", table, rules)
+	cmd := exec.Command(nft, "-f", "-")
+	cmd.Stdin = strings.NewReader(script)
+	h.must("nft "+table, func() error {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
