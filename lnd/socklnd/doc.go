@@ -24,6 +24,33 @@
 // connection survive a lost race; messages that were queued on a connection
 // fail with it. Nothing is sent twice.
 //
+// # Priority
+//
+// A priority message goes on the CONTROL connection, whatever its size, and
+// there passes all that waits but earlier priority messages. Bulk has its own
+// connections, so it is ahead only in the first moments, when the first
+// connection takes all that has waited for it, and where the peer gives no
+// others: then what is being written comes first, 256 KiB and the message that
+// exceeds them. Kernels put large messages on BULK_OUT and take any on any
+// connection. A large priority message delays the small ones behind it: give
+// priority to what is small. CONTROL carries a DSCP and SO_PRIORITY, see
+// [Config].ControlTOS.
+//
+// # Limits
+//
+// The handshakes and the accepted connections of a listener are bounded, in
+// all and by address, see [Config].MaxHandshakes and MaxConns. Messages to a
+// peer that reads nothing are bounded by the credits of lnet, which waits for
+// Finalize, and end after sock_timeout.
+//
+// # Without a listener
+//
+// A node with [AcceptNone] is reached on the connections that it has dialled,
+// as long as there are any. Therefore it opens them again when they end, with
+// a pause and then the usual back-off, until that has failed for an hour.
+// Without a reserved port a peer in mode all knows such a node by its port
+// only, and can do no more than answer on the connection it came on.
+//
 // # Who may be believed
 //
 // LNet has no authentication. Mode secure believes a HELLO because its
@@ -34,10 +61,11 @@
 //
 //	NI        one address in one net; finds peers, runs the scan for time-outs
 //	acceptor  one address, for all NIs that have it: accepts, finds the NI that is wanted,
-//	          bounds the number of unfinished handshakes
+//	          bounds the numbers of handshakes and connections
 //	shake     one connection during its handshake: hello_passive.go, hello_active.go
 //	peer      the shell of one connSet: dials, attaches, closes
-//	connSet   machine: which connections are to be made, accepted, refused, and when
+//	connSet   machine: which connections are to be made, accepted, refused, and when;
+//	          connset_step.go has what goes in and out
 //	conn      an established connection: reader, writer, stream
 //	stream    reads and writes without copy: rawStream on sockets, plainStream on any net.Conn
 //
@@ -53,9 +81,7 @@
 // Versions 1 and 4 of the protocol, and with them IPv6, are refused with the
 // answer that makes a kernel choose another version (version.go). A checksum,
 // which only version 2 with enable_csum sends, ends the connection (reader.go).
-// Each cookie is acknowledged by a NOOP of its own (zcack.go). Priority messages
-// get the CONTROL connection and pass others in the queue, but neither a DSCP
-// nor SO_PRIORITY of their own.
+// Each cookie is acknowledged by a NOOP of its own (zcack.go).
 //
 // A tap sees bytes when they are handed to the connection: if the connection
 // fails, the last batch that it saw may not have left.
