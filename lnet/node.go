@@ -30,8 +30,12 @@ type Config struct {
 	// Log may be nil, which discards.
 	Log *slog.Logger
 	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
-	// waits for credits; 0 means 150 s.
+	// waits for credits, and how long its ACK or REPLY may take; 0 means 150 s.
 	TransactionTimeout time.Duration
+	// ResponseTracking (lnet_response_tracking) says whose answers are awaited
+	// no longer than that: 1 GETs, 2 PUTs with ACK, 3 both, negative: only
+	// where an MD asks for it, which LNet calls 0; 0 means 3.
+	ResponseTracking int
 	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
 	MaxPeers int
 }
@@ -45,6 +49,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TransactionTimeout == 0 {
 		c.TransactionTimeout = 150 * time.Second
+	}
+	if c.ResponseTracking == 0 {
+		c.ResponseTracking = 3
 	}
 	if c.MaxPeers == 0 {
 		c.MaxPeers = 1 << 18
@@ -61,10 +68,11 @@ type Node struct {
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
-	inFlight gauge
-	errors   atomic.Uint64
-	drops    dropCounters
-	retired  Traffic // of NIs that are gone; guarded by mu
+	inFlight   gauge
+	errors     atomic.Uint64
+	drops      dropCounters
+	unanswered atomic.Uint64 // see CountResponseTimeout
+	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
 
@@ -98,6 +106,19 @@ func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
 
 // Clock is the clock the node was given.
 func (n *Node) Clock() machine.Clock { return n.cfg.Clock }
+
+// TransactionTimeout is how long an operation may take.
+func (n *Node) TransactionTimeout() time.Duration { return n.cfg.TransactionTimeout }
+
+// TracksResponses reports whether the answers to GETs and the ACKs of PUTs
+// are waited for no longer than TransactionTimeout.
+func (n *Node) TracksResponses() (gets, puts bool) {
+	bits := max(0, n.cfg.ResponseTracking)
+	return bits&1 != 0, bits&2 != 0
+}
+
+// CountResponseTimeout counts an ACK or REPLY that did not come in time.
+func (n *Node) CountResponseTimeout() { n.unanswered.Add(1) }
 
 // Log is the node's logger, never nil.
 func (n *Node) Log() *slog.Logger { return n.cfg.Log }

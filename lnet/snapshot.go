@@ -77,7 +77,8 @@ func (n *Node) Stats() Stats {
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
 		SendCount: total.Sent.Total(), SendLength: total.SendLength,
-		RecvCount: total.Received.Total(), RecvLength: total.RecvLength,
+		ResponseTimeouts: n.unanswered.Load(),
+		RecvCount:        total.Received.Total(), RecvLength: total.RecvLength,
 		DropCount: total.Dropped.Total(), DropLength: total.DropLength,
 		DropReasons: n.drops.snapshot(),
 	}

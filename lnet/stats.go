@@ -48,17 +48,18 @@ func (t *Traffic) add(u Traffic) {
 // Stats are a node's counters (struct lnet_counters_common), under Lustre's
 // names.
 type Stats struct {
-	MsgsAlloc   uint64 `json:"msgs_alloc"` // messages being sent now; LNet counts those being received too
-	MsgsMax     uint64 `json:"msgs_max"`
-	Errors      uint64 `json:"errors"` // sends that failed
-	SendCount   uint64 `json:"send_count"`
-	RecvCount   uint64 `json:"recv_count"`
-	RouteCount  uint64 `json:"route_count"`
-	DropCount   uint64 `json:"drop_count"`
-	SendLength  uint64 `json:"send_length"`
-	RecvLength  uint64 `json:"recv_length"`
-	RouteLength uint64 `json:"route_length"`
-	DropLength  uint64 `json:"drop_length"`
+	MsgsAlloc        uint64 `json:"msgs_alloc"` // messages being sent now; LNet counts those being received too
+	MsgsMax          uint64 `json:"msgs_max"`
+	Errors           uint64 `json:"errors"` // sends that failed
+	SendCount        uint64 `json:"send_count"`
+	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
+	RecvCount        uint64 `json:"recv_count"`
+	RouteCount       uint64 `json:"route_count"`
+	DropCount        uint64 `json:"drop_count"`
+	SendLength       uint64 `json:"send_length"`
+	RecvLength       uint64 `json:"recv_length"`
+	RouteLength      uint64 `json:"route_length"`
+	DropLength       uint64 `json:"drop_length"`
 	// DropReasons splits DropCount; absent reasons are zero.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 }

@@ -23,6 +23,7 @@ type Config struct {
 	Networks           string        // networks: see ParseNetworks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count
+	ResponseTracking   int           // lnet_response_tracking
 
 	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
 	AcceptPort    int           // accept_port
@@ -70,6 +71,7 @@ func Default() Config {
 		Networks:           "tcp",
 		TransactionTimeout: 150 * time.Second,
 		RetryCount:         2,
+		ResponseTracking:   3,
 		AcceptPort:         988,
 		AcceptBacklog:      127,
 		AcceptTimeout:      5 * time.Second,

@@ -10,6 +10,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ func New(cfg Config) (*Node, error) {
 		Clock:              machine.RealClock(),
 		Log:                cfg.Log,
 		TransactionTimeout: cfg.TransactionTimeout,
+		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
 	})
 	n.table = portals.New(n.lnet)
 	if err := n.start(networks); err != nil {
