@@ -292,33 +292,6 @@ func TestActiveRefusedForGood(t *testing.T) {
 	})
 }
 
-// TestActiveLosesRace: refused because the peer dials too; its connection
-// takes the message, and the missing types are dialled at once.
-func TestActiveLosesRace(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		n := newMemNet()
-		l, _ := n.listen(netip.MustParseAddrPort("10.0.0.3:988"))
-		h := start(t, "10.0.0.2", n.config(Config{}))
-		winner := nid.ProcessID{NID: nid.MustParse("10.0.0.3@tcp"), PID: nid.LustrePID}
-		of3 := func(s string) string { return strings.ReplaceAll(s, "0100000a", "0300000a") }
-		h.put(winner)
-		l.(*memListener).answered(t, of3(dialCtl), of3(replyNone)).expectEnd()
-		time.Sleep(100 * time.Millisecond)
-		theirs := n.connect(t, "10.0.0.3:1023", "10.0.0.2:988")
-		go theirs.send(request, of3(helloCtl))
-		theirs.expect(of3(answerCtl))
-		theirs.read(96)
-		begin := time.Now()
-		l.(*memListener).answered(t, of3(dialIn), of3(replyOut))
-		if d := time.Since(begin); d != 0 {
-			t.Errorf("next type dialled after %v", d)
-		}
-		if err := h.wantFinalized(1)[0]; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestPassiveWinsRace: we are dialling and our NID is the higher one.
 func TestPassiveWinsRace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
