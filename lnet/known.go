@@ -150,3 +150,21 @@ func (n *Node) paths(ids []nid.NID, change func()) (paths []*PeerNI) {
 
 // upToDate is false for nil.
 func (p *Peer) upToDate() bool { return p != nil && p.Flags.UpToDate() }
+
+// Peer returns what discovery knows of the node with a NID; the zero value if
+// that is nothing.
+func (n *Node) Peer(id nid.NID) Peer {
+	if known := n.peers.knownAs(id); known != nil {
+		return *known
+	}
+	return Peer{}
+}
+
+// FailParked turns discovery off and fails the messages that wait for it.
+func (n *Node) FailParked(cause error) {
+	n.discover.Store(nil)
+	for p := range n.peers.setDiscovering(false) {
+		p.discovered(cause)
+		p.know(p.known.Load(), true)
+	}
+}

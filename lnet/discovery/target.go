@@ -1,15 +1,3 @@
-// Package discovery lets nodes ask each other who they are: the ping target,
-// which answers, and [Ping], which asks. Both are users of the portal API like
-// any other, on portal 0.
-//
-// A ping is a GET of the target's ping info: its features, its pid and its
-// NIDs with their states. Kernel nodes ping every new peer before their first
-// real message to it, so a node without a target is not reached by them.
-//
-// The features that a node advertises here are NI_STATUS and RTE_DISABLED: it
-// reports the state of its NIs and does not route. It does not claim to be
-// multi-rail, so kernel nodes treat each of its NIDs as a peer of its own and
-// send it no pushes.
 package discovery
 
 import (
@@ -23,15 +11,22 @@ import (
 	"ulnet/portals"
 )
 
-// Features are the feature bits of this node's ping info.
+// Features are the feature bits of a node that answers pings and no more:
+// peers treat each of its NIDs as a node of its own and push nothing.
 const Features = wire.FeatureNIStatus | wire.FeatureRoutingDisabled
+
+// PeerFeatures are the feature bits of a node with an [Agent]. It does not
+// route; without DISCOVERY its discovery is turned off.
+const PeerFeatures = Features | wire.FeatureMultiRail | wire.FeatureDiscovery
 
 // Target answers pings (ln_ping_target). It follows the node's NIs: each
 // change of their list is published under the next sequence number.
 type Target struct {
-	table *portals.Table
+	table     *portals.Table
+	published func(wire.PingInfo) // told after each change; may be nil
 
 	mu       sync.Mutex // held across the swap of entries, so that they stay in order
+	features wire.Features
 	sequence uint32
 	entry    portals.MEHandle
 }
@@ -39,17 +34,33 @@ type Target struct {
 // NewTarget starts answering pings. Make it after 0@lo and before the other
 // NIs, so that its sequence numbers count like a kernel's: 1 is the list with
 // 0@lo alone, and a node with one NI answers with 2.
-func NewTarget(table *portals.Table) (*Target, error) {
-	t := &Target{table: table}
+func NewTarget(table *portals.Table) (*Target, error) { return newTarget(table, Features, nil) }
+
+func newTarget(table *portals.Table, features wire.Features, published func(wire.PingInfo)) (*Target, error) {
+	t := &Target{table: table, features: features, published: published}
 	if err := t.publish(); err != nil {
 		return nil, err
 	}
-	table.Node().OnNIChange(func() {
-		if err := t.publish(); err != nil {
-			table.Node().Log().Error("ping info not updated", slog.Any("err", err))
-		}
-	})
+	table.Node().OnNIChange(t.update)
 	return t, nil
+}
+
+// update publishes a change. The old answer stays if that fails.
+func (t *Target) update() {
+	if err := t.publish(); err != nil {
+		t.table.Node().Log().Error("ping info not updated", slog.Any("err", err))
+	}
+}
+
+// setFeatures changes the feature bits.
+func (t *Target) setFeatures(f wire.Features) {
+	t.mu.Lock()
+	same := t.features == f
+	t.features = f
+	t.mu.Unlock()
+	if !same {
+		t.update()
+	}
 }
 
 // Info returns what a ping is answered with at the moment.
@@ -60,7 +71,7 @@ func (t *Target) Info() wire.PingInfo {
 }
 
 func (t *Target) info() wire.PingInfo {
-	info := wire.PingInfo{Features: Features, PID: t.table.Node().PID(), Sequence: t.sequence}
+	info := wire.PingInfo{Features: t.features, PID: t.table.Node().PID(), Sequence: t.sequence}
 	for _, ni := range t.table.Node().NIs() {
 		if !ni.NID().IsLo() {
 			info.NIs = append(info.NIs, wire.NIStatus{NID: ni.NID(), Status: wire.StatusUp})
@@ -73,28 +84,45 @@ func (t *Target) info() wire.PingInfo {
 // that is gone, so every ping finds one of them; REPLYs under way keep the old
 // memory.
 func (t *Target) publish() error {
+	info, err := t.replace()
+	if err == nil && t.published != nil {
+		t.published(info)
+	}
+	return err
+}
+
+func (t *Target) replace() (info wire.PingInfo, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sequence++
-	info, err := t.info().AppendBinary(nil)
+	info = t.info()
+	bytes, err := info.AppendBinary(nil)
 	if err != nil {
-		return fmt.Errorf("encode ping info: %w", err)
+		return info, fmt.Errorf("encode ping info: %w", err)
 	}
+	entry, err := t.attach(bytes)
+	if err != nil {
+		return info, fmt.Errorf("attach ping target: %w", err)
+	}
+	old := t.entry
+	t.entry = entry
+	if old != 0 {
+		err = t.table.MEUnlink(old)
+	}
+	return info, err
+}
+
+func (t *Target) attach(info []byte) (portals.MEHandle, error) {
 	entry, err := t.table.MEAttach(wire.PingPortal, portals.Match{Bits: wire.PingMatchBits}, portals.Unlink, portals.Before)
 	if err != nil {
-		return fmt.Errorf("attach ping target: %w", err)
+		return 0, err
 	}
 	if _, err = t.table.MDAttach(entry, portals.MD{
 		Segments:  []lnd.Segment{info},
 		Threshold: portals.ThresholdInfinite,
 		Options:   portals.OpGet | portals.Truncate | portals.ManageRemote,
 	}, portals.Retain); err != nil {
-		return errors.Join(fmt.Errorf("attach ping target: %w", err), t.table.MEUnlink(entry))
+		return 0, errors.Join(err, t.table.MEUnlink(entry))
 	}
-	old := t.entry
-	t.entry = entry
-	if old != 0 {
-		return t.table.MEUnlink(old)
-	}
-	return nil
+	return entry, nil
 }

@@ -1,0 +1,249 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// Config configures an [Agent]. The zero value of a field means its default.
+type Config struct {
+	// Off begins with discovery off (lnet_peer_discovery_disabled): nobody is
+	// pinged before the first message, and pushes change nothing.
+	Off bool
+	Limits
+}
+
+// Agent is a node's part in discovery: it answers pings, takes pushes, and
+// steps the [Machine] that finds out about peers before the first message to
+// them. It has no goroutine: each input is stepped where it arises, or, when
+// one is being stepped there already, right after that.
+type Agent struct {
+	table  *portals.Table
+	node   *lnet.Node
+	target *Target
+	pushes pushTarget
+
+	mu        sync.Mutex
+	machine   *Machine // guarded by mu, like all below
+	inbox     []Input
+	stepping  bool // a goroutine is in input
+	out       Output
+	timer     machine.Timer
+	exchanges map[uint64]portals.MDHandle
+	asked     map[nid.NID][]chan<- error // waiting calls of Discover
+	closed    bool
+}
+
+// Start makes a node's agent. Call it after 0@lo was added and before the other
+// NIs, so that sequence numbers count like a kernel's: 1 is the list with 0@lo
+// alone, and a node with one NI answers with 2.
+func Start(table *portals.Table, cfg Config) (*Agent, error) {
+	a := &Agent{
+		table: table, node: table.Node(), machine: NewMachine(cfg.Limits),
+		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]chan<- error),
+	}
+	a.pushes = pushTarget{table: table, maxSize: MaxInfoSize(a.machine.limits.MaxInterfaces), push: a.input}
+	if err := a.pushes.start(); err != nil {
+		return nil, fmt.Errorf("attach push target: %w", err)
+	}
+	features := PeerFeatures
+	if cfg.Off {
+		features &^= wire.FeatureDiscovery
+	}
+	var err error
+	if a.target, err = newTarget(table, features, a.published); err != nil {
+		a.pushes.close()
+		return nil, err
+	}
+	a.SetDiscovery(!cfg.Off)
+	return a, nil
+}
+
+// published tells the machine what the node is now.
+func (a *Agent) published(info wire.PingInfo) {
+	self := Self{Sequence: info.Sequence, Discovery: info.Features.Has(wire.FeatureDiscovery)}
+	for _, ni := range info.NIs {
+		self.NIDs = append(self.NIDs, ni.NID)
+	}
+	a.input(Input{Kind: SelfIs, Self: self})
+}
+
+// SetDiscovery turns discovery on or off. Peers are told.
+func (a *Agent) SetDiscovery(on bool) {
+	if on {
+		a.node.SetDiscoverer(func(id nid.NID) { a.input(Input{Kind: Discover, NID: id}) })
+		a.target.setFeatures(PeerFeatures)
+	} else {
+		a.target.setFeatures(PeerFeatures &^ wire.FeatureDiscovery)
+		a.node.SetDiscoverer(nil)
+	}
+}
+
+// Discovery reports whether discovery is on.
+func (a *Agent) Discovery() bool { return a.target.Info().Features.Has(wire.FeatureDiscovery) }
+
+// Info returns what the node tells about itself.
+func (a *Agent) Info() wire.PingInfo { return a.target.Info() }
+
+// Stats returns the counters of discovery.
+func (a *Agent) Stats() Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.machine.Stats()
+}
+
+// Discover asks the node with a NID for its NIDs and returns what is known of
+// it then; force pings and pushes even if it is being discovered anyway. One
+// of the node's own NIDs needs no question. Errors wrap an errno.
+func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer, error) {
+	if info := a.Info(); id.IsLo() || listed(info.NIs, id) {
+		return own(info), nil
+	}
+	done := make(chan error, 1)
+	if !a.await(id, done) {
+		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.ESHUTDOWN)
+	}
+	a.input(Input{Kind: Refresh, NID: id, Force: force})
+	select {
+	case err := <-done:
+		if err != nil {
+			return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, err)
+		}
+	case <-ctx.Done():
+		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, context.Cause(ctx))
+	}
+	p := a.node.Peer(id)
+	if !p.Primary.IsValid() { // its node turned out to have it no more
+		return p, fmt.Errorf("discover %v: %w", id, syscall.ENOENT)
+	}
+	return p, nil
+}
+
+// await notes that done, which has room for one, is to be told how the
+// discovery of a NID ends; false: never.
+func (a *Agent) await(id nid.NID, done chan<- error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	a.asked[id] = append(a.asked[id], done)
+	return true
+}
+
+// own describes this node as if it were a peer.
+func own(info wire.PingInfo) lnet.Peer {
+	p := lnet.Peer{Primary: nid.Lo0(), NIs: info.NIs, Features: info.Features, Flags: lnet.PeerMultiRail}
+	if len(info.NIs) > 0 {
+		p.Primary = info.NIs[0].NID
+	} else {
+		p.NIs = []wire.NIStatus{{NID: nid.Lo0(), Status: wire.StatusUp}}
+	}
+	return p
+}
+
+// Close ends discovery: nobody is asked or told any more, and messages that
+// wait for an answer fail with ESHUTDOWN. Pings are still answered. Call it
+// before the node shuts down, which would tell every peer otherwise.
+func (a *Agent) Close() {
+	a.mu.Lock()
+	a.closed = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	var open []portals.MDHandle
+	for _, md := range a.exchanges {
+		open = append(open, md)
+	}
+	clear(a.exchanges)
+	asked := a.asked
+	a.asked = make(map[nid.NID][]chan<- error)
+	a.mu.Unlock()
+	for _, md := range open {
+		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
+	}
+	a.pushes.close()
+	a.node.FailParked(syscall.ESHUTDOWN)
+	for _, list := range asked {
+		for _, done := range list {
+			done <- syscall.ESHUTDOWN
+		}
+	}
+}
+
+// input steps the machine and does what it wants done. One goroutine at a time
+// does so. The inbox is bounded: it holds the end of what is under way, one push,
+// and a Discover for each peer NI with messages that wait.
+func (a *Agent) input(in Input) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inbox = append(a.inbox, in)
+	if a.stepping {
+		return
+	}
+	a.stepping = true
+	for len(a.inbox) > 0 && !a.closed {
+		in := a.inbox[0]
+		a.inbox = append(a.inbox[:0], a.inbox[1:]...)
+		a.out.Reset()
+		a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
+		a.mu.Unlock()
+		a.apply(&a.out)
+		if in.Kind == Pushed {
+			a.pushes.again(in.Need)
+		}
+		a.mu.Lock()
+	}
+	a.stepping = false
+	if a.closed {
+		a.inbox = nil
+	}
+}
+
+// setTimer wakes the machine at an instant. The caller holds a.mu.
+func (a *Agent) setTimer(wake time.Duration) {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if wake == machine.Never {
+		return
+	}
+	clock := a.node.Clock()
+	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(Input{}) })
+}
+
+// apply does what the machine wants done.
+func (a *Agent) apply(out *Output) {
+	for _, id := range out.Cancelled {
+		a.unlink(id)
+	}
+	for _, id := range out.Gone {
+		a.node.ForgetPeerNID(id)
+	}
+	for _, p := range out.Peers {
+		a.node.SetPeer(p)
+	}
+	for _, d := range out.Done {
+		a.node.Discovered(d.NID, d.Err)
+		a.mu.Lock()
+		asked := a.asked[d.NID]
+		delete(a.asked, d.NID)
+		a.mu.Unlock()
+		for _, done := range asked {
+			done <- d.Err // it has room
+		}
+	}
+	for _, s := range out.Sends {
+		a.send(s)
+	}
+}

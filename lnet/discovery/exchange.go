@@ -1,0 +1,115 @@
+package discovery
+
+import (
+	"errors"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// send sends a ping or push of the machine.
+func (a *Agent) send(s Send) {
+	target := nid.ProcessID{NID: s.To, PID: nid.LustrePID}
+	var err error
+	if s.Push {
+		err = a.sendPush(s, target)
+	} else {
+		err = a.sendPing(s, target)
+	}
+	if err != nil {
+		a.unlink(s.Exchange)
+		a.input(Input{Kind: Failed, Exchange: s.Exchange, Err: err})
+	}
+}
+
+func (a *Agent) sendPing(s Send, target nid.ProcessID) error {
+	md, err := a.bind(s.Exchange, make([]byte, s.Room), func(e *portals.Event) {
+		if e.Kind != portals.EventReply {
+			return
+		}
+		in := Input{Kind: Replied, Exchange: s.Exchange, Local: e.Target.NID, Remote: e.Source.NID}
+		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), s.Room)
+		a.input(in)
+	})
+	if err != nil {
+		return err
+	}
+	return a.table.Get(portals.GetRequest{
+		Self: s.From, MD: md, Target: target, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits,
+	})
+}
+
+func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
+	info := a.target.Info()
+	bytes, err := info.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	md, err := a.bind(s.Exchange, bytes, func(e *portals.Event) {
+		if e.Kind == portals.EventAck {
+			a.input(Input{
+				Kind: Acked, Exchange: s.Exchange, Sequence: info.Sequence,
+				Local: e.Target.NID, Remote: e.Source.NID,
+			})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return a.table.Put(portals.PutRequest{
+		Self: s.From, MD: md, Ack: true, Target: target, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits,
+	})
+}
+
+// bind makes the MD of an exchange: for the message and its answer. Failures
+// are reported to the machine, all else to event.
+func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event)) (portals.MDHandle, error) {
+	md, err := a.table.MDBind(portals.MD{
+		Segments: []lnd.Segment{buffer}, Threshold: 2, Options: portals.Truncate,
+		Handler: func(e *portals.Event) {
+			switch {
+			case e.Kind == portals.EventUnlink:
+			case e.Err != nil:
+				a.unlink(exchange)
+				a.input(Input{Kind: Failed, Exchange: exchange, Err: e.Err})
+			default:
+				event(e)
+			}
+			if e.Unlinked {
+				a.forget(exchange)
+			}
+		},
+	}, portals.Unlink)
+	if err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	closed := a.closed
+	if !closed {
+		a.exchanges[exchange] = md
+	}
+	a.mu.Unlock()
+	if closed {
+		return 0, errors.Join(syscall.ESHUTDOWN, a.table.MDUnlink(md))
+	}
+	return md, nil
+}
+
+// forget drops an exchange whose MD is gone, and returns the MD.
+func (a *Agent) forget(exchange uint64) portals.MDHandle {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	md := a.exchanges[exchange]
+	delete(a.exchanges, exchange)
+	return md
+}
+
+// unlink ends the MD of an exchange, if it is still there.
+func (a *Agent) unlink(exchange uint64) {
+	if md := a.forget(exchange); md != 0 {
+		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
+	}
+}

@@ -1,0 +1,228 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// cable connects the NIs of several nodes. What they send waits until the
+// test lets it arrive, one message at a time, in the test's goroutine.
+type cable struct {
+	t       *testing.T
+	ports   map[nid.NID]*port
+	waiting []packet
+	log     []string                   // a line for each message, when it is sent
+	spoil   func(wire.Header, []byte)  // may change a payload on its way; nil: no
+	refuse  func(m *lnd.Message) error // may fail a send; nil: no
+}
+
+type packet struct {
+	header  wire.Header
+	target  nid.NID
+	payload []byte
+}
+
+// port is the driver and the NI of one node on the cable.
+type port struct {
+	cable *cable
+	id    nid.NID
+	up    lnd.Upcalls
+	held  map[*lnd.Delivery]packet
+}
+
+func newCable(t *testing.T) *cable { return &cable{t: t, ports: make(map[nid.NID]*port)} }
+
+func (p *port) Type() nid.NetType { return p.id.Net().Type() }
+func (p *port) NID() nid.NID      { return p.id }
+
+func (p *port) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	p.up = up
+	p.cable.ports[p.id] = p
+	return p, nil
+}
+
+func (p *port) Send(m *lnd.Message) {
+	var err error
+	if p.cable.refuse != nil {
+		err = p.cable.refuse(m)
+	}
+	if err == nil {
+		var b []byte
+		for _, piece := range m.Payload.Append(nil) {
+			b = append(b, piece...)
+		}
+		p.cable.log = append(p.cable.log, describe(&m.Header))
+		p.cable.waiting = append(p.cable.waiting, packet{m.Header, m.Target.NID, b})
+	}
+	p.up.Finalize(m, err)
+}
+
+func (p *port) Recv(d *lnd.Delivery) {
+	in := p.held[d]
+	delete(p.held, d)
+	p.finish(d, in)
+}
+
+func (p *port) finish(d *lnd.Delivery, in packet) {
+	rest := in.payload[:min(d.Sink.Length, len(in.payload))]
+	for _, piece := range d.Sink.Append(nil) {
+		rest = rest[copy(piece, rest):]
+	}
+	p.up.Delivered(d, nil)
+}
+
+func (p *port) Shutdown(context.Context) error {
+	delete(p.cable.ports, p.id)
+	return nil
+}
+
+// describe names a message: "10.0.0.1@tcp GET 0 272".
+func describe(h *wire.Header) string {
+	s := fmt.Sprintf("%v %v", h.SrcNID, h.Type)
+	switch h.Type {
+	case wire.Put:
+		s += fmt.Sprintf(" %d %d", h.Put().Portal, h.PayloadLength)
+	case wire.Get:
+		s += fmt.Sprintf(" %d %d", h.Get().Portal, h.Get().SinkLength)
+	case wire.Reply:
+		s += fmt.Sprintf(" %d", h.PayloadLength)
+	}
+	return s
+}
+
+// arrive lets the i-th waiting message arrive. Those to nobody are lost.
+func (c *cable) arrive(i int) {
+	c.t.Helper()
+	in := c.waiting[i]
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	if c.spoil != nil {
+		c.spoil(in.header, in.payload)
+	}
+	p := c.ports[in.target]
+	if p == nil {
+		return
+	}
+	d := &lnd.Delivery{Header: in.header, From: nid.ProcessID{NID: in.header.SrcNID, PID: in.header.SrcPID}}
+	if p.held == nil {
+		p.held = make(map[*lnd.Delivery]packet)
+	}
+	p.held[d] = in
+	switch verdict, err := p.up.Parse(d); {
+	case err != nil:
+		c.t.Errorf("%s: %v", describe(&in.header), err)
+	case verdict == lnd.Accept:
+		delete(p.held, d)
+		p.finish(d, in)
+	}
+}
+
+// settle lets everything arrive, in order.
+func (c *cable) settle() {
+	for len(c.waiting) > 0 {
+		c.arrive(0)
+	}
+}
+
+// want compares what was sent since the last call.
+func (c *cable) want(what string, lines ...string) {
+	c.t.Helper()
+	if diff := cmp.Diff(strings.Join(lines, "\n"), strings.Join(c.log, "\n")); diff != "" {
+		c.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+	c.log = nil
+}
+
+// node is a node on the cable.
+type node struct {
+	t     *testing.T
+	cable *cable
+	table *portals.Table
+	agent *discovery.Agent
+	got   []string // PUTs to portal 5: "INITIATOR LENGTH"
+	sent  []error  // how the node's own puts ended
+}
+
+func (c *cable) node(cfg discovery.Config, ids ...string) *node {
+	c.t.Helper()
+	n := &node{t: c.t, cable: c, table: portals.New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))}
+	if _, err := n.table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		c.t.Fatal(err)
+	}
+	var err error
+	if n.agent, err = discovery.Start(n.table, cfg); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, id := range ids {
+		n.add(id)
+	}
+	me, err := n.table.MEAttach(5, portals.Match{}, portals.Unlink, portals.After)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err = n.table.MDAttach(me, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 64)}, Threshold: portals.ThresholdInfinite,
+		Options: portals.OpPut | portals.ManageRemote,
+		Handler: func(e *portals.Event) {
+			if e.Kind == portals.EventPut {
+				n.got = append(n.got, fmt.Sprintf("%v %d", e.Initiator.NID, e.MLength))
+			}
+		},
+	}, portals.Unlink); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		n.agent.Close()
+		if err := n.table.Node().Shutdown(context.Background()); err != nil {
+			c.t.Errorf("shutdown: %v", err)
+		}
+		if left := n.table.Node().Stats().MsgsAlloc; left != 0 {
+			c.t.Errorf("%d messages never ended", left)
+		}
+	})
+	return n
+}
+
+func (n *node) add(id string) *lnet.NI {
+	n.t.Helper()
+	p := &port{cable: n.cable, id: nid.MustParse(id)}
+	ni, err := n.table.Node().AddNI(p, lnd.Config{Net: p.id.Net()})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return ni
+}
+
+// put puts so many bytes to portal 5 of a node.
+func (n *node) put(to string, length int) portals.MDHandle {
+	n.t.Helper()
+	md, err := n.table.MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, length)}, Threshold: 1,
+		Handler: func(e *portals.Event) {
+			if e.Kind == portals.EventSend {
+				n.sent = append(n.sent, e.Err)
+			}
+		},
+	}, portals.Unlink)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	err = n.table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse(to)}, Portal: 5})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return md
+}

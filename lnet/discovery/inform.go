@@ -1,0 +1,156 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/wire"
+)
+
+// answered handles what became of a ping or push.
+func (m *Machine) answered(now time.Duration, in Input, out *Output) {
+	p := m.waitingFor(in.Exchange)
+	if p == nil || (in.Kind == Replied && !p.flags.Has(lnet.PeerPingSent)) || (in.Kind == Acked && !p.flags.Has(lnet.PeerPushSent)) {
+		m.stats.Late++
+		return
+	}
+	switch in.Kind {
+	case Replied:
+		m.unplace(p)
+		p.from, p.to = in.Local, in.Remote
+		m.replied(p, in)
+	case Acked:
+		m.unplace(p)
+		p.acked = in.Sequence
+	default:
+		m.fail(p, in.Err)
+	}
+	m.advance(now, p, out)
+}
+
+func (m *Machine) waitingFor(exchange uint64) *peer {
+	for _, p := range m.sent {
+		if p.exchange == exchange {
+			return p
+		}
+	}
+	return nil
+}
+
+// replied takes the info that a ping brought (lnet_discovery_event_reply).
+func (m *Machine) replied(p *peer, in Input) {
+	if err := m.check(in); err != nil {
+		m.stats.BadReplies++
+		p.flags |= lnet.PeerPingFailed
+		p.badInfo = err
+		return
+	}
+	m.believe(p, in.Info.Features)
+	if in.Need > p.room {
+		p.room = in.Need
+	}
+	if in.Need > 0 {
+		m.stats.CutInfos++
+		p.flags |= lnet.PeerPingFailed
+		p.badInfo = fmt.Errorf("%w: %w", syscall.EPROTO, &wire.TruncatedError{Size: in.Need})
+		return
+	}
+	p.take(in.Info)
+}
+
+// pushed takes a push (lnet_peer_push_event). Whatever it is worth, it has
+// been acknowledged.
+func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
+	m.stats.PushesReceived++
+	p := m.peers.of(in.Remote)
+	if p == nil && in.Known && !m.isOwn(in.Remote) {
+		p = m.meet(in.Remote, out)
+	}
+	if p == nil {
+		m.stats.UnknownPushes++
+		return
+	}
+	if p.exchange == 0 {
+		p.from, p.to = in.Local, in.Remote
+	}
+	if err := m.check(in); err != nil {
+		m.stats.BadPushes++
+		p.stale()
+		m.start(now, p, out)
+		return
+	}
+	p.room = max(p.room, in.Need)
+	if !in.Info.Features.Has(wire.FeatureMultiRail) {
+		m.stats.PlainPushes++
+		return
+	}
+	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering) == 0 && p.flags.Has(lnet.PeerDiscovered)
+	if known && !in.Info.Features.Has(wire.FeatureDiscovery) {
+		p.flags |= lnet.PeerMarkDeletion
+	}
+	m.believe(p, in.Info.Features)
+	if in.Need > 0 {
+		m.stats.CutInfos++
+		p.stale()
+	} else {
+		p.flags &^= lnet.PeerNIDsUpToDate
+		p.take(in.Info)
+	}
+	m.start(now, p, out)
+}
+
+// check refuses infos that LNet refuses (lnet_ping_info_validate); what bytes
+// alone tell is in in.Err.
+func (m *Machine) check(in Input) error {
+	most := m.limits.MaxInterfaces
+	switch {
+	case errors.Is(in.Err, wire.ErrNICount):
+		return fmt.Errorf("%w: %w", syscall.ERANGE, in.Err)
+	case in.Err != nil:
+		return fmt.Errorf("%w: %w", syscall.EPROTO, in.Err)
+	case len(in.Info.NIs)+1 > most, in.Need > MaxInfoSize(most):
+		return fmt.Errorf("%w: %w", syscall.ERANGE, wire.ErrNICount)
+	}
+	return nil
+}
+
+// MaxInfoSize returns the bytes of the largest ping info with so many NIs,
+// 0@lo included.
+func MaxInfoSize(interfaces int) int { return wire.PingInfoSize(1) + 24*(interfaces-1) }
+
+// believe updates the flags that follow from a peer's features.
+func (m *Machine) believe(p *peer, f wire.Features) {
+	if f.Has(wire.FeatureDiscovery) && m.self.Discovery {
+		p.flags &^= lnet.PeerNoDiscovery
+	} else {
+		p.flags |= lnet.PeerNoDiscovery
+	}
+	switch {
+	case !f.Has(wire.FeatureMultiRail):
+		p.flags &^= lnet.PeerMultiRail
+	case !p.flags.Has(lnet.PeerNoDiscovery):
+		p.flags |= lnet.PeerMultiRail
+	}
+	p.flags &^= lnet.PeerRouter
+	if !f.Has(wire.FeatureRoutingDisabled) {
+		p.flags |= lnet.PeerRouter
+	}
+	p.features = f
+}
+
+// take keeps an info until it is merged; it replaces an earlier one.
+func (p *peer) take(info wire.PingInfo) {
+	p.room = max(p.room, info.Size())
+	p.sequence = info.Sequence
+	p.data = info.NIs
+	p.flags |= lnet.PeerDataPresent
+}
+
+// stale makes the next step a ping.
+func (p *peer) stale() {
+	p.flags &^= lnet.PeerNIDsUpToDate
+	p.flags |= lnet.PeerForcePing
+}

@@ -1,0 +1,179 @@
+package discovery
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// TestTimeouts: a ping and a push that nobody answers.
+func TestTimeouts(t *testing.T) {
+	b := newBench(t, Limits{Timeout: time.Minute})
+	b.step(discover(them))
+	if b.wake != time.Minute {
+		t.Fatalf("wakes at %v, want 1m", b.wake)
+	}
+	b.now = time.Minute - 1
+	b.want(b.step(Input{}), []string{}...)
+	b.now = time.Minute
+	b.want(b.step(Input{}), "cancel", "10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection timed out")
+	b.want(b.step(discover(them)), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
+	b.step(b.reply(info(full, 2, them)))
+	b.now += time.Minute
+	b.want(b.step(Input{}), "cancel", "10.0.0.2@tcp: MULTI_RAIL|NIDS_UPTODATE", "done 10.0.0.2@tcp: connection timed out")
+	if s := b.m.Stats(); s.Timeouts != 2 || b.wake != machine.Never {
+		t.Errorf("counters %+v, wakes at %v", s, b.wake)
+	}
+}
+
+// TestInFlight: above the bound peers wait their turn.
+func TestInFlight(t *testing.T) {
+	b := newBench(t, Limits{MaxInFlight: 2, Timeout: time.Minute})
+	b.step(discover(them))
+	first := b.last
+	b.step(discover(also))
+	b.want(b.step(discover(more)), "10.2.0.2@tcp2: DISCOVERING")
+	b.want(b.step(discover(other)), "10.0.0.3@tcp: DISCOVERING")
+	b.want(b.step(Input{Kind: Failed, Exchange: first.Exchange, Err: syscall.EIO}),
+		"10.0.0.2@tcp: FORCE_PING", "10.2.0.2@tcp2: DISCOVERING|PING_SENT", "done 10.0.0.2@tcp: input/output error", "ping 10.2.0.2@tcp2 272")
+	b.now = time.Minute
+	b.step(Input{})
+	if len(b.out.Done) != 2 || len(b.out.Sends) != 1 || b.last.To != other {
+		t.Errorf("when both have timed out: %+v", b.out)
+	}
+}
+
+// TestTableFull: idle peers make room, those under way do not.
+func TestTableFull(t *testing.T) {
+	b := newBench(t, Limits{MaxNIDs: 2})
+	b.meet(them)
+	b.step(discover(also))
+	b.want(b.step(discover(more)), "gone 10.0.0.2@tcp", "10.2.0.2@tcp2: DISCOVERING|PING_SENT", "ping 10.2.0.2@tcp2 272")
+	b.want(b.step(discover(other)), "done 10.0.0.3@tcp: no buffer space available")
+	b.want(b.step(b.reply(info(full, 2, more, them))),
+		"10.2.0.2@tcp2: MULTI_RAIL|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.2.0.2@tcp2 from 10.0.0.1@tcp")
+	if s := b.m.Stats(); s.TableFull != 2 {
+		t.Errorf("counters %+v", s)
+	}
+}
+
+// TestSelf: who is told about a change of ours, and by which path.
+func TestSelf(t *testing.T) {
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.step(discover(other))
+	b.step(b.reply(info(off, 2, other)))
+	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 2, Discovery: true}}), []string{}...)
+	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{also}, Discovery: true}}),
+		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+	// A change while that is under way: another push follows.
+	before := b.ack()
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{also}, Discovery: true}})
+	b.want(b.step(before), "10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate)
+}
+
+// TestTurnedOff: peers are told when discovery is turned off here; those met
+// while it is off are met again when it is on.
+func TestTurnedOff(t *testing.T) {
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}}}),
+		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+	b.step(b.ack())
+	b.step(Input{Kind: Refresh, NID: other})
+	b.want(b.step(b.reply(info(full, 2, other, also))),
+		"10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|NIDS_UPTODATE", "done 10.0.0.3@tcp")
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{us}, Discovery: true}})
+	b.step(b.ack())
+	b.want(b.step(discover(other)), "10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|DISCOVERING|PING_SENT", "ping 10.0.0.3@tcp 272")
+}
+
+// TestAnything: random inputs, right or wrong, break no invariant, and who
+// waits is told exactly once.
+func TestAnything(t *testing.T) {
+	ids := []nid.NID{them, also, more, other, us}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		b := newBench(t, Limits{MaxInFlight: 2, MaxNIDs: 4, Timeout: time.Second})
+		some := func() nid.NID { return ids[r.IntN(len(ids))] }
+		waits := map[nid.NID]bool{}
+		for i := range uint32(200) {
+			in := Input{
+				Kind: Kind(r.IntN(int(Pushed) + 1)), NID: some(), Force: r.IntN(4) == 0,
+				Exchange: b.m.last - uint64(r.IntN(3)), Local: us, Remote: some(), Known: r.IntN(4) > 0,
+				Info: info([]wire.Features{full, full, plain, off}[r.IntN(4)], i, some(), some()),
+				Self: Self{Sequence: i/8 + 2, NIDs: []nid.NID{us}, Discovery: r.IntN(4) > 0}, Sequence: b.m.self.Sequence,
+			}
+			switch r.IntN(6) {
+			case 0:
+				in.Err = syscall.EIO
+			case 1:
+				in.Need = r.IntN(10000)
+			}
+			if in.Kind == Failed {
+				in.Err = syscall.EIO
+			}
+			if in.Kind == Discover || in.Kind == Refresh {
+				waits[in.NID] = true
+			}
+			b.step(in)
+			b.now += time.Duration(r.IntN(100)) * time.Millisecond
+			for _, d := range b.out.Done {
+				if !waits[d.NID] {
+					t.Fatalf("seed %d: %v is told twice", seed, d.NID)
+				}
+				delete(waits, d.NID)
+			}
+		}
+		for i := 0; len(waits) > 0 && i < 20; i++ {
+			b.now += time.Second
+			b.step(Input{})
+			for _, d := range b.out.Done {
+				delete(waits, d.NID)
+			}
+		}
+		if len(waits) > 0 {
+			t.Fatalf("seed %d: never told: %v", seed, waits)
+		}
+	}
+}
+
+// invariants is what must hold between steps.
+func (m *Machine) invariants() error {
+	nids := 0
+	for _, p := range m.peers.inOrder() {
+		nids += len(p.nis)
+		switch {
+		case p.dropped || len(p.nis) == 0 || p.nis[0].NID != p.primary:
+			return fmt.Errorf("peer %v with NIs %v, dropped %v", p.primary, p.nis, p.dropped)
+		case len(p.waiting) > 0 && p.exchange == 0 && !p.queued:
+			return fmt.Errorf("peer %v: %v wait for nothing", p.primary, p.waiting)
+		}
+		for _, id := range p.waiting {
+			if m.peers.of(id) != p {
+				return fmt.Errorf("peer %v: %v waits, and is not its NID", p.primary, id)
+			}
+		}
+		for _, ni := range p.nis {
+			if m.peers.of(ni.NID) != p {
+				return fmt.Errorf("%v is not found as a NID of %v", ni.NID, p.primary)
+			}
+		}
+	}
+	for _, p := range m.sent {
+		if p.exchange == 0 || p.dropped {
+			return fmt.Errorf("peer %v: exchange %d under way, dropped %v", p.primary, p.exchange, p.dropped)
+		}
+	}
+	if nids != len(m.peers.byNID) || nids > m.limits.MaxNIDs || len(m.sent) > m.limits.MaxInFlight || len(m.dirty) > 0 {
+		return fmt.Errorf("%d NIDs, %d in the table, %d exchanges, %d to publish", nids, len(m.peers.byNID), len(m.sent), len(m.dirty))
+	}
+	return nil
+}

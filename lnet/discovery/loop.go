@@ -1,0 +1,179 @@
+package discovery
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// maxBadInfos is how many pings in a row may bring back no valid info before
+// discovery fails. Kernels go on for ever; local policy.
+const maxBadInfos = 3
+
+// start queues a peer for discovery (lnet_peer_queue_for_discovery).
+func (m *Machine) start(now time.Duration, p *peer, out *Output) {
+	if p.flags.Has(lnet.PeerRediscover) && m.self.Discovery {
+		p.flags &^= lnet.PeerNIDsUpToDate
+	}
+	p.flags |= lnet.PeerDiscovering
+	m.peers.touch(p)
+	m.changed(p)
+	m.advance(now, p, out)
+}
+
+// advance does what the table of states says, until the peer waits for
+// something or discovery ends.
+func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
+	for p.exchange == 0 && p.flags.Has(lnet.PeerDiscovering) {
+		m.changed(p)
+		switch {
+		case p.flags.Has(lnet.PeerMarkDeletion):
+			m.recreate(now, p, out)
+			return
+		case p.flags.Has(lnet.PeerDataPresent):
+			p = m.merge(p, out)
+		case p.flags.Has(lnet.PeerPingFailed):
+			m.pingFailed(p, out)
+		case p.flags.Has(lnet.PeerPushFailed):
+			p.flags &^= lnet.PeerPushFailed
+			m.complete(p, p.failure, out)
+		case p.flags.Has(lnet.PeerForcePing) || p.flags&(lnet.PeerForcePush|lnet.PeerNIDsUpToDate) == 0:
+			if !m.sendPing(now, p, out) {
+				return
+			}
+		case p.flags.Has(lnet.PeerForcePush) && !p.flags.Has(lnet.PeerMultiRail):
+			p.flags &^= lnet.PeerForcePush
+		case p.flags.Has(lnet.PeerForcePush) || m.needsPush(p):
+			if !m.sendPush(now, p, out) {
+				return
+			}
+		default:
+			m.complete(p, nil, out)
+		}
+	}
+}
+
+// pingFailed handles a ping that brought nothing (lnet_peer_ping_failed).
+func (m *Machine) pingFailed(p *peer, out *Output) {
+	p.flags &^= lnet.PeerPingFailed
+	p.flags |= lnet.PeerForcePing
+	p.badInfos++
+	switch {
+	case p.failure != nil:
+		m.complete(p, p.failure, out)
+	case p.badInfos >= maxBadInfos:
+		m.complete(p, p.badInfo, out)
+	}
+}
+
+// complete ends the discovery of a peer (lnet_peer_discovery_complete).
+func (m *Machine) complete(p *peer, err error, out *Output) {
+	p.flags &^= lnet.PeerDiscovering
+	p.failure, p.badInfo, p.badInfos = nil, nil, 0
+	if err == nil {
+		p.flags &^= lnet.PeerRediscover
+		p.flags |= lnet.PeerDiscovered
+		if !m.self.Discovery {
+			p.flags |= lnet.PeerRediscover
+		}
+	}
+	for _, id := range p.waiting {
+		out.Done = append(out.Done, Done{id, err})
+	}
+	p.waiting = nil
+	m.changed(p)
+}
+
+// needsPush reports whether a peer lacks our latest info (lnet_peer_needs_push).
+func (m *Machine) needsPush(p *peer) bool {
+	return p.flags.Has(lnet.PeerMultiRail) && !p.flags.Has(lnet.PeerNoDiscovery) &&
+		m.self.Discovery && p.acked < m.self.Sequence
+}
+
+func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
+	if !m.place(now, p) {
+		return false
+	}
+	m.stats.Pings++
+	p.flags &^= lnet.PeerForcePing
+	p.flags |= lnet.PeerPingSent
+	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
+	out.Sends = append(out.Sends, Send{Exchange: p.exchange, To: p.primary, Room: room})
+	return true
+}
+
+// sendPush pushes along the path on which the peer last answered, once; then
+// the path is free again.
+func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
+	if !m.place(now, p) {
+		return false
+	}
+	m.stats.Pushes++
+	p.flags &^= lnet.PeerForcePush
+	p.flags |= lnet.PeerPushSent
+	send := Send{Exchange: p.exchange, Push: true, From: p.from, To: p.to}
+	if !send.To.IsValid() {
+		send.To = p.primary
+	}
+	p.from, p.to = nid.NID{}, nid.NID{}
+	out.Sends = append(out.Sends, send)
+	return true
+}
+
+// place gives a peer's exchange an ID and a place among those under way, or
+// lets the peer wait for one.
+func (m *Machine) place(now time.Duration, p *peer) bool {
+	if len(m.sent) >= m.limits.MaxInFlight {
+		if !p.queued {
+			p.queued = true
+			m.ready = append(m.ready, p)
+		}
+		return false
+	}
+	m.last++
+	p.exchange = m.last
+	p.deadline = now + m.limits.Timeout
+	m.sent = append(m.sent, p)
+	return true
+}
+
+// unplace ends a peer's exchange and gives its place to the next peer.
+func (m *Machine) unplace(p *peer) {
+	i := slices.Index(m.sent, p)
+	m.sent = slices.Delete(m.sent, i, i+1)
+	p.exchange = 0
+	p.flags &^= lnet.PeerPingSent | lnet.PeerPushSent
+	m.changed(p)
+}
+
+// expire fails what was not answered in time, and lets waiting peers go on.
+func (m *Machine) expire(now time.Duration, out *Output) {
+	for len(m.sent) > 0 && m.sent[0].deadline <= now {
+		p := m.sent[0]
+		m.stats.Timeouts++
+		out.Cancelled = append(out.Cancelled, p.exchange)
+		m.fail(p, syscall.ETIMEDOUT)
+		m.advance(now, p, out)
+	}
+	for len(m.ready) > 0 && len(m.sent) < m.limits.MaxInFlight {
+		p := m.ready[0]
+		m.ready = m.ready[1:]
+		p.queued = false
+		m.advance(now, p, out)
+	}
+}
+
+// fail ends a peer's exchange with an error.
+func (m *Machine) fail(p *peer, err error) {
+	failed := lnet.PeerPingFailed
+	if p.flags.Has(lnet.PeerPushSent) {
+		failed = lnet.PeerPushFailed
+	}
+	m.unplace(p)
+	p.flags |= failed
+	p.failure = err
+}

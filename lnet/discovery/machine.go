@@ -1,0 +1,226 @@
+package discovery
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Limits are the limits of a [Machine]. Zero means default.
+type Limits struct {
+	Timeout       time.Duration // of a ping or push (lnet_transaction_timeout); 150 s
+	MaxInterfaces int           // NIs of a peer, 0@lo included (lnet_interfaces_max); 200
+	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
+	MaxInFlight   int           // pings and pushes at a time; 128. Further peers wait
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Timeout == 0 {
+		l.Timeout = 150 * time.Second
+	}
+	if l.MaxInterfaces == 0 {
+		l.MaxInterfaces = 200
+	}
+	if l.MaxNIDs == 0 {
+		l.MaxNIDs = 1 << 18
+	}
+	if l.MaxInFlight == 0 {
+		l.MaxInFlight = 128
+	}
+	return l
+}
+
+// Kind tells inputs apart.
+type Kind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use.
+const (
+	Timer    Kind = iota // none
+	SelfIs               // Self: what this node tells about itself changed
+	Discover             // NID: a message waits for the peer to be up to date
+	Refresh              // NID, Force: somebody asks for the state of the peer
+	Replied              // Exchange, Local, Remote, Info, Need, Err: the REPLY to a ping
+	Acked                // Exchange, Local, Remote, Sequence: the ACK of a push
+	Failed               // Exchange, Err: a ping or push was not sent or not answered
+	Pushed               // Local, Remote, Known, Info, Need, Err: a push arrived
+)
+
+// Input is what a [Machine] steps on. The zero value is the timer.
+type Input struct {
+	Kind     Kind
+	Self     Self
+	NID      nid.NID       // of the peer
+	Force    bool          // ping and push even if nothing seems to need it
+	Exchange uint64        // the ID of the Send that this answers
+	Local    nid.NID       // NID of this node to which the answer or push came
+	Remote   nid.NID       // NID that it came from
+	Known    bool          // this node has heard from Remote before
+	Info     wire.PingInfo // the machine keeps it
+	Need     int           // if the info was cut: bytes of the whole, else 0
+	Sequence uint32        // of our info that was pushed
+	Err      error         // what failed; with Replied and Pushed: why the info is none
+}
+
+// Self is what this node tells others about itself.
+type Self struct {
+	Sequence  uint32    // of the ping info, from 1; older ones are ignored
+	NIDs      []nid.NID // without 0@lo
+	Discovery bool      // discovery is on
+}
+
+// Output is what a [Machine] wants done, in the order of the fields.
+type Output struct {
+	Cancelled []uint64    // exchanges that nobody waits for any more
+	Gone      []nid.NID   // nothing is known of these any more
+	Peers     []lnet.Peer // new state
+	Done      []Done      // what was asked for has ended
+	Sends     []Send
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	o.Cancelled, o.Gone, o.Peers = o.Cancelled[:0], o.Gone[:0], o.Peers[:0]
+	o.Done, o.Sends = o.Done[:0], o.Sends[:0]
+}
+
+// Done ends every Discover and Refresh of a NID so far.
+type Done struct {
+	NID nid.NID
+	Err error // nil: the peer is up to date
+}
+
+// Send is a ping or a push to send. One of Replied, Acked and Failed answers
+// it, unless it is cancelled.
+type Send struct {
+	Exchange uint64
+	Push     bool
+	From     nid.NID // local NID; zero leaves the choice to LNet
+	To       nid.NID
+	Room     int // ping: bytes for the answer
+}
+
+var _ machine.Machine[Input, Output] = (*Machine)(nil)
+
+// Machine discovers peers (the discovery part of LNet's peer.c): who they are,
+// which NIDs are one node's, and whether they know what this node is. It is a
+// machine.Machine for all peers of a node. The states of a peer are flags; the
+// first row of this table that fits says what happens next, unless a ping or
+// push to the peer is under way:
+//
+//	MARK_DELETION      forget the peer
+//	DATA_PRESENT       merge the ping info, set NIDS_UPTODATE
+//	PING_FAILED        set FORCE_PING; end with the error, or go on if the
+//	                   only fault was the info, and not too often
+//	PUSH_FAILED        end with the error
+//	FORCE_PING         ping
+//	FORCE_PUSH         push, if the peer is multi-rail
+//	no NIDS_UPTODATE   ping
+//	needs our push     push
+//	else               DISCOVERED; end
+type Machine struct {
+	limits Limits
+	self   Self
+	peers  table
+	last   uint64 // exchange
+	sent   []*peer
+	ready  []*peer // wait for a place in sent
+	dirty  []*peer // changed in this step
+	stats  Stats
+}
+
+// Stats counts what a [Machine] did and refused.
+type Stats struct {
+	Pings          uint64 `json:"pings"`
+	Pushes         uint64 `json:"pushes"`
+	PushesReceived uint64 `json:"pushes_received"`
+	Timeouts       uint64 `json:"timeouts"`       // pings and pushes without answer
+	BadReplies     uint64 `json:"bad_replies"`    // REPLYs with no valid info
+	BadPushes      uint64 `json:"bad_pushes"`     // pushes with no valid info
+	CutInfos       uint64 `json:"cut_infos"`      // infos that were larger than the buffer
+	UnknownPushes  uint64 `json:"unknown_pushes"` // from nodes never heard of
+	PlainPushes    uint64 `json:"plain_pushes"`   // from nodes that say they are not multi-rail
+	Late           uint64 `json:"late"`           // answers to nothing that is under way
+	TableFull      uint64 `json:"table_full"`     // NIDs for which there was no room
+	OwnNIDs        uint64 `json:"own_nids"`       // NIDs of ours that a peer claimed
+}
+
+// NewMachine returns a machine that knows nobody. SelfIs comes first.
+func NewMachine(limits Limits) *Machine {
+	m := &Machine{limits: limits.withDefaults()}
+	m.peers.init()
+	return m
+}
+
+// Stats returns the counters so far.
+func (m *Machine) Stats() Stats { return m.stats }
+
+// Step implements machine.Machine.
+func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	switch in.Kind {
+	case SelfIs:
+		m.selfIs(now, in.Self, out)
+	case Discover, Refresh:
+		m.ask(now, in, out)
+	case Replied, Acked, Failed:
+		m.answered(now, in, out)
+	case Pushed:
+		m.pushed(now, in, out)
+	}
+	m.expire(now, out)
+	m.publish(out)
+	if len(m.sent) == 0 {
+		return machine.Never
+	}
+	return m.sent[0].deadline
+}
+
+// selfIs takes over what this node is, and pushes it to those who should know
+// (lnet_push_update_to_peers).
+func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
+	if self.Sequence <= m.self.Sequence {
+		return
+	}
+	turnedOff := m.self.Discovery && !self.Discovery
+	m.self = self
+	for _, p := range m.peers.inOrder() {
+		if !m.isOwn(p.from) {
+			p.from, p.to = nid.NID{}, nid.NID{}
+		}
+		if turnedOff && p.flags.Has(lnet.PeerMultiRail) {
+			p.flags |= lnet.PeerForcePush
+		}
+		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
+			m.start(now, p, out)
+		}
+	}
+}
+
+// ask begins the discovery of a peer, or joins the one under way.
+func (m *Machine) ask(now time.Duration, in Input, out *Output) {
+	p := m.meet(in.NID, out)
+	if p == nil {
+		out.Done = append(out.Done, Done{in.NID, syscall.ENOBUFS})
+		return
+	}
+	p.await(in.NID)
+	if in.Kind == Refresh {
+		p.flags &^= lnet.PeerNIDsUpToDate
+		if in.Force {
+			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush
+		}
+	}
+	m.start(now, p, out)
+}
+
+func (m *Machine) isOwn(id nid.NID) bool {
+	for _, own := range m.self.NIDs {
+		if own == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package discovery
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// bench steps a machine and speaks of what it does in lines.
+type bench struct {
+	t    *testing.T
+	m    *Machine
+	now  time.Duration
+	wake time.Duration
+	out  Output
+	last Send // the latest ping or push
+}
+
+func newBench(t *testing.T, limits Limits) *bench {
+	t.Helper()
+	b := &bench{t: t, m: NewMachine(limits)}
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 2, NIDs: []nid.NID{us}, Discovery: true}})
+	return b
+}
+
+// step returns what the machine did: "ping TO ROOM", "push TO FROM",
+// "done NID ERROR", "gone NID", "cancel", and "PRIMARY NIDs: FLAGS" of peers.
+func (b *bench) step(in Input) []string {
+	b.t.Helper()
+	b.out.Reset()
+	b.wake = b.m.Step(b.now, in, &b.out)
+	if err := b.m.invariants(); err != nil {
+		b.t.Fatal(err)
+	}
+	did := []string{}
+	for range b.out.Cancelled {
+		did = append(did, "cancel")
+	}
+	for _, id := range b.out.Gone {
+		did = append(did, fmt.Sprintf("gone %v", id))
+	}
+	for _, p := range b.out.Peers {
+		var ids []string
+		for _, ni := range p.NIs {
+			ids = append(ids, ni.NID.String())
+		}
+		did = append(did, fmt.Sprintf("%v: %v", strings.Join(ids, " "), p.Flags))
+	}
+	for _, d := range b.out.Done {
+		line := fmt.Sprintf("done %v", d.NID)
+		if d.Err != nil {
+			line += ": " + d.Err.Error()
+		}
+		did = append(did, line)
+	}
+	for _, s := range b.out.Sends {
+		b.last = s
+		if s.Push {
+			did = append(did, strings.TrimRight(fmt.Sprintf("push %v %v", s.To, from(s)), " "))
+		} else {
+			did = append(did, fmt.Sprintf("ping %v %d", s.To, s.Room))
+		}
+	}
+	return did
+}
+
+func from(s Send) string {
+	if !s.From.IsValid() {
+		return ""
+	}
+	return "from " + s.From.String()
+}
+
+func (b *bench) want(did []string, want ...string) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, did); diff != "" {
+		b.t.Errorf("the machine did (-want +got):\n%s", diff)
+	}
+}
+
+const (
+	full  = PeerFeatures
+	plain = Features
+	off   = PeerFeatures &^ wire.FeatureDiscovery
+)
+
+func info(f wire.Features, sequence uint32, ids ...nid.NID) wire.PingInfo {
+	p := wire.PingInfo{Features: f, PID: nid.LustrePID, Sequence: sequence}
+	for _, id := range ids {
+		p.NIs = append(p.NIs, wire.NIStatus{NID: id, Status: wire.StatusUp})
+	}
+	return p
+}
+
+func discover(id nid.NID) Input { return Input{Kind: Discover, NID: id} }
+
+// reply answers the latest ping.
+func (b *bench) reply(i wire.PingInfo) Input {
+	return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Info: i}
+}
+
+// ack answers the latest push.
+func (b *bench) ack() Input {
+	return Input{Kind: Acked, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Sequence: b.m.self.Sequence}
+}
+
+func pushFrom(id nid.NID, i wire.PingInfo) Input {
+	return Input{Kind: Pushed, Local: us, Remote: id, Known: true, Info: i}
+}
+
+// meet discovers them as a multi-rail node.
+func (b *bench) meet(ids ...nid.NID) {
+	b.t.Helper()
+	b.step(discover(ids[0]))
+	b.step(b.reply(info(full, 2, ids...)))
+	did := b.step(b.ack())
+	if last := did[len(did)-1]; last != "done "+ids[0].String() {
+		b.t.Fatalf("meeting %v ended with %q", ids, did)
+	}
+}

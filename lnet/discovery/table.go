@@ -1,0 +1,181 @@
+package discovery
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// peer is a remote node as discovery sees it (struct lnet_peer).
+type peer struct {
+	primary  nid.NID         // lp_primary_nid
+	nis      []wire.NIStatus // replaced, never changed: lnet.Peers share it
+	features wire.Features
+	flags    lnet.PeerFlags
+	acked    uint32 // lp_node_seqno: the latest info of ours that it has
+	sequence uint32 // lp_peer_seqno: of its own latest info
+	room     int    // lp_data_bytes: bytes of its largest info
+
+	data     []wire.NIStatus // with DATA_PRESENT
+	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
+	failure  error           // with PING_FAILED, PUSH_FAILED; nil: the info was bad
+	badInfo  error           // what was bad about it
+	badInfos int             // in a row
+	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
+
+	exchange uint64        // ID of the ping or push under way, else 0
+	deadline time.Duration // of exchange
+	queued   bool          // in Machine.ready
+	changed  bool          // in Machine.dirty
+	dropped  bool          // not in the table any more
+
+	older, newer *peer // ring of all peers by use
+}
+
+// await notes that somebody waits for the discovery of a NID.
+func (p *peer) await(id nid.NID) {
+	if !slices.Contains(p.waiting, id) {
+		p.waiting = append(p.waiting, id)
+	}
+}
+
+// idle reports whether a peer can be forgotten without loss.
+func (p *peer) idle() bool {
+	return p.exchange == 0 && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
+}
+
+// table finds peers by each of their NIDs and keeps them in the order of use.
+type table struct {
+	byNID map[nid.NID]*peer
+	ring  peer // ring.newer is the oldest, ring.older the newest
+}
+
+func (t *table) init() {
+	t.byNID = make(map[nid.NID]*peer)
+	t.ring.older, t.ring.newer = &t.ring, &t.ring
+}
+
+// of returns the peer with a NID, or nil.
+func (t *table) of(id nid.NID) *peer { return t.byNID[id] }
+
+// give makes id a NID of p.
+func (t *table) give(id nid.NID, p *peer) { t.byNID[id] = p }
+
+// touch makes p the one used last.
+func (t *table) touch(p *peer) {
+	if p.dropped {
+		return
+	}
+	if p.newer != nil {
+		t.unlink(p)
+	}
+	p.older, p.newer = t.ring.older, &t.ring
+	p.older.newer, p.newer.older = p, p
+}
+
+func (t *table) unlink(p *peer) {
+	p.older.newer, p.newer.older = p.newer, p.older
+	p.older, p.newer = nil, nil
+}
+
+// inOrder returns all peers, those not used for longest first.
+func (t *table) inOrder() (all []*peer) {
+	for p := t.ring.newer; p != &t.ring; p = p.newer {
+		all = append(all, p)
+	}
+	return all
+}
+
+// meet returns the peer with a NID and makes it if need be; nil if there is no
+// room.
+func (m *Machine) meet(id nid.NID, out *Output) *peer {
+	if p := m.peers.of(id); p != nil {
+		return p
+	}
+	if !m.room(nil, out) {
+		m.stats.TableFull++
+		return nil
+	}
+	p := &peer{primary: id, nis: []wire.NIStatus{{NID: id, Status: wire.StatusUp}}}
+	m.peers.give(id, p)
+	m.peers.touch(p)
+	return p
+}
+
+// evictTries bounds the search for an idle peer.
+const evictTries = 64
+
+// room makes room for a NID; an idle peer that is not keep may have to go.
+func (m *Machine) room(keep *peer, out *Output) bool {
+	if len(m.peers.byNID) < m.limits.MaxNIDs {
+		return true
+	}
+	p := m.peers.ring.newer
+	for range evictTries {
+		if p == &m.peers.ring {
+			break
+		}
+		if p != keep && p.idle() {
+			m.delete(p, out)
+			return true
+		}
+		p = p.newer
+	}
+	return false
+}
+
+// forget withdraws a NID of p. There is nothing more to find out for those who
+// wait for it.
+func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
+	delete(m.peers.byNID, id)
+	out.Gone = append(out.Gone, id)
+	if i := slices.Index(p.waiting, id); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		out.Done = append(out.Done, Done{NID: id})
+	}
+}
+
+// delete forgets a peer and all its NIDs.
+func (m *Machine) delete(p *peer, out *Output) {
+	for _, ni := range p.nis {
+		m.forget(p, ni.NID, out)
+	}
+	p.nis = nil
+	m.drop(p, out)
+}
+
+// drop takes a peer that has no NIDs any more off all lists.
+func (m *Machine) drop(p *peer, out *Output) {
+	if p.exchange != 0 {
+		out.Cancelled = append(out.Cancelled, p.exchange)
+		m.unplace(p)
+	}
+	if i := slices.Index(m.ready, p); i >= 0 {
+		m.ready = slices.Delete(m.ready, i, i+1)
+		p.queued = false
+	}
+	p.dropped = true
+	m.peers.unlink(p)
+}
+
+// changed notes that the state of a peer must be published.
+func (m *Machine) changed(p *peer) {
+	if !p.changed {
+		p.changed = true
+		m.dirty = append(m.dirty, p)
+	}
+}
+
+// publish appends the peers that changed in this step.
+func (m *Machine) publish(out *Output) {
+	for i, p := range m.dirty {
+		m.dirty[i], p.changed = nil, false
+		if !p.dropped {
+			out.Peers = append(out.Peers, lnet.Peer{Primary: p.primary, NIs: p.nis, Features: p.features, Flags: p.flags})
+		}
+	}
+	m.dirty = m.dirty[:0]
+}
