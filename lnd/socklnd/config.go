@@ -28,6 +28,15 @@ const (
 	AcceptTrust AcceptMode = "trust"
 )
 
+// known reports whether m is one of these, or empty for the default.
+func (m AcceptMode) known() bool {
+	switch m {
+	case "", AcceptSecure, AcceptAll, AcceptNone, AcceptTrust:
+		return true
+	}
+	return false
+}
+
 // maxPrivilegedPort is the last port that only the privileged may bind
 // (LNET_ACCEPTOR_MAX_RESERVED_PORT).
 const maxPrivilegedPort = 1023
@@ -193,43 +202,31 @@ const maxConnsPerPeer = 127
 // Validate reports the first field whose value makes no sense. Zero fields
 // are fine.
 func (c Config) Validate() error {
-	bad := func(tunable string, value any) error {
-		return fmt.Errorf("%w: %s: %v", ErrConfig, tunable, value)
-	}
-	switch c.Accept {
-	case "", AcceptSecure, AcceptAll, AcceptNone, AcceptTrust:
-	default:
-		return bad("accept (want secure, all, none or trust)", c.Accept)
-	}
-	switch {
-	case c.AcceptBacklog < 0:
-		return bad("accept_backlog", c.AcceptBacklog)
-	case c.AcceptTimeout < 0:
-		return bad("accept_timeout", c.AcceptTimeout)
-	case c.SockTimeout < 0:
-		return bad("sock_timeout", c.SockTimeout)
-	case c.ConnsPerPeer < 0 || c.ConnsPerPeer > maxConnsPerPeer:
-		return bad("conns_per_peer", c.ConnsPerPeer)
-	case c.MinBulk < 0:
-		return bad("min_bulk", c.MinBulk)
-	case c.MinReconnect < 0:
-		return bad("min_reconnectms", c.MinReconnect)
-	case c.MaxReconnect < 0 || c.MaxReconnect > 0 && c.MaxReconnect < c.MinReconnect:
-		return bad("max_reconnectms", c.MaxReconnect)
-	case c.TOS < 0 || c.TOS > 255:
-		return bad("tos", c.TOS)
-	case c.ControlTOS > 255:
-		return bad("control_tos", c.ControlTOS)
-	case c.MaxHandshakes < 0 || c.MaxHandshakesPerAddr < 0:
-		return bad("handshakes", min(c.MaxHandshakes, c.MaxHandshakesPerAddr))
-	case c.MaxConns < 0:
-		return bad("max_conns", c.MaxConns)
-	case c.MaxConnsPerAddr < 0:
-		return bad("max_conns_per_addr", c.MaxConnsPerAddr)
-	case c.TxBufferSize < 0:
-		return bad("tx_buffer_size", c.TxBufferSize)
-	case c.RxBufferSize < 0:
-		return bad("rx_buffer_size", c.RxBufferSize)
+	for _, f := range []struct {
+		tunable string
+		value   any
+		ok      bool
+	}{
+		{"accept (want secure, all, none or trust)", c.Accept, c.Accept.known()},
+		{"accept_backlog", c.AcceptBacklog, c.AcceptBacklog >= 0},
+		{"accept_timeout", c.AcceptTimeout, c.AcceptTimeout >= 0},
+		{"sock_timeout", c.SockTimeout, c.SockTimeout >= 0},
+		{"conns_per_peer", c.ConnsPerPeer, c.ConnsPerPeer >= 0 && c.ConnsPerPeer <= maxConnsPerPeer},
+		{"min_bulk", c.MinBulk, c.MinBulk >= 0},
+		{"min_reconnectms", c.MinReconnect, c.MinReconnect >= 0},
+		{"max_reconnectms", c.MaxReconnect, c.MaxReconnect == 0 || c.MaxReconnect >= max(c.MinReconnect, 0)},
+		{"tos", c.TOS, c.TOS >= 0 && c.TOS <= 255},
+		{"tx_buffer_size", c.TxBufferSize, c.TxBufferSize >= 0},
+		{"rx_buffer_size", c.RxBufferSize, c.RxBufferSize >= 0},
+		{"control_tos", c.ControlTOS, c.ControlTOS <= 255},
+		{"handshakes", c.MaxHandshakes, c.MaxHandshakes >= 0},
+		{"handshakes of one address", c.MaxHandshakesPerAddr, c.MaxHandshakesPerAddr >= 0},
+		{"max_conns", c.MaxConns, c.MaxConns >= 0},
+		{"max_conns_per_addr", c.MaxConnsPerAddr, c.MaxConnsPerAddr >= 0},
+	} {
+		if !f.ok {
+			return fmt.Errorf("%w: %s: %v", ErrConfig, f.tunable, f.value)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package socklnd
 
 import (
 	"net"
+	"net/netip"
 	"slices"
 	"syscall"
 	"testing"
@@ -70,6 +71,32 @@ func TestControlIsMarked(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestControlIsMarkedIPv6: what IPv4 calls type of service is the traffic class.
+func TestControlIsMarkedIPv6(t *testing.T) {
+	opts := Config{ControlTOS: 0xb8}.withDefaults().sockets()
+	l, err := opts.listen(netip.MustParseAddrPort("[::1]:0"))
+	if err != nil {
+		t.Skipf("no IPv6: %v", err)
+	}
+	defer l.Close()
+	c, err := opts.dial(t.Context(), netip.MustParseAddrPort("[::1]:0"), addrPort(l.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	opts.tuneControl(c)
+	rc, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := getInt(t, rc, unix.IPPROTO_IPV6, unix.IPV6_TCLASS); got != 0xb8 {
+		t.Errorf("traffic class %#x", got)
+	}
+	if got := getInt(t, rc, unix.SOL_SOCKET, unix.SO_PRIORITY); got != 6 {
+		t.Errorf("priority %d", got)
 	}
 }
 
