@@ -31,7 +31,7 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReas
 func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation {
 	h := &d.Header
 	o := t.newOperation()
-	o.ni = ni
+	o.ni, o.from = ni, d.Lender
 	e := &o.event
 	e.Kind = kind
 	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}

@@ -38,7 +38,7 @@ func (t *Table) deliver(d *md, o *operation) {
 			handler(&o.event)
 		}
 		if eq != nil {
-			eq.push(&o.event)
+			eq.push(&o.event, o.from)
 		}
 		t.afterEvent(o)
 		d.mu.Lock()

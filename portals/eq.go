@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnet/machine"
 )
 
@@ -27,6 +28,8 @@ type EQ struct {
 	read  uint64  // sequence of the latest event read; guarded by mu
 	users int     // MDs that name the EQ; guarded by mu
 	freed bool    // guarded by mu
+
+	borrowing borrowing
 }
 
 // NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
@@ -45,17 +48,29 @@ func (t *Table) NewEQ(size int) (*EQ, error) {
 // Free ends the queue; waiters return ENOENT, events not read are lost.
 // EBUSY: an MD still names it. ENOENT: it was freed before.
 func (q *EQ) Free() error {
+	reading, err := q.free()
+	if err != nil {
+		return opError("EQ.Free", err)
+	}
+	if reading != nil {
+		reading.Interrupt(q)
+	}
+	q.giveBack()
+	q.notify()
+	return nil
+}
+
+func (q *EQ) free() (reading lnd.Lender, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.freed:
-		return opError("EQ.Free", syscall.ENOENT)
+		return nil, syscall.ENOENT
 	case q.users > 0:
-		return opError("EQ.Free", syscall.EBUSY)
+		return nil, syscall.EBUSY
 	}
 	q.freed = true
-	q.notify()
-	return nil
+	return q.borrowing.wake(), nil
 }
 
 // join counts an MD that names the queue; false: the queue is gone.
@@ -76,13 +91,20 @@ func (q *EQ) leave() {
 }
 
 // push adds an event; the oldest is overwritten when the ring is full.
-func (q *EQ) push(e *Event) {
+func (q *EQ) push(e *Event, from lnd.Lender) {
 	q.mu.Lock()
 	q.wrote++
 	slot := &q.ring[q.wrote&uint64(len(q.ring)-1)]
 	*slot = *e
 	slot.Sequence = q.wrote
+	if from != nil {
+		q.borrowing.latest = from
+	}
+	reading := q.borrowing.wake()
 	q.mu.Unlock()
+	if reading != nil {
+		reading.Interrupt(q)
+	}
 	q.notify()
 }
 
@@ -133,9 +155,13 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 		if ok || err != nil {
 			return e, err
 		}
+		if q.receive(ctx) && ctx.Err() == nil {
+			continue
+		}
 		select {
 		case <-q.arrived:
 		case <-ctx.Done():
+			q.giveBack()
 			return e, context.Cause(ctx)
 		}
 	}
@@ -144,15 +170,16 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 // Poll is Wait for at most timeout, by the node's clock; ok is false when the
 // time passed. A negative timeout waits for ever.
 func (q *EQ) Poll(timeout time.Duration) (e Event, ok bool, err error) {
-	if timeout == 0 {
+	switch {
+	case timeout == 0:
 		return q.Get()
+	case timeout < 0:
+		e, err = q.Wait(context.Background())
+		return e, err == nil || errors.Is(err, ErrOverflow), err
 	}
-	var late <-chan struct{}
-	if timeout > 0 {
-		over := make(chan struct{})
-		late = over
-		defer q.clock.AfterFunc(timeout, func() { close(over) }).Stop()
-	}
+	q.giveBack()
+	late := make(chan struct{})
+	defer q.clock.AfterFunc(timeout, func() { close(late) }).Stop()
 	for {
 		ok, err := q.take(&e)
 		if ok || err != nil {

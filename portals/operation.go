@@ -17,13 +17,14 @@ type operation struct {
 	ni    *lnet.NI      // the NI that d came by
 	d     *lnd.Delivery // the message that came in, while it is held
 	ack   bool          // the PUT that came in wants an ACK
+	from  lnd.Lender    // the connection that the message came by
 	next  *operation    // in an operationList
 }
 
 func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }
 
 func (t *Table) freeOperation(o *operation) {
-	o.md, o.ni, o.d, o.ack = nil, nil, nil, false
+	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
 	o.event = Event{}
 	o.Payload = lnd.Payload{}
 	o.Aborted = nil

@@ -132,9 +132,11 @@ func (r *responder) open() (err error) {
 }
 
 // echo answers a PUT. A failure leaves the other side waiting, and it says so.
-func (r *responder) echo(e *portals.Event) {
+func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) }
+
+func (r *responder) answer(to nid.ProcessID, bits uint64) {
 	_ = r.table.Put(portals.PutRequest{
-		Self: r.id.NID, MD: r.reply, Target: e.Initiator, Portal: portalReply, MatchBits: e.MatchBits,
+		Self: r.id.NID, MD: r.reply, Target: to, Portal: portalReply, MatchBits: bits,
 	})
 }
 
@@ -145,6 +147,6 @@ func (r *responder) echoFromEQ(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		r.echo(&e)
+		r.answer(e.Initiator, e.MatchBits)
 	}
 }

@@ -28,7 +28,8 @@ type conn struct {
 	attached bool          // in the peer's list; guarded by peer.mu
 	usedAt   uint64        // peer.sequence of the last use; guarded by peer.mu
 
-	rx       reader // owned by the reading goroutine
+	rx       reader // owned by who has the right to read
+	lending  lending
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
 	midway   atomic.Bool // the reader waits for the rest of a message
@@ -58,6 +59,7 @@ func newConn(p *peer, l *link) *conn {
 		version: l.version, ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
+	c.lending.init(c)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

@@ -18,6 +18,7 @@ import (
 type Driver struct {
 	cfg       Config
 	acceptors acceptors
+	loans     loanWatch
 }
 
 var _ lnd.Driver = (*Driver)(nil)
@@ -54,7 +55,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, loans: &d.loans, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:     log.With("ni", id),
 		peers:   make(map[nid.ProcessID]*peer),

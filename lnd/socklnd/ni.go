@@ -28,6 +28,7 @@ type NI struct {
 	warned      warnings
 	counts      counters
 	acceptors   *acceptors // of the driver
+	loans       *loanWatch // of the driver
 	acceptor    *acceptor  // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex

@@ -53,6 +53,8 @@ func newRawStream(c net.Conn) stream {
 	return s
 }
 
+func (s *rawStream) interruptible() bool { return true }
+
 func (s *rawStream) readIdle(small []byte, limit int) (*readBuffer, int, error) {
 	s.rsmall, s.rlimit = small, limit
 	n, err := s.read()

@@ -31,6 +31,10 @@ type reader struct {
 	resume chan struct{}
 	d      lnd.Delivery
 	small  [smallWindow]byte
+
+	borrowed   bool // a borrower reads (lending)
+	held       bool // and has left a message that is held
+	heldCookie uint64
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -38,7 +42,7 @@ type reader struct {
 // probably large too, and what is read ahead of its payload has to be copied:
 // then the window is narrow. Otherwise it is wide.
 const (
-	smallWindow  = 256
+	smallWindow  = 512 // more than maxSmall
 	narrowWindow = 4 << 10
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
@@ -51,6 +55,9 @@ func (r *reader) init(c *conn) {
 	r.c = c
 	r.resume = make(chan struct{}, 1)
 	r.d.Driver = c
+	if c.stream.interruptible() {
+		r.d.Lender = &c.lending
+	}
 	r.window = wideWindow
 	if c.ctype == ksock.BulkIn {
 		r.window = narrowWindow
@@ -61,11 +68,26 @@ func (r *reader) init(c *conn) {
 func (r *reader) run() {
 	var err *Error
 	for err == nil {
-		err = r.message()
+		err = r.next()
 	}
 	r.releaseBuffer()
 	r.c.peer.fail(r.c, err)
 	r.c.tx.readerEnded()
+}
+
+// next receives one message, perhaps after somebody else has read some.
+func (r *reader) next() *Error {
+	if r.r == r.w && r.c.lending.asked.Load() {
+		r.releaseBuffer()
+		r.c.lending.lend()
+		if err := r.c.lending.err; err != nil {
+			return err
+		}
+		if r.held {
+			return r.resumeHeld()
+		}
+	}
+	return r.message()
 }
 
 // message receives one message.
@@ -110,9 +132,28 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 	if refused != nil {
 		return r.error(BadMessage, refused)
 	}
+	if verdict == lnd.Hold && r.borrowed {
+		r.held, r.heldCookie = true, cookie
+		return nil
+	}
 	if verdict == lnd.Hold && !r.hold() {
 		return r.error(PeerClosed, nil)
 	}
+	return r.takePayload(cookie)
+}
+
+// resumeHeld goes on with a message that a borrower found to be held.
+func (r *reader) resumeHeld() *Error {
+	r.held = false
+	if !r.hold() {
+		return r.error(PeerClosed, nil)
+	}
+	return r.takePayload(r.heldCookie)
+}
+
+// takePayload receives the payload and ends the message.
+func (r *reader) takePayload(cookie uint64) *Error {
+	d, ni := &r.d, r.c.peer.ni
 	err := r.payload()
 	if err != nil {
 		ni.up.Delivered(d, err)
@@ -283,6 +324,9 @@ func (r *reader) fillEmpty() *Error {
 	r.releaseBuffer()
 	r.c.midway.Store(r.begun)
 	buf, n, err := r.c.stream.readIdle(r.small[:], r.window)
+	if isInterrupt(err) {
+		return nil
+	}
 	if err != nil {
 		return r.readError(err)
 	}

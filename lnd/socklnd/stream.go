@@ -25,6 +25,9 @@ type stream interface {
 	// write writes the beginning of b, as much as is taken at once, perhaps
 	// nothing.
 	write(b []byte) (int, error)
+	// interruptible reports whether a read deadline of the net.Conn ends
+	// readIdle, with os.ErrDeadlineExceeded.
+	interruptible() bool
 }
 
 // newStream returns the fastest stream for c.
@@ -97,3 +100,5 @@ func (s *plainStream) writev(v *vector, wait bool) (int, error) {
 }
 
 func (s *plainStream) write([]byte) (int, error) { return 0, nil }
+
+func (s *plainStream) interruptible() bool { return false }
