@@ -1,12 +1,9 @@
 package socklnd
 
 import (
-	"errors"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -33,10 +30,6 @@ type acceptor struct {
 	handshakes handshakes // guarded by mu
 	places     places     // guarded by mu
 }
-
-// acceptPause is how long the acceptor waits when the system cannot accept,
-// for want of descriptors mostly.
-const acceptPause = 100 * time.Millisecond
 
 // newAcceptor returns an acceptor for ni, which is not running yet.
 func newAcceptor(ni *NI, l net.Listener) *acceptor {
@@ -100,125 +93,6 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// run accepts until the listener is closed.
-func (a *acceptor) run() {
-	for {
-		c, err := a.listener.Accept()
-		switch {
-		case err == nil:
-			a.admit(c)
-		case a.isClosed():
-			return
-		default:
-			a.host(nil).rejectAddr(AcceptFailed, netip.AddrPort{}, err)
-			if !a.pause(acceptPause) {
-				return
-			}
-		}
-	}
-}
-
-// admit starts the handshake of c, unless its port is refused or there are too
-// many connections.
-func (a *acceptor) admit(c net.Conn) {
-	from, eldest := addrPort(c.RemoteAddr()), a.host(nil)
-	if why, err := a.unwelcome(from); why != ReasonNone {
-		eldest.rejectAddr(why, from, err)
-		_ = c.Close()
-		return
-	}
-	h := &handshake{shake: newShake(eldest, c, false, a.cfg.AcceptTimeout)}
-	evicted, ok := a.enter(h)
-	for _, old := range evicted {
-		a.host(old).rejectAddr(HandshakeLimit, old.remote, nil)
-	}
-	if !ok {
-		h.close()
-		return
-	}
-	a.tasks.Go(func() { a.handshake(h) })
-}
-
-// unwelcome returns why nothing is read from a connection.
-func (a *acceptor) unwelcome(from netip.AddrPort) (Reason, error) {
-	switch {
-	case !from.IsValid():
-		return NoAddress, nil
-	case a.cfg.Accept == AcceptSecure && from.Port() > maxPrivilegedPort:
-		return UnprivilegedPort, nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.places.full(originOf(from))
-}
-
-// enter takes h into the list and gives it a place, and returns those that had
-// to go. ok is false when the acceptor is closed.
-func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.nis) == 0 {
-		return nil, false
-	}
-	h.place = a.places.take(a, originOf(h.remote))
-	evicted = a.handshakes.add(h)
-	for _, old := range evicted { // now, so that whoever comes next finds it
-		a.places.release(old.place)
-	}
-	return evicted, true
-}
-
-// handshake runs one handshake to its end.
-func (a *acceptor) handshake(h *handshake) {
-	defer a.leave(h)
-	r := a.serve(h)
-	if r == nil {
-		return
-	}
-	if r.why != ReasonNone && !h.evicted.Load() { // else that is what has been counted
-		a.host(h).rejectAddr(r.why, h.remote, r.err)
-	}
-	if len(r.answer) > 0 {
-		_ = h.write(r.answer) // as far as the other end listens
-	}
-	h.close()
-	h.place.release()
-}
-
-// serve runs the passive side of a handshake. If it returns nil the connection
-// has become a peer's.
-func (a *acceptor) serve(h *handshake) *refusal {
-	want, r := readWanted(h.shake)
-	if r != nil {
-		return r
-	}
-	ni := a.choose(h, want)
-	if ni == nil {
-		return &refusal{why: ForeignNID, err: errors.New(want.String())}
-	}
-	return ni.serve(h.shake)
-}
-
-// choose returns the NI with this NID and makes h its affair, or nil.
-func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // until leave; Shutdown waits for it after remove
-	}
-	return h.ni
-}
-
-// leave takes h out of the list when its handshake has ended.
-func (a *acceptor) leave(h *handshake) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.handshakes.remove(h)
-	if h.ni != nil {
-		h.ni.tasks.Done()
-	}
-}
-
 // host returns the NI whose affair h is; with nil the eldest.
 func (a *acceptor) host(h *handshake) *NI {
 	a.mu.Lock()
@@ -255,18 +129,5 @@ func (a *acceptor) isClosed() bool {
 func (a *acceptor) wait() {
 	if a.isClosed() {
 		a.tasks.Wait()
-	}
-}
-
-// pause waits for d and returns false if the acceptor is closed first.
-func (a *acceptor) pause(d time.Duration) bool {
-	over := make(chan struct{})
-	t := a.clock.AfterFunc(d, func() { close(over) })
-	defer t.Stop()
-	select {
-	case <-over:
-		return true
-	case <-a.closed:
-		return false
 	}
 }

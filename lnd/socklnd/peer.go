@@ -1,7 +1,6 @@
 package socklnd
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -32,22 +31,6 @@ type peer struct {
 	silence  silence // owned by the scan
 }
 
-// event is something to tell lnet or the log once no lock is held.
-type event struct {
-	kind   eventKind
-	failed lnd.Queue
-	err    error
-}
-
-type eventKind uint8
-
-const (
-	eventFailed eventKind = iota // finalize the messages with err
-	eventUp
-	eventDown
-	eventLogged // err is for the log
-)
-
 func newPeer(ni *NI, id nid.ProcessID) *peer {
 	p := &peer{ni: ni, id: id, wakeAt: machine.Never}
 	p.set.cfg = setConfig{
@@ -61,51 +44,6 @@ func newPeer(ni *NI, id nid.ProcessID) *peer {
 // userFlagged reports whether the peer was named by its socket: nobody can
 // dial it, and its messages bear that name (LNET_PID_USERFLAG).
 func (p *peer) userFlagged() bool { return p.id.PID&nid.UserPID != 0 }
-
-// unlock releases p.mu and tells what happened under it, in order.
-func (p *peer) unlock() {
-	if len(p.events) == 0 || p.telling {
-		p.mu.Unlock()
-		return
-	}
-	p.telling = true
-	for len(p.events) > 0 {
-		events := p.events
-		p.events = nil
-		p.mu.Unlock()
-		for i := range events {
-			p.tell(&events[i])
-		}
-		p.mu.Lock()
-	}
-	p.telling = false
-	p.mu.Unlock()
-}
-
-func (p *peer) tell(e *event) {
-	switch e.kind {
-	case eventFailed:
-		for m := e.failed.Pop(); m != nil; m = e.failed.Pop() {
-			p.ni.finalize(m, e.err)
-		}
-	case eventUp:
-		p.ni.up.PeerUp(p.id)
-	case eventDown:
-		p.ni.up.PeerDown(p.id, e.err)
-	case eventLogged:
-		p.ni.logFailure(p.id, e.err)
-	}
-}
-
-// report counts the reason of err, which is an *Error, logs it after unlock,
-// and returns it.
-func (p *peer) report(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		p.ni.counts.count(e.Reason)
-		p.events = append(p.events, event{kind: eventLogged, err: e})
-	}
-	return err
-}
 
 // send routes m. It returns false if the peer is no longer in use.
 func (p *peer) send(m *lnd.Message) bool {
@@ -152,21 +90,6 @@ func (p *peer) connect(m *lnd.Message, usable bool) {
 	p.step(setInput{kind: setSend, usable: usable})
 	if !usable && p.out.verdict == verdictUnreachable {
 		p.failPending(p.report(newError(TooSoon, p.id, p.out.err)))
-	}
-}
-
-// failMessage finalizes m after unlock.
-func (p *peer) failMessage(m *lnd.Message, err error) {
-	e := event{kind: eventFailed, err: err}
-	e.failed.Push(m)
-	p.events = append(p.events, e)
-}
-
-// failPending finalizes all messages that wait for a connection after unlock.
-func (p *peer) failPending(err error) {
-	if p.pending.Len() > 0 {
-		p.events = append(p.events, event{kind: eventFailed, failed: p.pending, err: err})
-		p.pending = lnd.Queue{}
 	}
 }
 

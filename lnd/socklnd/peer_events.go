@@ -1,0 +1,83 @@
+package socklnd
+
+import (
+	"errors"
+
+	"ulnet/lnd"
+)
+
+// event is something to tell lnet or the log once no lock is held.
+type event struct {
+	kind   eventKind
+	failed lnd.Queue
+	err    error
+}
+
+type eventKind uint8
+
+const (
+	eventFailed eventKind = iota // finalize the messages with err
+	eventUp
+	eventDown
+	eventLogged // err is for the log
+)
+
+// unlock releases p.mu and tells what happened under it, in order.
+func (p *peer) unlock() {
+	if len(p.events) == 0 || p.telling {
+		p.mu.Unlock()
+		return
+	}
+	p.telling = true
+	for len(p.events) > 0 {
+		events := p.events
+		p.events = nil
+		p.mu.Unlock()
+		for i := range events {
+			p.tell(&events[i])
+		}
+		p.mu.Lock()
+	}
+	p.telling = false
+	p.mu.Unlock()
+}
+
+func (p *peer) tell(e *event) {
+	switch e.kind {
+	case eventFailed:
+		for m := e.failed.Pop(); m != nil; m = e.failed.Pop() {
+			p.ni.finalize(m, e.err)
+		}
+	case eventUp:
+		p.ni.up.PeerUp(p.id)
+	case eventDown:
+		p.ni.up.PeerDown(p.id, e.err)
+	case eventLogged:
+		p.ni.logFailure(p.id, e.err)
+	}
+}
+
+// report counts the reason of err, which is an *Error, logs it after unlock,
+// and returns it.
+func (p *peer) report(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		p.ni.counts.count(e.Reason)
+		p.events = append(p.events, event{kind: eventLogged, err: e})
+	}
+	return err
+}
+
+// failMessage finalizes m after unlock.
+func (p *peer) failMessage(m *lnd.Message, err error) {
+	e := event{kind: eventFailed, err: err}
+	e.failed.Push(m)
+	p.events = append(p.events, e)
+}
+
+// failPending finalizes all messages that wait for a connection after unlock.
+func (p *peer) failPending(err error) {
+	if p.pending.Len() > 0 {
+		p.events = append(p.events, event{kind: eventFailed, failed: p.pending, err: err})
+		p.pending = lnd.Queue{}
+	}
+}
