@@ -14,18 +14,18 @@ import (
 // behind bulk on the same connection.
 const (
 	maxBatchMessages = 64
+	maxBatchNoops    = 64
 	maxBatchBytes    = 256 << 10
 	maxHeaderSize    = ksock.MsgHeaderSize + wire.LargeHeaderSize
 )
 
-// batch is what one gathered write sends: NOOPs, then messages, headers from
+// batch is what one gathered write sends: messages, then NOOPs, headers from
 // its own memory and payload from where it lies. Batches are pooled; an idle
 // connection has none.
 type batch struct {
 	vec      vector
-	headers  [maxBatchMessages * maxHeaderSize]byte
+	headers  [maxBatchMessages*maxHeaderSize + maxBatchNoops*ksock.MsgHeaderSize]byte
 	used     int // bytes of headers
-	noops    int
 	messages []*lnd.Message
 	unfit    []*lnd.Message // cannot be encoded
 	size     int64          // of messages and unfit, as queued
@@ -36,20 +36,22 @@ var batches = sync.Pool{New: func() any {
 }}
 
 func (b *batch) hasRoom() bool {
-	return b.noops+len(b.messages)+len(b.unfit) < maxBatchMessages && b.vec.total < maxBatchBytes
+	return len(b.messages)+len(b.unfit) < maxBatchMessages && b.vec.total < maxBatchBytes
 }
 
-// addNoops encodes NOOPs for as many of the cookies as there is room for and
-// returns their number.
-func (b *batch) addNoops(cookies []uint64) int {
-	cookies = cookies[:min(len(cookies), maxBatchMessages)]
-	for _, cookie := range cookies {
+// addNoops encodes as many of the NOOPs as there is room for and returns their
+// number. It is called once, after the messages.
+func (b *batch) addNoops(noops ackQueue, c *conn) int {
+	noops = noops[:min(len(noops), maxBatchNoops)]
+	for _, cookies := range noops {
 		dst := b.headers[b.used:b.used]
-		dst, _ = ksock.NewNoop(cookie).AppendBinary(dst) // no error exists
+		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // no error exists
+		if c.framing.sums {
+			c.peer.ni.seal(dst)
+		}
 		b.addHeader(len(dst))
-		b.noops++
 	}
-	return len(cookies)
+	return len(noops)
 }
 
 // errPayloadLength means a message whose payload and header disagree.
@@ -63,16 +65,15 @@ func unfitness(m *lnd.Message) error {
 	return wire.ErrLargeNID
 }
 
-// add encodes m, or puts it among the unfit if its NIDs do not fit or its
-// payload is not as long as its header says.
-func (b *batch) add(m *lnd.Message) {
-	b.size += wireSize(m)
-	dst := b.headers[b.used:b.used]
-	dst, _ = ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(dst) // no error exists
-	dst, err := m.Header.AppendBinary(dst)
+// add encodes m for c with the ack of a cookie, 0 for none, and returns true.
+// It puts m among the unfit if its NIDs do not fit or its payload is not as long
+// as its header says.
+func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
+	b.size += c.framing.wireSize(m)
+	dst, err := c.framing.appendHeaders(b.headers[b.used:b.used], &m.Header, cookie)
 	if err != nil || m.Payload.Length != int(m.Header.PayloadLength) {
 		b.unfit = append(b.unfit, m)
-		return
+		return false
 	}
 	b.messages = append(b.messages, m)
 	b.addHeader(len(dst))
@@ -81,6 +82,10 @@ func (b *batch) add(m *lnd.Message) {
 	for _, p := range b.vec.pieces[n:] {
 		b.vec.total += len(p)
 	}
+	if c.framing.sums {
+		c.peer.ni.seal(dst, b.vec.pieces[n:]...)
+	}
+	return true
 }
 
 // addHeader adds n encoded bytes to what is written, to the last piece if
@@ -110,6 +115,6 @@ func (b *batch) release() {
 	clear(b.messages)
 	clear(b.unfit)
 	b.messages, b.unfit = b.messages[:0], b.unfit[:0]
-	b.used, b.noops, b.size = 0, 0, 0
+	b.used, b.size = 0, 0
 	batches.Put(b)
 }

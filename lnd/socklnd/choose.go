@@ -3,7 +3,6 @@ package socklnd
 import (
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
-	"ulnet/lnet/wire"
 )
 
 // Fitness for a message, as the match functions of socklnd's protocols give
@@ -18,8 +17,8 @@ const (
 
 // fitness of a connection for an LNet message that is small (below min_bulk
 // with all headers) or not. A receiver takes any message on any connection;
-// this is the sender's rule. In v3 nothing is ever sent on an ANY connection
-// and only acks on BULK_IN.
+// this is the sender's rule. From version 3 on nothing is ever sent on an ANY
+// connection and only acks on BULK_IN.
 func fitnessFor(v ksock.Version, t ksock.ConnType, small bool) fitness {
 	typedOnly := v >= ksock.V3
 	switch {
@@ -44,10 +43,19 @@ type routes struct {
 	small []*conn // for messages below min_bulk and priority messages
 	large []*conn
 	acks  []*conn // for NOOPs; never empty while there are connections
+
+	overhead int // header bytes of each message
 }
 
+// newRoutes returns the routes over conns, which are all of one version and
+// not none.
 func newRoutes(conns []*conn) routes {
-	return routes{small: fittest(conns, true), large: fittest(conns, false), acks: ackers(conns)}
+	r := routes{small: fittest(conns, true), large: fittest(conns, false), overhead: conns[0].framing.overhead()}
+	r.acks = r.small
+	if conns[0].version >= ksock.V3 {
+		r.acks = ackers(conns)
+	}
+	return r
 }
 
 // fittest returns the best of the connections that fit at all.
@@ -66,7 +74,8 @@ func fittest(conns []*conn, small bool) []*conn {
 	return best
 }
 
-// ackers returns the connections for acks and keepalives: BULK_IN, else all.
+// ackers returns the connections for acks and keepalives of version 3 and
+// later: BULK_IN, else all.
 func ackers(conns []*conn) []*conn {
 	var best []*conn
 	for _, c := range conns {
@@ -82,8 +91,7 @@ func ackers(conns []*conn) []*conn {
 
 // forMessage returns the connection for m, or nil.
 func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
-	size := ksock.MsgHeaderSize + wire.HeaderSize + int(m.Header.PayloadLength)
-	if m.Priority || size < minBulk {
+	if m.Priority || r.overhead+int(m.Header.PayloadLength) < minBulk {
 		return leastBusy(r.small)
 	}
 	return leastBusy(r.large)

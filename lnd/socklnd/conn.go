@@ -17,6 +17,7 @@ type conn struct {
 	net       net.Conn
 	stream    stream
 	version   ksock.Version
+	framing   framing        // of version
 	ctype     ksock.ConnType // own view
 	bigEndian bool           // byte order of the other end
 	dialled   bool           // by this side
@@ -56,10 +57,9 @@ type link struct {
 func newConn(p *peer, l *link) *conn {
 	c := &conn{
 		peer: p, net: l.net, stream: newStream(l.net),
-		version: l.version, ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
+		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
-	c.lending.init(c)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

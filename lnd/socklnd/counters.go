@@ -59,13 +59,17 @@ const (
 	ReceiveTimeout  // a message stopped half-way for sock_timeout
 	SendTimeout     // the peer took no byte for sock_timeout
 	BadMessageType  // neither NOOP nor LNET
-	BadChecksum     // a checksum, which this version cannot verify
+	BadChecksum     // a message does not have the checksum that it says
 	BadAck          // an ack for a cookie that was never sent
 	TooManyAcks     // the peer requests acks but does not read them
 	BadMessage      // lnet refused the header
 	BadHeader       // a message that cannot be encoded on its connection
 	PeerRestarted   // closed because the peer has a new incarnation
 	ProtocolChanged // closed because the peer has another version
+
+	// Tolerated on established connections.
+	ForeignChecksum // a checksum in a version that has none: not looked at
+	RepeatedCookie  // an ack that was asked for again before it had left: sent once
 	numReasons
 )
 
@@ -95,6 +99,7 @@ var reasonNames = [numReasons]string{
 	BadAck: "bad_ack", TooManyAcks: "too_many_acks",
 	BadMessage: "bad_message", BadHeader: "bad_header",
 	PeerRestarted: "peer_restarted", ProtocolChanged: "protocol_changed",
+	ForeignChecksum: "foreign_checksum", RepeatedCookie: "repeated_cookie",
 }
 
 // String returns the word under which the reason is counted.

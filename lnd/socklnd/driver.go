@@ -61,6 +61,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		peers:   make(map[nid.ProcessID]*peer),
 		drained: make(chan struct{}, 1), dying: make(chan struct{}),
 	}
+	ni.spoilSum.Store(d.cfg.InjectChecksumError)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())
 	if d.cfg.Accept == AcceptNone {
 		return ni, nil

@@ -42,8 +42,8 @@ var errnos = map[Reason]syscall.Errno{
 	DialRefused: syscall.EHOSTUNREACH, DialOtherVersion: syscall.EPROTO,
 	TooSoon: syscall.EHOSTUNREACH, NoRoute: syscall.EHOSTUNREACH,
 	ReceiveTimeout: syscall.ETIMEDOUT, SendTimeout: syscall.ETIMEDOUT,
-	BadMessageType: syscall.EPROTO, BadChecksum: syscall.EPROTO,
-	BadAck: syscall.EPROTO, TooManyAcks: syscall.EPROTO, BadMessage: syscall.EPROTO,
+	BadMessageType: syscall.EPROTO,
+	BadAck:         syscall.EPROTO, TooManyAcks: syscall.EPROTO, BadMessage: syscall.EPROTO,
 	BadHeader: syscall.EINVAL, ShuttingDown: syscall.ESHUTDOWN,
 }
 

@@ -27,9 +27,9 @@ type NI struct {
 	log         *slog.Logger
 	warned      warnings
 	counts      counters
-	acceptors   *acceptors // of the driver
-	loans       *loanWatch // of the driver
-	acceptor    *acceptor  // of addr; nil with AcceptNone
+	spoilSum    atomic.Bool // the next checksum leaves wrong
+	acceptors   *acceptors  // of the driver
+	acceptor    *acceptor   // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // guarded by mu

@@ -149,6 +149,22 @@ func (s *rawStream) tryWrite(fd uintptr) bool {
 	return s.werr != unix.EAGAIN || !s.wwait
 }
 
+func (s *rawStream) awaitHangUp() bool {
+	return s.rc.Read(hungUp) == nil
+}
+
+// hungUp asks the system whether the other end has hung up; false tells the
+// poller to wait for the next change and call again.
+func hungUp(fd uintptr) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	for {
+		n, err := unix.Poll(p, 0)
+		if err != unix.EINTR {
+			return n > 0
+		}
+	}
+}
+
 // fill translates the pieces that are left for the system.
 func (v *vector) fill() {
 	v.iov = v.iov[:0]

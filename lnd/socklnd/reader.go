@@ -3,19 +3,20 @@ package socklnd
 import (
 	"errors"
 	"io"
-	"slices"
 	"syscall"
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
-	"ulnet/lnet/wire"
 )
 
 // reader is the receiving half of a connection, run by a goroutine of its own
 // from handshake to end (socklnd ksocknal_process_receive):
 //
 //	KSM_HEADER → NOOP: acks → KSM_HEADER
-//	           → LNET: acks → LNET_HEADER → Parse → PAYLOAD → ack → Delivered → SLOP → KSM_HEADER
+//	           → LNET: acks → LNET_HEADER → Parse → PAYLOAD → SLOP → checksum → ack → Delivered → KSM_HEADER
+//
+// In version 1 messages begin with the LNet header. A checksum is computed from
+// the bytes as they come, those of the slop included, and compared at the end.
 //
 // Headers are read to a buffer, with whatever comes along: to a small one of
 // its own while small messages come one by one, else to a pooled one. Payload
@@ -28,13 +29,12 @@ type reader struct {
 	r, w   int         // bytes[r:w] is not consumed yet
 	window int         // how far to read ahead
 	begun  bool        // part of a message is consumed
-	resume chan struct{}
+	sums   bool        // the message has a checksum
+	sum    uint32      // of what is consumed of it
+	want   uint32      // the checksum that it should have
+	held   held
 	d      lnd.Delivery
 	small  [smallWindow]byte
-
-	borrowed   bool // a borrower reads (lending)
-	held       bool // and has left a message that is held
-	heldCookie uint64
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -53,11 +53,8 @@ var errShortSink = errors.New("socklnd: sink is shorter than its length")
 
 func (r *reader) init(c *conn) {
 	r.c = c
-	r.resume = make(chan struct{}, 1)
+	r.held.init()
 	r.d.Driver = c
-	if c.stream.interruptible() {
-		r.d.Lender = &c.lending
-	}
 	r.window = wideWindow
 	if c.ctype == ksock.BulkIn {
 		r.window = narrowWindow
@@ -68,44 +65,22 @@ func (r *reader) init(c *conn) {
 func (r *reader) run() {
 	var err *Error
 	for err == nil {
-		err = r.next()
+		err = r.message()
 	}
 	r.releaseBuffer()
 	r.c.peer.fail(r.c, err)
 	r.c.tx.readerEnded()
 }
 
-// next receives one message, perhaps after somebody else has read some.
-func (r *reader) next() *Error {
-	if r.r == r.w && r.c.lending.asked.Load() {
-		r.releaseBuffer()
-		r.c.lending.lend()
-		if err := r.c.lending.err; err != nil {
-			return err
-		}
-		if r.held {
-			return r.resumeHeld()
-		}
-	}
-	return r.message()
-}
-
 // message receives one message.
 func (r *reader) message() *Error {
-	r.begun = false
-	if err := r.need(ksock.MsgHeaderSize); err != nil {
-		return err
-	}
-	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
-	r.consume(ksock.MsgHeaderSize)
-	if h.Type != ksock.Noop && h.Type != ksock.LNet {
-		return r.error(BadMessageType, ksock.ErrMsgType)
-	}
-	if h.Checksum != 0 && r.c.version < ksock.V3 {
-		return r.error(BadChecksum, nil)
-	}
-	if err := r.c.checkAcks(h); err != nil {
-		return err
+	r.begun, r.sums = false, false
+	h := ksock.MsgHeader{Type: ksock.LNet}
+	if r.c.framing.msgSize > 0 {
+		var err *Error
+		if h, err = r.messageHeader(); err != nil {
+			return err
+		}
 	}
 	r.c.rxMsgs.Add(1)
 	if h.Type == ksock.Noop {
@@ -114,47 +89,59 @@ func (r *reader) message() *Error {
 	return r.lnetMessage(h.Request())
 }
 
+// messageHeader receives the header before the LNet header, which is all there
+// is to a NOOP.
+func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
+	if err := r.need(ksock.MsgHeaderSize); err != nil {
+		return ksock.MsgHeader{}, err
+	}
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
+	r.consume(ksock.MsgHeaderSize)
+	if h.Type != ksock.Noop && h.Type != ksock.LNet {
+		return h, r.error(BadMessageType, ksock.ErrMsgType)
+	}
+	if h.Checksum != 0 {
+		r.beginSum(h)
+		if h.Type == ksock.Noop && r.spoilt() {
+			return h, r.error(BadChecksum, nil)
+		}
+	}
+	return h, r.c.checkAcks(h)
+}
+
+// beginSum begins to compute the checksum of a message that has one. Kernels
+// compare that of version 3 and later with the payload alone, which no sender
+// can mean: they leave it 0.
+func (r *reader) beginSum(h ksock.MsgHeader) {
+	if r.c.version >= ksock.V3 {
+		r.c.peer.ni.counts.count(ForeignChecksum)
+		return
+	}
+	r.sums, r.sum, r.want = true, ksock.ChecksumHeader(h), h.Checksum
+}
+
+// spoilt reports whether the message, of which all is consumed, does not have
+// its checksum.
+func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
+
 // lnetMessage receives what follows the message header and acknowledges
 // cookie, if there is one.
 func (r *reader) lnetMessage(cookie uint64) *Error {
-	if err := r.need(wire.HeaderSize); err != nil {
+	if err := r.lnetHeader(); err != nil {
 		return err
 	}
-	d := &r.d
-	d.Header, _, _ = wire.ParseHeader(r.bytes[r.r:r.w]) // need has seen to the length
-	r.consume(wire.HeaderSize)
-	d.From, d.Sink = r.c.peer.id, lnd.Payload{}
-	if r.c.peer.userFlagged() {
-		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID
-	}
-	ni := r.c.peer.ni
+	d, ni := &r.d, r.c.peer.ni
 	verdict, refused := ni.up.Parse(d)
 	if refused != nil {
 		return r.error(BadMessage, refused)
 	}
-	if verdict == lnd.Hold && r.borrowed {
-		r.held, r.heldCookie = true, cookie
-		return nil
-	}
 	if verdict == lnd.Hold && !r.hold() {
 		return r.error(PeerClosed, nil)
 	}
-	return r.takePayload(cookie)
-}
-
-// resumeHeld goes on with a message that a borrower found to be held.
-func (r *reader) resumeHeld() *Error {
-	r.held = false
-	if !r.hold() {
-		return r.error(PeerClosed, nil)
-	}
-	return r.takePayload(r.heldCookie)
-}
-
-// takePayload receives the payload and ends the message.
-func (r *reader) takePayload(cookie uint64) *Error {
-	d, ni := &r.d, r.c.peer.ni
 	err := r.payload()
+	if err == nil && r.spoilt() {
+		err = r.error(BadChecksum, nil)
+	}
 	if err != nil {
 		ni.up.Delivered(d, err)
 		return err
@@ -166,50 +153,22 @@ func (r *reader) takePayload(cookie uint64) *Error {
 	return nil
 }
 
-// hold waits for NI.Recv; meanwhile nothing is read from the connection, and
-// the large buffer is given back. It returns false when the connection ends
-// first and lnet gives the message up.
-func (r *reader) hold() bool {
-	r.c.midway.Store(false)
-	select {
-	case <-r.resume:
-		return true
-	default:
+// lnetHeader begins the Delivery of a message.
+func (r *reader) lnetHeader() *Error {
+	f := &r.c.framing
+	if err := r.need(f.lnetSize); err != nil {
+		return err
 	}
-	var ahead []byte
-	if r.r < r.w {
-		ahead = slices.Clone(r.bytes[r.r:r.w])
+	d := &r.d
+	if err := f.parse(&d.Header, r.bytes[r.r:r.w]); err != nil {
+		return r.error(BadMessage, err)
 	}
-	r.releaseBuffer()
-	if !r.awaitRecv() {
-		return false
+	r.consume(f.lnetSize)
+	d.From, d.Sink = r.c.peer.id, lnd.Payload{}
+	if r.c.peer.userFlagged() {
+		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID
 	}
-	if len(ahead) > 0 {
-		r.use(getReadBuffer())
-		r.w = copy(r.bytes, ahead)
-	}
-	return true
-}
-
-func (r *reader) awaitRecv() bool {
-	select {
-	case <-r.resume:
-		return true
-	case <-r.c.dead:
-	}
-	if r.c.peer.ni.up.Abandon(&r.d) {
-		return false
-	}
-	<-r.resume // it is on its way; reading the payload then fails
-	return true
-}
-
-// recv continues a held message.
-func (r *reader) recv() {
-	select {
-	case r.resume <- struct{}{}:
-	default: // not held: the connection has ended
-	}
+	return nil
 }
 
 // payload reads the payload of the message to its sink and discards the rest.
@@ -260,6 +219,9 @@ func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 		if err != nil {
 			return err
 		}
+		if r.sums {
+			v.each(min(n, left), r.addSum)
+		}
 		v.advance(n)
 		if left -= n; left < 0 {
 			r.w = -left
@@ -296,9 +258,15 @@ func (r *reader) need(n int) *Error {
 
 // consume passes over n buffered bytes.
 func (r *reader) consume(n int) {
+	if r.sums {
+		r.addSum(r.bytes[r.r : r.r+n])
+	}
 	r.r += n
 	r.begun = true
 }
+
+// addSum continues the checksum of the message.
+func (r *reader) addSum(b []byte) { r.sum = ksock.UpdateChecksum(r.sum, b) }
 
 // fill waits for more bytes and buffers them.
 func (r *reader) fill() *Error {

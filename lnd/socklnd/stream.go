@@ -25,9 +25,11 @@ type stream interface {
 	// write writes the beginning of b, as much as is taken at once, perhaps
 	// nothing.
 	write(b []byte) (int, error)
-	// interruptible reports whether a read deadline of the net.Conn ends
-	// readIdle, with os.ErrDeadlineExceeded.
-	interruptible() bool
+	// awaitHangUp waits until the other end sends no more, even if bytes are
+	// left to be read, or has reset the connection. It returns false when the
+	// connection is closed on this side or its read deadline passes, and at
+	// once where there is no way to find out.
+	awaitHangUp() bool
 }
 
 // newStream returns the fastest stream for c.
@@ -101,4 +103,4 @@ func (s *plainStream) writev(v *vector, wait bool) (int, error) {
 
 func (s *plainStream) write([]byte) (int, error) { return 0, nil }
 
-func (s *plainStream) interruptible() bool { return false }
+func (s *plainStream) awaitHangUp() bool { return false }

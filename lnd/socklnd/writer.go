@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	"ulnet/lnd"
-	"ulnet/lnd/socklnd/ksock"
-	"ulnet/lnet/wire"
 )
 
 // writer is the sending half of a connection. Who finds it idle writes at once
@@ -23,7 +21,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	queue   lnd.Queue // guarded by mu
-	noops   []uint64  // cookies to acknowledge; guarded by mu
+	acks    ackQueue  // guarded by mu
 	writing bool      // somebody owns the sending side; guarded by mu
 	closed  error     // why nothing is sent any more; guarded by mu
 	alone   bool      // the reader has ended; guarded by mu
@@ -49,7 +47,7 @@ const (
 // push takes m for sending. The caller holds peer.mu, and the connection is
 // attached, so it is not closed.
 func (w *writer) push(m *lnd.Message) turn {
-	w.c.queuedBytes.Add(wireSize(m))
+	w.c.queuedBytes.Add(w.c.framing.wireSize(m))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	idle := !w.writing
@@ -69,7 +67,7 @@ func (w *writer) pushAll(q *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for m := q.Pop(); m != nil; m = q.Pop() {
-		w.c.queuedBytes.Add(wireSize(m))
+		w.c.queuedBytes.Add(w.c.framing.wireSize(m))
 		w.queue.Push(m)
 	}
 	if !w.writing && w.queue.Len() > 0 {
@@ -78,18 +76,13 @@ func (w *writer) pushAll(q *lnd.Queue) {
 	}
 }
 
-// wireSize is the number of bytes that m takes on a connection.
-func wireSize(m *lnd.Message) int64 {
-	return int64(ksock.MsgHeaderSize + wire.HeaderSize + int(m.Header.PayloadLength))
-}
-
 // close refuses everything from now on and returns what nobody has begun.
 func (w *writer) close(cause error) (left lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = cause
 	left, w.queue = w.queue, lnd.Queue{}
-	w.noops = nil
+	w.acks = nil
 	return left
 }
 
@@ -119,7 +112,7 @@ func (w *writer) flush() {
 // on if there is more.
 func (w *writer) proceed() {
 	w.mu.Lock()
-	if w.queue.Len() == 0 && len(w.noops) == 0 {
+	if w.queue.Len() == 0 && len(w.acks) == 0 {
 		w.rest()
 		return
 	}
@@ -187,19 +180,25 @@ func (w *writer) take() *batch {
 	return b
 }
 
-// next returns the next messages as one batch. With nothing to send it gives
-// the sending side up and returns nil.
+// next returns the next messages as one batch, each with the ack of a cookie if
+// one waits; NOOPs for what is left go behind them. With nothing to send it
+// gives the sending side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
-	if w.queue.Len() == 0 && len(w.noops) == 0 {
+	if w.queue.Len() == 0 && len(w.acks) == 0 {
 		w.rest()
 		return nil
 	}
 	defer w.mu.Unlock()
 	b := batches.Get().(*batch)
-	w.noops = w.noops[:copy(w.noops, w.noops[b.addNoops(w.noops):])]
 	for w.queue.Len() > 0 && b.hasRoom() {
-		b.add(w.queue.Pop())
+		cookie := w.acks.carried()
+		if b.add(w.queue.Pop(), w.c, cookie) && cookie != 0 {
+			w.acks.remove(1)
+		}
+	}
+	if len(w.acks) > 0 {
+		w.acks.remove(b.addNoops(w.acks, w.c))
 	}
 	return b
 }

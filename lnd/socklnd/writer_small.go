@@ -2,7 +2,6 @@ package socklnd
 
 import (
 	"ulnet/lnd"
-	"ulnet/lnd/socklnd/ksock"
 )
 
 // maxSmall is the size of the largest message that is written from one piece of
@@ -30,7 +29,7 @@ func (w *writer) sendSmall(m *lnd.Message) {
 	}
 	n, err := w.c.stream.write(b)
 	if err == nil && n < len(b) {
-		w.batch = newSmallBatch(m, b)
+		w.batch = w.newSmallBatch(m, b)
 		w.wrote(w.batch, n)
 		w.startDrain()
 		return
@@ -42,19 +41,22 @@ func (w *writer) sendSmall(m *lnd.Message) {
 
 // encodeSmall encodes m in w.small.
 func (w *writer) encodeSmall(m *lnd.Message) (b []byte, ok bool) {
-	b, _ = ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(w.small[:0]) // no error exists
-	b, err := m.Header.AppendBinary(b)
+	b, err := w.c.framing.appendHeaders(w.small[:0], &m.Header, 0)
 	if err != nil {
 		return nil, false
 	}
-	return m.Payload.AppendTo(b), true
+	b = m.Payload.AppendTo(b)
+	if w.c.framing.sums {
+		w.c.peer.ni.seal(b)
+	}
+	return b, true
 }
 
 // newSmallBatch makes the batch of a message that is encoded in b and has not
 // left whole. The tap has seen it.
-func newSmallBatch(m *lnd.Message, b []byte) *batch {
+func (w *writer) newSmallBatch(m *lnd.Message, b []byte) *batch {
 	rest := batches.Get().(*batch)
-	rest.size = wireSize(m)
+	rest.size = w.c.framing.wireSize(m)
 	rest.used = copy(rest.headers[:], b)
 	rest.vec.add(rest.headers[:rest.used:rest.used])
 	rest.messages = append(rest.messages, m)
@@ -66,7 +68,7 @@ func (w *writer) finishSmall(m *lnd.Message, err error) {
 	if err != nil {
 		err = w.fail(err)
 	}
-	w.c.queuedBytes.Add(-wireSize(m))
+	w.c.queuedBytes.Add(-w.c.framing.wireSize(m))
 	w.c.txMsgs.Add(1)
 	w.c.peer.ni.finalize(m, err)
 }

@@ -8,12 +8,10 @@ import "ulnet/lnd/socklnd/ksock"
 // the peer up after sock_timeout. This side never asks for acks, so every ack
 // that arrives is for a cookie that was never sent.
 
-// maxPendingAcks bounds the acks that wait to be sent on one connection: a
-// peer that asks for more reads nothing.
-const maxPendingAcks = 1024
-
-// ack sends a NOOP with cookie: on a BULK_IN connection, normally the one on
-// which the message came, else on any.
+// ack acknowledges cookie, with which a message came on from. In version 3 and
+// later that takes a connection of type BULK_IN, normally the one on which the
+// message came, or any other while there is none; in version 2 one for small
+// messages.
 func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()
 	if !from.attached {
@@ -21,32 +19,39 @@ func (p *peer) ack(from *conn, cookie uint64) {
 		return // closed meanwhile; the peer knows
 	}
 	to := from
-	if from.ctype != ksock.BulkIn {
+	if !from.tx.mergesAcks() {
 		to = leastBusy(p.routes.acks)
 	}
-	flush, ok := to.tx.pushNoop(cookie)
+	flush, why := to.tx.pushNoop(cookie)
 	p.unlock()
 	switch {
-	case !ok:
+	case why == TooManyAcks:
 		p.fail(from, newError(TooManyAcks, p.id, nil))
+	case why != ReasonNone:
+		p.ni.counts.count(why)
 	case flush:
 		to.tx.flush()
 	}
 }
 
-// pushNoop queues a NOOP and reports whether the caller has to flush; ok is
-// false if too many wait. The caller holds peer.mu, and the connection is
-// attached.
-func (w *writer) pushNoop(cookie uint64) (flush, ok bool) {
+// pushNoop queues a NOOP with cookie, or adds it to one that waits, and reports
+// whether the caller has to flush. It is refused with TooManyAcks or
+// RepeatedCookie. The caller holds peer.mu, and the connection is attached.
+func (w *writer) pushNoop(cookie uint64) (flush bool, why Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.noops) >= maxPendingAcks {
-		return false, false
+	if why := w.acks.add(cookie, w.mergesAcks()); why != ReasonNone {
+		return false, why
 	}
-	w.noops = append(w.noops, cookie)
 	flush = !w.writing
 	w.writing = true
-	return flush, true
+	return flush, ReasonNone
+}
+
+// mergesAcks reports whether a NOOP here may acknowledge several cookies.
+// Elsewhere acks travel with messages (socklnd ksocknal_queue_tx_zcack_v3).
+func (w *writer) mergesAcks() bool {
+	return w.c.version >= ksock.V3 && w.c.ctype == ksock.BulkIn
 }
 
 // checkAcks refuses the acks in a message header.
@@ -56,4 +61,71 @@ func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 		return newError(BadAck, c.peer.id, err)
 	}
 	return nil
+}
+
+// maxPendingAcks bounds the NOOPs that wait to be sent on one connection: a
+// peer that asks for more reads nothing.
+const maxPendingAcks = 1024
+
+// ackQueue are the NOOPs that wait to be sent on a connection, by their
+// cookies: {0, c}, {a, b} with a > b for two, {a, b} with a < b for a range.
+type ackQueue [][2]uint64
+
+// add queues the ack of cookie, or a keepalive, which gives way to any ack.
+func (q *ackQueue) add(cookie uint64, merge bool) Reason {
+	if n := len(*q); n > 0 {
+		last := &(*q)[n-1]
+		switch {
+		case cookie == ksock.Keepalive:
+			return ReasonNone
+		case *last == [2]uint64{0, ksock.Keepalive}:
+			last[1] = cookie
+			return ReasonNone
+		case acknowledges(*last, cookie):
+			return RepeatedCookie
+		case merge && mergeAck(last, cookie):
+			return ReasonNone
+		case n >= maxPendingAcks:
+			return TooManyAcks
+		}
+	}
+	*q = append(*q, [2]uint64{0, cookie})
+	return ReasonNone
+}
+
+// carried is the cookie that the next message can carry, 0 for none.
+func (q ackQueue) carried() uint64 {
+	if len(q) == 0 || q[0][0] != 0 {
+		return 0
+	}
+	return q[0][1]
+}
+
+// remove removes the first n.
+func (q *ackQueue) remove(n int) { *q = (*q)[:copy(*q, (*q)[n:])] }
+
+// acknowledges reports whether a NOOP with these cookies acknowledges cookie.
+func acknowledges(noop [2]uint64, cookie uint64) bool {
+	a, b := noop[0], noop[1]
+	return cookie == a || cookie == b || a != 0 && a < cookie && cookie < b
+}
+
+// mergeAck adds cookie to a NOOP, if a pair or a range comes out. A pair
+// becomes a range when it and the cookie are three in a row.
+func mergeAck(noop *[2]uint64, cookie uint64) bool {
+	a, b := noop[0], noop[1]
+	low, high := min(a, b, cookie), max(a, b, cookie)
+	switch {
+	case a == 0:
+		*noop = [2]uint64{max(b, cookie), min(b, cookie)}
+		return true
+	case a > b && high-low != 2:
+		return false
+	case a < b && (cookie != low || low+1 != a) && (cookie != high || high-1 != b):
+		return false
+	case high-low >= ksock.MaxAckRange:
+		return false
+	}
+	*noop = [2]uint64{low, high}
+	return true
 }

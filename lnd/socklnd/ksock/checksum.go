@@ -16,13 +16,16 @@ func Checksum(h MsgHeader, parts ...[]byte) uint32 {
 	return sum
 }
 
+// InitialChecksum is the sum of no bytes, to be continued with UpdateChecksum.
+const InitialChecksum uint32 = 1<<32 - 1
+
 // ChecksumHeader returns the checksum of the header alone, to be continued
 // with UpdateChecksum.
 func ChecksumHeader(h MsgHeader) uint32 {
 	h.Checksum = 0
 	var buf [MsgHeaderSize]byte
 	b, _ := h.AppendBinary(buf[:0]) // no error exists
-	sum := ^uint32(0)
+	sum := InitialChecksum
 	for _, c := range b { // crc32.Update would move buf to the heap
 		sum = crc32.IEEETable[byte(sum)^c] ^ sum>>8
 	}

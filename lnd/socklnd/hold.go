@@ -1,0 +1,95 @@
+package socklnd
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// held is how a reader waits for NI.Recv. Meanwhile it reads nothing from its
+// connection, but it notices that the other end hangs up: that wait is for the
+// socket, and is cut short by a deadline in the past.
+type held struct {
+	resume chan struct{} // gets a value from Recv
+
+	mu       sync.Mutex
+	watching net.Conn // whose end the reader waits for; nil if it does not; guarded by mu
+}
+
+func (h *held) init() { h.resume = make(chan struct{}, 1) }
+
+// recv continues a held message.
+func (r *reader) recv() { r.held.recv() }
+
+func (h *held) recv() {
+	select {
+	case h.resume <- struct{}{}:
+	default: // not held: the connection has ended
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.watching != nil {
+		_ = h.watching.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// hold waits for NI.Recv; meanwhile nothing is read from the connection, and
+// the large buffer is given back. It returns false when the connection ends
+// first and lnet gives the message up.
+func (r *reader) hold() bool {
+	r.c.midway.Store(false)
+	select {
+	case <-r.held.resume:
+		return true
+	default:
+	}
+	var ahead []byte
+	if r.r < r.w {
+		ahead = slices.Clone(r.bytes[r.r:r.w])
+	}
+	r.releaseBuffer()
+	if !r.awaitRecv() {
+		return false
+	}
+	if len(ahead) > 0 {
+		r.use(getReadBuffer())
+		r.w = copy(r.bytes, ahead)
+	}
+	return true
+}
+
+func (r *reader) awaitRecv() bool {
+	if r.held.watch(r.c) {
+		r.c.peer.fail(r.c, newError(PeerClosed, r.c.peer.id, nil))
+	}
+	select {
+	case <-r.held.resume:
+		return true
+	case <-r.c.dead:
+	}
+	if r.c.peer.ni.up.Abandon(&r.d) {
+		return false
+	}
+	<-r.held.resume // it is on its way; reading the payload then fails
+	return true
+}
+
+// watch waits until the other end of c has hung up, and returns true, or until
+// recv is called or c closed.
+func (h *held) watch(c *conn) (gone bool) {
+	h.mu.Lock()
+	if len(h.resume) > 0 {
+		h.mu.Unlock()
+		return false
+	}
+	h.watching = c.net
+	h.mu.Unlock()
+	gone = c.stream.awaitHangUp()
+	h.mu.Lock()
+	h.watching = nil
+	h.mu.Unlock()
+	_ = c.net.SetReadDeadline(time.Time{})
+	return gone
+}
