@@ -17,15 +17,19 @@ import (
 
 var errRefused = errors.New("connection refused")
 
-// tool is a small command tree: one noun, three verbs.
+func done(*cobra.Command, []string) error { return nil }
+
+// tool is a small command tree: a noun and its verbs.
 func tool() *cobra.Command {
 	root := &cobra.Command{Use: "tool", Short: "Test tool", Version: "v1"}
 	net := &cobra.Command{Use: "net", Short: "Nets"}
 	net.AddCommand(
-		&cobra.Command{Use: "show", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		&cobra.Command{Use: "show", Args: cli.Args(), RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "tcp")
 			return err
 		}},
+		&cobra.Command{Use: "copy", Args: cli.Args("FROM", "TO"), RunE: done},
+		&cobra.Command{Use: "list", Args: cli.AtLeastOne("NET"), RunE: done},
 		&cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error {
 			return cli.Hint(fmt.Errorf("ping: %w", errRefused), "is lnetd running?")
 		}},
@@ -47,9 +51,15 @@ func TestRun(t *testing.T) {
 		{"failure", "net fail", cli.Failed, "", "tool: ping: connection refused\n  is lnetd running?\n"},
 		{"usage found by the verb", "net odd", cli.Usage, "", "tool: --a and --b exclude each other\n  see 'tool net odd --help'\n"},
 		{"unknown flag", "net show --x", cli.Usage, "", "tool: unknown flag: --x\n  see 'tool net show --help'\n"},
-		{"too many arguments", "net show x", cli.Usage, "", "tool: unknown command \"x\" for \"tool net show\"\n  see 'tool net show --help'\n"},
-		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: fail, odd, show\n  see 'tool net --help'\n"},
-		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has fail, odd, show\n  see 'tool net --help'\n"},
+		{"too many arguments", "net show x", cli.Usage, "", "tool: tool net show takes no arguments, got \"x\"\n  see 'tool net show --help'\n"},
+		{"no arguments", "net copy", cli.Usage, "", "tool: tool net copy needs FROM and TO\n  see 'tool net copy --help'\n"},
+		{"an argument missing", "net copy a", cli.Usage, "", "tool: tool net copy needs TO\n  see 'tool net copy --help'\n"},
+		{"an argument too many", "net copy a b c", cli.Usage, "", "tool: tool net copy takes FROM and TO and no more, got \"c\"\n  see 'tool net copy --help'\n"},
+		{"all arguments", "net copy a b", cli.OK, "", ""},
+		{"nothing to list", "net list", cli.Usage, "", "tool: tool net list needs a NET, or several\n  see 'tool net list --help'\n"},
+		{"two to list", "net list a b", cli.OK, "", ""},
+		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: copy, fail, list, odd, show\n  see 'tool net --help'\n"},
+		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has copy, fail, list, odd, show\n  see 'tool net --help'\n"},
 		{"version", "--version", cli.OK, "tool version v1\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
