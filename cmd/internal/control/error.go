@@ -26,6 +26,13 @@ func (e *Error) Unwrap() error {
 	return e.Errno
 }
 
+// FromNode reports whether err is what the daemon's node has to say, with an
+// errno, and not a failure on the way to it.
+func FromNode(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Errno != 0
+}
+
 func newError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

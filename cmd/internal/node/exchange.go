@@ -54,6 +54,11 @@ func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.timeout, x.late())
 	defer cancel()
+	return x.follow(ctx, events)
+}
+
+// follow reports events until the MD is gone.
+func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answer portals.Event, err error) {
 	for {
 		select {
 		case e := <-events:

@@ -49,6 +49,8 @@ type Node struct {
 	lnet  *lnet.Node
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
+
+	dialsOnly bool // an NI has no listener, for want of permission
 }
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
@@ -102,6 +104,7 @@ func (n *Node) start(networks []config.Interface) error {
 func (n *Node) startTCP(tcp *socklnd.Driver, i config.Interface) error {
 	err := n.addTCP(tcp, i)
 	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
+		n.dialsOnly = true
 		err = n.addDialling(i)
 	}
 	return n.explain(err)
@@ -143,6 +146,10 @@ func (n *Node) explain(err error) error {
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
 func (n *Node) Shutdown(ctx context.Context) error { return n.lnet.Shutdown(ctx) }
+
+// DialsOnly reports whether the node does without a listener because it may
+// not have one (Config.MayNotListen).
+func (n *Node) DialsOnly() bool { return n.dialsOnly }
 
 // NIDs returns the NIDs of the node but 0@lo.
 func (n *Node) NIDs() []nid.NID {

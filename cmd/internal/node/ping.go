@@ -31,13 +31,13 @@ type PingedNI struct {
 	Status string  `json:"status"` // up or down
 }
 
-// Ping asks a node for its NIs. Errors wrap an errno.
+// Ping asks a node for its NIs. Errors wrap an errno and carry a hint.
 func (n *Node) Ping(ctx context.Context, r PingRequest) (PingReply, error) {
 	clock := n.lnet.Clock()
 	began := clock.Now()
 	info, err := discovery.Ping(ctx, n.table, r.Target, discovery.PingOptions{Source: r.Source, Timeout: r.Timeout})
 	if err != nil {
-		return PingReply{}, err
+		return PingReply{}, n.explainUnreached(r.Target.NID, err)
 	}
 	reply := PingReply{
 		Primary: r.Target.NID, Features: info.Features,

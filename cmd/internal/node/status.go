@@ -16,7 +16,8 @@ type Status struct {
 	Stats    lnet.Stats          `json:"statistics"`
 }
 
-// NIStatus is one NI with what its driver says.
+// NIStatus is one NI with what its driver says. Its interface is the name of
+// the one that has its address, also when it was configured by address.
 type NIStatus struct {
 	lnet.NISnapshot
 	Socklnd *Socklnd `json:"socklnd,omitempty"`
@@ -40,7 +41,12 @@ type Socklnd struct {
 func (n *Node) Status() Status {
 	s := n.lnet.Snapshot()
 	status := Status{PID: s.PID, Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
+	names := newInterfaceNames()
 	for _, ni := range s.NIs {
+		ni.Interface = ""
+		if !ni.NID.IsLo() {
+			ni.Interface = names.of(ni.NID)
+		}
 		status.NIs = append(status.NIs, NIStatus{NISnapshot: ni, Socklnd: n.socklnd(ni)})
 	}
 	return status
