@@ -61,3 +61,37 @@ func TestVerbosity(t *testing.T) {
 		})
 	}
 }
+
+func TestSizeFlag(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want sizeValue
+		ok   bool
+		back string
+	}{
+		{"0", 0, true, "0"},
+		{"1000", 1000, true, "1000"},
+		{"64K", 64 << 10, true, "64K"},
+		{"64k", 64 << 10, true, "64K"},
+		{"4M", 4 << 20, true, "4M"},
+		{"4096K", 4 << 20, true, "4M"},
+		{"1G", 1 << 30, true, "1G"},
+		{"18446744073709551615", 1<<64 - 1, true, "18446744073709551615"},
+		{"17179869184G", 0, false, ""},
+		{"-1", 0, false, ""},
+		{"K", 0, false, ""},
+		{"4 M", 0, false, ""},
+		{"1.5M", 0, false, ""},
+		{"4MB", 0, false, ""},
+		{"", 0, false, ""},
+	} {
+		var s sizeValue
+		err := s.Set(test.text)
+		if (err == nil) != test.ok || s != test.want {
+			t.Errorf("%q: %d, error %v, want %d", test.text, s, err, test.want)
+		}
+		if test.ok && s.String() != test.back {
+			t.Errorf("%q prints as %s, want %s", test.text, &s, test.back)
+		}
+	}
+}

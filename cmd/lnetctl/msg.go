@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
 
@@ -118,4 +119,12 @@ func ended(ctx context.Context, endless bool, err error) error {
 		return nil
 	}
 	return errInterrupted
+}
+
+// suggestPing adds what to do next when nothing else says it.
+func suggestPing(err error, target nid.NID) error {
+	if err != nil && cli.HintOf(err) == "" {
+		return cli.Hint(err, "can the node be reached? try 'lnetctl ping %v'", target)
+	}
+	return err
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -17,28 +20,49 @@ func netCommand(g *globals) *cobra.Command {
 
 func netShow(g *globals) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "show [-v [LEVEL]]",
-		Short:   "Show networks and interfaces, and whose connections they accept",
-		Example: "  lnetctl net show -v 2",
+		Use:   "show [--net NET] [-v [LEVEL]]",
+		Short: "Show networks and interfaces, and whose connections they accept",
+		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
+tool; accept, listen, connections and reasons are ours. -v adds statistics and
+tunables, -v 2 statistics by type of message, -v 3 health (which stays as it
+is: nothing is judged yet), connections, and why some were refused or ended.`,
+		Example: "  lnetctl net show --net tcp -v 2",
 	}
 	level := addVerbose(c)
+	only := c.Flags().String("net", "", "only this `NET`, such as tcp or tcp1")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rest, err := takeLevel(c, level, args)
+		if err == nil {
+			err = cli.Args()(c, rest)
+		}
 		if err != nil {
 			return err
-		}
-		if len(rest) > 0 {
-			return cli.Usagef("net show takes no arguments, got %q", rest[0])
 		}
 		s, err := g.client().Status(c.Context())
 		if err != nil {
 			return err
 		}
-		return cli.Print(c.OutOrStdout(), g.json, struct {
-			Net []netDoc `json:"net"`
-		}{netDocs(s, *level)})
+		return printNets(c, g, s, *only, *level)
 	}
 	return c
+}
+
+// printNets prints all nets, or one.
+func printNets(c *cobra.Command, g *globals, s node.Status, only string, level int) error {
+	docs := netDocs(s, level)
+	if only != "" {
+		want, err := nid.ParseNet(only)
+		if err != nil {
+			return cli.Usagef("--net: %w", err)
+		}
+		docs = slices.DeleteFunc(docs, func(d netDoc) bool { return d.Type != want.String() })
+		if len(docs) == 0 {
+			return cli.Hint(fmt.Errorf("the node has no interface on %v", want), "'lnetctl net show' lists its networks")
+		}
+	}
+	return cli.Print(c.OutOrStdout(), g.json, struct {
+		Net []netDoc `json:"net"`
+	}{docs})
 }
 
 // The documents of net show have the keys of the kernel's tool; accept and
@@ -58,8 +82,11 @@ type niDoc struct {
 	Sent        *lnet.TypeCounts  `json:"sent_stats,omitempty"`
 	Received    *lnet.TypeCounts  `json:"received_stats,omitempty"`
 	Dropped     *lnet.TypeCounts  `json:"dropped_stats,omitempty"`
+	Health      *healthDoc        `json:"health stats,omitempty"`
 	Tunables    *tunablesDoc      `json:"tunables,omitempty"`
 	LND         *lndTunablesDoc   `json:"lnd tunables,omitempty"`
+	DevCPT      *int              `json:"dev cpt,omitempty"`
+	CPT         string            `json:"CPT,omitempty"`
 	Connections *int              `json:"connections,omitempty"`
 	Reasons     map[string]uint64 `json:"reasons,omitempty"` // why connections were refused or ended
 }
@@ -80,6 +107,31 @@ type tunablesDoc struct {
 	PeerBufferCredits int `json:"peer_buffer_credits"`
 	Credits           int `json:"credits"`
 }
+
+// healthDoc is that of an NI on which nothing ever failed: there are no health
+// values yet.
+type healthDoc struct {
+	FatalError int `json:"fatal_error"`
+	Value      int `json:"health value"`
+	Interrupts int `json:"interrupts"`
+	Dropped    int `json:"dropped"`
+	Aborted    int `json:"aborted"`
+	NoRoute    int `json:"no route"`
+	Timeouts   int `json:"timeouts"`
+	Error      int `json:"error"`
+	PingCount  int `json:"ping_count"`
+	NextPing   int `json:"next_ping"`
+}
+
+// maxHealth is the health value of an NI that works (LNET_MAX_HEALTH_VALUE).
+const maxHealth = 1000
+
+// The CPU partitions of a machine that has one, as the kernel's tool shows
+// them.
+const (
+	onlyCPT  = 0
+	onlyCPTs = "[0]"
+)
 
 type lndTunablesDoc struct {
 	ConnsPerPeer int `json:"conns_per_peer"`
@@ -120,9 +172,13 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 		if ni.Socklnd != nil {
 			doc.LND = &lndTunablesDoc{ni.Socklnd.ConnsPerPeer, ni.Socklnd.SockTimeout, ni.Socklnd.TOS}
 		}
+		doc.DevCPT, doc.CPT = new(onlyCPT), onlyCPTs
 	}
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
+	}
+	if level >= 3 {
+		doc.Health = &healthDoc{Value: maxHealth}
 	}
 	if level >= 3 && ni.Socklnd != nil {
 		doc.Connections, doc.Reasons = &ni.Socklnd.Connections, ni.Socklnd.Reasons

@@ -3,59 +3,68 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
 
+// pingVerb is ping with its flags.
+type pingVerb struct {
+	globals *globals
+	timeout *timeoutValue
+	source  string
+	alone   *standalone
+}
+
 func pingCommand(g *globals) *cobra.Command {
+	v := &pingVerb{globals: g}
 	c := &cobra.Command{
 		Use:   "ping NID...",
 		Short: "Ask nodes for their interfaces",
 		Example: `  lnetctl ping 10.0.0.2@tcp 10.0.0.3@tcp
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.AtLeastOne("NID"),
+		RunE: v.run,
 	}
-	timeout := timeoutFlag(c, "timeout", "how long to wait for each answer, such as 5s; a bare number is milliseconds")
-	source := c.Flags().String("source", "", "local `NID` to ping from")
-	alone := addStandalone(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		requests, err := pingRequests(args, *source)
-		if err != nil {
-			return err
-		}
-		n, stop, err := alone.connect(g, true)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		var out pingOutput
-		for _, r := range requests {
-			r.Timeout = timeout.value
-			reply, err := n.Ping(c.Context(), r)
-			if c.Context().Err() != nil {
-				return errInterrupted
-			}
-			if cli.HintOf(err) != "" { // not the node failed, but the way to the daemon
-				return err
-			}
-			out.add(r.Target.NID, reply, err)
-		}
-		if err := cli.Print(c.OutOrStdout(), g.json, out); err != nil {
-			return err
-		}
-		if failed := len(out.Manage); failed > 0 {
-			return cli.Hint(fmt.Errorf("%d of %d nodes did not answer", failed, len(requests)),
-				"is their address right, do they run, and does a firewall let TCP port 988 or --accept-port through?")
-		}
-		return nil
-	}
+	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each answer, such as 5s; a bare number is milliseconds")
+	c.Flags().StringVar(&v.source, "source", "", "local `NID` to ping from")
+	v.alone = addStandalone(c)
 	return c
+}
+
+func (v *pingVerb) run(c *cobra.Command, args []string) error {
+	requests, err := pingRequests(args, v.source)
+	if err != nil {
+		return err
+	}
+	n, stop, err := v.alone.connect(v.globals, true)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var out pingOutput
+	for _, r := range requests {
+		r.Timeout = v.timeout.value
+		reply, err := n.Ping(c.Context(), r)
+		if c.Context().Err() != nil {
+			return errInterrupted
+		}
+		if err != nil && !v.alone.on && !control.FromNode(err) {
+			return err
+		}
+		out.add(r.Target.NID, reply, err)
+	}
+	if err := cli.Print(c.OutOrStdout(), v.globals.json, out); err != nil {
+		return err
+	}
+	return out.failure(len(requests))
 }
 
 // pingRequests checks the arguments.
@@ -103,6 +112,8 @@ func parseSource(s string) (nid.NID, error) {
 type pingOutput struct {
 	Ping   []pingDoc   `json:"ping,omitempty"`
 	Manage []manageDoc `json:"manage,omitempty"` // what failed
+
+	hints []string // what to do about it, each once
 }
 
 type pingDoc struct {
@@ -132,6 +143,9 @@ func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {
 		}
 		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("ping %v: ", target))
 		o.Manage = append(o.Manage, manageDoc{failureDoc{-int(errno), fmt.Sprintf("failed to ping %v: %s", target, why)}})
+		if hint := cli.HintOf(err); hint != "" && !slices.Contains(o.hints, hint) {
+			o.hints = append(o.hints, hint)
+		}
 		return
 	}
 	doc := pingDoc{Primary: reply.Primary, MultiRail: reply.MultiRail, NIs: []pingNIDoc{}}
@@ -139,4 +153,13 @@ func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {
 		doc.NIs = append(doc.NIs, pingNIDoc{ni.NID})
 	}
 	o.Ping = append(o.Ping, doc)
+}
+
+// failure is the error of a command that asked so many nodes.
+func (o *pingOutput) failure(asked int) error {
+	failed := len(o.Manage)
+	if failed == 0 {
+		return nil
+	}
+	return cli.Hint(fmt.Errorf("%d of %d nodes did not answer", failed, asked), "%s", strings.Join(o.hints, "\n  "))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -49,28 +50,42 @@ func addStandalone(c *cobra.Command) *standalone {
 // without a listener if it may not have the port. stop must be called.
 func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
 	if !s.on {
-		for _, name := range []string{"networks", "accept-port"} {
-			if s.command.Flags().Changed(name) {
-				return nil, nil, cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
-			}
-		}
-		return g.client(), func() {}, nil
+		return g.client(), func() {}, s.checkOff()
 	}
-	cfg := config.Default()
-	cfg.Networks, cfg.AcceptPort = s.networks, s.port
-	if _, err := config.ParseNetworks(s.networks); err != nil {
-		return nil, nil, cli.Usagef("--networks: %w", err)
-	}
-	if s.port < 1 || s.port > 65535 {
-		return nil, nil, cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", s.port)
-	}
-	own, err := node.New(node.Config{Config: cfg, MayNotListen: dialOnly})
+	own, err := s.start(dialOnly)
 	if err != nil {
 		return nil, nil, err
+	}
+	if own.DialsOnly() {
+		fmt.Fprintf(s.command.ErrOrStderr(), "%s: no permission to listen on port %d: this node dials, nobody can dial it\n",
+			s.command.Root().Name(), s.port)
 	}
 	return own, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
 		_ = own.Shutdown(ctx) // what did not leave has been reported as an event
 	}, nil
+}
+
+// checkOff refuses flags that mean nothing without --standalone.
+func (s *standalone) checkOff() error {
+	for _, name := range []string{"networks", "accept-port"} {
+		if s.command.Flags().Changed(name) {
+			return cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
+		}
+	}
+	return nil
+}
+
+// start starts a node of our own.
+func (s *standalone) start(dialOnly bool) (*node.Node, error) {
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort = s.networks, s.port
+	if _, err := config.ParseNetworks(s.networks); err != nil {
+		return nil, cli.Usagef("--networks: %w", err)
+	}
+	if s.port < 1 || s.port > 65535 {
+		return nil, cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", s.port)
+	}
+	return node.New(node.Config{Config: cfg, MayNotListen: dialOnly})
 }

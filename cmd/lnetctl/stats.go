@@ -4,25 +4,100 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/lnet"
+	"ulnet/cmd/internal/node"
 )
 
 func statsCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "stats", Short: "Counters of the node"}
-	c.AddCommand(&cobra.Command{
-		Use:     "show",
-		Short:   "Show the node's counters, and why messages were dropped",
-		Example: "  lnetctl stats show",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().Status(c.Context())
-			if err != nil {
-				return err
-			}
-			return cli.Print(c.OutOrStdout(), g.json, struct {
-				Statistics lnet.Stats `json:"statistics"`
-			}{s.Stats})
-		},
-	})
+	c.AddCommand(statsShow(g))
 	return c
+}
+
+func statsShow(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show [-v [LEVEL]]",
+		Short: "Show the node's counters, and why messages were dropped",
+		Long: `Shows the node's counters under the names of the kernel's tool, and how many
+messages were dropped for which reason. Counters of what the kernel's resending
+and health do stay 0. -v adds why connections were refused or ended, summed up
+over all interfaces ('net show -v 3' has them for each).`,
+		Example: "  lnetctl stats show -v",
+	}
+	level := addVerbose(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		rest, err := takeLevel(c, level, args)
+		if err == nil {
+			err = cli.Args()(c, rest)
+		}
+		if err != nil {
+			return err
+		}
+		s, err := g.client().Status(c.Context())
+		if err != nil {
+			return err
+		}
+		return cli.Print(c.OutOrStdout(), g.json, struct {
+			Statistics statsDoc `json:"statistics"`
+		}{newStatsDoc(s, *level)})
+	}
+	return c
+}
+
+// statsDoc has the keys of the kernel's tool in its order
+// (liblnetconfig lustre_lnet_show_stats); the reasons are ours.
+type statsDoc struct {
+	MsgsAlloc         uint64            `json:"msgs_alloc"`
+	MsgsMax           uint64            `json:"msgs_max"`
+	RstAlloc          uint64            `json:"rst_alloc"`
+	Errors            uint64            `json:"errors"`
+	Send              uint64            `json:"send_count"`
+	Resend            uint64            `json:"resend_count"`
+	ResponseTimeout   uint64            `json:"response_timeout_count"`
+	LocalInterrupt    uint64            `json:"local_interrupt_count"`
+	LocalDropped      uint64            `json:"local_dropped_count"`
+	LocalAborted      uint64            `json:"local_aborted_count"`
+	LocalNoRoute      uint64            `json:"local_no_route_count"`
+	LocalTimeout      uint64            `json:"local_timeout_count"`
+	LocalError        uint64            `json:"local_error_count"`
+	RemoteDropped     uint64            `json:"remote_dropped_count"`
+	RemoteError       uint64            `json:"remote_error_count"`
+	RemoteTimeout     uint64            `json:"remote_timeout_count"`
+	NetworkTimeout    uint64            `json:"network_timeout_count"`
+	Recv              uint64            `json:"recv_count"`
+	Route             uint64            `json:"route_count"`
+	Drop              uint64            `json:"drop_count"`
+	SendLength        uint64            `json:"send_length"`
+	RecvLength        uint64            `json:"recv_length"`
+	RouteLength       uint64            `json:"route_length"`
+	DropLength        uint64            `json:"drop_length"`
+	DropReasons       map[string]uint64 `json:"drop_reasons,omitempty"`
+	ConnectionReasons map[string]uint64 `json:"connection_reasons,omitempty"`
+}
+
+func newStatsDoc(s node.Status, level int) statsDoc {
+	n := s.Stats
+	doc := statsDoc{
+		MsgsAlloc: n.MsgsAlloc, MsgsMax: n.MsgsMax, Errors: n.Errors,
+		Send: n.SendCount, Recv: n.RecvCount, Route: n.RouteCount, Drop: n.DropCount,
+		SendLength: n.SendLength, RecvLength: n.RecvLength, RouteLength: n.RouteLength, DropLength: n.DropLength,
+		DropReasons: n.DropReasons,
+	}
+	if level >= 1 {
+		doc.ConnectionReasons = connectionReasons(s)
+	}
+	return doc
+}
+
+// connectionReasons adds up why connections of all NIs were refused or ended.
+func connectionReasons(s node.Status) map[string]uint64 {
+	sums := map[string]uint64{}
+	for _, ni := range s.NIs {
+		if ni.Socklnd == nil {
+			continue
+		}
+		for why, n := range ni.Socklnd.Reasons {
+			sums[why] += n
+		}
+	}
+	return sums
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Print writes v to w as indented JSON, or as block YAML with the same keys in
@@ -25,28 +23,6 @@ func JSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// YAML writes v to w as block YAML in the style of Lustre's tools. The json
-// tags of v name the keys and their order; booleans read True and False.
-func YAML(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var ordered any
-	if err := yaml.UnmarshalWithOptions(text, &ordered, yaml.UseOrderedMap()); err != nil {
-		return fmt.Errorf("print YAML: %w", err)
-	}
-	return yaml.NewEncoder(w, yaml.Indent(4), yaml.IndentSequence(true),
-		yaml.CustomMarshaler(marshalBool)).Encode(ordered)
-}
-
-func marshalBool(b bool) ([]byte, error) {
-	if b {
-		return []byte("True"), nil
-	}
-	return []byte("False"), nil
 }
 
 // Table collects rows and prints them in aligned columns.

@@ -17,12 +17,13 @@ type peer struct {
 	Bits      uint64         `json:"bits"`
 	Message   string         `json:"descr,omitempty"`
 	Counts    map[string]int `json:"counts,omitempty"`
+	NIs       []peer         `json:"peer ni,omitempty"`
 }
 
 func TestPrint(t *testing.T) {
 	v := map[string][]peer{"peer": {
 		{NID: "0@lo", MultiRail: true, Bits: 1 << 63, Message: "failed: yes # really"},
-		{NID: "10.0.0.1@tcp", Counts: map[string]int{"a": -1}},
+		{NID: "10.0.0.1@tcp", Counts: map[string]int{"0": -1}, NIs: []peer{{NID: "x", Message: "two\nlines"}}},
 	}}
 	for _, test := range []struct {
 		name string
@@ -38,7 +39,12 @@ func TestPrint(t *testing.T) {
       Multi-Rail: False
       bits: 0
       counts:
-          a: -1
+          0: -1
+      peer ni:
+        - primary nid: x
+          Multi-Rail: False
+          bits: 0
+          descr: "two\nlines"
 `},
 		{"json", true, `{
   "peer": [
@@ -53,8 +59,16 @@ func TestPrint(t *testing.T) {
       "Multi-Rail": false,
       "bits": 0,
       "counts": {
-        "a": -1
-      }
+        "0": -1
+      },
+      "peer ni": [
+        {
+          "primary nid": "x",
+          "Multi-Rail": false,
+          "bits": 0,
+          "descr": "two\nlines"
+        }
+      ]
     }
   ]
 }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// YAML writes v to w as block YAML in the layout of Lustre's tools
+// (liblnetconfig cYAML_print_tree): mappings and the outermost list move in by
+// four columns, lists further inside by two. The json tags of v name the keys
+// and their order; booleans read True and False.
+func YAML(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var ordered any
+	if err := yaml.UnmarshalWithOptions(text, &ordered, yaml.UseOrderedMap()); err != nil {
+		return fmt.Errorf("print YAML: %w", err)
+	}
+	var p yamlPrinter
+	p.value(ordered, -4, "")
+	_, err = io.WriteString(w, strings.TrimPrefix(p.String(), "\n"))
+	return err
+}
+
+// yamlPrinter prints what encoding/json knows: mappings, lists and scalars.
+type yamlPrinter struct{ strings.Builder }
+
+// value prints v behind a key or dash that stands at column indent: space and
+// a scalar, or lines of their own. A mapping behind a dash begins on its line.
+func (p *yamlPrinter) value(v any, indent int, behind string) {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		p.mapping(v, indent, behind)
+	case []any:
+		p.list(v, indent)
+	default:
+		p.WriteString(" " + scalar(v) + "\n")
+	}
+}
+
+func (p *yamlPrinter) mapping(m yaml.MapSlice, indent int, behind string) {
+	if len(m) == 0 {
+		p.WriteString(" {}\n")
+		return
+	}
+	column := indent + 4
+	if behind == "-" {
+		column = indent + 2
+		p.WriteString(" ")
+	} else {
+		p.WriteString("\n" + strings.Repeat(" ", column))
+	}
+	for i, item := range m {
+		if i > 0 {
+			p.WriteString(strings.Repeat(" ", column))
+		}
+		p.WriteString(fmt.Sprint(item.Key) + ":")
+		p.value(item.Value, column, ":")
+	}
+}
+
+func (p *yamlPrinter) list(list []any, indent int) {
+	if len(list) == 0 {
+		p.WriteString(" []\n")
+		return
+	}
+	column := indent + 2
+	if indent == 0 {
+		column = 4
+	}
+	p.WriteString("\n")
+	for _, v := range list {
+		p.WriteString(strings.Repeat(" ", column) + "-")
+		p.value(v, column, "-")
+	}
+}
+
+// scalar returns the text of a string, number, boolean or nothing.
+func scalar(v any) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case string:
+		if strings.ContainsAny(v, "\n\r") {
+			return strconv.Quote(v)
+		}
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil { // a scalar of JSON is one of YAML
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
