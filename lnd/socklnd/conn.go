@@ -60,6 +60,7 @@ func newConn(p *peer, l *link) *conn {
 		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
+	c.lending.init(c)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

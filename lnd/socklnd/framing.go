@@ -37,6 +37,9 @@ func newFraming(v ksock.Version, sums bool) framing {
 // overhead is the number of header bytes of each message.
 func (f *framing) overhead() int { return f.msgSize + f.lnetSize }
 
+// payloadLengthAt is the offset of payload_length in an LNet header.
+func (f *framing) payloadLengthAt() int { return f.lnetSize - 44 }
+
 // wireSize is the number of bytes that m takes.
 func (f *framing) wireSize(m *lnd.Message) int64 {
 	return int64(f.overhead() + int(m.Header.PayloadLength))

@@ -8,7 +8,6 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
-	"ulnet/lnet/wire"
 )
 
 // Receive implements lnd.Lender. It runs the connection's reader in the
@@ -94,7 +93,7 @@ func isInterrupt(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded)
 func (r *reader) takeWhole() *Error {
 	r.borrowed = true
 	defer func() { r.borrowed = false }()
-	for !r.held && r.whole() {
+	for !r.leftHeld && r.whole() {
 		if err := r.message(); err != nil {
 			return err
 		}
@@ -103,23 +102,21 @@ func (r *reader) takeWhole() *Error {
 }
 
 // unfinished reports whether a borrower has left something to be done.
-func (r *reader) unfinished() bool { return r.held || r.r < r.w }
-
-// payloadLengthAt is the offset of payload_length in an LNet header.
-const payloadLengthAt = 28
+func (r *reader) unfinished() bool { return r.leftHeld || r.r < r.w }
 
 // whole reports whether a whole message is buffered.
 func (r *reader) whole() bool {
-	h, rest, err := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian)
-	if err != nil {
+	b, f := r.bytes[r.r:r.w], &r.c.framing
+	if f.msgSize > 0 {
+		h, rest, err := ksock.ParseMsgHeader(b, r.c.bigEndian)
+		if err != nil || h.Type != ksock.LNet {
+			return err == nil
+		}
+		b = rest
+	}
+	if len(b) < f.lnetSize {
 		return false
 	}
-	if h.Type != ksock.LNet {
-		return true
-	}
-	if len(rest) < wire.HeaderSize {
-		return false
-	}
-	payload := binary.LittleEndian.Uint32(rest[payloadLengthAt:])
-	return uint64(len(rest)-wire.HeaderSize) >= uint64(payload)
+	payload := binary.LittleEndian.Uint32(b[f.payloadLengthAt():])
+	return uint64(len(b)-f.lnetSize) >= uint64(payload)
 }

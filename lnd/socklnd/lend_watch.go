@@ -15,8 +15,8 @@ const loanPeriod = 2 * time.Millisecond
 // use. Its goroutine exists as long as there are loans.
 type loanWatch struct {
 	period  time.Duration // 0: loanPeriod
-	touched atomic.Bool // a Receive has ended since the last look
-	asleep  atomic.Bool // no look is due before the next one ends
+	touched atomic.Bool   // a Receive has ended since the last look
+	asleep  atomic.Bool   // no look is due before the next one ends
 
 	mu    sync.Mutex
 	loans []*lending // guarded by mu

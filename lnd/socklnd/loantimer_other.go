@@ -10,6 +10,6 @@ type loanTimer struct{}
 func newLoanTimer() *loanTimer { return nil }
 
 func (*loanTimer) start(time.Duration) {}
-func (*loanTimer) stop()      {}
-func (*loanTimer) wait() bool { return false }
-func (*loanTimer) close()     {}
+func (*loanTimer) stop()               {}
+func (*loanTimer) wait() bool          { return false }
+func (*loanTimer) close()              {}

@@ -29,6 +29,7 @@ type NI struct {
 	counts      counters
 	spoilSum    atomic.Bool // the next checksum leaves wrong
 	acceptors   *acceptors  // of the driver
+	loans       *loanWatch  // of the driver
 	acceptor    *acceptor   // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex

@@ -35,6 +35,10 @@ type reader struct {
 	held   held
 	d      lnd.Delivery
 	small  [smallWindow]byte
+
+	borrowed   bool // a borrower reads (lending)
+	leftHeld   bool // and has left a message that is held
+	leftCookie uint64
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -55,6 +59,9 @@ func (r *reader) init(c *conn) {
 	r.c = c
 	r.held.init()
 	r.d.Driver = c
+	if c.stream.interruptible() {
+		r.d.Lender = &c.lending
+	}
 	r.window = wideWindow
 	if c.ctype == ksock.BulkIn {
 		r.window = narrowWindow
@@ -65,11 +72,26 @@ func (r *reader) init(c *conn) {
 func (r *reader) run() {
 	var err *Error
 	for err == nil {
-		err = r.message()
+		err = r.next()
 	}
 	r.releaseBuffer()
 	r.c.peer.fail(r.c, err)
 	r.c.tx.readerEnded()
+}
+
+// next receives one message, perhaps after somebody else has read some.
+func (r *reader) next() *Error {
+	if r.r == r.w && r.c.lending.asked.Load() {
+		r.releaseBuffer()
+		r.c.lending.lend()
+		if err := r.c.lending.err; err != nil {
+			return err
+		}
+		if r.leftHeld {
+			return r.takeHeld()
+		}
+	}
+	return r.message()
 }
 
 // message receives one message.
@@ -135,9 +157,28 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 	if refused != nil {
 		return r.error(BadMessage, refused)
 	}
+	if verdict == lnd.Hold && r.borrowed {
+		r.leftHeld, r.leftCookie = true, cookie
+		return nil
+	}
 	if verdict == lnd.Hold && !r.hold() {
 		return r.error(PeerClosed, nil)
 	}
+	return r.takePayload(cookie)
+}
+
+// takeHeld goes on with a message that a borrower found to be held.
+func (r *reader) takeHeld() *Error {
+	r.leftHeld = false
+	if !r.hold() {
+		return r.error(PeerClosed, nil)
+	}
+	return r.takePayload(r.leftCookie)
+}
+
+// takePayload receives the payload and ends the message.
+func (r *reader) takePayload(cookie uint64) *Error {
+	d, ni := &r.d, r.c.peer.ni
 	err := r.payload()
 	if err == nil && r.spoilt() {
 		err = r.error(BadChecksum, nil)

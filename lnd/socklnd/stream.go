@@ -30,6 +30,9 @@ type stream interface {
 	// connection is closed on this side or its read deadline passes, and at
 	// once where there is no way to find out.
 	awaitHangUp() bool
+	// interruptible reports whether a read deadline of the net.Conn ends
+	// readIdle, with os.ErrDeadlineExceeded.
+	interruptible() bool
 }
 
 // newStream returns the fastest stream for c.
@@ -104,3 +107,5 @@ func (s *plainStream) writev(v *vector, wait bool) (int, error) {
 func (s *plainStream) write([]byte) (int, error) { return 0, nil }
 
 func (s *plainStream) awaitHangUp() bool { return false }
+
+func (s *plainStream) interruptible() bool { return false }
