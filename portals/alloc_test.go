@@ -10,7 +10,7 @@ import (
 // TestLoopbackAllocates shows that a PUT with ACK and a GET over 0@lo make no
 // garbage, both sides and all events included.
 func TestLoopbackAllocates(t *testing.T) {
-	if raceEnabled {
+	if portals.RaceEnabled {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	h := newHarness(t)

@@ -36,7 +36,7 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	e.Kind = kind
 	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
-	e.Initiator = e.Source
+	e.Initiator = nid.ProcessID{NID: d.Primary, PID: h.SrcPID}
 	e.Sender = d.From.NID
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
@@ -48,7 +48,7 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	if put.Portal >= Portals {
 		return lnd.Accept, lnet.BadPortal
 	}
-	r := putRequest(&d.Header)
+	r := putRequest(d)
 	p := &t.portals[put.Portal]
 	p.mu.Lock()
 	md, offset, mlength, out := t.match(p, &r)
@@ -70,11 +70,11 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 }
 
 // putRequest is a PUT as matching sees it.
-func putRequest(h *wire.Header) request {
-	put := h.Put()
+func putRequest(d *lnd.Delivery) request {
+	put := d.Header.Put()
 	return request{
-		op: OpPut, id: nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID},
-		bits: put.MatchBits, length: h.PayloadLength, offset: put.Offset,
+		op: OpPut, id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID,
+		bits: put.MatchBits, length: d.Header.PayloadLength, offset: put.Offset,
 	}
 }
 
@@ -83,7 +83,7 @@ func putRequest(h *wire.Header) request {
 func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 	o.md = md
 	md.describe(&o.event)
-	ackDisabled := md.conf.Options&AckDisable != 0
+	ackDisabled := md.options&AckDisable != 0
 	md.mu.Unlock()
 	o.event.Offset, o.event.MLength = uint32(offset), uint32(mlength)
 	if d.Header.Type == wire.Put {
@@ -102,7 +102,7 @@ func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 		return lnd.Accept, lnet.BadPortal
 	}
 	r := request{
-		op: OpGet, id: nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID},
+		op: OpGet, id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID,
 		bits: get.MatchBits, length: get.SinkLength, offset: get.SrcOffset,
 	}
 	p := &t.portals[get.Portal]

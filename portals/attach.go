@@ -19,11 +19,11 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 	if err != nil {
 		return 0, opError("MDAttach", err)
 	}
-	p, e := t.lockME(h)
-	if e == nil {
+	p, ref := t.lockME(h)
+	if p == nil {
 		return 0, opError("MDAttach", syscall.ENOENT)
 	}
-	handle, ready, err := t.attach(p, e, conf, length, unlink)
+	handle, ready, err := t.attach(p, mePortal(h), ref, conf, length, unlink)
 	p.mu.Unlock()
 	t.release(ready)
 	return handle, opError("MDAttach", err)
@@ -31,8 +31,9 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 
 // attach returns, with the handle, the held messages that the MD decided
 // about. The caller holds p.mu.
-func (t *Table) attach(p *portal, e *me, conf MD, length int, unlink UnlinkOption) (MDHandle, operationList, error) {
-	if e.md != nil {
+func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (MDHandle, operationList, error) {
+	e := p.me(ref)
+	if e.md != 0 {
 		return 0, operationList{}, syscall.EBUSY
 	}
 	d, err := t.newMD(conf, length, unlink)
@@ -40,8 +41,8 @@ func (t *Table) attach(p *portal, e *me, conf MD, length int, unlink UnlinkOptio
 		return 0, operationList{}, err
 	}
 	handle := d.handle
-	d.me, d.portal = e, mePortal(e.handle)
-	e.md = d
+	d.me, d.portal = ref, uint8(index)
+	e.md = d.slot + 1
 	d.mu.Unlock()
 	return handle, t.tryHeld(p, e), nil
 }
@@ -56,7 +57,7 @@ func (t *Table) MDUnlink(h MDHandle) error {
 	if d == nil {
 		return opError("MDUnlink", syscall.ENOENT)
 	}
-	if d.me == nil {
+	if d.me == 0 {
 		t.unlink(d)
 		return nil
 	}
@@ -77,13 +78,14 @@ func (t *Table) MDUnlink(h MDHandle) error {
 // MEUnlink ends a match entry and its MD, if it has one, as MDUnlink does.
 // ENOENT: no such ME.
 func (t *Table) MEUnlink(h MEHandle) error {
-	p, e := t.lockME(h)
-	if e == nil {
+	p, ref := t.lockME(h)
+	if p == nil {
 		return opError("MEUnlink", syscall.ENOENT)
 	}
-	d := e.md
+	e := p.me(ref)
+	d := t.mdOf(e)
 	if d == nil {
-		p.freeME(e)
+		p.freeME(ref)
 		p.mu.Unlock()
 		return nil
 	}
@@ -99,7 +101,7 @@ func (t *Table) MEUnlink(h MEHandle) error {
 // and returns with it released.
 func (t *Table) unlink(d *md) {
 	d.aborted.Store(true)
-	d.handle, d.zombie = 0, true
+	d.die()
 	if d.refs > 0 {
 		d.mu.Unlock()
 		return
@@ -112,7 +114,23 @@ func (t *Table) unlink(d *md) {
 	t.deliver(d, o)
 }
 
+// detach takes an attached MD from its ME, which goes away too if it was made
+// so, and makes it a zombie. The caller holds p.mu and d.mu.
+func (p *portal) detach(d *md) {
+	ref := d.me
+	e := p.me(ref)
+	d.die()
+	d.me, e.md = 0, 0
+	if e.unlink == Unlink {
+		p.freeME(ref)
+	}
+}
+
+// die makes an MD a zombie: its handle is unknown from now on and no answer is
+// awaited any more. The caller holds d.mu.
+func (d *md) die() { d.handle, d.zombie, d.awaited = 0, true, 0 }
+
 // describe fills in what every event says about its MD.
 func (d *md) describe(e *Event) {
-	e.MD, e.Segments, e.Options, e.UserPtr = d.was, d.conf.Segments, d.conf.Options, d.conf.UserPtr
+	e.MD, e.Segments, e.Options, e.UserPtr = d.was, d.segments, d.options, d.userPtr
 }

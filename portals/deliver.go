@@ -9,16 +9,17 @@ import (
 // or this one does further up its stack, the event is left to it.
 func (t *Table) complete(o *operation, err error) {
 	d := o.md
-	o.event.Err = err
 	d.mu.Lock()
 	d.refs--
 	if err != nil && o.event.Kind == EventSend {
-		d.unanswered(o)
+		t.unanswered(d, o)
 	}
 	if d.refs == 0 && !d.last && (d.zombie || d.auto && d.exhausted()) {
-		d.handle, d.zombie, d.last = 0, true, true
+		d.die()
+		d.last = true
 		o.event.Unlinked = true
 	}
+	o.event.Err = d.verdict(err, o.event.Unlinked)
 	t.deliver(d, o)
 }
 
@@ -31,7 +32,7 @@ func (t *Table) deliver(d *md, o *operation) {
 		return
 	}
 	d.handling = true
-	handler, eq := d.conf.Handler, d.conf.EQ
+	handler, eq := d.handler, d.eq
 	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
 		d.mu.Unlock()
 		if handler != nil {

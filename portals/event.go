@@ -36,8 +36,8 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind      EventKind
 	Target    nid.ProcessID // for whom the message was meant
-	Initiator nid.ProcessID // who started the operation; SEND: any NID, own pid
-	Source    nid.ProcessID // NID and pid that the message came from
+	Initiator nid.ProcessID // who sent the message, under its node's primary NID; SEND: any NID, own pid
+	Source    nid.ProcessID // the same under the NID that the message came from
 	Sender    nid.NID       // previous hop: the source, or a router
 	MsgType   wire.MsgType  // of the message: tells a PUT's SEND from a GET's
 	Portal    int

@@ -57,6 +57,13 @@ func (s *slab[T]) at(slot uint32) *T {
 	return &(*chunks)[slot/chunkSize][slot%chunkSize]
 }
 
+// size is the number of slots that at can be asked for.
+func (s *slab[T]) size() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 // take returns a free slot; ok is false when all 16 Mi are in use.
 func (s *slab[T]) take() (slot uint32, ok bool) {
 	s.mu.Lock()

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // call that starts it returns.
 type harness struct {
 	*portals.Table
-	t    *testing.T
+	t    testing.TB
 	self nid.ProcessID
 }
 

@@ -57,17 +57,12 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	if d == nil {
 		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.ENOENT}
 	}
-	if d.threshold == 0 || d.me != nil {
+	if d.threshold == 0 || d.me != 0 {
 		d.mu.Unlock()
 		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.ENOENT}
 	}
 	d.begin()
-	switch {
-	case typ == wire.Get:
-		d.replies++
-	case r.Ack:
-		d.acks++
-	}
+	tracked := (typ == wire.Get || r.Ack) && t.await(d, typ)
 	o := t.newOperation()
 	o.md = d
 	o.event.MsgType = typ
@@ -76,6 +71,9 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	length := d.length
 	d.mu.Unlock()
 
+	if tracked {
+		t.startSweeping()
+	}
 	t.sendEvent(o, r, length)
 	o.Source = r.Self
 	o.Priority = o.event.Options&Priority != 0

@@ -56,12 +56,13 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet
 }
 
 // tryHeld tries the held PUTs, oldest first, against the MD that was just
-// attached to e, and returns those it decided about: accepted, or (md nil) too
-// long. The caller holds p.mu.
+// attached to e, until it is exhausted, and returns those it decided about:
+// accepted, or (md nil) too long (lnet_ptl_attach_md). The caller holds p.mu.
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
-	for o := p.held.pop(); o != nil; o = p.held.pop() {
-		r := putRequest(&o.d.Header)
+	for p.held.n > 0 && t.takesMore(e) {
+		o := p.held.pop()
+		r := putRequest(o.d)
 		d, offset, mlength, out := t.try(p, e, &r)
 		switch out {
 		case matched:
@@ -73,8 +74,21 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 			kept.push(o)
 		}
 	}
+	kept.append(p.held)
 	p.held = kept
 	return ready
+}
+
+// takesMore reports whether an ME has an MD that is not exhausted. The caller
+// holds the portal's lock.
+func (t *Table) takesMore(e *me) bool {
+	d := t.mdOf(e)
+	if d == nil {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.exhausted()
 }
 
 // release lets the driver go on with messages that are no longer held.

@@ -14,13 +14,18 @@ type MDOption uint32
 
 // The MD options (LNET_MD_*).
 const (
-	OpPut        MDOption = 1 << 0  // accepts PUT
-	OpGet        MDOption = 1 << 1  // accepts GET
-	ManageRemote MDOption = 1 << 2  // the initiator's offset counts, not the MD's own
-	Truncate     MDOption = 1 << 4  // what is too long is cut, not dropped
-	AckDisable   MDOption = 1 << 5  // never sends an ACK
-	HasMaxSize   MDOption = 1 << 7  // MaxSize is valid
-	Priority     MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
+	OpPut        MDOption = 1 << 0 // accepts PUT
+	OpGet        MDOption = 1 << 1 // accepts GET
+	ManageRemote MDOption = 1 << 2 // the initiator's offset counts, not the MD's own
+	Truncate     MDOption = 1 << 4 // what is too long is cut, not dropped
+	AckDisable   MDOption = 1 << 5 // never sends an ACK
+	HasMaxSize   MDOption = 1 << 7 // MaxSize is valid
+	// TrackResponse gives the MD up when the answer to a Get or Put does not
+	// come in time, NoTrackResponse does not; with neither it is as the node
+	// is configured (lnet.Config.ResponseTracking).
+	TrackResponse   MDOption = 1 << 10
+	NoTrackResponse MDOption = 1 << 11
+	Priority        MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
 )
 
 // UnlinkOption says whether an object goes away by itself (lnet_unlink).
@@ -53,30 +58,38 @@ type MD struct {
 	EQ        *EQ          // gets each event after Handler has seen it
 }
 
-// md is a memory descriptor in its slot of the table (struct lnet_libmd).
+// md is a memory descriptor in its slot of the table (struct lnet_libmd). It
+// is three cache lines; matching needs the first.
 type md struct {
-	slot uint32
-	// aborted tells lnet to give up what still waits for credits.
-	aborted atomic.Bool
+	mu        sync.Mutex
+	options   MDOption // guarded by mu, and all below but slot and aborted
+	slot      uint32
+	threshold int // operations left, or ThresholdInfinite
+	offset    int // local offset
+	length    int // total of segments
+	maxSize   int
+	refs      int32 // operations under way
+	me        meRef // attached to; 0 for a bound one
+	portal    uint8 // of me
+	auto      bool  // unlinks itself when exhausted
+	zombie    bool
+	last      bool // its Unlinked event is on the way
+	handling  bool // a goroutine delivers events
+	late      bool // given up: no answer came in time
 
-	mu         sync.Mutex
-	generation uint64   // guarded by mu, like all below
+	generation uint64
 	handle     MDHandle // 0: free, or a zombie
 	was        MDHandle // handle, still known to the events of a zombie
-	conf       MD
-	length     int // total of conf.Segments
-	threshold  int // operations left, or ThresholdInfinite
-	offset     int // local offset
-	auto       bool
-	me         *me // attached to; nil for a bound one
-	portal     int // of me
-	refs       int // operations under way
-	acks       int // PUTs whose ACK may come
-	replies    int // GETs whose REPLY may come
-	zombie     bool
-	last       bool // its Unlinked event is on the way
-	handling   bool // a goroutine delivers events
+	acks       int32    // PUTs whose ACK may come
+	replies    int32    // GETs whose REPLY may come
+	awaited    uint64   // round in which the latest of them that is tracked began, or 0
 	pending    operationList
+
+	segments []lnd.Segment
+	userPtr  any
+	handler  func(*Event)
+	eq       *EQ
+	aborted  atomic.Bool // tells lnet to give up what still waits for credits
 }
 
 // check validates what MDAttach and MDBind have in common.
@@ -99,7 +112,7 @@ func (m *MD) check() (length int, err error) {
 // exhausted reports whether the MD takes no more operations.
 func (d *md) exhausted() bool {
 	return d.threshold == 0 ||
-		d.conf.Options&HasMaxSize != 0 && d.offset+d.conf.MaxSize > d.length
+		d.options&HasMaxSize != 0 && d.offset+d.maxSize > d.length
 }
 
 // begin takes one operation off the threshold and a reference.
@@ -128,10 +141,12 @@ func (t *Table) newMD(conf MD, length int, auto UnlinkOption) (*md, error) {
 	d.generation++
 	d.handle = MDHandle(makeCookie(cookieMD, slot, d.generation))
 	d.was = d.handle
-	d.conf, d.length, d.threshold = conf, length, conf.Threshold
+	d.options, d.maxSize = conf.Options, conf.MaxSize
+	d.segments, d.userPtr, d.handler, d.eq = conf.Segments, conf.UserPtr, conf.Handler, conf.EQ
+	d.length, d.threshold = length, conf.Threshold
 	d.offset, d.auto, d.zombie, d.last = 0, auto == Unlink, false, false
-	d.acks, d.replies = 0, 0
-	d.me = nil
+	d.acks, d.replies, d.awaited, d.late = 0, 0, 0, false
+	d.me = 0
 	d.aborted.Store(false)
 	return d, nil
 }
@@ -156,10 +171,11 @@ func (t *Table) lockMD(h MDHandle) *md {
 // freeMD gives the slot of an MD back whose last event has been delivered.
 // The caller holds d.mu.
 func (t *Table) freeMD(d *md) {
-	if d.conf.EQ != nil {
-		d.conf.EQ.leave()
+	if d.eq != nil {
+		d.eq.leave()
 	}
-	d.conf, d.was, d.last, d.zombie = MD{}, 0, false, false
+	d.segments, d.userPtr, d.handler, d.eq = nil, nil, nil, nil
+	d.was, d.last, d.zombie = 0, false, false
 	t.mds.put(d.slot, d.generation)
 }
 

@@ -32,11 +32,12 @@ func (m Match) unique() bool {
 	return m.Ignore == 0 && m.ID.NID.IsValid() && m.ID.PID != 0
 }
 
-// admits tests everything but the operation.
-func (m *Match) admits(id nid.ProcessID, bits uint64) bool {
-	return (m.Bits^bits)&^m.Ignore == 0 &&
-		(m.ID.PID == 0 || m.ID.PID == id.PID) &&
-		(!m.ID.NID.IsValid() || m.ID.NID == id.NID)
+// admits tests everything but the operation. The NID may be the initiator's
+// primary one or the one that it sent from.
+func (m *Match) admits(r *request) bool {
+	return (m.Bits^r.bits)&^m.Ignore == 0 &&
+		(m.ID.PID == 0 || m.ID.PID == r.id.PID) &&
+		(!m.ID.NID.IsValid() || m.ID.NID == r.id.NID || m.ID.NID == r.source)
 }
 
 // InsertPosition says where a new ME stands among those that a message could
@@ -50,19 +51,8 @@ const (
 	Local                        // as After: there are no CPU partitions here
 )
 
-// me is a match entry (struct lnet_me). Guarded by the lock of its portal.
-type me struct {
-	slot       uint32
-	generation uint64
-	handle     MEHandle // 0: free
-	match      Match
-	unlink     UnlinkOption
-	md         *md // the attached MD, nil if none
-	next, prev *me // ring of the MEs that share a list
-}
-
-// MEAttach adds a match entry to a portal. It takes nothing until an MD is
-// attached to it.
+// MEAttach adds a match entry to a portal (LNetMEAttach). It takes nothing
+// until an MD is attached to it.
 //
 //	EINVAL  no such portal
 //	EPERM   the portal's first ME was fully specified (one initiator, one
@@ -83,49 +73,101 @@ func (t *Table) MEAttach(portal int, match Match, unlink UnlinkOption, pos Inser
 	if p.kind != unset && p.kind != kind {
 		return 0, opError("MEAttach", syscall.EPERM)
 	}
-	slot, ok := p.mes.take()
+	ref, ok := p.newME(match, unlink)
 	if !ok {
 		return 0, opError("MEAttach", syscall.ENOMEM)
 	}
 	p.kind = kind
-	e := p.mes.at(slot)
-	generation := e.generation + 1
-	*e = me{
-		slot: slot, generation: generation, match: match, unlink: unlink,
-		handle: meCookie(portal, slot, generation),
-	}
-	p.insert(e, pos)
-	return e.handle, nil
+	p.insert(ref, pos)
+	return p.handle(portal, ref), nil
 }
 
-// lockME returns the ME of a handle and its portal, locked, or nil.
-func (t *Table) lockME(h MEHandle) (*portal, *me) {
+// MEInsert adds a match entry to the portal of another one and has it tried
+// just before or after that (LNetMEInsert).
+//
+//	ENOENT  no such ME
+//	EPERM   the portal is for fully specified MEs, or this is one; pos is
+//	        Local; or one of the two MEs has ignore bits and the other has not
+//	ENOMEM  no more handles
+//
+// The order of MEs without ignore bits that differ in their match bits does not
+// matter: there is none.
+func (t *Table) MEInsert(at MEHandle, match Match, unlink UnlinkOption, pos InsertPosition) (MEHandle, error) {
+	p, current := t.lockME(at)
+	if p == nil {
+		return 0, opError("MEInsert", syscall.ENOENT)
+	}
+	defer p.mu.Unlock()
+	match = match.normal()
+	other := p.me(current).match
+	if p.kind == unique || match.unique() || pos > After || (match.Ignore == 0) != (other.Ignore == 0) {
+		return 0, opError("MEInsert", syscall.EPERM)
+	}
+	ref, ok := p.newME(match, unlink)
+	if !ok {
+		return 0, opError("MEInsert", syscall.ENOMEM)
+	}
+	if match.Ignore == 0 && match.Bits != other.Bits {
+		p.insert(ref, pos)
+	} else {
+		p.insertAt(current, ref, pos)
+	}
+	return p.handle(mePortal(at), ref), nil
+}
+
+// newME takes a slot for an ME that is on no list yet.
+func (p *portal) newME(match Match, unlink UnlinkOption) (ref meRef, ok bool) {
+	slot, ok := p.mes.take()
+	if !ok {
+		return 0, false
+	}
+	e := p.mes.at(slot)
+	*e = me{generation: e.generation + 1, live: true, match: match, unlink: unlink}
+	return meRef(slot + 1), true
+}
+
+// lockME returns the ME of a handle and its portal, which is locked, or nil.
+func (t *Table) lockME(h MEHandle) (*portal, meRef) {
 	if cookieKind(uint64(h)) != cookieME {
-		return nil, nil
+		return nil, 0
 	}
 	p := &t.portals[mePortal(h)]
+	slot := cookieSlot(uint64(h))
 	p.mu.Lock()
-	e := p.mes.at(cookieSlot(uint64(h)))
-	if e == nil || e.handle != h {
+	e := p.mes.at(slot)
+	if e == nil || !e.live || e.generation != meGeneration(h) {
 		p.mu.Unlock()
-		return nil, nil
+		return nil, 0
 	}
-	return p, e
+	return p, meRef(slot + 1)
 }
 
 // freeME removes an ME. The caller holds the portal's lock.
-func (p *portal) freeME(e *me) {
-	p.remove(e)
-	e.handle, e.md = 0, nil
-	p.mes.put(e.slot, e.generation)
+func (p *portal) freeME(ref meRef) {
+	p.remove(ref)
+	e := p.me(ref)
+	e.live, e.md = false, 0
+	p.mes.put(uint32(ref)-1, uint64(e.generation))
+}
+
+// mdOf returns the MD attached to an ME, or nil.
+func (t *Table) mdOf(e *me) *md {
+	if e.md == 0 {
+		return nil
+	}
+	return t.mds.at(e.md - 1)
 }
 
 // The generation of an ME's handle has the portal in its low bits, so that a
 // handle tells whose lock guards the ME.
 const portalBits = 6
 
-func meCookie(portal int, slot uint32, generation uint64) MEHandle {
-	return MEHandle(makeCookie(cookieME, slot, generation<<portalBits|uint64(portal)))
+// handle returns the handle of an ME of the portal with this index.
+func (p *portal) handle(index int, ref meRef) MEHandle {
+	generation := uint64(p.me(ref).generation)<<portalBits | uint64(index)
+	return MEHandle(makeCookie(cookieME, uint32(ref)-1, generation))
 }
 
 func mePortal(h MEHandle) int { return int(uint64(h)>>cookieGenShift) & (1<<portalBits - 1) }
+
+func meGeneration(h MEHandle) uint32 { return uint32(uint64(h) >> (cookieGenShift + portalBits)) }

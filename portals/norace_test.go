@@ -1,5 +1,6 @@
 //go:build !race
 
-package portals_test
+package portals
 
-const raceEnabled = false
+// RaceEnabled is true under the race detector.
+const RaceEnabled = false

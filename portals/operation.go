@@ -47,6 +47,19 @@ func (l *operationList) push(o *operation) {
 	l.n++
 }
 
+// append moves all of m, which the caller then forgets, behind l.
+func (l *operationList) append(m operationList) {
+	switch {
+	case m.n == 0:
+		return
+	case l.n == 0:
+		*l = m
+		return
+	}
+	l.tail.next = m.head
+	l.tail, l.n = m.tail, l.n+m.n
+}
+
 func (l *operationList) pop() *operation {
 	o := l.head
 	if o == nil {

@@ -24,11 +24,11 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.Dro
 	}
 	rlength := int(d.Header.PayloadLength)
 	mlength := min(rlength, md.length)
-	if mlength < rlength && md.conf.Options&Truncate == 0 {
+	if mlength < rlength && md.options&Truncate == 0 {
 		md.mu.Unlock()
 		return lnd.Accept, lnet.TooLong
 	}
-	md.replies--
+	t.answered(md, wire.Get)
 	md.begin()
 	o := t.arrival(ni, d, EventReply)
 	o.accept(d, md, 0, mlength)
@@ -51,7 +51,7 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 		md.mu.Unlock()
 		return lnd.Accept, lnet.TooLong
 	}
-	md.acks--
+	t.answered(md, wire.Put)
 	md.begin()
 	o := t.arrival(ni, d, EventAck)
 	o.event.MatchBits = ack.MatchBits
@@ -60,14 +60,16 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 }
 
 // unanswered notes that a PUT or GET did not leave, so that nothing may answer
-// it. The caller holds d.mu.
-func (d *md) unanswered(o *operation) {
+// it, unless something has. The caller holds d.mu.
+func (t *Table) unanswered(d *md, o *operation) {
 	switch o.event.MsgType {
 	case wire.Get:
-		d.replies = max(0, d.replies-1)
+		if d.replies > 0 {
+			t.answered(d, wire.Get)
+		}
 	case wire.Put:
-		if !o.Header.Put().AckMD.IsNone() {
-			d.acks = max(0, d.acks-1)
+		if d.acks > 0 && !o.Header.Put().AckMD.IsNone() {
+			t.answered(d, wire.Put)
 		}
 	}
 }
@@ -81,7 +83,7 @@ func (t *Table) responseMD(h wire.MDHandle) (*md, lnet.DropReason) {
 	if d == nil {
 		return nil, lnet.StaleHandle
 	}
-	if d.threshold == 0 || d.me != nil {
+	if d.threshold == 0 || d.me != 0 {
 		d.mu.Unlock()
 		return nil, lnet.InactiveMD
 	}

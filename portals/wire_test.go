@@ -114,8 +114,13 @@ func (n *network) arrive(h wire.Header, failure error) error {
 func newWire(t testing.TB) (*portals.Table, *network) {
 	t.Helper()
 	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock()})
+	return newWireOn(t, node, lnd.Tunables{})
+}
+
+func newWireOn(t testing.TB, node *lnet.Node, tunables lnd.Tunables) (*portals.Table, *network) {
+	t.Helper()
 	table, net := portals.New(node), new(network)
-	if _, err := node.AddNI(net, lnd.Config{Net: here.NID.Net()}); err != nil {
+	if _, err := node.AddNI(net, lnd.Config{Net: here.NID.Net(), Tunables: tunables}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -1,0 +1,194 @@
+package portals
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"ulnet/lnet/nid"
+)
+
+// The MEs of a portal that a message could match in one order of trial form a
+// ring, which begins where its head is kept: the MEs with ignore bits are one
+// ring; the others have a ring for each value of what they match, which the
+// portal's index finds. LNet hashes the latter by the low match bits; only
+// those with equal bits can compete for a message, so that a ring per value
+// keeps its order.
+//
+// All links are slot numbers: an ME has no pointers, and the garbage collector
+// does not look at a million of them.
+
+// me is a match entry (struct lnet_me): one cache line. Guarded by the lock of
+// its portal.
+type me struct {
+	match      Match
+	generation uint32
+	md         uint32 // slot of the attached MD plus 1; 0: none
+	next, prev meRef  // in the ring
+	chain      meRef  // of the head of a ring: the next ring in the index
+	unlink     UnlinkOption
+	live       bool
+}
+
+// meRef names an ME of a portal: its slot plus 1; 0 is none.
+type meRef uint32
+
+func (p *portal) me(ref meRef) *me { return p.mes.at(uint32(ref) - 1) }
+
+// insert puts an ME on its ring.
+func (p *portal) insert(ref meRef, pos InsertPosition) {
+	e := p.me(ref)
+	head := p.head(e)
+	if first := *head; first == 0 {
+		e.next, e.prev = ref, ref
+		*head = ref
+		if e.match.Ignore == 0 {
+			p.grow()
+		}
+	} else {
+		p.linkBefore(first, ref)
+		if pos == Before {
+			p.replaceHead(head, ref)
+		}
+	}
+}
+
+// insertAt puts an ME on its ring, before or after one that is on it.
+func (p *portal) insertAt(at, ref meRef, pos InsertPosition) {
+	if pos == After {
+		p.linkBefore(p.me(at).next, ref)
+		return
+	}
+	p.linkBefore(at, ref)
+	if head := p.head(p.me(ref)); *head == at {
+		p.replaceHead(head, ref)
+	}
+}
+
+// remove takes an ME off its ring.
+func (p *portal) remove(ref meRef) {
+	e := p.me(ref)
+	head := p.head(e)
+	if e.next == ref {
+		*head = e.chain
+		if e.match.Ignore == 0 {
+			p.exact.rings--
+		}
+	} else {
+		if *head == ref {
+			p.replaceHead(head, e.next)
+		}
+		p.me(e.prev).next, p.me(e.next).prev = e.next, e.prev
+	}
+	e.next, e.prev, e.chain = 0, 0, 0
+}
+
+func (p *portal) linkBefore(at, ref meRef) {
+	e, next := p.me(ref), p.me(at)
+	e.next, e.prev = at, next.prev
+	p.me(e.prev).next, next.prev = ref, ref
+}
+
+// replaceHead makes another ME of a ring its head.
+func (p *portal) replaceHead(head *meRef, ref meRef) {
+	old, e := p.me(*head), p.me(ref)
+	e.chain, old.chain = old.chain, 0
+	*head = ref
+}
+
+// head returns where the head of the ring of MEs like e is kept; it is 0 if
+// there is none.
+func (p *portal) head(e *me) *meRef {
+	if e.match.Ignore != 0 {
+		return &p.ignoring
+	}
+	return p.lookUp(p.keyOf(e))
+}
+
+// matchKey is what the MEs without ignore bits are found by: the match bits,
+// and on a unique portal the initiator as well.
+type matchKey struct {
+	bits uint64
+	id   nid.ProcessID
+}
+
+func (p *portal) key(bits uint64, id nid.ProcessID) matchKey {
+	if p.kind == unique {
+		return matchKey{bits, id}
+	}
+	return matchKey{bits: bits}
+}
+
+func (p *portal) keyOf(e *me) matchKey { return p.key(e.match.Bits, e.match.ID) }
+
+// index finds rings by what their MEs match. It is a hash table that grows by
+// one bucket with each ring (linear hashing), so that no single call pays for
+// the growth of the table.
+type index struct {
+	seed    maphash.Seed
+	buckets []meRef // first ring of each chain; as many as there ever were rings
+	rings   int
+}
+
+func (x *index) hash(k matchKey) uint64 {
+	if x.buckets == nil {
+		x.seed, x.buckets = maphash.MakeSeed(), make([]meRef, 1)
+	}
+	return maphash.Comparable(x.seed, k)
+}
+
+// bucket is where the rings with a hash are: the low bits of the hash say so,
+// one bit less where that bucket is yet to come.
+func (x *index) bucket(hash uint64) uint64 {
+	n := uint64(len(x.buckets))
+	mask := uint64(1)<<bits.Len64(n-1) - 1
+	if b := hash & mask; b < n {
+		return b
+	}
+	return hash & (mask >> 1)
+}
+
+// find returns the head of the ring for messages with these match bits from
+// this initiator, which counts on a unique portal; 0 if there is none.
+func (p *portal) find(bits uint64, id nid.ProcessID) meRef {
+	if p.exact.rings == 0 {
+		return 0
+	}
+	return *p.lookUp(p.key(bits, id))
+}
+
+// lookUp returns where the head of a ring is kept, or would be.
+func (p *portal) lookUp(k matchKey) *meRef {
+	hash := p.exact.hash(k)
+	link := &p.exact.buckets[p.exact.bucket(hash)]
+	for *link != 0 {
+		e := p.me(*link)
+		if p.keyOf(e) == k {
+			break
+		}
+		link = &e.chain
+	}
+	return link
+}
+
+// grow counts a new ring and, if there are more than buckets, adds one, which
+// takes its rings from the bucket that they were in.
+func (p *portal) grow() {
+	x := &p.exact
+	if x.rings++; x.rings <= len(x.buckets) {
+		return
+	}
+	added := uint64(len(x.buckets))
+	x.buckets = append(x.buckets, 0)
+	from := &x.buckets[added&^(1<<(bits.Len64(added)-1))]
+	to := &x.buckets[added]
+	for *from != 0 {
+		e := p.me(*from)
+		if x.bucket(x.hash(p.keyOf(e))) != added {
+			from = &e.chain
+			continue
+		}
+		*to, *from = *from, e.chain
+		to = &e.chain
+		*to = 0
+	}
+}

@@ -1,0 +1,94 @@
+package portals
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// request is an incoming PUT or GET, as matching sees it.
+type request struct {
+	op     MDOption      // OpPut or OpGet
+	id     nid.ProcessID // of the initiator, under its primary NID
+	source nid.NID       // the NID that it sent from
+	bits   uint64
+	length uint32
+	offset uint32 // asked for; counts with ManageRemote
+}
+
+// outcome of matching.
+type outcome uint8
+
+const (
+	noMatch  outcome = iota
+	matched          // the md is returned locked, with the operation begun
+	tooLong          // the first ME that fits has too little room: drop
+	mismatch         // of a single ME: try the next
+)
+
+// match finds the ME that takes r (lnet_ptl_match_md): MEs with ignore bits
+// first, then the exact ones, each list in its order. The caller holds p.mu.
+func (t *Table) match(p *portal, r *request) (d *md, offset, mlength int, o outcome) {
+	if d, offset, mlength, o = t.matchRing(p, p.ignoring, r); o != noMatch {
+		return d, offset, mlength, o
+	}
+	d, offset, mlength, o = t.matchRing(p, p.find(r.bits, r.id), r)
+	if o == noMatch && p.kind == unique && r.source != r.id.NID {
+		return t.matchRing(p, p.find(r.bits, nid.ProcessID{NID: r.source, PID: r.id.PID}), r)
+	}
+	return d, offset, mlength, o
+}
+
+func (t *Table) matchRing(p *portal, head meRef, r *request) (d *md, offset, mlength int, o outcome) {
+	for ref := head; ref != 0; {
+		e := p.me(ref)
+		if d, offset, mlength, o = t.try(p, e, r); o != mismatch {
+			return d, offset, mlength, o
+		}
+		if ref = e.next; ref == head {
+			break
+		}
+	}
+	return nil, 0, 0, noMatch
+}
+
+// try tests one ME and, if it takes r, begins the operation on its MD
+// (lnet_try_match_md). The caller holds p.mu.
+func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o outcome) {
+	d = t.mdOf(e)
+	if d == nil || !e.match.admits(r) {
+		return nil, 0, 0, mismatch
+	}
+	d.mu.Lock()
+	if d.exhausted() || d.options&r.op == 0 {
+		d.mu.Unlock()
+		return nil, 0, 0, mismatch
+	}
+	offset, mlength, fits := d.place(r)
+	if !fits {
+		d.mu.Unlock()
+		return nil, 0, 0, tooLong
+	}
+	d.begin()
+	d.offset = offset + mlength
+	if d.auto && d.exhausted() {
+		p.detach(d)
+	}
+	return d, offset, mlength, matched
+}
+
+// place decides where in the MD r goes and how much of it. A GET may ask for
+// more than a REPLY can carry.
+func (d *md) place(r *request) (offset, mlength int, fits bool) {
+	offset = d.offset
+	if d.options&ManageRemote != 0 {
+		offset = int(min(uint64(r.offset), uint64(d.length))) // no room beyond the end
+	}
+	room := min(d.length-offset, wire.MaxPayload)
+	if d.options&HasMaxSize != 0 {
+		room = min(room, d.maxSize)
+	}
+	if uint64(r.length) <= uint64(room) {
+		return offset, int(r.length), true
+	}
+	return offset, room, d.options&Truncate != 0
+}

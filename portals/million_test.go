@@ -1,0 +1,192 @@
+package portals
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+const million = 1_000_000
+
+// crowd is a unique portal with a million MEs, each with an MD, beside a Go
+// map with the same keys.
+type crowd struct {
+	tb     testing.TB
+	table  *Table
+	rand   *rand.Rand
+	keys   []matchKey
+	mes    []MEHandle
+	ground map[matchKey]uint32
+	sum    uint32 // of what look-ups found
+}
+
+const crowded = 9 // the portal
+
+func newCrowd(tb testing.TB) *crowd {
+	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
+	tb.Cleanup(func() {
+		if err := node.Shutdown(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	c := &crowd{
+		tb: tb, table: New(node), rand: rand.New(rand.NewPCG(1, 2)),
+		keys: make([]matchKey, million), mes: make([]MEHandle, million),
+		ground: make(map[matchKey]uint32, million),
+	}
+	for i := range c.keys {
+		peer := nid.ProcessID{NID: nid.From4(0x0002_0000_0A00_0000 | uint64(i%50_000)), PID: nid.LustrePID}
+		c.keys[i] = matchKey{c.rand.Uint64(), peer}
+		c.ground[c.keys[i]] = uint32(i)
+	}
+	return c
+}
+
+// sample draws the numbers of n keys, each at most once and none of those
+// excluded.
+func (c *crowd) sample(n int, excluded []int) (numbers []int) {
+	drawn := make(map[int]bool, n+len(excluded))
+	for _, i := range excluded {
+		drawn[i] = true
+	}
+	for len(numbers) < n {
+		if i := c.rand.IntN(million); !drawn[i] {
+			drawn[i] = true
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+func (c *crowd) lookUp(i int) { c.sum += c.ground[c.keys[i]] }
+
+func (c *crowd) attach(i int) {
+	me, err := c.table.MEAttach(crowded, Match{ID: c.keys[i].id, Bits: c.keys[i].bits}, Unlink, After)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	c.mes[i] = me
+}
+
+func (c *crowd) give(i int) {
+	if _, err := c.table.MDAttach(c.mes[i], MD{Threshold: ThresholdInfinite, Options: OpPut}, Unlink); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// match finds an ME as an incoming PUT does, begins the operation on its MD
+// and takes that back.
+func (c *crowd) match(i int) {
+	k := &c.keys[i]
+	p := &c.table.portals[crowded]
+	p.mu.Lock()
+	d, _, _, out := c.table.match(p, &request{op: OpPut, id: k.id, source: k.id.NID, bits: k.bits})
+	p.mu.Unlock()
+	if out != matched {
+		c.tb.Fatalf("key %d: outcome %d", i, out)
+	}
+	d.refs--
+	d.mu.Unlock()
+}
+
+func (c *crowd) unlink(i int) {
+	if err := c.table.MEUnlink(c.mes[i]); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// each returns the time that f takes, per number.
+func each(numbers []int, f func(i int)) time.Duration {
+	start := time.Now()
+	for _, i := range numbers {
+		f(i)
+	}
+	return time.Since(start) / time.Duration(len(numbers))
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+// TestMillion: attaching an ME beside a million others, finding it and
+// unlinking it with its MD each take less than five look-ups of the same key
+// in a Go map of that size.
+func TestMillion(t *testing.T) {
+	if os.Getenv("ULNET_LONG") == "" {
+		t.Skip("takes seconds and a third of a GiB: set ULNET_LONG")
+	}
+	c := newCrowd(t)
+	all := c.rand.Perm(million)
+	before := heap()
+	fill := each(all, c.attach)
+	size := (heap() - before) / million
+	each(all, c.give)
+
+	times := make(map[string][]time.Duration)
+	measure := func(name string, numbers []int, f func(int)) {
+		times[name] = append(times[name], each(numbers, f))
+	}
+	var out []int // unlinked the round before, and not in the caches any more
+	for range 51 {
+		unlinked := c.sample(4000, out)
+		measure("map", c.sample(4000, nil), c.lookUp)
+		measure("match", c.sample(4000, out), c.match)
+		measure("unlink", unlinked, c.unlink)
+		if out != nil {
+			measure("attach", out, c.attach)
+			each(out, c.give)
+		}
+		out = unlinked
+	}
+	median := func(name string) time.Duration {
+		slices.Sort(times[name])
+		return times[name][len(times[name])/2]
+	}
+	yardstick := median("map")
+	t.Logf("map look-up %v; %d bytes per ME; the first million attached at %v each", yardstick, size, fill)
+	for _, name := range []string{"attach", "match", "unlink"} {
+		took := median(name)
+		ratio := float64(took) / float64(yardstick)
+		t.Logf("%s: %v, %.2f look-ups", name, took, ratio)
+		if ratio > 5 && !RaceEnabled {
+			t.Errorf("%s takes %.2f look-ups of a map, want at most 5", name, ratio)
+		}
+	}
+	if size > 100 {
+		t.Errorf("%d bytes per ME, want at most 100", size)
+	}
+}
+
+// BenchmarkMillion is one call among a million MEs, and the look-up in a map.
+func BenchmarkMillion(b *testing.B) {
+	c := newCrowd(b)
+	all := c.rand.Perm(million)
+	each(all, c.attach)
+	each(all, c.give)
+	run := func(name string, f func(i int)) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				f(all[n%million])
+			}
+		})
+	}
+	run("map", c.lookUp)
+	run("match", c.match)
+	run("unlink+attach", func(i int) {
+		c.unlink(i)
+		c.attach(i)
+		c.give(i)
+	})
+}

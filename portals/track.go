@@ -1,0 +1,124 @@
+package portals
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/wire"
+)
+
+// tracker knows when to give up MDs whose ACK or REPLY does not come
+// (LNet lib-move.c lnet_attach_rsp_tracker, lnet_finalize_expired_responses).
+//
+// As in LNet an MD is given up as a whole, counted from its latest operation,
+// and in rounds of half the transaction timeout. An MD only notes the round,
+// so that an operation reads no clock and sets no timer: one timer serves the
+// table while anything is awaited. Three rounds after it, between one and one
+// and a half transaction timeouts have passed.
+type tracker struct {
+	interval   time.Duration
+	gets, puts bool          // lnet_response_tracking
+	round      atomic.Uint64 // current one; 0 is none
+	running    atomic.Bool   // the timer is, or is about to be
+}
+
+// patience is the number of rounds that an answer may take.
+const patience = 3
+
+// tracks reports whether the answer to an operation on an MD is waited for no
+// longer than the transaction timeout (lnet_response_tracking_enabled).
+func (k *tracker) tracks(options MDOption, typ wire.MsgType) bool {
+	switch {
+	case options&NoTrackResponse != 0:
+		return false
+	case options&TrackResponse != 0:
+		return true
+	case typ == wire.Get:
+		return k.gets
+	default:
+		return k.puts
+	}
+}
+
+// await notes that an answer to an operation may come and reports whether it
+// is tracked; startSweeping must follow then. The caller holds d.mu.
+func (t *Table) await(d *md, typ wire.MsgType) (tracked bool) {
+	if typ == wire.Get {
+		d.replies++
+	} else {
+		d.acks++
+	}
+	if !t.tracker.tracks(d.options, typ) {
+		return false
+	}
+	d.awaited = t.tracker.round.Load()
+	return true
+}
+
+// answered notes that an answer has come, or never will. The caller holds
+// d.mu.
+func (t *Table) answered(d *md, typ wire.MsgType) {
+	if typ == wire.Get {
+		d.replies--
+	} else {
+		d.acks--
+	}
+	options := d.options
+	if d.replies > 0 && t.tracker.tracks(options, wire.Get) || d.acks > 0 && t.tracker.tracks(options, wire.Put) {
+		return
+	}
+	d.awaited = 0
+}
+
+// startSweeping makes sure that a sweep follows. It holds no lock.
+func (t *Table) startSweeping() {
+	if t.tracker.running.Load() || t.tracker.running.Swap(true) {
+		return
+	}
+	t.node.Clock().AfterFunc(t.tracker.interval, t.sweep)
+}
+
+// sweep begins a new round and gives up MDs that have waited for too long. It
+// looks at all MDs, which costs less than a list that every operation enters
+// and leaves. An operation that begins meanwhile is seen here, or sees that
+// the timer does not run.
+func (t *Table) sweep() {
+	t.tracker.running.Store(false)
+	round := t.tracker.round.Add(1)
+	more := false
+	for slot := range t.mds.size() {
+		d := t.mds.at(slot)
+		d.mu.Lock()
+		switch since := d.awaited; {
+		case since == 0:
+			d.mu.Unlock()
+		case round-since < patience:
+			more = true
+			d.mu.Unlock()
+		default:
+			t.giveUp(d)
+		}
+	}
+	if more {
+		t.startSweeping()
+	}
+}
+
+// giveUp ends an MD whose answer did not come. It is entered with d.mu held
+// and returns with it released.
+func (t *Table) giveUp(d *md) {
+	d.late = true
+	t.node.CountResponseTimeout()
+	t.unlink(d)
+}
+
+// verdict is what the event of an operation that ended with err says about it:
+// the last event of an MD that was given up speaks of that
+// (lnet_msg_detach_md). The caller holds d.mu.
+func (d *md) verdict(err error, last bool) error {
+	if err == nil && last && d.late {
+		return syscall.ETIMEDOUT
+	}
+	return err
+}
