@@ -3,10 +3,14 @@ package socklnd
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ulnet/lnd"
 )
@@ -123,4 +127,48 @@ func TestConnectsAndResets(t *testing.T) {
 			t.Errorf("%d peers came, %d went", len(h.ups), len(h.downs))
 		}
 	})
+}
+
+// TestResetsOverTCP: the same on sockets, where the other end resets the
+// connection instead of closing it, beside a peer that is not disturbed.
+func TestResetsOverTCP(t *testing.T) {
+	f := newTCPFabric()
+	a, b := start(t, "127.0.0.1", f.config(Config{})), start(t, "127.0.0.2", f.config(Config{}))
+	to := f.real(b.ni.addr).String()
+	cuts := []int{0, 7, 16, 50, 72}
+	opening := func(i int) []byte {
+		toB := strings.NewReplacer("0200000a00000200", "0200007f00000200")
+		return unhex(t, toB.Replace(request+claims(i)))
+	}
+	for i := range 1000 {
+		c, err := net.Dial("tcp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(opening(i)[:cuts[i%len(cuts)]])
+		if cuts[i%len(cuts)] == 72 && i%2 == 0 {
+			_, _ = io.ReadFull(c, make([]byte, 56))
+		}
+		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = c.Close()
+		if i%50 == 0 {
+			a.put(b.id(), pattern(2000))
+			b.wantArrivals(i/50 + 1)
+		}
+	}
+	for begin := time.Now(); ; runtime.Gosched() { // nothing tells when the last one is gone
+		s := b.ni.Snapshot()
+		if s.Accepted == 3 && len(s.Peers) == 1 && s.Handshakes == 0 {
+			break
+		}
+		if time.Since(begin) > b.patience {
+			t.Fatalf("%d connections, %d peers, %d handshakes; want 3, 1, 0", s.Accepted, len(s.Peers), s.Handshakes)
+		}
+	}
+	b.await("peers that came", func() bool { return len(b.ups) > 100 })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.downs) > 0 {
+		t.Errorf("the good peer lost its connections: %v", a.downs)
+	}
 }
