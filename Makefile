@@ -5,14 +5,16 @@ GO          ?= go
 PREFIX      ?= /usr/local
 FUZZTIME    ?= 2m
 GOAL        ?=
+SOAK        ?= 10m
+SEED        ?= 0
 # Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
 
 commands    := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # Programs that serve this repository only are not installed.
-installed   := $(filter-out bench demo,$(commands))
+installed   := $(filter-out bench demo soak,$(commands))
 
-.PHONY: help build install demo test test-long check static race fuzz bench lint clean
+.PHONY: help build install demo test test-long check static race fuzz bench soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +56,9 @@ fuzz: ## every fuzz target for FUZZTIME (2m)
 
 bench: build ## measure the goals; GOAL=G-LN-1 for one
 	@bin/bench --goal '$(GOAL)'
+
+soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; needs root
+	@bin/soak --time $(SOAK) --seed $(SEED)
 
 # govulncheck ends with 3 when it found something, with 1 when it could not look.
 lint: ## golangci-lint and govulncheck, where installed and reachable

@@ -60,6 +60,9 @@ var Rules = []Rule{
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnet"},
 	{Package: "health", May: userMay, Tests: "lnet"},
 
+	// A program that tests: it uses the harness.
+	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
+
 	// cmd may import everything but test harnesses.
 	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/sim lnd/simlnd"},

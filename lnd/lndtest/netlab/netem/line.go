@@ -31,6 +31,15 @@ type Counters struct {
 	Reordered  uint64 `json:"reordered"` // held back
 }
 
+// Add returns the sum of two counts.
+func (c Counters) Add(d Counters) Counters {
+	return Counters{
+		Frames: c.Frames + d.Frames, Delivered: c.Delivered + d.Delivered,
+		Lost: c.Lost + d.Lost, Overflowed: c.Overflowed + d.Overflowed,
+		Duplicated: c.Duplicated + d.Duplicated, Corrupted: c.Corrupted + d.Corrupted, Reordered: c.Reordered + d.Reordered,
+	}
+}
+
 // Line is one direction of a wire. It is a machine (see lnet/machine) and not
 // safe for concurrent use.
 type Line struct {

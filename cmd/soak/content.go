@@ -1,0 +1,65 @@
+package main
+
+import "encoding/binary"
+
+// Every byte that is sent follows from a key and its place, so that whoever
+// gets it can check it. A key names a PUT, or the memory that a worker offers
+// to GETs.
+
+// putKey is the key of a PUT's content.
+func putKey(id opID, size int) uint64 { return mix(id.bits()) + uint64(size) }
+
+// sourceKey is the key of the memory that a worker offers. It is the same in
+// all lives of the worker.
+func sourceKey(worker uint8) uint64 { return mix(^uint64(worker)) }
+
+// mix is the finalizer of splitmix64: a bijection in which each bit of the
+// result depends on each of x.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return x ^ x>>31
+}
+
+// word is the content of the 8 bytes from 8*i.
+func word(key, i uint64) uint64 { return mix(key + i*0x9E3779B97F4A7C15) }
+
+// fill writes the content from byte at on to b.
+func fill(b []byte, key, at uint64) {
+	for len(b) > 0 {
+		w, skip := word(key, at/8), at%8
+		n := min(8-skip, uint64(len(b)))
+		if n == 8 {
+			binary.LittleEndian.PutUint64(b, w)
+		} else {
+			w >>= 8 * skip
+			for i := range n {
+				b[i] = byte(w >> (8 * i))
+			}
+		}
+		b, at = b[n:], at+n
+	}
+}
+
+// mismatch compares b with the content from byte at on and returns the index
+// of a byte in the first word that differs, or -1.
+func mismatch(b []byte, key, at uint64) int {
+	for done := uint64(0); done < uint64(len(b)); {
+		w, skip := word(key, (at+done)/8), (at+done)%8
+		n := min(8-skip, uint64(len(b))-done)
+		if n == 8 {
+			if binary.LittleEndian.Uint64(b[done:]) != w {
+				return int(done)
+			}
+		} else {
+			w >>= 8 * skip
+			for i := range n {
+				if b[done+i] != byte(w>>(8*i)) {
+					return int(done + i)
+				}
+			}
+		}
+		done += n
+	}
+	return -1
+}

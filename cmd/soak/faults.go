@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab/netem"
+)
+
+// usualMTU is that of the links without a fault: few frames to emulate.
+const usualMTU = 9000
+
+// action is the beginning or the end of a fault.
+type action struct {
+	at    time.Duration
+	fault *fault
+	heal  bool
+}
+
+// actions returns a plan in the order in which it is carried out.
+func actions(plan []fault) []action {
+	var all []action
+	for i := range plan {
+		f := &plan[i]
+		all = append(all, action{f.At, f, false}, action{f.At + f.For, f, true})
+	}
+	slices.SortStableFunc(all, func(a, b action) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// carryOut begins or heals a fault.
+func (s *soak) carryOut(a action) error {
+	f, m := a.fault, s.members[a.fault.Host]
+	if !a.heal {
+		s.counts[f.Kind].Times++
+		s.counts[f.Kind].Seconds += f.For.Seconds()
+	}
+	s.note("%s %v", map[bool]string{false: "begins:", true: "ends:"}[a.heal], f)
+	switch f.Kind {
+	case faultLoss:
+		m.wire.SetLoss(m.host, unlessHealed(a, f.Loss))
+	case faultRate:
+		m.wire.SetRate(m.host, unlessHealed(a, f.Rate))
+	case faultLink:
+		if a.heal {
+			m.wire.Plug(m.host)
+		} else {
+			m.wire.Pull(m.host)
+		}
+	case faultMTU:
+		m.wire.SetMTU(cmp.Or(unlessHealed(a, f.MTU), usualMTU))
+	case faultReset:
+		m.host.Reset(!a.heal)
+	case faultStop, faultKill:
+		return s.hurt(m, a)
+	default:
+		s.spoil(m, f.Ends, unlessHealed(a, f.Wire))
+	}
+	return nil
+}
+
+func unlessHealed[T any](a action, v T) (zero T) {
+	if a.heal {
+		return zero
+	}
+	return v
+}
+
+func (s *soak) spoil(m *member, at ends, p netem.Plan) {
+	if at&hostEnd != 0 {
+		m.wire.Spoil(m.host, p)
+	}
+	if at&switchEnd != 0 {
+		m.wire.Spoil(s.hub, p)
+	}
+}
+
+// hurt carries out a fault of a worker.
+func (s *soak) hurt(m *member, a action) error {
+	switch {
+	case a.fault.Kind == faultKill && a.heal:
+		return s.launch(m)
+	case a.fault.Kind == faultKill:
+		s.kill(m)
+		return nil
+	case a.heal:
+		return m.process.Signal(syscall.SIGCONT)
+	default:
+		return m.process.Signal(syscall.SIGSTOP)
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+)
+
+// opID names an operation: who started it, in which of its lives (a killed
+// worker begins a new one), and its number there, from 0. It travels as the
+// header data of a PUT and the match bits of a GET.
+type opID struct {
+	Worker uint8
+	Life   uint16
+	Seq    uint32
+}
+
+func (id opID) bits() uint64 {
+	return uint64(id.Worker)<<56 | uint64(id.Life)<<32 | uint64(id.Seq)
+}
+
+func idOf(bits uint64) opID {
+	return opID{uint8(bits >> 56), uint16(bits >> 32), uint32(bits)}
+}
+
+func (id opID) String() string { return fmt.Sprintf("%d.%d.%d", id.Worker, id.Life, id.Seq) }
+
+// opKind is what is done.
+type opKind uint8
+
+const (
+	opPut opKind = iota
+	opPutAck
+	opGet
+	opKinds
+)
+
+func (k opKind) String() string { return [...]string{"PUT", "PUT+ACK", "GET"}[k] }
+
+// recordKind is what a worker notes in its journal.
+type recordKind uint8
+
+const (
+	started  recordKind = iota // initiator: before the call
+	sent                       // initiator: SEND event
+	answered                   // initiator: ACK or REPLY event
+	ended                      // initiator: the MD's last event
+	arrived                    // target: PUT event
+	served                     // target: GET event
+)
+
+func (k recordKind) String() string {
+	return [...]string{"started", "sent", "answered", "ended", "arrived", "served"}[k]
+}
+
+// record is one line of a journal.
+//
+//	0  kind    1
+//	1  op      1
+//	2  target  1
+//	3  worker  1   of the ID, as the next two
+//	4  life    2
+//	6  errno   2
+//	8  seq     4
+//	12 size    4
+type record struct {
+	Kind   recordKind
+	Op     opKind        // known to the initiator
+	Target uint8         // worker
+	Errno  syscall.Errno // 0: success
+	ID     opID
+	Size   uint32 // bytes asked for, or moved
+}
+
+const recordSize = 16
+
+func (r record) String() string {
+	s := fmt.Sprintf("%v %v", r.ID, r.Kind)
+	if r.Kind != arrived && r.Kind != served {
+		s += " " + r.Op.String()
+	}
+	s += fmt.Sprintf(" target %d, %d bytes", r.Target, r.Size)
+	if r.Errno != 0 {
+		s += ", " + r.Errno.Error()
+	}
+	return s
+}
+
+func (r record) appendBinary(b []byte) []byte {
+	b = append(b, byte(r.Kind), byte(r.Op), r.Target, r.ID.Worker)
+	b = binary.LittleEndian.AppendUint16(b, r.ID.Life)
+	b = binary.LittleEndian.AppendUint16(b, uint16(r.Errno))
+	b = binary.LittleEndian.AppendUint32(b, r.ID.Seq)
+	return binary.LittleEndian.AppendUint32(b, r.Size)
+}
+
+func parseRecord(b []byte) record {
+	return record{
+		Kind: recordKind(b[0]), Op: opKind(b[1]), Target: b[2], Errno: syscall.Errno(binary.LittleEndian.Uint16(b[6:])),
+		ID:   opID{b[3], binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint32(b[8:])},
+		Size: binary.LittleEndian.Uint32(b[12:]),
+	}
+}
+
+// journal is where a worker notes what happens, before anything follows from
+// it: each record is written to a pipe at once, and stays there when the worker
+// is killed. So a PUT that was acknowledged is in the journal of its target,
+// because the ACK leaves after the handler of the PUT event has returned.
+type journal struct {
+	mu  sync.Mutex
+	out io.Writer // guarded by mu, as is b
+	b   []byte
+}
+
+func (j *journal) add(r record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.b = r.appendBinary(j.b[:0])
+	if _, err := j.out.Write(j.b); err != nil {
+		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the soak is over
+	}
+}
+
+// readJournal gives what comes from a worker to f, in slices that are f's own,
+// until the worker is gone.
+func readJournal(in io.Reader, f func([]record)) error {
+	b := make([]byte, 4096*recordSize)
+	for have := 0; ; {
+		n, err := in.Read(b[have:])
+		have += n
+		whole := have / recordSize
+		records := make([]record, whole)
+		for i := range records {
+			records[i] = parseRecord(b[i*recordSize:])
+		}
+		if whole > 0 {
+			f(records)
+		}
+		have = copy(b, b[whole*recordSize:have])
+		if err != nil {
+			if have > 0 && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+}
+
+// errnoOf is the errno that an event's error stands for.
+func errnoOf(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	return syscall.EIO
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+)
+
+// ledger accounts for every operation of every worker by what the journals
+// say. Journals of different workers are read in any order, each by itself is
+// in order. It is not safe for concurrent use.
+//
+// What must hold:
+//
+//   - each operation has exactly one SEND event and one last event, and none
+//     after that
+//   - an ACK or REPLY comes at most once, only where it was asked for, not
+//     after a failed SEND, and says the size that was asked for
+//   - a PUT arrives at most once, as it was sent, and exactly once if it was
+//     acknowledged; a GET is served at most once
+//
+// The bytes are checked by the workers.
+type ledger struct {
+	lives map[lifeID]*life
+	taken int // records
+	recent
+}
+
+// lifeID names a life of a worker.
+type lifeID struct {
+	Worker uint8
+	Life   uint16
+}
+
+// life is what a worker started in one life.
+type life struct {
+	ops         []entry // by Seq
+	killed      bool
+	begun, over int // of ops, for people who watch
+}
+
+// entry is one operation.
+type entry struct {
+	seen   [served + 1]uint8 // records of each kind, failures of arrived and served apart
+	broken uint8             // arrivals that failed
+	op     opKind
+	target uint8
+	sentAs syscall.Errno // of the SEND event
+	answer syscall.Errno // of the ACK or REPLY event
+	size   uint32
+	got    uint32 // size that arrived
+}
+
+func newLedger() *ledger { return &ledger{lives: make(map[lifeID]*life)} }
+
+// life returns a life, new if need be.
+func (l *ledger) life(id lifeID) *life {
+	if l.lives[id] == nil {
+		l.lives[id] = new(life)
+	}
+	return l.lives[id]
+}
+
+// entry returns the entry of an operation. Its target can know of it first.
+func (l *ledger) entry(id opID) (*entry, error) {
+	lf := l.life(lifeID{id.Worker, id.Life})
+	const ahead = 1 << 20 // no worker is
+	if int(id.Seq) > len(lf.ops)+ahead {
+		return nil, fmt.Errorf("operation %v was never started", id)
+	}
+	for int(id.Seq) >= len(lf.ops) {
+		lf.ops = append(lf.ops, entry{})
+	}
+	return &lf.ops[id.Seq], nil
+}
+
+// add takes a record. An error is a violation.
+func (l *ledger) add(r record) error {
+	l.keep(r)
+	l.taken++
+	e, err := l.entry(r.ID)
+	if err != nil {
+		return err
+	}
+	if err := e.add(r); err != nil {
+		return fmt.Errorf("%w: %v", err, r)
+	}
+	l.count(r)
+	return nil
+}
+
+func (l *ledger) count(r record) {
+	lf := l.lives[lifeID{r.ID.Worker, r.ID.Life}]
+	switch r.Kind {
+	case started:
+		lf.begun++
+	case ended:
+		lf.over++
+	}
+}
+
+func (e *entry) add(r record) error {
+	if (r.Kind == arrived || r.Kind == served) && r.Errno != 0 {
+		e.broken++
+		return nil
+	}
+	e.seen[r.Kind]++
+	if e.seen[r.Kind] > 1 {
+		return fmt.Errorf("%v twice", r.Kind)
+	}
+	if r.Kind > started && r.Kind < arrived && (e.seen[started] == 0 || e.seen[ended] > 0 && r.Kind != ended) {
+		return fmt.Errorf("%v before the beginning or after the end", r.Kind)
+	}
+	switch r.Kind {
+	case started:
+		e.op, e.target, e.size = r.Op, r.Target, r.Size
+	case sent:
+		e.sentAs = r.Errno
+	case answered:
+		return e.answered(r)
+	case ended:
+		if e.seen[sent] == 0 {
+			return errors.New("ended without SEND event")
+		}
+	case arrived:
+		e.got = r.Size
+	}
+	return nil
+}
+
+func (e *entry) answered(r record) error {
+	e.answer = r.Errno
+	switch {
+	case e.op == opPut:
+		return errors.New("answer to what asks for none")
+	case e.seen[sent] > 0 && e.sentAs != 0:
+		return errors.New("answer after a failed SEND event")
+	case r.Errno == 0 && r.Size != e.size:
+		return fmt.Errorf("answer speaks of %d bytes, not %d", r.Size, e.size)
+	}
+	return nil
+}
+
+// kill says that a life ended in the middle of what it did.
+func (l *ledger) kill(id lifeID) { l.life(id).killed = true }
+
+// finish checks what can be checked only when all journals have been read.
+// Where nothing went wrong, flawless, every operation must have succeeded.
+func (l *ledger) finish(flawless bool) error {
+	for _, id := range slices.SortedFunc(maps.Keys(l.lives), compareLives) {
+		lf := l.lives[id]
+		for seq := range lf.ops {
+			err := lf.ops[seq].finish(lf.killed)
+			if err == nil && flawless && !lf.ops[seq].flawless() {
+				err = errors.New("did not succeed, and nothing was in its way")
+			}
+			if err != nil {
+				return fmt.Errorf("%w: operation %v", err, opID{id.Worker, id.Life, uint32(seq)})
+			}
+		}
+	}
+	return nil
+}
+
+func compareLives(a, b lifeID) int {
+	return (int(a.Worker)-int(b.Worker))<<16 + int(a.Life) - int(b.Life)
+}
+
+func (e *entry) finish(killed bool) error {
+	acknowledged := e.op == opPutAck && e.seen[answered] == 1 && e.answer == 0
+	switch {
+	case e.seen[started] == 0:
+		return errors.New("arrived and was never started")
+	case e.seen[ended] == 0 && !killed:
+		return errors.New("has no last event")
+	case e.op == opGet && e.seen[arrived] > 0 || e.op != opGet && e.seen[served] > 0:
+		return fmt.Errorf("%v arrived as something else", e.op)
+	case acknowledged && e.seen[arrived] == 0:
+		return errors.New("was acknowledged and never arrived")
+	case e.seen[arrived] > 0 && e.got != e.size:
+		return fmt.Errorf("%d bytes arrived of %d", e.got, e.size)
+	}
+	return nil
+}
+
+// flawless reports whether everything happened that can happen.
+func (e *entry) flawless() bool {
+	answers, arrivals := uint8(1), arrived
+	if e.op == opPut {
+		answers = 0
+	}
+	if e.op == opGet {
+		arrivals = served
+	}
+	return e.seen[sent] == 1 && e.sentAs == 0 && e.seen[answered] == answers && e.answer == 0 && e.seen[arrivals] == 1
+}
+
+// recent keeps the latest records, as evidence.
+type recent struct {
+	ring []record
+	next int
+}
+
+const recentRecords = 1 << 16
+
+func (r *recent) keep(rec record) {
+	if len(r.ring) < recentRecords {
+		r.ring = append(r.ring, rec)
+		return
+	}
+	r.ring[r.next] = rec
+	r.next = (r.next + 1) % len(r.ring)
+}
+
+// records returns them, the oldest first.
+func (r *recent) records() []record {
+	return slices.Concat(r.ring[r.next:], r.ring[:r.next])
+}

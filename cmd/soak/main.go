@@ -1,0 +1,108 @@
+// Command soak lets LNet nodes exchange messages for a long time over links
+// and hosts that fail, and accounts for every operation.
+//
+// Each worker is a process of its own in a network namespace of its own, with
+// a whole node (portals, lnet, socklnd) and a link to a common switch. Workers
+// PUT, with and without ACK, and GET, between 0 and 1 MiB, to memory of every
+// kind: at offsets that the sender chooses, into buffers for one message on a
+// lazy portal, into rings of small messages. All bytes follow from who sent
+// what, and are all checked. Meanwhile links lose, delay, reorder, duplicate and
+// corrupt packets, get slow, go down, change their MTU and answer with RST, and
+// workers are stopped and killed, by a plan that follows from the seed.
+//
+// Every worker keeps a journal that survives its death; the ledger (see
+// ledger.go) compares them all: nothing may be lost that was acknowledged,
+// nothing may come twice, no operation may stay without its events, and in the
+// end no message, credit or memory descriptor may be left. A violation ends
+// the run with exit status 1, the evidence, and the command that runs the same
+// plan again; the timing of the machine is not in the plan.
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+)
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	return cli.Run(ctx, env, root(env), args)
+}
+
+// maxHosts is bounded by the address and the ID of a worker, and by memory.
+const maxHosts = 16
+
+func root(env cli.Env) *cobra.Command {
+	var (
+		cfg           soakConfig
+		faults, level string
+		asJSON        bool
+	)
+	c := &cobra.Command{
+		Use:     "soak",
+		Short:   "Exchange messages over failing links and hosts, and account for every one",
+		Example: "  soak --time 2m --faults kill,loss",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := cfg.complete(faults, level); err != nil {
+				return err
+			}
+			r, err := runSoak(c.Context(), cfg, env.Stderr)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return cli.JSON(env.Stdout, r)
+			}
+			return r.print(env.Stdout)
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&cfg.length, "time", 10*time.Minute, "how long")
+	f.Uint64Var(&cfg.seed, "seed", 0, "of everything random; 0 takes a new one")
+	f.IntVar(&cfg.hosts, "hosts", 4, "number of workers")
+	f.IntVar(&cfg.rate, "rate", 200, "operations per second that a worker starts at most")
+	f.StringVar(&faults, "faults", "all", "all, none, or a list of: "+faultNames())
+	f.StringVar(&level, "log-level", "info", "of the workers' logs: debug, info, warn, error")
+	f.BoolVar(&cfg.keep, "keep", false, "keep the logs of a run without violation, too")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.AddCommand(workerCommand(env))
+	return c
+}
+
+// complete checks the flags and writes down how to repeat the run.
+func (cfg *soakConfig) complete(faults, level string) (err error) {
+	if cfg.faults, err = parseFaults(faults); err != nil {
+		return cli.Usagef("--faults: %w", err)
+	}
+	if cfg.log, err = config.ParseLevel(level); err != nil {
+		return cli.Usagef("--log-level: %w", err)
+	}
+	switch {
+	case cfg.hosts < 2 || cfg.hosts > maxHosts:
+		return cli.Usagef("--hosts %d: from 2 to %d", cfg.hosts, maxHosts)
+	case cfg.rate < 1 || cfg.rate > 100_000:
+		return cli.Usagef("--rate %d: from 1 to 100000", cfg.rate)
+	case cfg.length <= 0:
+		return cli.Usagef("--time %v: too short", cfg.length)
+	}
+	cfg.seed = cmp.Or(cfg.seed, newSeed())
+	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s'", cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults)
+	return nil
+}
+
+func newSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// The portals of the soak, each another way to receive.
+const (
+	portalSlots   = 30 // one MD per sender and life, the sender chooses the offset
+	portalBuffers = 31 // MDs for one message each, lazy
+	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
+	portalSource  = 33 // memory to GET
+)
+
+const (
+	maxSize = wire.MaxPayload
+
+	// A slot belongs to one PUT at a time; where in it is up to the sender.
+	slotSize    = 128 << 10
+	slots       = 16
+	maxSlotSize = 64 << 10
+	// senderLives is how many lives of a sender have slots of their own: what
+	// a killed one has sent may still come while the next is at work.
+	senderLives = 4
+
+	buffers     = 16
+	rings       = 2
+	ringSize    = 256 << 10
+	maxRingSize = 16 << 10
+	sourceSize  = 4 << 20
+)
+
+// slotBits are the match bits of the slots that a life of a sender uses.
+func slotBits(id opID) uint64 {
+	return uint64(id.Worker)<<8 | uint64(id.Life%senderLives)
+}
+
+// memory is what a worker offers to the others.
+type memory struct {
+	w *worker
+
+	mu      sync.Mutex
+	mes     map[portals.MEHandle]bool // guarded by mu, like all below
+	leaving bool
+	mds     int           // whose last event has not come
+	gone    chan struct{} // closed when leaving and none is left
+}
+
+// offer posts everything.
+func offer(w *worker) (*memory, error) {
+	m := &memory{w: w, mes: make(map[portals.MEHandle]bool), gone: make(chan struct{})}
+	table := w.node.Table()
+	for _, portal := range []int{portalBuffers, portalRing} {
+		if err := table.SetLazy(portal); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.offerSlots(); err != nil {
+		return nil, err
+	}
+	source := make([]byte, sourceSize)
+	fill(source, sourceKey(w.cfg.Worker), 0)
+	for range buffers {
+		m.postBuffer(cut(make([]byte, maxSize), maxSize/3, maxSize/2+1))
+	}
+	for range rings {
+		m.postRing(make([]byte, ringSize))
+	}
+	return m, m.post(portalSource, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.MD{
+		Segments: cut(source, 12345), Options: portals.OpGet | portals.ManageRemote, Handler: m.served,
+	})
+}
+
+func (m *memory) offerSlots() error {
+	for sender := range m.w.cfg.Addresses {
+		for life := range uint16(senderLives) {
+			bits := slotBits(opID{Worker: uint8(sender), Life: life})
+			if err := m.post(portalSlots, portals.Match{Bits: bits}, portals.Retain, portals.MD{
+				Segments: cut(make([]byte, slots*slotSize), slotSize+1000), Options: portals.OpPut | portals.ManageRemote,
+				Handler: m.arrived,
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// postBuffer posts memory for one message, again and again.
+func (m *memory) postBuffer(segments []lnd.Segment) {
+	m.repost(portalBuffers, portals.MD{
+		Segments: segments, Threshold: 1, Options: portals.OpPut,
+		Handler: func(e *portals.Event) {
+			m.arrived(e)
+			if e.Unlinked {
+				m.postBuffer(segments)
+			}
+		},
+	})
+}
+
+// postRing posts memory for messages of up to maxRingSize, until there is no
+// room for another, and then again.
+func (m *memory) postRing(ring []byte) {
+	m.repost(portalRing, portals.MD{
+		Segments: []lnd.Segment{ring}, Threshold: portals.ThresholdInfinite, MaxSize: maxRingSize,
+		Options: portals.OpPut | portals.HasMaxSize,
+		Handler: func(e *portals.Event) {
+			m.arrived(e)
+			if e.Unlinked {
+				m.postRing(ring)
+			}
+		},
+	})
+}
+
+// repost posts an MD for anybody that goes away by itself, unless the worker
+// takes its memory down.
+func (m *memory) repost(portal int, md portals.MD) {
+	if err := m.post(portal, portals.Match{Ignore: ^uint64(0)}, portals.Unlink, md); err != nil {
+		m.w.violation("post an MD at portal %d: %v", portal, err)
+	}
+}
+
+func (m *memory) post(portal int, match portals.Match, unlink portals.UnlinkOption, md portals.MD) error {
+	m.mu.Lock()
+	if m.leaving {
+		m.mu.Unlock()
+		return nil
+	}
+	m.mds++
+	m.mu.Unlock()
+	table := m.w.node.Table()
+	me, err := table.MEAttach(portal, match, unlink, portals.After)
+	if err != nil {
+		return err
+	}
+	if md.Threshold == 0 {
+		md.Threshold = portals.ThresholdInfinite
+	}
+	handle := md.Handler
+	md.Handler = func(e *portals.Event) {
+		handle(e)
+		if e.Unlinked {
+			m.ended(me)
+		}
+	}
+	m.mu.Lock()
+	m.mes[me] = true
+	m.mu.Unlock()
+	if _, err = table.MDAttach(me, md, unlink); err != nil {
+		m.ended(me)
+		if m.isLeaving() {
+			err = nil // withdraw has just taken the ME
+		}
+	}
+	return err
+}
+
+func (m *memory) isLeaving() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leaving
+}
+
+func (m *memory) ended(me portals.MEHandle) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.mes, me)
+	m.mds--
+	if m.leaving && m.mds == 0 {
+		close(m.gone)
+	}
+}
+
+// arrived checks a PUT that has come.
+func (m *memory) arrived(e *portals.Event) {
+	if e.Kind != portals.EventPut {
+		return
+	}
+	id := idOf(e.HdrData)
+	if e.Err == nil && e.MLength != e.RLength {
+		m.w.violation("PUT %v: %d bytes taken of %d", id, e.MLength, e.RLength)
+	}
+	if e.Err == nil {
+		m.w.compare("PUT "+id.String(), e.Payload(), putKey(id, int(e.MLength)), 0)
+	}
+	// After the comparison: a worker that is killed in between has seen
+	// nothing.
+	m.w.journal.add(record{Kind: arrived, ID: id, Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err)})
+}
+
+func (m *memory) served(e *portals.Event) {
+	if e.Kind == portals.EventGet {
+		m.w.journal.add(record{
+			Kind: served, ID: idOf(e.MatchBits), Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err),
+		})
+	}
+}
+
+// compare checks content.
+func (w *worker) compare(what string, payload lnd.Payload, key, at uint64) {
+	for _, piece := range payload.Append(nil) {
+		if i := mismatch(piece, key, at); i >= 0 {
+			got := piece[i:min(i+16, len(piece))]
+			want := make([]byte, len(got))
+			fill(want, key, at+uint64(i))
+			w.violation("%s of %d bytes: from byte %d on %x, not %x", what, payload.Length, at+uint64(i), got, want)
+			return
+		}
+		at += uint64(len(piece))
+	}
+}
+
+// withdraw unlinks everything and awaits the last events.
+func (m *memory) withdraw() error {
+	m.mu.Lock()
+	m.leaving = true
+	var mes []portals.MEHandle
+	for me := range m.mes {
+		mes = append(mes, me)
+	}
+	m.mu.Unlock()
+	for _, me := range mes {
+		_ = m.w.node.Table().MEUnlink(me) // ENOENT: has just gone by itself
+	}
+	select {
+	case <-m.gone:
+		return nil
+	case <-time.After(patience):
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return fmt.Errorf("%d of %d MDs have no last event %v after they were unlinked", m.mds, len(mes), patience)
+	}
+}
+
+// cut splits memory into segments at the given places.
+func cut(b []byte, at ...int) []lnd.Segment {
+	var segments []lnd.Segment
+	from := 0
+	for _, to := range at {
+		if from < to && to < len(b) {
+			segments = append(segments, b[from:to])
+			from = to
+		}
+	}
+	return append(segments, b[from:])
+}

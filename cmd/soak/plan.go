@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab/netem"
+)
+
+// faultKind is something that goes wrong.
+type faultKind uint8
+
+const (
+	faultLoss    faultKind = iota // nftables drops packets to the host
+	faultRate                     // tbf on the host's interface
+	faultDelay                    // the wire: delay and jitter
+	faultReorder                  // the wire
+	faultDouble                   // the wire
+	faultCorrupt                  // the wire
+	faultMix                      // the wire: everything together
+	faultLink                     // the host's link is down
+	faultMTU                      // another MTU at both ends of the host's link
+	faultReset                    // the host answers TCP with RST
+	faultStop                     // SIGSTOP, SIGCONT
+	faultKill                     // SIGKILL, a new life
+	faultKinds
+)
+
+func (k faultKind) String() string {
+	return [...]string{
+		"loss", "rate", "delay", "reorder", "duplicate", "corrupt", "mix", "link down", "mtu", "tcp reset", "stop", "kill",
+	}[k]
+}
+
+// ofProcess says whether a fault hits the worker and not its link. A worker
+// and its link have their faults independently.
+func (k faultKind) ofProcess() bool { return k == faultStop || k == faultKill }
+
+// fault is one thing that goes wrong, and for how long.
+type fault struct {
+	At, For time.Duration // since the start
+	Host    int
+	Kind    faultKind
+
+	Wire netem.Plan // of the kinds of the wire
+	Ends ends       // of the link, that are spoiled
+	Loss float64
+	Rate int64 // bits per second
+	MTU  int
+}
+
+// ends of a link.
+type ends uint8
+
+const (
+	hostEnd   ends = 1 << iota // what the host sends
+	switchEnd                  // what the host receives
+)
+
+func (f *fault) String() string {
+	s := fmt.Sprintf("%v at host %d for %v", f.Kind, f.Host, f.For.Round(time.Millisecond))
+	switch f.Kind {
+	case faultLoss:
+		s += fmt.Sprintf(": %.2g%%", 100*f.Loss)
+	case faultRate:
+		s += fmt.Sprintf(": %d Mbit/s", f.Rate/1_000_000)
+	case faultMTU:
+		s += fmt.Sprintf(": %d", f.MTU)
+	case faultDelay, faultReorder, faultDouble, faultCorrupt, faultMix:
+		s += fmt.Sprintf(": %v %v", []string{"", "sent", "received", "both ways"}[f.Ends], f.Wire)
+	}
+	return s
+}
+
+// Limits of a plan.
+const (
+	longestFault  = 8 * time.Second
+	longestPause  = 4 * time.Second // between two faults of a link
+	longestOutage = 6 * time.Second // of a link or process
+	shortestLife  = 3 * time.Second // of a process, between two faults
+	longestLife   = 25 * time.Second
+	calm          = 0.1 // of the time, at its end, without faults
+)
+
+// newPlan invents the faults of a run. The same arguments give the same plan.
+func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []fault {
+	var ofLink, ofProcess []faultKind
+	for _, k := range kinds {
+		if k.ofProcess() {
+			ofProcess = append(ofProcess, k)
+		} else {
+			ofLink = append(ofLink, k)
+		}
+	}
+	until := time.Duration(float64(length) * (1 - calm))
+	var all []fault
+	for host := range hosts {
+		for lane, kinds := range [][]faultKind{ofLink, ofProcess} {
+			random := rand.New(rand.NewPCG(seed, uint64(host)<<8|uint64(lane)))
+			pause := func() time.Duration { return between(random, 0, longestPause) }
+			if lane == 1 {
+				pause = func() time.Duration { return between(random, shortestLife, longestLife) }
+			}
+			all = append(all, sequence(random, host, until, kinds, pause)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b fault) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// sequence invents faults one after the other.
+func sequence(random *rand.Rand, host int, until time.Duration, kinds []faultKind, pause func() time.Duration) []fault {
+	if len(kinds) == 0 {
+		return nil
+	}
+	var all []fault
+	for at := pause(); ; {
+		f := newFault(random, kinds[random.IntN(len(kinds))])
+		f.At, f.Host = at, host
+		if at+f.For > until {
+			return all
+		}
+		all = append(all, f)
+		at += f.For + pause()
+	}
+}
+
+func newFault(random *rand.Rand, kind faultKind) fault {
+	const ms = time.Millisecond
+	f := fault{Kind: kind, For: between(random, 500*ms, longestFault), Ends: ends(1 + random.IntN(3))}
+	chance := func(most float64) float64 { return most * (0.05 + 0.95*random.Float64()) }
+	switch kind {
+	case faultLoss:
+		f.Loss = chance(0.1)
+	case faultRate:
+		f.Rate = 20_000_000 + random.Int64N(180_000_000)
+	case faultDelay:
+		f.Wire = netem.Plan{Delay: between(random, ms, 100*ms), Jitter: between(random, 0, 20*ms)}
+	case faultReorder:
+		f.Wire = netem.Plan{Reorder: chance(0.2), HoldBack: between(random, ms, 20*ms)}
+	case faultDouble:
+		f.Wire = netem.Plan{Duplicate: chance(0.2)}
+	case faultCorrupt:
+		f.Wire = netem.Plan{Corrupt: chance(0.05)}
+	case faultMix:
+		f.Wire = netem.Plan{
+			Delay: between(random, 0, 20*ms), Jitter: between(random, 0, 5*ms), Rate: 50_000_000 + random.Int64N(200_000_000),
+			Loss: chance(0.03), Reorder: chance(0.05), Duplicate: chance(0.05), Corrupt: chance(0.02),
+		}
+	case faultLink, faultStop:
+		f.For = between(random, 100*ms, longestOutage)
+	case faultMTU:
+		f.MTU = []int{576, 1280, 1500, 4000}[random.IntN(4)]
+	case faultReset:
+		f.For = between(random, 10*ms, 2000*ms)
+	case faultKill:
+		f.For = between(random, 0, 2000*ms)
+	}
+	return f
+}
+
+func between(random *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(random.Int64N(int64(most-least)))
+}
+
+// parseFaults parses a list of kinds: "all", "none", "kill,link down".
+func parseFaults(s string) (chosen []faultKind, err error) {
+	if s == "none" {
+		return nil, nil
+	}
+	names := make(map[string]faultKind)
+	for k := range faultKinds {
+		names[k.String()] = k
+		if s == "all" {
+			chosen = append(chosen, k)
+		}
+	}
+	if s == "all" {
+		return chosen, nil
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		k, ok := names[strings.TrimSpace(name)]
+		if !ok {
+			return nil, fmt.Errorf("no fault %q; there are %s", name, faultNames())
+		}
+		chosen = append(chosen, k)
+	}
+	return chosen, nil
+}
+
+func faultNames() string {
+	var names []string
+	for k := range faultKinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}

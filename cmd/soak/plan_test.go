@@ -1,0 +1,73 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestPlanFollowsFromTheSeed(t *testing.T) {
+	kinds, err := parseFaults("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := newPlan(1, 4, time.Minute, kinds)
+	if diff := cmp.Diff(once, newPlan(1, 4, time.Minute, kinds)); diff != "" {
+		t.Errorf("one seed, two plans:\n%s", diff)
+	}
+	if cmp.Equal(once, newPlan(2, 4, time.Minute, kinds)) {
+		t.Error("two seeds, one plan")
+	}
+}
+
+// TestPlan: every kind comes up, in time, with parameters that make sense, and
+// the faults of a link or a worker do not overlap.
+func TestPlan(t *testing.T) {
+	all, err := parseFaults("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		length := time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second
+		hosts := rapid.IntRange(2, maxHosts).Draw(t, "hosts")
+		type lane struct {
+			host      int
+			ofProcess bool
+		}
+		busy := make(map[lane]time.Duration)
+		var last time.Duration
+		for _, f := range newPlan(rapid.Uint64().Draw(t, "seed"), hosts, length, all) {
+			at := lane{f.Host, f.Kind.ofProcess()}
+			if f.At < last || f.At < busy[at] || f.For < 0 || f.Host < 0 || f.Host >= hosts {
+				t.Fatalf("%v begins at %v, the one before at %v, its place is busy until %v", &f, f.At, last, busy[at])
+			}
+			if f.At+f.For > time.Duration(float64(length)*(1-calm)) {
+				t.Fatalf("%v ends too late", &f)
+			}
+			if err := f.Wire.Validate(); err != nil {
+				t.Fatalf("%v: %v", &f, err)
+			}
+			last, busy[at] = f.At, f.At+f.For
+		}
+	})
+	seen := make(map[faultKind]bool)
+	for _, f := range newPlan(1, 4, 10*time.Minute, all) {
+		seen[f.Kind] = true
+	}
+	if len(seen) != int(faultKinds) {
+		t.Errorf("in ten minutes only %d of %d kinds", len(seen), faultKinds)
+	}
+}
+
+func TestActions(t *testing.T) {
+	plan := []fault{{At: 1, For: 10}, {At: 2, For: 3}}
+	var got []time.Duration
+	for _, a := range actions(plan) {
+		got = append(got, a.at)
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 5, 11}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

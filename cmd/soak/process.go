@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// member is a host with its link to the switch and the worker that runs there.
+type member struct {
+	index   int
+	host    *netlab.Host
+	wire    *netlab.Wire
+	life    uint16
+	process *process // nil between two lives
+	state   memberState
+}
+
+type memberState uint8
+
+const (
+	starting memberState = iota
+	running
+	stopped // traffic has ended and nothing is left
+	exited
+)
+
+// process is one life of a worker.
+type process struct {
+	*netlab.Process
+	stdin io.WriteCloser
+}
+
+// news is what the main loop is told of a life.
+type news struct {
+	member  *member
+	life    uint16
+	records []record
+	notice  *notice
+	silent  bool  // the journal has ended
+	exited  bool  // the process has ended
+	err     error // how, or why the journal broke off
+}
+
+// launch starts the next life of a member. What it says goes to inbox until
+// its journal has ended and it has exited.
+func (s *soak) launch(m *member) error {
+	cfg, err := json.Marshal(workerConfig{
+		Worker: uint8(m.index), Life: m.life, Seed: s.cfg.seed, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
+	})
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(s.logFile(m), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	// Not the pipes of exec.Cmd: those end with the process, before what it
+	// has written has been read.
+	stdin, in, err1 := os.Pipe()
+	out, stdout, err2 := os.Pipe()
+	journal, journalIn, err3 := os.Pipe()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	cmd := exec.Command(s.self, "worker", "--config", string(cfg))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = stdin, stdout, log, []*os.File{journalIn}
+	m.process = &process{m.host.Start(cmd), in}
+	m.state = starting
+	for _, f := range []*os.File{stdin, stdout, journalIn} {
+		f.Close()
+	}
+	s.follow(m, m.process, journal, out)
+	return nil
+}
+
+// follow reports a life to the main loop.
+func (s *soak) follow(m *member, p *process, journal, out *os.File) {
+	life := m.life
+	s.open++
+	tell := func(n news) {
+		n.member, n.life = m, life
+		select {
+		case s.inbox <- n:
+		case <-s.over:
+		}
+	}
+	s.followers.Go(func() {
+		defer journal.Close()
+		err := readJournal(journal, func(r []record) { tell(news{records: r}) })
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		tell(news{silent: true, err: err})
+	})
+	s.followers.Go(func() {
+		defer out.Close()
+		for lines := json.NewDecoder(out); ; {
+			var n notice
+			if lines.Decode(&n) != nil {
+				break // its end, or the middle of a line of one that was killed
+			}
+			tell(news{notice: &n})
+		}
+		tell(news{exited: true, err: p.Wait()})
+		p.stdin.Close()
+	})
+}
+
+// tell writes a line to a worker.
+func (p *process) tell(line string) error {
+	_, err := io.WriteString(p.stdin, line+"\n")
+	return err
+}
+
+func (s *soak) logFile(m *member) string {
+	return filepath.Join(s.dir, fmt.Sprintf("worker-%d.log", m.index))
+}
+
+// kill ends a life in the middle of what it does.
+func (s *soak) kill(m *member) {
+	s.ledger.kill(lifeID{uint8(m.index), m.life})
+	_ = m.process.Signal(syscall.SIGKILL)
+	m.process = nil
+	m.life++
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// totals is how the operations of one kind ended.
+type totals struct {
+	Operations int            `json:"operations"`
+	OK         int            `json:"ok"`         // sent; or answered, where an answer was asked for
+	Bytes      uint64         `json:"bytes"`      // of those
+	Failed     map[string]int `json:"failed"`     // SEND failed, by errno
+	Unanswered map[string]int `json:"unanswered"` // sent, and no answer came, by errno
+	Killed     int            `json:"killed"`     // ended with their process
+	Arrived    int            `json:"arrived"`    // of all, at their targets
+	Broken     int            `json:"broken"`     // arrivals that broke off
+}
+
+// unlinked counts what the worker gave up before LNet did.
+const unlinked = "unlinked"
+
+// total sums up.
+func (l *ledger) total() map[string]*totals {
+	all := make(map[string]*totals)
+	for kind := range opKinds {
+		all[kind.String()] = &totals{Failed: make(map[string]int), Unanswered: make(map[string]int)}
+	}
+	for _, lf := range l.lives {
+		for i := range lf.ops {
+			if e := &lf.ops[i]; e.seen[started] > 0 {
+				all[e.op.String()].add(e)
+			}
+		}
+	}
+	return all
+}
+
+func (t *totals) add(e *entry) {
+	t.Operations++
+	t.Arrived += int(e.seen[arrived] + e.seen[served])
+	t.Broken += int(e.broken)
+	switch {
+	case e.op != opPut && e.seen[answered] > 0 && e.answer == 0, e.op == opPut && e.seen[sent] > 0 && e.sentAs == 0:
+		t.OK++
+		t.Bytes += uint64(e.size)
+	case e.seen[sent] > 0 && e.sentAs != 0:
+		t.Failed[e.sentAs.Error()]++
+	case e.seen[answered] > 0:
+		t.Unanswered[e.answer.Error()]++
+	case e.seen[ended] > 0:
+		t.Unanswered[unlinked]++
+	default:
+		t.Killed++
+	}
+}
+
+// reasons formats counts by errno, the most frequent first.
+func reasons(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", counts[name], name)
+	}
+	if len(names) == 0 {
+		return "0"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/portals"
+)
+
+// inFlight is how many operations a worker has under way at most.
+const inFlight = 48
+
+// slotRest is how long a slot rests when nobody knows whether what was sent
+// there still comes. It is longer than any message can linger.
+const slotRest = patience
+
+// traffic starts operations. Its goroutine is the only one that chooses; the
+// handlers of the operations end them.
+type traffic struct {
+	w      *worker
+	random *rand.Rand
+	tokens chan struct{} // one for each operation under way
+	next   uint32        // Seq
+
+	mu    sync.Mutex
+	open  map[uint32]*operation // guarded by mu, like all below
+	free  [][]byte              // buffers of maxSize, for operations
+	slots map[slot]time.Time    // in use until then; no entry: free
+}
+
+// slot is a place in the memory of a worker.
+type slot struct {
+	Target uint8
+	Index  int
+}
+
+// operation is one PUT or GET from its start to its last event. The fields
+// that follow md belong to its handler.
+type operation struct {
+	t       *traffic
+	id      opID
+	kind    opKind
+	target  uint8
+	buffer  []byte // of maxSize
+	size    int
+	at      uint64 // of a GET: where in the source
+	slot    *slot
+	began   time.Time
+	gaveUp  bool // by the sweeper
+	md      portals.MDHandle
+	settled bool // answered, or sent without success: nothing will come
+}
+
+func newTraffic(w *worker) *traffic {
+	t := &traffic{
+		w: w, tokens: make(chan struct{}, inFlight), open: make(map[uint32]*operation), slots: make(map[slot]time.Time),
+		random: rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<16|uint64(w.cfg.Life))),
+	}
+	for range inFlight {
+		t.free = append(t.free, make([]byte, maxSize))
+	}
+	return t
+}
+
+// run starts operations until ctx ends and returns when none is under way.
+func (t *traffic) run(ctx context.Context) {
+	pause := time.NewTicker(time.Second / time.Duration(t.w.cfg.Rate))
+	defer pause.Stop()
+	swept, stopSweeping := context.WithCancel(context.Background())
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { t.sweep(swept) })
+	for ctx.Err() == nil {
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			continue
+		}
+		select {
+		case t.tokens <- struct{}{}:
+			t.start(t.choose())
+		case <-ctx.Done():
+		}
+	}
+	for range inFlight {
+		t.tokens <- struct{}{} // all of them back
+	}
+	stopSweeping()
+	sweeper.Wait()
+}
+
+// choose invents an operation.
+func (t *traffic) choose() *operation {
+	target := t.random.IntN(len(t.w.cfg.Addresses) - 1)
+	if target >= int(t.w.cfg.Worker) {
+		target++
+	}
+	o := &operation{
+		t: t, id: opID{t.w.cfg.Worker, t.w.cfg.Life, t.next}, target: uint8(target),
+		kind: opKind(t.random.IntN(int(opKinds))), size: t.size(), began: time.Now(),
+	}
+	t.next++
+	if o.kind == opGet {
+		o.at = uint64(t.random.IntN(sourceSize - o.size + 1))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o.buffer = t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	t.open[o.id.Seq] = o
+	return o
+}
+
+// size is often small, sometimes 0, and 1 MiB at most.
+func (t *traffic) size() int {
+	limits := []int{1, 256, 4096, 4096, 64 << 10, 64 << 10, maxSize}
+	limit := limits[t.random.IntN(len(limits))]
+	if t.random.IntN(20) == 0 {
+		return limit // the limits themselves
+	}
+	return t.random.IntN(limit)
+}
+
+func (t *traffic) start(o *operation) {
+	md := portals.MD{
+		Segments: t.segments(o.buffer[:o.size]), Threshold: 2, Handler: o.handle,
+	}
+	if o.kind == opPut {
+		md.Threshold = 1
+	}
+	if t.random.IntN(10) == 0 {
+		md.Options |= portals.Priority
+	}
+	table := t.w.node.Table()
+	t.w.journal.add(record{Kind: started, Op: o.kind, Target: o.target, ID: o.id, Size: uint32(o.size)})
+	handle, err := table.MDBind(md, portals.Unlink)
+	if err != nil {
+		t.w.violation("operation %v: %v", o.id, err)
+		return
+	}
+	t.mu.Lock()
+	o.md = handle
+	t.mu.Unlock()
+	if o.kind == opGet {
+		err = table.Get(portals.GetRequest{
+			MD: handle, Target: t.w.id(o.target), Portal: portalSource, MatchBits: o.id.bits(), Offset: uint32(o.at),
+		})
+	} else {
+		fill(o.buffer[:o.size], putKey(o.id, o.size), 0)
+		err = table.Put(t.put(o))
+	}
+	if err != nil {
+		t.w.violation("operation %v: %v", o.id, err)
+	}
+}
+
+// put chooses where a PUT goes.
+func (t *traffic) put(o *operation) portals.PutRequest {
+	r := portals.PutRequest{
+		MD: o.md, Ack: o.kind == opPutAck, Target: t.w.id(o.target), Portal: portalBuffers,
+		MatchBits: t.random.Uint64(), HdrData: o.id.bits(),
+	}
+	switch way := t.random.IntN(3); {
+	case way == 0 && o.size <= maxRingSize:
+		r.Portal = portalRing
+	case way == 1 && o.size <= maxSlotSize:
+		if o.slot = t.takeSlot(o.target); o.slot != nil {
+			r.Portal, r.MatchBits = portalSlots, slotBits(o.id)
+			r.Offset = uint32(o.slot.Index*slotSize + t.random.IntN(slotSize-o.size))
+		}
+	}
+	return r
+}
+
+func (t *traffic) takeSlot(target uint8) *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.random.IntN(slots)
+	for i := range slots {
+		s := slot{target, (first + i) % slots}
+		if until, used := t.slots[s]; !used || time.Now().After(until) {
+			t.slots[s] = time.Now().Add(24 * time.Hour) // until it is over
+			return &s
+		}
+	}
+	return nil
+}
+
+// segments splits memory at random places.
+func (t *traffic) segments(b []byte) []lnd.Segment {
+	at := 0
+	var places []int
+	for t.random.IntN(3) == 0 && at < len(b) {
+		at += 1 + t.random.IntN(len(b)-at)
+		places = append(places, at)
+	}
+	return cut(b, places...)
+}
+
+// handle notes the events of the operation's MD.
+func (o *operation) handle(e *portals.Event) {
+	r := record{Op: o.kind, Target: o.target, ID: o.id, Size: e.MLength, Errno: errnoOf(e.Err)}
+	switch e.Kind {
+	case portals.EventSend:
+		r.Kind = sent
+		o.t.w.journal.add(r)
+		if e.Err != nil && !e.Unlinked {
+			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
+		}
+	case portals.EventAck, portals.EventReply:
+		r.Kind = answered
+		if e.Kind == portals.EventReply && e.Err == nil {
+			o.t.w.compare("GET "+o.id.String(), e.Payload(), sourceKey(o.target), o.at)
+		}
+		o.t.w.journal.add(r)
+		o.settled = e.Err == nil
+	}
+	if e.Unlinked {
+		r.Kind, r.Errno = ended, 0
+		o.t.w.journal.add(r)
+		o.t.end(o)
+	}
+}
+
+// end takes back what the operation had.
+func (t *traffic) end(o *operation) {
+	t.mu.Lock()
+	delete(t.open, o.id.Seq)
+	t.free = append(t.free, o.buffer)
+	if o.slot != nil {
+		if o.settled {
+			delete(t.slots, *o.slot)
+		} else {
+			t.slots[*o.slot] = time.Now().Add(slotRest)
+		}
+	}
+	t.mu.Unlock()
+	<-t.tokens
+}
+
+// sweep gives up what is not answered in time. What then does not end is a
+// violation.
+func (t *traffic) sweep(ctx context.Context) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			for _, o := range t.late(now) {
+				_ = t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// late returns what is to be given up.
+func (t *traffic) late(now time.Time) []*operation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var late []*operation
+	for _, o := range t.open {
+		switch age := now.Sub(o.began); {
+		case o.md == 0:
+		case age > answerTimeout+patience:
+			t.w.violation("operation %v (%v of %d bytes to worker %d) has no last event after %v", o.id, o.kind, o.size, o.target, age)
+			o.began = now // say it once
+		case age > answerTimeout && !o.gaveUp:
+			o.gaveUp = true
+			late = append(late, o)
+		}
+	}
+	return late
+}

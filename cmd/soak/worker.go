@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// What a worker reads on its standard input, a line each. Its end means
+// cmdQuit.
+const (
+	cmdStart = "start" // start operations
+	cmdStop  = "stop"  // start nothing more and finish what is under way
+	cmdQuit  = "quit"  // take everything down and end
+)
+
+// notice is what a worker says on its standard output, one JSON object a line.
+type notice struct {
+	Kind noticeKind `json:"kind"`
+	Text string     `json:"text,omitempty"` // of a violation
+}
+
+type noticeKind string
+
+const (
+	noticeReady     noticeKind = "ready"
+	noticeStopped   noticeKind = "stopped" // after cmdStop: nothing is left
+	noticeViolation noticeKind = "violation"
+)
+
+// journalFD is the descriptor of a worker's journal.
+const journalFD = 3
+
+// Of a worker's node. All are short, so that faults of seconds have
+// consequences.
+const (
+	transactionTimeout = 10 * time.Second
+	// answerTimeout is when a worker gives up by itself. LNet should have
+	// done so before.
+	answerTimeout = transactionTimeout + 5*time.Second
+	// patience is how long it may take until the last event of what was
+	// given up, and until nothing is left after cmdStop.
+	patience     = 60 * time.Second
+	minReconnect = 100 * time.Millisecond
+	maxReconnect = 2 * time.Second
+	acceptPort   = 988
+)
+
+// workerConfig says who a worker is.
+type workerConfig struct {
+	Worker    uint8
+	Life      uint16
+	Seed      uint64
+	Addresses []string // of all workers, in order
+	Rate      int      // operations per second at most
+	Log       slog.Level
+}
+
+func workerCommand(env cli.Env) *cobra.Command {
+	var text string
+	c := &cobra.Command{
+		Use: "worker", Short: "Be one of the nodes; soak starts itself so", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var cfg workerConfig
+			if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+				return cli.Usagef("--config: %w", err)
+			}
+			return runWorker(c.Context(), env, cfg, os.NewFile(journalFD, "journal"))
+		},
+	}
+	c.Flags().StringVar(&text, "config", "", "who it is, in JSON")
+	return c
+}
+
+// worker is one node of the soak. It offers memory to the others and starts
+// operations at them.
+type worker struct {
+	cfg     workerConfig
+	node    *node.Node
+	journal *journal
+
+	mu  sync.Mutex
+	out *json.Encoder // guarded by mu
+}
+
+func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer) error {
+	w := &worker{cfg: cfg, journal: &journal{out: to}, out: json.NewEncoder(env.Stdout)}
+	var err error
+	w.node, err = node.New(node.Config{
+		Config: w.nodeConfig(),
+		Log:    slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.Log})),
+	})
+	if err != nil {
+		return err
+	}
+	memory, err := offer(w)
+	if err == nil {
+		w.say(notice{Kind: noticeReady})
+		w.obey(ctx, env.Stdin, newTraffic(w))
+		err = memory.withdraw()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return errors.Join(err, w.node.Shutdown(ctx))
+}
+
+// nodeConfig is the same in all lives of a worker, and differs between
+// workers.
+func (w *worker) nodeConfig() config.Config {
+	c := config.Default()
+	c.Networks = "tcp(eth0)"
+	c.AcceptPort = acceptPort
+	c.TransactionTimeout = transactionTimeout
+	c.MinReconnect, c.MaxReconnect = minReconnect, maxReconnect
+	c.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
+	return c
+}
+
+// obey runs the traffic until the worker is told to quit.
+func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
+	traffic, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		switch lines.Text() {
+		case cmdStart:
+			running.Go(func() { t.run(traffic) })
+		case cmdStop:
+			stop()
+			running.Wait()
+			w.awaitQuiet()
+			w.say(notice{Kind: noticeStopped})
+		case cmdQuit:
+			return
+		}
+	}
+}
+
+// awaitQuiet waits until the node has no message under way and all credits
+// back. Others may still be sending to it.
+func (w *worker) awaitQuiet() {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for begin := time.Now(); ; <-ticker.C {
+		left := unsettled(w.node.Status())
+		if left == "" {
+			return
+		}
+		if time.Since(begin) > patience {
+			w.violation("nothing is under way, and after %v %s", patience, left)
+			return
+		}
+	}
+}
+
+// unsettled says what a node has left, "" for nothing.
+func unsettled(s node.Status) string {
+	if n := s.Stats.MsgsAlloc; n != 0 {
+		return fmt.Sprintf("%d messages are left", n)
+	}
+	for _, ni := range s.NIs {
+		if ni.Credits != ni.Tunables.Credits {
+			return fmt.Sprintf("%v has %d credits of %d", ni.NID, ni.Credits, ni.Tunables.Credits)
+		}
+	}
+	i := slices.IndexFunc(s.Peers, func(p lnet.PeerSnapshot) bool {
+		return p.Credits != p.MaxCredits || p.Queued != 0 || p.QueuedBytes != 0
+	})
+	if i < 0 {
+		return ""
+	}
+	p := s.Peers[i]
+	return fmt.Sprintf("peer %v has %d credits of %d, %d messages of %d bytes queued", p.NID, p.Credits, p.MaxCredits, p.Queued, p.QueuedBytes)
+}
+
+func (w *worker) say(n notice) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.out.Encode(n) // fails when the soak is over
+}
+
+func (w *worker) violation(format string, args ...any) {
+	w.say(notice{Kind: noticeViolation, Text: fmt.Sprintf("worker %d: ", w.cfg.Worker) + fmt.Sprintf(format, args...)})
+}
+
+// id is the LNet process of a worker.
+func (w *worker) id(worker uint8) nid.ProcessID {
+	return nid.ProcessID{NID: nid.MustParse(w.cfg.Addresses[worker] + "@tcp"), PID: nid.LustrePID}
+}
