@@ -22,7 +22,8 @@ const (
 	eventLogged // err is for the log
 )
 
-// unlock releases p.mu and tells what happened under it, in order.
+// unlock releases p.mu and tells what happened under it, in order. A peer with
+// which nothing is lost leaves the table then.
 func (p *peer) unlock() {
 	if len(p.events) == 0 || p.telling {
 		p.mu.Unlock()
@@ -40,6 +41,7 @@ func (p *peer) unlock() {
 	}
 	p.telling = false
 	p.mu.Unlock()
+	p.ni.forget(p) // which it does not while somebody tells
 }
 
 func (p *peer) tell(e *event) {
