@@ -75,6 +75,7 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
+		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)

@@ -9,7 +9,7 @@ import (
 )
 
 // excerpt is how many lines of a decoded capture are shown.
-const excerpt = 40
+const excerpt = 60
 
 // show prints the capture of the first node as lnetdump reads it, and as
 // tshark does where it is installed.

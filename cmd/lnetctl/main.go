@@ -31,7 +31,7 @@ func root(env cli.Env) *cobra.Command {
 		Use:   "lnetctl",
 		Short: "Show and use LNet nodes",
 		Long: `lnetctl shows and uses the LNet node of a running lnetd, in the grammar of
-Lustre's lnetctl. With --standalone, ping and msg need no daemon: they run a
+Lustre's lnetctl. With --standalone, ping, discover and msg need no daemon: they run a
 node of their own.`,
 		Example: `  lnetctl net show
   lnetctl ping 10.0.0.2@tcp
@@ -41,7 +41,7 @@ node of their own.`,
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(netCommand(g), pingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g))
+	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g))
 	return c
 }
 

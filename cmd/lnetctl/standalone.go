@@ -17,6 +17,7 @@ import (
 // operator is a node to work with: a daemon's, or our own.
 type operator interface {
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
+	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
 	Sink(context.Context, node.SinkRequest, node.Report) error
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error

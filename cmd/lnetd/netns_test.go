@@ -9,28 +9,30 @@ import (
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// twoHosts is lnetd on each of two hosts that are joined by a cable.
+// twoHosts is lnetd on each of two hosts that are joined by a wire.
 type twoHosts struct {
-	a, b   *lnetdtest.Daemon
-	hostB  *netlab.Host
-	cable  *netlab.Cable
-	aa, bb string // NIDs
+	a, b         *lnetdtest.Daemon
+	hostA, hostB *netlab.Host
+	wire         *netlab.Wire
+	aa, bb       string // NIDs
+	start        func(*netlab.Host) *lnetdtest.Daemon
 }
 
 func newTwoHosts(t *testing.T, commands lnetdtest.Commands) *twoHosts {
 	t.Helper()
 	lab := netlab.New(t)
 	a, b := lab.Host("a"), lab.Host("b")
-	h := &twoHosts{hostB: b, aa: "10.1.0.1@tcp", bb: "10.1.0.2@tcp"}
-	h.cable = lab.Cable(a, "10.1.0.1/24", b, "10.1.0.2/24")
-	start := func(host *netlab.Host) *lnetdtest.Daemon {
+	h := &twoHosts{hostA: a, hostB: b, aa: "10.1.0.1@tcp", bb: "10.1.0.2@tcp"}
+	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
+	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
 			Networks: "tcp(eth0)", Port: kernelPort, Settings: []string{"sock_timeout: 2"}, Within: host.Do,
 		})
 	}
-	h.a, h.b = start(a), start(b)
+	h.a, h.b = h.start(a), h.start(b)
 	return h
 }
 
@@ -58,7 +60,7 @@ func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	}
 }
 
-// TestTwoHosts runs lnetd in two network namespaces with a cable in between.
+// TestTwoHosts runs lnetd in two network namespaces with a wire in between.
 func TestTwoHosts(t *testing.T) {
 	commands := lnetdtest.Build(t)
 
@@ -70,9 +72,9 @@ func TestTwoHosts(t *testing.T) {
 
 	t.Run("unplugged before the first connection", func(t *testing.T) {
 		h := newTwoHosts(t, commands)
-		h.cable.Pull(h.hostB)
+		h.wire.Pull(h.hostB)
 		wantNoAnswer(t, h.a, h.bb)
-		h.cable.Plug(h.hostB)
+		h.wire.Plug(h.hostB)
 		h.awaitPing(t, h.a, h.bb)
 		h.awaitPing(t, h.b, h.aa)
 	})
@@ -81,14 +83,65 @@ func TestTwoHosts(t *testing.T) {
 		h := newTwoHosts(t, commands)
 		mustPing(t, h.a, h.bb)
 		mustPing(t, h.b, h.aa)
-		h.cable.Pull(h.hostB)
+		h.wire.Pull(h.hostB)
 		wantNoAnswer(t, h.a, h.bb)
 		h.a.Until(30*time.Second, "end of the dead connections", func() bool { return h.a.Connections() == 0 })
 		wantNoAnswer(t, h.a, h.bb)
-		h.cable.Plug(h.hostB)
+		h.wire.Plug(h.hostB)
 		h.awaitPing(t, h.a, h.bb)
 		h.awaitPing(t, h.b, h.aa)
 	})
+}
+
+// TestSpoiledWire: nodes reach each other whatever a wire does to their frames,
+// with new connections and over those that they have.
+func TestSpoiledWire(t *testing.T) {
+	const ms = time.Millisecond
+	plans := []netem.Plan{
+		{Delay: 50 * ms, Jitter: 20 * ms},
+		{Rate: 1_000_000},
+		{Loss: 0.1},
+		{Duplicate: 0.5},
+		{Corrupt: 0.1},
+		{Reorder: 0.5, HoldBack: 5 * ms},
+		{Delay: 10 * ms, Loss: 0.05, Duplicate: 0.1, Corrupt: 0.05, Reorder: 0.1},
+	}
+	h := newTwoHosts(t, lnetdtest.Build(t))
+	for _, p := range plans {
+		t.Run(p.String(), func(t *testing.T) {
+			h.wire.Spoil(h.hostA, p)
+			h.wire.Spoil(h.hostB, p)
+			for range 3 {
+				h.awaitPing(t, h.a, h.bb)
+				h.awaitPing(t, h.b, h.aa)
+			}
+			h.wire.Pull(h.hostA)
+			h.a.Until(30*time.Second, "end of the dead connections", func() bool { return h.a.Connections() == 0 })
+			h.wire.Plug(h.hostA)
+			h.awaitPing(t, h.a, h.bb)
+			h.awaitPing(t, h.b, h.aa)
+		})
+	}
+}
+
+// TestProcessFaults kills and freezes one side.
+func TestProcessFaults(t *testing.T) {
+	h := newTwoHosts(t, lnetdtest.Build(t))
+	mustPing(t, h.a, h.bb)
+
+	h.b.Freeze()
+	wantNoAnswer(t, h.a, h.bb)
+	h.b.Thaw()
+	h.awaitPing(t, h.a, h.bb)
+
+	h.b.Kill()
+	wantNoAnswer(t, h.a, h.bb)
+	h.b = h.start(h.hostB)
+	h.awaitPing(t, h.a, h.bb)
+	h.awaitPing(t, h.b, h.aa)
+	if n := h.a.Count(socklnd.StaleIncarnation); n != 0 {
+		t.Errorf("%d connections of the old incarnation outlived the new one", n)
+	}
 }
 
 // awaitPing pings until there is an answer: reconnection has pauses.

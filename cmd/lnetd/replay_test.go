@@ -75,23 +75,24 @@ func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.
 // and long enough for a busy machine to start a program.
 const atOnce = 10 * time.Second
 
-// pings has the node ping the player and collects how that ended.
+// pings has the node ping or discover the player and collects how that ended.
 type pings struct {
 	s       *stage
 	ctx     context.Context
+	command string // of lnetctl
 	target  string
 	results chan error
 }
 
 func (s *stage) pings(t *testing.T, net string) *pings {
-	return &pings{s, t.Context(), s.playerAddr.String() + "@" + net, make(chan error, 8)}
+	return &pings{s, t.Context(), "ping", s.playerAddr.String() + "@" + net, make(chan error, 8)}
 }
 
 func (p *pings) start() {
 	go func() {
-		out, err := p.s.daemon.Lnetctl(p.ctx, "ping", "--timeout", "25s", p.target)
+		out, err := p.s.daemon.Lnetctl(p.ctx, p.command, "--timeout", "25s", p.target)
 		if err == nil && !strings.Contains(out, "primary nid: "+p.target) {
-			err = fmt.Errorf("lnetctl ping %s printed:\n%s", p.target, out)
+			err = fmt.Errorf("lnetctl %s %s printed:\n%s", p.command, p.target, out)
 		}
 		p.results <- err
 	}()
@@ -127,12 +128,13 @@ func TestReplay(t *testing.T) {
 // silence, must be the kernel's.
 func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range []struct {
-		name    string
-		pings   int               // of the node, in the recording
-		reasons map[string]uint64 // counters; nil if connections stay open
+		name     string
+		settings []string
+		pings    int               // of the node, in the recording
+		reasons  map[string]uint64 // counters; nil if connections stay open
 	}{
 		{name: "tcp-ping", pings: 1},
-		{name: "tcp-discover-off"},
+		{name: "tcp-discover-off", settings: []string{"lnet_peer_discovery_disabled: 1"}},
 		{name: "tcp-err-handshake", reasons: map[string]uint64{
 			"unprivileged_port": 1, "acceptor_magic": 1, "acceptor_version": 1, "foreign_nid": 1, "acceptor_timeout": 1,
 			"hello_version": 1, "hello_magic": 1, "hello_type": 1, "hello_addresses": 1, "hello_source": 1, "peer_closed": 3,
@@ -142,7 +144,7 @@ func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			script := load(t, test.name)
-			s := newStage(t, commands, script, replay.Acceptor, "tcp")
+			s := newStage(t, commands, script, replay.Acceptor, "tcp", test.settings...)
 			pings := s.pings(t, "tcp")
 			p := replay.Player{Script: script, Side: replay.Initiator, Dial: s.dial, Operate: pings.start}
 			if err := p.Play(t.Context()); err != nil {
@@ -163,31 +165,30 @@ func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// replayActive plays the side that listened, while lnetd pings. What lnetd
-// sends, in which order and from which ports, must be the kernel's.
+// replayActive plays the side that listened, while lnetd pings or discovers.
+// What lnetd sends, in which order and from which ports, must be the kernel's.
 func replayActive(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range []struct {
-		name, net string
-		fails     bool // the ping is not answered
-		anySink   bool // the recording is of lnetctl discover
+		name, net, command string
+		fails              bool // the ping is not answered
 	}{
-		{name: "tcp-ping", net: "tcp"},
-		{name: "tcp-discover-off", net: "tcp", anySink: true},
-		{name: "tcp-err-wrongnet", net: "tcp3", fails: true},
+		{name: "tcp-ping", net: "tcp", command: "ping"},
+		{name: "tcp-discover-off", net: "tcp", command: "discover"},
+		{name: "tcp-err-wrongnet", net: "tcp3", command: "ping", fails: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			script := load(t, test.name)
 			s := newStage(t, commands, script, replay.Initiator, test.net)
 			pings := s.pings(t, test.net)
+			pings.command = test.command
 			p := replay.Player{Script: script, Side: replay.Acceptor, Listener: s.listen(t), Operate: pings.start}
-			p.AnySink = test.anySink
 			if err := p.Play(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			took, err := pings.wait()
 			if failed := err != nil; failed != test.fails {
-				t.Errorf("ping: %v, want a failure: %v", err, test.fails)
+				t.Errorf("%s: %v, want a failure: %v", test.command, err, test.fails)
 			}
 			if took > atOnce {
 				t.Errorf("ping ended %v after the end of the recording", took)

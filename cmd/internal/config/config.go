@@ -23,6 +23,7 @@ type Config struct {
 	Networks           string        // networks: see ParseNetworks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count
+	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled
 	ResponseTracking   int           // lnet_response_tracking
 
 	Accept        string        // accept: secure, all, none, trust; empty chooses by the port

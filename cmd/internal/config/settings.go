@@ -25,10 +25,11 @@ const (
 // settings returns the keys of the file; each value goes into c.
 func (c *Config) settings() map[string]setting {
 	return map[string]setting{
-		"networks":                 text(&c.Networks, checkNetworks),
-		"lnet_transaction_timeout": duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
-		"lnet_retry_count":         number(&c.RetryCount, 0, 5),
-		"lnet_response_tracking":   number(&c.ResponseTracking, 0, 3),
+		"networks":                     text(&c.Networks, checkNetworks),
+		"lnet_transaction_timeout":     duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
+		"lnet_retry_count":             number(&c.RetryCount, 0, 5),
+		"lnet_peer_discovery_disabled": flag(&c.DiscoveryDisabled),
+		"lnet_response_tracking":       number(&c.ResponseTracking, 0, 3),
 
 		"accept":         text(&c.Accept, checkAccept),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),

@@ -45,6 +45,16 @@ func (c *Client) Ping(ctx context.Context, r node.PingRequest) (reply node.PingR
 	return reply, c.call(ctx, http.MethodPost, "/v1/ping", r, &reply)
 }
 
+// Discover has the daemon discover a peer.
+func (c *Client) Discover(ctx context.Context, r node.DiscoverRequest) (reply node.DiscoverReply, err error) {
+	return reply, c.call(ctx, http.MethodPost, "/v1/discover", r, &reply)
+}
+
+// Set changes a tunable of the daemon's node.
+func (c *Client) Set(ctx context.Context, s node.Setting) error {
+	return c.call(ctx, http.MethodPost, "/v1/set", s, &s)
+}
+
 // Sink is node.Node.Sink on the daemon's node.
 func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return c.operate(ctx, "/v1/msg/sink", r, nil, report)

@@ -5,6 +5,8 @@
 //	GET  /v1/events     what the daemon logs from now on, one JSON object a line
 //	GET  /v1/capture    every message from now on, as pcapng
 //	POST /v1/ping       node.PingRequest, answered by node.PingReply
+//	POST /v1/discover   node.DiscoverRequest, answered by node.DiscoverReply
+//	POST /v1/set        node.Setting, answered by itself
 //	POST /v1/msg/sink   node.SinkRequest, answered by steps
 //	POST /v1/msg/put    node.PutRequest and the data, answered by steps
 //	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps

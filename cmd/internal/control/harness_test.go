@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,17 @@ func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, N
 
 func (f *fakeNode) Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
 	return f.ping(ctx, r)
+}
+
+func (f *fakeNode) Discover(_ context.Context, r node.DiscoverRequest) (node.DiscoverReply, error) {
+	return node.DiscoverReply{Primary: r.Target, MultiRail: r.Force}, nil
+}
+
+func (f *fakeNode) Set(s node.Setting) error {
+	if s.Name != "discovery" {
+		return syscall.EINVAL
+	}
+	return nil
 }
 
 func (f *fakeNode) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {

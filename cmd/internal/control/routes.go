@@ -3,6 +3,7 @@ package control
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ func (s *Server) routes() {
 	s.handle("GET /v1/events", accessRead, s.stream(s.events))
 	s.handle("GET /v1/capture", accessRead, s.stream(s.capture))
 	s.handle("POST /v1/ping", accessWrite, s.ping)
+	s.handle("POST /v1/discover", accessWrite, s.discover)
+	s.handle("POST /v1/set", accessWrite, s.set)
 	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
 	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
 	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
@@ -121,7 +124,22 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) ping(w http.ResponseWriter, r *http.Request) error {
-	var req node.PingRequest
+	return operate(s, w, r, s.cfg.Node.Ping)
+}
+
+func (s *Server) discover(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, s.cfg.Node.Discover)
+}
+
+func (s *Server) set(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(_ context.Context, setting node.Setting) (node.Setting, error) {
+		return setting, s.cfg.Node.Set(setting)
+	})
+}
+
+// operate answers a request that has no data with what do returns.
+func operate[Request, Reply any](s *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, Request) (Reply, error)) error {
+	var req Request
 	data, err := request(w, r, &req)
 	if err == nil {
 		err = end(data)
@@ -129,7 +147,7 @@ func (s *Server) ping(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reply, err := s.cfg.Node.Ping(r.Context(), req)
+	reply, err := do(r.Context(), req)
 	if err != nil {
 		return err
 	}

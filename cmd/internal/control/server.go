@@ -17,6 +17,8 @@ import (
 type Node interface {
 	Status() node.Status
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
+	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
+	Set(node.Setting) error
 	Sink(context.Context, node.SinkRequest, node.Report) error
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error

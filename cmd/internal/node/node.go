@@ -1,5 +1,5 @@
 // Package node assembles a whole LNet node from its configuration: the message
-// layer, the portal table, the ping target and the drivers. lnetd runs one;
+// layer, the portal table, discovery and the drivers. lnetd runs one;
 // lnetctl runs one for the time of a command when there is no daemon.
 //
 // On top stands what the tools do with a node: [Node.Ping], and the portal
@@ -50,6 +50,8 @@ type Node struct {
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
 
+	discovery *discovery.Agent // nil when the start failed before it
+
 	dialsOnly bool // an NI has no listener, for want of permission
 }
 
@@ -77,12 +79,16 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// start adds 0@lo, the ping target and the configured NIs.
+// start adds 0@lo, the agent of discovery and the configured NIs.
 func (n *Node) start(networks []config.Interface) error {
 	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
 		return err
 	}
-	if _, err := discovery.NewTarget(n.table); err != nil {
+	var err error
+	n.discovery, err = discovery.Start(n.table, discovery.Config{
+		Off: n.cfg.DiscoveryDisabled, Limits: discovery.Limits{Timeout: n.cfg.TransactionTimeout},
+	})
+	if err != nil {
 		return err
 	}
 	// One driver for all NIs: two on one address share its listener.
@@ -145,7 +151,12 @@ func (n *Node) explain(err error) error {
 
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
-func (n *Node) Shutdown(ctx context.Context) error { return n.lnet.Shutdown(ctx) }
+func (n *Node) Shutdown(ctx context.Context) error {
+	if n.discovery != nil {
+		n.discovery.Close() // or every NI that goes would be told to all peers
+	}
+	return n.lnet.Shutdown(ctx)
+}
 
 // DialsOnly reports whether the node does without a listener because it may
 // not have one (Config.MayNotListen).

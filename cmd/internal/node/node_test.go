@@ -302,7 +302,7 @@ func TestReportEndsAnOperation(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("sink ended with %v", err)
 	}
-	err = n.Put(t.Context(), node.PutRequest{Target: self}, strings.NewReader("x"), func(node.Step) error { return stop })
+	err = n.Put(t.Context(), node.PutRequest{Target: self, Portal: 1}, strings.NewReader("x"), func(node.Step) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("put ended with %v", err)
 	}
@@ -346,7 +346,7 @@ func TestPingSelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reply.Primary != nid.Lo0() || reply.MultiRail || len(reply.NIs) != 0 {
+	if reply.Primary != nid.Lo0() || !reply.MultiRail || len(reply.NIs) != 0 {
 		t.Errorf("ping of a node with 0@lo only: %+v", reply)
 	}
 }

@@ -43,11 +43,16 @@ func (n *Node) Ping(ctx context.Context, r PingRequest) (PingReply, error) {
 		Primary: r.Target.NID, Features: info.Features,
 		MultiRail: info.Features.Has(wire.FeatureMultiRail), Took: clock.Now() - began,
 	}
-	for _, ni := range info.NIs {
-		reply.NIs = append(reply.NIs, PingedNI{NID: ni.NID, Status: ni.Status.String()})
-	}
+	reply.NIs = pingedNIs(info.NIs)
 	if len(reply.NIs) > 0 {
 		reply.Primary = reply.NIs[0].NID
 	}
 	return reply, nil
+}
+
+func pingedNIs(nis []wire.NIStatus) (list []PingedNI) {
+	for _, ni := range nis {
+		list = append(list, PingedNI{NID: ni.NID, Status: ni.Status.String()})
+	}
+	return list
 }

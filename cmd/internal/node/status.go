@@ -3,6 +3,7 @@ package node
 import (
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 )
 
@@ -13,7 +14,10 @@ type Status struct {
 	Networks string              `json:"networks"` // as configured
 	NIs      []NIStatus          `json:"nis"`      // in the order of configuration
 	Peers    []lnet.PeerSnapshot `json:"peers"`    // by NID
+	Known    []KnownPeer         `json:"known"`    // what discovery knows, by primary NID
 	Stats    lnet.Stats          `json:"statistics"`
+	// Discovery counts what discovery did and refused.
+	Discovery discovery.Stats `json:"discovery"`
 }
 
 // NIStatus is one NI with what its driver says. Its interface is the name of
@@ -41,6 +45,7 @@ type Socklnd struct {
 func (n *Node) Status() Status {
 	s := n.lnet.Snapshot()
 	status := Status{PID: s.PID, Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
+	status.Known, status.Discovery = knownPeers(s.Nodes), n.discovery.Stats()
 	names := newInterfaceNames()
 	for _, ni := range s.NIs {
 		ni.Interface = ""

@@ -157,11 +157,35 @@ func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
 func (d *Daemon) Stop() error {
 	d.stop.Do(func() {
 		_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+		_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not notice
 		kill := time.AfterFunc(stopTimeout, func() { _ = d.cmd.Process.Kill() })
 		<-d.ended
 		kill.Stop()
 	})
 	return d.err
+}
+
+// Kill ends the daemon as a crash would (SIGKILL), and waits for that.
+func (d *Daemon) Kill() {
+	d.stop.Do(func() {
+		_ = d.cmd.Process.Kill() // fails when it has ended
+		<-d.ended
+		d.err = nil // as wanted
+	})
+}
+
+// Freeze stops the process (SIGSTOP): its connections stay and nobody reads
+// them, until Thaw.
+func (d *Daemon) Freeze() { d.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen daemon go on.
+func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT) }
+
+func (d *Daemon) signal(sig syscall.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(sig); err != nil {
+		d.t.Fatalf("%v to lnetd: %v", sig, err)
+	}
 }
 
 func (d *Daemon) cleanup() {

@@ -27,7 +27,6 @@ const (
 	messageBody      = ksock.MsgHeaderSize + wire.HeaderSize - wire.BodySize
 	sinkLength       = messageBody + 32
 	pingInfo         = ksock.MsgHeaderSize + wire.HeaderSize
-	pingFeatures     = pingInfo + 4
 	pingSequence     = pingInfo + 24
 )
 
@@ -36,8 +35,7 @@ const (
 //
 //	HELLO  incarnation: not zero, the same in all HELLOs of the node
 //	GET    handle of the MD that awaits the REPLY
-//	REPLY  of a ping: sequence number; and as long as the node does not
-//	       discover, the features MULTI_RAIL and DISCOVERY, which must be clear
+//	REPLY  of a ping: sequence number
 //
 // Everything else must be equal. The zero value is ready for one node's life.
 type Differences struct {
@@ -80,10 +78,6 @@ func (d *Differences) adapt(want, got []byte) error {
 			copy(want[sinkLength:], got[sinkLength:][:4])
 		}
 	case isMessage(want, wire.Reply) && len(want) >= pingInfo+wire.PingInfoSize(1):
-		le := binary.LittleEndian
-		features := wire.Features(le.Uint32(want[pingFeatures:]))
-		features &^= wire.FeatureMultiRail | wire.FeatureDiscovery
-		le.PutUint32(want[pingFeatures:], uint32(features))
 		copy(want[pingSequence:], got[pingSequence:][:4])
 	}
 	return nil

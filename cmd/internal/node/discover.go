@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// DiscoverRequest asks for the state of a peer.
+type DiscoverRequest struct {
+	Target  nid.NID       `json:"target"`
+	Force   bool          `json:"force"`   // ping and push, needed or not
+	Timeout time.Duration `json:"timeout"` // 0: lnet_transaction_timeout
+}
+
+// DiscoverReply is what the node knows of a peer now.
+type DiscoverReply struct {
+	Primary   nid.NID       `json:"primary"`
+	MultiRail bool          `json:"multi_rail"`
+	Features  wire.Features `json:"features"`
+	NIs       []PingedNI    `json:"nis"`
+	Took      time.Duration `json:"took"`
+}
+
+// Discover asks a peer who it is and takes that over. Errors wrap an errno and
+// carry a hint.
+func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) {
+	if r.Timeout > 0 {
+		late := fmt.Errorf("no answer within %v: %w", r.Timeout, syscall.ETIMEDOUT)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, late)
+		defer cancel()
+	}
+	clock := n.lnet.Clock()
+	began := clock.Now()
+	p, err := n.discovery.Discover(ctx, r.Target, r.Force)
+	if err != nil {
+		return DiscoverReply{}, n.explainUnreached(r.Target, err)
+	}
+	return DiscoverReply{
+		Primary: p.Primary, MultiRail: p.Flags.Has(lnet.PeerMultiRail), Features: p.Features,
+		NIs: pingedNIs(p.NIs), Took: clock.Now() - began,
+	}, nil
+}
+
+// KnownPeer is a node that discovery knows.
+type KnownPeer struct {
+	Primary   nid.NID        `json:"primary"`
+	MultiRail bool           `json:"multi_rail"`
+	Flags     lnet.PeerFlags `json:"flags"`
+	NIs       []PingedNI     `json:"nis"`
+}
+
+func knownPeers(peers []lnet.Peer) (known []KnownPeer) {
+	for _, p := range peers {
+		known = append(known, KnownPeer{p.Primary, p.Flags.Has(lnet.PeerMultiRail), p.Flags, pingedNIs(p.NIs)})
+	}
+	return known
+}
+
+// Setting changes a tunable of a running node.
+type Setting struct {
+	Name  string `json:"name"` // discovery
+	Value int    `json:"value"`
+}
+
+// ErrSetting is the error for a tunable that cannot be set while the node runs.
+var ErrSetting = errors.New("no such setting")
+
+// Set changes a tunable. EINVAL: the value is out of range.
+func (n *Node) Set(s Setting) error {
+	switch {
+	case s.Name != "discovery":
+		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
+	case s.Value != 0 && s.Value != 1:
+		return fmt.Errorf("discovery is 0 or 1, not %d: %w", s.Value, syscall.EINVAL)
+	}
+	n.discovery.SetDiscovery(s.Value == 1)
+	return nil
+}
