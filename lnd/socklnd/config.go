@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"ulnet/lnd/socklnd/ksock"
 )
 
 // AcceptMode says whose connections are accepted and whether the identity in
@@ -72,6 +74,11 @@ type Config struct {
 	KeepaliveInterval time.Duration // keepalive_intvl, 5 s
 	KeepaliveCount    int           // keepalive_count, 5
 
+	// Protocol (protocol, which kernels have in debug builds) pins an IPv4 NI to
+	// a version: 1, 2 or 3. Newer ones are refused as if they did not exist.
+	// 0: all.
+	Protocol ksock.Version
+
 	Checksum            bool // enable_csum: send checksums where the version has them, which is 2
 	InjectChecksumError bool // inject_csum_error: the first of them is wrong
 
@@ -88,13 +95,14 @@ type Config struct {
 	ControlPriority int
 
 	// MaxHandshakes bounds the accepted connections that have not finished
-	// their handshake (1024), MaxHandshakesPerAddr those from one address
-	// (256). Above, the oldest is closed for each new one. Local policy.
+	// their handshake (1024), MaxHandshakesPerAddr those from one address, where
+	// ports above 1023 are counted apart (256). Above, the oldest is closed for
+	// each new one. Local policy.
 	MaxHandshakes        int
 	MaxHandshakesPerAddr int
 	// MaxConns bounds the accepted connections of a listener (65536),
-	// MaxConnsPerAddr those from one address (1024), where ports above 1023 are
-	// counted apart. Above, new ones are closed. Local policy.
+	// MaxConnsPerAddr those from one address, counted likewise (1024). Above, new
+	// ones are closed. Local policy.
 	MaxConns        int
 	MaxConnsPerAddr int
 
@@ -216,6 +224,7 @@ func (c Config) Validate() error {
 		{"min_reconnectms", c.MinReconnect, c.MinReconnect >= 0},
 		{"max_reconnectms", c.MaxReconnect, c.MaxReconnect == 0 || c.MaxReconnect >= max(c.MinReconnect, 0)},
 		{"tos", c.TOS, c.TOS >= 0 && c.TOS <= 255},
+		{"protocol", uint32(c.Protocol), c.Protocol <= ksock.V3},
 		{"tx_buffer_size", c.TxBufferSize, c.TxBufferSize >= 0},
 		{"rx_buffer_size", c.RxBufferSize, c.RxBufferSize >= 0},
 		{"control_tos", c.ControlTOS, c.ControlTOS <= 255},

@@ -100,22 +100,6 @@ func TestTimeoutOfLNet(t *testing.T) {
 	}
 }
 
-func TestLocalAddr(t *testing.T) {
-	if a, err := localAddr("127.0.0.2"); err != nil || a != netip.MustParseAddr("127.0.0.2") {
-		t.Errorf("address: %v, %v", a, err)
-	}
-	if lo, err := net.InterfaceByIndex(1); err == nil && lo.Flags&net.FlagLoopback != 0 {
-		if a, err := localAddr(lo.Name); err != nil || !a.IsLoopback() {
-			t.Errorf("%s: %v, %v", lo.Name, a, err)
-		}
-	}
-	for _, name := range []string{"fd88::1", "no-such-interface"} {
-		if a, err := localAddr(name); err == nil {
-			t.Errorf("%s: %v", name, a)
-		}
-	}
-}
-
 // TestListenErrors: the error says what helps.
 func TestListenErrors(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EADDRINUSE} {

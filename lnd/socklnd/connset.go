@@ -53,7 +53,7 @@ var _ machine.Machine[setInput, setOutput] = (*connSet)(nil)
 type setConfig struct {
 	self         nid.NID
 	peer         nid.ProcessID
-	preferred    ksock.Version // of the first try
+	versions     versions
 	untyped      bool
 	dialOnly     bool // nobody can dial us: connections are kept open without need
 	connsPerPeer int

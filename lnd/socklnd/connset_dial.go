@@ -30,7 +30,7 @@ func (s *connSet) missing() (ksock.ConnType, bool) {
 	switch {
 	case s.satisfied:
 		return 0, false
-	case s.cfg.untyped:
+	case s.cfg.untyped && s.dialVersion() < ksock.V3:
 		return ksock.Any, s.count(ksock.Any) < n
 	case s.count(ksock.Control) == 0:
 		return ksock.Control, true
@@ -76,7 +76,7 @@ func (s *connSet) wake(now time.Duration) time.Duration {
 	return wake
 }
 
-func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.preferred) }
+func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.versions.preferred) }
 
 // dialled takes a dialled connection, unless it does not go with those that
 // the peer has opened meanwhile. Kernels then dial again at once; the pause is
@@ -120,7 +120,7 @@ func (s *connSet) refused(now time.Duration, in setInput, out *setOutput) {
 // otherVersion adopts the version of an answer of type NONE.
 func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
 	s.renegotiated++
-	if !spoken(in.version) || s.renegotiated > maxRenegotiation || s.known() {
+	if !s.cfg.versions.includes(in.version) || s.renegotiated > maxRenegotiation || s.known() {
 		s.dialFailed(now, in, out)
 		return
 	}

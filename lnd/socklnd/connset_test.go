@@ -19,7 +19,7 @@ var errTest = errors.New("test")
 func newSet(self, peer string) *connSet {
 	return &connSet{cfg: setConfig{
 		self: nid.MustParse(self), peer: nid.ProcessID{NID: nid.MustParse(peer), PID: nid.LustrePID},
-		preferred: ksock.V3, connsPerPeer: 1,
+		versions: versions{ksock.V1, ksock.V3, ksock.V4}, connsPerPeer: 1,
 		minReconnect: time.Second, maxReconnect: time.Minute,
 	}}
 }
@@ -42,7 +42,7 @@ func word(name string) setInput {
 			in.ctype = ksock.BulkIn
 		case "out":
 			in.ctype = ksock.BulkOut
-		case "v1", "v2":
+		case "v1", "v2", "v5":
 			in.version = ksock.Version(a[1] - '0')
 		case "restarted":
 			in.incarnation = 2
@@ -281,7 +281,7 @@ var setScripts = []setScript{
 		send = queue, dial v3 CONTROL`},
 	{"version that we do not speak", "10.0.0.1@tcp", `
 		send = queue, dial v3 CONTROL
-		version v1 = fail-pending, down`},
+		version v5 = fail-pending, down`},
 	{"passive only never dials", "10.0.0.1@tcp", `
 		hello control = accept
 		accepted control = up

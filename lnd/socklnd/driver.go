@@ -2,10 +2,7 @@ package socklnd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 
 	"ulnet/lnd"
@@ -41,9 +38,10 @@ func (d *Driver) Type() nid.NetType { return nid.TCP }
 // SockTimeout and ConnsPerPeer, whose defaults depend on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
-// Startup implements lnd.Driver. It fails when the interface has no IPv4
-// address, the accept port cannot be bound, or the driver has an NI of this net
-// and address already.
+// Startup implements lnd.Driver. cfg.Interface is an IPv4 or IPv6 address, or an
+// interface, which then gives its first IPv4 address, or its first IPv6 address
+// that is not one of the link. It fails when there is none, the accept port
+// cannot be bound, or the driver has an NI of this net and address already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	addr, err := localAddr(cfg.Interface)
 	if err != nil {
@@ -71,58 +69,4 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		return nil, err
 	}
 	return ni, nil
-}
-
-// errNoAddress means an interface without an address that makes a NID.
-var errNoAddress = errors.New("no IPv4 address")
-
-// localAddr returns the IPv4 address that name stands for: a local address as
-// it is, the first address of an interface, or with an empty name that of the
-// first interface that is up and not the loopback.
-func localAddr(name string) (netip.Addr, error) {
-	if addr, err := netip.ParseAddr(name); err == nil {
-		if !addr.Is4() {
-			return netip.Addr{}, fmt.Errorf("socklnd: %s: %w", name, errNoAddress)
-		}
-		return addr, nil
-	}
-	ifaces, err := interfaces(name)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("socklnd: interface %s: %w", name, err)
-	}
-	for i := range ifaces {
-		if addr := firstIPv4(&ifaces[i]); addr.IsValid() {
-			return addr, nil
-		}
-	}
-	return netip.Addr{}, fmt.Errorf("socklnd: interface %s: %w", name, errNoAddress)
-}
-
-// interfaces returns the interface of that name, or the candidates for none.
-func interfaces(name string) ([]net.Interface, error) {
-	if name != "" {
-		i, err := net.InterfaceByName(name)
-		if err != nil {
-			return nil, err
-		}
-		return []net.Interface{*i}, nil
-	}
-	all, err := net.Interfaces()
-	var usable []net.Interface
-	for _, i := range all {
-		if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
-			usable = append(usable, i)
-		}
-	}
-	return usable, err
-}
-
-func firstIPv4(i *net.Interface) netip.Addr {
-	addrs, _ := i.Addrs() // an interface that vanishes has none
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-			return p.Addr()
-		}
-	}
-	return netip.Addr{}
 }

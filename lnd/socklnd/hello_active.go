@@ -49,6 +49,9 @@ func (p *peer) register(s *shake, in setInput) bool {
 	return true
 }
 
+// errFamily means a peer that has no IP address or not one of the NI's family.
+var errFamily = errors.New("its address is not of the kind of this NI's")
+
 // open connects to the peer and runs the active side of the handshake. The
 // whole attempt takes sock_timeout at most. With an input of another kind than
 // setDialled there is no connection.
@@ -61,8 +64,8 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	timer := ni.clock.AfterFunc(ni.cfg.SockTimeout, cancel)
 	defer timer.Stop()
 	addr := id.NID.Addr()
-	if !addr.Is4() {
-		return nil, fail(NoRoute, nil)
+	if !addr.IsValid() || addr.Is4() != ni.addr.Is4() {
+		return nil, fail(NoRoute, errFamily)
 	}
 	c, why, err := ni.connect(ctx, netip.AddrPortFrom(addr, ni.cfg.AcceptPort))
 	if err != nil {

@@ -126,17 +126,6 @@ func TestActiveFails(t *testing.T) {
 		{name: "another PID", reply: strings.Replace(replyCtl, "39300000", "3a300000", 1), why: DialHelloPeer, status: syscall.EPROTO},
 		{name: "another type", reply: replyIn, why: DialHelloType, status: syscall.EPROTO},
 		{name: "another version without NONE", reply: inVersion2(replyCtl), why: DialHelloBad, status: syscall.EPROTO},
-		{
-			name:  "NONE in version 1",
-			reply: "ed0dbcee 01000000 0100000a00000200 00000000 39300000 04000000 00000000 8877665544332211 ffffffff" + strings.Repeat("00", 28),
-			why:   DialOtherVersion, status: syscall.EPROTO,
-		},
-		{
-			name: "NONE in version 4",
-			reply: "63697245 04000000 00020000 0a000001 000000000000000000000000 00020000 0a000002 000000000000000000000000" +
-				"39300000 00000000 8877665544332211 0000000000000000 ffffffff 00000000",
-			why: DialOtherVersion, status: syscall.EPROTO,
-		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ func acceptorRefusal() []byte {
 // checkHello reads the HELLO and checks what can be checked without knowing
 // the peer.
 func (ni *NI) checkHello(s *shake) (ksock.Hello, *refusal) {
-	h, err := s.readHello(spoken)
+	h, err := s.readHello(ni.versions().includes)
 	switch {
 	case errors.Is(err, ksock.ErrMagic):
 		return h, &refusal{why: HelloMagic}
@@ -93,7 +93,8 @@ func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
 	}
 }
 
-// identity is who the HELLO's sender is taken for.
+// identity is who the HELLO's sender is taken for. Kernels fail an assertion for
+// a peer that has to be named by an IPv6 address; here that works as any.
 func (ni *NI) identity(s *shake, h *ksock.Hello) nid.ProcessID {
 	if ni.cfg.Accept == AcceptAll && s.remote.Port() > maxPrivilegedPort {
 		return nid.ProcessID{
@@ -108,7 +109,10 @@ func (ni *NI) identity(s *shake, h *ksock.Hello) nid.ProcessID {
 func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	a := ni.hello(h.Version, t)
 	a.DstNID, a.DstPID, a.DstIncarnation = peer, h.DstPID, h.DstIncarnation
-	if h.BigEndian {
+	switch {
+	case h.Version == ksock.V1:
+		a.DstPID = 0 // unread and unanswered
+	case h.BigEndian && h.Version < ksock.V4:
 		// Kernels read the NIDs of a foreign byte order unswapped, and lose
 		// the top byte in the answer. Nobody looks at it.
 		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)

@@ -62,8 +62,6 @@ func TestPassiveRefusals(t *testing.T) {
 		{name: "half a HELLO", send: request + helloCtl[:35], after: 5 * time.Second, why: HelloTimeout},
 		{name: "HELLO magic", send: request + "12345678", why: HelloMagic},
 		{name: "HELLO version 9", send: request + "63697245 09000000", answer: versionRefused, why: HelloVersion},
-		{name: "HELLO version 1", send: request + "ed0dbcee 01000000", answer: versionRefused, why: HelloVersion},
-		{name: "HELLO version 4", send: request + "63697245 04000000", answer: versionRefused, why: HelloVersion},
 		{name: "40 addresses", send: request + hello + "01000000 28000000", why: HelloAddresses},
 		{name: "address zero", send: request + hello + "01000000 01000000 00000000", why: HelloAddresses},
 		{name: "NID ANY", send: request + strings.Replace(helloCtl, "0100000a00000200", "ffffffffffffffff", 1), why: HelloSource},

@@ -242,3 +242,10 @@ func unhex(t testing.TB, text string) []byte {
 	}
 	return b
 }
+
+// addrPortOf joins an address and a port.
+func addrPortOf(addr string, port int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr(addr), uint16(port))
+}
+
+func addrText(addr string, port int) string { return addrPortOf(addr, port).String() }

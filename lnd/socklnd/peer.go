@@ -34,7 +34,7 @@ type peer struct {
 func newPeer(ni *NI, id nid.ProcessID) *peer {
 	p := &peer{ni: ni, id: id, wakeAt: machine.Never}
 	p.set.cfg = setConfig{
-		self: ni.nid, peer: id, preferred: ni.preferred(),
+		self: ni.nid, peer: id, versions: ni.versions(),
 		untyped: ni.cfg.Untyped, dialOnly: ni.cfg.Accept == AcceptNone, connsPerPeer: ni.cfg.ConnsPerPeer,
 		minReconnect: ni.cfg.MinReconnect, maxReconnect: ni.cfg.MaxReconnect,
 	}

@@ -6,39 +6,48 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// Versions of the protocol, and what is done about those that are not spoken
-// here: 1, of very old nodes, without message headers; and 4, with extended
-// NIDs, for IPv6.
+// versions are those of the protocol that an NI speaks: from lowest to highest,
+// preferred towards a peer whose version is unknown.
 //
-//	version  HELLO that arrives          answer NONE to our HELLO
-//	1        refused: NONE in ours       the peer cannot be reached
-//	2, 3     spoken                      adopted, dialled again at once
-//	4        refused: NONE in ours       the peer cannot be reached
-//	other    refused: NONE in ours       protocol error
+//	NI                      lowest  preferred  highest
+//	IPv4                    1       3          4
+//	IPv4, typed_conns=0     1       2          4
+//	IPv4, protocol=1, 2, 3  1       that       that
+//	IPv6                    4       4          4
 //
-// A kernel that is refused so adopts our version.
+// A HELLO of another version is refused with NONE in the preferred one, which
+// the peer then adopts. NONE in another version in answer to our HELLO is
+// adopted likewise if we speak it, and dialled again at once; for the next time
+// it is remembered as long as there are connections. A NID of IPv6 fits version
+// 4 alone. An ANY connection is of use in versions 1 and 2 alone.
+type versions struct{ lowest, preferred, highest ksock.Version }
+
+// includes reports whether v is spoken.
+func (vs versions) includes(v ksock.Version) bool { return vs.lowest <= v && v <= vs.highest }
+
+// versions returns those of the NI.
+func (ni *NI) versions() versions {
+	pinned := ni.cfg.Protocol
+	switch {
+	case !ni.nid.Is4():
+		return versions{ksock.V4, ksock.V4, ksock.V4}
+	case pinned != 0:
+		return versions{ksock.V1, pinned, pinned}
+	case ni.cfg.Untyped:
+		return versions{ksock.V1, ksock.V2, ksock.V4}
+	}
+	return versions{ksock.V1, ksock.V3, ksock.V4}
+}
 
 // errForeignVersion means a HELLO of a version that exists but is not spoken
 // here.
-var errForeignVersion = errors.New("socklnd: HELLO version is not supported")
+var errForeignVersion = errors.New("socklnd: HELLO version is not spoken")
 
-// spoken reports whether connections of version v are supported.
-func spoken(v ksock.Version) bool { return v == ksock.V2 || v == ksock.V3 }
-
-// preferred is the version in which a peer of unknown version is dialled. An
-// ANY connection is of use in version 2 only.
-func (ni *NI) preferred() ksock.Version {
-	if ni.cfg.Untyped {
-		return ksock.V2
-	}
-	return ksock.V3
-}
-
-// versionRefusal is the answer to a HELLO of a version that is not spoken:
-// ours, and NONE. It names our own NID as destination, as kernels do.
+// versionRefusal is the answer to a HELLO of a version that is not spoken: the
+// preferred one, and NONE. It names our own NID as destination, as kernels do.
 func (ni *NI) versionRefusal() []byte {
-	h := ni.hello(ni.preferred(), ksock.None)
+	h := ni.hello(ni.versions().preferred, ksock.None)
 	h.DstNID = ni.nid
-	b, _ := h.AppendBinary(nil) // our NID fits: Startup saw to it
+	b, _ := h.AppendBinary(nil) // our NID fits
 	return b
 }
