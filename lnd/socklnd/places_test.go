@@ -97,6 +97,49 @@ func TestConnLimit(t *testing.T) {
 	})
 }
 
+// TestManyConnectionsOfOnePeer: the limits leave room for the most connections
+// that Lustre's tools can configure.
+func TestManyConnectionsOfOnePeer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		cfg := n.config(Config{ConnsPerPeer: maxConnsPerPeer})
+		a, b := start(t, "10.0.0.2", cfg), start(t, "10.0.0.3", cfg)
+		a.put(b.id(), pattern(8))
+		b.wantArrivals(1)
+		synctest.Wait()
+		if a.conns() != 1+2*maxConnsPerPeer || b.conns() != a.conns() {
+			t.Errorf("%d and %d connections, want %d", a.conns(), b.conns(), 1+2*maxConnsPerPeer)
+		}
+		b.wantCount(AddressLimit, 0)
+	})
+}
+
+// TestFiveThousandPeers: and for as many peers as a server may have.
+func TestFiveThousandPeers(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes long under the race detector, and shows it nothing new")
+	}
+	bubble(t, func(t *testing.T) {
+		const peers = 5000
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{}))
+		for i := range peers {
+			for port, open := range []string{helloCtl, helloIn, helloOut} {
+				addr := fmt.Sprintf("10.1.%d.%d", i>>8, i&0xff)
+				p := n.connect(t, fmt.Sprintf("%s:%d", addr, 1000+port), "10.0.0.2:988")
+				id := fmt.Sprintf("%02x%02x010a00000200", i&0xff, i>>8)
+				go p.send(request, strings.Replace(open, "0100000a00000200", id, 1))
+				p.read(56)
+			}
+		}
+		synctest.Wait()
+		if s := h.ni.Snapshot(); s.Accepted != 3*peers || len(s.Peers) != peers {
+			t.Errorf("%d connections of %d peers, want %d of %d", s.Accepted, len(s.Peers), 3*peers, peers)
+		}
+		goodPeer(t, n, h)
+	})
+}
+
 // TestConnectsAndResets: connections that end at every stage of their life, as
 // fast as they can be made, leave nothing behind, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
