@@ -215,7 +215,7 @@ func put(to nid.NID, bits uint64) *lnet.Message {
 	m := new(lnet.Message)
 	m.Init()
 	m.Header.DestNID = to
-	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits})
+	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits, Portal: 1})
 	return m
 }
 

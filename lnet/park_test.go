@@ -1,0 +1,269 @@
+package lnet_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// asked installs a discoverer that notes what it is asked for.
+func (r *rig) asked() *[]string {
+	asked := []string{}
+	r.node.SetDiscoverer(func(id nid.NID) { asked = append(asked, id.String()) })
+	return &asked
+}
+
+func upToDate(ids ...nid.NID) lnet.Peer {
+	p := lnet.Peer{Primary: ids[0], Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerNIDsUpToDate}
+	for _, id := range ids {
+		p.NIs = append(p.NIs, wire.NIStatus{NID: id, Status: wire.StatusUp})
+	}
+	return p
+}
+
+// TestPark: what waits for discovery, what does not, and in which order it
+// goes.
+func TestPark(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	asked := r.asked()
+	r.send(peerA, 1, 2)
+	ping, reply := put(peerA, 3), put(peerA, 4)
+	ping.Header.SetGet(wire.GetCmd{MatchBits: 3, Portal: wire.PingPortal})
+	reply.Header.Type = wire.Reply
+	get := put(peerA, 5)
+	get.Header.SetGet(wire.GetCmd{MatchBits: 5, Portal: 7})
+	for _, m := range []*lnet.Message{ping, reply, get} {
+		r.node.Send(m)
+	}
+	if n := len(r.inFlight()); n != 2 {
+		t.Errorf("%d messages in flight, want the ping and the REPLY", n)
+	}
+	if p := r.peer(peerA); p.Parked != 3 || p.Queued != 0 || p.Credits != 6 || p.Primary != peerA {
+		t.Errorf("peer %+v", p)
+	}
+	r.node.SetPeer(upToDate(peerA))
+	if n := len(r.inFlight()); n != 5 || r.peer(peerA).Parked != 0 {
+		t.Errorf("%d messages in flight, %d parked", n, r.peer(peerA).Parked)
+	}
+	wantBits(t, "then", r.inFlight()[2:4], 1, 2)
+	r.send(peerA, 6)
+	if diff := cmp.Diff([]string{peerA.String()}, *asked); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	for r.finalize(nil) {
+	}
+}
+
+// TestParkEnds: every way in which the wait for discovery ends.
+func TestParkEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		end   func(r *rig)
+		want  error
+		again bool // the next message waits, too
+	}{
+		"up to date":         {func(r *rig) { r.node.SetPeer(upToDate(peerA)) }, nil, false},
+		"up to date already": {func(r *rig) { r.node.Discovered(peerA, nil) }, nil, true},
+		"failed":             {func(r *rig) { r.node.Discovered(peerA, syscall.EHOSTUNREACH) }, syscall.EHOSTUNREACH, true},
+		"turned off":         {func(r *rig) { r.node.SetDiscoverer(nil) }, nil, false},
+		"given up":           {func(r *rig) { r.node.FailParked(syscall.ESHUTDOWN) }, syscall.ESHUTDOWN, false},
+		"NI goes":            {func(r *rig) { _ = r.node.RemoveNI(over(), r.ni) }, syscall.ESHUTDOWN, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, lnd.Tunables{}, lnet.Config{})
+			r.asked()
+			r.send(peerA, 1)
+			if _, ended := r.up.result(1); ended || len(r.inFlight()) != 0 {
+				t.Fatal("did not wait")
+			}
+			c.end(r)
+			r.finalize(nil)
+			r.wantResult(1, c.want)
+			if len(r.node.NIs()) == 0 {
+				return
+			}
+			r.send(peerA, 2)
+			if waits := len(r.inFlight()) == 0; waits != c.again {
+				t.Errorf("the next message waits: %v, want %v", waits, c.again)
+			}
+			r.node.SetDiscoverer(nil)
+			for r.finalize(nil) {
+			}
+		})
+	}
+}
+
+// TestParkUnfit: what waited too long or was aborted does not go after all.
+func TestParkUnfit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{TransactionTimeout: time.Minute})
+		r.asked()
+		r.send(peerA, 1)
+		<-time.After(time.Minute + 1)
+		r.send(peerA, 2)
+		r.node.SetPeer(upToDate(peerA))
+		r.wantResult(1, syscall.ETIMEDOUT)
+		wantBits(t, "in flight", r.inFlight(), 2)
+		r.finalize(nil)
+	})
+}
+
+// TestParkDrains: an NI that is removed waits for the end of discovery.
+func TestParkDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+		r.asked()
+		r.send(peerA, 1)
+		time.AfterFunc(time.Second, func() { r.node.Discovered(peerA, nil) })
+		if err := r.node.RemoveNI(context.Background(), r.ni); err != nil {
+			t.Error(err)
+		}
+		r.wantResult(1, nil)
+	})
+}
+
+// TestKnownPeers: what discovery says counts for peers that exist and for
+// those to come, until it is withdrawn.
+func TestKnownPeers(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	asked := r.asked()
+	r.send(peerA, 1)
+	r.node.SetPeer(upToDate(peer1, peerA, peerB))
+	r.send(peerB, 2)
+	wantBits(t, "in flight", r.inFlight(), 1, 2)
+	for _, id := range []nid.NID{peer1, peerA, peerB} {
+		if got := r.node.Primary(id); got != peer1 || !r.node.HasPeer(id) {
+			t.Errorf("primary NID of %v is %v", id, got)
+		}
+	}
+	if p := r.peer(peerB); p.Primary != peer1 {
+		t.Errorf("peer %+v", p)
+	}
+	if s := r.node.Snapshot(); len(s.Nodes) != 1 || s.Nodes[0].Primary != peer1 || len(s.Nodes[0].NIs) != 3 {
+		t.Errorf("nodes %+v", s.Nodes)
+	}
+	r.node.ForgetPeerNID(peerB)
+	r.send(peerB, 3)
+	if got := r.node.Primary(peerB); got != peerB || r.peer(peerB).Parked != 1 || r.node.Peer(peerB).Primary.IsValid() {
+		t.Errorf("after it was withdrawn: primary NID %v, peer %+v", got, r.peer(peerB))
+	}
+	if diff := cmp.Diff([]string{peerA.String(), peerB.String()}, *asked); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	if r.node.HasPeer(peerC) || r.node.Primary(peerC) != peerC {
+		t.Errorf("a stranger is known")
+	}
+	r.node.SetDiscoverer(nil)
+	for r.finalize(nil) {
+	}
+}
+
+// TestDetour: a NID that no NI reaches stands for the first of its node's that
+// one reaches and that is not down.
+func TestDetour(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	known := upToDate(peer1, peerA, peerB)
+	known.NIs[1].Status = wire.StatusDown
+	r.node.SetPeer(known)
+	m := put(peer1, 1)
+	r.node.Send(m)
+	if m.Target.NID != peerB || m.Header.DestNID != peerB || m.Header.SrcNID != self {
+		t.Errorf("went from %v to %v", m.Header.SrcNID, m.Target)
+	}
+	r.finalize(nil)
+	known = upToDate(peer1)
+	r.node.ForgetPeerNID(peerB)
+	r.node.SetPeer(known)
+	r.send(peer1, 2)
+	r.wantResult(2, syscall.EHOSTUNREACH)
+}
+
+// TestPrimaryOfArrivals: the primary NID that an arrival carries, also when it
+// changes while a connection lasts.
+func TestPrimaryOfArrivals(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	d := arriving(nil)
+	want := func(what string, src, primary nid.NID) {
+		t.Helper()
+		d.Header.SrcNID = src
+		if _, err := r.ni.Parse(d); err != nil {
+			t.Fatal(err)
+		}
+		r.ni.Delivered(d, nil)
+		if d.Primary != primary {
+			t.Errorf("%s: primary NID %v, want %v", what, d.Primary, primary)
+		}
+	}
+	want("unknown", peerA, peerA)
+	r.node.SetPeer(upToDate(peer1, peerA, peerB))
+	want("known", peerA, peer1)
+	want("another NID of the node", peerB, peer1)
+	want("another node", peerC, peerC)
+	r.node.ForgetPeerNID(peerA)
+	want("forgotten", peerA, peerA)
+	if n := testing.AllocsPerRun(100, func() { want("again", peerA, peerA) }); n != 0 {
+		t.Errorf("%v allocations for an arrival", n)
+	}
+}
+
+// TestParkBound: a peer that is never discovered cannot hold everything.
+func TestParkBound(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.asked()
+	const bound = 1 << 16
+	for bits := range uint64(bound + 1) {
+		r.send(peerA, bits)
+	}
+	r.wantResult(bound, syscall.ENOBUFS)
+	if n := r.peer(peerA).Parked; n != bound {
+		t.Errorf("%d parked", n)
+	}
+	r.node.FailParked(syscall.ESHUTDOWN)
+}
+
+// TestKnownCostsNothing: a message to a peer that is up to date allocates as
+// little as without discovery.
+func TestKnownCostsNothing(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+	r.asked()
+	r.node.SetPeer(upToDate(peerA))
+	r.up.ended = make(map[uint64]error, 2)
+	r.up.order = make([]uint64, 0, 1000)
+	m := put(peerA, 1)
+	if n := testing.AllocsPerRun(100, func() { r.node.Send(m) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestPeerFlags(t *testing.T) {
+	for flags, want := range map[lnet.PeerFlags]string{
+		0:   "",
+		273: "MULTI_RAIL|DISCOVERED|NIDS_UPTODATE",
+		lnet.PeerMarkDeletion | lnet.PeerPingSent: "PING_SENT|MARK_DELETION",
+	} {
+		if got := flags.String(); got != want {
+			t.Errorf("%d is %q, want %q", flags, got, want)
+		}
+	}
+	const good = lnet.PeerDiscovered | lnet.PeerNIDsUpToDate
+	for flags, want := range map[lnet.PeerFlags]bool{
+		good: true, good | lnet.PeerMultiRail: true, good | lnet.PeerNoDiscovery: true,
+		lnet.PeerDiscovered: false, lnet.PeerNIDsUpToDate: false, 0: false,
+		good | lnet.PeerDiscovering: false, good | lnet.PeerForcePing: false, good | lnet.PeerForcePush: false,
+		good | lnet.PeerRediscover: false, good | lnet.PeerMarkDeletion: false,
+	} {
+		if flags.UpToDate() != want {
+			t.Errorf("%v: up to date %v", flags, !want)
+		}
+	}
+}
