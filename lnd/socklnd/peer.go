@@ -172,7 +172,6 @@ func (p *peer) attach(c *conn, held *place) {
 	p.ni.tasks.Go(func() {
 		c.rx.run()
 		held.release()
-		p.ni.forget(p)
 	})
 }
 
