@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -34,34 +35,29 @@ func (e *echo) Abandon(*lnd.Delivery) bool          { return true }
 func (e *echo) PeerUp(nid.ProcessID)                {}
 func (e *echo) PeerDown(_ nid.ProcessID, err error) {}
 
-// echoPair returns two NIs that are connected, and a round trip of size bytes
-// between them.
-func echoPair(t testing.TB, size int) (roundTrip func()) {
-	f := newTCPFabric()
+// echoPair returns a round trip of size bytes between two NIs that are
+// connected.
+func echoPair(t testing.TB, c contract, size int) (roundTrip func()) {
 	a, b := newEcho(size), newEcho(size)
-	nis := [2]lnd.NI{}
-	hosts := [2]*host{}
-	for i, up := range []lnd.Upcalls{a, b} {
-		h := start(t, fmt.Sprintf("127.0.0.%d", i+1), f.config(Config{}))
-		h.ni.up = up // nothing has arrived yet
-		nis[i], hosts[i] = h.ni, h
-	}
-	ids := [2]nid.ProcessID{}
-	for i, ni := range nis {
-		ids[i] = nid.ProcessID{NID: ni.NID(), PID: nid.LustrePID}
-	}
+	x, y := c.start(t, a, b)
+	t.Cleanup(func() {
+		_ = x.Shutdown(context.Background())
+		_ = y.Shutdown(context.Background())
+	})
+	xid := nid.ProcessID{NID: x.NID(), PID: nid.LustrePID}
+	yid := nid.ProcessID{NID: y.NID(), PID: nid.LustrePID}
 	payload := pattern(size)
-	ab, ba := newPut(ids[0], ids[1], payload), newPut(ids[1], ids[0], payload)
+	xy, yx := newPut(xid, yid, payload), newPut(yid, xid, payload)
 	roundTrip = func() {
-		nis[0].Send(ab)
+		x.Send(xy)
 		<-b.arrived
 		<-a.left
-		nis[1].Send(ba)
+		y.Send(yx)
 		<-a.arrived
 		<-b.left
 	}
 	roundTrip()
-	for hosts[0].conns()+hosts[1].conns() < 6 {
+	for len(x.(*NI).Snapshot().Peers[0].Conns) < 3 || len(y.(*NI).Snapshot().Peers[0].Conns) < 3 {
 		roundTrip()
 	}
 	return roundTrip
@@ -71,23 +67,37 @@ func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector drops pooled memory at random")
 	}
-	for _, size := range []int{0, 8, 4096, 1 << 20} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			roundTrip := echoPair(t, size)
-			for range 100 {
-				roundTrip()
-			}
-			if n := testing.AllocsPerRun(500, roundTrip); n != 0 {
-				t.Errorf("%v allocations per round trip", n)
-			}
-		})
+	for _, tt := range []struct {
+		name string
+		c    contract
+	}{
+		{name: "v1", c: contract{cfg: Config{Protocol: 1}}},
+		{name: "v2", c: contract{cfg: Config{Protocol: 2}}},
+		{name: "v2 with checksums", c: contract{cfg: Config{Protocol: 2, Checksum: true}}},
+		{name: "v3"},
+		{name: "v4", c: contract{ipv6: true}},
+	} {
+		for _, size := range []int{0, 8, 4096, 1 << 20} {
+			t.Run(fmt.Sprintf("%s/%d", tt.name, size), func(t *testing.T) {
+				if tt.c.ipv6 {
+					needIPv6(t)
+				}
+				roundTrip := echoPair(t, tt.c, size)
+				for range 100 {
+					roundTrip()
+				}
+				if n := testing.AllocsPerRun(200, roundTrip); n != 0 {
+					t.Errorf("%v allocations per round trip", n)
+				}
+			})
+		}
 	}
 }
 
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, size := range []int{8, 4096, 65536, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			roundTrip := echoPair(b, size)
+			roundTrip := echoPair(b, contract{}, size)
 			b.ReportAllocs()
 			b.SetBytes(int64(2 * size))
 			for b.Loop() {

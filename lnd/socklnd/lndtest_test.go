@@ -1,35 +1,108 @@
 package socklnd
 
 import (
+	"net"
 	"testing"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
+// TestContract runs the suite of all drivers over each version of the protocol.
 func TestContract(t *testing.T) {
-	lndtest.Run(t, lndtest.Harness{
-		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
-			f := newTCPFabric()
-			return startNI(t, f, "127.0.0.1", a), startNI(t, f, "127.0.0.2", b)
-		},
-		Unreachable: nid.MustParse("127.0.0.9@tcp"),
-	})
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		ipv6 bool
+		want ksock.Version
+	}{
+		{name: "v1", cfg: Config{Protocol: 1}, want: ksock.V1},
+		{name: "v2", cfg: Config{Protocol: 2}, want: ksock.V2},
+		{name: "v2 with checksums", cfg: Config{Protocol: 2, Checksum: true}, want: ksock.V2},
+		{name: "v2 untyped", cfg: Config{Untyped: true}, want: ksock.V2},
+		{name: "v3", want: ksock.V3},
+		{name: "v3 with checksums", cfg: Config{Checksum: true}, want: ksock.V3},
+		{name: "v4", ipv6: true, want: ksock.V4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.ipv6 {
+				needIPv6(t)
+			}
+			run := contract{cfg: tt.cfg, ipv6: tt.ipv6, want: tt.want}
+			t.Run("version", run.testVersion)
+			lndtest.Run(t, lndtest.Harness{
+				Start:       func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) { return run.start(t, a, b) },
+				Unreachable: run.unreachable(),
+			})
+		})
+	}
 }
 
-func startNI(t *testing.T, f *tcpFabric, addr string, up lnd.Upcalls) lnd.NI {
+// needIPv6 skips the test where the system has no IPv6.
+func needIPv6(t testing.TB) {
 	t.Helper()
-	d, err := New(f.config(Config{}))
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skipf("no IPv6: %v", err)
+	}
+	_ = l.Close()
+}
+
+// contract is one run of the suite.
+type contract struct {
+	cfg  Config
+	ipv6 bool
+	want ksock.Version
+}
+
+func (c contract) unreachable() nid.NID {
+	if c.ipv6 {
+		return nid.MustParse("::1@tcp9") // there is no such net
+	}
+	return nid.MustParse("127.0.0.9@tcp")
+}
+
+// start brings up two NIs: on two IPv4 addresses, or in two nets of ::1.
+func (c contract) start(t testing.TB, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+	t.Helper()
+	f := newTCPFabric()
+	d, err := New(f.config(c.cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ni, err := d.Startup(lnd.Config{
-		Net: nid.MakeNet(nid.TCP, 0), Interface: addr, Incarnation: 1, Clock: machine.RealClock(),
-	}, up)
-	if err != nil {
-		t.Fatal(err)
+	var nis [2]lnd.NI
+	for i, up := range []lnd.Upcalls{a, b} {
+		cfg := lnd.Config{
+			Net: nid.MakeNet(nid.TCP, 0), Interface: []string{"127.0.0.1", "127.0.0.2"}[i],
+			Incarnation: uint64(i + 1), Clock: machine.RealClock(),
+		}
+		if c.ipv6 {
+			cfg.Net, cfg.Interface = nid.MakeNet(nid.TCP, uint16(i)), "::1"
+		}
+		if nis[i], err = d.Startup(cfg, up); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return ni
+	return nis[0], nis[1]
+}
+
+// testVersion checks that two NIs speak what the run is for.
+func (c contract) testVersion(t *testing.T) {
+	a, b := newEcho(8), newEcho(8)
+	x, y := c.start(t, a, b)
+	defer x.Shutdown(t.Context())
+	defer y.Shutdown(t.Context())
+	id := func(ni lnd.NI) nid.ProcessID { return nid.ProcessID{NID: ni.NID(), PID: nid.LustrePID} }
+	x.Send(newPut(id(x), id(y), pattern(8)))
+	<-b.arrived
+	for _, ni := range []lnd.NI{x, y} {
+		for _, conn := range ni.(*NI).Snapshot().Peers[0].Conns {
+			if conn.Version != c.want {
+				t.Errorf("%v: a connection of %v, want %v", ni.NID(), conn.Version, c.want)
+			}
+		}
+	}
 }
