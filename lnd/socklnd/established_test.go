@@ -125,20 +125,6 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-func TestChecksumOfVersion2(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		n := newMemNet()
-		h := start(t, "10.0.0.2", n.config(Config{}))
-		p := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
-		p.send(request, inVersion2(helloCtl))
-		p.read(56)
-		go p.send(strings.Replace(noop(0, 1), "c000000000000000", "c00000003d9e3319", 1))
-		p.expectEnd()
-		synctest.Wait()
-		h.wantCount(BadChecksum, 1)
-	})
-}
-
 // TestToleratedMessages is what leaves the connections as they are.
 func TestToleratedMessages(t *testing.T) {
 	for name, send := range map[string]string{
