@@ -14,11 +14,9 @@ import (
 // AcceptPort is the port on which LNet nodes accept connections (accept_port).
 const AcceptPort = 988
 
-// Bounds of a Dissector, local policy. A page of the assembler has 1900 bytes.
+// Bounds of a Dissector, local policy.
 const (
 	maxFlows         = 16384
-	maxPagesPerFlow  = 4096
-	maxPages         = 16384
 	defaultKeep      = 128 << 10 // more than the largest ping info
 	reorderTimeout   = 2 * time.Second
 	flushInterval    = time.Second
@@ -84,9 +82,7 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 		opt: opt, emit: emit,
 		flows: map[tuple]*flow{}, byAge: list.New(), closed: newClosedFlows(rememberedClosed),
 	}
-	d.assembler = reassembly.NewAssembler(reassembly.NewStreamPool(d))
-	d.assembler.MaxBufferedPagesPerConnection = maxPagesPerFlow
-	d.assembler.MaxBufferedPagesTotal = maxPages
+	d.assembler = assemblers.Get().(*reassembly.Assembler)
 	return d
 }
 
@@ -128,6 +124,7 @@ func (d *Dissector) Close() {
 	for _, f := range open {
 		d.end(f, ErrOpenEnd)
 	}
+	d.release()
 }
 
 func (d *Dissector) ours(port uint16) bool { return slices.Contains(d.opt.Ports, port) }
@@ -187,24 +184,4 @@ func (d *Dissector) flush(t time.Time) {
 		d.emit(r)
 	}
 	d.held = d.held[:0]
-}
-
-// guard calls into the assembler, which panics on some overlapping segments
-// around sequence number 0. A panic of our own, from inside the decoder or the
-// caller's emit, goes on.
-func (d *Dissector) guard(f *flow, call func()) {
-	defer func() {
-		why := recover()
-		if why == nil {
-			return
-		}
-		if d.decoding {
-			panic(why)
-		}
-		d.counts.Broken++
-		if f != nil {
-			f.broken = true
-		}
-	}()
-	call()
 }

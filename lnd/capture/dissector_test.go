@@ -365,27 +365,3 @@ func FuzzDissector(f *testing.F) {
 		d.Close()
 	})
 }
-
-// TestOwnPanic: what the dissector forgives the assembler it does not forgive
-// the code that it calls.
-func TestOwnPanic(t *testing.T) {
-	f, err := os.Open("testdata/tcp-ping.pcap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	packets := readPackets(t, f)
-	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
-		if r.Kind == capture.Hello { // which comes from inside the assembler
-			panic("ours")
-		}
-	})
-	defer func() {
-		if why := recover(); why != "ours" {
-			t.Errorf("recovered %v, want our own panic", why)
-		}
-	}()
-	for _, p := range packets {
-		d.Packet(p.Time, p.Link, p.Data)
-	}
-}

@@ -204,19 +204,6 @@ func (d *Dissector) forget(f *flow, cause error) {
 	d.deliver(&Record{Kind: Closed, Stamp: d.at, Conn: f.conn, Err: cause})
 }
 
-// New hands the assembler the stream of a packet (reassembly.StreamFactory).
-func (d *Dissector) New(_, _ gopacket.Flow, _ *layers.TCP, ac reassembly.AssemblerContext) reassembly.Stream {
-	return ac.(*assembly).flow
-}
-
-// assembly is a packet on its way through the assembler.
-type assembly struct{ flow *flow }
-
-// GetCaptureInfo tells when the packet was taken.
-func (a *assembly) GetCaptureInfo() gopacket.CaptureInfo {
-	return gopacket.CaptureInfo{Timestamp: a.flow.d.at.Time}
-}
-
 // side translates the assembler's direction.
 func (f *flow) side(dir reassembly.TCPFlowDirection) Side {
 	if dir == reassembly.TCPDirClientToServer {

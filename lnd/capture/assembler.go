@@ -1,0 +1,69 @@
+package capture
+
+import (
+	"sync"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/reassembly"
+)
+
+// Bounds of an assembler, local policy. A page has 1900 bytes.
+const (
+	maxPagesPerFlow = 4096
+	maxPages        = 16384
+)
+
+// assemblers are those that no Dissector uses. Each begins with 3 MB of pages,
+// which is more work than a whole small capture.
+var assemblers = sync.Pool{New: func() any {
+	a := reassembly.NewAssembler(reassembly.NewStreamPool(streams{}))
+	a.MaxBufferedPagesPerConnection = maxPagesPerFlow
+	a.MaxBufferedPagesTotal = maxPages
+	return a
+}}
+
+// release gives the assembler away. One that panicked may still know
+// connections; it is not used again.
+func (d *Dissector) release() {
+	if d.counts.Broken == 0 {
+		assemblers.Put(d.assembler)
+	}
+	d.assembler = nil
+}
+
+// streams hands assemblers the stream of a packet (reassembly.StreamFactory).
+type streams struct{}
+
+// New returns the flow of the packet.
+func (streams) New(_, _ gopacket.Flow, _ *layers.TCP, ac reassembly.AssemblerContext) reassembly.Stream {
+	return ac.(*assembly).flow
+}
+
+// assembly is a packet on its way through the assembler.
+type assembly struct{ flow *flow }
+
+// GetCaptureInfo tells when the packet was taken.
+func (a *assembly) GetCaptureInfo() gopacket.CaptureInfo {
+	return gopacket.CaptureInfo{Timestamp: a.flow.d.at.Time}
+}
+
+// guard calls into the assembler, which panics on some overlapping segments
+// around sequence number 0. A panic of our own, from inside the decoder or the
+// caller's emit, goes on.
+func (d *Dissector) guard(f *flow, call func()) {
+	defer func() {
+		why := recover()
+		if why == nil {
+			return
+		}
+		if d.decoding {
+			panic(why)
+		}
+		d.counts.Broken++
+		if f != nil {
+			f.broken = true
+		}
+	}()
+	call()
+}

@@ -1,0 +1,4 @@
+package capture
+
+// BreakAssembler makes every call of the assembler panic.
+func (d *Dissector) BreakAssembler() { d.assembler = nil }
