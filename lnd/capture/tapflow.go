@@ -3,6 +3,7 @@ package capture
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
@@ -20,14 +21,19 @@ type tapFlow struct {
 	ends  [2]netip.AddrPort // as they appear in captures
 	local Side
 
-	mu     sync.Mutex // guards what is below
-	ended  bool
 	halves [2]tapHalf
+
+	mu    sync.Mutex // guards what is below, and parts of halves
+	ended bool
 }
 
-// tapHalf is what one side of a connection has sent.
+// tapHalf is what one side of a connection has sent. Once its handshake is
+// over only bytes changes, so that nothing is locked while nobody looks.
 type tapHalf struct {
-	bytes uint64
+	bytes atomic.Uint64
+	over  atomic.Bool // the handshake: state is not handshakeOpen
+
+	// tapFlow.mu guards what is below.
 	head  []byte // its handshake, while it lasts and after
 	state handshake
 	half  half // knows how messages of this side begin
@@ -74,12 +80,25 @@ func (f *tapFlow) data(side Side, b []byte) {
 	if len(b) == 0 {
 		return
 	}
+	h := &f.halves[side]
+	over := h.over.Load()
+	if over {
+		// Counted before sinks is read: attach does the reverse, and one of
+		// the two sees what the other has done.
+		h.bytes.Add(uint64(len(b)))
+		if f.w.sinks.Load() == 0 {
+			return
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.w.sinks.Load() > 0 && !f.ended {
 		f.record(side, b)
 	}
-	f.halves[side].track(side, b)
+	if !over {
+		h.bytes.Add(uint64(len(b)))
+		h.track(side, b)
+	}
 }
 
 func (f *tapFlow) record(side Side, b []byte) {
@@ -92,9 +111,8 @@ func (f *tapFlow) record(side Side, b []byte) {
 	}
 }
 
-// track counts b and keeps it as long as it belongs to the handshake.
+// track keeps b as long as it belongs to the handshake.
 func (h *tapHalf) track(side Side, b []byte) {
-	h.bytes += uint64(len(b))
 	if h.state != handshakeOpen {
 		return
 	}
@@ -103,9 +121,11 @@ func (h *tapHalf) track(side Side, b []byte) {
 	switch {
 	case err != nil:
 		h.state, h.head = handshakeBad, nil
+		h.over.Store(true)
 	case n <= len(h.head):
 		h.state, h.head = handshakeDone, h.head[:n:n]
 		h.learn(side)
+		h.over.Store(true)
 	}
 }
 
@@ -138,7 +158,7 @@ func handshakeSize(side Side, b []byte) (int, error) {
 // replay returns what a recorder that comes late is shown of a side, and
 // whether that is all the side has sent.
 func (h *tapHalf) replay() (head []byte, all bool) {
-	return h.head, h.bytes == uint64(len(h.head))
+	return h.head, h.bytes.Load() == uint64(len(h.head))
 }
 
 // beginsMessage reports whether a run of bytes begins with a message.

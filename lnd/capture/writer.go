@@ -18,7 +18,8 @@ import (
 // those of the calls. It is safe for concurrent use.
 //
 // A driver that is captured waits for the file; it never waits for a viewer.
-// While there is neither, a Writer costs a driver no more than counting bytes.
+// While there is neither, a Writer costs a driver no more than counting bytes,
+// without a lock.
 type Writer struct {
 	now    func() time.Time
 	sinks  atomic.Int32 // number of recorders
@@ -97,7 +98,8 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 //
 // If out is too slow, packets are dropped rather than anybody made to wait;
 // they are missing from the sequence numbers, and counted in the interface
-// statistics at the end. If out has a method Flush(), it is called after each
+// statistics that end the capture when the Writer is closed. When ctx ends it
+// first, there are none. If out has a method Flush(), it is called after each
 // write. Besides the errors of out there are ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error {
 	v := newViewer()
