@@ -27,7 +27,7 @@ type entry struct {
 	Connection int    `json:"connection"`
 	Offset     uint64 `json:"offset"`
 	Length     uint64 `json:"length"`
-	Version    string `json:"version,omitempty"`
+	Version    uint32 `json:"version,omitempty"`    // of the request, or of socklnd
 	ByteOrder  string `json:"byte_order,omitempty"` // be; le is left out
 	Refusal    bool   `json:"refusal,omitempty"`
 
@@ -40,7 +40,9 @@ type entry struct {
 	TargetOffset  *uint32 `json:"target_offset,omitempty"`
 	SinkLength    *uint32 `json:"sink_length,omitempty"`
 	MLength       *uint32 `json:"mlength,omitempty"`
-	MD            string  `json:"md,omitempty"` // that the ACK or REPLY goes to
+	AckMD         string  `json:"ack_wmd,omitempty"`    // of a PUT that wants an ACK
+	ReturnMD      string  `json:"return_wmd,omitempty"` // of a GET
+	DstMD         string  `json:"dst_wmd,omitempty"`    // that an ACK or REPLY goes to
 	Missing       uint32  `json:"missing,omitempty"`
 
 	Cookies  []uint64 `json:"cookies,omitempty"`
@@ -100,7 +102,7 @@ func entryOf(r *capture.Record) *entry {
 		e.Event = eventNames[r.Kind]
 	}
 	if r.Conn.Version != 0 {
-		e.Version = r.Conn.Version.String()
+		e.Version = uint32(r.Conn.Version)
 	}
 	if r.Err != nil {
 		e.Error = r.Err.Error()
@@ -128,7 +130,7 @@ var eventNames = map[capture.Kind]string{
 }
 
 func (e *entry) acceptor(r *capture.Record) {
-	e.Version = strconv.FormatUint(uint64(r.Request.Version), 10)
+	e.Version = r.Request.Version
 	e.ByteOrder = byteOrder(r.Request.BigEndian)
 	if e.Refusal = r.Kind == capture.Refusal; !e.Refusal {
 		e.DestNID = r.Request.NID.String()
@@ -136,7 +138,7 @@ func (e *entry) acceptor(r *capture.Record) {
 }
 
 func (e *entry) hello(h *ksock.Hello) {
-	e.Version, e.ByteOrder = h.Version.String(), byteOrder(h.BigEndian)
+	e.Version, e.ByteOrder = uint32(h.Version), byteOrder(h.BigEndian)
 	if !h.Version.IsValid() {
 		return
 	}
@@ -171,19 +173,19 @@ func (e *entry) message(r *capture.Record) {
 	switch h.Type {
 	case wire.Ack:
 		c := h.Ack()
-		e.MD, e.MatchBits, e.MLength = c.DstMD.String(), hex(c.MatchBits), &c.MLength
+		e.DstMD, e.MatchBits, e.MLength = c.DstMD.String(), hex(c.MatchBits), &c.MLength
 	case wire.Put:
 		c := h.Put()
 		e.Portal, e.MatchBits, e.HdrData, e.TargetOffset = &c.Portal, hex(c.MatchBits), hex(c.HdrData), &c.Offset
 		if !c.AckMD.IsNone() {
-			e.MD = c.AckMD.String()
+			e.AckMD = c.AckMD.String()
 		}
 	case wire.Get:
 		c := h.Get()
-		e.Portal, e.MatchBits, e.MD = &c.Portal, hex(c.MatchBits), c.ReturnMD.String()
+		e.Portal, e.MatchBits, e.ReturnMD = &c.Portal, hex(c.MatchBits), c.ReturnMD.String()
 		e.TargetOffset, e.SinkLength = &c.SrcOffset, &c.SinkLength
 	case wire.Reply:
-		e.MD = h.Reply().DstMD.String()
+		e.DstMD = h.Reply().DstMD.String()
 	}
 	if p, ok := r.PingInfo(); ok {
 		e.Ping = &pingEntry{Features: fmt.Sprintf("%#x", uint32(p.Features)), PID: uint32(p.PID), Sequence: p.Sequence, NIs: []niEntry{}}

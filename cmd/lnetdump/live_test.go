@@ -133,13 +133,14 @@ func TestDaemonRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "not for you", http.StatusForbidden)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"error": {"message": "not for you", "hint": "ask root"}}`)
 	})}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
 	var out, stderr bytes.Buffer
 	code := invoke(t.Context(), cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &stderr}, "--socket", socket)
-	if code != cli.Failed || !strings.Contains(stderr.String(), "lnetd answers 403 Forbidden: not for you") {
+	if code != cli.Failed || !strings.Contains(stderr.String(), ": not for you\n  ask root\n") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }

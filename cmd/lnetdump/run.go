@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/capture"
@@ -18,8 +19,8 @@ type printer interface {
 	begin(file string)
 }
 
-// session is one run of the command.
-type session struct {
+// dump is one run of the command.
+type dump struct {
 	options
 	filter *filter
 	out    *bufio.Writer
@@ -29,49 +30,56 @@ type session struct {
 	save   *saver  // nil without -w
 }
 
-func (o *options) run(ctx context.Context, env cli.Env) (err error) {
+func (o *options) run(ctx context.Context, env cli.Env) error {
 	sources, err := o.sources(env)
 	if err != nil {
 		return err
 	}
-	s := &session{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
-	if s.filter, err = newFilter(o); err != nil {
+	d, err := newDump(o, env)
+	if err != nil {
 		return err
+	}
+	err = d.readAll(ctx, sources)
+	if d.stats != nil {
+		err = errors.Join(err, d.stats.print(d.out, o.json))
+	}
+	if d.save != nil {
+		err = errors.Join(err, d.save.close())
+	}
+	return errors.Join(err, d.out.Flush())
+}
+
+// newDump prepares what o asks for.
+func newDump(o *options, env cli.Env) (d *dump, err error) {
+	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
+	if d.filter, err = newFilter(o); err != nil {
+		return nil, err
 	}
 	switch {
 	case o.stats:
-		s.stats = newStats()
+		d.stats = newStats()
 	case o.write != "":
 	case o.json:
-		s.print = newJSONPrinter(s.out, o.verbose)
+		d.print = newJSONPrinter(d.out, o.verbose)
 	default:
-		s.print = &textPrinter{w: s.out, verbose: o.verbose}
+		d.print = &textPrinter{w: d.out, verbose: o.verbose}
 	}
 	if o.write != "" {
-		if s.save, err = newSaver(o.write, s.out); err != nil {
-			return err
-		}
+		d.save, err = newSaver(o.write, d.out)
 	}
-	err = s.readAll(ctx, sources)
-	if s.stats != nil {
-		err = errors.Join(err, s.stats.print(s.out, o.json))
-	}
-	if s.save != nil {
-		err = errors.Join(err, s.save.close())
-	}
-	return errors.Join(err, s.out.Flush())
+	return d, cli.Hint(err, "choose a file that can be written with --write")
 }
 
 // readAll reads one source after the other. A damaged one does not keep the
 // next from being read.
-func (s *session) readAll(ctx context.Context, sources []source) error {
+func (d *dump) readAll(ctx context.Context, sources []source) error {
 	var failed []error
 	for _, src := range sources {
-		if len(sources) > 1 && s.print != nil {
-			s.print.begin(src.name)
+		if len(sources) > 1 && d.print != nil {
+			d.print.begin(src.name)
 		}
-		if err := s.read(ctx, src); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", src.name, err))
+		if err := d.read(ctx, src); err != nil {
+			failed = append(failed, explain(src.name, err))
 		}
 		if ctx.Err() != nil {
 			break
@@ -80,63 +88,82 @@ func (s *session) readAll(ctx context.Context, sources []source) error {
 	return errors.Join(failed...)
 }
 
+// explain says where an error arose and what helps.
+func explain(name string, err error) error {
+	wrapped := fmt.Errorf("%s: %w", name, err)
+	switch {
+	case cli.HintOf(err) != "":
+		return wrapped
+	case errors.Is(err, capture.ErrNotCapture):
+		return cli.Hint(wrapped, "lnetdump reads what 'tcpdump -w', Wireshark, 'lnetdump -w' and 'lnetd --capture' write")
+	case errors.Is(err, capture.ErrDamaged):
+		return cli.Hint(wrapped, "what stands before that place has been read; was the capture cut short, or copied as text?")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return cli.Hint(wrapped, "name a capture, - for the standard input, an interface with -i, or --daemon")
+	}
+	return wrapped
+}
+
 // read dissects one source to its end, or until ctx ends.
-func (s *session) read(ctx context.Context, src source) error {
+func (d *dump) read(ctx context.Context, src source) error {
 	in, err := src.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	ports := make([]uint16, len(s.ports))
-	for i, p := range s.ports {
+	ports := make([]uint16, len(d.ports))
+	for i, p := range d.ports {
 		ports[i] = uint16(p)
 	}
-	s.filter.reset()
-	d := capture.NewDissector(capture.Options{Ports: ports}, s.record)
-	for {
-		var p capture.Packet
-		if p, err = in.Next(); err != nil {
-			break
-		}
-		if d.Packet(p.Time, p.Link, p.Data) && s.save != nil {
-			err = s.save.packet(p)
-		}
-		if err == nil && src.live {
-			err = s.out.Flush()
-		}
-		if err != nil {
-			break
-		}
+	d.filter.reset()
+	dissector := capture.NewDissector(capture.Options{Ports: ports}, d.record)
+	for err == nil {
+		err = d.packet(dissector, src, in)
 	}
-	d.Close()
-	if s.stats != nil {
-		s.stats.packets(d.Counts())
+	dissector.Close()
+	if d.stats != nil {
+		d.stats.packets(dissector.Counts())
 	}
-	s.remark(src, in, d.Counts())
+	d.remark(src, in, dissector.Counts())
 	if err == io.EOF || ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
+// packet dissects the next packet.
+func (d *dump) packet(dissector *capture.Dissector, src source, in packets) error {
+	p, err := in.Next()
+	if err != nil {
+		return err
+	}
+	if dissector.Packet(p.Time, p.Link, p.Data) && d.save != nil {
+		err = d.save.packet(p)
+	}
+	if err == nil && src.live {
+		err = d.out.Flush()
+	}
+	return err
+}
+
 // record takes the next record of a dissector.
-func (s *session) record(r *capture.Record) {
-	if !s.filter.match(r) {
+func (d *dump) record(r *capture.Record) {
+	if !d.filter.match(r) {
 		return
 	}
-	if s.stats != nil {
-		s.stats.record(r)
+	if d.stats != nil {
+		d.stats.record(r)
 	}
-	if s.print != nil {
-		s.print.record(r)
+	if d.print != nil {
+		d.print.record(r)
 	}
 }
 
 // remark says on stderr what the numbers of packets tell.
-func (s *session) remark(src source, in packets, c capture.Counts) {
+func (d *dump) remark(src source, in packets, c capture.Counts) {
 	say := func(n uint64, what string) {
 		if n > 0 {
-			fmt.Fprintf(s.stderr, "%s: %d %s\n", src.name, n, what)
+			fmt.Fprintf(d.stderr, "%s: %d %s\n", src.name, n, what)
 		}
 	}
 	if l, ok := in.(interface{ Dropped() uint64 }); ok {

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 
 	"ulnet/cmd/internal/afpacket"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/lnd/capture"
 )
 
@@ -87,26 +85,12 @@ func stdinSource(stdin io.Reader) source {
 
 // daemonSource asks a daemon for its capture over its control socket.
 func daemonSource(path string) source {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", path)
-	}
 	return source{name: path, live: true, open: func(ctx context.Context) (packets, error) {
-		client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://lnetd/v1/capture", nil)
+		in, err := control.NewClient(path).Capture(ctx)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := client.Do(request)
-		if err != nil {
-			return nil, cli.Hint(err, "is lnetd running? see --socket")
-		}
-		if answer.StatusCode != http.StatusOK {
-			defer answer.Body.Close()
-			text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096)) // as far as it goes
-			return nil, fmt.Errorf("lnetd answers %s: %s", answer.Status, text)
-		}
-		return newStream(ctx, answer.Body)
+		return newStream(ctx, in)
 	}}
 }
 
@@ -139,9 +123,9 @@ func interfaceSource(name string) source {
 		h, err := afpacket.Open(name)
 		if err != nil {
 			if afpacket.NotPermitted(err) {
-				err = cli.Hint(err, "it takes root or the capability CAP_NET_RAW")
+				return nil, cli.Hint(err, "it takes root or the capability CAP_NET_RAW")
 			}
-			return nil, err
+			return nil, cli.Hint(err, "'ip link' lists the interfaces")
 		}
 		return &live{h, ctx}, nil
 	}}

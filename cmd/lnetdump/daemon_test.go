@@ -1,0 +1,12 @@
+package main
+
+import (
+	"testing"
+
+	"ulnet/cmd/internal/scripttest"
+)
+
+// TestDaemonScripts watches real daemons.
+func TestDaemonScripts(t *testing.T) {
+	scripttest.Run(t, "testdata/daemon", "lnetdump", "lnetctl", "lnetd")
+}
