@@ -78,7 +78,7 @@ func newStatsDoc(s node.Status, level int) statsDoc {
 	n := s.Stats
 	doc := statsDoc{
 		MsgsAlloc: n.MsgsAlloc, MsgsMax: n.MsgsMax, Errors: n.Errors,
-		Send: n.SendCount, Recv: n.RecvCount, Route: n.RouteCount, Drop: n.DropCount,
+		Send: n.SendCount, ResponseTimeout: n.ResponseTimeouts, Recv: n.RecvCount, Route: n.RouteCount, Drop: n.DropCount,
 		SendLength: n.SendLength, RecvLength: n.RecvLength, RouteLength: n.RouteLength, DropLength: n.DropLength,
 		DropReasons: n.DropReasons,
 	}
