@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -41,6 +42,9 @@ says (see 'accept' in what 'lnetd config' prints).`,
 		cfg, err := flags.Config()
 		if _, bad := errors.AsType[*config.Error](err); bad {
 			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
 		}
 		if err != nil {
 			return err
