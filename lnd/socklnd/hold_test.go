@@ -1,0 +1,114 @@
+package socklnd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+)
+
+// helloLoopback is request and HELLO of a kernel at 127.0.0.1 that dials
+// 127.0.0.2, CONTROL, with an incarnation to be filled in.
+const helloLoopback = "0071ceac 01000000 0200007f00000200" +
+	"63697245 03000000 0100007f00000200 0200007f00000200 39300000 00000000 %016x 0000000000000000 01000000 00000000"
+
+// dialLoopback opens a CONTROL connection over TCP to the NI at 127.0.0.2, once
+// its acceptor has room for it.
+func dialLoopback(t *testing.T, f *tcpFabric, h *host, incarnation int) net.Conn {
+	t.Helper()
+	for {
+		c, err := net.Dial("tcp", f.real(h.ni.addr).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(unhex(t, fmt.Sprintf(helloLoopback, incarnation)))
+		answer := make([]byte, 56)
+		if _, err := io.ReadFull(c, answer); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(fmt.Sprintf("%x", answer), "ffffffff00000000") {
+			return c
+		}
+		_ = c.Close() // its last connection is being taken down
+	}
+}
+
+// TestHoldNoticesHangUp: a peer whose message is held forever comes and goes.
+// Each time the message is given up, and nothing is left of it.
+func TestHoldNoticesHangUp(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no way to find out without reading")
+	}
+	for name, end := range map[string]func(*net.TCPConn){
+		"FIN": func(c *net.TCPConn) { _ = c.Close() },
+		"RST": func(c *net.TCPConn) { _ = c.SetLinger(0); _ = c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTCPFabric()
+			h := start(t, "127.0.0.2", f.config(Config{}))
+			held := make(chan struct{}, 1)
+			h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) {
+				held <- struct{}{}
+				return lnd.Hold, nil
+			}
+			before := runtime.NumGoroutine()
+			for i := range 200 {
+				c := dialLoopback(t, f, h, i+1)
+				_, _ = c.Write(kernelPut(t, 0, pattern(100_000)))
+				<-held
+				end(c.(*net.TCPConn))
+				h.await("the message to be given up", func() bool { return h.gone == i+1 })
+			}
+			h.await("the end of the last connection", func() bool { return len(h.downs) == 200 })
+			for begin := time.Now(); runtime.NumGoroutine() > before+1; runtime.Gosched() {
+				if time.Since(begin) > h.patience {
+					t.Fatalf("%d goroutines, %d at the beginning", runtime.NumGoroutine(), before)
+				}
+			}
+			if s := h.ni.Snapshot(); h.conns() > 0 || s.Accepted > 0 || len(h.broken) > 0 {
+				t.Errorf("%d connections, %d places, broken %v", h.conns(), s.Accepted, h.broken)
+			}
+		})
+	}
+}
+
+// TestHoldOverTCP: a held message is read whole after Recv, at once or later,
+// and so is what comes behind it.
+func TestHoldOverTCP(t *testing.T) {
+	f := newTCPFabric()
+	h := start(t, "127.0.0.2", f.config(Config{}))
+	deliveries := make(chan *lnd.Delivery, 1)
+	h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		deliveries <- d
+		return lnd.Hold, nil
+	}
+	c := dialLoopback(t, f, h, 1)
+	defer c.Close()
+	go func() {
+		for i := range 200 {
+			_, _ = c.Write(kernelPut(t, 0, pattern(1000*i)))
+		}
+	}()
+	for i := range 200 {
+		d := <-deliveries
+		if i%2 == 0 {
+			for range i { // the reader gets time to wait for the socket
+				runtime.Gosched()
+			}
+		}
+		takeAll(d)
+		h.ni.Recv(d)
+		if got := h.wantArrivals(i + 1)[i]; !bytes.Equal(got.payload, pattern(1000*i)) {
+			t.Fatalf("message %d differs", i)
+		}
+	}
+	if len(h.downs) > 0 {
+		t.Error(h.downs)
+	}
+}
