@@ -30,99 +30,109 @@ func get(h Header, g GetCmd) Header     { h.SetGet(g); return h }
 func reply(h Header, r ReplyCmd) Header { h.SetReply(r); return h }
 func hello(h Header, c HelloCmd) Header { h.SetHello(c); return h }
 
+// The handles of two recordings.
+func discoverMD(object uint64) MDHandle { return MDHandle{0x18e9dbb9a2ee4547, object} }
+func ipv6MD(object uint64) MDHandle     { return MDHandle{0x18e9ef334093208e, object} }
+
+func pushPut(h MDHandle) PutCmd {
+	return PutCmd{AckMD: h, MatchBits: PingMatchBits, Portal: PingPortal}
+}
+
+func infoOf(f Features, sequence uint32, nis ...string) *PingInfo {
+	p := &PingInfo{Features: f, PID: 12345, Sequence: sequence}
+	for _, n := range nis {
+		p.NIs = append(p.NIs, up(n))
+	}
+	return p
+}
+
+const largeFeatures = kernelFeatures | FeatureLargeAddr | FeaturePrimaryLarge
+
+// helloV1Magic stands where messages have the destination.
+var helloV1Magic = nid.From4(0x1_eebc0ded)
+
+var capturedMessages = []struct {
+	file  string
+	want  Header
+	info  *PingInfo
+	large bool
+}{
+	{
+		file: "get",
+		want: get(between(node10, node11, 0), GetCmd{ReturnMD: discoverMD(0xd), MatchBits: PingMatchBits, SinkLength: 272}),
+	},
+	{
+		file: "reply",
+		want: reply(between(node11, node10, 48), ReplyCmd{discoverMD(0xd)}),
+		info: infoOf(kernelFeatures, 2, "10.77.0.11@tcp"),
+	},
+	{
+		file: "push",
+		want: put(between(node10, node11, 48), pushPut(discoverMD(0x11))),
+		info: infoOf(kernelFeatures, 2, "10.77.0.10@tcp"),
+	},
+	{
+		file: "ack",
+		want: ack(between(node11, node10, 0), AckCmd{discoverMD(0x11), PingMatchBits, 48}),
+	},
+	{
+		file: "reply-three-nis",
+		want: reply(between(node11, node10, 80), ReplyCmd{MDHandle{0x18e9dcd2ff58b609, 0xd}}),
+		info: infoOf(kernelFeatures, 4, "10.77.0.11@tcp", "10.99.7.11@tcp5", "10.77.0.11@tcp6"),
+	},
+	{
+		file: "push-two-nis",
+		want: put(between(node11, node10, 64), pushPut(MDHandle{0x18e9dbbc6c290923, 0x1d})),
+		info: infoOf(kernelFeatures, 3, "10.77.0.11@tcp", "10.77.0.11@tcp2"),
+	},
+	{
+		file: "reply-no-discovery",
+		want: reply(between(node11, node10, 48), ReplyCmd{MDHandle{0x18e9dbc08196a8e1, 0xd}}),
+		info: infoOf(kernelFeatures&^FeatureDiscovery, 2, "10.77.0.11@tcp"),
+	},
+	{
+		file: "put",
+		want: put(between(node10, node11, 160), PutCmd{AckMD: NoHandle(), MatchBits: 1, Portal: 51}),
+	},
+	{
+		file:  "large-get",
+		want:  get(between(node2, node3, 0), GetCmd{ReturnMD: ipv6MD(0xd), MatchBits: PingMatchBits, SinkLength: 3960}),
+		large: true,
+	},
+	{
+		file:  "large-reply",
+		want:  reply(between(node3, node2, 56), ReplyCmd{ipv6MD(0xd)}),
+		info:  infoOf(largeFeatures, 2, "fd88::3@tcp"),
+		large: true,
+	},
+	{
+		file:  "large-push",
+		want:  put(between(node2, node3, 56), pushPut(ipv6MD(0x15))),
+		info:  infoOf(largeFeatures, 2, "fd88::2@tcp"),
+		large: true,
+	},
+	{
+		file:  "large-ack",
+		want:  ack(between(node3, node2, 0), AckCmd{ipv6MD(0x15), PingMatchBits, 56}),
+		large: true,
+	},
+	{
+		file: "v1-hello",
+		want: hello(Header{DestNID: helloV1Magic, SrcNID: node10, SrcPID: 12345}, HelloCmd{0x18e9dc7507dbe4a4, 1}),
+	},
+	{
+		file: "v1-hello-answer",
+		want: hello(Header{DestNID: helloV1Magic, SrcNID: node11, SrcPID: 12345}, HelloCmd{0x18e9dc75a43f987f, 1}),
+	},
+	{
+		file: "v1-get",
+		want: get(between(node10, node11, 0), GetCmd{ReturnMD: MDHandle{0x18e9dc74f3a091a4, 0xd}, MatchBits: PingMatchBits, SinkLength: 3960}),
+	},
+}
+
 // TestCaptured decodes messages that kernels sent and encodes them again.
 func TestCaptured(t *testing.T) {
-	discover := func(object uint64) MDHandle { return MDHandle{0x18e9dbb9a2ee4547, object} }
-	ipv6 := func(object uint64) MDHandle { return MDHandle{0x18e9ef334093208e, object} }
-	push := func(h MDHandle) PutCmd { return PutCmd{AckMD: h, MatchBits: PingMatchBits, Portal: PingPortal} }
-	info := func(f Features, sequence uint32, nis ...string) *PingInfo {
-		p := &PingInfo{Features: f, PID: 12345, Sequence: sequence}
-		for _, n := range nis {
-			p.NIs = append(p.NIs, up(n))
-		}
-		return p
-	}
-	large := kernelFeatures | FeatureLargeAddr | FeaturePrimaryLarge
-	v1Magic := nid.From4(0x1_eebc0ded) // stands where messages have the destination
-	tests := []struct {
-		file  string
-		want  Header
-		info  *PingInfo
-		large bool
-	}{
-		{
-			file: "get",
-			want: get(between(node10, node11, 0), GetCmd{ReturnMD: discover(0xd), MatchBits: PingMatchBits, SinkLength: 272}),
-		},
-		{
-			file: "reply",
-			want: reply(between(node11, node10, 48), ReplyCmd{discover(0xd)}),
-			info: info(kernelFeatures, 2, "10.77.0.11@tcp"),
-		},
-		{
-			file: "push",
-			want: put(between(node10, node11, 48), push(discover(0x11))),
-			info: info(kernelFeatures, 2, "10.77.0.10@tcp"),
-		},
-		{
-			file: "ack",
-			want: ack(between(node11, node10, 0), AckCmd{discover(0x11), PingMatchBits, 48}),
-		},
-		{
-			file: "reply-three-nis",
-			want: reply(between(node11, node10, 80), ReplyCmd{MDHandle{0x18e9dcd2ff58b609, 0xd}}),
-			info: info(kernelFeatures, 4, "10.77.0.11@tcp", "10.99.7.11@tcp5", "10.77.0.11@tcp6"),
-		},
-		{
-			file: "push-two-nis",
-			want: put(between(node11, node10, 64), push(MDHandle{0x18e9dbbc6c290923, 0x1d})),
-			info: info(kernelFeatures, 3, "10.77.0.11@tcp", "10.77.0.11@tcp2"),
-		},
-		{
-			file: "reply-no-discovery",
-			want: reply(between(node11, node10, 48), ReplyCmd{MDHandle{0x18e9dbc08196a8e1, 0xd}}),
-			info: info(kernelFeatures&^FeatureDiscovery, 2, "10.77.0.11@tcp"),
-		},
-		{
-			file: "put",
-			want: put(between(node10, node11, 160), PutCmd{AckMD: NoHandle(), MatchBits: 1, Portal: 51}),
-		},
-		{
-			file:  "large-get",
-			want:  get(between(node2, node3, 0), GetCmd{ReturnMD: ipv6(0xd), MatchBits: PingMatchBits, SinkLength: 3960}),
-			large: true,
-		},
-		{
-			file:  "large-reply",
-			want:  reply(between(node3, node2, 56), ReplyCmd{ipv6(0xd)}),
-			info:  info(large, 2, "fd88::3@tcp"),
-			large: true,
-		},
-		{
-			file:  "large-push",
-			want:  put(between(node2, node3, 56), push(ipv6(0x15))),
-			info:  info(large, 2, "fd88::2@tcp"),
-			large: true,
-		},
-		{
-			file:  "large-ack",
-			want:  ack(between(node3, node2, 0), AckCmd{ipv6(0x15), PingMatchBits, 56}),
-			large: true,
-		},
-		{
-			file: "v1-hello",
-			want: hello(Header{DestNID: v1Magic, SrcNID: node10, SrcPID: 12345}, HelloCmd{0x18e9dc7507dbe4a4, 1}),
-		},
-		{
-			file: "v1-hello-answer",
-			want: hello(Header{DestNID: v1Magic, SrcNID: node11, SrcPID: 12345}, HelloCmd{0x18e9dc75a43f987f, 1}),
-		},
-		{
-			file: "v1-get",
-			want: get(between(node10, node11, 0), GetCmd{ReturnMD: MDHandle{0x18e9dc74f3a091a4, 0xd}, MatchBits: PingMatchBits, SinkLength: 3960}),
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range capturedMessages {
 		t.Run(tt.file, func(t *testing.T) {
 			b := readHex(t, tt.file)
 			parse, encode := ParseHeader, appendHeader

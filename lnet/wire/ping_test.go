@@ -25,86 +25,90 @@ func fieldsOfHeader(features, entries, sequence, size string) []field {
 	}
 }
 
+const (
+	commonFeatures = FeatureNIStatus | FeatureRoutingDisabled | FeatureMultiRail | FeatureDiscovery
+	fd2            = "0C 02 00 01 20 01 0D B8 00 00 00 00 00 00 00 00 00 00 00 02"
+)
+
+var pingInfos = []struct {
+	name   string
+	p      PingInfo
+	fields []field
+}{
+	{
+		"one NI",
+		PingInfo{Features: commonFeatures, PID: 12345, Sequence: 1, NIs: []NIStatus{up("10.0.0.2@tcp")}},
+		append(fieldsOfHeader("1E 00 00 00", "02 00 00 00", "01 00 00 00", "00 00 00 00"),
+			field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
+			field{40, "pi_ni[1].ns_status", "DE C0 AA 15"},
+			field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"}),
+	},
+	{
+		"no NI",
+		PingInfo{Features: FeatureNIStatus, PID: 12345, Sequence: 0x01020304, NIs: []NIStatus{}},
+		fieldsOfHeader("02 00 00 00", "01 00 00 00", "04 03 02 01", "00 00 00 00"),
+	},
+	{
+		"ipv6 only",
+		PingInfo{
+			Features: commonFeatures | FeatureLargeAddr | FeaturePrimaryLarge, PID: 12345, Sequence: 3,
+			NIs: []NIStatus{up("2001:db8::2@tcp1")},
+		},
+		append(fieldsOfHeader("7E 00 00 00", "01 00 00 00", "03 00 00 00", "38 00 00 00"),
+			field{32, "ns_status", "DE C0 AA 15"},
+			field{36, "ns_nid", fd2}),
+	},
+	{
+		"ipv4 first",
+		PingInfo{
+			Features: commonFeatures | FeatureLargeAddr, PID: 12345, Sequence: 3,
+			NIs: []NIStatus{{nid.MustParse("10.0.0.2@tcp"), StatusDown}, up("2001:db8::2@tcp1")},
+		},
+		append(fieldsOfHeader("3E 00 00 00", "02 00 00 00", "03 00 00 00", "48 00 00 00"),
+			field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
+			field{40, "pi_ni[1].ns_status", "CE FA AD DE"},
+			field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
+			field{48, "ns_status", "DE C0 AA 15"},
+			field{52, "ns_nid", fd2}),
+	},
+	{
+		"ipv6 first",
+		PingInfo{
+			Features: commonFeatures | FeatureLargeAddr | FeaturePrimaryLarge, PID: 12345, Sequence: 3,
+			NIs: []NIStatus{up("2001:db8::2@tcp1"), up("10.0.0.2@tcp")},
+		},
+		append(fieldsOfHeader("7E 00 00 00", "02 00 00 00", "03 00 00 00", "48 00 00 00"),
+			field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
+			field{40, "pi_ni[1].ns_status", "DE C0 AA 15"},
+			field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
+			field{48, "ns_status", "DE C0 AA 15"},
+			field{52, "ns_nid", fd2}),
+	},
+	{
+		"big-endian",
+		PingInfo{
+			Features: commonFeatures | FeatureLargeAddr, PID: 12345, Sequence: 3, BigEndian: true,
+			NIs: []NIStatus{up("10.0.0.2@tcp"), up("2001:db8::2@tcp1")},
+		},
+		[]field{
+			{0, "pi_magic", "70 69 6E 67"},
+			{4, "pi_features", "00 00 00 3E"},
+			{8, "pi_pid", "00 00 30 39"},
+			{12, "pi_nnis", "00 00 00 02"},
+			{16, "pi_ni[0].ns_nid", "00 09 00 00 00 00 00 00"},
+			{24, "pi_ni[0].ns_status", "00 00 00 03"},
+			{28, "pi_ni[0].ns_msg_size", "00 00 00 48"},
+			{32, "pi_ni[1].ns_nid", "00 02 00 00 0A 00 00 02"},
+			{40, "pi_ni[1].ns_status", "15 AA C0 DE"},
+			{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
+			{48, "ns_status", "15 AA C0 DE"},
+			{52, "ns_nid", fd2},
+		},
+	},
+}
+
 func TestPingInfo(t *testing.T) {
-	const common = FeatureNIStatus | FeatureRoutingDisabled | FeatureMultiRail | FeatureDiscovery
-	fd2 := "0C 02 00 01 20 01 0D B8 00 00 00 00 00 00 00 00 00 00 00 02"
-	tests := []struct {
-		name   string
-		p      PingInfo
-		fields []field
-	}{
-		{
-			"one NI",
-			PingInfo{Features: common, PID: 12345, Sequence: 1, NIs: []NIStatus{up("10.0.0.2@tcp")}},
-			append(fieldsOfHeader("1E 00 00 00", "02 00 00 00", "01 00 00 00", "00 00 00 00"),
-				field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
-				field{40, "pi_ni[1].ns_status", "DE C0 AA 15"},
-				field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"}),
-		},
-		{
-			"no NI",
-			PingInfo{Features: FeatureNIStatus, PID: 12345, Sequence: 0x01020304, NIs: []NIStatus{}},
-			fieldsOfHeader("02 00 00 00", "01 00 00 00", "04 03 02 01", "00 00 00 00"),
-		},
-		{
-			"ipv6 only",
-			PingInfo{
-				Features: common | FeatureLargeAddr | FeaturePrimaryLarge, PID: 12345, Sequence: 3,
-				NIs: []NIStatus{up("2001:db8::2@tcp1")},
-			},
-			append(fieldsOfHeader("7E 00 00 00", "01 00 00 00", "03 00 00 00", "38 00 00 00"),
-				field{32, "ns_status", "DE C0 AA 15"},
-				field{36, "ns_nid", fd2}),
-		},
-		{
-			"ipv4 first",
-			PingInfo{
-				Features: common | FeatureLargeAddr, PID: 12345, Sequence: 3,
-				NIs: []NIStatus{{nid.MustParse("10.0.0.2@tcp"), StatusDown}, up("2001:db8::2@tcp1")},
-			},
-			append(fieldsOfHeader("3E 00 00 00", "02 00 00 00", "03 00 00 00", "48 00 00 00"),
-				field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
-				field{40, "pi_ni[1].ns_status", "CE FA AD DE"},
-				field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
-				field{48, "ns_status", "DE C0 AA 15"},
-				field{52, "ns_nid", fd2}),
-		},
-		{
-			"ipv6 first",
-			PingInfo{
-				Features: common | FeatureLargeAddr | FeaturePrimaryLarge, PID: 12345, Sequence: 3,
-				NIs: []NIStatus{up("2001:db8::2@tcp1"), up("10.0.0.2@tcp")},
-			},
-			append(fieldsOfHeader("7E 00 00 00", "02 00 00 00", "03 00 00 00", "48 00 00 00"),
-				field{32, "pi_ni[1].ns_nid", "02 00 00 0A 00 00 02 00"},
-				field{40, "pi_ni[1].ns_status", "DE C0 AA 15"},
-				field{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
-				field{48, "ns_status", "DE C0 AA 15"},
-				field{52, "ns_nid", fd2}),
-		},
-		{
-			"big-endian",
-			PingInfo{
-				Features: common | FeatureLargeAddr, PID: 12345, Sequence: 3, BigEndian: true,
-				NIs: []NIStatus{up("10.0.0.2@tcp"), up("2001:db8::2@tcp1")},
-			},
-			[]field{
-				{0, "pi_magic", "70 69 6E 67"},
-				{4, "pi_features", "00 00 00 3E"},
-				{8, "pi_pid", "00 00 30 39"},
-				{12, "pi_nnis", "00 00 00 02"},
-				{16, "pi_ni[0].ns_nid", "00 09 00 00 00 00 00 00"},
-				{24, "pi_ni[0].ns_status", "00 00 00 03"},
-				{28, "pi_ni[0].ns_msg_size", "00 00 00 48"},
-				{32, "pi_ni[1].ns_nid", "00 02 00 00 0A 00 00 02"},
-				{40, "pi_ni[1].ns_status", "15 AA C0 DE"},
-				{44, "pi_ni[1].ns_msg_size", "00 00 00 00"},
-				{48, "ns_status", "15 AA C0 DE"},
-				{52, "ns_nid", fd2},
-			},
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range pingInfos {
 		t.Run(tt.name, func(t *testing.T) {
 			checkGolden(t, tt.p, tt.fields, PingInfo.AppendBinary, ParsePingInfo)
 			if got, want := tt.p.Size(), len(join(t, tt.fields)); got != want {

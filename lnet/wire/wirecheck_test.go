@@ -14,9 +14,17 @@ type member struct {
 	set       []byte
 }
 
-// TestWireCheck holds the layout of every C struct against the encodings, as
-// Lustre does for its own in lnet/utils/wirecheck.c.
-func TestWireCheck(t *testing.T) {
+// layout is one C struct.
+type layout struct {
+	name    string
+	size    int
+	zero    []byte
+	members []member
+}
+
+// layouts are all structs of the wire.
+func layouts(t *testing.T) []layout {
+	t.Helper()
 	const ones32, ones64 = 1<<32 - 1, 1<<64 - 1
 	ones := NoHandle()
 	var allBody [BodySize]byte
@@ -30,13 +38,7 @@ func TestWireCheck(t *testing.T) {
 	get := encoded(t, GetCmd.AppendBinary)
 	reply := encoded(t, ReplyCmd.AppendBinary)
 	hello := encoded(t, HelloCmd.AppendBinary)
-
-	tests := []struct {
-		name    string
-		size    int
-		zero    []byte
-		members []member
-	}{
+	return []layout{
 		{"struct lnet_hdr_nid4", HeaderSize, hdr4(Header{}), []member{
 			{"dest_nid", 0, 8, hdr4(Header{DestNID: nid.Any()})},
 			{"src_nid", 8, 8, hdr4(Header{SrcNID: nid.Any()})},
@@ -83,7 +85,12 @@ func TestWireCheck(t *testing.T) {
 			{"type", 8, 4, hello(HelloCmd{ConnType: -1})},
 		}},
 	}
-	for _, tt := range tests {
+}
+
+// TestWireCheck holds the layout of every C struct against the encodings, as
+// Lustre does for its own in lnet/utils/wirecheck.c.
+func TestWireCheck(t *testing.T) {
+	for _, tt := range layouts(t) {
 		t.Run(tt.name, func(t *testing.T) {
 			if len(tt.zero) != tt.size {
 				t.Errorf("sizeof is %d, want %d", len(tt.zero), tt.size)

@@ -118,93 +118,106 @@ func pattern(size int) []byte {
 	return b
 }
 
+// transfer is a Put and the Sink that takes it.
+type transfer struct {
+	name   string
+	sink   node.SinkRequest
+	put    node.PutRequest
+	data   []byte
+	events kinds // of Put
+	want   []node.Event
+}
+
+var transfers = []transfer{
+	{
+		name: "small", sink: node.SinkRequest{Count: 1}, put: node.PutRequest{HdrData: 7}, data: []byte("hello"),
+		events: kinds{"SEND": 1},
+		want:   []node.Event{{RLength: 5, MLength: 5, HdrData: 7}},
+	},
+	{
+		name: "empty", sink: node.SinkRequest{Count: 1}, events: kinds{"SEND": 1}, want: []node.Event{{}},
+	},
+	{
+		name: "ACK", sink: node.SinkRequest{Count: 1}, put: node.PutRequest{Ack: true}, data: []byte("hello"),
+		events: kinds{"ACK": 1, "SEND": 1},
+		want:   []node.Event{{RLength: 5, MLength: 5}},
+	},
+	{
+		name: "cut", sink: node.SinkRequest{Count: 1, Size: 3, Truncate: true}, data: []byte("hello"),
+		events: kinds{"SEND": 1},
+		want:   []node.Event{{RLength: 5, MLength: 3}},
+	},
+	{
+		name: "offset", sink: node.SinkRequest{Count: 1, Size: 100, ManageRemote: true}, put: node.PutRequest{Offset: 90}, data: []byte("hello"),
+		events: kinds{"SEND": 1},
+		want:   []node.Event{{RLength: 5, MLength: 5, Offset: 90}},
+	},
+	{
+		name: "more than one message", sink: node.SinkRequest{Count: 3, Size: 4 << 20, ManageRemote: true}, data: pattern(2<<20 + 1), put: node.PutRequest{Ack: true},
+		events: kinds{"ACK": 3, "SEND": 3},
+		want: []node.Event{
+			{RLength: 1 << 20, MLength: 1 << 20},
+			{RLength: 1 << 20, MLength: 1 << 20, Offset: 1 << 20},
+			{RLength: 1, MLength: 1, Offset: 2 << 20},
+		},
+	},
+	{
+		name: "more messages than buffers", sink: node.SinkRequest{Count: 20, Size: 1 << 20}, data: pattern(20 << 20), put: node.PutRequest{Ack: true},
+		events: kinds{"ACK": 20, "SEND": 20},
+		want:   slices.Repeat([]node.Event{{RLength: 1 << 20, MLength: 1 << 20}}, 20),
+	},
+}
+
 func TestSinkTakesWhatPutSends(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		sink   node.SinkRequest
-		put    node.PutRequest
-		data   []byte
-		events kinds // of Put
-		want   []node.Event
-	}{
-		{
-			name: "small", sink: node.SinkRequest{Count: 1}, put: node.PutRequest{HdrData: 7}, data: []byte("hello"),
-			events: kinds{"SEND": 1},
-			want:   []node.Event{{RLength: 5, MLength: 5, HdrData: 7}},
-		},
-		{
-			name: "empty", sink: node.SinkRequest{Count: 1}, events: kinds{"SEND": 1}, want: []node.Event{{}},
-		},
-		{
-			name: "ACK", sink: node.SinkRequest{Count: 1}, put: node.PutRequest{Ack: true}, data: []byte("hello"),
-			events: kinds{"ACK": 1, "SEND": 1},
-			want:   []node.Event{{RLength: 5, MLength: 5}},
-		},
-		{
-			name: "cut", sink: node.SinkRequest{Count: 1, Size: 3, Truncate: true}, data: []byte("hello"),
-			events: kinds{"SEND": 1},
-			want:   []node.Event{{RLength: 5, MLength: 3}},
-		},
-		{
-			name: "offset", sink: node.SinkRequest{Count: 1, Size: 100, ManageRemote: true}, put: node.PutRequest{Offset: 90}, data: []byte("hello"),
-			events: kinds{"SEND": 1},
-			want:   []node.Event{{RLength: 5, MLength: 5, Offset: 90}},
-		},
-		{
-			name: "more than one message", sink: node.SinkRequest{Count: 3, Size: 4 << 20, ManageRemote: true}, data: pattern(2<<20 + 1), put: node.PutRequest{Ack: true},
-			events: kinds{"ACK": 3, "SEND": 3},
-			want: []node.Event{
-				{RLength: 1 << 20, MLength: 1 << 20},
-				{RLength: 1 << 20, MLength: 1 << 20, Offset: 1 << 20},
-				{RLength: 1, MLength: 1, Offset: 2 << 20},
-			},
-		},
-		{
-			name: "more messages than buffers", sink: node.SinkRequest{Count: 20, Size: 1 << 20}, data: pattern(20 << 20), put: node.PutRequest{Ack: true},
-			events: kinds{"ACK": 20, "SEND": 20},
-			want:   slices.Repeat([]node.Event{{RLength: 1 << 20, MLength: 1 << 20}}, 20),
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			n := newNode(t)
-			test.sink.Portal, test.sink.MatchBits, test.sink.IgnoreBits = 9, 0x10, 0xF
-			sink := start(t, func(ctx context.Context, r node.Report) error { return n.Sink(ctx, test.sink, r) })
-			test.put.Portal, test.put.MatchBits, test.put.Target = 9, 0x17, self
-			events := kinds{}
-			if err := n.Put(t.Context(), test.put, bytes.NewReader(test.data), events.report); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.events, events); diff != "" {
-				t.Errorf("events of Put (-want +got):\n%s", diff)
-			}
-			var payload []byte
-			for _, want := range test.want {
-				want.Type, want.Target, want.Initiator, want.Source, want.Sender = "PUT", self, self, self, self.NID
-				want.Portal, want.MatchBits, want.Unlinked = 9, 0x17, true
-				want.MsgType, want.Options = "PUT", uint32(portals.OpPut)
-				if test.sink.ManageRemote {
-					want.Options |= uint32(portals.ManageRemote)
-				}
-				if test.sink.Truncate {
-					want.Options |= uint32(portals.Truncate)
-				}
-				step := sink.next()
-				if want.MD = step.Event.MD; want.MD == 0 {
-					t.Error("event names no MD")
-				}
-				if diff := cmp.Diff(&want, step.Event, cmp.AllowUnexported(nid.NID{})); diff != "" {
-					t.Errorf("event (-want +got):\n%s", diff)
-				}
-				payload = append(payload, step.Payload...)
-			}
-			if !bytes.HasPrefix(test.data, payload) || len(payload) < len(test.data) && !test.sink.Truncate {
-				t.Errorf("got %d bytes that are not the %d sent", len(payload), len(test.data))
-			}
-			if err := sink.end(); err != nil {
-				t.Errorf("sink: %v", err)
-			}
-		})
+	for _, test := range transfers {
+		t.Run(test.name, test.run)
 	}
+}
+
+func (test transfer) run(t *testing.T) {
+	n := newNode(t)
+	test.sink.Portal, test.sink.MatchBits, test.sink.IgnoreBits = 9, 0x10, 0xF
+	sink := start(t, func(ctx context.Context, r node.Report) error { return n.Sink(ctx, test.sink, r) })
+	test.put.Portal, test.put.MatchBits, test.put.Target = 9, 0x17, self
+	events := kinds{}
+	if err := n.Put(t.Context(), test.put, bytes.NewReader(test.data), events.report); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(test.events, events); diff != "" {
+		t.Errorf("events of Put (-want +got):\n%s", diff)
+	}
+	payload := test.took(t, sink)
+	if !bytes.HasPrefix(test.data, payload) || len(payload) < len(test.data) && !test.sink.Truncate {
+		t.Errorf("got %d bytes that are not the %d sent", len(payload), len(test.data))
+	}
+	if err := sink.end(); err != nil {
+		t.Errorf("sink: %v", err)
+	}
+}
+
+// took checks the events of the Sink and returns the payload.
+func (test *transfer) took(t *testing.T, sink *operation) (payload []byte) {
+	t.Helper()
+	for _, want := range test.want {
+		want.Type, want.Target, want.Initiator, want.Source, want.Sender = "PUT", self, self, self, self.NID
+		want.Portal, want.MatchBits, want.Unlinked = 9, 0x17, true
+		want.MsgType, want.Options = "PUT", uint32(portals.OpPut)
+		if test.sink.ManageRemote {
+			want.Options |= uint32(portals.ManageRemote)
+		}
+		if test.sink.Truncate {
+			want.Options |= uint32(portals.Truncate)
+		}
+		step := sink.next()
+		if want.MD = step.Event.MD; want.MD == 0 {
+			t.Error("event names no MD")
+		}
+		if diff := cmp.Diff(&want, step.Event, cmp.AllowUnexported(nid.NID{})); diff != "" {
+			t.Errorf("event (-want +got):\n%s", diff)
+		}
+		payload = append(payload, step.Payload...)
+	}
+	return payload
 }
 
 func TestGetFetchesWhatServeHas(t *testing.T) {
