@@ -129,11 +129,13 @@ func TestReplay(t *testing.T) {
 func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range []struct {
 		name     string
+		command  string // of lnetctl at the node, in the recording
 		settings []string
 		pings    int               // of the node, in the recording
 		reasons  map[string]uint64 // counters; nil if connections stay open
 	}{
-		{name: "tcp-ping", pings: 1},
+		{name: "tcp-ping", command: "ping", pings: 1},
+		{name: "tcp-discover", command: "discover", pings: 1},
 		{name: "tcp-discover-off", settings: []string{"lnet_peer_discovery_disabled: 1"}},
 		{name: "tcp-err-handshake", reasons: map[string]uint64{
 			"unprivileged_port": 1, "acceptor_magic": 1, "acceptor_version": 1, "foreign_nid": 1, "acceptor_timeout": 1,
@@ -146,6 +148,7 @@ func replayPassive(t *testing.T, commands lnetdtest.Commands) {
 			script := load(t, test.name)
 			s := newStage(t, commands, script, replay.Acceptor, "tcp", test.settings...)
 			pings := s.pings(t, "tcp")
+			pings.command = test.command
 			p := replay.Player{Script: script, Side: replay.Initiator, Dial: s.dial, Operate: pings.start}
 			if err := p.Play(t.Context()); err != nil {
 				t.Fatal(err)
@@ -173,6 +176,7 @@ func replayActive(t *testing.T, commands lnetdtest.Commands) {
 		fails              bool // the ping is not answered
 	}{
 		{name: "tcp-ping", net: "tcp", command: "ping"},
+		{name: "tcp-discover", net: "tcp", command: "discover"},
 		{name: "tcp-discover-off", net: "tcp", command: "discover"},
 		{name: "tcp-err-wrongnet", net: "tcp3", command: "ping", fails: true},
 	} {

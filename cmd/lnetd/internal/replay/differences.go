@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,7 @@ const (
 //
 //	HELLO  incarnation: not zero, the same in all HELLOs of the node
 //	GET    handle of the MD that awaits the REPLY
+//	PUT    handle of the MD that awaits the ACK; of a push: sequence number
 //	REPLY  of a ping: sequence number
 //
 // Everything else must be equal. The zero value is ready for one node's life.
@@ -72,15 +74,30 @@ func (d *Differences) adapt(want, got []byte) error {
 	case isHello(want):
 		return d.adaptHello(want, got)
 	case isMessage(want, wire.Get):
-		d.note(handle(want[messageBody:]), handle(got[messageBody:]))
-		copy(want[messageBody:], got[messageBody:][:wire.MDHandleSize])
+		d.adaptHandle(want, got)
 		if d.AnySink {
 			copy(want[sinkLength:], got[sinkLength:][:4])
 		}
-	case isMessage(want, wire.Reply) && len(want) >= pingInfo+wire.PingInfoSize(1):
-		copy(want[pingSequence:], got[pingSequence:][:4])
+	case isMessage(want, wire.Put):
+		d.adaptHandle(want, got)
+		adaptSequence(want, got)
+	case isMessage(want, wire.Reply):
+		adaptSequence(want, got)
 	}
 	return nil
+}
+
+// adaptHandle adapts the handle of the MD that awaits an answer.
+func (d *Differences) adaptHandle(want, got []byte) {
+	d.note(handle(want[messageBody:]), handle(got[messageBody:]))
+	copy(want[messageBody:], got[messageBody:][:wire.MDHandleSize])
+}
+
+// adaptSequence adapts the sequence number of a ping info.
+func adaptSequence(want, got []byte) {
+	if len(want) >= pingInfo+wire.PingInfoSize(1) && binary.LittleEndian.Uint32(want[pingInfo:]) == wire.PingMagic {
+		copy(want[pingSequence:], got[pingSequence:][:4])
+	}
 }
 
 func (d *Differences) adaptHello(want, got []byte) error {
@@ -104,18 +121,37 @@ func (d *Differences) note(recorded, node handle) {
 }
 
 // Substitute returns the recorded bytes that are to be sent to the node: with
-// its own handle in an answer to its GET.
+// its own handle in an answer to its GET or PUT.
 func (d *Differences) Substitute(recorded []byte) []byte {
-	if !isMessage(recorded, wire.Reply) {
-		return recorded
-	}
-	own, known := d.handles[handle(recorded[messageBody:])]
-	if !known {
-		return recorded
-	}
 	b := bytes.Clone(recorded)
-	copy(b[messageBody:], own[:])
+	for message := range messages(b) {
+		if !isMessage(message, wire.Reply) && !isMessage(message, wire.Ack) {
+			continue
+		}
+		if own, known := d.handles[handle(message[messageBody:])]; known {
+			copy(message[messageBody:], own[:])
+		}
+	}
 	return b
+}
+
+// messages returns the LNet messages of a record, which may hold several; a
+// record of another kind has none.
+func messages(record []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(record) >= pingInfo {
+			k, rest, err := ksock.ParseMsgHeader(record, false)
+			if err != nil || k.Type != ksock.LNet {
+				return
+			}
+			h, _, err := wire.ParseHeader(rest)
+			size := uint64(pingInfo) + uint64(h.PayloadLength)
+			if err != nil || size > uint64(len(record)) || !yield(record[:size]) {
+				return
+			}
+			record = record[size:]
+		}
+	}
 }
 
 // isHello reports whether a record is a HELLO v2 or v3 without addresses.

@@ -9,9 +9,11 @@ import (
 )
 
 // records returns the records of a side on the first connection of tcp-ping.
-func records(t *testing.T, from replay.Side) (all [][]byte) {
+func records(t *testing.T, from replay.Side) [][]byte { return recordsOf(t, "tcp-ping", from) }
+
+func recordsOf(t *testing.T, name string, from replay.Side) (all [][]byte) {
 	t.Helper()
-	for _, e := range load(t, "tcp-ping").Events {
+	for _, e := range load(t, name).Events {
 		if e.Kind == replay.Data && e.Conn == 0 && e.From == from {
 			all = append(all, e.Data)
 		}
@@ -105,6 +107,30 @@ func TestSubstitute(t *testing.T) {
 		if got := d.Substitute(b); !bytes.Equal(got, b) {
 			t.Errorf("a record of %d bytes without a handle of the node was changed", len(b))
 		}
+	}
+}
+
+// TestPush: a push differs in its handle and sequence number; an ACK is
+// substituted behind another message of its record, too.
+func TestPush(t *testing.T) {
+	const pushed, answered = 3, 2 // in tcp-discover: after the GET, after the REPLY
+	push := recordsOf(t, "tcp-discover", replay.Initiator)[pushed]
+	both := recordsOf(t, "tcp-discover", replay.Acceptor)[answered]
+	var d replay.Differences
+	own := bytes.Clone(push)
+	copy(own[handle:], "the node's own..")
+	own[sequence] ^= 1
+	if err := d.Check(push, own); err != nil {
+		t.Fatal(err)
+	}
+	if own[features] ^= 1; d.Check(push, own) == nil {
+		t.Error("other features are no difference")
+	}
+	want := bytes.Clone(both)
+	ack := len(both) - (24 + 72)
+	copy(want[ack+handle:], "the node's own..")
+	if got := d.Substitute(both); !bytes.Equal(got, want) {
+		t.Errorf("ACK has the handle %q", got[ack+handle:][:16])
 	}
 }
 
