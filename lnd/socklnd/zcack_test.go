@@ -189,7 +189,8 @@ func TestAckOfVersion2(t *testing.T) {
 			(*c.to).send(request, inVersion2(c.opens))
 			(*c.to).read(ksock.HelloSize)
 		}
-		h.put(probeID) // is being written
+		synctest.Wait() // until both are in use
+		h.put(probeID)  // is being written
 		synctest.Wait()
 		for cookie := uint64(2); cookie < 5; cookie++ {
 			_, _ = bulk.Write(kernelPut(t, cookie, pattern(2000)))
