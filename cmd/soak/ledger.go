@@ -49,6 +49,7 @@ type entry struct {
 	target uint8
 	sentAs syscall.Errno // of the SEND event
 	answer syscall.Errno // of the ACK or REPLY event
+	endAs  syscall.Errno // of the UNLINK event, if that was the last
 	size   uint32
 	got    uint32 // size that arrived
 }
@@ -121,6 +122,7 @@ func (e *entry) add(r record) error {
 	case answered:
 		return e.answered(r)
 	case ended:
+		e.endAs = r.Errno
 		if e.seen[sent] == 0 {
 			return errors.New("ended without SEND event")
 		}

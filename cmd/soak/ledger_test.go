@@ -101,11 +101,12 @@ func TestTotals(t *testing.T) {
 	add(rec(started, opPut), failed(rec(arrived, 0), syscall.EIO))
 	add(rec(started, opPutAck), rec(answered, opPutAck), rec(sent, opPutAck), rec(ended, opPutAck))
 	add(rec(started, opPutAck), rec(sent, opPutAck), rec(ended, opPutAck))
+	add(rec(started, opPutAck), rec(sent, opPutAck), failed(rec(ended, opPutAck), syscall.ETIMEDOUT))
 	add(rec(started, opGet), rec(sent, opGet), failed(rec(answered, opGet), syscall.ETIMEDOUT), rec(ended, opGet), rec(served, 0))
 	none := map[string]int{}
 	want := map[string]*totals{
 		"PUT":     {Operations: 3, OK: 1, Bytes: 100, Failed: map[string]int{"no route to host": 1}, Unanswered: none, Killed: 1, Arrived: 1, Broken: 1},
-		"PUT+ACK": {Operations: 2, OK: 1, Bytes: 100, Failed: none, Unanswered: map[string]int{"unlinked": 1}},
+		"PUT+ACK": {Operations: 3, OK: 1, Bytes: 100, Failed: none, Unanswered: map[string]int{"unlinked": 1, "connection timed out": 1}},
 		"GET":     {Operations: 1, Failed: none, Unanswered: map[string]int{"connection timed out": 1}, Arrived: 1},
 	}
 	if diff := cmp.Diff(want, l.total()); diff != "" {

@@ -21,7 +21,7 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	// stopTimeout is longer than a worker's own patience, twice.
-	stopTimeout = 2*patience + answerTimeout + 10*time.Second
+	stopTimeout = 2*patience + 10*time.Second
 	quitTimeout = 2*patience + 10*time.Second
 	// restTime is how long nothing happens when nothing is on its way.
 	restTime = time.Second

@@ -20,7 +20,7 @@ type totals struct {
 	Broken     int            `json:"broken"`     // arrivals that broke off
 }
 
-// unlinked counts what the worker gave up before LNet did.
+// unlinked counts what the worker gave up by itself, as it does at random.
 const unlinked = "unlinked"
 
 // total sums up.
@@ -51,6 +51,8 @@ func (t *totals) add(e *entry) {
 		t.Failed[e.sentAs.Error()]++
 	case e.seen[answered] > 0:
 		t.Unanswered[e.answer.Error()]++
+	case e.seen[ended] > 0 && e.endAs != 0:
+		t.Unanswered[e.endAs.Error()]++
 	case e.seen[ended] > 0:
 		t.Unanswered[unlinked]++
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"time"
 
 	"ulnet/lnd"
@@ -12,6 +13,10 @@ import (
 
 // inFlight is how many operations a worker has under way at most.
 const inFlight = 48
+
+// longestAbort is how long after its start an operation is given up at most,
+// of those that are.
+const longestAbort = 2 * time.Second
 
 // slotRest is how long a slot rests when nobody knows whether what was sent
 // there still comes. It is longer than any message can linger.
@@ -37,21 +42,27 @@ type slot struct {
 	Index  int
 }
 
-// operation is one PUT or GET from its start to its last event. The fields
-// that follow md belong to its handler.
+// operation is one PUT or GET from its start to its last event.
 type operation struct {
-	t       *traffic
-	id      opID
-	kind    opKind
-	target  uint8
-	buffer  []byte // of maxSize
-	size    int
-	at      uint64 // of a GET: where in the source
-	slot    *slot
-	began   time.Time
-	gaveUp  bool // by the sweeper
+	t      *traffic
+	id     opID
+	kind   opKind
+	target uint8
+	buffer []byte // of maxSize
+	size   int
+	at     uint64 // of a GET: where in the source
+	slot   *slot
+	began  time.Time
+
+	// Guarded by t.mu.
+	abortAt time.Time // to be given up then; zero: never
+	aborted bool
+	late    bool // and a violation
 	md      portals.MDHandle
-	settled bool // answered, or sent without success: nothing will come
+
+	// Of its handler.
+	settled bool // answered
+	failed  bool // not sent
 }
 
 func newTraffic(w *worker) *traffic {
@@ -102,6 +113,9 @@ func (t *traffic) choose() *operation {
 		kind: opKind(t.random.IntN(int(opKinds))), size: t.size(), began: time.Now(),
 	}
 	t.next++
+	if t.w.cfg.Abort && t.random.IntN(50) == 0 {
+		o.abortAt = o.began.Add(between(t.random, 0, longestAbort))
+	}
 	if o.kind == opGet {
 		o.at = uint64(t.random.IntN(sourceSize - o.size + 1))
 	}
@@ -206,7 +220,8 @@ func (o *operation) handle(e *portals.Event) {
 	case portals.EventSend:
 		r.Kind = sent
 		o.t.w.journal.add(r)
-		if e.Err != nil && !e.Unlinked {
+		o.failed = e.Err != nil
+		if o.failed && !e.Unlinked {
 			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
 		}
 	case portals.EventAck, portals.EventReply:
@@ -219,9 +234,30 @@ func (o *operation) handle(e *portals.Event) {
 	}
 	if e.Unlinked {
 		r.Kind, r.Errno = ended, 0
+		if e.Kind == portals.EventUnlink {
+			r.Errno = o.unlinked()
+		}
 		o.t.w.journal.add(r)
 		o.t.end(o)
 	}
+}
+
+// unlinked returns why the last event is an UNLINK. If we did not ask for it,
+// LNet gave up, and the event does not say so.
+func (o *operation) unlinked() syscall.Errno {
+	if o.failed || o.t.aborted(o) {
+		return 0
+	}
+	if age := time.Since(o.began); age < transactionTimeout {
+		o.t.w.violation("operation %v was unlinked by LNet after %v", o.id, age)
+	}
+	return syscall.ETIMEDOUT
+}
+
+func (t *traffic) aborted(o *operation) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return o.aborted
 }
 
 // end takes back what the operation had.
@@ -240,16 +276,16 @@ func (t *traffic) end(o *operation) {
 	<-t.tokens
 }
 
-// sweep gives up what is not answered in time. What then does not end is a
+// sweep gives up what is to be given up. What does not end in time is a
 // violation.
 func (t *traffic) sweep(ctx context.Context) {
-	ticker := time.NewTicker(100 * time.Millisecond)
+	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case now := <-ticker.C:
-			for _, o := range t.late(now) {
-				_ = t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
+			for _, md := range t.due(now) {
+				_ = t.w.node.Table().MDUnlink(md) // ENOENT: has just gone
 			}
 		case <-ctx.Done():
 			return
@@ -257,21 +293,22 @@ func (t *traffic) sweep(ctx context.Context) {
 	}
 }
 
-// late returns what is to be given up.
-func (t *traffic) late(now time.Time) []*operation {
+const sweepInterval = 20 * time.Millisecond
+
+// due returns the MDs of the operations that are to be given up.
+func (t *traffic) due(now time.Time) []portals.MDHandle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var late []*operation
+	var due []portals.MDHandle
 	for _, o := range t.open {
-		switch age := now.Sub(o.began); {
-		case o.md == 0:
-		case age > answerTimeout+patience:
+		if age := now.Sub(o.began); age > patience && !o.late {
 			t.w.violation("operation %v (%v of %d bytes to worker %d) has no last event after %v", o.id, o.kind, o.size, o.target, age)
-			o.began = now // say it once
-		case age > answerTimeout && !o.gaveUp:
-			o.gaveUp = true
-			late = append(late, o)
+			o.late = true
+		}
+		if o.md != 0 && !o.abortAt.IsZero() && now.After(o.abortAt) {
+			due = append(due, o.md)
+			o.abortAt, o.aborted = time.Time{}, true
 		}
 	}
-	return late
+	return due
 }

@@ -51,11 +51,10 @@ const journalFD = 3
 // consequences.
 const (
 	transactionTimeout = 10 * time.Second
-	// answerTimeout is when a worker gives up by itself. LNet should have
-	// done so before.
-	answerTimeout = transactionTimeout + 5*time.Second
-	// patience is how long it may take until the last event of what was
-	// given up, and until nothing is left after cmdStop.
+	// patience is how long it may take until the last event of an operation,
+	// whatever becomes of it, and until nothing is left after cmdStop. LNet
+	// gives up after one and a half transaction timeouts; a driver takes
+	// longer only while it makes progress.
 	patience     = 60 * time.Second
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 2 * time.Second
@@ -69,6 +68,7 @@ type workerConfig struct {
 	Seed      uint64
 	Addresses []string // of all workers, in order
 	Rate      int      // operations per second at most
+	Abort     bool     // give some operations up at random
 	Log       slog.Level
 }
 
