@@ -7,9 +7,9 @@
 // connections for bulk in each direction, which is one unless it is configured
 // or the link is of 4 Gbit/s or more. Whoever has something to send dials them,
 // in the order CONTROL, BULK_IN, BULK_OUT, and again BULK_IN, BULK_OUT; who is
-// dialled uses them as well. A connection begins with an acceptor request (which NID is wanted) and a HELLO
-// (who is calling), answered by a HELLO; see lnet/wire and
-// lnd/socklnd/ksock for the bytes. If both sides dial at once, the
+// dialled uses them as well. A connection begins with an acceptor request (which
+// NID is wanted) and a HELLO (who is calling), answered by a HELLO; see lnet/wire
+// and lnd/socklnd/ksock for the bytes. If both sides dial at once, the
 // connections of the higher NID win.
 //
 // Whatever goes wrong on one connection of a peer (NID and PID) ends all
