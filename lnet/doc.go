@@ -5,7 +5,9 @@
 // (package lnd). Going down, [Node.Send] chooses the NI, takes a peer credit
 // and an NI credit, in this order, and hands the message to the driver;
 // without credit the message waits in its peer's queue, priority messages
-// first. Coming up, [NI.Parse] checks the header, decides whether the message
+// first. Before that, the first PUT or GET to a peer waits until discovery has
+// found out which node it is ([Node.SetDiscoverer]); what is known of nodes is a
+// [Peer], of each way to one of their NIDs a [PeerNI]. Coming up, [NI.Parse] checks the header, decides whether the message
 // is for this node, and asks Upper where its payload goes. LNet's sources for
 // both are lib-move.c and lib-msg.c.
 //
@@ -19,8 +21,8 @@
 //
 // # Locks
 //
-// One lock per peer and one per NI, taken in this order, neither held across
-// a call into a driver or into Upper.
+// One lock per peer and one per NI, taken in this order, none held across a
+// call into a driver, into Upper or into the discoverer.
 //
 // # Failures
 //

@@ -119,6 +119,12 @@ func TestMultiRail(t *testing.T) {
 	if primary := a.table.Node().Primary(nid.MustParse(nidB)); primary.String() != "10.7.0.2@tcp7" {
 		t.Errorf("B's primary NID is %v", primary)
 	}
+	b.put(nidA, 10)
+	w.settle()
+	if diff := cmp.Diff([]string{"10.7.0.2@tcp7 10"}, a.got); diff != "" {
+		t.Errorf("initiators (-want +got):\n%s", diff)
+	}
+	w.log = nil
 	ni := b.add("10.1.0.2@tcp1")
 	w.settle()
 	w.want("B gets an NI", "10.0.0.2@tcp PUT 0 80", "10.0.0.1@tcp ACK")

@@ -22,6 +22,10 @@
 // of its own. When the NIs of a node change, it pushes to all peers that it
 // knows to be multi-rail.
 //
+// LNet knows no secrets: what a node says of itself is believed, also when it
+// claims the NIDs of another. The table of peers and everything that others can make
+// it keep is bounded ([Limits]), and what is refused is counted ([Stats]).
+//
 // [Ping] asks once and changes nothing; [NewTarget] alone makes a node that
 // answers pings and takes no part in discovery.
 package discovery

@@ -49,6 +49,26 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
+// TestUrgent: peers that somebody waits for come before those that are only to
+// be told.
+func TestUrgent(t *testing.T) {
+	b := newBench(t, Limits{MaxInFlight: 1})
+	b.meet(them)
+	b.meet(also)
+	b.meet(more)
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}, Discovery: true}})
+	b.step(discover(more))
+	b.step(b.ack())
+	if b.last.To != more {
+		t.Errorf("after %v comes %v, want %v", them, b.last.To, more)
+	}
+	b.step(b.ack())
+	if b.last.To != also {
+		t.Errorf("last comes %v, want %v", b.last.To, also)
+	}
+	b.want(b.step(b.ack()), "10.1.0.2@tcp1: "+upToDate)
+}
+
 // TestTableFull: idle peers make room, those under way do not.
 func TestTableFull(t *testing.T) {
 	b := newBench(t, Limits{MaxNIDs: 2})

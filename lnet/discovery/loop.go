@@ -128,7 +128,11 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 // lets the peer wait for one.
 func (m *Machine) place(now time.Duration, p *peer) bool {
 	if len(m.sent) >= m.limits.MaxInFlight {
-		if !p.queued {
+		switch {
+		case len(p.waiting) > 0 && !p.urgent:
+			p.queued, p.urgent = true, true
+			m.urgent = append(m.urgent, p)
+		case !p.queued:
 			p.queued = true
 			m.ready = append(m.ready, p)
 		}
@@ -159,12 +163,29 @@ func (m *Machine) expire(now time.Duration, out *Output) {
 		m.fail(p, syscall.ETIMEDOUT)
 		m.advance(now, p, out)
 	}
-	for len(m.ready) > 0 && len(m.sent) < m.limits.MaxInFlight {
-		p := m.ready[0]
-		m.ready = m.ready[1:]
-		p.queued = false
+	for len(m.sent) < m.limits.MaxInFlight {
+		p := m.next()
+		if p == nil {
+			return
+		}
 		m.advance(now, p, out)
 	}
+}
+
+// next takes the next peer that waits for a place. A peer may stand on both
+// lists, or still on one when it waits no more.
+func (m *Machine) next() *peer {
+	for _, list := range []*[]*peer{&m.urgent, &m.ready} {
+		for len(*list) > 0 {
+			p := (*list)[0]
+			(*list)[0] = nil
+			if *list = (*list)[1:]; p.queued {
+				p.queued, p.urgent = false, false
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // fail ends a peer's exchange with an error.

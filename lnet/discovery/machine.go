@@ -15,7 +15,7 @@ type Limits struct {
 	Timeout       time.Duration // of a ping or push (lnet_transaction_timeout); 150 s
 	MaxInterfaces int           // NIs of a peer, 0@lo included (lnet_interfaces_max); 200
 	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
-	MaxInFlight   int           // pings and pushes at a time; 128. Further peers wait
+	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait, those first for which messages wait
 }
 
 func (l Limits) withDefaults() Limits {
@@ -29,7 +29,7 @@ func (l Limits) withDefaults() Limits {
 		l.MaxNIDs = 1 << 18
 	}
 	if l.MaxInFlight == 0 {
-		l.MaxInFlight = 128
+		l.MaxInFlight = 1024
 	}
 	return l
 }
@@ -127,7 +127,8 @@ type Machine struct {
 	peers  table
 	last   uint64 // exchange
 	sent   []*peer
-	ready  []*peer // wait for a place in sent
+	urgent []*peer // wait for a place in sent, and somebody waits for them; see next
+	ready  []*peer // the others
 	dirty  []*peer // changed in this step
 	stats  Stats
 }

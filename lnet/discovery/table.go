@@ -28,7 +28,8 @@ type peer struct {
 
 	exchange uint64        // ID of the ping or push under way, else 0
 	deadline time.Duration // of exchange
-	queued   bool          // in Machine.ready
+	queued   bool          // in Machine.ready or Machine.urgent
+	urgent   bool          // in Machine.urgent
 	changed  bool          // in Machine.dirty
 	dropped  bool          // not in the table any more
 
@@ -153,11 +154,7 @@ func (m *Machine) drop(p *peer, out *Output) {
 		out.Cancelled = append(out.Cancelled, p.exchange)
 		m.unplace(p)
 	}
-	if i := slices.Index(m.ready, p); i >= 0 {
-		m.ready = slices.Delete(m.ready, i, i+1)
-		p.queued = false
-	}
-	p.dropped = true
+	p.queued, p.urgent, p.dropped = false, false, true
 	m.peers.unlink(p)
 }
 
