@@ -69,6 +69,23 @@ func TestLazy(t *testing.T) {
 	}
 }
 
+// TestLazyOrder: what an MD does not take keeps its place in the queue.
+func TestLazyOrder(t *testing.T) {
+	h, net := newLazy(t)
+	for length, bits := range []uint64{2, 1, 2, 1, 2} {
+		h.arrivePut(net, bits, uint32(length))
+	}
+	var got []uint32
+	see := func(e *portals.Event) { got = append(got, e.RLength) }
+	md := portals.MD{Segments: []lnd.Segment{make([]byte, 20)}, Threshold: 1, Options: portals.OpPut, Handler: see}
+	for _, bits := range []uint64{1, 2, 2, 1, 2} {
+		h.post(5, portals.Match{Bits: bits}, md)
+	}
+	if diff := cmp.Diff([]uint32{1, 0, 2, 3, 4}, got); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+}
+
 // TestLazyGet: a GET never waits.
 func TestLazyGet(t *testing.T) {
 	h, net := newLazy(t)

@@ -1,0 +1,90 @@
+package portals
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// TestManyEntries attaches and unlinks thousands of MEs in random order, some
+// of which match the same, and looks for all of them at every size of the
+// table.
+func TestManyEntries(t *testing.T) {
+	for name, id := range map[string]nid.ProcessID{
+		"unique":   {NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID},
+		"wildcard": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))
+			p := &table.portals[0]
+			r := rand.New(rand.NewPCG(3, 4))
+			lists := make(map[uint64][]MEHandle) // per value, in order
+			const values, steps = 600, 6000
+			for step := range steps {
+				bits := r.Uint64N(values)
+				list := lists[bits]
+				switch n := len(list); {
+				case n > 0 && r.IntN(3) == 0 || step > steps*2/3:
+					if n == 0 {
+						continue
+					}
+					i := r.IntN(n)
+					if err := table.MEUnlink(list[i]); err != nil {
+						t.Fatal(err)
+					}
+					lists[bits] = append(list[:i:i], list[i+1:]...)
+				default:
+					h, err := table.MEAttach(0, Match{ID: id, Bits: bits}, Unlink, After)
+					if err != nil {
+						t.Fatal(err)
+					}
+					lists[bits] = append(list, h)
+				}
+				if step%100 == 0 {
+					checkLists(t, p, id, lists)
+				}
+			}
+			checkLists(t, p, id, lists)
+			if n := p.exact.rings; n > len(p.exact.buckets) {
+				t.Errorf("%d rings in %d buckets", n, len(p.exact.buckets))
+			}
+		})
+	}
+}
+
+// checkLists compares the rings of a portal with lists of handles.
+func checkLists(t *testing.T, p *portal, id nid.ProcessID, lists map[uint64][]MEHandle) {
+	t.Helper()
+	for bits, want := range lists {
+		head := p.find(bits, id)
+		ref := head
+		for _, h := range want {
+			if ref == 0 || p.handle(0, ref) != h {
+				t.Fatalf("bits %d: found entry %d, want %x", bits, ref, h)
+			}
+			ref = p.me(ref).next
+		}
+		if ref != head || len(want) == 0 && head != 0 {
+			t.Fatalf("bits %d: more than %d entries", bits, len(want))
+		}
+	}
+}
+
+// TestCacheLines: an ME is one cache line, an MD three; what is in one array
+// begins with one.
+func TestCacheLines(t *testing.T) {
+	const line = 64
+	if n := unsafe.Sizeof(me{}); n != line {
+		t.Errorf("an ME has %d bytes, want %d", n, line)
+	}
+	if n := unsafe.Sizeof(md{}); n != 3*line {
+		t.Errorf("an MD has %d bytes, want %d", n, 3*line)
+	}
+	if n := unsafe.Offsetof(md{}.generation); n > line {
+		t.Errorf("what matching needs of an MD has %d bytes, want at most %d", n, line)
+	}
+}

@@ -1,0 +1,130 @@
+package portals_test
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// initiate is a PUT or GET.
+func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) error {
+	if d.dead || d.me != nil || d.threshold == 0 {
+		return syscall.ENOENT
+	}
+	d.begin()
+	self := nid.ProcessID{NID: nid.Any(), PID: here.PID}
+	s := &modelSend{md: d, event: portals.Event{
+		Kind: portals.EventSend, Target: r.Target, Initiator: self, Source: self, Sender: nid.Any(), MsgType: typ,
+		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData,
+		RLength: uint32(d.length), MLength: uint32(d.length),
+	}}
+	s.header.SrcNID, s.header.SrcPID = here.NID, here.PID
+	s.header.DestNID, s.header.DestPID = r.Target.NID, r.Target.PID
+	own := wire.MDHandle{Interface: incarnation, Object: uint64(d.handle)}
+	if typ == wire.Get {
+		s.header.SetGet(wire.GetCmd{
+			ReturnMD: own, MatchBits: r.MatchBits, Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(d.length),
+		})
+		m.await(d, &d.replies)
+	} else {
+		put := wire.PutCmd{
+			AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData, Portal: uint32(r.Portal), Offset: r.Offset,
+		}
+		if r.Ack {
+			put.AckMD = own
+			m.await(d, &d.acks)
+		}
+		s.header.PayloadLength = uint32(d.length)
+		s.header.SetPut(put)
+	}
+	m.send(s)
+	return nil
+}
+
+// await has one answer more awaited.
+func (m *model) await(d *modelMD, answers *int) {
+	*answers++
+	if d.conf.Options&portals.NoTrackResponse != 0 {
+		return
+	}
+	d.since = m.now
+	if m.sweepAt == 0 {
+		m.sweepAt = m.now + m.timeout/2
+	}
+}
+
+// send gives a message to the network when its peer has a credit.
+func (m *model) send(s *modelSend) {
+	id := s.header.DestNID
+	if m.peers[id] == nil {
+		m.peers[id] = new(modelPeer)
+	}
+	p := m.peers[id]
+	s.queued, s.waited = m.now, p.inFlight >= m.credits
+	p.queue = append(p.queue, s)
+	m.launch(p)
+}
+
+func (m *model) launch(p *modelPeer) {
+	for len(p.queue) > 0 && p.inFlight < m.credits {
+		s := p.queue[0]
+		p.queue = p.queue[1:]
+		switch {
+		case s.md != nil && s.md.aborted:
+			m.ended(s, syscall.ECANCELED)
+		case s.waited && m.now > s.queued+m.timeout:
+			m.ended(s, syscall.ETIMEDOUT)
+		default:
+			p.inFlight++
+			m.sent = append(m.sent, s)
+		}
+	}
+}
+
+// finish ends a message that the network has.
+func (m *model) finish(s *modelSend, err error) {
+	m.ended(s, err)
+	p := m.peers[s.header.DestNID]
+	p.inFlight--
+	m.launch(p)
+}
+
+func (m *model) ended(s *modelSend, err error) {
+	if s.md == nil {
+		return
+	}
+	if s.event.Kind == portals.EventSend && err != nil {
+		switch {
+		case s.event.MsgType == wire.Get:
+			s.md.forget(&s.md.replies)
+		case !s.header.Put().AckMD.IsNone():
+			s.md.forget(&s.md.acks)
+		}
+	}
+	m.complete(s.md, s.event, err)
+}
+
+// advance lets time pass. Every half transaction timeout after an operation
+// whose answer is tracked, MDs are given up that have waited for longer than a
+// whole one, as long as there are any that wait.
+func (m *model) advance(d time.Duration) {
+	end := m.now + d
+	for m.sweepAt != 0 && m.sweepAt <= end {
+		m.now, m.sweepAt = m.sweepAt, 0
+		for _, d := range m.mds {
+			switch {
+			case d.since == 0:
+			case m.now-d.since > m.timeout:
+				d.late = true
+				m.late++
+				m.unlink(d)
+			default:
+				m.sweepAt = m.now + m.timeout/2
+			}
+		}
+	}
+	m.now = end
+}

@@ -1,0 +1,219 @@
+package portals_test
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// modelArrival is a message that came in: held, or taken by an MD whose
+// payload is on its way.
+type modelArrival struct {
+	name    int
+	header  wire.Header
+	primary nid.NID
+	md      *modelMD // nil: held, or dropped
+	event   portals.Event
+	ack     bool
+}
+
+// modelSend is a message on its way out.
+type modelSend struct {
+	header wire.Header
+	md     *modelMD // nil for an ACK
+	event  portals.Event
+	offset int // of the payload in the MD
+	queued time.Duration
+	waited bool
+}
+
+// modelPeer has the messages that wait for one of its credits.
+type modelPeer struct {
+	inFlight int
+	queue    []*modelSend
+}
+
+func (m *model) drop(a *modelArrival, why string) {
+	a.md = nil
+	m.drops[why]++
+}
+
+// admits tells whether an ME takes a message, its MD aside.
+func (e *modelME) admits(a *modelArrival) bool {
+	bits := a.header.Put().MatchBits
+	if a.header.Type == wire.Get {
+		bits = a.header.Get().MatchBits
+	}
+	id := e.match.ID
+	return (e.match.Bits^bits)&^e.match.Ignore == 0 &&
+		(anyPID(id.PID) || id.PID == a.header.SrcPID) &&
+		(anyone(id.NID) || id.NID == a.primary || id.NID == a.header.SrcNID)
+}
+
+// candidates are the MEs of a portal in the order in which they are tried.
+// Where each is for one initiator, those for its primary NID come first.
+func (p *modelPortal) candidates(primary nid.NID) (list []*modelME) {
+	rank := func(e *modelME) int {
+		switch {
+		case e.match.Ignore != 0:
+			return 0
+		case p.unique && e.match.ID.NID != primary:
+			return 2
+		}
+		return 1
+	}
+	for r := range 3 {
+		for _, e := range p.list {
+			if rank(e) == r {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// arrive is a message that comes in: what it becomes is held, or has an MD, or
+// is dropped.
+func (m *model) arrive(a *modelArrival) (held bool) {
+	h := &a.header
+	a.event = portals.Event{
+		Target:    nid.ProcessID{NID: h.DestNID, PID: h.DestPID},
+		Initiator: nid.ProcessID{NID: a.primary, PID: h.SrcPID},
+		Source:    nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID},
+		Sender:    h.SrcNID, MsgType: h.Type, RLength: h.PayloadLength,
+	}
+	switch h.Type {
+	case wire.Put:
+		put := h.Put()
+		a.event.Kind, a.event.HdrData = portals.EventPut, put.HdrData
+		a.event.Portal, a.event.MatchBits = int(put.Portal), put.MatchBits
+		return m.request(a, portals.OpPut)
+	case wire.Get:
+		get := h.Get()
+		a.event.Kind = portals.EventGet
+		a.event.Portal, a.event.MatchBits = int(get.Portal), get.MatchBits
+		return m.request(a, portals.OpGet)
+	case wire.Ack:
+		a.event.Kind, a.event.MatchBits = portals.EventAck, h.Ack().MatchBits
+		m.answer(a, h.Ack().DstMD, int(h.Ack().MLength), false)
+	case wire.Reply:
+		a.event.Kind = portals.EventReply
+		m.answer(a, h.Reply().DstMD, int(h.PayloadLength), true)
+	}
+	return false
+}
+
+func (m *model) request(a *modelArrival, op portals.MDOption) (held bool) {
+	p := &m.portals[a.event.Portal]
+	for _, e := range p.candidates(a.primary) {
+		if e.md == nil || !e.md.takes(op) || !e.admits(a) {
+			continue
+		}
+		if !m.accept(a, e.md) {
+			m.drop(a, "too long")
+		}
+		return false
+	}
+	if op == portals.OpPut && p.lazy {
+		p.held = append(p.held, a)
+		return true
+	}
+	m.drop(a, "no match")
+	return false
+}
+
+// accept gives a message to an MD, if it has room.
+func (m *model) accept(a *modelArrival, d *modelMD) (fits bool) {
+	length, offset := int(a.header.PayloadLength), int(a.header.Put().Offset)
+	if a.header.Type == wire.Get {
+		length, offset = int(a.header.Get().SinkLength), int(a.header.Get().SrcOffset)
+	}
+	options := d.conf.Options
+	if options&portals.ManageRemote == 0 {
+		offset = d.offset
+	}
+	offset = min(offset, d.length)
+	room := d.length - offset
+	if options&portals.HasMaxSize != 0 {
+		room = min(room, d.conf.MaxSize)
+	}
+	if length > room && options&portals.Truncate == 0 {
+		return false
+	}
+	length = min(length, room)
+	d.begin()
+	d.offset = offset + length
+	a.md = d
+	a.event.Offset, a.event.MLength = uint32(offset), uint32(length)
+	a.ack = a.header.Type == wire.Put && !a.header.Put().AckMD.IsNone() && options&portals.AckDisable == 0
+	if d.auto && d.exhausted() {
+		m.detach(d)
+	}
+	return true
+}
+
+// answer is an ACK or REPLY of n bytes.
+func (m *model) answer(a *modelArrival, to wire.MDHandle, n int, reply bool) {
+	i := slices.IndexFunc(m.mds, func(d *modelMD) bool { return !d.dead && uint64(d.handle) == to.Object })
+	if i < 0 || to.Interface != incarnation {
+		m.drop(a, "stale handle")
+		return
+	}
+	d := m.mds[i]
+	awaited := &d.acks
+	if reply {
+		awaited = &d.replies
+	}
+	switch {
+	case d.threshold == 0 || d.me != nil || *awaited == 0:
+		m.drop(a, "inactive MD")
+		return
+	case n > d.length && (!reply || d.conf.Options&portals.Truncate == 0):
+		m.drop(a, "too long")
+		return
+	}
+	d.forget(awaited)
+	d.begin()
+	a.md = d
+	a.event.MLength = uint32(min(n, d.length))
+}
+
+// deliver ends the arrival of a message that an MD took; its bytes all have
+// the value fill.
+func (m *model) deliver(a *modelArrival, fill byte, err error) {
+	d, e := a.md, a.event
+	if d == nil {
+		return
+	}
+	if e.Kind == portals.EventPut || e.Kind == portals.EventReply {
+		for i := range int(e.MLength) {
+			d.memory[int(e.Offset)+i] = fill
+		}
+	}
+	if e.Kind == portals.EventGet && err == nil {
+		s := m.reply(a)
+		s.header.PayloadLength = e.MLength
+		s.header.SetReply(wire.ReplyCmd{DstMD: a.header.Get().ReturnMD})
+		s.md, s.event, s.offset = d, e, int(e.Offset)
+		m.send(s)
+		return
+	}
+	m.complete(d, e, err)
+	if a.ack && err == nil {
+		s := m.reply(a)
+		put := a.header.Put()
+		s.header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: e.MLength})
+		m.send(s)
+	}
+}
+
+// reply is a message to where another one came from.
+func (m *model) reply(a *modelArrival) *modelSend {
+	s := new(modelSend)
+	s.header.SrcNID, s.header.SrcPID = a.header.DestNID, here.PID
+	s.header.DestNID, s.header.DestPID = a.header.SrcNID, a.header.SrcPID
+	return s
+}

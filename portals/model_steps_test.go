@@ -1,0 +1,263 @@
+package portals_test
+
+import (
+	"syscall"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// The steps of TestModel: each draws a call, makes it on the table and on the
+// model, and compares the errors.
+
+func drawBool(t *rapid.T, label string) bool { return rapid.Bool().Draw(t, label) }
+
+// pick draws one of a list; a list without elements skips the step.
+func pick[T any](t *rapid.T, label string, list []T) T {
+	if len(list) == 0 {
+		t.Skip("no " + label)
+	}
+	return list[rapid.IntRange(0, len(list)-1).Draw(t, label)]
+}
+
+func drawUnlink(t *rapid.T) portals.UnlinkOption {
+	return portals.UnlinkOption(rapid.IntRange(0, 1).Draw(t, "unlink"))
+}
+
+func drawPosition(t *rapid.T) portals.InsertPosition {
+	return portals.InsertPosition(rapid.IntRange(0, 2).Draw(t, "position"))
+}
+
+func drawBits(t *rapid.T) uint64 {
+	return rapid.SampledFrom([]uint64{0, 0, 0, 1, 0x101}).Draw(t, "match bits")
+}
+
+// who are the initiators and targets; there and beside are one node.
+var who = map[string]nid.ProcessID{"there": there, "beside": beside, "stranger": stranger}
+
+func drawSource(t *rapid.T) nid.ProcessID {
+	return who[rapid.SampledFrom([]string{"there", "beside", "stranger"}).Draw(t, "from")]
+}
+
+func drawPeer(t *rapid.T) nid.ProcessID {
+	return who[rapid.SampledFrom([]string{"there", "stranger"}).Draw(t, "to")]
+}
+
+// drawMatch draws a match that fits portal 1, where they are unique, or the
+// others.
+func drawMatch(t *rapid.T, portal int) portals.Match {
+	m := portals.Match{ID: drawSource(t), Bits: drawBits(t)}
+	if portal == 1 && rapid.IntRange(0, 9).Draw(t, "unfit") < 9 {
+		return m
+	}
+	if rapid.IntRange(0, 3).Draw(t, "one initiator") > 0 {
+		m.ID.NID = nid.Any()
+	}
+	if drawBool(t, "any process") {
+		m.ID.PID = nid.PIDAny
+	}
+	m.Ignore = rapid.SampledFrom([]uint64{0, 0, 0x100, ^uint64(0)}).Draw(t, "ignore bits")
+	return m
+}
+
+func (r *modelRun) drawMD(t *rapid.T) portals.MD {
+	md := portals.MD{
+		Threshold: rapid.SampledFrom([]int{inf, 1, 2, 3, 0, -2}).Draw(t, "threshold"),
+		UserPtr:   len(r.mds),
+		Handler: func(e *portals.Event) {
+			event := *e
+			event.Segments = nil
+			r.happened = append(r.happened, event)
+		},
+	}
+	memory := make([]byte, rapid.IntRange(0, 12).Draw(t, "size"))
+	cut := rapid.IntRange(0, len(memory)).Draw(t, "first segment")
+	md.Segments = []lnd.Segment{memory[:cut:cut], memory[cut:]}
+	for _, o := range []portals.MDOption{
+		portals.ManageRemote, portals.Truncate, portals.AckDisable, portals.TrackResponse, portals.NoTrackResponse,
+	} {
+		if rapid.IntRange(0, 2).Draw(t, "option") == 2 {
+			md.Options |= o
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "has max size") == 3 {
+		md.Options |= portals.HasMaxSize
+		md.MaxSize = rapid.IntRange(-1, 13).Draw(t, "max size")
+	}
+	return md
+}
+
+func (r *modelRun) meAttach(t *rapid.T) {
+	portal := rapid.IntRange(0, len(r.portals)-1).Draw(t, "portal")
+	match, unlink, pos := drawMatch(t, portal), drawUnlink(t), drawPosition(t)
+	got, err := r.table.MEAttach(portal, match, unlink, pos)
+	e, want := r.model.meAttach(portal, match, unlink, pos)
+	r.same(t, err, want)
+	r.newEntry(t, e, got)
+}
+
+func (r *modelRun) meInsert(t *rapid.T) {
+	other := pick(t, "ME", r.mes)
+	match, unlink, pos := drawMatch(t, other.portal), drawUnlink(t), drawPosition(t)
+	got, err := r.table.MEInsert(other.handle, match, unlink, pos)
+	e, want := r.model.meInsert(other, match, unlink, pos)
+	r.same(t, err, want)
+	r.newEntry(t, e, got)
+}
+
+// newEntry notes a new ME, if there is one, and may give it an MD.
+func (r *modelRun) newEntry(t *rapid.T, e *modelME, h portals.MEHandle) {
+	if e == nil {
+		return
+	}
+	e.handle = h
+	t.Logf("ME %d", e.name)
+	if rapid.IntRange(0, 3).Draw(t, "with an MD") > 0 {
+		r.giveMD(t, e)
+	}
+}
+
+func (r *modelRun) mdAttach(t *rapid.T) { r.giveMD(t, pick(t, "ME", r.mes)) }
+
+func (r *modelRun) giveMD(t *rapid.T, e *modelME) {
+	md, unlink := r.drawMD(t), drawUnlink(t)
+	md.Options |= portals.MDOption(rapid.SampledFrom([]int{3, 1, 2, 0}).Draw(t, "operations"))
+	got, err := r.table.MDAttach(e.handle, md, unlink)
+	d, want := r.model.mdAttach(e, md, unlink)
+	r.same(t, err, want)
+	if d != nil {
+		d.handle = got
+		t.Logf("MD %d", d.name)
+	}
+}
+
+func (r *modelRun) mdBind(t *rapid.T) {
+	md, unlink := r.drawMD(t), drawUnlink(t)
+	if rapid.IntRange(0, 19).Draw(t, "passive") == 19 {
+		md.Options |= portals.OpPut
+	}
+	got, err := r.table.MDBind(md, unlink)
+	d, want := r.model.mdBind(md, unlink)
+	r.same(t, err, want)
+	if d != nil {
+		d.handle = got
+		t.Logf("MD %d", d.name)
+	}
+}
+
+func (r *modelRun) meUnlink(t *rapid.T) {
+	e := pick(t, "ME", r.mes)
+	r.same(t, r.table.MEUnlink(e.handle), r.model.meUnlink(e))
+}
+
+func (r *modelRun) mdUnlink(t *rapid.T) {
+	d := pick(t, "MD", r.mds)
+	r.same(t, r.table.MDUnlink(d.handle), r.model.mdUnlink(d))
+}
+
+func (r *modelRun) setLazy(t *rapid.T) {
+	portal := rapid.IntRange(0, len(r.portals)-1).Draw(t, "portal")
+	r.same(t, r.table.SetLazy(portal), nil)
+	r.portals[portal].lazy = true
+}
+
+func (r *modelRun) clearLazy(t *rapid.T) {
+	portal := rapid.IntRange(0, len(r.portals)-1).Draw(t, "portal")
+	r.same(t, r.table.ClearLazy(portal), nil)
+	r.model.clearLazy(portal)
+}
+
+func (r *modelRun) drawRequest(t *rapid.T) (d *modelMD, p portals.PutRequest) {
+	d = pick(t, "MD", r.mds)
+	return d, portals.PutRequest{
+		MD: d.handle, Target: drawPeer(t), Portal: rapid.IntRange(0, 2).Draw(t, "portal"), MatchBits: drawBits(t),
+		Offset: rapid.SampledFrom([]uint32{0, 3, 1<<32 - 1}).Draw(t, "offset"),
+	}
+}
+
+func (r *modelRun) put(t *rapid.T) {
+	d, p := r.drawRequest(t)
+	p.Ack, p.HdrData = drawBool(t, "ack"), rapid.Uint64().Draw(t, "header data")
+	r.same(t, r.table.Put(p), r.model.initiate(wire.Put, d, p))
+}
+
+func (r *modelRun) get(t *rapid.T) {
+	d, p := r.drawRequest(t)
+	err := r.table.Get(portals.GetRequest{MD: p.MD, Target: p.Target, Portal: p.Portal, MatchBits: p.MatchBits, Offset: p.Offset})
+	r.same(t, err, r.model.initiate(wire.Get, d, p))
+}
+
+// drawError draws how something ends.
+func drawError(t *rapid.T) error {
+	if rapid.IntRange(0, 3).Draw(t, "fails") == 3 {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (r *modelRun) finish(t *rapid.T) {
+	s := pick(t, "message on the way", r.onTheWay)
+	err := drawError(t)
+	r.onTheWay = without(r.onTheWay, s)
+	r.end(s, err)
+}
+
+// end ends a message in the network.
+func (r *modelRun) end(s *modelSend, err error) {
+	r.net.up.Finalize(r.messages[s], err)
+	r.model.finish(s, err)
+}
+
+func (r *modelRun) deliver(t *rapid.T) {
+	a := pick(t, "message that comes in", r.coming)
+	err := drawError(t)
+	r.coming = without(r.coming, a)
+	r.bring(a, err)
+}
+
+// bring brings the payload of a message that an MD took.
+func (r *modelRun) bring(a *modelArrival, err error) {
+	fill, d := byte(a.name+1), r.deliveries[a]
+	for _, s := range d.Sink.Append(nil) {
+		for i := range s {
+			s[i] = fill
+		}
+	}
+	r.net.up.Delivered(d, err)
+	r.model.deliver(a, fill, err)
+}
+
+func (r *modelRun) abandon(t *rapid.T) {
+	var held []*modelArrival
+	for _, p := range r.portals {
+		held = append(held, p.held...)
+	}
+	a := pick(t, "held message", held)
+	if !r.net.up.Abandon(r.deliveries[a]) {
+		t.Fatalf("message %d is not held any more", a.name)
+	}
+	p := &r.portals[a.event.Portal]
+	p.held = without(p.held, a)
+	r.drop(a, "peer gone")
+}
+
+func (r *modelRun) advance(t *rapid.T) {
+	d := time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second
+	r.sweeping = true
+	r.clock.advance(d)
+	r.model.advance(d)
+}
+
+func without[T comparable](list []T, gone T) (rest []T) {
+	for _, x := range list {
+		if x != gone {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}
