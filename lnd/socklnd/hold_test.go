@@ -108,6 +108,8 @@ func TestHoldOverTCP(t *testing.T) {
 			t.Fatalf("message %d differs", i)
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.downs) > 0 {
 		t.Error(h.downs)
 	}
