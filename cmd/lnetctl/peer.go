@@ -17,8 +17,13 @@ func peerCommand(g *globals) *cobra.Command {
 
 func peerShow(g *globals) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "show [NID] [-v [LEVEL]]",
-		Short:   "Show peers, or one of them",
+		Use:   "show [NID] [-v [LEVEL]]",
+		Short: "Show peers, or one of them",
+		Long: `Shows the peers of the node with the keys of the kernel's tool; cause is ours.
+NIDs that discovery knows to be one node's are one peer, by its primary NID;
+any of them names it. -v adds credits, statistics and the state of discovery,
+-v 2 statistics by type of message, -v 3 health (which stays as it is: nothing
+is judged yet).`,
 		Example: "  lnetctl peer show 10.0.0.2@tcp -v",
 	}
 	level := addVerbose(c)

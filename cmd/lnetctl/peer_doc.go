@@ -26,6 +26,19 @@ type peerNIDoc struct {
 	Sent       *lnet.TypeCounts `json:"sent_stats,omitempty"`
 	Received   *lnet.TypeCounts `json:"received_stats,omitempty"`
 	Dropped    *lnet.TypeCounts `json:"dropped_stats,omitempty"`
+	Health     *peerHealthDoc   `json:"health stats,omitempty"`
+}
+
+// peerHealthDoc is that of a peer on which nothing ever failed: there are no
+// health values yet.
+type peerHealthDoc struct {
+	Value          int `json:"health value"`
+	Dropped        int `json:"dropped"`
+	Timeout        int `json:"timeout"`
+	Error          int `json:"error"`
+	NetworkTimeout int `json:"network timeout"`
+	PingCount      int `json:"ping_count"`
+	NextPing       int `json:"next_ping"`
 }
 
 type creditsDoc struct {
@@ -105,6 +118,9 @@ func newPeerNIDoc(p lnet.PeerSnapshot, level int) peerNIDoc {
 	}
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &p.Traffic.Sent, &p.Traffic.Received, &p.Traffic.Dropped
+	}
+	if level >= 3 {
+		doc.Health = &peerHealthDoc{Value: maxHealth}
 	}
 	return doc
 }

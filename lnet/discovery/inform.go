@@ -76,16 +76,22 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	if p.exchange == 0 {
 		p.from, p.to = in.Local, in.Remote
 	}
+	if m.tell(p, in) {
+		m.start(now, p, out)
+	}
+}
+
+// tell takes what a peer pushed; false: there is nothing to do about it.
+func (m *Machine) tell(p *peer, in Input) bool {
 	if err := m.check(in); err != nil {
 		m.stats.BadPushes++
 		p.stale()
-		m.start(now, p, out)
-		return
+		return true
 	}
 	p.room = max(p.room, in.Need)
 	if !in.Info.Features.Has(wire.FeatureMultiRail) {
 		m.stats.PlainPushes++
-		return
+		return false
 	}
 	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering) == 0 && p.flags.Has(lnet.PeerDiscovered)
 	if known && !in.Info.Features.Has(wire.FeatureDiscovery) {
@@ -99,7 +105,7 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 		p.flags &^= lnet.PeerNIDsUpToDate
 		p.take(in.Info)
 	}
-	m.start(now, p, out)
+	return true
 }
 
 // check refuses infos that LNet refuses (lnet_ping_info_validate); what bytes
