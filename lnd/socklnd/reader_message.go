@@ -1,0 +1,124 @@
+package socklnd
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// message receives one message.
+func (r *reader) message() *Error {
+	r.begun, r.sums = false, false
+	h := ksock.MsgHeader{Type: ksock.LNet}
+	if r.c.framing.msgSize > 0 {
+		var err *Error
+		if h, err = r.messageHeader(); err != nil {
+			return err
+		}
+	}
+	r.c.rxMsgs.Add(1)
+	if h.Type == ksock.Noop {
+		return nil
+	}
+	return r.lnetMessage(h.Request())
+}
+
+// messageHeader receives the header before the LNet header, which is all there
+// is to a NOOP.
+func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
+	if err := r.need(ksock.MsgHeaderSize); err != nil {
+		return ksock.MsgHeader{}, err
+	}
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
+	r.consume(ksock.MsgHeaderSize)
+	if h.Type != ksock.Noop && h.Type != ksock.LNet {
+		return h, r.error(BadMessageType, ksock.ErrMsgType)
+	}
+	if h.Checksum != 0 {
+		r.beginSum(h)
+		if h.Type == ksock.Noop && r.spoilt() {
+			return h, r.error(BadChecksum, nil)
+		}
+	}
+	return h, r.c.checkAcks(h)
+}
+
+// beginSum begins to compute the checksum of a message that has one. Kernels
+// compare that of version 3 and later with the payload alone, which no sender
+// can mean: they leave it 0.
+func (r *reader) beginSum(h ksock.MsgHeader) {
+	if r.c.version >= ksock.V3 {
+		r.c.peer.ni.counts.count(ForeignChecksum)
+		return
+	}
+	r.sums, r.sum, r.want = true, ksock.ChecksumHeader(h), h.Checksum
+}
+
+// spoilt reports whether the message, of which all is consumed, does not have
+// its checksum.
+func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
+
+// lnetMessage receives what follows the message header and acknowledges
+// cookie, if there is one.
+func (r *reader) lnetMessage(cookie uint64) *Error {
+	if err := r.lnetHeader(); err != nil {
+		return err
+	}
+	d, ni := &r.d, r.c.peer.ni
+	verdict, refused := ni.up.Parse(d)
+	if refused != nil {
+		return r.error(BadMessage, refused)
+	}
+	if verdict == lnd.Hold && r.borrowed {
+		r.leftHeld, r.leftCookie = true, cookie
+		return nil
+	}
+	if verdict == lnd.Hold && !r.hold() {
+		return r.error(PeerClosed, nil)
+	}
+	return r.takePayload(cookie)
+}
+
+// takeHeld goes on with a message that a borrower found to be held.
+func (r *reader) takeHeld() *Error {
+	r.leftHeld = false
+	if !r.hold() {
+		return r.error(PeerClosed, nil)
+	}
+	return r.takePayload(r.leftCookie)
+}
+
+// takePayload receives the payload and ends the message.
+func (r *reader) takePayload(cookie uint64) *Error {
+	d, ni := &r.d, r.c.peer.ni
+	err := r.payload()
+	if err == nil && r.spoilt() {
+		err = r.error(BadChecksum, nil)
+	}
+	if err != nil {
+		ni.up.Delivered(d, err)
+		return err
+	}
+	if cookie != 0 {
+		r.c.peer.ack(r.c, cookie)
+	}
+	ni.up.Delivered(d, nil)
+	return nil
+}
+
+// lnetHeader begins the Delivery of a message.
+func (r *reader) lnetHeader() *Error {
+	f := &r.c.framing
+	if err := r.need(f.lnetSize); err != nil {
+		return err
+	}
+	d := &r.d
+	if err := f.parse(&d.Header, r.bytes[r.r:r.w]); err != nil {
+		return r.error(BadMessage, err)
+	}
+	r.consume(f.lnetSize)
+	d.From, d.Sink = r.c.peer.id, lnd.Payload{}
+	if r.c.peer.userFlagged() {
+		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID
+	}
+	return nil
+}
