@@ -34,7 +34,7 @@ type reader struct {
 	want   uint32      // the checksum that it should have
 	held   held
 	d      lnd.Delivery
-	small  *[smallWindow]byte // made for the first message
+	small  [smallWindow]byte
 
 	borrowed   bool // a borrower reads (lending)
 	leftHeld   bool // and has left a message that is held
