@@ -27,7 +27,7 @@ type lending struct {
 	waits       bool         // Receive waits for bytes
 	interrupted bool         // by a read deadline in the past
 	used        bool         // since the last look
-	unused      int          // loans in a row that nobody used
+	useless     int          // loans in a row that nobody used, or that ended at once
 	refuse      int          // askers, after that
 
 	err *Error // that a borrower met; belongs to who has the right
@@ -81,6 +81,10 @@ func (l *lending) granted() bool {
 	if l.asks == nil || l.asks.Waiting() {
 		return false
 	}
+	if l.c.rx.window != smallWindow { // a borrower leaves large messages to us
+		l.forget()
+		return false
+	}
 	if l.refuse > 0 || !l.watch().add(l) {
 		l.refuse = max(l.refuse-1, 0)
 		l.forget()
@@ -113,9 +117,9 @@ func (l *lending) own() {
 	l.back <- struct{}{}
 }
 
-// maxUnused bounds how far loans that nobody uses make new ones rarer: after n
-// of them in a row, 2^n-1 askers are refused.
-const maxUnused = 10
+// maxUseless bounds how far loans of no use make new ones rarer: after n of them
+// in a row, 2^n-1 askers are refused.
+const maxUseless = 10
 
 // look takes back a right that has not been used since the last look. It
 // returns false if there is no need to look again before the next Receive has
@@ -130,10 +134,15 @@ func (l *lending) look() bool {
 		l.used = false
 		return true
 	}
-	l.unused = min(l.unused+1, maxUnused)
-	l.refuse = 1<<l.unused - 1
+	l.regret()
 	l.own()
 	return false
+}
+
+// regret makes loans rarer after one that was of no use. The caller holds l.mu.
+func (l *lending) regret() {
+	l.useless = min(l.useless+1, maxUseless)
+	l.refuse = 1<<l.useless - 1
 }
 
 // Return implements lnd.Lender.

@@ -37,7 +37,7 @@ func (l *lending) borrow(b lnd.Borrower) bool {
 	if l.state != readLent || l.asks != b {
 		return false
 	}
-	l.state, l.used, l.unused = readBorrowed, true, 0
+	l.state, l.used = readBorrowed, true
 	return true
 }
 
@@ -64,6 +64,7 @@ func (l *lending) handBack(err *Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.err = err
+	l.regret()
 	l.own()
 }
 
@@ -74,7 +75,7 @@ func (l *lending) rest(b lnd.Borrower) bool {
 	if b.Waiting() {
 		return false
 	}
-	l.state = readLent
+	l.state, l.useless = readLent, 0
 	l.watch().resume()
 	return true
 }

@@ -94,7 +94,7 @@ func (s *rawStream) read() (int, error) {
 func (s *rawStream) tryRead(fd uintptr) bool {
 	switch {
 	case s.rlimit == 0:
-		s.rn, s.rerr = sysVector(unix.SYS_READV, fd, s.rvec.iov)
+		s.rn, s.rerr = sysVector(unix.SYS_READV, fd, s.rvec.iov, s.rvec.total)
 	case s.rlimit <= len(s.rsmall):
 		s.rn, s.rerr = sysSmall(unix.SYS_READ, fd, s.rsmall[:s.rlimit])
 	default:
@@ -144,7 +144,7 @@ func (s *rawStream) tryWrite(fd uintptr) bool {
 	if s.wsmall != nil {
 		s.wn, s.werr = sysSmall(unix.SYS_WRITE, fd, s.wsmall)
 	} else {
-		s.wn, s.werr = sysVector(unix.SYS_WRITEV, fd, s.wvec.iov)
+		s.wn, s.werr = sysVector(unix.SYS_WRITEV, fd, s.wvec.iov, s.wvec.total)
 	}
 	return s.werr != unix.EAGAIN || !s.wwait
 }
@@ -177,10 +177,19 @@ func (v *vector) fill() {
 	}
 }
 
-// sysVector is readv or writev.
-func sysVector(trap, fd uintptr, iov []iovec) (int, syscall.Errno) {
+// quick is up to how many bytes a call does not tell the scheduler: it does not
+// wait, since the socket does not block, and telling costs a tenth of a small
+// message's round trip. Copying more takes long enough to be told.
+const quick = 64 << 10
+
+// sysVector is readv or writev of total bytes.
+func sysVector(trap, fd uintptr, iov []iovec, total int) (int, syscall.Errno) {
+	call := unix.Syscall
+	if total <= quick {
+		call = unix.RawSyscall
+	}
 	for {
-		n, _, errno := unix.Syscall(trap, fd, uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
+		n, _, errno := call(trap, fd, uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
 		switch errno {
 		case 0:
 			return int(n), 0
@@ -191,9 +200,7 @@ func sysVector(trap, fd uintptr, iov []iovec) (int, syscall.Errno) {
 	}
 }
 
-// sysSmall is read or write of little. It does not tell the scheduler: the
-// call does not wait, since the socket does not block, and telling costs a
-// tenth of a small message's round trip.
+// sysSmall is read or write of no more than quick bytes.
 func sysSmall(trap, fd uintptr, b []byte) (int, syscall.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall(trap, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))

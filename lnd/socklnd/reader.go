@@ -34,7 +34,7 @@ type reader struct {
 	want   uint32      // the checksum that it should have
 	held   held
 	d      lnd.Delivery
-	small  [smallWindow]byte
+	small  []byte // of smallWindow bytes, made when one small message came
 
 	borrowed   bool // a borrower reads (lending)
 	leftHeld   bool // and has left a message that is held
@@ -214,7 +214,7 @@ func (r *reader) fill() *Error {
 func (r *reader) fillEmpty() *Error {
 	r.releaseBuffer()
 	r.c.midway.Store(r.begun)
-	buf, n, err := r.c.stream.readIdle(r.small[:], r.window)
+	buf, n, err := r.c.stream.readIdle(r.small, r.window)
 	if isInterrupt(err) {
 		return nil
 	}
@@ -226,6 +226,9 @@ func (r *reader) fillEmpty() *Error {
 	switch {
 	case n < smallWindow:
 		r.window = smallWindow
+		if r.small == nil {
+			r.small = make([]byte, smallWindow)
+		}
 	case r.window == smallWindow:
 		r.window = wideWindow // more may be waiting
 	}
@@ -260,7 +263,7 @@ func (r *reader) releaseBuffer() {
 
 // use makes buf the buffer, the small one if it is nil.
 func (r *reader) use(buf *readBuffer) {
-	r.buf, r.bytes, r.r, r.w = buf, r.small[:], 0, 0
+	r.buf, r.bytes, r.r, r.w = buf, r.small, 0, 0
 	if buf != nil {
 		r.bytes = buf.bytes[:]
 	}

@@ -26,8 +26,9 @@ type writer struct {
 	closed  error     // why nothing is sent any more; guarded by mu
 	alone   bool      // the reader has ended; guarded by mu
 
-	batch *batch         // owned by who is writing, like small
-	small [maxSmall]byte // one message whole
+	batch *batch          // owned by who is writing, like small
+	small *[maxSmall]byte // one message whole; made for the first
+	burst burst           // guarded by peer.mu
 }
 
 func (w *writer) init(c *conn) {
@@ -50,16 +51,21 @@ func (w *writer) push(m *lnd.Message) turn {
 	w.c.queuedBytes.Add(w.c.framing.wireSize(m))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	idle := !w.writing
+	if w.writing {
+		w.queue.Push(m)
+		return turnNone
+	}
 	w.writing = true
-	if idle && w.fitsSmall(m) {
+	small := w.fitsSmall(m)
+	if small && !w.burst.on(w.c.peer) {
 		return turnSmall
 	}
 	w.queue.Push(m)
-	if idle {
-		return turnFlush
+	if small {
+		w.startDrain()
+		return turnNone
 	}
-	return turnNone
+	return turnFlush
 }
 
 // pushAll takes all of q for sending and leaves the writing to the drain.

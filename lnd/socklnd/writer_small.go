@@ -1,8 +1,6 @@
 package socklnd
 
-import (
-	"ulnet/lnd"
-)
+import "ulnet/lnd"
 
 // maxSmall is the size of the largest message that is written from one piece of
 // memory. Copying so little costs less than describing it to the system.
@@ -41,6 +39,9 @@ func (w *writer) sendSmall(m *lnd.Message) {
 
 // encodeSmall encodes m in w.small.
 func (w *writer) encodeSmall(m *lnd.Message) (b []byte, ok bool) {
+	if w.small == nil {
+		w.small = new([maxSmall]byte)
+	}
 	b, err := w.c.framing.appendHeaders(w.small[:0], &m.Header, 0)
 	if err != nil {
 		return nil, false
