@@ -16,7 +16,7 @@ import (
 
 // TestMain lets the test binary be the other process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "peer" {
+	if len(os.Args) == 2 && (os.Args[1] == "peer" || os.Args[1] == "hoarder") {
 		main()
 	}
 	os.Exit(m.Run())

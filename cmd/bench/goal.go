@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,13 +15,18 @@ type goal struct {
 
 var goals = []goal{
 	{"G-LN-1", "8 B PUT, half round trip between two processes", measureLatency},
+	{"G-LN-2", "4 KiB to 1 MiB PUT, half round trip between two processes", measureLargeLatency},
 	{"G-LN-3", "1 MiB PUT and GET, streaming between two processes", measureStreaming},
+	{"G-LN-4", "8 B PUTs one way, many in flight, peer_credits 256", measureRate},
+	{"G-LN-5", "allocations of both processes in the steady state", measureAllocations},
+	{"G-LN-6", "resident memory of a node with 5 000 idle peers", measureMemory},
 }
 
 // line is one bound of a goal with what was measured.
 type line struct {
 	what  string
-	ratio float64 // ours : plain Go TCP
+	ratio float64 // ours : plain Go TCP, or a figure in unit
+	unit  string  // empty: a ratio
 	limit float64
 	least bool   // limit is the smallest good ratio, otherwise the largest
 	basis string // the absolute medians behind the ratio
@@ -34,13 +40,16 @@ func (l line) met() bool {
 }
 
 // value has a digit more than the bound, so that the verdict can be seen.
-func (l line) value() string { return fmt.Sprintf("%.3f x (%s)", l.ratio, l.basis) }
+func (l line) value() string {
+	return fmt.Sprintf("%.3f %s (%s)", l.ratio, cmp.Or(l.unit, "x"), l.basis)
+}
 
 func (l line) bound() string {
+	relation := "<="
 	if l.least {
-		return fmt.Sprintf(">= %.2f x", l.limit)
+		relation = ">="
 	}
-	return fmt.Sprintf("<= %.2f x", l.limit)
+	return fmt.Sprintf("%s %.2f %s", relation, l.limit, cmp.Or(l.unit, "x"))
 }
 
 func (l line) verdict() string {

@@ -14,9 +14,9 @@ import (
 type initiator struct {
 	*node
 	target nid.ProcessID
-	small  portals.MDHandle // no events
-	eq     *portals.EQ      // replies to small PUTs
-	put    portals.MDHandle // 1 MiB, events in bulk
+	sized  []portals.MDHandle // by the index in sizes, no events
+	eq     *portals.EQ        // replies to small PUTs
+	put    portals.MDHandle   // 1 MiB, events in bulk
 	get    portals.MDHandle
 	bulk   *portals.EQ
 
@@ -25,8 +25,8 @@ type initiator struct {
 	done chan error
 }
 
-func newInitiator(ctx context.Context, addr, target netip.Addr, port uint16) (*initiator, error) {
-	n, err := newNode(addr, port)
+func newInitiator(ctx context.Context, addr, target netip.Addr, port uint16, tunables lnd.Tunables) (*initiator, error) {
+	n, err := newNode(addr, port, tunables)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (i *initiator) open() (err error) {
 	if i.bulk, err = i.table.NewEQ(64 * window); err != nil {
 		return err
 	}
-	if i.small, err = i.bind(smallSize, nil, nil); err != nil {
+	if i.sized, err = i.bindSizes(); err != nil {
 		return err
 	}
 	if i.put, err = i.bind(bulk, nil, i.bulk); err != nil {
@@ -55,23 +55,26 @@ func (i *initiator) open() (err error) {
 		return err
 	}
 	memory := []lnd.Segment{make([]byte, smallSize)}
-	if err := i.post(portalReply, bitsHandler, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
+	if err := i.postSizes(portalReply, i.replied); err != nil {
 		return err
 	}
 	return i.post(portalReply, bitsEQ, portals.MD{Segments: memory, Options: portals.OpPut, EQ: i.eq})
 }
 
-func (i *initiator) putSmall(bits uint64) error {
+// ask sends a PUT that is answered. The bits choose its size and how.
+func (i *initiator) ask(bits uint64) error {
 	return i.table.Put(portals.PutRequest{
-		Self: i.id.NID, MD: i.small, Target: i.target, Portal: portalEcho, MatchBits: bits,
+		Self: i.id.NID, MD: i.sized[max(bits, bitsHandler)-bitsHandler], Target: i.target,
+		Portal: portalEcho, MatchBits: bits,
 	})
 }
 
-// pingHandlers has a PUT go back and forth n times between handlers.
-func (i *initiator) pingHandlers(ctx context.Context, n int) (time.Duration, error) {
+// pingHandlers has a PUT of sizes[size] go back and forth n times between
+// handlers.
+func (i *initiator) pingHandlers(ctx context.Context, size, n int) (time.Duration, error) {
 	i.left = n
 	began := time.Now()
-	if err := i.putSmall(bitsHandler); err != nil {
+	if err := i.ask(bitsHandler + uint64(size)); err != nil {
 		return 0, err
 	}
 	select {
@@ -83,12 +86,12 @@ func (i *initiator) pingHandlers(ctx context.Context, n int) (time.Duration, err
 }
 
 // replied is the handler of replies.
-func (i *initiator) replied(*portals.Event) {
+func (i *initiator) replied(e *portals.Event) {
 	if i.left--; i.left == 0 {
 		i.done <- nil
 		return
 	}
-	if err := i.putSmall(bitsHandler); err != nil {
+	if err := i.ask(e.MatchBits); err != nil {
 		i.done <- err
 	}
 }
@@ -98,7 +101,7 @@ func (i *initiator) replied(*portals.Event) {
 func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
 	began := time.Now()
 	for range n {
-		if err := i.putSmall(bitsEQ); err != nil {
+		if err := i.ask(bitsEQ); err != nil {
 			return 0, err
 		}
 		if e, err := i.eq.Wait(ctx); err != nil || e.Err != nil {

@@ -72,6 +72,13 @@ func root(env cli.Env) *cobra.Command {
 			return servePeer(c.Context(), env.Stdin, env.Stdout)
 		},
 	})
+	c.AddCommand(&cobra.Command{
+		Use:    "hoarder",
+		Short:  hoarderUsage,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return serveHoarder(env.Stdin, env.Stdout) },
+	})
 	return c
 }
 

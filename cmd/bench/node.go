@@ -23,8 +23,8 @@ const (
 	portalSink   = 22
 	portalSource = 23
 
-	bitsHandler = 1
-	bitsEQ      = 2
+	bitsEQ      = 1
+	bitsHandler = 2 // and above: plus the index in sizes
 )
 
 // node is an LNet node over TCP on one address.
@@ -36,7 +36,7 @@ type node struct {
 
 var tcp = nid.MakeNet(nid.TCP, 0)
 
-func newNode(addr netip.Addr, port uint16) (*node, error) {
+func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error) {
 	n := &node{lnet: lnet.New(lnet.Config{
 		Incarnation: uint64(time.Now().UnixNano()),
 		Clock:       machine.RealClock(),
@@ -46,7 +46,7 @@ func newNode(addr netip.Addr, port uint16) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String()}); err != nil {
+	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String(), Tunables: tunables}); err != nil {
 		return nil, err
 	}
 	n.id = processAt(addr)
@@ -87,17 +87,17 @@ func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (por
 // large ones and has memory to GET.
 type responder struct {
 	*node
-	port  uint16
-	reply portals.MDHandle
-	eq    *portals.EQ
+	port    uint16
+	replies []portals.MDHandle // by the index in sizes
+	eq      *portals.EQ
 }
 
-func newResponder(addr netip.Addr) (*responder, error) {
+func newResponder(addr netip.Addr, tunables lnd.Tunables) (*responder, error) {
 	port, err := loopback.FreePort(addr, ownAddr)
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNode(addr, port)
+	n, err := newNode(addr, port, tunables)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func newResponder(addr netip.Addr) (*responder, error) {
 }
 
 func (r *responder) open() (err error) {
-	if r.reply, err = r.bind(smallSize, nil, nil); err != nil {
+	if r.replies, err = r.bindSizes(); err != nil {
 		return err
 	}
 	if r.eq, err = r.table.NewEQ(64); err != nil {
@@ -119,7 +119,6 @@ func (r *responder) open() (err error) {
 		bits   uint64
 		md     portals.MD
 	}{
-		{portalEcho, bitsHandler, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
 		{portalEcho, bitsEQ, portals.MD{Segments: small(), Options: portals.OpPut, EQ: r.eq}},
 		{portalSink, 0, portals.MD{Segments: large(), Options: portals.OpPut}},
 		{portalSource, 0, portals.MD{Segments: large(), Options: portals.OpGet}},
@@ -128,7 +127,32 @@ func (r *responder) open() (err error) {
 			return err
 		}
 	}
+	return r.postSizes(portalEcho, r.echo)
+}
+
+// postSizes opens memory for each of sizes, found by match bits.
+func (n *node) postSizes(portal int, handler func(*portals.Event)) error {
+	for i, size := range sizes {
+		md := portals.MD{
+			Segments: []lnd.Segment{make([]byte, size.bytes)}, Options: portals.OpPut, Handler: handler,
+		}
+		if err := n.post(portal, uint64(bitsHandler+i), md); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// bindSizes makes an MD without events for each of sizes.
+func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
+	for _, size := range sizes {
+		md, err := n.bind(size.bytes, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		mds = append(mds, md)
+	}
+	return mds, nil
 }
 
 // echo answers a PUT. A failure leaves the other side waiting, and it says so.
@@ -136,7 +160,7 @@ func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) 
 
 func (r *responder) answer(to nid.ProcessID, bits uint64) {
 	_ = r.table.Put(portals.PutRequest{
-		Self: r.id.NID, MD: r.reply, Target: to, Portal: portalReply, MatchBits: bits,
+		Self: r.id.NID, MD: r.replies[max(bits, bitsHandler)-bitsHandler], Target: to, Portal: portalReply, MatchBits: bits,
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"ulnet/lnd"
 )
 
 // The two ends of every measurement. Both LNet nodes listen on one port, as
@@ -25,11 +27,12 @@ var (
 type greeting struct {
 	Raw  netip.AddrPort // where its plain TCP server listens
 	LNet uint16         // the accept port of its node
+	Many uint16         // and of the one with many credits
 }
 
 // servePeer is the other process: a plain TCP server and an LNet node, and on
-// its standard output the answer to each line of its standard input, the CPU
-// time that it has used. It ends with its standard input, so it never
+// its standard output the answer to each line of its standard input: "cpu", the
+// CPU time that it has used, or "mallocs". It ends with its standard input, so it never
 // outlives the process that started it.
 func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
@@ -39,20 +42,30 @@ func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	defer l.Close()
 	go serveRaw(l)
 
-	n, err := newResponder(peerAddr)
+	n, err := newResponder(peerAddr, lnd.Tunables{})
 	if err != nil {
 		return err
 	}
 	defer n.close()
 	go n.echoFromEQ(ctx)
+	many, err := newResponder(peerAddr, manyCredits)
+	if err != nil {
+		return err
+	}
+	defer many.close()
+	go many.echoFromEQ(ctx)
 
 	answers := json.NewEncoder(stdout)
 	raw := l.Addr().(*net.TCPAddr).AddrPort()
-	if err := answers.Encode(greeting{Raw: raw, LNet: n.port}); err != nil {
+	if err := answers.Encode(greeting{Raw: raw, LNet: n.port, Many: many.port}); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(stdin); lines.Scan(); {
-		if err := answers.Encode(cpuTime()); err != nil {
+		figure := uint64(cpuTime())
+		if lines.Text() == "mallocs" {
+			figure = ownMallocs()
+		}
+		if err := answers.Encode(figure); err != nil {
 			return err
 		}
 	}
@@ -64,6 +77,7 @@ type bench struct {
 	rounds int
 	raw    *rawClient
 	node   *initiator
+	flood  *flood
 
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
@@ -84,34 +98,48 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if b.raw, err = dialRaw(ctx, hello.Raw); err != nil {
 		return b, err
 	}
-	b.node, err = newInitiator(ctx, ownAddr, peerAddr, hello.LNet)
+	if b.node, err = newInitiator(ctx, ownAddr, peerAddr, hello.LNet, lnd.Tunables{}); err != nil {
+		return b, err
+	}
+	many, err := newInitiator(ctx, ownAddr, peerAddr, hello.Many, manyCredits)
+	if err != nil {
+		return b, err
+	}
+	b.flood, err = newFlood(many)
 	return b, err
 }
 
 func (b *bench) startPeer(ctx context.Context, stderr io.Writer) (hello greeting, err error) {
-	self, err := os.Executable()
-	if err != nil {
+	if b.cmd, b.stdin, b.answers, err = startSelf(ctx, stderr, "peer"); err != nil {
 		return hello, err
 	}
-	cmd := exec.CommandContext(ctx, self, "peer")
+	return hello, b.answers.Decode(&hello)
+}
+
+// startSelf starts this program with another command.
+func startSelf(ctx context.Context, stderr io.Writer, command string) (*exec.Cmd, io.WriteCloser, *json.Decoder, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, command)
 	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return hello, err
+		return nil, nil, nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return hello, err
+		return nil, nil, nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return hello, err
-	}
-	b.cmd, b.stdin, b.answers = cmd, in, json.NewDecoder(out)
-	return hello, b.answers.Decode(&hello)
+	return cmd, in, json.NewDecoder(out), cmd.Start()
 }
 
 // close ends everything, the other process last.
 func (b *bench) close() {
+	if b.flood != nil {
+		b.flood.close()
+	}
 	if b.node != nil {
 		b.node.close()
 	}
@@ -126,12 +154,23 @@ func (b *bench) close() {
 
 // cpu returns the CPU time that both processes have used.
 func (b *bench) cpu() (time.Duration, error) {
-	if _, err := io.WriteString(b.stdin, "cpu\n"); err != nil {
+	other, err := b.ask("cpu")
+	return cpuTime() + time.Duration(other), err
+}
+
+// mallocs returns the number of heap objects that both have allocated.
+func (b *bench) mallocs() (uint64, error) {
+	other, err := b.ask("mallocs")
+	return ownMallocs() + other, err
+}
+
+// ask asks the other process for a figure.
+func (b *bench) ask(what string) (figure uint64, err error) {
+	if _, err := io.WriteString(b.stdin, what+"\n"); err != nil {
 		return 0, err
 	}
-	var other time.Duration
-	err := b.answers.Decode(&other)
-	return cpuTime() + other, err
+	err = b.answers.Decode(&figure)
+	return figure, err
 }
 
 // cpuTime returns the CPU time that this process has used.

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// allocationOps is how many operations G-LN-5 divides by. What the runtime
+// allocates by itself meanwhile vanishes in it.
+const allocationOps = 2000
+
+// measureAllocations is G-LN-5: heap objects of both processes for a PUT that
+// is answered by a PUT, and for a GET, of 1 MiB each.
+func measureAllocations(ctx context.Context, b *bench) (lines []line, err error) {
+	last := len(sizes) - 1
+	for _, op := range []struct {
+		what string
+		puts float64 // in one operation
+		run  func() (time.Duration, error)
+	}{
+		{"allocations per PUT of 8 B, both sides", 2, func() (time.Duration, error) {
+			return b.node.pingHandlers(ctx, 0, allocationOps)
+		}},
+		{"allocations per PUT of 1 MiB, both sides", 2, func() (time.Duration, error) {
+			return b.node.pingHandlers(ctx, last, allocationOps/10)
+		}},
+		{"allocations per GET of 1 MiB, both sides", 1, func() (time.Duration, error) {
+			return b.node.getStream(ctx, allocationOps/10, 1)
+		}},
+	} {
+		if _, err := op.run(); err != nil { // fills the pools
+			return nil, err
+		}
+		before, err := b.mallocs()
+		if err != nil {
+			return nil, err
+		}
+		elapsed, err := op.run()
+		if err != nil {
+			return nil, err
+		}
+		after, err := b.mallocs()
+		if err != nil {
+			return nil, err
+		}
+		ops := op.puts * allocationOps
+		if op.what != "allocations per PUT of 8 B, both sides" {
+			ops /= 10
+		}
+		lines = append(lines, line{
+			what: op.what, ratio: float64(after-before) / ops, unit: "objects", limit: 0.05,
+			basis: fmt.Sprintf("%d objects in %v", after-before, elapsed.Round(time.Millisecond)),
+		})
+	}
+	return lines, nil
+}
+
+// ownMallocs is the number of heap objects that this process has allocated.
+func ownMallocs() uint64 {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.Mallocs
+}

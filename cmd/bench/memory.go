@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+
+	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// G-LN-6 has idlePeers peers of three typed connections each. The peers are
+// sockets of this process; the node is alone in another.
+const (
+	idlePeers    = 5000
+	typedConns   = 3
+	warmUpPeers  = 50
+	kibibyte     = 1024
+	hoarderUsage = "Be the node with many peers; bench starts itself so"
+)
+
+var hoarderAddr = netip.MustParseAddr("127.0.0.3")
+
+// serveHoarder is the node whose memory is measured: it says its port, and for
+// each line of its standard input its resident memory.
+func serveHoarder(stdin io.Reader, stdout io.Writer) error {
+	port, err := loopback.FreePort(hoarderAddr)
+	if err != nil {
+		return err
+	}
+	n, err := newNode(hoarderAddr, port, lnd.Tunables{})
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	answers := json.NewEncoder(stdout)
+	if err := answers.Encode(port); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(stdin); lines.Scan(); {
+		debug.FreeOSMemory()
+		if err := answers.Encode(residentMemory()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// residentMemory returns this process's resident memory in bytes.
+func residentMemory() (bytesUsed int64) {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(bytes.Fields(b)[1]), 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// measureMemory is G-LN-6.
+func measureMemory(ctx context.Context, b *bench) ([]line, error) {
+	h, err := startHoarder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	if err := h.connect(0, warmUpPeers); err != nil { // what comes once
+		return nil, err
+	}
+	before, err := h.memory()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.connect(warmUpPeers, idlePeers); err != nil {
+		return nil, err
+	}
+	after, err := h.memory()
+	if err != nil {
+		return nil, err
+	}
+	perPeer := float64(after-before) / idlePeers / kibibyte
+	basis := fmt.Sprintf("%.1f MiB for %d peers, %d connections", float64(after-before)/kibibyte/kibibyte, idlePeers, typedConns*idlePeers)
+	return []line{
+		{what: "resident memory per idle connection", ratio: perPeer / typedConns, unit: "KiB", limit: 6, basis: basis},
+		{what: "resident memory per idle peer with three connections", ratio: perPeer, unit: "KiB", limit: 18, basis: basis},
+	}, nil
+}
+
+// hoarder is the other process and the connections to it.
+type hoarder struct {
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	answers *json.Decoder
+	port    uint16
+	conns   []net.Conn
+}
+
+func startHoarder(ctx context.Context) (*hoarder, error) {
+	h := &hoarder{}
+	var err error
+	if h.cmd, h.stdin, h.answers, err = startSelf(ctx, os.Stderr, "hoarder"); err != nil {
+		return nil, err
+	}
+	return h, h.answers.Decode(&h.port)
+}
+
+func (h *hoarder) close() {
+	for _, c := range h.conns {
+		_ = c.Close()
+	}
+	_ = h.stdin.Close()
+	_ = h.cmd.Wait() // nothing depends on how it ends
+}
+
+func (h *hoarder) memory() (bytesUsed int64, err error) {
+	if _, err := io.WriteString(h.stdin, "memory\n"); err != nil {
+		return 0, err
+	}
+	err = h.answers.Decode(&bytesUsed)
+	return bytesUsed, err
+}
+
+// connect makes n peers, numbered from first.
+func (h *hoarder) connect(first, n int) error {
+	for i := first; i < first+n; i++ {
+		for _, t := range []ksock.ConnType{ksock.Control, ksock.BulkIn, ksock.BulkOut} {
+			if err := h.dial(i, t); err != nil {
+				return fmt.Errorf("peer %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// dial opens one connection of a peer and keeps it.
+func (h *hoarder) dial(i int, t ksock.ConnType) error {
+	self := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(self, 0))}
+	c, err := d.Dial("tcp", netip.AddrPortFrom(hoarderAddr, h.port).String())
+	if err != nil {
+		return err
+	}
+	h.conns = append(h.conns, c)
+	target := nid.FromAddr(tcp, hoarderAddr)
+	request := wire.NewAcceptorRequest(target)
+	opening, err := request.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	hello := ksock.Hello{
+		Version: ksock.V3, SrcNID: nid.FromAddr(tcp, self), DstNID: target,
+		SrcPID: nid.LustrePID, SrcIncarnation: 1, ConnType: t,
+	}
+	if opening, err = hello.AppendBinary(opening); err != nil {
+		return err
+	}
+	if _, err := c.Write(opening); err != nil {
+		return err
+	}
+	answer := make([]byte, ksock.HelloSize)
+	if _, err := io.ReadFull(c, answer); err != nil {
+		return err
+	}
+	got, _, err := ksock.ParseHello(answer)
+	if err == nil && got.ConnType != t.Invert() {
+		err = fmt.Errorf("connection of type %v is refused with %v", t, got.ConnType)
+	}
+	return err
+}

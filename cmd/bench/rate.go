@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/portals"
+)
+
+// G-LN-4 sends small messages as fast as it goes. The plain program sends
+// records of the same size, as many in one write as recordsPerWrite.
+const (
+	rateCount       = 300_000
+	rateOpen        = 4096 // PUTs without their SEND event, at most
+	recordsPerWrite = 819
+	rawWrites       = 4000
+)
+
+// manyCredits are the tunables of G-LN-4.
+var manyCredits = lnd.Tunables{PeerCredits: 256, Credits: 256}
+
+// flood sends small PUTs, with a bounded number of them open.
+type flood struct {
+	*initiator
+	md      portals.MDHandle
+	ended   atomic.Int64 // SEND events of this run
+	waiting atomic.Bool
+	room    chan struct{}
+	acked   chan error
+}
+
+func newFlood(i *initiator) (*flood, error) {
+	f := &flood{initiator: i, room: make(chan struct{}, 1), acked: make(chan error, 1)}
+	md, err := i.bind(smallSize, f.event, nil)
+	f.md = md
+	return f, err
+}
+
+func (f *flood) event(e *portals.Event) {
+	if e.Kind == portals.EventAck || e.Err != nil {
+		select {
+		case f.acked <- e.Err:
+		default: // another has failed before
+		}
+		return
+	}
+	f.ended.Add(1)
+	if f.waiting.Load() && f.waiting.Swap(false) {
+		f.room <- struct{}{}
+	}
+}
+
+// run sends n PUTs and waits for the ACK of the last one.
+func (f *flood) run(ctx context.Context, n int) (time.Duration, error) {
+	f.ended.Store(0)
+	began := time.Now()
+	for sent := range n {
+		if err := f.await(ctx, int64(sent-rateOpen)); err != nil {
+			return 0, err
+		}
+		err := f.table.Put(portals.PutRequest{
+			Self: f.id.NID, MD: f.md, Ack: sent == n-1, Target: f.target, Portal: portalSink,
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	select {
+	case err := <-f.acked:
+		return time.Since(began), firstError(err, f.await(ctx, int64(n)))
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// await waits until n SEND events have come.
+func (f *flood) await(ctx context.Context, n int64) error {
+	for f.ended.Load() < n {
+		f.waiting.Store(true)
+		if f.ended.Load() >= n && f.waiting.Swap(false) {
+			return nil
+		}
+		select {
+		case <-f.room:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// measureRate is G-LN-4.
+func measureRate(ctx context.Context, b *bench) ([]line, error) {
+	s, err := b.interleave([]contender{
+		{"raw", func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, rawWrites) }},
+		{"PUT", func() (time.Duration, error) { return b.flood.run(ctx, rateCount) }},
+	})
+	if err != nil {
+		return nil, err
+	}
+	perRecord := func(s samples, n int) []float64 {
+		rates := inverse(s.elapsed)
+		for i := range rates {
+			rates[i] *= float64(n) * 1e9
+		}
+		return rates
+	}
+	raw, ours := perRecord(s[0], rawWrites*recordsPerWrite), perRecord(s[1], rateCount)
+	return []line{{
+		what: "8 B PUTs a second, one way, many open", ratio: compare(ours, raw), limit: 0.12, least: true,
+		basis: fmt.Sprintf("%.2f M/s, raw %.1f M/s", median(ours)/1e6, median(raw)/1e6),
+	}}, nil
+}
