@@ -1,5 +1,5 @@
 // Package socklnd is the LNet driver for TCP. It speaks with the ksocklnd
-// module of Lustre, in versions 2 and 3 of its protocol, over IPv4.
+// module of Lustre, in versions 1 to 4 of its protocol, over IPv4 and IPv6.
 //
 // # Connections
 //
@@ -19,11 +19,56 @@
 //
 // # What is promised
 //
-// A message that is finalized without error has been handed to TCP. It is
-// delivered once or not at all: not at all if the connection fails before the
-// peer has read it, which PeerDown reports. Messages that wait for a first
-// connection survive a lost race; messages that were queued on a connection
-// fail with it. Nothing is sent twice.
+// Nothing is delivered twice: a message is written to one connection, once, and
+// never again on another. What becomes of it when connections end:
+//
+//	the message                            at the sender          at the receiver
+//	waits for a first connection           stays, until dials     nothing
+//	                                       fail: then an error
+//	queued, nothing of it written          ends with the cause    nothing
+//	written in part                        ends with the cause    nothing, or cut: Delivered with an error
+//	written whole, not finalized yet       ends with an error or  all, or nothing, or cut
+//	                                       without
+//	finalized without error: TCP has it    nothing more           all, or nothing, or cut
+//	arrived and held by lnet               -                      given up, or Delivered with an error
+//
+// So an error does not mean that the message has not arrived, and no error does
+// not mean that it has: LNet's ACK and REPLY say so. A loss after Finalize is
+// followed by PeerDown. A payload is delivered whole or with an error, in order
+// on its connection; messages on different connections, as small and large ones
+// are, may pass each other. Whatever ends one connection of a peer ends all that
+// are established then.
+//
+// # Versions
+//
+// An NI of IPv4 dials in version 3 and speaks all four; one of IPv6 has a NID
+// that fits version 4 alone. version.go has the table. A peer that refuses a
+// version is dialled again in its own, twice at most. Version 1 has bare LNet
+// headers; version 2 adds checksums and zero-copy acks, version 3 several acks in
+// one NOOP and keepalives, version 4 large NIDs.
+//
+// An NI does not dial an address of the other kind, and a message whose NIDs do
+// not fit the headers of its connection ends with EINVAL: a NID that is cut to 4
+// bytes is another node's. (Kernels with an IPv4 and an IPv6 NI in one net do
+// that; here such a peer is whom its HELLO says.) A peer that mode all names by
+// its socket is named by its whole IPv6 address.
+//
+// # Checksums
+//
+// With enable_csum messages of version 2 leave with one. A checksum that arrives
+// in version 2 is verified, whatever enable_csum says, over all bytes, those of
+// payload that nobody wants included; kernels do not look at truncated messages.
+// A mismatch ends the message with EIO, and the connections. Later versions have
+// none: what stands in the field is not looked at, and counted.
+//
+// # Zero-copy acks
+//
+// This side asks for none and answers each cookie once, after the payload has
+// been read or dropped: on BULK_IN, where acks that wait are merged to pairs and
+// ranges, or while there is none, and in version 2 always, on a connection for
+// small messages, where they travel with messages that wait. No more than 1024
+// NOOPs wait on a connection; who asks for more reads nothing, and is closed. An
+// ack that arrives breaks the protocol.
 //
 // # Priority
 //
@@ -70,19 +115,19 @@
 //	conn      an established connection: reader, writer, stream
 //	stream    reads and writes without copy: rawStream on sockets, plainStream on any net.Conn
 //
-// One goroutine reads each connection and calls lnet directly. A message is
+// One goroutine reads each connection and calls lnet directly. While a message
+// is held it reads nothing, but notices that the other end hangs up (hold.go). A message is
 // written by its sender's goroutine if the connection is idle, else by a
 // goroutine that exists while messages wait. An idle connection holds no
 // buffer. Locks are taken in the order NI.mu, peer.mu, writer.mu, and apart from
 // those acceptors.mu, acceptor.mu. None is held while lnet is called or
 // something is logged.
 //
-// # What is missing
+// # Bounds of what it notices
 //
-// Versions 1 and 4 of the protocol, and with them IPv6, are refused with the
-// answer that makes a kernel choose another version (version.go). A checksum,
-// which only version 2 with enable_csum sends, ends the connection (reader.go).
-// Each cookie is acknowledged by a NOOP of its own (zcack.go).
+// The end of a peer behind a held message is noticed on Linux only, and not
+// before the system knows it: not while the peer's system has bytes to send that
+// find no room.
 //
 // A tap sees bytes when they are handed to the connection: if the connection
 // fails, the last batch that it saw may not have left.
