@@ -77,8 +77,9 @@ func (n *Node) SetDiscoverer(discover func(nid.NID)) {
 	} else {
 		n.discover.Store(&discover)
 	}
-	for p, known := range n.peers.setDiscovering(discover != nil) {
-		p.know(known, discover == nil || known.upToDate())
+	for _, p := range n.peers.setDiscovering(discover != nil) {
+		p.mu.Lock()
+		p.review()
 	}
 }
 
@@ -121,9 +122,8 @@ func (n *Node) HasPeer(id nid.NID) bool {
 
 // know makes known what is known of some NIDs.
 func (n *Node) know(known *Peer, ids []nid.NID) {
-	paths := n.paths(ids, func() { n.peers.learn(known, ids) })
-	for _, p := range paths {
-		p.know(known, known.upToDate() || n.discover.Load() == nil)
+	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids) }) {
+		p.know(known)
 	}
 }
 
@@ -163,8 +163,9 @@ func (n *Node) Peer(id nid.NID) Peer {
 // FailParked turns discovery off and fails the messages that wait for it.
 func (n *Node) FailParked(cause error) {
 	n.discover.Store(nil)
-	for p := range n.peers.setDiscovering(false) {
+	for _, p := range n.peers.setDiscovering(false) {
 		p.discovered(cause)
-		p.know(p.known.Load(), true)
+		p.mu.Lock()
+		p.review()
 	}
 }

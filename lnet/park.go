@@ -42,12 +42,18 @@ func (p *PeerNI) park(m *Message) {
 	}
 }
 
-// know notes what is known of the peer; if it is current, parked messages go.
-func (p *PeerNI) know(known *Peer, current bool) {
-	p.known.Store(known)
+// know notes what is known of the peer.
+func (p *PeerNI) know(known *Peer) {
 	p.mu.Lock()
-	p.current = current
-	if current {
+	p.known.Store(known)
+	p.review()
+}
+
+// review decides anew whether the peer needs discovery; if not, parked messages
+// go. It is entered with p.mu held and returns with it released.
+func (p *PeerNI) review() {
+	p.current = p.known.Load().upToDate() || p.ni.node.discover.Load() == nil
+	if p.current {
 		p.unpark()
 	}
 	p.launch(nil)

@@ -133,16 +133,12 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID) {
 }
 
 // setDiscovering turns discovery on or off for new peers and returns those
-// there are, with what is known of them.
-func (t *peerTable) setDiscovering(on bool) map[*PeerNI]*Peer {
+// there are.
+func (t *peerTable) setDiscovering(on bool) []*PeerNI {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.discovering = on
-	all := make(map[*PeerNI]*Peer, len(t.peers))
-	for key, p := range t.peers {
-		all[p] = t.known[key.nid]
-	}
-	return all
+	t.mu.Unlock()
+	return t.all()
 }
 
 // nodes returns what discovery knows, each node once.

@@ -32,6 +32,8 @@ type Agent struct {
 	target *Target
 	pushes pushTarget
 
+	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
+
 	mu        sync.Mutex
 	machine   *Machine // guarded by mu, like all below
 	inbox     []Input
@@ -77,8 +79,17 @@ func (a *Agent) published(info wire.PingInfo) {
 	a.input(Input{Kind: SelfIs, Self: self})
 }
 
-// SetDiscovery turns discovery on or off. Peers are told.
+// SetDiscovery turns discovery on or off. Peers are told. It does nothing after
+// Close.
 func (a *Agent) SetDiscovery(on bool) {
+	a.setting.Lock()
+	defer a.setting.Unlock()
+	a.mu.Lock()
+	closed := a.closed
+	a.mu.Unlock()
+	if closed {
+		return
+	}
 	if on {
 		a.node.SetDiscoverer(func(id nid.NID) { a.input(Input{Kind: Discover, NID: id}) })
 		a.target.setFeatures(PeerFeatures)
@@ -155,6 +166,8 @@ func own(info wire.PingInfo) lnet.Peer {
 // wait for an answer fail with ESHUTDOWN. Pings are still answered. Call it
 // before the node shuts down, which would tell every peer otherwise.
 func (a *Agent) Close() {
+	a.setting.Lock()
+	defer a.setting.Unlock()
 	a.mu.Lock()
 	a.closed = true
 	if a.timer != nil {

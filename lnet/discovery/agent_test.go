@@ -191,6 +191,11 @@ func TestParkedLeft(t *testing.T) {
 	if len(a.sent) != 3 || !errors.Is(a.sent[2], syscall.ESHUTDOWN) {
 		t.Errorf("messages ended with %v, want ESHUTDOWN at last", a.sent)
 	}
+	a.agent.SetDiscovery(true) // does nothing
+	a.put("10.0.0.9@tcp", 4)
+	if len(a.sent) != 4 || a.sent[3] != nil {
+		t.Errorf("messages ended with %v, want the last one sent", a.sent)
+	}
 	if _, err := a.agent.Discover(t.Context(), nid.MustParse("10.0.0.9@tcp"), false); !errors.Is(err, syscall.ESHUTDOWN) {
 		t.Errorf("Discover after Close: %v", err)
 	}

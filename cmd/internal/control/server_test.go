@@ -52,6 +52,21 @@ func TestPing(t *testing.T) {
 	}
 }
 
+func TestDiscoverAndSet(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}})
+	c := NewClient(d.path)
+	reply, err := c.Discover(t.Context(), node.DiscoverRequest{Target: target.NID, Force: true, Timeout: time.Second})
+	if err != nil || reply.Primary != target.NID || !reply.MultiRail {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	if err := c.Set(t.Context(), node.Setting{Name: "discovery", Value: 1}); err != nil {
+		t.Error(err)
+	}
+	if err := c.Set(t.Context(), node.Setting{Name: "gravity"}); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("%v, want EINVAL", err)
+	}
+}
+
 func TestErrorsCrossTheSocket(t *testing.T) {
 	failure := cli.Hint(&cableError{}, "plug the cable in")
 	d := serve(t, Config{Node: &fakeNode{
