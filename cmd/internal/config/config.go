@@ -47,6 +47,7 @@ type Config struct {
 	KeepaliveIdle     time.Duration // keepalive_idle, in seconds; 0: none
 	KeepaliveCount    int           // keepalive_count
 	KeepaliveInterval time.Duration // keepalive_intvl, in seconds
+	Protocol          int           // protocol; 0: all versions
 	EnableCsum        bool          // enable_csum
 	InjectCsumError   bool          // inject_csum_error
 	Nagle             bool          // nagle

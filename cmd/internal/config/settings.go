@@ -52,6 +52,7 @@ func (c *Config) settings() map[string]setting {
 		"keepalive_idle":     duration(&c.KeepaliveIdle, time.Second, 0, 32767),
 		"keepalive_count":    number(&c.KeepaliveCount, 1, 127),
 		"keepalive_intvl":    duration(&c.KeepaliveInterval, time.Second, 1, 32767),
+		"protocol":           number(&c.Protocol, 0, 3),
 		"enable_csum":        flag(&c.EnableCsum),
 		"inject_csum_error":  flag(&c.InjectCsumError),
 		"nagle":              flag(&c.Nagle),

@@ -6,6 +6,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
+	"ulnet/lnd/socklnd/ksock"
 )
 
 // lndTunables returns the tunables that all drivers share.
@@ -35,6 +36,7 @@ func socklndConfig(c config.Config) socklnd.Config {
 		KeepaliveIdle:       offIfZero(c.KeepaliveIdle),
 		KeepaliveInterval:   c.KeepaliveInterval,
 		KeepaliveCount:      c.KeepaliveCount,
+		Protocol:            ksock.Version(c.Protocol),
 		Checksum:            c.EnableCsum,
 		InjectChecksumError: c.InjectCsumError,
 		TOS:                 max(c.TOS, 0),

@@ -31,6 +31,7 @@ keepalive: 0
 keepalive_idle: 9
 keepalive_count: 10
 keepalive_intvl: 11
+protocol: 2
 enable_csum: 1
 inject_csum_error: 1
 nagle: 1
@@ -50,7 +51,7 @@ max_conns_per_addr: 17
 		SockTimeout: 4 * time.Second, ConnsPerPeer: 5, Untyped: true, MinBulk: 6, FirstIdle: true,
 		MinReconnect: 7 * time.Millisecond, MaxReconnect: 8 * time.Millisecond,
 		Keepalive: -1, KeepaliveIdle: 9 * time.Second, KeepaliveCount: 10, KeepaliveInterval: 11 * time.Second,
-		Checksum: true, InjectChecksumError: true, Nagle: true, TOS: 12, TxBufferSize: 13, RxBufferSize: 14,
+		Protocol: 2, Checksum: true, InjectChecksumError: true, Nagle: true, TOS: 12, TxBufferSize: 13, RxBufferSize: 14,
 		ControlTOS: 15, ControlPriority: -1, MaxConns: 16, MaxConnsPerAddr: 17,
 	}
 	if diff := cmp.Diff(want, socklndConfig(c), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed")); diff != "" {
