@@ -1,7 +1,9 @@
 package portals
 
 import (
+	"errors"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -86,5 +88,37 @@ func TestCacheLines(t *testing.T) {
 	}
 	if n := unsafe.Offsetof(md{}.generation); n > line {
 		t.Errorf("what matching needs of an MD has %d bytes, want at most %d", n, line)
+	}
+}
+
+// TestNoMoreHandles: what lacks a slot is refused, and leaves nothing behind.
+func TestNoMoreHandles(t *testing.T) {
+	table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))
+	q, err := table.NewEQ(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := table.MEAttach(0, Match{}, Retain, After)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.mds.used, table.portals[0].mes.used, table.portals[1].mes.used = maxSlots, maxSlots, maxSlots
+	_, attachME := table.MEAttach(1, Match{}, Retain, After)
+	_, insertME := table.MEInsert(me, Match{}, Retain, After)
+	_, attachMD := table.MDAttach(me, MD{Options: OpPut, EQ: q}, Retain)
+	_, bindMD := table.MDBind(MD{EQ: q}, Retain)
+	for call, err := range map[string]error{
+		"LNetMEAttach": attachME, "LNetMEInsert": insertME, "LNetMDAttach": attachMD, "LNetMDBind": bindMD,
+	} {
+		if !errors.Is(err, syscall.ENOMEM) {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	if err := q.Free(); err != nil {
+		t.Errorf("the queue that no MD names: %v", err)
+	}
+	table.mds.used = 0
+	if _, err := table.MDAttach(me, MD{Options: OpPut}, Retain); err != nil {
+		t.Errorf("the ME that has no MD: %v", err)
 	}
 }
