@@ -133,3 +133,44 @@ func (s *soak) kill(m *member) {
 	m.process = nil
 	m.life++
 }
+
+// hear takes in what a life has to say.
+func (s *soak) hear(n news) error {
+	for _, r := range n.records {
+		if err := s.ledger.add(r); err != nil {
+			return &violation{err.Error()}
+		}
+	}
+	m := n.member
+	current := m.process != nil && n.life == m.life
+	switch {
+	case n.silent:
+		s.open--
+		if n.err != nil && current {
+			return fmt.Errorf("journal of worker %d: %w", m.index, n.err)
+		}
+	case n.exited && current:
+		m.state = exited
+		if !s.quitting || n.err != nil {
+			return &violation{fmt.Sprintf("worker %d ended by itself: %v\n%s", m.index, n.err, s.tail(m))}
+		}
+	case n.notice != nil:
+		return s.heed(m, *n.notice, current)
+	}
+	return nil
+}
+
+func (s *soak) heed(m *member, n notice, current bool) error {
+	switch {
+	case n.Kind == noticeViolation:
+		return &violation{n.Text}
+	case n.Kind == noticeReady && current:
+		m.state = running
+		if s.started {
+			return m.process.tell(cmdStart)
+		}
+	case n.Kind == noticeStopped && current:
+		m.state = stopped
+	}
+	return nil
+}

@@ -19,7 +19,6 @@ type report struct {
 	Operations map[string]*totals    `json:"operations"`
 	Faults     map[string]faultCount `json:"faults"`
 	Frames     netem.Counters        `json:"frames"` // of all wires
-	Violation  string                `json:"violation,omitempty"`
 }
 
 func (s *soak) report() *report {

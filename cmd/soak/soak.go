@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,11 +64,6 @@ type faultCount struct {
 	Times   int     `json:"times"`
 	Seconds float64 `json:"seconds"`
 }
-
-// violation is an error that means a bug of LNet.
-type violation struct{ text string }
-
-func (v *violation) Error() string { return v.text }
 
 // runSoak runs the soak and returns what happened, also with an error.
 func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, error) {
@@ -229,82 +222,4 @@ func (s *soak) loop(ctx context.Context, then <-chan time.Time, holds func() boo
 		}
 	}
 	return nil
-}
-
-// hear takes in what a life has to say.
-func (s *soak) hear(n news) error {
-	for _, r := range n.records {
-		if err := s.ledger.add(r); err != nil {
-			return &violation{err.Error()}
-		}
-	}
-	m := n.member
-	current := m.process != nil && n.life == m.life
-	switch {
-	case n.silent:
-		s.open--
-		if n.err != nil && current {
-			return fmt.Errorf("journal of worker %d: %w", m.index, n.err)
-		}
-	case n.exited && current:
-		m.state = exited
-		if !s.quitting || n.err != nil {
-			return &violation{fmt.Sprintf("worker %d ended by itself: %v\n%s", m.index, n.err, s.tail(m))}
-		}
-	case n.notice != nil:
-		return s.heed(m, *n.notice, current)
-	}
-	return nil
-}
-
-func (s *soak) heed(m *member, n notice, current bool) error {
-	switch {
-	case n.Kind == noticeViolation:
-		return &violation{n.Text}
-	case n.Kind == noticeReady && current:
-		m.state = running
-		if s.started {
-			return m.process.tell(cmdStart)
-		}
-	case n.Kind == noticeStopped && current:
-		m.state = stopped
-	}
-	return nil
-}
-
-// note writes a line to the log of the run.
-func (s *soak) note(format string, args ...any) {
-	fmt.Fprintf(s.notes, "%10.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, args...)...)
-}
-
-// tail is the end of a worker's log.
-func (s *soak) tail(m *member) string {
-	b, _ := os.ReadFile(s.logFile(m))
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[max(0, len(lines)-30):], "\n")
-}
-
-// close keeps what explains an error, and the way to repeat it, or removes
-// everything.
-func (s *soak) close(err error) error {
-	s.note("ends: %v", err)
-	s.notes.Close()
-	if v, bad := errors.AsType[*violation](err); bad {
-		_ = s.keepJournal() // the violation is more important
-		return fmt.Errorf("VIOLATION after %v, seed %d: %w\n  evidence in %s\n  again: %s",
-			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
-	}
-	if !s.cfg.keep {
-		_ = os.RemoveAll(s.dir) // of no use
-	}
-	return err
-}
-
-// keepJournal writes down the latest records.
-func (s *soak) keepJournal() error {
-	var b strings.Builder
-	for _, r := range s.ledger.records() {
-		fmt.Fprintln(&b, r)
-	}
-	return os.WriteFile(filepath.Join(s.dir, "journal.txt"), []byte(b.String()), 0o644)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,12 +14,75 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestMain lets the test binary be a worker too.
+// TestMain lets the test binary be a worker too, an honest one or a liar.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		if lie := os.Getenv(lieVariable); lie != "" {
+			os.Exit(beLiar(lie))
+		}
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+const lieVariable = "SOAK_TEST_LIE"
+
+// beLiar is a worker that breaks a rule as soon as it is told to start.
+func beLiar(lie string) int {
+	say := json.NewEncoder(os.Stdout)
+	j := &journal{out: os.NewFile(journalFD, "journal")}
+	_ = say.Encode(notice{Kind: noticeReady})
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		switch lie {
+		case "duplicate":
+			j.add(record{Kind: arrived})
+			j.add(record{Kind: arrived})
+		case "content":
+			_ = say.Encode(notice{Kind: noticeViolation, Text: "wrong bytes"})
+		case "crash":
+			panic("on purpose")
+		}
+	}
+	return 0
+}
+
+// TestViolation: a violation ends the run at once, with evidence and the
+// command that repeats it.
+func TestViolation(t *testing.T) {
+	needLab(t)
+	for lie, want := range map[string]string{"duplicate": "arrived twice", "content": "wrong bytes", "crash": "on purpose"} {
+		t.Run(lie, func(t *testing.T) {
+			t.Setenv(lieVariable, lie)
+			t.Setenv("TMPDIR", t.TempDir())
+			code, stdout, stderr := runCommand(t, "--time", "1h", "--seed", "7", "--hosts", "2", "--faults", "none")
+			if code != cli.Failed || stdout != "" {
+				t.Errorf("exit %d, printed %q", code, stdout)
+			}
+			for _, part := range []string{"VIOLATION", "seed 7", want, "again: bin/soak --time 1h0m0s --seed 7"} {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("no %q in %q", part, stderr)
+				}
+			}
+			if found, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "soak*", "journal.txt")); len(found) != 1 {
+				t.Errorf("evidence: %v", found)
+			}
+		})
+	}
+}
+
+// TestInterrupted: a run that is interrupted leaves nothing.
+func TestInterrupted(t *testing.T) {
+	needLab(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer), Getenv: func(string) string { return "" }}
+	if code := run(ctx, env, nil); code != cli.Failed {
+		t.Errorf("exit %d, want %d", code, cli.Failed)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -42,24 +108,30 @@ func TestSoak(t *testing.T) {
 		name string
 		args []string
 		long bool
+		want []faultKind // are in the plan
 	}{
-		{"no fault", []string{"--time", "1s", "--faults", "none"}, false},
-		{"network", []string{"--time", "4s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true},
-		{"processes", []string{"--time", "20s", "--faults", "stop,kill"}, true},
-		{"everything", []string{"--time", "20s"}, true},
+		{"no fault", []string{"--time", "1s", "--faults", "none"}, false, nil},
+		{"network", []string{"--time", "10s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true, []faultKind{faultLink, faultReset, faultReorder}},
+		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
+		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.long && testing.Short() {
 				t.Skip("takes long; skipped by -short")
 			}
-			code, stdout, stderr := runCommand(t, append(tt.args, "--seed", "1", "--hosts", "3", "--rate", "100", "--json")...)
+			code, stdout, stderr := runCommand(t, append(tt.args, "--seed", "12", "--hosts", "3", "--rate", "100", "--json")...)
 			if code != cli.OK {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
 			var r report
 			if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 				t.Fatal(err)
+			}
+			for _, kind := range tt.want {
+				if r.Faults[kind.String()].Times == 0 {
+					t.Errorf("no %v in %v", kind, r.Faults)
+				}
 			}
 			for kind, o := range r.Operations {
 				if o.OK == 0 || o.Bytes == 0 || o.Arrived == 0 {

@@ -134,14 +134,14 @@ func (w *worker) nodeConfig() config.Config {
 
 // obey runs the traffic until the worker is told to quit.
 func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
-	traffic, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		switch lines.Text() {
 		case cmdStart:
-			running.Go(func() { t.run(traffic) })
+			running.Go(func() { t.run(ctx) })
 		case cmdStop:
 			stop()
 			running.Wait()

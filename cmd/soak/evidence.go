@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// violation is an error that means a bug of LNet.
+type violation struct{ text string }
+
+func (v *violation) Error() string { return v.text }
+
+// note writes a line to the log of the run.
+func (s *soak) note(format string, args ...any) {
+	fmt.Fprintf(s.notes, "%10.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, args...)...)
+}
+
+// tail is the end of a worker's log.
+func (s *soak) tail(m *member) string {
+	b, _ := os.ReadFile(s.logFile(m))
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
+}
+
+// close keeps what explains an error, and the way to repeat it, or removes
+// everything.
+func (s *soak) close(err error) error {
+	s.note("ends: %v", err)
+	s.notes.Close()
+	if v, bad := errors.AsType[*violation](err); bad {
+		_ = s.keepJournal() // the violation is more important
+		return fmt.Errorf("VIOLATION after %v, seed %d: %w\n  evidence in %s\n  again: %s",
+			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
+	}
+	if !s.cfg.keep {
+		_ = os.RemoveAll(s.dir) // of no use
+	}
+	return err
+}
+
+// keepJournal writes down the latest records.
+func (s *soak) keepJournal() error {
+	var b strings.Builder
+	for _, r := range s.ledger.records() {
+		fmt.Fprintln(&b, r)
+	}
+	return os.WriteFile(filepath.Join(s.dir, "journal.txt"), []byte(b.String()), 0o644)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"ulnet/portals"
+)
+
+// operation is one PUT or GET from its start to its last event.
+type operation struct {
+	t      *traffic
+	id     opID
+	kind   opKind
+	target uint8
+	buffer []byte // of maxSize
+	size   int
+	at     uint64 // of a GET: where in the source
+	slot   *slot
+	began  time.Time
+
+	// Guarded by t.mu.
+	abortAt time.Time // to be given up then; zero: never
+	aborted bool
+	late    bool // and a violation
+	md      portals.MDHandle
+
+	// Of its handler.
+	settled bool // answered
+	failed  bool // not sent
+}
+
+// handle notes the events of the operation's MD.
+func (o *operation) handle(e *portals.Event) {
+	r := record{Op: o.kind, Target: o.target, ID: o.id, Size: e.MLength, Errno: errnoOf(e.Err)}
+	switch e.Kind {
+	case portals.EventSend:
+		r.Kind = sent
+		o.t.w.journal.add(r)
+		o.failed = e.Err != nil
+		if o.failed && !e.Unlinked {
+			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
+		}
+	case portals.EventAck, portals.EventReply:
+		r.Kind = answered
+		if e.Kind == portals.EventReply && e.Err == nil {
+			o.t.w.compare("GET "+o.id.String(), e.Payload(), sourceKey(o.target), o.at)
+		}
+		o.t.w.journal.add(r)
+		o.settled = e.Err == nil
+	}
+	if e.Unlinked {
+		r.Kind, r.Errno = ended, 0
+		if e.Kind == portals.EventUnlink {
+			r.Errno = o.unlinked()
+		}
+		o.t.w.journal.add(r)
+		o.t.end(o)
+	}
+}
+
+// unlinked returns why the last event is an UNLINK. If we did not ask for it,
+// LNet gave up, and the event does not say so.
+func (o *operation) unlinked() syscall.Errno {
+	if o.failed || o.t.aborted(o) {
+		return 0
+	}
+	if age := time.Since(o.began); age < transactionTimeout {
+		o.t.w.violation("operation %v was unlinked by LNet after %v", o.id, age)
+	}
+	return syscall.ETIMEDOUT
+}
+
+// sweep gives up what is to be given up. What does not end in time is a
+// violation.
+func (t *traffic) sweep(ctx context.Context) {
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			for _, md := range t.due(now) {
+				_ = t.w.node.Table().MDUnlink(md) // ENOENT: has just gone
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+const sweepInterval = 20 * time.Millisecond
+
+// due returns the MDs of the operations that are to be given up.
+func (t *traffic) due(now time.Time) []portals.MDHandle {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var due []portals.MDHandle
+	for _, o := range t.open {
+		if age := now.Sub(o.began); age > patience && !o.late {
+			t.w.violation("operation %v (%v of %d bytes to worker %d) has no last event after %v", o.id, o.kind, o.size, o.target, age)
+			o.late = true
+		}
+		if o.md != 0 && !o.abortAt.IsZero() && now.After(o.abortAt) {
+			due = append(due, o.md)
+			o.abortAt, o.aborted = time.Time{}, true
+		}
+	}
+	return due
+}
