@@ -114,6 +114,9 @@ func (o socketOptions) tune(c net.Conn) {
 		return
 	}
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_LINGER2, -1)
+	// An acknowledgement that TCP sends at once leaves inside the read that takes
+	// the data, in front of the handler: a tenth of a 4 KiB message's way.
+	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.userTimeout.Milliseconds()))
 	if o.tos > 0 {
 		setTOS(tc, rc, o.tos)
