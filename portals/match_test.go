@@ -2,6 +2,7 @@ package portals_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,43 @@ func put(bits uint64, length int) message { return message{bits: bits, length: l
 func get(bits uint64, length int) message { return message{bits: bits, length: length, get: true} }
 
 func (m message) at(offset uint32) message { m.offset = offset; return m }
+
+// matchCase is what a list of entries does with messages, one after the other.
+type matchCase struct {
+	entries  []entry
+	messages []message
+	want     []string // as attachEntries writes it, or a drop reason
+}
+
+const (
+	noMatch = "no match"
+	tooLong = "too long"
+)
+
+func runMatchCases(t *testing.T, cases map[string]matchCase) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			var seen []string
+			h.attachEntries(c.entries, &seen)
+			for _, m := range c.messages {
+				before, drops := len(seen), h.drops()
+				h.sendMessage(m)
+				for why, n := range h.drops() {
+					if n > drops[why] {
+						seen = append(seen, why)
+					}
+				}
+				if len(seen) != before+1 {
+					t.Fatalf("a message did %q", seen[before:])
+				}
+			}
+			if diff := cmp.Diff(c.want, seen); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 // attachEntries makes entries on portal 5; their events go to seen as
 // "index: KIND offset+mlength", with "!" if the MD is unlinked.
@@ -110,22 +148,12 @@ func (h *harness) sendMessage(m message) {
 	}
 }
 
-// TestMatching: the rules by which a message finds its MD, its place there and
-// its length (LNet lib-ptl.c lnet_mt_match_md, lnet_try_match_md).
+// TestMatching: the rules by which a message finds its MD (LNet lib-ptl.c
+// lnet_mt_match_md, lnet_try_match_md).
 func TestMatching(t *testing.T) {
-	const (
-		remote   = portals.ManageRemote
-		truncate = portals.Truncate
-		noMatch  = "no match"
-		tooLong  = "too long"
-	)
 	me := nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
 	other := nid.MustParse("10.0.0.9@tcp")
-	for name, c := range map[string]struct {
-		entries  []entry
-		messages []message
-		want     []string
-	}{
+	runMatchCases(t, map[string]matchCase{
 		"empty portal": {nil, []message{put(0, 1), get(0, 1)}, []string{noMatch, noMatch}},
 		"match bits": {
 			[]entry{{bits: 1}, {bits: 1 << 63}},
@@ -178,10 +206,21 @@ func TestMatching(t *testing.T) {
 			[]message{put(0, 1), get(0, 1)},
 			[]string{"1: PUT 0+1", "0: GET 0+1"},
 		},
-		"threshold":                 {[]entry{{threshold: 2}}, []message{put(0, 1), get(0, 1), put(0, 1)}, []string{"0: PUT 0+1", "0: GET 1+1!", noMatch}},
-		"threshold, retained":       {[]entry{{threshold: 1, retain: true}}, []message{put(0, 1), put(0, 1)}, []string{"0: PUT 0+1", noMatch}},
-		"dropped takes none":        {[]entry{{threshold: 1, size: 4}}, []message{put(0, 5), put(0, 4)}, []string{tooLong, "0: PUT 0+4!"}},
-		"too long ends the search":  {[]entry{{size: 4}, {}}, []message{put(0, 5)}, []string{tooLong}},
+		"threshold":                {[]entry{{threshold: 2}}, []message{put(0, 1), get(0, 1), put(0, 1)}, []string{"0: PUT 0+1", "0: GET 1+1!", noMatch}},
+		"threshold, retained":      {[]entry{{threshold: 1, retain: true}}, []message{put(0, 1), put(0, 1)}, []string{"0: PUT 0+1", noMatch}},
+		"dropped takes none":       {[]entry{{threshold: 1, size: 4}}, []message{put(0, 5), put(0, 4)}, []string{tooLong, "0: PUT 0+4!"}},
+		"too long ends the search": {[]entry{{size: 4}, {}}, []message{put(0, 5)}, []string{tooLong}},
+	})
+}
+
+// TestPlacement: where in its MD a message goes, how much of it, and what that
+// leaves for the next (lnet_try_match_md).
+func TestPlacement(t *testing.T) {
+	const (
+		remote   = portals.ManageRemote
+		truncate = portals.Truncate
+	)
+	runMatchCases(t, map[string]matchCase{
 		"truncate":                  {[]entry{{size: 4, options: truncate}}, []message{put(0, 5), put(0, 1)}, []string{"0: PUT 0+4", "0: PUT 4+0"}},
 		"local offset, shared":      {[]entry{{size: 10}}, []message{put(0, 3), get(0, 4), put(0, 3), put(0, 1)}, []string{"0: PUT 0+3", "0: GET 3+4", "0: PUT 7+3", tooLong}},
 		"local ignores the offset":  {[]entry{{size: 10}}, []message{put(0, 3).at(5)}, []string{"0: PUT 0+3"}},
@@ -200,25 +239,61 @@ func TestMatching(t *testing.T) {
 		"GET longer, truncate":      {[]entry{{size: 4, options: truncate}}, []message{get(0, 5)}, []string{"0: GET 0+4"}},
 		"1 MiB":                     {[]entry{{}}, []message{put(0, wire.MaxPayload)}, []string{"0: PUT 0+1048576"}},
 		"zero length MD takes none": {[]entry{{size: empty}}, []message{put(0, 0), put(0, 1)}, []string{"0: PUT 0+0", tooLong}},
+	})
+}
+
+// TestMEInsert: a new entry is tried just before or after the one that it was
+// put beside (LNetMEInsert).
+func TestMEInsert(t *testing.T) {
+	for name, c := range map[string]struct {
+		match portals.Match // of all
+		calls []string      // "before 0", "after 0": beside which entry; numbers in the order of the calls
+		want  []int         // the order in which they are tried
+	}{
+		"before the first":    {portals.Match{}, []string{"before 0"}, []int{1, 0}},
+		"after the last":      {portals.Match{}, []string{"after 0"}, []int{0, 1}},
+		"between, from above": {portals.Match{}, []string{"after 0", "after 0"}, []int{0, 2, 1}},
+		"between, from below": {portals.Match{}, []string{"after 0", "before 1"}, []int{0, 2, 1}},
+		"always first":        {portals.Match{}, []string{"before 0", "before 1", "before 2"}, []int{3, 2, 1, 0}},
+		"with ignore bits":    {portals.Match{Ignore: 1}, []string{"before 0", "after 1", "before 0"}, []int{1, 2, 3, 0}},
+		"other match bits":    {portals.Match{Bits: 9}, []string{"after 0", "before 1"}, []int{0, 2, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
-			var seen []string
-			h.attachEntries(c.entries, &seen)
-			for _, m := range c.messages {
-				before, drops := len(seen), h.drops()
-				h.sendMessage(m)
-				for why, n := range h.drops() {
-					if n > drops[why] {
-						seen = append(seen, why)
-					}
-				}
-				if len(seen) != before+1 {
-					t.Fatalf("a message did %q", seen[before:])
+			var got []int
+			attach := func(me portals.MEHandle, i int) {
+				_, err := h.MDAttach(me, portals.MD{
+					Threshold: 1, Options: portals.OpPut, Handler: func(*portals.Event) { got = append(got, i) },
+				}, portals.Unlink)
+				if err != nil {
+					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(c.want, seen); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			first, err := h.MEAttach(5, c.match, portals.Unlink, portals.After)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mes := []portals.MEHandle{first}
+			for _, call := range c.calls {
+				pos := portals.After
+				if strings.HasPrefix(call, "before") {
+					pos = portals.Before
+				}
+				beside := mes[call[len(call)-1]-'0']
+				me, err := h.MEInsert(beside, c.match, portals.Unlink, pos)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mes = append(mes, me)
+			}
+			for i, me := range mes {
+				attach(me, i)
+			}
+			for range mes {
+				h.sendMessage(message{bits: c.match.Bits})
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
 			}
 		})
 	}

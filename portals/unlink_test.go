@@ -38,28 +38,7 @@ func TestUnlink(t *testing.T) {
 			h.sendMessage(message{length: 1})
 			return nil
 		}, []string{"PUT!"}},
-		"in its handler": {func(h *harness, md portals.MD) error {
-			var handle portals.MDHandle
-			inner, depth := md.Handler, 0
-			md.Handler = func(e *portals.Event) {
-				inner(e)
-				if depth++; depth > 1 {
-					h.t.Error("handler runs inside itself")
-				}
-				if e.Kind == portals.EventPut {
-					if err := h.MDUnlink(handle); err != nil {
-						h.t.Error(err)
-					}
-				}
-				depth--
-			}
-			_, handle = h.post(5, portals.Match{}, md)
-			h.sendMessage(message{length: 1})
-			if err := h.MDUnlink(handle); !errors.Is(err, syscall.ENOENT) {
-				h.t.Errorf("second unlink: %v", err)
-			}
-			return nil
-		}, []string{"PUT", "UNLINK!"}},
+		"in its handler": {unlinkInHandler, []string{"PUT", "UNLINK!"}},
 		"operation under way": {func(h *harness, md portals.MD) error {
 			if err := h.SetLazy(5); err != nil {
 				return err
@@ -74,23 +53,7 @@ func TestUnlink(t *testing.T) {
 			}
 			return h.ClearLazy(5)
 		}, []string{"SEND!"}},
-		"sends to itself": {func(h *harness, md portals.MD) error {
-			inner, left := md.Handler, 3
-			var source portals.MDHandle
-			md.Options |= portals.ManageRemote
-			md.Handler = func(e *portals.Event) {
-				inner(e)
-				if left--; left >= 0 && e.Kind == portals.EventPut {
-					if err := h.Put(portals.PutRequest{MD: source, Target: h.self, Portal: 5}); err != nil {
-						h.t.Error(err)
-					}
-				}
-			}
-			_, target := h.post(5, portals.Match{}, md)
-			source = h.bind(portals.MD{Segments: md.Segments, Threshold: inf})
-			h.sendMessage(message{length: 1})
-			return h.MDUnlink(target)
-		}, []string{"PUT", "PUT", "PUT", "PUT", "UNLINK!"}},
+		"sends to itself": {sendToItself, []string{"PUT", "PUT", "PUT", "PUT", "UNLINK!"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
@@ -105,6 +68,49 @@ func TestUnlink(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unlinkInHandler unlinks an MD in the handler of its first event.
+func unlinkInHandler(h *harness, md portals.MD) error {
+	var handle portals.MDHandle
+	inner, depth := md.Handler, 0
+	md.Handler = func(e *portals.Event) {
+		inner(e)
+		if depth++; depth > 1 {
+			h.t.Error("handler runs inside itself")
+		}
+		if e.Kind == portals.EventPut {
+			if err := h.MDUnlink(handle); err != nil {
+				h.t.Error(err)
+			}
+		}
+		depth--
+	}
+	_, handle = h.post(5, portals.Match{}, md)
+	h.sendMessage(message{length: 1})
+	if err := h.MDUnlink(handle); !errors.Is(err, syscall.ENOENT) {
+		h.t.Errorf("second unlink: %v", err)
+	}
+	return nil
+}
+
+// sendToItself has the handler of an MD send to that MD.
+func sendToItself(h *harness, md portals.MD) error {
+	inner, left := md.Handler, 3
+	var source portals.MDHandle
+	md.Options |= portals.ManageRemote
+	md.Handler = func(e *portals.Event) {
+		inner(e)
+		if left--; left >= 0 && e.Kind == portals.EventPut {
+			if err := h.Put(portals.PutRequest{MD: source, Target: h.self, Portal: 5}); err != nil {
+				h.t.Error(err)
+			}
+		}
+	}
+	_, target := h.post(5, portals.Match{}, md)
+	source = h.bind(portals.MD{Segments: md.Segments, Threshold: inf})
+	h.sendMessage(message{length: 1})
+	return h.MDUnlink(target)
 }
 
 // TestRetainedME outlives its MD and takes another one.
