@@ -19,12 +19,13 @@ type operation struct {
 	at     uint64 // of a GET: where in the source
 	slot   *slot
 	began  time.Time
+	md     portals.MDHandle
 
 	// Guarded by t.mu.
 	abortAt time.Time // to be given up then; zero: never
 	aborted bool
 	late    bool // and a violation
-	md      portals.MDHandle
+	called  bool // the call has returned: it may be given up
 
 	// Of its handler.
 	settled bool // answered
@@ -101,7 +102,7 @@ func (t *traffic) due(now time.Time) []portals.MDHandle {
 			t.w.violation("operation %v (%v of %d bytes to worker %d) has no last event after %v", o.id, o.kind, o.size, o.target, age)
 			o.late = true
 		}
-		if o.md != 0 && !o.abortAt.IsZero() && now.After(o.abortAt) {
+		if o.called && !o.abortAt.IsZero() && now.After(o.abortAt) {
 			due = append(due, o.md)
 			o.abortAt, o.aborted = time.Time{}, true
 		}

@@ -130,9 +130,7 @@ func (t *traffic) start(o *operation) {
 		t.w.violation("operation %v: %v", o.id, err)
 		return
 	}
-	t.mu.Lock()
 	o.md = handle
-	t.mu.Unlock()
 	if o.kind == opGet {
 		err = table.Get(portals.GetRequest{
 			MD: handle, Target: t.w.id(o.target), Portal: portalSource, MatchBits: o.id.bits(), Offset: uint32(o.at),
@@ -144,6 +142,9 @@ func (t *traffic) start(o *operation) {
 	if err != nil {
 		t.w.violation("operation %v: %v", o.id, err)
 	}
+	t.mu.Lock()
+	o.called = true
+	t.mu.Unlock()
 }
 
 // put chooses where a PUT goes.
