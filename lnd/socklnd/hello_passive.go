@@ -71,6 +71,10 @@ func (ni *NI) checkHello(s *shake) (ksock.Hello, *refusal) {
 		return h, &refusal{why: HelloVersion, err: err, answer: ni.versionRefusal()}
 	case errors.Is(err, ksock.ErrAddresses):
 		return h, &refusal{why: HelloAddresses}
+	case errors.Is(err, ksock.ErrHelloType):
+		return h, &refusal{why: HelloType, err: err}
+	case errors.Is(err, nid.ErrSize):
+		return h, &refusal{why: HelloSource, err: err}
 	case err != nil:
 		return h, readRefusal(err, HelloTimeout, HelloCut)
 	}

@@ -34,6 +34,15 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// Parts of a HELLO of version 1, with type and payload length between them, and
+// of version 4, with the source NID between them.
+const (
+	helloV1     = "ed0dbcee 01000000 0100000a00000200 00000000 39300000 "
+	helloV1Body = "8877665544332211 01000000 00000000000000000000000000000000000000000000000000000000"
+	helloV4     = "63697245 04000000 "
+	helloV4Body = "00020000 0a000002 000000000000000000000000 39300000 00000000 8877665544332211 0000000000000000 01000000 00000000"
+)
+
 // TestPassiveRefusals is the table of what an acceptor answers to bad
 // openings. After each a good peer is served.
 func TestPassiveRefusals(t *testing.T) {
@@ -67,6 +76,14 @@ func TestPassiveRefusals(t *testing.T) {
 		{name: "NID ANY", send: request + strings.Replace(helloCtl, "0100000a00000200", "ffffffffffffffff", 1), why: HelloSource},
 		{name: "NID zero", send: request + strings.Replace(helloCtl, "0100000a00000200", "0000000000000000", 1), why: HelloSource},
 		{name: "type 77", send: request + hello + "4d000000 00000000", why: HelloType},
+		{name: "version 2.0 of version 1", send: request + "ed0dbcee 02000000", answer: versionRefused, why: HelloVersion},
+		{name: "half a HELLO of version 1", send: request + helloV1 + "04000000", after: 5 * time.Second, why: HelloTimeout},
+		{name: "HELLO of version 1 that is an ACK", send: request + helloV1 + "00000000 00000000" + helloV1Body, why: HelloType},
+		{name: "40 addresses in version 1", send: request + helloV1 + "04000000 a0000000" + helloV1Body, why: HelloAddresses},
+		{name: "half an address in version 1", send: request + helloV1 + "04000000 02000000" + helloV1Body, why: HelloAddresses},
+		{name: "address zero in version 1", send: request + helloV1 + "04000000 04000000" + helloV1Body + "00000000", why: HelloAddresses},
+		{name: "NID ANY in version 4", send: request + helloV4 + strings.Repeat("ff", 20) + helloV4Body, why: HelloSource},
+		{name: "NID of 21 bytes in version 4", send: request + helloV4 + "0d020000" + strings.Repeat("00", 16) + helloV4Body, why: HelloSource},
 		{name: "type NONE", send: request + hello + "ffffffff 00000000", why: HelloType},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
