@@ -120,6 +120,10 @@ func (s *connSet) refused(now time.Duration, in setInput, out *setOutput) {
 // otherVersion adopts the version of an answer of type NONE.
 func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
 	s.renegotiated++
+	if s.known() && s.version == in.version && s.renegotiated <= maxRenegotiation {
+		s.dialling, s.wanted = false, true // the peer has opened one meanwhile
+		return
+	}
 	if !s.cfg.versions.includes(in.version) || s.renegotiated > maxRenegotiation || s.known() {
 		s.dialFailed(now, in, out)
 		return

@@ -279,6 +279,11 @@ var setScripts = []setScript{
 		closed = close-all, down
 		+1s
 		send = queue, dial v3 CONTROL`},
+	{"version that the peer has opened in meanwhile", "10.0.0.3@tcp", `
+		send = queue, dial v3 CONTROL
+		hello v2 control = accept
+		accepted v2 control = up
+		version v2 = dial v2 BULK_IN`},
 	{"version that we do not speak", "10.0.0.1@tcp", `
 		send = queue, dial v3 CONTROL
 		version v5 = fail-pending, down`},

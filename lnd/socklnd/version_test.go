@@ -188,6 +188,30 @@ func TestUntypedFallsBack(t *testing.T) {
 	})
 }
 
+// TestMixedVersions: nodes of which one is pinned speak over TCP, whoever begins.
+func TestMixedVersions(t *testing.T) {
+	for pinned := ksock.V1; pinned <= ksock.V3; pinned++ {
+		for _, dialler := range []string{"pinned", "other"} {
+			t.Run(pinned.String()+" dialled by "+dialler, func(t *testing.T) {
+				f := newTCPFabric()
+				a := start(t, "127.0.0.1", f.config(Config{Protocol: pinned}))
+				b := start(t, "127.0.0.2", f.config(Config{}))
+				if dialler == "other" {
+					a, b = b, a
+				}
+				a.put(b.id(), pattern(8))
+				a.put(b.id(), pattern(5000))
+				b.wantArrivals(2)
+				b.put(a.id(), pattern(100_000))
+				a.wantArrivals(1)
+				if v := a.ni.Snapshot().Peers[0].Version; v != pinned {
+					t.Errorf("spoke %v", v)
+				}
+			})
+		}
+	}
+}
+
 // TestFamilies: an NI dials no address of the other kind, and sends nothing that
 // its connection cannot say (a truncated NID is another node's).
 func TestFamilies(t *testing.T) {
