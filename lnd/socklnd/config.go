@@ -49,7 +49,7 @@ const maxPrivilegedPort = 1023
 // Tunables without a field have nothing to tune here: nscheds, nconnds and
 // nconnds_max (goroutines need no number), eager_ack (system calls for each
 // message, to hurry acks that the peer's next read sends anyway), nonblk_zcack
-// (acks never wait behind messages here, and go on BULK_IN where there is one),
+// (acks go on BULK_IN where there is one, which carries nothing else),
 // zc_min_payload (this side never asks for zero-copy acks).
 type Config struct {
 	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023

@@ -20,6 +20,7 @@ func TestContract(t *testing.T) {
 		want ksock.Version
 	}{
 		{name: "v1", cfg: Config{Protocol: 1}, want: ksock.V1},
+		{name: "v1 untyped", cfg: Config{Protocol: 1, Untyped: true}, want: ksock.V1},
 		{name: "v2", cfg: Config{Protocol: 2}, want: ksock.V2},
 		{name: "v2 with checksums", cfg: Config{Protocol: 2, Checksum: true}, want: ksock.V2},
 		{name: "v2 untyped", cfg: Config{Untyped: true}, want: ksock.V2},
