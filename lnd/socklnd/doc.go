@@ -66,9 +66,9 @@
 // This side asks for none and answers each cookie once, after the payload has
 // been read or dropped: on BULK_IN, where acks that wait are merged to pairs and
 // ranges, or while there is none on any other; in version 2 on a connection for
-// small messages. Where acks are not merged they travel with messages that wait. No more than 1024
-// NOOPs wait on a connection; who asks for more reads nothing, and is closed. An
-// ack that arrives breaks the protocol.
+// small messages. Where acks are not merged they travel with messages that wait.
+// No more than 1024 NOOPs wait on a connection; who asks for more reads nothing,
+// and is closed. An ack that arrives breaks the protocol.
 //
 // # Priority
 //
