@@ -36,6 +36,9 @@ func (l *list) pop() *Message {
 // Len returns the number of queued messages.
 func (q *Queue) Len() int { return q.n }
 
+// Urgent reports whether the next message is a priority message.
+func (q *Queue) Urgent() bool { return q.priority.head != nil }
+
 // Push appends m to its class.
 func (q *Queue) Push(m *Message) {
 	q.n++

@@ -55,9 +55,44 @@ func TestPriorityPasses(t *testing.T) {
 		m.Priority = true
 		r.node.Send(m)
 	}
+	wantBits(t, "in flight", r.inFlight(), 1, 4)
 	for r.finalize(nil) {
 	}
 	wantBits(t, "order", r.up.order, 1, 4, 5, 2, 3)
+}
+
+// TestPriorityCredits: priority messages have as many credits again, at the
+// peer and at the NI; what else waits gets none of those.
+func TestPriorityCredits(t *testing.T) {
+	for name, c := range map[string]struct {
+		tunables       lnd.Tunables
+		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 urgent ones to another or the same
+		to             nid.NID
+		credits, least int // of the peer of the urgent messages, with all in flight
+	}{
+		"peer": {lnd.Tunables{PeerCredits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerA, -4, -4},
+		"NI":   {lnd.Tunables{PeerCredits: 2, Credits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerB, -1, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.tunables, lnet.Config{})
+			r.send(peerA, 1, 2, 3)
+			for _, bits := range []uint64{11, 12, 13} {
+				m := put(c.to, bits)
+				m.Priority = true
+				r.node.Send(m)
+			}
+			wantBits(t, "in flight", r.inFlight(), c.flying...)
+			if p := r.peer(c.to); p.Credits != c.credits || p.MinCredits != c.least {
+				t.Errorf("%d credits, lowest %d; want %d, %d", p.Credits, p.MinCredits, c.credits, c.least)
+			}
+			for r.finalize(nil) {
+			}
+			wantBits(t, "order", r.up.order, append(c.flying, c.waits...)...)
+			if ni := r.node.Snapshot().NIs[0]; ni.Credits != ni.Tunables.Credits {
+				t.Errorf("NI in the end: %d credits", ni.Credits)
+			}
+		})
+	}
 }
 
 // TestNICredits: peers that wait for a credit of the NI get it in turn.

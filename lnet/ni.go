@@ -65,11 +65,12 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 }
 
 // takeCredit takes an NI credit for p, or puts p on the list of those who
-// wait for one; p could use want credits. The caller holds p.mu.
-func (ni *NI) takeCredit(p *PeerNI, want int) bool {
+// wait for one; p could use want credits. An urgent one may be taken from the
+// priority messages' own. The caller holds p.mu.
+func (ni *NI) takeCredit(p *PeerNI, want int, urgent bool) bool {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
-	if ni.credits > 0 {
+	if ni.credits > 0 || urgent && ni.credits > -ni.cfg.Tunables.Credits {
 		ni.credits--
 		ni.minCredits = min(ni.minCredits, ni.credits)
 		ni.wanted -= p.wants

@@ -34,6 +34,9 @@ func (s PeerState) String() string {
 // PeerNI is one interface of a remote node (struct lnet_peer_ni): the credits
 // that bound what is in flight to it and the queue of what waits for them.
 //
+// Priority messages have as many credits again, so that they pass not only
+// what is queued: bulk in flight to a slow peer does not keep them either.
+//
 // At most one goroutine at a time hands its messages to the driver, which
 // keeps them in order and keeps a handler that sends from inside Finalize
 // from recursing: whoever comes meanwhile leaves the message in the queue.
@@ -75,7 +78,7 @@ func (p *PeerNI) send(m *Message) {
 		return
 	}
 	p.minCredits = min(p.minCredits, p.credits-p.queue.Len()-1)
-	if !p.launching && p.credits > 0 && p.queue.Len() == 0 && p.ni.takeCredit(p, 1) {
+	if !p.launching && p.credits > 0 && p.queue.Len() == 0 && p.ni.takeCredit(p, 1, m.Priority) {
 		p.launch(m)
 		return
 	}
@@ -127,8 +130,11 @@ func (p *PeerNI) launch(m *Message) {
 // next takes a message that has its credits off the queue; nil if there is
 // none. The caller holds p.mu.
 func (p *PeerNI) next() *Message {
-	ready := min(p.queue.Len(), p.credits)
-	if ready <= 0 || !p.ni.takeCredit(p, ready) {
+	ready, urgent := min(p.queue.Len(), p.credits), p.queue.Urgent()
+	if urgent && p.credits > -p.ni.cfg.Tunables.PeerCredits {
+		ready = max(ready, 1)
+	}
+	if ready <= 0 || !p.ni.takeCredit(p, ready, urgent) {
 		return nil
 	}
 	return owner(p.queue.Pop())
