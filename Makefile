@@ -37,8 +37,8 @@ check: static ## fast: format, vet, staticcheck, arrows, short tests (< 3 min)
 test: ## everything: packages, check, all tests, race detector (< 25 min)
 	@.ci/test
 
-test-long: ## as test, shuffled and repeated, then every fuzz target
-	@.ci/test -count=3 -shuffle=on
+test-long: ## as test, shuffled, repeated and with what takes long, then every fuzz target
+	@ULNET_LONG=1 .ci/test -count=3 -shuffle=on
 	@.ci/fuzz $(FUZZTIME)
 
 static:

@@ -24,7 +24,9 @@
 //
 // An MD has a handler, an [EQ], or neither. A handler runs in the goroutine
 // that completed the operation, with no lock held, and for one MD never twice
-// at the same time. It must not block; it may call every method of Table. When
+// at the same time. It must not block; it may call every method of Table. Events
+// that nothing on the network causes, as timeouts, come from the goroutine of a
+// timer. When
 // one arrives for an MD whose handler is running, it is delivered right after.
 //
 // Exactly one event of an MD's life has Unlinked set, the last one; until then
@@ -36,14 +38,22 @@
 // its sender is not told. So is an ACK or REPLY that no operation awaits: a PUT
 // that asked takes one ACK, a GET one REPLY, and a failed SEND event says that
 // nothing will follow; the threshold that is left then keeps the MD until it is
-// unlinked. Errors of calls carry Linux's errno values
+// unlinked.
+//
+// An ACK or REPLY that does not come within one to one and a half transaction
+// timeouts (lnet.Config) of the MD's latest Put or Get unlinks the MD: its last
+// event is an UNLINK event that no call asked for or, if something was still
+// under way and ends well, has the error ETIMEDOUT. This is LNet's response
+// tracking; the options TrackResponse and NoTrackResponse of an MD choose.
+//
+// Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
 // # Concurrency
 //
 // All methods are safe for concurrent use. The package starts no goroutine and
-// reads no clock but the node's. Put and Get never block; only EQ.Wait and
-// EQ.Poll do. Messages of one sender to one peer keep their order as far as a
+// reads no clock but the node's. Put and Get never block; only EQ.Wait, EQ.Poll
+// and Table.PollEQs do. Messages of one sender to one peer keep their order as far as a
 // driver with several connections keeps it: do not rely on it between small
 // and large messages.
 package portals

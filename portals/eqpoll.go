@@ -26,23 +26,25 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 		defer t.node.Clock().AfterFunc(timeout, func() { close(over) }).Stop()
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(over)})
 	}
-	woken := -1 // the queue whose token was taken last
-	for {
-		for which, q := range queues {
-			ok, err := q.take(&e)
-			if !ok && err == nil {
-				continue
-			}
-			if woken >= 0 && woken != which {
-				queues[woken].notify() // it may have an event, and others wait for it
-			}
-			return e, which, ok, err
+	for woken := -1; woken < len(queues); woken, _, _ = reflect.Select(cases) {
+		which, ok, err = takeFirst(queues, &e)
+		switch {
+		case !ok && err == nil && timeout != 0:
+			continue
+		case woken >= 0 && woken != which:
+			queues[woken].notify() // it may have an event, and others wait for it
 		}
-		if timeout == 0 {
-			return e, 0, false, nil
-		}
-		if woken, _, _ = reflect.Select(cases); woken == len(queues) {
-			return e, 0, false, nil
+		return e, which, ok, err
+	}
+	return e, 0, false, nil
+}
+
+// takeFirst reads an event of the first queue that has one.
+func takeFirst(queues []*EQ, e *Event) (which int, ok bool, err error) {
+	for which, q := range queues {
+		if ok, err := q.take(e); ok || err != nil {
+			return which, ok, err
 		}
 	}
+	return 0, false, nil
 }

@@ -22,7 +22,8 @@ type PutRequest struct {
 
 // Put sends an MD's data to a target (LNetPut). A nil error means that a SEND
 // event will follow, and, if Ack is set, the send succeeds and the target
-// takes the message and answers, an ACK event.
+// takes the message and answers, an ACK event. No answer in time unlinks the
+// MD (see the package text).
 //
 //	ENOENT  the MD is gone, exhausted, or attached to an ME
 //	EINVAL  no such portal
@@ -41,8 +42,8 @@ type GetRequest struct {
 }
 
 // Get fetches data from a target into an MD (LNetGet). A nil error means that
-// a SEND event will follow, and, if the target answers, a REPLY event.
-// Errors as Put.
+// a SEND event will follow, and, if the target answers, a REPLY event, or the
+// MD is unlinked. Errors as Put.
 func (t *Table) Get(r GetRequest) error {
 	return t.initiate("Get", wire.Get, &PutRequest{
 		Self: r.Self, MD: r.MD, Target: r.Target, Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset,
@@ -50,29 +51,9 @@ func (t *Table) Get(r GetRequest) error {
 }
 
 func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
-	if r.Portal < 0 || r.Portal >= Portals {
-		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.EINVAL}
-	}
-	d := t.lockMD(r.MD)
-	if d == nil {
-		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.ENOENT}
-	}
-	if d.threshold == 0 || d.me != 0 {
-		d.mu.Unlock()
-		return &OpError{Op: op, NID: r.Target.NID, Err: syscall.ENOENT}
-	}
-	d.begin()
-	tracked := (typ == wire.Get || r.Ack) && t.await(d, typ)
-	o := t.newOperation()
-	o.md = d
-	o.event.MsgType = typ
-	o.Aborted = &d.aborted
-	d.describe(&o.event)
-	length := d.length
-	d.mu.Unlock()
-
-	if tracked {
-		t.startSweeping()
+	o, length, err := t.begin(typ, r)
+	if err != nil {
+		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
 	t.sendEvent(o, r, length)
 	o.Source = r.Self
@@ -85,6 +66,34 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	}
 	t.node.Send(&o.Message)
 	return nil
+}
+
+// begin starts an operation on the MD that r names and returns the MD's length.
+func (t *Table) begin(typ wire.MsgType, r *PutRequest) (o *operation, length int, err error) {
+	if r.Portal < 0 || r.Portal >= Portals {
+		return nil, 0, syscall.EINVAL
+	}
+	d := t.lockMD(r.MD)
+	if d == nil {
+		return nil, 0, syscall.ENOENT
+	}
+	if d.threshold == 0 || d.me != 0 {
+		d.mu.Unlock()
+		return nil, 0, syscall.ENOENT
+	}
+	d.begin()
+	tracked := (typ == wire.Get || r.Ack) && t.await(d, typ)
+	o = t.newOperation()
+	o.md = d
+	o.event.MsgType = typ
+	o.Aborted = &d.aborted
+	d.describe(&o.event)
+	length = d.length
+	d.mu.Unlock()
+	if tracked {
+		t.startSweeping()
+	}
+	return o, length, nil
 }
 
 // sendEvent fills in the SEND event, which speaks of what was asked for.

@@ -85,21 +85,29 @@ func (c *cycle) run(list string) {
 	}
 }
 
-// TestInitiator: the events of a PUT and a GET in every order in which the
-// network can bring what they are about (LNet lib-move.c LNetPut, LNetGet). The
-// MD unlinks itself when its threshold is used up.
-func TestInitiator(t *testing.T) {
-	const timedOut, io, cancelled = " connection timed out", " input/output error", " operation canceled"
-	for _, c := range []struct {
-		op        string
-		threshold int
-		steps     string
-		want      []string
-	}{
+// orderCase is a PUT or GET, what happens to it, and what the initiator sees.
+type orderCase struct {
+	op        string // PUT or GET, "with ACK", "without credit"
+	threshold int
+	steps     string
+	want      []string
+}
+
+const (
+	timedOut  = " connection timed out"
+	broken    = " input/output error"
+	cancelled = " operation canceled"
+)
+
+// TestPutOrders: the events of a PUT in every order in which the network can
+// bring what they are about (LNet lib-move.c LNetPut). The MD unlinks itself
+// when its threshold is used up.
+func TestPutOrders(t *testing.T) {
+	runOrderCases(t, []orderCase{
 		{"PUT", 1, "sent", []string{"SEND!"}},
-		{"PUT", 1, "fails", []string{"SEND!" + io}},
+		{"PUT", 1, "fails", []string{"SEND!" + broken}},
 		{"PUT", 1, "unlink, sent", []string{"SEND!"}},
-		{"PUT", 1, "unlink, fails", []string{"SEND!" + io}},
+		{"PUT", 1, "unlink, fails", []string{"SEND!" + broken}},
 		{"PUT", 1, "sent, ACK", []string{"SEND!", "dropped: stale handle"}},
 		{"PUT", 2, "sent, ACK, unlink", []string{"SEND", "dropped: inactive MD", "UNLINK!"}},
 		{"PUT", 2, "time, sent, time", []string{"SEND"}},
@@ -109,47 +117,61 @@ func TestInitiator(t *testing.T) {
 		{"PUT with ACK", 2, "sent, ACK, ACK", []string{"SEND", "ACK!", "dropped: stale handle"}},
 		{"PUT with ACK", 2, "ACK, ACK, sent", []string{"ACK", "dropped: inactive MD", "SEND!"}},
 		{"PUT with ACK", 3, "sent, ACK, ACK, unlink", []string{"SEND", "ACK", "dropped: inactive MD", "UNLINK!"}},
-		{"PUT with ACK", 2, "fails, ACK, time, unlink", []string{"SEND" + io, "dropped: inactive MD", "UNLINK!"}},
-		{"PUT with ACK", 2, "ACK, fails", []string{"ACK", "SEND!" + io}},
+		{"PUT with ACK", 2, "fails, ACK, time, unlink", []string{"SEND" + broken, "dropped: inactive MD", "UNLINK!"}},
+		{"PUT with ACK", 2, "ACK, fails", []string{"ACK", "SEND!" + broken}},
 		{"PUT with ACK", 2, "unlink, sent, ACK", []string{"SEND!", "dropped: stale handle"}},
 		{"PUT with ACK", 2, "unlink, ACK, sent", []string{"dropped: stale handle", "SEND!"}},
 		{"PUT with ACK", 2, "sent, unlink, ACK", []string{"SEND", "UNLINK!", "dropped: stale handle"}},
 		{"PUT with ACK", 2, "ACK, unlink, sent", []string{"ACK", "SEND!"}},
 		{"PUT with ACK", 2, "sent, time, ACK", []string{"SEND", "UNLINK!", "dropped: stale handle"}},
 		{"PUT with ACK", 2, "time, ACK, sent", []string{"dropped: stale handle", "SEND!" + timedOut}},
-		{"PUT with ACK", 2, "time, fails", []string{"SEND!" + io}},
+		{"PUT with ACK", 2, "time, fails", []string{"SEND!" + broken}},
 		{"PUT with ACK", 2, "ACK, time, sent", []string{"ACK", "SEND!"}},
 		{"PUT with ACK", 2, "sent, time, unlink", []string{"SEND", "UNLINK!", "MDUnlink: no such file or directory"}},
 		{"PUT with ACK", 2, "sent, REPLY, ACK", []string{"SEND", "dropped: inactive MD", "ACK!"}},
 		{"PUT with ACK", 1, "sent, ACK", []string{"SEND!", "dropped: stale handle"}},
 		{"PUT with ACK", 1, "ACK, sent", []string{"dropped: inactive MD", "SEND!"}},
+	})
+}
 
+// TestGetOrders: the same of a GET (LNetGet).
+func TestGetOrders(t *testing.T) {
+	runOrderCases(t, []orderCase{
 		{"GET", 2, "sent, REPLY", []string{"SEND", "REPLY!"}},
 		{"GET", 2, "REPLY, sent", []string{"REPLY", "SEND!"}},
 		{"GET", 2, "REPLY begins, sent, ends", []string{"SEND", "REPLY!"}},
-		{"GET", 2, "sent, REPLY begins, breaks off", []string{"SEND", "REPLY!" + io}},
-		{"GET", 2, "REPLY begins, breaks off, sent", []string{"REPLY" + io, "SEND!"}},
-		{"GET", 2, "REPLY begins, fails, ends", []string{"SEND" + io, "REPLY!"}},
+		{"GET", 2, "sent, REPLY begins, breaks off", []string{"SEND", "REPLY!" + broken}},
+		{"GET", 2, "REPLY begins, breaks off, sent", []string{"REPLY" + broken, "SEND!"}},
+		{"GET", 2, "REPLY begins, fails, ends", []string{"SEND" + broken, "REPLY!"}},
 		{"GET", 2, "sent, REPLY, REPLY", []string{"SEND", "REPLY!", "dropped: stale handle"}},
 		{"GET", 2, "REPLY, REPLY, sent", []string{"REPLY", "dropped: inactive MD", "SEND!"}},
-		{"GET", 2, "fails, REPLY, time, unlink", []string{"SEND" + io, "dropped: inactive MD", "UNLINK!"}},
+		{"GET", 2, "fails, REPLY, time, unlink", []string{"SEND" + broken, "dropped: inactive MD", "UNLINK!"}},
 		{"GET", 2, "unlink, sent, REPLY", []string{"SEND!", "dropped: stale handle"}},
 		{"GET", 2, "sent, unlink, REPLY", []string{"SEND", "UNLINK!", "dropped: stale handle"}},
 		{"GET", 2, "sent, REPLY begins, unlink, ends", []string{"SEND", "REPLY!"}},
 		{"GET", 2, "REPLY begins, unlink, ends, sent", []string{"REPLY", "SEND!"}},
-		{"GET", 2, "sent, REPLY begins, unlink, breaks off", []string{"SEND", "REPLY!" + io}},
+		{"GET", 2, "sent, REPLY begins, unlink, breaks off", []string{"SEND", "REPLY!" + broken}},
 		{"GET", 2, "sent, time, REPLY", []string{"SEND", "UNLINK!", "dropped: stale handle"}},
 		{"GET", 2, "time, sent", []string{"SEND!" + timedOut}},
 		{"GET", 2, "sent, REPLY begins, time, ends", []string{"SEND", "REPLY!"}},
 		{"GET", 2, "sent, ACK, REPLY", []string{"SEND", "dropped: inactive MD", "REPLY!"}},
 		{"GET", 1, "sent, REPLY", []string{"SEND!", "dropped: stale handle"}},
+	})
+}
 
+// TestQueuedOrders: the same of operations that wait for a credit of the peer.
+func TestQueuedOrders(t *testing.T) {
+	runOrderCases(t, []orderCase{
 		{"PUT with ACK without credit", 2, "sent, sent, ACK", []string{"SEND", "ACK!"}},
 		{"PUT with ACK without credit", 2, "unlink, sent", []string{"SEND!" + cancelled}},
 		{"PUT with ACK without credit", 2, "time, sent", []string{"SEND!" + cancelled}},
 		{"PUT without credit", 1, "time, sent", []string{"SEND!" + timedOut}},
 		{"GET without credit", 2, "unlink, fails", []string{"SEND!" + cancelled}},
-	} {
+	})
+}
+
+func runOrderCases(t *testing.T, cases []orderCase) {
+	for _, c := range cases {
 		t.Run(fmt.Sprint(c.op, " ", c.threshold, ": ", c.steps), func(t *testing.T) {
 			run := newCycle(t)
 			if strings.HasSuffix(c.op, "without credit") {
@@ -173,10 +195,9 @@ func TestInitiator(t *testing.T) {
 	}
 }
 
-// TestTarget: the same for the side that a PUT with ACK or a GET comes to. The
+// TestTargetOrders: the same for the side that a PUT with ACK or a GET comes to. The
 // ME goes away with its MD.
-func TestTarget(t *testing.T) {
-	const io, cancelled = " input/output error", " operation canceled"
+func TestTargetOrders(t *testing.T) {
 	for _, c := range []struct {
 		threshold int
 		steps     string
@@ -186,11 +207,11 @@ func TestTarget(t *testing.T) {
 		{1, "PUT begins, ends", []string{"PUT!"}, []wire.MsgType{wire.Ack}},
 		{1, "PUT begins, ends, sent", []string{"PUT!"}, nil},
 		{1, "PUT begins, ends, fails", []string{"PUT!"}, nil},
-		{1, "PUT begins, breaks off", []string{"PUT!" + io}, nil},
+		{1, "PUT begins, breaks off", []string{"PUT!" + broken}, nil},
 		{2, "PUT begins, ends, unlink", []string{"PUT", "UNLINK!"}, []wire.MsgType{wire.Ack}},
 		{2, "PUT begins, unlink, ends", []string{"PUT!"}, []wire.MsgType{wire.Ack}},
 		{2, "PUT begins, unlink ME, ends", []string{"PUT!"}, []wire.MsgType{wire.Ack}},
-		{2, "PUT begins, unlink, breaks off", []string{"PUT!" + io}, nil},
+		{2, "PUT begins, unlink, breaks off", []string{"PUT!" + broken}, nil},
 		{1, "PUT begins, unlink, ends", []string{"MDUnlink: no such file or directory", "PUT!"}, []wire.MsgType{wire.Ack}},
 		{1, "PUT begins, unlink ME, ends", []string{"MEUnlink: no such file or directory", "PUT!"}, []wire.MsgType{wire.Ack}},
 		{2, "PUT begins, time, ends", []string{"PUT"}, []wire.MsgType{wire.Ack}},
@@ -198,12 +219,12 @@ func TestTarget(t *testing.T) {
 
 		{1, "GET, ends", nil, []wire.MsgType{wire.Reply}},
 		{1, "GET, ends, sent", []string{"GET!"}, nil},
-		{1, "GET, ends, fails", []string{"GET!" + io}, nil},
-		{1, "GET, breaks off", []string{"GET!" + io}, nil},
+		{1, "GET, ends, fails", []string{"GET!" + broken}, nil},
+		{1, "GET, breaks off", []string{"GET!" + broken}, nil},
 		{2, "GET, ends, sent", []string{"GET"}, nil},
 		{2, "GET, ends, unlink, sent", []string{"GET!"}, nil},
 		{2, "GET, ends, unlink ME, sent", []string{"GET!"}, nil},
-		{2, "GET, ends, unlink, fails", []string{"GET!" + io}, nil},
+		{2, "GET, ends, unlink, fails", []string{"GET!" + broken}, nil},
 		{2, "GET, unlink, ends", []string{"GET!" + cancelled}, nil},
 		{2, "GET, ends, sent, unlink", []string{"GET", "UNLINK!"}, nil},
 		{2, "no credit, GET, ends, unlink, sent", []string{"GET!" + cancelled}, nil},

@@ -27,7 +27,7 @@ import (
 // ULNET_LONG makes it ten thousand runs.
 func TestModel(t *testing.T) {
 	setFlag(t, "rapid.steps", "100")
-	if os.Getenv("ULNET_LONG") != "" {
+	if os.Getenv("ULNET_LONG") != "" && !portals.RaceEnabled {
 		setFlag(t, "rapid.checks", "10000")
 	}
 	rapid.Check(t, func(t *rapid.T) {

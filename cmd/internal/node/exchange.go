@@ -71,6 +71,9 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 			if e.Kind == x.answer {
 				answer = e
 			}
+			if e.Kind == portals.EventUnlink { // nobody called MDUnlink
+				return answer, fmt.Errorf("no %v within lnet_transaction_timeout: %w", x.answer, syscall.ETIMEDOUT)
+			}
 			if e.Unlinked && answer.Kind != x.answer {
 				return answer, fmt.Errorf("ended without %v: %w", x.answer, syscall.ECANCELED)
 			}
