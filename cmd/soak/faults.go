@@ -50,7 +50,7 @@ func (s *soak) carryOut(a action) error {
 			m.wire.Pull(m.host)
 		}
 	case faultMTU:
-		m.wire.SetMTU(cmp.Or(unlessHealed(a, f.MTU), usualMTU))
+		m.wire.SetMTU(s.mtu(cmp.Or(unlessHealed(a, f.MTU), usualMTU)))
 	case faultReset:
 		m.host.Reset(!a.heal)
 	case faultStop, faultKill:
@@ -59,6 +59,16 @@ func (s *soak) carryOut(a action) error {
 		s.spoil(m, f.Ends, unlessHealed(a, f.Wire))
 	}
 	return nil
+}
+
+// minMTUIPv6 is the smallest MTU of IPv6 (RFC 8200 §5).
+const minMTUIPv6 = 1280
+
+func (s *soak) mtu(planned int) int {
+	if s.cfg.ipv6 {
+		return max(planned, minMTUIPv6)
+	}
+	return planned
 }
 
 func unlessHealed[T any](a action, v T) (zero T) {

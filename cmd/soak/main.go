@@ -73,6 +73,7 @@ func root(env cli.Env) *cobra.Command {
 	f.IntVar(&cfg.hosts, "hosts", 4, "number of workers")
 	f.IntVar(&cfg.rate, "rate", 200, "operations per second that a worker starts at most")
 	f.StringVar(&faults, "faults", "all", "all, none, or a list of: "+faultNames())
+	f.BoolVar(&cfg.ipv6, "ipv6", false, "use IPv6, and so version 4 of the protocol")
 	f.StringVar(&level, "log-level", "info", "of the workers' logs: debug, info, warn, error")
 	f.BoolVar(&cfg.keep, "keep", false, "keep the logs of a run without violation, too")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -97,7 +98,8 @@ func (cfg *soakConfig) complete(faults, level string) (err error) {
 		return cli.Usagef("--time %v: too short", cfg.length)
 	}
 	cfg.seed = cmp.Or(cfg.seed, newSeed())
-	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s'", cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults)
+	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s' --ipv6=%v",
+		cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults, cfg.ipv6)
 	return nil
 }
 

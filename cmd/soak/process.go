@@ -130,6 +130,7 @@ func (s *soak) logFile(m *member) string {
 func (s *soak) kill(m *member) {
 	s.ledger.kill(lifeID{uint8(m.index), m.life})
 	_ = m.process.Signal(syscall.SIGKILL)
+	_ = m.process.Wait() // its address and port are free then
 	m.process = nil
 	m.life++
 }

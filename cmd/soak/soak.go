@@ -32,6 +32,7 @@ type soakConfig struct {
 	hosts   int
 	rate    int // operations per second and worker
 	faults  []faultKind
+	ipv6    bool
 	log     slog.Level
 	keep    bool
 	command string // that repeats the run
@@ -97,11 +98,15 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 func (s *soak) build(t netlab.T) {
 	lab := netlab.New(t)
 	s.hub = lab.Switch("switch")
-	addr := netip.MustParseAddr("10.77.0.0")
+	network := netip.MustParsePrefix("10.77.0.0/24")
+	if s.cfg.ipv6 {
+		network = netip.MustParsePrefix("fd77::/64")
+	}
+	addr := network.Addr()
 	for i := range s.cfg.hosts {
 		addr = addr.Next()
 		m := &member{index: i, host: lab.Host(fmt.Sprintf("host %d", i))}
-		m.wire = lab.Wire(m.host, addr.String()+"/24", s.hub, "", s.cfg.seed+uint64(i))
+		m.wire = lab.Wire(m.host, netip.PrefixFrom(addr, network.Bits()).String(), s.hub, "", s.cfg.seed+uint64(i))
 		m.wire.SetMTU(usualMTU)
 		s.members = append(s.members, m)
 		s.addresses = append(s.addresses, addr.String())

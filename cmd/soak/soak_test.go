@@ -111,6 +111,7 @@ func TestSoak(t *testing.T) {
 		want []faultKind // are in the plan
 	}{
 		{"no fault", []string{"--time", "1s", "--faults", "none"}, false, nil},
+		{"no fault, IPv6", []string{"--time", "1s", "--faults", "none", "--ipv6"}, false, nil},
 		{"network", []string{"--time", "10s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true, []faultKind{faultLink, faultReset, faultReorder}},
 		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
 		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},

@@ -124,7 +124,7 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 // workers.
 func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
-	c.Networks = "tcp(eth0)"
+	c.Networks = "tcp(" + w.cfg.Addresses[w.cfg.Worker] + ")"
 	c.AcceptPort = acceptPort
 	c.TransactionTimeout = transactionTimeout
 	c.MinReconnect, c.MaxReconnect = minReconnect, maxReconnect

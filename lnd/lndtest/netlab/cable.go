@@ -140,7 +140,8 @@ func setLink(name string, up bool) error {
 }
 
 // setAddr gives an interface its address and brings it up. IPv6 addresses are
-// usable at once, without duplicate address detection.
+// usable at once, without duplicate address detection, and stay while the
+// interface is down, as IPv4 addresses do.
 func setAddr(name, addr string) error {
 	prefix, err := netip.ParsePrefix(addr)
 	if err != nil {
@@ -156,6 +157,10 @@ func setAddr(name, addr string) error {
 	}}
 	if prefix.Addr().Is6() {
 		a.Flags = unix.IFA_F_NODAD
+		keep := "/proc/sys/net/ipv6/conf/" + name + "/keep_addr_on_down" // of this thread's namespace
+		if err := os.WriteFile(keep, []byte("1"), 0); err != nil {
+			return err
+		}
 	}
 	if err := netlink.AddrAdd(link, a); err != nil {
 		return err

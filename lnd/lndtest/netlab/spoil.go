@@ -21,7 +21,8 @@ const (
 	bucketSeconds = 0.2
 )
 
-// SetMTU sets the largest IP packet that both ends send, in bytes.
+// SetMTU sets the largest IP packet that both ends send, in bytes. Below 1280 an
+// interface loses its IPv6 addresses.
 func (c *Cable) SetMTU(mtu int) {
 	for _, e := range c.ends {
 		e.host.t.Helper()

@@ -131,6 +131,24 @@ func TestPulledWire(t *testing.T) {
 	transfer(t, from, to, 1000) // TCP has outlived it
 }
 
+// TestPlugKeepsTheAddress: IPv6 addresses would vanish with the interface.
+func TestPlugKeepsTheAddress(t *testing.T) {
+	lab := netlab.New(t)
+	a, b := lab.Host("a"), lab.Host("b")
+	for _, c := range []*netlab.Cable{
+		lab.Cable(a, "fd00:1::1/64", b, "fd00:1::2/64"), lab.Wire(a, "fd00:2::1/64", b, "fd00:2::2/64", 1).Cable,
+	} {
+		c.Pull(b)
+		c.Plug(b)
+	}
+	for _, addr := range []string{"fd00:1::2", "fd00:2::2"} {
+		l := listen(t, b, net.JoinHostPort(addr, "0"))
+		if _, err := dial(t.Context(), a, l.Addr().String()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestSwitch(t *testing.T) {
 	lab := netlab.New(t)
 	a, b, c, s := lab.Host("a"), lab.Host("b"), lab.Host("c"), lab.Switch("s")
