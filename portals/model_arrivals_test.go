@@ -23,7 +23,10 @@ func drawOffset(t *rapid.T) uint32 {
 
 // drawAnswered draws the handle that an ACK or REPLY names.
 func (r *modelRun) drawAnswered(t *rapid.T) wire.MDHandle {
-	h := handle(pick(t, "MD", r.mds).handle)
+	h := wire.NoHandle()
+	if d := pick(t, "MD", r.mds); d != nil {
+		h = handle(d.handle)
+	}
 	if rapid.IntRange(0, 19).Draw(t, "earlier life") == 19 {
 		h.Interface--
 	}

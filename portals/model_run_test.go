@@ -30,18 +30,23 @@ func TestModel(t *testing.T) {
 	if os.Getenv("ULNET_LONG") != "" && !portals.RaceEnabled {
 		setFlag(t, "rapid.checks", "10000")
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		r := newModelRun(t)
-		t.Repeat(map[string]func(*rapid.T){
-			"MEAttach": r.meAttach, "MEInsert": r.meInsert, "MDAttach": r.mdAttach, "MDBind": r.mdBind,
-			"MEUnlink": r.meUnlink, "MDUnlink": r.mdUnlink, "SetLazy": r.setLazy, "ClearLazy": r.clearLazy,
-			"Put": r.put, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
-			"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
-			"payload": r.deliver, "sent": r.finish, "connection lost": r.abandon, "time": r.advance,
-			"": r.compare,
-		})
-		r.settle(t)
+	rapid.Check(t, compareRun)
+}
+
+// FuzzModel is TestModel with a fuzzer that chooses what to do.
+func FuzzModel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(compareRun)) }
+
+func compareRun(t *rapid.T) {
+	r := newModelRun(t)
+	t.Repeat(map[string]func(*rapid.T){
+		"MEAttach": r.meAttach, "MEInsert": r.meInsert, "MDAttach": r.mdAttach, "MDBind": r.mdBind,
+		"MEUnlink": r.meUnlink, "MDUnlink": r.mdUnlink, "SetLazy": r.setLazy, "ClearLazy": r.clearLazy,
+		"Put": r.put, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
+		"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
+		"payload": r.deliver, "sent": r.finish, "connection lost": r.abandon, "time": r.advance,
+		"": r.compare,
 	})
+	r.settle(t)
 }
 
 // setFlag sets a flag that is not on the command line, for one test.

@@ -17,10 +17,11 @@ import (
 
 func drawBool(t *rapid.T, label string) bool { return rapid.Bool().Draw(t, label) }
 
-// pick draws one of a list; a list without elements skips the step.
-func pick[T any](t *rapid.T, label string, list []T) T {
+// pick draws one of a list; it returns nil, and the step is none, if there is
+// nothing to draw from.
+func pick[T any](t *rapid.T, label string, list []*T) *T {
 	if len(list) == 0 {
-		t.Skip("no " + label)
+		return nil
 	}
 	return list[rapid.IntRange(0, len(list)-1).Draw(t, label)]
 }
@@ -103,6 +104,9 @@ func (r *modelRun) meAttach(t *rapid.T) {
 
 func (r *modelRun) meInsert(t *rapid.T) {
 	other := pick(t, "ME", r.mes)
+	if other == nil {
+		return
+	}
 	match, unlink, pos := drawMatch(t, other.portal), drawUnlink(t), drawPosition(t)
 	got, err := r.table.MEInsert(other.handle, match, unlink, pos)
 	e, want := r.model.meInsert(other, match, unlink, pos)
@@ -122,7 +126,11 @@ func (r *modelRun) newEntry(t *rapid.T, e *modelME, h portals.MEHandle) {
 	}
 }
 
-func (r *modelRun) mdAttach(t *rapid.T) { r.giveMD(t, pick(t, "ME", r.mes)) }
+func (r *modelRun) mdAttach(t *rapid.T) {
+	if e := pick(t, "ME", r.mes); e != nil {
+		r.giveMD(t, e)
+	}
+}
 
 func (r *modelRun) giveMD(t *rapid.T, e *modelME) {
 	md, unlink := r.drawMD(t), drawUnlink(t)
@@ -152,11 +160,17 @@ func (r *modelRun) mdBind(t *rapid.T) {
 
 func (r *modelRun) meUnlink(t *rapid.T) {
 	e := pick(t, "ME", r.mes)
+	if e == nil {
+		return
+	}
 	r.same(t, r.table.MEUnlink(e.handle), r.model.meUnlink(e))
 }
 
 func (r *modelRun) mdUnlink(t *rapid.T) {
 	d := pick(t, "MD", r.mds)
+	if d == nil {
+		return
+	}
 	r.same(t, r.table.MDUnlink(d.handle), r.model.mdUnlink(d))
 }
 
@@ -173,7 +187,9 @@ func (r *modelRun) clearLazy(t *rapid.T) {
 }
 
 func (r *modelRun) drawRequest(t *rapid.T) (d *modelMD, p portals.PutRequest) {
-	d = pick(t, "MD", r.mds)
+	if d = pick(t, "MD", r.mds); d == nil {
+		return nil, p
+	}
 	return d, portals.PutRequest{
 		MD: d.handle, Target: drawPeer(t), Portal: rapid.IntRange(0, 2).Draw(t, "portal"), MatchBits: drawBits(t),
 		Offset: rapid.SampledFrom([]uint32{0, 3, 1<<32 - 1}).Draw(t, "offset"),
@@ -182,12 +198,18 @@ func (r *modelRun) drawRequest(t *rapid.T) (d *modelMD, p portals.PutRequest) {
 
 func (r *modelRun) put(t *rapid.T) {
 	d, p := r.drawRequest(t)
+	if d == nil {
+		return
+	}
 	p.Ack, p.HdrData = drawBool(t, "ack"), rapid.Uint64().Draw(t, "header data")
 	r.same(t, r.table.Put(p), r.model.initiate(wire.Put, d, p))
 }
 
 func (r *modelRun) get(t *rapid.T) {
 	d, p := r.drawRequest(t)
+	if d == nil {
+		return
+	}
 	err := r.table.Get(portals.GetRequest{MD: p.MD, Target: p.Target, Portal: p.Portal, MatchBits: p.MatchBits, Offset: p.Offset})
 	r.same(t, err, r.model.initiate(wire.Get, d, p))
 }
@@ -202,6 +224,9 @@ func drawError(t *rapid.T) error {
 
 func (r *modelRun) finish(t *rapid.T) {
 	s := pick(t, "message on the way", r.onTheWay)
+	if s == nil {
+		return
+	}
 	err := drawError(t)
 	r.onTheWay = without(r.onTheWay, s)
 	r.end(s, err)
@@ -215,6 +240,9 @@ func (r *modelRun) end(s *modelSend, err error) {
 
 func (r *modelRun) deliver(t *rapid.T) {
 	a := pick(t, "message that comes in", r.coming)
+	if a == nil {
+		return
+	}
 	err := drawError(t)
 	r.coming = without(r.coming, a)
 	r.bring(a, err)
@@ -238,6 +266,9 @@ func (r *modelRun) abandon(t *rapid.T) {
 		held = append(held, p.held...)
 	}
 	a := pick(t, "held message", held)
+	if a == nil {
+		return
+	}
 	if !r.net.up.Abandon(r.deliveries[a]) {
 		t.Fatalf("message %d is not held any more", a.name)
 	}
