@@ -33,7 +33,8 @@ type EQ struct {
 }
 
 // NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
-// rounded up to a power of two. EINVAL: size is not positive.
+// rounded up to a power of two. What LNet calls a queue with a callback is an MD
+// with a Handler, with or without a queue. EINVAL: size is not positive.
 func (t *Table) NewEQ(size int) (*EQ, error) {
 	if size <= 0 || size > 1<<24 {
 		return nil, opError("NewEQ", syscall.EINVAL)

@@ -184,6 +184,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	run("map", c.lookUp)
 	run("match", c.match)
+	run("sweep of all", func(int) { c.table.sweep() })
 	run("unlink+attach", func(i int) {
 		c.unlink(i)
 		c.attach(i)

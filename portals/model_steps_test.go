@@ -79,11 +79,18 @@ func (r *modelRun) drawMD(t *rapid.T) portals.MD {
 	memory := make([]byte, rapid.IntRange(0, 12).Draw(t, "size"))
 	cut := rapid.IntRange(0, len(memory)).Draw(t, "first segment")
 	md.Segments = []lnd.Segment{memory[:cut:cut], memory[cut:]}
-	for _, o := range []portals.MDOption{
-		portals.ManageRemote, portals.Truncate, portals.AckDisable, portals.TrackResponse, portals.NoTrackResponse,
+	for _, o := range []struct {
+		name   string
+		option portals.MDOption
+	}{
+		{"remote offset", portals.ManageRemote},
+		{"truncate", portals.Truncate},
+		{"no ACK", portals.AckDisable},
+		{"track response", portals.TrackResponse},
+		{"track no response", portals.NoTrackResponse},
 	} {
-		if rapid.IntRange(0, 2).Draw(t, "option") == 2 {
-			md.Options |= o
+		if rapid.IntRange(0, 2).Draw(t, o.name) == 2 {
+			md.Options |= o.option
 		}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "has max size") == 3 {

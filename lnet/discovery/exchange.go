@@ -68,7 +68,7 @@ func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
 // are reported to the machine, all else to event.
 func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event)) (portals.MDHandle, error) {
 	md, err := a.table.MDBind(portals.MD{
-		Segments: []lnd.Segment{buffer}, Threshold: 2, Options: portals.Truncate,
+		Segments: []lnd.Segment{buffer}, Threshold: 2, Options: portals.Truncate | portals.TrackResponse,
 		Handler: func(e *portals.Event) {
 			switch {
 			case e.Kind == portals.EventUnlink:

@@ -93,7 +93,7 @@ func (p *Pinger) try(size int) {
 	md, err := p.table.MDBind(portals.MD{
 		Segments:  []lnd.Segment{buffer},
 		Threshold: 2, // the GET and its REPLY
-		Options:   portals.Truncate,
+		Options:   portals.Truncate | portals.TrackResponse,
 		Handler:   func(e *portals.Event) { p.event(e) },
 	}, portals.Unlink)
 	if err != nil {
