@@ -54,10 +54,10 @@ func TestParse(t *testing.T) {
 			},
 		},
 		{
-			name: "LNet's time-out", text: "lnet_retry_count: 0\nlnet_peer_discovery_disabled: 1\nsock_timeout: 0\nconns_per_peer: 127\nround_robin: 0\nprotocol: 2\nenable_csum: 1\ninject_csum_error: 1\n",
+			name: "LNet's time-out", text: "lnet_retry_count: 0\nlnet_response_tracking: 0\nlnet_peer_discovery_disabled: 1\nsock_timeout: 0\nconns_per_peer: 127\nround_robin: 0\nprotocol: 2\nenable_csum: 1\ninject_csum_error: 1\n",
 			change: func(c *config.Config) {
 				c.RetryCount, c.ConnsPerPeer, c.RoundRobin, c.EnableCsum, c.InjectCsumError = 0, 127, false, true, true
-				c.Protocol, c.DiscoveryDisabled = 2, true
+				c.Protocol, c.DiscoveryDisabled, c.ResponseTracking = 2, true, 0
 			},
 		},
 		{
