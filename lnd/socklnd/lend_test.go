@@ -211,6 +211,7 @@ func TestLendEnds(t *testing.T) {
 // than once for the next.
 func TestLendUnused(t *testing.T) {
 	l := newLoan(t)
+	l.b.ni.loans.period = time.Hour
 	for n := range 3 {
 		for range 1<<n - 1 { // refused
 			l.by.waiting.Store(true)
@@ -219,7 +220,31 @@ func TestLendUnused(t *testing.T) {
 			l.b.wantArrivals(l.payloads)
 		}
 		l.ask()
+		l.lender.look()
 		l.await(readOwn)
+	}
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	l.wantInside(0)
+}
+
+// TestLoanWatch: an unused right comes back by itself.
+func TestLoanWatch(t *testing.T) {
+	l := newLoan(t)
+	l.by.waiting.Store(true)
+	l.lender.Ask(l.by)
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	for begin := time.Now(); ; runtime.Gosched() {
+		l.lender.mu.Lock()
+		useless := l.lender.useless
+		l.lender.mu.Unlock()
+		if useless == 1 {
+			break
+		}
+		if time.Since(begin) > l.b.patience {
+			t.Fatal("the right does not come back")
+		}
 	}
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
