@@ -53,7 +53,8 @@ type soak struct {
 
 	ledger *ledger
 	counts [faultKinds]faultCount
-	notes  *os.File // what was done, with times
+	since  map[*fault]time.Time // when those began that are on
+	notes  *os.File             // what was done, with times
 
 	inbox     chan news
 	over      chan struct{} // closed when nobody reads inbox any more
@@ -69,7 +70,7 @@ type faultCount struct {
 // runSoak runs the soak and returns what happened, also with an error.
 func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, error) {
 	s := &soak{
-		cfg: cfg, ledger: newLedger(), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
+		cfg: cfg, ledger: newLedger(), since: make(map[*fault]time.Time), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
 		progress: newProgress(stderr),
 	}
 	var err error
