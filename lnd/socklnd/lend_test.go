@@ -218,6 +218,11 @@ func TestLendUnused(t *testing.T) {
 			l.lender.Ask(l.by)
 			l.put(8)
 			l.b.wantArrivals(l.payloads)
+			for begin := time.Now(); l.lender.asked.Load(); runtime.Gosched() {
+				if time.Since(begin) > l.b.patience {
+					t.Fatal("not refused")
+				}
+			}
 		}
 		l.ask()
 		l.lender.look()
