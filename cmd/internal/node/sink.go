@@ -20,6 +20,7 @@ const MaxBuffer = 64 << 20
 const (
 	sinkBuffers = 16
 	sinkMemory  = 64 << 20 // bytes, but at least one buffer
+	fewBuffers  = 8        // below that the brake is always on
 
 	settleTimeout  = time.Second
 	settleInterval = time.Millisecond
@@ -55,9 +56,13 @@ func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	buffers := r.buffers()
 	s := &sink{
 		node: n, request: r, filled: make(chan *sinkBuffer, buffers), users: users,
-		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers+1) / 2},
+		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers)},
 	}
 	defer s.close()
+	if buffers < fewBuffers {
+		s.brake.enough++
+		s.brake.pull()
+	}
 	for range buffers {
 		if err := s.post(&sinkBuffer{memory: make([]byte, r.Size)}); err != nil {
 			return err
