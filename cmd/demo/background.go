@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 // background is an lnetctl that runs while other commands do.
 type background struct {
 	cmd  *exec.Cmd
+	said bytes.Buffer    // standard output; read it after wait
 	talk strings.Builder // standard error; owned by drain until drained is closed
 
 	drained chan struct{}
@@ -23,6 +25,7 @@ type background struct {
 // error that it is ready.
 func (l *lab) background(ctx context.Context, n *node, args ...string) (*background, error) {
 	b := &background{cmd: l.command(ctx, "lnetctl", append([]string{"--socket", n.socket}, args...)...)}
+	b.cmd.Stdout = &b.said
 	pipe, err := b.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

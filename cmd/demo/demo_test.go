@@ -69,6 +69,8 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "  acknowledged, content equal  "},
 		{1, "  replied, content equal  "},
 		{1, "  dropped, drop_count 0 -> 1  "},
+		{1, " of 64 PUTs of 1 MiB"},
+		{0, "overtook 0 of"},
 		{0, "failed"},
 		{1, "PUT of 1048576 bytes to portal 20, match bits 0x1, wants an ACK"},
 		{1, "ACK of 1048576 bytes"},

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// The race of a priority message against bulk: bulkPuts PUTs of 1 MiB are on
+// their way to one node when the priority PUT is sent. Match bits number them.
+const (
+	bulkPuts     = 64
+	racePortal   = 23
+	bulkBits     = 0x100
+	priorityBits = 0x1ff
+)
+
+var raceTo = []string{"--portal", strconv.Itoa(racePortal), "--match-bits", "0x100", "--ignore-bits", "0xff"}
+
+// overtake sends the bulk and then the priority message from this process, as
+// a program does that uses the packages, and returns whom it overtook.
+func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
+	sink, err := l.background(ctx, to, slices.Concat(
+		[]string{"msg", "sink", "--json", "--size", strconv.Itoa(size), "--count", strconv.Itoa(bulkPuts + 1)}, raceTo)...)
+	if err != nil {
+		return "", err
+	}
+	defer sink.stop()
+	table, err := startSender(from.nid, l.port)
+	if err != nil {
+		return "", err
+	}
+	defer table.Node().Shutdown(ctx)
+	if err := sendRace(ctx, table, to.nid); err != nil {
+		return "", err
+	}
+	if err := sink.wait(); err != nil {
+		return "", err
+	}
+	return overtaken(sink.said.Bytes())
+}
+
+// startSender starts a node that dials only.
+func startSender(id string, port uint16) (*portals.Table, error) {
+	self, err := nid.Parse(id)
+	if err != nil {
+		return nil, err
+	}
+	n := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()})
+	table := portals.New(n)
+	driver, err := socklnd.New(socklnd.Config{Accept: socklnd.AcceptNone, AcceptPort: port})
+	if err != nil {
+		return nil, err
+	}
+	_, err = n.AddNI(driver, lnd.Config{Net: self.Net(), Interface: self.Addr().String()})
+	return table, err
+}
+
+// sendRace sends the first of the bulk, and then, when the connections are there,
+// all the others and the priority message. No Put waits.
+func sendRace(ctx context.Context, table *portals.Table, to string) error {
+	target, err := nid.Parse(to)
+	if err != nil {
+		return err
+	}
+	acked := make(chan error, 1)
+	put := func(bytes int, options portals.MDOption, bits uint64, handler func(*portals.Event)) error {
+		md, err := table.MDBind(portals.MD{
+			Segments: []lnd.Segment{make([]byte, bytes)}, Threshold: 2, Options: options, Handler: handler,
+		}, portals.Unlink)
+		if err != nil {
+			return err
+		}
+		return table.Put(portals.PutRequest{
+			MD: md, Ack: handler != nil, Target: nid.ProcessID{NID: target, PID: nid.LustrePID},
+			Portal: racePortal, MatchBits: bits,
+		})
+	}
+	err = put(size, 0, bulkBits, func(e *portals.Event) {
+		if e.Kind == portals.EventAck || e.Err != nil {
+			acked <- e.Err
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := connected(ctx, table, acked); err != nil {
+		return err
+	}
+	for i := range uint64(bulkPuts - 1) {
+		if err := put(size, 0, bulkBits+1+i, nil); err != nil {
+			return err
+		}
+	}
+	return put(8, portals.Priority, priorityBits, nil)
+}
+
+// connected waits for the ACK of the first PUT, and for the last of the three
+// connections that a peer has: bulk then has one of its own.
+func connected(ctx context.Context, table *portals.Table, acked chan error) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	driver := table.Node().NIs()[0].Lower().(*socklnd.NI)
+	for waiting := true; ; {
+		if peers := driver.Snapshot().Peers; !waiting && len(peers) == 1 && len(peers[0].Conns) == 3 {
+			return nil
+		}
+		select {
+		case err := <-acked:
+			if err != nil {
+				return err
+			}
+			waiting = false
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// overtaken counts the bulk events after the priority message's in what the
+// sink said.
+func overtaken(said []byte) (string, error) {
+	var order []string
+	for lines := json.NewDecoder(bytes.NewReader(said)); lines.More(); {
+		var e struct {
+			MatchBits string `json:"match_bits"`
+		}
+		if err := lines.Decode(&e); err != nil {
+			return "", fmt.Errorf("the sink's events: %w", err)
+		}
+		order = append(order, e.MatchBits)
+	}
+	at := slices.Index(order, fmt.Sprintf("%#x", priorityBits))
+	if at < 0 || len(order) != bulkPuts+1 {
+		return "", fmt.Errorf("of %d messages %d arrived, the priority message as number %d", bulkPuts+1, len(order), at+1)
+	}
+	return fmt.Sprintf("overtook %d of %d PUTs of 1 MiB", bulkPuts-at, bulkPuts), nil
+}
