@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/capture"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/nid"
 )
@@ -110,9 +111,10 @@ const (
 )
 
 // pingFrom returns these records as if the node at addr had pinged.
-func pingFrom(t *testing.T, addr netip.Addr) (records [][]byte) {
+func pingFrom(t *testing.T, addr netip.Addr) (records []*capture.Record) {
 	t.Helper()
-	kernel := load(t, "tcp-ping")
+	kernel := load(t, "tcp-ping").Records()
+	framers := [2]replay.Framer{{Side: replay.Initiator}, {Side: replay.Acceptor}}
 	source := func(a netip.Addr) []byte {
 		id := nid.FromAddr(nid.MustParseNet("tcp"), a)
 		return binary.LittleEndian.AppendUint64(nil, id.Value4())
@@ -120,7 +122,11 @@ func pingFrom(t *testing.T, addr netip.Addr) (records [][]byte) {
 	from, to := source(kernel.Conns[0].Ends[replay.Initiator].Addr()), source(addr)
 	for _, e := range kernel.Events {
 		if e.Kind == replay.Data && e.Conn == 0 {
-			records = append(records, bytes.ReplaceAll(e.Data, from, to))
+			r, err := framers[e.From].Next(bytes.ReplaceAll(e.Data, from, to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, r)
 		}
 	}
 	return records
@@ -129,8 +135,9 @@ func pingFrom(t *testing.T, addr netip.Addr) (records [][]byte) {
 // acceptor is a node that answers as it is told.
 type acceptor struct {
 	listener *net.TCPListener
-	kernel   [][]byte
+	kernel   []*capture.Record
 	replay.Differences
+	framer replay.Framer // of what the node sends on the present connection
 }
 
 // accept waits for a connection and its opening.
@@ -144,6 +151,7 @@ func (h *acceptor) accept(t *testing.T) *net.TCPConn {
 	}
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(deadline)
+	h.framer = replay.Framer{Side: replay.Initiator}
 	h.want(t, c, recordRequest)
 	h.want(t, c, recordHello)
 	return c
@@ -169,11 +177,15 @@ func (h *acceptor) answer(t *testing.T, c *net.TCPConn, a answer) {
 // want receives a record and compares it with the kernel's.
 func (h *acceptor) want(t *testing.T, c net.Conn, record int) {
 	t.Helper()
-	got := make([]byte, len(h.kernel[record]))
-	if _, err := io.ReadFull(c, got); err != nil {
+	b := make([]byte, len(h.kernel[record].Raw))
+	if _, err := io.ReadFull(c, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Check(h.kernel[record], got); err != nil {
+	got, err := h.framer.Next(b)
+	if err == nil {
+		err = h.Check(h.kernel[record], got)
+	}
+	if err != nil {
 		t.Errorf("record %d %v", record, err)
 	}
 }

@@ -135,6 +135,9 @@ func (d *Daemon) Until(timeout time.Duration, what string, holds func() bool) {
 // PID returns the number of the process.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
+// Control returns a client of the daemon's control socket.
+func (d *Daemon) Control() *control.Client { return d.control }
+
 // Log returns what the daemon has logged so far.
 func (d *Daemon) Log() string { return d.log.String() }
 

@@ -35,10 +35,10 @@ func TestPlayWriteAfterClose(t *testing.T) {
 			l := listen(t)
 			p := replay.Player{
 				Script: &replay.Script{
-					Conns:  make([]replay.Conn, 1),
+					Conns:  conns,
 					Events: append([]replay.Event{{Kind: replay.Open}}, test.events...),
 				},
-				Side: replay.Initiator,
+				Host: dialler,
 				Dial: func(ctx context.Context, _, _ netip.AddrPort) (*net.TCPConn, error) { return dialReset(ctx, l) },
 			}
 			if err := p.Play(t.Context()); !errors.Is(err, test.want) {

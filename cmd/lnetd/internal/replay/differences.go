@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/capture"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
@@ -19,154 +19,222 @@ import (
 var (
 	ErrDiffers     = errors.New("differs from the recording")
 	ErrIncarnation = errors.New("incarnation is zero or changes")
+	ErrSequence    = errors.New("sequence number of ping info goes back or changes")
+	ErrChecksum    = errors.New("checksum is good where it is bad in the recording, or the reverse")
 )
 
-// Where the fields stand in which two nodes differ. Messages follow a
-// message header of socklnd.
-const (
-	helloIncarnation = 32
-	messageBody      = ksock.MsgHeaderSize + wire.HeaderSize - wire.BodySize
-	sinkLength       = messageBody + 32
-	pingInfo         = ksock.MsgHeaderSize + wire.HeaderSize
-	pingSequence     = pingInfo + 24
-)
-
-// Differences compares records of a node with recorded ones. Two nodes differ
-// in what is their own:
-//
-//	HELLO  incarnation: not zero, the same in all HELLOs of the node
-//	GET    handle of the MD that awaits the REPLY
-//	PUT    handle of the MD that awaits the ACK; of a push: sequence number
-//	REPLY  of a ping: sequence number
-//
-// Everything else must be equal. The zero value is ready for one node's life.
-type Differences struct {
-	// AnySink leaves out the length that a GET asks for: the recording is of
-	// another command than the one that makes the node send.
-	AnySink bool
-
-	incarnation uint64
-	handles     map[handle]handle // recorded → the node's
+// allowed are all differences between the bytes of a node and those of the
+// recorded one. Each changes the recorded record into what this node has to
+// say, and checks what the difference itself has to fulfil. Nothing else may
+// differ, but for the order of a few things; see order.go.
+var allowed = []struct {
+	what, reason string
+	adapt        func(d *Differences, want, node *capture.Record) error
+}{
+	{ // first, while the bytes are what was recorded
+		"checksum of v2", "covers the fields below; it is good or bad as in the recording",
+		(*Differences).adaptChecksum,
+	},
+	{
+		"incarnation in HELLOs", "tells two lives of a node apart, so it is that of this one: not zero, and always the same",
+		(*Differences).adaptIncarnation,
+	},
+	{
+		"handle of the MD that awaits an ACK or REPLY", "a number that means something to its node alone",
+		(*Differences).adaptHandle,
+	},
+	{
+		"sequence number in ping infos", "counts the changes of a node's interfaces, of which this one has had others; it never goes back",
+		(*Differences).adaptSequence,
+	},
+	{
+		"zero-copy cookie that asks for a NOOP", "kernels ask to be told when pages are free again; a node that copies has no use for that. The recorded NOOP is not played",
+		(*Differences).adaptZeroCopy,
+	},
 }
 
-type handle [wire.MDHandleSize]byte
+// Differences compares records of a node with recorded ones; see allowed for
+// what may differ. The zero value is ready for one node's life.
+type Differences struct {
+	incarnation uint64
+	recorded    uint64                          // incarnation of the recorded node
+	handles     map[wire.MDHandle]wire.MDHandle // recorded → the node's
+	sequences   map[uint32]uint32               // likewise
+	unrequested map[uint64]bool                 // recorded cookies that the node does not ask for
+}
 
 // Check compares a record of the node with the recorded one.
-func (d *Differences) Check(want, got []byte) error {
-	want = bytes.Clone(want)
-	if len(want) == len(got) {
-		if err := d.adapt(want, got); err != nil {
-			return err
+func (d *Differences) Check(want, node *capture.Record) error {
+	adapted := want.Clone()
+	if want.Kind == node.Kind && want.Header.Type == node.Header.Type {
+		for _, a := range allowed {
+			if err := a.adapt(d, adapted, node); err != nil {
+				return fmt.Errorf("%s: %w", a.what, err)
+			}
 		}
 	}
+	b, err := adapted.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	return compare(b, node.Raw)
+}
+
+// compare returns an error that shows how bytes differ.
+func compare(want, got []byte) error {
 	if bytes.Equal(want, got) {
 		return nil
 	}
 	return fmt.Errorf("%w (-want +got):\n%s", ErrDiffers, cmp.Diff(dump(want), dump(got)))
 }
 
-// dump returns the lines of a hex dump.
-func dump(b []byte) []string { return strings.Split(hex.Dump(b), "\n") }
-
-// adapt changes the recorded bytes to what they would be from the node.
-func (d *Differences) adapt(want, got []byte) error {
-	switch {
-	case isHello(want):
-		return d.adaptHello(want, got)
-	case isMessage(want, wire.Get):
-		d.adaptHandle(want, got)
-		if d.AnySink {
-			copy(want[sinkLength:], got[sinkLength:][:4])
-		}
-	case isMessage(want, wire.Put):
-		d.adaptHandle(want, got)
-		adaptSequence(want, got)
-	case isMessage(want, wire.Reply):
-		adaptSequence(want, got)
-	}
-	return nil
+// dump returns the lines of a hex dump, not of a whole bulk.
+func dump(b []byte) []string {
+	const most = 512
+	lines := strings.Split(hex.Dump(b[:min(len(b), most)]), "\n")
+	return append(lines, fmt.Sprintf("%d bytes", len(b)))
 }
 
-// adaptHandle adapts the handle of the MD that awaits an answer.
-func (d *Differences) adaptHandle(want, got []byte) {
-	d.note(handle(want[messageBody:]), handle(got[messageBody:]))
-	copy(want[messageBody:], got[messageBody:][:wire.MDHandleSize])
-}
-
-// adaptSequence adapts the sequence number of a ping info.
-func adaptSequence(want, got []byte) {
-	if len(want) >= pingInfo+wire.PingInfoSize(1) && binary.LittleEndian.Uint32(want[pingInfo:]) == wire.PingMagic {
-		copy(want[pingSequence:], got[pingSequence:][:4])
+func (d *Differences) adaptIncarnation(want, node *capture.Record) error {
+	if want.Kind != capture.Hello {
+		return nil
 	}
-}
-
-func (d *Differences) adaptHello(want, got []byte) error {
-	if !isHello(got) {
-		return nil // the comparison shows it
-	}
-	own := binary.LittleEndian.Uint64(got[helloIncarnation:])
+	own := node.Hello.SrcIncarnation
 	if own == 0 || d.incarnation != 0 && d.incarnation != own {
 		return fmt.Errorf("%w: %#x, before that %#x", ErrIncarnation, own, d.incarnation)
 	}
-	d.incarnation = own
-	copy(want[helloIncarnation:], got[helloIncarnation:][:8])
+	d.incarnation, d.recorded = own, want.Hello.SrcIncarnation
+	want.Hello.SrcIncarnation = own
 	return nil
 }
 
-func (d *Differences) note(recorded, node handle) {
+func (d *Differences) adaptHandle(want, node *capture.Record) error {
+	if want.Kind != capture.Message {
+		return nil
+	}
+	switch want.Header.Type {
+	case wire.Put:
+		recorded, own := want.Header.Put(), node.Header.Put()
+		if !recorded.AckMD.IsNone() && !own.AckMD.IsNone() {
+			d.note(recorded.AckMD, own.AckMD)
+			recorded.AckMD = own.AckMD
+			want.Header.SetPut(recorded)
+		}
+	case wire.Get:
+		recorded, own := want.Header.Get(), node.Header.Get()
+		d.note(recorded.ReturnMD, own.ReturnMD)
+		recorded.ReturnMD = own.ReturnMD
+		want.Header.SetGet(recorded)
+	}
+	return nil
+}
+
+func (d *Differences) note(recorded, node wire.MDHandle) {
 	if d.handles == nil {
-		d.handles = make(map[handle]handle)
+		d.handles = make(map[wire.MDHandle]wire.MDHandle)
 	}
 	d.handles[recorded] = node
 }
 
+// sequenceOffset is where a ping info has its sequence number
+// (pi_ni[0].ns_status).
+const sequenceOffset = 24
+
+func (d *Differences) adaptSequence(want, node *capture.Record) error {
+	recorded, is := want.PingInfo()
+	own, too := node.PingInfo()
+	if !is || !too {
+		return nil
+	}
+	for r, n := range d.sequences {
+		if (r < recorded.Sequence) != (n < own.Sequence) || r == recorded.Sequence && n != own.Sequence {
+			return fmt.Errorf("%w: %d for %d after %d for %d", ErrSequence, own.Sequence, recorded.Sequence, n, r)
+		}
+	}
+	if d.sequences == nil {
+		d.sequences = make(map[uint32]uint32)
+	}
+	d.sequences[recorded.Sequence] = own.Sequence
+	binary.LittleEndian.PutUint32(want.Payload[sequenceOffset:], own.Sequence)
+	return nil
+}
+
+func (d *Differences) adaptZeroCopy(want, node *capture.Record) error {
+	cookie := want.Ksock.Request()
+	if want.Kind != capture.Message || cookie == 0 || node.Ksock.Request() != 0 {
+		return nil
+	}
+	if d.unrequested == nil {
+		d.unrequested = make(map[uint64]bool)
+	}
+	d.unrequested[cookie] = true
+	want.Ksock.Cookies = [2]uint64{}
+	return nil
+}
+
+func (d *Differences) adaptChecksum(want, node *capture.Record) error {
+	if want.Ksock.Checksum == 0 || node.Ksock.Checksum == 0 {
+		return nil
+	}
+	if hasGoodChecksum(want) != hasGoodChecksum(node) {
+		return ErrChecksum
+	}
+	want.Ksock.Checksum = node.Ksock.Checksum
+	return nil
+}
+
+func hasGoodChecksum(r *capture.Record) bool {
+	k, rest, err := ksock.ParseMsgHeader(r.Raw, false)
+	return err == nil && k.Checksum == ksock.Checksum(k, rest)
+}
+
 // Substitute returns the recorded bytes that are to be sent to the node: with
-// its own handle in an answer to its GET or PUT.
-func (d *Differences) Substitute(recorded []byte) []byte {
-	b := bytes.Clone(recorded)
-	for message := range messages(b) {
-		if !isMessage(message, wire.Reply) && !isMessage(message, wire.Ack) {
-			continue
-		}
-		if own, known := d.handles[handle(message[messageBody:])]; known {
-			copy(message[messageBody:], own[:])
-		}
+// its own handle in an answer to its PUT or GET. It returns nil for a NOOP
+// that the node does not wait for.
+func (d *Differences) Substitute(r *capture.Record) []byte {
+	s := r.Clone()
+	switch {
+	case r.Kind == capture.Noop && d.needless(r):
+		return nil
+	case r.Kind == capture.Hello && d.recorded != 0 && r.Hello.DstIncarnation == d.recorded:
+		s.Hello.DstIncarnation = d.incarnation
+	case r.Kind == capture.Message && r.Header.Type == wire.Ack:
+		a := r.Header.Ack()
+		a.DstMD = d.own(a.DstMD)
+		s.Header.SetAck(a)
+	case r.Kind == capture.Message && r.Header.Type == wire.Reply:
+		s.Header.SetReply(wire.ReplyCmd{DstMD: d.own(r.Header.Reply().DstMD)})
+	}
+	b, err := s.AppendBinary(nil)
+	if err != nil { // it was encoded before
+		return r.Raw
+	}
+	if s.Framed && s.Ksock.Checksum != 0 && hasGoodChecksum(r) {
+		binary.LittleEndian.PutUint32(b[4:], ksock.Checksum(s.Ksock, b[ksock.MsgHeaderSize:]))
 	}
 	return b
 }
 
-// messages returns the LNet messages of a record, which may hold several; a
-// record of another kind has none.
-func messages(record []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for len(record) >= pingInfo {
-			k, rest, err := ksock.ParseMsgHeader(record, false)
-			if err != nil || k.Type != ksock.LNet {
-				return
-			}
-			h, _, err := wire.ParseHeader(rest)
-			size := uint64(pingInfo) + uint64(h.PayloadLength)
-			if err != nil || size > uint64(len(record)) || !yield(record[:size]) {
-				return
-			}
-			record = record[size:]
-		}
+// own returns the node's handle for a recorded one.
+func (d *Differences) own(recorded wire.MDHandle) wire.MDHandle {
+	if own, known := d.handles[recorded]; known {
+		return own
 	}
+	return recorded
 }
 
-// isHello reports whether a record is a HELLO v2 or v3 without addresses.
-func isHello(b []byte) bool {
-	return len(b) == ksock.HelloSize && binary.LittleEndian.Uint32(b) == ksock.Magic
-}
-
-// isMessage reports whether a record is an LNet message of a type.
-func isMessage(b []byte, t wire.MsgType) bool {
-	h, rest, err := ksock.ParseMsgHeader(b, false)
-	if err != nil || h.Type != ksock.LNet {
+// needless reports whether all cookies of a NOOP are unrequested.
+func (d *Differences) needless(r *capture.Record) bool {
+	acks, err := r.Ksock.Acks()
+	if err != nil || acks.Len() == 0 {
 		return false
 	}
-	lnet, _, err := wire.ParseHeader(rest)
-	return err == nil && lnet.Type == t
+	for cookie := range acks.All() {
+		if !d.unrequested[cookie] {
+			return false
+		}
+	}
+	return true
 }
 
 // IsRefusal reports whether a record is a HELLO that refuses the connection.

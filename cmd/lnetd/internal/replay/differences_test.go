@@ -3,139 +3,259 @@ package replay_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
 )
 
-// records returns the records of a side on the first connection of tcp-ping.
-func records(t *testing.T, from replay.Side) [][]byte { return recordsOf(t, "tcp-ping", from) }
-
-func recordsOf(t *testing.T, name string, from replay.Side) (all [][]byte) {
+// recordsOf returns what a side sends on the first connection of a recording.
+func recordsOf(t *testing.T, name string, from replay.Side) (all []*capture.Record) {
 	t.Helper()
-	for _, e := range load(t, name).Events {
+	for _, e := range load(t, name).Records().Events {
 		if e.Kind == replay.Data && e.Conn == 0 && e.From == from {
-			all = append(all, e.Data)
+			all = append(all, e.Record)
 		}
 	}
 	return all
 }
 
-// Offsets in the records, and the records of each side.
+// changed returns a record of these as a node would send it with other bytes.
+func changed(t *testing.T, all []*capture.Record, from replay.Side, record int, change func(b []byte)) *capture.Record {
+	t.Helper()
+	f := replay.Framer{Side: from}
+	for _, r := range all[:record] {
+		if _, err := f.Next(r.Raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := bytes.Clone(all[record].Raw)
+	change(b)
+	r, err := f.Next(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The records of tcp-ping by side, and offsets in them.
 const (
-	incarnation, connType       = 32, 48
-	handle, sinkLength          = 24 + 32, 24 + 64
-	features, sequence          = 24 + 72 + 4, 24 + 72 + 16 + 8
-	request, hello, get         = 0, 1, 2 // of the initiator
-	acceptorHello, reply, other = 0, 1, 2 // of the acceptor: other is its GET
+	dialled, accepted            = replay.Initiator, replay.Acceptor
+	request, hello, get          = 0, 1, 2 // of the initiator
+	acceptorHello, reply, others = 0, 1, 2 // of the acceptor: others is its GET
+
+	incarnation, connType = 32, 48
+	handle, sinkLength    = 24 + 32, 24 + 64
+	features, sequence    = 24 + 72 + 4, 24 + 72 + 16 + 8
+	status                = 24 + 72 + 40
 )
 
 func TestCheck(t *testing.T) {
-	dialled, accepted := records(t, replay.Initiator), records(t, replay.Acceptor)
 	for _, test := range []struct {
 		name   string
-		record []byte
+		from   replay.Side
+		record int
 		at     int  // offset of the byte that the node has in another way
 		flip   byte // what is different in it
-		any    bool // AnySink
 		want   error
 	}{
-		{"request", dialled[request], 8, 1, false, replay.ErrDiffers},
-		{"incarnation of HELLO", dialled[hello], incarnation, 1, false, nil},
-		{"type of HELLO", dialled[hello], connType, 1, false, replay.ErrDiffers},
-		{"magic of HELLO", dialled[hello], 0, 1, false, replay.ErrDiffers},
-		{"handle of GET", dialled[get], handle, 1, false, nil},
-		{"last byte of the handle", dialled[get], handle + 15, 1, false, nil},
-		{"match bits", dialled[get], handle + 16, 1, false, replay.ErrDiffers},
-		{"sink length", dialled[get], sinkLength, 1, false, replay.ErrDiffers},
-		{"sink length of another command", dialled[get], sinkLength, 1, true, nil},
-		{"type of GET", dialled[get], 24 + 24, 1, true, replay.ErrDiffers},
-		{"handle of REPLY", accepted[reply], handle, 1, false, replay.ErrDiffers},
-		{"sequence number", accepted[reply], sequence, 1, false, nil},
-		{"features", accepted[reply], features, 0x18, false, replay.ErrDiffers},
-		{"status", accepted[reply], len(accepted[reply]) - 8, 1, false, replay.ErrDiffers},
+		{"request", dialled, request, 8, 1, replay.ErrDiffers},
+		{"incarnation of HELLO", dialled, hello, incarnation, 1, nil},
+		{"type of HELLO", dialled, hello, connType, 1, replay.ErrDiffers},
+		{"destination of HELLO", accepted, acceptorHello, 16, 1, replay.ErrDiffers},
+		{"handle of GET", dialled, get, handle, 1, nil},
+		{"last byte of the handle", dialled, get, handle + 15, 1, nil},
+		{"match bits", dialled, get, handle + 16, 1, replay.ErrDiffers},
+		{"sink length", dialled, get, sinkLength, 1, replay.ErrDiffers},
+		{"type of GET", dialled, get, 24 + 24, 1, replay.ErrDiffers},
+		{"checksum of v3", dialled, get, 4, 1, replay.ErrDiffers},
+		{"cookie", dialled, get, 8, 1, replay.ErrDiffers},
+		{"handle of REPLY", accepted, reply, handle, 1, replay.ErrDiffers},
+		{"sequence number", accepted, reply, sequence, 1, nil},
+		{"features", accepted, reply, features, 0x18, replay.ErrDiffers},
+		{"status", accepted, reply, status, 1, replay.ErrDiffers},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := replay.Differences{AnySink: test.any}
-			got := bytes.Clone(test.record)
-			got[test.at] ^= test.flip
-			if err := d.Check(test.record, got); !errors.Is(err, test.want) {
+			all := recordsOf(t, "tcp-ping", test.from)
+			got := changed(t, all, test.from, test.record, func(b []byte) { b[test.at] ^= test.flip })
+			if err := new(replay.Differences).Check(all[test.record], got); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
-			}
-			if err := d.Check(test.record, got[:len(got)-1]); !errors.Is(err, replay.ErrDiffers) {
-				t.Errorf("cut record: got %v, want %v", err, replay.ErrDiffers)
 			}
 		})
 	}
 }
 
 func TestCheckIncarnation(t *testing.T) {
+	all := recordsOf(t, "tcp-ping", dialled)
 	var d replay.Differences
-	want := records(t, replay.Initiator)[hello]
-	if err := d.Check(want, want); err != nil {
+	if err := d.Check(all[hello], all[hello]); err != nil {
 		t.Fatal(err)
 	}
-	another := bytes.Clone(want)
-	another[incarnation] ^= 1
-	if err := d.Check(want, another); !errors.Is(err, replay.ErrIncarnation) {
+	another := changed(t, all, dialled, hello, func(b []byte) { b[incarnation] ^= 1 })
+	if err := d.Check(all[hello], another); !errors.Is(err, replay.ErrIncarnation) {
 		t.Errorf("another incarnation: %v, want %v", err, replay.ErrIncarnation)
 	}
-	clear(another[incarnation:][:8])
-	if err := new(replay.Differences).Check(want, another); !errors.Is(err, replay.ErrIncarnation) {
+	none := changed(t, all, dialled, hello, func(b []byte) { clear(b[incarnation:][:8]) })
+	if err := new(replay.Differences).Check(all[hello], none); !errors.Is(err, replay.ErrIncarnation) {
 		t.Errorf("no incarnation: %v, want %v", err, replay.ErrIncarnation)
 	}
 }
 
-func TestSubstitute(t *testing.T) {
-	dialled, accepted := records(t, replay.Initiator), records(t, replay.Acceptor)
-	var d replay.Differences
-	own := bytes.Clone(dialled[get])
-	copy(own[handle:], "the node's own..")
-	if err := d.Check(dialled[get], own); err != nil {
-		t.Fatal(err)
+// TestCheckSequence: the sequence numbers of a node may be others, but rise
+// when the recorded ones do, and only then.
+func TestCheckSequence(t *testing.T) {
+	all := recordsOf(t, "tcp-discover-push", accepted)
+	pushes := slices.DeleteFunc(all, func(r *capture.Record) bool { return r.Header.Type != wire.Put || r.Kind != capture.Message })
+	numbered := func(push int, n byte) *capture.Record {
+		r := pushes[push].Clone()
+		r.Payload[sequence-24-72] = n
+		return r
 	}
-	want := bytes.Clone(accepted[reply])
-	copy(want[handle:], "the node's own..")
-	recorded := bytes.Clone(accepted[reply])
-	if got := d.Substitute(recorded); !bytes.Equal(got, want) {
-		t.Errorf("REPLY has the handle %q", got[handle:][:16])
+	for _, test := range []struct {
+		name string
+		of   [3]byte // the recorded ones are 2, 3, 4
+		want error   // of the last
+	}{
+		{"others", [3]byte{7, 8, 20}, nil},
+		{"the same again", [3]byte{7, 8, 8}, replay.ErrSequence},
+		{"one goes back", [3]byte{7, 9, 8}, replay.ErrSequence},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var d replay.Differences
+			for i, n := range test.of {
+				err := d.Check(pushes[i], numbered(i, n))
+				if last := i == len(test.of)-1; err != nil && !last || last && !errors.Is(err, test.want) {
+					t.Errorf("push %d with %d: %v", i, n, err)
+				}
+			}
+		})
 	}
-	if !bytes.Equal(recorded, accepted[reply]) {
-		t.Error("the recording was changed")
+}
+
+// TestCheckChecksum: a node's checksum is good where the recorded one is.
+func TestCheckChecksum(t *testing.T) {
+	all := recordsOf(t, "tcp-csum-v2-oneside", accepted)
+	sum := func(b []byte) {
+		k, rest, _ := ksock.ParseMsgHeader(b, false)
+		k.Checksum = ksock.Checksum(k, rest)
+		_, _ = k.AppendBinary(b[:0])
 	}
-	for _, b := range [][]byte{dialled[request], dialled[hello], accepted[other], dialled[3]} {
-		if got := d.Substitute(b); !bytes.Equal(got, b) {
-			t.Errorf("a record of %d bytes without a handle of the node was changed", len(b))
+	good := changed(t, all, accepted, reply, func(b []byte) { b[sequence]++; sum(b) })
+	bad := changed(t, all, accepted, reply, func(b []byte) { b[4]++ })
+	none := changed(t, all, accepted, reply, func(b []byte) { clear(b[4:8]) })
+	for _, test := range []struct {
+		name string
+		node *capture.Record
+		want error
+	}{
+		{"good", good, nil},
+		{"bad", bad, replay.ErrChecksum},
+		{"none", none, replay.ErrDiffers},
+	} {
+		if err := new(replay.Differences).Check(all[reply], test.node); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
 }
 
-// TestPush: a push differs in its handle and sequence number; an ACK is
-// substituted behind another message of its record, too.
-func TestPush(t *testing.T) {
-	const pushed, answered = 3, 2 // in tcp-discover: after the GET, after the REPLY
-	push := recordsOf(t, "tcp-discover", replay.Initiator)[pushed]
-	both := recordsOf(t, "tcp-discover", replay.Acceptor)[answered]
+// TestZeroCopy: what the node does not ask for is not acknowledged.
+func TestZeroCopy(t *testing.T) {
+	const cookie = 5
+	asks := recordsOf(t, "tcp-ping", accepted)[reply].Clone()
+	node := asks.Clone()
+	asks.Ksock.Cookies[0] = cookie
+	asks.Raw, _ = asks.AppendBinary(nil)
+	noop := func(cookie uint64) *capture.Record {
+		r := &capture.Record{Kind: capture.Noop, Framed: true, Ksock: ksock.NewNoop(cookie)}
+		r.Raw, _ = r.AppendBinary(nil)
+		return r
+	}
 	var d replay.Differences
-	own := bytes.Clone(push)
-	copy(own[handle:], "the node's own..")
-	own[sequence] ^= 1
-	if err := d.Check(push, own); err != nil {
+	if b := d.Substitute(noop(cookie)); b == nil {
+		t.Error("a NOOP for a cookie that is not known is left out")
+	}
+	if err := d.Check(asks, node); err != nil {
 		t.Fatal(err)
 	}
-	if own[features] ^= 1; d.Check(push, own) == nil {
+	if b := d.Substitute(noop(cookie)); b != nil {
+		t.Errorf("a NOOP that the node does not wait for: % x", b)
+	}
+	if b := d.Substitute(noop(cookie + 1)); b == nil {
+		t.Error("another NOOP is left out")
+	}
+	if err := new(replay.Differences).Check(node, asks); !errors.Is(err, replay.ErrDiffers) {
+		t.Errorf("a node that asks where nobody did: %v", err)
+	}
+}
+
+func TestSubstitute(t *testing.T) {
+	dials, accepts := recordsOf(t, "tcp-ping", dialled), recordsOf(t, "tcp-ping", accepted)
+	var d replay.Differences
+	own := changed(t, dials, dialled, get, func(b []byte) { copy(b[handle:], "the node's own..") })
+	if err := d.Check(dials[get], own); err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Clone(accepts[reply].Raw)
+	copy(want[handle:], "the node's own..")
+	recorded := bytes.Clone(accepts[reply].Raw)
+	if diff := cmp.Diff(want, d.Substitute(accepts[reply])); diff != "" {
+		t.Errorf("REPLY (-want +got):\n%s", diff)
+	}
+	if !bytes.Equal(recorded, accepts[reply].Raw) {
+		t.Error("the recording was changed")
+	}
+	for _, r := range []*capture.Record{dials[request], dials[hello], accepts[others], dials[3]} {
+		if got := d.Substitute(r); !bytes.Equal(got, r.Raw) {
+			t.Errorf("%s without a handle of the node was changed", r.Type())
+		}
+	}
+}
+
+// TestSubstituteChecksum: a record that is changed has a good checksum again.
+func TestSubstituteChecksum(t *testing.T) {
+	dials, accepts := recordsOf(t, "tcp-csum-v2-oneside", dialled), recordsOf(t, "tcp-csum-v2-oneside", accepted)
+	var d replay.Differences
+	own := changed(t, dials, dialled, get, func(b []byte) { copy(b[handle:], "the node's own..") })
+	if err := d.Check(dials[get], own); err != nil {
+		t.Fatal(err)
+	}
+	b := d.Substitute(accepts[reply])
+	if k, rest, _ := ksock.ParseMsgHeader(b, false); k.Checksum == accepts[reply].Ksock.Checksum || k.Checksum != ksock.Checksum(k, rest) {
+		t.Errorf("checksum %#x", k.Checksum)
+	}
+}
+
+// TestPush: a push differs in its handle and sequence number, and its ACK is
+// substituted.
+func TestPush(t *testing.T) {
+	const pushed = 3 // behind the GET
+	dials := recordsOf(t, "tcp-discover", dialled)
+	own := func(b []byte) { copy(b[handle:], "the node's own.."); b[sequence] ^= 1 }
+	var d replay.Differences
+	if err := d.Check(dials[pushed], changed(t, dials, dialled, pushed, own)); err != nil {
+		t.Fatal(err)
+	}
+	other := changed(t, dials, dialled, pushed, func(b []byte) { own(b); b[features] ^= 1 })
+	if d.Check(dials[pushed], other) == nil {
 		t.Error("other features are no difference")
 	}
-	want := bytes.Clone(both)
-	ack := len(both) - (24 + 72)
-	copy(want[ack+handle:], "the node's own..")
-	if got := d.Substitute(both); !bytes.Equal(got, want) {
-		t.Errorf("ACK has the handle %q", got[ack+handle:][:16])
+	for _, r := range recordsOf(t, "tcp-discover", accepted) {
+		if r.Type() != "ACK" {
+			continue
+		}
+		if got := d.Substitute(r); string(got[handle:][:16]) != "the node's own.." {
+			t.Errorf("ACK has the handle %q", got[handle:][:16])
+		}
 	}
 }
 
 func TestIsRefusal(t *testing.T) {
-	b := records(t, replay.Acceptor)[acceptorHello]
+	b := recordsOf(t, "tcp-ping", accepted)[acceptorHello].Raw
 	if replay.IsRefusal(b) {
 		t.Error("a HELLO of type CONTROL refuses")
 	}

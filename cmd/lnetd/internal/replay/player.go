@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
 	"syscall"
 	"time"
 
-	"ulnet/lnet/wire"
+	"ulnet/lnd/capture"
 )
 
 // The errors of Player.Play besides those of Differences.
@@ -38,41 +37,55 @@ const (
 	quiet = 50 * time.Millisecond
 )
 
-// Player plays one side of a Script against a node.
+// Player plays the host at one address of a Script against a node, which is
+// the host at the other.
 type Player struct {
 	Script *Script
-	Side   Side // the side that is played; the node is the other one
+	Host   netip.Addr // that is played
 	// Dial opens a connection to the node from the recorded port, or from
-	// another one below 1024 if that is in use. For the Initiator.
+	// another one below 1024 if that is in use. It is needed if the host
+	// dials.
 	Dial func(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error)
-	// Listener gets the connections of the node. For the Acceptor.
+	// Listener gets the connections of the node. It is needed if the node
+	// dials. Play closes it where the recorded host refuses a connection.
 	Listener *net.TCPListener
-	// Operate has somebody at the node do what makes it send its next GET or
-	// open its first connection.
-	Operate func()
+	// Operate has somebody at the node do what makes it send this PUT or GET.
+	// It is called before Play waits for the message, or for the connections
+	// and the discovery that precede it. nil means something of which the
+	// recording has no message.
+	Operate func(message *capture.Record)
+	// Shutdown has somebody at the node end it. It is called before the node
+	// closes a connection for the first time. nil: it closes by itself.
+	Shutdown func()
 	// AnyPort lets the node dial from other ports than in the recording.
 	AnyPort bool
 
 	Differences
-	conns    []*conn // by index in Script.Conns
-	operated int     // calls of Operate
-	gets     int     // GETs that the node has sent
+	conns      []*conn // by index in Script.Conns
+	operations []int   // of the node: indices of events, those to come
+	operated   bool
+	early      map[int]bool // events that have come before their turn
+
+	discovering bool // an operation has begun that makes the node discover
 }
 
-// conn is a connection that is being played.
-type conn struct {
-	*net.TCPConn
-	last  time.Duration // the recorded time of the last event
-	ended [2]bool       // by Side
+// side returns which end of a connection is played.
+func (p *Player) side(conn int) Side {
+	if p.Script.Conns[conn].Ends[Acceptor].Addr() == p.Host {
+		return Acceptor
+	}
+	return Initiator
 }
 
 // Play plays the script to its end and returns the first difference.
 // Afterwards all connections are closed.
 func (p *Player) Play(ctx context.Context) error {
 	p.conns = make([]*conn, len(p.Script.Conns))
+	p.operations = p.Script.Operations(p.node())
+	p.early = make(map[int]bool)
 	defer p.close()
 	for i, e := range p.Script.Events {
-		err := p.event(ctx, e)
+		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
 			continue // awaitEnd judges the close
 		}
@@ -83,131 +96,153 @@ func (p *Player) Play(ctx context.Context) error {
 	return p.rest()
 }
 
+// node returns the address of the node.
+func (p *Player) node() netip.Addr {
+	if len(p.Script.Conns) == 0 {
+		return netip.Addr{}
+	}
+	return p.Script.Conns[0].Ends[p.side(0).Other()].Addr()
+}
+
 // gone reports whether an error tells that the other side has closed.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// endsNext reports whether event i is data of the player, and the next thing
-// that the node does on the connection is to end it: then it may do so before
-// it has got everything.
-func (p *Player) endsNext(i int) bool {
+func (p *Player) event(ctx context.Context, i int) error {
 	e := p.Script.Events[i]
-	if e.Kind != Data || e.From != p.Side {
-		return false
-	}
-	for _, next := range p.Script.Events[i+1:] {
-		if next.Conn == e.Conn && next.From != p.Side {
-			return next.Kind == Closed
-		}
-	}
-	return false
-}
-
-func (p *Player) event(ctx context.Context, e Event) error {
 	if e.Kind == Open {
 		return p.open(ctx, e)
 	}
 	c := p.conns[e.Conn]
 	pause := e.At - c.last
 	c.last = e.At
-	own := e.From == p.Side
+	own := e.From == p.side(e.Conn)
 	switch {
 	case e.Kind == Data && own:
-		_, err := c.Write(p.Substitute(e.Data))
-		return err
+		return p.send(c, e)
 	case e.Kind == Data:
-		return p.data(c, e.Data, pause)
+		return p.data(c, i, pause)
 	case own:
-		return p.end(c, e.Reset)
+		return p.end(c, i)
+	}
+	if p.Shutdown != nil {
+		p.Shutdown()
+		p.Shutdown = nil
 	}
 	c.ended[e.From] = true
 	if e.Reset {
-		c.ended[p.Side] = true
+		c.ended[e.From.Other()] = true
 	}
 	return c.awaitEnd(pause)
 }
 
-// end ends a connection as the player does in the recording. Until then the
-// node keeps it open, unless it ends it first there too.
-func (p *Player) end(c *conn, reset bool) error {
-	if !c.ended[p.Side.Other()] {
-		if err := c.quiet(); err != nil {
-			return err
-		}
-	}
-	c.ended[p.Side] = true
-	if !reset {
-		// This fails when the node has reset the connection, which is as well.
-		_ = c.CloseWrite()
-		return nil
-	}
-	c.ended[p.Side.Other()] = true
-	_ = c.SetLinger(0)
-	return c.Close()
-}
-
 // open opens a connection or waits for the one that the node opens.
 func (p *Player) open(ctx context.Context, e Event) error {
-	ends := p.Script.Conns[e.Conn].Ends
-	if p.Side == Initiator {
-		c, err := p.Dial(ctx, ends[Initiator], ends[Acceptor])
-		if err != nil {
+	recorded := p.Script.Conns[e.Conn]
+	if p.side(e.Conn) == Initiator {
+		c, err := p.Dial(ctx, recorded.Ends[Initiator], recorded.Ends[Acceptor])
+		switch {
+		case recorded.Refused && errors.Is(err, syscall.ECONNREFUSED):
+			return nil
+		case err != nil:
 			return err
 		}
-		p.conns[e.Conn] = &conn{TCPConn: c, last: e.At}
+		p.conns[e.Conn] = newConn(c, Acceptor, e.At)
 		return nil
 	}
-	if p.operated == 0 {
-		p.operate()
+	if recorded.Refused {
+		_ = p.Listener.Close()
+		p.operate(nil)
+		return nil
+	}
+	if !p.operated {
+		p.operateNext()
 	}
 	_ = p.Listener.SetDeadline(time.Now().Add(patience)) // fails with what AcceptTCP reports
 	c, err := p.Listener.AcceptTCP()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoConn, err)
 	}
-	p.conns[e.Conn] = &conn{TCPConn: c, last: e.At}
-	if from := c.RemoteAddr().(*net.TCPAddr).AddrPort(); !p.AnyPort && from != ends[Initiator] {
-		return fmt.Errorf("%w: %v, want %v", ErrSourcePort, from, ends[Initiator])
+	p.conns[e.Conn] = newConn(c, Initiator, e.At)
+	from := c.RemoteAddr().(*net.TCPAddr).AddrPort()
+	if want := recorded.Ends[Initiator]; !p.AnyPort && from != want {
+		return fmt.Errorf("%w: %v, want %v", ErrSourcePort, from, want)
 	}
 	return nil
 }
 
-// data receives a record of the node and compares it.
-func (p *Player) data(c *conn, want []byte, pause time.Duration) error {
-	if isMessage(want, wire.Get) {
-		if p.operated == p.gets {
-			p.operate()
-		}
-		p.gets++
+// send sends what the host sent.
+func (p *Player) send(c *conn, e Event) error {
+	b := e.Data
+	if e.Record != nil {
+		b = p.Substitute(e.Record)
 	}
-	got := make([]byte, len(want))
-	_ = c.SetReadDeadline(time.Now().Add(pause + patience))
-	n, err := io.ReadFull(c, got)
-	if err != nil {
-		return fmt.Errorf("%w: %w: %w", ErrSilent, err, p.Check(want, got[:n]))
-	}
-	return p.Check(want, got)
+	_, err := c.Write(b)
+	return err
 }
 
-func (p *Player) operate() {
-	p.operated++
-	if p.Operate != nil {
-		p.Operate()
+// end ends a connection as the host does in the recording. Until then the
+// node keeps it open, unless it may end it first.
+func (p *Player) end(c *conn, i int) error {
+	e := p.Script.Events[i]
+	if !c.ended[e.From.Other()] {
+		err := c.quiet()
+		if err != nil && !(errors.Is(err, ErrClosed) && p.mayEndFirst(i)) {
+			return err
+		}
+	}
+	c.ended[e.From] = true
+	if !e.Reset {
+		// This fails when the node has reset the connection, which is as well.
+		_ = c.CloseWrite()
+		return nil
+	}
+	c.ended[e.From.Other()] = true
+	_ = c.SetLinger(0)
+	return c.Close()
+}
+
+// data receives what the node has to send with event i, and compares it.
+func (p *Player) data(c *conn, i int, pause time.Duration) error {
+	e := p.Script.Events[i]
+	if p.early[i] {
+		return nil
+	}
+	if len(p.operations) > 0 && (p.operations[0] == i || p.discovers(e)) {
+		p.operateNext()
+	}
+	deadline := time.Now().Add(pause + patience)
+	if e.Record == nil {
+		return c.bytes(e.Data, deadline)
+	}
+	for {
+		got, err := c.record(deadline)
+		if err != nil {
+			return fmt.Errorf("%w: %w: %s is missing", ErrSilent, err, e.Record.Type())
+		}
+		if other, ok := p.swapped(i, got); ok {
+			p.early[other] = true
+			if err := p.Check(p.Script.Events[other].Record, got); err != nil {
+				return fmt.Errorf("event %d comes early: %w", other, err)
+			}
+			continue
+		}
+		return p.Check(e.Record, got)
 	}
 }
 
 // rest checks that the node does nothing more.
 func (p *Player) rest() error {
 	for i, c := range p.conns {
-		if c == nil || c.ended[p.Side.Other()] {
+		if c == nil || c.ended[c.framer.Side] {
 			continue
 		}
 		if err := c.quiet(); err != nil {
 			return fmt.Errorf("connection %d, at the end: %w", i, err)
 		}
 	}
-	if p.Side == Initiator {
+	if p.Listener == nil {
 		return nil
 	}
 	_ = p.Listener.SetDeadline(time.Now().Add(quiet))
@@ -216,7 +251,7 @@ func (p *Player) rest() error {
 		_ = c.Close()
 		return fmt.Errorf("%w: from %v", ErrExtraConn, c.RemoteAddr())
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
@@ -228,40 +263,4 @@ func (p *Player) close() {
 			_ = c.Close()
 		}
 	}
-}
-
-// quiet checks that the node neither sends anything nor closes.
-func (c *conn) quiet() error {
-	_ = c.SetReadDeadline(time.Now().Add(quiet))
-	var b [256]byte
-	n, err := c.Read(b[:])
-	switch {
-	case n > 0:
-		return fmt.Errorf("%w: % x", ErrExtra, b[:n])
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrClosed, err)
-}
-
-// awaitEnd waits for the node to close, with FIN or RST: which of them depends
-// on what it has left unread. Where the recorded node waited before, this one
-// must wait too.
-func (c *conn) awaitEnd(pause time.Duration) error {
-	begin := time.Now()
-	_ = c.SetReadDeadline(begin.Add(pause + slack))
-	var b [256]byte
-	n, err := c.Read(b[:])
-	switch {
-	case n > 0:
-		return fmt.Errorf("%w: % x", ErrExtra, b[:n])
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: after %v, want %v", ErrOpen, pause+slack, pause)
-	case !errors.Is(err, io.EOF) && !gone(err):
-		return err
-	}
-	if waited := time.Since(begin); pause > slack && waited < pause-slack {
-		return fmt.Errorf("%w: after %v already, want %v", ErrClosed, waited, pause)
-	}
-	return nil
 }

@@ -10,6 +10,13 @@ import (
 	"time"
 
 	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/capture"
+)
+
+// The hosts of scripts with one connection.
+var (
+	dialler, listener = netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	conns             = []replay.Conn{{Ends: [2]netip.AddrPort{netip.AddrPortFrom(dialler, 1023), netip.AddrPortFrom(listener, 988)}}}
 )
 
 // listen returns a listener on loopback.
@@ -60,7 +67,7 @@ func TestPlayInitiator(t *testing.T) {
 			}
 			p := replay.Player{
 				Script: &replay.Script{
-					Conns: make([]replay.Conn, 1),
+					Conns: conns,
 					Events: []replay.Event{
 						{Kind: replay.Open},
 						{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")},
@@ -69,7 +76,7 @@ func TestPlayInitiator(t *testing.T) {
 						{Kind: replay.Closed, From: replay.Initiator, At: end},
 					},
 				},
-				Side: replay.Initiator,
+				Host: dialler,
 				Dial: func(ctx context.Context, _, _ netip.AddrPort) (*net.TCPConn, error) {
 					return replay.DialFrom(ctx, netip.MustParseAddrPort("127.0.0.1:0"), l.Addr().(*net.TCPAddr).AddrPort())
 				},
@@ -111,14 +118,14 @@ func TestPlayAcceptor(t *testing.T) {
 			operated := 0
 			p := replay.Player{
 				Script: &replay.Script{
-					Conns: make([]replay.Conn, 1),
+					Conns: conns,
 					Events: []replay.Event{
 						{Kind: replay.Open},
 						{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")},
 					},
 				},
-				Side: replay.Acceptor, Listener: l, AnyPort: true,
-				Operate: func() { operated++; test.node(l.Addr().String()) },
+				Host: listener, Listener: l, AnyPort: true,
+				Operate: func(*capture.Record) { operated++; test.node(l.Addr().String()) },
 			}
 			if err := p.Play(t.Context()); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
@@ -134,11 +141,11 @@ func TestPlaySourcePort(t *testing.T) {
 	l := listen(t)
 	p := replay.Player{
 		Script: &replay.Script{
-			Conns:  make([]replay.Conn, 1),
+			Conns:  conns,
 			Events: []replay.Event{{Kind: replay.Open}},
 		},
-		Side: replay.Acceptor, Listener: l,
-		Operate: func() {
+		Host: listener, Listener: l,
+		Operate: func(*capture.Record) {
 			if c, err := net.Dial("tcp4", l.Addr().String()); err == nil {
 				t.Cleanup(func() { c.Close() })
 			}

@@ -7,7 +7,7 @@
 // over real sockets. It keeps to the order of the recording and leaves the
 // recorded bytes as they are, with one exception: where a recorded message
 // echoes a handle of the other side, it echoes the handle that the node really
-// sent.
+// sent. [Script.Records] cuts the recorded bytes into what the protocol sends.
 //
 // What the node sends must equal the recording byte for byte, except where two
 // nodes have to differ; see [Differences]. It is for tests.
@@ -19,6 +19,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/gopacket"
@@ -60,8 +61,9 @@ type Event struct {
 	From Side
 	At   time.Duration // since the beginning of the recording
 
-	Data  []byte // of Data: one TCP segment
-	Reset bool   // of Closed: with RST, which ends both directions
+	Data   []byte          // of Data: one TCP segment, or one record
+	Record *capture.Record // what Data is, in a script of records
+	Reset  bool            // of Closed: with RST, which ends both directions
 }
 
 // Conn is one recorded TCP connection.
@@ -77,8 +79,9 @@ type Script struct {
 	Events []Event // in the order in which they were recorded
 }
 
-// Load reads a capture file. It is for clean recordings: a lost or repeated
-// segment is an error, and so is a connection whose SYN is missing.
+// Load reads a capture file. Segments are put in order, and what is repeated is
+// left out. It is for complete recordings: lost bytes are an error, and so is a
+// connection whose SYN is missing.
 func Load(path string) (*Script, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -93,7 +96,7 @@ func Load(path string) (*Script, error) {
 	for frame := 1; ; frame++ {
 		packet, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return &l.script, nil
+			break
 		}
 		if err == nil {
 			err = l.packet(packet)
@@ -102,6 +105,10 @@ func Load(path string) (*Script, error) {
 			return nil, fmt.Errorf("%s: frame %d: %w", path, frame, err)
 		}
 	}
+	if err := l.missing(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &l.script, nil
 }
 
 // loader makes a Script of packets.
@@ -118,14 +125,12 @@ type flow struct {
 	next     uint32 // sequence number of the next byte
 	answered bool   // a SYN was answered
 	closed   bool
+	later    []*layers.TCP // segments that wait for those before them
 }
 
 func (l *loader) packet(packet capture.Packet) error {
 	p := gopacket.NewPacket(packet.Data, packet.Link, gopacket.Default)
-	ip, ok := p.NetworkLayer().(*layers.IPv4)
-	if !ok {
-		return nil
-	}
+	src, dst := addresses(p.NetworkLayer())
 	tcp, ok := p.TransportLayer().(*layers.TCP)
 	if !ok {
 		return nil
@@ -134,8 +139,6 @@ func (l *loader) packet(packet capture.Packet) error {
 		l.start = packet.Time
 	}
 	at := packet.Time.Sub(l.start)
-	src, _ := netip.AddrFromSlice(ip.SrcIP)
-	dst, _ := netip.AddrFromSlice(ip.DstIP)
 	ends := [2]netip.AddrPort{
 		netip.AddrPortFrom(src, uint16(tcp.SrcPort)),
 		netip.AddrPortFrom(dst, uint16(tcp.DstPort)),
@@ -147,13 +150,39 @@ func (l *loader) packet(packet capture.Packet) error {
 	return l.segment(l.flows[ends], tcp, at)
 }
 
+// addresses returns the addresses of an IP layer; without one there is no TCP.
+func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
+	switch ip := network.(type) {
+	case *layers.IPv4:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+	case *layers.IPv6:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+	}
+	return src, dst
+}
+
 // open begins a new connection, also where the ports were in use before.
 func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
+	l.forgetUnanswered(ends)
 	conn := len(l.script.Conns)
 	l.script.Conns = append(l.script.Conns, Conn{Ends: ends})
 	l.script.Events = append(l.script.Events, Event{Kind: Open, Conn: conn, From: Initiator, At: at})
 	l.flows[ends] = &flow{conn: conn, from: Initiator, next: seq + 1}
 	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
+}
+
+// forgetUnanswered forgets a connection whose SYN is repeated because nobody
+// has answered it: not even with a refusal.
+func (l *loader) forgetUnanswered(ends [2]netip.AddrPort) {
+	f, last := l.flows[ends], len(l.script.Conns)-1
+	back := l.flows[[2]netip.AddrPort{ends[1], ends[0]}]
+	if f == nil || f.from != Initiator || f.conn != last || back.answered || l.script.Conns[last].Refused {
+		return
+	}
+	l.script.Conns = l.script.Conns[:last]
+	l.script.Events = slices.DeleteFunc(l.script.Events, func(e Event) bool { return e.Conn == last })
 }
 
 func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
@@ -162,17 +191,31 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		return errors.New("the beginning of its connection is missing")
 	case tcp.SYN:
 		f.next, f.answered = tcp.Seq+1, true
-		return nil
-	case tcp.RST && f.from == Acceptor && !f.answered:
+	case f.from == Acceptor && !f.answered && tcp.RST:
 		l.script.Conns[f.conn].Refused = true
-		return nil
-	case tcp.Seq != f.next:
-		return fmt.Errorf("sequence number %d, want %d", tcp.Seq, f.next)
+	case f.from == Acceptor && !f.answered: // of the connection that had the ports before
+	case int32(tcp.Seq-f.next) > 0 && !tcp.RST:
+		f.later = append(f.later, tcp)
+	default:
+		l.inOrder(f, tcp, at)
+		for i := 0; i < len(f.later); i++ {
+			if int32(f.later[i].Seq-f.next) <= 0 {
+				l.inOrder(f, f.later[i], at)
+				f.later = slices.Delete(f.later, i, i+1)
+				i = -1
+			}
+		}
 	}
+	return nil
+}
+
+// inOrder takes a segment that begins at the next byte, or repeats bytes.
+func (l *loader) inOrder(f *flow, tcp *layers.TCP, at time.Duration) {
 	e := Event{Conn: f.conn, From: f.from, At: at}
-	if len(tcp.Payload) > 0 {
-		e.Kind, e.Data = Data, tcp.Payload
-		f.next += uint32(len(tcp.Payload))
+	seen := min(int(f.next-tcp.Seq), len(tcp.Payload))
+	if data := tcp.Payload[max(0, seen):]; len(data) > 0 && !tcp.RST {
+		e.Kind, e.Data = Data, data
+		f.next += uint32(len(data))
 		l.script.Events = append(l.script.Events, e)
 	}
 	if (tcp.FIN || tcp.RST) && !f.closed {
@@ -180,6 +223,15 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		f.next++
 		e.Kind, e.Data, e.Reset = Closed, nil, tcp.RST
 		l.script.Events = append(l.script.Events, e)
+	}
+}
+
+// missing reports bytes that are not in the recording though later ones are.
+func (l *loader) missing() error {
+	for ends, f := range l.flows {
+		if len(f.later) > 0 {
+			return fmt.Errorf("bytes from %v to %v are missing", ends[Initiator], ends[Acceptor])
+		}
 	}
 	return nil
 }

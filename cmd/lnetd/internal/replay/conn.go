@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"ulnet/lnd/capture"
+)
+
+// conn is a connection that is being played.
+type conn struct {
+	*net.TCPConn
+	framer Framer        // of what the node sends
+	last   time.Duration // the recorded time of the last event
+	ended  [2]bool       // by Side
+}
+
+// newConn returns a connection on which the node is the given side.
+func newConn(c *net.TCPConn, node Side, opened time.Duration) *conn {
+	return &conn{TCPConn: c, framer: Framer{Side: node}, last: opened}
+}
+
+// bytes receives as many bytes as the node sent in the recording, and compares
+// them.
+func (c *conn) bytes(want []byte, deadline time.Time) error {
+	got := make([]byte, len(want))
+	_ = c.SetReadDeadline(deadline) // fails with what Read reports
+	n, err := io.ReadFull(c, got)
+	if err != nil {
+		return fmt.Errorf("%w: %w: %w", ErrSilent, err, compare(want, got[:n]))
+	}
+	return compare(want, got)
+}
+
+// record receives a record of the node.
+func (c *conn) record(deadline time.Time) (*capture.Record, error) {
+	_ = c.SetReadDeadline(deadline) // fails with what Read reports
+	var b []byte
+	for {
+		n, err := c.framer.Size(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: % x", err, b)
+		}
+		if n == len(b) {
+			return c.framer.Next(b)
+		}
+		have := len(b)
+		b = append(b, make([]byte, n-have)...)
+		if got, err := io.ReadFull(c, b[have:]); err != nil {
+			return nil, fmt.Errorf("%w after %d bytes of a record: % x", err, have+got, b[:have+got])
+		}
+	}
+}
+
+// quiet checks that the node neither sends anything nor closes.
+func (c *conn) quiet() error {
+	_ = c.SetReadDeadline(time.Now().Add(quiet))
+	var b [256]byte
+	n, err := c.Read(b[:])
+	switch {
+	case n > 0:
+		return fmt.Errorf("%w: % x", ErrExtra, b[:n])
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, err)
+}
+
+// awaitEnd waits for the node to close, with FIN or RST: which of them depends
+// on what it has left unread. Where the recorded node waited before, this one
+// must wait too.
+func (c *conn) awaitEnd(pause time.Duration) error {
+	begin := time.Now()
+	_ = c.SetReadDeadline(begin.Add(pause + slack))
+	var b [256]byte
+	n, err := c.Read(b[:])
+	switch {
+	case n > 0:
+		return fmt.Errorf("%w: % x", ErrExtra, b[:n])
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w: after %v, want %v", ErrOpen, pause+slack, pause)
+	case !errors.Is(err, io.EOF) && !gone(err):
+		return err
+	}
+	if waited := time.Since(begin); pause > slack && waited < pause-slack {
+		return fmt.Errorf("%w: after %v already, want %v", ErrClosed, waited, pause)
+	}
+	return nil
+}

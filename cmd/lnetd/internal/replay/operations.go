@@ -1,0 +1,76 @@
+package replay
+
+import (
+	"net/netip"
+	"slices"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+)
+
+// discoverySink is the length that the GETs of discovery ask for; pings of
+// users ask for more.
+const discoverySink = 272
+
+// Operations returns the indices of the events with which a host's users
+// begin something: their PUTs and GETs, and their pings. A GET of discovery is
+// one only if nothing else makes the host discover.
+func (s *Script) Operations(host netip.Addr) []int {
+	var users, discovery []int
+	for i, e := range s.Events {
+		if e.Record == nil || s.Conns[e.Conn].Ends[e.From].Addr() != host {
+			continue
+		}
+		portal, is := e.Record.Portal()
+		switch {
+		case !is || e.Record.Header.Type == wire.Put && portal == wire.PingPortal:
+		case portal == wire.PingPortal && e.Record.Header.Get().SinkLength == discoverySink:
+			discovery = append(discovery, i)
+		default:
+			users = append(users, i)
+		}
+	}
+	if !s.discovers(users) {
+		users = append(users, discovery...)
+		slices.Sort(users)
+	}
+	return users
+}
+
+// discovers reports whether one of these operations makes a host discover the
+// other: all but pings.
+func (s *Script) discovers(operations []int) bool {
+	return slices.ContainsFunc(operations, func(i int) bool {
+		portal, _ := s.Events[i].Record.Portal()
+		return portal != wire.PingPortal
+	})
+}
+
+// discovers reports whether a message is the node's discovery of the player,
+// of which the next operation is the cause.
+func (p *Player) discovers(e Event) bool {
+	portal, is := uint32(0), false
+	if e.Record != nil {
+		portal, is = e.Record.Portal()
+	}
+	return is && portal == wire.PingPortal && e.Record.Header.Type == wire.Get && !p.discovering
+}
+
+// operateNext begins the next operation of the node.
+func (p *Player) operateNext() {
+	if len(p.operations) == 0 {
+		p.operate(nil)
+		return
+	}
+	next := p.operations[0]
+	p.discovering = p.discovering || p.Script.discovers(p.operations[:1])
+	p.operations = p.operations[1:]
+	p.operate(p.Script.Events[next].Record)
+}
+
+func (p *Player) operate(message *capture.Record) {
+	p.operated = true
+	if p.Operate != nil {
+		p.Operate(message)
+	}
+}

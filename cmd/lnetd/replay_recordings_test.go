@@ -1,0 +1,189 @@
+//go:build linux
+
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnet/nid"
+)
+
+// role is how lnetd takes the place of one recorded node. What is set here
+// makes it another node than one with the defaults; deviations are what it
+// may do in another way than the kernel, each with its reason. Besides there
+// is what two nodes never have in common, for which see package replay.
+type role struct {
+	networks string            // tcp if empty
+	settings []string          // of the configuration file
+	reasons  map[string]uint64 // counters of refused and ended connections; nil if all stay open
+	timeout  time.Duration     // of pings, where they are not answered
+	fails    int               // operations of its users that fail
+	deaf     bool              // nobody there posts anything
+	shutdown bool              // it is shut down in the recording
+
+	deviations
+}
+
+type deviations struct {
+	except  string // this part cannot be played
+	until   int    // it can be played to this event, for the reason in except
+	anyPort string // it may dial from other ports
+}
+
+// recording is a capture of kernel nodes that is played with lnetd as either
+// of them.
+type recording struct {
+	name              string
+	dialler, listener role // of the first connection
+}
+
+// The settings of recorded nodes.
+var (
+	v1      = role{settings: []string{"protocol: 1"}}
+	v2      = role{settings: []string{"protocol: 2"}}
+	v2csum  = role{settings: []string{"protocol: 2", "enable_csum: 1"}}
+	csum    = role{settings: []string{"enable_csum: 1"}}
+	four    = role{settings: []string{"conns_per_peer: 4"}}
+	off     = role{settings: []string{"lnet_peer_discovery_disabled: 1"}}
+	untyped = role{settings: []string{"typed_conns: 0"}}
+)
+
+// Reasons to dial from other ports: what frees the port of a connection that
+// has ended, and what dials the next one, are different threads.
+const (
+	refusedPort = "the port of the refused connection is free again, or not yet"
+	endedPort   = "the port of the connection that the bad checksum ended is free again, or not yet"
+)
+
+// recordings are all captures of kernel nodes over TCP but three:
+// tcp-err-handshake is played by replayOpenings and replayAnswers,
+// tcp-err-refused by replayRefusedPassive and replayRefusedActive, and
+// tcp-err-noarp has no packet of TCP.
+var recordings = []recording{
+	{
+		name:     "tcp-csum-v2-bad",
+		dialler:  role{settings: append([]string{"inject_csum_error: 1"}, v2csum.settings...), timeout: 2 * time.Second, fails: 1, deviations: deviations{anyPort: endedPort}},
+		listener: csum,
+	},
+	{"tcp-csum-v2-lst", v2csum, csum},
+	{"tcp-csum-v2-oneside", v2, csum},
+	{"tcp-csum-v3-lst", csum, csum},
+	{"tcp-csum-v3-ping", csum, csum},
+	{name: "tcp-discover"},
+	{name: "tcp-discover-multi", listener: role{networks: "tcp(10.77.0.11),tcp5(10.99.7.11),tcp6(10.77.0.11)"}},
+	{name: "tcp-discover-off", listener: off},
+	{
+		name: "tcp-discover-push",
+		listener: role{deviations: deviations{
+			until: 20, except: "the node adds a network and removes it; lnetd has those that it was started with",
+		}},
+	},
+	{name: "tcp-err-peerlost", dialler: role{fails: 1}, listener: role{shutdown: true}},
+	{
+		name:     "tcp-err-put-noportal",
+		listener: role{deaf: true, settings: []string{"keepalive: 1"}}, // 30 s in the recording
+	},
+	{
+		name:     "tcp-err-wrongnet",
+		dialler:  role{networks: "tcp3", fails: 1},
+		listener: role{reasons: map[string]uint64{"foreign_nid": 1}},
+	},
+	{name: "tcp-lst-brw-read-1M-full"},
+	{name: "tcp-lst-brw-read-1M-simple"},
+	{name: "tcp-lst-brw-read-4K-full"},
+	{name: "tcp-lst-brw-read-4K-simple"},
+	{name: "tcp-lst-brw-read-64K-full"},
+	{name: "tcp-lst-brw-read-64K-simple"},
+	{name: "tcp-lst-brw-write-1M-full"},
+	{name: "tcp-lst-brw-write-1M-simple"},
+	{name: "tcp-lst-brw-write-4K-full"},
+	{name: "tcp-lst-brw-write-4K-simple"},
+	{name: "tcp-lst-brw-write-64K-full"},
+	{name: "tcp-lst-brw-write-64K-simple"},
+	{name: "tcp-lst-ping"},
+	{name: "tcp-ping"},
+	{name: "tcp-ping-cpp1"},
+	{"tcp-ping-cpp4", four, four},
+	{name: "tcp-ping-race"},
+	{name: "tcp-ping-teardown", listener: role{shutdown: true}},
+	{
+		name: "tcp-ping-untyped",
+		dialler: role{settings: untyped.settings, deviations: deviations{
+			except: "a kernel that dials untyped connections with v3 never sends anything on them; lnetd dials them with v2 and does",
+		}},
+		listener: untyped,
+	},
+	{name: "tcp-proto-v1-active", dialler: v1},
+	{name: "tcp-proto-v1-lst", dialler: v1},
+	{"tcp-proto-v1-passive", role{deviations: deviations{anyPort: refusedPort}}, v1},
+	{name: "tcp-proto-v2-active", dialler: v2},
+	{name: "tcp-proto-v2-lst", dialler: v2},
+	{"tcp-proto-v2-passive", role{deviations: deviations{anyPort: refusedPort}}, v2},
+	{name: "tcp6-ping-discover"},
+}
+
+// TestRecordings plays every recording against lnetd, as both of its nodes.
+// All bytes that lnetd sends, their order, the connections that it opens and
+// those that it ends must be the kernel's. What the users of the recorded node
+// did, users of lnetd do; they must get what was got there.
+func TestRecordings(t *testing.T) {
+	commands := lnetdtest.Build(t)
+	for _, r := range recordings {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("dials", func(t *testing.T) { r.dialler.play(t, commands, r.name, replay.Initiator) })
+			t.Run("listens", func(t *testing.T) { r.listener.play(t, commands, r.name, replay.Acceptor) })
+		})
+	}
+}
+
+// play plays the host that lnetd is not.
+func (r *role) play(t *testing.T, commands lnetdtest.Commands, name string, side replay.Side) {
+	if r.except != "" && r.until == 0 {
+		t.Skip(r.except)
+	}
+	script := load(t, name).Records()
+	if r.until > 0 {
+		script.Events = script.Events[:r.until]
+	}
+	net := "tcp"
+	if r.networks != "" {
+		net = r.networks
+	}
+	s := newStage(t, commands, script, side, net, r.settings...)
+	u := newUsers(t, s, script, r.peer(s), r.timeout)
+	if !r.deaf {
+		u.post()
+	}
+	p := replay.Player{
+		Script: script, Host: s.playerAddr, Dial: s.dial, Listener: s.listen(t),
+		Operate: u.operate, AnyPort: r.anyPort != "",
+	}
+	if r.shutdown {
+		p.Shutdown = func() { u.run(s.daemon.Stop) }
+	}
+	if err := p.Play(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	u.wait(r.fails)
+	if r.reasons == nil {
+		return
+	}
+	if diff := cmp.Diff(r.reasons, s.daemon.Reasons()); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
+	}
+}
+
+// peer returns the NID that lnetd calls the player by: on its own first net.
+func (r *role) peer(s *stage) nid.NID {
+	net := nid.MustParseNet("tcp")
+	if own, err := nid.ParseNet(r.networks); err == nil {
+		net = own
+	}
+	return nid.FromAddr(net, s.playerAddr)
+}

@@ -1,0 +1,205 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// users do at a node what those of a recorded node did, through the same
+// portals: they ping, take and send the same PUTs and GETs. What they get must
+// be what was got in the recording.
+type users struct {
+	t        *testing.T
+	ctx      context.Context
+	stage    *stage
+	script   *replay.Script
+	peer     nid.NID       // of the player, as the recording names it
+	timeout  time.Duration // of pings
+	results  chan error
+	expected int // results to come
+}
+
+// maxOperations is more than the users of any recording begin.
+const maxOperations = 100
+
+func newUsers(t *testing.T, s *stage, script *replay.Script, peer nid.NID, timeout time.Duration) *users {
+	return &users{
+		t: t, ctx: t.Context(), stage: s, script: script, peer: peer, timeout: cmp.Or(timeout, 25*time.Second),
+		results: make(chan error, maxOperations),
+	}
+}
+
+// run runs an operation in the background.
+func (u *users) run(operation func() error) {
+	u.expected++
+	go func() { u.results <- operation() }()
+}
+
+// operate does what makes the node send a message; nil is a ping of which none
+// was seen.
+func (u *users) operate(m *capture.Record) {
+	portal := uint32(wire.PingPortal)
+	if m != nil {
+		portal, _ = m.Portal()
+	}
+	switch {
+	case m == nil || portal == wire.PingPortal && m.Header.Get().SinkLength != discoverySink:
+		u.lnetctl("ping")
+	case portal == wire.PingPortal:
+		u.lnetctl("discover")
+	case m.Header.Type == wire.Put:
+		u.run(func() error { return u.put(m) })
+	default:
+		u.run(func() error { return u.get(m) })
+	}
+}
+
+// discoverySink is the length that the GETs of discovery ask for.
+const discoverySink = 272
+
+func (u *users) lnetctl(command string) {
+	u.run(func() error {
+		out, err := u.stage.daemon.Lnetctl(u.ctx, command, "--timeout", u.timeout.String(), u.peer.String())
+		if err == nil && !strings.Contains(out, "primary nid: "+u.peer.String()) {
+			err = fmt.Errorf("lnetctl %s %v printed:\n%s", command, u.peer, out)
+		}
+		return err
+	})
+}
+
+func (u *users) put(m *capture.Record) error {
+	c := m.Header.Put()
+	return u.stage.daemon.Control().Put(u.ctx, node.PutRequest{
+		Target: nid.ProcessID{NID: m.Header.DestNID, PID: m.Header.DestPID},
+		Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), HdrData: node.Bits(c.HdrData),
+		Offset: c.Offset, Ack: !c.AckMD.IsNone(),
+	}, bytes.NewReader(m.Payload), ignoreStep)
+}
+
+func (u *users) get(m *capture.Record) error {
+	c := m.Header.Get()
+	var got []byte
+	err := u.stage.daemon.Control().Get(u.ctx, node.GetRequest{
+		Target: nid.ProcessID{NID: m.Header.DestNID, PID: m.Header.DestPID},
+		Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), Offset: c.SrcOffset, Length: uint64(c.SinkLength),
+	}, func(s node.Step) error { got = append(got, s.Payload...); return nil })
+	if want := u.replyTo(m); err == nil && !bytes.Equal(got, want) {
+		err = fmt.Errorf("REPLY with %d bytes, want %d; or others", len(got), len(want))
+	}
+	return err
+}
+
+func ignoreStep(node.Step) error { return nil }
+
+// replyTo returns the payload of the recorded REPLY to a GET.
+func (u *users) replyTo(get *capture.Record) []byte {
+	for _, e := range u.script.Events {
+		if r := e.Record; r != nil && r.Kind == capture.Message && r.Header.Type == wire.Reply &&
+			r.Header.Reply().DstMD == get.Header.Get().ReturnMD {
+			return r.Payload
+		}
+	}
+	return nil
+}
+
+// entry is where messages of the player go.
+type entry struct {
+	portal uint32
+	bits   uint64
+}
+
+// post posts what the messages of the player find in the recording: a sink for
+// the PUTs of each entry, and content for each GET.
+func (u *users) post() {
+	puts := map[entry][][]byte{}
+	for _, e := range u.script.Events {
+		if e.Record == nil || u.script.Conns[e.Conn].Ends[e.From].Addr() != u.stage.playerAddr {
+			continue
+		}
+		portal, is := e.Record.Portal()
+		switch {
+		case !is || portal == wire.PingPortal:
+		case e.Record.Header.Type == wire.Put:
+			at := entry{portal, e.Record.Header.Put().MatchBits}
+			puts[at] = append(puts[at], e.Record.Payload)
+		default:
+			u.serve(e.Record)
+		}
+	}
+	for at, payloads := range puts {
+		u.sink(at, payloads)
+	}
+}
+
+func (u *users) serve(get *capture.Record) {
+	c := get.Header.Get()
+	r := node.ServeRequest{Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), Count: 1}
+	content := bytes.NewReader(u.replyTo(get))
+	u.ready(func(report node.Report) error { return u.stage.daemon.Control().Serve(u.ctx, r, content, report) }, ignoreStep)
+}
+
+func (u *users) sink(at entry, want [][]byte) {
+	r := node.SinkRequest{Portal: int(at.portal), MatchBits: node.Bits(at.bits), Count: len(want)}
+	u.ready(func(report node.Report) error { return u.stage.daemon.Control().Sink(u.ctx, r, report) }, func(s node.Step) error {
+		if !bytes.Equal(s.Payload, want[0]) {
+			return fmt.Errorf("PUT to portal %d, match bits %#x: %d bytes, want %d; or others", at.portal, at.bits, len(s.Payload), len(want[0]))
+		}
+		want = want[1:]
+		return nil
+	})
+}
+
+// ready runs an operation and waits until it takes messages.
+func (u *users) ready(operation func(node.Report) error, report node.Report) {
+	u.t.Helper()
+	ready := make(chan struct{})
+	u.run(func() error {
+		return operation(func(s node.Step) error {
+			if s.Ready {
+				close(ready)
+				return nil
+			}
+			return report(s)
+		})
+	})
+	select {
+	case <-ready:
+	case err := <-u.results:
+		u.t.Fatalf("post: %v", err)
+	}
+}
+
+// wait waits for all operations; failures is how many of them have to fail.
+func (u *users) wait(failures int) {
+	u.t.Helper()
+	late := time.After(atOnce)
+	for range u.expected {
+		select {
+		case err := <-u.results:
+			if err == nil {
+				continue
+			}
+			if failures--; failures < 0 {
+				u.t.Error(err)
+			}
+		case <-late:
+			u.t.Fatal("an operation does not end")
+		}
+	}
+	if failures > 0 {
+		u.t.Errorf("%d more operations should have failed", failures)
+	}
+}
