@@ -20,6 +20,7 @@ var goals = []goal{
 	{"G-LN-4", "8 B PUTs one way, many in flight, peer_credits 256", measureRate},
 	{"G-LN-5", "allocations of both processes in the steady state", measureAllocations},
 	{"G-LN-6", "resident memory of a node with 5 000 idle peers", measureMemory},
+	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 
 // line is one bound of a goal with what was measured.

@@ -15,6 +15,7 @@ type initiator struct {
 	*node
 	target nid.ProcessID
 	sized  []portals.MDHandle // by the index in sizes, no events
+	urgent portals.MDHandle   // 8 B, priority
 	eq     *portals.EQ        // replies to small PUTs
 	put    portals.MDHandle   // 1 MiB, events in bulk
 	get    portals.MDHandle
@@ -54,7 +55,13 @@ func (i *initiator) open() (err error) {
 	if i.get, err = i.bind(bulk, nil, i.bulk); err != nil {
 		return err
 	}
+	if i.urgent, err = i.bindUrgent(); err != nil {
+		return err
+	}
 	memory := []lnd.Segment{make([]byte, smallSize)}
+	if err := i.post(portalReply, bitsUrgent, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
+		return err
+	}
 	if err := i.postSizes(portalReply, i.replied); err != nil {
 		return err
 	}
@@ -63,18 +70,27 @@ func (i *initiator) open() (err error) {
 
 // ask sends a PUT that is answered. The bits choose its size and how.
 func (i *initiator) ask(bits uint64) error {
+	md := i.urgent
+	if bits != bitsUrgent {
+		md = i.sized[max(bits, bitsHandler)-bitsHandler]
+	}
 	return i.table.Put(portals.PutRequest{
-		Self: i.id.NID, MD: i.sized[max(bits, bitsHandler)-bitsHandler], Target: i.target,
-		Portal: portalEcho, MatchBits: bits,
+		Self: i.id.NID, MD: md, Target: i.target, Portal: portalEcho, MatchBits: bits,
 	})
 }
 
 // pingHandlers has a PUT of sizes[size] go back and forth n times between
 // handlers.
 func (i *initiator) pingHandlers(ctx context.Context, size, n int) (time.Duration, error) {
+	return i.ping(ctx, bitsHandler+uint64(size), n)
+}
+
+// ping has a PUT of these match bits go back and forth n times between
+// handlers.
+func (i *initiator) ping(ctx context.Context, bits uint64, n int) (time.Duration, error) {
 	i.left = n
 	began := time.Now()
-	if err := i.ask(bitsHandler + uint64(size)); err != nil {
+	if err := i.ask(bits); err != nil {
 		return 0, err
 	}
 	select {

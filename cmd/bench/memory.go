@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 
 	"ulnet/cmd/internal/loopback"
 	"ulnet/lnd"
@@ -24,7 +25,7 @@ import (
 // G-LN-6 has idlePeers peers of three typed connections each. The peers are
 // sockets of this process; the node is alone in another.
 const (
-	idlePeers    = 5000
+	idlePeers    = 5000 // fewer where there are not enough descriptors
 	typedConns   = 3
 	warmUpPeers  = 50
 	kibibyte     = 1024
@@ -82,19 +83,31 @@ func measureMemory(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.connect(warmUpPeers, idlePeers); err != nil {
+	peers := affordablePeers()
+	if err := h.connect(warmUpPeers, peers); err != nil {
 		return nil, err
 	}
 	after, err := h.memory()
 	if err != nil {
 		return nil, err
 	}
-	perPeer := float64(after-before) / idlePeers / kibibyte
-	basis := fmt.Sprintf("%.1f MiB for %d peers, %d connections", float64(after-before)/kibibyte/kibibyte, idlePeers, typedConns*idlePeers)
+	perPeer := float64(after-before) / float64(peers) / kibibyte
+	basis := fmt.Sprintf("%.1f MiB for %d peers, %d connections", float64(after-before)/kibibyte/kibibyte, peers, typedConns*peers)
 	return []line{
 		{what: "resident memory per idle connection", ratio: perPeer / typedConns, unit: "KiB", limit: 6, basis: basis},
 		{what: "resident memory per idle peer with three connections", ratio: perPeer, unit: "KiB", limit: 18, basis: basis},
 	}, nil
+}
+
+// affordablePeers is idlePeers, or as many as each of the two processes has
+// descriptors for.
+func affordablePeers() int {
+	const others = 500
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return idlePeers
+	}
+	return max(1, min(idlePeers, (int(min(limit.Cur, 1<<20))-others)/typedConns-warmUpPeers))
 }
 
 // hoarder is the other process and the connections to it.

@@ -25,6 +25,7 @@ const (
 
 	bitsEQ      = 1
 	bitsHandler = 2 // and above: plus the index in sizes
+	bitsUrgent  = 100
 )
 
 // node is an LNet node over TCP on one address.
@@ -89,6 +90,7 @@ type responder struct {
 	*node
 	port    uint16
 	replies []portals.MDHandle // by the index in sizes
+	urgent  portals.MDHandle   // 8 B, priority
 	eq      *portals.EQ
 }
 
@@ -109,6 +111,9 @@ func (r *responder) open() (err error) {
 	if r.replies, err = r.bindSizes(); err != nil {
 		return err
 	}
+	if r.urgent, err = r.bindUrgent(); err != nil {
+		return err
+	}
 	if r.eq, err = r.table.NewEQ(64); err != nil {
 		return err
 	}
@@ -119,6 +124,7 @@ func (r *responder) open() (err error) {
 		bits   uint64
 		md     portals.MD
 	}{
+		{portalEcho, bitsUrgent, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
 		{portalEcho, bitsEQ, portals.MD{Segments: small(), Options: portals.OpPut, EQ: r.eq}},
 		{portalSink, 0, portals.MD{Segments: large(), Options: portals.OpPut}},
 		{portalSource, 0, portals.MD{Segments: large(), Options: portals.OpGet}},
@@ -143,6 +149,13 @@ func (n *node) postSizes(portal int, handler func(*portals.Event)) error {
 	return nil
 }
 
+// bindUrgent makes an MD whose PUTs have priority.
+func (n *node) bindUrgent() (portals.MDHandle, error) {
+	return n.table.MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, smallSize)}, Threshold: portals.ThresholdInfinite, Options: portals.Priority,
+	}, portals.Retain)
+}
+
 // bindSizes makes an MD without events for each of sizes.
 func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
 	for _, size := range sizes {
@@ -159,8 +172,12 @@ func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
 func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) }
 
 func (r *responder) answer(to nid.ProcessID, bits uint64) {
+	md := r.urgent
+	if bits != bitsUrgent {
+		md = r.replies[max(bits, bitsHandler)-bitsHandler]
+	}
 	_ = r.table.Put(portals.PutRequest{
-		Self: r.id.NID, MD: r.replies[max(bits, bitsHandler)-bitsHandler], Target: to, Portal: portalReply, MatchBits: bits,
+		Self: r.id.NID, MD: md, Target: to, Portal: portalReply, MatchBits: bits,
 	})
 }
 

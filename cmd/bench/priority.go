@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"ulnet/portals"
+)
+
+// The round trips of a round beside streams of 1 MiB PUTs to the same peer.
+const (
+	streams       = 8
+	besideStreams = 200
+)
+
+// load keeps streams PUTs of 1 MiB under way, twice as many as have credit.
+type load struct {
+	*initiator
+	md      portals.MDHandle
+	stop    atomic.Bool
+	running atomic.Int64
+	idle    chan error
+}
+
+func (i *initiator) startLoad() (*load, error) {
+	l := &load{initiator: i, idle: make(chan error, 1)}
+	var err error
+	if l.md, err = i.bind(bulk, l.event, nil); err != nil {
+		return nil, err
+	}
+	l.running.Store(2 * streams)
+	for range 2 * streams {
+		if err := l.put(); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *load) put() error {
+	return l.table.Put(portals.PutRequest{Self: l.id.NID, MD: l.md, Target: l.target, Portal: portalSink})
+}
+
+// event follows a PUT that has left with the next.
+func (l *load) event(e *portals.Event) {
+	if e.Kind == portals.EventUnlink {
+		return
+	}
+	err := e.Err
+	if err == nil && !l.stop.Load() {
+		if err = l.put(); err == nil {
+			return
+		}
+	}
+	if l.running.Add(-1) == 0 {
+		l.idle <- err
+	}
+}
+
+// end waits until the last PUT has left.
+func (l *load) end(ctx context.Context) error {
+	l.stop.Store(true)
+	select {
+	case err := <-l.idle:
+		return firstError(err, l.table.MDUnlink(l.md))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// beside has a PUT go back and forth n times while streams run.
+func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Duration, error) {
+	l, err := i.startLoad()
+	if err != nil {
+		return 0, err
+	}
+	took, err := i.ping(ctx, bits, n)
+	return took, firstError(err, l.end(ctx))
+}
+
+// measurePriority compares 8 B PUTs beside saturating streams to the same peer,
+// with and without priority. No goal bounds it; half would be little use.
+func measurePriority(ctx context.Context, b *bench) ([]line, error) {
+	s, err := b.interleave([]contender{
+		{"idle", func() (time.Duration, error) { return b.node.ping(ctx, bitsUrgent, besideStreams) }},
+		{"priority", func() (time.Duration, error) { return b.node.beside(ctx, bitsUrgent, besideStreams) }},
+		{"normal", func() (time.Duration, error) { return b.node.beside(ctx, bitsHandler, besideStreams/10) }},
+	})
+	if err != nil {
+		return nil, err
+	}
+	trip := func(s samples, n int) []float64 {
+		each := make([]float64, len(s.elapsed))
+		for i := range each {
+			each[i] = s.elapsed[i] / float64(n)
+		}
+		return each
+	}
+	idle, urgent, normal := trip(s[0], besideStreams), trip(s[1], besideStreams), trip(s[2], besideStreams/10)
+	return []line{{
+		what: "8 B priority PUT beside 8 saturating streams, round trip, to a normal one", ratio: compare(urgent, normal), limit: 0.5,
+		basis: fmt.Sprintf("%.0f µs, normal %.0f µs, on an idle node %.0f µs", median(urgent)/1e3, median(normal)/1e3, median(idle)/1e3),
+	}}, nil
+}
