@@ -14,7 +14,7 @@ import (
 
 func netCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "net", Short: "Networks and interfaces of the node"}
-	c.AddCommand(netShow(g))
+	c.AddCommand(netShow(g), netAdd(g), netDel(g))
 	return c
 }
 

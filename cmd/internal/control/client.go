@@ -55,6 +55,16 @@ func (c *Client) Set(ctx context.Context, s node.Setting) error {
 	return c.call(ctx, http.MethodPost, "/v1/set", s, &s)
 }
 
+// AddNetworks starts further networks of the daemon's node.
+func (c *Client) AddNetworks(ctx context.Context, r node.AddRequest) error {
+	return c.call(ctx, http.MethodPost, "/v1/net/add", r, &r)
+}
+
+// RemoveNet stops a network of the daemon's node.
+func (c *Client) RemoveNet(ctx context.Context, r node.RemoveRequest) error {
+	return c.call(ctx, http.MethodPost, "/v1/net/del", r, &r)
+}
+
 // Sink is node.Node.Sink on the daemon's node.
 func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return c.operate(ctx, "/v1/msg/sink", r, nil, report)

@@ -7,6 +7,8 @@
 //	POST /v1/ping       node.PingRequest, answered by node.PingReply
 //	POST /v1/discover   node.DiscoverRequest, answered by node.DiscoverReply
 //	POST /v1/set        node.Setting, answered by itself
+//	POST /v1/net/add    node.AddRequest, answered by itself
+//	POST /v1/net/del    node.RemoveRequest, answered by itself
 //	POST /v1/msg/sink   node.SinkRequest, answered by steps
 //	POST /v1/msg/put    node.PutRequest and the data, answered by steps
 //	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps

@@ -49,6 +49,20 @@ func (f *fakeNode) Set(s node.Setting) error {
 	return nil
 }
 
+func (f *fakeNode) AddNetworks(r node.AddRequest) error {
+	if r.Networks != "tcp1(eth1)" {
+		return syscall.EINVAL
+	}
+	return nil
+}
+
+func (f *fakeNode) RemoveNet(_ context.Context, r node.RemoveRequest) error {
+	if r.Net != "tcp1" {
+		return syscall.ENOENT
+	}
+	return nil
+}
+
 func (f *fakeNode) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return f.sink(ctx, r, report)
 }

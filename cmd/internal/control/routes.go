@@ -22,6 +22,8 @@ func (s *Server) routes() {
 	s.handle("POST /v1/ping", accessWrite, s.ping)
 	s.handle("POST /v1/discover", accessWrite, s.discover)
 	s.handle("POST /v1/set", accessWrite, s.set)
+	s.handle("POST /v1/net/add", accessWrite, s.addNetworks)
+	s.handle("POST /v1/net/del", accessWrite, s.removeNet)
 	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
 	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
 	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
@@ -134,6 +136,18 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) set(w http.ResponseWriter, r *http.Request) error {
 	return operate(s, w, r, func(_ context.Context, setting node.Setting) (node.Setting, error) {
 		return setting, s.cfg.Node.Set(setting)
+	})
+}
+
+func (s *Server) addNetworks(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(_ context.Context, add node.AddRequest) (node.AddRequest, error) {
+		return add, s.cfg.Node.AddNetworks(add)
+	})
+}
+
+func (s *Server) removeNet(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(ctx context.Context, remove node.RemoveRequest) (node.RemoveRequest, error) {
+		return remove, s.cfg.Node.RemoveNet(ctx, remove)
 	})
 }
 

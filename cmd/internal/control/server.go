@@ -19,6 +19,8 @@ type Node interface {
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
 	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
 	Set(node.Setting) error
+	AddNetworks(node.AddRequest) error
+	RemoveNet(context.Context, node.RemoveRequest) error
 	Sink(context.Context, node.SinkRequest, node.Report) error
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error

@@ -67,6 +67,23 @@ func TestDiscoverAndSet(t *testing.T) {
 	}
 }
 
+func TestAddAndRemoveNetworks(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}})
+	c := NewClient(d.path)
+	if err := c.AddNetworks(t.Context(), node.AddRequest{Networks: "tcp1(eth1)"}); err != nil {
+		t.Error(err)
+	}
+	if err := c.AddNetworks(t.Context(), node.AddRequest{}); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("add nothing: %v, want EINVAL", err)
+	}
+	if err := c.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp1"}); err != nil {
+		t.Error(err)
+	}
+	if err := c.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp2"}); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("remove an unknown net: %v, want ENOENT", err)
+	}
+}
+
 func TestErrorsCrossTheSocket(t *testing.T) {
 	failure := cli.Hint(&cableError{}, "plug the cable in")
 	d := serve(t, Config{Node: &fakeNode{

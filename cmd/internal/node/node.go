@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -51,6 +52,8 @@ type Node struct {
 	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
 
 	discovery *discovery.Agent // nil when the start failed before it
+	tcp       *socklnd.Driver
+	changing  sync.Mutex // held while networks are added or removed
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -92,46 +95,45 @@ func (n *Node) start(networks []config.Interface) error {
 		return err
 	}
 	// One driver for all NIs: two on one address share its listener.
-	tcp, err := socklnd.New(socklndConfig(n.cfg.Config))
-	if err != nil {
+	if n.tcp, err = socklnd.New(socklndConfig(n.cfg.Config)); err != nil {
 		return err
 	}
 	for _, i := range networks {
-		if i.Net.Type() != nid.TCP {
-			return cli.Hint(fmt.Errorf("network %v: no driver for this type", i.Net), "there are drivers for tcp and lo")
-		}
-		if err := n.startTCP(tcp, i); err != nil {
+		if _, err := n.startNI(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *Node) startTCP(tcp *socklnd.Driver, i config.Interface) error {
-	err := n.addTCP(tcp, i)
+// startNI starts one NI.
+func (n *Node) startNI(i config.Interface) (*lnet.NI, error) {
+	if i.Net.Type() != nid.TCP {
+		return nil, cli.Hint(fmt.Errorf("network %v: no driver for this type", i.Net), "there are drivers for tcp and lo")
+	}
+	ni, err := n.addTCP(n.tcp, i)
 	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
 		n.dialsOnly = true
-		err = n.addDialling(i)
+		ni, err = n.addDialling(i)
 	}
-	return n.explain(err)
+	return ni, n.explain(err)
 }
 
 // addDialling adds an NI that does not listen.
-func (n *Node) addDialling(i config.Interface) error {
+func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
 	tunables := socklndConfig(n.cfg.Config)
 	tunables.Accept = socklnd.AcceptNone
 	driver, err := socklnd.New(tunables)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return n.addTCP(driver, i)
 }
 
-func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) error {
-	_, err := n.lnet.AddNI(driver, lnd.Config{
+func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) (*lnet.NI, error) {
+	return n.lnet.AddNI(driver, lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
 	})
-	return err
 }
 
 // explain adds what helps against the usual failures of a listener.

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// AddRequest says which networks a running node gets.
+type AddRequest struct {
+	Networks string `json:"networks"` // as in the configuration, such as tcp1(eth1)
+}
+
+// RemoveRequest says which network a running node loses.
+type RemoveRequest struct {
+	Net string `json:"net"` // such as tcp1
+}
+
+// removeTimeout is how long messages may take to leave an NI that is removed.
+const removeTimeout = 5 * time.Second
+
+// AddNetworks starts the NIs of further networks: all or none. Peers that
+// discovery knows are told.
+func (n *Node) AddNetworks(r AddRequest) error {
+	list, err := config.ParseNetworks(r.Networks)
+	if err != nil {
+		return fmt.Errorf("%w: %w", syscall.EINVAL, err)
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	var added []*lnet.NI
+	for _, i := range list {
+		ni, err := n.startNI(i)
+		if err != nil {
+			return errors.Join(err, n.remove(context.Background(), added))
+		}
+		added = append(added, ni)
+	}
+	return nil
+}
+
+// RemoveNet stops the NIs of a net. Messages that wait to be sent leave for a
+// while before; an error says that some could not. Peers that discovery knows
+// are told. ENOENT: the node is not on that net.
+func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
+	net, err := nid.ParseNet(r.Net)
+	if err != nil {
+		return fmt.Errorf("%w: %w", syscall.EINVAL, err)
+	}
+	if net.Type() == nid.Lo {
+		return fmt.Errorf("%v belongs to every node: %w", net, syscall.EINVAL)
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	var leaving []*lnet.NI
+	for _, ni := range n.lnet.NIs() {
+		if ni.NID().Net() == net {
+			leaving = append(leaving, ni)
+		}
+	}
+	if len(leaving) == 0 {
+		return cli.Hint(fmt.Errorf("no interface on %v: %w", net, syscall.ENOENT), "'lnetctl net show' lists the networks of the node")
+	}
+	return n.remove(ctx, leaving)
+}
+
+func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	var errs []error
+	for _, ni := range list {
+		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
+	}
+	return errors.Join(errs...)
+}
