@@ -28,6 +28,7 @@ const kernelPort = 988
 // stage is where a recording is played: lnetd on a host with the address of
 // one recorded node, the player on another one with the other's.
 type stage struct {
+	lab                  *netlab.Lab
 	node, player         *netlab.Host
 	nodeAddr, playerAddr netip.Addr
 	daemon               *lnetdtest.Daemon
@@ -42,14 +43,14 @@ func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, 
 	ends := script.Conns[0].Ends
 	lab := netlab.New(t)
 	s := &stage{
-		node: lab.Host("node"), player: lab.Host("player"),
+		lab: lab, node: lab.Host("node"), player: lab.Host("player"),
 		nodeAddr: ends[node].Addr(), playerAddr: ends[node.Other()].Addr(),
 	}
 	lab.Cable(s.node, withPrefix(s.nodeAddr), s.player, withPrefix(s.playerAddr))
 	if !strings.Contains(networks, "(") {
 		networks += "(" + s.nodeAddr.String() + ")"
 	}
-	s.addLinks(t, lab, networks)
+	s.addLinks(t, networks)
 	s.daemon = commands.Start(t, lnetdtest.Config{Networks: networks, Port: kernelPort, Settings: settings, Within: s.node.Do})
 	return s
 }
@@ -63,18 +64,24 @@ func withPrefix(addr netip.Addr) string {
 }
 
 // addLinks gives the node a link for each further address in networks.
-func (s *stage) addLinks(t *testing.T, lab *netlab.Lab, networks string) {
+func (s *stage) addLinks(t *testing.T, networks string) {
 	t.Helper()
 	list, err := config.ParseNetworks(networks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, network := range list {
+	for _, network := range list {
 		if addr := netip.MustParseAddr(network.Name); addr != s.nodeAddr {
-			beside := lab.Host(fmt.Sprintf("beside%d", i))
-			lab.Cable(s.node, withPrefix(addr), beside, withPrefix(addr.Next()))
+			s.addLink(t, addr)
 		}
 	}
+}
+
+// addLink gives the node a link with an address.
+func (s *stage) addLink(t *testing.T, addr netip.Addr) {
+	t.Helper()
+	beside := s.lab.Host("beside")
+	s.lab.Cable(s.node, withPrefix(addr), beside, withPrefix(addr.Next()))
 }
 
 func (s *stage) listen(t *testing.T) *net.TCPListener {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,9 +56,12 @@ func (u *users) operate(m *capture.Record) {
 	if m != nil {
 		portal, _ = m.Portal()
 	}
+	isGet := m != nil && m.Header.Type == wire.Get
 	switch {
-	case m == nil || portal == wire.PingPortal && m.Header.Get().SinkLength != discoverySink:
+	case m == nil || isGet && portal == wire.PingPortal && m.Header.Get().SinkLength != discoverySink:
 		u.lnetctl("ping")
+	case portal == wire.PingPortal && m.Header.Type == wire.Put:
+		u.changeNetworks(m)
 	case portal == wire.PingPortal:
 		u.lnetctl("discover")
 	case m.Header.Type == wire.Put:
@@ -75,6 +79,36 @@ func (u *users) lnetctl(command string) {
 		out, err := u.stage.daemon.Lnetctl(u.ctx, command, "--timeout", u.timeout.String(), u.peer.String())
 		if err == nil && !strings.Contains(out, "primary nid: "+u.peer.String()) {
 			err = fmt.Errorf("lnetctl %s %v printed:\n%s", command, u.peer, out)
+		}
+		return err
+	})
+}
+
+// changeNetworks adds the networks that a push tells of, and removes those that
+// it does not.
+func (u *users) changeNetworks(push *capture.Record) {
+	info, _ := push.PingInfo()
+	control := u.stage.daemon.Control()
+	u.run(func() error {
+		status, err := control.Status(u.ctx)
+		if err != nil {
+			return err
+		}
+		own := map[nid.NID]bool{}
+		for _, ni := range status.NIs {
+			own[ni.NID] = !ni.NID.IsLo()
+		}
+		for _, ni := range info.NIs {
+			if !own[ni.NID] {
+				add := node.AddRequest{Networks: fmt.Sprintf("%v(%v)", ni.NID.Net(), ni.NID.Addr())}
+				err = errors.Join(err, control.AddNetworks(u.ctx, add))
+			}
+			own[ni.NID] = false
+		}
+		for id, gone := range own {
+			if gone {
+				err = errors.Join(err, control.RemoveNet(u.ctx, node.RemoveRequest{Net: id.Net().String()}))
+			}
 		}
 		return err
 	})

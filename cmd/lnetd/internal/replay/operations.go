@@ -13,17 +13,22 @@ import (
 const discoverySink = 272
 
 // Operations returns the indices of the events with which a host's users
-// begin something: their PUTs and GETs, and their pings. A GET of discovery is
-// one only if nothing else makes the host discover.
+// begin something: their PUTs and GETs, their pings, and the pushes that tell
+// of a change of its interfaces. A GET of discovery is one only if nothing else
+// makes the host discover.
 func (s *Script) Operations(host netip.Addr) []int {
 	var users, discovery []int
+	var told uint32 // the last sequence number that the host has told
 	for i, e := range s.Events {
 		if e.Record == nil || s.Conns[e.Conn].Ends[e.From].Addr() != host {
 			continue
 		}
+		info, tells := e.Record.PingInfo()
+		changed := tells && told != 0 && info.Sequence > told
+		told = max(told, info.Sequence)
 		portal, is := e.Record.Portal()
 		switch {
-		case !is || e.Record.Header.Type == wire.Put && portal == wire.PingPortal:
+		case !is || e.Record.Header.Type == wire.Put && portal == wire.PingPortal && !changed:
 		case portal == wire.PingPortal && e.Record.Header.Get().SinkLength == discoverySink:
 			discovery = append(discovery, i)
 		default:
