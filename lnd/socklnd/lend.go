@@ -26,7 +26,7 @@ type lending struct {
 	asks        lnd.Borrower // who asked, or has the right; nil: nobody
 	waits       bool         // Receive waits for bytes
 	interrupted bool         // by a read deadline in the past
-	used        bool         // since the last look
+	used        bool         // or lent, since the last look
 	useless     int          // loans in a row that nobody used, or that ended at once
 	refuse      int          // askers, after that
 
@@ -67,7 +67,7 @@ func (l *lending) lend() {
 		return
 	}
 	l.asked.Store(false)
-	l.state, l.used = readLent, false
+	l.state, l.used = readLent, true
 	l.mu.Unlock()
 	select {
 	case <-l.back:

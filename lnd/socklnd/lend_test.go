@@ -225,6 +225,9 @@ func TestLendUnused(t *testing.T) {
 			}
 		}
 		l.ask()
+		if !l.lender.look() { // it has just begun
+			t.Fatal("no second look")
+		}
 		l.lender.look()
 		l.await(readOwn)
 	}

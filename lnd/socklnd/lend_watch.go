@@ -15,7 +15,7 @@ const loanPeriod = 2 * time.Millisecond
 // use. Its goroutine exists as long as there are loans.
 type loanWatch struct {
 	period  time.Duration // 0: loanPeriod
-	touched atomic.Bool   // a Receive has ended since the last look
+	touched atomic.Bool   // a loan has begun or a Receive ended since the last look
 	asleep  atomic.Bool   // no look is due before the next one ends
 
 	mu    sync.Mutex
@@ -32,10 +32,14 @@ func (w *loanWatch) add(l *lending) bool {
 		if w.timer == nil {
 			return false
 		}
+		w.asleep.Store(true)
 		go w.run(w.timer)
 	}
 	w.loans = append(w.loans, l)
-	w.wake()
+	w.touched.Store(true) // a look that is being taken does not see l
+	if w.asleep.Load() {  // else leave the timer: loans that come all the time shall not put off the look
+		w.wake()
+	}
 	return true
 }
 

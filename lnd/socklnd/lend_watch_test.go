@@ -1,0 +1,63 @@
+package socklnd
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestLoanDuringLook: a loan that begins while the watch looks at the others,
+// none of which keeps it awake, is looked at too.
+func TestLoanDuringLook(t *testing.T) {
+	w := &loanWatch{period: time.Hour}
+	first, second := &lending{state: readBorrowed}, &lending{state: readBorrowed}
+	add := func(l *lending) {
+		if !w.add(l) {
+			t.Skip("the system has no timer")
+		}
+		t.Cleanup(func() { w.remove(l) })
+	}
+	add(first)
+	w.settle(w.timer, first.look()) // first has begun since the last look
+	looks := w.all()
+	add(second)
+	for _, l := range looks {
+		l.look()
+	}
+	w.settle(w.timer, false)
+	if w.asleep.Load() {
+		t.Error("asleep before it has seen the second loan")
+	}
+	w.settle(w.timer, false)
+	if !w.asleep.Load() {
+		t.Error("awake with nothing to see")
+	}
+}
+
+// TestLoansComeAndGo: loans of other connections do not put off the look at one
+// that nobody uses.
+func TestLoansComeAndGo(t *testing.T) {
+	const period = 50 * time.Millisecond // seldom is anybody kept from running for so long
+	l := newLoan(t)
+	w := l.b.ni.loans
+	w.period = time.Hour
+	l.ask()
+	w.mu.Lock()
+	w.period = period
+	w.wake()
+	w.mu.Unlock()
+	other := &lending{state: readBorrowed}
+	for begin := time.Now(); ; runtime.Gosched() {
+		w.add(other)
+		w.remove(other)
+		l.lender.mu.Lock()
+		state := l.lender.state
+		l.lender.mu.Unlock()
+		if state == readOwn {
+			return
+		}
+		if time.Since(begin) > 80*period {
+			t.Fatal("the right does not come back")
+		}
+	}
+}
