@@ -22,14 +22,16 @@ func (h *held) init() { h.resume = make(chan struct{}, 1) }
 // recv continues a held message.
 func (r *reader) recv() { r.held.recv() }
 
+// recv resumes the reader under mu, so that the deadline never meets the wait
+// for the next message that is held.
 func (h *held) recv() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	select {
 	case h.resume <- struct{}{}:
 	default: // not held: the connection has ended
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.watching != nil {
 		_ = h.watching.SetReadDeadline(time.Unix(1, 0))
 	}

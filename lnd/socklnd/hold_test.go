@@ -114,3 +114,25 @@ func TestHoldOverTCP(t *testing.T) {
 		t.Error(h.downs)
 	}
 }
+
+// TestRecvIsOneStep: nobody goes on with a held message before Recv is done
+// with it: it could meet the wait for the next one and cut that short.
+func TestRecvIsOneStep(t *testing.T) {
+	var h held
+	h.init()
+	h.mu.Lock()
+	done := make(chan struct{})
+	go func() { h.recv(); close(done) }()
+	for range 10_000 {
+		runtime.Gosched()
+		if len(h.resume) > 0 {
+			t.Error("resumed while Recv has the rest to do")
+			break
+		}
+	}
+	h.mu.Unlock()
+	<-done
+	if len(h.resume) != 1 {
+		t.Error("not resumed")
+	}
+}
