@@ -102,7 +102,9 @@ func (r *reader) payload() *Error {
 	slop := length - int64(sink.Length)
 	n := min(sink.Length, r.w-r.r)
 	if n > 0 {
-		sink.CopyIn(r.bytes[r.r : r.r+n])
+		if sink.CopyIn(r.bytes[r.r:r.r+n]) < n {
+			return r.error(BadMessage, errShortSink)
+		}
 		r.consume(n)
 	}
 	if rest := sink.Tail(n); rest.Length > 0 {

@@ -2,6 +2,7 @@ package socklnd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -117,4 +118,25 @@ func TestHoldOfLostPeer(t *testing.T) {
 		h.ni.Recv(d)
 		h.await("Delivered with an error", func() bool { return len(h.broken) == 1 })
 	})
+}
+
+// TestShortSink: lnet names less memory than it says, whether the payload has
+// come along with the header or not. The message fails.
+func TestShortSink(t *testing.T) {
+	for _, size := range []int{100, 100_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{})
+				h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+					d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 10)}, Length: size}
+					return lnd.Accept, nil
+				}
+				go func() { _, _ = k.control.Write(kernelPut(t, 0, pattern(size))) }()
+				h.await("Delivered with an error", func() bool { return len(h.broken) == 1 })
+				if !errors.Is(h.broken[0], errShortSink) {
+					t.Errorf("error %v", h.broken[0])
+				}
+			})
+		})
+	}
 }
