@@ -23,11 +23,12 @@
 // # Events and handlers
 //
 // An MD has a handler, an [EQ], or neither. A handler runs in the goroutine
-// that completed the operation, with no lock held, and for one MD never twice
-// at the same time. It must not block; it may call every method of Table. Events
-// that nothing on the network causes, as timeouts, come from the goroutine of a
-// timer. When
-// one arrives for an MD whose handler is running, it is delivered right after.
+// that completed the operation, with no lock of ours held, and for one MD never
+// twice at the same time. That may be one that calls Table or waits in
+// [EQ.Wait], so a handler must not take locks that are held across these. It
+// must not block; it may call every method of Table. Events that nothing on the
+// network causes, as timeouts, come from the goroutine of a timer. When one
+// arrives for an MD whose handler is running, it is delivered right after.
 //
 // Exactly one event of an MD's life has Unlinked set, the last one; until then
 // the MD's memory belongs to the table.

@@ -91,9 +91,13 @@ func (q *EQ) leave() {
 	q.mu.Unlock()
 }
 
-// push adds an event; the oldest is overwritten when the ring is full.
+// push adds an event; the oldest is overwritten when the ring is full. An MD
+// leaves with its last event: who reads it may free the queue.
 func (q *EQ) push(e *Event, from lnd.Lender) {
 	q.mu.Lock()
+	if e.Unlinked {
+		q.users--
+	}
 	q.wrote++
 	slot := &q.ring[q.wrote&uint64(len(q.ring)-1)]
 	*slot = *e
@@ -149,7 +153,9 @@ func (q *EQ) Get() (e Event, ok bool, err error) {
 }
 
 // Wait reads the next event and waits for one if need be, until ctx ends.
-// ErrOverflow comes with a valid event.
+// ErrOverflow comes with a valid event. While it waits it may receive messages
+// in the caller's goroutine and run the handlers of any MD: the caller must
+// hold no lock that a handler takes.
 func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 	for {
 		ok, err := q.take(&e)

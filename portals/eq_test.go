@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -186,6 +187,35 @@ func TestEQFree(t *testing.T) {
 	}
 	if _, _, err := q.Get(); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("reading a freed queue: %v", err)
+	}
+}
+
+// TestEQFreeAfterLastEvent: who has read the last event of the last MD may free
+// the queue at once, whatever the goroutine that delivered it still does.
+func TestEQFreeAfterLastEvent(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t}
+	q, err := h.NewEQ(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.post(1, portals.Match{}, portals.MD{Threshold: 1, Options: portals.OpPut, EQ: q})
+	acks := 0
+	net.onSend = func() {
+		acks++
+		if e, ok, err := q.Get(); !ok || err != nil || !e.Unlinked {
+			t.Errorf("event %v, %t, %v", &e, ok, err)
+		}
+		if err := q.Free(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := net.arrive(putHeader(0, wire.PutCmd{AckMD: handle(1), Portal: 1}), nil); err != nil {
+		t.Fatal(err)
+	}
+	net.up.Finalize(net.next(), nil)
+	if acks != 1 {
+		t.Errorf("%d ACKs", acks)
 	}
 }
 

@@ -171,9 +171,6 @@ func (t *Table) lockMD(h MDHandle) *md {
 // freeMD gives the slot of an MD back whose last event has been delivered.
 // The caller holds d.mu.
 func (t *Table) freeMD(d *md) {
-	if d.eq != nil {
-		d.eq.leave()
-	}
 	d.segments, d.userPtr, d.handler, d.eq = nil, nil, nil, nil
 	d.was, d.last, d.zombie = 0, false, false
 	t.mds.put(d.slot, d.generation)

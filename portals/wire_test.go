@@ -25,7 +25,8 @@ const incarnation = 7
 // network is a driver without a network: what is sent waits in it, and the
 // test makes messages arrive.
 type network struct {
-	up lnd.Upcalls
+	up     lnd.Upcalls
+	onSend func() // called at each Send; nil: nothing
 
 	mu     sync.Mutex
 	sent   []*lnd.Message // guarded by mu, like all below
@@ -43,6 +44,9 @@ func (n *network) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 func (*network) NID() nid.NID { return here.NID }
 
 func (n *network) Send(m *lnd.Message) {
+	if n.onSend != nil {
+		n.onSend()
+	}
 	n.mu.Lock()
 	closed := n.closed
 	if !closed {
