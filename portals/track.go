@@ -93,7 +93,7 @@ func (t *Table) sweep() {
 		switch since := d.awaited; {
 		case since == 0:
 			d.mu.Unlock()
-		case round-since < patience:
+		case round < since+patience: // since may be later: of the next sweep, while this one is slow
 			more = true
 			d.mu.Unlock()
 		default:

@@ -202,3 +202,33 @@ func TestTimerOfIdleTable(t *testing.T) {
 	h.timedStep(net, clock, md, 'p')
 	want(1)
 }
+
+// TestSlowSweep: a handler keeps a sweep so long that the next one comes, and an
+// MD begins an operation meanwhile. That is not one that waited too long.
+func TestSlowSweep(t *testing.T) {
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
+	var second portals.MDHandle
+	var seen log
+	get := func(md portals.MDHandle) {
+		if err := h.Get(portals.GetRequest{MD: md, Target: there}); err != nil {
+			t.Error(err)
+		}
+		net.up.Finalize(net.next(), nil)
+	}
+	late := 0
+	first := h.bind(portals.MD{Threshold: inf, Handler: func(e *portals.Event) {
+		if e.Kind != portals.EventUnlink {
+			return
+		}
+		late++
+		get(second) // sets the timer of the next sweep
+		clock.advance(5 * time.Second)
+		get(second)
+	}})
+	second = h.bind(portals.MD{Threshold: inf, Handler: seen.handle})
+	get(first)
+	clock.advance(15 * time.Second)
+	if got := seen.take(); late != 1 || len(got) != 2 {
+		t.Errorf("%d MDs given up, then %v", late, got)
+	}
+}
