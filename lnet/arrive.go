@@ -66,7 +66,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 // meet finds the peer NI at the other end of d's connection. The Delivery of a
 // connection remembers it.
 func (ni *NI) meet(d *lnd.Delivery) DropReason {
-	if p, ok := d.Cache.(*PeerNI); ok && p.nid == d.From.NID && p.ni == ni {
+	if p, ok := d.Cache.(*PeerNI); ok && p.nid == d.From.NID && p.ni == ni && !p.evicted.Load() {
 		return NotDropped
 	}
 	d.Cache = nil

@@ -185,8 +185,11 @@ func (ni *NI) PeerUp(peer nid.ProcessID) {
 	if ni.started() != nil {
 		return
 	}
-	if p, err := ni.node.peers.get(peer.NID, ni); err == nil {
-		p.up(peer.PID)
+	for {
+		p, err := ni.node.peers.get(peer.NID, ni)
+		if err != nil || p.up(peer.PID) {
+			return
+		}
 	}
 }
 

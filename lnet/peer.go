@@ -45,6 +45,7 @@ type PeerNI struct {
 	ni      *NI
 	known   atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic traffic
+	evicted atomic.Bool // no longer in the table: another one stands for nid; set under mu
 
 	mu          sync.Mutex
 	credits     int       // guarded by mu, and all below
@@ -65,26 +66,32 @@ type PeerNI struct {
 	nextWaiting *PeerNI // guarded by ni.mu
 }
 
-// send queues m and lets it go if there is credit.
-func (p *PeerNI) send(m *Message) {
+// send queues m and lets it go if there is credit. False: the peer was evicted
+// meanwhile, and discovery would not find a message that waits here.
+func (p *PeerNI) send(m *Message) bool {
 	p.mu.Lock()
+	if p.evicted.Load() {
+		p.mu.Unlock()
+		return false
+	}
 	if p.gone != nil {
 		p.mu.Unlock()
 		p.ni.node.finish(m, p.gone)
-		return
+		return true
 	}
 	if !p.current && m.wantsDiscovery() {
 		p.park(m)
-		return
+		return true
 	}
 	p.minCredits = min(p.minCredits, p.credits-p.queue.Len()-1)
 	if !p.launching && p.credits > 0 && p.queue.Len() == 0 && p.ni.takeCredit(p, 1, m.Priority) {
 		p.launch(m)
-		return
+		return true
 	}
 	m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
 	p.queue.Push(&m.Message)
 	p.launch(nil)
+	return true
 }
 
 // creditBack ends a message of size bytes, or (woken) reports that the NI
@@ -162,14 +169,19 @@ func (p *PeerNI) failQueued(cause error) {
 	p.ni.node.finishAll(list, cause)
 }
 
-// up notes that a process at this NID is connected.
-func (p *PeerNI) up(pid nid.PID) {
+// up notes that a process at this NID is connected. False: the peer was evicted
+// meanwhile.
+func (p *PeerNI) up(pid nid.PID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.evicted.Load() {
+		return false
+	}
 	if !slices.Contains(p.connected, pid) {
 		p.connected = append(p.connected, pid)
 	}
 	p.state, p.cause = PeerStateUp, nil
+	return true
 }
 
 // down notes that a process is not connected any more, or could not be
@@ -183,9 +195,13 @@ func (p *PeerNI) down(pid nid.PID, cause error) {
 	}
 }
 
-// idle reports whether nothing is queued or in flight.
-func (p *PeerNI) idle() bool {
+// evict marks a peer as evicted if nothing is queued or in flight.
+func (p *PeerNI) evict() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
+	if p.queue.Len() > 0 || p.parked.Len() > 0 || p.queuedBytes > 0 || p.launching || p.state == PeerStateUp {
+		return false
+	}
+	p.evicted.Store(true)
+	return true
 }

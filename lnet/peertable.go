@@ -71,12 +71,12 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
 // evictTries bounds the search for an idle peer.
 const evictTries = 64
 
-// evict forgets one idle peer; map order makes the choice a random one.
-// Messages that hold a forgotten peer end normally.
+// evict forgets one idle peer; map order makes the choice a random one. Who
+// has just found it gets another one in its place (PeerNI.send).
 func (t *peerTable) evict() bool {
 	tries := 0
 	for key, p := range t.peers {
-		if p.idle() {
+		if p.evict() {
 			delete(t.peers, key)
 			return true
 		}

@@ -41,12 +41,25 @@ func (n *Node) Send(m *Message) {
 		ni.lower.Send(&m.Message)
 		return
 	}
-	if m.peer, err = n.peers.get(m.Header.DestNID, ni); err != nil {
-		n.finish(m, err)
-		return
+	n.sendBeyond(ni, m)
+}
+
+// sendBeyond gives m to its peer beyond ni.
+func (n *Node) sendBeyond(ni *NI, m *Message) {
+	for {
+		p, err := n.peers.get(m.Header.DestNID, ni)
+		if err != nil {
+			m.peer = nil
+			n.finish(m, err)
+			return
+		}
+		m.peer = p
+		ni.pending.Add(1)
+		if p.send(m) {
+			return
+		}
+		ni.ended()
 	}
-	ni.pending.Add(1)
-	m.peer.send(m)
 }
 
 // address fills in what lnet decides: the source and the next hop.

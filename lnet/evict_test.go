@@ -1,0 +1,62 @@
+package lnet_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// TestEvictedUnderway: peers make room for others just while messages to them
+// are on their way down. Every message waits where the end of discovery finds it.
+func TestEvictedUnderway(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
+	r.node.SetDiscoverer(func(id nid.NID) { r.node.Discovered(id, syscall.EHOSTUNREACH) })
+	const senders, count = 4, 5000
+	var group sync.WaitGroup
+	for s := range senders {
+		group.Go(func() {
+			for n := range count {
+				to := nid.MustParse(fmt.Sprintf("10.%d.%d.%d@tcp", 1+s, n/250, n%250))
+				r.node.Send(put(to, uint64(s*count+n)))
+			}
+		})
+	}
+	group.Wait()
+	if n := r.node.Stats().MsgsAlloc; n != 0 {
+		t.Errorf("%d messages wait for ever", n)
+	}
+	for bits := range uint64(senders * count) {
+		if err, _ := r.up.result(bits); !errors.Is(err, syscall.EHOSTUNREACH) && !errors.Is(err, syscall.ENOBUFS) {
+			t.Fatalf("message %d ended with %v", bits, err)
+		}
+	}
+	r.node.SetDiscoverer(nil)
+}
+
+// TestEvictedConnection: a connection whose peer was evicted meets the one that
+// discovery tells what it knows.
+func TestEvictedConnection(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
+	d := arriving(nil)
+	arrive := func() {
+		t.Helper()
+		if _, err := r.ni.Parse(d); err != nil {
+			t.Fatal(err)
+		}
+		r.ni.Delivered(d, nil)
+	}
+	arrive()
+	r.send(peerB, 1)
+	r.finalize(nil)
+	r.node.SetPeer(upToDate(peer1, peerA))
+	arrive()
+	if d.Primary != peer1 {
+		t.Errorf("primary NID %v, want %v", d.Primary, peer1)
+	}
+}
