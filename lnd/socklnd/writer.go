@@ -122,8 +122,8 @@ func (w *writer) proceed() {
 		w.rest()
 		return
 	}
+	w.startDrain() // before close can let the reader end, and with it the NI
 	w.mu.Unlock()
-	w.startDrain()
 }
 
 // rest gives the sending side up. The caller holds w.mu, which rest releases.
