@@ -37,7 +37,8 @@ type Agent struct {
 	mu        sync.Mutex
 	machine   *Machine // guarded by mu, like all below
 	inbox     []Input
-	stepping  bool // a goroutine is in input
+	batch     []Input // being stepped, then the memory of the next inbox
+	stepping  bool    // a goroutine is in input
 	out       Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
@@ -193,7 +194,10 @@ func (a *Agent) Close() {
 	}
 }
 
-// input steps the machine and does what it wants done. One goroutine at a time
+// keptInputs is how much of the inbox's memory stays for later.
+const keptInputs = 1024
+
+// input steps the machine on in and whatever arises from it. One goroutine at a time
 // does so. The inbox is bounded: it holds the end of what is under way, one push,
 // and a Discover for each peer NI with messages that wait.
 func (a *Agent) input(in Input) {
@@ -205,21 +209,29 @@ func (a *Agent) input(in Input) {
 	}
 	a.stepping = true
 	for len(a.inbox) > 0 && !a.closed {
-		in := a.inbox[0]
-		a.inbox = append(a.inbox[:0], a.inbox[1:]...)
-		a.out.Reset()
-		a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
-		a.mu.Unlock()
-		a.apply(&a.out)
-		if in.Kind == Pushed {
-			a.pushes.again(in.Need)
+		a.batch, a.inbox = a.inbox, a.batch[:0]
+		for i := 0; i < len(a.batch) && !a.closed; i++ {
+			a.step(a.batch[i])
 		}
-		a.mu.Lock()
+		clear(a.batch)
 	}
 	a.stepping = false
-	if a.closed {
-		a.inbox = nil
+	if a.closed || cap(a.inbox)+cap(a.batch) > keptInputs {
+		a.inbox, a.batch = nil, nil
 	}
+}
+
+// step steps the machine on one input and does what it wants done. It is
+// entered with a.mu held, releases it for that, and returns with it held.
+func (a *Agent) step(in Input) {
+	a.out.Reset()
+	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
+	a.mu.Unlock()
+	a.apply(&a.out)
+	if in.Kind == Pushed {
+		a.pushes.again(in.Need)
+	}
+	a.mu.Lock()
 }
 
 // setTimer wakes the machine at an instant. The caller holds a.mu.

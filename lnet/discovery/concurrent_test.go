@@ -2,8 +2,11 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"ulnet/lnd"
@@ -185,6 +188,33 @@ func putMany(t *testing.T, table *portals.Table, to nid.NID, n int) {
 	for range n {
 		if err := table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: to}, Portal: 5}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestCrowd: first messages to many peers while a step is under way. The inbox
+// holds one input for each; all end like the first.
+func TestCrowd(t *testing.T) {
+	const peers = 20000
+	c := newCable(t)
+	a := c.node(discovery.Config{}, "10.0.0.1@tcp")
+	crowded := false
+	c.refuse = func(m *lnd.Message) error {
+		if !crowded {
+			crowded = true
+			for n := range peers {
+				a.put(fmt.Sprintf("10.1.%d.%d@tcp", n/250, n%250), 1)
+			}
+		}
+		return syscall.ECONNREFUSED
+	}
+	a.put("10.0.0.2@tcp", 1)
+	if len(a.sent) != peers+1 {
+		t.Errorf("%d messages ended, want %d", len(a.sent), peers+1)
+	}
+	for _, err := range a.sent {
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("a message ended with %v", err)
 		}
 	}
 }
