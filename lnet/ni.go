@@ -20,6 +20,7 @@ type NI struct {
 	open    atomic.Bool // registered: upcalls go on at once
 	opened  chan struct{}
 	traffic traffic
+	recent  atomic.Pointer[PeerNI] // of the peer table, nil if that has forgotten it
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended

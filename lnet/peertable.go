@@ -31,12 +31,25 @@ func (t *peerTable) init(limit int) {
 	t.known = make(map[nid.NID]*Peer)
 }
 
-// find returns the peer with this NID beyond ni, or nil.
+// find returns the peer with this NID beyond ni, or nil. The one that was
+// looked for last is found without the table.
 func (t *peerTable) find(id nid.NID, ni *NI) *PeerNI {
+	if p := ni.recent.Load(); p != nil && p.nid == id {
+		return p
+	}
 	t.mu.RLock()
+	defer t.mu.RUnlock()
 	p := t.peers[peerKey{id, ni}]
-	t.mu.RUnlock()
+	if p != nil {
+		ni.recent.Store(p)
+	}
 	return p
+}
+
+// remove forgets a peer. The caller holds t.mu.
+func (t *peerTable) remove(key peerKey, p *PeerNI) {
+	delete(t.peers, key)
+	p.ni.recent.CompareAndSwap(p, nil)
 }
 
 // get returns the peer with this NID beyond ni and makes it if need be.
@@ -77,7 +90,7 @@ func (t *peerTable) evict() bool {
 	tries := 0
 	for key, p := range t.peers {
 		if p.evict() {
-			delete(t.peers, key)
+			t.remove(key, p)
 			return true
 		}
 		if tries++; tries == evictTries {
@@ -97,7 +110,7 @@ func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 	for key, p := range t.peers {
 		if p.ni == ni {
 			gone = append(gone, p)
-			delete(t.peers, key)
+			t.remove(key, p)
 		}
 	}
 	return gone

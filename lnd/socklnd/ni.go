@@ -36,10 +36,11 @@ type NI struct {
 	peers   map[nid.ProcessID]*peer // guarded by mu
 	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
 
-	outstanding atomic.Int64  // messages that are not finalized
-	closing     atomic.Bool   // nothing new is taken
-	drained     chan struct{} // gets a value when closing and outstanding falls to 0
-	dying       chan struct{} // closed when everything has to end
+	recent      atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	outstanding atomic.Int64         // messages that are not finalized
+	closing     atomic.Bool          // nothing new is taken
+	drained     chan struct{}        // gets a value when closing and outstanding falls to 0
+	dying       chan struct{}        // closed when everything has to end
 	ctx         context.Context
 	cancel      context.CancelFunc // of ctx, with dying
 	tasks       sync.WaitGroup     // all goroutines and timer functions
@@ -57,6 +58,9 @@ func (ni *NI) Send(m *lnd.Message) {
 		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 		return
 	}
+	if p := ni.recent.Load(); p != nil && p.id == m.Target && p.send(m) {
+		return
+	}
 	for {
 		p := ni.peer(m.Target)
 		if p == nil {
@@ -64,6 +68,7 @@ func (ni *NI) Send(m *lnd.Message) {
 			return
 		}
 		if p.send(m) {
+			ni.recent.Store(p)
 			return
 		}
 	}
