@@ -14,9 +14,10 @@ import (
 // conn is a connection that is being played.
 type conn struct {
 	*net.TCPConn
-	framer Framer        // of what the node sends
-	last   time.Duration // the recorded time of the last event
-	ended  [2]bool       // by Side
+	framer Framer            // of what the node sends
+	ahead  []*capture.Record // read before their turn
+	last   time.Duration     // the recorded time of the last event
+	ended  [2]bool           // by Side
 }
 
 // newConn returns a connection on which the node is the given side.
@@ -36,8 +37,32 @@ func (c *conn) bytes(want []byte, deadline time.Time) error {
 	return compare(want, got)
 }
 
+// peekHello returns the HELLO of a node that has dialled, or nil. It and what
+// comes before it remain to be received.
+func (c *conn) peekHello(deadline time.Time) *capture.Record {
+	for {
+		r, err := c.read(deadline)
+		if err != nil {
+			return nil // receiving it fails too
+		}
+		c.ahead = append(c.ahead, r)
+		if r.Kind == capture.Hello {
+			return r
+		}
+	}
+}
+
 // record receives a record of the node.
 func (c *conn) record(deadline time.Time) (*capture.Record, error) {
+	if len(c.ahead) > 0 {
+		r := c.ahead[0]
+		c.ahead = c.ahead[1:]
+		return r, nil
+	}
+	return c.read(deadline)
+}
+
+func (c *conn) read(deadline time.Time) (*capture.Record, error) {
 	_ = c.SetReadDeadline(deadline) // fails with what Read reports
 	var b []byte
 	for {

@@ -70,7 +70,8 @@ func (p *Player) operateNext() {
 	next := p.operations[0]
 	p.discovering = p.discovering || p.Script.discovers(p.operations[:1])
 	p.operations = p.operations[1:]
-	p.operate(p.Script.Events[next].Record)
+	p.begun++
+	p.operate(p.events[next].Record)
 }
 
 func (p *Player) operate(message *capture.Record) {

@@ -5,22 +5,23 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Two things may come in another order than in the recording, because they
+// Three things may come in another order than in the recording, because they
 // are the work of different threads in a kernel: messages of discovery
-// (swapped), and the ends of a connection that both sides end (mayEndFirst,
-// endsNext).
+// (swapped), the ends of a connection that both sides end (mayEndFirst,
+// endsNext), and if the player says so the connections that the node dials
+// (reorder).
 
 // swapped looks for a later event on the connection that a record of the node
 // is rather than event i. Only messages of discovery may change places: a push
 // and the ACK of one are the work of different threads of a kernel, and so are
 // they and what users send.
 func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
-	want := p.Script.Events[i]
+	want := p.events[i]
 	if isLike(want.Record, got) || !isDiscovery(got) && !isDiscovery(want.Record) {
 		return 0, false
 	}
-	for other := i + 1; other < len(p.Script.Events); other++ {
-		e := p.Script.Events[other]
+	for other := i + 1; other < len(p.events); other++ {
+		e := p.events[other]
 		if e.Conn == want.Conn && e.From == want.From && e.Record != nil && !p.early[other] && isLike(e.Record, got) {
 			return other, true
 		}
@@ -50,11 +51,11 @@ func isDiscovery(r *capture.Record) bool {
 // next thing that the node does on the connection is to end it: then it may do
 // so before it has got everything.
 func (p *Player) endsNext(i int) bool {
-	e := p.Script.Events[i]
+	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {
 		return false
 	}
-	for _, next := range p.Script.Events[i+1:] {
+	for _, next := range p.events[i+1:] {
 		if next.Conn == e.Conn && next.From != e.From {
 			return next.Kind == Closed
 		}
@@ -69,11 +70,47 @@ func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
 	}
-	conn := p.Script.Events[i].Conn
-	for _, e := range p.Script.Events[:i] {
+	conn := p.events[i].Conn
+	for _, e := range p.events[:i] {
 		if e.Kind == Closed && e.Conn != conn || e.Kind == Data && e.Conn == conn && IsRefusal(e.Data) {
 			return true
 		}
 	}
 	return false
+}
+
+// reorder is called when the node has dialled at event i, and said hello. If
+// that is not the HELLO of this connection, but of one that the recorded node
+// dials later, all that happens until that one is open takes place now.
+func (p *Player) reorder(i int, said *capture.Record) {
+	conn, ok := p.dialled(i, said)
+	if !ok {
+		return
+	}
+	var first, rest []Event
+	for _, e := range p.events[i:] {
+		if isOpening := e.Kind == Open || e.Record != nil && e.Record.Kind != capture.Noop && e.Record.Kind != capture.Message; e.Conn == conn && isOpening {
+			first = append(first, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	copy(p.events[i:], append(first, rest...))
+	now := Script{Conns: p.Script.Conns, Events: p.events}
+	p.operations = now.Operations(p.node())[p.begun:]
+}
+
+// dialled finds the connection that the recorded node has dialled with a HELLO
+// of the same type, if that is a later one than at event i.
+func (p *Player) dialled(i int, said *capture.Record) (conn int, ok bool) {
+	if said == nil {
+		return 0, false
+	}
+	for _, e := range p.events[i:] {
+		isHello := e.Record != nil && e.Record.Kind == capture.Hello && e.From != p.side(e.Conn)
+		if isHello && p.conns[e.Conn] == nil && e.Record.Hello.ConnType == said.Hello.ConnType {
+			return e.Conn, e.Conn != p.events[i].Conn
+		}
+	}
+	return 0, false
 }

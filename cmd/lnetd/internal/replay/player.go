@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -59,10 +60,15 @@ type Player struct {
 	Shutdown func()
 	// AnyPort lets the node dial from other ports than in the recording.
 	AnyPort bool
+	// AnyOrder lets the node dial connections of different types in another
+	// order than in the recording.
+	AnyOrder bool
 
 	Differences
+	events     []Event // of the script, in the order in which they are played
 	conns      []*conn // by index in Script.Conns
 	operations []int   // of the node: indices of events, those to come
+	begun      int     // those that have begun
 	operated   bool
 	early      map[int]bool // events that have come before their turn
 
@@ -83,13 +89,14 @@ func (p *Player) Play(ctx context.Context) error {
 	p.conns = make([]*conn, len(p.Script.Conns))
 	p.operations = p.Script.Operations(p.node())
 	p.early = make(map[int]bool)
+	p.events = slices.Clone(p.Script.Events)
 	defer p.close()
-	for i, e := range p.Script.Events {
+	for i := range p.events {
 		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
 			continue // awaitEnd judges the close
 		}
-		if err != nil {
+		if e := p.events[i]; err != nil {
 			return fmt.Errorf("event %d, %v of the %v on connection %d: %w", i, e.Kind, e.From, e.Conn, err)
 		}
 	}
@@ -110,9 +117,9 @@ func gone(err error) bool {
 }
 
 func (p *Player) event(ctx context.Context, i int) error {
-	e := p.Script.Events[i]
+	e := p.events[i]
 	if e.Kind == Open {
-		return p.open(ctx, e)
+		return p.open(ctx, i)
 	}
 	c := p.conns[e.Conn]
 	pause := e.At - c.last
@@ -138,20 +145,26 @@ func (p *Player) event(ctx context.Context, i int) error {
 }
 
 // open opens a connection or waits for the one that the node opens.
-func (p *Player) open(ctx context.Context, e Event) error {
+func (p *Player) open(ctx context.Context, i int) error {
+	e := p.events[i]
 	recorded := p.Script.Conns[e.Conn]
-	if p.side(e.Conn) == Initiator {
-		c, err := p.Dial(ctx, recorded.Ends[Initiator], recorded.Ends[Acceptor])
-		switch {
-		case recorded.Refused && errors.Is(err, syscall.ECONNREFUSED):
-			return nil
-		case err != nil:
-			return err
-		}
-		p.conns[e.Conn] = newConn(c, Acceptor, e.At)
-		return nil
+	if p.side(e.Conn) == Acceptor {
+		return p.accept(i)
 	}
-	if recorded.Refused {
+	c, err := p.Dial(ctx, recorded.Ends[Initiator], recorded.Ends[Acceptor])
+	switch {
+	case recorded.Refused && errors.Is(err, syscall.ECONNREFUSED):
+		return nil
+	case err != nil:
+		return err
+	}
+	p.conns[e.Conn] = newConn(c, Acceptor, e.At)
+	return nil
+}
+
+// accept waits for a connection that the node opens.
+func (p *Player) accept(i int) error {
+	if p.Script.Conns[p.events[i].Conn].Refused {
 		_ = p.Listener.Close()
 		p.operate(nil)
 		return nil
@@ -159,14 +172,20 @@ func (p *Player) open(ctx context.Context, e Event) error {
 	if !p.operated {
 		p.operateNext()
 	}
-	_ = p.Listener.SetDeadline(time.Now().Add(patience)) // fails with what AcceptTCP reports
-	c, err := p.Listener.AcceptTCP()
+	deadline := time.Now().Add(patience)
+	_ = p.Listener.SetDeadline(deadline) // fails with what AcceptTCP reports
+	tcp, err := p.Listener.AcceptTCP()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoConn, err)
 	}
-	p.conns[e.Conn] = newConn(c, Initiator, e.At)
+	c := newConn(tcp, Initiator, p.events[i].At)
+	if p.AnyOrder {
+		p.reorder(i, c.peekHello(deadline))
+	}
+	e := p.events[i]
+	p.conns[e.Conn] = c
 	from := c.RemoteAddr().(*net.TCPAddr).AddrPort()
-	if want := recorded.Ends[Initiator]; !p.AnyPort && from != want {
+	if want := p.Script.Conns[e.Conn].Ends[Initiator]; !p.AnyPort && from != want {
 		return fmt.Errorf("%w: %v, want %v", ErrSourcePort, from, want)
 	}
 	return nil
@@ -185,7 +204,7 @@ func (p *Player) send(c *conn, e Event) error {
 // end ends a connection as the host does in the recording. Until then the
 // node keeps it open, unless it may end it first.
 func (p *Player) end(c *conn, i int) error {
-	e := p.Script.Events[i]
+	e := p.events[i]
 	if !c.ended[e.From.Other()] {
 		err := c.quiet()
 		if err != nil && !(errors.Is(err, ErrClosed) && p.mayEndFirst(i)) {
@@ -205,7 +224,7 @@ func (p *Player) end(c *conn, i int) error {
 
 // data receives what the node has to send with event i, and compares it.
 func (p *Player) data(c *conn, i int, pause time.Duration) error {
-	e := p.Script.Events[i]
+	e := p.events[i]
 	if p.early[i] {
 		return nil
 	}
@@ -223,7 +242,7 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 		}
 		if other, ok := p.swapped(i, got); ok {
 			p.early[other] = true
-			if err := p.Check(p.Script.Events[other].Record, got); err != nil {
+			if err := p.Check(p.events[other].Record, got); err != nil {
 				return fmt.Errorf("event %d comes early: %w", other, err)
 			}
 			continue
