@@ -115,8 +115,19 @@ func (a *Agent) Stats() Stats {
 
 // Discover asks the node with a NID for its NIDs and returns what is known of
 // it then; force pings and pushes even if it is being discovered anyway. One
-// of the node's own NIDs needs no question. Errors wrap an errno.
+// of the node's own NIDs needs no question. Errors wrap an errno:
+//
+//	EINVAL     id is no NID of a node
+//	ENOENT     its node answered that it has this NID no more
+//	ENOBUFS    there is no room for another peer
+//	ESHUTDOWN  discovery was closed
+//
+// the cause of ctx, ETIMEDOUT or EPROTO as Ping, and why a ping or push could not
+// be sent.
 func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer, error) {
+	if !id.IsValid() || id.IsAny() {
+		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.EINVAL)
+	}
 	if info := a.Info(); id.IsLo() || listed(info.NIs, id) {
 		return own(info), nil
 	}
