@@ -29,6 +29,9 @@
 // lnet holds none while it calls down. Neither side blocks the other: Send
 // and Recv never wait for the network, upcalls never wait at all.
 //
+// Upcalls for an arriving message come from a goroutine of the driver, or from
+// one that has borrowed the connection, see [Lender].
+//
 // A Delivery belongs to the driver, which may reuse it when Delivered has
 // returned. A connection has one Delivery at a time.
 package lnd

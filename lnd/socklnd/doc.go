@@ -116,12 +116,30 @@
 //	stream    reads and writes without copy: rawStream on sockets, plainStream on any net.Conn
 //
 // One goroutine reads each connection and calls lnet directly. While a message
-// is held it reads nothing, but notices that the other end hangs up (hold.go). A message is
-// written by its sender's goroutine if the connection is idle, else by a
-// goroutine that exists while messages wait. An idle connection holds no
-// buffer. Locks are taken in the order NI.mu, peer.mu, writer.mu, and apart from
-// those acceptors.mu, acceptor.mu. None is held while lnet is called or
-// something is logged.
+// is held it reads nothing, but notices that the other end hangs up (hold.go). A
+// message is written by its sender's goroutine if the connection is idle, else by
+// a goroutine that exists while messages wait; small messages that come in a
+// burst are left to that one, too (burst.go). An idle connection holds no pooled
+// buffer; once a small message has come alone it keeps 512 bytes for the next.
+// Locks are taken in the order NI.mu, peer.mu, writer.mu, and apart from those
+// acceptors.mu, acceptor.mu. None is held while lnet is called or something is
+// logged.
+//
+// # Lending
+//
+// On sockets the reading of a connection can be borrowed, see [lnd.Lender]. The
+// right passes to a borrower between two messages, if what comes is small, and
+// back when a message has not come whole, is held, or ends the connection, so
+// that a borrower never waits in the middle of one. While the right is lent and
+// its owner is elsewhere nobody reads: messages for others lie in the socket, an
+// end of the connection goes unnoticed. Therefore a right that is not used comes
+// back after one to two periods of the loan watch (2 ms), which is one goroutine
+// for a driver while there are loans; an NI's end does not wait for that one,
+// which then touches nothing of the NI.
+//
+// The borrower's goroutine makes all upcalls of what it receives, those for others
+// included. Only the owner of the right touches the reader; lending.mu is taken
+// with no other lock held, and then loanWatch.mu or the lock of the borrower.
 //
 // # Bounds of what it notices
 //
