@@ -122,3 +122,46 @@ func TestSendFromFinalize(t *testing.T) {
 	a.put(b.id(), pattern(8))
 	b.await("arrivals", func() bool { return len(b.arrived) == rounds })
 }
+
+// slowUp is a host whose PeerUp lasts until done is closed.
+type slowUp struct {
+	*host
+	done chan struct{}
+}
+
+func (h slowUp) PeerUp(p nid.ProcessID) {
+	<-h.done
+	h.host.PeerUp(p)
+}
+
+// TestShutdownAwaitsUpcalls: a sender whose message fails is about to tell what
+// else happened meanwhile. Shutdown waits for that, so no upcall follows it.
+func TestShutdownAwaitsUpcalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{}))
+		up, failing := make(chan struct{}), make(chan struct{})
+		h.ni.up = slowUp{h, up}
+		h.put(probeID)
+		h.wantFinalized(1)
+		h.finalized = func(*lnd.Message, error) { <-failing }
+		go h.put(probeID) // too soon
+		synctest.Wait()
+		p := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
+		p.send(request, helloCtl)
+		p.expect(answerCtl)
+		synctest.Wait()
+		ended := make(chan struct{})
+		go func() { _ = h.ni.Shutdown(context.Background()); close(ended) }()
+		synctest.Wait()
+		close(failing) // the last message
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("Shutdown has returned before PeerUp")
+		default:
+		}
+		close(up)
+		<-ended
+	})
+}

@@ -30,6 +30,8 @@ func (p *peer) unlock() {
 		return
 	}
 	p.telling = true
+	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
+	defer p.ni.tasks.Done()
 	for len(p.events) > 0 {
 		events := p.events
 		p.events = nil
