@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 )
 
@@ -13,27 +14,58 @@ const lowestReserved = 512
 
 // DialFrom opens a TCP connection from local, or from the next lower ports if
 // that one is in use, as a recording that was made in more time than it is
-// played in makes likely. It dials on the calling goroutine's thread.
+// played in makes likely. It dials on the calling goroutine's thread. A
+// connection that the other side has ended already is one all the same: what it
+// sent can be read.
 func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
 	for {
-		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(local), Control: reuseAddr}
-		d.SetMultipathTCP(false)
-		c, err := d.DialContext(ctx, "tcp", remote.String())
+		c, err := dialOnce(ctx, local, remote)
 		inUse := errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EADDRNOTAVAIL)
-		if err == nil {
-			return c.(*net.TCPConn), nil
-		}
-		if !inUse || local.Port() == lowestReserved {
-			return nil, err
+		if err == nil || !inUse || local.Port() == lowestReserved {
+			return c, err
 		}
 		local = netip.AddrPortFrom(local.Addr(), local.Port()-1)
 	}
 }
 
-func reuseAddr(_, _ string, rc syscall.RawConn) error {
+func dialOnce(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
+	var socket *os.File // the same one: a dial that fails closes its own
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(local)}
+	d.Control = func(_, _ string, rc syscall.RawConn) (err error) {
+		socket, err = prepare(rc)
+		return err
+	}
+	d.SetMultipathTCP(false)
+	c, err := d.DialContext(ctx, "tcp", remote.String())
+	if socket != nil {
+		defer socket.Close()
+	}
+	switch {
+	case err == nil:
+		return c.(*net.TCPConn), nil
+	case !gone(err):
+		return nil, err
+	}
+	ended, err := net.FileConn(socket)
+	if err != nil {
+		return nil, err
+	}
+	return ended.(*net.TCPConn), nil
+}
+
+// prepare makes the address of a socket usable again, and returns a duplicate.
+func prepare(rc syscall.RawConn) (duplicate *os.File, err error) {
 	var optErr error
-	err := rc.Control(func(fd uintptr) {
-		optErr = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	err = rc.Control(func(fd uintptr) {
+		if optErr = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); optErr != nil {
+			return
+		}
+		same, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+		if errno != 0 {
+			optErr = errno
+			return
+		}
+		duplicate = os.NewFile(same, "socket")
 	})
-	return errors.Join(err, optErr)
+	return duplicate, errors.Join(err, optErr)
 }
