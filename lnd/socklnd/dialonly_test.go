@@ -116,6 +116,7 @@ func TestUserspacePeers(t *testing.T) {
 		}
 		_, _ = first.Write(kernelPut(t, 77, pattern(20)))
 		first.expect(noop(0, 77)) // on CONTROL: it has no other
+		synctest.Wait()           // second has its answer, but perhaps is not in use yet
 		peers := h.ni.Snapshot().Peers
 		if len(peers) != 2 || len(peers[0].Conns) != 1 || len(peers[1].Conns) != 1 || peers[0].Conns[0].Type != ksock.Control {
 			t.Fatalf("peers %+v", peers)
