@@ -1,6 +1,8 @@
 package portals
 
 import (
+	"slices"
+
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -13,6 +15,23 @@ type request struct {
 	bits   uint64
 	length uint32
 	offset uint32 // asked for; counts with ManageRemote
+
+	nids   []wire.NIStatus // all NIDs of the initiator's node, once they were needed
+	looked bool            // they were
+}
+
+// isFrom reports whether a NID is one of the node that r came from.
+func (t *Table) isFrom(r *request, id nid.NID) bool {
+	return id == r.id.NID || id == r.source ||
+		slices.ContainsFunc(t.nidsOf(r), func(ni wire.NIStatus) bool { return ni.NID == id })
+}
+
+// nidsOf returns the NIDs that discovery knows of the node that r came from.
+func (t *Table) nidsOf(r *request) []wire.NIStatus {
+	if !r.looked {
+		r.nids, r.looked = t.node.Peer(r.id.NID).NIs, true
+	}
+	return r.nids
 }
 
 // outcome of matching.
@@ -32,8 +51,25 @@ func (t *Table) match(p *portal, r *request) (d *md, offset, mlength int, o outc
 		return d, offset, mlength, o
 	}
 	d, offset, mlength, o = t.matchRing(p, p.find(r.bits, r.id), r)
-	if o == noMatch && p.kind == unique && r.source != r.id.NID {
-		return t.matchRing(p, p.find(r.bits, nid.ProcessID{NID: r.source, PID: r.id.PID}), r)
+	if o == noMatch && p.kind == unique && p.exact.rings > 0 {
+		return t.matchOtherNIDs(p, r)
+	}
+	return d, offset, mlength, o
+}
+
+// matchOtherNIDs is match for the MEs of a unique portal that name the initiator
+// by another NID than its primary one: the one that it sent from comes first.
+func (t *Table) matchOtherNIDs(p *portal, r *request) (d *md, offset, mlength int, o outcome) {
+	if r.source != r.id.NID {
+		d, offset, mlength, o = t.matchRing(p, p.find(r.bits, nid.ProcessID{NID: r.source, PID: r.id.PID}), r)
+	}
+	for _, ni := range t.nidsOf(r) {
+		if o != noMatch {
+			break
+		}
+		if ni.NID != r.id.NID && ni.NID != r.source {
+			d, offset, mlength, o = t.matchRing(p, p.find(r.bits, nid.ProcessID{NID: ni.NID, PID: r.id.PID}), r)
+		}
 	}
 	return d, offset, mlength, o
 }
@@ -55,7 +91,7 @@ func (t *Table) matchRing(p *portal, head meRef, r *request) (d *md, offset, mle
 // (lnet_try_match_md). The caller holds p.mu.
 func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o outcome) {
 	d = t.mdOf(e)
-	if d == nil || !e.match.admits(r) {
+	if d == nil || !t.admits(&e.match, r) {
 		return nil, 0, 0, mismatch
 	}
 	d.mu.Lock()

@@ -8,7 +8,7 @@ import (
 
 // Match says which messages a match entry takes: those from ID whose match
 // bits equal Bits in every bit that is 0 in Ignore. A zero or Any NID and a
-// zero or Any pid in ID match everybody.
+// zero or Any pid in ID match everybody; any NID of a node stands for the node.
 type Match struct {
 	ID     nid.ProcessID
 	Bits   uint64
@@ -32,12 +32,12 @@ func (m Match) unique() bool {
 	return m.Ignore == 0 && m.ID.NID.IsValid() && m.ID.PID != 0
 }
 
-// admits tests everything but the operation. The NID may be the initiator's
-// primary one or the one that it sent from.
-func (m *Match) admits(r *request) bool {
+// admits tests everything but the operation. The NID may be any of the
+// initiator's node.
+func (t *Table) admits(m *Match, r *request) bool {
 	return (m.Bits^r.bits)&^m.Ignore == 0 &&
 		(m.ID.PID == 0 || m.ID.PID == r.id.PID) &&
-		(!m.ID.NID.IsValid() || m.ID.NID == r.id.NID || m.ID.NID == r.source)
+		(!m.ID.NID.IsValid() || t.isFrom(r, m.ID.NID))
 }
 
 // InsertPosition says where a new ME stands among those that a message could

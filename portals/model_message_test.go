@@ -50,7 +50,12 @@ func (e *modelME) admits(a *modelArrival) bool {
 	id := e.match.ID
 	return (e.match.Bits^bits)&^e.match.Ignore == 0 &&
 		(anyPID(id.PID) || id.PID == a.header.SrcPID) &&
-		(anyone(id.NID) || id.NID == a.primary || id.NID == a.header.SrcNID)
+		(anyone(id.NID) || id.NID == a.primary || oneNode(id.NID, a.primary))
+}
+
+// oneNode tells whether both are NIDs of the node that has two.
+func oneNode(a, b nid.NID) bool {
+	return (a == there.NID || a == beside.NID) && (b == there.NID || b == beside.NID)
 }
 
 // candidates are the MEs of a portal in the order in which they are tried.
