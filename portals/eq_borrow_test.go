@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"ulnet/lnd"
+	"ulnet/lnet"
 	"ulnet/lnet/machine"
 )
 
@@ -158,10 +159,24 @@ func TestWaitBorrows(t *testing.T) {
 
 // TestPollGivesBack: who waits in another way does not read.
 func TestPollGivesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := borrowed(t)
-		if _, ok, err := l.q.Poll(1); ok || err != nil || l.lent {
-			t.Errorf("ok %t, %v, lent %t", ok, err, l.lent)
-		}
-	})
+	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
+	for name, poll := range map[string]func(q *EQ) (ok bool, err error){
+		"Poll": func(q *EQ) (ok bool, err error) {
+			_, ok, err = q.Poll(1)
+			return ok, err
+		},
+		"PollEQs": func(q *EQ) (ok bool, err error) {
+			_, _, ok, err = table.PollEQs([]*EQ{q}, 1)
+			return ok, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := borrowed(t)
+				if ok, err := poll(l.q); ok || err != nil || l.lent {
+					t.Errorf("ok %t, %v, lent %t", ok, err, l.lent)
+				}
+			})
+		})
+	}
 }
