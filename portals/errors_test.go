@@ -23,7 +23,9 @@ type outcome struct {
 
 // errnos are the errors that LNet's calls return, those for lack of memory
 // aside, of which only handles can run out here (TestNoMoreHandles). A Put to a
-// NID that is marked to fail returns EIO in LNet; there are no such marks.
+// NID that is marked to fail returns EIO in LNet; there are no such marks. Other
+// packages test the rest: TestAddNIErrors of lnet for LNetNIInit, TestPingFails
+// and TestDiscoverErrors of lnet/discovery.
 var errnos = map[string][]error{
 	"LNetGetId":           {syscall.ENOENT},
 	"LNetDist":            {syscall.EHOSTUNREACH},
