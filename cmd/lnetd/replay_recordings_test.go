@@ -185,8 +185,8 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 		p.Shutdown = func() { u.run(s.daemon.Stop) }
 	}
 	if err := p.Play(t.Context()); err != nil {
-		status, _ := s.daemon.Control().Status(t.Context()) // for the one who looks into it
-		t.Fatalf("%v\ncounters %+v, reasons %v", err, status.Stats, s.daemon.Reasons())
+		status, _ := s.daemon.Control().Status(t.Context()) // zero if it has been shut down
+		t.Fatalf("%v\ncounters %+v", err, status.Stats)
 	}
 	u.wait(r.fails)
 	if r.reasons == nil {
