@@ -119,9 +119,9 @@ func TestCompareIsTheMedianOfRatios(t *testing.T) {
 func TestMergeKeepsOtherGoals(t *testing.T) {
 	one := merge(nil, "G-LN-3", "## G-LN-3\n\nold three\n")
 	both := merge(one, "G-LN-1", "## G-LN-1\n\nold one\n")
-	gone := append(both, "\n## G-XX\n\nno longer a goal\n"...)
+	gone := append(both, "\n## G-XX\n\nno longer a goal\n\n## What was tried\n\nmuch\n"...)
 	got := string(merge(gone, "G-LN-3", "## G-LN-3\n\nnew three\n"))
-	want := reportHead + "\n## G-LN-1\n\nold one\n\n## G-LN-3\n\nnew three\n"
+	want := reportHead + "\n## G-LN-1\n\nold one\n\n## G-LN-3\n\nnew three\n\n## What was tried\n\nmuch\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -65,13 +66,22 @@ func writeResults(file string, g goal, lines []line, at surroundings, rounds int
 	return os.WriteFile(file, merge(old, g.id, section(g, lines, at, rounds)), 0o644)
 }
 
+// measured is the form of the names of sections that this program writes.
+var measured = regexp.MustCompile(`^(G-)?[A-Z]+-\w+$`)
+
 // merge returns the report with one section replaced, or added in the order of
-// the goals. Sections of goals that no longer exist go.
+// the goals. Sections of goals that no longer exist go; what people have written
+// under other names follows the figures.
 func merge(old []byte, id, text string) []byte {
 	sections := map[string]string{}
-	for part := range strings.SplitSeq("\n"+string(old), "\n## ") {
+	var written []string
+	for i, part := range strings.Split("\n"+string(old), "\n## ") {
 		name, _, _ := strings.Cut(part, "\n")
-		sections[name] = "## " + strings.TrimRight(part, "\n") + "\n"
+		section := "## " + strings.TrimRight(part, "\n") + "\n"
+		sections[name] = section
+		if i > 0 && !measured.MatchString(name) {
+			written = append(written, section)
+		}
 	}
 	sections[id] = text
 	var b bytes.Buffer
@@ -80,6 +90,9 @@ func merge(old []byte, id, text string) []byte {
 		if s, ok := sections[g.id]; ok {
 			b.WriteString("\n" + s)
 		}
+	}
+	for _, s := range written {
+		b.WriteString("\n" + s)
 	}
 	return b.Bytes()
 }
