@@ -28,7 +28,7 @@ type lending struct {
 	interrupted bool         // by a read deadline in the past
 	used        bool         // or lent, since the last look
 	useless     int          // loans in a row that nobody used, or that ended at once
-	refuse      int          // askers, after that
+	refuse      int          // askers, before the next loan
 
 	err *Error // that a borrower met; belongs to who has the right
 }
@@ -46,6 +46,7 @@ var _ lnd.Lender = (*lending)(nil)
 func (l *lending) init(c *conn) {
 	l.c = c
 	l.back = make(chan struct{}, 1)
+	l.refuse = probation
 }
 
 // Ask implements lnd.Lender.
@@ -117,9 +118,14 @@ func (l *lending) own() {
 	l.back <- struct{}{}
 }
 
-// maxUseless bounds how far loans of no use make new ones rarer: after n of them
-// in a row, 2^n-1 askers are refused.
-const maxUseless = 10
+// Only who waits again and again shall borrow, since a right that lies unused
+// keeps everybody waiting: so many askers are refused first. A loan of no use
+// begins that anew, twice as long each time, but no longer than after maxUseless
+// in a row.
+const (
+	probation  = 16
+	maxUseless = 7
+)
 
 // look takes back a right that has not been used since the last look. It
 // returns false if there is no need to look again before the next Receive has
@@ -142,7 +148,7 @@ func (l *lending) look() bool {
 // regret makes loans rarer after one that was of no use. The caller holds l.mu.
 func (l *lending) regret() {
 	l.useless = min(l.useless+1, maxUseless)
-	l.refuse = 1<<l.useless - 1
+	l.refuse = probation << (l.useless - 1)
 }
 
 // Return implements lnd.Lender.

@@ -46,6 +46,9 @@ func newLoan(t *testing.T) *loan {
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
 	l.a.awaitConns(3)
+	l.lender.mu.Lock()
+	l.lender.refuse = 0
+	l.lender.mu.Unlock()
 	return l
 }
 
@@ -212,8 +215,9 @@ func TestLendEnds(t *testing.T) {
 func TestLendUnused(t *testing.T) {
 	l := newLoan(t)
 	l.b.ni.loans.period = time.Hour
+	refusals := 0
 	for n := range 3 {
-		for range 1<<n - 1 { // refused
+		for range refusals { // of the loan before
 			l.by.waiting.Store(true)
 			l.lender.Ask(l.by)
 			l.put(8)
@@ -230,6 +234,7 @@ func TestLendUnused(t *testing.T) {
 		}
 		l.lender.look()
 		l.await(readOwn)
+		refusals = probation << n
 	}
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
