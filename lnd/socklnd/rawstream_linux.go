@@ -177,10 +177,11 @@ func (v *vector) fill() {
 	}
 }
 
-// quick is up to how many bytes a call does not tell the scheduler: it does not
-// wait, since the socket does not block, and telling costs a tenth of a small
-// message's round trip. Copying more takes long enough to be told.
-const quick = 64 << 10
+// quick is up to how many bytes a call does not tell the scheduler: any one
+// message. The call does not wait, since the socket does not block. Telling
+// costs a tenth of a small message's round trip, and of a large one's CPU time:
+// after 20 µs of copying, the scheduler would start another thread.
+const quick = 2 << 20
 
 // sysVector is readv or writev of total bytes.
 func sysVector(trap, fd uintptr, iov []iovec, total int) (int, syscall.Errno) {

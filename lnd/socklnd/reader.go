@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
 )
 
 // reader is the receiving half of a connection, run by a goroutine of its own
@@ -46,8 +47,8 @@ type reader struct {
 // probably large too, and what is read ahead of its payload has to be copied:
 // then the window is narrow. Otherwise it is wide.
 const (
-	smallWindow  = 512 // more than maxSmall
-	narrowWindow = 4 << 10
+	smallWindow  = 512                                           // more than maxSmall
+	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // the rest then lies at a page of the sink
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
 )
