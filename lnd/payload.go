@@ -36,19 +36,8 @@ func (p Payload) Append(dst []Segment) []Segment {
 
 // AppendTo appends a copy of p's bytes to dst and returns the extended slice.
 func (p Payload) AppendTo(dst []byte) []byte {
-	skip, left := p.Offset, p.Length
-	for _, s := range p.Segments {
-		if left == 0 {
-			break
-		}
-		if skip >= len(s) {
-			skip -= len(s)
-			continue
-		}
-		s = s[skip:]
-		skip = 0
-		s = s[:min(len(s), left)]
-		left -= len(s)
+	var few [4]Segment
+	for _, s := range p.Append(few[:0]) {
 		dst = append(dst, s...)
 	}
 	return dst
