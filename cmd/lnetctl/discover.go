@@ -1,12 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -56,7 +50,7 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	var out discoverOutput
+	out := discoverOutput{failed: failures{verb: "discover"}}
 	for _, target := range targets {
 		reply, err := n.Discover(c.Context(), node.DiscoverRequest{Target: target, Force: v.force, Timeout: v.timeout.value})
 		if c.Context().Err() != nil {
@@ -70,7 +64,7 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 	if err := cli.Print(c.OutOrStdout(), v.globals.json, out); err != nil {
 		return err
 	}
-	return out.failure(len(targets))
+	return out.failed.err(len(targets), "could not be discovered")
 }
 
 // discoverOutput has the keys of the kernel's tool.
@@ -78,7 +72,7 @@ type discoverOutput struct {
 	Discover []discoverDoc     `json:"discover,omitempty"`
 	Manage   []undiscoveredDoc `json:"manage,omitempty"` // what failed
 
-	hints []string // what to do about it, each once
+	failed failures
 }
 
 type discoverDoc struct {
@@ -93,29 +87,8 @@ type undiscoveredDoc struct {
 
 func (o *discoverOutput) add(target nid.NID, reply node.DiscoverReply, err error) {
 	if err != nil {
-		errno, ok := errors.AsType[syscall.Errno](err)
-		if !ok {
-			errno = syscall.EIO
-		}
-		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("discover %v: ", target))
-		o.Manage = append(o.Manage, undiscoveredDoc{failureDoc{-int(errno), fmt.Sprintf("failed to discover %v: %s", target, why)}})
-		if hint := cli.HintOf(err); hint != "" && !slices.Contains(o.hints, hint) {
-			o.hints = append(o.hints, hint)
-		}
+		o.Manage = append(o.Manage, undiscoveredDoc{o.failed.add(target, err)})
 		return
 	}
-	doc := discoverDoc{Primary: reply.Primary, MultiRail: reply.MultiRail, NIs: []pingNIDoc{}}
-	for _, ni := range reply.NIs {
-		doc.NIs = append(doc.NIs, pingNIDoc{ni.NID})
-	}
-	o.Discover = append(o.Discover, doc)
-}
-
-// failure is the error of a command that asked so many nodes.
-func (o *discoverOutput) failure(asked int) error {
-	failed := len(o.Manage)
-	if failed == 0 {
-		return nil
-	}
-	return cli.Hint(fmt.Errorf("%d of %d nodes could not be discovered", failed, asked), "%s", strings.Join(o.hints, "\n  "))
+	o.Discover = append(o.Discover, discoverDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs)})
 }

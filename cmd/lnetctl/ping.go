@@ -1,12 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -49,7 +43,7 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	var out pingOutput
+	out := pingOutput{failed: failures{verb: "ping"}}
 	for _, r := range requests {
 		r.Timeout = v.timeout.value
 		reply, err := n.Ping(c.Context(), r)
@@ -64,7 +58,7 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 	if err := cli.Print(c.OutOrStdout(), v.globals.json, out); err != nil {
 		return err
 	}
-	return out.failure(len(requests))
+	return out.failed.err(len(requests), "did not answer")
 }
 
 // pingRequests checks the arguments.
@@ -113,7 +107,7 @@ type pingOutput struct {
 	Ping   []pingDoc   `json:"ping,omitempty"`
 	Manage []manageDoc `json:"manage,omitempty"` // what failed
 
-	hints []string // what to do about it, each once
+	failed failures
 }
 
 type pingDoc struct {
@@ -126,40 +120,22 @@ type pingNIDoc struct {
 	NID nid.NID `json:"nid"`
 }
 
+func niDocs(nis []node.PingedNI) []pingNIDoc {
+	docs := []pingNIDoc{}
+	for _, ni := range nis {
+		docs = append(docs, pingNIDoc{ni.NID})
+	}
+	return docs
+}
+
 type manageDoc struct {
 	Ping failureDoc `json:"ping"`
 }
 
-type failureDoc struct {
-	Errno int    `json:"errno"` // negative
-	Descr string `json:"descr"`
-}
-
 func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {
 	if err != nil {
-		errno, ok := errors.AsType[syscall.Errno](err)
-		if !ok {
-			errno = syscall.EIO
-		}
-		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("ping %v: ", target))
-		o.Manage = append(o.Manage, manageDoc{failureDoc{-int(errno), fmt.Sprintf("failed to ping %v: %s", target, why)}})
-		if hint := cli.HintOf(err); hint != "" && !slices.Contains(o.hints, hint) {
-			o.hints = append(o.hints, hint)
-		}
+		o.Manage = append(o.Manage, manageDoc{o.failed.add(target, err)})
 		return
 	}
-	doc := pingDoc{Primary: reply.Primary, MultiRail: reply.MultiRail, NIs: []pingNIDoc{}}
-	for _, ni := range reply.NIs {
-		doc.NIs = append(doc.NIs, pingNIDoc{ni.NID})
-	}
-	o.Ping = append(o.Ping, doc)
-}
-
-// failure is the error of a command that asked so many nodes.
-func (o *pingOutput) failure(asked int) error {
-	failed := len(o.Manage)
-	if failed == 0 {
-		return nil
-	}
-	return cli.Hint(fmt.Errorf("%d of %d nodes did not answer", failed, asked), "%s", strings.Join(o.hints, "\n  "))
+	o.Ping = append(o.Ping, pingDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs)})
 }
