@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/loopback"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnd/socklnd/ksock"
@@ -21,9 +22,9 @@ import (
 
 // deafPeer answers handshakes on a loopback address and reads nothing after
 // them.
-func deafPeer(t *testing.T, addr string) (id nid.ProcessID, port uint16) {
+func deafPeer(t *testing.T, addr string, port uint16) (id nid.ProcessID) {
 	t.Helper()
-	l, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr(addr), 0).String())
+	l, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr(addr), port).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func deafPeer(t *testing.T, addr string) (id nid.ProcessID, port uint16) {
 		}
 	})
 	t.Cleanup(func() { _ = l.Close(); tasks.Wait() })
-	return id, l.Addr().(*net.TCPAddr).AddrPort().Port()
+	return id
 }
 
 // answerHello plays the passive side of one handshake.
@@ -72,7 +73,7 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 		t.Fatal(err)
 	}
 	if _, err := n.AddNI(driver, lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addr}); err != nil {
-		t.Skipf("%s, port %d: %v", addr, port, err) // somebody took the port meanwhile
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +87,11 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 // as much as there are credits, and the rest waits above it without taking
 // credits of the NI; others are reached as ever.
 func TestDeafPeer(t *testing.T) {
-	deaf, port := deafPeer(t, "127.0.0.61")
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.61"), netip.MustParseAddr("127.0.0.62"), netip.MustParseAddr("127.0.0.63"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deaf := deafPeer(t, "127.0.0.61", port)
 	table, other := stack(t, "127.0.0.62", port), stack(t, "127.0.0.63", port)
 	md, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, wire.MaxPayload)}, Threshold: portals.ThresholdInfinite}, portals.Unlink)
 	if err != nil {
