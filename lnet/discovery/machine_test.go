@@ -63,84 +63,89 @@ func TestPushWhilePushing(t *testing.T) {
 	b.want(b.step(b.ack()), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate, "done 10.0.0.2@tcp")
 }
 
+// row is a row of the table of states: what an input does to a peer in it.
+type row struct {
+	prepare func(b *bench)
+	in      func(b *bench) Input
+	want    []string
+}
+
+var rows = map[string]row{
+	"MARK_DELETION": {
+		func(b *bench) { b.meet(them, also) },
+		func(*bench) Input { return pushFrom(them, info(off, 3, them, also)) },
+		[]string{"gone 10.0.0.2@tcp", "gone 10.1.0.2@tcp1"},
+	},
+	"MARK_DELETION, awaited": {
+		func(b *bench) {
+			b.meet(them, also)
+			b.step(Input{Kind: Refresh, NID: also})
+			b.step(b.reply(info(full, 3, them, also)))
+			b.m.peers.of(also).flags |= lnet.PeerMarkDeletion | lnet.PeerDiscovering
+			b.m.peers.of(also).await(also)
+		},
+		func(*bench) Input { return discover(also) },
+		[]string{"gone 10.0.0.2@tcp", "gone 10.1.0.2@tcp1", "10.1.0.2@tcp1: DISCOVERING|PING_SENT", "ping 10.1.0.2@tcp1 272"},
+	},
+	"DATA_PRESENT": {
+		func(b *bench) { b.meet(them) },
+		func(*bench) Input { return pushFrom(them, info(full, 3, them, also)) },
+		[]string{"10.0.0.2@tcp 10.1.0.2@tcp1: " + upToDate},
+	},
+	"PING_FAILED": {
+		func(b *bench) { b.step(discover(them)) },
+		func(b *bench) Input { return Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.ECONNREFUSED} },
+		[]string{"10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection refused"},
+	},
+	"PING_FAILED by bad data": {
+		func(b *bench) { b.step(discover(them)) },
+		func(b *bench) Input {
+			return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: them, Err: wire.ErrMagic}
+		},
+		[]string{"10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272"},
+	},
+	"PUSH_FAILED": {
+		func(b *bench) { b.step(discover(them)); b.step(b.reply(info(full, 2, them))) },
+		func(b *bench) Input { return Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.EIO} },
+		[]string{"10.0.0.2@tcp: MULTI_RAIL|NIDS_UPTODATE", "done 10.0.0.2@tcp: input/output error"},
+	},
+	"FORCE_PING": {
+		func(b *bench) { b.meet(them) },
+		func(*bench) Input { return Input{Kind: Refresh, NID: them, Force: true} },
+		[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272"},
+	},
+	"FORCE_PUSH": {
+		func(b *bench) { b.meet(them); b.step(Input{Kind: Refresh, NID: them, Force: true}) },
+		func(b *bench) Input { return b.reply(info(full, 2, them)) },
+		[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp from 10.0.0.1@tcp"},
+	},
+	"FORCE_PUSH to a single-rail peer": {
+		func(b *bench) { b.step(Input{Kind: Refresh, NID: them, Force: true}) },
+		func(b *bench) Input { return b.reply(info(plain, 2, them)) },
+		[]string{"10.0.0.2@tcp: NO_DISCOVERY|DISCOVERED|NIDS_UPTODATE", "done 10.0.0.2@tcp"},
+	},
+	"NIDs not up to date": {
+		func(b *bench) { b.meet(them) },
+		func(*bench) Input { return Input{Kind: Refresh, NID: them} },
+		[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272"},
+	},
+	"discovered, and knows us": {
+		func(b *bench) { b.meet(them); b.step(Input{Kind: Refresh, NID: them}) },
+		func(b *bench) Input { return b.reply(info(full, 2, them)) },
+		[]string{"10.0.0.2@tcp: " + upToDate, "done 10.0.0.2@tcp"},
+	},
+	"needs our push": {
+		func(b *bench) { b.meet(them) },
+		func(*bench) Input {
+			return Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}, Discovery: true}}
+		},
+		[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp"},
+	},
+}
+
 // TestRows: what each row of the table of states does.
 func TestRows(t *testing.T) {
-	for name, c := range map[string]struct {
-		prepare func(b *bench)
-		in      func(b *bench) Input
-		want    []string
-	}{
-		"MARK_DELETION": {
-			func(b *bench) { b.meet(them, also) },
-			func(*bench) Input { return pushFrom(them, info(off, 3, them, also)) },
-			[]string{"gone 10.0.0.2@tcp", "gone 10.1.0.2@tcp1"},
-		},
-		"MARK_DELETION, awaited": {
-			func(b *bench) {
-				b.meet(them, also)
-				b.step(Input{Kind: Refresh, NID: also})
-				b.step(b.reply(info(full, 3, them, also)))
-				b.m.peers.of(also).flags |= lnet.PeerMarkDeletion | lnet.PeerDiscovering
-				b.m.peers.of(also).await(also)
-			},
-			func(*bench) Input { return discover(also) },
-			[]string{"gone 10.0.0.2@tcp", "gone 10.1.0.2@tcp1", "10.1.0.2@tcp1: DISCOVERING|PING_SENT", "ping 10.1.0.2@tcp1 272"},
-		},
-		"DATA_PRESENT": {
-			func(b *bench) { b.meet(them) },
-			func(*bench) Input { return pushFrom(them, info(full, 3, them, also)) },
-			[]string{"10.0.0.2@tcp 10.1.0.2@tcp1: " + upToDate},
-		},
-		"PING_FAILED": {
-			func(b *bench) { b.step(discover(them)) },
-			func(b *bench) Input { return Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.ECONNREFUSED} },
-			[]string{"10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection refused"},
-		},
-		"PING_FAILED by bad data": {
-			func(b *bench) { b.step(discover(them)) },
-			func(b *bench) Input {
-				return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: them, Err: wire.ErrMagic}
-			},
-			[]string{"10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272"},
-		},
-		"PUSH_FAILED": {
-			func(b *bench) { b.step(discover(them)); b.step(b.reply(info(full, 2, them))) },
-			func(b *bench) Input { return Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.EIO} },
-			[]string{"10.0.0.2@tcp: MULTI_RAIL|NIDS_UPTODATE", "done 10.0.0.2@tcp: input/output error"},
-		},
-		"FORCE_PING": {
-			func(b *bench) { b.meet(them) },
-			func(*bench) Input { return Input{Kind: Refresh, NID: them, Force: true} },
-			[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272"},
-		},
-		"FORCE_PUSH": {
-			func(b *bench) { b.meet(them); b.step(Input{Kind: Refresh, NID: them, Force: true}) },
-			func(b *bench) Input { return b.reply(info(full, 2, them)) },
-			[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp from 10.0.0.1@tcp"},
-		},
-		"FORCE_PUSH to a single-rail peer": {
-			func(b *bench) { b.step(Input{Kind: Refresh, NID: them, Force: true}) },
-			func(b *bench) Input { return b.reply(info(plain, 2, them)) },
-			[]string{"10.0.0.2@tcp: NO_DISCOVERY|DISCOVERED|NIDS_UPTODATE", "done 10.0.0.2@tcp"},
-		},
-		"NIDs not up to date": {
-			func(b *bench) { b.meet(them) },
-			func(*bench) Input { return Input{Kind: Refresh, NID: them} },
-			[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272"},
-		},
-		"discovered, and knows us": {
-			func(b *bench) { b.meet(them); b.step(Input{Kind: Refresh, NID: them}) },
-			func(b *bench) Input { return b.reply(info(full, 2, them)) },
-			[]string{"10.0.0.2@tcp: " + upToDate, "done 10.0.0.2@tcp"},
-		},
-		"needs our push": {
-			func(b *bench) { b.meet(them) },
-			func(*bench) Input {
-				return Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}, Discovery: true}}
-			},
-			[]string{"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp"},
-		},
-	} {
+	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
 			c.prepare(b)
