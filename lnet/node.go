@@ -77,6 +77,7 @@ type Node struct {
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
 
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
+	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
 	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // guarded by mu
 }
@@ -145,8 +146,10 @@ func (n *Node) OnNIChange(f func()) {
 // AddNI starts a driver on a net and adds the NI. cfg's PID, Incarnation,
 // Clock and Log default to the node's.
 //
-//	EINVAL  negative credits
-//	EEXIST  the node has an NI with this NID
+//	EINVAL     negative credits
+//	EEXIST     the node has an NI with this NID
+//	ESHUTDOWN  the node is going down, or has
+//	ENETDOWN   the driver cannot start and has no errno of its own for it
 //
 // and what the driver reports.
 func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
@@ -154,8 +157,8 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		panic("lnet: AddNI before SetUpper")
 	}
 	cfg = n.complete(cfg)
-	if cfg.Tunables.Credits < 0 || cfg.Tunables.PeerCredits < 0 {
-		return nil, fmt.Errorf("start NI on %v: negative credits: %w", cfg.Net, syscall.EINVAL)
+	if err := n.mayStart(cfg.Tunables); err != nil {
+		return nil, &startError{cfg.Net, err}
 	}
 	ni := newNI(n, cfg)
 	lower, err := driver.Startup(cfg, ni)
@@ -165,7 +168,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 	ni.open.Store(err == nil)
 	close(ni.opened) // before a Shutdown, which waits for upcalls
 	if err != nil {
-		err = fmt.Errorf("start NI on %v: %w", cfg.Net, err)
+		err = &startError{cfg.Net, err}
 		if lower != nil {
 			err = errors.Join(err, lower.Shutdown(context.Background()))
 		}
@@ -173,6 +176,19 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 	}
 	n.niChanged()
 	return ni, nil
+}
+
+// mayStart checks what needs no driver.
+func (n *Node) mayStart(t lnd.Tunables) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case t.Credits < 0 || t.PeerCredits < 0:
+		return fmt.Errorf("negative credits: %w", syscall.EINVAL)
+	case n.down:
+		return syscall.ESHUTDOWN
+	}
+	return nil
 }
 
 // complete gives the fields of cfg that are zero their defaults.
@@ -195,6 +211,9 @@ func (n *Node) complete(cfg lnd.Config) lnd.Config {
 func (n *Node) register(ni *NI, lower lnd.NI) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.down {
+		return syscall.ESHUTDOWN
+	}
 	id := lower.NID()
 	list := *n.nis.Load()
 	for _, other := range list {
@@ -249,8 +268,12 @@ func (n *Node) unregister(ni *NI) bool {
 	return true
 }
 
-// Shutdown removes every NI, the last one first.
+// Shutdown removes every NI, the last one first. The node gets no others
+// afterwards.
 func (n *Node) Shutdown(ctx context.Context) error {
+	n.mu.Lock()
+	n.down = true
+	n.mu.Unlock()
 	var errs []error
 	list := n.NIs()
 	for _, ni := range slices.Backward(list) {

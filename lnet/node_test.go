@@ -61,6 +61,51 @@ func TestAddNIErrors(t *testing.T) {
 	}
 }
 
+// TestAddNIErrno: a driver's errno is that of AddNI; without one it is what
+// LNet's drivers say of an interface they cannot use. The text is the driver's.
+func TestAddNIErrno(t *testing.T) {
+	broken := errors.New("test: no such interface")
+	for _, c := range []struct{ fails, want, no error }{
+		{broken, syscall.ENETDOWN, syscall.EADDRINUSE},
+		{syscall.EADDRINUSE, syscall.EADDRINUSE, syscall.ENETDOWN},
+	} {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		_, err := r.node.AddNI(&driver{id: second, startup: func(lnd.Upcalls) error { return c.fails }}, lnd.Config{Net: tcp})
+		if !errors.Is(err, c.fails) || !errors.Is(err, c.want) || errors.Is(err, c.no) {
+			t.Errorf("%v: error %v, want %v and not %v", c.fails, err, c.want, c.no)
+		}
+		if want := "start NI on tcp: " + c.fails.Error(); err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
+		}
+	}
+}
+
+// TestAddNIWhenDown: a node that is or goes down gets no NIs, whether the
+// driver has been asked yet or not.
+func TestAddNIWhenDown(t *testing.T) {
+	for name, startup := range map[string]func(*lnet.Node) error{
+		"before the driver": nil,
+		"meanwhile":         func(n *lnet.Node) error { return n.Shutdown(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, lnd.Tunables{}, lnet.Config{})
+			d := &driver{id: second}
+			if startup != nil {
+				d.startup = func(lnd.Upcalls) error { return startup(r.node) }
+			} else if err := r.node.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.node.AddNI(d, lnd.Config{Net: tcp}); !errors.Is(err, syscall.ESHUTDOWN) {
+				t.Errorf("error %v, want ESHUTDOWN", err)
+			}
+			asked := d.up != nil
+			if asked != (startup != nil) || d.closed != asked || len(r.node.NIs()) != 0 {
+				t.Errorf("driver asked: %v, its NI shut down: %v, %d NIs", asked, d.closed, len(r.node.NIs()))
+			}
+		})
+	}
+}
+
 func mustPanic(t *testing.T, name string, f func()) {
 	t.Helper()
 	defer func() {

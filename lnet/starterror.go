@@ -1,0 +1,27 @@
+package lnet
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// startError says why an NI did not start. It unwraps to ENETDOWN beside err
+// if err has no errno: what LNet's drivers say of an interface that they cannot
+// use, whatever the reason.
+type startError struct {
+	net nid.Net
+	err error
+}
+
+func (e *startError) Error() string { return fmt.Sprintf("start NI on %v: %v", e.net, e.err) }
+
+// Unwrap returns the errors that e stands for.
+func (e *startError) Unwrap() []error {
+	if _, ok := errors.AsType[syscall.Errno](e.err); ok {
+		return []error{e.err}
+	}
+	return []error{e.err, syscall.ENETDOWN}
+}
