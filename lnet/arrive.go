@@ -28,6 +28,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	if why == NotDropped && !ni.isLo() {
 		why = ni.meet(d)
 	}
+	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
+		why = SimulatedFailure
+	}
 	d.Primary = ni.primaryOf(d)
 	verdict := lnd.Accept
 	if why == NotDropped {

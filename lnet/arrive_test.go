@@ -173,7 +173,7 @@ func TestDeliveryOfAnotherPeer(t *testing.T) {
 
 func TestDropReasonString(t *testing.T) {
 	seen := make(map[string]bool)
-	for why := lnet.NotDropped; why <= lnet.PeerTableFull; why++ {
+	for why := lnet.NotDropped; why <= lnet.SimulatedFailure; why++ {
 		if s := why.String(); s == "" || seen[s] {
 			t.Errorf("reason %d is called %q", uint8(why), s)
 		} else {

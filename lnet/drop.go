@@ -12,31 +12,32 @@ type DropReason uint8
 // The drop reasons. Those marked "closes" also end every connection of the
 // peer, because they break the protocol.
 const (
-	NotDropped     DropReason = iota
-	BadType                   // unknown type, or HELLO as a message; closes
-	BadPayload                // ACK or GET with payload, or more than 1 MiB; closes
-	NotDirect                 // for another NID of the NI's own net; closes
-	WrongNI                   // for another NID of this node; closes
-	RoutingOff                // for another net
-	BadSource                 // source NID unusable
-	BadPortal                 // portal index of 64 or more
-	NoMatch                   // no match entry takes it
-	TooLong                   // longer than the matched MD, no truncate
-	StaleHandle               // ACK or REPLY for an MD that is gone or of an earlier life
-	InactiveMD                // ACK or REPLY for an exhausted or attached MD, or one that awaits none
-	LazyFull                  // lazy portal's queue is at its limit
-	LazyCleared               // was queued on a portal that stopped being lazy
-	NIShutdown                // was held when its NI went down
-	PeerGone                  // was held when its connection ended
-	PeerTableFull             // no room for another peer
-	dropReasonsEnd            // number of reasons; not a reason
+	NotDropped       DropReason = iota
+	BadType                     // unknown type, or HELLO as a message; closes
+	BadPayload                  // ACK or GET with payload, or more than 1 MiB; closes
+	NotDirect                   // for another NID of the NI's own net; closes
+	WrongNI                     // for another NID of this node; closes
+	RoutingOff                  // for another net
+	BadSource                   // source NID unusable
+	BadPortal                   // portal index of 64 or more
+	NoMatch                     // no match entry takes it
+	TooLong                     // longer than the matched MD, no truncate
+	StaleHandle                 // ACK or REPLY for an MD that is gone or of an earlier life
+	InactiveMD                  // ACK or REPLY for an exhausted or attached MD, or one that awaits none
+	LazyFull                    // lazy portal's queue is at its limit
+	LazyCleared                 // was queued on a portal that stopped being lazy
+	NIShutdown                  // was held when its NI went down
+	PeerGone                    // was held when its connection ended
+	PeerTableFull               // no room for another peer
+	SimulatedFailure            // FailNID wants it
+	dropReasonsEnd              // number of reasons; not a reason
 )
 
 var dropNames = [dropReasonsEnd]string{
 	"not dropped", "bad type", "bad payload length", "not direct", "wrong NI", "routing off",
 	"bad source", "bad portal", "no match", "too long", "stale handle",
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
-	"peer table full",
+	"peer table full", "simulated failure",
 }
 
 func (r DropReason) String() string {

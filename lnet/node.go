@@ -68,6 +68,7 @@ type Node struct {
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
+	failing    failList
 	inFlight   gauge
 	errors     atomic.Uint64
 	drops      dropCounters

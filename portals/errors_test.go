@@ -22,11 +22,13 @@ type outcome struct {
 }
 
 // errnos are the errors that LNet's calls return, those for lack of memory
-// aside, of which only handles can run out here (TestNoMoreHandles). A Put to a
-// NID that is marked to fail returns EIO in LNet; there are no such marks. Other
-// packages test the rest: TestAddNIErrors of lnet for LNetNIInit, TestPingFails
-// and TestDiscoverErrors of lnet/discovery.
+// aside, of which only handles can run out here (TestNoMoreHandles). LNetNIInit
+// also has ENOENT, when no interface matches ip2nets, which there is not. Other
+// packages test the rest: TestPingFails and TestDiscoverErrors of lnet/discovery,
+// and TestNIInitErrors of cmd/internal/node what LNetNIInit makes of real
+// interfaces.
 var errnos = map[string][]error{
+	"LNetNIInit":          {syscall.ENETDOWN, syscall.ESHUTDOWN, syscall.EINVAL, syscall.EEXIST},
 	"LNetGetId":           {syscall.ENOENT},
 	"LNetDist":            {syscall.EHOSTUNREACH},
 	"LNetEQAlloc":         {syscall.EINVAL},
@@ -40,8 +42,8 @@ var errnos = map[string][]error{
 	"LNetMDAttach":        {syscall.EINVAL, syscall.ENOENT, syscall.EBUSY},
 	"LNetMDBind":          {syscall.EINVAL, syscall.ENOENT},
 	"LNetMDUnlink":        {syscall.ENOENT},
-	"LNetPut":             {syscall.ENOENT},
-	"LNetGet":             {syscall.ENOENT},
+	"LNetPut":             {syscall.ENOENT, syscall.EIO},
+	"LNetGet":             {syscall.ENOENT, syscall.EIO},
 	"LNetSetLazyPortal":   {syscall.EINVAL},
 	"LNetClearLazyPortal": {syscall.EINVAL},
 }
@@ -50,7 +52,7 @@ var errnos = map[string][]error{
 func TestErrors(t *testing.T) {
 	f := newErrorFixture(t)
 	seen := make(map[string][]error)
-	for _, o := range slices.Concat(f.ofMEs(), f.ofMDs(), f.ofOperations(), f.ofQueues(), f.ofNode()) {
+	for _, o := range slices.Concat(f.ofMEs(), f.ofMDs(), f.ofOperations(), f.ofQueues(), f.ofNode(), f.ofNIs()) {
 		if !errors.Is(o.got, o.want) || (o.got == nil) != (o.want == nil) {
 			t.Errorf("%s: %v, want %v", o.name, o.got, o.want)
 		}
@@ -176,7 +178,17 @@ func (f *errorFixture) ofOperations() []outcome {
 	get := func(md portals.MDHandle, portal int) error {
 		return f.Get(portals.GetRequest{MD: md, Target: there, Portal: portal})
 	}
+	failing := func(call func(portals.MDHandle, int) error, md portals.MDHandle) error {
+		if err := f.Node().FailNID(there.NID, 1); err != nil {
+			return err
+		}
+		return call(md, 0)
+	}
 	return []outcome{
+		{"LNetPut to a NID that fails", failing(put, f.idle), syscall.EIO},
+		{"LNetPut to a NID that fails, no MD", failing(put, 0), syscall.EIO},
+		{"LNetGet to a NID that fails", failing(get, f.idle), syscall.EIO},
+		{"LNetGet to a NID that fails, no MD", failing(get, 0), syscall.EIO},
 		{"LNetPut attached MD", put(f.attached, 0), syscall.ENOENT},
 		{"LNetPut exhausted MD", put(f.exhausted, 0), syscall.ENOENT},
 		{"LNetPut stale MD", put(f.gone, 0), syscall.ENOENT},
@@ -258,6 +270,22 @@ func (f *errorFixture) ofNode() []outcome {
 		{"LNetDist", distance(there.NID), nil},
 		{"LNetDist another net", distance(nid.MustParse("1.1.1.1@tcp7")), syscall.EHOSTUNREACH},
 		{"LNetDist nobody", distance(nid.NID{}), syscall.EHOSTUNREACH},
+	}
+}
+
+// ofNIs ends the node.
+func (f *errorFixture) ofNIs() []outcome {
+	add := func(driver lnd.Driver, credits int) error {
+		_, err := f.Node().AddNI(driver, lnd.Config{Net: here.NID.Net(), Tunables: lnd.Tunables{Credits: credits}})
+		return err
+	}
+	unusable := &network{fails: errors.New("test: no such interface")}
+	return []outcome{
+		{"LNetNIInit NID twice", add(new(network), 0), syscall.EEXIST},
+		{"LNetNIInit negative credits", add(new(network), -1), syscall.EINVAL},
+		{"LNetNIInit unusable interface", add(unusable, 0), syscall.ENETDOWN},
+		{"LNetNIFini", f.Node().Shutdown(f.t.Context()), nil},
+		{"LNetNIInit afterwards", add(new(network), 0), syscall.ESHUTDOWN},
 	}
 }
 

@@ -25,6 +25,7 @@ type PutRequest struct {
 // takes the message and answers, an ACK event. No answer in time unlinks the
 // MD (see the package text).
 //
+//	EIO     the target was given to lnet.Node.FailNID
 //	ENOENT  the MD is gone, exhausted, or attached to an ME
 //	EINVAL  no such portal
 func (t *Table) Put(r PutRequest) error {
@@ -70,6 +71,9 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 
 // begin starts an operation on the MD that r names and returns the MD's length.
 func (t *Table) begin(typ wire.MsgType, r *PutRequest) (o *operation, length int, err error) {
+	if t.node.FailsPut(r.Target.NID) {
+		return nil, 0, syscall.EIO
+	}
 	if r.Portal < 0 || r.Portal >= Portals {
 		return nil, 0, syscall.EINVAL
 	}

@@ -26,6 +26,7 @@ const incarnation = 7
 // test makes messages arrive.
 type network struct {
 	up     lnd.Upcalls
+	fails  error  // of Startup
 	onSend func() // called at each Send; nil: nothing
 
 	mu     sync.Mutex
@@ -37,6 +38,9 @@ type network struct {
 func (*network) Type() nid.NetType { return nid.TCP }
 
 func (n *network) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	if n.fails != nil {
+		return nil, n.fails
+	}
 	n.up = up
 	return n, nil
 }

@@ -207,22 +207,30 @@ func TestPingFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		dst    string
 		fails  error // of the driver
+		marked bool  // the NID is to fail (Node.FailNID)
 		source nid.NID
 		cancel time.Duration
 		want   error
 		took   time.Duration
 	}{
-		"no answer":      {dst: "10.0.0.2@tcp", want: syscall.ETIMEDOUT, took: 3 * time.Second},
-		"cancelled":      {dst: "10.0.0.2@tcp", cancel: time.Second, want: cause, took: time.Second},
-		"send fails":     {dst: "10.0.0.2@tcp", fails: syscall.ECONNREFUSED, want: syscall.ECONNREFUSED},
-		"no route":       {dst: "10.0.0.2@tcp7", want: syscall.EHOSTUNREACH},
-		"foreign source": {dst: "10.0.0.2@tcp", source: nid.MustParse("10.9.9.9@tcp"), want: syscall.EINVAL},
-		"nobody listens": {dst: "0@lo", want: syscall.ETIMEDOUT, took: 3 * time.Second},
+		"no answer":       {dst: "10.0.0.2@tcp", want: syscall.ETIMEDOUT, took: 3 * time.Second},
+		"cancelled":       {dst: "10.0.0.2@tcp", cancel: time.Second, want: cause, took: time.Second},
+		"send fails":      {dst: "10.0.0.2@tcp", fails: syscall.ECONNREFUSED, want: syscall.ECONNREFUSED},
+		"send fails, EIO": {dst: "10.0.0.2@tcp", fails: syscall.EIO, want: syscall.EIO},
+		"to fail":         {dst: "10.0.0.2@tcp", marked: true, want: syscall.EIO},
+		"no route":        {dst: "10.0.0.2@tcp7", want: syscall.EHOSTUNREACH},
+		"foreign source":  {dst: "10.0.0.2@tcp", source: nid.MustParse("10.9.9.9@tcp"), want: syscall.EINVAL},
+		"nobody listens":  {dst: "0@lo", want: syscall.ETIMEDOUT, took: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := newNode(t)
 				addSilent(t, table, "10.0.0.1@tcp", c.fails)
+				if c.marked {
+					if err := table.Node().FailNID(nid.MustParse(c.dst), 1); err != nil {
+						t.Fatal(err)
+					}
+				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				if c.cancel > 0 {
