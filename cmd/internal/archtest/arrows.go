@@ -18,9 +18,11 @@ type Rule struct {
 const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
 	userMay   = "portals lnet/nid lnet/machine "
+	// simulatedMay is allowed to what adapts a protocol to the simulator.
+	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine portals "
 	// testsMay is allowed to the tests of every package: test harnesses, the
 	// capture of what a test saw, and the two drivers that need no network.
-	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/sim lnd/simlnd "
+	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/link lnd/sim/... lnd/simlnd "
 )
 
 // Rules are the arrows of ARCHITECTURE.md: imports point down only. A package
@@ -40,9 +42,16 @@ var Rules = []Rule{
 	{Package: "lnd/verbs/ibta"},
 	{Package: "lnd/verbs/softroce", May: "lnd/verbs lnd/verbs/ibta lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibv", May: "lnd/verbs lnet/nid"},
-	{Package: "lnd/sim", May: "lnet/machine lnet/nid"},
-	{Package: "lnd/simlnd", May: driverMay + "lnd/sim"},
-	{Package: "lnd/fault", May: "lnd lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnd/link"},
+	{Package: "lnd/sim", May: "lnet/machine lnd/link"},
+	{Package: "lnd/sim/history", May: "lnd/sim"},
+	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
+	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
+	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine"},
+
+	// Protocols for the simulator: the only code besides cmd that uses it.
+	{Package: "lnd/sim/flood", May: simulatedMay},
+	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
@@ -65,7 +74,7 @@ var Rules = []Rule{
 
 	// cmd may import everything but test harnesses.
 	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/capture lnd/fault lnd/sim lnd/simlnd"},
+		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
 }
 
 // A Limit names an import from outside the module that only some may use.

@@ -1,0 +1,77 @@
+// Package link says what a network does to a message on its way: how long it
+// takes, and how often it is lost, doubled or overtaken. The simulator draws
+// from it for its links, and package fault for real ones.
+//
+// Values only: no clock, no network, and the random numbers are the caller's.
+package link
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Quality is what a link is like. The zero value is a perfect link.
+type Quality struct {
+	Latency   Dist
+	Loss      float64 // probability that a message is lost
+	Duplicate float64 // probability that one comes twice
+	Reorder   float64 // probability that one is held back by Hold
+	Hold      Dist    // see Reorder; zero means DefaultHold
+	// Rate is the bandwidth in bits per second; 0 is unlimited. It is not part
+	// of a message's Fate, for it depends on the messages before.
+	Rate int64
+}
+
+// DefaultHold is how long a reordered message is held back at least, together
+// with its latency: enough for others to pass.
+const DefaultHold = time.Millisecond
+
+// Fate is what happens to one message.
+type Fate struct {
+	Lost   bool
+	Held   bool             // held back, so that later ones may pass
+	Copies int              // 0 if lost, otherwise 1 or 2
+	Delays [2]time.Duration // of each copy
+}
+
+// Draw draws the fate of one message. It takes the same random numbers from r
+// for the same qualities, whatever they yield.
+func (q *Quality) Draw(r *rand.Rand) Fate {
+	var f Fate
+	if q.Loss > 0 && r.Float64() < q.Loss {
+		f.Lost = true
+		return f
+	}
+	f.Copies = 1
+	if q.Duplicate > 0 && r.Float64() < q.Duplicate {
+		f.Copies = 2
+	}
+	for i := range f.Copies {
+		f.Delays[i] = q.Latency.Draw(r)
+	}
+	if q.Reorder > 0 && r.Float64() < q.Reorder {
+		f.Held = true
+		f.Delays[0] += q.hold(f.Delays[0], r)
+	}
+	return f
+}
+
+// hold draws how much longer a reordered message takes.
+func (q *Quality) hold(latency time.Duration, r *rand.Rand) time.Duration {
+	if q.Hold == (Dist{}) {
+		return DefaultHold + latency
+	}
+	return q.Hold.Draw(r)
+}
+
+// Transmission is how long size bytes occupy the link.
+func (q *Quality) Transmission(size int) time.Duration { return Transmission(q.Rate, size) }
+
+// Transmission is how long size bytes occupy a link of rate bits per second;
+// none at rate 0.
+func Transmission(rate int64, size int) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	return time.Duration(float64(size) * 8e9 / float64(rate))
+}

@@ -1,0 +1,30 @@
+// Package sim runs protocol machines, from two to a million, on a network in
+// virtual time.
+//
+// A [Network] has nodes, each with a [Program], and links that delay, lose,
+// double and reorder messages, share bandwidth, and can be cut. Nodes crash,
+// restart, pause, drift and slow down. Everything random is drawn from one
+// seed: the same program, configuration and calls give the same events, of
+// which [Network.Digest] is the proof.
+//
+// The simulator knows nothing of LNet; package simlnd runs whole LNet stacks
+// on it. It is single-threaded: one goroutine calls a Network's methods, and
+// programs are stepped inside of [Network.Run].
+//
+// # What a message meets
+//
+//	sender    its access link, if that has a bandwidth: bulk waits for all
+//	          sent before, priority for earlier priority only
+//	faults    a crashed or cut-off receiver, then loss, duplication
+//	topology  the shared links of the path, in order (see Topology)
+//	link      latency, reordering
+//	receiver  its access link, then its CPU: while the node works or is
+//	          paused, messages queue
+//
+// # Determinism
+//
+// Events are ordered by time, and at the same instant by the order in which
+// they were caused. Random numbers are taken in that order from one PCG.
+// Maps are never iterated. Floating point is used in the drawing of
+// distributions only, so a digest holds for one architecture.
+package sim

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// NodeID numbers the nodes of a network from 0. Its text counts from 1, as
+// scenario files do.
+type NodeID int32
+
+// String returns the node's number as people see it.
+func (n NodeID) String() string { return strconv.Itoa(int(n) + 1) }
+
+// Program is what runs on a node: a machine whose messages are of type M.
+// Protocols adapt their engine to it with a few lines.
+//
+// now is the node's own clock: it begins at 0 with the simulation, goes on
+// while the node is down, and runs as fast as the node's skew says.
+type Program[M any] = machine.Machine[Input[M], Output[M]]
+
+// Kind tells inputs apart.
+type Kind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use.
+const (
+	Timer   Kind = iota // none: the wake of the step before has come
+	Start               // none: the first input of every life
+	Message             // From, Msg: it arrived
+	Refused             // From, Msg: what was sent to From met no process there
+	Reset               // From: the process watched there died
+	Command             // Text: from the scenario
+)
+
+var kinds = [...]string{"timer", "start", "message", "refused", "reset", "command"}
+
+// String returns the name of the kind.
+func (k Kind) String() string { return kinds[k] }
+
+// Input is what a [Program] is stepped with. The zero value is the timer.
+type Input[M any] struct {
+	Kind Kind
+	From NodeID
+	Msg  M // valid during Step, unless M says otherwise
+	Text string
+}
+
+// Output is what a [Program] wants done.
+type Output[M any] struct {
+	Sends  []Send[M]
+	Watch  []NodeID // from now on Reset tells when the process there dies, once
+	Ignore []NodeID // no longer
+	Events []Event
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output[M]) Reset() {
+	clear(o.Sends)
+	o.Sends, o.Watch, o.Ignore, o.Events = o.Sends[:0], o.Watch[:0], o.Ignore[:0], o.Events[:0]
+}
+
+// Send is a message to send. Msg belongs to the network from then on, which
+// delivers it as it is: whoever sends something that it will change, copies it.
+type Send[M any] struct {
+	To       NodeID
+	Msg      M
+	Size     int  // bytes on the wire, for bandwidth and counters
+	Priority bool // passes what is queued, but for earlier priority messages
+}
+
+// Event is something a program tells its users: a join, a delivery, a
+// decision. The simulator hands it to [Config].OnEvent and knows no more of it.
+type Event struct {
+	Kind    uint16
+	Subject NodeID
+	Value   uint64
+	Text    string
+}
+
+// Life is one life of a node.
+type Life struct {
+	Node NodeID
+	// Number is how often the node has been restarted.
+	Number uint64
+	// Seed is for the random numbers of this life.
+	Seed uint64
+	// Now is the node's clock.
+	Now time.Duration
+}

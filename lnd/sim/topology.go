@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"fmt"
+
+	"ulnet/lnd/link"
+)
+
+// Topology says how messages get from one node to another. It does not change.
+type Topology interface {
+	// Route is the way from one node to another.
+	Route(from, to NodeID) Route
+	// Rates are the bandwidths of the links that nodes share, in bits per
+	// second; Route names them by index.
+	Rates() []int64
+}
+
+// Route is the way of a message.
+type Route struct {
+	Link *link.Quality // latency, loss and so on of the whole way; its Rate is not used
+	Hops [4]int32      // shared links in order
+	N    int8          // how many of Hops
+}
+
+// Flat is a network in which all pairs of nodes are alike.
+type Flat struct {
+	Link link.Quality
+}
+
+// Route implements Topology.
+func (t *Flat) Route(NodeID, NodeID) Route { return Route{Link: &t.Link} }
+
+// Rates implements Topology.
+func (*Flat) Rates() []int64 { return nil }
+
+// Groups is a network of groups of nodes: racks behind switches, or zones in
+// different places. Nodes of a group reach each other over Inside. A message
+// to another group goes over Between, and through the group's uplink and the
+// other's downlink, which all nodes of a group share.
+type Groups struct {
+	Size            int // nodes per group; the last one may have fewer
+	Inside, Between link.Quality
+	rates           []int64
+}
+
+// NewGroups makes the groups of so many nodes with an up- and a downlink of
+// so many bits per second each, 0 for unlimited.
+func NewGroups(nodes, size int, inside, between link.Quality, uplink int64) (*Groups, error) {
+	if size < 1 || size > nodes {
+		return nil, fmt.Errorf("sim: groups of %d nodes: want 1 to %d", size, nodes)
+	}
+	g := &Groups{Size: size, Inside: inside, Between: between}
+	if uplink > 0 {
+		g.rates = make([]int64, 2*((nodes+size-1)/size))
+		for i := range g.rates {
+			g.rates[i] = uplink
+		}
+	}
+	return g, nil
+}
+
+// Route implements Topology.
+func (g *Groups) Route(from, to NodeID) Route {
+	a, b := int32(from)/int32(g.Size), int32(to)/int32(g.Size)
+	if a == b {
+		return Route{Link: &g.Inside}
+	}
+	r := Route{Link: &g.Between}
+	if g.rates != nil {
+		r.Hops, r.N = [4]int32{2 * a, 2*b + 1}, 2
+	}
+	return r
+}
+
+// Rates implements Topology: the uplinks are even, the downlinks odd.
+func (g *Groups) Rates() []int64 { return g.rates }
