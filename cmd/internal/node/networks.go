@@ -27,7 +27,15 @@ type RemoveRequest struct {
 const removeTimeout = 5 * time.Second
 
 // AddNetworks starts the NIs of further networks: all or none. Peers that
-// discovery knows are told.
+// discovery knows are told. Errors carry the errno of LNetNIInit:
+//
+//	EINVAL     no networks, no driver for them, or credits that are none
+//	EEXIST     the node has an NI with this NID
+//	ENETDOWN   an interface does not exist, is down or has no address
+//	ESHUTDOWN  the node is going down, or has
+//
+// and what the system says of the listener, such as EADDRINUSE, where kernels
+// make do with ENETDOWN.
 func (n *Node) AddNetworks(r AddRequest) error {
 	list, err := config.ParseNetworks(r.Networks)
 	if err != nil {

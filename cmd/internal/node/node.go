@@ -109,7 +109,10 @@ func (n *Node) start(networks []config.Interface) error {
 // startNI starts one NI.
 func (n *Node) startNI(i config.Interface) (*lnet.NI, error) {
 	if i.Net.Type() != nid.TCP {
-		return nil, cli.Hint(fmt.Errorf("network %v: no driver for this type", i.Net), "there are drivers for tcp and lo")
+		return nil, cli.Hint(&noDriverError{i.Net}, "there are drivers for tcp and lo")
+	}
+	if err := checkUp(i.Name); err != nil {
+		return nil, err
 	}
 	ni, err := n.addTCP(n.tcp, i)
 	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
@@ -118,6 +121,14 @@ func (n *Node) startNI(i config.Interface) (*lnet.NI, error) {
 	}
 	return ni, n.explain(err)
 }
+
+// noDriverError is LNet's EINVAL for a type of network that it does not know.
+type noDriverError struct{ net nid.Net }
+
+func (e *noDriverError) Error() string {
+	return fmt.Sprintf("network %v: no driver for this type", e.net)
+}
+func (*noDriverError) Unwrap() error { return syscall.EINVAL }
 
 // addDialling adds an NI that does not listen.
 func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
@@ -145,6 +156,8 @@ func (n *Node) explain(err error) error {
 		return cli.Hint(err, "something listens on port %d there: if it is lnetd, use its node (lnetctl without --standalone, see --socket); or choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return cli.Hint(err, "--networks names an address that is not on this machine: see 'ip address'")
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return cli.Hint(err, "the node is going down: start another one")
 	case err != nil:
 		return cli.Hint(err, "see --networks; 'ip address' lists interfaces and addresses")
 	}
