@@ -65,6 +65,11 @@ func (c *Client) RemoveNet(ctx context.Context, r node.RemoveRequest) error {
 	return c.call(ctx, http.MethodPost, "/v1/net/del", r, &r)
 }
 
+// Fail makes messages of the daemon's node fail.
+func (c *Client) Fail(ctx context.Context, r node.FailRequest) error {
+	return c.call(ctx, http.MethodPost, "/v1/fault/fail", r, &r)
+}
+
 // Sink is node.Node.Sink on the daemon's node.
 func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return c.operate(ctx, "/v1/msg/sink", r, nil, report)

@@ -9,6 +9,7 @@
 //	POST /v1/set        node.Setting, answered by itself
 //	POST /v1/net/add    node.AddRequest, answered by itself
 //	POST /v1/net/del    node.RemoveRequest, answered by itself
+//	POST /v1/fault/fail node.FailRequest, answered by itself
 //	POST /v1/msg/sink   node.SinkRequest, answered by steps
 //	POST /v1/msg/put    node.PutRequest and the data, answered by steps
 //	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps

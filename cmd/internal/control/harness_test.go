@@ -30,6 +30,8 @@ type fakeNode struct {
 	put   func(context.Context, node.PutRequest, io.Reader, node.Report) error
 	serve func(context.Context, node.ServeRequest, io.Reader, node.Report) error
 	get   func(context.Context, node.GetRequest, node.Report) error
+
+	failed *node.FailRequest // the last, unless it is nil
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
@@ -59,6 +61,16 @@ func (f *fakeNode) AddNetworks(r node.AddRequest) error {
 func (f *fakeNode) RemoveNet(_ context.Context, r node.RemoveRequest) error {
 	if r.Net != "tcp1" {
 		return syscall.ENOENT
+	}
+	return nil
+}
+
+func (f *fakeNode) Fail(r node.FailRequest) error {
+	if f.failed != nil {
+		*f.failed = r
+	}
+	if !r.NID.IsValid() {
+		return syscall.EINVAL
 	}
 	return nil
 }

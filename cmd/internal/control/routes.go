@@ -24,6 +24,7 @@ func (s *Server) routes() {
 	s.handle("POST /v1/set", accessWrite, s.set)
 	s.handle("POST /v1/net/add", accessWrite, s.addNetworks)
 	s.handle("POST /v1/net/del", accessWrite, s.removeNet)
+	s.handle("POST /v1/fault/fail", accessWrite, s.failNID)
 	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
 	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
 	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
@@ -148,6 +149,12 @@ func (s *Server) addNetworks(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) removeNet(w http.ResponseWriter, r *http.Request) error {
 	return operate(s, w, r, func(ctx context.Context, remove node.RemoveRequest) (node.RemoveRequest, error) {
 		return remove, s.cfg.Node.RemoveNet(ctx, remove)
+	})
+}
+
+func (s *Server) failNID(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(_ context.Context, fail node.FailRequest) (node.FailRequest, error) {
+		return fail, s.cfg.Node.Fail(fail)
 	})
 }
 

@@ -21,6 +21,7 @@ type Node interface {
 	Set(node.Setting) error
 	AddNetworks(node.AddRequest) error
 	RemoveNet(context.Context, node.RemoveRequest) error
+	Fail(node.FailRequest) error
 	Sink(context.Context, node.SinkRequest, node.Report) error
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error

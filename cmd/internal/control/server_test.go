@@ -84,6 +84,21 @@ func TestAddAndRemoveNetworks(t *testing.T) {
 	}
 }
 
+func TestFail(t *testing.T) {
+	var got node.FailRequest
+	d := serve(t, Config{Node: &fakeNode{failed: &got}})
+	c := NewClient(d.path)
+	for _, r := range []node.FailRequest{{NID: target.NID, Count: 3}, {NID: nid.Any(), Count: -1}, {NID: target.NID}} {
+		if err := c.Fail(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		same(t, r, got)
+	}
+	if err := c.Fail(t.Context(), node.FailRequest{Count: 1}); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("no NID: %v, want EINVAL", err)
+	}
+}
+
 func TestErrorsCrossTheSocket(t *testing.T) {
 	failure := cli.Hint(&cableError{}, "plug the cable in")
 	d := serve(t, Config{Node: &fakeNode{

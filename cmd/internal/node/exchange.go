@@ -50,7 +50,7 @@ func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	// On every way out; an error says that the MD has unlinked itself.
 	defer x.node.table.MDUnlink(md)
 	if err := x.start(md); err != nil {
-		return answer, err
+		return answer, explainSimulated(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.timeout, x.late())
 	defer cancel()

@@ -18,6 +18,7 @@ type Status struct {
 	Stats    lnet.Stats          `json:"statistics"`
 	// Discovery counts what discovery did and refused.
 	Discovery discovery.Stats `json:"discovery"`
+	Faults    Faults          `json:"faults"` // on purpose
 }
 
 // NIStatus is one NI with what its driver says. Its interface is the name of
@@ -46,6 +47,7 @@ func (n *Node) Status() Status {
 	s := n.lnet.Snapshot()
 	status := Status{PID: s.PID, Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
 	status.Known, status.Discovery = knownPeers(s.Nodes), n.discovery.Stats()
+	status.Faults = n.faults()
 	names := newInterfaceNames()
 	for _, ni := range s.NIs {
 		ni.Interface = ""

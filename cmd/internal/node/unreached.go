@@ -20,6 +20,8 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 	switch {
 	case err == nil || cli.HintOf(err) != "":
 		return err
+	case isSimulated(err):
+		return explainSimulated(err)
 	case !n.isOn(target.Net()):
 		return cli.Hint(err, "this node has no interface on %v: see 'lnetctl net show', and --networks", target.Net())
 	case is(syscall.ECONNREFUSED): // beside an errno of LNet, so before those

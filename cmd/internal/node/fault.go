@@ -1,0 +1,56 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Faults are what a node does wrong on purpose, for tests.
+type Faults struct {
+	Fail []lnet.FailedNID `json:"fail"` // the oldest first
+}
+
+// FailRequest makes messages to and from a NID fail.
+type FailRequest struct {
+	NID   nid.NID `json:"nid"`   // the wildcard: every NID
+	Count int     `json:"count"` // messages; negative: for ever, 0: none any more
+}
+
+// Fail makes messages fail; see lnet.Node.FailNID. EINVAL: no NID. ENOSPC: the
+// list is full.
+func (n *Node) Fail(r FailRequest) error {
+	err := n.lnet.FailNID(r.NID, r.Count)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return cli.Hint(fmt.Errorf("too many NIDs fail: %w", err), "'lnetctl fault fail _all_ --count 0' empties the list")
+	case err != nil:
+		return fmt.Errorf("fail %v: %w", r.NID, err)
+	case r.Count != 0: // or somebody searches the network for what we drop
+		n.cfg.Log.Warn("messages fail on purpose", slog.Any("nid", r.NID), slog.Int("count", r.Count))
+	}
+	return nil
+}
+
+func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs()} }
+
+// isSimulated reports whether err is that of a Put or Get which Fail made fail:
+// all other failures of the network come as events.
+func isSimulated(err error) bool {
+	call, ok := errors.AsType[*portals.OpError](err)
+	return ok && errors.Is(call, syscall.EIO)
+}
+
+// explainSimulated adds where a failure comes from if it is on purpose.
+func explainSimulated(err error) error {
+	if !isSimulated(err) {
+		return err
+	}
+	return cli.Hint(err, "messages there fail on purpose: see 'lnetctl fault show'")
+}
