@@ -1,0 +1,157 @@
+package flood
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// Protocol is flood for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "flood",
+	Summary: "rumours that everybody shall hear",
+	Options: []scenario.Option{
+		{Name: "fanout", Default: "3", Kind: scenario.Count, Doc: "to how many others a node passes on what is new to it"},
+		{Name: "again", Default: "0s", Kind: scenario.Duration, Doc: "how often a node tells another one all it knows; 0s never"},
+		{Name: "size", Default: "64", Kind: scenario.Count, Doc: "bytes of a message"},
+		{Name: "bug", Default: "none", Kind: scenario.Choice, Choices: []string{"none", "forget-on-pause"}, Doc: "a bug, to see it found"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "tell", Args: []scenario.Arg{rumour}, Doc: "the node hears a rumour and passes it on"},
+	},
+	Conditions: []scenario.Condition{
+		{Name: "heard", Args: []scenario.Arg{{Name: "nodes", Kind: scenario.NodeSet}, optional(rumour)}, Doc: "these nodes, where they are up, have heard a rumour; without a number every rumour told so far"},
+		{Name: "heard-once", Doc: "no node has heard a rumour twice in one life"},
+		{Name: "remembered", Doc: "every node knows all that it heard in its life"},
+	},
+	Series: []scenario.Quantity{
+		{Name: "heard", Unit: "nodes", Doc: "nodes that know every rumour told so far"},
+	},
+	Levels:       []scenario.Level{scenario.Machines},
+	BytesPerNode: func(scenario.Level, int, scenario.Values) int64 { return 96 },
+	New:          newInstance,
+}
+
+// rumour is the argument that names one.
+var rumour = scenario.Arg{Name: "rumour", Kind: scenario.Count}
+
+func optional(a scenario.Arg) scenario.Arg {
+	a.Optional = true
+	return a
+}
+
+// instance is a network of nodes and what they have told it.
+type instance struct {
+	network *sim.Network[rumours]
+	told    []rumours // heard by each node in its life
+	twice   int       // rumours heard again in one life
+	all     rumours   // heard by anybody
+	nodes   []*node
+	latest  time.Duration // when the last rumour was heard
+}
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	in := &instance{told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes)}
+	shared := &config{
+		nodes: s.Nodes, fanout: s.Options.Int("fanout"), size: s.Options.Int("size"),
+		again: s.Options.Duration("again"), forgets: s.Options["bug"] == "forget-on-pause",
+	}
+	cfg := scenario.Config[rumours](s)
+	cfg.Boot = func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+		return in.boot(shared, life, kept)
+	}
+	cfg.OnEvent = in.event
+	cfg.Hash = func(m *rumours) uint64 { return uint64(*m) }
+	var err error
+	in.network, err = sim.New(cfg)
+	return in, err
+}
+
+// boot begins a life. What a node that keeps its state knew, it still knows.
+func (in *instance) boot(shared *config, life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+	n := &node{cfg: shared}
+	n.pcg.Seed(life.Seed, 0)
+	if old, ok := kept.(*node); ok {
+		n.knows = old.knows
+	}
+	in.nodes[life.Node], in.told[life.Node] = n, n.knows
+	return n
+}
+
+func (in *instance) event(at time.Duration, id sim.NodeID, ev sim.Event) {
+	r := rumours(1) << (ev.Value - 1)
+	if in.told[id]&r != 0 {
+		in.twice++
+	}
+	in.told[id] |= r
+	in.all |= r
+	in.latest = at
+}
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.network }
+
+// Check implements [scenario.Instance].
+func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
+	switch condition {
+	case "heard":
+		return in.heard(args)
+	case "heard-once":
+		return in.twice == 0, fmt.Sprintf("%d rumours were heard twice", in.twice)
+	}
+	for id, n := range in.nodes {
+		if n != nil && in.network.Up(sim.NodeID(id)) && in.told[id]&^n.knows != 0 {
+			return false, fmt.Sprintf("node %v has forgotten rumour %d", sim.NodeID(id), first(in.told[id]&^n.knows))
+		}
+	}
+	return true, ""
+}
+
+func (in *instance) heard(args scenario.Args) (bool, string) {
+	want := in.all
+	if len(args) > 1 {
+		want = 1 << (args.Int(1) - 1)
+	}
+	if want == 0 {
+		return false, "no rumour was told"
+	}
+	missing, one := 0, sim.NodeID(0)
+	for id := range args.Nodes(0).All(len(in.nodes)) {
+		if in.network.Up(id) && want&^in.knows(id) != 0 {
+			missing++
+			one = id
+		}
+	}
+	return missing == 0, fmt.Sprintf("%d nodes have not, such as %v", missing, one)
+}
+
+func (in *instance) knows(id sim.NodeID) rumours {
+	if n := in.nodes[id]; n != nil {
+		return n.knows
+	}
+	return 0
+}
+
+func first(r rumours) int { return bits.TrailingZeros64(uint64(r)) + 1 }
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	count := 0
+	for id := range in.nodes {
+		if k := in.knows(sim.NodeID(id)); k != 0 && in.all&^k == 0 {
+			count++
+		}
+	}
+	return []float64{float64(count)}
+}
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	return []scenario.Measure{
+		{Name: "heard", Unit: "nodes", Value: in.Sample()[0]},
+		{Name: "last heard at", Unit: "s", Value: in.latest.Seconds()},
+	}
+}

@@ -1,0 +1,221 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// Set is a set of nodes, or some nodes of a set which are drawn from the seed.
+type Set struct {
+	Any    int // how many to draw; 0 takes all
+	Of     sim.NodeSet
+	column int
+}
+
+func (s Set) String() string {
+	if s.Any > 0 {
+		return fmt.Sprintf("any %d of %v", s.Any, s.Of)
+	}
+	return s.Of.String()
+}
+
+// action is what a fault does.
+type action struct {
+	verb    string
+	column  int
+	nodes   Set
+	to      Set   // of cut and link
+	sets    []Set // of partition
+	keep    bool  // of restart
+	time    time.Duration
+	ppm     int64
+	change  link.Change
+	rate    int64
+	command string
+}
+
+// actions are the verbs with what follows them.
+var actions = []struct {
+	verb, form string
+	parse      func(*cursor, *action)
+}{
+	{"kill", "NODES", (*cursor).nodesOnly},
+	{"crash", "NODES", (*cursor).nodesOnly},
+	{"restart", "NODES [keeping state]", (*cursor).restart},
+	{"pause", "NODES [for TIME]", (*cursor).pause},
+	{"resume", "NODES", (*cursor).nodesOnly},
+	{"skew", "NODES PPM", (*cursor).skew},
+	{"slow", "NODES TIME", (*cursor).slow},
+	{"partition", "NODES [| NODES ...]", (*cursor).partition},
+	{"cut", "NODES -> NODES", (*cursor).cut},
+	{"heal", "", func(*cursor, *action) {}},
+	{"link", "NODES -> NODES CHANGE", nil},
+	{"links", "reset", func(c *cursor, _ *action) { c.want("reset") }},
+	{"access", "NODES rate R", nil},
+	{"do", "NODES VERB [ARGUMENT ...]", nil},
+}
+
+// action takes an action, up to the end of the line.
+func (c *cursor) action(p *Protocol) action {
+	verbs := make([]string, len(actions))
+	for i, a := range actions {
+		verbs[i] = a.verb
+	}
+	column := c.here().column
+	verb := c.choice("action", verbs)
+	a := action{verb: verb, column: column}
+	switch i := slices.Index(verbs, verb); {
+	case i < 0:
+	case verb == "link":
+		a = c.linkAction()
+	case verb == "access":
+		a = c.accessAction()
+	case verb == "do":
+		c.command(&a, p)
+	default:
+		actions[i].parse(c, &a)
+	}
+	a.column = column
+	return a
+}
+
+func (c *cursor) nodesOnly(a *action) { a.nodes = c.set() }
+
+func (c *cursor) restart(a *action) {
+	a.nodes = c.set()
+	if a.keep = c.accept("keeping"); a.keep {
+		c.want("state")
+	}
+}
+
+func (c *cursor) pause(a *action) {
+	a.nodes = c.set()
+	if c.accept("for") {
+		a.time = c.period()
+	}
+}
+
+// maxSkew keeps clocks below double speed.
+const maxSkew = 1_000_000
+
+func (c *cursor) skew(a *action) {
+	a.nodes = c.set()
+	const form = "how much a clock gains, such as 200ppm or -50ppm"
+	w := c.take(form)
+	digits, ok := strings.CutSuffix(w.text, "ppm")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if a.ppm = n; !ok || err != nil || n < sim.MinSkew || n > maxSkew {
+		c.fail(w, "%q: want %s, %d to %d", w.text, form, sim.MinSkew, maxSkew)
+	}
+}
+
+func (c *cursor) slow(a *action) {
+	a.nodes = c.set()
+	a.time = c.time()
+}
+
+func (c *cursor) partition(a *action) {
+	a.sets = append(a.sets, c.set())
+	for c.accept("|") {
+		a.sets = append(a.sets, c.set())
+		if len(a.sets) > 1000 {
+			c.fail(c.here(), "more than 1000 sets")
+		}
+	}
+}
+
+func (c *cursor) cut(a *action) {
+	a.nodes = c.set()
+	c.want("->")
+	a.to = c.set()
+}
+
+func (c *cursor) linkAction() action {
+	a := action{verb: "link", column: c.here().column}
+	a.nodes = c.set()
+	c.want("->")
+	a.to = c.set()
+	a.change = c.change()
+	return a
+}
+
+func (c *cursor) accessAction() action {
+	a := action{verb: "access", column: c.here().column}
+	a.nodes = c.set()
+	c.want("rate")
+	a.rate = c.rate()
+	return a
+}
+
+func (c *cursor) command(a *action, p *Protocol) {
+	a.nodes = c.set()
+	names := make([]string, len(p.Verbs))
+	for i, v := range p.Verbs {
+		names[i] = v.Name
+	}
+	verb := c.choice("verb of "+p.Name, names)
+	i := slices.Index(names, verb)
+	if i < 0 {
+		return
+	}
+	a.command = join(append([]string{verb}, c.args(p.Verbs[i].Args)...)...)
+}
+
+// args takes arguments.
+func (c *cursor) args(want []Arg) []string {
+	var args []string
+	for _, a := range want {
+		if a.Optional && (!c.more() || a.Kind != Word && !a.fits(c.here().text)) {
+			break
+		}
+		args = append(args, c.value(a.Kind, a.Choices))
+	}
+	return args
+}
+
+func (a *Arg) fits(text string) bool {
+	_, err := a.Kind.normal(text, a.Choices)
+	return err == nil
+}
+
+func (a *action) String() string {
+	switch a.verb {
+	case "restart":
+		if a.keep {
+			return join(a.verb, a.nodes.String(), "keeping state")
+		}
+	case "pause":
+		if a.time > 0 {
+			return join(a.verb, a.nodes.String(), "for", formatTime(a.time))
+		}
+	case "skew":
+		return join(a.verb, a.nodes.String(), fmt.Sprintf("%dppm", a.ppm))
+	case "slow":
+		return join(a.verb, a.nodes.String(), formatTime(a.time))
+	case "partition":
+		sets := make([]string, len(a.sets))
+		for i, s := range a.sets {
+			sets[i] = s.String()
+		}
+		return join(a.verb, strings.Join(sets, " | "))
+	case "cut":
+		return join(a.verb, a.nodes.String(), "->", a.to.String())
+	case "heal":
+		return a.verb
+	case "link":
+		return join(a.verb, a.nodes.String(), "->", a.to.String(), a.change.String())
+	case "links":
+		return "links reset"
+	case "access":
+		return join(a.verb, a.nodes.String(), "rate", link.FormatRate(a.rate))
+	case "do":
+		return join(a.verb, a.nodes.String(), a.command)
+	}
+	return join(a.verb, a.nodes.String())
+}

@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// check is an expect, always or never.
+type check struct {
+	word  string // expect, always or never
+	claim claim
+	// of expect: at most one of them; 0 all is the end of the run
+	within, by, at time.Duration
+	// of always and never; to is 0 for the end of the run
+	window fault
+	after  *fault // the last fault before it: within counts from there
+
+	from, to time.Duration // when it counts, once the file is whole
+	column   int
+}
+
+// claim is what a check asks: a condition with its arguments, or a quantity
+// compared with a number.
+type claim struct {
+	name  string
+	args  Args
+	op    string // of a comparison
+	value float64
+}
+
+func (c *claim) String() string {
+	if c.op != "" {
+		return join(c.name, c.op, formatNumber(c.value))
+	}
+	return join(append([]string{c.name}, c.args...)...)
+}
+
+// String returns the check in its usual form.
+func (k *check) String() string {
+	text := join(k.word, k.claim.String())
+	switch {
+	case k.within > 0:
+		return join(text, "within", formatTime(k.within))
+	case k.by > 0:
+		return join(text, "by", formatTime(k.by))
+	case k.at > 0:
+		return join(text, "at", formatTime(k.at))
+	}
+	return join(text, k.window.window())
+}
+
+// check takes what follows the word of a check.
+func (c *cursor) check(word string, p *Protocol) *check {
+	k := &check{word: word, column: c.here().column}
+	k.claim = c.claim(p)
+	switch {
+	case word != "expect":
+		c.window(&k.window)
+	case c.accept("within"):
+		k.within = c.period()
+	case c.accept("by"):
+		k.by = c.period()
+	case c.accept("at"):
+		k.at = c.period()
+	}
+	return k
+}
+
+// operators compare a quantity with a number.
+var operators = []string{"<", "<=", "=", "!=", ">=", ">"}
+
+func (c *cursor) claim(p *Protocol) claim {
+	names, quantities := p.conditionNames(), p.quantityNames()
+	all := slices.Concat(names, quantities)
+	w := c.take("a condition: " + strings.Join(all, ", "))
+	compared := c.more() && slices.Contains(operators, c.here().text)
+	switch i := slices.Index(names, w.text); {
+	case compared && slices.Contains(quantities, w.text):
+		cl := claim{name: w.text, op: c.take("").text}
+		cl.value = Args{c.value(Number, nil)}.Float(0)
+		return cl
+	case i >= 0:
+		return claim{name: w.text, args: c.args(p.conditions()[i].Args)}
+	case slices.Contains(quantities, w.text):
+		c.fail(c.here(), "%s is a quantity: want it compared with a number by %s", w.text, strings.Join(operators, " "))
+	default:
+		c.fail(w, "unknown condition %q: want %s, or one of %s compared with a number", w.text, strings.Join(names, ", "), strings.Join(quantities, ", "))
+	}
+	return claim{}
+}
+
+// place sets when each check counts, and checks that the run lasts until then.
+func (f *File) place() Errors {
+	var errs Errors
+	for _, l := range f.lines {
+		fail := func(column int, format string, args ...any) {
+			errs = append(errs, &Error{f.Name, l.number, column, fmt.Sprintf(format, args...)})
+		}
+		switch {
+		case l.fault != nil && l.fault.last() > f.Length:
+			fail(1, "%s is after the end of the run at %s", formatTime(l.fault.last()), formatTime(f.Length))
+		case l.check != nil:
+			if l.check.place(f.Length); l.check.to > f.Length {
+				fail(l.check.column, "%s is after the end of the run at %s", formatTime(l.check.to), formatTime(f.Length))
+			}
+		}
+	}
+	return errs
+}
+
+// last is the last instant that a fault names.
+func (f *fault) last() time.Duration { return max(f.at, f.from, f.to) }
+
+func (k *check) place(length time.Duration) {
+	if k.after != nil {
+		k.from = k.after.end(length)
+	}
+	switch {
+	case k.word != "expect":
+		k.from, k.to = k.window.from, k.window.end(length)
+		if k.window.to == 0 {
+			k.to = max(k.window.from, length)
+		}
+	case k.within > 0:
+		k.to = k.from + k.within
+	case k.by > 0:
+		k.from, k.to = 0, k.by
+	case k.at > 0:
+		k.from, k.to = k.at, k.at
+	default:
+		k.from, k.to = length, length
+	}
+}

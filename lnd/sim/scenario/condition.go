@@ -1,0 +1,139 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"ulnet/lnd/sim"
+)
+
+// common are the conditions of every protocol.
+var common = []struct {
+	Condition
+	holds func(c sim.Control, args Args) (bool, string)
+}{
+	{Condition{"up", []Arg{{Name: "nodes", Kind: NodeSet}}, "a process runs on all of these nodes"}, func(c sim.Control, args Args) (bool, string) {
+		return each(c, args, c.Up, "is not up")
+	}},
+	{Condition{"down", []Arg{{Name: "nodes", Kind: NodeSet}}, "no process runs on any of these nodes"}, func(c sim.Control, args Args) (bool, string) {
+		return each(c, args, func(id sim.NodeID) bool { return !c.Up(id) }, "is up")
+	}},
+	{Condition{"digest", []Arg{{Name: "hex", Kind: Word}}, "the digest of all events so far is this one"}, func(c sim.Control, args Args) (bool, string) {
+		digest := formatDigest(c.Digest())
+		return digest == args.Word(0), "it is " + digest
+	}},
+}
+
+func formatDigest(d uint64) string { return fmt.Sprintf("%016x", d) }
+
+func each(c sim.Control, args Args, holds func(sim.NodeID) bool, why string) (bool, string) {
+	for id := range args.Nodes(0).All(c.Nodes()) {
+		if !holds(id) {
+			return false, fmt.Sprintf("node %v %s", id, why)
+		}
+	}
+	return true, ""
+}
+
+// counters are the quantities of every protocol.
+var counters = []struct {
+	Quantity
+	read func(s *sim.Stats) uint64
+}{
+	{Quantity{"messages", "", "messages sent"}, func(s *sim.Stats) uint64 { return s.Sent }},
+	{Quantity{"bytes", "B", "bytes sent"}, func(s *sim.Stats) uint64 { return s.SentBytes }},
+	{Quantity{"delivered", "", "messages delivered"}, func(s *sim.Stats) uint64 { return s.Delivered }},
+	{Quantity{"lost", "", "messages lost by links"}, func(s *sim.Stats) uint64 { return s.Lost }},
+	{Quantity{"duplicated", "", "messages that came twice"}, func(s *sim.Stats) uint64 { return s.Duplicated }},
+	{Quantity{"reordered", "", "messages held back"}, func(s *sim.Stats) uint64 { return s.Reordered }},
+	{Quantity{"cut-off", "", "messages kept back by partitions and cuts"}, func(s *sim.Stats) uint64 { return s.Cut }},
+	{Quantity{"refused", "", "messages to nodes that were down"}, func(s *sim.Stats) uint64 { return s.Refused }},
+	{Quantity{"inbox-full", "", "messages for which a node had no room"}, func(s *sim.Stats) uint64 { return s.InboxFull }},
+	{Quantity{"queued", "", "events that are still to come"}, func(s *sim.Stats) uint64 { return uint64(s.Queued) }},
+	{Quantity{"steps", "", "steps of machines"}, func(s *sim.Stats) uint64 { return s.Steps }},
+}
+
+// conditions are all conditions that a file of the protocol can ask.
+func (p *Protocol) conditions() []Condition {
+	list := slices.Clone(p.Conditions)
+	for _, c := range common {
+		list = append(list, c.Condition)
+	}
+	return list
+}
+
+func (p *Protocol) conditionNames() []string {
+	list := p.conditions()
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Quantities are all quantities that a file of the protocol can compare.
+func (p *Protocol) Quantities() []Quantity {
+	list := slices.Clone(p.Series)
+	for _, c := range counters {
+		list = append(list, c.Quantity)
+	}
+	return list
+}
+
+// AllConditions are the protocol's conditions and those that every protocol has.
+func (p *Protocol) AllConditions() []Condition { return p.conditions() }
+
+func (p *Protocol) quantityNames() []string {
+	list := p.Quantities()
+	names := make([]string, len(list))
+	for i, q := range list {
+		names[i] = q.Name
+	}
+	return names
+}
+
+// holds evaluates a claim now.
+func (c *claim) holds(p *Protocol, inst Instance) (bool, string) {
+	if c.op != "" {
+		v := c.quantity(p, inst)
+		return c.compare(v), fmt.Sprintf("%s is %s", c.name, formatNumber(v))
+	}
+	if slices.ContainsFunc(p.Conditions, func(own Condition) bool { return own.Name == c.name }) {
+		return inst.Check(c.name, c.args)
+	}
+	for _, k := range common {
+		if k.Name == c.name {
+			return k.holds(inst.Control(), c.args)
+		}
+	}
+	return false, "unknown condition"
+}
+
+func (c *claim) quantity(p *Protocol, inst Instance) float64 {
+	if i := slices.IndexFunc(p.Series, func(q Quantity) bool { return q.Name == c.name }); i >= 0 {
+		return inst.Sample()[i]
+	}
+	stats := inst.Control().Stats()
+	for _, k := range counters {
+		if k.Name == c.name {
+			return float64(k.read(&stats))
+		}
+	}
+	return 0
+}
+
+func (c *claim) compare(v float64) bool {
+	switch c.op {
+	case "<":
+		return v < c.value
+	case "<=":
+		return v <= c.value
+	case "=":
+		return v == c.value
+	case "!=":
+		return v != c.value
+	case ">=":
+		return v >= c.value
+	}
+	return v > c.value
+}

@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is something wrong at one place of a file.
+type Error struct {
+	File   string
+	Line   int // from 1
+	Column int // from 1, in characters
+	Why    string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Why)
+}
+
+// Errors is everything that is wrong with a file, in order, at least one.
+type Errors []*Error
+
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors one by one.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, one := range e {
+		all[i] = one
+	}
+	return all
+}
+
+// maxErrors is how many errors of a file are reported.
+const maxErrors = 20

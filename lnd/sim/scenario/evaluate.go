@@ -1,0 +1,126 @@
+package scenario
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// checker evaluates one check during a run.
+type checker struct {
+	check   *check
+	outcome Outcome
+	done    bool
+}
+
+// instants are when a run stops to look: the multiples of a few intervals, and
+// some more.
+type instants struct {
+	every []time.Duration
+	more  []time.Duration // in order
+}
+
+// all yields the instants in order, each once, and the end last.
+func (x *instants) all(end time.Duration) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		more := x.more
+		for now := time.Duration(0); ; {
+			next := end
+			for _, e := range x.every {
+				next = min(next, now-now%e+e)
+			}
+			for len(more) > 0 && more[0] <= now {
+				more = more[1:]
+			}
+			if len(more) > 0 {
+				next = min(next, more[0])
+			}
+			if !yield(next) || next >= end {
+				return
+			}
+			now = next
+		}
+	}
+}
+
+// prepare makes ready what looks at the run from outside.
+func (r *runner) prepare(plan []step) {
+	f := r.file
+	for _, l := range f.checks() {
+		r.checks = append(r.checks, checker{check: l.check, outcome: Outcome{Line: l.number, Text: l.check.String(), At: l.check.to}})
+		r.instants.more = append(r.instants.more, l.check.from, l.check.to)
+	}
+	for i := range plan {
+		r.instants.more = append(r.instants.more, plan[i].at)
+	}
+	slices.Sort(r.instants.more)
+	if len(r.checks) > 0 {
+		r.instants.every = append(r.instants.every, f.checkEvery())
+	}
+	if every := r.options.SampleEvery; every >= 0 {
+		if every == 0 {
+			every = max(f.Length/100, time.Microsecond)
+		}
+		r.options.SampleEvery = every
+		r.instants.every = append(r.instants.every, every)
+		for _, q := range f.Protocol.Series {
+			r.series = append(r.series, Series{Quantity: q})
+		}
+	}
+}
+
+func (f *File) checkEvery() time.Duration {
+	for _, d := range []time.Duration{f.settings.checkEvery, f.Protocol.CheckEvery} {
+		if d > 0 {
+			return d
+		}
+	}
+	return defaultCheckEvery
+}
+
+// evaluate evaluates the checks that count at an instant.
+func (r *runner) evaluate(now time.Duration) {
+	for i := range r.checks {
+		c := &r.checks[i]
+		if c.done || now < c.check.from || now > c.check.to {
+			continue
+		}
+		holds, why := c.check.claim.holds(r.file.Protocol, r.inst)
+		c.decide(now, holds, why)
+	}
+}
+
+// decide takes note of what a check found at an instant.
+func (c *checker) decide(now time.Duration, holds bool, why string) {
+	o := &c.outcome
+	last := now >= c.check.to
+	switch c.check.word {
+	case "expect":
+		o.OK, c.done = holds, holds || last
+	case "always":
+		o.OK, c.done = holds && last, !holds || last
+	case "never":
+		o.OK, c.done = !holds && last, holds || last
+		if holds {
+			why = "it holds"
+		}
+	}
+	if c.done {
+		o.At = now
+		if !o.OK {
+			o.Why = why
+		}
+	}
+}
+
+// sample samples the series at an instant.
+func (r *runner) sample(now time.Duration) {
+	if len(r.series) == 0 || now < r.sampleAt {
+		return
+	}
+	r.sampleAt = now - now%r.options.SampleEvery + r.options.SampleEvery
+	for i, v := range r.inst.Sample() {
+		r.series[i].At = append(r.series[i].At, now)
+		r.series[i].Value = append(r.series[i].Value, v)
+	}
+}

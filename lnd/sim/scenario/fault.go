@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// when says how a fault gets its instants.
+type when uint8
+
+const (
+	whenAt when = iota
+	whenEvery
+	whenRandom
+)
+
+// fault is a statement that does something to the network.
+type fault struct {
+	when     when
+	at       time.Duration // of whenAt
+	every    time.Duration
+	from, to time.Duration // of every and random; to is 0 for the end of the run
+	do       action        // of at and every
+	count    int           // of random
+	kinds    []string
+}
+
+func (f *fault) String() string {
+	switch f.when {
+	case whenEvery:
+		return join("every", formatTime(f.every), f.window(), f.do.String())
+	case whenRandom:
+		return join("random faults", fmt.Sprint(f.count), f.window(), "of", strings.Join(f.kinds, " "))
+	}
+	return join("at", formatTime(f.at), f.do.String())
+}
+
+func (f *fault) window() string {
+	if f.from == 0 && f.to == 0 {
+		return ""
+	}
+	text := "from " + formatTime(f.from)
+	if f.to > 0 {
+		text += " to " + formatTime(f.to)
+	}
+	return text
+}
+
+// end is when the last of it happens.
+func (f *fault) end(length time.Duration) time.Duration {
+	switch {
+	case f.when == whenAt:
+		return f.at
+	case f.to > 0:
+		return f.to
+	}
+	return length
+}
+
+// window takes "from A to B".
+func (c *cursor) window(f *fault) {
+	if !c.accept("from") {
+		return
+	}
+	f.from = c.time()
+	if c.accept("to") {
+		w := c.here()
+		if f.to = c.period(); f.to <= f.from {
+			c.fail(w, "%v is not after %v", formatTime(f.to), formatTime(f.from))
+		}
+	}
+}
+
+func (c *cursor) every(p *Protocol) *fault {
+	f := &fault{when: whenEvery, every: c.period()}
+	c.window(f)
+	f.do = c.action(p)
+	return f
+}
+
+// randomKinds are the faults that can be drawn.
+var randomKinds = []string{"kill", "crash", "pause", "skew", "slow", "partition", "cut", "loss", "duplicate", "reorder", "latency"}
+
+func (c *cursor) random() *fault {
+	f := &fault{when: whenRandom}
+	c.want("faults")
+	f.count = c.number("how many faults", 1, 10000)
+	c.want("from")
+	c.i--
+	c.window(f)
+	if f.to == 0 {
+		c.want("to")
+	}
+	c.want("of")
+	for c.more() || len(f.kinds) == 0 && c.err == nil {
+		w := c.here()
+		k := c.choice("kind of fault", randomKinds)
+		if slices.Contains(f.kinds, k) {
+			c.fail(w, "%s stands twice", k)
+		}
+		f.kinds = append(f.kinds, k)
+	}
+	return f
+}

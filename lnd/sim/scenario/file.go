@@ -1,0 +1,114 @@
+package scenario
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// Bounds of a file.
+const (
+	maxText = 1 << 20
+	maxLine = 4096
+	// MaxNodes is how many nodes a scenario can have.
+	MaxNodes = 1 << 22
+)
+
+// File is a scenario that has been parsed.
+type File struct {
+	Name     string
+	Protocol *Protocol
+	Nodes    int
+	Seed     uint64
+	Length   time.Duration // of the run, in virtual time
+	Options  Values
+
+	lines    []line
+	settings settings
+}
+
+// line is one line of a file: at most one of setting, fault and check is set,
+// none for a comment or an empty line.
+type line struct {
+	number  int
+	setting string // in its usual form
+	fault   *fault
+	check   *check
+	comment string // with its #
+}
+
+// text is the line in its usual form.
+func (l *line) text() string {
+	text := l.setting
+	switch {
+	case l.fault != nil:
+		text = l.fault.String()
+	case l.check != nil:
+		text = l.check.String()
+	}
+	if text != "" && l.comment != "" {
+		text += "  "
+	}
+	return text + l.comment
+}
+
+// Format returns the file in its usual form: one blank between words, times
+// and numbers written in one way, no empty lines in a row. Comments stay.
+func (f *File) Format() []byte {
+	var b bytes.Buffer
+	empty := 0
+	for i := range f.lines {
+		text := f.lines[i].text()
+		if text == "" {
+			empty++
+			continue
+		}
+		if empty > 0 && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		empty = 0
+		b.WriteString(text)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// faults returns the lines with a fault.
+func (f *File) faults() []*line {
+	var list []*line
+	for i := range f.lines {
+		if f.lines[i].fault != nil {
+			list = append(list, &f.lines[i])
+		}
+	}
+	return list
+}
+
+// checks returns the lines with a check.
+func (f *File) checks() []*line {
+	var list []*line
+	for i := range f.lines {
+		if f.lines[i].check != nil {
+			list = append(list, &f.lines[i])
+		}
+	}
+	return list
+}
+
+// Faults returns how many statements of the file do something to the network.
+func (f *File) Faults() int { return len(f.faults()) }
+
+// join joins the parts of a statement that are not empty.
+func join(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(p)
+	}
+	return b.String()
+}

@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// Protocol is what can be simulated by a scenario: who brings one writes an
+// adapter, which package flood shows.
+type Protocol struct {
+	Name    string // the first line of a file names it
+	Summary string // one line
+	Options []Option
+	Verbs   []Verb
+	// Conditions are its own, besides those that every protocol has.
+	Conditions []Condition
+	// Series are the quantities that Instance.Sample reads. A condition may
+	// compare them with a number.
+	Series []Quantity
+	// Levels are those at which it runs, the default first.
+	Levels []Level
+	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
+	CheckEvery time.Duration
+	// BytesPerNode is what the protocol itself needs per node, so that too
+	// large a run is refused before it begins.
+	BytesPerNode func(level Level, nodes int, options Values) int64
+	// New makes the network of one run.
+	New func(*Setup) (Instance, error)
+}
+
+// Level is what runs on the nodes.
+type Level uint8
+
+// The levels.
+const (
+	Machines Level = iota + 1 // the protocol's machines alone
+	Stacks                    // machines above portals and LNet
+)
+
+// String returns "machines" or "stacks".
+func (l Level) String() string {
+	switch l {
+	case Machines:
+		return "machines"
+	case Stacks:
+		return "stacks"
+	}
+	return "default"
+}
+
+// ParseLevel parses the name of a level.
+func ParseLevel(text string) (Level, bool) {
+	for _, l := range []Level{Machines, Stacks} {
+		if text == l.String() {
+			return l, true
+		}
+	}
+	return 0, false
+}
+
+// Option is a parameter of a protocol: "set NAME VALUE".
+type Option struct {
+	Name    string
+	Default string
+	Kind    Kind
+	Choices []string // of kind Choice
+	Doc     string
+}
+
+// Verb is a command to nodes: "at 5s do 17 VERB ARGS". The program of the node
+// is stepped with a sim.Command whose text is the verb and its arguments,
+// separated by single spaces.
+type Verb struct {
+	Name string
+	Args []Arg
+	Doc  string
+}
+
+// Condition is something that an expect, always or never can ask.
+type Condition struct {
+	Name string
+	Args []Arg
+	Doc  string
+}
+
+// Arg is an argument of a verb or condition.
+type Arg struct {
+	Name     string
+	Kind     Kind
+	Choices  []string // of kind Choice
+	Optional bool     // the last ones may be
+}
+
+// Quantity is something that can be measured at any time.
+type Quantity struct {
+	Name, Unit, Doc string
+}
+
+// Setup is what an Instance is made of.
+type Setup struct {
+	Nodes      int
+	Seed       uint64
+	Level      Level
+	Options    Values
+	Topology   sim.Topology
+	AccessRate int64
+	CPU        sim.CPU
+	Inbox      int
+	StartAt    func(sim.NodeID) time.Duration
+}
+
+// Config begins the configuration of a network: the caller adds Boot, and what
+// else it wants of OnEvent, Hash and OnStep.
+func Config[M any](s *Setup) sim.Config[M] {
+	return sim.Config[M]{
+		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+	}
+}
+
+// Instance is a network of one protocol in one run. One goroutine uses it.
+type Instance interface {
+	// Control is the network.
+	Control() sim.Control
+	// Check evaluates a condition of Protocol.Conditions now; why says what
+	// is missing if it does not hold. It must not change anything.
+	Check(condition string, args Args) (ok bool, why string)
+	// Sample returns the values of Protocol.Series now.
+	Sample() []float64
+	// Measures are the results of a run that has ended.
+	Measures() []Measure
+}
+
+// Measure is one result of a run.
+type Measure struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
+}

@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// Options are how a run differs from what its file says. The zero value of a
+// field leaves it as it is.
+type Options struct {
+	Nodes int
+	Seed  *uint64
+	// Level is what runs on the nodes; 0 is the protocol's default.
+	Level Level
+	// Record takes a recording.
+	Record io.Writer
+	// Progress is told how far the run is, about every hundredth of it.
+	Progress func(Progress)
+	// SampleEvery is how often the series are sampled; 0 is a hundredth of
+	// the run, negative never.
+	SampleEvery time.Duration
+	// MemoryLimit refuses a run that would need more bytes; 0 is no limit.
+	MemoryLimit int64
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Virtual time.Duration // of Length
+	Length  time.Duration
+	Wall    time.Duration
+	Stats   sim.Stats
+}
+
+// Result is what a run came to.
+type Result struct {
+	Seed     uint64        `json:"seed"`
+	Nodes    int           `json:"nodes"`
+	Level    Level         `json:"-"`
+	Virtual  time.Duration `json:"virtual_ns"`
+	Wall     time.Duration `json:"wall_ns"`
+	Digest   uint64        `json:"-"`
+	Stats    sim.Stats     `json:"stats"`
+	Expects  []Outcome     `json:"expects"` // also always and never, in the order of the file
+	Measures []Measure     `json:"measures"`
+	Series   []Series      `json:"-"`
+}
+
+// OK reports whether every expect held.
+func (r *Result) OK() bool {
+	return !slices.ContainsFunc(r.Expects, func(o Outcome) bool { return !o.OK })
+}
+
+// Outcome is what came of one expect, always or never.
+type Outcome struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	OK   bool   `json:"ok"`
+	// At is when it was decided: found true, found wrong, or the deadline.
+	At  time.Duration `json:"at_ns"`
+	Why string        `json:"why,omitempty"` // it failed
+}
+
+// Series is a quantity over time.
+type Series struct {
+	Quantity
+	At    []time.Duration
+	Value []float64
+}
+
+// Run runs a scenario. The error is that of the file, of a machine that broke
+// its contract, of ctx; a failed expect is none.
+func Run(ctx context.Context, f *File, o Options) (*Result, error) {
+	r, err := newRunner(f, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.run(ctx); err != nil {
+		return nil, fmt.Errorf("%s: seed %d: %w", f.Name, r.setup.Seed, err)
+	}
+	return r.result(), nil
+}

@@ -1,0 +1,216 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// settings are the settings of a file that make its network.
+type settings struct {
+	link       link.Change
+	access     int64
+	groups     *groups
+	bootOver   time.Duration
+	cpu        sim.CPU
+	inbox      int
+	checkEvery time.Duration
+	bootAt     []bootAt
+	links      []action // of pairs of nodes, in force from the beginning
+}
+
+// groups are racks or zones.
+type groups struct {
+	line, column  int
+	size          int
+	uplink        int64
+	oversubscribe float64 // 0: uplink counts
+	apart         link.Change
+}
+
+type bootAt struct {
+	set Set
+	at  time.Duration
+}
+
+// settingForms are the settings with what follows them.
+var settingForms = []struct {
+	name, form string
+	once       bool
+	parse      func(p *parser, c *cursor) string
+}{
+	{"nodes", "N", true, (*parser).nodes},
+	{"seed", "S", true, (*parser).seed},
+	{"run", "TIME", true, (*parser).run},
+	{"set", "OPTION VALUE", false, (*parser).set},
+	{"link", "[NODES -> NODES] CHANGE", false, (*parser).link},
+	{"access", "[NODES] rate R", false, (*parser).access},
+	{"racks", "of N [uplink R | oversubscription X] [apart CHANGE]", true, (*parser).racks},
+	{"zones", "of N [uplink R | oversubscription X] [apart CHANGE]", true, (*parser).racks},
+	{"boot", "over TIME | NODES at TIME", false, (*parser).boot},
+	{"cpu", "TIME per step [TIME per KiB]", true, (*parser).cpu},
+	{"inbox", "N", true, (*parser).inbox},
+	{"check", "every TIME", true, (*parser).checkEvery},
+}
+
+// setting parses a setting, of which the first word was taken.
+func (p *parser) setting(c *cursor, l *line, first word) {
+	for _, s := range settingForms {
+		if s.name != first.text {
+			continue
+		}
+		if p.events > 0 {
+			c.fail(first, "%s is a setting: want it before the first at, every, random, expect, always or never", s.name)
+		}
+		if p.seen == nil {
+			p.seen = make(map[string]int)
+		}
+		if at := p.seen[s.name]; at != 0 && s.once {
+			c.fail(first, "%s stands in line %d already", s.name, at)
+		}
+		p.seen[s.name] = l.number
+		l.setting = join(s.name, s.parse(p, c))
+		return
+	}
+	names := []string{"at", "every", "random", "expect", "always", "never"}
+	for _, s := range settingForms {
+		names = append(names, s.name)
+	}
+	c.fail(first, "unknown word %q: want %s", first.text, strings.Join(names, ", "))
+	c.i = len(c.words)
+}
+
+func (p *parser) nodes(c *cursor) string {
+	p.file.Nodes = c.number("how many nodes", 1, MaxNodes)
+	return fmt.Sprint(p.file.Nodes)
+}
+
+func (p *parser) seed(c *cursor) string {
+	w := c.here()
+	text := c.value(Count, nil)
+	if _, err := fmt.Sscan(text, &p.file.Seed); err != nil && c.err == nil {
+		c.fail(w, "%v", err)
+	}
+	return text
+}
+
+func (p *parser) run(c *cursor) string {
+	p.file.Length = c.period()
+	return formatTime(p.file.Length)
+}
+
+func (p *parser) set(c *cursor) string {
+	options := p.file.Protocol.Options
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.Name
+	}
+	name := c.choice("option of "+p.file.Protocol.Name, names)
+	i := slices.Index(names, name)
+	if i < 0 {
+		return ""
+	}
+	p.file.Options[name] = c.value(options[i].Kind, options[i].Choices)
+	return join(name, p.file.Options[name])
+}
+
+func (p *parser) link(c *cursor) string {
+	s := &p.file.settings
+	if w := c.here().text; w == "all" || w != "" && w[0] >= '0' && w[0] <= '9' || w == "any" {
+		a := c.linkAction()
+		s.links = append(s.links, a)
+		return strings.TrimPrefix(a.String(), "link ")
+	}
+	if s.link.Fields != 0 {
+		c.fail(c.here(), "link for all nodes is given twice: want all its words in one line")
+	}
+	s.link = c.change()
+	return s.link.String()
+}
+
+func (p *parser) access(c *cursor) string {
+	s := &p.file.settings
+	if c.here().text != "rate" {
+		a := c.accessAction()
+		s.links = append(s.links, a)
+		return strings.TrimPrefix(a.String(), "access ")
+	}
+	c.want("rate")
+	s.access = c.rate()
+	return "rate " + link.FormatRate(s.access)
+}
+
+func (p *parser) racks(c *cursor) string {
+	g := &groups{line: c.line, column: c.words[0].column}
+	if p.file.settings.groups != nil {
+		c.fail(c.words[0], "want either racks or zones")
+	}
+	p.file.settings.groups = g
+	c.want("of")
+	g.size = c.number("how many nodes each", 1, MaxNodes)
+	text := fmt.Sprintf("of %d", g.size)
+	switch {
+	case c.accept("uplink"):
+		g.uplink = c.rate()
+		text += " uplink " + link.FormatRate(g.uplink)
+	case c.accept("oversubscription"):
+		w := c.here()
+		number := c.value(Number, nil)
+		if g.oversubscribe = (Args{number}).Float(0); g.oversubscribe <= 0 {
+			c.fail(w, "%q: want a number above 0", w.text)
+		}
+		if p.file.settings.access == 0 {
+			c.fail(w, "oversubscription needs the bandwidth of the nodes: want a line access rate R before")
+		}
+		text += " oversubscription " + number
+	}
+	if c.accept("apart") {
+		g.apart = c.change()
+		text += " apart " + g.apart.String()
+	}
+	return text
+}
+
+func (p *parser) boot(c *cursor) string {
+	s := &p.file.settings
+	if c.accept("over") {
+		s.bootOver = c.time()
+		return "over " + formatTime(s.bootOver)
+	}
+	b := bootAt{set: Set{column: c.here().column}}
+	b.set.Of = c.nodes()
+	c.want("at")
+	b.at = c.time()
+	s.bootAt = append(s.bootAt, b)
+	return join(b.set.String(), "at", formatTime(b.at))
+}
+
+func (p *parser) cpu(c *cursor) string {
+	s := &p.file.settings
+	s.cpu.PerStep = c.time()
+	c.want("per")
+	c.want("step")
+	text := formatTime(s.cpu.PerStep) + " per step"
+	if c.more() {
+		s.cpu.PerKiB = c.time()
+		c.want("per")
+		c.want("KiB")
+		text += " " + formatTime(s.cpu.PerKiB) + " per KiB"
+	}
+	return text
+}
+
+func (p *parser) inbox(c *cursor) string {
+	p.file.settings.inbox = c.number("how many messages", 1, 1<<24)
+	return fmt.Sprint(p.file.settings.inbox)
+}
+
+func (p *parser) checkEvery(c *cursor) string {
+	c.want("every")
+	p.file.settings.checkEvery = c.period()
+	return "every " + formatTime(p.file.settings.checkEvery)
+}

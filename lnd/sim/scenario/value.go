@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// Kind is what the text of an option or argument must be.
+type Kind uint8
+
+// The kinds.
+const (
+	Count       Kind = iota // a whole number, not negative
+	Number                  // any number
+	Duration                // 1.5s
+	Probability             // 1% or 0.01
+	Rate                    // 10Gbit
+	Switch                  // on or off
+	Choice                  // one of Choices
+	Node                    // 17
+	NodeSet                 // 1-500,600 or all
+	Word                    // anything without blanks
+)
+
+// describe says what a kind allows.
+func (k Kind) describe(choices []string) string {
+	switch k {
+	case Count:
+		return "a whole number"
+	case Number:
+		return "a number"
+	case Duration:
+		return "a time such as 1.5s, 10ms or 2m"
+	case Probability:
+		return "a probability such as 1% or 0.01"
+	case Rate:
+		return "a bandwidth such as 10Gbit, or unlimited"
+	case Switch:
+		return "on or off"
+	case Choice:
+		return strings.Join(choices, ", ")
+	case Node:
+		return "a node's number"
+	case NodeSet:
+		return "all, or nodes such as 1-500,600"
+	}
+	return "a word"
+}
+
+// normal returns text in its usual form, if it is of the kind.
+func (k Kind) normal(text string, choices []string) (string, error) {
+	switch k {
+	case Count:
+		n, err := strconv.ParseUint(text, 10, 63)
+		return strconv.FormatUint(n, 10), k.unless(err == nil, text, choices)
+	case Number:
+		f, err := strconv.ParseFloat(text, 64)
+		return formatNumber(f), k.unless(err == nil && !math.IsInf(f, 0) && !math.IsNaN(f), text, choices)
+	case Duration:
+		d, err := parseTime(text)
+		return formatTime(d), k.unless(err == nil, text, choices)
+	case Probability:
+		p, err := link.ParseProbability(text)
+		return link.FormatProbability(p), err
+	case Rate:
+		r, err := link.ParseRate(text)
+		return link.FormatRate(r), err
+	case Switch:
+		return text, k.unless(text == "on" || text == "off", text, choices)
+	case Choice:
+		return text, k.unless(slices.Contains(choices, text), text, choices)
+	case Node:
+		n, err := strconv.ParseUint(text, 10, 31)
+		return strconv.FormatUint(n, 10), k.unless(err == nil && n >= 1 && n <= MaxNodes, text, choices)
+	case NodeSet:
+		s, err := sim.ParseNodes(text, MaxNodes)
+		return s.String(), err
+	}
+	return text, nil
+}
+
+func (k Kind) unless(ok bool, text string, choices []string) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%q: want %s", text, k.describe(choices))
+}
+
+// maxTime bounds every time of a file.
+const maxTime = 10000 * time.Hour
+
+// parseTime parses a time of virtual time: not negative, and bounded.
+func parseTime(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxTime {
+		return 0, Duration.unless(false, text, nil)
+	}
+	return d, nil
+}
+
+// formatTime is d as people write it: 2m, not 2m0s.
+func formatTime(d time.Duration) string {
+	text := d.String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// Values are the options of a protocol by name. Each of them is there and has
+// been checked, so that the methods need no error.
+type Values map[string]string
+
+// Int is the value of an option of kind Count or Node.
+func (v Values) Int(name string) int { return Args{v[name]}.Int(0) }
+
+// Float is the value of an option of kind Number or Probability.
+func (v Values) Float(name string) float64 { return Args{v[name]}.Float(0) }
+
+// Duration is the value of an option of kind Duration.
+func (v Values) Duration(name string) time.Duration { return Args{v[name]}.Duration(0) }
+
+// On is the value of an option of kind Switch.
+func (v Values) On(name string) bool { return v[name] == "on" }
+
+// Args are the arguments of a condition. Their kinds have been checked, so that
+// the methods need no error; one that was left out is zero.
+type Args []string
+
+// Word is an argument as text.
+func (a Args) Word(i int) string {
+	if i >= len(a) {
+		return ""
+	}
+	return a[i]
+}
+
+// Int is an argument of kind Count or Node.
+func (a Args) Int(i int) int {
+	n, _ := strconv.Atoi(a.Word(i))
+	return n
+}
+
+// Float is an argument of kind Number or Probability.
+func (a Args) Float(i int) float64 {
+	if p, err := link.ParseProbability(a.Word(i)); err == nil {
+		return p
+	}
+	f, _ := strconv.ParseFloat(a.Word(i), 64)
+	return f
+}
+
+// Duration is an argument of kind Duration.
+func (a Args) Duration(i int) time.Duration {
+	d, _ := parseTime(a.Word(i))
+	return d
+}
+
+// Node is an argument of kind Node.
+func (a Args) Node(i int) sim.NodeID { return sim.NodeID(a.Int(i) - 1) }
+
+// Nodes is an argument of kind NodeSet.
+func (a Args) Nodes(i int) sim.NodeSet {
+	s, _ := sim.ParseNodes(a.Word(i), MaxNodes)
+	return s
+}

@@ -1,0 +1,215 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// word is one word of a line.
+type word struct {
+	text   string
+	column int
+}
+
+// split cuts a line into its words and its comment. The mark | stands alone.
+func split(line string) (words []word, comment string) {
+	column, start, at := 0, -1, 0
+	end := func(i int) {
+		if start >= 0 {
+			words = append(words, word{line[start:i], at})
+		}
+		start = -1
+	}
+	for i, r := range line {
+		column++
+		switch {
+		case r == '#' && start < 0:
+			return words, strings.TrimRightFunc(line[i:], unicode.IsSpace)
+		case unicode.IsSpace(r):
+			end(i)
+		case r == '|':
+			end(i)
+			words = append(words, word{"|", column})
+		case start < 0:
+			start, at = i, column
+		}
+	}
+	end(len(line))
+	return words, ""
+}
+
+// cursor reads the words of one line. Its methods take the next words, and
+// return zero once one of them was wrong: err is the first mistake.
+type cursor struct {
+	file  string
+	line  int
+	words []word
+	i     int
+	err   *Error
+}
+
+// fail notes that a word is wrong.
+func (c *cursor) fail(w word, format string, args ...any) {
+	if c.err == nil {
+		c.err = &Error{c.file, c.line, w.column, fmt.Sprintf(format, args...)}
+	}
+}
+
+// here is the next word, or what stands for the end of the line.
+func (c *cursor) here() word {
+	if c.i < len(c.words) {
+		return c.words[c.i]
+	}
+	last := c.words[len(c.words)-1]
+	return word{"", last.column + utf8.RuneCountInString(last.text)}
+}
+
+func (c *cursor) more() bool { return c.err == nil && c.i < len(c.words) }
+
+// take takes the next word; want says what belongs there.
+func (c *cursor) take(want string) word {
+	w := c.here()
+	if c.i == len(c.words) {
+		c.fail(w, "the line ends where it wants %s", want)
+		return w
+	}
+	c.i++
+	return w
+}
+
+// accept takes the next word if it is this one.
+func (c *cursor) accept(text string) bool {
+	if !c.more() || c.words[c.i].text != text {
+		return false
+	}
+	c.i++
+	return true
+}
+
+// want takes the next word, which must be this one.
+func (c *cursor) want(text string) {
+	if w := c.take(strconv.Quote(text)); w.text != text {
+		c.fail(w, "%q: want %q", w.text, text)
+	}
+}
+
+// end wants the line to end.
+func (c *cursor) end() {
+	if c.more() {
+		w := c.here()
+		c.fail(w, "%q: want the end of the line", w.text)
+	}
+}
+
+// choice takes one of some words.
+func (c *cursor) choice(what string, of []string) string {
+	list := strings.Join(of, ", ")
+	w := c.take(what + ": " + list)
+	if !slices.Contains(of, w.text) {
+		c.fail(w, "unknown %s %q: want %s", what, w.text, list)
+	}
+	return w.text
+}
+
+// value takes a word of a kind and returns it in its usual form.
+func (c *cursor) value(k Kind, choices []string) string {
+	w := c.take(k.describe(choices))
+	text, err := k.normal(w.text, choices)
+	if err != nil {
+		c.fail(w, "%v", err)
+	}
+	return text
+}
+
+// number takes a whole number.
+func (c *cursor) number(what string, lowest, highest int) int {
+	w := c.take(what)
+	n, err := strconv.Atoi(w.text)
+	if err != nil || n < lowest || n > highest {
+		c.fail(w, "%q: want %s, %d to %d", w.text, what, lowest, highest)
+		return 0
+	}
+	return n
+}
+
+// time takes a time.
+func (c *cursor) time() time.Duration {
+	w := c.take(Duration.describe(nil))
+	d, err := parseTime(w.text)
+	if err != nil {
+		c.fail(w, "%v", err)
+	}
+	return d
+}
+
+// period takes a time that is not 0.
+func (c *cursor) period() time.Duration {
+	w := c.here()
+	d := c.time()
+	if d == 0 {
+		c.fail(w, "want a time that is not 0")
+	}
+	return d
+}
+
+// rate takes a bandwidth.
+func (c *cursor) rate() int64 {
+	w := c.take(Rate.describe(nil))
+	r, err := link.ParseRate(w.text)
+	if err != nil {
+		c.fail(w, "%v", err)
+	}
+	return r
+}
+
+// nodes takes a set of nodes.
+func (c *cursor) nodes() sim.NodeSet {
+	w := c.take(NodeSet.describe(nil))
+	s, err := sim.ParseNodes(w.text, MaxNodes)
+	if err != nil {
+		c.fail(w, "%v", err)
+	}
+	return s
+}
+
+// set takes a set of nodes, or "any N of" one.
+func (c *cursor) set() Set {
+	column := c.here().column
+	s := Set{column: column}
+	if c.accept("any") {
+		s.Any = c.number("how many", 1, MaxNodes)
+		c.want("of")
+	}
+	s.Of = c.nodes()
+	return s
+}
+
+// change takes a change of a link, up to the end of the line. Bandwidths are
+// those of racks and of access links.
+func (c *cursor) change() link.Change {
+	if c.err != nil {
+		return link.Change{}
+	}
+	rest := make([]string, 0, len(c.words)-c.i)
+	for _, w := range c.words[c.i:] {
+		rest = append(rest, w.text)
+	}
+	change, err := link.ParseChange(rest)
+	if e, ok := err.(*link.ParseError); ok {
+		c.i += min(e.Word, len(rest))
+		c.fail(c.here(), "%s", e.Why)
+	}
+	if change.Fields&link.FieldRate != 0 {
+		c.fail(c.here(), "a link between nodes has no rate of its own: want access rate R, or racks of N uplink R")
+	}
+	c.i = len(c.words)
+	return change
+}
