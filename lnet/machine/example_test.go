@@ -39,3 +39,27 @@ func ExampleMachine() {
 	// [] wake at 1.7s
 	// [probe] wake at 2.7s
 }
+
+// A Runner is the shell for real clocks: who brings an input has its effects
+// applied, and timers bring the rest.
+func ExampleRunner() {
+	probed := make(chan struct{})
+	r := machine.NewRunner(machine.Config[heard, []string]{
+		Machine: &keepalive{},
+		Clock:   machine.BootClock(),
+		Apply: func(out *[]string) {
+			for _, effect := range *out {
+				fmt.Println(effect)
+				close(probed)
+			}
+		},
+	})
+	r.Do(true)
+	<-probed // a second later
+	r.Close()
+	r.Do(true) // does nothing any more
+	fmt.Println(r.Stats().Steps, "steps")
+	// Output:
+	// probe
+	// 2 steps
+}

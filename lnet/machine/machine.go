@@ -10,12 +10,18 @@
 //   - now never decreases between calls and counts from an instant the shell
 //     chose; engines compare instants, they do not interpret them.
 //   - in is valid during Step only; the zero In means "your timer is due".
-//   - out belongs to the caller, who empties it between calls; Step appends.
+//   - out belongs to the caller, who empties it between calls; Step appends. An
+//     Out with a method Reset is emptied by that and may keep its memory.
+//   - what a send carries is appended to a buffer that out lends, and named by
+//     its position there, because appending moves it. After Step all of out is
+//     the caller's: an engine keeps nothing that refers to it.
 //   - the returned wake is later than now, or [Never]; it replaces the wake
 //     that the previous call returned.
 //   - one goroutine steps a machine; a machine is not safe for concurrent use.
 //
-// The package depends on the standard library alone.
+// [Runner] is the shell for real clocks. Package record writes down what a machine
+// was given and what it answered, and asks again. Both depend on the standard
+// library alone.
 package machine
 
 import (
@@ -31,4 +37,13 @@ type Machine[In, Out any] interface {
 	// Step applies in at instant now, appends effects to out, and returns the
 	// instant at which it wants a zero In, or Never.
 	Step(now time.Duration, in In, out *Out) (wake time.Duration)
+}
+
+// Reset empties out for the next step.
+func Reset[Out any](out *Out) {
+	if r, ok := any(out).(interface{ Reset() }); ok {
+		r.Reset()
+	} else {
+		*out = *new(Out)
+	}
 }

@@ -1,0 +1,235 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	minWake   = time.Millisecond      // a wake that is not later than now is moved this far
+	lateWake  = 10 * time.Millisecond // a timer that comes later than that counts as late
+	timerSlip = time.Millisecond      // how early a timer may run
+	keptOuts  = 16                    // outputs whose memory is kept
+)
+
+// Config configures a [Runner].
+type Config[In, Out any] struct {
+	Machine Machine[In, Out] // required; from now on stepped by the Runner alone
+	Clock   Clock            // required
+	// Apply does what one step wants done, required. It is called in the order
+	// of the steps, by one goroutine at a time, without a lock, and may call Do
+	// and Offer. out is its until it returns; it may take memory out of it.
+	Apply func(out *Out)
+	// Queue is how many inputs Offer holds. 0: it refuses all.
+	Queue int
+	// Fault is told, once and without a lock, of a wake that is not later than
+	// now. The machine is woken a millisecond after now instead, as for all that
+	// follow, which show in Stats only. May be nil.
+	Fault func(error)
+}
+
+// Stats counts what a [Runner] did.
+type Stats struct {
+	Steps     uint64
+	Dropped   uint64 // inputs that Offer refused
+	MaxQueue  int    // most inputs that waited at a time
+	LateWakes uint64 // timers more than 10 ms after the wake
+	BadWakes  uint64 // wakes not later than now, which were moved
+}
+
+// Runner is the shell of one machine: it gives it inputs, the time and its
+// timer, and has its effects applied. Inputs come in two ways, by any goroutine:
+//
+//   - Do steps at once and never drops. Who finds nobody applying effects
+//     applies them, those of others included, before Do returns.
+//   - Offer leaves the input to Run, in a bounded queue. When that is full the
+//     newest input is dropped: its owner learns it at once and still owns it,
+//     and what was accepted is not lost. It is for what is said again anyway, as
+//     in gossip; what is said once goes by Do, past the queue.
+//
+// The machine is first woken after its first step.
+type Runner[In, Out any] struct {
+	cfg Config[In, Out]
+
+	mu       sync.Mutex
+	changed  sync.Cond // applying, closed or n; all below is guarded by mu
+	queue    []In      // ring of cfg.Queue places
+	head, n  int
+	pending  []*Out // effects of steps, to be applied in order
+	batch    []*Out // being applied, then the memory of the next pending
+	free     []*Out
+	applying bool
+	closed   bool
+	wake     time.Duration
+	timer    Timer
+	timerAt  time.Duration // when timer is due; Never: it is not set
+	stats    Stats
+	broken   error // to be told to cfg.Fault
+}
+
+// NewRunner returns a Runner, which steps nothing before Do, or Offer and Run.
+func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
+	r := &Runner[In, Out]{
+		cfg: cfg, queue: make([]In, cfg.Queue), wake: Never, timerAt: Never,
+	}
+	r.changed.L = &r.mu
+	return r
+}
+
+// Do steps the machine on in, which need not outlive the call. Effects are
+// applied when it returns, or soon after if another goroutine is at it: perhaps
+// the caller, if Apply calls Do. After Close it does nothing.
+func (r *Runner[In, Out]) Do(in In) {
+	r.mu.Lock()
+	if !r.closed {
+		r.step(r.cfg.Clock.Now(), in)
+		r.apply()
+	}
+	r.mu.Unlock()
+}
+
+// Offer queues in for Run and reports whether it did. It never blocks. A queued
+// input must own its memory: it outlives the call.
+func (r *Runner[In, Out]) Offer(in In) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.n == len(r.queue) {
+		r.stats.Dropped++
+		return false
+	}
+	r.queue[(r.head+r.n)%len(r.queue)] = in
+	r.n++
+	r.stats.MaxQueue = max(r.stats.MaxQueue, r.n)
+	r.changed.Broadcast()
+	return true
+}
+
+// Run steps the machine on what is offered until ctx is done, then closes the
+// Runner and returns. It takes an input when the effects of earlier steps are
+// applied, so that the queue's bound bounds all that waits.
+func (r *Runner[In, Out]) Run(ctx context.Context) {
+	defer context.AfterFunc(ctx, r.Close)()
+	r.mu.Lock()
+	for !r.closed || r.applying {
+		if r.n == 0 || r.applying {
+			r.changed.Wait()
+			continue
+		}
+		in := r.queue[r.head]
+		r.queue[r.head] = *new(In)
+		r.head, r.n = (r.head+1)%len(r.queue), r.n-1
+		r.step(r.cfg.Clock.Now(), in)
+		r.apply()
+	}
+	r.mu.Unlock()
+}
+
+// Close ends stepping and returns when the effects of all steps are applied.
+// Apply must not call it.
+func (r *Runner[In, Out]) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.changed.Broadcast()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	for r.applying {
+		r.changed.Wait()
+	}
+	r.mu.Unlock()
+}
+
+// Stats returns the counters.
+func (r *Runner[In, Out]) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stats
+}
+
+// step steps the machine. The caller holds r.mu and calls apply next.
+func (r *Runner[In, Out]) step(now time.Duration, in In) {
+	var out *Out
+	if n := len(r.free); n > 0 {
+		out, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		out = new(Out)
+	}
+	r.wake = r.cfg.Machine.Step(now, in, out)
+	r.pending = append(r.pending, out)
+	r.stats.Steps++
+	if r.wake <= now {
+		if r.stats.BadWakes++; r.stats.BadWakes == 1 {
+			r.broken = fmt.Errorf("step %d at %v: wake %v is not later", r.stats.Steps, now, r.wake)
+		}
+		r.wake = now + minWake
+	}
+	r.setTimer(now)
+}
+
+// apply has the pending effects applied, unless somebody is at it. It is entered
+// with r.mu held, releases it for that, and returns with it held.
+func (r *Runner[In, Out]) apply() {
+	if r.applying {
+		return
+	}
+	r.applying = true
+	for len(r.pending) > 0 {
+		broken := r.broken
+		r.broken = nil
+		r.batch, r.pending = r.pending, r.batch[:0]
+		r.mu.Unlock()
+		if broken != nil && r.cfg.Fault != nil {
+			r.cfg.Fault(broken)
+		}
+		for _, out := range r.batch {
+			r.cfg.Apply(out)
+			Reset(out)
+		}
+		r.mu.Lock()
+		r.free = append(r.free, r.batch[:min(len(r.batch), keptOuts-len(r.free))]...)
+		clear(r.batch)
+	}
+	r.applying = false
+	r.changed.Broadcast()
+}
+
+// setTimer sees to it that the machine is woken. A timer that is due earlier
+// stays and is set again then: most inputs move the wake, few timers run.
+func (r *Runner[In, Out]) setTimer(now time.Duration) {
+	if r.closed || r.wake == Never || now < r.timerAt && r.timerAt <= r.wake {
+		return
+	}
+	r.timerAt = r.wake
+	if t, ok := r.timer.(*time.Timer); ok {
+		t.Reset(r.wake - now) // as a new one, without its memory
+		return
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.timer = r.cfg.Clock.AfterFunc(r.wake-now, r.fire)
+}
+
+// fire is called by a timer: the one that is set, or one that was replaced when
+// it could no more be stopped.
+func (r *Runner[In, Out]) fire() {
+	r.mu.Lock()
+	now := r.cfg.Clock.Now()
+	if r.timerAt-now <= timerSlip {
+		r.timerAt = Never
+	}
+	switch {
+	case r.closed:
+	case now < r.wake:
+		r.setTimer(now)
+	default:
+		if now-r.wake > lateWake {
+			r.stats.LateWakes++
+		}
+		r.step(now, *new(In))
+		r.apply()
+	}
+	r.mu.Unlock()
+}
