@@ -68,10 +68,10 @@ func (q *Quality) hold(latency time.Duration, r *rand.Rand) time.Duration {
 func (q *Quality) Transmission(size int) time.Duration { return Transmission(q.Rate, size) }
 
 // Transmission is how long size bytes occupy a link of rate bits per second;
-// none at rate 0.
+// none at rate 0, and 10000 hours at most.
 func Transmission(rate int64, size int) time.Duration {
 	if rate == 0 {
 		return 0
 	}
-	return time.Duration(float64(size) * 8e9 / float64(rate))
+	return time.Duration(min(float64(size)*8e9/float64(rate), float64(maxDuration)))
 }

@@ -17,14 +17,14 @@ const million = 1_000_000
 
 // at is what the clock shows at an instant, not before c.virtual.
 func (c *clock) at(virtual int64) (local int64) {
-	return c.local + scale(virtual-c.virtual, million+c.ppm, million)
+	return later(c.local, scale(virtual-c.virtual, million+c.ppm, million))
 }
 
 // when is the first instant at which the clock shows local or more, which is
 // not before c.local.
 func (c *clock) when(local int64) (virtual int64) {
-	v := c.virtual + scale(local-c.local, million, million+c.ppm)
-	for c.at(v) < local {
+	v := later(c.virtual, scale(local-c.local, million, million+c.ppm))
+	for v < never && c.at(v) < local {
 		v++
 	}
 	return v
@@ -49,6 +49,14 @@ func (n *Network[M]) virtual(id NodeID, local time.Duration) int64 {
 	return n.clocks[id].when(int64(local))
 }
 
+// later is t+d, or the end of time; d >= 0.
+func later(t, d int64) int64 {
+	if t > never-d {
+		return never
+	}
+	return t + d
+}
+
 // scale is v*num/den, rounded down, without overflow on the way; v >= 0. What
 // does not fit comes out as the end of time.
 func scale(v, num, den int64) int64 {
@@ -58,4 +66,27 @@ func scale(v, num, den int64) int64 {
 	}
 	q, _ := bits.Div64(hi, lo, uint64(den))
 	return int64(min(q, never))
+}
+
+// MinSkew and MaxSkew are the slowest and the fastest clock there can be, in
+// ppm: a thousandth and the thousandfold of the time.
+const (
+	MinSkew = -999_000
+	MaxSkew = 999 * million
+)
+
+// SetSkew lets a node's clock gain ppm microseconds per second from now on,
+// or lose them; within MinSkew and MaxSkew. The clock does not jump.
+func (n *Network[M]) SetSkew(id NodeID, ppm int64) {
+	if n.clocks == nil {
+		n.clocks = make([]clock, len(n.nodes))
+	}
+	nd, c := &n.nodes[id], &n.clocks[id]
+	old := *c
+	*c = clock{virtual: n.now, local: old.at(n.now), ppm: min(max(ppm, MinSkew), MaxSkew)}
+	if nd.wake != never && nd.wake > n.now {
+		if nd.wake = c.when(old.at(nd.wake)); nd.wake < nd.armed {
+			n.arm(id)
+		}
+	}
 }

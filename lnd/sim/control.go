@@ -19,6 +19,8 @@ type Control interface {
 	At(time.Duration, func())
 	Run(until time.Duration) error
 	RunEvents(limit int) (int, error)
+	Stop(error)
+	Observe(func(Step))
 
 	Start(id NodeID, keep bool) bool
 	Kill(NodeID)

@@ -1,105 +1,77 @@
 package sim
 
-// flight is a message on its way, or something that reaches a node like one.
-type flight[M any] struct {
-	msg   M
-	at    int64 // when it arrived, while it waits at its receiver
-	from  NodeID
-	to    NodeID
-	size  int32
-	next  int32  // behind it in the receiver's queue, or the next free flight
-	life  uint32 // Refused and Reset: of the receiver, which must still live
-	kind  Kind
-	queue int8 // hops behind it
-	flags flightFlags
-	delay int64 // latency that is still to come
-}
-
-type flightFlags uint8
-
-const (
-	flightPriority flightFlags = 1 << iota
-	flightCopy                 // the second copy of a duplicate
-)
-
-// take returns a flight.
-func (n *Network[M]) take() int32 {
-	if i := n.free; i >= 0 {
-		n.free = n.flights[i].next
-		return i
-	}
-	n.flights = append(n.flights, flight[M]{})
-	return int32(len(n.flights) - 1)
-}
-
-// release gives a flight back.
-func (n *Network[M]) release(i int32) {
-	n.flights[i] = flight[M]{next: n.free}
-	n.free = i
-}
-
 // arrive handles flight i, which has come to the end of its way.
 func (n *Network[M]) arrive(id NodeID, i int32) {
-	f, nd := &n.flights[i], &n.nodes[id]
+	nd := &n.nodes[id]
+	if nd.state == stateUp|stateHost && nd.waiting == 0 {
+		n.handle(id, i)
+		return
+	}
+	f := n.flights.at(i)
 	switch {
 	case nd.state&stateUp == 0:
 		n.refuse(id, i)
-	case f.kind != Message && f.life != nd.life:
-		n.release(i)
-	case nd.state&(statePaused|stateBusy) != 0 || nd.waiting > 0:
-		n.wait(id, i)
+	case f.kind == Message && int(nd.waiting) >= n.cfg.Inbox:
+		n.stats.InboxFull++
+		n.flights.release(i)
 	default:
-		n.handle(id, i)
+		n.wait(nd, i, f)
 	}
 }
 
 // handle steps a node with flight i.
 func (n *Network[M]) handle(id NodeID, i int32) {
-	f := &n.flights[i]
-	in := Input[M]{Kind: f.kind, From: f.from, Msg: f.msg}
-	size := int(f.size)
-	if f.kind == Command {
+	f, in := n.flights.at(i), &n.in
+	in.Kind, in.From, in.Msg = f.kind, f.from, f.msg
+	size, life := 0, f.life
+	n.flights.release(i)
+	switch {
+	case in.Kind == Message:
+		size = int(f.size)
+		n.stats.Delivered++
+		n.stats.DeliveredBytes += uint64(size)
+	case life != n.nodes[id].life:
+		return
+	case in.Kind == Command:
 		in.Text = n.commands[i]
 		delete(n.commands, i)
 	}
-	n.release(i)
-	if in.Kind == Message {
-		n.stats.Delivered++
-		n.stats.DeliveredBytes += uint64(size)
-	}
-	n.step(id, in, size)
+	n.step(id, size)
+	in.Text = ""
+}
+
+// input clears the input for a step without a flight.
+func (n *Network[M]) input(kind Kind) {
+	n.in = Input[M]{Kind: kind}
 }
 
 // refuse handles a flight to a node without a process: its host, if there is
-// one, tells the sender.
+// one, tells the sender, if that lives on.
 func (n *Network[M]) refuse(id NodeID, i int32) {
-	f := &n.flights[i]
+	f := n.flights.at(i)
+	if f.kind != Message {
+		n.flights.release(i)
+		return
+	}
 	n.stats.Refused++
 	sender := &n.nodes[f.from]
-	if f.kind != Message || f.flags&flightCopy != 0 || n.nodes[id].state&stateHost == 0 ||
-		sender.state&stateUp == 0 || n.separated(id, f.from) {
-		n.release(i)
+	if f.flags&flightCopy != 0 || n.nodes[id].state&stateHost == 0 ||
+		sender.state&stateUp == 0 || sender.life != f.life || n.separated(id, f.from) {
+		n.flights.release(i)
 		return
 	}
 	to := f.from
-	f.kind, f.from, f.to, f.life = Refused, id, to, sender.life
-	n.queue.push(event{at: n.now + n.latency(id, to), node: int32(to), ref: i, kind: evArrive})
+	f.kind, f.from, f.to = Refused, id, to
+	n.queue.push(newEvent(n.now+n.latency(id, to), evArrive, to, i))
 }
 
 // wait queues flight i at a node that cannot take it now.
-func (n *Network[M]) wait(id NodeID, i int32) {
-	nd := &n.nodes[id]
-	if int(nd.waiting) >= n.cfg.Inbox {
-		n.stats.InboxFull++
-		n.release(i)
-		return
-	}
-	f := &n.flights[i]
-	f.at, f.next = n.now, -1
+func (n *Network[M]) wait(nd *node[M], i int32, f *flight[M]) {
+	f.next = -1
 	if nd.waiting == 0 {
 		nd.first = i
 	} else {
-		n.flights[nd.last].next = i
+		n.flights.at(nd.last).next = i
 	}
 	nd.last = i
 	nd.waiting++
@@ -108,7 +80,7 @@ func (n *Network[M]) wait(id NodeID, i int32) {
 // unwait takes the first waiting flight of a node off its queue.
 func (n *Network[M]) unwait(nd *node[M]) int32 {
 	i := nd.first
-	nd.first = n.flights[i].next
+	nd.first = n.flights.at(i).next
 	nd.waiting--
 	return i
 }
@@ -117,40 +89,44 @@ func (n *Network[M]) unwait(nd *node[M]) int32 {
 // another life.
 func (n *Network[M]) ready(id NodeID, life int32) {
 	nd := &n.nodes[id]
-	if nd.life != uint32(life) {
+	if int32(nd.life&refMask) != life {
 		return
 	}
 	nd.state &^= stateBusy
 	n.drain(id)
 }
 
-// drain lets a node process what waits for it, until it is busy again.
+// drain lets a node process what waits for it, until it is busy again. A
+// timer that is due comes before messages, but after a pause when it is its
+// turn.
 func (n *Network[M]) drain(id NodeID) {
 	nd := &n.nodes[id]
-	for n.err == nil && nd.state&stateUp != 0 && nd.state&(statePaused|stateBusy) == 0 {
+	for n.err == nil && nd.state == stateUp|stateHost {
 		switch {
-		case n.timerFirst(nd):
-			n.step(id, Input[M]{}, 0)
+		case nd.turn > 1 && nd.waiting > 0:
+			nd.turn--
+			n.handle(id, n.unwait(nd))
+		case nd.wake <= n.now:
+			nd.turn = 0
+			n.input(Timer)
+			n.step(id, 0)
+		case nd.turn > 0:
+			nd.turn = 0
+			n.yield(id)
 		case nd.waiting > 0:
-			nd.skip = max(nd.skip-1, 0)
-			i := n.unwait(nd)
-			if f := &n.flights[i]; f.kind != Message && f.life != nd.life {
-				n.release(i)
-				continue
-			}
-			n.handle(id, i)
+			n.handle(id, n.unwait(nd))
 		default:
 			return
 		}
 	}
 }
 
-// timerFirst reports whether a node's due timer comes before the messages
-// that wait for it: after a pause when it is its turn by the seed, otherwise
-// by time.
-func (n *Network[M]) timerFirst(nd *node[M]) bool {
-	if nd.wake > n.now || nd.skip > 0 {
-		return false
+// yield handles the turn of a timer after a pause, when the program has been
+// stepped with messages since the timer came due and asked for it again: if
+// it wants it as soon as can be, it gets it before the messages behind.
+func (n *Network[M]) yield(id NodeID) {
+	nd := &n.nodes[id]
+	if nd.wake <= n.virtual(id, n.local(id)+1) {
+		n.occupy(id, nd.wake)
 	}
-	return nd.waiting == 0 || nd.wake <= n.flights[nd.first].at
 }

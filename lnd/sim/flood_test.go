@@ -58,6 +58,7 @@ func TestFlood(t *testing.T) {
 type ticker struct {
 	pcg   rand.PCG
 	nodes uint64
+	off   time.Duration
 }
 
 func (p *ticker) Step(now time.Duration, in Input[rumour], out *Output[rumour]) time.Duration {
@@ -70,7 +71,7 @@ func (p *ticker) Step(now time.Duration, in Input[rumour], out *Output[rumour]) 
 }
 
 func (p *ticker) next(now time.Duration) time.Duration {
-	return now - now%time.Second + time.Second
+	return now - (now-p.off)%time.Second + time.Second
 }
 
 func BenchmarkEvents(b *testing.B) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"ulnet/lnd/link"
 )
 
 // Config configures a [Network]. The zero value of a field means its default.
@@ -38,20 +40,12 @@ type Config[M any] struct {
 	OnStep func(s Step, in *Input[M], out *Output[M])
 }
 
-// Step identifies one step of a program.
-type Step struct {
-	Number uint64 // of all steps, from 1
-	Node   NodeID
-	Life   uint64
-	At     time.Duration // virtual time
-	Now    time.Duration // on the node's clock
-	Wake   time.Duration // the program's answer
-}
-
 // never is the virtual instant that does not come.
 const never = math.MaxInt64
 
-// Network is a simulated network. It is not safe for concurrent use.
+// Network is a simulated network. It is not safe for concurrent use, and
+// [Config].OnEvent, OnStep and Hash and the programs may only look at it: what
+// they want changed, they leave to At or Stop.
 type Network[M any] struct {
 	cfg   Config[M]
 	rng   *rand.Rand
@@ -61,36 +55,39 @@ type Network[M any] struct {
 
 	nodes   []node[M]
 	clocks  []clock // nil until one drifts
-	slow    []int64 // ppm of CPU cost, 0 for 1e6; nil until one is slow
+	slow    []int64 // extra CPU cost of a step; nil until one is slow
 	watched map[NodeID][]watcher
 
-	flights  []flight[M]
-	free     int32       // first free flight, -1 if none
-	links    []occupancy // of the topology
-	access   []accessLink
+	flights  flights[M]
 	topology Topology
+	flat     *link.Quality // of all paths; nil if the topology has to be asked
+	links    []occupancy   // of the topology
+	access   []accessLink  // nil if all are unlimited
 	rules    []rule
-	group    []uint16 // of a partition; nil: all in one
+	group    []int32 // of a partition; nil: all in one
 	cuts     []cut
 
-	actions  []func()         // nil once called
+	actions  actions
 	commands map[int32]string // by flight
-	in       Input[M]         // of the last step
+	observe  func(Step)
+	in       Input[M] // of the last step
 	out      Output[M]
+	costs    bool // CPU time is accounted for
 	steps    uint64
-	digest   uint64
+	digest   digest
 	stats    Stats
 }
 
-// node is the simulator's state of one node.
+// node is the simulator's state of one node, a cache line.
 type node[M any] struct {
-	program Program[M]
-	wake    int64 // virtual time at which it wants a Timer, or never
-	armed   int64 // when its earliest evTimer is due, or never
-	first   int32 // messages that wait, as flights; -1 if none
+	program Program[M] // of its last life; nil before the first
+	wake    int64      // virtual time at which it wants a Timer, or never
+	armed   int64      // when its next evTimer is due, or never
+	rearm   int64      // when another is due after that, or never
+	first   int32      // flights that wait, if waiting > 0
 	last    int32
 	waiting int32
-	skip    int32 // messages to go before a timer that came due while paused
+	turn    int32 // after a pause: 1 + messages that come before the due timer; otherwise 0
 	life    uint32
 	state   nodeState
 }
@@ -119,20 +116,24 @@ func New[M any](cfg Config[M]) (*Network[M], error) {
 		cfg.Topology = &Flat{}
 	}
 	n := &Network[M]{
-		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, streamNetwork)), free: -1,
-		nodes: make([]node[M], cfg.Nodes), topology: cfg.Topology,
-		links: make([]occupancy, len(cfg.Topology.Rates())),
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, streamNetwork)),
+		nodes: make([]node[M], cfg.Nodes), flights: flights[M]{free: -1},
+		topology: cfg.Topology, links: make([]occupancy, len(cfg.Topology.Rates())),
+		costs: cfg.CPU != CPU{},
+	}
+	if t, ok := cfg.Topology.(*Flat); ok {
+		n.flat = &t.Link
 	}
 	if cfg.AccessRate > 0 {
 		n.SetAccessRate(AllNodes, cfg.AccessRate)
 	}
 	for i := range n.nodes {
-		n.nodes[i] = node[M]{wake: never, armed: never, first: -1, last: -1}
+		n.nodes[i] = node[M]{wake: never, armed: never, rearm: never}
 		at := int64(0)
 		if cfg.StartAt != nil {
-			at = int64(cfg.StartAt(NodeID(i)))
+			at = max(int64(cfg.StartAt(NodeID(i))), 0)
 		}
-		n.queue.push(event{at: at, node: int32(i), kind: evStart})
+		n.queue.push(newEvent(at, evStart, NodeID(i), 0))
 	}
 	return n, nil
 }
@@ -158,9 +159,9 @@ func (n *Network[M]) Up(id NodeID) bool { return n.nodes[id].state&stateUp != 0 
 // Paused reports whether a node is paused.
 func (n *Network[M]) Paused(id NodeID) bool { return n.nodes[id].state&statePaused != 0 }
 
-// Digest is a digest of all events so far, in order. Two runs with equal
+// Digest is a digest of all steps so far, in order. Two runs with equal
 // digests were the same run.
-func (n *Network[M]) Digest() uint64 { return n.digest }
+func (n *Network[M]) Digest() uint64 { return uint64(n.digest) }
 
 // Stats returns the counters so far.
 func (n *Network[M]) Stats() Stats {
@@ -169,57 +170,5 @@ func (n *Network[M]) Stats() Stats {
 	return s
 }
 
-// At calls f at a virtual instant, which must not be past, before events
-// that are caused later for the same instant.
-func (n *Network[M]) At(at time.Duration, f func()) {
-	n.actions = append(n.actions, f)
-	n.queue.push(event{at: max(int64(at), n.now), ref: int32(len(n.actions) - 1), kind: evAction})
-}
-
-// Run processes every event up to and including an instant, which then is the
-// time. The error, once there is one, is that of a program which broke the
-// contract of machines, and stays.
-func (n *Network[M]) Run(until time.Duration) error {
-	for n.err == nil {
-		at, ok := n.queue.next()
-		if !ok || at > int64(until) {
-			n.now = max(n.now, int64(until))
-			break
-		}
-		n.process(n.queue.pop())
-	}
-	return n.err
-}
-
-// RunEvents processes at most so many events, and reports how many there were.
-func (n *Network[M]) RunEvents(limit int) (int, error) {
-	for i := range limit {
-		if n.err != nil || n.queue.len() == 0 {
-			return i, n.err
-		}
-		n.process(n.queue.pop())
-	}
-	return limit, n.err
-}
-
-// process handles one event.
-func (n *Network[M]) process(e event) {
-	n.now = e.at
-	n.stats.Events++
-	switch e.kind {
-	case evTimer:
-		n.timer(NodeID(e.node), e.at)
-	case evArrive:
-		n.arrive(NodeID(e.node), e.ref)
-	case evHop:
-		n.hop(e.ref)
-	case evReady:
-		n.ready(NodeID(e.node), e.ref)
-	case evAction:
-		f := n.actions[e.ref]
-		n.actions[e.ref] = nil
-		f()
-	case evStart:
-		n.start(NodeID(e.node), nil)
-	}
-}
+// Observe lets f see every step after it was made; nil ends that.
+func (n *Network[M]) Observe(f func(Step)) { n.observe = f }

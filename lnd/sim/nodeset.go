@@ -1,51 +1,67 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// NodeSet is a set of nodes: ranges in any order. The zero value is empty.
+// NodeSet is a set of nodes. The zero value is empty.
 type NodeSet struct {
-	ranges []nodeRange
+	ranges []nodeRange // ascending, with gaps between them
 }
 
 type nodeRange struct{ first, last NodeID }
 
 // AllNodes is every node.
-var AllNodes = NodeSet{[]nodeRange{{0, 1<<31 - 1}}}
+var AllNodes = NodeSet{[]nodeRange{{0, math.MaxInt32}}}
 
 // Nodes returns the set of some nodes.
 func Nodes(ids ...NodeID) NodeSet {
+	ranges := make([]nodeRange, len(ids))
+	for i, id := range ids {
+		ranges[i] = nodeRange{id, id}
+	}
+	return newNodeSet(ranges)
+}
+
+// NodeRange returns the set of the nodes from first to last.
+func NodeRange(first, last NodeID) NodeSet { return newNodeSet([]nodeRange{{first, last}}) }
+
+// newNodeSet puts ranges in order and joins them.
+func newNodeSet(ranges []nodeRange) NodeSet {
+	slices.SortFunc(ranges, func(a, b nodeRange) int { return cmp.Compare(a.first, b.first) })
 	var s NodeSet
-	for _, id := range ids {
-		s.ranges = append(s.ranges, nodeRange{id, id})
+	for _, r := range ranges {
+		r.first = max(r.first, 0)
+		k := len(s.ranges) - 1
+		switch {
+		case r.first > r.last:
+		case k >= 0 && int(r.first) <= int(s.ranges[k].last)+1:
+			s.ranges[k].last = max(s.ranges[k].last, r.last)
+		default:
+			s.ranges = append(s.ranges, r)
+		}
 	}
 	return s
 }
 
-// NodeRange returns the set of the nodes from first to last.
-func NodeRange(first, last NodeID) NodeSet { return NodeSet{[]nodeRange{{first, last}}} }
-
 // Has reports whether a node is in the set.
 func (s NodeSet) Has(id NodeID) bool {
-	for _, r := range s.ranges {
-		if id >= r.first && id <= r.last {
-			return true
-		}
-	}
-	return false
+	i, found := slices.BinarySearchFunc(s.ranges, id, func(r nodeRange, id NodeID) int { return cmp.Compare(r.first, id) })
+	return found || i > 0 && id <= s.ranges[i-1].last
 }
 
-// All yields the nodes of the set that are among the first n, in order of its
-// ranges; one that is in two ranges comes twice.
+// All yields the nodes of the set that are among the first n, ascending.
 func (s NodeSet) All(n int) iter.Seq[NodeID] {
 	return func(yield func(NodeID) bool) {
 		for _, r := range s.ranges {
-			for id := r.first; id <= r.last && int(id) < n; id++ {
-				if !yield(id) {
+			for id := int(r.first); id <= int(r.last) && id < n; id++ {
+				if !yield(NodeID(id)) {
 					return
 				}
 			}
@@ -53,7 +69,7 @@ func (s NodeSet) All(n int) iter.Seq[NodeID] {
 	}
 }
 
-// Len is how many of the first n nodes All yields.
+// Len is how many of the first n nodes are in the set.
 func (s NodeSet) Len(n int) int {
 	count := 0
 	for _, r := range s.ranges {
@@ -67,7 +83,7 @@ func ParseNodes(text string, n int) (NodeSet, error) {
 	if text == "all" {
 		return AllNodes, nil
 	}
-	var s NodeSet
+	var ranges []nodeRange
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, ok := strings.Cut(part, "-")
 		if !ok {
@@ -83,9 +99,9 @@ func ParseNodes(text string, n int) (NodeSet, error) {
 		case first > last:
 			return NodeSet{}, fmt.Errorf("%q: %d is after %d", text, first, last)
 		}
-		s.ranges = append(s.ranges, nodeRange{NodeID(first - 1), NodeID(last - 1)})
+		ranges = append(ranges, nodeRange{NodeID(first - 1), NodeID(last - 1)})
 	}
-	return s, nil
+	return newNodeSet(ranges), nil
 }
 
 // String returns the text that [ParseNodes] takes.

@@ -1,89 +1,235 @@
 package sim
 
-// event is one entry of the queue.
+import "math/bits"
+
+// event is one entry of the queue, 16 bytes. It has no sequence number: the
+// queue is stable.
 type event struct {
-	at   int64  // virtual time, ns
-	seq  uint64 // order at the same instant: how many were pushed before
+	at   int64 // virtual time, ns
 	node int32
-	ref  int32 // what it is about, by kind
-	kind eventKind
+	what uint32 // kind in the upper bits, below them what it is about
 }
 
 type eventKind uint8
 
 const (
 	evTimer  eventKind = iota // node's wake
-	evArrive                  // message ref reaches node
-	evHop                     // message ref reaches the next queue on its way
-	evReady                   // node's CPU is free again
-	evReset                   // node learns that the process of node ref died
+	evArrive                  // flight ref reaches node
+	evHop                     // flight ref reaches the next queue on its way
+	evReady                   // node's CPU is free again, in life ref
 	evAction                  // action ref of the user
-	evStart                   // node's first step in this life
+	evStart                   // node's first start
 )
 
-func (e *event) before(f *event) bool {
-	return e.at < f.at || e.at == f.at && e.seq < f.seq
+const (
+	refBits = 29
+	refMask = 1<<refBits - 1
+)
+
+func newEvent(at int64, kind eventKind, node NodeID, ref int32) event {
+	return event{at: at, node: int32(node), what: uint32(kind)<<refBits | uint32(ref)&refMask}
 }
 
-// queue holds events and yields the earliest first.
+func (e *event) kind() eventKind { return eventKind(e.what >> refBits) }
+func (e *event) ref() int32      { return int32(e.what & refMask) }
+
+// queue holds events and yields them in the order of their time, and at the
+// same time in the order in which they were pushed. It is a radix heap of
+// digits of 8 bits: an event lies in the slot of the highest digit in which
+// its time differs from last, so it moves to a lower level at most 7 times,
+// and every move keeps the order. The slot that comes next is sorted when it
+// is small and divided when it is not.
+//
+// No event may be pushed before the time that pop has come to.
 type queue struct {
-	heap []event // 4-ary
-	seq  uint64
+	count int
+
+	near []event // sorted; those before head are gone
+	head int
+	end  int64 // all events before it are in near
+
+	last   int64 // not later than any event in levels
+	busy   uint8 // levels that have events, as bits
+	levels [8]level
+	blocks blocks
 }
 
-func (q *queue) len() int { return len(q.heap) }
+const (
+	digitBits = 8
+	nearMin   = 16  // slots are taken together until there are so many
+	nearMax   = 128 // near is divided when there would be more
+	nearRoom  = 384 // its capacity
+	sortMax   = 64  // larger slots are divided, not sorted
+)
+
+func (q *queue) len() int { return q.count }
 
 func (q *queue) push(e event) {
-	e.seq = q.seq
-	q.seq++
-	q.heap = append(q.heap, e)
-	i := len(q.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 4
-		if !e.before(&q.heap[parent]) {
-			break
-		}
-		q.heap[i] = q.heap[parent]
-		i = parent
+	q.count++
+	if e.at < q.end {
+		q.insert(e)
+	} else {
+		q.put(e)
 	}
-	q.heap[i] = e
 }
 
-// next returns when the earliest event is due.
-func (q *queue) next() (at int64, ok bool) {
-	if len(q.heap) == 0 {
-		return 0, false
+// pop removes the earliest event if it is not later than until.
+func (q *queue) pop(until int64) (event, bool) {
+	if q.head == len(q.near) && !q.refill(until) {
+		return event{}, false
 	}
-	return q.heap[0].at, true
+	e := q.near[q.head]
+	if e.at > until {
+		return event{}, false
+	}
+	q.head++
+	q.count--
+	return e, true
 }
 
-// pop removes the earliest event. The queue must not be empty.
-func (q *queue) pop() event {
-	first := q.heap[0]
-	n := len(q.heap) - 1
-	e := q.heap[n]
-	q.heap = q.heap[:n]
-	if n == 0 {
-		return first
+// insert adds an event to near.
+func (q *queue) insert(e event) {
+	if len(q.near)-q.head >= nearMax {
+		q.spread()
+		q.put(e)
+		return
 	}
-	i := 0
-	for {
-		child := 4*i + 1
-		if child >= n {
-			break
+	if len(q.near) == cap(q.near) {
+		q.compact()
+	}
+	i := len(q.near)
+	q.near = append(q.near, e)
+	for i > q.head && q.near[i-1].at > e.at {
+		q.near[i] = q.near[i-1]
+		i--
+	}
+	q.near[i] = e
+}
+
+func (q *queue) compact() {
+	if cap(q.near) == 0 {
+		q.near = make([]event, 0, nearRoom)
+		return
+	}
+	q.near, q.head = q.near[:copy(q.near, q.near[q.head:])], 0
+}
+
+// spread moves near into the levels.
+func (q *queue) spread() {
+	for _, e := range q.near[q.head:] {
+		q.put(e)
+	}
+	q.near, q.head, q.end = q.near[:0], 0, q.last
+}
+
+// put adds an event to the levels.
+func (q *queue) put(e event) {
+	l := uint(bits.Len64(uint64(e.at^q.last)|1)-1) / digitBits
+	d := uint8(uint64(e.at) >> (l * digitBits))
+	lv := &q.levels[l]
+	s := &lv.slots[d]
+	if s.room == 0 {
+		if s.count == 0 {
+			lv.used[d>>6] |= 1 << (d & 63)
+			q.busy |= 1 << l
 		}
-		best := child
-		for c := child + 1; c < min(child+4, n); c++ {
-			if q.heap[c].before(&q.heap[best]) {
-				best = c
+		q.blocks.extend(s)
+	}
+	q.blocks.at(s.tail).events[blockLen-s.room] = e
+	s.room--
+	s.count++
+}
+
+// refill fills near, which is empty, unless no slot begins by until.
+func (q *queue) refill(until int64) bool {
+	if cap(q.near) == 0 {
+		q.compact()
+	}
+	q.near, q.head = q.near[:0], 0
+	for q.busy != 0 {
+		l := uint(bits.TrailingZeros8(q.busy))
+		lv := &q.levels[l]
+		d := lv.first()
+		start := q.start(l, d)
+		if start > until {
+			return false
+		}
+		q.last = start
+		s := &lv.slots[d]
+		switch {
+		case l == 0 && s.count > blockLen:
+			q.near = q.blocks.cut(s, q.near) // what is pushed meanwhile comes behind the rest
+			q.end = start
+			return true
+		case l == 0 || s.count <= sortMax:
+			q.take(l, d)
+			return true
+		}
+		list := q.remove(l, d)
+		for i := list.head; i != 0; {
+			b := q.blocks.at(i)
+			n := list.len(i)
+			for k := range n {
+				q.put(b.events[k])
 			}
+			i = q.blocks.release(i)
 		}
-		if !q.heap[best].before(&e) {
-			break
-		}
-		q.heap[i] = q.heap[best]
-		i = best
 	}
-	q.heap[i] = e
-	return first
+	return false
+}
+
+// start is the first instant of a slot.
+func (q *queue) start(l uint, d uint8) int64 {
+	shift := l * digitBits
+	return int64(uint64(q.last)>>shift>>digitBits<<digitBits<<shift | uint64(d)<<shift)
+}
+
+// take takes a small slot into near, and more small ones behind it.
+func (q *queue) take(l uint, d uint8) {
+	lv := &q.levels[l]
+	for {
+		sorted := len(q.near)
+		list := q.remove(l, d)
+		for i := list.head; i != 0; {
+			q.near = append(q.near, q.blocks.at(i).events[:list.len(i)]...)
+			i = q.blocks.release(i)
+		}
+		sortEvents(q.near[sorted:])
+		q.end = q.start(l, d) + 1<<(l*digitBits)
+		if q.end < 0 {
+			q.end = never
+		}
+		if len(q.near) >= nearMin || q.busy&(1<<l) == 0 {
+			return
+		}
+		if d = lv.first(); lv.slots[d].count > sortMax || l == 0 && lv.slots[d].count > blockLen {
+			return
+		}
+	}
+}
+
+// sortEvents sorts a few events by time and keeps the order of those at the
+// same time.
+func sortEvents(s []event) {
+	for i := 1; i < len(s); i++ {
+		e := s[i]
+		k := i
+		for k > 0 && s[k-1].at > e.at {
+			s[k] = s[k-1]
+			k--
+		}
+		s[k] = e
+	}
+}
+
+// remove takes a slot's list away.
+func (q *queue) remove(l uint, d uint8) slot {
+	lv := &q.levels[l]
+	s := lv.slots[d]
+	lv.slots[d] = slot{}
+	lv.used[d>>6] &^= 1 << (d & 63)
+	if lv.used == [4]uint64{} {
+		q.busy &^= 1 << l
+	}
+	return s
 }

@@ -1,41 +1,46 @@
 package sim
 
 import (
+	"math"
+
 	"ulnet/lnd/link"
 )
 
 // send sends a message at an instant, which may lie after now because the
 // sender's CPU works until then.
 func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
+	size := min(max(s.Size, 0), math.MaxInt32)
 	n.stats.Sent++
-	n.stats.SentBytes += uint64(s.Size)
+	n.stats.SentBytes += uint64(size)
 	if s.To < 0 || int(s.To) >= len(n.nodes) {
 		n.stats.NoNode++
 		return
 	}
 	if n.access != nil {
-		at = n.access[from].out.take(at, n.access[from].rate, s.Size, s.Priority)
+		at = n.access[from].out.take(at, n.access[from].rate, size, s.Priority)
 	}
-	if n.separated(from, s.To) {
+	if (n.group != nil || n.cuts != nil) && n.separated(from, s.To) {
 		n.stats.Cut++
 		return
 	}
-	route := n.topology.Route(from, s.To)
-	q := n.quality(from, s.To, route.Link)
-	fate := q.Draw(n.rng)
+	q, hops := n.flat, int8(0)
+	if q == nil {
+		route := n.topology.Route(from, s.To)
+		q, hops = route.Link, route.N
+	}
+	fate := n.quality(from, s.To, q).Draw(n.rng)
 	n.count(&fate)
 	for c := range fate.Copies {
-		i := n.take()
-		f := &n.flights[i]
-		f.msg, f.from, f.to, f.size, f.kind = s.Msg, from, s.To, int32(s.Size), Message
-		f.delay = int64(fate.Delays[c])
+		i, f := n.flights.take()
+		f.msg, f.from, f.to, f.size, f.kind = s.Msg, from, s.To, int32(size), Message
+		f.life, f.delay = n.nodes[from].life, int64(fate.Delays[c])
 		if s.Priority {
 			f.flags |= flightPriority
 		}
 		if c > 0 {
 			f.flags |= flightCopy
 		}
-		n.onward(i, at, route.N)
+		n.onward(i, f, at, hops)
 	}
 }
 
@@ -53,33 +58,32 @@ func (n *Network[M]) count(f *link.Fate) {
 
 // onward sends flight i on at an instant: to the next shared link of its way,
 // of which there are hops, over the last stretch, or to its receiver.
-func (n *Network[M]) onward(i int32, at int64, hops int8) {
-	f := &n.flights[i]
+func (n *Network[M]) onward(i int32, f *flight[M], at int64, hops int8) {
 	kind := evHop
-	if f.queue >= hops {
-		at += f.delay
+	if f.hop >= hops {
+		at = later(at, f.delay)
 		f.delay = 0
 		if n.access == nil || n.access[f.to].rate == 0 {
 			kind = evArrive
 		}
 	}
-	n.queue.push(event{at: at, node: int32(f.to), ref: i, kind: kind})
+	n.queue.push(newEvent(at, kind, f.to, i))
 }
 
 // hop handles flight i at the entrance of a link.
 func (n *Network[M]) hop(i int32) {
-	f := &n.flights[i]
+	f := n.flights.at(i)
 	route := n.topology.Route(f.from, f.to)
 	priority := f.flags&flightPriority != 0
-	if f.queue < route.N {
-		link := route.Hops[f.queue]
-		f.queue++
-		n.onward(i, n.links[link].take(n.now, n.topology.Rates()[link], int(f.size), priority), route.N)
+	if f.hop < route.N {
+		k := route.Hops[f.hop]
+		f.hop++
+		n.onward(i, f, n.links[k].take(n.now, n.topology.Rates()[k], int(f.size), priority), route.N)
 		return
 	}
 	a := &n.access[f.to]
 	at := a.in.take(n.now, a.rate, int(f.size), priority)
-	n.queue.push(event{at: at, node: int32(f.to), ref: i, kind: evArrive})
+	n.queue.push(newEvent(at, evArrive, f.to, i))
 }
 
 // occupancy is until when a link transmits what it was given.
@@ -88,16 +92,19 @@ type occupancy struct {
 	urgent int64 // priority messages
 }
 
+// lastInstant bounds what adds up on slow links, some 146 years.
+const lastInstant = math.MaxInt64 / 2
+
 // take gives the link a message and returns when it is through. A priority
 // message waits for earlier ones only; that the bulk behind it comes later by
 // the time it takes is accounted for in bulk that is yet to come.
 func (o *occupancy) take(now, rate int64, size int, priority bool) int64 {
-	t := int64(link.Transmission(rate, size))
-	o.all = max(o.all, now) + t
+	t := min(int64(link.Transmission(rate, size)), lastInstant)
+	o.all = min(max(o.all, now)+t, lastInstant)
 	if !priority {
 		return o.all
 	}
-	o.urgent = max(o.urgent, now) + t
+	o.urgent = min(max(o.urgent, now)+t, lastInstant)
 	return o.urgent
 }
 

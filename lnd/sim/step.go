@@ -2,9 +2,23 @@ package sim
 
 import (
 	"fmt"
-	"math/bits"
 	"time"
 )
+
+// Step identifies one step of a program.
+type Step struct {
+	Number uint64 // of all steps, from 1
+	Node   NodeID
+	Life   uint64
+	At     time.Duration // virtual time
+	Now    time.Duration // on the node's clock
+	Kind   Kind          // of the input
+	From   NodeID        // of the input
+	Sends  int           // how many messages the program sent
+	Events int           // how much it told
+	Wake   time.Duration // the program's answer
+	Digest uint64        // of all steps to this one
+}
 
 // ContractError is what a simulation ends with when a program breaks the
 // contract of machines.
@@ -24,65 +38,59 @@ type CPU struct {
 	PerKiB  time.Duration // of the message that arrived
 }
 
-// timer handles the evTimer of a node. Only the one that the node is armed
-// with counts, others are left over from earlier wakes.
-func (n *Network[M]) timer(id NodeID, at int64) {
-	nd := &n.nodes[id]
-	if nd.armed != at {
-		return
-	}
-	nd.armed = never
-	switch {
-	case nd.state&stateUp == 0:
-	case nd.wake > at:
-		n.arm(id)
-	case nd.state&(statePaused|stateBusy) == 0:
-		n.step(id, Input[M]{}, 0)
-	}
-}
-
-// arm makes sure that an evTimer comes no later than the node's wake.
-func (n *Network[M]) arm(id NodeID) {
-	nd := &n.nodes[id]
-	if nd.wake < nd.armed {
-		nd.armed = nd.wake
-		n.queue.push(event{at: nd.wake, node: int32(id), kind: evTimer})
-	}
-}
-
-// step steps a node's program and does what it wants done.
-func (n *Network[M]) step(id NodeID, in Input[M], size int) {
+// step steps a node's program with n.in and does what it wants done.
+func (n *Network[M]) step(id NodeID, size int) {
 	nd := &n.nodes[id]
 	n.steps++
 	now := n.local(id)
-	n.in = in
-	n.out.Reset()
-	wake := nd.program.Step(now, in, &n.out)
+	out := &n.out
+	out.Reset()
+	wake := nd.program.Step(now, n.in, out)
+	digestStep(&n.digest, id, now, wake, &n.in, out, n.cfg.Hash)
 	if wake <= now {
 		n.broken(id, now, wake)
 		return
 	}
-	n.mix(uint64(n.now), uint64(id)<<8|uint64(in.Kind), uint64(wake))
-	if in.Kind != Timer {
-		n.mix(uint64(in.From)<<32|uint64(size), n.hash(&n.in.Msg), uint64(len(in.Text)))
+	if nd.wake = n.virtual(id, wake); nd.wake < nd.armed {
+		n.arm(id)
 	}
-	nd.wake = n.virtual(id, wake)
-	n.arm(id)
+	if n.observe != nil || n.cfg.OnStep != nil {
+		n.tell(id, now, wake)
+	}
+	at := n.now
+	if n.costs {
+		at = n.work(id, size)
+	}
+	if len(out.Ignore)+len(out.Watch)+len(out.Events) > 0 {
+		n.apply(id)
+	}
+	for i := range out.Sends {
+		n.send(id, &out.Sends[i], at)
+	}
+}
+
+// tell tells those who observe of a step.
+func (n *Network[M]) tell(id NodeID, now, wake time.Duration) {
+	s := n.info(id, now, wake)
 	if n.cfg.OnStep != nil {
-		n.cfg.OnStep(n.info(id, now, wake), &n.in, &n.out)
+		n.cfg.OnStep(s, &n.in, &n.out)
 	}
-	n.apply(id, n.work(id, size))
+	if n.observe != nil {
+		n.observe(s)
+	}
 }
 
 func (n *Network[M]) info(id NodeID, now, wake time.Duration) Step {
 	return Step{
-		Number: n.steps, Node: id, Life: uint64(n.nodes[id].life),
-		At: time.Duration(n.now), Now: now, Wake: wake,
+		Number: n.steps, Node: id, Life: uint64(n.nodes[id].life), At: time.Duration(n.now), Now: now,
+		Kind: n.in.Kind, From: n.in.From, Sends: len(n.out.Sends), Events: len(n.out.Events),
+		Wake: wake, Digest: uint64(n.digest),
 	}
 }
 
 func (n *Network[M]) broken(id NodeID, now, wake time.Duration) {
-	n.err = &ContractError{n.info(id, now, wake), fmt.Sprintf("the program wants to wake at %v when its clock shows %v: want later, or machine.Never", wake, now)}
+	why := fmt.Sprintf("the program wants to wake at %v when its clock shows %v: want later, or machine.Never", wake, now)
+	n.Stop(&ContractError{n.info(id, now, wake), why})
 }
 
 // work occupies the node's CPU for a step and returns when it is done.
@@ -91,18 +99,23 @@ func (n *Network[M]) work(id NodeID, size int) (done int64) {
 	if n.slow != nil {
 		cost += n.slow[id]
 	}
-	if cost == 0 {
+	if cost <= 0 {
 		return n.now
 	}
-	nd := &n.nodes[id]
-	nd.state |= stateBusy
-	done = n.now + cost
-	n.queue.push(event{at: done, node: int32(id), ref: int32(nd.life), kind: evReady})
+	done = later(n.now, cost)
+	n.occupy(id, done)
 	return done
 }
 
-// apply does what the program of a node wants done, at an instant.
-func (n *Network[M]) apply(id NodeID, at int64) {
+// occupy lets nothing reach a node's program until an instant.
+func (n *Network[M]) occupy(id NodeID, until int64) {
+	nd := &n.nodes[id]
+	nd.state |= stateBusy
+	n.queue.push(newEvent(until, evReady, id, int32(nd.life&refMask)))
+}
+
+// apply does what a program wants done beside sending.
+func (n *Network[M]) apply(id NodeID) {
 	out := &n.out
 	for _, other := range out.Ignore {
 		n.ignore(id, other)
@@ -115,21 +128,4 @@ func (n *Network[M]) apply(id NodeID, at int64) {
 			n.cfg.OnEvent(time.Duration(n.now), id, ev)
 		}
 	}
-	for i := range out.Sends {
-		n.send(id, &out.Sends[i], at)
-	}
-}
-
-// mix takes three words into the digest.
-func (n *Network[M]) mix(a, b, c uint64) {
-	const k0, k1 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
-	hi, lo := bits.Mul64(n.digest^a^k0, b^k1)
-	n.digest = bits.RotateLeft64(n.digest, 23) + (hi ^ lo) + c*k1
-}
-
-func (n *Network[M]) hash(m *M) uint64 {
-	if n.cfg.Hash == nil {
-		return 0
-	}
-	return n.cfg.Hash(m)
 }

@@ -1,12 +1,17 @@
 package sim
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // watcher is a life of a node that wants to hear of another's end.
 type watcher struct {
 	node NodeID
 	life uint32
 }
+
+func byNode(w watcher, id NodeID) int { return cmp.Compare(w.node, id) }
 
 // watch notes that a node wants to know when the process of another dies.
 func (n *Network[M]) watch(id, other NodeID) {
@@ -17,19 +22,25 @@ func (n *Network[M]) watch(id, other NodeID) {
 	if n.watched == nil {
 		n.watched = make(map[NodeID][]watcher)
 	}
-	w := watcher{id, n.nodes[id].life}
-	if !slices.Contains(n.watched[other], w) {
-		n.watched[other] = append(n.watched[other], w)
+	list, w := n.watched[other], watcher{id, n.nodes[id].life}
+	i, found := slices.BinarySearchFunc(list, id, byNode)
+	if found {
+		list[i] = w // another life of it, perhaps
+		return
 	}
+	n.watched[other] = slices.Insert(list, i, w)
 }
 
 // ignore undoes watch.
 func (n *Network[M]) ignore(id, other NodeID) {
-	n.watched[other] = slices.DeleteFunc(n.watched[other], func(w watcher) bool { return w.node == id })
+	list := n.watched[other]
+	if i, found := slices.BinarySearchFunc(list, id, byNode); found {
+		n.watched[other] = slices.Delete(list, i, i+1)
+	}
 }
 
-// tellWatchers sends a Reset to everyone who watches a node. Who is separated
-// from it does not hear of its end.
+// tellWatchers sends a Reset to everyone who watches a node, in the order of
+// their numbers. Who is separated from it does not hear of its end.
 func (n *Network[M]) tellWatchers(id NodeID) {
 	list := n.watched[id]
 	delete(n.watched, id)
@@ -38,9 +49,8 @@ func (n *Network[M]) tellWatchers(id NodeID) {
 		if nd.life != w.life || nd.state&stateUp == 0 || n.separated(id, w.node) {
 			continue
 		}
-		i := n.take()
-		f := &n.flights[i]
+		i, f := n.flights.take()
 		f.kind, f.from, f.to, f.life = Reset, id, w.node, w.life
-		n.queue.push(event{at: n.now + n.latency(id, w.node), node: int32(w.node), ref: i, kind: evArrive})
+		n.queue.push(newEvent(n.now+n.latency(id, w.node), evArrive, w.node, i))
 	}
 }

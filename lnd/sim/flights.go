@@ -1,0 +1,65 @@
+package sim
+
+// flight is a message on its way, or something that reaches a node like one.
+type flight[M any] struct {
+	msg   M
+	delay int64 // latency that is still to come
+	from  NodeID
+	to    NodeID
+	size  int32
+	next  int32 // behind it in the receiver's queue, or the next free flight
+	// life is the sender's, and the receiver's of a Refused, Reset or Command,
+	// who must still live then.
+	life  uint32
+	kind  Kind
+	hop   int8 // hops behind it
+	flags flightFlags
+}
+
+type flightFlags uint8
+
+const (
+	flightPriority flightFlags = 1 << iota
+	flightCopy                 // the second copy of a duplicate
+)
+
+// flightBits is how many flights are allocated at a time, as a power of 2.
+const flightBits = 10
+
+// flights is the memory of flights. It keeps what it once needed.
+type flights[M any] struct {
+	chunks []*[1 << flightBits]flight[M]
+	free   int32 // -1 if none
+}
+
+func (s *flights[M]) at(i int32) *flight[M] {
+	return &s.chunks[i>>flightBits][i&(1<<flightBits-1)]
+}
+
+// take returns a flight, with whatever it last had but for the message.
+func (s *flights[M]) take() (int32, *flight[M]) {
+	if s.free < 0 {
+		s.grow()
+	}
+	i := s.free
+	f := s.at(i)
+	s.free = f.next
+	f.next, f.delay, f.hop, f.flags = -1, 0, 0, 0
+	return i, f
+}
+
+func (s *flights[M]) grow() {
+	first := int32(len(s.chunks)) << flightBits
+	s.chunks = append(s.chunks, new([1 << flightBits]flight[M]))
+	for i := first + 1<<flightBits - 1; i >= first; i-- {
+		s.at(i).next, s.free = s.free, i
+	}
+}
+
+// release gives a flight back.
+func (s *flights[M]) release(i int32) {
+	f := s.at(i)
+	var none M
+	f.msg = none // what it refers to is garbage now
+	f.next, s.free = s.free, i
+}

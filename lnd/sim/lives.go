@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"errors"
+	"math/rand/v2"
+)
+
+// start begins a node's next life.
+func (n *Network[M]) start(id NodeID, keep bool) {
+	nd := &n.nodes[id]
+	var kept Program[M]
+	if keep {
+		kept = nd.program
+	}
+	life := n.life(id)
+	if nd.program = n.cfg.Boot(life, kept); nd.program == nil {
+		n.Stop(errors.New("sim: Config.Boot returned no program"))
+		return
+	}
+	nd.state = stateUp | stateHost
+	n.digest.boot(life)
+	n.input(Start)
+	n.step(id, 0)
+}
+
+// life describes the life of a node that begins now.
+func (n *Network[M]) life(id NodeID) Life {
+	number := n.nodes[id].life
+	seed := rand.NewPCG(n.cfg.Seed, streamNodes+uint64(id)<<8+uint64(number)<<40)
+	return Life{Node: id, Number: uint64(number), Seed: seed.Uint64(), Now: n.local(id)}
+}
+
+// firstStart starts a node by Config.StartAt, if nobody did so before.
+func (n *Network[M]) firstStart(id NodeID) {
+	if nd := &n.nodes[id]; nd.program == nil {
+		n.start(id, false)
+	}
+}
+
+// Start starts a node that is down: for the first time (then Config.StartAt
+// is void), or again with or without what it kept. A node that is up it
+// leaves alone, and says false.
+func (n *Network[M]) Start(id NodeID, keep bool) bool {
+	if n.Up(id) || n.err != nil {
+		return false
+	}
+	n.start(id, keep)
+	return true
+}
+
+// Kill ends the process of a node. Its host stays and refuses messages.
+func (n *Network[M]) Kill(id NodeID) {
+	if n.end(id) {
+		n.nodes[id].state = stateHost
+		n.tellWatchers(id)
+	}
+}
+
+// Crash ends a node together with its host: from then on there is silence.
+// A node that is not up but has a host, because it was killed, loses that.
+func (n *Network[M]) Crash(id NodeID) {
+	n.end(id)
+	n.nodes[id].state = 0
+}
+
+// end ends the life of a node, if it has one.
+func (n *Network[M]) end(id NodeID) bool {
+	nd := &n.nodes[id]
+	if nd.state&stateUp == 0 {
+		return false
+	}
+	for nd.waiting > 0 {
+		i := n.unwait(nd)
+		delete(n.commands, i)
+		n.flights.release(i)
+	}
+	nd.wake, nd.turn = never, 0
+	nd.life++
+	return true
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Run processes every event up to and including an instant, which then is the
+// time; with [machine.Never], until there are none. The error, once there is
+// one, is that of a program which broke the contract of machines, a
+// [*ContractError], or what Stop was given, and stays.
+func (n *Network[M]) Run(until time.Duration) error {
+	for n.err == nil {
+		e, ok := n.queue.pop(int64(until))
+		if !ok {
+			if until != machine.Never {
+				n.now = max(n.now, int64(until))
+			}
+			break
+		}
+		n.process(e)
+	}
+	return n.err
+}
+
+// RunEvents processes at most so many events, and reports how many there were.
+func (n *Network[M]) RunEvents(limit int) (int, error) {
+	for i := range limit {
+		if n.err != nil {
+			return i, n.err
+		}
+		e, ok := n.queue.pop(never)
+		if !ok {
+			return i, nil
+		}
+		n.process(e)
+	}
+	return limit, n.err
+}
+
+// Stop ends the simulation after the step that is being made: Run returns err,
+// which must not be nil, unless there is an error already.
+func (n *Network[M]) Stop(err error) {
+	if n.err == nil {
+		n.err = err
+	}
+}
+
+// process handles one event.
+func (n *Network[M]) process(e event) {
+	n.now = e.at
+	n.stats.Events++
+	switch e.kind() {
+	case evTimer:
+		n.timer(NodeID(e.node), e.at)
+	case evArrive:
+		n.arrive(NodeID(e.node), e.ref())
+	case evHop:
+		n.hop(e.ref())
+	case evReady:
+		n.ready(NodeID(e.node), e.ref())
+	case evAction:
+		n.actions.call(e.ref())
+	case evStart:
+		n.firstStart(NodeID(e.node))
+	}
+}
+
+// At calls f at a virtual instant, or now if that is past, before events that
+// are caused later for the same instant.
+func (n *Network[M]) At(at time.Duration, f func()) {
+	n.queue.push(newEvent(max(int64(at), n.now), evAction, 0, n.actions.add(f)))
+}
+
+// actions are the user's functions that are still to be called.
+type actions struct {
+	funcs []func()
+	free  []int32
+}
+
+func (a *actions) add(f func()) int32 {
+	if k := len(a.free) - 1; k >= 0 {
+		i := a.free[k]
+		a.free = a.free[:k]
+		a.funcs[i] = f
+		return i
+	}
+	a.funcs = append(a.funcs, f)
+	return int32(len(a.funcs) - 1)
+}
+
+func (a *actions) call(i int32) {
+	f := a.funcs[i]
+	a.funcs[i] = nil
+	a.free = append(a.free, i)
+	f()
+}

@@ -1,0 +1,93 @@
+package sim
+
+import "math/bits"
+
+// level is the slots of one digit.
+type level struct {
+	used  [4]uint64 // bits of slots that are not empty
+	slots [1 << digitBits]slot
+}
+
+// first is the first slot that is not empty; there must be one.
+func (lv *level) first() uint8 {
+	for i, w := range lv.used {
+		if w != 0 {
+			return uint8(i<<6 + bits.TrailingZeros64(w))
+		}
+	}
+	panic("sim: empty level")
+}
+
+// slot is a list of events in blocks.
+type slot struct {
+	head, tail int32 // blocks, 0 if none
+	count      int32
+	room       int32 // in the tail
+}
+
+// len is how many events of the list are in one of its blocks.
+func (s *slot) len(block int32) int32 {
+	if block == s.tail {
+		return blockLen - s.room
+	}
+	return blockLen
+}
+
+const (
+	blockLen  = 15
+	chunkBits = 8 // blocks are allocated by so many
+)
+
+// block is a part of a list, of 4 cache lines.
+type block struct {
+	events [blockLen]event
+	next   int32
+	_      [3]int32
+}
+
+// blocks is the memory of lists. It keeps what it once needed.
+type blocks struct {
+	chunks []*[1 << chunkBits]block
+	free   int32
+}
+
+func (b *blocks) at(i int32) *block { return &b.chunks[i>>chunkBits][i&(1<<chunkBits-1)] }
+
+// extend gives a list an empty block at its end.
+func (b *blocks) extend(s *slot) {
+	if b.free == 0 {
+		b.grow()
+	}
+	i := b.free
+	b.free = b.at(i).next
+	b.at(i).next = 0
+	if s.head == 0 {
+		s.head = i
+	} else {
+		b.at(s.tail).next = i
+	}
+	s.tail, s.room = i, blockLen
+}
+
+func (b *blocks) grow() {
+	first := int32(len(b.chunks)) << chunkBits
+	b.chunks = append(b.chunks, new([1 << chunkBits]block))
+	for i := first + 1<<chunkBits - 1; i >= max(first, 1); i-- { // 0 is none
+		b.at(i).next, b.free = b.free, i
+	}
+}
+
+// release frees block i and returns the one behind it.
+func (b *blocks) release(i int32) (next int32) {
+	next = b.at(i).next
+	b.at(i).next, b.free = b.free, i
+	return next
+}
+
+// cut moves the first block of a list of several to the end of near.
+func (b *blocks) cut(s *slot, near []event) []event {
+	near = append(near, b.at(s.head).events[:]...)
+	s.head = b.release(s.head)
+	s.count -= blockLen
+	return near
+}
