@@ -44,7 +44,7 @@ var Rules = []Rule{
 	{Package: "lnd/verbs/ibv", May: "lnd/verbs lnet/nid"},
 	{Package: "lnd/link"},
 	{Package: "lnd/sim", May: "lnet/machine lnd/link"},
-	{Package: "lnd/sim/history", May: "lnd/sim"},
+	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
 	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine"},

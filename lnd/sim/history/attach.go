@@ -1,0 +1,126 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// Watch lets a log hear what the programs of a network tell, and when their
+// lives begin. Call it before sim.New, and [Log.Control] before the network
+// runs. What cfg has as OnEvent goes on hearing events.
+func Watch[M any](l *Log, cfg *sim.Config[M]) {
+	boot, heard := cfg.Boot, cfg.OnEvent
+	cfg.Boot = func(life sim.Life, kept sim.Program[M]) sim.Program[M] {
+		l.begin(life.Node, uint32(life.Number))
+		return boot(life, kept)
+	}
+	cfg.OnEvent = func(at time.Duration, node sim.NodeID, ev sim.Event) {
+		l.Tell(at, node, ev)
+		if heard != nil {
+			heard(at, node, ev)
+		}
+	}
+}
+
+// begin appends that a life begins.
+func (l *Log) begin(node sim.NodeID, life uint32) {
+	if l.clock == nil {
+		panic("history: a watched network runs without Log.Control")
+	}
+	l.lives[node] = life
+	l.truth(Start, node)
+}
+
+// truth appends what was done to a node.
+func (l *Log) truth(kind Kind, node sim.NodeID) {
+	l.Append(Record{At: l.clock(), Node: node, Life: l.lives[node], Kind: kind, Subject: Nobody})
+}
+
+// network appends what was done to the network.
+func (l *Log) network(kind Kind, text string) {
+	l.Append(Record{At: l.clock(), Node: Nobody, Kind: kind, Subject: Nobody, Text: text})
+}
+
+// Control returns c with a log that hears what is done through it. The log
+// gets its time from c.
+func (l *Log) Control(c sim.Control) sim.Control {
+	l.clock = c.Now
+	return &control{c, l}
+}
+
+// control passes on what it is told, after writing it down.
+type control struct {
+	sim.Control
+	log *Log
+}
+
+func (c *control) Kill(id sim.NodeID) {
+	if c.Up(id) {
+		c.log.truth(Kill, id)
+	}
+	c.Control.Kill(id)
+}
+
+func (c *control) Crash(id sim.NodeID) {
+	if c.Up(id) {
+		c.log.truth(Crash, id)
+	}
+	c.Control.Crash(id)
+}
+
+func (c *control) Pause(id sim.NodeID) {
+	if c.Up(id) && !c.Paused(id) {
+		c.log.truth(Pause, id)
+	}
+	c.Control.Pause(id)
+}
+
+func (c *control) Resume(id sim.NodeID) {
+	if c.Paused(id) {
+		c.log.truth(Resume, id)
+	}
+	c.Control.Resume(id)
+}
+
+func (c *control) SetSkew(id sim.NodeID, ppm int64) {
+	c.log.Append(Record{At: c.Now(), Node: id, Life: c.log.lives[id], Kind: Skew, Subject: Nobody, Value: uint64(ppm)})
+	c.Control.SetSkew(id, ppm)
+}
+
+func (c *control) SetSlow(id sim.NodeID, extra time.Duration) {
+	c.log.Append(Record{At: c.Now(), Node: id, Life: c.log.lives[id], Kind: Slow, Subject: Nobody, Value: uint64(extra)})
+	c.Control.SetSlow(id, extra)
+}
+
+func (c *control) Partition(sets ...sim.NodeSet) {
+	texts := make([]string, len(sets))
+	for i, s := range sets {
+		texts[i] = s.String()
+	}
+	c.log.network(Partition, strings.Join(texts, " | "))
+	c.Control.Partition(sets...)
+}
+
+func (c *control) Cut(from, to sim.NodeSet) {
+	c.log.network(Cut, fmt.Sprintf("%v -> %v", from, to))
+	c.Control.Cut(from, to)
+}
+
+func (c *control) Heal() {
+	c.log.network(Heal, "")
+	c.Control.Heal()
+}
+
+func (c *control) SetLink(from, to sim.NodeSet, change link.Change) {
+	c.log.network(Links, fmt.Sprintf("%v -> %v %v", from, to, change))
+	c.Control.SetLink(from, to, change)
+}
+
+func (c *control) ResetLinks() {
+	c.log.network(LinksReset, "")
+	c.Control.ResetLinks()
+}

@@ -1,0 +1,196 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/sim"
+)
+
+var all = sim.AllNodes
+
+// checkers by the name that stands in the tables.
+var checkers = map[string]func(*Log) []Violation{
+	"AtMostOnce":      AtMostOnce,
+	"ExactlyOnce":     func(l *Log) []Violation { return ExactlyOnce(l, all, 10*time.Second) },
+	"SameOrder":       SameOrder,
+	"Alternation":     Alternation,
+	"Agreement":       func(l *Log) []Violation { return Agreement(l, all) },
+	"Replay":          Replay,
+	"NoResurrection":  NoResurrection,
+	"NoFalse":         func(l *Log) []Violation { return NoFalse(l, 3*time.Second) },
+	"ExactFailureSet": func(l *Log) []Violation { return ExactFailureSet(l, all) },
+	"Registers":       func(l *Log) []Violation { return Registers(l, 0) },
+}
+
+// histories are by hand: want is the text of all violations, "" for none.
+var histories = []struct{ checker, name, log, want string }{
+	{"AtMostOnce", "each once", "up 2\n1s 1 delivery 2 =5\n2s 1 delivery 2 =6\n2s 2 delivery 2 =5\n2s 1 delivery 1 =5", ""},
+	{"AtMostOnce", "again in a new life", "up 2\n1s 1 delivery 2 =5\n2s 1 kill\n3s 1 start\n4s 1 delivery 2 =5", ""},
+	{"AtMostOnce", "twice", "up 2\n1s 1 delivery 2 =5\n2s 1 delivery 2 =6\n3s 1 delivery 2 =5", `
+AtMostOnce: node 1 was told 2 times of value 5 of node 2
+  1s node 1.0: delivery of 2 value 5
+  3s node 1.0: delivery of 2 value 5`},
+
+	{"ExactlyOnce", "to all but the sender", "up 3\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 delivery 1 =5", ""},
+	{"ExactlyOnce", "not to who died or paused", "up 4\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 crash\n3s 4 pause", ""},
+	{"ExactlyOnce", "not to who began later", "up 2\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 start\n2s 2 kill\n3s 2 start", ""},
+	{"ExactlyOnce", "sent too late", "up 2\n11s 1 send =5", ""},
+	{"ExactlyOnce", "of a sender that died, to nobody", "up 2\n1s 1 send =5\n2s 1 kill", ""},
+	{"ExactlyOnce", "of a sender that died, to one of two", "up 3\n1s 1 send =5\n2s 1 kill\n3s 2 delivery 1 =5", `
+ExactlyOnce: node 3 lived through and was not told of value 5 of node 1
+  0s node 3.0: start
+  1s node 1.0: send value 5`},
+	{"ExactlyOnce", "to nobody", "up 2\n1s 1 send =5\n1s 2 delivery 1 =6", `
+ExactlyOnce: node 2 lived through and was not told of value 5 of node 1
+  0s node 2.0: start
+  1s node 1.0: send value 5`},
+	{"ExactlyOnce", "twice", "up 2\n1s 2 delivery 1 =5\n2s 2 delivery 1 =5", `
+ExactlyOnce: node 2 was told 2 times of value 5 of node 1
+  1s node 2.0: delivery of 1 value 5
+  2s node 2.0: delivery of 1 value 5`},
+
+	{"SameOrder", "same", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 1 delivery 2 =2\n3s 2 delivery 2 =2", ""},
+	{"SameOrder", "a part of it before death", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 2 kill\n2s 1 delivery 2 =2", ""},
+	{"SameOrder", "the end of it in a new life", "up 2\n1s 1 delivery 1 =1\n2s 2 kill\n2s 1 delivery 2 =2\n3s 2 start\n4s 1 delivery 2 =3\n4s 2 delivery 2 =3", ""},
+	{"SameOrder", "a part of it though alive", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 1 delivery 2 =2", `
+SameOrder: node 2 runs to the end and is told of no more, unlike node 1
+  1s node 2.0: delivery of 1 value 1
+  2s node 1.0: delivery of 2 value 2`},
+	{"SameOrder", "exchanged", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 2 =2\n2s 1 delivery 2 =2\n3s 2 delivery 1 =1", `
+SameOrder: delivery 1 to node 2 is not the one that node 1 was told of
+  1s node 1.0: delivery of 1 value 1
+  1s node 2.0: delivery of 2 value 2`},
+
+	{"Alternation", "in turn", "up 1\n1s 1 join 2\n2s 1 death 2\n3s 1 join 2\n4s 1 leave 2\n5s 1 join 2\n6s 1 eviction 2", ""},
+	{"Alternation", "from the start in a new life", "up 1\n1s 1 join 2\n2s 1 kill\n3s 1 start\n4s 1 join 2", ""},
+	{"Alternation", "two joins", "up 1\n1s 1 join 2\n2s 1 join 3\n3s 1 join 2", `
+Alternation: node 1 was told twice that node 2 joined
+  1s node 1.0: join of 2
+  3s node 1.0: join of 2`},
+	{"Alternation", "two ends", "up 1\n1s 1 join 2\n2s 1 leave 2\n3s 1 death 2", `
+Alternation: node 1 was told of the death of node 2, which was no member
+  2s node 1.0: leave of 2
+  3s node 1.0: death of 2`},
+	{"Alternation", "an end at first", "up 1\n3s 1 death 2", `
+Alternation: node 1 was told of the death of node 2, which was no member
+  3s node 1.0: death of 2`},
+
+	{"Agreement", "equal", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n1s 1 join 3\n2s 1 death 3", ""},
+	{"Agreement", "the dead and the paused do not count", "up 3\n1s 1 join 2\n2s 2 kill\n2s 3 pause", ""},
+	{"Agreement", "an earlier life does not count", "up 2\n1s 1 join 2\n2s 1 kill\n2s 1 start", ""},
+	{"Agreement", "one has more", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n2s 2 join 3", `
+Agreement: node 2 has node 3 as a member, unlike node 1, which agrees with most
+  2s node 2.0: join of 3`},
+	{"Agreement", "one has less", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n2s 1 death 2", `
+Agreement: node 1 lacks node 2, unlike node 2, which agrees with most
+  1s node 2.0: join of 2
+  2s node 1.0: death of 2`},
+
+	{"Replay", "right", "up 1\n0s 1 view\n1s 1 join 2\n1s 1 join 4\n2s 1 join 3\n3s 1 view 2-4\n4s 1 death 3\n5s 1 view 2,4", ""},
+	{"Replay", "forgotten in a new life", "up 1\n1s 1 join 2\n2s 1 kill\n3s 1 start\n3s 1 view", ""},
+	{"Replay", "says too much", "up 1\n1s 1 join 2\n2s 1 view 2-3", `
+Replay: node 1 says that node 3 is a member, and was not told so
+  2s node 1.0: view 2-3`},
+	{"Replay", "says too little", "up 1\n1s 1 join 2\n2s 1 view", `
+Replay: node 1 does not say that node 2 is a member, as it was told
+  1s node 1.0: join of 2
+  2s node 1.0: view`},
+	{"Replay", "says nonsense", "up 1\n2s 1 view many", `
+Replay: the view of node 1 makes no sense: "many" is no set of nodes: want all, or numbers and ranges such as 1-500,600
+  2s node 1.0: view many`},
+
+	{"NoResurrection", "a new life", "up 2\n1s 1 join 2\n2s 2 kill\n3s 1 death 2\n4s 2 start\n5s 1 join 2", ""},
+	{"NoResurrection", "a new life before the death is told", "up 2\n1s 1 join 2\n2s 2 kill\n3s 2 start\n4s 1 death 2\n5s 1 join 2", ""},
+	{"NoResurrection", "not really dead", "up 2\n1s 1 join 2\n3s 1 death 2\n5s 1 join 2", ""},
+	{"NoResurrection", "from the dead", "up 2\n1s 1 join 2\n2s 2 crash\n3s 1 death 2\n5s 1 join 2", `
+NoResurrection: node 1 was told that node 2 joined, which is dead
+  2s node 2.0: crash
+  3s node 1.0: death of 2
+  5s node 1.0: join of 2`},
+
+	{"NoFalse", "dead", "up 2\n5s 2 kill\n6s 1 death 2", ""},
+	{"NoFalse", "paused", "up 2\n5s 2 pause\n6s 1 death 2\n7s 2 resume", ""},
+	{"NoFalse", "paused until lately", "up 2\n5s 2 pause\n6s 2 resume\n7s 1 death 2", ""},
+	{"NoFalse", "the observer was paused", "up 2\n5s 1 pause\n6s 1 resume\n7s 1 death 2", ""},
+	{"NoFalse", "in a new life", "up 2\n5s 2 kill\n6s 2 start\n7s 1 death 2", ""},
+	{"NoFalse", "partitioned", "up 2\n5s - partition 1 | 2\n9s 1 death 2", ""},
+	{"NoFalse", "healed lately", "up 2\n5s - partition 1 | 2\n9s - heal\n10s 1 death 2", ""},
+	{"NoFalse", "cut one way", "up 2\n5s - cut 2 -> 1\n9s 1 death 2", ""},
+	{"NoFalse", "the link loses all", "up 2\n5s - links 1 -> all loss 100%\n9s 1 death 2", ""},
+	{"NoFalse", "fine", "up 2\n9s 1 death 2", `
+NoFalse: node 1 was told that node 2 died, which runs and is connected for 3s or longer
+  0s node 2.0: start
+  9s node 1.0: death of 2`},
+	{"NoFalse", "healed long ago, on the same side of a partition", "up 3\n1s - partition 1 | 2\n2s - heal\n3s 2 pause\n4s 2 resume\n5s - partition 1,2 | 3\n6s - links 1 -> 2 loss 10%\n9s 1 death 2", `
+NoFalse: node 1 was told that node 2 died, which runs and is connected for 3s or longer
+  0s node 2.0: start
+  9s node 1.0: death of 2`},
+
+	{"ExactFailureSet", "all reached", "up 3\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 delivery 1 =5\n3s 1 completion =5", ""},
+	{"ExactFailureSet", "one unreached", "up 3\n0s 3 kill\n1s 1 send =5\n2s 2 delivery 1 =5\n3s 1 unreached 3 =5\n3s 1 completion =5", ""},
+	{"ExactFailureSet", "died after the delivery", "up 2\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 2 kill\n3s 1 unreached 2 =5\n3s 1 completion =5", ""},
+	{"ExactFailureSet", "not complete yet", "up 2\n1s 1 send =5\n2s 1 unreached 2 =5", ""},
+	{"ExactFailureSet", "unreached and not reported", "up 2\n1s 1 send =5\n3s 1 completion =5\n4s 2 delivery 1 =5", `
+ExactFailureSet: node 2 was not told of value 5 of node 1, which does not report it
+  1s node 1.0: send value 5
+  3s node 1.0: completion value 5`},
+	{"ExactFailureSet", "reached and reported", "up 2\n1s 1 send =5\n2s 2 delivery 1 =5\n3s 1 unreached 2 =5\n3s 1 completion =5", `
+ExactFailureSet: node 2 was told of value 5 of node 1, which reports it as unreached
+  2s node 2.0: delivery of 1 value 5
+  3s node 1.0: unreached of 2 value 5
+  3s node 1.0: completion value 5`},
+	{"ExactFailureSet", "no member", "up 1\n1s 1 send =5\n3s 1 unreached 2 =5\n3s 1 completion =5", `
+ExactFailureSet: node 2 is no member, and node 1 reports it as unreached
+  3s node 1.0: unreached of 2 value 5
+  3s node 1.0: completion value 5`},
+
+	{"Registers", "read while it is written", "up 2\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =5\n4s 2 read 1\n5s 2 answer 1 =5\n6s 1 written 1\n7s 2 read 1", ""},
+	{"Registers", "a write that never ended", "up 2\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =0\n4s 1 kill\n4s 2 read 1\n5s 2 answer 1 =5", ""},
+	{"Registers", "two registers", "up 2\n1s 1 write 1 =5\n2s 2 write 2 =6\n3s 1 written 1\n3s 1 read 2\n3s 2 written 2\n4s 1 answer 2 =6", ""},
+	{"Registers", "old value", "up 2\n1s 1 write 1 =5\n2s 1 written 1\n3s 2 read 1\n4s 2 answer 1 =0\n5s 2 read 1\n6s 2 answer 1 =5", `
+Registers: no order of the operations on the register of node 1 explains what node 2 was told
+  1s node 1.0: write of 1 value 5
+  2s node 1.0: written of 1 value 0
+  3s node 2.0: read of 1
+  4s node 2.0: answer of 1 value 0`},
+	{"Registers", "back to the old value", "up 3\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =5\n4s 3 read 1\n5s 3 answer 1 =0", `
+Registers: no order of the operations on the register of node 1 explains what node 3 was told
+  1s node 1.0: write of 1 value 5
+  2s node 2.0: read of 1
+  3s node 2.0: answer of 1 value 5
+  4s node 3.0: read of 1
+  5s node 3.0: answer of 1 value 0`},
+	{"Registers", "written by another", "up 2\n1s 2 write 1 =5", `
+Registers: node 2 writes the register of node 1
+  1s node 2.0: write of 1 value 5`},
+	{"Registers", "an end without a beginning", "up 2\n1s 2 read 1\n2s 2 kill\n3s 2 start\n4s 2 answer 1", `
+Registers: node 2 was told of the end of an operation that it has not begun
+  4s node 2.1: answer of 1 value 0`},
+}
+
+func TestCheckers(t *testing.T) {
+	seen := map[string]int{}
+	for _, test := range histories {
+		t.Run(test.checker+"/"+test.name, func(t *testing.T) {
+			var b strings.Builder
+			for _, v := range checkers[test.checker](script(t, test.log)) {
+				b.WriteString("\n" + v.String())
+			}
+			if diff := cmp.Diff(test.want, b.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+		if test.want != "" {
+			seen[test.checker]++
+		}
+	}
+	for name := range checkers {
+		if seen[name] == 0 {
+			t.Errorf("no history violates %s", name)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package history
+
+import "time"
+
+// NoResurrection: once a node is told of a Death, and the life of the subject
+// has truly ended, it is not told of a Join again before the subject has begun
+// a new life.
+func NoResurrection(l *Log) []Violation {
+	f := findings{rule: "NoResurrection", log: l}
+	t := truthOf(l)
+	list := pickMembers(l)
+	l.order(list, bySubject)
+	for told := range l.groups(list, bySubject) {
+		var dead *span // the life that had ended when the death was told
+		death := int32(-1)
+		for _, i := range told {
+			e := l.entry(int(i))
+			switch {
+			case e.kind == Death:
+				dead, death = nil, i
+				if s := t.life(e.subject, e.at); s != nil && s.to <= e.at {
+					dead = s
+				}
+			case e.kind == Join && dead != nil:
+				if s := t.life(e.subject, e.at); s.from == dead.from && s.life == dead.life {
+					f.add([]int32{dead.end, death, i}, "node %v was told that node %v joined, which is dead", e.node, e.subject)
+				}
+				dead = nil
+			}
+		}
+	}
+	return f.list
+}
+
+// NoFalse: nobody is told of the Death of a node that is fine. A node is fine
+// when it and who is told have run in one life, without a pause and with
+// nothing that separated them, for so long before: grace is what a detector
+// may take to notice that something is over.
+func NoFalse(l *Log, grace time.Duration) []Violation {
+	f := findings{rule: "NoFalse", log: l}
+	t := truthOf(l)
+	for _, i := range pick(l, Death) {
+		e := l.entry(int(i))
+		from := before(e.at, grace)
+		if t.ran(e.subject, from, e.at) && t.ran(e.node, from, e.at) && t.connected(e.node, e.subject, from, e.at) {
+			f.add([]int32{t.life(e.subject, from).begin, i}, "node %v was told that node %v died, which runs and is connected for %v or longer",
+				e.node, e.subject, grace)
+		}
+	}
+	return f.list
+}

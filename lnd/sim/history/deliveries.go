@@ -1,0 +1,130 @@
+package history
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// AtMostOnce: no life of a node is told twice of the same Delivery.
+func AtMostOnce(l *Log) []Violation {
+	f := findings{rule: "AtMostOnce", log: l}
+	list := pick(l, Delivery)
+	l.order(list, byArrival)
+	for same := range l.groups(list, byArrival) {
+		if len(same) > 1 {
+			e := l.entry(int(same[0]))
+			f.add(same, "node %v was told %d times of value %d of node %v", e.node, len(same), e.value, e.subject)
+		}
+	}
+	return f.list
+}
+
+// ExactlyOnce: what was sent until an instant is delivered, once, to each of
+// some receivers that lived through: in one life from the sending to the end of
+// the log, and not paused then. A message without a Send counts from its first
+// Delivery. Whoever sent it need not deliver it to himself. A message of a
+// sender that died may be delivered to nobody.
+func ExactlyOnce(l *Log, to sim.NodeSet, until time.Duration) []Violation {
+	f := findings{rule: "ExactlyOnce", log: l}
+	t := truthOf(l)
+	list := pick(l, Send, Delivery)
+	receivers := t.runningAtEnd(to)
+	l.order(list, byMessage)
+	for message := range l.groups(list, byMessage) {
+		f.delivered(t, message, receivers, int64(until))
+	}
+	return f.list
+}
+
+// runningAtEnd returns the nodes of a set that run at the end, in order.
+func (t *truth) runningAtEnd(set sim.NodeSet) []sim.NodeID {
+	var list []sim.NodeID
+	for _, id := range t.sorted() {
+		if set.Has(id) && t.ran(id, t.end, t.end) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// delivered checks one message, given by its Sends and Deliveries in order.
+func (f *findings) delivered(t *truth, message []int32, receivers []sim.NodeID, until int64) {
+	l := f.log
+	first := l.entry(int(message[0]))
+	sender, sent, value := sim.NodeID(first.sender()), first.at, first.value
+	if sent > until {
+		return
+	}
+	arrivals := map[sim.NodeID][]int32{} // at the last life of each node
+	any := false
+	for _, i := range message {
+		if e := l.entry(int(i)); e.kind == Delivery {
+			any = true
+			if s := t.life(e.node, t.end); s != nil && s.life == e.life {
+				arrivals[e.node] = append(arrivals[e.node], i)
+			}
+		}
+	}
+	if !any && !t.lived(sender, sent, t.end) {
+		return
+	}
+	for _, id := range receivers {
+		got := arrivals[id]
+		switch {
+		case len(got) > 1:
+			f.add(got, "node %v was told %d times of value %d of node %v", id, len(got), value, sender)
+		case len(got) == 0 && id != sender && t.lived(id, sent, t.end):
+			f.add([]int32{message[0], t.life(id, sent).begin}, "node %v lived through and was not told of value %d of node %v", id, value, sender)
+		}
+	}
+}
+
+// SameOrder: all listeners are told of the same Deliveries in the same order.
+// A life that began later begins somewhere in it; one that ended, or is paused
+// at the end, may lack the rest.
+func SameOrder(l *Log) []Violation {
+	f := findings{rule: "SameOrder", log: l}
+	t := truthOf(l)
+	list := pick(l, Delivery)
+	l.order(list, byListener)
+	var longest []int32
+	for told := range l.groups(list, byListener) {
+		if len(told) > len(longest) {
+			longest = told
+		}
+	}
+	for told := range l.groups(list, byListener) {
+		f.follows(t, told, longest)
+	}
+	return f.list
+}
+
+// follows checks the deliveries of one life against those of the one that was
+// told of the most.
+func (f *findings) follows(t *truth, told, longest []int32) {
+	l, skip := f.log, 0
+	e := l.entry(int(told[0]))
+	began := l.entry(int(longest[0])).at
+	life := t.life(e.node, t.end)
+	if s := t.life(e.node, e.at); s != nil && s.from > began {
+		for skip < len(longest) && byMessage(e, l.entry(int(longest[skip]))) != 0 {
+			skip++
+		}
+	}
+	for k, i := range told {
+		if skip+k >= len(longest) || byMessage(l.entry(int(i)), l.entry(int(longest[skip+k]))) != 0 {
+			show := []int32{i}
+			if skip+k < len(longest) {
+				show = append(show, longest[skip+k])
+			}
+			f.add(show, "delivery %d to node %v is not the one that node %v was told of", k+1, e.node, l.entry(int(longest[0])).node)
+			return
+		}
+	}
+	complete := skip+len(told) == len(longest)
+	if !complete && life != nil && life.life == e.life && t.ran(e.node, t.end, t.end) {
+		next := longest[skip+len(told)]
+		f.add([]int32{told[len(told)-1], next}, "node %v runs to the end and is told of no more, unlike node %v", e.node, l.entry(int(next)).node)
+	}
+}

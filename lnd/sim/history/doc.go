@@ -1,0 +1,23 @@
+// Package history keeps what listeners were told in a simulation, beside what
+// was done to their nodes, and checks the one against the other.
+//
+// A [Log] is append-only and compact. Programs tell what happens by events
+// whose kind is a [Kind]: joins, deaths, deliveries, completions, reads. What is
+// done to nodes and links, the truth, a log hears from the sim.Control that it
+// wraps:
+//
+//	log := history.New()
+//	history.Watch(log, &cfg)            // events and starts
+//	network, err := sim.New(cfg)
+//	control := log.Control(network)     // kills, pauses, partitions, …
+//	…                                   // use control
+//	for _, v := range history.NoFalse(log, 5*time.Second) { … }
+//
+// Checkers are pure functions of a log: equal logs give equal violations, in
+// the same order. They see whole logs and may take memory like the log's own.
+// Each returns at most [MaxViolations], each with at most [MaxRecords] records
+// that show it; none means that the rule holds.
+//
+// A Log is not safe for concurrent use; checkers may share one that nobody
+// appends to.
+package history

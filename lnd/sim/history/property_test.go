@@ -1,0 +1,242 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/sim"
+)
+
+// perfect is a group whose members are told everything at once, and of which
+// at least three are up.
+type perfect struct {
+	t       *rapid.T
+	now     time.Duration
+	records []Record
+	up      []bool
+	life    []uint32
+	value   uint64
+	stored  []uint64 // in each node's register
+}
+
+func (p *perfect) tell(node int, kind Kind, subject int, value uint64, text string) {
+	p.now += time.Duration(rapid.IntRange(0, 1000).Draw(p.t, "after")) * time.Millisecond
+	r := Record{At: p.now, Node: sim.NodeID(node), Kind: kind, Subject: sim.NodeID(subject), Value: value, Text: text}
+	if node >= 0 {
+		r.Life = p.life[node]
+	}
+	p.records = append(p.records, r)
+}
+
+func (p *perfect) alive() (list []int) {
+	for i, up := range p.up {
+		if up {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (p *perfect) anyAlive() int { return rapid.SampledFrom(p.alive()).Draw(p.t, "node") }
+
+func (p *perfect) start(id int) {
+	p.up[id] = true
+	p.tell(id, Start, -1, 0, "")
+	for _, other := range p.alive() {
+		p.tell(other, Join, id, 0, "")
+		if other != id {
+			p.tell(id, Join, other, 0, "")
+		}
+	}
+}
+
+func (p *perfect) end(id int) {
+	p.tell(id, rapid.SampledFrom([]Kind{Kill, Crash}).Draw(p.t, "end"), -1, 0, "")
+	p.up[id] = false
+	p.life[id]++
+	for _, other := range p.alive() {
+		p.tell(other, Death, id, 0, "")
+	}
+}
+
+func (p *perfect) toggle() {
+	id := rapid.IntRange(0, len(p.up)-1).Draw(p.t, "node")
+	switch {
+	case !p.up[id]:
+		p.start(id)
+	case len(p.alive()) > 3:
+		p.end(id)
+	}
+}
+
+func (p *perfect) broadcast() {
+	p.value++
+	sender, value := p.anyAlive(), p.value
+	p.tell(sender, Send, -1, value, "")
+	for _, id := range rapid.Permutation(p.alive()).Draw(p.t, "order") {
+		p.tell(id, Delivery, sender, value, "")
+	}
+	for id, up := range p.up {
+		if !up {
+			p.tell(sender, Unreached, id, value, "")
+		}
+	}
+	p.tell(sender, Completion, -1, value, "")
+}
+
+func (p *perfect) view() {
+	var names []string
+	for _, id := range p.alive() {
+		names = append(names, fmt.Sprint(id+1))
+	}
+	p.tell(p.anyAlive(), View, -1, 0, strings.Join(names, ","))
+}
+
+func (p *perfect) access() {
+	owner, reader := p.anyAlive(), p.anyAlive()
+	p.value++
+	p.tell(owner, Write, owner, p.value, "")
+	p.tell(reader, Read, owner, 0, "")
+	got := p.stored[owner]
+	if rapid.Bool().Draw(p.t, "new") {
+		got = p.value
+	}
+	p.tell(reader, Answer, owner, got, "")
+	p.tell(owner, Written, owner, 0, "")
+	p.stored[owner] = p.value
+}
+
+func (p *perfect) trouble() {
+	id := p.anyAlive()
+	p.tell(id, Pause, -1, 0, "")
+	p.tell(-1, Partition, -1, 0, "1,2 | 3")
+	p.tell(id, Resume, -1, 0, "")
+	p.tell(-1, Heal, -1, 0, "")
+}
+
+// validHistory draws a history that breaks no rule and ends with something of
+// everything.
+func validHistory(t *rapid.T) []Record {
+	n := rapid.IntRange(4, 6).Draw(t, "nodes")
+	p := &perfect{t: t, up: make([]bool, n), life: make([]uint32, n), stored: make([]uint64, n)}
+	for id := range n {
+		p.start(id)
+	}
+	acts := []func(){p.toggle, p.broadcast, p.view, p.access, p.trouble}
+	for range rapid.IntRange(0, 12).Draw(t, "acts") {
+		acts[rapid.IntRange(0, len(acts)-1).Draw(t, "act")]()
+	}
+	if list := p.alive(); len(list) > 3 { // the last change is an end
+		p.end(list[0])
+	}
+	for _, act := range acts[1:] {
+		act()
+	}
+	return p.records
+}
+
+func logOf(records []Record) *Log {
+	l := New()
+	for _, r := range records {
+		l.Append(r)
+	}
+	return l
+}
+
+// last is the index of the last record of a kind.
+func last(records []Record, k Kind) int {
+	i := len(records) - 1
+	for records[i].Kind != k {
+		i--
+	}
+	return i
+}
+
+// mutations spoil one thing each, so that the checker of that name sees it.
+var mutations = map[string]func(r []Record) []Record{
+	"AtMostOnce": func(r []Record) []Record {
+		i := last(r, Delivery)
+		return slices.Insert(r, i, r[i])
+	},
+	"ExactlyOnce": func(r []Record) []Record {
+		i := last(r, Delivery)
+		if send := r[last(r, Send)]; r[i].Node == send.Node {
+			i-- // the one before: there are three or more
+		}
+		return slices.Delete(r, i, i+1)
+	},
+	"SameOrder": func(r []Record) []Record {
+		r[last(r, Delivery)].Value += 1000
+		return r
+	},
+	"Alternation": func(r []Record) []Record {
+		i := last(r, Join)
+		return slices.Insert(r, i, r[i])
+	},
+	"Agreement": func(r []Record) []Record {
+		c := r[last(r, Completion)]
+		return append(r, Record{At: r[len(r)-1].At, Node: c.Node, Life: c.Life, Kind: Join, Subject: 98})
+	},
+	"Replay": func(r []Record) []Record {
+		r[last(r, View)].Text += ",99"
+		return r
+	},
+	"NoResurrection": func(r []Record) []Record {
+		i := last(r, Death)
+		again := r[i]
+		again.Kind, again.At = Join, r[len(r)-1].At
+		return append(r, again)
+	},
+	"NoFalse": func(r []Record) []Record {
+		d := r[last(r, Delivery)]
+		o := r[last(r, Delivery)-1]
+		return append(r, Record{At: r[len(r)-1].At + time.Minute, Node: d.Node, Life: d.Life, Kind: Death, Subject: o.Node})
+	},
+	"ExactFailureSet": func(r []Record) []Record {
+		i := last(r, Unreached)
+		return slices.Delete(r, i, i+1)
+	},
+	"Registers": func(r []Record) []Record {
+		r[last(r, Answer)].Value += 1000
+		return r
+	},
+}
+
+func TestValidHistories(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := logOf(validHistory(t))
+		for name, check := range checkers {
+			if name == "ExactlyOnce" { // until the end, not for ten seconds
+				check = func(l *Log) []Violation { return ExactlyOnce(l, all, 1<<62) }
+			}
+			for _, v := range check(l) {
+				t.Errorf("%v", v)
+			}
+		}
+	})
+}
+
+func TestMutatedHistories(t *testing.T) {
+	for name, mutate := range mutations {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				l := logOf(mutate(validHistory(t)))
+				check := checkers[name]
+				if name == "ExactlyOnce" {
+					check = func(l *Log) []Violation { return ExactlyOnce(l, all, 1<<62) }
+				}
+				if len(check(l)) == 0 {
+					for r := range l.All() {
+						t.Log(r)
+					}
+					t.Error("nothing found")
+				}
+			})
+		})
+	}
+}

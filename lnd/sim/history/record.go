@@ -1,0 +1,120 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// Kind says what a record tells.
+type Kind uint16
+
+// What a node tells of itself: Node did it or was told it.
+const (
+	Join       Kind = 1 + iota // Subject is a member from now on
+	Leave                      // it is none any more, of its own accord
+	Death                      // it is none any more: it is thought dead
+	Eviction                   // it is none any more: it was expelled
+	View                       // Text: asked for its members, Node said these; "" if none
+	Send                       // sends Value to all
+	Delivery                   // Value arrived, which Subject sent
+	Completion                 // what Node sent as Value is complete
+	Unreached                  // before that: Subject has not got it
+	Write                      // begins to write Value to the register Subject
+	Written                    // that write has ended
+	Read                       // begins to read the register Subject
+	Answer                     // that read has ended, with Value
+)
+
+// The truth: what was done to Node, or to the network.
+const (
+	Start      Kind = 128 + iota // its life began
+	Kill                         // its process ended
+	Crash                        // it ended with its host
+	Pause                        // it stands still
+	Resume                       // and goes on
+	Skew                         // Value: its clock gains so many ppm, as an int64
+	Slow                         // Value: each of its steps costs so many ns more
+	Partition                    // Text: 1-500 | 501-1000
+	Cut                          // Text: 1-3 -> 4
+	Heal                         // of partitions and cuts
+	Links                        // Text: 1-10 -> 2 loss 10%
+	LinksReset                   // undoes Links
+)
+
+// Own is the first of the kinds that a protocol may give a meaning of its own.
+const Own Kind = 256
+
+var kinds = map[Kind]string{
+	Join: "join", Leave: "leave", Death: "death", Eviction: "eviction", View: "view",
+	Send: "send", Delivery: "delivery", Completion: "completion", Unreached: "unreached",
+	Write: "write", Written: "written", Read: "read", Answer: "answer",
+	Start: "start", Kill: "kill", Crash: "crash", Pause: "pause", Resume: "resume", Skew: "skew", Slow: "slow",
+	Partition: "partition", Cut: "cut", Heal: "heal", Links: "links", LinksReset: "links reset",
+}
+
+// String returns the name of a kind.
+func (k Kind) String() string {
+	if name, ok := kinds[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("kind %d", uint16(k))
+}
+
+// Truth reports whether records of the kind are about what was done to nodes,
+// rather than what they were told.
+func (k Kind) Truth() bool { return k >= Start && k < Own }
+
+// Nobody is the Node of records about the whole network, and the Subject of
+// those without one.
+const Nobody sim.NodeID = -1
+
+// Record is one line of a history.
+type Record struct {
+	At      time.Duration // virtual time
+	Node    sim.NodeID    // who was told, or what it was done to
+	Life    uint32        // of Node
+	Kind    Kind
+	Subject sim.NodeID // whom it is about
+	Value   uint64
+	Text    string
+}
+
+// String returns the record as one line:
+//
+//	1.5s node 3.0 (its first life): death of 7
+func (r Record) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v ", r.At)
+	if r.Node == Nobody {
+		b.WriteString("network: ")
+	} else {
+		fmt.Fprintf(&b, "node %v.%d: ", r.Node, r.Life)
+	}
+	b.WriteString(r.Kind.String())
+	if r.Subject != Nobody && !r.Kind.Truth() {
+		fmt.Fprintf(&b, " of %v", r.Subject)
+	}
+	switch {
+	case r.Kind == Skew:
+		fmt.Fprintf(&b, " %+dppm", int64(r.Value))
+	case r.Kind == Slow:
+		fmt.Fprintf(&b, " %v", time.Duration(r.Value))
+	case r.hasValue():
+		fmt.Fprintf(&b, " value %d", r.Value)
+	}
+	if r.Text != "" {
+		b.WriteString(" " + r.Text)
+	}
+	return b.String()
+}
+
+func (r Record) hasValue() bool {
+	switch r.Kind {
+	case Send, Delivery, Completion, Unreached, Write, Written, Answer:
+		return true
+	}
+	return r.Value != 0 && !r.Kind.Truth()
+}

@@ -1,0 +1,216 @@
+package history
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// truth is what a log says was done, by node and time.
+type truth struct {
+	end    int64 // of the log
+	nodes  map[sim.NodeID]*nodeTruth
+	states []netState // by time
+}
+
+type nodeTruth struct {
+	lives  []span
+	pauses []span
+}
+
+// span is a stretch of time; to is forever for one that has not ended.
+type span struct {
+	from, to   int64
+	life       uint32
+	begin, end int32 // records, -1 for none
+}
+
+const forever = math.MaxInt64
+
+// netState is what separates nodes from an instant on.
+type netState struct {
+	at     int64
+	groups []sim.NodeSet // of a partition
+	cuts   []arrow       // cuts, and links that lose everything
+	lossy  []arrow
+}
+
+type arrow struct{ from, to sim.NodeSet }
+
+// truthOf reads what a log says was done.
+func truthOf(l *Log) *truth {
+	t := &truth{end: l.last, nodes: map[sim.NodeID]*nodeTruth{}, states: []netState{{}}}
+	for i := range l.len {
+		if e := l.entry(i); e.kind.Truth() {
+			t.note(int32(i), e, l.texts[e.text])
+		}
+	}
+	return t
+}
+
+func (t *truth) note(i int32, e *entry, text string) {
+	switch e.kind {
+	case Start:
+		n := t.node(e.node)
+		n.lives = append(n.lives, span{from: e.at, to: forever, life: e.life, begin: i, end: -1})
+	case Kill, Crash:
+		n := t.node(e.node)
+		finish(n.lives, e.at, i)
+		finish(n.pauses, e.at, i)
+	case Pause:
+		n := t.node(e.node)
+		n.pauses = append(n.pauses, span{from: e.at, to: forever, life: e.life, begin: i, end: -1})
+	case Resume:
+		finish(t.node(e.node).pauses, e.at, i)
+	case Partition, Cut, Heal, Links, LinksReset:
+		t.states = append(t.states, t.states[len(t.states)-1].next(e.at, e.kind, text))
+	}
+}
+
+func (t *truth) node(id sim.NodeID) *nodeTruth {
+	n := t.nodes[id]
+	if n == nil {
+		n = &nodeTruth{}
+		t.nodes[id] = n
+	}
+	return n
+}
+
+// sorted returns the nodes that ever lived, in order.
+func (t *truth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
+
+// finish ends the last of some spans, if it has not ended.
+func finish(list []span, at int64, i int32) {
+	if n := len(list); n > 0 && list[n-1].end < 0 {
+		list[n-1].to, list[n-1].end = at, i
+	}
+}
+
+// next is the state after a change. What a text means to nobody changes nothing.
+func (s netState) next(at int64, kind Kind, text string) netState {
+	s.at = at
+	switch kind {
+	case Partition:
+		s.groups = nil
+		for part := range strings.SplitSeq(text, "|") {
+			if set, err := parseSet(part); err == nil {
+				s.groups = append(s.groups, set)
+			}
+		}
+	case Heal:
+		s.groups, s.cuts = nil, nil
+	case LinksReset:
+		s.lossy = nil
+	case Cut, Links:
+		from, rest, _ := strings.Cut(text, "->")
+		words := strings.Fields(rest)
+		if len(words) == 0 {
+			return s
+		}
+		a, err1 := parseSet(from)
+		b, err2 := parseSet(words[0])
+		switch {
+		case err1 != nil || err2 != nil:
+		case kind == Cut:
+			s.cuts = append(s.cuts[:len(s.cuts):len(s.cuts)], arrow{a, b})
+		case losesAll(words[1:]):
+			s.lossy = append(s.lossy[:len(s.lossy):len(s.lossy)], arrow{a, b})
+		}
+	}
+	return s
+}
+
+func losesAll(change []string) bool {
+	c, err := link.ParseChange(change)
+	return err == nil && c.Fields&link.FieldLoss != 0 && c.To.Loss == 1
+}
+
+func parseSet(text string) (sim.NodeSet, error) {
+	return sim.ParseNodes(strings.TrimSpace(text), math.MaxInt32)
+}
+
+// separated reports whether nothing gets from one node to another.
+func (s *netState) separated(from, to sim.NodeID) bool {
+	if from == to {
+		return false
+	}
+	if s.group(from) != s.group(to) {
+		return true
+	}
+	for _, list := range [][]arrow{s.cuts, s.lossy} {
+		for _, c := range list {
+			if c.from.Has(from) && c.to.Has(to) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// group is the side of a partition on which a node is; 0 if it is named in none.
+func (s *netState) group(id sim.NodeID) int {
+	for i := len(s.groups) - 1; i >= 0; i-- {
+		if s.groups[i].Has(id) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// life returns the life that a node was in or, if it was down, had been in
+// last; nil before the first.
+func (t *truth) life(id sim.NodeID, at int64) *span {
+	n := t.nodes[id]
+	if n == nil {
+		return nil
+	}
+	for i := len(n.lives) - 1; i >= 0; i-- {
+		if n.lives[i].from <= at {
+			return &n.lives[i]
+		}
+	}
+	return nil
+}
+
+// lived reports whether a node was in one life from an instant to another.
+func (t *truth) lived(id sim.NodeID, from, to int64) bool {
+	s := t.life(id, from)
+	return s != nil && s.to > to
+}
+
+// ran reports whether it did and was never paused.
+func (t *truth) ran(id sim.NodeID, from, to int64) bool {
+	if !t.lived(id, from, to) {
+		return false
+	}
+	for _, p := range t.nodes[id].pauses {
+		if p.from <= to && p.to > from {
+			return false
+		}
+	}
+	return true
+}
+
+// connected reports whether nothing separated two nodes, either way, from one
+// instant to another.
+func (t *truth) connected(a, b sim.NodeID, from, to int64) bool {
+	for i := range t.states {
+		s := &t.states[i]
+		last := i == len(t.states)-1
+		if s.at > to || !last && t.states[i+1].at < from {
+			continue
+		}
+		if s.separated(a, b) || s.separated(b, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// before is an instant so much earlier, not before the beginning.
+func before(at int64, d time.Duration) int64 { return max(at-int64(d), 0) }
