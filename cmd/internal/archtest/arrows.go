@@ -30,6 +30,7 @@ const (
 var Rules = []Rule{
 	{Package: "lnet/nid"},
 	{Package: "lnet/machine"},
+	{Package: "lnet/machine/record", May: "lnet/machine"},
 	{Package: "lnet/wire", May: "lnet/nid"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},

@@ -1,0 +1,213 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// ErrCorrupt is what [Replay] returns for what no [Recorder] wrote.
+var ErrCorrupt = errors.New("corrupt recording, or none")
+
+// Boot is what a machine begins a life with. The slices are valid during the call.
+type Boot struct {
+	Config   []byte // of the recording
+	ID, Life uint64
+	Kept     []byte
+}
+
+// Result says what was replayed.
+type Result struct {
+	Steps     uint64
+	Digest    uint64 // in the end that of Recorder.Close
+	Truncated bool   // there is no end: what came after the last Flush is missing
+}
+
+// DiffError says that a machine did not answer as recorded.
+type DiffError struct {
+	Step           uint64 // in the recording, counted from 1
+	ID, Life       uint64 // of the machine
+	Now            time.Duration
+	Panicked       bool // the recorded step panicked, this one did not
+	Wake, WantWake time.Duration
+	Out, WantOut   []byte // the forms of the outputs, or their digests
+	At             int    // the first byte of them that differs
+}
+
+func (e *DiffError) Error() string {
+	what := fmt.Sprintf("output from byte %d is %.32x, recorded %.32x", e.At, e.Out[e.At:], e.WantOut[e.At:])
+	if e.Panicked {
+		what = "no panic, unlike recorded"
+	} else if e.Wake != e.WantWake {
+		what = fmt.Sprintf("wake is %v, recorded %v", e.Wake, e.WantWake)
+	}
+	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Life, what)
+}
+
+// Replay steps the machines that boot makes as a recording says, until one answers
+// otherwise, which is a [*DiffError], or panics where it did. Result.Steps tells
+// where an error is. A recording may come from anywhere, and machines then get any
+// input, at instants that do not decrease. Nothing is read beyond its end.
+func Replay[In, Out any](r io.Reader, codec Codec[In, Out], boot func(Boot) (machine.Machine[In, Out], error)) (Result, error) {
+	p := replayer[In, Out]{r: r, codec: codec, boot: boot, lives: make(map[uint64]*life[In, Out])}
+	err := p.run()
+	return p.res, err
+}
+
+type replayer[In, Out any] struct {
+	r      io.Reader
+	codec  Codec[In, Out]
+	boot   func(Boot) (machine.Machine[In, Out], error)
+	mode   Mode
+	config []byte
+	block  bytes.Buffer
+	b      []byte // what is left of block
+	bad    bool   // b was not what it should be
+	lives  map[uint64]*life[In, Out]
+	now    time.Duration
+	out    Out
+	form   []byte // of out
+	res    Result
+}
+
+type life[In, Out any] struct {
+	m      machine.Machine[In, Out]
+	number uint64
+	now    time.Duration // of its last step
+}
+
+func (p *replayer[In, Out]) run() error {
+	if err := p.read(); err != nil {
+		return err
+	}
+	if len(p.b) == 0 || Mode(p.b[0]) > Digests {
+		return ErrCorrupt
+	}
+	p.mode, p.config, p.b = Mode(p.b[0]), bytes.Clone(p.b[1:]), nil
+	for {
+		for len(p.b) == 0 {
+			if err := p.read(); err != nil || p.res.Truncated {
+				return err
+			}
+		}
+		id, err := p.uvarint(), error(nil)
+		switch id {
+		case 0:
+			p.bad = p.uvarint() != p.res.Steps || len(p.b) > 0 || p.bad
+		case 1:
+			err = p.begin()
+		default:
+			err = p.step(id - 2)
+		}
+		if p.bad {
+			return ErrCorrupt
+		}
+		if err != nil || id == 0 {
+			return err
+		}
+	}
+}
+
+// read reads a block. Memory grows with what is there, not with what is promised.
+func (p *replayer[In, Out]) read() error {
+	var head [frameSize]byte
+	_, err := io.ReadFull(p.r, head[:])
+	if size := binary.LittleEndian.Uint32(head[4:]); err == nil {
+		if string(head[:4]) != magic || size > maxBlock {
+			return ErrCorrupt
+		}
+		p.block.Reset()
+		_, err = io.CopyN(&p.block, p.r, int64(size))
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		p.res.Truncated = true
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.b = p.block.Bytes()
+	if p.res.Digest = digest(p.res.Digest, p.b); p.res.Digest != binary.LittleEndian.Uint64(head[8:]) {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func (p *replayer[In, Out]) begin() error {
+	boot := Boot{Config: p.config, ID: p.uvarint(), Life: p.uvarint(), Kept: p.bytes()}
+	if p.bad {
+		return nil
+	}
+	m, err := p.boot(boot)
+	if err != nil {
+		return fmt.Errorf("boot machine %d life %d: %w", boot.ID, boot.Life, err)
+	}
+	p.lives[boot.ID] = &life[In, Out]{m, boot.Life, math.MinInt64}
+	return nil
+}
+
+func (p *replayer[In, Out]) step(id uint64) error {
+	l := p.lives[id]
+	delta := p.uvarint()
+	p.now += time.Duration(delta>>1) ^ -time.Duration(delta&1) // as binary.Varint
+	form := p.bytes()
+	panicked := len(p.b) == 0
+	var code uint64
+	var want []byte
+	if !panicked {
+		code, want = p.uvarint(), p.bytes()
+	}
+	if p.bad = p.bad || l == nil || p.now < l.now; p.bad {
+		return nil
+	}
+	in, err := p.codec.ParseIn(form)
+	if err != nil {
+		return fmt.Errorf("input of step %d: %w", p.res.Steps+1, err)
+	}
+	machine.Reset(&p.out)
+	p.res.Steps++
+	l.now = p.now
+	wake := l.m.Step(p.now, in, &p.out)
+	p.form = appendForm(p.form[:0], p.codec, p.mode, &p.out)
+	if !panicked && wakeCode(p.now, wake) == code && bytes.Equal(p.form, want) {
+		return nil
+	}
+	return p.differ(id, l.number, panicked, wake, code, want)
+}
+
+// differ describes how the last step differed.
+func (p *replayer[In, Out]) differ(id, life uint64, panicked bool, wake time.Duration, code uint64, want []byte) error {
+	e := &DiffError{
+		Step: p.res.Steps, ID: id, Life: life, Now: p.now, Panicked: panicked,
+		Wake: wake, WantWake: machine.Never, Out: bytes.Clone(p.form), WantOut: bytes.Clone(want),
+	}
+	if code != 0 {
+		e.WantWake = p.now + time.Duration(code-1)
+	}
+	for e.At < min(len(e.Out), len(want)) && e.Out[e.At] == want[e.At] {
+		e.At++
+	}
+	return e
+}
+
+func (p *replayer[In, Out]) uvarint() uint64 {
+	v, n := binary.Uvarint(p.b)
+	p.bad = p.bad || n <= 0
+	p.b = p.b[max(n, 0):]
+	return v
+}
+
+func (p *replayer[In, Out]) bytes() []byte {
+	n := p.uvarint()
+	if p.bad = p.bad || n > uint64(len(p.b)); p.bad {
+		return nil
+	}
+	b := p.b[:n:n]
+	p.b = p.b[n:]
+	return b
+}
