@@ -48,7 +48,7 @@ var Rules = []Rule{
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
-	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine", Tests: "lnd/socklnd"},
 
 	// Protocols for the simulator: the only code besides cmd that uses it.
 	{Package: "lnd/sim/flood", May: simulatedMay},

@@ -1,0 +1,169 @@
+package fault
+
+import (
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/link"
+	"ulnet/lnet/nid"
+)
+
+// upward is an NI as the driver below sees it.
+type upward netIf
+
+// arrival is a message that has arrived and does not reach lnet at once. It is
+// the Owner of the driver's Delivery while the payload is read, and then has a
+// Delivery of its own for lnet.
+type arrival struct {
+	ni     *netIf
+	d      lnd.Delivery
+	memory []byte // the payload
+	bytes  int    // of memory, as far as they count for this copy
+	due    time.Duration
+	twin   *arrival // a copy, which has the same memory
+}
+
+// lost is the arrival of everything that is thrown away.
+var lost = new(arrival)
+
+// Parse implements lnd.Upcalls.
+func (u *upward) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	ni := (*netIf)(u)
+	if ni.plan.active.Load() && !ni.isLo && d.Header.Validate() == nil {
+		if a := ni.catch(d); a != nil {
+			d.Owner, d.Sink = a, a.sink()
+			return lnd.Accept, nil
+		}
+	}
+	return ni.up.Parse(d)
+}
+
+// catch returns the arrival of a message that is spoiled; nil if it is not.
+// Messages of this node were spoiled when they were sent.
+func (ni *netIf) catch(d *lnd.Delivery) *arrival {
+	p := ni.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ni.closed || p.isLocal(d.Header.SrcNID) {
+		return nil
+	}
+	f := p.judge(&d.Header)
+	now := p.cfg.Clock.Now()
+	switch {
+	case f.Lost:
+		return lost
+	case f.Copies == 1 && !ni.mustKeep(now, f.Delays[0]):
+		return nil
+	}
+	return ni.store(d, &f, now)
+}
+
+// store makes an arrival and its copy. The caller holds plan.mu.
+func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arrival {
+	p := ni.plan
+	size := int(d.Header.PayloadLength)
+	if p.stopped || !p.reserve(1, size) {
+		return lost
+	}
+	a := newArrival(ni, d, make([]byte, size), now+f.Delays[0])
+	a.bytes = size
+	if f.Copies == 2 && p.reserve(1, 0) {
+		a.twin = newArrival(ni, d, a.memory, now+f.Delays[1])
+	}
+	return a
+}
+
+func newArrival(ni *netIf, d *lnd.Delivery, memory []byte, due time.Duration) *arrival {
+	a := &arrival{ni: ni, memory: memory, due: due}
+	a.d.Header, a.d.From, a.d.Driver = d.Header, d.From, a
+	return a
+}
+
+// sink is where the driver reads the payload to.
+func (a *arrival) sink() lnd.Payload {
+	if len(a.memory) == 0 {
+		return lnd.Payload{}
+	}
+	return lnd.Payload{Segments: [][]byte{a.memory}, Length: len(a.memory)}
+}
+
+// Delivered implements lnd.Upcalls.
+func (u *upward) Delivered(d *lnd.Delivery, err error) {
+	a, ours := d.Owner.(*arrival)
+	if !ours {
+		u.up.Delivered(d, err)
+		return
+	}
+	d.Owner, d.Sink = nil, lnd.Payload{}
+	if a != lost {
+		a.wait(err)
+	}
+}
+
+// wait keeps an arrival whose payload has come, or forgets it if that failed:
+// lnet has not heard of it yet.
+func (a *arrival) wait(err error) {
+	p := a.ni.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ; a != nil; a = a.twin {
+		if err != nil || a.ni.closed || p.stopped {
+			p.release(1, a.bytes)
+		} else {
+			a.ni.keep(item{due: a.due, ni: a.ni, a: a})
+		}
+	}
+}
+
+// arrive gives an arrival to lnet.
+func (a *arrival) arrive() {
+	verdict, err := a.ni.up.Parse(&a.d)
+	switch {
+	case err != nil:
+		p := a.ni.plan
+		p.mu.Lock()
+		p.refused++
+		p.mu.Unlock()
+		a.free()
+	case verdict == lnd.Accept:
+		a.complete()
+	}
+	// On Hold it may already have been completed by another goroutine's Recv.
+}
+
+// complete copies the payload to where lnet wants it, and ends the arrival.
+func (a *arrival) complete() {
+	a.d.Sink.CopyIn(a.memory)
+	a.free()
+	a.ni.up.Delivered(&a.d, nil)
+}
+
+// free gives back the room that the arrival takes.
+func (a *arrival) free() {
+	p := a.ni.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release(1, a.bytes)
+}
+
+// Finalize implements lnd.Upcalls.
+func (u *upward) Finalize(m *lnd.Message, err error) {
+	c, ours := m.Owner.(*copied)
+	if !ours {
+		u.up.Finalize(m, err)
+		return
+	}
+	p := u.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release(1, c.bytes)
+}
+
+// Abandon implements lnd.Upcalls. What lnet holds of ours needs no connection.
+func (u *upward) Abandon(d *lnd.Delivery) bool { return u.up.Abandon(d) }
+
+// PeerUp implements lnd.Upcalls.
+func (u *upward) PeerUp(peer nid.ProcessID) { u.up.PeerUp(peer) }
+
+// PeerDown implements lnd.Upcalls.
+func (u *upward) PeerDown(peer nid.ProcessID, cause error) { u.up.PeerDown(peer, cause) }

@@ -1,0 +1,156 @@
+package fault
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lo"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// plans are those under which the drivers keep the contract: nothing is lost,
+// doubled or reordered.
+var plans = map[string][]string{
+	"no faults": nil,
+	"delays":    {"latency 5µs duplicate 0%", "from 1.2.3.4@tcp cut", "loss 0%"},
+}
+
+// TestContract runs the suite of all drivers on wrapped ones.
+func TestContract(t *testing.T) {
+	for name, rules := range plans {
+		t.Run("lo, "+name, func(t *testing.T) {
+			lndtest.Run(t, lndtest.Harness{Start: func(t *testing.T, up, _ lnd.Upcalls) (lnd.NI, lnd.NI) {
+				ni := startUp(t, lo.Driver{}, planOf(t, rules), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, up)
+				return ni, ni
+			}})
+		})
+		for sides, shared := range map[string]bool{"one node": true, "two nodes": false} {
+			t.Run("socklnd, "+name+", "+sides, func(t *testing.T) {
+				lndtest.Run(t, lndtest.Harness{
+					Unreachable: nid.MustParse("127.0.0.9@tcp"),
+					Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+						return startTCP(t, planOf(t, rules), planOf(t, rules), shared, a, b)
+					},
+				})
+			})
+		}
+	}
+}
+
+func planOf(t testing.TB, rules []string) *Plan {
+	t.Helper()
+	p := New(Config{Clock: &promptClock{machine.RealClock()}})
+	for _, text := range rules {
+		r, err := ParseRule(text)
+		if err == nil {
+			_, err = p.Add(r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// promptClock is the real clock, but for very short times, which take the
+// runtime's timers a millisecond.
+type promptClock struct{ machine.Clock }
+
+type promptTimer struct{ done atomic.Bool }
+
+// Stop implements machine.Timer.
+func (p *promptTimer) Stop() bool { return !p.done.Swap(true) }
+
+// AfterFunc implements machine.Clock.
+func (c *promptClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	if d > 100*time.Microsecond {
+		return c.Clock.AfterFunc(d, f)
+	}
+	timer := new(promptTimer)
+	end := c.Now() + d
+	go func() {
+		for c.Now() < end && !timer.done.Load() {
+			runtime.Gosched()
+		}
+		if !timer.done.Swap(true) {
+			f()
+		}
+	}()
+	return timer
+}
+
+func startUp(t testing.TB, d lnd.Driver, p *Plan, cfg lnd.Config, up lnd.Upcalls) lnd.NI {
+	t.Helper()
+	cfg.Clock = machine.RealClock()
+	ni, err := Wrap(d, p).Startup(cfg, up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ni
+}
+
+// startTCP starts two NIs on loopback addresses, behind one plan or two.
+func startTCP(t testing.TB, planA, planB *Plan, shared bool, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+	t.Helper()
+	d, err := socklnd.New((&ports{real: map[netip.Addr]string{}}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared {
+		planB = planA
+	}
+	start := func(addr string, incarnation uint64, p *Plan, up lnd.Upcalls) lnd.NI {
+		return startUp(t, d, p, lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addr, Incarnation: incarnation}, up)
+	}
+	return start("127.0.0.1", 1, planA, a), start("127.0.0.2", 2, planB, b)
+}
+
+// ports lets every NI listen on a port that the system chooses.
+type ports struct {
+	mu   sync.Mutex
+	real map[netip.Addr]string // address and port of listeners; guarded by mu
+}
+
+func (p *ports) config() socklnd.Config {
+	return socklnd.Config{
+		Accept: socklnd.AcceptTrust,
+		Listen: func(local netip.AddrPort) (net.Listener, error) {
+			l, err := net.Listen("tcp", netip.AddrPortFrom(local.Addr(), 0).String())
+			if err == nil {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.real[local.Addr()] = l.Addr().String()
+			}
+			return l, err
+		},
+		Dial: func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
+			p.mu.Lock()
+			to, ok := p.real[remote.Addr()]
+			p.mu.Unlock()
+			if !ok {
+				to = netip.AddrPortFrom(remote.Addr(), 1).String() // nobody listens there
+			}
+			from := net.TCPAddrFromAddrPort(netip.AddrPortFrom(local.Addr(), 0))
+			return (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", to)
+		},
+	}
+}
+
+// TestUnwrap: the driver's NI can be found again.
+func TestUnwrap(t *testing.T) {
+	ni := startUp(t, lo.Driver{}, planOf(t, nil), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, nil)
+	lower := Unwrap(ni)
+	if lower == ni || Unwrap(lower) != lower || lower.NID() != ni.NID() {
+		t.Errorf("%T is wrapped, %T below", ni, lower)
+	}
+}

@@ -1,0 +1,41 @@
+// Package fault spoils the messages of real drivers on purpose, as package sim
+// does with simulated ones: it loses, delays, doubles and reorders them, cuts
+// nodes off from each other, and pauses the node.
+//
+// [Wrap] puts a driver behind a [Plan], which all drivers of a node share and
+// which can be changed while they run. The peer's side of the wire stays as it
+// is: what the plan does happens to whole LNet messages, between lnet and the
+// driver, so connections stay up and nobody is told.
+//
+// # Where a rule acts
+//
+// A [Rule] names messages by the source and destination in their header, their
+// type and portal. It acts on what this node sends, and on what arrives from
+// others; a message of the node to itself is spoiled once, when it is sent. Two
+// nodes with the same rule spoil a message twice.
+//
+// All rules that match a message count, in their order: each changes some
+// aspects of a perfect link, and of two that change the same the later one
+// wins. A cut ends it at once.
+//
+//	lost        sent: finalized without an error, as if the network had lost
+//	            it. Arrived: read and thrown away
+//	delayed     sent: kept, and given to the driver when it is due; its
+//	            payload stays the sender's until it has really left.
+//	            Arrived: read into memory and given to lnet when it is due,
+//	            which spoils the reading of nothing behind it. If lnet then
+//	            finds the peer to break the protocol, the message is dropped
+//	            and counted, but its connections stay
+//	duplicated  a copy with a payload of its own is sent, or handed to lnet
+//	reordered   delayed by hold, so that later ones pass
+//	paused      as delayed, until the node goes on; then in order
+//
+// Messages with a latency that varies overtake each other. What is kept is
+// bounded in messages and bytes; what exceeds the bounds is lost and counted.
+// A driver that shuts down finalizes what is kept with ESHUTDOWN.
+//
+// # Cost
+//
+// Without faults a message costs one atomic load and a call more in each
+// direction. With faults every message passes one lock.
+package fault

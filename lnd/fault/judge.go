@@ -1,0 +1,77 @@
+package fault
+
+import (
+	"ulnet/lnd/link"
+	"ulnet/lnet/wire"
+)
+
+// Counts are what a rule has done, in messages. Of several rules that match a
+// message the one counts that said what happened.
+type Counts struct {
+	Matched    uint64 `json:"matched"`
+	Lost       uint64 `json:"lost"`
+	Delayed    uint64 `json:"delayed"`
+	Duplicated uint64 `json:"duplicated"`
+	Reordered  uint64 `json:"reordered"`
+	Cut        uint64 `json:"cut"`
+}
+
+// judge decides what happens to a message. The caller holds mu.
+func (p *Plan) judge(h *wire.Header) link.Fate {
+	if p.partition.separates(h.SrcNID, h.DestNID) {
+		p.cut++
+		return link.Fate{Lost: true}
+	}
+	var q link.Quality
+	var by authors
+	for _, r := range p.rules {
+		if !r.rule.matches(h) {
+			continue
+		}
+		r.counts.Matched++
+		if r.rule.Cut {
+			r.counts.Cut++
+			return link.Fate{Lost: true}
+		}
+		q = r.rule.Change.Apply(q)
+		by.note(r)
+	}
+	f := q.Draw(p.random)
+	by.count(&q, &f)
+	return f
+}
+
+// authors are the rules that made a link what it is.
+type authors struct{ latency, loss, duplicate, reorder *activeRule }
+
+func (a *authors) note(r *activeRule) {
+	for _, w := range [...]struct {
+		field link.Field
+		by    **activeRule
+	}{
+		{link.FieldLatency, &a.latency},
+		{link.FieldLoss, &a.loss},
+		{link.FieldDuplicate, &a.duplicate},
+		{link.FieldReorder, &a.reorder},
+	} {
+		if r.rule.Change.Fields&w.field != 0 {
+			*w.by = r
+		}
+	}
+}
+
+func (a *authors) count(q *link.Quality, f *link.Fate) {
+	if f.Lost {
+		a.loss.counts.Lost++
+		return
+	}
+	if q.Latency != (link.Dist{}) && f.Delays[0] > 0 {
+		a.latency.counts.Delayed++
+	}
+	if f.Copies > 1 {
+		a.duplicate.counts.Duplicated++
+	}
+	if f.Held {
+		a.reorder.counts.Reordered++
+	}
+}

@@ -1,0 +1,190 @@
+package fault
+
+import (
+	"container/heap"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+)
+
+// item is a message that waits for its time: m on its way out, or a on its way
+// in.
+type item struct {
+	due time.Duration
+	seq uint64
+	ni  *netIf
+	m   *lnd.Message
+	a   *arrival
+}
+
+// kept are the items of an NI in two classes: of those that are due, priority
+// messages on their way out go first.
+type kept struct{ urgent, normal items }
+
+// class is where i belongs.
+func (k *kept) class(i *item) *items {
+	if i.m != nil && i.m.Priority {
+		return &k.urgent
+	}
+	return &k.normal
+}
+
+// due returns the class of the next item that is due, nil if none is.
+func (k *kept) due(now time.Duration) *items {
+	for _, class := range [...]*items{&k.urgent, &k.normal} {
+		if len(*class) > 0 && (*class)[0].due <= now {
+			return class
+		}
+	}
+	return nil
+}
+
+// len is the number of items.
+func (k *kept) len() int { return len(k.urgent) + len(k.normal) }
+
+// first is when the first item is due, false if there is none.
+func (k *kept) first() (at time.Duration, any bool) {
+	for _, class := range [...]items{k.urgent, k.normal} {
+		if len(class) > 0 && (!any || class[0].due < at) {
+			at, any = class[0].due, true
+		}
+	}
+	return at, any
+}
+
+// items is a heap by the time at which they are due; those of the same time
+// are in the order in which they came.
+type items []item
+
+func (s items) Len() int { return len(s) }
+
+func (s items) Less(i, j int) bool {
+	if s[i].due != s[j].due {
+		return s[i].due < s[j].due
+	}
+	return s[i].seq < s[j].seq
+}
+
+func (s items) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+func (s *items) Push(x any) { *s = append(*s, x.(item)) }
+
+func (s *items) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	(*s)[last] = item{}
+	*s = (*s)[:last]
+	return x
+}
+
+// mustKeep reports whether a message with that delay waits: it does not pass
+// those that are due. The caller holds plan.mu.
+func (ni *netIf) mustKeep(now, delay time.Duration) bool {
+	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
+}
+
+// keep keeps an item, for which there is room. The caller holds plan.mu.
+func (ni *netIf) keep(i item) {
+	p := ni.plan
+	p.seq++
+	i.seq = p.seq
+	before, any := ni.kept.first()
+	heap.Push(ni.kept.class(&i), i)
+	p.active.Store(true)
+	if !any || i.due < before {
+		ni.arm()
+	}
+}
+
+// arm sets the timer for the first item. The caller holds plan.mu.
+func (ni *netIf) arm() {
+	if ni.timer != nil {
+		ni.timer.Stop()
+		ni.timer = nil
+	}
+	at, any := ni.kept.first()
+	// Before Startup has returned there is nothing to send by.
+	if !any || ni.plan.paused || ni.draining || ni.lower == nil {
+		return
+	}
+	clock := ni.plan.cfg.Clock
+	ni.timer = clock.AfterFunc(max(at-clock.Now(), 0), ni.drain)
+}
+
+// drain lets go what is due, in order. One goroutine at a time does so, which
+// is what keeps the order.
+func (ni *netIf) drain() {
+	p := ni.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ni.draining {
+		return
+	}
+	ni.draining = true
+	for i, ok := ni.next(); ok; i, ok = ni.next() {
+		i.leave()
+		p.mu.Unlock()
+		i.pass()
+		p.mu.Lock()
+	}
+	ni.draining = false
+	ni.arm()
+	p.settle()
+	p.quiet.Broadcast()
+}
+
+// next takes an item that is due. The caller holds plan.mu.
+func (ni *netIf) next() (i item, ok bool) {
+	if ni.closed || ni.plan.paused {
+		return i, false
+	}
+	class := ni.kept.due(ni.plan.cfg.Clock.Now())
+	if class == nil {
+		return i, false
+	}
+	return heap.Pop(class).(item), true
+}
+
+// takeKept empties ni.kept, in order. The caller holds plan.mu.
+func (ni *netIf) takeKept() []item {
+	left := make([]item, 0, ni.kept.len())
+	for _, class := range [...]*items{&ni.kept.urgent, &ni.kept.normal} {
+		for len(*class) > 0 {
+			i := heap.Pop(class).(item)
+			i.leave()
+			left = append(left, i)
+		}
+	}
+	ni.arm()
+	return left
+}
+
+// leave gives back the room of a message that lnet owns. That of a copy and of
+// an arrival is their memory, which is still needed. The caller holds plan.mu.
+func (i *item) leave() {
+	if i.m == nil {
+		return
+	}
+	if _, copy := i.m.Owner.(*copied); !copy {
+		i.ni.plan.release(1, i.m.Payload.Length)
+	}
+}
+
+// pass lets the message go on.
+func (i *item) pass() {
+	if i.m != nil {
+		i.ni.lower.Send(i.m)
+	} else {
+		i.a.arrive()
+	}
+}
+
+// fail ends a message that goes nowhere any more.
+func (i *item) fail() {
+	if i.m != nil {
+		(*upward)(i.ni).Finalize(i.m, syscall.ESHUTDOWN)
+	} else {
+		i.a.free()
+	}
+}

@@ -1,0 +1,59 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// Partition is sets of NIDs that do not reach each other. NIDs in none of them
+// form a set of their own; one in several belongs to the first. The zero value
+// separates nobody.
+type Partition struct{ sets []NIDs }
+
+// ParsePartition parses sets of NIDs with | between them, such as
+//
+//	10.0.0.[1-5]@tcp | 10.0.0.[6-9]@tcp 10.0.1.*@tcp
+func ParsePartition(text string) (Partition, error) {
+	if len(text) > maxRule {
+		return Partition{}, fmt.Errorf("partition of more than %d bytes", maxRule)
+	}
+	var p Partition
+	for part := range strings.SplitSeq(text, "|") {
+		set, err := ParseNIDs(part)
+		if err != nil {
+			return Partition{}, err
+		}
+		if set.ranges == nil {
+			return Partition{}, errors.New("\"all\" is no part: name NIDs, such as 10.0.0.[1-5]@tcp")
+		}
+		p.sets = append(p.sets, set)
+	}
+	return p, nil
+}
+
+// String returns the text that [ParsePartition] takes, empty for none.
+func (p Partition) String() string {
+	texts := make([]string, len(p.sets))
+	for i, s := range p.sets {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, " | ")
+}
+
+// separates reports whether nothing passes from a to b.
+func (p *Partition) separates(a, b nid.NID) bool {
+	return len(p.sets) > 0 && a != b && p.side(a) != p.side(b)
+}
+
+// side is the number of id's set.
+func (p *Partition) side(id nid.NID) int {
+	for i := range p.sets {
+		if p.sets[i].Has(id) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,221 @@
+package fault
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Defaults of [Config].
+const (
+	DefaultMaxHeld      = 4096
+	DefaultMaxHeldBytes = 64 << 20
+)
+
+// MaxRules bounds the rules of a plan.
+const MaxRules = 1024
+
+// Config configures a Plan.
+type Config struct {
+	Clock machine.Clock // required
+	// Seed of all random numbers. The same messages in the same order meet the
+	// same fate.
+	Seed uint64
+	// MaxHeld and MaxHeldBytes bound what is kept because of delays, pauses
+	// and duplication, for all NIs together; zero means the default. The bytes
+	// are those of payload.
+	MaxHeld      int
+	MaxHeldBytes int
+}
+
+// Plan is what goes wrong at one node. All methods are safe for concurrent
+// use, and none waits for the network.
+type Plan struct {
+	cfg    Config
+	active atomic.Bool // something may happen to a message, or something is kept
+
+	mu        sync.Mutex
+	random    *rand.Rand    // guarded by mu, and all below
+	rules     []*activeRule // in order
+	lastID    int
+	partition Partition
+	cut       uint64 // by partitions, also by those that have ended
+	paused    bool
+	resume    machine.Timer // of a pause with an end
+	resumesAt time.Duration // instant; 0: never by itself
+	stopped   bool
+	held      int // messages
+	heldBytes int // of payload
+	overflow  uint64
+	refused   uint64
+	seq       uint64 // of kept messages
+	nis       []*netIf
+	quiet     sync.Cond // signalled when an NI has ended what it was doing
+}
+
+type activeRule struct {
+	id     int
+	rule   Rule
+	counts Counts
+}
+
+// New returns a plan without faults.
+func New(cfg Config) *Plan {
+	if cfg.MaxHeld == 0 {
+		cfg.MaxHeld = DefaultMaxHeld
+	}
+	if cfg.MaxHeldBytes == 0 {
+		cfg.MaxHeldBytes = DefaultMaxHeldBytes
+	}
+	p := &Plan{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	p.quiet.L = &p.mu
+	return p
+}
+
+// Add appends a rule and returns its number, which no other rule ever gets.
+// The error is ENOSPC: there are MaxRules rules.
+func (p *Plan) Add(r Rule) (id int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.rules) >= MaxRules {
+		return 0, fmt.Errorf("there are %d rules: %w", MaxRules, syscall.ENOSPC)
+	}
+	p.lastID++
+	p.rules = append(p.rules, &activeRule{id: p.lastID, rule: r})
+	p.settle()
+	return p.lastID, nil
+}
+
+// Remove takes a rule away. What it has delayed stays delayed. The error is
+// ENOENT: there is no such rule.
+func (p *Plan) Remove(id int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.rules, func(r *activeRule) bool { return r.id == id })
+	if i < 0 {
+		return fmt.Errorf("there is no rule %d: %w", id, syscall.ENOENT)
+	}
+	p.rules = slices.Delete(p.rules, i, i+1)
+	p.settle()
+	return nil
+}
+
+// RemoveAll takes all rules away, as Remove, and returns how many there were.
+func (p *Plan) RemoveAll() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.rules)
+	p.rules = nil
+	p.settle()
+	return n
+}
+
+// Separate replaces the partition. The zero Partition heals.
+func (p *Plan) Separate(to Partition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partition = to
+	p.settle()
+}
+
+// Pause lets no message out of the node or in, until Resume or, unless it is 0,
+// for d. A second Pause replaces the end of the first.
+func (p *Plan) Pause(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopResuming()
+	p.paused = true
+	if d > 0 {
+		p.resumesAt = p.cfg.Clock.Now() + d
+		at := p.resumesAt
+		p.resume = p.cfg.Clock.AfterFunc(d, func() { p.resumeAt(at) })
+	}
+	p.settle()
+}
+
+// Resume ends a pause: what is kept and due goes first, in order.
+func (p *Plan) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.goOn()
+}
+
+// resumeAt is Resume for the timer of the pause that ends at that instant.
+func (p *Plan) resumeAt(at time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumesAt == at {
+		p.goOn()
+	}
+}
+
+// goOn ends a pause. The caller holds mu.
+func (p *Plan) goOn() {
+	p.stopResuming()
+	p.paused = false
+	for _, ni := range p.nis {
+		ni.arm()
+	}
+	p.settle()
+}
+
+// stopResuming forgets the end of a pause. The caller holds mu.
+func (p *Plan) stopResuming() {
+	if p.resume != nil {
+		p.resume.Stop()
+	}
+	p.resume, p.resumesAt = nil, 0
+}
+
+// Stop prepares the end of the node: what is kept fails with ESHUTDOWN, and so
+// does what would have to be kept from now on.
+func (p *Plan) Stop() {
+	p.mu.Lock()
+	p.stopped = true
+	p.stopResuming()
+	var left []item
+	for _, ni := range p.nis {
+		left = append(left, ni.takeKept()...)
+	}
+	p.settle()
+	p.mu.Unlock()
+	for i := range left {
+		left[i].fail()
+	}
+}
+
+// settle decides whether messages have to be looked at. The caller holds mu.
+func (p *Plan) settle() {
+	busy := slices.ContainsFunc(p.nis, func(ni *netIf) bool { return ni.kept.len() > 0 || ni.draining })
+	p.active.Store(busy || len(p.rules) > 0 || len(p.partition.sets) > 0 || p.paused || p.stopped)
+}
+
+// reserve makes room for n messages and bytes of payload; if there is none,
+// they are lost. The caller holds mu.
+func (p *Plan) reserve(n, bytes int) bool {
+	if p.held+n > p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
+		p.overflow += uint64(n)
+		return false
+	}
+	p.held += n
+	p.heldBytes += bytes
+	return true
+}
+
+// release gives room back. The caller holds mu.
+func (p *Plan) release(n, bytes int) {
+	p.held -= n
+	p.heldBytes -= bytes
+}
+
+// isLocal reports whether id is one of the plan's NIs. The caller holds mu.
+func (p *Plan) isLocal(id nid.NID) bool {
+	return slices.ContainsFunc(p.nis, func(ni *netIf) bool { return ni.nid == id })
+}
