@@ -148,6 +148,14 @@ func (r *Runner[In, Out]) Stats() Stats {
 	return r.stats
 }
 
+// Inspect calls f while nobody steps the machine, so that f can copy what it tells
+// of itself. f must not call the Runner.
+func (r *Runner[In, Out]) Inspect(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
 // step steps the machine. The caller holds r.mu and calls apply next.
 func (r *Runner[In, Out]) step(now time.Duration, in In) {
 	var out *Out

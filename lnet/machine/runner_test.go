@@ -78,10 +78,11 @@ func TestRunnerTimer(t *testing.T) {
 	})
 }
 
-// slowClock delays its timers, and cannot stop them.
+// slowClock delays its timers, cannot stop them, and counts them.
 type slowClock struct {
 	machine.Clock
-	delay time.Duration
+	delay  time.Duration
+	timers *int
 }
 
 type deafTimer struct{}
@@ -89,16 +90,19 @@ type deafTimer struct{}
 func (deafTimer) Stop() bool { return false }
 
 func (c slowClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	*c.timers++
 	c.Clock.AfterFunc(d+c.delay, f)
 	return deafTimer{}
 }
 
-// TestRunnerReplacedTimer: a timer that was replaced wakes nobody too early.
+// TestRunnerReplacedTimer: a timer that was replaced wakes nobody too early, and
+// leaves the one that is set alone.
 func TestRunnerReplacedTimer(t *testing.T) {
 	for delay, late := range map[time.Duration]uint64{0: 0, 10 * time.Millisecond: 0, 11 * time.Millisecond: 1} {
 		synctest.Test(t, func(t *testing.T) {
+			timers := 0
 			r, got := newLog(machine.Config[string, notes]{
-				Clock: slowClock{machine.RealClock(), delay},
+				Clock: slowClock{machine.RealClock(), delay, &timers},
 				Machine: log{func(now time.Duration, in string) time.Duration {
 					if in == "" {
 						return machine.Never
@@ -117,11 +121,47 @@ func TestRunnerReplacedTimer(t *testing.T) {
 			if diff := cmp.Diff(want, *got); diff != "" {
 				t.Error("steps (-want +got):\n", diff)
 			}
+			if timers != 4 {
+				t.Errorf("set %d timers, want 4", timers)
+			}
 			if n := r.Stats().LateWakes; n != late {
 				t.Errorf("%d late wakes with a delay of %v", n, delay)
 			}
 		})
 	}
+}
+
+// leapingClock is a clock of a system that is suspended: timers do not see it.
+type leapingClock struct {
+	machine.Clock
+	suspended time.Duration
+}
+
+func (c *leapingClock) Now() time.Duration { return c.Clock.Now() + c.suspended }
+
+// TestRunnerSuspended: who relied on a timer that is overdue gets another one.
+func TestRunnerSuspended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &leapingClock{Clock: machine.RealClock()}
+		r, got := newLog(machine.Config[string, notes]{Clock: clock, Machine: log{func(now time.Duration, in string) time.Duration {
+			switch in {
+			case "before":
+				return now + 10*time.Minute
+			case "after":
+				return now + time.Second
+			}
+			return machine.Never
+		}}})
+		r.Do("before")
+		clock.suspended = time.Hour
+		time.Sleep(time.Second)
+		r.Do("after")
+		time.Sleep(time.Hour)
+		r.Close()
+		if diff := cmp.Diff([]string{`0s "before"`, `1h0m1s "after"`, `1h0m2s ""`}, *got); diff != "" {
+			t.Error("steps (-want +got):\n", diff)
+		}
+	})
 }
 
 // TestRunnerBadWake: a machine that wants to be woken in the past does not stop
@@ -220,9 +260,10 @@ func TestRunnerConcurrent(t *testing.T) {
 	const callers, calls = 8, 500
 	var applying, accepted atomic.Int64
 	last := 0
+	var m counter
 	var r *machine.Runner[struct{}, int]
 	r = machine.NewRunner(machine.Config[struct{}, int]{
-		Machine: new(counter), Clock: machine.BootClock(), Queue: 10,
+		Machine: &m, Clock: machine.BootClock(), Queue: 10,
 		Apply: func(out *int) {
 			if applying.Add(1) != 1 {
 				t.Error("two goroutines apply")
@@ -242,8 +283,13 @@ func TestRunnerConcurrent(t *testing.T) {
 	running.Go(func() { r.Run(ctx) })
 	for range callers {
 		all.Go(func() {
-			for range calls {
+			for n := range calls {
 				r.Do(struct{}{})
+				r.Inspect(func() {
+					if m.n <= n {
+						t.Errorf("%d steps after %d inputs", m.n, n+1)
+					}
+				})
 				if r.Offer(struct{}{}) {
 					accepted.Add(1)
 				}
