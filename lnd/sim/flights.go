@@ -2,8 +2,8 @@ package sim
 
 // flight is a message on its way, or something that reaches a node like one.
 type flight[M any] struct {
-	msg   M
 	delay int64 // latency that is still to come
+	msg   M
 	from  NodeID
 	to    NodeID
 	size  int32

@@ -76,6 +76,7 @@ type Network[M any] struct {
 	steps    uint64
 	digest   digest
 	stats    Stats
+	touched  int64 // see touch
 }
 
 // node is the simulator's state of one node, a cache line.

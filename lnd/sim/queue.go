@@ -56,7 +56,7 @@ type queue struct {
 
 const (
 	digitBits = 8
-	nearMin   = 16  // slots are taken together until there are so many
+	nearMin   = 32  // slots are taken together until there are so many
 	nearMax   = 128 // near is divided when there would be more
 	nearRoom  = 384 // its capacity
 	sortMax   = 64  // larger slots are divided, not sorted
@@ -85,6 +85,15 @@ func (q *queue) pop(until int64) (event, bool) {
 	q.head++
 	q.count--
 	return e, true
+}
+
+// batch is the events that come next in all likelihood, once after each
+// refill, otherwise nil.
+func (q *queue) batch() []event {
+	if q.head != 1 {
+		return nil
+	}
+	return q.near[1:]
 }
 
 // insert adds an event to near.
