@@ -1,0 +1,57 @@
+// Package simlnd is a driver whose network is a simulated one (lnd/sim): whole
+// stacks of portals, lnet and discovery run on it in virtual time, by the
+// thousand and in one goroutine.
+//
+// A [Fabric] has hosts. Every life of a host begins with Config.Boot, which
+// builds a stack on the host's clock and driver:
+//
+//	fabric, err := simlnd.New(simlnd.Config{Nodes: 1000, Seed: 1, Boot: func(h *simlnd.Host, _ *simlnd.Host) {
+//		node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+//		table := portals.New(node)
+//		_, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net})
+//		...
+//	}})
+//	err = fabric.Run(10 * time.Second)
+//
+// Host i is 10.x.y.z@tcp, where x.y.z is i+1: see [NID] and [Node].
+//
+// # What happens to a message
+//
+// A host keeps one connection to each peer that it speaks to. It is opened by
+// the first message, with a message each way as TCP does; until then messages
+// wait. Of an open connection up to Config.Window bytes are on their way, then
+// messages wait until the peer has taken some. A message that goes to the
+// network is finalized: it has left. Priority messages have a window of their
+// own, as on socklnd's CONTROL connection.
+//
+// What a link does, it does to whole messages, and the sender is not told: one
+// that is lost, doubled or overtaken is so for LNet. That is what tests of the
+// layers above want; TCP would hide it. Only the messages that open a
+// connection, and those about its window, are repeated.
+//
+//	what happens                     what the sender's lnet is told
+//	the process there is down        waiting messages fail, PeerDown: ECONNREFUSED
+//	it dies                          ECONNRESET likewise, one latency later
+//	the host is silent for           ETIMEDOUT likewise; silence is asked about
+//	Tunables.Timeout                 after half of it
+//	it is there and takes nothing    ETIMEDOUT likewise
+//	for as long
+//	no host has the NID              EHOSTUNREACH at once
+//
+// A connection is between two lives. What was sent to an earlier life of a
+// host, or on a connection that one side has given up, is never delivered; it
+// is answered with a reset, as TCP does.
+//
+// A message that lnet holds keeps the ones behind it waiting, except priority
+// messages (and the other way round). They take room in the sender's window,
+// which bounds them.
+//
+// # Threads
+//
+// One goroutine at a time runs the fabric; handlers and timers run in it.
+// The methods of a stack may be called from anywhere at any time, as with other
+// drivers. But a call from outside of a handler or timer happens at the time of
+// the host's latest step: use [Host.Do], which makes a step. A stack of its own
+// is shut down from Do, from Fabric.At, or while the fabric does not run, and no time passes
+// in Shutdown: what waits for an open connection leaves at once.
+package simlnd

@@ -1,0 +1,197 @@
+package simlnd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+)
+
+// driver makes the NIs of a host.
+type driver struct{ host *Host }
+
+// Type implements lnd.Driver.
+func (driver) Type() nid.NetType { return nid.TCP }
+
+// Startup implements lnd.Driver. EADDRINUSE: the host has an NI on this net.
+func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	if cfg.Net.Type() != nid.TCP {
+		return nil, fmt.Errorf("simlnd: %v is no net of type tcp: %w", cfg.Net, syscall.EINVAL)
+	}
+	h := d.host
+	ni := &ni{
+		host: h, up: up, net: cfg.Net, nid: nid.FromNumber(cfg.Net, h.NID().Number()),
+		pid:     cmp.Or(cfg.PID, nid.LustrePID),
+		timeout: cmp.Or(cfg.Tunables.Timeout, lnd.Timeout(150*time.Second, lnd.DefaultRetryCount)),
+		peers:   make(map[sim.NodeID]*peer),
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, other := range h.nis {
+		if other.net == cfg.Net {
+			return nil, fmt.Errorf("simlnd: host %v has an NI on %v: %w", h.life.Node, cfg.Net, syscall.EADDRINUSE)
+		}
+	}
+	h.nis = append(h.nis[:len(h.nis):len(h.nis)], ni)
+	return ni, nil
+}
+
+// ni is a host's NI on one net.
+type ni struct {
+	host    *Host
+	up      lnd.Upcalls
+	net     nid.Net
+	nid     nid.NID
+	pid     nid.PID
+	timeout time.Duration
+
+	// Guarded by the host's lock.
+	outbox  lnd.Queue
+	resumed []*delivery // Recv was called for them
+	closed  bool
+
+	// Owned by the step or Shutdown.
+	peers map[sim.NodeID]*peer
+	order []*peer // as they were made
+}
+
+// NID implements lnd.NI.
+func (ni *ni) NID() nid.NID { return ni.nid }
+
+// Send implements lnd.NI. The message goes in the host's next step, or at the
+// end of this one.
+func (ni *ni) Send(m *lnd.Message) {
+	h := ni.host
+	h.mu.Lock()
+	closed := ni.closed
+	if !closed {
+		ni.outbox.Push(m)
+		h.wake()
+	}
+	h.mu.Unlock()
+	if closed {
+		ni.up.Finalize(m, syscall.ESHUTDOWN)
+	}
+}
+
+// drain takes what Send and Recv were given, and reports whether there was
+// anything.
+func (ni *ni) drain() (some bool) {
+	h := ni.host
+	for {
+		h.mu.Lock()
+		m, resumed := ni.outbox.Pop(), ni.resumed
+		ni.resumed = nil
+		h.mu.Unlock()
+		if m == nil && len(resumed) == 0 {
+			return some
+		}
+		some = true
+		for _, d := range resumed {
+			d.resume()
+		}
+		if m != nil {
+			ni.route(m)
+		}
+	}
+}
+
+// route gives a message to its peer.
+func (ni *ni) route(m *lnd.Message) {
+	id, ok := Node(m.Target.NID)
+	if !ok || int(id) >= len(ni.host.fabric.hosts) || m.Target.NID.Net() != ni.net {
+		ni.up.PeerDown(m.Target, syscall.EHOSTUNREACH)
+		ni.up.Finalize(m, syscall.EHOSTUNREACH)
+		return
+	}
+	p := ni.peer(id)
+	p.queue.Push(m)
+	p.push()
+}
+
+// peer returns the peer on a host, and makes it if need be.
+func (ni *ni) peer(id sim.NodeID) *peer {
+	p := ni.peers[id]
+	if p == nil {
+		p = newPeer(ni, id)
+		ni.peers[id] = p
+		ni.order = append(ni.order, p)
+	}
+	return p
+}
+
+// Shutdown implements lnd.NI, see the package text.
+func (ni *ni) Shutdown(ctx context.Context) error {
+	h := ni.host
+	h.mu.Lock()
+	again := ni.closed
+	ni.closed = true
+	inside := h.calling
+	for h.stepping && !inside {
+		h.quiet.Wait()
+	}
+	if again {
+		h.mu.Unlock()
+		return nil
+	}
+	h.stepping = true
+	h.mu.Unlock()
+
+	lost := ni.flush(ctx)
+	for _, p := range ni.order {
+		p.down(syscall.ESHUTDOWN, true)
+	}
+
+	h.mu.Lock()
+	h.nis = without(h.nis, ni)
+	h.stepping = inside
+	if !inside {
+		h.wake()
+		h.quiet.Broadcast()
+	}
+	h.mu.Unlock()
+	if lost > 0 {
+		return fmt.Errorf("simlnd: %v: %d messages were not sent: %w", ni.nid, lost, cmp.Or(context.Cause(ctx), error(syscall.ESHUTDOWN)))
+	}
+	return nil
+}
+
+func without(list []*ni, ni *ni) (rest []*ni) {
+	for _, other := range list {
+		if other != ni {
+			rest = append(rest, other)
+		}
+	}
+	return rest
+}
+
+// flush lets what waits for open connections leave, and fails the rest.
+func (ni *ni) flush(ctx context.Context) (lost int) {
+	h := ni.host
+	for {
+		h.mu.Lock()
+		m := ni.outbox.Pop()
+		h.mu.Unlock()
+		if m == nil {
+			break
+		}
+		if id, ok := Node(m.Target.NID); ok && ni.peers[id] != nil {
+			ni.peers[id].queue.Push(m)
+		} else {
+			lost++
+			ni.up.Finalize(m, syscall.ESHUTDOWN)
+		}
+	}
+	for _, p := range ni.order {
+		for p.state == open && p.queue.Len() > 0 && ctx.Err() == nil {
+			p.transmit(p.queue.Pop())
+		}
+		lost += p.queue.Len()
+	}
+	return lost
+}

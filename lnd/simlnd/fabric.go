@@ -1,0 +1,198 @@
+package simlnd
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// DefaultWindow is the default of Config.Window: two of the largest messages.
+const DefaultWindow = 2 << 20
+
+// Config configures a [Fabric]. Fields without a text are those of sim.Config.
+type Config struct {
+	Nodes int
+	Seed  uint64
+	// Boot builds the stack of a host's new life, in the first step of that
+	// life. kept is the life before if the restart keeps state, otherwise nil.
+	// Required.
+	Boot       func(h, kept *Host)
+	StartAt    func(sim.NodeID) time.Duration
+	Topology   sim.Topology
+	AccessRate int64
+	CPU        sim.CPU
+	Inbox      int
+	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event)
+	// OnStep is called after every step.
+	OnStep func(sim.Step)
+	// Window bounds the bytes on their way on one connection; a message goes
+	// as long as fewer are. 0 means DefaultWindow.
+	Window int
+}
+
+// Fabric is a simulated network of hosts. Its methods are for the goroutine
+// that runs it.
+type Fabric struct {
+	sim.Control // the network, with what is not overridden here
+
+	net         *sim.Network[*packet]
+	cfg         Config
+	hosts       []*Host // the latest life of each
+	pool        pool
+	deliveries  []*delivery // to be used again
+	duplicating bool        // a SetLink has links double messages
+	flushing    bool        // in flush
+	scheduled   bool        // a flush is to come
+
+	mu    sync.Mutex
+	dirty []*Host     // these have something to do outside of a step; guarded by mu
+	any   atomic.Bool // dirty is not empty
+}
+
+// New makes a fabric. Its hosts start when it runs.
+func New(cfg Config) (*Fabric, error) {
+	if cfg.Boot == nil {
+		return nil, fmt.Errorf("simlnd: Config.Boot is required")
+	}
+	if cfg.Nodes > MaxNodes {
+		return nil, fmt.Errorf("simlnd: %d nodes: there are addresses for %d", cfg.Nodes, MaxNodes)
+	}
+	cfg.Window = cmp.Or(cfg.Window, DefaultWindow)
+	if cfg.Topology == nil {
+		cfg.Topology = &sim.Flat{}
+	}
+	f := &Fabric{cfg: cfg}
+	conf := sim.Config[*packet]{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Boot: f.boot, StartAt: cfg.StartAt, Topology: cfg.Topology,
+		AccessRate: cfg.AccessRate, CPU: cfg.CPU, Inbox: cfg.Inbox, OnEvent: cfg.OnEvent,
+		Hash: func(p **packet) uint64 {
+			if *p == nil {
+				return 0
+			}
+			return (*p).digest
+		},
+	}
+	if cfg.OnStep != nil {
+		conf.OnStep = func(s sim.Step, _ *sim.Input[*packet], _ *sim.Output[*packet]) { cfg.OnStep(s) }
+	}
+	n, err := sim.New(conf)
+	if err != nil {
+		return nil, err
+	}
+	f.net, f.Control, f.hosts = n, n, make([]*Host, cfg.Nodes)
+	return f, nil
+}
+
+func (f *Fabric) boot(life sim.Life, kept sim.Program[*packet]) sim.Program[*packet] {
+	h := newHost(f, life)
+	if kept != nil {
+		h.kept = kept.(*Host)
+	}
+	f.hosts[life.Node] = h
+	return h
+}
+
+// Host returns the latest life of a host; nil before its first.
+func (f *Fabric) Host(id sim.NodeID) *Host { return f.hosts[id] }
+
+// Do has a step of a host call fn, at once unless the host is busy or paused,
+// see [Host.Do]. False: it is down.
+func (f *Fabric) Do(id sim.NodeID, fn func(h *Host)) bool {
+	if !f.Up(id) {
+		return false
+	}
+	h := f.hosts[id]
+	h.Do(func() { fn(h) })
+	if !f.flushing {
+		f.schedule()
+	}
+	return true
+}
+
+// At calls fn at a virtual instant.
+func (f *Fabric) At(at time.Duration, fn func()) {
+	f.net.At(at, func() {
+		fn()
+		f.flush()
+	})
+}
+
+// Run processes every event up to and including an instant, see sim.Network.
+func (f *Fabric) Run(until time.Duration) error {
+	f.flush()
+	return f.net.Run(until)
+}
+
+// RunEvents processes at most so many events, see sim.Network.
+func (f *Fabric) RunEvents(limit int) (int, error) {
+	f.flush()
+	return f.net.RunEvents(limit)
+}
+
+// SetLink changes what paths are like, see sim.Network.
+func (f *Fabric) SetLink(from, to sim.NodeSet, change link.Change) {
+	if change.Fields&link.FieldDuplicate != 0 && change.To.Duplicate > 0 {
+		f.duplicating = true
+	}
+	f.net.SetLink(from, to, change)
+}
+
+// ResetLinks undoes every SetLink.
+func (f *Fabric) ResetLinks() {
+	f.duplicating = false
+	f.net.ResetLinks()
+}
+
+// duplicates reports whether what is sent now may come twice.
+func (f *Fabric) duplicates(from, to sim.NodeID) bool {
+	return f.duplicating || f.cfg.Topology.Route(from, to).Link.Duplicate > 0
+}
+
+// mark notes that a host has something to do outside of a step.
+func (f *Fabric) mark(h *Host) {
+	f.mu.Lock()
+	f.dirty = append(f.dirty, h)
+	f.any.Store(true)
+	f.mu.Unlock()
+}
+
+// schedule has marked hosts stepped as soon as the network is free.
+func (f *Fabric) schedule() {
+	if f.any.Load() && !f.flushing && !f.scheduled {
+		f.scheduled = true
+		f.net.At(f.net.Now(), f.flush)
+	}
+}
+
+// flush steps every marked host.
+func (f *Fabric) flush() {
+	f.scheduled = false
+	if f.flushing || !f.any.Load() {
+		return
+	}
+	f.flushing = true
+	for {
+		f.mu.Lock()
+		list := f.dirty
+		f.dirty = nil
+		f.any.Store(false)
+		f.mu.Unlock()
+		if len(list) == 0 {
+			break
+		}
+		for _, h := range list {
+			if f.hosts[h.life.Node] == h {
+				f.net.Command(h.life.Node, nudge)
+			}
+		}
+	}
+	f.flushing = false
+}
+
+// nudge is the Command that makes a host look at what there is to do.
+const nudge = ""

@@ -1,0 +1,206 @@
+package simlnd
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// count is how many of some errors are of a kind.
+func count(list []error, kind error) (n int) {
+	for _, err := range list {
+		if errors.Is(err, kind) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestFailures: what the sender of ten messages is told, a second into a
+// failure of the receiver and later.
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		open     bool // a connection is open before
+		fail     func(n *net)
+		ended    error // of the messages
+		cause    error // of PeerDown
+		notUntil time.Duration
+		within   time.Duration
+	}{
+		{name: "never started process", fail: func(n *net) { n.Kill(1) }, ended: syscall.ECONNREFUSED, cause: syscall.ECONNREFUSED, within: 3 * time.Millisecond},
+		{name: "dead process", open: true, fail: func(n *net) { n.Kill(1) }, cause: syscall.ECONNRESET, within: 3 * time.Millisecond},
+		{name: "dead host", fail: func(n *net) { n.Crash(1) }, ended: syscall.ETIMEDOUT, cause: syscall.ETIMEDOUT, notUntil: 9 * time.Second, within: 11 * time.Second},
+		{name: "host dies", open: true, fail: func(n *net) { n.Crash(1) }, cause: syscall.ETIMEDOUT, notUntil: 9 * time.Second, within: 11 * time.Second},
+		{name: "long pause", open: true, fail: func(n *net) { n.Pause(1) }, cause: syscall.ETIMEDOUT, notUntil: 9 * time.Second, within: 11 * time.Second},
+		{name: "cut", open: true, fail: func(n *net) { n.Cut(sim.Nodes(0), sim.Nodes(1)) }, cause: syscall.ETIMEDOUT, notUntil: 9 * time.Second, within: 11 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNet(t, 2, millisecond(), 0)
+			a := n.ends[0]
+			if tt.open {
+				n.send(0, 1, 1000, 1, 10)
+				n.run(time.Minute)
+			}
+			tt.fail(n)
+			before := len(a.ended)
+			n.send(0, 1, 0, 10, 100)
+			n.run(tt.notUntil)
+			if tt.notUntil > 0 && len(a.causes) > 0 {
+				t.Errorf("down %v too early", a.causes)
+			}
+			n.run(tt.within - tt.notUntil)
+			ended := a.ended[before:]
+			if len(ended) != 10 || count(ended, tt.ended) != 10 && tt.ended != nil || tt.ended == nil && count(ended, nil) != 10 {
+				t.Errorf("messages ended with %v, want 10 times %v", ended, tt.ended)
+			}
+			if !slices.Equal(a.causes, []error{tt.cause}) {
+				t.Errorf("PeerDown %v, want %v once", a.causes, tt.cause)
+			}
+		})
+	}
+}
+
+// TestQuietPeerStaysUp: who only takes is asked, not given up.
+func TestQuietPeerStaysUp(t *testing.T) {
+	n := newNet(t, 2, link.Quality{Latency: link.Dist{Base: time.Millisecond}, Loss: 0.2}, 0)
+	for i := range 20 {
+		n.send(0, 1, i, 1, 10)
+		n.run(7 * time.Second)
+	}
+	if a := n.ends[0]; len(a.causes) > 0 || a.up != 1 {
+		t.Errorf("up %d times, down %v", a.up, a.causes)
+	}
+}
+
+// TestIdleIsSilent: when all is answered, no packet and no timer is left.
+func TestIdleIsSilent(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 0, 5, 100)
+	n.run(time.Minute)
+	before := n.Stats()
+	n.run(time.Hour)
+	if after := n.Stats(); after.Events != before.Events {
+		t.Errorf("%d events in an idle hour", after.Events-before.Events)
+	}
+}
+
+// TestLives: messages to an earlier life of a host, or of an earlier life of
+// their sender, are not delivered.
+func TestLives(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 1, 1, 10)
+	n.run(time.Minute)
+	// On its way while the receiver dies and starts again.
+	n.send(0, 1, 2, 1, 10)
+	n.run(500 * time.Microsecond)
+	n.Kill(1)
+	n.Start(1, false)
+	n.run(time.Second)
+	if got := n.ends[1].got; len(got) > 0 {
+		t.Errorf("the new life got %v", got)
+	}
+	if !slices.Equal(n.ends[0].causes, []error{syscall.ECONNRESET}) {
+		t.Errorf("down %v, want a reset", n.ends[0].causes)
+	}
+	// Sender and receiver find each other again.
+	n.send(0, 1, 3, 1, 10)
+	n.run(time.Second)
+	if got := n.ends[1].got; !slices.Equal(got, []uint64{3}) {
+		t.Errorf("the new life got %v, want 3", got)
+	}
+	// The sender's next life comes while a message of the one before waits
+	// behind a pause.
+	n.Pause(1)
+	n.send(0, 1, 4, 1, 10)
+	n.run(time.Second)
+	n.Crash(0)
+	n.Start(0, false)
+	n.send(0, 1, 5, 1, 10)
+	n.run(time.Second)
+	n.Resume(1)
+	n.run(time.Minute)
+	if got := n.ends[1].got; !slices.Equal(got, []uint64{3, 4, 5}) {
+		t.Errorf("got %v, want 4 of the connection that had not ended, then 5", got)
+	}
+	if len(n.ends[1].causes) != 1 {
+		t.Errorf("down %v, want once: the new connection ends the old one", n.ends[1].causes)
+	}
+}
+
+// TestGivenUp: after a partition in which one side has given the connection
+// up, what the other still sends on it is not delivered.
+func TestGivenUp(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 1, 1, 10)
+	n.send(1, 0, 1, 1, 10)
+	n.run(time.Minute)
+	n.Partition(sim.Nodes(0), sim.Nodes(1))
+	n.send(0, 1, 2, 1, 10)
+	n.run(30 * time.Second)
+	n.Heal()
+	n.send(1, 0, 3, 1, 10) // 1 knows of nothing
+	n.run(time.Second)
+	if got := n.ends[0].got; !slices.Equal(got, []uint64{1}) {
+		t.Errorf("got %v on a connection that was given up", got)
+	}
+	n.send(1, 0, 4, 1, 10)
+	n.run(time.Second)
+	if got := n.ends[0].got; !slices.Equal(got, []uint64{1, 4}) {
+		t.Errorf("got %v, want 1 and 4", got)
+	}
+}
+
+// TestShutdown: what waits for an open connection leaves, the peer is told.
+func TestShutdown(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 1000)
+	n.send(0, 1, 0, 1, 10)
+	n.run(time.Second)
+	n.send(0, 1, 1, 50, 500)
+	n.send(0, 7, 51, 1, 10)
+	n.run(0)
+	n.Do(0, func(*Host) {
+		if err := n.ends[0].ni.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		n.ends[0].ni.Send(message(0, 1, 99, 1))
+	})
+	n.run(time.Second)
+	a, b := n.ends[0], n.ends[1]
+	if len(b.got) != 51 || len(a.ended) != 53 || count(a.ended, nil) != 51 || count(a.ended, syscall.ESHUTDOWN) != 1 {
+		t.Errorf("%d arrived, %d ended, %v", len(b.got), len(a.ended), a.ended[51:])
+	}
+	if !slices.Equal(b.causes, []error{syscall.ECONNRESET}) {
+		t.Errorf("the peer was told %v", b.causes)
+	}
+}
+
+// TestHeldAtTheEnd: a message that lnet holds when its connection ends is
+// abandoned, or ends with an error when lnet goes on with it.
+func TestHeldAtTheEnd(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	b := n.ends[1]
+	b.hold = func(uint64) bool { return true }
+	n.send(0, 1, 1, 3, 10)
+	n.run(time.Second)
+	n.Kill(0)
+	n.run(time.Second)
+	if len(b.held) > 0 || len(b.got) > 0 {
+		t.Errorf("held %d, got %v", len(b.held), b.got)
+	}
+	n.Start(0, false)
+	b.hold = nil
+	n.send(0, 1, 4, 1, 10)
+	n.run(time.Second)
+	if !slices.Equal(b.got, []uint64{4}) {
+		t.Errorf("got %v, want 4 alone", b.got)
+	}
+}
+
+var _ lnd.Upcalls = (*end)(nil)

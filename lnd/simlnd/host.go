@@ -1,0 +1,202 @@
+package simlnd
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Host is one life of a simulated host.
+type Host struct {
+	// Data is its user's: the stack on it.
+	Data any
+
+	fabric *Fabric
+	life   sim.Life
+	kept   *Host // for Boot
+	now    atomic.Int64
+
+	mu       sync.Mutex
+	quiet    sync.Cond // signalled when stepping ends
+	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, and all below
+	calling  bool      // that runs a function of Do, or a command
+	marked   bool      // the fabric knows that there is something to do
+	timers   timers
+	nis      []*ni
+	calls    []func()
+
+	// Owned by the step or Shutdown.
+	out       *sim.Output[*packet] // nil outside of a step
+	late      []sim.Send[*packet]  // sent outside of a step
+	said      []sim.Event          // likewise
+	opened    uint64               // connections so far
+	onCommand func(string)
+}
+
+func newHost(f *Fabric, life sim.Life) *Host {
+	h := &Host{fabric: f, life: life}
+	h.quiet.L = &h.mu
+	h.now.Store(int64(life.Now))
+	return h
+}
+
+// ID is the host's number.
+func (h *Host) ID() sim.NodeID { return h.life.Node }
+
+// Life says which life of the host this is, and has its seed.
+func (h *Host) Life() sim.Life { return h.life }
+
+// NID is the host's NID on Net.
+func (h *Host) NID() nid.NID { return NID(h.life.Node) }
+
+// Incarnation is a value for lnet.Config that no other life of any host has.
+func (h *Host) Incarnation() uint64 { return (h.life.Number+1)<<32 | uint64(h.life.Node) }
+
+// Clock is the host's clock, which may drift. Its timers run in steps.
+func (h *Host) Clock() machine.Clock { return (*clock)(h) }
+
+// Driver makes the host's NIs, one for each net of type TCP.
+func (h *Host) Driver() lnd.Driver { return driver{h} }
+
+// OnCommand has f called with the commands of a scenario. Call it in Boot.
+func (h *Host) OnCommand(f func(text string)) { h.onCommand = f }
+
+// Emit tells users of the simulation something. Call it in a handler, timer,
+// command or Do.
+func (h *Host) Emit(ev sim.Event) {
+	if h.out != nil {
+		h.out.Events = append(h.out.Events, ev)
+	} else {
+		h.said = append(h.said, ev)
+	}
+}
+
+// Do has the host's next step call f, which comes at once when the fabric runs.
+// Safe for concurrent use.
+func (h *Host) Do(f func()) {
+	h.mu.Lock()
+	h.calls = append(h.calls, f)
+	h.wake()
+	h.mu.Unlock()
+}
+
+// wake makes sure that a step follows. The caller holds h.mu.
+func (h *Host) wake() {
+	if !h.stepping && !h.marked {
+		h.marked = true
+		h.fabric.mark(h)
+	}
+}
+
+// Step implements sim.Program.
+func (h *Host) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*packet]) time.Duration {
+	h.now.Store(int64(now))
+	h.begin(out)
+	switch in.Kind {
+	case sim.Start:
+		kept := h.kept
+		h.kept = nil
+		h.call(func() { h.fabric.cfg.Boot(h, kept) })
+	case sim.Message:
+		h.receive(in.From, in.Msg)
+	case sim.Refused:
+		h.refused(in.From, in.Msg)
+	case sim.Reset:
+		h.died(in.From)
+	case sim.Command:
+		if in.Text != nudge && h.onCommand != nil {
+			h.call(func() { h.onCommand(in.Text) })
+		}
+	}
+	h.fire(now)
+	h.drain()
+	wake := h.end()
+	h.fabric.schedule()
+	return wake
+}
+
+// begin takes the connections for a step.
+func (h *Host) begin(out *sim.Output[*packet]) {
+	h.mu.Lock()
+	for h.stepping {
+		h.quiet.Wait()
+	}
+	h.stepping = true
+	h.mu.Unlock()
+	h.out = out
+	out.Sends = append(out.Sends, h.late...)
+	out.Events = append(out.Events, h.said...)
+	clear(h.late)
+	h.late, h.said = h.late[:0], h.said[:0]
+}
+
+// end gives them back and returns when the host wants to wake.
+func (h *Host) end() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.out = nil
+	h.stepping, h.marked = false, false
+	h.quiet.Broadcast()
+	if h.idle() {
+		return h.timers.next()
+	}
+	h.wake() // somebody else's goroutine was quick
+	return h.timers.next()
+}
+
+// idle reports whether nothing was left for a step to do. The caller holds h.mu.
+func (h *Host) idle() bool {
+	for _, ni := range h.nis {
+		if ni.outbox.Len() > 0 || len(ni.resumed) > 0 {
+			return false
+		}
+	}
+	return len(h.calls) == 0
+}
+
+// call runs a function from which a Shutdown may come.
+func (h *Host) call(f func()) {
+	h.setCalling(true)
+	f()
+	h.setCalling(false)
+}
+
+func (h *Host) setCalling(calling bool) {
+	h.mu.Lock()
+	h.calling = calling
+	h.mu.Unlock()
+}
+
+// drain does what handlers and others have left to be done.
+func (h *Host) drain() {
+	for more := true; more; {
+		more = false
+		h.mu.Lock()
+		nis, calls := h.nis, h.calls
+		h.calls = nil
+		h.mu.Unlock()
+		for _, f := range calls {
+			h.call(f)
+			more = true
+		}
+		for _, ni := range nis {
+			more = ni.drain() || more
+		}
+	}
+}
+
+// emit gives a packet to the network.
+func (h *Host) emit(to sim.NodeID, p *packet, urgent bool) {
+	p.digest = p.hash()
+	s := sim.Send[*packet]{To: to, Msg: p, Size: p.size(), Priority: urgent}
+	if h.out != nil {
+		h.out.Sends = append(h.out.Sends, s)
+	} else {
+		h.late = append(h.late, s)
+	}
+}

@@ -1,0 +1,197 @@
+package simlnd
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// peer is what an NI knows of the NI on another host: at most one connection.
+type peer struct {
+	ni    *ni
+	id    sim.NodeID
+	pid   nid.PID
+	state connState
+	// The connection's names at both ends. Each end takes higher ones for later
+	// connections, in later lives too; theirs stays known when it ends.
+	mine, theirs uint64
+	lanes        [lanes]lane
+	queue        lnd.Queue // messages that wait for the connection or its window
+
+	timer    timer
+	asked    time.Duration // since when an answer is awaited, or Never
+	progress time.Duration // when the peer has last taken something while messages wait
+	interval time.Duration // until it is asked again
+	cache    any           // lnet's, of this connection's Deliveries
+}
+
+type connState uint8
+
+const (
+	idle    connState = iota
+	opening           // packetOpen was sent
+	open
+)
+
+// firstInterval is how soon a packetOpen, or a question about a full window, is
+// repeated; later it takes twice as long each time.
+const firstInterval = 200 * time.Millisecond
+
+func newPeer(n *ni, id sim.NodeID) *peer {
+	p := &peer{ni: n, id: id, pid: nid.LustrePID, asked: machine.Never, progress: machine.Never}
+	p.timer = timer{host: n.host, f: p.tick, index: -1}
+	return p
+}
+
+func (p *peer) name() nid.ProcessID {
+	return nid.ProcessID{NID: nid.FromNumber(p.ni.net, NID(p.id).Number()), PID: p.pid}
+}
+
+func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
+
+// rename gives the connection to come a name.
+func (p *peer) rename() {
+	h := p.ni.host
+	h.opened++
+	p.mine = (h.life.Number+1)<<32 | h.opened
+}
+
+// push sends what may be sent.
+func (p *peer) push() {
+	switch p.state {
+	case idle:
+		p.rename()
+		p.state, p.interval = opening, firstInterval
+		p.await()
+		p.control(packetOpen)
+		p.arm(p.now() + p.interval)
+	case open:
+		for p.queue.Len() > 0 && p.lanes[laneOf(p.queue.Urgent())].room(p.ni) {
+			p.transmit(p.queue.Pop())
+		}
+		if p.queue.Len() > 0 && p.progress == machine.Never {
+			p.progress = p.now()
+			p.arm(p.now() + p.interval)
+		}
+	}
+}
+
+// established begins a connection, whose name at the peer is theirs.
+func (p *peer) established(pk *packet) {
+	p.state, p.theirs, p.pid = open, pk.src, pk.pid
+	p.interval, p.asked, p.progress = firstInterval, machine.Never, machine.Never
+	if h := p.ni.host; h.out != nil {
+		h.out.Watch = append(h.out.Watch, p.id)
+	}
+	p.ni.up.PeerUp(p.name())
+}
+
+// opened handles a packetOpen.
+func (p *peer) opened(pk *packet) {
+	switch {
+	case p.state == open && pk.src == p.theirs: // our answer was lost, or this came twice
+	case pk.src <= p.theirs:
+		return // of an earlier connection, and late
+	default:
+		if p.state == open {
+			p.down(syscall.ECONNRESET, false)
+		}
+		if p.state == idle {
+			p.rename()
+		}
+		p.established(pk)
+	}
+	p.control(packetTaken)
+	p.push()
+}
+
+// belongs reports whether a packet is of this connection. One that names it
+// while it is being opened is from who has accepted it.
+func (p *peer) belongs(pk *packet) bool {
+	switch {
+	case p.state == idle || pk.dst != p.mine:
+		return false
+	case p.state == opening:
+		p.established(pk)
+	}
+	return pk.src == p.theirs
+}
+
+// down ends the connection, or the attempt at one, and fails what waits for
+// it.
+func (p *peer) down(cause error, tell bool) {
+	if p.state == idle {
+		return
+	}
+	if tell && p.state == open {
+		p.control(packetReset)
+	}
+	if h := p.ni.host; h.out != nil && p.state == open {
+		h.out.Ignore = append(h.out.Ignore, p.id)
+	}
+	p.state, p.mine = idle, 0
+	p.asked, p.progress, p.cache = machine.Never, machine.Never, nil
+	for i := range p.lanes {
+		p.lanes[i].end()
+	}
+	p.ni.up.PeerDown(p.name(), cause)
+	for m := p.queue.Take(all); m != nil; {
+		next := m.Link
+		m.Link = nil
+		p.ni.up.Finalize(m, cause)
+		m = next
+	}
+}
+
+func all(*lnd.Message) bool { return true }
+
+// arm has tick called at an instant, or earlier if it is to be called anyway.
+func (p *peer) arm(at time.Duration) {
+	h := p.ni.host
+	h.mu.Lock()
+	if p.timer.index < 0 || at < p.timer.at {
+		h.timers.set(&p.timer, at)
+	}
+	h.mu.Unlock()
+}
+
+// await notes that an answer is awaited from now on.
+func (p *peer) await() {
+	if p.asked == machine.Never {
+		p.asked = p.now()
+		if p.timer.index < 0 {
+			p.arm(p.asked + p.ni.timeout/2)
+		}
+	}
+}
+
+// tick looks after what does not come.
+func (p *peer) tick() {
+	now, limit := p.now(), p.ni.timeout
+	switch {
+	case p.state == idle || p.asked == machine.Never:
+	case now >= p.asked+limit || p.progress != machine.Never && now >= p.progress+limit:
+		p.down(syscall.ETIMEDOUT, true)
+	case p.state == opening:
+		p.again(packetOpen)
+	case p.progress != machine.Never || now >= p.asked+limit/2:
+		p.again(packetAsk)
+	default:
+		p.arm(p.asked + limit/2)
+	}
+}
+
+// again repeats a question, and plans the next time.
+func (p *peer) again(kind packetKind) {
+	p.control(kind)
+	p.interval = min(2*p.interval, p.ni.timeout/8)
+	at := min(p.now()+p.interval, p.asked+p.ni.timeout)
+	if p.progress != machine.Never {
+		at = min(at, p.progress+p.ni.timeout)
+	}
+	p.arm(at)
+}

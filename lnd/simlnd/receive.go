@@ -1,0 +1,227 @@
+package simlnd
+
+import (
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+)
+
+// receive handles a packet.
+func (h *Host) receive(from sim.NodeID, pk *packet) {
+	if n := h.niOn(pk); n != nil {
+		n.receive(from, pk)
+		return
+	}
+	h.refuse(from, pk)
+	h.fabric.pool.put(pk)
+}
+
+// niOn returns the NI that a packet is for.
+func (h *Host) niOn(pk *packet) *ni {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ni := range h.nis {
+		if ni.net == pk.net && !ni.closed {
+			return ni
+		}
+	}
+	return nil
+}
+
+// refuse answers a packet that belongs to no connection.
+func (h *Host) refuse(to sim.NodeID, pk *packet) {
+	if pk.kind == packetReset {
+		return
+	}
+	r := h.fabric.pool.take(0)
+	r.kind, r.net, r.dst = packetReset, pk.net, pk.src
+	r.single = !h.fabric.duplicates(h.life.Node, to)
+	h.emit(to, r, false)
+}
+
+func (n *ni) receive(from sim.NodeID, pk *packet) {
+	pool := &n.host.fabric.pool
+	if pk.kind == packetOpen {
+		n.peer(from).opened(pk)
+		pool.put(pk)
+		return
+	}
+	p := n.peers[from]
+	if pk.kind == packetReset {
+		if p != nil && p.state != idle && pk.dst == p.mine {
+			p.wasReset()
+		}
+		pool.put(pk)
+		return
+	}
+	if p == nil || !p.belongs(pk) {
+		n.host.refuse(from, pk)
+		pool.put(pk)
+		return
+	}
+	p.heard(pk)
+	switch pk.kind {
+	case packetData:
+		p.data(pk)
+	case packetAsk:
+		p.answer(pk)
+		pool.put(pk)
+	default:
+		pool.put(pk)
+	}
+	p.refill()
+}
+
+// wasReset ends the connection, or the attempt, that the peer has reset.
+func (p *peer) wasReset() {
+	if p.state == opening {
+		p.down(syscall.ECONNREFUSED, false)
+	} else {
+		p.down(syscall.ECONNRESET, false)
+	}
+}
+
+// refused handles a packet of ours that met no process.
+func (h *Host) refused(by sim.NodeID, pk *packet) {
+	if n := h.niOn(pk); n != nil {
+		if p := n.peers[by]; p != nil && p.state != idle && p.mine == pk.src {
+			p.wasReset()
+		}
+	}
+	h.fabric.pool.put(pk)
+}
+
+// died handles the news that the process on a host has died. It may come after
+// a connection to the next process there was opened, which is not meant.
+func (h *Host) died(id sim.NodeID) {
+	h.mu.Lock()
+	nis := h.nis
+	h.mu.Unlock()
+	f := h.fabric
+	for _, n := range nis {
+		p := n.peers[id]
+		if p == nil || p.state != open || f.Up(id) && f.hosts[id].life.Number+1 == p.theirs>>32 {
+			continue
+		}
+		p.down(syscall.ECONNRESET, false)
+	}
+}
+
+// data handles an LNet message.
+func (p *peer) data(pk *packet) {
+	l := &p.lanes[pk.lane]
+	if l.held != nil {
+		l.waiting.push(pk)
+		return
+	}
+	p.deliver(l, pk)
+}
+
+// delivery is a message on its way up.
+type delivery struct {
+	lnd.Delivery
+	peer    *peer
+	lane    *lane
+	packet  *packet
+	parsing bool // Parse has not returned; guarded by the host's lock, and all below
+	recv    bool // Recv was called
+	broken  bool // the connection is gone
+}
+
+func (f *Fabric) takeDelivery() *delivery {
+	if n := len(f.deliveries); n > 0 {
+		d := f.deliveries[n-1]
+		f.deliveries = f.deliveries[:n-1]
+		return d
+	}
+	d := new(delivery)
+	d.Driver = d
+	return d
+}
+
+func (f *Fabric) putDelivery(d *delivery) {
+	d.peer, d.lane, d.packet = nil, nil, nil
+	d.recv, d.broken = false, false
+	d.Sink, d.Cache, d.Owner = lnd.Payload{}, nil, nil
+	f.deliveries = append(f.deliveries, d)
+}
+
+// deliver asks lnet where a message goes, and takes it there.
+func (p *peer) deliver(l *lane, pk *packet) {
+	h := p.ni.host
+	d := h.fabric.takeDelivery()
+	d.peer, d.lane, d.packet = p, l, pk
+	d.Header, d.From, d.Sink, d.Cache = pk.header, p.name(), lnd.Payload{}, p.cache
+	d.parsing = true
+	verdict, err := p.ni.up.Parse(&d.Delivery)
+	p.cache = d.Cache
+	h.mu.Lock()
+	d.parsing = false
+	recv := d.recv
+	h.mu.Unlock()
+	switch {
+	case err != nil:
+		h.fabric.pool.put(pk)
+		h.fabric.putDelivery(d)
+		p.down(syscall.EPROTO, true)
+	case verdict == lnd.Hold && !recv:
+		l.held = d
+	default:
+		d.complete()
+	}
+}
+
+// complete gives the payload to its sink.
+func (d *delivery) complete() {
+	p, l, pk := d.peer, d.lane, d.packet
+	f := p.ni.host.fabric
+	d.Sink.CopyIn(pk.data)
+	l.taken = max(l.taken, pk.sent[pk.lane])
+	f.pool.put(pk)
+	p.ni.up.Delivered(&d.Delivery, nil)
+	f.putDelivery(d)
+	p.tookSome(l)
+}
+
+// Recv implements lnd.NI.
+func (n *ni) Recv(d *lnd.Delivery) {
+	v, h := d.Driver.(*delivery), n.host
+	h.mu.Lock()
+	v.recv = true
+	late := n.closed
+	if !v.parsing && !late {
+		n.resumed = append(n.resumed, v)
+		h.wake()
+	}
+	h.mu.Unlock()
+	if late {
+		n.up.Delivered(d, syscall.ESHUTDOWN)
+	}
+}
+
+// resume goes on with a message that was held, and with those behind it.
+func (d *delivery) resume() {
+	if d.broken {
+		d.peer.ni.up.Delivered(&d.Delivery, syscall.ECONNRESET)
+		return
+	}
+	p, l := d.peer, d.lane
+	l.held = nil
+	d.complete()
+	for l.held == nil {
+		pk := l.waiting.pop()
+		if pk == nil {
+			break
+		}
+		p.deliver(l, pk)
+	}
+	p.refill()
+}
+
+// abandon ends a held message whose connection is gone.
+func (d *delivery) abandon() {
+	if !d.peer.ni.up.Abandon(&d.Delivery) {
+		d.broken = true // Recv comes, or has come
+	}
+}

@@ -1,0 +1,132 @@
+package simlnd
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+)
+
+// Lanes of a connection: each keeps its order and has its window.
+const (
+	bulk   = 0
+	urgent = 1
+	lanes  = 2
+)
+
+func laneOf(priority bool) int {
+	if priority {
+		return urgent
+	}
+	return bulk
+}
+
+// lane is one direction of priority: bytes on the way out and messages on the
+// way in.
+type lane struct {
+	sent    uint64     // bytes sent
+	acked   uint64     // of which the peer has taken, or knows to be lost
+	taken   uint64     // bytes of the peer that were taken
+	told    uint64     // of which the peer knows
+	held    *delivery  // lnet has answered Hold, or nil
+	waiting packetList // behind it
+}
+
+func (l *lane) room(n *ni) bool { return l.sent-l.acked < uint64(n.host.fabric.cfg.Window) }
+
+// end forgets the connection.
+func (l *lane) end() {
+	if l.held != nil {
+		l.held.abandon()
+	}
+	*l = lane{}
+}
+
+// transmit sends a message on an open connection.
+func (p *peer) transmit(m *lnd.Message) {
+	h, i := p.ni.host, laneOf(m.Priority)
+	var pk *packet
+	if h.out != nil {
+		pk = h.fabric.pool.take(m.Payload.Length)
+		pk.single = !h.fabric.duplicates(h.life.Node, p.id)
+	} else {
+		pk = newPacket(m.Payload.Length)
+	}
+	pk.fill(m)
+	pk.lane = uint8(i)
+	p.lanes[i].sent += uint64(pk.size())
+	p.emit(pk, m.Priority)
+	p.await()
+	p.ni.up.Finalize(m, nil)
+}
+
+// control sends a packet without a message.
+func (p *peer) control(kind packetKind) {
+	h := p.ni.host
+	pk := new(packet)
+	if h.out != nil {
+		pk = h.fabric.pool.take(0)
+		pk.single = !h.fabric.duplicates(h.life.Node, p.id)
+	}
+	pk.kind = kind
+	p.emit(pk, false)
+}
+
+// emit completes a packet and gives it to the network.
+func (p *peer) emit(pk *packet, priority bool) {
+	pk.net, pk.pid = p.ni.net, p.ni.pid
+	pk.src, pk.dst = p.mine, p.theirs
+	if p.state == opening {
+		pk.dst = 0
+	}
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		pk.sent[i], pk.taken[i], l.told = l.sent, l.taken, l.taken
+	}
+	p.ni.host.emit(p.id, pk, priority)
+}
+
+// heard notes what a packet of the connection says about its window.
+func (p *peer) heard(pk *packet) {
+	unanswered := false
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		if pk.taken[i] > l.acked {
+			l.acked = pk.taken[i]
+			p.interval = firstInterval
+			if p.progress != machine.Never {
+				p.progress = p.now()
+			}
+		}
+		unanswered = unanswered || l.acked != l.sent
+	}
+	p.asked = machine.Never
+	if unanswered {
+		p.await()
+	}
+}
+
+// answer handles a packetAsk. What was sent before it has come, or is lost.
+func (p *peer) answer(pk *packet) {
+	for i := range p.lanes {
+		if l := &p.lanes[i]; l.held == nil {
+			l.taken = max(l.taken, pk.sent[i])
+		}
+	}
+	p.control(packetTaken)
+}
+
+// tookSome tells the peer when much of its window was taken.
+func (p *peer) tookSome(l *lane) {
+	if l.taken-l.told >= uint64(p.ni.host.fabric.cfg.Window)/2 {
+		p.control(packetTaken)
+	}
+}
+
+// refill sends what waits, if the window has opened.
+func (p *peer) refill() {
+	if p.queue.Len() > 0 {
+		p.push()
+	}
+	if p.queue.Len() == 0 {
+		p.progress = machine.Never
+	}
+}
