@@ -46,6 +46,7 @@ type PeerNI struct {
 	known   atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic traffic
 	evicted atomic.Bool // no longer in the table: another one stands for nid; set under mu
+	place   int         // in the table's order; guarded by its lock
 
 	mu          sync.Mutex
 	credits     int       // guarded by mu, and all below

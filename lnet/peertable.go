@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"slices"
 	"sync"
 	"syscall"
 
@@ -21,6 +22,8 @@ type peerTable struct {
 
 	mu          sync.RWMutex
 	peers       map[peerKey]*PeerNI // guarded by mu
+	order       []*PeerNI           // the same in any order, which does not depend on the map; guarded by mu
+	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
 	discovering bool                // new peers need discovery; guarded by mu
 }
@@ -49,6 +52,10 @@ func (t *peerTable) find(id nid.NID, ni *NI) *PeerNI {
 // remove forgets a peer. The caller holds t.mu.
 func (t *peerTable) remove(key peerKey, p *PeerNI) {
 	delete(t.peers, key)
+	last := t.order[len(t.order)-1]
+	t.order[p.place], last.place = last, p.place
+	t.order[len(t.order)-1] = nil
+	t.order = t.order[:len(t.order)-1]
 	p.ni.recent.CompareAndSwap(p, nil)
 }
 
@@ -77,25 +84,26 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
 		current: !t.discovering || known.upToDate(),
 	}
 	p.known.Store(known)
+	p.place = len(t.order)
 	t.peers[key] = p
+	t.order = append(t.order, p)
 	return p, nil
 }
 
 // evictTries bounds the search for an idle peer.
 const evictTries = 64
 
-// evict forgets one idle peer; map order makes the choice a random one. Who
+// evict forgets one idle peer, the first from where it found the last one. Who
 // has just found it gets another one in its place (PeerNI.send).
 func (t *peerTable) evict() bool {
-	tries := 0
-	for key, p := range t.peers {
+	for range min(evictTries, len(t.order)) {
+		t.hand %= len(t.order)
+		p := t.order[t.hand]
 		if p.evict() {
-			t.remove(key, p)
+			t.remove(peerKey{p.nid, p.ni}, p)
 			return true
 		}
-		if tries++; tries == evictTries {
-			break
-		}
+		t.hand++
 	}
 	return false
 }
@@ -107,11 +115,13 @@ func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 	defer t.mu.Unlock()
 	ni.removed = true
 	var gone []*PeerNI
-	for key, p := range t.peers {
+	for _, p := range t.order {
 		if p.ni == ni {
 			gone = append(gone, p)
-			t.remove(key, p)
 		}
+	}
+	for _, p := range gone {
+		t.remove(peerKey{p.nid, ni}, p)
 	}
 	return gone
 }
@@ -119,11 +129,7 @@ func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 func (t *peerTable) all() []*PeerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	peers := make([]*PeerNI, 0, len(t.peers))
-	for _, p := range t.peers {
-		peers = append(peers, p)
-	}
-	return peers
+	return slices.Clone(t.order)
 }
 
 // knownAs returns what discovery knows of the node with a NID, or nil.

@@ -35,7 +35,9 @@ func cookieSlot(cookie uint64) uint32 {
 
 func cookieKind(cookie uint64) uint64 { return cookie & (1<<cookieTypeBits - 1) }
 
-const chunkSize = 256
+// chunkSize is small for the sake of simulations of very many nodes, most of
+// which have a handful of objects.
+const chunkSize = 16
 
 // slab holds objects in slots that never move, so that a handle finds its
 // object without a lock; whether the object is still the one that the handle

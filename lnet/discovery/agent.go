@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -189,6 +190,7 @@ func (a *Agent) Close() {
 	for _, md := range a.exchanges {
 		open = append(open, md)
 	}
+	slices.Sort(open) // their events come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked
 	a.asked = make(map[nid.NID][]chan<- error)
