@@ -1,0 +1,77 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The words that begin a statement which is no rule.
+const (
+	partitionWord = "partition"
+	pauseWord     = "pause"
+)
+
+// Statement is one line of a configuration: something that goes wrong.
+type Statement struct {
+	rule      *Rule
+	partition *Partition
+	pause     time.Duration // of a statement that is neither; 0: without end
+}
+
+// ParseStatement parses one of
+//
+//	RULE               see ParseRule
+//	partition SETS     see ParsePartition
+//	pause [5s]
+func ParseStatement(text string) (Statement, error) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch word {
+	case partitionWord:
+		p, err := ParsePartition(rest)
+		return Statement{partition: &p}, err
+	case pauseWord:
+		d, err := parsePause(strings.TrimSpace(rest))
+		return Statement{pause: d}, err
+	}
+	r, err := ParseRule(text)
+	return Statement{rule: &r}, err
+}
+
+func parsePause(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is no time to pause for: want such as 5s or 300ms, or nothing until it is resumed", s)
+	}
+	return d, nil
+}
+
+// String returns the text that [ParseStatement] takes.
+func (s Statement) String() string {
+	switch {
+	case s.rule != nil:
+		return s.rule.String()
+	case s.partition != nil:
+		return partitionWord + " " + s.partition.String()
+	case s.pause > 0:
+		return pauseWord + " " + s.pause.String()
+	}
+	return pauseWord
+}
+
+// Apply does what a statement says. It returns the number of the rule, 0 if it
+// is none; errors are those of Add.
+func (p *Plan) Apply(s Statement) (id int, err error) {
+	switch {
+	case s.rule != nil:
+		return p.Add(*s.rule)
+	case s.partition != nil:
+		p.Separate(*s.partition)
+	default:
+		p.Pause(s.pause)
+	}
+	return 0, nil
+}
