@@ -1,68 +1,43 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
-	"ulnet/lnet"
-	"ulnet/lnet/nid"
+	"ulnet/lnd/fault"
 )
 
 func faultCommand(g *globals) *cobra.Command {
-	c := &cobra.Command{Use: "fault", Short: "Failures on purpose, to test what runs above LNet"}
-	c.AddCommand(faultFail(g), faultShow(g))
-	return c
-}
-
-// allNIDs is every NID, in the words of the kernel's 'lctl fail'.
-const allNIDs = "_all_"
-
-func faultFail(g *globals) *cobra.Command {
-	var count int
 	c := &cobra.Command{
-		Use:   "fail NID|_all_ [--count N]",
-		Short: "Make messages to and from a NID fail",
-		Long: `Makes messages to and from a NID fail, as 'lctl fail' does in the kernel: a PUT
-or GET to it ends with an input/output error at once, and what comes from it is
-dropped ('stats show' counts it as simulated failure). The NID's messages go
-again when --count of them have failed, or after --count 0. Several rules for a
-NID are used up one after the other.`,
-		Example: `  lnetctl fault fail 10.0.0.2@tcp --count 3
-  lnetctl fault fail _all_ --count 0`,
-		Args: cli.Args("a NID or _all_"),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseFailed(args[0])
-			if err != nil {
-				return err
-			}
-			if count < lnet.FailForever {
-				return cli.Usagef("--count: want a number of messages, 0 or -1, not %d", count)
-			}
-			return g.client().Fail(c.Context(), node.FailRequest{NID: id, Count: count})
-		},
+		Use:   "fault",
+		Short: "Failures on purpose, to test what runs above LNet",
+		Long: `Spoils messages of the running node on purpose, to test what runs above LNet:
+rules lose, delay, double and reorder them, partitions keep nodes apart, a pause
+keeps everything, and 'fail' makes operations fail as 'lctl fail' does. What was
+begun lasts until it is ended or the daemon ends; the key 'faults' of its
+configuration begins it at the start.`,
 	}
-	c.Flags().IntVar(&count, "count", lnet.FailForever, "how many messages, -1 for all from now on; 0 takes the rules for the NID back, with _all_ those for every NID")
+	c.AddCommand(
+		faultAdd(g), faultDel(g), faultList(g), faultPartition(g), faultHeal(g), faultPause(g), faultResume(g), faultFail(g),
+	)
 	return c
 }
 
-func parseFailed(s string) (nid.NID, error) {
-	if s == allNIDs {
-		return nid.Any(), nil
-	}
-	id, err := nid.Parse(s)
-	if err != nil {
-		return id, cli.Usagef("%w", err)
-	}
-	return id, nil
-}
-
-func faultShow(g *globals) *cobra.Command {
+func faultList(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show",
-		Short:   "Show what fails on purpose",
-		Long:    `Shows the rules of 'fault fail', the oldest first; count is how many messages are still to fail, -1 without end.`,
-		Example: "  lnetctl fault show",
+		Use:     "list",
+		Aliases: []string{"show"},
+		Short:   "Show what goes wrong on purpose, and how often it did",
+		Long: `Shows the NIDs of 'fault fail', the oldest first, where count is how many
+messages are still to fail, -1 without end; the rules in their order with what
+they did, in messages; the partition and how many messages it stopped; and what
+delays and pauses keep at the moment. Overflowed messages were lost because too
+much was kept, refused ones broke the protocol when their time came.`,
+		Example: "  lnetctl fault list --json",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := g.client().Status(c.Context())
@@ -78,7 +53,17 @@ func faultShow(g *globals) *cobra.Command {
 
 // faultDoc has a list for each kind of fault.
 type faultDoc struct {
-	Fail []failDoc `json:"fail"`
+	Fail       []failDoc `json:"fail"`
+	Rules      []ruleDoc `json:"rules"`
+	Partition  string    `json:"partition"` // empty for none
+	Cut        uint64    `json:"cut"`
+	Paused     bool      `json:"paused"`
+	PauseLeft  string    `json:"pause_left,omitempty"`
+	Held       int       `json:"held"`
+	HeldBytes  int       `json:"held_bytes"`
+	Overflowed uint64    `json:"overflowed"`
+	Refused    uint64    `json:"refused"`
+	Seed       uint64    `json:"seed"`
 }
 
 type failDoc struct {
@@ -86,8 +71,22 @@ type failDoc struct {
 	Count int    `json:"count"`
 }
 
+type ruleDoc struct {
+	ID     int    `json:"id"`
+	Match  string `json:"match"` // or all
+	Effect string `json:"effect"`
+	fault.Counts
+}
+
 func newFaultDoc(f node.Faults) faultDoc {
-	doc := faultDoc{Fail: []failDoc{}}
+	p := f.Plan
+	doc := faultDoc{
+		Fail: []failDoc{}, Rules: []ruleDoc{}, Partition: p.Partition, Cut: p.Cut, Paused: p.Paused,
+		Held: p.Held, HeldBytes: p.HeldBytes, Overflowed: p.Overflowed, Refused: p.Refused, Seed: p.Seed,
+	}
+	if p.PauseLeft > 0 {
+		doc.PauseLeft = p.PauseLeft.String()
+	}
 	for _, e := range f.Fail {
 		name := e.NID.String()
 		if e.NID.IsAny() {
@@ -95,5 +94,20 @@ func newFaultDoc(f node.Faults) faultDoc {
 		}
 		doc.Fail = append(doc.Fail, failDoc{name, e.Count})
 	}
+	for _, r := range p.Rules {
+		match := r.Match
+		if match == "" {
+			match = "all"
+		}
+		doc.Rules = append(doc.Rules, ruleDoc{r.ID, match, r.Effect, r.Counts})
+	}
 	return doc
+}
+
+// warnOfFaults tells people who look at a node that what they see may be on
+// purpose.
+func warnOfFaults(w io.Writer, s node.Status) {
+	if s.Faults.Active() {
+		fmt.Fprintln(w, "messages are spoiled on purpose here: see 'lnetctl fault list'")
+	}
 }

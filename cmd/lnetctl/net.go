@@ -42,6 +42,7 @@ is: nothing is judged yet), connections, and why some were refused or ended.`,
 		if err != nil {
 			return err
 		}
+		warnOfFaults(c.ErrOrStderr(), s)
 		return printNets(c, g, s, *only, *level)
 	}
 	return c

@@ -36,6 +36,7 @@ over all interfaces ('net show -v 3' has them for each).`,
 		if err != nil {
 			return err
 		}
+		warnOfFaults(c.ErrOrStderr(), s)
 		return cli.Print(c.OutOrStdout(), g.json, struct {
 			Statistics statsDoc `json:"statistics"`
 		}{newStatsDoc(s, *level)})

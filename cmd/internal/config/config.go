@@ -59,6 +59,9 @@ type Config struct {
 	MaxConns          int           // max_conns
 	MaxConnsPerAddr   int           // max_conns_per_addr
 
+	Faults    []string // faults: statements of package fault
+	FaultSeed int      // fault_seed; 0: chosen at the start
+
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
 	RuntimeDir string     // runtime_dir; empty: the usual place

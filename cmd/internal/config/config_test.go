@@ -70,6 +70,16 @@ func TestParse(t *testing.T) {
 			name: "for kernels only", text: "nscheds: 3\nnconnds: 8\nnconnds_max: 9\neager_ack: 15\nnonblk_zcack: 0\nzc_min_payload: 2048\n",
 			change: func(*config.Config) {},
 		},
+		{
+			name: "faults", text: "fault_seed: 7\nfaults:\n  - from fd88::1@tcp loss 5%\n  - partition 10.0.0.[1-5]@tcp | *@tcp1\n  - 'pause 5s'\n",
+			change: func(c *config.Config) {
+				c.FaultSeed, c.Faults = 7, []string{"from fd88::1@tcp loss 5%", "partition 10.0.0.[1-5]@tcp | *@tcp1", "pause 5s"}
+			},
+		},
+		{name: "an unknown fault", text: "faults:\n  - loss 5%\n  - lose 5%\n", err: `f:3:5: faults: unknown word "lose": want from, to`},
+		{name: "a fault that is no text", text: "faults:\n  - loss 5%\n  - [7]\n", err: `f:3:5: faults: want text`},
+		{name: "faults that are no list", text: "faults: loss 5%\n", err: `f:1:9: faults: want a list with a statement behind each dash`},
+		{name: "seed of faults", text: "fault_seed: -1\n", err: `f:1:13: fault_seed: want a whole number from 0 to 2147483647`},
 		{name: "for kernels only, out of range", text: "nonblk_zcack: 2\n", err: `f:1:15: nonblk_zcack: want a whole number from 0 to 1, not "2"`},
 		{name: "too many connections per peer", text: "conns_per_peer: 128\n", err: `f:1:17: conns_per_peer: want a whole number from 0 to 127, not "128"`},
 		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},

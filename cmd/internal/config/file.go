@@ -89,7 +89,11 @@ func (c *Config) assign(name string, entries []*ast.MappingValueNode) error {
 			return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
 		}
 		if err := s.put(e.Value); err != nil {
-			return errorAt(name, e.Value.GetToken(), fmt.Errorf("%s: %w", key.Value, err))
+			at := e.Value.GetToken()
+			if entry, ok := errors.AsType[*entryError](err); ok {
+				at = entry.at
+			}
+			return errorAt(name, at, fmt.Errorf("%s: %w", key.Value, err))
 		}
 	}
 	return nil

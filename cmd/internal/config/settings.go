@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func (c *Config) settings() map[string]setting {
 		"nscheds":        unused(0, maxCount),
 		"nconnds":        unused(0, maxCount),
 		"nconnds_max":    unused(0, maxCount),
+
+		"faults":     faults(&c.Faults),
+		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),

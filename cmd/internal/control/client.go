@@ -70,6 +70,16 @@ func (c *Client) Fail(ctx context.Context, r node.FailRequest) error {
 	return c.call(ctx, http.MethodPost, "/v1/fault/fail", r, &r)
 }
 
+// AddFault spoils messages of the daemon's node.
+func (c *Client) AddFault(ctx context.Context, f node.AddFault) (added node.AddedFault, err error) {
+	return added, c.call(ctx, http.MethodPost, "/v1/fault/add", f, &added)
+}
+
+// EndFault ends what AddFault began.
+func (c *Client) EndFault(ctx context.Context, e node.EndFault) error {
+	return c.call(ctx, http.MethodPost, "/v1/fault/end", e, &e)
+}
+
 // Sink is node.Node.Sink on the daemon's node.
 func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return c.operate(ctx, "/v1/msg/sink", r, nil, report)

@@ -10,6 +10,8 @@
 //	POST /v1/net/add    node.AddRequest, answered by itself
 //	POST /v1/net/del    node.RemoveRequest, answered by itself
 //	POST /v1/fault/fail node.FailRequest, answered by itself
+//	POST /v1/fault/add  node.AddFault, answered by node.AddedFault
+//	POST /v1/fault/end  node.EndFault, answered by itself
 //	POST /v1/msg/sink   node.SinkRequest, answered by steps
 //	POST /v1/msg/put    node.PutRequest and the data, answered by steps
 //	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps

@@ -75,6 +75,20 @@ func (f *fakeNode) Fail(r node.FailRequest) error {
 	return nil
 }
 
+func (*fakeNode) AddFault(f node.AddFault) (node.AddedFault, error) {
+	if f.Statement != "loss 5%" {
+		return node.AddedFault{}, syscall.EINVAL
+	}
+	return node.AddedFault{ID: 7}, nil
+}
+
+func (*fakeNode) EndFault(e node.EndFault) error {
+	if e.Rule != 7 && !e.Rules && !e.Partition && !e.Pause {
+		return syscall.ENOENT
+	}
+	return nil
+}
+
 func (f *fakeNode) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
 	return f.sink(ctx, r, report)
 }

@@ -25,6 +25,8 @@ func (s *Server) routes() {
 	s.handle("POST /v1/net/add", accessWrite, s.addNetworks)
 	s.handle("POST /v1/net/del", accessWrite, s.removeNet)
 	s.handle("POST /v1/fault/fail", accessWrite, s.failNID)
+	s.handle("POST /v1/fault/add", accessWrite, s.addFault)
+	s.handle("POST /v1/fault/end", accessWrite, s.endFault)
 	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
 	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
 	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
@@ -155,6 +157,18 @@ func (s *Server) removeNet(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) failNID(w http.ResponseWriter, r *http.Request) error {
 	return operate(s, w, r, func(_ context.Context, fail node.FailRequest) (node.FailRequest, error) {
 		return fail, s.cfg.Node.Fail(fail)
+	})
+}
+
+func (s *Server) addFault(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(_ context.Context, f node.AddFault) (node.AddedFault, error) {
+		return s.cfg.Node.AddFault(f)
+	})
+}
+
+func (s *Server) endFault(w http.ResponseWriter, r *http.Request) error {
+	return operate(s, w, r, func(_ context.Context, e node.EndFault) (node.EndFault, error) {
+		return e, s.cfg.Node.EndFault(e)
 	})
 }
 

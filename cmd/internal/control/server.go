@@ -22,6 +22,8 @@ type Node interface {
 	AddNetworks(node.AddRequest) error
 	RemoveNet(context.Context, node.RemoveRequest) error
 	Fail(node.FailRequest) error
+	AddFault(node.AddFault) (node.AddedFault, error)
+	EndFault(node.EndFault) error
 	Sink(context.Context, node.SinkRequest, node.Report) error
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error

@@ -99,6 +99,26 @@ func TestFail(t *testing.T) {
 	}
 }
 
+func TestFaults(t *testing.T) {
+	d := serve(t, Config{Node: &fakeNode{}})
+	c := NewClient(d.path)
+	added, err := c.AddFault(t.Context(), node.AddFault{Statement: "loss 5%"})
+	if err != nil || added.ID != 7 {
+		t.Errorf("%+v, %v", added, err)
+	}
+	if _, err := c.AddFault(t.Context(), node.AddFault{Statement: "lose 5%"}); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("no statement: %v, want EINVAL", err)
+	}
+	for _, e := range []node.EndFault{{Rule: 7}, {Rules: true}, {Partition: true}, {Pause: true}} {
+		if err := c.EndFault(t.Context(), e); err != nil {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	if err := c.EndFault(t.Context(), node.EndFault{Rule: 8}); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("no such rule: %v, want ENOENT", err)
+	}
+}
+
 func TestErrorsCrossTheSocket(t *testing.T) {
 	failure := cli.Hint(&cableError{}, "plug the cable in")
 	d := serve(t, Config{Node: &fakeNode{

@@ -88,10 +88,14 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 
 // late is the error when the answer does not come in time.
 func (x exchange) late() error {
+	err := fmt.Errorf("no %v within %v: %w", x.answer, x.timeout, syscall.ETIMEDOUT)
+	hint := "a node drops what no match entry takes and tells nobody but its own counters: check portal, match bits and length there"
 	if x.answer == portals.EventSend {
-		return cli.Hint(fmt.Errorf("not sent within %v: %w", x.timeout, syscall.ETIMEDOUT),
-			"can the node be reached? try 'lnetctl ping'")
+		err = fmt.Errorf("not sent within %v: %w", x.timeout, syscall.ETIMEDOUT)
+		hint = "can the node be reached? try 'lnetctl ping'"
 	}
-	return cli.Hint(fmt.Errorf("no %v within %v: %w", x.answer, x.timeout, syscall.ETIMEDOUT),
-		"a node drops what no match entry takes and tells nobody but its own counters: check portal, match bits and length there")
+	if x.node.isSpoiled() {
+		hint = spoiledHint
+	}
+	return cli.Hint(err, "%s", hint)
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/fault"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -15,7 +16,11 @@ import (
 // Faults are what a node does wrong on purpose, for tests.
 type Faults struct {
 	Fail []lnet.FailedNID `json:"fail"` // the oldest first
+	Plan fault.Snapshot   `json:"plan"`
 }
+
+// Active reports whether something goes wrong on purpose.
+func (f *Faults) Active() bool { return len(f.Fail) > 0 || f.Plan.Active() }
 
 // FailRequest makes messages to and from a NID fail.
 type FailRequest struct {
@@ -38,7 +43,7 @@ func (n *Node) Fail(r FailRequest) error {
 	return nil
 }
 
-func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs()} }
+func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs(), n.plan.Snapshot()} }
 
 // isSimulated reports whether err is that of a Put or Get which Fail made fail:
 // all other failures of the network come as events.
@@ -52,5 +57,5 @@ func explainSimulated(err error) error {
 	if !isSimulated(err) {
 		return err
 	}
-	return cli.Hint(err, "messages there fail on purpose: see 'lnetctl fault show'")
+	return cli.Hint(err, "messages there fail on purpose: see 'lnetctl fault list'")
 }

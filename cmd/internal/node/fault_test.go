@@ -33,11 +33,11 @@ func TestFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range operations {
-		if diff := cmp.Diff(want, n.Status().Faults, cmpopts.EquateComparable(nid.NID{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want.Fail, n.Status().Faults.Fail, cmpopts.EquateComparable(nid.NID{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("faults before %s (-want +got):\n%s", name, diff)
 		}
 		err := run()
-		if !errors.Is(err, syscall.EIO) || !strings.Contains(cli.HintOf(err), "fault show") {
+		if !errors.Is(err, syscall.EIO) || !strings.Contains(cli.HintOf(err), "fault list") {
 			t.Errorf("%s: %v, hint %q", name, err, cli.HintOf(err))
 		}
 		want.Fail[0].Count--

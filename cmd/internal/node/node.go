@@ -23,6 +23,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd"
+	"ulnet/lnd/fault"
 	"ulnet/lnd/lo"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
@@ -53,6 +54,7 @@ type Node struct {
 
 	discovery *discovery.Agent // nil when the start failed before it
 	tcp       *socklnd.Driver
+	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
 
 	dialsOnly bool // an NI has no listener, for want of permission
@@ -67,10 +69,17 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	clock := machine.RealClock()
 	n := &Node{cfg: cfg}
+	if n.plan, err = newPlan(cfg.Config, clock); err != nil {
+		return nil, err
+	}
+	for _, f := range cfg.Faults {
+		n.warnOf(f)
+	}
 	n.lnet = lnet.New(lnet.Config{
 		Incarnation:        uint64(time.Now().UnixNano()),
-		Clock:              machine.RealClock(),
+		Clock:              clock,
 		Log:                cfg.Log,
 		TransactionTimeout: cfg.TransactionTimeout,
 		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
@@ -84,7 +93,7 @@ func New(cfg Config) (*Node, error) {
 
 // start adds 0@lo, the agent of discovery and the configured NIs.
 func (n *Node) start(networks []config.Interface) error {
-	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
+	if _, err := n.lnet.AddNI(fault.Wrap(lo.Driver{}, n.plan), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
 		return err
 	}
 	var err error
@@ -142,7 +151,7 @@ func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
 }
 
 func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) (*lnet.NI, error) {
-	return n.lnet.AddNI(driver, lnd.Config{
+	return n.lnet.AddNI(fault.Wrap(driver, n.plan), lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
 	})
 }
@@ -170,6 +179,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers
 	}
+	n.plan.Stop()
 	return n.lnet.Shutdown(ctx)
 }
 

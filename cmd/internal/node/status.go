@@ -1,6 +1,7 @@
 package node
 
 import (
+	"ulnet/lnd/fault"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -60,7 +61,7 @@ func (n *Node) Status() Status {
 }
 
 func (n *Node) socklnd(ni lnet.NISnapshot) *Socklnd {
-	lower, ok := ni.Lower.(*socklnd.NI)
+	lower, ok := fault.Unwrap(ni.Lower).(*socklnd.NI)
 	if !ok {
 		return nil
 	}

@@ -22,6 +22,8 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return err
 	case isSimulated(err):
 		return explainSimulated(err)
+	case is(syscall.ETIMEDOUT, os.ErrDeadlineExceeded) && n.isSpoiled():
+		return cli.Hint(err, spoiledHint)
 	case !n.isOn(target.Net()):
 		return cli.Hint(err, "this node has no interface on %v: see 'lnetctl net show', and --networks", target.Net())
 	case is(syscall.ECONNREFUSED): // beside an errno of LNet, so before those

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/fault"
+)
+
+func faultAdd(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add [--from NIDS] [--to NIDS] [--type TYPES] [--portal PORTALS] cut|EFFECT VALUE...",
+		Short: "Add a rule: lose, delay, double or reorder messages",
+		Long: `Adds a rule and prints its number. It is about all messages that this node
+sends or receives, or those from and to NIDs (source and destination in their
+header, such as '10.0.0.[1-5]@tcp *@tcp1' or 10.0.0.0/24@tcp), of types (PUT,
+ACK, GET, REPLY), and to portals (PUTs and GETs alone). Its effects are any of
+
+  loss 5%              that many are lost, and nobody is told
+  latency 10ms±2ms     they take so much longer; also 10ms, 10ms~2ms (standard
+                       deviation) and 10ms+exp(2ms)
+  duplicate 1%         that many come twice
+  reorder 1%           that many are held back, so that later ones pass
+  hold 5ms             how long those are held back
+  cut                  none passes
+
+Of several rules for a message the later ones win where they say something.`,
+		Example: `  lnetctl fault add --to 10.0.0.2@tcp --type PUT,ACK loss 5% latency 10ms±2ms
+  lnetctl fault add --from '10.0.0.[1-5]@tcp' cut`,
+	}
+	flags := []struct{ word, usage string }{
+		{"from", "messages from these `NIDS`"},
+		{"to", "messages to these `NIDS`"},
+		{"type", "messages of these `TYPES`, separated by commas"},
+		{"portal", "messages to these `PORTALS`, separated by commas"},
+	}
+	for _, f := range flags {
+		c.Flags().String(f.word, "", f.usage)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var words []string
+		for _, f := range flags {
+			if flag := c.Flags().Lookup(f.word); flag.Changed {
+				words = append(words, f.word, flag.Value.String())
+			}
+		}
+		r, err := fault.ParseRule(strings.Join(append(words, args...), " "))
+		if err != nil {
+			return cli.Usagef("%w", err)
+		}
+		added, err := g.client().AddFault(c.Context(), node.AddFault{Statement: r.String()})
+		if err != nil {
+			return err
+		}
+		return cli.Print(c.OutOrStdout(), g.json, struct {
+			Fault node.AddedFault `json:"fault"`
+		}{added})
+	}
+	return c
+}
+
+func faultDel(g *globals) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "del NUMBER...|--all",
+		Short: "Take rules away",
+		Long: `Takes rules away, by the numbers that 'fault list' shows, or all of them. What
+they have delayed stays delayed. Partitions, pauses and 'fault fail' are not
+concerned.`,
+		Example: "  lnetctl fault del 1 2",
+		RunE: func(c *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return cli.Usagef("fault del needs the numbers of rules, or --all")
+			}
+			ends := []node.EndFault{{Rules: true}}
+			if !all {
+				ends = nil
+			}
+			for _, text := range args {
+				id, err := strconv.Atoi(text)
+				if err != nil || id <= 0 {
+					return cli.Usagef("%q is no number of a rule: see 'lnetctl fault list'", text)
+				}
+				ends = append(ends, node.EndFault{Rule: id})
+			}
+			for _, e := range ends {
+				if err := g.client().EndFault(c.Context(), e); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all rules")
+	return c
+}
