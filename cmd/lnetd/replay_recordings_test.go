@@ -179,7 +179,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 	}
 	p := replay.Player{
 		Script: script, Host: s.playerAddr, Dial: s.dial, Listener: s.listen(t),
-		Operate: u.operate, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
+		Operate: u.operate, Established: s.established, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
 	}
 	if r.shutdown {
 		p.Shutdown = func() { u.run(s.daemon.Stop) }

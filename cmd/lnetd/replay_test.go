@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
+	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -32,6 +33,7 @@ type stage struct {
 	node, player         *netlab.Host
 	nodeAddr, playerAddr netip.Addr
 	daemon               *lnetdtest.Daemon
+	ctx                  context.Context // of the test
 }
 
 // newStage starts lnetd in the place of one end of the recording's first
@@ -44,7 +46,7 @@ func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, 
 	lab := netlab.New(t)
 	s := &stage{
 		lab: lab, node: lab.Host("node"), player: lab.Host("player"),
-		nodeAddr: ends[node].Addr(), playerAddr: ends[node.Other()].Addr(),
+		nodeAddr: ends[node].Addr(), playerAddr: ends[node.Other()].Addr(), ctx: t.Context(),
 	}
 	lab.Cable(s.node, withPrefix(s.nodeAddr), s.player, withPrefix(s.playerAddr))
 	if !strings.Contains(networks, "(") {
@@ -53,6 +55,24 @@ func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, 
 	s.addLinks(t, networks)
 	s.daemon = commands.Start(t, lnetdtest.Config{Networks: networks, Port: kernelPort, Settings: settings, Within: s.node.Do})
 	return s
+}
+
+// established waits until lnetd has so many connections.
+func (s *stage) established(conns int) error {
+	have := 0
+	if !lndtest.Poll(func() bool {
+		status, err := s.daemon.Control().Status(s.ctx)
+		have = 0
+		for _, ni := range status.NIs {
+			if ni.Socklnd != nil {
+				have += ni.Socklnd.Connections
+			}
+		}
+		return err == nil && have >= conns
+	}) {
+		return fmt.Errorf("lnetd has %d connections, want %d", have, conns)
+	}
+	return nil
 }
 
 // withPrefix returns an address with the length of its network's prefix.

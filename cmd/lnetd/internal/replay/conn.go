@@ -18,6 +18,8 @@ type conn struct {
 	ahead  []*capture.Record // read before their turn
 	last   time.Duration     // the recorded time of the last event
 	ended  [2]bool           // by Side
+
+	carries bool // see Player.Established
 }
 
 // newConn returns a connection on which the node is the given side.

@@ -58,6 +58,10 @@ type Player struct {
 	// Shutdown has somebody at the node end it. It is called before the node
 	// closes a connection for the first time. nil: it closes by itself.
 	Shutdown func()
+	// Established waits until the node has so many connections that it dialled
+	// and sends messages on. nil: a message may come on another connection than
+	// in the recording, because the player is faster than the recorded host.
+	Established func(conns int) error
 	// AnyPort lets the node dial from other ports than in the recording.
 	AnyPort bool
 	// AnyOrder lets the node dial connections of different types in another
@@ -198,7 +202,33 @@ func (p *Player) send(c *conn, e Event) error {
 		b = p.Substitute(e.Record)
 	}
 	_, err := c.Write(b)
+	if err == nil && p.Established != nil && p.carries(e) {
+		c.carries = true
+		err = p.Established(p.carriers())
+	}
 	return err
+}
+
+// carries reports whether an event is the player's answer to a node that has
+// dialled, and the node then sends messages on that connection. Until it has
+// taken the answer it sends them on another one, as kernel nodes do.
+func (p *Player) carries(hello Event) bool {
+	if hello.Record == nil || hello.Record.Kind != capture.Hello || p.side(hello.Conn) != Acceptor {
+		return false
+	}
+	return slices.ContainsFunc(p.events, func(e Event) bool {
+		return e.Conn == hello.Conn && e.From != hello.From && e.Record != nil && e.Record.Kind == capture.Message
+	})
+}
+
+// carriers is how many connections there are on which the node sends messages.
+func (p *Player) carriers() (n int) {
+	for _, c := range p.conns {
+		if c != nil && c.carries && c.ended == [2]bool{} {
+			n++
+		}
+	}
+	return n
 }
 
 // end ends a connection as the host does in the recording. Until then the
@@ -238,7 +268,7 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	for {
 		got, err := c.record(deadline)
 		if err != nil {
-			return fmt.Errorf("%w: %w: %s is missing", ErrSilent, err, e.Record.Type())
+			return fmt.Errorf("%w: %w: %s is missing%s", ErrSilent, err, e.Record.Type(), p.elsewhere(e.Conn))
 		}
 		if other, ok := p.swapped(i, got); ok {
 			p.early[other] = true
@@ -249,6 +279,20 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 		}
 		return p.Check(e.Record, got)
 	}
+}
+
+// elsewhere tells of what waits on other connections than the one on which
+// something is missing.
+func (p *Player) elsewhere(conn int) (text string) {
+	for i, c := range p.conns {
+		if i == conn || c == nil || c.ended[c.framer.Side] {
+			continue
+		}
+		if err := c.quiet(); err != nil {
+			text += fmt.Sprintf("; connection %d: %v", i, err)
+		}
+	}
+	return text
 }
 
 // rest checks that the node does nothing more.
