@@ -48,14 +48,16 @@ type node struct {
 
 func (n *node) Step(now time.Duration, in sim.Input[rumours], out *sim.Output[rumours]) time.Duration {
 	switch in.Kind {
-	case sim.Timer:
-		n.timer(now, out)
 	case sim.Start:
 		n.start(now)
 	case sim.Message:
 		n.hear(in.Msg, out)
 	case sim.Command:
 		n.hear(parse(in.Text), out)
+	}
+	// After a pause messages may come before a timer that is due.
+	if now >= n.next {
+		n.timer(now, out)
 	}
 	return n.next
 }

@@ -14,9 +14,9 @@ var Protocol = &scenario.Protocol{
 	Name:    "flood",
 	Summary: "rumours that everybody shall hear",
 	Options: []scenario.Option{
-		{Name: "fanout", Default: "3", Kind: scenario.Count, Doc: "to how many others a node passes on what is new to it"},
+		{Name: "fanout", Default: "3", Kind: scenario.Count, Most: 1000, Doc: "to how many others a node passes on what is new to it"},
 		{Name: "again", Default: "0s", Kind: scenario.Duration, Doc: "how often a node tells another one all it knows; 0s never"},
-		{Name: "size", Default: "64", Kind: scenario.Count, Doc: "bytes of a message"},
+		{Name: "size", Default: "64", Kind: scenario.Count, Least: 8, Most: 1 << 20, Doc: "bytes of a message"},
 		{Name: "bug", Default: "none", Kind: scenario.Choice, Choices: []string{"none", "forget-on-pause"}, Doc: "a bug, to see it found"},
 	},
 	Verbs: []scenario.Verb{
@@ -36,7 +36,7 @@ var Protocol = &scenario.Protocol{
 }
 
 // rumour is the argument that names one.
-var rumour = scenario.Arg{Name: "rumour", Kind: scenario.Count}
+var rumour = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: Rumours}
 
 func optional(a scenario.Arg) scenario.Arg {
 	a.Optional = true

@@ -167,21 +167,19 @@ func (c *cursor) command(a *action, p *Protocol) {
 	a.command = join(append([]string{verb}, c.args(p.Verbs[i].Args)...)...)
 }
 
+// timeWords end the arguments of a condition.
+var timeWords = []string{"within", "by", "at", "from"}
+
 // args takes arguments.
 func (c *cursor) args(want []Arg) []string {
 	var args []string
-	for _, a := range want {
-		if a.Optional && (!c.more() || a.Kind != Word && !a.fits(c.here().text)) {
+	for i := range want {
+		if want[i].Optional && (!c.more() || slices.Contains(timeWords, c.here().text)) {
 			break
 		}
-		args = append(args, c.value(a.Kind, a.Choices))
+		args = append(args, c.value(want[i].form()))
 	}
 	return args
-}
-
-func (a *Arg) fits(text string) bool {
-	_, err := a.Kind.normal(text, a.Choices)
-	return err == nil
 }
 
 func (a *action) String() string {

@@ -38,8 +38,10 @@ func (r *runner) applyTo(id sim.NodeID, a *action, now time.Duration) {
 	c := r.control
 	switch a.verb {
 	case "kill":
+		delete(r.paused, id)
 		c.Kill(id)
 	case "crash":
+		delete(r.paused, id)
 		c.Crash(id)
 	case "restart":
 		c.Start(id, a.keep)

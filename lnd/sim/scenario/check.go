@@ -11,11 +11,10 @@ import (
 type check struct {
 	word  string // expect, always or never
 	claim claim
-	// of expect: at most one of them; 0 all is the end of the run
+	// of expect: at most one of them, or window; none is the end of the run
 	within, by, at time.Duration
-	// of always and never; to is 0 for the end of the run
-	window fault
-	after  *fault // the last fault before it: within counts from there
+	window         fault  // its from and to; to is 0 for the end of the run
+	after          *fault // the last fault before it: within counts from there
 
 	from, to time.Duration // when it counts, once the file is whole
 	column   int
@@ -47,8 +46,10 @@ func (k *check) String() string {
 		return join(text, "by", formatTime(k.by))
 	case k.at > 0:
 		return join(text, "at", formatTime(k.at))
+	case k.window.windowed:
+		return join(text, k.window.window())
 	}
-	return join(text, k.window.window())
+	return text
 }
 
 // check takes what follows the word of a check.
@@ -56,7 +57,7 @@ func (c *cursor) check(word string, p *Protocol) *check {
 	k := &check{word: word, column: c.here().column}
 	k.claim = c.claim(p)
 	switch {
-	case word != "expect":
+	case word != "expect" || c.here().text == "from":
 		c.window(&k.window)
 	case c.accept("within"):
 		k.within = c.period()
@@ -79,7 +80,7 @@ func (c *cursor) claim(p *Protocol) claim {
 	switch i := slices.Index(names, w.text); {
 	case compared && slices.Contains(quantities, w.text):
 		cl := claim{name: w.text, op: c.take("").text}
-		cl.value = Args{c.value(Number, nil)}.Float(0)
+		cl.value = Args{c.value(form{kind: Number})}.Float(0)
 		return cl
 	case i >= 0:
 		return claim{name: w.text, args: c.args(p.conditions()[i].Args)}
@@ -118,10 +119,9 @@ func (k *check) place(length time.Duration) {
 		k.from = k.after.end(length)
 	}
 	switch {
-	case k.word != "expect":
-		k.from, k.to = k.window.from, k.window.end(length)
-		if k.window.to == 0 {
-			k.to = max(k.window.from, length)
+	case k.word != "expect" || k.window.windowed:
+		if k.from, k.to = k.window.from, k.window.to; k.to == 0 {
+			k.to = max(k.from, length)
 		}
 	case k.within > 0:
 		k.to = k.from + k.within

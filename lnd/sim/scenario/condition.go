@@ -62,6 +62,16 @@ func (p *Protocol) conditions() []Condition {
 	return list
 }
 
+// argsOf are the arguments of a condition.
+func (p *Protocol) argsOf(name string) []Arg {
+	for _, c := range p.conditions() {
+		if c.Name == name {
+			return c.Args
+		}
+	}
+	return nil
+}
+
 func (p *Protocol) conditionNames() []string {
 	list := p.conditions()
 	names := make([]string, len(list))

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -39,3 +41,8 @@ func (e Errors) Unwrap() []error {
 
 // maxErrors is how many errors of a file are reported.
 const maxErrors = 20
+
+// sort brings errors into the order of the file.
+func (e Errors) sort() {
+	slices.SortStableFunc(e, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+}

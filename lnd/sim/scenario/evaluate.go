@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// defaultCheckEvery is how often conditions are evaluated.
+const defaultCheckEvery = 10 * time.Millisecond
+
 // checker evaluates one check during a run.
 type checker struct {
 	check   *check
@@ -54,7 +57,8 @@ func (r *runner) prepare(plan []step) {
 		r.instants.more = append(r.instants.more, plan[i].at)
 	}
 	slices.Sort(r.instants.more)
-	if len(r.checks) > 0 {
+	report := max(f.Length/reports, time.Microsecond)
+	if r.instants.every = append(r.instants.every, report); len(r.checks) > 0 {
 		r.instants.every = append(r.instants.every, f.checkEvery())
 	}
 	if every := r.options.SampleEvery; every >= 0 {

@@ -7,18 +7,12 @@ import (
 	"time"
 )
 
-// step is one action at its instant, as a run takes it: nothing is random any
-// more.
-type step struct {
-	at     time.Duration
-	line   *line
-	action action
-}
-
 // Bounds of what a file expands to.
 const (
-	maxSteps = 100_000
-	maxVisit = 1 << 26 // nodes that the steps name, in sum
+	maxSteps  = 100_000
+	maxVisits = 1 << 25 // nodes that the steps name, in sum
+	// stepVisits is what a step costs besides, where it is tried again and again.
+	stepVisits = 32
 )
 
 // expand returns what happens in a run of so many nodes from a seed, in order.
@@ -26,12 +20,18 @@ func (f *File) expand(nodes int, seed uint64) ([]step, Errors) {
 	x := &expansion{file: f, nodes: nodes, seed: seed}
 	x.ranges()
 	if len(x.errors) == 0 {
-		x.steps()
+		x.fixed()
 	}
 	if len(x.errors) == 0 {
-		x.draw()
+		_, x.errors = x.resolve(x.list)
 	}
-	return x.list, x.errors
+	if len(x.errors) == 0 {
+		x.random()
+	}
+	if x.errors.sort(); len(x.errors) > 0 {
+		return nil, x.errors
+	}
+	return x.resolve(x.list)
 }
 
 // expansion is the work of expand.
@@ -39,8 +39,17 @@ type expansion struct {
 	file   *File
 	nodes  int
 	seed   uint64
-	list   []step
+	list   []step // in order of time
+	visits int    // nodes that were looked at
 	errors Errors
+}
+
+// step is one action at its instant, as a run takes it.
+type step struct {
+	at     time.Duration
+	line   *line
+	draw   uint64 // names the random numbers of its sets
+	action action
 }
 
 func (x *expansion) fail(l *line, column int, format string, args ...any) {
@@ -51,44 +60,76 @@ func (x *expansion) fail(l *line, column int, format string, args ...any) {
 
 // ranges checks that the sets name nodes that there are.
 func (x *expansion) ranges() {
+	for _, b := range x.file.settings.bootAt {
+		x.inRange(b.line, b.set)
+	}
+	for _, a := range x.file.settings.links {
+		x.actionInRange(a.line, &a.action)
+	}
+	for i := range x.file.lines {
+		switch l := &x.file.lines[i]; {
+		case l.fault != nil && l.fault.when != whenRandom:
+			x.actionInRange(l.number, &l.fault.do)
+		case l.check != nil:
+			x.claimInRange(l)
+		}
+	}
+}
+
+func (x *expansion) actionInRange(number int, a *action) {
+	for _, s := range append([]Set{a.nodes, a.to}, a.sets...) {
+		x.inRange(number, s)
+	}
+}
+
+// claimInRange checks the nodes that a check names.
+func (x *expansion) claimInRange(l *line) {
+	for i, a := range x.file.Protocol.argsOf(l.check.claim.name) {
+		if i < len(l.check.claim.args) && (a.Kind == Node || a.Kind == NodeSet) {
+			x.inRange(l.number, Set{Of: l.check.claim.args.Nodes(i), column: l.check.column})
+		}
+	}
+}
+
+func (x *expansion) inRange(number int, s Set) {
+	switch {
+	case s.Of.String() == "all":
+	case s.Of.Len(MaxNodes) != s.Of.Len(x.nodes):
+		x.fail(&line{number: number}, s.column, "%v: nodes are numbered 1 to %d", s.Of, x.nodes)
+	}
+}
+
+// fixed lists the steps that the file names, in order. Their sets are still to
+// be drawn.
+func (x *expansion) fixed() {
+	index := uint64(0)
 	for i := range x.file.lines {
 		l := &x.file.lines[i]
-		if l.fault == nil || l.fault.when == whenRandom {
+		if l.fault == nil {
 			continue
 		}
-		a := &l.fault.do
-		for _, s := range append([]Set{a.nodes, a.to}, a.sets...) {
-			x.inRange(l, s)
+		index++
+		x.occurrences(l, index<<32)
+	}
+	x.sort()
+}
+
+// occurrences lists the steps of one line.
+func (x *expansion) occurrences(l *line, draw uint64) {
+	f := l.fault
+	if f.when == whenAt {
+		x.list = append(x.list, step{f.at, l, draw, f.do})
+	}
+	for at := f.from; f.when == whenEvery && at <= f.end(x.file.Length); at += f.every {
+		if len(x.list) == maxSteps {
+			x.fail(l, 1, "the file has more than %d steps: want a longer time between them", maxSteps)
+			return
 		}
+		x.list = append(x.list, step{at, l, draw, f.do})
+		draw++
 	}
 }
 
-func (x *expansion) inRange(l *line, s Set) {
-	if s.Of.String() != "all" && s.Of.Len(MaxNodes) != s.Of.Len(x.nodes) {
-		x.fail(l, s.column, "%v: nodes are numbered 1 to %d", s.Of, x.nodes)
-	}
-}
-
-// steps lists the steps in order, with sets that are still to be drawn.
-func (x *expansion) steps() {
-	for i := range x.file.lines {
-		l := &x.file.lines[i]
-		switch f := l.fault; {
-		case f == nil:
-		case f.when == whenAt:
-			x.list = append(x.list, step{f.at, l, f.do})
-		case f.when == whenEvery:
-			for at := f.from; at <= f.end(x.file.Length); at += f.every {
-				if len(x.list) == maxSteps {
-					x.fail(l, 1, "more than %d steps in all: want a longer time between them", maxSteps)
-					return
-				}
-				x.list = append(x.list, step{at, l, f.do})
-			}
-		}
-	}
+func (x *expansion) sort() {
 	slices.SortStableFunc(x.list, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 }
-
-// draw draws what is random, and finds contradictions.
-func (x *expansion) draw() {}

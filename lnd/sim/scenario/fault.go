@@ -22,6 +22,7 @@ type fault struct {
 	at       time.Duration // of whenAt
 	every    time.Duration
 	from, to time.Duration // of every and random; to is 0 for the end of the run
+	windowed bool          // from and to are given; otherwise an every begins after its time
 	do       action        // of at and every
 	count    int           // of random
 	kinds    []string
@@ -38,7 +39,7 @@ func (f *fault) String() string {
 }
 
 func (f *fault) window() string {
-	if f.from == 0 && f.to == 0 {
+	if !f.windowed {
 		return ""
 	}
 	text := "from " + formatTime(f.from)
@@ -59,9 +60,9 @@ func (f *fault) end(length time.Duration) time.Duration {
 	return length
 }
 
-// window takes "from A to B".
+// window takes "from A to B", if it is there.
 func (c *cursor) window(f *fault) {
-	if !c.accept("from") {
+	if f.windowed = c.accept("from"); !f.windowed {
 		return
 	}
 	f.from = c.time()
@@ -75,7 +76,9 @@ func (c *cursor) window(f *fault) {
 
 func (c *cursor) every(p *Protocol) *fault {
 	f := &fault{when: whenEvery, every: c.period()}
-	c.window(f)
+	if c.window(f); !f.windowed {
+		f.from = f.every
+	}
 	f.do = c.action(p)
 	return f
 }
@@ -86,7 +89,7 @@ var randomKinds = []string{"kill", "crash", "pause", "skew", "slow", "partition"
 func (c *cursor) random() *fault {
 	f := &fault{when: whenRandom}
 	c.want("faults")
-	f.count = c.number("how many faults", 1, 10000)
+	f.count = c.number("a number of faults", 1, 1000)
 	c.want("from")
 	c.i--
 	c.window(f)

@@ -9,7 +9,8 @@ import (
 // Bounds of a file.
 const (
 	maxText = 1 << 20
-	maxLine = 4096
+	maxLine = 1 << 16
+	maxAny  = 5000 // as many fit into a line once they are drawn
 	// MaxNodes is how many nodes a scenario can have.
 	MaxNodes = 1 << 22
 )

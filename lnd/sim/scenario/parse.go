@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func (p *parser) statement(c *cursor, l *line) {
 	default:
 		p.setting(c, l, first)
 	}
-	if l.setting == "" {
+	if l.fault != nil || l.check != nil {
 		p.events++
 	}
 }
@@ -140,6 +139,9 @@ func (p *parser) finish(last int) {
 		missing("the file is empty: want protocol NAME in its first line")
 		return
 	}
+	if len(p.errors) > 0 {
+		return
+	}
 	if p.seen["nodes"] == 0 {
 		missing("the file has no line nodes N")
 	}
@@ -150,5 +152,5 @@ func (p *parser) finish(last int) {
 		return
 	}
 	p.errors = append(p.errors, f.place()...)
-	slices.SortStableFunc(p.errors, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	p.errors.sort()
 }

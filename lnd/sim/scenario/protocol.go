@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -27,6 +30,10 @@ type Protocol struct {
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network of one run.
 	New func(*Setup) (Instance, error)
+	// Replay gives what an Instance wrote to Setup.Record to new machines,
+	// without a network, and compares what they answer; nil if Instances
+	// write nothing there.
+	Replay func(*Setup, io.Reader) (MachineReplay, error)
 }
 
 // Level is what runs on the nodes.
@@ -59,13 +66,36 @@ func ParseLevel(text string) (Level, bool) {
 	return 0, false
 }
 
+// MachineReplay is how far the machines of a protocol were replayed.
+type MachineReplay struct {
+	Steps     uint64
+	Digest    uint64
+	Truncated bool // the recording has no end
+}
+
+// LevelError is a level at which a protocol does not run.
+type LevelError struct {
+	Protocol *Protocol
+	Level    Level
+}
+
+func (e *LevelError) Error() string {
+	names := make([]string, len(e.Protocol.Levels))
+	for i, l := range e.Protocol.Levels {
+		names[i] = l.String()
+	}
+	return fmt.Sprintf("protocol %s does not run on %v: want %s", e.Protocol.Name, e.Level, strings.Join(names, ", "))
+}
+
 // Option is a parameter of a protocol: "set NAME VALUE".
 type Option struct {
 	Name    string
 	Default string
 	Kind    Kind
 	Choices []string // of kind Choice
-	Doc     string
+	// Least and Most bound a Count; Most 0 leaves it open.
+	Least, Most int
+	Doc         string
 }
 
 // Verb is a command to nodes: "at 5s do 17 VERB ARGS". The program of the node
@@ -86,10 +116,12 @@ type Condition struct {
 
 // Arg is an argument of a verb or condition.
 type Arg struct {
-	Name     string
-	Kind     Kind
-	Choices  []string // of kind Choice
-	Optional bool     // the last ones may be
+	Name    string
+	Kind    Kind
+	Choices []string // of kind Choice
+	// Least and Most bound a Count; Most 0 leaves it open.
+	Least, Most int
+	Optional    bool // the last ones may be
 }
 
 // Quantity is something that can be measured at any time.
@@ -108,6 +140,10 @@ type Setup struct {
 	CPU        sim.CPU
 	Inbox      int
 	StartAt    func(sim.NodeID) time.Duration
+	// Record takes what the machines are given and answer, if the run is
+	// recorded and Protocol.Replay is there; otherwise it is nil. An Instance
+	// that writes to it is an io.Closer, and closed at the end of the run.
+	Record io.Writer
 }
 
 // Config begins the configuration of a network: the caller adds Boot, and what

@@ -17,7 +17,7 @@ type Options struct {
 	Seed  *uint64
 	// Level is what runs on the nodes; 0 is the protocol's default.
 	Level Level
-	// Record takes a recording.
+	// Record takes a recording for [Replay].
 	Record io.Writer
 	// Progress is told how far the run is, about every hundredth of it.
 	Progress func(Progress)
@@ -73,13 +73,18 @@ type Series struct {
 }
 
 // Run runs a scenario. The error is that of the file, of a machine that broke
-// its contract, of ctx; a failed expect is none.
+// its contract, of ctx, or a [*MemoryError]; a failed expect is none.
 func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	r, err := newRunner(f, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.run(ctx); err != nil {
+	err = r.run(ctx)
+	// The recording of a run that failed is worth the most.
+	if failed := r.end(); err == nil {
+		err = failed
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: seed %d: %w", f.Name, r.setup.Seed, err)
 	}
 	return r.result(), nil

@@ -2,32 +2,36 @@ package scenario
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"ulnet/lnd/sim"
 )
 
-// defaultCheckEvery is how often conditions are evaluated.
-const defaultCheckEvery = 10 * time.Millisecond
-
 // runner is one run.
 type runner struct {
-	file    *File
-	options Options
-	setup   *Setup
-	inst    Instance
-	control sim.Control
-	begun   time.Time
+	file      *File
+	options   Options
+	setup     *Setup
+	inst      Instance
+	control   sim.Control
+	recording *recording // nil if nobody wants one
+	begun     time.Time
 
 	instants instants
 	checks   []checker
+	only     *checker // the run ends once this one is decided; nil: at its end
 	series   []Series
 	sampleAt time.Duration
+	reportAt time.Duration
 	paused   map[sim.NodeID]time.Duration // until when, of pauses with an end
 }
 
-// newRunner makes a run that can begin.
-func newRunner(f *File, o Options) (*runner, error) {
+// fits fills in what the options leave to the file, and refuses what cannot be
+// run.
+func (f *File) fits(o *Options) error {
 	if o.Nodes == 0 {
 		o.Nodes = f.Nodes
 	}
@@ -36,6 +40,23 @@ func newRunner(f *File, o Options) (*runner, error) {
 	}
 	if o.Level == 0 {
 		o.Level = f.Protocol.Levels[0]
+	}
+	if !slices.Contains(f.Protocol.Levels, o.Level) {
+		return &LevelError{f.Protocol, o.Level}
+	}
+	if o.Nodes < 1 || o.Nodes > MaxNodes {
+		return fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, MaxNodes)
+	}
+	if need := f.Memory(o.Level, o.Nodes); o.MemoryLimit > 0 && need > o.MemoryLimit {
+		return &MemoryError{o.Nodes, need, o.MemoryLimit}
+	}
+	return nil
+}
+
+// newRunner makes a run that can begin.
+func newRunner(f *File, o Options) (*runner, error) {
+	if err := f.fits(&o); err != nil {
+		return nil, err
 	}
 	plan, errs := f.expand(o.Nodes, *o.Seed)
 	if len(errs) > 0 {
@@ -46,18 +67,35 @@ func newRunner(f *File, o Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{file: f, options: o, setup: setup, begun: time.Now(), paused: make(map[sim.NodeID]time.Duration)}
+	r.record()
 	if r.inst, err = f.Protocol.New(setup); err != nil {
 		return nil, err
 	}
 	r.control = r.inst.Control()
 	for i := range f.settings.links {
-		r.apply(&f.settings.links[i], 0)
+		r.apply(&f.settings.links[i].action, 0)
 	}
 	for i := range plan {
 		r.control.At(plan[i].at, func() { r.apply(&plan[i].action, plan[i].at) })
 	}
 	r.prepare(plan)
 	return r, nil
+}
+
+// record begins the recording, if somebody wants one.
+func (r *runner) record() {
+	if r.options.Record == nil {
+		return
+	}
+	f := r.file
+	inputs := f.Protocol.Replay != nil && r.setup.Level == Machines
+	r.recording = newRecording(r.options.Record, &header{
+		Name: f.Name, Text: string(f.Format()), Protocol: f.Protocol.Name,
+		Nodes: r.setup.Nodes, Seed: r.setup.Seed, Level: r.setup.Level.String(), Inputs: inputs,
+	})
+	if inputs {
+		r.setup.Record = r.recording
+	}
 }
 
 // run runs to the end of the file's time.
@@ -71,8 +109,42 @@ func (r *runner) run(ctx context.Context) error {
 		}
 		r.evaluate(at)
 		r.sample(at)
+		r.report(at)
+		if r.only != nil && r.only.done {
+			break
+		}
 	}
 	return nil
+}
+
+// reports is how often a run reports its progress.
+const reports = 100
+
+// report reports progress, and writes a checkpoint, every now and then.
+func (r *runner) report(now time.Duration) {
+	if now < r.reportAt && now < r.file.Length {
+		return
+	}
+	r.reportAt = now + r.file.Length/reports
+	if r.recording != nil {
+		r.recording.checkpoint(now, r.control.Digest())
+	}
+	if r.options.Progress != nil {
+		r.options.Progress(Progress{Virtual: now, Length: r.file.Length, Wall: time.Since(r.begun), Stats: r.control.Stats()})
+	}
+}
+
+// end ends the recording.
+func (r *runner) end() error {
+	if r.recording == nil {
+		return nil
+	}
+	if c, ok := r.inst.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	return r.recording.end()
 }
 
 // result returns what the run came to.

@@ -20,7 +20,7 @@ type settings struct {
 	inbox      int
 	checkEvery time.Duration
 	bootAt     []bootAt
-	links      []action // of pairs of nodes, in force from the beginning
+	links      []lineAction // of some nodes, in force from the beginning
 }
 
 // groups are racks or zones.
@@ -32,9 +32,17 @@ type groups struct {
 	apart         link.Change
 }
 
+// lineAction is an action and its line.
+type lineAction struct {
+	line int
+	action
+}
+
+// bootAt is when some nodes start.
 type bootAt struct {
-	set Set
-	at  time.Duration
+	line int
+	set  Set
+	at   time.Duration
 }
 
 // settingForms are the settings with what follows them.
@@ -85,13 +93,13 @@ func (p *parser) setting(c *cursor, l *line, first word) {
 }
 
 func (p *parser) nodes(c *cursor) string {
-	p.file.Nodes = c.number("how many nodes", 1, MaxNodes)
+	p.file.Nodes = c.number("the number of nodes", 1, MaxNodes)
 	return fmt.Sprint(p.file.Nodes)
 }
 
 func (p *parser) seed(c *cursor) string {
 	w := c.here()
-	text := c.value(Count, nil)
+	text := c.value(form{kind: Count})
 	if _, err := fmt.Sscan(text, &p.file.Seed); err != nil && c.err == nil {
 		c.fail(w, "%v", err)
 	}
@@ -114,7 +122,7 @@ func (p *parser) set(c *cursor) string {
 	if i < 0 {
 		return ""
 	}
-	p.file.Options[name] = c.value(options[i].Kind, options[i].Choices)
+	p.file.Options[name] = c.value(options[i].form())
 	return join(name, p.file.Options[name])
 }
 
@@ -122,7 +130,7 @@ func (p *parser) link(c *cursor) string {
 	s := &p.file.settings
 	if w := c.here().text; w == "all" || w != "" && w[0] >= '0' && w[0] <= '9' || w == "any" {
 		a := c.linkAction()
-		s.links = append(s.links, a)
+		s.links = append(s.links, lineAction{c.line, a})
 		return strings.TrimPrefix(a.String(), "link ")
 	}
 	if s.link.Fields != 0 {
@@ -136,7 +144,7 @@ func (p *parser) access(c *cursor) string {
 	s := &p.file.settings
 	if c.here().text != "rate" {
 		a := c.accessAction()
-		s.links = append(s.links, a)
+		s.links = append(s.links, lineAction{c.line, a})
 		return strings.TrimPrefix(a.String(), "access ")
 	}
 	c.want("rate")
@@ -151,7 +159,7 @@ func (p *parser) racks(c *cursor) string {
 	}
 	p.file.settings.groups = g
 	c.want("of")
-	g.size = c.number("how many nodes each", 1, MaxNodes)
+	g.size = c.number("the number of nodes of each", 1, MaxNodes)
 	text := fmt.Sprintf("of %d", g.size)
 	switch {
 	case c.accept("uplink"):
@@ -159,7 +167,7 @@ func (p *parser) racks(c *cursor) string {
 		text += " uplink " + link.FormatRate(g.uplink)
 	case c.accept("oversubscription"):
 		w := c.here()
-		number := c.value(Number, nil)
+		number := c.value(form{kind: Number})
 		if g.oversubscribe = (Args{number}).Float(0); g.oversubscribe <= 0 {
 			c.fail(w, "%q: want a number above 0", w.text)
 		}
@@ -181,7 +189,7 @@ func (p *parser) boot(c *cursor) string {
 		s.bootOver = c.time()
 		return "over " + formatTime(s.bootOver)
 	}
-	b := bootAt{set: Set{column: c.here().column}}
+	b := bootAt{line: c.line, set: Set{column: c.here().column}}
 	b.set.Of = c.nodes()
 	c.want("at")
 	b.at = c.time()
@@ -205,7 +213,7 @@ func (p *parser) cpu(c *cursor) string {
 }
 
 func (p *parser) inbox(c *cursor) string {
-	p.file.settings.inbox = c.number("how many messages", 1, 1<<24)
+	p.file.settings.inbox = c.number("a number of messages", 1, 1<<24)
 	return fmt.Sprint(p.file.settings.inbox)
 }
 

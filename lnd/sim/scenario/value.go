@@ -29,8 +29,30 @@ const (
 	Word                    // anything without blanks
 )
 
+// form is all that a text must be.
+type form struct {
+	kind        Kind
+	choices     []string
+	least, most int
+}
+
+func (o *Option) form() form { return form{o.Kind, o.Choices, o.Least, o.Most} }
+
+func (a *Arg) form() form { return form{a.Kind, a.Choices, a.Least, a.Most} }
+
+// describe says what a form allows.
+func (f form) describe() string {
+	switch {
+	case f.kind == Choice:
+		return strings.Join(f.choices, ", ")
+	case f.kind == Count && f.most > 0:
+		return fmt.Sprintf("a whole number, %d to %d", f.least, f.most)
+	}
+	return f.kind.describe()
+}
+
 // describe says what a kind allows.
-func (k Kind) describe(choices []string) string {
+func (k Kind) describe() string {
 	switch k {
 	case Count:
 		return "a whole number"
@@ -44,8 +66,6 @@ func (k Kind) describe(choices []string) string {
 		return "a bandwidth such as 10Gbit, or unlimited"
 	case Switch:
 		return "on or off"
-	case Choice:
-		return strings.Join(choices, ", ")
 	case Node:
 		return "a node's number"
 	case NodeSet:
@@ -54,18 +74,18 @@ func (k Kind) describe(choices []string) string {
 	return "a word"
 }
 
-// normal returns text in its usual form, if it is of the kind.
-func (k Kind) normal(text string, choices []string) (string, error) {
-	switch k {
+// normal returns text in its usual form, if it has the form.
+func (f form) normal(text string) (string, error) {
+	switch f.kind {
 	case Count:
-		n, err := strconv.ParseUint(text, 10, 63)
-		return strconv.FormatUint(n, 10), k.unless(err == nil, text, choices)
+		n, err := strconv.Atoi(text)
+		return strconv.Itoa(n), f.unless(err == nil && n >= f.least && (f.most == 0 || n <= f.most) && n >= 0, text)
 	case Number:
-		f, err := strconv.ParseFloat(text, 64)
-		return formatNumber(f), k.unless(err == nil && !math.IsInf(f, 0) && !math.IsNaN(f), text, choices)
+		v, err := strconv.ParseFloat(text, 64)
+		return formatNumber(v), f.unless(err == nil && !math.IsInf(v, 0) && !math.IsNaN(v), text)
 	case Duration:
 		d, err := parseTime(text)
-		return formatTime(d), k.unless(err == nil, text, choices)
+		return formatTime(d), f.unless(err == nil, text)
 	case Probability:
 		p, err := link.ParseProbability(text)
 		return link.FormatProbability(p), err
@@ -73,12 +93,12 @@ func (k Kind) normal(text string, choices []string) (string, error) {
 		r, err := link.ParseRate(text)
 		return link.FormatRate(r), err
 	case Switch:
-		return text, k.unless(text == "on" || text == "off", text, choices)
+		return text, f.unless(text == "on" || text == "off", text)
 	case Choice:
-		return text, k.unless(slices.Contains(choices, text), text, choices)
+		return text, f.unless(slices.Contains(f.choices, text), text)
 	case Node:
 		n, err := strconv.ParseUint(text, 10, 31)
-		return strconv.FormatUint(n, 10), k.unless(err == nil && n >= 1 && n <= MaxNodes, text, choices)
+		return strconv.FormatUint(n, 10), f.unless(err == nil && n >= 1 && n <= MaxNodes, text)
 	case NodeSet:
 		s, err := sim.ParseNodes(text, MaxNodes)
 		return s.String(), err
@@ -86,11 +106,11 @@ func (k Kind) normal(text string, choices []string) (string, error) {
 	return text, nil
 }
 
-func (k Kind) unless(ok bool, text string, choices []string) error {
+func (f form) unless(ok bool, text string) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("%q: want %s", text, k.describe(choices))
+	return fmt.Errorf("%q: want %s", text, f.describe())
 }
 
 // maxTime bounds every time of a file.
@@ -100,7 +120,7 @@ const maxTime = 10000 * time.Hour
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxTime {
-		return 0, Duration.unless(false, text, nil)
+		return 0, form{kind: Duration}.unless(false, text)
 	}
 	return d, nil
 }

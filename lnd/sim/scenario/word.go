@@ -78,7 +78,7 @@ func (c *cursor) more() bool { return c.err == nil && c.i < len(c.words) }
 func (c *cursor) take(want string) word {
 	w := c.here()
 	if c.i == len(c.words) {
-		c.fail(w, "the line ends where it wants %s", want)
+		c.fail(w, "the line ends: want %s", want)
 		return w
 	}
 	c.i++
@@ -112,17 +112,17 @@ func (c *cursor) end() {
 // choice takes one of some words.
 func (c *cursor) choice(what string, of []string) string {
 	list := strings.Join(of, ", ")
-	w := c.take(what + ": " + list)
+	w := c.take(list)
 	if !slices.Contains(of, w.text) {
 		c.fail(w, "unknown %s %q: want %s", what, w.text, list)
 	}
 	return w.text
 }
 
-// value takes a word of a kind and returns it in its usual form.
-func (c *cursor) value(k Kind, choices []string) string {
-	w := c.take(k.describe(choices))
-	text, err := k.normal(w.text, choices)
+// value takes a word of a form and returns it in its usual form.
+func (c *cursor) value(f form) string {
+	w := c.take(f.describe())
+	text, err := f.normal(w.text)
 	if err != nil {
 		c.fail(w, "%v", err)
 	}
@@ -142,7 +142,7 @@ func (c *cursor) number(what string, lowest, highest int) int {
 
 // time takes a time.
 func (c *cursor) time() time.Duration {
-	w := c.take(Duration.describe(nil))
+	w := c.take(Duration.describe())
 	d, err := parseTime(w.text)
 	if err != nil {
 		c.fail(w, "%v", err)
@@ -162,7 +162,7 @@ func (c *cursor) period() time.Duration {
 
 // rate takes a bandwidth.
 func (c *cursor) rate() int64 {
-	w := c.take(Rate.describe(nil))
+	w := c.take(Rate.describe())
 	r, err := link.ParseRate(w.text)
 	if err != nil {
 		c.fail(w, "%v", err)
@@ -172,7 +172,7 @@ func (c *cursor) rate() int64 {
 
 // nodes takes a set of nodes.
 func (c *cursor) nodes() sim.NodeSet {
-	w := c.take(NodeSet.describe(nil))
+	w := c.take(NodeSet.describe())
 	s, err := sim.ParseNodes(w.text, MaxNodes)
 	if err != nil {
 		c.fail(w, "%v", err)
@@ -185,7 +185,7 @@ func (c *cursor) set() Set {
 	column := c.here().column
 	s := Set{column: column}
 	if c.accept("any") {
-		s.Any = c.number("how many", 1, MaxNodes)
+		s.Any = c.number("a number of nodes", 1, maxAny)
 		c.want("of")
 	}
 	s.Of = c.nodes()
@@ -202,13 +202,15 @@ func (c *cursor) change() link.Change {
 	for _, w := range c.words[c.i:] {
 		rest = append(rest, w.text)
 	}
+	if i := slices.Index(rest, "rate"); i >= 0 {
+		c.i += i
+		c.fail(c.here(), "a link between nodes has no rate of its own: want access rate R, or racks of N uplink R")
+		return link.Change{}
+	}
 	change, err := link.ParseChange(rest)
 	if e, ok := err.(*link.ParseError); ok {
 		c.i += min(e.Word, len(rest))
-		c.fail(c.here(), "%s", e.Why)
-	}
-	if change.Fields&link.FieldRate != 0 {
-		c.fail(c.here(), "a link between nodes has no rate of its own: want access rate R, or racks of N uplink R")
+		c.fail(c.here(), "%s", strings.Replace(e.Why, "rate, ", "", 1)) // see above
 	}
 	c.i = len(c.words)
 	return change

@@ -1,0 +1,187 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ulnet/lnd/sim"
+)
+
+// streams keep the random numbers for different ends apart, and from those of
+// the network.
+const (
+	streamSets   = 0x5e75 << 48
+	streamFaults = 0xfa17 << 48
+)
+
+// resolve draws the sets of steps that are in order of time, and reports those
+// that contradict what was before them. Steps for which nobody is left to be
+// drawn are left out.
+func (x *expansion) resolve(list []step) ([]step, Errors) {
+	w := newWorld(x.file, x.nodes)
+	var errs Errors
+	done := make([]step, 0, len(list))
+	pcg := rand.NewPCG(0, 0)
+	rng := rand.New(pcg)
+	x.visits += stepVisits*len(list) + x.nodes/16
+	for _, s := range list {
+		pcg.Seed(x.seed, streamSets^s.draw)
+		ok, why := x.resolveStep(w, &s, rng)
+		if x.visits > maxVisits {
+			why = &mistake{1, "the steps name too many nodes in sum: want fewer steps, or smaller sets"}
+		}
+		if why != nil {
+			errs = x.note(errs, &s, why)
+			if len(errs) == maxErrors || x.visits > maxVisits {
+				return nil, errs
+			}
+		}
+		if ok {
+			done = append(done, s)
+		}
+	}
+	errs.sort()
+	return done, errs
+}
+
+// note adds a mistake to the list, one for each line.
+func (x *expansion) note(errs Errors, s *step, why *mistake) Errors {
+	if slices.ContainsFunc(errs, func(e *Error) bool { return e.Line == s.line.number }) {
+		return errs
+	}
+	text := why.text
+	if s.line.fault.when == whenEvery {
+		text = "at " + formatTime(s.at) + ": " + text
+	}
+	return append(errs, &Error{x.file.Name, s.line.number, max(1, why.column), text})
+}
+
+// mistake is what is wrong with a step.
+type mistake struct {
+	column int
+	text   string
+}
+
+// resolveStep draws the sets of a step and lets it happen to the world.
+func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why *mistake) {
+	a := &s.action
+	if a.sets = slices.Clone(a.sets); a.sets != nil {
+		return x.resolvePartition(w, a, rng)
+	}
+	if !x.pick(w, s, &a.nodes, rng, nil) || !x.pick(w, s, &a.to, rng, nil) {
+		return false, nil
+	}
+	if text := w.doAll(a); text != "" {
+		return false, &mistake{a.column, text}
+	}
+	switch a.verb {
+	case "cut", "link", "access", "skew", "slow":
+		return true, nil // whatever state the nodes are in
+	}
+	for id := range a.nodes.Of.All(w.nodes) {
+		if x.visits++; x.visits > maxVisits {
+			return false, nil
+		}
+		if text := w.refuse(a.verb, id, s.at); text != "" {
+			return true, &mistake{a.nodes.column, text}
+		}
+		w.do(a, id, s.at)
+	}
+	return true, nil
+}
+
+// resolvePartition draws the sets of a partition, which must not overlap.
+func (x *expansion) resolvePartition(w *world, a *action, rng *rand.Rand) (bool, *mistake) {
+	w.doAll(a)
+	if len(a.sets) > 1 {
+		if why := x.apart(w, a, rng); why != nil {
+			return true, why
+		}
+	} else {
+		x.pick(w, &step{action: *a}, &a.sets[0], rng, nil)
+	}
+	a.sets = slices.DeleteFunc(a.sets, func(s Set) bool { return s.Of.Len(w.nodes) == 0 })
+	return len(a.sets) > 0 && x.visits <= maxVisits, nil
+}
+
+// apart draws sets that have no node in common: those that are given first.
+func (x *expansion) apart(w *world, a *action, rng *rand.Rand) *mistake {
+	taken := make(map[sim.NodeID]bool)
+	for _, drawn := range []bool{false, true} {
+		for i := range a.sets {
+			s := &a.sets[i]
+			if (s.Any > 0) != drawn {
+				continue
+			}
+			x.pick(w, &step{action: *a}, s, rng, taken)
+			for id := range s.Of.All(w.nodes) {
+				if x.visits++; x.visits > maxVisits {
+					return nil
+				}
+				if taken[id] {
+					return &mistake{s.column, fmt.Sprintf("node %v is in two of the sets", id)}
+				}
+				taken[id] = true
+			}
+		}
+	}
+	return nil
+}
+
+// pick draws the nodes of a set from those that the step's action can be done
+// to, except for some. It reports whether there is one.
+func (x *expansion) pick(w *world, s *step, set *Set, rng *rand.Rand, except map[sim.NodeID]bool) bool {
+	if set.Any == 0 {
+		return true
+	}
+	chosen := make([]sim.NodeID, 0, min(set.Any, set.Of.Len(w.nodes)))
+	seen := 0
+	for id := range set.Of.All(w.nodes) {
+		if x.visits++; x.visits > maxVisits {
+			return false
+		}
+		if except[id] || w.refuse(s.action.verb, id, s.at) != "" {
+			continue
+		}
+		// Each of those seen so far is chosen with the same probability.
+		if seen++; len(chosen) < set.Any {
+			chosen = append(chosen, id)
+		} else if i := rng.IntN(seen); i < set.Any {
+			chosen[i] = id
+		}
+	}
+	set.Any, set.Of = 0, setOf(chosen)
+	return len(chosen) > 0
+}
+
+// setOf returns the set of some nodes in its shortest text.
+func setOf(ids []sim.NodeID) sim.NodeSet {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var b strings.Builder
+	for i := 0; i < len(ids); {
+		k := i
+		for k+1 < len(ids) && ids[k+1] == ids[k]+1 {
+			k++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(ids[i].String())
+		if k > i {
+			b.WriteString("-" + ids[k].String())
+		}
+		i = k + 1
+	}
+	if b.Len() == 0 {
+		return sim.NodeSet{}
+	}
+	s, err := sim.ParseNodes(b.String(), MaxNodes)
+	if err != nil {
+		panic("scenario: " + strconv.Quote(b.String()) + ": " + err.Error())
+	}
+	return s
+}

@@ -1,0 +1,121 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Expand returns the file with everything drawn and counted out that a run of
+// so many nodes from a seed would draw: each fault is an "at" with plain sets
+// of nodes. It runs to the same digest.
+func (f *File) Expand(nodes int, seed uint64) (*File, error) {
+	steps, errs := f.expand(nodes, seed)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	p := f.copy()
+	p.Nodes, p.Seed = nodes, seed
+	p.lines = p.head()
+	for i := range steps {
+		s := &steps[i]
+		l := line{fault: &fault{at: s.at, do: s.action}}
+		if s.line.fault.when == whenAt {
+			l.comment = s.line.comment
+		}
+		p.lines = append(p.lines, l)
+	}
+	p.lines = append(p.lines, f.tail()...)
+	p.number()
+	return p, nil
+}
+
+// copy returns a file that can be changed apart from f.
+func (f *File) copy() *File {
+	c := *f
+	return &c
+}
+
+// head returns the lines before the first fault, with the file's own nodes and
+// seed in them.
+func (f *File) head() []line {
+	var head []line
+	seeded, nodes := false, 0
+	for _, l := range f.lines {
+		if l.fault != nil || l.check != nil {
+			break
+		}
+		switch word, _, _ := strings.Cut(l.setting, " "); word {
+		case "nodes":
+			l.setting, nodes = fmt.Sprintf("nodes %d", f.Nodes), len(head)
+		case "seed":
+			l.setting, seeded = fmt.Sprintf("seed %d", f.Seed), true
+		}
+		head = append(head, l)
+	}
+	if !seeded {
+		head = slices.Insert(head, nodes+1, line{setting: fmt.Sprintf("seed %d", f.Seed)})
+	}
+	return head
+}
+
+// tail returns the checks and comments behind the head. A check that counts
+// from the statement before it gets the instants themselves.
+func (f *File) tail() []line {
+	var tail []line
+	begun := false
+	for _, l := range f.lines {
+		if begun = begun || l.fault != nil || l.check != nil; !begun || l.fault != nil {
+			continue
+		}
+		if l.check != nil {
+			l.check = l.check.plain()
+		}
+		tail = append(tail, l)
+	}
+	return tail
+}
+
+// plain returns a check that means the same wherever it stands.
+func (k *check) plain() *check {
+	p := *k
+	p.after = nil
+	if k.within > 0 {
+		p.within = 0
+		if k.from == 0 {
+			p.by = k.to
+		} else {
+			p.window = fault{from: k.from, to: k.to, windowed: true}
+		}
+	}
+	return &p
+}
+
+// number numbers the lines as they will be in the formatted text.
+func (f *File) number() {
+	number, empty := 0, false
+	for i := range f.lines {
+		l := &f.lines[i]
+		if l.text() == "" {
+			empty = true
+			continue
+		}
+		if empty && number > 0 {
+			number++
+		}
+		number++
+		l.number, empty = number, false
+	}
+}
+
+// with returns the file with only some of its faults, which must be plain.
+func (f *File) with(faults []*fault) *File {
+	p := f.copy()
+	p.lines = f.head()
+	for _, one := range faults {
+		p.lines = append(p.lines, line{fault: one})
+	}
+	p.lines = append(p.lines, f.tail()...)
+	p.number()
+	return p
+}

@@ -1,0 +1,201 @@
+package scenario
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// ErrRecording is what [Replay] returns for what is no recording of a run.
+var ErrRecording = errors.New("no recording of a simulation, or a damaged one")
+
+// A recording is a magic line, then chunks: a byte for the kind, the length as
+// a varint, and that many bytes. The first chunk is the header.
+const magic = "ulnet simulation 1\n"
+
+// The kinds of chunks.
+const (
+	chunkHeader     = 'h' // header as JSON
+	chunkCheckpoint = 'c' // digest in 8 bytes, little endian, and time in ns as a varint
+	chunkInputs     = 'i' // a piece of what the protocol writes to Setup.Record
+	chunkEnd        = 'e' // nothing: the run came to its end
+)
+
+const (
+	maxHeader = 8 << 20
+	maxChunk  = 1 << 20
+)
+
+// header is what a run is begun with.
+type header struct {
+	Name     string `json:"name"`
+	Text     string `json:"text"`
+	Protocol string `json:"protocol"`
+	Nodes    int    `json:"nodes"`
+	Seed     uint64 `json:"seed"`
+	Level    string `json:"level"`
+	Inputs   bool   `json:"inputs"` // there are chunks of them
+}
+
+// recording writes a recording. Its error is kept for the end.
+type recording struct {
+	w   *bufio.Writer
+	err error
+	buf []byte
+}
+
+func newRecording(w io.Writer, h *header) *recording {
+	r := &recording{w: bufio.NewWriterSize(w, 1<<16)}
+	text, err := json.Marshal(h)
+	if err != nil {
+		r.err = err
+	}
+	r.keep(r.w.WriteString(magic))
+	r.chunk(chunkHeader, text)
+	return r
+}
+
+func (r *recording) keep(_ int, err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *recording) chunk(kind byte, content []byte) {
+	r.buf = binary.AppendUvarint(append(r.buf[:0], kind), uint64(len(content)))
+	r.keep(r.w.Write(r.buf))
+	r.keep(r.w.Write(content))
+}
+
+// Write writes a piece of the inputs.
+func (r *recording) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		piece := rest[:min(len(rest), maxChunk)]
+		r.chunk(chunkInputs, piece)
+		rest = rest[len(piece):]
+	}
+	return len(b), r.err
+}
+
+// checkpoint notes the digest at an instant.
+func (r *recording) checkpoint(at time.Duration, digest uint64) {
+	b := binary.LittleEndian.AppendUint64(nil, digest)
+	r.chunk(chunkCheckpoint, binary.AppendUvarint(b, uint64(at)))
+}
+
+// end ends the recording and returns the first error of writing.
+func (r *recording) end() error {
+	r.chunk(chunkEnd, nil)
+	r.keep(0, r.w.Flush())
+	if r.err != nil {
+		return fmt.Errorf("writing the recording: %w", r.err)
+	}
+	return nil
+}
+
+// playback reads a recording.
+type playback struct {
+	r       *bufio.Reader
+	inputs  []byte // of the present chunk, not yet read
+	ended   bool   // the end was read
+	content []byte
+}
+
+// newPlayback reads the header of a recording.
+func newPlayback(r io.Reader) (*playback, *header, error) {
+	p := &playback{r: bufio.NewReaderSize(r, 1<<16)}
+	line := make([]byte, len(magic))
+	if _, err := io.ReadFull(p.r, line); err != nil || string(line) != magic {
+		return nil, nil, ErrRecording
+	}
+	kind, content, err := p.chunk(maxHeader)
+	if err != nil {
+		return nil, nil, err
+	}
+	var h header
+	if kind != chunkHeader || json.Unmarshal(content, &h) != nil {
+		return nil, nil, ErrRecording
+	}
+	return p, &h, nil
+}
+
+// chunk reads a chunk, which is valid until the next. The end of the file is
+// io.EOF, also within a chunk: the recording of a run that was interrupted.
+func (p *playback) chunk(limit uint64) (kind byte, content []byte, err error) {
+	if kind, err = p.r.ReadByte(); err != nil {
+		return 0, nil, err
+	}
+	n, err := binary.ReadUvarint(p.r)
+	if err != nil || n > limit {
+		return 0, nil, cutOff(err)
+	}
+	// A damaged length must not cost memory that the file does not fill.
+	p.content = p.content[:0]
+	for uint64(len(p.content)) < n {
+		i := len(p.content)
+		p.content = append(p.content, make([]byte, min(n-uint64(i), 1<<16))...)
+		if _, err := io.ReadFull(p.r, p.content[i:]); err != nil {
+			return 0, nil, cutOff(err)
+		}
+	}
+	return kind, p.content, nil
+}
+
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.EOF
+	}
+	return ErrRecording
+}
+
+// next reads up to the next chunk of a kind; io.EOF means there is none.
+func (p *playback) next(want byte) ([]byte, error) {
+	for !p.ended {
+		kind, content, err := p.chunk(maxChunk)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == chunkEnd:
+			p.ended = true
+		case kind == want:
+			return content, nil
+		case kind != chunkCheckpoint && kind != chunkInputs:
+			return nil, ErrRecording
+		}
+	}
+	return nil, io.EOF
+}
+
+// Read reads the inputs.
+func (p *playback) Read(b []byte) (int, error) {
+	for len(p.inputs) == 0 {
+		content, err := p.next(chunkInputs)
+		if err != nil {
+			return 0, err
+		}
+		p.inputs = content
+	}
+	n := copy(b, p.inputs)
+	p.inputs = p.inputs[n:]
+	return n, nil
+}
+
+// checkpoint reads the next checkpoint.
+func (p *playback) checkpoint() (at time.Duration, digest uint64, err error) {
+	content, err := p.next(chunkCheckpoint)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(content) < 9 {
+		return 0, 0, ErrRecording
+	}
+	ns, n := binary.Uvarint(content[8:])
+	if n <= 0 || ns > uint64(maxTime) {
+		return 0, 0, ErrRecording
+	}
+	return time.Duration(ns), binary.LittleEndian.Uint64(content), nil
+}

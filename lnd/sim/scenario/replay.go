@@ -1,0 +1,113 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Replayed is what a replay showed: the same as the run, up to Virtual.
+type Replayed struct {
+	File  *File
+	Nodes int
+	Seed  uint64
+	Level Level
+	// Machines says that the machines alone were given their recorded inputs;
+	// otherwise the run was made again and its digests compared.
+	Machines  bool
+	Steps     uint64
+	Digest    uint64
+	Virtual   time.Duration // of a run made again
+	Wall      time.Duration
+	Truncated bool // the recording ends before the run did
+}
+
+// DiffError says that a run made again went another way.
+type DiffError struct {
+	After, Before time.Duration // the difference is between these instants
+	Digest, Want  uint64        // at Before
+}
+
+func (e *DiffError) Error() string {
+	return fmt.Sprintf("the run differs from its recording between %s and %s: digest %016x instead of %016x",
+		formatTime(e.After), formatTime(e.Before), e.Digest, e.Want)
+}
+
+// Replay repeats a recorded run of one of the protocols and compares. A
+// difference is an error: a *DiffError, or what the protocol's Replay returns.
+func Replay(ctx context.Context, r io.Reader, protocols []*Protocol, memoryLimit int64) (*Replayed, error) {
+	p, h, err := newPlayback(r)
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrRecording
+		}
+		return nil, err
+	}
+	f, err := Parse(h.Name, []byte(h.Text), protocols)
+	if err != nil {
+		return nil, err
+	}
+	level, ok := ParseLevel(h.Level)
+	if !ok {
+		return nil, ErrRecording
+	}
+	begun := time.Now()
+	done := &Replayed{File: f, Nodes: h.Nodes, Seed: h.Seed, Level: level}
+	o := Options{Nodes: h.Nodes, Seed: &h.Seed, Level: level, MemoryLimit: memoryLimit, SampleEvery: -1}
+	if h.Inputs && f.Protocol.Replay != nil {
+		err = replayMachines(done, f, o, p)
+	} else {
+		err = again(ctx, done, f, o, p)
+	}
+	done.Wall = time.Since(begun)
+	return done, err
+}
+
+// replayMachines gives the recorded inputs to new machines.
+func replayMachines(done *Replayed, f *File, o Options, p *playback) error {
+	if err := f.fits(&o); err != nil {
+		return err
+	}
+	setup, err := f.setup(o.Nodes, *o.Seed, o.Level)
+	if err != nil {
+		return err
+	}
+	done.Machines = true
+	res, err := f.Protocol.Replay(setup, p)
+	done.Steps, done.Digest, done.Truncated = res.Steps, res.Digest, res.Truncated
+	return err
+}
+
+// again makes a run again and compares its digests with the recorded ones.
+func again(ctx context.Context, done *Replayed, f *File, o Options, p *playback) error {
+	r, err := newRunner(f, o)
+	if err != nil {
+		return err
+	}
+	for {
+		at, want, err := p.checkpoint()
+		if errors.Is(err, io.EOF) {
+			done.Truncated = !p.ended
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && (at < done.Virtual || at > f.Length) {
+			err = ErrRecording
+		}
+		if err == nil {
+			err = r.control.Run(at)
+		}
+		if err != nil {
+			return err
+		}
+		digest := r.control.Digest()
+		if digest != want {
+			return &DiffError{done.Virtual, at, digest, want}
+		}
+		done.Virtual, done.Digest, done.Steps = at, digest, r.control.Stats().Steps
+	}
+}

@@ -1,0 +1,174 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"ulnet/lnd/sim"
+)
+
+// ErrPasses is what [Shrink] returns for a run in which nothing fails.
+var ErrPasses = errors.New("nothing fails in this run: there is nothing to shrink")
+
+// Shrinking is how far a Shrink is.
+type Shrinking struct {
+	Runs   int // so far
+	Faults int // of the smallest plan that fails
+}
+
+// Shrink looks for a small plan of faults with which the run of a file fails
+// the same expect: it is expanded, faults are left out, and what remains is
+// made simpler. Commands are left out too, but only as long as the run without
+// any fault passes, so that a failure is still the work of the faults. The
+// returned file has everything in it that is needed to run it.
+func Shrink(ctx context.Context, f *File, o Options, progress func(Shrinking)) (*File, error) {
+	o.SampleEvery, o.Record, o.Progress = -1, nil, nil
+	if err := f.fits(&o); err != nil {
+		return nil, err
+	}
+	plain, err := f.Expand(o.Nodes, *o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	s := &shrinker{ctx: ctx, plain: plain, options: o, progress: progress}
+	for _, l := range plain.faults() {
+		if l.fault.do.verb == "do" {
+			s.commands = append(s.commands, l.fault)
+		} else {
+			s.faults = append(s.faults, l.fault)
+		}
+	}
+	if err := s.shrink(); err != nil {
+		return nil, err
+	}
+	return s.file(s.faults, s.commands), nil
+}
+
+// shrinker is the work of Shrink.
+type shrinker struct {
+	ctx      context.Context
+	plain    *File
+	options  Options
+	progress func(Shrinking)
+	runs     int
+
+	faults   []*fault // of the smallest file so far
+	commands []*fault
+	check    int // index of the one that fails, -1 for a broken contract
+}
+
+func (s *shrinker) shrink() error {
+	if err := s.find(); err != nil {
+		return err
+	}
+	for {
+		before := s.cost()
+		if err := s.leaveOut(); err != nil {
+			return err
+		}
+		if err := s.simplify(); err != nil {
+			return err
+		}
+		if s.cost() >= before {
+			return nil
+		}
+	}
+}
+
+// find finds what fails in the whole run.
+func (s *shrinker) find() error {
+	res, err := Run(s.ctx, s.plain, s.options)
+	s.runs++
+	var broken *sim.ContractError
+	switch {
+	case errors.As(err, &broken):
+		s.check = -1
+		return nil
+	case err != nil:
+		return err
+	}
+	s.check = slices.IndexFunc(res.Expects, func(o Outcome) bool { return !o.OK })
+	if s.check < 0 {
+		return ErrPasses
+	}
+	return nil
+}
+
+// leaveOut leaves out faults, then commands.
+func (s *shrinker) leaveOut() (err error) {
+	s.faults, err = ddmin(s.faults, func(list []*fault) (bool, error) { return s.fails(list, s.commands) })
+	if err != nil || len(s.faults) == 0 {
+		return err
+	}
+	s.commands, err = ddmin(s.commands, func(list []*fault) (bool, error) {
+		passes, err := s.fails(nil, list)
+		if err != nil || passes {
+			return false, err
+		}
+		return s.fails(s.faults, list)
+	})
+	return err
+}
+
+// file is the file with some faults and commands, in order of time.
+func (s *shrinker) file(faults, commands []*fault) *File {
+	all := slices.Concat(faults, commands)
+	slices.SortStableFunc(all, func(a, b *fault) int { return cmp.Compare(a.at, b.at) })
+	return s.plain.with(all)
+}
+
+// consistent is the file without those faults that contradict the others: who
+// leaves out a kill leaves out the restart.
+func (s *shrinker) consistent(faults, commands []*fault) (*File, []*fault) {
+	for {
+		f := s.file(faults, commands)
+		_, errs := f.expand(f.Nodes, f.Seed)
+		if len(errs) == 0 {
+			return f, faults
+		}
+		var bad []*fault
+		for _, l := range f.faults() {
+			if slices.ContainsFunc(errs, func(e *Error) bool { return e.Line == l.number }) {
+				bad = append(bad, l.fault)
+			}
+		}
+		keep := func(list []*fault) []*fault {
+			return slices.DeleteFunc(slices.Clone(list), func(one *fault) bool { return slices.Contains(bad, one) })
+		}
+		faults, commands = keep(faults), keep(commands)
+		if len(bad) == 0 {
+			return nil, nil
+		}
+	}
+}
+
+// fails runs the file with some faults and commands, and reports whether it
+// fails as the whole did.
+func (s *shrinker) fails(faults, commands []*fault) (bool, error) {
+	f, _ := s.consistent(faults, commands)
+	if f == nil {
+		return false, nil
+	}
+	s.runs++
+	if s.progress != nil {
+		s.progress(Shrinking{s.runs, len(s.faults)})
+	}
+	r, err := newRunner(f, s.options)
+	if err != nil {
+		return false, nil // such as too many nodes to be drawn: not the same failure
+	}
+	if s.check >= 0 {
+		r.only = &r.checks[s.check]
+	}
+	err = r.run(s.ctx)
+	var broken *sim.ContractError
+	switch {
+	case errors.As(err, &broken):
+		return s.check < 0, nil
+	case err != nil:
+		return false, err
+	}
+	return s.check >= 0 && !r.checks[s.check].outcome.OK, nil
+}

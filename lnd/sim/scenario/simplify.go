@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// simplify makes the faults that are left simpler, one by one: fewer nodes,
+// rounder times.
+func (s *shrinker) simplify() error {
+	for i := 0; i < len(s.faults); i++ {
+		for again := true; again; {
+			again = false
+			for _, simpler := range s.simpler(s.faults[i]) {
+				list := slices.Clone(s.faults)
+				list[i] = simpler
+				if _, left := s.consistent(list, s.commands); len(left) != len(list) {
+					continue
+				}
+				bad, err := s.fails(list, s.commands)
+				if err != nil {
+					return err
+				}
+				if bad {
+					s.faults, again = list, true
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// cost is what shrinking lowers: how much there is to read.
+func (s *shrinker) cost() int { return len(s.file(s.faults, s.commands).Format()) }
+
+// simpler returns faults that are a little simpler than one, the simplest
+// first.
+func (s *shrinker) simpler(f *fault) []*fault {
+	var list []*fault
+	try := func(change func(*fault)) {
+		c := *f
+		c.do.sets = slices.Clone(f.do.sets)
+		change(&c)
+		list = append(list, &c)
+	}
+	a := &f.do
+	for _, half := range s.halves(a.nodes.Of) {
+		try(func(c *fault) { c.do.nodes.Of = half })
+	}
+	for _, half := range s.halves(a.to.Of) {
+		try(func(c *fault) { c.do.to.Of = half })
+	}
+	for i := range a.sets {
+		for _, half := range s.halves(a.sets[i].Of) {
+			try(func(c *fault) { c.do.sets[i].Of = half })
+		}
+	}
+	if a.keep {
+		try(func(c *fault) { c.do.keep = false })
+	}
+	for _, t := range rounder(f.at) {
+		try(func(c *fault) { c.at = t })
+	}
+	if a.verb == "pause" || a.verb == "slow" {
+		for _, t := range rounder(a.time) {
+			try(func(c *fault) { c.do.time = t })
+		}
+	}
+	return slices.DeleteFunc(list, func(c *fault) bool {
+		return c.last() > s.plain.Length || c.do.verb == "pause" && (c.do.time == 0) != (a.time == 0)
+	})
+}
+
+// halves returns one node and the halves of a set that has more than one.
+func (s *shrinker) halves(set sim.NodeSet) []sim.NodeSet {
+	n := set.Len(s.plain.Nodes)
+	if n < 2 {
+		return nil
+	}
+	ids := slices.Collect(set.All(s.plain.Nodes))
+	halves := []sim.NodeSet{setOf(ids[: n/2 : n/2]), setOf(ids[n/2:])}
+	if n > 3 {
+		halves = append([]sim.NodeSet{setOf(ids[:1:1])}, halves...)
+	}
+	return halves
+}
+
+// rounder returns times near t with fewer digits, the shortest first.
+func rounder(t time.Duration) []time.Duration {
+	var list []time.Duration
+	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond} {
+		for _, r := range []time.Duration{t.Round(unit), t.Truncate(unit), t.Truncate(unit) + unit} {
+			if r != t && t%unit != 0 && !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
