@@ -1,0 +1,108 @@
+package node_test
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/loopback"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd"
+	"ulnet/lnd/fault"
+	"ulnet/lnd/lndtest"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// TestExchangeUnderFaults: between two nodes over TCP, whose messages are lost,
+// doubled, delayed and reordered where they are sent and where they arrive,
+// exactly those arrive that the counters of the faults leave; every PUT has its
+// SEND event, and all credits come back.
+func TestExchangeUnderFaults(t *testing.T) {
+	const messages = 2000
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.71"), netip.MustParseAddr("127.0.0.72"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const effects = "loss 5% duplicate 20% reorder 20% latency 1ms±1ms"
+	a := newSpoiledNode(t, "127.0.0.71", port, "type PUT portal 4 "+effects, "type ACK "+effects)
+	b := newSpoiledNode(t, "127.0.0.72", port, "type PUT portal 4 "+effects)
+	var arrived, sent, failed, acked atomic.Int64
+	got := make(chan struct{}, 4*messages) // each comes four times at most
+	receive(t, b.Table(), got)
+	md, err := a.Table().MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, 1000)}, Threshold: portals.ThresholdInfinite,
+		Handler: func(e *portals.Event) {
+			switch {
+			case e.Err != nil:
+				failed.Add(1)
+			case e.Kind == portals.EventSend:
+				sent.Add(1)
+			case e.Kind == portals.EventAck:
+				acked.Add(1)
+			}
+		},
+	}, portals.Unlink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := nid.ProcessID{NID: nid.MustParse("127.0.0.72@tcp"), PID: nid.LustrePID}
+	for range messages {
+		if err := a.Table().Put(portals.PutRequest{MD: md, Target: target, Portal: 4, Ack: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !lndtest.Poll(func() bool { return sent.Load()+failed.Load() == messages }) || failed.Load() > 0 {
+		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
+	}
+	// More are acknowledged than were sent; portals takes an ACK for each.
+	settled := func() bool {
+		arrived.Add(int64(len(got)))
+		for range len(got) {
+			<-got
+		}
+		atA, atB := a.Status().Faults.Plan, b.Status().Faults.Plan
+		return arrived.Load() == survivors(messages, atA.Rules[0], atB.Rules[0]) &&
+			acked.Load() == messages && atA.Held+atB.Held == 0
+	}
+	if !lndtest.Poll(settled) {
+		t.Errorf("%d arrived, %d were acknowledged\na: %+v\nb: %+v", arrived.Load(), acked.Load(), a.Status().Faults.Plan, b.Status().Faults.Plan)
+	}
+	for _, p := range append(a.Status().Peers, b.Status().Peers...) {
+		if p.Credits != p.MaxCredits || p.QueuedBytes != 0 {
+			t.Errorf("%v: %d of %d credits, %d bytes queued", p.NID, p.Credits, p.MaxCredits, p.QueuedBytes)
+		}
+	}
+	for _, s := range []node.Status{a.Status(), b.Status()} {
+		if s.Faults.Plan.Overflowed+s.Faults.Plan.Refused > 0 {
+			t.Errorf("%+v", s.Faults.Plan)
+		}
+	}
+}
+
+// survivors is how many of n messages rules leave, copies included.
+func survivors(n int64, rules ...fault.RuleState) int64 {
+	for _, r := range rules {
+		n += int64(r.Duplicated) - int64(r.Lost)
+	}
+	return n
+}
+
+// newSpoiledNode starts a node on a loopback address, with faults from a seed.
+func newSpoiledNode(t *testing.T, addr string, port uint16, faults ...string) *node.Node {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort, cfg.FaultSeed, cfg.Faults = "tcp("+addr+")", int(port), 7, faults
+	n, err := node.New(node.Config{Config: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return n
+}
