@@ -42,23 +42,23 @@ type action struct {
 
 // actions are the verbs with what follows them.
 var actions = []struct {
-	verb, form string
-	parse      func(*cursor, *action)
+	verb, form, doc string
+	parse           func(*cursor, *action)
 }{
-	{"kill", "NODES", (*cursor).nodesOnly},
-	{"crash", "NODES", (*cursor).nodesOnly},
-	{"restart", "NODES [keeping state]", (*cursor).restart},
-	{"pause", "NODES [for TIME]", (*cursor).pause},
-	{"resume", "NODES", (*cursor).nodesOnly},
-	{"skew", "NODES PPM", (*cursor).skew},
-	{"slow", "NODES TIME", (*cursor).slow},
-	{"partition", "NODES [| NODES ...]", (*cursor).partition},
-	{"cut", "NODES -> NODES", (*cursor).cut},
-	{"heal", "", func(*cursor, *action) {}},
-	{"link", "NODES -> NODES CHANGE", nil},
-	{"links", "reset", func(c *cursor, _ *action) { c.want("reset") }},
-	{"access", "NODES rate R", nil},
-	{"do", "NODES VERB [ARGUMENT ...]", nil},
+	{"kill", "NODES", "end the process; its host refuses messages", (*cursor).nodesOnly},
+	{"crash", "NODES", "end process and host: silence", (*cursor).nodesOnly},
+	{"restart", "NODES [keeping state]", "begin a new life, with or without what the program would have on disk", (*cursor).restart},
+	{"pause", "NODES [for TIME]", "stop: messages queue, timers wait", (*cursor).pause},
+	{"resume", "NODES", "end a pause", (*cursor).nodesOnly},
+	{"skew", "NODES PPM", "the clock gains, or loses, so many µs per second", (*cursor).skew},
+	{"slow", "NODES TIME", "every step costs so much more CPU time", (*cursor).slow},
+	{"partition", "NODES [| NODES ...]", "these sets reach each other no more; one set: it and the rest", (*cursor).partition},
+	{"cut", "NODES -> NODES", "nothing gets through in this direction", (*cursor).cut},
+	{"heal", "", "end partitions and cuts", func(*cursor, *action) {}},
+	{"link", "NODES -> NODES CHANGE", "change the network between these nodes, in this direction", nil},
+	{"links", "reset", "undo every change of links between nodes", func(c *cursor, _ *action) { c.want("reset") }},
+	{"access", "NODES rate R", "change the bandwidth of these nodes", nil},
+	{"do", "NODES VERB [ARGUMENT ...]", "a command of the protocol", nil},
 }
 
 // action takes an action, up to the end of the line.

@@ -65,7 +65,7 @@ func (r *runner) prepare(plan []step) {
 		if every == 0 {
 			every = max(f.Length/100, time.Microsecond)
 		}
-		r.options.SampleEvery = every
+		r.options.SampleEvery, r.sampleAt = every, every
 		r.instants.every = append(r.instants.every, every)
 		for _, q := range f.Protocol.Series {
 			r.series = append(r.series, Series{Quantity: q})

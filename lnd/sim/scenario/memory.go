@@ -1,21 +1,33 @@
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+	"sort"
+)
 
 // MemoryError refuses a run that would need too much memory.
 type MemoryError struct {
 	Nodes       int
+	Most        int   // that the limit allows; 0 if none
 	Need, Limit int64 // bytes
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%d nodes need about %s of memory, and there are %s: want fewer, --nodes %d or less",
-		e.Nodes, formatBytes(e.Need), formatBytes(e.Limit), e.Most())
+	text := fmt.Sprintf("%d nodes need about %s of memory, and there are %s: want ", e.Nodes, formatBytes(e.Need), formatBytes(e.Limit))
+	if e.Most == 0 {
+		return text + "a machine with more"
+	}
+	return text + fmt.Sprintf("fewer, --nodes %d at most", e.Most)
 }
 
-// Most is how many nodes the limit allows, about.
-func (e *MemoryError) Most() int {
-	return max(1, int(float64(e.Nodes)*float64(e.Limit)/float64(e.Need)*0.95))
+// enough refuses a run that needs more memory than a limit.
+func (f *File) enough(level Level, nodes int, limit int64) error {
+	need := f.Memory(level, nodes)
+	if limit <= 0 || need <= limit {
+		return nil
+	}
+	most := sort.Search(nodes, func(n int) bool { return f.Memory(level, n+1) > limit })
+	return &MemoryError{nodes, most, need, limit}
 }
 
 func formatBytes(n int64) string {

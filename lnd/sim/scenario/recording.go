@@ -102,6 +102,7 @@ type playback struct {
 	r       *bufio.Reader
 	inputs  []byte // of the present chunk, not yet read
 	ended   bool   // the end was read
+	digest  uint64 // of the last checkpoint that was passed
 	content []byte
 }
 
@@ -156,6 +157,9 @@ func cutOff(err error) error {
 func (p *playback) next(want byte) ([]byte, error) {
 	for !p.ended {
 		kind, content, err := p.chunk(maxChunk)
+		if err == nil && kind == chunkCheckpoint && len(content) > 8 {
+			p.digest = binary.LittleEndian.Uint64(content)
+		}
 		switch {
 		case err != nil:
 			return nil, err

@@ -47,10 +47,7 @@ func (f *File) fits(o *Options) error {
 	if o.Nodes < 1 || o.Nodes > MaxNodes {
 		return fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, MaxNodes)
 	}
-	if need := f.Memory(o.Level, o.Nodes); o.MemoryLimit > 0 && need > o.MemoryLimit {
-		return &MemoryError{o.Nodes, need, o.MemoryLimit}
-	}
-	return nil
+	return f.enough(o.Level, o.Nodes, o.MemoryLimit)
 }
 
 // newRunner makes a run that can begin.

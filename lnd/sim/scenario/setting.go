@@ -47,22 +47,22 @@ type bootAt struct {
 
 // settingForms are the settings with what follows them.
 var settingForms = []struct {
-	name, form string
-	once       bool
-	parse      func(p *parser, c *cursor) string
+	name, form, doc string
+	once            bool
+	parse           func(p *parser, c *cursor) string
 }{
-	{"nodes", "N", true, (*parser).nodes},
-	{"seed", "S", true, (*parser).seed},
-	{"run", "TIME", true, (*parser).run},
-	{"set", "OPTION VALUE", false, (*parser).set},
-	{"link", "[NODES -> NODES] CHANGE", false, (*parser).link},
-	{"access", "[NODES] rate R", false, (*parser).access},
-	{"racks", "of N [uplink R | oversubscription X] [apart CHANGE]", true, (*parser).racks},
-	{"zones", "of N [uplink R | oversubscription X] [apart CHANGE]", true, (*parser).racks},
-	{"boot", "over TIME | NODES at TIME", false, (*parser).boot},
-	{"cpu", "TIME per step [TIME per KiB]", true, (*parser).cpu},
-	{"inbox", "N", true, (*parser).inbox},
-	{"check", "every TIME", true, (*parser).checkEvery},
+	{"nodes", "N", "how many nodes there are, numbered from 1; required", true, (*parser).nodes},
+	{"seed", "S", "for everything random; 0 by default", true, (*parser).seed},
+	{"run", "TIME", "how long the run lasts in virtual time; required", true, (*parser).run},
+	{"set", "OPTION VALUE", "an option of the protocol", false, (*parser).set},
+	{"link", "[NODES -> NODES] CHANGE", "what the network does to messages, see below; with nodes, between those only", false, (*parser).link},
+	{"access", "[NODES] rate R", "bandwidth of the nodes' own links, each way", false, (*parser).access},
+	{"racks", "of N [uplink R | oversubscription X] [apart CHANGE]", "groups of N neighbours that share an uplink, and what the way between groups is like", true, (*parser).racks},
+	{"zones", "of N [uplink R | oversubscription X] [apart CHANGE]", "the same by another name", true, (*parser).racks},
+	{"boot", "over TIME | NODES at TIME", "nodes start evenly over a time, or these ones at an instant; all at 0 by default", false, (*parser).boot},
+	{"cpu", "TIME per step [TIME per KiB]", "what a message or timer costs its node, and the bytes of a message", true, (*parser).cpu},
+	{"inbox", "N", "messages that wait at a busy or paused node before more are lost; 65536 by default", true, (*parser).inbox},
+	{"check", "every TIME", "how often conditions are evaluated; 10 ms by default", true, (*parser).checkEvery},
 }
 
 // setting parses a setting, of which the first word was taken.
