@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/lnetd/internal/simcmd"
 )
 
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
@@ -56,7 +57,7 @@ says (see 'accept' in what 'lnetd config' prints).`,
 		}
 		return serve(c.Context(), env, cfg)
 	}
-	c.AddCommand(configCommand())
+	c.AddCommand(configCommand(), simcmd.Command(env))
 	return c
 }
 

@@ -1,0 +1,85 @@
+package simcmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/sim/scenario"
+)
+
+// bar shows how far runs are, on a terminal only. Safe for concurrent use.
+type bar struct {
+	w    io.Writer // nil: nobody watches
+	runs int
+
+	mu     sync.Mutex
+	share  []float64 // of each run that is done
+	events []uint64
+	begun  time.Time
+	shown  time.Time
+}
+
+// barEvery is how often the bar is drawn.
+const barEvery = 100 * time.Millisecond
+
+// newBar returns the bar of some runs.
+func newBar(w io.Writer, runs int) *bar {
+	b := &bar{runs: runs, share: make([]float64, runs), events: make([]uint64, runs), begun: time.Now()}
+	if cli.IsTerminal(w) {
+		b.w = w
+	}
+	return b
+}
+
+// of is told how far a run is.
+func (b *bar) of(run int) func(scenario.Progress) {
+	if b.w == nil {
+		return nil
+	}
+	return func(p scenario.Progress) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.share[run] = float64(p.Virtual) / float64(max(p.Length, 1))
+		b.events[run] = p.Stats.Events
+		if now := time.Now(); now.Sub(b.shown) >= barEvery {
+			b.shown = now
+			fmt.Fprintf(b.w, "\r%s\x1b[K", b.text(now))
+		}
+	}
+}
+
+// text is the bar without its colours: [#####.....] 50%  10 of 20 runs, 1.2M events/s.
+func (b *bar) text(now time.Time) string {
+	const width = 30
+	var sum float64
+	var events uint64
+	complete := 0
+	for i, s := range b.share {
+		sum += s
+		events += b.events[i]
+		if s >= 1 {
+			complete++
+		}
+	}
+	share := sum / float64(b.runs)
+	full := int(share * width)
+	text := fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100)
+	if b.runs > 1 {
+		text += fmt.Sprintf("  %d of %d runs", complete, b.runs)
+	}
+	if s := now.Sub(b.begun).Seconds(); s > 0 {
+		text += fmt.Sprintf("  %.1fM events/s", float64(events)/s/1e6)
+	}
+	return text
+}
+
+// end removes the bar.
+func (b *bar) end() {
+	if b.w != nil {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,129 @@
+package simcmd
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnd/sim/scenario"
+)
+
+// report is what some runs of one scenario came to, as --json prints it.
+type report struct {
+	File     string    `json:"file"`
+	Protocol string    `json:"protocol"`
+	Level    string    `json:"level"`
+	Nodes    int       `json:"nodes"`
+	OK       bool      `json:"ok"`
+	Failed   int       `json:"failed_runs"`
+	Wall     float64   `json:"wall_s"` // of all runs together
+	Runs     []run     `json:"runs"`
+	Expects  []expect  `json:"expects"`  // over the runs, in the order of the file
+	Measures []measure `json:"measures"` // over the runs
+}
+
+// run is one run.
+type run struct {
+	OK     bool   `json:"ok"`
+	Digest string `json:"digest"`
+	Repeat string `json:"repeat"` // the command that makes the same run
+	*scenario.Result
+}
+
+// expect is an expect, always or never over some runs.
+type expect struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	Held int    `json:"held"`
+	// At is when the expects that held did so, in seconds of virtual time.
+	At *spread `json:"at_s"`
+	// Of the first run where it failed.
+	FailedSeed *uint64       `json:"failed_seed,omitempty"`
+	FailedAt   time.Duration `json:"-"`
+	Why        string        `json:"why,omitempty"`
+}
+
+// measure is a result over some runs.
+type measure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	spread
+}
+
+// newReport sums up results, of which there is one or more. repeat returns the
+// command for a seed.
+func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration, repeat func(seed uint64) string) *report {
+	first := results[0]
+	r := &report{
+		File: f.Name, Protocol: f.Protocol.Name, Level: first.Level.String(), Nodes: first.Nodes,
+		Wall: wall.Seconds(), Expects: []expect{}, Measures: []measure{},
+	}
+	for _, res := range results {
+		r.Runs = append(r.Runs, run{res.OK(), fmt.Sprintf("%016x", res.Digest), repeat(res.Seed), res})
+		if !res.OK() {
+			r.Failed++
+		}
+	}
+	r.OK = r.Failed == 0
+	for i := range first.Expects {
+		r.Expects = append(r.Expects, overRuns(results, i))
+	}
+	r.Measures = measuresOf(results)
+	return r
+}
+
+// overRuns sums up the i-th check.
+func overRuns(results []*scenario.Result, i int) expect {
+	e := expect{Line: results[0].Expects[i].Line, Text: results[0].Expects[i].Text}
+	var at []float64
+	for _, res := range results {
+		switch o := res.Expects[i]; {
+		case o.OK:
+			e.Held++
+			at = append(at, o.At.Seconds())
+		case e.FailedSeed == nil:
+			e.FailedSeed, e.FailedAt, e.Why = &res.Seed, o.At, o.Why
+		}
+	}
+	if len(at) > 0 {
+		s := spreadOf(at)
+		e.At = &s
+	}
+	return e
+}
+
+// measuresOf are the protocol's own measures and the counters of the network.
+func measuresOf(results []*scenario.Result) []measure {
+	var order []scenario.Measure
+	values := map[string][]float64{}
+	for _, res := range results {
+		for _, m := range append(res.Measures[:len(res.Measures):len(res.Measures)], counters(res)...) {
+			if values[m.Name] == nil {
+				order = append(order, m)
+			}
+			values[m.Name] = append(values[m.Name], m.Value)
+		}
+	}
+	list := []measure{}
+	for _, m := range order {
+		list = append(list, measure{m.Name, m.Unit, spreadOf(values[m.Name])})
+	}
+	return list
+}
+
+// counters are what the simulator counted.
+func counters(r *scenario.Result) []scenario.Measure {
+	s := &r.Stats
+	return []scenario.Measure{
+		{Name: "events", Value: float64(s.Events)},
+		{Name: "steps", Value: float64(s.Steps)},
+		{Name: "messages sent", Value: float64(s.Sent)},
+		{Name: "bytes sent", Unit: "B", Value: float64(s.SentBytes)},
+		{Name: "messages delivered", Value: float64(s.Delivered)},
+		{Name: "messages lost", Value: float64(s.Lost)},
+		{Name: "messages duplicated", Value: float64(s.Duplicated)},
+		{Name: "messages reordered", Value: float64(s.Reordered)},
+		{Name: "messages cut off", Value: float64(s.Cut)},
+		{Name: "messages refused", Value: float64(s.Refused)},
+		{Name: "messages to full inboxes", Value: float64(s.InboxFull)},
+	}
+}

@@ -1,0 +1,46 @@
+package simcmd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnd/sim/scenario"
+)
+
+// runMany runs a scenario with the seeds from *o.Seed on, so many at the same
+// time, and returns the results in the order of the seeds. An error of one run
+// ends all.
+func runMany(ctx context.Context, f *scenario.File, o scenario.Options, runs, parallel int, b *bar) ([]*scenario.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results, errs := make([]*scenario.Result, runs), make([]error, runs)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(parallel, runs) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < runs && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				one, seed := o, *o.Seed+uint64(i)
+				one.Seed, one.Progress = &seed, b.of(i)
+				if results[i], errs[i] = scenario.Run(ctx, f, one); errs[i] != nil {
+					cancel()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.end()
+	return results, firstError(errs, ctx.Err())
+}
+
+// firstError returns the first error that is not only a consequence of
+// another's, or of somebody's stopping us.
+func firstError(errs []error, stopped error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return stopped
+}

@@ -1,0 +1,36 @@
+// Package simcmd is "lnetd sim": it runs scenarios in virtual time, repeats
+// and shrinks them, and prints and plots what came of them. The language of
+// scenarios is package scenario's.
+package simcmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/sim/flood"
+	"ulnet/lnd/sim/scenario"
+)
+
+// protocols are those that a scenario can name.
+var protocols = []*scenario.Protocol{flood.Protocol}
+
+// Command returns the noun "sim" with its verbs.
+func Command(env cli.Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate networks of many nodes that a file describes",
+		Long: `A scenario is a text file: which protocol, how many nodes, what their network
+is like, what happens when, and what is expected. It runs in virtual time in
+this process, without a daemon, and is the same again for the same seed.
+
+'lnetd sim examples' lists scenarios to begin with.`,
+		Example: `  lnetd sim run --example partition
+  lnetd sim examples partition > my.sim
+  lnetd sim run my.sim --runs 20 --plot plots`,
+	}
+	c.AddCommand(
+		runCommand(env), replayCommand(env), shrinkCommand(env), expandCommand(env),
+		checkCommand(), fmtCommand(), protocolsCommand(), examplesCommand(),
+	)
+	return c
+}
