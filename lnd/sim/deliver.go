@@ -33,7 +33,7 @@ func (n *Network[M]) handle(id NodeID, i int32) {
 	case life != n.nodes[id].life:
 		return
 	case in.Kind == Command:
-		in.Text = n.commands[i]
+		in.From, in.Text = 0, n.commands[i]
 		delete(n.commands, i)
 	}
 	n.step(id, size)

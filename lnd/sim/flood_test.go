@@ -74,9 +74,9 @@ func (p *ticker) next(now time.Duration) time.Duration {
 	return now - (now-p.off)%time.Second + time.Second
 }
 
-// newTickers makes a network of tickers with a link that delays and loses.
-func newTickers(t testing.TB, nodes int) *Network[rumour] {
-	n, err := New(Config[rumour]{
+// tickerConfig is a network of tickers with a link that delays and loses.
+func tickerConfig(nodes int) Config[rumour] {
+	return Config[rumour]{
 		Nodes: nodes, Topology: flat("latency 100ms±50ms loss 1%"),
 		Boot: func(l Life, _ Program[rumour]) Program[rumour] {
 			p := &ticker{nodes: uint64(nodes)}
@@ -84,7 +84,11 @@ func newTickers(t testing.TB, nodes int) *Network[rumour] {
 			p.off = time.Duration(p.pcg.Uint64() % uint64(time.Second))
 			return p
 		},
-	})
+	}
+}
+
+func newTickers(t testing.TB, nodes int) *Network[rumour] {
+	n, err := New(tickerConfig(nodes))
 	if err != nil {
 		t.Fatal(err)
 	}

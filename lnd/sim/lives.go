@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 )
 
+var errNoProgram = errors.New("sim: Config.Boot returned no program")
+
 // start begins a node's next life.
 func (n *Network[M]) start(id NodeID, keep bool) {
 	nd := &n.nodes[id]
@@ -14,8 +16,11 @@ func (n *Network[M]) start(id NodeID, keep bool) {
 	}
 	life := n.life(id)
 	if nd.program = n.cfg.Boot(life, kept); nd.program == nil {
-		n.Stop(errors.New("sim: Config.Boot returned no program"))
+		n.Stop(errNoProgram)
 		return
+	}
+	if n.cfg.Recorder != nil {
+		n.cfg.Recorder.boot(life, keep)
 	}
 	nd.state = stateUp | stateHost
 	n.digest.boot(life)

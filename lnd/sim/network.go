@@ -38,6 +38,8 @@ type Config[M any] struct {
 	// OnStep sees every step after it was made. in and out are valid during
 	// the call only.
 	OnStep func(s Step, in *Input[M], out *Output[M])
+	// Recorder, if not nil, records the run.
+	Recorder *Recorder[M]
 }
 
 // never is the virtual instant that does not come.
@@ -124,6 +126,9 @@ func New[M any](cfg Config[M]) (*Network[M], error) {
 	}
 	if t, ok := cfg.Topology.(*Flat); ok {
 		n.flat = &t.Link
+	}
+	if cfg.Recorder != nil {
+		cfg.Recorder.index = make([]int32, cfg.Nodes)
 	}
 	if cfg.AccessRate > 0 {
 		n.SetAccessRate(AllNodes, cfg.AccessRate)

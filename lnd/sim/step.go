@@ -45,7 +45,12 @@ func (n *Network[M]) step(id NodeID, size int) {
 	now := n.local(id)
 	out := &n.out
 	out.Reset()
-	wake := nd.program.Step(now, n.in, out)
+	var wake time.Duration
+	if r := n.cfg.Recorder; r == nil {
+		wake = nd.program.Step(now, n.in, out)
+	} else {
+		wake = r.step(time.Duration(n.now), id, nd.program, now, &n.in, out)
+	}
 	digestStep(&n.digest, id, now, wake, &n.in, out, n.cfg.Hash)
 	if wake <= now {
 		n.broken(id, now, wake)

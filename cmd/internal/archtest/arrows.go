@@ -44,7 +44,7 @@ var Rules = []Rule{
 	{Package: "lnd/verbs/softroce", May: "lnd/verbs lnd/verbs/ibta lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibv", May: "lnd/verbs lnet/nid"},
 	{Package: "lnd/link"},
-	{Package: "lnd/sim", May: "lnet/machine lnd/link"},
+	{Package: "lnd/sim", May: "lnet/machine lnet/machine/record lnd/link"},
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
@@ -52,7 +52,7 @@ var Rules = []Rule{
 
 	// Protocols for the simulator: the only code besides cmd that uses it.
 	{Package: "lnd/sim/flood", May: simulatedMay},
-	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery"},
+	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnd/lo"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/record"
+)
+
+// Recorder writes down what the nodes of one network are stepped with and
+// what they answer: all that [Replay] needs to step them again without the
+// network. It goes into [Config].
+//
+// To package record, all programs together are one machine, for a million of
+// them would be looked up too slowly. Further machines, which make no steps,
+// tell of the lives that begin.
+type Recorder[M any] struct {
+	rec   *record.Recorder[turn[M], answer[M]]
+	all   machine.Machine[turn[M], answer[M]]
+	index []int32 // of each node, from 1 in the order of their first lives
+	count int32
+	out   answer[M]
+	next  Program[M] // whose turn it is
+	form  []byte
+}
+
+// allPrograms is the id of the machine that all programs are. Others have the
+// number of their node.
+const allPrograms = math.MaxUint32
+
+// NewRecorder begins a recording on w. config is handed to those who make the
+// programs in Replay. Mode record.Full keeps the outputs themselves.
+func NewRecorder[M any](w io.Writer, codec Codec[M], mode record.Mode, config []byte) *Recorder[M] {
+	r := &Recorder[M]{rec: record.New(w, turns[M]{codec}, mode, config)}
+	r.all = r.rec.Boot(allPrograms, 0, nil, programs[M]{r})
+	return r
+}
+
+// Close ends the recording and returns the first error of writing. It does
+// not close the writer.
+func (r *Recorder[M]) Close() error {
+	_, err := r.rec.Close()
+	return err
+}
+
+// boot notes that a node begins a life. What kept bytes tell:
+//
+//	8 seed, 1 whether the program of the life before was kept, Now (varint)
+func (r *Recorder[M]) boot(l Life, keep bool) {
+	r.form = binary.LittleEndian.AppendUint64(r.form[:0], l.Seed)
+	r.form = binary.AppendVarint(append(r.form, byte(bit(keep))), int64(l.Now))
+	r.rec.Boot(uint64(l.Node), l.Number, r.form, nil)
+	if r.index[l.Node] == 0 {
+		r.count++
+		r.index[l.Node] = r.count
+	}
+}
+
+// step steps a program and records that.
+func (r *Recorder[M]) step(at time.Duration, id NodeID, p Program[M], now time.Duration, in *Input[M], out *Output[M]) (wake time.Duration) {
+	r.next, r.out.Output = p, *out
+	r.all.Step(at, turn[M]{r.index[id], now - at, *in}, &r.out)
+	*out = r.out.Output
+	return r.out.wake
+}
+
+// programs is the programs of a network that is being recorded, as a machine.
+type programs[M any] struct{ r *Recorder[M] }
+
+func (p programs[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Duration {
+	out.wake = p.r.next.Step(at+in.skew, in.Input, &out.Output)
+	return machine.Never
+}

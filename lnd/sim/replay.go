@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/record"
+)
+
+// Replayed says what was replayed.
+type Replayed struct {
+	Steps     uint64
+	Digest    uint64 // what Network.Digest was after so many steps
+	Truncated bool   // the recording ends without Close
+}
+
+// Replay steps programs as a recording says, without a network. boot gets the
+// recording's config and returns what Config.Boot was; hash is Config.Hash, or
+// nil. A program that answers otherwise than recorded is an error that wraps a
+// [*record.DiffError]; its Now is virtual time. A recording may come from
+// anywhere.
+func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
+	boot func(config []byte) (func(Life, Program[M]) Program[M], error),
+) (Replayed, error) {
+	p := replayer[M]{hash: hash, index: make(map[NodeID]int32)}
+	res, err := record.Replay(r, turns[M]{codec}, func(b record.Boot) (machine.Machine[turn[M], answer[M]], error) {
+		var err error
+		if p.make == nil {
+			p.make, err = boot(b.Config)
+		}
+		if err == nil && b.ID != allPrograms {
+			err = p.boot(b)
+		}
+		return &p, err
+	})
+	if p.bad != nil {
+		err = p.bad
+	}
+	if d, ok := errors.AsType[*record.DiffError](err); ok {
+		l := p.lives[p.last]
+		err = fmt.Errorf("step %d, node %v in life %d: %w", d.Step, l.Node, l.Number, err)
+	}
+	return Replayed{res.Steps, uint64(p.digest), res.Truncated}, err
+}
+
+// replayer is the programs of a recording, as a machine.
+type replayer[M any] struct {
+	make  func(Life, Program[M]) Program[M]
+	hash  func(*M) uint64
+	index map[NodeID]int32
+	// By index: dense, for they are looked up in each step.
+	programs []Program[M]
+	nodes    []NodeID
+	lives    []Life
+	last     int32 // index of who was stepped
+	digest   digest
+	bad      error
+}
+
+// boot begins a life.
+func (p *replayer[M]) boot(b record.Boot) error {
+	life, keep, err := parseLife(b)
+	if err != nil {
+		return err
+	}
+	i, again := p.index[life.Node]
+	if !again {
+		i = int32(len(p.lives))
+		p.index[life.Node] = i
+		p.programs = append(p.programs, nil)
+		p.nodes = append(p.nodes, life.Node)
+		p.lives = append(p.lives, Life{})
+	}
+	var kept Program[M]
+	if keep {
+		kept = p.programs[i]
+	}
+	p.lives[i], p.programs[i] = life, p.make(life, kept)
+	if p.programs[i] == nil {
+		return errNoProgram
+	}
+	p.digest.boot(life)
+	return nil
+}
+
+var errNoSimulation = errors.New("sim: recording is not of a simulation")
+
+func parseLife(b record.Boot) (l Life, keep bool, err error) {
+	if len(b.Kept) < 10 || b.Kept[8] > 1 || b.ID >= math.MaxInt32 {
+		return l, false, errNoSimulation
+	}
+	now, _ := binary.Varint(b.Kept[9:])
+	l = Life{Node: NodeID(b.ID), Number: b.Life, Seed: binary.LittleEndian.Uint64(b.Kept), Now: time.Duration(now)}
+	return l, b.Kept[8] == 1, nil
+}
+
+// Step steps one of the programs.
+func (p *replayer[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Duration {
+	if p.last = in.index - 1; p.last < 0 || int(p.last) >= len(p.programs) {
+		p.last, p.bad = 0, errNoSimulation
+		return machine.Never
+	}
+	now := at + in.skew
+	out.wake = p.programs[p.last].Step(now, in.Input, &out.Output)
+	digestStep(&p.digest, p.nodes[p.last], now, out.wake, &in.Input, &out.Output, p.hash)
+	return machine.Never
+}

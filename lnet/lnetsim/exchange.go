@@ -1,0 +1,78 @@
+package lnetsim
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// ExchangeStats is what an [Exchange] took.
+type ExchangeStats struct {
+	Messages uint64        // LNet messages: PUTs and ACKs, and those of discovery
+	Events   uint64        // of the simulator
+	Wall     time.Duration // from the first step to the last answer
+	Virtual  time.Duration
+	Start    time.Duration // wall time until all stacks were up
+	// BytesPerStack is the memory of a stack that is up and has not spoken yet.
+	BytesPerStack uint64
+	Digest        uint64
+	P50, P99      time.Duration // virtual, of an operation
+}
+
+// Exchange has whole stacks (portals, lnet, discovery) on a network of 10 µs
+// exchange about so many LNet messages: PUTs of 64 bytes with their ACKs, of
+// each node to the sixteen that follow it, eight at a time. An error says that
+// something went wrong: every operation must be answered, once.
+func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
+	var s ExchangeStats
+	each := max((messages/2+nodes-1)/nodes, 1)
+	topology := &sim.Flat{Link: link.Quality{Latency: link.Dist{
+		Base: 10 * time.Microsecond, Spread: 2 * time.Microsecond, Shape: link.Uniform,
+	}}}
+	before := heap()
+	began := time.Now()
+	n, err := New(Config{
+		Fabric:    simlnd.Config{Nodes: nodes, Seed: seed, Topology: topology},
+		Discovery: true, Operations: each, Partners: 16,
+	})
+	if err != nil {
+		return s, err
+	}
+	if err := n.Run(0); err != nil {
+		return s, err
+	}
+	s.Start = time.Since(began)
+	s.BytesPerStack = (heap() - before) / uint64(nodes)
+	began = time.Now()
+	want := uint64(each) * uint64(nodes)
+	for n.stats.Answered+n.stats.Failed < want {
+		more, err := n.RunEvents(1 << 12)
+		if err != nil {
+			return s, err
+		}
+		if more == 0 {
+			break
+		}
+	}
+	s.Wall, s.Virtual = time.Since(began), n.Now()
+	c := n.Counters()
+	s.Messages, s.Events, s.Digest = c.Messages, n.Fabric.Stats().Events, n.Digest()
+	s.P50, s.P99 = n.Latency(0.5), n.Latency(0.99)
+	if c.Answered != want || c.Delivered != want || c.Failed+c.Twice+c.Phantoms > 0 {
+		return s, fmt.Errorf("lnetsim: of %d operations %d were answered, %d failed, %d delivered, %d twice",
+			want, c.Answered, c.Failed, c.Delivered, c.Twice)
+	}
+	return s, nil
+}
+
+// heap is the memory in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,158 @@
+package lnetsim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/simlnd"
+	"ulnet/portals"
+)
+
+// errUnanswered ends an operation whose MD lnet has given up.
+var errUnanswered = errors.New("no answer in time")
+
+// member is one life of a node of a Net.
+type member struct {
+	net   *Net
+	stack *Stack
+	pcg   rand.PCG
+	on    bool // begins operations at the configured rate
+	ops   uint64
+	marks []uint8 // of each operation, see mark
+	busy  int     // operations under way
+	free  *operation
+}
+
+// What is known of an operation.
+const (
+	markDelivered = 1 << iota // at its target
+	markAnswered
+)
+
+// start begins the life.
+func (m *member) start() error {
+	cfg := &m.net.cfg
+	m.pcg.Seed(m.stack.Host.Life().Seed, 1)
+	entry, err := m.stack.Table.MEAttach(testPortal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
+	if err != nil {
+		return err
+	}
+	_, err = m.stack.Table.MDAttach(entry, portals.MD{
+		Segments: []lnd.Segment{m.net.memory}, Threshold: portals.ThresholdInfinite,
+		Options: portals.OpPut | portals.OpGet | portals.ManageRemote | portals.Truncate, Handler: m.arrived,
+	}, portals.Retain)
+	if err != nil {
+		return err
+	}
+	m.stack.Host.OnCommand(m.command)
+	switch {
+	case cfg.Operations > 0:
+		m.stack.Host.Clock().AfterFunc(1, m.goOn)
+	case cfg.Rate > 0:
+		m.on = true
+		period := m.period()
+		m.stack.Host.Clock().AfterFunc(time.Duration(m.pcg.Uint64()%uint64(period)), m.tick)
+	}
+	return nil
+}
+
+func (m *member) now() time.Duration { return m.stack.Host.Clock().Now() }
+
+func (m *member) period() time.Duration {
+	return max(time.Duration(float64(time.Second)/m.net.cfg.Rate), time.Microsecond)
+}
+
+// tick begins an operation, if there is a place, and plans the next.
+func (m *member) tick() {
+	m.stack.Host.Clock().AfterFunc(m.period(), m.tick)
+	switch {
+	case !m.on:
+	case m.busy >= m.net.cfg.Outstanding:
+		m.net.stats.HeldBack++
+	default:
+		m.begin(m.net.cfg.Kind, m.partner(), false)
+	}
+}
+
+// goOn begins operations while there are places, in the mode that makes a
+// number of them as fast as possible.
+func (m *member) goOn() {
+	cfg := &m.net.cfg
+	for m.ops < uint64(cfg.Operations) && m.busy < cfg.Outstanding {
+		m.begin(cfg.Kind, m.partner(), false)
+	}
+}
+
+// partner draws whom an operation is for.
+func (m *member) partner() sim.NodeID {
+	nodes := m.net.cfg.Nodes
+	id := int(m.stack.Host.ID())
+	return sim.NodeID((id + 1 + int(m.pcg.Uint64()%uint64(m.net.cfg.Partners))) % nodes)
+}
+
+// take returns a place for an operation.
+func (m *member) take() *operation {
+	o := m.free
+	if o == nil {
+		o = &operation{member: m}
+		o.handler = o.event
+		o.segments[0] = m.net.memory
+		return o
+	}
+	m.free, o.next = o.next, nil
+	return o
+}
+
+func (m *member) give(o *operation) { o.next, m.free = m.free, o }
+
+// arrived is the handler of what others put and get.
+func (m *member) arrived(e *portals.Event) {
+	if e.Err != nil || e.Kind != portals.EventPut && e.Kind != portals.EventGet {
+		return
+	}
+	from, ok := simlnd.Node(e.Source.NID)
+	if !ok {
+		from = m.stack.Host.ID() // by loopback
+	}
+	m.net.delivered(from, e.MatchBits)
+	m.tell(history.Delivery, from, e.MatchBits, "")
+}
+
+func (m *member) tell(kind history.Kind, subject sim.NodeID, value uint64, text string) {
+	if m.net.cfg.OnEvent != nil {
+		m.stack.Host.Emit(sim.Event{Kind: uint16(kind), Subject: subject, Value: value, Text: text})
+	}
+}
+
+// command obeys a verb of a scenario: "put 7 100", "urgent 7", "start", "stop",
+// "leave".
+func (m *member) command(text string) {
+	words := strings.Fields(text)
+	switch words[0] {
+	case "start", "stop":
+		m.on = words[0] == "start"
+		return
+	case "leave":
+		_ = m.stack.Close() // what waits need not leave
+		return
+	}
+	to, count := number(words, 1), number(words, 2)
+	for range max(count, 1) {
+		m.begin(ParseKind(words[0]), sim.NodeID(to-1), words[0] == "urgent")
+	}
+}
+
+// number is a word as a number; 0 if it is none.
+func number(words []string, i int) int {
+	if i >= len(words) {
+		return 0
+	}
+	n, _ := strconv.Atoi(words[i])
+	return n
+}

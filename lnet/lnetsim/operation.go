@@ -1,0 +1,151 @@
+package lnetsim
+
+import (
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// Kind is a kind of operation.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	Put  Kind = iota // a PUT that wants an ACK
+	Get              // a GET
+	Ping             // LNet's ping
+)
+
+// ParseKind parses "put", "get" or "ping"; anything else is a put.
+func ParseKind(text string) Kind {
+	switch text {
+	case "get":
+		return Get
+	case "ping":
+		return Ping
+	}
+	return Put
+}
+
+// What members tell, besides history.Delivery (the Subject's PUT or GET of the
+// number Value came) and history.Completion (one's own to Subject was
+// answered). Numbers of operations are unique for their initiator in all its
+// lives.
+const (
+	Begun  = history.Own     // an operation to Subject
+	Failed = history.Own + 1 // Text says why
+)
+
+// testPortal is where members put to and get from.
+const testPortal = 10
+
+// operation is a place for one operation at a time.
+type operation struct {
+	member   *member
+	kind     Kind
+	urgent   bool
+	busy     bool // not answered and not failed yet
+	number   uint64
+	to       sim.NodeID
+	began    time.Duration
+	md       portals.MDHandle
+	segments [1]lnd.Segment
+	handler  func(*portals.Event)
+	next     *operation // free
+}
+
+// lifeShift is where the life stands in an operation's number.
+const lifeShift = 40
+
+// begin begins an operation. The member has a place for it.
+func (m *member) begin(kind Kind, to sim.NodeID, urgent bool) {
+	o := m.take()
+	m.ops++
+	m.marks = append(m.marks, 0)
+	o.kind, o.to, o.urgent, o.busy = kind, to, urgent, true
+	o.number = m.stack.Host.Life().Number<<lifeShift | m.ops
+	o.began = m.now()
+	m.busy++
+	m.net.stats.Begun++
+	m.tell(Begun, to, o.number, "")
+	if err := o.start(); err != nil {
+		o.end(err)
+		if o.md == 0 {
+			m.give(o)
+		}
+	}
+}
+
+func (o *operation) start() error {
+	table, target := o.member.stack.Table, nid.ProcessID{NID: simlnd.NID(o.to), PID: nid.LustrePID}
+	if o.kind == Ping {
+		o.md = 0
+		discovery.StartPing(table, target, discovery.PingOptions{Timeout: o.member.net.cfg.Timeout}, o.pinged)
+		return nil
+	}
+	options := portals.TrackResponse
+	if o.urgent {
+		options |= portals.Priority
+	}
+	md, err := table.MDBind(portals.MD{
+		Segments: o.segments[:], Threshold: 2, Options: options, Handler: o.handler,
+	}, portals.Unlink)
+	if err != nil {
+		return err
+	}
+	o.md = md
+	if o.kind == Get {
+		return table.Get(portals.GetRequest{MD: md, Target: target, Portal: testPortal, MatchBits: o.number})
+	}
+	return table.Put(portals.PutRequest{MD: md, Ack: true, Target: target, Portal: testPortal, MatchBits: o.number})
+}
+
+// event is the handler of the operation's MD.
+func (o *operation) event(e *portals.Event) {
+	switch {
+	case e.Kind == portals.EventSend && e.Err == nil:
+	case e.Kind == portals.EventUnlink && e.Err == nil:
+		o.end(errUnanswered)
+	default:
+		o.end(e.Err)
+	}
+	switch {
+	case e.Unlinked:
+		o.md = 0
+		o.member.give(o)
+		o.member.goOn()
+	case e.Err != nil:
+		_ = o.member.stack.Table.MDUnlink(o.md) // ENOENT: it has just ended
+	}
+}
+
+// pinged ends a ping.
+func (o *operation) pinged(_ wire.PingInfo, err error) {
+	o.end(err)
+	o.member.give(o)
+	o.member.goOn()
+}
+
+// end notes how the operation has ended.
+func (o *operation) end(err error) {
+	if !o.busy {
+		return
+	}
+	o.busy = false
+	m := o.member
+	m.busy--
+	if err != nil {
+		m.net.stats.Failed++
+		m.tell(Failed, o.to, o.number, err.Error())
+		return
+	}
+	m.net.answered(m, o)
+	m.tell(history.Completion, o.to, o.number, "")
+}

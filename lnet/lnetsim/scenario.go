@@ -1,0 +1,125 @@
+package lnetsim
+
+import (
+	"fmt"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
+)
+
+// Protocol is LNet for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "lnet",
+	Summary: "whole LNet nodes that put, get and ping",
+	Options: []scenario.Option{
+		{Name: "operation", Default: "put", Kind: scenario.Choice, Choices: []string{"put", "get", "ping"}, Doc: "what nodes do at their rate"},
+		{Name: "rate", Default: "10", Kind: scenario.Number, Doc: "operations that each node begins per second; 0 only those of verbs"},
+		{Name: "outstanding", Default: "8", Kind: scenario.Count, Doc: "a node with so many operations under way begins none at its rate"},
+		{Name: "partners", Default: "0", Kind: scenario.Count, Doc: "how many nodes, those that follow it, each node speaks to; 0 all"},
+		{Name: "size", Default: "64", Kind: scenario.Count, Doc: "bytes of payload, at most 1 MiB"},
+		{Name: "timeout", Default: "10s", Kind: scenario.Duration, Doc: "LNet's transaction timeout"},
+		{Name: "credits", Default: "256", Kind: scenario.Count, Doc: "messages in flight per node"},
+		{Name: "peer-credits", Default: "8", Kind: scenario.Count, Doc: "messages in flight to one peer"},
+		{Name: "window", Default: "2097152", Kind: scenario.Count, Doc: "bytes that a peer which takes nothing is sent"},
+		{Name: "discovery", Default: "on", Kind: scenario.Switch, Doc: "nodes discover a peer before the first message to it"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "put", Args: []scenario.Arg{peerArg, countArg}, Doc: "the node puts to another one"},
+		{Name: "get", Args: []scenario.Arg{peerArg, countArg}, Doc: "the node gets from another one"},
+		{Name: "ping", Args: []scenario.Arg{peerArg, countArg}, Doc: "the node pings another one"},
+		{Name: "urgent", Args: []scenario.Arg{peerArg, countArg}, Doc: "as put, with priority"},
+		{Name: "start", Doc: "the node begins operations at its rate"},
+		{Name: "stop", Doc: "the node begins none of its own any more"},
+		{Name: "leave", Doc: "the node's LNet shuts down"},
+	},
+	Conditions: []scenario.Condition{
+		{Name: "settled", Doc: "no operation is under way"},
+		{Name: "all-answered", Doc: "none is under way, and none has failed"},
+		{Name: "credits-returned", Doc: "every node that is up has all its credits, and nothing waits for one"},
+		{Name: "exactly-once", Doc: "no PUT or GET was delivered twice, or answered without being delivered"},
+	},
+	Series: []scenario.Quantity{
+		{Name: "begun", Unit: "operations", Doc: "operations begun"},
+		{Name: "answered", Unit: "operations", Doc: "operations answered"},
+		{Name: "failed", Unit: "operations", Doc: "operations that have failed"},
+		{Name: "outstanding", Unit: "operations", Doc: "operations under way on nodes that are up"},
+	},
+	Levels: []scenario.Level{scenario.Stacks},
+	// An idle stack, and what each partner adds at both ends of a connection.
+	BytesPerNode: func(_ scenario.Level, nodes int, o scenario.Values) int64 {
+		partners := o.Int("partners")
+		if partners == 0 {
+			partners = nodes - 1
+		}
+		return 24<<10 + 2*2400*int64(min(partners, nodes-1))
+	},
+	New: newInstance,
+}
+
+var (
+	peerArg  = scenario.Arg{Name: "node", Kind: scenario.Node}
+	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Optional: true}
+)
+
+// instance is a Net in a scenario.
+type instance struct{ net *Net }
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	o := s.Options
+	n, err := New(Config{
+		Fabric: simlnd.Config{
+			Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+			CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt, Window: o.Int("window"),
+		},
+		Kind: ParseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
+		Partners: o.Int("partners"), Size: o.Int("size"), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
+		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
+	})
+	return &instance{n}, err
+}
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.net }
+
+// Check implements [scenario.Instance].
+func (in *instance) Check(condition string, _ scenario.Args) (bool, string) {
+	s, under := in.net.Operations(), in.net.Outstanding()
+	switch condition {
+	case "settled":
+		return under == 0, fmt.Sprintf("%d operations are under way", under)
+	case "all-answered":
+		return under == 0 && s.Failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, s.Failed)
+	case "credits-returned":
+		return in.net.CreditsReturned()
+	}
+	return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
+}
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	s := in.net.Operations()
+	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(in.net.Outstanding())}
+}
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	s := in.net.Counters()
+	list := []scenario.Measure{
+		{Name: "operations", Value: float64(s.Begun)},
+		{Name: "answered", Value: float64(s.Answered)},
+		{Name: "failed", Value: float64(s.Failed)},
+		{Name: "held back", Value: float64(s.HeldBack)},
+		{Name: "LNet messages", Value: float64(s.Messages)},
+		{Name: "LNet drops", Value: float64(s.Drops)},
+		{Name: "lowest peer credits", Value: float64(s.MinCredits)},
+	}
+	for _, p := range []struct {
+		name string
+		q    float64
+	}{{"latency p50", 0.5}, {"latency p90", 0.9}, {"latency p99", 0.99}, {"latency worst", 1}} {
+		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: in.net.Latency(p.q).Seconds() * 1e3})
+	}
+	return list
+}

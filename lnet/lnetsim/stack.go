@@ -1,0 +1,95 @@
+package lnetsim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/portals"
+)
+
+// StackConfig configures the LNet stack of a host. The zero value of a field
+// means LNet's default.
+type StackConfig struct {
+	// Discovery starts a discovery agent, as every kernel has one. Without it
+	// the stack answers pings only.
+	Discovery          bool
+	TransactionTimeout time.Duration
+	Tunables           lnd.Tunables
+}
+
+// Stack is portals and LNet on a simulated host.
+type Stack struct {
+	Host  *simlnd.Host
+	Node  *lnet.Node
+	Table *portals.Table
+	Agent *discovery.Agent // nil without discovery
+}
+
+// NewStack builds a stack. It is for simlnd.Config.Boot.
+func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
+	s := &Stack{Host: h}
+	s.Node = lnet.New(lnet.Config{
+		Incarnation: h.Incarnation(), Clock: h.Clock(), TransactionTimeout: cfg.TransactionTimeout,
+	})
+	s.Table = portals.New(s.Node)
+	if _, err := s.Node.AddNI(lo.Driver{}, lnd.Config{}); err != nil {
+		return nil, fmt.Errorf("loopback: %w", err)
+	}
+	var err error
+	if cfg.Discovery {
+		limits := discovery.Limits{Timeout: cfg.TransactionTimeout}
+		s.Agent, err = discovery.Start(s.Table, discovery.Config{Limits: limits})
+	} else {
+		_, err = discovery.NewTarget(s.Table)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	if _, err := s.Node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net, Tunables: cfg.Tunables}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close shuts the stack down, without giving what waits any time. Call it in
+// simlnd.Host.Do.
+func (s *Stack) Close() error {
+	if s.Agent != nil {
+		s.Agent.Close()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return s.Node.Shutdown(ctx)
+}
+
+// Credits compares the stack's credits with those it began with. All are back
+// when nothing is under way; missing says how many are not, and queued how
+// many messages wait.
+func (s *Stack) Credits() (missing, queued int) {
+	snapshot := s.Node.Snapshot()
+	for _, p := range snapshot.Peers {
+		missing += p.MaxCredits - p.Credits - p.Queued
+		queued += p.Queued + p.Parked
+	}
+	for _, ni := range snapshot.NIs {
+		missing += ni.Tunables.Credits - ni.Credits
+	}
+	return missing, queued
+}
+
+// MinCredits is the lowest number of credits that a peer ever had; negative
+// means that messages waited for one.
+func (s *Stack) MinCredits() (least int, some bool) {
+	for _, p := range s.Node.Snapshot().Peers {
+		if !some || p.MinCredits < least {
+			least, some = p.MinCredits, true
+		}
+	}
+	return least, some
+}
