@@ -58,16 +58,24 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	return ni.store(d, &f, now)
 }
 
-// store makes an arrival and its copy. The caller holds plan.mu.
+// store makes an arrival and its copy; nil if the message may do without. The
+// caller holds plan.mu.
 func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arrival {
 	p := ni.plan
 	size := int(d.Header.PayloadLength)
-	if p.stopped || !p.reserve(1, size) {
+	mayPass := ni.mayPass(f.Delays[0])
+	switch {
+	case p.stopped:
+		return lost
+	case p.reserve(size, mayPass):
+	case mayPass:
+		return nil
+	default:
 		return lost
 	}
 	a := newArrival(ni, d, make([]byte, size), now+f.Delays[0])
 	a.bytes = size
-	if f.Copies == 2 && p.reserve(1, 0) {
+	if f.Copies == 2 && p.reserve(0, false) {
 		a.twin = newArrival(ni, d, a.memory, now+f.Delays[1])
 	}
 	return a
@@ -108,7 +116,7 @@ func (a *arrival) wait(err error) {
 	defer p.mu.Unlock()
 	for ; a != nil; a = a.twin {
 		if err != nil || a.ni.closed || p.stopped {
-			p.release(1, a.bytes)
+			p.release(a.bytes)
 		} else {
 			a.ni.keep(item{due: a.due, ni: a.ni, a: a})
 		}
@@ -143,7 +151,7 @@ func (a *arrival) free() {
 	p := a.ni.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.release(1, a.bytes)
+	p.release(a.bytes)
 }
 
 // Finalize implements lnd.Upcalls.
@@ -156,7 +164,7 @@ func (u *upward) Finalize(m *lnd.Message, err error) {
 	p := u.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.release(1, c.bytes)
+	p.release(c.bytes)
 }
 
 // Abandon implements lnd.Upcalls. What lnet holds of ours needs no connection.

@@ -84,7 +84,7 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	f := p.judge(&m.Header)
 	now, size := p.cfg.Clock.Now(), m.Payload.Length
 	var twin *lnd.Message // to be sent at once
-	if f.Copies == 2 && p.reserve(1, size) {
+	if f.Copies == 2 && p.reserve(size, false) {
 		twin = duplicate(m)
 		if ni.mustKeep(now, f.Delays[1]) {
 			ni.keep(item{due: now + f.Delays[1], ni: ni, m: twin})
@@ -101,11 +101,14 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	case p.stopped:
 		p.mu.Unlock()
 		ni.up.Finalize(m, syscall.ESHUTDOWN)
-	case !p.reserve(1, size):
-		ni.lose(m)
-	default:
+	case p.reserve(size, ni.mayPass(f.Delays[0])):
 		ni.keep(item{due: now + f.Delays[0], ni: ni, m: m})
 		p.mu.Unlock()
+	case ni.mayPass(f.Delays[0]):
+		p.mu.Unlock()
+		ni.lower.Send(m)
+	default:
+		ni.lose(m)
 	}
 	if twin != nil {
 		ni.lower.Send(twin)

@@ -84,6 +84,11 @@ func (ni *netIf) mustKeep(now, delay time.Duration) bool {
 	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
 }
 
+// mayPass reports whether a message that must be kept waits for nothing but its
+// place: where there is no room it rather passes others than being lost. The
+// caller holds plan.mu.
+func (ni *netIf) mayPass(delay time.Duration) bool { return delay == 0 && !ni.plan.paused }
+
 // keep keeps an item, for which there is room. The caller holds plan.mu.
 func (ni *netIf) keep(i item) {
 	p := ni.plan
@@ -167,7 +172,7 @@ func (i *item) leave() {
 		return
 	}
 	if _, copy := i.m.Owner.(*copied); !copy {
-		i.ni.plan.release(1, i.m.Payload.Length)
+		i.ni.plan.release(i.m.Payload.Length)
 	}
 }
 

@@ -197,21 +197,23 @@ func (p *Plan) settle() {
 	p.active.Store(busy || len(p.rules) > 0 || len(p.partition.sets) > 0 || p.paused || p.stopped)
 }
 
-// reserve makes room for n messages and bytes of payload; if there is none,
-// they are lost. The caller holds mu.
-func (p *Plan) reserve(n, bytes int) bool {
-	if p.held+n > p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
-		p.overflow += uint64(n)
+// reserve makes room for a message with bytes of payload. If there is none, one
+// that must not pass is lost. The caller holds mu.
+func (p *Plan) reserve(bytes int, mayPass bool) bool {
+	if p.held >= p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
+		if !mayPass {
+			p.overflow++
+		}
 		return false
 	}
-	p.held += n
+	p.held++
 	p.heldBytes += bytes
 	return true
 }
 
 // release gives room back. The caller holds mu.
-func (p *Plan) release(n, bytes int) {
-	p.held -= n
+func (p *Plan) release(bytes int) {
+	p.held--
 	p.heldBytes -= bytes
 }
 

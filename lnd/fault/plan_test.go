@@ -69,6 +69,26 @@ func TestPauseEnds(t *testing.T) {
 	})
 }
 
+// TestNoRoomAfterPause: what only waits for its place behind others passes them
+// if there is no room.
+func TestNoRoomAfterPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{MaxHeld: 2})
+		b.plan.Pause(0)
+		b.send(1)
+		b.receive(there, 1, nil)
+		b.plan.Resume() // what is kept goes when the clock has its turn
+		b.send(2)
+		b.receive(there, 2, nil)
+		pass(time.Second)
+		want := []uint64{2, 1}
+		if !slices.Equal(bitsOf(b.sent), want) || !slices.Equal(bitsOf(b.got), want) || b.plan.Snapshot().Overflowed > 0 {
+			t.Errorf("sent %v, got %v, %+v", b.sent, b.got, b.plan.Snapshot())
+		}
+		b.empty()
+	})
+}
+
 func TestPartitionOfTraffic(t *testing.T) {
 	b := newBench(t, Config{}, "loss 0%")
 	p, err := ParsePartition("10.0.0.2@tcp")

@@ -226,6 +226,21 @@ func TestNoFaultsNoAllocations(t *testing.T) {
 	}
 }
 
+func BenchmarkPass(b *testing.B) {
+	for name, rules := range map[string][]string{"no faults": nil, "a rule for others": {"from 1.2.3.4@tcp loss 50%"}} {
+		b.Run(name, func(b *testing.B) {
+			f := newBench(b, Config{}, rules...)
+			quiet := &quietEnds{up: f.up}
+			f.ni.(*netIf).up, f.ni.(*netIf).lower = quiet, quiet
+			m := put(here, there, 1, "payload")
+			b.ReportAllocs()
+			for b.Loop() {
+				f.ni.Send(m)
+			}
+		})
+	}
+}
+
 // quietEnds is a driver's NI and an lnet that do nothing.
 type quietEnds struct {
 	benchNI

@@ -68,7 +68,7 @@ func TestAccessOverTheSocket(t *testing.T) {
 	openPath(t, path)
 	serveSocket(t, Config{Node: &fakeNode{}}, path, socket)
 	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-	write := post("/v1/ping", "")
+	writes := []string{post("/v1/ping", ""), post("/v1/fault/add", ""), post("/v1/fault/end", ""), post("/v1/fault/fail", "")}
 	for _, test := range []struct {
 		name        string
 		uid, gid    int
@@ -82,10 +82,14 @@ func TestAccessOverTheSocket(t *testing.T) {
 		{"stranger", stranger, stranger, nil, 403, 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for raw, want := range map[string]int{read: test.read, write: test.write} {
+			wants := map[string]int{read: test.read}
+			for _, write := range writes {
+				wants[write] = test.write
+			}
+			for raw, want := range wants {
 				answer := talk(t, connectAs(t, path, test.uid, test.gid, test.groups), raw)
 				if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", want)) {
-					t.Errorf("%.20q: answer %.200q, want %d", raw, answer, want)
+					t.Errorf("%.30q: answer %.200q, want %d", raw, answer, want)
 				}
 			}
 		})
