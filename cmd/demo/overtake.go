@@ -68,42 +68,60 @@ func startSender(id string, port uint16) (*portals.Table, error) {
 }
 
 // sendRace sends the first of the bulk, and then, when the connections are there,
-// all the others and the priority message. No Put waits.
+// all the others and the priority message. No Put waits, and all there is to
+// prepare is prepared before: the race is over in a few milliseconds.
 func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	target, err := nid.Parse(to)
 	if err != nil {
 		return err
 	}
 	acked := make(chan error, 1)
-	put := func(bytes int, options portals.MDOption, bits uint64, handler func(*portals.Event)) error {
-		md, err := table.MDBind(portals.MD{
-			Segments: []lnd.Segment{make([]byte, bytes)}, Threshold: 2, Options: options, Handler: handler,
-		}, portals.Unlink)
-		if err != nil {
-			return err
-		}
-		return table.Put(portals.PutRequest{
-			MD: md, Ack: handler != nil, Target: nid.ProcessID{NID: target, PID: nid.LustrePID},
-			Portal: racePortal, MatchBits: bits,
-		})
-	}
-	err = put(size, 0, bulkBits, func(e *portals.Event) {
+	r := racer{table: table, target: nid.ProcessID{NID: target, PID: nid.LustrePID}}
+	data := make([]byte, size)
+	r.add(data, 0, bulkBits, func(e *portals.Event) {
 		if e.Kind == portals.EventAck || e.Err != nil {
 			acked <- e.Err
 		}
 	})
-	if err != nil {
-		return err
-	}
-	if err := connected(ctx, table, acked); err != nil {
-		return err
-	}
 	for i := range uint64(bulkPuts - 1) {
-		if err := put(size, 0, bulkBits+1+i, nil); err != nil {
-			return err
-		}
+		r.add(data, 0, bulkBits+1+i, nil)
 	}
-	return put(8, portals.Priority, priorityBits, nil)
+	r.add(data[:8], portals.Priority, priorityBits, nil)
+	r.put(1)
+	if r.err == nil {
+		r.err = connected(ctx, table, acked)
+	}
+	r.put(bulkPuts)
+	return r.err
+}
+
+// racer sends PUTs that were prepared.
+type racer struct {
+	table  *portals.Table
+	target nid.ProcessID
+	puts   []portals.PutRequest
+	err    error // the first
+}
+
+// add prepares a PUT; with a handler it asks for an ACK.
+func (r *racer) add(data []byte, options portals.MDOption, bits uint64, handler func(*portals.Event)) {
+	md, err := r.table.MDBind(portals.MD{
+		Segments: []lnd.Segment{data}, Threshold: 2, Options: options, Handler: handler,
+	}, portals.Unlink)
+	if r.err == nil {
+		r.err = err
+	}
+	r.puts = append(r.puts, portals.PutRequest{
+		MD: md, Ack: handler != nil, Target: r.target, Portal: racePortal, MatchBits: bits,
+	})
+}
+
+// put sends the next n of them.
+func (r *racer) put(n int) {
+	for i := 0; i < n && r.err == nil; i++ {
+		r.err = r.table.Put(r.puts[i])
+	}
+	r.puts = r.puts[n:]
 }
 
 // connected waits for the ACK of the first PUT, and for the last of the three
