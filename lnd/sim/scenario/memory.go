@@ -43,8 +43,8 @@ func formatBytes(n int64) string {
 }
 
 // simBytes is what the simulator and this package need per node: the node, its
-// timer, a message under way to it, and what the faults of a file add.
-const simBytes = 320
+// timer, and a small message under way to it.
+const simBytes = 160
 
 // Memory predicts the bytes that a run of so many nodes needs.
 func (f *File) Memory(level Level, nodes int) int64 {

@@ -25,8 +25,9 @@ type Protocol struct {
 	Levels []Level
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
-	// BytesPerNode is what the protocol itself needs per node, so that too
-	// large a run is refused before it begins.
+	// BytesPerNode is what the protocol itself needs per node, and messages
+	// beyond one of a few bytes at a time, so that too large a run is refused
+	// before it begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network of one run.
 	New func(*Setup) (Instance, error)

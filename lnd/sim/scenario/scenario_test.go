@@ -124,6 +124,20 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfStacks: at level stacks the run is made again.
+func TestReplayOfStacks(t *testing.T) {
+	f := parseFile(t, "random.sim")
+	var b bytes.Buffer
+	res := run(t, f, scenario.Options{Level: scenario.Stacks, Record: &b})
+	done, err := scenario.Replay(t.Context(), &b, protocols, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Machines || done.Truncated || done.Digest != res.Digest || done.Level != scenario.Stacks {
+		t.Errorf("replayed %+v: want the digest %016x", done, res.Digest)
+	}
+}
+
 func TestContextEndsARun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

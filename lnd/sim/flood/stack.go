@@ -1,0 +1,137 @@
+package flood
+
+import (
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// portal is where rumours are put, as the header data of PUTs.
+const portal = 10
+
+// stack is a node above portals and LNet on a simulated host: the shell of its
+// machine.
+type stack struct {
+	host  *simlnd.Host
+	table *portals.Table
+	node  *node
+	out   sim.Output[rumours]
+	timer machine.Timer
+	md    portals.MDHandle // what is sent
+}
+
+// stacks makes the network of a run at level stacks.
+func (in *instance) stacks(s *scenario.Setup, shared *config) (err error) {
+	memory := make([]byte, shared.size) // of every MD: nobody looks at it
+	net := &stacks{}
+	in.network = net
+	net.Fabric, err = simlnd.New(simlnd.Config{
+		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt, OnEvent: in.event,
+		Boot: func(h, kept *simlnd.Host) {
+			if err := in.bootStack(shared, memory, h, kept); err != nil && net.failed == nil {
+				net.failed = err
+			}
+		},
+	})
+	return err
+}
+
+// stacks is a network of stacks that ends with the error of one that could not
+// be built.
+type stacks struct {
+	*simlnd.Fabric
+	failed error
+}
+
+// Run implements sim.Control.
+func (s *stacks) Run(until time.Duration) error {
+	if err := s.Fabric.Run(until); err != nil {
+		return err
+	}
+	return s.failed
+}
+
+// bootStack begins a life of a stack.
+func (in *instance) bootStack(shared *config, memory []byte, h, kept *simlnd.Host) error {
+	var old *node
+	if kept != nil {
+		old = kept.Data.(*stack).node
+	}
+	k := &stack{host: h, node: in.begin(shared, h.Life(), old)}
+	h.Data = k
+	under := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+	k.table = portals.New(under)
+	if _, err := under.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+		return err
+	}
+	if err := k.attach(memory); err != nil {
+		return err
+	}
+	h.OnCommand(func(text string) { k.step(sim.Input[rumours]{Kind: sim.Command, Text: text}) })
+	k.step(sim.Input[rumours]{Kind: sim.Start})
+	return nil
+}
+
+// attach makes the memory descriptors: one to receive, one to send.
+func (k *stack) attach(memory []byte) error {
+	entry, err := k.table.MEAttach(portal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
+	if err != nil {
+		return err
+	}
+	segments := []lnd.Segment{memory}
+	_, err = k.table.MDAttach(entry, portals.MD{
+		Segments: segments, Threshold: portals.ThresholdInfinite, Handler: k.arrived,
+		Options: portals.OpPut | portals.ManageRemote | portals.Truncate,
+	}, portals.Retain)
+	if err != nil {
+		return err
+	}
+	k.md, err = k.table.MDBind(portals.MD{Segments: segments, Threshold: portals.ThresholdInfinite}, portals.Retain)
+	return err
+}
+
+// arrived is the handler of what others put.
+func (k *stack) arrived(e *portals.Event) {
+	if from, ok := simlnd.Node(e.Source.NID); ok && e.Err == nil && e.Kind == portals.EventPut {
+		k.step(sim.Input[rumours]{Kind: sim.Message, From: from, Msg: rumours(e.HdrData)})
+	}
+}
+
+// step steps the machine and does what it wants done.
+func (k *stack) step(in sim.Input[rumours]) {
+	clock := k.host.Clock()
+	now := clock.Now()
+	k.out.Reset()
+	wake := k.node.Step(now, in, &k.out)
+	for _, ev := range k.out.Events {
+		k.host.Emit(ev)
+	}
+	for _, s := range k.out.Sends {
+		k.put(s.To, s.Msg)
+	}
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
+	}
+	if wake != machine.Never {
+		k.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { k.step(sim.Input[rumours]{}) })
+	}
+}
+
+// put tells a node rumours. One that cannot be reached is told later, or by
+// others: an error needs no answer here.
+func (k *stack) put(to sim.NodeID, r rumours) {
+	if to == k.host.ID() {
+		return
+	}
+	target := nid.ProcessID{NID: simlnd.NID(to), PID: nid.LustrePID}
+	_ = k.table.Put(portals.PutRequest{MD: k.md, Target: target, Portal: portal, HdrData: uint64(r)})
+}
