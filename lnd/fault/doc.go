@@ -31,7 +31,8 @@
 //	paused      as delayed, until the node goes on; then in order
 //
 // Messages with a latency that varies overtake each other. What is kept is
-// bounded in messages and bytes; what exceeds the bounds is lost and counted.
+// bounded in messages and bytes; what exceeds the bounds is lost and counted, or
+// passes the others if it only waits behind them.
 // A driver that shuts down finalizes what is kept with ESHUTDOWN.
 //
 // # Cost
