@@ -191,7 +191,7 @@ func ParseProbability(s string) (float64, error) {
 	if err != nil || !(p >= 0 && p <= 1) { // NaN is no probability either
 		return 0, fmt.Errorf("%q is no probability: want 0%% to 100%%, or 0 to 1", s)
 	}
-	return p, nil
+	return math.Abs(p), nil // -0 is 0
 }
 
 // FormatProbability returns p in percent, exactly enough to parse it again.

@@ -34,8 +34,8 @@ type Fate struct {
 	Delays [2]time.Duration // of each copy
 }
 
-// Draw draws the fate of one message. It takes the same random numbers from r
-// for the same qualities, whatever they yield.
+// Draw draws the fate of one message. How many random numbers that takes
+// depends on the quality and on what they are.
 func (q *Quality) Draw(r *rand.Rand) Fate {
 	var f Fate
 	if q.Loss > 0 && r.Float64() < q.Loss {
