@@ -15,11 +15,13 @@
 //
 //	sender    its access link, if that has a bandwidth: bulk waits for all
 //	          sent before, priority for earlier priority only
-//	faults    a crashed or cut-off receiver, then loss, duplication
+//	faults    a cut-off receiver, then loss, duplication: what is lost here
+//	          occupies no link behind
 //	topology  the shared links of the path, in order (see Topology)
 //	link      latency, reordering
-//	receiver  its access link, then its CPU: while the node works or is
-//	          paused, messages queue
+//	receiver  its access link, then its host: a crashed one is silent, one
+//	          without a process refuses; then its CPU: while the node works or
+//	          is paused, messages queue, up to Config.Inbox
 //
 // # Determinism
 //
@@ -27,4 +29,9 @@
 // they were caused. Random numbers are taken in that order from one PCG.
 // Maps are never iterated. Floating point is used in the drawing of
 // distributions only, so a digest holds for one architecture.
+//
+// What programs are stepped with and what they answer is all that a digest is
+// made of. [Verify] makes a run twice and tells in which step a program was not
+// deterministic; a [Recorder] keeps the steps, and [Replay] makes them again
+// without the network.
 package sim

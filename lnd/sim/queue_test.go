@@ -220,35 +220,42 @@ func (h *binaryHeap) pop() heapEvent {
 
 const benchEvents = 200_000
 
-func benchDistance(r *rand.PCG) int64 { return int64(r.Uint64() % 200e6) }
 
 func BenchmarkQueue(b *testing.B) {
-	var q queue
-	var r rand.PCG
-	for i := range benchEvents {
-		q.push(newEvent(benchDistance(&r), evTimer, NodeID(i), 0))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		e, _ := q.pop(never)
-		e.at += benchDistance(&r)
-		q.push(e)
+	for name, distance := range distances {
+		if name == "all scales" { // comes to the end of time
+			continue
+		}
+		b.Run(name, func(b *testing.B) {
+			var q queue
+			r := rand.New(rand.NewPCG(1, 0))
+			for i := range benchEvents {
+				q.push(newEvent(distance(r), evTimer, NodeID(i), 0))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				e, _ := q.pop(never)
+				e.at += distance(r)
+				q.push(e)
+			}
+		})
 	}
 }
 
 func BenchmarkQueueBinaryHeap(b *testing.B) {
 	var h binaryHeap
-	var r rand.PCG
+	distance := distances["uniform"]
+	r := rand.New(rand.NewPCG(1, 0))
 	seq := uint64(0)
 	for i := range benchEvents {
 		seq++
-		h.push(heapEvent{newEvent(benchDistance(&r), evTimer, NodeID(i), 0), seq})
+		h.push(heapEvent{newEvent(distance(r), evTimer, NodeID(i), 0), seq})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		e := h.pop()
 		seq++
-		e.at, e.seq = e.at+benchDistance(&r), seq
+		e.at, e.seq = e.at+distance(r), seq
 		h.push(e)
 	}
 }

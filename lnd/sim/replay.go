@@ -21,9 +21,8 @@ type Replayed struct {
 
 // Replay steps programs as a recording says, without a network. boot gets the
 // recording's config and returns what Config.Boot was; hash is Config.Hash, or
-// nil. A program that answers otherwise than recorded is an error that wraps a
-// [*record.DiffError]; its Now is virtual time. A recording may come from
-// anywhere.
+// nil. A program that answers otherwise than recorded is a [*ReplayError]. A
+// recording may come from anywhere.
 func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 	boot func(config []byte) (func(Life, Program[M]) Program[M], error),
 ) (Replayed, error) {
@@ -43,10 +42,31 @@ func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 	}
 	if d, ok := errors.AsType[*record.DiffError](err); ok {
 		l := p.lives[p.last]
-		err = fmt.Errorf("step %d, node %v in life %d: %w", d.Step, l.Node, l.Number, err)
+		err = &ReplayError{l.Node, l.Number, d}
 	}
 	return Replayed{res.Steps, uint64(p.digest), res.Truncated}, err
 }
+
+// ReplayError says that a program did not answer as recorded.
+type ReplayError struct {
+	Node NodeID
+	Life uint64
+	// Diff has the step, the virtual time as Now, and both answers; its ID and
+	// Life mean nothing.
+	Diff *record.DiffError
+}
+
+func (e *ReplayError) Error() string {
+	d := e.Diff
+	what := "no panic, unlike recorded"
+	if !d.Panicked {
+		what = fmt.Sprintf("answer from byte %d is %.32x, recorded %.32x", d.At, d.Out[d.At:], d.WantOut[d.At:])
+	}
+	return fmt.Sprintf("step %d, node %v at %v in life %d: %s", d.Step, e.Node, d.Now, e.Life, what)
+}
+
+// Unwrap returns e.Diff.
+func (e *ReplayError) Unwrap() error { return e.Diff }
 
 // replayer is the programs of a recording, as a machine.
 type replayer[M any] struct {
