@@ -220,7 +220,6 @@ func (h *binaryHeap) pop() heapEvent {
 
 const benchEvents = 200_000
 
-
 func BenchmarkQueue(b *testing.B) {
 	for name, distance := range distances {
 		if name == "all scales" { // comes to the end of time
