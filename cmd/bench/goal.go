@@ -20,6 +20,10 @@ var goals = []goal{
 	{"G-LN-4", "8 B PUTs one way, many in flight, peer_credits 256", measureRate},
 	{"G-LN-5", "allocations of both processes in the steady state", measureAllocations},
 	{"G-LN-6", "resident memory of a node with 5 000 idle peers", measureMemory},
+	{"G-SIM-1", "events of simulated machines", measureEvents},
+	{"G-SIM-2", "a million simulated nodes", measureStart},
+	{"G-SIM-3", "simulated nodes with whole stacks", measureStacks},
+	{"G-SIM-4", "replay of a recorded simulation", measureReplay},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/machine/record"
+)
+
+// letter is the message of the simulated programs.
+type letter [64]byte
+
+// The network of G-SIM-1 and G-SIM-4: every node writes to a random one each
+// second.
+const (
+	simNodes    = 100_000
+	simEvents   = 2_000_000 // in a round
+	simInterval = time.Second
+	letterSize  = len(letter{})
+)
+
+var simLink = link.Quality{
+	Latency: link.Dist{Base: 100 * time.Millisecond, Spread: 50 * time.Millisecond, Shape: link.Uniform}, Loss: 0.01,
+}
+
+// writer is the program of a node.
+type writer struct {
+	pcg   rand.PCG
+	nodes uint64
+	next  time.Duration
+	read  byte // what it got
+}
+
+// Step implements machine.Machine.
+func (w *writer) Step(now time.Duration, in sim.Input[letter], out *sim.Output[letter]) time.Duration {
+	switch {
+	case in.Kind == sim.Message:
+		w.read += in.Msg[1]
+		return w.next
+	case in.Kind == sim.Start:
+		w.next = now + time.Duration(w.pcg.Uint64()%uint64(simInterval)) + 1
+		return w.next
+	}
+	to := sim.NodeID(w.pcg.Uint64() % w.nodes)
+	out.Sends = append(out.Sends, sim.Send[letter]{To: to, Msg: letter{1: w.read + 1}, Size: letterSize})
+	w.next = now + simInterval
+	return w.next
+}
+
+// bootWriters makes programs from one piece of memory each.
+func bootWriters(nodes int) func(sim.Life, sim.Program[letter]) sim.Program[letter] {
+	all := make([]writer, nodes)
+	return func(l sim.Life, _ sim.Program[letter]) sim.Program[letter] {
+		w := &all[l.Node]
+		w.nodes = uint64(nodes)
+		w.pcg.Seed(l.Seed, 0)
+		return w
+	}
+}
+
+// letters gives letters their binary form.
+type letters struct{}
+
+func (letters) Append(b []byte, m letter) []byte { return append(b, m[:]...) }
+
+func (letters) Parse(b []byte) (m letter, err error) {
+	if len(b) != letterSize {
+		return m, errors.New("no letter")
+	}
+	return letter(b), nil
+}
+
+// writers makes the network.
+func writers(nodes int, r *sim.Recorder[letter]) (*sim.Network[letter], error) {
+	return sim.New(sim.Config[letter]{
+		Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: bootWriters(nodes), Recorder: r,
+	})
+}
+
+// measureEvents is G-SIM-1.
+func measureEvents(_ context.Context, b *bench) ([]line, error) {
+	net, err := writers(simNodes, nil)
+	if err != nil {
+		return nil, err
+	}
+	bare := newBareLoop(simNodes)
+	ours := func() (time.Duration, error) {
+		begin := time.Now()
+		_, err := net.RunEvents(simEvents)
+		return time.Since(begin), err
+	}
+	if _, err := ours(); err != nil { // the start, and all memory there will be
+		return nil, err
+	}
+	s, err := b.interleave([]contender{
+		{"simulator", ours},
+		{"bare heap", func() (time.Duration, error) { return bare.run(simEvents), nil }},
+	})
+	if err != nil {
+		return nil, err
+	}
+	allocations := testing.AllocsPerRun(10, func() { _, err = net.RunEvents(simEvents / 100) })
+	rate := func(ns []float64) float64 { return simEvents / median(ns) * 1e3 }
+	return []line{
+		{
+			what:  "events per second, 100 000 nodes, 64 B messages, loss and latency, to a bare heap loop",
+			ratio: compare(inverse(s[0].elapsed), inverse(s[1].elapsed)), limit: 0.5, least: true,
+			basis: fmt.Sprintf("%.1f M/s : %.1f M/s", rate(s[0].elapsed), rate(s[1].elapsed)),
+		},
+		{
+			what: "allocations per event", ratio: allocations / (simEvents / 100), unit: "allocations", limit: 0,
+			basis: fmt.Sprintf("%.0f in %d events", allocations, simEvents/100),
+		},
+	}, err
+}
+
+// measureStart is G-SIM-2.
+func measureStart(context.Context, *bench) ([]line, error) {
+	const nodes = 1_000_000
+	boot := bootWriters(nodes) // the programs are not the simulator's
+	before := liveHeap()
+	begin := time.Now()
+	net, err := sim.New(sim.Config[letter]{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: boot})
+	if err == nil {
+		err = net.Run(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(begin)
+	perNode := float64(liveHeap()-before) / nodes
+	if steps := net.Stats().Steps; steps != nodes {
+		return nil, fmt.Errorf("%d of %d nodes have started", steps, nodes)
+	}
+	return []line{
+		{what: "state of the simulator per idle node", ratio: perNode, unit: "B", limit: 200, basis: "1 000 000 nodes with a timer each"},
+		{what: "start of 1 000 000 nodes", ratio: took.Seconds(), unit: "s", limit: 10, basis: "wall time"},
+	}, nil
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// measureStacks is G-SIM-3.
+func measureStacks(context.Context, *bench) ([]line, error) {
+	const nodes, messages = 1000, 1_000_000
+	s, err := lnetsim.Exchange(nodes, messages, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []line{{
+		what: "whole stacks: 1 000 nodes exchange 1 000 000 messages", ratio: s.Wall.Seconds(), unit: "s", limit: 30,
+		basis: fmt.Sprintf("%d messages, %.1f s of virtual time, %.1f KiB per stack", s.Messages, s.Virtual.Seconds(), float64(s.BytesPerStack)/kibibyte),
+	}}, nil
+}
+
+// measureReplay is G-SIM-4.
+func measureReplay(_ context.Context, b *bench) ([]line, error) {
+	var recording bytes.Buffer
+	var digest uint64
+	runOnce := func(r *sim.Recorder[letter]) (time.Duration, error) {
+		net, err := writers(simNodes, r)
+		if err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		if _, err = net.RunEvents(simEvents); err == nil && r != nil {
+			err = r.Close()
+		}
+		digest = net.Digest()
+		return time.Since(begin), err
+	}
+	s, err := b.interleave([]contender{
+		{"recorded run", func() (time.Duration, error) {
+			recording.Reset()
+			return runOnce(sim.NewRecorder(&recording, letters{}, record.Digests, nil))
+		}},
+		{"replay", func() (time.Duration, error) { return replay(recording.Bytes(), digest) }},
+		{"run", func() (time.Duration, error) { return runOnce(nil) }},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []line{{
+		what:  "speed of a replay to that of the recorded run",
+		ratio: compare(inverse(s[1].elapsed), inverse(s[0].elapsed)), limit: 0.5, least: true,
+		basis: fmt.Sprintf("%.2f s : %.2f s, %.0f B per step; the run without a recording %.2f s; digests equal",
+			median(s[1].elapsed)/1e9, median(s[0].elapsed)/1e9, float64(recording.Len())/simEvents, median(s[2].elapsed)/1e9),
+	}}, nil
+}
+
+// replay replays a recording and compares the digest.
+func replay(recording []byte, want uint64) (time.Duration, error) {
+	if len(recording) == 0 { // its turn comes before the first run
+		return 0, nil
+	}
+	begin := time.Now()
+	r, err := sim.Replay(bytes.NewReader(recording), letters{}, nil, func([]byte) (func(sim.Life, sim.Program[letter]) sim.Program[letter], error) {
+		return bootWriters(simNodes), nil
+	})
+	if err == nil && r.Digest != want {
+		err = fmt.Errorf("replay has digest %x, the run %x", r.Digest, want)
+	}
+	return time.Since(begin), err
+}
