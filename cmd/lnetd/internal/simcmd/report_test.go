@@ -71,12 +71,12 @@ digest 0000000000000001
 LINE  EXPECTED                    HELD    P50  P90   P99   WORST  FAILED
 4     expect heard all within 1s  2 of 3  1s   1.2s  1.2s  1.2s   seed 2 at 2s: 2 did not
 
-MEASURE        MIN   P50   P90   P99   WORST  
-rumours        1     2     3     3     3      1
-events         1000  1000  1000  1000  1000   
-steps          0     0     0     0     0      
-messages sent  10    10    10    10    10     
-bytes sent     0     0     0     0     0      B
+MEASURE        MIN   P50   P90   P99   MAX   
+rumours        1     2     3     3     3     1
+events         1000  1000  1000  1000  1000  
+steps          0     0     0     0     0     
+messages sent  10    10    10    10    10    
+bytes sent     0     0     0     0     0     B
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {

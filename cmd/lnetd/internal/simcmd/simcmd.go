@@ -9,10 +9,11 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnet/lnetsim"
 )
 
 // protocols are those that a scenario can name.
-var protocols = []*scenario.Protocol{flood.Protocol}
+var protocols = []*scenario.Protocol{flood.Protocol, lnetsim.Protocol}
 
 // Command returns the noun "sim" with its verbs.
 func Command(env cli.Env) *cobra.Command {

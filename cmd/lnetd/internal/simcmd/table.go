@@ -87,7 +87,7 @@ func (r *report) measureTable() (t cli.Table) {
 	if len(r.Runs) == 1 {
 		t.Row("MEASURE", "VALUE", "")
 	} else {
-		t.Row("MEASURE", "MIN", "P50", "P90", "P99", "WORST", "")
+		t.Row("MEASURE", "MIN", "P50", "P90", "P99", "MAX", "")
 	}
 	for _, m := range r.Measures {
 		switch {
