@@ -19,7 +19,7 @@ const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
 	userMay   = "portals lnet/nid lnet/machine "
 	// simulatedMay is allowed to what adapts a protocol to the simulator.
-	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine portals "
+	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine/... portals "
 	// testsMay is allowed to the tests of every package: test harnesses, the
 	// capture of what a test saw, and the two drivers that need no network.
 	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/link lnd/sim/... lnd/simlnd "

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnet/machine/record"
 )
 
 // Protocol is flood for scenarios.
@@ -33,6 +34,7 @@ var Protocol = &scenario.Protocol{
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
+	Replay:       replay,
 }
 
 // bytesPerNode: a stack is much more than its machine, and has a connection to
@@ -55,36 +57,53 @@ func optional(a scenario.Arg) scenario.Arg {
 // instance is a network of nodes and what they have told it.
 type instance struct {
 	network sim.Control
-	told    []rumours // heard by each node in its life
-	twice   int       // rumours heard again in one life
-	all     rumours   // heard by anybody
+	record  *sim.Recorder[rumours] // nil if nobody asked for it
+	told    []rumours              // heard by each node in its life
+	twice   int                    // rumours heard again in one life
+	all     rumours                // heard by anybody
 	nodes   []*node
 	latest  time.Duration // when the last rumour was heard
 }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
-	in := &instance{told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes)}
-	shared := &config{
-		nodes: s.Nodes, fanout: s.Options.Int("fanout"), size: s.Options.Int("size"),
-		again: s.Options.Duration("again"), forgets: s.Options["bug"] == "forget-on-pause",
-	}
+	in, shared := prepare(s)
 	if s.Level == scenario.Stacks {
 		return in, in.stacks(s, shared)
 	}
 	return in, in.machines(s, shared)
 }
 
+// prepare makes an instance that has no network yet.
+func prepare(s *scenario.Setup) (*instance, *config) {
+	return &instance{told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes)}, &config{
+		nodes: s.Nodes, fanout: s.Options.Int("fanout"), size: s.Options.Int("size"),
+		again: s.Options.Duration("again"), forgets: s.Options["bug"] == "forget-on-pause",
+	}
+}
+
 // machines makes the network of a run at level machines.
 func (in *instance) machines(s *scenario.Setup, shared *config) (err error) {
 	cfg := scenario.Config[rumours](s)
-	cfg.Boot = func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+	cfg.Boot = in.boot(shared)
+	cfg.OnEvent = in.event
+	cfg.Hash = hash
+	if s.Record != nil {
+		in.record = sim.NewRecorder(s.Record, codec{}, record.Digests, nil)
+		cfg.Recorder = in.record
+	}
+	in.network, err = sim.New(cfg)
+	return err
+}
+
+// boot returns what begins a life on a node.
+func (in *instance) boot(shared *config) func(sim.Life, sim.Program[rumours]) sim.Program[rumours] {
+	return func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+		if int(life.Node) >= shared.nodes {
+			return nil // a damaged recording
+		}
 		old, _ := kept.(*node)
 		return in.begin(shared, life, old)
 	}
-	cfg.OnEvent = in.event
-	cfg.Hash = func(m *rumours) uint64 { return uint64(*m) }
-	in.network, err = sim.New(cfg)
-	return err
 }
 
 // begin begins a life. What a node that keeps its state knew, it still knows.

@@ -34,7 +34,7 @@ type Protocol struct {
 	// Replay gives what an Instance wrote to Setup.Record to new machines,
 	// without a network, and compares what they answer; nil if Instances
 	// write nothing there.
-	Replay func(*Setup, io.Reader) (MachineReplay, error)
+	Replay func(*Setup, io.Reader) (sim.Replayed, error)
 }
 
 // Level is what runs on the nodes.
@@ -65,13 +65,6 @@ func ParseLevel(text string) (Level, bool) {
 		}
 	}
 	return 0, false
-}
-
-// MachineReplay is how far the machines of a protocol were replayed.
-type MachineReplay struct {
-	Steps     uint64
-	Digest    uint64
-	Truncated bool // the recording has no end
 }
 
 // LevelError is a level at which a protocol does not run.

@@ -100,9 +100,10 @@ func (r *recording) end() error {
 // playback reads a recording.
 type playback struct {
 	r       *bufio.Reader
-	inputs  []byte // of the present chunk, not yet read
-	ended   bool   // the end was read
-	digest  uint64 // of the last checkpoint that was passed
+	inputs  []byte        // of the present chunk, not yet read
+	ended   bool          // the end was read
+	at      time.Duration // of the last checkpoint that was passed
+	digest  uint64
 	content []byte
 }
 
@@ -157,8 +158,8 @@ func cutOff(err error) error {
 func (p *playback) next(want byte) ([]byte, error) {
 	for !p.ended {
 		kind, content, err := p.chunk(maxChunk)
-		if err == nil && kind == chunkCheckpoint && len(content) > 8 {
-			p.digest = binary.LittleEndian.Uint64(content)
+		if err == nil && kind == chunkCheckpoint {
+			err = p.pass(content)
 		}
 		switch {
 		case err != nil:
@@ -188,18 +189,21 @@ func (p *playback) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// checkpoint reads the next checkpoint.
-func (p *playback) checkpoint() (at time.Duration, digest uint64, err error) {
-	content, err := p.next(chunkCheckpoint)
-	if err != nil {
-		return 0, 0, err
-	}
+// pass takes note of a checkpoint.
+func (p *playback) pass(content []byte) error {
 	if len(content) < 9 {
-		return 0, 0, ErrRecording
+		return ErrRecording
 	}
 	ns, n := binary.Uvarint(content[8:])
 	if n <= 0 || ns > uint64(maxTime) {
-		return 0, 0, ErrRecording
+		return ErrRecording
 	}
-	return time.Duration(ns), binary.LittleEndian.Uint64(content), nil
+	p.at, p.digest = time.Duration(ns), binary.LittleEndian.Uint64(content)
+	return nil
+}
+
+// checkpoint reads the next checkpoint.
+func (p *playback) checkpoint() (at time.Duration, digest uint64, err error) {
+	_, err = p.next(chunkCheckpoint)
+	return p.at, p.digest, err
 }

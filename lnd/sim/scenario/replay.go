@@ -19,7 +19,7 @@ type Replayed struct {
 	Machines  bool
 	Steps     uint64
 	Digest    uint64
-	Virtual   time.Duration // of a run made again
+	Virtual   time.Duration
 	Wall      time.Duration
 	Truncated bool // the recording ends before the run did
 }
@@ -77,7 +77,20 @@ func replayMachines(done *Replayed, f *File, o Options, p *playback) error {
 	done.Machines = true
 	res, err := f.Protocol.Replay(setup, p)
 	done.Steps, done.Digest, done.Truncated = res.Steps, res.Digest, res.Truncated
-	return err
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		_, _, err = p.checkpoint()
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	done.Virtual = p.at
+	if done.Truncated = done.Truncated || !p.ended; !done.Truncated && res.Digest != p.digest {
+		return &DiffError{0, p.at, res.Digest, p.digest}
+	}
+	return nil
 }
 
 // again makes a run again and compares its digests with the recorded ones.

@@ -3,10 +3,12 @@ package scenario_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -44,19 +46,24 @@ func TestReplayOfNoRecording(t *testing.T) {
 }
 
 // TestReplayTellsADifference: a protocol that answers otherwise than when it
-// was recorded.
+// was recorded is found, at level machines with the step.
 func TestReplayTellsADifference(t *testing.T) {
-	whole := record(t, "network.sim")
-	changed := bytes.Replace(whole, []byte("set size 1500"), []byte("set size 1501"), 1)
-	if bytes.Equal(changed, whole) {
-		t.Fatal("nothing changed")
-	}
-	var differs *scenario.DiffError
-	if _, err := scenario.Replay(t.Context(), bytes.NewReader(changed), protocols, 0); !errors.As(err, &differs) {
-		t.Fatalf("error %v", err)
-	}
-	if differs.Before < time.Second || differs.Before > 2*time.Second {
-		t.Errorf("%v: want between the first message at 1s and the checkpoint after", differs)
+	for _, level := range flood.Protocol.Levels {
+		var b bytes.Buffer
+		run(t, parseFile(t, "network.sim"), scenario.Options{Level: level, Record: &b})
+		changed := bytes.Replace(b.Bytes(), []byte("set size 1500"), []byte("set size 1501"), 1)
+		_, err := scenario.Replay(t.Context(), bytes.NewReader(changed), protocols, 0)
+		if err == nil {
+			t.Errorf("%v: no error", level)
+			continue
+		}
+		var differs *scenario.DiffError
+		switch again := errors.As(err, &differs); {
+		case level == scenario.Machines && (again || !strings.Contains(err.Error(), "node 1 in life 0")):
+			t.Errorf("%v: %v: want the step of node 1, which speaks first", level, err)
+		case level == scenario.Stacks && (!again || differs.After < 800*time.Millisecond || differs.Before > 2*time.Second):
+			t.Errorf("%v: %v: want a difference soon after the first message at 1s", level, err)
+		}
 	}
 }
 

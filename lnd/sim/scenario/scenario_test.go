@@ -117,8 +117,8 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if done.Truncated || done.Steps != res.Stats.Steps {
-				t.Errorf("replayed %d steps of %d, truncated %v", done.Steps, res.Stats.Steps, done.Truncated)
+			if !done.Machines || done.Truncated || done.Steps != res.Stats.Steps || done.Digest != res.Digest {
+				t.Errorf("replayed %+v: want %d steps, digest %016x", done, res.Stats.Steps, res.Digest)
 			}
 		})
 	}
