@@ -1,7 +1,7 @@
 // Command demo shows three LNet nodes at work on this machine. It starts three
 // lnetd on loopback addresses, drives them with lnetctl as a person would, and
 // shows what went over the wire with lnetdump, and with tshark where that is
-// installed.
+// installed. Then lnetd simulates a thousand nodes in virtual time.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -38,7 +38,7 @@ func root(env cli.Env) *cobra.Command {
 	var bin, capture string
 	c := &cobra.Command{
 		Use:     "demo",
-		Short:   "Show three LNet nodes at work on this machine",
+		Short:   "Show three LNet nodes at work on this machine, and a thousand simulated ones",
 		Example: "  demo --capture demo.pcapng",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -96,5 +96,8 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := l.stop(); err != nil {
 		return err
 	}
-	return show(ctx, env.Stdout, l)
+	if err := show(ctx, env.Stdout, l); err != nil {
+		return err
+	}
+	return simulate(ctx, env.Stdout, l)
 }
