@@ -8,7 +8,7 @@ import (
 )
 
 const text = `protocol flood
-nodes 200
+nodes 60
 seed 5
 run 20s
 link latency 1ms±0.2ms loss 1%
@@ -19,9 +19,9 @@ at 4s kill 20-29
 at 5s do 1 tell 2
 at 6s restart 20-24
 at 6s restart 25-29 keeping state
-at 7s partition 1-100 | 101-200
+at 7s partition 1-30 | 31-60
 at 8s do 3 tell 3
-never heard 101-200 3 from 8s to 10s
+never heard 31-60 3 from 8s to 10s
 at 9s pause 50-59 for 500ms
 at 10s heal
 expect heard all within 8s

@@ -59,7 +59,7 @@ func TestReplayTellsADifference(t *testing.T) {
 		}
 		var differs *scenario.DiffError
 		switch again := errors.As(err, &differs); {
-		case level == scenario.Machines && (again || !strings.Contains(err.Error(), "node 1 in life 0")):
+		case level == scenario.Machines && (again || !strings.Contains(err.Error(), ", node 1 ")):
 			t.Errorf("%v: %v: want the step of node 1, which speaks first", level, err)
 		case level == scenario.Stacks && (!again || differs.After < 800*time.Millisecond || differs.Before > 2*time.Second):
 			t.Errorf("%v: %v: want a difference soon after the first message at 1s", level, err)

@@ -21,8 +21,8 @@ type Shrinking struct {
 // Shrink looks for a small plan of faults with which the run of a file fails
 // the same expect: it is expanded, faults are left out, and what remains is
 // made simpler. Commands are left out too, but only as long as the run without
-// any fault passes, so that a failure is still the work of the faults. The
-// returned file has everything in it that is needed to run it.
+// any fault passes, so that a failed expect is still the work of the faults.
+// The returned file has everything in it that is needed to run it.
 func Shrink(ctx context.Context, f *File, o Options, progress func(Shrinking)) (*File, error) {
 	o.SampleEvery, o.Record, o.Progress = -1, nil, nil
 	if err := f.fits(&o); err != nil {
@@ -99,13 +99,15 @@ func (s *shrinker) find() error {
 // leaveOut leaves out faults, then commands.
 func (s *shrinker) leaveOut() (err error) {
 	s.faults, err = ddmin(s.faults, func(list []*fault) (bool, error) { return s.fails(list, s.commands) })
-	if err != nil || len(s.faults) == 0 {
+	if err != nil || len(s.faults) == 0 && s.check >= 0 {
 		return err
 	}
 	s.commands, err = ddmin(s.commands, func(list []*fault) (bool, error) {
-		passes, err := s.fails(nil, list)
-		if err != nil || passes {
-			return false, err
+		if s.check >= 0 {
+			alone, err := s.fails(nil, list)
+			if err != nil || alone {
+				return false, err
+			}
 		}
 		return s.fails(s.faults, list)
 	})
