@@ -62,7 +62,7 @@ func (e *ReplayError) Error() string {
 	if !d.Panicked {
 		what = fmt.Sprintf("answer from byte %d is %.32x, recorded %.32x", d.At, d.Out[d.At:], d.WantOut[d.At:])
 	}
-	return fmt.Sprintf("step %d, node %v at %v in life %d: %s", d.Step, e.Node, d.Now, e.Life, what)
+	return fmt.Sprintf("step %d, node %v in life %d at %v: %s", d.Step, e.Node, e.Life, d.Now, what)
 }
 
 // Unwrap returns e.Diff.
