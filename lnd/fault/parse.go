@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ulnet/lnd/link"
+	"ulnet/lnet/nid"
 )
 
 // The words of a rule, besides those of link.Change.
@@ -63,9 +64,9 @@ func (p *ruleParser) next() {
 	var err error
 	switch key {
 	case fromWord:
-		p.rule.From, err = ParseNIDs(p.untilKey())
+		p.rule.From, err = nid.ParseSet(p.untilKey())
 	case toWord:
-		p.rule.To, err = ParseNIDs(p.untilKey())
+		p.rule.To, err = nid.ParseSet(p.untilKey())
 	case typeWord:
 		p.rule.Types, err = ParseTypes(p.word())
 	case portalWord:

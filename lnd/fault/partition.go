@@ -11,7 +11,7 @@ import (
 // Partition is sets of NIDs that do not reach each other. NIDs in none of them
 // form a set of their own; one in several belongs to the first. The zero value
 // separates nobody.
-type Partition struct{ sets []NIDs }
+type Partition struct{ sets []nid.Set }
 
 // ParsePartition parses sets of NIDs with | between them, such as
 //
@@ -22,11 +22,11 @@ func ParsePartition(text string) (Partition, error) {
 	}
 	var p Partition
 	for part := range strings.SplitSeq(text, "|") {
-		set, err := ParseNIDs(part)
+		set, err := nid.ParseSet(part)
 		if err != nil {
 			return Partition{}, err
 		}
-		if set.ranges == nil {
+		if set.IsAll() {
 			return Partition{}, errors.New("\"all\" is no part: name NIDs, such as 10.0.0.[1-5]@tcp")
 		}
 		p.sets = append(p.sets, set)

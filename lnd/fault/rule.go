@@ -6,12 +6,16 @@ import (
 	"strings"
 
 	"ulnet/lnd/link"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
 // Types is a set of message types, as LNet's fault rules have it: bit 1<<t is
 // wire.MsgType t. The zero value has all of them.
 type Types uint8
+
+// allWord stands for everything.
+const allWord = "all"
 
 // typesInOrder is the order of their text.
 var typesInOrder = [...]wire.MsgType{wire.Put, wire.Ack, wire.Get, wire.Reply}
@@ -108,7 +112,7 @@ func ParsePortals(s string) (Portals, error) {
 // Rule says which messages are spoiled, and how. The zero value of a field
 // stands for all messages.
 type Rule struct {
-	From, To NIDs // source and destination in the header
+	From, To nid.Set // source and destination in the header
 	Types    Types
 	Portals  Portals
 

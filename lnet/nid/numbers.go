@@ -1,4 +1,4 @@
-package fault
+package nid
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func parseNumbers(s string, most uint32) (numbers, error) {
 	}
 	list, bracketed := strings.CutPrefix(s, "[")
 	if !bracketed {
-		v, err := parseNumber(s, most)
+		v, err := parseOne(s, most)
 		return numbers{{v, v, 1}}, err
 	}
 	list, closed := strings.CutSuffix(list, "]")
@@ -55,17 +55,17 @@ func parseSpan(s string, most uint32) (r span, err error) {
 	if stepped && !ranged {
 		return r, fmt.Errorf("%q: a step goes with a range, as in 1-9/2", s)
 	}
-	if r.lo, err = parseNumber(lo, most); err != nil {
+	if r.lo, err = parseOne(lo, most); err != nil {
 		return r, err
 	}
 	r.hi, r.step = r.lo, 1
 	if ranged {
-		if r.hi, err = parseNumber(hi, most); err != nil {
+		if r.hi, err = parseOne(hi, most); err != nil {
 			return r, err
 		}
 	}
 	if stepped {
-		if r.step, err = parseNumber(step, math.MaxUint32); err != nil {
+		if r.step, err = parseOne(step, math.MaxUint32); err != nil {
 			return r, err
 		}
 	}
@@ -75,7 +75,7 @@ func parseSpan(s string, most uint32) (r span, err error) {
 	return r, nil
 }
 
-func parseNumber(s string, most uint32) (uint32, error) {
+func parseOne(s string, most uint32) (uint32, error) {
 	s = strings.TrimSpace(s)
 	base, digits := 10, s
 	if hex, ok := strings.CutPrefix(strings.ToLower(s), "0x"); ok {

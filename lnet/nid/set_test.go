@@ -1,13 +1,11 @@
-package fault
+package nid
 
 import (
 	"strings"
 	"testing"
-
-	"ulnet/lnet/nid"
 )
 
-func TestNIDs(t *testing.T) {
+func TestSet(t *testing.T) {
 	for _, test := range []struct {
 		text, prints string // prints: the same if empty
 		in, out      string // NIDs
@@ -32,7 +30,7 @@ func TestNIDs(t *testing.T) {
 		{text: "fd88::/64@tcp", in: "fd88::2@tcp", out: "fd89::2@tcp 10.0.0.1@tcp"},
 		{text: "0@lo", in: "0@lo", out: "10.0.0.1@tcp"},
 	} {
-		set, err := ParseNIDs(test.text)
+		set, err := ParseSet(test.text)
 		if err != nil {
 			t.Errorf("%s: %v", test.text, err)
 			continue
@@ -45,19 +43,19 @@ func TestNIDs(t *testing.T) {
 			t.Errorf("%s prints as %s, want %s", test.text, set, want)
 		}
 		for in := range strings.FieldsSeq(test.in) {
-			if !set.Has(nid.MustParse(in)) {
+			if !set.Has(MustParse(in)) {
 				t.Errorf("%s lacks %s", test.text, in)
 			}
 		}
 		for out := range strings.FieldsSeq(test.out) {
-			if set.Has(nid.MustParse(out)) {
+			if set.Has(MustParse(out)) {
 				t.Errorf("%s has %s", test.text, out)
 			}
 		}
 	}
 }
 
-func TestNIDsRefused(t *testing.T) {
+func TestSetRefused(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                      "no NIDs",
 		"10.0.0.1":              "want ADDRESS@NET",
@@ -77,26 +75,26 @@ func TestNIDsRefused(t *testing.T) {
 		"4294967296@gni":        "want a number",
 		"10.0.0.1@tcp 10.0@tcp": "want four numbers",
 	} {
-		if _, err := ParseNIDs(text); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := ParseSet(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", text, err, why)
 		}
 	}
 }
 
-// FuzzNIDs: what is understood prints as something that means the same.
-func FuzzNIDs(f *testing.F) {
+// FuzzSet: what is understood prints as something that means the same.
+func FuzzSet(f *testing.F) {
 	for _, s := range []string{"all", "10.0.0.[1-5,9/2]@tcp *@o2ib3", "[3-5]@gni", "fd88::/64@tcp", "0x10.*.0.1@tcp"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		set, err := ParseNIDs(s)
+		set, err := ParseSet(s)
 		if err != nil {
 			return
 		}
-		again, err := ParseNIDs(set.String())
+		again, err := ParseSet(set.String())
 		if err != nil || again.String() != set.String() {
 			t.Errorf("%q prints as %q, which reads as %q, %v", s, set, again, err)
 		}
-		set.Has(here)
+		set.Has(Lo0())
 	})
 }

@@ -1,4 +1,4 @@
-package fault
+package nid
 
 import (
 	"encoding/binary"
@@ -7,37 +7,36 @@ import (
 	"math"
 	"net/netip"
 	"strings"
-
-	"ulnet/lnet/nid"
 )
 
 // allWord stands for every NID.
 const allWord = "all"
 
-// NIDs is a set of NIDs. The zero value has all of them.
-type NIDs struct{ ranges []nidRange }
+// Set is a set of NIDs as LNet describes it in text (struct nidrange). The zero
+// value has all of them.
+type Set struct{ ranges []setRange }
 
-// nidRange is one entry of a NID list (struct nidrange): a network, and those
+// setRange is one entry of a NID list (struct nidrange): a network, and those
 // of its addresses that the first of the following says.
-type nidRange struct {
-	net    nid.Net
+type setRange struct {
+	net    Net
 	any    bool         // all of them
 	prefix netip.Prefix // IP addresses, if valid
 	parts  []numbers    // the four octets of an IPv4 address, or one number
 }
 
-// ParseNIDs parses a NID list as LNet has it (cfs_parse_nidlist), or "all":
+// ParseSet parses a NID list as LNet has it (cfs_parse_nidlist), or "all":
 //
 //	10.0.0.[1-5,9]@tcp 192.168.*.*@tcp1 [3-5]@gni *@o2ib 10.1.0.0/16@tcp fd88::/64@tcp
 //
 // Entries are separated by blanks. 255.255.255.255@tcp stands for *@tcp, as in
 // the kernel's fault rules.
-func ParseNIDs(s string) (NIDs, error) {
+func ParseSet(s string) (Set, error) {
 	words := joinBrackets(strings.Fields(s))
 	if len(words) == 0 {
-		return NIDs{}, errors.New("no NIDs: want all, or such as 10.0.0.[1-5]@tcp or *@tcp1")
+		return Set{}, errors.New("no NIDs: want all, or such as 10.0.0.[1-5]@tcp or *@tcp1")
 	}
-	var set NIDs
+	var set Set
 	all := false
 	for _, w := range words {
 		if w == allWord {
@@ -46,12 +45,12 @@ func ParseNIDs(s string) (NIDs, error) {
 		}
 		r, err := parseRange(w)
 		if err != nil {
-			return NIDs{}, fmt.Errorf("NIDs %q: %w", w, err)
+			return Set{}, fmt.Errorf("NIDs %q: %w", w, err)
 		}
 		set.ranges = append(set.ranges, r)
 	}
 	if all {
-		return NIDs{}, nil
+		return Set{}, nil
 	}
 	return set, nil
 }
@@ -72,12 +71,12 @@ func joinBrackets(words []string) (joined []string) {
 	return joined
 }
 
-func parseRange(s string) (r nidRange, err error) {
+func parseRange(s string) (r setRange, err error) {
 	addr, netText, found := strings.Cut(s, "@")
 	if !found {
 		return r, errors.New("want ADDRESS@NET, such as 10.0.0.[1-5]@tcp, or all")
 	}
-	if r.net, err = nid.ParseNet(netText); err != nil {
+	if r.net, err = ParseNet(netText); err != nil {
 		return r, err
 	}
 	switch {
@@ -95,17 +94,17 @@ func parseRange(s string) (r nidRange, err error) {
 }
 
 // hasAddresses reports whether NIDs of a network have IP addresses.
-func hasAddresses(net nid.Net) bool {
-	return nid.FromAddr(net, netip.AddrFrom4([4]byte{10, 0, 0, 1})).IsValid()
+func hasAddresses(net Net) bool {
+	return FromAddr(net, netip.AddrFrom4([4]byte{10, 0, 0, 1})).IsValid()
 }
 
 // parsePrefix parses 10.1.0.0/16, fd88::/64, or an IPv6 address.
-func parsePrefix(net nid.Net, s string) (netip.Prefix, error) {
+func parsePrefix(net Net, s string) (netip.Prefix, error) {
 	if !strings.Contains(s, "/") {
 		s += "/128"
 	}
 	p, err := netip.ParsePrefix(s)
-	if err != nil || p.Bits() == 0 || !nid.FromAddr(net, p.Addr()).IsValid() {
+	if err != nil || p.Bits() == 0 || !FromAddr(net, p.Addr()).IsValid() {
 		return p, errors.New("want an address of this network and a length, such as 10.1.0.0/16")
 	}
 	return p.Masked(), nil
@@ -126,8 +125,11 @@ func parseOctets(s string) ([]numbers, error) {
 	return parts, nil
 }
 
+// IsAll reports whether the set has every NID.
+func (s Set) IsAll() bool { return s.ranges == nil }
+
 // Has reports whether id is in the set.
-func (s *NIDs) Has(id nid.NID) bool {
+func (s Set) Has(id NID) bool {
 	if s.ranges == nil {
 		return true
 	}
@@ -139,7 +141,7 @@ func (s *NIDs) Has(id nid.NID) bool {
 	return false
 }
 
-func (r *nidRange) has(id nid.NID) bool {
+func (r *setRange) has(id NID) bool {
 	switch {
 	case id.Net() != r.net:
 		return false
@@ -162,8 +164,8 @@ func (r *nidRange) has(id nid.NID) bool {
 	return true
 }
 
-// String returns the text that [ParseNIDs] takes, as LNet would print it.
-func (s NIDs) String() string {
+// String returns the text that [ParseSet] takes, as LNet would print it.
+func (s Set) String() string {
 	if s.ranges == nil {
 		return allWord
 	}
@@ -177,7 +179,7 @@ func (s NIDs) String() string {
 	return string(b)
 }
 
-func (r *nidRange) appendTo(b []byte) []byte {
+func (r *setRange) appendTo(b []byte) []byte {
 	switch {
 	case r.any:
 		b = append(b, '*')
