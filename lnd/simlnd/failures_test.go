@@ -204,3 +204,69 @@ func TestHeldAtTheEnd(t *testing.T) {
 }
 
 var _ lnd.Upcalls = (*end)(nil)
+
+// TestLateNews: the news that a process died comes after its next life has
+// been spoken to, and is not about that.
+func TestLateNews(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 1, 1, 10)
+	n.run(time.Minute)
+	n.SetLink(sim.Nodes(1), sim.Nodes(0), link.Change{
+		Fields: link.FieldLatency, To: link.Quality{Latency: link.Dist{Base: 100 * time.Millisecond}},
+	})
+	n.Kill(1)
+	n.ResetLinks()
+	n.Start(1, false)
+	n.send(1, 0, 2, 1, 10)
+	n.run(50 * time.Millisecond)
+	n.send(0, 1, 3, 1, 10)
+	n.run(time.Second)
+	n.send(0, 1, 4, 1, 10)
+	n.run(time.Second)
+	if a := n.ends[0]; !slices.Equal(a.causes, []error{syscall.ECONNRESET}) || a.up != 2 {
+		t.Errorf("up %d times, down %v; want twice, and a reset", a.up, a.causes)
+	}
+	if got := n.ends[1].got; !slices.Equal(got, []uint64{3, 4}) {
+		t.Errorf("the new life got %v, want 3 and 4", got)
+	}
+}
+
+// TestForeignPackets: what names another connection at either end is not
+// delivered, and an old packetOpen does not end a newer connection.
+func TestForeignPackets(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 1, 1, 10)
+	n.run(time.Minute)
+	p := n.ends[1].ni.(*ni).peers[0]
+	for name, pk := range map[string]*packet{
+		"their other name": {kind: packetData, net: Net, src: p.theirs + 1, dst: p.mine},
+		"our other name":   {kind: packetData, net: Net, src: p.theirs, dst: p.mine + 1},
+		"an old opening":   {kind: packetOpen, net: Net, src: p.theirs - 1},
+		"an old reset":     {kind: packetReset, net: Net, dst: p.mine + 1},
+	} {
+		n.ends[1].h.receive(0, pk)
+		if b := n.ends[1]; len(b.got) != 1 || len(b.causes) > 0 || b.up != 1 {
+			t.Errorf("%s: got %v, up %d times, down %v", name, b.got, b.up, b.causes)
+		}
+	}
+}
+
+// TestLostTail: when the last message is lost, asking about it ends.
+func TestLostTail(t *testing.T) {
+	n := newNet(t, 2, millisecond(), 0)
+	n.send(0, 1, 1, 1, 10)
+	n.run(time.Minute)
+	n.Cut(sim.Nodes(0), sim.Nodes(1))
+	n.send(0, 1, 2, 1, 10)
+	n.run(time.Second)
+	n.Heal()
+	n.run(time.Minute)
+	before := n.Stats().Events
+	n.run(time.Hour)
+	if after := n.Stats().Events; after != before {
+		t.Errorf("%d events in an idle hour", after-before)
+	}
+	if a := n.ends[0]; len(a.causes) > 0 {
+		t.Errorf("down %v", a.causes)
+	}
+}
