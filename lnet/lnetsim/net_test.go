@@ -206,7 +206,7 @@ func TestSameSeed(t *testing.T) {
 			Tunables: lnd.Tunables{PeerCredits: 2, Credits: 8},
 		}, 0.01)
 		r := rand.New(rand.NewPCG(seed, 9))
-		for i := range 40 {
+		for i := range 44 {
 			id := sim.NodeID(r.IntN(30))
 			n.At(time.Second+time.Duration(i)*200*time.Millisecond, func() { fault(n, i, id) })
 		}
@@ -231,7 +231,7 @@ func TestSameSeed(t *testing.T) {
 
 // fault does something to a node.
 func fault(n *Net, kind int, id sim.NodeID) {
-	switch kind % 10 {
+	switch kind % 11 {
 	case 0:
 		n.Kill(id)
 	case 1:
@@ -252,6 +252,8 @@ func fault(n *Net, kind int, id sim.NodeID) {
 	case 8:
 		n.Heal()
 	case 9:
+		n.Command(id, "leave")
+	case 10:
 		n.SetLink(sim.Nodes(id), sim.AllNodes, link.Change{
 			Fields: link.FieldDuplicate | link.FieldReorder, To: link.Quality{Duplicate: 0.1, Reorder: 0.1},
 		})

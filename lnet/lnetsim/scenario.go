@@ -46,22 +46,26 @@ var Protocol = &scenario.Protocol{
 		{Name: "failed", Unit: "operations", Doc: "operations that have failed"},
 		{Name: "outstanding", Unit: "operations", Doc: "operations under way on nodes that are up"},
 	},
-	Levels: []scenario.Level{scenario.Stacks},
-	// An idle stack, and what each partner adds at both ends of a connection.
-	BytesPerNode: func(_ scenario.Level, nodes int, o scenario.Values) int64 {
-		partners := o.Int("partners")
-		if partners == 0 {
-			partners = nodes - 1
-		}
-		return 24<<10 + 2*2400*int64(min(partners, nodes-1))
-	},
-	New: newInstance,
+	Levels:       []scenario.Level{scenario.Stacks},
+	BytesPerNode: bytesPerNode,
+	New:          newInstance,
 }
 
 var (
 	peerArg  = scenario.Arg{Name: "node", Kind: scenario.Node}
 	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Optional: true}
 )
+
+// bytesPerNode is what an idle stack takes, what it takes to talk at all, and
+// what each partner adds at both ends of the connection.
+func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
+	const idle, talking, partner = 22 << 10, 8 << 10, 3400
+	partners := o.Int("partners")
+	if partners == 0 {
+		partners = nodes - 1
+	}
+	return idle + talking + partner*int64(min(partners, nodes-1))
+}
 
 // instance is a Net in a scenario.
 type instance struct{ net *Net }

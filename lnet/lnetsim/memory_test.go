@@ -1,0 +1,33 @@
+package lnetsim
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
+)
+
+// TestMemory compares the memory of stacks that have talked with what is
+// predicted of it.
+func TestMemory(t *testing.T) {
+	const nodes = 300
+	for _, partners := range []int{4, 16, 64} {
+		before := heap()
+		n, err := New(Config{Fabric: simlnd.Config{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, n, 10*time.Second)
+		took := int64(heap()-before) / nodes
+		if s := n.Operations(); s.Answered != uint64(6*partners*nodes) {
+			t.Fatalf("%+v", s)
+		}
+		want := bytesPerNode(scenario.Stacks, nodes, scenario.Values{"partners": strconv.Itoa(partners)})
+		t.Logf("%d partners: %d bytes, predicted %d", partners, took, want)
+		if want < took*3/4 || want > took*3/2 {
+			t.Errorf("%d partners take %d bytes per node, predicted %d", partners, took, want)
+		}
+	}
+}
