@@ -83,7 +83,7 @@ func (c *cursor) claim(p *Protocol) claim {
 		cl.value = Args{c.value(form{kind: Number})}.Float(0)
 		return cl
 	case i >= 0:
-		return claim{name: w.text, args: c.args(p.conditions()[i].Args)}
+		return claim{name: w.text, args: c.args(p.AllConditions()[i].Args)}
 	case slices.Contains(quantities, w.text):
 		c.fail(c.here(), "%s is a quantity: want it compared with a number by %s", w.text, strings.Join(operators, " "))
 	default:

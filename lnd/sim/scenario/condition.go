@@ -53,8 +53,9 @@ var counters = []struct {
 	{Quantity{"steps", "", "steps of machines"}, func(s *sim.Stats) uint64 { return s.Steps }},
 }
 
-// conditions are all conditions that a file of the protocol can ask.
-func (p *Protocol) conditions() []Condition {
+// AllConditions are all conditions that a file of the protocol can ask: its own
+// and those of every protocol.
+func (p *Protocol) AllConditions() []Condition {
 	list := slices.Clone(p.Conditions)
 	for _, c := range common {
 		list = append(list, c.Condition)
@@ -64,7 +65,7 @@ func (p *Protocol) conditions() []Condition {
 
 // argsOf are the arguments of a condition.
 func (p *Protocol) argsOf(name string) []Arg {
-	for _, c := range p.conditions() {
+	for _, c := range p.AllConditions() {
 		if c.Name == name {
 			return c.Args
 		}
@@ -73,7 +74,7 @@ func (p *Protocol) argsOf(name string) []Arg {
 }
 
 func (p *Protocol) conditionNames() []string {
-	list := p.conditions()
+	list := p.AllConditions()
 	names := make([]string, len(list))
 	for i, c := range list {
 		names[i] = c.Name
@@ -89,9 +90,6 @@ func (p *Protocol) Quantities() []Quantity {
 	}
 	return list
 }
-
-// AllConditions are the protocol's conditions and those that every protocol has.
-func (p *Protocol) AllConditions() []Condition { return p.conditions() }
 
 func (p *Protocol) quantityNames() []string {
 	list := p.Quantities()

@@ -25,7 +25,6 @@ type settings struct {
 
 // groups are racks or zones.
 type groups struct {
-	line, column  int
 	size          int
 	uplink        int64
 	oversubscribe float64 // 0: uplink counts
@@ -153,7 +152,7 @@ func (p *parser) access(c *cursor) string {
 }
 
 func (p *parser) racks(c *cursor) string {
-	g := &groups{line: c.line, column: c.words[0].column}
+	g := &groups{}
 	if p.file.settings.groups != nil {
 		c.fail(c.words[0], "want either racks or zones")
 	}
