@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			if name == "planted" {
 				want = cli.Failed
 			}
-			if code, out, errs := lnetd(t, "run", "--example", name, "--runs", "5"); code != want {
+			if code, out, errs := lnetd(t, "run", "--example", name, "--runs", "3"); code != want {
 				t.Errorf("exit code %d, want %d\n%s%s", code, want, out, errs)
 			}
 		})
