@@ -63,8 +63,9 @@ var Rules = []Rule{
 	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
+	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
 	{Package: "gossip/zone", May: userMay, Tests: "lnet"},
-	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnet"},
+	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet gossip/gossipsim"},
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnet"},

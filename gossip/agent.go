@@ -1,0 +1,128 @@
+package gossip
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Portal is the portal for gossip.
+const Portal = 53
+
+// Match bits tell pings from replies (seed 003, Matching Buffers with Incoming
+// Messages).
+const (
+	PingBits  = 0x676F7373_00000001
+	ReplyBits = 0x676F7373_00000002
+)
+
+// AgentConfig configures an [Agent].
+type AgentConfig struct {
+	Config
+	Log *slog.Logger // nil discards
+}
+
+// Agent lets a node take part: it steps a [Machine], posts buffers for what
+// arrives, and sends what the machine wants sent. It has no goroutine of its
+// own.
+//
+// Methods are safe for concurrent use.
+type Agent struct {
+	table  *portals.Table
+	cfg    AgentConfig
+	self   nid.NID // the NID that takes part
+	pid    nid.PID // of all participants
+	runner *machine.Runner[Input, Output]
+	m      *Machine // stepped by runner
+
+	receiver receiver
+	sender   sender
+	watchers watchers
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	history history // guarded by mu
+	stopped bool    // by Stop; guarded by mu
+
+	notSent   atomic.Uint64
+	strayBits atomic.Uint64
+}
+
+// Start begins to take part in the gossip of the participants on a list, as
+// the one of them that is a NID of this node. The error is a *ConfigError for
+// parameters that do not fit and for a list with no NID of this node or with
+// several, otherwise what portals says of the buffers.
+func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
+	self, err := selfOf(table, list)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{table: table, cfg: cfg, self: list.NID(self), pid: table.Node().PID(), log: cfg.Log}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.m, err = New(cfg.Config, list, self); err != nil {
+		return nil, err
+	}
+	clock := table.Node().Clock()
+	a.watchers.init(clock)
+	a.sender.init(a)
+	a.runner = machine.NewRunner(machine.Config[Input, Output]{
+		Machine: a.m, Clock: clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("gossip timer", slog.Any("err", err)) },
+	})
+	if err := a.receiver.start(a); err != nil {
+		return nil, fmt.Errorf("gossip: post buffers: %w", err)
+	}
+	a.runner.Do(Input{})
+	return a, nil
+}
+
+// selfOf returns the index of the only NID of this node in a list.
+func selfOf(table *portals.Table, list *List) (int, error) {
+	self := -1
+	for _, id := range table.Node().IDs() {
+		i := list.Index(id.NID)
+		switch {
+		case i < 0:
+		case self >= 0:
+			return -1, invalid("%v and %v of this node are both participants: list one", list.NID(self), id.NID)
+		default:
+			self = i
+		}
+	}
+	if self < 0 {
+		return -1, invalid("no NID of this node is among the %d participants: add one to the list", list.Len())
+	}
+	return self, nil
+}
+
+// Stop ends taking part: nothing is sent or answered any more, and messages
+// that wait for a buffer are dropped (seed 003, Stop protocol).
+func (a *Agent) Stop() {
+	a.mu.Lock()
+	again := a.stopped
+	a.stopped = true
+	a.mu.Unlock()
+	if again {
+		return
+	}
+	a.runner.Close()
+	a.receiver.close()
+	a.watchers.close()
+}
+
+// apply does what a step wants done.
+func (a *Agent) apply(out *Output) {
+	for i := range out.Sends {
+		a.sender.send(&out.Sends[i], out)
+	}
+	for i := range out.Events {
+		a.happened(&out.Events[i])
+	}
+}

@@ -1,0 +1,87 @@
+package gossip
+
+import (
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// Alive reports what is thought of a participant, and how often it has died
+// as far as this node knows: another number means that it was restarted in
+// between. NIDs that are not in the list are dead.
+func (a *Agent) Alive(id nid.NID) (alive bool, aliveness uint64) {
+	a.runner.Inspect(func() {
+		if i := a.m.list.Index(id); i >= 0 {
+			p := a.m.Participant(i)
+			alive, aliveness = p.Health == Alive, p.Aliveness
+		}
+	})
+	return alive, aliveness
+}
+
+// Counts returns how many participants are alive, this node included, and how
+// many there are.
+func (a *Agent) Counts() (alive, known int) {
+	a.runner.Inspect(func() { alive, known = a.m.AliveCount(), a.m.Len() })
+	return alive, known
+}
+
+// Quorum reports whether more participants are alive than the quorum asks for.
+func (a *Agent) Quorum() (quorum bool) {
+	a.runner.Inspect(func() { quorum = a.m.Quorum() })
+	return quorum
+}
+
+// Watch calls f for every participant that is alive now, and then whenever one
+// dies or comes alive. Changes of a participant that come faster than f returns
+// are told as one. After stop f is not called any more; a call may be under way.
+func (a *Agent) Watch(f WatchFunc) (stop func()) {
+	return a.watchers.add(f, func(tell func(nid.NID, state)) {
+		a.runner.Inspect(func() {
+			for i := range a.m.Len() {
+				if p := a.m.Participant(i); p.Health == Alive {
+					tell(p.NID, state{true, p.Aliveness})
+				}
+			}
+		})
+	})
+}
+
+// Snapshot is the state of an agent at one value of its clock.
+type Snapshot struct {
+	Self         nid.NID       `json:"self"`
+	Clock        uint64        `json:"clock"`
+	Cycle        uint64        `json:"cycle"` // own cycles since the start
+	N            int           `json:"n"`
+	Threshold    int           `json:"threshold"` // dead is who is older
+	Interval     time.Duration `json:"-"`
+	Limits       Limits        `json:"limits"`
+	Digest       string        `json:"digest"`
+	Quorum       bool          `json:"quorum"`
+	Alive        int           `json:"alive"`
+	Silent       bool          `json:"silent"`  // the silence after the start lasts
+	Stopped      bool          `json:"stopped"` // by a disagreement about parameters
+	Participants []Participant `json:"participants"`
+	Stats        Stats         `json:"stats"`
+	NotSent      uint64        `json:"not_sent"`   // messages that LNet did not take or send
+	StrayBits    uint64        `json:"stray_bits"` // messages with match bits of nobody
+}
+
+// Snapshot returns the state.
+func (a *Agent) Snapshot() Snapshot {
+	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load()}
+	a.runner.Inspect(func() {
+		m := a.m
+		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()
+		s.Threshold, s.Digest = s.Limits.Dead, m.list.Digest().String()
+		s.Quorum, s.Alive, s.Silent, s.Stopped, s.Stats = m.Quorum(), m.AliveCount(), m.Silent(), m.Stopped(), m.Stats()
+		s.Participants = make([]Participant, s.N)
+		for i := range s.Participants {
+			s.Participants[i] = m.Participant(i)
+		}
+	})
+	return s
+}
+
+func (a *Agent) count(c *atomic.Uint64) { c.Add(1) }

@@ -1,0 +1,96 @@
+package gossip
+
+import "ulnet/lnet/nid"
+
+// agreement is what is known of the parameters of others.
+type agreement struct {
+	verified bool                 // somebody had the same
+	bad      map[nid.NID]struct{} // who had others, at most maxBad
+	answered uint64               // own cycle in which
+	answers  int                  // so many of these were told ours
+}
+
+// Bounds of what peers with other parameters can make us do.
+const (
+	maxBad     = 1024 // remembered and told of
+	maxAnswers = 8    // in a cycle
+)
+
+// agreed compares the parameters of a message, as far as it carries them, with
+// ours (seed 003, Initialization).
+func (m *Machine) agreed(msg *incoming, out *Output) bool {
+	if msg.index < 0 && m.roll.index(msg.from) < 0 {
+		m.stats.Strangers++
+		m.disagree(msg, out)
+		return false
+	}
+	m.roll.note(m, msg)
+	if msg.Flags&FlagParams == 0 {
+		if f := m.roll.other; f != nil && int(msg.N) == f.list.Len() && int(msg.N) != m.list.Len() {
+			m.foreign(msg)
+			return true
+		}
+		if int(msg.N) != m.list.Len() {
+			m.disagree(msg, out)
+			return false
+		}
+		return true
+	}
+	switch f := m.roll.other; {
+	case msg.Interval != m.cfg.Interval:
+	case msg.Digest == m.list.Digest() && int(msg.N) == m.list.Len():
+		m.params.verified = true
+		return true
+	case f != nil && msg.Digest == f.list.Digest() && int(msg.N) == f.list.Len():
+		m.params.verified = true
+		m.foreign(msg)
+		return true
+	}
+	m.disagree(msg, out)
+	return false
+}
+
+// foreign marks a message as one that speaks of the other list.
+func (m *Machine) foreign(msg *incoming) {
+	msg.foreign = m.roll.other
+	m.roll.since = m.cycle
+}
+
+// disagree handles a message with other parameters. Nothing of it is merged.
+// Strictly, whoever hears of a disagreement stops. Otherwise only who never
+// met anybody with the same parameters does, and not because of one: the
+// first one met may be the one that is wrong (GO-A5).
+func (m *Machine) disagree(msg *incoming, out *Output) {
+	a := &m.params
+	m.stats.Disagreements++
+	if _, known := a.bad[msg.from]; !known && len(a.bad) < maxBad {
+		if a.bad == nil {
+			a.bad = make(map[nid.NID]struct{})
+		}
+		a.bad[msg.from] = struct{}{}
+		m.tell(out, Event{Kind: Disagreed, NID: msg.from, Header: msg.Clock})
+	}
+	if m.cfg.Strict || !a.verified && len(a.bad) >= min(2, m.list.Len()-1) {
+		m.stopped = true
+		m.tell(out, Event{Kind: Stopped, NID: msg.from, Header: msg.Clock})
+		return
+	}
+	m.tellParams(msg, out)
+}
+
+// tellParams answers a ping that carries parameters with ours, without clock
+// and ages, so that a node that is wrong learns of it.
+func (m *Machine) tellParams(msg *incoming, out *Output) {
+	a := &m.params
+	if a.answered != m.cycle {
+		a.answered, a.answers = m.cycle, 0
+	}
+	if !msg.ping || msg.Flags&FlagParams == 0 || m.stealth.silent || a.answers >= maxAnswers {
+		return
+	}
+	a.answers++
+	h := Header{Flags: FlagParams, N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
+	from := len(out.Buf)
+	out.Buf = h.AppendBinary(out.Buf)
+	m.send(msg, from, out)
+}

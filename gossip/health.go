@@ -1,0 +1,78 @@
+package gossip
+
+import "math/bits"
+
+// health is who is alive, as last reported.
+type health struct {
+	alive   []byte // a bit for each entry
+	scratch []byte
+	count   int
+	died    map[int]uint64 // how often each has died, for those that have
+	changed bool           // since the last review
+	total   int
+	percent int
+	quorum  bool
+}
+
+func (h *health) init(columns, total, percent int) {
+	size := (columns + lanes - 1) / lanes
+	h.alive, h.scratch = make([]byte, size), make([]byte, size)
+	h.died = make(map[int]uint64)
+	h.total, h.percent = total, percent
+}
+
+func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
+
+// review tells whose health has changed (seed 003, Determining Participant
+// Health), and whether the quorum has.
+func (m *Machine) review(out *Output) {
+	h := &m.health
+	if !h.changed || m.pause.resync {
+		return
+	}
+	h.changed = false
+	h.count = m.ages.alive(byte(m.limits.Dead), h.scratch)
+	for i, now := range h.scratch {
+		for diff := now ^ h.alive[i]; diff != 0; diff &= diff - 1 {
+			k := bits.TrailingZeros8(diff)
+			m.turned(i*lanes+k, now>>k&1 != 0, out)
+		}
+	}
+	h.alive, h.scratch = h.scratch, h.alive
+	m.judgeQuorum(out)
+}
+
+// turned tells that a participant has died or come alive.
+func (m *Machine) turned(i int, alive bool, out *Output) {
+	kind := CameAlive
+	if !alive {
+		kind = Died
+		m.health.died[i]++
+	}
+	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
+}
+
+// judgeQuorum compares the living with all participants; both include us.
+// Without all columns there is nothing to compare.
+func (m *Machine) judgeQuorum(out *Output) {
+	h := &m.health
+	if m.ages.n < h.total {
+		return
+	}
+	quorum := h.count*100 > h.percent*h.total
+	if quorum == h.quorum {
+		return
+	}
+	h.quorum = quorum
+	kind := QuorumLost
+	if quorum {
+		kind = QuorumWon
+	}
+	m.tell(out, Event{Kind: kind, Alive: h.count})
+}
+
+// tell appends an event.
+func (m *Machine) tell(out *Output, e Event) {
+	e.Clock = m.clock.value
+	out.Events = append(out.Events, e)
+}

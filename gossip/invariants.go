@@ -1,0 +1,23 @@
+package gossip
+
+import "fmt"
+
+// invariants are what holds after every step.
+func (m *Machine) invariants() error {
+	if m.self < m.ages.n && m.ages.bytes[m.self] != 0 {
+		return fmt.Errorf("our own age is %d", m.ages.bytes[m.self])
+	}
+	for i := m.ages.n; i < len(m.ages.bytes); i++ {
+		if m.ages.bytes[i] != unheard && m.ages.bytes[i] != oldest {
+			return fmt.Errorf("the padding has an age of %d", m.ages.bytes[i])
+		}
+	}
+	if !m.stopped && !m.pause.resync {
+		for i := range m.ages.n {
+			if alive := int(m.ages.bytes[i]) <= m.limits.Dead; alive != m.health.is(i) {
+				return fmt.Errorf("participant %d of age %d counts as alive: %v", i, m.ages.bytes[i], m.health.is(i))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package gossip
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math/bits"
+	"time"
+)
+
+// Version of the protocol; all participants must run the same (seed 003,
+// Initialization).
+const Version = 1
+
+// Digest is the SHA-1 digest of the ordered list of NIDs.
+type Digest [sha1.Size]byte
+
+// String returns the digest in hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// Flags say what follows the fixed header.
+type Flags uint16
+
+// The flags.
+const (
+	FlagParams Flags = 1 << iota // Interval and Digest
+	FlagStaged                   // the digest of the list that is staged
+	FlagBitmap                   // reply: a bitmap and an age per bit
+	FlagPairs                    // reply: index and age
+	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs
+)
+
+// Sizes in bytes.
+const (
+	HeaderSize = 16
+	paramsSize = 4 + sha1.Size
+	stagedSize = sha1.Size
+	pairSize   = 5
+	// MaxParticipants is how many ages fit one LNet message with the largest
+	// header.
+	MaxParticipants = 1<<20 - HeaderSize - paramsSize - stagedSize
+)
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("gossip: message shorter than its header says")
+	ErrVersion = errors.New("gossip: another protocol version")
+	ErrFlags   = errors.New("gossip: unknown or contradictory flags")
+	ErrBody    = errors.New("gossip: body does not fit the number of participants")
+)
+
+// Header begins every message, little-endian:
+//
+//	 0  2  version
+//	 2  2  flags
+//	 4  4  n         participants
+//	 8  8  clock     the sender's Lamport clock
+//	16  4  interval  in ms, with FlagParams
+//	20 20  digest    of the list of NIDs, with FlagParams
+//	..  20 staged    digest of the list to come, with FlagStaged
+//
+// A ping goes on with n ages. A reply goes on with nothing, or, by its flags,
+// with a bitmap of n bits and an age for each that is set, or with pairs of a
+// u32 index and an age.
+type Header struct {
+	Flags    Flags
+	N        uint32
+	Clock    uint64
+	Interval time.Duration // whole milliseconds
+	Digest   Digest
+	Staged   Digest
+}
+
+// AppendBinary appends the header.
+func (h Header) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, Version)
+	b = binary.LittleEndian.AppendUint16(b, uint16(h.Flags))
+	b = binary.LittleEndian.AppendUint32(b, h.N)
+	b = binary.LittleEndian.AppendUint64(b, h.Clock)
+	if h.Flags&FlagParams != 0 {
+		b = binary.LittleEndian.AppendUint32(b, uint32(h.Interval/time.Millisecond))
+		b = append(b, h.Digest[:]...)
+	}
+	if h.Flags&FlagStaged != 0 {
+		b = append(b, h.Staged[:]...)
+	}
+	return b
+}
+
+// ParseHeader parses the header of a message; rest is its body, part of b.
+func ParseHeader(b []byte) (h Header, rest []byte, err error) {
+	if len(b) < HeaderSize {
+		return h, nil, ErrShort
+	}
+	if binary.LittleEndian.Uint16(b) != Version {
+		return h, nil, ErrVersion
+	}
+	h.Flags = Flags(binary.LittleEndian.Uint16(b[2:]))
+	h.N = binary.LittleEndian.Uint32(b[4:])
+	h.Clock = binary.LittleEndian.Uint64(b[8:])
+	if h.Flags&^knownFlags != 0 || h.Flags&FlagBitmap != 0 && h.Flags&FlagPairs != 0 {
+		return h, nil, ErrFlags
+	}
+	rest = b[HeaderSize:]
+	if h.Flags&FlagParams != 0 {
+		if len(rest) < paramsSize {
+			return h, nil, ErrShort
+		}
+		h.Interval = time.Duration(binary.LittleEndian.Uint32(rest)) * time.Millisecond
+		h.Digest = Digest(rest[4:])
+		rest = rest[paramsSize:]
+	}
+	if h.Flags&FlagStaged != 0 {
+		if len(rest) < stagedSize {
+			return h, nil, ErrShort
+		}
+		h.Staged, rest = Digest(rest), rest[stagedSize:]
+	}
+	return h, rest, nil
+}
+
+// entries is the body of a reply, checked.
+type entries struct {
+	flags  Flags
+	bitmap []byte
+	ages   []byte // or pairs
+}
+
+// parseEntries checks the body of a reply about n participants.
+func parseEntries(flags Flags, body []byte, n int) (entries, error) {
+	e := entries{flags: flags, ages: body}
+	switch {
+	case flags&FlagBitmap != 0:
+		size := (n + 7) / 8
+		if len(body) < size {
+			return e, ErrBody
+		}
+		e.bitmap, e.ages = body[:size], body[size:]
+		set := 0
+		for _, b := range e.bitmap {
+			set += bits.OnesCount8(b)
+		}
+		if set != len(e.ages) || n%8 != 0 && e.bitmap[size-1]>>(n%8) != 0 {
+			return e, ErrBody
+		}
+	case flags&FlagPairs != 0:
+		if len(body)%pairSize != 0 || len(body)/pairSize > n {
+			return e, ErrBody
+		}
+		for p := body; len(p) > 0; p = p[pairSize:] {
+			if binary.LittleEndian.Uint32(p) >= uint32(n) {
+				return e, ErrBody
+			}
+		}
+	case len(body) != 0:
+		return e, ErrBody
+	}
+	return e, nil
+}
+
+// each calls f for each entry.
+func (e *entries) each(f func(i int, age byte)) {
+	if e.flags&FlagPairs != 0 {
+		for p := e.ages; len(p) > 0; p = p[pairSize:] {
+			f(int(binary.LittleEndian.Uint32(p)), p[4])
+		}
+		return
+	}
+	k := 0
+	for i, b := range e.bitmap {
+		for ; b != 0; b &= b - 1 {
+			f(i*8+bits.TrailingZeros8(b), e.ages[k])
+			k++
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package gossip
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+)
+
+// goldenHeader has every field.
+var goldenHeader = Header{
+	Flags: FlagParams | FlagStaged, N: 0x0A0B, Clock: 0x0102030405060708, Interval: 250 * time.Millisecond,
+	Digest: Digest{0: 0xD1, 19: 0xD2}, Staged: Digest{0: 0x51, 19: 0x52},
+}
+
+const goldenBytes = "0100" + // version
+	"0300" + // flags
+	"0b0a0000" + // n
+	"0807060504030201" + // clock
+	"fa000000" + // interval, ms
+	"d1000000000000000000000000000000000000d2" + // digest
+	"51000000000000000000000000000000000000" + "52" // staged
+
+// TestHeader: the bytes of GO-A14, GO-57 and GO-58.
+func TestHeader(t *testing.T) {
+	got := goldenHeader.AppendBinary(nil)
+	if hex.EncodeToString(got) != goldenBytes {
+		t.Fatalf("got %x\nwant %s", got, goldenBytes)
+	}
+	h, rest, err := ParseHeader(append(got, 1, 2, 3))
+	if err != nil || h != goldenHeader || !bytes.Equal(rest, []byte{1, 2, 3}) {
+		t.Errorf("parsed %+v, rest %v, %v", h, rest, err)
+	}
+	for i := range got {
+		if _, _, err := ParseHeader(got[:i]); !errors.Is(err, ErrShort) {
+			t.Errorf("%d bytes: %v, want ErrShort", i, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		at    int
+		value byte
+		want  error
+	}{
+		"version": {0, 2, ErrVersion}, "unknown flag": {2, 0x10, ErrFlags}, "two forms": {2, 0x0C, ErrFlags},
+	} {
+		bad := bytes.Clone(got)
+		bad[c.at] = c.value
+		if _, _, err := ParseHeader(bad); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestEntries: replies about 10 participants, right and wrong.
+func TestEntries(t *testing.T) {
+	type pairs map[int]byte
+	for _, c := range []struct {
+		name  string
+		flags Flags
+		body  []byte
+		want  pairs // nil: ErrBody
+	}{
+		{"nothing", 0, nil, pairs{}},
+		{"bitmap", FlagBitmap, []byte{0x81, 0x02, 5, 6, 7}, pairs{0: 5, 7: 6, 9: 7}},
+		{"empty bitmap", FlagBitmap, []byte{0, 0}, pairs{}},
+		{"pairs", FlagPairs, []byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 5}, pairs{9: 7, 0: 5}},
+		{"no pairs", FlagPairs, nil, pairs{}},
+		{"a body without a form", 0, []byte{1}, nil},
+		{"half a bitmap", FlagBitmap, []byte{0x81}, nil},
+		{"ages missing", FlagBitmap, []byte{0x81, 0x02, 5, 6}, nil},
+		{"ages too many", FlagBitmap, []byte{0x81, 0, 5, 6, 7}, nil},
+		{"a bit for nobody", FlagBitmap, []byte{0x80, 0x04, 5, 6}, nil},
+		{"half a pair", FlagPairs, []byte{9, 0, 0, 0, 7, 0}, nil},
+		{"a pair for nobody", FlagPairs, []byte{10, 0, 0, 0, 7}, nil},
+		{"too many pairs", FlagPairs, make([]byte, 11*pairSize), nil},
+	} {
+		e, err := parseEntries(c.flags, c.body, 10)
+		if c.want == nil {
+			if !errors.Is(err, ErrBody) {
+				t.Errorf("%s: %v, want ErrBody", c.name, err)
+			}
+			continue
+		}
+		got := pairs{}
+		e.each(func(i int, age byte) { got[i] = age })
+		if err != nil || len(got) != len(c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
+		}
+		for i, age := range c.want {
+			if got[i] != age {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// FuzzMessage: whatever arrives, the machine goes on, keeps its invariants and
+// bounds what it sends.
+func FuzzMessage(f *testing.F) {
+	h := newHarness(f, 10, 0, nil)
+	h.cycles(1)
+	f.Add(true, bytes.Clone(h.sends[0].Data(&h.out)))
+	f.Add(false, bytes.Clone(h.sends[0].Data(&h.out)))
+	for _, body := range [][]byte{nil, {0x81, 0x02, 5, 6, 7}} {
+		header := h.header()
+		header.Flags = FlagBitmap
+		f.Add(false, append(header.AppendBinary(nil), body...))
+	}
+	f.Add(true, goldenHeader.AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, ping bool, data []byte) {
+		h := newHarness(t, 10, 0, nil)
+		h.cycles(2)
+		in := Input{Kind: Reply, From: h.list.NID(4), Data: data}
+		if ping {
+			in.Kind = Ping
+		}
+		h.step(in)
+		if len(h.sends) > 1 || len(h.out.Buf) > HeaderSize+paramsSize+stagedSize+10*pairSize {
+			t.Errorf("answered with %d messages, %d bytes", len(h.sends), len(h.out.Buf))
+		}
+		header, rest, err := ParseHeader(data)
+		if err == nil && !bytes.Equal(append(header.AppendBinary(nil), rest...), data) && header.Interval%time.Millisecond == 0 {
+			t.Errorf("%x parses, but is encoded in another way", data)
+		}
+	})
+}

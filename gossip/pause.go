@@ -1,0 +1,96 @@
+package gossip
+
+import "time"
+
+// pause is what is left of a time in which this node stood still while the
+// others went on: a stopped process, a suspended machine, a frozen VM.
+//
+// Its ages are too young then, and would bring the dead back to life (GO-A7);
+// with the missed cycles added everyone looks dead (GO-A8); and what has
+// waited for it meanwhile looks fresh (GO-A9).
+type pause struct {
+	quiet    bool   // nothing is merged
+	until    uint64 // own cycle in which that ends
+	resync   bool   // no change of health is told
+	cycles   int    // own cycles of it
+	accepted int    // messages merged meanwhile
+}
+
+// catchUp notices missed cycles. It comes before everything else in a step.
+func (m *Machine) catchUp(now time.Duration, out *Output) {
+	missed := int64((now-m.last)/m.cfg.Interval) - 1
+	if missed <= 0 {
+		return
+	}
+	m.last += time.Duration(missed) * m.cfg.Interval
+	if m.cfg.Strict {
+		return
+	}
+	m.missed(uint64(missed), out)
+	m.pause.until = m.cycle + 2 // the overdue cycle follows at once and does not count
+}
+
+// missed makes good for cycles that this node did not make.
+func (m *Machine) missed(cycles uint64, out *Output) {
+	m.stats.Missed += cycles
+	m.ages.ageBy(cycles)
+	m.clock.value += cycles
+	m.clock.lost()
+	p := &m.pause
+	p.quiet, p.until = true, m.cycle+1
+	if cycles >= uint64(m.limits.Dead)/2 {
+		m.ages.forget()
+		p.resync, p.cycles, p.accepted = true, 0, 0
+	}
+	m.rejuvenate()
+	m.health.changed = true
+	m.tell(out, Event{Kind: Paused, Cycles: cycles})
+}
+
+// tick begins a cycle. Resync ends when enough was heard, or, for who hears
+// nobody any more, after a while.
+func (p *pause) tick(m *Machine, out *Output) {
+	if p.quiet && m.cycle >= p.until {
+		p.quiet = false
+	}
+	if !p.resync {
+		return
+	}
+	p.cycles++
+	if p.cycles > m.limits.Resync && p.accepted >= p.cycles || p.cycles > m.limits.Dead+m.limits.Stealth {
+		p.resync = false
+		m.tell(out, Event{Kind: Resynced, Cycles: uint64(p.cycles)})
+	}
+}
+
+// stealth is the silence after a start: a node that was restarted quickly
+// keeps quiet until all others have noticed its death (seed 000, Design
+// Notes).
+type stealth struct {
+	silent bool
+	cycles int
+}
+
+// tick begins a cycle and reports whether it is a silent one.
+func (s *stealth) tick(m *Machine, out *Output) bool {
+	if s.silent {
+		s.cycles++
+		if s.cycles > m.limits.Stealth {
+			s.end(m, out)
+		}
+	}
+	return s.silent
+}
+
+// sees ends the silence if a ping shows that we are long dead. An age of
+// unheard proves nothing: a node that knows nobody sends it, too.
+func (s *stealth) sees(m *Machine, age byte, out *Output) {
+	if s.silent && int(age) >= m.limits.VeryOld && age <= oldest {
+		s.end(m, out)
+	}
+}
+
+func (s *stealth) end(m *Machine, out *Output) {
+	s.silent = false
+	m.tell(out, Event{Kind: SpeaksUp, Cycles: uint64(s.cycles)})
+}

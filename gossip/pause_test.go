@@ -1,0 +1,222 @@
+package gossip
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+)
+
+// meet lets the machine hear from everybody in turn for some cycles.
+func (h *harness) meet(cycles int) (events []Event) {
+	h.t.Helper()
+	n := h.list.Len()
+	for i := range cycles {
+		events = append(events, h.cycles(1)...)
+		for k := 1; k < n; k += 2 {
+			h.ping(k, h.params(h.header()), young(n, k)...)
+			events = append(events, h.out.Events...)
+		}
+		_ = i
+	}
+	return events
+}
+
+// TestPause: who stood still brings nobody back: the missed cycles are added
+// before anything else is looked at (GO-A7, GO-65). Strictly they are not.
+func TestPause(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		h := newHarness(t, 16, 0, func(c *Config) { c.Strict = strict })
+		h.meet(20)
+		clock := h.m.Clock()
+		h.now += 6*interval + interval/2 // five cycles missed, the sixth is due
+		header := h.params(h.header())
+		header.Clock = clock + 2
+		h.ping(1, header, young(16, 1)...)
+		want, missed := byte(1+5+1), uint64(5)
+		if strict {
+			want, missed = 2, 0 // merged at once: 1 and a hop
+		}
+		if got := h.m.Ages()[5]; got != want || h.m.Stats().Missed != missed {
+			t.Errorf("strict %v: age %d after %d missed cycles, want %d after %d", strict, got, h.m.Stats().Missed, want, missed)
+		}
+		if !strict && h.m.Clock() != clock+5+1 {
+			t.Errorf("the clock went from %d to %d", clock, h.m.Clock())
+		}
+	}
+}
+
+// TestQuietAfterPause: what waited meanwhile sets the clock and is not merged,
+// until a whole cycle has passed; then the clock tells old from new (GO-A9).
+func TestQuietAfterPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	start := h.m.Clock()
+	h.now += 100 * interval
+	for age := range uint64(100) { // of all ages, the oldest first
+		header := h.params(Header{N: 16, Clock: start + age*5})
+		h.ping(1, header, young(16, 1)...)
+	}
+	for i, age := range h.m.Ages() {
+		if i > 0 && age != unheard {
+			t.Fatalf("participant %d has age %d from a message that waited", i, age)
+		}
+	}
+	if h.m.Stats().Quiet == 0 || h.m.Clock() < start+99*5 {
+		t.Errorf("clock %d after %d, counters %+v", h.m.Clock(), start+99*5, h.m.Stats())
+	}
+	h.cycles(1)
+	old := h.params(Header{N: 16, Clock: start + 60*5})
+	h.ping(1, old, young(16, 1)...)
+	if h.m.Stats().Obsolete == 0 || h.m.Ages()[1] != unheard {
+		t.Error("an old message was merged after the quiet cycle")
+	}
+	h.ping(1, h.params(h.header()), young(16, 1)...)
+	if h.m.Ages()[1] != 1 {
+		t.Error("a new message was not merged after the quiet cycle")
+	}
+}
+
+// TestResync: after a long pause everybody is unheard, and nothing is told
+// until enough was heard: then who lives has always lived (GO-A8, GO-65).
+func TestResync(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	if !h.m.Quorum() || h.m.AliveCount() != 16 {
+		t.Fatalf("quorum %v with %d alive", h.m.Quorum(), h.m.AliveCount())
+	}
+	h.now += 10 * time.Duration(h.m.Limits().Dead) * interval
+	h.step(Input{})
+	events := slices.Clone(h.out.Events)
+	if want := append([]byte{0}, bytes.Repeat([]byte{unheard}, 15)...); !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("ages %v after the pause", h.m.Ages())
+	}
+	if h.m.AliveCount() != 16 || !h.m.Quorum() {
+		t.Error("the quorum is lost in resync")
+	}
+	events = append(events, h.meet(h.m.Limits().Resync+3)...)
+	if got, want := kinds(events), []EventKind{Paused, Resynced}; !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+// TestResyncAlone: who hears nobody after a pause does not believe in its
+// quorum for ever.
+func TestResyncAlone(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	h.now += 100 * interval
+	h.step(Input{})
+	events := h.cycles(2*h.m.Limits().Stealth + 2)
+	if h.m.Quorum() || h.m.AliveCount() != 1 || !slices.Contains(kinds(events), QuorumLost) {
+		t.Errorf("quorum %v, %d alive, events %v", h.m.Quorum(), h.m.AliveCount(), kinds(events))
+	}
+}
+
+// TestClockShowsPause: a clock far ahead of a node in sync says that the node
+// itself stood still, for its own clock may have, too (GO-A7).
+func TestClockShowsPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	header := h.params(h.header())
+	header.Clock += 40 * clockRate
+	h.ping(1, header, young(16, 1)...)
+	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.Ages()[5] != unheard {
+		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.Ages())
+	}
+}
+
+// TestStealth: a started node is silent, listens, and speaks after as long as
+// the others need to find it dead (GO-70, GO-71, GO-A19).
+func TestStealth(t *testing.T) {
+	for _, n := range []int{8, 64, 1000, 65536} {
+		h := newHarness(t, n, 0, func(c *Config) { c.ColdStart = false })
+		limit := h.m.Limits().Stealth
+		if dead := h.m.Limits().Dead; limit <= dead+3 {
+			t.Errorf("%d participants: %d cycles of silence, dead after %d", n, limit, dead)
+		}
+		for range limit {
+			h.cycles(1)
+			if len(h.sends) != 0 {
+				t.Fatalf("%d participants: sent a ping in cycle %d", n, h.m.Cycle())
+			}
+			h.ping(3, h.params(h.header()), append([]byte{5}, young(n, 3)[1:]...)...)
+			if len(h.sends) != 0 {
+				t.Fatalf("%d participants: sent a reply in cycle %d", n, h.m.Cycle())
+			}
+		}
+		if h.m.Ages()[3] != 1 || h.m.Clock() == 0 {
+			t.Errorf("%d participants: does not listen", n)
+		}
+		h.cycles(1)
+		if len(h.sends) != 1 {
+			t.Errorf("%d participants: still silent in cycle %d", n, h.m.Cycle())
+		}
+	}
+}
+
+// TestStealthEndsEarly: when a ping shows that we are long dead, but not when
+// its sender just knows nothing (GO-72, GO-A18).
+func TestStealthEndsEarly(t *testing.T) {
+	for _, c := range []struct {
+		age   func(l Limits) byte
+		speak bool
+	}{
+		{func(l Limits) byte { return byte(l.VeryOld - 1) }, false},
+		{func(l Limits) byte { return byte(l.VeryOld) }, true},
+		{func(Limits) byte { return oldest }, true},
+		{func(Limits) byte { return unheard }, false},
+	} {
+		h := newHarness(t, 16, 0, func(c *Config) { c.ColdStart = false })
+		h.cycles(1)
+		ages := young(16, 3)
+		ages[0] = c.age(h.m.Limits())
+		h.ping(3, h.params(h.header()), ages...)
+		if got := !h.m.Silent(); got != c.speak {
+			t.Errorf("own age %d: speaks %v, want %v", ages[0], got, c.speak)
+		}
+	}
+}
+
+// TestHealth: dead is who is older than the limit, known or not does not
+// matter (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
+// more than half of all (GO-77).
+func TestHealth(t *testing.T) {
+	h := newHarness(t, 6, 0, nil)
+	events := h.cycles(1)
+	h.set(0, 1, 1, 16, 17, 255)
+	h.step(Input{})
+	events = append(events, h.out.Events...)
+	if got, want := kinds(events), []EventKind{CameAlive, CameAlive, CameAlive, QuorumWon}; !slices.Equal(got, want) {
+		t.Fatalf("told %v, want %v", got, want)
+	}
+	for i, want := range []Health{Alive, Alive, Alive, Alive, Dead, Unknown} {
+		if p := h.m.Participant(i); p.Health != want || p.NID != h.list.NID(i) {
+			t.Errorf("participant %d: %+v, want %v", i, p, want)
+		}
+	}
+	events = h.cycles(1) // 3 gets too old
+	if len(events) != 2 || events[0].Kind != Died || events[0].NID != h.list.NID(3) || events[0].Aliveness != 1 || events[1].Kind != QuorumLost {
+		t.Errorf("told %+v", events)
+	}
+	h.ping(3, h.params(h.header()), young(6, 3)...)
+	if p := h.m.Participant(3); p.Health != Alive || p.Aliveness != 1 {
+		t.Errorf("after its return: %+v", p)
+	}
+}
+
+// TestQuorum is the table of CH-3: strictly more than half.
+func TestQuorum(t *testing.T) {
+	for n := 2; n <= 6; n++ {
+		for alive := 1; alive <= n; alive++ {
+			h := newHarness(t, n, 0, nil)
+			ages := bytes.Repeat([]byte{100}, n)
+			copy(ages, make([]byte, alive))
+			h.set(ages...)
+			h.step(Input{})
+			if got, want := h.m.Quorum(), 2*alive > n; got != want {
+				t.Errorf("%d of %d: quorum %v, want %v", alive, n, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package gossip
+
+import "ulnet/lnet/nid"
+
+// incoming is a message that is being looked at.
+type incoming struct {
+	Header
+	from    nid.NID
+	index   int // of from in our list, -1 if it is not there
+	ping    bool
+	body    []byte
+	entries entries  // of a reply
+	foreign *foreign // not nil: it speaks of the other list of a change
+}
+
+// receive handles a message in the order of GO-A4: form, parameters, age of
+// the message, clock, vector, reply.
+func (m *Machine) receive(in Input, out *Output) {
+	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
+	var err error
+	msg.Header, msg.body, err = ParseHeader(in.Data)
+	switch {
+	case err == ErrVersion:
+		m.disagree(&msg, out)
+		return
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case !m.agreed(&msg, out):
+		return
+	}
+	if !m.wellFormed(&msg) {
+		m.stats.Malformed++
+		return
+	}
+	if !m.clockFits(&msg, out) {
+		return
+	}
+	m.clock.sync(msg.Clock)
+	if m.pause.quiet {
+		m.stats.Quiet++
+	} else {
+		m.merge(&msg)
+	}
+	if msg.ping {
+		m.stats.PingsReceived++
+		m.seeOurselves(&msg, out)
+		m.reply(&msg, out)
+	} else {
+		m.stats.RepliesReceived++
+	}
+}
+
+// wellFormed checks the body.
+func (m *Machine) wellFormed(msg *incoming) bool {
+	n := m.list.Len()
+	if msg.foreign != nil {
+		n = msg.foreign.list.Len()
+	}
+	if m.cfg.Columns > 0 {
+		n = min(n, m.cfg.Columns)
+	}
+	if msg.ping {
+		return msg.Flags&(FlagBitmap|FlagPairs) == 0 && len(msg.body) == n && m.possible(msg)
+	}
+	var err error
+	msg.entries, err = parseEntries(msg.Flags, msg.body, n)
+	return err == nil
+}
+
+// possible refuses the vector of a sender who is not young himself.
+func (m *Machine) possible(msg *incoming) bool {
+	i := msg.index
+	if msg.foreign != nil {
+		i = msg.foreign.list.Index(msg.from)
+	}
+	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
+}
+
+// clockFits looks at the clock of a message: obsolete ones are answered with
+// our clock and dropped, impossible ones dropped. One that is far ahead of us
+// says that it was us who stood still.
+func (m *Machine) clockFits(msg *incoming, out *Output) bool {
+	c, limit := &m.clock, uint64(m.limits.Obsolete)
+	inSync := c.inSync(m.cycle, m.limits.Dead, m.list.Len()-1)
+	switch {
+	case msg.Clock >= maxClock, msg.Clock > c.value+maxJump && inSync:
+		m.stats.BadClock++
+		return false
+	case msg.Clock+limit < c.value:
+		m.stats.Obsolete++
+		if msg.ping {
+			m.emptyReply(msg, out)
+		}
+		return false
+	case msg.Clock > c.value+limit:
+		if inSync && !m.cfg.Strict {
+			m.stats.Behind++
+			m.missed((msg.Clock-c.value)/clockRate, out)
+		}
+	case msg.index >= 0:
+		c.note(msg.index, m.cycle)
+	}
+	return true
+}
+
+// clockRate is about how many units the clock makes in a cycle.
+const clockRate = 5
+
+// merge takes over what the message knows better.
+func (m *Machine) merge(msg *incoming) {
+	if msg.index >= 0 && msg.index < m.ages.n {
+		m.learn(msg.index, 0, msg.index)
+	}
+	switch {
+	case !msg.ping && msg.foreign == nil:
+		msg.entries.each(func(i int, age byte) { m.learn(i, age, msg.index) })
+	case !msg.ping:
+		msg.entries.each(func(i int, age byte) {
+			if i = msg.foreign.toOurs(i); i >= 0 {
+				m.learn(i, age, msg.index)
+			}
+		})
+	default:
+		m.mergeVector(m.ours(msg), msg.index)
+	}
+	m.rejuvenate()
+	m.pause.accepted++
+	m.health.changed = true
+}
+
+// mergeVector merges a whole vector.
+func (m *Machine) mergeVector(remote []byte, via int) {
+	if m.trace == nil {
+		m.ages.merge(remote)
+		return
+	}
+	for i, age := range remote {
+		m.learn(i, age, via)
+	}
+}
+
+// learn merges one entry.
+func (m *Machine) learn(i int, age byte, via int) {
+	before := m.ages.bytes[i]
+	m.ages.mergeOne(i, age)
+	if m.trace != nil && m.ages.bytes[i] < before {
+		m.trace[i] = heard{via: int32(via), cycle: m.cycle - uint64(m.ages.bytes[i])}
+	}
+}
+
+// heard is through whom something was last learned of a participant.
+type heard struct {
+	via   int32
+	cycle uint64 // own cycle of the life sign itself
+}
+
+// seeOurselves looks at what a ping says of us.
+func (m *Machine) seeOurselves(msg *incoming, out *Output) {
+	if v := m.ours(msg); m.self < len(v) {
+		m.stealth.sees(m, v[m.self], out)
+	}
+}
+
+// ours is the vector of a ping in the order of our list.
+func (m *Machine) ours(msg *incoming) []byte {
+	if msg.foreign == nil {
+		return msg.body
+	}
+	return msg.foreign.translate(msg.body)
+}

@@ -1,0 +1,94 @@
+package gossip
+
+import (
+	"encoding/binary"
+)
+
+// header appends the header of a ping.
+func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
+
+// headerFor appends a header about a list. Parameters are in it during our
+// first N cycles, while the list is being changed, and when asked for.
+func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []byte {
+	h := Header{Flags: flags, N: uint32(list.Len()), Clock: m.clock.value}
+	if params || m.cycle <= uint64(m.list.Len()) || m.roll.other != nil {
+		h.Flags |= FlagParams
+		h.Interval, h.Digest = m.cfg.Interval, list.Digest()
+	}
+	if m.roll.staged() {
+		h.Flags |= FlagStaged
+		h.Staged = m.roll.other.list.Digest()
+	}
+	return h.AppendBinary(b)
+}
+
+// send appends a reply whose data is in out.Buf from an offset.
+func (m *Machine) send(msg *incoming, from int, out *Output) {
+	out.Sends = append(out.Sends, Send{To: msg.from, Reply: true, Begin: from, End: len(out.Buf)})
+	m.stats.RepliesSent++
+}
+
+// emptyReply tells the sender of an obsolete ping our clock.
+func (m *Machine) emptyReply(msg *incoming, out *Output) {
+	if m.stealth.silent {
+		return
+	}
+	from := len(out.Buf)
+	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&FlagParams != 0, 0)
+	m.send(msg, from, out)
+}
+
+// listOf is the list that a message speaks of.
+func (m *Machine) listOf(msg *incoming) *List {
+	if msg.foreign != nil {
+		return msg.foreign.list
+	}
+	return m.list
+}
+
+// reply answers a ping with the entries that are fresher here than there by
+// two cycles and the fudge (seed 003, Gossip Reply).
+func (m *Machine) reply(msg *incoming, out *Output) {
+	if m.stealth.silent {
+		return
+	}
+	mine := m.ages
+	if msg.foreign != nil {
+		mine = msg.foreign.render(m.ages)
+	}
+	count, gap := 0, 2+m.limits.Fudge
+	mine.fresher(msg.body, gap, func(int, byte) { count++ })
+	bitmap := (len(msg.body) + 7) / 8
+	flags := Flags(0)
+	switch {
+	case count == 0:
+	case count*pairSize < bitmap+count:
+		flags = FlagPairs
+	default:
+		flags = FlagBitmap
+	}
+	from := len(out.Buf)
+	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&FlagParams != 0, flags)
+	switch flags {
+	case FlagPairs:
+		mine.fresher(msg.body, gap, func(i int, age byte) {
+			out.Buf = append(binary.LittleEndian.AppendUint32(out.Buf, uint32(i)), age)
+		})
+	case FlagBitmap:
+		out.Buf = appendBitmap(out.Buf, bitmap, mine, msg.body, gap)
+	}
+	m.send(msg, from, out)
+}
+
+// appendBitmap appends the bitmap of the fresher entries, and their ages.
+func appendBitmap(b []byte, size int, mine AgeVector, peer []byte, gap int) []byte {
+	start := len(b)
+	for range size {
+		b = append(b, 0)
+	}
+	mine.fresher(peer, gap, func(i int, age byte) {
+		b[start+i/8] |= 1 << (i % 8)
+		b = append(b, age)
+	})
+	return b
+}

@@ -1,0 +1,146 @@
+package gossip
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Ages are bytes. A known age saturates at oldest; unheard says that nobody
+// has ever told, and stays until somebody does.
+const (
+	oldest  = 254
+	unheard = 255
+)
+
+// The vector is worked on eight entries at a time: a word of eight lanes.
+const (
+	lanes = 8
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// notBelow returns a word with the high bit set in each lane where a >= b.
+func notBelow(a, b uint64) uint64 {
+	low := ((a | highs) - (b &^ highs)) & highs // of the lower seven bits
+	return (a&^b | ^(a^b)&low) & highs
+}
+
+// spread turns the high bits of lanes into lanes of all ones.
+func spread(h uint64) uint64 { return h >> 7 * 0xFF }
+
+// older adds a cycle to each lane, but for those of oldest and unheard, whose
+// upper seven bits are all set.
+func older(x uint64) uint64 {
+	clear := ^x & (oldest * ones)
+	return x + ((clear&^highs+^uint64(highs)|clear)&highs)>>7
+}
+
+// youngest returns the smaller of each lane.
+func youngest(a, b uint64) uint64 {
+	m := spread(notBelow(a, b))
+	return b&m | a&^m
+}
+
+// gather packs the high bits of lanes into a byte, lane 0 lowest.
+func gather(h uint64) byte { return byte(h >> 7 * 0x0102040810204080 >> 56) }
+
+func word(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
+func setWord(b []byte, w uint64) { binary.LittleEndian.PutUint64(b, w) }
+
+// AgeVector is an age for each participant, in cycles. Its memory is a
+// multiple of eight bytes; what follows the last participant is unheard.
+type AgeVector struct {
+	bytes []byte // padded
+	n     int
+}
+
+// newAgeVector returns n entries that are unheard.
+func newAgeVector(n int) AgeVector {
+	v := AgeVector{make([]byte, (n+lanes-1)/lanes*lanes), n}
+	v.forget()
+	return v
+}
+
+// Bytes returns the entries. They belong to the vector.
+func (v AgeVector) Bytes() []byte { return v.bytes[:v.n] }
+
+// forget makes every entry unheard.
+func (v AgeVector) forget() {
+	for i := range v.bytes {
+		v.bytes[i] = unheard
+	}
+}
+
+// age lets a cycle pass (seed 003, Age vector, rule 1).
+func (v AgeVector) age() {
+	for b := v.bytes; len(b) >= lanes; b = b[lanes:] {
+		setWord(b, older(word(b)))
+	}
+}
+
+// ageBy lets some cycles pass at once.
+func (v AgeVector) ageBy(cycles uint64) {
+	if cycles <= 4 {
+		for range cycles {
+			v.age()
+		}
+		return
+	}
+	for i, a := range v.bytes {
+		if a < oldest {
+			v.bytes[i] = byte(min(uint64(a)+cycles, oldest))
+		}
+	}
+}
+
+// merge takes over what remote, of the same length, knows better, a cycle
+// older: it was on its way for as long (rule 2).
+func (v AgeVector) merge(remote []byte) {
+	local := v.bytes
+	for len(remote) >= 2*lanes && len(local) >= 2*lanes { // two at a time keep the processor busy
+		a, b := youngest(word(local), older(word(remote))), youngest(word(local[lanes:]), older(word(remote[lanes:])))
+		setWord(local, a)
+		setWord(local[lanes:], b)
+		local, remote = local[2*lanes:], remote[2*lanes:]
+	}
+	for i, r := range remote {
+		local[i] = min(local[i], olderByte(r))
+	}
+}
+
+// mergeOne is merge for one entry.
+func (v AgeVector) mergeOne(i int, remote byte) { v.bytes[i] = min(v.bytes[i], olderByte(remote)) }
+
+func olderByte(a byte) byte {
+	if a < oldest {
+		return a + 1
+	}
+	return a
+}
+
+// alive sets bit i of each entry that is at most limit old, and returns how
+// many those are. limit is below oldest, so what is unheard is not alive.
+func (v AgeVector) alive(limit byte, set []byte) int {
+	count := 0
+	l := uint64(limit) * ones
+	for i := range set {
+		b := gather(notBelow(l, word(v.bytes[i*lanes:])))
+		set[i] = b
+		count += bits.OnesCount8(b)
+	}
+	return count
+}
+
+// fresher calls f for each entry that is younger than the peer's copy by at
+// least gap, which is 1 or more.
+func (v AgeVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
+	for i := 0; i < len(peer); i++ {
+		if i%lanes == 0 && len(peer)-i >= lanes && word(peer[i:]) == word(v.bytes[i:]) {
+			i += lanes - 1
+			continue
+		}
+		if int(peer[i])-int(v.bytes[i]) >= gap {
+			f(i, v.bytes[i])
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package gossip
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// vectorOf returns a vector with these entries.
+func vectorOf(ages ...byte) AgeVector {
+	v := newAgeVector(len(ages))
+	copy(v.bytes, ages)
+	return v
+}
+
+var agesGen = rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte{0, 1, 127, 128, 253, 254, 255}))
+
+// TestVectorAgainstBytes compares the words with the rules as the design has
+// them, entry by entry (GO-18, GO-19, GO-A6).
+func TestVectorAgainstBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "n")
+		local := rapid.SliceOfN(agesGen, n, n).Draw(t, "local")
+		remote := rapid.SliceOfN(agesGen, n, n).Draw(t, "remote")
+		limit := rapid.ByteRange(1, 253).Draw(t, "limit")
+		cycles := rapid.Uint64Range(0, 300).Draw(t, "cycles")
+		v := vectorOf(local...)
+		v.merge(remote)
+		v.ageBy(cycles)
+		want := bytes.Clone(local)
+		for i, r := range remote {
+			if r < 254 {
+				r++
+			}
+			want[i] = min(want[i], r)
+			for range cycles {
+				if want[i] < 254 {
+					want[i]++
+				}
+			}
+		}
+		if !bytes.Equal(v.Bytes(), want) {
+			t.Fatalf("merge %v into %v, then %d cycles: got %v, want %v", remote, local, cycles, v.Bytes(), want)
+		}
+		set := make([]byte, (n+7)/8)
+		count := 0
+		for i, a := range want {
+			if a <= limit {
+				count++
+			}
+			_ = i
+		}
+		if got := v.alive(limit, set); got != count {
+			t.Fatalf("%d of %v are at most %d, want %d", got, want, limit, count)
+		}
+		for i, a := range want {
+			if set[i/8]>>(i%8)&1 != 0 != (a <= limit) {
+				t.Fatalf("bit %d of %08b for %v and limit %d", i, set, want, limit)
+			}
+		}
+	})
+}
+
+// TestFresher: a reply has the entries that are fresher by the gap, and no
+// others (GO-26).
+func TestFresher(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "n")
+		local := rapid.SliceOfN(agesGen, n, n).Draw(t, "local")
+		peer := rapid.SliceOfN(agesGen, n, n).Draw(t, "peer")
+		gap := rapid.IntRange(1, 9).Draw(t, "gap")
+		var got, want []int
+		vectorOf(local...).fresher(peer, gap, func(i int, age byte) {
+			if age != local[i] {
+				t.Fatalf("entry %d: age %d, want %d", i, age, local[i])
+			}
+			got = append(got, i)
+		})
+		for i := range local {
+			if int(peer[i])-int(local[i]) >= gap {
+				want = append(want, i)
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("got %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+// mergeBytes is the plain loop that the words are compared with.
+func mergeBytes(local, remote []byte) {
+	for i, r := range remote {
+		if r < oldest {
+			r++
+		}
+		local[i] = min(local[i], r)
+	}
+}
+
+func BenchmarkMerge(b *testing.B) {
+	const n = 1 << 16
+	r := rand.New(rand.NewPCG(1, 2))
+	local, remote := newAgeVector(n), make([]byte, n)
+	for i := range remote {
+		local.bytes[i], remote[i] = byte(r.Uint32()), byte(r.Uint32())
+	}
+	b.Run("words", func(b *testing.B) {
+		b.SetBytes(n)
+		for b.Loop() {
+			local.merge(remote)
+		}
+	})
+	b.Run("bytes", func(b *testing.B) {
+		b.SetBytes(n)
+		for b.Loop() {
+			mergeBytes(local.bytes, remote)
+		}
+	})
+}

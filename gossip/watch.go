@@ -1,0 +1,124 @@
+package gossip
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// WatchFunc is told that a participant is alive, or not, and how often it has
+// died so far. It may block, and may call the agent.
+type WatchFunc func(id nid.NID, alive bool, aliveness uint64)
+
+// watchers tell users of changes, outside of the machine and at the speed of
+// each user: what changes several times meanwhile is told once, as it is then.
+// Nothing is lost: who has died and come back comes with another aliveness.
+type watchers struct {
+	clock machine.Clock
+	mu    sync.Mutex
+	list  []*watcher // guarded by mu
+}
+
+func (w *watchers) init(clock machine.Clock) { w.clock = clock }
+
+// state is what is told.
+type state struct {
+	alive     bool
+	aliveness uint64
+}
+
+// watcher is one user.
+type watcher struct {
+	f     WatchFunc
+	clock machine.Clock
+
+	mu      sync.Mutex
+	order   []nid.NID // with something to tell, the first to change first; guarded by mu, like all below
+	latest  map[nid.NID]state
+	running bool
+	stopped bool
+	quiet   sync.Cond // signalled when running ends
+}
+
+// add begins to watch, with what is known now.
+func (w *watchers) add(f WatchFunc, known func(tell func(nid.NID, state))) (stop func()) {
+	u := &watcher{f: f, clock: w.clock, latest: make(map[nid.NID]state)}
+	u.quiet.L = &u.mu
+	w.mu.Lock()
+	w.list = append(w.list, u)
+	known(u.tell)
+	w.mu.Unlock()
+	return func() { w.remove(u) }
+}
+
+// remove ends watching. When it returns f is not running, unless f calls it.
+func (w *watchers) remove(u *watcher) {
+	w.mu.Lock()
+	for i, other := range w.list {
+		if other == u {
+			w.list = append(w.list[:i:i], w.list[i+1:]...)
+			break
+		}
+	}
+	w.mu.Unlock()
+	u.mu.Lock()
+	u.stopped = true
+	u.mu.Unlock()
+}
+
+// tell tells everybody.
+func (w *watchers) tell(id nid.NID, s state) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.list {
+		u.tell(id, s)
+	}
+}
+
+func (w *watchers) close() {
+	w.mu.Lock()
+	list := w.list
+	w.list = nil
+	w.mu.Unlock()
+	for _, u := range list {
+		u.mu.Lock()
+		u.stopped = true
+		u.mu.Unlock()
+	}
+}
+
+// tell notes a change and sees to it that f hears of it soon.
+func (u *watcher) tell(id nid.NID, s state) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stopped {
+		return
+	}
+	if _, waits := u.latest[id]; !waits {
+		u.order = append(u.order, id)
+	}
+	u.latest[id] = s
+	if !u.running {
+		u.running = true
+		u.clock.AfterFunc(time.Nanosecond, u.run)
+	}
+}
+
+// run calls f for what is to be told.
+func (u *watcher) run() {
+	u.mu.Lock()
+	for len(u.order) > 0 && !u.stopped {
+		id := u.order[0]
+		u.order = u.order[1:]
+		s := u.latest[id]
+		delete(u.latest, id)
+		u.mu.Unlock()
+		u.f(id, s.alive, s.aliveness)
+		u.mu.Lock()
+	}
+	u.running, u.order = false, nil
+	u.quiet.Broadcast()
+	u.mu.Unlock()
+}
