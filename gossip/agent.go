@@ -25,6 +25,9 @@ const (
 type AgentConfig struct {
 	Config
 	Log *slog.Logger // nil discards
+	// Clock shows by its jumps that the node stood still. Default the node's;
+	// in real time machine.BootClock notices more.
+	Clock machine.Clock
 }
 
 // Agent lets a node take part: it steps a [Machine], posts buffers for what
@@ -37,6 +40,7 @@ type Agent struct {
 	cfg    AgentConfig
 	self   nid.NID // the NID that takes part
 	pid    nid.PID // of all participants
+	clock  machine.Clock
 	runner *machine.Runner[Input, Output]
 	m      *Machine // stepped by runner
 
@@ -69,11 +73,13 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 	if a.m, err = New(cfg.Config, list, self); err != nil {
 		return nil, err
 	}
-	clock := table.Node().Clock()
-	a.watchers.init(clock)
+	if a.clock = cfg.Clock; a.clock == nil {
+		a.clock = table.Node().Clock()
+	}
+	a.watchers.init(a.clock)
 	a.sender.init(a)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
-		Machine: a.m, Clock: clock, Apply: a.apply,
+		Machine: a.m, Clock: a.clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("gossip timer", slog.Any("err", err)) },
 	})
 	if err := a.receiver.start(a); err != nil {

@@ -14,7 +14,7 @@ const keptChanges = 1024
 
 // Change is something that happened, as [Agent.History] tells it.
 type Change struct {
-	At        time.Duration `json:"-"` // on the node's clock
+	At        time.Duration `json:"-"` // on the agent's clock
 	Clock     uint64        `json:"clock"`
 	Event     EventKind     `json:"event"`
 	NID       nid.NID       `json:"nid,omitzero"`
@@ -47,7 +47,7 @@ func (a *Agent) History() []Change {
 // happened logs, remembers and tells an event.
 func (a *Agent) happened(e *Event) {
 	a.mu.Lock()
-	a.history.add(Change{At: a.table.Node().Clock().Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness})
+	a.history.add(Change{At: a.clock.Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness})
 	a.mu.Unlock()
 	prefix := fmt.Sprintf("[%d] ", e.Clock)
 	if e.Header != 0 {
