@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/incarnation"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/capture"
 )
@@ -34,7 +35,7 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer})
+	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer, Incarnation: nextIncarnation(log, cfg.StateDir)})
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
@@ -46,6 +47,16 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	log.Info("stopping")
 	drain(log, n)
 	return errors.Join(err, tap.close())
+}
+
+// nextIncarnation returns the number of the life that begins.
+func nextIncarnation(log *slog.Logger, stateDir string) uint64 {
+	n, err := incarnation.Next(stateDir, time.Now())
+	if err != nil {
+		log.Warn("the incarnation of this node is not kept and comes from the clock, which must not be put back: see --state-dir",
+			slog.Uint64("incarnation", n), slog.Any("err", err))
+	}
+	return n
 }
 
 // ready tells everybody that the node is up.

@@ -38,6 +38,9 @@ type Config struct {
 	config.Config
 	Log *slog.Logger // nil discards
 	Tap lnd.Tap      // nil captures nothing
+	// Incarnation is the number of this life of the node, above those of the
+	// lives before. 0: the wall clock.
+	Incarnation uint64
 	// MayNotListen makes a node without a listener when the accept port is
 	// forbidden. Such a node can dial and keeps what it dialled. A port that
 	// is taken is an error all the same: another node has the NID, and peers
@@ -78,7 +81,7 @@ func New(cfg Config) (*Node, error) {
 		n.warnOf(f)
 	}
 	n.lnet = lnet.New(lnet.Config{
-		Incarnation:        uint64(time.Now().UnixNano()),
+		Incarnation:        cmp.Or(cfg.Incarnation, wallClock()),
 		Clock:              clock,
 		Log:                cfg.Log,
 		TransactionTimeout: cfg.TransactionTimeout,
@@ -153,8 +156,11 @@ func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
 func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) (*lnet.NI, error) {
 	return n.lnet.AddNI(fault.Wrap(driver, n.plan), lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
+		Incarnation: wallClock(), // socklnd's own: when the NI started, as in kernels
 	})
 }
+
+func wallClock() uint64 { return uint64(time.Now().UnixNano()) }
 
 // explain adds what helps against the usual failures of a listener.
 func (n *Node) explain(err error) error {

@@ -11,12 +11,14 @@ import (
 // Status is a node's state: what `net show`, `peer show` and `stats show` are
 // printed from.
 type Status struct {
-	PID      nid.PID             `json:"pid"`
-	Networks string              `json:"networks"` // as configured
-	NIs      []NIStatus          `json:"nis"`      // in the order of configuration
-	Peers    []lnet.PeerSnapshot `json:"peers"`    // by NID
-	Known    []KnownPeer         `json:"known"`    // what discovery knows, by primary NID
-	Stats    lnet.Stats          `json:"statistics"`
+	PID nid.PID `json:"pid"`
+	// Incarnation is the number of this life of the node, above those before.
+	Incarnation uint64              `json:"incarnation"`
+	Networks    string              `json:"networks"` // as configured
+	NIs         []NIStatus          `json:"nis"`      // in the order of configuration
+	Peers       []lnet.PeerSnapshot `json:"peers"`    // by NID
+	Known       []KnownPeer         `json:"known"`    // what discovery knows, by primary NID
+	Stats       lnet.Stats          `json:"statistics"`
 	// Discovery counts what discovery did and refused.
 	Discovery discovery.Stats `json:"discovery"`
 	Faults    Faults          `json:"faults"` // on purpose
@@ -46,7 +48,7 @@ type Socklnd struct {
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := n.lnet.Snapshot()
-	status := Status{PID: s.PID, Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
 	status.Known, status.Discovery = knownPeers(s.Nodes), n.discovery.Stats()
 	status.Faults = n.faults()
 	names := newInterfaceNames()
