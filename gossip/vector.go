@@ -134,11 +134,16 @@ func (v AgeVector) alive(limit byte, set []byte) int {
 // fresher calls f for each entry that is younger than the peer's copy by at
 // least gap, which is 1 or more.
 func (v AgeVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
-	for i := 0; i < len(peer); i++ {
-		if i%lanes == 0 && len(peer)-i >= lanes && word(peer[i:]) == word(v.bytes[i:]) {
-			i += lanes - 1
-			continue
+	i := 0
+	for ; i+lanes <= len(peer); i += lanes {
+		theirs, ours := word(peer[i:]), word(v.bytes[i:])
+		m := spread(notBelow(theirs, ours)) // the other lanes would borrow
+		for h := notBelow(theirs&m-ours&m, uint64(gap)*ones); h != 0; h &= h - 1 {
+			k := i + bits.TrailingZeros64(h)/lanes
+			f(k, v.bytes[k])
 		}
+	}
+	for ; i < len(peer); i++ {
 		if int(peer[i])-int(v.bytes[i]) >= gap {
 			f(i, v.bytes[i])
 		}

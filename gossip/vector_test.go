@@ -124,3 +124,17 @@ func BenchmarkMerge(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkFresher(b *testing.B) {
+	const n = 1 << 16
+	r := rand.New(rand.NewPCG(1, 2))
+	local, remote := newAgeVector(n), make([]byte, n)
+	for i := range remote {
+		local.bytes[i], remote[i] = byte(r.IntN(12)), byte(r.IntN(12))
+	}
+	b.SetBytes(n)
+	for b.Loop() {
+		count := 0
+		local.fresher(remote, 6, func(int, byte) { count++ })
+	}
+}
