@@ -1,0 +1,80 @@
+package tree
+
+import "fmt"
+
+// KNomial is the k-nomial topology: the parent of a rank is the rank with its
+// lowest digit to the base K that is not zero cleared. K is at least 2; 2 is
+// the binomial tree.
+type KNomial int
+
+// String returns the text that [Parse] takes.
+func (k KNomial) String() string { return fmt.Sprintf("k-nomial %d", int(k)) }
+
+// lowest returns K^j for the lowest digit j of v that is not zero.
+func (k KNomial) lowest(v int) int {
+	p := 1
+	for v%(p*int(k)) == 0 {
+		p *= int(k)
+	}
+	return p
+}
+
+// Parent implements Topology.
+func (k KNomial) Parent(v, _ int) int {
+	p := k.lowest(v)
+	return v - v/p%int(k)*p
+}
+
+// span is how many ranks the subtree of v would have if n were a power of K:
+// K to the power of its degree.
+func (k KNomial) span(v, n int) int {
+	if v != 0 {
+		return k.lowest(v)
+	}
+	p := 1
+	for p < n {
+		p *= int(k)
+	}
+	return p
+}
+
+// Child implements Topology: v + K^e·q below n, for q from 1 to K-1 and e below
+// the degree of v.
+func (k KNomial) Child(v, n, i int) (child int, ok bool) {
+	p := 1
+	for ; i >= int(k)-1; i -= int(k) - 1 {
+		p *= int(k)
+	}
+	child = v + p*(i+1)
+	return child, p < k.span(v, n) && child < n
+}
+
+// Size implements Topology.
+func (k KNomial) Size(v, n int) int { return min(k.span(v, n), n-v) }
+
+// Depth implements Topology. The node at offset x from v lies as many levels
+// below it as x has digits that are not zero, so the depth is the most that
+// any x below the size has. It is either the last x, or one that has a smaller
+// digit at some position and the largest digits behind that.
+func (k KNomial) Depth(v, n int) int {
+	last := k.Size(v, n) - 1
+	most, above := 0, 0 // above: digits not zero before position i
+	p, i := 1, 0
+	for last/p >= int(k) {
+		p *= int(k)
+		i++
+	}
+	for ; p > 0; p /= int(k) {
+		digit := last / p % int(k)
+		if digit >= 1 {
+			here := i
+			if digit >= 2 {
+				here++
+			}
+			most = max(most, above+here)
+			above++
+		}
+		i--
+	}
+	return max(most, above)
+}
