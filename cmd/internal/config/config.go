@@ -62,6 +62,8 @@ type Config struct {
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start
 
+	Gossip Gossip // gossip
+
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
 	RuntimeDir string     // runtime_dir; empty: the usual place
@@ -96,6 +98,7 @@ func Default() Config {
 		ControlPriority:    6,
 		MaxConns:           65536,
 		MaxConnsPerAddr:    1024,
+		Gossip:             defaultGossip(),
 	}
 }
 

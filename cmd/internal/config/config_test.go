@@ -31,8 +31,13 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range config.Keys() {
-		if !strings.Contains(string(text), "\n"+key+": ") {
+		if !strings.Contains(string(text), "\n"+key+": ") && !strings.Contains(string(text), "\n"+key+":\n  ") {
 			t.Errorf("reference.yaml lacks %s", key)
+		}
+	}
+	for _, key := range config.GossipKeys() {
+		if !strings.Contains(string(text), "\n  "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of gossip", key)
 		}
 	}
 }

@@ -69,16 +69,15 @@ func Parse(name string, text []byte) (Config, error) {
 		if seen > 1 {
 			return c, errorAt(name, doc.Body.GetToken(), errors.New("a second document: everything belongs into one"))
 		}
-		if err := c.assign(name, entries); err != nil {
+		if err := assign(c.settings(name), name, entries); err != nil {
 			return c, err
 		}
 	}
 	return c, c.check(name)
 }
 
-// assign puts the entries of the file into c.
-func (c *Config) assign(name string, entries []*ast.MappingValueNode) error {
-	settings := c.settings()
+// assign puts entries of the file where their settings say.
+func assign(settings map[string]setting, name string, entries []*ast.MappingValueNode) error {
 	for _, e := range entries {
 		key := e.Key.GetToken()
 		s, ok := settings[key.Value]
@@ -89,6 +88,9 @@ func (c *Config) assign(name string, entries []*ast.MappingValueNode) error {
 			return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
 		}
 		if err := s.put(e.Value); err != nil {
+			if _, placed := errors.AsType[*Error](err); placed {
+				return err // of a section
+			}
 			at := e.Value.GetToken()
 			if entry, ok := errors.AsType[*entryError](err); ok {
 				at = entry.at

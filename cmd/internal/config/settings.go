@@ -23,8 +23,8 @@ const (
 	maxBuffer  = 1 << 30
 )
 
-// settings returns the keys of the file; each value goes into c.
-func (c *Config) settings() map[string]setting {
+// settings returns the keys of a file; each value goes into c.
+func (c *Config) settings(file string) map[string]setting {
 	return map[string]setting{
 		"networks":                     text(&c.Networks, checkNetworks),
 		"lnet_transaction_timeout":     duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
@@ -74,6 +74,8 @@ func (c *Config) settings() map[string]setting {
 
 		"faults":     faults(&c.Faults),
 		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
+
+		"gossip": gossipSection(&c.Gossip, file),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),
@@ -180,5 +182,5 @@ func checkNetworks(s string) error {
 // Keys returns the keys of the file in alphabetical order.
 func Keys() []string {
 	var c Config
-	return slices.Sorted(maps.Keys(c.settings()))
+	return slices.Sorted(maps.Keys(c.settings("")))
 }

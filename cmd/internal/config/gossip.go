@@ -1,0 +1,229 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// Gossip is the section gossip of the file: who takes part in the discovery of
+// living servers, and how. The comment of each field begins with its key.
+type Gossip struct {
+	Start bool // start: begin with the daemon
+
+	NIDs     []nid.NID // nids, or what nids_file has; nobody: there is no gossip
+	NIDsFile string    // nids_file
+	NIDsAt   Place     // where they stand in the file
+
+	Interval   time.Duration // interval
+	RTT        time.Duration // rtt
+	Fudge      int           // fudge; -1: by the number of participants
+	DeadFactor int           // dead_factor
+	DeadSlack  int           // dead_slack
+	Obsolete   int           // obsolete; 0: by the number of participants
+	Quorum     int           // quorum, in percent
+	ColdStart  bool          // cold_start
+	Strict     bool          // strict
+	Seed       uint64        // seed; 0: chosen at the start
+}
+
+// Place is a place in a file. The zero value is none.
+type Place struct {
+	File         string
+	Line, Column int // from 1
+}
+
+// Wrap returns err as an [Error] at the place, err itself if it is none.
+func (p Place) Wrap(err error) error {
+	if err == nil || p.File == "" {
+		return err
+	}
+	return &Error{File: p.File, Line: p.Line, Column: p.Column, Err: err}
+}
+
+func defaultGossip() Gossip {
+	return Gossip{Start: true, Interval: time.Second, Fudge: -1, DeadFactor: 2, DeadSlack: 4, Quorum: 50}
+}
+
+// Machine returns the configuration for package gossip, whose zero values mean
+// their defaults and whose negative ones mean zero.
+func (g Gossip) Machine() gossip.Config {
+	return gossip.Config{
+		Interval: g.Interval, RTT: g.RTT, Fudge: orNone(g.Fudge, -1),
+		DeadFactor: orNone(g.DeadFactor, math.MinInt), DeadSlack: orNone(g.DeadSlack, math.MinInt),
+		Obsolete: g.Obsolete, Quorum: orNone(g.Quorum, math.MinInt),
+		ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
+	}
+}
+
+// orNone translates a 0 that is meant, and the value that stands for the
+// default.
+func orNone(n, byDefault int) int {
+	switch n {
+	case byDefault:
+		return 0
+	case 0:
+		return -1
+	}
+	return n
+}
+
+// The largest values that make sense.
+const (
+	maxGossipTime = 24 * time.Hour
+	maxAge        = 254
+)
+
+func (g *Gossip) settings() map[string]setting {
+	return map[string]setting{
+		"start":       flag(&g.Start),
+		"nids":        participants(&g.NIDs),
+		"nids_file":   text(&g.NIDsFile, nil),
+		"interval":    interval(&g.Interval, gossip.MinInterval),
+		"rtt":         interval(&g.RTT, 0),
+		"fudge":       number(&g.Fudge, -1, maxAge),
+		"dead_factor": number(&g.DeadFactor, 0, maxAge),
+		"dead_slack":  number(&g.DeadSlack, 0, maxAge),
+		"obsolete":    number(&g.Obsolete, 0, maxCount),
+		"quorum":      number(&g.Quorum, 0, 100),
+		"cold_start":  flag(&g.ColdStart),
+		"strict":      flag(&g.Strict),
+		"seed":        seed(&g.Seed),
+	}
+}
+
+// GossipKeys returns the keys of the section gossip in alphabetical order.
+func GossipKeys() []string {
+	var g Gossip
+	return slices.Sorted(maps.Keys(g.settings()))
+}
+
+// gossipSection takes the section of a file.
+func gossipSection(g *Gossip, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := mapping(file, value)
+		if err != nil {
+			return errors.New("want lines of the form \"  key: value\" below it")
+		}
+		if err := assign(g.settings(), file, entries); err != nil {
+			return err
+		}
+		at := map[string]*token.Token{}
+		for _, e := range entries {
+			at[e.Key.GetToken().Value] = e.Value.GetToken()
+		}
+		return g.check(file, at)
+	}}
+}
+
+// check reads the file of NIDs and refuses what only values together can get
+// wrong. at has the places of the keys that the section has.
+func (g *Gossip) check(file string, at map[string]*token.Token) error {
+	switch {
+	case at["nids"] != nil && len(g.NIDs) > 0 && g.NIDsFile != "":
+		return errorAt(file, at["nids_file"], errors.New("nids_file: nids names the participants already: take one of the two out"))
+	case g.NIDsFile != "":
+		path := g.NIDsFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		nids, err := LoadNIDs(path)
+		if _, placed := errors.AsType[*Error](err); err != nil && !placed {
+			err = errorAt(file, at["nids_file"], fmt.Errorf("nids_file: %w", err))
+		}
+		if err != nil {
+			return err
+		}
+		g.NIDs, g.NIDsAt = nids, placeOf(file, at["nids_file"])
+	case len(g.NIDs) > 0:
+		g.NIDsAt = placeOf(file, at["nids"])
+	default: // they come with "gossipctl init", and are compared with the other numbers there
+		times := defaultGossip()
+		times.Interval, times.RTT = g.Interval, g.RTT
+		return times.checkNumbers(file, at, 2)
+	}
+	if _, err := gossip.NewList(g.NIDs); err != nil {
+		return g.NIDsAt.Wrap(err)
+	}
+	return g.checkNumbers(file, at, len(g.NIDs))
+}
+
+// checkNumbers checks the numbers for n participants. The one to blame is that
+// without which all would be well.
+func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) error {
+	_, err := g.Machine().Limits(n)
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*gossip.ConfigError](err); ok {
+		err = errors.New(e.Why)
+	}
+	byDefault := defaultGossip()
+	for _, suspect := range []struct {
+		key   string
+		clear func(*Gossip)
+	}{
+		{"interval", func(g *Gossip) { g.Interval = max(byDefault.Interval, g.RTT/2) }},
+		{"fudge", func(g *Gossip) { g.Fudge = byDefault.Fudge }},
+		{"dead_factor", func(g *Gossip) { g.DeadFactor = byDefault.DeadFactor }},
+		{"dead_slack", func(g *Gossip) { g.DeadSlack = byDefault.DeadSlack }},
+		{"rtt", func(g *Gossip) { g.RTT = 0 }},
+	} {
+		without := *g
+		suspect.clear(&without)
+		if _, still := without.Machine().Limits(n); still == nil && at[suspect.key] != nil {
+			return errorAt(file, at[suspect.key], fmt.Errorf("%s: %w", suspect.key, err))
+		}
+	}
+	return err
+}
+
+func placeOf(file string, t *token.Token) Place {
+	if t == nil || t.Position == nil {
+		return Place{File: file}
+	}
+	return Place{file, t.Position.Line, t.Position.Column}
+}
+
+// interval takes a time with its unit: of gossip, which counts milliseconds.
+func interval(to *time.Duration, least time.Duration) setting {
+	return setting{func(value ast.Node) error {
+		s, ok := value.(*ast.StringNode)
+		var d time.Duration
+		var err error
+		if ok {
+			d, err = time.ParseDuration(s.Value)
+		} else if i, isNumber := value.(*ast.IntegerNode); isNumber && fmt.Sprint(i.Value) == "0" {
+			ok = true
+		}
+		switch {
+		case !ok || err != nil || d < least || d > maxGossipTime:
+			return fmt.Errorf("want a time from %v to %v such as 500ms, not %q", least, maxGossipTime, value)
+		case d%time.Millisecond != 0:
+			return fmt.Errorf("want whole milliseconds, not %q", value)
+		}
+		*to = d
+		return nil
+	}}
+}
+
+func seed(to *uint64) setting {
+	return setting{func(value ast.Node) error {
+		var n int
+		if err := number(&n, 0, math.MaxInt64).put(value); err != nil {
+			return err
+		}
+		*to = uint64(n)
+		return nil
+	}}
+}
