@@ -44,15 +44,16 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	p := ni.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ni.closed || p.isLocal(d.Header.SrcNID) {
+	if p.isLocal(d.Header.SrcNID) {
 		return nil
 	}
 	f := p.judge(&d.Header)
 	now := p.cfg.Clock.Now()
+	keep := ni.mustKeep(now, f.Delays[0])
 	switch {
 	case f.Lost:
 		return lost
-	case f.Copies == 1 && !ni.mustKeep(now, f.Delays[0]):
+	case !keep && (f.Copies == 1 || ni.ending()):
 		return nil
 	}
 	return ni.store(d, &f, now)
@@ -64,13 +65,13 @@ func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arriva
 	p := ni.plan
 	size := int(d.Header.PayloadLength)
 	mayPass := ni.mayPass(f.Delays[0])
-	switch {
-	case p.stopped:
-		return lost
-	case p.reserve(size, mayPass):
-	case mayPass:
-		return nil
-	default:
+	if ni.ending() || !p.reserve(size, mayPass) {
+		if f.Copies == 2 && !ni.ending() {
+			p.overflow++
+		}
+		if mayPass {
+			return nil
+		}
 		return lost
 	}
 	a := newArrival(ni, d, make([]byte, size), now+f.Delays[0])
@@ -115,7 +116,7 @@ func (a *arrival) wait(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for ; a != nil; a = a.twin {
-		if err != nil || a.ni.closed || p.stopped {
+		if err != nil || a.ni.ending() {
 			p.release(a.bytes)
 		} else {
 			a.ni.keep(item{due: a.due, ni: a.ni, a: a})

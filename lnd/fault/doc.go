@@ -33,10 +33,15 @@
 // Messages with a latency that varies overtake each other. What is kept is
 // bounded in messages and bytes; what exceeds the bounds is lost and counted, or
 // passes the others if it only waits behind them.
-// A driver that shuts down finalizes what is kept with ESHUTDOWN.
+// A driver that shuts down finalizes what is kept with ESHUTDOWN, and [Close]
+// and [Plan.Stop] do so before; other faults last until the end.
+//
+// News of peers pass at once: a message that is kept may come after the end of
+// the connection that brought it.
 //
 // # Cost
 //
-// Without faults a message costs one atomic load and a call more in each
-// direction. With faults every message passes one lock.
+// Without faults every call and upcall of a message costs one call more, and Send
+// and Parse an atomic load; nothing is allocated. With faults every message
+// passes one lock.
 package fault

@@ -1,11 +1,11 @@
 package fault
 
 import (
-	"context"
-	"slices"
 	"syscall"
+	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/link"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -57,7 +57,9 @@ type netIf struct {
 	kept     kept          // what is not due yet
 	timer    machine.Timer // for the first of kept; nil: none is set
 	draining bool          // a goroutine is in drain
-	losing   int           // goroutines that finalize a message which was lost
+	ends     []outcome     // of messages to finalize
+
+	finalizing bool // a goroutine is in end
 }
 
 // NID implements lnd.NI.
@@ -76,56 +78,41 @@ func (ni *netIf) Send(m *lnd.Message) {
 func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	p := ni.plan
 	p.mu.Lock()
-	if ni.closed {
-		p.mu.Unlock()
-		ni.lower.Send(m)
-		return
-	}
 	f := p.judge(&m.Header)
 	now, size := p.cfg.Clock.Now(), m.Payload.Length
-	var twin *lnd.Message // to be sent at once
-	if f.Copies == 2 && p.reserve(size, false) {
-		twin = duplicate(m)
-		if ni.mustKeep(now, f.Delays[1]) {
-			ni.keep(item{due: now + f.Delays[1], ni: ni, m: twin})
-			twin = nil
-		}
-	}
+	keep, mayPass := ni.mustKeep(now, f.Delays[0]), ni.mayPass(f.Delays[0])
+	twin := ni.double(m, &f, now)
 	switch {
+	case f.Lost && ni.closed, !f.Lost && keep && !mayPass && ni.ending():
+		ni.end(m, syscall.ESHUTDOWN)
 	case f.Lost:
-		ni.lose(m)
-		return
-	case !ni.mustKeep(now, f.Delays[0]):
-		p.mu.Unlock()
-		ni.lower.Send(m)
-	case p.stopped:
-		p.mu.Unlock()
-		ni.up.Finalize(m, syscall.ESHUTDOWN)
-	case p.reserve(size, ni.mayPass(f.Delays[0])):
+		ni.end(m, nil)
+	case keep && !ni.ending() && p.reserve(size, mayPass):
 		ni.keep(item{due: now + f.Delays[0], ni: ni, m: m})
 		p.mu.Unlock()
-	case ni.mayPass(f.Delays[0]):
+	case !keep || mayPass:
 		p.mu.Unlock()
 		ni.lower.Send(m)
 	default:
-		ni.lose(m)
+		ni.end(m, nil)
 	}
 	if twin != nil {
 		ni.lower.Send(twin)
 	}
 }
 
-// lose finalizes a message that was lost. It is entered with plan.mu held and
-// returns with it released.
-func (ni *netIf) lose(m *lnd.Message) {
-	p := ni.plan
-	ni.losing++
-	p.mu.Unlock()
-	ni.up.Finalize(m, nil)
-	p.mu.Lock()
-	ni.losing--
-	p.quiet.Broadcast()
-	p.mu.Unlock()
+// double makes the copy of a message that is duplicated, and keeps it or returns
+// it to be sent at once. The caller holds plan.mu.
+func (ni *netIf) double(m *lnd.Message, f *link.Fate, now time.Duration) *lnd.Message {
+	if f.Copies != 2 || ni.ending() || !ni.plan.reserve(m.Payload.Length, false) {
+		return nil
+	}
+	twin := duplicate(m)
+	if !ni.mustKeep(now, f.Delays[1]) {
+		return twin
+	}
+	ni.keep(item{due: now + f.Delays[1], ni: ni, m: twin})
+	return nil
 }
 
 // copied is the owner of a copy: it is not lnet's.
@@ -147,32 +134,4 @@ func (ni *netIf) Recv(d *lnd.Delivery) {
 		return
 	}
 	ni.lower.Recv(d)
-}
-
-// Shutdown implements lnd.NI. What is kept does not leave any more, so that a
-// node that is paused can end.
-func (ni *netIf) Shutdown(ctx context.Context) error {
-	ni.close()
-	err := ni.lower.Shutdown(ctx)
-	p := ni.plan
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.nis = slices.DeleteFunc(p.nis, func(o *netIf) bool { return o == ni })
-	p.settle()
-	return err
-}
-
-// close fails what is kept, and keeps nothing more.
-func (ni *netIf) close() {
-	p := ni.plan
-	p.mu.Lock()
-	ni.closed = true
-	left := ni.takeKept()
-	for ni.draining || ni.losing > 0 {
-		p.quiet.Wait()
-	}
-	p.mu.Unlock()
-	for i := range left {
-		left[i].fail()
-	}
 }

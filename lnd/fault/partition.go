@@ -22,6 +22,9 @@ func ParsePartition(text string) (Partition, error) {
 	}
 	var p Partition
 	for part := range strings.SplitSeq(text, "|") {
+		if strings.TrimSpace(part) == "" {
+			return Partition{}, errors.New("a part without NIDs: name some, such as 10.0.0.[1-5]@tcp")
+		}
 		set, err := nid.ParseSet(part)
 		if err != nil {
 			return Partition{}, err

@@ -133,7 +133,7 @@ func TestPartition(t *testing.T) {
 		check(test.together, false)
 	}
 	for text, why := range map[string]string{
-		"": "no NIDs", "10.0.0.1@tcp |": "no NIDs", "all | 10.0.0.1@tcp": "is no part", "x | y": "want ADDRESS@NET",
+		"": "part without NIDs", "10.0.0.1@tcp |": "part without NIDs", "all | 10.0.0.1@tcp": "is no part", "x | y": "want ADDRESS@NET",
 		strings.Repeat(" ", maxRule+1): "more than",
 	} {
 		if _, err := ParsePartition(text); err == nil || !strings.Contains(err.Error(), why) {

@@ -33,7 +33,7 @@ func TestStatements(t *testing.T) {
 		b.plan.Stop() // the timer
 	}
 	for text, why := range map[string]string{
-		"": "the rule does nothing", "partition": "no NIDs", "pause soon": "want such as 5s", "pause 0s": "want such as 5s",
+		"": "the rule does nothing", "partition": "part without NIDs", "pause soon": "want such as 5s", "pause 0s": "want such as 5s",
 		"pauses": "unknown word",
 	} {
 		if _, err := ParseStatement(text); err == nil || !strings.Contains(err.Error(), why) {

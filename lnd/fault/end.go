@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"context"
+	"slices"
+
+	"ulnet/lnd"
+)
+
+// Close prepares the end of an NI of a wrapped driver, as [Plan.Stop] does that
+// of all: what is kept fails with ESHUTDOWN, and so does what would have to be
+// kept from now on, so that lnet need not wait for it. Other NIs are not
+// concerned. It must not be called from a handler.
+func Close(ni lnd.NI) {
+	if f, ok := ni.(*netIf); ok {
+		f.close()
+	}
+}
+
+// Shutdown implements lnd.NI. What is kept does not leave any more, so that a
+// node that is paused can end. Deliveries that lnet holds are its own to give up
+// before.
+func (ni *netIf) Shutdown(ctx context.Context) error {
+	ni.close()
+	err := ni.lower.Shutdown(ctx)
+	p := ni.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nis = slices.DeleteFunc(p.nis, func(o *netIf) bool { return o == ni })
+	p.settle()
+	return err
+}
+
+// close fails what is kept, and keeps nothing more.
+func (ni *netIf) close() {
+	p := ni.plan
+	p.mu.Lock()
+	ni.closed = true
+	left := ni.takeKept()
+	for ni.draining || ni.finalizing {
+		p.quiet.Wait()
+	}
+	p.mu.Unlock()
+	for i := range left {
+		left[i].fail()
+	}
+}
+
+// ending reports whether nothing is kept any more. The caller holds plan.mu.
+func (ni *netIf) ending() bool { return ni.closed || ni.plan.stopped }
+
+// outcome is a message that goes nowhere, and what is said of it.
+type outcome struct {
+	m   *lnd.Message
+	err error
+}
+
+// end finalizes a message that goes nowhere. One goroutine at a time does so: a
+// handler that sends another message, which is lost too, must not recurse. It is
+// entered with plan.mu held and returns with it released.
+func (ni *netIf) end(m *lnd.Message, err error) {
+	p := ni.plan
+	defer p.mu.Unlock()
+	ni.ends = append(ni.ends, outcome{m, err})
+	if ni.finalizing {
+		return
+	}
+	ni.finalizing = true
+	for len(ni.ends) > 0 {
+		list := ni.ends
+		ni.ends = nil
+		p.mu.Unlock()
+		for _, o := range list {
+			ni.up.Finalize(o.m, o.err)
+		}
+		p.mu.Lock()
+	}
+	ni.finalizing = false
+	p.quiet.Broadcast()
+}
