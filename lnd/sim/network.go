@@ -76,6 +76,7 @@ type Network[M any] struct {
 	out      Output[M]
 	costs    bool // CPU time is accounted for
 	steps    uint64
+	stepping int32 // 1 + the node whose program is being stepped, or 0
 	digest   digest
 	stats    Stats
 	touched  int64 // see touch

@@ -8,9 +8,10 @@ import (
 
 // Run processes every event up to and including an instant, which then is the
 // time; with [machine.Never], until there are none. The error, once there is
-// one, is that of a program which broke the contract of machines, a
+// one, is that of a program which broke the contract of machines or panicked, a
 // [*ContractError], or what Stop was given, and stays.
-func (n *Network[M]) Run(until time.Duration) error {
+func (n *Network[M]) Run(until time.Duration) (err error) {
+	defer n.caught(&err)
 	for n.err == nil {
 		e, ok := n.queue.pop(int64(until))
 		if !ok {
@@ -25,18 +26,17 @@ func (n *Network[M]) Run(until time.Duration) error {
 }
 
 // RunEvents processes at most so many events, and reports how many there were.
-func (n *Network[M]) RunEvents(limit int) (int, error) {
-	for i := range limit {
-		if n.err != nil {
-			return i, n.err
-		}
+func (n *Network[M]) RunEvents(limit int) (done int, err error) {
+	defer n.caught(&err)
+	for done < limit && n.err == nil {
 		e, ok := n.queue.pop(never)
 		if !ok {
-			return i, nil
+			break
 		}
+		done++
 		n.process(e)
 	}
-	return limit, n.err
+	return done, n.err
 }
 
 // Stop ends the simulation after the step that is being made: Run returns err,

@@ -3,13 +3,16 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/record"
 )
 
 func TestAt(t *testing.T) {
@@ -164,4 +167,49 @@ func TestNodeSetRapid(t *testing.T) {
 			t.Fatalf("%v: %v, %v", s, again, err)
 		}
 	})
+}
+
+// TestPanic: a program that panics ends the run with the step, and does so
+// again when the run is recorded.
+func TestPanic(t *testing.T) {
+	bad := errors.New("own invariant")
+	for _, recorded := range []bool{false, true} {
+		cfg := Config[int]{Nodes: 3, Boot: func(l Life, _ Program[int]) Program[int] {
+			return script[int](func(now time.Duration, in Input[int], _ *Output[int]) time.Duration {
+				if in.Text == "break" {
+					panic(bad)
+				}
+				return now + time.Second
+			})
+		}}
+		if recorded {
+			cfg.Recorder = NewRecorder(io.Discard, intCodec{}, record.Digests, nil)
+		}
+		n, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.At(1500*time.Millisecond, func() { n.Kill(1); n.Start(1, false); n.Command(1, "break") })
+		err = n.Run(time.Minute)
+		const want = "step 8 (command), node 2 in life 1 at 1.5s: the program panicked: own invariant"
+		broken, ok := errors.AsType[*ContractError](err)
+		if !ok || err.Error() != want || !errors.Is(err, bad) || !strings.Contains(string(broken.Stack), "run_test.go") {
+			t.Errorf("recorded %v: error %v: want %s, with its stack", recorded, err, want)
+		}
+		if again := n.Run(time.Hour); again != err || n.Now() != 1500*time.Millisecond {
+			t.Errorf("then %v at %v", again, n.Now())
+		}
+	}
+}
+
+// TestPanicOfUser: a panic that is none of a program is left alone.
+func TestPanicOfUser(t *testing.T) {
+	b := newBench(t, Config[int]{Nodes: 2})
+	b.At(time.Second, func() { panic("mine") })
+	defer func() {
+		if v := recover(); v != "mine" {
+			t.Errorf("recovered %v", v)
+		}
+	}()
+	t.Errorf("no panic, error %v", b.Run(time.Minute))
 }

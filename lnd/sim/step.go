@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -21,14 +22,25 @@ type Step struct {
 }
 
 // ContractError is what a simulation ends with when a program breaks the
-// contract of machines.
+// contract of machines, or panics.
 type ContractError struct {
 	Step Step
 	Why  string
+	// Panic is the value of a panic, and Stack where it came from; otherwise
+	// they are nil.
+	Panic any
+	Stack []byte
 }
 
 func (e *ContractError) Error() string {
-	return fmt.Sprintf("step %d, node %v at %v: %s", e.Step.Number, e.Step.Node, e.Step.At, e.Why)
+	s := &e.Step
+	return fmt.Sprintf("step %d (%v), node %v in life %d at %v: %s", s.Number, s.Kind, s.Node, s.Life, s.At, e.Why)
+}
+
+// Unwrap returns the value of a panic, if that is an error.
+func (e *ContractError) Unwrap() error {
+	err, _ := e.Panic.(error)
+	return err
 }
 
 // CPU is what a step costs the node that makes it. While it works, its
@@ -46,11 +58,13 @@ func (n *Network[M]) step(id NodeID, size int) {
 	out := &n.out
 	out.Reset()
 	var wake time.Duration
+	n.stepping = int32(id) + 1
 	if r := n.cfg.Recorder; r == nil {
 		wake = nd.program.Step(now, n.in, out)
 	} else {
 		wake = r.step(time.Duration(n.now), id, nd.program, now, &n.in, out)
 	}
+	n.stepping = 0
 	digestStep(&n.digest, id, now, wake, &n.in, out, n.cfg.Hash)
 	if wake <= now {
 		n.broken(id, now, wake)
@@ -95,7 +109,25 @@ func (n *Network[M]) info(id NodeID, now, wake time.Duration) Step {
 
 func (n *Network[M]) broken(id NodeID, now, wake time.Duration) {
 	why := fmt.Sprintf("the program wants to wake at %v when its clock shows %v: want later, or machine.Never", wake, now)
-	n.Stop(&ContractError{n.info(id, now, wake), why})
+	n.Stop(&ContractError{Step: n.info(id, now, wake), Why: why})
+}
+
+// caught ends the simulation with a panic of a program, so that whoever runs
+// it learns which step that was. Other panics go on.
+func (n *Network[M]) caught(err *error) {
+	if n.stepping == 0 {
+		return
+	}
+	v := recover()
+	if v == nil {
+		return // the goroutine ends
+	}
+	id := NodeID(n.stepping - 1)
+	n.stepping = 0
+	n.Stop(&ContractError{
+		Step: n.info(id, n.local(id), 0), Why: fmt.Sprintf("the program panicked: %v", v), Panic: v, Stack: debug.Stack(),
+	})
+	*err = n.err
 }
 
 // work occupies the node's CPU for a step and returns when it is done.

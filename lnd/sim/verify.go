@@ -20,8 +20,12 @@ func describe(s *Step) string {
 	if s.Number == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("node %v at %v, life %d, %v from %v: %d messages, %d events, wake %v, digest %016x",
-		s.Node, s.At, s.Life, s.Kind, s.From, s.Sends, s.Events, s.Wake, s.Digest)
+	input := s.Kind.String()
+	if s.Kind == Message || s.Kind == Refused || s.Kind == Reset {
+		input += " from " + s.From.String()
+	}
+	return fmt.Sprintf("node %v at %v, life %d, %s: %d messages, %d events, wake %v, digest %016x",
+		s.Node, s.At, s.Life, input, s.Sends, s.Events, s.Wake, s.Digest)
 }
 
 // Verify finds programs that are not deterministic: drive runs two networks of
