@@ -9,6 +9,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/lnd/fault"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -55,8 +56,8 @@ func (n *Node) AddNetworks(r AddRequest) error {
 }
 
 // RemoveNet stops the NIs of a net. Messages that wait to be sent leave for a
-// while before; an error says that some could not. Peers that discovery knows
-// are told. ENOENT: the node is not on that net.
+// while before, those that faults keep fail; an error says that some could not.
+// Peers that discovery knows are told. ENOENT: the node is not on that net.
 func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
@@ -84,6 +85,7 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	defer cancel()
 	var errs []error
 	for _, ni := range list {
+		fault.Close(ni.Lower()) // or a pause would let none of them leave
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}
 	return errors.Join(errs...)

@@ -2,13 +2,18 @@ package node_test
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
 
 // TestFaults: what is added spoils messages, is shown, explains what does not
@@ -64,5 +69,36 @@ func TestFaultsRefused(t *testing.T) {
 	}
 	if _, err := n.AddFault(node.AddFault{Statement: "loss 0%"}); !errors.Is(err, syscall.ENOSPC) || cli.HintOf(err) == "" {
 		t.Errorf("too many: %v", err)
+	}
+}
+
+// TestRemoveNetOfPausedNode: what a pause keeps does not keep the network: it
+// fails, and so does what waits behind it.
+func TestRemoveNetOfPausedNode(t *testing.T) {
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.73"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newSpoiledNode(t, "127.0.0.73", port, "pause")
+	var failed atomic.Int64
+	md, err := n.Table().MDBind(portals.MD{Threshold: portals.ThresholdInfinite, Handler: func(e *portals.Event) {
+		if errors.Is(e.Err, syscall.ESHUTDOWN) {
+			failed.Add(1)
+		}
+	}}, portals.Unlink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const messages = 20 // more than a peer's credits
+	for range messages {
+		if err := n.Table().Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse("127.0.0.74@tcp")}, Portal: 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp"}); err != nil {
+		t.Error(err)
+	}
+	if got := failed.Load(); got != messages || n.Status().Faults.Plan.Held != 0 {
+		t.Errorf("%d of %d messages failed, %+v", got, messages, n.Status().Faults.Plan)
 	}
 }
