@@ -69,8 +69,8 @@ func faultDel(g *globals) *cobra.Command {
 		Use:   "del NUMBER...|--all",
 		Short: "Take rules away",
 		Long: `Takes rules away, by the numbers that 'fault list' shows, or all of them. What
-they have delayed stays delayed. Partitions, pauses and 'fault fail' are not
-concerned.`,
+they have delayed stays delayed. A number that is none fails, and the others go
+all the same. Partitions, pauses and 'fault fail' are not concerned.`,
 		Example: "  lnetctl fault del 1 2",
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
@@ -87,12 +87,13 @@ concerned.`,
 				}
 				ends = append(ends, node.EndFault{Rule: id})
 			}
+			var first error
 			for _, e := range ends {
-				if err := g.client().EndFault(c.Context(), e); err != nil {
-					return err
+				if err := g.client().EndFault(c.Context(), e); first == nil {
+					first = err
 				}
 			}
-			return nil
+			return first
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all rules")
