@@ -15,14 +15,14 @@ var Protocol = &scenario.Protocol{
 	Summary: "whole LNet nodes that put, get and ping",
 	Options: []scenario.Option{
 		{Name: "operation", Default: "put", Kind: scenario.Choice, Choices: []string{"put", "get", "ping"}, Doc: "what nodes do at their rate"},
-		{Name: "rate", Default: "10", Kind: scenario.Number, Doc: "operations that each node begins per second; 0 only those of verbs"},
-		{Name: "outstanding", Default: "8", Kind: scenario.Count, Doc: "a node with so many operations under way begins none at its rate"},
-		{Name: "partners", Default: "0", Kind: scenario.Count, Doc: "how many nodes, those that follow it, each node speaks to; 0 all"},
-		{Name: "size", Default: "64", Kind: scenario.Count, Doc: "bytes of payload, at most 1 MiB"},
-		{Name: "timeout", Default: "10s", Kind: scenario.Duration, Doc: "LNet's transaction timeout"},
-		{Name: "credits", Default: "256", Kind: scenario.Count, Doc: "messages in flight per node"},
-		{Name: "peer-credits", Default: "8", Kind: scenario.Count, Doc: "messages in flight to one peer"},
-		{Name: "window", Default: "2097152", Kind: scenario.Count, Doc: "bytes that a peer which takes nothing is sent"},
+		{Name: "rate", Default: "10", Kind: scenario.Number, Most: 1_000_000, Doc: "operations that each node begins per second; 0 only those of verbs"},
+		{Name: "outstanding", Default: "8", Kind: scenario.Count, Least: 1, Most: 1 << 20, Doc: "a node with so many operations under way begins none at its rate"},
+		{Name: "partners", Default: "0", Kind: scenario.Count, Most: scenario.MaxNodes, Doc: "how many nodes, those that follow it, each node speaks to; 0 all"},
+		{Name: "size", Default: "64", Kind: scenario.Count, Most: lnd.MaxPayload, Doc: "bytes of payload"},
+		{Name: "timeout", Default: "10s", Kind: scenario.Duration, Doc: "LNet's transaction timeout; 0s is the default too"},
+		{Name: "credits", Default: "256", Kind: scenario.Count, Least: 1, Most: 1 << 20, Doc: "messages in flight per node"},
+		{Name: "peer-credits", Default: "8", Kind: scenario.Count, Least: 1, Most: 1 << 20, Doc: "messages in flight to one peer"},
+		{Name: "window", Default: "2097152", Kind: scenario.Count, Least: 1, Most: 1 << 30, Doc: "bytes that a peer which takes nothing is sent"},
 		{Name: "discovery", Default: "on", Kind: scenario.Switch, Doc: "nodes discover a peer before the first message to it"},
 	},
 	Verbs: []scenario.Verb{
@@ -47,13 +47,14 @@ var Protocol = &scenario.Protocol{
 		{Name: "outstanding", Unit: "operations", Doc: "operations under way on nodes that are up"},
 	},
 	Levels:       []scenario.Level{scenario.Stacks},
+	LeastNodes:   2,
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
 }
 
 var (
 	peerArg  = scenario.Arg{Name: "node", Kind: scenario.Node}
-	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Optional: true}
+	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true}
 )
 
 // bytesPerNode is what an idle stack takes, what it takes to talk at all, and
@@ -78,10 +79,18 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 			CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt, Window: o.Int("window"),
 		},
 		Kind: ParseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
-		Partners: o.Int("partners"), Size: o.Int("size"), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
+		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
 		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
 	})
 	return &instance{n}, err
+}
+
+// payload is a size as Config has it, where 0 is the default.
+func payload(size int) int {
+	if size == 0 {
+		return -1
+	}
+	return size
 }
 
 // Control implements [scenario.Instance].

@@ -38,6 +38,7 @@ type action struct {
 	change  link.Change
 	rate    int64
 	command string
+	named   []Set // nodes in the arguments of a command
 }
 
 // actions are the verbs with what follows them.
@@ -164,22 +165,26 @@ func (c *cursor) command(a *action, p *Protocol) {
 	if i < 0 {
 		return
 	}
-	a.command = join(append([]string{verb}, c.args(p.Verbs[i].Args)...)...)
+	args, named := c.args(p.Verbs[i].Args)
+	a.command, a.named = join(append([]string{verb}, args...)...), named
 }
 
 // timeWords end the arguments of a condition.
 var timeWords = []string{"within", "by", "at", "from"}
 
-// args takes arguments.
-func (c *cursor) args(want []Arg) []string {
-	var args []string
+// args takes arguments, and says which nodes they name.
+func (c *cursor) args(want []Arg) (args []string, named []Set) {
 	for i := range want {
 		if want[i].Optional && (!c.more() || slices.Contains(timeWords, c.here().text)) {
 			break
 		}
+		column := c.here().column
 		args = append(args, c.value(want[i].form()))
+		if k := want[i].Kind; c.err == nil && (k == Node || k == NodeSet) {
+			named = append(named, Set{Of: Args(args).Nodes(i), column: column})
+		}
 	}
-	return args
+	return args, named
 }
 
 func (a *action) String() string {

@@ -25,6 +25,7 @@ type check struct {
 type claim struct {
 	name  string
 	args  Args
+	named []Set  // nodes in args
 	op    string // of a comparison
 	value float64
 }
@@ -83,7 +84,8 @@ func (c *cursor) claim(p *Protocol) claim {
 		cl.value = Args{c.value(form{kind: Number})}.Float(0)
 		return cl
 	case i >= 0:
-		return claim{name: w.text, args: c.args(p.AllConditions()[i].Args)}
+		args, named := c.args(p.AllConditions()[i].Args)
+		return claim{name: w.text, args: args, named: named}
 	case slices.Contains(quantities, w.text):
 		c.fail(c.here(), "%s is a quantity: want it compared with a number by %s", w.text, strings.Join(operators, " "))
 	default:
@@ -92,19 +94,34 @@ func (c *cursor) claim(p *Protocol) claim {
 	return claim{}
 }
 
-// place sets when each check counts, and checks that the run lasts until then.
+// maxEvaluations bounds how often conditions are evaluated in a run.
+const maxEvaluations = 100_000_000
+
+// place sets when each check counts, and checks that the run lasts until then,
+// and that there are not too many evaluations.
 func (f *File) place() Errors {
 	var errs Errors
-	for _, l := range f.lines {
-		fail := func(column int, format string, args ...any) {
-			errs = append(errs, &Error{f.Name, l.number, column, fmt.Sprintf(format, args...)})
+	late := func(line, column int, at time.Duration) {
+		if at > f.Length {
+			why := fmt.Sprintf("%s is after the end of the run at %s", formatTime(at), formatTime(f.Length))
+			errs = append(errs, &Error{f.Name, line, column, why})
 		}
+	}
+	late(f.settings.bootLine, 1, f.settings.bootOver)
+	for _, b := range f.settings.bootAt {
+		late(b.line, b.set.column, b.at)
+	}
+	for _, l := range f.lines {
 		switch {
-		case l.fault != nil && l.fault.last() > f.Length:
-			fail(1, "%s is after the end of the run at %s", formatTime(l.fault.last()), formatTime(f.Length))
+		case l.fault != nil:
+			late(l.number, 1, l.fault.last())
 		case l.check != nil:
-			if l.check.place(f.Length); l.check.to > f.Length {
-				fail(l.check.column, "%s is after the end of the run at %s", formatTime(l.check.to), formatTime(f.Length))
+			l.check.place(f.Length)
+			late(l.number, l.check.column, l.check.to)
+			if every := f.checkEvery(); f.Length/every > maxEvaluations && len(errs) == 0 {
+				why := fmt.Sprintf("checks every %s of %s are too many: want a line check every %s, or more",
+					formatTime(every), formatTime(f.Length), formatTime(f.Length/maxEvaluations+1))
+				errs = append(errs, &Error{f.Name, l.number, 1, why})
 			}
 		}
 	}

@@ -63,16 +63,6 @@ func (p *Protocol) AllConditions() []Condition {
 	return list
 }
 
-// argsOf are the arguments of a condition.
-func (p *Protocol) argsOf(name string) []Arg {
-	for _, c := range p.AllConditions() {
-		if c.Name == name {
-			return c.Args
-		}
-	}
-	return nil
-}
-
 func (p *Protocol) conditionNames() []string {
 	list := p.AllConditions()
 	names := make([]string, len(list))

@@ -71,23 +71,16 @@ func (x *expansion) ranges() {
 		case l.fault != nil && l.fault.when != whenRandom:
 			x.actionInRange(l.number, &l.fault.do)
 		case l.check != nil:
-			x.claimInRange(l)
+			for _, s := range l.check.claim.named {
+				x.inRange(l.number, s)
+			}
 		}
 	}
 }
 
 func (x *expansion) actionInRange(number int, a *action) {
-	for _, s := range append([]Set{a.nodes, a.to}, a.sets...) {
+	for _, s := range slices.Concat([]Set{a.nodes, a.to}, a.sets, a.named) {
 		x.inRange(number, s)
-	}
-}
-
-// claimInRange checks the nodes that a check names.
-func (x *expansion) claimInRange(l *line) {
-	for i, a := range x.file.Protocol.argsOf(l.check.claim.name) {
-		if i < len(l.check.claim.args) && (a.Kind == Node || a.Kind == NodeSet) {
-			x.inRange(l.number, Set{Of: l.check.claim.args.Nodes(i), column: l.check.column})
-		}
 	}
 }
 

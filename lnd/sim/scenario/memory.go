@@ -20,14 +20,19 @@ func (e *MemoryError) Error() string {
 	return text + fmt.Sprintf("fewer, --nodes %d at most", e.Most)
 }
 
-// enough refuses a run that needs more memory than a limit.
-func (f *File) enough(level Level, nodes int, limit int64) error {
-	need := f.Memory(level, nodes)
-	if limit <= 0 || need <= limit {
+// enough refuses a run that needs more memory than its limit.
+func (f *File) enough(o *Options) error {
+	need := func(nodes int) int64 {
+		if o.Verify {
+			return 2 * f.Memory(o.Level, nodes)
+		}
+		return f.Memory(o.Level, nodes)
+	}
+	if o.MemoryLimit <= 0 || need(o.Nodes) <= o.MemoryLimit {
 		return nil
 	}
-	most := sort.Search(nodes, func(n int) bool { return f.Memory(level, n+1) > limit })
-	return &MemoryError{nodes, most, need, limit}
+	most := sort.Search(o.Nodes, func(n int) bool { return need(n+1) > o.MemoryLimit })
+	return &MemoryError{o.Nodes, most, need(o.Nodes), o.MemoryLimit}
 }
 
 func formatBytes(n int64) string {

@@ -23,6 +23,8 @@ type Protocol struct {
 	Series []Quantity
 	// Levels are those at which it runs, the default first.
 	Levels []Level
+	// LeastNodes is how many nodes there must be; 0 means 1.
+	LeastNodes int
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
 	// BytesPerNode is what the protocol itself needs per node, and messages
@@ -36,6 +38,8 @@ type Protocol struct {
 	// write nothing there.
 	Replay func(*Setup, io.Reader) (sim.Replayed, error)
 }
+
+func (p *Protocol) leastNodes() int { return max(p.LeastNodes, 1) }
 
 // Level is what runs on the nodes.
 type Level uint8
@@ -87,7 +91,7 @@ type Option struct {
 	Default string
 	Kind    Kind
 	Choices []string // of kind Choice
-	// Least and Most bound a Count; Most 0 leaves it open.
+	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
 	Doc         string
 }
@@ -113,7 +117,7 @@ type Arg struct {
 	Name    string
 	Kind    Kind
 	Choices []string // of kind Choice
-	// Least and Most bound a Count; Most 0 leaves it open.
+	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
 	Optional    bool // the last ones may be
 }

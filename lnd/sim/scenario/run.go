@@ -24,6 +24,10 @@ type Options struct {
 	// SampleEvery is how often the series are sampled; 0 is a hundredth of
 	// the run, negative never.
 	SampleEvery time.Duration
+	// Verify makes the run twice at the same time, in twice the memory, to find
+	// machines that are not deterministic: the first step that differs ends it
+	// with a [*sim.DivergenceError].
+	Verify bool
 	// MemoryLimit refuses a run that would need more bytes; 0 is no limit.
 	MemoryLimit int64
 }
@@ -73,13 +77,17 @@ type Series struct {
 }
 
 // Run runs a scenario. The error is that of the file, of a machine that broke
-// its contract, of ctx, or a [*MemoryError]; a failed expect is none.
+// its contract or was not deterministic, of ctx, or a [*MemoryError]; a failed expect is none.
 func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	r, err := newRunner(f, o)
 	if err != nil {
 		return nil, err
 	}
-	err = r.run(ctx)
+	if o.Verify {
+		err = r.verify(ctx)
+	} else {
+		err = r.run(ctx)
+	}
 	// The recording of a run that failed is worth the most.
 	if failed := r.end(); err == nil {
 		err = failed

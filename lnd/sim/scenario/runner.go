@@ -44,10 +44,10 @@ func (f *File) fits(o *Options) error {
 	if !slices.Contains(f.Protocol.Levels, o.Level) {
 		return &LevelError{f.Protocol, o.Level}
 	}
-	if o.Nodes < 1 || o.Nodes > MaxNodes {
-		return fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, MaxNodes)
+	if least := f.Protocol.leastNodes(); o.Nodes < least || o.Nodes > MaxNodes {
+		return fmt.Errorf("%d nodes: protocol %s wants %d to %d", o.Nodes, f.Protocol.Name, least, MaxNodes)
 	}
-	return f.enough(o.Level, o.Nodes, o.MemoryLimit)
+	return f.enough(o)
 }
 
 // newRunner makes a run that can begin.

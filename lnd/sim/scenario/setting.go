@@ -16,6 +16,7 @@ type settings struct {
 	access     int64
 	groups     *groups
 	bootOver   time.Duration
+	bootLine   int // of bootOver
 	cpu        sim.CPU
 	inbox      int
 	checkEvery time.Duration
@@ -73,13 +74,9 @@ func (p *parser) setting(c *cursor, l *line, first word) {
 		if p.events > 0 {
 			c.fail(first, "%s is a setting: want it before the first at, every, random, expect, always or never", s.name)
 		}
-		if p.seen == nil {
-			p.seen = make(map[string]int)
+		if s.once {
+			p.once(c, s.name)
 		}
-		if at := p.seen[s.name]; at != 0 && s.once {
-			c.fail(first, "%s stands in line %d already", s.name, at)
-		}
-		p.seen[s.name] = l.number
 		l.setting = join(s.name, s.parse(p, c))
 		return
 	}
@@ -91,8 +88,19 @@ func (p *parser) setting(c *cursor, l *line, first word) {
 	c.i = len(c.words)
 }
 
+// once notes that something stands in the present line, and nowhere else.
+func (p *parser) once(c *cursor, what string) {
+	if p.seen == nil {
+		p.seen = make(map[string]int)
+	}
+	if at := p.seen[what]; at != 0 {
+		c.fail(c.words[0], "%s stands in line %d already", what, at)
+	}
+	p.seen[what] = c.line
+}
+
 func (p *parser) nodes(c *cursor) string {
-	p.file.Nodes = c.number("the number of nodes", 1, MaxNodes)
+	p.file.Nodes = c.number("the number of nodes", p.file.Protocol.leastNodes(), MaxNodes)
 	return fmt.Sprint(p.file.Nodes)
 }
 
@@ -121,6 +129,7 @@ func (p *parser) set(c *cursor) string {
 	if i < 0 {
 		return ""
 	}
+	p.once(c, "set "+name)
 	p.file.Options[name] = c.value(options[i].form())
 	return join(name, p.file.Options[name])
 }
@@ -146,6 +155,7 @@ func (p *parser) access(c *cursor) string {
 		s.links = append(s.links, lineAction{c.line, a})
 		return strings.TrimPrefix(a.String(), "access ")
 	}
+	p.once(c, "access")
 	c.want("rate")
 	s.access = c.rate()
 	return "rate " + link.FormatRate(s.access)
@@ -166,10 +176,8 @@ func (p *parser) racks(c *cursor) string {
 		text += " uplink " + link.FormatRate(g.uplink)
 	case c.accept("oversubscription"):
 		w := c.here()
-		number := c.value(form{kind: Number})
-		if g.oversubscribe = (Args{number}).Float(0); g.oversubscribe <= 0 {
-			c.fail(w, "%q: want a number above 0", w.text)
-		}
+		number := c.value(form{kind: Number, least: 1, most: 1000})
+		g.oversubscribe = Args{number}.Float(0)
 		if p.file.settings.access == 0 {
 			c.fail(w, "oversubscription needs the bandwidth of the nodes: want a line access rate R before")
 		}
@@ -185,7 +193,8 @@ func (p *parser) racks(c *cursor) string {
 func (p *parser) boot(c *cursor) string {
 	s := &p.file.settings
 	if c.accept("over") {
-		s.bootOver = c.time()
+		p.once(c, "boot over")
+		s.bootOver, s.bootLine = c.time(), c.line
 		return "over " + formatTime(s.bootOver)
 	}
 	b := bootAt{line: c.line, set: Set{column: c.here().column}}

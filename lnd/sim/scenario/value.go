@@ -45,8 +45,8 @@ func (f form) describe() string {
 	switch {
 	case f.kind == Choice:
 		return strings.Join(f.choices, ", ")
-	case f.kind == Count && f.most > 0:
-		return fmt.Sprintf("a whole number, %d to %d", f.least, f.most)
+	case f.most > 0:
+		return fmt.Sprintf("%s, %d to %d", f.kind.describe(), f.least, f.most)
 	}
 	return f.kind.describe()
 }
@@ -82,7 +82,8 @@ func (f form) normal(text string) (string, error) {
 		return strconv.Itoa(n), f.unless(err == nil && n >= f.least && (f.most == 0 || n <= f.most) && n >= 0, text)
 	case Number:
 		v, err := strconv.ParseFloat(text, 64)
-		return formatNumber(v), f.unless(err == nil && !math.IsInf(v, 0) && !math.IsNaN(v), text)
+		bounded := f.most == 0 || v >= float64(f.least) && v <= float64(f.most)
+		return formatNumber(v), f.unless(err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && bounded, text)
 	case Duration:
 		d, err := parseTime(text)
 		return formatTime(d), f.unless(err == nil, text)
