@@ -19,6 +19,7 @@ type runFlags struct {
 	runs     int
 	parallel int
 	asJSON   bool
+	verify   bool
 	record   string
 	plot     string
 }
@@ -42,6 +43,7 @@ expected did not come; the error then says how to repeat that very run.`,
 	flags.IntVar(&f.runs, "runs", 1, "run so many times: the second has the next seed, and so on")
 	flags.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many of the runs at the same time")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&f.verify, "verify", false, "make each run twice, step by step in turn: a machine that is not deterministic ends it")
 	flags.StringVar(&f.record, "record", "", "record the run in this file, for 'lnetd sim replay'")
 	flags.StringVar(&f.plot, "plot", "", "write the time series to this folder, as CSV and SVG; of several runs the median and the range")
 	c.RunE = func(c *cobra.Command, args []string) error { return f.run(c, env, args) }
@@ -61,6 +63,7 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.Verify = f.verify
 	if f.plot != "" {
 		o.SampleEvery = 0 // as often as the scenario likes
 	}
@@ -99,7 +102,11 @@ func (f *runFlags) simulate(c *cobra.Command, env cli.Env, file *scenario.File, 
 			nodes = o.Nodes
 		}
 		if o.MemoryLimit > 0 {
-			parallel = max(1, min(parallel, int(o.MemoryLimit/file.Memory(o.Level, nodes))))
+			need := file.Memory(o.Level, nodes)
+			if o.Verify {
+				need *= 2
+			}
+			parallel = max(1, min(parallel, int(o.MemoryLimit/need)))
 		}
 		return runMany(c.Context(), file, o, f.runs, parallel, newBar(env.Stderr, f.runs))
 	}
