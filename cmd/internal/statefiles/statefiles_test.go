@@ -1,0 +1,179 @@
+package statefiles_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/statefiles"
+)
+
+// state is what a Writer shows.
+type state struct {
+	mu    sync.Mutex
+	files []statefiles.File // guarded by mu
+	looks int               // guarded by mu
+}
+
+func (s *state) source() []statefiles.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	return s.files
+}
+
+// set changes the state and returns how often it was looked at.
+func (s *state) set(files ...statefiles.File) (looks int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = files
+	return s.looks
+}
+
+func file(name, head, body string) statefiles.File {
+	return statefiles.File{Name: name, Head: []byte(head), Body: []byte(body)}
+}
+
+// content returns what is in a directory and below it.
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			for name, text := range content(t, filepath.Join(dir, e.Name())) {
+				all[e.Name()+"/"+name] = text
+			}
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(text)
+	}
+	return all
+}
+
+func wantContent(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, content(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// pass lets virtual time pass, and the Writer do what is due.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func modified(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func TestWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := t.TempDir()
+		dir := filepath.Join(runtime, "gossip")
+		var s state
+		w := statefiles.Start(statefiles.Config{Dir: dir, Names: []string{"clock", "ages"}, Source: s.source})
+		synctest.Wait()
+		wantContent(t, runtime, map[string]string{}) // no directory for nothing
+
+		s.set(file("clock", "", "7\n"), file("ages", "# clock 7\n", "a 1\n"))
+		pass(time.Second)
+		wantContent(t, runtime, map[string]string{"gossip/clock": "7\n", "gossip/ages": "# clock 7\n" + "a 1\n"})
+		clock, ages := modified(t, dir+"/clock"), modified(t, dir+"/ages")
+		if ages.Size() != int64(len("# clock 7\na 1\n")) || !ages.Mode().IsRegular() || ages.Mode().Perm() != 0o644 {
+			t.Errorf("ages: %d bytes, mode %v", ages.Size(), ages.Mode())
+		}
+
+		// Only what changed is written, as a new file: who reads the old one
+		// goes on reading it. Another head alone is no change.
+		next := []statefiles.File{file("clock", "", "8\n"), file("ages", "# clock 8\n", "a 1\n")}
+		looks := s.set(next...)
+		pass(999 * time.Millisecond)
+		if s.set(next...) != looks {
+			t.Error("looked more often than once a second")
+		}
+		pass(time.Millisecond)
+		wantContent(t, runtime, map[string]string{"gossip/clock": "8\n", "gossip/ages": "# clock 7\n" + "a 1\n"})
+		if os.SameFile(clock, modified(t, dir+"/clock")) {
+			t.Error("the clock was written in place")
+		}
+		if !os.SameFile(ages, modified(t, dir+"/ages")) {
+			t.Error("ages were written without a change")
+		}
+
+		s.set(next[0])
+		pass(time.Second)
+		wantContent(t, runtime, map[string]string{"gossip/clock": "8\n"})
+		w.Stop()
+		wantContent(t, runtime, map[string]string{})
+	})
+}
+
+// TestLeftOver: what a killed daemon left is gone at once; other files stay.
+func TestLeftOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := t.TempDir()
+		dir := filepath.Join(runtime, "gossip")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"gossip/clock", "gossip/ages", "gossip/notes", "gossip.tmp"} {
+			if err := os.WriteFile(filepath.Join(runtime, name), []byte("old"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := state{files: []statefiles.File{file("clock", "", "old")}}
+		w := statefiles.Start(statefiles.Config{Dir: dir, Names: []string{"clock", "ages"}, Source: s.source})
+		synctest.Wait()
+		wantContent(t, runtime, map[string]string{"gossip/clock": "old", "gossip/notes": "old"})
+		w.Stop()
+		wantContent(t, runtime, map[string]string{"gossip/notes": "old"})
+	})
+}
+
+// TestFailure: it is told once, and its end too.
+func TestFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "gossip")
+		if err := os.WriteFile(dir, []byte("in the way"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		s := state{files: []statefiles.File{file("clock", "", "7")}}
+		w := statefiles.Start(statefiles.Config{
+			Dir: dir, Source: s.source, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		defer w.Stop()
+		pass(3 * time.Second)
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		pass(3 * time.Second)
+		got := fmt.Sprint(strings.Count(log.String(), "not up to date"), strings.Count(log.String(), "up to date again"))
+		if got != "1 1" {
+			t.Errorf("logged %s times, want once each:\n%s", got, &log)
+		}
+		wantContent(t, dir, map[string]string{"clock": "7"})
+	})
+}
