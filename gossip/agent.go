@@ -49,6 +49,8 @@ type Agent struct {
 	watchers watchers
 	log      *slog.Logger
 
+	changing sync.Mutex // held while the list is staged, committed or given up
+
 	mu      sync.Mutex
 	history history // guarded by mu
 	stopped bool    // by Stop; guarded by mu
@@ -89,21 +91,27 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 	return a, nil
 }
 
+// What selfOf returns instead of an index.
+const (
+	noSelf        = -1
+	severalSelves = -2
+)
+
 // selfOf returns the index of the only NID of this node in a list.
 func selfOf(table *portals.Table, list *List) (int, error) {
-	self := -1
+	self := noSelf
 	for _, id := range table.Node().IDs() {
 		i := list.Index(id.NID)
 		switch {
 		case i < 0:
 		case self >= 0:
-			return -1, invalid("%v and %v of this node are both participants: list one", list.NID(self), id.NID)
+			return severalSelves, invalid("%v and %v of this node are both participants: list one", list.NID(self), id.NID)
 		default:
 			self = i
 		}
 	}
 	if self < 0 {
-		return -1, invalid("no NID of this node is among the %d participants: add one to the list", list.Len())
+		return noSelf, invalid("no NID of this node is among the %d participants: add one to the list", list.Len())
 	}
 	return self, nil
 }

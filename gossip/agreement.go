@@ -6,6 +6,7 @@ import "ulnet/lnet/nid"
 type agreement struct {
 	verified bool                 // somebody had the same
 	bad      map[nid.NID]struct{} // who had others, at most maxBad
+	ride     uint64               // our messages carry parameters until this own cycle
 	answered uint64               // own cycle in which
 	answers  int                  // so many of these were told ours
 }
@@ -20,41 +21,40 @@ const (
 // ours (seed 003, Initialization).
 func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
-		m.stats.Strangers++
+		return m.stranger(msg, out)
+	}
+	if msg.Flags&FlagStaged != 0 {
+		m.params.changeHeard(m)
+	}
+	m.roll.note(m, msg)
+	list := m.spoken(msg)
+	if list == nil || msg.Flags&FlagParams != 0 && msg.Interval != m.cfg.Interval {
 		m.disagree(msg, out)
 		return false
 	}
-	m.roll.note(m, msg)
-	if msg.Flags&FlagParams == 0 {
-		if f := m.roll.other; f != nil && int(msg.N) == f.list.Len() && int(msg.N) != m.list.Len() {
-			m.foreign(msg)
-			return true
-		}
-		if int(msg.N) != m.list.Len() {
-			m.disagree(msg, out)
-			return false
-		}
-		return true
-	}
-	switch f := m.roll.other; {
-	case msg.Interval != m.cfg.Interval:
-	case msg.Digest == m.list.Digest() && int(msg.N) == m.list.Len():
+	if msg.Flags&FlagParams != 0 {
 		m.params.verified = true
-		return true
-	case f != nil && msg.Digest == f.list.Digest() && int(msg.N) == f.list.Len():
-		m.params.verified = true
-		m.foreign(msg)
-		return true
 	}
-	m.disagree(msg, out)
+	if list != m.list {
+		msg.foreign = m.roll.other
+		m.roll.since = m.cycle
+	}
+	return true
+}
+
+// stranger drops a message of who is not a participant. If it says that it is
+// one with other parameters, that is a disagreement.
+func (m *Machine) stranger(msg *incoming, out *Output) bool {
+	m.stats.Strangers++
+	if msg.Flags&FlagParams != 0 && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
+		m.disagree(msg, out)
+	}
 	return false
 }
 
-// foreign marks a message as one that speaks of the other list.
-func (m *Machine) foreign(msg *incoming) {
-	msg.foreign = m.roll.other
-	m.roll.since = m.cycle
-}
+// changeHeard notes that others know another list: our messages say for a
+// while which one they speak of.
+func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
 // disagree handles a message with other parameters. Nothing of it is merged.
 // Strictly, whoever hears of a disagreement stops. Otherwise only who never
@@ -63,16 +63,16 @@ func (m *Machine) foreign(msg *incoming) {
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
 	m.stats.Disagreements++
+	a.changeHeard(m)
 	if _, known := a.bad[msg.from]; !known && len(a.bad) < maxBad {
 		if a.bad == nil {
 			a.bad = make(map[nid.NID]struct{})
 		}
 		a.bad[msg.from] = struct{}{}
-		m.tell(out, Event{Kind: Disagreed, NID: msg.from, Header: msg.Clock})
+		m.tell(out, Event{Kind: Disagreed, NID: msg.from})
 	}
 	if m.cfg.Strict || !a.verified && len(a.bad) >= min(2, m.list.Len()-1) {
-		m.stopped = true
-		m.tell(out, Event{Kind: Stopped, NID: msg.from, Header: msg.Clock})
+		m.stop(Event{Kind: Stopped, NID: msg.from}, out)
 		return
 	}
 	m.tellParams(msg, out)

@@ -10,6 +10,9 @@ import (
 // (seed 003, Initialization).
 const MinInterval = 200 * time.Millisecond
 
+// maxInterval is local policy; a message has room for 49 days.
+const maxInterval = time.Hour
+
 // Config configures a [Machine]. The zero value of a field means its default;
 // negative numbers mean zero where zero is possible.
 type Config struct {
@@ -43,8 +46,8 @@ type Config struct {
 	// Columns, if not 0, tracks the first participants only. It is for
 	// simulations, in which all nodes must use the same.
 	Columns int
-	// Trace remembers through whom each participant was last heard of, 12
-	// bytes each.
+	// Trace remembers through whom each participant was last heard of, about
+	// 50 bytes each.
 	Trace bool
 }
 
@@ -68,8 +71,10 @@ func (c Config) Limits(n int) (Limits, error) {
 		return Limits{}, invalid("interval %v is below half the round trip time of %v", c.Interval, c.RTT)
 	case c.Interval%time.Millisecond != 0:
 		return Limits{}, invalid("interval %v is no whole number of milliseconds", c.Interval)
-	case c.Quorum > 100:
-		return Limits{}, invalid("a quorum of %d %%", c.Quorum)
+	case c.Interval > maxInterval:
+		return Limits{}, invalid("interval %v is above %v", c.Interval, maxInterval)
+	case c.Quorum > 99:
+		return Limits{}, invalid("a quorum of more than %d %% cannot be", c.Quorum)
 	}
 	up := bits.Len(uint(n - 1)) // ⌈log2 n⌉
 	down := bits.Len(uint(n)) - 1
@@ -83,8 +88,8 @@ func (c Config) Limits(n int) (Limits, error) {
 		l.Dead = max(choose(c.DeadFloor, 16), choose(c.DeadFactor, 2)*up+choose(c.DeadSlack, 4)+l.Fudge)
 		l.Obsolete = choose(c.Obsolete, max(4*up, 40))
 	}
-	if l.Dead >= oldest-1 || l.Dead < 1 {
-		return Limits{}, invalid("participants would be dead after %d cycles: want 1 to %d, by dead factor and slack", l.Dead, oldest-2)
+	if l.Dead >= oldest || l.Dead < 1 {
+		return Limits{}, invalid("participants would be dead after %d cycles: want 1 to %d, by dead factor and slack", l.Dead, oldest-1)
 	}
 	l.Stealth = l.Dead + up + 4
 	l.VeryOld = min(l.Stealth, oldest)

@@ -27,7 +27,7 @@ func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
 // Health), and whether the quorum has.
 func (m *Machine) review(out *Output) {
 	h := &m.health
-	if !h.changed || m.pause.resync {
+	if !h.changed || m.pause.holds(m.cycle) {
 		return
 	}
 	h.changed = false
@@ -74,5 +74,8 @@ func (m *Machine) judgeQuorum(out *Output) {
 // tell appends an event.
 func (m *Machine) tell(out *Output, e Event) {
 	e.Clock = m.clock.value
+	if m.message {
+		e.Message, e.Header = true, m.messageClock
+	}
 	out.Events = append(out.Events, e)
 }

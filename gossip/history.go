@@ -50,7 +50,7 @@ func (a *Agent) happened(e *Event) {
 	a.history.add(Change{At: a.clock.Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness})
 	a.mu.Unlock()
 	prefix := fmt.Sprintf("[%d] ", e.Clock)
-	if e.Header != 0 {
+	if e.Message {
 		prefix = fmt.Sprintf("[%d, %d] ", e.Clock, e.Header)
 	}
 	level, text := slog.LevelInfo, eventTexts[e.Kind]
@@ -71,12 +71,13 @@ func (a *Agent) happened(e *Event) {
 var eventTexts = [...]string{
 	Died: "participant died", CameAlive: "participant is alive", QuorumWon: "quorum", QuorumLost: "no quorum",
 	Disagreed: "participant has other parameters", Stopped: "stopped: our parameters are not those of the others; compare 'gossipctl params' there and here",
+	Left:     "left: the new list of participants is without this node",
 	SpeaksUp: "silence after the start ends", Paused: "this node stood still", Resynced: "health is reported again",
 }
 
 var eventNames = [...]string{
 	Died: "died", CameAlive: "alive", QuorumWon: "quorum", QuorumLost: "no-quorum", Disagreed: "disagreed",
-	Stopped: "stopped", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
+	Stopped: "stopped", Left: "left", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
 }
 
 // String returns the name of the kind.

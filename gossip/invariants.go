@@ -12,7 +12,7 @@ func (m *Machine) invariants() error {
 			return fmt.Errorf("the padding has an age of %d", m.ages.bytes[i])
 		}
 	}
-	if !m.stopped && !m.pause.resync {
+	if !m.pause.holds(m.cycle) {
 		for i := range m.ages.n {
 			if alive := int(m.ages.bytes[i]) <= m.limits.Dead; alive != m.health.is(i) {
 				return fmt.Errorf("participant %d of age %d counts as alive: %v", i, m.ages.bytes[i], m.health.is(i))

@@ -56,12 +56,15 @@ func TestBadConfig(t *testing.T) {
 		{"interval 199 ms", Config{Interval: 199 * ms}, "below 200ms"},
 		{"interval 200 ms", Config{Interval: 200 * ms}, ""},
 		{"half of 400 ms", Config{Interval: 200 * ms, RTT: 400 * ms}, ""},
-		{"half of 401 ms", Config{Interval: 200 * ms, RTT: 402 * ms}, "half the round trip time"},
+		{"half of 401 ms", Config{Interval: 200 * ms, RTT: 401 * ms}, "half the round trip time"},
 		{"no whole milliseconds", Config{Interval: 200*ms + 1}, "whole number"},
 		{"fudge of half the logarithm", Config{Interval: 200 * ms, Fudge: 5}, ""},
 		{"more fudge", Config{Interval: 200 * ms, Fudge: 6}, "fudge 6 is above 5"},
-		{"never dead", Config{Interval: 200 * ms, DeadFactor: 25}, "want 1 to 252"},
-		{"quorum", Config{Interval: 200 * ms, Quorum: 101}, "101 %"},
+		{"never dead", Config{Interval: 200 * ms, DeadFactor: 25}, "want 1 to 253"},
+		{"dead at last", Config{Interval: 200 * ms, DeadFactor: 20, DeadSlack: 53, Fudge: -1}, ""},
+		{"later", Config{Interval: 200 * ms, DeadFactor: 20, DeadSlack: 54, Fudge: -1}, "want 1 to 253"},
+		{"quorum", Config{Interval: 200 * ms, Quorum: 100}, "100 %"},
+		{"interval", Config{Interval: 2 * time.Hour}, "above 1h"},
 	} {
 		_, err := c.cfg.Limits(1024)
 		switch {

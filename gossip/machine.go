@@ -63,6 +63,7 @@ const (
 	QuorumLost                  // Alive
 	Disagreed                   // NID: its parameters are not ours; told once for each
 	Stopped                     // NID: we take part no more, because ours are wrong
+	Left                        // we take part no more, because the new list is without us
 	SpeaksUp                    // the silence after the start has ended
 	Paused                      // Cycles: that were missed
 	Resynced                    // health is reported again
@@ -76,7 +77,8 @@ type Event struct {
 	Alive     int
 	Cycles    uint64
 	Clock     uint64
-	Header    uint64 // clock of the message that it is about, if any
+	Message   bool   // a message is the cause,
+	Header    uint64 // with this clock
 }
 
 // Machine takes part in the gossip of one cluster (seed 003, with the
@@ -94,6 +96,9 @@ type Machine struct {
 	last    time.Duration // when the last one began, or would have
 	begun   bool
 	stopped bool
+
+	message      bool   // the input is a message
+	messageClock uint64 // and this is its clock
 
 	health  health
 	stealth stealth
@@ -157,6 +162,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.begun = true
 		m.last = now - time.Duration(m.rng.Int64N(int64(m.cfg.Interval))) // a random phase
 	}
+	m.message = false
 	m.catchUp(now, out)
 	for now-m.last >= m.cfg.Interval && !m.stopped {
 		m.last += m.cfg.Interval
@@ -166,11 +172,11 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	case Ping, Reply:
 		m.receive(in, out)
 	case Stage:
-		m.roll.stage(m, in)
+		m.stage(in)
 	case Commit:
 		m.commit(out)
 	case Cancel:
-		m.roll.cancel(m)
+		m.cancel()
 	}
 	if m.stopped {
 		return machine.Never
@@ -188,6 +194,7 @@ func (m *Machine) tick(out *Output) {
 	m.health.changed = true
 	m.pause.tick(m, out)
 	m.roll.tick(m)
+	m.review(out)
 	if m.stealth.tick(m, out) {
 		return
 	}
@@ -197,6 +204,16 @@ func (m *Machine) tick(out *Output) {
 	out.Buf = append(out.Buf, m.ages.Bytes()...)
 	out.Sends = append(out.Sends, Send{To: m.list.NID(to), Begin: from, End: len(out.Buf)})
 	m.stats.PingsSent++
+}
+
+// stop ends taking part. Who is told nothing any more knows of nobody alive.
+func (m *Machine) stop(why Event, out *Output) {
+	m.tell(out, why)
+	m.stopped, m.pause = true, pause{}
+	m.ages.forget()
+	m.rejuvenate()
+	m.health.changed = true
+	m.review(out)
 }
 
 // partner draws whom to ping: anyone but us, the dead included, for they may

@@ -11,7 +11,9 @@ import "time"
 type pause struct {
 	quiet    bool   // nothing is merged
 	until    uint64 // own cycle in which that ends
-	resync   bool   // no change of health is told
+	missed   uint64 // cycles missed since the last time that it was not
+	hold     uint64 // no change of health is told before this own cycle: first hear
+	resync   bool   // no change of health is told at all
 	cycles   int    // own cycles of it
 	accepted int    // messages merged meanwhile
 }
@@ -26,19 +28,24 @@ func (m *Machine) catchUp(now time.Duration, out *Output) {
 	if m.cfg.Strict {
 		return
 	}
-	m.missed(uint64(missed), out)
-	m.pause.until = m.cycle + 2 // the overdue cycle follows at once and does not count
+	m.missed(uint64(missed), 2, out) // the overdue cycle follows at once and does not count
 }
 
-// missed makes good for cycles that this node did not make.
-func (m *Machine) missed(cycles uint64, out *Output) {
+// missed makes good for cycles that this node did not make, and merges nothing
+// until quiet more of its own have begun. Pauses that follow each other too
+// closely for anything to be heard between them count as one.
+func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.stats.Missed += cycles
 	m.ages.ageBy(cycles)
 	m.clock.value += cycles
 	m.clock.lost()
 	p := &m.pause
-	p.quiet, p.until = true, m.cycle+1
-	if cycles >= uint64(m.limits.Dead)/2 {
+	if !p.quiet {
+		p.missed = 0
+	}
+	p.missed += cycles
+	p.quiet, p.until, p.hold = true, m.cycle+quiet, m.cycle+quiet+2
+	if p.missed >= uint64(m.limits.Dead)/2 {
 		m.ages.forget()
 		p.resync, p.cycles, p.accepted = true, 0, 0
 	}
@@ -46,6 +53,9 @@ func (m *Machine) missed(cycles uint64, out *Output) {
 	m.health.changed = true
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
+
+// holds reports whether changes of health are kept back.
+func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
 
 // tick begins a cycle. Resync ends when enough was heard, or, for who hears
 // nobody any more, after a while.

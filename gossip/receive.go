@@ -19,7 +19,11 @@ func (m *Machine) receive(in Input, out *Output) {
 	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
 	var err error
 	msg.Header, msg.body, err = ParseHeader(in.Data)
+	m.message, m.messageClock = err == nil, msg.Clock
 	switch {
+	case err == ErrVersion && msg.index < 0 && m.roll.index(msg.from) < 0:
+		m.stats.Strangers++
+		return
 	case err == ErrVersion:
 		m.disagree(&msg, out)
 		return
@@ -96,7 +100,7 @@ func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	case msg.Clock > c.value+limit:
 		if inSync && !m.cfg.Strict {
 			m.stats.Behind++
-			m.missed((msg.Clock-c.value)/clockRate, out)
+			m.missed((msg.Clock-c.value)/clockRate, 1, out)
 		}
 	case msg.index >= 0:
 		c.note(msg.index, m.cycle)
@@ -110,19 +114,19 @@ const clockRate = 5
 // merge takes over what the message knows better.
 func (m *Machine) merge(msg *incoming) {
 	if msg.index >= 0 && msg.index < m.ages.n {
-		m.learn(msg.index, 0, msg.index)
+		m.learn(msg.index, 0, msg.from)
 	}
 	switch {
 	case !msg.ping && msg.foreign == nil:
-		msg.entries.each(func(i int, age byte) { m.learn(i, age, msg.index) })
+		msg.entries.each(func(i int, age byte) { m.learn(i, age, msg.from) })
 	case !msg.ping:
 		msg.entries.each(func(i int, age byte) {
 			if i = msg.foreign.toOurs(i); i >= 0 {
-				m.learn(i, age, msg.index)
+				m.learn(i, age, msg.from)
 			}
 		})
 	default:
-		m.mergeVector(m.ours(msg), msg.index)
+		m.mergeVector(m.ours(msg), msg.from)
 	}
 	m.rejuvenate()
 	m.pause.accepted++
@@ -130,7 +134,7 @@ func (m *Machine) merge(msg *incoming) {
 }
 
 // mergeVector merges a whole vector.
-func (m *Machine) mergeVector(remote []byte, via int) {
+func (m *Machine) mergeVector(remote []byte, via nid.NID) {
 	if m.trace == nil {
 		m.ages.merge(remote)
 		return
@@ -141,18 +145,12 @@ func (m *Machine) mergeVector(remote []byte, via int) {
 }
 
 // learn merges one entry.
-func (m *Machine) learn(i int, age byte, via int) {
+func (m *Machine) learn(i int, age byte, via nid.NID) {
 	before := m.ages.bytes[i]
 	m.ages.mergeOne(i, age)
 	if m.trace != nil && m.ages.bytes[i] < before {
-		m.trace[i] = heard{via: int32(via), cycle: m.cycle - uint64(m.ages.bytes[i])}
+		m.trace[i] = heard{via: via, cycle: m.cycle, clock: m.clock.value, age: m.ages.bytes[i]}
 	}
-}
-
-// heard is through whom something was last learned of a participant.
-type heard struct {
-	via   int32
-	cycle uint64 // own cycle of the life sign itself
 }
 
 // seeOurselves looks at what a ping says of us.

@@ -8,16 +8,16 @@ import (
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
 
 // headerFor appends a header about a list. Parameters are in it during our
-// first N cycles, while the list is being changed, and when asked for.
+// first N cycles, while the list is being changed here or elsewhere, and when asked for.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []byte {
 	h := Header{Flags: flags, N: uint32(list.Len()), Clock: m.clock.value}
-	if params || m.cycle <= uint64(m.list.Len()) || m.roll.other != nil {
+	if params || m.cycle <= uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
 		h.Flags |= FlagParams
 		h.Interval, h.Digest = m.cfg.Interval, list.Digest()
 	}
-	if m.roll.staged() {
+	if m.roll.staged() || m.roll.committed && list != m.list {
 		h.Flags |= FlagStaged
-		h.Staged = m.roll.other.list.Digest()
+		h.Staged = m.roll.newer(m).Digest()
 	}
 	return h.AppendBinary(b)
 }

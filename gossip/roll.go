@@ -5,79 +5,40 @@ import "ulnet/lnet/nid"
 // roll is a change of the list of participants while the cluster runs
 // (GO-A21): a node that has staged the new list understands both, a node that
 // has committed speaks the new one and still understands the old.
+//
+// Messages carry parameters meanwhile, so that each tells its list. One that
+// speaks the old list while its sender knows the new one, or is an answer in
+// the new list by one that has not committed, carries the digest of the new
+// list besides: so all learn how far each other is.
 type roll struct {
-	other     *foreign    // nil: no change is under way
-	committed bool        // then other is the old list
-	self      int         // our index in the new list, -1 if we are not in it
-	seen      []rollState // by index of the new list, as told by direct messages
-	since     uint64      // own cycle in which the old list was last spoken, once committed
+	other     *foreign // nil: no change is under way
+	committed bool     // then other is the old list
+	self      int      // our index in the new list, -1 if we are not in it
+	seen      map[nid.NID]RollState
+	since     uint64 // own cycle in which the old list was last spoken, once committed
 }
 
-type rollState uint8
+// RollState is how far a participant is with a change of the list.
+type RollState uint8
 
+// The states of a participant, from what it told this node itself.
 const (
-	rollUnknown rollState = iota
-	rollStaged
-	rollCommitted
+	RollUnknown   RollState = iota // it has told nothing since we staged
+	RollUnstaged                   // it knows the old list only
+	RollOther                      // it has staged a third list
+	RollStaged                     // it understands both lists
+	RollCommitted                  // it speaks the new list
 )
 
-// foreign is a list that is not the one we speak, and how the two relate.
-type foreign struct {
-	list   *List
-	ours   []int32   // its index to our index, -1 if we do not have it
-	vector AgeVector // scratch in our order
-	theirs AgeVector // scratch in its order
-}
+var rollStates = [...]string{"unknown", "unstaged", "other", "staged", "committed"}
 
-func newForeign(list, ours *List) *foreign {
-	f := &foreign{list: list, ours: make([]int32, list.Len())}
-	for i := range f.ours {
-		f.ours[i] = int32(ours.Index(list.NID(i)))
-	}
-	f.vector, f.theirs = newAgeVector(ours.Len()), newAgeVector(list.Len())
-	return f
-}
+// String returns the word for it.
+func (s RollState) String() string { return rollStates[s] }
 
-func (f *foreign) toOurs(i int) int { return int(f.ours[i]) }
+// MarshalText implements encoding.TextMarshaler.
+func (s RollState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// translate puts a vector of its order into ours; valid until the next call.
-func (f *foreign) translate(theirs []byte) []byte {
-	f.vector.forget()
-	for i, age := range theirs {
-		if k := f.ours[i]; k >= 0 {
-			f.vector.bytes[k] = age
-		}
-	}
-	return f.vector.Bytes()
-}
-
-// render puts our vector into its order; valid until the next call.
-func (f *foreign) render(ours AgeVector) AgeVector {
-	f.theirs.forget()
-	for i, k := range f.ours {
-		if k >= 0 {
-			f.theirs.bytes[i] = ours.bytes[k]
-		}
-	}
-	return f.theirs
-}
-
-// stage begins a change, or replaces the one that was staged. After a commit
-// there is none to replace until all have committed.
-func (r *roll) stage(m *Machine, in Input) {
-	if r.committed || m.cfg.Columns > 0 || in.List.Digest() == m.list.Digest() || !m.fits(in.List) {
-		m.stats.BadStages++
-		return
-	}
-	*r = roll{other: newForeign(in.List, m.list), self: in.Self, seen: make([]rollState, in.List.Len())}
-}
-
-// fits reports whether the limits work for a list.
-func (m *Machine) fits(l *List) bool {
-	_, err := m.cfg.Limits(l.Len())
-	return err == nil
-}
-
+// staged reports whether a list waits for Commit.
 func (r *roll) staged() bool { return r.other != nil && !r.committed }
 
 // index is the index of a NID in the other list, or -1.
@@ -88,35 +49,108 @@ func (r *roll) index(id nid.NID) int {
 	return r.other.list.Index(id)
 }
 
-// note takes down how far the sender of a message is.
-func (r *roll) note(m *Machine, msg *incoming) {
-	if r.other == nil {
+// newer returns the list that is changed to, if a change is under way.
+func (r *roll) newer(m *Machine) *List {
+	if r.committed {
+		return m.list
+	}
+	return r.other.list
+}
+
+// stageable says why a list cannot be staged now.
+func (m *Machine) stageable(l *List) error {
+	switch {
+	case m.stopped:
+		return invalid("stopped")
+	case m.cfg.Columns > 0:
+		return invalid("the list cannot change while only %d columns are tracked", m.cfg.Columns)
+	case m.roll.committed:
+		return invalid("the last change of the list is not over: wait until all that are alive have committed it")
+	case l.Digest() == m.list.Digest():
+		return invalid("this list is in force already")
+	case l.NID(0).Net() != m.list.NID(0).Net():
+		return invalid("the list is of %v: participants are on %v", l.NID(0).Net(), m.list.NID(0).Net())
+	}
+	_, err := m.cfg.Limits(l.Len())
+	return err
+}
+
+// stage begins a change, or replaces the one that was staged.
+func (m *Machine) stage(in Input) {
+	if m.stageable(in.List) != nil {
+		m.stats.BadStages++
 		return
 	}
-	next := r.other.list
-	if r.committed {
-		next = m.list
+	m.roll = roll{other: newForeign(in.List, m.list), self: in.Self, seen: make(map[nid.NID]RollState)}
+}
+
+// cancel gives up a change that was staged, not one that was committed.
+func (m *Machine) cancel() {
+	if !m.roll.staged() {
+		m.stats.BadStages++
+		return
 	}
-	i := next.Index(msg.from)
+	m.roll = roll{}
+}
+
+// spoken returns the list that a message speaks of, or nil for neither of
+// ours. Without parameters the number of participants has to tell. If that is
+// the same in both lists, the sender tells: one that is in one list only, or
+// that spoke the new one before; any other says what we say (who hears of a
+// change adds its parameters, so it has not heard of any).
+func (m *Machine) spoken(msg *incoming) *List {
+	r := &m.roll
+	is := func(l *List) bool {
+		return int(msg.N) == l.Len() && (msg.Flags&FlagParams == 0 || msg.Digest == l.Digest())
+	}
+	ours, other := is(m.list), r.other != nil && is(r.other.list)
 	switch {
-	case i < 0:
-	case msg.Flags&FlagParams != 0 && msg.Digest == next.Digest():
-		r.seen[i] = rollCommitted
-	case msg.Flags&FlagStaged != 0 && msg.Staged == next.Digest():
-		r.seen[i] = rollStaged
+	case ours && other && msg.Flags&FlagParams == 0:
+		switch {
+		case msg.index < 0:
+			return r.other.list
+		case r.index(msg.from) >= 0 && r.seen[msg.from] == RollCommitted:
+			return r.newer(m)
+		}
+		return m.list
+	case ours:
+		return m.list
+	case other:
+		return r.other.list
+	}
+	return nil
+}
+
+// note takes down how far the sender of a message is. An answer may be in a
+// list that its sender does not speak, for our sake.
+func (r *roll) note(m *Machine, msg *incoming) {
+	if r.other == nil || msg.Flags&(FlagParams|FlagStaged) == 0 {
+		return
+	}
+	next := r.newer(m).Digest()
+	state := RollUnstaged
+	switch {
+	case msg.Flags&FlagStaged != 0 && msg.Staged == next:
+		state = RollStaged
+	case msg.Flags&FlagStaged != 0:
+		state = RollOther
+	case msg.Digest == next:
+		state = RollCommitted
+	}
+	if msg.ping || r.seen[msg.from] != RollCommitted {
+		r.seen[msg.from] = state
 	}
 }
 
 // commit changes to the staged list. What is known of those in both goes along.
 func (m *Machine) commit(out *Output) {
 	r := &m.roll
-	if !r.staged() {
+	switch {
+	case !r.staged():
 		m.stats.BadStages++
 		return
-	}
-	if r.self < 0 {
-		m.stopped = true
-		m.tell(out, Event{Kind: Stopped})
+	case r.self < 0:
+		m.stop(Event{Kind: Left}, out)
 		return
 	}
 	old, f := *m, r.other
@@ -135,7 +169,6 @@ func (m *Machine) commit(out *Output) {
 		m.carry(&old, i, int(k), out)
 	}
 	m.roll.other, m.roll.committed, m.roll.since = back, true, m.cycle
-	m.roll.seen[m.self] = rollCommitted
 	m.rejuvenate()
 	m.health.changed = true
 }
@@ -157,6 +190,9 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	if alive {
 		m.health.alive[k/lanes] |= 1 << (k % lanes)
 	}
+	if m.trace != nil {
+		m.trace[k] = old.trace[i]
+	}
 }
 
 // tick begins a cycle. The old list is forgotten when all who are alive have
@@ -165,19 +201,10 @@ func (r *roll) tick(m *Machine) {
 	if r.other == nil || !r.committed || m.cycle-r.since <= uint64(m.limits.Dead) {
 		return
 	}
-	for i, state := range r.seen {
-		if state != rollCommitted && m.health.is(i) {
+	for i := range m.list.Len() {
+		if i != m.self && m.health.is(i) && r.seen[m.list.NID(i)] != RollCommitted {
 			return
 		}
-	}
-	*r = roll{}
-}
-
-// cancel gives up a change that was staged, not one that was committed.
-func (r *roll) cancel(m *Machine) {
-	if r.committed {
-		m.stats.BadStages++
-		return
 	}
 	*r = roll{}
 }

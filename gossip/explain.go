@@ -1,0 +1,86 @@
+package gossip
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// heard is through whom something was last learned of a participant.
+type heard struct {
+	via   nid.NID
+	cycle uint64 // own cycle
+	clock uint64
+	age   uint8 // that it had then
+}
+
+// Explanation is why a participant is thought to be alive or dead.
+type Explanation struct {
+	Participant
+	Self      bool `json:"self,omitempty"`
+	Threshold int  `json:"threshold"` // dead is who is older
+	// The last news: in which cycle of ours, how many cycles ago, with which of
+	// our clocks, from whom (the participant itself, if it is the same), and how
+	// old the life sign was then. Only with Config.Trace, and if Heard.
+	Heard    bool    `json:"heard"`
+	Cycle    uint64  `json:"cycle,omitempty"`
+	Ago      uint64  `json:"ago,omitempty"`
+	Clock    uint64  `json:"clock,omitempty"`
+	Via      nid.NID `json:"via,omitzero"`
+	AgeThen  uint8   `json:"age_then,omitempty"`
+	Resync   bool    `json:"resync,omitempty"` // after a pause of ours: health is as it was before
+	Silent   bool    `json:"silent,omitempty"` // we are: nobody knows us yet
+	Interval int64   `json:"interval_ms"`
+}
+
+// Explain tells what is known of a participant, and whence; false if it is not
+// in the list.
+func (m *Machine) Explain(id nid.NID) (Explanation, bool) {
+	i := m.list.Index(id)
+	if i < 0 {
+		return Explanation{}, false
+	}
+	e := Explanation{
+		Participant: m.Participant(i), Self: i == m.self, Threshold: m.limits.Dead,
+		Resync: m.pause.resync, Silent: m.stealth.silent, Interval: int64(m.cfg.Interval / time.Millisecond),
+	}
+	if i < len(m.trace) && m.trace[i].via.IsValid() {
+		t := m.trace[i]
+		e.Heard, e.Cycle, e.Ago, e.Clock, e.Via, e.AgeThen = true, t.cycle, m.cycle-t.cycle, t.clock, t.via, t.age
+	}
+	return e, true
+}
+
+// Explain tells what is known of a participant, and whence; false if it is not
+// in the list. See Config.Trace.
+func (a *Agent) Explain(id nid.NID) (e Explanation, ok bool) {
+	a.runner.Inspect(func() { e, ok = a.m.Explain(id) })
+	return e, ok
+}
+
+// Params are the parameters in force, with defaults filled in.
+type Params struct {
+	Version    int     `json:"version"`
+	Self       nid.NID `json:"self"`
+	IntervalMS int64   `json:"interval_ms"`
+	RTTMS      float64 `json:"rtt_ms"`
+	N          int     `json:"n"`
+	Digest     string  `json:"digest"` // of the list
+	Limits     Limits  `json:"limits"`
+	Quorum     int     `json:"quorum"` // percent
+	ColdStart  bool    `json:"cold_start"`
+	Strict     bool    `json:"strict"`
+	Seed       uint64  `json:"seed"`
+}
+
+// Params returns the parameters in force.
+func (a *Agent) Params() Params {
+	c := &a.cfg.Config
+	p := Params{
+		Version: Version, Self: a.self, IntervalMS: int64(c.Interval / time.Millisecond),
+		RTTMS: float64(c.RTT) / float64(time.Millisecond), Quorum: choose(c.Quorum, 50),
+		ColdStart: c.ColdStart, Strict: c.Strict, Seed: c.Seed,
+	}
+	a.runner.Inspect(func() { p.N, p.Digest, p.Limits = a.m.Len(), a.m.list.Digest().String(), a.m.limits })
+	return p
+}
