@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"strings"
@@ -51,6 +52,22 @@ func TestFaults(t *testing.T) {
 	}
 	if s := n.Status().Faults; s.Active() || s.Plan.Seed == 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestEndedWhileWaiting: who ends an operation is told so, and not to look at the
+// network.
+func TestEndedWhileWaiting(t *testing.T) {
+	n := newNode(t)
+	if _, err := n.AddFault(node.AddFault{Statement: "pause"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	_, err := n.Ping(ctx, node.PingRequest{Target: self})
+	if !errors.Is(err, enough) || cli.HintOf(err) != "" {
+		t.Errorf("%v, hint %q", err, cli.HintOf(err))
 	}
 }
 

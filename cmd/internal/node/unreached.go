@@ -18,7 +18,7 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return slices.ContainsFunc(errnos, func(e error) bool { return errors.Is(err, e) })
 	}
 	switch {
-	case err == nil || cli.HintOf(err) != "":
+	case err == nil || cli.HintOf(err) != "" || isEnded(err):
 		return err
 	case isSimulated(err):
 		return explainSimulated(err)
@@ -40,6 +40,14 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return cli.Hint(err, "it answers, but not as a node does: what listens on its port %d?", port)
 	}
 	return cli.Hint(err, "is its address right, and is there a way to it? see 'ip route get %v'", target.Addr())
+}
+
+// isEnded reports whether err says nothing of the network: the node, its
+// interface or the caller has ended what was under way.
+func isEnded(err error) bool {
+	_, ofNetwork := errors.AsType[syscall.Errno](err)
+	timedOut := errors.Is(err, os.ErrDeadlineExceeded)
+	return !ofNetwork && !timedOut || errors.Is(err, syscall.ESHUTDOWN) || errors.Is(err, syscall.ECANCELED)
 }
 
 // isOn reports whether the node has an NI on a net.
