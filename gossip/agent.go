@@ -57,6 +57,7 @@ type Agent struct {
 
 	notSent   atomic.Uint64
 	strayBits atomic.Uint64
+	notPosted atomic.Uint64
 }
 
 // Start begins to take part in the gossip of the participants on a list, as
@@ -82,7 +83,7 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 	a.sender.init(a)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
 		Machine: a.m, Clock: a.clock, Apply: a.apply,
-		Fault: func(err error) { a.log.Error("gossip timer", slog.Any("err", err)) },
+		Fault: a.fault,
 	})
 	if err := a.receiver.start(a); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
@@ -138,5 +139,8 @@ func (a *Agent) apply(out *Output) {
 	}
 	for i := range out.Events {
 		a.happened(&out.Events[i])
+	}
+	if err := a.receiver.fill(); err != nil {
+		a.notPosted.Add(1)
 	}
 }

@@ -1,7 +1,6 @@
 package gossip
 
 import (
-	"sync/atomic"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -66,11 +65,12 @@ type Snapshot struct {
 	Stats        Stats         `json:"stats"`
 	NotSent      uint64        `json:"not_sent"`   // messages that LNet did not take or send
 	StrayBits    uint64        `json:"stray_bits"` // messages with match bits of nobody
+	NotPosted    uint64        `json:"not_posted"` // buffers that could not be posted at once
 }
 
 // Snapshot returns the state.
 func (a *Agent) Snapshot() Snapshot {
-	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load()}
+	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.notPosted.Load()}
 	a.runner.Inspect(func() {
 		m := a.m
 		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()
@@ -83,5 +83,3 @@ func (a *Agent) Snapshot() Snapshot {
 	})
 	return s
 }
-
-func (a *Agent) count(c *atomic.Uint64) { c.Add(1) }

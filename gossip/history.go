@@ -44,6 +44,13 @@ func (a *Agent) History() []Change {
 	return append(append([]Change(nil), h.changes[h.next:]...), h.changes[:h.next]...)
 }
 
+// fault logs that the machine broke its contract.
+func (a *Agent) fault(err error) {
+	var clock uint64
+	a.runner.Inspect(func() { clock = a.m.Clock() })
+	a.log.Error(fmt.Sprintf("[%d] timer", clock), slog.Any("err", err))
+}
+
 // happened logs, remembers and tells an event.
 func (a *Agent) happened(e *Event) {
 	a.mu.Lock()

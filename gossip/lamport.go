@@ -1,5 +1,7 @@
 package gossip
 
+import "ulnet/lnet/nid"
+
 // Bounds of what a message's clock may be.
 const (
 	maxClock = 1 << 62 // never accepted from here on
@@ -15,6 +17,14 @@ type lamport struct {
 	// one, and the last one that differs from it.
 	peers  [2]int
 	cycles [2]uint64
+	ahead  ahead // the last clock that was too far ahead
+}
+
+// ahead is who told a clock that was not believed.
+type ahead struct {
+	from  nid.NID
+	value uint64
+	cycle uint64
 }
 
 // tick begins a cycle.
@@ -40,6 +50,16 @@ func (c *lamport) note(peer int, cycle uint64) {
 func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	last := c.cycles[min(1, peers-1)]
 	return last > 0 && cycle-last <= uint64(within)
+}
+
+// vouched reports whether somebody else has lately told about the same clock
+// that is too far ahead to be believed. Then it is: parts of a cluster that were
+// cut off from each other for a day come together again (local policy).
+func (c *lamport) vouched(from nid.NID, value, cycle uint64, within int) bool {
+	a := c.ahead
+	c.ahead = ahead{from, value, cycle}
+	return a.from.IsValid() && a.from != from && cycle-a.cycle <= uint64(within) &&
+		max(a.value, value)-min(a.value, value) < maxJump
 }
 
 // lost forgets who was in sync: our own clock stood still.

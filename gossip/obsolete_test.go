@@ -89,3 +89,42 @@ func TestBadClock(t *testing.T) {
 		t.Errorf("a jump from %d to %d was believed", before, h.m.Clock())
 	}
 }
+
+// TestClusterComesTogether: parts of a cluster whose clocks are far apart after
+// a long partition believe it when two tell (GO-66).
+func TestClusterComesTogether(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.meet(20)
+	far := h.params(h.header())
+	far.Clock += 3 * maxJump
+	for range 3 {
+		h.ping(5, far, young(8, 5)...)
+	}
+	if h.m.Stats().BadClock != 3 || h.m.Clock() > far.Clock {
+		t.Fatalf("one peer was believed: clock %d, counters %+v", h.m.Clock(), h.m.Stats())
+	}
+	far.Clock += 7
+	h.ping(6, far, young(8, 6)...)
+	if h.m.Clock() != far.Clock+1 || h.m.AliveCount() != 8 {
+		t.Errorf("clock %d, want %d; %d alive", h.m.Clock(), far.Clock+1, h.m.AliveCount())
+	}
+}
+
+// TestTwoParticipants: the only other one is enough to be in sync (GO-A10).
+func TestTwoParticipants(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.meet(3)
+	before := h.m.Clock()
+	far := h.params(h.header())
+	far.Clock += maxJump + 1
+	h.ping(1, far, 1, 0)
+	if h.m.Stats().BadClock != 1 || h.m.Clock() != before {
+		t.Errorf("a jump from %d to %d was believed", before, h.m.Clock())
+	}
+	h.cycles(h.m.Limits().Dead + 1) // alone
+	far.Clock += 100
+	h.ping(1, far, 1, 0)
+	if h.m.Clock() != far.Clock+1 {
+		t.Errorf("clock %d after a day alone, want %d", h.m.Clock(), far.Clock+1)
+	}
+}

@@ -14,7 +14,7 @@ type pause struct {
 	missed   uint64 // cycles missed since the last time that it was not
 	hold     uint64 // no change of health is told before this own cycle: first hear
 	resync   bool   // no change of health is told at all
-	cycles   int    // own cycles of it
+	cycles   int    // own cycles of it that have begun
 	accepted int    // messages merged meanwhile
 }
 
@@ -66,11 +66,12 @@ func (p *pause) tick(m *Machine, out *Output) {
 	if !p.resync {
 		return
 	}
-	p.cycles++
-	if p.cycles > m.limits.Resync && p.accepted >= p.cycles || p.cycles > m.limits.Dead+m.limits.Stealth {
+	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles
+	if enough || p.cycles >= m.limits.Dead+m.limits.Stealth {
 		p.resync = false
 		m.tell(out, Event{Kind: Resynced, Cycles: uint64(p.cycles)})
 	}
+	p.cycles++
 }
 
 // stealth is the silence after a start: a node that was restarted quickly

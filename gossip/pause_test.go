@@ -220,3 +220,66 @@ func TestQuorum(t *testing.T) {
 		}
 	}
 }
+
+// TestShortPause: what was not heard of during a short pause is not dead
+// before it could be heard of again (GO-A7).
+func TestShortPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	dead := h.m.Limits().Dead
+	ages := bytes.Repeat([]byte{byte(dead - 4)}, 16)
+	ages[0] = 0
+	h.set(ages...)
+	h.now += time.Duration(dead/2) * interval // one less is missed: no resync
+	h.step(Input{})
+	events := append(slices.Clone(h.out.Events), h.meet(3)...)
+	if got, want := kinds(events), []EventKind{Paused}; !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	h.cycles(1)
+	h.set(append([]byte{0, 255}, ages[2:]...)...)
+	h.step(Input{})
+	if got := kinds(h.out.Events); !slices.Equal(got, []EventKind{Died}) {
+		t.Errorf("then told %v, want a death", got)
+	}
+}
+
+// TestManyPauses: short ones that leave no time to hear anything between them
+// count as a long one (GO-A8).
+func TestManyPauses(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	var events []Event
+	for range 10 {
+		h.now += time.Duration(h.m.Limits().Dead/2-2) * interval
+		h.ping(1, h.params(h.header()), young(16, 1)...)
+		events = append(events, h.out.Events...)
+	}
+	if !h.m.pause.resync || h.m.AliveCount() != 16 || slices.Contains(kinds(events), Died) {
+		t.Errorf("resync %v, %d alive, told %v", h.m.pause.resync, h.m.AliveCount(), kinds(events))
+	}
+}
+
+// TestResyncEnds: when ⌈log2 N⌉ + 2 cycles have passed with a message in each
+// on average, not sooner and not with fewer (GO-A8).
+func TestResyncEnds(t *testing.T) {
+	for _, missing := range []int{0, 1} {
+		h := newHarness(t, 16, 0, nil)
+		h.meet(20)
+		h.now += 100 * interval
+		h.step(Input{})
+		for range h.m.Limits().Resync - 1 {
+			h.cycles(1)
+		}
+		for range h.m.Limits().Resync - missing {
+			h.ping(1, h.params(h.header()), young(16, 1)...)
+		}
+		if !h.m.pause.resync {
+			t.Fatalf("ended in cycle %d", h.m.pause.cycles)
+		}
+		h.cycles(1)
+		if got := h.m.pause.resync; got != (missing > 0) {
+			t.Errorf("%d messages in %d cycles: resync %v", h.m.pause.accepted, h.m.Limits().Resync, got)
+		}
+	}
+}

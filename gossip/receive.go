@@ -88,7 +88,8 @@ func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	c, limit := &m.clock, uint64(m.limits.Obsolete)
 	inSync := c.inSync(m.cycle, m.limits.Dead, m.list.Len()-1)
 	switch {
-	case msg.Clock >= maxClock, msg.Clock > c.value+maxJump && inSync:
+	case msg.Clock >= maxClock,
+		msg.Clock > c.value+maxJump && inSync && !c.vouched(msg.from, msg.Clock, m.cycle, m.limits.Dead):
 		m.stats.BadClock++
 		return false
 	case msg.Clock+limit < c.value:

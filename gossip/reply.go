@@ -59,6 +59,7 @@ func (m *Machine) reply(msg *incoming, out *Output) {
 	count, gap := 0, 2+m.limits.Fudge
 	mine.fresher(msg.body, gap, func(int, byte) { count++ })
 	bitmap := (len(msg.body) + 7) / 8
+	count = min(count, MaxParticipants-bitmap)
 	flags := Flags(0)
 	switch {
 	case count == 0:
@@ -75,20 +76,23 @@ func (m *Machine) reply(msg *incoming, out *Output) {
 			out.Buf = append(binary.LittleEndian.AppendUint32(out.Buf, uint32(i)), age)
 		})
 	case FlagBitmap:
-		out.Buf = appendBitmap(out.Buf, bitmap, mine, msg.body, gap)
+		out.Buf = appendBitmap(out.Buf, bitmap, count, mine, msg.body, gap)
 	}
 	m.send(msg, from, out)
 }
 
-// appendBitmap appends the bitmap of the fresher entries, and their ages.
-func appendBitmap(b []byte, size int, mine AgeVector, peer []byte, gap int) []byte {
+// appendBitmap appends the bitmap of the fresher entries, and their ages: of
+// the first count of them, as many as a message has room for.
+func appendBitmap(b []byte, size, count int, mine AgeVector, peer []byte, gap int) []byte {
 	start := len(b)
 	for range size {
 		b = append(b, 0)
 	}
 	mine.fresher(peer, gap, func(i int, age byte) {
-		b[start+i/8] |= 1 << (i % 8)
-		b = append(b, age)
+		if len(b) < start+size+count {
+			b[start+i/8] |= 1 << (i % 8)
+			b = append(b, age)
+		}
 	})
 	return b
 }

@@ -133,3 +133,37 @@ func TestPartners(t *testing.T) {
 		t.Error("a dead participant was never pinged")
 	}
 }
+
+// TestReplyFits: however many know too little, a reply fits one LNet message.
+func TestReplyFits(t *testing.T) {
+	const n = 1_000_000
+	h := newHarness(t, n, 0, nil)
+	h.cycles(1)
+	h.set(young(n, 0)...)
+	ages := bytes.Repeat([]byte{unheard}, n)
+	ages[3] = 0
+	h.ping(3, h.params(h.header()), ages...)
+	header, body := h.sent(true)
+	if _, err := parseEntries(header.Flags, body, n); err != nil || h.sends[0].End-h.sends[0].Begin > 1<<20 {
+		t.Errorf("%d bytes: %v", h.sends[0].End-h.sends[0].Begin, err)
+	}
+}
+
+// TestDeathIsNotHidden: a participant that gets too old in the cycle that is
+// due, and is heard of in the same step, has died and come back (GO-73, GO-76).
+func TestDeathIsNotHidden(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.cycles(1)
+	h.ping(3, h.params(h.header()), young(8, 3)...)
+	h.set(0, 1, 1, byte(h.m.Limits().Dead))
+	h.step(Input{})
+	h.now = h.wake
+	h.ping(3, h.params(h.header()), young(8, 3)...)
+	e := h.out.Events
+	if len(e) != 2 || e[0].Kind != Died || e[1].Kind != CameAlive || e[1].NID != h.list.NID(3) || e[1].Aliveness != 1 {
+		t.Fatalf("told %+v", e)
+	}
+	if e[0].Message != false || !e[1].Message || e[1].Header != h.m.Clock()-1 {
+		t.Errorf("caused by messages: %+v (GO-62)", e)
+	}
+}

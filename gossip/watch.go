@@ -39,13 +39,11 @@ type watcher struct {
 	latest  map[nid.NID]state
 	running bool
 	stopped bool
-	quiet   sync.Cond // signalled when running ends
 }
 
 // add begins to watch, with what is known now.
 func (w *watchers) add(f WatchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, clock: w.clock, latest: make(map[nid.NID]state)}
-	u.quiet.L = &u.mu
 	w.mu.Lock()
 	w.list = append(w.list, u)
 	known(u.tell)
@@ -53,7 +51,7 @@ func (w *watchers) add(f WatchFunc, known func(tell func(nid.NID, state))) (stop
 	return func() { w.remove(u) }
 }
 
-// remove ends watching. When it returns f is not running, unless f calls it.
+// remove ends watching; a call of f may be under way.
 func (w *watchers) remove(u *watcher) {
 	w.mu.Lock()
 	for i, other := range w.list {
@@ -119,6 +117,5 @@ func (u *watcher) run() {
 		u.mu.Lock()
 	}
 	u.running, u.order = false, nil
-	u.quiet.Broadcast()
 	u.mu.Unlock()
 }
