@@ -165,7 +165,7 @@ func (t *peerTable) nodes() []*Peer {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var nodes []*Peer
-	for id, p := range t.known {
+	for id, p := range t.known { // any order: Snapshot sorts them
 		if id == p.Primary {
 			nodes = append(nodes, p)
 		}

@@ -187,7 +187,7 @@ func (a *Agent) Close() {
 		a.timer.Stop()
 	}
 	var open []portals.MDHandle
-	for _, md := range a.exchanges {
+	for _, md := range a.exchanges { // any order: sorted below
 		open = append(open, md)
 	}
 	slices.Sort(open) // their events come in the same order in every run
@@ -200,7 +200,7 @@ func (a *Agent) Close() {
 	}
 	a.pushes.close()
 	a.node.FailParked(syscall.ESHUTDOWN)
-	for _, list := range asked {
+	for _, list := range asked { // any order: nobody waits for another
 		for _, done := range list {
 			done <- syscall.ESHUTDOWN
 		}

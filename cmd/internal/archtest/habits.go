@@ -32,6 +32,9 @@ func Habits(pkgs []*Package) []string {
 		if !p.testOnly() && !p.hasDoc() {
 			bad = append(bad, fmt.Sprintf("%s: no package comment", p.Path))
 		}
+		if match(ordered, p.Path) {
+			bad = append(bad, p.mapOrder()...)
+		}
 		virtual := slices.ContainsFunc(p.Files, func(f *File) bool { return slices.Contains(f.Imports, "testing/synctest") })
 		for _, f := range p.Files {
 			if f.Lines > maxLines {

@@ -54,6 +54,9 @@ func TestViolationsAreCaught(t *testing.T) {
 		{"long file", "lnet/long.go", "package lnet\n" + strings.Repeat("\n", maxLines), "lnet/long.go: 601 lines"},
 		{"sleeping test", "lnet/x_test.go", "package lnet\nimport \"time\"\nfunc g() { time.Sleep(1) }\n", "lnet/x_test.go:3:12: a test must not sleep"},
 		{"clock", "portals/x.go", "package portals\nimport \"time\"\nvar t = time.Now()\n", "portals/x.go:3:9: this package reads no clock"},
+		{"order of a map", "portals/x.go", "package portals\nvar m = map[int]int{}\nfunc f() { for range m {} }\n", "portals/x.go:3:12: a range over a map"},
+		{"order of a field", "portals/x.go", "package portals\ntype t struct { m map[int]int }\nfunc f(x t) { for range x.m {} }\n", "portals/x.go:3:15: a range over a map"},
+		{"order of an iterator", "portals/x.go", "package portals\nimport \"maps\"\nfunc f(x map[int]int) { for range maps.Keys(x) {} }\n", "portals/x.go:3:25: a range over a map"},
 		{"goroutine", "portals/x.go", "package portals\nfunc f() { go f() }\n", "portals/x.go:2:12: this package starts no goroutine"},
 	}
 	for _, tt := range tests {
