@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnet/lnetsim"
 )
 
 // protocols are those that a scenario can name.
-var protocols = []*scenario.Protocol{flood.Protocol, lnetsim.Protocol}
+var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, lnetsim.Protocol}
 
 // Command returns the noun "sim" with its verbs.
 func Command(env cli.Env) *cobra.Command {

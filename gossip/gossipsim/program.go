@@ -1,0 +1,163 @@
+package gossipsim
+
+import (
+	"strings"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/simlnd"
+)
+
+// program is a bare machine on a node.
+type program struct {
+	net  *Net
+	m    *gossip.Machine
+	id   sim.NodeID
+	life sim.Life
+}
+
+// What nodes tell: history.Join and history.Death of a Subject whose Value is
+// its aliveness, history.Leave of one that left the list or when the node
+// itself takes part no more, and these.
+const (
+	QuorumWon  = history.Own + history.Kind(gossip.QuorumWon)  // Value: how many are alive
+	QuorumLost = history.Own + history.Kind(gossip.QuorumLost) // Value: how many are alive
+	Disagreed  = history.Own + history.Kind(gossip.Disagreed)  // Subject: with whom
+	Stopped    = history.Own + history.Kind(gossip.Stopped)    // takes part no more
+	Left       = history.Own + history.Kind(gossip.Left)       // takes part no more, for it is not in the new list
+	SpeaksUp   = history.Own + history.Kind(gossip.SpeaksUp)   // its silence ends
+	Paused     = history.Own + history.Kind(gossip.Paused)     // Value: cycles that it noticed to have missed
+	Resynced   = history.Own + history.Kind(gossip.Resynced)   // it reports health again
+)
+
+// boot begins a life. A restarted node knows nothing of its life before.
+func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
+	if int(life.Node) >= n.cfg.Nodes {
+		return nil // a damaged recording
+	}
+	p := &program{net: n, id: life.Node, life: life}
+	list, err := n.lists.start(life.Node)
+	if err == nil {
+		err = p.begin(list, n.cfg.Gossip)
+	}
+	if err != nil {
+		n.failed(err)
+		return nil
+	}
+	n.programs[life.Node] = p
+	n.began(life, p.m.Silent())
+	return p
+}
+
+// begin makes the machine.
+func (p *program) begin(list *gossip.List, cfg gossip.Config) (err error) {
+	cfg.Seed, cfg.ColdStart = p.life.Seed, p.net.cold(p.life)
+	p.m, err = gossip.New(cfg, list, list.Index(simlnd.NID(p.id)))
+	return err
+}
+
+// cold reports whether a life speaks at once.
+func (n *Net) cold(life sim.Life) bool {
+	if n.cfg.ColdStart != nil {
+		return n.cfg.ColdStart(life)
+	}
+	return n.cfg.Gossip.ColdStart && life.Number == 0
+}
+
+// Step implements sim.Program.
+func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+	n := p.net
+	n.pool.delivered(in.Msg)
+	var input gossip.Input
+	switch in.Kind {
+	case sim.Message:
+		input = gossip.Input{Kind: gossip.Ping, From: simlnd.NID(in.From), Data: in.Msg.data}
+		if in.Msg.reply {
+			input.Kind = gossip.Reply
+		}
+	case sim.Command:
+		input = p.command(in.Text)
+	}
+	n.out.Reset()
+	wake := p.m.Step(now, input, &n.out)
+	for i := range n.out.Sends {
+		s := &n.out.Sends[i]
+		data := s.Data(&n.out)
+		to, _ := simlnd.Node(s.To)
+		out.Sends = append(out.Sends, sim.Send[*message]{To: to, Msg: n.pool.take(s.Reply, data), Size: len(data), Priority: true})
+	}
+	for i := range n.out.Events {
+		p.tell(&n.out.Events[i], out)
+	}
+	return wake
+}
+
+// tell turns an event of the machine into one of the simulation.
+func (p *program) tell(e *gossip.Event, out *sim.Output[*message]) {
+	n := p.net
+	if n.cfg.Tell != nil {
+		n.cfg.Tell(n.Now(), p.id, e)
+	}
+	if n.cfg.Bare && e.Kind <= gossip.CameAlive {
+		return
+	}
+	out.Events = append(out.Events, event(e, p.m))
+}
+
+// event is an event of a machine, for the simulation.
+func event(e *gossip.Event, m *gossip.Machine) sim.Event {
+	ev := sim.Event{Subject: history.Nobody}
+	if id, ok := simlnd.Node(e.NID); ok && e.NID.IsValid() {
+		ev.Subject = id
+	}
+	switch e.Kind {
+	case gossip.CameAlive:
+		ev.Kind, ev.Value = uint16(history.Join), e.Aliveness
+	case gossip.Died:
+		ev.Kind, ev.Value = uint16(history.Death), e.Aliveness
+		if m.Stopped() || m.List().Index(e.NID) < 0 {
+			ev.Kind = uint16(history.Leave)
+		}
+	default:
+		ev.Kind, ev.Value = uint16(history.Own)+uint16(e.Kind), uint64(e.Alive)+e.Cycles
+	}
+	return ev
+}
+
+// command obeys a verb of a scenario: "stage 1-34", "commit", "cancel",
+// "misconfigure list", "misconfigure interval".
+func (p *program) command(text string) (in gossip.Input) {
+	verb, arg, _ := strings.Cut(text, " ")
+	switch verb {
+	case "stage":
+		list, err := p.net.lists.parse(arg)
+		if err != nil {
+			return in
+		}
+		return gossip.Input{Kind: gossip.Stage, List: list, Self: list.Index(simlnd.NID(p.id))}
+	case "commit":
+		in.Kind = gossip.Commit
+	case "cancel":
+		in.Kind = gossip.Cancel
+	case "misconfigure":
+		p.misconfigure(arg)
+	}
+	return in
+}
+
+// misconfigure begins anew with a parameter that others do not have.
+func (p *program) misconfigure(what string) {
+	cfg, list := p.net.cfg.Gossip, p.m.List()
+	var err error
+	if what == "interval" {
+		cfg.Interval *= 2
+	} else if list, err = p.net.lists.with(sim.NodeID(p.net.cfg.Nodes)); err != nil {
+		return
+	}
+	p.life.Number = 0 // it speaks at once, if those who start do
+	if err = p.begin(list, cfg); err != nil {
+		p.net.failed(err)
+	}
+}

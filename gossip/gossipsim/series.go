@@ -1,0 +1,79 @@
+package gossipsim
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+var series = []scenario.Quantity{
+	{Name: "alive-least", Unit: "nodes", Doc: "how many the node that takes part and thinks the fewest alive thinks alive"},
+	{Name: "alive-most", Unit: "nodes", Doc: "how many the one that thinks the most alive does"},
+	{Name: "clock-spread", Unit: "units", Doc: "between the lowest and the highest Lamport clock"},
+	{Name: "bytes-per-cycle", Unit: "B", Doc: "bytes that each node has sent per gossip cycle so far"},
+	{Name: "deaths", Unit: "told", Doc: "deaths that nodes were told of so far"},
+	{Name: "false-deaths", Unit: "told", Doc: "those of nodes that were fine"},
+	{Name: "resurrections", Unit: "told", Doc: "returns of nodes that have been down for long"},
+	{Name: "obsolete", Unit: "messages", Doc: "messages dropped for their old clock, by nodes in their latest lives"},
+}
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	n := in.net
+	least, most, some := 0, 0, false
+	for _, v := range n.views(sim.AllNodes) {
+		c := v.count()
+		if !some || c < least {
+			least = c
+		}
+		most, some = max(most, c), true
+	}
+	low, high := n.spread()
+	counters := n.Counters()
+	return []float64{
+		float64(least), float64(most), float64(high - low), n.BytesPerCycle(),
+		float64(n.verdict.Deaths), float64(n.verdict.FalseDeaths), float64(n.verdict.Resurrections), float64(counters.Obsolete),
+	}
+}
+
+// BytesPerCycle is how many bytes a node has sent in a gossip cycle, on
+// average: of gossip messages for bare machines, of all LNet for stacks.
+func (n *Net) BytesPerCycle() float64 {
+	pings := n.Counters().PingsSent
+	if pings == 0 {
+		return 0
+	}
+	return float64(n.Control.Stats().SentBytes) / float64(pings)
+}
+
+// historyGrace is the grace of history.NoFalse, which counts from the begin of
+// a life and so has to include the silence after it.
+func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limits.Stealth+2) }
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	n, v := in.net, in.net.verdict
+	c := n.Counters()
+	cycles := func(d time.Duration) float64 { return float64(d) / float64(n.cfg.Gossip.Interval) }
+	mean := time.Duration(0)
+	if v.Detected > 0 {
+		mean = v.DetectTotal / time.Duration(v.Detected)
+	}
+	return []scenario.Measure{
+		{Name: "dead after more than", Unit: "cycles", Value: float64(n.limits.Dead)},
+		{Name: "detected first after", Unit: "cycles", Value: cycles(v.Earliest)},
+		{Name: "detected on average after", Unit: "cycles", Value: cycles(mean)},
+		{Name: "detected last after", Unit: "cycles", Value: cycles(v.Latest)},
+		{Name: "joins told", Value: float64(v.Joins)},
+		{Name: "deaths told", Value: float64(v.Deaths)},
+		{Name: "false deaths", Value: float64(v.FalseDeaths)},
+		{Name: "false deaths where most are gone", Value: float64(v.ThinDeaths)},
+		{Name: "resurrections", Value: float64(v.Resurrections)},
+		{Name: "bytes per node and cycle", Unit: "B", Value: n.BytesPerCycle()},
+		{Name: "obsolete messages", Value: float64(c.Obsolete)},
+		{Name: "malformed messages", Value: float64(c.Malformed + c.BadClock + c.Strangers)},
+		{Name: "disagreements", Value: float64(c.Disagreements)},
+		{Name: "cycles missed", Value: float64(c.Missed)},
+	}
+}

@@ -1,0 +1,160 @@
+package gossipsim
+
+import (
+	"strings"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
+)
+
+// stack is an agent above portals and LNet on a simulated host.
+type stack struct {
+	net   *Net
+	host  *simlnd.Host
+	lnet  *lnetsim.Stack
+	agent *gossip.Agent
+	list  *gossip.List
+	alive []byte // as the agent's watcher was told
+	life  sim.Life
+
+	staged *gossip.List
+
+	latest   gossip.Snapshot // as of taken
+	taken    time.Duration
+	hasTaken bool
+}
+
+// newFabric makes a network of stacks.
+func (n *Net) newFabric() (sim.Control, error) {
+	n.stacks = make([]*stack, n.cfg.Nodes)
+	cfg := &n.cfg
+	return simlnd.New(simlnd.Config{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, OnEvent: n.event,
+		Boot: func(h, _ *simlnd.Host) {
+			if err := n.bootStack(h); err != nil {
+				n.failed(err)
+			}
+		},
+	})
+}
+
+// bootStack begins a life of a stack.
+func (n *Net) bootStack(h *simlnd.Host) (err error) {
+	k := &stack{net: n, host: h, life: h.Life()}
+	list, err := n.lists.start(h.ID())
+	if err != nil {
+		return err
+	}
+	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
+		return err
+	}
+	silent := !n.cold(k.life)
+	n.stacks[h.ID()] = k
+	n.began(k.life, silent)
+	h.OnCommand(k.command)
+	if silent {
+		limits, _ := n.cfg.Gossip.Limits(list.Len())
+		h.Clock().AfterFunc(n.Cycles(limits.Stealth+1), func() { h.Emit(sim.Event{Kind: uint16(SpeaksUp), Subject: history.Nobody}) })
+	}
+	return k.begin(list, n.cfg.Gossip)
+}
+
+// begin starts the agent.
+func (k *stack) begin(list *gossip.List, cfg gossip.Config) (err error) {
+	cfg.Seed, cfg.ColdStart = k.life.Seed, k.net.cold(k.life)
+	k.list, k.alive, k.hasTaken = list, make([]byte, (list.Len()+7)/8), false
+	if k.agent, err = gossip.Start(k.lnet.Table, list, gossip.AgentConfig{Config: cfg}); err == nil {
+		k.agent.Watch(k.changed)
+	}
+	return err
+}
+
+// changed is the agent's watcher.
+func (k *stack) changed(id nid.NID, alive bool, aliveness uint64) {
+	i := k.list.Index(id)
+	who, ok := simlnd.Node(id)
+	if i < 0 || !ok || who == k.host.ID() {
+		if i >= 0 && alive {
+			k.alive[i/8] |= 1 << (i % 8)
+		}
+		return
+	}
+	was := k.alive[i/8]>>(i%8)&1 != 0
+	kind := history.Death
+	switch {
+	case alive:
+		kind = history.Join
+		k.alive[i/8] |= 1 << (i % 8)
+	case k.snapshot().Stopped:
+		kind = history.Leave
+		fallthrough
+	default:
+		k.alive[i/8] &^= 1 << (i % 8)
+	}
+	if was != alive { // otherwise it has died and come back in between, or the other way round
+		k.host.Emit(sim.Event{Kind: uint16(kind), Subject: who, Value: aliveness})
+	}
+}
+
+// command obeys a verb of a scenario, see program.command.
+func (k *stack) command(text string) {
+	verb, arg, _ := strings.Cut(text, " ")
+	k.hasTaken = false
+	switch verb {
+	case "stage":
+		if list, err := k.net.lists.parse(arg); err == nil && k.agent.Stage(list) == nil {
+			k.staged = list
+		}
+	case "commit":
+		if k.agent.CommitAnyway() == nil {
+			k.committed()
+		}
+	case "cancel":
+		_ = k.agent.Cancel() // nothing is staged
+	case "misconfigure":
+		k.misconfigure(arg)
+	}
+}
+
+// committed follows the agent to the list that was staged.
+func (k *stack) committed() {
+	k.list, k.staged = k.staged, nil
+	k.alive = make([]byte, (k.list.Len()+7)/8)
+	for i := range k.list.Len() {
+		if alive, _ := k.agent.Alive(k.list.NID(i)); alive {
+			k.alive[i/8] |= 1 << (i % 8)
+		}
+	}
+}
+
+// misconfigure begins anew with a parameter that others do not have.
+func (k *stack) misconfigure(what string) {
+	cfg, list := k.net.cfg.Gossip, k.list
+	var err error
+	if what == "interval" {
+		cfg.Interval *= 2
+	} else if list, err = k.net.lists.with(sim.NodeID(k.net.cfg.Nodes)); err != nil {
+		return
+	}
+	k.agent.Stop()
+	k.life.Number = 0
+	if err := k.begin(list, cfg); err != nil {
+		k.net.failed(err)
+	}
+}
+
+func (k *stack) view() view { return view{k.list, k.alive} }
+
+// snapshot is the agent's state, asked for once at an instant.
+func (k *stack) snapshot() *gossip.Snapshot {
+	if now := k.net.Now(); !k.hasTaken || now != k.taken {
+		k.latest, k.taken, k.hasTaken = k.agent.Snapshot(), now, true
+	}
+	return &k.latest
+}

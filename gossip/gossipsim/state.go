@@ -1,0 +1,208 @@
+package gossipsim
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"math/bits"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// view is what a node thinks. Machine and agent of a node have one each.
+type view struct {
+	list  *gossip.List
+	alive []byte // as gossip.Machine.AliveBits
+}
+
+// has reports whether a node is thought alive.
+func (v view) has(id sim.NodeID) bool {
+	i := v.list.Index(simlnd.NID(id))
+	return i >= 0 && i/8 < len(v.alive) && v.alive[i/8]>>(i%8)&1 != 0
+}
+
+func (v view) count() (n int) {
+	for _, b := range v.alive {
+		n += bits.OnesCount8(b)
+	}
+	return n
+}
+
+// view is what a node thinks that takes part.
+func (n *Net) view(id sim.NodeID) view {
+	if n.cfg.Stacks {
+		return n.stacks[id].view()
+	}
+	m := n.programs[id].m
+	return view{m.List(), m.AliveBits()}
+}
+
+// TakesPart reports whether a node is up, is not paused and has not stopped.
+func (n *Net) TakesPart(id sim.NodeID) bool {
+	return n.Up(id) && !n.Paused(id) && !n.Stopped(id)
+}
+
+// Stopped reports whether a node that is up takes part no more, because of its
+// parameters or because it left the list.
+func (n *Net) Stopped(id sim.NodeID) bool {
+	switch {
+	case !n.Up(id):
+		return false
+	case n.cfg.Stacks:
+		return n.stacks[id].snapshot().Stopped
+	}
+	return n.programs[id].m.Stopped()
+}
+
+// views yields what the nodes of a set think that take part.
+func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
+	return func(yield func(sim.NodeID, view) bool) {
+		for id := range set.All(n.Nodes()) {
+			if n.TakesPart(id) && !yield(id, n.view(id)) {
+				return
+			}
+		}
+	}
+}
+
+// ViewsEqual reports whether the nodes of a set that take part think the same
+// ones alive; why says who does not.
+func (n *Net) ViewsEqual(set sim.NodeSet) (ok bool, why string) {
+	first, some := sim.NodeID(-1), view{}
+	for id, v := range n.views(set) {
+		switch {
+		case first < 0:
+			first, some = id, v
+		case v.list != some.list || !bytes.Equal(v.alive, some.alive):
+			return false, fmt.Sprintf("node %v thinks %d alive, node %v %d", first, some.count(), id, v.count())
+		}
+	}
+	return first >= 0, "no node takes part"
+}
+
+// AliveExactly reports whether each node of a set that takes part thinks so
+// many alive.
+func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
+	for id, v := range n.views(set) {
+		if got := v.count(); got != want {
+			return false, fmt.Sprintf("node %v thinks %d alive", id, got)
+		}
+	}
+	return true, ""
+}
+
+// Think reports whether all observers that take part think all subjects alive,
+// or not alive. What a node thinks of itself does not count.
+func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why string) {
+	for id, v := range n.views(observers) {
+		for subject := range subjects.All(n.Nodes()) {
+			if subject != id && v.has(subject) != alive {
+				return false, fmt.Sprintf("node %v thinks node %v alive: %v", id, subject, !alive)
+			}
+		}
+	}
+	return true, ""
+}
+
+// DetectedWithin reports whether all who could know think those dead that are
+// down for so many cycles and one more: those whom nothing separates from
+// anybody, and who have taken part all the time.
+func (n *Net) DetectedWithin(cycles int) (ok bool, why string) {
+	limit, now, t := n.Cycles(cycles), n.Now(), &n.truth
+	for id := range t.nodes {
+		f := &t.nodes[id]
+		if !f.down || f.ended == never || now-f.ended < limit {
+			continue
+		}
+		subject := sim.NodeID(id)
+		for observer, v := range n.views(sim.AllNodes) {
+			o := &t.nodes[observer]
+			if o.fine != never && o.fine <= f.ended && v.has(subject) {
+				return false, fmt.Sprintf("node %v is down since %v, and node %v thinks it alive", subject, f.ended, observer)
+			}
+		}
+	}
+	return true, ""
+}
+
+// Quorum reports whether each node of a set that takes part has a quorum, or
+// has none.
+func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
+	for id := range set.All(n.Nodes()) {
+		if n.TakesPart(id) && n.quorum(id) != want {
+			return false, fmt.Sprintf("node %v has a quorum: %v", id, !want)
+		}
+	}
+	return true, ""
+}
+
+func (n *Net) quorum(id sim.NodeID) bool {
+	if n.cfg.Stacks {
+		return n.stacks[id].agent.Quorum()
+	}
+	return n.programs[id].m.Quorum()
+}
+
+// Clock is the Lamport clock of a node that is up.
+func (n *Net) Clock(id sim.NodeID) uint64 {
+	if n.cfg.Stacks {
+		return n.stacks[id].snapshot().Clock
+	}
+	return n.programs[id].m.Clock()
+}
+
+// Machine is the machine of a node's latest life; nil before the first, and at
+// the level of stacks.
+func (n *Net) Machine(id sim.NodeID) *gossip.Machine {
+	if p := n.programs[id]; p != nil {
+		return p.m
+	}
+	return nil
+}
+
+// Counters are the counters of all nodes' latest lives.
+func (n *Net) Counters() (sum gossip.Stats) {
+	for id := range n.Nodes() {
+		s := gossip.Stats{}
+		switch k := sim.NodeID(id); {
+		case n.cfg.Stacks && n.stacks[id] != nil:
+			s = n.stacks[id].snapshot().Stats
+		case n.Machine(k) != nil:
+			s = n.Machine(k).Stats()
+		}
+		addStats(&sum, &s)
+	}
+	return sum
+}
+
+func addStats(sum, s *gossip.Stats) {
+	sum.PingsSent += s.PingsSent
+	sum.PingsReceived += s.PingsReceived
+	sum.RepliesSent += s.RepliesSent
+	sum.RepliesReceived += s.RepliesReceived
+	sum.Obsolete += s.Obsolete
+	sum.BadClock += s.BadClock
+	sum.Malformed += s.Malformed
+	sum.Disagreements += s.Disagreements
+	sum.Strangers += s.Strangers
+	sum.Quiet += s.Quiet
+	sum.Behind += s.Behind
+	sum.Missed += s.Missed
+	sum.BadStages += s.BadStages
+}
+
+// spread is the smallest and the largest Lamport clock of who takes part.
+func (n *Net) spread() (low, high uint64) {
+	low = ^uint64(0)
+	for id := range n.Nodes() {
+		if k := sim.NodeID(id); n.TakesPart(k) {
+			c := n.Clock(k)
+			low, high = min(low, c), max(high, c)
+		}
+	}
+	return min(low, high), high
+}
+
+var _ sim.Control = (*Net)(nil)

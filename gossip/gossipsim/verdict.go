@@ -1,0 +1,97 @@
+package gossipsim
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+)
+
+// Verdict is what nodes have told so far, compared with the truth.
+type Verdict struct {
+	Joins         uint64 // told
+	Deaths        uint64 // told, of whatever
+	FalseDeaths   uint64 // of nodes that were fine, where most nodes could be reached
+	ThinDeaths    uint64 // of nodes that were fine, where no more than half could
+	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
+	Flaps         uint64 // returns before that, of nodes of which some knew less than others
+	FirstFalse    string // what the first false death or resurrection was
+
+	Detected    uint64        // deaths that were told of nodes that are down
+	Earliest    time.Duration // of these, from the end of the life
+	Latest      time.Duration
+	DetectTotal time.Duration
+}
+
+// Verdict returns what nodes have told, compared with the truth.
+func (n *Net) Verdict() Verdict { return n.verdict }
+
+// event hears what nodes tell.
+func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
+	if n.cfg.Log != nil {
+		n.cfg.Log.Append(history.Record{
+			At: at, Node: id, Life: n.truth.nodes[id].life - 1, Kind: history.Kind(ev.Kind), Subject: ev.Subject, Value: ev.Value,
+		})
+	}
+	switch history.Kind(ev.Kind) {
+	case history.Death:
+		n.died(at, id, ev.Subject)
+	case history.Join:
+		n.joined(at, id, ev.Subject)
+	case SpeaksUp:
+		n.truth.speaks(id)
+	case Stopped, Left:
+		n.truth.silent(id)
+	}
+}
+
+// logStart writes the begin of a life to the history.
+func (n *Net) logStart(life sim.Life) {
+	n.cfg.Log.Append(history.Record{
+		At: n.Now(), Node: life.Node, Life: uint32(life.Number), Kind: history.Start, Subject: history.Nobody,
+	})
+}
+
+// died judges a death.
+func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
+	v, t := &n.verdict, &n.truth
+	v.Deaths++
+	f := &t.nodes[subject]
+	switch {
+	case f.down && f.ended != never:
+		after := at - f.ended
+		if v.Detected == 0 || after < v.Earliest {
+			v.Earliest = after
+		}
+		v.Detected++
+		v.Latest = max(v.Latest, after)
+		v.DetectTotal += after
+	case t.excused(observer, subject):
+	case 2*t.reachable(observer) <= n.cfg.Nodes:
+		v.ThinDeaths++
+	default:
+		v.FalseDeaths++
+		n.first("at %v node %v was told that node %v died, which is fine since %v", at, observer, subject, f.fine)
+	}
+}
+
+// joined judges a return.
+func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
+	v, t := &n.verdict, &n.truth
+	v.Joins++
+	switch f := &t.nodes[subject]; {
+	case !f.down || f.ended == never:
+	case at-f.ended <= n.Cycles(n.limits.Dead+2):
+		v.Flaps++
+	default:
+		v.Resurrections++
+		n.first("at %v node %v was told that node %v is alive, which is down since %v", at, observer, subject, f.ended)
+	}
+}
+
+func (n *Net) first(format string, args ...any) {
+	if n.verdict.FirstFalse == "" {
+		n.verdict.FirstFalse = fmt.Sprintf(format, args...)
+	}
+}
