@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,7 +26,12 @@ type Statement struct {
 //	partition SETS     see ParsePartition
 //	pause [5s]
 func ParseStatement(text string) (Statement, error) {
-	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return Statement{}, errors.New("an empty statement: want a rule such as \"loss 5%\", partition or pause")
+	}
+	word := words[0]
+	rest := strings.TrimPrefix(strings.TrimSpace(text), word)
 	switch word {
 	case partitionWord:
 		p, err := ParsePartition(rest)
@@ -33,6 +39,10 @@ func ParseStatement(text string) (Statement, error) {
 	case pauseWord:
 		d, err := parsePause(strings.TrimSpace(rest))
 		return Statement{pause: d}, err
+	}
+	if !isKey(word) {
+		return Statement{}, fmt.Errorf("unknown word %q: want %s or %s, or a rule: from, to, type, portal to choose messages, and cut, %s",
+			word, partitionWord, pauseWord, linkWords())
 	}
 	r, err := ParseRule(text)
 	return Statement{rule: &r}, err
@@ -58,6 +68,18 @@ func (s Statement) String() string {
 		return partitionWord + " " + s.partition.String()
 	case s.pause > 0:
 		return pauseWord + " " + s.pause.String()
+	}
+	return pauseWord
+}
+
+// Once is the first word of a statement that takes the place of an earlier one
+// of its kind, empty for rules, which add up.
+func (s Statement) Once() string {
+	switch {
+	case s.rule != nil:
+		return ""
+	case s.partition != nil:
+		return partitionWord
 	}
 	return pauseWord
 }

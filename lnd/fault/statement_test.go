@@ -23,6 +23,9 @@ func TestStatements(t *testing.T) {
 		if statement.String() != text {
 			t.Errorf("%q prints as %q", text, statement)
 		}
+		if tabs, err := ParseStatement(strings.ReplaceAll(text, " ", "\t")); err != nil || tabs.String() != text {
+			t.Errorf("with tabs: %q, %v", tabs, err)
+		}
 		b := newBench(t, Config{})
 		if _, err := b.plan.Apply(statement); err != nil {
 			t.Fatal(err)
@@ -31,10 +34,14 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%s: %+v", text, s)
 		}
 		b.plan.Stop() // the timer
+		word, _, _ := strings.Cut(text, " ")
+		if got := statement.Once(); got != strings.TrimPrefix(word, "to") {
+			t.Errorf("%s: once %q", text, got)
+		}
 	}
 	for text, why := range map[string]string{
-		"": "the rule does nothing", "partition": "part without NIDs", "pause soon": "want such as 5s", "pause 0s": "want such as 5s",
-		"pauses": "unknown word",
+		"": "an empty statement", "partition": "part without NIDs", "pause soon": "want such as 5s", "pause 0s": "want such as 5s",
+		"pauses": "want partition or pause, or a rule: from",
 	} {
 		if _, err := ParseStatement(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", text, err, why)
