@@ -81,7 +81,8 @@ func TestParse(t *testing.T) {
 				c.FaultSeed, c.Faults = 7, []string{"from fd88::1@tcp loss 5%", "partition 10.0.0.[1-5]@tcp | *@tcp1", "pause 5s"}
 			},
 		},
-		{name: "an unknown fault", text: "faults:\n  - loss 5%\n  - lose 5%\n", err: `f:3:5: faults: unknown word "lose": want from, to`},
+		{name: "an unknown fault", text: "faults:\n  - loss 5%\n  - lose 5%\n", err: `f:3:5: faults: unknown word "lose": want partition or pause, or a rule: from, to`},
+		{name: "two partitions", text: "faults:\n  - partition *@tcp1\n  - pause\n  - partition *@tcp2\n", err: "f:4:5: faults: a second partition, which would take the place of the first"},
 		{name: "a fault that is no text", text: "faults:\n  - loss 5%\n  - [7]\n", err: `f:3:5: faults: want text`},
 		{name: "faults that are no list", text: "faults: loss 5%\n", err: `f:1:9: faults: want a list with a statement behind each dash`},
 		{name: "seed of faults", text: "fault_seed: -1\n", err: `f:1:13: fault_seed: want a whole number from 0 to 2147483647`},

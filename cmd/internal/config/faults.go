@@ -25,10 +25,11 @@ func faults(to *[]string) setting {
 		if !ok {
 			return fmt.Errorf("want a list with a statement behind each dash, not %q", value)
 		}
+		c := faultChecker{seen: map[string]bool{}}
 		var statements []string
 		for _, entry := range list.Values {
 			var line string
-			err := text(&line, checkFault).put(entry)
+			err := text(&line, c.check).put(entry)
 			if err != nil {
 				return &entryError{entry.GetToken(), err}
 			}
@@ -39,7 +40,19 @@ func faults(to *[]string) setting {
 	}}
 }
 
-func checkFault(s string) error {
-	_, err := fault.ParseStatement(s)
-	return err
+// faultChecker checks the statements of a list.
+type faultChecker struct{ seen map[string]bool } // those that may stand there once
+
+func (c *faultChecker) check(text string) error {
+	s, err := fault.ParseStatement(text)
+	if err != nil {
+		return err
+	}
+	if word := s.Once(); word != "" {
+		if c.seen[word] {
+			return fmt.Errorf("a second %s, which would take the place of the first", word)
+		}
+		c.seen[word] = true
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"syscall"
 
@@ -38,7 +39,7 @@ const spoiledHint = "messages are spoiled on purpose here: see 'lnetctl fault li
 func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
 	seed := uint64(c.FaultSeed)
 	if seed == 0 {
-		seed = uint64(rand.Int32()) + 1
+		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // what fault_seed may be
 	}
 	p := fault.New(fault.Config{Clock: clock, Seed: seed})
 	for _, text := range c.Faults {
