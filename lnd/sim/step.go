@@ -44,7 +44,8 @@ func (e *ContractError) Unwrap() error {
 }
 
 // CPU is what a step costs the node that makes it. While it works, its
-// messages and timers wait; what it sends leaves at the end of the work.
+// messages and timers wait; what it sends leaves at the end of the work, as
+// something that is on its way: a kill or partition meanwhile does not stop it.
 type CPU struct {
 	PerStep time.Duration
 	PerKiB  time.Duration // of the message that arrived

@@ -29,7 +29,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "remembered", Doc: "every node knows all that it heard in its life"},
 	},
 	Series: []scenario.Quantity{
-		{Name: "heard", Unit: "nodes", Doc: "nodes that know every rumour told so far"},
+		{Name: "heard", Unit: "nodes", Doc: "nodes that are up and know every rumour told so far"},
 	},
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
@@ -37,11 +37,12 @@ var Protocol = &scenario.Protocol{
 	Replay:       replay,
 }
 
-// bytesPerNode: a stack is much more than its machine, and has a connection to
-// whom it has told something.
+// bytesPerNode: all that nodes tell those they draw may be on its way at once.
+// A stack is much more than its machine, and has a connection to whom it has
+// told something.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	if level == scenario.Machines {
-		return 64
+		return 64 + sim.Footprint[rumours](0, max(o.Int("fanout")-1, 0)) - sim.Footprint[rumours](0, 0)
 	}
 	return 24<<10 + 2*2400*int64(min(o.Int("fanout")+8, nodes))
 }
@@ -175,7 +176,7 @@ func first(r rumours) int { return bits.TrailingZeros64(uint64(r)) + 1 }
 func (in *instance) Sample() []float64 {
 	count := 0
 	for id := range in.nodes {
-		if k := in.knows(sim.NodeID(id)); k != 0 && in.all&^k == 0 {
+		if k := in.knows(sim.NodeID(id)); k != 0 && in.all&^k == 0 && in.network.Up(sim.NodeID(id)) {
 			count++
 		}
 	}

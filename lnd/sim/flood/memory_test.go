@@ -1,0 +1,54 @@
+package flood_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/flood"
+	"ulnet/lnd/sim/scenario"
+)
+
+// TestMemory compares what a run has taken, when everybody has told what it
+// heard at once, with what is predicted.
+func TestMemory(t *testing.T) {
+	const nodes = 50_000
+	for _, fanout := range []int{1, 3, 20} {
+		f, err := scenario.Parse("test", fmt.Appendf(nil, "protocol flood\nnodes %d\nrun 1s\nset fanout %d\n", nodes, fanout), []*scenario.Protocol{flood.Protocol})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := heap()
+		in, err := flood.Protocol.New(&scenario.Setup{Nodes: nodes, Level: scenario.Machines, Options: f.Options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := in.Control()
+		c.At(0, func() {
+			for id := range sim.NodeID(nodes) {
+				c.Command(id, "tell 1")
+			}
+		})
+		if err := c.Run(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		took, want := heap()-before, f.Memory(scenario.Machines, nodes)
+		if s := c.Stats(); s.Delivered != nodes*uint64(fanout) {
+			t.Errorf("%+v", s)
+		}
+		runtime.KeepAlive(in)
+		t.Logf("fanout %d: %d bytes, predicted %d", fanout, took, want)
+		if want -= 16 << 20; want < took*3/4 || want > took*2 { // 16 MB are for small runs
+			t.Errorf("fanout %d: %d bytes, predicted %d", fanout, took, want)
+		}
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
