@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
@@ -32,23 +34,11 @@ Of several rules for a message the later ones win where they say something.`,
 		Example: `  lnetctl fault add --to 10.0.0.2@tcp --type PUT,ACK loss 5% latency 10ms±2ms
   lnetctl fault add --from '10.0.0.[1-5]@tcp' cut`,
 	}
-	flags := []struct{ word, usage string }{
-		{"from", "messages from these `NIDS`"},
-		{"to", "messages to these `NIDS`"},
-		{"type", "messages of these `TYPES`, separated by commas"},
-		{"portal", "messages to these `PORTALS`, separated by commas"},
-	}
-	for _, f := range flags {
+	for _, f := range ruleFlags {
 		c.Flags().String(f.word, "", f.usage)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var words []string
-		for _, f := range flags {
-			if flag := c.Flags().Lookup(f.word); flag.Changed {
-				words = append(words, f.word, flag.Value.String())
-			}
-		}
-		r, err := fault.ParseRule(strings.Join(append(words, args...), " "))
+		r, err := parseFaultRule(c.Flags(), args)
 		if err != nil {
 			return cli.Usagef("%w", err)
 		}
@@ -61,6 +51,31 @@ Of several rules for a message the later ones win where they say something.`,
 		}{added})
 	}
 	return c
+}
+
+// ruleFlags are the words of a rule that choose messages.
+var ruleFlags = []struct{ word, usage string }{
+	{"from", "messages from these `NIDS`"},
+	{"to", "messages to these `NIDS`"},
+	{"type", "messages of these `TYPES`, separated by commas"},
+	{"portal", "messages to these `PORTALS`, separated by commas"},
+}
+
+// parseFaultRule makes a rule of the flags that were given and the effects.
+func parseFaultRule(flags *pflag.FlagSet, effects []string) (fault.Rule, error) {
+	var words []string
+	for _, f := range ruleFlags {
+		flag := flags.Lookup(f.word)
+		if !flag.Changed {
+			continue
+		}
+		value := flag.Value.String()
+		if value == "" {
+			return fault.Rule{}, fmt.Errorf("--%s has no value: leave it out for all", f.word)
+		}
+		words = append(words, f.word, value)
+	}
+	return fault.ParseRule(strings.Join(append(words, effects...), " "))
 }
 
 func faultDel(g *globals) *cobra.Command {
