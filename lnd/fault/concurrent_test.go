@@ -31,24 +31,7 @@ func TestChangesUnderLoad(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var changes sync.WaitGroup
-	for _, change := range []func(){
-		func() {
-			r, _ := ParseRule("loss 10% duplicate 10% reorder 10% latency 50µs±50µs")
-			id, err := p.Add(r)
-			if err == nil {
-				err = p.Remove(id)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		},
-		func() {
-			part, _ := ParsePartition("0@lo | 10.0.0.1@tcp")
-			p.Separate(part)
-			p.Separate(Partition{})
-		},
-		func() { p.Pause(10 * time.Microsecond); p.Snapshot(); p.Resume() },
-	} {
+	for _, change := range changesOf(t, p) {
 		changes.Go(func() {
 			for {
 				select {
@@ -77,6 +60,28 @@ func TestChangesUnderLoad(t *testing.T) {
 	}
 	if up.ended.Load() != senders*each+1 || up.last != syscall.ESHUTDOWN {
 		t.Errorf("the last of %d messages ended with %v, want ESHUTDOWN", up.ended.Load(), up.last)
+	}
+}
+
+// changesOf are changes of a plan that leave it as it was.
+func changesOf(t *testing.T, p *Plan) []func() {
+	return []func(){
+		func() {
+			r, _ := ParseRule("loss 10% duplicate 10% reorder 10% latency 50µs±50µs")
+			id, err := p.Add(r)
+			if err == nil {
+				err = p.Remove(id)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		func() {
+			part, _ := ParsePartition("0@lo | 10.0.0.1@tcp")
+			p.Separate(part)
+			p.Separate(Partition{})
+		},
+		func() { p.Pause(10 * time.Microsecond); p.Snapshot(); p.Resume() },
 	}
 }
 

@@ -32,28 +32,17 @@ func TestExchangeUnderFaults(t *testing.T) {
 	var arrived, sent, failed, acked atomic.Int64
 	got := make(chan struct{}, 4*messages) // each comes four times at most
 	receive(t, b.Table(), got)
-	md, err := a.Table().MDBind(portals.MD{
-		Segments: []lnd.Segment{make([]byte, 1000)}, Threshold: portals.ThresholdInfinite,
-		Handler: func(e *portals.Event) {
-			switch {
-			case e.Err != nil:
-				failed.Add(1)
-			case e.Kind == portals.EventSend:
-				sent.Add(1)
-			case e.Kind == portals.EventAck:
-				acked.Add(1)
-			}
-		},
-	}, portals.Unlink)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := nid.ProcessID{NID: nid.MustParse("127.0.0.72@tcp"), PID: nid.LustrePID}
-	for range messages {
-		if err := a.Table().Put(portals.PutRequest{MD: md, Target: target, Portal: 4, Ack: true}); err != nil {
-			t.Fatal(err)
+	count := func(e *portals.Event) {
+		switch {
+		case e.Err != nil:
+			failed.Add(1)
+		case e.Kind == portals.EventSend:
+			sent.Add(1)
+		case e.Kind == portals.EventAck:
+			acked.Add(1)
 		}
 	}
+	sendPuts(t, a.Table(), nid.MustParse("127.0.0.72@tcp"), messages, count)
 	if !lndtest.Poll(func() bool { return sent.Load()+failed.Load() == messages }) || failed.Load() > 0 {
 		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
 	}
@@ -78,6 +67,23 @@ func TestExchangeUnderFaults(t *testing.T) {
 	for _, s := range []node.Status{a.Status(), b.Status()} {
 		if s.Faults.Plan.Overflowed+s.Faults.Plan.Refused > 0 {
 			t.Errorf("%+v", s.Faults.Plan)
+		}
+	}
+}
+
+// sendPuts sends n PUTs of 1000 bytes to portal 4 and asks for their ACKs.
+func sendPuts(t *testing.T, table *portals.Table, to nid.NID, n int, handler func(*portals.Event)) {
+	t.Helper()
+	md, err := table.MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, 1000)}, Threshold: portals.ThresholdInfinite, Handler: handler,
+	}, portals.Unlink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := nid.ProcessID{NID: to, PID: nid.LustrePID}
+	for range n {
+		if err := table.Put(portals.PutRequest{MD: md, Target: target, Portal: 4, Ack: true}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
