@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/incarnation"
 	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnd/capture"
 )
 
@@ -40,10 +42,14 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
 	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer.View, Log: log})
+	files := statefiles.Start(statefiles.Config{
+		Dir: filepath.Join(cfg.RuntimeDir, "gossip"), Names: node.GossipFileNames, Source: n.GossipFiles, Log: log,
+	})
 	ready(env, log, n, cfg)
 	stopFlushing := tap.flushAll(log)
 	err = server.Serve(ctx, socket)
 	stopFlushing()
+	files.Stop()
 	log.Info("stopping")
 	drain(log, n)
 	return errors.Join(err, tap.close())

@@ -17,6 +17,16 @@
 //	POST /v1/msg/serve  node.ServeRequest and the content, answered by steps
 //	POST /v1/msg/get    node.GetRequest, answered by steps
 //
+//	GET  /v1/gossip                what gossip knows, node.GossipStatus
+//	GET  /v1/gossip/params         node.GossipParams
+//	GET  /v1/gossip/history        []node.GossipChange
+//	GET  /v1/gossip/explain/{nid}  gossip.Explanation
+//	GET  /v1/gossip/list           gossip.RollStatus
+//	POST /v1/gossip/init           node.GossipInit and NIDs as text, answered by the former
+//	POST /v1/gossip/start          {}, answered by itself; also stop, list/cancel
+//	POST /v1/gossip/list/stage     {} and NIDs as text, answered by {}
+//	POST /v1/gossip/list/commit    node.GossipCommit, answered by itself
+//
 // A request is one JSON object on one line; data follow it as they are, to the
 // end of the body. Steps are JSON objects on a line each, see [Frame]; payload
 // bytes follow the line that announces them. The last step says how the

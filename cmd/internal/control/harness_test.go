@@ -32,6 +32,8 @@ type fakeNode struct {
 	get   func(context.Context, node.GetRequest, node.Report) error
 
 	failed *node.FailRequest // the last, unless it is nil
+
+	Gossip // nil, or a test's
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

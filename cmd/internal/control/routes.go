@@ -31,6 +31,7 @@ func (s *Server) routes() {
 	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
 	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
 	s.handle("POST /v1/msg/get", accessWrite, s.stream(s.get))
+	s.gossipRoutes()
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
 			"do the command and lnetd come from the same version?")}

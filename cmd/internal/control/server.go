@@ -28,6 +28,7 @@ type Node interface {
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
 	Get(context.Context, node.GetRequest, node.Report) error
+	Gossip
 }
 
 var _ Node = (*node.Node)(nil)

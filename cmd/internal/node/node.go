@@ -59,6 +59,7 @@ type Node struct {
 	tcp       *socklnd.Driver
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
+	gossip    gossiper
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -88,6 +89,7 @@ func New(cfg Config) (*Node, error) {
 		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
 	})
 	n.table = portals.New(n.lnet)
+	n.gossip.node, n.gossip.clock = n, machine.BootClock()
 	if err := n.start(networks); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
@@ -115,7 +117,7 @@ func (n *Node) start(networks []config.Interface) error {
 			return err
 		}
 	}
-	return nil
+	return n.gossip.configure(n.cfg.Gossip)
 }
 
 // startNI starts one NI.
@@ -182,6 +184,7 @@ func (n *Node) explain(err error) error {
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
 func (n *Node) Shutdown(ctx context.Context) error {
+	n.gossip.close()
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers
 	}

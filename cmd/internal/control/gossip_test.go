@@ -1,0 +1,130 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// fakeGossip answers what it is asked with itself, and notes it.
+type fakeGossip struct {
+	said []string
+	err  error // of commands
+}
+
+var (
+	gossipStatus = node.GossipStatus{State: node.GossipRunning, Snapshot: &gossip.Snapshot{
+		Self: target.NID, Clock: 7, N: 2, Threshold: 16, Quorum: true, Alive: 2, Digest: "d1",
+		Participants: []gossip.Participant{{NID: target.NID, Health: gossip.Alive}, {Age: 255, Health: gossip.Dead, Aliveness: 3}},
+	}}
+	gossipParams  = node.GossipParams{State: node.GossipStopped, Params: gossip.Params{N: 2, IntervalMS: 200}, NIDs: []nid.NID{target.NID}}
+	gossipHistory = []node.GossipChange{{Time: time.Unix(5, 6).UTC(), Clock: 8, Event: gossip.QuorumLost, NID: target.NID, Aliveness: 1}}
+	gossipList    = gossip.RollStatus{Staged: true, N: 2, Members: []gossip.RollMember{{NID: target.NID, State: gossip.RollStaged, Health: gossip.Dead}}}
+)
+
+func (f *fakeGossip) say(what ...string) error {
+	f.said = append(f.said, strings.Join(what, " "))
+	return f.err
+}
+
+func (f *fakeGossip) sayWith(what string, nids io.Reader) error {
+	text, err := io.ReadAll(nids)
+	return errors.Join(err, f.say(what, string(text)))
+}
+
+func (*fakeGossip) GossipStatus() node.GossipStatus                { return gossipStatus }
+func (*fakeGossip) GossipParams() (node.GossipParams, error)       { return gossipParams, nil }
+func (*fakeGossip) GossipHistory() []node.GossipChange             { return gossipHistory }
+func (f *fakeGossip) GossipListStatus() (gossip.RollStatus, error) { return gossipList, f.err }
+func (f *fakeGossip) GossipStart() error                           { return f.say("start") }
+func (f *fakeGossip) GossipStop() error                            { return f.say("stop") }
+func (f *fakeGossip) GossipCancel() error                          { return f.say("cancel") }
+func (f *fakeGossip) GossipStage(nids io.Reader) error             { return f.sayWith("stage", nids) }
+
+func (f *fakeGossip) GossipExplain(id nid.NID) (gossip.Explanation, error) {
+	return gossip.Explanation{Participant: gossip.Participant{NID: id}, Via: id}, f.err
+}
+
+func (f *fakeGossip) GossipInit(r node.GossipInit, nids io.Reader) error {
+	if r.IntervalMS != 200 || !r.Strict || r.Fudge != -1 {
+		return syscall.EPROTO
+	}
+	return f.sayWith("init", nids)
+}
+
+func (f *fakeGossip) GossipCommit(r node.GossipCommit) error {
+	if r.Anyway {
+		return f.say("commit anyway")
+	}
+	return f.say("commit")
+}
+
+// tells compares what a reading call returns with what there is to be told.
+func tells[T any](t *testing.T, what string, want T, read func(context.Context) (T, error)) {
+	t.Helper()
+	got, err := read(t.Context())
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	if diff := cmp.Diff(want, got, byValue); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestGossip(t *testing.T) {
+	f := &fakeGossip{}
+	c := NewClient(serve(t, Config{Node: &fakeNode{Gossip: f}}).path)
+	tells(t, "status", gossipStatus, c.GossipStatus)
+	tells(t, "params", gossipParams, c.GossipParams)
+	tells(t, "history", gossipHistory, c.GossipHistory)
+	tells(t, "list", gossipList, c.GossipListStatus)
+	six := nid.MustParse("fd88::1@tcp")
+	if e, err := c.GossipExplain(t.Context(), six); err != nil || e.NID != six || e.Via != six {
+		t.Errorf("explain: %+v, %v", e, err)
+	}
+	init := node.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}
+	for _, err := range []error{
+		c.GossipInit(t.Context(), init, strings.NewReader("10.0.0.[1-2]@tcp\n10.0.0.4@tcp")),
+		c.GossipStart(t.Context()), c.GossipStage(t.Context(), strings.NewReader("10.0.0.3@tcp")),
+		c.GossipCommit(t.Context(), node.GossipCommit{}), c.GossipCommit(t.Context(), node.GossipCommit{Anyway: true}),
+		c.GossipCancel(t.Context()), c.GossipStop(t.Context()),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{"init 10.0.0.[1-2]@tcp\n10.0.0.4@tcp", "start", "stage 10.0.0.3@tcp", "commit", "commit anyway", "cancel", "stop"}
+	if diff := cmp.Diff(want, f.said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestGossipErrors(t *testing.T) {
+	f := &fakeGossip{err: cli.Hint(syscall.EBUSY, "wait")}
+	d := serve(t, Config{Node: &fakeNode{Gossip: f}})
+	c := NewClient(d.path)
+	_, listErr := c.GossipListStatus(t.Context())
+	_, explainErr := c.GossipExplain(t.Context(), target.NID)
+	for i, err := range []error{
+		listErr, explainErr, c.GossipStart(t.Context()), c.GossipStage(t.Context(), strings.NewReader("x")),
+		c.GossipInit(t.Context(), node.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}, strings.NewReader("")),
+	} {
+		if !errors.Is(err, syscall.EBUSY) || cli.HintOf(err) != "wait" {
+			t.Errorf("%d: %v with hint %q, want EBUSY", i, err, cli.HintOf(err))
+		}
+	}
+	if answer := d.talk(t, "GET /v1/gossip/explain/nobody HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 400 ") {
+		t.Errorf("explain nobody: %s", answer)
+	}
+}

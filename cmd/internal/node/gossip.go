@@ -1,0 +1,254 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/gossip"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// GossipInit are the parameters of gossip; the NIDs of the participants come
+// besides. Numbers are as in the section gossip of the configuration.
+type GossipInit struct {
+	IntervalMS int64  `json:"interval_ms"`
+	RTTMS      int64  `json:"rtt_ms"`
+	Fudge      int    `json:"fudge"`
+	DeadFactor int    `json:"dead_factor"`
+	DeadSlack  int    `json:"dead_slack"`
+	Obsolete   int    `json:"obsolete"`
+	Quorum     int    `json:"quorum"`
+	ColdStart  bool   `json:"cold_start"`
+	Strict     bool   `json:"strict"`
+	Seed       uint64 `json:"seed"` // 0: chosen
+}
+
+// NewGossipInit returns the numbers of a configuration.
+func NewGossipInit(g config.Gossip) GossipInit {
+	return GossipInit{
+		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
+		DeadSlack: g.DeadSlack, Obsolete: g.Obsolete, Quorum: g.Quorum, ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
+	}
+}
+
+func (r GossipInit) machine() gossip.Config {
+	return config.Gossip{
+		Interval: time.Duration(r.IntervalMS) * time.Millisecond, RTT: time.Duration(r.RTTMS) * time.Millisecond,
+		Fudge: r.Fudge, DeadFactor: r.DeadFactor, DeadSlack: r.DeadSlack, Obsolete: r.Obsolete, Quorum: r.Quorum,
+		ColdStart: r.ColdStart, Strict: r.Strict, Seed: r.Seed,
+	}.Machine()
+}
+
+// gossiper is what a node has of gossip (seed 003, Administration Control
+// Utility): the parameters from an init on, and an agent from start to stop.
+type gossiper struct {
+	node  *Node
+	clock machine.Clock // goes on while the system sleeps
+
+	commands sync.Mutex // held by one command at a time
+
+	mu     sync.Mutex
+	setup  *gossipSetup   // nil before init; guarded by mu, like all below
+	staged *gossip.List   // the last one
+	agent  *gossip.Agent  // nil unless started
+	past   []GossipChange // of agents before
+	epoch  time.Time      // when clock began
+}
+
+// gossipSetup is what an init leaves until the next one.
+type gossipSetup struct {
+	asked GossipInit
+	list  *gossip.List
+	cfg   gossip.Config
+}
+
+// gossipError is what is wrong with a command, as an errno too.
+type gossipError struct {
+	errno syscall.Errno
+	err   error
+}
+
+func (e *gossipError) Error() string   { return e.err.Error() }
+func (e *gossipError) Unwrap() []error { return []error{e.errno, e.err} }
+
+func gossipFailure(errno syscall.Errno, text string) error {
+	return &gossipError{errno, errors.New(text)}
+}
+
+// configure begins gossip as the configuration says.
+func (g *gossiper) configure(c config.Gossip) error {
+	if len(c.NIDs) == 0 {
+		return nil
+	}
+	list, err := gossip.NewList(c.NIDs)
+	if err == nil {
+		err = g.init(NewGossipInit(c), list)
+	}
+	if err != nil {
+		return c.NIDsAt.Wrap(err)
+	}
+	if c.Start {
+		return c.NIDsAt.Wrap(g.start())
+	}
+	return nil
+}
+
+// GossipInit takes parameters and the NIDs of the participants, expressions as
+// config.ParseNIDs reads them. The same again are no change. Errors:
+//
+//	EINVAL  parameters or NIDs that cannot be, or none of this node
+//	EBUSY   gossip runs with others
+func (n *Node) GossipInit(r GossipInit, nids io.Reader) error {
+	ids, err := config.ParseNIDs("NIDs", nids)
+	if err != nil {
+		return &gossipError{syscall.EINVAL, err}
+	}
+	list, err := gossip.NewList(ids)
+	if err != nil {
+		return &gossipError{syscall.EINVAL, err}
+	}
+	return n.gossip.init(r, list)
+}
+
+func (g *gossiper) init(r GossipInit, list *gossip.List) error {
+	g.commands.Lock()
+	defer g.commands.Unlock()
+	cfg := r.machine()
+	if _, err := cfg.Limits(list.Len()); err != nil {
+		return &gossipError{syscall.EINVAL, err}
+	}
+	if err := g.contains(list); err != nil {
+		return err
+	}
+	if cfg.Seed == 0 {
+		var b [8]byte
+		rand.Read(b[:])
+		cfg.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	cfg.Trace = true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.setup != nil && g.setup.asked == r && g.setup.list.Digest() == list.Digest():
+		return nil
+	case g.agent != nil:
+		return cli.Hint(gossipFailure(syscall.EBUSY, "gossip runs with other parameters"),
+			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")
+	}
+	g.setup, g.staged = &gossipSetup{r, list, cfg}, nil
+	return nil
+}
+
+// contains refuses a list without a NID of this node.
+func (g *gossiper) contains(list *gossip.List) error {
+	own := g.node.NIDs()
+	if slices.ContainsFunc(own, func(id nid.NID) bool { return list.Index(id) >= 0 }) {
+		return nil
+	}
+	return cli.Hint(gossipFailure(syscall.EINVAL, "no NID of this node is among the participants"),
+		"this node is %s: add one of its NIDs to the list, of every participant", nidList(own))
+}
+
+func nidList(ids []nid.NID) string {
+	if len(ids) == 0 {
+		return "on no network"
+	}
+	text := ids[0].String()
+	for _, id := range ids[1:] {
+		text += " " + id.String()
+	}
+	return text
+}
+
+// GossipStart begins to take part. Errors:
+//
+//	EINVAL    there was no init, or not one NID of this node is in the list
+//	EALREADY  it has begun
+func (n *Node) GossipStart() error { return n.gossip.start() }
+
+func (g *gossiper) start() error {
+	g.commands.Lock()
+	defer g.commands.Unlock()
+	g.mu.Lock()
+	setup, agent := g.setup, g.agent
+	g.mu.Unlock()
+	switch {
+	case setup == nil:
+		return cli.Hint(gossipFailure(syscall.EINVAL, "gossip has no parameters yet"),
+			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
+	case agent != nil && !agent.Snapshot().Stopped:
+		return cli.Hint(gossipFailure(syscall.EALREADY, "gossip runs already"), "'gossipctl status' shows it")
+	case agent != nil:
+		g.end(agent) // it has given up
+	}
+	log := g.node.cfg.Log
+	agent, err := gossip.Start(g.node.table, setup.list, gossip.AgentConfig{Config: setup.cfg, Log: log, Clock: g.clock})
+	if err != nil {
+		if _, ours := errors.AsType[*gossip.ConfigError](err); ours {
+			err = &gossipError{syscall.EINVAL, err}
+		}
+		return err
+	}
+	g.mu.Lock()
+	g.agent = agent
+	g.mu.Unlock()
+	log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
+	return nil
+}
+
+// GossipStop ends taking part; the parameters stay. ESRCH: it does not run.
+func (n *Node) GossipStop() error {
+	g := &n.gossip
+	g.commands.Lock()
+	defer g.commands.Unlock()
+	agent, err := g.running()
+	if err != nil {
+		return err
+	}
+	g.end(agent)
+	n.cfg.Log.Info("gossip stops")
+	return nil
+}
+
+// end stops an agent and keeps what it has seen. The caller holds g.commands.
+func (g *gossiper) end(agent *gossip.Agent) {
+	agent.Stop()
+	changes := g.changes(agent)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.past = append(g.past, changes...)
+	g.past = g.past[max(len(g.past)-keptPast, 0):]
+	g.agent, g.staged = nil, nil
+}
+
+// close stops the agent for good, if there is one.
+func (g *gossiper) close() {
+	g.commands.Lock()
+	defer g.commands.Unlock()
+	if agent, err := g.running(); err == nil {
+		g.end(agent)
+	}
+}
+
+// running returns the agent.
+func (g *gossiper) running() (*gossip.Agent, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.agent != nil:
+		return g.agent, nil
+	case g.setup == nil:
+		return nil, cli.Hint(gossipFailure(syscall.ESRCH, "gossip does not run, and has no parameters"), "'gossipctl init' sets them, 'gossipctl start' starts it")
+	}
+	return nil, cli.Hint(gossipFailure(syscall.ESRCH, "gossip does not run"), "'gossipctl start' starts it")
+}

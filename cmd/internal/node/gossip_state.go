@@ -1,0 +1,151 @@
+package node
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// keptPast is how many changes of earlier agents are kept.
+const keptPast = 1024
+
+// GossipState is a word for what gossip does at a node.
+type GossipState string
+
+// The states.
+const (
+	GossipNone      GossipState = "none"      // it has no parameters
+	GossipStopped   GossipState = "stopped"   // it has parameters and does not run
+	GossipRunning   GossipState = "running"   // it takes part
+	GossipExcluded  GossipState = "excluded"  // it has given up, because others have other parameters or the new list is without it
+	GossipListening GossipState = "listening" // it is silent after its start
+)
+
+// GossipStatus is what is known by gossip.
+type GossipStatus struct {
+	State    GossipState      `json:"state"`
+	Snapshot *gossip.Snapshot `json:"snapshot,omitempty"` // while there is an agent
+}
+
+// GossipParams are the parameters in force.
+type GossipParams struct {
+	State  GossipState   `json:"state"`
+	Params gossip.Params `json:"params"`
+	NIDs   []nid.NID     `json:"nids"` // in their order
+}
+
+// GossipChange is something that happened.
+type GossipChange struct {
+	Time      time.Time        `json:"time"`
+	Clock     uint64           `json:"clock"`
+	Event     gossip.EventKind `json:"event"`
+	NID       nid.NID          `json:"nid,omitzero"`
+	Aliveness uint64           `json:"aliveness,omitempty"` // how often it has died
+}
+
+// GossipStatus returns what is known.
+func (n *Node) GossipStatus() GossipStatus {
+	g := &n.gossip
+	g.mu.Lock()
+	setup, agent := g.setup, g.agent
+	g.mu.Unlock()
+	switch {
+	case agent != nil:
+		s := agent.Snapshot()
+		return GossipStatus{stateOf(&s), &s}
+	case setup != nil:
+		return GossipStatus{State: GossipStopped}
+	}
+	return GossipStatus{State: GossipNone}
+}
+
+func stateOf(s *gossip.Snapshot) GossipState {
+	switch {
+	case s.Stopped:
+		return GossipExcluded
+	case s.Silent:
+		return GossipListening
+	}
+	return GossipRunning
+}
+
+// GossipParams returns the parameters. ESRCH: there was no init.
+func (n *Node) GossipParams() (GossipParams, error) {
+	g := &n.gossip
+	g.mu.Lock()
+	setup, agent := g.setup, g.agent
+	g.mu.Unlock()
+	if setup == nil {
+		return GossipParams{}, cli.Hint(gossipFailure(syscall.ESRCH, "gossip has no parameters yet"),
+			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
+	}
+	p := GossipParams{State: n.GossipStatus().State, Params: setup.params()}
+	if agent != nil {
+		p.Params = agent.Params()
+	}
+	for i := range setup.list.Len() {
+		p.NIDs = append(p.NIDs, setup.list.NID(i))
+	}
+	return p, nil
+}
+
+// params returns the parameters for an agent that does not run.
+func (s *gossipSetup) params() gossip.Params {
+	limits, _ := s.cfg.Limits(s.list.Len()) // init has checked it
+	return gossip.Params{
+		Version: gossip.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
+		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
+		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed,
+	}
+}
+
+// GossipHistory returns the last changes, the oldest first, those of agents
+// that were stopped included.
+func (n *Node) GossipHistory() []GossipChange {
+	g := &n.gossip
+	g.mu.Lock()
+	agent, changes := g.agent, append([]GossipChange{}, g.past...)
+	g.mu.Unlock()
+	if agent != nil {
+		changes = append(changes, g.changes(agent)...)
+	}
+	return changes
+}
+
+// changes returns what an agent remembers, with times.
+func (g *gossiper) changes(agent *gossip.Agent) (list []GossipChange) {
+	began := g.began()
+	for _, c := range agent.History() {
+		list = append(list, GossipChange{began.Add(c.At), c.Clock, c.Event, c.NID, c.Aliveness})
+	}
+	return list
+}
+
+// began returns when the clock began. It is the same each time, so that the
+// times of changes are, unless the system's time was set.
+func (g *gossiper) began() time.Time {
+	began := time.Now().Round(0).Add(-g.clock.Now())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if diff := began.Sub(g.epoch); diff < -time.Second || diff > time.Second {
+		g.epoch = began
+	}
+	return g.epoch
+}
+
+// GossipExplain tells why a participant is thought to be alive or dead. ESRCH:
+// gossip does not run. ENOENT: it is no participant.
+func (n *Node) GossipExplain(id nid.NID) (gossip.Explanation, error) {
+	agent, err := n.gossip.running()
+	if err != nil {
+		return gossip.Explanation{}, err
+	}
+	e, ok := agent.Explain(id)
+	if !ok {
+		return e, cli.Hint(gossipFailure(syscall.ENOENT, id.String()+" is no participant"), "'gossipctl status' lists them")
+	}
+	return e, nil
+}
