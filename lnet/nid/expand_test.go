@@ -19,6 +19,8 @@ func TestExpand(t *testing.T) {
 		{text: "[4294967290-4294967295]@gni", count: 6, ends: "4294967290@gni 4294967295@gni"},
 		{text: "10.1.2.0/29@tcp", count: 8, ends: "10.1.2.0@tcp 10.1.2.7@tcp"},
 		{text: "255.255.255.254/31@tcp", count: 2, ends: "255.255.255.254@tcp 255.255.255.255@tcp"},
+		{text: "::ffff:10.1.2.0/125@tcp", count: 8, ends: "10.1.2.0@tcp 10.1.2.7@tcp"},
+		{text: "::ffff:10.1.2.3@tcp", count: 1, ends: "10.1.2.3@tcp 10.1.2.3@tcp"},
 		{text: "fd88::1@tcp", count: 1, ends: "fd88::1@tcp fd88::1@tcp"},
 		{text: "10.0.*.*@tcp", fails: "more than 1000"},
 		{text: "*.*.*.*@tcp", fails: "more than 1000"},

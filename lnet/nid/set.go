@@ -104,6 +104,9 @@ func parsePrefix(net Net, s string) (netip.Prefix, error) {
 		s += "/128"
 	}
 	p, err := netip.ParsePrefix(s)
+	if p.Addr().Is4In6() && p.Bits() > 96 { // as a NID, which is an IPv4 one
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
 	if err != nil || p.Bits() == 0 || !FromAddr(net, p.Addr()).IsValid() {
 		return p, errors.New("want an address of this network and a length, such as 10.1.0.0/16")
 	}
