@@ -58,6 +58,7 @@ func TestPollEQs(t *testing.T) {
 		want(time.Hour, 1, 10, time.Minute, false)
 		time.AfterFunc(time.Minute, func() { send(2, 21) })
 		want(-1, 2, 21, time.Minute, false)
+		synctest.Wait() // or the timer's goroutine, still in its send, delivers these too, later
 		for data := range uint64(3) {
 			send(1, 11+data)
 		}
