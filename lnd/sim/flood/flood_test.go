@@ -2,6 +2,7 @@ package flood_test
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
@@ -21,7 +22,7 @@ at 6s restart 20-24
 at 6s restart 25-29 keeping state
 at 7s partition 1-30 | 31-60
 at 8s do 3 tell 3
-never heard 31-60 3 from 8s to 10s
+always unheard 31-60 3 from 8s to 10s
 at 9s pause 50-59 for 500ms
 at 10s heal
 expect heard all within 8s
@@ -57,4 +58,26 @@ func run(t *testing.T, f *scenario.File, level scenario.Level) *scenario.Result 
 		t.Fatal(err)
 	}
 	return res
+}
+
+// TestUnheard: it fails as soon as one of the nodes has heard the rumour, and
+// another rumour does not matter.
+func TestUnheard(t *testing.T) {
+	f, err := scenario.Parse("test", []byte(`protocol flood
+nodes 60
+run 5s
+set fanout 0
+at 1s do 40 tell 1
+always unheard 2-60 1
+always unheard 2-39,41-60 1
+always unheard all 2
+`), []*scenario.Protocol{flood.Protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range run(t, f, scenario.Machines).Expects {
+		if o.OK != (i > 0) || i == 0 && (o.At != time.Second || o.Why != "node 40 has heard rumour 1") {
+			t.Errorf("%s: %v at %v: %s", o.Text, o.OK, o.At, o.Why)
+		}
+	}
 }

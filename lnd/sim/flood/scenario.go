@@ -25,6 +25,7 @@ var Protocol = &scenario.Protocol{
 	},
 	Conditions: []scenario.Condition{
 		{Name: "heard", Args: []scenario.Arg{{Name: "nodes", Kind: scenario.NodeSet}, optional(rumour)}, Doc: "these nodes, where they are up, have heard a rumour; without a number every rumour told so far"},
+		{Name: "unheard", Args: []scenario.Arg{{Name: "nodes", Kind: scenario.NodeSet}, rumour}, Doc: "none of these nodes, where they are up, has heard a rumour"},
 		{Name: "heard-once", Doc: "no node has heard a rumour twice in one life"},
 		{Name: "remembered", Doc: "every node knows all that it heard in its life"},
 	},
@@ -136,6 +137,8 @@ func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
 	switch condition {
 	case "heard":
 		return in.heard(args)
+	case "unheard":
+		return in.unheard(args)
 	case "heard-once":
 		return in.twice == 0, fmt.Sprintf("%d rumours were heard twice", in.twice)
 	}
@@ -158,6 +161,15 @@ func (in *instance) heard(args scenario.Args) (bool, string) {
 	for id := range args.Nodes(0).All(len(in.nodes)) {
 		if missing := want &^ in.knows(id); missing != 0 && in.network.Up(id) {
 			return false, fmt.Sprintf("node %v has not heard rumour %d", id, first(missing))
+		}
+	}
+	return true, ""
+}
+
+func (in *instance) unheard(args scenario.Args) (bool, string) {
+	for id := range args.Nodes(0).All(len(in.nodes)) {
+		if in.knows(id)>>(args.Int(1)-1)&1 != 0 && in.network.Up(id) {
+			return false, fmt.Sprintf("node %v has heard rumour %d", id, args.Int(1))
 		}
 	}
 	return true, ""

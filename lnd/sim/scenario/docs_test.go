@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,6 +37,27 @@ func TestDocumentExamples(t *testing.T) {
 		if i == 0 && strings.Count(example, "\n") > 10 {
 			t.Errorf("the first example has more than ten lines")
 		}
+	}
+}
+
+// TestDocumentShrink: the seed that the document shrinks fails in the example
+// before it, and what is left is as small as the document says.
+func TestDocumentShrink(t *testing.T) {
+	_, text := document(t)
+	before, after, _ := strings.Cut(text, "sim shrink --seed ")
+	word, _, _ := strings.Cut(after, " ")
+	seed, err := strconv.ParseUint(word, 10, 64)
+	if err != nil {
+		t.Fatalf("docs/scenarios.md shrinks no seed: %v", err)
+	}
+	before = before[strings.LastIndex(before, "```scenario\n")+len("```scenario\n"):]
+	example, _, _ := strings.Cut(before, "```")
+	small, err := scenario.Shrink(t.Context(), parse(t, "example", example), scenario.Options{Seed: &seed}, nil)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if small.Faults() > 3 {
+		t.Errorf("seed %d: shrunk to\n%s", seed, small.Format())
 	}
 }
 
