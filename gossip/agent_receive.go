@@ -115,7 +115,7 @@ func (r *receiver) arrived(e *portals.Event) {
 		if err := r.fill(); err != nil {
 			r.a.notPosted.Add(1) // the next message tries again, and so does the next cycle
 		}
-		r.hand(e)
+		r.hand(e, b.segments[0])
 	}
 	r.mu.Lock()
 	r.spare = append(r.spare, b)
@@ -123,11 +123,12 @@ func (r *receiver) arrived(e *portals.Event) {
 }
 
 // hand gives the machine a message.
-func (r *receiver) hand(e *portals.Event) {
-	in := Input{From: e.Initiator.NID, Data: e.Bytes()}
-	switch {
-	case e.Err != nil:
+func (r *receiver) hand(e *portals.Event, memory []byte) {
+	if e.Err != nil {
 		return
+	}
+	in := Input{From: e.Initiator.NID, Data: memory[e.Offset:][:e.MLength]}
+	switch {
 	case e.MatchBits == PingBits:
 		in.Kind = Ping
 	case e.MatchBits == ReplyBits:

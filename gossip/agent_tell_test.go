@@ -1,0 +1,187 @@
+package gossip
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// TestAgentLog: lines begin with the clock, and with that of the message if one
+// is the cause; a change of health is a line, news of ages are none; errors are
+// told as such (GO-62, GO-63).
+func TestAgentLog(t *testing.T) {
+	const n = 8
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(nil)
+	for range 30 {
+		s.clock.advance(interval)
+		s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	}
+	bad := s.ping(4)
+	bad[HeaderSize+4]++
+	s.arrive(s.list.NID(4), PingBits, bad)
+	for range 20 {
+		s.clock.advance(interval)
+	}
+	var alive, died, errors int
+	line := regexp.MustCompile(`^time=\S+ level=(\w+) msg="\[(\d+)(, \d+)?\] ([^"]+)"(.*)$`)
+	for text := range strings.Lines(strings.TrimSpace(s.log.String())) {
+		m := line.FindStringSubmatch(strings.TrimSpace(text))
+		if m == nil {
+			t.Fatalf("log line %q", text)
+		}
+		switch {
+		case m[1] == "ERROR":
+			errors++
+		case m[4] == "participant is alive" && m[3] != "" && strings.Contains(m[5], "nid=10.0.0."):
+			alive++
+		case m[4] == "participant died" && m[3] == "" && strings.Contains(m[5], "nid=10.0.0."):
+			died++
+		}
+	}
+	if alive != n-1 || died != n-1 || errors != 2 { // other parameters, no quorum
+		t.Errorf("%d lives, %d deaths and %d errors in\n%s", alive, died, errors, &s.log)
+	}
+	if h := s.agent.History(); len(h) != strings.Count(s.log.String(), "\n") {
+		t.Errorf("%d changes in the history, %d in the log", len(h), strings.Count(s.log.String(), "\n"))
+	}
+}
+
+// TestWatchCoalesces: a callback that blocks does not keep others from being
+// told, and hears of each participant's latest state, the aliveness included,
+// in the end: nothing is dropped.
+func TestWatchCoalesces(t *testing.T) {
+	const n = 300
+	var w watchers
+	w.init(machine.RealClock())
+	ids := testNIDs(n)
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	slow, fast := newTold(n), newTold(n)
+	block := sync.OnceFunc(func() { entered <- struct{}{}; <-release })
+	nobody := func(func(nid.NID, state)) {}
+	w.add(func(id nid.NID, alive bool, aliveness uint64) { block(); slow.hear(id, alive, aliveness) }, nobody)
+	w.add(fast.hear, nobody)
+	w.tell(ids[0], state{true, 0})
+	<-entered
+	for round := range uint64(50) {
+		for _, id := range ids {
+			w.tell(id, state{false, round + 1})
+			w.tell(id, state{true, round + 1})
+		}
+	}
+	for _, id := range ids {
+		w.tell(id, state{false, 51})
+	}
+	<-fast.all // while the other is blocked
+	close(release)
+	<-slow.all
+	if slow.calls != n+1 {
+		t.Errorf("told %d times, want once for each of %d and the one before", slow.calls, n)
+	}
+	if fast.backwards || slow.backwards {
+		t.Error("an older state was told after a newer one")
+	}
+}
+
+// told is what a watcher heard.
+type told struct {
+	latest    map[nid.NID]uint64
+	calls     int
+	last      int // how many are known to have died for the last time
+	want      int
+	backwards bool
+	all       chan struct{} // closed when that are all
+}
+
+func newTold(n int) *told {
+	return &told{latest: make(map[nid.NID]uint64), want: n, all: make(chan struct{})}
+}
+
+func (w *told) hear(id nid.NID, alive bool, aliveness uint64) {
+	w.calls++
+	w.backwards = w.backwards || aliveness < w.latest[id]
+	w.latest[id] = aliveness
+	if !alive && aliveness == 51 {
+		if w.last++; w.last == w.want {
+			close(w.all)
+		}
+	}
+}
+
+// TestWatchStops: a stopped watcher is not called, one that begins late is told
+// of all that are alive, and callbacks may call the agent.
+func TestWatchStops(t *testing.T) {
+	const n = 8
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(nil)
+	var early, late []nid.NID
+	stop := s.agent.Watch(func(id nid.NID, _ bool, _ uint64) { early = append(early, id) })
+	s.clock.advance(interval)
+	stop()
+	early = nil
+	s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	s.agent.Watch(func(id nid.NID, alive bool, aliveness uint64) {
+		if got, times := s.agent.Alive(id); got != alive || times != aliveness {
+			t.Errorf("%v: told %v %d, asked %v %d", id, alive, aliveness, got, times)
+		}
+		late = append(late, id)
+	})
+	s.clock.advance(1)
+	if len(early) != 0 || !slices.Equal(late, testNIDs(n)) {
+		t.Errorf("told %v after the stop, %v at the beginning", early, late)
+	}
+	s.agent.Stop()
+	s.clock.advance(100 * interval)
+	if len(late) != n {
+		t.Error("told of changes after the agent stopped")
+	}
+}
+
+// TestAgentChangesList: refusals say why; a change waits for those that are
+// alive and have not staged (GO-A21).
+func TestAgentChangesList(t *testing.T) {
+	const n = 4
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(func(c *AgentConfig) { c.Trace = true })
+	a := s.agent
+	s.clock.advance(interval)
+	s.arrive(s.list.NID(2), PingBits, s.ping(2))
+	if e, ok := a.Explain(s.list.NID(3)); !ok || !e.Heard || e.Via != s.list.NID(2) || e.AgeThen != 2 || e.Age != 2 || e.Threshold != 16 {
+		t.Errorf("explained: %+v", e)
+	}
+	next := testList(t, n+2)
+	for _, err := range []error{a.Commit(), a.Cancel(), a.CommitAnyway(), a.Stage(s.list)} {
+		if !isConfig(err) {
+			t.Errorf("got %v, want a ConfigError", err)
+		}
+	}
+	if err := a.Stage(next); err != nil {
+		t.Fatal(err)
+	}
+	err := a.Commit()
+	want := "gossip: not known to have staged the list: 10.0.0.2@tcp, 10.0.0.3@tcp, 10.0.0.4@tcp"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	staged := Header{
+		Flags: FlagParams | FlagStaged, N: n, Clock: a.Snapshot().Clock, Interval: interval,
+		Digest: s.list.Digest(), Staged: next.Digest(),
+	}
+	for i := 1; i < n; i++ {
+		s.arrive(s.list.NID(i), PingBits, append(staged.AppendBinary(nil), young(n, i)...))
+	}
+	if err := a.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if s := a.RollStatus(); !s.Committed || s.N != n+2 || a.Params().N != n+2 || len(s.Members) != n+2 {
+		t.Errorf("status %+v", s)
+	}
+	if err := a.Stage(s.list); !isConfig(err) || !strings.Contains(err.Error(), "not over") {
+		t.Errorf("got %v before the change is over", err)
+	}
+}

@@ -1,0 +1,276 @@
+package gossip
+
+import (
+	"slices"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// TestAgentSends: one PUT a cycle, whether it arrives or not, with priority,
+// without an ACK, from the NID that takes part, and match bits that tell pings
+// from replies (GO-23, GO-37, GO-53, GO-55, GO-56, GO-57, GO-60). There is room
+// for the ages in it and no more, so how often others died is not told (GO-73).
+func TestAgentSends(t *testing.T) {
+	const n = 8
+	other := nid.MustParse("192.168.9.9@tcp9")
+	s := newStation(t, n, other, testNIDs(n)[2])
+	s.start(nil)
+	for range 3 * n {
+		s.clock.advance(interval)
+	}
+	if len(s.nis[0].tap) != 0 {
+		t.Errorf("%d messages left by %v", len(s.nis[0].tap), other)
+	}
+	s.nis[0], s.nis[1] = s.nis[1], s.nis[0]
+	s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	tap := s.nis[0].tap
+	if len(tap) != 3*n+1 {
+		t.Fatalf("%d messages in %d cycles and for a ping", len(tap), 3*n)
+	}
+	for i, p := range tap {
+		bits := uint64(PingBits)
+		if i == 3*n {
+			bits = ReplyBits
+		}
+		h, body, err := ParseHeader(p.data)
+		if p.from != s.list.NID(2) || !p.priority || !p.cmd.AckMD.IsNone() || p.cmd.Portal != Portal || p.cmd.MatchBits != bits || err != nil {
+			t.Fatalf("message %d: %+v, %v", i, p, err)
+		}
+		if early := i < n; i < 3*n && (len(body) != n || (h.Flags&FlagParams != 0) != early) {
+			t.Errorf("ping %d has %d ages and flags %b (GO-9, GO-11)", i, len(body), h.Flags)
+		}
+	}
+}
+
+// TestAgentOvertakes: gossip passes ten thousand PUTs that wait, and keeps its
+// own order (GO-60).
+func TestAgentOvertakes(t *testing.T) {
+	const n, bulk = 3, 10_000
+	s := newStation(t, n, testNIDs(n)[0])
+	ni := s.nis[0]
+	ni.hold = true
+	target := nid.ProcessID{NID: s.list.NID(1), PID: nid.LustrePID}
+	md, err := s.table.MDBind(portals.MD{Segments: []portals.Segment{make([]byte, 64)}, Threshold: portals.ThresholdInfinite}, portals.Retain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range bulk {
+		if err := s.table.Put(portals.PutRequest{MD: md, Target: target, Portal: 9, MatchBits: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started := len(ni.tap)
+	if started > 64 {
+		t.Fatalf("%d messages left without credits", started)
+	}
+	s.start(nil)
+	for range 4 {
+		s.clock.advance(interval)
+		s.arrive(s.list.NID(2), PingBits, s.ping(2))
+	}
+	for len(ni.sent) > 0 {
+		m := ni.sent[0]
+		ni.sent = ni.sent[1:]
+		ni.up.Finalize(m, nil)
+	}
+	gossip, last := 0, -1
+	var clocks []uint64
+	for i, p := range ni.tap {
+		if p.cmd.Portal == Portal {
+			gossip, last = gossip+1, i
+			h, _, _ := ParseHeader(p.data)
+			if p.to == target.NID {
+				clocks = append(clocks, h.Clock)
+			}
+		}
+	}
+	if gossip < 4 || last > started+gossip || len(ni.tap) != bulk+gossip {
+		t.Errorf("%d messages of gossip, the last in place %d after %d that had left, %d in all", gossip, last, started, len(ni.tap))
+	}
+	if !slices.IsSorted(clocks) {
+		t.Errorf("gossip overtook gossip: clocks %v", clocks)
+	}
+}
+
+// TestAgentBuffers: four messages may arrive at once, the fifth waits and is
+// not lost, and what is posted again is posted before the message is looked at
+// (GO-47, GO-50, GO-51, GO-54).
+func TestAgentBuffers(t *testing.T) {
+	const n = 8
+	s := newStation(t, n, testNIDs(n)[0])
+	ni := s.nis[0]
+	s.start(nil)
+	s.clock.advance(interval)
+	var all []*lnd.Delivery
+	for i := 1; i <= 6; i++ {
+		d := s.delivery(s.list.NID(i), PingBits, portals.MaxPayload)
+		if v := s.parse(d); (v == lnd.Hold) != (i > buffers) {
+			t.Fatalf("message %d: verdict %v", i, v)
+		}
+		all = append(all, d)
+	}
+	fill := func(d *lnd.Delivery) { // agreeing, but far too long
+		d.Sink.CopyIn(append(s.ping(1), make([]byte, portals.MaxPayload)...)[:portals.MaxPayload])
+		ni.up.Delivered(d, nil)
+	}
+	for i, d := range all[:4] {
+		fill(d)
+		if held := min(i+1, 2); len(ni.recv) != held {
+			t.Errorf("%d messages have arrived: %d of those that waited got a buffer", i+1, len(ni.recv))
+		}
+	}
+	for _, d := range ni.recv {
+		fill(d)
+	}
+	if got := s.agent.Snapshot().Stats.Malformed; got != 6 {
+		t.Errorf("the machine saw %d of 6 messages: %+v", got, s.agent.Snapshot().Stats)
+	}
+	if posted := len(s.agent.receiver.posted); posted != buffers {
+		t.Errorf("%d buffers are posted, want %d", posted, buffers)
+	}
+	s.arrive(s.list.NID(1), 77, []byte{1})
+	if got := s.agent.Snapshot().StrayBits; got != 1 {
+		t.Errorf("%d messages with bits of nobody (GO-53)", got)
+	}
+}
+
+// TestAgentStops: nothing is sent or answered any more, what waits is dropped,
+// the buffers are gone, and it can start again (GO-48, GO-49).
+func TestAgentStops(t *testing.T) {
+	const n = 8
+	s := newStation(t, n, testNIDs(n)[0])
+	ni := s.nis[0]
+	for round := range 3 {
+		s.start(nil)
+		s.clock.advance(interval)
+		for i := 1; i <= 5; i++ { // the fifth waits when the agent stops
+			s.parse(s.delivery(s.list.NID(i), PingBits, 8))
+		}
+		before := len(ni.tap)
+		s.agent.Stop()
+		s.agent.Stop()
+		s.clock.advance(10 * interval)
+		if v := s.parse(s.delivery(s.list.NID(6), PingBits, 8)); v == lnd.Hold {
+			t.Error("a message waits for a node that has stopped")
+		}
+		if len(ni.tap) != before {
+			t.Errorf("%d messages were sent after the stop", len(ni.tap)-before)
+		}
+		drops := s.node.Stats().DropReasons
+		if want := uint64(round + 1); drops["lazy portal cleared"] != want || drops["no match"] != want {
+			t.Errorf("dropped %v, want %d of those that waited and came", drops, want)
+		}
+	}
+}
+
+// TestAgentNeedsOneNID: a list without this node, or with two of its NIDs, is
+// refused and leaves nothing behind (GO-45, GO-46).
+func TestAgentNeedsOneNID(t *testing.T) {
+	const n = 4
+	for name, ids := range map[string][]nid.NID{
+		"none": {nid.MustParse("192.168.9.9@tcp9")},
+		"two":  {testNIDs(n)[1], testNIDs(n)[2]},
+	} {
+		s := newStation(t, n, ids[0])
+		if len(ids) > 1 { // a second NI on the same net
+			ni := &testNI{id: ids[1]}
+			if _, err := s.node.AddNI(testDriver{ni}, lnd.Config{Net: ids[1].Net(), Interface: "two"}); err != nil {
+				t.Skip("nodes have one NI on each net:", err)
+			}
+		}
+		_, err := Start(s.table, s.list, AgentConfig{Config: Config{Interval: interval}})
+		if !isConfig(err) {
+			t.Errorf("%s: got %v, want a ConfigError", name, err)
+		}
+		if v := s.parse(s.delivery(s.list.NID(3), PingBits, 8)); v == lnd.Hold || len(s.clock.timers) != 0 {
+			t.Errorf("%s: the portal is lazy, or a timer runs", name)
+		}
+	}
+}
+
+// TestAgentSilent: in stealth it listens and sends nothing at all (GO-70).
+func TestAgentSilent(t *testing.T) {
+	const n = 8
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(func(c *AgentConfig) { c.ColdStart = false })
+	limit := s.agent.Params().Limits.Stealth
+	for range limit {
+		s.clock.advance(interval)
+		s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	}
+	if len(s.nis[0].tap) != 0 {
+		t.Errorf("%d messages during the silence", len(s.nis[0].tap))
+	}
+	if alive, known := s.agent.Counts(); alive != n || known != n || !s.agent.Quorum() {
+		t.Errorf("%d of %d alive, quorum %v (GO-77)", alive, known, s.agent.Quorum())
+	}
+	s.clock.advance(2 * interval)
+	if len(s.nis[0].tap) == 0 {
+		t.Error("still silent")
+	}
+}
+
+// TestAgentDeadPeers: messages to the dead, which hang until their time-out,
+// do not keep those to the living from being sent.
+func TestAgentDeadPeers(t *testing.T) {
+	const n = 200
+	s := newStation(t, n, testNIDs(n)[0])
+	ni := s.nis[0]
+	ni.hold = true // everybody is dead
+	s.start(nil)
+	const cycles = 250 // 50 s
+	peers := map[nid.NID]int{}
+	for range cycles {
+		s.clock.advance(interval)
+	}
+	for _, p := range ni.tap {
+		peers[p.to]++
+	}
+	if len(peers) < 120 {
+		t.Errorf("pinged %d of %d peers", len(peers), n-1)
+	}
+	for id, count := range peers {
+		if count > maxToPeer {
+			t.Errorf("%d messages are on their way to %v", count, id)
+		}
+	}
+	for _, m := range ni.sent {
+		ni.up.Finalize(m, nil)
+	}
+	if snd := &s.agent.sender; len(snd.toPeer) != 0 || snd.bytes != 0 || len(snd.free) != kept {
+		t.Errorf("on their way %v, %d bytes, %d kept", snd.toPeer, snd.bytes, len(snd.free))
+	}
+}
+
+// TestAgentAllocations: a ping with its reply, and a cycle, need no memory
+// (G-GO-8).
+func TestAgentAllocations(t *testing.T) {
+	const n = 1024
+	s := newStation(t, n, testNIDs(n)[0])
+	ni := s.nis[0]
+	s.start(nil)
+	data := s.ping(5)
+	d := s.delivery(s.list.NID(5), PingBits, len(data))
+	run := func() {
+		ni.tap = ni.tap[:0]
+		d.Sink = lnd.Payload{}
+		if v, err := ni.up.Parse(d); v != lnd.Accept || err != nil {
+			t.Fatal(v, err)
+		}
+		d.Sink.CopyIn(data)
+		ni.up.Delivered(d, nil)
+	}
+	for range 100 {
+		run()
+	}
+	ni.deaf = true
+	if got := testing.AllocsPerRun(1000, run); got != 0 {
+		t.Errorf("%v allocations for a ping and its reply", got)
+	}
+	if s.agent.Snapshot().Stats.RepliesSent < 1100 {
+		t.Errorf("%+v", s.agent.Snapshot().Stats)
+	}
+}

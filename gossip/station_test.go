@@ -1,0 +1,194 @@
+package gossip
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// station is a node with an agent whose driver is the test: it sees what is
+// sent, decides when that has left, and plays the other participants.
+type station struct {
+	t     testing.TB
+	clock *handClock
+	node  *lnet.Node
+	table *portals.Table
+	agent *Agent
+	list  *List
+	nis   []*testNI
+	log   bytes.Buffer
+}
+
+// testNI is an NI of a station.
+type testNI struct {
+	id   nid.NID
+	up   lnd.Upcalls
+	sent []*lnd.Message // not told to have left
+	tap  []sentPut      // all PUTs that were ever sent
+	hold bool           // messages stay in sent until the test finalizes them
+	deaf bool           // the tap is off
+	recv []*lnd.Delivery
+}
+
+// sentPut is a PUT as a tap sees it.
+type sentPut struct {
+	from, to nid.NID
+	cmd      wire.PutCmd
+	data     []byte
+	priority bool
+}
+
+type testDriver struct{ ni *testNI }
+
+func (d testDriver) Type() nid.NetType { return d.ni.id.Net().Type() }
+
+func (d testDriver) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	d.ni.up = up
+	return d.ni, nil
+}
+
+func (ni *testNI) NID() nid.NID { return ni.id }
+
+func (ni *testNI) Send(m *lnd.Message) {
+	if !ni.deaf {
+		ni.tap = append(ni.tap, sentPut{m.Header.SrcNID, m.Header.DestNID, m.Header.Put(), m.Payload.AppendTo(nil), m.Priority})
+	}
+	if ni.hold {
+		ni.sent = append(ni.sent, m)
+		return
+	}
+	ni.up.Finalize(m, nil)
+}
+
+func (ni *testNI) Recv(d *lnd.Delivery) { ni.recv = append(ni.recv, d) }
+
+func (ni *testNI) Shutdown(context.Context) error { return nil }
+
+// newStation makes a node with these NIDs, without an agent.
+func newStation(t testing.TB, n int, ids ...nid.NID) *station {
+	t.Helper()
+	s := &station{t: t, clock: new(handClock), list: testList(t, n)}
+	s.node = lnet.New(lnet.Config{Incarnation: 1, Clock: s.clock})
+	s.table = portals.New(s.node)
+	for _, id := range ids {
+		ni := &testNI{id: id}
+		if _, err := s.node.AddNI(testDriver{ni}, lnd.Config{Net: id.Net()}); err != nil {
+			t.Fatal(err)
+		}
+		s.nis = append(s.nis, ni)
+	}
+	return s
+}
+
+// start starts the agent.
+func (s *station) start(change func(*AgentConfig)) {
+	s.t.Helper()
+	cfg := AgentConfig{
+		Config: Config{Interval: interval, ColdStart: true, Seed: 1},
+		Log:    slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	if s.agent, err = Start(s.table, s.list, cfg); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.agent.Stop)
+}
+
+// delivery begins the arrival of a PUT.
+func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
+	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
+	d.Header = wire.Header{
+		SrcNID: from, DestNID: s.nis[0].id, SrcPID: nid.LustrePID, DestPID: nid.LustrePID,
+		Type: wire.Put, PayloadLength: uint32(size),
+	}
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits, Portal: Portal})
+	return d
+}
+
+// parse asks what becomes of an arrival.
+func (s *station) parse(d *lnd.Delivery) lnd.Verdict {
+	s.t.Helper()
+	v, err := s.nis[0].up.Parse(d)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+// arrive delivers a PUT as a whole.
+func (s *station) arrive(from nid.NID, bits uint64, data []byte) {
+	s.t.Helper()
+	d := s.delivery(from, bits, len(data))
+	if s.parse(d) == lnd.Hold {
+		s.t.Fatal("nothing takes the message")
+	}
+	d.Sink.CopyIn(data)
+	s.nis[0].up.Delivered(d, nil)
+}
+
+// ping is a ping of participant i that agrees with us.
+func (s *station) ping(i int) []byte {
+	var clock uint64
+	s.agent.runner.Inspect(func() { clock = s.agent.m.Clock() })
+	h := Header{Flags: FlagParams, N: uint32(s.list.Len()), Clock: clock, Interval: interval, Digest: s.list.Digest()}
+	return append(h.AppendBinary(nil), young(s.list.Len(), i)...)
+}
+
+// handClock is a clock that the test moves.
+type handClock struct {
+	now    time.Duration
+	timers []*handTimer
+}
+
+type handTimer struct {
+	at   time.Duration
+	f    func()
+	dead bool
+}
+
+func (t *handTimer) Stop() bool {
+	was := !t.dead
+	t.dead = true
+	return was
+}
+
+func (c *handClock) Now() time.Duration { return c.now }
+
+func (c *handClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	t := &handTimer{at: c.now + d, f: f}
+	c.timers = append(c.timers, t)
+	return t
+}
+
+// advance lets time pass and runs the timers that are due, in their order.
+func (c *handClock) advance(d time.Duration) {
+	end := c.now + d
+	for {
+		var next *handTimer
+		c.timers = slices.DeleteFunc(c.timers, func(t *handTimer) bool { return t.dead })
+		for _, t := range c.timers {
+			if t.at <= end && (next == nil || t.at < next.at) {
+				next = t
+			}
+		}
+		if next == nil {
+			c.now = end
+			return
+		}
+		c.now, next.dead = max(c.now, next.at), true
+		next.f()
+	}
+}
