@@ -121,6 +121,11 @@ NoResurrection: node 1 was told that node 2 joined, which is dead
 	{"NoFalse", "healed lately", "up 2\n5s - partition 1 | 2\n9s - heal\n10s 1 death 2", ""},
 	{"NoFalse", "cut one way", "up 2\n5s - cut 2 -> 1\n9s 1 death 2", ""},
 	{"NoFalse", "the link loses all", "up 2\n5s - links 1 -> all loss 100%\n9s 1 death 2", ""},
+	{"NoFalse", "all links lose less since, but for this one", "up 2\n1s - links all -> all loss 100%\n2s - links 1 -> 2 loss 0%\n9s 1 death 2", ""},
+	{"NoFalse", "the links lost all until long ago", "up 2\n1s - links all -> all loss 100%\n2s - links all -> all loss 1%\n9s 1 death 2", `
+NoFalse: node 1 was told that node 2 died, which runs and is connected for 3s or longer
+  0s node 2.0: start
+  9s node 1.0: death of 2`},
 	{"NoFalse", "fine", "up 2\n9s 1 death 2", `
 NoFalse: node 1 was told that node 2 died, which runs and is connected for 3s or longer
   0s node 2.0: start

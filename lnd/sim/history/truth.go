@@ -36,11 +36,19 @@ const forever = math.MaxInt64
 type netState struct {
 	at     int64
 	groups []sim.NodeSet // of a partition
-	cuts   []arrow       // cuts, and links that lose everything
-	lossy  []arrow
+	cuts   []arrow
+	losses []loss // changes of what links lose, of which the last counts
+}
+
+// loss says whether links lose everything.
+type loss struct {
+	arrow
+	all bool
 }
 
 type arrow struct{ from, to sim.NodeSet }
+
+func (a *arrow) has(from, to sim.NodeID) bool { return a.from.Has(from) && a.to.Has(to) }
 
 // truthOf reads what a log says was done.
 func truthOf(l *Log) *truth {
@@ -105,7 +113,7 @@ func (s netState) next(at int64, kind Kind, text string) netState {
 	case Heal:
 		s.groups, s.cuts = nil, nil
 	case LinksReset:
-		s.lossy = nil
+		s.losses = nil
 	case Cut, Links:
 		from, rest, _ := strings.Cut(text, "->")
 		words := strings.Fields(rest)
@@ -118,16 +126,20 @@ func (s netState) next(at int64, kind Kind, text string) netState {
 		case err1 != nil || err2 != nil:
 		case kind == Cut:
 			s.cuts = append(s.cuts[:len(s.cuts):len(s.cuts)], arrow{a, b})
-		case losesAll(words[1:]):
-			s.lossy = append(s.lossy[:len(s.lossy):len(s.lossy)], arrow{a, b})
+		default:
+			if all, ok := lossOf(words[1:]); ok {
+				s.losses = append(s.losses[:len(s.losses):len(s.losses)], loss{arrow{a, b}, all})
+			}
 		}
 	}
 	return s
 }
 
-func losesAll(change []string) bool {
+// lossOf says whether links lose everything after a change; ok is false if it
+// does not change what they lose.
+func lossOf(change []string) (all, ok bool) {
 	c, err := link.ParseChange(change)
-	return err == nil && c.Fields&link.FieldLoss != 0 && c.To.Loss == 1
+	return c.To.Loss == 1, err == nil && c.Fields&link.FieldLoss != 0
 }
 
 func parseSet(text string) (sim.NodeSet, error) {
@@ -142,11 +154,14 @@ func (s *netState) separated(from, to sim.NodeID) bool {
 	if s.group(from) != s.group(to) {
 		return true
 	}
-	for _, list := range [][]arrow{s.cuts, s.lossy} {
-		for _, c := range list {
-			if c.from.Has(from) && c.to.Has(to) {
-				return true
-			}
+	for _, c := range s.cuts {
+		if c.has(from, to) {
+			return true
+		}
+	}
+	for _, l := range slices.Backward(s.losses) {
+		if l.has(from, to) {
+			return l.all
 		}
 	}
 	return false
