@@ -109,6 +109,10 @@ func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	if d.Owner == nil {
 		return // dropped
 	}
+	if wantsAnswer(&d.Header) { // RemoveNI waits for the answer to be on its way
+		ni.pending.Add(1)
+		defer ni.ended()
+	}
 	if err == nil {
 		ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
 		if p, ok := d.Cache.(*PeerNI); ok {
@@ -116,4 +120,9 @@ func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 		}
 	}
 	ni.node.upper.Delivered(ni, d, err)
+}
+
+// wantsAnswer reports whether the upper layer may answer a message.
+func wantsAnswer(h *wire.Header) bool {
+	return h.Type == wire.Get || h.Type == wire.Put && !h.Put().AckMD.IsNone()
 }

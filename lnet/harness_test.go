@@ -120,6 +120,8 @@ type upper struct {
 	arrive func(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason)
 	onSent func(m *lnet.Message, err error)
 
+	onDelivered func(ni *lnet.NI)
+
 	mu        sync.Mutex
 	ended     map[uint64]error // Sent, by match bits; guarded by mu, like all below
 	order     []uint64
@@ -137,10 +139,13 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReas
 	return lnd.Accept, lnet.NotDropped
 }
 
-func (u *upper) Delivered(*lnet.NI, *lnd.Delivery, error) {
+func (u *upper) Delivered(ni *lnet.NI, _ *lnd.Delivery, _ error) {
 	u.mu.Lock()
 	u.delivered++
 	u.mu.Unlock()
+	if u.onDelivered != nil {
+		u.onDelivered(ni)
+	}
 }
 
 func (u *upper) Sent(m *lnet.Message, err error) {

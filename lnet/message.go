@@ -17,6 +17,9 @@ type Message struct {
 
 	// Source pins the local NI; the zero NID leaves the choice to lnet.
 	Source nid.NID
+	// Answers is the NI that the request came by which this message answers, nil
+	// for others. It carries the answer even while it leaves the node.
+	Answers *NI
 	// Upper is the upper layer's: the structure this Message is part of.
 	Upper any
 	// Aborted, when it points to true, makes a message that still waits for

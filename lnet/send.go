@@ -32,6 +32,9 @@ func (n *Node) Send(m *Message) {
 	if err != nil {
 		ni, err = n.detour(m, err)
 	}
+	if last := m.Answers; err != nil && last != nil && last.Stopping() && last.reaches(m.Header.DestNID) {
+		ni, err = last, nil
+	}
 	if err != nil {
 		n.finish(m, err)
 		return

@@ -143,6 +143,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	o.Payload = o.event.Payload()
 	o.Aborted = &o.md.aborted
 	o.Priority = o.event.Options&Priority != 0
+	o.Answers = o.ni
 	t.node.Send(&o.Message)
 }
 

@@ -66,5 +66,6 @@ func (t *Table) afterEvent(o *operation) {
 	o.Header.PayloadLength = 0
 	o.Priority = false
 	o.md, o.ack = nil, false
+	o.Answers = o.ni
 	t.node.Send(&o.Message)
 }

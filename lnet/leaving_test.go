@@ -1,0 +1,75 @@
+package lnet_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/wire"
+)
+
+// wantsACK makes an arriving PUT one that wants an ACK.
+func wantsACK(h *wire.Header) {
+	h.SetPut(wire.PutCmd{AckMD: wire.MDHandle{Interface: 1, Object: 2}})
+}
+
+// leave removes the rig's NI from inside the upcall of a PUT that arrives, and
+// then answers it as message 5.
+func (r *rig) leave(ctx context.Context, removed chan<- error) {
+	r.up.onDelivered = func(ni *lnet.NI) {
+		go func() { removed <- r.node.RemoveNI(ctx, ni) }()
+		synctest.Wait()
+		answer := put(peerA, 5)
+		answer.Source, answer.Answers = self, ni
+		r.node.Send(answer)
+		r.send(peerA, 6) // no answer: the NI is gone for it
+	}
+	d := arriving(wantsACK)
+	if _, err := r.ni.Parse(d); err != nil {
+		r.t.Fatal(err)
+	}
+	r.ni.Delivered(d, nil)
+	synctest.Wait()
+}
+
+// TestAnswerWhileLeaving: who was told of a message may end the node at once;
+// the sender gets its answer all the same.
+func TestAnswerWhileLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		removed := make(chan error, 1)
+		r.leave(t.Context(), removed)
+		if got := r.inFlight(); !slices.Equal(got, []uint64{5}) {
+			t.Fatalf("the driver has %v, want the answer", got)
+		}
+		if len(removed) != 0 {
+			t.Error("the NI was removed before the answer had left")
+		}
+		r.finalize(nil)
+		if err := <-removed; err != nil {
+			t.Error(err)
+		}
+		r.wantResult(5, nil)
+		r.wantResult(6, syscall.EHOSTUNREACH)
+	})
+}
+
+// TestAnswerTooLate: an NI that may not wait any more says what it leaves.
+func TestAnswerTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		removed := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		r.leave(ctx, removed)
+		cancel()
+		if err := <-removed; !errors.Is(err, context.Canceled) {
+			t.Errorf("removed with %v, want %v", err, context.Canceled)
+		}
+		r.wantResult(5, syscall.ESHUTDOWN)
+	})
+}
