@@ -99,6 +99,7 @@ func (u *sendsAgain) Finalize(m *lnd.Message, _ error) {
 func TestCopyOfWhatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{MaxHeld: 1})
+		b.plan.cfg.Clock = tardyClock{b.clock}
 		b.plan.Pause(0)
 		b.send(1)
 		b.rule("duplicate 100%")

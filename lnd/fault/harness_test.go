@@ -40,6 +40,15 @@ type bench struct {
 	parse func(*lnd.Delivery) (lnd.Verdict, error) // instead of taking all
 }
 
+// tardyClock has timers that are late, so that what is due has not left yet while
+// a test goes on.
+type tardyClock struct{ machine.Clock }
+
+// AfterFunc implements machine.Clock.
+func (c tardyClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	return c.Clock.AfterFunc(d+time.Millisecond, f)
+}
+
 // event is a message at an instant.
 type event struct {
 	at   time.Duration

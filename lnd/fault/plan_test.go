@@ -74,6 +74,7 @@ func TestPauseEnds(t *testing.T) {
 func TestNoRoomAfterPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{MaxHeld: 2})
+		b.plan.cfg.Clock = tardyClock{b.clock}
 		b.plan.Pause(0)
 		b.send(1)
 		b.receive(there, 1, nil)
