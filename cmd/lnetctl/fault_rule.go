@@ -30,7 +30,8 @@ ACK, GET, REPLY), and to portals (PUTs and GETs alone). Its effects are any of
   hold 5ms             how long those are held back
   cut                  none passes
 
-Of several rules for a message the later ones win where they say something.`,
+Of several rules for a message the later ones win where they say something; a
+cut cannot be taken back.`,
 		Example: `  lnetctl fault add --to 10.0.0.2@tcp --type PUT,ACK loss 5% latency 10ms±2ms
   lnetctl fault add --from '10.0.0.[1-5]@tcp' cut`,
 	}
