@@ -21,12 +21,13 @@ type Replayed struct {
 
 // Replay steps programs as a recording says, without a network. boot gets the
 // recording's config and returns what Config.Boot was; hash is Config.Hash, or
-// nil. A program that answers otherwise than recorded is a [*ReplayError]. A
-// recording may come from anywhere.
+// nil. A program that answers otherwise than recorded is a [*ReplayError], one
+// that panics a [*ContractError]. A recording may come from anywhere.
 func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 	boot func(config []byte) (func(Life, Program[M]) Program[M], error),
-) (Replayed, error) {
+) (done Replayed, err error) {
 	p := replayer[M]{hash: hash, index: make(map[NodeID]int32)}
+	defer p.caught(&done, &err)
 	res, err := record.Replay(r, turns[M]{codec}, func(b record.Boot) (machine.Machine[turn[M], answer[M]], error) {
 		var err error
 		if p.make == nil {
@@ -80,6 +81,10 @@ type replayer[M any] struct {
 	last     int32 // index of who was stepped
 	digest   digest
 	bad      error
+
+	steps    uint64
+	step     Step // while stepping
+	stepping bool
 }
 
 // boot begins a life.
@@ -126,7 +131,23 @@ func (p *replayer[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Du
 		return machine.Never
 	}
 	now := at + in.skew
+	l := &p.lives[p.last]
+	p.steps++
+	p.step = Step{Number: p.steps, Node: l.Node, Life: l.Number, At: at, Now: now, Kind: in.Kind, From: in.From, Digest: uint64(p.digest)}
+	p.stepping = true
 	out.wake = p.programs[p.last].Step(now, in.Input, &out.Output)
+	p.stepping = false
 	digestStep(&p.digest, p.nodes[p.last], now, out.wake, &in.Input, &out.Output, p.hash)
 	return machine.Never
+}
+
+// caught ends the replay with a panic of a program, as Network.caught does.
+func (p *replayer[M]) caught(done *Replayed, err *error) {
+	if !p.stepping {
+		return
+	}
+	if v := recover(); v != nil {
+		*done = Replayed{Steps: p.steps - 1, Digest: uint64(p.digest)}
+		*err = panicked(p.step, v)
+	}
 }

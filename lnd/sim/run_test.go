@@ -1,9 +1,9 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -182,8 +182,9 @@ func TestPanic(t *testing.T) {
 				return now + time.Second
 			})
 		}}
+		var file bytes.Buffer
 		if recorded {
-			cfg.Recorder = NewRecorder(io.Discard, intCodec{}, record.Digests, nil)
+			cfg.Recorder = NewRecorder(&file, intCodec{}, record.Digests, nil)
 		}
 		n, err := New(cfg)
 		if err != nil {
@@ -198,6 +199,17 @@ func TestPanic(t *testing.T) {
 		}
 		if again := n.Run(time.Hour); again != err || n.Now() != 1500*time.Millisecond {
 			t.Errorf("then %v at %v", again, n.Now())
+		}
+		if !recorded {
+			continue
+		}
+		if err := cfg.Recorder.Close(); err != nil {
+			t.Fatal(err)
+		}
+		boot := func([]byte) (func(Life, Program[int]) Program[int], error) { return cfg.Boot, nil }
+		done, err := Replay(&file, intCodec{}, nil, boot)
+		if err == nil || err.Error() != want || done.Steps != 7 || done.Digest != n.Digest() {
+			t.Errorf("replayed %+v, error %v: want %s", done, err, want)
 		}
 	}
 }

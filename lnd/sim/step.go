@@ -125,10 +125,13 @@ func (n *Network[M]) caught(err *error) {
 	}
 	id := NodeID(n.stepping - 1)
 	n.stepping = 0
-	n.Stop(&ContractError{
-		Step: n.info(id, n.local(id), 0), Why: fmt.Sprintf("the program panicked: %v", v), Panic: v, Stack: debug.Stack(),
-	})
+	n.Stop(panicked(n.info(id, n.local(id), 0), v))
 	*err = n.err
+}
+
+// panicked is the error of a step that has just panicked.
+func panicked(s Step, v any) *ContractError {
+	return &ContractError{Step: s, Why: fmt.Sprintf("the program panicked: %v", v), Panic: v, Stack: debug.Stack()}
 }
 
 // work occupies the node's CPU for a step and returns when it is done.

@@ -88,8 +88,10 @@ func (r *recording) checkpoint(at time.Duration, digest uint64) {
 }
 
 // end ends the recording and returns the first error of writing.
-func (r *recording) end() error {
-	r.chunk(chunkEnd, nil)
+func (r *recording) end(whole bool) error {
+	if whole {
+		r.chunk(chunkEnd, nil)
+	}
 	r.keep(0, r.w.Flush())
 	if r.err != nil {
 		return fmt.Errorf("writing the recording: %w", r.err)

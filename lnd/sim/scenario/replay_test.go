@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -131,5 +132,27 @@ func TestProgress(t *testing.T) {
 	}})
 	if last != f.Length || calls < 50 || calls > 110 {
 		t.Errorf("%d calls, the last at %v", calls, last)
+	}
+}
+
+// TestReplayOfAnInterruptedRun: the recording of a run that somebody stopped is
+// replayed as far as it goes, at both levels.
+func TestReplayOfAnInterruptedRun(t *testing.T) {
+	for _, level := range flood.Protocol.Levels {
+		var b bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		f := parseFile(t, "network.sim")
+		_, err := scenario.Run(ctx, f, scenario.Options{Level: level, Record: &b, Progress: func(p scenario.Progress) {
+			if p.Virtual > p.Length/2 {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
+		}
+		done, err := scenario.Replay(t.Context(), &b, protocols, 0)
+		if err != nil || !done.Truncated || done.Virtual <= f.Length/2 || done.Steps == 0 {
+			t.Errorf("%v: %+v, error %v", level, done, err)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 		err = r.run(ctx)
 	}
 	// The recording of a run that failed is worth the most.
-	if failed := r.end(); err == nil {
+	if failed := r.end(err == nil); err == nil {
 		err = failed
 	}
 	if err != nil {

@@ -131,8 +131,9 @@ func (r *runner) report(now time.Duration) {
 	}
 }
 
-// end ends the recording.
-func (r *runner) end() error {
+// end ends the recording. That of a run which has not come to its end goes as
+// far as the run did.
+func (r *runner) end(whole bool) error {
 	if r.recording == nil {
 		return nil
 	}
@@ -141,7 +142,10 @@ func (r *runner) end() error {
 			return err
 		}
 	}
-	return r.recording.end()
+	if !whole {
+		r.recording.checkpoint(r.control.Now(), r.control.Digest())
+	}
+	return r.recording.end(whole)
 }
 
 // result returns what the run came to.
