@@ -35,10 +35,20 @@ func older(x uint64) uint64 {
 	return x + ((clear&^highs+^uint64(highs)|clear)&highs)>>7
 }
 
-// youngest returns the smaller of each lane.
+// youngest returns the smaller of each lane of a and, a cycle older, b.
 func youngest(a, b uint64) uint64 {
-	m := spread(notBelow(a, b))
-	return b&m | a&^m
+	differ := a ^ b
+	low := (b | highs) - a&^highs           // of the lower seven bits
+	take := ^(low ^ differ&(low^b)) & highs // a > b
+	old := (b&^highs + 2*ones) & b          // b is oldest, or unheard, which is not taken
+	return (a ^ differ&spread(take)) + take&^old>>7
+}
+
+// youngestLow is youngest for lanes without high bits: it is shorter.
+func youngestLow(a, b uint64) uint64 {
+	b += ones
+	take := ((a | highs) - b) & highs // a >= b
+	return a ^ (a^b)&(take-take>>7)
 }
 
 // gather packs the high bits of lanes into a byte, lane 0 lowest.
@@ -96,15 +106,24 @@ func (v AgeVector) ageBy(cycles uint64) {
 // merge takes over what remote, of the same length, knows better, a cycle
 // older: it was on its way for as long (rule 2).
 func (v AgeVector) merge(remote []byte) {
-	local := v.bytes
-	for len(remote) >= 2*lanes && len(local) >= 2*lanes { // two at a time keep the processor busy
-		a, b := youngest(word(local), older(word(remote))), youngest(word(local[lanes:]), older(word(remote[lanes:])))
-		setWord(local, a)
-		setWord(local[lanes:], b)
-		local, remote = local[2*lanes:], remote[2*lanes:]
+	const step = 4 * lanes // at a time, to keep the processor busy
+	local, i := v.bytes[:len(remote)], 0
+	for ; i+step <= len(remote); i += step {
+		l, r := (*[step]byte)(local[i:]), (*[step]byte)(remote[i:])
+		a, b, c, d := word(l[:]), word(l[lanes:]), word(l[2*lanes:]), word(l[3*lanes:])
+		e, f, g, h := word(r[:]), word(r[lanes:]), word(r[2*lanes:]), word(r[3*lanes:])
+		if (a|b|c|d|e|f|g|h)&highs == 0 { // nobody is long dead or unheard of: the usual case
+			a, b, c, d = youngestLow(a, e), youngestLow(b, f), youngestLow(c, g), youngestLow(d, h)
+		} else {
+			a, b, c, d = youngest(a, e), youngest(b, f), youngest(c, g), youngest(d, h)
+		}
+		setWord(l[:], a)
+		setWord(l[lanes:], b)
+		setWord(l[2*lanes:], c)
+		setWord(l[3*lanes:], d)
 	}
-	for i, r := range remote {
-		local[i] = min(local[i], olderByte(r))
+	for ; i < len(remote); i++ {
+		local[i] = min(local[i], olderByte(remote[i]))
 	}
 }
 

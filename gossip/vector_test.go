@@ -21,9 +21,13 @@ var agesGen = rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte{0, 1, 127, 128,
 // them, entry by entry (GO-18, GO-19, GO-A6).
 func TestVectorAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 40).Draw(t, "n")
-		local := rapid.SliceOfN(agesGen, n, n).Draw(t, "local")
-		remote := rapid.SliceOfN(agesGen, n, n).Draw(t, "remote")
+		n := rapid.IntRange(1, 100).Draw(t, "n")
+		gen := agesGen
+		if rapid.Bool().Draw(t, "young") {
+			gen = rapid.OneOf(rapid.ByteRange(0, 127), rapid.SampledFrom([]byte{0, 126, 127}))
+		}
+		local := rapid.SliceOfN(gen, n, n).Draw(t, "local")
+		remote := rapid.SliceOfN(gen, n, n).Draw(t, "remote")
 		limit := rapid.ByteRange(1, 253).Draw(t, "limit")
 		cycles := rapid.Uint64Range(0, 300).Draw(t, "cycles")
 		v := vectorOf(local...)
@@ -104,25 +108,33 @@ func mergeBytes(local, remote []byte) {
 	}
 }
 
+// BenchmarkMerge compares the words with the plain loop: on ages as they are in
+// a cluster that is alive, where the words should be 2.4 times as fast, and on
+// all ages in disorder.
 func BenchmarkMerge(b *testing.B) {
 	const n = 1 << 16
-	r := rand.New(rand.NewPCG(1, 2))
-	local, remote := newAgeVector(n), make([]byte, n)
-	for i := range remote {
-		local.bytes[i], remote[i] = byte(r.Uint32()), byte(r.Uint32())
+	for _, ages := range []struct {
+		name string
+		most uint32
+	}{{"alive", 14}, {"any", 256}} {
+		r := rand.New(rand.NewPCG(1, 2))
+		local, remote := newAgeVector(n), make([]byte, n)
+		for i := range remote {
+			local.bytes[i], remote[i] = byte(r.Uint32N(ages.most)), byte(r.Uint32N(ages.most))
+		}
+		b.Run(ages.name+"/words", func(b *testing.B) {
+			b.SetBytes(n)
+			for b.Loop() {
+				local.merge(remote)
+			}
+		})
+		b.Run(ages.name+"/bytes", func(b *testing.B) {
+			b.SetBytes(n)
+			for b.Loop() {
+				mergeBytes(local.bytes, remote)
+			}
+		})
 	}
-	b.Run("words", func(b *testing.B) {
-		b.SetBytes(n)
-		for b.Loop() {
-			local.merge(remote)
-		}
-	})
-	b.Run("bytes", func(b *testing.B) {
-		b.SetBytes(n)
-		for b.Loop() {
-			mergeBytes(local.bytes, remote)
-		}
-	})
 }
 
 func BenchmarkFresher(b *testing.B) {
