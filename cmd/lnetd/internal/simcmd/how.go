@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -82,6 +83,9 @@ var errInterrupted = errors.New("interrupted")
 func explain(err error) error {
 	if _, ok := errors.AsType[*scenario.MemoryError](err); ok {
 		return cli.Hint(err, "or allow it more with --memory")
+	}
+	if e, ok := errors.AsType[*sim.ContractError](err); ok && e.Stack != nil {
+		return cli.Hint(err, "%s", e.Stack)
 	}
 	if errors.Is(err, context.Canceled) {
 		return errInterrupted
