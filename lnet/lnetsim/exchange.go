@@ -73,6 +73,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
+	runtime.GC() // what pools and finalizers held
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
