@@ -71,7 +71,7 @@ func explainReplay(name string, err error) error {
 	}
 	err = fmt.Errorf("%s: %w", name, err)
 	if errors.Is(err, scenario.ErrRecording) {
-		return cli.Hint(err, "'lnetd sim run FILE --record %s' makes one", quote(name))
+		return cli.Hint(err, "'lnetd sim run FILE --record NEW' makes one; 'lnetd sim run' runs a scenario")
 	}
 	return cli.Hint(err, "it was recorded by another version of the protocol, or the protocol is not deterministic")
 }
