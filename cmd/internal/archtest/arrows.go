@@ -68,7 +68,7 @@ var Rules = []Rule{
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
-	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnet"},
+	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
 	{Package: "health", May: userMay, Tests: "lnet"},
 
 	// A program that tests: it uses the harness.

@@ -1,0 +1,223 @@
+package scoll
+
+import "ulnet/lnet/machine"
+
+// ran: incoming-request returned. With an error the service will not reply: the
+// module does (SC-133).
+func (m *Machine) ran(r *request, s Status) {
+	if r.incoming != called {
+		m.stats.Late++
+		return
+	}
+	r.incoming, r.failed = returned, s
+	if s != OK && !r.answered {
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), s, Node})
+	}
+	if s != OK && r.phase == posting && r.post == returned && !r.root && !r.answered {
+		m.speak(r)
+	}
+	m.gather(r)
+}
+
+// posted: post-reply returned. At the root this is the end.
+func (m *Machine) posted(r *request) {
+	if r.post != called {
+		m.stats.Late++
+		return
+	}
+	r.post = returned
+	switch {
+	case r.root:
+		m.leave(r)
+	case r.answered:
+		m.settle(r)
+	case r.failed != OK:
+		m.speak(r)
+	case r.aborted:
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), ECANCELED, Node})
+		m.speak(r)
+	}
+}
+
+// answer sends a reply of the service.
+func (m *Machine) answer(r *request, in *Input) {
+	if r.root || r.phase != posting || r.answered || r.parts >= maxParts {
+		m.stats.Late++
+		return
+	}
+	m.sendUp(r, up{own: true, final: in.Final, size: uint32(in.Size)})
+	if in.Final {
+		r.phase = leaving
+	}
+}
+
+// overdue: the service has not replied in time, or the request has come no
+// further. The module answers, just before the parent gives us up (SC-A28).
+func (m *Machine) overdue(r *request) {
+	switch r.phase {
+	case mapping:
+		m.reject(r, ETIMEDOUT)
+		return
+	case listing:
+		m.refuseFor(r, ETIMEDOUT)
+		m.emit(Effect{Kind: DoStop, ID: r.id})
+		m.discard(r)
+		return
+	case preparing:
+		m.refuseFor(r, ETIMEDOUT)
+		return
+	case loading:
+		m.refuseFor(r, ETIMEDOUT)
+		m.emit(Effect{Kind: DoStop, ID: r.id})
+		return
+	}
+	for i := range r.children {
+		if c := &r.children[i]; c.state != done {
+			r.trailer = append(r.trailer, Missing{uint32(c.Rank), ETIMEDOUT, Subtree})
+		}
+	}
+	if r.failed == OK {
+		m.stats.Silent++
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), ETIMEDOUT, Node})
+	}
+	m.speak(r)
+}
+
+// speak answers for the service: an empty reply with the trailer.
+func (m *Machine) speak(r *request) {
+	m.sendUp(r, up{final: true})
+	if r.phase == posting {
+		r.phase = leaving
+	}
+}
+
+// sendUp sends a reply to the parent. The trailer rides on the last.
+func (m *Machine) sendUp(r *request, u up) {
+	u.part, u.at = r.parts, machine.Never
+	r.parts++
+	h := ReplyHeader{
+		RootIncarnation: r.header.RootIncarnation, Sequence: r.header.Sequence, Part: u.part, PayloadSize: u.size,
+	}
+	var trailer Range
+	begin := len(m.out.Buf)
+	if u.final {
+		r.answered = true
+		h.Flags, h.Trailer = ReplyLast, uint32(len(r.trailer))
+	}
+	m.out.Buf = h.AppendBinary(m.out.Buf)
+	data := Range{begin, len(m.out.Buf)}
+	if u.final {
+		for _, e := range r.trailer {
+			m.out.Buf = e.AppendBinary(m.out.Buf)
+		}
+		trailer = Range{data.End, len(m.out.Buf)}
+	}
+	r.ups = append(r.ups, u)
+	m.emit(Effect{
+		Kind: DoReply, ID: r.id, To: r.parent, Bits: r.parentBits, Part: u.part,
+		Own: u.own, Final: u.final, Data: data, Trailer: trailer,
+	})
+}
+
+// sendUpAgain tries replies again that could not be sent.
+func (m *Machine) sendUpAgain(r *request) {
+	for i := range r.ups {
+		if u := &r.ups[i]; u.at <= m.now {
+			u.at = machine.Never
+			m.stats.Retries++
+			m.emit(Effect{Kind: DoReply, ID: r.id, To: r.parent, Bits: r.parentBits, Part: u.part, Again: true})
+		}
+	}
+}
+
+// sentUp: a reply has left, or cannot be sent. After some tries it is given up
+// (SC-138): the parent's time-out, or discovery, will notice.
+func (m *Machine) sentUp(r *request, in *Input) {
+	for i := range r.ups {
+		u := &r.ups[i]
+		if u.part != in.Part {
+			continue
+		}
+		if in.Status != OK {
+			if u.tries++; u.tries < maxTries {
+				u.at = m.now + r.backOff(u.tries)
+				m.schedule(r)
+				return
+			}
+			m.stats.Unsent++
+		}
+		r.ups = append(r.ups[:i], r.ups[i+1:]...)
+		break
+	}
+	m.settle(r)
+}
+
+// settle ends a request when its last reply has left.
+func (m *Machine) settle(r *request) {
+	if r.answered && len(r.ups) == 0 && (r.phase == leaving || r.phase == posting) && r.post != called {
+		m.leave(r)
+	}
+}
+
+// leave tells the service that the request is over, as soon as nobody touches
+// its buffers. The root was told by post-reply, unless buffers were busy then.
+func (m *Machine) leave(r *request) {
+	busy := r.exposed && !r.withdrawn
+	if r.phase != closing {
+		r.phase = closing
+		r.answered = true
+		m.schedule(r)
+		if r.root {
+			m.complete(r)
+		}
+		if r.header.Flags&FlagModule != 0 || r.root && !busy {
+			r.out = returned
+		}
+	}
+	switch {
+	case busy:
+	case r.out == returned:
+		m.end(r)
+	case r.out == notCalled:
+		r.out = called
+		m.emit(Effect{Kind: CallReplyOut, ID: r.id, Status: r.failed})
+	}
+}
+
+// finished: reply-out returned.
+func (m *Machine) finished(r *request) {
+	if r.out == called {
+		m.end(r)
+	}
+}
+
+// end forgets a request.
+func (m *Machine) end(r *request) {
+	if !r.root {
+		m.discard(r)
+		return
+	}
+	m.emit(Effect{Kind: DoFree, ID: r.id})
+	m.requests.drop(r)
+}
+
+// abort stops waiting for the children (SC-A21). What was sent runs on.
+func (m *Machine) abort(r *request) {
+	r.aborted = true
+	switch r.phase {
+	case loading:
+		m.emit(Effect{Kind: DoStop, ID: r.id})
+	case running:
+		for i := range r.children {
+			if r.children[i].state != done {
+				m.fail(r, i, ECANCELED)
+			}
+		}
+		m.gather(r)
+	case posting:
+		if r.post == returned && !r.root && !r.answered {
+			r.trailer = append(r.trailer, Missing{uint32(r.rank), ECANCELED, Node})
+			m.speak(r)
+		}
+	}
+}

@@ -1,0 +1,396 @@
+package scoll
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+const testService ServiceID = 7
+
+// packet is a message between the bare machines of a cluster.
+type packet struct {
+	kind    string // "request", "reply", "get", "data"
+	bits    uint64
+	data    []byte
+	trailer []byte
+	payload []byte
+	size    uint64
+	id      RequestID
+	list    bool
+}
+
+// behaviour is what the service of a node does.
+type behaviour struct {
+	mute    bool   // never replies
+	deaf    bool   // incoming-request never returns
+	reject  Status // from pre-request
+	fail    Status // from incoming-request
+	parts   int    // of replies, above 1
+	timeout time.Duration
+}
+
+// result is how a broadcast ended at its root.
+type result struct {
+	at       time.Duration
+	answered []int // nodes whose answer the service has
+	missing  []Missing
+	busy     bool
+	calls    int // of incoming-reply
+}
+
+// work is a request at a node, as its service sees it.
+type work struct {
+	children []tree.Child
+	got      []byte // of the children
+	payload  []byte
+	bulk     uint64
+	root     bool
+	replies  int
+}
+
+// simNode is a machine on a simulated node with a service that collects ranks.
+type simNode struct {
+	c       *cluster
+	id      sim.NodeID
+	m       *Machine
+	life    uint64
+	service behaviour
+	work    map[RequestID]*work
+	exposed map[uint64]packet
+	bits    map[RequestID][]uint64
+	ran     map[string]int // by payload
+	preRuns int
+	out     Output
+	queue   []Input
+	results []result
+	created []Effect
+	refused []Status
+	pending *Outgoing
+	bulk    []byte
+	sends   int
+	outs    int
+}
+
+// cluster is bare machines in virtual time.
+type cluster struct {
+	t       *testing.T
+	net     *sim.Network[*packet]
+	nodes   []*simNode
+	members *Membership
+	cfg     Config
+	watch   bool
+	service func(id sim.NodeID) behaviour
+	tap     func(from, to sim.NodeID, p *packet)
+}
+
+func simNID(id sim.NodeID) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
+
+func simID(n nid.NID) sim.NodeID { return sim.NodeID(n.Number()) - 1 }
+
+func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])) *cluster {
+	t.Helper()
+	members, err := NewMembership(testTargets(n, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, members: members, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
+	cfg := sim.Config[*packet]{
+		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+		Boot: c.boot,
+	}
+	if change != nil {
+		change(c, &cfg)
+	}
+	if c.net, err = sim.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packet] {
+	cfg := c.cfg
+	cfg.Self, cfg.Incarnation = simNID(life.Node), life.Number+1
+	n := &simNode{
+		c: c, id: life.Node, m: New(cfg), life: life.Number, work: map[RequestID]*work{}, exposed: map[uint64]packet{},
+		bits: map[RequestID][]uint64{}, ran: map[string]int{},
+	}
+	if c.service != nil {
+		n.service = c.service(life.Node)
+	}
+	c.nodes[life.Node] = n
+	return n
+}
+
+// Step implements sim.Program: the machine's inputs, and what its effects
+// bring about at once.
+func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*packet]) (wake time.Duration) {
+	n.queue = append(n.queue[:0], Input{})
+	switch in.Kind {
+	case sim.Start:
+		n.queue = append(n.queue, Input{Kind: Register, Service: testService, OOB: true})
+		for i := range n.c.nodes {
+			if n.c.watch && sim.NodeID(i) != n.id {
+				out.Watch = append(out.Watch, sim.NodeID(i))
+				n.queue = append(n.queue, Input{Kind: Health, From: simNID(sim.NodeID(i)), Alive: true, Lifetime: 0})
+			}
+		}
+	case sim.Message:
+		n.arrived(in.From, in.Msg, out)
+	case sim.Reset:
+		n.queue = append(n.queue, Input{Kind: Health, From: simNID(in.From), Lifetime: 1})
+	case sim.Command:
+		n.command(in.Text)
+	}
+	for i := 0; i < len(n.queue); i++ {
+		n.out.Reset()
+		wake = n.m.Step(now, n.queue[i], &n.out)
+		if err := n.m.invariants(); err != nil {
+			panic(fmt.Sprintf("node %d: after %+v: %v", n.id, n.queue[i], err))
+		}
+		for j := range n.out.Effects {
+			n.apply(now, &n.out.Effects[j], out)
+		}
+	}
+	if wake <= now {
+		panic(fmt.Sprintf("node %d wakes at %v, now %v", n.id, wake, now))
+	}
+	return wake
+}
+
+func (n *simNode) command(text string) {
+	switch word, _, _ := strings.Cut(text, " "); word {
+	case "send":
+		n.queue = append(n.queue, Input{Kind: Broadcast, Broadcast: n.pending})
+	case "create":
+		n.queue = append(n.queue, Input{Kind: Create, Broadcast: n.pending})
+	case "abort":
+		for id := range n.work {
+			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
+		}
+	case "unregister":
+		n.queue = append(n.queue, Input{Kind: Unregister, Service: testService})
+	}
+}
+
+func (n *simNode) put(to nid.NID, p *packet, out *sim.Output[*packet]) {
+	n.sends++
+	if n.c.tap != nil {
+		n.c.tap(n.id, simID(to), p)
+	}
+	out.Sends = append(out.Sends, sim.Send[*packet]{To: simID(to), Msg: p, Size: len(p.data) + len(p.payload) + len(p.trailer)})
+}
+
+func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) {
+	switch p.kind {
+	case "request":
+		n.queue = append(n.queue, Input{Kind: Arrival, From: simNID(from), Data: p.data})
+	case "reply":
+		if h, _, err := ParseReplyHeader(p.data); err == nil {
+			if r := n.m.requests.byBits[p.bits]; r != nil && r.phase == running && h.Flags&ReplyCollective == 0 {
+				i := r.childOf(r.roster.Rank(simNID(from)))
+				if w := n.work[r.id]; w != nil && i >= 0 && r.children[i].state != done {
+					w.got = append(w.got, p.payload...)
+				}
+			}
+		}
+		n.queue = append(n.queue, Input{
+			Kind: Return, From: simNID(from), Bits: p.bits, Data: p.data, Trailer: p.trailer,
+			Length: len(p.data) + len(p.payload) + len(p.trailer),
+		})
+	case "get":
+		if e, ok := n.exposed[p.bits]; ok {
+			n.put(simNID(from), &packet{kind: "data", data: e.data, id: p.id, list: p.list}, out)
+		}
+	case "data":
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: p.id, Data: p.data})
+		if w := n.work[p.id]; w != nil && !p.list {
+			n.bulk = p.data
+		}
+	}
+}
+
+// part returns a copy of a range: messages are kept.
+func (n *simNode) part(r Range) []byte { return slices.Clone(n.out.Buf[r.Begin:r.End]) }
+
+func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
+	switch e.Kind {
+	case DoSend:
+		n.put(e.To, &packet{kind: "request", data: n.part(e.Data)}, out)
+		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: e.Child})
+	case DoReply:
+		p := &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data), trailer: n.part(e.Trailer)}
+		if w := n.work[e.ID]; e.Own && w != nil && e.Final {
+			p.payload = w.payload
+		}
+		n.put(e.To, p, out)
+		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: Upward, Part: e.Part})
+	case DoRefuse:
+		n.put(e.To, &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data)}, out)
+	case DoExpose:
+		data := n.bulk
+		if e.List {
+			data = e.Members.AppendBinary(nil)
+		}
+		n.exposed[e.Bits] = packet{data: data}
+		n.bits[e.ID] = append(n.bits[e.ID], e.Bits)
+	case DoFetch:
+		n.put(e.To, &packet{kind: "get", bits: e.Bits, size: e.Length, id: e.ID, list: e.List}, out)
+	case DoStop:
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: e.ID, Status: ETIMEDOUT})
+	case DoWithdraw:
+		for _, bits := range n.bits[e.ID] {
+			delete(n.exposed, bits)
+		}
+		delete(n.bits, e.ID)
+		n.queue = append(n.queue, Input{Kind: InWithdrawn, ID: e.ID})
+	case DoFree:
+		delete(n.work, e.ID)
+	case Began:
+		n.work[e.ID] = &work{root: true, children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End])}
+	case Refused:
+		n.refused = append(n.refused, e.Status)
+	case Created:
+		n.created = append(n.created, *e)
+	default:
+		n.call(now, e)
+	}
+}
+
+// call is what the service does.
+func (n *simNode) call(now time.Duration, e *Effect) {
+	w := n.work[e.ID]
+	switch e.Kind {
+	case CallPreRequest:
+		n.preRuns++
+		n.work[e.ID] = &work{
+			children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End]),
+			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data),
+		}
+		n.queue = append(n.queue, Input{Kind: InPreRequest, ID: e.ID, Status: n.service.reject, Timeout: n.service.timeout})
+	case CallIncoming:
+		if e.Status == OK {
+			n.ran[string(w.payload)]++
+		}
+		if !n.service.deaf {
+			n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.ID, Status: n.service.fail})
+		}
+	case CallReply:
+		w.replies++
+		n.queue = append(n.queue, Input{Kind: InReply, ID: e.ID, Child: e.Child})
+	case CallPostReply:
+		n.queue = append(n.queue, Input{Kind: InPostReply, ID: e.ID})
+		if w.root {
+			n.results = append(n.results, result{
+				at: now, answered: ranksOf(w.got), missing: slices.Clone(n.out.Missing[e.Missing.Begin:e.Missing.End]),
+				busy: e.Busy, calls: w.replies,
+			})
+			return
+		}
+		n.reply(e.ID, w)
+	case CallReplyOut:
+		n.outs++
+		n.queue = append(n.queue, Input{Kind: InReplyOut, ID: e.ID})
+	case CallMap:
+		n.queue = append(n.queue, Input{Kind: InMapped, ID: e.ID, Members: n.c.members})
+	}
+}
+
+func (n *simNode) reply(id RequestID, w *work) {
+	if n.service.mute {
+		return
+	}
+	w.payload = binary.LittleEndian.AppendUint32(nil, uint32(n.id))
+	w.payload = append(w.payload, w.got...)
+	for range n.service.parts - 1 {
+		n.queue = append(n.queue, Input{Kind: Answer, ID: id})
+	}
+	n.queue = append(n.queue, Input{Kind: Answer, ID: id, Final: true, Size: len(w.payload)})
+}
+
+func ranksOf(b []byte) (ranks []int) {
+	for ; len(b) >= 4; b = b[4:] {
+		ranks = append(ranks, int(binary.LittleEndian.Uint32(b)))
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// create makes a group at a root, delayed or at once.
+func (c *cluster) create(root sim.NodeID, t Tree, now bool) GroupID {
+	c.t.Helper()
+	n := c.nodes[root]
+	n.pending = &Outgoing{Token: 1, Service: testService, Members: c.members, Tree: t}
+	if now {
+		n.pending.Flags = FlagModule
+	}
+	n.created = nil
+	c.net.Command(root, "create")
+	c.run(0)
+	if now {
+		c.run(5 * time.Second)
+	}
+	if len(n.created) != 1 {
+		c.t.Fatalf("creation told %d times", len(n.created))
+	}
+	return n.created[0].Group
+}
+
+func (c *cluster) run(d time.Duration) {
+	c.t.Helper()
+	if err := c.net.Run(c.net.Now() + d); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// start begins a broadcast.
+func (c *cluster) start(root sim.NodeID, group GroupID, o Outgoing) {
+	o.Group, o.Service, o.Token = group, testService, 2
+	c.nodes[root].pending = &o
+	c.net.Command(root, "send")
+}
+
+// broadcast makes a broadcast and returns how it ended.
+func (c *cluster) broadcast(root sim.NodeID, group GroupID, o Outgoing) result {
+	c.t.Helper()
+	n := c.nodes[root]
+	before := len(n.results)
+	begin := c.net.Now()
+	c.start(root, group, o)
+	c.run(time.Minute)
+	if len(n.results) != before+1 {
+		c.t.Fatalf("%d results, refused %v", len(n.results)-before, n.refused)
+	}
+	r := n.results[before]
+	r.at -= begin
+	return r
+}
+
+// want compares the missing nodes of a result, and that all others answered.
+func (c *cluster) want(r result, root int, missing ...int) {
+	c.t.Helper()
+	var got, answered []int
+	for _, e := range r.missing {
+		got = append(got, int(e.Rank))
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, missing) {
+		c.t.Fatalf("missing %v, want %v", r.missing, missing)
+	}
+	for i := range c.nodes {
+		if i != root && !slices.Contains(missing, i) {
+			answered = append(answered, i)
+		}
+	}
+	if !slices.Equal(r.answered, answered) {
+		c.t.Fatalf("answered %v, want %v", r.answered, answered)
+	}
+}

@@ -1,0 +1,91 @@
+package scoll
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// Defaults and bounds of [Config].
+const (
+	DefaultRTT    = 10 * time.Millisecond
+	minGuard      = 5 * time.Millisecond
+	minBulkRate   = 100_000_000 // bytes per second
+	maxActive     = 1024
+	maxMembers    = 131_072
+	maxTries      = 3         // to send a message that cannot be sent
+	maxListSize   = 256 << 20 // of a list that a member fetches
+	maxTombstones = 4096
+)
+
+// Config configures a [Machine]. The zero value of a field means its default.
+type Config struct {
+	// Self is the NID under which this node is a member. Required.
+	Self nid.NID
+	// Incarnation is the number of this life of the node, higher than that of
+	// any life before. Required.
+	Incarnation uint64
+	// RTT is the estimated round trip time of the network. Default 10 ms.
+	RTT time.Duration
+	// Guard is what a level of the tree may take beyond the RTT. Default RTT/4,
+	// at least 5 ms (SC-A8).
+	Guard time.Duration
+	// MinBulkRate is how fast bulk data comes at least, in bytes per second.
+	// Default 100 MB/s.
+	MinBulkRate int
+	// MaxActive bounds the requests of others that are under way; further ones
+	// are answered with EBUSY. Default 1024.
+	MaxActive int
+	// MaxMembers bounds the nodes of a group. Default 131072.
+	MaxMembers int
+	// MaxTimeout is the longest time-out of a broadcast that can be:
+	// tombstones of groups are kept for twice as long. Default one minute.
+	MaxTimeout time.Duration
+	// Watched says that inputs tell who is alive: who was not said to be is
+	// dead. Otherwise everybody is alive.
+	Watched bool
+}
+
+// filled returns c with its defaults.
+func (c Config) filled() Config {
+	c.RTT = orDefault(c.RTT, DefaultRTT)
+	c.Guard = orDefault(c.Guard, max(c.RTT/4, minGuard))
+	c.MinBulkRate = orDefault(c.MinBulkRate, minBulkRate)
+	c.MaxActive = orDefault(c.MaxActive, maxActive)
+	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
+	c.MaxTimeout = orDefault(c.MaxTimeout, time.Minute)
+	return c
+}
+
+func orDefault[T int | time.Duration](value, byDefault T) T {
+	if value <= 0 {
+		return byDefault
+	}
+	return value
+}
+
+// bulkTime is what bulk data of so many bytes takes per level, b in SC-A8.
+func (c *Config) bulkTime(length uint64) time.Duration {
+	if length == 0 {
+		return 0
+	}
+	seconds := float64(length) / float64(c.MinBulkRate)
+	return c.RTT + time.Duration(min(seconds, 3600)*float64(time.Second))
+}
+
+// childTimeout is how long a node waits for a child whose subtree has so many
+// levels: T(d) = d·(R + g + b) + P, from its sending on. The guard g keeps a
+// node's own time-out and its parent's apart: without it an answer that names
+// a mute leaf would come in the very instant in which the parent gives the
+// whole subtree up (SC-A8). P is the time that processing takes; subtrees work
+// at the same time, so it counts once.
+func (h *RequestHeader) childTimeout(depth int, processing time.Duration) time.Duration {
+	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + processing
+}
+
+// answerTimeout is how long the service of a member may take before the module
+// answers for it: half a guard less than its parent waits, which counts from an
+// RTT earlier, both ways of the messages included (SC-A28).
+func (h *RequestHeader) answerTimeout(depth int) time.Duration {
+	return h.childTimeout(depth, h.Processing) - h.RTT - h.Guard/2
+}

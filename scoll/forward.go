@@ -1,0 +1,217 @@
+package scoll
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// run forwards a request to the children, the deepest subtree first, and has
+// the service run it (Broadcast Message 4).
+func (m *Machine) run(r *request) {
+	r.phase = running
+	if len(r.children) > 0 {
+		m.expose(r)
+		frame := m.frame(r, false)
+		for i := range r.children {
+			if m.health.isDead(r.roster.NID(r.children[i].Rank)) {
+				m.stats.Died++
+				m.fail(r, i, EHOSTDOWN)
+				continue
+			}
+			m.send(r, i, frame)
+		}
+	}
+	if r.header.Flags&FlagModule != 0 || len(r.roster.Target(r.rank).Entities) == 0 {
+		r.incoming = returned
+	}
+	if r.incoming == notCalled {
+		r.incoming = called
+		m.emit(Effect{Kind: CallIncoming, ID: r.id})
+	}
+	m.schedule(r)
+	m.gather(r)
+}
+
+// expose takes match bits for a request, and lets children fetch under them
+// what they have to.
+func (m *Machine) expose(r *request) {
+	r.bits = m.bits
+	m.bits += 2
+	m.requests.byBits[r.bits] = r
+	if r.header.Bulk.Length > 0 {
+		r.exposed = true
+		m.emit(Effect{Kind: DoExpose, ID: r.id, Bits: r.bits, Length: r.header.Bulk.Length})
+	}
+	if r.header.List.Length > 0 {
+		m.exposeList(r)
+	}
+}
+
+func (m *Machine) exposeList(r *request) {
+	r.exposed = true
+	m.emit(Effect{Kind: DoExpose, ID: r.id, Bits: r.bits + 1, Members: r.group.members, List: true})
+}
+
+// frame makes the message for the children: what came, with our own match bits
+// (SC-157). listed adds the list of members.
+func (m *Machine) frame(r *request, listed bool) Range {
+	h, body := r.header, r.body
+	h.ReplyBits = r.bits
+	if h.Bulk.Length > 0 {
+		h.Bulk.Bits = r.bits
+	}
+	var list []byte
+	if listed && h.Flags&FlagList == 0 {
+		h.Flags |= FlagList
+		if size := r.group.members.Size(); RequestHeaderSize+size+len(body) <= MaxMessage {
+			h.ListSize = uint32(size)
+			list = r.group.members.AppendBinary(nil)
+		} else {
+			h.List.Length = uint64(size)
+			m.exposeList(r)
+		}
+	}
+	if h.List.Length > 0 {
+		h.List.Bits = r.bits + 1
+	}
+	begin := len(m.out.Buf)
+	m.out.Buf = h.AppendBinary(m.out.Buf)
+	m.out.Buf = append(m.out.Buf, list...)
+	m.out.Buf = append(m.out.Buf, body...)
+	return Range{begin, len(m.out.Buf)}
+}
+
+// send sends a child the request.
+func (m *Machine) send(r *request, i int, frame Range) {
+	c := &r.children[i]
+	c.state, c.at = waiting, m.now+max(r.header.childTimeout(c.Depth, r.processing), 1)
+	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Data: frame})
+}
+
+// sent: a message has left, or cannot be sent. That is a local failure, which
+// may pass: it is tried again (SC-A22).
+func (m *Machine) sent(r *request, in *Input) {
+	if in.Child == Upward {
+		m.sentUp(r, in)
+		return
+	}
+	if in.Child < 0 || in.Child >= len(r.children) || in.Status == OK {
+		return
+	}
+	c := &r.children[in.Child]
+	if c.state != waiting {
+		return
+	}
+	c.tries++
+	if c.tries >= maxTries {
+		m.stats.Unsent++
+		m.fail(r, in.Child, in.Status)
+		m.gather(r)
+		return
+	}
+	c.state, c.at = retrying, m.now+r.backOff(c.tries)
+	m.schedule(r)
+}
+
+// backOff is how long a message that cannot be sent waits.
+func (r *request) backOff(tries uint8) time.Duration {
+	return max(r.header.Guard/8, time.Millisecond) << tries
+}
+
+// fail ends the wait for a child: its subtree is missing (SC-139).
+func (m *Machine) fail(r *request, i int, s Status) {
+	c := &r.children[i]
+	if c.state != unsent {
+		r.exposed = true
+		m.emit(Effect{Kind: DoUnpost, ID: r.id, Child: i})
+	}
+	c.state = done
+	r.pending--
+	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
+	m.report(r, i, Effect{Status: s, Final: true})
+}
+
+// report tells the service of a child's reply, or of an error instead.
+func (m *Machine) report(r *request, i int, e Effect) {
+	if r.header.Flags&FlagModule != 0 {
+		return
+	}
+	r.calls++
+	e.Kind, e.ID, e.Child = CallReply, r.id, i
+	if e.Status != OK {
+		e.Nodes, e.Entities = r.children[i].Size, r.entities(r.children[i].Rank)
+	}
+	m.emit(e)
+}
+
+// schedule finds out when a request wants to be looked at.
+func (m *Machine) schedule(r *request) {
+	at := machine.Never
+	if !r.root && !r.answered {
+		at = r.limit
+	}
+	if r.phase == running {
+		for i := range r.children {
+			if c := &r.children[i]; c.state == waiting || c.state == retrying {
+				at = min(at, c.at)
+			}
+		}
+	}
+	if r.phase == withdrawing {
+		at = min(at, r.until)
+	}
+	for i := range r.ups {
+		at = min(at, r.ups[i].at)
+	}
+	m.requests.setWake(r, at)
+}
+
+// expire looks at the requests whose time has come.
+func (m *Machine) expire() {
+	for len(m.requests.heap) > 0 && m.requests.heap[0].at <= m.now {
+		m.look(m.requests.heap[0])
+	}
+}
+
+func (m *Machine) look(r *request) {
+	id := r.id
+	if r.phase == running {
+		m.lookAtChildren(r)
+	}
+	m.sendUpAgain(r)
+	if !r.root && !r.answered && r.limit <= m.now {
+		m.overdue(r)
+	}
+	if r.id == id && r.phase == withdrawing && r.until <= m.now {
+		m.postReply(r)
+	}
+	if r.id != id {
+		return
+	}
+	m.schedule(r)
+	m.gather(r)
+}
+
+func (m *Machine) lookAtChildren(r *request) {
+	for i := range r.children {
+		c := &r.children[i]
+		switch {
+		case c.at > m.now || c.state != waiting && c.state != retrying:
+		case c.state == retrying:
+			m.stats.Retries++
+			m.send(r, i, m.frame(r, c.listed))
+		default:
+			m.stats.TimedOut++
+			m.fail(r, i, ETIMEDOUT)
+		}
+	}
+}
+
+// forgetSequence notes that one of our broadcasts over a group is over.
+func (g *group) forgetSequence(n uint64) {
+	if i := slices.Index(g.busy, n); i >= 0 {
+		g.busy = slices.Delete(g.busy, i, i+1)
+	}
+}

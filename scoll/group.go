@@ -1,0 +1,173 @@
+package scoll
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// groupKey finds a group: out-of-band ones without the digest, which changes
+// with the membership.
+type groupKey struct {
+	id      GroupID
+	service ServiceID
+}
+
+func keyOf(id GroupID, service ServiceID) groupKey {
+	if !id.Creator.IsValid() {
+		id.Digest = Digest{}
+	}
+	return groupKey{id, service}
+}
+
+// group is what a node knows of a group.
+type group struct {
+	key      groupKey
+	members  *Membership
+	tree     Tree
+	index    int  // in table.list
+	rank     int  // ours among members, or -1
+	creator  bool // we made it
+	creating bool // the creation is under way
+	complete bool // all members know it, as far as we know
+	last     bool // it goes with the last request
+	inFlight int  // requests
+	lifetime uint64
+	sequence uint64   // of our latest broadcast
+	busy     []uint64 // of our broadcasts that are under way, ascending
+	roots    []rootState
+	layout   layout
+	live     liveSet
+}
+
+// rootState is what a node knows of a root of a group.
+type rootState struct {
+	nid         nid.NID
+	incarnation uint64
+	seen        window // sequences
+	ran         window // sequences of first attempts
+}
+
+// layout keeps the children of this node in a tree (SC-155).
+type layout struct {
+	roster   *Membership
+	tree     Tree
+	root     int
+	rank     int
+	parent   int
+	depth    int
+	children []tree.Child
+}
+
+// spread returns our place in the tree of a roster with a root.
+func (g *group) spread(roster *Membership, t Tree, root, rank int) *layout {
+	l := &g.layout
+	if l.roster == roster && l.tree == t && l.root == root && l.rank == rank {
+		return l
+	}
+	topology, _ := t.Topology()
+	shape := tree.Tree{Topology: topology, N: roster.Len(), Root: root}
+	parent, ok := shape.Parent(rank)
+	if !ok {
+		parent = -1
+	}
+	*l = layout{roster, t, root, rank, parent, shape.Depth(rank) + 1, shape.AppendChildren(l.children[:0], rank)}
+	return l
+}
+
+// shape is the tree of a request.
+func (r *request) shape() tree.Tree {
+	topology, _ := r.header.Tree.Topology()
+	return tree.Tree{Topology: topology, N: r.roster.Len(), Root: int(r.header.Root)}
+}
+
+// rootOf returns what is known of a root, which it takes note of.
+func (g *group) rootOf(id nid.NID) *rootState {
+	i := slices.IndexFunc(g.roots, func(s rootState) bool { return s.nid == id })
+	if i < 0 {
+		i = len(g.roots)
+		g.roots = append(g.roots, rootState{nid: id})
+	}
+	return &g.roots[i]
+}
+
+// table is the groups of a node, and tombstones of those that are gone.
+type table struct {
+	groups map[groupKey]*group
+	list   []*group
+	next   uint64 // index of the next group
+	graves map[groupKey]bool
+	buried []grave // the oldest first
+	lives  map[nid.NID]uint64
+}
+
+type grave struct {
+	key groupKey
+	at  time.Duration // when it is forgotten
+}
+
+func (t *table) init() {
+	t.groups, t.graves = make(map[groupKey]*group), make(map[groupKey]bool)
+	t.lives = make(map[nid.NID]uint64)
+}
+
+func (t *table) add(g *group) {
+	g.index = len(t.list)
+	t.groups[g.key] = g
+	t.list = append(t.list, g)
+}
+
+// remove ends a group. Requests that are under way keep what they need.
+func (t *table) remove(g *group) {
+	if g.index < 0 {
+		return
+	}
+	delete(t.groups, g.key)
+	last := len(t.list) - 1
+	t.list[g.index] = t.list[last]
+	t.list[g.index].index = g.index
+	t.list[last] = nil
+	t.list = t.list[:last]
+	g.index = -1
+}
+
+// bury ends a group and remembers that it is gone (SC-A12).
+func (t *table) bury(g *group, until time.Duration) {
+	if g.index < 0 {
+		return
+	}
+	t.remove(g)
+	if len(t.buried) == maxTombstones {
+		delete(t.graves, t.buried[0].key)
+		t.buried = slices.Delete(t.buried, 0, 1)
+	}
+	t.graves[g.key] = true
+	t.buried = append(t.buried, grave{g.key, until})
+}
+
+// forget ends tombstones whose time is over.
+func (t *table) forget(now time.Duration) {
+	for len(t.buried) > 0 && t.buried[0].at <= now {
+		delete(t.graves, t.buried[0].key)
+		t.buried = t.buried[1:]
+	}
+}
+
+func (t *table) wake() time.Duration {
+	if len(t.buried) == 0 {
+		return machine.Never
+	}
+	return t.buried[0].at
+}
+
+// release notes that a request over a group is over.
+func (m *Machine) release(g *group, last bool) {
+	g.inFlight--
+	g.last = g.last || last
+	if g.last && g.inFlight == 0 && g.index >= 0 {
+		m.table.bury(g, m.now+2*m.cfg.MaxTimeout)
+	}
+}

@@ -1,0 +1,63 @@
+package scoll
+
+import "fmt"
+
+// invariants are what holds after every step.
+func (m *Machine) invariants() error {
+	others, active := 0, 0
+	inFlight := make(map[*group]int)
+	for _, r := range m.requests.slots {
+		if r.phase == idle {
+			continue
+		}
+		active++
+		if !r.root {
+			others++
+		}
+		if r.group != nil && !(r.root && r.phase == closing) {
+			inFlight[r.group]++
+		}
+		if err := r.invariants(); err != nil {
+			return fmt.Errorf("request %x, %v: %w", uint64(r.id), r.phase, err)
+		}
+	}
+	if others != m.incoming || active != m.requests.active {
+		return fmt.Errorf("%d requests, %d of others: counted %d and %d", m.requests.active, m.incoming, active, others)
+	}
+	for i, g := range m.table.list {
+		if g.index != i || m.table.groups[g.key] != g {
+			return fmt.Errorf("group %v is lost", g.key.id)
+		}
+		if g.inFlight != inFlight[g] {
+			return fmt.Errorf("group %v has %d requests, counted %d", g.key.id, g.inFlight, inFlight[g])
+		}
+	}
+	for i, r := range m.requests.heap {
+		if r.heapAt != i || i > 0 && m.requests.less(i, (i-1)/2) {
+			return fmt.Errorf("the heap is out of order at %d", i)
+		}
+	}
+	return nil
+}
+
+func (r *request) invariants() error {
+	pending := 0
+	for i := range r.children {
+		if r.children[i].state != done {
+			pending++
+		}
+	}
+	switch {
+	case pending != r.pending:
+		return fmt.Errorf("%d children are pending, counted %d", r.pending, pending)
+	case r.calls < 0:
+		return fmt.Errorf("%d calls", r.calls)
+	case r.phase > running && pending > 0:
+		return fmt.Errorf("%d children are pending", pending)
+	case !r.root && !r.answered && r.heapAt < 0:
+		return fmt.Errorf("nobody will answer if the service does not")
+	case r.phase == running && pending > 0 && r.heapAt < 0:
+		return fmt.Errorf("nobody will end the wait for %d children", pending)
+	}
+	return nil
+}

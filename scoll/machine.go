@@ -1,0 +1,293 @@
+package scoll
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// RequestID names a request that is under way at a node; it is never used again.
+type RequestID uint64
+
+// InputKind tells inputs apart.
+type InputKind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use. Those that
+// begin with In answer an effect.
+const (
+	Timer      InputKind = iota
+	Broadcast            // Broadcast: send one; its effect Began has Token
+	Arrival              // From, Data: a request arrived
+	Return               // From, Bits, Data (header), Trailer, Length, Cut: a reply arrived
+	Answer               // ID, Size, Final: the service replies; Final: for the last time
+	Abort                // ID
+	Register             // Service, OOB: it exists, and maps out-of-band groups
+	Unregister           // Service
+	Create               // Broadcast: of the group Group with Members
+	Health               // From, Alive, Lifetime: what discovery says
+
+	InPreRequest // ID, Status, Timeout: the callback returned
+	InIncoming   // ID, Status
+	InReply      // ID, Child
+	InPostReply  // ID
+	InReplyOut   // ID
+	InMapped     // ID, Members or Status
+	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
+	InFetched    // ID, Status, Data (of a list): what was to be fetched is there
+	InWithdrawn  // ID: all buffers of the request are free
+)
+
+// Upward as Child says that a message goes to the parent.
+const Upward = -1
+
+// Input is what a [Machine] steps on; the zero value is the timer. Pointers and
+// slices are valid during Step, but for Members.
+type Input struct {
+	Kind      InputKind
+	ID        RequestID
+	Child     int
+	Part      uint32
+	From      nid.NID
+	Bits      uint64
+	Status    Status
+	Data      []byte
+	Trailer   []byte
+	Length    int // of a reply as it was sent
+	Cut       bool
+	Final     bool
+	Alive     bool
+	OOB       bool
+	Size      int
+	Lifetime  uint64
+	Timeout   time.Duration
+	Service   ServiceID
+	Members   *Membership
+	Broadcast *Outgoing
+}
+
+// Outgoing describes a broadcast, or the creation of a group.
+type Outgoing struct {
+	Token      uint64 // comes back with Began, Refused and Created
+	Group      GroupID
+	Service    ServiceID
+	Members    *Membership // of an out-of-band group, and for Create
+	Tree       Tree        // likewise
+	Flags      Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
+	Payload    []byte
+	Bulk       uint64        // length of the bulk data
+	Processing time.Duration // estimate of how long services take
+	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
+}
+
+// EffectKind tells effects apart.
+type EffectKind uint8
+
+// The kinds of effects, with the fields of [Effect] that they use. Data is a
+// range of Output.Buf, Children one of Output.Children, Missing one of
+// Output.Missing.
+const (
+	DoSend     EffectKind = iota // ID, Child, To, Bits, Data: post the child's reply buffers under Bits, then send
+	DoReply                      // ID, To, Bits, Part, Data (header), Trailer, Own: send a reply; Own: with the service's payload; Again: the same once more
+	DoRefuse                     // To, Bits, Data: send a reply that no request waits for
+	DoUnpost                     // ID, Child: take the child's reply buffers back
+	DoExpose                     // ID, Bits, Members or bulk data: let children fetch it
+	DoFetch                      // ID, To, Bits, Length, List: fetch a list, or bulk data
+	DoStop                       // ID: stop fetching
+	DoWithdraw                   // ID: take all buffers back, answer InWithdrawn
+	DoFree                       // ID: the request is over
+
+	Began          // ID, Token, Children: a broadcast of this node is a request now
+	Refused        // Token, Status: it never becomes one
+	Created        // Token, Status: the group was created, or destroyed
+	CallPreRequest // ID, From, Children, Data (payload), and the request's header
+	CallIncoming   // ID, Status (of bulk data)
+	CallReply      // ID, Child, Status, Collective, Part, Final, Length (of the payload), Nodes, Entities
+	CallPostReply  // ID, Busy, Missing (at the root)
+	CallReplyOut   // ID, Status
+	CallMap        // ID, Service, Group
+)
+
+// Range is a part of one of an Output's buffers.
+type Range struct{ Begin, End int }
+
+// Effect is one thing that a step wants done.
+type Effect struct {
+	Kind       EffectKind
+	Final      bool
+	Own        bool
+	List       bool
+	Busy       bool
+	Collective bool
+	Again      bool
+	Status     Status
+	Child      int
+	Part       uint32
+	ID         RequestID
+	To         nid.NID
+	Bits       uint64
+	Length     uint64
+	Token      uint64
+	Nodes      int
+	Entities   int
+	Data       Range
+	Trailer    Range
+	Children   Range
+	Missing    Range
+	Members    *Membership
+	Header     *RequestHeader // valid until the effects are applied
+	Group      GroupID
+	Service    ServiceID
+}
+
+// Output is what a [Machine] wants done, in order.
+type Output struct {
+	Effects  []Effect
+	Buf      []byte
+	Children []tree.Child
+	Missing  []Missing // each with the scope Node
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Effects)
+	o.Effects, o.Buf, o.Children, o.Missing = o.Effects[:0], o.Buf[:0], o.Children[:0], o.Missing[:0]
+}
+
+// Machine takes part in the collectives of one node. See machine.Machine.
+type Machine struct {
+	cfg      Config
+	services map[ServiceID]*registration
+	table    table
+	requests requests
+	health   health
+	bits     uint64 // the next match bits
+	incoming int    // requests of others
+	stats    Stats
+
+	out *Output // of the step that is made
+	now time.Duration
+}
+
+type registration struct{ oob bool }
+
+var _ machine.Machine[Input, Output] = (*Machine)(nil)
+
+// New returns a machine.
+func New(cfg Config) *Machine {
+	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration)}
+	m.table.init()
+	m.requests.init()
+	m.health.init()
+	m.bits = scramble(cfg.Incarnation)
+	return m
+}
+
+// scramble makes the match bits of different lives of a node different ones, so
+// that late answers to an earlier life match nothing.
+func scramble(x uint64) uint64 {
+	x += 0x9E3779B97F4A7C15
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return x ^ x>>31
+}
+
+// Step implements machine.Machine.
+func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	m.now, m.out = now, out
+	m.apply(&in)
+	m.expire()
+	m.table.forget(now)
+	m.out = nil
+	return min(m.requests.wake(), m.table.wake())
+}
+
+func (m *Machine) apply(in *Input) {
+	switch in.Kind {
+	case Timer:
+	case Broadcast:
+		m.broadcast(in.Broadcast)
+	case Create:
+		m.create(in.Broadcast)
+	case Arrival:
+		m.arrive(in.From, in.Data)
+	case Return:
+		m.returned(in)
+	case Register:
+		m.services[in.Service] = &registration{in.OOB}
+	case Unregister:
+		delete(m.services, in.Service)
+	case Health:
+		m.healthChanged(in)
+	default:
+		if r := m.requests.get(in.ID); r != nil {
+			m.proceed(r, in)
+		} else {
+			m.stats.Late++
+		}
+	}
+}
+
+// proceed gives a request an input of its own.
+func (m *Machine) proceed(r *request, in *Input) {
+	switch in.Kind {
+	case Answer:
+		m.answer(r, in)
+	case Abort:
+		m.abort(r)
+	case InPreRequest:
+		m.prepared(r, in)
+	case InIncoming:
+		m.ran(r, in.Status)
+	case InReply:
+		r.calls--
+		m.gather(r)
+	case InPostReply:
+		m.posted(r)
+	case InReplyOut:
+		m.finished(r)
+	case InMapped:
+		m.mapped(r, in)
+	case InSent:
+		m.sent(r, in)
+	case InFetched:
+		m.fetched(r, in)
+	case InWithdrawn:
+		m.withdrawn(r)
+	}
+}
+
+// emit appends an effect.
+func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
+
+// Stats counts what a [Machine] met.
+type Stats struct {
+	Requests   uint64 // that arrived and were taken
+	Broadcasts uint64 // of this node
+	Malformed  uint64 // messages that cannot be answered
+	Protocol   uint64 // messages of another version, or contradictory ones
+	Spoofed    uint64 // requests not from the parent, or as from ourselves
+	Replayed   uint64 // requests that had arrived before
+	NoService  uint64 // refused, as all below
+	NoGroup    uint64
+	Stale      uint64 // another membership
+	Rebooted   uint64 // from earlier lives
+	Busy       uint64
+	Rejected   uint64 // by the service
+	Late       uint64 // replies and inputs for what is over
+	Stray      uint64 // replies that nobody of that name owes
+	BadReply   uint64 // replies that make no sense
+	Oversized  uint64 // replies larger than their buffer
+	TimedOut   uint64 // children
+	Died       uint64 // children, said discovery
+	Unsent     uint64 // messages that could not be sent, after all tries
+	Retries    uint64 // to send
+	Relisted   uint64 // requests sent again with the list of members
+	Silent     uint64 // services answered for
+	LongWaits  uint64 // services that take longer than the root said
+	Destroyed  uint64 // groups whose creator died or rebooted
+}
+
+// Stats returns the counters.
+func (m *Machine) Stats() Stats { return m.stats }

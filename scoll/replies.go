@@ -1,0 +1,196 @@
+package scoll
+
+import "math/bits"
+
+// returned takes a child's reply (seed 000, Reply Aggregation).
+func (m *Machine) returned(in *Input) {
+	r := m.requests.byBits[in.Bits]
+	if r == nil || r.phase != running {
+		m.stats.Late++
+		return
+	}
+	i := r.childOf(r.roster.Rank(in.From))
+	if i < 0 {
+		m.stats.Stray++
+		return
+	}
+	c := &r.children[i]
+	if c.state != waiting && c.state != retrying {
+		m.stats.Late++
+		return
+	}
+	h, _, err := ParseReplyHeader(in.Data)
+	switch {
+	case err != nil:
+		m.stats.BadReply++
+		m.fail(r, i, EPROTO)
+	case h.RootIncarnation != r.header.RootIncarnation || h.Sequence != r.header.Sequence:
+		m.stats.Stray++
+		return
+	case in.Cut:
+		m.stats.Oversized++
+		m.fail(r, i, EMSGSIZE)
+	case h.Flags&ReplyCollective != 0:
+		m.refused(r, i, h.Status)
+	default:
+		m.take(r, i, &h, in)
+	}
+	m.gather(r)
+}
+
+// childOf returns the index of the child with a rank, or -1.
+func (r *request) childOf(rank int) int {
+	for i := range r.children {
+		if r.children[i].Rank == rank {
+			return i
+		}
+	}
+	return -1
+}
+
+// refused: a child could not take the request. One that does not know the group
+// gets it again, with the list of members: it has forwarded nothing (SC-A11).
+func (m *Machine) refused(r *request, i int, s Status) {
+	c := &r.children[i]
+	if s == ENOGROUP && !c.listed && r.header.Flags&(FlagOOB|FlagList) == 0 {
+		m.stats.Relisted++
+		c.listed = true
+		m.send(r, i, m.frame(r, true))
+		m.schedule(r)
+		return
+	}
+	if s == OK {
+		s = EPROTO
+	}
+	c.state = done
+	r.pending--
+	r.exposed = true
+	m.emit(Effect{Kind: DoUnpost, ID: r.id, Child: i})
+	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
+	m.report(r, i, Effect{Status: s, Collective: true, Final: true})
+}
+
+// take takes a part of a reply of the child's service. Parts may overtake each
+// other: networks promise no order between large and small messages.
+func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
+	c := &r.children[i]
+	last := h.Flags&ReplyLast != 0
+	bad := h.Part >= maxParts || c.last >= 0 && (last || h.Part > uint32(c.last)) || last && c.parts>>h.Part>>1 != 0
+	switch {
+	case h.Part < maxParts && c.parts>>h.Part&1 != 0:
+		m.stats.Stray++
+		return
+	case bad, len(in.Trailer) != int(h.Trailer)*TrailerEntrySize, !last && h.Trailer > 0,
+		in.Length != ReplyHeaderSize+int(h.PayloadSize)+len(in.Trailer), !m.merge(r, c, in.Trailer):
+		m.stats.BadReply++
+		m.fail(r, i, EPROTO)
+		return
+	}
+	c.parts |= 1 << h.Part
+	if last {
+		c.last = int8(h.Part)
+	}
+	complete := c.last >= 0 && bits.OnesCount64(c.parts) == int(c.last)+1
+	if complete {
+		c.state = done
+		r.pending--
+	}
+	m.report(r, i, Effect{Status: OK, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
+}
+
+// merge adds a child's trailer to ours, if all entries are about its subtree.
+func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
+	before := len(r.trailer)
+	for len(trailer) > 0 {
+		e, rest, err := ParseMissing(trailer)
+		if err != nil || !r.isBelow(int(e.Rank), c.Rank) || len(r.trailer)-before == c.Size {
+			r.trailer = r.trailer[:before]
+			return false
+		}
+		r.trailer = append(r.trailer, e)
+		trailer = rest
+	}
+	return true
+}
+
+// isBelow reports whether a rank is in the subtree of another.
+func (r *request) isBelow(rank, top int) bool {
+	shape := r.shape()
+	if rank >= shape.N {
+		return false
+	}
+	for rank != top {
+		parent, ok := shape.Parent(rank)
+		if !ok {
+			return false
+		}
+		rank = parent
+	}
+	return true
+}
+
+// gather goes on when all children are done and all callbacks have returned:
+// what children could still touch is taken back first (SC-50, SC-A16).
+func (m *Machine) gather(r *request) {
+	if r.phase != running || r.pending > 0 || r.calls > 0 || (r.root || r.bulk != OK) && r.incoming == called {
+		return
+	}
+	if r.exposed && !r.withdrawn {
+		r.phase, r.until = withdrawing, m.now+max(r.header.Guard/4, 1)
+		m.emit(Effect{Kind: DoWithdraw, ID: r.id})
+		m.schedule(r)
+		return
+	}
+	m.postReply(r)
+}
+
+// withdrawn: nobody touches the request's buffers any more.
+func (m *Machine) withdrawn(r *request) {
+	r.withdrawn = true
+	switch r.phase {
+	case withdrawing:
+		m.postReply(r)
+	case closing:
+		m.leave(r)
+	}
+}
+
+// postReply has the service aggregate.
+func (m *Machine) postReply(r *request) {
+	r.phase = posting
+	switch {
+	case r.header.Flags&FlagModule == 0:
+		r.post = called
+		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.exposed && !r.withdrawn}
+		if r.root {
+			e.Missing = m.lendMissing(r)
+		}
+		m.emit(e)
+	case r.root:
+		m.leave(r)
+	case r.answered:
+		m.settle(r)
+	default:
+		m.speak(r)
+	}
+	if r.phase == posting {
+		m.schedule(r)
+	}
+}
+
+// lendMissing names every missing member, once.
+func (m *Machine) lendMissing(r *request) Range {
+	begin := len(m.out.Missing)
+	var below []int
+	for _, e := range r.trailer {
+		if e.Scope == Node {
+			m.out.Missing = append(m.out.Missing, e)
+			continue
+		}
+		below = r.shape().AppendSubtree(below[:0], int(e.Rank))
+		for _, rank := range below {
+			m.out.Missing = append(m.out.Missing, Missing{uint32(rank), e.Status, Node})
+		}
+	}
+	return Range{begin, len(m.out.Missing)}
+}

@@ -1,0 +1,241 @@
+package scoll
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// phase is how far a request is.
+//
+//	mapping -> listing -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
+//
+// Those before running are skipped where there is nothing to wait for; the root
+// begins with running and skips leaving.
+type phase uint8
+
+const (
+	idle        phase = iota
+	mapping           // the service is asked who the members are
+	listing           // the list of members is being fetched
+	preparing         // in the pre-request callback
+	loading           // bulk data is being fetched
+	running           // children were sent the request
+	withdrawing       // all children are done; buffers are taken back
+	posting           // post-reply was called; the service has to reply
+	leaving           // the last reply is on its way
+	closing           // in the reply-out callback, or before it
+)
+
+func (p phase) String() string {
+	return [...]string{
+		"idle", "mapping", "listing", "preparing", "loading", "running", "withdrawing", "posting", "leaving", "closing",
+	}[p]
+}
+
+// callState is what is known of a callback.
+type callState uint8
+
+const (
+	notCalled callState = iota
+	called
+	returned
+)
+
+// request is a broadcast that is under way at this node.
+type request struct {
+	id       RequestID
+	slot     int
+	phase    phase
+	root     bool // it is ours
+	aborted  bool
+	answered bool // the last reply is made, by the service or for it
+	refused  bool // the reply was an error for the subtree
+	mapTries uint8
+	heapAt   int // position in the heap, or -1
+
+	incoming callState
+	post     callState
+	out      callState
+	failed   Status // of incoming-request
+	bulk     Status // of bulk data
+
+	header     RequestHeader
+	body       []byte // list and payload, forwarded as they came (SC-A29)
+	group      *group
+	roster     *Membership // the group's, or its live members
+	rank       int
+	depth      int // levels of our subtree
+	parent     nid.NID
+	parentBits uint64
+	bits       uint64 // for the children's replies
+	processing time.Duration
+	exposed    bool // children can fetch something, or buffers may still be posted
+	withdrawn  bool
+	token      uint64
+
+	children []child
+	pending  int // children that are not done
+	calls    int // incoming-reply callbacks that have not returned
+	trailer  []Missing
+	ups      []up // replies on their way
+	parts    uint32
+
+	limit time.Duration // when the module answers for the service
+	until time.Duration // withdrawing: how long to wait
+	at    time.Duration // when it wants to be looked at
+}
+
+// childState is how far a child is.
+type childState uint8
+
+const (
+	unsent   childState = iota
+	waiting             // for its reply
+	retrying            // the request could not be sent; once more at child.at
+	done
+)
+
+type child struct {
+	tree.Child
+	state  childState
+	tries  uint8
+	listed bool   // was sent the list of members after all
+	last   int8   // number of the last part, or -1
+	parts  uint64 // that have come
+	at     time.Duration
+}
+
+// up is a reply that has not left.
+type up struct {
+	part  uint32
+	own   bool
+	final bool
+	tries uint8
+	size  uint32
+	at    time.Duration // of the next try; Never: it is on its way
+}
+
+// maxParts bounds the messages of one reply.
+const maxParts = 64
+
+// requests is the table of requests, with a heap of those that want to be
+// looked at.
+type requests struct {
+	slots  []*request
+	free   []int
+	heap   []*request // by at, then slot
+	byBits map[uint64]*request
+	active int
+}
+
+func (t *requests) init() { t.byBits = make(map[uint64]*request) }
+
+// add makes a request.
+func (t *requests) add() *request {
+	var r *request
+	if n := len(t.free); n > 0 {
+		r = t.slots[t.free[n-1]]
+		t.free = t.free[:n-1]
+	} else {
+		r = &request{id: RequestID(len(t.slots) + 1), slot: len(t.slots)}
+		t.slots = append(t.slots, r)
+	}
+	t.active++
+	r.phase, r.heapAt, r.at, r.limit = mapping, -1, machine.Never, machine.Never
+	return r
+}
+
+// get returns the request of an id, or nil if it is over.
+func (t *requests) get(id RequestID) *request {
+	slot := int(uint32(id)) - 1
+	if slot < 0 || slot >= len(t.slots) || t.slots[slot].id != id || t.slots[slot].phase == idle {
+		return nil
+	}
+	return t.slots[slot]
+}
+
+// drop ends a request and keeps its memory.
+func (t *requests) drop(r *request) {
+	if r.bits != 0 {
+		delete(t.byBits, r.bits)
+	}
+	t.setWake(r, machine.Never)
+	*r = request{
+		id: r.id + 1<<32, slot: r.slot, heapAt: -1,
+		body: r.body[:0], children: r.children[:0], trailer: r.trailer[:0], ups: r.ups[:0],
+	}
+	t.free = append(t.free, r.slot)
+	t.active--
+}
+
+// wake is when the first request wants to be looked at.
+func (t *requests) wake() time.Duration {
+	if len(t.heap) == 0 {
+		return machine.Never
+	}
+	return t.heap[0].at
+}
+
+// setWake says when a request wants to be looked at.
+func (t *requests) setWake(r *request, at time.Duration) {
+	r.at = at
+	switch {
+	case at == machine.Never && r.heapAt >= 0:
+		t.remove(r)
+	case at == machine.Never:
+	case r.heapAt < 0:
+		r.heapAt = len(t.heap)
+		t.heap = append(t.heap, r)
+		t.rise(r.heapAt)
+	default:
+		t.sink(t.rise(r.heapAt))
+	}
+}
+
+func (t *requests) remove(r *request) {
+	i, last := r.heapAt, len(t.heap)-1
+	t.swap(i, last)
+	t.heap[last] = nil
+	t.heap = t.heap[:last]
+	r.heapAt = -1
+	if i < last {
+		t.sink(t.rise(i))
+	}
+}
+
+func (t *requests) less(i, j int) bool {
+	a, b := t.heap[i], t.heap[j]
+	return a.at < b.at || a.at == b.at && a.slot < b.slot
+}
+
+func (t *requests) swap(i, j int) {
+	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
+	t.heap[i].heapAt, t.heap[j].heapAt = i, j
+}
+
+func (t *requests) rise(i int) int {
+	for i > 0 && t.less(i, (i-1)/2) {
+		t.swap(i, (i-1)/2)
+		i = (i - 1) / 2
+	}
+	return i
+}
+
+func (t *requests) sink(i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(t.heap); c++ {
+			if t.less(c, least) {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		t.swap(i, least)
+		i = least
+	}
+}

@@ -1,0 +1,204 @@
+package scoll
+
+import (
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// Plan is how a broadcast of this node would go.
+type Plan struct {
+	Members    *Membership // of the group, or its live ones
+	Children   []tree.Child
+	MaxPayload int
+	Dead       []nid.NID // why it cannot go now
+}
+
+// Plan says how a broadcast of o.Flags over a group would go. Errors as with
+// Broadcast, but for those that depend on the payload.
+func (m *Machine) Plan(o *Outgoing) (p Plan, err error) {
+	g, roster, s := m.target(o)
+	if s != OK && s != EHOSTDOWN {
+		return p, s
+	}
+	l := g.spread(roster, g.tree, roster.Rank(m.cfg.Self), roster.Rank(m.cfg.Self))
+	p = Plan{Members: roster, Children: append(p.Children, l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	if m.mustRide(g) {
+		p.MaxPayload -= g.members.Size()
+	}
+	if s != OK {
+		p.Dead = m.appendDead(nil, g)
+	}
+	return p, errorOf(s)
+}
+
+// mustRide reports whether the list of members has to ride on a broadcast.
+func (m *Machine) mustRide(g *group) bool { return g.creator && !g.complete }
+
+// target finds the group of a broadcast and its members, and why it cannot go
+// now, if so. An out-of-band group is made here (SC-92).
+func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
+	key := keyOf(o.Group, o.Service)
+	g := m.table.groups[key]
+	if o.Flags&FlagOOB != 0 && o.Members != nil {
+		if g == nil {
+			g = &group{key: key, index: -1, tree: o.Tree.orDefault(), complete: true}
+			m.table.add(g)
+		}
+		if g.members == nil || g.members.Digest() != o.Members.Digest() {
+			g.members = o.Members
+		}
+		g.rank = g.members.Rank(m.cfg.Self)
+		if o.Tree != (Tree{}) {
+			g.tree = o.Tree
+		}
+	}
+	switch {
+	case g == nil || g.last:
+		return nil, nil, ENOGROUP
+	case m.services[o.Service] == nil && o.Flags&FlagModule == 0:
+		return nil, nil, ENOSERVICE
+	case g.rank < 0:
+		return nil, nil, EPERM
+	case g.creating && o.Flags&FlagModule == 0:
+		return nil, nil, EAGAIN
+	case o.Flags&FlagLast != 0 && g.inFlight > 0, len(g.busy) > 0 && g.sequence+1-g.busy[0] >= windowSize:
+		return nil, nil, EBUSY
+	case o.Flags&FlagSubset != 0:
+		return g, m.liveRoster(g), OK
+	case o.Flags&(FlagModule|FlagLast) != FlagModule|FlagLast && m.liveRoster(g) != g.members:
+		return g, g.members, EHOSTDOWN
+	}
+	return g, g.members, OK
+}
+
+// broadcast begins a broadcast of this node, or says why not.
+func (m *Machine) broadcast(o *Outgoing) {
+	g, roster, s := m.target(o)
+	if s == OK && o.Flags&FlagSubset != 0 && o.Planned != (Digest{}) && o.Planned != roster.Digest() {
+		s = ESTALE
+	}
+	var h RequestHeader
+	if s == OK {
+		h, s = m.header(o, g, roster)
+	}
+	if s != OK {
+		m.emit(Effect{Kind: Refused, Token: o.Token, Status: s})
+		return
+	}
+	m.launch(o, g, roster, h)
+}
+
+// header makes the header of a broadcast.
+func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHeader, s Status) {
+	h = RequestHeader{
+		RootIncarnation: m.cfg.Incarnation, Service: o.Service, Flags: o.Flags, Group: g.key.id, Tree: g.tree,
+		Nodes: uint32(roster.Len()), Root: uint32(roster.Rank(m.cfg.Self)),
+		RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk), Processing: o.Processing,
+		Bulk: RMA{Length: o.Bulk}, PayloadSize: uint32(len(o.Payload)),
+	}
+	if o.Flags&FlagOOB != 0 {
+		h.Group.Digest = g.members.Digest()
+	}
+	if o.Flags&FlagSubset != 0 {
+		h.Live = roster.Digest()
+	}
+	room := MaxMessage - RequestHeaderSize - len(o.Payload)
+	creates := o.Flags&(FlagModule|FlagLast) == FlagModule
+	switch size := g.members.Size(); {
+	case room < 0:
+		return h, EMSGSIZE
+	case g.complete:
+	case size <= room:
+		h.Flags |= FlagList
+		h.ListSize = uint32(size)
+	case creates:
+		h.Flags |= FlagList
+		h.List.Length = uint64(size)
+		h.BulkTime = m.cfg.bulkTime(h.List.Length)
+	case m.mustRide(g) && o.Flags&FlagModule == 0:
+		return h, EMSGSIZE // SC-20: create it at once instead
+	}
+	return h, OK
+}
+
+// launch makes a request of a broadcast.
+func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHeader) {
+	m.stats.Broadcasts++
+	g.sequence++
+	g.busy = append(g.busy, g.sequence)
+	h.Sequence, h.First = g.sequence, g.sequence
+	r := m.requests.add()
+	r.root, r.token, r.header, r.processing = true, o.Token, h, h.Processing
+	r.limit = machine.Never
+	if h.ListSize > 0 {
+		r.body = g.members.AppendBinary(r.body)
+	}
+	r.body = append(r.body, o.Payload...)
+	m.join(r, g, roster, g.spread(roster, h.Tree, int(h.Root), int(h.Root)))
+	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.lendChildren(r), Members: roster})
+	m.run(r)
+}
+
+// complete does the books of a broadcast of this node that is over.
+func (m *Machine) complete(r *request) {
+	g, h := r.group, &r.header
+	g.forgetSequence(h.Sequence)
+	whole := len(r.trailer) == 0
+	if h.Flags&FlagList != 0 && whole && h.Flags&FlagSubset == 0 {
+		g.complete = true
+	}
+	m.release(g, h.Flags&FlagLast != 0)
+	if h.Flags&FlagModule == 0 {
+		return
+	}
+	s := OK
+	if !whole {
+		s = r.trailer[0].Status
+	}
+	if r.token != 0 {
+		m.emit(Effect{Kind: Created, Token: r.token, Status: s, Group: g.key.id, Missing: m.lendMissing(r)})
+	}
+	if g.creating {
+		if g.creating = false; s != OK {
+			m.broadcast(&Outgoing{Group: g.key.id, Service: g.key.service, Flags: FlagModule | FlagLast}) // SC-A15
+		}
+	}
+}
+
+// create makes a regular group of this node: at once on all members with
+// FlagModule, otherwise with the first broadcast.
+func (m *Machine) create(o *Outgoing) {
+	s := OK
+	_, tree := o.Tree.orDefault().Topology()
+	switch {
+	case m.services[o.Service] == nil:
+		s = ENOSERVICE
+	case o.Members == nil || o.Members.Rank(m.cfg.Self) < 0 || !tree:
+		s = EINVAL
+	case o.Members.Len() > m.cfg.MaxMembers:
+		s = EMSGSIZE
+	}
+	if s != OK {
+		m.emit(Effect{Kind: Created, Token: o.Token, Status: s})
+		return
+	}
+	m.table.next++
+	id := GroupID{m.cfg.Self, m.cfg.Incarnation, m.table.next, o.Members.Digest()}
+	g := &group{
+		key: keyOf(id, o.Service), index: -1, members: o.Members, tree: o.Tree.orDefault(),
+		rank: o.Members.Rank(m.cfg.Self), creator: true,
+	}
+	m.table.add(g)
+	if o.Flags&FlagModule == 0 {
+		m.emit(Effect{Kind: Created, Token: o.Token, Group: id})
+		return
+	}
+	g.creating = true
+	if dead := m.appendDead(nil, g); len(dead) > 0 {
+		m.table.remove(g)
+		m.emit(Effect{Kind: Created, Token: o.Token, Status: EHOSTDOWN})
+		return
+	}
+	m.broadcast(&Outgoing{Token: o.Token, Group: id, Service: o.Service, Flags: FlagModule})
+}

@@ -1,0 +1,68 @@
+package scoll
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Status is what became of a broadcast at a member: 0 or, as LNet has it, an
+// errno of Linux. Services may use any value. It is an error.
+type Status uint16
+
+// The values that the module itself uses.
+const (
+	OK         Status = 0
+	EPERM      Status = 1    // the sender is not the parent, or not the root
+	EIO        Status = 5    // an error without a number
+	EAGAIN     Status = 11   // too early
+	EBUSY      Status = 16   // too many requests, or broadcasts under way
+	EINVAL     Status = 22   // what was asked for makes no sense
+	EPROTO     Status = 71   // not understood
+	EMSGSIZE   Status = 90   // larger than its buffer, or than a message
+	ENOTSUP    Status = 95   // the service has no callback for it
+	ETIMEDOUT  Status = 110  // no answer in time
+	EHOSTDOWN  Status = 112  // discovery says that the node is dead
+	EALREADY   Status = 114  // done before
+	ESTALE     Status = 116  // the membership, or the handle, is out of date
+	ECANCELED  Status = 125  // aborted
+	ENOGROUP   Status = 1001 // no such group here
+	ENOSERVICE Status = 1002 // no such service here
+	EREBOOT    Status = 1003 // of an earlier life of the root
+)
+
+var statusTexts = map[Status]string{
+	OK: "ok", EPERM: "not the parent", EIO: "failed", EAGAIN: "too early", EBUSY: "busy", EINVAL: "invalid",
+	EPROTO: "not understood", EMSGSIZE: "too large", ENOTSUP: "not supported", ETIMEDOUT: "timed out",
+	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
+	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
+}
+
+// String returns the text of a status.
+func (s Status) String() string {
+	if text, ok := statusTexts[s]; ok {
+		return text
+	}
+	return fmt.Sprintf("status %d", uint16(s))
+}
+
+// Error implements error.
+func (s Status) Error() string { return s.String() }
+
+// statusOf returns the status that an error is, EIO if it has none.
+func statusOf(err error) Status {
+	if err == nil {
+		return OK
+	}
+	if s, ok := errors.AsType[Status](err); ok && s != OK {
+		return s
+	}
+	return EIO
+}
+
+// errorOf is the error of a status, nil for OK.
+func errorOf(s Status) error {
+	if s == OK {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,272 @@
+package scoll
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// Version of the protocol.
+const Version = 1
+
+// Sizes in bytes.
+const (
+	MaxMessage        = 4096 // of a request, with all that rides on it (SC-A14)
+	RequestHeaderSize = 192
+	ReplyHeaderSize   = 56
+	TrailerEntrySize  = 8
+	magic             = 0x4C4F4353 // "SCOL"
+	answerableSize    = 32         // what an error is answered to, in any version
+)
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("scoll: message shorter than its header says")
+	ErrMagic   = errors.New("scoll: no collective message")
+	ErrVersion = errors.New("scoll: another protocol version")
+	ErrBody    = errors.New("scoll: lengths do not fit the message")
+	ErrHeader  = errors.New("scoll: contradictory header")
+)
+
+// ServiceID names a service; all nodes agree on it.
+type ServiceID uint32
+
+// Flags say what a request is.
+type Flags uint32
+
+// The flags.
+const (
+	FlagLast   Flags = 1 << iota // no more broadcasts over the group follow
+	FlagModule                   // for the module alone, no callbacks: creation and destruction
+	FlagOOB                      // Group is an out-of-band group
+	FlagList                     // the list of members rides on the message
+	FlagSubset                   // to the live members only, see Live
+	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset
+)
+
+// GroupID names a group. For an out-of-band group Creator is zero, and
+// Incarnation and Index are the service's own 128 bits.
+type GroupID struct {
+	Creator     nid.NID
+	Incarnation uint64 // life of the creator
+	Index       uint64 // unique in that life
+	Digest      Digest // of the membership
+}
+
+// String returns "nid.incarnation.index".
+func (g GroupID) String() string {
+	if !g.Creator.IsValid() {
+		return fmt.Sprintf("oob.%x.%x", g.Incarnation, g.Index)
+	}
+	return fmt.Sprintf("%v.%x.%d", g.Creator, g.Incarnation, g.Index)
+}
+
+// TreeType is the type of a spanning tree.
+type TreeType uint8
+
+// The types of trees.
+const (
+	KNomial TreeType = 1
+	KAry    TreeType = 2
+)
+
+// Tree is a type of tree and its K. The zero value is the binomial tree.
+type Tree struct {
+	Type TreeType
+	K    uint32
+}
+
+func (t Tree) orDefault() Tree {
+	if t == (Tree{}) {
+		return Tree{KNomial, 2}
+	}
+	return t
+}
+
+// Topology returns the arithmetic of the tree, or false if there is no such.
+func (t Tree) Topology() (tree.Topology, bool) {
+	switch {
+	case t.K > tree.MaxK:
+	case t.Type == KNomial && t.K >= 2:
+		return tree.KNomial(t.K), true
+	case t.Type == KAry && t.K >= 1:
+		return tree.KAry(t.K), true
+	}
+	return nil, false
+}
+
+// String returns the text that tree.Parse takes.
+func (t Tree) String() string {
+	if topology, ok := t.Topology(); ok {
+		return fmt.Sprint(topology)
+	}
+	return fmt.Sprintf("type %d %d", t.Type, t.K)
+}
+
+// RMA says where data can be fetched with GETs: under which match bits of the
+// node that the message came from. The zero value: there is none.
+type RMA struct {
+	Bits   uint64
+	Length uint64
+}
+
+// RequestHeader begins every message down the tree, little-endian; NIDs are
+// in LNet's extended form:
+//
+//	  0  4  magic            "SCOL"
+//	  4  2  version
+//	  6  2  size             of the header
+//	  8  8  reply bits       match bits for the answer
+//	 16  8  sequence         of the broadcast, for its group and root
+//	 24  8  root incarnation
+//	 32  4  service
+//	 36  4  flags
+//	 40 20  group creator
+//	 60  8  group incarnation
+//	 68  8  group index
+//	 76 16  group digest
+//	 92  1  tree type
+//	 93  3  reserved
+//	 96  4  tree K
+//	100  4  nodes            N of the tree
+//	104  4  root             its rank
+//	108  4  RTT              estimates, in µs
+//	112  4  guard            per level
+//	116  4  bulk             per level, 0 without bulk data
+//	120  4  processing
+//	124  8  first            sequence of the first attempt of this broadcast
+//	132 16  live             digest of the live members, with FlagSubset
+//	148 16  bulk data        bits, length
+//	164 16  list of members  bits, length, if it has to be fetched
+//	180  4  list size        if it rides on the message
+//	184  4  payload size
+//	188  4  reserved
+//	192     list of members, payload
+type RequestHeader struct {
+	ReplyBits       uint64
+	Sequence        uint64
+	RootIncarnation uint64
+	Service         ServiceID
+	Flags           Flags
+	Group           GroupID
+	Tree            Tree
+	Nodes           uint32
+	Root            uint32
+	RTT             time.Duration
+	Guard           time.Duration
+	BulkTime        time.Duration
+	Processing      time.Duration
+	First           uint64
+	Live            Digest
+	Bulk            RMA
+	List            RMA
+	ListSize        uint32
+	PayloadSize     uint32
+}
+
+// AppendBinary appends the header.
+func (h *RequestHeader) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, magic)
+	b = le.AppendUint16(b, Version)
+	b = le.AppendUint16(b, RequestHeaderSize)
+	b = le.AppendUint64(b, h.ReplyBits)
+	b = le.AppendUint64(b, h.Sequence)
+	b = le.AppendUint64(b, h.RootIncarnation)
+	b = le.AppendUint32(b, uint32(h.Service))
+	b = le.AppendUint32(b, uint32(h.Flags))
+	b = h.Group.Creator.AppendExtended(b)
+	b = le.AppendUint64(b, h.Group.Incarnation)
+	b = le.AppendUint64(b, h.Group.Index)
+	b = append(b, h.Group.Digest[:]...)
+	b = append(b, byte(h.Tree.Type), 0, 0, 0)
+	b = le.AppendUint32(b, h.Tree.K)
+	b = le.AppendUint32(b, h.Nodes)
+	b = le.AppendUint32(b, h.Root)
+	b = le.AppendUint32(b, micros(h.RTT))
+	b = le.AppendUint32(b, micros(h.Guard))
+	b = le.AppendUint32(b, micros(h.BulkTime))
+	b = le.AppendUint32(b, micros(h.Processing))
+	b = le.AppendUint64(b, h.First)
+	b = append(b, h.Live[:]...)
+	b = le.AppendUint64(b, h.Bulk.Bits)
+	b = le.AppendUint64(b, h.Bulk.Length)
+	b = le.AppendUint64(b, h.List.Bits)
+	b = le.AppendUint64(b, h.List.Length)
+	b = le.AppendUint32(b, h.ListSize)
+	b = le.AppendUint32(b, h.PayloadSize)
+	return append(b, 0, 0, 0, 0)
+}
+
+// ParseRequestHeader parses a header and returns what follows it: the list of
+// members and the payload, of the lengths that the header says. With an error
+// of ErrVersion, ErrBody or ErrHeader the first three fields are valid, so that
+// it can be answered; with ErrShort and ErrMagic it cannot.
+func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
+	le := binary.LittleEndian
+	if len(b) < answerableSize {
+		return h, b, ErrShort
+	}
+	if le.Uint32(b) != magic {
+		return h, b, ErrMagic
+	}
+	h.ReplyBits = le.Uint64(b[8:])
+	h.Sequence = le.Uint64(b[16:])
+	h.RootIncarnation = le.Uint64(b[24:])
+	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != RequestHeaderSize {
+		return h, b, ErrVersion
+	}
+	if len(b) < RequestHeaderSize || len(b) > MaxMessage {
+		return h, b, ErrBody
+	}
+	h.Service = ServiceID(le.Uint32(b[32:]))
+	h.Flags = Flags(le.Uint32(b[36:]))
+	if h.Group.Creator, _, err = nid.ParseExtended(b[40:]); err != nil {
+		return h, b, ErrHeader
+	}
+	h.Group.Incarnation = le.Uint64(b[60:])
+	h.Group.Index = le.Uint64(b[68:])
+	h.Group.Digest = Digest(b[76:])
+	h.Tree = Tree{TreeType(b[92]), le.Uint32(b[96:])}
+	h.Nodes = le.Uint32(b[100:])
+	h.Root = le.Uint32(b[104:])
+	h.RTT = fromMicros(le.Uint32(b[108:]))
+	h.Guard = fromMicros(le.Uint32(b[112:]))
+	h.BulkTime = fromMicros(le.Uint32(b[116:]))
+	h.Processing = fromMicros(le.Uint32(b[120:]))
+	h.First = le.Uint64(b[124:])
+	h.Live = Digest(b[132:])
+	h.Bulk = RMA{le.Uint64(b[148:]), le.Uint64(b[156:])}
+	h.List = RMA{le.Uint64(b[164:]), le.Uint64(b[172:])}
+	h.ListSize = le.Uint32(b[180:])
+	h.PayloadSize = le.Uint32(b[184:])
+	return h, b[RequestHeaderSize:], h.check(len(b) - RequestHeaderSize)
+}
+
+// check refuses headers that say what cannot be.
+func (h *RequestHeader) check(body int) error {
+	if uint64(h.ListSize)+uint64(h.PayloadSize) != uint64(body) {
+		return ErrBody
+	}
+	_, ok := h.Tree.Topology()
+	oob := h.Flags&FlagOOB != 0
+	switch {
+	case !ok, h.Flags&^knownFlags != 0, h.Nodes == 0, h.Root >= h.Nodes, h.First > h.Sequence,
+		oob == h.Group.Creator.IsValid(),
+		(h.Flags&FlagList != 0) != (h.ListSize > 0 || h.List.Length > 0),
+		h.ListSize > 0 && h.List.Length > 0, oob && h.Flags&FlagList != 0:
+		return ErrHeader
+	}
+	return nil
+}
+
+// micros rounds up to whole µs, so that nobody waits for less than was meant.
+func micros(d time.Duration) uint32 {
+	return uint32(min((max(d, 0)+time.Microsecond-1)/time.Microsecond, 1<<32-1))
+}
+
+func fromMicros(us uint32) time.Duration { return time.Duration(us) * time.Microsecond }
