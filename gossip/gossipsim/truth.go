@@ -12,6 +12,7 @@ type truth struct {
 	clock func() time.Duration
 	grace time.Duration // for which a trouble that has ended is an excuse
 	nodes []fate
+	fine  int     // nodes that run and have spoken
 	sides []int32 // of a partition; nil: none
 	// The partition before this one excuses, too.
 	before      []int32
@@ -46,31 +47,43 @@ func (t *truth) start(id sim.NodeID, silent bool) {
 	f := &t.nodes[id]
 	f.life++
 	f.down = false
-	if f.fine = t.clock(); silent {
-		f.fine = never
+	if !silent {
+		t.set(f, t.clock())
+	}
+}
+
+// set sets since when a node is fine.
+func (t *truth) set(f *fate, since time.Duration) {
+	if f.fine != never {
+		t.fine--
+	}
+	if f.fine = since; since != never {
+		t.fine++
 	}
 }
 
 // speaks notes that a node's silence has ended.
-func (t *truth) speaks(id sim.NodeID) { t.nodes[id].fine = t.clock() }
+func (t *truth) speaks(id sim.NodeID) { t.set(&t.nodes[id], t.clock()) }
 
 // silent notes that a node takes part no more.
-func (t *truth) silent(id sim.NodeID) { t.nodes[id].fine = never }
+func (t *truth) silent(id sim.NodeID) { t.set(&t.nodes[id], never) }
 
 func (t *truth) end(id sim.NodeID) {
 	f := &t.nodes[id]
-	f.fine, f.ended, f.down = never, t.clock(), true
+	t.set(f, never)
+	f.ended, f.down = t.clock(), true
 }
 
 func (t *truth) pause(id sim.NodeID) {
 	f := &t.nodes[id]
-	f.spoke, f.fine = f.fine, never
+	f.spoke = f.fine
+	t.set(f, never)
 }
 
 func (t *truth) resume(id sim.NodeID) {
 	f := &t.nodes[id]
 	if f.spoke != never {
-		f.fine = t.clock()
+		t.set(f, t.clock())
 	}
 }
 
@@ -129,6 +142,9 @@ func (t *truth) apart(observer, subject sim.NodeID, now time.Duration) bool {
 // heard of the others is old.
 func (t *truth) reachable(from sim.NodeID) (count int) {
 	now := t.clock()
+	if t.sides == nil && t.before == nil && t.cuts == nil {
+		return t.fine
+	}
 	for id := range t.nodes {
 		if f := &t.nodes[id]; f.fine != never && !t.apart(from, sim.NodeID(id), now) {
 			count++

@@ -1,0 +1,80 @@
+package gossipsim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// TestMisconfigured (GO-67, GO-A5): one node of 32 has other parameters. By the
+// letter all stop; otherwise it stops, soon, and the others stay.
+func TestMisconfigured(t *testing.T) {
+	for _, what := range []string{"list", "interval"} {
+		for seed := range uint64(10) {
+			f := parse(t, fmt.Sprintf(`protocol gossip
+nodes 32
+run 30s
+link latency 1ms±200µs loss 1%%
+at 3s do 7 misconfigure %s
+expect stopped 7 within 1s
+expect alive 31 1-6,8-32
+expect dead 7 1-6,8-32
+expect quorum 1-6,8-32
+`, what))
+			holds(t, run(t, f, scenario.Options{Seed: &seed}))
+		}
+	}
+}
+
+// TestStrictMisconfigured (GO-67, GO-A5): by the letter one node with another
+// interval, which the others' pings without parameters do not tell it, stops
+// all whom it pings.
+func TestStrictMisconfigured(t *testing.T) {
+	net := newNet(t, gossipsim.Config{Nodes: 32, Seed: 1, Gossip: gossip.Config{ColdStart: true, Strict: true}})
+	runNet(t, net, 10*time.Second)
+	net.Command(6, "misconfigure interval")
+	runNet(t, net, 30*time.Second)
+	stopped := 0
+	for id := range sim.NodeID(32) {
+		if net.Stopped(id) {
+			stopped++
+		}
+	}
+	if stopped < 12 {
+		t.Errorf("%d nodes have stopped, want most that were pinged", stopped)
+	}
+}
+
+// TestListChange (GO-78, GO-A21): 32 nodes grow to 34 and shrink to 30, with
+// zero false deaths.
+func TestListChange(t *testing.T) {
+	f := parse(t, `protocol gossip
+nodes 34
+run 2m30s
+link latency 1ms±200µs loss 1%
+boot 33-34 at 8s
+set members 32
+expect alive 32 by 3s
+at 5s do 1-32 stage 1-34
+at 10s do 1-16 commit
+at 11s do 17-32 commit
+expect list 34 at 12s
+expect alive 34 within 6s
+at 2m do 1-34 stage 1-30
+at 2m10s do 1-34 commit
+expect stopped 31-34 at 2m11s
+expect list 30 at 2m11s
+expect alive 30 at 2m11s
+expect alive 30
+always no-false-death
+`)
+	for seed := range uint64(5) {
+		holds(t, run(t, f, scenario.Options{Seed: &seed}))
+	}
+	holds(t, run(t, f, scenario.Options{Level: scenario.Stacks}))
+}

@@ -1,0 +1,180 @@
+package gossipsim
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// Detection is how fast a death is noticed, in cycles from the death.
+type Detection struct {
+	First, Last float64
+	Limit       int // cycles after which nobody may think the node alive: D+1
+}
+
+// Detect kills a node at some instant and waits until all others have noticed.
+func (c Measured) Detect() (d Detection, err error) {
+	net, err := New(c.config())
+	if err != nil {
+		return d, err
+	}
+	d.Limit = net.Limits().Dead + 1
+	begin := settle*Interval + time.Duration(c.Seed%uint64(Interval))
+	victim := sim.NodeID(c.Seed % uint64(c.columns()))
+	if err := net.Run(begin); err != nil {
+		return d, err
+	}
+	net.Crash(victim)
+	first, last, told := never, never, make([]bool, c.Nodes)
+	net.cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+		if id, _ := simlnd.Node(e.NID); id != victim {
+			return
+		}
+		told[node] = e.Kind == gossip.Died
+		if last = at; first == never {
+			first = at
+		}
+	}
+	if err := net.Run(begin + 2*time.Duration(d.Limit)*Interval); err != nil {
+		return d, err
+	}
+	for node, ok := range told {
+		if !ok && sim.NodeID(node) != victim {
+			return d, fmt.Errorf("gossipsim: node %v has not noticed after %d cycles", sim.NodeID(node), 2*d.Limit)
+		}
+	}
+	d.First, d.Last = (first-begin).Seconds()/Interval.Seconds(), (last-begin).Seconds()/Interval.Seconds()
+	return d, nil
+}
+
+// Pauses is what came of a cluster in which some nodes stand still again and
+// again.
+type Pauses struct {
+	Verdict Verdict
+	Resyncs uint64
+}
+
+// Pause has some nodes blocked for 8 s and running for 0.1 s, in turns, for a
+// minute, while the last node dies for good.
+func (c Measured) Pause(blocked int) (p Pauses, err error) {
+	cfg := c.config()
+	cfg.Bare = false
+	cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *gossip.Event) {
+		if e.Kind == gossip.Paused {
+			p.Resyncs++
+		}
+	}
+	net, err := New(cfg)
+	if err != nil {
+		return p, err
+	}
+	const closed, open = 8 * time.Second, 100 * time.Millisecond
+	begin := settle*Interval + time.Duration(c.Seed%uint64(Interval))
+	for at := begin; at < begin+time.Minute; at += closed + open {
+		net.At(at, func() {
+			for id := range blocked {
+				net.Pause(sim.NodeID(id))
+			}
+		})
+		net.At(at+closed, func() {
+			for id := range blocked {
+				net.Resume(sim.NodeID(id))
+			}
+		})
+	}
+	net.At(begin+20*time.Second, func() { net.Crash(sim.NodeID(c.Nodes - 1)) })
+	err = net.Run(begin + time.Minute + 30*time.Second)
+	p.Verdict = net.Verdict()
+	return p, err
+}
+
+// Reboots is what came of quick reboots.
+type Reboots struct {
+	Made     int // reboots
+	Peers    int // to notice each
+	Noticed  int // reboots of which each peer was told as a death and a return
+	Mistakes int // deaths that a peer was told of after the new life had spoken: its first news was too old
+}
+
+// Reboot restarts tracked nodes quickly, all at the same time and again and
+// again, each within the time in which nobody notices that it is gone.
+func (c Measured) Reboot(rounds int) (r Reboots, err error) {
+	cfg := c.config()
+	spoke, peers := make([]bool, c.columns()), make([]map[sim.NodeID]bool, c.columns())
+	cfg.Tell = func(_ time.Duration, node sim.NodeID, e *gossip.Event) {
+		subject, _ := simlnd.Node(e.NID)
+		switch e.Kind {
+		case gossip.SpeaksUp:
+			if int(node) < len(spoke) {
+				spoke[node] = true
+			}
+		case gossip.Died:
+			if int(node) < len(spoke) {
+				return // it has just been restarted itself
+			}
+			peers[subject][node] = true
+			if spoke[subject] {
+				r.Mistakes++
+			}
+		}
+	}
+	net, err := New(cfg)
+	if err != nil {
+		return r, err
+	}
+	r.Peers = c.Nodes - c.columns()
+	silence := time.Duration(net.Limits().Stealth) * Interval
+	at := settle * Interval
+	for round := range rounds {
+		clear(spoke)
+		if err := net.Run(at); err != nil {
+			return r, err
+		}
+		for id := range c.columns() {
+			peers[id] = make(map[sim.NodeID]bool)
+			gone := time.Duration((uint64(round)*7919 + uint64(id)*104729 + c.Seed) % uint64(silence/4))
+			net.Kill(sim.NodeID(id))
+			net.At(at+gone, func() { net.Start(sim.NodeID(id), false) })
+		}
+		at += 2*silence + settle*Interval
+		if err := net.Run(at); err != nil {
+			return r, err
+		}
+		for id := range c.columns() {
+			r.Made++
+			back, _ := net.Think(sim.NodeRange(sim.NodeID(c.columns()), sim.NodeID(c.Nodes-1)), sim.Nodes(sim.NodeID(id)), true)
+			if back && len(peers[id]) == r.Peers {
+				r.Noticed++
+			}
+		}
+	}
+	return r, nil
+}
+
+// Held holds some messages back for twice the age at which nodes are dead,
+// and returns how many arrived so late and how many were dropped for that.
+func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
+	cfg := c.config()
+	limits, err := cfg.Gossip.Limits(c.Nodes)
+	if err != nil {
+		return 0, 0, err
+	}
+	t := Flat(0)
+	t.Link.Reorder, t.Link.Hold.Base = 0.01, 2*time.Duration(limits.Dead)*Interval
+	cfg.Topology = t
+	net, err := New(cfg)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := net.Run(time.Duration(cycles) * Interval); err != nil {
+		return 0, 0, err
+	}
+	t.Link.Reorder = 0
+	if err := net.Run(time.Duration(cycles+2*limits.Dead+2) * Interval); err != nil {
+		return 0, 0, err
+	}
+	return net.Control.Stats().Reordered, net.Counters().Obsolete, nil
+}

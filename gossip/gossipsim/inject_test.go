@@ -1,0 +1,68 @@
+package gossipsim
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// inject steps a node with a ping of another, of some clock and with ages that
+// say nothing.
+func inject(n *Net, to, from sim.NodeID, clock uint64) {
+	p := n.programs[to]
+	h := gossip.Header{N: uint32(p.m.Len()), Clock: clock}
+	data := h.AppendBinary(nil)
+	for i := range p.m.Len() {
+		age := byte(255)
+		if sim.NodeID(i) == from {
+			age = 0
+		}
+		data = append(data, age)
+	}
+	n.out.Reset()
+	p.m.Step(n.Now(), gossip.Input{Kind: gossip.Ping, From: simlnd.NID(from), Data: data}, &n.out)
+}
+
+// TestClockJump (GO-66, GO-A10): nodes that are in sync refuse clocks that
+// cannot be; a cluster whose clock has run for months takes newcomers in.
+func TestClockJump(t *testing.T) {
+	const nodes, months = 8, 1_000_000_000
+	n, err := New(Config{
+		Nodes: nodes, Seed: 1, Topology: Flat(0.01), Gossip: gossip.Config{Interval: Interval, ColdStart: true},
+		StartAt: func(id sim.NodeID) time.Duration { return time.Duration(id) / (nodes - 1) * 20 * time.Second },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(until time.Duration) {
+		t.Helper()
+		if err := n.Run(until); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(0)
+	for id := range sim.NodeID(nodes - 1) {
+		inject(n, id, (id+1)%(nodes-1), months)
+	}
+	run(10 * time.Second)
+	for id := range sim.NodeID(nodes - 1) {
+		if c := n.Clock(id); c < months || c > months+1000 {
+			t.Errorf("node %v has clock %d before anybody was in sync, want %d and some", id, c, months)
+		}
+	}
+	for _, clock := range []uint64{1 << 62, math.MaxUint64, 2*months + 1<<21} {
+		before := n.Clock(1)
+		inject(n, 1, 2, clock)
+		if after := n.Clock(1); after != before {
+			t.Errorf("clock %d moved a node in sync from %d to %d", clock, before, after)
+		}
+	}
+	run(30 * time.Second)
+	if ok, why := n.AliveExactly(nodes, sim.AllNodes); !ok {
+		t.Errorf("ten seconds after a newcomer came: %s", why)
+	}
+}

@@ -1,0 +1,40 @@
+package gossipsim
+
+import (
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// Interval is the gossip interval of measurements.
+const Interval = 200 * time.Millisecond
+
+// Flat is a network like that of a machine room: 1 ms, evenly spread by a
+// fifth, with a probability of loss.
+func Flat(loss float64) *sim.Flat {
+	return &sim.Flat{Link: link.Quality{
+		Latency: link.Dist{Base: time.Millisecond, Spread: 200 * time.Microsecond, Shape: link.Uniform}, Loss: loss,
+	}}
+}
+
+// Measured is what measurements have in common.
+type Measured struct {
+	Nodes   int
+	Columns int // tracked nodes, the first ones; 0: all
+	Loss    float64
+	Seed    uint64
+	Strict  bool
+}
+
+// config is the configuration of a measurement in which all start at once.
+func (c Measured) config() Config {
+	return Config{
+		Nodes: c.Nodes, Seed: c.Seed, Topology: Flat(c.Loss), Bare: true,
+		Gossip: gossip.Config{Interval: Interval, Strict: c.Strict, Columns: c.Columns, ColdStart: true},
+	}
+}
+
+// cyclesOf is a time in gossip cycles, rounded up.
+func cyclesOf(d time.Duration) int { return int((d + Interval - 1) / Interval) }

@@ -1,0 +1,157 @@
+package gossipsim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// letter is what "set strict" is in both modes.
+var letter = map[bool]string{false: "off", true: "on"}
+
+// TestPausedNodes (GO-65, GO-A7, GO-A9): nodes that stand still again and again
+// think nobody dead who is fine, are not the cause that others do, and bring
+// nobody back. By the letter they do.
+func TestPausedNodes(t *testing.T) {
+	seeds := 3
+	if long() {
+		seeds = 50
+	}
+	var strict gossipsim.Verdict
+	for seed := range uint64(seeds) {
+		for _, blocked := range []int{4, 16} {
+			m := gossipsim.Measured{Nodes: 64, Loss: 0.01, Seed: seed * 7919}
+			p, err := m.Pause(blocked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := p.Verdict; v.FalseDeaths+v.Resurrections > 0 || v.Detected == 0 || p.Resyncs == 0 {
+				t.Errorf("seed %d, %d blocked: %+v, %d pauses noticed", m.Seed, blocked, v, p.Resyncs)
+			}
+			m.Strict = true
+			if p, err = m.Pause(blocked); err != nil {
+				t.Fatal(err)
+			}
+			strict.FalseDeaths += p.Verdict.FalseDeaths
+			strict.Resurrections += p.Verdict.Resurrections
+		}
+	}
+	if strict.FalseDeaths == 0 || strict.Resurrections == 0 {
+		t.Errorf("strict: %+v, want false deaths and resurrections", strict)
+	}
+}
+
+// TestResurrection (GO-A7): a node that was paused while another died wakes
+// with young ages. It does not bring the dead one back; by the letter it does.
+func TestResurrection(t *testing.T) {
+	seeds := 5
+	if long() {
+		seeds = 50
+	}
+	for _, strict := range []bool{false, true} {
+		count := 0
+		for _, n := range []int{64, 128} {
+			f := parse(t, fmt.Sprintf(`protocol gossip
+nodes %d
+run 20s
+link latency 1ms±200µs
+set strict %s
+at 5s pause 1
+at 5s crash 2
+at 15s resume 1
+expect resurrections > 0
+`, n, letter[strict]))
+			for seed := range uint64(seeds) {
+				res := run(t, f, scenario.Options{Seed: &seed})
+				if res.Expects[0].OK {
+					count++
+				}
+			}
+		}
+		if !strict && count > 0 || strict && count < seeds {
+			t.Errorf("strict %v: the dead came back in %d of %d runs", strict, count, 2*seeds)
+		}
+	}
+}
+
+// TestWholeClusterPaused (GO-A8): a cluster that stood still as a whole tells
+// of no death and loses no quorum when it goes on.
+func TestWholeClusterPaused(t *testing.T) {
+	for _, nodes := range []int{8, 64, 200} {
+		for seed := range uint64(5) {
+			net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: seed, Gossip: gossip.Config{ColdStart: true}})
+			runNet(t, net, 10*time.Second)
+			before := net.Verdict()
+			for id := range sim.NodeID(nodes) {
+				net.Pause(id)
+			}
+			runNet(t, net, 50*time.Second)
+			for id := range sim.NodeID(nodes) {
+				net.Resume(id)
+			}
+			for at := 50 * time.Second; at < 60*time.Second; at += gossipsim.Interval {
+				runNet(t, net, at)
+				if ok, why := net.Quorum(sim.AllNodes, true); !ok {
+					t.Errorf("%d nodes, seed %d at %v: %s", nodes, seed, at, why)
+				}
+			}
+			if after := net.Verdict(); after.Deaths != before.Deaths {
+				t.Errorf("%d nodes, seed %d: %d deaths", nodes, seed, after.Deaths-before.Deaths)
+			}
+			if ok, why := net.AliveExactly(nodes, sim.AllNodes); !ok {
+				t.Errorf("%d nodes, seed %d: %s", nodes, seed, why)
+			}
+		}
+	}
+}
+
+// TestNoQuorumLossOnWaking (GO-A8): the woken node itself reports no death of
+// nodes that were always alive, and keeps its quorum.
+func TestNoQuorumLossOnWaking(t *testing.T) {
+	for seed := range uint64(10) {
+		res := run(t, parse(t, `protocol gossip
+nodes 64
+run 90s
+link latency 1ms±200µs loss 1%
+at 10s pause 1 for 40s
+always known 3-64 1
+always quorum 1
+expect views-equal
+expect alive 64
+always no-false-death
+`), scenario.Options{Seed: &seed})
+		for _, o := range res.Expects {
+			if !o.OK && o.At > 5e9 { // before that the cluster gathers
+				t.Errorf("seed %d: %s: failed at %v: %s", seed, o.Text, o.At, o.Why)
+			}
+		}
+	}
+}
+
+// TestQueuedPings (GO-A9): a node that was paused for longer than the limit of
+// obsolete messages has dozens of pings waiting. None is merged until its own
+// clock has moved, so that who died meanwhile stays dead to all, itself
+// included, however the timer and the messages are ordered.
+func TestQueuedPings(t *testing.T) {
+	for seed := range uint64(20) {
+		f := parse(t, `protocol gossip
+nodes 32
+run 60s
+link latency 1ms±200µs
+at 5s pause 1 for 20s
+at 6s crash 9
+at 10s crash 10
+at 24s crash 11
+always no-resurrection
+always no-false-death
+expect dead 9-11 at 40s
+expect alive 29
+`)
+		holds(t, run(t, f, scenario.Options{Seed: &seed}))
+	}
+}

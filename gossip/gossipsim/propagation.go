@@ -1,0 +1,98 @@
+package gossipsim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// Propagation is how fast newcomers get known.
+type Propagation struct {
+	Known  []int // for each newcomer: cycles from its first ping until all others knew it, ascending
+	Synced []int // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
+	// Flaps is how often one was told that a newcomer had died: the first news
+	// may come by so many hops that it is older than the limit a cycle later.
+	Flaps int
+	Steps uint64
+	Net   *Net // as it is at the end
+}
+
+// quietBefore is how long the cluster of a [Propagate] runs before newcomers
+// speak.
+const quietBefore = 15
+
+// Propagate has newcomers, the first nodes, join a cluster of all others after
+// their silence. They are silent while the others have not started yet.
+func (c Measured) Propagate(newcomers int) (*Propagation, error) {
+	cfg := c.config()
+	p := &Propagation{}
+	limits, err := cfg.Gossip.Limits(c.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	silence := time.Duration(limits.Stealth) * Interval
+	cfg.ColdStart = func(l sim.Life) bool { return int(l.Node) >= newcomers }
+	cfg.StartAt = func(id sim.NodeID) time.Duration {
+		if int(id) < newcomers {
+			return 0
+		}
+		return silence - quietBefore*Interval
+	}
+	spoke, last, knows := make([]time.Duration, newcomers), make([]time.Duration, newcomers), make([]int, newcomers)
+	cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+		switch e.Kind {
+		case gossip.SpeaksUp:
+			spoke[node] = at
+		case gossip.CameAlive:
+			if id, _ := simlnd.Node(e.NID); int(id) < newcomers {
+				knows[id]++
+				last[id] = at
+			}
+		case gossip.Died:
+			p.Flaps++
+			if id, _ := simlnd.Node(e.NID); int(id) < newcomers {
+				knows[id]--
+			}
+		}
+	}
+	if p.Net, err = New(cfg); err != nil {
+		return nil, err
+	}
+	for at := silence; ; at += Interval {
+		if err := p.Net.Run(at); err != nil {
+			return nil, err
+		}
+		p.sync(spoke, at, limits.Obsolete)
+		if !slices.ContainsFunc(knows, func(k int) bool { return k < c.Nodes-1 }) {
+			break
+		}
+		if at > silence+100*Interval {
+			return nil, fmt.Errorf("gossipsim: after 100 cycles newcomers are known to %v of %d nodes", knows, c.Nodes)
+		}
+	}
+	for i := range knows {
+		p.Known = append(p.Known, cyclesOf(last[i]-spoke[i]))
+	}
+	slices.Sort(p.Known)
+	slices.Sort(p.Synced)
+	p.Steps = p.Net.Control.Stats().Steps
+	return p, nil
+}
+
+// sync notes which newcomers that speak have got in sync since.
+func (p *Propagation) sync(spoke []time.Duration, now time.Duration, limit int) {
+	if len(p.Synced) == len(spoke) {
+		return
+	}
+	_, high := p.Net.spread()
+	p.Synced = p.Synced[:0]
+	for i, at := range spoke {
+		if at > 0 && p.Net.Clock(sim.NodeID(i))+uint64(limit) >= high {
+			p.Synced = append(p.Synced, max(cyclesOf(now-at), 0))
+		}
+	}
+}

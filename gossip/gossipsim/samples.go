@@ -1,0 +1,82 @@
+package gossipsim
+
+import (
+	"context"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// Samples is how often live nodes were thought dead, where nothing but loss
+// was wrong. A sample is what one node thinks of one other in one cycle.
+type Samples struct {
+	Total    uint64
+	Dead     uint64 // samples in which the other was thought dead
+	Deaths   uint64 // told; each lasts for some samples
+	Messages uint64 // received, obsolete ones included
+	Obsolete uint64
+}
+
+// Share is the share of samples in which a live node was thought dead.
+func (s Samples) Share() float64 { return float64(s.Dead) / float64(max(s.Total, 1)) }
+
+// settle is how many cycles a cluster has until samples count.
+const settle = 60
+
+// Sample lets a cluster run until there are so many samples, or ctx ends.
+func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error) {
+	cfg := c.config()
+	begin := settle * Interval
+	type pair struct{ observer, subject sim.NodeID }
+	since := map[pair]time.Duration{} // when one was told that the other died
+	cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+		subject, _ := simlnd.Node(e.NID)
+		k := pair{node, subject}
+		switch {
+		case e.Kind == gossip.Died:
+			since[k] = max(at, begin)
+			if at > begin {
+				s.Deaths++
+			}
+		case e.Kind == gossip.CameAlive && at > begin:
+			if died, ok := since[k]; ok {
+				s.Dead += uint64(cyclesOf(at - died))
+			}
+			delete(since, k)
+		case e.Kind == gossip.CameAlive:
+			delete(since, k)
+		}
+	}
+	net, err := New(cfg)
+	if err != nil {
+		return s, err
+	}
+	if err := net.Run(begin); err != nil {
+		return s, err
+	}
+	before := net.Counters()
+	each := uint64(c.Nodes-1) * uint64(c.columns())
+	for at := begin; s.Total < want && ctx.Err() == nil; s.Total += each {
+		at += Interval
+		if err := net.Run(at); err != nil {
+			return s, err
+		}
+	}
+	for _, died := range since {
+		s.Dead += uint64(cyclesOf(net.Now() - died))
+	}
+	after := net.Counters()
+	s.Obsolete = after.Obsolete - before.Obsolete
+	s.Messages = s.Obsolete + after.PingsReceived + after.RepliesReceived - before.PingsReceived - before.RepliesReceived
+	return s, nil
+}
+
+// columns is how many nodes are tracked.
+func (c Measured) columns() int {
+	if c.Columns > 0 {
+		return min(c.Columns, c.Nodes)
+	}
+	return c.Nodes
+}

@@ -1,0 +1,163 @@
+package gossipsim_test
+
+import (
+	"math/bits"
+	"testing"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+func newNet(t *testing.T, cfg gossipsim.Config) *gossipsim.Net {
+	t.Helper()
+	if cfg.Gossip.Interval == 0 {
+		cfg.Gossip.Interval = gossipsim.Interval
+	}
+	if cfg.Topology == nil {
+		cfg.Topology = gossipsim.Flat(0.01)
+	}
+	n, err := gossipsim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func runNet(t *testing.T, n *gossipsim.Net, until time.Duration) {
+	t.Helper()
+	if err := n.Run(until); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSilence (GO-70, GO-71, GO-76, GO-A19): a node that has just started sends
+// nothing and listens; its silence is just long enough for all to see it dead,
+// and grows with the logarithm of their number; each is told of the death
+// before the return.
+func TestSilence(t *testing.T) {
+	for _, nodes := range []int{8, 64, 1000} {
+		var net *gossipsim.Net
+		var spoke, lastDeath, firstReturn time.Duration
+		told := 0
+		net = newNet(t, gossipsim.Config{
+			Nodes: nodes, Seed: uint64(nodes), Gossip: gossip.Config{ColdStart: true, Columns: min(nodes, 64)},
+			Tell: func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+				id, _ := simlnd.Node(e.NID)
+				switch {
+				case e.Kind == gossip.SpeaksUp:
+					s := net.Machine(node).Stats()
+					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // that of this very step
+						t.Errorf("%d nodes: a silent node has sent %d pings and %d replies", nodes, s.PingsSent, s.RepliesSent)
+					}
+					if net.Clock(node)+40 < net.Clock(1) {
+						t.Errorf("%d nodes: its clock is %d, another's %d", nodes, net.Clock(node), net.Clock(1))
+					}
+				case at < 10*time.Second || id != 0 || node == 0:
+				case e.Kind == gossip.Died:
+					lastDeath = at
+					told++
+				case e.Kind == gossip.CameAlive && spoke > 0 && firstReturn == 0:
+					firstReturn = at
+				}
+			},
+		})
+		runNet(t, net, 10*time.Second)
+		net.Kill(0)
+		runNet(t, net, 10*time.Second+300*time.Millisecond)
+		net.Start(0, false)
+		runNet(t, net, 30*time.Second)
+		up := bits.Len(uint(nodes - 1))
+		cycles := int((spoke - 10*time.Second) / gossipsim.Interval)
+		if limit := net.Limits().Dead; cycles <= limit || cycles > limit+up+7 || told < nodes-1 {
+			t.Errorf("%d nodes: spoke %d cycles after the end of its first life, want %d to %d; %d were told of its death", nodes, cycles, limit+1, limit+up+7, told)
+		}
+		if lastDeath > spoke || firstReturn < spoke {
+			t.Errorf("%d nodes: dead to the last at %v, spoke at %v, alive to the first at %v", nodes, lastDeath, spoke, firstReturn)
+		}
+	}
+}
+
+// TestWholeClusterBoots (GO-A19): where all are silent the timer ends it: the
+// first ping comes within a cycle after it.
+func TestWholeClusterBoots(t *testing.T) {
+	for _, nodes := range []int{8, 100} {
+		net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1})
+		silence := net.Cycles(net.Limits().Stealth)
+		runNet(t, net, silence)
+		if s := net.Counters(); s.PingsSent > 0 {
+			t.Errorf("%d nodes: %d pings before the silence is over", nodes, s.PingsSent)
+		}
+		runNet(t, net, silence+net.Cycles(1))
+		if s := net.Counters(); s.PingsSent != uint64(nodes) {
+			t.Errorf("%d nodes: %d pings a cycle after the silence", nodes, s.PingsSent)
+		}
+		runNet(t, net, silence+net.Cycles(20))
+		if ok, why := net.AliveExactly(nodes, sim.AllNodes); !ok {
+			t.Error(why)
+		}
+	}
+}
+
+// TestLongDead (GO-72): a node that was dead for long is heard at once after
+// its restart, because the first ping it gets says so.
+func TestLongDead(t *testing.T) {
+	net := newNet(t, gossipsim.Config{Nodes: 64, Seed: 1, Gossip: gossip.Config{ColdStart: true}})
+	runNet(t, net, 5*time.Second)
+	net.Crash(7)
+	runNet(t, net, 30*time.Second)
+	net.Start(7, false)
+	runNet(t, net, 33*time.Second)
+	if ok, why := net.Think(sim.AllNodes, sim.Nodes(7), true); !ok {
+		t.Error(why)
+	}
+}
+
+// TestNewcomerIsHeard (GO-33): a node without any silence is known to somebody
+// after its second ping at the latest: the first one is obsolete, and its empty
+// answer brings the clock.
+func TestNewcomerIsHeard(t *testing.T) {
+	const newcomers = 40
+	late := 0
+	net := newNet(t, gossipsim.Config{
+		Nodes: 100, Seed: 3, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0),
+		StartAt: func(id sim.NodeID) time.Duration {
+			if id < newcomers {
+				return time.Minute
+			}
+			return 0
+		},
+	})
+	runNet(t, net, time.Minute+2*gossipsim.Interval+5*time.Millisecond)
+	for id := range sim.NodeID(newcomers) {
+		known := false
+		for other := sim.NodeID(newcomers); other < 100 && !known; other++ {
+			known, _ = net.Think(sim.Nodes(other), sim.Nodes(id), true)
+		}
+		if !known {
+			late++
+		}
+	}
+	// Two pings may both have gone to other newcomers, who know as little.
+	if late > newcomers/4 {
+		t.Errorf("%d of %d newcomers are known to nobody after their second ping", late, newcomers)
+	}
+}
+
+// TestDeadInTheLottery (GO-39): a dead node is still pinged, as often as others.
+func TestDeadInTheLottery(t *testing.T) {
+	const nodes = 20
+	net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0)})
+	runNet(t, net, time.Minute)
+	net.Crash(3)
+	runNet(t, net, 2*time.Minute)
+	before, pings := net.Control.Stats().Refused, net.Counters().PingsSent
+	runNet(t, net, 22*time.Minute)
+	got := float64(net.Control.Stats().Refused - before)
+	want := float64(net.Counters().PingsSent-pings) / (nodes - 1)
+	if got < 0.95*want || got > 1.05*want {
+		t.Errorf("the dead one got %.0f pings, want %.0f", got, want)
+	}
+}

@@ -1,0 +1,160 @@
+package gossipsim_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"ulnet/gossip/gossipsim"
+)
+
+// long reports whether the suite may take minutes.
+func long() bool { return os.Getenv("ULNET_LONG") != "" }
+
+func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
+	t.Helper()
+	newcomers := 64
+	m.Columns = newcomers
+	p, err := m.Propagate(newcomers)
+	if err != nil {
+		t.Fatalf("%+v: %v", m, err)
+	}
+	return p
+}
+
+// TestPropagation (GO-1, GO-16, GO-36): a newcomer is known to all within
+// 0.8 log2 N cycles or so, and no more than three later at 5 % loss; its clock
+// is in sync after an exchange.
+func TestPropagation(t *testing.T) {
+	sizes := []int{128, 1000, 10_000}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	if long() {
+		sizes = append(sizes, 65_536)
+	}
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			clean := propagate(t, gossipsim.Measured{Nodes: n, Seed: 1})
+			lossy := propagate(t, gossipsim.Measured{Nodes: n, Seed: 2, Loss: 0.05})
+			p50, limit := lossy.Known[32], int(math.Ceil(0.8*math.Log2(float64(n))))
+			if p50 > limit {
+				t.Errorf("median %d cycles at 5 %% loss, want %d", p50, limit)
+			}
+			if more := p50 - clean.Known[32]; more > 3 {
+				t.Errorf("loss of 5 %% costs %d cycles, want 3", more)
+			}
+			if worst := lossy.Known[63]; worst > limit+3 {
+				t.Errorf("worst %d cycles, want %d", worst, limit+3)
+			}
+			late := 0
+			for _, cycles := range lossy.Synced {
+				if cycles > 2 {
+					late++
+				}
+			}
+			if len(lossy.Synced) != 64 || late > 0 {
+				t.Errorf("%d of %d newcomers in sync, %d after more than two cycles", len(lossy.Synced), 64, late)
+			}
+		})
+	}
+}
+
+// TestFalseDeaths (GO-A1): with the default threshold no live node is thought
+// dead, with the letter's many are.
+func TestFalseDeaths(t *testing.T) {
+	want := uint64(300_000)
+	if long() {
+		want = 100_000_000
+	}
+	for _, n := range []int{8, 16, 64, 256} {
+		for _, loss := range []float64{0, 0.05, 0.20} {
+			t.Run(fmt.Sprintf("%d nodes, loss %v", n, loss), func(t *testing.T) {
+				s, err := gossipsim.Measured{Nodes: n, Loss: loss, Seed: 1}.Sample(t.Context(), want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.Dead > 0 && (loss < 0.2 || s.Share() > 1e-6) {
+					t.Errorf("%d of %d samples are dead", s.Dead, s.Total)
+				}
+				strict, err := gossipsim.Measured{Nodes: n, Loss: loss, Seed: 1, Strict: true}.Sample(t.Context(), want/10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strict.Share() < 0.01 {
+					t.Errorf("strict: %d of %d samples are dead, want a hundredth at least", strict.Dead, strict.Total)
+				}
+			})
+		}
+	}
+}
+
+// TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete, while
+// the letter's limit drops some; one that was held back for twice the
+// threshold of death always is.
+func TestObsolete(t *testing.T) {
+	for _, n := range []int{16, 128, 1000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			samples := uint64(100_000 * 16)
+			if long() {
+				samples *= 100
+			}
+			s, err := gossipsim.Measured{Nodes: n, Columns: 16, Loss: 0.05, Seed: 3}.Sample(t.Context(), samples)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Obsolete > 0 {
+				t.Errorf("%d of %d fresh messages are obsolete", s.Obsolete, s.Messages)
+			}
+			strict, err := gossipsim.Measured{Nodes: n, Columns: 16, Loss: 0.05, Seed: 3, Strict: true}.Sample(t.Context(), samples)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if share := float64(strict.Obsolete) / float64(strict.Messages); share < 0.001 || share > 0.3 {
+				t.Errorf("strict: %d of %d fresh messages are obsolete", strict.Obsolete, strict.Messages)
+			}
+		})
+	}
+	late, dropped, err := gossipsim.Measured{Nodes: 64, Seed: 1}.Held(300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late < 100 || dropped != late {
+		t.Errorf("%d of %d messages that came late were dropped", dropped, late)
+	}
+}
+
+// TestDetection (GO-A2): all notice a death within D+1 cycles.
+func TestDetection(t *testing.T) {
+	for _, n := range []int{8, 64, 256} {
+		for seed := range uint64(20) {
+			d, err := gossipsim.Measured{Nodes: n, Loss: 0.05, Seed: 7919 * seed * seed}.Detect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Last > float64(d.Limit) || d.First > d.Last || d.First < 1 {
+				t.Errorf("%d nodes, seed %d: noticed after %.2f to %.2f cycles, want %d at most", n, seed, d.First, d.Last, d.Limit)
+			}
+		}
+	}
+}
+
+// TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
+// the new life speaks. After that it may be told of a death only if its first
+// news came by so many hops that it was too old a cycle later.
+func TestQuickReboot(t *testing.T) {
+	rounds := 8
+	if long() {
+		rounds = 125
+	}
+	for _, n := range []int{24, 64, 256} {
+		r, err := gossipsim.Measured{Nodes: n, Columns: 8, Loss: 0.01, Seed: 5}.Reboot(rounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Noticed != r.Made || r.Mistakes*1000 > r.Made*r.Peers || r.Made != 8*rounds {
+			t.Errorf("%d nodes: %d of %d reboots noticed by all, %d deaths told too late", n, r.Noticed, r.Made, r.Mistakes)
+		}
+	}
+}
