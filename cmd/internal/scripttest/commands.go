@@ -1,9 +1,11 @@
 package scripttest
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -12,6 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 )
+
+// untilInterval is the time between two looks of the command until.
+const untilInterval = 50 * time.Millisecond
 
 func cmdNode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -71,6 +76,31 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := command(ts, args[1:])
 	runAndCheck(ts, cmd, cmd.Run, number(ts, args[0]))
+}
+
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN PROGRAM [ARG...]")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	tick := time.NewTicker(untilInterval)
+	defer tick.Stop()
+	deadline := time.After(waitLimit)
+	for {
+		var errs bytes.Buffer
+		cmd := command(ts, args[1:])
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if pattern.Match(out) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%v never says %q: %v\n%s%s", args[1:], args[0], err, out, &errs)
+		}
+	}
 }
 
 func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {

@@ -9,6 +9,8 @@
 //	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
 //	                               code.out and code.err
 //	unprivileged PROGRAM [ARG...]  as code 0, or with ! as code 1, without CAP_NET_BIND_SERVICE
+//	until PATTERN PROGRAM [ARG...] runs a program again and again until its standard output has
+//	                               something that the regular expression PATTERN matches
 //	bigfile NAME SIZE              makes a file whose content does not repeat
 //
 // What node and start began writes to NAME.out and NAME.err, and is killed
@@ -61,7 +63,7 @@ func Run(t *testing.T, dir string, commands ...string) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"node": cmdNode, "start": cmdStart, "signal": cmdSignal, "await": cmdAwait,
-			"code": cmdCode, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
+			"code": cmdCode, "until": cmdUntil, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
 		},
 	})
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+func explainCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain NID",
+		Short: "Explain why a participant is held for alive or dead",
+		Long: `Explains why this node holds a participant for alive or dead: when it was last
+heard of, through whom, and the limit.`,
+		Example: "  gossipctl explain 10.0.0.7@tcp",
+		Args:    cli.Args("a NID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := nid.Parse(args[0])
+			if err != nil {
+				return cli.Usagef("%w", err)
+			}
+			e, err := g.client().GossipExplain(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), e)
+			}
+			return explain(c.OutOrStdout(), e)
+		},
+	}
+}
+
+// explain tells in sentences.
+func explain(w io.Writer, e gossip.Explanation) (err error) {
+	say := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(w, format+"\n", args...)
+		}
+	}
+	cycles := func(n int) string {
+		return fmt.Sprintf("%s (%v)", count(n, "cycle"), time.Duration(n)*time.Duration(e.Interval)*time.Millisecond)
+	}
+	switch {
+	case e.Self:
+		say("%v is this node, and alive.", e.NID)
+	case e.Age == unheard && e.Aliveness == 0:
+		say("%v is %v: nothing was ever heard of it, from anybody.", e.NID, e.Health)
+	case e.Age == unheard:
+		say("%v is %v: nothing was heard of it since this node stood still.", e.NID, e.Health)
+	default:
+		say("%v is %v: it gave its last sign of life about %s ago; dead is who gave none for more than %s.", e.NID, e.Health, cycles(int(e.Age)), cycles(e.Threshold))
+	}
+	if e.Heard && e.Via == e.NID {
+		say("The last news came from itself, %s ago, at clock %d.", cycles(int(e.Ago)), e.Clock)
+	} else if e.Heard {
+		say("The last news came through %v, %s ago, at clock %d, and was %s old then.", e.Via, cycles(int(e.Ago)), e.Clock, count(int(e.AgeThen), "cycle"))
+	}
+	if e.Aliveness > 0 {
+		say("It has died %s as far as this node knows.", count(int(e.Aliveness), "time"))
+	}
+	if e.Resync {
+		say("This node stood still and is collecting news: it reports what it knew before, until it has enough.")
+	}
+	if e.Silent {
+		say("This node is silent after its start: others do not hear of it yet.")
+	}
+	if e.Health == gossip.Dead {
+		say("If it runs, compare 'gossipctl status' and 'gossipctl params' there, and try 'lnetctl ping %v'.", e.NID)
+	}
+	return err
+}
+
+// count is a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+// timeLayout is how times are printed: local, to the millisecond.
+const timeLayout = "2006-01-02 15:04:05.000"
+
+func historyCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "history [--last NUMBER]",
+		Short: "Show the last changes, with times",
+		Long: `Shows who died and came alive, and what else happened, the last change last: up to
+1024 of them since the start, and as many of before the last stop.`,
+		Example: "  gossipctl history --last 20",
+		Args:    cli.Args(),
+	}
+	last := c.Flags().Int("last", 0, "only the last `NUMBER` of changes; 0: all")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *last < 0 {
+			return cli.Usagef("--last: want a number from 0, not %d", *last)
+		}
+		changes, err := g.client().GossipHistory(c.Context())
+		if err != nil {
+			return err
+		}
+		if *last > 0 {
+			changes = changes[max(len(changes)-*last, 0):]
+		}
+		if g.json {
+			return cli.JSON(c.OutOrStdout(), changes)
+		}
+		for _, change := range changes {
+			if _, err := fmt.Fprintln(c.OutOrStdout(), changeLine(change)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// changeLine is a change in a line.
+func changeLine(c node.GossipChange) string {
+	line := fmt.Sprintf("%s  clock %-8d %-11v", c.Time.Local().Format(timeLayout), c.Clock, c.Event)
+	if c.NID.IsValid() {
+		line += " " + c.NID.String()
+	}
+	switch c.Aliveness {
+	case 0:
+	case 1:
+		line += " (has died once)"
+	default:
+		line += fmt.Sprintf(" (has died %d times)", c.Aliveness)
+	}
+	return strings.TrimRight(line, " ")
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip"
+)
+
+func listStatusCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show how far a change of the list is",
+		Long: `Shows how far a change of the list is, as the others themselves have told this
+node, which hears from about two of them in each cycle. Who is alive and keeps
+the change from going on is named first.`,
+		Example: "  gossipctl list status",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := g.client().GossipListStatus(c.Context())
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), s)
+			}
+			return printListStatus(c.OutOrStdout(), s)
+		},
+	}
+}
+
+func printListStatus(w io.Writer, s gossip.RollStatus) error {
+	var table cli.Table
+	switch missing := s.Missing(); {
+	case !s.Staged && !s.Committed:
+		_, err := fmt.Fprintf(w, "%d participants, no change under way\n", s.N)
+		return err
+	case s.Committed:
+		fmt.Fprintf(w, "%d participants, committed here; the old list is understood until all that are alive have committed\n", s.N)
+	case len(missing) > 0:
+		fmt.Fprintf(w, "%d participants, a list of %d is staged here; not known to have staged it: %v\n", s.N, s.NewN, missing)
+	default:
+		fmt.Fprintf(w, "%d participants, a list of %d is staged here and by all that are alive: 'gossipctl list commit' on all\n", s.N, s.NewN)
+	}
+	table.Row("NID", "STATE", "HEALTH")
+	for _, m := range s.Members {
+		cells := []any{m.NID, m.State, m.Health}
+		switch {
+		case m.Joins:
+			cells = append(cells, "joins")
+		case m.Leaves:
+			cells = append(cells, "leaves")
+		}
+		table.Row(cells...)
+	}
+	_, err := table.WriteTo(w)
+	return err
+}

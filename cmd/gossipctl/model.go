@@ -1,0 +1,79 @@
+package main
+
+import (
+	"math"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/gossip"
+)
+
+// robustLoss is the share of lost messages up to which the default limit of
+// death gives no false deaths.
+const robustLoss = 0.2
+
+// floor is the least limit of death by default.
+const floor = 16
+
+// model predicts how a cluster of n participants behaves, from the rules where
+// they say it and from simulations of up to 1024 machines elsewhere.
+type model struct {
+	n      int
+	loss   float64 // share of messages, from 0 on
+	cfg    config.Gossip
+	limits gossip.Limits
+}
+
+func newModel(n int, loss float64) model {
+	m := model{n: n, loss: loss, cfg: config.Default().Gossip}
+	if loss > robustLoss {
+		// News takes longer, and ages by one for each cycle and each hop. What
+		// the floor gives small clusters must be in the slack to be added to.
+		calm := model{n: n, loss: robustLoss}
+		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
+	}
+	m.limits, _ = m.machine().Limits(n) // they fit up to a loss of 0.6
+	return m
+}
+
+func (m model) machine() gossip.Config {
+	g := m.cfg
+	g.Interval = time.Second // no limit depends on it
+	return g.Machine()
+}
+
+// withoutFloor is the limit of death if there were no least one.
+func (m model) withoutFloor() int {
+	c := m.machine()
+	c.DeadFloor = 1
+	l, _ := c.Limits(m.n)
+	return l.Dead
+}
+
+// spread is in how many cycles all know of a newcomer, at the median. A node
+// that knows tells one other per cycle and is asked by one: 1 + q + q² times as
+// many know after each, where q is the share of messages that arrive.
+func (m model) spread() float64 {
+	q := 1 - m.loss
+	return math.Log(float64(m.n))/math.Log(1+q+q*q) + 1
+}
+
+// latest is in how many cycles all know of a death: an age is at least the
+// time since the last sign of life.
+func (m model) latest() int { return m.limits.Dead + 1 }
+
+// expected is in how many cycles a node learns of a death on average: news
+// comes by few hops, but not by none.
+func (m model) expected() float64 { return float64(m.limits.Dead) - 2 }
+
+// bytes is what a node sends in a cycle: a ping with all entries, and an answer
+// to the ping of another with those that are fresher by 2 and the fudge.
+func (m model) bytes() float64 {
+	n := float64(m.n)
+	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)
+	reply := math.Min(math.Ceil(n/8)+fresher, 5*fresher)
+	return gossip.HeaderSize + n + (1-m.loss)*(gossip.HeaderSize+reply)
+}
+
+// round rounds x to a multiple of 1/unit.
+func round(x, unit float64) float64 { return math.Round(x*unit) / unit }

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+func startCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "start",
+		Short: "Begin to take part",
+		Long: `Begins to take part, with the parameters of the last init, as the participant
+that is a NID of this node. Without --cold-start at init the node is silent at
+first, until all others have noticed that it was gone.`,
+		Example: "  gossipctl start",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return g.client().GossipStart(c.Context()) },
+	}
+}

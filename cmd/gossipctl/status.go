@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// unheard is the age of who was never heard of.
+const unheard = 255
+
+func statusCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show who is alive",
+		Long: `Shows the participants as this node sees them: how many cycles ago each was last
+heard of by whatever way (- for never), whether it is held for alive, and how
+often it has died as far as this node knows. Unknown is who was never heard of;
+he does not count as alive.`,
+		Example: `  gossipctl status
+  gossipctl status --json | jq '.participants[] | select(.health == "dead").nid'`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			doc, err := g.status(c.Context())
+			if err != nil {
+				return err
+			}
+			doc.warn(c.ErrOrStderr())
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), doc)
+			}
+			return doc.print(c.OutOrStdout())
+		},
+	}
+}
+
+// statusDoc is what status prints as JSON.
+type statusDoc struct {
+	Clock        uint64               `json:"clock"`
+	N            int                  `json:"n"`
+	Threshold    int                  `json:"threshold"` // dead is who is older, in cycles
+	Quorum       bool                 `json:"quorum"`
+	Alive        int                  `json:"alive"`
+	Participants []gossip.Participant `json:"participants"`
+	Self         nid.NID              `json:"self"`
+	Cycle        uint64               `json:"cycle"`
+	State        node.GossipState     `json:"state"`
+}
+
+// status asks the daemon. Gossip that does not run is an error.
+func (g *globals) status(ctx context.Context) (statusDoc, error) {
+	s, err := g.client().GossipStatus(ctx)
+	if err != nil {
+		return statusDoc{}, err
+	}
+	if s.Snapshot == nil {
+		hint := "'gossipctl start' starts it"
+		if s.State == node.GossipNone {
+			hint = "'gossipctl init' sets its participants, and 'gossipctl start' starts it"
+		}
+		return statusDoc{}, cli.Hint(errors.New("gossip does not run"), "%s", hint)
+	}
+	p := s.Snapshot
+	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State}, nil
+}
+
+// warn says what keeps the node from being seen by others.
+func (d *statusDoc) warn(w io.Writer) {
+	switch d.State {
+	case node.GossipExcluded:
+		fmt.Fprintln(w, "this node takes part no more: see 'gossipctl history' for why; after mending that, 'gossipctl start'")
+	case node.GossipListening:
+		fmt.Fprintln(w, "this node is silent after its start, until all others have noticed that it was gone")
+	}
+}
+
+// summary says the most important in a line.
+func (d *statusDoc) summary() string {
+	quorum := "no quorum"
+	if d.Quorum {
+		quorum = "quorum"
+	}
+	return fmt.Sprintf("clock %d: %d of %d alive, %s; dead is who is not heard of for more than %d cycles", d.Clock, d.Alive, d.N, quorum, d.Threshold)
+}
+
+func (d *statusDoc) print(w io.Writer) error {
+	if _, err := fmt.Fprintln(w, d.summary()); err != nil {
+		return err
+	}
+	table := d.table()
+	_, err := table.WriteTo(w)
+	return err
+}
+
+func (d *statusDoc) table() (table cli.Table) {
+	table.Row("NID", "AGE", "HEALTH", "ALIVENESS")
+	for _, p := range d.Participants {
+		age := "-"
+		if p.Age != unheard {
+			age = fmt.Sprint(p.Age)
+		}
+		cells := []any{p.NID, age, p.Health, p.Aliveness}
+		if p.NID == d.Self {
+			cells = append(cells, "(this node)")
+		}
+		table.Row(cells...)
+	}
+	return table
+}
+
+// withoutPrefix is an error of package gossip without the package's name.
+func withoutPrefix(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "gossip: "))
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+const (
+	// lookInterval is the time between two looks at the daemon. Gossip has no
+	// shorter cycles.
+	lookInterval = 200 * time.Millisecond
+	// shownChanges is how many changes a terminal shows below the table.
+	shownChanges = 10
+)
+
+func watchCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Watch who dies and comes alive",
+		Long: `Shows the participants live: a table that is drawn again and again on a terminal,
+otherwise a line for each change, and with --json an object for each. It ends
+with an interrupt.`,
+		Example: "  gossipctl watch | tee changes",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := watcher{g: g, out: c.OutOrStdout()}
+			show := w.line
+			switch {
+			case g.json:
+				show = w.object
+			case cli.IsTerminal(w.out):
+				show = w.screen
+			}
+			return w.run(c.Context(), show)
+		},
+	}
+}
+
+// watcher looks at the daemon and shows what is new.
+type watcher struct {
+	g       *globals
+	out     io.Writer
+	started bool
+	last    time.Time // of the last change that was seen
+	recent  []node.GossipChange
+}
+
+func (w *watcher) run(ctx context.Context, show func(statusDoc, []node.GossipChange) error) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		err := w.look(ctx, show)
+		if ctx.Err() != nil {
+			return nil // an interrupt is the ordinary end
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look asks for the state and shows it with what has changed since the last look.
+func (w *watcher) look(ctx context.Context, show func(statusDoc, []node.GossipChange) error) error {
+	doc, err := w.g.status(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := w.g.client().GossipHistory(ctx)
+	if err != nil {
+		return err
+	}
+	first := 0
+	for first < len(changes) && !changes[first].Time.After(w.last) {
+		first++
+	}
+	if len(changes) > 0 {
+		w.last = changes[len(changes)-1].Time
+	}
+	if err := show(doc, changes[first:]); err != nil {
+		return err
+	}
+	w.started = true
+	return nil
+}
+
+// line prints a line for each change, and one for the state at the beginning.
+func (w *watcher) line(doc statusDoc, changes []node.GossipChange) error {
+	var b bytes.Buffer
+	if !w.started {
+		fmt.Fprintln(&b, doc.summary())
+	} else {
+		for _, c := range changes {
+			fmt.Fprintln(&b, changeLine(c))
+		}
+	}
+	_, err := w.out.Write(b.Bytes())
+	return err
+}
+
+// object prints a JSON object for each change, also those of before.
+func (w *watcher) object(_ statusDoc, changes []node.GossipChange) error {
+	e := json.NewEncoder(w.out)
+	for _, c := range changes {
+		if err := e.Encode(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// screen draws a screen anew: from its top left corner, with each line cleared
+// to its end, and the rest of the screen.
+func (w *watcher) screen(doc statusDoc, changes []node.GossipChange) error {
+	w.recent = append(w.recent, changes...)
+	w.recent = w.recent[max(len(w.recent)-shownChanges, 0):]
+	var b bytes.Buffer
+	doc.warn(&b)
+	if err := doc.print(&b); err != nil {
+		return err
+	}
+	fmt.Fprintln(&b)
+	for _, c := range w.recent {
+		fmt.Fprintln(&b, changeLine(c))
+	}
+	start := "\x1b[H"
+	if !w.started {
+		start = "\x1b[2J" + start
+	}
+	text := bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte("\x1b[K\n"))
+	_, err := fmt.Fprintf(w.out, "%s%s\x1b[J", start, text)
+	return err
+}
