@@ -76,11 +76,25 @@ func messageDetails(line liner, r *capture.Record) {
 	case wire.Reply:
 		line("reply: dst MD %v", h.Reply().DstMD)
 	}
+	if p, ok := dissectors.Read(r); ok {
+		payloadDetails(line, p)
+	}
 	if p, ok := r.PingInfo(); ok {
 		line("ping info: features %#x %v, pid %v, sequence %d, %s", uint32(p.Features), p.Features, p.PID, p.Sequence, orderName(p.BigEndian))
 		for _, ni := range p.NIs {
 			line("ping info: %v %v", ni.NID, ni.Status)
 		}
+	}
+}
+
+func payloadDetails(line liner, p capture.Payload) {
+	if p.Is != nil {
+		for _, d := range p.Is.Details() {
+			line("%s: %s", p.Protocol, d)
+		}
+	}
+	if p.Err != nil {
+		line("%s: not understood: %v", p.Protocol, p.Err)
 	}
 }
 

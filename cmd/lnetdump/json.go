@@ -52,8 +52,13 @@ type entry struct {
 	SrcIncarnation  string `json:"src_incarnation,omitempty"`
 	DestIncarnation string `json:"dest_incarnation,omitempty"`
 
-	Ping  *pingEntry `json:"ping_info,omitempty"`
-	Error string     `json:"error,omitempty"`
+	Ping *pingEntry `json:"ping_info,omitempty"`
+
+	Protocol     string             `json:"protocol,omitempty"`      // whose portal it is
+	Message      capture.Understood `json:"message,omitempty"`       // what that says
+	MessageError string             `json:"message_error,omitempty"` // what is wrong with it
+
+	Error string `json:"error,omitempty"`
 }
 
 type pingEntry struct {
@@ -186,6 +191,12 @@ func (e *entry) message(r *capture.Record) {
 		e.TargetOffset, e.SinkLength = &c.SrcOffset, &c.SinkLength
 	case wire.Reply:
 		e.DstMD = h.Reply().DstMD.String()
+	}
+	if p, ok := dissectors.Read(r); ok {
+		e.Protocol, e.Message = p.Protocol, p.Is
+		if p.Err != nil {
+			e.MessageError = p.Err.Error()
+		}
 	}
 	if p, ok := r.PingInfo(); ok {
 		e.Ping = &pingEntry{Features: fmt.Sprintf("%#x", uint32(p.Features)), PID: uint32(p.PID), Sequence: p.Sequence, NIs: []niEntry{}}

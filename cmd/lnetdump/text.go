@@ -131,7 +131,7 @@ func describeMessage(b *strings.Builder, r *capture.Record) {
 	case wire.Put:
 		c := h.Put()
 		fmt.Fprintf(b, "PUT of %d bytes to portal %d", h.PayloadLength, c.Portal)
-		if !describePing(b, r, "push") {
+		if !describePing(b, r, "push") && !describePayload(b, r) {
 			fmt.Fprintf(b, ", match bits %#x", c.MatchBits)
 		}
 		if c.Offset > 0 {
@@ -177,6 +177,19 @@ func describePing(b *strings.Builder, r *capture.Record, what string) bool {
 		}
 	}
 	b.WriteString(")")
+	return true
+}
+
+// describePayload adds what the user of the portal says, if we know him.
+func describePayload(b *strings.Builder, r *capture.Record) bool {
+	p, ok := dissectors.Read(r)
+	if !ok || p.Is == nil {
+		return false
+	}
+	fmt.Fprintf(b, " (%s)", p.Is.Summary())
+	if p.Err != nil {
+		fmt.Fprintf(b, " (%v)", p.Err)
+	}
 	return true
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ulnet/gossip"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+)
+
+// dissectors are for the users of portals whose messages lnetdump understands.
+var dissectors = capture.Portals{
+	gossip.Portal: {Protocol: "gossip", Read: readGossip},
+}
+
+// gossipMessage is a message of gossip.
+type gossipMessage struct{ gossip.Message }
+
+func readGossip(put wire.PutCmd, payload []byte) (capture.Understood, error) {
+	m, err := gossip.ParseMessage(put.MatchBits, payload)
+	if err != nil && !errors.Is(err, gossip.ErrBody) {
+		return nil, err // without a header
+	}
+	return &gossipMessage{m}, err
+}
+
+func (m *gossipMessage) kind() string {
+	if m.Reply {
+		return "reply"
+	}
+	return "ping"
+}
+
+// Summary implements capture.Understood.
+func (m *gossipMessage) Summary() string {
+	s := fmt.Sprintf("gossip %s, clock %d", m.kind(), m.Clock)
+	switch {
+	case m.Reply && len(m.Entries) == 1:
+		return s + ", 1 age"
+	case m.Reply:
+		return s + fmt.Sprintf(", %d ages", len(m.Entries))
+	}
+	heard, most := 0, uint8(0)
+	for _, e := range m.Entries {
+		if e.Age != 255 {
+			heard, most = heard+1, max(most, e.Age)
+		}
+	}
+	return s + fmt.Sprintf(", %d of %d heard of, ages to %d", heard, m.N, most)
+}
+
+// agesPerLine is how many ages stand in a line of the details.
+const agesPerLine = 32
+
+// Details implements capture.Understood.
+func (m *gossipMessage) Details() []string {
+	lines := []string{fmt.Sprintf("%s, version %d, flags %v, n %d, clock %d", m.kind(), gossip.Version, m.Flags, m.N, m.Clock)}
+	if m.Flags&gossip.FlagParams != 0 {
+		lines = append(lines, fmt.Sprintf("interval %v, list %v", m.Interval, m.Digest))
+	}
+	if m.Flags&gossip.FlagStaged != 0 {
+		lines = append(lines, fmt.Sprintf("staged list %v", m.Staged))
+	}
+	for rest := m.Entries; len(rest) > 0; {
+		row := rest[:min(agesPerLine, len(rest))]
+		rest = rest[len(row):]
+		lines = append(lines, m.row(row))
+	}
+	return lines
+}
+
+// row is a line of ages: of a ping they are in order, of a reply each needs its
+// index.
+func (m *gossipMessage) row(entries []gossip.Entry) string {
+	var b strings.Builder
+	if !m.Reply {
+		fmt.Fprintf(&b, "ages from %d:", entries[0].Index)
+	} else {
+		b.WriteString("ages:")
+	}
+	for _, e := range entries {
+		if m.Reply {
+			fmt.Fprintf(&b, " %d:%v", e.Index, e)
+		} else {
+			fmt.Fprintf(&b, " %v", e)
+		}
+	}
+	return b.String()
+}
+
+// MarshalJSON implements json.Marshaler: a ping has its ages in order, a reply
+// has pairs.
+func (m *gossipMessage) MarshalJSON() ([]byte, error) {
+	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10)}
+	if m.Flags&gossip.FlagParams != 0 {
+		e.Interval, e.Digest = m.Interval.Milliseconds(), m.Digest.String()
+	}
+	if m.Flags&gossip.FlagStaged != 0 {
+		e.Staged = m.Staged.String()
+	}
+	for _, a := range m.Entries {
+		if m.Reply {
+			e.Entries = append(e.Entries, [2]int{a.Index, int(a.Age)})
+		} else {
+			e.Ages = append(e.Ages, int(a.Age))
+		}
+	}
+	return json.Marshal(e)
+}
+
+type gossipEntry struct {
+	Kind     string   `json:"kind"`
+	N        uint32   `json:"n"`
+	Clock    string   `json:"clock"`
+	Interval int64    `json:"interval_ms,omitempty"`
+	Digest   string   `json:"digest,omitempty"`
+	Staged   string   `json:"staged,omitempty"`
+	Ages     []int    `json:"ages,omitempty"`    // of a ping, by index; 255: never heard of
+	Entries  [][2]int `json:"entries,omitempty"` // of a reply: index and age
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/gossip"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnet/wire"
+)
+
+// gossipFile is what testdata/gossip.txt shows.
+var gossipFile = filepath.Join("testdata", "captures", "gossip.pcapng")
+
+// TestGossipDecodes: all messages of a recorded exchange are understood, and
+// what is cut short is said to be so.
+func TestGossipDecodes(t *testing.T) {
+	seen := map[string]int{}
+	capturetest.Decode(t, gossipFile, func(r *capture.Record) {
+		p, ok := dissectors.Read(r)
+		if !ok {
+			return
+		}
+		if p.Err != nil || p.Protocol != "gossip" {
+			t.Errorf("frame %d: %+v", r.Frame, p)
+			return
+		}
+		seen[p.Is.(*gossipMessage).kind()]++
+		cut := *r
+		cut.Payload, cut.Missing = r.Payload[:len(r.Payload)-1], 1
+		if p, _ := dissectors.Read(&cut); p.Err != capture.ErrPartOfPayload {
+			t.Errorf("frame %d, cut: %+v", r.Frame, p)
+		}
+	})
+	if seen["ping"] < 10 || seen["reply"] < 10 {
+		t.Errorf("found %v", seen)
+	}
+}
+
+// TestGossipTshark: the capture is one for Wireshark, too.
+func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile) }
+
+// TestGossipHostile: what is no gossip is shown without one, and what has a
+// header only with that.
+func TestGossipHostile(t *testing.T) {
+	header := gossip.Header{Flags: gossip.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendBinary(nil)
+	for _, c := range []struct {
+		name string
+		bits uint64
+		data []byte
+		is   bool
+		err  error
+	}{
+		{"bits of nobody", 7, header, false, gossip.ErrBits},
+		{"nothing", gossip.PingBits, nil, false, gossip.ErrShort},
+		{"another version", gossip.PingBits, make([]byte, 100), false, gossip.ErrVersion},
+		{"a bitmap of 2^31", gossip.ReplyBits, append(header, 1, 2, 3), true, gossip.ErrBody},
+		{"ping with a bitmap", gossip.PingBits, header, true, gossip.ErrBody},
+	} {
+		is, err := readGossip(wire.PutCmd{MatchBits: c.bits}, c.data)
+		if (is != nil) != c.is || err != c.err {
+			t.Errorf("%s: %v, %v, want %v", c.name, is, err, c.err)
+		}
+	}
+}
+
+// FuzzGossip: everything can be shown, in a size that the message bounds.
+func FuzzGossip(f *testing.F) {
+	capturetest.Decode(f, gossipFile, func(r *capture.Record) {
+		if _, ok := dissectors.Read(r); ok {
+			f.Add(r.Header.Put().MatchBits == gossip.ReplyBits, strings.Clone(string(r.Payload)))
+		}
+	})
+	f.Fuzz(func(t *testing.T, reply bool, data string) {
+		put := wire.PutCmd{MatchBits: gossip.PingBits}
+		if reply {
+			put.MatchBits = gossip.ReplyBits
+		}
+		is, err := readGossip(put, []byte(data))
+		if is == nil {
+			if err == nil {
+				t.Error("nothing, without an error")
+			}
+			return
+		}
+		text, err := json.Marshal(is)
+		size := len(is.Summary()) + len(strings.Join(is.Details(), "\n")) + len(text)
+		if err != nil || size > 1000+40*len(data) {
+			t.Errorf("%d bytes become %d: %v", len(data), size, err)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package gossip
+
+import "fmt"
+
+// Message is a message as an observer sees it, who knows no list.
+type Message struct {
+	Reply bool // otherwise a ping
+	Header
+	// Entries are the ages that it carries: of a ping all participants, of a
+	// reply those that it knows better.
+	Entries []Entry
+}
+
+// Entry is the age of a participant, by its index in the list.
+type Entry struct {
+	Index int
+	Age   uint8 // 255: never heard of
+}
+
+// String returns the age, or a word for it.
+func (e Entry) String() string {
+	if e.Age == unheard {
+		return "-"
+	}
+	return fmt.Sprint(e.Age)
+}
+
+// ErrBits says that a message to [Portal] has match bits of nobody.
+var ErrBits = fmt.Errorf("gossip: match bits are neither %#x (ping) nor %#x (reply)", uint64(PingBits), uint64(ReplyBits))
+
+// ParseMessage parses the PUT with some match bits to [Portal]. With an error
+// of the body, the header is valid all the same.
+func ParseMessage(bits uint64, data []byte) (m Message, err error) {
+	switch bits {
+	case PingBits:
+	case ReplyBits:
+		m.Reply = true
+	default:
+		return m, ErrBits
+	}
+	var body []byte
+	if m.Header, body, err = ParseHeader(data); err != nil {
+		return m, err
+	}
+	if m.Reply {
+		e, err := parseEntries(m.Flags, body, int(m.N))
+		if err == nil {
+			e.each(func(i int, age byte) { m.Entries = append(m.Entries, Entry{i, age}) })
+		}
+		return m, err
+	}
+	if m.Flags&(FlagBitmap|FlagPairs) != 0 || uint64(len(body)) != uint64(m.N) {
+		return m, ErrBody
+	}
+	for i, age := range body {
+		m.Entries = append(m.Entries, Entry{i, age})
+	}
+	return m, nil
+}
+
+var flagNames = [...]string{"params", "staged", "bitmap", "pairs"}
+
+// String returns the names of the flags that are set.
+func (f Flags) String() string {
+	s := ""
+	for i, name := range flagNames {
+		if f>>i&1 != 0 {
+			s += "," + name
+		}
+	}
+	if s == "" {
+		return "none"
+	}
+	return s[1:]
+}

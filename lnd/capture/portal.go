@@ -1,0 +1,55 @@
+package capture
+
+import (
+	"errors"
+
+	"ulnet/lnet/wire"
+)
+
+// Understood is the payload of a message that somebody above LNet made sense
+// of. As JSON it is an object.
+type Understood interface {
+	Summary() string   // in some words, for the end of a line
+	Details() []string // all fields, a line each
+}
+
+// PortalDissector makes sense of the payload of a PUT to a portal. It must cope
+// with every payload. What it returns with an error is nil, or as much as could
+// be read. It keeps no reference to payload.
+type PortalDissector struct {
+	Protocol string
+	Read     func(put wire.PutCmd, payload []byte) (Understood, error)
+}
+
+// Portals are the dissectors of a program by portal. This package has none: it
+// knows LNet, not its users.
+type Portals map[uint32]PortalDissector
+
+// ErrPartOfPayload says that a payload is not all in the capture, or was not
+// all kept.
+var ErrPartOfPayload = errors.New("only part of the payload is there")
+
+// Payload is what a dissector made of a message.
+type Payload struct {
+	Protocol string
+	Is       Understood // nil if nothing of it was understood
+	Err      error      // what was not
+}
+
+// Read has the payload of a message read by the dissector of its portal; false
+// if there is none.
+func (p Portals) Read(r *Record) (Payload, bool) {
+	if r.Kind != Message || r.Header.Type != wire.Put {
+		return Payload{}, false
+	}
+	put := r.Header.Put()
+	d, ok := p[put.Portal]
+	if !ok {
+		return Payload{}, false
+	}
+	is, err := d.Read(put, r.Payload)
+	if r.Missing > 0 || uint64(len(r.Payload)) < uint64(r.Header.PayloadLength) {
+		err = ErrPartOfPayload
+	}
+	return Payload{d.Protocol, is, err}, true
+}
