@@ -5,6 +5,7 @@ GO          ?= go
 PREFIX      ?= /usr/local
 FUZZTIME    ?= 2m
 GOAL        ?=
+PEERS       ?=
 SOAK        ?= 10m
 SEED        ?= 0
 # Only the race detector needs cgo.
@@ -14,10 +15,10 @@ commands    := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # Programs that serve this repository only are not installed.
 installed   := $(filter-out bench demo soak,$(commands))
 
-.PHONY: help build install demo test test-long check static race fuzz bench soak lint clean
+.PHONY: help build install demo test test-long check static race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build static binaries into bin/
 	@mkdir -p bin
@@ -56,6 +57,9 @@ fuzz: ## every fuzz target for FUZZTIME (2m)
 
 bench: build ## measure the goals; GOAL=G-LN-1 for one
 	@bin/bench --goal '$(GOAL)'
+
+bench-peers: ## gossip beside memberlist on loopback, a process a node (4 min); fetches memberlist
+	@cd cmd/bench/peers && $(GO) run . $(PEERS)
 
 soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; needs root
 	@bin/soak --time $(SOAK) --seed $(SEED)

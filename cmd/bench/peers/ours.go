@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// startGossip starts a node of ulnet, as lnetd would: socklnd, portals, an
+// agent.
+func (o *options) startGossip(count *sent) error {
+	var ids []nid.NID
+	for i := range o.nodes {
+		id, err := nid.Parse(addressOf(i).String() + "@tcp")
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	list, err := gossip.NewList(ids)
+	if err != nil {
+		return err
+	}
+	driver, err := socklnd.New(socklnd.Config{AcceptPort: o.port})
+	if err != nil {
+		return err
+	}
+	clock := machine.BootClock()
+	node := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: clock})
+	table := portals.New(node)
+	cfg := lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addressOf(o.index).String()}
+	if _, err := node.AddNI(countingDriver{driver, count}, cfg); err != nil {
+		return err
+	}
+	agent, err := gossip.Start(table, list, gossip.AgentConfig{
+		Config: gossip.Config{Interval: o.interval, ColdStart: true, Seed: uint64(time.Now().UnixNano())}, Clock: clock,
+	})
+	if err != nil {
+		return err
+	}
+	agent.Watch(func(id nid.NID, alive bool, _ uint64) {
+		host, _, _ := strings.Cut(id.String(), "@")
+		if a, err := netip.ParseAddr(host); err == nil {
+			tell(indexOf(a), alive)
+		}
+	})
+	return nil
+}
+
+// countingDriver counts the payload of what its NIs send.
+type countingDriver struct {
+	lnd.Driver
+	count *sent
+}
+
+func (d countingDriver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni, err := d.Driver.Startup(cfg, up)
+	return countingNI{ni, d.count}, err
+}
+
+type countingNI struct {
+	lnd.NI
+	count *sent
+}
+
+func (n countingNI) Send(m *lnd.Message) {
+	n.count.add(int(m.Header.PayloadLength))
+	n.NI.Send(m)
+}
