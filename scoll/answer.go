@@ -45,7 +45,7 @@ func (m *Machine) answer(r *request, in *Input) {
 		m.stats.Late++
 		return
 	}
-	m.sendUp(r, up{own: true, final: in.Final, size: uint32(in.Size)})
+	m.sendUp(r, up{own: true, final: in.Final, size: uint32(in.Size)}, in.Token)
 	if in.Final {
 		r.phase = leaving
 	}
@@ -85,14 +85,14 @@ func (m *Machine) overdue(r *request) {
 
 // speak answers for the service: an empty reply with the trailer.
 func (m *Machine) speak(r *request) {
-	m.sendUp(r, up{final: true})
+	m.sendUp(r, up{final: true}, nil)
 	if r.phase == posting {
 		r.phase = leaving
 	}
 }
 
 // sendUp sends a reply to the parent. The trailer rides on the last.
-func (m *Machine) sendUp(r *request, u up) {
+func (m *Machine) sendUp(r *request, u up, token any) {
 	u.part, u.at = r.parts, machine.Never
 	r.parts++
 	h := ReplyHeader{
@@ -100,6 +100,9 @@ func (m *Machine) sendUp(r *request, u up) {
 	}
 	var trailer Range
 	begin := len(m.out.Buf)
+	if len(r.trailer) > maxTrailer {
+		r.trailer = append(r.trailer[:0], Missing{uint32(r.rank), r.trailer[0].Status, Subtree})
+	}
 	if u.final {
 		r.answered = true
 		h.Flags, h.Trailer = ReplyLast, uint32(len(r.trailer))
@@ -115,7 +118,7 @@ func (m *Machine) sendUp(r *request, u up) {
 	r.ups = append(r.ups, u)
 	m.emit(Effect{
 		Kind: DoReply, ID: r.id, To: r.parent, Bits: r.parentBits, Part: u.part,
-		Own: u.own, Final: u.final, Data: data, Trailer: trailer,
+		Own: u.own, Final: u.final, Data: data, Trailer: trailer, Token: token,
 	})
 }
 

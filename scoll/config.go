@@ -16,6 +16,7 @@ const (
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of a list that a member fetches
 	maxTombstones = 4096
+	maxTrailer    = 32768 // entries; more are told as the whole subtree
 )
 
 // Config configures a [Machine]. The zero value of a field means its default.

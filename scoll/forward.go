@@ -87,7 +87,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 func (m *Machine) send(r *request, i int, frame Range) {
 	c := &r.children[i]
 	c.state, c.at = waiting, m.now+max(r.header.childTimeout(c.Depth, r.processing), 1)
-	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Data: frame})
+	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame})
 }
 
 // sent: a message has left, or cannot be sent. That is a local failure, which

@@ -65,11 +65,12 @@ type Input struct {
 	Service   ServiceID
 	Members   *Membership
 	Broadcast *Outgoing
+	Token     any // comes back with DoReply
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
 type Outgoing struct {
-	Token      uint64 // comes back with Began, Refused and Created
+	Token      any // comes back with Began, Refused and Created
 	Group      GroupID
 	Service    ServiceID
 	Members    *Membership // of an out-of-band group, and for Create
@@ -88,8 +89,8 @@ type EffectKind uint8
 // range of Output.Buf, Children one of Output.Children, Missing one of
 // Output.Missing.
 const (
-	DoSend     EffectKind = iota // ID, Child, To, Bits, Data: post the child's reply buffers under Bits, then send
-	DoReply                      // ID, To, Bits, Part, Data (header), Trailer, Own: send a reply; Own: with the service's payload; Again: the same once more
+	DoSend     EffectKind = iota // ID, Child, To, Bits, Nodes, Data: post the child's reply buffers under Bits, then send
+	DoReply                      // ID, To, Bits, Part, Data (header), Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
 	DoRefuse                     // To, Bits, Data: send a reply that no request waits for
 	DoUnpost                     // ID, Child: take the child's reply buffers back
 	DoExpose                     // ID, Bits, Members or bulk data: let children fetch it
@@ -128,7 +129,7 @@ type Effect struct {
 	To         nid.NID
 	Bits       uint64
 	Length     uint64
-	Token      uint64
+	Token      any
 	Nodes      int
 	Entities   int
 	Data       Range

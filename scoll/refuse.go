@@ -1,6 +1,9 @@
 package scoll
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
 
 // refuse answers a request with an error of the module, which speaks for the
 // whole subtree of this node (SC-61, SC-A19).
@@ -48,9 +51,12 @@ func (r *request) entities(rank int) int {
 	if r.roster.Entities() == r.roster.Len() {
 		return r.shape().Size(rank)
 	}
-	n := 0
-	for _, below := range r.shape().AppendSubtree(nil, rank) {
-		n += len(r.roster.Target(below).Entities)
+	return entitiesIn(r.roster, r.shape(), rank)
+}
+
+func entitiesIn(members *Membership, shape tree.Tree, rank int) (n int) {
+	for _, below := range shape.AppendSubtree(nil, rank) {
+		n += len(members.Target(below).Entities)
 	}
 	return n
 }

@@ -74,7 +74,7 @@ type request struct {
 	processing time.Duration
 	exposed    bool // children can fetch something, or buffers may still be posted
 	withdrawn  bool
-	token      uint64
+	token      any
 
 	children []child
 	pending  int // children that are not done

@@ -10,6 +10,7 @@ import (
 type Plan struct {
 	Members    *Membership // of the group, or its live ones
 	Children   []tree.Child
+	Tree       Tree
 	MaxPayload int
 	Dead       []nid.NID // why it cannot go now
 }
@@ -22,7 +23,7 @@ func (m *Machine) Plan(o *Outgoing) (p Plan, err error) {
 		return p, s
 	}
 	l := g.spread(roster, g.tree, roster.Rank(m.cfg.Self), roster.Rank(m.cfg.Self))
-	p = Plan{Members: roster, Children: append(p.Children, l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	p = Plan{Members: roster, Tree: g.tree, Children: append(p.Children, l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
 	if m.mustRide(g) {
 		p.MaxPayload -= g.members.Size()
 	}
@@ -72,6 +73,15 @@ func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
 	return g, g.members, OK
 }
 
+// Check says whether a broadcast could begin now, as Broadcast would.
+func (m *Machine) Check(o *Outgoing) error {
+	g, roster, s := m.target(o)
+	if s == OK {
+		_, s = m.header(o, g, roster)
+	}
+	return errorOf(s)
+}
+
 // broadcast begins a broadcast of this node, or says why not.
 func (m *Machine) broadcast(o *Outgoing) {
 	g, roster, s := m.target(o)
@@ -108,7 +118,7 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 	switch size := g.members.Size(); {
 	case room < 0:
 		return h, EMSGSIZE
-	case g.complete:
+	case g.complete, o.Flags&FlagOOB != 0:
 	case size <= room:
 		h.Flags |= FlagList
 		h.ListSize = uint32(size)
@@ -156,7 +166,7 @@ func (m *Machine) complete(r *request) {
 	if !whole {
 		s = r.trailer[0].Status
 	}
-	if r.token != 0 {
+	if r.token != nil {
 		m.emit(Effect{Kind: Created, Token: r.token, Status: s, Group: g.key.id, Missing: m.lendMissing(r)})
 	}
 	if g.creating {

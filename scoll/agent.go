@@ -1,0 +1,209 @@
+package scoll
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// The portals of collectives. Requests wait where there is no buffer; replies
+// and fetches go to what was posted for them, or nowhere.
+const (
+	RequestPortal = 54
+	ReplyPortal   = 55
+	BulkPortal    = 56
+)
+
+// View is what collectives need to know of discovery.
+type View interface {
+	// Alive reports whether a node is alive, and how often it has died.
+	Alive(id nid.NID) (alive bool, lifetime uint64)
+	// Watch calls f for every node that is alive now, and then whenever one dies
+	// or comes alive, until stop.
+	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
+}
+
+// AgentConfig configures an [Agent].
+type AgentConfig struct {
+	// Config: Self may be zero on a node with one NID, Incarnation is the
+	// node's by default, and Watched follows from View.
+	Config
+	View  View         // nil: all nodes are alive
+	Log   *slog.Logger // nil discards
+	Clock machine.Clock
+	// Worker runs a callback that may block. Default: a goroutine.
+	Worker func(func())
+	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
+	// each. Default 64.
+	Buffers int
+}
+
+// Agent lets a node take part: it steps a [Machine], posts buffers, sends, and
+// calls services. It has no goroutine of its own but those of callbacks that
+// may block.
+//
+// Methods are safe for concurrent use, and may be called from callbacks.
+type Agent struct {
+	table   *portals.Table
+	cfg     AgentConfig
+	self    nid.NID
+	pid     nid.PID
+	runner  *machine.Runner[Input, Output]
+	m       *Machine // stepped by runner
+	log     *slog.Logger
+	unwatch func()
+
+	receiver receiver
+	sender   sender
+
+	mu       sync.Mutex
+	services map[ServiceID]*Service // guarded by mu
+	stopped  bool                   // guarded by mu
+	workers  sync.WaitGroup
+
+	requests map[RequestID]*Request // owned by apply, like all below
+	lists    map[RequestID]*fetch
+}
+
+// ErrNoNID says that a node has no NID to take part as.
+var ErrNoNID = errors.New("scoll: say which NID of this node takes part")
+
+// Start begins to take part. The error is ErrNoNID or what portals says of the
+// buffers.
+func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	a := &Agent{
+		table: table, cfg: cfg, self: cfg.Self, pid: table.Node().PID(), log: cfg.Log,
+		services: make(map[ServiceID]*Service), requests: make(map[RequestID]*Request), lists: make(map[RequestID]*fetch),
+	}
+	if err := a.fill(); err != nil {
+		return nil, err
+	}
+	a.m = New(a.cfg.Config)
+	a.sender.init(a)
+	a.runner = machine.NewRunner(machine.Config[Input, Output]{
+		Machine: a.m, Clock: a.cfg.Clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
+	})
+	if err := a.receiver.start(a); err != nil {
+		return nil, fmt.Errorf("scoll: post buffers: %w", err)
+	}
+	a.runner.Do(Input{})
+	if cfg.View != nil {
+		a.unwatch = cfg.View.Watch(func(id nid.NID, alive bool, lifetime uint64) {
+			a.runner.Do(Input{Kind: Health, From: id, Alive: alive, Lifetime: lifetime})
+		})
+	}
+	return a, nil
+}
+
+// fill sets what the configuration leaves open.
+func (a *Agent) fill() error {
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	for _, id := range a.table.Node().IDs() {
+		if a.cfg.Self.IsValid() || id.NID.IsLo() {
+			continue
+		}
+		if a.self.IsValid() {
+			return ErrNoNID
+		}
+		a.self = id.NID
+	}
+	if !a.self.IsValid() {
+		return ErrNoNID
+	}
+	a.cfg.Self, a.cfg.Watched = a.self, a.cfg.View != nil
+	if a.cfg.Incarnation == 0 {
+		a.cfg.Incarnation = a.table.Node().Incarnation()
+	}
+	if a.cfg.Clock == nil {
+		a.cfg.Clock = a.table.Node().Clock()
+	}
+	if a.cfg.Worker == nil {
+		a.cfg.Worker = func(f func()) { a.workers.Go(f) }
+	}
+	a.cfg.Buffers = orDefault(a.cfg.Buffers, 64)
+	return nil
+}
+
+// Stop ends taking part: no callback is called any more, and it waits for those
+// that run. What was under way is not answered.
+func (a *Agent) Stop() {
+	a.mu.Lock()
+	again := a.stopped
+	a.stopped = true
+	a.mu.Unlock()
+	if again {
+		return
+	}
+	if a.unwatch != nil {
+		a.unwatch()
+	}
+	a.runner.Close()
+	a.receiver.close()
+	for _, r := range a.requests { // any order: each gives up its own buffers
+		r.unlinkAll()
+	}
+	a.workers.Wait()
+}
+
+// Stats returns the counters of the machine.
+func (a *Agent) Stats() (s Stats) {
+	a.runner.Inspect(func() { s = a.m.Stats() })
+	return s
+}
+
+// apply does what a step wants done.
+func (a *Agent) apply(out *Output) {
+	for i := range out.Effects {
+		a.do(&out.Effects[i], out)
+	}
+}
+
+func (a *Agent) do(e *Effect, out *Output) {
+	switch e.Kind {
+	case DoSend:
+		a.request(e.ID).forward(e, out)
+	case DoReply:
+		a.request(e.ID).sendUp(e, out)
+	case DoRefuse:
+		a.sender.refuse(e, out)
+	case DoUnpost:
+		a.request(e.ID).unpost(e.Child)
+	case DoExpose:
+		a.request(e.ID).expose(e)
+	case DoFetch:
+		a.fetch(e)
+	case DoStop:
+		a.stopFetch(e.ID)
+	case DoWithdraw:
+		a.request(e.ID).withdraw()
+	case DoFree:
+		delete(a.requests, e.ID)
+	case CallMap:
+		a.mapGroup(e)
+	case CallPreRequest:
+		a.preRequest(e, out)
+	case Began, Refused, Created:
+		a.ours(e, out)
+	default:
+		a.request(e.ID).call(e, out)
+	}
+}
+
+// request returns the request of an id. Those of the module alone are made
+// when there is something to do for them.
+func (a *Agent) request(id RequestID) *Request {
+	r := a.requests[id]
+	if r == nil {
+		r = &Request{agent: a, id: id}
+		a.requests[id] = r
+	}
+	return r
+}

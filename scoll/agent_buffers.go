@@ -1,0 +1,271 @@
+package scoll
+
+import (
+	"sync"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// buffers is what a request has posted to the network.
+type buffers struct {
+	mu          sync.Mutex
+	posts       [][]*post // by child; guarded by mu, like all below
+	exposed     []*post
+	linked      int  // that the network may still touch
+	withdrawing bool // tell when linked is 0
+}
+
+// post is a buffer that is posted: for a message of a child's reply, or with
+// data to fetch.
+type post struct {
+	r        *Request
+	child    int
+	buf      []byte // the service's
+	header   [ReplyHeaderSize]byte
+	trailer  []byte // room for the longest trailer
+	segments []portals.Segment
+
+	attached bool // guarded by buffers.mu, like all below
+	linked   bool
+	filled   bool
+	part     uint32
+	entry    portals.MEHandle
+}
+
+// PostReply posts a buffer for a message of a child's reply, in PreRequest, or
+// at the root before Send. A child whose reply comes in several messages needs
+// as many. The buffer is the module's until the IncomingReply that has it, or
+// that has an error; if Busy is true in PostReply, until ReplyOut.
+//
+//	EINVAL    no such child
+//	EALREADY  too late
+//	ESTALE    the handle has ended
+func (r *Request) PostReply(child int, buf []byte) error {
+	r.mu.Lock()
+	stage, err := r.stage, r.refusal()
+	r.mu.Unlock()
+	switch {
+	case stage == endedStage:
+		return err
+	case stage != preparingStage:
+		return EALREADY
+	case child < 0 || child >= len(r.children):
+		return EINVAL
+	}
+	r.buffers.add(r, child, buf, len(r.children))
+	return nil
+}
+
+func (b *buffers) add(r *Request, child int, buf []byte, children int) *post {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.posts) < children {
+		b.posts = append(b.posts, nil)
+	}
+	p := &post{r: r, child: child, buf: buf}
+	b.posts[child] = append(b.posts[child], p)
+	return p
+}
+
+// unposted returns the first child without a buffer, or -1.
+func (b *buffers) unposted(children int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range children {
+		if i >= len(b.posts) || len(b.posts[i]) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// of returns the buffers of a child.
+func (b *buffers) of(child int) []*post {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if child >= len(b.posts) {
+		return nil
+	}
+	return b.posts[child]
+}
+
+// forward posts a child's reply buffers, then sends it the request.
+func (r *Request) forward(e *Effect, out *Output) {
+	posts := r.buffers.of(e.Child)
+	if len(posts) == 0 { // of the module alone
+		posts = []*post{r.buffers.add(r, e.Child, nil, e.Child+1)}
+	}
+	for _, p := range posts {
+		if err := p.attach(e.To, e.Bits, e.Nodes); err != nil {
+			r.agent.runner.Do(Input{Kind: InSent, ID: e.ID, Child: e.Child, Status: statusOf(err)})
+			return
+		}
+	}
+	s := r.agent.sender.take()
+	s.id, s.child = e.ID, e.Child
+	s.data = append(s.data, out.Buf[e.Data.Begin:e.Data.End]...)
+	r.agent.sender.put(s, e.To, RequestPortal, 0, nil)
+}
+
+// attach posts a buffer for a reply from one child to one broadcast, if it is
+// not posted.
+func (p *post) attach(from nid.NID, bits uint64, size int) error {
+	b, table := &p.r.buffers, p.r.agent.table
+	b.mu.Lock()
+	again := p.attached && p.linked
+	p.attached, p.linked = true, true
+	if !again {
+		b.linked++
+	}
+	b.mu.Unlock()
+	if again {
+		return nil
+	}
+	p.filled = false
+	if p.trailer == nil {
+		p.trailer = make([]byte, TrailerEntrySize*size)
+		p.segments = append(p.segments, p.header[:])
+		if len(p.buf) > 0 {
+			p.segments = append(p.segments, p.buf)
+		}
+		p.segments = append(p.segments, p.trailer)
+	}
+	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
+	entry, err := table.MEAttach(ReplyPortal, child, portals.Unlink, portals.After)
+	if err == nil {
+		b.mu.Lock()
+		p.entry = entry
+		b.mu.Unlock()
+		_, err = table.MDAttach(entry, portals.MD{
+			Segments: p.segments, Threshold: 1, Options: portals.OpPut | portals.AckDisable | portals.Truncate,
+			UserPtr: p, Handler: p.event,
+		}, portals.Unlink)
+		if err != nil {
+			_ = table.MEUnlink(entry)
+		}
+	}
+	if err != nil {
+		p.unlinked()
+	}
+	return err
+}
+
+// event handles what happens to a reply buffer.
+func (p *post) event(e *portals.Event) {
+	if e.Kind != portals.EventPut || e.Err != nil {
+		p.unlinked()
+		return
+	}
+	in := Input{
+		Kind: Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), ReplyHeaderSize)],
+		Length: int(e.RLength), Cut: e.MLength < e.RLength,
+	}
+	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
+		in.Cut = int(h.PayloadSize) > len(p.buf)
+		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, int(e.MLength)-ReplyHeaderSize)
+		p.r.buffers.mu.Lock()
+		p.filled, p.part = true, h.Part
+		p.r.buffers.mu.Unlock()
+	}
+	p.free() // before the machine knows, which may have it posted again
+	p.r.agent.runner.Do(in)
+	p.r.tellQuiet()
+}
+
+// tail returns the trailer, which begins where the payload ends: in the
+// service's buffer or behind it. nil: the lengths do not fit the message.
+func (p *post) tail(payload, length, total int) []byte {
+	if length == 0 || payload+length != total || payload > len(p.buf) {
+		return nil
+	}
+	if payload == len(p.buf) {
+		return p.trailer[:length]
+	}
+	var b []byte
+	for _, s := range cut(p.segments[1:], payload, length) {
+		b = append(b, s...)
+	}
+	return b
+}
+
+// unlinked: the network touches the buffer no more.
+func (p *post) unlinked() {
+	p.free()
+	p.r.tellQuiet()
+}
+
+func (p *post) free() {
+	b := &p.r.buffers
+	b.mu.Lock()
+	if p.linked {
+		p.linked = false
+		b.linked--
+	}
+	b.mu.Unlock()
+}
+
+// tellQuiet tells the machine that no buffer is posted any more, if it wants to
+// know.
+func (r *Request) tellQuiet() {
+	b := &r.buffers
+	b.mu.Lock()
+	quiet := b.withdrawing && b.linked == 0
+	if quiet {
+		b.withdrawing = false
+	}
+	b.mu.Unlock()
+	if quiet {
+		r.agent.runner.Do(Input{Kind: InWithdrawn, ID: r.id})
+	}
+}
+
+// payload returns the payload of a part of a child's reply.
+func (b *buffers) payload(child int, part uint32, size uint64) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if child >= len(b.posts) {
+		return nil
+	}
+	for _, p := range b.posts[child] {
+		if p.filled && p.part == part && size <= uint64(len(p.buf)) {
+			return p.buf[:size]
+		}
+	}
+	return nil
+}
+
+// unpost takes a child's buffers back.
+func (r *Request) unpost(child int) { unlink(r, r.buffers.of(child)) }
+
+// withdraw takes all buffers back, and tells the machine when the network
+// touches none any more.
+func (r *Request) withdraw() {
+	r.unlinkAll()
+	r.buffers.mu.Lock()
+	r.buffers.withdrawing = true
+	r.buffers.mu.Unlock()
+	r.tellQuiet()
+}
+
+func (r *Request) unlinkAll() {
+	r.buffers.mu.Lock()
+	n := len(r.buffers.posts)
+	exposed := r.buffers.exposed
+	r.buffers.mu.Unlock()
+	for i := range n {
+		r.unpost(i)
+	}
+	unlink(r, exposed)
+}
+
+func unlink(r *Request, posts []*post) {
+	for _, p := range posts {
+		r.buffers.mu.Lock()
+		entry, linked := p.entry, p.linked
+		r.buffers.mu.Unlock()
+		if linked {
+			_ = r.agent.table.MEUnlink(entry) // ENOENT: a message is in it
+		}
+	}
+}

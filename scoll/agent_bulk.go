@@ -1,0 +1,180 @@
+package scoll
+
+import (
+	"slices"
+	"sync"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// expose lets children fetch a list of members, or bulk data.
+func (r *Request) expose(e *Effect) {
+	p := &post{r: r, segments: r.Bulk()}
+	if e.List {
+		p.segments = []portals.Segment{e.Members.AppendBinary(nil)}
+	}
+	b, table := &r.buffers, r.agent.table
+	b.mu.Lock()
+	p.linked = true
+	b.linked++
+	b.exposed = append(b.exposed, p)
+	b.mu.Unlock()
+	anybody := portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Bits: e.Bits}
+	entry, err := table.MEAttach(BulkPortal, anybody, portals.Unlink, portals.After)
+	if err == nil {
+		b.mu.Lock()
+		p.entry = entry
+		b.mu.Unlock()
+		_, err = table.MDAttach(entry, portals.MD{
+			Segments: p.segments, Threshold: portals.ThresholdInfinite, Options: portals.OpGet | portals.ManageRemote,
+			Handler: func(e *portals.Event) {
+				if e.Unlinked {
+					p.unlinked()
+				}
+			},
+		}, portals.Unlink)
+		if err != nil {
+			_ = table.MEUnlink(entry)
+		}
+	}
+	if err != nil {
+		p.unlinked() // children time out
+	}
+}
+
+// fetchWindow is how many GETs of one fetch are under way at a time.
+const fetchWindow = 4
+
+// fetch is data that is fetched from the parent, in as few GETs as possible.
+type fetch struct {
+	a        *Agent
+	id       RequestID
+	from     nid.NID
+	bits     uint64
+	list     []byte // of members; nil for bulk data
+	segments []portals.Segment
+	length   int
+
+	mu     sync.Mutex
+	next   int        // offset of the next GET; guarded by mu, like all below
+	under  []*getting // GETs under way
+	status Status
+	told   bool
+}
+
+// getting is a GET.
+type getting struct {
+	f    *fetch
+	md   portals.MDHandle
+	want int
+	ok   bool
+}
+
+// fetch begins to fetch what a request needs.
+func (a *Agent) fetch(e *Effect) {
+	f := &fetch{a: a, id: e.ID, from: e.To, bits: e.Bits, length: int(e.Length)}
+	if e.List {
+		f.list = make([]byte, e.Length)
+		f.segments = []portals.Segment{f.list}
+		a.lists[e.ID] = f
+	} else {
+		r := a.request(e.ID)
+		f.segments, r.frame = r.Bulk(), f
+	}
+	f.pump()
+}
+
+// stopFetch ends a fetch early.
+func (a *Agent) stopFetch(id RequestID) {
+	f := a.lists[id]
+	delete(a.lists, id)
+	if f == nil {
+		f = a.request(id).frame
+	}
+	f.stop()
+}
+
+// pump begins GETs while there are places, and tells the machine of the end.
+func (f *fetch) pump() {
+	f.mu.Lock()
+	for f.status == OK && f.next < f.length && len(f.under) < fetchWindow {
+		g := &getting{f: f, want: min(f.length-f.next, portals.MaxPayload)}
+		from := f.next
+		f.next += g.want
+		f.under = append(f.under, g)
+		f.mu.Unlock()
+		g.begin(from)
+		f.mu.Lock()
+	}
+	over := len(f.under) == 0 && (f.status != OK || f.next == f.length) && !f.told
+	f.told = f.told || over
+	status := f.status
+	f.mu.Unlock()
+	if over {
+		f.a.runner.Do(Input{Kind: InFetched, ID: f.id, Status: status, Data: f.list})
+	}
+}
+
+func (g *getting) begin(from int) {
+	f := g.f
+	md, err := f.a.table.MDBind(portals.MD{
+		Segments: cut(f.segments, from, g.want), Threshold: 2, Options: portals.Priority, Handler: g.event,
+	}, portals.Unlink)
+	if err != nil {
+		g.over(EIO)
+		return
+	}
+	f.mu.Lock()
+	g.md = md
+	f.mu.Unlock()
+	err = f.a.table.Get(portals.GetRequest{
+		Self: f.a.self, MD: md, Target: nid.ProcessID{NID: f.from, PID: f.a.pid},
+		Portal: BulkPortal, MatchBits: f.bits, Offset: uint32(from),
+	})
+	if err != nil {
+		_ = f.a.table.MDUnlink(md) // its event ends it
+	}
+}
+
+// event handles what happens to a GET. Without a whole answer it has failed.
+func (g *getting) event(e *portals.Event) {
+	if e.Kind == portals.EventReply && e.Err == nil && int(e.MLength) == g.want {
+		g.ok = true
+	}
+	if e.Unlinked {
+		status := OK
+		if !g.ok {
+			status = EIO
+		}
+		g.over(status)
+	} else if e.Err != nil {
+		_ = g.f.a.table.MDUnlink(e.MD) // nothing will follow
+	}
+}
+
+func (g *getting) over(s Status) {
+	f := g.f
+	f.mu.Lock()
+	if f.status == OK {
+		f.status = s
+	}
+	f.under = slices.DeleteFunc(f.under, func(other *getting) bool { return other == g })
+	f.mu.Unlock()
+	f.pump()
+}
+
+// stop gives up what is under way. The machine is told when the memory is free.
+func (f *fetch) stop() {
+	f.mu.Lock()
+	f.status = ETIMEDOUT
+	under := slices.Clone(f.under)
+	f.mu.Unlock()
+	for _, g := range under {
+		f.mu.Lock()
+		md := g.md
+		f.mu.Unlock()
+		_ = f.a.table.MDUnlink(md) // ENOENT: it has just ended
+	}
+	f.pump()
+}

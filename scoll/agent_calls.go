@@ -1,0 +1,152 @@
+package scoll
+
+import "ulnet/scoll/tree"
+
+// mapGroup asks a service who is in an out-of-band group.
+func (a *Agent) mapGroup(e *Effect) {
+	in := Input{Kind: InMapped, ID: e.ID}
+	s := a.service(e.Service)
+	if s == nil || s.MapGroup == nil {
+		in.Status = ENOTSUP
+	} else {
+		var err error
+		if in.Members, err = s.MapGroup(OOBID{e.Group.Incarnation, e.Group.Index}); err != nil || in.Members == nil {
+			if in.Status = statusOf(err); in.Status == OK {
+				in.Status = ENOGROUP
+			}
+		}
+	}
+	a.runner.Do(in)
+}
+
+// preRequest makes the handle of a request that arrived and has the service
+// look at it.
+func (a *Agent) preRequest(e *Effect, out *Output) {
+	in := Input{Kind: InPreRequest, ID: e.ID}
+	r := a.handle(e, out)
+	if r.service == nil {
+		in.Status = ENOSERVICE
+		a.runner.Do(in)
+		return
+	}
+	if err := r.service.PreRequest(r); err != nil {
+		in.Status = statusOf(err)
+	}
+	r.mu.Lock()
+	switch {
+	case in.Status != OK:
+		r.stage = endedStage
+	case r.buffers.unposted(len(r.children)) >= 0, r.bulkLength > 0 && len(r.bulk) == 0:
+		in.Status, r.stage = EINVAL, endedStage // SC-41, SC-32
+	default:
+		r.stage = sentStage
+	}
+	in.Timeout = r.timeout
+	aborted := r.aborted
+	r.mu.Unlock()
+	if aborted && in.Status == OK {
+		in.Status = ECANCELED
+	}
+	a.runner.Do(in)
+}
+
+// handle makes the handle of a request that arrived.
+func (a *Agent) handle(e *Effect, out *Output) *Request {
+	h := e.Header
+	r := a.request(e.ID)
+	r.service, r.members, r.flags, r.processing = a.service(h.Service), e.Members, h.Flags, h.Processing
+	r.rank = e.Members.Rank(a.self)
+	r.payload = append([]byte(nil), out.Buf[e.Data.Begin:e.Data.End]...)
+	r.children = append(r.children, out.Children[e.Children.Begin:e.Children.End]...)
+	r.bulkLength = int(h.Bulk.Length)
+	topology, _ := h.Tree.Topology()
+	r.tree = tree.Tree{Topology: topology, N: e.Members.Len(), Root: int(h.Root)}
+	r.group = &Group{agent: a, service: h.Service, id: h.Group, tree: h.Tree, oob: h.Flags&FlagOOB != 0}
+	return r
+}
+
+// call calls a service that knows the request.
+func (r *Request) call(e *Effect, out *Output) {
+	in := Input{ID: e.ID}
+	switch e.Kind {
+	case CallIncoming:
+		r.incoming(e.Status)
+		return
+	case CallReply:
+		in.Kind, in.Child = InReply, e.Child
+		if r.service.IncomingReply != nil {
+			r.service.IncomingReply(&Reply{
+				Request: r, Child: e.Child, Status: e.Status, Collective: e.Collective,
+				Payload: r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
+				Nodes: e.Nodes, Entities: e.Entities,
+			})
+		}
+	case CallPostReply:
+		in.Kind = InPostReply
+		r.mu.Lock()
+		r.busy, r.stage = e.Busy, replyStage
+		r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
+		r.mu.Unlock()
+		r.service.PostReply(r)
+		if r.root && !e.Busy {
+			r.end()
+		}
+	case CallReplyOut:
+		in.Kind = InReplyOut
+		r.mu.Lock()
+		r.status = e.Status
+		r.mu.Unlock()
+		if r.service.ReplyOut != nil {
+			r.service.ReplyOut(r)
+		}
+		r.end()
+	}
+	r.agent.runner.Do(in)
+}
+
+// incoming has the service run the request, in a goroutine of its own.
+func (r *Request) incoming(s Status) {
+	id := r.id
+	r.mu.Lock()
+	r.bulkStatus = s
+	r.mu.Unlock()
+	r.agent.cfg.Worker(func() {
+		err := r.service.IncomingRequest(r)
+		r.agent.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
+	})
+}
+
+// end makes a handle invalid.
+func (r *Request) end() {
+	r.mu.Lock()
+	r.stage = endedStage
+	r.mu.Unlock()
+}
+
+// sendUp sends a reply to the parent. Its memory is kept until it has left, to
+// send it again if it cannot.
+func (r *Request) sendUp(e *Effect, out *Output) {
+	for len(r.replies) <= int(e.Part) {
+		r.replies = append(r.replies, reply{})
+	}
+	p := &r.replies[e.Part]
+	if !e.Again {
+		p.header = append(p.header, out.Buf[e.Data.Begin:e.Data.End]...)
+		p.trailer = append(p.trailer, out.Buf[e.Trailer.Begin:e.Trailer.End]...)
+		p.payload, _ = e.Token.([]byte)
+		if e.Final && !e.Own {
+			r.mu.Lock()
+			if r.stage == replyStage {
+				r.stage = repliedStage
+			}
+			r.mu.Unlock()
+		}
+	}
+	s := r.agent.sender.take()
+	s.id, s.part, s.up = e.ID, e.Part, true
+	s.data, s.trailer = append(s.data, p.header...), append(s.trailer, p.trailer...)
+	r.agent.sender.put(s, e.To, ReplyPortal, e.Bits, p.payload)
+}
+
+// reply is a message to the parent.
+type reply struct{ header, payload, trailer []byte }

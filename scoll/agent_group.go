@@ -1,0 +1,298 @@
+package scoll
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll/tree"
+)
+
+// Group is a handle of a group, regular or out-of-band.
+type Group struct {
+	agent   *Agent
+	service ServiceID
+	id      GroupID
+	tree    Tree
+	name    string
+	private any
+	oob     bool
+	done    func(*Group, error)
+}
+
+// Name is what the group was called when it was made here.
+func (g *Group) Name() string { return g.name }
+
+// Private is what its maker gave.
+func (g *Group) Private() any { return g.private }
+
+// ID names the group on all its members.
+func (g *Group) ID() GroupID { return g.id }
+
+// GroupConfig says what group to create.
+type GroupConfig struct {
+	Service ServiceID
+	Name    string
+	Private any
+	// Members in their order, this node among them.
+	Members *Membership
+	Tree    Tree
+	// Now tells all members before Done is called. Otherwise the list of members
+	// rides on the first broadcast, and has to fit beside its payload.
+	Now bool
+	// Done is called once, without Now before CreateGroup returns. The group is
+	// of use when the error is nil. Required.
+	Done func(*Group, error)
+}
+
+// CreateGroup creates a regular group. Errors come to Done:
+//
+//	ENOSERVICE  the service is not registered here
+//	EINVAL      this node is not a member, or there is no such tree
+//	EMSGSIZE    too many members
+//	EHOSTDOWN   with Now: a member is dead
+//	and others  with Now: what the first member that was not reached said
+func (a *Agent) CreateGroup(cfg GroupConfig) {
+	g := &Group{
+		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,
+	}
+	o := Outgoing{Token: g, Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
+	if cfg.Now {
+		o.Flags = FlagModule
+	}
+	a.runner.Do(Input{Kind: Create, Broadcast: &o})
+}
+
+// OOBGroup returns a handle of an out-of-band group; nothing is sent. ENOTSUP:
+// the service does not map such groups; ENOSERVICE: it is not registered here.
+func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, private any) (*Group, error) {
+	s := a.service(service)
+	switch {
+	case s == nil:
+		return nil, ENOSERVICE
+	case s.MapGroup == nil:
+		return nil, ENOTSUP
+	}
+	return &Group{agent: a, service: service, id: id.group(), tree: t, name: name, private: private, oob: true}, nil
+}
+
+// Destroy ends a group on all members. done is called once, with what the first
+// member that was not reached said. EBUSY: broadcasts over it are under way.
+func (g *Group) Destroy(done func(error)) {
+	pending := *g
+	pending.done = func(_ *Group, err error) { done(err) }
+	o := g.outgoing(FlagModule | FlagLast)
+	o.Token = &pending
+	if g.oob {
+		done(ENOTSUP) // it is its service's
+		return
+	}
+	g.agent.runner.Do(Input{Kind: Broadcast, Broadcast: &o})
+}
+
+func (g *Group) outgoing(flags Flags) Outgoing {
+	if g.oob {
+		flags |= FlagOOB
+	}
+	return Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
+}
+
+// RequestConfig says what to broadcast.
+type RequestConfig struct {
+	Payload []byte
+	// Bulk is data that is too long for a message, in at most 256 segments.
+	Bulk [][]byte
+	// Last destroys the group when the broadcast is over.
+	Last bool
+	// Live sends to the live members only. Otherwise a dead one fails it.
+	Live bool
+	// Processing is how long services take at most. It bounds how long they are
+	// waited for where discovery does not notice that a node is gone.
+	Processing time.Duration
+	Private    any
+}
+
+// DeadError says which members keep a broadcast from being sent.
+type DeadError struct{ Dead []nid.NID }
+
+func (e *DeadError) Error() string { return fmt.Sprintf("scoll: dead members: %v", e.Dead) }
+
+// Unwrap returns EHOSTDOWN.
+func (e *DeadError) Unwrap() error { return EHOSTDOWN }
+
+// NewRequest makes a request, whose root is this node. Payload and bulk data
+// are the module's until PostReply. Post a buffer for each child, then Send.
+//
+//	*DeadError  members are dead
+//	EMSGSIZE    more than MaxPayload bytes, or bulk data of more than 4 GiB or
+//	            256 segments
+//	ENOGROUP, ENOSERVICE, EBUSY  as with Send
+//	EAGAIN      the group is being created
+func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
+	a := g.agent
+	o, err := g.plan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		agent: a, service: a.service(g.service), group: g, root: true, payload: cfg.Payload, private: cfg.Private,
+		flags: o.Flags, processing: cfg.Processing, bulk: cfg.Bulk,
+	}
+	for _, s := range cfg.Bulk {
+		r.bulkLength += len(s)
+	}
+	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > 1<<32-1 {
+		return nil, EMSGSIZE
+	}
+	var p Plan
+	a.runner.Inspect(func() { p, err = a.m.Plan(&o) })
+	switch {
+	case len(p.Dead) > 0:
+		return nil, &DeadError{p.Dead}
+	case err != nil:
+		return nil, err
+	case len(cfg.Payload) > p.MaxPayload:
+		return nil, EMSGSIZE
+	}
+	topology, _ := p.Tree.Topology()
+	r.members, r.children, r.rank = p.Members, p.Children, p.Members.Rank(a.self)
+	r.tree = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}
+	return r, nil
+}
+
+// plan is what NewRequest and MaxPayload ask the machine about.
+func (g *Group) plan(cfg RequestConfig) (Outgoing, error) {
+	flags := Flags(0)
+	if cfg.Last {
+		flags |= FlagLast
+	}
+	if cfg.Live {
+		flags |= FlagSubset
+	}
+	o := g.outgoing(flags)
+	if !g.oob {
+		return o, nil
+	}
+	s := g.agent.service(g.service)
+	if s == nil || s.MapGroup == nil {
+		return o, ENOSERVICE
+	}
+	members, err := s.MapGroup(OOBID{g.id.Incarnation, g.id.Index})
+	if err == nil && members == nil {
+		err = ENOGROUP
+	}
+	o.Members = members
+	return o, err
+}
+
+// MaxPayload is the longest payload of a request over the group. The first
+// over a group that was not created at once has room for less.
+func (g *Group) MaxPayload() (bytes int, err error) {
+	o, err := g.plan(RequestConfig{})
+	if err != nil {
+		return 0, err
+	}
+	var p Plan
+	g.agent.runner.Inspect(func() { p, err = g.agent.m.Plan(&o) })
+	if len(p.Dead) > 0 {
+		err = nil
+	}
+	return p.MaxPayload, err
+}
+
+// BufferError says for which child no reply buffer was posted.
+type BufferError struct{ Child int }
+
+func (e *BufferError) Error() string {
+	return fmt.Sprintf("scoll: no reply buffer posted for child %d", e.Child)
+}
+
+// Unwrap returns EINVAL.
+func (e *BufferError) Unwrap() error { return EINVAL }
+
+// Send sends a request, once. From then on PostReply tells how it ended, also
+// if it could not be sent because something has changed meanwhile: then no
+// member has got it, and Status says why.
+//
+//	*BufferError  a child has no reply buffer
+//	EALREADY      it was sent before
+//	EBUSY         Last while others are under way, or too many are
+//	ENOGROUP      the group is gone
+//	EHOSTDOWN     a member has died
+//	ESTALE        with Live: other members are alive now
+func (r *Request) Send() error {
+	if child := r.buffers.unposted(len(r.children)); child >= 0 {
+		return &BufferError{child}
+	}
+	o := r.group.outgoing(r.flags)
+	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
+	if r.flags&FlagSubset != 0 {
+		o.Planned = r.members.Digest()
+	}
+	if r.flags&FlagOOB != 0 && r.flags&FlagSubset == 0 {
+		o.Members = r.members
+	}
+	var err error
+	r.agent.runner.Inspect(func() { err = r.agent.m.Check(&o) })
+	r.mu.Lock()
+	switch {
+	case !r.root:
+		err = EINVAL
+	case r.stage != preparingStage:
+		err = EALREADY
+	case r.aborted:
+		err = ECANCELED
+	}
+	if err == nil {
+		r.stage = sentStage
+	}
+	r.mu.Unlock()
+	if err == nil {
+		r.agent.runner.Do(Input{Kind: Broadcast, Broadcast: &o})
+	}
+	return err
+}
+
+// ours handles what became of a broadcast or a group of this node.
+func (a *Agent) ours(e *Effect, _ *Output) {
+	switch of := e.Token.(type) {
+	case *Request:
+		if e.Kind == Refused {
+			of.refused(e.Status)
+			return
+		}
+		of.mu.Lock()
+		of.id = e.ID
+		aborted := of.aborted
+		of.mu.Unlock()
+		a.requests[e.ID] = of
+		if aborted {
+			a.runner.Do(Input{Kind: Abort, ID: e.ID})
+		}
+	case *Group:
+		if e.Kind == Began {
+			return
+		}
+		if of.done != nil {
+			if e.Status == OK {
+				of.id = e.Group
+			}
+			of.done(of, errorOf(e.Status))
+		}
+	}
+}
+
+// refused: a request could not be sent after all.
+func (r *Request) refused(s Status) {
+	r.mu.Lock()
+	r.status, r.stage = s, replyStage
+	for rank := range r.members.Len() {
+		if rank != r.rank {
+			r.missing = append(r.missing, Missing{uint32(rank), s, Node})
+		}
+	}
+	r.mu.Unlock()
+	r.service.PostReply(r)
+	r.end()
+}

@@ -1,0 +1,263 @@
+package scoll
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll/tree"
+)
+
+// Request is a broadcast at one node: the handle that callbacks get and that
+// [Group.NewRequest] returns. Methods may be called from any goroutine until
+// the handle ends (see [Service]); after that they return ESTALE or nothing.
+type Request struct {
+	agent   *Agent
+	service *Service
+	group   *Group
+	root    bool
+
+	payload    []byte
+	private    any
+	flags      Flags
+	processing time.Duration
+	members    *Membership // nodes of the tree
+	rank       int
+	tree       tree.Tree
+	children   []tree.Child
+	bulkLength int
+
+	mu         sync.Mutex
+	id         RequestID // guarded by mu, like all below
+	stage      stage
+	aborted    bool
+	bulk       []portals.Segment
+	bulkStatus Status
+	timeout    time.Duration
+	missing    []Missing
+	status     Status
+	busy       bool
+
+	buffers buffers
+	replies []reply // owned by apply: by part
+	frame   *fetch  // owned by apply: of bulk data
+}
+
+// stage is what a handle is good for.
+type stage uint8
+
+const (
+	preparingStage stage = iota // buffers may be posted
+	sentStage                   // sent, or pre-request has returned
+	replyStage                  // Reply is legal
+	repliedStage                // the last reply was made
+	endedStage
+)
+
+// Child is a child of this node, and what is below it.
+type Child struct {
+	Nodes    int // in its subtree, itself included
+	Entities int // on them
+}
+
+// Root reports whether this node sent the request.
+func (r *Request) Root() bool { return r.root }
+
+// Group is the group of the request. On any member it can be broadcast to: this
+// node is the root then.
+func (r *Request) Group() *Group { return r.group }
+
+// Private is what NewRequest was given.
+func (r *Request) Private() any { return r.private }
+
+// Payload is what the root sent. On members other than the root it may be
+// modified; children get it as it came.
+func (r *Request) Payload() []byte { return r.payload }
+
+// Entities are the targets of the request on this node.
+func (r *Request) Entities() []Entity { return r.members.Target(r.rank).Entities }
+
+// Children returns how many children this node has.
+func (r *Request) Children() int { return len(r.children) }
+
+// Child describes a child, from 0 to Children()-1.
+func (r *Request) Child(i int) Child {
+	c := r.children[i]
+	n := c.Size
+	if r.members.Entities() != r.members.Len() {
+		n = entitiesIn(r.members, r.tree, c.Rank)
+	}
+	return Child{c.Size, n}
+}
+
+// ChildNID is the NID of a child.
+func (r *Request) ChildNID(i int) nid.NID { return r.members.NID(r.children[i].Rank) }
+
+// NID is the NID of this node in the group.
+func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
+
+// BulkLength is the length of the bulk data in bytes, 0 if there are none.
+func (r *Request) BulkLength() int { return r.bulkLength }
+
+// SetBulk says in PreRequest where bulk data goes: into segments of at least
+// BulkLength bytes, at most 256 of them. They are the module's until PostReply,
+// or, if Busy is true then, until ReplyOut.
+func (r *Request) SetBulk(segments ...[]byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.root || r.stage != preparingStage {
+		return r.refusal()
+	}
+	total := 0
+	for _, s := range segments {
+		total += len(s)
+	}
+	if total < r.bulkLength || len(segments) > portals.MaxSegments {
+		return EINVAL
+	}
+	r.bulk = cut(segments, 0, r.bulkLength)
+	return nil
+}
+
+// cut returns a part of the bytes of segments.
+func cut(segments []portals.Segment, from, length int) (part []portals.Segment) {
+	for _, s := range segments {
+		if from >= len(s) {
+			from -= len(s)
+			continue
+		}
+		s = s[from:min(len(s), from+length)]
+		from = 0
+		if length -= len(s); len(s) > 0 {
+			part = append(part, s)
+		}
+	}
+	return part
+}
+
+// Bulk is the bulk data, to be read from IncomingRequest until PostReply. It
+// must not be modified: children fetch it from here.
+func (r *Request) Bulk() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bulk
+}
+
+// BulkStatus says in IncomingRequest whether bulk data could be fetched. If not,
+// the service must not reply: the module has.
+func (r *Request) BulkStatus() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bulkStatus
+}
+
+// SetTimeout says in PreRequest how long the service takes here, if that is
+// longer than the root thinks. It is not passed on.
+func (r *Request) SetTimeout(d time.Duration) {
+	r.mu.Lock()
+	r.timeout = d
+	r.mu.Unlock()
+}
+
+// Busy says in PostReply that a peer still reads bulk data, or writes to a
+// reply buffer of a child that was given up: the buffers are free in ReplyOut.
+func (r *Request) Busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.busy
+}
+
+// Status says in PostReply at the root why the broadcast was not sent at all,
+// in ReplyOut why the service was not asked to reply; otherwise it is OK.
+func (r *Request) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// Unreached is a member whose answer did not arrive, and why. It may have run
+// the request.
+type Unreached struct {
+	NID    nid.NID
+	Status Status
+}
+
+// Unreached returns in PostReply at the root the members whose answer did not
+// arrive. It is exact, whatever services do.
+func (r *Request) Unreached() []Unreached {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]Unreached, 0, len(r.missing))
+	for _, e := range r.missing {
+		list = append(list, Unreached{r.members.NID(int(e.Rank)), e.Status})
+	}
+	return list
+}
+
+// Reply sends the last, or only, message of the service's reply to the parent.
+// The buffer is the module's until ReplyOut.
+//
+//	EAGAIN    PostReply was not called yet
+//	EALREADY  there was a last message, by the service or, because it took too
+//	          long, by the module
+//	EINVAL    this is the root
+//	EMSGSIZE  more than a message can carry: use ReplyPart
+//	ESTALE    the handle has ended
+func (r *Request) Reply(buf []byte) error { return r.reply(buf, true) }
+
+// ReplyPart sends a message of a reply that has several. Reply sends the last.
+// Errors as with Reply.
+func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, false) }
+
+func (r *Request) reply(buf []byte, final bool) error {
+	r.mu.Lock()
+	var err error
+	switch {
+	case r.root:
+		err = EINVAL
+	case r.stage != replyStage:
+		err = r.refusal()
+	case len(buf) > r.maxReply():
+		err = EMSGSIZE
+	case final:
+		r.stage = repliedStage
+	}
+	id := r.id
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	r.agent.runner.Do(Input{Kind: Answer, ID: id, Size: len(buf), Final: final, Token: buf})
+	return nil
+}
+
+// maxReply is what a message of a reply can carry, beside a trailer that names
+// all below.
+func (r *Request) maxReply() int {
+	return portals.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer)
+}
+
+// refusal is the error of a call that comes at the wrong time. The caller holds
+// r.mu.
+func (r *Request) refusal() error {
+	switch {
+	case r.stage == endedStage:
+		return ESTALE
+	case r.stage < replyStage && !r.root:
+		return EAGAIN
+	}
+	return EALREADY
+}
+
+// Abort ends the wait for the children, here only: what was sent runs on.
+// Callbacks that are due come with ECANCELED; buffers are free after the last.
+func (r *Request) Abort() {
+	r.mu.Lock()
+	r.aborted = true
+	id, ended := r.id, r.stage == endedStage
+	r.mu.Unlock()
+	if id != 0 && !ended {
+		r.agent.runner.Do(Input{Kind: Abort, ID: id})
+	}
+}

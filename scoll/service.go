@@ -1,0 +1,95 @@
+package scoll
+
+// Service is what runs requests and aggregates replies: its number, which all
+// nodes agree on, and its callbacks. Each gets the request as its handle.
+//
+// On a node that is not the root they are called in this order; at the root
+// the service calls [Group.NewRequest] instead of the first:
+//
+//	PreRequest        once: look at the request, post reply buffers for the children
+//	IncomingRequest   once, while the children are sent the request
+//	IncomingReply     for each message, or error, of each child
+//	PostReply         once, when nothing more comes; from then on Reply
+//	ReplyOut          once, when the reply has left; the end of the handle
+//
+// At the root PostReply is the end of the handle. ReplyOut follows only where
+// Request.Busy was true.
+//
+// IncomingRequest runs in a goroutine of its own and may block. All others are
+// called where messages arrive: they must not block, and must be prepared to
+// run at the same time as others.
+type Service struct {
+	ID ServiceID
+	// PreRequest refuses a request with an error, which ends it here: it is not
+	// forwarded, and the parent learns the error ([Status], otherwise EIO).
+	// Required.
+	PreRequest func(*Request) error
+	// IncomingRequest runs the request. With an error the module replies for the
+	// service, which must not. Required. It is not called on a root that has no
+	// entities.
+	IncomingRequest func(*Request) error
+	// IncomingReply sees the replies of children. May be nil.
+	IncomingReply func(*Reply)
+	// PostReply has to see to it that Reply is called, at once or later; not at
+	// the root. Required.
+	PostReply func(*Request)
+	// ReplyOut is told that the handle ends. May be nil.
+	ReplyOut func(*Request)
+	// MapGroup returns the membership of an out-of-band group, the same value as
+	// long as it does not change. nil: there are no such groups.
+	MapGroup func(OOBID) (*Membership, error)
+}
+
+// OOBID names an out-of-band group of a service, which alone knows what it
+// means.
+type OOBID struct{ High, Low uint64 }
+
+func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id.Low} }
+
+// Reply is a message of a child, or what became of it.
+type Reply struct {
+	Request *Request
+	Child   int // index among Request.Children
+	// Status is OK, or why no answer comes from the child.
+	Status Status
+	// Collective says that Status is an error that the child's module reports,
+	// not one that was noticed here.
+	Collective bool
+	Payload    []byte // in the buffer posted for it, which is the service's again
+	Part       int    // number of this message of the child's reply
+	Last       bool   // no more follow, earlier parts apart that were overtaken
+	Nodes      int    // that an error speaks for
+	Entities   int    // on them
+}
+
+// RegisterService makes a service known. EINVAL: a callback is missing;
+// EALREADY: there is one with this number.
+func (a *Agent) RegisterService(s Service) error {
+	if s.PreRequest == nil || s.IncomingRequest == nil || s.PostReply == nil {
+		return EINVAL
+	}
+	a.mu.Lock()
+	if a.services[s.ID] != nil {
+		a.mu.Unlock()
+		return EALREADY
+	}
+	a.services[s.ID] = &s
+	a.mu.Unlock()
+	a.runner.Do(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
+	return nil
+}
+
+// UnregisterService ends a service: new requests for it are answered with
+// ENOSERVICE. Those under way keep their callbacks.
+func (a *Agent) UnregisterService(id ServiceID) {
+	a.runner.Do(Input{Kind: Unregister, Service: id})
+	a.mu.Lock()
+	delete(a.services, id)
+	a.mu.Unlock()
+}
+
+func (a *Agent) service(id ServiceID) *Service {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.services[id]
+}
