@@ -24,11 +24,15 @@ const (
 	// startTimeout and stopTimeout bound the beginning and the end of a daemon.
 	startTimeout = 20 * time.Second
 	stopTimeout  = 20 * time.Second
-	// ctlTimeout bounds one lnetctl.
+	// ctlTimeout bounds one lnetctl or gossipctl.
 	ctlTimeout = 30 * time.Second
 	// tick is how often a condition is looked at.
 	tick = 5 * time.Millisecond
 )
+
+// raceOptions is a variable of the environment that keeps programs with the
+// race detector from sleeping for a second at their end.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // Config says how a daemon is started.
 type Config struct {
@@ -68,6 +72,7 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	d.cmd = exec.Command(filepath.Join(c.dir, "lnetd"),
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
 		"--socket", d.socket, "--state-dir", filepath.Join(dir, "state"), "--runtime-dir", dir)
+	d.cmd.Env = append(os.Environ(), raceOptions)
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
@@ -144,13 +149,24 @@ func (d *Daemon) Log() string { return d.log.String() }
 // Lnetctl runs lnetctl against the daemon and returns its standard output. The
 // error shows its standard error.
 func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
+	return d.run(ctx, "lnetctl", args)
+}
+
+// Gossipctl is Lnetctl with gossipctl.
+func (d *Daemon) Gossipctl(ctx context.Context, args ...string) (string, error) {
+	return d.run(ctx, "gossipctl", args)
+}
+
+// run runs one of the commands against the daemon.
+func (d *Daemon) run(ctx context.Context, command string, args []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, ctlTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(d.commands.dir, "lnetctl"), append([]string{"--socket", d.socket}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(d.commands.dir, command), append([]string{"--socket", d.socket}, args...)...)
+	cmd.Env = append(os.Environ(), raceOptions)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("lnetctl %s: %w: %s", strings.Join(args, " "), err, &stderr)
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", command, strings.Join(args, " "), err, &stderr)
 	}
 	return stdout.String(), nil
 }

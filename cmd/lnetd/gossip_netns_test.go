@@ -1,0 +1,221 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+const (
+	servers = 20
+	// seenWithin bounds how long all servers may take to see a change: a death
+	// takes 17 cycles of 200 ms, a rebirth up to 26 and the silence of a start.
+	seenWithin = 20 * time.Second
+	// askInterval is the time between two looks at a server.
+	askInterval = 100 * time.Millisecond
+)
+
+// view is what 'gossipctl status --json' says.
+type view struct {
+	Clock        uint64        `json:"clock"`
+	N            int           `json:"n"`
+	Threshold    int           `json:"threshold"`
+	Quorum       bool          `json:"quorum"`
+	Alive        int           `json:"alive"`
+	Participants []participant `json:"participants"`
+}
+
+type participant struct {
+	NID       string `json:"nid"`
+	Age       int    `json:"age"`
+	Health    string `json:"health"`
+	Aliveness uint64 `json:"aliveness"`
+}
+
+func (v *view) of(nid string) participant {
+	i := slices.IndexFunc(v.Participants, func(p participant) bool { return p.NID == nid })
+	if i < 0 {
+		return participant{}
+	}
+	return v.Participants[i]
+}
+
+// change is what 'gossipctl history --json' says of one.
+type change struct {
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"`
+	NID   string    `json:"nid"`
+}
+
+// serverRoom is servers on two switches with one cable in between.
+type serverRoom struct {
+	t       *testing.T
+	start   func(i int) *lnetdtest.Daemon
+	servers []*lnetdtest.Daemon
+	trunk   *netlab.Cable
+	left    *netlab.Host
+}
+
+func newServerRoom(t *testing.T) *serverRoom {
+	t.Helper()
+	lab := netlab.New(t)
+	r := &serverRoom{t: t, left: lab.Switch("left")}
+	right := lab.Switch("right")
+	r.trunk = lab.Cable(r.left, "", right, "")
+	commands := lnetdtest.Build(t)
+	var hosts []*netlab.Host
+	for i := range servers {
+		h, at := lab.Host(fmt.Sprintf("server %d", i+1)), r.left
+		if i >= servers/2 {
+			at = right
+		}
+		lab.Cable(h, fmt.Sprintf("10.1.0.%d/24", i+1), at, "")
+		hosts = append(hosts, h)
+	}
+	r.start = func(i int) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{
+			Networks: "tcp(eth0)", Port: kernelPort, Within: hosts[i].Do,
+			Settings: []string{
+				"sock_timeout: 2", "min_reconnectms: 200", "max_reconnectms: 1000",
+				"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['10.1.0.[1-%d]@tcp']", servers),
+			},
+		})
+	}
+	for i := range servers {
+		r.servers = append(r.servers, r.start(i))
+	}
+	return r
+}
+
+func nidOf(i int) string { return fmt.Sprintf("10.1.0.%d@tcp", i+1) }
+
+// ask runs gossipctl on a server and reads its JSON.
+func (r *serverRoom) ask(i int, v any, args ...string) {
+	r.t.Helper()
+	out, err := r.servers[i].Gossipctl(r.t.Context(), append(args, "--json")...)
+	if err == nil {
+		err = json.Unmarshal([]byte(out), v)
+	}
+	if err != nil {
+		r.t.Fatalf("server %d: %v\n%s", i+1, err, r.servers[i].Log())
+	}
+}
+
+// await waits until servers see what is wanted.
+func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bool) {
+	r.t.Helper()
+	began := time.Now()
+	deadline := time.After(seenWithin)
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	for _, i := range who {
+		for {
+			var v view
+			r.ask(i, &v, "status")
+			if holds(i, &v) {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-deadline:
+				r.t.Fatalf("server %d does not see %s within %v, but %+v\n%s", i+1, what, seenWithin, v, r.servers[i].Log())
+			}
+		}
+	}
+	r.t.Logf("%s: seen by %d servers after %v", what, len(who), time.Since(began).Round(10*time.Millisecond))
+}
+
+// all are the servers but some.
+func all(but ...int) (list []int) {
+	for i := range servers {
+		if !slices.Contains(but, i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// history returns what a server saw of another since an instant.
+func (r *serverRoom) history(i int, nid string, since time.Time) (events []string) {
+	r.t.Helper()
+	var changes []change
+	r.ask(i, &changes, "history")
+	for _, c := range changes {
+		if c.NID == nid && c.Time.After(since) {
+			events = append(events, c.Event)
+		}
+	}
+	return events
+}
+
+// TestGossipOfServers: twenty daemons see a crash, a stopped process, a restart
+// and a partition of the network, and nothing else.
+func TestGossipOfServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute; skipped by -short")
+	}
+	r := newServerRoom(t)
+	whole := func(_ int, v *view) bool { return v.Alive == servers && v.N == servers && v.Quorum }
+	r.await(all(), "all servers", whole)
+
+	const killed, frozen = 6, 4
+	r.crashAndPause(killed, frozen)
+	r.rebirth(killed)
+
+	r.trunk.Pull(r.left)
+	r.await(all(), "the other half gone", func(i int, v *view) bool {
+		far := nidOf((i + servers/2) % servers)
+		return v.Alive == servers/2 && !v.Quorum && v.of(far).Health == "dead"
+	})
+	r.trunk.Plug(r.left)
+	r.await(all(), "all servers again", whole)
+}
+
+// crashAndPause kills one server and stops another for 8 s: longer than it
+// takes to notice both. The one that wakes up takes nobody for dead that lives,
+// and brings nobody back that does not (GO-A7, GO-A8).
+func (r *serverRoom) crashAndPause(killed, frozen int) {
+	r.t.Helper()
+	woken := time.After(8 * time.Second)
+	began := time.Now()
+	r.servers[killed].Kill()
+	r.servers[frozen].Freeze()
+	r.await(all(killed, frozen), "a crash and a stopped process", func(_ int, v *view) bool {
+		return v.of(nidOf(killed)).Health == "dead" && v.of(nidOf(frozen)).Health == "dead" && v.Alive == servers-2 && v.Quorum
+	})
+	<-woken
+	thawed := time.Now()
+	r.servers[frozen].Thaw()
+	r.await(all(killed), "the process that goes on", func(i int, v *view) bool {
+		return v.Alive == servers-1 && v.Quorum && v.of(nidOf(killed)).Health == "dead" &&
+			(i == frozen || v.of(nidOf(frozen)).Aliveness > 0)
+	})
+	for _, i := range all(killed) {
+		if events := r.history(i, nidOf(killed), thawed); slices.Contains(events, "alive") {
+			r.t.Errorf("server %d saw the dead one come back: %v", i+1, events)
+		}
+	}
+	for _, healthy := range all(killed, frozen) {
+		if events := r.history(frozen, nidOf(healthy), began); len(events) > 0 {
+			r.t.Errorf("the process that was stopped saw of server %d, which was well: %v", healthy+1, events)
+		}
+	}
+}
+
+// rebirth starts a server again that was killed.
+func (r *serverRoom) rebirth(killed int) {
+	r.t.Helper()
+	r.servers[killed] = r.start(killed)
+	r.await(all(killed), "a server that is back", func(_ int, v *view) bool {
+		p := v.of(nidOf(killed))
+		return p.Health == "alive" && p.Aliveness > 0 && v.Alive == servers
+	})
+	r.await([]int{killed}, "all from the server that is back", func(_ int, v *view) bool { return v.Alive == servers && v.Quorum })
+}
