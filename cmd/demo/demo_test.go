@@ -20,7 +20,7 @@ func build(t *testing.T) string {
 	}
 	dir := t.TempDir() + string(filepath.Separator)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
-		"ulnet/cmd/demo", "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/lnetdump")
+		"ulnet/cmd/demo", "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl", "ulnet/cmd/lnetdump")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
@@ -78,6 +78,9 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
+		{1, " died        127.0.0.3@tcp (has died once)\n"},
+		{2, "\n    clock "}, // the first line of the watch, and that of the status
+		{1, "    127.0.0.1@tcp  0    alive   0  (this node)\n"},
 		{1, "\n1000 whole LNet nodes began "},
 		{0, " kept back 0 of "},
 		{1, "none was delivered twice, and in the end every credit was back.\nThat was 25s of virtual time in "},

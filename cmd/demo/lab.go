@@ -29,6 +29,7 @@ type lab struct {
 // node is one lnetd.
 type node struct {
 	nid, socket string
+	args        []string
 	cmd         *exec.Cmd
 	log         bytes.Buffer  // standard error; read it after ended is closed
 	ended       chan struct{} // closed when the daemon has ended
@@ -55,7 +56,7 @@ func (l *lab) start(ctx context.Context) error {
 			"--state-dir", filepath.Join(l.dir, addr.String(), "state"),
 			"--runtime-dir", filepath.Join(l.dir, addr.String(), "run"),
 		}
-		if i == 0 {
+		if i == 0 && l.capture != "" {
 			args = append(args, "--capture", l.capture)
 		}
 		if err := l.startNode(ctx, n, args); err != nil {
@@ -71,7 +72,7 @@ func (l *lab) start(ctx context.Context) error {
 }
 
 func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
-	n.cmd = l.command(ctx, "lnetd", args...)
+	n.args, n.cmd = args, l.command(ctx, "lnetd", args...)
 	n.cmd.Stderr = &n.log
 	if err := n.cmd.Start(); err != nil {
 		return fmt.Errorf("start lnetd (make build makes it): %w", err)

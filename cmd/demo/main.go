@@ -1,7 +1,8 @@
 // Command demo shows three LNet nodes at work on this machine. It starts three
 // lnetd on loopback addresses, drives them with lnetctl as a person would, and
 // shows what went over the wire with lnetdump, and with tshark where that is
-// installed. Then lnetd simulates a thousand nodes in virtual time.
+// installed. Three more find out by gossip that one of them dies and comes back.
+// Then lnetd simulates a thousand nodes in virtual time.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -47,7 +48,7 @@ func root(env cli.Env) *cobra.Command {
 			return demonstrate(ctx, env, bin, capture)
 		},
 	}
-	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl and lnetdump")
+	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, gossipctl and lnetdump")
 	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
 	return c
 }
@@ -97,6 +98,9 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 		return err
 	}
 	if err := show(ctx, env.Stdout, l); err != nil {
+		return err
+	}
+	if err := gossip(ctx, env.Stdout, bin, dir); err != nil {
 		return err
 	}
 	return simulate(ctx, env.Stdout, l)

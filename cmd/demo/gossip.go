@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// gossip has three daemons watch each other, kills one and starts it again, and
+// prints what gossipctl says of that at another.
+func gossip(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+	dir = filepath.Join(dir, "gossip")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	l := &lab{bin: bin, dir: dir}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\nThree nodes find out which of them are alive; then one is killed, and comes back (gossipctl watch):\n\n")
+	var all []string
+	for _, n := range l.nodes {
+		all = append(all, n.nid)
+	}
+	watch, err := l.boot(ctx, w, all)
+	if err != nil {
+		return err
+	}
+	defer watch.stop()
+	if err := l.dieAndComeBack(ctx, l.nodes[2], watch, all); err != nil {
+		return err
+	}
+	status, err := output(l.command(ctx, "gossipctl", "--socket", l.nodes[0].socket, "status"))
+	fmt.Fprintf(w, "\nThat node remembers (gossipctl status):\n\n%s", indent(status))
+	return err
+}
+
+// boot starts the gossip of all nodes, watched by the first from the beginning.
+func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, error) {
+	cold := append([]string{"--cold-start"}, all...)
+	if err := l.gossip(ctx, l.nodes[0], cold); err != nil {
+		return nil, err
+	}
+	w, err := l.watch(ctx, out, l.nodes[0])
+	if err != nil {
+		return nil, err
+	}
+	err = w.await("clock ")
+	for _, n := range l.nodes[1:] {
+		if err == nil {
+			err = l.gossip(ctx, n, cold)
+		}
+	}
+	for range l.nodes[1:] {
+		if err == nil {
+			err = w.await(" alive ")
+		}
+	}
+	if err != nil {
+		w.stop()
+	}
+	return w, err
+}
+
+// dieAndComeBack kills a node and starts it again when that was noticed.
+func (l *lab) dieAndComeBack(ctx context.Context, victim *node, w *watch, all []string) error {
+	if err := l.kill(victim); err != nil {
+		return err
+	}
+	if err := w.await(" died "); err != nil {
+		return err
+	}
+	reborn := &node{nid: victim.nid, socket: victim.socket}
+	if err := l.startNode(ctx, reborn, victim.args); err != nil {
+		return err
+	}
+	if err := l.await(ctx, reborn); err != nil {
+		return err
+	}
+	// Silent at first: a restart that nobody missed would be no news.
+	if err := l.gossip(ctx, reborn, all); err != nil {
+		return err
+	}
+	return w.await(" alive ")
+}
+
+// gossip starts the gossip of a node.
+func (l *lab) gossip(ctx context.Context, n *node, args []string) error {
+	_, err := output(l.command(ctx, "gossipctl", append([]string{"--socket", n.socket, "init", "--interval", "200ms"}, args...)...))
+	if err == nil {
+		_, err = output(l.command(ctx, "gossipctl", "--socket", n.socket, "start"))
+	}
+	return err
+}
+
+// kill ends a daemon as a crash would.
+func (l *lab) kill(victim *node) error {
+	for i, n := range l.nodes {
+		if n == victim {
+			l.nodes = append(l.nodes[:i:i], l.nodes[i+1:]...)
+		}
+	}
+	err := victim.cmd.Process.Kill()
+	<-victim.ended
+	return err
+}
+
+// watch is a gossipctl that prints changes.
+type watch struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	out   io.Writer
+	talk  strings.Builder // standard error; read it after stop
+}
+
+func (l *lab) watch(ctx context.Context, out io.Writer, n *node) (*watch, error) {
+	w := &watch{cmd: l.command(ctx, "gossipctl", "--socket", n.socket, "watch"), out: out}
+	w.cmd.Stderr = &w.talk
+	pipe, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.lines = bufio.NewScanner(pipe)
+	return w, w.cmd.Start()
+}
+
+// await prints lines up to one with a text.
+func (w *watch) await(text string) error {
+	for w.lines.Scan() {
+		fmt.Fprintf(w.out, "    %s\n", w.lines.Text())
+		if strings.Contains(w.lines.Text(), text) {
+			return nil
+		}
+	}
+	w.stop()
+	return fmt.Errorf("%v ended before it said %q\n%s", w.cmd.Args, text, &w.talk)
+}
+
+// stop ends the command, if it still runs.
+func (w *watch) stop() {
+	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is as well
+	_ = w.cmd.Wait()                          // it was told to end
+}
