@@ -46,10 +46,10 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 22 {
-		t.Errorf("got %d lines, want 22:\n%s", len(lines), stdout)
+	if len(lines) != 54 {
+		t.Errorf("got %d lines, want 54:\n%s", len(lines), stdout)
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|LN-priority)  +(\S.*\S)  +(\d+\.\d{3} \w+ \(.*\))  +([<>]= \d+\.\d\d \w+)  +(met|missed)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|LN-priority)  +(\S.*\S)  +(\d+\.\d{3} \w+ \(.*\))  +([<>]= \d+\.\d\d \w+)  +(met|missed)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {

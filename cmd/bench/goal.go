@@ -24,6 +24,14 @@ var goals = []goal{
 	{"G-SIM-2", "a million simulated nodes", measureStart},
 	{"G-SIM-3", "simulated nodes with whole stacks", measureStacks},
 	{"G-SIM-4", "replay of a recorded simulation", measureReplay},
+	{"G-GO-1", "gossip: how fast newcomers get known", measurePropagation},
+	{"G-GO-2", "gossip: false deaths where messages are lost", measureSafety},
+	{"G-GO-3", "gossip: how fast a death is noticed", measureDetection},
+	{"G-GO-4", "gossip: nodes that stand still again and again", measurePauses},
+	{"G-GO-5", "gossip: bytes", measureTraffic},
+	{"G-GO-6", "gossip: obsolete messages", measureObsolete},
+	{"G-GO-7", "gossip: quick reboots", measureReboots},
+	{"G-GO-8", "gossip: CPU and allocations", measureCost},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

@@ -22,9 +22,11 @@ type pool struct {
 
 // take returns a message with a copy of data.
 func (p *pool) take(reply bool, data []byte) *message {
-	m := new(message)
+	var m *message
 	if k := len(p.free) - 1; k >= 0 {
 		m, p.free = p.free[k], p.free[:k]
+	} else {
+		m = new(message)
 	}
 	m.reply, m.data = reply, append(m.data[:0], data...)
 	return m

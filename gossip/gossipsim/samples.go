@@ -64,7 +64,7 @@ func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error
 			return s, err
 		}
 	}
-	for _, died := range since {
+	for _, died := range since { // any order: a sum
 		s.Dead += uint64(cyclesOf(net.Now() - died))
 	}
 	after := net.Counters()

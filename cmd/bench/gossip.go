@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"ulnet/gossip/gossipsim"
+)
+
+// effort is how much gossip is simulated for a measurement.
+type effort int
+
+const (
+	aGlance effort = iota // one round: to see that it runs
+	normal
+	thorough // BENCH=long
+)
+
+func (b *bench) effort() effort {
+	switch {
+	case b.rounds < 5:
+		return aGlance
+	case b.rounds < 60:
+		return normal
+	}
+	return thorough
+}
+
+// pick is what an effort asks for.
+func pick[T any](b *bench, glance, usual, long T) T {
+	return []T{glance, usual, long}[b.effort()]
+}
+
+// newcomers are those of a run: as many as there are tracked nodes.
+const newcomers = 64
+
+// propagation is a size of G-GO-1 with its bounds, in cycles.
+type propagation struct {
+	nodes, columns int
+	median, worst  float64
+	seeds          int
+}
+
+// measurePropagation is G-GO-1.
+func measurePropagation(ctx context.Context, b *bench) ([]line, error) {
+	const tracked = newcomers
+	sizes := []propagation{{1000, tracked, 8, 11, 2}}
+	if b.effort() > aGlance {
+		sizes = append(sizes, propagation{4096, 0, math.Floor(0.8 * 12), 12, 2}, propagation{10_000, tracked, 10, 12, 2}, propagation{100_000, tracked, 12, 14, 2})
+	}
+	if b.effort() == thorough {
+		sizes = append(sizes, propagation{16_384, 0, math.Floor(0.8 * 14), 13, 1}, propagation{1_000_000, tracked, 14, 16, 2})
+	}
+	var lines []line
+	for _, s := range sizes {
+		l, err := s.measure(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l...)
+	}
+	if b.effort() == thorough {
+		l, err := measureAgreement(65_536)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l...)
+	}
+	return lines, nil
+}
+
+func (s *propagation) measure(ctx context.Context) ([]line, error) {
+	var known []int
+	flaps := 0
+	for seed := range uint64(s.seeds) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := gossipsim.Measured{Nodes: s.nodes, Columns: s.columns, Loss: 0.05, Seed: seed + 1}.Propagate(newcomers)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, p.Known...)
+		flaps += p.Flaps
+	}
+	slices.Sort(known)
+	what := fmt.Sprintf("newcomer known to all of %d nodes at 5 %% loss", s.nodes)
+	basis := fmt.Sprintf("%d newcomers, full vectors", len(known))
+	if s.columns > 0 {
+		basis = fmt.Sprintf("%d newcomers, %d tracked columns", len(known), s.columns)
+	}
+	basis += fmt.Sprintf("; %d times somebody's first news was too old a cycle later", flaps)
+	return []line{
+		{what: what + ", median", ratio: float64(known[len(known)/2]), unit: "cycles", limit: s.median, basis: basis},
+		{what: what + ", worst", ratio: float64(known[len(known)-1]), unit: "cycles", limit: s.worst, basis: basis},
+	}, nil
+}
+
+// measureSafety is G-GO-2.
+func measureSafety(ctx context.Context, b *bench) ([]line, error) {
+	var lines []line
+	for _, loss := range []float64{0.05, 0.20} {
+		for _, nodes := range []int{8, 16, 64, 1000} {
+			s, err := sampleTwice(ctx, b, nodes, loss)
+			if err != nil {
+				return nil, err
+			}
+			l := line{
+				what:  fmt.Sprintf("live nodes thought dead, %d nodes, %.0f %% loss, per million samples", nodes, loss*100),
+				ratio: s.Share() * 1e6, unit: "ppm", limit: 1,
+				basis: fmt.Sprintf("%d of %.2g samples", s.Dead, float64(s.Total)),
+			}
+			if loss == 0.05 {
+				l.limit = 0
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines, nil
+}
+
+// measureObsolete is G-GO-6.
+func measureObsolete(ctx context.Context, b *bench) ([]line, error) {
+	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
+	var lines []line
+	for _, nodes := range []int{8, 64, 1000} {
+		// A sample of 8 columns is 8 (N-1) of a cycle, with 2 N messages.
+		s, err := gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(ctx, messages*4)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line{
+			what:  fmt.Sprintf("fresh messages dropped as obsolete, %d nodes, 5 %% loss, per million", nodes),
+			ratio: float64(s.Obsolete) / float64(s.Messages) * 1e6, unit: "ppm", limit: 1,
+			basis: fmt.Sprintf("%d of %.2g messages", s.Obsolete, float64(s.Messages)),
+		})
+	}
+	late, dropped, err := gossipsim.Measured{Nodes: 64, Seed: 1}.Held(pick(b, 100, 2000, 10_000))
+	if err != nil {
+		return nil, err
+	}
+	return append(lines, line{
+		what:  "messages held back for twice the age of death that are dropped, 64 nodes",
+		ratio: float64(dropped) / float64(late), limit: 1, least: true,
+		basis: fmt.Sprintf("%d of %d", dropped, late),
+	}), nil
+}

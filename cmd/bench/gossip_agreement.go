@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"ulnet/gossip/gossipsim"
+)
+
+// measureAgreement lets full nodes start at once until all know all.
+func measureAgreement(nodes int) ([]line, error) {
+	// Hardly anything is garbage: with the usual percentage the heap would
+	// have room for as much again before it is looked at.
+	defer debug.SetGCPercent(debug.SetGCPercent(5))
+	runtime.GC()
+	begin := time.Now()
+	a, err := gossipsim.Measured{Nodes: nodes, Seed: 1}.Agree()
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(begin)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	runtime.KeepAlive(a.Net)
+	what := fmt.Sprintf("%d nodes with full vectors that start at once", nodes)
+	return []line{
+		{
+			what: what + " to agreement", ratio: took.Minutes(), unit: "min", limit: 10,
+			basis: fmt.Sprintf("%d cycles, %.3g steps", a.Cycles, float64(a.Steps)),
+		},
+		{what: what + ", memory", ratio: float64(m.Sys-m.HeapReleased) / 1e9, unit: "GB", limit: 6, basis: fmt.Sprintf("%.2f GB live", float64(m.HeapAlloc)/1e9)},
+	}, nil
+}
+
+// sampleTwice samples two seeds at the same time until there are a thousand
+// million samples, or the time for one size is over.
+func sampleTwice(ctx context.Context, b *bench, nodes int, loss float64) (sum gossipsim.Samples, err error) {
+	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
+	if loss > 0.1 {
+		want, patience = want/10, 25*time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var samples [2]gossipsim.Samples
+	var errs [2]error
+	var wg sync.WaitGroup
+	for i := range samples {
+		wg.Go(func() {
+			m := gossipsim.Measured{Nodes: nodes, Loss: loss, Seed: uint64(i + 1)}
+			samples[i], errs[i] = m.Sample(limited, want/2)
+		})
+	}
+	wg.Wait()
+	for _, s := range samples {
+		sum.Total += s.Total
+		sum.Dead += s.Dead
+		sum.Deaths += s.Deaths
+	}
+	return sum, errors.Join(errs[0], errs[1], ctx.Err())
+}
+
+// measurePauses is G-GO-4.
+func measurePauses(ctx context.Context, b *bench) ([]line, error) {
+	var lines []line
+	seeds := pick(b, 1, 20, 200)
+	for _, blocked := range []int{4, 16} {
+		var falseDeaths, resurrections, deaths, pauses uint64
+		for seed := range uint64(seeds) {
+			p, err := gossipsim.Measured{Nodes: 64, Loss: 0.01, Seed: seed * 7919}.Pause(blocked)
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			falseDeaths += p.Verdict.FalseDeaths
+			resurrections += p.Verdict.Resurrections
+			deaths += p.Verdict.Deaths
+			pauses += p.Resyncs
+		}
+		what := fmt.Sprintf("%d of 64 nodes blocked for 8 s and open for 0.1 s, a minute: ", blocked)
+		basis := fmt.Sprintf("%d seeds, %d pauses noticed, %d deaths of blocked or dead nodes told; memberlist 59 deaths, 0 or 1 with Lifeguard", seeds, pauses, deaths)
+		lines = append(lines,
+			line{what: what + "healthy nodes declared dead", ratio: float64(falseDeaths), unit: "deaths", limit: 0, basis: basis},
+			line{what: what + "returns of a dead node", ratio: float64(resurrections), unit: "returns", limit: 0, basis: basis})
+	}
+	return lines, nil
+}
+
+// measureReboots is G-GO-7.
+func measureReboots(ctx context.Context, b *bench) ([]line, error) {
+	var lines []line
+	for _, nodes := range []int{64, 1024} {
+		rounds := pick(b, 1, 125, 500)
+		m := gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.01, Seed: 1}
+		if b.effort() == aGlance {
+			m.Nodes = 64
+		}
+		r, err := m.Reboot(rounds)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		lines = append(lines, line{
+			what:  fmt.Sprintf("quick reboots of which every peer was told as a death and a return, %d nodes", nodes),
+			ratio: float64(r.Noticed) / float64(r.Made), limit: 1, least: true,
+			basis: fmt.Sprintf("%d of %d, %d peers each; %d times a peer was told of a death after the new life had spoken", r.Noticed, r.Made, r.Peers, r.Mistakes),
+		})
+	}
+	return lines, nil
+}

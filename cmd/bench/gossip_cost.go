@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/gossipsim"
+)
+
+// memberlistBytes are the payload bytes per second of a memberlist node, in a
+// cluster of 64 with its defaults for a local network, which notices a death
+// after about 11 s.
+const (
+	memberlistBytes     = 95
+	memberlistDetection = 11 * time.Second
+)
+
+// measureTraffic is G-GO-5.
+func measureTraffic(ctx context.Context, b *bench) ([]line, error) {
+	var lines []line
+	for _, nodes := range []int{64, 256, pick(b, 128, 1024, 1024)} {
+		bytes, err := gossipsim.Measured{Nodes: nodes, Seed: 1}.Traffic(pick(b, 5, 100, 1000))
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		lines = append(lines, line{
+			what:  fmt.Sprintf("payload per node and cycle, %d nodes, pings and replies", nodes),
+			ratio: bytes, unit: "B", limit: 1.35*float64(nodes) + 100, basis: "counted where the simulator takes messages",
+		})
+		if nodes != 64 {
+			continue
+		}
+		limits, err := gossip.Config{Interval: gossipsim.Interval}.Limits(nodes)
+		if err != nil {
+			return nil, err
+		}
+		interval := memberlistDetection / time.Duration(limits.Dead+1)
+		lines = append(lines, line{
+			what:  "payload per second to memberlist's at the same time to detection, 64 nodes",
+			ratio: bytes / interval.Seconds() / memberlistBytes, limit: 2.2,
+			basis: fmt.Sprintf("%.0f B/s at an interval of %v : %d B/s as published for 11 s; above 100 nodes SWIM is cheaper", bytes/interval.Seconds(), interval.Round(time.Millisecond), memberlistBytes),
+		})
+	}
+	return lines, nil
+}
+
+// measureCost is G-GO-8.
+func measureCost(ctx context.Context, b *bench) ([]line, error) {
+	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
+	machine, err := gossipCost(nodes, false, cycles)
+	if err != nil {
+		return nil, err
+	}
+	stack, err := gossipCost(nodes, true, cycles)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC() // the buffers of the stacks
+	agents, err := measureAgents(ctx, pick(b, 1, 10, 60))
+	if err != nil {
+		return nil, err
+	}
+	cpu := func(what string, c cost, more string) line {
+		return line{
+			what: "CPU of a node at 200 ms, " + what, ratio: c.perCycle.Seconds() / gossipsim.Interval.Seconds() * 100, unit: "%", limit: 0.1,
+			basis: fmt.Sprintf("%.1f µs per cycle%s", c.perCycle.Seconds()*1e6, more),
+		}
+	}
+	allocations := func(what string, c cost, more string) line {
+		return line{
+			what: "allocations per message, " + what, ratio: c.allocations, unit: "objects", limit: 0.05,
+			basis: fmt.Sprintf("%d messages, %d objects%s", c.messages, c.objects, more),
+		}
+	}
+	const tcp = " over TCP on loopback"
+	return []line{
+		cpu(fmt.Sprintf("machine, %d nodes", nodes), machine, " with its share of the simulator"),
+		cpu(fmt.Sprintf("agent above portals and LNet, %d nodes", nodes), stack, " with its share of the simulated network"),
+		cpu(fmt.Sprintf("agent%s, %d nodes", tcp, fewNodes), agents, " with TCP"),
+		allocations("machine", machine, ""),
+		allocations("agent"+tcp, agents, " more than without gossip"),
+	}, nil
+}
+
+type cost struct {
+	perCycle    time.Duration // of one node
+	objects     int           // allocated
+	allocations float64       // per message
+	messages    uint64
+}
+
+// gossipCost measures a cluster in its steady state.
+func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
+	net, err := gossipsim.New(gossipsim.Config{
+		Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0), Bare: true, Stacks: stacks,
+		Gossip: gossip.Config{Interval: gossipsim.Interval, ColdStart: true},
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := net.Run(net.Cycles(nodes / 2)); err != nil { // pools are full, most have met
+		return c, err
+	}
+	sent := net.Counters()
+	runtime.GC()
+	mallocs, cpu := ownMallocs(), cpuTime()
+	if err := net.Run(net.Now() + net.Cycles(cycles)); err != nil {
+		return c, err
+	}
+	cpu, mallocs = cpuTime()-cpu, ownMallocs()-mallocs
+	after := net.Counters()
+	c.messages = after.PingsSent + after.RepliesSent - sent.PingsSent - sent.RepliesSent
+	c.perCycle = cpu / time.Duration(cycles*nodes)
+	c.objects = int(mallocs)
+	c.allocations = float64(mallocs) / float64(c.messages)
+	return c, nil
+}

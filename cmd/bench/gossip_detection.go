@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/gossip/gossipsim"
+)
+
+// measureDetection is G-GO-3.
+func measureDetection(ctx context.Context, b *bench) ([]line, error) {
+	var lines []line
+	for _, s := range []struct {
+		nodes int
+		limit float64
+	}{{64, 3.6}, {1000, 5.4}} {
+		seeds := pick(b, 1, 20, 100)
+		var last []float64
+		limit := 0
+		for seed := range uint64(seeds) {
+			d, err := gossipsim.Measured{Nodes: s.nodes, Loss: 0.05, Seed: 7919 * seed * seed}.Detect()
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			last = append(last, d.Last*gossipsim.Interval.Seconds())
+			limit = d.Limit
+		}
+		lines = append(lines, line{
+			what:  fmt.Sprintf("death noticed by the last of %d nodes, 5 %% loss, virtual time, worst", s.nodes),
+			ratio: slices.Max(last), unit: "s", limit: s.limit,
+			basis: fmt.Sprintf("median %.2f s of %d deaths, at most %d cycles of 200 ms allowed; memberlist 8.6 to 12.0 s at 64 to 128 nodes", median(last), seeds, limit),
+		})
+	}
+	l, err := measureLoopback(ctx, pick(b, 1, 3, 8))
+	return append(lines, l), err
+}
+
+// measureLoopback kills nodes in real time.
+func measureLoopback(ctx context.Context, deaths int) (line, error) {
+	l := line{what: fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", loopbackNodes), unit: "s", limit: 3.6}
+	a, err := newAgents(loopbackNodes)
+	if err != nil {
+		return l, err
+	}
+	defer a.close()
+	if err := a.await(ctx, 20*time.Second, a.gathered); err != nil {
+		return l, fmt.Errorf("the agents do not find each other: %w", err)
+	}
+	var took []float64
+	for i := range deaths {
+		d, err := a.kill(ctx, len(a.nodes)-1-i)
+		if err != nil {
+			return l, err
+		}
+		took = append(took, d.Seconds())
+	}
+	l.ratio = median(took)
+	l.basis = fmt.Sprintf("%d deaths, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took))
+	return l, nil
+}
