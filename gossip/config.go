@@ -55,6 +55,7 @@ type Config struct {
 // cycles unless noted.
 type Limits struct {
 	Dead     int // older than this is dead
+	Again    int // who is not alive has to be at most as old to become it
 	Obsolete int // units of the clock
 	Fudge    int
 	Stealth  int // silence after a start
@@ -84,9 +85,13 @@ func (c Config) Limits(n int) (Limits, error) {
 	}
 	if c.Strict {
 		l.Dead, l.Obsolete = max(up, 1), max(up, 1)
+		l.Again = l.Dead
 	} else {
 		l.Dead = max(choose(c.DeadFloor, 16), choose(c.DeadFactor, 2)*up+choose(c.DeadSlack, 4)+l.Fudge)
 		l.Obsolete = choose(c.Obsolete, max(4*up, 40))
+		// Not all find a participant dead in the same cycle. Without a gap, the
+		// first would hear from the last that it is alive, and then die again.
+		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
 	}
 	if l.Dead >= oldest || l.Dead < 1 {
 		return Limits{}, invalid("participants would be dead after %d cycles: want 1 to %d, by dead factor and slack", l.Dead, oldest-1)

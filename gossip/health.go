@@ -31,7 +31,7 @@ func (m *Machine) review(out *Output) {
 		return
 	}
 	h.changed = false
-	h.count = m.ages.alive(byte(m.limits.Dead), h.scratch)
+	h.count = m.ages.alive(byte(m.limits.Dead), byte(m.limits.Again), h.alive, h.scratch)
 	for i, now := range h.scratch {
 		for diff := now ^ h.alive[i]; diff != 0; diff &= diff - 1 {
 			k := bits.TrailingZeros8(diff)

@@ -14,8 +14,9 @@ func (m *Machine) invariants() error {
 	}
 	if !m.pause.holds(m.cycle) {
 		for i := range m.ages.n {
-			if alive := int(m.ages.bytes[i]) <= m.limits.Dead; alive != m.health.is(i) {
-				return fmt.Errorf("participant %d of age %d counts as alive: %v", i, m.ages.bytes[i], m.health.is(i))
+			age, alive := int(m.ages.bytes[i]), m.health.is(i)
+			if age > m.limits.Dead && alive || age <= m.limits.Again && !alive {
+				return fmt.Errorf("participant %d of age %d counts as alive: %v", i, age, alive)
 			}
 		}
 	}

@@ -184,7 +184,10 @@ func TestStealthEndsEarly(t *testing.T) {
 func TestHealth(t *testing.T) {
 	h := newHarness(t, 6, 0, nil)
 	events := h.cycles(1)
-	h.set(0, 1, 1, 16, 17, 255)
+	h.set(0, 1, 1, 13, 17, 255)
+	h.step(Input{})
+	events = append(events, h.out.Events...)
+	h.set(0, 1, 1, 16, 16, 255) // who is alive may be older than who becomes it
 	h.step(Input{})
 	events = append(events, h.out.Events...)
 	if got, want := kinds(events), []EventKind{CameAlive, CameAlive, CameAlive, QuorumWon}; !slices.Equal(got, want) {
@@ -280,6 +283,31 @@ func TestResyncEnds(t *testing.T) {
 		h.cycles(1)
 		if got := h.m.pause.resync; got != (missing > 0) {
 			t.Errorf("%d messages in %d cycles: resync %v", h.m.pause.accepted, h.m.Limits().Resync, got)
+		}
+	}
+}
+
+// TestNoFlapping: who finds a participant dead before others do does not take
+// their news of it for a return, but that of a real one (GO-73, GO-76).
+// Strictly it does.
+func TestNoFlapping(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		h := newHarness(t, 64, 0, func(c *Config) { c.Strict = strict })
+		h.meet(10)
+		l := h.m.Limits()
+		h.m.ages.bytes[5] = byte(l.Dead)
+		h.cycles(1)
+		ages := young(64, 3)
+		ages[5] = byte(l.Dead - 1) // one hop later at the limit
+		h.ping(3, h.params(h.header()), ages...)
+		p := h.m.Participant(5)
+		if p.Age != uint8(l.Dead) || (p.Health == Alive) != strict || p.Aliveness != 1 {
+			t.Errorf("strict %v: %+v", strict, p)
+		}
+		ages[5] = byte(l.Again - 1)
+		h.ping(3, h.params(h.header()), ages...)
+		if p := h.m.Participant(5); p.Health != Alive || p.Aliveness != 1 {
+			t.Errorf("strict %v: does not come back: %+v", strict, p)
 		}
 	}
 }

@@ -137,13 +137,18 @@ func olderByte(a byte) byte {
 	return a
 }
 
-// alive sets bit i of each entry that is at most limit old, and returns how
-// many those are. limit is below oldest, so what is unheard is not alive.
-func (v AgeVector) alive(limit byte, set []byte) int {
+// alive sets bit i of each entry that is alive, and returns how many those are: at
+// most as old as limit if it was alive, as again if not. Both are below oldest,
+// so what is unheard is not alive.
+func (v AgeVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
-	l := uint64(limit) * ones
+	l, a := uint64(limit)*ones, uint64(again)*ones
 	for i := range set {
-		b := gather(notBelow(l, word(v.bytes[i*lanes:])))
+		w := word(v.bytes[i*lanes:])
+		b := gather(notBelow(l, w))
+		if b&^was[i] != 0 {
+			b &= was[i] | gather(notBelow(a, w))
+		}
 		set[i] = b
 		count += bits.OnesCount8(b)
 	}

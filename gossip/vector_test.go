@@ -29,6 +29,7 @@ func TestVectorAgainstBytes(t *testing.T) {
 		local := rapid.SliceOfN(gen, n, n).Draw(t, "local")
 		remote := rapid.SliceOfN(gen, n, n).Draw(t, "remote")
 		limit := rapid.ByteRange(1, 253).Draw(t, "limit")
+		again := rapid.ByteRange(1, limit).Draw(t, "again")
 		cycles := rapid.Uint64Range(0, 300).Draw(t, "cycles")
 		v := vectorOf(local...)
 		v.merge(remote)
@@ -48,21 +49,19 @@ func TestVectorAgainstBytes(t *testing.T) {
 		if !bytes.Equal(v.Bytes(), want) {
 			t.Fatalf("merge %v into %v, then %d cycles: got %v, want %v", remote, local, cycles, v.Bytes(), want)
 		}
-		set := make([]byte, (n+7)/8)
-		count := 0
+		was, set := rapid.SliceOfN(rapid.Byte(), (n+7)/8, (n+7)/8).Draw(t, "was"), make([]byte, (n+7)/8)
+		got, count := v.alive(limit, again, was, set), 0
 		for i, a := range want {
-			if a <= limit {
+			alive := a <= again || a <= limit && was[i/8]>>(i%8)&1 != 0
+			if alive {
 				count++
 			}
-			_ = i
-		}
-		if got := v.alive(limit, set); got != count {
-			t.Fatalf("%d of %v are at most %d, want %d", got, want, limit, count)
-		}
-		for i, a := range want {
-			if set[i/8]>>(i%8)&1 != 0 != (a <= limit) {
-				t.Fatalf("bit %d of %08b for %v and limit %d", i, set, want, limit)
+			if set[i/8]>>(i%8)&1 != 0 != alive {
+				t.Fatalf("bit %d of %08b for %v, limits %d and %d, was %08b", i, set, want, limit, again, was)
 			}
+		}
+		if got != count {
+			t.Fatalf("%d of %v are alive, want %d", got, want, count)
 		}
 	})
 }
