@@ -29,7 +29,7 @@ type result struct {
 
 // The parts of the script.
 const (
-	joinLimit   = 30 * time.Second
+	joinLimit   = 90 * time.Second // memberlist joins 64 nodes in 65 s at times
 	detectLimit = 40 * time.Second
 	blocked     = 8 * time.Second
 	open        = 100 * time.Millisecond
