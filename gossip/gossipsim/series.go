@@ -8,8 +8,8 @@ import (
 )
 
 var series = []scenario.Quantity{
-	{Name: "alive-least", Unit: "nodes", Doc: "how many the node that takes part and thinks the fewest alive thinks alive"},
-	{Name: "alive-most", Unit: "nodes", Doc: "how many the one that thinks the most alive does"},
+	{Name: "alive-least", Unit: "nodes", Doc: "alive in the eyes of the node that sees the fewest"},
+	{Name: "alive-most", Unit: "nodes", Doc: "alive in the eyes of the one that sees the most"},
 	{Name: "clock-spread", Unit: "units", Doc: "between the lowest and the highest Lamport clock"},
 	{Name: "bytes-per-cycle", Unit: "B", Doc: "bytes that each node has sent per gossip cycle so far"},
 	{Name: "deaths", Unit: "told", Doc: "deaths that nodes were told of so far"},
