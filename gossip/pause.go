@@ -80,6 +80,7 @@ func (p *pause) tick(m *Machine, out *Output) {
 type stealth struct {
 	silent bool
 	cycles int
+	last   uint64 // own cycle that was the last silent one
 }
 
 // tick begins a cycle and reports whether it is a silent one.
@@ -87,7 +88,7 @@ func (s *stealth) tick(m *Machine, out *Output) bool {
 	if s.silent {
 		s.cycles++
 		if s.cycles > m.limits.Stealth {
-			s.end(m, out)
+			s.end(m, m.cycle-1, out)
 		}
 	}
 	return s.silent
@@ -97,11 +98,11 @@ func (s *stealth) tick(m *Machine, out *Output) bool {
 // unheard proves nothing: a node that knows nobody sends it, too.
 func (s *stealth) sees(m *Machine, age byte, out *Output) {
 	if s.silent && int(age) >= m.limits.VeryOld && age <= oldest {
-		s.end(m, out)
+		s.end(m, m.cycle, out)
 	}
 }
 
-func (s *stealth) end(m *Machine, out *Output) {
-	s.silent = false
+func (s *stealth) end(m *Machine, last uint64, out *Output) {
+	s.silent, s.last = false, last
 	m.tell(out, Event{Kind: SpeaksUp, Cycles: uint64(s.cycles)})
 }

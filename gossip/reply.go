@@ -8,10 +8,11 @@ import (
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
 
 // headerFor appends a header about a list. Parameters are in it during our
-// first N cycles, while the list is being changed here or elsewhere, and when asked for.
+// first N cycles that are not silent, while the list is being changed here or
+// elsewhere, and when asked for.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []byte {
 	h := Header{Flags: flags, N: uint32(list.Len()), Clock: m.clock.value}
-	if params || m.cycle <= uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
+	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
 		h.Flags |= FlagParams
 		h.Interval, h.Digest = m.cfg.Interval, list.Digest()
 	}
