@@ -137,14 +137,19 @@ func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 	}
 	cfg.Trace = true
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	same, agent := g.setup != nil && g.setup.asked == r && g.setup.list.Digest() == list.Digest(), g.agent
+	g.mu.Unlock()
 	switch {
-	case g.setup != nil && g.setup.asked == r && g.setup.list.Digest() == list.Digest():
+	case same:
 		return nil
-	case g.agent != nil:
+	case agent != nil && agent.Snapshot().Stopped:
+		g.end(agent) // it has given up, and this is the remedy
+	case agent != nil:
 		return cli.Hint(gossipFailure(syscall.EBUSY, "gossip runs with other parameters"),
 			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.setup, g.staged = &gossipSetup{r, list, cfg}, nil
 	return nil
 }
