@@ -273,6 +273,7 @@ func (m *Machine) prepared(r *request, in *Input) {
 		if r.failed = ETIMEDOUT; r.aborted {
 			r.failed = ECANCELED
 		}
+		r.children, r.pending = r.children[:0], 0 // they get nothing
 		m.leave(r)
 		return
 	}

@@ -90,6 +90,9 @@ type cluster struct {
 	watch   bool
 	service func(id sim.NodeID) behaviour
 	tap     func(from, to sim.NodeID, p *packet)
+	// swallowed are nodes whose answers came to a service that did not reply, by
+	// payload of the request.
+	swallowed map[string][]int
 }
 
 func simNID(id sim.NodeID) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
@@ -102,7 +105,7 @@ func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, members: members, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
+	c := &cluster{t: t, members: members, swallowed: map[string][]int{}, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
 	cfg := sim.Config[*packet]{
 		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
 		Boot: c.boot,
@@ -133,8 +136,10 @@ func (c *cluster) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packe
 // Step implements sim.Program: the machine's inputs, and what its effects
 // bring about at once.
 func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*packet]) (wake time.Duration) {
-	n.queue = append(n.queue[:0], Input{})
+	n.queue = n.queue[:0]
 	switch in.Kind {
+	case sim.Timer:
+		n.queue = append(n.queue, Input{})
 	case sim.Start:
 		n.queue = append(n.queue, Input{Kind: Register, Service: testService, OOB: true})
 		for i := range n.c.nodes {
@@ -149,6 +154,9 @@ func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output
 		n.queue = append(n.queue, Input{Kind: Health, From: simNID(in.From), Lifetime: 1})
 	case sim.Command:
 		n.command(in.Text)
+	}
+	if len(n.queue) == 0 {
+		n.queue = append(n.queue, Input{})
 	}
 	for i := 0; i < len(n.queue); i++ {
 		n.out.Reset()
@@ -230,6 +238,9 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		p := &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data), trailer: n.part(e.Trailer)}
 		if w := n.work[e.ID]; e.Own && w != nil && e.Final {
 			p.payload = w.payload
+		} else if w != nil && e.Final {
+			// The module speaks for the service: what that had is lost with it.
+			n.c.swallowed[string(w.payload)] = append(n.c.swallowed[string(w.payload)], ranksOf(w.got)...)
 		}
 		n.put(e.To, p, out)
 		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: Upward, Part: e.Part})

@@ -70,6 +70,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 			list = r.group.members.AppendBinary(nil)
 		} else {
 			h.List.Length = uint64(size)
+			h.BulkTime += m.cfg.bulkTime(h.List.Length)
 			m.exposeList(r)
 		}
 	}
@@ -86,7 +87,11 @@ func (m *Machine) frame(r *request, listed bool) Range {
 // send sends a child the request.
 func (m *Machine) send(r *request, i int, frame Range) {
 	c := &r.children[i]
-	c.state, c.at = waiting, m.now+max(r.header.childTimeout(c.Depth, r.processing), 1)
+	h := r.header
+	if c.listed {
+		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // it may have to fetch the list
+	}
+	c.state, c.at = waiting, m.now+max(h.childTimeout(c.Depth, r.processing), 1)
 	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame})
 }
 

@@ -1,0 +1,468 @@
+package scoll
+
+import (
+	"testing"
+	"time"
+)
+
+// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and Bad input:
+// what is not taken is answered with its status, counted, and nobody is called.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*RequestHeader)
+		from   int
+		status Status
+		count  func(*Stats) uint64
+	}{
+		{"spoofed parent", func(*RequestHeader) {}, 5, EPERM, func(s *Stats) uint64 { return s.Spoofed }},
+		{"we are the root", func(r *RequestHeader) { r.Root = 4 }, 0, EPERM, func(s *Stats) uint64 { return s.Spoofed }},
+		{"another root", func(r *RequestHeader) { r.Root = 7 }, 0, EPERM, func(s *Stats) uint64 { return s.Spoofed }},
+		{"unknown service", func(r *RequestHeader) { r.Service = 8 }, 0, ENOSERVICE, func(s *Stats) uint64 { return s.NoService }},
+		{"digest mismatch", func(r *RequestHeader) { r.Group.Digest[0]++ }, 0, ESTALE, func(s *Stats) uint64 { return s.Stale }},
+		{"number of nodes", func(r *RequestHeader) { r.Nodes = 7 }, 0, ESTALE, func(s *Stats) uint64 { return s.Stale }},
+		{"contradiction", func(r *RequestHeader) { r.Tree.K = 0 }, 0, EPROTO, func(s *Stats) uint64 { return s.Protocol }},
+		{"lengths", func(r *RequestHeader) { r.Nodes = 1 << 31; r.First = 9 }, 0, EPROTO, func(s *Stats) uint64 { return s.Protocol }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t, 8, 4, nil)
+			header := h.header()
+			c.change(&header)
+			h.deliver(c.from, header, true, "x")
+			if r := h.refusal(); r.Status != c.status || r.Flags != ReplyLast|ReplyCollective || len(h.effects) != 1 {
+				t.Errorf("answered %+v, %d effects", r, len(h.effects))
+			}
+			if e := h.find(DoRefuse); e.Bits != 77 || e.To != h.members.NID(c.from) {
+				t.Errorf("answered to %v, %d", e.To, e.Bits)
+			}
+			s := h.m.Stats()
+			h.one(c.name, c.count(&s))
+			if h.m.requests.active != 0 {
+				t.Errorf("%d requests are left", h.m.requests.active)
+			}
+		})
+	}
+}
+
+// TestUnanswerable: SC-60, messages that are none are counted.
+func TestUnanswerable(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	for _, data := range [][]byte{nil, make([]byte, 20), make([]byte, MaxMessage)} {
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: data})
+		h.want("")
+	}
+	if h.m.Stats().Malformed != 3 {
+		t.Errorf("%+v", h.m.Stats())
+	}
+}
+
+// TestUnregistered: SC-12: after a service is unregistered its messages are
+// refused.
+func TestUnregistered(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.step(Input{Kind: Unregister, Service: testService})
+	h.admitted(nil)
+	h.want("refuse")
+	if h.refusal().Status != ENOSERVICE {
+		t.Errorf("%v", h.refusal())
+	}
+}
+
+// TestUnknownGroup: SC-81: without the list a group must be known; with it the
+// group is made, once.
+func TestUnknownGroup(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.deliver(0, h.header(), false, "x")
+	if h.refusal().Status != ENOGROUP {
+		t.Error("an unknown group")
+	}
+	h.running(nil)
+	header := h.header()
+	header.Sequence, header.First = 2, 2
+	h.deliver(0, header, false, "x")
+	h.want("pre")
+}
+
+// TestReplay: SC-A2, Bad input: the same request again is dropped without an
+// answer, which would end the parent's wait.
+func TestReplay(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.admitted(nil)
+	h.want("pre")
+	id := h.id
+	h.admitted(nil)
+	h.want("")
+	h.one("replayed", h.m.Stats().Replayed)
+	h.id = id
+	h.step(Input{Kind: InPreRequest})
+	h.want("send0 send1 incoming")
+}
+
+// TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request speaks
+// for the subtree; children see nothing, and the handle is dead.
+func TestRejected(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.admitted(nil)
+	h.step(Input{Kind: InPreRequest, Status: Status(333)})
+	h.want("refuse free")
+	if r := h.refusal(); r.Status != 333 || r.Nodes != 4 || r.Entities != 8 {
+		t.Errorf("%+v", r)
+	}
+	h.step(Input{Kind: InIncoming})
+	h.want("")
+	h.one("late", h.m.Stats().Late)
+}
+
+// TestParentLearns: SC-61, SC-62, SC-139: what a child's module says comes to
+// the service, with its scope; the trailer takes it further.
+func TestParentLearns(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.root(OK)
+	h.childReplies(4, func(r *ReplyHeader, in *Input) { ours(r, in); r.Flags |= ReplyCollective; r.Status = EPERM })
+	h.want("unpost0 child0:not the parent")
+	if e := h.find(CallReply); !e.Collective || !e.Final || e.Nodes != 4 || e.Entities != 8 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// root creates a group at member 0 and begins a broadcast over it.
+func (h *harness) root(want Status) {
+	h.t.Helper()
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(want, Outgoing{})
+}
+
+func (h *harness) begin(want Status, o Outgoing) {
+	h.t.Helper()
+	o.Group, o.Service, o.Token = h.group, testService, 2
+	h.step(Input{Kind: Broadcast, Broadcast: &o})
+	if want != OK {
+		h.want("refused:" + want.String())
+		return
+	}
+	h.step(Input{Kind: InIncoming})
+}
+
+// ours changes a reply of the harness to one for a broadcast of ours.
+func ours(r *ReplyHeader, _ *Input) { r.RootIncarnation = 5 }
+
+// TestBadReplies: a child that answers twice, for another's broadcast, with
+// nonsense or more than its buffer.
+func TestBadReplies(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		from    int
+		change  func(*ReplyHeader, *Input)
+		missing []Missing
+		want    string
+		count   func(*Stats) uint64
+	}{
+		{"stranger", 3, ours, nil, "", func(s *Stats) uint64 { return s.Stray }},
+		{"another broadcast", 4, func(r *ReplyHeader, _ *Input) { r.Sequence = 9 }, nil, "", func(s *Stats) uint64 { return s.Stray }},
+		{"other bits", 4, func(_ *ReplyHeader, in *Input) { in.Bits++ }, nil, "", func(s *Stats) uint64 { return s.Late }},
+		{"too large", 4, func(_ *ReplyHeader, in *Input) { in.Cut = true }, nil, "unpost0 child0:too large", func(s *Stats) uint64 { return s.Oversized }},
+		{"lengths", 4, func(r *ReplyHeader, _ *Input) { r.PayloadSize = 9 }, nil, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
+		{"trailer count", 4, func(r *ReplyHeader, _ *Input) { r.Trailer = 1 << 30 }, nil, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
+		{"about others", 4, nil, []Missing{{2, EIO, Node}}, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
+		{"about nobody", 4, nil, []Missing{{99, EIO, Subtree}}, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
+		{"part number", 4, func(r *ReplyHeader, _ *Input) { r.Part = 64 }, nil, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
+		{"error without status", 4, func(r *ReplyHeader, _ *Input) { r.Flags |= ReplyCollective }, nil, "unpost0 child0:not understood", nil},
+		{"about itself", 4, nil, []Missing{{6, EIO, Subtree}}, "child0", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t, 8, 0, nil)
+			h.root(OK)
+			h.childReplies(c.from, func(r *ReplyHeader, in *Input) {
+				if ours(r, in); c.change != nil {
+					c.change(r, in)
+				}
+			}, c.missing...)
+			h.want(c.want)
+			if s := h.m.Stats(); c.count != nil {
+				h.one(c.name, c.count(&s))
+			}
+		})
+	}
+}
+
+// TestTwice: a child that answers twice is heard once.
+func TestTwice(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.root(OK)
+	h.childReplies(4, ours)
+	h.want("child0")
+	h.childReplies(4, ours)
+	h.want("")
+	h.one("late", h.m.Stats().Late)
+}
+
+// TestPartsInAnyOrder: SC-54: parts may overtake each other; the child is done
+// with the last of them.
+func TestPartsInAnyOrder(t *testing.T) {
+	part := func(n uint32, last bool) func(*ReplyHeader, *Input) {
+		return func(r *ReplyHeader, in *Input) {
+			if ours(r, in); !last {
+				r.Flags = 0
+			}
+			r.Part = n
+		}
+	}
+	h := newHarness(t, 2, 0, nil)
+	h.root(OK)
+	h.childReplies(1, part(2, true))
+	h.want("child0")
+	h.step(Input{Kind: InReply})
+	h.childReplies(1, part(0, false))
+	h.want("child0")
+	h.childReplies(1, part(0, false))
+	h.want("")
+	h.one("stray", h.m.Stats().Stray)
+	h.step(Input{Kind: InReply})
+	h.want("")
+	h.childReplies(1, part(1, false))
+	h.want("child0")
+	h.step(Input{Kind: InReply})
+	h.want("post")
+}
+
+// TestServiceFails: SC-133: the module answers for a service whose
+// incoming-request returned an error, before or after post-reply.
+func TestServiceFails(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := newHarness(t, 8, 7, nil) // a leaf
+		h.admitted(nil)
+		h.step(Input{Kind: InPreRequest})
+		h.want("incoming post")
+		if !late {
+			h.step(Input{Kind: InIncoming, Status: EIO})
+			h.want("")
+			h.step(Input{Kind: InPostReply})
+		} else {
+			h.step(Input{Kind: InPostReply})
+			h.want("")
+			h.step(Input{Kind: InIncoming, Status: EIO})
+		}
+		h.want("reply")
+		if got := h.trailer(); len(got) != 1 || got[0] != (Missing{7, EIO, Node}) {
+			t.Errorf("late %v: %v", late, got)
+		}
+		h.step(Input{Kind: Answer, Final: true})
+		h.want("")
+		h.step(Input{Kind: InSent, Child: Upward})
+		h.want("out:failed")
+	}
+}
+
+// TestBulkFails: SC-70, SC-A18: the parent is told for the subtree, children get
+// nothing, and the service hears of it all, but must not reply.
+func TestBulkFails(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.admitted(func(r *RequestHeader) { r.Bulk = RMA{99, 1000} })
+	h.want("pre")
+	h.step(Input{Kind: InPreRequest})
+	h.want("fetch")
+	if e := h.find(DoFetch); e.To != h.members.NID(0) || e.Bits != 99 || e.Length != 1000 {
+		t.Errorf("SC-36: fetches %+v", e)
+	}
+	h.step(Input{Kind: InFetched, Status: EIO})
+	h.want("refuse child0:failed child1:failed incoming:failed")
+	if r := h.refusal(); r.Status != EIO || r.Nodes != 4 || r.Entities != 8 {
+		t.Errorf("%+v", r)
+	}
+	h.step(Input{Kind: InReply, Child: 0})
+	h.step(Input{Kind: InReply, Child: 1})
+	h.want("")
+	h.step(Input{Kind: InIncoming})
+	h.want("post")
+	h.step(Input{Kind: Answer, Final: true})
+	h.want("")
+	h.step(Input{Kind: InPostReply})
+	h.want("out")
+	h.step(Input{Kind: InReplyOut})
+	h.want("free")
+}
+
+// TestBulkForwards: SC-A17, SC-157 and SC-A16: nothing is forwarded before bulk
+// data are there, the descriptor is our own, and buffers are taken back before
+// post-reply.
+func TestBulkForwards(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		h := newHarness(t, 4, 2, nil)
+		h.admitted(func(r *RequestHeader) { r.Bulk = RMA{99, 1000} })
+		h.step(Input{Kind: InPreRequest})
+		h.want("fetch")
+		h.step(Input{Kind: InFetched})
+		h.want("expose send0 incoming")
+		e := h.find(DoSend)
+		sent, _, err := ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End])
+		if err != nil || sent.Bulk.Length != 1000 || sent.Bulk.Bits == 99 || sent.Bulk.Bits != h.find(DoExpose).Bits || sent.ReplyBits != e.Bits {
+			t.Errorf("forwarded %+v, %v", sent, err)
+		}
+		h.step(Input{Kind: InIncoming})
+		h.childReplies(3, nil)
+		h.step(Input{Kind: InReply})
+		h.want("withdraw")
+		if slow {
+			h.advance()
+		} else {
+			h.step(Input{Kind: InWithdrawn})
+		}
+		h.want("post")
+		if h.find(CallPostReply).Busy != slow {
+			t.Errorf("slow %v: busy", slow)
+		}
+		h.step(Input{Kind: Answer, Final: true})
+		h.step(Input{Kind: InPostReply})
+		h.step(Input{Kind: InSent, Child: Upward})
+		if slow {
+			h.want("")
+			h.step(Input{Kind: InWithdrawn})
+		}
+		h.want("out")
+	}
+}
+
+// TestSendFails: SC-A22, SC-136, SC-68 and SC-137: a message that cannot be
+// sent is tried three times, then the child is given up.
+func TestSendFails(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.running(nil)
+	for range maxTries - 1 {
+		h.step(Input{Kind: InSent, Child: 1, Status: EIO})
+		h.want("")
+		h.advance()
+		h.want("send1")
+	}
+	h.step(Input{Kind: InSent, Child: 1, Status: EIO})
+	h.want("unpost1 child1:failed")
+	h.step(Input{Kind: InReply, Child: 1})
+	h.childReplies(6, nil)
+	h.step(Input{Kind: InReply, Child: 0})
+	h.step(Input{Kind: InWithdrawn})
+	h.want("post")
+	h.step(Input{Kind: InPostReply})
+	for try := range maxTries {
+		if try == 0 {
+			h.step(Input{Kind: Answer, Final: true})
+			if got := h.trailer(); len(got) != 1 || got[0] != (Missing{5, EIO, Subtree}) {
+				t.Errorf("%v", got)
+			}
+		} else {
+			h.advance()
+		}
+		h.want("reply")
+		h.step(Input{Kind: InSent, Child: Upward, Status: EIO})
+	}
+	h.want("out") // SC-138: the parent will notice
+	if s := h.m.Stats(); s.Unsent != 2 || s.Retries != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestAbort: SC-72, SC-73 and SC-A21.
+func TestAbort(t *testing.T) {
+	h := newHarness(t, 4, 0, nil)
+	h.root(OK)
+	h.step(Input{Kind: Abort})
+	h.want("unpost0 child0:canceled unpost1 child1:canceled")
+	h.step(Input{Kind: InReply, Child: 0})
+	h.want("")
+	h.step(Input{Kind: InReply, Child: 1})
+	h.want("withdraw")
+	h.step(Input{Kind: InWithdrawn})
+	h.want("post")
+	if missing := h.out.Missing; len(missing) != 3 || missing[0] != (Missing{2, ECANCELED, Node}) {
+		t.Errorf("%v", missing)
+	}
+	h.step(Input{Kind: InPostReply})
+	h.want("free")
+
+	h = newHarness(t, 4, 3, nil) // a member whose service has not replied
+	h.running(nil)
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Abort})
+	h.want("reply")
+	if got := h.trailer(); len(got) != 1 || got[0] != (Missing{3, ECANCELED, Node}) {
+		t.Errorf("%v", got)
+	}
+
+	h = newHarness(t, 4, 2, nil) // before anything was sent
+	h.admitted(nil)
+	h.step(Input{Kind: Abort})
+	h.step(Input{Kind: InPreRequest})
+	h.want("refuse out:canceled")
+}
+
+// TestOverdue: SC-A28: in whatever the service hangs, the parent is answered in
+// time, and all callbacks still come in order.
+func TestOverdue(t *testing.T) {
+	limit := func(depth int) time.Duration { return time.Duration(depth)*(testRTT+testGuard) - testRTT - testGuard/2 }
+	h := newHarness(t, 8, 4, nil)
+	begin := h.now
+	h.admitted(nil)
+	h.advance()
+	h.want("refuse")
+	if h.now-begin != limit(3) || h.refusal().Status != ETIMEDOUT {
+		t.Errorf("pre-request: %v after %v", h.refusal().Status, h.now-begin)
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("out:timed out")
+
+	h = newHarness(t, 8, 7, nil)
+	begin = h.now
+	h.running(nil)
+	h.step(Input{Kind: InPostReply})
+	h.advance()
+	h.want("reply")
+	if h.now-begin != limit(1) || h.trailer()[0] != (Missing{7, ETIMEDOUT, Node}) {
+		t.Errorf("leaf: %v after %v", h.trailer(), h.now-begin)
+	}
+	h.step(Input{Kind: Answer, Final: true})
+	h.want("")
+	h.step(Input{Kind: InSent, Child: Upward})
+	h.want("out")
+
+	h = newHarness(t, 8, 4, nil)
+	h.admitted(func(r *RequestHeader) { r.Bulk.Length = 5 })
+	h.step(Input{Kind: InPreRequest})
+	h.advance()
+	h.want("refuse stop")
+	h.step(Input{Kind: InFetched, Status: ETIMEDOUT})
+	h.want("child0:timed out child1:timed out incoming:timed out")
+}
+
+// TestLongService: SC-38, SC-A25: a service's own estimate counts for its
+// children here, and is not passed on.
+func TestLongService(t *testing.T) {
+	h := newHarness(t, 8, 6, nil)
+	h.admitted(func(r *RequestHeader) { r.Processing = 20 * time.Millisecond })
+	h.step(Input{Kind: InPreRequest, Timeout: time.Second})
+	h.want("send0 incoming")
+	e := h.find(DoSend)
+	if sent, _, _ := ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End]); sent.Processing != 20*time.Millisecond {
+		t.Errorf("passed on %v", sent.Processing)
+	}
+	h.one("long waits", h.m.Stats().LongWaits)
+	if c := h.m.requests.get(h.id).children[0]; c.at != h.now+testRTT+testGuard+time.Second {
+		t.Errorf("waits until %v", c.at-h.now)
+	}
+	h.step(Input{Kind: InIncoming})
+	h.advance() // our own time is over before the child's
+	h.want("reply")
+	if got := h.trailer(); len(got) != 2 || got[0] != (Missing{7, ETIMEDOUT, Subtree}) || got[1] != (Missing{6, ETIMEDOUT, Node}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestMaxActive: SC-A30: more requests than there is room for are answered.
+func TestMaxActive(t *testing.T) {
+	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 2 })
+	for sequence := uint64(1); sequence <= 3; sequence++ {
+		h.admitted(func(r *RequestHeader) { r.Sequence, r.First = sequence, sequence })
+	}
+	h.want("refuse")
+	if h.refusal().Status != EBUSY {
+		t.Errorf("%v", h.refusal().Status)
+	}
+}

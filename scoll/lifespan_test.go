@@ -1,0 +1,362 @@
+package scoll
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// next delivers the broadcast of a number over the group that is known.
+func (h *harness) next(sequence uint64, flags Flags) {
+	h.t.Helper()
+	header := h.header()
+	header.Sequence, header.First, header.Flags = sequence, sequence, flags
+	h.deliver(h.parent(), header, false, "")
+}
+
+// TestLast: SC-99, SC-A12 and SC-84: the flag ends the group when the answer
+// was delivered and earlier requests are over; a late message finds a
+// tombstone, with a list too.
+func TestLast(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.running(nil)
+	first := h.id
+	h.next(2, FlagLast)
+	h.want("pre")
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	if len(h.m.table.list) != 1 {
+		t.Fatal("the group is gone before its first request")
+	}
+	h.id = first
+	h.leave()
+	if len(h.m.table.list) != 0 {
+		t.Fatal("the group is still there")
+	}
+	for range 2 {
+		h.next(3, 0)
+		h.want("refuse")
+		if h.refusal().Status != ENOGROUP {
+			t.Errorf("a late message: %v", h.refusal().Status)
+		}
+		h.admitted(nil) // with the list
+		h.want("refuse")
+	}
+	h.advance() // the tombstone goes
+	if len(h.m.table.graves) != 0 || h.now < 2*time.Minute {
+		t.Errorf("tombstones: %d at %v", len(h.m.table.graves), h.now)
+	}
+}
+
+// TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are
+// under way, and nothing follows it.
+func TestLastIsAlone(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(OK)
+	id := h.id
+	h.begin(EBUSY, Outgoing{Flags: FlagLast})
+	h.id = id
+	h.childReplies(1, ours)
+	h.step(Input{Kind: InReply})
+	h.step(Input{Kind: InPostReply})
+	h.want("free")
+	h.begin(OK, Outgoing{Flags: FlagLast})
+	h.id = 0
+	h.begin(EBUSY, Outgoing{Flags: FlagLast})
+}
+
+// TestWindow: no more broadcasts than members can tell apart.
+func TestWindow(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(OK)
+	for range windowSize - 1 {
+		h.id = 0
+		h.begin(OK, Outgoing{})
+	}
+	h.begin(EBUSY, Outgoing{})
+	var w window
+	for n := uint64(1); n < 3000; n++ {
+		if n%7 != 0 && (!w.add(n) || w.add(n)) || n > windowSize && w.add(n-windowSize) {
+			t.Fatalf("number %d", n)
+		}
+		if before := n - 200; n > 207 && before%7 == 0 && (!w.add(before) || w.add(before)) {
+			t.Fatalf("number %d after %d", before, n)
+		}
+	}
+	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) {
+		t.Error("after a jump")
+	}
+}
+
+// TestCreatorDies: SC-101, SC-103: a member's groups go with their creator, not
+// with another member.
+func TestCreatorDies(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	for i := range 7 {
+		h.step(Input{Kind: Health, From: h.members.NID(i), Alive: true})
+	}
+	h.running(nil)
+	h.leave()
+	h.step(Input{Kind: Health, From: h.members.NID(3), Lifetime: 1})
+	h.next(2, 0)
+	h.want("pre")
+	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
+	h.next(3, 0)
+	h.want("refuse")
+	if h.refusal().Status != ENOGROUP {
+		t.Errorf("%v", h.refusal())
+	}
+	h.one("destroyed", h.m.Stats().Destroyed)
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	h.group.Index++
+	h.admitted(nil)
+	h.want("pre")
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	if len(h.m.table.list) != 1 {
+		t.Error("SC-102: a group of the present life is gone")
+	}
+}
+
+// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message ends the
+// groups of the earlier ones, and messages from those are refused.
+func TestCreatorReboots(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.running(nil)
+	h.leave()
+	old := h.group
+	h.group.Incarnation++
+	h.admitted(func(r *RequestHeader) { r.RootIncarnation++ })
+	h.want("pre")
+	if len(h.m.table.list) != 1 || h.m.Stats().Destroyed != 1 {
+		t.Errorf("%d groups", len(h.m.table.list))
+	}
+	h.group = old
+	h.admitted(func(r *RequestHeader) { r.Sequence, r.First = 2, 2 })
+	if h.refusal().Status != EREBOOT {
+		t.Errorf("%v", h.refusal())
+	}
+}
+
+// TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a child
+// that is known to be dead is not even sent to.
+func TestDeathEndsWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.running(nil)
+	h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
+	h.want("unpost0 child0:node is down")
+	h = newHarness(t, 8, 4, nil)
+	h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
+	h.admitted(nil)
+	h.step(Input{Kind: InPreRequest})
+	h.want("child0:node is down send1 incoming")
+	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true})
+	h.want("")
+	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true, Lifetime: 1})
+	h.want("unpost1 child1:node is down") // a restart between two looks
+}
+
+// TestFailFast: SC-130: who is not alive keeps a broadcast from being sent, and
+// an immediate creation too.
+func TestFailFast(t *testing.T) {
+	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })
+	h.root(EHOSTDOWN)
+	plan, err := h.m.Plan(&Outgoing{Group: h.group, Service: testService})
+	if len(plan.Dead) != 2 || err != EHOSTDOWN {
+		t.Errorf("%v, %v", plan.Dead, err)
+	}
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: FlagModule}})
+	h.want("created:node is down")
+	for i := 1; i < 3; i++ {
+		h.step(Input{Kind: Health, From: h.members.NID(i), Alive: true})
+	}
+	h.begin(OK, Outgoing{})
+}
+
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides until one
+// broadcast was answered by all; lists of out-of-band groups never do.
+func TestPiggyback(t *testing.T) {
+	var lists, sizes []int
+	c := newCluster(t, 8, func(c *cluster, _ *sim.Config[*packet]) {
+		c.tap = func(from, to sim.NodeID, p *packet) {
+			if h, _, err := ParseRequestHeader(p.data); err == nil && p.kind == "request" && from == 0 && to == 4 {
+				lists, sizes = append(lists, int(h.ListSize)), append(sizes, len(p.data))
+				if h.Group.Digest != c.members.Digest() {
+					t.Error("SC-91: no digest")
+				}
+			}
+		}
+	})
+	c.run(0)
+	g := c.create(0, Tree{}, false)
+	c.net.Cut(sim.Nodes(7), sim.AllNodes)
+	c.want(c.broadcast(0, g, Outgoing{}), 0, 7)
+	c.net.Heal()
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	if size := c.members.Size(); !slices.Equal(lists, []int{size, size, 0}) {
+		t.Errorf("lists of %v bytes", lists)
+	}
+	sizes = nil
+	c.want(c.broadcast(0, GroupID{Index: 5}, Outgoing{Flags: FlagOOB, Members: c.members}), 0)
+	if !slices.Equal(sizes, []int{RequestHeaderSize}) {
+		t.Errorf("SC-22: out-of-band message of %v bytes", sizes)
+	}
+}
+
+// TestRelist: SC-A11: a member that has lost the group gets the list from its
+// parent, whatever its size, and nobody runs twice.
+func TestRelist(t *testing.T) {
+	for _, n := range []int{8, 600} {
+		c := newCluster(t, n, nil)
+		c.run(0)
+		g := c.create(0, Tree{}, true)
+		c.net.Kill(4)
+		c.net.Start(4, false)
+		c.run(10 * time.Millisecond)
+		c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
+		if c.nodes[0].m.Stats().Relisted != 1 {
+			t.Errorf("%+v", c.nodes[0].m.Stats())
+		}
+		for _, node := range c.nodes[1:] {
+			if node.ran["x"] != 1 {
+				t.Errorf("node %d ran %d times", node.id, node.ran["x"])
+			}
+		}
+	}
+}
+
+// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is
+// fetched from the parent; delayed, such a group is refused (SC-20).
+func TestLargeGroup(t *testing.T) {
+	gets := map[sim.NodeID]sim.NodeID{}
+	c := newCluster(t, 500, func(c *cluster, _ *sim.Config[*packet]) {
+		c.tap = func(from, to sim.NodeID, p *packet) {
+			if p.kind == "get" {
+				gets[from] = to
+			}
+		}
+	})
+	c.run(0)
+	g := c.create(3, Tree{KNomial, 4}, true)
+	if s := c.nodes[3].created[0].Status; s != OK || len(gets) != 499 {
+		t.Fatalf("created: %v, %d lists fetched", s, len(gets))
+	}
+	c.want(c.broadcast(3, g, Outgoing{Payload: make([]byte, MaxMessage-RequestHeaderSize)}), 3)
+	for _, node := range c.nodes {
+		if node.preRuns > 1 {
+			t.Errorf("node %d was called for the creation", node.id)
+		}
+	}
+	delayed := c.create(3, Tree{}, false)
+	c.start(3, delayed, Outgoing{})
+	c.run(0)
+	if !slices.Equal(c.nodes[3].refused, []Status{EMSGSIZE}) {
+		t.Errorf("SC-20: %v", c.nodes[3].refused)
+	}
+}
+
+// TestFailedCreation: SC-18 and SC-A15: a member that is down fails an immediate
+// creation, and those that were reached are told that the group is gone.
+func TestFailedCreation(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	c.net.Crash(5)
+	c.create(0, Tree{}, true)
+	if s := c.nodes[0].created[0].Status; s != ETIMEDOUT {
+		t.Errorf("created: %v", s)
+	}
+	c.run(time.Second)
+	for _, node := range c.nodes {
+		if node.id != 5 && len(node.m.table.list) != 0 {
+			t.Errorf("node %d still has the group", node.id)
+		}
+	}
+}
+
+// TestDestroy: SC-100: a broadcast of nothing with the flag.
+func TestDestroy(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	g := c.create(0, Tree{}, true)
+	runs := c.nodes[7].preRuns
+	var sizes []int
+	c.tap = func(_, _ sim.NodeID, p *packet) {
+		if h, _, err := ParseRequestHeader(p.data); err == nil && h.Flags == FlagLast|FlagModule {
+			sizes = append(sizes, int(h.PayloadSize))
+		}
+	}
+	c.nodes[0].created = nil
+	c.start(0, g, Outgoing{Flags: FlagModule | FlagLast})
+	c.run(time.Second)
+	for _, node := range c.nodes {
+		if len(node.m.table.list) != 0 || node.m.requests.active != 0 {
+			t.Errorf("node %d still has the group", node.id)
+		}
+	}
+	if len(sizes) != 7 || slices.Max(sizes) != 0 || c.nodes[7].preRuns != runs || c.nodes[0].created[0].Status != OK {
+		t.Errorf("messages of %v", sizes)
+	}
+}
+
+// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: another membership is asked for
+// once more, then answered, not forwarded.
+func TestOutOfBandMismatch(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	oob := func(r *RequestHeader) {
+		r.Flags |= FlagOOB
+		r.Group = GroupID{Incarnation: 1, Index: 2, Digest: h.members.Digest()}
+	}
+	swapped := testTargets(8, 2)
+	swapped[2], swapped[3] = swapped[3], swapped[2]
+	other, _ := NewMembership(swapped)
+	h.admitted(oob)
+	h.want("map")
+	h.step(Input{Kind: InMapped, Members: other})
+	h.want("map")
+	h.step(Input{Kind: InMapped, Members: other})
+	h.want("refuse")
+	if h.refusal().Status != ESTALE {
+		t.Errorf("%v", h.refusal())
+	}
+	h.admitted(oob)
+	h.step(Input{Kind: InMapped, Members: other})
+	h.step(Input{Kind: InMapped, Members: h.members}) // it has just changed
+	h.want("pre")
+	h.admitted(func(r *RequestHeader) { oob(r); r.Sequence, r.First = 2, 2 })
+	h.want("pre") // SC-92: it is known now
+	h.step(Input{Kind: Register, Service: testService})
+	h.admitted(func(r *RequestHeader) { oob(r); r.Sequence, r.First = 3, 3 })
+	if h.refusal().Status != ENOTSUP {
+		t.Errorf("SC-94: %v", h.refusal())
+	}
+}
+
+// TestManyGroups: SC-85: a hundred groups on eight nodes, with every root.
+func TestManyGroups(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	for i := range 100 {
+		root := sim.NodeID(i % 8)
+		c.want(c.broadcast(root, c.create(root, Tree{KAry, uint32(1 + i%4)}, i%3 == 0), Outgoing{}), int(root))
+	}
+	if n := len(c.nodes[3].m.table.list); n != 100 {
+		t.Errorf("%d groups", n)
+	}
+}
+
+// TestMemberRoot: SC-1, SC-86: a member of a regular group is the root of
+// another tree, also where the first broadcast has not reached everybody.
+func TestMemberRoot(t *testing.T) {
+	c := newCluster(t, 9, nil)
+	c.run(0)
+	g := c.create(0, Tree{}, false)
+	c.net.Cut(sim.Nodes(0), sim.Nodes(8))
+	c.want(c.broadcast(0, g, Outgoing{}), 0, 8)
+	c.net.Heal()
+	for root := 1; root < 8; root++ {
+		c.want(c.broadcast(sim.NodeID(root), g, Outgoing{}), root)
+	}
+}

@@ -1,0 +1,234 @@
+package scoll
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/scoll/tree"
+)
+
+// plan is a cluster, what its services do, and the faults it meets.
+type plan struct {
+	seed    uint64
+	rng     *rand.Rand
+	n       int
+	shape   Tree
+	root    sim.NodeID
+	kind    int // of the group: delayed, immediate, out-of-band
+	log     *history.Log
+	control sim.Control
+	c       *cluster
+}
+
+// TestRandomPlans: SC-3, SC-139 and G-SC-3: whatever happens, a broadcast ends,
+// and the members that did not answer are exactly those that the root names.
+func TestRandomPlans(t *testing.T) {
+	plans := 400
+	if os.Getenv("ULNET_LONG") != "" {
+		plans = 10_000
+	}
+	if testing.Short() {
+		plans = 150
+	}
+	faulty := 0
+	for seed := range uint64(plans) {
+		if runPlan(t, seed) {
+			faulty++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if faulty < plans/3 {
+		t.Errorf("only %d of %d plans had consequences", faulty, plans)
+	}
+}
+
+func runPlan(t *testing.T, seed uint64) (faulty bool) {
+	p := &plan{seed: seed, rng: rand.New(rand.NewPCG(seed, 9)), log: history.New()}
+	p.n = 2 + p.rng.IntN(40)
+	p.shape = []Tree{{}, {KNomial, 3}, {KNomial, 4}, {KAry, 1}, {KAry, 2}, {KAry, 3}, {KAry, 100}}[p.rng.IntN(7)]
+	p.root = sim.NodeID(p.rng.IntN(p.n))
+	p.kind = p.rng.IntN(3)
+	p.c = newCluster(t, p.n, func(c *cluster, cfg *sim.Config[*packet]) {
+		c.watch = p.rng.IntN(2) == 0
+		c.service = p.service
+		c.cfg = Config{RTT: 4 * time.Millisecond, Guard: 2 * time.Millisecond}
+		quality := link.Quality{Latency: link.Dist{Base: time.Millisecond, Spread: 900 * time.Microsecond, Shape: link.Uniform}}
+		quality.Duplicate = float64(p.rng.IntN(3)) / 10
+		cfg.Topology, cfg.Seed = &sim.Flat{Link: quality}, seed
+		history.Watch(p.log, cfg)
+	})
+	p.control = p.log.Control(p.c.net)
+	p.c.run(time.Millisecond)
+	group := p.group()
+	p.faults()
+	for value := uint64(1); value <= 3; value++ {
+		faulty = p.broadcast(t, group, value) || faulty
+	}
+	for _, v := range history.ExactFailureSet(p.log, sim.NodeRange(0, sim.NodeID(p.n-1))) {
+		t.Errorf("seed %d: %v", seed, v)
+	}
+	return faulty
+}
+
+// service draws what the service of a node does.
+func (p *plan) service(id sim.NodeID) (b behaviour) {
+	if id == p.root {
+		return b
+	}
+	topology, _ := p.shape.orDefault().Topology()
+	leaf := tree.Tree{Topology: topology, N: p.n, Root: int(p.root)}.Size(int(id)) == 1
+	switch p.rng.IntN(20) {
+	case 0:
+		b.mute = leaf // otherwise it would lose the answers of others
+	case 1:
+		b.reject = EPERM
+	case 2:
+		b.fail = EIO
+		b.mute = leaf
+	case 3:
+		b.timeout = time.Duration(p.rng.IntN(20)) * time.Millisecond
+	}
+	if b.fail != OK && !leaf {
+		b.fail = OK
+	}
+	return b
+}
+
+func (p *plan) group() GroupID {
+	if p.kind == 2 {
+		return GroupID{Incarnation: 5, Index: 6}
+	}
+	if p.kind == 1 {
+		for _, n := range p.c.nodes { // creation needs them all
+			n.service.reject = OK
+		}
+	}
+	return p.c.create(p.root, p.shape, p.kind == 1)
+}
+
+// faults plans deaths, pauses and separations for the time of the broadcasts.
+func (p *plan) faults() {
+	for range p.rng.IntN(4) {
+		id := sim.NodeID(p.rng.IntN(p.n))
+		if id == p.root {
+			continue
+		}
+		at := p.control.Now() + time.Duration(p.rng.IntN(60_000))*time.Microsecond
+		switch p.rng.IntN(4) {
+		case 0:
+			p.control.At(at, func() { p.control.Kill(id) })
+		case 1:
+			p.control.At(at, func() { p.control.Crash(id) })
+		case 2:
+			p.control.At(at, func() { p.control.Pause(id) })
+			p.control.At(at+time.Duration(p.rng.IntN(200))*time.Millisecond, func() { p.control.Resume(id) })
+		case 3:
+			p.control.At(at, func() { p.control.Cut(sim.Nodes(id), sim.AllNodes) })
+			p.control.At(at+time.Duration(p.rng.IntN(100))*time.Millisecond, func() { p.control.Heal() })
+		}
+	}
+}
+
+// broadcast makes one and checks it.
+func (p *plan) broadcast(t *testing.T, group GroupID, value uint64) (faulty bool) {
+	t.Helper()
+	text := fmt.Sprint("value ", value)
+	root := p.c.nodes[p.root]
+	o := Outgoing{Payload: []byte(text), Processing: time.Duration(p.rng.IntN(3)) * 5 * time.Millisecond}
+	if p.kind == 2 {
+		o.Flags, o.Members, o.Tree = FlagOOB, p.c.members, p.shape
+	}
+	p.tell(p.root, history.Send, p.root, value)
+	before := len(root.results)
+	p.c.start(p.root, group, o)
+	for range 100 {
+		if p.c.run(20 * time.Millisecond); len(root.results) > before || len(root.refused) > 0 {
+			break
+		}
+	}
+	if len(root.refused) > 0 { // a death that discovery has noticed
+		if !p.c.watch || !slices.Contains(root.refused, EHOSTDOWN) {
+			t.Errorf("seed %d: refused %v", p.seed, root.refused)
+		}
+		root.refused = nil
+		return true
+	}
+	if len(root.results) != before+1 {
+		t.Fatalf("seed %d: broadcast %d of %d nodes hangs", p.seed, value, p.n)
+	}
+	p.check(t, root.results[before], text, value)
+	return len(root.results[before].missing) > 0
+}
+
+func (p *plan) check(t *testing.T, r result, text string, value uint64) {
+	t.Helper()
+	var missing []int
+	for _, e := range r.missing {
+		missing = append(missing, int(e.Rank))
+		p.tell(p.root, history.Unreached, sim.NodeID(e.Rank), value)
+	}
+	for _, id := range r.answered {
+		p.tell(sim.NodeID(id), history.Delivery, p.root, value)
+	}
+	// Those whose answers were lost on the way up are missing with whom lost them.
+	swallowed := slices.DeleteFunc(p.c.swallowed[text], func(id int) bool { return slices.Contains(missing, id) })
+	for _, id := range swallowed {
+		p.tell(sim.NodeID(id), history.Delivery, p.root, value)
+	}
+	all := append(append([]int{int(p.root)}, r.answered...), missing...)
+	all = append(all, swallowed...)
+	p.tell(p.root, history.Completion, p.root, value)
+	slices.Sort(all)
+	for i, id := range all {
+		if i != id || len(all) != p.n {
+			t.Fatalf("seed %d: of %d nodes %v answered, %v are missing", p.seed, p.n, r.answered, missing)
+		}
+	}
+	for i, n := range p.c.nodes {
+		if i != int(p.root) && (n.ran[text] > 1 || n.ran[text] == 0 && slices.Contains(r.answered, i)) {
+			t.Errorf("seed %d: node %d ran %d times", p.seed, i, n.ran[text])
+		}
+	}
+}
+
+// tell appends to the history what a node was told.
+func (p *plan) tell(node sim.NodeID, kind history.Kind, subject sim.NodeID, value uint64) {
+	p.log.Append(history.Record{
+		At: p.control.Now(), Node: node, Life: uint32(p.c.nodes[node].life), Kind: kind, Subject: subject, Value: value,
+	})
+}
+
+// TestSameTwice: the same seed gives the same run.
+func TestSameTwice(t *testing.T) {
+	var digests [2]uint64
+	for i := range digests {
+		c := newCluster(t, 30, func(_ *cluster, cfg *sim.Config[*packet]) {
+			cfg.Hash = func(p **packet) uint64 {
+				h := (*p).bits
+				for _, b := range [][]byte{(*p).data, (*p).trailer, (*p).payload} {
+					for _, x := range b {
+						h = scramble(h + uint64(x))
+					}
+				}
+				return h
+			}
+		})
+		c.run(0)
+		g := c.create(4, Tree{KAry, 3}, true)
+		c.net.At(c.net.Now()+2*time.Millisecond, func() { c.net.Crash(9) })
+		c.broadcast(4, g, Outgoing{Payload: []byte("x")})
+		digests[i] = c.net.Digest()
+	}
+	if digests[0] != digests[1] {
+		t.Error("two runs differ")
+	}
+}
