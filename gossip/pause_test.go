@@ -127,7 +127,7 @@ func TestClockShowsPause(t *testing.T) {
 }
 
 // TestStealth: a started node is silent, listens, and speaks after as long as
-// the others need to find it dead (GO-70, GO-71, GO-A19).
+// the others need to find it dead (GO-70, GO-71, GO-A17, GO-A19).
 func TestStealth(t *testing.T) {
 	for _, n := range []int{8, 64, 1000, 65536} {
 		h := newHarness(t, n, 0, func(c *Config) { c.ColdStart = false })

@@ -34,8 +34,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestFigure is the exchange of the design's figure (GO-27, GO-23, GO-26),
-// counted from 0: participant 2 with ages 7 8 0 2 pings participant 0.
+// TestFigure is the exchange of the design's figure (GO-27, GO-23, GO-25,
+// GO-26), counted from 0 (GO-A13): participant 2 with ages 7 8 0 2 pings participant 0.
 func TestFigure(t *testing.T) {
 	h := newHarness(t, 4, 0, func(c *Config) { c.Fudge = -1 })
 	h.cycles(2)
