@@ -191,14 +191,13 @@ func (r *serverRoom) crashAndPause(killed, frozen int) {
 		return v.of(nidOf(killed)).Health == "dead" && v.of(nidOf(frozen)).Health == "dead" && v.Alive == servers-2 && v.Quorum
 	})
 	<-woken
-	thawed := time.Now()
 	r.servers[frozen].Thaw()
 	r.await(all(killed), "the process that goes on", func(i int, v *view) bool {
 		return v.Alive == servers-1 && v.Quorum && v.of(nidOf(killed)).Health == "dead" &&
 			(i == frozen || v.of(nidOf(frozen)).Aliveness > 0)
 	})
 	for _, i := range all(killed) {
-		if events := r.history(i, nidOf(killed), thawed); slices.Contains(events, "alive") {
+		if events := r.history(i, nidOf(killed), began); slices.Contains(events, "alive") {
 			r.t.Errorf("server %d saw the dead one come back: %v", i+1, events)
 		}
 	}
