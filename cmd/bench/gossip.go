@@ -91,7 +91,7 @@ func (s *propagation) measure(ctx context.Context) ([]line, error) {
 	if s.columns > 0 {
 		basis = fmt.Sprintf("%d newcomers, %d tracked columns", len(known), s.columns)
 	}
-	basis += fmt.Sprintf("; %d times somebody's first news was too old a cycle later", flaps)
+	basis += fmt.Sprintf("; %d deaths told", flaps)
 	return []line{
 		{what: what + ", median", ratio: float64(known[len(known)/2]), unit: "cycles", limit: s.median, basis: basis},
 		{what: what + ", worst", ratio: float64(known[len(known)-1]), unit: "cycles", limit: s.worst, basis: basis},

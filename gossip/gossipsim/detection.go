@@ -96,7 +96,7 @@ type Reboots struct {
 	Made     int // reboots
 	Peers    int // to notice each
 	Noticed  int // reboots of which each peer was told as a death and a return
-	Mistakes int // deaths that a peer was told of after the new life had spoken: its first news was too old
+	Mistakes int // deaths that a peer was told of after the new life had spoken
 }
 
 // Reboot restarts tracked nodes quickly, all at the same time and again and

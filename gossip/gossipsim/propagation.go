@@ -14,11 +14,9 @@ import (
 type Propagation struct {
 	Known  []int // for each newcomer: cycles from its first ping until all others knew it, ascending
 	Synced []int // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	// Flaps is how often one was told that a newcomer had died: the first news
-	// may come by so many hops that it is older than the limit a cycle later.
-	Flaps int
-	Steps uint64
-	Net   *Net // as it is at the end
+	Flaps  int   // how often one was told that a newcomer had died
+	Steps  uint64
+	Net    *Net // as it is at the end
 }
 
 // quietBefore is how long the cluster of a [Propagate] runs before newcomers

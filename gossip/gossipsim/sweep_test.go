@@ -141,8 +141,7 @@ func TestDetection(t *testing.T) {
 }
 
 // TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
-// the new life speaks. After that it may be told of a death only if its first
-// news came by so many hops that it was too old a cycle later.
+// the new life speaks, and is told of no death after that.
 func TestQuickReboot(t *testing.T) {
 	rounds := 8
 	if long() {
@@ -153,7 +152,7 @@ func TestQuickReboot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Noticed != r.Made || r.Mistakes*1000 > r.Made*r.Peers || r.Made != 8*rounds {
+		if r.Noticed != r.Made || r.Mistakes > 0 || r.Made != 8*rounds {
 			t.Errorf("%d nodes: %d of %d reboots noticed by all, %d deaths told too late", n, r.Noticed, r.Made, r.Mistakes)
 		}
 	}
