@@ -84,7 +84,7 @@ func (o *options) join(c *cluster, r *result) error {
 // traffic measures bytes and CPU of a cluster in which nothing happens.
 func (o *options) traffic(c *cluster, r *result) error {
 	// Gossip carries its parameters in its first N cycles: let them pass.
-	calm := min(time.Duration(o.nodes+5)*o.interval, 30*time.Second)
+	calm := min(time.Duration(o.nodes+5)*o.interval, time.Minute)
 	if _, err := c.wait(calm, nil); err != nil {
 		return err
 	}
