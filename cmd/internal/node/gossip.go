@@ -70,6 +70,15 @@ type gossipSetup struct {
 	asked GossipInit
 	list  *gossip.List
 	cfg   gossip.Config
+	names []string // of the participants
+}
+
+func newGossipSetup(asked GossipInit, list *gossip.List, cfg gossip.Config) *gossipSetup {
+	s := &gossipSetup{asked: asked, list: list, cfg: cfg}
+	for i := range list.Len() {
+		s.names = append(s.names, list.NID(i).String())
+	}
+	return s
 }
 
 // gossipError is what is wrong with a command, as an errno too.
@@ -150,7 +159,7 @@ func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.setup, g.staged = &gossipSetup{r, list, cfg}, nil
+	g.setup, g.staged = newGossipSetup(r, list, cfg), nil
 	return nil
 }
 

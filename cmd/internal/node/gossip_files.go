@@ -3,6 +3,8 @@ package node
 import (
 	"bytes"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/gossip"
@@ -15,21 +17,20 @@ var GossipFileNames = []string{"parameters", "participants", "clock", "ages", "h
 // (seed 003, Debugging). There are none before an init, and those of an agent
 // only while there is one.
 func (n *Node) GossipFiles() []statefiles.File {
-	p, err := n.GossipParams()
-	if err != nil {
+	setup, agent := n.gossip.now()
+	if setup == nil {
 		return nil
 	}
-	status := n.GossipStatus()
-	files := []statefiles.File{parametersFile(status.State, p.Params), participantsFile(p)}
-	if s := status.Snapshot; s != nil {
-		clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)
-		files = append(files,
-			statefiles.File{Name: "clock", Body: fmt.Appendf(nil, "clock %d\ncycle %d\n", s.Clock, s.Cycle)},
-			agesFile(clock, s), healthFile(clock, s),
-			statefiles.File{Name: "quorum", Head: clock, Body: fmt.Appendf(nil, "quorum %s\nalive %d\nparticipants %d\npercent %d\n", yesNo(s.Quorum), s.Alive, s.N, p.Params.Quorum)},
-			statisticsFile(clock, s))
+	status, params := statusOf(setup, agent), setup.params(agent)
+	files := []statefiles.File{parametersFile(status.State, params), setup.participantsFile()}
+	s := status.Snapshot
+	if s == nil || s.Digest != setup.list.Digest().String() { // the list changes just now
+		return files
 	}
-	return files
+	clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)
+	return append(files,
+		statefiles.File{Name: "clock", Body: fmt.Appendf(nil, "clock %d\ncycle %d\n", s.Clock, s.Cycle)},
+		setup.agesFile(clock, s), setup.healthFile(clock, s), quorumFile(clock, s, params.Quorum), statisticsFile(clock, s))
 }
 
 func parametersFile(state GossipState, p gossip.Params) statefiles.File {
@@ -55,30 +56,32 @@ func parametersFile(state GossipState, p gossip.Params) statefiles.File {
 	return statefiles.File{Name: "parameters", Body: b.Bytes()}
 }
 
-func participantsFile(p GossipParams) statefiles.File {
-	var b bytes.Buffer
-	for _, id := range p.NIDs {
-		b.Write(append(id.AppendTo(b.AvailableBuffer()), '\n'))
-	}
-	return statefiles.File{Name: "participants", Body: b.Bytes()}
+func (s *gossipSetup) participantsFile() statefiles.File {
+	return statefiles.File{Name: "participants", Body: []byte(strings.Join(s.names, "\n") + "\n")}
 }
 
-func agesFile(clock []byte, s *gossip.Snapshot) statefiles.File {
-	var b bytes.Buffer
-	for i := range s.Participants {
-		p := &s.Participants[i]
-		b.Write(fmt.Appendf(p.NID.AppendTo(b.AvailableBuffer()), " %d\n", p.Age))
+func (s *gossipSetup) agesFile(clock []byte, now *gossip.Snapshot) statefiles.File {
+	var b []byte
+	for i := range now.Participants {
+		b = append(append(b, s.names[i]...), ' ')
+		b = append(strconv.AppendUint(b, uint64(now.Participants[i].Age), 10), '\n')
 	}
-	return statefiles.File{Name: "ages", Head: clock, Body: b.Bytes()}
+	return statefiles.File{Name: "ages", Head: clock, Body: b}
 }
 
-func healthFile(clock []byte, s *gossip.Snapshot) statefiles.File {
-	var b bytes.Buffer
-	for i := range s.Participants {
-		p := &s.Participants[i]
-		b.Write(fmt.Appendf(p.NID.AppendTo(b.AvailableBuffer()), " %v %d\n", p.Health, p.Aliveness))
+func (s *gossipSetup) healthFile(clock []byte, now *gossip.Snapshot) statefiles.File {
+	var b []byte
+	for i := range now.Participants {
+		p := &now.Participants[i]
+		b = append(append(append(append(b, s.names[i]...), ' '), p.Health.String()...), ' ')
+		b = append(strconv.AppendUint(b, p.Aliveness, 10), '\n')
 	}
-	return statefiles.File{Name: "health", Head: clock, Body: b.Bytes()}
+	return statefiles.File{Name: "health", Head: clock, Body: b}
+}
+
+func quorumFile(clock []byte, s *gossip.Snapshot, percent int) statefiles.File {
+	return statefiles.File{Name: "quorum", Head: clock, Body: fmt.Appendf(nil,
+		"quorum %s\nalive %d\nparticipants %d\npercent %d\n", yesNo(s.Quorum), s.Alive, s.N, percent)}
 }
 
 func statisticsFile(clock []byte, s *gossip.Snapshot) statefiles.File {

@@ -57,7 +57,7 @@ func (n *Node) GossipCommit(r GossipCommit) error {
 		}
 		if err == nil {
 			g.mu.Lock()
-			g.setup = &gossipSetup{g.setup.asked, g.staged, g.setup.cfg}
+			g.setup = newGossipSetup(g.setup.asked, g.staged, g.setup.cfg)
 			g.mu.Unlock()
 		}
 		return err

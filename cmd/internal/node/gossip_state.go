@@ -48,10 +48,18 @@ type GossipChange struct {
 
 // GossipStatus returns what is known.
 func (n *Node) GossipStatus() GossipStatus {
-	g := &n.gossip
+	setup, agent := n.gossip.now()
+	return statusOf(setup, agent)
+}
+
+// now returns the parameters and the agent, nil for none.
+func (g *gossiper) now() (*gossipSetup, *gossip.Agent) {
 	g.mu.Lock()
-	setup, agent := g.setup, g.agent
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	return g.setup, g.agent
+}
+
+func statusOf(setup *gossipSetup, agent *gossip.Agent) GossipStatus {
 	switch {
 	case agent != nil:
 		s := agent.Snapshot()
@@ -74,26 +82,23 @@ func stateOf(s *gossip.Snapshot) GossipState {
 
 // GossipParams returns the parameters. ESRCH: there was no init.
 func (n *Node) GossipParams() (GossipParams, error) {
-	g := &n.gossip
-	g.mu.Lock()
-	setup, agent := g.setup, g.agent
-	g.mu.Unlock()
+	setup, agent := n.gossip.now()
 	if setup == nil {
 		return GossipParams{}, cli.Hint(gossipFailure(syscall.ESRCH, "gossip has no parameters yet"),
 			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
 	}
-	p := GossipParams{State: n.GossipStatus().State, Params: setup.params()}
-	if agent != nil {
-		p.Params = agent.Params()
-	}
+	p := GossipParams{State: statusOf(setup, agent).State, Params: setup.params(agent)}
 	for i := range setup.list.Len() {
 		p.NIDs = append(p.NIDs, setup.list.NID(i))
 	}
 	return p, nil
 }
 
-// params returns the parameters for an agent that does not run.
-func (s *gossipSetup) params() gossip.Params {
+// params returns the parameters in force: of the agent, if there is one.
+func (s *gossipSetup) params(agent *gossip.Agent) gossip.Params {
+	if agent != nil {
+		return agent.Params()
+	}
 	limits, _ := s.cfg.Limits(s.list.Len()) // init has checked it
 	return gossip.Params{
 		Version: gossip.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
