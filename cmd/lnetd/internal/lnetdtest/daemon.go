@@ -195,7 +195,26 @@ func (d *Daemon) Kill() {
 
 // Freeze stops the process (SIGSTOP): its connections stay and nobody reads
 // them, until Thaw.
-func (d *Daemon) Freeze() { d.signal(syscall.SIGSTOP) }
+//
+// The signal is one thread's to take, and the others go on until it has.
+func (d *Daemon) Freeze() {
+	d.t.Helper()
+	d.signal(syscall.SIGSTOP)
+	d.Until(10*time.Second, "stop of all its threads", d.frozen)
+}
+
+// frozen reports whether every thread of the daemon is stopped.
+func (d *Daemon) frozen() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid)) // the pattern is right
+	for _, file := range threads {
+		stat, err := os.ReadFile(file)
+		_, state, found := strings.Cut(string(stat), ") ") // behind the name of the program
+		if err != nil || !found || state[0] != 'T' {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
 
 // Thaw lets a frozen daemon go on.
 func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT) }
