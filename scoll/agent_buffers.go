@@ -80,6 +80,13 @@ func (b *buffers) unposted(children int) int {
 	return -1
 }
 
+// reset forgets buffers that the network touches no more.
+func (b *buffers) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.posts, b.exposed = nil, nil
+}
+
 // of returns the buffers of a child.
 func (b *buffers) of(child int) []*post {
 	b.mu.Lock()

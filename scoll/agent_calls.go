@@ -23,7 +23,12 @@ func (a *Agent) mapGroup(e *Effect) {
 // look at it.
 func (a *Agent) preRequest(e *Effect, out *Output) {
 	in := Input{Kind: InPreRequest, ID: e.ID}
-	r := a.handle(e, out)
+	r := a.requests[e.ID]
+	if r == nil || !r.root {
+		r = a.handle(e, out)
+	} else {
+		r.again(e, out)
+	}
 	if r.service == nil {
 		in.Status = ENOSERVICE
 		a.runner.Do(in)
@@ -34,10 +39,13 @@ func (a *Agent) preRequest(e *Effect, out *Output) {
 	}
 	r.mu.Lock()
 	switch {
-	case in.Status != OK:
+	case in.Status != OK && !r.root:
 		r.stage = endedStage
 	case r.buffers.unposted(len(r.children)) >= 0, r.bulkLength > 0 && len(r.bulk) == 0:
 		in.Status, r.stage = EINVAL, endedStage // SC-41, SC-32
+		if r.root {
+			r.stage = sentStage // post-reply follows
+		}
 	default:
 		r.stage = sentStage
 	}
@@ -63,6 +71,17 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 	r.tree = tree.Tree{Topology: topology, N: e.Members.Len(), Root: int(h.Root)}
 	r.group = &Group{agent: a, service: h.Service, id: h.Group, tree: h.Tree, oob: h.Flags&FlagOOB != 0}
 	return r
+}
+
+// again prepares our own request for another attempt, with other children.
+func (r *Request) again(e *Effect, out *Output) {
+	r.mu.Lock()
+	r.stage, r.Data = preparingStage, nil
+	r.mu.Unlock()
+	r.buffers.reset()
+	r.members, r.rank = e.Members, e.Members.Rank(r.agent.self)
+	r.children = append(r.children[:0:0], out.Children[e.Children.Begin:e.Children.End]...)
+	r.tree.N, r.tree.Root = e.Members.Len(), r.rank
 }
 
 // call calls a service that knows the request.

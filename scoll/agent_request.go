@@ -13,6 +13,9 @@ import (
 // [Group.NewRequest] returns. Methods may be called from any goroutine until
 // the handle ends (see [Service]); after that they return ESTALE or nothing.
 type Request struct {
+	// Data is the service's own, on this node.
+	Data any
+
 	agent   *Agent
 	service *Service
 	group   *Group

@@ -121,6 +121,7 @@ func (k *stack) service() scoll.Service {
 		ID: service,
 		PreRequest: func(r *scoll.Request) error {
 			k.kept = r
+			delete(got, r) // of an earlier attempt
 			if k.poison {
 				clear(r.Payload())
 			}

@@ -217,6 +217,8 @@ func (m *Machine) abort(r *request) {
 			}
 		}
 		m.gather(r)
+	case resting:
+		m.postReply(r)
 	case posting:
 		if r.post == returned && !r.root && !r.answered {
 			r.trailer = append(r.trailer, Missing{uint32(r.rank), ECANCELED, Node})

@@ -262,6 +262,9 @@ func (m *Machine) prepared(r *request, in *Input) {
 		return
 	}
 	switch {
+	case r.root:
+		m.preparedAgain(r, in.Status)
+		return
 	case in.Status != OK:
 		m.stats.Rejected++
 		m.reject(r, in.Status)

@@ -77,19 +77,21 @@ type simNode struct {
 	pending *Outgoing
 	bulk    []byte
 	sends   int
+	news    sim.NodeID // who died, as this node has not heard yet
 	outs    int
 }
 
 // cluster is bare machines in virtual time.
 type cluster struct {
-	t       *testing.T
-	net     *sim.Network[*packet]
-	nodes   []*simNode
-	members *Membership
-	cfg     Config
-	watch   bool
-	service func(id sim.NodeID) behaviour
-	tap     func(from, to sim.NodeID, p *packet)
+	t        *testing.T
+	net      *sim.Network[*packet]
+	nodes    []*simNode
+	members  *Membership
+	cfg      Config
+	watch    bool
+	lateNews map[sim.NodeID]bool // who hears of deaths by command only
+	service  func(id sim.NodeID) behaviour
+	tap      func(from, to sim.NodeID, p *packet)
 	// swallowed are nodes whose answers came to a service that did not reply, by
 	// payload of the request.
 	swallowed map[string][]int
@@ -151,6 +153,10 @@ func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output
 	case sim.Message:
 		n.arrived(in.From, in.Msg, out)
 	case sim.Reset:
+		if n.c.lateNews[n.id] {
+			n.news = in.From
+			break
+		}
 		n.queue = append(n.queue, Input{Kind: Health, From: simNID(in.From), Lifetime: 1})
 	case sim.Command:
 		n.command(in.Text)
@@ -184,6 +190,8 @@ func (n *simNode) command(text string) {
 		for id := range n.work {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
 		}
+	case "news":
+		n.queue = append(n.queue, Input{Kind: Health, From: simNID(n.news), Lifetime: 1})
 	case "unregister":
 		n.queue = append(n.queue, Input{Kind: Unregister, Service: testService})
 	}
@@ -284,7 +292,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		n.preRuns++
 		n.work[e.ID] = &work{
 			children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End]),
-			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data),
+			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data), root: w != nil,
 		}
 		n.queue = append(n.queue, Input{Kind: InPreRequest, ID: e.ID, Status: n.service.reject, Timeout: n.service.timeout})
 	case CallIncoming:

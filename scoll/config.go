@@ -13,6 +13,7 @@ const (
 	minBulkRate   = 100_000_000 // bytes per second
 	maxActive     = 1024
 	maxMembers    = 131_072
+	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of a list that a member fetches
 	maxTombstones = 4096
@@ -42,6 +43,10 @@ type Config struct {
 	// MaxTimeout is the longest time-out of a broadcast that can be:
 	// tombstones of groups are kept for twice as long. Default one minute.
 	MaxTimeout time.Duration
+	// Propagation is how long news of discovery take to reach everybody: between
+	// attempts to reach the live members, while members disagree about who they
+	// are (SC-A20). Default one second.
+	Propagation time.Duration
 	// Watched says that inputs tell who is alive: who was not said to be is
 	// dead. Otherwise everybody is alive.
 	Watched bool
@@ -55,6 +60,7 @@ func (c Config) filled() Config {
 	c.MaxActive = orDefault(c.MaxActive, maxActive)
 	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
 	c.MaxTimeout = orDefault(c.MaxTimeout, time.Minute)
+	c.Propagation = orDefault(c.Propagation, time.Second)
 	return c
 }
 

@@ -164,7 +164,7 @@ func (m *Machine) schedule(r *request) {
 			}
 		}
 	}
-	if r.phase == withdrawing {
+	if r.phase == withdrawing || r.phase == resting {
 		at = min(at, r.until)
 	}
 	for i := range r.ups {
@@ -189,8 +189,13 @@ func (m *Machine) look(r *request) {
 	if !r.root && !r.answered && r.limit <= m.now {
 		m.overdue(r)
 	}
-	if r.id == id && r.phase == withdrawing && r.until <= m.now {
-		m.postReply(r)
+	if r.id == id && r.until <= m.now {
+		switch r.phase {
+		case withdrawing:
+			m.postReply(r)
+		case resting:
+			m.again(r)
+		}
 	}
 	if r.id != id {
 		return

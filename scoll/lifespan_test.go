@@ -360,3 +360,65 @@ func TestMemberRoot(t *testing.T) {
 		c.want(c.broadcast(sim.NodeID(root), g, Outgoing{}), root)
 	}
 }
+
+// TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a
+// tree of these; members that do not agree yet are reached by later attempts,
+// which nobody runs twice.
+func TestLiveSubset(t *testing.T) {
+	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
+		c.watch = true
+		c.cfg.Propagation = 20 * time.Millisecond
+	})
+	c.run(0)
+	g := c.create(0, Tree{}, true)
+	c.net.Kill(8)
+	c.lateNews = map[sim.NodeID]bool{12: true}
+	c.run(2 * time.Millisecond)
+	c.net.At(c.net.Now()+10*time.Millisecond, func() { c.net.Command(12, "news") })
+	r := c.broadcast(0, g, Outgoing{Flags: FlagSubset, Payload: []byte("x")})
+	want := []int{1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15}
+	if len(r.missing) != 0 || !slices.Equal(r.answered, want) || c.nodes[0].m.Stats().Again != 1 {
+		t.Fatalf("answered %v, missing %v, %d more attempts", r.answered, r.missing, c.nodes[0].m.Stats().Again)
+	}
+	for _, id := range want {
+		if c.nodes[id].ran["x"] != 1 {
+			t.Errorf("node %d ran %d times", id, c.nodes[id].ran["x"])
+		}
+	}
+}
+
+// TestLiveSubsetGivesUp: SC-A20: after three more attempts the root says who does
+// not agree.
+func TestLiveSubsetGivesUp(t *testing.T) {
+	h := newHarness(t, 4, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(OK, Outgoing{Flags: FlagSubset})
+	id := h.id
+	for attempt := range uint64(maxAttempts + 1) {
+		for i, rank := range []int{2, 1} {
+			h.childReplies(rank, func(r *ReplyHeader, in *Input) {
+				ours(r, in)
+				r.Sequence = 1 + attempt
+				r.Flags |= ReplyCollective
+				r.Status = ESTALE
+			})
+			h.step(Input{Kind: InReply, ID: id, Child: i})
+		}
+		h.step(Input{Kind: InWithdrawn, ID: id})
+		if attempt < maxAttempts {
+			h.want("")
+			begin := h.now
+			h.advance()
+			if h.find(CallPreRequest); h.now-begin != time.Second {
+				t.Fatalf("rested %v", h.now-begin)
+			}
+			h.step(Input{Kind: InPreRequest, ID: id})
+			h.want("send0 send1")
+		}
+	}
+	h.want("post")
+	if len(h.out.Missing) != 3 {
+		t.Errorf("%v", h.out.Missing)
+	}
+}

@@ -102,7 +102,7 @@ const (
 	Began          // ID, Token, Children: a broadcast of this node is a request now
 	Refused        // Token, Status: it never becomes one
 	Created        // Token, Status: the group was created, or destroyed
-	CallPreRequest // ID, From, Children, Data (payload), and the request's header
+	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header; at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
 	CallReply      // ID, Child, Status, Collective, Part, Final, Length (of the payload), Nodes, Entities
 	CallPostReply  // ID, Busy, Missing (at the root)
@@ -288,6 +288,7 @@ type Stats struct {
 	Silent     uint64 // services answered for
 	LongWaits  uint64 // services that take longer than the root said
 	Destroyed  uint64 // groups whose creator died or rebooted
+	Again      uint64 // broadcasts to the live members, sent once more
 }
 
 // Stats returns the counters.

@@ -157,6 +157,9 @@ func (m *Machine) withdrawn(r *request) {
 
 // postReply has the service aggregate.
 func (m *Machine) postReply(r *request) {
+	if m.rest(r) {
+		return
+	}
 	r.phase = posting
 	switch {
 	case r.header.Flags&FlagModule == 0:

@@ -27,11 +27,12 @@ const (
 	posting           // post-reply was called; the service has to reply
 	leaving           // the last reply is on its way
 	closing           // in the reply-out callback, or before it
+	resting           // at the root: before another attempt, see again.go
 )
 
 func (p phase) String() string {
 	return [...]string{
-		"idle", "mapping", "listing", "preparing", "loading", "running", "withdrawing", "posting", "leaving", "closing",
+		"idle", "mapping", "listing", "preparing", "loading", "running", "withdrawing", "posting", "leaving", "closing", "resting",
 	}[p]
 }
 
@@ -54,7 +55,8 @@ type request struct {
 	answered bool // the last reply is made, by the service or for it
 	refused  bool // the reply was an error for the subtree
 	mapTries uint8
-	heapAt   int // position in the heap, or -1
+	attempts uint8 // that have failed
+	heapAt   int   // position in the heap, or -1
 
 	incoming callState
 	post     callState

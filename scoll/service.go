@@ -12,7 +12,10 @@ package scoll
 //	PostReply         once, when nothing more comes; from then on Reply
 //	ReplyOut          once, when the reply has left; the end of the handle
 //
-// At the root PostReply is the end of the handle. ReplyOut follows only where
+// At the root PreRequest is called only if a broadcast to the live members has
+// to be sent again, because some did not agree who they are: with other
+// children, for which it posts buffers, and Request.Data nil. Members that ran
+// it are not asked to run it twice, but to aggregate. At the root PostReply is the end of the handle. ReplyOut follows only where
 // Request.Busy was true.
 //
 // IncomingRequest runs in a goroutine of its own and may block. All others are

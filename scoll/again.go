@@ -1,0 +1,59 @@
+package scoll
+
+import "slices"
+
+// A broadcast to the live members needs all to agree on who they are. One that
+// does not answers ESTALE, for its subtree; the root then waits until the news
+// have spread and sends it again, to those who are alive then (SC-A20). That
+// is a broadcast of its own, with the sequence of the first attempt in its
+// header, by which members know what they have run.
+
+// rest makes a root wait for another attempt, if there is reason to.
+func (m *Machine) rest(r *request) bool {
+	stale := slices.ContainsFunc(r.trailer, func(e Missing) bool { return e.Status == ESTALE })
+	if !r.root || !stale || r.header.Flags&FlagSubset == 0 || r.aborted || r.attempts == maxAttempts || r.exposed && !r.withdrawn {
+		return false
+	}
+	r.attempts++
+	r.phase, r.until = resting, m.now+m.cfg.Propagation
+	m.schedule(r)
+	return true
+}
+
+// again begins another attempt.
+func (m *Machine) again(r *request) {
+	m.stats.Again++
+	g, h := r.group, &r.header
+	g.forgetSequence(h.Sequence)
+	g.sequence++
+	g.busy = append(g.busy, g.sequence)
+	roster := m.liveRoster(g)
+	rank := roster.Rank(m.cfg.Self)
+	h.Sequence, h.Nodes, h.Root, h.Live = g.sequence, uint32(roster.Len()), uint32(rank), roster.Digest()
+	delete(m.requests.byBits, r.bits)
+	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
+	g.inFlight-- // join counts it once more
+	m.join(r, g, roster, g.spread(roster, h.Tree, rank, rank))
+	r.phase = preparing
+	m.emit(Effect{
+		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster,
+		Data: m.lend(r.body[h.ListSize:]), Children: m.lendChildren(r),
+	})
+	m.schedule(r)
+}
+
+// preparedAgain sends it, if there are buffers for the replies.
+func (m *Machine) preparedAgain(r *request, s Status) {
+	if r.aborted {
+		s = ECANCELED
+	}
+	if s == OK {
+		m.run(r)
+		return
+	}
+	r.phase = running
+	for i := range r.children {
+		m.fail(r, i, s)
+	}
+	m.gather(r)
+}

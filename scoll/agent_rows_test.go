@@ -1,0 +1,302 @@
+package scoll_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// view is a view whose news come when the test says so.
+type view struct {
+	tell func(nid.NID, bool, uint64)
+	n    int
+}
+
+func (v *view) Alive(nid.NID) (bool, uint64) { return true, 0 }
+
+func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
+	v.tell = f
+	for i := range v.n {
+		f(simlnd.NID(sim.NodeID(i)), true, 0)
+	}
+	return func() { v.tell = nil }
+}
+
+// watched makes stacks with a view each.
+func watched(t *testing.T, n int) (*stacks, []*view) {
+	views := make([]*view, n)
+	return newStacks(t, n, func(id int, cfg *scoll.AgentConfig) {
+		views[id] = &view{n: n}
+		cfg.View, cfg.Propagation = views[id], 20*time.Millisecond
+	}), views
+}
+
+// died tells a node of a death.
+func (s *stacks) died(views []*view, at, who int) {
+	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) { views[at].tell(simlnd.NID(sim.NodeID(who)), false, 1) })
+}
+
+// TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
+// and buffers are posted anew for the second attempt.
+func TestAgentsLive(t *testing.T) {
+	s, views := watched(t, 16)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Kill(8)
+	for i := range s.nodes {
+		if i != 8 && i != 12 {
+			s.died(views, i, 8)
+		}
+	}
+	s.run(time.Millisecond)
+	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
+	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Live: true})
+	if len(o.answered) != 15 || len(o.unreached) != 0 {
+		t.Fatalf("answered %v, unreached %v", o.answered, o.unreached)
+	}
+	for _, k := range s.nodes {
+		if k.id != 8 && len(k.ran) != 1 {
+			t.Errorf("node %d ran %q", k.id, k.ran)
+		}
+	}
+	if again := s.nodes[0].agent.Stats().Again; again != 1 {
+		t.Errorf("%d more attempts", again)
+	}
+}
+
+// TestAgentsDeath: SC-137, G-SC-7: news of a death end the wait at once.
+func TestAgentsDeath(t *testing.T) {
+	s, views := watched(t, 8)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Crash(4)
+	s.fabric.At(s.fabric.Now()+3*time.Millisecond, func() { s.died(views, 0, 4) })
+	o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
+	if len(o.unreached) != 4 || o.unreached[0].Status != scoll.EHOSTDOWN || o.at > 4*time.Millisecond {
+		t.Errorf("%v after %v", o.unreached, o.at)
+	}
+	_, err := g.NewRequest(scoll.RequestConfig{})
+	if !errors.Is(err, scoll.EHOSTDOWN) {
+		t.Errorf("SC-130: %v", err)
+	}
+}
+
+// TestTwoServices: SC-11, SC-13 and SC-14: the same entity of two services is
+// two things, and a group's broadcasts reach its service alone.
+func TestTwoServices(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	other := make([]int, 4)
+	for i, k := range s.nodes {
+		err := k.agent.RegisterService(scoll.Service{
+			ID: 4, PreRequest: k.post, PostReply: func(r *scoll.Request) { _ = r.Reply(nil) },
+			IncomingRequest: func(*scoll.Request) error { other[i]++; return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.agent.RegisterService(k.service()); !errors.Is(err, scoll.EALREADY) {
+			t.Errorf("registered twice: %v", err)
+		}
+	}
+	if err := s.nodes[0].agent.RegisterService(scoll.Service{ID: 5}); !errors.Is(err, scoll.EINVAL) {
+		t.Errorf("without callbacks: %v", err)
+	}
+	s.all(s.broadcast(0, s.group(0, false, scoll.Tree{}), scoll.RequestConfig{Payload: []byte("a")}), []string{"a"})
+	if slices.Max(other) != 0 {
+		t.Errorf("the other service ran %v", other)
+	}
+	s.fabric.Do(0, func(*simlnd.Host) {
+		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: 4, Members: s.members, Done: func(g *scoll.Group, err error) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r, _ := g.NewRequest(scoll.RequestConfig{}) // SC-48: without IncomingReply
+			_ = s.nodes[0].post(r)
+			if err := r.Send(); err != nil {
+				t.Error(err)
+			}
+		}})
+	})
+	s.run(time.Second)
+	if !slices.Equal(other, []int{1, 1, 1, 1}) || len(s.nodes[2].ran) != 1 {
+		t.Errorf("the other service ran %v", other)
+	}
+}
+
+// TestBurst: SC-150, SC-151: many more requests than buffers; they wait in the
+// lazy portal, and none is lost.
+func TestBurst(t *testing.T) {
+	const each = 180
+	s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) {
+		cfg.Buffers, cfg.MaxActive = 2, 8*each
+	})
+	for root := range 8 {
+		g := s.group(root, true, scoll.Tree{Type: scoll.KAry, K: 8})
+		s.fabric.Do(sim.NodeID(root), func(*simlnd.Host) {
+			for i := range each {
+				r, err := g.NewRequest(scoll.RequestConfig{Payload: []byte(fmt.Sprint(root, ".", i)), Processing: time.Second})
+				if err == nil {
+					_ = s.nodes[root].post(r)
+					err = r.Send()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	s.run(10 * time.Second)
+	for _, k := range s.nodes {
+		if len(k.done) != each || len(k.ran) != 8*each {
+			t.Errorf("node %d: %d done, %d ran", k.id, len(k.done), len(k.ran))
+		}
+		for _, o := range k.done {
+			if len(o.unreached) > 0 {
+				t.Fatalf("node %d: unreached %v", k.id, o.unreached)
+			}
+		}
+	}
+}
+
+// TestBlockedService: SC-42: a service that is stuck in incoming-request does
+// not keep its children from getting the request.
+func TestBlockedService(t *testing.T) {
+	s := newStacks(t, 8, func(id int, cfg *scoll.AgentConfig) {
+		if id == 4 {
+			cfg.Worker = func(func()) {}
+		}
+	})
+	g := s.group(0, true, scoll.Tree{})
+	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")})
+	for _, k := range s.nodes {
+		if k.id != 4 && len(k.ran) != 1 {
+			t.Errorf("node %d ran %q", k.id, k.ran)
+		}
+	}
+	if len(o.unreached) != 0 { // it replied from post-reply all the same
+		t.Errorf("unreached %v", o.unreached)
+	}
+}
+
+// TestOutOfBandIsLocal: SC-21, SC-23, SC-A23: an out-of-band group is made
+// without a message, if the service maps such groups.
+func TestOutOfBandIsLocal(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	before := s.fabric.Stats().Sent
+	if _, err := s.nodes[0].agent.OOBGroup(service, "x", scoll.OOBID{}, scoll.Tree{}, 5); err != nil {
+		t.Error(err)
+	}
+	s.run(time.Second)
+	if sent := s.fabric.Stats().Sent; sent != before {
+		t.Errorf("%d packets", sent-before)
+	}
+	plain := s.nodes[0].service()
+	plain.ID, plain.MapGroup = 5, nil
+	if err := s.nodes[0].agent.RegisterService(plain); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.nodes[0].agent.OOBGroup(5, "x", scoll.OOBID{}, scoll.Tree{}, nil); !errors.Is(err, scoll.ENOTSUP) {
+		t.Errorf("no mapping: %v", err)
+	}
+	if _, err := s.nodes[0].agent.OOBGroup(6, "x", scoll.OOBID{}, scoll.Tree{}, nil); !errors.Is(err, scoll.ENOSERVICE) {
+		t.Errorf("no service: %v", err)
+	}
+}
+
+// TestMappingChanges: SC-93, SC-A10: a member with another mapping is named at
+// once, with its subtree.
+func TestMappingChanges(t *testing.T) {
+	s := newStacks(t, 8, nil)
+	g := s.oobOr(t, true)
+	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
+	targets := make([]scoll.Target, 8)
+	for i := range targets {
+		targets[i] = s.members.Target((i + 1) % 8)
+	}
+	changed, err := scoll.NewMembership(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range s.nodes {
+		if k.id != 4 {
+			k.mapped = changed
+		}
+	}
+	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("y"), Processing: time.Second})
+	if len(o.unreached) == 0 || o.unreached[0] != (scoll.Unreached{NID: simlnd.NID(4), Status: scoll.ESTALE}) || o.at > 3*time.Millisecond {
+		t.Errorf("unreached %v after %v", o.unreached, o.at)
+	}
+}
+
+// TestDestroyGroup: SC-100 and SC-99 end to end.
+func TestDestroyGroup(t *testing.T) {
+	s := newStacks(t, 8, nil)
+	for _, last := range []bool{false, true} {
+		g := s.group(0, true, scoll.Tree{})
+		told := 0
+		if last {
+			s.broadcast(0, g, scoll.RequestConfig{Last: true})
+		} else {
+			s.fabric.Do(0, func(*simlnd.Host) {
+				g.Destroy(func(err error) {
+					if told++; err != nil {
+						t.Error(err)
+					}
+				})
+			})
+			s.run(time.Second)
+			if told != 1 {
+				t.Errorf("told %d times", told)
+			}
+		}
+		if _, err := g.NewRequest(scoll.RequestConfig{}); !errors.Is(err, scoll.ENOGROUP) {
+			t.Errorf("last %v: %v", last, err)
+		}
+	}
+}
+
+// TestLateReply: SC-A24, SC-153: replies that come when their buffers are gone
+// are dropped, and the next broadcast is not disturbed by them.
+func TestLateReply(t *testing.T) {
+	s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {
+		if id == 0 {
+			cfg.RTT, cfg.Guard = time.Microsecond, time.Microsecond
+		}
+	})
+	g := s.group(0, false, scoll.Tree{})
+	if o := s.broadcast(0, g, scoll.RequestConfig{}); len(o.unreached) != 3 || o.at > time.Millisecond {
+		t.Errorf("unreached %v after %v", o.unreached, o.at)
+	}
+	o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
+	if len(o.unreached) != 0 || len(o.answered) != 4 {
+		t.Errorf("then %v, unreached %v", o.answered, o.unreached)
+	}
+}
+
+// TestAgentAbort: SC-72 end to end.
+func TestAgentAbort(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Do(0, func(*simlnd.Host) {
+		r, err := g.NewRequest(scoll.RequestConfig{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = s.nodes[0].post(r)
+		if err := r.Send(); err != nil {
+			t.Error(err)
+		}
+		r.Abort()
+	})
+	s.run(time.Second)
+	if o := s.nodes[0].done; len(o) != 1 || len(o[0].unreached) != 3 || o[0].unreached[0].Status != scoll.ECANCELED {
+		t.Errorf("%+v", o)
+	}
+}

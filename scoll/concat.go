@@ -1,0 +1,66 @@
+package scoll
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"ulnet/lnet/nid"
+)
+
+// Concatenation of replies: each piece says whose it is and how long, so that
+// appending one concatenation to another gives a concatenation. Little-endian:
+//
+//	 0 20  NID, LNet's extended form
+//	20  4  length
+//	24     data
+
+// PieceSize is the length of a piece without its data.
+const PieceSize = nid.ExtendedSize + 4
+
+// AppendPiece appends what a node says to a concatenation.
+func AppendPiece(b []byte, id nid.NID, data []byte) []byte {
+	b = id.AppendExtended(b)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	return append(b, data...)
+}
+
+// Pieces yields the pieces of a concatenation in their order. The data are part
+// of b. It ends at the first piece that is not whole; see CheckPieces.
+func Pieces(b []byte) iter.Seq2[nid.NID, []byte] {
+	return func(yield func(nid.NID, []byte) bool) {
+		for len(b) > 0 {
+			id, data, rest, err := parsePiece(b)
+			if err != nil || !yield(id, data) {
+				return
+			}
+			b = rest
+		}
+	}
+}
+
+// CheckPieces reports whether b is a concatenation: ErrShort or ErrMember if
+// not.
+func CheckPieces(b []byte) error {
+	for len(b) > 0 {
+		_, _, rest, err := parsePiece(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+func parsePiece(b []byte) (id nid.NID, data, rest []byte, err error) {
+	if len(b) < PieceSize {
+		return id, nil, nil, ErrShort
+	}
+	if id, rest, err = nid.ParseExtended(b); err != nil {
+		return id, nil, nil, ErrMember
+	}
+	size := binary.LittleEndian.Uint32(rest)
+	if rest = rest[4:]; uint64(size) > uint64(len(rest)) {
+		return id, nil, nil, ErrShort
+	}
+	return id, rest[:size:size], rest[size:], nil
+}

@@ -1,0 +1,81 @@
+package scoll
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// StatusSize is the length of an entry of a StatusMap on the wire: the NID in
+// LNet's extended form, the status, two bytes reserved.
+const StatusSize = nid.ExtendedSize + 4
+
+// StatusMap collects who failed, and why; who is not in it succeeded. Most
+// aggregates are empty (seed 000, Reply Aggregation). The zero value is ready.
+//
+//	PreRequest     post buffers of StatusSize times the nodes of each child
+//	IncomingReply  m.Merge(reply)
+//	PostReply      r.Reply(m.AppendBinary(nil)), or at the root m.Finish(r)
+type StatusMap struct {
+	failed []Unreached
+}
+
+// Add takes note of a status, unless it is OK.
+func (m *StatusMap) Add(id nid.NID, s Status) {
+	if s != OK {
+		m.failed = append(m.failed, Unreached{id, s})
+	}
+}
+
+// Merge takes a child's reply: its map, or, with an error, all members that the
+// error speaks for (SC-69).
+func (m *StatusMap) Merge(p *Reply) {
+	if p.Status == OK {
+		if m.parse(p.Payload) {
+			return
+		}
+		p.Status = EPROTO
+	}
+	r := p.Request
+	for _, rank := range r.tree.AppendSubtree(nil, r.children[p.Child].Rank) {
+		m.Add(r.members.NID(rank), p.Status)
+	}
+}
+
+// parse adds the entries of a map on the wire, if they make sense.
+func (m *StatusMap) parse(b []byte) bool {
+	before := len(m.failed)
+	for ; len(b) >= StatusSize; b = b[StatusSize:] {
+		id, rest, err := nid.ParseExtended(b)
+		s := Status(binary.LittleEndian.Uint16(rest))
+		if err != nil || s == OK {
+			break
+		}
+		m.Add(id, s)
+	}
+	if len(b) > 0 {
+		m.failed = m.failed[:before]
+	}
+	return len(b) == 0
+}
+
+// AppendBinary appends the map's form on the wire.
+func (m *StatusMap) AppendBinary(b []byte) []byte {
+	for _, f := range m.failed {
+		b = f.NID.AppendExtended(b)
+		b = binary.LittleEndian.AppendUint16(b, uint16(f.Status))
+		b = append(b, 0, 0)
+	}
+	return b
+}
+
+// Finish returns at the root, in PostReply, all that failed, each once and in
+// the order of their NIDs: those whose answer did not arrive, as the module
+// knows them, and those that said so. It is exact even where a service on the
+// way did not pass errors on.
+func (m *StatusMap) Finish(r *Request) []Unreached {
+	all := append(r.Unreached(), m.failed...)
+	slices.SortStableFunc(all, func(a, b Unreached) int { return a.NID.Compare(b.NID) })
+	return slices.CompactFunc(all, func(a, b Unreached) bool { return a.NID == b.NID })
+}

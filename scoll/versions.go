@@ -1,0 +1,55 @@
+package scoll
+
+import "encoding/binary"
+
+// Versions helps services whose members run different versions of their
+// protocol (seed 000, Open Issues): a member that does not know the request's
+// version lets it be forwarded, and replies with its own. The root then knows
+// the lowest version of all and can try again with that.
+//
+//	IncomingRequest  v.Check(version of the request)
+//	IncomingReply    v.Merge(reply.Payload)
+//	PostReply        r.Reply(v.AppendBinary(nil)), or at the root v.Lowest
+type Versions struct {
+	Own uint32 // the highest that this member knows; it knows all below
+	// Lowest is the lowest version of members that could not run the request,
+	// this one and those below it; 0: all could.
+	Lowest uint32
+	Count  uint32 // of those that could not
+}
+
+// VersionsSize is the length on the wire: Lowest and Count, little-endian.
+const VersionsSize = 8
+
+// Check reports whether this member can run a request of a version.
+func (v *Versions) Check(version uint32) bool {
+	if version <= v.Own {
+		return true
+	}
+	v.add(v.Own, 1)
+	return false
+}
+
+func (v *Versions) add(lowest, count uint32) {
+	if v.Count == 0 || lowest < v.Lowest {
+		v.Lowest = lowest
+	}
+	v.Count += count
+}
+
+// Merge takes what a child replied. ErrShort: it is something else.
+func (v *Versions) Merge(b []byte) error {
+	if len(b) != VersionsSize {
+		return ErrShort
+	}
+	if count := binary.LittleEndian.Uint32(b[4:]); count > 0 {
+		v.add(binary.LittleEndian.Uint32(b), count)
+	}
+	return nil
+}
+
+// AppendBinary appends the form on the wire.
+func (v *Versions) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, v.Lowest)
+	return binary.LittleEndian.AppendUint32(b, v.Count)
+}
