@@ -10,6 +10,9 @@ import (
 // TestFootprint: a run takes about as much memory as is predicted, and no
 // more; 65 536 full nodes stay below 6 GB.
 func TestFootprint(t *testing.T) {
+	if RaceEnabled {
+		t.Skip("the race detector needs memory of its own")
+	}
 	for _, tt := range []struct {
 		nodes   int
 		columns string

@@ -13,6 +13,7 @@ import (
 // TestPartners (GO-22): partners are drawn evenly from all others, whatever the
 // last one was, and the first cycle begins at a random phase.
 func TestPartners(t *testing.T) {
+	sweeps(t)
 	const nodes, draws, self = 11, 1_000_000, 4
 	list := participants(t, nodes)
 	m, err := gossip.New(gossip.Config{Interval: time.Second, ColdStart: true, Seed: 9}, list, self)

@@ -18,6 +18,7 @@ var letter = map[bool]string{false: "off", true: "on"}
 // think nobody dead who is fine, are not the cause that others do, and bring
 // nobody back. By the letter they do.
 func TestPausedNodes(t *testing.T) {
+	sweeps(t)
 	seeds := 3
 	if long() {
 		seeds = 50
@@ -49,6 +50,7 @@ func TestPausedNodes(t *testing.T) {
 // TestResurrection (GO-A7): a node that was paused while another died wakes
 // with young ages. It does not bring the dead one back; by the letter it does.
 func TestResurrection(t *testing.T) {
+	sweeps(t)
 	seeds := 5
 	if long() {
 		seeds = 50
@@ -82,6 +84,7 @@ expect resurrections > 0
 // TestWholeClusterPaused (GO-A8): a cluster that stood still as a whole tells
 // of no death and loses no quorum when it goes on.
 func TestWholeClusterPaused(t *testing.T) {
+	sweeps(t)
 	for _, nodes := range []int{8, 64, 200} {
 		for seed := range uint64(5) {
 			net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: seed, Gossip: gossip.Config{ColdStart: true}})
@@ -113,6 +116,7 @@ func TestWholeClusterPaused(t *testing.T) {
 // TestNoQuorumLossOnWaking (GO-A8): the woken node itself reports no death of
 // nodes that were always alive, and keeps its quorum.
 func TestNoQuorumLossOnWaking(t *testing.T) {
+	sweeps(t)
 	for seed := range uint64(10) {
 		res := run(t, parse(t, `protocol gossip
 nodes 64

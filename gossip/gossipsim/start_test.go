@@ -38,6 +38,7 @@ func runNet(t *testing.T, n *gossipsim.Net, until time.Duration) {
 // and grows with the logarithm of their number; each is told of the death
 // before the return.
 func TestSilence(t *testing.T) {
+	sweeps(t)
 	for _, nodes := range []int{8, 64, 1000} {
 		var net *gossipsim.Net
 		var spoke, lastDeath, firstReturn time.Duration
@@ -148,6 +149,7 @@ func TestNewcomerIsHeard(t *testing.T) {
 
 // TestDeadInTheLottery (GO-39): a dead node is still pinged, as often as others.
 func TestDeadInTheLottery(t *testing.T) {
+	sweeps(t)
 	const nodes = 20
 	net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0)})
 	runNet(t, net, time.Minute)

@@ -12,6 +12,15 @@ import (
 // long reports whether the suite may take minutes.
 func long() bool { return os.Getenv("ULNET_LONG") != "" }
 
+// sweeps skips a test under the race detector: it simulates millions of steps
+// in one goroutine, where there is no race to find.
+func sweeps(t *testing.T) {
+	t.Helper()
+	if gossipsim.RaceEnabled {
+		t.Skip("one goroutine, many steps: skipped under the race detector")
+	}
+}
+
 func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 	t.Helper()
 	newcomers := 64
@@ -27,6 +36,7 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 // 0.8 log2 N cycles or so, and no more than three later at 5 % loss; its clock
 // is in sync after an exchange.
 func TestPropagation(t *testing.T) {
+	sweeps(t)
 	sizes := []int{128, 1000, 10_000}
 	if testing.Short() {
 		sizes = sizes[:2]
@@ -64,6 +74,7 @@ func TestPropagation(t *testing.T) {
 // TestFalseDeaths (GO-A1): with the default threshold no live node is thought
 // dead, with the letter's many are.
 func TestFalseDeaths(t *testing.T) {
+	sweeps(t)
 	want := uint64(300_000)
 	if long() {
 		want = 100_000_000
@@ -94,6 +105,7 @@ func TestFalseDeaths(t *testing.T) {
 // the letter's limit drops some; one that was held back for twice the
 // threshold of death always is.
 func TestObsolete(t *testing.T) {
+	sweeps(t)
 	for _, n := range []int{16, 128, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			samples := uint64(100_000 * 16)
@@ -127,6 +139,7 @@ func TestObsolete(t *testing.T) {
 
 // TestDetection (GO-A2): all notice a death within D+1 cycles.
 func TestDetection(t *testing.T) {
+	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
 		for seed := range uint64(20) {
 			d, err := gossipsim.Measured{Nodes: n, Loss: 0.05, Seed: 7919 * seed * seed}.Detect()
@@ -143,6 +156,7 @@ func TestDetection(t *testing.T) {
 // TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
 // the new life speaks, and is told of no death after that.
 func TestQuickReboot(t *testing.T) {
+	sweeps(t)
 	rounds := 8
 	if long() {
 		rounds = 125

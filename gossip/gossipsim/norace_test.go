@@ -1,0 +1,6 @@
+//go:build !race
+
+package gossipsim
+
+// RaceEnabled is true under the race detector.
+const RaceEnabled = false
