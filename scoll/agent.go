@@ -66,8 +66,12 @@ type Agent struct {
 	stopped  bool                   // guarded by mu
 	workers  sync.WaitGroup
 
+	posts    sync.Pool // of *post
+	payloads sync.Pool // of *[]byte
+
 	requests map[RequestID]*Request // owned by apply, like all below
 	lists    map[RequestID]*fetch
+	reply    Reply // for callbacks, one at a time
 }
 
 // ErrNoNID says that a node has no NID to take part as.
@@ -84,6 +88,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		return nil, err
 	}
 	a.m = New(a.cfg.Config)
+	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
 	a.sender.init(a)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
 		Machine: a.m, Clock: a.cfg.Clock, Apply: a.apply,
@@ -124,9 +129,6 @@ func (a *Agent) fill() error {
 	}
 	if a.cfg.Clock == nil {
 		a.cfg.Clock = a.table.Node().Clock()
-	}
-	if a.cfg.Worker == nil {
-		a.cfg.Worker = func(f func()) { a.workers.Go(f) }
 	}
 	a.cfg.Buffers = orDefault(a.cfg.Buffers, 64)
 	return nil
@@ -185,7 +187,10 @@ func (a *Agent) do(e *Effect, out *Output) {
 	case DoWithdraw:
 		a.request(e.ID).withdraw()
 	case DoFree:
-		delete(a.requests, e.ID)
+		if r := a.requests[e.ID]; r != nil {
+			delete(a.requests, e.ID)
+			r.recycle()
+		}
 	case CallMap:
 		a.mapGroup(e)
 	case CallPreRequest:

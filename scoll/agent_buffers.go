@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"slices"
 	"sync"
 
 	"ulnet/lnet/nid"
@@ -10,10 +11,11 @@ import (
 // buffers is what a request has posted to the network.
 type buffers struct {
 	mu          sync.Mutex
-	posts       [][]*post // by child; guarded by mu, like all below
+	posts       []*post // for replies; guarded by mu, like all below
 	exposed     []*post
 	linked      int  // that the network may still touch
 	withdrawing bool // tell when linked is 0
+	few         [8]*post
 }
 
 // post is a buffer that is posted: for a message of a child's reply, or with
@@ -25,9 +27,11 @@ type post struct {
 	header   [ReplyHeaderSize]byte
 	trailer  []byte // room for the longest trailer
 	segments []portals.Segment
+	handler  func(*portals.Event) // made once
 
 	attached bool // guarded by buffers.mu, like all below
 	linked   bool
+	reading  int // how often the machine is being told of what came
 	filled   bool
 	part     uint32
 	entry    portals.MEHandle
@@ -53,19 +57,44 @@ func (r *Request) PostReply(child int, buf []byte) error {
 	case child < 0 || child >= len(r.children):
 		return EINVAL
 	}
-	r.buffers.add(r, child, buf, len(r.children))
+	r.buffers.add(r, child, buf)
 	return nil
 }
 
-func (b *buffers) add(r *Request, child int, buf []byte, children int) *post {
+func (b *buffers) add(r *Request, child int, buf []byte) *post {
+	p := r.agent.posts.Get().(*post)
+	p.r, p.child, p.buf = r, child, buf
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.posts) < children {
-		b.posts = append(b.posts, nil)
+	if b.posts == nil {
+		b.posts = b.few[:0]
 	}
-	p := &post{r: r, child: child, buf: buf}
-	b.posts[child] = append(b.posts[child], p)
+	b.posts = append(b.posts, p)
 	return p
+}
+
+func newPost() any {
+	p := new(post)
+	p.handler = p.event
+	return p
+}
+
+// recycle gives buffers back that the network touches no more.
+func (r *Request) recycle() {
+	b := &r.buffers
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.posts {
+		if !p.linked && p.reading == 0 {
+			*p = post{trailer: p.trailer[:0], segments: p.segments[:0], handler: p.handler}
+			r.agent.posts.Put(p)
+		}
+	}
+	b.posts = nil
+	if r.copied != nil {
+		r.agent.payloads.Put(r.copied)
+		r.payload, r.copied = nil, nil
+	}
 }
 
 // unposted returns the first child without a buffer, or -1.
@@ -73,7 +102,7 @@ func (b *buffers) unposted(children int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range children {
-		if i >= len(b.posts) || len(b.posts[i]) == 0 {
+		if !slices.ContainsFunc(b.posts, func(p *post) bool { return p.child == i }) {
 			return i
 		}
 	}
@@ -87,21 +116,24 @@ func (b *buffers) reset() {
 	b.posts, b.exposed = nil, nil
 }
 
-// of returns the buffers of a child.
-func (b *buffers) of(child int) []*post {
+// of appends the buffers of a child.
+func (b *buffers) of(list []*post, child int) []*post {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if child >= len(b.posts) {
-		return nil
+	for _, p := range b.posts {
+		if p.child == child {
+			list = append(list, p)
+		}
 	}
-	return b.posts[child]
+	return list
 }
 
 // forward posts a child's reply buffers, then sends it the request.
 func (r *Request) forward(e *Effect, out *Output) {
-	posts := r.buffers.of(e.Child)
+	var few [8]*post
+	posts := r.buffers.of(few[:0], e.Child)
 	if len(posts) == 0 { // of the module alone
-		posts = []*post{r.buffers.add(r, e.Child, nil, e.Child+1)}
+		posts = append(posts, r.buffers.add(r, e.Child, nil))
 	}
 	for _, p := range posts {
 		if err := p.attach(e.To, e.Bits, e.Nodes); err != nil {
@@ -130,8 +162,8 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 		return nil
 	}
 	p.filled = false
-	if p.trailer == nil {
-		p.trailer = make([]byte, TrailerEntrySize*size)
+	if len(p.segments) == 0 {
+		p.trailer = slices.Grow(p.trailer, TrailerEntrySize*size)[:TrailerEntrySize*size]
 		p.segments = append(p.segments, p.header[:])
 		if len(p.buf) > 0 {
 			p.segments = append(p.segments, p.buf)
@@ -146,7 +178,7 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 		b.mu.Unlock()
 		_, err = table.MDAttach(entry, portals.MD{
 			Segments: p.segments, Threshold: 1, Options: portals.OpPut | portals.AckDisable | portals.Truncate,
-			UserPtr: p, Handler: p.event,
+			UserPtr: p, Handler: p.handler,
 		}, portals.Unlink)
 		if err != nil {
 			_ = table.MEUnlink(entry)
@@ -160,6 +192,7 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 
 // event handles what happens to a reply buffer.
 func (p *post) event(e *portals.Event) {
+	r := p.r
 	if e.Kind != portals.EventPut || e.Err != nil {
 		p.unlinked()
 		return
@@ -171,13 +204,16 @@ func (p *post) event(e *portals.Event) {
 	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
 		in.Cut = int(h.PayloadSize) > len(p.buf)
 		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, int(e.MLength)-ReplyHeaderSize)
-		p.r.buffers.mu.Lock()
+		r.buffers.mu.Lock()
 		p.filled, p.part = true, h.Part
-		p.r.buffers.mu.Unlock()
+		r.buffers.mu.Unlock()
 	}
-	p.free() // before the machine knows, which may have it posted again
-	p.r.agent.runner.Do(in)
-	p.r.tellQuiet()
+	p.free(true) // before the machine knows, which may have it posted again
+	r.agent.runner.Do(in)
+	r.buffers.mu.Lock()
+	p.reading--
+	r.buffers.mu.Unlock()
+	r.tellQuiet()
 }
 
 // tail returns the trailer, which begins where the payload ends: in the
@@ -198,13 +234,19 @@ func (p *post) tail(payload, length, total int) []byte {
 
 // unlinked: the network touches the buffer no more.
 func (p *post) unlinked() {
-	p.free()
-	p.r.tellQuiet()
+	r := p.r
+	p.free(false)
+	r.tellQuiet()
 }
 
-func (p *post) free() {
+// free takes note that a buffer is not posted any more; reading: it is looked
+// at.
+func (p *post) free(reading bool) {
 	b := &p.r.buffers
 	b.mu.Lock()
+	if reading {
+		p.reading++
+	}
 	if p.linked {
 		p.linked = false
 		b.linked--
@@ -231,11 +273,8 @@ func (r *Request) tellQuiet() {
 func (b *buffers) payload(child int, part uint32, size uint64) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if child >= len(b.posts) {
-		return nil
-	}
-	for _, p := range b.posts[child] {
-		if p.filled && p.part == part && size <= uint64(len(p.buf)) {
+	for _, p := range b.posts {
+		if p.child == child && p.filled && p.part == part && size <= uint64(len(p.buf)) {
 			return p.buf[:size]
 		}
 	}
@@ -243,7 +282,10 @@ func (b *buffers) payload(child int, part uint32, size uint64) []byte {
 }
 
 // unpost takes a child's buffers back.
-func (r *Request) unpost(child int) { unlink(r, r.buffers.of(child)) }
+func (r *Request) unpost(child int) {
+	var few [8]*post
+	unlink(r, r.buffers.of(few[:0], child))
+}
 
 // withdraw takes all buffers back, and tells the machine when the network
 // touches none any more.
@@ -257,13 +299,12 @@ func (r *Request) withdraw() {
 
 func (r *Request) unlinkAll() {
 	r.buffers.mu.Lock()
-	n := len(r.buffers.posts)
-	exposed := r.buffers.exposed
+	posts, exposed, linked := r.buffers.posts, r.buffers.exposed, r.buffers.linked
 	r.buffers.mu.Unlock()
-	for i := range n {
-		r.unpost(i)
+	if linked > 0 {
+		unlink(r, posts)
+		unlink(r, exposed)
 	}
-	unlink(r, exposed)
 }
 
 func unlink(r *Request, posts []*post) {

@@ -64,12 +64,14 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 	r := a.request(e.ID)
 	r.service, r.members, r.flags, r.processing = a.service(h.Service), e.Members, h.Flags, h.Processing
 	r.rank = e.Members.Rank(a.self)
-	r.payload = append([]byte(nil), out.Buf[e.Data.Begin:e.Data.End]...)
-	r.children = append(r.children, out.Children[e.Children.Begin:e.Children.End]...)
+	r.copied = a.payloads.Get().(*[]byte)
+	*r.copied = append((*r.copied)[:0], out.Buf[e.Data.Begin:e.Data.End]...)
+	r.payload = *r.copied
+	r.children = append(r.few[:0], out.Children[e.Children.Begin:e.Children.End]...)
 	r.bulkLength = int(h.Bulk.Length)
 	topology, _ := h.Tree.Topology()
 	r.tree = tree.Tree{Topology: topology, N: e.Members.Len(), Root: int(h.Root)}
-	r.group = &Group{agent: a, service: h.Service, id: h.Group, tree: h.Tree, oob: h.Flags&FlagOOB != 0}
+	r.groupID, r.shape = h.Group, h.Tree
 	return r
 }
 
@@ -94,14 +96,16 @@ func (r *Request) call(e *Effect, out *Output) {
 	case CallReply:
 		in.Kind, in.Child = InReply, e.Child
 		if r.service.IncomingReply != nil {
-			r.service.IncomingReply(&Reply{
+			r.agent.reply = Reply{
 				Request: r, Child: e.Child, Status: e.Status, Collective: e.Collective,
 				Payload: r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
 				Nodes: e.Nodes, Entities: e.Entities,
-			})
+			}
+			r.service.IncomingReply(&r.agent.reply)
 		}
 	case CallPostReply:
 		in.Kind = InPostReply
+		r.unlinkAll() // more were posted than there were parts
 		r.mu.Lock()
 		r.busy, r.stage = e.Busy, replyStage
 		r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
@@ -125,14 +129,26 @@ func (r *Request) call(e *Effect, out *Output) {
 
 // incoming has the service run the request, in a goroutine of its own.
 func (r *Request) incoming(s Status) {
-	id := r.id
 	r.mu.Lock()
 	r.bulkStatus = s
 	r.mu.Unlock()
-	r.agent.cfg.Worker(func() {
-		err := r.service.IncomingRequest(r)
-		r.agent.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
-	})
+	a := r.agent
+	if a.cfg.Worker != nil {
+		a.cfg.Worker(func() { r.work(r.id) })
+		return
+	}
+	a.workers.Add(1)
+	go r.workAlone(r.id)
+}
+
+func (r *Request) workAlone(id RequestID) {
+	defer r.agent.workers.Done()
+	r.work(id)
+}
+
+func (r *Request) work(id RequestID) {
+	err := r.service.IncomingRequest(r)
+	r.agent.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
 }
 
 // end makes a handle invalid.
@@ -145,14 +161,17 @@ func (r *Request) end() {
 // sendUp sends a reply to the parent. Its memory is kept until it has left, to
 // send it again if it cannot.
 func (r *Request) sendUp(e *Effect, out *Output) {
+	if r.replies == nil {
+		r.replies = r.single[:0]
+	}
 	for len(r.replies) <= int(e.Part) {
 		r.replies = append(r.replies, reply{})
 	}
 	p := &r.replies[e.Part]
 	if !e.Again {
-		p.header = append(p.header, out.Buf[e.Data.Begin:e.Data.End]...)
+		copy(p.header[:], out.Buf[e.Data.Begin:e.Data.End])
 		p.trailer = append(p.trailer, out.Buf[e.Trailer.Begin:e.Trailer.End]...)
-		p.payload, _ = e.Token.([]byte)
+		p.payload = r.own(e.Token)
 		if e.Final && !e.Own {
 			r.mu.Lock()
 			if r.stage == replyStage {
@@ -163,9 +182,26 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 	}
 	s := r.agent.sender.take()
 	s.id, s.part, s.up = e.ID, e.Part, true
-	s.data, s.trailer = append(s.data, p.header...), append(s.trailer, p.trailer...)
+	s.data, s.trailer = append(s.data, p.header[:]...), append(s.trailer, p.trailer...)
 	r.agent.sender.put(s, e.To, ReplyPortal, e.Bits, p.payload)
 }
 
+// own returns the payload of a reply that the service made: the last one is
+// kept in the request.
+func (r *Request) own(token any) []byte {
+	switch of := token.(type) {
+	case []byte:
+		return of
+	case *Request:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.final
+	}
+	return nil
+}
+
 // reply is a message to the parent.
-type reply struct{ header, payload, trailer []byte }
+type reply struct {
+	header           [ReplyHeaderSize]byte
+	payload, trailer []byte
+}

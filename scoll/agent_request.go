@@ -22,6 +22,7 @@ type Request struct {
 	root    bool
 
 	payload    []byte
+	copied     *[]byte // the memory of payload; nil at the root
 	private    any
 	flags      Flags
 	processing time.Duration
@@ -30,6 +31,10 @@ type Request struct {
 	tree       tree.Tree
 	children   []tree.Child
 	bulkLength int
+	groupID    GroupID // of group, unless that is set
+	shape      Tree
+	few        [8]tree.Child
+	single     [1]reply
 
 	mu         sync.Mutex
 	id         RequestID // guarded by mu, like all below
@@ -41,6 +46,7 @@ type Request struct {
 	missing    []Missing
 	status     Status
 	busy       bool
+	final      []byte // the last message of the service's reply
 
 	buffers buffers
 	replies []reply // owned by apply: by part
@@ -69,13 +75,18 @@ func (r *Request) Root() bool { return r.root }
 
 // Group is the group of the request. On any member it can be broadcast to: this
 // node is the root then.
-func (r *Request) Group() *Group { return r.group }
+func (r *Request) Group() *Group {
+	if r.group != nil {
+		return r.group
+	}
+	return &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, oob: !r.groupID.Creator.IsValid()}
+}
 
 // Private is what NewRequest was given.
 func (r *Request) Private() any { return r.private }
 
 // Payload is what the root sent. On members other than the root it may be
-// modified; children get it as it came.
+// modified; children get it as it came. It is valid until the handle ends.
 func (r *Request) Payload() []byte { return r.payload }
 
 // Entities are the targets of the request on this node.
@@ -224,14 +235,17 @@ func (r *Request) reply(buf []byte, final bool) error {
 	case len(buf) > r.maxReply():
 		err = EMSGSIZE
 	case final:
-		r.stage = repliedStage
+		r.stage, r.final = repliedStage, buf
 	}
-	id := r.id
+	in := Input{Kind: Answer, ID: r.id, Size: len(buf), Final: final}
 	r.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	r.agent.runner.Do(Input{Kind: Answer, ID: id, Size: len(buf), Final: final, Token: buf})
+	if in.Token = any(r); !final {
+		in.Token = buf
+	}
+	r.agent.runner.Do(in)
 	return nil
 }
 

@@ -16,6 +16,10 @@ func (m *Machine) ran(r *request, s Status) {
 	if s != OK && r.phase == posting && r.post == returned && !r.root && !r.answered {
 		m.speak(r)
 	}
+	if r.phase == closing {
+		m.leave(r)
+		return
+	}
 	m.gather(r)
 }
 
@@ -163,9 +167,9 @@ func (m *Machine) settle(r *request) {
 }
 
 // leave tells the service that the request is over, as soon as nobody touches
-// its buffers. The root was told by post-reply, unless buffers were busy then.
+// its buffers: no peer, and not its own incoming-request. The root was told by post-reply, unless buffers were busy then.
 func (m *Machine) leave(r *request) {
-	busy := r.exposed && !r.withdrawn
+	busy := r.exposed && !r.withdrawn || r.incoming == called
 	if r.phase != closing {
 		r.phase = closing
 		r.answered = true

@@ -49,7 +49,8 @@ type OOBID struct{ High, Low uint64 }
 
 func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id.Low} }
 
-// Reply is a message of a child, or what became of it.
+// Reply is a message of a child, or what became of it. It is valid during the
+// callback.
 type Reply struct {
 	Request *Request
 	Child   int // index among Request.Children

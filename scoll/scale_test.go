@@ -1,0 +1,50 @@
+package scoll
+
+import (
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// TestScale: SC-2, G-SC-5: the time of a broadcast with answer grows with the
+// logarithm of the number of nodes, for a fixed K: the fit has R² above 0.99.
+func TestScale(t *testing.T) {
+	sizes := []int{16, 64, 256, 1024, 4096}
+	if os.Getenv("ULNET_LONG") != "" {
+		sizes = append(sizes, 16384, 65536)
+	}
+	var x, y []float64
+	for _, n := range sizes {
+		c := newCluster(t, n, func(c *cluster, cfg *sim.Config[*packet]) {
+			cfg.CPU = sim.CPU{PerStep: 50 * time.Microsecond}
+			c.cfg = Config{RTT: 20 * time.Millisecond}
+			c.unchecked = n > 1000
+		})
+		c.run(time.Millisecond)
+		begin := time.Now()
+		r := c.broadcast(0, GroupID{Index: 1}, Outgoing{Flags: FlagOOB, Members: c.members, Tree: Tree{KNomial, 4}})
+		if len(r.missing) != 0 || len(r.answered) != n-1 {
+			t.Fatalf("%d of %d nodes answered", len(r.answered), n)
+		}
+		t.Logf("%6d nodes: %v, simulated in %v", n, r.at, time.Since(begin))
+		x, y = append(x, math.Log2(float64(n))), append(y, float64(r.at))
+	}
+	if r2 := fit(x, y); r2 < 0.99 {
+		t.Errorf("R² is %.4f", r2)
+	}
+}
+
+// fit is the coefficient of determination of a straight line through points.
+func fit(x, y []float64) float64 {
+	var sx, sy, sxx, sxy, syy float64
+	n := float64(len(x))
+	for i := range x {
+		sx, sy = sx+x[i], sy+y[i]
+		sxx, sxy, syy = sxx+x[i]*x[i], sxy+x[i]*y[i], syy+y[i]*y[i]
+	}
+	r := (n*sxy - sx*sy) / math.Sqrt((n*sxx-sx*sx)*(n*syy-sy*sy))
+	return r * r
+}
