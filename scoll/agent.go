@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -41,6 +42,9 @@ type AgentConfig struct {
 	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
 	// each. Default 64.
 	Buffers int
+	// CheckBulk looks, at the cost of two checksums, whether services modify bulk
+	// data while children fetch them; see [Agent.BulkModified].
+	CheckBulk bool
 }
 
 // Agent lets a node take part: it steps a [Machine], posts buffers, sends, and
@@ -68,6 +72,8 @@ type Agent struct {
 
 	posts    sync.Pool // of *post
 	payloads sync.Pool // of *[]byte
+
+	bulkModified atomic.Uint64
 
 	requests map[RequestID]*Request // owned by apply, like all below
 	lists    map[RequestID]*fetch
@@ -159,6 +165,16 @@ func (a *Agent) Stop() {
 func (a *Agent) Stats() (s Stats) {
 	a.runner.Inspect(func() { s = a.m.Stats() })
 	return s
+}
+
+// BulkModified counts the requests whose bulk data a service modified, with
+// AgentConfig.CheckBulk.
+func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
+
+// Groups lists the groups that this node knows.
+func (a *Agent) Groups() (list []GroupState) {
+	a.runner.Inspect(func() { list = a.m.Groups() })
+	return list
 }
 
 // apply does what a step wants done.

@@ -1,6 +1,11 @@
 package scoll
 
-import "ulnet/scoll/tree"
+import (
+	"hash/crc32"
+	"log/slog"
+
+	"ulnet/scoll/tree"
+)
 
 // mapGroup asks a service who is in an out-of-band group.
 func (a *Agent) mapGroup(e *Effect) {
@@ -106,6 +111,7 @@ func (r *Request) call(e *Effect, out *Output) {
 	case CallPostReply:
 		in.Kind = InPostReply
 		r.unlinkAll() // more were posted than there were parts
+		r.checkBulk()
 		r.mu.Lock()
 		r.busy, r.stage = e.Busy, replyStage
 		r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
@@ -133,12 +139,31 @@ func (r *Request) incoming(s Status) {
 	r.bulkStatus = s
 	r.mu.Unlock()
 	a := r.agent
+	if a.cfg.CheckBulk && s == OK {
+		r.sum = sumOf(r.Bulk())
+	}
 	if a.cfg.Worker != nil {
 		a.cfg.Worker(func() { r.work(r.id) })
 		return
 	}
 	a.workers.Add(1)
 	go r.workAlone(r.id)
+}
+
+// checkBulk looks whether the service modified bulk data (SC-33).
+func (r *Request) checkBulk() {
+	if r.sum != 0 && r.sum != sumOf(r.Bulk()) {
+		r.agent.bulkModified.Add(1)
+		r.agent.log.Error("scoll: a service modified bulk data", slog.Uint64("service", uint64(r.service.ID)))
+	}
+}
+
+// sumOf is a checksum of bulk data that is not 0; 0 if there are none.
+func sumOf(segments [][]byte) (sum uint64) {
+	for _, s := range segments {
+		sum = sum<<1 | 1 + uint64(crc32.Update(uint32(sum), crc32.IEEETable, s))
+	}
+	return sum
 }
 
 func (r *Request) workAlone(id RequestID) {

@@ -219,6 +219,7 @@ func (e *BufferError) Unwrap() error { return EINVAL }
 //	EALREADY      it was sent before
 //	EBUSY         Last while others are under way, or too many are
 //	ENOGROUP      the group is gone
+//	EINVAL        the time-outs would be longer than Config.MaxTimeout
 //	EHOSTDOWN     a member has died
 //	ESTALE        with Live: other members are alive now
 func (r *Request) Send() error {

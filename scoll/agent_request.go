@@ -50,6 +50,7 @@ type Request struct {
 
 	buffers buffers
 	replies []reply // owned by apply: by part
+	sum     uint64  // owned by apply: of bulk data, with CheckBulk
 	frame   *fetch  // owned by apply: of bulk data
 }
 

@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 	"ulnet/scoll"
 )
 
@@ -298,5 +299,54 @@ func TestAgentAbort(t *testing.T) {
 	s.run(time.Second)
 	if o := s.nodes[0].done; len(o) != 1 || len(o[0].unreached) != 3 || o[0].unreached[0].Status != scoll.ECANCELED {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestGroupTable: SC-90: every member's table has the groups of both kinds.
+func TestGroupTable(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	s.broadcast(0, s.oobOr(t, true), scoll.RequestConfig{})
+	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 3})
+	for _, k := range s.nodes {
+		list := k.agent.Groups()
+		if len(list) != 2 || list[0].ID.Creator.IsValid() || list[1].ID != g.ID() || list[1].Creator != (k.id == 0) ||
+			list[1].Tree.String() != "k-ary 3" || list[1].Nodes != 4 || list[1].Entities != 8 || list[1].InFlight != 0 {
+			t.Errorf("node %d: %+v", k.id, list)
+		}
+	}
+}
+
+// TestBulkModified: SC-33: a service that writes to bulk data is noticed.
+func TestBulkModified(t *testing.T) {
+	s := newStacks(t, 4, func(_ int, cfg *scoll.AgentConfig) { cfg.CheckBulk = true })
+	s.nodes[2].writes = true
+	s.broadcast(0, s.group(0, true, scoll.Tree{}), scoll.RequestConfig{Bulk: [][]byte{make([]byte, 5000)}})
+	for _, k := range s.nodes {
+		if got := k.agent.BulkModified(); got != map[bool]uint64{true: 1}[k.id == 2] {
+			t.Errorf("node %d: %d", k.id, got)
+		}
+	}
+}
+
+// TestPriority: SC-127: a broadcast passes bulk messages that wait.
+func TestPriority(t *testing.T) {
+	const rate, size, puts = 1_000_000_000, 16 << 10, 2000
+	s := newStacksAt(t, 4, rate, func(_ int, cfg *scoll.AgentConfig) { cfg.RTT = time.Second })
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Do(0, func(*simlnd.Host) {
+		md, err := s.nodes[0].table.MDBind(portals.MD{Segments: [][]byte{make([]byte, size)}, Threshold: puts}, portals.Unlink)
+		if err != nil {
+			t.Error(err)
+		}
+		for i := range puts {
+			to := nid.ProcessID{NID: simlnd.NID(sim.NodeID(1 + i%3)), PID: nid.LustrePID}
+			if err := s.nodes[0].table.Put(portals.PutRequest{MD: md, Target: to, Portal: 9}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	drain := time.Duration(puts * size * 8 * int64(time.Second) / rate)
+	if o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}); len(o.unreached) != 0 || o.at > drain/10 {
+		t.Errorf("unreached %v after %v; the queue takes %v", o.unreached, o.at, drain)
 	}
 }

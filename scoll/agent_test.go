@@ -33,6 +33,7 @@ type stack struct {
 	entries int
 	ended   int
 	poison  bool // scribbles into the request
+	writes  bool // and into bulk data
 	mapped  *scoll.Membership
 	done    []outcome
 	errs    []error
@@ -64,6 +65,12 @@ type stacks struct {
 
 func newStacks(t *testing.T, n int, config func(int, *scoll.AgentConfig)) *stacks {
 	t.Helper()
+	return newStacksAt(t, n, 0, config)
+}
+
+// newStacksAt gives each host so many bits per second.
+func newStacksAt(t *testing.T, n int, rate int64, config func(int, *scoll.AgentConfig)) *stacks {
+	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), config: config}
 	targets := make([]scoll.Target, n)
 	for i := range targets {
@@ -74,7 +81,7 @@ func newStacks(t *testing.T, n int, config func(int, *scoll.AgentConfig)) *stack
 		t.Fatal(err)
 	}
 	s.fabric, err = simlnd.New(simlnd.Config{
-		Nodes: n, Seed: 1, Boot: s.boot,
+		Nodes: n, Seed: 1, Boot: s.boot, AccessRate: rate,
 		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: 100 * time.Microsecond}}},
 	})
 	if err != nil {
@@ -135,6 +142,9 @@ func (k *stack) service() scoll.Service {
 		IncomingRequest: func(r *scoll.Request) error {
 			k.ran = append(k.ran, string(r.Payload()))
 			k.entries += len(r.Entities())
+			if k.writes {
+				r.Bulk()[0][0]++
+			}
 			k.bulk = nil
 			for _, b := range r.Bulk() {
 				k.bulk = append(k.bulk, b...)

@@ -27,7 +27,7 @@ func (m *Machine) arrive(from nid.NID, data []byte) {
 	m.incoming++
 	r.header, r.body = h, append(r.body[:0], body...)
 	r.parent, r.parentBits, r.processing = from, h.ReplyBits, h.Processing
-	r.limit = m.now + max(h.answerTimeout(1), 1)
+	r.limit = m.now + min(max(h.answerTimeout(1), 1), m.cfg.MaxTimeout)
 	m.requests.setWake(r, r.limit)
 	m.enter(r)
 }
@@ -185,6 +185,11 @@ func (m *Machine) admit(r *request, g *group) {
 	if roster.NID(l.parent) != r.parent {
 		m.stats.Spoofed++
 		m.reject(r, EPERM)
+		return
+	}
+	if h.childTimeout(l.depth, h.Processing) > m.cfg.MaxTimeout {
+		m.stats.Protocol++
+		m.reject(r, EINVAL)
 		return
 	}
 	known := g.rootOf(root)

@@ -93,6 +93,8 @@ type cluster struct {
 	lateNews  map[sim.NodeID]bool // who hears of deaths by command only
 	service   func(id sim.NodeID) behaviour
 	tap       func(from, to sim.NodeID, p *packet)
+	// forge makes a message that is sent as well, to whom it says; nil: none.
+	forge func(to sim.NodeID, p packet) (sim.NodeID, *packet)
 	// swallowed are nodes whose answers came to a service that did not reply, by
 	// payload of the request.
 	swallowed map[string][]int
@@ -209,6 +211,11 @@ func (n *simNode) put(to nid.NID, p *packet, out *sim.Output[*packet]) {
 	n.sends++
 	if n.c.tap != nil {
 		n.c.tap(n.id, simID(to), p)
+	}
+	if n.c.forge != nil {
+		if to, forged := n.c.forge(simID(to), *p); forged != nil {
+			out.Sends = append(out.Sends, sim.Send[*packet]{To: to, Msg: forged, Size: 100})
+		}
 	}
 	out.Sends = append(out.Sends, sim.Send[*packet]{To: simID(to), Msg: p, Size: len(p.data) + len(p.payload) + len(p.trailer)})
 }

@@ -40,8 +40,9 @@ type Config struct {
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
-	// MaxTimeout is the longest time-out of a broadcast that can be:
-	// tombstones of groups are kept for twice as long. Default one minute.
+	// MaxTimeout is the longest time-out of a broadcast that can be: a longer one
+	// is refused, and tombstones of groups are kept for twice as long. Default
+	// ten minutes.
 	MaxTimeout time.Duration
 	// Propagation is how long news of discovery take to reach everybody: between
 	// attempts to reach the live members, while members disagree about who they
@@ -59,7 +60,7 @@ func (c Config) filled() Config {
 	c.MinBulkRate = orDefault(c.MinBulkRate, minBulkRate)
 	c.MaxActive = orDefault(c.MaxActive, maxActive)
 	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
-	c.MaxTimeout = orDefault(c.MaxTimeout, time.Minute)
+	c.MaxTimeout = orDefault(c.MaxTimeout, 10*time.Minute)
 	c.Propagation = orDefault(c.Propagation, time.Second)
 	return c
 }

@@ -22,6 +22,7 @@ func TestRefused(t *testing.T) {
 		{"digest mismatch", func(r *RequestHeader) { r.Group.Digest[0]++ }, 0, ESTALE, func(s *Stats) uint64 { return s.Stale }},
 		{"number of nodes", func(r *RequestHeader) { r.Nodes = 7 }, 0, ESTALE, func(s *Stats) uint64 { return s.Stale }},
 		{"contradiction", func(r *RequestHeader) { r.Tree.K = 0 }, 0, EPROTO, func(s *Stats) uint64 { return s.Protocol }},
+		{"endless", func(r *RequestHeader) { r.Processing = time.Hour }, 0, EINVAL, func(s *Stats) uint64 { return s.Protocol }},
 		{"lengths", func(r *RequestHeader) { r.Nodes = 1 << 31; r.First = 9 }, 0, EPROTO, func(s *Stats) uint64 { return s.Protocol }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -131,6 +132,14 @@ func (h *harness) root(want Status) {
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 	h.group = h.find(Created).Group
 	h.begin(want, Outgoing{})
+}
+
+// TestEndless: a broadcast that could take longer than any is refused at the root.
+func TestEndless(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(EINVAL, Outgoing{Processing: time.Hour})
 }
 
 func (h *harness) begin(want Status, o Outgoing) {

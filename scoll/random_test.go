@@ -232,3 +232,18 @@ func TestSameTwice(t *testing.T) {
 		t.Error("two runs differ")
 	}
 }
+
+// TestJitter: SC-142: only a leaf is mute, and messages take half as long or half
+// as long again: no parent gives up on anything but the leaf.
+func TestJitter(t *testing.T) {
+	for seed := range uint64(1000) {
+		c := newCluster(t, 16, func(c *cluster, cfg *sim.Config[*packet]) {
+			c.cfg = Config{RTT: 2 * time.Millisecond}
+			c.service = func(id sim.NodeID) behaviour { return behaviour{mute: id == 15} }
+			latency := link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform}
+			cfg.Seed, cfg.Topology = seed, &sim.Flat{Link: link.Quality{Latency: latency}}
+		})
+		c.run(0)
+		c.want(c.broadcast(0, c.create(0, Tree{}, false), Outgoing{}), 0, 15)
+	}
+}

@@ -107,6 +107,10 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk), Processing: o.Processing,
 		Bulk: RMA{Length: o.Bulk}, PayloadSize: uint32(len(o.Payload)),
 	}
+	depth := g.spread(roster, h.Tree, int(h.Root), int(h.Root)).depth
+	if h.childTimeout(depth, h.Processing) > m.cfg.MaxTimeout {
+		return h, EINVAL
+	}
 	if o.Flags&FlagOOB != 0 {
 		h.Group.Digest = g.members.Digest()
 	}

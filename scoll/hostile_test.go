@@ -1,0 +1,77 @@
+package scoll
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// TestHostile: Bad input: whatever is forged on the way, machines keep their
+// invariants, every broadcast ends, and nothing is left behind.
+func TestHostile(t *testing.T) {
+	var met Stats
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		n := 2 + rng.IntN(12)
+		c := newCluster(t, n, func(c *cluster, cfg *sim.Config[*packet]) {
+			cfg.Seed = seed
+			c.cfg.MaxTimeout = time.Second
+			c.forge = func(to sim.NodeID, p packet) (sim.NodeID, *packet) {
+				if rng.IntN(2) == 0 {
+					return 0, nil
+				}
+				p.data, p.trailer = mutate(rng, p.data), mutate(rng, p.trailer)
+				if rng.IntN(3) == 0 {
+					to = sim.NodeID(rng.IntN(n))
+				}
+				return to, &p
+			}
+		})
+		c.run(time.Millisecond)
+		root := sim.NodeID(rng.IntN(n))
+		group := c.create(root, Tree{KNomial, uint32(2 + rng.IntN(3))}, false)
+		for range 3 {
+			before := len(c.nodes[root].results)
+			c.start(root, group, Outgoing{Payload: []byte("x")})
+			if c.run(time.Second); len(c.nodes[root].results) != before+1 {
+				t.Fatalf("seed %d: a broadcast hangs", seed)
+			}
+		}
+		c.forge = nil
+		c.run(2 * time.Minute)
+		for _, node := range c.nodes {
+			s := node.m.Stats()
+			met.Malformed += s.Malformed
+			met.Protocol += s.Protocol
+			met.Spoofed += s.Spoofed
+			met.Replayed += s.Replayed
+			met.NoGroup += s.NoGroup
+			met.BadReply += s.BadReply
+			met.Stray += s.Stray
+			met.Late += s.Late
+			if node.m.requests.active != 0 || len(node.m.requests.byBits) != 0 || len(node.m.table.graves) != 0 {
+				t.Fatalf("seed %d: node %d has %d requests left", seed, node.id, node.m.requests.active)
+			}
+		}
+	}
+	if min(met.Malformed, met.Protocol, met.Spoofed, met.Replayed, met.NoGroup, met.BadReply, met.Stray, met.Late) == 0 {
+		t.Errorf("nothing of a kind was met: %+v", met)
+	}
+}
+
+// mutate changes a few bytes, or cuts some off.
+func mutate(rng *rand.Rand, b []byte) []byte {
+	b = slices.Clone(b)
+	for range rng.IntN(4) {
+		if len(b) > 0 {
+			b[rng.IntN(len(b))] ^= byte(1 << rng.IntN(8))
+		}
+	}
+	if rng.IntN(8) == 0 {
+		b = b[:rng.IntN(len(b)+1)]
+	}
+	return b
+}
