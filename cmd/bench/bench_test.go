@@ -49,7 +49,7 @@ func TestMeasure(t *testing.T) {
 	if len(lines) != 54 {
 		t.Errorf("got %d lines, want 54:\n%s", len(lines), stdout)
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|LN-priority)  +(\S.*\S)  +(\d+\.\d{3} \w+ \(.*\))  +([<>]= \d+\.\d\d \w+)  +(met|missed)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|LN-priority)  +(\S.*\S)  +(\d+\.\d{3} [\w%]+ \(.*\))  +([<>]= \d+\.\d\d [\w%]+)  +(met|missed)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {
