@@ -13,6 +13,7 @@ type pause struct {
 	until    uint64 // own cycle in which that ends
 	missed   uint64 // cycles missed since the last time that it was not
 	hold     uint64 // no change of health is told before this own cycle: first hear
+	since    uint64 // own cycle since when none is told
 	resync   bool   // no change of health is told at all
 	cycles   int    // own cycles of it that have begun
 	accepted int    // messages merged meanwhile
@@ -44,7 +45,11 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 		p.missed = 0
 	}
 	p.missed += cycles
-	p.quiet, p.until, p.hold = true, m.cycle+quiet, m.cycle+quiet+2
+	if !p.holds(m.cycle) {
+		p.since = m.cycle
+	}
+	// Who stands still again and again must tell at last what it hears between.
+	p.quiet, p.until, p.hold = true, m.cycle+quiet, min(m.cycle+quiet+2, p.since+m.patience())
 	if p.missed >= uint64(m.limits.Dead)/2 {
 		m.ages.forget()
 		p.resync, p.cycles, p.accepted = true, 0, 0
@@ -53,6 +58,9 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.health.changed = true
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
+
+// patience is for how many own cycles changes of health are kept back at most.
+func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Stealth) }
 
 // holds reports whether changes of health are kept back.
 func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
@@ -67,7 +75,7 @@ func (p *pause) tick(m *Machine, out *Output) {
 		return
 	}
 	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles
-	if enough || p.cycles >= m.limits.Dead+m.limits.Stealth {
+	if enough || m.cycle-p.since > m.patience() {
 		p.resync = false
 		m.tell(out, Event{Kind: Resynced, Cycles: uint64(p.cycles)})
 	}
