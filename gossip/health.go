@@ -1,14 +1,19 @@
 package gossip
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"ulnet/lnet/nid"
+)
 
 // health is who is alive, as last reported.
 type health struct {
 	alive   []byte // a bit for each entry
 	scratch []byte
 	count   int
-	died    map[int]uint64 // how often each has died, for those that have
-	changed bool           // since the last review
+	died    map[int]uint64     // how often each has died, for those that have
+	left    map[nid.NID]uint64 // the same of those that have left the list
+	changed bool               // since the last review
 	total   int
 	percent int
 	quorum  bool
@@ -17,7 +22,7 @@ type health struct {
 func (h *health) init(columns, total, percent int) {
 	size := (columns + lanes - 1) / lanes
 	h.alive, h.scratch = make([]byte, size), make([]byte, size)
-	h.died = make(map[int]uint64)
+	h.died, h.count = make(map[int]uint64), 0
 	h.total, h.percent = total, percent
 }
 
@@ -50,6 +55,26 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 		m.health.died[i]++
 	}
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
+}
+
+// leaves keeps how often one has died that is not in the list any more. Should
+// it join again, users see that it was gone.
+func (h *health) leaves(id nid.NID, died uint64) {
+	if died == 0 {
+		return
+	}
+	if h.left == nil {
+		h.left = make(map[nid.NID]uint64)
+	}
+	h.left[id] = died
+}
+
+// joins takes up what leaves kept.
+func (h *health) joins(id nid.NID, i int) {
+	if died := h.left[id]; died > 0 {
+		h.died[i] = died
+		delete(h.left, id)
+	}
 }
 
 // judgeQuorum compares the living with all participants; both include us.

@@ -168,6 +168,11 @@ func (m *Machine) commit(out *Output) {
 	for i, k := range back.ours {
 		m.carry(&old, i, int(k), out)
 	}
+	for k, i := range f.ours {
+		if i < 0 {
+			m.health.joins(m.list.NID(k), k)
+		}
+	}
 	m.roll.other, m.roll.committed, m.roll.since = back, true, m.cycle
 	m.rejuvenate()
 	m.health.changed = true
@@ -179,9 +184,12 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	died, alive := old.health.died[i], old.health.is(i)
 	switch {
 	case k < 0 && alive:
-		m.tell(out, Event{Kind: Died, NID: old.list.NID(i), Aliveness: died + 1})
+		died++
+		m.tell(out, Event{Kind: Died, NID: old.list.NID(i), Aliveness: died})
+		m.health.leaves(old.list.NID(i), died)
 		return
 	case k < 0:
+		m.health.leaves(old.list.NID(i), died)
 		return
 	}
 	if died > 0 {
@@ -189,6 +197,7 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	}
 	if alive {
 		m.health.alive[k/lanes] |= 1 << (k % lanes)
+		m.health.count++
 	}
 	if m.trace != nil {
 		m.trace[k] = old.trace[i]

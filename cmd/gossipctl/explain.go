@@ -53,7 +53,7 @@ func explain(w io.Writer, e gossip.Explanation) (err error) {
 	case e.Age == unheard && e.Aliveness == 0:
 		say("%v is %v: nothing was ever heard of it, from anybody.", e.NID, e.Health)
 	case e.Age == unheard:
-		say("%v is %v: nothing was heard of it since this node stood still.", e.NID, e.Health)
+		say("%v is %v: nothing was heard of it since this node stood still, or since it is in the list again.", e.NID, e.Health)
 	default:
 		say("%v is %v: it gave its last sign of life about %s ago; dead is who gave none for more than %s.", e.NID, e.Health, cycles(int(e.Age)), cycles(e.Threshold))
 	}

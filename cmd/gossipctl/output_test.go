@@ -88,7 +88,7 @@ func TestExplain(t *testing.T) {
 			"after a pause", gossip.Explanation{
 				Participant: gossip.Participant{NID: two, Age: 255, Health: gossip.Alive, Aliveness: 2}, Resync: true, Silent: true,
 			}, []string{
-				"10.0.0.2@tcp is alive: nothing was heard of it since this node stood still.",
+				"10.0.0.2@tcp is alive: nothing was heard of it since this node stood still, or since it is in the list again.",
 				"It has died 2 times as far as this node knows.",
 				"This node stood still and is collecting news: it reports what it knew before, until it has enough.",
 				"This node is silent after its start: others do not hear of it yet.",

@@ -1,0 +1,48 @@
+package gossip
+
+import "testing"
+
+// TestCommitWhilePaused: who is known to be alive is counted, although no
+// change is told (GO-77, GO-A8, GO-A21).
+func TestCommitWhilePaused(t *testing.T) {
+	h := newHarness(t, 8, 2, nil)
+	h.meet(12)
+	h.stage(newListOf(t, 2, 10)) // 0 and 1 leave, two join
+	h.now += 100 * interval
+	h.step(Input{Kind: Commit})
+	if !h.m.pause.resync || h.m.AliveCount() != 6 || !h.m.Quorum() {
+		t.Errorf("resync %v, %d alive, want 6, quorum %v", h.m.pause.resync, h.m.AliveCount(), h.m.Quorum())
+	}
+}
+
+// TestLeaveAndJoin: who leaves the list and comes back to it has died in
+// between, for users who compare (GO-74, GO-A21).
+func TestLeaveAndJoin(t *testing.T) {
+	h := newHarness(t, 8, 2, nil)
+	h.meet(12)
+	whole, less := h.list, newListOf(t, 0, 7)
+	change := func(to *List) {
+		h.stage(to)
+		h.step(Input{Kind: Commit})
+		for range h.m.Limits().Dead + 2 { // until the change is over
+			h.cycles(1)
+			for i := range to.Len() {
+				if i != 2 {
+					h.hear(to, to.NID(i), h.in(to, true))
+				}
+			}
+		}
+		if s := h.m.RollStatus(); s.Committed || s.N != to.Len() {
+			t.Fatalf("the change does not end: %+v", s)
+		}
+	}
+	id := whole.NID(7)
+	if p := h.m.Participant(7); p.NID != id || p.Health != Alive || p.Aliveness != 0 {
+		t.Fatalf("before: %+v", p)
+	}
+	change(less)
+	change(whole)
+	if p := h.m.Participant(7); p.NID != id || p.Health != Alive || p.Aliveness != 1 {
+		t.Errorf("after: %+v, want one death", p)
+	}
+}
