@@ -34,7 +34,8 @@ func (a *Agent) Quorum() (quorum bool) {
 
 // Watch calls f for every participant that is alive now, and then whenever one
 // dies or comes alive. Changes of a participant that come faster than f returns
-// are told as one. After stop f is not called any more; a call may be under way.
+// are told as one. After stop f is not called any more; a call may be under way. After
+// Stop of the agent nobody is.
 func (a *Agent) Watch(f WatchFunc) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {

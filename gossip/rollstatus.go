@@ -135,7 +135,10 @@ func (a *Agent) CommitAnyway() error { return a.change(Input{Kind: Commit}, a.ne
 func (a *Agent) Cancel() error { return a.change(Input{Kind: Cancel}, a.needStaged) }
 
 func (a *Agent) needStaged() error {
-	if !a.m.roll.staged() {
+	switch {
+	case a.m.stopped:
+		return invalid("stopped")
+	case !a.m.roll.staged():
 		return invalid("no list is staged")
 	}
 	return nil

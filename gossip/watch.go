@@ -16,9 +16,10 @@ type WatchFunc func(id nid.NID, alive bool, aliveness uint64)
 // each user: what changes several times meanwhile is told once, as it is then.
 // Nothing is lost: who has died and come back comes with another aliveness.
 type watchers struct {
-	clock machine.Clock
-	mu    sync.Mutex
-	list  []*watcher // guarded by mu
+	clock  machine.Clock
+	mu     sync.Mutex
+	list   []*watcher // guarded by mu, like all below
+	closed bool       // nobody is told anything any more
 }
 
 func (w *watchers) init(clock machine.Clock) { w.clock = clock }
@@ -45,8 +46,10 @@ type watcher struct {
 func (w *watchers) add(f WatchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, clock: w.clock, latest: make(map[nid.NID]state)}
 	w.mu.Lock()
-	w.list = append(w.list, u)
-	known(u.tell)
+	if !w.closed {
+		w.list = append(w.list, u)
+		known(u.tell)
+	}
 	w.mu.Unlock()
 	return func() { w.remove(u) }
 }
@@ -78,7 +81,7 @@ func (w *watchers) tell(id nid.NID, s state) {
 func (w *watchers) close() {
 	w.mu.Lock()
 	list := w.list
-	w.list = nil
+	w.list, w.closed = nil, true
 	w.mu.Unlock()
 	for _, u := range list {
 		u.mu.Lock()

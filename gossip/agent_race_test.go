@@ -1,0 +1,137 @@
+package gossip
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// countingNI is an NI that counts what is sent; it may be used from several
+// goroutines.
+type countingNI struct {
+	id   nid.NID
+	up   lnd.Upcalls
+	sent atomic.Int64
+}
+
+func (ni *countingNI) Type() nid.NetType { return ni.id.Net().Type() }
+
+func (ni *countingNI) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni.up = up
+	return ni, nil
+}
+
+func (ni *countingNI) NID() nid.NID { return ni.id }
+
+func (ni *countingNI) Send(m *lnd.Message) {
+	ni.sent.Add(1)
+	ni.up.Finalize(m, nil)
+}
+
+func (ni *countingNI) Recv(d *lnd.Delivery) { ni.up.Delivered(d, nil) }
+
+func (ni *countingNI) Shutdown(context.Context) error { return nil }
+
+// TestAgentStopsAnytime: an agent stops while messages arrive and users ask,
+// watch and change the list; then nothing is sent, nobody is told anything and
+// no message waits, and the next one starts (GO-40, GO-48, GO-49).
+func TestAgentStopsAnytime(t *testing.T) {
+	const n = 8
+	ids := testNIDs(n)
+	list, next := testList(t, n), testList(t, n+2)
+	ni := &countingNI{id: ids[0]}
+	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
+	table := portals.New(node)
+	if _, err := node.AddNI(ni, lnd.Config{Net: ni.id.Net()}); err != nil {
+		t.Fatal(err)
+	}
+	s := station{t: t, list: list, nis: []*testNI{{id: ids[0]}}}
+	header := Header{Flags: FlagParams, N: n, Clock: 9, Interval: interval, Digest: list.Digest()}
+	arrive := func(from int) lnd.Verdict {
+		data := append(header.AppendBinary(nil), young(n, from)...)
+		d := s.delivery(ids[from], PingBits, len(data))
+		v, err := ni.up.Parse(d)
+		if err != nil {
+			t.Error(err)
+		}
+		if v == lnd.Accept {
+			d.Sink.CopyIn(data)
+			ni.up.Delivered(d, nil)
+		}
+		return v
+	}
+	var told atomic.Int64
+	for range 40 {
+		a, err := Start(table, list, AgentConfig{Config: Config{Interval: interval, ColdStart: true, Seed: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var busy sync.WaitGroup
+		heard := make(chan struct{}, 1)
+		for from := 1; from < 4; from++ {
+			busy.Go(func() {
+				for range 20 {
+					arrive(from)
+				}
+			})
+		}
+		busy.Go(func() {
+			for range 20 {
+				a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
+				a.Snapshot()
+				_ = a.Stage(next) // refused once it is stopped
+				_ = a.Cancel()
+			}
+		})
+		a.Watch(func(nid.NID, bool, uint64) {
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
+		})
+		<-heard
+		a.Stop()
+		sent := ni.sent.Load()
+		busy.Wait()
+		if got := ni.sent.Load(); got != sent {
+			t.Fatalf("%d messages were sent after the stop", got-sent)
+		}
+		if v := arrive(5); v == lnd.Hold {
+			t.Fatal("a message waits for a node that has stopped")
+		}
+		a.Watch(func(nid.NID, bool, uint64) { told.Add(1) })
+	}
+	if told.Load() > 0 {
+		t.Error("who watches a stopped agent is told something")
+	}
+}
+
+// TestListChangeAfterEnd: a node that has given up, or left by a commit,
+// changes no list, and says so (GO-A5, GO-A21).
+func TestListChangeAfterEnd(t *testing.T) {
+	const n = 4
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(nil)
+	without, err := NewList(testNIDs(n)[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.Stage(without); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.CommitAnyway(); err != nil || !s.agent.Snapshot().Stopped {
+		t.Fatalf("%v, stopped %v", err, s.agent.Snapshot().Stopped)
+	}
+	for _, err := range []error{s.agent.Commit(), s.agent.CommitAnyway(), s.agent.Cancel(), s.agent.Stage(without)} {
+		if err == nil || err.Error() != "gossip: stopped" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
