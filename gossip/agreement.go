@@ -29,6 +29,7 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	m.roll.note(m, msg)
 	list := m.spoken(msg)
 	if list == nil || msg.Flags&FlagParams != 0 && msg.Interval != m.cfg.Interval {
+		m.stats.Disagreements++
 		m.disagree(msg, out)
 		return false
 	}
@@ -47,6 +48,7 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&FlagParams != 0 && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
+		m.stats.Disagreements++
 		m.disagree(msg, out)
 	}
 	return false
@@ -62,7 +64,6 @@ func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits
 // first one met may be the one that is wrong (GO-A5).
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
-	m.stats.Disagreements++
 	a.changeHeard(m)
 	if _, known := a.bad[msg.from]; !known && len(a.bad) < maxBad {
 		if a.bad == nil {

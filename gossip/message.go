@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/bits"
 	"time"
 )
@@ -48,6 +49,7 @@ var (
 	ErrVersion = errors.New("gossip: another protocol version")
 	ErrFlags   = errors.New("gossip: unknown or contradictory flags")
 	ErrBody    = errors.New("gossip: body does not fit the number of participants")
+	ErrNobody  = fmt.Errorf("%w: an age of nobody", ErrBody)
 )
 
 // Header begins every message, little-endian:
@@ -137,11 +139,14 @@ func parseEntries(flags Flags, body []byte, n int) (entries, error) {
 			return e, ErrBody
 		}
 		e.bitmap, e.ages = body[:size], body[size:]
+		if n%8 != 0 && e.bitmap[size-1]>>(n%8) != 0 {
+			return e, ErrNobody
+		}
 		set := 0
 		for _, b := range e.bitmap {
 			set += bits.OnesCount8(b)
 		}
-		if set != len(e.ages) || n%8 != 0 && e.bitmap[size-1]>>(n%8) != 0 {
+		if set != len(e.ages) {
 			return e, ErrBody
 		}
 	case flags&FlagPairs != 0:
@@ -150,7 +155,7 @@ func parseEntries(flags Flags, body []byte, n int) (entries, error) {
 		}
 		for p := body; len(p) > 0; p = p[pairSize:] {
 			if binary.LittleEndian.Uint32(p) >= uint32(n) {
-				return e, ErrBody
+				return e, ErrNobody
 			}
 		}
 	case len(body) != 0:

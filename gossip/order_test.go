@@ -131,7 +131,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("strict %v: a clock of 2^62 was taken (GO-A10)", strict)
 		}
 		h.ping(1, h.params(h.header()), bytes.Repeat([]byte{1}, 16)...)
-		if h.m.Stats().Malformed != 1 {
+		if h.m.Stats().NotYoung != 1 {
 			t.Errorf("strict %v: a sender who is not young was heard (GO-A4)", strict)
 		}
 		h.ping(1, h.header(), append([]byte{unheard, 0}, bytes.Repeat([]byte{254}, 14)...)...)

@@ -25,6 +25,7 @@ func (m *Machine) receive(in Input, out *Output) {
 		m.stats.Strangers++
 		return
 	case err == ErrVersion:
+		m.stats.OtherVersion++
 		m.disagree(&msg, out)
 		return
 	case err != nil:
@@ -33,11 +34,7 @@ func (m *Machine) receive(in Input, out *Output) {
 	case !m.agreed(&msg, out):
 		return
 	}
-	if !m.wellFormed(&msg) {
-		m.stats.Malformed++
-		return
-	}
-	if !m.clockFits(&msg, out) {
+	if !m.wellFormed(&msg) || !m.clockFits(&msg, out) {
 		return
 	}
 	m.clock.sync(msg.Clock)
@@ -55,7 +52,7 @@ func (m *Machine) receive(in Input, out *Output) {
 	}
 }
 
-// wellFormed checks the body.
+// wellFormed checks the body, and counts what is wrong with it.
 func (m *Machine) wellFormed(msg *incoming) bool {
 	n := m.list.Len()
 	if msg.foreign != nil {
@@ -64,12 +61,21 @@ func (m *Machine) wellFormed(msg *incoming) bool {
 	if m.cfg.Columns > 0 {
 		n = min(n, m.cfg.Columns)
 	}
-	if msg.ping {
-		return msg.Flags&(FlagBitmap|FlagPairs) == 0 && len(msg.body) == n && m.possible(msg)
-	}
 	var err error
-	msg.entries, err = parseEntries(msg.Flags, msg.body, n)
-	return err == nil
+	if !msg.ping {
+		msg.entries, err = parseEntries(msg.Flags, msg.body, n)
+	}
+	switch {
+	case err == ErrNobody:
+		m.stats.ForNobody++
+	case err != nil, msg.ping && (msg.Flags&(FlagBitmap|FlagPairs) != 0 || len(msg.body) != n):
+		m.stats.Malformed++
+	case msg.ping && !m.possible(msg):
+		m.stats.NotYoung++
+	default:
+		return true
+	}
+	return false
 }
 
 // possible refuses the vector of a sender who is not young himself.

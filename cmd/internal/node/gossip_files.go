@@ -109,6 +109,9 @@ func GossipCounters(s *gossip.Snapshot) []Counter {
 		{"obsolete", c.Obsolete},
 		{"bad_clock", c.BadClock},
 		{"malformed", c.Malformed},
+		{"for_nobody", c.ForNobody},
+		{"not_young", c.NotYoung},
+		{"other_version", c.OtherVersion},
 		{"disagreements", c.Disagreements},
 		{"strangers", c.Strangers},
 		{"quiet", c.Quiet},
@@ -117,6 +120,7 @@ func GossipCounters(s *gossip.Snapshot) []Counter {
 		{"bad_stages", c.BadStages},
 		{"not_sent", s.NotSent},
 		{"stray_bits", s.StrayBits},
+		{"not_posted", s.NotPosted},
 	}
 }
 
