@@ -76,6 +76,8 @@ func (c Config) Limits(n int) (Limits, error) {
 		return Limits{}, invalid("interval %v is above %v", c.Interval, maxInterval)
 	case c.Quorum > 99:
 		return Limits{}, invalid("a quorum of more than %d %% cannot be", c.Quorum)
+	case max(c.DeadFactor, c.DeadSlack, c.DeadFloor) > oldest:
+		return Limits{}, invalid("participants would be dead after more than %d cycles, by dead factor and slack", oldest-1)
 	}
 	up := bits.Len(uint(n - 1)) // ⌈log2 n⌉
 	down := bits.Len(uint(n)) - 1

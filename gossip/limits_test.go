@@ -63,6 +63,8 @@ func TestBadConfig(t *testing.T) {
 		{"never dead", Config{Interval: 200 * ms, DeadFactor: 25}, "want 1 to 253"},
 		{"dead at last", Config{Interval: 200 * ms, DeadFactor: 20, DeadSlack: 53, Fudge: -1}, ""},
 		{"later", Config{Interval: 200 * ms, DeadFactor: 20, DeadSlack: 54, Fudge: -1}, "want 1 to 253"},
+		{"a factor beyond all bounds", Config{Interval: 200 * ms, DeadFactor: 1 << 62}, "more than 253 cycles"},
+		{"a slack beyond all bounds", Config{Interval: 200 * ms, DeadSlack: 1<<63 - 1}, "more than 253 cycles"},
 		{"quorum", Config{Interval: 200 * ms, Quorum: 100}, "100 %"},
 		{"interval", Config{Interval: 2 * time.Hour}, "above 1h"},
 	} {

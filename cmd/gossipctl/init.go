@@ -62,7 +62,7 @@ func checkNumbers(p config.Gossip) error {
 		{"dead-factor", p.DeadFactor, 254},
 		{"dead-slack", p.DeadSlack, 254},
 		{"obsolete", p.Obsolete, 1 << 20},
-		{"quorum", p.Quorum, 100},
+		{"quorum", p.Quorum, 99},
 	} {
 		if n.value < 0 || n.value > n.most {
 			return cli.Usagef("--%s: want a number from 0 to %d, not %d", n.flag, n.most, n.value)

@@ -95,7 +95,7 @@ func (g *Gossip) settings() map[string]setting {
 		"dead_factor": number(&g.DeadFactor, 0, maxAge),
 		"dead_slack":  number(&g.DeadSlack, 0, maxAge),
 		"obsolete":    number(&g.Obsolete, 0, maxCount),
-		"quorum":      number(&g.Quorum, 0, 100),
+		"quorum":      number(&g.Quorum, 0, 99),
 		"cold_start":  flag(&g.ColdStart),
 		"strict":      flag(&g.Strict),
 		"seed":        seed(&g.Seed),

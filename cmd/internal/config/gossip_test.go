@@ -26,6 +26,8 @@ func nids(texts ...string) (list []nid.NID) {
 	return list
 }
 
+// TestGossipSection: GO-4 and GO-42, and what cannot be is refused with its line
+// (GO-6, GO-7, GO-8, GO-43).
 func TestGossipSection(t *testing.T) {
 	const three = "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\n"
 	known := nids("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
@@ -69,7 +71,7 @@ func TestGossipSection(t *testing.T) {
 		{"fudge too large", three + "  fudge: 2\n", nil, `f:3:10: fudge: fudge 2 is above 0, half the logarithm of 3 participants`},
 		{"never dead", three + "  dead_factor: 2\n  dead_slack: 254\n", nil, `f:4:15: dead_slack: participants would be dead after`},
 		{"no file", "gossip:\n  nids_file: /nowhere/nids\n", nil, `f:2:14: nids_file: open /nowhere/nids: no such file`},
-		{"quorum", "gossip:\n  quorum: 101\n", nil, `f:2:11: quorum: want a whole number from 0 to 100`},
+		{"quorum", "gossip:\n  quorum: 100\n", nil, `f:2:11: quorum: want a whole number from 0 to 99`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := config.Parse("f", []byte(test.text))

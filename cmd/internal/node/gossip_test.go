@@ -131,8 +131,8 @@ func TestGossipCommandsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestGossipFromConfig: gossip begins with the node; what cannot be ends it,
-// with the line.
+// TestGossipFromConfig: gossip begins with the node, without a command (GO-41);
+// what cannot be ends it, with the line (GO-46).
 func TestGossipFromConfig(t *testing.T) {
 	place := config.Place{File: "lnetd.yaml", Line: 7, Column: 3}
 	list := func(texts ...string) (ids []nid.NID) {
