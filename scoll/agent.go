@@ -167,6 +167,18 @@ func (a *Agent) Stats() (s Stats) {
 	return s
 }
 
+// ask asks discovery itself about nodes that its news have not named yet.
+func (a *Agent) ask(ids []nid.NID) {
+	if a.cfg.View == nil {
+		return
+	}
+	for _, id := range ids {
+		if alive, lifetime := a.cfg.View.Alive(id); alive {
+			a.runner.Do(Input{Kind: Health, From: id, Alive: true, Lifetime: lifetime})
+		}
+	}
+}
+
 // BulkModified counts the requests whose bulk data a service modified, with
 // AgentConfig.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
@@ -203,6 +215,7 @@ func (a *Agent) do(e *Effect, out *Output) {
 	case DoWithdraw:
 		a.request(e.ID).withdraw()
 	case DoFree:
+		delete(a.lists, e.ID)
 		if r := a.requests[e.ID]; r != nil {
 			delete(a.requests, e.ID)
 			r.recycle()

@@ -60,6 +60,11 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 	o := Outgoing{Token: g, Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
 	if cfg.Now {
 		o.Flags = FlagModule
+		if cfg.Members != nil {
+			var dead []nid.NID
+			a.runner.Inspect(func() { dead = a.m.notAlive(cfg.Members) })
+			a.ask(dead)
+		}
 	}
 	a.runner.Do(Input{Kind: Create, Broadcast: &o})
 }
@@ -147,6 +152,10 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	}
 	var p Plan
 	a.runner.Inspect(func() { p, err = a.m.Plan(&o) })
+	if len(p.Dead) > 0 {
+		a.ask(p.Dead)
+		a.runner.Inspect(func() { p, err = a.m.Plan(&o) })
+	}
 	switch {
 	case len(p.Dead) > 0:
 		return nil, &DeadError{p.Dead}

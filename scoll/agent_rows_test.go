@@ -18,9 +18,10 @@ import (
 type view struct {
 	tell func(nid.NID, bool, uint64)
 	n    int
+	dead nid.NID
 }
 
-func (v *view) Alive(nid.NID) (bool, uint64) { return true, 0 }
+func (v *view) Alive(id nid.NID) (bool, uint64) { return id != v.dead, 0 }
 
 func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	v.tell = f
@@ -41,7 +42,10 @@ func watched(t *testing.T, n int) (*stacks, []*view) {
 
 // died tells a node of a death.
 func (s *stacks) died(views []*view, at, who int) {
-	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) { views[at].tell(simlnd.NID(sim.NodeID(who)), false, 1) })
+	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) {
+		views[at].dead = simlnd.NID(sim.NodeID(who))
+		views[at].tell(views[at].dead, false, 1)
+	})
 }
 
 // TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
@@ -348,5 +352,35 @@ func TestPriority(t *testing.T) {
 	drain := time.Duration(puts * size * 8 * int64(time.Second) / rate)
 	if o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}); len(o.unreached) != 0 || o.at > drain/10 {
 		t.Errorf("unreached %v after %v; the queue takes %v", o.unreached, o.at, drain)
+	}
+}
+
+// TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list is fetched over
+// the tree; delayed, it does not fit.
+func TestLargeGroupOverStacks(t *testing.T) {
+	s := newStacks(t, 150, nil)
+	g := s.group(3, true, scoll.Tree{Type: scoll.KNomial, K: 3})
+	s.all(s.broadcast(3, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
+	delayed := s.group(3, false, scoll.Tree{})
+	if _, err := delayed.NewRequest(scoll.RequestConfig{}); !errors.Is(err, scoll.EMSGSIZE) {
+		t.Errorf("SC-20: %v", err)
+	}
+}
+
+// TestOversizedReply: Bad input: a reply that is larger than the buffer posted
+// for it, by little or by much, is an error; the next ones are fine.
+func TestOversizedReply(t *testing.T) {
+	s := newStacks(t, 2, nil)
+	g := s.group(0, true, scoll.Tree{})
+	for _, extra := range []int{1, 5, 1000} {
+		s.nodes[1].extra = extra
+		o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
+		if len(o.unreached) != 1 || o.unreached[0].Status != scoll.EMSGSIZE || o.at > time.Millisecond {
+			t.Errorf("%d bytes too many: %v after %v", extra, o.unreached, o.at)
+		}
+	}
+	s.nodes[1].extra = 0
+	if o := s.broadcast(0, g, scoll.RequestConfig{}); len(o.unreached) != 0 || s.nodes[0].agent.Stats().Oversized != 3 {
+		t.Errorf("then %v, %+v", o.unreached, s.nodes[0].agent.Stats())
 	}
 }

@@ -2,7 +2,6 @@ package scoll
 
 import (
 	"errors"
-	"slices"
 
 	"ulnet/lnet/nid"
 )
@@ -93,7 +92,7 @@ func (m *Machine) enter(r *request) {
 	case h.List.Length > maxListSize:
 		m.reject(r, EMSGSIZE)
 	case h.List.Length > 0:
-		r.phase = listing
+		r.phase, r.fetches = listing, true
 		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: h.List.Bits, Length: h.List.Length, List: true})
 	default:
 		m.stats.NoGroup++
@@ -148,185 +147,8 @@ func (m *Machine) learn(r *request, list []byte) {
 		key := keyOf(r.header.Group, r.header.Service)
 		g := m.table.groups[key]
 		if g == nil {
-			g = &group{key: key, index: -1, members: members, lifetime: m.health.lifetime(key.id.Creator)}
+			g = &group{key: key, index: -1, members: members}
 		}
 		m.admit(r, g)
 	}
-}
-
-// admit lets a request in, if it comes from our parent in its tree, and once.
-func (m *Machine) admit(r *request, g *group) {
-	h := &r.header
-	roster := g.members
-	if h.Flags&FlagSubset != 0 {
-		if roster = m.liveRoster(g); roster.Digest() != h.Live {
-			m.stats.Stale++
-			m.reject(r, ESTALE)
-			return
-		}
-	}
-	rank := roster.Rank(m.cfg.Self)
-	switch {
-	case int(h.Nodes) != roster.Len():
-		m.stats.Stale++
-		m.reject(r, ESTALE)
-		return
-	case rank < 0:
-		m.stats.NoGroup++
-		m.reject(r, ENOGROUP)
-		return
-	case rank == int(h.Root):
-		m.stats.Spoofed++
-		m.reject(r, EPERM)
-		return
-	}
-	l := g.spread(roster, h.Tree, int(h.Root), rank)
-	root := roster.NID(int(h.Root))
-	if roster.NID(l.parent) != r.parent {
-		m.stats.Spoofed++
-		m.reject(r, EPERM)
-		return
-	}
-	if h.childTimeout(l.depth, h.Processing) > m.cfg.MaxTimeout {
-		m.stats.Protocol++
-		m.reject(r, EINVAL)
-		return
-	}
-	known := g.rootOf(root)
-	if h.RootIncarnation < known.incarnation {
-		m.stats.Rebooted++
-		m.reject(r, EREBOOT)
-		return
-	}
-	if h.RootIncarnation > known.incarnation {
-		*known = rootState{nid: root, incarnation: h.RootIncarnation}
-	}
-	if !known.seen.add(h.Sequence) {
-		m.stats.Replayed++
-		m.discard(r) // an answer would end the wait for the first one's
-		return
-	}
-	m.join(r, g, roster, l)
-	if !known.ran.add(h.First) {
-		r.incoming = returned // an earlier attempt
-	}
-	m.begin(r)
-}
-
-// join makes a request one of a group.
-func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
-	if g.index < 0 {
-		g.tree, g.rank = r.header.Tree, g.members.Rank(m.cfg.Self)
-		m.table.add(g)
-	}
-	g.inFlight++
-	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
-	r.children = slices.Grow(r.children[:0], len(l.children))
-	for _, c := range l.children {
-		r.children = append(r.children, child{Child: c, last: -1})
-	}
-	r.pending = len(r.children)
-}
-
-// begin has the service look at an admitted request (Broadcast Message 3).
-func (m *Machine) begin(r *request) {
-	m.stats.Requests++
-	r.limit = m.now + max(r.header.answerTimeout(r.depth), 1)
-	m.schedule(r)
-	if r.header.Flags&FlagModule != 0 {
-		m.run(r)
-		return
-	}
-	r.phase = preparing
-	m.emit(Effect{
-		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster,
-		Data: m.lend(r.body[r.header.ListSize:]), Children: m.lendChildren(r),
-	})
-}
-
-// lend copies bytes to the step's output.
-func (m *Machine) lend(b []byte) Range {
-	begin := len(m.out.Buf)
-	m.out.Buf = append(m.out.Buf, b...)
-	return Range{begin, len(m.out.Buf)}
-}
-
-func (m *Machine) lendChildren(r *request) Range {
-	begin := len(m.out.Children)
-	for i := range r.children {
-		m.out.Children = append(m.out.Children, r.children[i].Child)
-	}
-	return Range{begin, len(m.out.Children)}
-}
-
-// prepared is the service's answer to pre-request. An error ends the request
-// here: it is not forwarded (SC-66).
-func (m *Machine) prepared(r *request, in *Input) {
-	if r.phase != preparing {
-		m.stats.Late++
-		return
-	}
-	switch {
-	case r.root:
-		m.preparedAgain(r, in.Status)
-		return
-	case in.Status != OK:
-		m.stats.Rejected++
-		m.reject(r, in.Status)
-		return
-	case r.aborted:
-		m.refuseFor(r, ECANCELED)
-	}
-	if r.answered { // the time is over: the service is told by reply-out
-		if r.failed = ETIMEDOUT; r.aborted {
-			r.failed = ECANCELED
-		}
-		r.children, r.pending = r.children[:0], 0 // they get nothing
-		m.leave(r)
-		return
-	}
-	if in.Timeout > r.processing {
-		r.processing = in.Timeout
-		m.stats.LongWaits++
-	}
-	if bulk := r.header.Bulk; bulk.Length > 0 {
-		r.phase = loading
-		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length})
-		return
-	}
-	m.run(r)
-}
-
-// fetched: the list of members, or bulk data, is there, or is not.
-func (m *Machine) fetched(r *request, in *Input) {
-	switch {
-	case r.phase == listing && in.Status != OK:
-		m.reject(r, in.Status)
-	case r.phase == listing:
-		r.phase = mapping
-		m.learn(r, in.Data)
-	case r.phase != loading:
-		m.stats.Late++
-	case in.Status == OK && !r.answered:
-		m.run(r)
-	default:
-		m.lost(r, in.Status)
-	}
-}
-
-// lost: bulk data could not be fetched. The parent is told, the children get
-// nothing, and the service hears of both (SC-A18).
-func (m *Machine) lost(r *request, s Status) {
-	if s == OK {
-		s = ETIMEDOUT
-	}
-	m.refuseFor(r, s)
-	r.phase, r.bulk, r.incoming = running, s, called
-	for i := range r.children {
-		r.children[i].state = done
-		r.pending--
-		r.calls++
-		m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Status: s, Collective: true, Final: true})
-	}
-	m.emit(Effect{Kind: CallIncoming, ID: r.id, Status: s})
 }

@@ -28,14 +28,13 @@ type group struct {
 	key      groupKey
 	members  *Membership
 	tree     Tree
-	index    int  // in table.list
-	rank     int  // ours among members, or -1
-	creator  bool // we made it
-	creating bool // the creation is under way
-	complete bool // all members know it, as far as we know
-	last     bool // it goes with the last request
-	inFlight int  // requests
-	lifetime uint64
+	index    int      // in table.list
+	rank     int      // ours among members, or -1
+	creator  bool     // we made it
+	creating bool     // the creation is under way
+	complete bool     // all members know it, as far as we know
+	last     bool     // it goes with the last request
+	inFlight int      // requests
 	sequence uint64   // of our latest broadcast
 	busy     []uint64 // of our broadcasts that are under way, ascending
 	roots    []rootState

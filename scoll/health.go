@@ -25,8 +25,6 @@ func (h *health) isDead(id nid.NID) bool {
 	return ok && !v.alive
 }
 
-func (h *health) lifetime(id nid.NID) uint64 { return h.known[id].lifetime }
-
 // isAlive reports whether a node can be sent to: with Config.Watched, who was
 // said to be alive.
 func (m *Machine) isAlive(id nid.NID) bool {
@@ -50,7 +48,7 @@ func (m *Machine) healthChanged(in *Input) {
 	m.health.epoch++
 	if !in.Alive || known && before.lifetime != now.lifetime {
 		m.endWaits(in.From, EHOSTDOWN)
-		m.endGroups(func(g *group) bool { return g.key.id.Creator == in.From && g.lifetime < in.Lifetime })
+		m.endGroups(func(g *group) bool { return g.key.id.Creator == in.From })
 	}
 }
 
@@ -112,7 +110,12 @@ func (m *Machine) appendDead(dead []nid.NID, g *group) []nid.NID {
 	if m.liveRoster(g) == g.members {
 		return dead
 	}
-	for _, t := range g.members.targets {
+	return append(dead, m.notAlive(g.members)...)
+}
+
+// notAlive lists the members that are not alive.
+func (m *Machine) notAlive(members *Membership) (dead []nid.NID) {
+	for _, t := range members.targets {
 		if !m.isAlive(t.NID) {
 			dead = append(dead, t.NID)
 		}

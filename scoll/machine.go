@@ -262,34 +262,17 @@ func (m *Machine) proceed(r *request, in *Input) {
 // emit appends an effect.
 func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
 
-// Stats counts what a [Machine] met.
-type Stats struct {
-	Requests   uint64 // that arrived and were taken
-	Broadcasts uint64 // of this node
-	Malformed  uint64 // messages that cannot be answered
-	Protocol   uint64 // messages of another version, or contradictory ones
-	Spoofed    uint64 // requests not from the parent, or as from ourselves
-	Replayed   uint64 // requests that had arrived before
-	NoService  uint64 // refused, as all below
-	NoGroup    uint64
-	Stale      uint64 // another membership
-	Rebooted   uint64 // from earlier lives
-	Busy       uint64
-	Rejected   uint64 // by the service
-	Late       uint64 // replies and inputs for what is over
-	Stray      uint64 // replies that nobody of that name owes
-	BadReply   uint64 // replies that make no sense
-	Oversized  uint64 // replies larger than their buffer
-	TimedOut   uint64 // children
-	Died       uint64 // children, said discovery
-	Unsent     uint64 // messages that could not be sent, after all tries
-	Retries    uint64 // to send
-	Relisted   uint64 // requests sent again with the list of members
-	Silent     uint64 // services answered for
-	LongWaits  uint64 // services that take longer than the root said
-	Destroyed  uint64 // groups whose creator died or rebooted
-	Again      uint64 // broadcasts to the live members, sent once more
+// lend copies bytes to the step's output.
+func (m *Machine) lend(b []byte) Range {
+	begin := len(m.out.Buf)
+	m.out.Buf = append(m.out.Buf, b...)
+	return Range{begin, len(m.out.Buf)}
 }
 
-// Stats returns the counters.
-func (m *Machine) Stats() Stats { return m.stats }
+func (m *Machine) lendChildren(r *request) Range {
+	begin := len(m.out.Children)
+	for i := range r.children {
+		m.out.Children = append(m.out.Children, r.children[i].Child)
+	}
+	return Range{begin, len(m.out.Children)}
+}

@@ -11,6 +11,7 @@ type orders struct {
 	todo    []func()
 	called  map[EffectKind]int
 	inside  int // incoming-reply callbacks that have not returned
+	running int // incoming-request and post-reply likewise
 }
 
 // pick does one of the things that can happen next, and reports whether there
@@ -45,7 +46,8 @@ func (o *orders) follow() {
 		case DoSend:
 			o.can(func() { o.childReplies([]int{6, 5}[e.Child], nil) })
 		case CallIncoming:
-			o.can(func() { o.step(Input{Kind: InIncoming, ID: id}) })
+			o.running++
+			o.can(func() { o.running--; o.step(Input{Kind: InIncoming, ID: id}) })
 		case CallReply:
 			o.inside++
 			o.can(func() { o.inside--; o.step(Input{Kind: InReply, ID: id, Child: e.Child}) })
@@ -53,11 +55,15 @@ func (o *orders) follow() {
 			if o.inside > 0 {
 				o.t.Fatal("SC-50: post-reply before all incoming-replies returned")
 			}
-			o.can(func() { o.step(Input{Kind: InPostReply, ID: id}) })
+			o.running++
+			o.can(func() { o.running--; o.step(Input{Kind: InPostReply, ID: id}) })
 			o.can(func() { o.step(Input{Kind: Answer, ID: id, Final: true, Size: 1}) })
 		case DoReply:
 			o.can(func() { o.step(Input{Kind: InSent, ID: id, Child: Upward, Part: e.Part}) })
 		case CallReplyOut:
+			if o.running > 0 {
+				o.t.Fatal("SC-72: reply-out before all callbacks returned")
+			}
 			o.can(func() { o.step(Input{Kind: InReplyOut, ID: id}) })
 		}
 	}

@@ -40,6 +40,8 @@ func (m *Machine) reject(r *request, s Status) {
 func (m *Machine) discard(r *request) {
 	if r.group != nil {
 		m.release(r.group, r.header.Flags&FlagLast != 0)
+	}
+	if r.group != nil || r.fetches {
 		m.emit(Effect{Kind: DoFree, ID: r.id})
 	}
 	m.incoming--

@@ -54,6 +54,7 @@ type request struct {
 	aborted  bool
 	answered bool // the last reply is made, by the service or for it
 	refused  bool // the reply was an error for the subtree
+	fetches  bool // the list of members was fetched
 	mapTries uint8
 	attempts uint8 // that have failed
 	heapAt   int   // position in the heap, or -1

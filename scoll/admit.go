@@ -1,0 +1,96 @@
+package scoll
+
+import "slices"
+
+// admit lets a request in, if it comes from our parent in its tree, and once.
+func (m *Machine) admit(r *request, g *group) {
+	roster, l, s := m.place(r, g)
+	if s != OK {
+		m.reject(r, s)
+		return
+	}
+	h := &r.header
+	root := g.rootOf(roster.NID(int(h.Root)))
+	switch {
+	case h.RootIncarnation < root.incarnation:
+		m.stats.Rebooted++
+		m.reject(r, EREBOOT)
+		return
+	case h.RootIncarnation > root.incarnation:
+		*root = rootState{nid: root.nid, incarnation: h.RootIncarnation}
+	}
+	if !root.seen.add(h.Sequence) {
+		m.stats.Replayed++
+		m.discard(r) // an answer would end the wait for the first one's
+		return
+	}
+	m.join(r, g, roster, l)
+	if !root.ran.add(h.First) {
+		r.incoming = returned // an earlier attempt
+	}
+	m.begin(r)
+}
+
+// place finds our place in the tree of a request, or what is wrong with it.
+func (m *Machine) place(r *request, g *group) (*Membership, *layout, Status) {
+	h, roster := &r.header, g.members
+	if h.Flags&FlagSubset != 0 {
+		if roster = m.liveRoster(g); roster.Digest() != h.Live {
+			m.stats.Stale++
+			return nil, nil, ESTALE
+		}
+	}
+	rank := roster.Rank(m.cfg.Self)
+	switch {
+	case int(h.Nodes) != roster.Len():
+		m.stats.Stale++
+		return nil, nil, ESTALE
+	case rank < 0:
+		m.stats.NoGroup++
+		return nil, nil, ENOGROUP
+	case rank == int(h.Root):
+		m.stats.Spoofed++
+		return nil, nil, EPERM
+	}
+	l := g.spread(roster, h.Tree, int(h.Root), rank)
+	switch {
+	case roster.NID(l.parent) != r.parent:
+		m.stats.Spoofed++
+		return nil, nil, EPERM
+	case h.childTimeout(l.depth, h.Processing) > m.cfg.MaxTimeout:
+		m.stats.Protocol++
+		return nil, nil, EINVAL
+	}
+	return roster, l, OK
+}
+
+// join makes a request one of a group.
+func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
+	if g.index < 0 {
+		g.tree, g.rank = r.header.Tree, g.members.Rank(m.cfg.Self)
+		m.table.add(g)
+	}
+	g.inFlight++
+	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
+	r.children = slices.Grow(r.children[:0], len(l.children))
+	for _, c := range l.children {
+		r.children = append(r.children, child{Child: c, last: -1})
+	}
+	r.pending = len(r.children)
+}
+
+// begin has the service look at an admitted request (Broadcast Message 3).
+func (m *Machine) begin(r *request) {
+	m.stats.Requests++
+	r.limit = m.now + max(r.header.answerTimeout(r.depth), 1)
+	m.schedule(r)
+	if r.header.Flags&FlagModule != 0 {
+		m.run(r)
+		return
+	}
+	r.phase = preparing
+	m.emit(Effect{
+		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster,
+		Data: m.lend(r.body[r.header.ListSize:]), Children: m.lendChildren(r),
+	})
+}

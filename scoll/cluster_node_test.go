@@ -1,0 +1,161 @@
+package scoll
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+)
+
+func (n *simNode) put(to nid.NID, p *packet, out *sim.Output[*packet]) {
+	n.sends++
+	if n.c.tap != nil {
+		n.c.tap(n.id, simID(to), p)
+	}
+	if n.c.forge != nil {
+		if to, forged := n.c.forge(simID(to), *p); forged != nil {
+			out.Sends = append(out.Sends, sim.Send[*packet]{To: to, Msg: forged, Size: 100})
+		}
+	}
+	out.Sends = append(out.Sends, sim.Send[*packet]{To: simID(to), Msg: p, Size: len(p.data) + len(p.payload) + len(p.trailer)})
+}
+
+func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) {
+	switch p.kind {
+	case "request":
+		n.queue = append(n.queue, Input{Kind: Arrival, From: simNID(from), Data: p.data})
+	case "reply":
+		if h, _, err := ParseReplyHeader(p.data); err == nil {
+			if r := n.m.requests.byBits[p.bits]; r != nil && r.phase == running && h.Flags&ReplyCollective == 0 {
+				i := r.childOf(r.roster.Rank(simNID(from)))
+				if w := n.work[r.id]; w != nil && i >= 0 && r.children[i].state != done {
+					w.got = append(w.got, p.payload...)
+				}
+			}
+		}
+		n.queue = append(n.queue, Input{
+			Kind: Return, From: simNID(from), Bits: p.bits, Data: p.data, Trailer: p.trailer,
+			Length: len(p.data) + len(p.payload) + len(p.trailer),
+		})
+	case "get":
+		if e, ok := n.exposed[p.bits]; ok {
+			n.put(simNID(from), &packet{kind: "data", data: e.data, id: p.id, list: p.list}, out)
+		}
+	case "data":
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: p.id, Data: p.data})
+		if w := n.work[p.id]; w != nil && !p.list {
+			n.bulk = p.data
+		}
+	}
+}
+
+// part returns a copy of a range: messages are kept.
+func (n *simNode) part(r Range) []byte { return slices.Clone(n.out.Buf[r.Begin:r.End]) }
+
+func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
+	switch e.Kind {
+	case DoSend:
+		n.put(e.To, &packet{kind: "request", data: n.part(e.Data)}, out)
+		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: e.Child})
+	case DoReply:
+		p := &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data), trailer: n.part(e.Trailer)}
+		if w := n.work[e.ID]; e.Own && w != nil && e.Final {
+			p.payload = w.payload
+		} else if w != nil && e.Final {
+			// The module speaks for the service: what that had is lost with it.
+			n.c.swallowed[string(w.payload)] = append(n.c.swallowed[string(w.payload)], ranksOf(w.got)...)
+		}
+		n.put(e.To, p, out)
+		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: Upward, Part: e.Part})
+	case DoRefuse:
+		n.put(e.To, &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data)}, out)
+	case DoExpose:
+		data := n.bulk
+		if e.List {
+			data = e.Members.AppendBinary(nil)
+		}
+		n.exposed[e.Bits] = packet{data: data}
+		n.bits[e.ID] = append(n.bits[e.ID], e.Bits)
+	case DoFetch:
+		n.put(e.To, &packet{kind: "get", bits: e.Bits, size: e.Length, id: e.ID, list: e.List}, out)
+	case DoStop:
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: e.ID, Status: ETIMEDOUT})
+	case DoWithdraw:
+		for _, bits := range n.bits[e.ID] {
+			delete(n.exposed, bits)
+		}
+		delete(n.bits, e.ID)
+		n.queue = append(n.queue, Input{Kind: InWithdrawn, ID: e.ID})
+	case DoFree:
+		delete(n.work, e.ID)
+	case Began:
+		n.work[e.ID] = &work{root: true, children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End])}
+	case Refused:
+		n.refused = append(n.refused, e.Status)
+	case Created:
+		n.created = append(n.created, *e)
+	default:
+		n.call(now, e)
+	}
+}
+
+// call is what the service does.
+func (n *simNode) call(now time.Duration, e *Effect) {
+	w := n.work[e.ID]
+	switch e.Kind {
+	case CallPreRequest:
+		n.preRuns++
+		n.work[e.ID] = &work{
+			children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End]),
+			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data), root: w != nil,
+		}
+		n.queue = append(n.queue, Input{Kind: InPreRequest, ID: e.ID, Status: n.service.reject, Timeout: n.service.timeout})
+	case CallIncoming:
+		if e.Status == OK {
+			n.ran[string(w.payload)]++
+		}
+		if !n.service.deaf {
+			n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.ID, Status: n.service.fail})
+		}
+	case CallReply:
+		w.replies++
+		n.queue = append(n.queue, Input{Kind: InReply, ID: e.ID, Child: e.Child})
+	case CallPostReply:
+		n.queue = append(n.queue, Input{Kind: InPostReply, ID: e.ID})
+		if w.root {
+			n.results = append(n.results, result{
+				at: now, answered: ranksOf(w.got), missing: slices.Clone(n.out.Missing[e.Missing.Begin:e.Missing.End]),
+				busy: e.Busy, calls: w.replies,
+			})
+			return
+		}
+		n.reply(e.ID, w)
+	case CallReplyOut:
+		n.outs++
+		n.queue = append(n.queue, Input{Kind: InReplyOut, ID: e.ID})
+	case CallMap:
+		n.queue = append(n.queue, Input{Kind: InMapped, ID: e.ID, Members: n.c.members})
+	}
+}
+
+func (n *simNode) reply(id RequestID, w *work) {
+	if n.service.mute {
+		return
+	}
+	w.payload = binary.LittleEndian.AppendUint32(nil, uint32(n.id))
+	w.payload = append(w.payload, w.got...)
+	for range n.service.parts - 1 {
+		n.queue = append(n.queue, Input{Kind: Answer, ID: id})
+	}
+	n.queue = append(n.queue, Input{Kind: Answer, ID: id, Final: true, Size: len(w.payload)})
+}
+
+func ranksOf(b []byte) (ranks []int) {
+	for ; len(b) >= 4; b = b[4:] {
+		ranks = append(ranks, int(binary.LittleEndian.Uint32(b)))
+	}
+	slices.Sort(ranks)
+	return ranks
+}

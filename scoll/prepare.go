@@ -1,0 +1,73 @@
+package scoll
+
+// prepared is the service's answer to pre-request. An error ends the request
+// here: it is not forwarded (SC-66).
+func (m *Machine) prepared(r *request, in *Input) {
+	if r.phase != preparing {
+		m.stats.Late++
+		return
+	}
+	switch {
+	case r.root:
+		m.preparedAgain(r, in.Status)
+		return
+	case in.Status != OK:
+		m.stats.Rejected++
+		m.reject(r, in.Status)
+		return
+	case r.aborted:
+		m.refuseFor(r, ECANCELED)
+	}
+	if r.answered { // the time is over: the service is told by reply-out
+		if r.failed = ETIMEDOUT; r.aborted {
+			r.failed = ECANCELED
+		}
+		r.children, r.pending = r.children[:0], 0 // they get nothing
+		m.leave(r)
+		return
+	}
+	if in.Timeout > r.processing {
+		r.processing = in.Timeout
+		m.stats.LongWaits++
+	}
+	if bulk := r.header.Bulk; bulk.Length > 0 {
+		r.phase = loading
+		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length})
+		return
+	}
+	m.run(r)
+}
+
+// fetched: the list of members, or bulk data, is there, or is not.
+func (m *Machine) fetched(r *request, in *Input) {
+	switch {
+	case r.phase == listing && in.Status != OK:
+		m.reject(r, in.Status)
+	case r.phase == listing:
+		r.phase = mapping
+		m.learn(r, in.Data)
+	case r.phase != loading:
+		m.stats.Late++
+	case in.Status == OK && !r.answered:
+		m.run(r)
+	default:
+		m.lost(r, in.Status)
+	}
+}
+
+// lost: bulk data could not be fetched. The parent is told, the children get
+// nothing, and the service hears of both (SC-A18).
+func (m *Machine) lost(r *request, s Status) {
+	if s == OK {
+		s = ETIMEDOUT
+	}
+	m.refuseFor(r, s)
+	r.phase, r.bulk, r.incoming = running, s, called
+	for i := range r.children {
+		r.children[i].state = done
+		r.pending--
+		r.calls++
+		m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Status: s, Collective: true, Final: true})
+	}
+	m.emit(Effect{Kind: CallIncoming, ID: r.id, Status: s})
+}

@@ -1,0 +1,235 @@
+package scoll
+
+import (
+	"testing"
+	"time"
+)
+
+// TestServiceFails: SC-133: the module answers for a service whose
+// incoming-request returned an error, before or after post-reply.
+func TestServiceFails(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := newHarness(t, 8, 7, nil) // a leaf
+		h.admitted(nil)
+		h.step(Input{Kind: InPreRequest})
+		h.want("incoming post")
+		if !late {
+			h.step(Input{Kind: InIncoming, Status: EIO})
+			h.want("")
+			h.step(Input{Kind: InPostReply})
+		} else {
+			h.step(Input{Kind: InPostReply})
+			h.want("")
+			h.step(Input{Kind: InIncoming, Status: EIO})
+		}
+		h.want("reply")
+		if got := h.trailer(); len(got) != 1 || got[0] != (Missing{7, EIO, Node}) {
+			t.Errorf("late %v: %v", late, got)
+		}
+		h.step(Input{Kind: Answer, Final: true})
+		h.want("")
+		h.step(Input{Kind: InSent, Child: Upward})
+		h.want("out:failed")
+	}
+}
+
+// TestBulkFails: SC-70, SC-A18: the parent is told for the subtree, children get
+// nothing, and the service hears of it all, but must not reply.
+func TestBulkFails(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.admitted(func(r *RequestHeader) { r.Bulk = RMA{99, 1000} })
+	h.want("pre")
+	h.step(Input{Kind: InPreRequest})
+	h.want("fetch")
+	if e := h.find(DoFetch); e.To != h.members.NID(0) || e.Bits != 99 || e.Length != 1000 {
+		t.Errorf("SC-36: fetches %+v", e)
+	}
+	h.step(Input{Kind: InFetched, Status: EIO})
+	h.want("refuse child0:failed child1:failed incoming:failed")
+	if r := h.refusal(); r.Status != EIO || r.Nodes != 4 || r.Entities != 8 {
+		t.Errorf("%+v", r)
+	}
+	h.step(Input{Kind: InReply, Child: 0})
+	h.step(Input{Kind: InReply, Child: 1})
+	h.want("")
+	h.step(Input{Kind: InIncoming})
+	h.want("post")
+	h.step(Input{Kind: Answer, Final: true})
+	h.want("")
+	h.step(Input{Kind: InPostReply})
+	h.want("out")
+	h.step(Input{Kind: InReplyOut})
+	h.want("free")
+}
+
+// TestBulkForwards: SC-A17, SC-157 and SC-A16: nothing is forwarded before bulk
+// data are there, the descriptor is our own, and buffers are taken back before
+// post-reply.
+func TestBulkForwards(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		h := newHarness(t, 4, 2, nil)
+		h.admitted(func(r *RequestHeader) { r.Bulk = RMA{99, 1000} })
+		h.step(Input{Kind: InPreRequest})
+		h.want("fetch")
+		h.step(Input{Kind: InFetched})
+		h.want("expose send0 incoming")
+		e := h.find(DoSend)
+		sent, _, err := ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End])
+		if err != nil || sent.Bulk.Length != 1000 || sent.Bulk.Bits == 99 || sent.Bulk.Bits != h.find(DoExpose).Bits || sent.ReplyBits != e.Bits {
+			t.Errorf("forwarded %+v, %v", sent, err)
+		}
+		h.step(Input{Kind: InIncoming})
+		h.childReplies(3, nil)
+		h.step(Input{Kind: InReply})
+		h.want("withdraw")
+		if slow {
+			h.advance()
+		} else {
+			h.step(Input{Kind: InWithdrawn})
+		}
+		h.want("post")
+		if h.find(CallPostReply).Busy != slow {
+			t.Errorf("slow %v: busy", slow)
+		}
+		h.step(Input{Kind: Answer, Final: true})
+		h.step(Input{Kind: InPostReply})
+		h.step(Input{Kind: InSent, Child: Upward})
+		if slow {
+			h.want("")
+			h.step(Input{Kind: InWithdrawn})
+		}
+		h.want("out")
+	}
+}
+
+// TestSendFails: SC-A22, SC-136, SC-68 and SC-137: a message that cannot be
+// sent is tried three times, then the child is given up.
+func TestSendFails(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.running(nil)
+	for range maxTries - 1 {
+		h.step(Input{Kind: InSent, Child: 1, Status: EIO})
+		h.want("")
+		h.advance()
+		h.want("send1")
+	}
+	h.step(Input{Kind: InSent, Child: 1, Status: EIO})
+	h.want("unpost1 child1:failed")
+	h.step(Input{Kind: InReply, Child: 1})
+	h.childReplies(6, nil)
+	h.step(Input{Kind: InReply, Child: 0})
+	h.step(Input{Kind: InWithdrawn})
+	h.want("post")
+	h.step(Input{Kind: InPostReply})
+	for try := range maxTries {
+		if try == 0 {
+			h.step(Input{Kind: Answer, Final: true})
+			if got := h.trailer(); len(got) != 1 || got[0] != (Missing{5, EIO, Subtree}) {
+				t.Errorf("%v", got)
+			}
+		} else {
+			h.advance()
+		}
+		h.want("reply")
+		h.step(Input{Kind: InSent, Child: Upward, Status: EIO})
+	}
+	h.want("out") // SC-138: the parent will notice
+	if s := h.m.Stats(); s.Unsent != 2 || s.Retries != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestAbort: SC-72, SC-73 and SC-A21.
+func TestAbort(t *testing.T) {
+	h := newHarness(t, 4, 0, nil)
+	h.root(OK)
+	h.step(Input{Kind: Abort})
+	h.want("unpost0 child0:canceled unpost1 child1:canceled")
+	h.step(Input{Kind: InReply, Child: 0})
+	h.want("")
+	h.step(Input{Kind: InReply, Child: 1})
+	h.want("withdraw")
+	h.step(Input{Kind: InWithdrawn})
+	h.want("post")
+	if missing := h.out.Missing; len(missing) != 3 || missing[0] != (Missing{2, ECANCELED, Node}) {
+		t.Errorf("%v", missing)
+	}
+	h.step(Input{Kind: InPostReply})
+	h.want("free")
+
+	h = newHarness(t, 4, 3, nil) // a member whose service has not replied
+	h.running(nil)
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Abort})
+	h.want("reply")
+	if got := h.trailer(); len(got) != 1 || got[0] != (Missing{3, ECANCELED, Node}) {
+		t.Errorf("%v", got)
+	}
+
+	h = newHarness(t, 4, 2, nil) // before anything was sent
+	h.admitted(nil)
+	h.step(Input{Kind: Abort})
+	h.step(Input{Kind: InPreRequest})
+	h.want("refuse out:canceled")
+}
+
+// TestOverdue: SC-A28: in whatever the service hangs, the parent is answered in
+// time, and all callbacks still come in order.
+func TestOverdue(t *testing.T) {
+	limit := func(depth int) time.Duration { return time.Duration(depth)*(testRTT+testGuard) - testRTT - testGuard/2 }
+	h := newHarness(t, 8, 4, nil)
+	begin := h.now
+	h.admitted(nil)
+	h.advance()
+	h.want("refuse")
+	if h.now-begin != limit(3) || h.refusal().Status != ETIMEDOUT {
+		t.Errorf("pre-request: %v after %v", h.refusal().Status, h.now-begin)
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("out:timed out")
+
+	h = newHarness(t, 8, 7, nil)
+	begin = h.now
+	h.running(nil)
+	h.step(Input{Kind: InPostReply})
+	h.advance()
+	h.want("reply")
+	if h.now-begin != limit(1) || h.trailer()[0] != (Missing{7, ETIMEDOUT, Node}) {
+		t.Errorf("leaf: %v after %v", h.trailer(), h.now-begin)
+	}
+	h.step(Input{Kind: Answer, Final: true})
+	h.want("")
+	h.step(Input{Kind: InSent, Child: Upward})
+	h.want("out")
+
+	h = newHarness(t, 8, 4, nil)
+	h.admitted(func(r *RequestHeader) { r.Bulk.Length = 5 })
+	h.step(Input{Kind: InPreRequest})
+	h.advance()
+	h.want("refuse stop")
+	h.step(Input{Kind: InFetched, Status: ETIMEDOUT})
+	h.want("child0:timed out child1:timed out incoming:timed out")
+}
+
+// TestLongService: SC-38, SC-A25: a service's own estimate counts for its
+// children here, and is not passed on.
+func TestLongService(t *testing.T) {
+	h := newHarness(t, 8, 6, nil)
+	h.admitted(func(r *RequestHeader) { r.Processing = 20 * time.Millisecond })
+	h.step(Input{Kind: InPreRequest, Timeout: time.Second})
+	h.want("send0 incoming")
+	e := h.find(DoSend)
+	if sent, _, _ := ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End]); sent.Processing != 20*time.Millisecond {
+		t.Errorf("passed on %v", sent.Processing)
+	}
+	h.one("long waits", h.m.Stats().LongWaits)
+	if c := h.m.requests.get(h.id).children[0]; c.at != h.now+testRTT+testGuard+time.Second {
+		t.Errorf("waits until %v", c.at-h.now)
+	}
+	h.step(Input{Kind: InIncoming})
+	h.advance() // our own time is over before the child's
+	h.want("reply")
+	if got := h.trailer(); len(got) != 2 || got[0] != (Missing{7, ETIMEDOUT, Subtree}) || got[1] != (Missing{6, ETIMEDOUT, Node}) {
+		t.Errorf("%v", got)
+	}
+}
