@@ -28,6 +28,11 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	}
 	m.roll.note(m, msg)
 	list := m.spoken(msg)
+	if list == nil && m.awaited(msg) {
+		m.stats.Disagreements++
+		m.params.verified = true
+		return false
+	}
 	if list == nil || msg.Flags&FlagParams != 0 && msg.Interval != m.cfg.Interval {
 		m.stats.Disagreements++
 		m.disagree(msg, out)
@@ -43,11 +48,20 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	return true
 }
 
+// awaited reports whether a message in a list that we do not know is of one who
+// has staged ours: we were started with it while the others change to it. They
+// understand what we say, and we them as soon as they answer that or commit.
+func (m *Machine) awaited(msg *incoming) bool {
+	return msg.Flags&FlagStaged != 0 && msg.Staged == m.list.Digest() &&
+		(msg.Flags&FlagParams == 0 || msg.Interval == m.cfg.Interval)
+}
+
 // stranger drops a message of who is not a participant. If it says that it is
-// one with other parameters, that is a disagreement.
+// one with other parameters, that is a disagreement, unless it has staged a
+// list that is ours and without it.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
-	if msg.Flags&FlagParams != 0 && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
+	if msg.Flags&FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
 		m.stats.Disagreements++
 		m.disagree(msg, out)
 	}

@@ -46,3 +46,36 @@ func TestLeaveAndJoin(t *testing.T) {
 		t.Errorf("after: %+v, want one death", p)
 	}
 }
+
+// TestStartedWithNextList: a node that starts with the new list while others
+// have only staged it, those that leave included, waits for them; with a list
+// that nobody has staged it stops, in both modes (GO-A5, GO-A21).
+func TestStartedWithNextList(t *testing.T) {
+	old, next := newListOf(t, 0, 8), newListOf(t, 2, 10)
+	for _, strict := range []bool{false, true} {
+		for _, staged := range []*List{next, newListOf(t, 2, 11)} {
+			h := newHarness(t, 8, 0, func(c *Config) { c.Strict = strict })
+			var err error
+			if h.m, err = New(h.m.cfg, next, 3); err != nil {
+				t.Fatal(err)
+			}
+			h.list = next
+			h.cycles(1)
+			header := h.in(old, true)
+			header.Flags, header.Staged = header.Flags|FlagStaged, staged.Digest()
+			before := h.m.Clock()
+			for _, from := range []int{0, 1, 2, 3} { // two leave
+				h.hear(old, old.NID(from), header)
+				if len(h.sends) != 0 && staged == next {
+					t.Errorf("strict %v: answered what it does not understand", strict)
+				}
+			}
+			if stops := staged != next; h.m.Stopped() != stops || !stops && h.m.Clock() != before {
+				t.Errorf("strict %v: stopped %v, want %v; clock %d", strict, h.m.Stopped(), stops, h.m.Clock())
+			}
+			if staged == next && h.m.Stats().Disagreements+h.m.Stats().Strangers != 4 {
+				t.Errorf("strict %v: counters %+v", strict, h.m.Stats())
+			}
+		}
+	}
+}
