@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -37,7 +38,10 @@ type AgentConfig struct {
 	View  View         // nil: all nodes are alive
 	Log   *slog.Logger // nil discards
 	Clock machine.Clock
-	// Worker runs a callback that may block. Default: a goroutine.
+	// Worker runs a callback that may block, after it has returned itself, each
+	// exactly once: Stop waits for them. Default: a timer of Clock that is due at
+	// once, which on a real clock has a goroutine of its own. Who can start
+	// goroutines saves the timer by that.
 	Worker func(func())
 	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
 	// each. Default 64.
@@ -48,8 +52,7 @@ type AgentConfig struct {
 }
 
 // Agent lets a node take part: it steps a [Machine], posts buffers, sends, and
-// calls services. It has no goroutine of its own but those of callbacks that
-// may block.
+// calls services. It has no goroutine of its own.
 //
 // Methods are safe for concurrent use, and may be called from callbacks.
 type Agent struct {
@@ -135,6 +138,9 @@ func (a *Agent) fill() error {
 	}
 	if a.cfg.Clock == nil {
 		a.cfg.Clock = a.table.Node().Clock()
+	}
+	if a.cfg.Worker == nil {
+		a.cfg.Worker = func(f func()) { a.cfg.Clock.AfterFunc(time.Nanosecond, f) }
 	}
 	a.cfg.Buffers = orDefault(a.cfg.Buffers, 64)
 	return nil

@@ -133,7 +133,7 @@ func (r *Request) call(e *Effect, out *Output) {
 	r.agent.runner.Do(in)
 }
 
-// incoming has the service run the request, in a goroutine of its own.
+// incoming has the service run the request, where it may block.
 func (r *Request) incoming(s Status) {
 	r.mu.Lock()
 	r.bulkStatus = s
@@ -142,12 +142,13 @@ func (r *Request) incoming(s Status) {
 	if a.cfg.CheckBulk && s == OK {
 		r.sum = sumOf(r.Bulk())
 	}
-	if a.cfg.Worker != nil {
-		a.cfg.Worker(func() { r.work(r.id) })
-		return
-	}
+	id := r.id
 	a.workers.Add(1)
-	go r.workAlone(r.id)
+	a.cfg.Worker(func() {
+		defer a.workers.Done()
+		err := r.service.IncomingRequest(r)
+		a.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
+	})
 }
 
 // checkBulk looks whether the service modified bulk data (SC-33).
@@ -164,16 +165,6 @@ func sumOf(segments [][]byte) (sum uint64) {
 		sum = sum<<1 | 1 + uint64(crc32.Update(uint32(sum), crc32.IEEETable, s))
 	}
 	return sum
-}
-
-func (r *Request) workAlone(id RequestID) {
-	defer r.agent.workers.Done()
-	r.work(id)
-}
-
-func (r *Request) work(id RequestID) {
-	err := r.service.IncomingRequest(r)
-	r.agent.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
 }
 
 // end makes a handle invalid.

@@ -97,7 +97,7 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 		s.t.Error(err)
 		return
 	}
-	cfg := scoll.AgentConfig{Worker: func(f func()) { h.Clock().AfterFunc(time.Microsecond, f) }}
+	var cfg scoll.AgentConfig
 	cfg.RTT = time.Millisecond
 	if s.config != nil {
 		s.config(k.id, &cfg)

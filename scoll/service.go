@@ -18,7 +18,7 @@ package scoll
 // it are not asked to run it twice, but to aggregate. At the root PostReply is the end of the handle. ReplyOut follows only where
 // Request.Busy was true.
 //
-// IncomingRequest runs in a goroutine of its own and may block. All others are
+// IncomingRequest runs where AgentConfig.Worker has it run, and may block. All others are
 // called where messages arrive: they must not block, and must be prepared to
 // run at the same time as others.
 type Service struct {

@@ -68,7 +68,7 @@ var Rules = []Rule{
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
-	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet lnd/socklnd"},
+	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
 	{Package: "health", May: userMay, Tests: "lnet"},
 
 	// A program that tests: it uses the harness.
@@ -94,7 +94,7 @@ var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
 	{Import: "golang.org/x/sys/...", Within: systemCallers},
 	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals cmd/..."},
-	{Import: "net", Within: systemCallers + " lnd/... cmd/...", Tests: "lnet/... portals scoll"},
+	{Import: "net", Within: systemCallers + " lnd/... cmd/...", Tests: "lnet/... portals"},
 	{Import: "github.com/mdlayher/socket", Within: systemCallers},
 	{Import: "github.com/vishvananda/...", Within: systemCallers},
 	{Import: "github.com/google/gopacket/...", Within: "lnd/capture/... cmd/...", Tests: "lnd/verbs/softroce"},

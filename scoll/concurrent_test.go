@@ -1,0 +1,165 @@
+package scoll_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/scoll"
+)
+
+// tally is what a node knows of a request.
+type tally struct {
+	mu   sync.Mutex
+	sum  uint64 // guarded by mu
+	past int    // guarded by mu: how many of post-reply and our own work are over
+	done chan *scoll.Request
+}
+
+// half replies when both halves are over: the children's and our own.
+func (c *tally) half(r *scoll.Request) {
+	c.mu.Lock()
+	c.past++
+	both, sum := c.past == 2, c.sum
+	c.mu.Unlock()
+	if both && !r.Root() {
+		_ = r.Reply(binary.LittleEndian.AppendUint64(nil, sum))
+	}
+}
+
+func (c *tally) add(n uint64) {
+	c.mu.Lock()
+	c.sum += n
+	c.mu.Unlock()
+}
+
+// summing is a service in which each node counts one, plus the length of its
+// bulk data.
+func summing(size int) scoll.Service {
+	own := func(r *scoll.Request) *tally { return r.Data.(*tally) }
+	return scoll.Service{
+		ID: 9,
+		PreRequest: func(r *scoll.Request) error {
+			r.Data = &tally{}
+			if r.BulkLength() > 0 {
+				if err := r.SetBulk(make([]byte, r.BulkLength())); err != nil {
+					return err
+				}
+			}
+			return postSums(r, size)
+		},
+		IncomingRequest: func(r *scoll.Request) error {
+			own(r).add(1)
+			for _, b := range r.Bulk() {
+				own(r).add(uint64(bytes.Count(b, []byte{7})))
+			}
+			own(r).half(r)
+			return nil
+		},
+		IncomingReply: func(p *scoll.Reply) {
+			if p.Status == scoll.OK {
+				own(p.Request).add(binary.LittleEndian.Uint64(p.Payload))
+			}
+		},
+		PostReply: func(r *scoll.Request) {
+			if r.Root() {
+				own(r).done <- r
+				return
+			}
+			own(r).half(r)
+		},
+	}
+}
+
+func (c *tally) total() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sum
+}
+
+func postSums(r *scoll.Request, size int) error {
+	for i := range r.Children() {
+		if err := r.PostReply(i, make([]byte, size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send broadcasts at a node and waits for the sum.
+func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, unreached int) {
+	r, err := g.NewRequest(cfg)
+	if err != nil {
+		t.Error(err)
+		return 0, 0
+	}
+	c := &tally{done: make(chan *scoll.Request, 1)}
+	r.Data = c
+	if err = postSums(r, 8); err == nil {
+		err = r.Send()
+	}
+	if err != nil {
+		t.Error(err)
+		return 0, 0
+	}
+	<-c.done
+	return c.total(), len(r.Unreached())
+}
+
+// TestConcurrent: SC-1, SC-42, SC-49: services run in goroutines, and several at
+// each root broadcast at the same time, some with bulk data, while the network
+// delivers.
+func TestConcurrent(t *testing.T) {
+	const n, rounds = 6, 15
+	s := newStacks(t, n, func(_ int, cfg *scoll.AgentConfig) {
+		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs ahead of goroutines
+		cfg.Worker = func(f func()) { go f() }
+	})
+	groups := make([]*scoll.Group, n)
+	for i, k := range s.nodes {
+		if err := k.agent.RegisterService(summing(8)); err != nil {
+			t.Fatal(err)
+		}
+		s.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
+			k.agent.CreateGroup(scoll.GroupConfig{Service: 9, Members: s.members, Done: func(g *scoll.Group, err error) {
+				if groups[i] = g; err != nil {
+					t.Error(err)
+				}
+			}})
+		})
+	}
+	s.run(time.Millisecond)
+	var wg sync.WaitGroup
+	for root, g := range groups {
+		for worker := range 3 {
+			wg.Go(func() {
+				for range rounds {
+					cfg, want := scoll.RequestConfig{Payload: []byte("x")}, uint64(n)
+					if worker == 1 {
+						bulk := bytes.Repeat([]byte{7}, 10_000*(1+root))
+						cfg.Bulk, want = [][]byte{bulk}, want+uint64(len(bulk)*n)
+					}
+					if sum, unreached := send(t, g, cfg); sum != want || unreached != 0 {
+						t.Errorf("root %d: sum %d, want %d, %d unreached", root, sum, want, unreached)
+					}
+				}
+			})
+		}
+	}
+	over := make(chan struct{})
+	go func() { wg.Wait(); close(over) }()
+	for {
+		select {
+		case <-over:
+			return
+		default:
+			s.run(time.Millisecond)
+			runtime.Gosched()
+		}
+	}
+}
