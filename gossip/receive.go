@@ -34,7 +34,10 @@ func (m *Machine) receive(in Input, out *Output) {
 	case !m.agreed(&msg, out):
 		return
 	}
-	if !m.wellFormed(&msg) || !m.clockFits(&msg, out) {
+	if !m.wellFormed(&msg) {
+		return
+	}
+	if !m.clockFits(&msg, out) {
 		return
 	}
 	m.clock.sync(msg.Clock)
