@@ -154,3 +154,41 @@ func TestDeadInner(t *testing.T) {
 		}
 	}
 }
+
+// TestBulkMessages: G-SC-4, SC-36: with bulk data there are N-1 fetches more,
+// each from the parent, and a node sends nothing on before it has them.
+func TestBulkMessages(t *testing.T) {
+	const n = 14
+	counts := map[string]int{}
+	has := map[sim.NodeID]bool{0: true}
+	shape := tree.Tree{Topology: tree.KNomial(2), N: n}
+	c := newCluster(t, n, func(c *cluster, _ *sim.Config[*packet]) {
+		c.tap = func(from, to sim.NodeID, p *packet) {
+			counts[p.kind]++
+			switch p.kind {
+			case "get":
+				if parent, _ := shape.Parent(int(from)); parent != int(to) {
+					t.Errorf("node %d fetches from %d", from, to)
+				}
+			case "data":
+				has[to] = true
+			case "request":
+				if !has[from] {
+					t.Errorf("SC-A17: node %d forwards before it has the data", from)
+				}
+			}
+		}
+	})
+	c.run(0)
+	g := c.create(0, Tree{}, false)
+	c.nodes[0].bulk = make([]byte, 5000)
+	c.want(c.broadcast(0, g, Outgoing{Bulk: 5000}), 0)
+	if counts["request"] != n-1 || counts["reply"] != n-1 || counts["get"] != n-1 {
+		t.Errorf("%v", counts)
+	}
+	for _, node := range c.nodes {
+		if len(node.exposed) != 0 || len(node.bulk) != 5000 {
+			t.Errorf("node %d: %d exposures left, %d bytes", node.id, len(node.exposed), len(node.bulk))
+		}
+	}
+}
