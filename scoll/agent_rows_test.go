@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll"
@@ -382,5 +383,40 @@ func TestOversizedReply(t *testing.T) {
 	s.nodes[1].extra = 0
 	if o := s.broadcast(0, g, scoll.RequestConfig{}); len(o.unreached) != 0 || s.nodes[0].agent.Stats().Oversized != 3 {
 		t.Errorf("then %v, %+v", o.unreached, s.nodes[0].agent.Stats())
+	}
+}
+
+// TestNothingIsLeft: SC-A24, SC-153, SC-154 and Bad input: buffers that were
+// posted for parts that did not come are taken back before post-reply; who
+// answers once more is dropped. Requests and lists are forgotten.
+func TestNothingIsLeft(t *testing.T) {
+	s := newStacks(t, 150, nil)
+	s.nodes[0].parts = 3 // as the root thinks
+	g := s.group(0, true, scoll.Tree{})
+	s.broadcast(0, g, scoll.RequestConfig{})
+	for _, k := range s.nodes {
+		if requests, lists := k.agent.Held(); requests != 0 || lists != 0 {
+			t.Errorf("node %d keeps %d requests, %d lists", k.id, requests, lists)
+		}
+	}
+	dropped := func() uint64 { return s.nodes[0].table.Node().Snapshot().Stats.DropReasons[lnet.NoMatch.String()] }
+	before, child := dropped(), 1
+	for step := range uint64(4) { // of the creation, and of the broadcast
+		s.fabric.Do(sim.NodeID(child), func(*simlnd.Host) {
+			table := s.nodes[child].table
+			md, err := table.MDBind(portals.MD{Segments: [][]byte{make([]byte, 60)}, Threshold: 1}, portals.Unlink)
+			if err == nil {
+				err = table.Put(portals.PutRequest{
+					MD: md, Target: nid.ProcessID{NID: simlnd.NID(0), PID: nid.LustrePID}, Portal: scoll.ReplyPortal,
+					MatchBits: scoll.FirstBits(s.nodes[0].host.Incarnation()) + step,
+				})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if s.run(time.Second); dropped() != before+4 {
+		t.Errorf("%d of 4 late answers were dropped", dropped()-before)
 	}
 }

@@ -1,0 +1,10 @@
+package scoll
+
+// Held is what an agent keeps of requests, and of lists that it fetches.
+func (a *Agent) Held() (requests, lists int) {
+	a.runner.Inspect(func() { requests, lists = len(a.requests), len(a.lists) })
+	return requests, lists
+}
+
+// FirstBits is the match bits of the first replies to a life of a node.
+func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
