@@ -420,3 +420,67 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("%d of 4 late answers were dropped", dropped()-before)
 	}
 }
+
+// TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: what a service does
+// wrong is told to it, and to its parent as a refusal.
+func TestServiceMistakes(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	g := s.group(0, true, scoll.Tree{})
+	early := make(map[int]error)
+	for i, k := range s.nodes {
+		mistaken := k.service()
+		mistaken.ID = 9
+		mistaken.PreRequest = func(r *scoll.Request) error {
+			early[i] = r.Reply(nil)
+			if i == 2 && len(r.Payload()) == 0 {
+				return nil // no buffer for its child
+			}
+			if n := r.BulkLength(); n > 0 && i == 1 {
+				return r.SetBulk(make([]byte, n-1))
+			}
+			if n := r.BulkLength(); n > 0 {
+				_ = r.SetBulk(make([]byte, n+10))
+			}
+			return k.post(r)
+		}
+		if err := k.agent.RegisterService(mistaken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fabric.Do(0, func(*simlnd.Host) {
+		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: 9, Members: s.members, Done: func(made *scoll.Group, _ error) { g = made }})
+	})
+	s.run(0)
+	var root *scoll.Request
+	for i, c := range []struct {
+		cfg  scoll.RequestConfig
+		want []scoll.Unreached
+	}{
+		{scoll.RequestConfig{}, []scoll.Unreached{{NID: simlnd.NID(2), Status: scoll.EINVAL}, {NID: simlnd.NID(3), Status: scoll.EINVAL}}},
+		{scoll.RequestConfig{Payload: []byte("x"), Bulk: [][]byte{make([]byte, 99)}}, []scoll.Unreached{{NID: simlnd.NID(1), Status: scoll.EINVAL}}},
+	} {
+		if o := s.broadcast(0, g, c.cfg); !slices.Equal(o.unreached, c.want) {
+			t.Errorf("mistake %d: %v", i, o.unreached)
+		}
+	}
+	if !errors.Is(early[3], scoll.EAGAIN) {
+		t.Errorf("a reply in pre-request: %v", early[3])
+	}
+	s.fabric.Do(0, func(*simlnd.Host) {
+		root, _ = g.NewRequest(scoll.RequestConfig{Payload: []byte("x")})
+		_ = s.nodes[0].post(root)
+		_ = root.Send()
+	})
+	s.run(time.Second)
+	if err := root.PostReply(0, nil); !errors.Is(err, scoll.ESTALE) {
+		t.Errorf("SC-52: %v", err)
+	}
+	if err := root.Send(); err == nil {
+		t.Error("SC-52: a handle that has ended is sent")
+	}
+	for _, k := range s.nodes {
+		if len(k.errs) > 0 {
+			t.Errorf("node %d: %v", k.id, k.errs)
+		}
+	}
+}

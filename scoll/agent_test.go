@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll"
 )
 
-// TestAgents: SC-15 to SC-19, SC-40 to SC-57 end to end: 64 stacks, both kinds
+// TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 end to end: 64 stacks, both kinds
 // of groups, two broadcasts each.
 func TestAgents(t *testing.T) {
 	for _, now := range []bool{false, true} {
@@ -62,7 +62,7 @@ func (s *stacks) oobOr(t *testing.T, oob bool) *scoll.Group {
 	return g
 }
 
-// TestBulk: SC-31, SC-35, SC-36 and SC-A17: bulk data of several sizes reaches
+// TestBulk: SC-31 and SC-A17: bulk data of several sizes reaches
 // everybody over the tree, more than a message carries included.
 func TestBulk(t *testing.T) {
 	for _, size := range []int{1, 4097, 1 << 20, 5<<20 + 17} {
@@ -154,7 +154,7 @@ func (v *fakeView) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestRootErrors: SC-9, SC-27, SC-30, SC-26: what a root does wrong.
+// TestRootErrors: SC-9, SC-27, SC-30, SC-A14: what a root does wrong.
 func TestRootErrors(t *testing.T) {
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})

@@ -111,7 +111,7 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 	return c.total(), len(r.Unreached())
 }
 
-// TestConcurrent: SC-1, SC-42, SC-49: services run in goroutines, and several at
+// TestConcurrent: SC-1, SC-42: services run in goroutines, and several at
 // each root broadcast at the same time, some with bulk data, while the network
 // delivers.
 func TestConcurrent(t *testing.T) {
