@@ -19,14 +19,14 @@ them: when a death is known, what gossip costs, how long a node is silent after
 its start. --detect is by when all must know of a death; without it the interval
 is the shortest that is safe. It needs no daemon: the figures come from a model
 that was fitted to simulations ('lnetd sim' simulates a given case).`,
-		Example: `  gossipctl tune --nodes 200 --rtt 1ms --loss 1
+		Example: `  gossipctl tune --nodes 200 --rtt 1ms --loss 1%
   gossipctl tune --nodes 1000 --detect 30s --json`,
 		Args: cli.Args(),
 	}
 	var t tuning
 	c.Flags().IntVar(&t.nodes, "nodes", 0, "`NUMBER` of participants")
 	c.Flags().DurationVar(&t.rtt, "rtt", 0, "round trip `TIME` of the network")
-	c.Flags().Float64Var(&t.loss, "loss", 0, "`PERCENTAGE` of messages that are lost")
+	c.Flags().Var(&t.loss, "loss", "`PERCENTAGE` of messages that are lost")
 	c.Flags().DurationVar(&t.detect, "detect", 0, "`TIME` within which all must know of a death")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		doc, err := t.recommend()
@@ -42,7 +42,7 @@ that was fitted to simulations ('lnetd sim' simulates a given case).`,
 type tuning struct {
 	nodes  int
 	rtt    time.Duration
-	loss   float64 // percent
+	loss   percentage
 	detect time.Duration
 }
 
@@ -72,11 +72,11 @@ func (t *tuning) recommend() (tuneDoc, error) {
 	case t.rtt < 0 || t.rtt > time.Hour:
 		return tuneDoc{}, cli.Usagef("--rtt: want a time from 0 to 1h, not %v", t.rtt)
 	case !(t.loss >= 0 && t.loss <= 60):
-		return tuneDoc{}, cli.Usagef("--loss: want a percentage from 0 to 60, not %v", t.loss)
+		return tuneDoc{}, cli.Usagef("--loss: want a percentage from 0 to 60, not %v", float64(t.loss))
 	case t.detect < 0:
 		return tuneDoc{}, cli.Usagef("--detect: want a time from 0, not %v", t.detect)
 	}
-	m := newModel(t.nodes, t.loss/100)
+	m := newModel(t.nodes, float64(t.loss)/100)
 	least := max(gossip.MinInterval, t.rtt).Round(time.Millisecond)
 	interval := least
 	if t.detect > 0 {
