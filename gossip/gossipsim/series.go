@@ -72,7 +72,7 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "resurrections", Value: float64(v.Resurrections)},
 		{Name: "bytes per node and cycle", Unit: "B", Value: n.BytesPerCycle()},
 		{Name: "obsolete messages", Value: float64(c.Obsolete)},
-		{Name: "malformed messages", Value: float64(c.Malformed + c.BadClock + c.Strangers)},
+		{Name: "malformed messages", Value: float64(c.Malformed + c.ForNobody + c.NotYoung + c.OtherVersion + c.BadClock + c.Strangers)},
 		{Name: "disagreements", Value: float64(c.Disagreements)},
 		{Name: "cycles missed", Value: float64(c.Missed)},
 	}

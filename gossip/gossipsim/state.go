@@ -185,6 +185,9 @@ func addStats(sum, s *gossip.Stats) {
 	sum.Obsolete += s.Obsolete
 	sum.BadClock += s.BadClock
 	sum.Malformed += s.Malformed
+	sum.ForNobody += s.ForNobody
+	sum.NotYoung += s.NotYoung
+	sum.OtherVersion += s.OtherVersion
 	sum.Disagreements += s.Disagreements
 	sum.Strangers += s.Strangers
 	sum.Quiet += s.Quiet
