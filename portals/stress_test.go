@@ -35,7 +35,9 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 			n.up.Finalize(m, err)
 			continue
 		}
+		n.memory.Lock()
 		lnd.Copy(d.Sink, m.Payload)
+		n.memory.Unlock()
 		if m.Header.Type != wire.Get {
 			n.up.Delivered(d, nil)
 			n.up.Finalize(m, nil)

@@ -29,6 +29,10 @@ type network struct {
 	fails  error  // of Startup
 	onSend func() // called at each Send; nil: nothing
 
+	// memory is the users', who in TestStress put into and get from the same MD
+	// at once: what they then find there is their affair, not a race of ours.
+	memory sync.Mutex
+
 	mu     sync.Mutex
 	sent   []*lnd.Message // guarded by mu, like all below
 	held   int            // deliveries on hold
