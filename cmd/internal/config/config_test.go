@@ -42,11 +42,36 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 	}
 }
 
+// wantConfig checks that a file means the defaults with a change.
+func wantConfig(t *testing.T, text string, change func(*config.Config)) {
+	t.Helper()
+	got, err := config.Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	change(&want)
+	if diff := cmp.Diff(want, got, equateNIDs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// wantRefused checks that a file is refused with an error that begins so.
+func wantRefused(t *testing.T, text, begin string) {
+	t.Helper()
+	_, err := config.Parse("f", []byte(text))
+	if err == nil || !strings.HasPrefix(err.Error(), begin) {
+		t.Fatalf("error %v, want %s", err, begin)
+	}
+	if _, ok := errors.AsType[*config.Error](err); !ok {
+		t.Errorf("error of type %T, want *config.Error", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // of the defaults; nil for an error
-		err        string
+		change     func(*config.Config) // of the defaults
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},
@@ -81,6 +106,14 @@ func TestParse(t *testing.T) {
 				c.FaultSeed, c.Faults = 7, []string{"from fd88::1@tcp loss 5%", "partition 10.0.0.[1-5]@tcp | *@tcp1", "pause 5s"}
 			},
 		},
+		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},
+	} {
+		t.Run(test.name, func(t *testing.T) { wantConfig(t, test.text, test.change) })
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, test := range []struct{ name, text, err string }{
 		{name: "an unknown fault", text: "faults:\n  - loss 5%\n  - lose 5%\n", err: `f:3:5: faults: unknown word "lose": want partition or pause, or a rule: from, to`},
 		{name: "two partitions", text: "faults:\n  - partition *@tcp1\n  - pause\n  - partition *@tcp2\n", err: "f:4:5: faults: a second partition, which would take the place of the first"},
 		{name: "a fault that is no text", text: "faults:\n  - loss 5%\n  - [7]\n", err: `f:3:5: faults: want text`},
@@ -88,7 +121,6 @@ func TestParse(t *testing.T) {
 		{name: "seed of faults", text: "fault_seed: -1\n", err: `f:1:13: fault_seed: want a whole number from 0 to 2147483647`},
 		{name: "for kernels only, out of range", text: "nonblk_zcack: 2\n", err: `f:1:15: nonblk_zcack: want a whole number from 0 to 1, not "2"`},
 		{name: "too many connections per peer", text: "conns_per_peer: 128\n", err: `f:1:17: conns_per_peer: want a whole number from 0 to 127, not "128"`},
-		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},
 		{name: "unknown key", text: "accept_port: 988\nacept: all\n", err: `f:2:1: unknown key "acept"`},
 		{name: "wrong case", text: "Accept: all\n", err: `f:1:1: unknown key "Accept"`},
 		{name: "key twice", text: "nagle: 0\nnagle: 1\n", err: `f:2:1: mapping key "nagle" already defined at [1:1]`},
@@ -109,26 +141,7 @@ func TestParse(t *testing.T) {
 		{name: "broken YAML", text: "accept: [\n", err: "f:1:9: sequence end token ']' not found"},
 		{name: "too long", text: strings.Repeat("#", 1<<17), err: "f: more than 65536 bytes"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := config.Parse("f", []byte(test.text))
-			if test.change == nil {
-				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
-					t.Fatalf("error %v, want %s", err, test.err)
-				}
-				if _, ok := errors.AsType[*config.Error](err); !ok {
-					t.Errorf("error of type %T, want *config.Error", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := config.Default()
-			test.change(&want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { wantRefused(t, test.text, test.err) })
 	}
 }
 
