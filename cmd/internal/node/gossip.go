@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -39,6 +40,16 @@ func NewGossipInit(g config.Gossip) GossipInit {
 		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
 		DeadSlack: g.DeadSlack, Obsolete: g.Obsolete, Quorum: g.Quorum, ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
 	}
+}
+
+// inBounds refuses milliseconds that no Duration holds. What gossip itself
+// allows is less, and is its own affair.
+func (r GossipInit) inBounds() error {
+	const day = 24 * 60 * 60 * 1000
+	if min(r.IntervalMS, r.RTTMS) < 0 || max(r.IntervalMS, r.RTTMS) > day {
+		return gossipFailure(syscall.EINVAL, fmt.Sprintf("interval_ms %d and rtt_ms %d: want 0 to %d", r.IntervalMS, r.RTTMS, day))
+	}
+	return nil
 }
 
 func (r GossipInit) machine() gossip.Config {
@@ -132,6 +143,9 @@ func (n *Node) GossipInit(r GossipInit, nids io.Reader) error {
 func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 	g.commands.Lock()
 	defer g.commands.Unlock()
+	if err := r.inBounds(); err != nil {
+		return err
+	}
 	cfg := r.machine()
 	if _, err := cfg.Limits(list.Len()); err != nil {
 		return &gossipError{syscall.EINVAL, err}

@@ -53,6 +53,8 @@ func TestGossipCommands(t *testing.T) {
 	broken.Fudge = 7
 	short := fast()
 	short.IntervalMS = 199
+	wrapped := fast()
+	wrapped.IntervalMS += 1 << 58 // as a Duration it would be 200 ms again
 	for i, step := range []struct {
 		what  string
 		do    func() error
@@ -64,6 +66,7 @@ func TestGossipCommands(t *testing.T) {
 		{"stop without parameters", n.GossipStop, syscall.ESRCH, "gossip does not run, and has no parameters", node.GossipNone},
 		{"bad numbers leave nothing", init(broken, others), syscall.EINVAL, "fudge 7 is above 0", node.GossipNone},
 		{"a short interval", init(short, others), syscall.EINVAL, "interval 199ms is below 200ms", node.GossipNone},
+		{"an interval that wraps", init(wrapped, others), syscall.EINVAL, "want 0 to", node.GossipNone},
 		{"bad NIDs", init(fast(), "127.0.0.64@tcp x"), syscall.EINVAL, `NIDs:1:1: NIDs "x"`, node.GossipNone},
 		{"mixed networks", init(fast(), "127.0.0.64@tcp 10.0.0.1@tcp1"), syscall.EINVAL, "another network", node.GossipNone},
 		{"a list without us", init(fast(), "127.0.0.[1-3]@tcp"), syscall.EINVAL, "no NID of this node is among", node.GossipNone},
