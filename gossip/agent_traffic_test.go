@@ -13,7 +13,8 @@ import (
 // without an ACK, from the NID that takes part, and match bits that tell pings
 // from replies, all to one portal (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56,
 // GO-57, GO-60). There is room for the ages in it and no more, so how often
-// others died is not told (GO-73).
+// others died is not told (GO-73). Nobody is asked to agree: a cycle is these
+// messages and no others, and nothing waits for them (GO-3).
 func TestAgentSends(t *testing.T) {
 	const n = 8
 	other := nid.MustParse("192.168.9.9@tcp9")

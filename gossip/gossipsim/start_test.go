@@ -117,33 +117,29 @@ func TestLongDead(t *testing.T) {
 }
 
 // TestNewcomerIsHeard (GO-33): a node without any silence is known to somebody
-// after its second ping at the latest: the first one is obsolete, and its empty
-// answer brings the clock.
+// after its second ping: the first one is obsolete, and its empty answer brings
+// the clock.
 func TestNewcomerIsHeard(t *testing.T) {
-	const newcomers = 40
-	late := 0
-	net := newNet(t, gossipsim.Config{
-		Nodes: 100, Seed: 3, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0),
-		StartAt: func(id sim.NodeID) time.Duration {
-			if id < newcomers {
-				return time.Minute
-			}
-			return 0
-		},
-	})
-	runNet(t, net, time.Minute+2*gossipsim.Interval+5*time.Millisecond)
-	for id := range sim.NodeID(newcomers) {
+	const newcomer = 20
+	for seed := range uint64(50) {
+		net := newNet(t, gossipsim.Config{
+			Nodes: 40, Seed: seed, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0),
+			StartAt: func(id sim.NodeID) time.Duration {
+				if id == newcomer {
+					return 20 * time.Second
+				}
+				return 0
+			},
+		})
+		runNet(t, net, 20*time.Second+2*gossipsim.Interval+5*time.Millisecond)
 		known := false
-		for other := sim.NodeID(newcomers); other < 100 && !known; other++ {
-			known, _ = net.Think(sim.Nodes(other), sim.Nodes(id), true)
+		for other := range sim.NodeID(40) {
+			believes, _ := net.Think(sim.Nodes(other), sim.Nodes(newcomer), true)
+			known = known || other != newcomer && believes
 		}
 		if !known {
-			late++
+			t.Errorf("seed %d: nobody knows the newcomer after its second ping", seed)
 		}
-	}
-	// Two pings may both have gone to other newcomers, who know as little.
-	if late > newcomers/4 {
-		t.Errorf("%d of %d newcomers are known to nobody after their second ping", late, newcomers)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestSocketOptions(t *testing.T) {
 	}
 }
 
-// TestControlIsMarked: CONTROL connections carry DSCP and SO_PRIORITY at both
+// TestControlIsMarked (GO-61): CONTROL connections carry DSCP and SO_PRIORITY at both
 // ends, bulk ones do not.
 func TestControlIsMarked(t *testing.T) {
 	for _, tt := range []struct {
