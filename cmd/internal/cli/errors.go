@@ -3,6 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // usageError is an error of the command line.
@@ -41,4 +45,27 @@ func HintOf(err error) string {
 		return h.hint
 	}
 	return ""
+}
+
+// explainFlag says of a number that is none what was wanted, in words of the
+// command line; all other errors of flags are left as they are.
+func explainFlag(_ *cobra.Command, err error) error {
+	invalid, isValue := errors.AsType[*pflag.InvalidValueError](err)
+	number, isNumber := errors.AsType[*strconv.NumError](err)
+	if !isValue || !isNumber {
+		return err
+	}
+	want := "a number"
+	switch invalid.GetFlag().Value.Type() {
+	case "int", "int64":
+		want = "a whole number"
+	case "uint", "uint32", "uint64":
+		want = "a whole number from 0"
+	case "bool":
+		want = "true or false"
+	}
+	if errors.Is(number.Err, strconv.ErrRange) {
+		want += " that is not so large"
+	}
+	return fmt.Errorf("--%s: want %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }

@@ -26,6 +26,7 @@ func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(explainFlag)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if root.Version == "" {
 		root.Version = version()

@@ -37,6 +37,12 @@ func tool() *cobra.Command {
 			return cli.Usagef("--a and --b exclude each other")
 		}},
 	)
+	last := &cobra.Command{Use: "last", RunE: done}
+	last.Flags().Int("count", 0, "")
+	last.Flags().Uint32("size", 0, "")
+	last.Flags().Float64("share", 0, "")
+	last.Flags().Bool("all", false, "")
+	net.AddCommand(last)
 	root.AddCommand(net)
 	return root
 }
@@ -51,6 +57,11 @@ func TestRun(t *testing.T) {
 		{"failure", "net fail", cli.Failed, "", "tool: ping: connection refused\n  is lnetd running?\n"},
 		{"usage found by the verb", "net odd", cli.Usage, "", "tool: --a and --b exclude each other\n  see 'tool net odd --help'\n"},
 		{"unknown flag", "net show --x", cli.Usage, "", "tool: unknown flag: --x\n  see 'tool net show --help'\n"},
+		{"no whole number", "net last --count x", cli.Usage, "", "tool: --count: want a whole number, not \"x\"\n  see 'tool net last --help'\n"},
+		{"below zero", "net last --size=-1", cli.Usage, "", "tool: --size: want a whole number from 0, not \"-1\"\n  see 'tool net last --help'\n"},
+		{"too large", "net last --size 4294967296", cli.Usage, "", "tool: --size: want a whole number from 0 that is not so large, not \"4294967296\"\n  see 'tool net last --help'\n"},
+		{"no number", "net last --share x", cli.Usage, "", "tool: --share: want a number, not \"x\"\n  see 'tool net last --help'\n"},
+		{"neither true nor false", "net last --all=x", cli.Usage, "", "tool: --all: want true or false, not \"x\"\n  see 'tool net last --help'\n"},
 		{"too many arguments", "net show x", cli.Usage, "", "tool: tool net show takes no arguments, got \"x\"\n  see 'tool net show --help'\n"},
 		{"no arguments", "net copy", cli.Usage, "", "tool: tool net copy needs FROM and TO\n  see 'tool net copy --help'\n"},
 		{"an argument missing", "net copy a", cli.Usage, "", "tool: tool net copy needs TO\n  see 'tool net copy --help'\n"},
@@ -58,8 +69,8 @@ func TestRun(t *testing.T) {
 		{"all arguments", "net copy a b", cli.OK, "", ""},
 		{"nothing to list", "net list", cli.Usage, "", "tool: tool net list needs a NET, or several\n  see 'tool net list --help'\n"},
 		{"two to list", "net list a b", cli.OK, "", ""},
-		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: copy, fail, list, odd, show\n  see 'tool net --help'\n"},
-		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has copy, fail, list, odd, show\n  see 'tool net --help'\n"},
+		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
+		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
 		{"version", "--version", cli.OK, "tool version v1\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
