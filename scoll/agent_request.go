@@ -112,6 +112,18 @@ func (r *Request) ChildNID(i int) nid.NID { return r.members.NID(r.children[i].R
 // NID is the NID of this node in the group.
 func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
 
+// RootNID is the NID of the root, as the parent says: it is as trustworthy as all
+// nodes on the way from there.
+func (r *Request) RootNID() nid.NID { return r.members.NID(r.tree.Root) }
+
+// ParentNID is the NID from which the request came; zero at the root.
+func (r *Request) ParentNID() (id nid.NID) {
+	if rank, ok := r.tree.Parent(r.rank); ok {
+		id = r.members.NID(rank)
+	}
+	return id
+}
+
 // BulkLength is the length of the bulk data in bytes, 0 if there are none.
 func (r *Request) BulkLength() int { return r.bulkLength }
 

@@ -46,6 +46,10 @@ func TestEveryRoot(t *testing.T) {
 			text := fmt.Sprint(root)
 			want = append(want, text)
 			s.all(s.broadcast(root, s.nodes[root].kept.Group(), scoll.RequestConfig{Payload: []byte(text)}), want)
+			parent := (root + 4) % 8 // of virtual rank 5 in the binomial tree is 4
+			if kept := s.nodes[(root+5)%8].kept; kept.RootNID() != simlnd.NID(sim.NodeID(root)) || kept.ParentNID() != simlnd.NID(sim.NodeID(parent)) {
+				t.Errorf("root %v and parent %v of node %d, want those of %d and %d", kept.RootNID(), kept.ParentNID(), (root+5)%8, root, parent)
+			}
 		}
 	}
 }
