@@ -34,9 +34,10 @@ func (a *Agent) Quorum() (quorum bool) {
 
 // Watch calls f for every participant that is alive now, and then whenever one
 // dies or comes alive. Changes of a participant that come faster than f returns
-// are told as one. After stop f is not called any more; a call may be under way. After
-// Stop of the agent nobody is.
-func (a *Agent) Watch(f WatchFunc) (stop func()) {
+// are told as one: with how often it has died so far, which shows all deaths. f
+// may block, and may call the agent. After stop f is not called any more; a call
+// may be under way. After Stop of the agent nobody is.
+func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {
 			for i := range a.m.Len() {

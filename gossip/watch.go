@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// WatchFunc is told that a participant is alive, or not, and how often it has
-// died so far. It may block, and may call the agent.
-type WatchFunc func(id nid.NID, alive bool, aliveness uint64)
+// watchFunc is told that a participant is alive, or not, and how often it has
+// died so far. See [Agent.Watch].
+type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 
 // watchers tell users of changes, outside of the machine and at the speed of
 // each user: what changes several times meanwhile is told once, as it is then.
@@ -32,7 +32,7 @@ type state struct {
 
 // watcher is one user.
 type watcher struct {
-	f     WatchFunc
+	f     watchFunc
 	clock machine.Clock
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type watcher struct {
 }
 
 // add begins to watch, with what is known now.
-func (w *watchers) add(f WatchFunc, known func(tell func(nid.NID, state))) (stop func()) {
+func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, clock: w.clock, latest: make(map[nid.NID]state)}
 	w.mu.Lock()
 	if !w.closed {
