@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 
 // TestMain lets the test binary be the other process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && (os.Args[1] == "peer" || os.Args[1] == "hoarder") {
+	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member"}, os.Args[1]) {
 		main()
 	}
 	os.Exit(m.Run())
@@ -46,10 +47,10 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 54 {
-		t.Errorf("got %d lines, want 54:\n%s", len(lines), stdout)
+	if len(lines) != 68 {
+		t.Errorf("got %d lines, want 68:\n%s", len(lines), stdout)
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|LN-priority)  +(\S.*\S)  +(\d+\.\d{3} [\w%]+ \(.*\))  +([<>]= \d+\.\d\d [\w%]+)  +(met|missed)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|LN-priority)  +(\S.*\S)  +((?:\d+\.\d{3} [\w%]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {
@@ -96,6 +97,8 @@ func TestVerdict(t *testing.T) {
 		{"at most, above", line{ratio: 1.2, limit: 1.1}, "missed"},
 		{"at least, above", line{ratio: 1.0, limit: 0.9, least: true}, "met"},
 		{"at least, below", line{ratio: 0.8, limit: 0.9, least: true}, "missed"},
+		{"no goal", line{ratio: 0.8}, "-"},
+		{"not measured", line{limit: 0.9, skipped: "no mpirun"}, "skipped"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,6 +32,8 @@ var goals = []goal{
 	{"G-GO-6", "gossip: obsolete messages", measureObsolete},
 	{"G-GO-7", "gossip: quick reboots", measureReboots},
 	{"G-GO-8", "gossip: CPU and allocations", measureCost},
+	{"G-SC-2", "collectives: broadcast and aggregate between processes, beside Open MPI", measureCollective},
+	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 
@@ -40,9 +42,11 @@ type line struct {
 	what  string
 	ratio float64 // ours : plain Go TCP, or a figure in unit
 	unit  string  // empty: a ratio
-	limit float64
-	least bool   // limit is the smallest good ratio, otherwise the largest
-	basis string // the absolute medians behind the ratio
+	limit float64 // 0: no goal bounds it
+	least bool    // limit is the smallest good ratio, otherwise the largest
+	basis string  // the absolute medians behind the ratio
+
+	skipped string // why it could not be measured here; empty: it was
 }
 
 func (l line) met() bool {
@@ -54,10 +58,16 @@ func (l line) met() bool {
 
 // value has a digit more than the bound, so that the verdict can be seen.
 func (l line) value() string {
+	if l.skipped != "" {
+		return "- (" + l.skipped + ")"
+	}
 	return fmt.Sprintf("%.3f %s (%s)", l.ratio, cmp.Or(l.unit, "x"), l.basis)
 }
 
 func (l line) bound() string {
+	if l.limit == 0 {
+		return "no goal"
+	}
 	relation := "<="
 	if l.least {
 		relation = ">="
@@ -66,6 +76,12 @@ func (l line) bound() string {
 }
 
 func (l line) verdict() string {
+	if l.skipped != "" {
+		return "skipped"
+	}
+	if l.limit == 0 {
+		return "-"
+	}
 	if l.met() {
 		return "met"
 	}

@@ -79,6 +79,13 @@ func root(env cli.Env) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE:   func(*cobra.Command, []string) error { return serveHoarder(env.Stdin, env.Stdout) },
 	})
+	c.AddCommand(&cobra.Command{
+		Use:    "member",
+		Short:  memberUsage,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return serveMember(env.Stdin, env.Stdout) },
+	})
 	return c
 }
 

@@ -75,6 +75,7 @@ func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 // bench is this process's side of the measurements.
 type bench struct {
 	rounds int
+	stderr io.Writer // of other processes
 	raw    *rawClient
 	node   *initiator
 	flood  *flood
@@ -85,7 +86,7 @@ type bench struct {
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
-	b = &bench{rounds: rounds}
+	b = &bench{rounds: rounds, stderr: stderr}
 	defer func() {
 		if err != nil {
 			b.close()

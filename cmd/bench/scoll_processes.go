@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"time"
+
+	"ulnet/cmd/internal/loopback"
+	"ulnet/scoll"
+)
+
+// The payload of G-SC-2, and the broadcasts of a round before those that count.
+const (
+	collectiveBytes = 2 << 10
+	collectiveWarm  = 200
+)
+
+// collectiveGroups are the sizes of groups that are compared with Open MPI, the
+// bounds of the goal: of the median, and of the 99th percentile. 0: no goal
+// bounds it.
+var collectiveGroups = []struct {
+	nodes    int
+	p50, p99 float64
+}{
+	{nodes: 2},
+	{nodes: 4, p50: 2, p99: 1},
+	{nodes: 8, p50: 1.2, p99: 1},
+}
+
+// collectiveTree is the tree of the groups, of both kinds.
+var collectiveTree = scoll.Tree{Type: scoll.KNomial, K: 2}
+
+// collectiveRun asks a member's process for broadcasts, or for what it has used.
+type collectiveRun struct {
+	Usage       bool // answer with CPU time and heap objects
+	Raw         bool // over the plain TCP tree
+	Bulk        bool // Bytes are bulk data, otherwise the payload
+	Bytes       int
+	Warm, Count int
+}
+
+// latencies are what the broadcasts of a run took, in nanoseconds.
+type latencies []float64
+
+// percentile returns the value that a part of them, from 0 to 1, is not above.
+func (l latencies) percentile(part float64) float64 {
+	sorted := slices.Sorted(slices.Values(l))
+	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}
+
+// collective is a group of processes, a member each, of which the first is the
+// root, of broadcasts and of plain TCP trees of the same shape.
+type collective struct {
+	members []*memberProcess
+}
+
+// memberProcess is one of them.
+type memberProcess struct {
+	io.WriteCloser // its standard input, with which it ends
+	*json.Decoder
+	wait func() error
+}
+
+// memberSetup is what a member's process is told first.
+type memberSetup struct {
+	Rank  int
+	Addrs []netip.Addr
+	Port  uint16
+	Tree  scoll.Tree
+}
+
+func newCollective(ctx context.Context, stderr io.Writer, nodes int, tree scoll.Tree) (c *collective, err error) {
+	c = new(collective)
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	setup := memberSetup{Tree: tree}
+	for i := range nodes {
+		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
+	}
+	if setup.Port, err = loopback.FreePort(setup.Addrs...); err != nil {
+		return c, err
+	}
+	for setup.Rank = range nodes {
+		cmd, in, out, err := startSelf(ctx, stderr, "member")
+		if err != nil {
+			return c, err
+		}
+		c.members = append(c.members, &memberProcess{in, out, cmd.Wait})
+		if err := json.NewEncoder(in).Encode(setup); err != nil {
+			return c, err
+		}
+	}
+	return c, c.join()
+}
+
+// join tells the members where each other's plain TCP servers listen, and waits
+// until all are connected.
+func (c *collective) join() error {
+	raw := make([]netip.AddrPort, len(c.members))
+	for i, m := range c.members {
+		if err := m.Decode(&raw[i]); err != nil {
+			return fmt.Errorf("start member %d: %w", i, err)
+		}
+	}
+	for _, m := range c.members {
+		if err := json.NewEncoder(m).Encode(raw); err != nil {
+			return err
+		}
+	}
+	for i, m := range c.members {
+		var ready bool
+		if err := m.Decode(&ready); err != nil {
+			return fmt.Errorf("connect member %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// memberAnswer is what a member's process says of a run.
+type memberAnswer struct {
+	Took  latencies
+	Usage usage
+	Error string
+}
+
+// usage is what a process has used, or several.
+type usage struct{ CPU, Mallocs uint64 } // nanoseconds, objects
+
+// ask has a member do something.
+func (m *memberProcess) ask(run collectiveRun) (a memberAnswer, err error) {
+	if err := json.NewEncoder(m).Encode(run); err != nil {
+		return a, err
+	}
+	if err = m.Decode(&a); err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return a, err
+}
+
+// usage is what all members have used together.
+func (c *collective) usage() (u usage, err error) {
+	for _, m := range c.members {
+		a, err := m.ask(collectiveRun{Usage: true})
+		if err != nil {
+			return u, err
+		}
+		u.CPU, u.Mallocs = u.CPU+a.Usage.CPU, u.Mallocs+a.Usage.Mallocs
+	}
+	return u, nil
+}
+
+// contender has the root broadcast, and takes note of what all use for it.
+func (c *collective) contender(name string, run collectiveRun) *collectiveContender {
+	return &collectiveContender{name: name, run: func(of *collectiveContender) (latencies, error) {
+		before, err := c.usage()
+		if err != nil {
+			return nil, err
+		}
+		a, err := c.members[0].ask(run)
+		if err != nil {
+			return nil, err
+		}
+		after, err := c.usage()
+		each := float64(run.Warm + run.Count)
+		of.cpu = append(of.cpu, float64(after.CPU-before.CPU)/each)
+		of.mallocs = append(of.mallocs, float64(after.Mallocs-before.Mallocs)/each/float64(len(c.members)))
+		return a.Took, err
+	}}
+}
+
+func (c *collective) close() {
+	for _, m := range c.members {
+		_ = m.Close()
+	}
+	for _, m := range c.members {
+		_ = m.wait() // nothing depends on how it ends
+	}
+}
+
+// collectiveContender is one of the programs that broadcast.
+type collectiveContender struct {
+	name string
+	run  func(*collectiveContender) (latencies, error)
+
+	all     []latencies // by round
+	cpu     []float64   // nanoseconds of all processes for a broadcast, by round
+	mallocs []float64   // heap objects of one process for a broadcast, by round
+}
+
+// alternate runs every contender once in each round, in turning order, after a
+// round that is not counted.
+func alternate(ctx context.Context, rounds int, contenders ...*collectiveContender) error {
+	for round := -1; round < rounds; round++ {
+		if round == 0 {
+			for _, c := range contenders {
+				c.cpu, c.mallocs = nil, nil
+			}
+		}
+		for i := range contenders {
+			c := contenders[(i+round+1)%len(contenders)]
+			took, err := c.run(c)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			if round >= 0 {
+				c.all = append(c.all, took)
+			}
+		}
+	}
+	return nil
+}
+
+// each returns a percentile of each round.
+func (c *collectiveContender) each(part float64) (v []float64) {
+	for _, round := range c.all {
+		v = append(v, round.percentile(part))
+	}
+	return v
+}
+
+// against makes a line of a percentile of ours and of another's.
+func (c *collectiveContender) against(other *collectiveContender, what string, part, limit float64) line {
+	ours, theirs := c.each(part), other.each(part)
+	return line{
+		what: what, ratio: compare(ours, theirs), limit: limit,
+		basis: fmt.Sprintf("%.0f µs, %s %.0f µs", median(ours)/1e3, other.name, median(theirs)/1e3),
+	}
+}
+
+// measureCollective is G-SC-2: a broadcast of 2 KiB with a sum of all members as
+// its answer, beside Open MPI's broadcast and barrier, and beside a tree of
+// plain Go TCP connections.
+func measureCollective(ctx context.Context, b *bench) (lines []line, err error) {
+	mpi, err := compileMPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer mpi.remove()
+	for _, g := range collectiveGroups {
+		more, err := measureGroup(ctx, b, mpi, g.nodes)
+		if err != nil {
+			return nil, fmt.Errorf("%d nodes: %w", g.nodes, err)
+		}
+		for i, limit := range []float64{g.p50, g.p99} {
+			more[i].limit = limit
+		}
+		lines = append(lines, more...)
+	}
+	return lines, nil
+}
+
+// measureGroup compares groups of one size.
+func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]line, error) {
+	c, err := newCollective(ctx, b.stderr, nodes, collectiveTree)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	run := collectiveRun{Bytes: collectiveBytes, Warm: collectiveWarm, Count: pick(b, 200, 2000, 2000)}
+	raw := run
+	raw.Raw = true
+	ours, plain := c.contender("scoll", run), c.contender("raw Go tree", raw)
+	peer := &collectiveContender{name: "Open MPI", run: func(*collectiveContender) (latencies, error) { return mpi.run(ctx, nodes, run) }}
+	contenders := []*collectiveContender{ours, plain, peer}
+	if mpi.missing != "" {
+		contenders = contenders[:2]
+	}
+	if err := alternate(ctx, b.rounds, contenders...); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("broadcast and aggregate 2 KiB, %d processes, ", nodes)
+	var lines []line
+	for _, p := range []struct {
+		name string
+		part float64
+	}{{"p50", 0.5}, {"p99", 0.99}} {
+		l := line{what: what + p.name, skipped: mpi.missing}
+		if mpi.missing == "" {
+			l = ours.against(peer, l.what, p.part, 0)
+		}
+		lines = append(lines, l)
+	}
+	cpu := fmt.Sprintf("CPU %.0f : %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3)
+	tree := ours.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
+	tree.basis += ", " + cpu
+	return append(lines, tree, line{
+		what: what + "allocations of a member", ratio: median(ours.mallocs), unit: "objects", limit: 2, basis: "for a request, with its root",
+	}), nil
+}
+
+// collectiveTimeout bounds a broadcast of a member's process.
+const collectiveTimeout = 10 * time.Second

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// The bulk broadcasts of G-SC-6: the members, and the broadcasts of a round.
+const (
+	bulkMembers = 8
+	bulkWarm    = 10
+)
+
+// measureCollectiveBulk is G-SC-6: 1 MiB of bulk data to eight members, fetched
+// over the tree, beside a tree of plain Go TCP connections that reads each
+// broadcast whole before it writes it on, as collectives do.
+func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
+	c, err := newCollective(ctx, b.stderr, bulkMembers, collectiveTree)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	run := collectiveRun{Bulk: true, Bytes: bulk, Warm: bulkWarm, Count: pick(b, 20, 100, 100)}
+	raw := run
+	raw.Raw = true
+	ours, plain := c.contender("scoll", run), c.contender("raw", raw)
+	if err := alternate(ctx, b.rounds, ours, plain); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("1 MiB bulk to %d processes, ", bulkMembers)
+	cpu := line{
+		what:  what + "CPU time of all, which an extra copy per hop would raise",
+		ratio: compare(ours.cpu, plain.cpu), limit: 1.25,
+		basis: fmt.Sprintf("%.0f µs, raw %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3),
+	}
+	return []line{ours.against(plain, what+"p50", 0.5, 1.25), cpu}, nil
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// collectiveService is the number of the service that is broadcast to.
+const collectiveService scoll.ServiceID = 1
+
+const memberUsage = "Be a member of a group; bench starts itself so"
+
+// serveMember is the process of a member. It ends with its standard input, so it
+// never outlives the process that started it.
+func serveMember(stdin io.Reader, stdout io.Writer) error {
+	commands, answers := json.NewDecoder(stdin), json.NewEncoder(stdout)
+	var setup memberSetup
+	if err := commands.Decode(&setup); err != nil {
+		return err
+	}
+	m, err := newMember(setup)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	if err := answers.Encode(m.raw.listener.Addr().(*net.TCPAddr).AddrPort()); err != nil {
+		return err
+	}
+	var addrs []netip.AddrPort
+	if err := commands.Decode(&addrs); err != nil {
+		return err
+	}
+	topology, _ := setup.Tree.Topology()
+	if err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs); err != nil {
+		return err
+	}
+	if setup.Rank > 0 {
+		go m.raw.serve() // until the parent ends
+	}
+	for err = answers.Encode(true); err == nil; {
+		var run collectiveRun
+		if err = commands.Decode(&run); err != nil {
+			break
+		}
+		a := memberAnswer{Usage: usage{uint64(cpuTime()), ownMallocs()}}
+		if run.Usage {
+			err = answers.Encode(a)
+			continue
+		}
+		if a.Took, err = m.run(run); err != nil {
+			a.Error, err = err.Error(), nil
+		}
+		err = answers.Encode(a)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// member is a member of a group of both kinds of trees.
+type member struct {
+	*node
+	raw   rawMember
+	agent *scoll.Agent
+	group *scoll.Group // at the root
+	nodes int
+
+	states sync.Pool // of *sums
+	memory []byte    // bulk data goes here
+
+	// The fields below are those of the broadcast that is under way at the root.
+	current collectiveRun
+	payload []byte
+	left    int // broadcasts of the run
+	began   time.Time
+	took    latencies
+	done    chan error
+}
+
+// sums is what a request needs at a member: a sum from each child, and its own.
+type sums struct {
+	children [][8]byte
+	total    uint64
+	own      [8]byte
+}
+
+func newMember(setup memberSetup) (m *member, err error) {
+	m = &member{nodes: len(setup.Addrs), memory: make([]byte, bulk), done: make(chan error, 1)}
+	m.states.New = func() any { return new(sums) }
+	self := setup.Addrs[setup.Rank]
+	if m.raw.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {
+		return nil, err
+	}
+	if m.node, err = newNode(self, setup.Port, lnd.Tunables{}); err != nil {
+		return nil, err
+	}
+	// Group, and time-outs that a machine under load does not reach.
+	m.agent, err = scoll.Start(m.table, scoll.AgentConfig{
+		Config: scoll.Config{RTT: collectiveTimeout / 10}, Worker: func(f func()) { go f() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.agent.RegisterService(m.service()); err != nil || setup.Rank > 0 {
+		return m, err
+	}
+	return m, m.create(setup)
+}
+
+// create makes the group, whose members are told with the first broadcast.
+func (m *member) create(setup memberSetup) error {
+	var targets []scoll.Target
+	for i, addr := range setup.Addrs {
+		targets = append(targets, scoll.Target{NID: nid.FromAddr(tcp, addr), Entities: []scoll.Entity{{byte(i)}}})
+	}
+	members, err := scoll.NewMembership(targets)
+	if err != nil {
+		return err
+	}
+	m.agent.CreateGroup(scoll.GroupConfig{
+		Service: collectiveService, Members: members, Tree: setup.Tree,
+		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // before CreateGroup returns
+	})
+	return err
+}
+
+func (m *member) service() scoll.Service {
+	return scoll.Service{
+		ID: collectiveService,
+		PreRequest: func(r *scoll.Request) error {
+			if n := r.BulkLength(); n > 0 {
+				if err := r.SetBulk(m.memory[:n]); err != nil {
+					return err
+				}
+			}
+			return m.post(r)
+		},
+		IncomingRequest: func(*scoll.Request) error { return nil },
+		IncomingReply: func(p *scoll.Reply) {
+			if len(p.Payload) == 8 {
+				p.Request.Data.(*sums).total += binary.LittleEndian.Uint64(p.Payload)
+			}
+		},
+		PostReply: func(r *scoll.Request) {
+			s := r.Data.(*sums)
+			if r.Root() {
+				m.completed(r, s)
+				return
+			}
+			binary.LittleEndian.PutUint64(s.own[:], s.total)
+			_ = r.Reply(s.own[:]) // what is wrong shows in the sum
+		},
+		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
+	}
+}
+
+// post gives a request its state, with a buffer for each child.
+func (m *member) post(r *scoll.Request) error {
+	s := m.states.Get().(*sums)
+	r.Data, s.total = s, 1
+	for len(s.children) < r.Children() {
+		s.children = append(s.children, [8]byte{})
+	}
+	for i := range r.Children() {
+		if err := r.PostReply(i, s.children[i][:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run has broadcasts follow each other, each from the end of the last.
+func (m *member) run(r collectiveRun) (latencies, error) {
+	if r.Raw {
+		return m.raw.broadcast(r, m.nodes)
+	}
+	m.current, m.left, m.took = r, r.Warm+r.Count, make(latencies, 0, r.Count)
+	m.payload = make([]byte, r.Bytes)
+	if err := m.next(); err != nil {
+		return nil, err
+	}
+	err := <-m.done
+	return m.took, err
+}
+
+// next sends a broadcast.
+func (m *member) next() error {
+	m.began = time.Now()
+	cfg := scoll.RequestConfig{Payload: m.payload, Processing: collectiveTimeout}
+	if m.current.Bulk {
+		cfg.Payload, cfg.Bulk = nil, [][]byte{m.payload}
+	}
+	r, err := m.group.NewRequest(cfg)
+	if err != nil {
+		return err
+	}
+	if err := m.post(r); err != nil {
+		return err
+	}
+	return r.Send()
+}
+
+// completed is told at the root that a broadcast is over.
+func (m *member) completed(r *scoll.Request, s *sums) {
+	elapsed := time.Since(m.began)
+	m.left--
+	if m.left < m.current.Count {
+		m.took = append(m.took, float64(elapsed))
+	}
+	total := s.total
+	m.states.Put(s)
+	var err error
+	if total != uint64(m.nodes) {
+		err = fmt.Errorf("the sum is %d: status %v, unreached %v", total, r.Status(), r.Unreached())
+	}
+	if err == nil && m.left > 0 {
+		if err = m.next(); err == nil {
+			return
+		}
+	}
+	m.done <- err
+}
+
+func (m *member) close() {
+	m.raw.close()
+	m.agent.Stop()
+	m.node.close()
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestCollective: processes of their own sum over both kinds of trees, payload
+// and bulk data, and end with their standard input.
+func TestCollective(t *testing.T) {
+	c, err := newCollective(t.Context(), os.Stderr, 5, collectiveTree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, len(c.members))
+	for _, m := range c.members {
+		wait := m.wait
+		m.wait = func() error {
+			err := wait()
+			ended <- err
+			return err
+		}
+	}
+	for _, run := range []collectiveRun{
+		{Bytes: 100, Warm: 1, Count: 3},
+		{Bytes: 100, Warm: 1, Count: 3, Raw: true},
+		{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true},
+	} {
+		of := c.contender("this", run)
+		took, err := of.run(of)
+		if err != nil || len(took) != run.Count || took.percentile(0) <= 0 {
+			t.Errorf("%+v: %v, %v", run, took, err)
+		}
+		if len(of.cpu) != 1 || of.cpu[0] <= 0 {
+			t.Errorf("%+v: CPU time %v", run, of.cpu)
+		}
+	}
+	done := make(chan struct{})
+	go func() { c.close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("processes outlive their standard input")
+	}
+	for range c.members {
+		if err := <-ended; err != nil {
+			t.Errorf("a member ended with %v", err)
+		}
+	}
+}
+
+// TestOpenMPI: what is installed runs, what is not says so.
+func TestOpenMPI(t *testing.T) {
+	m, err := compileMPI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.missing != "" {
+		t.Skip(m.missing)
+	}
+	run := collectiveRun{Bytes: 64, Warm: 1, Count: 3}
+	if took, err := m.run(t.Context(), 2, run); err != nil || len(took) != 3 || took.percentile(0) <= 0 {
+		t.Errorf("%v, %v", took, err)
+	}
+	m.remove()
+	if _, err := os.Stat(m.folder); !os.IsNotExist(err) {
+		t.Errorf("the program is still there: %v", err)
+	}
+}
+
+func TestWithoutOpenMPI(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	m, err := compileMPI(t.Context())
+	if err != nil || m.missing == "" {
+		t.Fatalf("got %+v, %v; want a reason why there is none", m, err)
+	}
+	m.remove()
+	l := line{what: "p50", limit: 2, skipped: m.missing}
+	if l.verdict() != "skipped" || l.value() != "- ("+m.missing+")" {
+		t.Errorf("%s, %s", l.value(), l.verdict())
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	l := latencies{5, 1, 4, 2, 3}
+	for _, tt := range []struct{ part, want float64 }{{0, 1}, {0.5, 3}, {0.99, 5}, {1, 5}} {
+		if got := l.percentile(tt.part); got != tt.want {
+			t.Errorf("%v: got %v, want %v", tt.part, got, tt.want)
+		}
+	}
+}
