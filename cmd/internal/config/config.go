@@ -63,6 +63,7 @@ type Config struct {
 	FaultSeed int      // fault_seed; 0: chosen at the start
 
 	Gossip Gossip // gossip
+	Scoll  Scoll  // scoll
 
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
@@ -99,6 +100,7 @@ func Default() Config {
 		MaxConns:           65536,
 		MaxConnsPerAddr:    1024,
 		Gossip:             defaultGossip(),
+		Scoll:              defaultScoll(),
 	}
 }
 

@@ -20,7 +20,7 @@ func TestReferenceHoldsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(config.Default(), got); diff != "" {
+	if diff := cmp.Diff(config.Default(), got, equateNIDs); diff != "" {
 		t.Errorf("reference.yaml differs from the defaults (-default +reference):\n%s", diff)
 	}
 }
@@ -38,6 +38,17 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 	for _, key := range config.GossipKeys() {
 		if !strings.Contains(string(text), "\n  "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of gossip", key)
+		}
+	}
+	keys, ofAdmin := config.ScollKeys()
+	for _, key := range keys {
+		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
+			t.Errorf("reference.yaml lacks %s of scoll", key)
+		}
+	}
+	for _, key := range ofAdmin {
+		if !strings.Contains(string(text), "\n    "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of admin", key)
 		}
 	}
 }
@@ -188,7 +199,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			}
 			want := config.Default()
 			test.change(&want)
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, equateNIDs); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

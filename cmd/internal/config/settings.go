@@ -76,6 +76,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
 
 		"gossip": gossipSection(&c.Gossip, file),
+		"scoll":  scollSection(&c.Scoll, file),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// Scoll is the section scoll of the file: collectives, their groups and their
+// administration service. The comment of each field begins with its key.
+type Scoll struct {
+	Enable bool // enable: take part
+
+	NID         nid.NID       // nid: under which it does; zero: the one that gossip lists, or the only one
+	RTT         time.Duration // rtt
+	Guard       time.Duration // guard; 0: a quarter of rtt, at least 5 ms
+	MinBulkRate int           // min_bulk_rate, in bytes per second
+	MaxActive   int           // max_active
+	MaxMembers  int           // max_members
+	MaxTimeout  time.Duration // max_timeout
+	Tree        scoll.Tree    // tree
+	Groups      []Group       // groups, in the order of the file
+
+	Admin Admin // admin
+}
+
+// Group is a group of servers that has a name.
+type Group struct {
+	Name string
+	NIDs []nid.NID  // nids
+	Tree scoll.Tree // tree; zero: that of the section admin, or of scoll
+}
+
+// Admin is the section admin: what others may have done here.
+type Admin struct {
+	AllowRoots  []nid.Set  // allow_roots
+	AllowRelays []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
+	MaxBulk     int        // max_bulk, in bytes
+	MaxMemory   int        // max_memory, in bytes
+	MaxActions  int        // max_actions
+	Output      int        // output, in bytes
+	Tree        scoll.Tree // tree; zero: that of scoll
+	Actions     []Action   // actions, in the order of the file
+}
+
+// Action is a program that allowed roots may run here.
+type Action struct {
+	Name    string
+	Run     []string      // run: program and arguments
+	Timeout time.Duration // timeout
+}
+
+// MaxOutput bounds what is kept of an action's output, in bytes.
+const MaxOutput = 64 << 10
+
+func defaultScoll() Scoll {
+	return Scoll{
+		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 65536, MaxTimeout: 10 * time.Minute,
+		Tree: scoll.Tree{Type: scoll.KNomial, K: 2},
+		Admin: Admin{
+			MaxBulk: 16 << 20, MaxMemory: 256 << 20, MaxActions: 4, Output: 2048,
+		},
+	}
+}
+
+// AdminTree is the tree of the administration service over groups that have
+// none of their own.
+func (s *Scoll) AdminTree() scoll.Tree {
+	return cmp.Or(s.Admin.Tree, s.Tree)
+}
+
+// Machine returns the configuration for package scoll.
+func (s *Scoll) Machine() scoll.Config {
+	return scoll.Config{
+		Self: s.NID, RTT: s.RTT, Guard: s.Guard, MinBulkRate: s.MinBulkRate, MaxActive: s.MaxActive,
+		MaxMembers: s.MaxMembers, MaxTimeout: s.MaxTimeout,
+	}
+}
+
+func (s *Scoll) settings(file string) map[string]setting {
+	return map[string]setting{
+		"enable":        flag(&s.Enable),
+		"nid":           oneNID(&s.NID),
+		"rtt":           span(&s.RTT, 10*time.Microsecond, time.Minute),
+		"guard":         span(&s.Guard, 0, time.Minute),
+		"min_bulk_rate": number(&s.MinBulkRate, 1000, 1<<40),
+		"max_active":    number(&s.MaxActive, 1, maxCount),
+		"max_members":   number(&s.MaxMembers, 1, maxCount),
+		"max_timeout":   span(&s.MaxTimeout, 100*time.Millisecond, maxGossipTime),
+		"tree":          shape(&s.Tree),
+		"groups":        {func(value ast.Node) error { return s.takeGroups(file, value) }},
+		"admin": {func(value ast.Node) error {
+			entries, err := sectionOf(file, value)
+			if err != nil {
+				return err
+			}
+			return assign(s.Admin.settings(file), file, entries)
+		}},
+	}
+}
+
+func (a *Admin) settings(file string) map[string]setting {
+	return map[string]setting{
+		"allow_roots":  sets(&a.AllowRoots),
+		"allow_relays": sets(&a.AllowRelays),
+		"max_bulk":     number(&a.MaxBulk, 0, maxBuffer),
+		"max_memory":   number(&a.MaxMemory, 1<<20, 1<<40),
+		"max_actions":  number(&a.MaxActions, 1, maxCount),
+		"output":       number(&a.Output, 0, MaxOutput),
+		"tree":         shape(&a.Tree),
+		"actions":      {func(value ast.Node) error { return a.takeActions(file, value) }},
+	}
+}
+
+// ScollKeys returns the keys of the section scoll, and those of admin in it.
+func ScollKeys() (keys, ofAdmin []string) {
+	var s Scoll
+	return slices.Sorted(maps.Keys(s.settings(""))), slices.Sorted(maps.Keys(s.Admin.settings("")))
+}
+
+// scollSection takes the section of a file.
+func scollSection(s *Scoll, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		return assign(s.settings(file), file, entries)
+	}}
+}
+
+// sectionOf returns the entries of a section.
+func sectionOf(file string, value ast.Node) ([]*ast.MappingValueNode, error) {
+	entries, err := mapping(file, value)
+	if err != nil {
+		return nil, errors.New("want lines of the form \"  key: value\" below it")
+	}
+	return entries, nil
+}
+
+// takeGroups takes groups by their names.
+func (s *Scoll) takeGroups(file string, value ast.Node) error {
+	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
+		g := Group{Name: name}
+		err := assign(map[string]setting{"nids": members(&g.NIDs), "tree": shape(&g.Tree)}, file, entries)
+		if err == nil && len(g.NIDs) == 0 {
+			err = fmt.Errorf("group %s: nids is missing", name)
+		}
+		s.Groups = append(s.Groups, g)
+		return err
+	})
+}
+
+// takeActions takes actions by their names.
+func (a *Admin) takeActions(file string, value ast.Node) error {
+	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
+		act := Action{Name: name, Timeout: 30 * time.Second}
+		err := assign(map[string]setting{"run": arguments(&act.Run), "timeout": span(&act.Timeout, 10*time.Millisecond, time.Hour)}, file, entries)
+		if err == nil && len(act.Run) == 0 {
+			err = fmt.Errorf("action %s: run is missing", name)
+		}
+		a.Actions = append(a.Actions, act)
+		return err
+	})
+}
+
+// named takes a section whose keys are names, each with a section of its own.
+func named(file string, value ast.Node, take func(name string, entries []*ast.MappingValueNode) error) error {
+	names, err := sectionOf(file, value)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		key := e.Key.GetToken()
+		err := CheckName(key.Value)
+		var entries []*ast.MappingValueNode
+		if err == nil {
+			entries, err = sectionOf(file, e.Value)
+		}
+		if err == nil {
+			err = take(key.Value, entries)
+		}
+		if _, placed := errors.AsType[*Error](err); err != nil && !placed {
+			err = errorAt(file, key, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
