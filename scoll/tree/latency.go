@@ -1,0 +1,73 @@
+package tree
+
+import "time"
+
+// MaxRecommended is the largest K that [Recommend] considers.
+const MaxRecommended = 256
+
+// Latency is how long a message from the root of a tree of n nodes takes to the
+// last of them, on a network that delivers it after latency and where a node
+// begins a send every overhead (seed 000, K-nomial Tree: l and o): child i, from
+// 0 in the order of sending, gets it i·overhead + latency after its parent.
+//
+// It is for topologies whose subtrees are trees of that topology, as KNomial
+// and KAry are: then how long a subtree takes follows from its size.
+func Latency(t Topology, n int, latency, overhead time.Duration) time.Duration {
+	w := wave{t, latency, overhead, map[int]time.Duration{1: 0}}
+	return w.through(n)
+}
+
+// wave is a message on its way down trees of one topology.
+type wave struct {
+	topology          Topology
+	latency, overhead time.Duration
+	known             map[int]time.Duration // by size
+}
+
+// through is how long it takes through a tree of n nodes.
+func (w *wave) through(n int) time.Duration {
+	if d, ok := w.known[n]; ok {
+		return d
+	}
+	last := time.Duration(0)
+	for i, c := range (Tree{w.topology, n, 0}).AppendChildren(nil, 0) {
+		last = max(last, time.Duration(i)*w.overhead+w.latency+w.through(c.Size))
+	}
+	w.known[n] = last
+	return last
+}
+
+// Optimum is the least that [Latency] can be for any tree of n nodes: everyone
+// who has the message sends it on for as long as there are nodes without it
+// (the optimal broadcast of the LogP model).
+func Optimum(n int, latency, overhead time.Duration) time.Duration {
+	// The next arrivals: from those who have just sent, and from those who have
+	// just got it. Each list is in order, because arrivals are taken in order.
+	last := time.Duration(0)
+	again, first := make([]time.Duration, 0, n), append(make([]time.Duration, 0, n), latency)
+	for range n - 1 {
+		if len(again) > 0 && again[0] <= first[0] {
+			last, again = again[0], again[1:]
+		} else {
+			last, first = first[0], first[1:]
+		}
+		again, first = append(again, last+overhead), append(first, last+latency)
+	}
+	return last
+}
+
+// Recommend returns the k-nomial tree with the least [Latency], of several the
+// one with the smallest K. Both times must be of the same network: half a round
+// trip without load, and the time between two sends of a node.
+func Recommend(n int, latency, overhead time.Duration) KNomial {
+	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
+	for k := KNomial(3); int(k) <= min(n, MaxRecommended); k++ {
+		if time.Duration(k-2)*overhead+latency >= least {
+			break // the root's K-1 leaves alone take as long
+		}
+		if d := Latency(k, n, latency, overhead); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
