@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/scoll/tree"
+)
+
+// drawing says how a tree is shown.
+type drawing struct {
+	lines int // of text, 0: any number
+	dot   bool
+	json  bool
+	svg   string
+}
+
+func (o *drawing) several() bool {
+	return o.dot && o.json || o.svg != "" && (o.dot || o.json)
+}
+
+func (o *drawing) draw(w io.Writer, g *grown) (err error) {
+	switch {
+	case o.json:
+		return cli.JSON(w, treeDocOf(g))
+	case o.svg == "-":
+		return drawSVG(w, g)
+	case o.svg != "":
+		return o.file(g)
+	}
+	b := bufio.NewWriter(w)
+	if o.dot {
+		drawDOT(b, g)
+	} else {
+		drawText(b, g, o.lines)
+	}
+	return b.Flush()
+}
+
+func (o *drawing) file(g *grown) error {
+	f, err := os.Create(o.svg)
+	if err != nil {
+		return cli.Hint(err, "choose a file that can be written with --svg")
+	}
+	if err = drawSVG(f, g); err == nil {
+		return f.Close()
+	}
+	f.Close()
+	os.Remove(o.svg)
+	return err
+}
+
+// treeDoc is a tree as JSON.
+type treeDoc struct {
+	Tree     string    `json:"tree"`
+	Nodes    int       `json:"nodes"`
+	Root     int       `json:"root"`
+	Depth    int       `json:"depth"`
+	FanOut   int       `json:"fan_out"`
+	Latency  float64   `json:"latency_us"`
+	Overhead float64   `json:"overhead_us"`
+	Last     lastDoc   `json:"last"` // whom a message reaches last
+	Ranks    []rankDoc `json:"ranks"`
+}
+
+type lastDoc struct {
+	Rank int     `json:"rank"`
+	Time float64 `json:"time_us"`
+	Path []int   `json:"path"`
+}
+
+type rankDoc struct {
+	Rank     int     `json:"rank"`
+	Parent   *int    `json:"parent"`   // null: the root
+	Children []int   `json:"children"` // in the order of sending
+	Level    int     `json:"level"`    // below the root
+	Depth    int     `json:"depth"`    // levels below it
+	Size     int     `json:"size"`     // nodes in its subtree
+	Time     float64 `json:"time_us"`  // when a message arrives
+}
+
+func treeDocOf(g *grown) treeDoc {
+	doc := treeDoc{
+		Tree: name(g.Topology), Nodes: g.N, Root: g.Root, Depth: g.members[g.Root].depth, FanOut: g.fanOut(),
+		Latency: micros(g.latency), Overhead: micros(g.overhead),
+		Last: lastDoc{g.last, micros(g.members[g.last].at), g.path()}, Ranks: make([]rankDoc, g.N),
+	}
+	for rank := range doc.Ranks {
+		m := &g.members[rank]
+		d := rankDoc{Rank: rank, Children: m.children, Level: m.level, Depth: m.depth, Size: m.size, Time: micros(m.at)}
+		if d.Children == nil {
+			d.Children = []int{}
+		}
+		if m.parent >= 0 {
+			d.Parent = &m.parent
+		}
+		doc.Ranks[rank] = d
+	}
+	return doc
+}
+
+func drawDOT(w io.Writer, g *grown) {
+	fmt.Fprintf(w, "digraph %q {\n\tnode [shape=circle]\n\t%d [shape=doublecircle]\n", name(g.Topology), g.Root)
+	for _, rank := range g.order {
+		for sent, c := range g.members[rank].children {
+			fmt.Fprintf(w, "\t%d -> %d [label=%d]\n", rank, c, sent+1)
+		}
+	}
+	fmt.Fprintln(w, "}")
+}
+
+// headline says what a tree is like.
+func headline(w io.Writer, g *grown) {
+	fmt.Fprintf(w, "%s over %s, root %d: %s, at most %s\n", name(g.Topology), count(g.N, "node", "nodes"), g.Root,
+		count(g.members[g.Root].depth, "level", "levels"), count(g.fanOut(), "child", "children"))
+	path := make([]string, 0, 8)
+	for _, rank := range g.path() {
+		path = append(path, strconv.Itoa(rank))
+	}
+	fmt.Fprintf(w, "critical path %s: %v, with %v for a message and %v between sends\n", strings.Join(path, " → "), g.members[g.last].at, g.latency, g.overhead)
+}
+
+// micros are microseconds.
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// count is a number of things.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// name is what a topology is called, as --type and --k say it.
+func name(t tree.Topology) string {
+	if t == tree.KAry(tree.MaxK) {
+		return "flat"
+	}
+	return fmt.Sprint(t)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// widest is how many children of a node are drawn at most in a tree of which
+// something is left out.
+const widest = 8
+
+// drawText draws a tree with a line for each node. If these are more than the
+// lines there are, the levels next to the root are drawn as far as they fit, and
+// what is left out is counted.
+func drawText(w io.Writer, g *grown, lines int) {
+	headline(w, g)
+	fmt.Fprintln(w)
+	d := textDrawing{w: w, grown: g, shown: make([]int, g.N)}
+	d.choose(lines)
+	fmt.Fprintf(w, "%d\n", g.Root)
+	d.below(g.Root, "")
+}
+
+// textDrawing is a tree while it is drawn.
+type textDrawing struct {
+	*grown
+	w     io.Writer
+	shown []int // how many children of a rank are drawn
+}
+
+// choose decides what is drawn in so many lines, 0: all.
+func (d *textDrawing) choose(lines int) {
+	if lines <= 0 || d.N <= lines {
+		for rank := range d.shown {
+			d.shown[rank] = len(d.members[rank].children)
+		}
+		return
+	}
+	lines = (lines + 1) / 2 // the others say what is left out
+	next := []int{d.Root}   // drawn, so that their children may be
+	for used := 1; len(next) > 0 && used < lines; next = next[1:] {
+		children := d.members[next[0]].children
+		n := min(len(children), widest, lines-used)
+		d.shown[next[0]] = n
+		used += n
+		next = append(next, children[:n]...)
+	}
+}
+
+// below draws the children of a rank.
+func (d *textDrawing) below(rank int, indent string) {
+	m := &d.members[rank]
+	shown := d.shown[rank]
+	for i, c := range m.children[:shown] {
+		if i == len(m.children)-1 {
+			d.child(c, indent+"└── ", indent+"    ")
+		} else {
+			d.child(c, indent+"├── ", indent+"│   ")
+		}
+	}
+	if rest := m.children[shown:]; len(rest) > 0 {
+		nodes := 0
+		for _, c := range rest {
+			nodes += d.members[c].size
+		}
+		fmt.Fprintf(d.w, "%s└── … %s, %s\n", indent, count(len(rest), "child", "children"), count(nodes, "node", "nodes"))
+	}
+}
+
+func (d *textDrawing) child(rank int, prefix, indent string) {
+	fmt.Fprintf(d.w, "%s%d", prefix, rank)
+	if size := d.members[rank].size; size > 1 {
+		fmt.Fprintf(d.w, " (%d)", size)
+	}
+	fmt.Fprintln(d.w)
+	d.below(rank, indent)
+}
