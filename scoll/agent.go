@@ -67,6 +67,7 @@ type Agent struct {
 
 	receiver receiver
 	sender   sender
+	due      due
 
 	mu       sync.Mutex
 	services map[ServiceID]*Service // guarded by mu
@@ -80,7 +81,6 @@ type Agent struct {
 
 	requests map[RequestID]*Request // owned by apply, like all below
 	lists    map[RequestID]*fetch
-	reply    Reply // for callbacks, one at a time
 }
 
 // ErrNoNID says that a node has no NID to take part as.
@@ -97,20 +97,19 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		return nil, err
 	}
 	a.m = New(a.cfg.Config)
+	a.due.init()
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
 	a.sender.init(a)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
-		Machine: a.m, Clock: a.cfg.Clock, Apply: a.apply,
+		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
 	})
 	if err := a.receiver.start(a); err != nil {
 		return nil, fmt.Errorf("scoll: post buffers: %w", err)
 	}
-	a.runner.Do(Input{})
+	a.do(Input{})
 	if cfg.View != nil {
-		a.unwatch = cfg.View.Watch(func(id nid.NID, alive bool, lifetime uint64) {
-			a.runner.Do(Input{Kind: Health, From: id, Alive: alive, Lifetime: lifetime})
-		})
+		a.unwatch = cfg.View.Watch(a.heard)
 	}
 	return a, nil
 }
@@ -147,7 +146,7 @@ func (a *Agent) fill() error {
 }
 
 // Stop ends taking part: no callback is called any more, and it waits for those
-// that run. What was under way is not answered.
+// that run, of which it must not be called. What was under way is not answered.
 func (a *Agent) Stop() {
 	a.mu.Lock()
 	again := a.stopped
@@ -160,6 +159,7 @@ func (a *Agent) Stop() {
 		a.unwatch()
 	}
 	a.runner.Close()
+	a.due.close()
 	a.receiver.close()
 	for _, r := range a.requests { // any order: each gives up its own buffers
 		r.unlinkAll()
@@ -180,7 +180,7 @@ func (a *Agent) ask(ids []nid.NID) {
 	}
 	for _, id := range ids {
 		if alive, lifetime := a.cfg.View.Alive(id); alive {
-			a.runner.Do(Input{Kind: Health, From: id, Alive: true, Lifetime: lifetime})
+			a.heard(id, true, lifetime)
 		}
 	}
 }
@@ -197,12 +197,14 @@ func (a *Agent) Groups() (list []GroupState) {
 
 // apply does what a step wants done.
 func (a *Agent) apply(out *Output) {
+	a.due.applying.Store(true)
 	for i := range out.Effects {
-		a.do(&out.Effects[i], out)
+		a.effect(&out.Effects[i], out)
 	}
+	a.due.applying.Store(false)
 }
 
-func (a *Agent) do(e *Effect, out *Output) {
+func (a *Agent) effect(e *Effect, out *Output) {
 	switch e.Kind {
 	case DoSend:
 		a.request(e.ID).forward(e, out)
@@ -226,14 +228,12 @@ func (a *Agent) do(e *Effect, out *Output) {
 			delete(a.requests, e.ID)
 			r.recycle()
 		}
-	case CallMap:
-		a.mapGroup(e)
-	case CallPreRequest:
-		a.preRequest(e, out)
+	case CallIncoming:
+		a.request(e.ID).incoming(e.Status)
 	case Began, Refused, Created:
-		a.ours(e, out)
+		a.ours(e)
 	default:
-		a.request(e.ID).call(e, out)
+		a.callFor(e, out)
 	}
 }
 

@@ -137,7 +137,7 @@ func (r *Request) forward(e *Effect, out *Output) {
 	}
 	for _, p := range posts {
 		if err := p.attach(e.To, e.Bits, e.Nodes); err != nil {
-			r.agent.runner.Do(Input{Kind: InSent, ID: e.ID, Child: e.Child, Status: statusOf(err)})
+			r.agent.do(Input{Kind: InSent, ID: e.ID, Child: e.Child, Status: statusOf(err)})
 			return
 		}
 	}
@@ -209,7 +209,7 @@ func (p *post) event(e *portals.Event) {
 		r.buffers.mu.Unlock()
 	}
 	p.free(true) // before the machine knows, which may have it posted again
-	r.agent.runner.Do(in)
+	r.agent.do(in)
 	r.buffers.mu.Lock()
 	p.reading--
 	r.buffers.mu.Unlock()
@@ -265,7 +265,7 @@ func (r *Request) tellQuiet() {
 	}
 	b.mu.Unlock()
 	if quiet {
-		r.agent.runner.Do(Input{Kind: InWithdrawn, ID: r.id})
+		r.agent.do(Input{Kind: InWithdrawn, ID: r.id})
 	}
 }
 

@@ -112,7 +112,7 @@ func (f *fetch) pump() {
 	status := f.status
 	f.mu.Unlock()
 	if over {
-		f.a.runner.Do(Input{Kind: InFetched, ID: f.id, Status: status, Data: f.list})
+		f.a.do(Input{Kind: InFetched, ID: f.id, Status: status, Data: f.list})
 	}
 }
 

@@ -7,42 +7,63 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// mapGroup asks a service who is in an out-of-band group.
-func (a *Agent) mapGroup(e *Effect) {
-	in := Input{Kind: InMapped, ID: e.ID}
-	s := a.service(e.Service)
-	if s == nil || s.MapGroup == nil {
-		in.Status = ENOTSUP
-	} else {
-		var err error
-		if in.Members, err = s.MapGroup(OOBID{e.Group.Incarnation, e.Group.Index}); err != nil || in.Members == nil {
-			if in.Status = statusOf(err); in.Status == OK {
-				in.Status = ENOGROUP
-			}
-		}
+// call makes a call that is due, and tells the machine that it has returned.
+func (a *Agent) call(c *call) {
+	in := Input{ID: c.id}
+	switch c.kind {
+	case CallMap:
+		in = mapGroup(c)
+	case CallPreRequest:
+		in = c.r.preRequest(c.id)
+	case CallReply:
+		in.Kind, in.Child = InReply, c.reply.Child
+		c.r.service.IncomingReply(&c.reply)
+	case CallPostReply:
+		in.Kind = InPostReply
+		c.r.postReply()
+	case CallReplyOut:
+		in.Kind = InReplyOut
+		c.r.service.ReplyOut(c.r)
+		c.r.end()
+	case Refused:
+		c.r.service.PostReply(c.r)
+		c.r.end()
+		return
+	case Created:
+		c.made.done(c.made, c.err)
+		return
 	}
-	a.runner.Do(in)
+	a.runner.Do(in) // what comes of it is made by our caller
 }
 
-// preRequest makes the handle of a request that arrived and has the service
-// look at it.
-func (a *Agent) preRequest(e *Effect, out *Output) {
-	in := Input{Kind: InPreRequest, ID: e.ID}
-	r := a.requests[e.ID]
-	if r == nil || !r.root {
-		r = a.handle(e, out)
-	} else {
-		r.again(e, out)
+// mapGroup asks a service who is in an out-of-band group.
+func mapGroup(c *call) Input {
+	in := Input{Kind: InMapped, ID: c.id}
+	if c.maps == nil || c.maps.MapGroup == nil {
+		in.Status = ENOTSUP
+		return in
 	}
+	var err error
+	if in.Members, err = c.maps.MapGroup(c.oob); err != nil || in.Members == nil {
+		if in.Status = statusOf(err); in.Status == OK {
+			in.Status = ENOGROUP
+		}
+	}
+	return in
+}
+
+// preRequest has the service look at a request that arrived.
+func (r *Request) preRequest(id RequestID) Input {
+	in := Input{Kind: InPreRequest, ID: id}
 	if r.service == nil {
 		in.Status = ENOSERVICE
-		a.runner.Do(in)
-		return
+		return in
 	}
 	if err := r.service.PreRequest(r); err != nil {
 		in.Status = statusOf(err)
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case in.Status != OK && !r.root:
 		r.stage = endedStage
@@ -55,12 +76,10 @@ func (a *Agent) preRequest(e *Effect, out *Output) {
 		r.stage = sentStage
 	}
 	in.Timeout = r.timeout
-	aborted := r.aborted
-	r.mu.Unlock()
-	if aborted && in.Status == OK {
+	if r.aborted && in.Status == OK {
 		in.Status = ECANCELED
 	}
-	a.runner.Do(in)
+	return in
 }
 
 // handle makes the handle of a request that arrived.
@@ -91,46 +110,64 @@ func (r *Request) again(e *Effect, out *Output) {
 	r.tree.N, r.tree.Root = e.Members.Len(), r.rank
 }
 
-// call calls a service that knows the request.
-func (r *Request) call(e *Effect, out *Output) {
-	in := Input{ID: e.ID}
+// callFor makes a call due that an effect asks for.
+func (a *Agent) callFor(e *Effect, out *Output) {
+	c := call{kind: e.Kind, id: e.ID}
 	switch e.Kind {
-	case CallIncoming:
-		r.incoming(e.Status)
-		return
+	case CallMap:
+		c.maps, c.oob = a.service(e.Service), OOBID{e.Group.Incarnation, e.Group.Index}
+	case CallPreRequest:
+		if c.r = a.requests[e.ID]; c.r == nil || !c.r.root {
+			c.r = a.handle(e, out)
+		} else {
+			c.r.again(e, out)
+		}
 	case CallReply:
-		in.Kind, in.Child = InReply, e.Child
-		if r.service.IncomingReply != nil {
-			r.agent.reply = Reply{
-				Request: r, Child: e.Child, Status: e.Status, Collective: e.Collective,
-				Payload: r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
-				Nodes: e.Nodes, Entities: e.Entities,
-			}
-			r.service.IncomingReply(&r.agent.reply)
+		c.r = a.request(e.ID)
+		if c.r.service.IncomingReply == nil { // SC-48
+			a.runner.Do(Input{Kind: InReply, ID: e.ID, Child: e.Child})
+			return
+		}
+		c.reply = Reply{
+			Request: c.r, Child: e.Child, Status: e.Status, Collective: e.Collective,
+			Payload: c.r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
+			Nodes: e.Nodes, Entities: e.Entities,
 		}
 	case CallPostReply:
-		in.Kind = InPostReply
-		r.unlinkAll() // more were posted than there were parts
-		r.checkBulk()
-		r.mu.Lock()
-		r.busy, r.stage = e.Busy, replyStage
-		r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
-		r.mu.Unlock()
-		r.service.PostReply(r)
-		if r.root && !e.Busy {
-			r.end()
-		}
+		c.r = a.request(e.ID)
+		c.r.unlinkAll() // more were posted than there were parts
+		c.r.mu.Lock()
+		c.r.busy = e.Busy
+		c.r.missing = append(c.r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
+		c.r.mu.Unlock()
 	case CallReplyOut:
-		in.Kind = InReplyOut
-		r.mu.Lock()
-		r.status = e.Status
-		r.mu.Unlock()
-		if r.service.ReplyOut != nil {
-			r.service.ReplyOut(r)
+		c.r = a.request(e.ID)
+		c.r.mu.Lock()
+		c.r.status = e.Status
+		c.r.mu.Unlock()
+		if c.r.service.ReplyOut == nil {
+			c.r.end()
+			a.runner.Do(Input{Kind: InReplyOut, ID: e.ID})
+			return
 		}
+	}
+	a.due.add(c)
+}
+
+// postReply has the service aggregate. From its entry on a reply is legal
+// (SC-A2), unless the module has replied.
+func (r *Request) postReply() {
+	r.checkBulk()
+	r.mu.Lock()
+	if r.stage == sentStage {
+		r.stage = replyStage
+	}
+	over := r.root && !r.busy
+	r.mu.Unlock()
+	r.service.PostReply(r)
+	if over {
 		r.end()
 	}
-	r.agent.runner.Do(in)
 }
 
 // incoming has the service run the request, where it may block.
@@ -147,7 +184,7 @@ func (r *Request) incoming(s Status) {
 	a.cfg.Worker(func() {
 		defer a.workers.Done()
 		err := r.service.IncomingRequest(r)
-		a.runner.Do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
+		a.do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
 	})
 }
 
@@ -190,7 +227,7 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 		p.payload = r.own(e.Token)
 		if e.Final && !e.Own {
 			r.mu.Lock()
-			if r.stage == replyStage {
+			if r.stage == sentStage || r.stage == replyStage {
 				r.stage = repliedStage
 			}
 			r.mu.Unlock()

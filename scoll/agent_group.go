@@ -66,7 +66,7 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 			a.ask(dead)
 		}
 	}
-	a.runner.Do(Input{Kind: Create, Broadcast: &o})
+	a.do(Input{Kind: Create, Broadcast: &o})
 }
 
 // OOBGroup returns a handle of an out-of-band group; nothing is sent. ENOTSUP:
@@ -93,7 +93,7 @@ func (g *Group) Destroy(done func(error)) {
 		done(ENOTSUP) // it is its service's
 		return
 	}
-	g.agent.runner.Do(Input{Kind: Broadcast, Broadcast: &o})
+	g.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
 }
 
 func (g *Group) outgoing(flags Flags) Outgoing {
@@ -259,13 +259,13 @@ func (r *Request) Send() error {
 	}
 	r.mu.Unlock()
 	if err == nil {
-		r.agent.runner.Do(Input{Kind: Broadcast, Broadcast: &o})
+		r.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
 	}
 	return err
 }
 
 // ours handles what became of a broadcast or a group of this node.
-func (a *Agent) ours(e *Effect, _ *Output) {
+func (a *Agent) ours(e *Effect) {
 	switch of := e.Token.(type) {
 	case *Request:
 		if e.Kind == Refused {
@@ -288,7 +288,7 @@ func (a *Agent) ours(e *Effect, _ *Output) {
 			if e.Status == OK {
 				of.id = e.Group
 			}
-			of.done(of, errorOf(e.Status))
+			a.due.add(call{kind: Created, made: of, err: errorOf(e.Status)})
 		}
 	}
 }
@@ -303,6 +303,5 @@ func (r *Request) refused(s Status) {
 		}
 	}
 	r.mu.Unlock()
-	r.service.PostReply(r)
-	r.end()
+	r.agent.due.add(call{kind: Refused, r: r})
 }

@@ -258,7 +258,7 @@ func (r *Request) reply(buf []byte, final bool) error {
 	if in.Token = any(r); !final {
 		in.Token = buf
 	}
-	r.agent.runner.Do(in)
+	r.agent.tell(in)
 	return nil
 }
 
@@ -288,6 +288,6 @@ func (r *Request) Abort() {
 	id, ended := r.id, r.stage == endedStage
 	r.mu.Unlock()
 	if id != 0 && !ended {
-		r.agent.runner.Do(Input{Kind: Abort, ID: id})
+		r.agent.tell(Input{Kind: Abort, ID: id})
 	}
 }

@@ -102,6 +102,6 @@ func (s *sender) settle(p *sending, err error) {
 	tell := p.id != 0 && (p.up || err != nil)
 	s.give(p)
 	if tell {
-		s.a.runner.Do(in)
+		s.a.do(in)
 	}
 }

@@ -15,12 +15,15 @@ package scoll
 // At the root PreRequest is called only if a broadcast to the live members has
 // to be sent again, because some did not agree who they are: with other
 // children, for which it posts buffers, and Request.Data nil. Members that ran
-// it are not asked to run it twice, but to aggregate. At the root PostReply is the end of the handle. ReplyOut follows only where
-// Request.Busy was true.
+// it are not asked to run it twice, but to aggregate. At the root PostReply is
+// the end of the handle. ReplyOut follows only where Request.Busy was true.
 //
-// IncomingRequest runs where AgentConfig.Worker has it run, and may block. All others are
-// called where messages arrive: they must not block, and must be prepared to
-// run at the same time as others.
+// IncomingRequest runs where AgentConfig.Worker has it run, and may block. All
+// others are called where messages arrive, or, if several are due there, in a
+// worker too; what a call of a method brings about is called in a worker. They
+// must not block, and must be prepared to run at the same time as others: those
+// of other requests, IncomingRequest, and IncomingReply of other children. No
+// lock is held meanwhile.
 type Service struct {
 	ID ServiceID
 	// PreRequest refuses a request with an error, which ends it here: it is not
@@ -79,14 +82,14 @@ func (a *Agent) RegisterService(s Service) error {
 	}
 	a.services[s.ID] = &s
 	a.mu.Unlock()
-	a.runner.Do(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
+	a.do(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
 	return nil
 }
 
 // UnregisterService ends a service: new requests for it are answered with
 // ENOSERVICE. Those under way keep their callbacks.
 func (a *Agent) UnregisterService(id ServiceID) {
-	a.runner.Do(Input{Kind: Unregister, Service: id})
+	a.do(Input{Kind: Unregister, Service: id})
 	a.mu.Lock()
 	delete(a.services, id)
 	a.mu.Unlock()

@@ -1,0 +1,170 @@
+package scoll
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// due is the calls of services that effects ask for. They are made when the
+// effects of a step are applied, in the goroutine that brought the input. While
+// one is made what others deliver is taken, and their calls are made (SC-49):
+// the machine waits for the calls that others have to follow. Who applied the
+// effects of several steps has several calls to make; a worker then helps.
+type due struct {
+	applying atomic.Bool // effects: who does that makes the calls afterwards
+	count    atomic.Int64
+
+	mu     sync.Mutex
+	ended  sync.Cond // making or closed changed
+	queue  []*call   // guarded by mu, like all below; from head on
+	head   int
+	free   []*call
+	making int  // goroutines that make calls
+	asked  bool // a worker is about to help
+	closed bool
+}
+
+// call is a call to be made.
+type call struct {
+	kind  EffectKind
+	r     *Request
+	id    RequestID
+	reply Reply    // CallReply
+	maps  *Service // CallMap
+	oob   OOBID    // likewise
+	made  *Group   // Created
+	err   error    // likewise
+}
+
+// keptCalls is how many calls' memory is kept.
+const keptCalls = 256
+
+func (d *due) init() { d.ended.L = &d.mu }
+
+// add makes a call due.
+func (d *due) add(c call) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var p *call
+	if n := len(d.free); n > 0 {
+		p, d.free = d.free[n-1], d.free[:n-1]
+	} else {
+		p = new(call)
+	}
+	*p = c
+	if d.head > len(d.queue)/2 { // before it grows
+		n := copy(d.queue, d.queue[d.head:])
+		clear(d.queue[n:])
+		d.queue, d.head = d.queue[:n], 0
+	}
+	d.queue = append(d.queue, p)
+	d.count.Add(1)
+}
+
+// take returns the next call, or nil, and whether there are more; done is the one
+// before, if any.
+func (d *due) take(done *call) (c *call, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if done == nil {
+		d.making++
+	} else if *done = (call{}); len(d.free) < keptCalls {
+		d.free = append(d.free, done)
+	}
+	if d.closed || d.head == len(d.queue) {
+		d.making--
+		d.ended.Broadcast()
+		return nil, false
+	}
+	c = d.queue[d.head]
+	d.queue[d.head] = nil
+	d.head++
+	d.count.Add(-1)
+	return c, d.head < len(d.queue)
+}
+
+// ask reports whether a worker is to be asked for help, once until it comes.
+func (d *due) ask(asked bool) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first = asked && !d.asked && !d.closed
+	d.asked = asked
+	return first
+}
+
+// close waits for calls that are made; no more are.
+func (d *due) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.queue, d.head = nil, 0
+	d.count.Store(0)
+	for d.making > 0 {
+		d.ended.Wait()
+	}
+}
+
+// do steps the machine for the network, a clock or discovery, and makes the
+// calls that come of it.
+func (a *Agent) do(in Input) {
+	a.runner.Do(in)
+	a.makeCalls()
+}
+
+// tell steps the machine for a service, which may be in a callback or hold a
+// lock that callbacks take: workers make the calls that come of it.
+func (a *Agent) tell(in Input) {
+	a.runner.Do(in)
+	if a.due.count.Load() > 0 {
+		a.help()
+	}
+}
+
+// makeCalls makes the calls that are due, unless this is amid effects.
+func (a *Agent) makeCalls() {
+	if a.due.count.Load() == 0 || a.due.applying.Load() {
+		return
+	}
+	for c, more := a.due.take(nil); c != nil; c, more = a.due.take(c) {
+		if more {
+			a.help()
+		}
+		a.call(c)
+	}
+}
+
+// help has a worker make calls too.
+func (a *Agent) help() {
+	a.workers.Add(1)
+	if !a.due.ask(true) {
+		a.workers.Done()
+		return
+	}
+	a.cfg.Worker(func() {
+		defer a.workers.Done()
+		a.due.ask(false)
+		a.makeCalls()
+	})
+}
+
+// callClock makes the calls that come of timers.
+type callClock struct {
+	machine.Clock
+	a *Agent
+}
+
+func (c callClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	return c.Clock.AfterFunc(d, func() {
+		f()
+		c.a.makeCalls()
+	})
+}
+
+// heard steps the machine on what discovery says.
+func (a *Agent) heard(id nid.NID, alive bool, lifetime uint64) {
+	a.do(Input{Kind: Health, From: id, Alive: alive, Lifetime: lifetime})
+}

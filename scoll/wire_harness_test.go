@@ -1,0 +1,141 @@
+package scoll_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll"
+)
+
+// wires is a network in memory that delivers what each node sends to another in
+// a goroutine of its own, as connections do.
+type wires struct {
+	t     *testing.T
+	nodes []*wired
+	wg    sync.WaitGroup
+	busy  sync.WaitGroup // messages on their way
+}
+
+// wired is a node and its driver.
+type wired struct {
+	w     *wires
+	id    int
+	table *portals.Table
+	agent *scoll.Agent
+	up    lnd.Upcalls
+	to    []chan *lnd.Message // by node
+	once  sync.Once
+}
+
+func wireNID(id int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
+
+// newWires connects n nodes, with an agent each.
+func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
+	t.Helper()
+	w := &wires{t: t, nodes: make([]*wired, n)}
+	for i := range w.nodes {
+		w.nodes[i] = &wired{w: w, id: i}
+	}
+	for _, d := range w.nodes {
+		for range n {
+			d.to = append(d.to, make(chan *lnd.Message, 1024))
+		}
+		node := lnet.New(lnet.Config{Incarnation: uint64(d.id) + 1, Clock: machine.RealClock()})
+		d.table = portals.New(node)
+		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(nid.GNI, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range w.nodes {
+		var err error
+		if d.agent, err = scoll.Start(d.table, cfg); err != nil {
+			t.Fatal(err)
+		}
+		for to, messages := range d.to {
+			w.wg.Go(func() { d.deliver(w.nodes[to], messages) })
+		}
+	}
+	t.Cleanup(func() {
+		for _, d := range w.nodes {
+			d.agent.Stop()
+		}
+		w.busy.Wait() // none begins to send any more
+		for _, d := range w.nodes {
+			_ = d.Shutdown(context.Background())
+		}
+		w.wg.Wait()
+	})
+	return w
+}
+
+// members is a group of all nodes, with an entity each.
+func (w *wires) members() *scoll.Membership {
+	var targets []scoll.Target
+	for i := range w.nodes {
+		targets = append(targets, scoll.Target{NID: wireNID(i), Entities: []scoll.Entity{{byte(i)}}})
+	}
+	m, err := scoll.NewMembership(targets)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// group creates a group of all at a node.
+func (w *wires) group(root int, shape scoll.Tree) (g *scoll.Group) {
+	w.t.Helper()
+	w.nodes[root].agent.CreateGroup(scoll.GroupConfig{
+		Service: 9, Members: w.members(), Tree: shape,
+		Done: func(made *scoll.Group, err error) {
+			if g = made; err != nil {
+				w.t.Error(err)
+			}
+		},
+	})
+	return g
+}
+
+func (d *wired) Type() nid.NetType { return nid.GNI }
+
+func (d *wired) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	d.up = up
+	return d, nil
+}
+
+func (d *wired) NID() nid.NID { return wireNID(d.id) }
+
+func (d *wired) Send(m *lnd.Message) {
+	d.w.busy.Add(1)
+	d.to[m.Header.DestNID.Number()-1] <- m
+}
+
+func (d *wired) Recv(*lnd.Delivery) {}
+
+func (d *wired) Shutdown(context.Context) error {
+	d.once.Do(func() {
+		for _, messages := range d.to {
+			close(messages)
+		}
+	})
+	return nil
+}
+
+// deliver hands what one node sends to another.
+func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
+	for m := range messages {
+		in := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: m.Header.SrcNID, PID: m.Header.SrcPID}}
+		if verdict, err := to.up.Parse(in); err != nil || verdict != lnd.Accept {
+			d.w.t.Errorf("verdict %v, %v", verdict, err)
+		}
+		lnd.Copy(in.Sink, m.Payload)
+		d.up.Finalize(m, nil)
+		to.up.Delivered(in, nil)
+		d.w.busy.Done()
+	}
+}
