@@ -10,7 +10,7 @@ import (
 )
 
 // details prints all fields of r, indented.
-func details(w io.Writer, r *capture.Record) {
+func details(w io.Writer, r *shown) {
 	line := func(format string, args ...any) { fmt.Fprintf(w, "    "+format+"\n", args...) }
 	if r.Kind == capture.Opened || r.Kind == capture.Closed {
 		return
@@ -23,10 +23,10 @@ func details(w io.Writer, r *capture.Record) {
 	case capture.Hello:
 		helloDetails(line, &r.Hello)
 	case capture.Noop:
-		ksockDetails(line, r)
+		ksockDetails(line, r.Record)
 	case capture.Message:
 		if r.Framed {
-			ksockDetails(line, r)
+			ksockDetails(line, r.Record)
 		}
 		messageDetails(line, r)
 	case capture.Unknown:
@@ -60,7 +60,7 @@ func ksockDetails(line liner, r *capture.Record) {
 	line("ksock: type %v, checksum %s, cookies %d %d, %s", k.Type, state, k.Cookies[0], k.Cookies[1], orderName(k.BigEndian))
 }
 
-func messageDetails(line liner, r *capture.Record) {
+func messageDetails(line liner, r *shown) {
 	h := &r.Header
 	line("lnet: type %v, src %v-%v, dest %v-%v, payload length %d", h.Type, h.SrcPID, h.SrcNID, h.DestPID, h.DestNID, h.PayloadLength)
 	switch h.Type {
@@ -76,9 +76,7 @@ func messageDetails(line liner, r *capture.Record) {
 	case wire.Reply:
 		line("reply: dst MD %v", h.Reply().DstMD)
 	}
-	if p, ok := dissectors.Read(r); ok {
-		payloadDetails(line, p)
-	}
+	payloadDetails(line, r.said)
 	if p, ok := r.PingInfo(); ok {
 		line("ping info: features %#x %v, pid %v, sequence %d, %s", uint32(p.Features), p.Features, p.PID, p.Sequence, orderName(p.BigEndian))
 		for _, ni := range p.NIs {

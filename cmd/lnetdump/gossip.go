@@ -12,11 +12,6 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// dissectors are for the users of portals whose messages lnetdump understands.
-var dissectors = capture.Portals{
-	gossip.Portal: {Protocol: "gossip", Read: readGossip},
-}
-
 // gossipMessage is a message of gossip.
 type gossipMessage struct{ gossip.Message }
 

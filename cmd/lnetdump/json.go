@@ -89,7 +89,7 @@ func newJSONPrinter(w io.Writer, verbose bool) *jsonPrinter {
 
 func (p *jsonPrinter) begin(file string) { p.file = file }
 
-func (p *jsonPrinter) record(r *capture.Record) {
+func (p *jsonPrinter) record(r *shown) {
 	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed) {
 		return
 	}
@@ -98,7 +98,7 @@ func (p *jsonPrinter) record(r *capture.Record) {
 	_ = p.encoder.Encode(e) // a failing writer fails again when it is flushed
 }
 
-func entryOf(r *capture.Record) *entry {
+func entryOf(r *shown) *entry {
 	e := &entry{
 		Time: r.Time.UTC().Format(fullTime), Src: r.Src().String(), Dst: r.Dst().String(),
 		Type: r.Type(), Frame: r.Frame, Connection: r.Conn.ID, Offset: r.Offset, Length: r.Length,
@@ -114,14 +114,14 @@ func entryOf(r *capture.Record) *entry {
 	}
 	switch r.Kind {
 	case capture.Request, capture.Refusal:
-		e.acceptor(r)
+		e.acceptor(r.Record)
 	case capture.Hello:
 		e.hello(&r.Hello)
 	case capture.Noop:
-		e.ksock(r)
+		e.ksock(r.Record)
 	case capture.Message:
 		if r.Framed {
-			e.ksock(r)
+			e.ksock(r.Record)
 		}
 		e.message(r)
 	}
@@ -169,7 +169,7 @@ var checksumNames = map[capture.ChecksumState]string{
 	capture.ChecksumGood: "good", capture.ChecksumBad: "bad", capture.ChecksumUnchecked: "unchecked",
 }
 
-func (e *entry) message(r *capture.Record) {
+func (e *entry) message(r *shown) {
 	h := &r.Header
 	e.SrcNID, e.DestNID = h.SrcNID.String(), h.DestNID.String()
 	e.SrcPID, e.DestPID = pid(h.SrcPID), pid(h.DestPID)
@@ -192,11 +192,9 @@ func (e *entry) message(r *capture.Record) {
 	case wire.Reply:
 		e.DstMD = h.Reply().DstMD.String()
 	}
-	if p, ok := dissectors.Read(r); ok {
-		e.Protocol, e.Message = p.Protocol, p.Is
-		if p.Err != nil {
-			e.MessageError = p.Err.Error()
-		}
+	e.Protocol, e.Message = r.said.Protocol, r.said.Is
+	if r.said.Err != nil {
+		e.MessageError = r.said.Err.Error()
 	}
 	if p, ok := r.PingInfo(); ok {
 		e.Ping = &pingEntry{Features: fmt.Sprintf("%#x", uint32(p.Features)), PID: uint32(p.PID), Sequence: p.Sequence, NIs: []niEntry{}}

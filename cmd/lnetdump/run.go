@@ -14,7 +14,7 @@ import (
 
 // printer shows records.
 type printer interface {
-	record(*capture.Record)
+	record(*shown)
 	// begin says which file follows, of several.
 	begin(file string)
 }
@@ -23,6 +23,7 @@ type printer interface {
 type dump struct {
 	options
 	filter *filter
+	known  *protocols
 	out    *bufio.Writer
 	stderr io.Writer
 	print  printer // nil prints nothing
@@ -51,7 +52,7 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 
 // newDump prepares what o asks for.
 func newDump(o *options, env cli.Env) (d *dump, err error) {
-	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
+	d = &dump{options: *o, known: newProtocols(), out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
 	if d.filter, err = newFilter(o); err != nil {
 		return nil, err
 	}
@@ -116,6 +117,7 @@ func (d *dump) read(ctx context.Context, src source) error {
 		ports[i] = uint16(p)
 	}
 	d.filter.reset()
+	d.known = newProtocols()
 	dissector := capture.NewDissector(capture.Options{Ports: ports}, d.record)
 	for err == nil {
 		err = d.packet(dissector, src, in)
@@ -148,6 +150,10 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 
 // record takes the next record of a dissector.
 func (d *dump) record(r *capture.Record) {
+	var s shown
+	if d.print != nil { // also of what the filter leaves out: it explains the rest
+		s = d.known.read(r)
+	}
 	if !d.filter.match(r) {
 		return
 	}
@@ -155,7 +161,7 @@ func (d *dump) record(r *capture.Record) {
 		d.stats.record(r)
 	}
 	if d.print != nil {
-		d.print.record(r)
+		d.print.record(&s)
 	}
 }
 

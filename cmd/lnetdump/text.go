@@ -32,15 +32,15 @@ func (p *textPrinter) begin(file string) {
 	fmt.Fprintf(p.w, "==> %s <==\n", file)
 }
 
-func (p *textPrinter) record(r *capture.Record) {
-	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed && !refused(r)) {
+func (p *textPrinter) record(r *shown) {
+	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed && !refused(r.Record)) {
 		return
 	}
 	at := r.Time.UTC().Format(shortTime)
 	if p.verbose {
 		at = r.Time.UTC().Format(fullTime)
 	}
-	src, dst := ends(r)
+	src, dst := ends(r.Record)
 	fmt.Fprintf(p.w, "%s %s → %s  %s\n", at, src, dst, describe(r))
 	if p.verbose {
 		details(p.w, r)
@@ -61,13 +61,13 @@ func ends(r *capture.Record) (src, dst string) {
 }
 
 // describe says in words what r is.
-func describe(r *capture.Record) string {
+func describe(r *shown) string {
 	var b strings.Builder
 	switch r.Kind {
 	case capture.Opened:
 		fmt.Fprintf(&b, "connection %d opened", r.Conn.ID)
 	case capture.Closed:
-		describeClosed(&b, r)
+		describeClosed(&b, r.Record)
 		return b.String()
 	case capture.Request:
 		fmt.Fprintf(&b, "ACCEPTOR asks for %v", r.Request.NID)
@@ -86,7 +86,7 @@ func describe(r *capture.Record) string {
 	case capture.MidStream:
 		b.WriteString("connection was open before the capture began")
 	}
-	describeKsock(&b, r)
+	describeKsock(&b, r.Record)
 	if r.Missing > 0 {
 		fmt.Fprintf(&b, ", %d bytes of it missing", r.Missing)
 	}
@@ -123,7 +123,7 @@ func describeHello(b *strings.Builder, h *ksock.Hello) {
 	}
 }
 
-func describeMessage(b *strings.Builder, r *capture.Record) {
+func describeMessage(b *strings.Builder, r *shown) {
 	h := &r.Header
 	switch h.Type {
 	case wire.Ack:
@@ -131,7 +131,7 @@ func describeMessage(b *strings.Builder, r *capture.Record) {
 	case wire.Put:
 		c := h.Put()
 		fmt.Fprintf(b, "PUT of %d bytes to portal %d", h.PayloadLength, c.Portal)
-		if !describePing(b, r, "push") && !describePayload(b, r) {
+		if !describePing(b, r.Record, "push") && !describePayload(b, r) {
 			fmt.Fprintf(b, ", match bits %#x", c.MatchBits)
 		}
 		if c.Offset > 0 {
@@ -145,7 +145,7 @@ func describeMessage(b *strings.Builder, r *capture.Record) {
 		fmt.Fprintf(b, "GET of up to %d bytes from portal %d", c.SinkLength, c.Portal)
 		if c.Portal == wire.PingPortal && c.MatchBits == wire.PingMatchBits {
 			b.WriteString(" (ping)")
-		} else {
+		} else if !describePayload(b, r) {
 			fmt.Fprintf(b, ", match bits %#x", c.MatchBits)
 		}
 		if c.SrcOffset > 0 {
@@ -153,7 +153,9 @@ func describeMessage(b *strings.Builder, r *capture.Record) {
 		}
 	case wire.Reply:
 		fmt.Fprintf(b, "REPLY of %d bytes", h.PayloadLength)
-		describePing(b, r, "ping info")
+		if !describePing(b, r.Record, "ping info") {
+			describePayload(b, r)
+		}
 	default:
 		fmt.Fprintf(b, "%v of %d bytes", h.Type, h.PayloadLength)
 	}
@@ -180,17 +182,17 @@ func describePing(b *strings.Builder, r *capture.Record, what string) bool {
 	return true
 }
 
-// describePayload adds what the user of the portal says, if we know him.
-func describePayload(b *strings.Builder, r *capture.Record) bool {
-	p, ok := dissectors.Read(r)
-	if !ok || p.Is == nil {
-		return false
+// describePayload adds what the user of the portal says, or why we do not
+// understand him. It reports whether we do.
+func describePayload(b *strings.Builder, r *shown) bool {
+	p := r.said
+	if p.Is != nil {
+		fmt.Fprintf(b, " (%s)", p.Is.Summary())
 	}
-	fmt.Fprintf(b, " (%s)", p.Is.Summary())
 	if p.Err != nil {
 		fmt.Fprintf(b, " (%v)", p.Err)
 	}
-	return true
+	return p.Is != nil
 }
 
 // describeKsock adds what the ksock header says besides.

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/scoll"
+)
+
+// Bounds of what is remembered of a source.
+const (
+	rememberedRequests = 1 << 15
+	rememberedLists    = 64
+)
+
+// collectives understands the messages of collectives. What rank a node has,
+// what a reply answers and what a GET fetches stands in messages that went
+// before, if they are in the capture: it remembers them.
+type collectives struct {
+	lists    *bounded[scoll.Digest, *scoll.Membership]
+	requests *bounded[matched, *collectiveRequest] // by where their reply goes
+	exposed  *bounded[matched, *exposure]
+	fetches  *bounded[sink, *collectiveFetch]
+}
+
+// matched is what a node has posted for a message of a peer, zero: of any.
+type matched struct {
+	at, peer nid.NID
+	bits     uint64
+}
+
+// remember takes note of what a node has posted for a peer.
+func remember[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64, v V) {
+	b.put(matched{at, peer, bits}, v)
+	b.put(matched{at: at, bits: bits}, v)
+}
+
+// find finds what a message of a peer is for. If that was posted for another
+// peer, it is odd.
+func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, odd bool) {
+	if v, ok := b.get(matched{at, peer, bits}); ok {
+		return v, false
+	}
+	return b.get(matched{at: at, bits: bits})
+}
+
+// exposure is data that can be fetched.
+type exposure struct {
+	of   *collectiveRequest
+	list bool // of members, otherwise bulk data
+	scoll.RMA
+}
+
+// sink is where the answer to a GET goes.
+type sink struct {
+	at nid.NID
+	md wire.MDHandle
+}
+
+func newCollectives() *collectives {
+	return &collectives{
+		lists:    newBounded[scoll.Digest, *scoll.Membership](rememberedLists),
+		requests: newBounded[matched, *collectiveRequest](rememberedRequests),
+		exposed:  newBounded[matched, *exposure](rememberedRequests),
+		fetches:  newBounded[sink, *collectiveFetch](rememberedRequests),
+	}
+}
+
+// read understands a message, or false if it is none of collectives.
+func (c *collectives) read(r *capture.Record) (capture.Payload, bool) {
+	if r.Kind != capture.Message {
+		return capture.Payload{}, false
+	}
+	is, err := capture.Understood(nil), error(nil)
+	portal, _ := r.Portal()
+	switch h := &r.Header; {
+	case h.Type == wire.Put && portal == scoll.RequestPortal:
+		is, err = c.request(r)
+	case h.Type == wire.Put && portal == scoll.ReplyPortal:
+		is, err = c.reply(r)
+	case h.Type == wire.Get && portal == scoll.BulkPortal:
+		is = c.fetch(r)
+	case h.Type == wire.Reply:
+		f, ok := c.fetches.get(sink{h.DestNID, h.Reply().DstMD})
+		if !ok {
+			return capture.Payload{}, false
+		}
+		is, err = c.data(r, f)
+	default:
+		return capture.Payload{}, false
+	}
+	return capture.Payload{Protocol: "scoll", Is: is, Err: err}, true
+}
+
+// whole reports whether all of the payload is there.
+func whole(r *capture.Record) bool {
+	return r.Missing == 0 && uint64(len(r.Payload)) == uint64(r.Header.PayloadLength)
+}
+
+// hop is the way of a message in its tree.
+type hop struct {
+	from, to int // ranks, -1 if the list of members is not known
+	level    int // of the lower node, below the root
+}
+
+func (h hop) known() bool { return h.from >= 0 && h.to >= 0 }
+
+// String returns "rank 0 → 4 (level 1)", or what is known of it.
+func (h hop) String() string {
+	if !h.known() {
+		return "ranks unknown"
+	}
+	return fmt.Sprintf("rank %d → %d (level %d)", h.from, h.to, h.level)
+}
+
+// snippet is the beginning of data.
+type snippet struct {
+	head   []byte
+	length uint64 // of all
+}
+
+// snippetSize is how many bytes of data are shown.
+const snippetSize = 32
+
+func snippetOf(b []byte, length uint64) snippet {
+	return snippet{append([]byte(nil), b[:min(len(b), snippetSize)]...), length}
+}
+
+// text returns the data as text, or false if it is none.
+func (s snippet) text() (string, bool) {
+	b := s.head
+	if uint64(len(b)) < s.length { // the last character may be cut
+		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b); i++ {
+			b = b[:len(b)-1]
+		}
+	}
+	for text := string(b); ; {
+		c, size := utf8.DecodeRuneInString(text)
+		switch {
+		case size == 0:
+			return string(b), len(b) > 0
+		case c == utf8.RuneError && size == 1, !unicode.IsPrint(c) && c != '\n' && c != '\t':
+			return "", false
+		}
+		text = text[size:]
+	}
+}
+
+// String returns the length and the data as text or in hexadecimal.
+func (s snippet) String() string {
+	if s.length == 0 {
+		return "0 bytes"
+	}
+	out := fmt.Sprintf("%d bytes", s.length)
+	if text, ok := s.text(); ok {
+		out += fmt.Sprintf(" %q", text)
+	} else if len(s.head) > 0 {
+		out += fmt.Sprintf(" % x", s.head)
+	}
+	if uint64(len(s.head)) < s.length {
+		out += " …"
+	}
+	return out
+}
+
+// entry is the data as JSON.
+func (s snippet) entry() *snippetEntry {
+	if s.length == 0 {
+		return nil
+	}
+	e := &snippetEntry{Length: s.length, Hex: fmt.Sprintf("%x", s.head)}
+	e.Text, _ = s.text()
+	return e
+}
+
+type snippetEntry struct {
+	Length uint64 `json:"length"`
+	Text   string `json:"text,omitempty"` // of the beginning, if it is text
+	Hex    string `json:"hex"`            // of the beginning
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+	"ulnet/scoll"
+)
+
+// collectiveFetch is a GET of bulk data, or of a list of members.
+type collectiveFetch struct {
+	*exposure // of is nil: not in the capture
+	wire.GetCmd
+	remarks []string
+}
+
+func (e *exposure) what() string {
+	if e.list {
+		return "list of members"
+	}
+	return "bulk data"
+}
+
+// fetch reads a GET, and remembers it for its REPLY.
+func (c *collectives) fetch(r *capture.Record) *collectiveFetch {
+	f := &collectiveFetch{GetCmd: r.Header.Get(), exposure: new(exposure)}
+	if e, strange := find(c.exposed, r.Header.DestNID, r.Header.SrcNID, f.MatchBits); e != nil {
+		f.exposure = e
+		if end := uint64(f.SrcOffset) + uint64(f.SinkLength); end > f.Length {
+			f.remarks = remark(f.remarks, "it ends at byte %d of %d", end, f.Length)
+		}
+		if strange {
+			f.remarks = remark(f.remarks, "the request went to %v", f.of.dest)
+		}
+	}
+	c.fetches.put(sink{r.Header.SrcNID, f.ReturnMD}, f)
+	return f
+}
+
+// part is what of the data is meant.
+func (f *collectiveFetch) part(length uint32) string {
+	if f.of == nil {
+		return "data of a request that is not in this capture"
+	}
+	s := fmt.Sprintf("%s of %s", f.what(), f.of.name())
+	if f.SrcOffset > 0 || uint64(length) != f.Length {
+		s += fmt.Sprintf(", %d bytes from %d of %d", length, f.SrcOffset, f.Length)
+	}
+	return s
+}
+
+// Summary implements capture.Understood.
+func (f *collectiveFetch) Summary() string {
+	return "scoll fetches " + f.part(f.SinkLength) + odd(f.remarks)
+}
+
+// Details implements capture.Understood.
+func (f *collectiveFetch) Details() []string {
+	return append([]string{"fetch of " + f.part(f.SinkLength)}, remarkLines(f.remarks)...)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f *collectiveFetch) MarshalJSON() ([]byte, error) {
+	e := f.entry("fetch")
+	e.Remarks = f.remarks
+	return json.Marshal(e)
+}
+
+func (f *collectiveFetch) entry(kind string) collectiveEntry {
+	e := collectiveEntry{Kind: kind}
+	if f.of != nil {
+		e.identify(f.of)
+		e.What, e.Offset, e.Total = f.what(), &f.SrcOffset, f.Length
+	}
+	return e
+}
+
+// collectiveData is the REPLY to a fetch.
+type collectiveData struct {
+	*collectiveFetch
+	data snippet
+}
+
+// data reads what was fetched. A list of members that is whole explains other
+// messages.
+func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Understood, error) {
+	d := &collectiveData{f, snippetOf(r.Payload, uint64(r.Header.PayloadLength))}
+	if f.of == nil || !f.list || f.SrcOffset > 0 || uint64(r.Header.PayloadLength) != f.Length || !whole(r) {
+		return d, nil
+	}
+	list, err := scoll.ParseMembership(r.Payload)
+	if err == nil {
+		err = c.take(f.of, list)
+	}
+	if err == nil && f.of.members == nil {
+		f.of.place(c) // for its reply
+	}
+	return d, err
+}
+
+// Summary implements capture.Understood.
+func (d *collectiveData) Summary() string {
+	return fmt.Sprintf("scoll %s: %v", d.part(uint32(d.data.length)), d.data)
+}
+
+// Details implements capture.Understood.
+func (d *collectiveData) Details() []string {
+	return []string{d.part(uint32(d.data.length)), fmt.Sprintf("payload: %v", d.data)}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d *collectiveData) MarshalJSON() ([]byte, error) {
+	e := d.entry("data")
+	e.Payload = d.data.entry()
+	return json.Marshal(e)
+}

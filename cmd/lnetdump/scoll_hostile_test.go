@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/scoll"
+)
+
+// recorded returns the messages of collectives in the recorded exchange.
+func recorded(t testing.TB) (list []capture.Record) {
+	known := newProtocols()
+	capturetest.Decode(t, scollFile, func(r *capture.Record) {
+		if s := known.read(r); s.said.Protocol != "" {
+			c := *r
+			c.Payload = slices.Clone(r.Payload)
+			list = append(list, c)
+		}
+	})
+	return list
+}
+
+// first returns the first message to a portal after some others.
+func first(t testing.TB, list []capture.Record, portal uint32, after int) (capture.Record, int) {
+	for i := after; i < len(list); i++ {
+		if p, ok := list[i].Portal(); ok && p == portal {
+			return list[i], i
+		}
+	}
+	t.Fatalf("no message to portal %d", portal)
+	return capture.Record{}, 0
+}
+
+// TestScollOdd: what is wrong with a message is said, in words that name the
+// numbers, and nothing is made of what cannot be trusted.
+func TestScollOdd(t *testing.T) {
+	list := recorded(t)
+	creation, _ := first(t, list, scoll.RequestPortal, 0)
+	request := list[slices.IndexFunc(list, func(r capture.Record) bool { return strings.HasSuffix(string(r.Payload), "all of you") })]
+	trailed := list[slices.IndexFunc(list, func(r capture.Record) bool {
+		p, _ := r.Portal()
+		return p == scoll.ReplyPortal && len(r.Payload) == scoll.ReplyHeaderSize+6+scoll.TrailerEntrySize
+	})]
+	get, _ := first(t, list, scoll.BulkPortal, 0)
+	le := binary.LittleEndian
+	for _, c := range []struct {
+		name   string
+		of     capture.Record
+		spoil  func(r *capture.Record)
+		is     bool
+		wanted string // in the summary or the error
+	}{
+		{"nothing", request, func(r *capture.Record) { r.Payload = nil }, false, "shorter than its header"},
+		{"no collective", request, func(r *capture.Record) { r.Payload[0] = 0 }, false, "no collective message"},
+		{"another version", request, func(r *capture.Record) { le.PutUint16(r.Payload[4:], 9) }, false, "version 9 with a header of 192 bytes, known is 1"},
+		{"payload size", request, func(r *capture.Record) { le.PutUint32(r.Payload[184:], 5000) }, true, "a list of 0 and a payload of 5000 bytes, but 17 follow"},
+		{"header alone", request, func(r *capture.Record) { r.Payload = r.Payload[:100] }, false, "lengths do not fit"},
+		{"no tree", request, func(r *capture.Record) { r.Payload[92] = 77 }, true, "tree of type 77"},
+		{"no creator", request, func(r *capture.Record) { r.Payload[40] = 255 }, true, "creator"},
+		{"root", request, func(r *capture.Record) { le.PutUint32(r.Payload[104:], 6) }, true, "root 6 of 6 nodes"},
+		{"attempt", request, func(r *capture.Record) { le.PutUint64(r.Payload[124:], 99) }, true, "first attempt 99 after 2"},
+		{"out of band", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagOOB) }, true, "flags oob with group 127.0.0.21@tcp"},
+		{"no list", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagList) }, true, "flags list, a list of 0 bytes"},
+		{"unknown flag", request, func(r *capture.Record) { r.Payload[39] |= 0x80 }, true, "flags 0x80000000"},
+		{"nodes", request, func(r *capture.Record) { le.PutUint32(r.Payload[100:], 5) }, true, "odd: the group has 6 nodes, the tree 5"},
+		{"not the parent", request, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.26@tcp") }, true, "odd: the parent of rank"},
+		{"to the root", request, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.21@tcp") }, true, "odd: rank 0 is the root"},
+		{"a stranger", request, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "127.0.0.99@tcp or"},
+		{"another group", request, func(r *capture.Record) { r.Payload[76]++ }, true, "ranks unknown"},
+		{"list cut", creation, func(r *capture.Record) { le.PutUint32(r.Payload[scoll.RequestHeaderSize+nid.ExtendedSize:], 1<<30) }, true, "shorter than its header"},
+		{"another list", creation, func(r *capture.Record) { r.Payload[len(r.Payload)-1]++ }, true, "not that of the group"},
+		{"reply of nobody", trailed, func(r *capture.Record) { r.Payload[36]++ }, true, "a payload of 7 bytes and a trailer of 1 entries, but 14 bytes follow"},
+		{"huge trailer", trailed, func(r *capture.Record) { le.PutUint32(r.Payload[40:], 1<<31) }, true, "2147483648 entries"},
+		{"no reply", trailed, func(r *capture.Record) { r.Payload = r.Payload[:20] }, false, "shorter"},
+		{"reply's version", trailed, func(r *capture.Record) { r.Payload[4]++ }, false, "version 2 with a header of 56"},
+		{"reply's flags", trailed, func(r *capture.Record) { r.Payload[24] |= 64 }, false, "flags last,0x40"},
+		{"trailer", trailed, func(r *capture.Record) { r.Payload[len(r.Payload)-2] = 9 }, true, "entry 0 of the trailer"},
+		{"rank", trailed, func(r *capture.Record) { r.Payload[len(r.Payload)-8] = 200 }, true, "odd: rank 200 of 6 nodes is missing"},
+		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
+		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
+		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
+		{"too much", get, func(r *capture.Record) {
+			c := r.Header.Get()
+			c.SrcOffset = 1
+			r.Header.SetGet(c)
+		}, true, "odd: it ends at byte 3001 of 3000"},
+		{"another's data", get, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
+		{"data of nobody", get, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
+	} {
+		known := newProtocols()
+		for i := range list { // what comes later would explain too much
+			if list[i].Frame < c.of.Frame {
+				known.read(&list[i])
+			}
+		}
+		r := c.of
+		r.Payload = slices.Clone(r.Payload)
+		c.spoil(&r)
+		r.Header.PayloadLength = uint32(len(r.Payload))
+		said := known.read(&r).said
+		text := ""
+		if said.Is != nil {
+			text = said.Is.Summary()
+		}
+		if (said.Is != nil) != c.is || !strings.Contains(fmt.Sprint(text, said.Err), c.wanted) {
+			t.Errorf("%s: %q, %v; want %q", c.name, text, said.Err, c.wanted)
+		}
+	}
+}
+
+// TestScollCut: of messages that are not all in the capture the header is
+// shown.
+func TestScollCut(t *testing.T) {
+	known, replies := newProtocols(), 0
+	for _, r := range recorded(t) {
+		if len(r.Payload) > 0 && r.Header.Type == wire.Put {
+			r.Payload, r.Missing = r.Payload[:len(r.Payload)-1], 1
+			said := known.read(&r).said
+			if said.Err != capture.ErrPartOfPayload && len(r.Payload) >= scoll.RequestHeaderSize {
+				t.Errorf("%+v", said)
+			}
+			if _, ok := said.Is.(*collectiveReply); ok && said.Err == capture.ErrPartOfPayload {
+				replies++
+			}
+		}
+	}
+	if replies == 0 {
+		t.Error("no header of a reply was shown")
+	}
+}
+
+// TestScollMidway: a capture that begins after the creation of a group lacks
+// the ranks and nothing else.
+func TestScollMidway(t *testing.T) {
+	known, seen := newProtocols(), 0
+	for _, r := range recorded(t) {
+		if q, ok := known.read(&r).said.Is.(*collectiveRequest); ok && q.kind() == "create" {
+			known = newProtocols()
+			continue
+		} else if !ok || q.Group.Index != 1 || q.ListSize > 0 {
+			continue
+		} else if seen++; q.hop.known() || len(q.remarks) > 0 || !strings.Contains(q.Summary(), "ranks unknown") {
+			t.Errorf("%s", q.Summary())
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d requests", seen)
+	}
+}
+
+// TestBounded: the oldest entries are forgotten.
+func TestBounded(t *testing.T) {
+	b := newBounded[int, int](3)
+	for i := range 10 {
+		b.put(i, i)
+		b.put(i, 10*i)
+	}
+	for i := range 10 {
+		if v, ok := b.get(i); ok != (i >= 7) || ok && v != 10*i {
+			t.Errorf("%d: %d, %v", i, v, ok)
+		}
+	}
+}
+
+// FuzzScoll: everything can be shown, in a size that the message bounds,
+// whatever went before.
+func FuzzScoll(f *testing.F) {
+	list := recorded(f)
+	for i, r := range list {
+		f.Add(uint16(i), string(r.Payload))
+	}
+	f.Fuzz(func(t *testing.T, which uint16, data string) {
+		at := int(which) % len(list)
+		known := newProtocols()
+		for i := range list[:at] {
+			known.read(&list[i])
+		}
+		r := list[at]
+		r.Payload, r.Header.PayloadLength = []byte(data), uint32(len(data))
+		for range 2 {
+			said := known.read(&r).said
+			if said.Is == nil {
+				if said.Err == nil {
+					t.Error("nothing, without an error")
+				}
+				return
+			}
+			text, err := json.Marshal(said.Is)
+			size := len(said.Is.Summary()) + len(strings.Join(said.Is.Details(), "\n")) + len(text)
+			if err != nil || size > 6000+40*len(data) {
+				t.Errorf("%d bytes become %d: %v", len(data), size, err)
+			}
+		}
+	})
+}

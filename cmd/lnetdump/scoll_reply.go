@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"ulnet/lnd/capture"
+	"ulnet/scoll"
+)
+
+// collectiveReply is a message up a tree.
+type collectiveReply struct {
+	scoll.ReplyHeader
+	to      *collectiveRequest // nil: not in the capture
+	hop     hop
+	payload snippet
+	missing []scoll.Missing
+	remarks []string
+}
+
+// reply reads a message up a tree.
+func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
+	h, rest, err := scoll.ParseReplyHeader(r.Payload)
+	switch {
+	case errors.Is(err, scoll.ErrVersion):
+		le := binary.LittleEndian
+		return nil, fmt.Errorf("%w: version %d with a header of %d bytes, known is %d with %d",
+			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), scoll.Version, scoll.ReplyHeaderSize)
+	case errors.Is(err, scoll.ErrHeader):
+		return nil, fmt.Errorf("%w: flags %v, status %d", err, h.Flags, binary.LittleEndian.Uint32(r.Payload[28:]))
+	case err != nil:
+		return nil, err
+	}
+	p := &collectiveReply{ReplyHeader: h, hop: hop{from: -1, to: -1}}
+	p.answer(c, r)
+	p.payload = snippetOf(rest[:min(uint64(len(rest)), uint64(h.PayloadSize))], uint64(h.PayloadSize))
+	follow := uint64(r.Header.PayloadLength) - scoll.ReplyHeaderSize
+	if want := uint64(h.PayloadSize) + uint64(h.Trailer)*scoll.TrailerEntrySize; want != follow {
+		return p, fmt.Errorf("%w: a payload of %d bytes and a trailer of %d entries, but %d bytes follow the header",
+			scoll.ErrBody, h.PayloadSize, h.Trailer, follow)
+	}
+	if !whole(r) {
+		return p, capture.ErrPartOfPayload
+	}
+	return p, p.trailer(rest[h.PayloadSize:])
+}
+
+// answer finds what a reply answers.
+func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
+	q, strange := find(c.requests, r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
+	if q == nil {
+		return
+	}
+	p.to, p.hop = q, hop{from: q.hop.to, to: q.hop.from, level: q.hop.level}
+	if strange {
+		p.remark("the request went to %v", q.dest)
+	}
+	if p.Sequence != q.Sequence || p.RootIncarnation != q.RootIncarnation {
+		p.remark("these match bits were for sequence %d of incarnation %d", q.Sequence, q.RootIncarnation)
+	}
+}
+
+func (p *collectiveReply) trailer(b []byte) error {
+	for len(b) > 0 {
+		e, rest, err := scoll.ParseMissing(b)
+		if err != nil {
+			return fmt.Errorf("%w: entry %d of the trailer", err, len(p.missing))
+		}
+		if p.to != nil && e.Rank >= p.to.Nodes {
+			p.remark("rank %d of %d nodes is missing", e.Rank, p.to.Nodes)
+		}
+		p.missing, b = append(p.missing, e), rest
+	}
+	return nil
+}
+
+func (p *collectiveReply) remark(format string, args ...any) {
+	p.remarks = remark(p.remarks, format, args...)
+}
+
+// Summary implements capture.Understood.
+func (p *collectiveReply) Summary() string {
+	s := fmt.Sprintf("scoll reply to sequence %d, not in this capture: %v", p.Sequence, p.outcome())
+	if p.to != nil {
+		s = fmt.Sprintf("scoll reply to %s, %v: %s", p.to.name(), p.hop, p.outcome())
+	}
+	if p.payload.length > 0 {
+		s += ", " + p.payload.String()
+	}
+	if p.Trailer > 0 {
+		s += fmt.Sprintf(", %d missing", p.Trailer)
+	}
+	return s + odd(p.remarks)
+}
+
+// outcome is the status, whom it speaks for, and the part.
+func (p *collectiveReply) outcome() string {
+	s := p.Status.String()
+	if p.Flags&scoll.ReplyCollective != 0 {
+		s += fmt.Sprintf(" (nodes: %d)", p.Nodes)
+	}
+	if p.Part > 0 || p.Flags&scoll.ReplyLast == 0 {
+		s += fmt.Sprintf(", part %d", p.Part)
+	}
+	return s
+}
+
+// maxMissingLines bounds the trailer in the details.
+const maxMissingLines = 64
+
+// Details implements capture.Understood.
+func (p *collectiveReply) Details() []string {
+	lines := []string{fmt.Sprintf("reply, version %d, flags %v, sequence %d, root's incarnation %d, part %d, status %d (%v)",
+		scoll.Version, p.Flags, p.Sequence, p.RootIncarnation, p.Part, uint16(p.Status), p.Status)}
+	if p.to != nil {
+		lines = append(lines, fmt.Sprintf("to %s, root %s; %s", p.to.name(), p.to.root(), p.hop.detail()))
+	} else {
+		lines = append(lines, "to a request that is not in this capture")
+	}
+	if p.Flags&scoll.ReplyCollective != 0 {
+		lines = append(lines, fmt.Sprintf("the status is that of the subtree: nodes %d, entities %d", p.Nodes, p.Entities))
+	}
+	lines = append(lines, fmt.Sprintf("payload: %v", p.payload))
+	for i, e := range p.missing {
+		if i == maxMissingLines {
+			lines = append(lines, fmt.Sprintf("missing: %d more", len(p.missing)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("missing: %v%s", e, p.of(e.Rank)))
+	}
+	return append(lines, remarkLines(p.remarks)...)
+}
+
+// of names a rank, if that is known.
+func (p *collectiveReply) of(rank uint32) string {
+	if p.to == nil || p.to.members == nil || int(rank) >= p.to.members.Len() {
+		return ""
+	}
+	return fmt.Sprintf(" (%v)", p.to.members.NID(int(rank)))
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p *collectiveReply) MarshalJSON() ([]byte, error) {
+	status := uint16(p.Status)
+	e := collectiveEntry{
+		Kind: "reply", Flags: p.Flags.String(), Status: &status, StatusText: p.Status.String(), Part: &p.Part,
+		ErrorNodes: p.Nodes, ErrorEntities: p.Entities, Payload: p.payload.entry(), Remarks: p.remarks,
+	}
+	if p.to != nil {
+		e.identify(p.to)
+	}
+	e.hop(p.hop)
+	e.Sequence, e.Incarnation = strconv.FormatUint(p.Sequence, 10), strconv.FormatUint(p.RootIncarnation, 10)
+	for _, m := range p.missing {
+		entry := missingEntry{Rank: m.Rank, Status: uint16(m.Status), Text: m.Status.String(), Scope: "node"}
+		if m.Scope == scoll.Subtree {
+			entry.Scope = "subtree"
+		}
+		if id := p.of(m.Rank); id != "" {
+			entry.NID = id[2 : len(id)-1]
+		}
+		e.Missing = append(e.Missing, entry)
+	}
+	return json.Marshal(e)
+}
+
+type missingEntry struct {
+	Rank   uint32 `json:"rank"`
+	NID    string `json:"nid,omitempty"`
+	Scope  string `json:"scope"` // node, subtree
+	Status uint16 `json:"status"`
+	Text   string `json:"status_text"`
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// collectiveRequest is a message down a tree.
+type collectiveRequest struct {
+	scoll.RequestHeader
+	src, dest nid.NID
+	hop       hop
+	members   *scoll.Membership // of the tree; nil: not known
+	payload   snippet
+	remarks   []string // what is odd about it
+}
+
+// request reads a message down a tree.
+func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
+	h, body, err := scoll.ParseRequestHeader(r.Payload)
+	if err != nil && !whole(r) {
+		err = capture.ErrPartOfPayload
+	}
+	switch {
+	case errors.Is(err, scoll.ErrVersion):
+		le := binary.LittleEndian
+		return nil, fmt.Errorf("%w: version %d with a header of %d bytes, known is %d with %d",
+			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), scoll.Version, scoll.RequestHeaderSize)
+	case errors.Is(err, scoll.ErrShort), errors.Is(err, scoll.ErrMagic), len(r.Payload) < scoll.RequestHeaderSize:
+		return nil, err
+	case errors.Is(err, scoll.ErrBody):
+		err = fmt.Errorf("%w: a list of %d and a payload of %d bytes, but %d follow the header", err, h.ListSize, h.PayloadSize, len(body))
+	case errors.Is(err, scoll.ErrHeader):
+		err = fmt.Errorf("%w: %s", err, contradiction(&h))
+	}
+	q := &collectiveRequest{RequestHeader: h, src: r.Header.SrcNID, dest: r.Header.DestNID, hop: hop{from: -1, to: -1}}
+	if err == nil {
+		err = c.learn(q, body)
+		q.payload = snippetOf(body[h.ListSize:], uint64(h.PayloadSize))
+	}
+	return q, err
+}
+
+// contradiction says what cannot be in a header.
+func contradiction(h *scoll.RequestHeader) string {
+	_, known := h.Tree.Topology()
+	oob := h.Flags&scoll.FlagOOB != 0
+	switch {
+	case !known && h.Tree == scoll.Tree{}:
+		return "the creator of the group is no NID"
+	case !known:
+		return fmt.Sprintf("tree of %v", h.Tree)
+	case h.Nodes == 0 || h.Root >= h.Nodes:
+		return fmt.Sprintf("root %d of %d nodes", h.Root, h.Nodes)
+	case h.First > h.Sequence:
+		return fmt.Sprintf("first attempt %d after %d", h.First, h.Sequence)
+	case oob == h.Group.Creator.IsValid():
+		return fmt.Sprintf("flags %v with group %v", h.Flags, h.Group)
+	}
+	return fmt.Sprintf("flags %v, a list of %d bytes that rides and one of %d to be fetched", h.Flags, h.ListSize, h.List.Length)
+}
+
+// learn takes note of what later messages refer to, and finds the hop.
+func (c *collectives) learn(q *collectiveRequest, body []byte) error {
+	var err error
+	if q.ListSize > 0 {
+		var list *scoll.Membership
+		if list, err = scoll.ParseMembership(body[:q.ListSize]); err == nil {
+			err = c.take(q, list)
+		}
+	}
+	q.place(c)
+	remember(c.requests, q.src, q.dest, q.ReplyBits, q)
+	for _, e := range []*exposure{{q, false, q.Bulk}, {q, true, q.List}} {
+		if e.Length > 0 {
+			remember(c.exposed, q.src, q.dest, e.Bits, e)
+		}
+	}
+	return err
+}
+
+// take remembers a list of members under the name that it has in group ids.
+func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
+	if list.Digest() != q.Group.Digest {
+		return fmt.Errorf("the list of members has digest %v, not that of the group", list.Digest())
+	}
+	c.lists.put(list.Digest(), list)
+	return nil
+}
+
+// place finds the hop, and judges it, if the list of members is known.
+func (q *collectiveRequest) place(c *collectives) {
+	digest := q.Group.Digest
+	if q.Flags&scoll.FlagSubset != 0 {
+		digest = q.Live
+	}
+	list, ok := c.lists.get(digest)
+	if !ok {
+		return
+	}
+	if list.Len() != int(q.Nodes) {
+		q.remark("the group has %d nodes, the tree %d", list.Len(), q.Nodes)
+		return
+	}
+	q.members = list
+	topology, _ := q.Tree.Topology()
+	over := tree.Tree{Topology: topology, N: list.Len(), Root: int(q.Root)}
+	q.hop = hop{from: list.Rank(q.src), to: list.Rank(q.dest)}
+	if !q.hop.known() {
+		q.remark("%v or %v is no member", q.src, q.dest)
+		return
+	}
+	q.hop.level = over.Level(q.hop.to)
+	if parent, has := over.Parent(q.hop.to); !has {
+		q.remark("rank %d is the root", q.hop.to)
+	} else if parent != q.hop.from {
+		q.remark("the parent of rank %d is rank %d, not %d", q.hop.to, parent, q.hop.from)
+	}
+}
+
+func (q *collectiveRequest) remark(format string, args ...any) {
+	q.remarks = remark(q.remarks, format, args...)
+}
+
+// maxRemarks bounds what is said of one message.
+const maxRemarks = 8
+
+func remark(remarks []string, format string, args ...any) []string {
+	if len(remarks) == maxRemarks {
+		return remarks
+	}
+	return append(remarks, fmt.Sprintf(format, args...))
+}
+
+// kind says what a request is for.
+func (q *collectiveRequest) kind() string {
+	switch {
+	case q.Flags&scoll.FlagModule == 0:
+		return "broadcast"
+	case q.Flags&scoll.FlagLast != 0:
+		return "destroy"
+	}
+	return "create"
+}
+
+// name names a request, for those that refer to it.
+func (q *collectiveRequest) name() string {
+	return fmt.Sprintf("%s %d of service %d, group %v", q.kind(), q.Sequence, q.Service, q.Group)
+}
+
+// root names the root.
+func (q *collectiveRequest) root() string {
+	if q.members != nil && int(q.Root) < q.members.Len() {
+		return fmt.Sprintf("%d (%v)", q.Root, q.members.NID(int(q.Root)))
+	}
+	return fmt.Sprint(q.Root)
+}
+
+// Summary implements capture.Understood.
+func (q *collectiveRequest) Summary() string {
+	s := fmt.Sprintf("scoll %s, root %d of %d, %v", q.name(), q.Root, q.Nodes, q.hop)
+	if q.payload.length > 0 {
+		s += ", " + q.payload.String()
+	}
+	if q.ListSize > 0 || q.List.Length > 0 {
+		s += ", with the list of members"
+	}
+	if q.Bulk.Length > 0 {
+		s += fmt.Sprintf(", bulk data of %d bytes", q.Bulk.Length)
+	}
+	return s + odd(q.remarks)
+}
+
+// odd is what is odd about a message, for the end of a line.
+func odd(remarks []string) string {
+	s := ""
+	for _, r := range remarks {
+		s += "; odd: " + r
+	}
+	return s
+}
+
+// Details implements capture.Understood.
+func (q *collectiveRequest) Details() []string {
+	lines := []string{
+		fmt.Sprintf("%s, version %d, flags %v, service %d, sequence %d, first attempt %d, root's incarnation %d",
+			q.kind(), scoll.Version, q.Flags, q.Service, q.Sequence, q.First, q.RootIncarnation),
+		fmt.Sprintf("group %v, digest %v", q.Group, q.Group.Digest),
+		fmt.Sprintf("tree %v over %d nodes, root %s; %s", q.Tree, q.Nodes, q.root(), q.hop.detail()),
+		fmt.Sprintf("reply to match bits %#x; estimates: RTT %v, guard %v, bulk data %v, processing %v", q.ReplyBits, q.RTT, q.Guard, q.BulkTime, q.Processing),
+	}
+	if q.Flags&scoll.FlagSubset != 0 {
+		lines = append(lines, fmt.Sprintf("live members %v", q.Live))
+	}
+	if q.ListSize > 0 {
+		lines = append(lines, fmt.Sprintf("list of members: %d bytes", q.ListSize))
+	}
+	for _, e := range []exposure{{q, true, q.List}, {q, false, q.Bulk}} {
+		if e.Length > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d bytes, to be fetched under match bits %#x", e.what(), e.Length, e.Bits))
+		}
+	}
+	lines = append(lines, fmt.Sprintf("payload: %v", q.payload))
+	return append(lines, remarkLines(q.remarks)...)
+}
+
+// detail is a hop, or why it is not known.
+func (h hop) detail() string {
+	if !h.known() {
+		return "ranks unknown: the list of members is not in this capture"
+	}
+	return h.String()
+}
+
+func remarkLines(remarks []string) (lines []string) {
+	for _, r := range remarks {
+		lines = append(lines, "odd: "+r)
+	}
+	return lines
+}
+
+// MarshalJSON implements json.Marshaler.
+func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
+	e := collectiveEntry{
+		Kind: q.kind(), Flags: q.Flags.String(), Tree: q.Tree.String(), Nodes: q.Nodes, ReplyBits: hex(q.ReplyBits),
+		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing),
+		ListSize: q.ListSize, Payload: q.payload.entry(), Remarks: q.remarks,
+	}
+	e.identify(q)
+	e.hop(q.hop)
+	if q.Flags&scoll.FlagSubset != 0 {
+		e.Live = q.Live.String()
+	}
+	if q.Bulk.Length > 0 {
+		e.Bulk = &rmaEntry{hex(q.Bulk.Bits), q.Bulk.Length}
+	}
+	if q.List.Length > 0 {
+		e.List = &rmaEntry{hex(q.List.Bits), q.List.Length}
+	}
+	return json.Marshal(e)
+}
+
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// collectiveEntry is a message of collectives as JSON.
+type collectiveEntry struct {
+	Kind        string  `json:"kind"` // broadcast, create, destroy, reply, fetch, data
+	Service     *uint32 `json:"service,omitempty"`
+	Group       string  `json:"group,omitempty"`
+	Digest      string  `json:"digest,omitempty"`
+	Sequence    string  `json:"sequence,omitempty"`
+	First       string  `json:"first_attempt,omitempty"`
+	Incarnation string  `json:"root_incarnation,omitempty"`
+	Root        *uint32 `json:"root,omitempty"` // rank
+	RootNID     string  `json:"root_nid,omitempty"`
+	From        *int    `json:"from_rank,omitempty"`
+	To          *int    `json:"to_rank,omitempty"`
+	Level       *int    `json:"level,omitempty"` // of the lower of both, below the root
+	Flags       string  `json:"flags,omitempty"`
+
+	Tree       string    `json:"tree,omitempty"` // of requests, as far as Bulk
+	Nodes      uint32    `json:"nodes,omitempty"`
+	ReplyBits  string    `json:"reply_bits,omitempty"`
+	RTT        int64     `json:"rtt_us,omitempty"`
+	Guard      int64     `json:"guard_us,omitempty"`
+	BulkTime   int64     `json:"bulk_us,omitempty"`
+	Processing int64     `json:"processing_us,omitempty"`
+	Live       string    `json:"live_digest,omitempty"`
+	ListSize   uint32    `json:"list_size,omitempty"`
+	List       *rmaEntry `json:"list,omitempty"`
+	Bulk       *rmaEntry `json:"bulk,omitempty"`
+
+	Status        *uint16        `json:"status,omitempty"` // of replies, as far as Missing
+	StatusText    string         `json:"status_text,omitempty"`
+	Part          *uint32        `json:"part,omitempty"`
+	ErrorNodes    uint32         `json:"error_nodes,omitempty"` // that an error speaks for
+	ErrorEntities uint32         `json:"error_entities,omitempty"`
+	Missing       []missingEntry `json:"missing,omitempty"`
+
+	What   string  `json:"what,omitempty"`   // is fetched: bulk data, list of members
+	Offset *uint32 `json:"offset,omitempty"` // in it
+	Total  uint64  `json:"total,omitempty"`  // length of it
+
+	Payload *snippetEntry `json:"payload,omitempty"`
+	Remarks []string      `json:"odd,omitempty"`
+}
+
+type rmaEntry struct {
+	Bits   string `json:"match_bits"`
+	Length uint64 `json:"length"`
+}
+
+// identify says which request it is, or belongs to.
+func (e *collectiveEntry) identify(q *collectiveRequest) {
+	service := uint32(q.Service)
+	e.Service, e.Group, e.Digest, e.Root = &service, q.Group.String(), q.Group.Digest.String(), &q.Root
+	e.Sequence, e.First = strconv.FormatUint(q.Sequence, 10), strconv.FormatUint(q.First, 10)
+	e.Incarnation = strconv.FormatUint(q.RootIncarnation, 10)
+	if q.members != nil {
+		e.RootNID = q.members.NID(int(q.Root)).String()
+	}
+}
+
+func (e *collectiveEntry) hop(h hop) {
+	if h.known() {
+		e.From, e.To, e.Level = &h.from, &h.to, &h.level
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+)
+
+// checkExchange fails unless a capture is one of the exchange and all of it is
+// understood: six broadcasts and creations over trees of five hops, with bulk
+// data over each hop of one.
+func checkExchange(t *testing.T, file string) {
+	known := newProtocols()
+	seen := map[string]int{}
+	capturetest.Decode(t, file, func(r *capture.Record) {
+		p := known.read(r).said
+		if p.Protocol == "" {
+			return
+		}
+		if p.Err != nil {
+			t.Errorf("frame %d: %v", r.Frame, p.Err)
+			return
+		}
+		hopped, odd := hop{from: -1}, []string(nil)
+		switch m := p.Is.(type) {
+		case *collectiveRequest:
+			seen[m.kind()]++
+			hopped, odd = m.hop, m.remarks
+		case *collectiveReply:
+			seen["reply"]++
+			seen["missing"] += len(m.missing)
+			hopped, odd = m.hop, m.remarks
+		case *collectiveFetch:
+			seen["fetch"]++
+			hopped, odd = m.of.hop, m.remarks
+		case *collectiveData:
+			seen["data"]++
+			hopped = m.of.hop
+		}
+		if hopped.from < 0 || len(odd) > 0 {
+			t.Errorf("frame %d: %v, odd: %v", r.Frame, hopped, odd)
+		}
+	})
+	// Two members are missing: 3 in the answers of 2, 5 in those of 5 and 4.
+	want := map[string]int{"create": 5, "broadcast": 20, "destroy": 5, "reply": 30, "fetch": 5, "data": 5, "missing": 3}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
