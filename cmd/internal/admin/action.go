@@ -1,0 +1,144 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Action is a program that may be run.
+type Action struct {
+	Run     []string // program and arguments
+	Timeout time.Duration
+}
+
+// waitForOutput is how long the output of processes is awaited that have left
+// the action's group, and outlive it.
+const waitForOutput = 200 * time.Millisecond
+
+// job is one run of an action.
+type job struct {
+	action Action
+	limit  time.Duration // at most; 0: as the action says
+	text   []byte        // standard input
+	root   string
+	file   string // with the bulk data; "" for none
+	output int    // bytes that are kept
+}
+
+// run runs an action, and ends all processes of its group: when its program has
+// ended, when its time is over, or with ctx. An error says that it did not start.
+func (j *job) run(ctx context.Context) (Ran, error) {
+	timeout := j.action.Timeout
+	if j.limit > 0 {
+		timeout = min(timeout, j.limit)
+	}
+	cmd := exec.Command(j.action.Run[0], j.action.Run[1:]...)
+	out := &tail{limit: j.output}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(j.text), out, out
+	cmd.Dir, cmd.Env = "/", j.environment()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = waitForOutput
+	if err := cmd.Start(); err != nil {
+		return Ran{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := await(ctx, cmd)
+	r := Ran{Exit: exitOf(cmd.ProcessState), TimeOver: errors.Is(err, context.DeadlineExceeded)}
+	r.Output, r.Cut = out.bytes()
+	return r, nil
+}
+
+func (j *job) environment() []string {
+	env := []string{"SCOLL_ROOT=" + j.root}
+	if path := os.Getenv("PATH"); path != "" {
+		env = append(env, "PATH="+path)
+	}
+	if j.file != "" {
+		env = append(env, "SCOLL_FILE="+j.file)
+	}
+	return env
+}
+
+// await waits for a program's end, or kills it when ctx ends, whose cause it
+// returns then. Either way it kills the whole group, before the program's number
+// can be somebody else's.
+func await(ctx context.Context, cmd *exec.Cmd) error {
+	pid := cmd.Process.Pid
+	var mu sync.Mutex
+	var ended bool
+	var cause error
+	kill := func(because error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			ended, cause = true, because
+			_ = unix.Kill(-pid, unix.SIGKILL) // nobody may be left
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { kill(ctx.Err()) })
+	defer stop()
+	for {
+		// It stays a zombie: its number, and that of its group, are its own until Wait.
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	kill(nil)
+	_ = cmd.Wait() // how it ended is in its state
+	mu.Lock()
+	defer mu.Unlock()
+	return cause
+}
+
+// exitOf is the exit code, or minus the signal.
+func exitOf(s *os.ProcessState) int32 {
+	if s == nil {
+		return -1
+	}
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return -int32(status.Signal())
+	}
+	return int32(s.ExitCode())
+}
+
+// tail keeps the last bytes that are written to it.
+type tail struct {
+	mu    sync.Mutex
+	limit int
+	kept  []byte // guarded by mu
+	cut   bool   // guarded by mu
+}
+
+// Write never fails.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	if over := len(t.kept) + n - t.limit; over > 0 {
+		t.cut = true
+		if over >= len(t.kept) {
+			t.kept, b = t.kept[:0], b[over-len(t.kept):]
+		} else {
+			t.kept = append(t.kept[:0], t.kept[over:]...)
+		}
+	}
+	t.kept = append(t.kept, b...)
+	return n, nil
+}
+
+// bytes returns what was kept, and whether there was more.
+func (t *tail) bytes() ([]byte, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept), t.cut
+}

@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func runJob(t *testing.T, ctx context.Context, script string, change func(*job)) Ran {
+	t.Helper()
+	j := job{action: Action{Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}, output: 100, root: "1.2.3.4@tcp"}
+	if change != nil {
+		change(&j)
+	}
+	r, err := j.run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestAction: what an action gets, and what is reported of it.
+func TestAction(t *testing.T) {
+	t.Setenv("SECRET", "of the daemon")
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, []byte("bulk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := runJob(t, t.Context(), `pwd; cat; cat "$SCOLL_FILE"; echo; echo $SCOLL_ROOT >&2; echo "-$SECRET-"; exit 3`, func(j *job) {
+		j.text, j.file = []byte("text\n"), file
+	})
+	if want := "/\ntext\nbulk\n1.2.3.4@tcp\n--\n"; string(r.Output) != want || r.Exit != 3 || r.Cut || r.TimeOver {
+		t.Errorf("%+v %q, want %q", r, r.Output, want)
+	}
+	if r := runJob(t, t.Context(), "kill -TERM $$", nil); r.Exit != -15 {
+		t.Errorf("%+v", r)
+	}
+	r = runJob(t, t.Context(), "seq 1 1000", func(j *job) { j.output = 10 })
+	if string(r.Output) != "\n999\n1000\n" || !r.Cut {
+		t.Errorf("%+v %q", r, r.Output)
+	}
+	j := job{action: Action{Run: []string{"/nowhere/program"}, Timeout: time.Minute}}
+	if _, err := j.run(t.Context()); err == nil {
+		t.Error("a program that is not there runs")
+	}
+}
+
+// awaitEnd waits until a process that was killed is gone, or a zombie.
+func awaitEnd(t *testing.T, pid string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(10 * time.Second); ; {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || !strings.Contains(string(stat), "(sleep)") || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %s is left: %s", pid, stat)
+		}
+	}
+}
+
+// TestActionEnds: nobody of an action's group is left, whether its program ends,
+// its time is over, or the daemon ends; who left the group delays nothing.
+func TestActionEnds(t *testing.T) {
+	sleeper := "sleep 1000 & echo $!; "
+	ended, cancel := context.WithCancel(t.Context())
+	for _, test := range []struct {
+		name, script string
+		ctx          context.Context
+		limit        time.Duration
+		exit         int32
+		timeOver     bool
+	}{
+		{"the program ends", sleeper, t.Context(), 0, 0, false},
+		{"time over", sleeper + "wait", t.Context(), 100 * time.Millisecond, -9, true},
+		{"the daemon ends", sleeper + "wait", ended, 0, -9, false},
+		{"it ignores signals", "trap '' TERM INT; " + sleeper + "wait", t.Context(), 100 * time.Millisecond, -9, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.ctx == ended {
+				time.AfterFunc(100*time.Millisecond, cancel)
+			}
+			began := time.Now()
+			r := runJob(t, test.ctx, test.script, func(j *job) { j.limit = test.limit })
+			if r.Exit != test.exit || r.TimeOver != test.timeOver {
+				t.Errorf("%+v", r)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+			pid := strings.TrimSpace(string(r.Output))
+			awaitEnd(t, pid)
+		})
+	}
+	cancel()
+	t.Run("who left the group", func(t *testing.T) {
+		began := time.Now()
+		r := runJob(t, t.Context(), "setsid sleep 3 & echo begun", nil)
+		if took := time.Since(began); took > 2*time.Second || string(r.Output) != "begun\n" {
+			t.Errorf("took %v, %q", took, r.Output)
+		}
+	})
+}

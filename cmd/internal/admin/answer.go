@@ -1,0 +1,150 @@
+package admin
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"ulnet/scoll"
+)
+
+// Answer is what a member answers.
+type Answer struct {
+	Version uint16
+	Status  scoll.Status
+	Took    time.Duration // that the member needed, in µs
+	Data    []byte        // by the verb
+}
+
+const (
+	answerSize = 12 // without data
+	clockSize  = 32
+	runSize    = 8 // without output
+	maxVersion = 128
+)
+
+// ErrReply says that an answer is not understood.
+var ErrReply = errors.New("admin: malformed answer")
+
+// AppendBinary appends the answer.
+func (a *Answer) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, a.Version)
+	b = binary.LittleEndian.AppendUint16(b, uint16(a.Status))
+	b = binary.LittleEndian.AppendUint64(b, uint64(a.Took.Microseconds()))
+	return append(b, a.Data...)
+}
+
+// maxTook is longer than any answer can take; more is taken for that.
+const maxTook = 24 * time.Hour
+
+// ParseAnswer parses an answer, or says ErrReply. Data is part of b.
+func ParseAnswer(b []byte) (a Answer, err error) {
+	if len(b) < answerSize {
+		return a, ErrReply
+	}
+	le := binary.LittleEndian
+	a.Version, a.Status = le.Uint16(b), scoll.Status(le.Uint16(b[2:]))
+	a.Took = time.Duration(min(le.Uint64(b[4:]), uint64(maxTook/time.Microsecond))) * time.Microsecond
+	a.Data = b[answerSize:]
+	return a, nil
+}
+
+// longest is the longest answer to a verb.
+func longest(v Verb, output int) uint32 {
+	switch v {
+	case VersionOf:
+		return answerSize + maxVersion
+	case ConfigOf, Text:
+		return answerSize + 32
+	case Clock:
+		return answerSize + clockSize
+	case Run:
+		return uint32(answerSize + runSize + output)
+	}
+	return answerSize + scoll.VersionsSize
+}
+
+// Reading is what is known of a member's clock.
+type Reading struct {
+	Received int64 // when the request came, by that clock, in ns since 1970
+	Sent     int64 // when the answer went
+	Offset   time.Duration
+	Bound    time.Duration // the error of Offset is not larger
+}
+
+// AppendBinary appends the reading.
+func (c Reading) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint64(b, uint64(c.Received))
+	b = le.AppendUint64(b, uint64(c.Sent))
+	b = le.AppendUint64(b, uint64(c.Offset))
+	return le.AppendUint64(b, uint64(c.Bound))
+}
+
+// ParseReading parses a reading, or says ErrReply.
+func ParseReading(b []byte) (c Reading, err error) {
+	if len(b) != clockSize {
+		return c, ErrReply
+	}
+	le := binary.LittleEndian
+	return Reading{
+		int64(le.Uint64(b)), int64(le.Uint64(b[8:])), time.Duration(le.Uint64(b[16:])), time.Duration(le.Uint64(b[24:])),
+	}, nil
+}
+
+// through is the reading as seen by who asked a node, and has this reading of
+// it, for a reading that came through that node.
+//
+// The node's clock differs by ((t2-t1)+(t3-t4))/2 from ours, and half of the
+// time that was spent on the way bounds the error.
+func (c Reading) through(node Reading, t1, t4 int64) Reading {
+	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
+	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)
+	if c.Bound += bound; c.Bound < bound {
+		c.Bound = Unbounded // it was, or was nonsense
+	}
+	return c
+}
+
+// Unbounded says that nothing is known of a clock.
+const Unbounded = time.Duration(math.MaxInt64)
+
+// Ran is what an action did.
+type Ran struct {
+	Exit     int32 // exit code, or minus the signal that ended it
+	TimeOver bool
+	Cut      bool // the beginning of the output is lost
+	Output   []byte
+}
+
+// The flags of Ran.
+const (
+	flagTimeOver = 1 << iota
+	flagCut
+)
+
+// AppendBinary appends what an action did.
+func (r *Ran) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.Exit))
+	var flags byte
+	if r.TimeOver {
+		flags |= flagTimeOver
+	}
+	if r.Cut {
+		flags |= flagCut
+	}
+	b = append(b, flags, 0, 0, 0)
+	return append(b, r.Output...)
+}
+
+// ParseRan parses what an action did, or says ErrReply. Output is part of b.
+func ParseRan(b []byte) (r Ran, err error) {
+	if len(b) < runSize {
+		return r, ErrReply
+	}
+	r.Exit = int32(binary.LittleEndian.Uint32(b))
+	r.TimeOver, r.Cut = b[4]&flagTimeOver != 0, b[4]&flagCut != 0
+	r.Output = b[runSize:]
+	return r, nil
+}

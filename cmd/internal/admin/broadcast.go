@@ -1,0 +1,189 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// Grace is how much longer than an action may take its answer may take.
+const Grace = time.Second
+
+// Order is what to broadcast.
+type Order struct {
+	Verb   Verb
+	Action string // of Run
+	Text   []byte
+	Bulk   []byte
+	Live   bool // to the live members only
+	// Timeout is how long a member may take. The tree takes more; see
+	// scoll.Config.RTT.
+	Timeout time.Duration
+}
+
+// Outcome is what came of a broadcast.
+type Outcome struct {
+	Sent      int64 // ns since 1970, when it left the root
+	Elapsed   time.Duration
+	Status    scoll.Status      // why it was not sent at all
+	Nodes     int               // it was sent to, the root included
+	Answers   []Piece           // in the order of NIDs
+	Unreached []scoll.Unreached // in the order of NIDs
+}
+
+// Piece is a member's answer.
+type Piece struct {
+	NID nid.NID
+	Answer
+}
+
+// call is a broadcast of this node.
+type call struct {
+	ctx     context.Context
+	request Request
+	sent    int64
+	began   time.Time
+	own     own
+	done    chan struct{} // closed when outcome is there
+	outcome Outcome
+
+	mu sync.Mutex
+	g  *gathering // of the latest attempt; guarded by mu
+}
+
+func (c *call) gathered() *gathering {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.g
+}
+
+// ErrOrder says that a text or a name is too long.
+var ErrOrder = errors.New("admin: the text is too long for a message, or the name for a name")
+
+// ErrClosed says that the service was closed while a broadcast was under way.
+var ErrClosed = errors.New("admin: the service has ended")
+
+// Broadcast sends an order to a group and waits for the answers. When ctx ends
+// it waits no longer, and names all whose answer is not there. Errors are those
+// of scoll.Group.NewRequest and scoll.Request.Send, ErrOrder and ErrClosed.
+func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outcome, error) {
+	c := s.newCall(ctx, o)
+	r, err := s.request(g, o, c)
+	if err == nil {
+		err = s.begin(r, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.done:
+	case <-s.ctx.Done():
+	case <-ctx.Done():
+		r.Abort()
+	}
+	select {
+	case <-c.done:
+		return &c.outcome, nil
+	case <-s.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+func (s *Service) newCall(ctx context.Context, o Order) *call {
+	c := &call{ctx: ctx, done: make(chan struct{}), request: Request{
+		Version: Version, Verb: o.Verb, Answer: longest(o.Verb, s.cfg.Output), Name: o.Action, Text: o.Text,
+	}}
+	if o.Verb == Run {
+		c.request.Limit = uint32(min(max(o.Timeout.Milliseconds(), 1), math.MaxUint32))
+	}
+	rand.Read(c.request.ID[:])
+	return c
+}
+
+// request makes a request of an order.
+func (s *Service) request(g *scoll.Group, o Order, c *call) (*scoll.Request, error) {
+	if len(o.Action) > maxName {
+		return nil, ErrOrder
+	}
+	cfg := scoll.RequestConfig{Live: o.Live, Processing: o.Timeout, Private: c, Payload: c.request.AppendBinary(nil)}
+	if o.Verb == Run {
+		cfg.Processing += Grace
+	}
+	if len(o.Bulk) > 0 {
+		cfg.Bulk = [][]byte{o.Bulk}
+	}
+	r, err := g.NewRequest(cfg)
+	if errors.Is(err, scoll.EMSGSIZE) && uint64(len(o.Bulk)) < 1<<32 {
+		return nil, ErrOrder
+	}
+	return r, err
+}
+
+// begin posts buffers and sends.
+func (s *Service) begin(r *scoll.Request, c *call) error {
+	c.began, c.sent = time.Now(), s.now()
+	if err := s.prepareCall(r, c); err != nil {
+		return err
+	}
+	return r.Send()
+}
+
+// prepareCall posts the buffers of an attempt.
+func (s *Service) prepareCall(r *scoll.Request, c *call) error {
+	if _, ok := buffersOf(r, c.request.Answer); !ok {
+		return scoll.EMSGSIZE
+	}
+	g, err := newGathering(r, c.request)
+	if err != nil {
+		return err
+	}
+	g.t1 = s.now()
+	c.mu.Lock()
+	c.g = g
+	c.mu.Unlock()
+	return nil
+}
+
+// again prepares another attempt of a broadcast of this node.
+func (s *Service) again(r *scoll.Request) error {
+	return s.prepareCall(r, r.Private().(*call))
+}
+
+// complete makes the outcome of a broadcast.
+func (s *Service) complete(r *scoll.Request, c *call) {
+	o := &c.outcome
+	o.Sent, o.Elapsed, o.Status = c.sent, time.Since(c.began), r.Status()
+	o.Unreached = r.Unreached()
+	answer := c.own.now()
+	if c.request.Verb == Clock && answer != nil {
+		answer = stamped(answer, s.now())
+	}
+	messages, bad := c.gathered().pack(r.NID(), answer)
+	s.stats.badPieces.Add(uint64(bad))
+	missing := map[nid.NID]bool{}
+	for _, u := range o.Unreached {
+		missing[u.NID] = true
+	}
+	for _, m := range messages {
+		for id, data := range scoll.Pieces(m) {
+			if a, err := ParseAnswer(data); err == nil && !missing[id] {
+				o.Answers = append(o.Answers, Piece{id, a})
+			}
+		}
+	}
+	slices.SortStableFunc(o.Answers, func(a, b Piece) int { return a.NID.Compare(b.NID) })
+	o.Answers = slices.CompactFunc(o.Answers, func(a, b Piece) bool { return a.NID == b.NID })
+	slices.SortFunc(o.Unreached, func(a, b scoll.Unreached) int { return a.NID.Compare(b.NID) })
+	o.Nodes = 1
+	for i := range r.Children() {
+		o.Nodes += r.Child(i).Nodes
+	}
+	close(c.done)
+}

@@ -1,0 +1,57 @@
+// Package admin is the administration service of lnetd over collectives: a
+// program asks all servers of a group at once, and gets one answer with a piece
+// from each. Who did not answer is the business of package scoll.
+//
+//	ping     that it is there
+//	version  the version of its lnetd
+//	config   a digest of its configuration
+//	clock    how its clock differs from the root's
+//	text     a digest of the text and the bulk data that it received
+//	run      what an action of its configuration did: exit code and output
+//
+// All but the last are answered to everybody; bulk data and actions are for
+// roots that Config.MayAct lets, and every other limit stands in [Config]. LNet
+// has no authentication: a request is as trustworthy as the NIDs of its root and
+// of the nodes that it came through.
+//
+// # Formats
+//
+// Everything is little-endian. A request is
+//
+//	 0  2  version    1
+//	 2  1  verb       1 ping, 2 version, 3 config, 4 clock, 5 text, 6 run
+//	 3  1  reserved
+//	 4 16  id         the same in all attempts of a broadcast to live members
+//	20  4  answer     longest answer of a member, in bytes
+//	24  4  limit      of an action, in ms
+//	28  1  length of the name
+//	29     name       of an action
+//	       text       the rest
+//
+// The first 24 bytes are the same in all versions, so that a member can pass on,
+// and gather the answers to, requests that it does not understand.
+//
+// A member's answer, a piece of the concatenation (scoll.AppendPiece), is
+//
+//	 0  2  version
+//	 2  2  status     scoll.Status
+//	 4  8  took       µs that the member needed
+//	12     data:
+//
+//	version  text
+//	config   32  SHA-256
+//	text     32  SHA-256 of the text and the bulk data behind it
+//	clock     8  received: when the request came, ns since 1970
+//	          8  sent: when the answer went
+//	          8  offset of the member's clock to that of who passes the piece on, ns
+//	          8  bound of its error, ns
+//	run       4  exit code, or minus the signal that ended it
+//	          1  1 time over, 2 beginning of the output lost
+//	          3  reserved
+//	             output
+//
+// With the status ENOTSUP the data are scoll.Versions: the version was unknown.
+// A member's own piece is the last of its last message. Who gets clock pieces
+// from a child adds what it measured itself of that child, by four timestamps,
+// to each.
+package admin

@@ -1,0 +1,190 @@
+package admin
+
+import (
+	"slices"
+	"sync"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+const (
+	// messageSize is the longest message of a reply: what remains of LNet's
+	// payload beside the longest trailer is more.
+	messageSize = 512 << 10
+	// maxMessages bounds the messages of a reply.
+	maxMessages = 64
+)
+
+// gathering is the answers to a request at one node.
+type gathering struct {
+	request Request
+	t1      int64 // when the request was passed on, by our clock
+
+	mu       sync.Mutex
+	children []fromChild // guarded by mu
+}
+
+// fromChild is what came from a child.
+type fromChild struct {
+	id       nid.NID
+	messages [][]byte // by part
+	t4       int64    // when the last came
+	failed   bool
+}
+
+// messagesOf is how many messages the answers of so many nodes can take: each
+// but the last is filled but for less than one piece.
+func messagesOf(nodes int, answer uint32) (count, size int) {
+	piece := scoll.PieceSize + int(answer)
+	total := nodes * piece
+	if total <= messageSize {
+		return 1, total
+	}
+	return total/(messageSize-piece) + 1, messageSize
+}
+
+// buffersOf is how many bytes of buffers the children's answers take, or false
+// if they would be too many messages.
+func buffersOf(r *scoll.Request, answer uint32) (bytes int64, ok bool) {
+	for i := range r.Children() {
+		count, size := messagesOf(r.Child(i).Nodes, answer)
+		if count > maxMessages {
+			return 0, false
+		}
+		bytes += int64(count) * int64(size)
+	}
+	return bytes, true
+}
+
+// newGathering posts the buffers for a request's answers.
+func newGathering(r *scoll.Request, q Request) (*gathering, error) {
+	g := &gathering{request: q, children: make([]fromChild, r.Children())}
+	for i := range g.children {
+		g.children[i].id = r.ChildNID(i)
+		count, size := messagesOf(r.Child(i).Nodes, q.Answer)
+		for range count {
+			if err := r.PostReply(i, make([]byte, size)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// take takes a message of a child, at an instant of our clock.
+func (g *gathering) take(p *scoll.Reply, at int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := &g.children[p.Child]
+	if p.Status != scoll.OK {
+		c.failed = true
+		return
+	}
+	for len(c.messages) <= p.Part {
+		c.messages = append(c.messages, nil)
+	}
+	c.messages[p.Part], c.t4 = p.Payload, at
+}
+
+// pack returns all pieces, own as the last if there is one, in as few messages
+// as possible, and how many children answered what makes no sense.
+func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := packer{}
+	for i := range g.children {
+		c := &g.children[i]
+		if c.failed {
+			continue // its module, or ours, names all who are missing
+		}
+		if !g.packChild(&p, c) {
+			bad++
+		}
+	}
+	if own != nil {
+		p.add(self, own)
+	}
+	return append(p.full, p.last), bad
+}
+
+// packChild adds the pieces of a child, if they make sense.
+func (g *gathering) packChild(p *packer, c *fromChild) bool {
+	if slices.ContainsFunc(c.messages, g.isBad) {
+		return false
+	}
+	if g.request.Version == Version && g.request.Verb == Clock {
+		c.adjust(g.t1)
+	}
+	for _, m := range c.messages {
+		for id, data := range scoll.Pieces(m) {
+			p.add(id, data)
+		}
+	}
+	return true
+}
+
+// isBad reports whether a message is no concatenation of answers that are not
+// too long.
+func (g *gathering) isBad(message []byte) bool {
+	if scoll.CheckPieces(message) != nil {
+		return true
+	}
+	for _, data := range scoll.Pieces(message) {
+		if len(data) > int(g.request.Answer) {
+			return true
+		}
+	}
+	return false
+}
+
+// adjust turns the readings of a child, in place, into readings relative to our
+// clock. Without one of the child itself nothing is known of those below it.
+func (c *fromChild) adjust(t1 int64) {
+	own, known := c.own()
+	for _, m := range c.messages {
+		for _, data := range scoll.Pieces(m) {
+			a, err := ParseAnswer(data)
+			if err != nil || a.Status != scoll.OK {
+				continue
+			}
+			r, err := ParseReading(a.Data)
+			if err != nil {
+				continue
+			}
+			if r = r.through(own, t1, c.t4); !known {
+				r.Bound = Unbounded
+			}
+			copy(a.Data, r.AppendBinary(nil))
+		}
+	}
+}
+
+// own is the child's own reading: the last of its pieces.
+func (c *fromChild) own() (r Reading, known bool) {
+	if len(c.messages) == 0 {
+		return r, false
+	}
+	for id, data := range scoll.Pieces(c.messages[len(c.messages)-1]) {
+		a, err := ParseAnswer(data)
+		if err == nil && id == c.id && a.Status == scoll.OK {
+			r, err = ParseReading(a.Data)
+			known = err == nil
+		}
+	}
+	return r, known
+}
+
+// packer fills messages.
+type packer struct {
+	full [][]byte
+	last []byte
+}
+
+func (p *packer) add(id nid.NID, data []byte) {
+	if len(p.last) > 0 && len(p.last)+scoll.PieceSize+len(data) > messageSize {
+		p.full = append(p.full, p.last)
+		p.last = nil
+	}
+	p.last = scoll.AppendPiece(p.last, id, data)
+}

@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"ulnet/scoll"
+)
+
+// ServiceID is the number of the service.
+const ServiceID scoll.ServiceID = 1
+
+// Version of the formats.
+const Version = 1
+
+// Verb is what is asked for.
+type Verb uint8
+
+// The verbs.
+const (
+	Ping Verb = 1 + iota
+	VersionOf
+	ConfigOf
+	Clock
+	Text
+	Run
+)
+
+var verbs = [...]string{Ping: "ping", VersionOf: "version", ConfigOf: "config", Clock: "clock", Text: "text", Run: "run"}
+
+// String returns the verb's name.
+func (v Verb) String() string {
+	if v.isKnown() {
+		return verbs[v]
+	}
+	return fmt.Sprintf("verb %d", uint8(v))
+}
+
+func (v Verb) isKnown() bool { return Ping <= v && v <= Run }
+
+// ParseVerb is the inverse of String.
+func ParseVerb(s string) (Verb, error) {
+	for v := Ping; v <= Run; v++ {
+		if verbs[v] == s {
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not one of ping, version, config, clock, text and run", s)
+}
+
+// ID names a broadcast, over all its attempts.
+type ID [16]byte
+
+// Request is what the root asks for.
+type Request struct {
+	Version uint16
+	Verb    Verb
+	ID      ID
+	Answer  uint32 // longest answer of a member, in bytes
+	Limit   uint32 // of an action, in ms
+	Name    string // of an action
+	Text    []byte
+}
+
+const (
+	headSize    = 24 // of what all versions share
+	requestSize = 29 // without name and text
+	maxName     = 255
+	// MaxAnswer bounds an answer in bytes.
+	MaxAnswer = answerSize + runSize + 64<<10
+)
+
+// Why a request is not understood. All but ErrShort and ErrAnswer are answered
+// by the member, and passed on.
+var (
+	ErrShort   = errors.New("admin: request shorter than its header")
+	ErrAnswer  = errors.New("admin: impossible length of answers")
+	ErrVersion = errors.New("admin: another version")
+	ErrVerb    = errors.New("admin: unknown verb")
+	ErrName    = errors.New("admin: name longer than the request")
+)
+
+// AppendBinary appends the request. The name has at most 255 bytes.
+func (q *Request) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, q.Version)
+	b = append(b, byte(q.Verb), 0)
+	b = append(b, q.ID[:]...)
+	b = binary.LittleEndian.AppendUint32(b, q.Answer)
+	b = binary.LittleEndian.AppendUint32(b, q.Limit)
+	b = append(b, byte(len(q.Name)))
+	b = append(b, q.Name...)
+	return append(b, q.Text...)
+}
+
+// ParseRequest parses a request; Text is part of b. With ErrVersion, ErrVerb and
+// ErrName what all versions share is valid.
+func ParseRequest(b []byte) (q Request, err error) {
+	if len(b) < headSize {
+		return q, ErrShort
+	}
+	le := binary.LittleEndian
+	q.Version, q.Verb = le.Uint16(b), Verb(b[2])
+	copy(q.ID[:], b[4:])
+	q.Answer = le.Uint32(b[20:])
+	switch {
+	case q.Answer < answerSize || q.Answer > MaxAnswer:
+		return q, ErrAnswer
+	case q.Version != Version:
+		return q, ErrVersion
+	case !q.Verb.isKnown():
+		return q, ErrVerb
+	case len(b) < requestSize:
+		return q, ErrShort
+	}
+	q.Limit = le.Uint32(b[24:])
+	name := int(b[28])
+	if b = b[requestSize:]; name > len(b) {
+		return q, ErrName
+	}
+	q.Name, q.Text = string(b[:name]), b[name:]
+	return q, nil
+}

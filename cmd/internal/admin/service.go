@@ -1,0 +1,250 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// Config configures a Service.
+type Config struct {
+	Version string   // answered to version; 128 bytes of it
+	Digest  [32]byte // answered to config
+	Actions map[string]Action
+	// MayAct says whether a root may run actions here and send bulk data, when its
+	// request comes through a parent. nil: nobody may.
+	MayAct func(root, parent nid.NID) bool
+
+	MaxBulk    int // bytes of bulk data of a request
+	MaxMemory  int // bytes of bulk data and answers of all requests of others
+	MaxActions int // that run at a time; at least 1
+	Output     int // bytes at the end of an action's output that are answered
+
+	Dir string           // of the files with bulk data; "": the system's
+	Log *slog.Logger     // nil discards
+	Now func() time.Time // the clock that others are told; nil: the system's
+}
+
+// Service is the administration service of a node.
+type Service struct {
+	cfg     Config
+	ctx     context.Context // of actions for others
+	cancel  context.CancelFunc
+	actions chan struct{} // a token for each that runs
+	memory  atomic.Int64  // that requests of others take
+	memo    memo
+	stats   counters
+}
+
+// New returns a service. Close ends its actions.
+func New(cfg Config) *Service {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if len(cfg.Version) > maxVersion {
+		cfg.Version = cfg.Version[:maxVersion]
+	}
+	s := &Service{cfg: cfg, actions: make(chan struct{}, max(cfg.MaxActions, 1))}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends the actions that run, and the waiting of Broadcast. Then stop the
+// agent.
+func (s *Service) Close() { s.cancel() }
+
+// Register registers the service with an agent.
+func (s *Service) Register(a *scoll.Agent) error {
+	return a.RegisterService(scoll.Service{
+		ID: ServiceID, PreRequest: s.preRequest, IncomingRequest: s.incomingRequest,
+		IncomingReply: s.incomingReply, PostReply: s.postReply, ReplyOut: s.replyOut,
+	})
+}
+
+func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
+
+// received is a request of somebody else at this node.
+type received struct {
+	*gathering
+	at     int64 // when it came
+	own    *own
+	bad    error // why it is not understood
+	memory int64
+}
+
+// preRequest looks at a request and posts buffers for the answers to it.
+func (s *Service) preRequest(r *scoll.Request) error {
+	if r.Root() {
+		return s.again(r)
+	}
+	at := s.now()
+	q, bad := ParseRequest(r.Payload())
+	if bad == ErrShort || bad == ErrAnswer {
+		s.stats.malformed.Add(1)
+		return scoll.EINVAL
+	}
+	memory, ok := buffersOf(r, q.Answer)
+	if !ok {
+		s.stats.memory.Add(1)
+		return scoll.EMSGSIZE
+	}
+	if n := r.BulkLength(); n > 0 {
+		if err := s.admitBulk(r, n); err != nil {
+			return err
+		}
+		memory += int64(n)
+	}
+	if s.memory.Add(memory) > int64(s.cfg.MaxMemory) {
+		s.memory.Add(-memory)
+		s.stats.memory.Add(1)
+		return scoll.EBUSY
+	}
+	g, err := s.prepare(r, q)
+	if err != nil {
+		s.memory.Add(-memory)
+		return err
+	}
+	g.t1 = s.now()
+	r.Data = &received{gathering: g, at: at, own: s.memo.of(r.RootNID(), q.ID), bad: bad, memory: memory}
+	return nil
+}
+
+// admitBulk says whether bulk data may come.
+func (s *Service) admitBulk(r *scoll.Request, length int) error {
+	switch {
+	case !s.mayAct(r):
+		return scoll.EPERM
+	case length > s.cfg.MaxBulk:
+		s.stats.bulk.Add(1)
+		return scoll.EMSGSIZE
+	}
+	return nil
+}
+
+// prepare posts all buffers of a request.
+func (s *Service) prepare(r *scoll.Request, q Request) (*gathering, error) {
+	if n := r.BulkLength(); n > 0 {
+		if err := r.SetBulk(make([]byte, n)); err != nil {
+			return nil, err
+		}
+	}
+	return newGathering(r, q)
+}
+
+// mayAct asks the configuration, and keeps count of refusals.
+func (s *Service) mayAct(r *scoll.Request) bool {
+	if s.cfg.MayAct != nil && s.cfg.MayAct(r.RootNID(), r.ParentNID()) {
+		return true
+	}
+	s.stats.denied.Add(1)
+	s.cfg.Log.Debug("request refused: see allow_roots and allow_relays", slog.Any("root", r.RootNID()), slog.Any("parent", r.ParentNID()))
+	return false
+}
+
+// incomingRequest runs a request, at the root too.
+func (s *Service) incomingRequest(r *scoll.Request) error {
+	if status := r.BulkStatus(); status != scoll.OK {
+		return status
+	}
+	t := task{s: s, r: r, ctx: s.ctx}
+	var o *own
+	if c, root := r.Private().(*call); root {
+		t.request, t.at, t.ctx, o = c.request, c.sent, c.ctx, &c.own
+	} else {
+		p := r.Data.(*received)
+		t.request, t.at, t.bad, o = p.request, p.at, p.bad, p.own
+	}
+	began := time.Now()
+	a := t.run()
+	a.Version, a.Took = Version, time.Since(began)
+	s.stats.answered.Add(1)
+	o.set(a.AppendBinary(nil))
+	return nil
+}
+
+// incomingReply keeps what a child answers.
+func (s *Service) incomingReply(p *scoll.Reply) {
+	if c, root := p.Request.Private().(*call); root {
+		c.gathered().take(p, s.now())
+		return
+	}
+	if at, ok := p.Request.Data.(*received); ok {
+		at.take(p, s.now())
+	}
+}
+
+// postReply answers the parent as soon as this node's own answer is there.
+func (s *Service) postReply(r *scoll.Request) {
+	if c, root := r.Private().(*call); root {
+		s.complete(r, c)
+		return
+	}
+	p := r.Data.(*received)
+	p.own.then(func(answer []byte) { s.reply(r, p, answer) })
+}
+
+// reply sends all answers. Errors mean that the module has answered already,
+// because it took too long.
+func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
+	if p.bad == nil && p.request.Verb == Clock {
+		answer = stamped(answer, s.now())
+	}
+	messages, bad := p.pack(r.NID(), answer)
+	s.stats.badPieces.Add(uint64(bad))
+	for _, m := range messages[:len(messages)-1] {
+		if r.ReplyPart(m) != nil {
+			return
+		}
+	}
+	_ = r.Reply(messages[len(messages)-1]) // see above
+}
+
+// stamped returns a clock's answer with the instant at which it goes.
+func stamped(answer []byte, now int64) []byte {
+	a, err := ParseAnswer(answer)
+	if err != nil {
+		return answer
+	}
+	c, err := ParseReading(a.Data)
+	if err != nil {
+		return answer
+	}
+	c.Sent = now
+	a.Data = c.AppendBinary(nil)
+	return a.AppendBinary(nil)
+}
+
+// replyOut frees what a request has taken.
+func (s *Service) replyOut(r *scoll.Request) {
+	if p, ok := r.Data.(*received); ok && !r.Root() {
+		s.memory.Add(-p.memory)
+	}
+}
+
+// file writes bulk data to a file of its own.
+func (s *Service) file(bulk [][]byte) (name string, err error) {
+	f, err := os.CreateTemp(s.cfg.Dir, "scoll-*")
+	if err != nil {
+		return "", err
+	}
+	for _, b := range bulk {
+		if _, err = f.Write(b); err != nil {
+			break
+		}
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return f.Name(), err
+}

@@ -1,0 +1,258 @@
+package admin
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// TestVerbs: each verb is answered by every member, the root included, over each
+// kind of tree.
+func TestVerbs(t *testing.T) {
+	s := newServers(t, 13, func(i int, admin *Config, _ *scoll.AgentConfig) {
+		admin.Version = fmt.Sprint("v", i)
+		admin.Digest[0] = byte(i)
+		admin.Actions = map[string]Action{"say": {Run: []string{"/bin/sh", "-c", `cat; echo " and $SCOLL_ROOT $0"`}, Timeout: time.Minute}}
+	})
+	g := s.group(4)
+	s.allAnswered(s.send(4, g, Order{Verb: Ping}), scoll.OK)
+	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: VersionOf})) {
+		if string(p.Data) != fmt.Sprint("v", i) {
+			t.Errorf("version of %d: %q", i, p.Data)
+		}
+	}
+	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: ConfigOf})) {
+		if len(p.Data) != 32 || p.Data[0] != byte(i) {
+			t.Errorf("digest of %d: %x", i, p.Data)
+		}
+	}
+	bulk := bytes.Repeat([]byte("0123456789"), 50_001)
+	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: Text, Text: []byte("hello"), Bulk: bulk})) {
+		if !bytes.Equal(p.Data, Sum([]byte("hello"), [][]byte{bulk})) {
+			t.Errorf("sum of %d: %x", i, p.Data)
+		}
+	}
+	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: Run, Action: "say", Text: []byte("text"), Timeout: time.Second})) {
+		ran, err := ParseRan(p.Data)
+		if want := fmt.Sprintf("text and %v /bin/sh\n", nidOf(4)); err != nil || string(ran.Output) != want || ran.Exit != 0 || ran.Cut || ran.TimeOver {
+			t.Errorf("node %d ran %+v %q, %v", i, ran, ran.Output, err)
+		}
+	}
+	if st := s.nodes[3].admin.Stats(); st.Answered != 5 || st.Actions != 1 || s.nodes[3].admin.memory.Load() != 0 {
+		t.Errorf("%+v, %d bytes taken", st, s.nodes[3].admin.memory.Load())
+	}
+}
+
+// answersByNode returns the answers in the order of the servers: NIDs of the
+// simulated network are.
+func answersByNode(s *servers, o *Outcome) []Piece {
+	s.t.Helper()
+	s.allAnswered(o, scoll.OK)
+	return o.Answers
+}
+
+// TestClock: SC-125: clocks that differ are found out by four timestamps per hop,
+// within the bound that is told.
+func TestClock(t *testing.T) {
+	s := newServers(t, 22, nil)
+	for i, k := range s.nodes {
+		k.skew = time.Duration(i*i-100) * time.Millisecond
+	}
+	g := s.group(7)
+	o := s.send(7, g, Order{Verb: Clock})
+	for i, p := range answersByNode(s, o) {
+		c, err := ParseReading(p.Data)
+		want := s.nodes[i].skew - s.nodes[7].skew
+		if err != nil || c.Offset < want-c.Bound || c.Offset > want+c.Bound {
+			t.Errorf("node %d: offset %v ± %v, want %v, %v", i, c.Offset, c.Bound, want, err)
+		}
+		// Each hop takes two latencies, and the answers wait at inner nodes.
+		if hops := 5 * 2 * latency; c.Bound > hops || i != 7 && c.Bound < latency {
+			t.Errorf("node %d: bound %v, want up to %v", i, c.Bound, hops)
+		}
+		if at := time.Duration(c.Received-o.Sent) - want; i != 7 && (at < latency-c.Bound || at > 5*latency+c.Bound) {
+			t.Errorf("node %d: received after %v", i, at)
+		}
+	}
+}
+
+// TestMayAct: actions and bulk data are for those whom the member lets, by the
+// root and by who passed the request on; the rest is answered all the same.
+func TestMayAct(t *testing.T) {
+	// In the binomial tree of eight with root 0 the parent of 7 is 6, of 6 is 4.
+	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.AgentConfig) {
+		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
+		switch i {
+		case 1:
+			admin.MayAct = nil
+		case 7:
+			admin.MayAct = func(root, parent nid.NID) bool { return root == nidOf(0) && parent == nidOf(4) }
+		}
+	})
+	g := s.group(0)
+	run := Order{Verb: Run, Action: "true", Timeout: time.Second}
+	var got []scoll.Status
+	for _, p := range s.send(0, g, run).Answers {
+		got = append(got, p.Status)
+	}
+	if want := []scoll.Status{0, scoll.EPERM, 0, 0, 0, 0, 0, scoll.EPERM}; !slices.Equal(got, want) {
+		t.Errorf("statuses %v, want %v", got, want)
+	}
+	s.allAnswered(s.send(0, g, Order{Verb: Ping}), scoll.OK)
+	o := s.send(0, g, Order{Verb: Text, Bulk: []byte("data")})
+	want := []scoll.Unreached{{NID: nidOf(1), Status: scoll.EPERM}, {NID: nidOf(7), Status: scoll.EPERM}}
+	if !slices.Equal(o.Unreached, want) || len(o.Answers) != 6 {
+		t.Errorf("unreached %v, want %v; %d answers", o.Unreached, want, len(o.Answers))
+	}
+	if st := s.nodes[1].admin.Stats(); st.Denied != 2 || st.Actions != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestBounds: what is more than a member's configuration allows is refused there.
+func TestBounds(t *testing.T) {
+	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.AgentConfig) {
+		switch i {
+		case 1:
+			admin.MaxBulk = 99
+		case 3:
+			admin.MaxMemory = 2000
+		}
+	})
+	g := s.group(0)
+	o := s.send(0, g, Order{Verb: Text, Bulk: make([]byte, 2001)})
+	want := []scoll.Unreached{{NID: nidOf(1), Status: scoll.EMSGSIZE}, {NID: nidOf(3), Status: scoll.EBUSY}}
+	if !slices.Equal(o.Unreached, want) {
+		t.Errorf("unreached %v, want %v", o.Unreached, want)
+	}
+	s.allAnswered(s.send(0, g, Order{Verb: Text, Bulk: make([]byte, 99)}), scoll.OK)
+	if a, b := s.nodes[1].admin.Stats(), s.nodes[3].admin.Stats(); a.Bulk != 1 || b.Memory != 1 || s.nodes[3].admin.memory.Load() != 0 {
+		t.Errorf("%+v %+v", a, b)
+	}
+	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "nothing", Timeout: time.Second}), enoent)
+	for _, k := range s.nodes { // two run already: as many as may
+		k.admin.cfg.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
+		k.admin.actions <- struct{}{}
+		k.admin.actions <- struct{}{}
+	}
+	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Second}), scoll.EBUSY)
+	if st := s.nodes[2].admin.Stats(); st.Busy != 1 || st.Unknown != 1 || st.Actions != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestLongAnswers: SC-54: answers that exceed a message come in several.
+func TestLongAnswers(t *testing.T) {
+	s := newServers(t, 40, func(_ int, admin *Config, _ *scoll.AgentConfig) {
+		admin.Output = 60_000
+		admin.Actions = map[string]Action{"much": {Run: []string{"/bin/sh", "-c", "head -c 70000 /dev/zero | tr '\\0' x; echo end"}, Timeout: time.Minute}}
+	})
+	o := s.send(0, s.group(0), Order{Verb: Run, Action: "much", Timeout: 5 * time.Second})
+	for i, p := range answersByNode(s, o) {
+		ran, err := ParseRan(p.Data)
+		if want := strings.Repeat("x", 60_000-4) + "end\n"; err != nil || string(ran.Output) != want || !ran.Cut {
+			t.Errorf("node %d: %d bytes, %v", i, len(ran.Output), err)
+		}
+	}
+}
+
+// TestOtherVersions: SC-159: a member that does not know a request's version
+// passes it on, gathers the answers, and says which it knows.
+func TestOtherVersions(t *testing.T) {
+	s := newServers(t, 8, nil)
+	k, g := s.nodes[0], s.group(0)
+	c := k.admin.newCall(t.Context(), Order{Verb: Ping})
+	c.request.Version = Version + 1
+	s.fabric.Do(0, func(*simHost) {
+		r, err := k.admin.request(g, Order{}, c)
+		if err == nil {
+			err = k.admin.begin(r, c)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(time.Second)
+	if len(c.outcome.Answers) != 8 || len(c.outcome.Unreached) > 0 {
+		t.Fatalf("%d answers, unreached %v", len(c.outcome.Answers), c.outcome.Unreached)
+	}
+	v := scoll.Versions{Own: Version + 1}
+	for _, p := range c.outcome.Answers[1:] {
+		if err := v.Merge(p.Data); p.Status != scoll.ENOTSUP || err != nil {
+			t.Errorf("%v: %v, %v", p.NID, p.Status, err)
+		}
+	}
+	if v.Lowest != Version || v.Count != 7 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestNonsense: what is no request is refused, and counted.
+func TestNonsense(t *testing.T) {
+	s := newServers(t, 2, nil)
+	k, g := s.nodes[0], s.group(0)
+	for _, change := range []func(*Request){
+		func(q *Request) { q.Answer = MaxAnswer + 1 },
+		func(q *Request) { q.Verb = 99 },
+	} {
+		c := k.admin.newCall(t.Context(), Order{Verb: Ping})
+		change(&c.request)
+		payload := c.request.AppendBinary(nil)
+		c.request.Answer = 100
+		s.fabric.Do(0, func(*simHost) {
+			r, err := g.NewRequest(scoll.RequestConfig{Payload: payload, Private: c})
+			if err == nil {
+				err = k.admin.begin(r, c)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		s.run(time.Second)
+		o := c.outcome
+		if !(len(o.Unreached) == 1 && o.Unreached[0].Status == scoll.EINVAL) && !(len(o.Answers) == 2 && o.Answers[1].Status == scoll.EINVAL) {
+			t.Errorf("unreached %v, answers %v", o.Unreached, o.Answers)
+		}
+	}
+	if st := s.nodes[1].admin.Stats(); st.Malformed != 2 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestAgain: SC-A20: a broadcast to the live members that is sent again, because
+// one heard of a death late, is run once by each, and each answer counts.
+func TestAgain(t *testing.T) {
+	views := make([]*fakeView, 9)
+	var ran [9]int
+	s := newServers(t, 9, func(i int, admin *Config, agent *scoll.AgentConfig) {
+		views[i] = &fakeView{n: 9}
+		agent.View = views[i]
+		agent.Propagation = 50 * time.Millisecond
+		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
+		admin.MayAct = func(nid.NID, nid.NID) bool { ran[i]++; return true }
+	})
+	g := s.group(0)
+	s.fabric.Kill(sim.NodeID(5))
+	for i := range views {
+		if i != 5 && i != 8 {
+			s.fabric.Do(sim.NodeID(i), func(*simHost) { views[i].die(5) })
+		}
+	}
+	s.fabric.Do(8, func(h *simHost) { h.Clock().AfterFunc(20*time.Millisecond, func() { views[8].die(5) }) })
+	o := s.send(0, g, Order{Verb: Run, Action: "true", Live: true, Timeout: time.Second})
+	if len(o.Answers) != 8 || len(o.Unreached) > 0 || s.nodes[0].agent.Stats().Again == 0 {
+		t.Fatalf("%d answers, unreached %v, %+v", len(o.Answers), o.Unreached, s.nodes[0].agent.Stats())
+	}
+	for i, n := range ran {
+		if want := 1; i != 0 && i != 5 && n != want {
+			t.Errorf("node %d ran it %d times", i, n)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package admin
+
+import "sync/atomic"
+
+// Stats counts what a service met.
+type Stats struct {
+	Answered  uint64 `json:"answered"`   // requests, its own included
+	Actions   uint64 `json:"actions"`    // that ran
+	Malformed uint64 `json:"malformed"`  // requests
+	Versions  uint64 `json:"versions"`   // requests of other versions
+	Denied    uint64 `json:"denied"`     // actions and bulk data that nobody allows
+	Unknown   uint64 `json:"unknown"`    // actions that are not configured
+	Busy      uint64 `json:"busy"`       // actions beyond MaxActions
+	Bulk      uint64 `json:"bulk"`       // requests with more bulk data than MaxBulk
+	Memory    uint64 `json:"memory"`     // requests that take more than MaxMemory
+	BadPieces uint64 `json:"bad_pieces"` // children whose answers make no sense
+}
+
+type counters struct {
+	answered, actions, malformed, versions, denied, unknown, busy, bulk, memory, badPieces atomic.Uint64
+}
+
+// Stats returns the counters.
+func (s *Service) Stats() Stats {
+	c := &s.stats
+	return Stats{
+		Answered: c.answered.Load(), Actions: c.actions.Load(), Malformed: c.malformed.Load(), Versions: c.versions.Load(),
+		Denied: c.denied.Load(), Unknown: c.unknown.Load(), Busy: c.busy.Load(), Bulk: c.bulk.Load(),
+		Memory: c.memory.Load(), BadPieces: c.badPieces.Load(),
+	}
+}

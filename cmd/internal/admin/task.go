@@ -1,0 +1,111 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"os"
+	"time"
+
+	"ulnet/scoll"
+)
+
+// enoent is the status of an action that is not configured (ENOENT).
+const enoent scoll.Status = 2
+
+// task is a request that is run on this node.
+type task struct {
+	s       *Service
+	r       *scoll.Request
+	ctx     context.Context
+	request Request
+	at      int64 // when it came
+	bad     error // why it is not understood
+}
+
+// run returns the answer.
+func (t *task) run() Answer {
+	switch t.bad {
+	case nil:
+	case ErrVersion:
+		t.s.stats.versions.Add(1)
+		v := scoll.Versions{Own: Version}
+		v.Check(uint32(t.request.Version))
+		return Answer{Status: scoll.ENOTSUP, Data: v.AppendBinary(nil)}
+	default:
+		t.s.stats.malformed.Add(1)
+		return Answer{Status: scoll.EINVAL}
+	}
+	switch t.request.Verb {
+	case VersionOf:
+		return t.fit([]byte(t.s.cfg.Version))
+	case ConfigOf:
+		return t.fit(t.s.cfg.Digest[:])
+	case Clock:
+		return t.fit(Reading{Received: t.at, Sent: t.at}.AppendBinary(nil))
+	case Text:
+		return t.fit(Sum(t.request.Text, t.r.Bulk()))
+	case Run:
+		return t.act()
+	}
+	return Answer{}
+}
+
+// Sum is the answer to a text with bulk data.
+func Sum(text []byte, bulk [][]byte) []byte {
+	h := sha256.New()
+	h.Write(text)
+	for _, b := range bulk {
+		h.Write(b)
+	}
+	return h.Sum(nil)
+}
+
+// fit is an answer with data, if the root has room for them.
+func (t *task) fit(data []byte) Answer {
+	if len(data) > int(t.request.Answer)-answerSize {
+		return Answer{Status: scoll.EMSGSIZE}
+	}
+	return Answer{Data: data}
+}
+
+// act runs an action.
+func (t *task) act() Answer {
+	root := t.r.RootNID().String()
+	log := t.s.cfg.Log.With(slog.String("action", t.request.Name), slog.String("root", root))
+	if !t.r.Root() && !t.s.mayAct(t.r) {
+		return Answer{Status: scoll.EPERM}
+	}
+	action, ok := t.s.cfg.Actions[t.request.Name]
+	if !ok {
+		t.s.stats.unknown.Add(1)
+		return Answer{Status: enoent}
+	}
+	select {
+	case t.s.actions <- struct{}{}:
+	default:
+		t.s.stats.busy.Add(1)
+		return Answer{Status: scoll.EBUSY}
+	}
+	defer func() { <-t.s.actions }()
+	j := job{
+		action: action, limit: time.Duration(t.request.Limit) * time.Millisecond, text: t.request.Text, root: root,
+		output: min(t.s.cfg.Output, max(int(t.request.Answer)-answerSize-runSize, 0)),
+	}
+	if bulk := t.r.Bulk(); len(bulk) > 0 {
+		var err error
+		if j.file, err = t.s.file(bulk); err != nil {
+			log.Error("file for bulk data", slog.Any("err", err))
+			return Answer{Status: scoll.EIO}
+		}
+		defer os.Remove(j.file)
+	}
+	ran, err := j.run(t.ctx)
+	if err != nil {
+		log.Error("action", slog.Any("err", err))
+		return Answer{Status: enoent}
+	}
+	t.s.stats.actions.Add(1)
+	log.Info("action", slog.Int("exit", int(ran.Exit)), slog.Bool("time_over", ran.TimeOver))
+	return t.fit(ran.AppendBinary(nil))
+}

@@ -1,0 +1,194 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// TestRequestFormat: golden bytes, each truncation, and what is refused.
+func TestRequestFormat(t *testing.T) {
+	q := Request{Version: 1, Verb: Run, ID: ID{1, 15: 16}, Answer: 0x1234, Limit: 0x56789, Name: "up", Text: []byte("text")}
+	b := q.AppendBinary(nil)
+	want := "0100" + "06" + "00" + "01000000000000000000000000000010" + "34120000" + "89670500" + "02" + "7570" + "74657874"
+	if got := hex.EncodeToString(b); got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	got, err := ParseRequest(b)
+	if diff := cmp.Diff(q, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for n := range requestSize + 2 {
+		wanted := ErrShort
+		if n >= requestSize {
+			wanted = ErrName
+		}
+		if _, err := ParseRequest(b[:n]); !errors.Is(err, wanted) {
+			t.Errorf("%d bytes: %v, want %v", n, err, wanted)
+		}
+	}
+	for _, test := range []struct {
+		at    int
+		value byte
+		err   error
+	}{{0, 2, ErrVersion}, {1, 1, ErrVersion}, {2, 0, ErrVerb}, {2, 7, ErrVerb}, {22, 2, ErrAnswer}, {28, 7, ErrName}} {
+		bad := bytes.Clone(b)
+		bad[test.at] = test.value
+		if q, err := ParseRequest(bad); !errors.Is(err, test.err) || q.ID != (ID{1, 15: 16}) {
+			t.Errorf("byte %d is %d: %v, want %v", test.at, test.value, err, test.err)
+		}
+	}
+}
+
+// TestAnswerFormat: golden bytes and truncations.
+func TestAnswerFormat(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		x          interface{ AppendBinary([]byte) []byte }
+		parse      func([]byte) (any, error)
+		least      int
+	}{
+		{
+			"answer", "0100" + "0d00" + "e803000000000000" + "64",
+			&Answer{1, 13, time.Millisecond, []byte("d")}, func(b []byte) (any, error) { a, err := ParseAnswer(b); return &a, err }, answerSize,
+		},
+		{
+			"reading", "0100000000000000" + "0200000000000000" + "fdffffffffffffff" + "0400000000000000",
+			Reading{1, 2, -3, 4},
+			func(b []byte) (any, error) { r, err := ParseReading(b); return r, err }, clockSize,
+		},
+		{
+			"ran", "f7ffffff" + "03000000" + "6f7574",
+			&Ran{-9, true, true, []byte("out")}, func(b []byte) (any, error) { r, err := ParseRan(b); return &r, err }, runSize,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := test.x.AppendBinary(nil)
+			if got := hex.EncodeToString(b); got != test.want {
+				t.Fatalf("%s, want %s", got, test.want)
+			}
+			got, err := test.parse(b)
+			if diff := cmp.Diff(any(test.x), got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			for n := range test.least {
+				if _, err := test.parse(b[:n]); !errors.Is(err, ErrReply) {
+					t.Errorf("%d bytes: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestThrough: offsets and bounds add up over hops, and nonsense stays bounded by
+// Unbounded.
+func TestThrough(t *testing.T) {
+	const ahead, way = 1000, 10
+	// We send at 0; the node receives 10 later, answers after 7, and it takes 20 back.
+	node := Reading{Received: ahead + way, Sent: ahead + way + 7}
+	if got, want := node.through(node, 0, way+7+20), (Reading{node.Received, node.Sent, ahead - 5, 15}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	below := Reading{Offset: 30, Bound: 4}
+	if got := below.through(node, 0, way+7+20); got.Offset != ahead+25 || got.Bound != 19 {
+		t.Errorf("%+v", got)
+	}
+	below.Bound = Unbounded
+	if got := below.through(node, 0, 100); got.Bound != Unbounded {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMessagesOf: what a child can send fits the buffers that are posted for it,
+// however its pieces fall.
+func TestMessagesOf(t *testing.T) {
+	for _, nodes := range []int{1, 2, 7, 250, 1000} {
+		for _, answer := range []uint32{answerSize, 1000, 60_000, MaxAnswer} {
+			count, size := messagesOf(nodes, answer)
+			if count > maxMessages {
+				continue
+			}
+			p := packer{}
+			for range nodes {
+				p.add(nid.MustParse("10.0.0.1@tcp"), make([]byte, answer))
+			}
+			messages := append(p.full, p.last)
+			for _, m := range messages {
+				if len(messages) > count || len(m) > size {
+					t.Fatalf("%d nodes of %d bytes: %d messages of up to %d bytes, posted %d of %d", nodes, answer, len(messages), len(m), count, size)
+				}
+			}
+		}
+	}
+	if count, _ := messagesOf(math.MaxInt32, MaxAnswer); count <= maxMessages {
+		t.Error("an impossible group is possible")
+	}
+}
+
+// TestMemo: the oldest answers are forgotten, others are found by root and id.
+func TestMemo(t *testing.T) {
+	var m memo
+	root := nid.MustParse("10.0.0.1@tcp")
+	first := m.of(root, ID{1})
+	if m.of(root, ID{1}) != first || m.of(root, ID{2}) == first || m.of(nid.MustParse("10.0.0.2@tcp"), ID{1}) == first {
+		t.Error("answers are mistaken for others")
+	}
+	for i := range kept {
+		m.of(root, ID{1: byte(i), 2: 1})
+	}
+	if m.of(root, ID{1}) == first || len(m.byKey) > kept || len(m.order) > kept {
+		t.Error("the oldest is not forgotten")
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	q := Request{Version: 1, Verb: Run, Answer: 100, Name: "up", Text: []byte("text")}
+	f.Add(q.AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := ParseRequest(b)
+		if err != nil {
+			return
+		}
+		b[3] = 0 // reserved
+		if again := q.AppendBinary(nil); !bytes.Equal(again, b) {
+			t.Errorf("%x, want %x", again, b)
+		}
+	})
+}
+
+// FuzzPieces has a child send anything.
+func FuzzPieces(f *testing.F) {
+	id := nid.MustParse("10.0.0.1@tcp")
+	a := Answer{Version: 1, Data: Reading{Received: 1}.AppendBinary(nil)}
+	good := scoll.AppendPiece(nil, id, a.AppendBinary(nil))
+	f.Add(good, good, byte(Clock))
+	f.Add([]byte{}, []byte(nil), byte(Run))
+	f.Fuzz(func(t *testing.T, one, two []byte, verb byte) {
+		g := gathering{request: Request{Version: 1, Verb: Verb(verb), Answer: 200}, children: []fromChild{
+			{id: id, messages: [][]byte{one, two}, t4: math.MaxInt64}, {id: id, messages: [][]byte{two}},
+		}}
+		messages, _ := g.pack(id, []byte("own"))
+		total := 0
+		for _, m := range messages {
+			if total += len(m); scoll.CheckPieces(m) != nil {
+				t.Errorf("%x", m)
+			}
+			for _, data := range scoll.Pieces(m) {
+				if a, err := ParseAnswer(data); err == nil {
+					_, _ = ParseRan(a.Data)
+				}
+			}
+		}
+		if most := len(one) + 2*len(two) + scoll.PieceSize + 3; total > most {
+			t.Errorf("%d bytes of %d", total, most)
+		}
+	})
+}
