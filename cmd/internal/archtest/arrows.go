@@ -66,6 +66,7 @@ var Rules = []Rule{
 	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
 	{Package: "gossip/zone", May: userMay, Tests: "lnet"},
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
+	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},

@@ -11,10 +11,11 @@ import (
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnet/lnetsim"
+	"ulnet/scoll/scollsim"
 )
 
 // protocols are those that a scenario can name.
-var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, lnetsim.Protocol}
+var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, lnetsim.Protocol, scollsim.Protocol}
 
 // Command returns the noun "sim" with its verbs.
 func Command(env cli.Env) *cobra.Command {

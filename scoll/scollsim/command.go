@@ -1,0 +1,158 @@
+package scollsim
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+)
+
+// Kinds of groups.
+const (
+	kindDelayed   = "delayed"
+	kindImmediate = "immediate"
+	kindOOB       = "oob"
+)
+
+// Modes of broadcasts.
+const (
+	modeAll  = "all"
+	modeLive = "live"
+	modeLast = "last"
+)
+
+// behaviour is what the service of a node does.
+type behaviour struct {
+	kind  serviceKind
+	delay time.Duration
+}
+
+type serviceKind uint8
+
+const (
+	works   serviceKind = iota
+	mute                // never replies
+	slow                // takes a while to run a request, and replies after that
+	rejects             // refuses in pre-request, with EPERM
+	fails               // fails to run a request, with EIO
+)
+
+var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails"}
+
+// command is a verb of a scenario with its arguments.
+type command struct {
+	verb  string
+	words []string
+}
+
+func parseCommand(text string) command {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return command{}
+	}
+	return command{words[0], words[1:]}
+}
+
+// word is an argument, or "" if it was left out.
+func (c command) word(i int) string {
+	if i < len(c.words) {
+		return c.words[i]
+	}
+	return ""
+}
+
+func (c command) number(i int) uint64 {
+	v, _ := strconv.ParseUint(c.word(i), 10, 64)
+	return v
+}
+
+func (c command) duration(i int) time.Duration {
+	d, _ := time.ParseDuration(c.word(i))
+	return d
+}
+
+// order is a broadcast that a verb asks for.
+type order struct {
+	mode       string
+	processing time.Duration
+	bulk       int
+	payload    int
+}
+
+// order reads "broadcast GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
+func (c command) order() order {
+	o := order{mode: c.word(1), processing: c.duration(2), bulk: int(c.number(3)), payload: int(c.number(4))}
+	if o.mode == "" {
+		o.mode = modeAll
+	}
+	return o
+}
+
+// behave has the service of a node do something from now on, in later lives
+// too.
+func (n *Net) behave(id sim.NodeID, c command) {
+	for i, name := range serviceKinds {
+		if name == c.word(0) {
+			n.services[id] = behaviour{serviceKind(i), c.duration(1)}
+		}
+	}
+}
+
+// payloadOf is the payload of a broadcast: its number, and what fills it up.
+func payloadOf(number uint32, size int) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, number)
+	return append(b, make([]byte, max(size-len(b), 0))...)
+}
+
+// numberOf reads the number of a broadcast in its payload; 0 if there is none.
+func numberOf(payload []byte) uint32 {
+	if len(payload) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(payload)
+}
+
+// work is a request at a node, as its service sees it.
+type work struct {
+	number   uint32
+	root     bool
+	posted   bool // post-reply has come
+	worked   bool // the service has done its part
+	failed   bool // it must not reply
+	answered bool // it has replied
+	bulk     uint64
+	got      []byte
+}
+
+// entries reads what a service replies with.
+func entries(b []byte) func(func(sim.NodeID) bool) {
+	return func(yield func(sim.NodeID) bool) {
+		for ; len(b) >= entrySize; b = b[entrySize:] {
+			if !yield(sim.NodeID(binary.LittleEndian.Uint32(b))) {
+				return
+			}
+		}
+	}
+}
+
+const entrySize = 4
+
+// reply is what the service of a node replies with.
+func (w *work) reply(id sim.NodeID) []byte {
+	b := make([]byte, 0, entrySize+len(w.got))
+	return append(binary.LittleEndian.AppendUint32(b, uint32(id)), w.got...)
+}
+
+// flags of a broadcast.
+func (o *order) flags() (f scoll.Flags) {
+	switch o.mode {
+	case modeLive:
+		f = scoll.FlagSubset
+	case modeLast:
+		f = scoll.FlagLast
+	}
+	return f
+}

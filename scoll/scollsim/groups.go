@@ -1,0 +1,106 @@
+package scollsim
+
+import (
+	"cmp"
+	"errors"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// namedGroup is a group that a scenario has a name for.
+type namedGroup struct {
+	name    string
+	creator sim.NodeID
+	oob     bool
+	members *scoll.Membership
+	id      scoll.GroupID // once it is known; of an out-of-band group Index is its number
+	made    bool
+	ending  bool         // it is being destroyed
+	failed  scoll.Status // of its creation, or destruction
+}
+
+// created notes that a group was created, or destroyed.
+func (g *namedGroup) created(id scoll.GroupID, s scoll.Status) {
+	g.made, g.failed = s == scoll.OK && !g.ending, s
+	if !g.ending && id.Creator.IsValid() {
+		g.id = id
+	}
+}
+
+// groups are those of a run.
+type groups struct {
+	nodes       int
+	byName      map[string]*namedGroup
+	list        []*namedGroup
+	memberships map[string]*scoll.Membership
+}
+
+func (g *groups) init(nodes int) {
+	g.nodes = nodes
+	g.byName, g.memberships = make(map[string]*namedGroup), make(map[string]*scoll.Membership)
+}
+
+// add takes note of a group that a node makes. One of that name is forgotten.
+func (g *groups) add(creator sim.NodeID, name, kind, nodes string) (*namedGroup, error) {
+	members, err := g.membership(cmp.Or(nodes, "all"))
+	if err != nil {
+		return nil, err
+	}
+	k := &namedGroup{name: name, creator: creator, oob: kind == kindOOB, members: members}
+	if k.oob {
+		k.id, k.made = scoll.GroupID{Index: uint64(len(g.list))}, true
+	}
+	g.byName[name] = k
+	g.list = append(g.list, k)
+	return k, nil
+}
+
+// membership is that of some nodes in the order of their numbers, each made
+// once.
+func (g *groups) membership(text string) (*scoll.Membership, error) {
+	if m := g.memberships[text]; m != nil {
+		return m, nil
+	}
+	set, err := sim.ParseNodes(text, g.nodes)
+	if err != nil {
+		return nil, err
+	}
+	var targets []scoll.Target
+	for id := range set.All(g.nodes) {
+		targets = append(targets, scoll.Target{NID: simlnd.NID(id), Entities: []scoll.Entity{{byte(id), byte(id >> 8), byte(id >> 16), 1}}})
+	}
+	m, err := scoll.NewMembership(targets)
+	if err == nil {
+		g.memberships[text] = m
+	}
+	return m, err
+}
+
+var errNoSuchGroup = errors.New("scollsim: no such group")
+
+// mapped is the membership of an out-of-band group.
+func (g *groups) mapped(number uint64) (*scoll.Membership, error) {
+	if number >= uint64(len(g.list)) || !g.list[number].oob {
+		return nil, errNoSuchGroup
+	}
+	return g.list[number].members, nil
+}
+
+// nodesOf lists the members of a group by number, which is the order of their
+// ranks.
+func nodesOf(m *scoll.Membership) []sim.NodeID {
+	list := make([]sim.NodeID, m.Len())
+	for rank := range list {
+		list[rank] = nodeOf(m.NID(rank))
+	}
+	return list
+}
+
+// nodeOf is the node with a NID, which is one of ours.
+func nodeOf(id nid.NID) sim.NodeID {
+	node, _ := simlnd.Node(id)
+	return node
+}

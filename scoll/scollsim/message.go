@@ -1,0 +1,104 @@
+package scollsim
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnet/machine"
+	"ulnet/scoll"
+)
+
+// Kind tells messages between bare machines apart.
+type Kind uint8
+
+// The kinds of messages: PUTs of requests and replies, and a GET with its REPLY.
+const (
+	Request Kind = iota
+	Reply
+	Get
+	Data
+)
+
+// headerSize is what LNet's header adds to a message.
+const headerSize = 72
+
+// message is a message between bare machines. It is not changed once it is
+// sent.
+type message struct {
+	kind    Kind
+	list    bool // of members, in Get and Data
+	bits    uint64
+	data    []byte // header, or a list of members
+	trailer []byte
+	payload []byte // of the service
+	length  uint64 // of bulk data, which do not come along
+	id      scoll.RequestID
+	life    uint64 // of who fetches
+}
+
+func (m *message) size() int {
+	size := headerSize + len(m.data) + len(m.trailer) + len(m.payload)
+	if m.kind == Data {
+		size += int(m.length)
+	}
+	return size
+}
+
+// hash is a digest of a message.
+func hash(p **message) uint64 {
+	m := *p
+	if m == nil {
+		return 0
+	}
+	h := mix(uint64(m.kind)+1, m.bits)
+	h = mix(h, m.length+uint64(m.id))
+	for _, b := range [][]byte{m.data, m.trailer, m.payload} {
+		for ; len(b) >= 8; b = b[8:] {
+			h = mix(h, binary.LittleEndian.Uint64(b))
+		}
+		for _, c := range b {
+			h = mix(h, uint64(c))
+		}
+	}
+	return h
+}
+
+func mix(h, w uint64) uint64 {
+	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
+	return bits.RotateLeft64(hi^lo, 17) + h
+}
+
+// port is where messages leave a node, one each overhead.
+type port struct {
+	queue []sim.Send[*message]
+	free  time.Duration // when the next may leave
+}
+
+// put sends a message as soon as it can.
+func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.Output[*message]) {
+	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.kind == Request || m.kind == Reply}
+	if overhead <= 0 {
+		out.Sends = append(out.Sends, s)
+		return
+	}
+	p.queue = append(p.queue, s)
+}
+
+// flush sends what may leave now, and says when the next may.
+func (p *port) flush(now, overhead time.Duration, out *sim.Output[*message]) (wake time.Duration) {
+	if len(p.queue) == 0 {
+		return machine.Never
+	}
+	if p.free <= now {
+		out.Sends = append(out.Sends, p.queue[0])
+		p.queue = p.queue[1:]
+		p.free = now + overhead
+	}
+	if len(p.queue) == 0 {
+		p.queue = nil
+		return machine.Never
+	}
+	return p.free
+}

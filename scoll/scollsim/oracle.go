@@ -1,0 +1,94 @@
+package scollsim
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// oracle is discovery that knows: each observer hears of a death or a return
+// some time later, and of nothing else. A partition or a pause is no death.
+// Who comes back is announced a full delay after its return, as one that is
+// silent until everybody has noticed its death.
+type oracle struct {
+	net    *Net
+	pcg    rand.PCG
+	deaths []uint64 // how often nodes have died
+	nodes  []vital  // as everybody thinks that has heard all news
+}
+
+// vital is what is thought of a node.
+type vital struct {
+	alive    bool
+	lifetime uint64 // how often it has died
+}
+
+func (o *oracle) init(n *Net) {
+	o.net, o.nodes, o.deaths = n, make([]vital, n.cfg.Nodes), make([]uint64, n.cfg.Nodes)
+	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
+	for id := range o.nodes {
+		o.nodes[id].alive = n.cfg.StartAt == nil || n.cfg.StartAt(sim.NodeID(id)) <= 0
+	}
+}
+
+func (o *oracle) on() bool { return o.net.cfg.Discovery > 0 }
+
+// started hears that a life begins.
+func (o *oracle) started(life sim.Life) {
+	if o.on() && (life.Number > 0 || !o.nodes[life.Node].alive) {
+		o.spread(life.Node, o.net.cfg.Discovery, vital{true, o.deaths[life.Node]})
+	}
+}
+
+// ended hears that a life ends.
+func (o *oracle) ended(id sim.NodeID) {
+	if o.deaths[id]++; o.on() {
+		o.spread(id, 0, vital{false, o.deaths[id]})
+	}
+}
+
+// spread lets everybody hear of a node, each at a time of its own.
+func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
+	n, delay := o.net, o.net.cfg.Discovery
+	last := n.Control.Now() + after + delay
+	n.Control.At(last, func() {
+		if !o.old(subject, v) {
+			o.nodes[subject] = v
+		}
+	})
+	for id := range sim.NodeID(n.cfg.Nodes) {
+		if id != subject {
+			at := last - time.Duration(o.pcg.Uint64()%uint64(delay/2+1))
+			n.Control.At(at, func() { o.tell(id, subject, v) })
+		}
+	}
+}
+
+// old reports whether a node that is said to be alive has died since.
+func (o *oracle) old(subject sim.NodeID, v vital) bool {
+	return v.alive && v.lifetime != o.deaths[subject]
+}
+
+// tell tells one observer.
+func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
+	n := o.net
+	switch {
+	case !n.Up(observer) || o.old(subject, v):
+	case n.cfg.Stacks:
+		n.fabric.Do(observer, func(*simlnd.Host) { n.stacks[observer].view.hear(simlnd.NID(subject), v) })
+	default:
+		n.Control.Command(observer, v.command(subject))
+	}
+}
+
+// command is the news as a node gets it: "dead 17 1".
+func (v vital) command(subject sim.NodeID) string {
+	word := "dead"
+	if v.alive {
+		word = "alive"
+	}
+	return word + " " + subject.String() + " " + strconv.FormatUint(v.lifetime, 10)
+}

@@ -1,0 +1,217 @@
+package scollsim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/machine"
+	"ulnet/scoll"
+)
+
+// program is a bare machine on a node, with its service.
+type program struct {
+	net     *Net
+	m       *scoll.Machine
+	id      sim.NodeID
+	life    sim.Life
+	works   map[scoll.RequestID]*work
+	exposed map[uint64]*message // answers to GETs, by match bits
+	bits    map[scoll.RequestID][]uint64
+	errands []errand
+	port    port
+	wake    time.Duration // of the machine
+	arrived *message      // in this step
+}
+
+// errand is a request that a slow service is running.
+type errand struct {
+	at time.Duration
+	id scoll.RequestID
+}
+
+// boot begins a life. A restarted node knows nothing of its life before.
+func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
+	cfg := n.cfg.Scoll
+	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(life.Node), life.Number+1, n.oracle.on()
+	p := &program{
+		net: n, m: scoll.New(cfg), id: life.Node, life: life,
+		works: make(map[scoll.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[scoll.RequestID][]uint64),
+	}
+	n.programs[life.Node] = p
+	n.began(life)
+	return p
+}
+
+// Step implements sim.Program: the machine's inputs, and what its effects bring
+// about at once.
+func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+	n := p.net
+	n.queue, p.arrived = n.queue[:0], nil
+	switch in.Kind {
+	case sim.Start:
+		p.start()
+	case sim.Message:
+		p.take(in.From, in.Msg, out)
+	case sim.Command:
+		p.command(parseCommand(in.Text))
+	}
+	p.runErrands(now)
+	if len(n.queue) == 0 {
+		n.queue = append(n.queue, scoll.Input{})
+	}
+	for i := 0; i < len(n.queue); i++ {
+		n.out.Reset()
+		p.wake = p.m.Step(now, n.queue[i], &n.out)
+		for j := range n.out.Effects {
+			p.apply(now, &n.out.Effects[j], out)
+		}
+	}
+	wake := min(p.wake, p.port.flush(now, n.cfg.Overhead, out))
+	if len(p.errands) > 0 {
+		wake = min(wake, p.errands[0].at)
+	}
+	return wake
+}
+
+func (p *program) input(in scoll.Input) { p.net.queue = append(p.net.queue, in) }
+
+// start registers the service, and tells who is alive.
+func (p *program) start() {
+	p.input(scoll.Input{Kind: scoll.Register, Service: Service, OOB: true})
+	o := &p.net.oracle
+	if !o.on() {
+		return
+	}
+	for id, v := range o.nodes {
+		if v.alive && sim.NodeID(id) != p.id {
+			p.input(scoll.Input{Kind: scoll.Health, From: simlnd.NID(sim.NodeID(id)), Alive: true, Lifetime: v.lifetime})
+		}
+	}
+}
+
+// take turns a message into an input, and answers GETs.
+func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
+	switch m.kind {
+	case Request:
+		p.input(scoll.Input{Kind: scoll.Arrival, From: simlnd.NID(from), Data: m.data})
+	case Reply:
+		p.arrived = m
+		p.input(scoll.Input{
+			Kind: scoll.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Trailer: m.trailer,
+			Length: len(m.data) + len(m.payload) + len(m.trailer),
+		})
+	case Get:
+		if e := p.exposed[m.bits]; e != nil {
+			p.put(from, &message{kind: Data, list: m.list, data: e.data, length: e.length, id: m.id, life: m.life}, out)
+		}
+	case Data:
+		if m.life == p.life.Number {
+			p.input(scoll.Input{Kind: scoll.InFetched, ID: m.id, Data: m.data})
+		}
+	}
+}
+
+func (p *program) put(to sim.NodeID, m *message, out *sim.Output[*message]) {
+	if tap := p.net.cfg.Tap; tap != nil {
+		tap(p.id, to, m.kind)
+	}
+	p.port.put(to, m, p.net.cfg.Overhead, out)
+}
+
+// runErrands ends the work of a slow service.
+func (p *program) runErrands(now time.Duration) {
+	for len(p.errands) > 0 && p.errands[0].at <= now {
+		e := p.errands[0]
+		p.errands = p.errands[1:]
+		p.input(scoll.Input{Kind: scoll.InIncoming, ID: e.id})
+		if w := p.works[e.id]; w != nil {
+			w.worked = true
+			p.answer(e.id, w)
+		}
+	}
+}
+
+func (p *program) addErrand(e errand) {
+	i, _ := slices.BinarySearchFunc(p.errands, e, func(a, b errand) int {
+		if a.at <= b.at {
+			return -1
+		}
+		return 1
+	})
+	p.errands = slices.Insert(p.errands, i, e)
+}
+
+// command obeys a verb of a scenario, or news of the oracle.
+func (p *program) command(c command) {
+	switch c.verb {
+	case "create":
+		p.create(c)
+	case "broadcast":
+		p.broadcast(c)
+	case "destroy":
+		if g := p.net.groups.byName[c.word(0)]; g != nil && g.made {
+			g.ending = true
+			p.input(scoll.Input{Kind: scoll.Broadcast, Broadcast: &scoll.Outgoing{
+				Token: g, Group: g.id, Service: Service, Flags: scoll.FlagModule | scoll.FlagLast,
+			}})
+		}
+	case "abort":
+		for _, id := range slices.Sorted(maps.Keys(p.works)) {
+			p.input(scoll.Input{Kind: scoll.Abort, ID: id})
+		}
+	case "service":
+		p.net.behave(p.id, c)
+	case "alive", "dead":
+		node, _ := strconv.Atoi(c.word(0))
+		p.input(scoll.Input{
+			Kind: scoll.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive", Lifetime: c.number(1),
+		})
+	}
+}
+
+// create makes a group: "create NAME KIND [NODES]".
+func (p *program) create(c command) {
+	n := p.net
+	g, err := n.groups.add(p.id, c.word(0), c.word(1), c.word(2))
+	if err != nil || g.oob {
+		return
+	}
+	o := &scoll.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}
+	if c.word(1) == kindImmediate {
+		o.Flags = scoll.FlagModule
+	}
+	p.input(scoll.Input{Kind: scoll.Create, Broadcast: o})
+}
+
+// broadcast sends a request over a group that a node has made, or knows as its
+// member.
+func (p *program) broadcast(c command) {
+	n, o := p.net, c.order()
+	b := n.ledger.begin(p.id, c.word(0))
+	g := n.groups.byName[b.Group]
+	if g == nil || !g.made {
+		b.notSent(scoll.ENOGROUP)
+		return
+	}
+	out := &scoll.Outgoing{
+		Token: &sending{b, o}, Group: g.id, Service: Service, Flags: o.flags(),
+		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Processing: o.processing,
+	}
+	if g.oob {
+		out.Flags |= scoll.FlagOOB
+		out.Members, out.Tree = g.members, n.cfg.Tree
+	}
+	p.input(scoll.Input{Kind: scoll.Broadcast, Broadcast: out})
+}
+
+// sending is the token of a broadcast.
+type sending struct {
+	broadcast *Broadcast
+	order     order
+}
+
+var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

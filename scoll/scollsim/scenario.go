@@ -1,0 +1,101 @@
+package scollsim
+
+import (
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// Protocol is collectives for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "scoll",
+	Summary: "server collectives: one request to all over a tree, one answer",
+	Options: []scenario.Option{
+		{Name: "tree", Default: "k-nomial", Kind: scenario.Choice, Choices: []string{"k-nomial", "k-ary", "flat"}, Doc: "the tree of all groups"},
+		{Name: "k", Default: "2", Kind: scenario.Count, Least: 1, Most: tree.MaxK, Doc: "its K; 2 at least for k-nomial"},
+		{Name: "rtt", Default: "10ms", Kind: scenario.Duration, Doc: "what nodes think the round trip time is"},
+		{Name: "guard", Default: "0s", Kind: scenario.Duration, Doc: "what a level of the tree may take beyond that; 0s: rtt/4, at least 5ms"},
+		{Name: "discovery", Default: "0s", Kind: scenario.Duration, Doc: "nodes hear of a death or return within this time, half of it at the soonest; 0s: never, and all are thought alive"},
+		{Name: "propagation", Default: "1s", Kind: scenario.Duration, Doc: "time between attempts to reach the live members"},
+		{Name: "overhead", Default: "0s", Kind: scenario.Duration, Doc: "time between two sends of a node; at the level of machines"},
+		{Name: "history", Default: "off", Kind: scenario.Switch, Doc: "keep all that became of broadcasts, for the condition history"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "create", Args: []scenario.Arg{
+			groupArg,
+			{Name: "kind", Kind: scenario.Choice, Choices: []string{kindDelayed, kindImmediate, kindOOB}},
+			{Name: "nodes", Kind: scenario.NodeSet, Optional: true},
+		}, Doc: "the node makes a group of all nodes, or these, in the order of their numbers"},
+		{Name: "broadcast", Args: []scenario.Arg{
+			groupArg,
+			{Name: "mode", Kind: scenario.Choice, Choices: []string{modeAll, modeLive, modeLast}, Optional: true},
+			{Name: "processing", Kind: scenario.Duration, Optional: true},
+			{Name: "bulk", Kind: scenario.Count, Most: 1 << 30, Optional: true},
+			{Name: "payload", Kind: scenario.Count, Most: scoll.MaxMessage, Optional: true},
+		}, Doc: "the node sends to all members, to the live ones, or for the last time; services may take so long; bytes of bulk data and of payload"},
+		{Name: "destroy", Args: []scenario.Arg{groupArg}, Doc: "the node destroys a group that it made"},
+		{Name: "abort", Doc: "the node ends what it waits for"},
+		{Name: "service", Args: []scenario.Arg{
+			{Name: "kind", Kind: scenario.Choice, Choices: serviceKinds}, {Name: "time", Kind: scenario.Duration, Optional: true},
+		}, Doc: "from now on, in later lives too, the service of the node works, never replies, takes so long, refuses requests, or fails to run them"},
+	},
+	Conditions:   conditions,
+	Series:       series,
+	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
+	BytesPerNode: bytesPerNode,
+	New:          newInstance,
+}
+
+// bytesPerNode: of a machine, what it takes to know some groups; of a stack,
+// mostly its 64 buffers.
+func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
+	need := int64(16 << 10)
+	if o.Duration("discovery") > 0 {
+		need += 160 * int64(nodes)
+	}
+	if level == scenario.Stacks {
+		need += 400<<10 + 3400*int64(min(nodes, 40))
+	}
+	return need
+}
+
+// instance is a Net in a scenario.
+type instance struct{ net *Net }
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	n, err := New(configOf(s))
+	return &instance{n}, err
+}
+
+// configOf is the configuration that a scenario asks for.
+func configOf(s *scenario.Setup) Config {
+	o := s.Options
+	cfg := Config{
+		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Scoll: scoll.Config{
+			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), Propagation: o.Duration("propagation"),
+		},
+		Tree:      treeOf(o["tree"], o.Int("k")),
+		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Stacks: s.Level == scenario.Stacks,
+	}
+	if o.On("history") {
+		cfg.Log = history.New()
+	}
+	return cfg
+}
+
+func treeOf(kind string, k int) scoll.Tree {
+	switch kind {
+	case "k-ary":
+		return scoll.Tree{Type: scoll.KAry, K: uint32(k)}
+	case "flat":
+		return scoll.Tree{Type: scoll.KAry, K: tree.MaxK}
+	}
+	return scoll.Tree{Type: scoll.KNomial, K: uint32(max(k, 2))}
+}
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.net }

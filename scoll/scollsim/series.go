@@ -1,0 +1,101 @@
+package scollsim
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll"
+)
+
+var series = []scenario.Quantity{
+	{Name: "broadcasts", Unit: "broadcasts", Doc: "broadcasts begun"},
+	{Name: "under-way", Unit: "broadcasts", Doc: "broadcasts under way"},
+	{Name: "missing", Unit: "members", Doc: "members that the latest broadcast did not reach"},
+	{Name: "elapsed", Unit: "ms", Doc: "how long the latest broadcast took to its result"},
+	{Name: "timed-out", Unit: "waits", Doc: "waits for children that a time-out ended, by nodes in their latest lives"},
+	{Name: "died", Unit: "waits", Doc: "waits for children that news of a death ended"},
+}
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	n := in.net
+	under := 0
+	for _, b := range n.ledger.list {
+		if b.Outcome == UnderWay {
+			under++
+		}
+	}
+	missing, elapsed := 0, time.Duration(0)
+	if b := n.latest(""); b != nil && b.Outcome == Ended {
+		missing, elapsed = len(b.Missing), b.Elapsed()
+	}
+	s := n.Counters()
+	return []float64{
+		float64(len(n.ledger.list)), float64(under), float64(missing), elapsed.Seconds() * 1e3,
+		float64(s.TimedOut), float64(s.Died),
+	}
+}
+
+// Counters are some counters of all nodes' latest lives.
+func (n *Net) Counters() (sum scoll.Stats) {
+	for id := range sim.NodeID(n.cfg.Nodes) {
+		var s scoll.Stats
+		switch {
+		case n.cfg.Stacks && n.stacks[id] != nil:
+			s = n.stacks[id].agent.Stats()
+		case !n.cfg.Stacks && n.programs[id] != nil:
+			s = n.programs[id].m.Stats()
+		}
+		addStats(&sum, &s)
+	}
+	return sum
+}
+
+func addStats(sum, s *scoll.Stats) {
+	sum.Requests += s.Requests
+	sum.Broadcasts += s.Broadcasts
+	sum.TimedOut += s.TimedOut
+	sum.Died += s.Died
+	sum.Late += s.Late
+	sum.Silent += s.Silent
+	sum.Again += s.Again
+	sum.Relisted += s.Relisted
+	sum.Replayed += s.Replayed
+	sum.Destroyed += s.Destroyed
+	sum.Malformed += s.Malformed + s.Protocol + s.Spoofed + s.BadReply + s.Oversized + s.Stray
+}
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	n, c := in.net, in.net.Counters()
+	var outcomes [RootGone + 1]int
+	missing := 0
+	var longest, total time.Duration
+	for _, b := range n.ledger.list {
+		outcomes[b.Outcome]++
+		missing += len(b.Missing)
+		if b.Outcome == Ended {
+			longest, total = max(longest, b.Elapsed()), total+b.Elapsed()
+		}
+	}
+	mean := total / time.Duration(max(outcomes[Ended], 1))
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+	return []scenario.Measure{
+		{Name: "broadcasts", Value: float64(len(n.ledger.list))},
+		{Name: "with a result", Value: float64(outcomes[Ended])},
+		{Name: "not sent", Value: float64(outcomes[NotSent])},
+		{Name: "whose root died", Value: float64(outcomes[RootGone])},
+		{Name: "members not reached", Value: float64(missing)},
+		{Name: "mean time to the result", Unit: "ms", Value: ms(mean)},
+		{Name: "longest time to the result", Unit: "ms", Value: ms(longest)},
+		{Name: "waits that timed out", Value: float64(c.TimedOut)},
+		{Name: "waits that a death ended", Value: float64(c.Died)},
+		{Name: "services answered for", Value: float64(c.Silent)},
+		{Name: "broadcasts sent once more", Value: float64(c.Again)},
+		{Name: "requests sent again with the list of members", Value: float64(c.Relisted)},
+		{Name: "requests that came twice", Value: float64(c.Replayed)},
+		{Name: "groups whose creator died", Value: float64(c.Destroyed)},
+		{Name: "messages that make no sense", Value: float64(c.Malformed)},
+	}
+}

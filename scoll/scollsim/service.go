@@ -1,0 +1,172 @@
+package scollsim
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/scoll"
+)
+
+// part returns a copy of a range of the output: messages are kept.
+func (p *program) part(r scoll.Range) []byte { return slices.Clone(p.net.out.Buf[r.Begin:r.End]) }
+
+// apply does what the machine wants done.
+func (p *program) apply(now time.Duration, e *scoll.Effect, out *sim.Output[*message]) {
+	switch e.Kind {
+	case scoll.DoSend:
+		p.put(nodeOf(e.To), &message{kind: Request, data: p.part(e.Data)}, out)
+		p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: e.Child})
+	case scoll.DoReply:
+		p.reply(e, out)
+	case scoll.DoRefuse:
+		p.put(nodeOf(e.To), &message{kind: Reply, bits: e.Bits, data: p.part(e.Data)}, out)
+	case scoll.DoExpose:
+		m := new(message)
+		if e.List {
+			m.data = e.Members.AppendBinary(nil)
+		} else if w := p.works[e.ID]; w != nil {
+			m.length = w.bulk
+		}
+		p.exposed[e.Bits] = m
+		p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
+	case scoll.DoFetch:
+		p.put(nodeOf(e.To), &message{kind: Get, bits: e.Bits, length: e.Length, id: e.ID, list: e.List, life: p.life.Number}, out)
+	case scoll.DoStop:
+		p.input(scoll.Input{Kind: scoll.InFetched, ID: e.ID, Status: scoll.ETIMEDOUT})
+	case scoll.DoWithdraw:
+		for _, bits := range p.bits[e.ID] {
+			delete(p.exposed, bits)
+		}
+		delete(p.bits, e.ID)
+		p.input(scoll.Input{Kind: scoll.InWithdrawn, ID: e.ID})
+	case scoll.DoFree:
+		delete(p.works, e.ID)
+	case scoll.Began, scoll.Refused, scoll.Created:
+		p.ours(e)
+	default:
+		p.call(now, e)
+	}
+}
+
+// reply sends an answer to the parent.
+func (p *program) reply(e *scoll.Effect, out *sim.Output[*message]) {
+	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), trailer: p.part(e.Trailer)}
+	if w := p.works[e.ID]; w != nil && e.Own {
+		m.payload = w.reply(p.id)
+		p.net.ledger.replied(w.number, p.id)
+	}
+	p.put(nodeOf(e.To), m, out)
+	p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: scoll.Upward, Part: e.Part})
+}
+
+// ours hears what becomes of a broadcast, or of a group, of this node.
+func (p *program) ours(e *scoll.Effect) {
+	switch t := e.Token.(type) {
+	case *namedGroup:
+		if e.Kind == scoll.Created {
+			t.created(e.Group, e.Status)
+		}
+	case *sending:
+		if e.Kind == scoll.Refused {
+			t.broadcast.notSent(e.Status)
+			return
+		}
+		rank := e.Members.Rank(simlnd.NID(p.id))
+		t.broadcast.sent(nodesOf(e.Members), p.net.limit(e.Members.Len(), rank, &t.order))
+		p.works[e.ID] = &work{number: t.broadcast.Number, root: true, bulk: uint64(t.order.bulk)}
+	}
+}
+
+// call is what the service does.
+func (p *program) call(now time.Duration, e *scoll.Effect) {
+	n, w := p.net, p.works[e.ID]
+	switch e.Kind {
+	case scoll.CallPreRequest:
+		p.preRequest(e, w)
+	case scoll.CallIncoming:
+		p.incoming(now, e, w)
+	case scoll.CallReply:
+		if e.Status == scoll.OK && p.arrived != nil && w != nil {
+			w.got = append(w.got, p.arrived.payload...)
+			n.ledger.came(w.number, p.id, p.arrived.payload)
+		}
+		p.input(scoll.Input{Kind: scoll.InReply, ID: e.ID, Child: e.Child})
+	case scoll.CallPostReply:
+		p.input(scoll.Input{Kind: scoll.InPostReply, ID: e.ID})
+		if w.root {
+			n.ledger.done(w.number, w.got, p.missing(e, n.ledger.of(w.number)))
+			return
+		}
+		w.posted = true
+		p.answer(e.ID, w)
+	case scoll.CallReplyOut:
+		p.input(scoll.Input{Kind: scoll.InReplyOut, ID: e.ID})
+	case scoll.CallMap:
+		in := scoll.Input{Kind: scoll.InMapped, ID: e.ID}
+		var err error
+		if in.Members, err = n.groups.mapped(e.Group.Index); err != nil {
+			in.Status = scoll.ENOGROUP
+		}
+		p.input(in)
+	}
+}
+
+// preRequest looks at a request. At the root it comes before another attempt,
+// with other members.
+func (p *program) preRequest(e *scoll.Effect, w *work) {
+	n, in := p.net, scoll.Input{Kind: scoll.InPreRequest, ID: e.ID}
+	if w != nil {
+		w.got = nil
+		n.ledger.of(w.number).Members = nodesOf(e.Members)
+	} else {
+		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length}
+		w.worked = n.ledger.hasRun(w.number, p.life)
+		p.works[e.ID] = w
+		if n.services[p.id].kind == rejects {
+			in.Status = scoll.EPERM
+		}
+	}
+	p.input(in)
+}
+
+// incoming runs a request.
+func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
+	in := scoll.Input{Kind: scoll.InIncoming, ID: e.ID}
+	if e.Status != scoll.OK { // of bulk data
+		w.failed = true
+		p.input(in)
+		return
+	}
+	p.net.ledger.ran(w.number, p.life)
+	switch s := p.net.services[p.id]; s.kind {
+	case slow:
+		p.addErrand(errand{now + max(s.delay, 1), e.ID})
+		return
+	case fails:
+		in.Status, w.failed = scoll.EIO, true
+	default:
+		w.worked = true
+	}
+	p.input(in)
+}
+
+// answer replies, when all children have and the work is done.
+func (p *program) answer(id scoll.RequestID, w *work) {
+	if w.root || !w.posted || !w.worked || w.failed || w.answered || p.net.services[p.id].kind == mute {
+		return
+	}
+	w.answered = true
+	p.input(scoll.Input{Kind: scoll.Answer, ID: id, Final: true, Size: entrySize + len(w.got)})
+}
+
+// missing lists the members that the root is told are missing.
+func (p *program) missing(e *scoll.Effect, b *Broadcast) []Missing {
+	list := p.net.out.Missing[e.Missing.Begin:e.Missing.End]
+	out := make([]Missing, len(list))
+	for i, m := range list {
+		out[i] = Missing{b.Members[m.Rank], m.Status}
+	}
+	return out
+}

@@ -1,0 +1,233 @@
+package scollsim
+
+import (
+	"errors"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// stack is an agent above portals and LNet on a simulated host.
+type stack struct {
+	net     *Net
+	host    *simlnd.Host
+	agent   *scoll.Agent
+	view    view
+	handles map[scoll.GroupID]*scoll.Group // of groups that this node made, or got requests of
+	open    []*scoll.Request               // that the service has not seen the end of
+}
+
+// newFabric makes a network of stacks.
+func (n *Net) newFabric() (err error) {
+	n.stacks = make([]*stack, n.cfg.Nodes)
+	cfg := &n.cfg
+	n.fabric, err = simlnd.New(simlnd.Config{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
+		Boot: func(h, _ *simlnd.Host) {
+			if err := n.bootStack(h); err != nil {
+				n.failed(err)
+			}
+		},
+	})
+	n.Control = n.fabric
+	return err
+}
+
+// bootStack begins a life of a stack.
+func (n *Net) bootStack(h *simlnd.Host) error {
+	k := &stack{net: n, host: h, handles: make(map[scoll.GroupID]*scoll.Group)}
+	lnet, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
+		return err
+	}
+	n.stacks[h.ID()] = k
+	n.began(h.Life())
+	cfg := scoll.AgentConfig{Config: n.cfg.Scoll}
+	if n.oracle.on() {
+		k.view.begin(&n.oracle)
+		cfg.View = &k.view
+	}
+	if k.agent, err = scoll.Start(lnet.Table, cfg); err != nil {
+		return err
+	}
+	h.OnCommand(func(text string) { k.command(parseCommand(text)) })
+	return k.agent.RegisterService(k.service())
+}
+
+// view is what a node has heard of others.
+type view struct {
+	nodes []vital
+	watch func(id nid.NID, alive bool, lifetime uint64)
+}
+
+func (v *view) begin(o *oracle) { v.nodes = append(v.nodes, o.nodes...) }
+
+// hear takes news.
+func (v *view) hear(id nid.NID, now vital) {
+	v.nodes[nodeOf(id)] = now
+	if v.watch != nil {
+		v.watch(id, now.alive, now.lifetime)
+	}
+}
+
+// Alive implements scoll.View.
+func (v *view) Alive(id nid.NID) (alive bool, lifetime uint64) {
+	node, ok := simlnd.Node(id)
+	if !ok || int(node) >= len(v.nodes) {
+		return false, 0
+	}
+	return v.nodes[node].alive, v.nodes[node].lifetime
+}
+
+// Watch implements scoll.View, for one watcher.
+func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+	v.watch = f
+	for id, n := range v.nodes {
+		if n.alive {
+			f(simlnd.NID(sim.NodeID(id)), true, n.lifetime)
+		}
+	}
+	return func() { v.watch = nil }
+}
+
+// command obeys a verb of a scenario.
+func (k *stack) command(c command) {
+	n := k.net
+	switch c.verb {
+	case "create":
+		k.create(c)
+	case "broadcast":
+		k.broadcast(c)
+	case "destroy":
+		g := n.groups.byName[c.word(0)]
+		if g == nil || !g.made || k.handles[g.id] == nil {
+			return
+		}
+		g.ending = true
+		k.handles[g.id].Destroy(func(err error) { g.created(g.id, statusOf(err)) })
+	case "abort":
+		for _, r := range k.open {
+			r.Abort()
+		}
+	case "service":
+		n.behave(k.host.ID(), c)
+	}
+}
+
+// create makes a group, see program.create.
+func (k *stack) create(c command) {
+	n := k.net
+	g, err := n.groups.add(k.host.ID(), c.word(0), c.word(1), c.word(2))
+	if err != nil || g.oob {
+		return
+	}
+	k.agent.CreateGroup(scoll.GroupConfig{
+		Service: Service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: c.word(1) == kindImmediate,
+		Done: func(made *scoll.Group, err error) {
+			var id scoll.GroupID
+			if made != nil {
+				id = made.ID()
+				k.handles[id] = made
+			}
+			g.created(id, statusOf(err))
+		},
+	})
+}
+
+// handle returns the group of a name as this node knows it.
+func (k *stack) handle(name string) (*scoll.Group, error) {
+	g := k.net.groups.byName[name]
+	switch {
+	case g == nil || !g.made:
+		return nil, scoll.ENOGROUP
+	case g.oob:
+		return k.agent.OOBGroup(Service, name, scoll.OOBID{High: g.id.Incarnation, Low: g.id.Index}, k.net.cfg.Tree, nil)
+	case k.handles[g.id] == nil:
+		return nil, scoll.ENOGROUP
+	}
+	return k.handles[g.id], nil
+}
+
+// broadcast sends a request.
+func (k *stack) broadcast(c command) {
+	n, o := k.net, c.order()
+	b := n.ledger.begin(k.host.ID(), c.word(0))
+	g, err := k.handle(b.Group)
+	if err == nil {
+		err = k.send(g, b, &o)
+	}
+	if err != nil && b.Outcome == UnderWay {
+		b.notSent(statusOf(err))
+	}
+}
+
+func (k *stack) send(g *scoll.Group, b *Broadcast, o *order) error {
+	cfg := scoll.RequestConfig{
+		Payload: payloadOf(b.Number, o.payload), Last: o.mode == modeLast, Live: o.mode == modeLive,
+		Processing: o.processing, Private: &sending{b, *o},
+	}
+	if o.bulk > 0 {
+		cfg.Bulk = [][]byte{pattern(b.Number, o.bulk)}
+	}
+	r, err := g.NewRequest(cfg)
+	if err != nil {
+		return err
+	}
+	r.Data = &work{number: b.Number, root: true}
+	k.roster(b, o)
+	if err := k.post(r); err != nil {
+		return err
+	}
+	k.open = append(k.open, r)
+	return r.Send()
+}
+
+// roster notes who the members of a broadcast are: all of the group or, as
+// this node sees them, the live ones.
+func (k *stack) roster(b *Broadcast, o *order) {
+	members := k.net.groups.byName[b.Group].members
+	var list []sim.NodeID
+	root := 0
+	for _, id := range nodesOf(members) {
+		alive := true
+		if o.mode == modeLive && k.net.oracle.on() && id != b.Root {
+			alive, _ = k.view.Alive(simlnd.NID(id))
+		}
+		if id == b.Root {
+			root = len(list)
+		}
+		if alive {
+			list = append(list, id)
+		}
+	}
+	b.sent(list, k.net.limit(len(list), root, o))
+}
+
+// pattern is the bulk data of a broadcast.
+func pattern(number uint32, size int) []byte {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(i>>8) ^ byte(i) + byte(number)
+	}
+	return b
+}
+
+// statusOf is the status in an error.
+func statusOf(err error) scoll.Status {
+	var s scoll.Status
+	switch {
+	case err == nil:
+		return scoll.OK
+	case errors.As(err, &s):
+		return s
+	}
+	return scoll.EIO
+}
+
+// after calls f when a service has worked for so long.
+func (k *stack) after(d time.Duration, f func()) { k.host.Clock().AfterFunc(max(d, 1), f) }

@@ -1,0 +1,133 @@
+package scollsim
+
+import (
+	"bytes"
+	"slices"
+
+	"ulnet/scoll"
+)
+
+// service is the service of a stack, which does what that of bare machines
+// does.
+func (k *stack) service() scoll.Service {
+	return scoll.Service{
+		ID:              Service,
+		PreRequest:      k.preRequest,
+		IncomingRequest: k.incoming,
+		IncomingReply: func(p *scoll.Reply) {
+			if w, ok := p.Request.Data.(*work); ok && p.Status == scoll.OK {
+				w.got = append(w.got, p.Payload...)
+				k.net.ledger.came(w.number, k.host.ID(), p.Payload)
+			}
+		},
+		PostReply: k.postReply,
+		ReplyOut:  k.close,
+		MapGroup:  func(id scoll.OOBID) (*scoll.Membership, error) { return k.net.groups.mapped(id.Low) },
+	}
+}
+
+func (k *stack) preRequest(r *scoll.Request) error {
+	if r.Root() { // another attempt
+		s := r.Private().(*sending)
+		r.Data = &work{number: s.broadcast.Number, root: true}
+		k.roster(s.broadcast, &s.order)
+		return k.post(r)
+	}
+	if k.net.services[k.host.ID()].kind == rejects {
+		return scoll.EPERM
+	}
+	g := r.Group()
+	if id := g.ID(); id.Creator.IsValid() && k.handles[id] == nil {
+		k.handles[id] = g
+	}
+	if size := r.BulkLength(); size > 0 {
+		if err := r.SetBulk(make([]byte, size)); err != nil {
+			return err
+		}
+	}
+	w := &work{number: numberOf(r.Payload())}
+	w.worked = k.net.ledger.hasRun(w.number, k.host.Life())
+	r.Data = w
+	k.open = append(k.open, r)
+	return k.post(r)
+}
+
+// post posts buffers for the replies of the children.
+func (k *stack) post(r *scoll.Request) error {
+	for i := range r.Children() {
+		if err := r.PostReply(i, make([]byte, entrySize*r.Child(i).Nodes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *stack) incoming(r *scoll.Request) error {
+	w, n := r.Data.(*work), k.net
+	if r.BulkStatus() != scoll.OK {
+		w.failed = true
+		return nil
+	}
+	n.ledger.ran(w.number, k.host.Life())
+	k.checkBulk(r, w)
+	switch s := n.services[k.host.ID()]; s.kind {
+	case fails:
+		w.failed = true
+		return scoll.EIO
+	case slow:
+		k.after(s.delay, func() {
+			w.worked = true
+			k.answer(r, w)
+		})
+	default:
+		w.worked = true
+		k.answer(r, w)
+	}
+	return nil
+}
+
+// checkBulk compares bulk data with what was sent.
+func (k *stack) checkBulk(r *scoll.Request, w *work) {
+	size := r.BulkLength()
+	if l := &k.net.ledger; size > 0 && l.altered == "" && !bytes.Equal(slices.Concat(r.Bulk()...), pattern(w.number, size)) {
+		l.altered = "node " + k.host.ID().String() + " got other bulk data than were sent with broadcast " + l.of(w.number).name()
+	}
+}
+
+func (k *stack) postReply(r *scoll.Request) {
+	w := r.Data.(*work)
+	if !w.root {
+		w.posted = true
+		k.answer(r, w)
+		return
+	}
+	b := k.net.ledger.of(w.number)
+	if s := r.Status(); s != scoll.OK {
+		b.notSent(s)
+	} else {
+		var missing []Missing
+		for _, u := range r.Unreached() {
+			missing = append(missing, Missing{nodeOf(u.NID), u.Status})
+		}
+		k.net.ledger.done(w.number, w.got, missing)
+	}
+	k.close(r)
+}
+
+// answer replies, see program.answer.
+func (k *stack) answer(r *scoll.Request, w *work) {
+	if w.root || !w.posted || !w.worked || w.failed || w.answered || k.net.services[k.host.ID()].kind == mute {
+		return
+	}
+	w.answered = true
+	if r.Reply(w.reply(k.host.ID())) == nil {
+		k.net.ledger.replied(w.number, k.host.ID())
+	}
+}
+
+// close forgets a request that is over.
+func (k *stack) close(r *scoll.Request) {
+	k.open = slices.DeleteFunc(k.open, func(o *scoll.Request) bool { return o == r })
+}
+
+var _ scoll.View = (*view)(nil)

@@ -1,0 +1,183 @@
+package scollsim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// Slack is by how much more than twice its time-outs a broadcast is late.
+const Slack = time.Second
+
+// name is how people see a broadcast.
+func (b *Broadcast) name() string {
+	return fmt.Sprintf("%d of node %v over %s", b.Number, b.Root, b.Group)
+}
+
+func (b *Broadcast) isMissing(id sim.NodeID) bool {
+	_, found := slices.BinarySearchFunc(b.Missing, id, func(m Missing, id sim.NodeID) int { return int(m.Node) - int(id) })
+	return found
+}
+
+// swallowed reports whether the answer of a member was lost because it came to
+// a service that did not reply: that one is missing, this member is not.
+func (b *Broadcast) swallowed(id sim.NodeID) bool {
+	_, answered := slices.BinarySearch(b.Answered, id)
+	if id == b.Root || answered || b.isMissing(id) {
+		return false
+	}
+	for hops := 0; hops < len(b.holder); hops++ {
+		at := b.holder[id]
+		switch {
+		case at < 0 || at == b.Root:
+			return false
+		case b.isMissing(at):
+			return !b.replied[at]
+		}
+		id = at
+	}
+	return false
+}
+
+// Exact says whether a broadcast that has ended accounts for each of its
+// members, once: its answer came, or the root names it.
+func (b *Broadcast) Exact() error {
+	if b.Outcome != Ended {
+		return nil
+	}
+	seen := make(map[sim.NodeID]bool, len(b.Members))
+	note := func(id sim.NodeID, what string) error {
+		if seen[id] {
+			return fmt.Errorf("broadcast %s: node %v is %s twice, or answered and missing", b.name(), id, what)
+		}
+		seen[id] = true
+		return nil
+	}
+	for _, id := range b.Answered {
+		if err := note(id, "answered"); err != nil {
+			return err
+		}
+	}
+	for _, m := range b.Missing {
+		if err := note(m.Node, "missing"); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.Members {
+		if !seen[id] && id != b.Root && !b.swallowed(id) {
+			return fmt.Errorf("broadcast %s: no answer of node %v came, and the root does not say so", b.name(), id)
+		}
+		delete(seen, id)
+	}
+	for id := range sim.NodeID(len(b.ran)) {
+		if seen[id] {
+			return fmt.Errorf("broadcast %s: node %v is no member", b.name(), id)
+		}
+	}
+	return nil
+}
+
+// Ran says whether all who answered have run a broadcast that has ended.
+func (b *Broadcast) Ran() error {
+	if b.Outcome != Ended {
+		return nil
+	}
+	for _, id := range b.Answered {
+		if b.ran[id].times == 0 {
+			return fmt.Errorf("broadcast %s: node %v answered and has not run it", b.name(), id)
+		}
+	}
+	return nil
+}
+
+// Exact says whether all broadcasts are, see [Broadcast.Exact].
+func (n *Net) Exact() error { return n.first((*Broadcast).Exact) }
+
+// Once says whether no life has run a broadcast twice, and all who answered
+// have run it: so where nobody is missing, all ran it once.
+func (n *Net) Once() error {
+	if n.ledger.twice != "" {
+		return fmt.Errorf("%s", n.ledger.twice)
+	}
+	return n.first((*Broadcast).Ran)
+}
+
+// InTime says whether no broadcast has taken more than twice what its time-outs
+// allow, and Slack.
+func (n *Net) InTime() error {
+	return n.first(func(b *Broadcast) error {
+		now := n.Now()
+		if b.Outcome == Ended {
+			now = b.Done
+		} else if b.Outcome != UnderWay {
+			return nil
+		}
+		if late := now - b.Begun; late > 2*b.Limit+Slack && !b.excused {
+			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), late, b.Limit)
+		}
+		return nil
+	})
+}
+
+func (n *Net) first(check func(*Broadcast) error) error {
+	for _, b := range n.ledger.list {
+		if err := check(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// latest is the latest broadcast over a group; "": over any. nil: there is none.
+func (n *Net) latest(group string) *Broadcast {
+	for _, b := range slices.Backward(n.ledger.list) {
+		if group == "" || b.Group == group {
+			return b
+		}
+	}
+	return nil
+}
+
+// limit is how long a broadcast may take by its time-outs, all attempts
+// included.
+func (n *Net) limit(members int, rank int, o *order) time.Duration {
+	topology, _ := n.cfg.treeOrDefault().Topology()
+	c := n.cfg.Scoll
+	level := c.RTT + n.guard()
+	if o.bulk > 0 {
+		level += c.RTT + time.Duration(o.bulk)*time.Second/100_000_000
+	}
+	depth := tree.Tree{Topology: topology, N: members, Root: rank}.Depth(rank)
+	d := time.Duration(depth+1)*level + o.processing + n.longest()
+	if o.mode == modeLive {
+		d = 4*d + 3*max(c.Propagation, time.Second)
+	}
+	return d
+}
+
+// longest is the longest that a slow service takes.
+func (n *Net) longest() (d time.Duration) {
+	for _, s := range n.services {
+		d = max(d, s.delay)
+	}
+	return d
+}
+
+// guard is the guard of a node's configuration.
+func (n *Net) guard() time.Duration {
+	if g := n.cfg.Scoll.Guard; g > 0 {
+		return g
+	}
+	return max(n.cfg.Scoll.RTT/4, 5*time.Millisecond)
+}
+
+func (c *Config) treeOrDefault() scoll.Tree {
+	if c.Tree == (scoll.Tree{}) {
+		return scoll.Tree{Type: scoll.KNomial, K: 2}
+	}
+	return c.Tree
+}
