@@ -90,7 +90,7 @@ func (m *Machine) begin(r *request) {
 	}
 	r.phase = preparing
 	m.emit(Effect{
-		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster,
+		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Again: r.incoming == returned,
 		Data: m.lend(r.body[r.header.ListSize:]), Children: m.lendChildren(r),
 	})
 }

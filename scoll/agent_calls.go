@@ -87,7 +87,7 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 	h := e.Header
 	r := a.request(e.ID)
 	r.service, r.members, r.flags, r.processing = a.service(h.Service), e.Members, h.Flags, h.Processing
-	r.rank = e.Members.Rank(a.self)
+	r.rank, r.repeated = e.Members.Rank(a.self), e.Again
 	r.copied = a.payloads.Get().(*[]byte)
 	*r.copied = append((*r.copied)[:0], out.Buf[e.Data.Begin:e.Data.End]...)
 	r.payload = *r.copied

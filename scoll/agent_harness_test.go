@@ -25,20 +25,21 @@ type stack struct {
 	agent *scoll.Agent
 	id    int
 
-	ran     []string // payloads
-	bulk    []byte
-	entries int
-	ended   int
-	poison  bool // scribbles into the request
-	writes  bool // and into bulk data
-	mapped  *scoll.Membership
-	done    []outcome
-	errs    []error
-	kept    *scoll.Request // of the last PreRequest
-	replies []scoll.Reply
-	extra   int // bytes of the reply that nobody expects
-	parts   int // of replies, above 1
-	size    int // of the payload of replies; 0: what was collected
+	ran      []string // payloads
+	bulk     []byte
+	entries  int
+	ended    int
+	repeated int
+	poison   bool // scribbles into the request
+	writes   bool // and into bulk data
+	mapped   *scoll.Membership
+	done     []outcome
+	errs     []error
+	kept     *scoll.Request // of the last PreRequest
+	replies  []scoll.Reply
+	extra    int // bytes of the reply that nobody expects
+	parts    int // of replies, above 1
+	size     int // of the payload of replies; 0: what was collected
 }
 
 // outcome is how a broadcast ended at its root.
@@ -126,6 +127,9 @@ func (k *stack) service() scoll.Service {
 		ID: service,
 		PreRequest: func(r *scoll.Request) error {
 			k.kept = r
+			if r.Repeated() {
+				k.repeated++
+			}
 			delete(got, r) // of an earlier attempt
 			if k.poison {
 				clear(r.Payload())

@@ -21,6 +21,7 @@ type Request struct {
 	group   *Group
 	root    bool
 
+	repeated   bool
 	payload    []byte
 	copied     *[]byte // the memory of payload; nil at the root
 	private    any
@@ -82,6 +83,11 @@ func (r *Request) Group() *Group {
 	}
 	return &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, oob: !r.groupID.Creator.IsValid()}
 }
+
+// Repeated reports on members other than the root whether an earlier attempt of
+// this broadcast was taken here (see [RequestConfig].Live): IncomingRequest is
+// not called once more, and the service has to reply with what it did then.
+func (r *Request) Repeated() bool { return r.repeated }
 
 // Private is what NewRequest was given.
 func (r *Request) Private() any { return r.private }

@@ -66,10 +66,17 @@ func TestAgentsLive(t *testing.T) {
 	if len(o.answered) != 15 || len(o.unreached) != 0 {
 		t.Fatalf("answered %v, unreached %v", o.answered, o.unreached)
 	}
+	repeated := 0
 	for _, k := range s.nodes {
 		if k.id != 8 && len(k.ran) != 1 {
 			t.Errorf("node %d ran %q", k.id, k.ran)
 		}
+		repeated += k.repeated
+	}
+	// The first attempt was taken by all but the root, 8, and 12, which is a leaf
+	// among the live and refuses.
+	if repeated != 13 || s.nodes[12].repeated != 0 {
+		t.Errorf("repeated at %d nodes", repeated)
 	}
 	if again := s.nodes[0].agent.Stats().Again; again != 1 {
 		t.Errorf("%d more attempts", again)

@@ -102,7 +102,7 @@ const (
 	Began          // ID, Token, Children: a broadcast of this node is a request now
 	Refused        // Token, Status: it never becomes one
 	Created        // Token, Status: the group was created, or destroyed
-	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header; at the root before another attempt
+	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
 	CallReply      // ID, Child, Status, Collective, Part, Final, Length (of the payload), Nodes, Entities
 	CallPostReply  // ID, Busy, Missing (at the root)
