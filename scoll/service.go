@@ -15,8 +15,9 @@ package scoll
 // At the root PreRequest is called only if a broadcast to the live members has
 // to be sent again, because some did not agree who they are: with other
 // children, for which it posts buffers, and Request.Data nil. Members that ran
-// it are not asked to run it twice, but to aggregate. At the root PostReply is
-// the end of the handle. ReplyOut follows only where Request.Busy was true.
+// it are not asked to run it twice, but to aggregate ([Request.Repeated]). At the
+// root PostReply is the end of the handle. ReplyOut follows only where
+// Request.Busy was true.
 //
 // IncomingRequest runs where AgentConfig.Worker has it run, and may block. All
 // others are called where messages arrive, or, if several are due there, in a
