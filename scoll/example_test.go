@@ -1,0 +1,111 @@
+package scoll_test
+
+import (
+	"fmt"
+	"sync"
+
+	"ulnet/scoll"
+)
+
+const spaceService scoll.ServiceID = 100 // all servers agree on it
+
+// space adds up how many bytes are free on all servers.
+type space struct {
+	free func() uint64 // on this server; it does not block
+	done func(servers, bytes uint64, missing []scoll.Unreached)
+}
+
+// sum is of this server and those below it.
+type sum struct {
+	sync.Mutex
+	scoll.Reduction
+}
+
+func (s *space) service() scoll.Service {
+	return scoll.Service{
+		ID:              spaceService,
+		PreRequest:      prepare,                                           // a request arrives
+		IncomingRequest: func(*scoll.Request) error { return nil },         // run it
+		IncomingReply:   func(p *scoll.Reply) { dataOf(p.Request).add(p) }, // a child answers
+		PostReply:       s.finish,                                          // all have
+	}
+}
+
+func dataOf(r *scoll.Request) *sum { return r.Data.(*sum) }
+
+// prepare posts a buffer for the answer of each child.
+func prepare(r *scoll.Request) error {
+	r.Data = &sum{Reduction: scoll.Reduction{Op: scoll.Sum}}
+	for child := range r.Children() {
+		if err := r.PostReply(child, make([]byte, 16)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sum) add(p *scoll.Reply) {
+	s.Lock() // children answer at the same time
+	defer s.Unlock()
+	if p.Status == scoll.OK { // the root is told who is missing
+		_ = s.Merge(p.Payload)
+	}
+}
+
+func (s *space) finish(r *scoll.Request) {
+	all := dataOf(r)
+	_ = all.Add([]uint64{s.free()}, 1)
+	if r.Root() {
+		s.done(all.Count, all.Values[0], r.Unreached())
+	} else {
+		_ = r.Reply(all.AppendBinary(nil)) // an error: it took too long
+	}
+}
+
+// ask asks all servers, from one of them.
+func ask(g *scoll.Group) error {
+	r, err := g.NewRequest(scoll.RequestConfig{Payload: []byte("free?")})
+	if err == nil {
+		err = prepare(r)
+	}
+	if err == nil {
+		err = r.Send()
+	}
+	return err
+}
+
+// Eight servers have 1 to 8 GB free; one does not answer.
+func Example() {
+	servers := newServers(8) // each an LNet node with an agent
+	for i, s := range servers.list {
+		service := space{
+			free: func() uint64 { return uint64(i+1) * 1e9 },
+			done: func(n, bytes uint64, missing []scoll.Unreached) {
+				fmt.Printf("%d GB free on %d servers\n", bytes/1e9, n)
+				for _, u := range missing {
+					fmt.Printf("%v: %v\n", u.NID, u.Status)
+				}
+			},
+		}
+		if err := s.agent.RegisterService(service.service()); err != nil {
+			panic(err)
+		}
+	}
+	servers.stop(5)
+	servers.on(0, func(s *server) {
+		s.agent.CreateGroup(scoll.GroupConfig{
+			Service: spaceService, Name: "servers", Members: servers.members,
+			Done: func(g *scoll.Group, err error) {
+				if err == nil {
+					err = ask(g)
+				}
+				if err != nil {
+					panic(err)
+				}
+			},
+		})
+	})
+	// Output:
+	// 30 GB free on 7 servers
+	// 10.0.0.6@tcp: timed out
+}
