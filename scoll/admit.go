@@ -83,6 +83,7 @@ func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
 func (m *Machine) begin(r *request) {
 	m.stats.Requests++
 	r.limit = m.now + max(r.header.answerTimeout(r.depth), 1)
+	m.expect(r)
 	m.schedule(r)
 	if r.header.Flags&FlagModule != 0 {
 		m.run(r)

@@ -131,6 +131,7 @@ func (a *Agent) fill() error {
 	if !a.self.IsValid() {
 		return ErrNoNID
 	}
+	a.cfg.MaxPayload = min(orDefault(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
 	a.cfg.Self, a.cfg.Watched = a.self, a.cfg.View != nil
 	if a.cfg.Incarnation == 0 {
 		a.cfg.Incarnation = a.table.Node().Incarnation()
@@ -218,6 +219,10 @@ func (a *Agent) effect(e *Effect, out *Output) {
 		a.request(e.ID).expose(e)
 	case DoFetch:
 		a.fetch(e)
+	case DoFetchMore:
+		a.request(e.ID).frame.more(int(e.Limit))
+	case DoTell:
+		a.sender.tell(e, out)
 	case DoStop:
 		a.stopFetch(e.ID)
 	case DoWithdraw:

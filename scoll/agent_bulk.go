@@ -55,10 +55,14 @@ type fetch struct {
 	list     []byte // of members; nil for bulk data
 	segments []portals.Segment
 	length   int
+	chunk    int  // bytes of a GET
+	partly   bool // the machine is told how far it is
 
 	mu     sync.Mutex
-	next   int        // offset of the next GET; guarded by mu, like all below
-	under  []*getting // GETs under way
+	limit  int        // what the parent has; guarded by mu, like all below
+	next   int        // offset of the next GET
+	under  []*getting // GETs under way, in order
+	there  int        // of the bytes before them, what the machine was told
 	status Status
 	told   bool
 }
@@ -67,13 +71,17 @@ type fetch struct {
 type getting struct {
 	f    *fetch
 	md   portals.MDHandle
+	from int
 	want int
 	ok   bool
 }
 
 // fetch begins to fetch what a request needs.
 func (a *Agent) fetch(e *Effect) {
-	f := &fetch{a: a, id: e.ID, from: e.To, bits: e.Bits, length: int(e.Length)}
+	f := &fetch{
+		a: a, id: e.ID, from: e.To, bits: e.Bits, length: int(e.Length), limit: int(e.Limit), chunk: e.Chunk,
+		partly: e.Segments,
+	}
 	if e.List {
 		f.list = make([]byte, e.Length)
 		f.segments = []portals.Segment{f.list}
@@ -98,13 +106,12 @@ func (a *Agent) stopFetch(id RequestID) {
 // pump begins GETs while there are places, and tells the machine of the end.
 func (f *fetch) pump() {
 	f.mu.Lock()
-	for f.status == OK && f.next < f.length && len(f.under) < fetchWindow {
-		g := &getting{f: f, want: min(f.length-f.next, portals.MaxPayload)}
-		from := f.next
+	for f.status == OK && f.next < f.limit && len(f.under) < fetchWindow {
+		g := &getting{f: f, from: f.next, want: min(f.limit-f.next, f.chunk)}
 		f.next += g.want
 		f.under = append(f.under, g)
 		f.mu.Unlock()
-		g.begin(from)
+		g.begin()
 		f.mu.Lock()
 	}
 	over := len(f.under) == 0 && (f.status != OK || f.next == f.length) && !f.told
@@ -116,10 +123,10 @@ func (f *fetch) pump() {
 	}
 }
 
-func (g *getting) begin(from int) {
+func (g *getting) begin() {
 	f := g.f
 	md, err := f.a.table.MDBind(portals.MD{
-		Segments: cut(f.segments, from, g.want), Threshold: 2, Options: portals.Priority, Handler: g.event,
+		Segments: cut(f.segments, g.from, g.want), Threshold: 2, Options: portals.Priority, Handler: g.event,
 	}, portals.Unlink)
 	if err != nil {
 		g.over(EIO)
@@ -130,7 +137,7 @@ func (g *getting) begin(from int) {
 	f.mu.Unlock()
 	err = f.a.table.Get(portals.GetRequest{
 		Self: f.a.self, MD: md, Target: nid.ProcessID{NID: f.from, PID: f.a.pid},
-		Portal: BulkPortal, MatchBits: f.bits, Offset: uint32(from),
+		Portal: BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
 	})
 	if err != nil {
 		_ = f.a.table.MDUnlink(md) // its event ends it
@@ -160,6 +167,31 @@ func (g *getting) over(s Status) {
 		f.status = s
 	}
 	f.under = slices.DeleteFunc(f.under, func(other *getting) bool { return other == g })
+	there := f.progress()
+	f.mu.Unlock()
+	if there > 0 {
+		f.a.do(Input{Kind: InProgress, ID: f.id, There: uint64(there)})
+	}
+	f.pump()
+}
+
+// progress returns how many bytes are there from the beginning, if that is news
+// to the machine; of the end it hears otherwise. The caller holds f.mu.
+func (f *fetch) progress() (there int) {
+	if there = f.next; len(f.under) > 0 {
+		there = f.under[0].from
+	}
+	if !f.partly || f.status != OK || there <= f.there || there == f.length {
+		return 0
+	}
+	f.there = there
+	return there
+}
+
+// more says that the parent has more.
+func (f *fetch) more(limit int) {
+	f.mu.Lock()
+	f.limit = max(f.limit, limit)
 	f.mu.Unlock()
 	f.pump()
 }

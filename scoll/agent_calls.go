@@ -95,7 +95,7 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 	r.bulkLength = int(h.Bulk.Length)
 	topology, _ := h.Tree.Topology()
 	r.tree = tree.Tree{Topology: topology, N: e.Members.Len(), Root: int(h.Root)}
-	r.groupID, r.shape = h.Group, h.Tree
+	r.groupID, r.shape, r.segment = h.Group, h.Tree, h.Segment
 	return r
 }
 

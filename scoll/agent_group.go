@@ -18,6 +18,7 @@ type Group struct {
 	name    string
 	private any
 	oob     bool
+	segment uint32
 	done    func(*Group, error)
 }
 
@@ -29,6 +30,13 @@ func (g *Group) Private() any { return g.private }
 
 // ID names the group on all its members.
 func (g *Group) ID() GroupID { return g.id }
+
+// SetSegment has bulk data of requests over this handle pipelined: members
+// forward it in segments of so many bytes, at least [MinSegment], while the rest
+// is still coming. With 0, as it is at first, they forward it when all is there.
+// Members inherit what the root says. It is not safe to be called while requests
+// are made.
+func (g *Group) SetSegment(bytes int) { g.segment = uint32(min(max(bytes, 0), 1<<30)) }
 
 // GroupConfig says what group to create.
 type GroupConfig struct {
@@ -147,7 +155,7 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	for _, s := range cfg.Bulk {
 		r.bulkLength += len(s)
 	}
-	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > 1<<32-1 {
+	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > maxBulk {
 		return nil, EMSGSIZE
 	}
 	var p Plan
@@ -237,6 +245,7 @@ func (r *Request) Send() error {
 	}
 	o := r.group.outgoing(r.flags)
 	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
+	o.Segment = r.group.segment
 	if r.flags&FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}

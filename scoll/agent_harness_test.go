@@ -142,6 +142,9 @@ func (k *stack) service() scoll.Service {
 			return k.post(r)
 		},
 		IncomingRequest: func(r *scoll.Request) error {
+			if r.BulkStatus() != scoll.OK {
+				return nil
+			}
 			k.ran = append(k.ran, string(r.Payload()))
 			k.entries += len(r.Entities())
 			if k.writes {

@@ -34,6 +34,7 @@ type Request struct {
 	bulkLength int
 	groupID    GroupID // of group, unless that is set
 	shape      Tree
+	segment    uint32
 	few        [8]tree.Child
 	single     [1]reply
 
@@ -81,7 +82,7 @@ func (r *Request) Group() *Group {
 	if r.group != nil {
 		return r.group
 	}
-	return &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, oob: !r.groupID.Creator.IsValid()}
+	return &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, segment: r.segment, oob: !r.groupID.Creator.IsValid()}
 }
 
 // Repeated reports on members other than the root whether an earlier attempt of
@@ -271,7 +272,7 @@ func (r *Request) reply(buf []byte, final bool) error {
 // maxReply is what a message of a reply can carry, beside a trailer that names
 // all below.
 func (r *Request) maxReply() int {
-	return portals.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer)
+	return r.agent.cfg.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer)
 }
 
 // refusal is the error of a call that comes at the wrong time. The caller holds

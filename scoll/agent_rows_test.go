@@ -34,8 +34,14 @@ func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 
 // watched makes stacks with a view each.
 func watched(t *testing.T, n int) (*stacks, []*view) {
+	t.Helper()
+	return watchedAt(t, n, 0)
+}
+
+func watchedAt(t *testing.T, n int, rate int64) (*stacks, []*view) {
+	t.Helper()
 	views := make([]*view, n)
-	return newStacks(t, n, func(id int, cfg *scoll.AgentConfig) {
+	return newStacksAt(t, n, rate, func(id int, cfg *scoll.AgentConfig) {
 		views[id] = &view{n: n}
 		cfg.View, cfg.Propagation = views[id], 20*time.Millisecond
 	}), views

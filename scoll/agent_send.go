@@ -23,6 +23,7 @@ type sending struct {
 	child    int
 	part     uint32
 	up       bool
+	progress bool
 	failed   error
 	data     []byte // header, with what follows it down the tree
 	trailer  []byte
@@ -54,6 +55,14 @@ func (s *sender) refuse(e *Effect, out *Output) {
 	p := s.take()
 	p.data = append(p.data, out.Buf[e.Data.Begin:e.Data.End]...)
 	s.put(p, e.To, ReplyPortal, e.Bits, nil)
+}
+
+// tell sends word of progress.
+func (s *sender) tell(e *Effect, out *Output) {
+	p := s.take()
+	p.id, p.progress = e.ID, true
+	p.data = append(p.data, out.Buf[e.Data.Begin:e.Data.End]...)
+	s.put(p, e.To, RequestPortal, 0, nil)
 }
 
 // put sends a message: data, then payload, then trailer.
@@ -96,8 +105,11 @@ func (s *sender) done(e *portals.Event) {
 // settle ends the sending of a message.
 func (s *sender) settle(p *sending, err error) {
 	in := Input{Kind: InSent, ID: p.id, Child: p.child, Part: p.part, Status: statusOf(err)}
-	if p.up {
+	switch {
+	case p.up:
 		in.Child = Upward
+	case p.progress:
+		in.Kind = InUntold
 	}
 	tell := p.id != 0 && (p.up || err != nil)
 	s.give(p)

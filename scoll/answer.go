@@ -74,6 +74,11 @@ func (m *Machine) overdue(r *request) {
 		m.refuseFor(r, ETIMEDOUT)
 		m.emit(Effect{Kind: DoStop, ID: r.id})
 		return
+	case running:
+		if r.pipe.loading {
+			m.sever(r, ETIMEDOUT)
+			return
+		}
 	}
 	for i := range r.children {
 		if c := &r.children[i]; c.state != done {
@@ -215,6 +220,10 @@ func (m *Machine) abort(r *request) {
 	case loading:
 		m.emit(Effect{Kind: DoStop, ID: r.id})
 	case running:
+		if r.pipe.loading {
+			m.sever(r, ECANCELED)
+			return
+		}
 		for i := range r.children {
 			if r.children[i].state != done {
 				m.fail(r, i, ECANCELED)

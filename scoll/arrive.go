@@ -10,6 +10,9 @@ import (
 func (m *Machine) arrive(from nid.NID, data []byte) {
 	h, body, err := ParseRequestHeader(data)
 	switch {
+	case errors.Is(err, ErrMagic) && len(data) == ProgressSize:
+		m.progress(from, data)
+		return
 	case errors.Is(err, ErrShort), errors.Is(err, ErrMagic):
 		m.stats.Malformed++
 		return
@@ -93,7 +96,7 @@ func (m *Machine) enter(r *request) {
 		m.reject(r, EMSGSIZE)
 	case h.List.Length > 0:
 		r.phase, r.fetches = listing, true
-		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: h.List.Bits, Length: h.List.Length, List: true})
+		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: h.List.Bits, Length: h.List.Length, Limit: h.List.Length, Chunk: m.cfg.MaxPayload, List: true})
 	default:
 		m.stats.NoGroup++
 		m.reject(r, ENOGROUP)

@@ -41,14 +41,48 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 		})
 	case "get":
 		if e, ok := n.exposed[p.bits]; ok {
-			n.put(simNID(from), &packet{kind: "data", data: e.data, id: p.id, list: p.list}, out)
+			data := e.data[min(p.from, uint64(len(e.data))):min(p.from+p.size, uint64(len(e.data)))]
+			n.put(simNID(from), &packet{kind: "data", data: data, from: p.from, id: p.id, list: p.list}, out)
 		}
 	case "data":
-		n.queue = append(n.queue, Input{Kind: InFetched, ID: p.id, Data: p.data})
-		if w := n.work[p.id]; w != nil && !p.list {
-			n.bulk = p.data
+		if f := n.fetches[p.id]; f != nil && p.from == f.there {
+			f.came(n, p.data, out)
 		}
 	}
+}
+
+// simFetch is data that is fetched, a GET after the other.
+type simFetch struct {
+	e     Effect
+	data  []byte
+	there uint64
+	asked bool
+}
+
+// pump asks for what there is.
+func (f *simFetch) pump(n *simNode, out *sim.Output[*packet]) {
+	if f.asked || f.there >= f.e.Limit {
+		return
+	}
+	f.asked = true
+	size := min(f.e.Limit-f.there, uint64(f.e.Chunk))
+	n.put(f.e.To, &packet{kind: "get", bits: f.e.Bits, from: f.there, size: size, id: f.e.ID, list: f.e.List}, out)
+}
+
+func (f *simFetch) came(n *simNode, data []byte, out *sim.Output[*packet]) {
+	f.asked = false
+	data = data[:min(len(data), len(f.data)-int(f.there))]
+	copy(f.data[f.there:], data)
+	f.there += uint64(len(data))
+	switch {
+	case f.there == f.e.Length:
+		delete(n.fetches, f.e.ID)
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: f.e.ID, Data: f.data})
+		return
+	case f.e.Segments:
+		n.queue = append(n.queue, Input{Kind: InProgress, ID: f.e.ID, There: f.there})
+	}
+	f.pump(n, out)
 }
 
 // part returns a copy of a range: messages are kept.
@@ -79,8 +113,18 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		n.exposed[e.Bits] = packet{data: data}
 		n.bits[e.ID] = append(n.bits[e.ID], e.Bits)
 	case DoFetch:
-		n.put(e.To, &packet{kind: "get", bits: e.Bits, size: e.Length, id: e.ID, list: e.List}, out)
+		f := &simFetch{e: *e, data: make([]byte, min(e.Length, 64<<20))} // nobody has more
+		if n.fetches[e.ID] = f; !e.List {
+			n.bulk = f.data
+		}
+		f.pump(n, out)
+	case DoFetchMore:
+		n.fetches[e.ID].e.Limit = e.Limit
+		n.fetches[e.ID].pump(n, out)
+	case DoTell:
+		n.put(e.To, &packet{kind: "request", data: n.part(e.Data)}, out)
 	case DoStop:
+		delete(n.fetches, e.ID)
 		n.queue = append(n.queue, Input{Kind: InFetched, ID: e.ID, Status: ETIMEDOUT})
 	case DoWithdraw:
 		for _, bits := range n.bits[e.ID] {
@@ -90,6 +134,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		n.queue = append(n.queue, Input{Kind: InWithdrawn, ID: e.ID})
 	case DoFree:
 		delete(n.work, e.ID)
+		delete(n.fetches, e.ID)
 	case Began:
 		n.work[e.ID] = &work{root: true, children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End])}
 	case Refused:

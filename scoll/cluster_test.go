@@ -22,6 +22,7 @@ type packet struct {
 	data    []byte
 	trailer []byte
 	payload []byte
+	from    uint64 // of a GET, and of the data that answer it
 	size    uint64
 	id      RequestID
 	list    bool
@@ -64,6 +65,7 @@ type simNode struct {
 	life    uint64
 	service behaviour
 	work    map[RequestID]*work
+	fetches map[RequestID]*simFetch
 	exposed map[uint64]packet
 	bits    map[RequestID][]uint64
 	ran     map[string]int // by payload
@@ -127,7 +129,7 @@ func (c *cluster) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packe
 	cfg := c.cfg
 	cfg.Self, cfg.Incarnation = simNID(life.Node), life.Number+1
 	n := &simNode{
-		c: c, id: life.Node, m: New(cfg), life: life.Number, work: map[RequestID]*work{}, exposed: map[uint64]packet{},
+		c: c, id: life.Node, m: New(cfg), life: life.Number, work: map[RequestID]*work{}, fetches: map[RequestID]*simFetch{}, exposed: map[uint64]packet{},
 		bits: map[RequestID][]uint64{}, ran: map[string]int{},
 	}
 	if c.service != nil {
@@ -198,6 +200,11 @@ func (n *simNode) command(text string) {
 	case "abort":
 		for id := range n.work {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
+		}
+	case "lose": // what is fetched
+		for id := range n.fetches { // any order: there is one
+			delete(n.fetches, id)
+			n.queue = append(n.queue, Input{Kind: InFetched, ID: id, Status: EIO})
 		}
 	case "news":
 		n.queue = append(n.queue, Input{Kind: Health, From: simNID(n.news), Lifetime: 1})

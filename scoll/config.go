@@ -11,11 +11,13 @@ const (
 	DefaultRTT    = 10 * time.Millisecond
 	minGuard      = 5 * time.Millisecond
 	minBulkRate   = 100_000_000 // bytes per second
+	maxPayload    = 1 << 20
 	maxActive     = 1024
 	maxMembers    = 131_072
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of a list that a member fetches
+	maxBulk       = 1<<32 - 1 // of bulk data
 	maxTombstones = 4096
 	maxTrailer    = 32768 // entries; more are told as the whole subtree
 )
@@ -35,6 +37,9 @@ type Config struct {
 	// MinBulkRate is how fast bulk data comes at least, in bytes per second.
 	// Default 100 MB/s.
 	MinBulkRate int
+	// MaxPayload is what a message carries at most, in bytes: what is longer is
+	// fetched, or answered, in several. Default 1 MiB, LNet's smallest.
+	MaxPayload int
 	// MaxActive bounds the requests of others that are under way; further ones
 	// are answered with EBUSY. Default 1024.
 	MaxActive int
@@ -58,6 +63,7 @@ func (c Config) filled() Config {
 	c.RTT = orDefault(c.RTT, DefaultRTT)
 	c.Guard = orDefault(c.Guard, max(c.RTT/4, minGuard))
 	c.MinBulkRate = orDefault(c.MinBulkRate, minBulkRate)
+	c.MaxPayload = orDefault(c.MaxPayload, maxPayload)
 	c.MaxActive = orDefault(c.MaxActive, maxActive)
 	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
 	c.MaxTimeout = orDefault(c.MaxTimeout, 10*time.Minute)

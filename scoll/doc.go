@@ -23,6 +23,11 @@
 //	unknown groups       the sender that is told ENOGROUP sends that child the
 //	                     request again, with the list of members; the root need
 //	                     not repeat what others have run
+//	pipelined bulk data  a handle's option, off at first (Group.SetSegment): a
+//	                     request is forwarded before its bulk data is there, and
+//	                     parents tell children how much they have. Who gets no
+//	                     more tells parent and children; nobody below it has run
+//	                     the request, so that the list stays exact
 //	replayed requests    are dropped: an answer would end the one under way
 //
 // # Bounds

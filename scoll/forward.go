@@ -7,9 +7,16 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// run forwards a request to the children, the deepest subtree first, and has
-// the service run it (Broadcast Message 4).
+// run forwards a request and has the service run it (Broadcast Message 4).
 func (m *Machine) run(r *request) {
+	m.forward(r)
+	m.start(r)
+	m.schedule(r)
+	m.gather(r)
+}
+
+// forward sends a request to the children, the deepest subtree first.
+func (m *Machine) forward(r *request) {
 	r.phase = running
 	if len(r.children) > 0 {
 		m.expose(r)
@@ -23,6 +30,10 @@ func (m *Machine) run(r *request) {
 			m.send(r, i, frame)
 		}
 	}
+}
+
+// start has the service run a request.
+func (m *Machine) start(r *request) {
 	if r.header.Flags&FlagModule != 0 || len(r.roster.Target(r.rank).Entities) == 0 {
 		r.incoming = returned
 	}
@@ -30,8 +41,6 @@ func (m *Machine) run(r *request) {
 		r.incoming = called
 		m.emit(Effect{Kind: CallIncoming, ID: r.id})
 	}
-	m.schedule(r)
-	m.gather(r)
 }
 
 // expose takes match bits for a request, and lets children fetch under them
@@ -91,8 +100,13 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	if c.listed {
 		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // it may have to fetch the list
 	}
-	c.state, c.at = waiting, m.now+max(h.childTimeout(c.Depth, r.processing), 1)
+	if c.state, c.at = waiting, m.now+max(h.childTimeout(c.Depth, r.processing), 1); r.pipe.loading {
+		c.at = machine.Never // it cannot be done before we have all, see loaded
+	}
 	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame})
+	if r.pipe.there > 0 {
+		m.tellChild(r, i, OK)
+	}
 }
 
 // sent: a message has left, or cannot be sent. That is a local failure, which
@@ -158,6 +172,7 @@ func (m *Machine) schedule(r *request) {
 		at = r.limit
 	}
 	if r.phase == running {
+		at = min(at, r.pipe.at)
 		for i := range r.children {
 			if c := &r.children[i]; c.state == waiting || c.state == retrying {
 				at = min(at, c.at)
@@ -184,6 +199,7 @@ func (m *Machine) look(r *request) {
 	id := r.id
 	if r.phase == running {
 		m.lookAtChildren(r)
+		m.tellAgain(r)
 	}
 	m.sendUpAgain(r)
 	if !r.root && !r.answered && r.limit <= m.now {

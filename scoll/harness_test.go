@@ -12,7 +12,7 @@ import (
 
 var effectNames = [...]string{
 	DoSend: "send", DoReply: "reply", DoRefuse: "refuse", DoUnpost: "unpost", DoExpose: "expose", DoFetch: "fetch",
-	DoStop: "stop", DoWithdraw: "withdraw", DoFree: "free", Began: "began", Refused: "refused", Created: "created",
+	DoStop: "stop", DoFetchMore: "more", DoTell: "tell", DoWithdraw: "withdraw", DoFree: "free", Began: "began", Refused: "refused", Created: "created",
 	CallPreRequest: "pre", CallIncoming: "incoming", CallReply: "child", CallPostReply: "post", CallReplyOut: "out", CallMap: "map",
 }
 
@@ -85,7 +85,7 @@ func (h *harness) want(words string) {
 	for _, e := range h.effects {
 		word := effectNames[e.Kind]
 		switch e.Kind {
-		case DoSend, CallReply, DoUnpost:
+		case DoSend, CallReply, DoUnpost, DoTell:
 			word = fmt.Sprint(word, e.Child)
 		}
 		if e.Status != OK {

@@ -58,6 +58,9 @@ func (m *Machine) endWaits(id nid.NID, s Status) {
 		if r.phase != running {
 			continue
 		}
+		if r.pipe.loading && r.parent == id {
+			m.sever(r, s)
+		}
 		i := r.childOf(r.roster.Rank(id))
 		if i < 0 || r.children[i].state == done {
 			continue

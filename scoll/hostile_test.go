@@ -35,7 +35,11 @@ func TestHostile(t *testing.T) {
 		group := c.create(root, Tree{KNomial, uint32(2 + rng.IntN(3))}, false)
 		for range 3 {
 			before := len(c.nodes[root].results)
-			c.start(root, group, Outgoing{Payload: []byte("x")})
+			o := Outgoing{Payload: []byte("x")}
+			if rng.IntN(2) == 0 {
+				o.Bulk, o.Segment, c.nodes[root].bulk = 3*MinSegment, uint32(rng.IntN(2)*MinSegment), make([]byte, 3*MinSegment)
+			}
+			c.start(root, group, o)
 			if c.run(time.Second); len(c.nodes[root].results) != before+1 {
 				t.Fatalf("seed %d: a broadcast hangs", seed)
 			}
@@ -52,12 +56,13 @@ func TestHostile(t *testing.T) {
 			met.BadReply += s.BadReply
 			met.Stray += s.Stray
 			met.Late += s.Late
-			if node.m.requests.active != 0 || len(node.m.requests.byBits) != 0 || len(node.m.table.graves) != 0 {
+			met.Early += s.Early
+			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.graves) != 0 {
 				t.Fatalf("seed %d: node %d has %d requests left", seed, node.id, node.m.requests.active)
 			}
 		}
 	}
-	if min(met.Malformed, met.Protocol, met.Spoofed, met.Replayed, met.NoGroup, met.BadReply, met.Stray, met.Late) == 0 {
+	if min(met.Malformed, met.Protocol, met.Spoofed, met.Replayed, met.NoGroup, met.BadReply, met.Stray, met.Late, met.Early) == 0 {
 		t.Errorf("nothing of a kind was met: %+v", met)
 	}
 }

@@ -56,7 +56,7 @@ func (r *request) invariants() error {
 		return fmt.Errorf("%d children are pending", pending)
 	case !r.root && !r.answered && r.heapAt < 0:
 		return fmt.Errorf("nobody will answer if the service does not")
-	case r.phase == running && pending > 0 && r.heapAt < 0:
+	case r.phase == running && pending > 0 && r.heapAt < 0 && !r.pipe.loading:
 		return fmt.Errorf("nobody will end the wait for %d children", pending)
 	}
 	return nil

@@ -36,6 +36,8 @@ const (
 	InMapped     // ID, Members or Status
 	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
 	InFetched    // ID, Status, Data (of a list): what was to be fetched is there
+	InProgress   // ID, There: the first bytes of what is fetched in segments are there
+	InUntold     // ID: a message of DoTell cannot be sent
 	InWithdrawn  // ID: all buffers of the request are free
 )
 
@@ -60,6 +62,7 @@ type Input struct {
 	Alive     bool
 	OOB       bool
 	Size      int
+	There     uint64
 	Lifetime  uint64
 	Timeout   time.Duration
 	Service   ServiceID
@@ -78,6 +81,7 @@ type Outgoing struct {
 	Flags      Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
 	Payload    []byte
 	Bulk       uint64        // length of the bulk data
+	Segment    uint32        // forward it in segments of this length; 0: when all is there
 	Processing time.Duration // estimate of how long services take
 	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
 }
@@ -89,15 +93,17 @@ type EffectKind uint8
 // range of Output.Buf, Children one of Output.Children, Missing one of
 // Output.Missing.
 const (
-	DoSend     EffectKind = iota // ID, Child, To, Bits, Nodes, Data: post the child's reply buffers under Bits, then send
-	DoReply                      // ID, To, Bits, Part, Data (header), Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
-	DoRefuse                     // To, Bits, Data: send a reply that no request waits for
-	DoUnpost                     // ID, Child: take the child's reply buffers back
-	DoExpose                     // ID, Bits, Members or bulk data: let children fetch it
-	DoFetch                      // ID, To, Bits, Length, List: fetch a list, or bulk data
-	DoStop                       // ID: stop fetching
-	DoWithdraw                   // ID: take all buffers back, answer InWithdrawn
-	DoFree                       // ID: the request is over
+	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Data: post the child's reply buffers under Bits, then send
+	DoReply                       // ID, To, Bits, Part, Data (header), Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
+	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
+	DoUnpost                      // ID, Child: take the child's reply buffers back
+	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
+	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is
+	DoFetchMore                   // ID, Limit: the parent has more
+	DoTell                        // ID, Child, To, Data: send a child word of progress
+	DoStop                        // ID: stop fetching
+	DoWithdraw                    // ID: take all buffers back, answer InWithdrawn
+	DoFree                        // ID: the request is over
 
 	Began          // ID, Token, Children: a broadcast of this node is a request now
 	Refused        // Token, Status: it never becomes one
@@ -122,6 +128,7 @@ type Effect struct {
 	Busy       bool
 	Collective bool
 	Again      bool
+	Segments   bool
 	Status     Status
 	Child      int
 	Part       uint32
@@ -129,6 +136,8 @@ type Effect struct {
 	To         nid.NID
 	Bits       uint64
 	Length     uint64
+	Limit      uint64
+	Chunk      int // bytes of a GET
 	Token      any
 	Nodes      int
 	Entities   int
@@ -158,14 +167,15 @@ func (o *Output) Reset() {
 
 // Machine takes part in the collectives of one node. See machine.Machine.
 type Machine struct {
-	cfg      Config
-	services map[ServiceID]*registration
-	table    table
-	requests requests
-	health   health
-	bits     uint64 // the next match bits
-	incoming int    // requests of others
-	stats    Stats
+	cfg       Config
+	services  map[ServiceID]*registration
+	table     table
+	requests  requests
+	pipelines pipelines
+	health    health
+	bits      uint64 // the next match bits
+	incoming  int    // requests of others
+	stats     Stats
 
 	out *Output // of the step that is made
 	now time.Duration
@@ -180,6 +190,7 @@ func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration)}
 	m.table.init()
 	m.requests.init()
+	m.pipelines.init()
 	m.health.init()
 	m.bits = scramble(cfg.Incarnation)
 	return m
@@ -254,6 +265,10 @@ func (m *Machine) proceed(r *request, in *Input) {
 		m.sent(r, in)
 	case InFetched:
 		m.fetched(r, in)
+	case InProgress:
+		m.progressed(r, in.There)
+	case InUntold:
+		m.untold(r)
 	case InWithdrawn:
 		m.withdrawn(r)
 	}

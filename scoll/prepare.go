@@ -30,9 +30,8 @@ func (m *Machine) prepared(r *request, in *Input) {
 		r.processing = in.Timeout
 		m.stats.LongWaits++
 	}
-	if bulk := r.header.Bulk; bulk.Length > 0 {
-		r.phase = loading
-		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length})
+	if r.header.Bulk.Length > 0 {
+		m.load(r)
 		return
 	}
 	m.run(r)
@@ -46,6 +45,10 @@ func (m *Machine) fetched(r *request, in *Input) {
 	case r.phase == listing:
 		r.phase = mapping
 		m.learn(r, in.Data)
+	case r.pipe.loading && in.Status == OK && r.bulk == OK:
+		m.loaded(r)
+	case r.pipe.loading:
+		m.lost(r, in.Status)
 	case r.phase != loading:
 		m.stats.Late++
 	case in.Status == OK && !r.answered:
@@ -55,19 +58,32 @@ func (m *Machine) fetched(r *request, in *Input) {
 	}
 }
 
-// lost: bulk data could not be fetched. The parent is told, the children get
-// nothing, and the service hears of both (SC-A18).
+// lost: bulk data could not be fetched. The parent is told, children that have
+// the request too, the others get nothing, and the service hears of all
+// (SC-A18).
 func (m *Machine) lost(r *request, s Status) {
-	if s == OK {
+	switch {
+	case r.bulk != OK:
+		s = r.bulk
+	case s == OK:
 		s = ETIMEDOUT
 	}
 	m.refuseFor(r, s)
+	if r.bulk == OK {
+		m.tellChildren(r, s)
+	}
+	r.pipe.loading = false
 	r.phase, r.bulk, r.incoming = running, s, called
 	for i := range r.children {
-		r.children[i].state = done
-		r.pending--
-		r.calls++
-		m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Status: s, Collective: true, Final: true})
+		switch c := &r.children[i]; c.state {
+		case unsent:
+			c.state = done
+			r.pending--
+			r.calls++
+			m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Status: s, Collective: true, Final: true})
+		case waiting, retrying:
+			m.fail(r, i, s)
+		}
 	}
 	m.emit(Effect{Kind: CallIncoming, ID: r.id, Status: s})
 }

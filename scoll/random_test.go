@@ -145,7 +145,9 @@ func (p *plan) broadcast(t *testing.T, group GroupID, value uint64) (faulty bool
 	root := p.c.nodes[p.root]
 	o := Outgoing{Payload: []byte(text), Processing: time.Duration(p.rng.IntN(3)) * 5 * time.Millisecond}
 	if p.rng.IntN(3) == 0 {
-		o.Bulk, root.bulk = 1000, make([]byte, 1000)
+		size := 1 + p.rng.IntN(5*MinSegment)
+		o.Bulk, root.bulk = uint64(size), make([]byte, size)
+		o.Segment = uint32(p.rng.IntN(2) * MinSegment)
 	}
 	if p.kind == 2 {
 		o.Flags, o.Members, o.Tree = FlagOOB, p.c.members, p.shape

@@ -38,6 +38,7 @@ func (m *Machine) reject(r *request, s Status) {
 
 // discard ends a request of others.
 func (m *Machine) discard(r *request) {
+	m.forgetOrigin(r)
 	if r.group != nil {
 		m.release(r.group, r.header.Flags&FlagLast != 0)
 	}

@@ -132,7 +132,7 @@ func (r *request) isBelow(rank, top int) bool {
 // gather goes on when all children are done and all callbacks have returned:
 // what children could still touch is taken back first (SC-50, SC-A16).
 func (m *Machine) gather(r *request) {
-	if r.phase != running || r.pending > 0 || r.calls > 0 || (r.root || r.bulk != OK) && r.incoming == called {
+	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || (r.root || r.bulk != OK) && r.incoming == called {
 		return
 	}
 	if r.exposed && !r.withdrawn {

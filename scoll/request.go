@@ -75,6 +75,7 @@ type request struct {
 	parentBits uint64
 	bits       uint64 // for the children's replies
 	processing time.Duration
+	pipe       pipeline
 	exposed    bool // children can fetch something, or buffers may still be posted
 	withdrawn  bool
 	token      any
@@ -147,7 +148,7 @@ func (t *requests) add() *request {
 		t.slots = append(t.slots, r)
 	}
 	t.active++
-	r.phase, r.heapAt, r.at, r.limit = mapping, -1, machine.Never, machine.Never
+	r.phase, r.heapAt, r.at, r.limit, r.pipe.at = mapping, -1, machine.Never, machine.Never, machine.Never
 	return r
 }
 

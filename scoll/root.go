@@ -107,6 +107,9 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk), Processing: o.Processing,
 		Bulk: RMA{Length: o.Bulk}, PayloadSize: uint32(len(o.Payload)),
 	}
+	if o.Segment > 0 && o.Bulk > 0 {
+		h.Segment = max(o.Segment, MinSegment)
+	}
 	depth := g.spread(roster, h.Tree, int(h.Root), int(h.Root)).depth
 	if h.childTimeout(depth, h.Processing) > m.cfg.MaxTimeout {
 		return h, EINVAL
@@ -120,7 +123,7 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 	room := MaxMessage - RequestHeaderSize - len(o.Payload)
 	creates := o.Flags&(FlagModule|FlagLast) == FlagModule
 	switch size := g.members.Size(); {
-	case room < 0:
+	case room < 0, o.Bulk > maxBulk:
 		return h, EMSGSIZE
 	case g.complete, o.Flags&FlagOOB != 0:
 	case size <= room:

@@ -26,6 +26,7 @@ type Stats struct {
 	Silent     uint64 // services answered for
 	LongWaits  uint64 // services that take longer than the root said
 	Destroyed  uint64 // groups whose creator died or rebooted
+	Early      uint64 // words of progress of bulk data that came before their request, or after its end
 	Again      uint64 // broadcasts to the live members, sent once more
 }
 

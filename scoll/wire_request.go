@@ -144,7 +144,7 @@ type RMA struct {
 //	164 16  list of members  bits, length, if it has to be fetched
 //	180  4  list size        if it rides on the message
 //	184  4  payload size
-//	188  4  reserved
+//	188  4  segment          of bulk data that is pipelined, or 0
 //	192     list of members, payload
 type RequestHeader struct {
 	ReplyBits       uint64
@@ -166,6 +166,7 @@ type RequestHeader struct {
 	List            RMA
 	ListSize        uint32
 	PayloadSize     uint32
+	Segment         uint32
 }
 
 // AppendBinary appends the header.
@@ -199,7 +200,7 @@ func (h *RequestHeader) AppendBinary(b []byte) []byte {
 	b = le.AppendUint64(b, h.List.Length)
 	b = le.AppendUint32(b, h.ListSize)
 	b = le.AppendUint32(b, h.PayloadSize)
-	return append(b, 0, 0, 0, 0)
+	return le.AppendUint32(b, h.Segment)
 }
 
 // ParseRequestHeader parses a header and returns what follows it: the list of
@@ -244,6 +245,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	h.List = RMA{le.Uint64(b[164:]), le.Uint64(b[172:])}
 	h.ListSize = le.Uint32(b[180:])
 	h.PayloadSize = le.Uint32(b[184:])
+	h.Segment = le.Uint32(b[188:])
 	return h, b[RequestHeaderSize:], h.check(len(b) - RequestHeaderSize)
 }
 
@@ -255,9 +257,10 @@ func (h *RequestHeader) check(body int) error {
 	_, ok := h.Tree.Topology()
 	oob := h.Flags&FlagOOB != 0
 	switch {
-	case !ok, h.Flags&^knownFlags != 0, h.Nodes == 0, h.Root >= h.Nodes, h.First > h.Sequence,
+	case !ok, h.Flags&^knownFlags != 0, h.Nodes == 0, h.Root >= h.Nodes, h.First > h.Sequence, h.Bulk.Length > maxBulk,
 		oob == h.Group.Creator.IsValid(),
 		(h.Flags&FlagList != 0) != (h.ListSize > 0 || h.List.Length > 0),
+		h.Segment > 0 && (h.Segment < MinSegment || h.Bulk.Length == 0),
 		h.ListSize > 0 && h.List.Length > 0, oob && h.Flags&FlagList != 0:
 		return ErrHeader
 	}

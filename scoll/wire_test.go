@@ -19,6 +19,7 @@ var goldenRequest = RequestHeader{
 	Tree:  Tree{KNomial, 4}, Nodes: 9, Root: 3,
 	RTT: time.Millisecond, Guard: 5 * time.Millisecond, BulkTime: 2 * time.Millisecond, Processing: time.Second,
 	First: 0x1110, Live: Digest{0: 0xE1, 15: 0xE2}, Bulk: RMA{0x51, 0x52}, ListSize: 2, PayloadSize: 3,
+	Segment: 0x10001,
 }
 
 const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, size
@@ -30,7 +31,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 	"e8030000" + "88130000" + "d0070000" + "40420f00" + // µs
 	"1011000000000000" + "e10000000000000000000000000000e2" + // first, live
 	"5100000000000000" + "5200000000000000" + "0000000000000000" + "0000000000000000" + // bulk, list
-	"02000000" + "03000000" + "00000000" // sizes
+	"02000000" + "03000000" + "01000100" // sizes, segment
 
 // TestRequestHeader: SC-82 and SC-140, the bytes of a request.
 func TestRequestHeader(t *testing.T) {
@@ -69,6 +70,7 @@ func TestBadRequestHeaders(t *testing.T) {
 		"first": {125, 0xFF, ErrHeader}, "two lists": {172, 1, ErrHeader}, "list size": {180, 3, ErrBody},
 		"list size beyond": {183, 0x80, ErrBody}, "a list without flag": {36, 0x11, ErrHeader},
 		"an out-of-band group with a creator": {36, 0x1D, ErrHeader},
+		"bulk data above 4 GiB":               {160, 1, ErrHeader}, "short segments": {190, 0, ErrHeader},
 	} {
 		bad := append(goldenRequest.AppendBinary(nil), 1, 2, 3, 4, 5)
 		bad[c.at] = c.value
@@ -210,6 +212,46 @@ func FuzzRequestHeader(f *testing.F) {
 		}
 		if m, err := ParseMembership(body[:h.ListSize]); err == nil && len(m.AppendBinary(nil)) != int(h.ListSize) {
 			t.Errorf("%d members of another length", m.Len())
+		}
+	})
+}
+
+// TestProgress: SC-A17, the bytes of a word of progress.
+func TestProgress(t *testing.T) {
+	p := Progress{0x0102030405060708, 0x1112, EIO}
+	got := p.AppendBinary(nil)
+	if hex.EncodeToString(got) != "53434f50"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"05000000"+"00000000" {
+		t.Fatalf("%x", got)
+	}
+	if back, err := ParseProgress(got); back != p || err != nil {
+		t.Errorf("parsed %+v, %v", back, err)
+	}
+	for i := range got {
+		if _, err := ParseProgress(got[:i]); !errors.Is(err, ErrShort) {
+			t.Errorf("%d bytes: %v", i, err)
+		}
+	}
+	for at, want := range map[int]error{0: ErrMagic, 4: ErrVersion, 6: ErrVersion, 26: ErrHeader} {
+		bad := bytes.Clone(got)
+		bad[at] = 0xFF
+		if _, err := ParseProgress(bad); !errors.Is(err, want) {
+			t.Errorf("byte %d: %v, want %v", at, err, want)
+		}
+	}
+	if _, err := ParseProgress(append(got, 0)); !errors.Is(err, ErrHeader) {
+		t.Errorf("a byte too many: %v", err)
+	}
+}
+
+func FuzzProgress(f *testing.F) {
+	f.Add((&Progress{1, 2, EIO}).AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ParseProgress(b)
+		if err != nil {
+			return
+		}
+		if again, err := ParseProgress(p.AppendBinary(nil)); err != nil || again != p {
+			t.Errorf("again %+v, %v", again, err)
 		}
 	})
 }
