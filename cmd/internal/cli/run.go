@@ -29,7 +29,7 @@ func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	root.SetFlagErrorFunc(explainFlag)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if root.Version == "" {
-		root.Version = version()
+		root.Version = Version()
 	}
 	root.AddCommand(man(root))
 	running := false
@@ -91,7 +91,8 @@ func needVerb(c *cobra.Command, args []string) error {
 	return Usagef("%s needs a command: %s", c.CommandPath(), list)
 }
 
-func version() string {
+// Version is that of this program, "unknown" if it was not built from a version.
+func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
 	}

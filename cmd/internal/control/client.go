@@ -115,6 +115,17 @@ func (c *Client) Capture(ctx context.Context) (io.ReadCloser, error) {
 // call sends a request and decodes the answer.
 func (c *Client) call(ctx context.Context, method, path string, request, answer any) error {
 	body, err := c.do(ctx, method, path, request, nil)
+	return c.decode(ctx, body, err, answer)
+}
+
+// callWithData is call with data behind the request.
+func (c *Client) callWithData(ctx context.Context, path string, request any, data io.Reader, answer any) error {
+	body, err := c.do(ctx, http.MethodPost, path, request, data)
+	return c.decode(ctx, body, err, answer)
+}
+
+// decode decodes an answer, unless there was an error.
+func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answer any) error {
 	if err != nil {
 		return err
 	}

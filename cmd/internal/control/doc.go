@@ -27,6 +27,12 @@
 //	POST /v1/gossip/list/stage     {} and NIDs as text, answered by {}
 //	POST /v1/gossip/list/commit    node.GossipCommit, answered by itself
 //
+//	GET  /v1/scoll                what is known of collectives, node.CollectiveStatus
+//	POST /v1/scoll/broadcast      node.BroadcastRequest and bulk data, answered by node.BroadcastReply
+//	POST /v1/scoll/bench          node.BenchRequest, answered by node.BenchReply
+//	POST /v1/scoll/group/create   node.GroupCreate and NIDs as text, answered by the former
+//	POST /v1/scoll/group/destroy  node.GroupName, answered by itself
+//
 // A request is one JSON object on one line; data follow it as they are, to the
 // end of the body. Steps are JSON objects on a line each, see [Frame]; payload
 // bytes follow the line that announces them. The last step says how the

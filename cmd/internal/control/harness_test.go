@@ -34,6 +34,7 @@ type fakeNode struct {
 	failed *node.FailRequest // the last, unless it is nil
 
 	Gossip // nil, or a test's
+	Scoll  // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

@@ -29,6 +29,7 @@ type Node interface {
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
 	Get(context.Context, node.GetRequest, node.Report) error
 	Gossip
+	Scoll
 }
 
 var _ Node = (*node.Node)(nil)

@@ -65,6 +65,7 @@ func (r GossipInit) machine() gossip.Config {
 type gossiper struct {
 	node  *Node
 	clock machine.Clock // goes on while the system sleeps
+	view  *view         // what collectives know of it
 
 	commands sync.Mutex // held by one command at a time
 
@@ -230,6 +231,7 @@ func (g *gossiper) start() error {
 	g.mu.Lock()
 	g.agent = agent
 	g.mu.Unlock()
+	g.view.attach(agent)
 	log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
 	return nil
 }
@@ -250,6 +252,7 @@ func (n *Node) GossipStop() error {
 
 // end stops an agent and keeps what it has seen. The caller holds g.commands.
 func (g *gossiper) end(agent *gossip.Agent) {
+	g.view.detach()
 	agent.Stop()
 	changes := g.changes(agent)
 	g.mu.Lock()

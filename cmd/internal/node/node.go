@@ -60,6 +60,7 @@ type Node struct {
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
 	gossip    gossiper
+	scoll     *collective // nil: not enabled
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -89,7 +90,7 @@ func New(cfg Config) (*Node, error) {
 		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
 	})
 	n.table = portals.New(n.lnet)
-	n.gossip.node, n.gossip.clock = n, machine.BootClock()
+	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
 	if err := n.start(networks); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
@@ -117,7 +118,10 @@ func (n *Node) start(networks []config.Interface) error {
 			return err
 		}
 	}
-	return n.gossip.configure(n.cfg.Gossip)
+	if err := n.gossip.configure(n.cfg.Gossip); err != nil {
+		return err
+	}
+	return n.startScoll()
 }
 
 // startNI starts one NI.
@@ -184,6 +188,9 @@ func (n *Node) explain(err error) error {
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
 func (n *Node) Shutdown(ctx context.Context) error {
+	if n.scoll != nil {
+		n.scoll.close()
+	}
 	n.gossip.close()
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers

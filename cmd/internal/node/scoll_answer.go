@@ -1,0 +1,69 @@
+package node
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/scoll"
+)
+
+// answerOf reads a member's answer to an order.
+func answerOf(o admin.Order, p admin.Piece) Answer {
+	a := Answer{NID: p.NID, TookUS: p.Took.Microseconds()}
+	if p.Status != scoll.OK {
+		a.Error = errorOf(o, p)
+		return a
+	}
+	var err error
+	switch o.Verb {
+	case admin.VersionOf:
+		a.Version = string(p.Data)
+	case admin.ConfigOf:
+		a.Digest = hex.EncodeToString(p.Data)
+	case admin.Text:
+		a.Digest = hex.EncodeToString(p.Data)
+		if !bytes.Equal(p.Data, admin.Sum(o.Text, [][]byte{o.Bulk})) {
+			a.Error = "received something else"
+		}
+	case admin.Clock:
+		var c admin.Reading
+		if c, err = admin.ParseReading(p.Data); err == nil && c.Bound != admin.Unbounded {
+			a.OffsetNS, a.BoundNS = new(int64(c.Offset)), new(int64(c.Bound))
+		}
+	case admin.Run:
+		var r admin.Ran
+		if r, err = admin.ParseRan(p.Data); err == nil {
+			a.Exit, a.TimeOver, a.Cut, a.Output = new(r.Exit), r.TimeOver, r.Cut, new(string(r.Output))
+		}
+	}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	return a
+}
+
+// isBad reports whether a member did not do as it was told.
+func (a *Answer) isBad() bool {
+	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
+}
+
+// errorOf says what a status of the administration service means.
+func errorOf(o admin.Order, p admin.Piece) string {
+	const noEntry scoll.Status = 2
+	switch p.Status {
+	case scoll.EPERM:
+		return "not allowed: allow_roots and allow_relays there say who may run actions"
+	case noEntry:
+		return fmt.Sprintf("there is no action %s there, or no such program", o.Action)
+	case scoll.EBUSY:
+		return "max_actions run there already"
+	case scoll.ENOTSUP:
+		v := scoll.Versions{Own: admin.Version}
+		if v.Merge(p.Data) == nil && v.Count > 0 {
+			return fmt.Sprintf("it knows version %d of the service only", v.Lowest)
+		}
+	}
+	return p.Status.Error()
+}

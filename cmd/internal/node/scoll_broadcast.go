@@ -1,0 +1,286 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// BroadcastRequest says what to ask the servers of a group; bulk data come
+// besides.
+type BroadcastRequest struct {
+	Group     string `json:"group"`
+	Verb      string `json:"verb"`             // of package admin
+	Action    string `json:"action,omitempty"` // of run
+	Text      []byte `json:"text,omitempty"`
+	Live      bool   `json:"live"` // leave out who is dead
+	TimeoutMS int64  `json:"timeout_ms"`
+	Tree      string `json:"tree,omitempty"` // another than the group's
+}
+
+// BroadcastReply says what came of a broadcast.
+type BroadcastReply struct {
+	Status    BroadcastStatus `json:"status"`
+	ElapsedUS int64           `json:"elapsed_us"`
+	Reached   []nid.NID       `json:"reached"` // whose answer arrived
+	Unreached []Unreached     `json:"unreached"`
+	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with Live
+	Root      nid.NID         `json:"root"`
+	Group     string          `json:"group"`
+	Tree      string          `json:"tree"`
+	Answers   []Answer        `json:"answers"`
+}
+
+// BroadcastStatus is a word for what came of a broadcast.
+type BroadcastStatus string
+
+// The statuses.
+const (
+	BroadcastOK         BroadcastStatus = "ok"         // all answered, and did as they were told
+	BroadcastFailed     BroadcastStatus = "failed"     // all answered, some with an error
+	BroadcastIncomplete BroadcastStatus = "incomplete" // some did not answer
+	BroadcastUnsent     BroadcastStatus = "unsent"     // nobody was asked
+)
+
+// Unreached is a member whose answer did not arrive. It may have done as told.
+type Unreached struct {
+	NID   nid.NID `json:"nid"`
+	Error string  `json:"error"`
+}
+
+// Answer is a member's answer, with the fields of its verb.
+type Answer struct {
+	NID      nid.NID `json:"nid"`
+	TookUS   int64   `json:"took_us"`
+	Error    string  `json:"error,omitempty"`
+	Version  string  `json:"version,omitempty"`
+	Digest   string  `json:"digest,omitempty"`
+	OffsetNS *int64  `json:"offset_ns,omitempty"` // of its clock to ours
+	BoundNS  *int64  `json:"bound_ns,omitempty"`  // of the error of that
+	Exit     *int32  `json:"exit,omitempty"`      // minus the signal
+	TimeOver bool    `json:"time_over,omitempty"`
+	Cut      bool    `json:"cut,omitempty"` // the beginning of the output is lost
+	Output   *string `json:"output,omitempty"`
+}
+
+const (
+	// askTimeout is how long a member may take to answer by default.
+	askTimeout = 5 * time.Second
+	// actTimeout is how long an action may take by default.
+	actTimeout = 30 * time.Second
+)
+
+// Broadcast asks all servers of a group at once. Who did not answer is in the
+// reply; errors are
+//
+//	ESRCH   this node takes no part in collectives
+//	ENOENT  there is no such group
+//	EINVAL  a verb, an action or a tree that cannot be, or times beyond max_timeout
+//	EMSGSIZE, EBUSY, ESTALE  as scoll.Group.NewRequest
+func (n *Node) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader) (BroadcastReply, error) {
+	c, err := n.collective()
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	order, err := c.order(r, bulk)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	g, err := c.group(r.Group)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	b, err := c.target(g, r.Tree, r.Live)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	return b.send(ctx, order)
+}
+
+// order makes an order of a request.
+func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, err error) {
+	verb, err := admin.ParseVerb(r.Verb)
+	switch {
+	case err != nil:
+	case (verb == admin.Run) != (r.Action != ""):
+		err = errors.New("an action belongs to the verb run, and to no other")
+	case r.TimeoutMS < 0 || r.TimeoutMS > c.cfg.MaxTimeout.Milliseconds():
+		err = fmt.Errorf("time-out of %d ms: want up to %v, max_timeout of the section scoll", r.TimeoutMS, c.cfg.MaxTimeout)
+	}
+	if err != nil {
+		return o, &scollError{syscall.EINVAL, err}
+	}
+	o = admin.Order{Verb: verb, Action: r.Action, Text: r.Text, Live: r.Live, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
+	switch {
+	case o.Timeout == 0 && verb == admin.Run:
+		o.Timeout = actTimeout
+	case o.Timeout == 0:
+		o.Timeout = askTimeout
+	}
+	if bulk != nil {
+		o.Bulk, err = io.ReadAll(io.LimitReader(bulk, int64(c.cfg.Admin.MaxBulk)+1))
+	}
+	if err == nil && len(o.Bulk) > c.cfg.Admin.MaxBulk {
+		err = cli.Hint(scollFailure(syscall.EMSGSIZE, "more than %d bytes of bulk data", c.cfg.Admin.MaxBulk),
+			"max_bulk of the section scoll on all servers sets how many there may be")
+	}
+	return o, err
+}
+
+// target is where a broadcast goes.
+type target struct {
+	c       *collective
+	group   *namedGroup
+	members *scoll.Membership // of the group, or its live ones
+	tree    scoll.Tree
+}
+
+// target says where broadcasts over a group go. A group with a long list has to
+// be made known to all its members first, so that dead ones are left out already
+// here if they may be.
+func (c *collective) target(g *namedGroup, tree string, live bool) (*target, error) {
+	b := &target{c, g, g.members, g.tree}
+	if tree != "" {
+		var err error
+		if b.tree, err = config.ParseTree(tree); err != nil {
+			return nil, &scollError{syscall.EINVAL, err}
+		}
+	}
+	if live && g.members.Size() > listSize {
+		alive := slices.DeleteFunc(slices.Clone(g.nids), func(id nid.NID) bool { return id != c.self && !c.isAlive(id) })
+		part, err := c.newGroup(g.name, g.origin, alive, g.tree)
+		if err != nil {
+			return nil, err
+		}
+		b.members = part.members
+	}
+	return b, nil
+}
+
+func (c *collective) isAlive(id nid.NID) bool {
+	alive, _ := c.node.gossip.view.Alive(id)
+	return alive
+}
+
+// send broadcasts an order and says what came of it.
+func (b *target) send(ctx context.Context, o admin.Order) (BroadcastReply, error) {
+	entry := b.c.log.begin(b, o)
+	reply, err := b.broadcast(ctx, o)
+	b.c.log.end(entry, &reply, err)
+	return reply, err
+}
+
+func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, error) {
+	reply := BroadcastReply{
+		Root: b.c.self, Group: b.group.name, Tree: b.tree.String(), Reached: []nid.NID{}, Unreached: []Unreached{}, Answers: []Answer{},
+	}
+	outcome, err := b.outcome(ctx, o)
+	if dead, ok := errors.AsType[*scoll.DeadError](err); ok {
+		b.unsent(&reply, dead.Dead)
+		return reply, nil
+	}
+	if err != nil {
+		return reply, failed(err)
+	}
+	b.fill(&reply, o, outcome)
+	return reply, ctx.Err()
+}
+
+// outcome sends an order.
+func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
+	h, err := b.c.handle(ctx, b.group, b.members, b.tree)
+	if errors.Is(err, scoll.EHOSTDOWN) {
+		return nil, b.dead(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.c.admin.Broadcast(ctx, h, o)
+}
+
+// dead names the dead when the list could not be sent because of them.
+func (b *target) dead(err error) error {
+	var dead []nid.NID
+	for _, id := range b.group.nids {
+		if id != b.c.self && !b.c.isAlive(id) {
+			dead = append(dead, id)
+		}
+	}
+	if len(dead) == 0 {
+		return err
+	}
+	return &scoll.DeadError{Dead: dead}
+}
+
+// unsent says that nobody was asked, because some are dead.
+func (b *target) unsent(reply *BroadcastReply, dead []nid.NID) {
+	reply.Status = BroadcastUnsent
+	for _, id := range b.group.nids {
+		why := "not asked"
+		if slices.Contains(dead, id) {
+			why = scoll.EHOSTDOWN.Error()
+		}
+		reply.Unreached = append(reply.Unreached, Unreached{id, why})
+	}
+	sortUnreached(reply.Unreached)
+}
+
+// fill says who answered what, and who did not.
+func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
+	reply.ElapsedUS = outcome.Elapsed.Microseconds()
+	seen := map[nid.NID]bool{}
+	for _, u := range outcome.Unreached {
+		if b.isMember(u.NID) {
+			seen[u.NID] = true
+			reply.Unreached = append(reply.Unreached, Unreached{u.NID, u.Status.Error()})
+		}
+	}
+	reply.Status = BroadcastOK
+	for _, p := range outcome.Answers {
+		if seen[p.NID] || !b.isMember(p.NID) {
+			continue
+		}
+		seen[p.NID] = true
+		a := answerOf(o, p)
+		if a.isBad() {
+			reply.Status = BroadcastFailed
+		}
+		reply.Reached, reply.Answers = append(reply.Reached, p.NID), append(reply.Answers, a)
+	}
+	for _, id := range b.group.nids {
+		switch {
+		case seen[id]:
+		case o.Live && !b.c.isAlive(id):
+			reply.Skipped = append(reply.Skipped, id)
+		default: // an answer that made no sense, or none at all
+			reply.Unreached = append(reply.Unreached, Unreached{id, scoll.EPROTO.Error()})
+		}
+	}
+	sortUnreached(reply.Unreached)
+	if len(reply.Unreached) > 0 {
+		reply.Status = BroadcastIncomplete
+	}
+	if outcome.Status != scoll.OK {
+		reply.Status = BroadcastUnsent
+	}
+}
+
+// isMember reports whether a node is to answer: a root that only sends is not.
+func (b *target) isMember(id nid.NID) bool {
+	rank := b.group.members.Rank(id)
+	return rank >= 0 && len(b.group.members.Target(rank).Entities) > 0
+}
+
+func sortUnreached(list []Unreached) {
+	slices.SortStableFunc(list, func(a, b Unreached) int { return a.NID.Compare(b.NID) })
+}

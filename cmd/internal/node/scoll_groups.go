@@ -1,0 +1,267 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// AllGroup is the group of all participants of gossip, unless the configuration
+// has one of that name.
+const AllGroup = "all"
+
+const (
+	// maxGroups bounds the groups that commands create.
+	maxGroups = 1024
+	// listSize is how many bytes of a list ride on the first broadcast; longer
+	// ones go before it.
+	listSize = 2048
+)
+
+// tag is what stands for a server in a group: one entity on each node.
+var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
+
+// groups are the groups that have names here.
+type groups struct {
+	mu    sync.Mutex
+	named map[string]*namedGroup // guarded by mu
+
+	making  sync.Mutex                 // held while handles are made or ended
+	handles map[handleKey]*scoll.Group // guarded by making
+}
+
+// namedGroup is a group by its name. It does not change.
+type namedGroup struct {
+	name    string
+	origin  string // config, gossip, command
+	nids    []nid.NID
+	members *scoll.Membership // this node included
+	tree    scoll.Tree
+}
+
+// handleKey says what a handle is for: another list or another tree is another
+// group to collectives.
+type handleKey struct {
+	name   string
+	tree   scoll.Tree
+	digest scoll.Digest
+}
+
+// newGroup makes a group of servers. This node is in it, if need be as a root
+// that only sends.
+func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tree) (*namedGroup, error) {
+	var targets []scoll.Target
+	if !slices.Contains(ids, c.self) {
+		targets = append(targets, scoll.Target{NID: c.self})
+	}
+	for _, id := range ids {
+		targets = append(targets, scoll.Target{NID: id, Entities: []scoll.Entity{tag}})
+	}
+	members, err := scoll.NewMembership(targets)
+	if err == nil && members.Len() > c.cfg.MaxMembers {
+		err = scoll.EMSGSIZE
+	}
+	if err != nil {
+		return nil, scollFailure(syscall.EINVAL, "group %s: %w", name, err)
+	}
+	return &namedGroup{name, origin, ids, members, cmp.Or(tree, c.cfg.AdminTree())}, nil
+}
+
+// configureGroups makes the groups of the configuration.
+func (c *collective) configureGroups() error {
+	c.groups.named, c.groups.handles = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}
+	for _, g := range c.cfg.Groups {
+		made, err := c.newGroup(g.Name, "config", g.NIDs, g.Tree)
+		if err != nil {
+			return err
+		}
+		c.groups.named[g.Name] = made
+	}
+	return nil
+}
+
+// group returns a group by its name, or ENOENT.
+func (c *collective) group(name string) (*namedGroup, error) {
+	c.groups.mu.Lock()
+	g := c.groups.named[name]
+	c.groups.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	if name != AllGroup {
+		return nil, cli.Hint(scollFailure(syscall.ENOENT, "there is no group %s", name), "'scollctl group list' lists them")
+	}
+	g, err := c.participants()
+	if g == nil && err == nil {
+		err = cli.Hint(scollFailure(syscall.ENOENT, "there is no group all, because gossip does not run"),
+			"name the servers in the section scoll of the configuration of lnetd, in a group of that name, or with 'scollctl group create'")
+	}
+	return g, err
+}
+
+// participants is the group of the participants of gossip, nil if it does not
+// run.
+func (c *collective) participants() (*namedGroup, error) {
+	setup, agent := c.node.gossip.now()
+	if setup == nil || agent == nil {
+		return nil, nil
+	}
+	var ids []nid.NID
+	for i := range setup.list.Len() {
+		ids = append(ids, setup.list.NID(i))
+	}
+	return c.newGroup(AllGroup, "gossip", ids, scoll.Tree{})
+}
+
+// handle returns what broadcasts over a group need, and makes it if need be.
+func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
+	c.groups.making.Lock()
+	defer c.groups.making.Unlock()
+	key := handleKey{g.name, tree, members.Digest()}
+	if h := c.groups.handles[key]; h != nil {
+		return h, nil
+	}
+	for old, h := range c.groups.handles { // any order: all of them go
+		if old.name == g.name && old.tree == tree {
+			h.Destroy(func(error) {}) // its members have changed; who is not reached forgets it by himself
+			delete(c.groups.handles, old)
+		}
+	}
+	h, err := c.create(ctx, g.name, members, tree)
+	if err == nil {
+		c.groups.handles[key] = h
+	}
+	return h, err
+}
+
+// create makes a group known to the module, and, if the list is long, to all
+// members at once.
+func (c *collective) create(ctx context.Context, name string, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
+	type result struct {
+		g   *scoll.Group
+		err error
+	}
+	done := make(chan result, 1)
+	c.agent.CreateGroup(scoll.GroupConfig{
+		Service: admin.ServiceID, Name: name, Members: members, Tree: tree, Now: members.Size() > listSize,
+		Done: func(g *scoll.Group, err error) { done <- result{g, err} },
+	})
+	select {
+	case r := <-done:
+		return r.g, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// GroupCreate is a group to create; the NIDs of its members come besides.
+type GroupCreate struct {
+	Name string `json:"name"`
+	Tree string `json:"tree,omitempty"`
+}
+
+// GroupName names a group.
+type GroupName struct {
+	Name string `json:"name"`
+}
+
+// GroupCreate names servers as a group, until the daemon ends. Errors:
+//
+//	ESRCH   this node takes no part in collectives
+//	EEXIST  there is a group of that name
+//	EINVAL  a name, a tree or NIDs that cannot be
+func (n *Node) GroupCreate(r GroupCreate, nids io.Reader) error {
+	c, err := n.collective()
+	if err != nil {
+		return err
+	}
+	if err := config.CheckName(r.Name); err != nil {
+		return &scollError{syscall.EINVAL, err}
+	}
+	var tree scoll.Tree
+	if r.Tree != "" {
+		if tree, err = config.ParseTree(r.Tree); err != nil {
+			return &scollError{syscall.EINVAL, err}
+		}
+	}
+	ids, err := config.ParseNIDs("NIDs", nids)
+	if err != nil {
+		return &scollError{syscall.EINVAL, err}
+	}
+	g, err := c.newGroup(r.Name, "command", ids, tree)
+	if err != nil {
+		return err
+	}
+	c.groups.mu.Lock()
+	defer c.groups.mu.Unlock()
+	switch {
+	case c.groups.named[r.Name] != nil:
+		return cli.Hint(scollFailure(syscall.EEXIST, "there is a group %s already", r.Name), "choose another name, or 'scollctl group destroy' it first")
+	case len(c.groups.named) >= maxGroups:
+		return scollFailure(syscall.ENOSPC, "there are %d groups already", maxGroups)
+	}
+	c.groups.named[r.Name] = g
+	return nil
+}
+
+// GroupDestroy has all members forget a group, and forgets its name if a command
+// made it. Errors:
+//
+//	ESRCH   this node takes no part in collectives
+//	ENOENT  there is no such group
+//	EBUSY   broadcasts over it are under way
+//	EIO     a member was not reached: it forgets the group when this node dies
+func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
+	c, err := n.collective()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(r.Name)
+	if err != nil {
+		return err
+	}
+	c.groups.making.Lock()
+	defer c.groups.making.Unlock()
+	var errs []error
+	for key, h := range c.groups.handles { // any order: all of them go
+		if key.name != r.Name {
+			continue
+		}
+		err := destroy(ctx, h)
+		if errors.Is(err, scoll.EBUSY) {
+			return failed(err)
+		}
+		delete(c.groups.handles, key)
+		errs = append(errs, err)
+	}
+	if g.origin == "command" {
+		c.groups.mu.Lock()
+		delete(c.groups.named, r.Name)
+		c.groups.mu.Unlock()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return cli.Hint(scollFailure(syscall.EIO, "not all members were told: %w", err), "they forget the group when this node ends")
+	}
+	return nil
+}
+
+func destroy(ctx context.Context, h *scoll.Group) error {
+	done := make(chan error, 1)
+	h.Destroy(func(err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

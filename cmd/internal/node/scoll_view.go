@@ -1,0 +1,134 @@
+package node
+
+import (
+	"slices"
+	"sync"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// view is what collectives know of other servers (scoll.View): what gossip says
+// while it runs, and that all can be tried otherwise.
+//
+// Each run of gossip counts deaths from 0; the view goes on counting, so that
+// another run is not taken for deaths.
+type view struct {
+	mu      sync.Mutex
+	agent   *gossip.Agent        // guarded by mu, like all below; nil: gossip does not run
+	unwatch func()               // ends agent's telling
+	told    map[nid.NID]vital    // what was told last
+	base    map[nid.NID]uint64   // deaths before agent began
+	watch   func(nid.NID, vital) // nil: nobody listens
+}
+
+type vital struct {
+	alive  bool
+	deaths uint64
+}
+
+func newView() *view {
+	return &view{told: map[nid.NID]vital{}, base: map[nid.NID]uint64{}}
+}
+
+// Alive implements scoll.View.
+func (v *view) Alive(id nid.NID) (bool, uint64) {
+	v.mu.Lock()
+	agent, base, told := v.agent, v.base[id], v.told[id]
+	v.mu.Unlock()
+	if agent == nil {
+		return true, told.deaths
+	}
+	if _, participant := agent.Explain(id); !participant {
+		return true, told.deaths
+	}
+	alive, deaths := agent.Alive(id)
+	return alive, base + deaths
+}
+
+// Watch implements scoll.View, for one listener.
+func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
+	v.mu.Lock()
+	v.watch = func(id nid.NID, s vital) { f(id, s.alive, s.deaths) }
+	known := v.sorted()
+	v.mu.Unlock()
+	for _, id := range known {
+		v.mu.Lock()
+		s := v.told[id]
+		v.mu.Unlock()
+		if s.alive {
+			f(id, true, s.deaths)
+		}
+	}
+	return func() {
+		v.mu.Lock()
+		v.watch = nil
+		v.mu.Unlock()
+	}
+}
+
+// attach has an agent of gossip tell from now on. Who was tried before without
+// gossip counts as alive until the agent says otherwise.
+func (v *view) attach(agent *gossip.Agent) {
+	v.mu.Lock()
+	v.agent = agent
+	for id, s := range v.told { // any order: each for itself
+		v.base[id] = s.deaths
+	}
+	v.mu.Unlock()
+	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { v.heard(agent, id, alive, deaths) })
+	v.mu.Lock()
+	v.unwatch = unwatch
+	v.mu.Unlock()
+}
+
+func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64) {
+	v.mu.Lock()
+	if v.agent != agent {
+		v.mu.Unlock()
+		return
+	}
+	s := vital{alive, v.base[id] + deaths}
+	v.told[id] = s
+	watch := v.watch
+	v.mu.Unlock()
+	if watch != nil {
+		watch(id, s)
+	}
+}
+
+// detach ends the telling of the agent. Nobody knows who is alive from then on:
+// the dead are tried too.
+func (v *view) detach() {
+	v.mu.Lock()
+	unwatch, watch := v.unwatch, v.watch
+	v.agent, v.unwatch = nil, nil
+	var dead []nid.NID
+	for _, id := range v.sorted() {
+		if s := v.told[id]; !s.alive {
+			dead = append(dead, id)
+			v.told[id] = vital{true, s.deaths}
+		}
+	}
+	v.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	for _, id := range dead {
+		if watch != nil {
+			v.mu.Lock()
+			s := v.told[id]
+			v.mu.Unlock()
+			watch(id, s)
+		}
+	}
+}
+
+// sorted returns who was told about. The caller holds v.mu.
+func (v *view) sorted() (ids []nid.NID) {
+	for id := range v.told { // any order: sorted below
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, nid.NID.Compare)
+	return ids
+}
