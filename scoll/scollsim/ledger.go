@@ -39,6 +39,7 @@ type Broadcast struct {
 	Missing []Missing
 
 	excused bool
+	exact   bool         // it was found to be
 	ran     []run        // by node
 	holder  []sim.NodeID // by node: where its answer has come to, -1 at first
 	replied []bool       // by node: whether its service has

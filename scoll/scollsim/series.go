@@ -15,6 +15,7 @@ var series = []scenario.Quantity{
 	{Name: "elapsed", Unit: "ms", Doc: "how long the latest broadcast took to its result"},
 	{Name: "timed-out", Unit: "waits", Doc: "waits for children that a time-out ended, by nodes in their latest lives"},
 	{Name: "died", Unit: "waits", Doc: "waits for children that news of a death ended"},
+	{Name: "relisted", Unit: "requests", Doc: "requests sent again with the list of members, to who did not know the group"},
 }
 
 // Sample implements [scenario.Instance].
@@ -33,7 +34,7 @@ func (in *instance) Sample() []float64 {
 	s := n.Counters()
 	return []float64{
 		float64(len(n.ledger.list)), float64(under), float64(missing), elapsed.Seconds() * 1e3,
-		float64(s.TimedOut), float64(s.Died),
+		float64(s.TimedOut), float64(s.Died), float64(s.Relisted),
 	}
 }
 

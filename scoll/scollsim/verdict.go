@@ -45,10 +45,11 @@ func (b *Broadcast) swallowed(id sim.NodeID) bool {
 
 // Exact says whether a broadcast that has ended accounts for each of its
 // members, once: its answer came, or the root names it.
-func (b *Broadcast) Exact() error {
-	if b.Outcome != Ended {
+func (b *Broadcast) Exact() (err error) {
+	if b.Outcome != Ended || b.exact {
 		return nil
 	}
+	defer func() { b.exact = err == nil }()
 	seen := make(map[sim.NodeID]bool, len(b.Members))
 	note := func(id sim.NodeID, what string) error {
 		if seen[id] {
