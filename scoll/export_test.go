@@ -1,5 +1,7 @@
 package scoll
 
+import "time"
+
 // Held is what an agent keeps of requests, and of lists that it fetches.
 func (a *Agent) Held() (requests, lists int) {
 	a.runner.Inspect(func() { requests, lists = len(a.requests), len(a.lists) })
@@ -8,3 +10,11 @@ func (a *Agent) Held() (requests, lists int) {
 
 // FirstBits is the match bits of the first replies to a life of a node.
 func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
+
+// ChildTimeout is how long a child is waited for whose subtree has so many
+// levels.
+func ChildTimeout(cfg Config, depth int, bulk uint64, processing time.Duration) time.Duration {
+	cfg = cfg.filled()
+	h := RequestHeader{RTT: cfg.RTT, Guard: cfg.Guard, BulkTime: cfg.bulkTime(bulk)}
+	return h.childTimeout(depth, processing)
+}
