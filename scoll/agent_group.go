@@ -65,16 +65,21 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,
 	}
-	o := Outgoing{Token: g, Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
-	if cfg.Now {
-		o.Flags = FlagModule
-		if cfg.Members != nil {
-			var dead []nid.NID
-			a.runner.Inspect(func() { dead = a.m.notAlive(cfg.Members) })
-			a.ask(dead)
-		}
+	o := Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
+	if !cfg.Now { // whoever applies the effects: we know already
+		o.Status = ECANCELED // if the agent has stopped
+		a.tell(Input{Kind: Create, Broadcast: &o})
+		g.id = o.Group
+		g.done(g, errorOf(o.Status))
+		return
 	}
-	a.do(Input{Kind: Create, Broadcast: &o})
+	o.Token, o.Flags = g, FlagModule
+	if cfg.Members != nil {
+		var dead []nid.NID
+		a.runner.Inspect(func() { dead = a.m.notAlive(cfg.Members) })
+		a.ask(dead)
+	}
+	a.tell(Input{Kind: Create, Broadcast: &o})
 }
 
 // OOBGroup returns a handle of an out-of-band group; nothing is sent. ENOTSUP:

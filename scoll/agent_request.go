@@ -136,7 +136,7 @@ func (r *Request) BulkLength() int { return r.bulkLength }
 
 // SetBulk says in PreRequest where bulk data goes: into segments of at least
 // BulkLength bytes, at most 256 of them. They are the module's until PostReply,
-// or, if Busy is true then, until ReplyOut.
+// or, if Busy is true then, until ReplyOut; IncomingRequest may still run then.
 func (r *Request) SetBulk(segments ...[]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,6 +84,7 @@ type Outgoing struct {
 	Segment    uint32        // forward it in segments of this length; 0: when all is there
 	Processing time.Duration // estimate of how long services take
 	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
+	Status     Status        // set by Create, like Group without FlagModule
 }
 
 // EffectKind tells effects apart.

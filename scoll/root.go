@@ -196,7 +196,7 @@ func (m *Machine) create(o *Outgoing) {
 	case o.Members.Len() > m.cfg.MaxMembers:
 		s = EMSGSIZE
 	}
-	if s != OK {
+	if o.Status = s; s != OK {
 		m.emit(Effect{Kind: Created, Token: o.Token, Status: s})
 		return
 	}
@@ -208,6 +208,7 @@ func (m *Machine) create(o *Outgoing) {
 	}
 	m.table.add(g)
 	if o.Flags&FlagModule == 0 {
+		o.Group = id
 		m.emit(Effect{Kind: Created, Token: o.Token, Group: id})
 		return
 	}
