@@ -6,6 +6,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
 	"ulnet/scoll"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Overhead time.Duration
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool
+	// View, if not nil, is discovery at Stacks, instead of the oracle.
+	View func(*simlnd.Host, *lnetsim.Stack) (scoll.View, error)
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
 	// Bare leaves contents out of the digest, for speed.

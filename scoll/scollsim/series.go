@@ -38,6 +38,16 @@ func (in *instance) Sample() []float64 {
 	}
 }
 
+// Sent is how many LNet messages stacks have sent in their latest lives.
+func (n *Net) Sent() (sum uint64) {
+	for _, k := range n.stacks {
+		if k != nil {
+			sum += k.lnet.Node.Stats().SendCount
+		}
+	}
+	return sum
+}
+
 // Counters are some counters of all nodes' latest lives.
 func (n *Net) Counters() (sum scoll.Stats) {
 	for id := range sim.NodeID(n.cfg.Nodes) {

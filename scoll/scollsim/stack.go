@@ -15,6 +15,7 @@ import (
 type stack struct {
 	net     *Net
 	host    *simlnd.Host
+	lnet    *lnetsim.Stack
 	agent   *scoll.Agent
 	view    view
 	handles map[scoll.GroupID]*scoll.Group // of groups that this node made, or got requests of
@@ -41,18 +42,23 @@ func (n *Net) newFabric() (err error) {
 // bootStack begins a life of a stack.
 func (n *Net) bootStack(h *simlnd.Host) error {
 	k := &stack{net: n, host: h, handles: make(map[scoll.GroupID]*scoll.Group)}
-	lnet, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
-	if err != nil {
+	var err error
+	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
 	n.stacks[h.ID()] = k
 	n.began(h.Life())
 	cfg := scoll.AgentConfig{Config: n.cfg.Scoll}
-	if n.oracle.on() {
+	switch {
+	case n.cfg.View != nil:
+		if cfg.View, err = n.cfg.View(h, k.lnet); err != nil {
+			return err
+		}
+	case n.oracle.on():
 		k.view.begin(&n.oracle)
 		cfg.View = &k.view
 	}
-	if k.agent, err = scoll.Start(lnet.Table, cfg); err != nil {
+	if k.agent, err = scoll.Start(k.lnet.Table, cfg); err != nil {
 		return err
 	}
 	h.OnCommand(func(text string) { k.command(parseCommand(text)) })

@@ -1,0 +1,73 @@
+package scollsim
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// Group lets all nodes begin, and the first one make the group "g" of all, of
+// a kind: delayed, immediate or oob.
+func (n *Net) Group(kind string) error {
+	if err := n.Run(n.Now() + time.Millisecond); err != nil {
+		return err
+	}
+	n.Command(0, "create g "+kind)
+	for range 100 {
+		if err := n.Run(n.Now() + 100*time.Millisecond); err != nil {
+			return err
+		}
+		if n.groups.byName["g"].made {
+			return nil
+		}
+	}
+	return fmt.Errorf("scollsim: the group was not created: %v", n.groups.byName["g"].failed)
+}
+
+// Begin has a node broadcast to the group "g": args are what follows its name
+// in the verb of scenarios.
+func (n *Net) Begin(root sim.NodeID, args string) *Broadcast {
+	at := len(n.ledger.list)
+	n.Command(root, "broadcast g "+args)
+	if err := n.Run(n.Now()); err != nil || len(n.ledger.list) == at {
+		return &Broadcast{Outcome: RootGone}
+	}
+	return n.ledger.list[at]
+}
+
+// Finish lets the network run until a broadcast is over.
+func (n *Net) Finish(b *Broadcast) error {
+	step := max(n.cfg.Scoll.RTT/4, time.Millisecond)
+	for end := n.Now() + 2*b.Limit + Slack; b.Outcome == UnderWay; {
+		if n.Now() > end {
+			return n.InTime()
+		}
+		if err := n.Run(n.Now() + step); err != nil {
+			return err
+		}
+	}
+	if b.Outcome != Ended {
+		return fmt.Errorf("scollsim: broadcast %s was not sent: %v", b.name(), b.Status)
+	}
+	return b.Exact()
+}
+
+// Broadcast is Begin and Finish.
+func (n *Net) Broadcast(root sim.NodeID, args string) (*Broadcast, error) {
+	b := n.Begin(root, args)
+	return b, n.Finish(b)
+}
+
+// Measured makes a network, and the first node broadcast in it once.
+func Measured(cfg Config, kind, args string) (*Net, *Broadcast, error) {
+	n, err := New(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := n.Group(kind); err != nil {
+		return nil, nil, err
+	}
+	b, err := n.Broadcast(0, args)
+	return n, b, err
+}

@@ -1,0 +1,41 @@
+package scollsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// pick draws one of some texts.
+func pick(rng *rand.Rand, texts ...string) string { return texts[rng.IntN(len(texts))] }
+
+// FaultPlan draws a scenario: a cluster, what its services do, the faults that
+// it meets, and broadcasts by several roots in their midst. It expects that all
+// of them end in time, with exact results.
+func FaultPlan(seed uint64) string {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	n := 2 + rng.IntN(39)
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("protocol scoll\nnodes %d\nrun 40s\ncheck every 1s\nset history on\nset rtt 4ms\nset guard 2ms", n)
+	line("link latency 1ms±900µs loss %s duplicate %s reorder %s", pick(rng, "0%", "0%", "1%", "5%"), pick(rng, "0%", "10%"), pick(rng, "0%", "20%"))
+	line("set tree %s\nset k %d", pick(rng, "k-nomial", "k-nomial", "k-ary", "flat"), 1+rng.IntN(5))
+	line("set discovery %s", pick(rng, "0s", "20ms", "300ms"))
+	line("set propagation 300ms")
+	line("at 1s do 1 create g %s", pick(rng, "delayed", "immediate", "oob"))
+	for range rng.IntN(4) {
+		line("at %dms do %d service %s", rng.IntN(3000), 1+rng.IntN(n), pick(rng, "mute", "slow 5ms", "slow 300ms", "rejects", "fails"))
+	}
+	for range 8 {
+		root := 1
+		if rng.IntN(4) == 0 {
+			root += rng.IntN(n)
+		}
+		line("at %dms do %d broadcast g %s %dms %d", 2000+rng.IntN(8000), root, pick(rng, "all", "all", "live"), rng.IntN(3)*5, rng.IntN(2)*5000)
+	}
+	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
+	rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	line("random faults %d from 1.5s to 11s of %s", 1+rng.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+rng.IntN(4)], " "))
+	b.WriteString("expect over\nexpect exact\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
+	return b.String()
+}
