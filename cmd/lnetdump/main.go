@@ -23,6 +23,7 @@ type options struct {
 	nids      []string
 	types     []string
 	portals   []uint
+	list      string // of members
 	verbose   bool
 	json      bool
 	stats     bool
@@ -62,6 +63,7 @@ that were open before the capture began are reported; they do not stop it.`,
 	f.StringSliceVar(&o.nids, "nid", nil, "only what `NID` sends or gets (repeatable)")
 	f.StringSliceVar(&o.types, "type", nil, "only `TYPE`: ack, put, get, reply, hello, noop, acceptor (repeatable)")
 	f.UintSliceVar(&o.portals, "portal", nil, "only PUTs and GETs to portal `N` and their ACKs and REPLYs (repeatable)")
+	f.StringVar(&o.list, "members", "", "`NIDS` of a group of collectives in their order, if its list is not in the capture")
 	f.UintSliceVar(&o.ports, "port", []uint{capture.AcceptPort}, "TCP `PORT` of the acceptors (repeatable)")
 	f.StringVarP(&o.iface, "interface", "i", "", "listen on an `INTERFACE`; \"any\" is all of them")
 	f.BoolVar(&o.daemon, "daemon", false, "watch the lnetd of this machine")

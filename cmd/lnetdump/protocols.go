@@ -1,8 +1,14 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
 	"ulnet/lnd/capture"
+	"ulnet/scoll"
 )
 
 // dissectors are for the users of portals whose messages stand for themselves.
@@ -19,7 +25,9 @@ type shown struct {
 // protocols understand what users of LNet say in the messages of one source.
 type protocols struct{ collectives *collectives }
 
-func newProtocols() *protocols { return &protocols{newCollectives()} }
+// newProtocols assumes who is in a group if the source does not say so; nil: it
+// stays unknown.
+func newProtocols(members *scoll.Membership) *protocols { return &protocols{newCollectives(members)} }
 
 func (p *protocols) read(r *capture.Record) shown {
 	if said, ok := dissectors.Read(r); ok {
@@ -27,6 +35,25 @@ func (p *protocols) read(r *capture.Record) shown {
 	}
 	said, _ := p.collectives.read(r)
 	return shown{r, said}
+}
+
+// membership is what --members says; nil without.
+func (o *options) membership() (*scoll.Membership, error) {
+	if o.list == "" {
+		return nil, nil
+	}
+	ids, err := config.ParseNIDs("--members", strings.NewReader(o.list))
+	if e, placed := errors.AsType[*config.Error](err); placed {
+		return nil, cli.Usagef("--members: %w", e.Err)
+	}
+	if err != nil {
+		return nil, cli.Usagef("--members: %w", err)
+	}
+	targets := make([]scoll.Target, len(ids))
+	for i, id := range ids {
+		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // as many as there need be
+	}
+	return scoll.NewMembership(targets)
 }
 
 // bounded is a map that forgets its oldest entries.

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/capture"
+	"ulnet/scoll"
 )
 
 // printer shows records.
@@ -22,13 +23,14 @@ type printer interface {
 // dump is one run of the command.
 type dump struct {
 	options
-	filter *filter
-	known  *protocols
-	out    *bufio.Writer
-	stderr io.Writer
-	print  printer // nil prints nothing
-	stats  *stats  // nil without --stats
-	save   *saver  // nil without -w
+	filter  *filter
+	known   *protocols
+	members *scoll.Membership // of --members; nil without
+	out     *bufio.Writer
+	stderr  io.Writer
+	print   printer // nil prints nothing
+	stats   *stats  // nil without --stats
+	save    *saver  // nil without -w
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {
@@ -52,8 +54,11 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 
 // newDump prepares what o asks for.
 func newDump(o *options, env cli.Env) (d *dump, err error) {
-	d = &dump{options: *o, known: newProtocols(), out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
+	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
 	if d.filter, err = newFilter(o); err != nil {
+		return nil, err
+	}
+	if d.members, err = o.membership(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -117,7 +122,7 @@ func (d *dump) read(ctx context.Context, src source) error {
 		ports[i] = uint16(p)
 	}
 	d.filter.reset()
-	d.known = newProtocols()
+	d.known = newProtocols(d.members)
 	dissector := capture.NewDissector(capture.Options{Ports: ports}, d.record)
 	for err == nil {
 		err = d.packet(dissector, src, in)

@@ -25,6 +25,7 @@ type collectives struct {
 	requests *bounded[matched, *collectiveRequest] // by where their reply goes
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
+	assumed  *scoll.Membership // where the list is not in the capture; nil: none
 }
 
 // matched is what a node has posted for a message of a peer, zero: of any.
@@ -61,12 +62,13 @@ type sink struct {
 	md wire.MDHandle
 }
 
-func newCollectives() *collectives {
+func newCollectives(assumed *scoll.Membership) *collectives {
 	return &collectives{
 		lists:    newBounded[scoll.Digest, *scoll.Membership](rememberedLists),
 		requests: newBounded[matched, *collectiveRequest](rememberedRequests),
 		exposed:  newBounded[matched, *exposure](rememberedRequests),
 		fetches:  newBounded[sink, *collectiveFetch](rememberedRequests),
+		assumed:  assumed,
 	}
 }
 

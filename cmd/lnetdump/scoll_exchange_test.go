@@ -48,6 +48,9 @@ func exchange(t *testing.T) []byte {
 	root.broadcast(t, g, scoll.RequestConfig{Payload: []byte("hello, all of you")}, 0)
 	root.broadcast(t, g, scoll.RequestConfig{Payload: []byte{0, 1, 2, 3}, Bulk: [][]byte{bytes.Repeat([]byte("bulk"), 750)}}, 0)
 	root.broadcast(t, g, scoll.RequestConfig{Payload: []byte("fail")}, 2)
+	g.SetSegment(4096)
+	root.broadcast(t, g, scoll.RequestConfig{Bulk: [][]byte{bytes.Repeat([]byte("pipe"), 1250)}}, 0)
+	g.SetSegment(0)
 	gone := make(chan error, 1)
 	g.Destroy(func(err error) { gone <- err })
 	if err := <-gone; err != nil {

@@ -17,7 +17,7 @@ import (
 
 // recorded returns the messages of collectives in the recorded exchange.
 func recorded(t testing.TB) (list []capture.Record) {
-	known := newProtocols()
+	known := newProtocols(nil)
 	capturetest.Decode(t, scollFile, func(r *capture.Record) {
 		if s := known.read(r); s.said.Protocol != "" {
 			c := *r
@@ -49,6 +49,7 @@ func TestScollOdd(t *testing.T) {
 		p, _ := r.Portal()
 		return p == scoll.ReplyPortal && len(r.Payload) == scoll.ReplyHeaderSize+6+scoll.TrailerEntrySize
 	})]
+	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scoll.ProgressSize })]
 	get, _ := first(t, list, scoll.BulkPortal, 0)
 	le := binary.LittleEndian
 	for _, c := range []struct {
@@ -87,6 +88,14 @@ func TestScollOdd(t *testing.T) {
 		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
 		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
+		{"progress", progress, func(*capture.Record) {}, true, "of 5000 bytes"},
+		{"too much progress", progress, func(r *capture.Record) { le.PutUint64(r.Payload[16:], 5001) }, true, "odd: 5001 bytes of 5000"},
+		{"end of progress", progress, func(r *capture.Record) { r.Payload[24] = 110 }, true, "no more come: timed out"},
+		{"progress of another version", progress, func(r *capture.Record) { r.Payload[4]++ }, false, "another protocol version"},
+		{"status of progress", progress, func(r *capture.Record) { r.Payload[27]++ }, false, "progress of 32 bytes"},
+		{"progress to another", progress, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
+		{"progress of nothing", progress, func(r *capture.Record) { r.Payload[8]++ }, true, "not in this capture"},
+		{"segments", request, func(r *capture.Record) { r.Payload[188] = 9 }, true, "segments of 9 bytes for 0 bytes"},
 		{"too much", get, func(r *capture.Record) {
 			c := r.Header.Get()
 			c.SrcOffset = 1
@@ -95,7 +104,7 @@ func TestScollOdd(t *testing.T) {
 		{"another's data", get, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"data of nobody", get, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
 	} {
-		known := newProtocols()
+		known := newProtocols(nil)
 		for i := range list { // what comes later would explain too much
 			if list[i].Frame < c.of.Frame {
 				known.read(&list[i])
@@ -119,12 +128,12 @@ func TestScollOdd(t *testing.T) {
 // TestScollCut: of messages that are not all in the capture the header is
 // shown.
 func TestScollCut(t *testing.T) {
-	known, replies := newProtocols(), 0
+	known, replies := newProtocols(nil), 0
 	for _, r := range recorded(t) {
 		if len(r.Payload) > 0 && r.Header.Type == wire.Put {
 			r.Payload, r.Missing = r.Payload[:len(r.Payload)-1], 1
 			said := known.read(&r).said
-			if said.Err != capture.ErrPartOfPayload && len(r.Payload) >= scoll.RequestHeaderSize {
+			if said.Err != capture.ErrPartOfPayload && len(r.Payload) >= scoll.RequestHeaderSize || said.Err == nil {
 				t.Errorf("%+v", said)
 			}
 			if _, ok := said.Is.(*collectiveReply); ok && said.Err == capture.ErrPartOfPayload {
@@ -140,10 +149,10 @@ func TestScollCut(t *testing.T) {
 // TestScollMidway: a capture that begins after the creation of a group lacks
 // the ranks and nothing else.
 func TestScollMidway(t *testing.T) {
-	known, seen := newProtocols(), 0
+	known, seen := newProtocols(nil), 0
 	for _, r := range recorded(t) {
 		if q, ok := known.read(&r).said.Is.(*collectiveRequest); ok && q.kind() == "create" {
-			known = newProtocols()
+			known = newProtocols(nil)
 			continue
 		} else if !ok || q.Group.Index != 1 || q.ListSize > 0 {
 			continue
@@ -153,6 +162,37 @@ func TestScollMidway(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("%d requests", seen)
+	}
+}
+
+// TestScollMembers: with --members these ranks are known, if the list has the
+// length of the tree.
+func TestScollMembers(t *testing.T) {
+	list := recorded(t)
+	for nids, want := range map[string]bool{"127.0.0.[21-26]@tcp": true, "127.0.0.[21-25]@tcp": false} {
+		members, err := (&options{list: nids}).membership()
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, seen := newProtocols(members), 0
+		for _, r := range list {
+			if q, ok := known.read(&r).said.Is.(*collectiveRequest); ok && q.ListSize == 0 {
+				if known = newProtocols(members); q.hop.known() != want || len(q.remarks) > 0 {
+					t.Errorf("%s: %s", nids, q.Summary())
+				}
+				seen++
+			} else {
+				known = newProtocols(members)
+			}
+		}
+		if seen < 20 {
+			t.Errorf("%d requests", seen)
+		}
+	}
+	for _, nids := range []string{"127.0.0.[21-", "nonsense", "127.0.0.1@tcp 127.0.0.1@tcp"} {
+		if _, err := (&options{list: nids}).membership(); err == nil {
+			t.Errorf("%q is taken", nids)
+		}
 	}
 }
 
@@ -179,7 +219,7 @@ func FuzzScoll(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint16, data string) {
 		at := int(which) % len(list)
-		known := newProtocols()
+		known := newProtocols(nil)
 		for i := range list[:at] {
 			known.read(&list[i])
 		}

@@ -27,6 +27,9 @@ type collectiveRequest struct {
 // request reads a message down a tree.
 func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	h, body, err := scoll.ParseRequestHeader(r.Payload)
+	if errors.Is(err, scoll.ErrMagic) && len(r.Payload) == scoll.ProgressSize {
+		return c.progress(r)
+	}
 	if err != nil && !whole(r) {
 		err = capture.ErrPartOfPayload
 	}
@@ -66,6 +69,9 @@ func contradiction(h *scoll.RequestHeader) string {
 	case oob == h.Group.Creator.IsValid():
 		return fmt.Sprintf("flags %v with group %v", h.Flags, h.Group)
 	}
+	if h.Segment > 0 && (h.Segment < scoll.MinSegment || h.Bulk.Length == 0) {
+		return fmt.Sprintf("segments of %d bytes for %d bytes of bulk data", h.Segment, h.Bulk.Length)
+	}
 	return fmt.Sprintf("flags %v, a list of %d bytes that rides and one of %d to be fetched", h.Flags, h.ListSize, h.List.Length)
 }
 
@@ -104,6 +110,9 @@ func (q *collectiveRequest) place(c *collectives) {
 		digest = q.Live
 	}
 	list, ok := c.lists.get(digest)
+	if !ok && c.assumed != nil && c.assumed.Len() == int(q.Nodes) {
+		list, ok = c.assumed, true
+	}
 	if !ok {
 		return
 	}
@@ -177,6 +186,9 @@ func (q *collectiveRequest) Summary() string {
 	if q.Bulk.Length > 0 {
 		s += fmt.Sprintf(", bulk data of %d bytes", q.Bulk.Length)
 	}
+	if q.Segment > 0 {
+		s += fmt.Sprintf(" in segments of %d", q.Segment)
+	}
 	return s + odd(q.remarks)
 }
 
@@ -209,6 +221,9 @@ func (q *collectiveRequest) Details() []string {
 			lines = append(lines, fmt.Sprintf("%s: %d bytes, to be fetched under match bits %#x", e.what(), e.Length, e.Bits))
 		}
 	}
+	if q.Segment > 0 {
+		lines = append(lines, fmt.Sprintf("bulk data is forwarded in segments of %d bytes", q.Segment))
+	}
 	lines = append(lines, fmt.Sprintf("payload: %v", q.payload))
 	return append(lines, remarkLines(q.remarks)...)
 }
@@ -233,7 +248,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	e := collectiveEntry{
 		Kind: q.kind(), Flags: q.Flags.String(), Tree: q.Tree.String(), Nodes: q.Nodes, ReplyBits: hex(q.ReplyBits),
 		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing),
-		ListSize: q.ListSize, Payload: q.payload.entry(), Remarks: q.remarks,
+		ListSize: q.ListSize, Segment: q.Segment, Payload: q.payload.entry(), Remarks: q.remarks,
 	}
 	e.identify(q)
 	e.hop(q.hop)
@@ -253,7 +268,7 @@ func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // collectiveEntry is a message of collectives as JSON.
 type collectiveEntry struct {
-	Kind        string  `json:"kind"` // broadcast, create, destroy, reply, fetch, data
+	Kind        string  `json:"kind"` // broadcast, create, destroy, progress, reply, fetch, data
 	Service     *uint32 `json:"service,omitempty"`
 	Group       string  `json:"group,omitempty"`
 	Digest      string  `json:"digest,omitempty"`
@@ -278,6 +293,7 @@ type collectiveEntry struct {
 	ListSize   uint32    `json:"list_size,omitempty"`
 	List       *rmaEntry `json:"list,omitempty"`
 	Bulk       *rmaEntry `json:"bulk,omitempty"`
+	Segment    uint32    `json:"segment,omitempty"`
 
 	Status        *uint16        `json:"status,omitempty"` // of replies, as far as Missing
 	StatusText    string         `json:"status_text,omitempty"`
@@ -289,6 +305,7 @@ type collectiveEntry struct {
 	What   string  `json:"what,omitempty"`   // is fetched: bulk data, list of members
 	Offset *uint32 `json:"offset,omitempty"` // in it
 	Total  uint64  `json:"total,omitempty"`  // length of it
+	There  *uint64 `json:"there,omitempty"`  // of it, at the parent
 
 	Payload *snippetEntry `json:"payload,omitempty"`
 	Remarks []string      `json:"odd,omitempty"`
