@@ -97,7 +97,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		return nil, err
 	}
 	a.m = New(a.cfg.Config)
-	a.due.init()
+	a.due.init(a)
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
 	a.sender.init(a)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{

@@ -15,6 +15,7 @@ type buffers struct {
 	exposed     []*post
 	linked      int  // that the network may still touch
 	withdrawing bool // tell when linked is 0
+	over        bool // the request is: posts can be used again
 	few         [8]*post
 }
 
@@ -35,6 +36,17 @@ type post struct {
 	filled   bool
 	part     uint32
 	entry    portals.MEHandle
+}
+
+// reuse gives a post back if nobody will touch it any more. The caller holds
+// buffers.mu.
+func (p *post) reuse() {
+	if p.handler == nil || p.r == nil || !p.r.buffers.over || p.linked || p.reading > 0 {
+		return
+	}
+	posts := &p.r.agent.posts
+	*p = post{trailer: p.trailer[:0], segments: p.segments[:0], handler: p.handler}
+	posts.Put(p)
 }
 
 // PostReply posts a buffer for a message of a child's reply, in PreRequest, or
@@ -84,11 +96,9 @@ func (r *Request) recycle() {
 	b := &r.buffers
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.over = true
 	for _, p := range b.posts {
-		if !p.linked && p.reading == 0 {
-			*p = post{trailer: p.trailer[:0], segments: p.segments[:0], handler: p.handler}
-			r.agent.posts.Put(p)
-		}
+		p.reuse()
 	}
 	b.posts = nil
 	if r.copied != nil {
@@ -209,9 +219,10 @@ func (p *post) event(e *portals.Event) {
 		r.buffers.mu.Unlock()
 	}
 	p.free(true) // before the machine knows, which may have it posted again
-	r.agent.do(in)
+	r.agent.deliver(in)
 	r.buffers.mu.Lock()
 	p.reading--
+	p.reuse()
 	r.buffers.mu.Unlock()
 	r.tellQuiet()
 }
@@ -251,6 +262,7 @@ func (p *post) free(reading bool) {
 		p.linked = false
 		b.linked--
 	}
+	p.reuse()
 	b.mu.Unlock()
 }
 

@@ -15,6 +15,8 @@ func (a *Agent) call(c *call) {
 		in = mapGroup(c)
 	case CallPreRequest:
 		in = c.r.preRequest(c.id)
+	case CallIncoming:
+		in.Kind, in.Status = InIncoming, statusOf(c.r.service.IncomingRequest(c.r))
 	case CallReply:
 		in.Kind, in.Child = InReply, c.reply.Child
 		c.r.service.IncomingReply(&c.reply)
@@ -170,7 +172,7 @@ func (r *Request) postReply() {
 	}
 }
 
-// incoming has the service run the request, where it may block.
+// incoming has the service run the request, where it may block if it does.
 func (r *Request) incoming(s Status) {
 	r.mu.Lock()
 	r.bulkStatus = s
@@ -180,6 +182,10 @@ func (r *Request) incoming(s Status) {
 		r.sum = sumOf(r.Bulk())
 	}
 	id := r.id
+	if r.service.Inline {
+		a.due.add(call{kind: CallIncoming, id: id, r: r})
+		return
+	}
 	a.workers.Add(1)
 	a.cfg.Worker(func() {
 		defer a.workers.Done()

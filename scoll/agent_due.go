@@ -13,10 +13,13 @@ import (
 // effects of a step are applied, in the goroutine that brought the input. While
 // one is made what others deliver is taken, and their calls are made (SC-49):
 // the machine waits for the calls that others have to follow. Who applied the
-// effects of several steps has several calls to make; a worker then helps.
+// effects of what others delivered too has several calls to make; a worker then
+// helps. One delivery's calls are made in turn, which saves switching.
 type due struct {
 	applying atomic.Bool // effects: who does that makes the calls afterwards
+	left     atomic.Bool // a delivery's effects are applied by somebody else
 	count    atomic.Int64
+	helper   func() // Agent.helps, made once
 
 	mu     sync.Mutex
 	ended  sync.Cond // making or closed changed
@@ -43,7 +46,7 @@ type call struct {
 // keptCalls is how many calls' memory is kept.
 const keptCalls = 256
 
-func (d *due) init() { d.ended.L = &d.mu }
+func (d *due) init(a *Agent) { d.ended.L, d.helper = &d.mu, a.helps }
 
 // add makes a call due.
 func (d *due) add(c call) {
@@ -96,6 +99,13 @@ func (d *due) ask(asked bool) (first bool) {
 	return first
 }
 
+// isMade reports whether somebody makes calls, who will look for more.
+func (d *due) isMade() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.making > 0
+}
+
 // close waits for calls that are made; no more are.
 func (d *due) close() {
 	d.mu.Lock()
@@ -115,11 +125,21 @@ func (a *Agent) do(in Input) {
 	a.makeCalls()
 }
 
+// deliver does the same for a message, which may come while somebody else
+// applies effects: those that come of it too.
+func (a *Agent) deliver(in Input) {
+	if !a.runner.Do(in) {
+		a.due.left.Store(true)
+	}
+	a.makeCalls()
+}
+
 // tell steps the machine for a service, which may be in a callback or hold a
-// lock that callbacks take: workers make the calls that come of it.
+// lock that callbacks take: who makes calls makes those that come of it, or
+// else a worker.
 func (a *Agent) tell(in Input) {
 	a.runner.Do(in)
-	if a.due.count.Load() > 0 {
+	if a.due.count.Load() > 0 && !a.due.isMade() {
 		a.help()
 	}
 }
@@ -130,7 +150,7 @@ func (a *Agent) makeCalls() {
 		return
 	}
 	for c, more := a.due.take(nil); c != nil; c, more = a.due.take(c) {
-		if more {
+		if more && a.due.left.Swap(false) {
 			a.help()
 		}
 		a.call(c)
@@ -144,11 +164,14 @@ func (a *Agent) help() {
 		a.workers.Done()
 		return
 	}
-	a.cfg.Worker(func() {
-		defer a.workers.Done()
-		a.due.ask(false)
-		a.makeCalls()
-	})
+	a.cfg.Worker(a.due.helper)
+}
+
+// helps is what a worker does.
+func (a *Agent) helps() {
+	defer a.workers.Done()
+	a.due.ask(false)
+	a.makeCalls()
 }
 
 // callClock makes the calls that come of timers.

@@ -163,11 +163,10 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > maxBulk {
 		return nil, EMSGSIZE
 	}
-	var p Plan
-	a.runner.Inspect(func() { p, err = a.m.Plan(&o) })
+	p, err := a.planned(&o, r.few[:0])
 	if len(p.Dead) > 0 {
 		a.ask(p.Dead)
-		a.runner.Inspect(func() { p, err = a.m.Plan(&o) })
+		p, err = a.planned(&o, r.few[:0])
 	}
 	switch {
 	case len(p.Dead) > 0:
@@ -181,6 +180,11 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	r.members, r.children, r.rank = p.Members, p.Children, p.Members.Rank(a.self)
 	r.tree = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}
 	return r, nil
+}
+
+func (a *Agent) planned(o *Outgoing, room []tree.Child) (p Plan, err error) {
+	a.runner.Inspect(func() { p, err = a.m.plan(o, room) })
+	return p, err
 }
 
 // plan is what NewRequest and MaxPayload ask the machine about.
@@ -215,8 +219,7 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var p Plan
-	g.agent.runner.Inspect(func() { p, err = g.agent.m.Plan(&o) })
+	p, err := g.agent.planned(&o, nil)
 	if len(p.Dead) > 0 {
 		err = nil
 	}

@@ -92,7 +92,7 @@ func (r *receiver) give(b *buffer) {
 func (r *receiver) arrived(e *portals.Event) {
 	b := e.UserPtr.(*buffer)
 	if e.Kind == portals.EventPut && e.Err == nil {
-		r.a.do(Input{Kind: Arrival, From: e.Source.NID, Data: b.segments[0][:e.MLength]})
+		r.a.deliver(Input{Kind: Arrival, From: e.Source.NID, Data: b.segments[0][:e.MLength]})
 	}
 	r.give(b)
 	r.replenish()

@@ -17,13 +17,16 @@ type Plan struct {
 
 // Plan says how a broadcast of o.Flags over a group would go. Errors as with
 // Broadcast, but for those that depend on the payload.
-func (m *Machine) Plan(o *Outgoing) (p Plan, err error) {
+func (m *Machine) Plan(o *Outgoing) (Plan, error) { return m.plan(o, nil) }
+
+// plan puts the children into room, if they fit.
+func (m *Machine) plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	g, roster, s := m.target(o)
 	if s != OK && s != EHOSTDOWN {
 		return p, s
 	}
 	l := g.spread(roster, g.tree, roster.Rank(m.cfg.Self), roster.Rank(m.cfg.Self))
-	p = Plan{Members: roster, Tree: g.tree, Children: append(p.Children, l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	p = Plan{Members: roster, Tree: g.tree, Children: append(room[:0], l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
 	if m.mustRide(g) {
 		p.MaxPayload -= g.members.Size()
 	}

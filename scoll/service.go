@@ -19,10 +19,10 @@ package scoll
 // root PostReply is the end of the handle. ReplyOut follows only where
 // Request.Busy was true.
 //
-// IncomingRequest runs where AgentConfig.Worker has it run, and may block. All
-// others are called where messages arrive, or, if several are due there, in a
-// worker too; what a call of a method brings about is called in a worker. They
-// must not block, and must be prepared to run at the same time as others: those
+// IncomingRequest runs where AgentConfig.Worker has it run, and may block, unless
+// the service is Inline. All others are called where messages arrive, or, if
+// several are due there, in a worker too; what a call of a method brings about
+// is called in a worker, or after the callback that made it. They must not block, and must be prepared to run at the same time as others: those
 // of other requests, IncomingRequest, and IncomingReply of other children. No
 // lock is held meanwhile.
 type Service struct {
@@ -35,6 +35,10 @@ type Service struct {
 	// service, which must not. Required. It is not called on a root that has no
 	// entities.
 	IncomingRequest func(*Request) error
+	// Inline says that IncomingRequest does not block either: it is called as the
+	// others are. Switching to a worker takes longer than all else that a member
+	// does with a small request.
+	Inline bool
 	// IncomingReply sees the replies of children. May be nil.
 	IncomingReply func(*Reply)
 	// PostReply has to see to it that Reply is called, at once or later; not at

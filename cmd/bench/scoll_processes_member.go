@@ -139,7 +139,7 @@ func (m *member) create(setup memberSetup) error {
 
 func (m *member) service() scoll.Service {
 	return scoll.Service{
-		ID: collectiveService,
+		ID: collectiveService, Inline: true,
 		PreRequest: func(r *scoll.Request) error {
 			if n := r.BulkLength(); n > 0 {
 				if err := r.SetBulk(m.memory[:n]); err != nil {

@@ -80,14 +80,17 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 
 // Do steps the machine on in, which need not outlive the call. Effects are
 // applied when it returns, or soon after if another goroutine is at it: perhaps
-// the caller, if Apply calls Do. After Close it does nothing.
-func (r *Runner[In, Out]) Do(in In) {
+// the caller, if Apply calls Do. It reports whether they were. After Close it
+// does nothing.
+func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()
+	applied = !r.applying
 	if !r.closed {
 		r.step(r.cfg.Clock.Now(), in)
 		r.apply()
 	}
 	r.mu.Unlock()
+	return applied
 }
 
 // Offer queues in for Run and reports whether it did. It never blocks. A queued

@@ -1,0 +1,183 @@
+package scoll_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll"
+)
+
+// ring is a network that delivers within Send, or, if that happens while it
+// delivers, afterwards, as lo does. It allocates nothing.
+type ring struct {
+	queue   lnd.Queue
+	ends    []*ringEnd
+	running bool
+	d       lnd.Delivery
+	work    []func() // what agents leave to workers
+}
+
+// ringEnd is the driver of a node.
+type ringEnd struct {
+	ring  *ring
+	id    int
+	up    lnd.Upcalls
+	agent *scoll.Agent
+}
+
+func (*ringEnd) Type() nid.NetType { return nid.GNI }
+
+func (e *ringEnd) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	e.up = up
+	return e, nil
+}
+
+func (*ringEnd) Shutdown(context.Context) error { return nil }
+
+func (e *ringEnd) NID() nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(e.id)+1) }
+
+func (*ringEnd) Recv(*lnd.Delivery) { panic("nothing is held") }
+
+func (e *ringEnd) Send(m *lnd.Message) {
+	r := e.ring
+	r.queue.Push(m)
+	if r.running {
+		return
+	}
+	r.running = true
+	for m := r.queue.Pop(); m != nil; m = r.queue.Pop() {
+		r.deliver(m)
+	}
+	r.running = false
+}
+
+func (r *ring) deliver(m *lnd.Message) {
+	from, to := m.Header.SrcNID, m.Header.DestNID
+	r.d = lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: from, PID: m.Header.SrcPID}}
+	for _, e := range r.ends {
+		if e.NID() != to {
+			continue
+		}
+		verdict, err := e.up.Parse(&r.d)
+		if err == nil && verdict == lnd.Accept {
+			lnd.Copy(r.d.Sink, m.Payload)
+			e.up.Delivered(&r.d, nil)
+		}
+	}
+	for _, e := range r.ends {
+		if e.NID() == from {
+			e.up.Finalize(m, nil)
+		}
+	}
+}
+
+func newRing(t *testing.T, n int, service scoll.Service) *ring {
+	r := &ring{}
+	for id := range n {
+		e := &ringEnd{ring: r, id: id}
+		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: machine.RealClock()})
+		table := portals.New(node)
+		if _, err := node.AddNI(e, lnd.Config{Net: nid.MakeNet(nid.GNI, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		cfg := scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}, Worker: func(f func()) { r.work = append(r.work, f) }}
+		if e.agent, err = scoll.Start(table, cfg); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.agent.Stop)
+		if err := e.agent.RegisterService(service); err != nil {
+			t.Fatal(err)
+		}
+		r.ends = append(r.ends, e)
+	}
+	return r
+}
+
+func (r *ring) group(t *testing.T) (group *scoll.Group) {
+	var targets []scoll.Target
+	for _, e := range r.ends {
+		targets = append(targets, scoll.Target{NID: e.NID(), Entities: []scoll.Entity{{1}}})
+	}
+	members, err := scoll.NewMembership(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends[0].agent.CreateGroup(scoll.GroupConfig{Service: service, Members: members, Done: func(g *scoll.Group, e error) {
+		group, err = g, e
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// TestAgentAllocations: SC-155: in the steady state a request costs a member at
+// most two allocations, network and service apart: the root's two, others' one.
+// Their services are Inline, so that they need no worker (SC-A30): the root
+// does, since Send may be called with a lock that callbacks take.
+func TestAgentAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("sync.Pool drops values at random under the race detector")
+	}
+	const nodes = 8
+	room := make([]byte, 64)
+	done, ran, helped := 0, 0, 0
+	post := func(r *scoll.Request) error {
+		for i := range r.Children() {
+			if err := r.PostReply(i, room[8*i:8*i+8]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	r := newRing(t, nodes, scoll.Service{
+		ID: service, Inline: true, PreRequest: post,
+		IncomingRequest: func(*scoll.Request) error { ran++; return nil },
+		PostReply: func(r *scoll.Request) {
+			switch {
+			case !r.Root():
+				_ = r.Reply(room[:8])
+			case r.Status() == scoll.OK && len(r.Unreached()) == 0:
+				done++
+			}
+		},
+	})
+	group, payload := r.group(t), make([]byte, 2048)
+	broadcast := func() {
+		q, err := group.NewRequest(scoll.RequestConfig{Payload: payload})
+		if err == nil {
+			err = post(q)
+		}
+		if err == nil {
+			err = q.Send()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ; len(r.work) > 0; r.work = r.work[:0] {
+			for _, f := range r.work {
+				f()
+				helped++
+			}
+		}
+	}
+	for range 20 {
+		broadcast()
+	}
+	const runs = 200
+	done, ran, helped = 0, 0, 0
+	allocations := testing.AllocsPerRun(runs, broadcast)
+	if done != runs+1 || ran != nodes*(runs+1) || helped != runs+1 {
+		t.Fatalf("%d of %d broadcasts, %d of %d services, %d of them in workers", done, runs+1, ran, nodes*(runs+1), helped)
+	}
+	if want := float64(nodes + 1); allocations > want {
+		t.Errorf("%v allocations for a broadcast to %d nodes, want %v", allocations, nodes, want)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package scoll_test
+
+const raceEnabled = false
