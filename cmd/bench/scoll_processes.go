@@ -33,8 +33,9 @@ var collectiveGroups = []struct {
 	{nodes: 8, p50: 1.2, p99: 1},
 }
 
-// collectiveTree is the tree of the groups, of both kinds.
-var collectiveTree = scoll.Tree{Type: scoll.KNomial, K: 2}
+// flat is the tree of small groups on one machine, of both kinds: its processes
+// share cores, and what takes time is each that has to wait for another.
+func flat(nodes int) scoll.Tree { return scoll.Tree{Type: scoll.KNomial, K: uint32(nodes)} }
 
 // collectiveRun asks a member's process for broadcasts, or for what it has used.
 type collectiveRun struct {
@@ -260,7 +261,7 @@ func measureCollective(ctx context.Context, b *bench) (lines []line, err error) 
 
 // measureGroup compares groups of one size.
 func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]line, error) {
-	c, err := newCollective(ctx, b.stderr, nodes, collectiveTree)
+	c, err := newCollective(ctx, b.stderr, nodes, flat(nodes))
 	if err != nil {
 		return nil, err
 	}
