@@ -24,6 +24,12 @@ func (m *Machine) admit(r *request, g *group) {
 		m.discard(r) // an answer would end the wait for the first one's
 		return
 	}
+	if g.index < 0 && len(m.table.list) >= m.cfg.MaxGroups {
+		m.stats.Busy++
+		m.reject(r, EBUSY)
+		return
+	}
+	m.lived(h.Group.Creator, h.Group.Incarnation)
 	m.join(r, g, roster, l)
 	if !root.ran.add(h.First) {
 		r.incoming = returned // an earlier attempt

@@ -52,28 +52,25 @@ func (m *Machine) admissible(h *RequestHeader) Status {
 		m.stats.NoGroup++
 		return ENOGROUP
 	}
-	return m.lived(h.Group.Creator, h.Group.Incarnation)
-}
-
-// lived compares the life of a node in a message with what is known. A later
-// one ends the groups of the earlier ones.
-func (m *Machine) lived(id nid.NID, incarnation uint64) Status {
-	if !id.IsValid() || id == m.cfg.Self {
-		return OK
-	}
-	known := m.table.lives[id]
-	switch {
-	case incarnation < known:
+	if h.Group.Incarnation < m.table.lives[h.Group.Creator] {
 		m.stats.Rebooted++
 		return EREBOOT
-	case incarnation > known:
-		m.table.lives[id] = incarnation
-		if known != 0 {
-			m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
-			m.endWaits(id, EREBOOT)
-		}
 	}
 	return OK
+}
+
+// lived takes note of the life of a group's creator, once a request over the
+// group is admitted. A later one ends the groups of the earlier ones.
+func (m *Machine) lived(id nid.NID, incarnation uint64) {
+	known, ok := m.table.lives[id]
+	if !id.IsValid() || id == m.cfg.Self || incarnation <= known || !ok && len(m.table.lives) == maxLives {
+		return
+	}
+	m.table.lives[id] = incarnation
+	if known != 0 {
+		m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
+		m.endWaits(id, EREBOOT)
+	}
 }
 
 // enter finds the group of a request, by asking the service or fetching the
@@ -136,9 +133,9 @@ func (m *Machine) mapped(r *request, in *Input) {
 
 // learn makes a regular group from the list of members.
 func (m *Machine) learn(r *request, list []byte) {
-	members, err := ParseMembership(list)
+	members, err := m.parse(list)
 	switch {
-	case err != nil:
+	case err != nil, members.Rank(r.header.Group.Creator) < 0:
 		m.stats.Protocol++
 		m.reject(r, EPROTO)
 	case members.Len() > m.cfg.MaxMembers:

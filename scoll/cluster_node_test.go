@@ -55,6 +55,7 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 type simFetch struct {
 	e     Effect
 	data  []byte
+	parts [][]byte // of a list
 	there uint64
 	asked bool
 }
@@ -71,13 +72,17 @@ func (f *simFetch) pump(n *simNode, out *sim.Output[*packet]) {
 
 func (f *simFetch) came(n *simNode, data []byte, out *sim.Output[*packet]) {
 	f.asked = false
-	data = data[:min(len(data), len(f.data)-int(f.there))]
-	copy(f.data[f.there:], data)
+	if f.e.List {
+		f.parts = append(f.parts, data)
+	} else {
+		data = data[:min(len(data), len(f.data)-int(f.there))]
+		copy(f.data[f.there:], data)
+	}
 	f.there += uint64(len(data))
 	switch {
 	case f.there == f.e.Length:
 		delete(n.fetches, f.e.ID)
-		n.queue = append(n.queue, Input{Kind: InFetched, ID: f.e.ID, Data: f.data})
+		n.queue = append(n.queue, Input{Kind: InFetched, ID: f.e.ID, Data: slices.Concat(f.parts...)})
 		return
 	case f.e.Segments:
 		n.queue = append(n.queue, Input{Kind: InProgress, ID: f.e.ID, There: f.there})
@@ -108,13 +113,17 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	case DoExpose:
 		data := n.bulk
 		if e.List {
-			data = e.Members.AppendBinary(nil)
+			if data = n.c.lists[e.Members]; data == nil {
+				data = e.Members.AppendBinary(nil)
+				n.c.lists[e.Members] = data
+			}
 		}
 		n.exposed[e.Bits] = packet{data: data}
 		n.bits[e.ID] = append(n.bits[e.ID], e.Bits)
 	case DoFetch:
-		f := &simFetch{e: *e, data: make([]byte, min(e.Length, 64<<20))} // nobody has more
+		f := &simFetch{e: *e}
 		if n.fetches[e.ID] = f; !e.List {
+			f.data = make([]byte, min(e.Length, 64<<20)) // nobody has more
 			n.bulk = f.data
 		}
 		f.pump(n, out)

@@ -93,6 +93,8 @@ type cluster struct {
 	unchecked bool                // leaves out the invariants, which cost as much as there are requests
 	lateNews  map[sim.NodeID]bool // who hears of deaths by command only
 	service   func(id sim.NodeID) behaviour
+	parse     func([]byte) (*Membership, error)
+	lists     map[*Membership][]byte
 	tap       func(from, to sim.NodeID, p *packet)
 	// forge makes a message that is sent as well, to whom it says; nil: none.
 	forge func(to sim.NodeID, p packet) (sim.NodeID, *packet)
@@ -111,7 +113,7 @@ func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, members: members, swallowed: map[string][]int{}, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
+	c := &cluster{t: t, members: members, lists: map[*Membership][]byte{}, swallowed: map[string][]int{}, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
 	cfg := sim.Config[*packet]{
 		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
 		Boot: c.boot,
@@ -131,6 +133,9 @@ func (c *cluster) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packe
 	n := &simNode{
 		c: c, id: life.Node, m: New(cfg), life: life.Number, work: map[RequestID]*work{}, fetches: map[RequestID]*simFetch{}, exposed: map[uint64]packet{},
 		bits: map[RequestID][]uint64{}, ran: map[string]int{},
+	}
+	if c.parse != nil {
+		n.m.parse = c.parse
 	}
 	if c.service != nil {
 		n.service = c.service(life.Node)

@@ -14,6 +14,8 @@ const (
 	maxPayload    = 1 << 20
 	maxActive     = 1024
 	maxMembers    = 131_072
+	maxGroups     = 4096
+	maxLives      = 65_536    // of creators of groups
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of a list that a member fetches
@@ -45,6 +47,9 @@ type Config struct {
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
+	// MaxGroups bounds the groups that others make here; requests over further
+	// ones are answered with EBUSY. Default 4096.
+	MaxGroups int
 	// MaxTimeout is the longest time-out of a broadcast that can be: a longer one
 	// is refused, and tombstones of groups are kept for twice as long. Default
 	// ten minutes.
@@ -66,6 +71,7 @@ func (c Config) filled() Config {
 	c.MaxPayload = orDefault(c.MaxPayload, maxPayload)
 	c.MaxActive = orDefault(c.MaxActive, maxActive)
 	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
+	c.MaxGroups = orDefault(c.MaxGroups, maxGroups)
 	c.MaxTimeout = orDefault(c.MaxTimeout, 10*time.Minute)
 	c.Propagation = orDefault(c.Propagation, time.Second)
 	return c

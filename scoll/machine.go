@@ -174,6 +174,7 @@ type Machine struct {
 	requests  requests
 	pipelines pipelines
 	health    health
+	parse     func([]byte) (*Membership, error)
 	bits      uint64 // the next match bits
 	incoming  int    // requests of others
 	stats     Stats
@@ -188,7 +189,7 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
 // New returns a machine.
 func New(cfg Config) *Machine {
-	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration)}
+	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration), parse: ParseMembership}
 	m.table.init()
 	m.requests.init()
 	m.pipelines.init()
