@@ -40,7 +40,7 @@ func (r *receiver) start(a *Agent) error {
 }
 
 // post attaches a buffer for a request from anybody. One may be in it before
-// this returns.
+// this returns. What is too long for any is taken too, or it would wait for ever.
 func (r *receiver) post() error {
 	b := r.take()
 	if b == nil {
@@ -53,7 +53,7 @@ func (r *receiver) post() error {
 		r.posted[b] = entry
 		r.mu.Unlock()
 		_, err = r.a.table.MDAttach(entry, portals.MD{
-			Segments: b.segments[:], Threshold: 1, Options: portals.OpPut | portals.AckDisable, UserPtr: b, Handler: r.event,
+			Segments: b.segments[:], Threshold: 1, Options: portals.OpPut | portals.AckDisable | portals.Truncate, UserPtr: b, Handler: r.event,
 		}, portals.Unlink)
 		if err != nil {
 			_ = r.a.table.MEUnlink(entry)
@@ -92,7 +92,9 @@ func (r *receiver) give(b *buffer) {
 func (r *receiver) arrived(e *portals.Event) {
 	b := e.UserPtr.(*buffer)
 	if e.Kind == portals.EventPut && e.Err == nil {
-		r.a.deliver(Input{Kind: Arrival, From: e.Source.NID, Data: b.segments[0][:e.MLength]})
+		r.a.deliver(Input{
+			Kind: Arrival, From: e.Source.NID, Data: b.segments[0][:e.MLength], Cut: e.RLength > e.MLength,
+		})
 	}
 	r.give(b)
 	r.replenish()

@@ -7,7 +7,7 @@ import (
 )
 
 // arrive takes a request, or answers why not (seed 000, Broadcast Message 1-2).
-func (m *Machine) arrive(from nid.NID, data []byte) {
+func (m *Machine) arrive(from nid.NID, data []byte, cut bool) {
 	h, body, err := ParseRequestHeader(data)
 	switch {
 	case errors.Is(err, ErrMagic) && len(data) == ProgressSize:
@@ -15,6 +15,10 @@ func (m *Machine) arrive(from nid.NID, data []byte) {
 		return
 	case errors.Is(err, ErrShort), errors.Is(err, ErrMagic):
 		m.stats.Malformed++
+		return
+	case cut:
+		m.stats.Protocol++
+		m.refuse(from, &h, EMSGSIZE, 0, 0)
 		return
 	case err != nil:
 		m.stats.Protocol++

@@ -8,6 +8,13 @@ func (a *Agent) Held() (requests, lists int) {
 	return requests, lists
 }
 
+// Buffers is how many buffers for requests are posted, and how many there are.
+func (a *Agent) Buffers() (posted, all int) {
+	a.receiver.mu.Lock()
+	defer a.receiver.mu.Unlock()
+	return len(a.receiver.posted), len(a.receiver.posted) + len(a.receiver.spare)
+}
+
 // FirstBits is the match bits of the first replies to a life of a node.
 func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
 

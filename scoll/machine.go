@@ -19,7 +19,7 @@ type InputKind uint8
 const (
 	Timer      InputKind = iota
 	Broadcast            // Broadcast: send one; its effect Began has Token
-	Arrival              // From, Data: a request arrived
+	Arrival              // From, Data, Cut: a request arrived
 	Return               // From, Bits, Data (header), Trailer, Length, Cut: a reply arrived
 	Answer               // ID, Size, Final: the service replies; Final: for the last time
 	Abort                // ID
@@ -225,7 +225,7 @@ func (m *Machine) apply(in *Input) {
 	case Create:
 		m.create(in.Broadcast)
 	case Arrival:
-		m.arrive(in.From, in.Data)
+		m.arrive(in.From, in.Data, in.Cut)
 	case Return:
 		m.returned(in)
 	case Register:

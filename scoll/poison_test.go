@@ -110,9 +110,7 @@ func (s *spoiler) service(id int) scoll.Service {
 		PostReply: func(r *scoll.Request) {
 			w := of(r)
 			w.mu.Lock()
-			for _, b := range w.posted { // of children that were given up
-				w.left = append(w.left, b)
-			}
+			w.left = append(w.left, w.posted...) // of children that were given up
 			if w.posted = nil; r.Busy() {
 				s.mu.Lock()
 				s.busy++
