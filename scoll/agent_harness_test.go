@@ -30,6 +30,7 @@ type stack struct {
 	entries  int
 	ended    int
 	repeated int
+	refuses  int // requests
 	poison   bool // scribbles into the request
 	writes   bool // and into bulk data
 	mapped   *scoll.Membership
@@ -131,6 +132,9 @@ func (k *stack) service() scoll.Service {
 				k.repeated++
 			}
 			delete(got, r) // of an earlier attempt
+			if k.refuses--; k.refuses >= 0 {
+				return scoll.EBUSY
+			}
 			if k.poison {
 				clear(r.Payload())
 			}

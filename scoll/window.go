@@ -38,3 +38,10 @@ func (w *window) slide(n uint64) {
 	}
 	w.top = n
 }
+
+// remove forgets a number.
+func (w *window) remove(n uint64) {
+	if n <= w.top && w.top-n < windowSize {
+		w.bits[n%windowSize/64] &^= 1 << (n % 64)
+	}
+}
