@@ -30,7 +30,7 @@ type stack struct {
 	entries  int
 	ended    int
 	repeated int
-	refuses  int // requests
+	refuses  int  // requests
 	poison   bool // scribbles into the request
 	writes   bool // and into bulk data
 	mapped   *scoll.Membership
