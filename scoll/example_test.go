@@ -26,6 +26,7 @@ func (s *space) service() scoll.Service {
 		ID:              spaceService,
 		PreRequest:      prepare,                                           // a request arrives
 		IncomingRequest: func(*scoll.Request) error { return nil },         // run it
+		Inline:          true,                                              // that does not block
 		IncomingReply:   func(p *scoll.Reply) { dataOf(p.Request).add(p) }, // a child answers
 		PostReply:       s.finish,                                          // all have
 	}
