@@ -34,7 +34,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestEveryRoot: SC-1, SC-86 and SC-95: every member is the root in turn, with
+// TestEveryRoot: SC-1, SC-24, SC-86 and SC-95: every member is the root in turn, with
 // the handle from Request.Group, of both kinds of groups.
 func TestEveryRoot(t *testing.T) {
 	for _, oob := range []bool{false, true} {
@@ -51,6 +51,55 @@ func TestEveryRoot(t *testing.T) {
 				t.Errorf("root %v and parent %v of node %d, want those of %d and %d", kept.RootNID(), kept.ParentNID(), (root+5)%8, root, parent)
 			}
 		}
+	}
+}
+
+// TestRequestFields: SC-25: what a root says of a request is what its service is
+// told, and what travels.
+func TestRequestFields(t *testing.T) {
+	s := newStacks(t, 4, nil)
+	g := s.group(0, true, scoll.Tree{})
+	private := new(int)
+	cfg := scoll.RequestConfig{
+		Payload: []byte("payload"), Bulk: [][]byte{make([]byte, 10), make([]byte, 7)}, Last: true,
+		Processing: 3 * time.Millisecond, Private: private,
+	}
+	r, err := g.NewRequest(cfg)
+	if err != nil || r.Private() != private || string(r.Payload()) != "payload" || r.BulkLength() != 17 || len(r.Bulk()) != 2 ||
+		!r.Root() || r.Group() != g || r.NID() != simlnd.NID(0) || r.Children() != 2 || r.Child(0) != (scoll.Child{Nodes: 2, Entities: 4}) ||
+		r.ChildNID(0) != simlnd.NID(2) || len(r.Entities()) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s.all(s.broadcast(0, g, cfg), []string{"payload"})
+	if k := s.nodes[3].kept; k.BulkLength() != 17 || k.Root() || k.NID() != simlnd.NID(3) || len(s.nodes[3].agent.Groups()) != 0 {
+		t.Errorf("at a member %+v", k)
+	}
+}
+
+// TestBuffersFirst: SC-27 and SC-152: each child's buffer is there before the
+// child has the request: those that answer in the instant of its arrival are
+// heard.
+func TestBuffersFirst(t *testing.T) {
+	s := newStacks(t, 6, nil)
+	for _, k := range s.nodes[1:] {
+		refuses := k.service()
+		refuses.PreRequest = func(*scoll.Request) error { return scoll.EPERM }
+		k.agent.UnregisterService(service)
+		if err := k.agent.RegisterService(refuses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := s.broadcast(0, s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 5}), scoll.RequestConfig{Processing: time.Second})
+	if len(o.unreached) != 5 || o.at > time.Millisecond || len(s.nodes[0].replies) != 5 {
+		t.Errorf("unreached %v after %v", o.unreached, o.at)
+	}
+	for _, p := range s.nodes[0].replies {
+		if p.Status != scoll.EPERM || !p.Collective {
+			t.Errorf("%+v", p)
+		}
+	}
+	if n := s.nodes[0].table.Node().Snapshot().Stats.DropCount; n != 0 {
+		t.Errorf("%d messages found no buffer", n)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // golden has the inner nodes of some trees: virtual ranks of the children in
-// the order of sending, their sizes and their depths (SC-28, SC-112 to
-// SC-122).
+// the order of sending, their sizes and their depths: SC-28, SC-111, SC-112,
+// SC-114, SC-116, SC-118, SC-119, SC-120, SC-121, SC-122, SC-A3 and SC-A26.
 var golden = []struct {
 	topology Topology
 	n        int
@@ -40,6 +40,23 @@ func TestGolden(t *testing.T) {
 		if got := strings.Join(inner, "; "); got != g.inner {
 			t.Errorf("%v of %d:\ngot  %s\nwant %s", g.topology, g.n, got, g.inner)
 		}
+	}
+}
+
+// TestBinomial: SC-113, SC-114: in a full binomial tree odd ranks are the leaves,
+// and a node R with parent P has R-P nodes, as many as its degree says. In a
+// partial one even ranks can be leaves too.
+func TestBinomial(t *testing.T) {
+	tree := Tree{KNomial(2), 64, 0}
+	for rank := 1; rank < tree.N; rank++ {
+		parent, _ := tree.Parent(rank)
+		children := tree.AppendChildren(nil, rank)
+		if (len(children) == 0) != (rank%2 == 1) || tree.Size(rank) != rank-parent || tree.Size(rank) != 1<<len(children) {
+			t.Errorf("rank %d has %d nodes, children %v", rank, tree.Size(rank), children)
+		}
+	}
+	if children := (Tree{KNomial(2), 9, 0}).AppendChildren(nil, 8); len(children) != 0 {
+		t.Errorf("rank 8 of 9 has children %v", children)
 	}
 }
 
