@@ -31,13 +31,17 @@ func root(env cli.Env) *cobra.Command {
 		Long: `scollctl works with server collectives: one request goes to all members of a
 group over a tree, and one answer comes back, with the names of all members
 whose answer did not.`,
-		Example: `  scollctl tree show --nodes 16 --k 4
+		Example: `  scollctl ping
+  scollctl bcast --bulk site.tar --action install
+  scollctl bench
+  scollctl tree show --nodes 16 --k 4
   scollctl tree compare --nodes 1000 --latency 40us --overhead 10us`,
 	}
 	g := new(globals)
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(treeCommand(g))
+	c.AddCommand(pingCommand(g), bcastCommand(g), groupCommand(g), versionCommand(g), configCommand(g), skewCommand(g),
+		benchCommand(g), watchCommand(g), statsCommand(g), treeCommand(g))
 	return c
 }

@@ -32,6 +32,8 @@ type Order struct {
 type Outcome struct {
 	Sent      int64 // ns since 1970, when it left the root
 	Elapsed   time.Duration
+	Sending   time.Duration     // that sending took the root
+	Children  int               // of the root
 	Status    scoll.Status      // why it was not sent at all
 	Nodes     int               // it was sent to, the root included
 	Answers   []Piece           // in the order of NIDs
@@ -54,8 +56,10 @@ type call struct {
 	done    chan struct{} // closed when outcome is there
 	outcome Outcome
 
-	mu sync.Mutex
-	g  *gathering // of the latest attempt; guarded by mu
+	mu       sync.Mutex
+	g        *gathering // of the latest attempt; guarded by mu, as what follows
+	sending  time.Duration
+	children int
 }
 
 func (c *call) gathered() *gathering {
@@ -90,6 +94,9 @@ func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outc
 	}
 	select {
 	case <-c.done:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.outcome.Sending, c.outcome.Children = c.sending, c.children
 		return &c.outcome, nil
 	case <-s.ctx.Done():
 		return nil, ErrClosed
@@ -132,7 +139,19 @@ func (s *Service) begin(r *scoll.Request, c *call) error {
 	if err := s.prepareCall(r, c); err != nil {
 		return err
 	}
-	return r.Send()
+	children := r.Children()
+	began := time.Now()
+	err := r.Send()
+	c.noteSending(time.Since(began), children)
+	return err
+}
+
+// noteSending notes how long it took to send to the children. The outcome may be
+// there already.
+func (c *call) noteSending(sending time.Duration, children int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sending, c.children = sending, children
 }
 
 // prepareCall posts the buffers of an attempt.

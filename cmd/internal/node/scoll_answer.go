@@ -67,3 +67,20 @@ func errorOf(o admin.Order, p admin.Piece) string {
 	}
 	return p.Status.Error()
 }
+
+// unreachedText says why a member's answer did not arrive.
+func unreachedText(s scoll.Status) string {
+	switch s {
+	case scoll.EPERM:
+		return "not allowed: allow_roots and allow_relays there say who may send bulk data"
+	case scoll.EBUSY:
+		return "too busy: max_active or max_memory there"
+	case scoll.EMSGSIZE:
+		return "too large: max_bulk there, or the answers"
+	case scoll.EIO:
+		return "cannot be sent to"
+	case scoll.ENOSERVICE:
+		return "no administration service there"
+	}
+	return s.Error()
+}

@@ -2,12 +2,15 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
 )
 
 // BenchRequest says how to measure the latency of a group.
@@ -31,8 +34,13 @@ type BenchReply struct {
 	Bound int64   `json:"bound_ns"`
 	// Answered is the time to the aggregated answer, in ns.
 	Answered []int64 `json:"answered_ns"`
-	// Hop is half of the round trip to the nearest member, in ns.
-	Hop int64 `json:"hop_ns"`
+	// Hop is half of the shortest round trip, and Send the time between two sends
+	// of the root, in ns: latency and overhead of package tree.
+	Hop  int64 `json:"hop_ns"`
+	Send int64 `json:"send_ns"`
+	// Recommended is the tree with which the last member should get a message
+	// the soonest, "" of a group without others.
+	Recommended string `json:"recommended,omitempty"`
 }
 
 const (
@@ -161,6 +169,24 @@ func (m *measurement) reply() BenchReply {
 	}
 	if r.Hop == int64(admin.Unbounded) {
 		r.Hop = 0
+		return r
 	}
+	r.Send = m.betweenSends()
+	r.Recommended = fmt.Sprint(tree.Recommend(m.rounds[0].Nodes, time.Duration(r.Hop), time.Duration(r.Send)))
 	return r
+}
+
+// betweenSends is the median of the time between two sends of the root.
+func (m *measurement) betweenSends() int64 {
+	var all []int64
+	for _, o := range m.rounds {
+		if o.Children > 0 {
+			all = append(all, int64(o.Sending)/int64(o.Children))
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }

@@ -228,7 +228,7 @@ func (b *target) unsent(reply *BroadcastReply, dead []nid.NID) {
 	for _, id := range b.group.nids {
 		why := "not asked"
 		if slices.Contains(dead, id) {
-			why = scoll.EHOSTDOWN.Error()
+			why = unreachedText(scoll.EHOSTDOWN)
 		}
 		reply.Unreached = append(reply.Unreached, Unreached{id, why})
 	}
@@ -242,7 +242,7 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 	for _, u := range outcome.Unreached {
 		if b.isMember(u.NID) {
 			seen[u.NID] = true
-			reply.Unreached = append(reply.Unreached, Unreached{u.NID, u.Status.Error()})
+			reply.Unreached = append(reply.Unreached, Unreached{u.NID, unreachedText(u.Status)})
 		}
 	}
 	reply.Status = BroadcastOK
@@ -263,7 +263,7 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 		case o.Live && !b.c.isAlive(id):
 			reply.Skipped = append(reply.Skipped, id)
 		default: // an answer that made no sense, or none at all
-			reply.Unreached = append(reply.Unreached, Unreached{id, scoll.EPROTO.Error()})
+			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(scoll.EPROTO)})
 		}
 	}
 	sortUnreached(reply.Unreached)

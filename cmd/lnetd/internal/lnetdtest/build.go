@@ -1,5 +1,5 @@
 // Package lnetdtest runs real lnetd processes for tests and asks them with the
-// real lnetctl and gossipctl. What it starts ends with its test, also when the test process
+// real lnetctl, gossipctl and scollctl. What it starts ends with its test, also when the test process
 // is killed.
 package lnetdtest
 
@@ -29,7 +29,7 @@ func Main(m *testing.M) int {
 // built is what build has built, for Main.
 var built Commands
 
-// Build returns lnetd, lnetctl and gossipctl, built once per test process, and under the
+// Build returns lnetd, lnetctl, gossipctl and scollctl, built once per test process, and under the
 // race detector if the test runs under it. The package's TestMain calls Main.
 func Build(t testing.TB) Commands {
 	t.Helper()
@@ -47,7 +47,7 @@ var build = sync.OnceValue(func() (err error) {
 	if RaceEnabled {
 		args = append(args, "-race")
 	}
-	cmd := exec.Command("go", append(args, "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl")...)
+	cmd := exec.Command("go", append(args, "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl", "ulnet/cmd/scollctl")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
 	}

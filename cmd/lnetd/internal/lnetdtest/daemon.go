@@ -24,7 +24,7 @@ const (
 	// startTimeout and stopTimeout bound the beginning and the end of a daemon.
 	startTimeout = 20 * time.Second
 	stopTimeout  = 20 * time.Second
-	// ctlTimeout bounds one lnetctl or gossipctl.
+	// ctlTimeout bounds one lnetctl, gossipctl or scollctl.
 	ctlTimeout = 30 * time.Second
 	// tick is how often a condition is looked at.
 	tick = 5 * time.Millisecond
@@ -155,6 +155,11 @@ func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
 // Gossipctl is Lnetctl with gossipctl.
 func (d *Daemon) Gossipctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "gossipctl", args)
+}
+
+// Scollctl is Lnetctl with scollctl.
+func (d *Daemon) Scollctl(ctx context.Context, args ...string) (string, error) {
+	return d.run(ctx, "scollctl", args)
 }
 
 // run runs one of the commands against the daemon.

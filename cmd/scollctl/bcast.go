@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+// maxText is more than a message can carry.
+const maxText = 4096
+
+func bcastCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bcast [TEXT | --file FILE] [--bulk FILE] [--action NAME]",
+		Short: "Send a text, a file, or an order to all members",
+		Long: `Sends a text and bulk data to all members of a group over the tree, and prints who
+got them: each member answers with a digest of what it received. With --action
+each runs that action of its own configuration, with the text as standard input and
+the bulk data as a file, and answers with the exit code and the end of the output.
+
+Bulk data and actions are for nodes that the members allow, see the section admin
+of lnetd's configuration. --timeout is how long an action may take, unless the
+member's configuration allows less; it is killed then.
+
+` + unreachedHelp + `
+It is also 1 if an action failed.`,
+		Example: `  scollctl bcast hello
+  scollctl bcast --bulk site.tar --action install --timeout 1m
+  scollctl bcast --live --action uptime --json | jq '.unreached[].nid'`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	a := addAudience(c, 30*time.Second)
+	var file, bulk, action string
+	c.Flags().StringVar(&file, "file", "", "send the content of `FILE` as the text; -: standard input")
+	c.Flags().StringVar(&bulk, "bulk", "", "send the content of `FILE` as bulk data; -: standard input")
+	c.Flags().StringVar(&action, "action", "", "run the action `NAME`")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := a.check(); err != nil {
+			return err
+		}
+		r := a.request("text")
+		if action != "" {
+			r.Verb, r.Action = "run", action
+		}
+		var err error
+		if r.Text, err = readText(c, args, file, bulk); err != nil {
+			return err
+		}
+		data, err := readBulk(c, bulk)
+		if err != nil {
+			return err
+		}
+		return g.broadcast(c.Context(), c.OutOrStdout(), r, data, showDone)
+	}
+	return c
+}
+
+// readText returns the text of a command line.
+func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error) {
+	switch {
+	case len(args) > 0 && file != "":
+		return nil, cli.Usagef("TEXT and --file exclude each other")
+	case file == "-" && bulk == "-":
+		return nil, cli.Usagef("--file and --bulk cannot both be standard input")
+	case len(args) > 0:
+		return []byte(args[0]), nil
+	case file == "":
+		return nil, nil
+	}
+	in, err := open(c, file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxText+1))
+	if err == nil && len(text) > maxText {
+		err = cli.Hint(fmt.Errorf("%s is too long for a message", file), "send it as bulk data, with --bulk")
+	}
+	return text, err
+}
+
+// readBulk returns the bulk data of a command line, nil for none.
+func readBulk(c *cobra.Command, file string) (io.Reader, error) {
+	if file == "" {
+		return nil, nil
+	}
+	in, err := open(c, file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(in)
+	if err == nil && len(data) == 0 {
+		err = cli.Hint(fmt.Errorf("%s is empty", file), "bulk data have at least one byte")
+	}
+	return bytes.NewReader(data), err
+}
+
+func open(c *cobra.Command, file string) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(c.InOrStdin()), nil
+	}
+	return os.Open(file)
+}
+
+// showDone shows what members did.
+func showDone(w io.Writer, r *node.BroadcastReply) error {
+	return printSame(w, gather(r, func(a *node.Answer) (string, string) {
+		if a.Exit == nil {
+			return "received", ""
+		}
+		return ending(a), output(a)
+	}))
+}
+
+// ending says how an action ended.
+func ending(a *node.Answer) string {
+	switch {
+	case a.TimeOver:
+		return "killed when its time was over"
+	case *a.Exit < 0:
+		return fmt.Sprintf("killed by signal %d", -*a.Exit)
+	}
+	return fmt.Sprintf("exit code %d", *a.Exit)
+}
+
+// output is what an action wrote.
+func output(a *node.Answer) string {
+	if a.Output == nil {
+		return ""
+	}
+	text := strings.TrimSuffix(*a.Output, "\n")
+	if a.Cut {
+		text = "…" + text
+	}
+	return text
+}

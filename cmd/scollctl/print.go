@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+// shownNIDs is how many NIDs of members that answered the same are shown.
+const shownNIDs = 8
+
+// printReply prints what came of a broadcast: a summary, the answers as show
+// does, and all who were not reached.
+func printReply(w io.Writer, r *node.BroadcastReply, show func(io.Writer, *node.BroadcastReply) error) error {
+	if r.Status != node.BroadcastUnsent {
+		if _, err := fmt.Fprintln(w, summary(r)); err != nil {
+			return err
+		}
+		if err := show(w, r); err != nil {
+			return err
+		}
+	}
+	if len(r.Unreached) == 0 {
+		return nil
+	}
+	var table cli.Table
+	for _, u := range r.Unreached {
+		table.Row("  "+u.NID.String(), u.Error)
+	}
+	if _, err := fmt.Fprintln(w, "not reached:"); err != nil {
+		return err
+	}
+	_, err := table.WriteTo(w)
+	return err
+}
+
+func summary(r *node.BroadcastReply) string {
+	text := fmt.Sprintf("%d of %d members answered in %v", len(r.Reached), len(r.Reached)+len(r.Unreached), ofMicros(r.ElapsedUS))
+	if n := len(r.Skipped); n > 0 {
+		text += fmt.Sprintf("; %d dead left out", n)
+	}
+	return text
+}
+
+// ofMicros is a time, to three digits or so.
+func ofMicros(us int64) time.Duration { return rounded(time.Duration(us) * time.Microsecond) }
+
+func rounded(d time.Duration) time.Duration {
+	unit := time.Nanosecond
+	for unit*1000 < max(d, -d) {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// noAnswers shows nothing of the answers.
+func noAnswers(io.Writer, *node.BroadcastReply) error { return nil }
+
+// same is members that answered the same.
+type same struct {
+	text, more string // what, and what is shown below it
+	bad        bool
+	nids       []nid.NID
+}
+
+// gather returns the answers by what they say, the most frequent first.
+func gather(r *node.BroadcastReply, says func(*node.Answer) (text, more string)) (list []*same) {
+	type key struct{ text, more string }
+	byText := map[key]*same{}
+	for i := range r.Answers {
+		a := &r.Answers[i]
+		var k key
+		if k.text = a.Error; k.text == "" {
+			k.text, k.more = says(a)
+		}
+		if byText[k] == nil {
+			byText[k] = &same{text: k.text, more: k.more, bad: failure(a)}
+			list = append(list, byText[k])
+		}
+		byText[k].nids = append(byText[k].nids, a.NID)
+	}
+	slices.SortStableFunc(list, func(a, b *same) int { return cmp.Compare(len(b.nids), len(a.nids)) })
+	return list
+}
+
+// printSame prints answers by what they say. Members that failed are all named.
+func printSame(w io.Writer, list []*same) error {
+	var b strings.Builder
+	for _, s := range list {
+		shown := s.nids
+		if !s.bad {
+			shown = shown[:min(len(shown), shownNIDs)]
+		}
+		fmt.Fprintf(&b, "  %s: %s", s.text, count(len(s.nids), "member:", "members:"))
+		for _, id := range shown {
+			fmt.Fprintf(&b, " %v", id)
+		}
+		if more := len(s.nids) - len(shown); more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
+		}
+		b.WriteByte('\n')
+		for line := range strings.Lines(s.more) {
+			fmt.Fprintf(&b, "      %s\n", printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printable is a line of somebody else's output, which terminals must not obey.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, line)
+}

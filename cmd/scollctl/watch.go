@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+const (
+	// lookInterval is the time between two looks at the daemon.
+	lookInterval = 200 * time.Millisecond
+	// shownOver is how many broadcasts that are over a terminal shows.
+	shownOver = 10
+)
+
+func watchCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Watch broadcasts and groups",
+		Long: `Shows the broadcasts that this node sends, and its groups: drawn again and again on a
+terminal, otherwise a line when one begins or ends, and with --json an object. It
+ends with an interrupt.`,
+		Example: "  scollctl watch | tee broadcasts",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := watcher{g: g, out: c.OutOrStdout(), seen: map[uint64]bool{}}
+			show := w.lines
+			switch {
+			case g.json:
+				show = w.objects
+			case cli.IsTerminal(w.out):
+				show = w.screen
+			}
+			return w.run(c.Context(), show)
+		},
+	}
+}
+
+// watcher looks at the daemon and shows what is new.
+type watcher struct {
+	g       *globals
+	out     io.Writer
+	started bool
+	seen    map[uint64]bool // broadcasts by id: whether they were over
+}
+
+func (w *watcher) run(ctx context.Context, show func(*node.CollectiveStatus) error) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		s, err := w.g.client().Collectives(ctx)
+		if ctx.Err() != nil {
+			return nil // an interrupt is the ordinary end
+		}
+		if err == nil {
+			err = show(&s)
+		}
+		if err != nil {
+			return err
+		}
+		w.started = true
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// changed returns the broadcasts that have begun or ended since the last look.
+func (w *watcher) changed(s *node.CollectiveStatus) (list []node.BroadcastEntry) {
+	for _, e := range s.Broadcasts {
+		if over, known := w.seen[e.ID]; !known || over == e.Running {
+			list = append(list, e)
+		}
+		w.seen[e.ID] = !e.Running
+	}
+	return list
+}
+
+// lines prints a line for each change, and one for the node at the beginning.
+func (w *watcher) lines(s *node.CollectiveStatus) error {
+	var b bytes.Buffer
+	changed := w.changed(s)
+	if !w.started {
+		fmt.Fprintln(&b, head(s))
+	}
+	for _, e := range changed {
+		fmt.Fprintln(&b, entryLine(e))
+	}
+	_, err := w.out.Write(b.Bytes())
+	return err
+}
+
+// objects prints a JSON object for each change.
+func (w *watcher) objects(s *node.CollectiveStatus) error {
+	e := json.NewEncoder(w.out)
+	for _, entry := range w.changed(s) {
+		if err := e.Encode(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// screen draws a screen anew: from its top left corner, with each line cleared to
+// its end, and the rest of the screen.
+func (w *watcher) screen(s *node.CollectiveStatus) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n\n", head(s))
+	if err := printGroups(&b, s); err != nil {
+		return err
+	}
+	fmt.Fprintln(&b)
+	for _, e := range s.Broadcasts[max(len(s.Broadcasts)-shownOver, 0):] {
+		fmt.Fprintln(&b, entryLine(e))
+	}
+	start := "\x1b[H"
+	if !w.started {
+		start = "\x1b[2J" + start
+	}
+	text := bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte("\x1b[K\n"))
+	_, err := fmt.Fprintf(w.out, "%s%s\x1b[J", start, text)
+	return err
+}
+
+func head(s *node.CollectiveStatus) string {
+	running := 0
+	for _, e := range s.Broadcasts {
+		if e.Running {
+			running++
+		}
+	}
+	return fmt.Sprintf("%v: %d groups, %d broadcasts run, %d requests of others so far", s.NID, len(s.Groups), running, s.Stats["requests"])
+}
+
+func entryLine(e node.BroadcastEntry) string {
+	what := e.Verb
+	if e.Action != "" {
+		what += " " + e.Action
+	}
+	line := fmt.Sprintf("%s  %4d  %-16s to %d members of %s", e.Began.Local().Format("15:04:05.000"), e.ID, what, e.Members, e.Group)
+	switch {
+	case e.Running:
+		return line + ": runs"
+	case e.Error != "":
+		return line + ": " + e.Error
+	}
+	return fmt.Sprintf("%s: %s after %v, %d reached, %d not", line, e.Status, ofMicros(e.ElapsedUS), e.Reached, e.Unreached)
+}
