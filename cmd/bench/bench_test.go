@@ -47,8 +47,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 68 {
-		t.Errorf("got %d lines, want 68:\n%s", len(lines), stdout)
+	if len(lines) != 85 {
+		t.Errorf("got %d lines, want 85:\n%s", len(lines), stdout)
 	}
 	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|LN-priority)  +(\S.*\S)  +((?:\d+\.\d{3} [\w%]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
@@ -95,9 +95,10 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"at most, below", line{ratio: 1.0, limit: 1.1}, "met"},
 		{"at most, above", line{ratio: 1.2, limit: 1.1}, "missed"},
+		{"none, one", line{ratio: 1}, "missed"},
+		{"no goal", line{ratio: 1, free: true}, "-"},
 		{"at least, above", line{ratio: 1.0, limit: 0.9, least: true}, "met"},
 		{"at least, below", line{ratio: 0.8, limit: 0.9, least: true}, "missed"},
-		{"no goal", line{ratio: 0.8}, "-"},
 		{"not measured", line{limit: 0.9, skipped: "no mpirun"}, "skipped"},
 	}
 	for _, tt := range tests {

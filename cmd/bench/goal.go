@@ -32,8 +32,13 @@ var goals = []goal{
 	{"G-GO-6", "gossip: obsolete messages", measureObsolete},
 	{"G-GO-7", "gossip: quick reboots", measureReboots},
 	{"G-GO-8", "gossip: CPU and allocations", measureCost},
+	{"G-SC-1", "collectives: one way down the recommended tree", measureSpread},
 	{"G-SC-2", "collectives: broadcast and aggregate between processes, beside Open MPI", measureCollective},
+	{"G-SC-3", "collectives: time-outs and exact results", measureFailures},
+	{"G-SC-4", "collectives: messages", measureMessages},
+	{"G-SC-5", "collectives: arithmetic of trees, and a large simulation", measureArithmetic},
 	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
+	{"G-SC-7", "collectives: a death ends the wait", measureMourning},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 
@@ -42,9 +47,10 @@ type line struct {
 	what  string
 	ratio float64 // ours : plain Go TCP, or a figure in unit
 	unit  string  // empty: a ratio
-	limit float64 // 0: no goal bounds it
-	least bool    // limit is the smallest good ratio, otherwise the largest
-	basis string  // the absolute medians behind the ratio
+	limit float64
+	free  bool   // no goal bounds it
+	least bool   // limit is the smallest good ratio, otherwise the largest
+	basis string // the absolute medians behind the ratio
 
 	skipped string // why it could not be measured here; empty: it was
 }
@@ -65,7 +71,7 @@ func (l line) value() string {
 }
 
 func (l line) bound() string {
-	if l.limit == 0 {
+	if l.free {
 		return "no goal"
 	}
 	relation := "<="
@@ -79,7 +85,7 @@ func (l line) verdict() string {
 	if l.skipped != "" {
 		return "skipped"
 	}
-	if l.limit == 0 {
+	if l.free {
 		return "-"
 	}
 	if l.met() {

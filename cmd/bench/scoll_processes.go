@@ -292,7 +292,7 @@ func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]lin
 	}
 	cpu := fmt.Sprintf("CPU %.0f : %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3)
 	tree := ours.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
-	tree.basis += ", " + cpu
+	tree.basis, tree.free = tree.basis+", "+cpu, true
 	return append(lines, tree, line{
 		what: what + "allocations of a member", ratio: median(ours.mallocs), unit: "objects", limit: 2, basis: "for a request, with its root",
 	}), nil

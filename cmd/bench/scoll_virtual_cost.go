@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+	"ulnet/scoll/scollsim"
+	"ulnet/scoll/tree"
+)
+
+// measureMessages is G-SC-4.
+func measureMessages(_ context.Context, b *bench) ([]line, error) {
+	nodes := pick(b, 16, 100, 200)
+	var lines []line
+	for _, bulk := range []int{0, 1 << 20} {
+		sent, err := stackMessages(nodes, bulk)
+		if err != nil {
+			return nil, err
+		}
+		kinds, err := machineMessages(nodes, bulk)
+		if err != nil {
+			return nil, err
+		}
+		basis := fmt.Sprintf("%d nodes, as LNet counts them; machines sent %d requests, %d replies and %d GETs with %d answers",
+			nodes, kinds[scollsim.Request], kinds[scollsim.Reply], kinds[scollsim.Get], kinds[scollsim.Data])
+		l := line{what: "messages of a broadcast without bulk data, to 2 (N-1)", ratio: float64(sent) / float64(2*(nodes-1)), limit: 1, basis: fmt.Sprintf("%d; %s", sent, basis)}
+		if bulk > 0 {
+			gets := float64(sent-2*uint64(nodes-1)) / 2
+			l.what, l.ratio = "GETs of a broadcast with 1 MiB of bulk data, to N-1", gets/float64(nodes-1)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// stackMessages is how many messages LNet sends for a broadcast. The group is
+// known and connections are open.
+func stackMessages(nodes, bulk int) (uint64, error) {
+	n, _, err := scollsim.Measured(scollsim.Config{
+		Nodes: nodes, Topology: evenLinks(100 * time.Microsecond), Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
+	}, "immediate", "")
+	if err != nil {
+		return 0, err
+	}
+	before := n.Sent()
+	r, err := n.Broadcast(0, fmt.Sprintf("all 1s %d 2048", bulk))
+	if err == nil && len(r.Answered) != nodes-1 {
+		err = fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1)
+	}
+	return n.Sent() - before, err
+}
+
+// machineMessages counts the messages of bare machines by their kind.
+func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int, err error) {
+	_, _, err = scollsim.Measured(scollsim.Config{
+		Nodes: nodes, Topology: evenLinks(100 * time.Microsecond), Scoll: scoll.Config{RTT: 10 * time.Millisecond},
+		Tap: func(_, _ sim.NodeID, k scollsim.Kind) { kinds[k]++ },
+	}, "oob", fmt.Sprintf("all 1s %d 2048", bulk))
+	return kinds, err
+}
+
+// The ranks of which the arithmetic is measured.
+const (
+	arithmeticNodes = 1_000_000
+	arithmeticRank  = 777_777
+)
+
+// measureArithmetic is G-SC-5.
+func measureArithmetic(_ context.Context, b *bench) ([]line, error) {
+	calls := pick(b, 1000, 200_000, 1_000_000)
+	var placing, children, allocations float64
+	var placeOf, childrenOf tree.Topology
+	buffer, sum := make([]tree.Child, 0, 1024), 0
+	for k := 1; k <= 16; k++ {
+		for _, topology := range []tree.Topology{tree.KNomial(max(k, 2)), tree.KAry(k)} {
+			t := tree.Tree{Topology: topology, N: arithmeticNodes, Root: 12_345}
+			if k == 1 && topology == tree.KAry(1) {
+				continue // a chain: its depth is its length
+			}
+			at := func() { sum += place(t) }
+			ordered := func() { buffer = t.AppendChildren(buffer[:0], t.Root) }
+			if ns := perCall(calls, at); ns > placing {
+				placing, placeOf = ns, topology
+			}
+			if ns := perCall(calls/10, ordered); ns > children {
+				children, childrenOf = ns, topology
+			}
+			allocations = max(allocations, testing.AllocsPerRun(100, func() { at(); ordered() }))
+		}
+	}
+	basis := fmt.Sprintf("N %d, K to 16, median of 5 times %d calls", arithmeticNodes, calls)
+	lines := []line{
+		{what: "parent, size and depth of a rank, together, slowest topology", ratio: placing / 1e3, unit: "us", limit: 1, basis: fmt.Sprintf("%v; %s", placeOf, basis)},
+		{what: "ordered children of the root, slowest topology", ratio: children / 1e3, unit: "us", limit: 10, basis: fmt.Sprintf("%v; %s", childrenOf, basis)},
+		{what: "allocations of all of these", ratio: allocations, unit: "allocations", limit: 0, basis: basis},
+	}
+	if sum == 0 {
+		return nil, errors.New("no rank has a place")
+	}
+	large, err := measureLarge(pick(b, 4096, 65_536, 65_536))
+	return append(lines, large...), err
+}
+
+// place asks where a rank is.
+func place(t tree.Tree) int {
+	parent, _ := t.Parent(arithmeticRank)
+	return parent + t.Size(arithmeticRank) + t.Depth(arithmeticRank)
+}
+
+// perCall is how many nanoseconds a call takes, the median of five rounds.
+func perCall(calls int, f func()) float64 {
+	var rounds []float64
+	for range 5 {
+		begin := time.Now()
+		for range calls {
+			f()
+		}
+		rounds = append(rounds, float64(time.Since(begin))/float64(calls))
+	}
+	return median(rounds)
+}
+
+// measureLarge simulates a broadcast with answers to so many nodes.
+func measureLarge(nodes int) ([]line, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	begin := time.Now()
+	n, r, err := scollsim.Measured(scollsim.Config{
+		Nodes: nodes, Seed: 1, Topology: jitteredLinks(time.Millisecond), Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
+		Overhead: unitOverhead, Scoll: scoll.Config{RTT: 20 * time.Millisecond},
+	}, "oob", "")
+	took := time.Since(begin)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Answered) != nodes-1 {
+		return nil, fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	runtime.KeepAlive(n)
+	what := fmt.Sprintf("broadcast with answer to %d nodes in virtual time", nodes)
+	return []line{
+		{what: what + ", with their start", ratio: took.Seconds(), unit: "s", limit: 10, basis: fmt.Sprintf("the broadcast takes %.1f ms of virtual time, %d steps in all", r.Elapsed().Seconds()*1e3, n.Stats().Steps)},
+		{what: what + ", memory", ratio: float64(m.Sys-m.HeapReleased) / (1 << 30), unit: "GiB", limit: 2, basis: fmt.Sprintf("%.2f GiB live", float64(m.HeapAlloc)/(1<<30))},
+	}, nil
+}

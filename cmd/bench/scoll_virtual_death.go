@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+	"ulnet/scoll/scollsim"
+	"ulnet/scoll/tree"
+)
+
+// mourners are nodes with gossip and collectives in one stack.
+type mourners struct {
+	net    *scollsim.Net
+	list   *gossip.List
+	victim sim.NodeID
+	heard  []time.Duration // by node: when gossip told it of the victim's death; 0: not yet
+}
+
+// mourner is what a node's collectives see of its gossip.
+type mourner struct {
+	*gossip.Agent
+	all *mourners
+	id  sim.NodeID
+}
+
+// Watch implements scoll.View.
+func (m mourner) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+	return m.Agent.Watch(func(id nid.NID, alive bool, lifetime uint64) {
+		if node, _ := simlnd.Node(id); !alive && node == m.all.victim && m.all.heard[m.id] == 0 {
+			m.all.heard[m.id] = m.all.net.Now()
+		}
+		f(id, alive, lifetime)
+	})
+}
+
+func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
+	m := &mourners{victim: victim, heard: make([]time.Duration, nodes)}
+	var ids []nid.NID
+	for id := range sim.NodeID(nodes) {
+		ids = append(ids, simlnd.NID(id))
+	}
+	var err error
+	if m.list, err = gossip.NewList(ids); err != nil {
+		return nil, err
+	}
+	m.net, err = scollsim.New(scollsim.Config{
+		Nodes: nodes, Seed: seed, Topology: gossipsim.Flat(0), Stacks: true, View: m.view,
+		Scoll: scoll.Config{RTT: 4 * time.Millisecond},
+	})
+	return m, err
+}
+
+func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
+	a, err := gossip.Start(s.Table, m.list, gossip.AgentConfig{Config: gossip.Config{
+		Interval: gossipsim.Interval, Seed: h.Life().Seed, ColdStart: true,
+	}})
+	return mourner{a, m, h.ID()}, err
+}
+
+// measureMourning is G-SC-7: an inner node dies while a slow service below it
+// keeps everybody waiting, for which the time-outs allow a minute.
+func measureMourning(ctx context.Context, b *bench) ([]line, error) {
+	const nodes = 64
+	shape := tree.Tree{Topology: tree.KNomial(2), N: nodes}
+	worst, least, wrong, cases := 0.0, time.Hour, 0, 0
+	for _, victim := range pick(b, []int{48}, []int{32, 16, 4, 48, 40, 56, 52}, []int{32, 16, 8, 4, 48, 40, 36, 24, 20, 56, 52, 60}) {
+		for seed := range uint64(pick(b, 1, 3, 10)) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			m, err := newMourners(nodes, seed, sim.NodeID(victim))
+			if err != nil {
+				return nil, err
+			}
+			below := shape.AppendSubtree(nil, victim)
+			r, died, err := m.broadcast(sim.NodeID(below[len(below)-1]))
+			if err != nil {
+				return nil, err
+			}
+			cases++
+			if !names(r, below) {
+				wrong++
+			}
+			parent, _ := shape.Parent(victim)
+			worst = max(worst, float64(r.Done-m.heard[parent])/float64(gossipsim.Interval))
+			least = min(least, r.Done-died)
+		}
+	}
+	basis := fmt.Sprintf("%d deaths, %d whole stacks with gossip every %v", cases, nodes, gossipsim.Interval)
+	return []line{
+		{what: "death of an inner node: from the news at its parent to the root's result, worst", ratio: worst, unit: "cycles", limit: 1, basis: fmt.Sprintf("%s; the time-outs allow a minute, the first result came %.1f s after the death", basis, least.Seconds())},
+		{what: "the same: results that name another set than the subtree", ratio: float64(wrong), unit: "results", limit: 0, basis: basis},
+	}, nil
+}
+
+// broadcast has the victim die in the midst of a broadcast.
+func (m *mourners) broadcast(slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration, err error) {
+	if err = m.net.Run(10 * time.Second); err != nil { // all know all
+		return nil, 0, err
+	}
+	if err = m.net.Group("immediate"); err != nil {
+		return nil, 0, err
+	}
+	m.net.Command(slow, "service slow 40s")
+	r = m.net.Begin(0, "all 1m")
+	if err = m.net.Run(m.net.Now() + 300*time.Millisecond); err != nil {
+		return nil, 0, err
+	}
+	died = m.net.Now()
+	m.net.Crash(m.victim)
+	err = m.net.Finish(r)
+	return r, died, err
+}
