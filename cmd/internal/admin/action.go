@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -44,7 +45,11 @@ func (j *job) run(ctx context.Context) (Ran, error) {
 	out := &tail{limit: j.output}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(j.text), out, out
 	cmd.Dir, cmd.Env = "/", j.environment()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A daemon that is killed takes the program along. That is bound to the thread
+	// that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = waitForOutput
 	if err := cmd.Start(); err != nil {
 		return Ran{}, err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
@@ -30,6 +31,10 @@ type collective struct {
 	groups groups
 	log    broadcasts
 }
+
+// newsCycles is how many cycles of gossip pass until all have noticed a death that
+// one has: each counts for himself, to within a few cycles.
+const newsCycles = 5
 
 // scollError is what is wrong with a command, as an errno too.
 type scollError struct {
@@ -60,6 +65,7 @@ func (n *Node) startScoll() error {
 	c.admin = admin.New(c.adminConfig())
 	cfg := scoll.AgentConfig{Config: c.cfg.Machine(), View: n.gossip.view, Log: n.cfg.Log, Worker: c.workers.Go}
 	cfg.Self, cfg.Incarnation = c.self, n.lnet.Incarnation()
+	cfg.Propagation = max(time.Second, newsCycles*n.cfg.Gossip.Interval)
 	if c.agent, err = scoll.Start(n.table, cfg); err != nil {
 		return err
 	}

@@ -1,0 +1,291 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/scoll/tree"
+)
+
+const (
+	members = 16
+	// victim is the rank of the inner node that is killed: in a binomial tree of
+	// sixteen the upper half hangs on it, on four levels.
+	victim, victimDepth = 8, 4
+
+	scollRTT, scollGuard = 20 * time.Millisecond, 100 * time.Millisecond
+	gossipCycle          = 200 * time.Millisecond
+	// grace is how much longer than an action its answer may take.
+	grace = time.Second
+	// slack is what this machine may take beyond what the protocol does.
+	slack = time.Second
+)
+
+// broadcastDoc is what 'scollctl bcast --json' says.
+type broadcastDoc struct {
+	Status    string   `json:"status"`
+	ElapsedUS int64    `json:"elapsed_us"`
+	Reached   []string `json:"reached"`
+	Unreached []struct {
+		NID   string `json:"nid"`
+		Error string `json:"error"`
+	} `json:"unreached"`
+	Skipped []string `json:"skipped"`
+	err     error    // of the command
+}
+
+func (a *broadcastDoc) elapsed() time.Duration { return time.Duration(a.ElapsedUS) * time.Microsecond }
+
+func (a *broadcastDoc) unreached() (list []string) {
+	for _, u := range a.Unreached {
+		list = append(list, u.NID)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// scollRoom is sixteen servers on a switch. The first may have the others run an
+// action that says that it has begun, and waits until a gate is opened.
+type scollRoom struct {
+	t       *testing.T
+	dir     string
+	start   func(i int) *lnetdtest.Daemon
+	servers []*lnetdtest.Daemon
+}
+
+func memberNID(i int) string { return fmt.Sprintf("10.2.0.%d@tcp", i+1) }
+
+func newScollRoom(t *testing.T) *scollRoom {
+	t.Helper()
+	lab := netlab.New(t)
+	s := lab.Switch("switch")
+	commands := lnetdtest.Build(t)
+	r := &scollRoom{t: t, dir: t.TempDir()}
+	var hosts []*netlab.Host
+	for i := range members {
+		h := lab.Host(fmt.Sprintf("member %d", i))
+		lab.Cable(h, fmt.Sprintf("10.2.0.%d/24", i+1), s, "")
+		hosts = append(hosts, h)
+	}
+	if err := syscall.Mkfifo(r.file("gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := fmt.Sprintf("nids: ['10.2.0.[1-%d]@tcp']", members)
+	r.start = func(i int) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{
+			Networks: "tcp(eth0)", Port: kernelPort, Within: hosts[i].Do,
+			Settings: []string{
+				"sock_timeout: 5", "min_reconnectms: 100", "max_reconnectms: 500",
+				"gossip:", "  start: 0", "  cold_start: 1", fmt.Sprintf("  interval: %v", gossipCycle), "  " + all,
+				"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", scollRTT), fmt.Sprintf("  guard: %v", scollGuard),
+				"  groups:", "    all:", "      " + all,
+				"  admin:", "    allow_roots: [10.2.0.1@tcp]", "    actions:", "      wait:", "        timeout: 1m",
+				fmt.Sprintf("        run: [/bin/sh, -c, ': > %s; exec cat %s']", r.file("begun", i), r.file("gate")),
+			},
+		})
+	}
+	for i := range members {
+		r.servers = append(r.servers, r.start(i))
+	}
+	return r
+}
+
+func (r *scollRoom) file(name string, of ...int) string {
+	return filepath.Join(r.dir, name+fmt.Sprint(of))
+}
+
+// bcast has the first server broadcast.
+func (r *scollRoom) bcast(args ...string) (a broadcastDoc) {
+	out, err := r.servers[0].Scollctl(r.t.Context(), append([]string{"bcast", "--json"}, args...)...)
+	if jerr := json.Unmarshal([]byte(out), &a); jerr != nil {
+		r.t.Errorf("%v: %v\n%s", jerr, err, out)
+	}
+	a.err = err
+	return a
+}
+
+// until waits until something holds.
+func (r *scollRoom) until(what string, holds func() bool) {
+	r.t.Helper()
+	r.servers[0].Until(seenWithin, what, holds)
+}
+
+// subtree returns the members below and with a rank, in a tree with the first as
+// the root.
+func subtree(rank int) (list []string) {
+	for _, below := range (tree.Tree{Topology: tree.KNomial(2), N: members}).AppendSubtree(nil, rank) {
+		list = append(list, memberNID(below))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestCollectives: sixteen daemons get a file; an inner node of the tree dies
+// between the request and the answer, which is noticed by time-out (G-SC-3,
+// SC-139) and by gossip (G-SC-7, SC-137); and the living are reached without it.
+func TestCollectives(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute; skipped by -short")
+	}
+	r := newScollRoom(t)
+	r.file1MiB()
+	r.until("an answer of everybody", func() bool {
+		_, err := r.servers[0].Scollctl(t.Context(), "ping", "--timeout", "1s")
+		return err == nil
+	})
+	t.Run("bulk data reach all", func(t *testing.T) {
+		if a := r.bcast("--bulk", r.file("data")); a.err != nil || a.Status != "ok" || len(a.Reached) != members || len(a.Unreached) > 0 {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("an inner node dies, without gossip", r.diesUnnoticed)
+	r.startGossip()
+	t.Run("an inner node dies, with gossip", r.diesNoticed)
+	t.Run("the living", func(t *testing.T) {
+		a := r.bcast("--live", "--bulk", r.file("data"))
+		if a.err != nil || len(a.Reached) != members-1 || !slices.Equal(a.Skipped, []string{memberNID(victim)}) {
+			t.Errorf("%+v", a)
+		}
+		if a := r.bcast("hello"); a.err == nil || a.Status != "unsent" || len(a.Unreached) != members {
+			t.Errorf("with the dead: %+v", a)
+		}
+	})
+}
+
+func (r *scollRoom) file1MiB() {
+	r.t.Helper()
+	data := make([]byte, 1<<20)
+	for i := range data {
+		data[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	if err := os.WriteFile(r.file("data"), data, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// killBetween sends an order, kills the victim when all run it, and lets it end
+// then: the victim's answer, and those that were to come through it, are lost.
+func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
+	r.t.Helper()
+	gate, err := os.OpenFile(r.file("gate"), os.O_RDWR, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range members {
+		_ = os.Remove(r.file("begun", i)) // it may not be there
+	}
+	done := make(chan broadcastDoc, 1)
+	go func() { done <- r.bcast("--action", "wait", "--timeout", timeout.String()) }()
+	r.until("action at everybody", func() bool {
+		for i := range members {
+			if _, err := os.Stat(r.file("begun", i)); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	r.servers[victim].Kill()
+	if err := gate.Close(); err != nil {
+		r.t.Error(err)
+	}
+	return <-done
+}
+
+// wantSubtreeLost checks that exactly the victim and those below it are missing.
+func wantSubtreeLost(t *testing.T, a *broadcastDoc) {
+	t.Helper()
+	lost := subtree(victim)
+	if !slices.Equal(a.unreached(), lost) || a.Status != "incomplete" || a.err == nil {
+		t.Errorf("%s: not reached %v, want %v; %v", a.Status, a.unreached(), lost, a.err)
+	}
+	for i := range members {
+		if id := memberNID(i); slices.Contains(a.Reached, id) == slices.Contains(lost, id) {
+			t.Errorf("reached %v", a.Reached)
+			break
+		}
+	}
+}
+
+func (r *scollRoom) diesUnnoticed(t *testing.T) {
+	const timeout = 6 * time.Second
+	a := r.killBetween(timeout)
+	wantSubtreeLost(t, &a)
+	least := victimDepth*(scollRTT+scollGuard) + timeout + grace
+	most := victimDepth*scollRTT + (victimDepth+1)*scollGuard + timeout + grace + slack
+	t.Logf("noticed after %v, by time-out after %v", a.elapsed(), least)
+	if a.elapsed() > most || a.elapsed() < least-slack {
+		t.Errorf("it took %v, want %v to %v", a.elapsed(), least, most)
+	}
+	r.servers[victim] = r.start(victim)
+}
+
+// startGossip starts the gossip of all.
+func (r *scollRoom) startGossip() {
+	r.t.Helper()
+	for _, d := range r.servers {
+		if _, err := d.Gossipctl(r.t.Context(), "start"); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for i, d := range r.servers {
+		r.until(fmt.Sprintf("all of them at member %d", i), func() bool {
+			var v view
+			out, err := d.Gossipctl(r.t.Context(), "status", "--json")
+			return err == nil && json.Unmarshal([]byte(out), &v) == nil && v.Alive == members
+		})
+	}
+	r.until("an answer of everybody", func() bool {
+		_, err := r.servers[0].Scollctl(r.t.Context(), "ping", "--timeout", "1s")
+		return err == nil
+	})
+}
+
+func (r *scollRoom) diesNoticed(t *testing.T) {
+	a := r.killBetween(25 * time.Second)
+	wantSubtreeLost(t, &a)
+	died, ended := r.death(), r.end()
+	t.Logf("ended %v after gossip had noticed, %v after the sending", ended.Sub(died), a.elapsed())
+	if late := ended.Sub(died); late > gossipCycle+slack || late < -gossipCycle {
+		t.Errorf("ended %v after gossip had noticed, want a cycle of %v at most", late, gossipCycle)
+	}
+}
+
+// death is when the first server noticed that the victim had died.
+func (r *scollRoom) death() (at time.Time) {
+	r.t.Helper()
+	var changes []change
+	out, err := r.servers[0].Gossipctl(r.t.Context(), "history", "--json")
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &changes)
+	}
+	for _, c := range changes {
+		if c.NID == memberNID(victim) && c.Event == "died" {
+			at = c.Time
+		}
+	}
+	if err != nil || at.IsZero() {
+		r.t.Fatalf("no death: %v\n%s", err, out)
+	}
+	return at
+}
+
+// end is when the first server's latest broadcast was over.
+func (r *scollRoom) end() time.Time {
+	r.t.Helper()
+	s, err := r.servers[0].Control().Collectives(r.t.Context())
+	if err != nil || len(s.Broadcasts) == 0 {
+		r.t.Fatal(err)
+	}
+	last := s.Broadcasts[len(s.Broadcasts)-1]
+	return last.Began.Add(time.Duration(last.ElapsedUS) * time.Microsecond)
+}
