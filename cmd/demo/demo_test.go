@@ -20,7 +20,7 @@ func build(t *testing.T) string {
 	}
 	dir := t.TempDir() + string(filepath.Separator)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
-		"ulnet/cmd/demo", "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl", "ulnet/cmd/lnetdump")
+		"ulnet/cmd/demo", "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl", "ulnet/cmd/scollctl", "ulnet/cmd/lnetdump")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
@@ -84,6 +84,11 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "\n1000 whole LNet nodes began "},
 		{0, " kept back 0 of "},
 		{1, "none was delivered twice, and in the end every credit was back.\nThat was 25s of virtual time in "},
+		{1, "\n    8 of 8 members answered in "},
+		{1, "\n      received: 8 members: "},
+		{1, "\n    4 of 8 members answered in "},
+		{1, "\n      exit code 0: 4 members: 127.0.0.1@tcp 127.0.0.2@tcp 127.0.0.3@tcp 127.0.0.4@tcp\n"},
+		{1, "\n    not reached:\n      127.0.0.5@tcp  timed out\n      127.0.0.6@tcp  timed out\n      127.0.0.7@tcp  timed out\n      127.0.0.8@tcp  timed out\n"},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)

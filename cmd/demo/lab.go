@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ const stopTimeout = 3 * time.Second
 // lab is the set of daemons.
 type lab struct {
 	bin, dir, capture string
+	config            string // file; "": none
+	size              int    // how many; 0: three
 	port              uint16
 	nodes             []*node
 }
@@ -38,7 +41,7 @@ type node struct {
 
 // start starts the daemons and waits until each answers.
 func (l *lab) start(ctx context.Context) error {
-	addrs := make([]netip.Addr, 3)
+	addrs := make([]netip.Addr, cmp.Or(l.size, 3))
 	for i := range addrs {
 		addrs[i] = netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)})
 	}
@@ -55,6 +58,9 @@ func (l *lab) start(ctx context.Context) error {
 			"--socket", n.socket,
 			"--state-dir", filepath.Join(l.dir, addr.String(), "state"),
 			"--runtime-dir", filepath.Join(l.dir, addr.String(), "run"),
+		}
+		if l.config != "" {
+			args = append(args, "--config", l.config)
 		}
 		if i == 0 && l.capture != "" {
 			args = append(args, "--capture", l.capture)

@@ -2,7 +2,8 @@
 // lnetd on loopback addresses, drives them with lnetctl as a person would, and
 // shows what went over the wire with lnetdump, and with tshark where that is
 // installed. Three more find out by gossip that one of them dies and comes back.
-// Then lnetd simulates a thousand nodes in virtual time.
+// Then lnetd simulates a thousand nodes in virtual time, and eight daemons get a
+// broadcast over a tree, of which one dies before it answers.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -48,7 +49,7 @@ func root(env cli.Env) *cobra.Command {
 			return demonstrate(ctx, env, bin, capture)
 		},
 	}
-	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, gossipctl and lnetdump")
+	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, gossipctl, scollctl and lnetdump")
 	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
 	return c
 }
@@ -103,5 +104,8 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := gossip(ctx, env.Stdout, bin, dir); err != nil {
 		return err
 	}
-	return simulate(ctx, env.Stdout, l)
+	if err := simulate(ctx, env.Stdout, l); err != nil {
+		return err
+	}
+	return collectives(ctx, env.Stdout, bin, dir)
 }

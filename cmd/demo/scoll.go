@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// group is how many daemons get the broadcasts.
+	groupSize = 8
+	// inner is the one that is killed: three others hang on it.
+	inner = 4
+)
+
+// collectives has eight daemons get a file at once over a tree, and an order that
+// one with others below it does not live to answer, and prints what scollctl says.
+func collectives(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+	dir = filepath.Join(dir, "scoll")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	l := &lab{bin: bin, dir: dir, size: groupSize, config: filepath.Join(dir, "lnetd.yaml")}
+	gate := filepath.Join(dir, "gate")
+	if err := errors.Join(os.WriteFile(l.config, []byte(groupConfig(dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	tree, err := output(l.command(ctx, "scollctl", "tree", "show", "--nodes", fmt.Sprint(groupSize), "--k", "2"))
+	if err != nil {
+		return err
+	}
+	_, tree, _ = strings.Cut(tree, "\n\n") // without figures of a network
+	fmt.Fprintf(w, "\nEight nodes, from 127.0.0.1 as 0 to 127.0.0.8 as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", indent(tree))
+	if err := l.sendFile(ctx, w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nAn order follows (scollctl bcast --action). All carry it out; 127.0.0.%d is killed before it can answer,\n"+
+		"and with it goes the way of the answers of those below it. The root knows exactly whose are missing:\n\n", inner+1)
+	return l.killBetween(ctx, w, gate)
+}
+
+// groupConfig is the configuration of the daemons: their action says that it has
+// begun, and waits until a gate is opened.
+func groupConfig(dir, gate string) string {
+	return fmt.Sprintf(`scoll:
+  enable: 1
+  groups:
+    all:
+      nids: ['127.0.0.[1-%d]@tcp']
+  admin:
+    allow_roots: [127.0.0.1@tcp]
+    actions:
+      order:
+        run: [/bin/sh, -c, ': > "%s/begun.$$"; exec cat "%s"']
+`, groupSize, dir, gate)
+}
+
+// sendFile sends bulk data to all.
+func (l *lab) sendFile(ctx context.Context, w io.Writer) error {
+	file := filepath.Join(l.dir, "data")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("0123456789abcdef"), size/16), 0o600); err != nil {
+		return err
+	}
+	said, err := output(l.scollctl(ctx, "bcast", "--bulk", file))
+	if err == nil {
+		_, err = io.WriteString(w, indent(said))
+	}
+	return err
+}
+
+func (l *lab) scollctl(ctx context.Context, args ...string) *exec.Cmd {
+	return l.command(ctx, "scollctl", append([]string{"--socket", l.nodes[0].socket}, args...)...)
+}
+
+// killBetween has all carry out an order, kills one of them, and lets the others
+// answer.
+func (l *lab) killBetween(ctx context.Context, w io.Writer, gate string) error {
+	open, err := os.OpenFile(gate, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	cmd := l.scollctl(ctx, "bcast", "--action", "order", "--timeout", "2s")
+	var said, talk bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &talk
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err = l.begun(ctx)
+	if err == nil {
+		err = l.kill(l.nodes[inner])
+	}
+	_ = open.Close() // who waits at the gate goes on
+	werr := cmd.Wait()
+	if err == nil && (cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "not reached:")) {
+		err = fmt.Errorf("%v: want an incomplete answer: %w\n%s%s", cmd.Args, werr, &said, &talk)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s", indent(said.String()), indent(talk.String()))
+	return err
+}
+
+// begun waits until all have begun.
+func (l *lab) begun(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		files, err := filepath.Glob(filepath.Join(l.dir, "begun.*"))
+		if err != nil || len(files) == groupSize {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d daemons began: %w", len(files), groupSize, context.Cause(ctx))
+		}
+	}
+}
