@@ -78,7 +78,7 @@ func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
-		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.Now(),
+		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.now(),
 		ran: make([]run, nodes), holder: make([]sim.NodeID, nodes), replied: make([]bool, nodes),
 	}
 	for i := range b.holder {
@@ -116,7 +116,7 @@ func (l *ledger) ran(number uint32, life sim.Life) {
 		l.twice = "node " + life.Node.String() + " ran broadcast " + b.name() + " twice"
 	}
 	r.times, r.life = r.times+1, uint32(life.Number)
-	b.LastRun = l.net.Now()
+	b.LastRun = l.net.now()
 }
 
 // hasRun reports whether a life has run a broadcast before: then its service is
@@ -152,7 +152,7 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	if b == nil {
 		return
 	}
-	b.Outcome, b.Done, b.Missing = Ended, l.net.Now(), missing
+	b.Outcome, b.Done, b.Missing = Ended, l.net.now(), missing
 	b.Answered = slices.AppendSeq(make([]sim.NodeID, 0, len(got)/entrySize), entries(got))
 	slices.Sort(b.Answered)
 	slices.SortFunc(b.Missing, func(x, y Missing) int { return int(x.Node) - int(y.Node) })
@@ -182,7 +182,7 @@ func (l *ledger) log(node sim.NodeID, kind history.Kind, subject sim.NodeID, b *
 	n := l.net
 	if n.cfg.Log != nil {
 		n.cfg.Log.Append(history.Record{
-			At: n.Now(), Node: node, Life: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
+			At: n.now(), Node: node, Life: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
 		})
 	}
 }

@@ -1,12 +1,14 @@
 package scollsim
 
 import (
+	"io"
 	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/machine/record"
 	"ulnet/scoll"
 )
 
@@ -41,6 +43,8 @@ type Config struct {
 	Log *history.Log
 	// Bare leaves contents out of the digest, for speed.
 	Bare bool
+	// Record takes a recording of bare machines.
+	Record io.Writer
 	// Tap, if not nil, is told of each message of bare machines that is sent.
 	Tap func(from, to sim.NodeID, kind Kind)
 }
@@ -58,6 +62,7 @@ type Net struct {
 	groups   groups
 	oracle   oracle
 	ledger   ledger
+	recorder *sim.Recorder[*message]
 
 	out   scoll.Output // of the latest step
 	queue []scoll.Input
@@ -66,13 +71,7 @@ type Net struct {
 
 // New makes a network. Its nodes start when it runs.
 func New(cfg Config) (*Net, error) {
-	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
-	if cfg.Scoll.RTT <= 0 {
-		n.cfg.Scoll.RTT = scoll.DefaultRTT
-	}
-	n.oracle.init(n)
-	n.ledger.init(n)
-	n.groups.init(cfg.Nodes)
+	n := prepare(cfg)
 	var err error
 	if cfg.Stacks {
 		err = n.newFabric()
@@ -85,6 +84,18 @@ func New(cfg Config) (*Net, error) {
 	return n, err
 }
 
+// prepare makes a Net without a network.
+func prepare(cfg Config) *Net {
+	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
+	if cfg.Scoll.RTT <= 0 {
+		n.cfg.Scoll.RTT = scoll.DefaultRTT
+	}
+	n.oracle.init(n)
+	n.ledger.init(n)
+	n.groups.init(cfg.Nodes)
+	return n
+}
+
 // newNetwork makes a network of bare machines.
 func (n *Net) newNetwork() (err error) {
 	cfg := &n.cfg
@@ -94,6 +105,10 @@ func (n *Net) newNetwork() (err error) {
 	}
 	if !cfg.Bare {
 		conf.Hash = hash
+	}
+	if cfg.Record != nil {
+		n.recorder = sim.NewRecorder(cfg.Record, codec{}, record.Digests, nil)
+		conf.Recorder = n.recorder
 	}
 	n.Control, err = sim.New(conf)
 	return err
@@ -105,6 +120,22 @@ func (n *Net) Run(until time.Duration) error {
 		return err
 	}
 	return n.err
+}
+
+// Close ends the recording of a run.
+func (n *Net) Close() error {
+	if n.recorder == nil {
+		return nil
+	}
+	return n.recorder.Close()
+}
+
+// now is the time of the network; 0 where machines are stepped without one.
+func (n *Net) now() time.Duration {
+	if n.Control == nil {
+		return 0
+	}
+	return n.Now()
 }
 
 // failed keeps the first error of a boot.

@@ -30,17 +30,31 @@ func (o *oracle) init(n *Net) {
 	o.net, o.nodes, o.deaths = n, make([]vital, n.cfg.Nodes), make([]uint64, n.cfg.Nodes)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 	for id := range o.nodes {
-		o.nodes[id].alive = n.cfg.StartAt == nil || n.cfg.StartAt(sim.NodeID(id)) <= 0
+		o.nodes[id].alive = o.atFirst(sim.NodeID(id))
 	}
 }
 
 func (o *oracle) on() bool { return o.net.cfg.Discovery > 0 }
 
-// started hears that a life begins.
+// started hears that a life begins. It knows what was true at the beginning of
+// the run, see program.start, and is told what has changed since.
 func (o *oracle) started(life sim.Life) {
-	if o.on() && (life.Number > 0 || !o.nodes[life.Node].alive) {
+	if !o.on() {
+		return
+	}
+	for id := range o.nodes {
+		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.atFirst(subject)}) && subject != life.Node {
+			o.net.Control.At(o.net.Now(), func() { o.tell(life.Node, subject, v) })
+		}
+	}
+	if life.Number > 0 || !o.nodes[life.Node].alive {
 		o.spread(life.Node, o.net.cfg.Discovery, vital{true, o.deaths[life.Node]})
 	}
+}
+
+// atFirst reports whether a node begins with the run.
+func (o *oracle) atFirst(id sim.NodeID) bool {
+	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
 }
 
 // ended hears that a life ends.

@@ -36,6 +36,9 @@ type errand struct {
 
 // boot begins a life. A restarted node knows nothing of its life before.
 func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
+	if int(life.Node) >= n.cfg.Nodes {
+		return nil // a damaged recording
+	}
 	cfg := n.cfg.Scoll
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(life.Node), life.Number+1, n.oracle.on()
 	p := &program{
@@ -43,7 +46,9 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 		works: make(map[scoll.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[scoll.RequestID][]uint64),
 	}
 	n.programs[life.Node] = p
-	n.began(life)
+	if n.Control != nil {
+		n.began(life)
+	}
 	return p
 }
 
@@ -80,16 +85,13 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 
 func (p *program) input(in scoll.Input) { p.net.queue = append(p.net.queue, in) }
 
-// start registers the service, and tells who is alive.
+// start registers the service, and tells who was alive at first.
 func (p *program) start() {
 	p.input(scoll.Input{Kind: scoll.Register, Service: Service, OOB: true})
 	o := &p.net.oracle
-	if !o.on() {
-		return
-	}
-	for id, v := range o.nodes {
-		if v.alive && sim.NodeID(id) != p.id {
-			p.input(scoll.Input{Kind: scoll.Health, From: simlnd.NID(sim.NodeID(id)), Alive: true, Lifetime: v.lifetime})
+	for id := range sim.NodeID(p.net.cfg.Nodes) {
+		if o.on() && id != p.id && o.atFirst(id) {
+			p.input(scoll.Input{Kind: scoll.Health, From: simlnd.NID(id), Alive: true})
 		}
 	}
 }

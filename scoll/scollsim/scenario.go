@@ -1,6 +1,8 @@
 package scollsim
 
 import (
+	"io"
+
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
@@ -46,6 +48,7 @@ var Protocol = &scenario.Protocol{
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
+	Replay:       replay,
 }
 
 // bytesPerNode: of a machine, what it takes to know some groups; of a stack,
@@ -80,6 +83,7 @@ func configOf(s *scenario.Setup) Config {
 		},
 		Tree:      treeOf(o["tree"], o.Int("k")),
 		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Stacks: s.Level == scenario.Stacks,
+		Record: s.Record,
 	}
 	if o.On("history") {
 		cfg.Log = history.New()
@@ -96,6 +100,19 @@ func treeOf(kind string, k int) scoll.Tree {
 	}
 	return scoll.Tree{Type: scoll.KNomial, K: uint32(max(k, 2))}
 }
+
+// replay steps the machines of a recorded run without a network.
+func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+	cfg := configOf(s)
+	cfg.Record, cfg.Log = nil, nil
+	n := prepare(cfg)
+	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[*message]) sim.Program[*message], error) {
+		return n.boot, nil
+	})
+}
+
+// Close ends the recording of a run.
+func (in *instance) Close() error { return in.net.Close() }
 
 // Control implements [scenario.Instance].
 func (in *instance) Control() sim.Control { return in.net }

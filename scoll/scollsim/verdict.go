@@ -111,7 +111,7 @@ func (n *Net) Once() error {
 // allow, and Slack.
 func (n *Net) InTime() error {
 	return n.first(func(b *Broadcast) error {
-		now := n.Now()
+		now := n.now()
 		if b.Outcome == Ended {
 			now = b.Done
 		} else if b.Outcome != UnderWay {

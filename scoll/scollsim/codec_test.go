@@ -1,0 +1,36 @@
+package scollsim
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzMessage: what is parsed has the same form again.
+func FuzzMessage(f *testing.F) {
+	for _, m := range []*message{
+		{},
+		{kind: Reply, bits: 7, data: []byte("header"), trailer: []byte("trailer"), payload: []byte("payload")},
+		{kind: Data, list: true, data: []byte("list"), length: 9, id: 3, life: 1},
+	} {
+		f.Add(codec{}.Append(nil, m))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := codec{}.Parse(b)
+		if err != nil {
+			return
+		}
+		if again := (codec{}).Append(nil, m); !bytes.Equal(again, b) {
+			t.Errorf("%x is written as %x", b, again)
+		}
+	})
+}
+
+// TestTruncatedMessage: no beginning of a message is one.
+func TestTruncatedMessage(t *testing.T) {
+	whole := codec{}.Append(nil, &message{kind: Request, data: []byte("header"), trailer: []byte("t"), payload: []byte("p")})
+	for i := range whole {
+		if _, err := (codec{}).Parse(whole[:i]); err == nil {
+			t.Errorf("%d of %d bytes are a message", i, len(whole))
+		}
+	}
+}
