@@ -3,6 +3,7 @@ package scollsim
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -43,11 +44,20 @@ func (g *groups) init(nodes int) {
 	g.byName, g.memberships = make(map[string]*namedGroup), make(map[string]*scoll.Membership)
 }
 
-// add takes note of a group that a node makes. One of that name is forgotten.
-func (g *groups) add(creator sim.NodeID, name, kind, nodes string) (*namedGroup, error) {
-	members, err := g.membership(cmp.Or(nodes, "all"))
+// maxRegular bounds the members of regular groups: each of them keeps a list of
+// its own of all.
+const maxRegular = 4096
+
+// add takes note of the group that a node makes with "create NAME KIND [NODES]".
+// One of that name is forgotten.
+func (g *groups) add(creator sim.NodeID, c command) (*namedGroup, error) {
+	name, kind := c.word(0), c.word(1)
+	members, err := g.membership(cmp.Or(c.word(2), "all"))
 	if err != nil {
 		return nil, err
+	}
+	if members.Len() > maxRegular && kind != kindOOB {
+		return nil, fmt.Errorf("scollsim: group %s has %d members, each of which keeps a list of all: want %d at most, or kind oob", name, members.Len(), maxRegular)
 	}
 	k := &namedGroup{name: name, creator: creator, oob: kind == kindOOB, members: members}
 	if k.oob {

@@ -1,7 +1,6 @@
 package scollsim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -176,19 +175,15 @@ func (p *program) command(c command) {
 	}
 }
 
-// maxRegular bounds the members of regular groups: each of them keeps a list of
-// its own of all.
-const maxRegular = 4096
-
 // create makes a group: "create NAME KIND [NODES]".
 func (p *program) create(c command) {
 	n := p.net
-	g, err := n.groups.add(p.id, c.word(0), c.word(1), c.word(2))
-	if err != nil || g.oob {
+	g, err := n.groups.add(p.id, c)
+	if err != nil {
+		n.failed(err)
 		return
 	}
-	if g.members.Len() > maxRegular {
-		n.failed(fmt.Errorf("scollsim: group %s has %d members, each of which keeps a list of all: want %d at most, or an oob group", g.name, g.members.Len(), maxRegular))
+	if g.oob {
 		return
 	}
 	o := &scoll.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}

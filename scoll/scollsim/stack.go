@@ -128,8 +128,12 @@ func (k *stack) command(c command) {
 // create makes a group, see program.create.
 func (k *stack) create(c command) {
 	n := k.net
-	g, err := n.groups.add(k.host.ID(), c.word(0), c.word(1), c.word(2))
-	if err != nil || g.oob {
+	g, err := n.groups.add(k.host.ID(), c)
+	if err != nil {
+		n.failed(err)
+		return
+	}
+	if g.oob {
 		return
 	}
 	k.agent.CreateGroup(scoll.GroupConfig{
