@@ -68,7 +68,10 @@ func TestAccessOverTheSocket(t *testing.T) {
 	openPath(t, path)
 	serveSocket(t, Config{Node: &fakeNode{}}, path, socket)
 	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-	writes := []string{post("/v1/ping", ""), post("/v1/fault/add", ""), post("/v1/fault/end", ""), post("/v1/fault/fail", "")}
+	writes := []string{
+		post("/v1/ping", ""), post("/v1/fault/add", ""), post("/v1/fault/end", ""), post("/v1/fault/fail", ""),
+		post("/v1/scoll/broadcast", ""), post("/v1/scoll/bench", ""), post("/v1/scoll/group/create", ""), post("/v1/scoll/group/destroy", ""),
+	}
 	for _, test := range []struct {
 		name        string
 		uid, gid    int

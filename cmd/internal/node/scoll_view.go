@@ -70,16 +70,21 @@ func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()
 // attach has an agent of gossip tell from now on. Who was tried before without
 // gossip counts as alive until the agent says otherwise.
 func (v *view) attach(agent *gossip.Agent) {
-	v.mu.Lock()
-	v.agent = agent
-	for id, s := range v.told { // any order: each for itself
-		v.base[id] = s.deaths
-	}
-	v.mu.Unlock()
+	v.begin(agent)
 	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { v.heard(agent, id, alive, deaths) })
 	v.mu.Lock()
 	v.unwatch = unwatch
 	v.mu.Unlock()
+}
+
+// begin counts on from the deaths before an agent.
+func (v *view) begin(agent *gossip.Agent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.agent = agent
+	for id, s := range v.told { // any order: each for itself
+		v.base[id] = s.deaths
+	}
 }
 
 func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64) {
