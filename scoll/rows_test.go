@@ -174,3 +174,29 @@ func TestRowsNamed(t *testing.T) {
 		t.Errorf("no test names %v", slices.Sorted(maps.Keys(rows)))
 	}
 }
+
+// TestLiveDigest: SC-97 and SC-A20: as many members are alive here as the root
+// says, but others: that is no agreement.
+func TestLiveDigest(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.step(Input{Kind: Health, From: h.members.NID(3)})
+	without := func(rank int) Digest {
+		m, err := NewMembership(slices.Delete(testTargets(8, 2), rank, rank+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Digest()
+	}
+	subset := func(rank int) func(*RequestHeader) {
+		return func(r *RequestHeader) {
+			r.Flags, r.Nodes, r.Live = FlagSubset, 7, without(rank)
+			r.Tree = Tree{KAry, 8}
+		}
+	}
+	h.admitted(subset(5))
+	if h.want("refuse"); h.refusal().Status != ESTALE {
+		t.Errorf("%v", h.refusal().Status)
+	}
+	h.admitted(subset(3))
+	h.want("pre")
+}
