@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/loopback"
+	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
-	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -30,6 +30,7 @@ const (
 
 // node is an LNet node over TCP on one address.
 type node struct {
+	clock *timerfd.Clock // as lnetd has
 	lnet  *lnet.Node
 	table *portals.Table
 	id    nid.ProcessID
@@ -38,10 +39,11 @@ type node struct {
 var tcp = nid.MakeNet(nid.TCP, 0)
 
 func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error) {
-	n := &node{lnet: lnet.New(lnet.Config{
+	n := &node{clock: timerfd.NewClock()}
+	n.lnet = lnet.New(lnet.Config{
 		Incarnation: uint64(time.Now().UnixNano()),
-		Clock:       machine.RealClock(),
-	})}
+		Clock:       n.clock,
+	})
 	n.table = portals.New(n.lnet)
 	driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
 	if err != nil {
@@ -62,6 +64,7 @@ func (n *node) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = n.lnet.Shutdown(ctx) // the process ends now in any case
+	n.clock.Close()
 }
 
 // post opens memory to the other node at a portal.

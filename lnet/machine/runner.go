@@ -213,7 +213,7 @@ func (r *Runner[In, Out]) setTimer(now time.Duration) {
 		return
 	}
 	r.timerAt = r.wake
-	if t, ok := r.timer.(*time.Timer); ok {
+	if t, ok := r.timer.(interface{ Reset(time.Duration) bool }); ok {
 		t.Reset(r.wake - now) // as a new one, without its memory
 		return
 	}

@@ -22,6 +22,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnd/lo"
@@ -57,6 +58,7 @@ type Node struct {
 
 	discovery *discovery.Agent // nil when the start failed before it
 	tcp       *socklnd.Driver
+	clock     *timerfd.Clock
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
 	gossip    gossiper
@@ -74,9 +76,9 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	clock := machine.RealClock()
-	n := &Node{cfg: cfg}
-	if n.plan, err = newPlan(cfg.Config, clock); err != nil {
+	n := &Node{cfg: cfg, clock: timerfd.NewClock()}
+	if n.plan, err = newPlan(cfg.Config, n.clock); err != nil {
+		n.clock.Close()
 		return nil, err
 	}
 	for _, f := range cfg.Faults {
@@ -84,7 +86,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.lnet = lnet.New(lnet.Config{
 		Incarnation:        cmp.Or(cfg.Incarnation, wallClock()),
-		Clock:              clock,
+		Clock:              n.clock,
 		Log:                cfg.Log,
 		TransactionTimeout: cfg.TransactionTimeout,
 		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
@@ -196,6 +198,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 		n.discovery.Close() // or every NI that goes would be told to all peers
 	}
 	n.plan.Stop()
+	defer n.clock.Close()
 	return n.lnet.Shutdown(ctx)
 }
 
