@@ -1,0 +1,43 @@
+// Package health watches over the clients of a cluster's servers and evicts the
+// dead ones from all servers at once (design document "Client Health and Global
+// Eviction", here called the seed).
+//
+// A client picks one server at random as its master and pings it alone. The
+// master keeps the time at which it heard of the client last; when that is too
+// long ago, it tells all servers by one broadcast to evict the client. When a
+// master dies, as discovery says, the other servers orphan its clients, which
+// have some time to choose another master.
+//
+// [Server] and [Client] are the protocol: machines (see machine.Machine) that
+// know no clock and no network. Discovery is a [View], collectives are a
+// [Broadcaster], and the records that survive a restart are in a [Store].
+//
+// # Where this is not the letter of the seed
+//
+//	incarnations       connects and evictions carry the number of the client's
+//	                   life, so that a late eviction spares the next one
+//	epochs             choices of a master are numbered: older ones are ignored
+//	orphans            are told so after a third of their time, and choose again,
+//	                   perhaps the same master: one that was paused, or restarted
+//	                   quickly, loses nobody
+//	orphans evicted    are told GLOBAL: who did not find a new master in time is
+//	                   evicted by all who did not hear of one, so by the rest too
+//	loss of quorum     must last for Timing.Quorum before clients are evicted
+//	tombstones         who was evicted is remembered, so that a connect that was
+//	                   on its way does not bring it back
+//	digests            servers ask masters whether they know the clients that are
+//	                   held under them
+//	pauses             time in which a server itself stood still does not count
+//
+// # Messages
+//
+// Messages are single PUTs, little-endian, with match bits [Bits]: to
+// [ServerPortal] from clients and servers, to [ClientPortal] from servers. The
+// format is described at [Message]; that of evictions, which travel in
+// collectives, at [Batch] and [Reply].
+//
+// # Bounds
+//
+// A server takes Config.MaxClients clients at fewer than 200 bytes each besides
+// their names; every other table has a bound and a refusal with a reason.
+package health

@@ -1,0 +1,92 @@
+package health
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// View is what health needs to know of discovery.
+type View interface {
+	// Alive reports whether a server is alive, and how often it has died.
+	Alive(id nid.NID) (alive bool, lifetime uint64)
+	// Counts returns how many servers are alive, this one included, and how many
+	// there are.
+	Counts() (alive, known int)
+	// Quorum reports whether more than half of the known servers are alive (CH-3).
+	Quorum() bool
+	// Watch calls f for every server that is alive now, and then whenever one
+	// dies or comes alive, until stop.
+	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
+}
+
+// Outcome is how a broadcast ended.
+type Outcome struct {
+	// Err says that nothing was sent.
+	Err error
+	// Missing are all servers of the cluster that did not answer, those included
+	// that are dead and were not asked.
+	Missing []nid.NID
+	// Reply is the merged answer of the others, in the form of [Reply].
+	Reply []byte
+}
+
+// Broadcaster reaches all other live servers of the cluster with one request.
+type Broadcaster interface {
+	// Broadcast sends a request, which is the callee's from then on. done is
+	// called once, from any goroutine, not before Broadcast returns.
+	Broadcast(request []byte, done func(Outcome))
+	// Serve says what answers requests of others: answer is told who sent one,
+	// and returns the reply. It does not block. Replies of several servers are
+	// merged with [MergeReplies].
+	Serve(answer func(root nid.NID, request []byte) (reply []byte))
+}
+
+// MergeReplies merges two replies to a batch in the form of [Reply]. One that
+// makes no sense is left out.
+func MergeReplies(a, b []byte) []byte {
+	x, errA := ParseReply(a)
+	y, errB := ParseReply(b)
+	switch {
+	case errA != nil && errB != nil:
+		return (&Reply{}).AppendBinary(nil)
+	case errA != nil:
+		return b
+	case errB != nil:
+		return a
+	}
+	x.Merge(y)
+	return x.AppendBinary(nil)
+}
+
+// Record is what a server remembers of a connection over a restart (CH-4).
+type Record struct {
+	Client      ClientID
+	Incarnation uint64
+	Master      nid.NID
+	Epoch       uint32
+	Peer        nid.ProcessID // whence the client speaks
+	Name        string        // at most MaxName bytes
+	Export      []byte        // what the user of health adds
+}
+
+// Tombstone says until when a life of a client, and all before it, must not
+// connect again (CH-65).
+type Tombstone struct {
+	Client      ClientID
+	Incarnation uint64
+	Until       time.Time // by the wall clock
+}
+
+// Store keeps records and tombstones over restarts. Calls take effect in their
+// order; a callback is called once, from any goroutine, when what was asked
+// for is durable or has failed.
+type Store interface {
+	// Load returns all that is there.
+	Load() (records []Record, tombstones []Tombstone, err error)
+	// Save adds a record, or replaces the client's.
+	Save(r Record, done func(error))
+	// Remove removes the client's record, if there is one, and adds a tombstone
+	// unless its Until is zero.
+	Remove(t Tombstone, done func(error))
+}
