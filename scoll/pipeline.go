@@ -37,14 +37,27 @@ const maxEarly = 64
 // pipelines finds requests by their parents' messages.
 type pipelines struct {
 	byOrigin map[origin]*request
-	early    [maxEarly]struct {
-		from origin
-		Progress
-	}
-	next int
+	early    []overtaking // made when there is some: most machines never meet any
+	next     int
+}
+
+// overtaking is a word of progress without its request.
+type overtaking struct {
+	from origin
+	Progress
 }
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
+
+// keep takes note of a word of progress in place of the oldest.
+func (p *pipelines) keep(o overtaking) {
+	if len(p.early) < maxEarly {
+		p.early = append(p.early, o)
+		return
+	}
+	p.early[p.next] = o
+	p.next = (p.next + 1) % maxEarly
+}
 
 // isPipelined reports whether bulk data of a request comes in segments here.
 func (r *request) isPipelined() bool { return r.header.Segment > 0 && !r.root }
@@ -111,9 +124,7 @@ func (m *Machine) progress(from nid.NID, data []byte) {
 		return
 	}
 	m.stats.Early++
-	e := &m.pipelines.early[m.pipelines.next]
-	m.pipelines.next = (m.pipelines.next + 1) % maxEarly
-	e.from, e.Progress = key, p
+	m.pipelines.keep(overtaking{key, p})
 }
 
 // heardOf goes on with what the parent has.
