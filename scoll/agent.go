@@ -236,7 +236,7 @@ func (a *Agent) effect(e *Effect, out *Output) {
 	case CallIncoming:
 		a.request(e.ID).incoming(e.Status)
 	case Began, Refused, Created:
-		a.ours(e)
+		a.ours(e, out)
 	default:
 		a.callFor(e, out)
 	}

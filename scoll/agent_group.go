@@ -20,6 +20,7 @@ type Group struct {
 	oob     bool
 	segment uint32
 	done    func(*Group, error)
+	members *Membership // while it is created
 }
 
 // Name is what the group was called when it was made here.
@@ -60,10 +61,11 @@ type GroupConfig struct {
 //	EINVAL      this node is not a member, or there is no such tree
 //	EMSGSIZE    too many members
 //	EHOSTDOWN   with Now: a member is dead
-//	and others  with Now: what the first member that was not reached said
+//	and others  with Now: a *MembersError with what members that were not reached said
 func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,
+		members: cfg.Members,
 	}
 	o := Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
 	if !cfg.Now { // whoever applies the effects: we know already
@@ -114,6 +116,29 @@ func (g *Group) outgoing(flags Flags) Outgoing {
 		flags |= FlagOOB
 	}
 	return Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
+}
+
+// MembersError says which members do not know a group, and why.
+type MembersError struct{ Unreached []Unreached }
+
+func (e *MembersError) Error() string {
+	return fmt.Sprintf("scoll: %d members were not reached: %v: %v", len(e.Unreached), e.Unreached[0].NID, e.Unreached[0].Status)
+}
+
+// Unwrap returns the status of the first.
+func (e *MembersError) Unwrap() error { return e.Unreached[0].Status }
+
+// failure is why a group was not created.
+func (g *Group) failure(e *Effect, out *Output) error {
+	missing := out.Missing[e.Missing.Begin:e.Missing.End]
+	if e.Status == OK || g.members == nil || len(missing) == 0 {
+		return errorOf(e.Status)
+	}
+	failed := &MembersError{}
+	for _, m := range missing {
+		failed.Unreached = append(failed.Unreached, Unreached{g.members.NID(int(m.Rank)), m.Status})
+	}
+	return failed
 }
 
 // RequestConfig says what to broadcast.
@@ -282,7 +307,7 @@ func (r *Request) Send() error {
 }
 
 // ours handles what became of a broadcast or a group of this node.
-func (a *Agent) ours(e *Effect) {
+func (a *Agent) ours(e *Effect, out *Output) {
 	switch of := e.Token.(type) {
 	case *Request:
 		if e.Kind == Refused {
@@ -305,7 +330,7 @@ func (a *Agent) ours(e *Effect) {
 			if e.Status == OK {
 				of.id = e.Group
 			}
-			a.due.add(call{kind: Created, made: of, err: errorOf(e.Status)})
+			a.due.add(call{kind: Created, made: of, err: of.failure(e, out)})
 		}
 	}
 }

@@ -382,6 +382,23 @@ func TestLargeGroupOverStacks(t *testing.T) {
 	}
 }
 
+// TestMembersError: SC-18: who was not reached by a creation is named.
+func TestMembersError(t *testing.T) {
+	s := newStacks(t, 8, nil)
+	s.fabric.Kill(6)
+	var got error
+	s.fabric.Do(0, func(*simlnd.Host) {
+		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{
+			Service: service, Members: s.members, Now: true, Done: func(_ *scoll.Group, err error) { got = err },
+		})
+	})
+	s.run(10 * time.Second)
+	e, ok := errors.AsType[*scoll.MembersError](got)
+	if !ok || len(e.Unreached) != 2 || e.Unreached[0].NID != simlnd.NID(6) || e.Unreached[1].NID != simlnd.NID(7) || !errors.Is(got, e.Unreached[0].Status) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestOversizedReply: Bad input: a reply that is larger than the buffer posted
 // for it, by little or by much, is an error; the next ones are fine.
 func TestOversizedReply(t *testing.T) {
