@@ -32,7 +32,7 @@ func (m *Machine) admit(r *request, g *group) {
 	m.lived(h.Group.Creator, h.Group.Incarnation)
 	m.join(r, g, roster, l)
 	if !root.ran.add(h.First) {
-		r.incoming = returned // an earlier attempt
+		r.repeated, r.incoming = true, returned
 	}
 	m.begin(r)
 }

@@ -54,7 +54,7 @@ func (m *Machine) discard(r *request) {
 // refused it, or there were no bulk data.
 func (r *request) forgetUnrun() {
 	root := r.group.rootOf(r.roster.NID(int(r.header.Root)))
-	if (r.incoming == notCalled || r.bulk != OK) && root.incarnation == r.header.RootIncarnation {
+	if !r.repeated && (r.incoming == notCalled || r.bulk != OK) && root.incarnation == r.header.RootIncarnation {
 		root.ran.remove(r.header.First)
 	}
 }

@@ -78,6 +78,7 @@ type request struct {
 	pipe       pipeline
 	exposed    bool // children can fetch something, or buffers may still be posted
 	withdrawn  bool
+	repeated   bool // an earlier attempt has run here
 	token      any
 
 	children []child
