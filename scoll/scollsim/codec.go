@@ -8,12 +8,12 @@ import (
 )
 
 // codec is the form of messages in a recording, little-endian: kind, 1 for a
-// list, match bits, length, request and life, then three times a length and
+// list, match bits, offset, length, request and life, then three times a length and
 // data.
 type codec struct{}
 
 // fixedSize is the length of what comes before the data.
-const fixedSize = 2 + 4*8
+const fixedSize = 2 + 5*8
 
 var errMessage = errors.New("scollsim: no message of a recording")
 
@@ -26,7 +26,7 @@ func (codec) Append(b []byte, m *message) []byte {
 		list = 1
 	}
 	b = append(b, byte(m.kind), list)
-	for _, v := range []uint64{m.bits, m.length, uint64(m.id), m.life} {
+	for _, v := range []uint64{m.bits, m.offset, m.length, uint64(m.id), m.life} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, data := range [][]byte{m.data, m.trailer, m.payload} {
@@ -39,16 +39,17 @@ func (codec) Parse(b []byte) (*message, error) {
 	if len(b) < fixedSize || b[0] > byte(Data) || b[1] > 1 {
 		return nil, errMessage
 	}
+	le := binary.LittleEndian
 	m := &message{
-		kind: Kind(b[0]), list: b[1] == 1, bits: binary.LittleEndian.Uint64(b[2:]), length: binary.LittleEndian.Uint64(b[10:]),
-		id: scoll.RequestID(binary.LittleEndian.Uint64(b[18:])), life: binary.LittleEndian.Uint64(b[26:]),
+		kind: Kind(b[0]), list: b[1] == 1, bits: le.Uint64(b[2:]), offset: le.Uint64(b[10:]), length: le.Uint64(b[18:]),
+		id: scoll.RequestID(le.Uint64(b[26:])), life: le.Uint64(b[34:]),
 	}
 	b = b[fixedSize:]
 	for _, data := range []*[]byte{&m.data, &m.trailer, &m.payload} {
-		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.LittleEndian.Uint32(b)) {
+		if len(b) < 4 || uint64(len(b)-4) < uint64(le.Uint32(b)) {
 			return nil, errMessage
 		}
-		size := int(binary.LittleEndian.Uint32(b))
+		size := int(le.Uint32(b))
 		*data, b = append([]byte(nil), b[4:4+size]...), b[4+size:]
 	}
 	if len(b) > 0 {

@@ -13,10 +13,11 @@ import (
 // Kind tells messages between bare machines apart.
 type Kind uint8
 
-// The kinds of messages: PUTs of requests and replies, and a GET with its REPLY.
+// The kinds of messages: PUTs, and a GET with its REPLY.
 const (
 	Request Kind = iota
 	Reply
+	Progress // of pipelined bulk data
 	Get
 	Data
 )
@@ -33,14 +34,15 @@ type message struct {
 	data    []byte // header, or a list of members
 	trailer []byte
 	payload []byte // of the service
-	length  uint64 // of bulk data, which do not come along
+	offset  uint64 // of bulk data, or a list
+	length  uint64 // bulk data do not come along
 	id      scoll.RequestID
 	life    uint64 // of who fetches
 }
 
 func (m *message) size() int {
 	size := headerSize + len(m.data) + len(m.trailer) + len(m.payload)
-	if m.kind == Data {
+	if m.kind == Data && !m.list {
 		size += int(m.length)
 	}
 	return size
@@ -53,7 +55,7 @@ func hash(p **message) uint64 {
 		return 0
 	}
 	h := mix(uint64(m.kind)+1, m.bits)
-	h = mix(h, m.length+uint64(m.id))
+	h = mix(mix(h, m.length+uint64(m.id)), m.offset)
 	for _, b := range [][]byte{m.data, m.trailer, m.payload} {
 		for ; len(b) >= 8; b = b[8:] {
 			h = mix(h, binary.LittleEndian.Uint64(b))
@@ -78,7 +80,7 @@ type port struct {
 
 // put sends a message as soon as it can.
 func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.Output[*message]) {
-	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.kind == Request || m.kind == Reply}
+	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.kind <= Progress}
 	if overhead <= 0 {
 		out.Sends = append(out.Sends, s)
 		return

@@ -30,6 +30,8 @@ type Config struct {
 	Scoll scoll.Config
 	// Tree is that of all groups.
 	Tree scoll.Tree
+	// Segment, if not 0, has bulk data pipelined in segments of so many bytes.
+	Segment uint32
 	// Discovery, if not 0, is how long it takes at most until everybody hears of a
 	// death or return; it takes half of that at least.
 	Discovery time.Duration

@@ -21,7 +21,7 @@ func FaultPlan(seed uint64) string {
 	line("link latency 1ms±900µs loss %s duplicate %s reorder %s", pick(rng, "0%", "0%", "1%", "5%"), pick(rng, "0%", "10%"), pick(rng, "0%", "20%"))
 	line("set tree %s\nset k %d", pick(rng, "k-nomial", "k-nomial", "k-ary", "flat"), 1+rng.IntN(5))
 	line("set discovery %s", pick(rng, "0s", "20ms", "300ms"))
-	line("set propagation 300ms")
+	line("set propagation 300ms\nset segment %s", pick(rng, "0", "0", "4096"))
 	line("at 1s do 1 create g %s", pick(rng, "delayed", "immediate", "oob"))
 	for range rng.IntN(4) {
 		line("at %dms do %d service %s", rng.IntN(3000), 1+rng.IntN(n), pick(rng, "mute", "slow 5ms", "slow 300ms", "rejects", "fails"))
@@ -31,7 +31,7 @@ func FaultPlan(seed uint64) string {
 		if rng.IntN(4) == 0 {
 			root += rng.IntN(n)
 		}
-		line("at %dms do %d broadcast g %s %dms %d", 2000+rng.IntN(8000), root, pick(rng, "all", "all", "live"), rng.IntN(3)*5, rng.IntN(2)*5000)
+		line("at %dms do %d broadcast g %s %dms %d", 2000+rng.IntN(8000), root, pick(rng, "all", "all", "live"), rng.IntN(3)*5, rng.IntN(2)*20000)
 	}
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
 	rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })

@@ -21,6 +21,7 @@ type program struct {
 	works   map[scoll.RequestID]*work
 	exposed map[uint64]*message // answers to GETs, by match bits
 	bits    map[scoll.RequestID][]uint64
+	fetches map[scoll.RequestID]*fetch
 	errands []errand
 	port    port
 	wake    time.Duration // of the machine
@@ -43,6 +44,7 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 	p := &program{
 		net: n, m: scoll.New(cfg), id: life.Node, life: life,
 		works: make(map[scoll.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[scoll.RequestID][]uint64),
+		fetches: make(map[scoll.RequestID]*fetch),
 	}
 	n.programs[life.Node] = p
 	if n.Control != nil {
@@ -98,7 +100,7 @@ func (p *program) start() {
 // take turns a message into an input, and answers GETs.
 func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
 	switch m.kind {
-	case Request:
+	case Request, Progress:
 		p.input(scoll.Input{Kind: scoll.Arrival, From: simlnd.NID(from), Data: m.data})
 	case Reply:
 		p.arrived = m
@@ -107,13 +109,9 @@ func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
 			Length: len(m.data) + len(m.payload) + len(m.trailer),
 		})
 	case Get:
-		if e := p.exposed[m.bits]; e != nil {
-			p.put(from, &message{kind: Data, list: m.list, data: e.data, length: e.length, id: m.id, life: m.life}, out)
-		}
+		p.answerGet(from, m, out)
 	case Data:
-		if m.life == p.life.Number {
-			p.input(scoll.Input{Kind: scoll.InFetched, ID: m.id, Data: m.data})
-		}
+		p.fetched(m, out)
 	}
 }
 
@@ -205,7 +203,7 @@ func (p *program) broadcast(c command) {
 	}
 	out := &scoll.Outgoing{
 		Token: &sending{b, o}, Group: g.id, Service: Service, Flags: o.flags(),
-		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Processing: o.processing,
+		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing,
 	}
 	if g.oob {
 		out.Flags |= scoll.FlagOOB

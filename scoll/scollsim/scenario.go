@@ -22,6 +22,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "discovery", Default: "0s", Kind: scenario.Duration, Doc: "nodes hear of a death or return within this time, half of it at the soonest; 0s: never, and all are thought alive"},
 		{Name: "propagation", Default: "1s", Kind: scenario.Duration, Doc: "time between attempts to reach the live members"},
 		{Name: "overhead", Default: "0s", Kind: scenario.Duration, Doc: "time between two sends of a node; at the level of machines"},
+		{Name: "segment", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bulk data are forwarded in segments of so many bytes, at least 4096; 0: when all of them are there"},
 		{Name: "history", Default: "off", Kind: scenario.Switch, Doc: "keep all that became of broadcasts, for the condition history"},
 	},
 	Verbs: []scenario.Verb{
@@ -54,7 +55,7 @@ var Protocol = &scenario.Protocol{
 // bytesPerNode: of a machine, what it takes to know some groups; of a stack,
 // mostly its 64 buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
-	need := int64(16 << 10)
+	need := int64(8 << 10)
 	if o.Duration("discovery") > 0 {
 		need += 160 * int64(nodes)
 	}
@@ -82,7 +83,7 @@ func configOf(s *scenario.Setup) Config {
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), Propagation: o.Duration("propagation"),
 		},
 		Tree:      treeOf(o["tree"], o.Int("k")),
-		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Stacks: s.Level == scenario.Stacks,
+		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,
 		Record: s.Record,
 	}
 	if o.On("history") {

@@ -22,27 +22,22 @@ func (p *program) apply(now time.Duration, e *scoll.Effect, out *sim.Output[*mes
 		p.reply(e, out)
 	case scoll.DoRefuse:
 		p.put(nodeOf(e.To), &message{kind: Reply, bits: e.Bits, data: p.part(e.Data)}, out)
+	case scoll.DoTell:
+		p.put(nodeOf(e.To), &message{kind: Progress, data: p.part(e.Data)}, out)
 	case scoll.DoExpose:
-		m := new(message)
-		if e.List {
-			m.data = e.Members.AppendBinary(nil)
-		} else if w := p.works[e.ID]; w != nil {
-			m.length = w.bulk
-		}
-		p.exposed[e.Bits] = m
-		p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
+		p.expose(e)
 	case scoll.DoFetch:
-		p.put(nodeOf(e.To), &message{kind: Get, bits: e.Bits, length: e.Length, id: e.ID, list: e.List, life: p.life.Number}, out)
+		p.fetch(e, out)
+	case scoll.DoFetchMore:
+		p.fetchMore(e, out)
 	case scoll.DoStop:
+		delete(p.fetches, e.ID)
 		p.input(scoll.Input{Kind: scoll.InFetched, ID: e.ID, Status: scoll.ETIMEDOUT})
 	case scoll.DoWithdraw:
-		for _, bits := range p.bits[e.ID] {
-			delete(p.exposed, bits)
-		}
-		delete(p.bits, e.ID)
-		p.input(scoll.Input{Kind: scoll.InWithdrawn, ID: e.ID})
+		p.withdraw(e.ID)
 	case scoll.DoFree:
 		delete(p.works, e.ID)
+		delete(p.fetches, e.ID)
 	case scoll.Began, scoll.Refused, scoll.Created:
 		p.ours(e)
 	default:

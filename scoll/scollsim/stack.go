@@ -184,6 +184,9 @@ func (k *stack) send(g *scoll.Group, b *Broadcast, o *order) error {
 	if o.bulk > 0 {
 		cfg.Bulk = [][]byte{pattern(b.Number, o.bulk)}
 	}
+	if size := int(k.net.cfg.Segment); size > 0 {
+		g.SetSegment(size)
+	}
 	r, err := g.NewRequest(cfg)
 	if err != nil {
 		return err

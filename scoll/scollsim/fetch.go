@@ -1,0 +1,105 @@
+package scollsim
+
+import (
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+)
+
+// fetch is bulk data, or a list of members, that a bare machine fetches: one
+// GET after the other.
+type fetch struct {
+	id            scoll.RequestID
+	from          sim.NodeID
+	bits          uint64
+	length, limit uint64
+	there         uint64
+	chunk         uint64
+	list          bool
+	partly        bool // the machine wants to know how far it is
+	asked         bool
+	data          []byte // of a list
+}
+
+// fetch begins to fetch.
+func (p *program) fetch(e *scoll.Effect, out *sim.Output[*message]) {
+	f := &fetch{
+		id: e.ID, from: nodeOf(e.To), bits: e.Bits, length: e.Length, limit: e.Limit, chunk: uint64(e.Chunk),
+		list: e.List, partly: e.Segments,
+	}
+	p.fetches[e.ID] = f
+	p.ask(f, out)
+}
+
+// fetchMore goes on to a new limit.
+func (p *program) fetchMore(e *scoll.Effect, out *sim.Output[*message]) {
+	if f := p.fetches[e.ID]; f != nil {
+		f.limit = e.Limit
+		p.ask(f, out)
+	}
+}
+
+// ask sends a GET for what there is.
+func (p *program) ask(f *fetch, out *sim.Output[*message]) {
+	if f.asked || f.there >= f.limit {
+		return
+	}
+	f.asked = true
+	p.put(f.from, &message{
+		kind: Get, bits: f.bits, offset: f.there, length: min(f.limit-f.there, f.chunk), id: f.id, list: f.list, life: p.life.Number,
+	}, out)
+}
+
+// answerGet answers a GET, if there is something under its match bits.
+func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*message]) {
+	e := p.exposed[m.bits]
+	if e == nil || m.offset+m.length > e.length {
+		return
+	}
+	answer := &message{kind: Data, list: m.list, offset: m.offset, length: m.length, id: m.id, life: m.life}
+	if m.list {
+		answer.data = e.data[m.offset : m.offset+m.length]
+	}
+	p.put(from, answer, out)
+}
+
+// fetched takes the answer to a GET. One that comes twice counts once.
+func (p *program) fetched(m *message, out *sim.Output[*message]) {
+	f := p.fetches[m.id]
+	if f == nil || m.life != p.life.Number || !f.asked || m.offset != f.there || m.list != f.list {
+		return
+	}
+	f.asked = false
+	f.there += m.length
+	f.data = append(f.data, m.data...)
+	switch {
+	case f.there >= f.length:
+		delete(p.fetches, f.id)
+		p.input(scoll.Input{Kind: scoll.InFetched, ID: f.id, Data: f.data})
+		return
+	case f.partly:
+		p.input(scoll.Input{Kind: scoll.InProgress, ID: f.id, There: f.there})
+	}
+	p.ask(f, out)
+}
+
+// expose lets children fetch a list, or what the service has of bulk data.
+func (p *program) expose(e *scoll.Effect) {
+	m := new(message)
+	if e.List {
+		m.data = e.Members.AppendBinary(nil)
+		m.length = uint64(len(m.data))
+	} else if w := p.works[e.ID]; w != nil {
+		m.length = w.bulk
+	}
+	p.exposed[e.Bits] = m
+	p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
+}
+
+// withdraw ends that.
+func (p *program) withdraw(id scoll.RequestID) {
+	for _, bits := range p.bits[id] {
+		delete(p.exposed, bits)
+	}
+	delete(p.bits, id)
+	p.input(scoll.Input{Kind: scoll.InWithdrawn, ID: id})
+}
