@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func (c *collective) target(g *namedGroup, tree string, live bool) (*target, err
 			return nil, &scollError{syscall.EINVAL, err}
 		}
 	}
-	if live && g.members.Size() > listSize {
+	if live && g.members.Size() > c.groups.listSize {
 		alive := slices.DeleteFunc(slices.Clone(g.nids), func(id nid.NID) bool { return id != c.self && !c.isAlive(id) })
 		part, err := c.newGroup(g.name, g.origin, alive, g.tree)
 		if err != nil {
@@ -185,8 +186,8 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 		Root: b.c.self, Group: b.group.name, Tree: b.tree.String(), Reached: []nid.NID{}, Unreached: []Unreached{}, Answers: []Answer{},
 	}
 	outcome, err := b.outcome(ctx, o)
-	if dead, ok := errors.AsType[*scoll.DeadError](err); ok {
-		b.unsent(&reply, dead.Dead)
+	if why := whyUnsent(err); why != nil {
+		b.unsent(&reply, why)
 		return reply, nil
 	}
 	if err != nil {
@@ -222,15 +223,30 @@ func (b *target) dead(err error) error {
 	return &scoll.DeadError{Dead: dead}
 }
 
-// unsent says that nobody was asked, because some are dead.
-func (b *target) unsent(reply *BroadcastReply, dead []nid.NID) {
+// whyUnsent returns why members keep a broadcast from being sent, nil if that is
+// not what an error says.
+func whyUnsent(err error) map[nid.NID]string {
+	why := map[nid.NID]string{}
+	if dead, ok := errors.AsType[*scoll.DeadError](err); ok {
+		for _, id := range dead.Dead {
+			why[id] = unreachedText(scoll.EHOSTDOWN)
+		}
+		return why
+	}
+	if missing, ok := errors.AsType[*scoll.MembersError](err); ok {
+		for _, u := range missing.Unreached {
+			why[u.NID] = unreachedText(u.Status)
+		}
+		return why
+	}
+	return nil
+}
+
+// unsent says that nobody was asked, because of some.
+func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 	reply.Status = BroadcastUnsent
 	for _, id := range b.group.nids {
-		why := "not asked"
-		if slices.Contains(dead, id) {
-			why = unreachedText(scoll.EHOSTDOWN)
-		}
-		reply.Unreached = append(reply.Unreached, Unreached{id, why})
+		reply.Unreached = append(reply.Unreached, Unreached{id, cmp.Or(why[id], "not asked")})
 	}
 	sortUnreached(reply.Unreached)
 }

@@ -33,11 +33,42 @@ var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
 
 // groups are the groups that have names here.
 type groups struct {
-	mu    sync.Mutex
-	named map[string]*namedGroup // guarded by mu
+	listSize int // bytes of a list that ride on the first broadcast
 
-	making  sync.Mutex                 // held while handles are made or ended
-	handles map[handleKey]*scoll.Group // guarded by making
+	making sync.Mutex // held while handles are made or ended
+
+	mu      sync.Mutex
+	named   map[string]*namedGroup     // guarded by mu
+	handles map[handleKey]*scoll.Group // guarded by mu
+}
+
+// handle returns a handle, nil if there is none.
+func (g *groups) handle(key handleKey) *scoll.Group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.handles[key]
+}
+
+// setHandle keeps a handle, or with nil forgets it.
+func (g *groups) setHandle(key handleKey, h *scoll.Group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.handles[key] = h; h == nil {
+		delete(g.handles, key)
+	}
+}
+
+// handlesOf returns the handles of a group, by what they are for.
+func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := map[handleKey]*scoll.Group{}
+	for key, h := range g.handles { // any order: into a map
+		if key.name == name {
+			m[key] = h
+		}
+	}
+	return m
 }
 
 // namedGroup is a group by its name. It does not change.
@@ -79,7 +110,7 @@ func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tre
 
 // configureGroups makes the groups of the configuration.
 func (c *collective) configureGroups() error {
-	c.groups.named, c.groups.handles = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}
+	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}, listSize
 	for _, g := range c.cfg.Groups {
 		made, err := c.newGroup(g.Name, "config", g.NIDs, g.Tree)
 		if err != nil {
@@ -128,18 +159,18 @@ func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.M
 	c.groups.making.Lock()
 	defer c.groups.making.Unlock()
 	key := handleKey{g.name, tree, members.Digest()}
-	if h := c.groups.handles[key]; h != nil {
+	if h := c.groups.handle(key); h != nil {
 		return h, nil
 	}
-	for old, h := range c.groups.handles { // any order: all of them go
-		if old.name == g.name && old.tree == tree {
-			h.Destroy(func(error) {}) // its members have changed; who is not reached forgets it by himself
-			delete(c.groups.handles, old)
+	for old, h := range c.groups.handlesOf(g.name) { // any order: all of them go
+		if old.tree == tree {
+			h.Destroy(func(error) {}) // its members have changed; who is not reached forgets it with this node
+			c.groups.setHandle(old, nil)
 		}
 	}
 	h, err := c.create(ctx, g.name, members, tree)
 	if err == nil {
-		c.groups.handles[key] = h
+		c.groups.setHandle(key, h)
 	}
 	return h, err
 }
@@ -153,7 +184,7 @@ func (c *collective) create(ctx context.Context, name string, members *scoll.Mem
 	}
 	done := make(chan result, 1)
 	c.agent.CreateGroup(scoll.GroupConfig{
-		Service: admin.ServiceID, Name: name, Members: members, Tree: tree, Now: members.Size() > listSize,
+		Service: admin.ServiceID, Name: name, Members: members, Tree: tree, Now: members.Size() > c.groups.listSize,
 		Done: func(g *scoll.Group, err error) { done <- result{g, err} },
 	})
 	select {
@@ -233,15 +264,12 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 	c.groups.making.Lock()
 	defer c.groups.making.Unlock()
 	var errs []error
-	for key, h := range c.groups.handles { // any order: all of them go
-		if key.name != r.Name {
-			continue
-		}
+	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them go
 		err := destroy(ctx, h)
 		if errors.Is(err, scoll.EBUSY) {
 			return failed(err)
 		}
-		delete(c.groups.handles, key)
+		c.groups.setHandle(key, nil)
 		errs = append(errs, err)
 	}
 	if g.origin == "command" {

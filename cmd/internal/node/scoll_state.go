@@ -95,9 +95,7 @@ func (c *collective) statusOf(g *namedGroup) GroupStatus {
 			s.Alive++
 		}
 	}
-	c.groups.making.Lock()
-	defer c.groups.making.Unlock()
-	s.Known = c.groups.handles[handleKey{g.name, g.tree, g.members.Digest()}] != nil
+	s.Known = c.groups.handle(handleKey{g.name, g.tree, g.members.Digest()}) != nil
 	return s
 }
 

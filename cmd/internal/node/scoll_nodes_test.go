@@ -1,0 +1,178 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/loopback"
+	"ulnet/lnet/nid"
+)
+
+// scollNodes starts nodes at 127.0.0.71 and the following that take part in
+// collectives.
+func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Node) {
+	t.Helper()
+	var addrs []netip.Addr
+	for i := range n + 1 { // one is for nobody
+		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
+	}
+	port, err := loopback.FreePort(addrs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs[:n] {
+		cfg := config.Default()
+		cfg.Networks, cfg.AcceptPort, cfg.RuntimeDir = "tcp("+addr.String()+")", int(port), t.TempDir()
+		cfg.Scoll.Enable = true
+		if change != nil {
+			change(&cfg)
+		}
+		node, err := New(Config{Config: cfg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := node.Shutdown(context.Background()); err != nil {
+				t.Errorf("shutdown: %v", err)
+			}
+		})
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func ping(group string) BroadcastRequest {
+	return BroadcastRequest{Group: group, Verb: "ping", TimeoutMS: 2000}
+}
+
+func unreachedOf(r BroadcastReply) (list []nid.NID) {
+	for _, u := range r.Unreached {
+		list = append(list, u.NID)
+	}
+	return list
+}
+
+// TestLongList: a group whose list does not ride on a message is made known to
+// all before, and who is not reached by that is named.
+func TestLongList(t *testing.T) {
+	nodes := scollNodes(t, 3, nil)
+	nodes[0].scoll.groups.listSize = 0
+	for name, nids := range map[string]string{"here": "127.0.0.[71-73]@tcp", "more": "127.0.0.[71-74]@tcp"} {
+		if err := nodes[0].GroupCreate(GroupCreate{Name: name}, strings.NewReader(nids)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := nodes[0].Broadcast(t.Context(), ping("here"), nil)
+	if err != nil || r.Status != BroadcastOK || len(r.Reached) != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = nodes[0].Broadcast(t.Context(), ping("more"), nil)
+	if err != nil || r.Status != BroadcastUnsent || len(r.Unreached) != 4 || len(r.Reached) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, want := range []string{"not asked", "not asked", "not asked", "cannot be sent to"} {
+		if got := r.Unreached[i].Error; got != want {
+			t.Errorf("%v: %q, want %q", r.Unreached[i].NID, got, want)
+		}
+	}
+}
+
+// TestGroups: names of groups, roots that only send, and what is refused.
+func TestGroups(t *testing.T) {
+	nodes := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Groups = []config.Group{{Name: "own", NIDs: []nid.NID{nidAt("127.0.0.71")}}}
+	})
+	n := nodes[0]
+	create := func(name, tree, nids string) error {
+		return n.GroupCreate(GroupCreate{Name: name, Tree: tree}, strings.NewReader(nids))
+	}
+	for _, step := range []struct {
+		what  string
+		err   error
+		errno error
+	}{
+		{"a group", create("other", "flat", "127.0.0.72@tcp"), nil},
+		{"the name again", create("other", "", "127.0.0.72@tcp"), syscall.EEXIST},
+		{"a name of the configuration", create("own", "", "127.0.0.72@tcp"), syscall.EEXIST},
+		{"no name", create("a/b", "", "127.0.0.72@tcp"), syscall.EINVAL},
+		{"no tree", create("x", "oak", "127.0.0.72@tcp"), syscall.EINVAL},
+		{"no NIDs", create("x", "", "server"), syscall.EINVAL},
+		{"nobody but us", create("me", "", "127.0.0.71@tcp"), nil},
+		{"an unknown group", n.GroupDestroy(t.Context(), GroupName{"x"}), syscall.ENOENT},
+		{"no gossip", n.GroupDestroy(t.Context(), GroupName{AllGroup}), syscall.ENOENT},
+	} {
+		if !errors.Is(step.err, step.errno) || (step.err == nil) != (step.errno == nil) {
+			t.Errorf("%s: %v, want %v", step.what, step.err, step.errno)
+		}
+	}
+	r, err := n.Broadcast(t.Context(), ping("other"), nil)
+	if err != nil || r.Status != BroadcastOK || !slices.Equal(r.Reached, []nid.NID{nidAt("127.0.0.72")}) {
+		t.Errorf("a root that only sends: %+v, %v", r, err)
+	}
+	if groups := nodes[1].scoll.agent.Groups(); len(groups) != 1 {
+		t.Errorf("the member knows %+v", groups)
+	}
+	if err := n.GroupDestroy(t.Context(), GroupName{"other"}); err != nil {
+		t.Error(err)
+	}
+	if groups := nodes[1].scoll.agent.Groups(); len(groups) != 0 {
+		t.Errorf("the member still knows %+v", groups)
+	}
+	for _, r := range []BroadcastRequest{
+		{Group: "own", Verb: "dance"},
+		{Group: "own", Verb: "run"},
+		{Group: "own", Verb: "ping", Action: "x"},
+		{Group: "own", Verb: "ping", TimeoutMS: -1},
+		{Group: "own", Verb: "ping", Tree: "oak"},
+	} {
+		if _, err := n.Broadcast(t.Context(), r, nil); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	if r, err := n.Broadcast(t.Context(), ping("me"), nil); err != nil || len(r.Reached) != 1 || len(unreachedOf(r)) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestBroadcastEnds: who waits for a broadcast may stop waiting, and the daemon
+// may end; the broadcast is told of as over.
+func TestBroadcastEnds(t *testing.T) {
+	n := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Admin.AllowRoots = setsOf(t, "127.0.0.71@tcp")
+		c.Scoll.Admin.Actions = []config.Action{{Name: "sleep", Run: []string{"/bin/sleep", "1000"}, Timeout: time.Minute}}
+		c.Scoll.Groups = []config.Group{{Name: "two", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := n.Broadcast(ctx, BroadcastRequest{Group: "two", Verb: "run", Action: "sleep", TimeoutMS: 60_000}, nil)
+		done <- err
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); ; {
+		if s, err := n.Collectives(); err != nil || len(s.Broadcasts) > 0 {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it never begins")
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	s, err := n.Collectives()
+	if err != nil || len(s.Broadcasts) != 1 || s.Broadcasts[0].Running || s.Stats["broadcasts"] != 1 {
+		t.Errorf("%+v, %v", s.Broadcasts, err)
+	}
+}
