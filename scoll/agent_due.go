@@ -90,13 +90,24 @@ func (d *due) take(done *call) (c *call, more bool) {
 	return c, d.head < len(d.queue)
 }
 
-// ask reports whether a worker is to be asked for help, once until it comes.
-func (d *due) ask(asked bool) (first bool) {
+// ask reports whether a worker is to be asked for help, once until it comes. It is
+// counted before close, which is before Stop waits for workers.
+func (d *due) ask(workers *sync.WaitGroup) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	first = asked && !d.asked && !d.closed
-	d.asked = asked
-	return first
+	if d.asked || d.closed {
+		return false
+	}
+	workers.Add(1)
+	d.asked = true
+	return true
+}
+
+// come takes note that the worker is here.
+func (d *due) come() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = false
 }
 
 // isMade reports whether somebody makes calls, who will look for more.
@@ -159,18 +170,15 @@ func (a *Agent) makeCalls() {
 
 // help has a worker make calls too.
 func (a *Agent) help() {
-	a.workers.Add(1)
-	if !a.due.ask(true) {
-		a.workers.Done()
-		return
+	if a.due.ask(&a.workers) {
+		a.cfg.Worker(a.due.helper)
 	}
-	a.cfg.Worker(a.due.helper)
 }
 
 // helps is what a worker does.
 func (a *Agent) helps() {
 	defer a.workers.Done()
-	a.due.ask(false)
+	a.due.come()
 	a.makeCalls()
 }
 

@@ -176,6 +176,9 @@ func TestBurst(t *testing.T) {
 		if len(k.done) != each || len(k.ran) != 8*each {
 			t.Errorf("node %d: %d done, %d ran", k.id, len(k.done), len(k.ran))
 		}
+		if posted, all := k.agent.Buffers(); posted != 2 || all != 2 { // SC-156
+			t.Errorf("node %d: %d buffers, %d posted", k.id, all, posted)
+		}
 		for _, o := range k.done {
 			if len(o.unreached) > 0 {
 				t.Fatalf("node %d: unreached %v", k.id, o.unreached)

@@ -6,6 +6,14 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// What collectives ask for, gossip fulfils as it is; view does when it is not
+// there, or starts again.
+var (
+	_ scoll.View = (*gossip.Agent)(nil)
+	_ scoll.View = (*view)(nil)
 )
 
 // view is what collectives know of other servers (scoll.View): what gossip says
