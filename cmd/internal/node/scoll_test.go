@@ -68,6 +68,7 @@ func TestDigest(t *testing.T) {
 	if digestOf(a) != digestOf(own) {
 		t.Error("nodes of a cluster differ")
 	}
+	seen := map[[32]byte]string{}
 	for name, change := range map[string]func(*config.Config){
 		"a number":    func(c *config.Config) { c.PeerCredits = 9 },
 		"the port":    func(c *config.Config) { c.AcceptPort = 9 },
@@ -86,8 +87,6 @@ func TestDigest(t *testing.T) {
 		seen[d] = name
 	}
 }
-
-var seen = map[[32]byte]string{}
 
 // TestView: deaths are counted on over the runs of gossip, and when it stops the
 // dead are tried again.
