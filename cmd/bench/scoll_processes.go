@@ -42,6 +42,7 @@ type collectiveRun struct {
 	Usage       bool // answer with CPU time and heap objects
 	Raw         bool // over the plain TCP tree
 	Bulk        bool // Bytes are bulk data, otherwise the payload
+	Segment     int  // of bulk data that is pipelined; 0: it is not
 	Bytes       int
 	Warm, Count int
 }
@@ -228,11 +229,12 @@ func (c *collectiveContender) each(part float64) (v []float64) {
 	return v
 }
 
-// against makes a line of a percentile of ours and of another's.
+// against makes a line of a percentile of ours and of another's. Limit 0: no
+// goal bounds it.
 func (c *collectiveContender) against(other *collectiveContender, what string, part, limit float64) line {
 	ours, theirs := c.each(part), other.each(part)
 	return line{
-		what: what, ratio: compare(ours, theirs), limit: limit,
+		what: what, ratio: compare(ours, theirs), limit: limit, free: limit == 0,
 		basis: fmt.Sprintf("%.0f µs, %s %.0f µs", median(ours)/1e3, other.name, median(theirs)/1e3),
 	}
 }
@@ -252,7 +254,7 @@ func measureCollective(ctx context.Context, b *bench) (lines []line, err error) 
 			return nil, fmt.Errorf("%d nodes: %w", g.nodes, err)
 		}
 		for i, limit := range []float64{g.p50, g.p99} {
-			more[i].limit = limit
+			more[i].limit, more[i].free = limit, limit == 0
 		}
 		lines = append(lines, more...)
 	}
@@ -292,7 +294,7 @@ func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]lin
 	}
 	cpu := fmt.Sprintf("CPU %.0f : %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3)
 	tree := ours.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
-	tree.basis, tree.free = tree.basis+", "+cpu, true
+	tree.basis += ", " + cpu
 	return append(lines, tree, line{
 		what: what + "allocations of a member", ratio: median(ours.mallocs), unit: "objects", limit: 2, basis: "for a request, with its root",
 	}), nil

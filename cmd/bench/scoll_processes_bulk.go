@@ -11,6 +11,7 @@ import (
 const (
 	bulkMembers = 8
 	bulkWarm    = 10
+	bulkSegment = 128 << 10 // where it is pipelined
 )
 
 // bulkTree has the binomial tree's three levels: four of its members forward.
@@ -26,10 +27,10 @@ func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer c.close()
 	run := collectiveRun{Bulk: true, Bytes: bulk, Warm: bulkWarm, Count: pick(b, 20, 100, 100)}
-	raw := run
-	raw.Raw = true
-	ours, plain := c.contender("scoll", run), c.contender("raw", raw)
-	if err := alternate(ctx, b.rounds, ours, plain); err != nil {
+	raw, segmented := run, run
+	raw.Raw, segmented.Segment = true, bulkSegment
+	ours, plain, pipelined := c.contender("scoll", run), c.contender("raw", raw), c.contender("pipelined", segmented)
+	if err := alternate(ctx, b.rounds, ours, plain, pipelined); err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("1 MiB bulk to %d processes, ", bulkMembers)
@@ -38,5 +39,8 @@ func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
 		ratio: compare(ours.cpu, plain.cpu), limit: 1.25,
 		basis: fmt.Sprintf("%.0f µs, raw %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3),
 	}
-	return []line{ours.against(plain, what+"p50", 0.5, 1.25), cpu}, nil
+	return []line{
+		ours.against(plain, what+"p50", 0.5, 1.25), cpu,
+		pipelined.against(plain, what+"p50, pipelined in segments of 128 KiB", 0.5, 0),
+	}, nil
 }

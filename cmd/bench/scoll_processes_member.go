@@ -189,6 +189,7 @@ func (m *member) run(r collectiveRun) (latencies, error) {
 	}
 	m.current, m.left, m.took = r, r.Warm+r.Count, make(latencies, 0, r.Count)
 	m.payload = make([]byte, r.Bytes)
+	m.group.SetSegment(r.Segment)
 	if err := m.next(); err != nil {
 		return nil, err
 	}

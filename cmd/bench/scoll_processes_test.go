@@ -26,6 +26,7 @@ func TestCollective(t *testing.T) {
 		{Bytes: 100, Warm: 1, Count: 3},
 		{Bytes: 100, Warm: 1, Count: 3, Raw: true},
 		{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true},
+		{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true, Segment: 16 << 10},
 	} {
 		of := c.contender("this", run)
 		took, err := of.run(of)
