@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
@@ -265,7 +266,7 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 	defer c.groups.making.Unlock()
 	var errs []error
 	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them go
-		err := destroy(ctx, h)
+		err := c.destroy(ctx, h)
 		if errors.Is(err, scoll.EBUSY) {
 			return failed(err)
 		}
@@ -283,13 +284,32 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 	return nil
 }
 
-func destroy(ctx context.Context, h *scoll.Group) error {
-	done := make(chan error, 1)
-	h.Destroy(func(err error) { done <- err })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// endWait is how long the module may take to note that a broadcast is over after
+// it has told so.
+const endWait = time.Second
+
+// destroy has all members forget a group.
+func (c *collective) destroy(ctx context.Context, h *scoll.Group) error {
+	deadline := time.After(endWait)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		done := make(chan error, 1)
+		h.Destroy(func(err error) { done <- err })
+		select {
+		case err := <-done:
+			if !errors.Is(err, scoll.EBUSY) || c.log.running() {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return scoll.EBUSY
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }

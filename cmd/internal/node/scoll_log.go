@@ -76,3 +76,10 @@ func (l *broadcasts) snapshot() []BroadcastEntry {
 	}
 	return list
 }
+
+// running reports whether a broadcast runs.
+func (l *broadcasts) running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.list, func(e *BroadcastEntry) bool { return e.Running })
+}
