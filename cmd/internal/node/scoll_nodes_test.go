@@ -48,6 +48,20 @@ func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Node
 	return nodes
 }
 
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
 func ping(group string) BroadcastRequest {
 	return BroadcastRequest{Group: group, Verb: "ping", TimeoutMS: 2000}
 }
@@ -122,9 +136,7 @@ func TestGroups(t *testing.T) {
 	if err := n.GroupDestroy(t.Context(), GroupName{"other"}); err != nil {
 		t.Error(err)
 	}
-	if groups := nodes[1].scoll.agent.Groups(); len(groups) != 0 {
-		t.Errorf("the member still knows %+v", groups)
-	}
+	await(t, "end of the group at the member", func() bool { return len(nodes[1].scoll.agent.Groups()) == 0 })
 	for _, r := range []BroadcastRequest{
 		{Group: "own", Verb: "dance"},
 		{Group: "own", Verb: "run"},
@@ -155,18 +167,10 @@ func TestBroadcastEnds(t *testing.T) {
 		_, err := n.Broadcast(ctx, BroadcastRequest{Group: "two", Verb: "run", Action: "sleep", TimeoutMS: 60_000}, nil)
 		done <- err
 	}()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); ; {
-		if s, err := n.Collectives(); err != nil || len(s.Broadcasts) > 0 {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("it never begins")
-		}
-	}
+	await(t, "a broadcast", func() bool {
+		s, err := n.Collectives()
+		return err == nil && len(s.Broadcasts) > 0
+	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
