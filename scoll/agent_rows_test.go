@@ -15,97 +15,6 @@ import (
 	"ulnet/scoll"
 )
 
-// view is a view whose news come when the test says so.
-type view struct {
-	tell func(nid.NID, bool, uint64)
-	n    int
-	dead nid.NID
-}
-
-func (v *view) Alive(id nid.NID) (bool, uint64) { return id != v.dead, 0 }
-
-func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
-	v.tell = f
-	for i := range v.n {
-		f(simlnd.NID(sim.NodeID(i)), true, 0)
-	}
-	return func() { v.tell = nil }
-}
-
-// watched makes stacks with a view each.
-func watched(t *testing.T, n int) (*stacks, []*view) {
-	t.Helper()
-	return watchedAt(t, n, 0)
-}
-
-func watchedAt(t *testing.T, n int, rate int64) (*stacks, []*view) {
-	t.Helper()
-	views := make([]*view, n)
-	return newStacksAt(t, n, rate, func(id int, cfg *scoll.AgentConfig) {
-		views[id] = &view{n: n}
-		cfg.View, cfg.Propagation = views[id], 20*time.Millisecond
-	}), views
-}
-
-// died tells a node of a death.
-func (s *stacks) died(views []*view, at, who int) {
-	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) {
-		views[at].dead = simlnd.NID(sim.NodeID(who))
-		views[at].tell(views[at].dead, false, 1)
-	})
-}
-
-// TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
-// and buffers are posted anew for the second attempt.
-func TestAgentsLive(t *testing.T) {
-	s, views := watched(t, 16)
-	g := s.group(0, true, scoll.Tree{})
-	s.fabric.Kill(8)
-	for i := range s.nodes {
-		if i != 8 && i != 12 {
-			s.died(views, i, 8)
-		}
-	}
-	s.run(time.Millisecond)
-	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
-	s.nodes[15].refuses = 1 // the first attempt: it may run the second
-	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Live: true})
-	if len(o.answered) != 15 || len(o.unreached) != 0 {
-		t.Fatalf("answered %v, unreached %v", o.answered, o.unreached)
-	}
-	repeated := 0
-	for _, k := range s.nodes {
-		if k.id != 8 && len(k.ran) != 1 {
-			t.Errorf("node %d ran %q", k.id, k.ran)
-		}
-		repeated += k.repeated
-	}
-	// The first attempt was run by all but the root, 8, and 12 and 15, which are
-	// leaves among the live and refuse.
-	if repeated != 12 || s.nodes[12].repeated+s.nodes[15].repeated != 0 {
-		t.Errorf("repeated at %d nodes", repeated)
-	}
-	if again := s.nodes[0].agent.Stats().Again; again != 1 {
-		t.Errorf("%d more attempts", again)
-	}
-}
-
-// TestAgentsDeath: SC-137, G-SC-7: news of a death end the wait at once.
-func TestAgentsDeath(t *testing.T) {
-	s, views := watched(t, 8)
-	g := s.group(0, true, scoll.Tree{})
-	s.fabric.Crash(4)
-	s.fabric.At(s.fabric.Now()+3*time.Millisecond, func() { s.died(views, 0, 4) })
-	o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
-	if len(o.unreached) != 4 || o.unreached[0].Status != scoll.EHOSTDOWN || o.at > 4*time.Millisecond {
-		t.Errorf("%v after %v", o.unreached, o.at)
-	}
-	_, err := g.NewRequest(scoll.RequestConfig{})
-	if !errors.Is(err, scoll.EHOSTDOWN) {
-		t.Errorf("SC-130: %v", err)
-	}
-}
-
 // TestTwoServices: SC-11, SC-13 and SC-14: the same entity of two services is
 // two things, and a group's broadcasts reach its service alone.
 func TestTwoServices(t *testing.T) {
@@ -207,83 +116,6 @@ func TestBlockedService(t *testing.T) {
 	}
 }
 
-// TestOutOfBandIsLocal: SC-21, SC-23, SC-A23: an out-of-band group is made
-// without a message, if the service maps such groups.
-func TestOutOfBandIsLocal(t *testing.T) {
-	s := newStacks(t, 4, nil)
-	before := s.fabric.Stats().Sent
-	if _, err := s.nodes[0].agent.OOBGroup(service, "x", scoll.OOBID{}, scoll.Tree{}, 5); err != nil {
-		t.Error(err)
-	}
-	s.run(time.Second)
-	if sent := s.fabric.Stats().Sent; sent != before {
-		t.Errorf("%d packets", sent-before)
-	}
-	plain := s.nodes[0].service()
-	plain.ID, plain.MapGroup = 5, nil
-	if err := s.nodes[0].agent.RegisterService(plain); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.nodes[0].agent.OOBGroup(5, "x", scoll.OOBID{}, scoll.Tree{}, nil); !errors.Is(err, scoll.ENOTSUP) {
-		t.Errorf("no mapping: %v", err)
-	}
-	if _, err := s.nodes[0].agent.OOBGroup(6, "x", scoll.OOBID{}, scoll.Tree{}, nil); !errors.Is(err, scoll.ENOSERVICE) {
-		t.Errorf("no service: %v", err)
-	}
-}
-
-// TestMappingChanges: SC-93, SC-A10: a member with another mapping is named at
-// once, with its subtree.
-func TestMappingChanges(t *testing.T) {
-	s := newStacks(t, 8, nil)
-	g := s.oobOr(t, true)
-	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
-	targets := make([]scoll.Target, 8)
-	for i := range targets {
-		targets[i] = s.members.Target((i + 1) % 8)
-	}
-	changed, err := scoll.NewMembership(targets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range s.nodes {
-		if k.id != 4 {
-			k.mapped = changed
-		}
-	}
-	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("y"), Processing: time.Second})
-	if len(o.unreached) == 0 || o.unreached[0] != (scoll.Unreached{NID: simlnd.NID(4), Status: scoll.ESTALE}) || o.at > 3*time.Millisecond {
-		t.Errorf("unreached %v after %v", o.unreached, o.at)
-	}
-}
-
-// TestDestroyGroup: SC-100 and SC-99 end to end.
-func TestDestroyGroup(t *testing.T) {
-	s := newStacks(t, 8, nil)
-	for _, last := range []bool{false, true} {
-		g := s.group(0, true, scoll.Tree{})
-		told := 0
-		if last {
-			s.broadcast(0, g, scoll.RequestConfig{Last: true})
-		} else {
-			s.fabric.Do(0, func(*simlnd.Host) {
-				g.Destroy(func(err error) {
-					if told++; err != nil {
-						t.Error(err)
-					}
-				})
-			})
-			s.run(time.Second)
-			if told != 1 {
-				t.Errorf("told %d times", told)
-			}
-		}
-		if _, err := g.NewRequest(scoll.RequestConfig{}); !errors.Is(err, scoll.ENOGROUP) {
-			t.Errorf("last %v: %v", last, err)
-		}
-	}
-}
-
 // TestLateReply: SC-A24, SC-153: replies that come when their buffers are gone
 // are dropped, and the next broadcast is not disturbed by them.
 func TestLateReply(t *testing.T) {
@@ -324,20 +156,6 @@ func TestAgentAbort(t *testing.T) {
 	}
 }
 
-// TestGroupTable: SC-90: every member's table has the groups of both kinds.
-func TestGroupTable(t *testing.T) {
-	s := newStacks(t, 4, nil)
-	s.broadcast(0, s.oobOr(t, true), scoll.RequestConfig{})
-	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 3})
-	for _, k := range s.nodes {
-		list := k.agent.Groups()
-		if len(list) != 2 || list[0].ID.Creator.IsValid() || list[1].ID != g.ID() || list[1].Creator != (k.id == 0) ||
-			list[1].Tree.String() != "k-ary 3" || list[1].Nodes != 4 || list[1].Entities != 8 || list[1].InFlight != 0 {
-			t.Errorf("node %d: %+v", k.id, list)
-		}
-	}
-}
-
 // TestBulkModified: SC-33: a service that writes to bulk data is noticed.
 func TestBulkModified(t *testing.T) {
 	s := newStacks(t, 4, func(_ int, cfg *scoll.AgentConfig) { cfg.CheckBulk = true })
@@ -370,35 +188,6 @@ func TestPriority(t *testing.T) {
 	drain := time.Duration(puts * size * 8 * int64(time.Second) / rate)
 	if o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}); len(o.unreached) != 0 || o.at > drain/10 {
 		t.Errorf("unreached %v after %v; the queue takes %v", o.unreached, o.at, drain)
-	}
-}
-
-// TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list is fetched over
-// the tree; delayed, it does not fit.
-func TestLargeGroupOverStacks(t *testing.T) {
-	s := newStacks(t, 150, nil)
-	g := s.group(3, true, scoll.Tree{Type: scoll.KNomial, K: 3})
-	s.all(s.broadcast(3, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
-	delayed := s.group(3, false, scoll.Tree{})
-	if _, err := delayed.NewRequest(scoll.RequestConfig{}); !errors.Is(err, scoll.EMSGSIZE) {
-		t.Errorf("SC-20: %v", err)
-	}
-}
-
-// TestMembersError: SC-18: who was not reached by a creation is named.
-func TestMembersError(t *testing.T) {
-	s := newStacks(t, 8, nil)
-	s.fabric.Kill(6)
-	var got error
-	s.fabric.Do(0, func(*simlnd.Host) {
-		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{
-			Service: service, Members: s.members, Now: true, Done: func(_ *scoll.Group, err error) { got = err },
-		})
-	})
-	s.run(10 * time.Second)
-	e, ok := errors.AsType[*scoll.MembersError](got)
-	if !ok || len(e.Unreached) != 2 || e.Unreached[0].NID != simlnd.NID(6) || e.Unreached[1].NID != simlnd.NID(7) || !errors.Is(got, e.Unreached[0].Status) {
-		t.Errorf("%v", got)
 	}
 }
 

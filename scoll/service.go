@@ -67,11 +67,13 @@ type Reply struct {
 	// Collective says that Status is an error that the child's module reports,
 	// not one that was noticed here.
 	Collective bool
-	Payload    []byte // in the buffer posted for it, which is the service's again
-	Part       int    // number of this message of the child's reply
-	Last       bool   // no more follow, earlier parts apart that were overtaken
-	Nodes      int    // that an error speaks for
-	Entities   int    // on them
+	// Payload lies in the buffer posted for it, which is the service's again. It is
+	// empty where the child's module speaks for a service that says nothing.
+	Payload  []byte
+	Part     int  // number of this message of the child's reply
+	Last     bool // no more follow, earlier parts apart that were overtaken
+	Nodes    int  // that an error speaks for
+	Entities int  // on them
 }
 
 // RegisterService makes a service known. EINVAL: a callback is missing;

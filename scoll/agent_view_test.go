@@ -1,0 +1,103 @@
+package scoll_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// view is a view whose news come when the test says so.
+type view struct {
+	tell func(nid.NID, bool, uint64)
+	n    int
+	dead nid.NID
+}
+
+func (v *view) Alive(id nid.NID) (bool, uint64) { return id != v.dead, 0 }
+
+func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
+	v.tell = f
+	for i := range v.n {
+		f(simlnd.NID(sim.NodeID(i)), true, 0)
+	}
+	return func() { v.tell = nil }
+}
+
+// watched makes stacks with a view each.
+func watched(t *testing.T, n int) (*stacks, []*view) {
+	t.Helper()
+	return watchedAt(t, n, 0)
+}
+
+func watchedAt(t *testing.T, n int, rate int64) (*stacks, []*view) {
+	t.Helper()
+	views := make([]*view, n)
+	return newStacksAt(t, n, rate, func(id int, cfg *scoll.AgentConfig) {
+		views[id] = &view{n: n}
+		cfg.View, cfg.Propagation = views[id], 20*time.Millisecond
+	}), views
+}
+
+// died tells a node of a death.
+func (s *stacks) died(views []*view, at, who int) {
+	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) {
+		views[at].dead = simlnd.NID(sim.NodeID(who))
+		views[at].tell(views[at].dead, false, 1)
+	})
+}
+
+// TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
+// and buffers are posted anew for the second attempt.
+func TestAgentsLive(t *testing.T) {
+	s, views := watched(t, 16)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Kill(8)
+	for i := range s.nodes {
+		if i != 8 && i != 12 {
+			s.died(views, i, 8)
+		}
+	}
+	s.run(time.Millisecond)
+	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
+	s.nodes[15].refuses = 1 // the first attempt: it may run the second
+	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Live: true})
+	if len(o.answered) != 15 || len(o.unreached) != 0 {
+		t.Fatalf("answered %v, unreached %v", o.answered, o.unreached)
+	}
+	repeated := 0
+	for _, k := range s.nodes {
+		if k.id != 8 && len(k.ran) != 1 {
+			t.Errorf("node %d ran %q", k.id, k.ran)
+		}
+		repeated += k.repeated
+	}
+	// The first attempt was run by all but the root, 8, and 12 and 15, which are
+	// leaves among the live and refuse.
+	if repeated != 12 || s.nodes[12].repeated+s.nodes[15].repeated != 0 {
+		t.Errorf("repeated at %d nodes", repeated)
+	}
+	if again := s.nodes[0].agent.Stats().Again; again != 1 {
+		t.Errorf("%d more attempts", again)
+	}
+}
+
+// TestAgentsDeath: SC-137, G-SC-7: news of a death end the wait at once.
+func TestAgentsDeath(t *testing.T) {
+	s, views := watched(t, 8)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Crash(4)
+	s.fabric.At(s.fabric.Now()+3*time.Millisecond, func() { s.died(views, 0, 4) })
+	o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
+	if len(o.unreached) != 4 || o.unreached[0].Status != scoll.EHOSTDOWN || o.at > 4*time.Millisecond {
+		t.Errorf("%v after %v", o.unreached, o.at)
+	}
+	_, err := g.NewRequest(scoll.RequestConfig{})
+	if !errors.Is(err, scoll.EHOSTDOWN) {
+		t.Errorf("SC-130: %v", err)
+	}
+}
