@@ -25,6 +25,7 @@ type Scoll struct {
 	MinBulkRate int           // min_bulk_rate, in bytes per second
 	MaxActive   int           // max_active
 	MaxMembers  int           // max_members
+	MaxGroups   int           // max_groups
 	MaxTimeout  time.Duration // max_timeout
 	Tree        scoll.Tree    // tree
 	Groups      []Group       // groups, in the order of the file
@@ -63,7 +64,8 @@ const MaxOutput = 64 << 10
 
 func defaultScoll() Scoll {
 	return Scoll{
-		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 65536, MaxTimeout: 10 * time.Minute,
+		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 65536, MaxGroups: 4096,
+		MaxTimeout: 10 * time.Minute,
 		Tree: scoll.Tree{Type: scoll.KNomial, K: 2},
 		Admin: Admin{
 			MaxBulk: 16 << 20, MaxMemory: 256 << 20, MaxActions: 4, Output: 2048,
@@ -81,7 +83,7 @@ func (s *Scoll) AdminTree() scoll.Tree {
 func (s *Scoll) Machine() scoll.Config {
 	return scoll.Config{
 		Self: s.NID, RTT: s.RTT, Guard: s.Guard, MinBulkRate: s.MinBulkRate, MaxActive: s.MaxActive,
-		MaxMembers: s.MaxMembers, MaxTimeout: s.MaxTimeout,
+		MaxMembers: s.MaxMembers, MaxGroups: s.MaxGroups, MaxTimeout: s.MaxTimeout,
 	}
 }
 
@@ -94,6 +96,7 @@ func (s *Scoll) settings(file string) map[string]setting {
 		"min_bulk_rate": number(&s.MinBulkRate, 1000, 1<<40),
 		"max_active":    number(&s.MaxActive, 1, maxCount),
 		"max_members":   number(&s.MaxMembers, 1, maxCount),
+		"max_groups":    number(&s.MaxGroups, 1, maxCount),
 		"max_timeout":   span(&s.MaxTimeout, 100*time.Millisecond, maxGossipTime),
 		"tree":          shape(&s.Tree),
 		"groups":        {func(value ast.Node) error { return s.takeGroups(file, value) }},

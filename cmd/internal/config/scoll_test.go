@@ -22,10 +22,10 @@ func TestScollSection(t *testing.T) {
 	}{
 		{"enabled", "scoll:\n  enable: 1\n", func(s *config.Scoll) { s.Enable = true }, ""},
 		{
-			"numbers", "scoll:\n  nid: 10.0.0.1@tcp\n  rtt: 50us\n  guard: 2ms\n  min_bulk_rate: 5000\n  max_active: 7\n  max_members: 9\n  max_timeout: 1m\n",
+			"numbers", "scoll:\n  nid: 10.0.0.1@tcp\n  rtt: 50us\n  guard: 2ms\n  min_bulk_rate: 5000\n  max_active: 7\n  max_members: 9\n  max_groups: 11\n  max_timeout: 1m\n",
 			func(s *config.Scoll) {
 				s.NID, s.RTT, s.Guard = nid.MustParse("10.0.0.1@tcp"), 50*time.Microsecond, 2*time.Millisecond
-				s.MinBulkRate, s.MaxActive, s.MaxMembers, s.MaxTimeout = 5000, 7, 9, time.Minute
+				s.MinBulkRate, s.MaxActive, s.MaxMembers, s.MaxGroups, s.MaxTimeout = 5000, 7, 9, 11, time.Minute
 			}, "",
 		},
 		{
@@ -104,7 +104,7 @@ func TestAllowRoots(t *testing.T) {
 func TestScollMachine(t *testing.T) {
 	s := config.Default().Scoll
 	s.MaxActive, s.RTT = 3, time.Millisecond
-	if m := s.Machine(); m.MaxActive != 3 || m.RTT != time.Millisecond || m.MaxMembers != 65536 {
+	if m := s.Machine(); m.MaxActive != 3 || m.RTT != time.Millisecond || m.MaxMembers != 65536 || m.MaxGroups != 4096 {
 		t.Errorf("%+v", m)
 	}
 	if got := s.AdminTree(); got != s.Tree {
