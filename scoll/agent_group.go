@@ -269,10 +269,14 @@ func (e *BufferError) Unwrap() error { return EINVAL }
 //	EALREADY      it was sent before
 //	EBUSY         Last while others are under way, or too many are
 //	ENOGROUP      the group is gone
-//	EINVAL        the time-outs would be longer than Config.MaxTimeout
+//	EINVAL        this is not the root, or the time-outs would be longer than
+//	              Config.MaxTimeout
 //	EHOSTDOWN     a member has died
 //	ESTALE        with Live: other members are alive now
 func (r *Request) Send() error {
+	if !r.root {
+		return EINVAL
+	}
 	if child := r.buffers.unposted(len(r.children)); child >= 0 {
 		return &BufferError{child}
 	}
@@ -289,8 +293,6 @@ func (r *Request) Send() error {
 	r.agent.runner.Inspect(func() { err = r.agent.m.Check(&o) })
 	r.mu.Lock()
 	switch {
-	case !r.root:
-		err = EINVAL
 	case r.stage != preparingStage:
 		err = EALREADY
 	case r.aborted:

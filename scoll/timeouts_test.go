@@ -233,3 +233,57 @@ func TestLongService(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestOverdueEarly: SC-A28: requests that come no further than to the service's
+// mapping, or to the list of members, are answered in time too.
+func TestOverdueEarly(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.group = GroupID{Incarnation: 3, Index: 4, Digest: h.members.Digest()}
+	h.admitted(func(r *RequestHeader) { r.Flags = FlagOOB })
+	h.want("map")
+	h.advance()
+	if h.want("refuse"); h.refusal().Status != ETIMEDOUT {
+		t.Errorf("%v", h.refusal().Status)
+	}
+	h = newHarness(t, 8, 4, nil)
+	h.admitted(func(r *RequestHeader) { r.Flags, r.List = FlagList, RMA{1, 1000} })
+	h.want("fetch")
+	h.advance()
+	if h.want("refuse stop free"); h.refusal().Status != ETIMEDOUT {
+		t.Errorf("%v", h.refusal().Status)
+	}
+}
+
+// TestAgainRefused: SC-A20: a root whose service has no buffers for the second
+// attempt, or that was aborted meanwhile, ends it, with all named.
+func TestAgainRefused(t *testing.T) {
+	for _, aborted := range []bool{false, true} {
+		h := newHarness(t, 4, 0, nil)
+		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+		h.group = h.find(Created).Group
+		h.begin(OK, Outgoing{Flags: FlagSubset})
+		for _, rank := range []int{2, 1} {
+			h.childReplies(rank, func(r *ReplyHeader, in *Input) {
+				ours(r, in)
+				r.Flags |= ReplyCollective
+				r.Status = ESTALE
+			})
+			h.step(Input{Kind: InReply})
+		}
+		h.step(Input{Kind: InWithdrawn})
+		h.advance()
+		h.want("pre")
+		in, want := Input{Kind: InPreRequest, Status: EPERM}, EPERM
+		if aborted {
+			h.step(Input{Kind: Abort})
+			in, want = Input{Kind: InPreRequest}, ECANCELED
+		}
+		h.step(in)
+		h.want("child0:" + want.String() + " child1:" + want.String())
+		h.step(Input{Kind: InReply})
+		h.step(Input{Kind: InReply, Child: 1})
+		if e := h.find(CallPostReply); e.Missing.End-e.Missing.Begin != 3 {
+			t.Errorf("%+v", e)
+		}
+	}
+}
