@@ -175,16 +175,35 @@ func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }
 
-// complete makes the outcome of a broadcast.
+// complete makes the outcome of a broadcast, when this node's own answer is there
+// too, if it is to have one.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
-	o.Sent, o.Elapsed, o.Status = c.sent, time.Since(c.began), r.Status()
+	o.Sent, o.Status = c.sent, r.Status()
 	o.Unreached = r.Unreached()
-	answer := c.own.now()
-	if c.request.Verb == Clock && answer != nil {
-		answer = stamped(answer, s.now())
+	slices.SortFunc(o.Unreached, func(a, b scoll.Unreached) int { return a.NID.Compare(b.NID) })
+	o.Nodes = 1
+	for i := range r.Children() {
+		o.Nodes += r.Child(i).Nodes
 	}
-	messages, bad := c.gathered().pack(r.NID(), answer)
+	self := r.NID()
+	if o.Status != scoll.OK || len(r.Entities()) == 0 {
+		s.finish(self, c, nil)
+		return
+	}
+	c.own.then(func(answer []byte) {
+		if c.request.Verb == Clock {
+			answer = stamped(answer, s.now())
+		}
+		s.finish(self, c, answer)
+	})
+}
+
+// finish adds the answers to the outcome.
+func (s *Service) finish(self nid.NID, c *call, own []byte) {
+	o := &c.outcome
+	o.Elapsed = time.Since(c.began)
+	messages, bad := c.gathered().pack(self, own)
 	s.stats.badPieces.Add(uint64(bad))
 	missing := map[nid.NID]bool{}
 	for _, u := range o.Unreached {
@@ -199,10 +218,5 @@ func (s *Service) complete(r *scoll.Request, c *call) {
 	}
 	slices.SortStableFunc(o.Answers, func(a, b Piece) int { return a.NID.Compare(b.NID) })
 	o.Answers = slices.CompactFunc(o.Answers, func(a, b Piece) bool { return a.NID == b.NID })
-	slices.SortFunc(o.Unreached, func(a, b scoll.Unreached) int { return a.NID.Compare(b.NID) })
-	o.Nodes = 1
-	for i := range r.Children() {
-		o.Nodes += r.Child(i).Nodes
-	}
 	close(c.done)
 }

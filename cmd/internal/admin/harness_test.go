@@ -85,7 +85,8 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.AgentCon
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
-		Now: func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
+		Worker: func(f func()) { f() }, // virtual time waits
+		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
 	agent := scoll.AgentConfig{Config: scoll.Config{RTT: time.Millisecond}}
 	if change != nil {

@@ -41,13 +41,6 @@ func (o *own) then(f func([]byte)) {
 	}
 }
 
-// now returns the answer, nil if it is not there.
-func (o *own) now() []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.answer
-}
-
 // kept is how many answers are remembered.
 const kept = 256
 

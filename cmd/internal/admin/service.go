@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,9 +26,12 @@ type Config struct {
 	MaxActions int // that run at a time; at least 1
 	Output     int // bytes at the end of an action's output that are answered
 
-	Dir string           // of the files with bulk data; "": the system's
-	Log *slog.Logger     // nil discards
-	Now func() time.Time // the clock that others are told; nil: the system's
+	Dir string // of the files with bulk data; "": the system's
+	// Worker runs a function that blocks, after it has returned itself. nil: in a
+	// goroutine.
+	Worker func(func())
+	Log    *slog.Logger     // nil discards
+	Now    func() time.Time // the clock that others are told; nil: the system's
 }
 
 // Service is the administration service of a node.
@@ -35,6 +39,9 @@ type Service struct {
 	cfg     Config
 	ctx     context.Context // of actions for others
 	cancel  context.CancelFunc
+	workers sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool          // guarded by mu
 	actions chan struct{} // a token for each that runs
 	memory  atomic.Int64  // that requests of others take
 	memo    memo
@@ -57,14 +64,20 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Close ends the actions that run, and the waiting of Broadcast. Then stop the
-// agent.
-func (s *Service) Close() { s.cancel() }
+// Close ends the actions that run and the waiting of Broadcast, and waits for the
+// former. Then stop the agent.
+func (s *Service) Close() {
+	s.cancel()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.workers.Wait()
+}
 
 // Register registers the service with an agent.
 func (s *Service) Register(a *scoll.Agent) error {
 	return a.RegisterService(scoll.Service{
-		ID: ServiceID, PreRequest: s.preRequest, IncomingRequest: s.incomingRequest,
+		ID: ServiceID, PreRequest: s.preRequest, IncomingRequest: s.incomingRequest, Inline: true,
 		IncomingReply: s.incomingReply, PostReply: s.postReply, ReplyOut: s.replyOut,
 	})
 }
@@ -149,12 +162,13 @@ func (s *Service) mayAct(r *scoll.Request) bool {
 	return false
 }
 
-// incomingRequest runs a request, at the root too.
+// incomingRequest runs a request, at the root too: at once, or where it may take
+// its time.
 func (s *Service) incomingRequest(r *scoll.Request) error {
 	if status := r.BulkStatus(); status != scoll.OK {
 		return status
 	}
-	t := task{s: s, r: r, ctx: s.ctx}
+	t := task{s: s, root: r.RootNID(), ctx: s.ctx, bulk: r.Bulk()}
 	var o *own
 	if c, root := r.Private().(*call); root {
 		t.request, t.at, t.ctx, o = c.request, c.sent, c.ctx, &c.own
@@ -162,12 +176,37 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 		p := r.Data.(*received)
 		t.request, t.at, t.bad, o = p.request, p.at, p.bad, p.own
 	}
-	began := time.Now()
-	a := t.run()
-	a.Version, a.Took = Version, time.Since(began)
-	s.stats.answered.Add(1)
-	o.set(a.AppendBinary(nil))
+	acts := t.bad == nil && t.request.Verb == Run
+	t.mayAct = acts && (r.Root() || s.mayAct(r))
+	if acts || len(t.bulk) > 0 {
+		s.work(func() { t.answer(o) })
+	} else {
+		t.answer(o)
+	}
 	return nil
+}
+
+// work has a worker call f, unless the service is closed: then nobody waits for
+// an answer. Close waits for f.
+func (s *Service) work(f func()) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.workers.Add(1)
+	}
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	run := func() {
+		defer s.workers.Done()
+		f()
+	}
+	if s.cfg.Worker != nil {
+		s.cfg.Worker(run)
+		return
+	}
+	go run()
 }
 
 // incomingReply keeps what a child answers.

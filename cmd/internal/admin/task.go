@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
 
@@ -16,11 +17,22 @@ const enoent scoll.Status = 2
 // task is a request that is run on this node.
 type task struct {
 	s       *Service
-	r       *scoll.Request
 	ctx     context.Context
 	request Request
+	root    nid.NID
+	bulk    [][]byte
 	at      int64 // when it came
 	bad     error // why it is not understood
+	mayAct  bool
+}
+
+// answer runs the request and says what came of it.
+func (t *task) answer(o *own) {
+	began := time.Now()
+	a := t.run()
+	a.Version, a.Took = Version, time.Since(began)
+	t.s.stats.answered.Add(1)
+	o.set(a.AppendBinary(nil))
 }
 
 // run returns the answer.
@@ -44,7 +56,7 @@ func (t *task) run() Answer {
 	case Clock:
 		return t.fit(Reading{Received: t.at, Sent: t.at}.AppendBinary(nil))
 	case Text:
-		return t.fit(Sum(t.request.Text, t.r.Bulk()))
+		return t.fit(Sum(t.request.Text, t.bulk))
 	case Run:
 		return t.act()
 	}
@@ -71,9 +83,9 @@ func (t *task) fit(data []byte) Answer {
 
 // act runs an action.
 func (t *task) act() Answer {
-	root := t.r.RootNID().String()
+	root := t.root.String()
 	log := t.s.cfg.Log.With(slog.String("action", t.request.Name), slog.String("root", root))
-	if !t.r.Root() && !t.s.mayAct(t.r) {
+	if !t.mayAct {
 		return Answer{Status: scoll.EPERM}
 	}
 	action, ok := t.s.cfg.Actions[t.request.Name]
@@ -92,9 +104,9 @@ func (t *task) act() Answer {
 		action: action, limit: time.Duration(t.request.Limit) * time.Millisecond, text: t.request.Text, root: root,
 		output: min(t.s.cfg.Output, max(int(t.request.Answer)-answerSize-runSize, 0)),
 	}
-	if bulk := t.r.Bulk(); len(bulk) > 0 {
+	if len(t.bulk) > 0 {
 		var err error
-		if j.file, err = t.s.file(bulk); err != nil {
+		if j.file, err = t.s.file(t.bulk); err != nil {
 			log.Error("file for bulk data", slog.Any("err", err))
 			return Answer{Status: scoll.EIO}
 		}

@@ -104,7 +104,7 @@ func (c *collective) adminConfig() admin.Config {
 	return admin.Config{
 		Version: "ulnet " + cli.Version(), Digest: digestOf(c.node.cfg.Config), Actions: actions, MayAct: c.mayAct,
 		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output,
-		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log,
+		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log, Worker: c.workers.Go,
 	}
 }
 
