@@ -66,7 +66,7 @@ func defaultScoll() Scoll {
 	return Scoll{
 		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 65536, MaxGroups: 4096,
 		MaxTimeout: 10 * time.Minute,
-		Tree: scoll.Tree{Type: scoll.KNomial, K: 2},
+		Tree:       scoll.Tree{Type: scoll.KNomial, K: 2},
 		Admin: Admin{
 			MaxBulk: 16 << 20, MaxMemory: 256 << 20, MaxActions: 4, Output: 2048,
 		},

@@ -10,6 +10,7 @@ import (
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnet/nid"
+	"ulnet/scoll"
 	"ulnet/scoll/tree"
 )
 
@@ -75,6 +76,9 @@ func (n *Node) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
 	if err := m.run(ctx, r.Count); err != nil {
 		return BenchReply{}, err
 	}
+	if err := m.compare(ctx); err != nil {
+		return BenchReply{}, err
+	}
 	return m.reply(), nil
 }
 
@@ -83,6 +87,7 @@ type measurement struct {
 	target *target
 	order  admin.Order
 	rounds []*admin.Outcome
+	other  []*admin.Outcome      // over a tree in which the root has another number of children
 	clocks map[nid.NID][]clockAt // by member, in order
 }
 
@@ -176,17 +181,47 @@ func (m *measurement) reply() BenchReply {
 	return r
 }
 
-// betweenSends is the median of the time between two sends of the root.
+// flatNodes is up to how many members the root sends to all for comparison.
+const flatNodes = 64
+
+// compare sends a few broadcasts over a tree in which the root has another number
+// of children.
+func (m *measurement) compare(ctx context.Context) error {
+	binomial, wide := scoll.Tree{Type: scoll.KNomial, K: 2}, scoll.Tree{Type: scoll.KNomial, K: 16}
+	if m.rounds[0].Nodes <= flatNodes {
+		wide = scoll.Tree{Type: scoll.KAry, K: tree.MaxK}
+	}
+	t := *m.target
+	if t.tree = wide; m.target.tree == wide {
+		t.tree = binomial
+	}
+	o := measurement{target: &t, order: m.order, clocks: map[nid.NID][]clockAt{}}
+	err := o.run(ctx, min(len(m.rounds), 50))
+	m.other = o.rounds
+	return err
+}
+
+// betweenSends is the time between two sends of the root: by how much longer it
+// sends to more children. Beginning a broadcast takes a time of its own.
 func (m *measurement) betweenSends() int64 {
+	sending, children := typicalSend(m.rounds)
+	more, moreChildren := typicalSend(m.other)
+	if d := moreChildren - children; d != 0 && (more-sending)/d > 0 {
+		return (more - sending) / d
+	}
+	return sending / max(children, 1)
+}
+
+// typicalSend is the median of the time of sending, and to how many children.
+func typicalSend(rounds []*admin.Outcome) (sending, children int64) {
 	var all []int64
-	for _, o := range m.rounds {
-		if o.Children > 0 {
-			all = append(all, int64(o.Sending)/int64(o.Children))
-		}
+	for _, o := range rounds {
+		all = append(all, int64(o.Sending))
+		children = int64(o.Children)
 	}
 	if len(all) == 0 {
-		return 0
+		return 0, 0
 	}
 	slices.Sort(all)
-	return all[len(all)/2]
+	return all[len(all)/2], children
 }
