@@ -40,9 +40,9 @@ type AgentConfig struct {
 	Clock machine.Clock
 	// Worker runs a function that may block, after it has returned itself, each
 	// exactly once: Stop waits for them. They are IncomingRequest, and calls that
-	// would otherwise be made within others or wait for them. Default: a timer of Clock that is due at
-	// once, which on a real clock has a goroutine of its own. Who can start
-	// goroutines saves the timer by that.
+	// would otherwise be made within others or wait for them. Default: a timer of
+	// Clock that is due at once, which on a real clock has a goroutine of its own.
+	// Who can start goroutines saves the timer by that.
 	Worker func(func())
 	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
 	// each. Default 64.

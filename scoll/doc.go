@@ -33,5 +33,6 @@
 // # Bounds
 //
 // Requests have at most [MaxMessage] bytes with all that rides on them. A node
-// takes Config.MaxActive requests of others at a time.
+// takes Config.MaxActive requests of others at a time, and Config.MaxGroups of
+// their groups; what comes unasked finds AgentConfig.Buffers buffers, or waits.
 package scoll

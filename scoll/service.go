@@ -22,9 +22,10 @@ package scoll
 // IncomingRequest runs where AgentConfig.Worker has it run, and may block, unless
 // the service is Inline. All others are called where messages arrive, or, if
 // several are due there, in a worker too; what a call of a method brings about
-// is called in a worker, or after the callback that made it. They must not block, and must be prepared to run at the same time as others: those
-// of other requests, IncomingRequest, and IncomingReply of other children. No
-// lock is held meanwhile.
+// is called in a worker, or after the callback that made it. They must not
+// block, and must be prepared to run at the same time as others: those of other
+// requests, IncomingRequest, and IncomingReply of other children. No lock is
+// held meanwhile.
 type Service struct {
 	ID ServiceID
 	// PreRequest refuses a request with an error, which ends it here: it is not

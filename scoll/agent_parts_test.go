@@ -1,0 +1,54 @@
+package scoll_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"ulnet/lnd/simlnd"
+	"ulnet/scoll"
+)
+
+// TestPartsOutOfOrder: SC-54, SC-154 and Bad input: pieces of an aggregate come in
+// another order than they were sent, one of them twice: each is told once, with
+// its own bytes in whichever buffer it came to.
+func TestPartsOutOfOrder(t *testing.T) {
+	s := newStacks(t, 2, nil)
+	s.nodes[1].agent.UnregisterService(service)
+	if err := s.nodes[1].agent.RegisterService(mute()); err != nil {
+		t.Fatal(err)
+	}
+	root := s.nodes[0]
+	root.parts, root.size = 4, 100
+	g := s.group(0, false, scoll.Tree{})
+	s.fabric.Do(0, func(*simlnd.Host) {
+		r, err := g.NewRequest(scoll.RequestConfig{Processing: time.Minute})
+		if err == nil {
+			_ = root.post(r)
+			err = r.Send()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(10 * time.Millisecond)
+	bits := scoll.FirstBits(root.host.Incarnation())
+	for _, part := range []uint32{2, 0, 0, 1} {
+		h := scoll.ReplyHeader{RootIncarnation: root.host.Incarnation(), Sequence: 1, Part: part, PayloadSize: 10 + part}
+		if part == 2 {
+			h.Flags = scoll.ReplyLast
+		}
+		s.put(1, 0, scoll.ReplyPortal, bits, 1, append(h.AppendBinary(nil), bytes.Repeat([]byte{byte(part)}, int(10+part))...))
+	}
+	if len(root.done) != 1 || len(root.done[0].unreached) != 0 || root.agent.Stats().Stray != 1 {
+		t.Fatalf("%+v, %+v", root.done, root.agent.Stats())
+	}
+	for i, part := range []int{2, 0, 1} {
+		p := root.replies[i]
+		if len(root.replies) != 3 || p.Part != part || p.Last != (part == 2) || !bytes.Equal(p.Payload, bytes.Repeat([]byte{byte(part)}, 10+part)) {
+			t.Errorf("message %d: %+v", i, p)
+		}
+	}
+	s.run(2 * time.Minute) // the mute service is spoken for, too late
+	s.quiet(root, 64)
+}
