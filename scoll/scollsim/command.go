@@ -118,6 +118,7 @@ func numberOf(payload []byte) uint32 {
 // work is a request at a node, as its service sees it.
 type work struct {
 	number   uint32
+	attempt  uint64 // label of the attempt, see Broadcast
 	root     bool
 	posted   bool // post-reply has come
 	worked   bool // the service has done its part

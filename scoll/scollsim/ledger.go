@@ -39,10 +39,30 @@ type Broadcast struct {
 	Missing []Missing
 
 	excused bool
-	exact   bool         // it was found to be
-	ran     []run        // by node
-	holder  []sim.NodeID // by node: where its answer has come to, -1 at first
-	replied []bool       // by node: whether its service has
+	exact   bool   // it was found to be
+	attempt uint64 // label of the latest; 0: there was one only
+	ran     []run  // by node
+	holder  []mark // by node: where its answer has come to
+	replied []mark // by node: whether its service has
+}
+
+// mark is what is known of a node in an attempt.
+type mark struct {
+	some    bool
+	at      sim.NodeID
+	attempt uint64
+}
+
+// put takes note of something, unless a later attempt has.
+func (m *mark) put(at sim.NodeID, attempt uint64) {
+	if !m.some || attempt >= m.attempt {
+		*m = mark{true, at, attempt}
+	}
+}
+
+// in returns the mark if it is of the latest attempt.
+func (b *Broadcast) in(m mark) (at sim.NodeID, ok bool) {
+	return m.at, m.some && (b.attempt == 0 || b.attempt == m.attempt)
 }
 
 // Missing is a member whose answer did not come, as the root says.
@@ -79,10 +99,7 @@ func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
 		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.now(),
-		ran: make([]run, nodes), holder: make([]sim.NodeID, nodes), replied: make([]bool, nodes),
-	}
-	for i := range b.holder {
-		b.holder[i] = -1
+		ran: make([]run, nodes), holder: make([]mark, nodes), replied: make([]mark, nodes),
 	}
 	l.list = append(l.list, b)
 	l.log(root, history.Send, root, b)
@@ -127,22 +144,22 @@ func (l *ledger) hasRun(number uint32, life sim.Life) bool {
 }
 
 // came notes that a child's reply has come to a node.
-func (l *ledger) came(number uint32, at sim.NodeID, reply []byte) {
-	b := l.of(number)
+func (l *ledger) came(w *work, at sim.NodeID, reply []byte) {
+	b := l.of(w.number)
 	if b == nil {
 		return
 	}
 	for id := range entries(reply) {
 		if int(id) < len(b.holder) {
-			b.holder[id] = at
+			b.holder[id].put(at, w.attempt)
 		}
 	}
 }
 
 // replied notes that the service of a node has.
-func (l *ledger) replied(number uint32, id sim.NodeID) {
-	if b := l.of(number); b != nil {
-		b.replied[id] = true
+func (l *ledger) replied(w *work, id sim.NodeID) {
+	if b := l.of(w.number); b != nil {
+		b.replied[id].put(id, w.attempt)
 	}
 }
 

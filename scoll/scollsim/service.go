@@ -50,7 +50,7 @@ func (p *program) reply(e *scoll.Effect, out *sim.Output[*message]) {
 	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), trailer: p.part(e.Trailer)}
 	if w := p.works[e.ID]; w != nil && e.Own {
 		m.payload = w.reply(p.id)
-		p.net.ledger.replied(w.number, p.id)
+		p.net.ledger.replied(w, p.id)
 	}
 	p.put(nodeOf(e.To), m, out)
 	p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: scoll.Upward, Part: e.Part})
@@ -85,7 +85,7 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 	case scoll.CallReply:
 		if e.Status == scoll.OK && p.arrived != nil && w != nil {
 			w.got = append(w.got, p.arrived.payload...)
-			n.ledger.came(w.number, p.id, p.arrived.payload)
+			n.ledger.came(w, p.id, p.arrived.payload)
 		}
 		p.input(scoll.Input{Kind: scoll.InReply, ID: e.ID, Child: e.Child})
 	case scoll.CallPostReply:
@@ -113,10 +113,11 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 func (p *program) preRequest(e *scoll.Effect, w *work) {
 	n, in := p.net, scoll.Input{Kind: scoll.InPreRequest, ID: e.ID}
 	if w != nil {
-		w.got = nil
-		n.ledger.of(w.number).Members = nodesOf(e.Members)
+		w.got, w.attempt = nil, e.Header.Sequence
+		b := n.ledger.of(w.number)
+		b.Members, b.attempt = nodesOf(e.Members), w.attempt
 	} else {
-		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length}
+		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length, attempt: e.Header.Sequence}
 		w.worked = n.ledger.hasRun(w.number, p.life)
 		p.works[e.ID] = w
 		if n.services[p.id].kind == rejects {

@@ -17,7 +17,7 @@ func (k *stack) service() scoll.Service {
 		IncomingReply: func(p *scoll.Reply) {
 			if w, ok := p.Request.Data.(*work); ok && p.Status == scoll.OK {
 				w.got = append(w.got, p.Payload...)
-				k.net.ledger.came(w.number, k.host.ID(), p.Payload)
+				k.net.ledger.came(w, k.host.ID(), p.Payload)
 			}
 		},
 		PostReply: k.postReply,
@@ -29,7 +29,8 @@ func (k *stack) service() scoll.Service {
 func (k *stack) preRequest(r *scoll.Request) error {
 	if r.Root() { // another attempt
 		s := r.Private().(*sending)
-		r.Data = &work{number: s.broadcast.Number, root: true}
+		s.broadcast.attempt++
+		r.Data = &work{number: s.broadcast.Number, root: true, attempt: s.broadcast.attempt}
 		k.roster(s.broadcast, &s.order)
 		return k.post(r)
 	}
@@ -46,6 +47,9 @@ func (k *stack) preRequest(r *scoll.Request) error {
 		}
 	}
 	w := &work{number: numberOf(r.Payload())}
+	if b := k.net.ledger.of(w.number); b != nil {
+		w.attempt = b.attempt
+	}
 	w.worked = k.net.ledger.hasRun(w.number, k.host.Life())
 	r.Data = w
 	k.open = append(k.open, r)
@@ -121,7 +125,7 @@ func (k *stack) answer(r *scoll.Request, w *work) {
 	}
 	w.answered = true
 	if r.Reply(w.reply(k.host.ID())) == nil {
-		k.net.ledger.replied(w.number, k.host.ID())
+		k.net.ledger.replied(w, k.host.ID())
 	}
 }
 

@@ -31,12 +31,13 @@ func (b *Broadcast) swallowed(id sim.NodeID) bool {
 		return false
 	}
 	for hops := 0; hops < len(b.holder); hops++ {
-		at := b.holder[id]
-		switch {
-		case at < 0 || at == b.Root:
+		at, ok := b.in(b.holder[id])
+		if !ok || at == b.Root {
 			return false
-		case b.isMissing(at):
-			return !b.replied[at]
+		}
+		if b.isMissing(at) {
+			_, replied := b.in(b.replied[at])
+			return !replied
 		}
 		id = at
 	}

@@ -13,7 +13,7 @@ import (
 func books(answered []sim.NodeID, missing ...sim.NodeID) *Broadcast {
 	b := &Broadcast{
 		Number: 1, Group: "g", Outcome: Ended, Answered: answered, Members: []sim.NodeID{0, 1, 2, 3, 4},
-		ran: make([]run, 6), holder: []sim.NodeID{-1, -1, -1, -1, -1, -1}, replied: make([]bool, 6),
+		ran: make([]run, 6), holder: make([]mark, 6), replied: make([]mark, 6),
 	}
 	for _, id := range missing {
 		b.Missing = append(b.Missing, Missing{id, scoll.ETIMEDOUT})
@@ -47,16 +47,33 @@ func TestExact(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for id, at := range tt.held {
-				tt.b.holder[id] = at
+				tt.b.holder[id].put(at, 0)
 			}
 			for _, id := range tt.did {
-				tt.b.replied[id] = true
+				tt.b.replied[id].put(id, 0)
 			}
 			err := tt.b.Exact()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestExactOfLatestAttempt: what came in an earlier attempt does not count.
+func TestExactOfLatestAttempt(t *testing.T) {
+	b := books([]sim.NodeID{1, 4}, 2)
+	b.attempt = 7
+	b.holder[3].put(2, 7)
+	b.replied[2].put(2, 5)
+	if err := b.Exact(); err != nil {
+		t.Error(err)
+	}
+	b.exact = false
+	b.replied[2].put(2, 7)
+	b.replied[2].put(2, 5) // later, of the attempt before
+	if err := b.Exact(); err == nil {
+		t.Error("an answer that came to a service which replied is lost")
 	}
 }
 
