@@ -1,7 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,10 +55,11 @@ It is also 1 if an action failed.`,
 		if r.Text, err = readText(c, args, file, bulk); err != nil {
 			return err
 		}
-		data, err := readBulk(c, bulk)
+		data, end, err := readBulk(c, bulk)
 		if err != nil {
 			return err
 		}
+		defer end()
 		return g.broadcast(c.Context(), c.OutOrStdout(), r, data, showDone)
 	}
 	return c
@@ -87,21 +89,24 @@ func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error
 	return text, err
 }
 
-// readBulk returns the bulk data of a command line, nil for none.
-func readBulk(c *cobra.Command, file string) (io.Reader, error) {
+// readBulk returns the bulk data of a command line, nil for none, and what closes
+// them.
+func readBulk(c *cobra.Command, file string) (data io.Reader, end func() error, err error) {
 	if file == "" {
-		return nil, nil
+		return nil, func() error { return nil }, nil
 	}
 	in, err := open(c, file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer in.Close()
-	data, err := io.ReadAll(in)
-	if err == nil && len(data) == 0 {
+	buffered := bufio.NewReader(in)
+	if _, err = buffered.Peek(1); err == nil {
+		return buffered, in.Close, nil
+	}
+	if errors.Is(err, io.EOF) {
 		err = cli.Hint(fmt.Errorf("%s is empty", file), "bulk data have at least one byte")
 	}
-	return bytes.NewReader(data), err
+	return nil, nil, errors.Join(err, in.Close())
 }
 
 func open(c *cobra.Command, file string) (io.ReadCloser, error) {

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+func idOf(i int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.TCP, 0), uint32(10<<24+i)) }
+
+// TestPrintReply: members that said the same are one entry, those that failed are
+// all named, and so are all who were not reached.
+func TestPrintReply(t *testing.T) {
+	r := node.BroadcastReply{Status: node.BroadcastIncomplete, ElapsedUS: 12_345_678, Skipped: []nid.NID{idOf(99)}}
+	add := func(i int, exit int32, output string) {
+		r.Reached = append(r.Reached, idOf(i))
+		r.Answers = append(r.Answers, node.Answer{NID: idOf(i), Exit: &exit, Output: &output, TimeOver: exit == -9, Cut: exit == 0})
+	}
+	for i := range 11 {
+		add(i, 0, "fine\n\x1b[2Jbad\n")
+	}
+	for i := range 9 {
+		add(20+i, 3, "")
+	}
+	add(40, -15, "")
+	add(41, -9, "")
+	r.Unreached = []node.Unreached{{NID: idOf(50), Error: "timed out"}, {NID: idOf(151), Error: "node is down"}}
+	var b strings.Builder
+	if err := printReply(&b, &r, showDone); err != nil {
+		t.Fatal(err)
+	}
+	want := `22 of 24 members answered in 12.3s; 1 dead left out
+  exit code 0: 11 members: 10.0.0.0@tcp 10.0.0.1@tcp 10.0.0.2@tcp 10.0.0.3@tcp 10.0.0.4@tcp 10.0.0.5@tcp 10.0.0.6@tcp 10.0.0.7@tcp and 3 more
+      …fine
+      ` + "\uFFFD" + `[2Jbad
+  exit code 3: 9 members: 10.0.0.20@tcp 10.0.0.21@tcp 10.0.0.22@tcp 10.0.0.23@tcp 10.0.0.24@tcp 10.0.0.25@tcp 10.0.0.26@tcp 10.0.0.27@tcp 10.0.0.28@tcp
+  killed by signal 15: 1 member: 10.0.0.40@tcp
+  killed when its time was over: 1 member: 10.0.0.41@tcp
+not reached:
+  10.0.0.50@tcp   timed out
+  10.0.0.151@tcp  node is down
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := verdict(&r); err == nil || err.Error() != "2 of 24 members did not answer" {
+		t.Error(err)
+	}
+	r.Unreached, r.Status = nil, node.BroadcastFailed
+	if err := verdict(&r); err == nil || err.Error() != "11 of 22 members failed" {
+		t.Error(err)
+	}
+}
+
+// TestBenchDoc: SC-125: percentiles by the nearest rank, and a histogram whose
+// counts add up.
+func TestBenchDoc(t *testing.T) {
+	var last []int64
+	for i := range int64(100) {
+		last = append(last, (100-i)*10_000)
+	}
+	last[7] = -500 // within the error of the clocks
+	d := newBenchDoc(&node.BenchReply{Last: last, Answered: []int64{5_000}})
+	if want := (percentiles{490, 890, 990, 1000}); d.Last != want || d.Answered.P99 != 5 {
+		t.Errorf("%+v, %+v", d.Last, d.Answered)
+	}
+	sum := 0
+	for i, b := range d.Histogram {
+		if sum += b.Count; i > 1 && b.From != 2*d.Histogram[i-1].From {
+			t.Errorf("%+v", d.Histogram)
+		}
+	}
+	if sum != 100 || d.Histogram[0].From != 0 || d.Histogram[0].Count != 1 {
+		t.Errorf("%+v", d.Histogram)
+	}
+	if p := percentilesOf(nil); p != (percentiles{}) {
+		t.Errorf("%+v", p)
+	}
+	if p := percentilesOf([]int64{3000}); p != (percentiles{3, 3, 3, 3}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestWatched: a broadcast is told of when it begins and when it ends, once each.
+func TestWatched(t *testing.T) {
+	w := watcher{seen: map[uint64]bool{}}
+	ids := func(list ...node.BroadcastEntry) (ids []uint64) {
+		for _, e := range w.changed(&node.CollectiveStatus{Broadcasts: list}) {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	over, runs := node.BroadcastEntry{ID: 1}, node.BroadcastEntry{ID: 2, Running: true}
+	ended := node.BroadcastEntry{ID: 2}
+	for i, step := range []struct{ got, want []uint64 }{
+		{ids(over), []uint64{1}},
+		{ids(over), nil},
+		{ids(over, runs), []uint64{2}},
+		{ids(over, runs), nil},
+		{ids(over, ended), []uint64{2}},
+		{ids(over, ended), nil},
+	} {
+		if !slices.Equal(step.got, step.want) {
+			t.Errorf("%d: %v, want %v", i, step.got, step.want)
+		}
+	}
+}
+
+func TestRounded(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 999: "999ns", 1234567: "1.23ms", -1234567: "-1.23ms", 83 * time.Second: "1m23s", 12345678901: "12.3s",
+	} {
+		if got := rounded(d).String(); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
+		}
+	}
+	if offset(1500) != "+1.5µs" || offset(-1500) != "-1.5µs" || offset(0) != "0s" {
+		t.Error(offset(1500), offset(-1500), offset(0))
+	}
+}
