@@ -95,8 +95,12 @@ func (m *Machine) enter(r *request) {
 		m.learn(r, r.body[:h.ListSize])
 	case h.List.Length > maxListSize:
 		m.reject(r, EMSGSIZE)
+	case h.List.Length > maxListSize-m.lists:
+		m.stats.Busy++
+		m.reject(r, EBUSY)
 	case h.List.Length > 0:
-		r.phase, r.fetches = listing, true
+		r.phase, r.fetches, r.list = listing, true, h.List.Length
+		m.lists += r.list
 		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: h.List.Bits, Length: h.List.Length, Limit: h.List.Length, Chunk: m.cfg.MaxPayload, List: true})
 	default:
 		m.stats.NoGroup++
@@ -133,6 +137,12 @@ func (m *Machine) mapped(r *request, in *Input) {
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 	}
+}
+
+// unlist takes note that the memory of a list of members is free.
+func (m *Machine) unlist(r *request) {
+	m.lists -= r.list
+	r.list = 0
 }
 
 // learn makes a regular group from the list of members.

@@ -18,7 +18,7 @@ const (
 	maxLives      = 65_536    // of creators of groups
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
-	maxListSize   = 256 << 20 // of a list that a member fetches
+	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
 	maxBulk       = 1<<32 - 1 // of bulk data
 	maxTombstones = 4096
 	maxTrailer    = 32768 // entries; more are told as the whole subtree

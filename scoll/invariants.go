@@ -4,13 +4,14 @@ import "fmt"
 
 // invariants are what holds after every step.
 func (m *Machine) invariants() error {
-	others, active := 0, 0
+	others, active, lists := 0, 0, uint64(0)
 	inFlight := make(map[*group]int)
 	for _, r := range m.requests.slots {
 		if r.phase == idle {
 			continue
 		}
 		active++
+		lists += r.list
 		if !r.root {
 			others++
 		}
@@ -23,6 +24,9 @@ func (m *Machine) invariants() error {
 	}
 	if others != m.incoming || active != m.requests.active {
 		return fmt.Errorf("%d requests, %d of others: counted %d and %d", m.requests.active, m.incoming, active, others)
+	}
+	if lists != m.lists {
+		return fmt.Errorf("lists of %d bytes are fetched, counted %d", m.lists, lists)
 	}
 	for i, g := range m.table.list {
 		if g.index != i || m.table.groups[g.key] != g {

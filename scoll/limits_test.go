@@ -102,6 +102,32 @@ func TestMaxMembers(t *testing.T) {
 	}
 }
 
+// TestListsAtATime: SC-156: what is fetched of lists is bounded in all, and free
+// again when they are there, or not.
+func TestListsAtATime(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	fetch := func(index uint64, want string) {
+		t.Helper()
+		h.id, h.group.Index = 0, index
+		h.admitted(func(r *RequestHeader) { r.Flags, r.List = FlagList, RMA{1, maxListSize * 2 / 3} })
+		h.want(want)
+	}
+	fetch(1, "fetch")
+	first := h.id
+	if fetch(2, "refuse"); h.refusal().Status != EBUSY {
+		t.Errorf("%v", h.refusal().Status)
+	}
+	h.step(Input{Kind: InFetched, ID: first, Data: h.members.AppendBinary(nil)})
+	h.want("pre")
+	fetch(3, "fetch")
+	h.step(Input{Kind: InFetched, Status: EIO})
+	fetch(4, "fetch")
+	h.advance()
+	if fetch(5, "fetch"); h.m.lists != maxListSize*2/3 {
+		t.Errorf("%d bytes", h.m.lists)
+	}
+}
+
 // TestMaxGroups: SC-156: groups of others are bounded, and what they say of lives
 // is taken from members only.
 func TestMaxGroups(t *testing.T) {

@@ -177,6 +177,7 @@ type Machine struct {
 	parse     func([]byte) (*Membership, error)
 	bits      uint64 // the next match bits
 	incoming  int    // requests of others
+	lists     uint64 // bytes of lists that are fetched
 	stats     Stats
 
 	out *Output // of the step that is made

@@ -44,6 +44,7 @@ func (m *Machine) fetched(r *request, in *Input) {
 		m.reject(r, in.Status)
 	case r.phase == listing:
 		r.phase = mapping
+		m.unlist(r)
 		m.learn(r, in.Data)
 	case r.pipe.loading && in.Status == OK && r.bulk == OK:
 		m.loaded(r)

@@ -39,6 +39,7 @@ func (m *Machine) reject(r *request, s Status) {
 // discard ends a request of others.
 func (m *Machine) discard(r *request) {
 	m.forgetOrigin(r)
+	m.unlist(r)
 	if r.group != nil {
 		r.forgetUnrun()
 		m.release(r.group, r.header.Flags&FlagLast != 0)

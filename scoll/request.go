@@ -52,9 +52,10 @@ type request struct {
 	phase    phase
 	root     bool // it is ours
 	aborted  bool
-	answered bool // the last reply is made, by the service or for it
-	refused  bool // the reply was an error for the subtree
-	fetches  bool // the list of members was fetched
+	answered bool   // the last reply is made, by the service or for it
+	refused  bool   // the reply was an error for the subtree
+	fetches  bool   // the list of members was fetched
+	list     uint64 // its bytes while that is so
 	mapTries uint8
 	attempts uint8 // that have failed
 	heapAt   int   // position in the heap, or -1

@@ -261,6 +261,7 @@ func (h *RequestHeader) check(body int) error {
 		oob == h.Group.Creator.IsValid(),
 		(h.Flags&FlagList != 0) != (h.ListSize > 0 || h.List.Length > 0),
 		h.Segment > 0 && (h.Segment < MinSegment || h.Bulk.Length == 0),
+		h.Flags&FlagModule != 0 && h.Bulk.Length > 0,
 		h.ListSize > 0 && h.List.Length > 0, oob && h.Flags&FlagList != 0:
 		return ErrHeader
 	}

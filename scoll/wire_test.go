@@ -70,7 +70,7 @@ func TestBadRequestHeaders(t *testing.T) {
 		"first": {125, 0xFF, ErrHeader}, "two lists": {172, 1, ErrHeader}, "list size": {180, 3, ErrBody},
 		"list size beyond": {183, 0x80, ErrBody}, "a list without flag": {36, 0x11, ErrHeader},
 		"an out-of-band group with a creator": {36, 0x1D, ErrHeader},
-		"bulk data above 4 GiB":               {160, 1, ErrHeader}, "short segments": {190, 0, ErrHeader},
+		"bulk data above 4 GiB":               {160, 1, ErrHeader}, "short segments": {190, 0, ErrHeader}, "bulk data of the module": {36, 0x1B, ErrHeader},
 	} {
 		bad := append(goldenRequest.AppendBinary(nil), 1, 2, 3, 4, 5)
 		bad[c.at] = c.value
