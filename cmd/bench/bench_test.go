@@ -47,8 +47,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 86 {
-		t.Errorf("got %d lines, want 86:\n%s", len(lines), stdout)
+	if len(lines) != 89 {
+		t.Errorf("got %d lines, want 89:\n%s", len(lines), stdout)
 	}
 	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|LN-priority)  +(\S.*\S)  +((?:\d+\.\d{3} [\w%]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {

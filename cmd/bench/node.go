@@ -39,13 +39,17 @@ type node struct {
 var tcp = nid.MakeNet(nid.TCP, 0)
 
 func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error) {
+	return newNodeWith(addr, socklnd.Config{AcceptPort: port}, tunables)
+}
+
+func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*node, error) {
 	n := &node{clock: timerfd.NewClock()}
 	n.lnet = lnet.New(lnet.Config{
 		Incarnation: uint64(time.Now().UnixNano()),
 		Clock:       n.clock,
 	})
 	n.table = portals.New(n.lnet)
-	driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
+	driver, err := socklnd.New(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -71,20 +71,20 @@ type memberProcess struct {
 
 // memberSetup is what a member's process is told first.
 type memberSetup struct {
-	Rank  int
-	Addrs []netip.Addr
-	Port  uint16
-	Tree  scoll.Tree
+	Rank     int
+	Addrs    []netip.Addr
+	Port     uint16
+	Tree     scoll.Tree
+	BusyPoll time.Duration
 }
 
-func newCollective(ctx context.Context, stderr io.Writer, nodes int, tree scoll.Tree) (c *collective, err error) {
+func newCollective(ctx context.Context, stderr io.Writer, nodes int, setup memberSetup) (c *collective, err error) {
 	c = new(collective)
 	defer func() {
 		if err != nil {
 			c.close()
 		}
 	}()
-	setup := memberSetup{Tree: tree}
 	for i := range nodes {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
 	}
@@ -239,9 +239,13 @@ func (c *collectiveContender) against(other *collectiveContender, what string, p
 	}
 }
 
+// busyPoll is the busy_poll of members beside Open MPI, whose processes never
+// wait either: both give way to others between looks.
+const busyPoll = 100 * time.Microsecond
+
 // measureCollective is G-SC-2: a broadcast of 2 KiB with a sum of all members as
 // its answer, beside Open MPI's broadcast and barrier, and beside a tree of
-// plain Go TCP connections.
+// plain Go TCP connections, which wait.
 func measureCollective(ctx context.Context, b *bench) (lines []line, err error) {
 	mpi, err := compileMPI(ctx)
 	if err != nil {
@@ -263,19 +267,24 @@ func measureCollective(ctx context.Context, b *bench) (lines []line, err error) 
 
 // measureGroup compares groups of one size.
 func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]line, error) {
-	c, err := newCollective(ctx, b.stderr, nodes, flat(nodes))
+	c, err := newCollective(ctx, b.stderr, nodes, memberSetup{Tree: flat(nodes)})
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
+	polling, err := newCollective(ctx, b.stderr, nodes, memberSetup{Tree: flat(nodes), BusyPoll: busyPoll})
+	if err != nil {
+		return nil, err
+	}
+	defer polling.close()
 	run := collectiveRun{Bytes: collectiveBytes, Warm: collectiveWarm, Count: pick(b, 200, 2000, 2000)}
 	raw := run
 	raw.Raw = true
-	ours, plain := c.contender("scoll", run), c.contender("raw Go tree", raw)
+	ours, waiting, plain := polling.contender("scoll", run), c.contender("scoll", run), c.contender("raw Go tree", raw)
 	peer := &collectiveContender{name: "Open MPI", run: func(*collectiveContender) (latencies, error) { return mpi.run(ctx, nodes, run) }}
-	contenders := []*collectiveContender{ours, plain, peer}
+	contenders := []*collectiveContender{ours, waiting, plain, peer}
 	if mpi.missing != "" {
-		contenders = contenders[:2]
+		contenders = contenders[:3]
 	}
 	if err := alternate(ctx, b.rounds, contenders...); err != nil {
 		return nil, err
@@ -292,10 +301,13 @@ func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]lin
 		}
 		lines = append(lines, l)
 	}
-	cpu := fmt.Sprintf("CPU %.0f : %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3)
-	tree := ours.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
-	tree.basis += ", " + cpu
-	return append(lines, tree, line{
+	for _, c := range []*collectiveContender{ours, waiting} {
+		tree := c.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
+		tree.basis += fmt.Sprintf(", CPU %.0f : %.0f µs", median(c.cpu)/1e3, median(plain.cpu)/1e3)
+		lines = append(lines, tree)
+	}
+	lines[len(lines)-1].what += ", without busy_poll"
+	return append(lines, line{
 		what: what + "allocations of a member", ratio: median(ours.mallocs), unit: "objects", limit: 2, basis: "for a request, with its root",
 	}), nil
 }

@@ -21,7 +21,7 @@ var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 // over the tree, beside a tree of plain Go TCP connections that reads each
 // broadcast whole before it writes it on, as collectives do.
 func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
-	c, err := newCollective(ctx, b.stderr, bulkMembers, bulkTree)
+	c, err := newCollective(ctx, b.stderr, bulkMembers, memberSetup{Tree: bulkTree})
 	if err != nil {
 		return nil, err
 	}

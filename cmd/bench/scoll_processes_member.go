@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 	"ulnet/scoll/tree"
@@ -104,7 +105,7 @@ func newMember(setup memberSetup) (m *member, err error) {
 	if m.raw.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {
 		return nil, err
 	}
-	if m.node, err = newNode(self, setup.Port, lnd.Tunables{}); err != nil {
+	if m.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
 		return nil, err
 	}
 	// Group, and time-outs that a machine under load does not reach.

@@ -9,7 +9,7 @@ import (
 // TestCollective: processes of their own sum over both kinds of trees, payload
 // and bulk data, and end with their standard input.
 func TestCollective(t *testing.T) {
-	c, err := newCollective(t.Context(), os.Stderr, 5, bulkTree)
+	c, err := newCollective(t.Context(), os.Stderr, 5, memberSetup{Tree: bulkTree, BusyPoll: busyPoll})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,6 +87,12 @@ type Config struct {
 	TxBufferSize int  // tx_buffer_size, bytes; 0: the system's
 	RxBufferSize int  // rx_buffer_size, bytes; 0: the system's
 
+	// BusyPoll (busy_poll) is how long a reader that finds nothing looks again
+	// before it waits, giving way to other threads between looks. One reader of a
+	// driver at a time does that. 0: none. It saves the sleep and the wake-up
+	// where answers come soon, and costs CPU time where they do not. Local policy.
+	BusyPoll time.Duration
+
 	// ControlTOS replaces TOS on CONTROL connections, which priority messages
 	// use: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
 	// ControlPriority is their SO_PRIORITY (6, the highest that needs no
@@ -207,6 +213,10 @@ func or[T comparable](v, otherwise T) T {
 // maxConnsPerPeer is the largest conns_per_peer that Lustre's tools can set.
 const maxConnsPerPeer = 127
 
+// maxBusyPoll is the longest BusyPoll: the runtime is not told meanwhile, and a
+// collection of garbage waits for the reader.
+const maxBusyPoll = 10 * time.Millisecond
+
 // Validate reports the first field whose value makes no sense. Zero fields
 // are fine.
 func (c Config) Validate() error {
@@ -227,6 +237,7 @@ func (c Config) Validate() error {
 		{"protocol", uint32(c.Protocol), c.Protocol <= ksock.V3},
 		{"tx_buffer_size", c.TxBufferSize, c.TxBufferSize >= 0},
 		{"rx_buffer_size", c.RxBufferSize, c.RxBufferSize >= 0},
+		{"busy_poll", c.BusyPoll, c.BusyPoll >= 0 && c.BusyPoll <= maxBusyPoll},
 		{"control_tos", c.ControlTOS, c.ControlTOS <= 255},
 		{"handshakes", c.MaxHandshakes, c.MaxHandshakes >= 0},
 		{"handshakes of one address", c.MaxHandshakesPerAddr, c.MaxHandshakesPerAddr >= 0},

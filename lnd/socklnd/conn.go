@@ -56,7 +56,7 @@ type link struct {
 
 func newConn(p *peer, l *link) *conn {
 	c := &conn{
-		peer: p, net: l.net, stream: newStream(l.net),
+		peer: p, net: l.net, stream: newStream(l.net, p.ni.polling),
 		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}

@@ -16,6 +16,7 @@ type Driver struct {
 	cfg       Config
 	acceptors acceptors
 	loans     loanWatch
+	polling   polling
 }
 
 var _ lnd.Driver = (*Driver)(nil)
@@ -28,6 +29,7 @@ func New(cfg Config) (*Driver, error) {
 	return &Driver{
 		cfg:       cfg.withDefaults(),
 		acceptors: acceptors{byAddr: make(map[netip.Addr]*acceptor)},
+		polling:   polling{limit: cfg.BusyPoll},
 	}, nil
 }
 
@@ -53,7 +55,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, loans: &d.loans, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, loans: &d.loans, polling: &d.polling, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:     log.With("ni", id),
 		peers:   make(map[nid.ProcessID]*peer),

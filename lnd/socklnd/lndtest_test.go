@@ -3,6 +3,7 @@ package socklnd
 import (
 	"net"
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
@@ -26,6 +27,7 @@ func TestContract(t *testing.T) {
 		{name: "v2 untyped", cfg: Config{Untyped: true}, want: ksock.V2},
 		{name: "v3", want: ksock.V3},
 		{name: "v3 with checksums", cfg: Config{Checksum: true}, want: ksock.V3},
+		{name: "v3 with polling", cfg: Config{BusyPoll: time.Millisecond}, want: ksock.V3},
 		{name: "v4", ipv6: true, want: ksock.V4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,6 +30,7 @@ type NI struct {
 	spoilSum    atomic.Bool // the next checksum leaves wrong
 	acceptors   *acceptors  // of the driver
 	loans       *loanWatch  // of the driver
+	polling     *polling    // likewise
 	acceptor    *acceptor   // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex

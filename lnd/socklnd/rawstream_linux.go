@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,8 @@ const maxIovecs = 1024
 // functions for the poller are bound once, so that nothing is allocated for a
 // read or write.
 type rawStream struct {
-	rc syscall.RawConn
+	rc   syscall.RawConn
+	poll *polling
 
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
@@ -39,7 +41,7 @@ type rawStream struct {
 }
 
 // newRawStream returns nil if c is no socket.
-func newRawStream(c net.Conn) stream {
+func newRawStream(c net.Conn, poll *polling) stream {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
 		return nil
@@ -48,7 +50,7 @@ func newRawStream(c net.Conn) stream {
 	if err != nil {
 		return nil
 	}
-	s := &rawStream{rc: rc}
+	s := &rawStream{rc: rc, poll: poll}
 	s.readFn, s.writeFn = s.tryRead, s.tryWrite
 	return s
 }
@@ -90,8 +92,21 @@ func (s *rawStream) read() (int, error) {
 	return s.rn, nil
 }
 
-// tryRead reads once; false tells the poller to wait and call again.
+// tryRead reads once, or looks for a while; false tells the poller to wait and
+// call again.
 func (s *rawStream) tryRead(fd uintptr) bool {
+	s.readOnce(fd)
+	if s.rerr == unix.EAGAIN && s.rlimit > 0 && s.poll.begin() {
+		for began := time.Now(); s.rerr == unix.EAGAIN && time.Since(began) < s.poll.limit; {
+			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
+			s.readOnce(fd)
+		}
+		s.poll.end()
+	}
+	return s.rerr != unix.EAGAIN
+}
+
+func (s *rawStream) readOnce(fd uintptr) {
 	switch {
 	case s.rlimit == 0:
 		s.rn, s.rerr = sysVector(unix.SYS_READV, fd, s.rvec.iov, s.rvec.total)
@@ -105,7 +120,6 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 			s.rbuf = nil
 		}
 	}
-	return s.rerr != unix.EAGAIN
 }
 
 func (s *rawStream) write(b []byte) (int, error) {

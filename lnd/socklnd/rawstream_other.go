@@ -7,4 +7,4 @@ import "net"
 type iovec struct{}
 
 // newRawStream returns nil: elsewhere every connection is a plainStream.
-func newRawStream(net.Conn) stream { return nil }
+func newRawStream(net.Conn, *polling) stream { return nil }

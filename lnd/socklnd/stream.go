@@ -36,8 +36,8 @@ type stream interface {
 }
 
 // newStream returns the fastest stream for c.
-func newStream(c net.Conn) stream {
-	if s := newRawStream(c); s != nil {
+func newStream(c net.Conn, poll *polling) stream {
+	if s := newRawStream(c, poll); s != nil {
 		return s
 	}
 	return &plainStream{conn: c}

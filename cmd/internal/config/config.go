@@ -58,6 +58,7 @@ type Config struct {
 	ControlPriority   int           // control_priority; -1: none
 	MaxConns          int           // max_conns
 	MaxConnsPerAddr   int           // max_conns_per_addr
+	BusyPoll          time.Duration // busy_poll, in microseconds; 0: none
 
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start

@@ -64,6 +64,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"control_priority":   number(&c.ControlPriority, -1, 15),
 		"max_conns":          number(&c.MaxConns, 1, maxCount),
 		"max_conns_per_addr": number(&c.MaxConnsPerAddr, 1, maxCount),
+		"busy_poll":          duration(&c.BusyPoll, time.Microsecond, 0, 10_000),
 
 		"eager_ack":      unused(0, 15),
 		"nonblk_zcack":   unused(0, 1),

@@ -47,6 +47,7 @@ func socklndConfig(c config.Config) socklnd.Config {
 		ControlPriority:     noneIfZero(c.ControlPriority),
 		MaxConns:            c.MaxConns,
 		MaxConnsPerAddr:     c.MaxConnsPerAddr,
+		BusyPoll:            c.BusyPoll,
 	}
 }
 

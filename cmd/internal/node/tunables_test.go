@@ -42,6 +42,7 @@ control_tos: 15
 control_priority: 0
 max_conns: 16
 max_conns_per_addr: 17
+busy_poll: 18
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ max_conns_per_addr: 17
 		MinReconnect: 7 * time.Millisecond, MaxReconnect: 8 * time.Millisecond,
 		Keepalive: -1, KeepaliveIdle: 9 * time.Second, KeepaliveCount: 10, KeepaliveInterval: 11 * time.Second,
 		Protocol: 2, Checksum: true, InjectChecksumError: true, Nagle: true, TOS: 12, TxBufferSize: 13, RxBufferSize: 14,
-		ControlTOS: 15, ControlPriority: -1, MaxConns: 16, MaxConnsPerAddr: 17,
+		ControlTOS: 15, ControlPriority: -1, MaxConns: 16, MaxConnsPerAddr: 17, BusyPoll: 18 * time.Microsecond,
 	}
 	if diff := cmp.Diff(want, socklndConfig(c), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -1,0 +1,92 @@
+package socklnd
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest"
+)
+
+// streamPair returns a stream and the other end of its connection.
+func streamPair(t *testing.T, poll *polling) (stream, net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return newStream(a, poll), b
+}
+
+// read reads in a goroutine and returns where its result comes.
+func read(s stream) <-chan byte {
+	got := make(chan byte, 1)
+	go func() {
+		small := make([]byte, 8)
+		if _, n, err := s.readIdle(small, len(small)); err != nil || n != 1 {
+			small[0] = 0
+		}
+		got <- small[0]
+	}()
+	return got
+}
+
+func await(t *testing.T, got <-chan byte, want byte) {
+	t.Helper()
+	select {
+	case b := <-got:
+		if b != want {
+			t.Errorf("read %d, want %d", b, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was read")
+	}
+}
+
+// TestBusyPoll: a reader that finds nothing looks again, a second one waits
+// meanwhile, and both read what comes.
+func TestBusyPoll(t *testing.T) {
+	poll := &polling{limit: time.Minute}
+	one, toOne := streamPair(t, poll)
+	first := read(one)
+	if !lndtest.Poll(poll.taken.Load) {
+		t.Fatal("the first reader does not look again")
+	}
+	two, toTwo := streamPair(t, poll)
+	second := read(two)
+	_, _ = toTwo.Write([]byte{2})
+	await(t, second, 2)
+	if !poll.taken.Load() {
+		t.Error("the second reader took the first one's place")
+	}
+	_, _ = toOne.Write([]byte{1})
+	await(t, first, 1)
+	if poll.taken.Load() {
+		t.Error("the place is still taken after the read")
+	}
+}
+
+// TestBusyPollEnds: after the limit a reader waits, and reads what comes.
+func TestBusyPollEnds(t *testing.T) {
+	poll := &polling{limit: time.Nanosecond}
+	one, toOne := streamPair(t, poll)
+	first := read(one)
+	_, _ = toOne.Write([]byte{1})
+	await(t, first, 1)
+	if !lndtest.Poll(func() bool { return poll.begin() }) {
+		t.Error("the place is not given back")
+	}
+	if (&polling{}).begin() {
+		t.Error("who shall not look again does")
+	}
+}
