@@ -1,0 +1,308 @@
+package health
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// connect takes the request of a client to connect, with this server or another
+// one as its master (seed 001, Handling Connection Request; the state table is
+// in connect_test.go).
+func (s *Server) connect(q *asked) {
+	if r, refused := s.refuse(q); refused {
+		s.reject(q, r)
+		return
+	}
+	i, known := s.find(q.m.Client)
+	switch {
+	case !known:
+		s.accept(q, noPlace)
+	case s.conn(i).incarnation == q.m.Incarnation:
+		s.again(i, q)
+	default:
+		s.replace(i, q)
+	}
+}
+
+// reject answers that a client is not connected.
+func (s *Server) reject(q *asked, r Message) {
+	s.stats.Rejected[r.Code]++
+	r.Kind, r.Client, r.Sequence = Reject, q.m.Client, q.m.Sequence
+	if r.Incarnation == 0 {
+		r.Incarnation = q.m.Incarnation
+	}
+	if !r.Server.IsValid() {
+		r.Server = q.m.Server
+	}
+	if r.Epoch == 0 {
+		r.Epoch = q.m.Epoch
+	}
+	s.send(q.from, &r)
+}
+
+// refuse reports why a connect is refused whatever the client was here.
+func (s *Server) refuse(q *asked) (r Message, refused bool) {
+	m := q.m
+	if !s.quorum.have { // CH-21, CH-36
+		return Message{Code: NoQuorum, Retry: s.cfg.Quorum}, true
+	}
+	if life, dead := s.tombstones.covers(m.Client, m.Incarnation); dead {
+		return Message{Code: Global, Incarnation: life}, true
+	}
+	i, known := s.find(m.Client)
+	if known && s.conn(i).incarnation > m.Incarnation {
+		return Message{Code: Stale, Incarnation: s.conn(i).incarnation}, true
+	}
+	master, ok := s.members.find(m.Server)
+	switch {
+	case !ok:
+		return Message{Code: UnknownServer}, true
+	case master != s.members.self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
+		return Message{Code: BadClaim}, true
+	}
+	if known && s.conn(i).incarnation == m.Incarnation {
+		return r, false
+	}
+	if w := s.waiting.of(m.Client); w != nil && w.m.Incarnation > m.Incarnation {
+		return Message{Code: Stale, Incarnation: w.m.Incarnation}, true
+	}
+	switch {
+	case master == s.members.self && s.drain.on:
+		return Message{Code: Draining}, true
+	case !known && s.table.count >= s.cfg.MaxClients:
+		return Message{Code: Full, Retry: s.cfg.Evict}, true
+	case !s.flaps.allow(s, m.Client, m.Incarnation):
+		return Message{Code: Flapping, Retry: s.flaps.until - s.now}, true
+	}
+	return r, false
+}
+
+// again answers a life that is connected already: its answer was lost, or it
+// has chosen another master meanwhile.
+func (s *Server) again(i int32, q *asked) {
+	c, m := s.conn(i), q.m
+	master, _ := s.members.find(m.Server)
+	switch {
+	case c.peer != q.from:
+		s.stats.Foreign++
+		s.reject(q, Message{Code: Foreign})
+		return
+	case c.state == evicting:
+		s.reject(q, Message{Code: Busy, Retry: s.cfg.Broadcast})
+		return
+	case !s.members.alive(master): // CH-40
+		s.reject(q, Message{Code: MasterDead})
+		return
+	case m.Epoch == c.epoch && master != c.master:
+		s.reject(q, Message{Code: OldEpoch, Server: s.members.nid(c.master)})
+		return
+	case m.Epoch > c.epoch && master == s.members.self && s.drain.on:
+		s.reject(q, Message{Code: Draining})
+		return
+	}
+	c.sequence = q.m.Sequence
+	if c.state == saving {
+		return // the answer is on its way
+	}
+	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
+		s.rehome(i, c, master, m.Epoch)
+	}
+	s.touch(c, q.at)
+	s.accepted(i)
+}
+
+// replace takes the connect of a life after the one that is connected.
+func (s *Server) replace(i int32, q *asked) {
+	c := s.conn(i)
+	previous := c.master
+	switch {
+	case c.state == evicting:
+		s.waiting.add(s, q)
+		return
+	case s.ours(c) && c.state == connected: // CH-23, CH-39
+		s.evict(i, Rebooted)
+		s.evictions.urgent = true
+		s.waiting.add(s, q)
+		return
+	case c.state == saving:
+		s.reject(&asked{from: c.peer, m: &Message{Client: c.id, Sequence: c.sequence}}, Message{Code: Stale, Incarnation: q.m.Incarnation})
+	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
+		previous = noPlace
+	}
+	s.end(i, Rebooted, false)
+	s.accept(q, previous)
+}
+
+// accept makes a connection of a client that has none, which is answered when
+// its record is durable.
+func (s *Server) accept(q *asked, previous int32) {
+	m := q.m
+	master, ok := s.members.find(m.Server)
+	if !ok || !s.members.alive(master) { // CH-40, CH-A11
+		s.reject(q, Message{Code: MasterDead})
+		return
+	}
+	i := s.add(m.Client)
+	c := s.conn(i)
+	c.incarnation, c.peer, c.sequence, c.name = m.Incarnation, q.from, m.Sequence, string(m.Name)
+	c.epoch, c.master, c.previous = m.Epoch, master, previous
+	s.become(c, saving)
+	s.save(saveID(i, c), c)
+}
+
+// saved answers the client whose record is durable, or cannot be saved.
+func (s *Server) saved(in *ServerInput) {
+	i := int32(in.ID>>32) - 1
+	if in.ID == 0 || i < 0 || int(i) >= len(s.table.blocks)*blockSize || s.conn(i).gen != uint32(in.ID) || s.conn(i).state != saving {
+		if in.Failed {
+			s.stats.NotSaved++
+		} else {
+			s.stats.Late++
+		}
+		return
+	}
+	c := s.conn(i)
+	if in.Failed {
+		s.stats.NotSaved++
+		s.reject(s.question(c), Message{Code: StoreFailed, Retry: s.cfg.Ping})
+		s.end(i, NeverStored, false)
+		return
+	}
+	s.become(c, connected)
+	s.watch(i, c)
+	s.tell(ClientConnected, c, 0)
+	if !s.members.alive(c.master) {
+		s.orphan(i)
+	}
+	s.accepted(i)
+}
+
+// question is the one that a connection has not answered yet.
+func (s *Server) question(c *conn) *asked {
+	return &asked{from: c.peer, m: &Message{
+		Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.master),
+	}}
+}
+
+// accepted answers that a client is connected, and who was its previous master,
+// if anybody knows.
+func (s *Server) accepted(i int32) {
+	c := s.conn(i)
+	a := Message{
+		Kind: Accept, Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.previous),
+	}
+	if c.state != connected {
+		a.Code = Orphaned
+	}
+	if s.ours(c) {
+		a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+	}
+	s.stats.Accepted++
+	s.send(c.peer, &a)
+}
+
+// waiting are connects that wait for the eviction of the client's earlier life
+// (CH-A21): one for each client.
+type waiting struct {
+	list  map[ClientID]*waiter
+	queue []waitPlace // since when
+}
+
+type waiter struct {
+	asked
+	since time.Duration
+}
+
+type waitPlace struct {
+	id    ClientID
+	since time.Duration
+}
+
+func (w *waiting) init() { w.list = make(map[ClientID]*waiter) }
+
+func (w *waiting) of(id ClientID) *waiter { return w.list[id] }
+
+// add lets a connect wait. A later life takes the place of an earlier one.
+func (w *waiting) add(s *Server, q *asked) {
+	m := *q.m
+	m.Name, m.Token = append([]byte(nil), m.Name...), append([]byte(nil), m.Token...)
+	since := s.now
+	if old := w.list[m.Client]; old != nil {
+		since = old.since
+		if old.m.Incarnation < m.Incarnation {
+			s.reject(&old.asked, Message{Code: Stale, Incarnation: m.Incarnation})
+		}
+	} else {
+		w.queue = append(w.queue, waitPlace{m.Client, since})
+	}
+	w.list[m.Client] = &waiter{asked{q.from, q.at, &m}, since}
+}
+
+// resume lets a connect go on when the earlier life is gone.
+func (w *waiting) resume(s *Server, id ClientID) {
+	if q := w.list[id]; q != nil {
+		delete(w.list, id)
+		s.connect(&q.asked)
+	}
+}
+
+// expire tells those that have waited for too long to come back.
+func (w *waiting) expire(s *Server) {
+	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
+		p := w.queue[0]
+		w.queue = w.queue[1:]
+		if q := w.list[p.id]; q != nil && q.since == p.since {
+			delete(w.list, p.id)
+			s.reject(&q.asked, Message{Code: Busy, Retry: s.cfg.Broadcast})
+		}
+	}
+}
+
+// clear refuses all that wait.
+func (w *waiting) clear(s *Server, r Message) {
+	for _, p := range w.queue {
+		if q := w.list[p.id]; q != nil {
+			delete(w.list, p.id)
+			s.reject(&q.asked, r)
+		}
+	}
+	w.queue = nil
+}
+
+// flaps counts lives of clients, so that one that starts over and over does not
+// keep all servers busy.
+type flaps struct {
+	lives map[ClientID]flap
+	until time.Duration
+}
+
+type flap struct {
+	last  uint64 // life
+	count int
+}
+
+func (f *flaps) init() { f.lives, f.until = make(map[ClientID]flap), machine.Never }
+
+// allow counts a life, unless it was counted, and reports whether it may connect.
+func (f *flaps) allow(s *Server, id ClientID, incarnation uint64) bool {
+	if len(f.lives) == 0 {
+		f.until = s.now + s.cfg.FlapWindow
+	}
+	n := f.lives[id]
+	if n.count > 0 && n.last == incarnation {
+		return true
+	}
+	if n.count >= s.cfg.MaxLives || n.count == 0 && len(f.lives) >= 2*s.cfg.MaxClients {
+		return false
+	}
+	f.lives[id] = flap{incarnation, n.count + 1}
+	return true
+}
+
+// expire begins a new window.
+func (f *flaps) expire(s *Server) {
+	if s.now >= f.until {
+		f.init()
+	}
+}

@@ -1,0 +1,118 @@
+package health
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// Marks of the entries of digests and their replies.
+const (
+	markConfirm = 1 // digest: answer also if you know it
+	markKnown   = 1 // reply: it is known, and connected to the master
+)
+
+// digests tells masters who is held under them (CH-65, CH-66).
+type digests struct {
+	soon bool          // somebody waits to be confirmed
+	next time.Duration // active time of the next whole digest
+}
+
+// send sends each live master the clients that are held under it; between the
+// whole digests only those that wait to be confirmed.
+func (d *digests) send(s *Server) {
+	whole := s.now >= d.next
+	if !whole && (!d.soon && s.table.unsure == 0 || s.table.count == 0) {
+		return
+	}
+	if d.soon = false; whole {
+		d.next = s.now + s.cfg.Evict
+	}
+	lists := make([]Entries, len(s.members.list))
+	s.each(func(_ int32, c *conn) {
+		e := Entry{Client: c.id, Incarnation: c.incarnation}
+		switch {
+		case c.state == recovering:
+			e.Mark = markConfirm
+		case c.state != connected || !whole:
+			return
+		}
+		if s.ours(c) || !s.members.alive(c.master) {
+			return
+		}
+		lists[c.master] = e.AppendBinary(lists[c.master])
+		if lists[c.master].Len() == MaxEntries {
+			s.sendDigest(c.master, Digest, lists[c.master])
+			lists[c.master] = lists[c.master][:0]
+		}
+	})
+	for i, list := range lists {
+		if len(list) > 0 {
+			s.sendDigest(int32(i), Digest, list)
+		}
+	}
+}
+
+func (s *Server) sendDigest(to int32, kind Kind, list Entries) {
+	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &Message{Kind: kind, Entries: list})
+}
+
+// digest answers another server which of the clients that it holds under this
+// one it should not.
+func (s *Server) digest(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	var reply Entries
+	for i := range q.m.Entries.Len() {
+		e := q.m.Entries.At(i)
+		known := s.watches(e)
+		switch {
+		case !known:
+			e.Mark = 0
+		case e.Mark == markConfirm:
+			e.Mark = markKnown
+		default:
+			continue
+		}
+		reply = e.AppendBinary(reply)
+	}
+	if len(reply) > 0 {
+		s.sendDigest(from, DigestReply, reply)
+	}
+}
+
+// watches reports whether this server is the master of a life.
+func (s *Server) watches(e Entry) bool {
+	i, ok := s.find(e.Client)
+	return ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
+}
+
+// digestReply takes what a master says of the clients under it: those that it
+// does not know are orphaned, and so have time to say what is true.
+func (s *Server) digestReply(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	for k := range q.m.Entries.Len() {
+		e := q.m.Entries.At(k)
+		i, ok := s.find(e.Client)
+		if !ok || s.conn(i).incarnation != e.Incarnation || s.conn(i).master != from {
+			continue
+		}
+		c := s.conn(i)
+		switch {
+		case e.Mark == markKnown && c.state == recovering:
+			s.become(c, connected)
+			s.watch(i, c)
+			s.tell(ClientRehomed, c, 0)
+		case e.Mark != markKnown && (c.state == connected || c.state == recovering):
+			s.stats.Ghosts++
+			s.orphan(i)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// evictions are those that this server makes as a master: first in a queue for
+// the next batch, then in a batch until all live servers have answered.
+type evictions struct {
+	suspects []suspect
+	queue    []eviction
+	batches  []*batch // by id
+	inFlight int
+	lastID   uint64
+	urgent   bool // a client waits: do not wait for the tick
+}
+
+// suspect is a client that was not heard of; the next tick decides.
+type suspect struct {
+	place int32
+	gen   uint32
+}
+
+// eviction is one of a life of a client.
+type eviction struct {
+	id          ClientID
+	incarnation uint64
+	cause       Cause
+	exception   Exception // of who knows more; Code OK: none
+}
+
+// batch is a broadcast, over again until nobody alive has missed it.
+type batch struct {
+	id       uint64
+	entries  []eviction
+	began    time.Duration
+	missing  []int32 // servers that have not answered
+	inFlight bool
+	ready    bool // to be sent
+	settled  bool // all live servers had answered; others are owed it
+}
+
+// suspect notes that a client was not heard of.
+func (e *evictions) suspect(i int32, c *conn) { e.suspects = append(e.suspects, suspect{i, c.gen}) }
+
+// evict begins to evict a client whose master this server is: from now on it is
+// not served (CH-A8).
+func (s *Server) evict(i int32, cause Cause) {
+	c := s.conn(i)
+	s.become(c, evicting)
+	s.unset(i)
+	s.tell(ClientSuspended, c, cause)
+	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, cause: cause})
+}
+
+// evictClient takes the word of an administrator.
+func (s *Server) evictClient(in *ServerInput) {
+	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
+	i, ok := s.find(in.Client)
+	if !ok {
+		result.Code = NotConnected
+		s.emit(result)
+		return
+	}
+	c := s.conn(i)
+	result.Server = s.members.nid(c.master)
+	switch {
+	case c.state == evicting:
+	case c.state == saving:
+		result.Code = Busy
+	case c.state != connected:
+		result.Code = Orphaned
+	case !s.ours(c):
+		result.Code = OtherMaster
+	default:
+		s.evict(i, ByAdmin)
+		s.evictions.urgent = true
+	}
+	s.emit(result)
+}
+
+// flush puts what waits into batches (CH-27).
+func (e *evictions) flush(s *Server) {
+	e.urgent = false
+	for _, x := range e.suspects {
+		c := s.conn(x.place)
+		if c.gen == x.gen && c.state == connected && s.ours(c) && c.seen+s.cfg.Evict <= s.now {
+			s.evict(x.place, TimedOut)
+		} else if c.gen == x.gen && c.pos != noPlace && c.told {
+			c.told = false
+			s.set(x.place, c.seen+s.cfg.Evict)
+		}
+	}
+	e.suspects = e.suspects[:0]
+	for chunk := range slices.Chunk(e.queue, MaxBatch) {
+		e.lastID++
+		b := &batch{id: e.lastID, entries: slices.Clone(chunk), began: s.now, ready: true}
+		e.batches = append(e.batches, b)
+		s.stats.Evictions += uint64(len(chunk))
+	}
+	e.queue = e.queue[:0]
+}
+
+// run sends batches that are ready, a few at a time.
+func (e *evictions) run(s *Server) {
+	if e.urgent {
+		e.flush(s)
+	}
+	for k := 0; k < len(e.batches) && e.inFlight < s.cfg.MaxBroadcasts; k++ {
+		b := e.batches[k]
+		if !b.ready {
+			continue
+		}
+		b.ready = false
+		if !s.anybody() {
+			b.missing = s.others(b.missing[:0])
+			e.judge(s, b)
+			k = -1 // it may be gone
+			continue
+		}
+		b.inFlight = true
+		e.inFlight++
+		s.broadcast(b)
+	}
+}
+
+// anybody reports whether another server is alive.
+func (s *Server) anybody() bool {
+	for i := range s.members.list {
+		if int32(i) != s.members.self && s.members.alive(int32(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// others appends all other servers.
+func (s *Server) others(list []int32) []int32 {
+	for i := range s.members.list {
+		if int32(i) != s.members.self && s.members.list[i].listed {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+func (s *Server) broadcast(b *batch) {
+	request := Batch{Life: s.cfg.Incarnation}
+	for i := range b.entries {
+		x := &b.entries[i]
+		request.Entries = Entry{x.id, x.incarnation, uint8(x.cause)}.AppendBinary(request.Entries)
+	}
+	begin := len(s.out.Buf)
+	s.out.Buf = request.AppendBinary(s.out.Buf)
+	s.stats.Broadcasts++
+	s.emit(ServerEffect{Kind: DoBroadcast, ID: b.id, Begin: begin, End: len(s.out.Buf)})
+}
+
+// broadcastDone takes the answers to a batch.
+func (s *Server) broadcastDone(in *ServerInput) {
+	e := &s.evictions
+	k := slices.IndexFunc(e.batches, func(b *batch) bool { return b.id == in.ID && b.inFlight })
+	if k < 0 {
+		s.stats.Late++
+		e.inFlight = max(e.inFlight-1, 0)
+		return
+	}
+	b := e.batches[k]
+	b.inFlight = false
+	e.inFlight--
+	reply, err := ParseReply(in.Data)
+	switch {
+	case in.Failed:
+		s.stats.Unsent++
+		b.missing = s.others(b.missing[:0])
+	case err != nil:
+		s.stats.BadReplies++
+		b.missing = s.others(b.missing[:0])
+	default:
+		b.except(reply)
+		b.missing = s.membersOf(in.Servers, b.missing[:0])
+	}
+	e.judge(s, b)
+}
+
+// membersOf appends the servers of a list, but for this one and strangers.
+func (s *Server) membersOf(ids []nid.NID, list []int32) []int32 {
+	for _, id := range ids {
+		if i, ok := s.members.find(id); ok && i != s.members.self {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// except notes which servers know more of a client.
+func (b *batch) except(r Reply) {
+	for _, x := range r.Exceptions {
+		if int(x.Index) >= len(b.entries) {
+			continue
+		}
+		if e := &b.entries[x.Index]; e.exception.Code == OK {
+			e.exception = x
+		} else {
+			e.exception = wiser(e.exception, x)
+		}
+	}
+}
+
+// judge settles a batch that all live servers have answered (CH-28), and keeps
+// it for those that are dead: they are owed it for T_q, after which a server
+// that was cut off has evicted everybody by itself (CH-A9).
+func (e *evictions) judge(s *Server, b *batch) {
+	alive := slices.ContainsFunc(b.missing, s.members.alive)
+	if !alive && !b.settled {
+		b.settled = true
+		for i := range b.entries {
+			s.finish(&b.entries[i])
+		}
+	}
+	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool {
+		m := &s.members.list[i]
+		return !m.listed || b.settled && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
+	})
+	if len(b.missing) == 0 {
+		e.batches = slices.DeleteFunc(e.batches, func(other *batch) bool { return other == b })
+	}
+}
+
+// retry sends once more what live servers have missed, and forgets debts.
+func (e *evictions) retry(s *Server) {
+	for _, b := range slices.Clone(e.batches) {
+		switch {
+		case b.inFlight || b.ready:
+		case slices.ContainsFunc(b.missing, s.members.alive):
+			b.ready = true
+			s.stats.Rebroadcasts++
+		default:
+			e.judge(s, b)
+		}
+	}
+}
+
+// returned pays a server that has come alive what it is owed.
+func (e *evictions) returned(s *Server, i int32) {
+	for _, b := range e.batches {
+		if !b.inFlight && !b.ready && slices.Contains(b.missing, i) {
+			b.ready = true
+			s.stats.Rebroadcasts++
+		}
+	}
+}
+
+// clear gives all evictions up.
+func (e *evictions) clear() { e.suspects, e.queue, e.batches, e.urgent = nil, nil, nil, false }
+
+// finish ends the eviction of a client: it is gone, unless it has another
+// master, in which case it stays connected under that one (CH-A8).
+func (s *Server) finish(x *eviction) {
+	i, ok := s.find(x.id)
+	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
+		return
+	}
+	c := s.conn(i)
+	master, known := s.members.find(x.exception.Master)
+	if x.exception.Code == OtherMaster && x.exception.Incarnation == x.incarnation && known && master != s.members.self {
+		s.stats.Kept++
+		s.rehome(i, c, master, x.exception.Epoch)
+		if !s.members.alive(master) {
+			s.orphan(i)
+		}
+	} else {
+		s.notify(c, Global)
+		s.end(i, x.cause, true)
+	}
+	s.waiting.resume(s, x.id)
+}
+
+// evictArrived evicts the clients that their master wants evicted (seed 001,
+// Specification 5; CH-A7).
+func (s *Server) evictArrived(in *ServerInput) {
+	var reply Reply
+	from, ok := s.members.find(in.Server)
+	r, err := ParseBatch(in.Data)
+	switch {
+	case err != nil:
+		s.malformed(err)
+	case !ok:
+		s.stats.Strangers++
+	case from == s.members.self:
+	default:
+		for k := range r.Entries.Len() {
+			s.evictFor(from, r.Entries.At(k), uint16(k), &reply)
+		}
+	}
+	begin := len(s.out.Buf)
+	s.out.Buf = reply.AppendBinary(s.out.Buf)
+	s.emit(ServerEffect{Kind: DoAnswer, Token: in.Token, Begin: begin, End: len(s.out.Buf)})
+}
+
+func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
+	i, ok := s.find(e.Client)
+	if !ok {
+		reply.Unknown++
+		s.forget(e.Client, e.Incarnation, true)
+		return
+	}
+	c := s.conn(i)
+	x := Exception{Index: index, Epoch: c.epoch, Incarnation: c.incarnation, Master: s.members.nid(c.master)}
+	switch {
+	case c.incarnation > e.Incarnation:
+		x.Code = Newer
+	case c.master != from:
+		x.Code = OtherMaster
+	case c.state == saving:
+		reply.Evicted++
+		s.reject(s.question(c), Message{Code: Global})
+		s.end(i, Cause(min(e.Mark, uint8(causes)-1)), true)
+		return
+	default:
+		reply.Evicted++
+		s.notify(c, Global)
+		s.end(i, Cause(min(e.Mark, uint8(causes)-1)), true)
+		return
+	}
+	s.stats.Excepted++
+	reply.Exceptions = append(reply.Exceptions, x)
+}

@@ -1,0 +1,98 @@
+package health
+
+// due does what the deadline of a connection was set for.
+func (s *Server) due(i int32) {
+	c := s.conn(i)
+	switch c.state {
+	case connected:
+		s.silent(i, c)
+	case orphaned, recovering:
+		s.remind(i, c)
+	default:
+		s.unset(i)
+	}
+}
+
+// silent looks whether a client was heard of since its deadline was set. If not
+// the transport is asked, which has perhaps heard something else than messages
+// of this protocol, and the next tick decides.
+func (s *Server) silent(i int32, c *conn) {
+	switch {
+	case !s.ours(c):
+		s.unset(i)
+	case c.seen+s.cfg.Evict > s.now:
+		c.told = false
+		s.set(i, c.seen+s.cfg.Evict)
+	default:
+		c.told = true
+		s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer})
+		s.evictions.suspect(i, c)
+		s.set(i, s.now+s.cfg.Evict)
+		s.tick = min(s.tick, c.seen+s.cfg.Evict+s.cfg.Tick)
+	}
+}
+
+// orphanAll orphans the clients of a server that has died (CH-18).
+func (s *Server) orphanAll(master int32) {
+	s.each(func(i int32, c *conn) {
+		if c.master == master && c.state == connected {
+			s.orphan(i)
+		}
+	})
+}
+
+// orphan gives a client some time to choose another master. Who was recovering
+// has waited already.
+func (s *Server) orphan(i int32) {
+	c := s.conn(i)
+	if c.state != recovering {
+		c.seen = s.now
+		s.set(i, s.now+s.cfg.Orphan/3)
+	}
+	s.become(c, orphaned)
+	s.stats.Orphaned++
+	s.tell(ClientOrphaned, c, 0)
+}
+
+// remind tells an orphan that it is one, in case it has not noticed (CH-A19),
+// several times in case a notice is lost, and evicts it in the end (CH-20).
+func (s *Server) remind(i int32, c *conn) {
+	if s.now >= c.seen+s.cfg.Orphan {
+		s.notify(c, Global)
+		s.end(i, LostMaster, true)
+		return
+	}
+	s.notify(c, Orphaned)
+	s.set(i, min(s.now+s.cfg.Orphan/6, c.seen+s.cfg.Orphan))
+}
+
+// notify sends a client a notice (CH-68).
+func (s *Server) notify(c *conn, code Code) {
+	s.stats.Notices[code]++
+	s.send(c.peer, &Message{
+		Kind: Notice, Code: code, Client: c.id, Incarnation: c.incarnation, Epoch: c.epoch, Server: s.members.nid(c.master),
+	})
+}
+
+// restore takes a record from before a restart (CH-66). Of its own clients this
+// server has heard just now; the others wait for their master to confirm them.
+func (s *Server) restore(r *Record) {
+	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
+		s.stats.Late++
+		return
+	}
+	i := s.add(r.Client)
+	c := s.conn(i)
+	c.incarnation, c.peer, c.name, c.epoch = r.Incarnation, r.Peer, r.Name, r.Epoch
+	c.master = s.members.intern(r.Master)
+	if s.ours(c) {
+		s.become(c, connected)
+		s.watch(i, c)
+	} else {
+		s.become(c, recovering)
+		c.seen = s.now
+		s.set(i, s.now+s.cfg.Orphan/3)
+		s.digests.soon = true
+	}
+	s.tell(ClientRecovered, c, 0)
+}

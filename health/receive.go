@@ -1,0 +1,148 @@
+package health
+
+import (
+	"errors"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// asked is a message that is being answered.
+type asked struct {
+	from nid.ProcessID
+	at   time.Duration // active time
+	m    *Message
+}
+
+// arrived takes a message of a client or a server.
+func (s *Server) arrived(in *ServerInput) {
+	m, err := ParseMessage(in.Data)
+	if err != nil {
+		s.malformed(err)
+		return
+	}
+	q := &asked{from: in.From, at: s.now, m: &m}
+	if in.At > 0 {
+		q.at = min(s.pauses.stamp(in.At), s.now)
+	}
+	switch m.Kind {
+	case Connect:
+		s.stats.Connects++
+		s.connect(q)
+	case Ping:
+		s.stats.Pings++
+		s.pinged(q)
+	case Choose:
+		s.stats.Chosen++
+		s.choose(q)
+	case Disconnect:
+		s.disconnect(q)
+	case Digest:
+		s.digest(q)
+	case DigestReply:
+		s.digestReply(q)
+	default:
+		s.stats.Unexpected++
+	}
+}
+
+// malformed counts a message that is not understood.
+func (s *Server) malformed(err error) {
+	switch {
+	case errors.Is(err, ErrVersion):
+		s.stats.OtherVersion++
+	case errors.Is(err, ErrName):
+		s.stats.BadName++
+	default:
+		s.stats.Malformed++
+	}
+}
+
+// answer answers a question about a connection, which may be nil.
+func (s *Server) answer(q *asked, kind Kind, code Code, c *conn) {
+	a := Message{
+		Kind: kind, Code: code, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence, Epoch: q.m.Epoch,
+	}
+	if c != nil {
+		a.Epoch, a.Server = c.epoch, s.members.nid(c.master)
+		if code == OK && s.ours(c) && kind == Chosen {
+			a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+		}
+	}
+	s.send(q.from, &a)
+}
+
+// lookup finds the connection that a message other than a connect is about, or
+// says what is wrong.
+func (s *Server) lookup(q *asked) (int32, *conn, Code) {
+	m := q.m
+	i, ok := s.find(m.Client)
+	if !ok {
+		if _, dead := s.tombstones.covers(m.Client, m.Incarnation); dead {
+			return 0, nil, Global
+		}
+		return 0, nil, NotConnected
+	}
+	c := s.conn(i)
+	switch {
+	case c.incarnation > m.Incarnation:
+		return 0, nil, Stale
+	case c.incarnation < m.Incarnation:
+		return 0, nil, NotConnected
+	case c.peer != q.from:
+		s.stats.Foreign++
+		return 0, nil, Foreign
+	case c.state == evicting || c.state == saving:
+		return 0, nil, Busy
+	}
+	return i, c, OK
+}
+
+// pinged answers a ping with what the client is here. Every message of a client
+// is a sign of life (CH-8).
+func (s *Server) pinged(q *asked) {
+	_, c, code := s.lookup(q)
+	if code == OK {
+		s.touch(c, q.at)
+		code = s.standing(c)
+	}
+	s.answer(q, Pong, code, c)
+}
+
+// standing is what a client is told of its connection.
+func (s *Server) standing(c *conn) Code {
+	switch {
+	case c.state == orphaned || c.state == recovering:
+		return Orphaned
+	case !s.ours(c):
+		return OtherMaster
+	case s.drain.on:
+		return Draining
+	}
+	return OK
+}
+
+// touch notes a sign of life, at the time at which it was received: what has
+// waited in a queue is none of now (CH-35).
+func (s *Server) touch(c *conn, at time.Duration) {
+	if c.state == connected && s.ours(c) {
+		c.seen = max(c.seen, at)
+	}
+}
+
+// seen takes what the transport says of a client.
+func (s *Server) seen(in *ServerInput) {
+	if i, ok := s.find(in.Client); ok {
+		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))
+	}
+}
+
+// disconnect ends a connection that the client has left.
+func (s *Server) disconnect(q *asked) {
+	i, _, code := s.lookup(q)
+	if code != OK {
+		s.stats.Late++
+		return
+	}
+	s.end(i, Left, q.m.Code == OK)
+}

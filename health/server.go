@@ -1,0 +1,332 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// ServerConfig configures a [Server]. The zero value of a field means its
+// default.
+type ServerConfig struct {
+	// Self is this server's NID. Required.
+	Self nid.NID
+	// PID is that of all servers. Default nid.LustrePID.
+	PID nid.PID
+	// Incarnation is the number of this life of the server, higher than that of
+	// any life before. Required.
+	Incarnation uint64
+	// Servers are all servers of the cluster, this one included. Required.
+	Servers []nid.NID
+	Timing
+	// Claims, if they are on, are demanded of clients (CH-44).
+	Claims Claims
+	// MaxClients bounds the connections. Default 200 000.
+	MaxClients int
+	// MaxTombstones bounds the evictions that are remembered. Default 1 000 000.
+	MaxTombstones int
+	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
+	MaxBroadcasts int
+	// MaxLives is how many lives of one client are accepted in FlapWindow.
+	// Defaults 10 and 10 s.
+	MaxLives   int
+	FlapWindow time.Duration
+}
+
+// ServerInputKind tells inputs apart.
+type ServerInputKind uint8
+
+// The kinds of inputs, with the fields of [ServerInput] that they use.
+const (
+	ServerTimer   ServerInputKind = iota
+	Arrived                       // From, At, Data: a message arrived
+	Seen                          // Client, At: answers DoLook: when the transport heard of the client last
+	ServerHealth                  // Server, Alive, Lifetime: what discovery says
+	QuorumIs                      // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
+	Saved                         // ID, Failed: the record of DoSave is durable, or cannot be saved
+	BroadcastDone                 // ID, Failed, Servers (that did not answer), Data (the reply)
+	EvictArrived                  // Server, Data, Token: a batch of another server; DoAnswer answers
+	Restore                       // Record: from before a restart
+	RestoreGrave                  // Client, Incarnation, For: likewise, a tombstone
+	EvictClient                   // Client, Token: an administrator wants it evicted; DoResult answers
+	Drain                         // Alive: from now on, or not any more; Count: only so many clients, once
+	SetServers                    // Servers: all servers from now on
+)
+
+// ServerInput is what a [Server] steps on; the zero value is the timer. Slices
+// are valid during Step.
+type ServerInput struct {
+	Kind        ServerInputKind
+	Alive       bool
+	Unsure      bool
+	Failed      bool
+	Count       int
+	ID          uint64
+	Incarnation uint64
+	Lifetime    uint64
+	At          time.Duration // of a message: when it was received, 0: now
+	For         time.Duration
+	From        nid.ProcessID
+	Server      nid.NID
+	Client      ClientID
+	Data        []byte
+	Servers     []nid.NID
+	Record      *Record
+	Token       any
+}
+
+// ServerEffectKind tells effects apart.
+type ServerEffectKind uint8
+
+// The kinds of effects, with the fields of [ServerEffect] that they use. Data
+// is a range of ServerOutput.Buf.
+const (
+	DoSend      ServerEffectKind = iota // To, Server (if To is one), Data: send a message
+	DoSave                              // ID, Record: save it, in the order of these effects; answer Saved unless ID is 0
+	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0
+	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
+	DoAnswer                            // Token, Data: the reply to EvictArrived
+	DoLook                              // Client, To: answer Seen, if the transport knows
+	DoTell                              // Event
+	DoResult                            // Token, Code, Server: of EvictClient; OK: it is being evicted
+)
+
+// ServerEffect is one thing that a step wants done.
+type ServerEffect struct {
+	Kind        ServerEffectKind
+	Code        Code
+	Begin, End  int // Data is Buf[Begin:End]
+	ID          uint64
+	Incarnation uint64
+	For         time.Duration
+	To          nid.ProcessID
+	Server      nid.NID
+	Client      ClientID
+	Token       any
+	Record      *Record
+	Event       Event
+}
+
+// EventKind tells events apart.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	ClientConnected EventKind = iota // a life of a client is connected
+	ClientRecovered                  // it was before this server's restart
+	ClientSuspended                  // its eviction begins: serve it no more
+	ClientEvicted                    // Cause
+	ClientOrphaned                   // its master is dead or unsure
+	ClientRehomed                    // it has another master, or is sure of its old one
+	QuorumLost                       // this server is cut off from most others
+	QuorumWon
+	events
+)
+
+var eventNames = [events]string{
+	"connected", "recovered", "suspended", "evicted", "orphaned", "rehomed", "quorum-lost", "quorum-won",
+}
+
+// String returns the name of the kind.
+func (k EventKind) String() string { return name(eventNames[:], uint64(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Event is something that the user of a server is told.
+type Event struct {
+	Kind        EventKind     `json:"event"`
+	Cause       Cause         `json:"cause"`
+	Epoch       uint32        `json:"epoch,omitempty"`
+	Client      ClientID      `json:"client"`
+	Incarnation uint64        `json:"incarnation"`
+	Name        string        `json:"name,omitempty"`
+	Master      nid.NID       `json:"master,omitzero"`
+	Peer        nid.ProcessID `json:"peer,omitzero"`
+}
+
+// ServerOutput is what a [Server] wants done, in order.
+type ServerOutput struct {
+	Effects []ServerEffect
+	Buf     []byte // belongs to the caller after Step
+}
+
+// Reset empties o and keeps its memory.
+func (o *ServerOutput) Reset() {
+	clear(o.Effects)
+	o.Effects, o.Buf = o.Effects[:0], o.Buf[:0]
+}
+
+// Data returns the data of an effect, part of o.Buf.
+func (o *ServerOutput) Data(e *ServerEffect) []byte { return o.Buf[e.Begin:e.End] }
+
+// Server watches over the clients of one server. See machine.Machine.
+type Server struct {
+	cfg        ServerConfig
+	members    members
+	table      table
+	deadlines  deadlines
+	tombstones tombstones
+	waiting    waiting
+	evictions  evictions
+	quorum     quorum
+	pauses     pauses
+	flaps      flaps
+	drain      drain
+	digests    digests
+	stats      ServerStats
+
+	tick    time.Duration // active time of the next tick
+	started bool
+	out     *ServerOutput // of the step that is made
+	now     time.Duration // active time
+}
+
+var _ machine.Machine[ServerInput, ServerOutput] = (*Server)(nil)
+
+// NewServer returns a machine. The error is a *TimingError or about Self.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	var err error
+	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(cfg.Servers, cfg.Self) {
+		return nil, &TimingError{"this server, " + cfg.Self.String() + ", is not among the servers: add it to the list"}
+	}
+	if cfg.PID == 0 {
+		cfg.PID = nid.LustrePID
+	}
+	cfg.MaxClients = orDefault(cfg.MaxClients, 200_000)
+	cfg.MaxTombstones = orDefault(cfg.MaxTombstones, 1_000_000)
+	cfg.MaxBroadcasts = orDefault(cfg.MaxBroadcasts, 8)
+	cfg.MaxLives = orDefault(cfg.MaxLives, 10)
+	cfg.FlapWindow = orDefault(cfg.FlapWindow, 10*time.Second)
+	s := &Server{cfg: cfg}
+	s.members.init(cfg.Self)
+	s.members.set(cfg.Servers)
+	s.table.init()
+	s.tombstones.init(cfg.MaxTombstones)
+	s.waiting.init()
+	s.flaps.init()
+	s.pauses.init(cfg.Tick)
+	return s, nil
+}
+
+// Step implements machine.Machine.
+func (s *Server) Step(now time.Duration, in ServerInput, out *ServerOutput) (wake time.Duration) {
+	s.out = out
+	var missed time.Duration
+	s.now, missed = s.pauses.enter(now)
+	s.stats.Paused += missed
+	if !s.started {
+		s.started = true
+		s.tick = s.now + s.cfg.Tick
+		s.quorum.begin(s)
+	}
+	s.apply(&in)
+	s.expire()
+	s.out = nil
+	return s.pauses.leave(now, s.next())
+}
+
+func (s *Server) apply(in *ServerInput) {
+	switch in.Kind {
+	case ServerTimer:
+	case Arrived:
+		s.arrived(in)
+	case Seen:
+		s.seen(in)
+	case ServerHealth:
+		s.serverHealth(in)
+	case QuorumIs:
+		s.quorum.is(s, in.Alive, in.Unsure)
+	case Saved:
+		s.saved(in)
+	case BroadcastDone:
+		s.broadcastDone(in)
+	case EvictArrived:
+		s.evictArrived(in)
+	case Restore:
+		s.restore(in.Record)
+	case RestoreGrave:
+		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+in.For)
+	case EvictClient:
+		s.evictClient(in)
+	case Drain:
+		s.drain.set(s, in.Alive, in.Count)
+	case SetServers:
+		s.members.set(in.Servers)
+		for i := range s.members.list {
+			if !s.members.list[i].listed {
+				s.orphanAll(int32(i))
+			}
+		}
+	}
+}
+
+// expire does what is due.
+func (s *Server) expire() {
+	s.quorum.judge(s)
+	for len(s.deadlines.heap) > 0 {
+		i := s.deadlines.heap[0]
+		if s.conn(i).due > s.now {
+			break
+		}
+		s.due(i)
+	}
+	if s.now >= s.tick {
+		s.tick = s.now + s.cfg.Tick
+		s.ticked()
+	}
+	s.evictions.run(s)
+}
+
+// ticked does what is done once per tick.
+func (s *Server) ticked() {
+	s.evictions.flush(s)
+	s.evictions.retry(s)
+	s.waiting.expire(s)
+	s.tombstones.expire(s.now)
+	s.flaps.expire(s)
+	s.drain.remind(s)
+	s.digests.send(s)
+}
+
+// next returns the active time of the next thing to do. A server that watches
+// over somebody is woken in each tick, so that it notices pauses.
+func (s *Server) next() time.Duration {
+	at := s.quorum.next(s)
+	if len(s.deadlines.heap) > 0 {
+		at = min(at, s.conn(s.deadlines.heap[0]).due)
+	}
+	if s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
+		at = min(at, s.tick)
+	}
+	return at
+}
+
+// emit appends an effect.
+func (s *Server) emit(e ServerEffect) { s.out.Effects = append(s.out.Effects, e) }
+
+// send sends a message.
+func (s *Server) send(to nid.ProcessID, m *Message) {
+	m.Life = s.cfg.Incarnation
+	begin := len(s.out.Buf)
+	s.out.Buf = m.AppendBinary(s.out.Buf)
+	s.stats.Sent++
+	e := ServerEffect{Kind: DoSend, To: to, Begin: begin, End: len(s.out.Buf)}
+	if m.Kind == Digest || m.Kind == DigestReply {
+		e.Server = to.NID
+	}
+	s.emit(e)
+}
+
+// tell tells the user of a connection.
+func (s *Server) tell(kind EventKind, c *conn, cause Cause) {
+	s.emit(ServerEffect{Kind: DoTell, Event: Event{
+		Kind: kind, Cause: cause, Epoch: c.epoch, Client: c.id, Incarnation: c.incarnation, Name: c.name,
+		Master: s.members.nid(c.master), Peer: c.peer,
+	}})
+}

@@ -1,0 +1,171 @@
+package health
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// state is what a connection is in. Transitions:
+//
+//	            connect           saved
+//	(none)     ---------> saving ------> connected
+//	connected  -- master died, or does not know it --> orphaned
+//	orphaned   -- choice of a master --> connected, or (none) after T_orphan
+//	connected  -- silent, rebooted, administrator; this is the master --> evicting
+//	evicting   -- all live servers answered --> (none), or connected if another is the master
+//	(restart)  --> recovering -- master confirms, or client --> connected; otherwise as orphaned
+type state uint8
+
+const (
+	free state = iota
+	saving
+	connected
+	orphaned
+	recovering
+	evicting
+)
+
+var stateNames = [...]string{"free", "saving", "connected", "orphaned", "recovering", "evicting"}
+
+func (s state) String() string { return name(stateNames[:], uint64(s)) }
+
+// conn is the connection of a client, one of very many.
+type conn struct {
+	id          ClientID
+	incarnation uint64
+	peer        nid.ProcessID
+	// seen is when the client was heard of last; of one that is orphaned or
+	// recovering since when it is. Active time, like due.
+	seen     time.Duration
+	due      time.Duration
+	sequence uint64 // of the question that is answered when it is saved
+	name     string
+	epoch    uint32
+	gen      uint32 // tells the connections of one place apart
+	master   int32
+	previous int32 // master of the life before
+	pos      int32 // in the heap of deadlines
+	state    state
+	told     bool // suspected, and the transport was asked
+}
+
+// Connections live in blocks that never move, so that growing costs no copy
+// and no slack.
+const blockSize = 512
+
+type table struct {
+	index  map[ClientID]int32
+	blocks [][]conn
+	spare  []int32
+	count  int
+	unsure int // recovering
+}
+
+func (t *table) init() { t.index = make(map[ClientID]int32) }
+
+func (s *Server) conn(i int32) *conn { return &s.table.blocks[i/blockSize][i%blockSize] }
+
+// find returns the place of a client's connection.
+func (s *Server) find(id ClientID) (int32, bool) {
+	i, ok := s.table.index[id]
+	return i, ok
+}
+
+// add makes a connection.
+func (s *Server) add(id ClientID) int32 {
+	t := &s.table
+	if len(t.spare) == 0 {
+		base := int32(len(t.blocks) * blockSize)
+		t.blocks = append(t.blocks, make([]conn, blockSize))
+		for i := int32(blockSize) - 1; i >= 0; i-- {
+			t.spare = append(t.spare, base+i)
+		}
+	}
+	i := t.spare[len(t.spare)-1]
+	t.spare = t.spare[:len(t.spare)-1]
+	c := s.conn(i)
+	*c = conn{id: id, gen: c.gen + 1, pos: noPlace, previous: noPlace}
+	t.index[id] = i
+	t.count++
+	return i
+}
+
+// drop forgets a connection.
+func (s *Server) drop(i int32) {
+	s.unset(i)
+	c := s.conn(i)
+	s.become(c, free)
+	delete(s.table.index, c.id)
+	*c = conn{gen: c.gen, pos: noPlace}
+	s.table.spare = append(s.table.spare, i)
+	s.table.count--
+}
+
+// become changes the state of a connection.
+func (s *Server) become(c *conn, to state) {
+	if c.state == recovering {
+		s.table.unsure--
+	}
+	if to == recovering {
+		s.table.unsure++
+	}
+	c.state = to
+}
+
+// saveID names one connection of one place.
+func saveID(i int32, c *conn) uint64 { return uint64(i+1)<<32 | uint64(c.gen) }
+
+// each calls f for every connection, in the order of their places; f may drop it.
+func (s *Server) each(f func(i int32, c *conn)) {
+	for b := range s.table.blocks {
+		for k := range s.table.blocks[b] {
+			if c := &s.table.blocks[b][k]; c.state != free {
+				f(int32(b*blockSize+k), c)
+			}
+		}
+	}
+}
+
+// ours reports whether this server is the master of a connection.
+func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
+
+// watch starts watching over a client as its master, or ends that.
+func (s *Server) watch(i int32, c *conn) {
+	c.told = false
+	if !s.ours(c) {
+		s.unset(i)
+		return
+	}
+	c.seen = s.now
+	s.set(i, s.now+s.cfg.Evict)
+}
+
+// save saves the record of a connection, as it is now.
+func (s *Server) save(id uint64, c *conn) {
+	s.emit(ServerEffect{Kind: DoSave, ID: id, Record: &Record{
+		Client: c.id, Incarnation: c.incarnation, Master: s.members.nid(c.master), Epoch: c.epoch, Peer: c.peer, Name: c.name,
+	}})
+}
+
+// end ends a connection, tells the user, and removes the record; with bury its
+// life cannot connect again.
+func (s *Server) end(i int32, cause Cause, bury bool) {
+	c := s.conn(i)
+	s.stats.Ended[cause]++
+	if c.state != saving {
+		s.tell(ClientEvicted, c, cause)
+	}
+	s.forget(c.id, c.incarnation, bury)
+	s.drop(i)
+}
+
+// forget removes the record of a client, with or without a tombstone.
+func (s *Server) forget(id ClientID, incarnation uint64, bury bool) {
+	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
+	if bury {
+		e.For = s.cfg.tombstone()
+		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For)
+	}
+	s.emit(e)
+}

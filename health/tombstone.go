@@ -1,0 +1,76 @@
+package health
+
+import "time"
+
+// tombstones are the lives of clients that must not connect again (CH-65).
+type tombstones struct {
+	lives map[ClientID]grave
+	queue []place // in the order in which lives are forgotten
+	max   int
+}
+
+type grave struct {
+	incarnation uint64
+	until       time.Duration // active time
+}
+
+// place is where a life was put into the queue. It was put there again later
+// if that is not when it is to be forgotten.
+type place struct {
+	id    ClientID
+	until time.Duration
+}
+
+func (t *tombstones) init(limit int) { t.lives, t.max = make(map[ClientID]grave), limit }
+
+// covers returns the highest life that is buried, if that is not before one.
+func (t *tombstones) covers(id ClientID, incarnation uint64) (uint64, bool) {
+	g, ok := t.lives[id]
+	return g.incarnation, ok && g.incarnation >= incarnation
+}
+
+// bury adds a life, and returns how many others had to be forgotten for it.
+func (t *tombstones) bury(id ClientID, incarnation uint64, until time.Duration) (forgot uint64) {
+	if g, ok := t.lives[id]; ok {
+		incarnation, until = max(incarnation, g.incarnation), max(until, g.until)
+	}
+	t.lives[id] = grave{incarnation, until}
+	t.queue = append(t.queue, place{id, until})
+	for len(t.lives) > t.max {
+		before := len(t.lives)
+		t.pop()
+		forgot += uint64(before - len(t.lives))
+	}
+	if len(t.queue) > 2*len(t.lives)+64 {
+		t.compact()
+	}
+	return forgot
+}
+
+// expire forgets what is over.
+func (t *tombstones) expire(now time.Duration) {
+	for len(t.queue) > 0 && t.queue[0].until <= now {
+		t.pop()
+	}
+}
+
+// pop drops the first place, and its life unless that has a later place.
+func (t *tombstones) pop() {
+	p := t.queue[0]
+	t.queue = t.queue[1:]
+	if t.lives[p.id].until == p.until {
+		delete(t.lives, p.id)
+	}
+}
+
+// compact drops places that were taken again, so that evicting one client over
+// and over costs no memory.
+func (t *tombstones) compact() {
+	kept := make([]place, 0, len(t.lives)+64)
+	for i, p := range t.queue {
+		if t.lives[p.id].until == p.until && (i+1 == len(t.queue) || t.queue[i+1] != p) {
+			kept = append(kept, p)
+		}
+	}
+	t.queue = kept
+}
