@@ -223,6 +223,7 @@ func (s *Server) Step(now time.Duration, in ServerInput, out *ServerOutput) (wak
 	if !s.started {
 		s.started = true
 		s.tick = s.now + s.cfg.Tick
+		s.digests.next = s.now + s.cfg.Evict
 		s.quorum.begin(s)
 	}
 	s.apply(&in)
