@@ -82,9 +82,12 @@ func (s *Server) evictClient(in *ServerInput) {
 	s.emit(result)
 }
 
-// flush puts what waits into batches (CH-27).
+// flush puts what waits into batches (CH-27). Without a quorum it waits on: soon
+// there is one, or all clients are evicted here, without a broadcast (CH-30).
 func (e *evictions) flush(s *Server) {
-	e.urgent = false
+	if e.urgent = false; !s.quorum.have {
+		return
+	}
 	for _, x := range e.suspects {
 		c := s.conn(x.place)
 		if c.gen == x.gen && c.state == connected && s.ours(c) && c.seen+s.cfg.Evict <= s.now {
@@ -108,6 +111,9 @@ func (e *evictions) flush(s *Server) {
 func (e *evictions) run(s *Server) {
 	if e.urgent {
 		e.flush(s)
+	}
+	if !s.quorum.have {
+		return
 	}
 	for k := 0; k < len(e.batches) && e.inFlight < s.cfg.MaxBroadcasts; k++ {
 		b := e.batches[k]
