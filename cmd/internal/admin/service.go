@@ -98,6 +98,9 @@ func (s *Service) preRequest(r *scoll.Request) error {
 	if r.Root() {
 		return s.again(r)
 	}
+	if s.ctx.Err() != nil {
+		return scoll.ECANCELED // about to end (SC-71)
+	}
 	at := s.now()
 	q, bad := ParseRequest(r.Payload())
 	if bad == ErrShort || bad == ErrAnswer {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -254,5 +255,21 @@ func TestAgain(t *testing.T) {
 		if want := 1; i != 0 && i != 5 && n != want {
 			t.Errorf("node %d ran it %d times", i, n)
 		}
+	}
+}
+
+// TestStopping: SC-71: a service that ends refuses requests, and those who wait
+// for its broadcasts are told.
+func TestStopping(t *testing.T) {
+	s := newServers(t, 4, nil)
+	g := s.group(0)
+	s.nodes[3].admin.Close()
+	o := s.send(0, g, Order{Verb: Ping})
+	if want := []scoll.Unreached{{NID: nidOf(3), Status: scoll.ECANCELED}}; !slices.Equal(o.Unreached, want) || len(o.Answers) != 3 {
+		t.Errorf("unreached %v, want %v", o.Unreached, want)
+	}
+	s.nodes[0].admin.Close()
+	if _, err := s.nodes[0].admin.Broadcast(t.Context(), g, Order{Verb: Ping}); !errors.Is(err, ErrClosed) {
+		t.Error(err)
 	}
 }

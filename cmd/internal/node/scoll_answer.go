@@ -79,6 +79,8 @@ func unreachedText(s scoll.Status) string {
 		return "too large: max_bulk there, or the answers"
 	case scoll.EIO:
 		return "cannot be sent to"
+	case scoll.ECANCELED:
+		return "given up, or its lnetd is stopping"
 	case scoll.ENOSERVICE:
 		return "no administration service there"
 	}
