@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +114,22 @@ func TestScollMachine(t *testing.T) {
 	}
 	if s.Admin.Tree = (scoll.Tree{Type: scoll.KAry, K: 9}); s.AdminTree() != s.Admin.Tree {
 		t.Error(s.AdminTree())
+	}
+}
+
+// TestDocumented: the configuration in docs/collectives.md is one.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "collectives.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	yaml, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("there is none")
+	}
+	c, err := config.Parse("docs/collectives.md", []byte(yaml))
+	if err != nil || !c.Scoll.Enable || len(c.Scoll.Groups) != 1 || len(c.Scoll.Groups[0].NIDs) != 20 || len(c.Scoll.Admin.Actions) != 1 {
+		t.Errorf("%+v, %v", c.Scoll, err)
 	}
 }
