@@ -60,18 +60,17 @@ func (k KNomial) Depth(v, n int) int {
 	last := k.Size(v, n) - 1
 	most, above := 0, 0 // above: digits not zero before position i
 	p, i := 1, 0
-	for last/p >= int(k) {
+	for p <= last/int(k) {
 		p *= int(k)
 		i++
 	}
 	for ; p > 0; p /= int(k) {
 		digit := last / p % int(k)
-		if digit >= 1 {
-			here := i
-			if digit >= 2 {
-				here++
-			}
-			most = max(most, above+here)
+		switch {
+		case digit >= 2:
+			return max(most, above+i+1) // one smaller, and only the largest behind it: as many as can be
+		case digit == 1:
+			most = max(most, above+i)
 			above++
 		}
 		i--
