@@ -90,8 +90,11 @@ func (p *program) input(in scoll.Input) { p.net.queue = append(p.net.queue, in) 
 func (p *program) start() {
 	p.input(scoll.Input{Kind: scoll.Register, Service: Service, OOB: true})
 	o := &p.net.oracle
+	if !o.on() {
+		return // and a large network starts soon
+	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
-		if o.on() && id != p.id && o.atFirst(id) {
+		if id != p.id && o.atFirst(id) {
 			p.input(scoll.Input{Kind: scoll.Health, From: simlnd.NID(id), Alive: true})
 		}
 	}
