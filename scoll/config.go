@@ -13,6 +13,7 @@ const (
 	minBulkRate   = 100_000_000 // bytes per second
 	maxPayload    = 1 << 20
 	maxActive     = 1024
+	moduleTime    = time.Second // what members take to read a list, and busy ones to forget a group
 	maxMembers    = 131_072
 	maxGroups     = 4096
 	maxLives      = 65_536    // of creators of groups

@@ -109,6 +109,29 @@ func TestFailedCreation(t *testing.T) {
 	}
 }
 
+// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to
+// forget a group: nobody is given up for that.
+func TestSlowCreation(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	for _, id := range []sim.NodeID{4, 7} {
+		c.net.Pause(id)
+		c.net.At(c.net.Now()+400*time.Millisecond, func() { c.net.Resume(id) })
+	}
+	g := c.create(0, Tree{}, true)
+	if s := c.nodes[0].created[0].Status; s != OK {
+		t.Fatalf("created: %v", s)
+	}
+	c.nodes[0].created = nil
+	c.net.Pause(6)
+	c.net.At(c.net.Now()+400*time.Millisecond, func() { c.net.Resume(6) })
+	c.start(0, g, Outgoing{Flags: FlagModule | FlagLast})
+	c.run(5 * time.Second)
+	if len(c.nodes[0].created) != 1 || c.nodes[0].created[0].Status != OK {
+		t.Errorf("destroyed: %+v", c.nodes[0].created)
+	}
+}
+
 // TestDestroy: SC-100: a broadcast of nothing with the flag.
 func TestDestroy(t *testing.T) {
 	c := newCluster(t, 8, nil)

@@ -110,6 +110,9 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk), Processing: o.Processing,
 		Bulk: RMA{Length: o.Bulk}, PayloadSize: uint32(len(o.Payload)),
 	}
+	if o.Flags&FlagModule != 0 {
+		h.Processing = min(moduleTime, m.cfg.MaxTimeout/4)
+	}
 	if o.Segment > 0 && o.Bulk > 0 {
 		h.Segment = max(o.Segment, MinSegment)
 	}
