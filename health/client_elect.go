@@ -1,0 +1,202 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// election is the search for a master: one candidate after the other, each once
+// per round, with a pause between rounds (CH-47, CH-50, CH-A14).
+type election struct {
+	at        time.Duration // when to go on
+	candidate nid.NID       // who was asked; zero: nobody
+	sequence  uint64
+	again     bool // the candidate was asked twice
+	round     uint
+	tried     []nid.NID // in this round
+	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19)
+	avoid     []nid.NID // not in the first round: said to be dead, silent, or not willing
+}
+
+// elect begins to look for a master. The old one, if there is one, is master no
+// more as soon as another agrees.
+func (c *Client) elect(e election) {
+	e.at = c.now
+	c.phase, c.election = electing, e
+	for i := range c.peers {
+		c.peers[i].asking = false
+	}
+}
+
+// replaceMaster looks for another master because of what somebody said. With
+// again the present one may stay if it was heard of just now.
+func (c *Client) replaceMaster(why Code, again bool) {
+	if c.phase != settled {
+		return
+	}
+	c.stats.Changes++
+	c.tell(MasterLost, c.master, why)
+	e := election{avoid: []nid.NID{c.master}}
+	if again && c.now-c.pinging.heard < (c.cfg.Ping+c.cfg.Client)/2 {
+		e = election{prefer: c.master}
+	}
+	c.elect(e)
+	if c.now-c.settledAt < c.cfg.Try {
+		// Servers do not agree who is dead: not at the speed of the network.
+		c.election.at = c.now + c.jitter(c.cfg.Try)
+	}
+}
+
+// campaign asks the next candidate, or the present one again.
+func (c *Client) campaign() {
+	e := &c.election
+	if e.candidate.IsValid() && !e.again {
+		e.again = true
+		e.at = c.now + c.cfg.Try/2
+		c.nominate(e.candidate)
+		return
+	}
+	e.candidate = nid.NID{}
+	candidate, ok := c.pick()
+	if !ok { // the round is over
+		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
+		e.at = c.now + c.jitter(min(c.cfg.Try<<min(e.round, 16), c.cfg.MaxBackoff))
+		e.round++
+		return
+	}
+	c.epoch++
+	e.tried = append(e.tried, candidate)
+	e.candidate, e.again, e.at = candidate, false, c.now+c.cfg.Try/2
+	c.nominate(candidate)
+}
+
+// pick returns the next candidate: connected servers first, in random order,
+// then all others (CH-5, CH-50).
+func (c *Client) pick() (nid.NID, bool) {
+	e := &c.election
+	bad := func(id nid.NID) bool { return slices.Contains(e.tried, id) || slices.Contains(e.avoid, id) }
+	if e.prefer.IsValid() && !bad(e.prefer) {
+		return e.prefer, true
+	}
+	var list []nid.NID
+	for i := range c.peers {
+		if c.peers[i].state == attached && !bad(c.peers[i].id) {
+			list = append(list, c.peers[i].id)
+		}
+	}
+	if len(list) == 0 {
+		for range 4 { // mostly the first throw is good, and needs no list
+			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
+				return id, true
+			}
+		}
+		for _, id := range c.cfg.Servers {
+			if !bad(id) {
+				list = append(list, id)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nid.NID{}, false
+	}
+	return list[c.rng.IntN(len(list))], true
+}
+
+// nominate asks a server to be the master.
+func (c *Client) nominate(id nid.NID) {
+	p := c.peer(id)
+	m := Message{Kind: Connect, Server: id, Epoch: c.epoch, Name: []byte(c.cfg.Name)}
+	if p.state == attached {
+		m = Message{Kind: Choose, Server: id, Epoch: c.epoch}
+	} else {
+		p.state = perhaps
+	}
+	if c.election.again {
+		m.Sequence = c.election.sequence
+		c.send(id, &m)
+		return
+	}
+	c.election.sequence = c.ask(id, m)
+}
+
+// elected takes the answer of the candidate.
+func (c *Client) elected(p *peer, m *Message) {
+	if m.Kind == Accept && m.Epoch != c.epoch {
+		// It had an earlier question of this life; now it can be asked shortly.
+		c.setAttached(p)
+		c.election.again = true
+		c.nominate(p.id)
+		return
+	}
+	id := p.id
+	c.master, c.phase, c.settledAt = id, settled, c.now
+	c.token = append(c.token[:0], m.Token...)
+	c.pinging = pinging{life: m.Life}
+	c.pinging.sentNow(c)
+	c.pinging.heardAt(c, c.now)
+	c.setAttached(p)
+	p.asking = false
+	c.tell(MasterChosen, id, OK)
+	for i := range c.peers {
+		if q := &c.peers[i]; q.id != id && q.state != detached {
+			q.since, q.wait = c.now, 0
+			c.inform(q)
+		}
+	}
+	for i := range c.peers {
+		if q := &c.peers[i]; q.wanted && q.state == detached {
+			q.wait = 0
+			c.inform(q)
+		}
+	}
+	if m.Kind == Accept {
+		c.previous(m.Server)
+	}
+}
+
+// previous connects to the master of an earlier life, so that it evicts what is
+// left of that (CH-52, CH-59).
+func (c *Client) previous(id nid.NID) {
+	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
+		return
+	}
+	if p := c.peer(id); p.state == detached && !p.asking {
+		p.joining, p.wait, p.since = true, 0, c.now
+		c.inform(p)
+	}
+}
+
+// declined takes a candidate's refusal.
+func (c *Client) declined(p *peer, m *Message) {
+	e := &c.election
+	switch m.Code {
+	case Global:
+		c.evicted(p.id, m)
+		return
+	case Stale:
+		c.stale(p.id, m)
+		return
+	case OldEpoch:
+		c.epoch = max(c.epoch, m.Epoch)
+		e.untry(p.id)
+	case NotConnected:
+		c.lose(p, m.Code)
+		e.untry(p.id)
+	default:
+		if m.Kind == Reject && p.state == perhaps && m.Code != Busy {
+			p.state = detached
+		}
+	}
+	c.stats.Declined[m.Code]++
+	e.candidate, e.at = nid.NID{}, c.now
+}
+
+// untry lets a candidate be asked once more in this round, another way.
+func (e *election) untry(id nid.NID) {
+	if n := len(e.tried); n < 8 { // a server that always says so is not asked for ever
+		e.tried = slices.DeleteFunc(e.tried, func(x nid.NID) bool { return x == id })
+		e.tried = append(e.tried, nid.NID{})
+	}
+}

@@ -1,0 +1,174 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// peerState is what a server is to a client.
+type peerState uint8
+
+const (
+	detached peerState = iota
+	perhaps            // a connect was sent, and may have been accepted
+	attached
+)
+
+// peer is a server that a client has to do with.
+type peer struct {
+	id       nid.NID
+	state    peerState
+	wanted   bool          // by the user
+	joining  bool          // to be connected to, or in the attempt of it, though the user did not say so
+	asking   bool          // it is to connect, or to hear of the master, until it answers
+	refused  bool          // the user was told
+	sequence uint64        // of the latest question
+	at       time.Duration // of the next
+	wait     time.Duration // between questions
+	since    time.Duration // when it was first told of this master
+}
+
+// peer returns the entry of a server. It is valid until the next call.
+func (c *Client) peer(id nid.NID) *peer {
+	if p := c.known(id); p != nil {
+		return p
+	}
+	c.peers = append(c.peers, peer{id: id})
+	return &c.peers[len(c.peers)-1]
+}
+
+func (c *Client) known(id nid.NID) *peer {
+	i := slices.IndexFunc(c.peers, func(p peer) bool { return p.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.peers[i]
+}
+
+// setAttached notes that a server has accepted this life.
+func (c *Client) setAttached(p *peer) {
+	if p.state != attached {
+		p.state, p.refused = attached, false
+		p.since = c.now
+		c.tell(Attached, p.id, OK)
+	}
+}
+
+// lose notes that a server does not know this life any more.
+func (c *Client) lose(p *peer, why Code) {
+	if p.state == attached {
+		c.tell(Dropped, p.id, why)
+	}
+	p.state, p.asking, p.joining = detached, false, false
+	if p.wanted && c.phase == settled && p.id != c.master {
+		c.later(p, c.cfg.Try)
+	}
+}
+
+// inform asks a server to connect, or, if it has, tells it of the master (CH-7,
+// CH-17, CH-51), over and over until it answers.
+func (c *Client) inform(p *peer) {
+	m := Message{Kind: Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
+	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
+		m = Message{Kind: Choose, Server: c.master, Epoch: c.epoch, Token: c.token}
+	} else {
+		p.state = perhaps
+	}
+	p.asking = true
+	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
+	p.at = c.now + c.jitter(p.wait)
+	p.sequence = c.ask(p.id, m)
+}
+
+// later asks a server again after a while.
+func (c *Client) later(p *peer, after time.Duration) {
+	p.asking = true
+	p.wait = min(max(p.wait*2, after, c.cfg.Try), c.cfg.MaxBackoff)
+	p.at = c.now + c.jitter(p.wait)
+}
+
+// repeat asks those that have not answered. Who is told of a master for as long
+// as orphans live, and does not answer, has evicted this client, or is dead.
+func (c *Client) repeat() {
+	for i := range c.peers {
+		p := &c.peers[i]
+		if !p.asking || c.now < p.at {
+			continue
+		}
+		if p.state != detached && c.now-p.since > c.cfg.Orphan {
+			if c.lose(p, Orphaned); !p.wanted {
+				continue
+			}
+			p.since = c.now
+		}
+		c.inform(p)
+	}
+}
+
+// attach connects to a server for the user.
+func (c *Client) attach(id nid.NID) {
+	if c.phase != settled { // CH-58
+		c.tell(Refused, id, NotConnected)
+		return
+	}
+	if !slices.Contains(c.cfg.Servers, id) {
+		c.tell(Refused, id, UnknownServer)
+		return
+	}
+	p := c.peer(id)
+	p.wanted, p.refused = true, false
+	if p.state == attached {
+		c.tell(Attached, id, OK)
+		return
+	}
+	p.since, p.wait = c.now, 0
+	c.inform(p)
+}
+
+// detach leaves a server; of the master the user just does not want more.
+func (c *Client) detach(id nid.NID) {
+	p := c.known(id)
+	if p == nil {
+		return
+	}
+	p.wanted = false
+	if id == c.master || p.state == detached {
+		p.asking = p.asking && p.state != detached
+		return
+	}
+	c.send(id, &Message{Kind: Disconnect, Code: NotConnected})
+	p.state, p.asking = detached, false
+	c.tell(Dropped, id, OK)
+}
+
+// doubt asks a server whether this client is still connected to it: a server
+// that has dropped it because it was cut off could perhaps not say so.
+func (c *Client) doubt(id nid.NID) {
+	p := c.known(id)
+	if p == nil || c.phase != settled || p.state != attached || p.asking {
+		return
+	}
+	if id == c.master {
+		c.pinging.at = c.now
+		return
+	}
+	p.since, p.wait = c.now, 0
+	c.inform(p)
+}
+
+// leave disconnects from all servers.
+func (c *Client) leave() {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.state != detached {
+			c.send(p.id, &Message{Kind: Disconnect})
+		}
+	}
+	c.rest()
+}
+
+// rest forgets all that there was.
+func (c *Client) rest() {
+	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}
+}

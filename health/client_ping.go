@@ -1,0 +1,84 @@
+package health
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// pinging sees to it that the master hears of this client, and that this client
+// hears of its master (CH-9, CH-56).
+type pinging struct {
+	at    time.Duration // when to ping next
+	sent  time.Duration // when something was last sent to the master
+	heard time.Duration // when it was last heard of
+	life  uint64        // of the master
+	asked bool          // the transport, since when it was time to ping
+	due   bool          // a ping was not answered
+}
+
+func (g *pinging) sentNow(c *Client) {
+	g.sent = c.now
+	g.schedule(c)
+}
+
+func (g *pinging) heardAt(c *Client, at time.Duration) {
+	if at >= g.heard {
+		g.heard, g.due = at, false
+	}
+	g.schedule(c)
+}
+
+// schedule sets the time of the next ping: when nothing was sent, or nothing was
+// heard, for as long as the interval.
+func (g *pinging) schedule(c *Client) {
+	if g.at = min(g.sent, g.heard) + c.cfg.Ping; g.due {
+		// Unanswered: there is time for one more before the master is given up.
+		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
+	}
+}
+
+// ping pings the master if it is time. First the transport is asked what else
+// there was: a busy client does not ping.
+func (c *Client) ping() {
+	g := &c.pinging
+	switch {
+	case c.now >= g.heard+c.cfg.Client:
+		c.replaceMaster(NotConnected, false) // CH-16, CH-49: silent
+		c.campaign()
+	case c.now < g.at:
+	case !g.asked && !g.due:
+		g.asked = true
+		g.at = c.now + c.cfg.Ping/50
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
+	default:
+		c.pingNow()
+	}
+}
+
+func (c *Client) pingNow() {
+	g := &c.pinging
+	c.stats.Pings++
+	c.ask(c.master, Message{Kind: Ping, Epoch: c.epoch})
+	g.asked, g.due = false, true
+	g.schedule(c)
+}
+
+// traffic takes what the transport knows, and pings if that is not enough.
+func (c *Client) traffic(in *ClientInput) {
+	g := &c.pinging
+	if c.phase != settled || in.Server != c.master {
+		return
+	}
+	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
+	if at := min(c.pauses.stamp(in.Heard), c.now); at > g.heard {
+		g.heard, g.due = at, false
+	}
+	if g.asked {
+		if g.asked = false; c.now >= min(g.sent, g.heard)+c.cfg.Ping {
+			c.pingNow()
+			return
+		}
+	}
+	g.schedule(c)
+}

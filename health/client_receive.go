@@ -1,0 +1,279 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// ClientStats counts what a Client did and met.
+type ClientStats struct {
+	Sent      uint64        // messages
+	Pings     uint64        // of those
+	Changes   uint64        // of the master
+	Evictions uint64        // of this client
+	Declined  [codes]uint64 // by candidates
+	Malformed uint64
+	Stray     uint64 // messages of who was not asked, or about another life
+}
+
+// arrived takes a message of a server.
+func (c *Client) arrived(in *ClientInput) {
+	m, err := ParseMessage(in.Data)
+	if err != nil {
+		c.stats.Malformed++
+		return
+	}
+	p := c.known(in.From.NID)
+	if p == nil || in.From.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
+		c.stats.Stray++
+		return
+	}
+	if c.phase == settled && p.id == c.master {
+		at := c.now
+		if in.At > 0 {
+			at = min(c.pauses.stamp(in.At), c.now)
+		}
+		c.pinging.heardAt(c, at)
+	}
+	switch m.Kind {
+	case Accept, Chosen, Reject:
+		c.answered(p, &m)
+	case Pong:
+		if p.id == c.master && c.phase == settled {
+			c.standing(p, &m)
+		}
+	case Notice:
+		c.noticed(p, &m)
+	default:
+		c.stats.Stray++
+	}
+}
+
+// about reports whether a message is about this life. A refusal that names a
+// later one, or a grave, is.
+func (c *Client) about(m *Message) bool {
+	if m.Kind == Reject && (m.Code == Stale || m.Code == Global) || m.Kind == Notice && m.Code == Global {
+		return m.Incarnation >= c.life
+	}
+	return m.Incarnation == c.life
+}
+
+// answered takes the answer to a question to connect, or to a choice of a master.
+func (c *Client) answered(p *peer, m *Message) {
+	good := m.Kind == Accept || m.Kind == Chosen && m.Code == OK
+	switch {
+	case c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence:
+		if good {
+			c.elected(p, m)
+		} else {
+			c.declined(p, m)
+		}
+	case m.Kind == Accept && p.state == perhaps:
+		c.accepted(p, m)
+	case !p.asking || m.Sequence != p.sequence || c.phase != settled:
+		c.stats.Stray++
+	case m.Kind == Accept:
+		c.accepted(p, m)
+	case good:
+		c.informed(p, m)
+	default:
+		c.rejected(p, m)
+	}
+}
+
+// accepted notes a connection, also one that nobody waits for any more: the
+// server must hear who is the master then.
+func (c *Client) accepted(p *peer, m *Message) {
+	c.setAttached(p)
+	p.asking = m.Epoch != c.epoch && c.phase == settled
+	if p.asking {
+		p.at, p.wait = c.now, 0
+	}
+	previous := m.Server
+	if m.Code == Orphaned && c.phase == settled && m.Epoch == c.epoch {
+		c.replaceMaster(Orphaned, true)
+	}
+	if c.phase == settled {
+		c.previous(previous)
+	}
+}
+
+// informed notes that a server knows the master. One that was asked to be the
+// master before, and had agreed without this client hearing of it, is left.
+func (c *Client) informed(p *peer, m *Message) {
+	p.asking = m.Epoch != c.epoch
+	if p.state == perhaps && !p.asking {
+		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		p.state = detached
+	}
+}
+
+// rejected takes the refusal of a server that is not to be the master.
+func (c *Client) rejected(p *peer, m *Message) {
+	if !p.refused && p.wanted && p.state != attached {
+		p.refused = true
+		c.tell(Refused, p.id, m.Code)
+	}
+	switch m.Code {
+	case Global:
+		c.evicted(p.id, m)
+	case Stale:
+		c.stale(p.id, m)
+	case MasterDead, UnknownServer: // CH-49, CH-60
+		if p.state == perhaps {
+			p.state = detached
+		}
+		p.asking = p.wanted
+		c.later(p, c.cfg.Try)
+		c.replaceMaster(m.Code, false)
+	case OldEpoch:
+		c.epoch = max(c.epoch, m.Epoch)
+		c.replaceMaster(m.Code, true)
+	case Orphaned:
+		c.replaceMaster(m.Code, true)
+	case NotConnected, Foreign:
+		c.lose(p, m.Code)
+	case Busy:
+		c.later(p, m.Retry)
+	default:
+		c.refusedFor(p, m)
+	}
+}
+
+// refusedFor tries again after a while, if the user wants to.
+func (c *Client) refusedFor(p *peer, m *Message) {
+	if m.Kind == Reject && p.state == perhaps {
+		p.state = detached
+	}
+	if p.state == detached && !p.wanted {
+		p.asking = false
+		return
+	}
+	c.later(p, m.Retry)
+}
+
+// standing takes what the master thinks of this client.
+func (c *Client) standing(p *peer, m *Message) {
+	switch m.Code {
+	case OK, Busy:
+		if m.Life != c.pinging.life { // CH-A19: it was restarted
+			c.replaceMaster(Orphaned, true)
+		}
+	case Global:
+		c.evicted(p.id, m)
+	case Stale:
+		c.stale(p.id, m)
+	case NotConnected, Foreign:
+		c.lose(p, m.Code)
+		c.replaceMaster(m.Code, true)
+	case Draining:
+		c.replaceMaster(m.Code, false)
+	case OtherMaster:
+		c.epoch = max(c.epoch, m.Epoch)
+		c.replaceMaster(m.Code, true)
+	default:
+		c.replaceMaster(m.Code, true)
+	}
+}
+
+// noticed takes what a server says unasked (CH-68, CH-A13).
+func (c *Client) noticed(p *peer, m *Message) {
+	master := c.phase == settled && p.id == c.master
+	switch m.Code {
+	case Global:
+		c.evicted(p.id, m)
+	case NoQuorum:
+		c.lose(p, m.Code)
+		if master {
+			c.replaceMaster(m.Code, false)
+		} else if c.phase == electing && c.election.candidate == p.id {
+			c.election.candidate, c.election.at = nid.NID{}, c.now
+		}
+	case Orphaned:
+		switch {
+		case p.state != attached || c.phase != settled:
+		case m.Epoch < c.epoch: // it has not heard of the present master
+			p.asking, p.at, p.wait = true, c.now, 0
+		case m.Server == c.master:
+			c.replaceMaster(m.Code, true)
+		}
+	case Draining:
+		if master {
+			c.replaceMaster(m.Code, false)
+		}
+	default:
+		c.stats.Stray++
+	}
+}
+
+// evicted drops everything at once (CH-61), whatever server says that all have
+// evicted this client, and begins the next life.
+func (c *Client) evicted(from nid.NID, m *Message) {
+	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
+	if had {
+		c.stats.Evictions++
+		c.tell(Evicted, from, Global)
+	}
+	c.nextLife(m.Incarnation, had)
+}
+
+// nextLife begins after a life that is over. Who was somebody waits a little, so
+// that a thousand clients evicted together do not come back together.
+func (c *Client) nextLife(last uint64, pause bool) {
+	c.life = max(c.life, last) + 1
+	c.epoch = 0
+	kept := c.peers[:0]
+	for _, p := range c.peers {
+		if p.wanted {
+			kept = append(kept, peer{id: p.id, wanted: true})
+		}
+	}
+	round := c.election.round
+	c.peers, c.master, c.token = kept, nid.NID{}, nil
+	c.elect(election{round: round})
+	if pause {
+		c.election.at = c.now + c.jitter(c.cfg.Try)
+	}
+}
+
+// stale takes word of a later life of this client. If this one has not connected
+// anywhere, it is the numbers that are wrong, as after a clock was put back.
+func (c *Client) stale(from nid.NID, m *Message) {
+	if slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached }) {
+		c.life = max(c.life, m.Incarnation)
+		c.tell(Superseded, from, Stale)
+		c.rest()
+		return
+	}
+	c.nextLife(m.Incarnation, true)
+}
+
+// ClientStatus is the state of a client.
+type ClientStatus struct {
+	Client      ClientID      `json:"client"`
+	Incarnation uint64        `json:"incarnation"`
+	State       string        `json:"state"`
+	Master      nid.NID       `json:"master,omitzero"`
+	Epoch       uint32        `json:"epoch"`
+	Attached    []nid.NID     `json:"attached"` // the master included
+	Heard       time.Duration `json:"heard_ns"` // how long ago, of the master
+}
+
+// Stats returns the counters so far.
+func (c *Client) Stats() ClientStats { return c.stats }
+
+// Status returns the state.
+func (c *Client) Status() ClientStatus {
+	st := ClientStatus{Client: c.cfg.ID, Incarnation: c.life, State: phaseNames[c.phase], Epoch: c.epoch}
+	if c.phase == settled {
+		st.Master, st.Heard = c.master, c.now-c.pinging.heard
+	}
+	for i := range c.peers {
+		if c.peers[i].state == attached {
+			st.Attached = append(st.Attached, c.peers[i].id)
+		}
+	}
+	return st
+}
