@@ -193,8 +193,10 @@ func (c *Client) noticed(p *peer, m *Message) {
 		}
 	case Orphaned:
 		switch {
-		case p.state != attached || c.phase != settled:
-		case m.Epoch < c.epoch: // it has not heard of the present master
+		case c.phase != settled: // it says so again
+		case p.state == detached && !p.asking: // what is left of an earlier connection
+			c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master
 			p.asking, p.at, p.wait = true, c.now, 0
 		case m.Server == c.master:
 			c.replaceMaster(m.Code, true)

@@ -205,8 +205,8 @@ func (s *Server) accepted(i int32) {
 // waiting are connects that wait for the eviction of the client's earlier life
 // (CH-A21): one for each client.
 type waiting struct {
-	list  map[ClientID]*waiter
-	queue []waitPlace // since when
+	clients map[ClientID]*waiter
+	queue   []waitPlace // since when
 }
 
 type waiter struct {
@@ -219,16 +219,16 @@ type waitPlace struct {
 	since time.Duration
 }
 
-func (w *waiting) init() { w.list = make(map[ClientID]*waiter) }
+func (w *waiting) init() { w.clients = make(map[ClientID]*waiter) }
 
-func (w *waiting) of(id ClientID) *waiter { return w.list[id] }
+func (w *waiting) of(id ClientID) *waiter { return w.clients[id] }
 
 // add lets a connect wait. A later life takes the place of an earlier one.
 func (w *waiting) add(s *Server, q *asked) {
 	m := *q.m
 	m.Name, m.Token = append([]byte(nil), m.Name...), append([]byte(nil), m.Token...)
 	since := s.now
-	if old := w.list[m.Client]; old != nil {
+	if old := w.clients[m.Client]; old != nil {
 		since = old.since
 		if old.m.Incarnation < m.Incarnation {
 			s.reject(&old.asked, Message{Code: Stale, Incarnation: m.Incarnation})
@@ -236,13 +236,13 @@ func (w *waiting) add(s *Server, q *asked) {
 	} else {
 		w.queue = append(w.queue, waitPlace{m.Client, since})
 	}
-	w.list[m.Client] = &waiter{asked{q.from, q.at, &m}, since}
+	w.clients[m.Client] = &waiter{asked{q.from, q.at, &m}, since}
 }
 
 // resume lets a connect go on when the earlier life is gone.
 func (w *waiting) resume(s *Server, id ClientID) {
-	if q := w.list[id]; q != nil {
-		delete(w.list, id)
+	if q := w.clients[id]; q != nil {
+		delete(w.clients, id)
 		s.connect(&q.asked)
 	}
 }
@@ -252,8 +252,8 @@ func (w *waiting) expire(s *Server) {
 	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
 		p := w.queue[0]
 		w.queue = w.queue[1:]
-		if q := w.list[p.id]; q != nil && q.since == p.since {
-			delete(w.list, p.id)
+		if q := w.clients[p.id]; q != nil && q.since == p.since {
+			delete(w.clients, p.id)
 			s.reject(&q.asked, Message{Code: Busy, Retry: s.cfg.Broadcast})
 		}
 	}
@@ -262,8 +262,8 @@ func (w *waiting) expire(s *Server) {
 // clear refuses all that wait.
 func (w *waiting) clear(s *Server, r Message) {
 	for _, p := range w.queue {
-		if q := w.list[p.id]; q != nil {
-			delete(w.list, p.id)
+		if q := w.clients[p.id]; q != nil {
+			delete(w.clients, p.id)
 			s.reject(&q.asked, r)
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Server) info(c *conn) ClientInfo {
 // Status returns the state.
 func (s *Server) Status() ServerStatus {
 	st := ServerStatus{
-		Self: s.cfg.Self, Quorum: s.quorum.have, Draining: s.drain.on, Clients: s.table.count, Waiting: len(s.waiting.list),
+		Self: s.cfg.Self, Quorum: s.quorum.have, Draining: s.drain.on, Clients: s.table.count, Waiting: len(s.waiting.clients),
 		Tombstones: len(s.tombstones.lives), Batches: len(s.evictions.batches), ClaimKeys: s.cfg.Claims.Keys(),
 	}
 	s.each(func(_ int32, c *conn) {
