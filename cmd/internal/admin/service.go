@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,9 @@ type Config struct {
 	MaxActions int // that run at a time; at least 1
 	Output     int // bytes at the end of an action's output that are answered
 
-	Dir string // of the files with bulk data; "": the system's
+	// Dir is the folder of the files with bulk data, which are removed when the
+	// last daemon there was killed. "": the system's, where they are not.
+	Dir string
 	// Worker runs a function that blocks, after it has returned itself. nil: in a
 	// goroutine.
 	Worker func(func())
@@ -45,6 +46,7 @@ type Service struct {
 	actions chan struct{} // a token for each that runs
 	memory  atomic.Int64  // that requests of others take
 	memo    memo
+	files   folder
 	stats   counters
 }
 
@@ -59,7 +61,7 @@ func New(cfg Config) *Service {
 	if len(cfg.Version) > maxVersion {
 		cfg.Version = cfg.Version[:maxVersion]
 	}
-	s := &Service{cfg: cfg, actions: make(chan struct{}, max(cfg.MaxActions, 1))}
+	s := &Service{cfg: cfg, actions: make(chan struct{}, max(cfg.MaxActions, 1)), files: openFolder(cfg.Dir, cfg.Log)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -72,6 +74,7 @@ func (s *Service) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.workers.Wait()
+	s.files.close()
 }
 
 // Register registers the service with an agent.
@@ -269,24 +272,4 @@ func (s *Service) replyOut(r *scoll.Request) {
 	if p, ok := r.Data.(*received); ok && !r.Root() {
 		s.memory.Add(-p.memory)
 	}
-}
-
-// file writes bulk data to a file of its own.
-func (s *Service) file(bulk [][]byte) (name string, err error) {
-	f, err := os.CreateTemp(s.cfg.Dir, "scoll-*")
-	if err != nil {
-		return "", err
-	}
-	for _, b := range bulk {
-		if _, err = f.Write(b); err != nil {
-			break
-		}
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return f.Name(), err
 }

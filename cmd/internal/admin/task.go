@@ -106,7 +106,7 @@ func (t *task) act() Answer {
 	}
 	if len(t.bulk) > 0 {
 		var err error
-		if j.file, err = t.s.file(t.bulk); err != nil {
+		if j.file, err = t.s.files.file(t.bulk); err != nil {
 			log.Error("file for bulk data", slog.Any("err", err))
 			return Answer{Status: scoll.EIO}
 		}

@@ -150,13 +150,21 @@ func TestMemo(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	q := Request{Version: 1, Verb: Run, Answer: 100, Name: "up", Text: []byte("text")}
-	f.Add(q.AppendBinary(nil))
+	for v := Ping - 1; v <= Run+1; v++ {
+		q := Request{Version: 1, Verb: v, ID: ID{1, 15: 16}, Answer: longest(v, 2048), Limit: 30_000, Name: "install", Text: []byte("text")}
+		b := q.AppendBinary(nil)
+		f.Add(b)
+		f.Add(b[:requestSize+3]) // the name is cut
+		f.Add(b[:headSize])
+		q.Version, q.Name, q.Text = 2, "", nil
+		f.Add(q.AppendBinary(nil))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := ParseRequest(b)
 		if err != nil {
 			return
 		}
+		b = bytes.Clone(b)
 		b[3] = 0 // reserved
 		if again := q.AppendBinary(nil); !bytes.Equal(again, b) {
 			t.Errorf("%x, want %x", again, b)
@@ -171,6 +179,12 @@ func FuzzPieces(f *testing.F) {
 	good := scoll.AppendPiece(nil, id, a.AppendBinary(nil))
 	f.Add(good, good, byte(Clock))
 	f.Add([]byte{}, []byte(nil), byte(Run))
+	ran := Answer{Version: 1, Data: (&Ran{Exit: -9, TimeOver: true, Cut: true, Output: []byte("output")}).AppendBinary(nil)}
+	two := scoll.AppendPiece(scoll.AppendPiece(nil, nid.MustParse("10.0.0.2@tcp"), ran.AppendBinary(nil)), id, ran.AppendBinary(nil))
+	f.Add(two, good, byte(Run))
+	f.Add(two[:len(two)-1], two, byte(Clock)) // cut, and readings that are none
+	refused := Answer{Version: 2, Status: scoll.ENOTSUP, Data: (&scoll.Versions{Own: 2}).AppendBinary(nil)}
+	f.Add(scoll.AppendPiece(nil, id, refused.AppendBinary(nil)), good, byte(Clock))
 	f.Fuzz(func(t *testing.T, one, two []byte, verb byte) {
 		g := gathering{request: Request{Version: 1, Verb: Verb(verb), Answer: 200}, children: []fromChild{
 			{id: id, messages: [][]byte{one, two}, t4: math.MaxInt64}, {id: id, messages: [][]byte{two}},

@@ -1,0 +1,85 @@
+package admin
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// filePrefix begins the names of files with bulk data. Nothing in a name comes
+// from the network.
+const filePrefix = "scoll-"
+
+// folder is where bulk data become files, and its lock: the files of a daemon
+// that was killed are removed by the next that begins there alone.
+type folder struct {
+	path string   // absolute, because actions run elsewhere; "": the system's
+	lock *os.File // nil without a folder of our own
+}
+
+// openFolder takes a folder and removes what is left there.
+func openFolder(path string, log *slog.Logger) (f folder) {
+	if path == "" {
+		return f
+	}
+	var err error
+	if f.path, err = filepath.Abs(path); err == nil {
+		f.lock, err = os.Open(f.path)
+	}
+	if err != nil {
+		log.Error("folder for bulk data", slog.Any("err", err))
+		return f
+	}
+	fd := int(f.lock.Fd())
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
+		f.removeLeft(log)
+	}
+	if err := unix.Flock(fd, unix.LOCK_SH); err != nil {
+		log.Warn("folder for bulk data: whoever begins here removes our files too", slog.Any("err", err))
+	}
+	return f
+}
+
+func (f folder) removeLeft(log *slog.Logger) {
+	entries, err := f.lock.ReadDir(-1)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filePrefix) || !e.Type().IsRegular() {
+			continue
+		}
+		if rerr := os.Remove(filepath.Join(f.path, e.Name())); rerr != nil {
+			err = rerr
+		}
+	}
+	if err != nil {
+		log.Warn("files with bulk data are left", slog.Any("err", err))
+	}
+}
+
+func (f folder) close() {
+	if f.lock != nil {
+		_ = f.lock.Close() // nothing was written
+	}
+}
+
+// file writes bulk data to a file of its own, which only this user may read.
+func (f folder) file(bulk [][]byte) (name string, err error) {
+	to, err := os.CreateTemp(f.path, filePrefix+"*")
+	if err != nil {
+		return "", err
+	}
+	for _, b := range bulk {
+		if _, err = to.Write(b); err != nil {
+			break
+		}
+	}
+	if cerr := to.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = os.Remove(to.Name())
+	}
+	return to.Name(), err
+}

@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// names returns what is in a folder.
+func names(t *testing.T, path string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+// TestFilesLeft: a daemon removes the files of one that was killed, nothing else,
+// and not those of one that lives.
+func TestFilesLeft(t *testing.T) {
+	path := t.TempDir()
+	killed := openFolder(path, slog.New(slog.DiscardHandler))
+	if _, err := killed.file([][]byte{[]byte("bulk "), []byte("data")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "other"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(path, filePrefix+"folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	New(Config{Dir: path}).Close()
+	if got := names(t, path); len(got) != 3 {
+		t.Errorf("beside a daemon that lives: %v", got)
+	}
+	killed.close() // as the system does
+	New(Config{Dir: path}).Close()
+	if got := names(t, path); len(got) != 2 || got[0] != "other" {
+		t.Errorf("%v is left", got)
+	}
+}
+
+// TestFilePath: an action finds the file, though it runs in another folder than
+// the daemon; nobody else may read it, and it is gone afterwards.
+func TestFilePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("run", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{Dir: "run", Output: 100})
+	defer s.Close()
+	s.cfg.Actions = map[string]Action{"show": {Run: []string{"/bin/sh", "-c", `stat -c %a "$SCOLL_FILE"; cat "$SCOLL_FILE"`}, Timeout: time.Minute}}
+	q := Request{Version: Version, Verb: Run, Name: "show", Answer: MaxAnswer}
+	a := (&task{s: s, ctx: context.Background(), request: q, root: nidOf(0), bulk: [][]byte{[]byte("bulk "), []byte("data")}, mayAct: true}).run()
+	r, err := ParseRan(a.Data)
+	if want := "600\nbulk data"; err != nil || string(r.Output) != want || r.Exit != 0 {
+		t.Errorf("%v, %+v %q, want %q", err, r, r.Output, want)
+	}
+	if got := names(t, "run"); len(got) != 0 {
+		t.Errorf("%v is left", got)
+	}
+}
