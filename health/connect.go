@@ -120,7 +120,7 @@ func (s *Server) replace(i int32, q *asked) {
 	case c.state == evicting:
 		s.waiting.add(s, q)
 		return
-	case s.ours(c) && c.state == connected: // CH-23, CH-39
+	case s.ours(c) && c.state != saving: // CH-23, CH-39
 		s.evict(i, Rebooted)
 		s.evictions.urgent = true
 		s.waiting.add(s, q)

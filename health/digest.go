@@ -68,8 +68,10 @@ func (s *Server) digest(q *asked) {
 	var reply Entries
 	for i := range q.m.Entries.Len() {
 		e := q.m.Entries.At(i)
-		known := s.watches(e)
+		known, unsure := s.watches(e)
 		switch {
+		case unsure:
+			continue // the client itself will say
 		case !known:
 			e.Mark = 0
 		case e.Mark == markConfirm:
@@ -84,10 +86,18 @@ func (s *Server) digest(q *asked) {
 	}
 }
 
-// watches reports whether this server is the master of a life.
-func (s *Server) watches(e Entry) bool {
+// watches reports whether this server is the master of a life, or may be.
+func (s *Server) watches(e Entry) (known, unsure bool) {
 	i, ok := s.find(e.Client)
-	return ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
+	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
+	return known, known && s.conn(i).state == recovering
+}
+
+// confirm ends the recovery of a connection whose master is sure.
+func (s *Server) confirm(i int32, c *conn) {
+	s.become(c, connected)
+	s.watch(i, c)
+	s.tell(ClientRehomed, c, 0)
 }
 
 // digestReply takes what a master says of the clients under it: those that it
@@ -107,9 +117,7 @@ func (s *Server) digestReply(q *asked) {
 		c := s.conn(i)
 		switch {
 		case e.Mark == markKnown && c.state == recovering:
-			s.become(c, connected)
-			s.watch(i, c)
-			s.tell(ClientRehomed, c, 0)
+			s.confirm(i, c)
 		case e.Mark != markKnown && (c.state == connected || c.state == recovering):
 			s.stats.Ghosts++
 			s.orphan(i)

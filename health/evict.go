@@ -71,7 +71,7 @@ func (s *Server) evictClient(in *ServerInput) {
 	case c.state == evicting:
 	case c.state == saving:
 		result.Code = Busy
-	case c.state != connected:
+	case c.state != connected && !s.ours(c):
 		result.Code = Orphaned
 	case !s.ours(c):
 		result.Code = OtherMaster

@@ -57,13 +57,23 @@ func (s *Server) orphan(i int32) {
 // remind tells an orphan that it is one, in case it has not noticed (CH-A19),
 // several times in case a notice is lost, and evicts it in the end (CH-20).
 func (s *Server) remind(i int32, c *conn) {
-	if s.now >= c.seen+s.cfg.Orphan {
+	end := c.seen + s.cfg.Orphan
+	if s.ours(c) {
+		end = c.seen + s.cfg.Evict
+	}
+	switch {
+	case s.now < end:
+	case s.ours(c):
+		s.become(c, connected)
+		s.silent(i, c)
+		return
+	default:
 		s.notify(c, Global)
 		s.end(i, LostMaster, true)
 		return
 	}
 	s.notify(c, Orphaned)
-	s.set(i, min(s.now+s.cfg.Orphan/6, c.seen+s.cfg.Orphan))
+	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
 // notify sends a client a notice (CH-68).
@@ -76,6 +86,8 @@ func (s *Server) notify(c *conn, code Code) {
 
 // restore takes a record from before a restart (CH-66). Of its own clients this
 // server has heard just now; the others wait for their master to confirm them.
+// Neither is sure of its master: that may be another since this server died, and
+// an eviction by the old one would reach just those that do not know either.
 func (s *Server) restore(r *Record) {
 	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
 		s.stats.Late++
@@ -85,14 +97,9 @@ func (s *Server) restore(r *Record) {
 	c := s.conn(i)
 	c.incarnation, c.peer, c.name, c.epoch = r.Incarnation, r.Peer, r.Name, r.Epoch
 	c.master = s.members.intern(r.Master)
-	if s.ours(c) {
-		s.become(c, connected)
-		s.watch(i, c)
-	} else {
-		s.become(c, recovering)
-		c.seen = s.now
-		s.set(i, s.now+s.cfg.Orphan/3)
-		s.digests.soon = true
-	}
+	s.become(c, recovering)
+	c.seen = s.now
+	s.set(i, s.now+s.cfg.Orphan/3)
+	s.digests.soon = true
 	s.tell(ClientRecovered, c, 0)
 }

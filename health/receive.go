@@ -101,8 +101,11 @@ func (s *Server) lookup(q *asked) (int32, *conn, Code) {
 // pinged answers a ping with what the client is here. Every message of a client
 // is a sign of life (CH-8).
 func (s *Server) pinged(q *asked) {
-	_, c, code := s.lookup(q)
+	i, c, code := s.lookup(q)
 	if code == OK {
+		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
+			s.confirm(i, c)
+		}
 		s.touch(c, q.at)
 		code = s.standing(c)
 	}

@@ -127,15 +127,29 @@ func TestRecovery(t *testing.T) {
 	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
 
 	h := start(me)
-	h.wantState("connected 5 10.0.0.1@tcp/2")
-	h.advance(h.s.cfg.Evict - time.Second)
+	h.wantState("recovering 5 10.0.0.1@tcp/2")
+	h.message(server, Message{Kind: Digest, Entries: entries(Entry{testClient, 5, markConfirm})})
 	h.want("")
+	h.advance(h.s.cfg.Evict - time.Second)
+	h.want("notice:orphaned notice:orphaned notice:orphaned")
 	h.message(host, Message{Kind: Connect, Client: ClientID{4}, Incarnation: 3, Server: me})
 	h.want("reject:global")
-	h.message(host, Message{Kind: Ping, Incarnation: 5})
+	h.message(host, Message{Kind: Ping, Incarnation: 5, Epoch: 1})
+	h.want("pong:orphaned")
+	h.message(host, Message{Kind: Ping, Incarnation: 5, Epoch: 2})
+	h.want("rehomed pong")
 	if p := h.last(Pong); p.Code != OK || p.Life != 78 { // CH-A19: the client sees that the server was restarted
 		t.Errorf("%+v", p)
 	}
+
+	h = start(me) // nobody is there
+	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
+	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
+		t.Errorf("got %q", s)
+	}
+	h = start(me) // a later life
+	h.connect(6, otherA, 1)
+	h.want("suspended broadcast1")
 
 	h = start(otherA)
 	h.wantState("recovering 5 10.0.0.2@tcp/2")
