@@ -40,6 +40,10 @@ func (m *Machine) admit(r *request, g *group) {
 // place finds our place in the tree of a request, or what is wrong with it.
 func (m *Machine) place(r *request, g *group) (*Membership, *layout, Status) {
 	h, roster := &r.header, g.members
+	if roster.Rank(m.cfg.Self) < 0 {
+		m.stats.NoGroup++
+		return nil, nil, ENOGROUP
+	}
 	if h.Flags&FlagSubset != 0 {
 		if roster = m.liveRoster(g); roster.Digest() != h.Live {
 			m.stats.Stale++
@@ -51,9 +55,6 @@ func (m *Machine) place(r *request, g *group) (*Membership, *layout, Status) {
 	case int(h.Nodes) != roster.Len():
 		m.stats.Stale++
 		return nil, nil, ESTALE
-	case rank < 0:
-		m.stats.NoGroup++
-		return nil, nil, ENOGROUP
 	case rank == int(h.Root):
 		m.stats.Spoofed++
 		return nil, nil, EPERM

@@ -48,7 +48,8 @@ type Request struct {
 	missing    []Missing
 	status     Status
 	busy       bool
-	final      []byte // the last message of the service's reply
+	parts      int    // messages of the service's reply before the last
+	final      []byte // the last
 
 	buffers buffers
 	replies []reply // owned by apply: by part
@@ -240,8 +241,8 @@ func (r *Request) Unreached() []Unreached {
 //	ESTALE    the handle has ended
 func (r *Request) Reply(buf []byte) error { return r.reply(buf, true) }
 
-// ReplyPart sends a message of a reply that has several. Reply sends the last.
-// Errors as with Reply.
+// ReplyPart sends a message of a reply that has several, 63 at most. Reply sends
+// the last. Errors as with Reply; EMSGSIZE also: it is the 64th.
 func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, false) }
 
 func (r *Request) reply(buf []byte, final bool) error {
@@ -252,10 +253,12 @@ func (r *Request) reply(buf []byte, final bool) error {
 		err = EINVAL
 	case r.stage != replyStage:
 		err = r.refusal()
-	case len(buf) > r.maxReply():
+	case len(buf) > r.maxReply(), !final && r.parts == maxParts-1:
 		err = EMSGSIZE
 	case final:
 		r.stage, r.final = repliedStage, buf
+	default:
+		r.parts++
 	}
 	in := Input{Kind: Answer, ID: r.id, Size: len(buf), Final: final}
 	r.mu.Unlock()

@@ -171,6 +171,23 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestTooManyParts: SC-54: the part that would take the last one's place is
+// refused, and the last one comes.
+func TestTooManyParts(t *testing.T) {
+	s := newStacks(t, 2, nil)
+	for _, k := range s.nodes {
+		k.parts, k.size = 65, 8
+	}
+	g := s.group(0, false, scoll.Tree{})
+	o := s.broadcast(0, g, scoll.RequestConfig{})
+	if errs := s.nodes[1].errs; len(errs) != 1 || errs[0] != scoll.EMSGSIZE {
+		t.Errorf("errors %v", errs)
+	}
+	if len(o.unreached) != 0 || len(s.nodes[0].replies) != 64 {
+		t.Errorf("%d messages, unreached %v", len(s.nodes[0].replies), o.unreached)
+	}
+}
+
 // TestDeadMember: SC-130: with discovery a dead member fails a broadcast before
 // anything is sent.
 func TestDeadMember(t *testing.T) {

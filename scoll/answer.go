@@ -45,7 +45,7 @@ func (m *Machine) posted(r *request) {
 
 // answer sends a reply of the service.
 func (m *Machine) answer(r *request, in *Input) {
-	if r.root || r.phase != posting || r.answered || r.parts >= maxParts {
+	if r.root || r.phase != posting || r.answered || !in.Final && r.parts == maxParts-1 {
 		m.stats.Late++
 		return
 	}
@@ -82,7 +82,7 @@ func (m *Machine) overdue(r *request) {
 	}
 	for i := range r.children {
 		if c := &r.children[i]; c.state != done {
-			r.trailer = append(r.trailer, Missing{uint32(c.Rank), ETIMEDOUT, Subtree})
+			r.miss(c, ETIMEDOUT)
 		}
 	}
 	if r.failed == OK {

@@ -148,7 +148,7 @@ func (m *Machine) fail(r *request, i int, s Status) {
 	}
 	c.state = done
 	r.pending--
-	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
+	r.miss(c, s)
 	m.report(r, i, Effect{Status: s, Final: true})
 }
 

@@ -80,3 +80,26 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 	}
 	return b
 }
+
+// TestLiveStranger: SC-97, Bad input: a broadcast to the live members of a group
+// of which this node is none, and nobody is alive, is refused.
+func TestLiveStranger(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.Self, c.Watched = testTargets(3, 1)[2].NID, true })
+	h.admitted(func(r *RequestHeader) { r.Flags |= FlagSubset })
+	h.want("refuse")
+	if s := h.refusal().Status; s != ENOGROUP {
+		t.Errorf("refused with %v", s)
+	}
+}
+
+// TestOwnEarlierLife: SC-102: a group that this node made in an earlier life is
+// refused: it does not learn of it from others.
+func TestOwnEarlierLife(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.group.Creator, h.group.Incarnation = h.members.NID(4), 4
+	h.admitted(nil)
+	h.want("refuse")
+	if s := h.refusal().Status; s != EREBOOT || h.m.Stats().Rebooted != 1 {
+		t.Errorf("refused with %v", s)
+	}
+}

@@ -192,6 +192,7 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration), parse: ParseMembership}
 	m.table.init()
+	m.table.lives[cfg.Self] = cfg.Incarnation
 	m.requests.init()
 	m.pipelines.init()
 	m.health.init()

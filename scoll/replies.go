@@ -1,6 +1,9 @@
 package scoll
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // returned takes a child's reply (seed 000, Reply Aggregation).
 func (m *Machine) returned(in *Input) {
@@ -66,8 +69,17 @@ func (m *Machine) refused(r *request, i int, s Status) {
 	r.pending--
 	r.exposed = true
 	m.emit(Effect{Kind: DoUnpost, ID: r.id, Child: i})
-	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
+	r.miss(c, s)
 	m.report(r, i, Effect{Status: s, Collective: true, Final: true})
+}
+
+// miss notes that a child is missing with all below, also of whom it has spoken:
+// its last part may have come without one before.
+func (r *request) miss(c *child, s Status) {
+	if c.last >= 0 {
+		r.trailer = slices.DeleteFunc(r.trailer, func(e Missing) bool { return r.isBelow(int(e.Rank), c.Rank) })
+	}
+	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
 }
 
 // take takes a part of a reply of the child's service. Parts may overtake each
@@ -184,15 +196,20 @@ func (m *Machine) postReply(r *request) {
 // lendMissing names every missing member, once.
 func (m *Machine) lendMissing(r *request) Range {
 	begin := len(m.out.Missing)
-	var below []int
+	if len(r.trailer) == 0 {
+		return Range{begin, begin}
+	}
+	named := make([]bool, r.roster.Len()) // children may say anything
+	var ranks []int
 	for _, e := range r.trailer {
-		if e.Scope == Node {
-			m.out.Missing = append(m.out.Missing, e)
-			continue
+		if ranks = append(ranks[:0], int(e.Rank)); e.Scope == Subtree {
+			ranks = r.shape().AppendSubtree(ranks[:0], int(e.Rank))
 		}
-		below = r.shape().AppendSubtree(below[:0], int(e.Rank))
-		for _, rank := range below {
-			m.out.Missing = append(m.out.Missing, Missing{uint32(rank), e.Status, Node})
+		for _, rank := range ranks {
+			if !named[rank] {
+				named[rank] = true
+				m.out.Missing = append(m.out.Missing, Missing{uint32(rank), e.Status, Node})
+			}
 		}
 	}
 	return Range{begin, len(m.out.Missing)}

@@ -124,7 +124,7 @@ type up struct {
 	at    time.Duration // of the next try; Never: it is on its way
 }
 
-// maxParts bounds the messages of one reply.
+// maxParts bounds the messages of one reply. The last place is for the last.
 const maxParts = 64
 
 // requests is the table of requests, with a heap of those that want to be
