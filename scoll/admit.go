@@ -24,6 +24,11 @@ func (m *Machine) admit(r *request, g *group) {
 		m.discard(r) // an answer would end the wait for the first one's
 		return
 	}
+	if m.isUndecided(g, roster, h) {
+		m.stats.Stale++
+		m.reject(r, ESTALE)
+		return
+	}
 	if g.index < 0 && len(m.table.list) >= m.cfg.MaxGroups {
 		m.stats.Busy++
 		m.reject(r, EBUSY)
@@ -31,9 +36,7 @@ func (m *Machine) admit(r *request, g *group) {
 	}
 	m.lived(h.Group.Creator, h.Group.Incarnation)
 	m.join(r, g, roster, l)
-	if !root.ran.add(h.First) {
-		r.repeated, r.incoming = true, returned
-	}
+	m.recall(r, root)
 	m.begin(r)
 }
 

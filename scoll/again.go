@@ -11,20 +11,34 @@ import "slices"
 // rest makes a root wait for another attempt, if there is reason to.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e Missing) bool { return e.Status == ESTALE })
-	if !r.root || !stale || r.header.Flags&FlagSubset == 0 || r.aborted || r.attempts == maxAttempts || r.exposed && !r.withdrawn {
+	if !r.root || !stale || r.header.Flags&FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {
 		return false
 	}
-	r.attempts++
 	r.phase, r.until = resting, m.now+m.cfg.Propagation
 	m.schedule(r)
 	return true
 }
 
-// again begins another attempt.
+// mayRepeat reports whether another attempt can be. The first one's sequence
+// stays among those under way: members have to know it then.
+func (r *request) mayRepeat() bool {
+	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
+}
+
+// again begins another attempt, unless the group has gone meanwhile, or there were
+// too many broadcasts.
 func (m *Machine) again(r *request) {
+	if !r.mayRepeat() {
+		r.attempts = maxAttempts
+		m.postReply(r)
+		return
+	}
+	r.attempts++
 	m.stats.Again++
 	g, h := r.group, &r.header
-	g.forgetSequence(h.Sequence)
+	if h.Sequence != h.First {
+		g.forgetSequence(h.Sequence)
+	}
 	g.sequence++
 	g.busy = append(g.busy, g.sequence)
 	roster := m.liveRoster(g)
@@ -34,6 +48,9 @@ func (m *Machine) again(r *request) {
 	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
 	g.inFlight-- // join counts it once more
 	m.join(r, g, roster, g.spread(roster, h.Tree, rank, rank))
+	if r.failed != OK {
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), r.failed, Node})
+	}
 	r.phase = preparing
 	m.emit(Effect{
 		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster,

@@ -10,6 +10,7 @@ func (m *Machine) ran(r *request, s Status) {
 		return
 	}
 	r.incoming, r.failed = returned, s
+	m.tellAttempts(r, s)
 	if s != OK && !r.answered {
 		r.trailer = append(r.trailer, Missing{uint32(r.rank), s, Node})
 	}

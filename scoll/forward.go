@@ -39,6 +39,7 @@ func (m *Machine) start(r *request) {
 	}
 	if r.incoming == notCalled {
 		r.incoming = called
+		r.remember()
 		m.emit(Effect{Kind: CallIncoming, ID: r.id})
 	}
 }
@@ -234,6 +235,10 @@ func (m *Machine) lookAtChildren(r *request) {
 		}
 	}
 }
+
+// hasRoom reports whether members can tell one more broadcast of ours from those
+// under way.
+func (g *group) hasRoom() bool { return len(g.busy) == 0 || g.sequence+1-g.busy[0] < windowSize }
 
 // forgetSequence notes that one of our broadcasts over a group is over.
 func (g *group) forgetSequence(n uint64) {

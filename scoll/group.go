@@ -47,7 +47,8 @@ type rootState struct {
 	nid         nid.NID
 	incarnation uint64
 	seen        window // sequences
-	ran         window // sequences of first attempts
+	ran         window // sequences of first attempts that the service was to run here
+	failures    []failure
 }
 
 // layout keeps the children of this node in a tree (SC-155).

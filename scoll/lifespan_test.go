@@ -82,11 +82,11 @@ func TestWindow(t *testing.T) {
 		if n%7 != 0 && (!w.add(n) || w.add(n)) || n > windowSize && w.add(n-windowSize) {
 			t.Fatalf("number %d", n)
 		}
-		if before := n - 200; n > 207 && before%7 == 0 && (!w.add(before) || w.add(before)) {
+		if before := n - 200; n > 207 && before%7 == 0 && (w.has(before) || !w.add(before) || !w.has(before) || w.add(before)) {
 			t.Fatalf("number %d after %d", before, n)
 		}
 	}
-	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) {
+	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) || !w.has(2999) || w.has(1<<40+1) {
 		t.Error("after a jump")
 	}
 }

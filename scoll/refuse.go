@@ -41,7 +41,6 @@ func (m *Machine) discard(r *request) {
 	m.forgetOrigin(r)
 	m.unlist(r)
 	if r.group != nil {
-		r.forgetUnrun()
 		m.release(r.group, r.header.Flags&FlagLast != 0)
 	}
 	if r.group != nil || r.fetches {
@@ -49,15 +48,6 @@ func (m *Machine) discard(r *request) {
 	}
 	m.incoming--
 	m.requests.drop(r)
-}
-
-// forgetUnrun lets another attempt run here what this one has not: the service
-// refused it, or there were no bulk data.
-func (r *request) forgetUnrun() {
-	root := r.group.rootOf(r.roster.NID(int(r.header.Root)))
-	if !r.repeated && (r.incoming == notCalled || r.bulk != OK) && root.incarnation == r.header.RootIncarnation {
-		root.ran.remove(r.header.First)
-	}
 }
 
 // entities counts those on the nodes of a subtree.

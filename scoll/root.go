@@ -66,7 +66,7 @@ func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
 		return nil, nil, EPERM
 	case g.creating && o.Flags&FlagModule == 0:
 		return nil, nil, EAGAIN
-	case o.Flags&FlagLast != 0 && g.inFlight > 0, len(g.busy) > 0 && g.sequence+1-g.busy[0] >= windowSize:
+	case o.Flags&FlagLast != 0 && g.inFlight > 0, !g.hasRoom():
 		return nil, nil, EBUSY
 	case o.Flags&FlagSubset != 0:
 		return g, m.liveRoster(g), OK
@@ -167,6 +167,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHea
 func (m *Machine) complete(r *request) {
 	g, h := r.group, &r.header
 	g.forgetSequence(h.Sequence)
+	g.forgetSequence(h.First)
 	whole := len(r.trailer) == 0
 	if h.Flags&FlagList != 0 && whole && h.Flags&FlagSubset == 0 {
 		g.complete = true

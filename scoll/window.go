@@ -39,9 +39,8 @@ func (w *window) slide(n uint64) {
 	w.top = n
 }
 
-// remove forgets a number.
-func (w *window) remove(n uint64) {
-	if n <= w.top && w.top-n < windowSize {
-		w.bits[n%windowSize/64] &^= 1 << (n % 64)
-	}
+// has reports whether a number was added. What is too old to be known counts as
+// added.
+func (w *window) has(n uint64) bool {
+	return n <= w.top && (w.top-n >= windowSize || w.bits[n%windowSize/64]>>(n%64)&1 != 0)
 }
