@@ -102,6 +102,10 @@ type table struct {
 	graves map[groupKey]bool
 	buried []grave // the oldest first
 	lives  map[nid.NID]uint64
+	// sequence is the highest number of a broadcast of ours over a group that is
+	// gone. One that comes back goes on from there: others may not have forgotten
+	// it, and would take lower numbers for replays.
+	sequence uint64
 }
 
 type grave struct {
@@ -115,7 +119,7 @@ func (t *table) init() {
 }
 
 func (t *table) add(g *group) {
-	g.index = len(t.list)
+	g.index, g.sequence = len(t.list), max(g.sequence, t.sequence)
 	t.groups[g.key] = g
 	t.list = append(t.list, g)
 }
@@ -126,6 +130,7 @@ func (t *table) remove(g *group) {
 		return
 	}
 	delete(t.groups, g.key)
+	t.sequence = max(t.sequence, g.sequence)
 	last := len(t.list) - 1
 	t.list[g.index] = t.list[last]
 	t.list[g.index].index = g.index
@@ -163,9 +168,17 @@ func (t *table) wake() time.Duration {
 	return t.buried[0].at
 }
 
-// release notes that a request over a group is over.
+// release notes that a request over a group is over. An out-of-band group is its
+// service's and may be used again at once: what is known of it is forgotten, if
+// nobody else uses it, and it leaves no tombstone.
 func (m *Machine) release(g *group, last bool) {
 	g.inFlight--
+	if last && !g.key.id.Creator.IsValid() {
+		if g.inFlight == 0 {
+			m.table.remove(g)
+		}
+		return
+	}
 	g.last = g.last || last
 	if g.last && g.inFlight == 0 && g.index >= 0 {
 		m.table.bury(g, m.now+2*m.cfg.MaxTimeout)

@@ -51,6 +51,51 @@ func TestLast(t *testing.T) {
 	}
 }
 
+// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group
+// ends what members know of it; the group can be used again at once, also where
+// somebody has not got the last one.
+func TestLastOutOfBand(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	o := Outgoing{Members: c.members, Flags: FlagOOB | FlagLast, Payload: []byte("last")}
+	group := GroupID{Index: 5}
+	c.run(0)
+	c.nodes[2].service.reject = EBUSY // and so does not forget it
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: FlagOOB}), 0, 2, 3)
+	c.nodes[2].service.reject = OK
+	c.want(c.broadcast(0, group, o), 0)
+	for _, n := range c.nodes {
+		if len(n.m.table.list)+len(n.m.table.graves) != 0 {
+			t.Errorf("node %d knows %v", n.id, n.m.Groups())
+		}
+	}
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: FlagOOB}), 0)
+	c.nodes[4].service.reject = EBUSY // 5, 6 and 7 do not get the last one
+	c.want(c.broadcast(0, group, o), 0, 4, 5, 6, 7)
+	c.nodes[4].service.reject = OK
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: FlagOOB}), 0)
+}
+
+// TestGroupComesBack: SC-3: a member that forgot a group, as discovery told it of a
+// death that was none, and learned it again, can be its root as before.
+func TestGroupComesBack(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	g := c.create(0, Tree{}, false)
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(5, g, Outgoing{}), 5)
+	n := c.nodes[5]
+	n.news = 0
+	c.net.Command(5, "news")
+	c.run(0)
+	if len(n.m.table.list) != 0 {
+		t.Fatal("the group has outlived its creator")
+	}
+	n.m.health.known[simNID(0)] = vital{alive: true, lifetime: 1}
+	n.m.health.epoch++
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(5, g, Outgoing{}), 5)
+}
+
 // TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are
 // under way, and nothing follows it.
 func TestLastIsAlone(t *testing.T) {
