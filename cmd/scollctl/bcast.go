@@ -47,6 +47,9 @@ It is also 1 if an action failed.`,
 		if err := a.check(); err != nil {
 			return err
 		}
+		if c.Flags().Changed("action") && action == "" {
+			return cli.Usagef("--action: want the name of an action")
+		}
 		r := a.request("text")
 		if action != "" {
 			r.Verb, r.Action = "run", action

@@ -114,6 +114,12 @@ func (s *Service) newCall(ctx context.Context, o Order) *call {
 	return c
 }
 
+// Room is how many bytes of text there may be for an action over a group now.
+func Room(g *scoll.Group, action string) (bytes int, err error) {
+	bytes, err = g.MaxPayload()
+	return max(bytes-requestSize-len(action), 0), err
+}
+
 // request makes a request of an order.
 func (s *Service) request(g *scoll.Group, o Order, c *call) (*scoll.Request, error) {
 	if len(o.Action) > maxName {

@@ -158,8 +158,8 @@ func failed(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, admin.ErrOrder):
-		return cli.Hint(&scollError{syscall.EMSGSIZE, err}, "send it as bulk data")
+	case errors.Is(err, admin.ErrClosed):
+		return cli.Hint(&givenUp{err}, "members may have done what they were asked for")
 	case !errors.As(err, &status):
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -138,36 +137,6 @@ func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, e
 	return o, err
 }
 
-// target is where a broadcast goes.
-type target struct {
-	c       *collective
-	group   *namedGroup
-	members *scoll.Membership // of the group, or its live ones
-	tree    scoll.Tree
-}
-
-// target says where broadcasts over a group go. A group with a long list has to
-// be made known to all its members first, so that dead ones are left out already
-// here if they may be.
-func (c *collective) target(g *namedGroup, tree string, live bool) (*target, error) {
-	b := &target{c, g, g.members, g.tree}
-	if tree != "" {
-		var err error
-		if b.tree, err = config.ParseTree(tree); err != nil {
-			return nil, &scollError{syscall.EINVAL, err}
-		}
-	}
-	if live && g.members.Size() > c.groups.listSize {
-		alive := slices.DeleteFunc(slices.Clone(g.nids), func(id nid.NID) bool { return id != c.self && !c.isAlive(id) })
-		part, err := c.newGroup(g.name, g.origin, alive, g.tree)
-		if err != nil {
-			return nil, err
-		}
-		b.members = part.members
-	}
-	return b, nil
-}
-
 func (c *collective) isAlive(id nid.NID) bool {
 	alive, _ := c.node.gossip.view.Alive(id)
 	return alive
@@ -194,34 +163,19 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 		return reply, failed(err)
 	}
 	b.fill(&reply, o, outcome)
-	return reply, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return reply, cli.Hint(&givenUp{err}, "members may have done what they were asked for")
+	}
+	return reply, nil
 }
 
-// outcome sends an order.
-func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
-	h, err := b.c.handle(ctx, b.group, b.members, b.tree)
-	if errors.Is(err, scoll.EHOSTDOWN) {
-		return nil, b.dead(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b.c.admin.Broadcast(ctx, h, o)
-}
+// givenUp says that nobody waits for a broadcast any longer.
+type givenUp struct{ err error }
 
-// dead names the dead when the list could not be sent because of them.
-func (b *target) dead(err error) error {
-	var dead []nid.NID
-	for _, id := range b.group.nids {
-		if id != b.c.self && !b.c.isAlive(id) {
-			dead = append(dead, id)
-		}
-	}
-	if len(dead) == 0 {
-		return err
-	}
-	return &scoll.DeadError{Dead: dead}
+func (g *givenUp) Error() string {
+	return "given up: lnetd is stopping, or nobody waits for it any longer"
 }
+func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
 
 // whyUnsent returns why members keep a broadcast from being sent, nil if that is
 // not what an error says.
@@ -255,10 +209,11 @@ func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
 	reply.ElapsedUS = outcome.Elapsed.Microseconds()
 	seen := map[nid.NID]bool{}
+	above := b.reasons(outcome.Unreached, o.Live)
 	for _, u := range outcome.Unreached {
 		if b.isMember(u.NID) {
 			seen[u.NID] = true
-			reply.Unreached = append(reply.Unreached, Unreached{u.NID, unreachedText(u.Status)})
+			reply.Unreached = append(reply.Unreached, Unreached{u.NID, above(u)})
 		}
 	}
 	reply.Status = BroadcastOK
@@ -274,8 +229,11 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 		reply.Reached, reply.Answers = append(reply.Reached, p.NID), append(reply.Answers, a)
 	}
 	for _, id := range b.group.nids {
+		why, lost := b.lost[id]
 		switch {
 		case seen[id]:
+		case lost:
+			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(why)})
 		case o.Live && !b.c.isAlive(id):
 			reply.Skipped = append(reply.Skipped, id)
 		default: // an answer that made no sense, or none at all

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
-	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnet/nid"
@@ -36,40 +34,12 @@ var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
 type groups struct {
 	listSize int // bytes of a list that ride on the first broadcast
 
-	making sync.Mutex // held while handles are made or ended
+	making chan struct{} // a token while handles are made or ended
 
 	mu      sync.Mutex
 	named   map[string]*namedGroup     // guarded by mu
 	handles map[handleKey]*scoll.Group // guarded by mu
-}
-
-// handle returns a handle, nil if there is none.
-func (g *groups) handle(key handleKey) *scoll.Group {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.handles[key]
-}
-
-// setHandle keeps a handle, or with nil forgets it.
-func (g *groups) setHandle(key handleKey, h *scoll.Group) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.handles[key] = h; h == nil {
-		delete(g.handles, key)
-	}
-}
-
-// handlesOf returns the handles of a group, by what they are for.
-func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m := map[handleKey]*scoll.Group{}
-	for key, h := range g.handles { // any order: into a map
-		if key.name == name {
-			m[key] = h
-		}
-	}
-	return m
+	retired []*scoll.Group             // that were busy when they were to end; guarded by mu
 }
 
 // namedGroup is a group by its name. It does not change.
@@ -79,14 +49,6 @@ type namedGroup struct {
 	nids    []nid.NID
 	members *scoll.Membership // this node included
 	tree    scoll.Tree
-}
-
-// handleKey says what a handle is for: another list or another tree is another
-// group to collectives.
-type handleKey struct {
-	name   string
-	tree   scoll.Tree
-	digest scoll.Digest
 }
 
 // newGroup makes a group of servers. This node is in it, if need be as a root
@@ -112,6 +74,7 @@ func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tre
 // configureGroups makes the groups of the configuration.
 func (c *collective) configureGroups() error {
 	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}, listSize
+	c.groups.making = make(chan struct{}, 1)
 	for _, g := range c.cfg.Groups {
 		made, err := c.newGroup(g.Name, "config", g.NIDs, g.Tree)
 		if err != nil {
@@ -153,47 +116,6 @@ func (c *collective) participants() (*namedGroup, error) {
 		ids = append(ids, setup.list.NID(i))
 	}
 	return c.newGroup(AllGroup, "gossip", ids, scoll.Tree{})
-}
-
-// handle returns what broadcasts over a group need, and makes it if need be.
-func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
-	c.groups.making.Lock()
-	defer c.groups.making.Unlock()
-	key := handleKey{g.name, tree, members.Digest()}
-	if h := c.groups.handle(key); h != nil {
-		return h, nil
-	}
-	for old, h := range c.groups.handlesOf(g.name) { // any order: all of them go
-		if old.tree == tree {
-			h.Destroy(func(error) {}) // its members have changed; who is not reached forgets it with this node
-			c.groups.setHandle(old, nil)
-		}
-	}
-	h, err := c.create(ctx, g.name, members, tree)
-	if err == nil {
-		c.groups.setHandle(key, h)
-	}
-	return h, err
-}
-
-// create makes a group known to the module, and, if the list is long, to all
-// members at once.
-func (c *collective) create(ctx context.Context, name string, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
-	type result struct {
-		g   *scoll.Group
-		err error
-	}
-	done := make(chan result, 1)
-	c.agent.CreateGroup(scoll.GroupConfig{
-		Service: admin.ServiceID, Name: name, Members: members, Tree: tree, Now: members.Size() > c.groups.listSize,
-		Done: func(g *scoll.Group, err error) { done <- result{g, err} },
-	})
-	select {
-	case r := <-done:
-		return r.g, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // GroupCreate is a group to create; the NIDs of its members come besides.
@@ -262,8 +184,10 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 	if err != nil {
 		return err
 	}
-	c.groups.making.Lock()
-	defer c.groups.making.Unlock()
+	if err := c.groups.lock(ctx); err != nil {
+		return err
+	}
+	defer c.groups.unlock()
 	var errs []error
 	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them go
 		err := c.destroy(ctx, h)
@@ -282,34 +206,4 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 		return cli.Hint(scollFailure(syscall.EIO, "not all members were told: %w", err), "they forget the group when this node ends")
 	}
 	return nil
-}
-
-// endWait is how long the module may take to note that a broadcast is over after
-// it has told so.
-const endWait = time.Second
-
-// destroy has all members forget a group.
-func (c *collective) destroy(ctx context.Context, h *scoll.Group) error {
-	deadline := time.After(endWait)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		done := make(chan error, 1)
-		h.Destroy(func(err error) { done <- err })
-		select {
-		case err := <-done:
-			if !errors.Is(err, scoll.EBUSY) || c.log.running() {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			return scoll.EBUSY
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

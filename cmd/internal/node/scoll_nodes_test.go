@@ -3,7 +3,10 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,6 +16,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/loopback"
 	"ulnet/lnet/nid"
+	"ulnet/scoll"
 )
 
 // scollNodes starts nodes at 127.0.0.71 and the following that take part in
@@ -74,28 +78,105 @@ func unreachedOf(r BroadcastReply) (list []nid.NID) {
 }
 
 // TestLongList: a group whose list does not ride on a message is made known to
-// all before, and who is not reached by that is named.
+// all before. Who is not reached by that is named, and the others are asked
+// nevertheless, those below him in the tree too.
 func TestLongList(t *testing.T) {
 	nodes := scollNodes(t, 3, nil)
-	nodes[0].scoll.groups.listSize = 0
-	for name, nids := range map[string]string{"here": "127.0.0.[71-73]@tcp", "more": "127.0.0.[71-74]@tcp"} {
-		if err := nodes[0].GroupCreate(GroupCreate{Name: name}, strings.NewReader(nids)); err != nil {
-			t.Fatal(err)
+	n := nodes[0]
+	n.scoll.groups.listSize = 0
+	for _, test := range []struct {
+		name, nids, lost string
+		reached          int
+	}{
+		{"all are there", "127.0.0.[71-73]@tcp", "", 3},
+		{"a leaf is not", "127.0.0.71@tcp 127.0.0.72@tcp 127.0.0.73@tcp 127.0.0.74@tcp", "127.0.0.74@tcp", 3},
+		{"an inner node is not", "127.0.0.71@tcp 127.0.0.72@tcp 127.0.0.74@tcp 127.0.0.73@tcp", "127.0.0.74@tcp", 3},
+		{"nobody is", "127.0.0.74@tcp", "127.0.0.74@tcp", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the list is tried again
+				r, err := n.Broadcast(t.Context(), ping("g"), nil)
+				if err != nil || len(r.Reached) != test.reached {
+					t.Errorf("%+v, %v", r, err)
+				}
+				switch {
+				case test.lost == "" && r.Status == BroadcastOK && len(r.Unreached) == 0:
+				case len(r.Unreached) != 1 || r.Unreached[0] != (Unreached{nid.MustParse(test.lost), "cannot be sent to"}) || r.Status != BroadcastIncomplete:
+					t.Errorf("%s: not reached %+v, want %s", r.Status, r.Unreached, test.lost)
+				}
+			}
+			if err := n.GroupDestroy(t.Context(), GroupName{"g"}); err != nil {
+				t.Error(err)
+			}
+			for i := range nodes[1:] {
+				await(t, "end of all groups", func() bool { return len(nodes[1+i].scoll.agent.Groups()) == 0 })
+			}
+		})
+	}
+}
+
+// TestRetired: a group whose members have changed while a broadcast over it was
+// under way ends on its members later.
+func TestRetired(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gate, err := os.OpenFile(filepath.Join(dir, "gate"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = gate.Close() }) // if it ends early
+	script := fmt.Sprintf("cd %s; : > begun.$$; exec cat gate", dir)
+	nodes := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Admin.AllowRoots = setsOf(t, "127.0.0.71@tcp")
+		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
+		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})
+	c := nodes[0].scoll
+	done := make(chan error, 1)
+	go func() {
+		r, err := nodes[0].Broadcast(t.Context(), BroadcastRequest{Group: "g", Verb: "run", Action: "wait", TimeoutMS: 60_000}, nil)
+		if err == nil && r.Status != BroadcastOK {
+			err = fmt.Errorf("%+v", r)
+		}
+		done <- err
+	}()
+	joined := func() int { return len(nodes[1].scoll.agent.Groups()) }
+	await(t, "action at both", func() bool {
+		begun, err := filepath.Glob(filepath.Join(dir, "begun.*"))
+		return err == nil && len(begun) == 2 && joined() == 1
+	})
+	use := func(ids ...string) { // a group of the same name with other members
+		var list []nid.NID
+		for _, id := range ids {
+			list = append(list, nidAt(id))
+		}
+		g, err := c.newGroup("g", "gossip", list, scoll.Tree{})
+		if err == nil {
+			_, err = c.handle(t.Context(), g, g.members, g.tree)
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}
-	r, err := nodes[0].Broadcast(t.Context(), ping("here"), nil)
-	if err != nil || r.Status != BroadcastOK || len(r.Reached) != 3 {
-		t.Errorf("%+v, %v", r, err)
+	use("127.0.0.71")
+	await(t, "refusal to end it now", func() bool {
+		c.groups.mu.Lock()
+		defer c.groups.mu.Unlock()
+		return len(c.groups.retired) == 1
+	})
+	if err := errors.Join(gate.Close(), <-done); err != nil {
+		t.Error(err)
 	}
-	r, err = nodes[0].Broadcast(t.Context(), ping("more"), nil)
-	if err != nil || r.Status != BroadcastUnsent || len(r.Unreached) != 4 || len(r.Reached) != 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	for i, want := range []string{"not asked", "not asked", "not asked", "cannot be sent to"} {
-		if got := r.Unreached[i].Error; got != want {
-			t.Errorf("%v: %q, want %q", r.Unreached[i].NID, got, want)
-		}
-	}
+	await(t, "end of the first group", func() bool {
+		use("127.0.0.72", "127.0.0.71")
+		use("127.0.0.71")
+		return joined() == 0
+	})
 }
 
 // TestGroups: names of groups, roots that only send, and what is refused.

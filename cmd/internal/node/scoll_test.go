@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -176,7 +177,7 @@ func TestFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &target{c, g, g.members, g.tree}
+	b := &target{c: c, group: g, members: g.members, tree: g.tree}
 	piece := func(i int, status scoll.Status) admin.Piece {
 		return admin.Piece{NID: ids[i], Answer: admin.Answer{Status: status}}
 	}
@@ -203,6 +204,26 @@ func TestFill(t *testing.T) {
 		b.fill(&reply, admin.Order{Verb: admin.Ping}, &test.outcome)
 		if reply.Status != test.status || len(reply.Reached) != test.reached || len(reply.Unreached) != test.unreached {
 			t.Errorf("%s: %+v", test.name, reply)
+		}
+	}
+	timedOut := func(i int) scoll.Unreached { return scoll.Unreached{NID: ids[i], Status: scoll.ETIMEDOUT} }
+	for _, test := range []struct {
+		name string
+		live bool
+		lost []scoll.Unreached
+		want []string
+	}{
+		{"an inner node and who is below", false, []scoll.Unreached{timedOut(2), timedOut(3)}, []string{"timed out", "below 10.0.0.3@tcp: timed out"}},
+		{"for reasons of their own", false, []scoll.Unreached{{NID: ids[2], Status: scoll.EPROTO}, timedOut(3)}, []string{"not understood", "timed out"}},
+		{"two leaves", false, []scoll.Unreached{timedOut(1), timedOut(3)}, []string{"timed out", "timed out"}},
+		{"in a tree of the living", true, []scoll.Unreached{timedOut(2), timedOut(3)}, []string{"timed out", "timed out"}},
+	} {
+		var reply BroadcastReply
+		b.fill(&reply, admin.Order{Verb: admin.Ping, Live: test.live}, &admin.Outcome{Unreached: test.lost})
+		for i, want := range test.want {
+			if u := reply.Unreached; !slices.Contains(u, Unreached{test.lost[i].NID, want}) {
+				t.Errorf("%s: %+v, want %v: %s", test.name, u, test.lost[i].NID, want)
+			}
 		}
 	}
 }
