@@ -24,7 +24,10 @@ const (
 	victim, victimDepth = 8, 4
 
 	scollRTT, scollGuard = 20 * time.Millisecond, 100 * time.Millisecond
-	gossipCycle          = 200 * time.Millisecond
+	// scollBulk is what a level may take for 1 MiB at 100 MB/s, the default.
+	scollBulk   = scollRTT + 10_485_760*time.Nanosecond
+	gossipCycle = 200 * time.Millisecond
+	bulkSize    = 1 << 20
 	// grace is how much longer than an action its answer may take.
 	grace = time.Second
 	// slack is what this machine may take beyond what the protocol does.
@@ -90,7 +93,7 @@ func newScollRoom(t *testing.T) *scollRoom {
 				"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", scollRTT), fmt.Sprintf("  guard: %v", scollGuard),
 				"  groups:", "    all:", "      " + all,
 				"  admin:", "    allow_roots: [10.2.0.1@tcp]", "    actions:", "      wait:", "        timeout: 1m",
-				fmt.Sprintf("        run: [/bin/sh, -c, ': > %s; exec cat %s']", r.file("begun", i), r.file("gate")),
+				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && : > %s; exec cat %s']", bulkSize, r.file("begun", i), r.file("gate")),
 			},
 		})
 	}
@@ -164,7 +167,7 @@ func TestCollectives(t *testing.T) {
 
 func (r *scollRoom) file1MiB() {
 	r.t.Helper()
-	data := make([]byte, 1<<20)
+	data := make([]byte, bulkSize)
 	for i := range data {
 		data[i] = byte(i ^ i>>8 ^ i>>16)
 	}
@@ -173,7 +176,7 @@ func (r *scollRoom) file1MiB() {
 	}
 }
 
-// killBetween sends an order, kills the victim when all run it, and lets it end
+// killBetween sends an order with a file, kills the victim when all run it, and lets it end
 // then: the victim's answer, and those that were to come through it, are lost.
 func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	r.t.Helper()
@@ -185,7 +188,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 		_ = os.Remove(r.file("begun", i)) // it may not be there
 	}
 	done := make(chan broadcastDoc, 1)
-	go func() { done <- r.bcast("--action", "wait", "--timeout", timeout.String()) }()
+	go func() { done <- r.bcast("--bulk", r.file("data"), "--action", "wait", "--timeout", timeout.String()) }()
 	r.until("action at everybody", func() bool {
 		for i := range members {
 			if _, err := os.Stat(r.file("begun", i)); err != nil {
@@ -220,10 +223,10 @@ func (r *scollRoom) diesUnnoticed(t *testing.T) {
 	const timeout = 6 * time.Second
 	a := r.killBetween(timeout)
 	wantSubtreeLost(t, &a)
-	least := victimDepth*(scollRTT+scollGuard) + timeout + grace
-	most := victimDepth*scollRTT + (victimDepth+1)*scollGuard + timeout + grace + slack
+	least := victimDepth*(scollRTT+scollGuard+scollBulk) + timeout + grace
+	most := least + scollGuard + slack
 	t.Logf("noticed after %v, by time-out after %v", a.elapsed(), least)
-	if a.elapsed() > most || a.elapsed() < least-slack {
+	if a.elapsed() > most || a.elapsed() < least {
 		t.Errorf("it took %v, want %v to %v", a.elapsed(), least, most)
 	}
 	r.servers[victim] = r.start(victim)
