@@ -148,7 +148,8 @@ func (a *Agent) fill() error {
 }
 
 // Stop ends taking part: no callback is called any more, and it waits for those
-// that run, of which it must not be called. What was under way is not answered.
+// that run, of which it must not be called. What was under way is not answered; a
+// message that had begun may still touch its memory, until the node is closed.
 func (a *Agent) Stop() {
 	a.mu.Lock()
 	again := a.stopped
@@ -165,6 +166,10 @@ func (a *Agent) Stop() {
 	a.receiver.close()
 	for _, r := range a.requests { // any order: each gives up its own buffers
 		r.unlinkAll()
+		r.frame.stop()
+	}
+	for _, f := range a.lists { // any order: likewise
+		f.stop()
 	}
 	a.workers.Wait()
 }
@@ -182,7 +187,7 @@ func (a *Agent) ask(ids []nid.NID) {
 	}
 	for _, id := range ids {
 		if alive, lifetime := a.cfg.View.Alive(id); alive {
-			a.heard(id, true, lifetime)
+			a.tell(Input{Kind: Health, From: id, Alive: true, Lifetime: lifetime})
 		}
 	}
 }

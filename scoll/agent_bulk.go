@@ -134,7 +134,12 @@ func (g *getting) begin() {
 	}
 	f.mu.Lock()
 	g.md = md
+	stopped := f.status != OK
 	f.mu.Unlock()
+	if stopped {
+		_ = f.a.table.MDUnlink(md) // its event ends it
+		return
+	}
 	err = f.a.table.Get(portals.GetRequest{
 		Self: f.a.self, MD: md, Target: nid.ProcessID{NID: f.from, PID: f.a.pid},
 		Portal: BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
@@ -196,8 +201,12 @@ func (f *fetch) more(limit int) {
 	f.pump()
 }
 
-// stop gives up what is under way. The machine is told when the memory is free.
+// stop gives up what is under way. The machine is told when the memory is free. nil
+// is nothing to be fetched.
 func (f *fetch) stop() {
+	if f == nil {
+		return
+	}
 	f.mu.Lock()
 	f.status = ETIMEDOUT
 	under := slices.Clone(f.under)

@@ -194,6 +194,8 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 		p, err = a.planned(&o, r.few[:0])
 	}
 	switch {
+	case r.service == nil:
+		return nil, ENOSERVICE
 	case len(p.Dead) > 0:
 		return nil, &DeadError{p.Dead}
 	case err != nil:

@@ -90,14 +90,14 @@ func (a *Agent) RegisterService(s Service) error {
 	}
 	a.services[s.ID] = &s
 	a.mu.Unlock()
-	a.do(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
+	a.tell(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
 	return nil
 }
 
 // UnregisterService ends a service: new requests for it are answered with
 // ENOSERVICE. Those under way keep their callbacks.
 func (a *Agent) UnregisterService(id ServiceID) {
-	a.do(Input{Kind: Unregister, Service: id})
+	a.tell(Input{Kind: Unregister, Service: id})
 	a.mu.Lock()
 	delete(a.services, id)
 	a.mu.Unlock()

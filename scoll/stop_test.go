@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
 
@@ -62,5 +63,34 @@ func TestStopAmid(t *testing.T) {
 	wg.Wait()
 	if missing.Load() != n-1 {
 		t.Errorf("%d of %d roots have missed somebody", missing.Load(), n-1)
+	}
+}
+
+// TestStopAmidFetch: SC-35: an agent that stops asks for no more bulk data, nor of
+// a list of members.
+func TestStopAmidFetch(t *testing.T) {
+	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.AgentConfig) { cfg.MaxPayload = 64 << 10 })
+	k := s.nodes[1]
+	g := s.group(0, false, scoll.Tree{})
+	s.fabric.Do(0, func(*simlnd.Host) {
+		r, err := g.NewRequest(scoll.RequestConfig{Bulk: [][]byte{make([]byte, 8<<20)}, Processing: time.Second})
+		if err == nil {
+			_ = s.nodes[0].post(r)
+			err = r.Send()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	sent := func() uint64 { return k.table.Node().Snapshot().Stats.SendCount }
+	for range 1000 {
+		if s.run(100 * time.Microsecond); sent() > 10 {
+			break
+		}
+	}
+	k.agent.Stop()
+	before := sent()
+	if s.run(time.Second); before < 10 || before > 100 || sent() != before {
+		t.Errorf("%d messages sent before Stop, %d after", before, sent()-before)
 	}
 }
