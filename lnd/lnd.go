@@ -79,8 +79,8 @@ type NI interface {
 
 // Upcalls is what a driver tells lnet about one NI. lnet fulfils it.
 type Upcalls interface {
-	// Parse asks what to do with the message whose Header and From are set
-	// in d. See the package text for the answers.
+	// Parse asks what to do with the message whose Header, From and
+	// ReceivedAt are set in d. See the package text for the answers.
 	Parse(d *Delivery) (Verdict, error)
 	// Delivered reports that the payload of d is in its Sink (err nil) or
 	// will never be complete. It ends the Delivery.
@@ -94,10 +94,12 @@ type Upcalls interface {
 	// driver's ownership of m.
 	Finalize(m *Message, err error)
 	// PeerUp reports that a peer became reachable: the first connection to it
-	// was established.
+	// was established. The calls for one peer follow the order of what happened,
+	// one at a time; they may come after the first message. A driver whose only
+	// peer is the node itself reports none.
 	PeerUp(peer nid.ProcessID)
-	// PeerDown reports that the last connection to a peer ended or that it
-	// could not be reached; cause says why.
+	// PeerDown reports that the last connection to a peer ended, also because
+	// the NI is shut down, or that it could not be reached; cause says why.
 	PeerDown(peer nid.ProcessID, cause error)
 }
 
@@ -174,6 +176,11 @@ type Message struct {
 	Payload  Payload       // Header.PayloadLength bytes; read-only for the driver
 	Priority bool          // passes everything but earlier priority messages
 
+	// SentAt is set by the driver before it finalizes a message that has left: when
+	// that was, on Config.Clock. What left with one write has one SentAt. lnet
+	// clears it before, and reads the clock itself where it finds 0.
+	SentAt time.Duration
+
 	// Owner is lnet's: the structure this Message is part of.
 	Owner any
 	// Link is for the Queue that holds the message at the moment.
@@ -186,6 +193,10 @@ type Delivery struct {
 	Header wire.Header
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
+
+	// ReceivedAt is when the driver had the end of the header, on Config.Clock: not
+	// when it came to look at it. What came with one read has one ReceivedAt.
+	ReceivedAt time.Duration
 
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID
 	// belongs to, SrcNID itself for a peer with one NID.

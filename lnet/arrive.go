@@ -31,6 +31,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
 		why = SimulatedFailure
 	}
+	if why == NotDropped {
+		ni.noteHeard(d)
+	}
 	d.Primary = ni.primaryOf(d)
 	verdict := lnd.Accept
 	if why == NotDropped {

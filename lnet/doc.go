@@ -22,7 +22,8 @@
 // # Locks
 //
 // One lock per peer and one per NI, taken in this order, none held across a
-// call into a driver, into Upper or into the discoverer.
+// call into a driver, into Upper, into the discoverer or into a watcher of
+// [Node.WatchPeer].
 //
 // # Failures
 //

@@ -122,8 +122,18 @@ func (n *Node) HasPeer(id nid.NID) bool {
 
 // know makes known what is known of some NIDs.
 func (n *Node) know(known *Peer, ids []nid.NID) {
+	var names []nid.NID // whose nodes may be others now
+	if n.watches.some.Load() {
+		for _, id := range ids {
+			names = append(names, n.names(id)...)
+		}
+	}
 	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids) }) {
 		p.know(known)
+	}
+	if len(names) > 0 {
+		slices.SortFunc(names, nid.NID.Compare)
+		review(n.watches.of(slices.Compact(names)), ErrMoved)
 	}
 }
 

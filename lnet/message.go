@@ -41,7 +41,7 @@ func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
 
 // reset forgets the previous use of m.
 func (m *Message) reset() {
-	m.peer, m.ni, m.expires = nil, nil, 0
+	m.peer, m.ni, m.expires, m.SentAt = nil, nil, 0, 0
 }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

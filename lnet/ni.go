@@ -13,14 +13,15 @@ import (
 // NI is one network interface of the node (struct lnet_ni). To its driver it
 // is the [lnd.Upcalls].
 type NI struct {
-	node    *Node
-	cfg     lnd.Config
-	nid     nid.NID     // fixed once the NI is registered
-	lower   lnd.NI      // fixed like nid; nil when the start failed
-	open    atomic.Bool // registered: upcalls go on at once
-	opened  chan struct{}
-	traffic traffic
-	recent  atomic.Pointer[PeerNI] // of the peer table, nil if that has forgotten it
+	node     *Node
+	cfg      lnd.Config
+	nid      nid.NID     // fixed once the NI is registered
+	lower    lnd.NI      // fixed like nid; nil when the start failed
+	open     atomic.Bool // registered: upcalls go on at once
+	opened   chan struct{}
+	traffic  traffic
+	contacts contacts               // of lo: this node's own
+	recent   atomic.Pointer[PeerNI] // of the peer table, nil if that has forgotten it
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended
@@ -142,6 +143,7 @@ func (n *Node) finish(m *Message, err error) {
 		if m.peer != nil {
 			m.peer.traffic.countSent(m.Header.Type, m.Payload.Length)
 		}
+		n.noteSent(m)
 	}
 	n.inFlight.dec()
 	peer := m.peer
@@ -188,10 +190,14 @@ func (ni *NI) PeerUp(peer nid.ProcessID) {
 	}
 	for {
 		p, err := ni.node.peers.get(peer.NID, ni)
-		if err != nil || p.up(peer.PID) {
+		if err != nil {
 			return
 		}
+		if p.up(peer.PID) {
+			break
+		}
 	}
+	ni.node.peerChanged(peer, nil)
 }
 
 // PeerDown implements lnd.Upcalls.
@@ -199,6 +205,7 @@ func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
 	if p := ni.node.peers.find(peer.NID, ni); p != nil {
 		p.down(peer.PID, cause)
 	}
+	ni.node.peerChanged(peer, first(cause, syscall.ENOTCONN))
 }
 
 // started lets upcalls wait that come while the driver is starting, until the

@@ -77,6 +77,8 @@ type Node struct {
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
 
+	watches watches
+
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
 	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
 	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
@@ -289,6 +291,9 @@ func (n *Node) niChanged() {
 	n.mu.Unlock()
 	for _, f := range watchers {
 		f()
+	}
+	if n.watches.some.Load() {
+		review(n.watches.all(), syscall.ESHUTDOWN)
 	}
 }
 

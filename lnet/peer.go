@@ -41,12 +41,13 @@ func (s PeerState) String() string {
 // keeps them in order and keeps a handler that sends from inside Finalize
 // from recursing: whoever comes meanwhile leaves the message in the queue.
 type PeerNI struct {
-	nid     nid.NID
-	ni      *NI
-	known   atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
-	traffic traffic
-	evicted atomic.Bool // no longer in the table: another one stands for nid; set under mu
-	place   int         // in the table's order; guarded by its lock
+	nid      nid.NID
+	ni       *NI
+	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
+	traffic  traffic
+	contacts contacts
+	evicted  atomic.Bool // no longer in the table: another one stands for nid; set under mu
+	place    int         // in the table's order; guarded by its lock
 
 	mu          sync.Mutex
 	credits     int       // guarded by mu, and all below
@@ -61,6 +62,7 @@ type PeerNI struct {
 	state       PeerState
 	connected   []nid.PID // processes of this NID that are connected
 	cause       error     // of PeerStateDown
+	failed      nid.PID   // the process that cause is about
 
 	waiting     bool    // on ni's list, or just taken off it to be woken
 	wants       int     // this peer's part of ni.wanted; changed under p.mu and ni.mu
@@ -192,8 +194,15 @@ func (p *PeerNI) down(pid nid.PID, cause error) {
 	defer p.mu.Unlock()
 	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
 	if len(p.connected) == 0 {
-		p.state, p.cause = PeerStateDown, cause
+		p.state, p.cause, p.failed = PeerStateDown, cause, pid
 	}
+}
+
+// reach tells whether a process is connected, or is known not to be and why.
+func (p *PeerNI) reach(pid nid.PID) (up, down bool, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.connected, pid), p.state == PeerStateDown && p.failed == pid, p.cause
 }
 
 // evict marks a peer as evicted if nothing is queued or in flight.

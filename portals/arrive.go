@@ -40,6 +40,7 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	e.Sender = d.From.NID
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
+	e.ReceivedAt = d.ReceivedAt
 	return o
 }
 

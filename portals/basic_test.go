@@ -33,7 +33,10 @@ func TestPutWithAck(t *testing.T) {
 	if got, want := string(put.Bytes()), "payload!"; got != want {
 		t.Errorf("event bytes %q, want %q", got, want)
 	}
-	put.Segments = nil
+	if now := h.Node().Clock().Now(); put.ReceivedAt <= 0 || put.ReceivedAt > now {
+		t.Errorf("received at %v, which is %v now", put.ReceivedAt, now)
+	}
+	put.Segments, put.ReceivedAt = nil, 0
 	want := portals.Event{
 		Kind: portals.EventPut, Target: h.self, Initiator: h.self, Source: h.self, Sender: h.self.NID, MsgType: wire.Put,
 		Portal: 5, MatchBits: 0x99, RLength: 8, MLength: 8, HdrData: 0xABCD,

@@ -50,6 +50,17 @@
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
+// # Liveness
+//
+// [Table.LastHeard] and [Table.LastSent] tell when the latest message of a
+// process came, and when the latest one to it left, whoever in this node it was
+// for; [Event].ReceivedAt when that of an event came. All are times at which the
+// driver read or wrote, on the node's clock: a message that lay in a queue of
+// this process for a while is no news of now. One that lay in the socket because
+// the process stood still is: who judges others by these times has to notice his
+// own pauses (seed 001, CH-A16). [Table.WatchPeer] tells when connections
+// come and go. The rows are CH-8 and CH-35.
+//
 // # Concurrency
 //
 // All methods are safe for concurrent use. The package starts no goroutine and

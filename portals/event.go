@@ -3,6 +3,7 @@ package portals
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
@@ -46,6 +47,10 @@ type Event struct {
 	MLength   uint32 // bytes moved
 	Offset    uint32 // where in the MD they begin; SEND: the offset asked for
 	HdrData   uint64 // 64 bits that came with a PUT
+	// ReceivedAt is when the driver had the message, on the node's clock: before
+	// it waited for a handler, or on a lazy portal. Of what came in: PUT, GET, ACK
+	// and REPLY events.
+	ReceivedAt time.Duration
 
 	MD       MDHandle
 	Segments []lnd.Segment // the MD's memory

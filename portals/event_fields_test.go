@@ -4,6 +4,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,6 +29,9 @@ var (
 	router  = nid.MustParse("10.0.0.99@tcp")
 )
 
+// received is when the driver had the message.
+const received = 33 * time.Millisecond
+
 func newEventFixture(t *testing.T) *eventFixture {
 	table, net := newWire(t)
 	table.Node().SetPeer(lnet.Peer{Primary: primary.NID, NIs: []wire.NIStatus{{NID: primary.NID}, {NID: there.NID}}})
@@ -49,7 +53,7 @@ func (f *eventFixture) passive(options portals.MDOption) portals.MDHandle {
 
 func (f *eventFixture) arrive(h wire.Header) {
 	f.t.Helper()
-	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: router, PID: nid.LustrePID}}
+	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: router, PID: nid.LustrePID}, ReceivedAt: received}
 	if verdict, err := f.net.up.Parse(d); verdict != lnd.Accept || err != nil {
 		f.t.Fatal(verdict, err)
 	}
@@ -73,6 +77,9 @@ func (f *eventFixture) check(err error) {
 func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want portals.Event) {
 	f.t.Helper()
 	want.MD, want.Segments = run(f), f.segments
+	if want.Kind != portals.EventSend && want.Kind != portals.EventUnlink {
+		want.ReceivedAt = received
+	}
 	if diff := cmp.Diff([]portals.Event{want}, f.seen, cmp.Comparer(sameNID)); diff != "" {
 		f.t.Errorf("(-want +got):\n%s", diff)
 	}

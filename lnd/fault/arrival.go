@@ -126,6 +126,7 @@ func (a *arrival) wait(err error) {
 
 // arrive gives an arrival to lnet.
 func (a *arrival) arrive() {
+	a.d.ReceivedAt = a.ni.plan.cfg.Clock.Now()
 	verdict, err := a.ni.up.Parse(&a.d)
 	switch {
 	case err != nil:

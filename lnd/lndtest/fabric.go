@@ -120,6 +120,8 @@ type recorder struct {
 	finalized map[*lnd.Message]error // by message
 	repeated  int                    // Finalize calls too many
 	down      []error                // causes of PeerDown
+	peers     []nid.ProcessID        // of PeerUp and PeerDown, in order
+	ups       []bool                 // which of them they were
 	held      []*lnd.Delivery
 
 	// parse, when set, answers instead of accept.
@@ -186,12 +188,30 @@ func (r *recorder) Abandon(d *lnd.Delivery) bool {
 	return true
 }
 
-func (r *recorder) PeerUp(nid.ProcessID) {}
+func (r *recorder) PeerUp(peer nid.ProcessID) { r.note(peer, true) }
 
-func (r *recorder) PeerDown(_ nid.ProcessID, cause error) {
+func (r *recorder) PeerDown(peer nid.ProcessID, cause error) {
 	r.mu.Lock()
 	r.down = append(r.down, cause)
 	r.mu.Unlock()
+	r.note(peer, false)
+}
+
+func (r *recorder) note(peer nid.ProcessID, up bool) {
+	r.mu.Lock()
+	r.peers, r.ups = append(r.peers, peer), append(r.ups, up)
+	r.mu.Unlock()
+}
+
+// told returns a condition: up and down were reported in this order, and perhaps
+// down again, as by who tries to reach the peer once more.
+func (r *recorder) told(want ...bool) func() bool {
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		n := len(want)
+		return len(r.ups) >= n && slices.Equal(r.ups[:n], want) && !slices.Contains(r.ups[n:], true)
+	}
 }
 
 func (r *recorder) String() string {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
@@ -28,6 +30,8 @@ func Run(t *testing.T, h Harness) {
 		{"many senders", testConcurrent},
 		{"protocol error", testProtocolError},
 		{"unreachable peer", testUnreachable},
+		{"times", testTimes},
+		{"peers up and down", testPeers},
 		{"priority", testPriority},
 		{"shutdown", testShutdown},
 	} {
@@ -268,6 +272,67 @@ func testUnreachable(t *testing.T, f *fabric) {
 		defer f.upA.mu.Unlock()
 		return len(f.upA.down) > 0
 	})
+}
+
+// testTimes: messages have the time at which the driver had them, which does
+// not go back; those that have left may.
+func testTimes(t *testing.T, f *fabric) {
+	const n = 20
+	var times []time.Duration
+	f.upB.set(func() {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+			f.upB.set(func() { times = append(times, d.ReceivedAt) })
+			accept(d, lnd.MaxPayload)
+			return lnd.Accept, nil
+		}
+	})
+	for i := range n {
+		m := f.put(f.a, f.b, fill(i*10, uint64(i)))
+		m.SentAt = -1
+		f.a.Send(m)
+		f.await("arrival", f.upB.count(i+1))
+		f.await("finalize", f.upA.ended(m))
+		if m.SentAt != -1 && (m.SentAt < 0 || m.SentAt > time.Hour) {
+			t.Errorf("sent at %v", m.SentAt)
+		}
+	}
+	if len(times) != n || !slices.IsSorted(times) || times[0] <= 0 || times[n-1] > time.Hour {
+		t.Errorf("received at %v", times)
+	}
+}
+
+// testPeers: the first connection to a peer is reported, and the end of the last
+// one: at the other end too when the NI there is shut down.
+func testPeers(t *testing.T, f *fabric) {
+	if !f.h.Unreachable.IsValid() {
+		t.Skip("this driver has no peers to miss")
+	}
+	for range 3 {
+		f.a.Send(f.put(f.a, f.b, []byte("there")))
+		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // another type of connection, if there is one
+	}
+	f.await("arrivals", func() bool { return f.upA.count(3)() && f.upB.count(3)() })
+	f.await("PeerUp at a, once", f.upA.told(true))
+	f.await("PeerUp at b, once", f.upB.told(true))
+	if err := f.b.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.await("PeerDown at the NI that is shut down", f.upB.told(true, false))
+	f.await("PeerDown at the other", f.upA.told(true, false))
+	for _, e := range []struct {
+		up   *recorder
+		peer lnd.NI
+	}{{f.upA, f.b}, {f.upB, f.a}} {
+		want := nid.ProcessID{NID: e.peer.NID(), PID: nid.LustrePID}
+		e.up.mu.Lock()
+		if slices.ContainsFunc(e.up.peers, func(id nid.ProcessID) bool { return id != want }) {
+			t.Errorf("told of %v, want %v", e.up.peers, want)
+		}
+		if slices.Contains(e.up.down, nil) {
+			t.Errorf("down without a cause: %v", e.up.down)
+		}
+		e.up.mu.Unlock()
+	}
 }
 
 // testPriority: a small priority message passes bulk that is queued behind a

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"ulnet/lnd"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -25,14 +26,15 @@ type Driver struct{}
 func (Driver) Type() nid.NetType { return nid.Lo }
 
 // Startup implements lnd.Driver.
-func (Driver) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
-	ni := &loNI{up: up}
+func (Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni := &loNI{up: up, clock: cfg.Clock}
 	ni.quiet.L = &ni.mu
 	return ni, nil
 }
 
 type loNI struct {
-	up lnd.Upcalls
+	up    lnd.Upcalls
+	clock machine.Clock
 
 	mu      sync.Mutex
 	quiet   sync.Cond // signalled when delivering ends
@@ -91,6 +93,8 @@ func (ni *loNI) transferFor(m *lnd.Message) *transfer {
 }
 
 func (ni *loNI) deliver(t *transfer) {
+	t.d.ReceivedAt = ni.clock.Now()
+	t.m.SentAt = t.d.ReceivedAt
 	verdict, err := ni.up.Parse(&t.d)
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnet/machine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestDriver(t *testing.T) {
 	lndtest.Run(t, lndtest.Harness{
 		Start: func(t *testing.T, up, _ lnd.Upcalls) (lnd.NI, lnd.NI) {
-			ni, err := Driver{}.Startup(lnd.Config{}, up)
+			ni, err := Driver{}.Startup(lnd.Config{Clock: machine.RealClock()}, up)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -211,6 +211,9 @@ func (p *peer) shutdown() {
 		p.timer.Stop()
 		p.timer = nil
 	}
+	if sum(p.set.have) > 0 {
+		p.events = append(p.events, event{kind: eventDown, err: cause})
+	}
 	p.closeAll(cause)
 	p.failPending(cause)
 	p.unlock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"syscall"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
@@ -34,6 +35,7 @@ type reader struct {
 	sum    uint32      // of what is consumed of it
 	want   uint32      // the checksum that it should have
 	held   held
+	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
 	small  []byte // of smallWindow bytes, made when one small message came
 
@@ -235,7 +237,7 @@ func (r *reader) fillEmpty() *Error {
 	case r.window == smallWindow:
 		r.window = wideWindow // more may be waiting
 	}
-	r.c.rxBytes.Add(uint64(n))
+	r.count(n)
 	if r.c.flow != nil {
 		r.c.flow.Received(r.bytes[:n])
 	}
@@ -249,11 +251,17 @@ func (r *reader) readv(v *vector) (int, *Error) {
 	if err != nil {
 		return 0, r.readError(err)
 	}
-	r.c.rxBytes.Add(uint64(n))
+	r.count(n)
 	if r.c.flow != nil {
 		v.each(n, r.c.flow.Received)
 	}
 	return n, nil
+}
+
+// count notes that n bytes came just now.
+func (r *reader) count(n int) {
+	r.readAt = r.c.peer.ni.clock.Now()
+	r.c.rxBytes.Add(uint64(n))
 }
 
 func (r *reader) releaseBuffer() {

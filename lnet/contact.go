@@ -1,0 +1,193 @@
+package lnet
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// maxContacts bounds the processes of one NID that are told apart; local policy.
+const maxContacts = 64
+
+// LastHeard returns when the driver had the latest message from a process, on
+// the node's clock; ok is false if there was none.
+//
+// Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as
+// in Send. Processes that share a NID are told apart by the PID under which
+// they are connected. What counts is a message that was meant for this node,
+// whether anybody took it or not; one of FailNID does not. A peer that the
+// table of peers forgets to make room, which happens to idle ones without a
+// connection, was never heard, and neither was any but the latest 64 processes
+// of a NID.
+func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
+	return n.latest(id, func(k *contact) *instant { return &k.heard })
+}
+
+// LastSent returns when the latest message to a process left, as LastHeard.
+// Leaving is what the SEND event reports: it may have been lost since.
+func (n *Node) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
+	return n.latest(id, func(k *contact) *instant { return &k.sent })
+}
+
+func (n *Node) latest(id nid.ProcessID, which func(*contact) *instant) (at time.Duration, ok bool) {
+	id.PID = process(id.PID)
+	see := func(c *contacts) {
+		if k := c.find(id.PID); k != nil {
+			if seen, any := which(k).load(); any {
+				at, ok = max(at, seen), true
+			}
+		}
+	}
+	if lo := n.own(id.NID); lo != nil {
+		see(&lo.contacts)
+		return at, ok
+	}
+	n.eachPath(id.NID, func(p *PeerNI) { see(&p.contacts) })
+	return at, ok
+}
+
+// process is the PID that stands for itself or none (LNetPut).
+func process(pid nid.PID) nid.PID {
+	if pid == 0 || pid == nid.PIDAny {
+		return nid.LustrePID
+	}
+	return pid
+}
+
+// own returns lo if a NID is the node's own, else nil.
+func (n *Node) own(id nid.NID) *NI {
+	if id.IsLo() || n.niByNID(id) != nil {
+		return n.niByNID(nid.Lo0())
+	}
+	return nil
+}
+
+// eachPath calls f for every peer NI of the node with a NID. f must not block.
+func (n *Node) eachPath(id nid.NID, f func(*PeerNI)) {
+	nis := *n.nis.Load()
+	n.peers.mu.RLock()
+	defer n.peers.mu.RUnlock()
+	visit := func(id nid.NID) {
+		for _, ni := range nis {
+			if p := n.peers.peers[peerKey{id, ni}]; p != nil {
+				f(p)
+			}
+		}
+	}
+	visit(id)
+	if known := n.peers.known[id]; known != nil {
+		for i := range known.NIs {
+			if other := known.NIs[i].NID; other != id {
+				visit(other)
+			}
+		}
+	}
+}
+
+// noteHeard notes who has sent a message.
+func (ni *NI) noteHeard(d *lnd.Delivery) {
+	c := &ni.contacts
+	if p, ok := d.Cache.(*PeerNI); ok {
+		c = &p.contacts
+	}
+	c.of(d.From.PID).heard.advance(d.ReceivedAt)
+}
+
+// noteSent notes to whom a message has left. A driver that does not say when
+// does not send many at once.
+func (n *Node) noteSent(m *Message) {
+	at := m.SentAt
+	if at == 0 {
+		at = n.cfg.Clock.Now()
+	}
+	c := &m.ni.contacts
+	if m.peer != nil {
+		c = &m.peer.contacts
+	}
+	c.of(m.Target.PID).sent.advance(at)
+}
+
+// contacts are processes at one NID and when they were heard and sent to. The
+// zero value is empty.
+type contacts struct {
+	list atomic.Pointer[[]*contact] // copied on change
+
+	mu sync.Mutex // serialises changes of list
+}
+
+type contact struct {
+	pid         nid.PID
+	heard, sent instant
+}
+
+// find returns the contact of a process, or nil.
+func (c *contacts) find(pid nid.PID) *contact {
+	if list := c.list.Load(); list != nil {
+		for _, k := range *list {
+			if k.pid == pid {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// of returns the contact of a process and makes it if need be.
+func (c *contacts) of(pid nid.PID) *contact {
+	if k := c.find(pid); k != nil {
+		return k
+	}
+	return c.add(pid)
+}
+
+// add makes a contact, in the place of the quietest if there are too many.
+func (c *contacts) add(pid nid.PID) *contact {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.find(pid); k != nil {
+		return k
+	}
+	var list []*contact
+	if old := c.list.Load(); old != nil {
+		list = slices.Clip(slices.Clone(*old))
+	}
+	k := &contact{pid: pid}
+	if len(list) < maxContacts {
+		list = append(list, k)
+	} else {
+		quietest := 0
+		for i := range list {
+			if list[i].latest() < list[quietest].latest() {
+				quietest = i
+			}
+		}
+		list[quietest] = k
+	}
+	c.list.Store(&list)
+	return k
+}
+
+func (k *contact) latest() int64 { return max(k.heard.v.Load(), k.sent.v.Load()) }
+
+// instant is the latest of the times that it was given. The zero value is none.
+type instant struct{ v atomic.Int64 } // one more than the time in nanoseconds
+
+func (i *instant) load() (at time.Duration, ok bool) {
+	v := i.v.Load()
+	return time.Duration(v - 1), v > 0
+}
+
+// advance notes a time. Those who come with an earlier one, as a reader that
+// has waited for its handler does, change nothing.
+func (i *instant) advance(at time.Duration) {
+	for next := int64(at) + 1; ; {
+		v := i.v.Load()
+		if next <= v || i.v.CompareAndSwap(v, next) {
+			return
+		}
+	}
+}

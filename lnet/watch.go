@@ -1,0 +1,218 @@
+package lnet
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// ErrMoved is the cause that a watcher is given when the process that it watches
+// is found to be on another node than the connected one.
+var ErrMoved = errors.New("discovery has found the NID to be of another node, which is not connected")
+
+// WatchPeer calls f when a process becomes reachable, up, and when the last
+// connection to it ends or it cannot be reached, down, with the cause that the
+// driver gives; until stop. NIDs and PIDs stand for processes as in LastHeard;
+// a process of this node is up while lo is.
+//
+// Calls for one watch come one at a time, up and down in turn, the first one
+// perhaps before WatchPeer returns: what is known of the process then. Nothing
+// is known of one that nobody has tried to reach yet; f hears of its first
+// connection. While f runs changes are merged: one down and one up at most are
+// waiting, and an interruption, however short, is never left out altogether.
+//
+// f runs without locks in the goroutine that brought the change, which is the
+// driver's, one that calls WatchPeer, or one that changes what is known of
+// peers or NIs; it must not block, and the caller of any of these holds no lock
+// that f takes. A call that has begun may outlast stop, which does not wait and
+// may be called from f.
+//
+// A watch lives until it is stopped, also when the table of peers forgets the
+// peer: that happens only to peers without a connection, which are down.
+func (n *Node) WatchPeer(id nid.ProcessID, f func(up bool, cause error)) (stop func()) {
+	id.PID = process(id.PID)
+	w := &watch{node: n, id: id, f: f}
+	n.watches.add(w)
+	w.look(nil, false)
+	return func() {
+		n.watches.remove(w)
+		w.stopped.Store(true)
+	}
+}
+
+// watches finds those who want to know of a process.
+type watches struct {
+	some atomic.Bool // list is not empty: all that is looked at otherwise
+
+	mu   sync.Mutex
+	list map[nid.NID][]*watch // by the NIDs that they used; guarded by mu
+}
+
+func (s *watches) add(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = make(map[nid.NID][]*watch)
+	}
+	s.list[w.id.NID] = append(s.list[w.id.NID], w)
+	s.some.Store(true)
+}
+
+func (s *watches) remove(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := slices.DeleteFunc(s.list[w.id.NID], func(o *watch) bool { return o == w })
+	if len(rest) == 0 {
+		delete(s.list, w.id.NID)
+	} else {
+		s.list[w.id.NID] = rest
+	}
+	s.some.Store(len(s.list) > 0)
+}
+
+// of returns those who watch processes of a node under one of its NIDs.
+func (s *watches) of(names []nid.NID) (found []*watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range names {
+		found = append(found, s.list[id]...)
+	}
+	return found
+}
+
+// all returns all watches.
+func (s *watches) all() (found []*watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.list { // any order: each watch tells somebody else
+		found = append(found, list...)
+	}
+	return found
+}
+
+// peerChanged tells the watchers of a process that a connection to it came or,
+// with a cause, that one ended or could not be made. It holds no lock.
+func (n *Node) peerChanged(peer nid.ProcessID, cause error) {
+	if !n.watches.some.Load() {
+		return
+	}
+	for _, w := range n.watches.of(n.names(peer.NID)) {
+		if w.id.PID == peer.PID {
+			w.look(cause, cause != nil)
+		}
+	}
+}
+
+// review looks again at what some watch.
+func review(watches []*watch, cause error) {
+	for _, w := range watches {
+		w.look(cause, false)
+	}
+}
+
+// names returns the NIDs of the node that a NID belongs to.
+func (n *Node) names(id nid.NID) []nid.NID {
+	names := []nid.NID{id}
+	if known := n.peers.knownAs(id); known != nil {
+		for i := range known.NIs {
+			if other := known.NIs[i].NID; other != id {
+				names = append(names, other)
+			}
+		}
+	}
+	return names
+}
+
+// reach returns what is known of a process, with the cause if it is down.
+func (n *Node) reach(id nid.ProcessID) (state PeerState, cause error) {
+	if n.own(id.NID) != nil {
+		return PeerStateUp, nil
+	}
+	n.eachPath(id.NID, func(p *PeerNI) {
+		switch up, down, why := p.reach(id.PID); {
+		case up:
+			state, cause = PeerStateUp, nil
+		case down && state == PeerStateUnknown:
+			state, cause = PeerStateDown, why
+		}
+	})
+	return state, cause
+}
+
+// watch is one call of WatchPeer.
+type watch struct {
+	node    *Node
+	id      nid.ProcessID
+	f       func(up bool, cause error)
+	stopped atomic.Bool
+
+	mu      sync.Mutex
+	state   PeerState    // that f was told, or is about to be; guarded by mu, like all below
+	pending []transition // that f was not told yet, at most two
+	telling bool
+}
+
+// transition is what f is called with.
+type transition struct {
+	up    bool
+	cause error
+}
+
+// look compares what f was told with what is. failed says that something ended
+// or failed for a cause; otherwise cause is that of a process that is not
+// reachable any more for reasons of its own.
+func (w *watch) look(cause error, failed bool) {
+	w.mu.Lock()
+	// Under the lock, so that nobody overtakes with what was true before.
+	state, why := w.node.reach(w.id)
+	if state == PeerStateUnknown && (failed || w.state == PeerStateUp) {
+		state = PeerStateDown // the table of peers has forgotten it
+	}
+	if state != PeerStateUnknown && state != w.state {
+		w.become(state, first(cause, why, syscall.ENOTCONN))
+	}
+	if !w.telling {
+		w.tell()
+	}
+	w.mu.Unlock()
+}
+
+// become notes a change for f. The caller holds mu.
+func (w *watch) become(state PeerState, cause error) {
+	w.state = state
+	t := transition{up: state == PeerStateUp}
+	if !t.up {
+		t.cause = cause
+	}
+	if len(w.pending) == 2 {
+		w.pending = w.pending[:0] // an interruption, and its end: the next one stands for both
+	}
+	w.pending = append(w.pending, t)
+}
+
+func first(causes ...error) error {
+	for _, err := range causes {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell calls f, for all who come meanwhile, perhaps from f itself. The caller
+// holds mu, which tell releases for each call.
+func (w *watch) tell() {
+	w.telling = true
+	for len(w.pending) > 0 && !w.stopped.Load() {
+		t := w.pending[0]
+		w.pending = append(w.pending[:0], w.pending[1:]...)
+		w.mu.Unlock()
+		w.f(t.up, t.cause)
+		w.mu.Lock()
+	}
+	w.telling = false
+}

@@ -1,0 +1,43 @@
+package portals
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// LastHeard returns when the driver had the latest message from a process, on
+// the node's clock (CH-8); ok is false if none came. It is kept for every peer
+// and costs messages no reading of the clock of their own. All that
+// [ulnet/lnet.Node.LastHeard] says holds: any NID of a node stands for the node,
+// processes of one NID are told apart by their PID, and a peer that the table of
+// peers has forgotten was never heard.
+func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
+	return t.node.LastHeard(id)
+}
+
+// LastSent returns when the latest message to a process left, as LastHeard does:
+// when its SEND event was due, or for an ACK or REPLY would have been.
+func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
+	return t.node.LastSent(id)
+}
+
+// WatchPeer calls f when the first connection to a process is made, up, and when
+// the last one ends or none can be made, down with the driver's cause, until
+// stop. What is known already is told before WatchPeer returns; nothing is of a
+// process that nobody has tried to reach. A process is down as long as nobody
+// has a reason to connect to it: down is no proof that it is dead.
+//
+// Calls come one at a time, up and down in turn; while f runs changes are merged
+// to at most one down and one up, and an interruption is never left out
+// altogether. f runs without locks in the goroutine that brought the change,
+// which may be one of the driver or any that calls into the table or the node:
+// it must not block, may call everything, stop included, and nobody holds a lock
+// that f takes while he calls WatchPeer. A call that has begun may outlast stop.
+//
+// NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no
+// process with this PID is connected at any. That the table of peers forgets a
+// peer does not end its watch.
+func (t *Table) WatchPeer(id nid.ProcessID, f func(up bool, cause error)) (stop func()) {
+	return t.node.WatchPeer(id, f)
+}
