@@ -43,10 +43,10 @@ func TestAttemptFollows(t *testing.T) {
 	h.attempt(2, "pre")
 	second := h.id
 	h.step(Input{Kind: InPreRequest})
-	h.want("post")
-	h.step(Input{Kind: InPostReply})
 	h.want("")
 	h.step(Input{Kind: InIncoming, ID: first, Status: EIO})
+	h.want("post")
+	h.step(Input{Kind: InPostReply, ID: second})
 	h.want("reply")
 	failed := Missing{7, EIO, Node}
 	if list := h.trailer(); h.find(DoReply).ID != second || len(list) != 1 || list[0] != failed {
@@ -55,6 +55,8 @@ func TestAttemptFollows(t *testing.T) {
 	h.attempt(3, "pre")
 	h.step(Input{Kind: InPreRequest})
 	h.want("post")
+	h.step(Input{Kind: Answer, Final: true}) // it must not
+	h.want("")
 	h.step(Input{Kind: InPostReply})
 	h.want("reply")
 	if list := h.trailer(); len(list) != 1 || list[0] != failed {

@@ -87,8 +87,9 @@ func (r *Request) Group() *Group {
 }
 
 // Repeated reports on members other than the root whether an earlier attempt of
-// this broadcast was taken here (see [RequestConfig].Live): IncomingRequest is
-// not called once more, and the service has to reply with what it did then.
+// this broadcast was run here (see [RequestConfig].Live): IncomingRequest is not
+// called once more, and the service has to reply with what it did then. If it
+// failed, the module replies as it did then.
 func (r *Request) Repeated() bool { return r.repeated }
 
 // Private is what NewRequest was given.

@@ -44,9 +44,9 @@ func (m *Machine) posted(r *request) {
 	}
 }
 
-// answer sends a reply of the service.
+// answer sends a reply of the service, unless it has failed: then it must not.
 func (m *Machine) answer(r *request, in *Input) {
-	if r.root || r.phase != posting || r.answered || !in.Final && r.parts == maxParts-1 {
+	if r.root || r.phase != posting || r.answered || r.failed != OK || !in.Final && r.parts == maxParts-1 {
 		m.stats.Late++
 		return
 	}

@@ -216,3 +216,34 @@ func TestMemberRoot(t *testing.T) {
 		c.want(c.broadcast(sim.NodeID(root), g, Outgoing{}), root)
 	}
 }
+
+// TestDeathEndsCreation: SC-137, SC-18: the death of a member ends the creation of
+// a group at once.
+func TestDeathEndsCreation(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: FlagModule}})
+	h.want("began send0")
+	h.step(Input{Kind: Health, From: h.members.NID(1), Lifetime: 1})
+	h.want("unpost0 withdraw")
+	h.step(Input{Kind: InWithdrawn})
+	if h.find(Created).Status != EHOSTDOWN {
+		t.Errorf("created: %v", h.find(Created).Status)
+	}
+}
+
+// TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members has not told
+// all: the next one carries the list too.
+func TestPiggybackAfterLive(t *testing.T) {
+	h := newHarness(t, 3, 0, nil)
+	h.step(Input{Kind: Health, From: h.members.NID(2), Lifetime: 1})
+	h.live()
+	h.childReplies(1, ours)
+	h.step(Input{Kind: InReply})
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Health, From: h.members.NID(2), Alive: true, Lifetime: 1})
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2}})
+	header, _, err := ParseRequestHeader(h.out.Buf[h.find(DoSend).Data.Begin:h.find(DoSend).Data.End])
+	if err != nil || header.Flags&FlagList == 0 {
+		t.Errorf("%+v, %v", header, err)
+	}
+}

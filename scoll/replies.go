@@ -144,7 +144,8 @@ func (r *request) isBelow(rank, top int) bool {
 // gather goes on when all children are done and all callbacks have returned:
 // what children could still touch is taken back first (SC-50, SC-A16).
 func (m *Machine) gather(r *request) {
-	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || (r.root || r.bulk != OK) && r.incoming == called {
+	waits := r.incoming == called && (r.root || r.repeated || r.bulk != OK)
+	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || waits {
 		return
 	}
 	if r.exposed && !r.withdrawn {

@@ -136,13 +136,6 @@ func (l *ledger) ran(number uint32, life sim.Life) {
 	b.LastRun = l.net.now()
 }
 
-// hasRun reports whether a life has run a broadcast before: then its service is
-// only asked to reply.
-func (l *ledger) hasRun(number uint32, life sim.Life) bool {
-	b := l.of(number)
-	return b != nil && b.ran[life.Node].times > 0 && b.ran[life.Node].life == uint32(life.Number)
-}
-
 // came notes that a child's reply has come to a node.
 func (l *ledger) came(w *work, at sim.NodeID, reply []byte) {
 	b := l.of(w.number)

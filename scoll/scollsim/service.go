@@ -118,7 +118,7 @@ func (p *program) preRequest(e *scoll.Effect, w *work) {
 		b.Members, b.attempt = nodesOf(e.Members), w.attempt
 	} else {
 		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length, attempt: e.Header.Sequence}
-		w.worked = n.ledger.hasRun(w.number, p.life)
+		w.worked = e.Again
 		p.works[e.ID] = w
 		if n.services[p.id].kind == rejects {
 			in.Status = scoll.EPERM

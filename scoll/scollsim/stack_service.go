@@ -50,7 +50,7 @@ func (k *stack) preRequest(r *scoll.Request) error {
 	if b := k.net.ledger.of(w.number); b != nil {
 		w.attempt = b.attempt
 	}
-	w.worked = k.net.ledger.hasRun(w.number, k.host.Life())
+	w.worked = r.Repeated()
 	r.Data = w
 	k.open = append(k.open, r)
 	return k.post(r)
