@@ -27,6 +27,7 @@ type collective struct {
 	agent   *scoll.Agent
 	admin   *admin.Service
 	workers sync.WaitGroup
+	end     context.CancelFunc // of greeting
 
 	groups groups
 	log    broadcasts
@@ -54,7 +55,8 @@ func (n *Node) startScoll() error {
 	if !n.cfg.Scoll.Enable {
 		return nil
 	}
-	c := &collective{node: n, cfg: n.cfg.Scoll}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &collective{node: n, cfg: n.cfg.Scoll, end: cancel}
 	var err error
 	if c.self, err = n.scollNID(); err != nil {
 		return err
@@ -71,7 +73,13 @@ func (n *Node) startScoll() error {
 	}
 	n.scoll = c
 	n.cfg.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
-	return c.admin.Register(c.agent)
+	if err := c.admin.Register(c.agent); err != nil {
+		return err
+	}
+	if _, agent := n.gossip.now(); agent == nil {
+		c.workers.Go(func() { c.greet(ctx) })
+	}
+	return nil
 }
 
 // scollNID is the NID under which the node takes part.
@@ -138,6 +146,7 @@ func digestOf(c config.Config) [32]byte {
 
 // close ends taking part.
 func (c *collective) close() {
+	c.end()
 	c.admin.Close()
 	c.agent.Stop()
 	c.workers.Wait()

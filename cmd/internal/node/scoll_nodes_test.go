@@ -179,6 +179,61 @@ func TestRetired(t *testing.T) {
 	})
 }
 
+// TestJustStarted: SC-A22: a member that has just started is reached, though
+// connections to it failed a moment ago and are not tried again for a minute.
+func TestJustStarted(t *testing.T) {
+	n := scollNodes(t, 1, func(c *config.Config) {
+		c.MinReconnect, c.MaxReconnect = time.Minute, time.Minute
+		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})[0]
+	missing := func() int {
+		r, err := n.Broadcast(t.Context(), ping("g"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(r.Unreached)
+	}
+	if got := missing(); got != 1 {
+		t.Fatalf("%d members are missing before it starts", got)
+	}
+	cfg := n.cfg.Config
+	cfg.Networks, cfg.RuntimeDir = "tcp(127.0.0.72)", t.TempDir()
+	late, err := New(Config{Config: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := late.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	await(t, "answer of the one that has just started", func() bool { return missing() == 0 })
+}
+
+// TestGreeted: roots' ways to this node come first, and there is a bound.
+func TestGreeted(t *testing.T) {
+	var ids []nid.NID
+	for i := range 200 {
+		ids = append(ids, nidAt(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}).String()))
+	}
+	cfg := config.Default().Scoll
+	cfg.Groups = []config.Group{{Name: "others", NIDs: ids[1:]}, {Name: "all", NIDs: ids}}
+	cfg.Admin.AllowRoots = setsOf(t, "10.0.0.150@tcp")
+	self := ids[0]
+	c := &collective{cfg: cfg, self: self}
+	if err := c.configureGroups(); err != nil {
+		t.Fatal(err)
+	}
+	// Rank 0 is 50 behind the root, 110010 to the base 2: 48 behind the root is above it.
+	got := c.greeted()
+	if len(got) != maxGreeted || got[0] != ids[198] || slices.Contains(got, self) || got[1] != ids[1] {
+		t.Errorf("%d: %v", len(got), got)
+	}
+	if c.self = nidAt("10.9.9.9"); len(c.greeted()) != 0 {
+		t.Error("who is no member greets")
+	}
+}
+
 // TestGroups: names of groups, roots that only send, and what is refused.
 func TestGroups(t *testing.T) {
 	nodes := scollNodes(t, 2, func(c *config.Config) {
