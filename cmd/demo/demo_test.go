@@ -88,7 +88,8 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "\n      received: 8 members: "},
 		{1, "\n    4 of 8 members answered in "},
 		{1, "\n      exit code 0: 4 members: 127.0.0.1@tcp 127.0.0.2@tcp 127.0.0.3@tcp 127.0.0.4@tcp\n"},
-		{1, "\n    not reached:\n      127.0.0.5@tcp  timed out\n      127.0.0.6@tcp  timed out\n      127.0.0.7@tcp  timed out\n      127.0.0.8@tcp  timed out\n"},
+		{1, "\n    not reached:\n      127.0.0.5@tcp  timed out\n      127.0.0.6@tcp  below 127.0.0.5@tcp: timed out\n" +
+			"      127.0.0.7@tcp  below 127.0.0.5@tcp: timed out\n      127.0.0.8@tcp  below 127.0.0.5@tcp: timed out\n"},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)
