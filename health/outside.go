@@ -20,6 +20,10 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
+// Unsure is what a View may have besides: it reports that discovery cannot judge
+// for the moment, as after a pause of this node (CH-A6).
+type Unsure interface{ Unsure() bool }
+
 // Outcome is how a broadcast ended.
 type Outcome struct {
 	// Err says that nothing was sent.
@@ -36,10 +40,11 @@ type Broadcaster interface {
 	// Broadcast sends a request, which is the callee's from then on. done is
 	// called once, from any goroutine, not before Broadcast returns.
 	Broadcast(request []byte, done func(Outcome))
-	// Serve says what answers requests of others: answer is told who sent one,
-	// and returns the reply. It does not block. Replies of several servers are
-	// merged with [MergeReplies].
-	Serve(answer func(root nid.NID, request []byte) (reply []byte))
+	// Serve says what answers requests of others: answer is told who sent one, and
+	// calls reply once, at once or a little later, from any goroutine. It does not
+	// block, and keeps no part of request. Replies of several servers are merged
+	// with [MergeReplies]. nil ends serving.
+	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
 }
 
 // MergeReplies merges two replies to a batch in the form of [Reply]. One that

@@ -195,7 +195,10 @@ func (h *harness) wantState(want string) {
 func (h *harness) advance(d time.Duration) {
 	h.t.Helper()
 	var all []ServerEffect
-	for end := h.now + d; ; {
+	for end, n := h.now+d, 0; ; n++ {
+		if n > 100_000 {
+			h.t.Fatalf("the machine is stepped over and over at %v", h.now)
+		}
 		next := min(end, h.wake)
 		if h.wake == machine.Never {
 			next = end

@@ -1,0 +1,287 @@
+package health
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// clientHarness is one client, and the words of the protocol.
+type clientHarness struct {
+	t    *testing.T
+	c    *Client
+	now  time.Duration
+	wake time.Duration
+	out  ClientOutput
+	sent []Message // of the latest step, with To in to
+	to   []nid.NID
+	told string
+}
+
+func newClientHarness(t *testing.T, servers ...nid.NID) *clientHarness {
+	t.Helper()
+	c, err := NewClient(ClientConfig{ID: testClient, Incarnation: 5, Name: "host", Servers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &clientHarness{t: t, c: c, now: time.Hour}
+	h.step(ClientInput{Kind: ClientStart})
+	return h
+}
+
+func (h *clientHarness) step(in ClientInput) {
+	h.t.Helper()
+	h.out.Reset()
+	h.wake = h.c.Step(h.now, in, &h.out)
+	if h.wake <= h.now {
+		h.t.Fatalf("wake %v at %v", h.wake, h.now)
+	}
+	h.sent, h.to = nil, nil
+	var told []string
+	for i := range h.out.Effects {
+		e := &h.out.Effects[i]
+		switch e.Kind {
+		case SendTo:
+			m, err := ParseMessage(slices.Clone(h.out.Data(e)))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			h.sent, h.to = append(h.sent, m), append(h.to, e.To.NID)
+		case Tell:
+			s := e.Event.Kind.String()
+			if e.Event.Code != OK {
+				s += ":" + e.Event.Code.String()
+			}
+			told = append(told, s)
+		}
+	}
+	h.told = strings.Join(told, " ")
+}
+
+// answer answers the message k of the latest step.
+func (h *clientHarness) answer(k int, m Message) {
+	h.t.Helper()
+	q := h.sent[k]
+	m.Sequence, m.Epoch = q.Sequence, q.Epoch
+	if m.Incarnation == 0 {
+		m.Incarnation = q.Incarnation
+	}
+	h.from(h.to[k], m)
+}
+
+func (h *clientHarness) from(id nid.NID, m Message) {
+	h.t.Helper()
+	m.Client = testClient
+	if m.Incarnation == 0 {
+		m.Incarnation = h.c.life
+	}
+	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendBinary(nil)})
+}
+
+// settled has the client find a master, and attach to all others.
+func (h *clientHarness) settled() nid.NID {
+	h.t.Helper()
+	h.answer(0, Message{Kind: Accept, Life: 7})
+	if h.told != "attached master-chosen" {
+		h.t.Fatalf("told %q", h.told)
+	}
+	for _, id := range h.c.cfg.Servers {
+		if id != h.c.master {
+			h.step(ClientInput{Kind: Attach, Server: id})
+			if m := h.sent[0]; m.Kind != Connect || m.Server != h.c.master || h.to[0] != id {
+				h.t.Fatalf("sent %+v", m)
+			}
+			h.answer(0, Message{Kind: Accept})
+		}
+	}
+	return h.c.master
+}
+
+// other returns a server that is not the master.
+func (h *clientHarness) other() nid.NID {
+	if h.c.master == me {
+		return otherA
+	}
+	return me
+}
+
+func (h *clientHarness) want(told string, kinds ...Kind) {
+	h.t.Helper()
+	var got []Kind
+	for _, m := range h.sent {
+		got = append(got, m.Kind)
+	}
+	if h.told != told || !slices.Equal(got, kinds) {
+		h.t.Fatalf("told %q and sent %v, want %q and %v", h.told, got, told, kinds)
+	}
+}
+
+// TestClientAttach: CH-58, CH-60: connects to others need a master, and one that
+// says the master is dead has the client choose another.
+func TestClientAttach(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	h.step(ClientInput{Kind: Attach, Server: me})
+	h.want("refused:not-connected")
+	h = newClientHarness(t, me, otherA)
+	h.answer(0, Message{Kind: Accept})
+	h.step(ClientInput{Kind: Attach, Server: gone})
+	h.want("refused:unknown-server")
+	h.now += 2 * time.Second
+	master, other := h.c.master, h.other()
+	h.step(ClientInput{Kind: Attach, Server: other})
+	h.want("", Connect)
+	h.answer(0, Message{Kind: Reject, Code: MasterDead})
+	h.want("refused:master-dead master-lost:master-dead", Connect)
+	if h.to[0] != other || h.sent[0].Server != other || h.sent[0].Epoch != 2 {
+		t.Errorf("chooses %v: %+v", h.to[0], h.sent[0])
+	}
+	h.answer(0, Message{Kind: Accept})
+	h.want("attached master-chosen", Choose)
+	if h.to[0] != master || h.sent[0].Server != other { // CH-51: the old one is told
+		t.Errorf("tells %v: %+v", h.to[0], h.sent[0])
+	}
+}
+
+// TestClientMasterRestarted: CH-A19: a master that is of another life is chosen
+// again, or another, with the next epoch.
+func TestClientMasterRestarted(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	master := h.settled()
+	h.now += 2 * time.Second
+	h.from(master, Message{Kind: Pong, Life: 7})
+	h.want("")
+	h.from(master, Message{Kind: Pong, Life: 8})
+	h.want("master-lost:orphaned", Choose)
+	if h.to[0] != master || h.sent[0].Epoch != 2 {
+		t.Errorf("asks %v with %+v", h.to[0], h.sent[0])
+	}
+	h.answer(0, Message{Kind: Chosen, Life: 8})
+	h.want("master-chosen", Choose, Choose)
+}
+
+// TestClientNotices: CH-61, CH-68, CH-A13, CH-A19: what each notice does.
+func TestClientNotices(t *testing.T) {
+	start := func() *clientHarness {
+		h := newClientHarness(t, me, otherA, otherB)
+		h.settled()
+		h.now += 2 * time.Second
+		return h
+	}
+	h := start()
+	h.from(h.other(), Message{Kind: Notice, Code: Global})
+	h.want("evicted:global")
+	if st := h.c.Status(); len(st.Attached) != 0 || st.Incarnation != 6 || st.State != "electing" {
+		t.Errorf("CH-61: %+v", st)
+	}
+	h = start()
+	h.from(h.other(), Message{Kind: Notice, Code: Global, Incarnation: 4}) // of an earlier life
+	h.want("")
+	h.from(gone, Message{Kind: Notice, Code: Global}) // of a stranger
+	h.want("")
+	if n := h.c.Stats().Stray; n != 2 {
+		t.Errorf("%d stray messages", n)
+	}
+	h.from(h.other(), Message{Kind: Notice, Code: NoQuorum})
+	h.want("dropped:no-quorum")
+	if st := h.c.Status(); len(st.Attached) != 2 || st.Incarnation != 5 || st.State != "settled" {
+		t.Errorf("%+v", st)
+	}
+	h = start()
+	master := h.c.master
+	h.from(master, Message{Kind: Notice, Code: NoQuorum})
+	h.want("dropped:no-quorum master-lost:no-quorum", Choose)
+	if h.to[0] == master {
+		t.Error("asks the master that is cut off")
+	}
+	h = start()
+	h.from(h.other(), Message{Kind: Notice, Code: Orphaned, Server: h.c.master, Epoch: 1})
+	h.want("master-lost:orphaned", Choose)
+	h = start()
+	h.from(h.other(), Message{Kind: Notice, Code: Orphaned, Server: gone}) // it has not heard of the master
+	h.want("", Choose)
+	h = start()
+	h.step(ClientInput{Kind: Detach, Server: h.other()})
+	h.want("dropped", Disconnect)
+	h.from(h.other(), Message{Kind: Notice, Code: Orphaned, Server: gone}) // what is left of it
+	h.want("", Disconnect)
+	h = start()
+	h.from(h.c.master, Message{Kind: Notice, Code: Draining})
+	h.want("master-lost:draining", Choose)
+	h.from(h.to[0], Message{Kind: Notice, Code: 3})
+	h.step(ClientInput{Kind: ClientLeave})
+	h.want("", Disconnect, Disconnect, Disconnect)
+	if h.wake != machine.Never {
+		t.Error("a client that has left waits for something")
+	}
+}
+
+// TestClientLaterLife: a client whose numbers are behind takes higher ones, and
+// one that was started again elsewhere ends.
+func TestClientLaterLife(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.answer(0, Message{Kind: Reject, Code: Stale, Incarnation: 9})
+	h.want("")
+	h.now = h.wake
+	h.step(ClientInput{})
+	if h.sent[0].Incarnation != 10 {
+		t.Errorf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, Message{Kind: Reject, Code: Global, Incarnation: 20})
+	if h.want("", Connect); h.sent[0].Incarnation != 21 {
+		t.Errorf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, Message{Kind: Accept})
+	h.from(h.c.master, Message{Kind: Pong, Code: Stale})
+	h.want("superseded:stale")
+	if h.wake != machine.Never {
+		t.Error("it goes on")
+	}
+}
+
+// TestClientPings: CH-9, CH-16, CH-49, CH-56: at least one message per interval,
+// one more when the answer is lost, and another master after T_client.
+func TestClientPings(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, began := h.settled(), h.now
+	var pings []time.Duration
+	for h.c.phase == settled {
+		h.now = h.wake
+		h.step(ClientInput{})
+		if len(h.sent) > 0 && h.sent[0].Kind == Ping {
+			pings = append(pings, h.now-began)
+		}
+	}
+	if len(pings) != 2 || pings[0] > 5100*time.Millisecond || pings[1]-pings[0] != 1250*time.Millisecond {
+		t.Errorf("pings %v", pings)
+	}
+	h.want("master-lost:not-connected", Choose)
+	if h.now-began != 7500*time.Millisecond || h.to[0] == master {
+		t.Errorf("after %v asks %v", h.now-began, h.to[0])
+	}
+}
+
+// TestClientConfig: what cannot be.
+func TestClientConfig(t *testing.T) {
+	good := ClientConfig{ID: testClient, Incarnation: 1, Servers: []nid.NID{me}}
+	for _, tt := range []struct {
+		change func(*ClientConfig)
+		want   error
+	}{
+		{func(c *ClientConfig) { c.ID = ClientID{} }, ErrClientID},
+		{func(c *ClientConfig) { c.Name = strings.Repeat("x", MaxName+1) }, ErrName},
+		{func(c *ClientConfig) { c.Name = "\n" }, ErrName},
+		{func(c *ClientConfig) { c.Servers = nil }, nil},
+		{func(c *ClientConfig) { c.Evict = time.Second }, nil},
+	} {
+		c := good
+		tt.change(&c)
+		if _, err := NewClient(c); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

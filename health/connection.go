@@ -1,0 +1,252 @@
+package health
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// ErrClosed says that a connection was closed, or superseded by a later life of
+// the same client.
+var ErrClosed = errors.New("health: the connection is closed, or this client was started again elsewhere")
+
+// DialConfig configures [Dial].
+type DialConfig struct {
+	// ClientConfig: ID is made from the node's NID by default, so that the same
+	// node is the same client after a restart; Incarnation and PID are the node's.
+	// Servers are required.
+	ClientConfig
+	// Self is the NID to send from; may be zero on a node with one NID.
+	Self nid.NID
+	// Attach are servers to connect to besides the master, always.
+	Attach []nid.NID
+	// Notify is told of events, in their order. It must not block. May be nil.
+	Notify func(ClientEvent)
+	Log    *slog.Logger  // nil discards
+	Clock  machine.Clock // default the node's
+}
+
+// Connection makes a node a client of the cluster: it steps a [Client], which
+// finds a master and keeps it. It has no goroutine of its own. Methods are safe
+// for concurrent use. A node can have one: it takes what comes to ClientPortal.
+type Connection struct {
+	cfg       DialConfig
+	m         *Client // stepped by runner
+	runner    *machine.Runner[ClientInput, ClientOutput]
+	transport transport
+	log       *slog.Logger
+	watches   map[nid.NID]func() // of servers that it is connected to; owned by apply
+
+	mu     sync.Mutex
+	ready  chan struct{} // closed while there is a master; guarded by mu
+	master nid.NID       // guarded by mu
+	closed chan struct{}
+	once   sync.Once
+}
+
+// ClientIDOf returns the id of the client of some name: always the same one.
+func ClientIDOf(name string) (id ClientID) {
+	sum := sha256.Sum256([]byte("ulnet client\x00" + name))
+	return ClientID(sum[:len(id)])
+}
+
+// Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
+// *TimingError, ErrNoNID, ErrName, and what portals says of the buffers.
+func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
+	var err error
+	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
+		return nil, err
+	}
+	if !cfg.ID.IsValid() {
+		cfg.ID = ClientIDOf(nid.ProcessID{NID: cfg.Self, PID: table.Node().PID()}.String())
+	}
+	if cfg.Incarnation == 0 {
+		cfg.Incarnation = table.Node().Incarnation()
+	}
+	if cfg.PID == 0 {
+		cfg.PID = table.Node().PID()
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = table.Node().Clock()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Connection{
+		cfg: cfg, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
+	}
+	if c.m, err = NewClient(cfg.ClientConfig); err != nil {
+		return nil, err
+	}
+	c.runner = machine.NewRunner(machine.Config[ClientInput, ClientOutput]{
+		Machine: c.m, Clock: cfg.Clock, Apply: c.apply,
+		Fault: func(err error) { c.log.Error("health timer", slog.Any("err", err)) },
+	})
+	c.transport = transport{
+		table: table, self: cfg.Self, portal: ClientPortal, size: HeaderSize + MaxName + TokenSize, count: 4, handle: c.arrived,
+	}
+	if err := c.transport.start(); err != nil {
+		return nil, fmt.Errorf("health: post buffers: %w", err)
+	}
+	c.runner.Do(ClientInput{Kind: ClientStart})
+	return c, nil
+}
+
+// arrived gives the machine a message.
+func (c *Connection) arrived(e *portals.Event, data []byte) {
+	c.runner.Do(ClientInput{Kind: ClientArrived, From: e.Initiator, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
+}
+
+// apply does what a step wants done.
+func (c *Connection) apply(out *ClientOutput) {
+	for i := range out.Effects {
+		e := &out.Effects[i]
+		switch e.Kind {
+		case SendTo:
+			c.transport.send(e.To, ServerPortal, out.Data(e))
+		case LookAt:
+			in := ClientInput{Kind: Traffic, Server: e.To.NID}
+			if at, ok := c.transport.table.LastSent(e.To); ok {
+				in.Sent = c.transport.stamp(c.cfg.Clock, at)
+			}
+			if at, ok := c.transport.table.LastHeard(e.To); ok {
+				in.Heard = c.transport.stamp(c.cfg.Clock, at)
+			}
+			c.runner.Do(in)
+		case Tell:
+			c.told(e.Event)
+		}
+	}
+}
+
+// told keeps up with what happened, and tells the user.
+func (c *Connection) told(e ClientEvent) {
+	switch e.Kind {
+	case MasterChosen:
+		c.setMaster(e.Server)
+		for _, id := range c.cfg.Attach {
+			if id != e.Server {
+				c.runner.Do(ClientInput{Kind: Attach, Server: id})
+			}
+		}
+	case MasterLost:
+		c.setMaster(nid.NID{})
+	case Attached:
+		c.watch(e.Server)
+	case Dropped:
+		c.unwatch(e.Server)
+	case Evicted, Superseded:
+		c.setMaster(nid.NID{})
+		for _, id := range c.watched() {
+			c.unwatch(id)
+		}
+		if e.Kind == Superseded {
+			c.once.Do(func() { close(c.closed) })
+		}
+	}
+	if c.cfg.Notify != nil {
+		c.cfg.Notify(e)
+	}
+}
+
+func (c *Connection) setMaster(id nid.NID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case id.IsValid() && !c.master.IsValid():
+		close(c.ready)
+	case !id.IsValid() && c.master.IsValid():
+		c.ready = make(chan struct{})
+	}
+	c.master = id
+}
+
+// watch has the machine doubt a server whose last connection ends: it may be a
+// new one when it comes back.
+func (c *Connection) watch(id nid.NID) {
+	if c.watches[id] != nil {
+		return
+	}
+	c.watches[id] = c.transport.table.WatchPeer(nid.ProcessID{NID: id, PID: c.cfg.PID}, func(up bool, _ error) {
+		if !up {
+			c.runner.Do(ClientInput{Kind: Doubt, Server: id})
+		}
+	})
+}
+
+func (c *Connection) unwatch(id nid.NID) {
+	if stop := c.watches[id]; stop != nil {
+		delete(c.watches, id)
+		stop()
+	}
+}
+
+func (c *Connection) watched() (ids []nid.NID) {
+	for id := range c.watches { // any order: all are stopped
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Wait waits until the client has a master, and returns it. Errors: ErrClosed,
+// and what ctx says.
+func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
+	for {
+		c.mu.Lock()
+		ready, master := c.ready, c.master
+		c.mu.Unlock()
+		if master.IsValid() {
+			return master, nil
+		}
+		select {
+		case <-ready:
+		case <-c.closed:
+			return nid.NID{}, ErrClosed
+		case <-ctx.Done():
+			return nid.NID{}, ctx.Err()
+		}
+	}
+}
+
+// Attach connects to a server besides the master. Notify is told how that goes:
+// Attached, or Refused, with NotConnected if there is no master now (CH-58).
+func (c *Connection) Attach(id nid.NID) { c.runner.Do(ClientInput{Kind: Attach, Server: id}) }
+
+// Detach disconnects from a server that is not the master.
+func (c *Connection) Detach(id nid.NID) { c.runner.Do(ClientInput{Kind: Detach, Server: id}) }
+
+// Doubt says that a server seems to have forgotten this client, as when it
+// refuses a request: it is asked, and connected to again if that is so.
+func (c *Connection) Doubt(id nid.NID) { c.runner.Do(ClientInput{Kind: Doubt, Server: id}) }
+
+// Status returns the state.
+func (c *Connection) Status() (s ClientStatus) {
+	c.runner.Inspect(func() { s = c.m.Status() })
+	return s
+}
+
+// Stats returns the counters.
+func (c *Connection) Stats() (s ClientStats) {
+	c.runner.Inspect(func() { s = c.m.Stats() })
+	return s
+}
+
+// Close disconnects from all servers, which are told once: who does not hear it
+// is told by the master in time. Wait returns ErrClosed from now on.
+func (c *Connection) Close() {
+	c.runner.Do(ClientInput{Kind: ClientLeave})
+	c.setMaster(nid.NID{})
+	c.once.Do(func() { close(c.closed) })
+	c.runner.Close()
+	for _, id := range c.watched() {
+		c.unwatch(id)
+	}
+	c.transport.close()
+}

@@ -1,0 +1,303 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Errors of starting.
+var (
+	ErrNoNID   = errors.New("health: say which NID of this node takes part")
+	ErrOutside = errors.New("health: a server needs a View, a Broadcaster, and with a Store a wall clock")
+)
+
+// AgentConfig configures a [ServerAgent].
+type AgentConfig struct {
+	// ServerConfig: Self may be zero on a node with one NID, Incarnation and PID
+	// are the node's by default.
+	ServerConfig
+	View        View        // required
+	Broadcaster Broadcaster // required
+	Store       Store       // nil: nothing survives a restart
+	// Wall is the wall clock, for tombstones in the Store.
+	Wall func() time.Time
+	// Export returns what is to be remembered of a connection besides; may be nil.
+	Export func(id ClientID, incarnation uint64) []byte
+	// Recovered is given that after a restart; may be nil.
+	Recovered func(r *Record)
+	// Notify is told of events, in their order. It must not block. May be nil.
+	Notify func(Event)
+	Log    *slog.Logger  // nil discards
+	Clock  machine.Clock // default the node's; machine.BootClock notices more pauses
+	// Buffers is how many messages can arrive at a time without waiting, 29 KiB
+	// each. Default 16.
+	Buffers int
+}
+
+// ServerAgent lets a node be a server: it steps a [Server], and brings it
+// together with portals, discovery, collectives and the store. It has no
+// goroutine of its own. Methods are safe for concurrent use.
+type ServerAgent struct {
+	cfg       AgentConfig
+	m         *Server // stepped by runner
+	runner    *machine.Runner[ServerInput, ServerOutput]
+	transport transport
+	log       *slog.Logger
+	unwatch   func()
+
+	mu      sync.Mutex
+	stopped bool // guarded by mu
+	poll    machine.Timer
+}
+
+// StartServer begins to watch over clients: first over those that the store
+// knows. Errors: *TimingError, ErrNoNID, ErrOutside, what the store says, and
+// what portals says of the buffers.
+func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
+	if cfg.View == nil || cfg.Broadcaster == nil || cfg.Store != nil && cfg.Wall == nil {
+		return nil, ErrOutside
+	}
+	var err error
+	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
+		return nil, err
+	}
+	if cfg.Incarnation == 0 {
+		cfg.Incarnation = table.Node().Incarnation()
+	}
+	if cfg.PID == 0 {
+		cfg.PID = table.Node().PID()
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = table.Node().Clock()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &ServerAgent{cfg: cfg, log: cfg.Log}
+	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
+		return nil, err
+	}
+	a.runner = machine.NewRunner(machine.Config[ServerInput, ServerOutput]{
+		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
+	})
+	if err := a.load(); err != nil {
+		return nil, err
+	}
+	a.transport = transport{
+		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
+	}
+	if err := a.transport.start(); err != nil {
+		return nil, fmt.Errorf("health: post buffers: %w", err)
+	}
+	cfg.Broadcaster.Serve(a.serve)
+	a.unwatch = cfg.View.Watch(a.heard)
+	a.look()
+	return a, nil
+}
+
+// load gives the machine what the store knows.
+func (a *ServerAgent) load() error {
+	if a.cfg.Store == nil {
+		return nil
+	}
+	records, graves, err := a.cfg.Store.Load()
+	if err != nil {
+		return fmt.Errorf("health: load connections: %w", err)
+	}
+	slices.SortFunc(graves, func(x, y Tombstone) int { return x.Until.Compare(y.Until) })
+	now := a.cfg.Wall()
+	for _, g := range graves {
+		if left := g.Until.Sub(now); left > 0 {
+			a.runner.Do(ServerInput{Kind: RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: left})
+		}
+	}
+	for i := range records {
+		if a.cfg.Recovered != nil {
+			a.cfg.Recovered(&records[i])
+		}
+		a.runner.Do(ServerInput{Kind: Restore, Record: &records[i]})
+	}
+	return nil
+}
+
+// arrived gives the machine a message.
+func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
+	a.runner.Do(ServerInput{Kind: Arrived, From: e.Initiator, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
+}
+
+// serve answers an eviction of another server.
+func (a *ServerAgent) serve(root nid.NID, request []byte, reply func([]byte)) {
+	a.runner.Do(ServerInput{Kind: EvictArrived, Server: root, Data: request, Token: reply})
+}
+
+// heard takes news of discovery.
+func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
+	a.runner.Do(ServerInput{Kind: ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+	a.quorum()
+}
+
+func (a *ServerAgent) quorum() {
+	u, ok := a.cfg.View.(Unsure)
+	a.runner.Do(ServerInput{Kind: QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
+}
+
+// look looks at the quorum once per tick: it can change without a death.
+func (a *ServerAgent) look() {
+	a.quorum()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.stopped {
+		a.poll = a.cfg.Clock.AfterFunc(a.m.cfg.Tick, a.look)
+	}
+}
+
+// apply does what a step wants done.
+func (a *ServerAgent) apply(out *ServerOutput) {
+	for i := range out.Effects {
+		a.effect(&out.Effects[i], out)
+	}
+}
+
+func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
+	switch e.Kind {
+	case DoSend:
+		portal := ClientPortal
+		if e.Server.IsValid() {
+			portal = ServerPortal
+		}
+		a.transport.send(e.To, portal, out.Data(e))
+	case DoSave:
+		a.save(e)
+	case DoRemove:
+		a.remove(e)
+	case DoBroadcast:
+		id := e.ID
+		a.cfg.Broadcaster.Broadcast(slices.Clone(out.Data(e)), func(o Outcome) {
+			a.runner.Do(ServerInput{Kind: BroadcastDone, ID: id, Failed: o.Err != nil, Servers: o.Missing, Data: o.Reply})
+		})
+	case DoAnswer:
+		e.Token.(func([]byte))(slices.Clone(out.Data(e)))
+	case DoLook:
+		if at, ok := a.transport.table.LastHeard(e.To); ok {
+			a.runner.Do(ServerInput{Kind: Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
+		}
+	case DoTell:
+		if a.cfg.Notify != nil {
+			a.cfg.Notify(e.Event)
+		}
+	case DoResult:
+		e.Token.(func(Code, nid.NID))(e.Code, e.Server)
+	}
+}
+
+func (a *ServerAgent) save(e *ServerEffect) {
+	id := e.ID
+	if a.cfg.Store == nil {
+		if id != 0 {
+			a.runner.Do(ServerInput{Kind: Saved, ID: id})
+		}
+		return
+	}
+	r := *e.Record
+	if a.cfg.Export != nil {
+		r.Export = a.cfg.Export(r.Client, r.Incarnation)
+	}
+	a.cfg.Store.Save(r, func(err error) {
+		if err != nil {
+			a.log.Error("save a connection", slog.String("client", r.Client.String()), slog.Any("err", err))
+		}
+		if id != 0 || err != nil {
+			a.runner.Do(ServerInput{Kind: Saved, ID: id, Failed: err != nil})
+		}
+	})
+}
+
+func (a *ServerAgent) remove(e *ServerEffect) {
+	if a.cfg.Store == nil {
+		return
+	}
+	t := Tombstone{Client: e.Client, Incarnation: e.Incarnation}
+	if e.For > 0 {
+		t.Until = a.cfg.Wall().Add(e.For)
+	}
+	a.cfg.Store.Remove(t, func(err error) {
+		if err != nil {
+			a.log.Error("remove a connection", slog.String("client", t.Client.String()), slog.Any("err", err))
+			a.runner.Do(ServerInput{Kind: Saved, Failed: true})
+		}
+	})
+}
+
+// Evict evicts a client from all servers. done is told, perhaps before Evict
+// returns, OK if the eviction has begun, and otherwise why not: NotConnected,
+// Busy, Orphaned, or OtherMaster and which one, where it can be done.
+func (a *ServerAgent) Evict(id ClientID, done func(code Code, master nid.NID)) {
+	a.runner.Do(ServerInput{Kind: EvictClient, Client: id, Token: done})
+}
+
+// Drain has all clients choose other masters, and takes no new ones as their
+// master, until it is called with false.
+func (a *ServerAgent) Drain(on bool) { a.runner.Do(ServerInput{Kind: Drain, Alive: on}) }
+
+// Shed asks some clients to choose another master, to even out the load.
+func (a *ServerAgent) Shed(count int) {
+	if count > 0 {
+		a.runner.Do(ServerInput{Kind: Drain, Count: count})
+	}
+}
+
+// SetServers replaces the list of servers.
+func (a *ServerAgent) SetServers(ids []nid.NID) {
+	a.runner.Do(ServerInput{Kind: SetServers, Servers: ids})
+}
+
+// Clients lists the clients by their ids.
+func (a *ServerAgent) Clients() (list []ClientInfo) {
+	a.runner.Inspect(func() { list = a.m.Clients() })
+	return list
+}
+
+// Client tells about one client; false if it is not connected.
+func (a *ServerAgent) Client(id ClientID) (info ClientInfo, ok bool) {
+	a.runner.Inspect(func() { info, ok = a.m.Client(id) })
+	return info, ok
+}
+
+// Status returns the state.
+func (a *ServerAgent) Status() (s ServerStatus) {
+	a.runner.Inspect(func() { s = a.m.Status() })
+	return s
+}
+
+// Stats returns the counters.
+func (a *ServerAgent) Stats() (s ServerStats) {
+	a.runner.Inspect(func() { s = a.m.Stats() })
+	return s
+}
+
+// Stop ends watching. Clients are not told: this server is as dead to them.
+func (a *ServerAgent) Stop() {
+	a.mu.Lock()
+	again := a.stopped
+	a.stopped = true
+	if a.poll != nil {
+		a.poll.Stop()
+	}
+	a.mu.Unlock()
+	if again {
+		return
+	}
+	a.unwatch()
+	a.cfg.Broadcaster.Serve(nil)
+	a.runner.Close()
+	a.transport.close()
+}
