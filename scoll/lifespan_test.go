@@ -185,6 +185,24 @@ func TestCreatorReboots(t *testing.T) {
 	}
 }
 
+// TestRebootEndsWait: SC-158: a later life of a child that shows in a group which
+// it made ends the wait for the earlier one.
+func TestRebootEndsWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	all := h.group
+	made := func(life uint64) {
+		h.group = GroupID{h.members.NID(6), life, 1, h.members.Digest()}
+		h.admitted(nil)
+	}
+	made(7)
+	h.want("pre")
+	h.group = all
+	h.running(nil)
+	made(8)
+	h.want("unpost0 child0:" + EREBOOT.String() + " pre")
+	h.one("died", h.m.Stats().Died)
+}
+
 // TestRootReboots: SC-102: of two lives of a root the later one counts, in
 // out-of-band groups too, and its numbers begin anew.
 func TestRootReboots(t *testing.T) {
