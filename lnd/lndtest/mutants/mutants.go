@@ -58,7 +58,9 @@ func Kill(t *testing.T, file string) {
 // suite runs tests with other texts for some files.
 func suite(t *testing.T, tests string, files map[string]string) ([]byte, error) {
 	t.Helper()
-	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off", "-ldflags=-s -w", "-run", tests, "-overlay", overlay(t, files)}
+	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off"}
+	args = append(args, "-gcflags=-N -l", "-ldflags=-s -w") // most of the time goes by compiling what runs for a moment
+	args = append(args, "-run", tests, "-overlay", overlay(t, files))
 	dir := "."
 	for name := range files { // any order: all are in one folder
 		dir = "./" + filepath.Dir(name)
