@@ -301,6 +301,11 @@ func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]lin
 		}
 		lines = append(lines, l)
 	}
+	lines[0].what += ", with busy_poll"
+	lines[1].what += ", with busy_poll"
+	if mpi.missing == "" { // what a daemon does that was not told to poll
+		lines = append(lines, waiting.against(peer, what+"p50, without busy_poll", 0.5, 0), waiting.against(peer, what+"p99, without busy_poll", 0.99, 0))
+	}
 	for _, c := range []*collectiveContender{ours, waiting} {
 		tree := c.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
 		tree.basis += fmt.Sprintf(", CPU %.0f : %.0f µs", median(c.cpu)/1e3, median(plain.cpu)/1e3)
