@@ -71,7 +71,7 @@ var Rules = []Rule{
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
-	{Package: "health", May: userMay, Tests: "lnet"},
+	{Package: "health", May: userMay, Tests: "lnd lnet"},
 
 	// A program that tests: it uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},

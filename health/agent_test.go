@@ -1,0 +1,347 @@
+package health_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+const servers = 3
+
+// cluster is agents on simulated hosts: servers first, then clients. Discovery
+// and collectives are what the test says.
+type cluster struct {
+	t       *testing.T
+	fabric  *simlnd.Fabric
+	ids     []nid.NID
+	hosts   []*simlnd.Host
+	agents  []*health.ServerAgent
+	answers []func(nid.NID, []byte, func([]byte))
+	views   []*view
+	stores  []*store
+	conns   []*health.Connection
+	events  [][]health.Event
+	told    [][]health.ClientEvent
+}
+
+func newCluster(t *testing.T, clients int) *cluster {
+	t.Helper()
+	n := servers + clients
+	c := &cluster{
+		t: t, hosts: make([]*simlnd.Host, n), agents: make([]*health.ServerAgent, n), conns: make([]*health.Connection, n),
+		answers: make([]func(nid.NID, []byte, func([]byte)), n), events: make([][]health.Event, n), told: make([][]health.ClientEvent, n),
+	}
+	for i := range servers {
+		c.ids = append(c.ids, simlnd.NID(sim.NodeID(i)))
+		c.views = append(c.views, &view{c: c, lives: make([]uint64, servers), alive: slices.Repeat([]bool{true}, servers)})
+		c.stores = append(c.stores, &store{records: make(map[health.ClientID]health.Record), graves: make(map[health.ClientID]health.Tombstone)})
+	}
+	var err error
+	c.fabric, err = simlnd.New(simlnd.Config{
+		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}, Boot: c.boot,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// boot starts a host's stack. On servers the time of the wall is that of the fabric.
+func (c *cluster) boot(h, _ *simlnd.Host) {
+	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+	table := portals.New(node)
+	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+		c.t.Error(err)
+		return
+	}
+	i := int(h.ID())
+	c.hosts[i] = h
+	var err error
+	if i < servers {
+		c.agents[i], err = health.StartServer(table, health.AgentConfig{
+			ServerConfig: health.ServerConfig{Servers: c.ids}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
+			Wall:   func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(c.fabric.Now())) },
+			Export: func(health.ClientID, uint64) []byte { return []byte("export") },
+			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
+		})
+	} else {
+		c.conns[i], err = health.Dial(table, health.DialConfig{
+			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids}, Attach: c.ids,
+			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
+		})
+	}
+	if err != nil {
+		c.t.Error(err)
+	}
+}
+
+func (c *cluster) run(d time.Duration) {
+	c.t.Helper()
+	if err := c.fabric.Run(time.Duration(c.fabric.Now()) + d); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// discover has all live servers hear that one is dead, or back.
+func (c *cluster) discover(i int, alive bool) {
+	for k, v := range c.views {
+		if v.alive[i] = alive; !alive {
+			v.lives[i]++
+		}
+		if k != i && v.f != nil {
+			c.hosts[k].Do(func() { v.f(c.ids[i], alive, v.lives[i]) })
+		}
+	}
+}
+
+// count is how often a client was told of a kind of event.
+func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
+	for _, e := range c.told[i] {
+		if e.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// wantAll fails unless a client is connected to so many servers, that agree.
+func (c *cluster) wantAll(i, n int) {
+	c.t.Helper()
+	st := c.conns[i].Status()
+	if len(st.Attached) != n || st.State != "settled" {
+		c.t.Fatalf("client %d: %+v", i, st)
+	}
+	for _, id := range st.Attached {
+		info, ok := c.agents[slices.Index(c.ids, id)].Client(st.Client)
+		if !ok || info.Master != st.Master || info.Incarnation != st.Incarnation || info.State != "connected" || info.Name != "client" {
+			c.t.Fatalf("client %d is %+v, at %v %+v", i, st, id, info)
+		}
+	}
+}
+
+type view struct {
+	c     *cluster
+	alive []bool
+	lives []uint64
+	f     func(nid.NID, bool, uint64)
+}
+
+func (v *view) Alive(id nid.NID) (bool, uint64) {
+	i := slices.Index(v.c.ids, id)
+	return v.alive[i], v.lives[i]
+}
+
+func (v *view) Counts() (alive, known int) {
+	for _, up := range v.alive {
+		if up {
+			alive++
+		}
+	}
+	return alive, servers
+}
+
+func (v *view) Quorum() bool {
+	alive, known := v.Counts()
+	return alive*2 > known
+}
+
+func (v *view) Watch(f func(nid.NID, bool, uint64)) func() {
+	v.f = f
+	for i, id := range v.c.ids {
+		f(id, v.alive[i], v.lives[i])
+	}
+	return func() { v.f = nil }
+}
+
+type broadcaster struct {
+	c *cluster
+	i int
+}
+
+func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
+	b.c.hosts[b.i].Clock().AfterFunc(5*time.Millisecond, func() {
+		var o health.Outcome
+		for k, id := range b.c.ids {
+			switch answer := b.c.answers[k]; {
+			case k == b.i:
+			case !b.c.views[b.i].alive[k] || answer == nil:
+				o.Missing = append(o.Missing, id)
+			default:
+				b.c.hosts[k].Do(func() {
+					answer(b.c.ids[b.i], request, func(r []byte) { o.Reply = health.MergeReplies(o.Reply, r) })
+				})
+			}
+		}
+		if o.Reply == nil {
+			o.Reply = (&health.Reply{}).AppendBinary(nil)
+		}
+		done(o)
+	})
+}
+
+func (b broadcaster) Serve(answer func(nid.NID, []byte, func([]byte))) { b.c.answers[b.i] = answer }
+
+type store struct {
+	records map[health.ClientID]health.Record
+	graves  map[health.ClientID]health.Tombstone
+	broken  error
+}
+
+func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
+	for _, r := range s.records {
+		records = append(records, r)
+	}
+	for _, g := range s.graves {
+		graves = append(graves, g)
+	}
+	slices.SortFunc(records, func(a, b health.Record) int { return a.Client.Compare(b.Client) })
+	return records, graves, s.broken
+}
+
+func (s *store) Save(r health.Record, done func(error)) {
+	if s.broken == nil {
+		s.records[r.Client] = r
+	}
+	done(s.broken)
+}
+
+func (s *store) Remove(t health.Tombstone, done func(error)) {
+	delete(s.records, t.Client)
+	if !t.Until.IsZero() {
+		s.graves[t.Client] = t
+	}
+	done(nil)
+}
+
+// TestAgents: CH-1, CH-4, CH-10, CH-17, CH-51, CH-61, CH-66: whole stacks connect,
+// lose a client, lose a master, get it back, and evict by hand.
+func TestAgents(t *testing.T) {
+	const clients = 6
+	c := newCluster(t, clients)
+	c.run(4 * time.Second)
+	last := servers + clients - 1
+	for i := servers; i <= last; i++ {
+		c.wantAll(i, servers)
+	}
+	for i, s := range c.stores {
+		for id, r := range s.records {
+			if string(r.Export) != "export" || r.Name != "client" || !r.Peer.IsValid() {
+				t.Errorf("server %d remembers %v as %+v", i, id, r)
+			}
+		}
+	}
+
+	dead := c.conns[last].Status().Client
+	c.fabric.Kill(sim.NodeID(last))
+	c.run(20 * time.Second)
+	for i, a := range c.agents[:servers] {
+		if info, ok := a.Client(dead); ok {
+			t.Errorf("server %d holds the dead client: %+v", i, info)
+		}
+		if len(c.stores[i].records) != clients-1 || len(c.stores[i].graves) != 1 {
+			t.Errorf("server %d remembers %d clients and %d graves", i, len(c.stores[i].records), len(c.stores[i].graves))
+		}
+	}
+
+	c.fabric.Kill(0)
+	c.run(3 * time.Second)
+	c.discover(0, false)
+	c.run(12 * time.Second)
+	for i := servers; i < last; i++ {
+		if st := c.conns[i].Status(); st.Master == c.ids[0] || st.State != "settled" {
+			t.Errorf("client %d: %+v", i, st)
+		}
+	}
+	c.agents[0] = nil
+	c.fabric.Start(0, false)
+	c.discover(0, true)
+	c.run(40 * time.Second)
+	for i := servers; i < last; i++ {
+		c.wantAll(i, servers)
+		if c.count(i, health.Evicted) != 0 {
+			t.Errorf("client %d was evicted: %+v", i, c.told[i])
+		}
+	}
+
+	victim := c.conns[servers].Status()
+	code, master := health.Code(99), nid.NID{}
+	a := c.agents[slices.Index(c.ids, victim.Master)]
+	a.Evict(health.ClientIDOf("nobody"), func(got health.Code, _ nid.NID) { code = got })
+	if code != health.NotConnected {
+		t.Errorf("evicting nobody: %v", code)
+	}
+	c.hosts[slices.Index(c.ids, victim.Master)].Do(func() {
+		a.Evict(victim.Client, func(got health.Code, m nid.NID) { code, master = got, m })
+	})
+	c.run(5 * time.Second)
+	if code != health.OK || master != victim.Master || c.count(servers, health.Evicted) != 1 {
+		t.Errorf("evicted with %v by %v; told %+v", code, master, c.told[servers])
+	}
+	c.wantAll(servers, servers)
+	if st := c.conns[servers].Status(); st.Incarnation <= victim.Incarnation {
+		t.Errorf("%+v after %+v", st, victim)
+	}
+
+	c.hosts[servers].Do(c.conns[servers].Close)
+	c.run(time.Second)
+	for i, a := range c.agents[:servers] {
+		if _, ok := a.Client(victim.Client); ok {
+			t.Errorf("server %d holds a client that has left", i)
+		}
+	}
+	if _, err := c.conns[servers].Wait(t.Context()); !errors.Is(err, health.ErrClosed) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := c.conns[servers+1].Wait(ctx); err != nil || !m.IsValid() {
+		t.Error(m, err)
+	}
+	for i, a := range c.agents[:servers] {
+		c.hosts[i].Do(a.Stop)
+		c.hosts[i].Do(a.Stop) // once more does nothing
+	}
+}
+
+// TestAgentStore: a store that cannot save refuses new connections and keeps the
+// old ones, and one that cannot be read keeps a server from starting.
+func TestAgentStore(t *testing.T) {
+	c := newCluster(t, 2)
+	c.run(4 * time.Second)
+	for _, s := range c.stores {
+		s.broken = errors.New("no space left on device")
+	}
+	c.fabric.Kill(4)
+	c.run(25 * time.Second)
+	c.wantAll(3, servers)
+	c.fabric.Start(4, false)
+	c.run(10 * time.Second)
+	if st := c.conns[4].Status(); st.State != "electing" {
+		t.Errorf("%+v", st)
+	}
+	refused := uint64(0)
+	for _, a := range c.agents[:servers] {
+		refused += a.Stats().Rejected[health.StoreFailed]
+	}
+	if refused == 0 {
+		t.Error("nobody said why")
+	}
+	table := portals.New(lnet.New(lnet.Config{}))
+	if _, err := health.StartServer(table, health.AgentConfig{}); !errors.Is(err, health.ErrOutside) {
+		t.Error(err)
+	}
+	if _, err := health.Dial(table, health.DialConfig{}); !errors.Is(err, health.ErrNoNID) {
+		t.Error(err)
+	}
+}
