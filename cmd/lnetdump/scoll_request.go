@@ -21,6 +21,7 @@ type collectiveRequest struct {
 	hop       hop
 	members   *scoll.Membership // of the tree; nil: not known
 	payload   snippet
+	order     string   // for lnetd's own service; "": for another
 	remarks   []string // what is odd about it
 }
 
@@ -48,7 +49,7 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	q := &collectiveRequest{RequestHeader: h, src: r.Header.SrcNID, dest: r.Header.DestNID, hop: hop{from: -1, to: -1}}
 	if err == nil {
 		err = c.learn(q, body)
-		q.payload = snippetOf(body[h.ListSize:], uint64(h.PayloadSize))
+		q.payload, q.order = snippetOf(body[h.ListSize:], uint64(h.PayloadSize)), order(&h, body[h.ListSize:])
 	}
 	return q, err
 }
@@ -177,7 +178,9 @@ func (q *collectiveRequest) root() string {
 // Summary implements capture.Understood.
 func (q *collectiveRequest) Summary() string {
 	s := fmt.Sprintf("scoll %s, root %d of %d, %v", q.name(), q.Root, q.Nodes, q.hop)
-	if q.payload.length > 0 {
+	if q.order != "" {
+		s += ", " + q.order
+	} else if q.payload.length > 0 {
 		s += ", " + q.payload.String()
 	}
 	if q.ListSize > 0 || q.List.Length > 0 {
@@ -225,6 +228,9 @@ func (q *collectiveRequest) Details() []string {
 		lines = append(lines, fmt.Sprintf("bulk data is forwarded in segments of %d bytes", q.Segment))
 	}
 	lines = append(lines, fmt.Sprintf("payload: %v", q.payload))
+	if q.order != "" {
+		lines = append(lines, "order: "+q.order)
+	}
 	return append(lines, remarkLines(q.remarks)...)
 }
 
@@ -248,7 +254,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	e := collectiveEntry{
 		Kind: q.kind(), Flags: q.Flags.String(), Tree: q.Tree.String(), Nodes: q.Nodes, ReplyBits: hex(q.ReplyBits),
 		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing),
-		ListSize: q.ListSize, Segment: q.Segment, Payload: q.payload.entry(), Remarks: q.remarks,
+		ListSize: q.ListSize, Segment: q.Segment, Payload: q.payload.entry(), Order: q.order, Remarks: q.remarks,
 	}
 	e.identify(q)
 	e.hop(q.hop)
@@ -308,6 +314,7 @@ type collectiveEntry struct {
 	There  *uint64 `json:"there,omitempty"`  // of it, at the parent
 
 	Payload *snippetEntry `json:"payload,omitempty"`
+	Order   string        `json:"order,omitempty"` // for lnetd's own service
 	Remarks []string      `json:"odd,omitempty"`
 }
 
