@@ -93,6 +93,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 		table: table, self: cfg.Self, portal: ClientPortal, size: HeaderSize + MaxName + TokenSize, count: 4, handle: c.arrived,
 	}
 	if err := c.transport.start(); err != nil {
+		c.runner.Close()
 		return nil, fmt.Errorf("health: post buffers: %w", err)
 	}
 	c.runner.Do(ClientInput{Kind: ClientStart})

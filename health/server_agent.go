@@ -90,12 +90,14 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
 	})
 	if err := a.load(); err != nil {
+		a.runner.Close()
 		return nil, err
 	}
 	a.transport = transport{
 		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
 	}
 	if err := a.transport.start(); err != nil {
+		a.runner.Close()
 		return nil, fmt.Errorf("health: post buffers: %w", err)
 	}
 	cfg.Broadcaster.Serve(a.serve)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45,
-// CH-A7.
+// CH-A7, CH-A22: the reply lists exceptions only.
 func TestEvictTable(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -182,7 +182,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestRetry: CH-28, CH-A9: an eviction is repeated until every live server has
+// TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
 // answered; one that is dead is owed it for T_q.
 func TestRetry(t *testing.T) {
 	h := newHarness(t, nil)

@@ -61,7 +61,7 @@ func (w *world) noEvictions() {
 	}
 }
 
-// TestConnects: CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client is connected
+// TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client is connected
 // to its master first, pings it alone, and never changes it without need.
 func TestConnects(t *testing.T) {
 	w := newWorld(t, 1, 5)
@@ -202,7 +202,7 @@ func TestClientDies(t *testing.T) {
 	w.settle()
 }
 
-// TestMasterDies: CH-16 to CH-19, CH-49 to CH-51, CH-54 and G-CH-4: clients of a
+// TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: clients of a
 // dead master choose another, also when the first they ask is dead, too.
 func TestMasterDies(t *testing.T) {
 	w := newWorld(t, 4, 5)
@@ -298,7 +298,7 @@ func TestReboot(t *testing.T) {
 	w.noEvictions()
 }
 
-// TestPartition: CH-30 to CH-33, CH-46, CH-64 and G-CH-6: servers split 3/2, with
+// TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: servers split 3/2, with
 // clients that reach both sides: who has a master in the majority keeps it, the
 // rest finds one there; the minority loses its clients, and nothing more.
 func TestPartition(t *testing.T) {
@@ -414,6 +414,38 @@ func TestPauseOfClient(t *testing.T) {
 				w.fail("a pause of %v: client %x was evicted %d times", d, c.name[:4], n)
 			}
 		}
+	}
+}
+
+// TestRacingChange: CH-63, CH-A13: a client that has changed from A to B, of which
+// A and S were not told, is evicted by S and kept by others; when S can speak to
+// it all agree: on its next life.
+func TestRacingChange(t *testing.T) {
+	w := newWorld(t, 10, 5)
+	w.run(2 * time.Second)
+	c := w.add(0, 1, 2, 3, 4)
+	w.run(20 * time.Second)
+	a := c.m.Status().Master
+	s := w.servers[0].id
+	if s == a {
+		s = w.servers[1].id
+	}
+	w.cut = func(x, y nid.NID) bool { return x == c.id && (y == a || y == s) }
+	w.run(17500*time.Millisecond + time.Second + 500*time.Millisecond)
+	if _, ok := w.server(s).m.Client(c.name); ok {
+		w.fail("%v was told by %v to evict the client, and has not", s, a)
+	}
+	if info, ok := w.server(a).m.Client(c.name); !ok || info.Master == a {
+		w.fail("CH-A8: %v has %+v", a, info)
+	}
+	if len(w.holders(c)) != 4 || c.count(Evicted) != 0 {
+		w.fail("%d servers hold the client", len(w.holders(c)))
+	}
+	w.cut = nil
+	w.run(10*time.Second + 5*time.Second) // MaxBackoff of telling, and a ping
+	w.settle()
+	if c.count(Evicted) != 1 || len(w.holders(c)) != 5 {
+		w.fail("evicted %d times, held by %d", c.count(Evicted), len(w.holders(c)))
 	}
 }
 
