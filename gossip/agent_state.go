@@ -32,6 +32,13 @@ func (a *Agent) Quorum() (quorum bool) {
 	return quorum
 }
 
+// Unsure reports that this node stood still and hears first: until then changes
+// of who is alive, and of the quorum, are not told.
+func (a *Agent) Unsure() (unsure bool) {
+	a.runner.Inspect(func() { unsure = a.m.Unsure() })
+	return unsure
+}
+
 // Watch calls f for every participant that is alive now, and then whenever one
 // dies or comes alive. Changes of a participant that come faster than f returns
 // are told as one: with how often it has died so far, which shows all deaths. f

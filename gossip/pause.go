@@ -65,6 +65,9 @@ func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Ste
 // holds reports whether changes of health are kept back.
 func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
 
+// Unsure reports whether changes of health are kept back because of a pause.
+func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
+
 // tick begins a cycle. Resync ends when enough was heard, or, for who hears
 // nobody any more, after a while.
 func (p *pause) tick(m *Machine, out *Output) {

@@ -91,10 +91,12 @@ func TestResync(t *testing.T) {
 	if want := append([]byte{0}, bytes.Repeat([]byte{unheard}, 15)...); !bytes.Equal(h.m.Ages(), want) {
 		t.Errorf("ages %v after the pause", h.m.Ages())
 	}
-	if h.m.AliveCount() != 16 || !h.m.Quorum() {
-		t.Error("the quorum is lost in resync")
+	if h.m.AliveCount() != 16 || !h.m.Quorum() || !h.m.Unsure() {
+		t.Error("the quorum is lost in resync, or judged")
 	}
-	events = append(events, h.meet(h.m.Limits().Resync+3)...)
+	if events = append(events, h.meet(h.m.Limits().Resync+3)...); h.m.Unsure() {
+		t.Error("still unsure")
+	}
 	if got, want := kinds(events), []EventKind{Paused, Resynced}; !slices.Equal(got, want) {
 		t.Errorf("told %v, want %v", got, want)
 	}
