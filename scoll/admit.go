@@ -11,25 +11,23 @@ func (m *Machine) admit(r *request, g *group) {
 	}
 	h := &r.header
 	root := g.rootOf(roster.NID(int(h.Root)))
+	if h.RootIncarnation > root.incarnation {
+		*root = rootState{nid: root.nid, incarnation: h.RootIncarnation}
+	}
 	switch {
 	case h.RootIncarnation < root.incarnation:
 		m.stats.Rebooted++
 		m.reject(r, EREBOOT)
 		return
-	case h.RootIncarnation > root.incarnation:
-		*root = rootState{nid: root.nid, incarnation: h.RootIncarnation}
-	}
-	if !root.seen.add(h.Sequence) {
+	case !root.seen.add(h.Sequence):
 		m.stats.Replayed++
 		m.discard(r) // an answer would end the wait for the first one's
 		return
-	}
-	if m.isUndecided(g, roster, h) {
+	case m.isUndecided(g, roster, h):
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 		return
-	}
-	if g.index < 0 && len(m.table.list) >= m.cfg.MaxGroups {
+	case g.index < 0 && len(m.table.list) >= m.cfg.MaxGroups:
 		m.stats.Busy++
 		m.reject(r, EBUSY)
 		return

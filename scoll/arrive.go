@@ -95,7 +95,7 @@ func (m *Machine) enter(r *request) {
 		m.learn(r, r.body[:h.ListSize])
 	case h.List.Length > maxListSize:
 		m.reject(r, EMSGSIZE)
-	case h.List.Length > maxListSize-m.lists:
+	case h.List.Length > maxListSize-m.lists, h.List.Length > 0 && m.isListed(r.parent):
 		m.stats.Busy++
 		m.reject(r, EBUSY)
 	case h.List.Length > 0:
@@ -137,6 +137,21 @@ func (m *Machine) mapped(r *request, in *Input) {
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 	}
+}
+
+// isListed reports whether a peer has as many requests here as one may whose lists
+// are being fetched from it. Nothing else keeps a stranger who does not let his be
+// fetched from holding all places, with what the service has not seen yet.
+func (m *Machine) isListed(from nid.NID) bool {
+	count := 0
+	if m.lists > 0 {
+		for _, r := range m.requests.slots {
+			if r.phase == listing && r.parent == from {
+				count++
+			}
+		}
+	}
+	return count >= max(m.cfg.MaxActive/4, 1)
 }
 
 // unlist takes note that the memory of a list of members is free.

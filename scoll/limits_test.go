@@ -128,6 +128,26 @@ func TestListsAtATime(t *testing.T) {
 	}
 }
 
+// TestListsOfOne: SC-156, Bad input: who does not let his lists be fetched holds a
+// quarter of the places, and others take part.
+func TestListsOfOne(t *testing.T) {
+	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 12 })
+	for index := uint64(2); index < 7; index++ {
+		h.id, h.group.Index = 0, index
+		h.admitted(func(r *RequestHeader) { r.Flags, r.List = FlagList, RMA{1, 300} })
+		if index < 5 {
+			h.want("fetch")
+			continue
+		}
+		if h.want("refuse"); h.refusal().Status != EBUSY || h.m.Stats().Busy != index-4 {
+			t.Errorf("%v, %+v", h.refusal().Status, h.m.Stats())
+		}
+	}
+	h.id, h.group.Index = 0, 1
+	h.admitted(nil)
+	h.want("pre")
+}
+
 // TestMaxGroups: SC-156: groups of others are bounded, and what they say of lives
 // is taken from members only.
 func TestMaxGroups(t *testing.T) {

@@ -55,7 +55,7 @@ func (r *request) childOf(rank int) int {
 // gets it again, with the list of members: it has forwarded nothing (SC-A11).
 func (m *Machine) refused(r *request, i int, s Status) {
 	c := &r.children[i]
-	if s == ENOGROUP && !c.listed && r.header.Flags&(FlagOOB|FlagList) == 0 {
+	if s == ENOGROUP && !c.listed && r.bulk == OK && r.header.Flags&(FlagOOB|FlagList) == 0 {
 		m.stats.Relisted++
 		c.listed = true
 		m.send(r, i, m.frame(r, true))

@@ -163,6 +163,14 @@ func (t *requests) get(id RequestID) *request {
 	return t.slots[slot]
 }
 
+// kept is the memory of a list that is used again, unless it is much.
+func kept[T any](list []T) []T {
+	if cap(list) > 4*MaxMessage {
+		return nil
+	}
+	return list[:0]
+}
+
 // drop ends a request and keeps its memory.
 func (t *requests) drop(r *request) {
 	if r.bits != 0 {
@@ -171,7 +179,7 @@ func (t *requests) drop(r *request) {
 	t.setWake(r, machine.Never)
 	*r = request{
 		id: r.id + 1<<32, slot: r.slot, heapAt: -1,
-		body: r.body[:0], children: r.children[:0], trailer: r.trailer[:0], ups: r.ups[:0],
+		body: kept(r.body), children: kept(r.children), trailer: kept(r.trailer), ups: kept(r.ups),
 	}
 	t.free = append(t.free, r.slot)
 	t.active--
