@@ -3,9 +3,6 @@ package scoll
 import (
 	"slices"
 	"sync"
-
-	"ulnet/lnet/nid"
-	"ulnet/portals"
 )
 
 // buffers is what a request has posted to the network.
@@ -17,36 +14,6 @@ type buffers struct {
 	withdrawing bool // tell when linked is 0
 	over        bool // the request is: posts can be used again
 	few         [8]*post
-}
-
-// post is a buffer that is posted: for a message of a child's reply, or with
-// data to fetch.
-type post struct {
-	r        *Request
-	child    int
-	buf      []byte // the service's
-	header   [ReplyHeaderSize]byte
-	trailer  []byte // room for the longest trailer
-	segments []portals.Segment
-	handler  func(*portals.Event) // made once
-
-	attached bool // guarded by buffers.mu, like all below
-	linked   bool
-	reading  int // how often the machine is being told of what came
-	filled   bool
-	part     uint32
-	entry    portals.MEHandle
-}
-
-// reuse gives a post back if nobody will touch it any more. The caller holds
-// buffers.mu.
-func (p *post) reuse() {
-	if p.handler == nil || p.r == nil || !p.r.buffers.over || p.linked || p.reading > 0 {
-		return
-	}
-	posts := &p.r.agent.posts
-	*p = post{trailer: p.trailer[:0], segments: p.segments[:0], handler: p.handler}
-	posts.Put(p)
 }
 
 // PostReply posts a buffer for a message of a child's reply, in PreRequest, or
@@ -82,12 +49,6 @@ func (b *buffers) add(r *Request, child int, buf []byte) *post {
 		b.posts = b.few[:0]
 	}
 	b.posts = append(b.posts, p)
-	return p
-}
-
-func newPost() any {
-	p := new(post)
-	p.handler = p.event
 	return p
 }
 
@@ -155,115 +116,6 @@ func (r *Request) forward(e *Effect, out *Output) {
 	s.id, s.child = e.ID, e.Child
 	s.data = append(s.data, out.Buf[e.Data.Begin:e.Data.End]...)
 	r.agent.sender.put(s, e.To, RequestPortal, 0, nil)
-}
-
-// attach posts a buffer for a reply from one child to one broadcast, if it is
-// not posted.
-func (p *post) attach(from nid.NID, bits uint64, size int) error {
-	b, table := &p.r.buffers, p.r.agent.table
-	b.mu.Lock()
-	again := p.attached && p.linked
-	p.attached, p.linked = true, true
-	if !again {
-		b.linked++
-	}
-	b.mu.Unlock()
-	if again {
-		return nil
-	}
-	p.filled = false
-	if len(p.segments) == 0 {
-		p.trailer = slices.Grow(p.trailer, TrailerEntrySize*size)[:TrailerEntrySize*size]
-		p.segments = append(p.segments, p.header[:])
-		if len(p.buf) > 0 {
-			p.segments = append(p.segments, p.buf)
-		}
-		p.segments = append(p.segments, p.trailer)
-	}
-	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
-	entry, err := table.MEAttach(ReplyPortal, child, portals.Unlink, portals.After)
-	if err == nil {
-		b.mu.Lock()
-		p.entry = entry
-		b.mu.Unlock()
-		_, err = table.MDAttach(entry, portals.MD{
-			Segments: p.segments, Threshold: 1, Options: portals.OpPut | portals.AckDisable | portals.Truncate,
-			UserPtr: p, Handler: p.handler,
-		}, portals.Unlink)
-		if err != nil {
-			_ = table.MEUnlink(entry)
-		}
-	}
-	if err != nil {
-		p.unlinked()
-	}
-	return err
-}
-
-// event handles what happens to a reply buffer.
-func (p *post) event(e *portals.Event) {
-	r := p.r
-	if e.Kind != portals.EventPut || e.Err != nil {
-		p.unlinked()
-		return
-	}
-	in := Input{
-		Kind: Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), ReplyHeaderSize)],
-		Length: int(e.RLength), Cut: e.MLength < e.RLength,
-	}
-	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
-		in.Cut = int(h.PayloadSize) > len(p.buf)
-		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, int(e.MLength)-ReplyHeaderSize)
-		r.buffers.mu.Lock()
-		p.filled, p.part = true, h.Part
-		r.buffers.mu.Unlock()
-	}
-	p.free(true) // before the machine knows, which may have it posted again
-	r.agent.deliver(in)
-	r.buffers.mu.Lock()
-	p.reading--
-	p.reuse()
-	r.buffers.mu.Unlock()
-	r.tellQuiet()
-}
-
-// tail returns the trailer, which begins where the payload ends: in the
-// service's buffer or behind it. nil: the lengths do not fit the message.
-func (p *post) tail(payload, length, total int) []byte {
-	if length == 0 || payload+length != total || payload > len(p.buf) {
-		return nil
-	}
-	if payload == len(p.buf) {
-		return p.trailer[:length]
-	}
-	var b []byte
-	for _, s := range cut(p.segments[1:], payload, length) {
-		b = append(b, s...)
-	}
-	return b
-}
-
-// unlinked: the network touches the buffer no more.
-func (p *post) unlinked() {
-	r := p.r
-	p.free(false)
-	r.tellQuiet()
-}
-
-// free takes note that a buffer is not posted any more; reading: it is looked
-// at.
-func (p *post) free(reading bool) {
-	b := &p.r.buffers
-	b.mu.Lock()
-	if reading {
-		p.reading++
-	}
-	if p.linked {
-		p.linked = false
-		b.linked--
-	}
-	p.reuse()
-	b.mu.Unlock()
 }
 
 // tellQuiet tells the machine that no buffer is posted any more, if it wants to

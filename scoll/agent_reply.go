@@ -1,0 +1,121 @@
+package scoll
+
+// Reply sends the last, or only, message of the service's reply to the parent.
+// The buffer is the module's until ReplyOut.
+//
+//	EAGAIN    PostReply was not called yet
+//	EALREADY  there was a last message, by the service or, because it took too
+//	          long, by the module
+//	EINVAL    this is the root
+//	EMSGSIZE  more than a message can carry: use ReplyPart
+//	ESTALE    the handle has ended
+func (r *Request) Reply(buf []byte) error { return r.reply(buf, true) }
+
+// ReplyPart sends a message of a reply that has several, 63 at most. Reply sends
+// the last. Errors as with Reply; EMSGSIZE also: it is the 64th.
+func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, false) }
+
+func (r *Request) reply(buf []byte, final bool) error {
+	r.mu.Lock()
+	var err error
+	switch {
+	case r.root:
+		err = EINVAL
+	case r.stage != replyStage:
+		err = r.refusal()
+	case len(buf) > r.maxReply(), !final && r.parts == maxParts-1:
+		err = EMSGSIZE
+	case final:
+		r.stage, r.final = repliedStage, buf
+	default:
+		r.parts++
+	}
+	in := Input{Kind: Answer, ID: r.id, Size: len(buf), Final: final}
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if in.Token = any(r); !final {
+		in.Token = buf
+	}
+	r.agent.tell(in)
+	return nil
+}
+
+// maxReply is what a message of a reply can carry, beside a trailer that names
+// all below.
+func (r *Request) maxReply() int {
+	return r.agent.cfg.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer)
+}
+
+// refusal is the error of a call that comes at the wrong time. The caller holds
+// r.mu.
+func (r *Request) refusal() error {
+	switch {
+	case r.stage == endedStage:
+		return ESTALE
+	case r.stage < replyStage && !r.root:
+		return EAGAIN
+	}
+	return EALREADY
+}
+
+// Abort ends the wait for the children, here only: what was sent runs on.
+// Callbacks that are due come with ECANCELED; buffers are free after the last.
+func (r *Request) Abort() {
+	r.mu.Lock()
+	r.aborted = true
+	id, ended := r.id, r.stage == endedStage
+	r.mu.Unlock()
+	if id != 0 && !ended {
+		r.agent.tell(Input{Kind: Abort, ID: id})
+	}
+}
+
+// sendUp sends a reply to the parent. Its memory is kept until it has left, to
+// send it again if it cannot.
+func (r *Request) sendUp(e *Effect, out *Output) {
+	if r.replies == nil {
+		r.replies = r.single[:0]
+	}
+	for len(r.replies) <= int(e.Part) {
+		r.replies = append(r.replies, reply{})
+	}
+	p := &r.replies[e.Part]
+	if !e.Again {
+		copy(p.header[:], out.Buf[e.Data.Begin:e.Data.End])
+		p.trailer = append(p.trailer, out.Buf[e.Trailer.Begin:e.Trailer.End]...)
+		p.payload = r.own(e.Token)
+		if e.Final && !e.Own {
+			r.mu.Lock()
+			if r.stage == sentStage || r.stage == replyStage {
+				r.stage = repliedStage
+			}
+			r.mu.Unlock()
+		}
+	}
+	s := r.agent.sender.take()
+	s.id, s.part, s.up = e.ID, e.Part, true
+	s.data, s.trailer = append(s.data, p.header[:]...), append(s.trailer, p.trailer...)
+	r.agent.sender.put(s, e.To, ReplyPortal, e.Bits, p.payload)
+}
+
+// own returns the payload of a reply that the service made: the last one is
+// kept in the request.
+func (r *Request) own(token any) []byte {
+	switch of := token.(type) {
+	case []byte:
+		return of
+	case *Request:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.final
+	}
+	return nil
+}
+
+// reply is a message to the parent.
+type reply struct {
+	header           [ReplyHeaderSize]byte
+	payload, trailer []byte
+}

@@ -1,0 +1,221 @@
+package scoll
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll/tree"
+)
+
+// RequestConfig says what to broadcast.
+type RequestConfig struct {
+	Payload []byte
+	// Bulk is data that is too long for a message, in at most 256 segments.
+	Bulk [][]byte
+	// Last destroys the group when the broadcast is over.
+	Last bool
+	// Live sends to the live members only. Otherwise a dead one fails it.
+	Live bool
+	// Processing is how long services take at most. It bounds how long they are
+	// waited for where discovery does not notice that a node is gone.
+	Processing time.Duration
+	Private    any
+}
+
+// DeadError says which members keep a broadcast from being sent.
+type DeadError struct{ Dead []nid.NID }
+
+func (e *DeadError) Error() string { return fmt.Sprintf("scoll: dead members: %v", e.Dead) }
+
+// Unwrap returns EHOSTDOWN.
+func (e *DeadError) Unwrap() error { return EHOSTDOWN }
+
+// NewRequest makes a request, whose root is this node. Payload and bulk data
+// are the module's until PostReply. Post a buffer for each child, then Send.
+//
+//	*DeadError  members are dead
+//	EMSGSIZE    more than MaxPayload bytes, or bulk data of more than 4 GiB or
+//	            256 segments
+//	ENOGROUP, ENOSERVICE, EBUSY  as with Send
+//	EAGAIN      the group is being created
+func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
+	a := g.agent
+	o, err := g.plan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		agent: a, service: a.service(g.service), group: g, root: true, payload: cfg.Payload, private: cfg.Private,
+		flags: o.Flags, processing: cfg.Processing, bulk: cfg.Bulk,
+	}
+	for _, s := range cfg.Bulk {
+		r.bulkLength += len(s)
+	}
+	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > maxBulk {
+		return nil, EMSGSIZE
+	}
+	p, err := a.planned(&o, r.few[:0])
+	if len(p.Dead) > 0 {
+		a.ask(p.Dead)
+		p, err = a.planned(&o, r.few[:0])
+	}
+	switch {
+	case r.service == nil:
+		return nil, ENOSERVICE
+	case len(p.Dead) > 0:
+		return nil, &DeadError{p.Dead}
+	case err != nil:
+		return nil, err
+	case len(cfg.Payload) > p.MaxPayload:
+		return nil, EMSGSIZE
+	}
+	topology, _ := p.Tree.Topology()
+	r.members, r.children, r.rank = p.Members, p.Children, p.Members.Rank(a.self)
+	r.tree = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}
+	return r, nil
+}
+
+func (a *Agent) planned(o *Outgoing, room []tree.Child) (p Plan, err error) {
+	a.runner.Inspect(func() { p, err = a.m.plan(o, room) })
+	return p, err
+}
+
+// plan is what NewRequest and MaxPayload ask the machine about.
+func (g *Group) plan(cfg RequestConfig) (Outgoing, error) {
+	flags := Flags(0)
+	if cfg.Last {
+		flags |= FlagLast
+	}
+	if cfg.Live {
+		flags |= FlagSubset
+	}
+	o := g.outgoing(flags)
+	if !g.oob {
+		return o, nil
+	}
+	s := g.agent.service(g.service)
+	if s == nil || s.MapGroup == nil {
+		return o, ENOSERVICE
+	}
+	members, err := s.MapGroup(OOBID{g.id.Incarnation, g.id.Index})
+	if err == nil && members == nil {
+		err = ENOGROUP
+	}
+	o.Members = members
+	return o, err
+}
+
+// MaxPayload is the longest payload of a request over the group. The first
+// over a group that was not created at once has room for less.
+func (g *Group) MaxPayload() (bytes int, err error) {
+	o, err := g.plan(RequestConfig{})
+	if err != nil {
+		return 0, err
+	}
+	p, err := g.agent.planned(&o, nil)
+	if len(p.Dead) > 0 {
+		err = nil
+	}
+	return p.MaxPayload, err
+}
+
+// BufferError says for which child no reply buffer was posted.
+type BufferError struct{ Child int }
+
+func (e *BufferError) Error() string {
+	return fmt.Sprintf("scoll: no reply buffer posted for child %d", e.Child)
+}
+
+// Unwrap returns EINVAL.
+func (e *BufferError) Unwrap() error { return EINVAL }
+
+// Send sends a request, once. From then on PostReply tells how it ended, also
+// if it could not be sent because something has changed meanwhile: then no
+// member has got it, and Status says why.
+//
+//	*BufferError  a child has no reply buffer
+//	EALREADY      it was sent before
+//	EBUSY         Last while others are under way, or too many are
+//	ENOGROUP      the group is gone
+//	EINVAL        this is not the root, or the time-outs would be longer than
+//	              Config.MaxTimeout
+//	EHOSTDOWN     a member has died
+//	ESTALE        with Live: other members are alive now
+func (r *Request) Send() error {
+	if !r.root {
+		return EINVAL
+	}
+	if child := r.buffers.unposted(len(r.children)); child >= 0 {
+		return &BufferError{child}
+	}
+	o := r.group.outgoing(r.flags)
+	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
+	o.Segment = r.group.segment
+	if r.flags&FlagSubset != 0 {
+		o.Planned = r.members.Digest()
+	}
+	if r.flags&FlagOOB != 0 && r.flags&FlagSubset == 0 {
+		o.Members = r.members
+	}
+	var err error
+	r.agent.runner.Inspect(func() { err = r.agent.m.Check(&o) })
+	r.mu.Lock()
+	switch {
+	case r.stage != preparingStage:
+		err = EALREADY
+	case r.aborted:
+		err = ECANCELED
+	}
+	if err == nil {
+		r.stage = sentStage
+	}
+	r.mu.Unlock()
+	if err == nil {
+		r.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
+	}
+	return err
+}
+
+// ours handles what became of a broadcast or a group of this node.
+func (a *Agent) ours(e *Effect, out *Output) {
+	switch of := e.Token.(type) {
+	case *Request:
+		if e.Kind == Refused {
+			of.refused(e.Status)
+			return
+		}
+		of.mu.Lock()
+		of.id = e.ID
+		aborted := of.aborted
+		of.mu.Unlock()
+		a.requests[e.ID] = of
+		if aborted {
+			a.runner.Do(Input{Kind: Abort, ID: e.ID})
+		}
+	case *Group:
+		if e.Kind == Began {
+			return
+		}
+		if of.done != nil {
+			if e.Status == OK {
+				of.id = e.Group
+			}
+			a.due.add(call{kind: Created, made: of, err: of.failure(e, out)})
+		}
+	}
+}
+
+// refused: a request could not be sent after all.
+func (r *Request) refused(s Status) {
+	r.mu.Lock()
+	r.status, r.stage = s, replyStage
+	for rank := range r.members.Len() {
+		if rank != r.rank {
+			r.missing = append(r.missing, Missing{uint32(rank), s, Node})
+		}
+	}
+	r.mu.Unlock()
+	r.agent.due.add(call{kind: Refused, r: r})
+}

@@ -1,0 +1,166 @@
+package scoll
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// RequestID names a request that is under way at a node; it is never used again.
+type RequestID uint64
+
+// InputKind tells inputs apart.
+type InputKind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use. Those that
+// begin with In answer an effect.
+const (
+	Timer      InputKind = iota
+	Broadcast            // Broadcast: send one; its effect Began has Token
+	Arrival              // From, Data, Cut: a request arrived
+	Return               // From, Bits, Data (header), Trailer, Length, Cut: a reply arrived
+	Answer               // ID, Size, Final: the service replies; Final: for the last time
+	Abort                // ID
+	Register             // Service, OOB: it exists, and maps out-of-band groups
+	Unregister           // Service
+	Create               // Broadcast: of the group Group with Members
+	Health               // From, Alive, Lifetime: what discovery says
+
+	InPreRequest // ID, Status, Timeout: the callback returned
+	InIncoming   // ID, Status
+	InReply      // ID, Child
+	InPostReply  // ID
+	InReplyOut   // ID
+	InMapped     // ID, Members or Status
+	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
+	InFetched    // ID, Status, Data (of a list): what was to be fetched is there
+	InProgress   // ID, There: the first bytes of what is fetched in segments are there
+	InUntold     // ID: a message of DoTell cannot be sent
+	InWithdrawn  // ID: all buffers of the request are free
+)
+
+// Upward as Child says that a message goes to the parent.
+const Upward = -1
+
+// Input is what a [Machine] steps on; the zero value is the timer. Pointers and
+// slices are valid during Step, but for Members.
+type Input struct {
+	Kind      InputKind
+	ID        RequestID
+	Child     int
+	Part      uint32
+	From      nid.NID
+	Bits      uint64
+	Status    Status
+	Data      []byte
+	Trailer   []byte
+	Length    int // of a reply as it was sent
+	Cut       bool
+	Final     bool
+	Alive     bool
+	OOB       bool
+	Size      int
+	There     uint64
+	Lifetime  uint64
+	Timeout   time.Duration
+	Service   ServiceID
+	Members   *Membership
+	Broadcast *Outgoing
+	Token     any // comes back with DoReply
+}
+
+// Outgoing describes a broadcast, or the creation of a group.
+type Outgoing struct {
+	Token      any // comes back with Began, Refused and Created
+	Group      GroupID
+	Service    ServiceID
+	Members    *Membership // of an out-of-band group, and for Create
+	Tree       Tree        // likewise
+	Flags      Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
+	Payload    []byte
+	Bulk       uint64        // length of the bulk data
+	Segment    uint32        // forward it in segments of this length; 0: when all is there
+	Processing time.Duration // estimate of how long services take
+	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
+	Status     Status        // set by Create, like Group without FlagModule
+}
+
+// EffectKind tells effects apart.
+type EffectKind uint8
+
+// The kinds of effects, with the fields of [Effect] that they use. Data is a
+// range of Output.Buf, Children one of Output.Children, Missing one of
+// Output.Missing.
+const (
+	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Data: post the child's reply buffers under Bits, then send
+	DoReply                       // ID, To, Bits, Part, Data (header), Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
+	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
+	DoUnpost                      // ID, Child: take the child's reply buffers back
+	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
+	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is
+	DoFetchMore                   // ID, Limit: the parent has more
+	DoTell                        // ID, Child, To, Data: send a child word of progress
+	DoStop                        // ID: stop fetching
+	DoWithdraw                    // ID: take all buffers back, answer InWithdrawn
+	DoFree                        // ID: the request is over
+
+	Began          // ID, Token, Children: a broadcast of this node is a request now
+	Refused        // Token, Status: it never becomes one
+	Created        // Token, Status: the group was created, or destroyed
+	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
+	CallIncoming   // ID, Status (of bulk data)
+	CallReply      // ID, Child, Status, Collective, Part, Final, Length (of the payload), Nodes, Entities
+	CallPostReply  // ID, Busy, Missing (at the root)
+	CallReplyOut   // ID, Status
+	CallMap        // ID, Service, Group
+)
+
+// Range is a part of one of an Output's buffers.
+type Range struct{ Begin, End int }
+
+// Effect is one thing that a step wants done.
+type Effect struct {
+	Kind       EffectKind
+	Final      bool
+	Own        bool
+	List       bool
+	Busy       bool
+	Collective bool
+	Again      bool
+	Segments   bool
+	Status     Status
+	Child      int
+	Part       uint32
+	ID         RequestID
+	To         nid.NID
+	Bits       uint64
+	Length     uint64
+	Limit      uint64
+	Chunk      int // bytes of a GET
+	Token      any
+	Nodes      int
+	Entities   int
+	Data       Range
+	Trailer    Range
+	Children   Range
+	Missing    Range
+	Members    *Membership
+	Header     *RequestHeader // valid until the effects are applied
+	Group      GroupID
+	Service    ServiceID
+}
+
+// Output is what a [Machine] wants done, in order.
+type Output struct {
+	Effects  []Effect
+	Buf      []byte
+	Children []tree.Child
+	Missing  []Missing // each with the scope Node
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Effects)
+	o.Effects, o.Buf, o.Children, o.Missing = o.Effects[:0], o.Buf[:0], o.Children[:0], o.Missing[:0]
+}
