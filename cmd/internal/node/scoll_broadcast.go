@@ -209,7 +209,7 @@ func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
 	reply.ElapsedUS = outcome.Elapsed.Microseconds()
 	seen := map[nid.NID]bool{}
-	above := b.reasons(outcome.Unreached, o.Live)
+	above := b.reasons(outcome.Unreached, o.Live && !b.apart)
 	for _, u := range outcome.Unreached {
 		if b.isMember(u.NID) {
 			seen[u.NID] = true

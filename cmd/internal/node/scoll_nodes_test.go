@@ -118,6 +118,21 @@ func TestLongList(t *testing.T) {
 	}
 }
 
+// TestLiveWithoutGossip: without gossip nobody is known to be dead, and all are
+// asked at once: members, who know nothing of each other, need not agree.
+func TestLiveWithoutGossip(t *testing.T) {
+	n := scollNodes(t, 3, nil)[0]
+	if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
+		t.Fatal(err)
+	}
+	request := ping("g")
+	request.Live = true
+	r, err := n.Broadcast(t.Context(), request, nil)
+	if err != nil || r.Status != BroadcastOK || len(r.Reached) != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestRetired: a group whose members have changed while a broadcast over it was
 // under way ends on its members later.
 func TestRetired(t *testing.T) {

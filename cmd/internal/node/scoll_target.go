@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/admin"
@@ -24,11 +25,14 @@ type target struct {
 	members *scoll.Membership // of the group, without those who are left out
 	tree    scoll.Tree
 	lost    map[nid.NID]scoll.Status // who is left out, because the list did not reach them
+	// apart says that who is alive is this node's own opinion: members cannot be
+	// asked to share it.
+	apart bool
 }
 
 // target says where broadcasts over a group go. A group with a long list has to
 // be made known to all its members first, so that dead ones are left out already
-// here if they may be.
+// here if they may be; so they are where members do not know of each other.
 func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
 	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
 	if shape != "" {
@@ -37,10 +41,21 @@ func (c *collective) target(g *namedGroup, shape string, live bool) (*target, er
 			return nil, &scollError{syscall.EINVAL, err}
 		}
 	}
-	if live && g.members.Size() > c.groups.listSize {
+	b.apart = live && !c.isWatched(g)
+	if b.apart || live && g.members.Size() > c.groups.listSize {
 		return b, b.without(func(id nid.NID) bool { return !c.isAlive(id) })
 	}
 	return b, nil
+}
+
+// isWatched reports whether all members of a group take part in gossip: then they
+// agree on who of them is alive.
+func (c *collective) isWatched(g *namedGroup) bool {
+	_, agent := c.node.gossip.now()
+	return agent != nil && !slices.ContainsFunc(g.nids, func(id nid.NID) bool {
+		_, participant := agent.Explain(id)
+		return !participant
+	})
 }
 
 // without leaves out members, but for this node.
@@ -67,6 +82,7 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 	if err != nil {
 		return nil, err
 	}
+	o.Live = o.Live && !b.apart
 	outcome, err := b.c.admin.Broadcast(ctx, h, o)
 	if room, rerr := admin.Room(h, o.Action); errors.Is(err, admin.ErrOrder) && rerr == nil {
 		err = cli.Hint(scollFailure(syscall.EMSGSIZE, "a text of %d bytes is too long for a message: want up to %d", len(o.Text), room),
