@@ -130,18 +130,10 @@ func (a *Agent) callFor(e *Effect, out *Output) {
 			a.runner.Do(Input{Kind: InReply, ID: e.ID, Child: e.Child})
 			return
 		}
-		c.reply = Reply{
-			Request: c.r, Child: e.Child, Status: e.Status, Collective: e.Collective,
-			Payload: c.r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
-			Nodes: e.Nodes, Entities: e.Entities,
-		}
+		c.reply = c.r.childReply(e)
 	case CallPostReply:
 		c.r = a.request(e.ID)
-		c.r.unlinkAll() // more were posted than there were parts
-		c.r.mu.Lock()
-		c.r.busy = e.Busy
-		c.r.missing = append(c.r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
-		c.r.mu.Unlock()
+		c.r.gathered(e, out)
 	case CallReplyOut:
 		c.r = a.request(e.ID)
 		c.r.mu.Lock()
@@ -154,6 +146,24 @@ func (a *Agent) callFor(e *Effect, out *Output) {
 		}
 	}
 	a.due.add(c)
+}
+
+// childReply is what incoming-reply gets.
+func (r *Request) childReply(e *Effect) Reply {
+	return Reply{
+		Request: r, Child: e.Child, Status: e.Status, Collective: e.Collective,
+		Payload: r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
+		Nodes: e.Nodes, Entities: e.Entities,
+	}
+}
+
+// gathered takes note of what post-reply may ask.
+func (r *Request) gathered(e *Effect, out *Output) {
+	r.unlinkAll() // more were posted than there were parts
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy = e.Busy
+	r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
 }
 
 // postReply has the service aggregate. From its entry on a reply is legal

@@ -58,14 +58,7 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 		return nil
 	}
 	p.filled = false
-	if len(p.segments) == 0 {
-		p.trailer = slices.Grow(p.trailer, TrailerEntrySize*size)[:TrailerEntrySize*size]
-		p.segments = append(p.segments, p.header[:])
-		if len(p.buf) > 0 {
-			p.segments = append(p.segments, p.buf)
-		}
-		p.segments = append(p.segments, p.trailer)
-	}
+	p.lay(size)
 	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
 	entry, err := table.MEAttach(ReplyPortal, child, portals.Unlink, portals.After)
 	if err == nil {
@@ -84,6 +77,20 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 		p.unlinked()
 	}
 	return err
+}
+
+// lay puts the memory for a reply together, once: with a trailer that may name so
+// many.
+func (p *post) lay(size int) {
+	if len(p.segments) > 0 {
+		return
+	}
+	p.trailer = slices.Grow(p.trailer, TrailerEntrySize*size)[:TrailerEntrySize*size]
+	p.segments = append(p.segments, p.header[:])
+	if len(p.buf) > 0 {
+		p.segments = append(p.segments, p.buf)
+	}
+	p.segments = append(p.segments, p.trailer)
 }
 
 // event handles what happens to a reply buffer.

@@ -126,11 +126,17 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 	if o.Flags&FlagSubset != 0 {
 		h.Live = roster.Digest()
 	}
+	s = m.addList(&h, o, g)
+	return h, s
+}
+
+// addList has the list of members ride on a broadcast, or be fetched, if need be.
+func (m *Machine) addList(h *RequestHeader, o *Outgoing, g *group) Status {
 	room := MaxMessage - RequestHeaderSize - len(o.Payload)
 	creates := o.Flags&(FlagModule|FlagLast) == FlagModule
 	switch size := g.members.Size(); {
 	case room < 0, o.Bulk > maxBulk:
-		return h, EMSGSIZE
+		return EMSGSIZE
 	case g.complete, o.Flags&FlagOOB != 0:
 	case size <= room:
 		h.Flags |= FlagList
@@ -140,9 +146,9 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		h.List.Length = uint64(size)
 		h.BulkTime = m.cfg.bulkTime(h.List.Length)
 	case m.mustRide(g) && o.Flags&FlagModule == 0:
-		return h, EMSGSIZE // SC-20: create it at once instead
+		return EMSGSIZE // SC-20: create it at once instead
 	}
-	return h, OK
+	return OK
 }
 
 // launch makes a request of a broadcast.
