@@ -249,7 +249,10 @@ func TestClientPings(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, began := h.settled(), h.now
 	var pings []time.Duration
-	for h.c.phase == settled {
+	for steps := 0; h.c.phase == settled; steps++ {
+		if steps > 20 {
+			t.Fatalf("settled at %v, with pings %v", h.now-began, pings)
+		}
 		h.now = h.wake
 		h.step(ClientInput{})
 		if len(h.sent) > 0 && h.sent[0].Kind == Ping {
