@@ -31,8 +31,8 @@ type BroadcastRequest struct {
 // BroadcastReply says what came of a broadcast.
 type BroadcastReply struct {
 	Status    BroadcastStatus `json:"status"`
-	ElapsedUS int64           `json:"elapsed_us"`
-	Reached   []nid.NID       `json:"reached"` // whose answer arrived
+	ElapsedUS int64           `json:"elapsed_us"` // with what it took to make the group known
+	Reached   []nid.NID       `json:"reached"`    // whose answer arrived
 	Unreached []Unreached     `json:"unreached"`
 	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with Live
 	Root      nid.NID         `json:"root"`
@@ -154,7 +154,9 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	reply := BroadcastReply{
 		Root: b.c.self, Group: b.group.name, Tree: b.tree.String(), Reached: []nid.NID{}, Unreached: []Unreached{}, Answers: []Answer{},
 	}
+	began := time.Now()
 	outcome, err := b.outcome(ctx, o)
+	reply.ElapsedUS = time.Since(began).Microseconds()
 	if why := whyUnsent(err); why != nil {
 		b.unsent(&reply, why)
 		return reply, nil
@@ -207,7 +209,6 @@ func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 
 // fill says who answered what, and who did not.
 func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
-	reply.ElapsedUS = outcome.Elapsed.Microseconds()
 	seen := map[nid.NID]bool{}
 	above := b.reasons(outcome.Unreached, o.Live && !b.apart)
 	for _, u := range outcome.Unreached {
