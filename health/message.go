@@ -141,7 +141,7 @@ func appendServer(b []byte, id nid.NID) []byte {
 // parseServer parses a NID that names one server, or is none.
 func parseServer(b []byte) (nid.NID, error) {
 	id, _, err := nid.ParseExtended(b)
-	if err != nil || id.IsAny() {
+	if err != nil || id.IsAny() || !id.IsValid() && id != (nid.NID{}) {
 		return nid.NID{}, ErrServer
 	}
 	return id, nil
