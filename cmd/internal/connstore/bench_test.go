@@ -1,0 +1,91 @@
+package connstore
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// BenchmarkSave saves new connections with a thousand in flight: records a second,
+// and how long they take, each from Save to its callback. With a delay each commit
+// takes so much longer, as on a slower disk.
+func BenchmarkSave(b *testing.B) {
+	for _, bench := range []struct {
+		delay    time.Duration
+		existing int
+	}{{0, 0}, {0, 100_000}, {5 * time.Millisecond, 100_000}} {
+		b.Run(fmt.Sprintf("delay=%v/existing=%d", bench.delay, bench.existing), func(b *testing.B) {
+			s := open(b, place(b))
+			fill(b, s, bench.existing)
+			s.cfg.commitDelay = bench.delay
+			commits := s.Stats().Commits
+			b.ReportAllocs()
+			b.ResetTimer()
+			took := flood(b, s, bench.existing, b.N)
+			b.StopTimer()
+			slices.Sort(took)
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+			b.ReportMetric(float64(b.N)/float64(s.Stats().Commits-commits), "records/commit")
+		})
+	}
+}
+
+// BenchmarkSaveAgain saves connections that are there already, in any order, which
+// is what happens when a master has died.
+func BenchmarkSaveAgain(b *testing.B) {
+	const existing = 100_000
+	s := open(b, place(b))
+	fill(b, s, existing)
+	b.ReportAllocs()
+	b.ResetTimer()
+	took := flood(b, s, -existing, b.N)
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+	b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+}
+
+func fill(b *testing.B, s *Store, n int) {
+	var group sync.WaitGroup
+	group.Add(n)
+	for i := range n {
+		s.Save(record(i, 1), func(err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			group.Done()
+		})
+	}
+	group.Wait()
+}
+
+// flood saves n records, clients from first on or (negative) any of so many, with
+// at most a thousand under way.
+func flood(b *testing.B, s *Store, first, n int) []time.Duration {
+	const window = 1000
+	took := make([]time.Duration, n)
+	slots := make(chan struct{}, window)
+	for i := range n {
+		client := first + i
+		if first < 0 {
+			client = i * 7919 % -first
+		}
+		r := record(client, 2)
+		slots <- struct{}{}
+		began := time.Now()
+		s.Save(r, func(err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			took[i] = time.Since(began)
+			<-slots
+		})
+	}
+	for range window {
+		slots <- struct{}{}
+	}
+	return took
+}

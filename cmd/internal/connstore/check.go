@@ -1,0 +1,191 @@
+package connstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ulnet/health"
+)
+
+// Verb is the first argument of a process that checks a database; the second is
+// the path.
+const Verb = "connstore-check"
+
+// greeting is what such a process says first: one that does not is another
+// program, whatever it then exits with.
+const greeting = Verb + " 1\n"
+
+// Exit codes of the check. A check that crashes, which Go does with 2 or a signal,
+// has found damage.
+const (
+	exitSound   = 0
+	exitCrash   = 2
+	exitDamaged = 3
+	exitInUse   = 4
+	exitVersion = 5
+	exitFailed  = 6
+)
+
+// Child checks a database if args, those of the process without its name, ask for
+// it, and returns the exit code of the process. Every program that calls [Open]
+// calls it first in main.
+func Child(args []string, stdout io.Writer) (code int, asked bool) {
+	if len(args) != 2 || args[0] != Verb {
+		return 0, false
+	}
+	fmt.Fprint(stdout, greeting)
+	records, tombstones, err := inspect(args[1])
+	switch {
+	case err == nil:
+		fmt.Fprintf(stdout, "sound: %d records, %d tombstones\n", records, tombstones)
+		return exitSound, true
+	case errors.Is(err, ErrInUse):
+		code = exitInUse
+	case errors.Is(err, ErrVersion):
+		code = exitVersion
+	case isPathError(err):
+		code = exitFailed
+	default:
+		code = exitDamaged
+	}
+	fmt.Fprintln(stdout, err)
+	return code, true
+}
+
+func isPathError(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
+}
+
+// inspect reads all of a database. It may crash.
+func inspect(path string) (records, tombstones int, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case !info.Mode().IsRegular():
+		return 0, 0, &fs.PathError{Op: "check", Path: path, Err: errors.New("not a regular file")}
+	case info.Size() == 0:
+		return 0, 0, fmt.Errorf("%w: the file is empty", errDamaged)
+	}
+	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
+	if err != nil {
+		return 0, 0, openError(err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *bbolt.Tx) error {
+		if err := sound(tx); err != nil {
+			return err
+		}
+		clients := make(map[health.ClientID]uint64)
+		return scan(tx, func(place uint64, r health.Record) error {
+			if first, twice := clients[r.Client]; twice {
+				return fmt.Errorf("%w: %v is there twice, first as %x", errDamaged, r.Client, first)
+			}
+			clients[r.Client] = place
+			records++
+			return nil
+		}, func(health.Tombstone) { tombstones++ })
+	})
+	return records, tombstones, err
+}
+
+// sound is bbolt's own check of its pages.
+func sound(tx *bbolt.Tx) (first error) {
+	for err := range tx.Check() { // to the end, or its goroutine stays
+		if first == nil {
+			first = fmt.Errorf("%w: %w", errDamaged, err)
+		}
+	}
+	return first
+}
+
+// check has the file checked by a child process.
+func (s *Store) check() (damage, err error) {
+	info, err := os.Stat(s.cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	command := s.cfg.Checker
+	if command == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		command = []string{self, Verb}
+	}
+	limit := s.cfg.CheckTimeout
+	if limit == 0 {
+		limit = time.Minute + time.Duration(info.Size()/(10<<20))*time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], s.cfg.Path)...)
+	cmd.Stdout, cmd.Stderr = &limited{&stdout, 64 << 10}, &limited{&stderr, 64 << 10}
+	cmd.WaitDelay = time.Second
+	run := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the check of %s took longer than %v: move the file away, or give it more time", s.cfg.Path, limit)
+	}
+	return s.verdict(cmd.ProcessState, run, stdout.String(), stderr.String())
+}
+
+// verdict says what the end of the child process means.
+func (s *Store) verdict(state *os.ProcessState, run error, stdout, stderr string) (damage, err error) {
+	said, greeted := strings.CutPrefix(stdout, greeting)
+	said = strings.TrimSpace(said)
+	if state == nil || !greeted {
+		return nil, fmt.Errorf("%s cannot be checked: %w: %s", s.cfg.Path, errors.Join(errors.New("the program for it did not start"), run), firstLine(stderr))
+	}
+	switch code := state.ExitCode(); code {
+	case exitSound:
+		return nil, nil
+	case exitDamaged:
+		return errors.New(said), nil
+	case exitInUse:
+		return nil, ErrInUse
+	case exitVersion:
+		return nil, fmt.Errorf("%s: %w", s.cfg.Path, ErrVersion)
+	case exitFailed:
+		return nil, fmt.Errorf("%s cannot be checked: %s", s.cfg.Path, said)
+	case exitCrash:
+		return fmt.Errorf("the check crashed: %s", firstLine(stderr)), nil
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		switch status.Signal() {
+		case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGABRT:
+			return fmt.Errorf("the check crashed: %v", status.Signal()), nil
+		}
+	}
+	return nil, fmt.Errorf("%s cannot be checked: %w", s.cfg.Path, run)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// limited keeps the beginning of what is written.
+type limited struct {
+	b    *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	l.b.Write(p[:n])
+	return len(p), nil
+}

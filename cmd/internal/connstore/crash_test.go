@@ -1,0 +1,289 @@
+package connstore
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/health"
+)
+
+// strace runs the worker under strace and returns what it has said, how it ended,
+// and the system calls that strace wrote down.
+func strace(t *testing.T, path string, rounds int, args ...string) (said []string, state *os.ProcessState, calls string) {
+	t.Helper()
+	tool, err := exec.LookPath("strace")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("strace is missing; .ci/packages installs it")
+		}
+		t.Skip("strace is missing; .ci/packages installs it")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := filepath.Join(t.TempDir(), "trace")
+	args = append([]string{"-f", "-qq", "-o", trace, "-e", "trace=pwrite64,fdatasync,write"}, args...)
+	cmd := exec.CommandContext(t.Context(), tool, append(args, self, workerVerb, path, strconv.Itoa(rounds))...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if strings.Contains(stderr.String(), "ptrace") || strings.Contains(stderr.String(), "Operation not permitted") {
+		t.Skipf("this system does not let processes be traced: %s", stderr.String())
+	}
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(&stdout); lines.Scan(); {
+		said = append(said, lines.Text())
+	}
+	b, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, cmd.ProcessState, string(b)
+}
+
+// books are what the worker was told about each client.
+type books struct {
+	lives  map[int]uint64 // the latest that was saved, 0 once it was removed
+	graves map[int]uint64 // the latest that was removed
+	rounds map[int]int    // how many of its calls were called back
+}
+
+func read(t *testing.T, said []string) books {
+	t.Helper()
+	b := books{map[int]uint64{}, map[int]uint64{}, map[int]int{}}
+	for _, line := range said {
+		if line == "open" {
+			continue
+		}
+		var word string
+		var n int
+		var life uint64
+		if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &life); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		switch word {
+		case "saved":
+			b.lives[n] = life
+		case "removed":
+			b.lives[n], b.graves[n] = 0, life
+		default:
+			t.Fatalf("the worker failed: %q", line)
+		}
+		b.rounds[n]++
+	}
+	return b
+}
+
+// check compares what is there after the worker has died with its books. What it
+// was not told any more may have happened or not: the next round.
+func (b *books) check(t *testing.T, path string, rounds int) {
+	t.Helper()
+	s, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if st := s.Stats(); st.SetAside != "" {
+		t.Fatalf("the file was damaged: %s", st.Damage)
+	}
+	records, graves, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[health.ClientID]uint64)
+	for _, r := range records {
+		found[r.Client] = r.Incarnation
+	}
+	dead := make(map[health.ClientID]uint64)
+	for _, g := range graves {
+		dead[g.Client] = max(dead[g.Client], g.Incarnation)
+	}
+	for n := range workerClients {
+		life, round := b.lives[n], b.rounds[n]
+		next := uint64(0) // if the round that was not called back is there
+		if step(n, round) {
+			next = uint64(round + 1)
+		}
+		if got := found[id(n)]; got != life && (got != next || round == rounds) {
+			t.Errorf("client %d: life %d is there, want %d, or %d", n, got, life, next)
+		}
+		if dead[id(n)] < b.graves[n] {
+			t.Errorf("client %d: buried until life %d, want %d", n, dead[id(n)], b.graves[n])
+		}
+	}
+}
+
+// TestCrash: CH-4, CH-65, CH-66: a process that is killed as it enters any one of
+// its writes, or syncs, loses nothing that was called back.
+func TestCrash(t *testing.T) {
+	for _, phase := range []struct {
+		name   string
+		begin  func(t *testing.T, path string)
+		rounds int
+	}{
+		{"saving", func(t *testing.T, path string) {
+			if err := open(t, path).Close(); err != nil {
+				t.Fatal(err)
+			}
+		}, workerRounds},
+		{"making the file", func(*testing.T, string) {}, 0},
+	} {
+		t.Run(phase.name, func(t *testing.T) {
+			path := place(t)
+			phase.begin(t, path)
+			said, state, calls := strace(t, path, phase.rounds)
+			if !state.Success() || len(said) != 1+phase.rounds*workerClients {
+				t.Fatalf("%v, %d lines", state, len(said))
+			}
+			b := read(t, said)
+			b.check(t, path, phase.rounds)
+			syncedFirst(t, calls, phase.rounds*workerClients)
+			for _, call := range []string{"pwrite64", "fdatasync"} {
+				most := ofOneThread(t, calls, call)
+				if most < 2*phase.rounds || most < 2 {
+					t.Fatalf("%d calls of %s in %d commits", most, call, phase.rounds)
+				}
+				every := 1
+				if testing.Short() {
+					every = most/4 + 1
+				}
+				for n := 1; n <= most; n += every {
+					t.Run(fmt.Sprintf("%s %d of %d", call, n, most), func(t *testing.T) {
+						path := place(t)
+						phase.begin(t, path)
+						crash(t, path, phase.rounds, fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n))
+					})
+				}
+			}
+		})
+	}
+}
+
+// crash has a worker killed, and looks at what it leaves.
+func crash(t *testing.T, path string, rounds int, inject string) {
+	t.Helper()
+	said, state, _ := strace(t, path, rounds, "-e", inject)
+	if status, ok := state.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the worker was not killed: %v after %d lines", state, len(said))
+	}
+	b := read(t, said)
+	b.check(t, path, rounds)
+}
+
+// syncedFirst looks whether all that was written is synced when a callback speaks: a
+// process that is killed would not miss it.
+func syncedFirst(t *testing.T, trace string, callbacks int) {
+	t.Helper()
+	dirty, spoke := false, 0
+	for line := range strings.Lines(trace) {
+		switch {
+		case strings.Contains(line, "pwrite64("):
+			dirty = true
+		case strings.Contains(line, "fdatasync("):
+			dirty = false
+		case strings.Contains(line, `write(1, "saved`), strings.Contains(line, `write(1, "removed`):
+			spoke++
+			if dirty {
+				t.Fatalf("called back before the sync: %s", line)
+			}
+		}
+	}
+	if spoke != callbacks {
+		t.Errorf("%d callbacks in the trace, want %d", spoke, callbacks)
+	}
+}
+
+// ofOneThread counts the calls of the one thread that makes any: strace counts for
+// each thread, so that with two it would kill the wrong one.
+func ofOneThread(t *testing.T, trace, call string) (n int) {
+	t.Helper()
+	threads := make(map[string]bool)
+	for _, m := range traced.FindAllStringSubmatch(trace, -1) {
+		if m[2] == call {
+			threads[m[1]] = true
+			n++
+		}
+	}
+	if len(threads) != 1 {
+		t.Fatalf("%d threads make calls of %s", len(threads), call)
+	}
+	return n
+}
+
+var traced = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
+
+// TestDiskFails: an error of the system reaches every caller whose record is in the
+// commit, what was there stays, and when the error is gone records are saved again.
+func TestDiskFails(t *testing.T) {
+	for _, tt := range []struct{ call, errno, when, text string }{
+		{"pwrite64", "ENOSPC", "7..9", syscall.ENOSPC.Error()},
+		{"pwrite64", "EROFS", "7..9", syscall.EROFS.Error()},
+		{"fdatasync", "EIO", "3..4", syscall.EIO.Error()}, // of data
+		{"fdatasync", "EIO", "4", syscall.EIO.Error()},    // of what makes the data count
+	} {
+		t.Run(tt.call+" "+tt.errno+" "+tt.when, func(t *testing.T) {
+			path := place(t)
+			if err := open(t, path).Close(); err != nil { // made without failures
+				t.Fatal(err)
+			}
+			said, state, calls := strace(t, path, workerRounds, "-e", fmt.Sprintf("inject=%s:error=%s:when=%s", tt.call, tt.errno, tt.when))
+			if !state.Success() {
+				t.Fatalf("%v: %q", state, said)
+			}
+			if !strings.Contains(calls, "INJECTED") {
+				t.Fatal("nothing has failed")
+			}
+			lives, failed := make(map[int]uint64), 0
+			var last string
+			for _, line := range said[1:] {
+				var word string
+				var n int
+				var life uint64
+				if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &life); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				last = word
+				switch word {
+				case "saved":
+					lives[n] = life
+				case "removed":
+					delete(lives, n)
+				default:
+					failed++
+					if !strings.Contains(line, tt.text) {
+						t.Errorf("%q does not say %q", line, tt.text)
+					}
+				}
+			}
+			if failed == 0 || failed%workerClients != 0 || last == "failed" {
+				t.Errorf("%d calls failed, and the last one %s", failed, last)
+			}
+			s := open(t, path)
+			records, _, err := s.Load()
+			if err != nil || s.Stats().SetAside != "" {
+				t.Fatal(err, s.Stats())
+			}
+			for _, r := range records {
+				if n := int(r.Epoch); lives[n] != r.Incarnation {
+					t.Errorf("client %d: life %d is there, want %d", n, r.Incarnation, lives[n])
+				}
+				delete(lives, int(r.Epoch))
+			}
+			if len(lives) > 0 {
+				t.Errorf("lost: %v", lives)
+			}
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package connstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ulnet/health"
+)
+
+// whole returns the bytes of a database with some records.
+func whole(t testing.TB, records int) []byte {
+	t.Helper()
+	path := place(t)
+	s := open(t, path)
+	for i := range records {
+		s.Save(record(i, 1), nil)
+	}
+	remove(t, s, health.Tombstone{Client: id(-1), Incarnation: 1, Until: time.Now().Add(time.Hour)})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// edited changes the file of a database by bbolt.
+func edited(t testing.TB, b []byte, f func(*bbolt.Tx) error) []byte {
+	t.Helper()
+	path := place(t)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(f), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDamage: a damaged file is set aside as it is, said to be so, and another one
+// takes its place.
+func TestDamage(t *testing.T) {
+	const records = 500
+	sound := whole(t, records)
+	first := []byte{0, 0, 0, 0, 0, 0, 0, 1}
+	for name, damaged := range map[string][]byte{
+		"empty":     {},
+		"text":      []byte("this is no database at all"),
+		"cut":       sound[:4*4096],
+		"cut short": sound[:2*4096],
+		"a bit of a record": func() []byte {
+			b := bytes.Clone(sound)
+			b[bytes.LastIndex(b, []byte("host77"))] ^= 1
+			return b
+		}(),
+		"zeros":      make([]byte, len(sound)),
+		"pages lost": append(bytes.Clone(sound[:2*4096]), make([]byte, len(sound)-2*4096)...),
+		"other database": edited(t, sound, func(tx *bbolt.Tx) error {
+			return tx.Bucket(metaBucket).Put(formatKey, []byte("something else"))
+		}),
+		"no buckets": edited(t, sound, func(tx *bbolt.Tx) error { return tx.DeleteBucket(clientsBucket) }),
+		"twice": edited(t, sound, func(tx *bbolt.Tx) error {
+			b := tx.Bucket(clientsBucket)
+			return b.Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, bytes.Clone(b.Get(first)))
+		}),
+		"long key": edited(t, sound, func(tx *bbolt.Tx) error {
+			b := tx.Bucket(clientsBucket)
+			return b.Put(append([]byte{1}, first...), bytes.Clone(b.Get(first)))
+		}),
+		"bad tombstone": edited(t, sound, func(tx *bbolt.Tx) error {
+			return tx.Bucket(gravesBucket).Put(make([]byte, graveKey), make([]byte, graveSize))
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := place(t)
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, path)
+			st := s.Stats()
+			if kept, err := os.ReadFile(st.SetAside); err != nil || !bytes.Equal(kept, damaged) || st.Damage == "" {
+				t.Fatalf("set aside as %q (%v) for %q", st.SetAside, err, st.Damage)
+			}
+			want(t, s, nil, nil)
+			save(t, s, record(1, 1))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			want(t, open(t, path), []health.Record{record(1, 1)}, nil)
+		})
+	}
+	path := place(t)
+	if err := os.WriteFile(path, sound, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, path); s.Stats().Records != records || s.Stats().SetAside != "" {
+		t.Errorf("the whole file: %+v", s.Stats())
+	}
+}
+
+// TestDamageAtRandom: whatever is written over the file, this process lives, and
+// what it loads is what was saved.
+func TestDamageAtRandom(t *testing.T) {
+	sound := whole(t, 300)
+	r := rand.New(rand.NewPCG(7, 7))
+	rounds := 60
+	if testing.Short() {
+		rounds = 8
+	}
+	path := place(t)
+	found := 0
+	for round := range rounds {
+		b := bytes.Clone(sound)
+		at, n := r.IntN(64<<10), 1+r.IntN(3000) // most of the file is not used yet
+		for i := at; i < min(at+n, len(b)); i++ {
+			b[i] = byte(r.Uint32())
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(Config{Path: path})
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		records, _, err := s.Load()
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if s.Stats().SetAside != "" {
+			found++
+			if len(records) != 0 {
+				t.Fatalf("round %d: %d records in a new database", round, len(records))
+			}
+		}
+		for _, got := range records { // what was spoilt may be a free page
+			if n := int(got.Epoch); got.Client != id(n) || got.Name != fmt.Sprintf("host%d", n) {
+				t.Fatalf("round %d: loaded %+v", round, got)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found == 0 {
+		t.Error("no damage was found")
+	}
+}
+
+// TestSetAsideTwice: one damaged file does not take the place of another.
+func TestSetAsideTwice(t *testing.T) {
+	path := place(t)
+	now := func(c *Config) { c.Now = func() time.Time { return time.Unix(1_700_000_000, 0) } }
+	for i := range 3 {
+		if err := os.WriteFile(path, []byte{byte(i)}, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, path, now).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := filepath.Glob(path + ".damaged-*")
+	if err != nil || len(names) != 3 || filepath.Base(names[0]) != "connections.db.damaged-20231114T221320Z" {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestNotChecked: a file that cannot be checked is neither opened nor moved.
+func TestNotChecked(t *testing.T) {
+	sound := whole(t, 1)
+	newer := edited(t, sound, func(tx *bbolt.Tx) error {
+		return tx.Bucket(metaBucket).Put(formatKey, append([]byte(magic), version+1))
+	})
+	for name, c := range map[string]struct {
+		file    []byte
+		checker []string
+		limit   time.Duration
+		want    string
+	}{
+		"newer version":    {file: newer, want: "newer version"},
+		"no program":       {file: sound, checker: []string{"/nonexistent/program"}, want: "cannot be checked"},
+		"another program":  {file: sound, checker: []string{"/bin/sh", "-c", "exit 2", "sh"}, want: "cannot be checked"},
+		"killed":           {file: sound, checker: []string{"/bin/sh", "-c", "echo '" + strings.TrimSpace(greeting) + "'; kill -9 $$", "sh"}, want: "cannot be checked"},
+		"cannot read":      {file: sound, checker: []string{"/bin/sh", "-c", "echo '" + strings.TrimSpace(greeting) + "'; echo no such luck; exit 6", "sh"}, want: "no such luck"},
+		"takes for ever":   {file: sound, checker: []string{"/bin/sh", "-c", "exec cat", "sh"}, limit: -1, want: "took longer"},
+		"strange end code": {file: sound, checker: []string{"/bin/sh", "-c", "echo '" + strings.TrimSpace(greeting) + "'; exit 77", "sh"}, want: "cannot be checked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := place(t)
+			if err := os.WriteFile(path, c.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(Config{Path: path, Checker: c.checker, CheckTimeout: c.limit})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, %v, want an error about %q", s, err, c.want)
+			}
+			if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, c.file) {
+				t.Errorf("the file was changed: %v", err)
+			}
+		})
+	}
+}
+
+// TestCheckCrashes: a check that crashes has found damage.
+func TestCheckCrashes(t *testing.T) {
+	for _, end := range []string{"echo 'panic: page 7' >&2; exit 2", "kill -SEGV $$", "kill -BUS $$"} {
+		path := place(t)
+		if err := os.WriteFile(path, []byte("anything"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, path, func(c *Config) {
+			c.Checker = []string{"/bin/sh", "-c", "echo '" + strings.TrimSpace(greeting) + "'; " + end, "sh"}
+		})
+		if st := s.Stats(); st.SetAside == "" || !strings.Contains(st.Damage, "crashed") {
+			t.Errorf("%s: %+v", end, st)
+		}
+	}
+}
+
+// TestChild: what the check says, and that other arguments are not for it.
+func TestChild(t *testing.T) {
+	path := place(t)
+	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if code, asked := Child([]string{Verb, path}, &out); code != exitSound || !asked || out.String() != greeting+"sound: 3 records, 1 tombstones\n" {
+		t.Errorf("%d, %v, %q", code, asked, out.String())
+	}
+	if code, asked := Child([]string{Verb, path + "/x"}, io.Discard); code != exitFailed || !asked {
+		t.Errorf("no file: %d, %v", code, asked)
+	}
+	if code, asked := Child([]string{Verb, filepath.Dir(path)}, io.Discard); code != exitFailed || !asked {
+		t.Errorf("a directory: %d, %v", code, asked)
+	}
+	for _, args := range [][]string{nil, {Verb}, {"start", path}, {Verb, path, path}} {
+		if _, asked := Child(args, io.Discard); asked {
+			t.Errorf("%q is a check", args)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package connstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// MaxExport is the most export data that a record may have, in bytes.
+const MaxExport = 64 << 10
+
+const (
+	magic     = "ulnet connections"
+	version   = 1
+	fixedSize = 32 // of a record, before the NIDs
+	crcSize   = 4
+	graveKey  = 8 + 16
+	graveSize = 8 + crcSize
+)
+
+var (
+	// ErrRecord says that something cannot be saved because of what it is.
+	ErrRecord = errors.New("connstore: a record needs a client, a master and a peer, a name of at most 255 bytes and at most 64 KiB of export data")
+
+	errDamaged  = errors.New("damaged")
+	errChecksum = fmt.Errorf("%w: wrong checksum", errDamaged)
+	errShort    = fmt.Errorf("%w: cut short", errDamaged)
+
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// appendRecord appends a record. The error is [ErrRecord].
+func appendRecord(b []byte, r *health.Record) ([]byte, error) {
+	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Name) > math.MaxUint8 || len(r.Export) > MaxExport {
+		return b, ErrRecord
+	}
+	start := len(b)
+	b = append(b, r.Client[:]...)                               // client
+	b = binary.LittleEndian.AppendUint64(b, r.Incarnation)      // incarnation
+	b = binary.LittleEndian.AppendUint32(b, r.Epoch)            // epoch
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.Peer.PID)) // pid
+	b = r.Master.AppendExtended(b)                              // NID of the master
+	b = r.Peer.NID.AppendExtended(b)                            // NID of the client
+	b = append(b, uint8(len(r.Name)))                           // length of the name
+	b = append(b, r.Name...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Export))) // length of the export data
+	b = append(b, r.Export...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli)), nil
+}
+
+// parseRecord parses a whole record, which keeps nothing of b.
+func parseRecord(b []byte) (r health.Record, err error) {
+	body, err := checked(b, nil)
+	if err != nil {
+		return r, err
+	}
+	if len(body) < fixedSize {
+		return r, errShort
+	}
+	r.Client = health.ClientID(body)                            // client
+	r.Incarnation = binary.LittleEndian.Uint64(body[16:])       // incarnation
+	r.Epoch = binary.LittleEndian.Uint32(body[24:])             // epoch
+	r.Peer.PID = nid.PID(binary.LittleEndian.Uint32(body[28:])) // pid
+	rest := body[fixedSize:]
+	if r.Master, rest, err = nid.ParseExtended(rest); err != nil { // NID of the master
+		return r, fmt.Errorf("%w: master: %w", errDamaged, err)
+	}
+	if r.Peer.NID, rest, err = nid.ParseExtended(rest); err != nil { // NID of the client
+		return r, fmt.Errorf("%w: peer: %w", errDamaged, err)
+	}
+	if len(rest) < 1 || len(rest)-1 < int(rest[0]) { // length of the name
+		return r, errShort
+	}
+	name := int(rest[0])
+	r.Name, rest = string(rest[1:1+name]), rest[1+name:]
+	if len(rest) < 4 || uint64(len(rest)-4) != uint64(binary.LittleEndian.Uint32(rest)) { // length of the export data
+		return r, errShort
+	}
+	if len(rest) > 4 {
+		r.Export = append([]byte(nil), rest[4:]...)
+	}
+	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Export) > MaxExport {
+		return r, fmt.Errorf("%w: %w", errDamaged, ErrRecord)
+	}
+	return r, nil
+}
+
+// checked returns what is before a checksum, which is also of what is ahead.
+func checked(b, ahead []byte) ([]byte, error) {
+	if len(b) < crcSize {
+		return nil, errShort
+	}
+	body := b[:len(b)-crcSize]
+	sum := crc32.Update(crc32.Checksum(ahead, castagnoli), castagnoli, body)
+	if sum != binary.LittleEndian.Uint32(b[len(body):]) {
+		return nil, errChecksum
+	}
+	return body, nil
+}
+
+// grave returns a tombstone as key and value. The error is [ErrRecord].
+func grave(t *health.Tombstone) (key, value []byte, err error) {
+	until := t.Until.UnixNano()
+	if !t.Client.IsValid() || until <= 0 {
+		return nil, nil, ErrRecord
+	}
+	key = append(binary.BigEndian.AppendUint64(make([]byte, 0, graveKey), uint64(until)), t.Client[:]...)
+	value = binary.LittleEndian.AppendUint64(make([]byte, 0, graveSize), t.Incarnation)
+	sum := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+	return key, binary.LittleEndian.AppendUint32(value, sum), nil
+}
+
+// parseGrave is the reverse of grave.
+func parseGrave(key, value []byte) (t health.Tombstone, err error) {
+	if len(key) != graveKey || len(value) != graveSize {
+		return t, errShort
+	}
+	body, err := checked(value, key)
+	if err != nil {
+		return t, err
+	}
+	until := binary.BigEndian.Uint64(key)
+	if until == 0 || until > math.MaxInt64 {
+		return t, fmt.Errorf("%w: until %#x", errDamaged, until)
+	}
+	t.Until = time.Unix(0, int64(until))
+	t.Client = health.ClientID(key[8:])
+	t.Incarnation = binary.LittleEndian.Uint64(body)
+	if !t.Client.IsValid() {
+		return t, fmt.Errorf("%w: %w", errDamaged, ErrRecord)
+	}
+	return t, nil
+}

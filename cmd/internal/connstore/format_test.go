@@ -1,0 +1,105 @@
+package connstore
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// TestFormat: the bytes of version 1, which later versions have to read.
+func TestFormat(t *testing.T) {
+	r := health.Record{
+		Client: health.ClientID{0xC1, 15: 0x1C}, Incarnation: 0x0102030405060708, Epoch: 0x0A0B0C0D, Master: master,
+		Peer: nid.ProcessID{NID: nid.MustParse("10.0.0.9@tcp3"), PID: nid.LustrePID}, Name: "ab", Export: []byte{0xEE},
+	}
+	b, err := appendRecord(nil, &r)
+	const want = "c100000000000000000000000000001c" + "0807060504030201" + "0d0c0b0a" + "39300000" +
+		"000200000a000001000000000000000000000000" + "000200030a000009000000000000000000000000" +
+		"02" + "6162" + "01000000" + "ee" + "ff584924"
+	if got := hex.EncodeToString(b); err != nil || got != want {
+		t.Errorf("record %s, %v\nwant   %s", got, err, want)
+	}
+	key, value, err := grave(&health.Tombstone{Client: r.Client, Incarnation: 7, Until: time.Unix(1, 2)})
+	const wantGrave = "000000003b9aca02" + "c100000000000000000000000000001c" + " " + "0700000000000000" + "a769d882"
+	if got := hex.EncodeToString(key) + " " + hex.EncodeToString(value); err != nil || got != wantGrave {
+		t.Errorf("tombstone %s, %v\nwant      %s", got, err, wantGrave)
+	}
+	for n := range b {
+		if _, err := parseRecord(b[:n]); !errors.Is(err, errDamaged) {
+			t.Errorf("%d bytes of a record: %v", n, err)
+		}
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		if _, err := parseRecord(b); !errors.Is(err, errDamaged) {
+			t.Errorf("bit %d of a record: %v", i, err)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	for i := range 8 * len(key) {
+		key[i/8] ^= 1 << (i % 8)
+		if _, err := parseGrave(key, value); !errors.Is(err, errDamaged) {
+			t.Errorf("bit %d of the key of a tombstone: %v", i, err)
+		}
+		key[i/8] ^= 1 << (i % 8)
+	}
+}
+
+// FuzzRecord: any bytes are a record or an error, and one that is read is written
+// the same.
+func FuzzRecord(f *testing.F) {
+	for n := range 3 {
+		r := record(n, 1)
+		b, _ := appendRecord(nil, &r)
+		f.Add(b[:len(b)-crcSize])
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := parseRecord(sealed(body))
+		if err != nil {
+			if !errors.Is(err, errDamaged) {
+				t.Fatalf("error %v is none of ours", err)
+			}
+			return
+		}
+		b, err := appendRecord(nil, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseRecord(b)
+		if err != nil || again.Client != r.Client || again.Name != r.Name || again.Peer != r.Peer || again.Master != r.Master {
+			t.Fatalf("%+v became %+v, %v", r, again, err)
+		}
+	})
+}
+
+// sealed appends the checksum, so that what is below it is looked at.
+func sealed(body []byte) []byte {
+	b := append([]byte(nil), body...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// FuzzGrave: the same for tombstones.
+func FuzzGrave(f *testing.F) {
+	key, value, _ := grave(&health.Tombstone{Client: id(1), Incarnation: 7, Until: time.Unix(1, 2)})
+	f.Add(key, value)
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		g, err := parseGrave(key, value)
+		if err != nil {
+			if !errors.Is(err, errDamaged) {
+				t.Fatalf("error %v is none of ours", err)
+			}
+			return
+		}
+		k, v, err := grave(&g)
+		if err != nil || string(k) != string(key) || string(v) != string(value) {
+			t.Fatalf("%+v became %x %x, %v", g, k, v, err)
+		}
+	})
+}

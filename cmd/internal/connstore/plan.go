@@ -1,0 +1,111 @@
+package connstore
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ulnet/health"
+)
+
+// plan is what a batch comes to: the last call for each client, and all tombstones.
+type plan struct {
+	changes []change // by place
+	graves  []call
+	next    uint64
+}
+
+// change is a record in its place, or (nil) none there.
+type change struct {
+	client health.ClientID
+	place  uint64
+	record []byte
+}
+
+func (s *Store) plan(batch []call) plan {
+	p := plan{next: s.next}
+	last := make(map[health.ClientID]int, len(batch))
+	for i := range batch {
+		c := &batch[i]
+		if c.err != nil {
+			continue
+		}
+		last[c.client] = i
+		if c.key != nil {
+			p.graves = append(p.graves, *c)
+		}
+	}
+	for i := range batch {
+		c := &batch[i]
+		if at, ok := last[c.client]; !ok || at != i {
+			continue
+		}
+		place, known := s.places[c.client]
+		switch {
+		case !known && c.record == nil:
+			continue
+		case !known:
+			place = p.next
+			p.next++
+		}
+		p.changes = append(p.changes, change{c.client, place, c.record})
+	}
+	slices.SortFunc(p.changes, func(a, b change) int { return cmp.Compare(a.place, b.place) })
+	slices.SortStableFunc(p.graves, func(a, b call) int { return bytes.Compare(a.key, b.key) })
+	return p
+}
+
+// write makes the changes in a transaction.
+func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
+	clients, graves := tx.Bucket(clientsBucket), tx.Bucket(gravesBucket)
+	clients.FillPercent, graves.FillPercent = 0.9, 0.9 // they mostly grow at their ends
+	for i := range p.changes {
+		c := &p.changes[i]
+		key := binary.BigEndian.AppendUint64(nil, c.place)
+		if c.record == nil {
+			if err := clients.Delete(key); err != nil {
+				return err
+			}
+		} else if err := clients.Put(key, c.record); err != nil {
+			return err
+		}
+	}
+	for i := range p.graves {
+		if err := graves.Put(p.graves[i].key, p.graves[i].grave); err != nil {
+			return err
+		}
+	}
+	return forget(graves, now, 2*len(p.graves)+1)
+}
+
+// forget removes up to n of the tombstones that are over: those are at the front.
+func forget(graves *bbolt.Bucket, now time.Time, n int) error {
+	c := graves.Cursor()
+	for key, _ := c.First(); key != nil && n > 0; key, _ = c.First() {
+		if len(key) == graveKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
+			return nil
+		}
+		if err := graves.Delete(key); err != nil {
+			return err
+		}
+		n--
+	}
+	return nil
+}
+
+// apply notes where records are, now that they are there.
+func (p *plan) apply(s *Store) {
+	for i := range p.changes {
+		c := &p.changes[i]
+		if c.record == nil {
+			delete(s.places, c.client)
+		} else {
+			s.places[c.client] = c.place
+		}
+	}
+	s.next = p.next
+}

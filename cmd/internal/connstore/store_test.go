@@ -1,0 +1,294 @@
+package connstore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// TestStore: CH-4, CH-65: records and tombstones are there again after a restart,
+// the latest of each client.
+func TestStore(t *testing.T) {
+	path := place(t)
+	later := time.Now().Add(time.Hour)
+	s := open(t, path)
+	want(t, s, nil, nil)
+	changed := record(1, 5)
+	changed.Epoch, changed.Name, changed.Export = 9, strings.Repeat("n", 255), make([]byte, MaxExport)
+	bare := health.Record{Client: id(4), Master: six, Peer: nid.ProcessID{NID: master}}
+	save(t, s, record(0, 1), record(1, 1), record(2, 1), changed, bare)
+	remove(t, s, health.Tombstone{Client: id(2), Incarnation: 1, Until: later}, health.Tombstone{Client: id(3)},
+		health.Tombstone{Client: id(3), Incarnation: 1 << 63, Until: later}, health.Tombstone{Client: id(0)})
+	save(t, s, record(0, 2))
+	records := []health.Record{record(0, 2), changed, bare}
+	graves := []health.Tombstone{{Client: id(2), Incarnation: 1, Until: later}, {Client: id(3), Incarnation: 1 << 63, Until: later}}
+	want(t, s, records, graves)
+	if st := s.Stats(); st.Records != 3 || st.Saved != 10 || st.Failed != 0 || st.Error != "" {
+		t.Errorf("counters %+v", st)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(func(done func(error)) { s.Save(record(7, 1), done) }); !errors.Is(err, ErrClosed) {
+		t.Errorf("saved after Close: %v", err)
+	}
+
+	s = open(t, path)
+	want(t, s, records, graves)
+	if st := s.Stats(); st.Records != 3 || st.SetAside != "" {
+		t.Errorf("counters %+v", st)
+	}
+	remove(t, s, health.Tombstone{Client: id(1)})
+	save(t, s, record(2, 2))
+	want(t, s, []health.Record{record(0, 2), bare, record(2, 2)}, graves)
+}
+
+// TestOrder: calls for one client take effect in their order, whichever commit
+// they come into, and callbacks come in the order of the calls.
+func TestOrder(t *testing.T) {
+	path := place(t)
+	s := open(t, path)
+	const calls, clients = 3000, 10
+	r := rand.New(rand.NewPCG(1, 2))
+	truth := make(map[int]uint64)
+	var called []int
+	for i := range calls {
+		n := r.IntN(clients)
+		done := func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			called = append(called, i)
+		}
+		if r.IntN(3) == 0 {
+			delete(truth, n)
+			s.Remove(health.Tombstone{Client: id(n)}, done)
+		} else {
+			truth[n] = uint64(i)
+			s.Save(record(n, uint64(i)), done)
+		}
+	}
+	if err := s.Close(); err != nil { // after the last callback
+		t.Fatal(err)
+	}
+	if len(called) != calls {
+		t.Fatalf("%d callbacks, want %d", len(called), calls)
+	}
+	for i, n := range called {
+		if i != n {
+			t.Fatalf("callback %d came as number %d", n, i)
+		}
+	}
+	if st := s.Stats(); st.Commits >= calls {
+		t.Errorf("%d commits for %d calls", st.Commits, calls)
+	}
+	var records []health.Record
+	for n, life := range truth {
+		records = append(records, record(n, life))
+	}
+	want(t, open(t, path), records, nil)
+}
+
+// TestTombstonesEnd: those that are over are not returned, and make room.
+func TestTombstonesEnd(t *testing.T) {
+	path := place(t)
+	var mu sync.Mutex
+	now := time.Unix(1_000_000, 0)
+	clock := func(c *Config) {
+		c.Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return now
+		}
+	}
+	s := open(t, path, clock)
+	const n = 100
+	for i := range n {
+		remove(t, s, health.Tombstone{Client: id(i), Incarnation: 1, Until: now.Add(time.Duration(i+1) * time.Minute)})
+	}
+	mu.Lock()
+	now = now.Add(n / 2 * time.Minute)
+	mu.Unlock()
+	if _, graves, err := s.Load(); err != nil || len(graves) != n/2 {
+		t.Errorf("%d tombstones are left, want %d: %v", len(graves), n/2, err)
+	}
+	until := now.Add(time.Hour)
+	for i := range n / 2 {
+		remove(t, s, health.Tombstone{Client: id(n + i), Incarnation: 1, Until: until})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, left, err := inspect(path); err != nil || left != n {
+		t.Errorf("%d tombstones in the file, want %d: %v", left, n, err)
+	}
+}
+
+// TestRefused: what cannot be saved for what it is fails alone.
+func TestRefused(t *testing.T) {
+	s := open(t, place(t))
+	var group sync.WaitGroup
+	bad := func(change func(*health.Record)) {
+		r := record(1, 1)
+		change(&r)
+		group.Add(1)
+		s.Save(r, func(err error) {
+			defer group.Done()
+			if !errors.Is(err, ErrRecord) {
+				t.Errorf("%+v was saved: %v", r, err)
+			}
+		})
+	}
+	s.Save(record(0, 1), nil)
+	bad(func(r *health.Record) { r.Client = health.ClientID{} })
+	bad(func(r *health.Record) { r.Master = nid.NID{} })
+	bad(func(r *health.Record) { r.Peer.NID = nid.NID{} })
+	bad(func(r *health.Record) { r.Name = strings.Repeat("x", 256) })
+	bad(func(r *health.Record) { r.Export = make([]byte, MaxExport+1) })
+	group.Wait()
+	for _, g := range []health.Tombstone{{Until: time.Now()}, {Client: id(1), Until: time.Unix(-1, 0)}} {
+		if err := wait(func(done func(error)) { s.Remove(g, done) }); !errors.Is(err, ErrRecord) {
+			t.Errorf("%+v was buried: %v", g, err)
+		}
+	}
+	want(t, s, []health.Record{record(0, 1)}, nil)
+	if st := s.Stats(); st.Failed != 7 || st.Saved != 1 {
+		t.Errorf("counters %+v", st)
+	}
+}
+
+// TestFull: more than may wait for the disk is refused at once.
+func TestFull(t *testing.T) {
+	s := open(t, place(t), func(c *Config) { c.MaxWaiting = 10 })
+	gate, entered := make(chan struct{}), make(chan struct{})
+	s.Save(record(0, 1), func(error) { close(entered); <-gate }) // the writer stands still
+	<-entered
+	last := make(chan error, 10)
+	for i := range 10 {
+		s.Save(record(1+i, 1), func(err error) { last <- err })
+	}
+	if err := wait(func(done func(error)) { s.Save(record(20, 1), done) }); !errors.Is(err, ErrFull) {
+		t.Errorf("the 11th: %v, want ErrFull", err)
+	}
+	if n := s.Stats().Waiting; n != 10 {
+		t.Errorf("%d wait", n)
+	}
+	close(gate)
+	for range 10 {
+		if err := <-last; err != nil {
+			t.Error(err)
+		}
+	}
+	save(t, s, record(30, 1))
+	if records, _, err := s.Load(); err != nil || len(records) != 12 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
+// TestManyAtOnce: callers need not know of each other.
+func TestManyAtOnce(t *testing.T) {
+	path := place(t)
+	s := open(t, path)
+	const callers, each = 8, 200
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			for i := range each {
+				if err := wait(func(done func(error)) { s.Save(record(c*each+i, 1), done) }); err != nil {
+					t.Error(err)
+				}
+				if i%50 == 0 {
+					if records, _, err := s.Load(); err != nil || len(records) <= i {
+						t.Errorf("%d records after %d: %v", len(records), i, err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if st := s.Stats(); st.Records != callers*each {
+		t.Errorf("%d records", st.Records)
+	}
+}
+
+// TestInUse: a database that another process has is not waited for for ever.
+func TestInUse(t *testing.T) {
+	path := place(t)
+	open(t, path)
+	if s, err := Open(Config{Path: path, LockTimeout: time.Millisecond}); !errors.Is(err, ErrInUse) {
+		t.Errorf("opened twice: %v, %v", s, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNowhere: without a directory there is no store.
+func TestNowhere(t *testing.T) {
+	if s, err := Open(Config{Path: "/nonexistent/connections.db"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestReadOnly: where nothing can be written what is there is known, and each
+// call says why it failed.
+func TestReadOnly(t *testing.T) {
+	path := place(t)
+	s := open(t, path)
+	save(t, s, record(0, 1), record(1, 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, func(c *Config) {
+		c.openFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			if flag&(os.O_RDWR|os.O_WRONLY|os.O_CREATE) != 0 {
+				return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EROFS}
+			}
+			return os.OpenFile(name, flag, mode)
+		}
+	})
+	for i := range 2 {
+		if err := wait(func(done func(error)) { s.Save(record(2+i, 1), done) }); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("saved: %v", err)
+		}
+	}
+	want(t, s, []health.Record{record(0, 1), record(1, 1)}, nil)
+	if st := s.Stats(); st.Error == "" || st.Failed != 2 || st.Records != 2 {
+		t.Errorf("counters %+v", st)
+	}
+}
+
+// TestBroken: a database that makes bbolt panic is not used any more, and the
+// process lives.
+func TestBroken(t *testing.T) {
+	s := open(t, place(t))
+	save(t, s, record(0, 1))
+	s.open.Lock()
+	db := s.db
+	s.db = nil // what a bug might do
+	s.open.Unlock()
+	err := s.update(&plan{graves: make([]call, 1)})
+	if !errors.Is(err, ErrBroken) {
+		t.Errorf("%v, want ErrBroken", err)
+	}
+	for range 2 {
+		if err := wait(func(done func(error)) { s.Save(record(1, 1), done) }); !errors.Is(err, ErrBroken) {
+			t.Errorf("saved: %v", err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if msg := fmt.Sprint(err); !strings.Contains(msg, "restart") {
+		t.Errorf("%q does not say what to do", msg)
+	}
+}

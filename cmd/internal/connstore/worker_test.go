@@ -1,0 +1,89 @@
+package connstore
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"ulnet/health"
+)
+
+// The worker is a process that saves and says what was called back, one line each
+// with one write, so that a kill loses none.
+//
+//	open          the database is open
+//	saved N LIFE  failed N LIFE ERRNO
+//	removed N LIFE
+const (
+	workerVerb    = "connstore-worker"
+	workerRounds  = 5
+	workerClients = 40
+)
+
+// buried is until when the worker's tombstones are.
+var buried = time.Unix(1<<33, 0)
+
+// step is what the worker does to client n in a round: save it in life round+1, or
+// (false) bury that before.
+func step(n, round int) (save bool) { return round == 0 || (n+round)%3 != 0 }
+
+// work is the worker. Each of its rounds is one commit, and its writes are the same
+// in each run.
+func work(path, rounds string, out io.Writer) int {
+	count, err := strconv.Atoi(rounds)
+	if err != nil {
+		return 2
+	}
+	runtime.LockOSThread() // the writer's is another one then
+	s, err := Open(Config{Path: path})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Fprintln(out, "open")
+	for round := range count {
+		workRound(s, round, out)
+	}
+	if err := s.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func workRound(s *Store, round int, out io.Writer) {
+	all := make(chan struct{})
+	left := workerClients
+	s.mu.Lock() // all into one commit
+	hold := s.waiting
+	for n := range workerClients {
+		life := uint64(round + 1)
+		word := "saved"
+		r := record(n, life)
+		c := call{client: r.Client}
+		if step(n, round) {
+			c.record, c.err = appendRecord(nil, &r)
+		} else {
+			word, life = "removed", life-1
+			c.key, c.grave, c.err = grave(&health.Tombstone{Client: r.Client, Incarnation: life, Until: buried.Add(time.Duration(round))})
+		}
+		c.done = func(err error) {
+			line := fmt.Sprintf("%s %d %d\n", word, n, life)
+			if err != nil {
+				line = fmt.Sprintf("failed %d %d %v\n", n, life, err)
+			}
+			_, _ = io.WriteString(out, line)
+			if left--; left == 0 {
+				close(all)
+			}
+		}
+		hold = append(hold, c)
+	}
+	s.waiting = hold
+	s.mu.Unlock()
+	s.wake <- struct{}{}
+	<-all
+}
