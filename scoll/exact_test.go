@@ -78,3 +78,38 @@ func TestSixtyFourParts(t *testing.T) {
 		t.Errorf("the last part: %+v", r)
 	}
 }
+
+// TestLongTrailer: SC-A27, Bad input: a long list of missing members is taken if it
+// names each once, and in a short time whatever it says and whatever the tree.
+func TestLongTrailer(t *testing.T) {
+	const n = 30_000
+	for _, tt := range []struct {
+		name string
+		want string
+		make func(i int) Missing
+	}{
+		{"each once", "child0", func(i int) Missing { return Missing{uint32(i), EIO, Node} }},
+		{"one twice", "unpost0 child0:" + EPROTO.String(), func(i int) Missing { return Missing{uint32(max(i, 2)), EIO, Node} }},
+		{"each with all below", "unpost0 child0:" + EPROTO.String(), func(i int) Missing { return Missing{uint32(n - i), EIO, Subtree} }},
+		{"nobody", "unpost0 child0:" + EPROTO.String(), func(i int) Missing { return Missing{n + uint32(i), EIO, Node} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, n, 0, nil)
+			h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: Tree{KAry, 1}}})
+			h.m.table.list[0].complete = true // the list is too long to ride
+			h.m.cfg.MaxTimeout = 24 * time.Hour
+			h.group = h.find(Created).Group
+			h.begin(OK, Outgoing{})
+			var list []Missing
+			for i := 1; i < n; i++ {
+				list = append(list, tt.make(i))
+			}
+			begin := time.Now()
+			h.childReplies(1, ours, list...)
+			if took := time.Since(begin); took > 3*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			h.want(tt.want)
+		})
+	}
+}

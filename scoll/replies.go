@@ -1,9 +1,6 @@
 package scoll
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // returned takes a child's reply (seed 000, Reply Aggregation).
 func (m *Machine) returned(in *Input) {
@@ -73,15 +70,6 @@ func (m *Machine) refused(r *request, i int, s Status) {
 	m.report(r, i, Effect{Status: s, Collective: true, Final: true})
 }
 
-// miss notes that a child is missing with all below, also of whom it has spoken:
-// its last part may have come without one before.
-func (r *request) miss(c *child, s Status) {
-	if c.last >= 0 {
-		r.trailer = slices.DeleteFunc(r.trailer, func(e Missing) bool { return r.isBelow(int(e.Rank), c.Rank) })
-	}
-	r.trailer = append(r.trailer, Missing{uint32(c.Rank), s, Subtree})
-}
-
 // take takes a part of a reply of the child's service. Parts may overtake each
 // other: networks promise no order between large and small messages.
 func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
@@ -108,37 +96,6 @@ func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
 		r.pending--
 	}
 	m.report(r, i, Effect{Status: OK, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
-}
-
-// merge adds a child's trailer to ours, if all entries are about its subtree.
-func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
-	before := len(r.trailer)
-	for len(trailer) > 0 {
-		e, rest, err := ParseMissing(trailer)
-		if err != nil || !r.isBelow(int(e.Rank), c.Rank) || len(r.trailer)-before == c.Size {
-			r.trailer = r.trailer[:before]
-			return false
-		}
-		r.trailer = append(r.trailer, e)
-		trailer = rest
-	}
-	return true
-}
-
-// isBelow reports whether a rank is in the subtree of another.
-func (r *request) isBelow(rank, top int) bool {
-	shape := r.shape()
-	if rank >= shape.N {
-		return false
-	}
-	for rank != top {
-		parent, ok := shape.Parent(rank)
-		if !ok {
-			return false
-		}
-		rank = parent
-	}
-	return true
 }
 
 // gather goes on when all children are done and all callbacks have returned:
@@ -192,26 +149,4 @@ func (m *Machine) postReply(r *request) {
 	if r.phase == posting {
 		m.schedule(r)
 	}
-}
-
-// lendMissing names every missing member, once.
-func (m *Machine) lendMissing(r *request) Range {
-	begin := len(m.out.Missing)
-	if len(r.trailer) == 0 {
-		return Range{begin, begin}
-	}
-	named := make([]bool, r.roster.Len()) // children may say anything
-	var ranks []int
-	for _, e := range r.trailer {
-		if ranks = append(ranks[:0], int(e.Rank)); e.Scope == Subtree {
-			ranks = r.shape().AppendSubtree(ranks[:0], int(e.Rank))
-		}
-		for _, rank := range ranks {
-			if !named[rank] {
-				named[rank] = true
-				m.out.Missing = append(m.out.Missing, Missing{uint32(rank), e.Status, Node})
-			}
-		}
-	}
-	return Range{begin, len(m.out.Missing)}
 }
