@@ -274,6 +274,17 @@ func TestAgents(t *testing.T) {
 		}
 	}
 
+	// A server leaves the list, and joins again.
+	for _, list := range [][]nid.NID{c.ids[:2], c.ids} {
+		for k, a := range c.agents[:2] {
+			c.hosts[k].Do(func() { a.SetServers(list) })
+		}
+		c.run(20 * time.Second)
+	}
+	for i := servers; i < last; i++ {
+		c.wantAll(i, servers)
+	}
+
 	victim := c.conns[servers].Status()
 	code, master := health.Code(99), nid.NID{}
 	a := c.agents[slices.Index(c.ids, victim.Master)]

@@ -257,9 +257,14 @@ func (a *ServerAgent) Shed(count int) {
 	}
 }
 
-// SetServers replaces the list of servers.
+// SetServers replaces the list of servers, which the View knows already.
 func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.runner.Do(ServerInput{Kind: SetServers, Servers: ids})
+	for _, id := range ids { // discovery spoke of new ones when they were none of ours
+		alive, lifetime := a.cfg.View.Alive(id)
+		a.runner.Do(ServerInput{Kind: ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+	}
+	a.quorum()
 }
 
 // Clients lists the clients by their ids.

@@ -417,6 +417,36 @@ func TestPauseOfClient(t *testing.T) {
 	}
 }
 
+// TestClaimedMasters: CH-44, CH-A15: where claims are checked, clients connect,
+// find another master and reboot as ever, because they show what masters signed.
+func TestClaimedMasters(t *testing.T) {
+	claims, err := NewClaims([]byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldWith(t, 11, 5, claims)
+	w.run(2 * time.Second)
+	for range 30 {
+		w.add(0, 1, 2, 3, 4)
+	}
+	w.run(20 * time.Second)
+	w.settle()
+	w.servers[0].kill()
+	w.run(time.Minute)
+	w.settle()
+	w.clients[0].kill()
+	w.clients[0].start()
+	w.servers[0].start()
+	w.run(time.Minute)
+	w.settle()
+	w.noEvictions()
+	for _, s := range w.servers {
+		if st := s.m.Stats(); st.Rejected[BadClaim]+st.Choices[BadClaim] != 0 {
+			t.Errorf("%v refused %d and %d claims", s.id, st.Rejected[BadClaim], st.Choices[BadClaim])
+		}
+	}
+}
+
 // TestRacingChange: CH-63, CH-A13: a client that has changed from A to B, of which
 // A and S were not told, is evicted by S and kept by others; when S can speak to
 // it all agree: on its next life.

@@ -29,6 +29,7 @@ type world struct {
 	late               float64 // evictions that arrive once more, much later
 	cut                func(a, b nid.NID) bool
 	detect             time.Duration // until discovery notices
+	claims             Claims
 	tap                func(from, to nid.NID, m *Message)
 	trace              []string
 }
@@ -110,7 +111,11 @@ func (b *base) resume() {
 }
 
 func newWorld(t *testing.T, seed uint64, servers int) *world {
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), nodes: make(map[nid.NID]node), detect: 3400 * time.Millisecond, now: time.Hour}
+	return newWorldWith(t, seed, servers, Claims{})
+}
+
+func newWorldWith(t *testing.T, seed uint64, servers int, claims Claims) *world {
+	w := &world{t: t, claims: claims, rng: rand.New(rand.NewPCG(seed, 7)), nodes: make(map[nid.NID]node), detect: 3400 * time.Millisecond, now: time.Hour}
 	var ids []nid.NID
 	for i := range servers {
 		ids = append(ids, nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+uint32(i)+1))
@@ -242,7 +247,7 @@ type view struct {
 func (s *server) start() {
 	s.up, s.stopped, s.inbox = true, false, nil
 	s.life++
-	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000})
+	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000, Claims: s.w.claims})
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
