@@ -65,7 +65,7 @@ func (m *Machine) place(r *request, g *group) (*Membership, *layout, Status) {
 	case roster.NID(l.parent) != r.parent:
 		m.stats.Spoofed++
 		return nil, nil, EPERM
-	case h.childTimeout(l.depth, h.Processing) > m.cfg.MaxTimeout:
+	case len(l.children) > m.cfg.MaxChildren, h.childTimeout(l.depth, h.Processing) > m.cfg.MaxTimeout:
 		m.stats.Protocol++
 		return nil, nil, EINVAL
 	}

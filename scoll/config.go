@@ -16,6 +16,7 @@ const (
 	moduleTime    = time.Second // what members take to read a list, and busy ones to forget a group
 	maxMembers    = 131_072
 	maxGroups     = 4096
+	maxChildren   = 1024
 	maxLives      = 65_536    // of creators of groups
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
@@ -52,6 +53,10 @@ type Config struct {
 	// MaxGroups bounds the groups that others make here; requests over further
 	// ones are answered with EBUSY. Default 4096.
 	MaxGroups int
+	// MaxChildren bounds the children that others have this node send to: a list
+	// of members and a tree are what a root says, and each child costs a
+	// connection. More are refused with EINVAL. Default 1024.
+	MaxChildren int
 	// MaxTimeout is the longest time-out of a broadcast that can be: a longer one
 	// is refused, and tombstones of groups are kept for twice as long. Default
 	// ten minutes.
@@ -74,6 +79,7 @@ func (c Config) filled() Config {
 	c.MaxActive = orDefault(c.MaxActive, maxActive)
 	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
 	c.MaxGroups = orDefault(c.MaxGroups, maxGroups)
+	c.MaxChildren = orDefault(c.MaxChildren, maxChildren)
 	c.MaxTimeout = orDefault(c.MaxTimeout, 10*time.Minute)
 	c.Propagation = orDefault(c.Propagation, time.Second)
 	return c

@@ -148,6 +148,29 @@ func TestListsOfOne(t *testing.T) {
 	h.want("pre")
 }
 
+// TestMaxChildren: SC-156, Bad input: nobody has a member connect to any number
+// of nodes, by a broadcast or by the creation of a group; roots are free to.
+func TestMaxChildren(t *testing.T) {
+	for _, test := range []struct {
+		most  int
+		flags Flags
+		want  Status
+	}{{1, 0, EINVAL}, {1, FlagModule, EINVAL}, {2, 0, OK}} {
+		h := newHarness(t, 8, 4, func(c *Config) { c.MaxChildren = test.most }) // two of the others hang on it
+		h.admitted(func(r *RequestHeader) { r.Flags |= test.flags })
+		if test.want == OK {
+			h.want("pre")
+			continue
+		}
+		if h.want("refuse"); h.refusal().Status != test.want || h.m.Stats().Protocol != 1 {
+			t.Errorf("%v: %v, %+v", test.flags, h.refusal().Status, h.m.Stats())
+		}
+	}
+	c := newCluster(t, 8, func(c *cluster, _ *sim.Config[*packet]) { c.cfg.MaxChildren = 2 })
+	c.run(0)
+	c.want(c.broadcast(0, c.create(0, Tree{}, false), Outgoing{}), 0)
+}
+
 // TestMaxGroups: SC-156: groups of others are bounded, and what they say of lives
 // is taken from members only.
 func TestMaxGroups(t *testing.T) {

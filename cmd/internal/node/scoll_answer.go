@@ -77,6 +77,8 @@ func unreachedText(s scoll.Status) string {
 		return "too busy: max_active or max_memory there"
 	case scoll.EMSGSIZE:
 		return "too large: max_bulk there, or the answers"
+	case scoll.EINVAL:
+		return "refused: beyond max_timeout, or too many are below it, see --tree"
 	case scoll.EIO:
 		return "cannot be sent to"
 	case scoll.ECANCELED:
