@@ -82,6 +82,10 @@ func TestDamage(t *testing.T) {
 			b := tx.Bucket(clientsBucket)
 			return b.Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, bytes.Clone(b.Get(first)))
 		}),
+		"out of order": func() []byte { // the records themselves are whole
+			seventh := id(6)
+			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
+		}(),
 		"long key": edited(t, sound, func(tx *bbolt.Tx) error {
 			b := tx.Bucket(clientsBucket)
 			return b.Put(append([]byte{1}, first...), bytes.Clone(b.Get(first)))
