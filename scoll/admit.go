@@ -99,7 +99,7 @@ func (m *Machine) begin(r *request) {
 	}
 	r.phase = preparing
 	m.emit(Effect{
-		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Again: r.incoming == returned,
+		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Again: r.repeated,
 		Data: m.lend(r.body[r.header.ListSize:]), Children: m.lendChildren(r),
 	})
 }

@@ -41,6 +41,9 @@ func TestAttemptFollows(t *testing.T) {
 	h.step(Input{Kind: InPreRequest})
 	h.want("incoming post")
 	h.attempt(2, "pre")
+	if second := h.find(CallPreRequest); !second.Again {
+		t.Error("the service is not told that it runs this already")
+	}
 	second := h.id
 	h.step(Input{Kind: InPreRequest})
 	h.want("")
