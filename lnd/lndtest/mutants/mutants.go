@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -60,12 +61,44 @@ func suite(t *testing.T, tests string, files map[string]string) ([]byte, error) 
 	t.Helper()
 	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off"}
 	args = append(args, "-gcflags=-N -l", "-ldflags=-s -w") // most of the time goes by compiling what runs for a moment
-	args = append(args, "-run", tests, "-overlay", overlay(t, files))
 	dir := "."
 	for name := range files { // any order: all are in one folder
 		dir = "./" + filepath.Dir(name)
 	}
+	args = append(args, "-run", tests, "-overlay", overlay(t, files, unneeded(t, dir, tests)))
 	return exec.CommandContext(t.Context(), "go", append(args, dir)...).CombinedOutput()
+}
+
+var (
+	external = regexp.MustCompile(`(?m)^package \w+_test$`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)`)
+)
+
+// unneeded lists the files of a folder's external tests, if none of these is to be
+// run: they take as long to compile as the package.
+func unneeded(t *testing.T, dir, tests string) (paths []string) {
+	t.Helper()
+	run, err := regexp.Compile(tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is one
+	for _, path := range all {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !external.Match(source) {
+			continue
+		}
+		paths = append(paths, path)
+		for _, f := range testFunc.FindAllSubmatch(source, -1) {
+			if run.Match(f[1]) {
+				return nil
+			}
+		}
+	}
+	return paths
 }
 
 // mutate applies a patch, in memory.
@@ -111,8 +144,9 @@ func sides(lines string) (before, after string) {
 	return b.String(), a.String()
 }
 
-// overlay writes files and the list that go test -overlay takes.
-func overlay(t *testing.T, files map[string]string) string {
+// overlay writes files and the list that go test -overlay takes, without those that
+// are to be left out.
+func overlay(t *testing.T, files map[string]string, without []string) string {
 	t.Helper()
 	dir := t.TempDir()
 	replace := make(map[string]string)
@@ -126,6 +160,13 @@ func overlay(t *testing.T, files map[string]string) string {
 		if err := os.WriteFile(there, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, name := range without {
+		here, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[here] = ""
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
