@@ -157,7 +157,7 @@ func (w *world) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	const most = 3_000_000 // a day of a few clients has a third of that
+	most := 1_000_000 + int(60*d.Seconds()) // a day of a few clients has 40 per second
 	for end, n := w.now+d, 0; ; n++ {
 		if n > most {
 			w.fail("%d things happened until %v of %v", n, w.now, end)
