@@ -2,6 +2,7 @@ package connstore
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -88,4 +89,32 @@ func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 		slots <- struct{}{}
 	}
 	return took
+}
+
+// BenchmarkDisk is what a commit of some hundred records cannot do without: to write
+// and sync 64 KiB, then a page. What the disk needs for it bounds what Save can do.
+func BenchmarkDisk(b *testing.B) {
+	f, err := os.Create(place(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	data := make([]byte, 64<<10)
+	took := make([]time.Duration, b.N)
+	b.ResetTimer()
+	for i := range took {
+		began := time.Now()
+		for _, n := range []int{len(data), 4096} {
+			if _, err := f.WriteAt(data[:n], int64(i%100*len(data))); err != nil {
+				b.Fatal(err)
+			}
+			if err := f.Sync(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		took[i] = time.Since(began)
+	}
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
 }
