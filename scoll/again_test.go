@@ -67,6 +67,37 @@ func TestAttemptFollows(t *testing.T) {
 	}
 }
 
+// TestAttemptsOfOthers: SC-A20: what came of one broadcast, or will, is nothing to
+// another.
+func TestAttemptsOfOthers(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming, Status: EIO})
+	for sequence := uint64(2); sequence < 4; sequence++ {
+		h.admitted(func(r *RequestHeader) {
+			r.Sequence, r.First = sequence, sequence
+			r.Flags, r.Live = r.Flags|FlagSubset, h.members.Digest()
+		})
+		h.want("pre")
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("incoming post")
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	h.admitted(func(r *RequestHeader) {
+		r.Sequence, r.First = 4, 3
+		r.Flags, r.Live = r.Flags|FlagSubset, h.members.Digest()
+	})
+	h.step(Input{Kind: InPreRequest})
+	h.want("post")
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Answer, Final: true})
+	if h.want("reply"); len(h.trailer()) != 0 {
+		t.Errorf("trailer %v", h.trailer())
+	}
+}
+
 // live begins a broadcast of member 0 to the live members, and has a child
 // disagree on them.
 func (h *harness) live() {
@@ -158,6 +189,10 @@ func TestRootFailsOnce(t *testing.T) {
 	h.step(Input{Kind: InReply})
 	if h.want("post"); len(h.out.Missing) != 1 || h.out.Missing[0] != (Missing{0, EIO, Node}) {
 		t.Errorf("missing %v", h.out.Missing)
+	}
+	h.step(Input{Kind: InPostReply})
+	if busy := h.m.table.list[0].busy; len(busy) != 0 {
+		t.Errorf("under way still: %v", busy)
 	}
 }
 

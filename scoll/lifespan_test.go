@@ -75,6 +75,29 @@ func TestLastOutOfBand(t *testing.T) {
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: FlagOOB}), 0)
 }
 
+// TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does
+// not take it from another that is under way.
+func TestLastOutOfBandInUse(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	for i, flags := range []Flags{FlagOOB, FlagOOB | FlagLast} {
+		sequence := uint64(i + 1)
+		h.id = 0
+		h.admitted(func(r *RequestHeader) {
+			r.Sequence, r.First, r.Flags, r.Group = sequence, sequence, flags, GroupID{Index: 3, Digest: h.members.Digest()}
+		})
+		if h.effects[0].Kind == CallMap {
+			h.step(Input{Kind: InMapped, Members: h.members})
+		}
+		h.want("pre")
+	}
+	h.step(Input{Kind: InPreRequest}) // of the last
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	if len(h.m.table.list) != 1 {
+		t.Error("the group is gone")
+	}
+}
+
 // TestGroupComesBack: SC-3: a member that forgot a group, as discovery told it of a
 // death that was none, and learned it again, can be its root as before.
 func TestGroupComesBack(t *testing.T) {
