@@ -8,9 +8,9 @@ import (
 
 // LastHeard returns when the driver had the latest message from a process, on
 // the node's clock (CH-8); ok is false if none came. It is kept for every peer,
-// asked for or not. All that [ulnet/lnet.Node.LastHeard] says holds: any NID of a node stands for the node,
-// processes of one NID are told apart by their PID, and a peer that the table of
-// peers has forgotten was never heard.
+// asked for or not. All that [ulnet/lnet.Node.LastHeard] says holds: any NID of a
+// node stands for the node, processes of one NID are told apart by their PID, and
+// a peer that the table of peers has forgotten was never heard.
 func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }
