@@ -63,8 +63,8 @@ func groupConfig(dir, gate string) string {
     allow_roots: [127.0.0.1@tcp]
     actions:
       order:
-        run: [/bin/sh, -c, ': > "%s/begun.$$"; exec cat "%s"']
-`, groupSize, dir, gate)
+        run: [/bin/sh, -c, 'exec < "%s"; : > "%s/begun.$$"; exec cat']
+`, groupSize, gate, dir)
 }
 
 // sendFile sends bulk data to all.

@@ -93,7 +93,7 @@ func newScollRoom(t *testing.T) *scollRoom {
 				"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", scollRTT), fmt.Sprintf("  guard: %v", scollGuard),
 				"  groups:", "    all:", "      " + all,
 				"  admin:", "    allow_roots: [10.2.0.1@tcp]", "    actions:", "      wait:", "        timeout: 1m",
-				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && : > %s; exec cat %s']", bulkSize, r.file("begun", i), r.file("gate")),
+				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && exec < %s && : > %s && exec cat']", bulkSize, r.file("gate"), r.file("begun", i)),
 			},
 		})
 	}

@@ -145,7 +145,9 @@ func TestRetired(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = gate.Close() }) // if it ends early
-	script := fmt.Sprintf("cd %s; : > begun.$$; exec cat gate", dir)
+	// Reads of the gate begin before an action says so: who came to it when it
+	// is closed would wait for ever.
+	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
 	nodes := scollNodes(t, 2, func(c *config.Config) {
 		c.Scoll.Admin.AllowRoots = setsOf(t, "127.0.0.71@tcp")
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
