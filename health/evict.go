@@ -3,8 +3,6 @@ package health
 import (
 	"slices"
 	"time"
-
-	"ulnet/lnet/nid"
 )
 
 // evictions are those that this server makes as a master: first in a queue for
@@ -12,7 +10,7 @@ import (
 type evictions struct {
 	suspects []suspect
 	queue    []eviction
-	batches  []*batch // by id
+	batches  []*batch // new ones first, then those that were sent longest ago
 	inFlight int
 	lastID   uint64
 	urgent   bool // a client waits: do not wait for the tick
@@ -37,7 +35,7 @@ type batch struct {
 	id       uint64
 	entries  []eviction
 	began    time.Duration
-	missing  []int32 // servers that have not answered
+	missing  []int32 // servers that have not answered any of its broadcasts
 	inFlight bool
 	ready    bool // to be sent
 	settled  bool // all live servers had answered; others are owed it
@@ -98,12 +96,19 @@ func (e *evictions) flush(s *Server) {
 		}
 	}
 	e.suspects = e.suspects[:0]
+	e.pack(s)
+}
+
+// pack makes batches of what waits. They go before those that are repeated, so
+// that a server that is alive and never answers does not hold up all evictions.
+func (e *evictions) pack(s *Server) {
+	var fresh []*batch
 	for chunk := range slices.Chunk(e.queue, MaxBatch) {
 		e.lastID++
-		b := &batch{id: e.lastID, entries: slices.Clone(chunk), began: s.now, ready: true}
-		e.batches = append(e.batches, b)
+		fresh = append(fresh, &batch{id: e.lastID, entries: slices.Clone(chunk), began: s.now, missing: s.others(), ready: true})
 		s.stats.Evictions += uint64(len(chunk))
 	}
+	e.batches = append(fresh, e.batches...)
 	e.queue = e.queue[:0]
 }
 
@@ -122,13 +127,14 @@ func (e *evictions) run(s *Server) {
 		}
 		b.ready = false
 		if !s.anybody() {
-			b.missing = s.others(b.missing[:0])
 			e.judge(s, b)
 			k = -1 // it may be gone
 			continue
 		}
 		b.inFlight = true
 		e.inFlight++
+		e.batches = append(slices.Delete(e.batches, k, k+1), b)
+		k--
 		s.broadcast(b)
 	}
 }
@@ -143,8 +149,8 @@ func (s *Server) anybody() bool {
 	return false
 }
 
-// others appends all other servers.
-func (s *Server) others(list []int32) []int32 {
+// others returns all other servers.
+func (s *Server) others() (list []int32) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.list[i].listed {
 			list = append(list, int32(i))
@@ -181,25 +187,13 @@ func (s *Server) broadcastDone(in *ServerInput) {
 	switch {
 	case in.Failed:
 		s.stats.Unsent++
-		b.missing = s.others(b.missing[:0])
 	case err != nil:
 		s.stats.BadReplies++
-		b.missing = s.others(b.missing[:0])
 	default:
 		b.except(reply)
-		b.missing = s.membersOf(in.Servers, b.missing[:0])
+		b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !slices.Contains(in.Servers, s.members.nid(i)) })
 	}
 	e.judge(s, b)
-}
-
-// membersOf appends the servers of a list, but for this one and strangers.
-func (s *Server) membersOf(ids []nid.NID, list []int32) []int32 {
-	for _, id := range ids {
-		if i, ok := s.members.find(id); ok && i != s.members.self {
-			list = append(list, i)
-		}
-	}
-	return list
 }
 
 // except notes which servers know more of a client.
@@ -272,7 +266,8 @@ func (s *Server) finish(x *eviction) {
 	}
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
-	if x.exception.Code == OtherMaster && x.exception.Incarnation == x.incarnation && known && master != s.members.self {
+	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // than the choice of this server (CH-62)
+	if x.exception.Code == OtherMaster && later && known && master != s.members.self {
 		s.stats.Kept++
 		s.rehome(i, c, master, x.exception.Epoch)
 		if !s.members.alive(master) {
@@ -321,15 +316,14 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		x.Code = Newer
 	case c.master != from:
 		x.Code = OtherMaster
-	case c.state == saving:
-		reply.Evicted++
-		s.reject(s.question(c), Message{Code: Global})
-		s.end(i, Cause(min(e.Mark, uint8(causes)-1)), true)
-		return
 	default:
 		reply.Evicted++
-		s.notify(c, Global)
-		s.end(i, Cause(min(e.Mark, uint8(causes)-1)), true)
+		if c.state == saving {
+			s.reject(s.question(c), Message{Code: Global})
+		} else {
+			s.notify(c, Global)
+		}
+		s.endUpTo(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)))
 		return
 	}
 	s.stats.Excepted++

@@ -67,6 +67,10 @@ func (s *Server) remind(i int32, c *conn) {
 		s.become(c, connected)
 		s.silent(i, c)
 		return
+	case !s.quorum.have:
+		// A server that is cut off cannot tell who is dead, nor speak for all:
+		// it evicts, here only, when the loss of the quorum counts.
+		c.seen, end = s.now, s.now+s.cfg.Orphan
 	default:
 		s.notify(c, Global)
 		s.end(i, LostMaster, true)

@@ -252,7 +252,8 @@ func (s *Server) apply(in *ServerInput) {
 	case Restore:
 		s.restore(in.Record)
 	case RestoreGrave:
-		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+in.For)
+		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
+		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left)
 	case EvictClient:
 		s.evictClient(in)
 	case Drain:

@@ -37,6 +37,18 @@ func TestTombstones(t *testing.T) {
 	h.want("save connected accept")
 }
 
+// TestTombstonesAfterClockJump: one that was written when the wall clock was a
+// year ahead lasts no longer than others, and holds up none of them.
+func TestTombstonesAfterClockJump(t *testing.T) {
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: RestoreGrave, Client: testClient, Incarnation: 5, For: 365 * 24 * time.Hour})
+	h.evicted(otherA, 6)
+	h.advance(minTombstone + h.s.cfg.Tick)
+	if n := h.s.Status().Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left", n)
+	}
+}
+
 // TestTombstonesAreBounded: the oldest is forgotten for a new one, and burying a
 // client over and over costs nothing.
 func TestTombstonesAreBounded(t *testing.T) {

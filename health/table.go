@@ -151,12 +151,22 @@ func (s *Server) save(id uint64, c *conn) {
 // end ends a connection, tells the user, and removes the record; with bury its
 // life cannot connect again.
 func (s *Server) end(i int32, cause Cause, bury bool) {
+	s.finally(i, s.conn(i).incarnation, cause, bury)
+}
+
+// endUpTo ends a connection and buries all lives up to one that is not before
+// its own: a connect of that one may be on its way (CH-A20).
+func (s *Server) endUpTo(i int32, incarnation uint64, cause Cause) {
+	s.finally(i, incarnation, cause, true)
+}
+
+func (s *Server) finally(i int32, incarnation uint64, cause Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++
 	if c.state != saving {
 		s.tell(ClientEvicted, c, cause)
 	}
-	s.forget(c.id, c.incarnation, bury)
+	s.forget(c.id, incarnation, bury)
 	s.drop(i)
 }
 

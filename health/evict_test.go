@@ -1,0 +1,114 @@
+package health
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the life
+// before the one that is evicted refuses a connect of the latter, which is late.
+func TestEvictBuriesWhatWasNamed(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	if r := h.evicted(otherA, 6); r.Evicted != 1 {
+		t.Fatalf("%+v", r)
+	}
+	h.connect(6, otherA, 1)
+	h.want("reject:global")
+	h.connect(7, otherA, 1)
+	h.want("save connected accept")
+}
+
+// TestEvictionOfReturned: CH-62, CH-A8: a client that went from this server to
+// another and back is gone, though somebody was told of the other only.
+func TestEvictionOfReturned(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 3)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(Reply{Exceptions: []Exception{{Code: OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.want("notice:global evicted:by-admin bury")
+}
+
+// TestRetryAddsUp: CH-28: who has answered a broadcast once need not answer the
+// next, so that retries end also where each loses some answers.
+func TestRetryAddsUp(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(Reply{}, otherA, gone)
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast1")
+	h.done(Reply{}, otherB, gone)
+	h.want("notice:global evicted:by-admin bury")
+	h.advance(h.s.cfg.Tick)
+	h.want("")
+	if n := h.s.Status().Batches; n != 1 {
+		t.Errorf("%d batches are owed to the dead server, not 1", n)
+	}
+}
+
+// TestMuteServer: CH-A21: a server that is alive and never answers does not keep
+// new evictions from the others.
+func TestMuteServer(t *testing.T) {
+	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts = 2 })
+	told := make(map[ClientID]bool)
+	flights := make(map[uint64]time.Duration) // broadcasts, until when
+	look := func() {
+		for _, e := range h.effects {
+			if e.Kind == DoBroadcast {
+				r, err := ParseBatch(e.Token.([]byte))
+				if err != nil {
+					t.Fatal(err)
+				}
+				told[r.Entries.At(0).Client] = true
+				flights[e.ID] = h.now + 3*h.s.cfg.Tick
+			}
+		}
+	}
+	const clients = 10
+	for i := range 3 * clients {
+		if id := (ClientID{1, byte(i)}); i%3 == 0 {
+			h.message(host, Message{Kind: Connect, Client: id, Incarnation: 1, Server: me})
+			h.step(ServerInput{Kind: EvictClient, Client: id})
+			look()
+		}
+		h.advance(h.s.cfg.Tick)
+		look()
+		for _, id := range slices.Sorted(maps.Keys(flights)) {
+			if flights[id] <= h.now {
+				delete(flights, id)
+				h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&Reply{}).AppendBinary(nil), Servers: []nid.NID{otherA, gone}})
+				look()
+			}
+		}
+	}
+	if len(told) != clients {
+		t.Errorf("%d of %d evictions were told to anybody", len(told), clients)
+	}
+}
+
+// TestOrphansCutOff: CH-A6, CH-68: a server without a quorum takes its clients'
+// masters for dead, which the clients can reach. However long it waits, it does
+// not speak for all.
+func TestOrphansCutOff(t *testing.T) {
+	for _, unsure := range []bool{false, true} {
+		h := newHarness(t, func(c *ServerConfig) { c.Quorum = time.Minute })
+		h.connect(5, otherA, 1)
+		h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+		h.step(ServerInput{Kind: QuorumIs, Unsure: unsure})
+		h.advance(59 * time.Second)
+		if s := h.words(); strings.Contains(s, "global") || strings.Contains(s, "bury") {
+			t.Errorf("unsure %v: %q", unsure, s)
+		}
+		// The orphan has its time when there is a quorum again.
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.advance(time.Second)
+		h.message(host, Message{Kind: Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+		h.want("save rehomed chosen")
+	}
+}
