@@ -225,7 +225,9 @@ func (c *Client) apply(in *ClientInput) {
 	case Doubt:
 		c.doubt(in.Server)
 	case ClientServers:
-		c.cfg.Servers = slices.Clone(in.Servers)
+		if len(in.Servers) > 0 { // there is no use for none
+			c.cfg.Servers = slices.Clone(in.Servers)
+		}
 	}
 }
 

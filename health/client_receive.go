@@ -54,7 +54,10 @@ func (c *Client) arrived(in *ClientInput) {
 // about reports whether a message is about this life. A refusal that names a
 // later one, or a grave, is.
 func (c *Client) about(m *Message) bool {
-	if m.Kind == Reject && (m.Code == Stale || m.Code == Global) || m.Kind == Notice && m.Code == Global {
+	switch {
+	case m.Kind == Reject && m.Code == Stale: // that names this life answers the one before
+		return m.Incarnation > c.life
+	case (m.Kind == Reject || m.Kind == Notice) && m.Code == Global:
 		return m.Incarnation >= c.life
 	}
 	return m.Incarnation == c.life

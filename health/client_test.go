@@ -243,6 +243,34 @@ func TestClientLaterLife(t *testing.T) {
 	}
 }
 
+// TestClientLateRefusal: a server that gives up the connect of the life before for
+// that of this one says so with the number of this one, and perhaps in answer to
+// a question with the number of ours: this is no word of a later life.
+func TestClientLateRefusal(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	h.step(ClientInput{Kind: Doubt, Server: h.other()})
+	h.want("", Choose)
+	h.answer(0, Message{Kind: Reject, Code: Stale, Incarnation: 5})
+	h.want("")
+	if st := h.c.Status(); st.State != "settled" || st.Incarnation != 5 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestClientServers: a list of no servers changes nothing.
+func TestClientServers(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.step(ClientInput{Kind: ClientServers})
+	for range 10 {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	if h.c.phase != electing || h.c.stats.Sent < 3 {
+		t.Errorf("%v, %d sent", h.c.phase, h.c.stats.Sent)
+	}
+}
+
 // TestClientPings: CH-9, CH-16, CH-49, CH-56: at least one message per interval,
 // one more when the answer is lost, and another master after T_client.
 func TestClientPings(t *testing.T) {
