@@ -69,6 +69,35 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
 		return nil, err
 	}
+	cfg.fill(table)
+	a := &ServerAgent{cfg: cfg, log: cfg.Log}
+	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
+		return nil, err
+	}
+	a.runner = machine.NewRunner(machine.Config[ServerInput, ServerOutput]{
+		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
+	})
+	// Before the first step: what it has sent goes this way, also while much is loaded.
+	a.transport = transport{
+		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
+	}
+	if err := a.load(); err != nil {
+		a.runner.Close()
+		return nil, err
+	}
+	if err := a.transport.start(); err != nil {
+		a.runner.Close()
+		return nil, fmt.Errorf("health: post buffers: %w", err)
+	}
+	cfg.Broadcaster.Serve(a.serve)
+	a.unwatch = cfg.View.Watch(a.heard)
+	a.look()
+	return a, nil
+}
+
+// fill sets what is by default the node's.
+func (cfg *AgentConfig) fill(table *portals.Table) {
 	if cfg.Incarnation == 0 {
 		cfg.Incarnation = table.Node().Incarnation()
 	}
@@ -81,29 +110,6 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &ServerAgent{cfg: cfg, log: cfg.Log}
-	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
-		return nil, err
-	}
-	a.runner = machine.NewRunner(machine.Config[ServerInput, ServerOutput]{
-		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
-		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
-	})
-	if err := a.load(); err != nil {
-		a.runner.Close()
-		return nil, err
-	}
-	a.transport = transport{
-		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
-	}
-	if err := a.transport.start(); err != nil {
-		a.runner.Close()
-		return nil, fmt.Errorf("health: post buffers: %w", err)
-	}
-	cfg.Broadcaster.Serve(a.serve)
-	a.unwatch = cfg.View.Watch(a.heard)
-	a.look()
-	return a, nil
 }
 
 // load gives the machine what the store knows.
