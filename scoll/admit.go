@@ -27,7 +27,7 @@ func (m *Machine) admit(r *request, g *group) {
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 		return
-	case g.index < 0 && len(m.table.list) >= m.cfg.MaxGroups:
+	case g.index < 0 && !m.roomForGroup():
 		m.stats.Busy++
 		m.reject(r, EBUSY)
 		return
@@ -79,6 +79,7 @@ func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
 		m.table.add(g)
 	}
 	g.inFlight++
+	g.used = m.now
 	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
 	r.children = slices.Grow(r.children[:0], len(l.children))
 	for _, c := range l.children {

@@ -51,7 +51,8 @@ type Config struct {
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
 	// MaxGroups bounds the groups that others make here; requests over further
-	// ones are answered with EBUSY. Default 4096.
+	// ones are answered with EBUSY, unless one was not used for twice MaxTimeout
+	// and can go. Default 4096.
 	MaxGroups int
 	// MaxChildren bounds the children that others have this node send to: a list
 	// of members and a tree are what a root says, and each child costs a

@@ -28,15 +28,16 @@ type group struct {
 	key      groupKey
 	members  *Membership
 	tree     Tree
-	index    int      // in table.list
-	rank     int      // ours among members, or -1
-	creator  bool     // we made it
-	creating bool     // the creation is under way
-	complete bool     // all members know it, as far as we know
-	last     bool     // it goes with the last request
-	inFlight int      // requests
-	sequence uint64   // of our latest broadcast
-	busy     []uint64 // of our broadcasts that are under way, ascending
+	index    int           // in table.list
+	rank     int           // ours among members, or -1
+	creator  bool          // we made it
+	creating bool          // the creation is under way
+	complete bool          // all members know it, as far as we know
+	last     bool          // it goes with the last request
+	inFlight int           // requests
+	used     time.Duration // when the latest request of others came
+	sequence uint64        // of our latest broadcast
+	busy     []uint64      // of our broadcasts that are under way, ascending
 	roots    []rootState
 	layout   layout
 	live     liveSet
@@ -98,6 +99,7 @@ func (g *group) rootOf(id nid.NID) *rootState {
 type table struct {
 	groups map[groupKey]*group
 	list   []*group
+	others int    // of them not made here
 	next   uint64 // index of the next group
 	graves map[groupKey]bool
 	buried []grave // the oldest first
@@ -122,6 +124,9 @@ func (t *table) add(g *group) {
 	g.index, g.sequence = len(t.list), max(g.sequence, t.sequence)
 	t.groups[g.key] = g
 	t.list = append(t.list, g)
+	if !g.creator {
+		t.others++
+	}
 }
 
 // remove ends a group. Requests that are under way keep what they need.
@@ -137,6 +142,30 @@ func (t *table) remove(g *group) {
 	t.list[last] = nil
 	t.list = t.list[:last]
 	g.index = -1
+	if !g.creator {
+		t.others--
+	}
+}
+
+// roomForGroup reports whether one more group of others may be kept. If there
+// are too many, the one that was not used for longest goes, once nothing of its
+// broadcasts can be on its way any more: should it be used again, its root is
+// told ENOGROUP and sends the list again.
+func (m *Machine) roomForGroup() bool {
+	if m.table.others < m.cfg.MaxGroups {
+		return true
+	}
+	var oldest *group
+	for _, g := range m.table.list {
+		if !g.creator && g.key.id.Creator.IsValid() && g.inFlight == 0 && (oldest == nil || g.used < oldest.used) {
+			oldest = g
+		}
+	}
+	if oldest == nil || m.now-oldest.used < 2*m.cfg.MaxTimeout {
+		return false
+	}
+	m.table.remove(oldest)
+	return true
 }
 
 // bury ends a group and remembers that it is gone (SC-A12).

@@ -28,13 +28,20 @@ func (m *Machine) invariants() error {
 	if lists != m.lists {
 		return fmt.Errorf("lists of %d bytes are fetched, counted %d", m.lists, lists)
 	}
+	strange := 0
 	for i, g := range m.table.list {
+		if !g.creator {
+			strange++
+		}
 		if g.index != i || m.table.groups[g.key] != g {
 			return fmt.Errorf("group %v is lost", g.key.id)
 		}
 		if g.inFlight != inFlight[g] {
 			return fmt.Errorf("group %v has %d requests, counted %d", g.key.id, g.inFlight, inFlight[g])
 		}
+	}
+	if strange != m.table.others {
+		return fmt.Errorf("%d groups of others, counted %d", strange, m.table.others)
 	}
 	for i, r := range m.requests.heap {
 		if r.heapAt != i || i > 0 && m.requests.less(i, (i-1)/2) {

@@ -190,6 +190,48 @@ func TestMaxGroups(t *testing.T) {
 	}
 }
 
+// TestIdleGroup: SC-156: where there are too many groups of others, the one that
+// was not used for longest goes, but not while something of it may be on its way.
+func TestIdleGroup(t *testing.T) {
+	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 2 })
+	use := func(index uint64) (taken bool) {
+		h.group.Index = index
+		h.id = 0
+		refused := h.m.Stats().Busy
+		h.admitted(func(r *RequestHeader) { r.Sequence, r.First = uint64(h.now), uint64(h.now) })
+		return h.m.Stats().Busy == refused
+	}
+	finish := func() {
+		for h.m.requests.active > 0 { // the service never answers
+			h.id = h.m.requests.heap[0].id
+			h.advance()
+			for _, id := range active(h.m) {
+				h.step(Input{Kind: InPreRequest, ID: id})
+				h.step(Input{Kind: InReplyOut, ID: id})
+			}
+		}
+	}
+	use(1)
+	finish()
+	h.now += time.Minute
+	use(2)
+	finish()
+	h.now += time.Minute
+	use(1)
+	if use(3) {
+		t.Error("a third group is taken while others may be in use")
+	}
+	finish()
+	h.now += 2*h.m.cfg.MaxTimeout - time.Minute
+	if !use(3) {
+		t.Error("a third group is refused when another is idle")
+	}
+	left := h.m.Groups()
+	if len(left) != 2 || left[0].ID.Index != 1 || left[1].ID.Index != 3 {
+		t.Errorf("left are %+v", left)
+	}
+}
+
 // TestFlood: SC-156: whatever comes unasked, a machine keeps MaxActive requests
 // and what is bounded besides; when it is over nothing is left.
 func TestFlood(t *testing.T) {
