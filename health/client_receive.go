@@ -195,21 +195,30 @@ func (c *Client) noticed(p *peer, m *Message) {
 			c.election.candidate, c.election.at = nid.NID{}, c.now
 		}
 	case Orphaned:
-		switch {
-		case c.phase != settled: // it says so again
-		case p.state == detached && !p.asking: // what is left of an earlier connection
-			c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
-		case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master
-			p.asking, p.at, p.wait = true, c.now, 0
-		case m.Server == c.master:
-			c.replaceMaster(m.Code, true)
-		}
+		c.orphaned(p, m)
 	case Draining:
 		if master {
 			c.replaceMaster(m.Code, false)
 		}
 	default:
 		c.stats.Stray++
+	}
+}
+
+// orphaned takes word of a server that this client's master is dead or unsure.
+func (c *Client) orphaned(p *peer, m *Message) {
+	switch {
+	case c.phase != settled: // it says so again
+	case p.id == c.master && m.Epoch < c.epoch && m.Life <= c.pinging.life:
+		c.stats.Stray++ // from before it agreed
+	case p.id == c.master:
+		c.replaceMaster(m.Code, true)
+	case p.state == detached && !p.asking: // what is left of an earlier connection
+		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+	case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master, and lives
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	case m.Server == c.master:
+		c.replaceMaster(m.Code, true)
 	}
 }
 

@@ -243,6 +243,31 @@ func TestClientLaterLife(t *testing.T) {
 	}
 }
 
+// TestClientLateOrphaned: CH-68: word of an earlier choice that is late, long after
+// the connections were made, drops nobody; of a later life of the master it counts.
+func TestClientLateOrphaned(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, other := h.settled(), h.other()
+	h.c.epoch++ // as after a change of master and back
+	late := Message{Kind: Notice, Code: Orphaned, Server: master, Epoch: h.c.epoch - 1}
+	for h.now = h.wake; h.now < time.Hour+2*h.c.cfg.Orphan; h.now = h.wake {
+		h.step(ClientInput{})
+		h.from(master, Message{Kind: Pong, Life: 7})
+	}
+	late.Life = 7
+	h.from(master, late)
+	h.want("")
+	h.from(other, late)
+	h.want("", Choose)
+	h.answer(0, Message{Kind: Chosen, Life: 3})
+	h.want("")
+	late.Life = 8
+	h.from(master, late)
+	if !strings.HasPrefix(h.told, "master-lost:orphaned") || len(h.c.Status().Attached) != 2 {
+		t.Errorf("told %q, %+v", h.told, h.c.Status())
+	}
+}
+
 // TestClientLateRefusal: a server that gives up the connect of the life before for
 // that of this one says so with the number of this one, and perhaps in answer to
 // a question with the number of ours: this is no word of a later life.

@@ -298,6 +298,33 @@ func TestReboot(t *testing.T) {
 	w.noEvictions()
 }
 
+// TestManyRestart: CH-66, CH-67, CH-68: most servers, or all, die at the same time
+// and come back with their records. Who is left may lose its quorum and drop its
+// clients, but nobody is evicted by all, and in the end all are connected.
+func TestManyRestart(t *testing.T) {
+	for seed := range uint64(8) {
+		for _, n := range []int{3, 4, 5} {
+			w := newWorld(t, 1000+seed, 5)
+			w.dup, w.reorder, w.stale, w.late = 0.05, 0.1, 0.1, 0.2
+			w.run(2 * time.Second)
+			for range 12 {
+				w.add(0, 1, 2, 3, 4)
+			}
+			w.run(20 * time.Second)
+			back := w.between(100*time.Millisecond, 15*time.Second)
+			for _, s := range w.servers[:n] {
+				s.kill()
+				w.after(back+w.between(0, 2*time.Second), s.start)
+			}
+			w.run(2 * time.Minute)
+			w.doubt()
+			w.run(time.Minute)
+			w.noEvictions()
+			w.settle()
+		}
+	}
+}
+
 // TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: servers split 3/2, with
 // clients that reach both sides: who has a master in the majority keeps it, the
 // rest finds one there; the minority loses its clients, and nothing more.
