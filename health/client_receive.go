@@ -1,22 +1,6 @@
 package health
 
-import (
-	"slices"
-	"time"
-
-	"ulnet/lnet/nid"
-)
-
-// ClientStats counts what a Client did and met.
-type ClientStats struct {
-	Sent      uint64        // messages
-	Pings     uint64        // of those
-	Changes   uint64        // of the master
-	Evictions uint64        // of this client
-	Declined  [codes]uint64 // by candidates
-	Malformed uint64
-	Stray     uint64 // messages of who was not asked, or about another life
-}
+import "ulnet/lnet/nid"
 
 // arrived takes a message of a server.
 func (c *Client) arrived(in *ClientInput) {
@@ -220,74 +204,4 @@ func (c *Client) orphaned(p *peer, m *Message) {
 	case m.Server == c.master:
 		c.replaceMaster(m.Code, true)
 	}
-}
-
-// evicted drops everything at once (CH-61), whatever server says that all have
-// evicted this client, and begins the next life.
-func (c *Client) evicted(from nid.NID, m *Message) {
-	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
-	if had {
-		c.stats.Evictions++
-		c.tell(Evicted, from, Global)
-	}
-	c.nextLife(m.Incarnation, had)
-}
-
-// nextLife begins after a life that is over. Who was somebody waits a little, so
-// that a thousand clients evicted together do not come back together.
-func (c *Client) nextLife(last uint64, pause bool) {
-	c.life = max(c.life, last) + 1
-	c.epoch = 0
-	kept := c.peers[:0]
-	for _, p := range c.peers {
-		if p.wanted {
-			kept = append(kept, peer{id: p.id, wanted: true})
-		}
-	}
-	round := c.election.round
-	c.peers, c.master, c.token = kept, nid.NID{}, nil
-	c.elect(election{round: round})
-	if pause {
-		c.election.at = c.now + c.jitter(c.cfg.Try)
-	}
-}
-
-// stale takes word of a later life of this client. If this one has not connected
-// anywhere, it is the numbers that are wrong, as after a clock was put back.
-func (c *Client) stale(from nid.NID, m *Message) {
-	if slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached }) {
-		c.life = max(c.life, m.Incarnation)
-		c.tell(Superseded, from, Stale)
-		c.rest()
-		return
-	}
-	c.nextLife(m.Incarnation, true)
-}
-
-// ClientStatus is the state of a client.
-type ClientStatus struct {
-	Client      ClientID      `json:"client"`
-	Incarnation uint64        `json:"incarnation"`
-	State       string        `json:"state"`
-	Master      nid.NID       `json:"master,omitzero"`
-	Epoch       uint32        `json:"epoch"`
-	Attached    []nid.NID     `json:"attached"` // the master included
-	Heard       time.Duration `json:"heard_ns"` // how long ago, of the master
-}
-
-// Stats returns the counters so far.
-func (c *Client) Stats() ClientStats { return c.stats }
-
-// Status returns the state.
-func (c *Client) Status() ClientStatus {
-	st := ClientStatus{Client: c.cfg.ID, Incarnation: c.life, State: phaseNames[c.phase], Epoch: c.epoch}
-	if c.phase == settled {
-		st.Master, st.Heard = c.master, c.now-c.pinging.heard
-	}
-	for i := range c.peers {
-		if c.peers[i].state == attached {
-			st.Attached = append(st.Attached, c.peers[i].id)
-		}
-	}
-	return st
 }

@@ -54,32 +54,6 @@ func (s *Server) evict(i int32, cause Cause) {
 	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, cause: cause})
 }
 
-// evictClient takes the word of an administrator.
-func (s *Server) evictClient(in *ServerInput) {
-	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
-	i, ok := s.find(in.Client)
-	if !ok {
-		result.Code = NotConnected
-		s.emit(result)
-		return
-	}
-	c := s.conn(i)
-	result.Server = s.members.nid(c.master)
-	switch {
-	case c.state == evicting:
-	case c.state == saving:
-		result.Code = Busy
-	case c.state != connected && !s.ours(c):
-		result.Code = Orphaned
-	case !s.ours(c):
-		result.Code = OtherMaster
-	default:
-		s.evict(i, ByAdmin)
-		s.evictions.urgent = true
-	}
-	s.emit(result)
-}
-
 // flush puts what waits into batches (CH-27). Without a quorum it waits on: soon
 // there is one, or all clients are evicted here, without a broadcast (CH-30).
 func (e *evictions) flush(s *Server) {
@@ -278,54 +252,4 @@ func (s *Server) finish(x *eviction) {
 		s.end(i, x.cause, true)
 	}
 	s.waiting.resume(s, x.id)
-}
-
-// evictArrived evicts the clients that their master wants evicted (seed 001,
-// Specification 5; CH-A7).
-func (s *Server) evictArrived(in *ServerInput) {
-	var reply Reply
-	from, ok := s.members.find(in.Server)
-	r, err := ParseBatch(in.Data)
-	switch {
-	case err != nil:
-		s.malformed(err)
-	case !ok:
-		s.stats.Strangers++
-	case from == s.members.self:
-	default:
-		for k := range r.Entries.Len() {
-			s.evictFor(from, r.Entries.At(k), uint16(k), &reply)
-		}
-	}
-	begin := len(s.out.Buf)
-	s.out.Buf = reply.AppendBinary(s.out.Buf)
-	s.emit(ServerEffect{Kind: DoAnswer, Token: in.Token, Begin: begin, End: len(s.out.Buf)})
-}
-
-func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
-	i, ok := s.find(e.Client)
-	if !ok {
-		reply.Unknown++
-		s.forget(e.Client, e.Incarnation, true)
-		return
-	}
-	c := s.conn(i)
-	x := Exception{Index: index, Epoch: c.epoch, Incarnation: c.incarnation, Master: s.members.nid(c.master)}
-	switch {
-	case c.incarnation > e.Incarnation:
-		x.Code = Newer
-	case c.master != from:
-		x.Code = OtherMaster
-	default:
-		reply.Evicted++
-		if c.state == saving {
-			s.reject(s.question(c), Message{Code: Global})
-		} else {
-			s.notify(c, Global)
-		}
-		s.endUpTo(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)))
-		return
-	}
-	s.stats.Excepted++
-	reply.Exceptions = append(reply.Exceptions, x)
 }

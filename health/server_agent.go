@@ -112,31 +112,6 @@ func (cfg *AgentConfig) fill(table *portals.Table) {
 	}
 }
 
-// load gives the machine what the store knows.
-func (a *ServerAgent) load() error {
-	if a.cfg.Store == nil {
-		return nil
-	}
-	records, graves, err := a.cfg.Store.Load()
-	if err != nil {
-		return fmt.Errorf("health: load connections: %w", err)
-	}
-	slices.SortFunc(graves, func(x, y Tombstone) int { return x.Until.Compare(y.Until) })
-	now := a.cfg.Wall()
-	for _, g := range graves {
-		if left := g.Until.Sub(now); left > 0 {
-			a.runner.Do(ServerInput{Kind: RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: left})
-		}
-	}
-	for i := range records {
-		if a.cfg.Recovered != nil {
-			a.cfg.Recovered(&records[i])
-		}
-		a.runner.Do(ServerInput{Kind: Restore, Record: &records[i]})
-	}
-	return nil
-}
-
 // arrived gives the machine a message.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(ServerInput{Kind: Arrived, From: e.Initiator, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
@@ -205,44 +180,6 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 	case DoResult:
 		e.Token.(func(Code, nid.NID))(e.Code, e.Server)
 	}
-}
-
-func (a *ServerAgent) save(e *ServerEffect) {
-	id := e.ID
-	if a.cfg.Store == nil {
-		if id != 0 {
-			a.runner.Do(ServerInput{Kind: Saved, ID: id})
-		}
-		return
-	}
-	r := *e.Record
-	if a.cfg.Export != nil {
-		r.Export = a.cfg.Export(r.Client, r.Incarnation)
-	}
-	a.cfg.Store.Save(r, func(err error) {
-		if err != nil {
-			a.log.Error("save a connection", slog.String("client", r.Client.String()), slog.Any("err", err))
-		}
-		if id != 0 || err != nil {
-			a.runner.Do(ServerInput{Kind: Saved, ID: id, Failed: err != nil})
-		}
-	})
-}
-
-func (a *ServerAgent) remove(e *ServerEffect) {
-	if a.cfg.Store == nil {
-		return
-	}
-	t := Tombstone{Client: e.Client, Incarnation: e.Incarnation}
-	if e.For > 0 {
-		t.Until = a.cfg.Wall().Add(e.For)
-	}
-	a.cfg.Store.Remove(t, func(err error) {
-		if err != nil {
-			a.log.Error("remove a connection", slog.String("client", t.Client.String()), slog.Any("err", err))
-			a.runner.Do(ServerInput{Kind: Saved, Failed: true})
-		}
-	})
 }
 
 // Evict evicts a client from all servers. done is told, perhaps before Evict

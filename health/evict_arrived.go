@@ -1,0 +1,51 @@
+package health
+
+// evictArrived evicts the clients that their master wants evicted (seed 001,
+// Specification 5; CH-A7).
+func (s *Server) evictArrived(in *ServerInput) {
+	var reply Reply
+	from, ok := s.members.find(in.Server)
+	r, err := ParseBatch(in.Data)
+	switch {
+	case err != nil:
+		s.malformed(err)
+	case !ok:
+		s.stats.Strangers++
+	case from == s.members.self:
+	default:
+		for k := range r.Entries.Len() {
+			s.evictFor(from, r.Entries.At(k), uint16(k), &reply)
+		}
+	}
+	begin := len(s.out.Buf)
+	s.out.Buf = reply.AppendBinary(s.out.Buf)
+	s.emit(ServerEffect{Kind: DoAnswer, Token: in.Token, Begin: begin, End: len(s.out.Buf)})
+}
+
+func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
+	i, ok := s.find(e.Client)
+	if !ok {
+		reply.Unknown++
+		s.forget(e.Client, e.Incarnation, true)
+		return
+	}
+	c := s.conn(i)
+	x := Exception{Index: index, Epoch: c.epoch, Incarnation: c.incarnation, Master: s.members.nid(c.master)}
+	switch {
+	case c.incarnation > e.Incarnation:
+		x.Code = Newer
+	case c.master != from:
+		x.Code = OtherMaster
+	default:
+		reply.Evicted++
+		if c.state == saving {
+			s.reject(s.question(c), Message{Code: Global})
+		} else {
+			s.notify(c, Global)
+		}
+		s.endUpTo(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)))
+		return
+	}
+	s.stats.Excepted++
+	reply.Exceptions = append(reply.Exceptions, x)
+}
