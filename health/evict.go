@@ -49,6 +49,7 @@ func (e *evictions) suspect(i int32, c *conn) { e.suspects = append(e.suspects, 
 func (s *Server) evict(i int32, cause Cause) {
 	c := s.conn(i)
 	s.become(c, evicting)
+	c.previous = noPlace
 	s.unset(i)
 	s.tell(ClientSuspended, c, cause)
 	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, cause: cause})
@@ -232,7 +233,8 @@ func (e *evictions) returned(s *Server, i int32) {
 func (e *evictions) clear() { e.suspects, e.queue, e.batches, e.urgent = nil, nil, nil, false }
 
 // finish ends the eviction of a client: it is gone, unless it has another
-// master, in which case it stays connected under that one (CH-A8).
+// master, in which case it stays connected under that one (CH-A8), which has
+// not evicted it meanwhile (CH-63).
 func (s *Server) finish(x *eviction) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
@@ -241,7 +243,7 @@ func (s *Server) finish(x *eviction) {
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
 	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // than the choice of this server (CH-62)
-	if x.exception.Code == OtherMaster && later && known && master != s.members.self {
+	if x.exception.Code == OtherMaster && later && known && master != s.members.self && master != c.previous {
 		s.stats.Kept++
 		s.rehome(i, c, master, x.exception.Epoch)
 		if !s.members.alive(master) {

@@ -35,7 +35,9 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	case c.incarnation > e.Incarnation:
 		x.Code = Newer
 	case c.master != from:
-		x.Code = OtherMaster
+		if x.Code = OtherMaster; c.state == evicting {
+			c.previous = from
+		}
 	default:
 		reply.Evicted++
 		if c.state == saving {

@@ -34,6 +34,19 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
+// TestTwoMastersEvict: CH-63: of two servers that take themselves for a client's
+// master, and both evict it at once, neither keeps it for the other.
+func TestTwoMastersEvict(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	if r := h.evicted(otherA, 5); len(r.Exceptions) != 1 || r.Exceptions[0].Master != me { // CH-29
+		t.Fatalf("%+v", r)
+	}
+	h.done(Reply{Exceptions: []Exception{{Code: OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.want("notice:global evicted:by-admin bury")
+}
+
 // TestRetryAddsUp: CH-28: who has answered a broadcast once need not answer the
 // next, so that retries end also where each loses some answers.
 func TestRetryAddsUp(t *testing.T) {

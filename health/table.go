@@ -44,7 +44,7 @@ type conn struct {
 	epoch    uint32
 	gen      uint32 // tells the connections of one place apart
 	master   int32
-	previous int32 // master of the life before
+	previous int32 // master of the life before; while evicting, who evicts this life, too
 	pos      int32 // in the heap of deadlines
 	state    state
 	told     bool // suspected, and the transport was asked
