@@ -214,6 +214,23 @@ func (r *recorder) told(want ...bool) func() bool {
 	}
 }
 
+// left returns a condition: the peer was up, is down now, and was never said to
+// be up twice in a row. It may have been up again in between: a connection that
+// was being made when the peer began to leave can still be taken by it.
+func (r *recorder) left() func() bool {
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for i := 1; i < len(r.ups); i++ {
+			if r.ups[i] && r.ups[i-1] {
+				return false
+			}
+		}
+		n := len(r.ups)
+		return n >= 2 && r.ups[0] && !r.ups[n-1]
+	}
+}
+
 func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -318,7 +318,7 @@ func testPeers(t *testing.T, f *fabric) {
 		t.Error(err)
 	}
 	f.await("PeerDown at the NI that is shut down", f.upB.told(true, false))
-	f.await("PeerDown at the other", f.upA.told(true, false))
+	f.await("PeerDown at the other", f.upA.left())
 	for _, e := range []struct {
 		up   *recorder
 		peer lnd.NI
