@@ -55,22 +55,7 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context, show func(statusDoc, []node.GossipChange) error) error {
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	for {
-		err := w.look(ctx, show)
-		if ctx.Err() != nil {
-			return nil // an interrupt is the ordinary end
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return cli.Repeat(ctx, lookInterval, func() error { return w.look(ctx, show) })
 }
 
 // look asks for the state and shows it with what has changed since the last look.
@@ -122,8 +107,7 @@ func (w *watcher) object(_ statusDoc, changes []node.GossipChange) error {
 	return nil
 }
 
-// screen draws a screen anew: from its top left corner, with each line cleared
-// to its end, and the rest of the screen.
+// screen draws a screen anew.
 func (w *watcher) screen(doc statusDoc, changes []node.GossipChange) error {
 	w.recent = append(w.recent, changes...)
 	w.recent = w.recent[max(len(w.recent)-shownChanges, 0):]
@@ -136,11 +120,5 @@ func (w *watcher) screen(doc statusDoc, changes []node.GossipChange) error {
 	for _, c := range w.recent {
 		fmt.Fprintln(&b, changeLine(c))
 	}
-	start := "\x1b[H"
-	if !w.started {
-		start = "\x1b[2J" + start
-	}
-	text := bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte("\x1b[K\n"))
-	_, err := fmt.Fprintf(w.out, "%s%s\x1b[J", start, text)
-	return err
+	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }

@@ -53,26 +53,14 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context, show func(*node.CollectiveStatus) error) error {
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	for {
+	return cli.Repeat(ctx, lookInterval, func() error {
 		s, err := w.g.client().Collectives(ctx)
-		if ctx.Err() != nil {
-			return nil // an interrupt is the ordinary end
-		}
 		if err == nil {
 			err = show(&s)
 		}
-		if err != nil {
-			return err
-		}
 		w.started = true
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+		return err
+	})
 }
 
 // changed returns the broadcasts that have begun or ended since the last look.
@@ -111,8 +99,7 @@ func (w *watcher) objects(s *node.CollectiveStatus) error {
 	return nil
 }
 
-// screen draws a screen anew: from its top left corner, with each line cleared to
-// its end, and the rest of the screen.
+// screen draws a screen anew.
 func (w *watcher) screen(s *node.CollectiveStatus) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", head(s))
@@ -123,13 +110,7 @@ func (w *watcher) screen(s *node.CollectiveStatus) error {
 	for _, e := range s.Broadcasts[max(len(s.Broadcasts)-shownOver, 0):] {
 		fmt.Fprintln(&b, entryLine(e))
 	}
-	start := "\x1b[H"
-	if !w.started {
-		start = "\x1b[2J" + start
-	}
-	text := bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte("\x1b[K\n"))
-	_, err := fmt.Fprintf(w.out, "%s%s\x1b[J", start, text)
-	return err
+	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }
 
 func head(s *node.CollectiveStatus) string {
