@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -27,4 +28,36 @@ func ExampleDial() {
 	defer c.Close()
 	master, err := c.Wait(context.Background())
 	fmt.Println(master, err)
+}
+
+// A program becomes a server that watches over clients.
+func ExampleStartServer() {
+	var (
+		table   *portals.Table     // of the program's node
+		servers []nid.NID          // all of the cluster
+		view    health.View        // a *gossip.Agent is one
+		all     health.Broadcaster // to all other servers
+		store   health.Store       // may be nil
+	)
+	serve, stop := func(health.ClientID) {}, func(health.ClientID) {}
+
+	a, err := health.StartServer(table, health.AgentConfig{
+		ServerConfig: health.ServerConfig{Servers: servers},
+		View:         view,
+		Broadcaster:  all,
+		Store:        store,
+		Wall:         time.Now,
+		Notify: func(e health.Event) {
+			switch e.Kind {
+			case health.ClientSuspended, health.ClientEvicted:
+				stop(e.Client) // its requests are refused, its locks are free
+			case health.ClientConnected, health.ClientRecovered:
+				serve(e.Client)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Stop()
 }
