@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnd"
@@ -94,7 +95,7 @@ type member struct {
 // sums is what a request needs at a member: a sum from each child, and its own.
 type sums struct {
 	children [][8]byte
-	total    uint64
+	total    atomic.Uint64 // children answer at the same time
 	own      [8]byte
 }
 
@@ -152,7 +153,7 @@ func (m *member) service() scoll.Service {
 		IncomingRequest: func(*scoll.Request) error { return nil },
 		IncomingReply: func(p *scoll.Reply) {
 			if len(p.Payload) == 8 {
-				p.Request.Data.(*sums).total += binary.LittleEndian.Uint64(p.Payload)
+				p.Request.Data.(*sums).total.Add(binary.LittleEndian.Uint64(p.Payload))
 			}
 		},
 		PostReply: func(r *scoll.Request) {
@@ -161,7 +162,7 @@ func (m *member) service() scoll.Service {
 				m.completed(r, s)
 				return
 			}
-			binary.LittleEndian.PutUint64(s.own[:], s.total)
+			binary.LittleEndian.PutUint64(s.own[:], s.total.Load())
 			_ = r.Reply(s.own[:]) // what is wrong shows in the sum
 		},
 		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
@@ -171,7 +172,8 @@ func (m *member) service() scoll.Service {
 // post gives a request its state, with a buffer for each child.
 func (m *member) post(r *scoll.Request) error {
 	s := m.states.Get().(*sums)
-	r.Data, s.total = s, 1
+	r.Data = s
+	s.total.Store(1)
 	for len(s.children) < r.Children() {
 		s.children = append(s.children, [8]byte{})
 	}
@@ -222,7 +224,7 @@ func (m *member) completed(r *scoll.Request, s *sums) {
 	if m.left < m.current.Count {
 		m.took = append(m.took, float64(elapsed))
 	}
-	total := s.total
+	total := s.total.Load()
 	m.states.Put(s)
 	var err error
 	if total != uint64(m.nodes) {
