@@ -128,3 +128,18 @@ func (m *ticker) Step(now time.Duration, _ int, _ *int) time.Duration {
 	}
 	return now + time.Millisecond
 }
+
+// TestAllocations: a timer that is started again and rings allocates nothing.
+func TestAllocations(t *testing.T) {
+	c := NewClock()
+	defer c.Close()
+	rang := make(chan struct{})
+	timer := c.AfterFunc(0, func() { rang <- struct{}{} }).(interface{ Reset(time.Duration) bool })
+	await(t, rang)
+	if n := testing.AllocsPerRun(200, func() {
+		timer.Reset(50 * time.Microsecond)
+		<-rang
+	}); n > 0 {
+		t.Errorf("%v allocations each time", n)
+	}
+}
