@@ -67,6 +67,9 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if len(lines) != 95 {
+		t.Errorf("got %d lines, want 95:\n%s", len(lines), stdout)
+	}
 	for _, g := range goals {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {
 			t.Errorf("no line for %s:\n%s", g.id, stdout)

@@ -291,20 +291,20 @@ func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]lin
 	}
 	what := fmt.Sprintf("broadcast and aggregate 2 KiB, %d processes, ", nodes)
 	var lines []line
-	for _, p := range []struct {
+	for _, c := range []struct {
+		*collectiveContender
 		name string
-		part float64
-	}{{"p50", 0.5}, {"p99", 0.99}} {
-		l := line{what: what + p.name, skipped: mpi.missing}
-		if mpi.missing == "" {
-			l = ours.against(peer, l.what, p.part, 0)
+	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // the latter is a daemon that was not told to poll
+		for _, p := range []struct {
+			name string
+			part float64
+		}{{"p50", 0.5}, {"p99", 0.99}} {
+			l := line{what: what + p.name + ", " + c.name, skipped: mpi.missing, free: true}
+			if mpi.missing == "" {
+				l = c.against(peer, l.what, p.part, 0)
+			}
+			lines = append(lines, l)
 		}
-		lines = append(lines, l)
-	}
-	lines[0].what += ", with busy_poll"
-	lines[1].what += ", with busy_poll"
-	if mpi.missing == "" { // what a daemon does that was not told to poll
-		lines = append(lines, waiting.against(peer, what+"p50, without busy_poll", 0.5, 0), waiting.against(peer, what+"p99, without busy_poll", 0.99, 0))
 	}
 	for _, c := range []*collectiveContender{ours, waiting} {
 		tree := c.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
