@@ -39,10 +39,17 @@ func first(t testing.TB, list []capture.Record, portal uint32, after int) (captu
 	return capture.Record{}, 0
 }
 
-// TestScollOdd: what is wrong with a message is said, in words that name the
-// numbers, and nothing is made of what cannot be trusted.
-func TestScollOdd(t *testing.T) {
-	list := recorded(t)
+// oddMessage is a recorded message with something spoiled.
+type oddMessage struct {
+	name   string
+	of     capture.Record
+	spoil  func(r *capture.Record)
+	is     bool   // it is shown as a message nevertheless
+	wanted string // in the summary or the error
+}
+
+// oddMessages spoils messages of a recorded exchange.
+func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
 	creation, _ := first(t, list, scoll.RequestPortal, 0)
 	request := list[slices.IndexFunc(list, func(r capture.Record) bool { return strings.HasSuffix(string(r.Payload), "all of you") })]
 	trailed := list[slices.IndexFunc(list, func(r capture.Record) bool {
@@ -51,14 +58,12 @@ func TestScollOdd(t *testing.T) {
 	})]
 	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scoll.ProgressSize })]
 	get, _ := first(t, list, scoll.BulkPortal, 0)
+	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), oddFetches(get))
+}
+
+func oddRequests(creation, request capture.Record) []oddMessage {
 	le := binary.LittleEndian
-	for _, c := range []struct {
-		name   string
-		of     capture.Record
-		spoil  func(r *capture.Record)
-		is     bool
-		wanted string // in the summary or the error
-	}{
+	return []oddMessage{
 		{"nothing", request, func(r *capture.Record) { r.Payload = nil }, false, "shorter than its header"},
 		{"no collective", request, func(r *capture.Record) { r.Payload[0] = 0 }, false, "no collective message"},
 		{"another version", request, func(r *capture.Record) { le.PutUint16(r.Payload[4:], 9) }, false, "version 9 with a header of 192 bytes, known is 1"},
@@ -78,6 +83,13 @@ func TestScollOdd(t *testing.T) {
 		{"another group", request, func(r *capture.Record) { r.Payload[76]++ }, true, "ranks unknown"},
 		{"list cut", creation, func(r *capture.Record) { le.PutUint32(r.Payload[scoll.RequestHeaderSize+nid.ExtendedSize:], 1<<30) }, true, "shorter than its header"},
 		{"another list", creation, func(r *capture.Record) { r.Payload[len(r.Payload)-1]++ }, true, "not that of the group"},
+		{"segments", request, func(r *capture.Record) { r.Payload[188] = 9 }, true, "segments of 9 bytes for 0 bytes"},
+	}
+}
+
+func oddReplies(trailed capture.Record) []oddMessage {
+	le := binary.LittleEndian
+	return []oddMessage{
 		{"reply of nobody", trailed, func(r *capture.Record) { r.Payload[36]++ }, true, "a payload of 7 bytes and a trailer of 1 entries, but 14 bytes follow"},
 		{"huge trailer", trailed, func(r *capture.Record) { le.PutUint32(r.Payload[40:], 1<<31) }, true, "2147483648 entries"},
 		{"no reply", trailed, func(r *capture.Record) { r.Payload = r.Payload[:20] }, false, "shorter"},
@@ -88,6 +100,12 @@ func TestScollOdd(t *testing.T) {
 		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
 		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
+	}
+}
+
+func oddProgress(progress capture.Record) []oddMessage {
+	le := binary.LittleEndian
+	return []oddMessage{
 		{"progress", progress, func(*capture.Record) {}, true, "of 5000 bytes"},
 		{"too much progress", progress, func(r *capture.Record) { le.PutUint64(r.Payload[16:], 5001) }, true, "odd: 5001 bytes of 5000"},
 		{"end of progress", progress, func(r *capture.Record) { r.Payload[24] = 110 }, true, "no more come: timed out"},
@@ -95,7 +113,11 @@ func TestScollOdd(t *testing.T) {
 		{"status of progress", progress, func(r *capture.Record) { r.Payload[27]++ }, false, "progress of 32 bytes"},
 		{"progress to another", progress, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"progress of nothing", progress, func(r *capture.Record) { r.Payload[8]++ }, true, "not in this capture"},
-		{"segments", request, func(r *capture.Record) { r.Payload[188] = 9 }, true, "segments of 9 bytes for 0 bytes"},
+	}
+}
+
+func oddFetches(get capture.Record) []oddMessage {
+	return []oddMessage{
 		{"too much", get, func(r *capture.Record) {
 			c := r.Header.Get()
 			c.SrcOffset = 1
@@ -103,7 +125,14 @@ func TestScollOdd(t *testing.T) {
 		}, true, "odd: it ends at byte 3001 of 3000"},
 		{"another's data", get, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"data of nobody", get, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
-	} {
+	}
+}
+
+// TestScollOdd: what is wrong with a message is said, in words that name the
+// numbers, and nothing is made of what cannot be trusted.
+func TestScollOdd(t *testing.T) {
+	list := recorded(t)
+	for _, c := range oddMessages(t, list) {
 		known := newProtocols(nil)
 		for i := range list { // what comes later would explain too much
 			if list[i].Frame < c.of.Frame {
