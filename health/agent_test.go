@@ -130,100 +130,6 @@ func (c *cluster) wantAll(i, n int) {
 	}
 }
 
-type view struct {
-	c     *cluster
-	alive []bool
-	lives []uint64
-	f     func(nid.NID, bool, uint64)
-}
-
-func (v *view) Alive(id nid.NID) (bool, uint64) {
-	i := slices.Index(v.c.ids, id)
-	return v.alive[i], v.lives[i]
-}
-
-func (v *view) Counts() (alive, known int) {
-	for _, up := range v.alive {
-		if up {
-			alive++
-		}
-	}
-	return alive, servers
-}
-
-func (v *view) Quorum() bool {
-	alive, known := v.Counts()
-	return alive*2 > known
-}
-
-func (v *view) Watch(f func(nid.NID, bool, uint64)) func() {
-	v.f = f
-	for i, id := range v.c.ids {
-		f(id, v.alive[i], v.lives[i])
-	}
-	return func() { v.f = nil }
-}
-
-type broadcaster struct {
-	c *cluster
-	i int
-}
-
-func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
-	b.c.hosts[b.i].Clock().AfterFunc(5*time.Millisecond, func() {
-		var o health.Outcome
-		for k, id := range b.c.ids {
-			switch answer := b.c.answers[k]; {
-			case k == b.i:
-			case !b.c.views[b.i].alive[k] || answer == nil:
-				o.Missing = append(o.Missing, id)
-			default:
-				b.c.hosts[k].Do(func() {
-					answer(b.c.ids[b.i], request, func(r []byte) { o.Reply = health.MergeReplies(o.Reply, r) })
-				})
-			}
-		}
-		if o.Reply == nil {
-			o.Reply = (&health.Reply{}).AppendBinary(nil)
-		}
-		done(o)
-	})
-}
-
-func (b broadcaster) Serve(answer func(nid.NID, []byte, func([]byte))) { b.c.answers[b.i] = answer }
-
-type store struct {
-	records map[health.ClientID]health.Record
-	graves  map[health.ClientID]health.Tombstone
-	broken  error
-}
-
-func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
-	for _, r := range s.records {
-		records = append(records, r)
-	}
-	for _, g := range s.graves {
-		graves = append(graves, g)
-	}
-	slices.SortFunc(records, func(a, b health.Record) int { return a.Client.Compare(b.Client) })
-	return records, graves, s.broken
-}
-
-func (s *store) Save(r health.Record, done func(error)) {
-	if s.broken == nil {
-		s.records[r.Client] = r
-	}
-	done(s.broken)
-}
-
-func (s *store) Remove(t health.Tombstone, done func(error)) {
-	delete(s.records, t.Client)
-	if !t.Until.IsZero() {
-		s.graves[t.Client] = t
-	}
-	done(nil)
-}
-
 // TestAgents: CH-1, CH-4, CH-10, CH-17, CH-51, CH-61, CH-66: whole stacks connect,
 // lose a client, lose a master, get it back, and evict by hand.
 func TestAgents(t *testing.T) {
@@ -234,6 +140,21 @@ func TestAgents(t *testing.T) {
 	for i := servers; i <= last; i++ {
 		c.wantAll(i, servers)
 	}
+	c.wantRecords(t)
+	c.loseClient(t, last)
+	c.loseMaster(t, last)
+	c.changeList(last)
+	c.evictByHand(t)
+	c.leaveOne(t)
+	for i, a := range c.agents[:servers] {
+		c.hosts[i].Do(a.Stop)
+		c.hosts[i].Do(a.Stop) // once more does nothing
+	}
+}
+
+// wantRecords looks at what the servers' stores have.
+func (c *cluster) wantRecords(t *testing.T) {
+	t.Helper()
 	for i, s := range c.stores {
 		for id, r := range s.records {
 			if string(r.Export) != "export" || r.Name != "client" || !r.Peer.IsValid() {
@@ -241,7 +162,12 @@ func TestAgents(t *testing.T) {
 			}
 		}
 	}
+}
 
+// loseClient kills a client: all servers forget it.
+func (c *cluster) loseClient(t *testing.T, last int) {
+	t.Helper()
+	left := last - servers
 	dead := c.conns[last].Status().Client
 	c.fabric.Kill(sim.NodeID(last))
 	c.run(20 * time.Second)
@@ -249,11 +175,16 @@ func TestAgents(t *testing.T) {
 		if info, ok := a.Client(dead); ok {
 			t.Errorf("server %d holds the dead client: %+v", i, info)
 		}
-		if len(c.stores[i].records) != clients-1 || len(c.stores[i].graves) != 1 {
+		if len(c.stores[i].records) != left || len(c.stores[i].graves) != 1 {
 			t.Errorf("server %d remembers %d clients and %d graves", i, len(c.stores[i].records), len(c.stores[i].graves))
 		}
 	}
+}
 
+// loseMaster kills a server, whose clients find another master, and starts it
+// again: nobody is evicted. last is a client that is dead.
+func (c *cluster) loseMaster(t *testing.T, last int) {
+	t.Helper()
 	c.fabric.Kill(0)
 	c.run(3 * time.Second)
 	c.discover(0, false)
@@ -273,8 +204,10 @@ func TestAgents(t *testing.T) {
 			t.Errorf("client %d was evicted: %+v", i, c.told[i])
 		}
 	}
+}
 
-	// A server leaves the list, and joins again.
+// changeList has a server leave the list, and join it again.
+func (c *cluster) changeList(last int) {
 	for _, list := range [][]nid.NID{c.ids[:2], c.ids} {
 		for k, a := range c.agents[:2] {
 			c.hosts[k].Do(func() { a.SetServers(list) })
@@ -284,7 +217,11 @@ func TestAgents(t *testing.T) {
 	for i := servers; i < last; i++ {
 		c.wantAll(i, servers)
 	}
+}
 
+// evictByHand evicts a client, which connects again as another life.
+func (c *cluster) evictByHand(t *testing.T) {
+	t.Helper()
 	victim := c.conns[servers].Status()
 	code, master := health.Code(99), nid.NID{}
 	a := c.agents[slices.Index(c.ids, victim.Master)]
@@ -303,11 +240,16 @@ func TestAgents(t *testing.T) {
 	if st := c.conns[servers].Status(); st.Incarnation <= victim.Incarnation {
 		t.Errorf("%+v after %+v", st, victim)
 	}
+}
 
+// leaveOne closes a connection: the servers forget the client, and Wait says so.
+func (c *cluster) leaveOne(t *testing.T) {
+	t.Helper()
+	id := c.conns[servers].Status().Client
 	c.hosts[servers].Do(c.conns[servers].Close)
 	c.run(time.Second)
 	for i, a := range c.agents[:servers] {
-		if _, ok := a.Client(victim.Client); ok {
+		if _, ok := a.Client(id); ok {
 			t.Errorf("server %d holds a client that has left", i)
 		}
 	}
@@ -318,10 +260,6 @@ func TestAgents(t *testing.T) {
 	cancel()
 	if m, err := c.conns[servers+1].Wait(ctx); err != nil || !m.IsValid() {
 		t.Error(m, err)
-	}
-	for i, a := range c.agents[:servers] {
-		c.hosts[i].Do(a.Stop)
-		c.hosts[i].Do(a.Stop) // once more does nothing
 	}
 }
 

@@ -274,12 +274,7 @@ func TestOneServerLeft(t *testing.T) {
 // that starts again within T_evict ends connected, and nothing is left of its
 // earlier lives, whoever its masters are.
 func TestReboot(t *testing.T) {
-	w := newWorld(t, 6, 5)
-	w.run(2 * time.Second)
-	for range 30 {
-		w.add(0, 1, 2, 3, 4)
-	}
-	w.run(20 * time.Second)
+	w := populated(t, 6, 30)
 	for round := range 6 {
 		for _, c := range w.clients {
 			w.after(w.between(0, time.Second), func() {
@@ -329,12 +324,7 @@ func TestManyRestart(t *testing.T) {
 // clients that reach both sides: who has a master in the majority keeps it, the
 // rest finds one there; the minority loses its clients, and nothing more.
 func TestPartition(t *testing.T) {
-	w := newWorld(t, 7, 5)
-	w.run(2 * time.Second)
-	for range 100 {
-		w.add(0, 1, 2, 3, 4)
-	}
-	w.run(20 * time.Second)
+	w := populated(t, 7, 100)
 	minority := func(id nid.NID) bool { return id == w.servers[3].id || id == w.servers[4].id }
 	isServer := func(id nid.NID) bool { return w.server(id) != nil }
 	w.cut = func(a, b nid.NID) bool { return isServer(a) && isServer(b) && minority(a) != minority(b) }
@@ -369,12 +359,7 @@ func TestPartition(t *testing.T) {
 // TestPartitionOfClients: CH-33, CH-55: servers split 3/2 and each client reaches
 // one side only: those of the minority are evicted by the majority.
 func TestPartitionOfClients(t *testing.T) {
-	w := newWorld(t, 8, 5)
-	w.run(2 * time.Second)
-	for range 60 {
-		w.add(0, 1, 2, 3, 4)
-	}
-	w.run(20 * time.Second)
+	w := populated(t, 8, 60)
 	side := make(map[nid.NID]bool)
 	side[w.servers[3].id], side[w.servers[4].id] = true, true
 	for i, c := range w.clients {
@@ -406,12 +391,7 @@ func TestPauseOfServer(t *testing.T) {
 		step = 9 * time.Second
 	}
 	for d := time.Second; d <= 35*time.Second; d += step {
-		w := newWorld(t, uint64(d), 5)
-		w.run(2 * time.Second)
-		for range 20 {
-			w.add(0, 1, 2, 3, 4)
-		}
-		w.run(20 * time.Second)
+		w := populated(t, uint64(d), 20)
 		w.pause(w.servers[0], d)
 		w.run(d + 90*time.Second)
 		w.settle()
@@ -424,12 +404,7 @@ func TestPauseOfServer(t *testing.T) {
 // begins its next life (CH-61); shorter pauses do nothing.
 func TestPauseOfClient(t *testing.T) {
 	for d := time.Second; d <= 35*time.Second; d += 3 * time.Second {
-		w := newWorld(t, uint64(d)+1, 5)
-		w.run(2 * time.Second)
-		for range 10 {
-			w.add(0, 1, 2, 3, 4)
-		}
-		w.run(20 * time.Second)
+		w := populated(t, uint64(d)+1, 10)
 		for _, c := range w.clients {
 			w.pause(c, d)
 		}
@@ -509,12 +484,7 @@ func TestRacingChange(t *testing.T) {
 // TestQuickRestart: CH-66, CH-67: servers that are restarted quickly, with their
 // records, lose nobody.
 func TestQuickRestart(t *testing.T) {
-	w := newWorld(t, 9, 5)
-	w.run(2 * time.Second)
-	for range 50 {
-		w.add(0, 1, 2, 3, 4)
-	}
-	w.run(20 * time.Second)
+	w := populated(t, 9, 50)
 	for k := range 5 {
 		s := w.servers[k]
 		s.kill()

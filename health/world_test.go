@@ -114,6 +114,18 @@ func newWorld(t *testing.T, seed uint64, servers int) *world {
 	return newWorldWith(t, seed, servers, Claims{})
 }
 
+// populated returns a world of five servers and so many clients, who know all
+// of them and have been connected for a while.
+func populated(t *testing.T, seed uint64, clients int) *world {
+	w := newWorld(t, seed, 5)
+	w.run(2 * time.Second)
+	for range clients {
+		w.add(0, 1, 2, 3, 4)
+	}
+	w.run(20 * time.Second)
+	return w
+}
+
 func newWorldWith(t *testing.T, seed uint64, servers int, claims Claims) *world {
 	w := &world{t: t, claims: claims, rng: rand.New(rand.NewPCG(seed, 7)), nodes: make(map[nid.NID]node), detect: 3400 * time.Millisecond, now: time.Hour}
 	var ids []nid.NID

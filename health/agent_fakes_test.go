@@ -1,0 +1,106 @@
+package health_test
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// view is discovery as the test says it is.
+type view struct {
+	c     *cluster
+	alive []bool
+	lives []uint64
+	f     func(nid.NID, bool, uint64)
+}
+
+func (v *view) Alive(id nid.NID) (bool, uint64) {
+	i := slices.Index(v.c.ids, id)
+	return v.alive[i], v.lives[i]
+}
+
+func (v *view) Counts() (alive, known int) {
+	for _, up := range v.alive {
+		if up {
+			alive++
+		}
+	}
+	return alive, servers
+}
+
+func (v *view) Quorum() bool {
+	alive, known := v.Counts()
+	return alive*2 > known
+}
+
+func (v *view) Watch(f func(nid.NID, bool, uint64)) func() {
+	v.f = f
+	for i, id := range v.c.ids {
+		f(id, v.alive[i], v.lives[i])
+	}
+	return func() { v.f = nil }
+}
+
+// broadcaster is a collective that reaches every live server in 5 ms.
+type broadcaster struct {
+	c *cluster
+	i int
+}
+
+func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
+	b.c.hosts[b.i].Clock().AfterFunc(5*time.Millisecond, func() {
+		var o health.Outcome
+		for k, id := range b.c.ids {
+			switch answer := b.c.answers[k]; {
+			case k == b.i:
+			case !b.c.views[b.i].alive[k] || answer == nil:
+				o.Missing = append(o.Missing, id)
+			default:
+				b.c.hosts[k].Do(func() {
+					answer(b.c.ids[b.i], request, func(r []byte) { o.Reply = health.MergeReplies(o.Reply, r) })
+				})
+			}
+		}
+		if o.Reply == nil {
+			o.Reply = (&health.Reply{}).AppendBinary(nil)
+		}
+		done(o)
+	})
+}
+
+func (b broadcaster) Serve(answer func(nid.NID, []byte, func([]byte))) { b.c.answers[b.i] = answer }
+
+// store keeps records in memory, unless it is broken.
+type store struct {
+	records map[health.ClientID]health.Record
+	graves  map[health.ClientID]health.Tombstone
+	broken  error
+}
+
+func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
+	for _, r := range s.records {
+		records = append(records, r)
+	}
+	for _, g := range s.graves {
+		graves = append(graves, g)
+	}
+	slices.SortFunc(records, func(a, b health.Record) int { return a.Client.Compare(b.Client) })
+	return records, graves, s.broken
+}
+
+func (s *store) Save(r health.Record, done func(error)) {
+	if s.broken == nil {
+		s.records[r.Client] = r
+	}
+	done(s.broken)
+}
+
+func (s *store) Remove(t health.Tombstone, done func(error)) {
+	delete(s.records, t.Client)
+	if !t.Until.IsZero() {
+		s.graves[t.Client] = t
+	}
+	done(nil)
+}
