@@ -33,6 +33,13 @@
 //	POST /v1/scoll/group/create   node.GroupCreate and NIDs as text, answered by the former
 //	POST /v1/scoll/group/destroy  node.GroupName, answered by itself
 //
+//	GET  /v1/health          what is known of client health, node.HealthStatus
+//	GET  /v1/health/clients  node.HealthClients; ?master=NID&state=STATE&limit=N
+//	GET  /v1/health/client   health.ClientInfo; ?client=ID or name
+//	GET  /v1/health/servers  []node.HealthPeer
+//	POST /v1/health/evict    node.HealthEvict, answered by node.HealthEvicted
+//	POST /v1/health/drain    node.HealthDrain, answered by itself
+//
 // A request is one JSON object on one line; data follow it as they are, to the
 // end of the body. Steps are JSON objects on a line each, see [Frame]; payload
 // bytes follow the line that announces them. The last step says how the

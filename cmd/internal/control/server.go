@@ -30,6 +30,7 @@ type Node interface {
 	Get(context.Context, node.GetRequest, node.Report) error
 	Gossip
 	Scoll
+	Health
 }
 
 var _ Node = (*node.Node)(nil)
