@@ -7,13 +7,16 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/health"
 	"ulnet/lnd/capture"
 	"ulnet/scoll"
 )
 
 // dissectors are for the users of portals whose messages stand for themselves.
 var dissectors = capture.Portals{
-	gossip.Portal: {Protocol: "gossip", Read: readGossip},
+	gossip.Portal:       {Protocol: "gossip", Read: readGossip},
+	health.ServerPortal: {Protocol: "health", Read: readHealth},
+	health.ClientPortal: {Protocol: "health", Read: readHealth},
 }
 
 // shown is a record and what it says to the user of LNet that it is for.

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"ulnet/health"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+)
+
+// healthMessage is a message between clients and servers of client health.
+type healthMessage struct {
+	health.Message
+	remarks []string // what is odd about it
+}
+
+func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
+	parsed, err := health.ParseMessage(payload)
+	if errors.Is(err, health.ErrShort) || errors.Is(err, health.ErrMagic) || errors.Is(err, health.ErrVersion) {
+		return nil, err // nothing of it can be trusted
+	}
+	m := &healthMessage{Message: parsed}
+	m.Name, m.Token, m.Entries = slices.Clone(m.Name), slices.Clone(m.Token), slices.Clone(m.Entries)
+	if put.MatchBits != health.Bits {
+		m.remarks = remark(m.remarks, "match bits %#x, not %#x", put.MatchBits, uint64(health.Bits))
+	}
+	if want := m.portal(); err == nil && put.Portal != want {
+		m.remarks = remark(m.remarks, "a %v belongs to portal %d", m.Kind, want)
+	}
+	return m, err
+}
+
+// portal is where a message of its kind belongs.
+func (m *healthMessage) portal() uint32 {
+	switch m.Kind {
+	case health.Accept, health.Reject, health.Pong, health.Chosen, health.Notice:
+		return health.ClientPortal
+	}
+	return health.ServerPortal
+}
+
+// listed reports whether a message speaks of many clients.
+func (m *healthMessage) listed() bool { return m.Kind == health.Digest || m.Kind == health.DigestReply }
+
+// role is what the server in a message is to the client.
+func (m *healthMessage) role() string {
+	switch m.Kind {
+	case health.Accept:
+		return "previous master"
+	case health.Choose:
+		return "new master"
+	}
+	return "master"
+}
+
+// Summary implements capture.Understood.
+func (m *healthMessage) Summary() string {
+	s := fmt.Sprintf("health %v", m.Kind)
+	if m.listed() {
+		return s + fmt.Sprintf(", clients: %d%s", m.Entries.Len(), m.marked()) + odd(m.remarks)
+	}
+	if m.tellsCode() {
+		s += fmt.Sprintf(" %v", m.Code)
+	}
+	s += fmt.Sprintf(", client %v", m.Client)
+	if len(m.Name) > 0 {
+		s += fmt.Sprintf(" %q", m.Name)
+	}
+	s += fmt.Sprintf(" life %d, epoch %d", m.Incarnation, m.Epoch)
+	if m.Server.IsValid() {
+		s += fmt.Sprintf(", %s %v", m.role(), m.Server)
+	}
+	if m.Retry > 0 {
+		s += fmt.Sprintf(", come back after %v", m.Retry)
+	}
+	return s + odd(m.remarks)
+}
+
+// tellsCode reports whether the code of a message means something.
+func (m *healthMessage) tellsCode() bool {
+	return m.Code != health.OK || m.portal() == health.ClientPortal || m.Kind == health.Disconnect
+}
+
+// marked says how many clients of a digest are marked, and with what.
+func (m *healthMessage) marked() string {
+	n := 0
+	for i := range m.Entries.Len() {
+		if m.Entries.At(i).Mark != 0 {
+			n++
+		}
+	}
+	switch {
+	case m.Kind == health.DigestReply:
+		return fmt.Sprintf(", known: %d", n)
+	case n > 0:
+		return fmt.Sprintf(", to confirm: %d", n)
+	}
+	return ""
+}
+
+// mark says in a word what an entry is marked with; "": nothing.
+func (m *healthMessage) mark(e health.Entry) string {
+	switch {
+	case e.Mark > 1:
+		return fmt.Sprintf("?%d?", e.Mark)
+	case m.Kind == health.DigestReply && e.Mark == 0:
+		return "unknown"
+	case m.Kind == health.DigestReply:
+		return "known"
+	case e.Mark == 1:
+		return "to confirm"
+	}
+	return ""
+}
+
+// Details implements capture.Understood.
+func (m *healthMessage) Details() []string {
+	lines := []string{fmt.Sprintf("%v, version %d, code %d (%v), sequence %d, server's life %d, epoch %d, retry after %v",
+		m.Kind, health.Version, uint16(m.Code), m.Code, m.Sequence, m.Life, m.Epoch, m.Retry)}
+	if m.Client.IsValid() {
+		lines = append(lines, fmt.Sprintf("client %v, life %d, name %q", m.Client, m.Incarnation, m.Name))
+	}
+	if m.Server.IsValid() {
+		lines = append(lines, fmt.Sprintf("%s %v", m.role(), m.Server))
+	}
+	if len(m.Token) > 0 {
+		lines = append(lines, "token "+m.token()+"…")
+	}
+	lines = append(lines, entryLines(m.Entries, m.mark)...)
+	return append(lines, remarkLines(m.remarks)...)
+}
+
+// token is enough of the token to tell it from others, and too little to use it.
+func (m *healthMessage) token() string { return fmt.Sprintf("%x", m.Token[:min(len(m.Token), 4)]) }
+
+// entryLines are a line for each client, with what its mark says.
+func entryLines(list health.Entries, mark func(health.Entry) string) (lines []string) {
+	for i := range list.Len() {
+		if i == maxMissingLines {
+			return append(lines, fmt.Sprintf("%d more", list.Len()-i))
+		}
+		e := list.At(i)
+		line := fmt.Sprintf("%d: client %v, life %d", i, e.Client, e.Incarnation)
+		if word := mark(e); word != "" {
+			line += ", " + word
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m *healthMessage) MarshalJSON() ([]byte, error) {
+	e := healthEntry{
+		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), Life: strconv.FormatUint(m.Life, 10),
+		Epoch: m.Epoch, Retry: m.Retry.Milliseconds(), Name: string(m.Name), Token: m.token(),
+		Entries: lifeEntries(m.Entries, m.mark), Remarks: m.remarks,
+	}
+	if m.Client.IsValid() {
+		e.Client, e.Incarnation = m.Client.String(), strconv.FormatUint(m.Incarnation, 10)
+	}
+	switch {
+	case !m.Server.IsValid():
+	case m.Kind == health.Accept:
+		e.Previous = m.Server.String()
+	default:
+		e.Master = m.Server.String()
+	}
+	return json.Marshal(e)
+}
+
+// healthEntry is a message of client health as JSON.
+type healthEntry struct {
+	Kind        string      `json:"kind"`
+	Code        string      `json:"code"`
+	Client      string      `json:"client,omitempty"`
+	Incarnation string      `json:"incarnation,omitempty"` // of the client
+	Name        string      `json:"name,omitempty"`
+	Life        string      `json:"server_life"`
+	Sequence    string      `json:"sequence"`
+	Epoch       uint32      `json:"epoch"`
+	Retry       int64       `json:"retry_ms,omitempty"`
+	Master      string      `json:"master,omitempty"`
+	Previous    string      `json:"previous_master,omitempty"`
+	Token       string      `json:"token_begins,omitempty"`
+	Entries     []lifeEntry `json:"entries,omitempty"` // of digests
+	Remarks     []string    `json:"odd,omitempty"`
+}
+
+// lifeEntry is a life of a client as JSON.
+type lifeEntry struct {
+	Client      string `json:"client"`
+	Incarnation string `json:"incarnation"`
+	Mark        string `json:"mark,omitempty"` // to confirm, known, unknown, or why it is evicted
+}
+
+func lifeEntries(list health.Entries, mark func(health.Entry) string) (entries []lifeEntry) {
+	for i := range list.Len() {
+		e := list.At(i)
+		entries = append(entries, lifeEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e)})
+	}
+	return entries
+}

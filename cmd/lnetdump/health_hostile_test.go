@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"ulnet/health"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// sample is a message with something in each field that its kind has.
+func sample(kind health.Kind) health.Message {
+	m := health.Message{Kind: kind, Client: health.ClientIDOf("sample"), Incarnation: 7, Life: 1 << 63, Sequence: 3, Epoch: 2}
+	m.Server = nid.MustParse("10.0.0.1@tcp")
+	switch kind {
+	case health.Connect:
+		m.Name, m.Token = []byte("compute-17"), make([]byte, health.TokenSize)
+	case health.Digest, health.DigestReply:
+		m.Client, m.Incarnation = health.ClientID{}, 0
+		m.Entries = health.Entry{Client: health.ClientIDOf("a"), Incarnation: 1}.AppendBinary(nil)
+		m.Entries = health.Entry{Client: health.ClientIDOf("b"), Incarnation: 2, Mark: 1}.AppendBinary(m.Entries)
+	case health.Reject:
+		m.Code, m.Retry = health.Busy, 1500e6
+	}
+	return m
+}
+
+// put is the command of a message to a portal of client health.
+func healthPut(portal uint32) wire.PutCmd { return wire.PutCmd{MatchBits: health.Bits, Portal: portal} }
+
+// TestHealthKinds: each kind of message is explained in its words.
+func TestHealthKinds(t *testing.T) {
+	id := health.ClientIDOf("sample").String()
+	for _, c := range []struct {
+		kind         health.Kind
+		portal       uint32
+		line, detail string
+	}{
+		{health.Connect, 57, "health connect, client " + id + ` "compute-17" life 7, epoch 2, master 10.0.0.1@tcp`, "token 00000000…"},
+		{health.Accept, 58, "health accept ok, client " + id + " life 7, epoch 2, previous master 10.0.0.1@tcp", "previous master 10.0.0.1@tcp"},
+		{health.Reject, 58, "health reject busy, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp, come back after 1.5s", "retry after 1.5s"},
+		{health.Ping, 57, "health ping, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "sequence 3"},
+		{health.Pong, 58, "health pong ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "server's life 9223372036854775808"},
+		{health.Choose, 57, "health choose, client " + id + " life 7, epoch 2, new master 10.0.0.1@tcp", "new master"},
+		{health.Chosen, 58, "health chosen ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "code 0 (ok)"},
+		{health.Disconnect, 57, "health disconnect ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "disconnect"},
+		{health.Notice, 58, "health notice ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "notice"},
+		{health.Digest, 57, "health digest, clients: 2, to confirm: 1", "1: client " + health.ClientIDOf("b").String() + ", life 2, to confirm"},
+		{health.DigestReply, 57, "health digest-reply, clients: 2, known: 1", "0: client " + health.ClientIDOf("a").String() + ", life 1, unknown"},
+	} {
+		m := sample(c.kind)
+		data := m.AppendBinary(nil)
+		is, err := readHealth(healthPut(c.portal), data)
+		if err != nil {
+			t.Errorf("%v: %v", c.kind, err)
+			continue
+		}
+		if got := is.Summary(); got != c.line {
+			t.Errorf("%v: %s\nwant %s", c.kind, got, c.line)
+		}
+		if got := strings.Join(is.Details(), "\n"); !strings.Contains(got, c.detail) {
+			t.Errorf("%v: %s\nwant %s", c.kind, got, c.detail)
+		}
+		if is, _ := readHealth(healthPut(57+58-c.portal), data); !strings.Contains(is.Summary(), "odd: a "+c.kind.String()+" belongs to portal") {
+			t.Errorf("%v at the wrong portal: %s", c.kind, is.Summary())
+		}
+	}
+}
+
+// TestHealthHostile: what is no message is shown without one, and what
+// contradicts itself only as far as it can be trusted.
+func TestHealthHostile(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		kind   health.Kind
+		spoil  func(b []byte) []byte
+		is     bool
+		err    error
+		wanted string // in the summary
+	}{
+		{"nothing", health.Ping, func([]byte) []byte { return nil }, false, health.ErrShort, ""},
+		{"half a header", health.Ping, func(b []byte) []byte { return b[:50] }, false, health.ErrShort, ""},
+		{"no health", health.Ping, func(b []byte) []byte { b[0]++; return b }, false, health.ErrMagic, ""},
+		{"another version", health.Ping, func(b []byte) []byte { b[4]++; return b }, false, health.ErrVersion, ""},
+		{"unknown kind", health.Ping, func(b []byte) []byte { b[5] = 200; return b }, true, health.ErrKind, "?200?"},
+		{"unknown code", health.Pong, func(b []byte) []byte { b[7] = 9; return b }, true, health.ErrCode, "?2304?"},
+		{"no client", health.Ping, func(b []byte) []byte { clear(b[8:24]); return b }, true, health.ErrClient, "health ping"},
+		{"no server", health.Connect, func(b []byte) []byte { clear(b[56:76]); return b }, true, health.ErrServer, "health connect"},
+		{"half a NID", health.Pong, func(b []byte) []byte { b[56] = 99; return b }, true, health.ErrServer, "health pong"},
+		{"a name of 65535", health.Connect, func(b []byte) []byte { b[76], b[77] = 255, 255; return b }, true, health.ErrName, "health connect"},
+		{"a name for a terminal", health.Connect, func(b []byte) []byte { b[84] = 27; return b }, true, health.ErrName, `"\x1bompute-17"`},
+		{"half a token", health.Connect, func(b []byte) []byte { b[78] = 16; return b[:len(b)-16] }, true, health.ErrBody, "health connect"},
+		{"2^32 entries", health.Digest, func(b []byte) []byte { b[80], b[81], b[82], b[83] = 255, 255, 255, 255; return b }, true, health.ErrBody, "clients: 0"},
+		{"a name and no use for it", health.Ping, func(b []byte) []byte { b[76] = 2; return append(b, "me"...) }, true, health.ErrBody, `"me"`},
+	} {
+		m := sample(c.kind)
+		is, err := readHealth(healthPut(m57or58(c.kind)), c.spoil(m.AppendBinary(nil)))
+		if (is != nil) != c.is || !errors.Is(err, c.err) || is != nil && !strings.Contains(is.Summary(), c.wanted) {
+			t.Errorf("%s: %v, %v, want %v, %s", c.name, is, err, c.err, c.wanted)
+		}
+	}
+	m := sample(health.Ping)
+	is, err := readHealth(wire.PutCmd{MatchBits: 7, Portal: health.ServerPortal}, m.AppendBinary(nil))
+	if err != nil || !strings.Contains(is.Summary(), "odd: match bits 0x7, not 0x6865617468000001") {
+		t.Errorf("%v, %v", is, err)
+	}
+}
+
+func m57or58(kind health.Kind) uint32 {
+	return (&healthMessage{Message: health.Message{Kind: kind}}).portal()
+}
+
+// TestHealthCut: of a message that is not all in the capture the header is shown.
+func TestHealthCut(t *testing.T) {
+	m := sample(health.Connect)
+	r := capture.Record{Kind: capture.Message, Payload: m.AppendBinary(nil), Missing: 1}
+	r.Header.Type = wire.Put
+	r.Header.SetPut(healthPut(health.ServerPortal))
+	r.Header.PayloadLength = uint32(len(r.Payload))
+	r.Payload = r.Payload[:len(r.Payload)-1]
+	said := newProtocols(nil).read(&r).said
+	if said.Protocol != "health" || said.Err != capture.ErrPartOfPayload || said.Is == nil || !strings.Contains(said.Is.Summary(), "health connect") {
+		t.Errorf("%+v", said)
+	}
+}
+
+// FuzzHealth: everything can be shown, in a size that the message bounds.
+func FuzzHealth(f *testing.F) {
+	for kind := health.Connect; kind <= health.DigestReply; kind++ {
+		m := sample(kind)
+		f.Add(kind%2 == 0, string(m.AppendBinary(nil)))
+	}
+	f.Fuzz(func(t *testing.T, toServer bool, data string) {
+		put := healthPut(health.ClientPortal)
+		if toServer {
+			put.Portal = health.ServerPortal
+		}
+		is, err := readHealth(put, []byte(data))
+		if is == nil {
+			if err == nil {
+				t.Error("nothing, without an error")
+			}
+			return
+		}
+		text, err := json.Marshal(is)
+		size := len(is.Summary()) + len(strings.Join(is.Details(), "\n")) + len(text)
+		if err != nil || size > 2000+40*len(data) {
+			t.Errorf("%d bytes become %d: %v", len(data), size, err)
+		}
+	})
+}
