@@ -41,7 +41,8 @@ node of their own.`,
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g))
+	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g),
+		clientCommand(g), serverCommand(g), healthCommand(g))
 	return c
 }
 

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+func clientCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "client", Short: "Clients of this server, by client health"}
+	c.AddCommand(clientList(g), clientShow(g), clientEvict(g))
+	return c
+}
+
+func clientList(g *globals) *cobra.Command {
+	var master, state string
+	var limit uint
+	c := &cobra.Command{
+		Use:   "list [--master NID] [--state STATE]",
+		Short: "List the clients that are connected to this server",
+		Long: `Lists the clients that are connected to this server by their ids: who is their
+master, by which choice (EPOCH), and when this server heard of them last, if it is
+their master; of an orphan, for how long it is one. STATE is connected, orphaned
+(its master is dead), recovering (known from before a restart of this server),
+evicting, or saving (its record is on its way to the disk).`,
+		Example: `  lnetctl client list --state orphaned
+  lnetctl client list --master 10.0.0.1@tcp --json | jq '.clients[].name'`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit > node.MaxHealthLimit {
+				return cli.Usagef("--limit: want %d at most", node.MaxHealthLimit)
+			}
+			filter := node.HealthFilter{State: state, Limit: int(limit)}
+			if master != "" {
+				var err error
+				if filter.Master, err = nid.Parse(master); err != nil {
+					return cli.Usagef("--master: %w", err)
+				}
+			}
+			list, err := g.client().HealthClients(c.Context(), filter)
+			if err != nil {
+				return err
+			}
+			if list.More {
+				fmt.Fprintf(c.ErrOrStderr(), "%d of %d clients; --limit has more of them listed\n", len(list.Clients), list.Matching)
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), list)
+			}
+			return printClients(c.OutOrStdout(), list.Clients)
+		},
+	}
+	c.Flags().StringVar(&master, "master", "", "only clients whose master is `NID`")
+	c.Flags().StringVar(&state, "state", "", "only clients in `STATE`")
+	c.Flags().UintVar(&limit, "limit", node.DefaultHealthLimit, "list `N` at most")
+	return c
+}
+
+func printClients(w io.Writer, list []health.ClientInfo) error {
+	var table cli.Table
+	table.Row("CLIENT", "NAME", "STATE", "MASTER", "EPOCH", "PEER", "HEARD")
+	for _, c := range list {
+		table.Row(c.Client, orDash(c.Name), c.State, c.Master, c.Epoch, c.Peer, since(&c))
+	}
+	_, err := table.WriteTo(w)
+	return err
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// since says when a client was heard of, or since when it is not.
+func since(c *health.ClientInfo) string {
+	switch {
+	case c.State == "orphaned" || c.State == "recovering":
+		return "for " + shortTime(c.Since)
+	case c.Since == 0:
+		return "-" // another server is its master
+	}
+	return shortTime(c.Since) + " ago"
+}
+
+// shortTime is a time to a tenth of a second, which is what people compare.
+func shortTime(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func clientShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show CLIENT",
+		Short: "Show one client of this server",
+		Long: `Shows what this server knows of a client, by its id or its name: life is the number
+of its incarnation, epoch that of its latest choice of a master.`,
+		Example: `  lnetctl client show compute-17
+  lnetctl client show compute-17 --json | jq -r .client`,
+		Args: cli.Args("CLIENT"),
+		RunE: func(c *cobra.Command, args []string) error {
+			info, err := g.client().HealthClient(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), info)
+			}
+			return cli.YAML(c.OutOrStdout(), clientDoc{
+				Client: info.Client, Name: info.Name, Life: info.Incarnation, State: info.State,
+				Master: info.Master, Epoch: info.Epoch, Peer: info.Peer, Heard: since(&info),
+			})
+		},
+	}
+}
+
+// clientDoc is a client for people.
+type clientDoc struct {
+	Client health.ClientID `json:"client"`
+	Name   string          `json:"name,omitempty"`
+	Life   uint64          `json:"life"`
+	State  string          `json:"state"`
+	Master nid.NID         `json:"master"`
+	Epoch  uint32          `json:"epoch"`
+	Peer   nid.ProcessID   `json:"peer"`
+	Heard  string          `json:"heard"`
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/health"
+)
+
+// TestClientList: clients in a table, as JSON, and by master and state.
+func TestClientList(t *testing.T) {
+	f := serveFake(t)
+	f.clients = fakeClients()
+	_, out, errs := f.lnetctl(t.Context(), "client", "list")
+	want := fmt.Sprintf(`CLIENT                            NAME       STATE      MASTER        EPOCH  PEER                 HEARD
+%v  compute-1  connected  10.0.0.1@tcp  2      12345-10.0.0.11@tcp  1.2s ago
+%v  -          orphaned   10.0.0.2@tcp  1      12345-10.0.0.12@tcp  for 1m1s
+`, health.ClientIDOf("a"), health.ClientIDOf("b"))
+	if diff := cmp.Diff(want, out); diff != "" || errs != "" {
+		t.Errorf("(-want +got):\n%s%s", diff, errs)
+	}
+	_, out, errs = f.lnetctl(t.Context(), "client", "list", "--json", "--master", "10.0.0.2@tcp", "--state", "orphaned")
+	var list node.HealthClients
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Clients) != 1 || list.Clients[0].Client != health.ClientIDOf("b") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if errs != "1 of 2 clients; --limit has more of them listed\n" {
+		t.Errorf("%q", errs)
+	}
+	for _, args := range [][]string{{"--master", "nobody"}, {"--limit", "100001"}, {"--limit", "-1"}, {"someone"}} {
+		if code, _, errs := f.lnetctl(t.Context(), append([]string{"client", "list"}, args...)...); code != cli.Usage {
+			t.Errorf("%v: %d\n%s", args, code, errs)
+		}
+	}
+}
+
+// TestClientShow: a client by its name or id.
+func TestClientShow(t *testing.T) {
+	f := serveFake(t)
+	f.clients = fakeClients()
+	_, out, _ := f.lnetctl(t.Context(), "client", "show", "compute-1")
+	want := fmt.Sprintf(`client: %v
+name: compute-1
+life: 7
+state: connected
+master: 10.0.0.1@tcp
+epoch: 2
+peer: 12345-10.0.0.11@tcp
+heard: 1.2s ago
+`, health.ClientIDOf("a"))
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, out, _ = f.lnetctl(t.Context(), "client", "show", health.ClientIDOf("b").String(), "--json")
+	var info health.ClientInfo
+	if err := json.Unmarshal([]byte(out), &info); err != nil || info != f.clients[1] {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if code, _, errs := f.lnetctl(t.Context(), "client", "show", "stranger"); code != cli.Failed || !strings.Contains(errs, "look elsewhere") {
+		t.Errorf("%d, %s", code, errs)
+	}
+}
+
+// TestClientEvict: only an exact id is taken, and whatever comes of it is said,
+// with what to do next (CH-61).
+func TestClientEvict(t *testing.T) {
+	f := serveFake(t)
+	id := health.ClientIDOf("a").String()
+	for _, c := range []struct {
+		result health.Code
+		code   int
+		wanted string
+	}{
+		{health.OK, cli.OK, "is being evicted from all servers"},
+		{health.NotConnected, cli.Failed, "is not connected to this server\n  'lnetctl client list'"},
+		{health.OtherMaster, cli.Failed, "is 10.0.0.2@tcp, and only that one can evict it\n  on 10.0.0.2@tcp: lnetctl client evict " + id},
+		{health.Orphaned, cli.Failed, "has no master now"},
+		{health.Busy, cli.Failed, "try again in a second"},
+		{health.NoQuorum, cli.Failed, "cut off from most others"},
+		{health.Full, cli.Failed, "was not evicted: full"},
+	} {
+		f.evicted = node.HealthEvicted{Result: c.result, Master: serverTwo}
+		code, out, errs := f.lnetctl(t.Context(), "client", "evict", id)
+		if code != c.code || !strings.Contains(out+errs, c.wanted) {
+			t.Errorf("%v: %d\n%s%s", c.result, code, out, errs)
+		}
+		code, out, _ = f.lnetctl(t.Context(), "client", "evict", id, "--json")
+		var r node.HealthEvicted
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != c.code || r != f.evicted {
+			t.Errorf("%v: %d, %v\n%s", c.result, code, err, out)
+		}
+	}
+	f.evicted = node.HealthEvicted{}
+	for _, wrong := range []string{"compute-1", id[:31], id[:8], strings.Repeat("0", 32), ""} {
+		code, _, errs := f.lnetctl(t.Context(), "client", "evict", wrong)
+		if code != cli.Usage || !strings.Contains(errs, "want its 32 hexadecimal digits, all of them\n  'lnetctl client list'") {
+			t.Errorf("%q: %d\n%s", wrong, code, errs)
+		}
+	}
+	if f.evicted.Client.IsValid() {
+		t.Errorf("%v was asked for", f.evicted.Client)
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+func healthCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "health", Short: "Client health: who watches over whom, and who is evicted"}
+	c.AddCommand(healthStatus(g), healthWatch(g))
+	return c
+}
+
+func healthStatus(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "status [-v]",
+		Short: "Show what this node does for client health",
+		Long: `Shows the node's role in client health: as a server its quorum, clients, evictions
+that are on their way and records; as a client its master and whom it is connected
+to; and the times that are in force. -v adds the counters that are not 0; --json has
+all of them.`,
+		Example: `  lnetctl health status
+  lnetctl health status --json | jq .server.quorum`,
+		Args: cli.Args(),
+	}
+	verbose := c.Flags().BoolP("verbose", "v", false, "show counters, too")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := g.client().HealthStatus(c.Context())
+		if err != nil {
+			return err
+		}
+		if g.json {
+			return cli.JSON(c.OutOrStdout(), s)
+		}
+		return cli.YAML(c.OutOrStdout(), newHealthStatusDoc(&s, *verbose))
+	}
+	return c
+}
+
+// healthStatusDoc is the status for people.
+type healthStatusDoc struct {
+	Server *serverDoc     `json:"server,omitempty"`
+	Client *clientRoleDoc `json:"client,omitempty"`
+	Times  timesDoc       `json:"times"`
+}
+
+type serverDoc struct {
+	NID        nid.NID           `json:"nid"`
+	State      string            `json:"state"`
+	Quorum     string            `json:"quorum"`
+	Draining   bool              `json:"draining"`
+	Clients    string            `json:"clients"`
+	Evictions  string            `json:"evictions"`
+	Tombstones int               `json:"tombstones"`
+	Claims     string            `json:"claims"`
+	Records    string            `json:"records"`
+	Stats      map[string]uint64 `json:"stats,omitempty"`
+}
+
+type clientRoleDoc struct {
+	Client   string            `json:"client"`
+	Name     string            `json:"name,omitempty"`
+	Life     uint64            `json:"life"`
+	State    string            `json:"state"`
+	Master   string            `json:"master"`
+	Attached string            `json:"attached"`
+	Stats    map[string]uint64 `json:"stats,omitempty"`
+}
+
+func newHealthStatusDoc(s *node.HealthStatus, verbose bool) healthStatusDoc {
+	doc := healthStatusDoc{Times: newTimesDoc(&s.Timing)}
+	if s.Server != nil {
+		doc.Server = newServerDoc(s.Server)
+	}
+	if s.Client != nil {
+		doc.Client = newClientRoleDoc(s.Client)
+	}
+	if verbose && doc.Server != nil {
+		doc.Server.Stats = notZero(s.Server.Stats)
+	}
+	if verbose && doc.Client != nil {
+		doc.Client.Stats = notZero(s.Client.Stats)
+	}
+	return doc
+}
+
+func newServerDoc(s *node.HealthServer) *serverDoc {
+	doc := &serverDoc{
+		NID: s.Self, State: string(s.State), Quorum: quorum(s), Draining: s.Draining,
+		Clients: fmt.Sprintf("%d of %d at most; master of %d; orphaned %d, recovering %d, evicting %d",
+			s.Clients, s.MaxClients, s.Mastered, s.Orphaned, s.Recovering, s.Evicting),
+		Evictions:  fmt.Sprintf("%d broadcasts on their way, %d connects wait", s.Batches, s.Waiting),
+		Tombstones: s.Tombstones, Claims: "off", Records: "none: nothing survives a restart",
+	}
+	if s.State == node.HealthWaiting {
+		doc.State += " for gossip, see 'gossipctl status'"
+	}
+	if s.ClaimKeys > 0 {
+		doc.Claims = fmt.Sprintf("on, keys: %d", s.ClaimKeys)
+	}
+	if s.Store != nil {
+		doc.Records = records(s.Store)
+	}
+	return doc
+}
+
+// quorum says whether a server sees most others.
+func quorum(s *node.HealthServer) string {
+	text := fmt.Sprintf("%s, %d of %d servers alive", yesNo(s.Quorum), s.Alive, s.Known)
+	switch {
+	case !s.Gossip:
+		text += "; gossip does not run"
+	case s.Unsure:
+		text += "; not sure"
+	}
+	return text
+}
+
+// records says how the records of connections are.
+func records(s *node.HealthStore) string {
+	text := fmt.Sprintf("%d in %s, slowest commit %v", s.Records, s.Path, s.Slowest.Round(10*time.Microsecond))
+	if s.Error != "" {
+		text += "; the last could not be saved: " + s.Error
+	}
+	if s.SetAside != "" {
+		text += fmt.Sprintf("; a damaged file was set aside as %s: %s", s.SetAside, s.Damage)
+	}
+	return text
+}
+
+func newClientRoleDoc(c *node.HealthClient) *clientRoleDoc {
+	doc := &clientRoleDoc{
+		Client: c.Client.String(), Name: c.Name, Life: c.Incarnation, State: c.State, Master: "none", Attached: "none",
+	}
+	if c.Master.IsValid() {
+		doc.Master = fmt.Sprintf("%v, epoch %d, heard %s ago", c.Master, c.Epoch, shortTime(c.Heard))
+	}
+	var names []string
+	for _, id := range c.Attached {
+		names = append(names, id.String())
+	}
+	if len(names) > 0 {
+		doc.Attached = strings.Join(names, " ")
+	}
+	return doc
+}
+
+// timesDoc are the times in force, under the names of the configuration.
+type timesDoc struct {
+	Ping      string `json:"ping"`
+	Client    string `json:"client"`
+	Elect     string `json:"elect"`
+	Evict     string `json:"evict"`
+	Orphan    string `json:"orphan"`
+	Quorum    string `json:"quorum"`
+	Broadcast string `json:"broadcast"`
+	RTT       string `json:"rtt"`
+	Tick      string `json:"tick"`
+	Try       string `json:"try"`
+}
+
+func newTimesDoc(t *node.HealthTiming) timesDoc {
+	text := func(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+	doc := timesDoc{
+		Ping: text(t.PingMS), Client: text(t.ClientMS), Elect: text(t.ElectMS), Evict: text(t.EvictMS), Orphan: text(t.OrphanMS),
+		Quorum: text(t.QuorumMS), Broadcast: text(t.BroadcastMS), RTT: text(t.RTTMS), Tick: text(t.TickMS), Try: text(t.TryMS),
+	}
+	if t.QuorumMS < 0 {
+		doc.Quorum = "at once"
+	}
+	return doc
+}
+
+func notZero(counters map[string]uint64) map[string]uint64 {
+	doc := map[string]uint64{}
+	for name, n := range counters {
+		if n > 0 {
+			doc[name] = n
+		}
+	}
+	return doc
+}
+
+// printHealth prints the state in some lines.
+func printHealth(w io.Writer, s *node.HealthStatus) error {
+	if s.Server != nil {
+		if _, err := fmt.Fprintln(w, serverLine(s.Server)); err != nil {
+			return err
+		}
+	}
+	if s.Client != nil {
+		if _, err := fmt.Fprintln(w, clientLine(s.Client)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func serverLine(s *node.HealthServer) string {
+	if s.State == node.HealthWaiting {
+		return "server: waits for gossip"
+	}
+	line := fmt.Sprintf("server %v: quorum %s; %d clients, master of %d, orphaned %d, recovering %d, evicting %d",
+		s.Self, quorum(s), s.Clients, s.Mastered, s.Orphaned, s.Recovering, s.Evicting)
+	if s.Draining {
+		line += "; draining"
+	}
+	return line
+}
+
+func clientLine(c *node.HealthClient) string {
+	line := fmt.Sprintf("client %v", c.Client)
+	if c.Name != "" {
+		line += fmt.Sprintf(" %q", c.Name)
+	}
+	line += ": " + c.State
+	if c.Master.IsValid() {
+		line += fmt.Sprintf(", master %v", c.Master)
+	}
+	return line + fmt.Sprintf(", connected to %d of %d servers", len(c.Attached), len(c.Servers))
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+var (
+	serverOne = nid.MustParse("10.0.0.1@tcp")
+	serverTwo = nid.MustParse("10.0.0.2@tcp")
+)
+
+// fakeServer is a daemon whose client health is what a test says.
+type fakeServer struct {
+	control.Node // nil: what else a node can do
+	events       control.Events
+	socket       string
+
+	mu       sync.Mutex
+	status   func(look int) (node.HealthStatus, error) // guarded by mu
+	looks    int                                       // guarded by mu
+	clients  []health.ClientInfo
+	evicted  node.HealthEvicted
+	drained  []bool // guarded by mu
+	draining bool   // guarded by mu
+}
+
+// serveFake starts a daemon that ends with the test.
+func serveFake(t *testing.T) *fakeServer {
+	t.Helper()
+	f := &fakeServer{socket: filepath.Join(t.TempDir(), "s")}
+	socket, err := control.Listen(f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- control.New(control.Config{Node: f, Events: &f.events}).Serve(ctx, socket) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func (f *fakeServer) HealthStatus() (node.HealthStatus, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looks++
+	if f.status == nil {
+		return node.HealthStatus{}, errors.Join(syscall.ESRCH, errors.New("no role"))
+	}
+	s, err := f.status(f.looks)
+	if s.Server != nil {
+		s.Server.Draining = f.draining
+	}
+	return s, err
+}
+
+func (f *fakeServer) HealthClients(filter node.HealthFilter) (node.HealthClients, error) {
+	list := node.HealthClients{Matching: len(f.clients)}
+	for _, c := range f.clients {
+		if len(list.Clients) < filter.Limit && (filter.State == "" || filter.State == c.State) && (!filter.Master.IsValid() || filter.Master == c.Master) {
+			list.Clients = append(list.Clients, c)
+		}
+	}
+	list.More = len(list.Clients) < list.Matching
+	return list, nil
+}
+
+func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
+	for _, c := range f.clients {
+		if c.Name == idOrName || c.Client.String() == idOrName {
+			return c, nil
+		}
+	}
+	return health.ClientInfo{}, cli.Hint(syscall.ENOENT, "look elsewhere")
+}
+
+func (f *fakeServer) HealthServers() ([]node.HealthPeer, error) {
+	no := false
+	return []node.HealthPeer{
+		{NID: serverOne, Self: true, Alive: true, Clients: 2, Draining: &no},
+		{NID: serverTwo, Lifetimes: 3},
+	}, nil
+}
+
+func (f *fakeServer) HealthEvict(_ context.Context, r node.HealthEvict) (node.HealthEvicted, error) {
+	f.evicted.Client = r.Client
+	return f.evicted, nil
+}
+
+func (f *fakeServer) HealthDrain(d node.HealthDrain) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained, f.draining = append(f.drained, d.On), d.On
+	return nil
+}
+
+// tell hands listeners an event.
+func (f *fakeServer) tell(t *testing.T, e node.HealthEvent) {
+	t.Helper()
+	e.Msg = node.HealthMessage
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = f.events.Write(append(line, '\n'))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// serverWith is the status of a server that has so many clients, of which it is
+// the master of some.
+func serverWith(clients, mastered, batches, alive int) node.HealthStatus {
+	return node.HealthStatus{Server: &node.HealthServer{
+		State: node.HealthRunning, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
+		ServerStatus: health.ServerStatus{Self: serverOne, Quorum: true, Clients: clients, Mastered: mastered, Batches: batches},
+		Stats:        map[string]uint64{"pings": 7, "late": 0},
+	}}
+}
+
+// lnetctl runs the command against the fake.
+func (f *fakeServer) lnetctl(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	code = run(ctx, env, append([]string{"--socket", f.socket}, args...))
+	return code, out.String(), errs.String()
+}
+
+// fakeClients are two clients: one of this server, one orphan.
+func fakeClients() []health.ClientInfo {
+	peer := func(s string) nid.ProcessID { return nid.ProcessID{NID: nid.MustParse(s), PID: nid.LustrePID} }
+	return []health.ClientInfo{
+		{
+			Client: health.ClientIDOf("a"), Incarnation: 7, Name: "compute-1", Peer: peer("10.0.0.11@tcp"), State: "connected",
+			Master: serverOne, Epoch: 2, Since: 1234 * time.Millisecond,
+		},
+		{
+			Client: health.ClientIDOf("b"), Incarnation: 9, Peer: peer("10.0.0.12@tcp"), State: "orphaned",
+			Master: serverTwo, Epoch: 1, Since: 61400 * time.Millisecond,
+		},
+	}
+}

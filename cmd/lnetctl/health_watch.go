@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+const (
+	// healthLook is the time between two looks at the daemon.
+	healthLook = 200 * time.Millisecond
+	// shownEvents is how many events a terminal shows below the servers.
+	shownEvents = 15
+	// maxEvents bounds the events that wait for the next look.
+	maxEvents = 100_000
+)
+
+func healthWatch(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Watch clients come, lose their masters, and be evicted",
+		Long: `Shows what happens to clients from now on, as this node sees it: on a terminal the
+servers and the latest events, drawn again and again, otherwise a line for each
+event, and with --json an object. It ends with an interrupt.`,
+		Example: `  lnetctl health watch
+  lnetctl health watch --json | jq 'select(.event == "evicted")'`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := eventWatcher{g: g, out: c.OutOrStdout()}
+			show := w.lines
+			switch {
+			case g.json:
+				show = w.objects
+			case cli.IsTerminal(w.out):
+				show = w.screen
+			}
+			return w.run(c.Context(), show)
+		},
+	}
+}
+
+// eventWatcher collects the daemon's events and shows them at each look.
+type eventWatcher struct {
+	g       *globals
+	out     io.Writer
+	started bool
+	recent  []node.HealthEvent // on the screen
+
+	mu     sync.Mutex
+	events []node.HealthEvent // since the last look; guarded by mu
+	ended  error              // of the stream; guarded by mu
+}
+
+func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []node.HealthEvent) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	// A node without a role has no events, and says so when it is asked.
+	if _, err := w.g.client().HealthStatus(ctx); err != nil {
+		cancel()
+		return err
+	}
+	body, err := w.g.client().Events(ctx)
+	if err != nil {
+		cancel()
+		return err
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() { w.read(body) })
+	defer func() {
+		cancel()
+		_ = body.Close() // it has been read
+		reader.Wait()
+	}()
+	return cli.Repeat(ctx, healthLook, func() error {
+		events, ended := w.take()
+		if err := show(ctx, events); err != nil {
+			return err
+		}
+		w.started = true
+		return ended
+	})
+}
+
+// read collects events until the stream ends.
+func (w *eventWatcher) read(body io.Reader) {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e node.HealthEvent
+		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == node.HealthMessage || e.Msg == "" && e.Missed > 0) {
+			w.add(e)
+		}
+	}
+	err := lines.Err()
+	if err == nil {
+		err = errors.New("the daemon has gone away")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = cli.Hint(err, "is lnetd still running? see its log")
+}
+
+func (w *eventWatcher) add(e node.HealthEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.events) == maxEvents {
+		w.events[0].Missed++
+		return
+	}
+	w.events = append(w.events, e)
+}
+
+func (w *eventWatcher) take() ([]node.HealthEvent, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return events, w.ended
+}
+
+// lines prints a line for each event, and some for the state at the beginning.
+func (w *eventWatcher) lines(ctx context.Context, events []node.HealthEvent) error {
+	if !w.started {
+		s, err := w.g.client().HealthStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if err := printHealth(w.out, &s); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	for i := range events {
+		fmt.Fprintln(&b, eventLine(&events[i]))
+	}
+	_, err := w.out.Write(b.Bytes())
+	return err
+}
+
+// objects prints a JSON object for each event.
+func (w *eventWatcher) objects(_ context.Context, events []node.HealthEvent) error {
+	e := json.NewEncoder(w.out)
+	for i := range events {
+		if err := e.Encode(&events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// screen draws a screen anew.
+func (w *eventWatcher) screen(ctx context.Context, events []node.HealthEvent) error {
+	s, err := w.g.client().HealthStatus(ctx)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := printHealth(&b, &s); err != nil {
+		return err
+	}
+	if s.Server != nil && s.Server.State == node.HealthRunning {
+		servers, err := w.g.client().HealthServers(ctx)
+		if err != nil {
+			return err
+		}
+		if err := printServers(&b, servers); err != nil {
+			return err
+		}
+	}
+	w.recent = append(w.recent, events...)
+	w.recent = w.recent[max(len(w.recent)-shownEvents, 0):]
+	fmt.Fprintln(&b)
+	for i := range w.recent {
+		fmt.Fprintln(&b, eventLine(&w.recent[i]))
+	}
+	return cli.Redraw(w.out, b.Bytes(), !w.started)
+}
+
+// eventLine is an event in a line.
+func eventLine(e *node.HealthEvent) string {
+	if e.Msg == "" {
+		return fmt.Sprintf("              %d lines of lnetd were left out", e.Missed)
+	}
+	line := fmt.Sprintf("%s  %s  %-13s", e.Time.Local().Format("15:04:05.000"), e.Role, e.Event)
+	switch {
+	case e.Server != "":
+		line += " " + e.Server
+	case e.Client != "":
+		line += " " + e.Client
+		if e.Name != "" {
+			line += fmt.Sprintf(" %q", e.Name)
+		}
+	}
+	if e.Cause != "" {
+		line += ": " + e.Cause
+	}
+	if e.Code != "" && e.Code != "ok" {
+		line += ": " + e.Code
+	}
+	if e.Master != "" {
+		line += fmt.Sprintf(", master %s, epoch %d", e.Master, e.Epoch)
+	}
+	if e.Missed > 0 {
+		line += fmt.Sprintf(" (%d events before were left out)", e.Missed)
+	}
+	return line
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+func serverCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "server", Short: "Servers of client health, and this one's maintenance"}
+	c.AddCommand(serverList(g), serverDrain(g), serverUndrain(g))
+	return c
+}
+
+func serverList(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the servers as this one knows them",
+		Long: `Lists the servers of the cluster as this one knows them: whether each is alive, how
+often it has died as far as is known, and of how many of this server's clients it is
+the master. Whether a server is draining only it knows itself.`,
+		Example: "  lnetctl server list",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := g.client().HealthServers(c.Context())
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), struct {
+					Servers []node.HealthPeer `json:"servers"`
+				}{list})
+			}
+			return printServers(c.OutOrStdout(), list)
+		},
+	}
+}
+
+func printServers(w io.Writer, list []node.HealthPeer) error {
+	var table cli.Table
+	table.Row("NID", "ALIVE", "DEATHS", "CLIENTS", "DRAINING")
+	for _, p := range list {
+		draining := "?"
+		if p.Draining != nil {
+			draining = yesNo(*p.Draining)
+		}
+		cells := []any{p.NID, yesNo(p.Alive), p.Lifetimes, p.Clients, draining}
+		if p.Self {
+			cells = append(cells, "(this server)")
+		}
+		table.Row(cells...)
+	}
+	_, err := table.WriteTo(w)
+	return err
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

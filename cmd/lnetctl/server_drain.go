@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+const (
+	// drainTimeout bounds the wait: a client needs a ping and an election to move.
+	drainTimeout = 2 * time.Minute
+	// drainLook is the time between two looks at a server that is draining.
+	drainLook = 200 * time.Millisecond
+)
+
+func serverDrain(g *globals) *cobra.Command {
+	var noWait bool
+	c := &cobra.Command{
+		Use:   "drain [--no-wait | --timeout TIME]",
+		Short: "Have all clients choose other masters, before maintenance",
+		Long: `Has all clients of which this server is the master choose another one, and keeps it
+from becoming a master again until 'lnetctl server undrain' or a restart. Their
+connections to this server stay, so that nothing is lost; nobody becomes an orphan
+when it is stopped afterwards.
+
+The command waits until no client has this server as its master, and its own
+evictions have reached all live servers; after --timeout it fails, and the server
+goes on draining.`,
+		Example: `  lnetctl server drain && systemctl stop lnetd
+  lnetctl server drain --no-wait`,
+		Args: cli.Args(),
+	}
+	limit := timeoutFlag(c, "timeout", "wait so long at most (2m, if not given)")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "only begin, and do not wait")
+	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := g.client().HealthDrain(c.Context(), node.HealthDrain{On: true}); err != nil {
+			return err
+		}
+		if limit.value == 0 {
+			limit.value = drainTimeout
+		}
+		d := drain{g: g, talk: c.ErrOrStderr()}
+		doc, err := d.look(c.Context())
+		if err == nil && !noWait {
+			doc, err = d.wait(c.Context(), doc, limit.value)
+		}
+		if doc != nil && g.json {
+			return errors.Join(cli.JSON(c.OutOrStdout(), doc), err)
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(c.OutOrStdout(), doc)
+		}
+		return err
+	}
+	return c
+}
+
+func serverUndrain(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "undrain",
+		Short: "Let this server be a master again",
+		Long: `Takes 'lnetctl server drain' back: clients may choose this server as their master
+again. Those that have moved stay where they are.`,
+		Example: "  lnetctl server undrain",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return g.client().HealthDrain(c.Context(), node.HealthDrain{})
+		},
+	}
+}
+
+// drainDoc is how far a server is with draining.
+type drainDoc struct {
+	Drained   bool   `json:"drained"`   // it can be stopped
+	Mastered  int    `json:"mastered"`  // clients that have it as their master still
+	Clients   int    `json:"clients"`   // that are connected, whoever is their master
+	Evictions int    `json:"evictions"` // broadcasts that have not reached everybody
+	Alive     int    `json:"alive"`     // servers, this one included
+	Self      string `json:"self"`
+}
+
+// String says it in a line.
+func (d *drainDoc) String() string {
+	if d.Drained {
+		return fmt.Sprintf("%s is drained: %d clients are connected, and have other masters", d.Self, d.Clients)
+	}
+	s := fmt.Sprintf("%s is draining: it is the master of %d clients", d.Self, d.Mastered)
+	if d.Evictions > 0 {
+		s += fmt.Sprintf(", and %d broadcasts of evictions are on their way", d.Evictions)
+	}
+	return s
+}
+
+// drain waits until a server is drained.
+type drain struct {
+	g    *globals
+	talk io.Writer
+	said string // the latest line
+}
+
+// look asks how far it is.
+func (d *drain) look(ctx context.Context) (*drainDoc, error) {
+	s, err := d.g.client().HealthStatus(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Server == nil || !s.Server.Draining:
+		return nil, cli.Hint(errors.New("this server does not drain any more"), "was 'lnetctl server undrain' called, or lnetd restarted?")
+	}
+	doc := &drainDoc{
+		Mastered: s.Server.Mastered, Clients: s.Server.ServerStatus.Clients, Evictions: s.Server.Batches, Alive: s.Server.Alive,
+		Self: s.Server.Self.String(),
+	}
+	doc.Drained = doc.Mastered == 0 && doc.Evictions == 0
+	return doc, nil
+}
+
+// wait looks until it is drained, or so long, and tells the progress.
+func (d *drain) wait(ctx context.Context, doc *drainDoc, limit time.Duration) (*drainDoc, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(drainLook)
+	defer tick.Stop()
+	for !doc.Drained {
+		d.progress(doc)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return doc, d.over(ctx, doc, limit)
+		}
+		now, err := d.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return doc, d.over(ctx, doc, limit)
+		case err != nil:
+			return doc, err
+		}
+		doc = now
+	}
+	return doc, nil
+}
+
+// progress tells how far it is when that has changed.
+func (d *drain) progress(doc *drainDoc) {
+	if line := doc.String(); line != d.said {
+		d.said = line
+		fmt.Fprintln(d.talk, line)
+	}
+}
+
+// over is the error of a wait that has ended too early.
+func (d *drain) over(ctx context.Context, doc *drainDoc, limit time.Duration) error {
+	why, hint := fmt.Sprintf("not drained after %v", limit), "it goes on draining: 'lnetctl server drain' waits again, 'lnetctl server undrain' takes it back"
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		why = "interrupted"
+	}
+	if doc.Alive < 2 {
+		hint += ";\n  no other server is alive, whom clients could choose: see 'lnetctl server list'"
+	} else if doc.Mastered > 0 {
+		hint += ";\n  'lnetctl client list --master " + doc.Self + "' shows who is left"
+	}
+	return cli.Hint(fmt.Errorf("%s: %v", why, doc), "%s", hint)
+}
