@@ -16,11 +16,16 @@ type evictions struct {
 	urgent   bool // a client waits: do not wait for the tick
 }
 
-// suspect is a client that was not heard of; the next tick decides.
+// suspect is a client that was not heard of; a tick decides, once the transport
+// has had the time to say whether it was.
 type suspect struct {
 	place int32
 	gen   uint32
+	at    time.Duration
 }
+
+// lookShare is the part of a tick that the transport has to answer.
+const lookShare = 10
 
 // eviction is one of a life of a client.
 type eviction struct {
@@ -42,7 +47,9 @@ type batch struct {
 }
 
 // suspect notes that a client was not heard of.
-func (e *evictions) suspect(i int32, c *conn) { e.suspects = append(e.suspects, suspect{i, c.gen}) }
+func (s *Server) suspect(i int32, c *conn) {
+	s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen, s.now})
+}
 
 // evict begins to evict a client whose master this server is: from now on it is
 // not served (CH-A8).
@@ -61,17 +68,28 @@ func (e *evictions) flush(s *Server) {
 	if e.urgent = false; !s.quorum.have {
 		return
 	}
-	for _, x := range e.suspects {
+	s.decide()
+	e.pack(s)
+}
+
+// decide evicts those who are suspected and were not heard of meanwhile.
+func (s *Server) decide() {
+	kept := s.evictions.suspects[:0]
+	for _, x := range s.evictions.suspects {
 		c := s.conn(x.place)
-		if c.gen == x.gen && c.state == connected && s.ours(c) && c.seen+s.cfg.Evict <= s.now {
+		silent := c.gen == x.gen && c.state == connected && s.ours(c) && c.seen+s.cfg.Evict <= s.now
+		switch answered := x.at + s.cfg.Tick/lookShare; {
+		case silent && s.now >= answered:
 			s.evict(x.place, TimedOut)
-		} else if c.gen == x.gen && c.pos != noPlace && c.told {
+		case silent:
+			kept = append(kept, x)
+			s.tick = min(s.tick, max(c.seen+s.cfg.Evict+s.cfg.Tick, answered))
+		case c.gen == x.gen && c.pos != noPlace && c.told:
 			c.told = false
 			s.set(x.place, c.seen+s.cfg.Evict)
 		}
 	}
-	e.suspects = e.suspects[:0]
-	e.pack(s)
+	s.evictions.suspects = kept
 }
 
 // pack makes batches of what waits. They go before those that are repeated, so

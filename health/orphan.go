@@ -26,7 +26,7 @@ func (s *Server) silent(i int32, c *conn) {
 	default:
 		c.told = true
 		s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer})
-		s.evictions.suspect(i, c)
+		s.suspect(i, c)
 		s.set(i, s.now+s.cfg.Evict)
 		s.tick = min(s.tick, c.seen+s.cfg.Evict+s.cfg.Tick)
 	}
