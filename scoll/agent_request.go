@@ -118,6 +118,14 @@ func (r *Request) Child(i int) Child {
 // ChildNID is the NID of a child.
 func (r *Request) ChildNID(i int) nid.NID { return r.members.NID(r.children[i].Rank) }
 
+// ChildNIDs are the NIDs of a child and of all nodes below it.
+func (r *Request) ChildNIDs(i int) (ids []nid.NID) {
+	for _, rank := range r.tree.AppendSubtree(nil, r.children[i].Rank) {
+		ids = append(ids, r.members.NID(rank))
+	}
+	return ids
+}
+
 // NID is the NID of this node in the group.
 func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
 

@@ -71,13 +71,14 @@ var Rules = []Rule{
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
+	{Package: "health/collective", May: userMay + "health scoll", Tests: "lnd lnet"},
 	{Package: "health", May: userMay, Tests: "lnd lnet"},
 
 	// A program that tests: it uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
 	// cmd may import everything but test harnesses.
-	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
 }
 

@@ -1,0 +1,123 @@
+package collective
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
+	"ulnet/portals"
+)
+
+// watched is servers that watch over a client.
+type watched struct {
+	*servers
+	agents []*health.ServerAgent
+	conn   *health.Connection
+	gone   map[int]time.Duration // when servers evicted it
+}
+
+const watchers = 5
+
+// newWatched starts five servers, and a client that is connected to all of them.
+func newWatched(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{
+		servers: &servers{t: t, nodes: make([]*server, watchers)},
+		agents:  make([]*health.ServerAgent, watchers), gone: make(map[int]time.Duration),
+	}
+	for i := range watchers {
+		w.ids = append(w.ids, simlnd.NID(sim.NodeID(i)))
+	}
+	var err error
+	w.fabric, err = simlnd.New(simlnd.Config{
+		Nodes: watchers + 1, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}}, Boot: w.bootAll,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(10 * time.Second)
+	if st := w.conn.Status(); len(st.Attached) != watchers || st.State != "settled" {
+		t.Fatalf("%+v", st)
+	}
+	return w
+}
+
+func (w *watched) bootAll(h, _ *simlnd.Host) {
+	if h.ID() == watchers {
+		w.dial(h)
+		return
+	}
+	w.boot(h, nil)
+	i := int(h.ID())
+	var err error
+	w.agents[i], err = health.StartServer(w.nodes[i].table, health.AgentConfig{
+		ServerConfig: health.ServerConfig{Servers: w.ids}, View: w.nodes[i].view, Broadcaster: w.nodes[i].b,
+		Notify: func(e health.Event) {
+			if e.Kind == health.ClientEvicted {
+				w.gone[i] = w.fabric.Now()
+			}
+		},
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *watched) dial(h *simlnd.Host) {
+	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+	table := portals.New(node)
+	_, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net})
+	if err == nil {
+		w.conn, err = health.Dial(table, health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: w.ids}, Attach: w.ids})
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+// TestEvictWithOneDead: CH-A22, CH-2, CH-28: a client dies while one of five
+// servers is dead: its master evicts it from all others at once, over the tree,
+// and owes it to the dead one for a while only.
+func TestEvictWithOneDead(t *testing.T) {
+	w := newWatched(t)
+	master := w.conn.Status().Master
+	dead := 0
+	for w.ids[dead] == master {
+		dead++
+	}
+	var rest []int
+	for i := range watchers {
+		if i != dead {
+			rest = append(rest, i)
+		}
+	}
+	w.fabric.Kill(sim.NodeID(dead))
+	w.discover(dead, false, rest...)
+	w.run(10 * time.Second) // the client is connected, nevertheless
+	w.fabric.Kill(watchers)
+	w.run(25 * time.Second)
+	first, last := time.Hour, time.Duration(0)
+	for _, i := range rest {
+		at, ok := w.gone[i]
+		if first, last = min(first, at), max(last, at); !ok || w.agents[i].Status().Clients != 0 {
+			t.Errorf("server %d: %+v", i, w.agents[i].Status())
+		}
+		if st := w.agents[i].Stats(); w.ids[i] == master && (st.Evictions != 1 || st.Unsent+st.BadReplies != 0 || w.agents[i].Status().Batches != 0) {
+			t.Errorf("the master: %+v, %+v", st, w.agents[i].Status())
+		}
+	}
+	if spread := last - first; spread > 20*latency {
+		t.Errorf("CH-2: the last evicted it %v after the first", spread)
+	}
+	for _, i := range rest {
+		w.fabric.Do(sim.NodeID(i), func(*simlnd.Host) { w.agents[i].Stop() })
+		if w.nodes[i].b.Stats().Memory != 0 {
+			t.Error("buffers are left")
+		}
+	}
+}

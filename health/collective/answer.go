@@ -1,0 +1,65 @@
+package collective
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// Answer is what a server and all below it answer, little-endian:
+//
+//	0  4  absent   how many servers did not answer, although they are there
+//	4     absent   their NIDs, 20 bytes each, in the extended form
+//	      reply    of all others, a health.Reply
+type Answer struct {
+	Absent []nid.NID
+	Reply  health.Reply
+}
+
+// headerSize is the size of an Answer without NIDs and reply.
+const headerSize = 4
+
+// ErrAnswer says that an answer is none, or not to what was asked.
+var ErrAnswer = errors.New("collective: an answer to an eviction makes no sense")
+
+// longest is the longest answer to so many evictions, of so many servers.
+func longest(entries, servers int) int {
+	return headerSize + servers*nid.ExtendedSize + health.ReplyHeaderSize + entries*health.ExceptionSize
+}
+
+// AppendBinary appends the answer.
+func (a *Answer) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Absent)))
+	for _, id := range a.Absent {
+		b = id.AppendExtended(b)
+	}
+	return a.Reply.AppendBinary(b)
+}
+
+// ParseAnswer parses an answer to so many evictions of so many servers. The error
+// is ErrAnswer or one of health.ParseReply.
+func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
+	if len(b) < headerSize {
+		return a, ErrAnswer
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if b = b[headerSize:]; n > int64(servers) || int64(len(b)) < n*nid.ExtendedSize {
+		return a, ErrAnswer
+	}
+	for range n {
+		id, rest, err := nid.ParseExtended(b)
+		if err != nil {
+			return a, ErrAnswer
+		}
+		a.Absent, b = append(a.Absent, id), rest
+	}
+	if a.Reply, err = health.ParseReply(b); err != nil {
+		return a, err
+	}
+	if x := a.Reply.Exceptions; len(x) > 0 && int(x[len(x)-1].Index) >= entries {
+		return a, ErrAnswer
+	}
+	return a, nil
+}

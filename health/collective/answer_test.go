@@ -1,0 +1,70 @@
+package collective
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// anAnswer has all parts; golden is its form on the wire.
+var anAnswer = Answer{
+	Absent: []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")},
+	Reply:  health.Reply{Evicted: 3, Unknown: 4, Exceptions: []health.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},
+}
+
+// TestAnswer: the form of an answer, and that nothing shorter is one.
+func TestAnswer(t *testing.T) {
+	golden := []byte{2, 0, 0, 0}
+	for _, id := range anAnswer.Absent {
+		golden = id.AppendExtended(golden)
+	}
+	golden = anAnswer.Reply.AppendBinary(golden)
+	b := anAnswer.AppendBinary(nil)
+	if diff := cmp.Diff(golden, b); diff != "" {
+		t.Error(diff)
+	}
+	got, err := ParseAnswer(b, 6, 2)
+	if diff := cmp.Diff(anAnswer, got, cmp.Comparer(func(a, b nid.NID) bool { return a == b })); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if len(b) > longest(6, 2) {
+		t.Errorf("%d bytes, more than the longest answer", len(b))
+	}
+	for n := range b {
+		if _, err := ParseAnswer(b[:n], 6, 2); err == nil {
+			t.Errorf("the first %d bytes are an answer", n)
+		}
+	}
+	if _, err := ParseAnswer(b, 5, 2); !errors.Is(err, ErrAnswer) {
+		t.Errorf("an eviction that was not asked for: %v", err)
+	}
+	if _, err := ParseAnswer(b, 6, 1); !errors.Is(err, ErrAnswer) {
+		t.Errorf("more servers than there are: %v", err)
+	}
+}
+
+// FuzzParseAnswer: whatever comes, what is taken fits its bounds and is appended as
+// it was.
+func FuzzParseAnswer(f *testing.F) {
+	f.Add(anAnswer.AppendBinary(nil), 6, 2)
+	f.Add((&Answer{}).AppendBinary(nil), 1, 1)
+	f.Add([]byte{255, 255, 255, 255}, 1, 1)
+	f.Fuzz(func(t *testing.T, b []byte, entries, servers int) {
+		a, err := ParseAnswer(b, entries, servers)
+		if err != nil {
+			return
+		}
+		if len(a.Absent) > servers || slices.ContainsFunc(a.Reply.Exceptions, func(x health.Exception) bool { return int(x.Index) >= entries }) {
+			t.Errorf("%+v of %d servers, %d evictions", a, servers, entries)
+		}
+		again, err := ParseAnswer(a.AppendBinary(nil), entries, servers)
+		if diff := cmp.Diff(a, again, cmp.Comparer(func(a, b nid.NID) bool { return a == b })); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	})
+}

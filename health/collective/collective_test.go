@@ -1,0 +1,239 @@
+package collective
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/simlnd"
+	"ulnet/scoll"
+)
+
+// TestBroadcast: CH-10, CH-27: all other servers are asked once, with one
+// eviction or a full batch, and their answers are added up. The root is not.
+func TestBroadcast(t *testing.T) {
+	s := newServers(t, 12, nil)
+	for _, entries := range []int{1, health.MaxBatch} {
+		s.want(s.broadcast(3, entries), uint32(11*entries))
+	}
+	for i, k := range s.nodes {
+		if want := min(2, 2*abs(i-3)); k.asked != want {
+			t.Errorf("server %d was asked %d times, not %d", i, k.asked, want)
+		}
+		if st := k.b.Stats(); st.Memory != 0 || st.Served != uint64(k.asked) {
+			t.Errorf("server %d: %+v", i, st)
+		}
+	}
+}
+
+func abs(i int) int { return max(i, -i) }
+
+// TestDead: CH-A22: evict while one of five servers is dead. It fails nothing, is
+// missing, and is asked when it is back; so is one whose death nobody knows of.
+func TestDead(t *testing.T) {
+	for root := range 4 {
+		s := newServers(t, 5, nil)
+		s.fabric.Kill(4)
+		o := s.broadcast(root, 1)
+		if !slices.Contains(o.Missing, s.ids[4]) || o.Err != nil {
+			t.Errorf("before discovery knows: %+v", o)
+		}
+		s.discover(4, false, 0, 1, 2, 3)
+		s.want(s.broadcast(root, 1), 3, 4)
+		s.fabric.Start(4, false)
+		s.run(time.Millisecond)
+		s.discover(4, true, 0, 1, 2, 3)
+		s.want(s.broadcast(root, 1), 4)
+	}
+}
+
+// TestMinority: a server that is alone sends nothing, and misses all others.
+func TestMinority(t *testing.T) {
+	s := newServers(t, 3, nil)
+	s.discover(1, false, 0)
+	s.discover(2, false, 0)
+	s.want(s.broadcast(0, 2), 0, 1, 2)
+	if s.nodes[1].asked+s.nodes[2].asked != 0 {
+		t.Error("dead servers were asked")
+	}
+}
+
+// TestLate: an answer may take some time. One that takes longer than it may is
+// missing, it alone, wherever in the tree it is.
+func TestLate(t *testing.T) {
+	for slow := range 7 {
+		s := newServers(t, 8, nil)
+		s.nodes[slow].late = processing / 2
+		s.want(s.broadcast(7, 1), 7)
+		s.nodes[slow].late = 10 * processing
+		s.want(s.broadcast(7, 1), 6, slow)
+		s.run(20 * processing)
+		for i, k := range s.nodes {
+			if st := k.b.Stats(); st.Memory != 0 {
+				t.Errorf("server %d: %+v", i, st)
+			}
+		}
+	}
+}
+
+// TestUnserved: a server with nobody to answer is missing, those below it in the
+// tree are not.
+func TestUnserved(t *testing.T) {
+	for silent := range 7 {
+		s := newServers(t, 8, nil)
+		s.nodes[silent].b.Serve(nil)
+		s.want(s.broadcast(7, 1), 6, silent)
+		if st := s.nodes[silent].b.Stats(); st.Unserved != 1 || st.Served != 0 {
+			t.Errorf("%+v", st)
+		}
+		s.nodes[silent].b.Close()
+		o := s.broadcast(7, 1)
+		if !slices.Contains(o.Missing, s.ids[silent]) {
+			t.Errorf("closed and not missing: %+v", o)
+		}
+	}
+}
+
+// TestDisagreement: CH-A22, SC-A20: servers that have not heard of a death are
+// asked again, and those that had answered already answer once more.
+func TestDisagreement(t *testing.T) {
+	s := newServers(t, 6, nil)
+	s.fabric.Kill(5)
+	s.discover(5, false, 0, 2, 4)
+	s.fabric.At(s.fabric.Now()+500*time.Millisecond, func() { s.discover(5, false, 1, 3) })
+	s.want(s.broadcast(0, 1), 4, 5)
+	if s.nodes[0].agent.Stats().Again == 0 {
+		t.Error("nobody disagreed")
+	}
+	// Who never hears of it is missing at last.
+	s = newServers(t, 6, nil)
+	s.fabric.Kill(5)
+	s.discover(5, false, 0, 1, 2, 4)
+	s.want(s.broadcast(0, 1), 3, 3, 5)
+}
+
+// TestExceptions: CH-A22: exceptions of several servers come merged, by the index
+// of the eviction, and who knows more wins.
+func TestExceptions(t *testing.T) {
+	s := newServers(t, 5, nil)
+	except := func(i int, x ...health.Exception) {
+		s.nodes[i].answer = (&health.Reply{Unknown: 1, Exceptions: x}).AppendBinary(nil)
+	}
+	except(1, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 2, Incarnation: 1, Master: s.ids[2]})
+	except(2, health.Exception{Index: 0, Code: health.Newer, Incarnation: 7}, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 3, Incarnation: 1, Master: s.ids[3]})
+	except(4, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 1, Incarnation: 1, Master: s.ids[4]})
+	r := s.want(s.broadcast(0, 2), 2)
+	if len(r.Exceptions) != 2 || r.Exceptions[0].Incarnation != 7 || r.Exceptions[1].Master != s.ids[3] || r.Unknown != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestNonsense: a server whose own answer makes no sense is missing, and nobody
+// else. From a child it is counted, and nobody below that is believed.
+func TestNonsense(t *testing.T) {
+	for name, answer := range map[string][]byte{"empty": {}, "text": []byte("evicted, all of them")} {
+		t.Run(name, func(t *testing.T) {
+			for bad := range 7 {
+				s := newServers(t, 8, nil)
+				s.nodes[bad].answer = answer
+				s.want(s.broadcast(7, 2), 12, bad)
+			}
+		})
+	}
+	s := newServers(t, 8, nil)
+	s.nodes[4].answer = (&health.Reply{Exceptions: []health.Exception{{Index: 2, Code: health.Newer}}}).AppendBinary(nil)
+	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it speaks of an eviction that was not asked for
+	if s.nodes[0].b.Stats().BadAnswers != 1 {
+		t.Errorf("%+v", s.nodes[0].b.Stats())
+	}
+}
+
+// TestUnsent: what cannot be sent is an error, and nobody is asked.
+func TestUnsent(t *testing.T) {
+	s := newServers(t, 3, nil)
+	var o health.Outcome
+	for _, request := range [][]byte{nil, []byte("no batch"), batchOf(health.MaxBatch + 1)} {
+		if done := s.begin(0, request, &o); s.runFor(done) != 1 || o.Err == nil {
+			t.Errorf("%q: %+v", request, o)
+		}
+	}
+	if err := s.nodes[0].b.SetServers(nil); err != nil {
+		t.Fatal(err)
+	}
+	if o = s.broadcast(0, 1); !errors.Is(o.Err, scoll.ENOGROUP) {
+		t.Errorf("without servers: %+v", o)
+	}
+	if err := s.nodes[0].b.SetServers(s.ids[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if o = s.broadcast(0, 1); !errors.Is(o.Err, scoll.EPERM) {
+		t.Errorf("of others: %+v", o)
+	}
+	if err := s.nodes[0].b.SetServers(append(s.ids, s.ids[0])); !errors.Is(err, scoll.ErrTwice) {
+		t.Errorf("twice: %v", err)
+	}
+	if s.nodes[1].asked+s.nodes[2].asked != 0 || s.nodes[0].b.Stats().Unsent != 5 {
+		t.Errorf("%+v", s.nodes[0].b.Stats())
+	}
+}
+
+// runFor runs for a second.
+func (s *servers) runFor(done *int) int {
+	s.run(time.Second)
+	return *done
+}
+
+// TestSetServers: CH-A22: a changed list reaches others as they change, too, and
+// until then they are missing, not wrong.
+func TestSetServers(t *testing.T) {
+	s := newServers(t, 4, func(i int, cfg *Config) {
+		cfg.Servers = cfg.Servers[1:] // without the last
+	})
+	s.nodes[3].b.SetServers(s.ids)
+	s.want(s.broadcast(0, 1), 2)
+	for _, i := range []int{0, 1} {
+		if err := s.nodes[i].b.SetServers(s.ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.want(s.broadcast(0, 1), 1, 2, 3) // the last is below the one that is behind
+	if err := s.nodes[2].b.SetServers(s.ids); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.broadcast(0, 1), 3)
+}
+
+// TestMalformed: requests over the group that are no evictions are refused, and
+// so are those whose answers there is no memory for.
+func TestMalformed(t *testing.T) {
+	s := newServers(t, 8, func(_ int, cfg *Config) { cfg.MaxMemory = 100 })
+	done := false
+	s.fabric.Do(0, func(*simlnd.Host) {
+		r, err := s.nodes[0].b.group.NewRequest(scoll.RequestConfig{Payload: []byte("HEVB?"), Live: true, Private: &call{
+			done: func(health.Outcome) { done = true }, servers: s.nodes[0].b.servers(), gathering: gathering{entries: 1},
+		}})
+		if err == nil {
+			err = post(r, 1)
+		}
+		if err == nil {
+			err = r.Send()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(time.Second)
+	if !done || s.nodes[4].b.Stats().Malformed != 1 {
+		t.Errorf("%v, %+v", done, s.nodes[4].b.Stats())
+	}
+	o := s.broadcast(0, 2) // a leaf needs no memory
+	var busy uint64
+	for _, k := range s.nodes {
+		busy += k.b.Stats().Busy
+	}
+	if busy == 0 || len(o.Missing) == 0 || slices.Contains(o.Missing, s.ids[1]) {
+		t.Errorf("%d busy, %v missing", busy, o.Missing)
+	}
+}

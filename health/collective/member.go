@@ -1,0 +1,133 @@
+package collective
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/machine"
+	"ulnet/scoll"
+)
+
+// received is a request of another server at this one.
+type received struct {
+	memory int64         // of its buffers
+	until  time.Duration // then this server's own answer is waited for no longer
+	own    own
+	timer  atomic.Pointer[machine.Timer] // that says so
+	gathering
+}
+
+// preRequest looks at a request and posts buffers for the answers to it.
+func (b *Broadcaster) preRequest(r *scoll.Request) error {
+	if c, root := r.Private().(*call); root {
+		return c.begin(r) // another attempt
+	}
+	batch, err := health.ParseBatch(r.Payload())
+	if err != nil {
+		b.stats.malformed.Add(1)
+		return scoll.EINVAL
+	}
+	p := &received{until: b.cfg.Clock.Now() + patience(b.cfg.Processing), gathering: gathering{entries: batch.Entries.Len()}}
+	for i := range r.Children() {
+		p.memory += int64(longest(p.entries, r.Child(i).Nodes))
+	}
+	if b.stats.memory.Add(p.memory) > b.cfg.MaxMemory {
+		b.stats.memory.Add(-p.memory)
+		b.stats.busy.Add(1)
+		return scoll.EBUSY
+	}
+	if err := post(r, p.entries); err != nil {
+		b.stats.memory.Add(-p.memory)
+		return err
+	}
+	r.Data = p
+	if r.Repeated() { // another attempt: to evict again does no harm, and the answer is needed
+		b.run(r, p)
+	}
+	return nil
+}
+
+// patience is how long a server waits for its own answer: less than all others
+// wait for it, so that they get at least what came from below it.
+func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
+
+// incomingRequest has this server answer. It never fails: then what came from
+// below would be lost.
+func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
+	if p, ok := r.Data.(*received); ok {
+		b.run(r, p)
+	}
+	return nil
+}
+
+// run has this server answer.
+func (b *Broadcaster) run(r *scoll.Request, p *received) {
+	answer := b.server()
+	if answer == nil {
+		b.stats.unserved.Add(1)
+		p.own.set(nil)
+		return
+	}
+	b.stats.served.Add(1)
+	answer(r.RootNID(), r.Payload(), p.own.set)
+}
+
+// incomingReply merges what a child answers.
+func (b *Broadcaster) incomingReply(p *scoll.Reply) {
+	if p.Status != scoll.OK {
+		return // scoll names all who are missing
+	}
+	var g *gathering
+	if c, root := p.Request.Private().(*call); root {
+		g = &c.gathering
+	} else if at, ok := p.Request.Data.(*received); ok {
+		g = &at.gathering
+	}
+	if g != nil && !g.take(p.Request, p.Child, p.Payload) {
+		b.stats.badAnswers.Add(1)
+		b.cfg.Log.Debug("an answer to an eviction makes no sense", slog.Any("nid", p.Request.ChildNID(p.Child)))
+	}
+}
+
+// postReply answers the parent as soon as this server's own answer is there.
+func (b *Broadcaster) postReply(r *scoll.Request) {
+	if c, root := r.Private().(*call); root {
+		b.complete(r, c)
+		return
+	}
+	p := r.Data.(*received)
+	late := p.own.then(func(answer []byte) {
+		if answer == nil {
+			b.stats.absent.Add(1)
+		}
+		_ = r.Reply(p.with(r.NID(), answer)) // an error: the module has answered, because it took too long
+	})
+	if late {
+		t := b.cfg.Clock.AfterFunc(max(p.until-b.cfg.Clock.Now(), 0), func() { p.own.set(nil) })
+		p.timer.Store(&t)
+	}
+}
+
+// replyOut frees what a request has taken.
+func (b *Broadcaster) replyOut(r *scoll.Request) {
+	p, ok := r.Data.(*received)
+	if !ok {
+		return
+	}
+	b.stats.memory.Add(-p.memory)
+	if t := p.timer.Load(); t != nil {
+		(*t).Stop()
+	}
+}
+
+// post posts a buffer for each child.
+func post(r *scoll.Request, entries int) error {
+	for i := range r.Children() {
+		if err := r.PostReply(i, make([]byte, longest(entries, r.Child(i).Nodes))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
