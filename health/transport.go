@@ -21,9 +21,11 @@ type transport struct {
 	count  int     // of buffers
 	handle func(*portals.Event, []byte)
 
+	onArrived, onSent func(*portals.Event) // the methods, made values once
+
 	mu      sync.Mutex
-	posted  []postedBuffer // guarded by mu, like all below
-	spare   [][]portals.Segment
+	posted  []*receiving // guarded by mu, like all below
+	spare   []*receiving
 	filling bool
 	closed  bool
 	free    []*sending
@@ -34,10 +36,10 @@ type transport struct {
 	notPosted atomic.Uint64 // buffers that could not be posted at once
 }
 
-// postedBuffer waits for a message.
-type postedBuffer struct {
-	memory []portals.Segment
-	entry  portals.MEHandle
+// receiving is a buffer that waits for a message, or will.
+type receiving struct {
+	segments [1]portals.Segment
+	entry    portals.MEHandle
 }
 
 // sending is a message on its way, with memory of its own.
@@ -59,6 +61,7 @@ func (t *transport) start() error {
 	if err := t.table.SetLazy(t.portal); err != nil {
 		return err
 	}
+	t.onArrived, t.onSent = t.arrived, t.sent
 	if err := t.fill(); err != nil {
 		t.close()
 		return err
@@ -76,13 +79,14 @@ func (t *transport) fill() error {
 	t.filling = true
 	defer func() { t.filling = false }()
 	for !t.closed && len(t.posted) < t.count {
-		memory := t.buffer()
+		r := t.buffer()
 		entry, err := t.table.MEAttach(t.portal, anybody, portals.Unlink, portals.After)
 		if err == nil {
-			t.posted = append(t.posted, postedBuffer{memory, entry})
+			r.entry = entry
+			t.posted = append(t.posted, r)
 			t.mu.Unlock()
 			_, err = t.table.MDAttach(entry, portals.MD{
-				Segments: memory, Threshold: 1, Options: portals.OpPut | portals.AckDisable, UserPtr: memory, Handler: t.arrived,
+				Segments: r.segments[:], Threshold: 1, Options: portals.OpPut | portals.AckDisable, UserPtr: r, Handler: t.onArrived,
 			}, portals.Unlink)
 			if err != nil {
 				_ = t.table.MEUnlink(entry) // ENOENT: close was faster
@@ -90,8 +94,8 @@ func (t *transport) fill() error {
 			t.mu.Lock()
 		}
 		if err != nil {
-			t.withdraw(memory)
-			t.spare = append(t.spare, memory)
+			t.withdraw(r)
+			t.spare = append(t.spare, r)
 			return err
 		}
 	}
@@ -102,26 +106,28 @@ func (t *transport) fill() error {
 var anybody = portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
 
 // buffer returns spare memory. The caller holds t.mu.
-func (t *transport) buffer() []portals.Segment {
+func (t *transport) buffer() *receiving {
 	if n := len(t.spare); n > 0 {
-		b := t.spare[n-1]
+		r := t.spare[n-1]
 		t.spare = t.spare[:n-1]
-		return b
+		return r
 	}
-	return []portals.Segment{make([]byte, t.size)}
+	return &receiving{segments: [1]portals.Segment{make([]byte, t.size)}}
 }
 
 // withdraw notes that memory is not posted any more. The caller holds t.mu.
-func (t *transport) withdraw(memory []portals.Segment) {
-	t.posted = slices.DeleteFunc(t.posted, func(p postedBuffer) bool { return &p.memory[0] == &memory[0] })
+func (t *transport) withdraw(r *receiving) {
+	if i := slices.Index(t.posted, r); i >= 0 {
+		t.posted = slices.Delete(t.posted, i, i+1)
+	}
 }
 
 // arrived handles the event of a buffer. The next one is posted before the
 // message is looked at.
 func (t *transport) arrived(e *portals.Event) {
-	memory := e.UserPtr.([]portals.Segment)
+	r := e.UserPtr.(*receiving)
 	t.mu.Lock()
-	t.withdraw(memory)
+	t.withdraw(r)
 	t.mu.Unlock()
 	if e.Kind == portals.EventPut {
 		if err := t.fill(); err != nil {
@@ -132,11 +138,11 @@ func (t *transport) arrived(e *portals.Event) {
 		case e.MatchBits != Bits:
 			t.strayBits.Add(1)
 		default:
-			t.handle(e, memory[0][e.Offset:][:e.MLength])
+			t.handle(e, r.segments[0][e.Offset:][:e.MLength])
 		}
 	}
 	t.mu.Lock()
-	t.spare = append(t.spare, memory)
+	t.spare = append(t.spare, r)
 	t.mu.Unlock()
 }
 
@@ -148,7 +154,7 @@ func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 		return
 	}
 	md, err := t.table.MDBind(portals.MD{
-		Segments: p.segments[:], Threshold: 1, Options: portals.Priority, UserPtr: p, Handler: t.sent,
+		Segments: p.segments[:], Threshold: 1, Options: portals.Priority, UserPtr: p, Handler: t.onSent,
 	}, portals.Unlink)
 	if err != nil {
 		t.notSent.Add(1)
