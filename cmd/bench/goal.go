@@ -39,6 +39,7 @@ var goals = []goal{
 	{"G-SC-5", "collectives: arithmetic of trees, and a large simulation", measureArithmetic},
 	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
 	{"G-SC-7", "collectives: a death ends the wait", measureMourning},
+	{"G-CH-5", "client health: very many clients on one master", measureMasters},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

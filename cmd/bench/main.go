@@ -23,12 +23,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/connstore"
 )
 
 // goalTimeout bounds the measurement of one goal.
 const goalTimeout = 12 * time.Minute
 
-func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+func main() {
+	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked {
+		os.Exit(code)
+	}
+	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
+}
 
 func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)

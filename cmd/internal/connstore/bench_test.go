@@ -20,7 +20,7 @@ func BenchmarkSave(b *testing.B) {
 		b.Run(fmt.Sprintf("delay=%v/existing=%d", bench.delay, bench.existing), func(b *testing.B) {
 			s := open(b, place(b))
 			fill(b, s, bench.existing)
-			s.cfg.commitDelay = bench.delay
+			s.cfg.CommitDelay = bench.delay
 			commits := s.Stats().Commits
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -39,8 +39,11 @@ type Config struct {
 	Now        func() time.Time // the wall clock, for tombstones; nil means time.Now
 	Log        *slog.Logger     // nil discards
 
-	openFile    func(string, int, os.FileMode) (*os.File, error) // for tests
-	commitDelay time.Duration                                    // for benchmarks: added to each commit
+	// CommitDelay is added to each commit, as if the disk were slower: for
+	// benchmarks.
+	CommitDelay time.Duration
+
+	openFile func(string, int, os.FileMode) (*os.File, error) // for tests
 }
 
 func (c Config) withDefaults() Config {

@@ -139,8 +139,8 @@ func (s *Store) update(p *plan) (err error) {
 	s.open.RLock()
 	defer s.open.RUnlock()
 	err = s.db.Update(func(tx *bbolt.Tx) error { return p.write(tx, s.cfg.Now()) })
-	if err == nil && s.cfg.commitDelay > 0 {
-		time.Sleep(s.cfg.commitDelay)
+	if err == nil && s.cfg.CommitDelay > 0 {
+		time.Sleep(s.cfg.CommitDelay)
 	}
 	return err
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// crowd is a master with many clients in virtual time: its machine, nothing else.
+type crowd struct {
+	server *health.Server
+	now    time.Duration
+	wake   time.Duration
+	out    health.ServerOutput
+	ping   []byte
+	busy   bool // clients that are asked about have just said something else
+	looks  int
+}
+
+// Where the clients of the measurements and their servers are.
+var (
+	crowdNet     = nid.MakeNet(nid.TCP, 0)
+	crowdServers = []nid.NID{nid.FromNumber(crowdNet, 10<<24+1), nid.FromNumber(crowdNet, 10<<24+2)}
+)
+
+// crowdID names client i; its bits are mixed, as those of a digest would be.
+func crowdID(i int) (id health.ClientID) {
+	binary.LittleEndian.PutUint64(id[:], uint64(i)*0x9E3779B97F4A7C15+1)
+	binary.LittleEndian.PutUint64(id[8:], uint64(i))
+	return id
+}
+
+func crowdHost(i int) nid.ProcessID {
+	return nid.ProcessID{NID: nid.FromNumber(crowdNet, 11<<24+uint32(i)), PID: nid.LustrePID}
+}
+
+// crowdConnect is how client i connects to its master.
+func crowdConnect(i int, master nid.NID) []byte {
+	m := health.Message{
+		Kind: health.Connect, Client: crowdID(i), Incarnation: 1, Epoch: 1, Sequence: 1, Server: master,
+		Name: fmt.Appendf(nil, "client%06d", i),
+	}
+	return m.AppendBinary(nil)
+}
+
+func crowdPing() []byte {
+	m := health.Message{Kind: health.Ping, Incarnation: 1, Epoch: 1, Sequence: 2}
+	return m.AppendBinary(nil)
+}
+
+// clientAt is where a message has the name of its client.
+const clientAt = 8
+
+func newCrowd(clients int) (*crowd, error) {
+	s, err := health.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
+	if err != nil {
+		return nil, err
+	}
+	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
+	c.step(health.ServerInput{Kind: health.ServerHealth, Server: crowdServers[1], Alive: true})
+	c.step(health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	for i := range clients {
+		c.step(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
+	}
+	c.idle(12 * time.Second) // what counts who connects too often is forgotten
+	if st := s.Status(); st.Mastered != clients {
+		return nil, fmt.Errorf("%d of %d clients are connected", st.Mastered, clients)
+	}
+	return c, nil
+}
+
+// step steps the machine, and answers what it asks of the store and of the
+// transport.
+func (c *crowd) step(in health.ServerInput) {
+	c.out.Reset()
+	c.wake = c.server.Step(c.now, in, &c.out)
+	for i := 0; i < len(c.out.Effects); i++ {
+		switch e := &c.out.Effects[i]; {
+		case e.Kind == health.DoSave && e.ID != 0:
+			c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Saved, ID: e.ID}, &c.out)
+		case e.Kind == health.DoLook && c.busy:
+			c.looks++
+			c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Seen, Client: e.Client, At: c.now}, &c.out)
+		}
+	}
+}
+
+// idle lets time pass without a message.
+func (c *crowd) idle(d time.Duration) {
+	for end := c.now + d; c.now < end; {
+		if c.now = min(c.wake, end); c.now == c.wake {
+			c.step(health.ServerInput{})
+		}
+	}
+}
+
+// pings has all clients ping, one after the other in this order, in one interval.
+func (c *crowd) pings(order []int, interval time.Duration) {
+	each := interval / time.Duration(len(order))
+	for _, i := range order {
+		if c.now += each; c.now >= c.wake {
+			c.step(health.ServerInput{})
+		}
+		id := crowdID(i)
+		copy(c.ping[clientAt:], id[:])
+		c.step(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: c.ping})
+	}
+}
+
+// measureMasters is G-CH-5: what many clients cost one master.
+func measureMasters(ctx context.Context, b *bench) ([]line, error) {
+	clients := pick(b, 5000, 100_000, 100_000)
+	lines, err := measureCrowd(ctx, b, clients)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC()
+	for _, more := range []func(context.Context, *bench) ([]line, error){
+		func(ctx context.Context, b *bench) ([]line, error) { return measureCrowdStack(ctx, b, clients) },
+		measureDeaths, measureStore,
+	} {
+		l, err := more(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l...)
+	}
+	return lines, nil
+}
+
+// measureCrowd measures the machine.
+func measureCrowd(ctx context.Context, b *bench, clients int) ([]line, error) {
+	timing, err := health.Timing{}.Filled()
+	if err != nil {
+		return nil, err
+	}
+	order := rand.New(rand.NewPCG(1, 1)).Perm(clients)
+	before := liveHeap()
+	c, err := newCrowd(clients)
+	if err != nil {
+		return nil, err
+	}
+	c.out = health.ServerOutput{}
+	perClient := float64(liveHeap()-before) / float64(clients)
+	pings, err := coreShare(ctx, b, timing.Ping, func() { c.pings(order, timing.Ping) })
+	if err != nil {
+		return nil, err
+	}
+	// Of clients that say other things the machine asks when T_evict is over.
+	c.busy = true
+	c.idle(timing.Evict)
+	was := c.looks
+	stamps, err := coreShare(ctx, b, timing.Evict, func() { c.idle(timing.Evict) })
+	if err == nil && (c.server.Status().Mastered != clients || c.looks == was) {
+		err = fmt.Errorf("clients were lost: %+v", c.server.Status())
+	}
+	runtime.KeepAlive(c)
+	what := fmt.Sprintf("%d clients on one master", clients)
+	return []line{
+		{what: what + ", a ping each in " + timing.Ping.String() + ", machine: CPU", ratio: pings, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; %.0f ns for a ping with its pong", pings/100*float64(timing.Ping)/float64(clients))},
+		{what: what + ", busy with other things so that none pings, machine: CPU", ratio: stamps, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; each looked up once in %v", timing.Evict)},
+		{what: what + ", machine: memory of a client besides the transport", ratio: perClient, unit: "B", limit: 200, basis: "live heap, the client's name of 12 bytes included"},
+	}, err
+}
+
+// coreShare is how much of a core it takes to do this once in an interval, in
+// percent: the median of the rounds.
+func coreShare(ctx context.Context, b *bench, interval time.Duration, do func()) (float64, error) {
+	do() // what comes once
+	var shares []float64
+	for range b.rounds {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		cpu := cpuTime()
+		do()
+		shares = append(shares, 100*float64(cpuTime()-cpu)/float64(interval))
+	}
+	return median(shares), nil
+}

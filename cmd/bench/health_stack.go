@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"ulnet/cmd/internal/timerfd"
+	"ulnet/health"
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// mouth is a driver without a network: what it is told arrives as if from a
+// client, and what the node sends it counts and forgets.
+type mouth struct {
+	up       lnd.Upcalls
+	now      machine.Clock
+	self     nid.NID
+	delivery lnd.Delivery
+
+	accepts, pongs, others atomic.Int64
+}
+
+// Type implements lnd.Driver.
+func (*mouth) Type() nid.NetType { return nid.TCP }
+
+// Startup implements lnd.Driver.
+func (m *mouth) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	m.up, m.now, m.self = up, cfg.Clock, crowdServers[0]
+	return m, nil
+}
+
+// NID implements lnd.NI.
+func (m *mouth) NID() nid.NID { return m.self }
+
+// Send implements lnd.NI: the message has left.
+func (m *mouth) Send(msg *lnd.Message) {
+	const kindAt = 5 // in a message of client health
+	switch p := msg.Payload; {
+	case p.Length < health.HeaderSize:
+		m.others.Add(1)
+	case health.Kind(p.Segments[0][p.Offset+kindAt]) == health.Pong:
+		m.pongs.Add(1)
+	case health.Kind(p.Segments[0][p.Offset+kindAt]) == health.Accept:
+		m.accepts.Add(1)
+	default:
+		m.others.Add(1)
+	}
+	msg.SentAt = m.now.Now()
+	m.up.Finalize(msg, nil)
+}
+
+// Recv implements lnd.NI. Nothing is ever held: there are buffers enough.
+func (m *mouth) Recv(d *lnd.Delivery) { m.up.Delivered(d, errors.New("a message was held")) }
+
+// Shutdown implements lnd.NI.
+func (*mouth) Shutdown(context.Context) error { return nil }
+
+// say has a PUT to the portal of servers arrive.
+func (m *mouth) say(from nid.ProcessID, data []byte) error {
+	d := &m.delivery
+	d.From, d.ReceivedAt = from, m.now.Now()
+	h := &d.Header
+	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, m.self, nid.LustrePID
+	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: health.Bits, Portal: health.ServerPortal})
+	h.PayloadLength = uint32(len(data))
+	verdict, err := m.up.Parse(d)
+	if err == nil && verdict != lnd.Accept {
+		err = errors.New("the node has no room for a message")
+	}
+	if err != nil {
+		return err
+	}
+	if n := d.Sink.CopyIn(data); n != len(data) {
+		return fmt.Errorf("%d of %d bytes are wanted", n, len(data))
+	}
+	m.up.Delivered(d, nil)
+	return nil
+}
+
+// lonely is the discovery of a server that is alone.
+type lonely struct{}
+
+func (lonely) Alive(nid.NID) (alive bool, lifetime uint64) { return false, 0 }
+func (lonely) Counts() (alive, known int)                  { return 1, 1 }
+func (lonely) Quorum() bool                                { return true }
+func (lonely) Watch(func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+	return func() {}
+}
+
+// Broadcast implements health.Broadcaster.
+func (lonely) Broadcast(_ []byte, done func(health.Outcome)) {
+	go done(health.Outcome{Reply: (&health.Reply{}).AppendBinary(nil)})
+}
+
+func (lonely) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}
+
+// crowdNode is a master as a node has it: agent, portals, LNet.
+type crowdNode struct {
+	*mouth
+	node    *lnet.Node
+	agent   *health.ServerAgent
+	clock   *timerfd.Clock // as lnetd has
+	ping    []byte
+	evicted atomic.Int64
+}
+
+func newCrowdNode(clients int) (*crowdNode, error) {
+	c := &crowdNode{mouth: new(mouth), ping: crowdPing(), clock: timerfd.NewClock()}
+	c.node = lnet.New(lnet.Config{Incarnation: 1, Clock: c.clock})
+	table := portals.New(c.node)
+	if _, err := c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet}); err != nil {
+		return nil, err
+	}
+	var err error
+	c.agent, err = health.StartServer(table, health.AgentConfig{
+		ServerConfig: health.ServerConfig{Servers: crowdServers[:1]}, View: lonely{}, Broadcaster: lonely{},
+		Notify: func(e health.Event) {
+			if e.Kind == health.ClientEvicted {
+				c.evicted.Add(1)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range clients {
+		if err := c.say(crowdHost(i), crowdConnect(i, crowdServers[0])); err != nil {
+			return nil, fmt.Errorf("client %d: %w", i, err)
+		}
+	}
+	return c, c.settle(&c.accepts, clients)
+}
+
+// settle waits until so many were sent: the goroutine of a timer may be at it.
+func (c *crowdNode) settle(count *atomic.Int64, want int) error {
+	for range 1000 {
+		if int(count.Load()) == want {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%d answers to %d messages", count.Load(), want)
+}
+
+func (c *crowdNode) close(ctx context.Context) error {
+	c.agent.Stop()
+	defer c.clock.Close()
+	return c.node.Shutdown(ctx)
+}
+
+// pings has all clients ping, as fast as they can.
+func (c *crowdNode) pings(order []int) (err error) {
+	for _, i := range order {
+		id := crowdID(i)
+		copy(c.ping[clientAt:], id[:])
+		err = errors.Join(err, c.say(crowdHost(i), c.ping))
+	}
+	return err
+}
+
+// measureCrowdStack measures the same with the agent, portals and LNet.
+func measureCrowdStack(ctx context.Context, b *bench, clients int) ([]line, error) {
+	timing, err := health.Timing{}.Filled()
+	if err != nil {
+		return nil, err
+	}
+	before := liveHeap()
+	c, err := newCrowdNode(clients)
+	if err != nil {
+		return nil, err
+	}
+	perClient := float64(liveHeap()-before) / float64(clients)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(clients)
+	rounds := 0
+	share, err := coreShare(ctx, b, timing.Ping, func() {
+		rounds++
+		err = errors.Join(err, c.pings(order))
+	})
+	mallocs := ownMallocs()
+	err = errors.Join(err, c.pings(order))
+	mallocs = ownMallocs() - mallocs
+	if err == nil {
+		err = c.settle(&c.pongs, (rounds+1)*clients)
+	}
+	if n := c.evicted.Load(); err == nil && n > 0 {
+		err = fmt.Errorf("%d clients were evicted", n)
+	}
+	runtime.KeepAlive(c)
+	what := fmt.Sprintf("%d clients on one master, ", clients)
+	return []line{
+		{what: what + "a ping each in " + timing.Ping.String() + ", agent above portals and LNet: CPU", ratio: share, unit: "%", limit: 5, basis: fmt.Sprintf("of a core, without the sockets; %.0f ns for a ping with its pong, %.3f allocations", share/100*float64(timing.Ping)/float64(clients), float64(mallocs)/float64(clients))},
+		{what: what + "agent above portals and LNet: memory of a client with LNet's peer", ratio: perClient, unit: "B", free: true, basis: "live heap, without the sockets"},
+	}, errors.Join(err, c.close(ctx))
+}

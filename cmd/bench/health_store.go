@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/cmd/internal/connstore"
+	"ulnet/health"
+)
+
+// connectsInFlight is how many connections wait for the store at a time.
+const connectsInFlight = 1000
+
+// intake is what saving very many connections took.
+type intake struct {
+	rate, p99 float64 // records per second, ms
+}
+
+// measureStore is the part of G-CH-5 about records.
+func measureStore(ctx context.Context, b *bench) (lines []line, err error) {
+	folder, err := os.MkdirTemp("", "bench-connstore-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	disk, err := measureDisk(folder, pick(b, 20, 1000, 1000))
+	if err != nil {
+		return nil, err
+	}
+	existing, records := pick(b, 2000, 100_000, 100_000), pick(b, 4000, 200_000, 500_000)
+	basis := fmt.Sprintf("%d new clients beside %d, %d in flight, each from the call until it is durable; two writes of such a commit, each synchronized, take this disk %.1f ms (p99)", records, existing, connectsInFlight, disk)
+	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
+		in, err := measureIntake(ctx, folder, delay, existing, records, pick(b, 1, 3, 5), floodStore)
+		if err != nil {
+			return nil, err
+		}
+		what, least := "connection records saved per second", 50_000.0
+		if delay > 0 {
+			what, least = what+fmt.Sprintf(", %v added to each commit", delay), 20_000
+		}
+		lines = append(lines, line{what: what, ratio: in.rate, unit: "records", limit: least, least: true, basis: basis})
+		l := line{what: what + ": p99 of the wait for the disk", ratio: in.p99, unit: "ms", limit: 30, basis: basis}
+		l.free = delay > 0
+		lines = append(lines, l)
+	}
+	early := 0
+	in, err := measureIntake(ctx, folder, 0, existing, records, pick(b, 1, 3, 5), func(s *connstore.Store, first, n int) ([]time.Duration, error) {
+		took, more, err := floodMaster(ctx, s, first, n)
+		early += more
+		return took, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	basis = fmt.Sprintf("%d connects beside %d records, %d in flight, from the connect until the accept leaves the machine; p99 %.1f ms", records, existing, connectsInFlight, in.p99)
+	return append(
+		lines,
+		line{what: "clients accepted per second by a master that saves them", ratio: in.rate, unit: "clients", free: true, basis: basis},
+		line{what: "the same: accepts that were sent before their record was durable", ratio: float64(early), unit: "accepts", limit: 0, basis: basis},
+	), nil
+}
+
+// measureIntake floods a new store some times, and takes the medians.
+func measureIntake(ctx context.Context, folder string, delay time.Duration, existing, records, times int, flood func(s *connstore.Store, first, n int) ([]time.Duration, error)) (in intake, err error) {
+	var rates, waits []float64
+	for i := range times {
+		if err := ctx.Err(); err != nil {
+			return in, err
+		}
+		path := filepath.Join(folder, fmt.Sprintf("connections-%d.db", i))
+		took, elapsed, err := floodOnce(path, delay, existing, records, flood)
+		if err != nil {
+			return in, err
+		}
+		slices.Sort(took)
+		rates = append(rates, float64(records)/elapsed.Seconds())
+		waits = append(waits, float64(took[len(took)*99/100])/1e6)
+	}
+	return intake{median(rates), median(waits)}, nil
+}
+
+// floodOnce fills a store, floods it and removes it. What was saved must be there.
+func floodOnce(path string, delay time.Duration, existing, records int, flood func(*connstore.Store, int, int) ([]time.Duration, error)) (took []time.Duration, elapsed time.Duration, err error) {
+	s, err := connstore.Open(connstore.Config{Path: path, CommitDelay: delay})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close(), os.Remove(path)) }()
+	if _, err := floodStore(s, 0, existing); err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	took, err = flood(s, existing, records)
+	elapsed = time.Since(began)
+	if st := s.Stats(); err == nil && st.Records != existing+records {
+		err = fmt.Errorf("%d of %d records are in the store", st.Records, existing+records)
+	}
+	return took, elapsed, err
+}
+
+// floodStore saves n records, with so many under way.
+func floodStore(s *connstore.Store, first, n int) ([]time.Duration, error) {
+	took := make([]time.Duration, n)
+	slots := make(chan error, connectsInFlight)
+	for range connectsInFlight {
+		slots <- nil
+	}
+	var failed error
+	for i := range n {
+		r := crowdRecord(first + i)
+		failed = errors.Join(failed, <-slots)
+		began := time.Now()
+		s.Save(r, func(err error) {
+			took[i] = time.Since(began)
+			slots <- err
+		})
+	}
+	for range connectsInFlight {
+		failed = errors.Join(failed, <-slots)
+	}
+	return took, failed
+}
+
+func crowdRecord(i int) health.Record {
+	return health.Record{
+		Client: crowdID(i), Incarnation: 1, Master: crowdServers[0], Epoch: 1, Peer: crowdHost(i), Name: fmt.Sprintf("client%06d", i),
+	}
+}
+
+// gate is a master with a store: it accepts a client when that is durable.
+type gate struct {
+	mu      sync.Mutex
+	server  *health.Server // guarded by mu, like all below
+	out     health.ServerOutput
+	store   *connstore.Store
+	began   map[health.ClientID]time.Time
+	took    []time.Duration
+	durable map[health.ClientID]bool
+	early   int // accepted before
+	failed  error
+	slots   chan struct{}
+}
+
+// floodMaster has n clients connect, with so many waiting to be accepted, and
+// counts those that were accepted before they were durable.
+func floodMaster(ctx context.Context, s *connstore.Store, first, n int) (took []time.Duration, early int, err error) {
+	g := &gate{store: s, began: make(map[health.ClientID]time.Time), durable: make(map[health.ClientID]bool), slots: make(chan struct{}, connectsInFlight)}
+	if g.server, err = health.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
+		return nil, 0, err
+	}
+	g.do(health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	for i := range n + connectsInFlight {
+		select {
+		case g.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+		if i < n {
+			g.connect(first + i)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.took) != n {
+		g.failed = errors.Join(g.failed, fmt.Errorf("%d of %d clients were accepted", len(g.took), n))
+	}
+	return g.took, g.early, g.failed
+}
+
+func (g *gate) connect(i int) {
+	id, request := crowdID(i), crowdConnect(i, crowdServers[0])
+	g.mu.Lock()
+	g.began[id] = time.Now()
+	g.mu.Unlock()
+	g.do(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: request})
+}
+
+// do steps the machine. The clock of the machine stands still: nothing is to end.
+func (g *gate) do(in health.ServerInput) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.out.Reset()
+	g.server.Step(time.Hour, in, &g.out)
+	for k := range g.out.Effects {
+		switch e := &g.out.Effects[k]; e.Kind {
+		case health.DoSave:
+			id, client := e.ID, e.Record.Client
+			g.store.Save(*e.Record, func(err error) { g.saved(id, client, err) })
+		case health.DoSend:
+			g.answered(g.out.Data(e))
+		}
+	}
+}
+
+// saved is called by the store's goroutine.
+func (g *gate) saved(id uint64, client health.ClientID, err error) {
+	g.mu.Lock()
+	g.durable[client] = err == nil
+	g.failed = errors.Join(g.failed, err)
+	g.mu.Unlock()
+	g.do(health.ServerInput{Kind: health.Saved, ID: id, Failed: err != nil})
+}
+
+// answered takes what a client is told. The caller holds g.mu.
+func (g *gate) answered(data []byte) {
+	m, err := health.ParseMessage(data)
+	switch {
+	case err != nil || m.Kind != health.Accept:
+		g.failed = errors.Join(g.failed, err, fmt.Errorf("a client is told %v %v", m.Kind, m.Code))
+	case !g.durable[m.Client]:
+		g.early++
+	}
+	g.took = append(g.took, time.Since(g.began[m.Client]))
+	delete(g.began, m.Client)
+	delete(g.durable, m.Client)
+	<-g.slots
+}
+
+// measureDisk is what a commit of some hundred records cannot do without: to write
+// and synchronize 64 KiB, then a page. It returns the p99 in ms.
+func measureDisk(folder string, times int) (p99 float64, err error) {
+	f, err := os.Create(filepath.Join(folder, "disk"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	data := make([]byte, 64<<10)
+	took := make([]time.Duration, times)
+	for i := range took {
+		began := time.Now()
+		for _, n := range []int{len(data), 4096} {
+			if _, err := f.WriteAt(data[:n], int64(i%100*len(data))); err != nil {
+				return 0, err
+			}
+			if err := f.Sync(); err != nil {
+				return 0, err
+			}
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	return float64(took[len(took)*99/100]) / 1e6, nil
+}
