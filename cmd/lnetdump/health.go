@@ -122,7 +122,11 @@ func (m *healthMessage) Details() []string {
 	lines := []string{fmt.Sprintf("%v, version %d, code %d (%v), sequence %d, server's life %d, epoch %d, retry after %v",
 		m.Kind, health.Version, uint16(m.Code), m.Code, m.Sequence, m.Life, m.Epoch, m.Retry)}
 	if m.Client.IsValid() {
-		lines = append(lines, fmt.Sprintf("client %v, life %d, name %q", m.Client, m.Incarnation, m.Name))
+		line := fmt.Sprintf("client %v, life %d", m.Client, m.Incarnation)
+		if len(m.Name) > 0 {
+			line += fmt.Sprintf(", name %q", m.Name)
+		}
+		lines = append(lines, line)
 	}
 	if m.Server.IsValid() {
 		lines = append(lines, fmt.Sprintf("%s %v", m.role(), m.Server))

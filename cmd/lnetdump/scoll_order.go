@@ -5,8 +5,33 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/admin"
+	"ulnet/health/collective"
 	"ulnet/scoll"
 )
+
+// explain finds out what the payload of a request means to the service that it is
+// for, if that is one of lnetd's and it makes sense.
+func (q *collectiveRequest) explain(payload []byte) {
+	q.order = order(&q.RequestHeader, payload)
+	if b, err := readBatch(payload); err == nil && q.evicts() {
+		q.evictions, q.order = b, b.summary()
+	}
+}
+
+// evicts reports whether a request is for client health.
+func (q *collectiveRequest) evicts() bool {
+	return q.Service == collective.ServiceID && q.Flags&scoll.FlagModule == 0
+}
+
+// explain does the same for the answer to a request.
+func (p *collectiveReply) explain(payload []byte) {
+	if p.to == nil || p.to.evictions == nil {
+		return
+	}
+	if a, err := collective.ParseAnswer(payload, p.to.evictions.Entries.Len(), int(p.to.Nodes)); err == nil {
+		p.evictions = &evictionReply{a}
+	}
+}
 
 // order says what a payload asks lnetd's administration service for, or "" if it
 // is another service's, or makes no sense.

@@ -14,11 +14,12 @@ import (
 // collectiveReply is a message up a tree.
 type collectiveReply struct {
 	scoll.ReplyHeader
-	to      *collectiveRequest // nil: not in the capture
-	hop     hop
-	payload snippet
-	missing []scoll.Missing
-	remarks []string
+	to        *collectiveRequest // nil: not in the capture
+	hop       hop
+	payload   snippet
+	evictions *evictionReply // if it is client health's; nil: another service's
+	missing   []scoll.Missing
+	remarks   []string
 }
 
 // reply reads a message up a tree.
@@ -45,6 +46,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	if !whole(r) {
 		return p, capture.ErrPartOfPayload
 	}
+	p.explain(rest[:h.PayloadSize])
 	return p, p.trailer(rest[h.PayloadSize:])
 }
 
@@ -87,7 +89,9 @@ func (p *collectiveReply) Summary() string {
 	if p.to != nil {
 		s = fmt.Sprintf("scoll reply to %s, %v: %s", p.to.name(), p.hop, p.outcome())
 	}
-	if p.payload.length > 0 {
+	if p.evictions != nil {
+		s += ", " + p.evictions.summary()
+	} else if p.payload.length > 0 {
 		s += ", " + p.payload.String()
 	}
 	if p.Trailer > 0 {
@@ -124,6 +128,9 @@ func (p *collectiveReply) Details() []string {
 		lines = append(lines, fmt.Sprintf("the status is that of the subtree: nodes %d, entities %d", p.Nodes, p.Entities))
 	}
 	lines = append(lines, fmt.Sprintf("payload: %v", p.payload))
+	if p.evictions != nil {
+		lines = append(lines, p.evictions.details()...)
+	}
 	for i, e := range p.missing {
 		if i == maxMissingLines {
 			lines = append(lines, fmt.Sprintf("missing: %d more", len(p.missing)-i))
@@ -151,6 +158,9 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	}
 	if p.to != nil {
 		e.identify(p.to)
+	}
+	if p.evictions != nil {
+		e.Evictions = p.evictions.entry()
 	}
 	e.hop(p.hop)
 	e.Sequence, e.Incarnation = strconv.FormatUint(p.Sequence, 10), strconv.FormatUint(p.RootIncarnation, 10)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/health"
+	"ulnet/health/collective"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// TestEvictions: broadcasts that evict, and their answers, in words, bounded.
+func TestEvictions(t *testing.T) {
+	request := health.Batch{Life: 9}
+	for i := range health.MaxBatch {
+		request.Entries = health.Entry{Client: health.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendBinary(request.Entries)
+	}
+	b, err := readBatch(request.AppendBinary(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("health evicts 138: %v life 5 timed-out %v life 5 rebooted %v life 5 by-admin …",
+		health.ClientIDOf("0"), health.ClientIDOf("1"), health.ClientIDOf("2"))
+	if b.summary() != want {
+		t.Errorf("%s\nwant %s", b.summary(), want)
+	}
+	if lines := b.details(); len(lines) != maxMissingLines+2 || !strings.HasSuffix(lines[8], "?7?") || lines[maxMissingLines+1] != "evict 74 more" {
+		t.Errorf("%q", lines)
+	}
+	reply := health.Reply{Evicted: 3, Unknown: 1, Exceptions: []health.Exception{
+		{Index: 1, Code: health.OtherMaster, Epoch: 4, Master: nid.MustParse("10.0.0.2@tcp")}, {Index: 5, Code: health.Newer, Incarnation: 6},
+	}}
+	r := evictionReply{collective.Answer{Reply: reply, Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}}
+	if got, want := r.summary(), "health evicted 3, not connected 1, 1 without an answer, not 1: other-master 10.0.0.2@tcp by epoch 4, not 5: newer life 6"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	text, err := json.Marshal(r.entry())
+	const object = `{"evicted":3,"not_connected":1,"exceptions":[` +
+		`{"index":1,"code":"other-master","epoch":4,"incarnation":"0","master":"10.0.0.2@tcp"},{"index":5,"code":"newer","epoch":0,"incarnation":"6"}],"absent":["10.0.0.9@tcp"]}`
+	if err != nil || string(text) != object {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestEvictionsHostile: what is no batch, or no answer to it, is shown as the
+// bytes that it is.
+func TestEvictionsHostile(t *testing.T) {
+	var list []capture.Record
+	capturetest.Decode(t, healthFile, func(r *capture.Record) {
+		if p, _ := r.Portal(); p == scoll.RequestPortal || p == scoll.ReplyPortal {
+			c := *r
+			c.Payload = slices.Clone(r.Payload)
+			list = append(list, c)
+		}
+	})
+	read := func(portal uint32, at int) (lines string) {
+		known := newProtocols(nil)
+		for _, r := range list {
+			if p, _ := r.Portal(); p == portal {
+				r.Payload = slices.Clone(r.Payload)
+				r.Payload[at] ^= 0xff
+			}
+			if is := known.read(&r).said.Is; is != nil {
+				lines += is.Summary() + "\n"
+			}
+		}
+		return lines
+	}
+	if got := read(0, 0); strings.Count(got, "health evicts 1: ") != 2 || strings.Count(got, "health evicted 1, ") != 2 {
+		t.Errorf("%s", got)
+	}
+	if got := read(scoll.RequestPortal, scoll.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
+		t.Errorf("%s", got)
+	}
+	for _, at := range []int{0, 4, 10} { // servers without an answer, magic, exceptions
+		if got := read(scoll.ReplyPortal, scoll.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
+			t.Errorf("%d: %s", at, got)
+		}
+	}
+}
+
+// FuzzEvictions: everything can be shown, in a size that the message bounds.
+func FuzzEvictions(f *testing.F) {
+	batch := health.Batch{Entries: health.Entry{Client: health.ClientIDOf("a"), Incarnation: 5}.AppendBinary(nil)}
+	f.Add(string(batch.AppendBinary(nil)))
+	answer := collective.Answer{Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}
+	answer.Reply.Exceptions = []health.Exception{{Index: 0, Code: health.Newer, Incarnation: 6}}
+	f.Add(string(answer.AppendBinary(nil)))
+	f.Fuzz(func(t *testing.T, data string) {
+		size, object := 0, any(nil)
+		if b, err := readBatch([]byte(data)); err == nil {
+			size, object = len(b.summary())+len(strings.Join(b.details(), "\n")), b.entry()
+		} else if a, err := collective.ParseAnswer([]byte(data), health.MaxBatch, 1<<16); err == nil {
+			r := evictionReply{a}
+			size, object = len(r.summary())+len(strings.Join(r.details(), "\n")), r.entry()
+		}
+		text, err := json.Marshal(object)
+		if size += len(text); err != nil || size > 2000+40*len(data) {
+			t.Errorf("%d bytes become %d: %v", len(data), size, err)
+		}
+	})
+}

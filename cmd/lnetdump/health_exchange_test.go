@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/loopback"
+	"ulnet/health"
+	"ulnet/health/collective"
+	"ulnet/lnd"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/scoll"
+)
+
+// healthFile is what testdata/health.txt shows: what healthExchange does.
+var healthFile = filepath.Join("testdata", "captures", "health.pcapng")
+
+const (
+	healthServers = 3
+	healthNodes   = healthServers + 1
+)
+
+// everybody is a View in which these servers are alive.
+type everybody []nid.NID
+
+func (everybody) Alive(nid.NID) (bool, uint64) { return true, 0 }
+func (e everybody) Counts() (alive, known int) { return len(e), len(e) }
+func (everybody) Quorum() bool                 { return true }
+
+func (e everybody) Watch(f func(nid.NID, bool, uint64)) func() {
+	for _, id := range e {
+		f(id, true, 0)
+	}
+	return func() {}
+}
+
+// clinic is servers and a client over loopback.
+type clinic struct {
+	t      *testing.T
+	nodes  []*lnet.Node
+	tables []*portals.Table
+	ids    []nid.NID
+	agents []*health.ServerAgent
+	client *health.Connection
+	scolls []*scoll.Agent
+
+	mu   sync.Mutex
+	told []health.ClientEvent // guarded by mu
+}
+
+// healthExchange has a client connect to three servers, ping its master, be
+// evicted by hand, connect again and leave; it records that.
+func healthExchange(t *testing.T) []byte {
+	var out bytes.Buffer
+	tap, err := capture.NewWriter(&out, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clinic{t: t}
+	c.startNodes(tap)
+	for i := range healthServers {
+		c.startServer(i)
+	}
+	c.client, err = health.Dial(c.tables[healthServers], health.DialConfig{
+		ClientConfig: health.ClientConfig{Name: "compute-17", Servers: c.ids[:healthServers], Timing: health.Timing{Ping: 500 * time.Millisecond}},
+		Attach:       c.ids[:healthServers], Clock: machine.RealClock(), Notify: c.notify,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.until("all connections", func() bool { return len(c.client.Status().Attached) == healthServers })
+	c.until("a ping", func() bool { return c.client.Stats().Pings > 0 })
+	c.evict()
+	c.until("all connections of the next life", func() bool { return c.count(health.Attached) == 2*healthServers })
+	c.client.Close()
+	c.until("an end of all", func() bool {
+		left := 0
+		for _, a := range c.agents {
+			left += a.Status().Clients
+		}
+		return left == 0
+	})
+	c.stop()
+	if err := tap.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func (c *clinic) startNodes(tap lnd.Tap) {
+	tcp := nid.MakeNet(nid.TCP, 0)
+	var addrs []netip.Addr
+	for i := range healthNodes {
+		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(31 + i)}))
+	}
+	port, err := loopback.FreePort(addrs...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, addr := range addrs {
+		n := lnet.New(lnet.Config{Incarnation: uint64(1000 + i), Clock: machine.RealClock()})
+		table := portals.New(n)
+		driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
+		if err == nil {
+			_, err = n.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String(), Tap: tap})
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.nodes, c.tables, c.ids = append(c.nodes, n), append(c.tables, table), append(c.ids, nid.FromAddr(tcp, addr))
+	}
+}
+
+func (c *clinic) startServer(i int) {
+	cfg := scoll.AgentConfig{Clock: machine.RealClock()}
+	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
+	agent, err := scoll.Start(c.tables[i], cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	servers := c.ids[:healthServers]
+	all, err := collective.New(collective.Config{Agent: agent, Servers: servers, Clock: machine.RealClock()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	a, err := health.StartServer(c.tables[i], health.AgentConfig{
+		ServerConfig: health.ServerConfig{Servers: servers, Timing: health.Timing{Ping: 500 * time.Millisecond}},
+		View:         everybody(servers), Broadcaster: all, Clock: machine.RealClock(),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.agents, c.scolls = append(c.agents, a), append(c.scolls, agent)
+}
+
+func (c *clinic) notify(e health.ClientEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, e)
+}
+
+// count is how often the client was told of something.
+func (c *clinic) count(kind health.ClientEventKind) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.told {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// evict evicts the client at its master.
+func (c *clinic) evict() {
+	s := c.client.Status()
+	for i, id := range c.ids[:healthServers] {
+		if id != s.Master {
+			continue
+		}
+		result := make(chan health.Code, 1)
+		c.agents[i].Evict(s.Client, func(code health.Code, _ nid.NID) { result <- code })
+		if code := <-result; code != health.OK {
+			c.t.Fatalf("not evicted: %v", code)
+		}
+	}
+}
+
+func (c *clinic) until(what string, holds func() bool) {
+	c.t.Helper()
+	tick, deadline := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			c.t.Fatalf("no %s: %+v, %+v", what, c.client.Status(), c.client.Stats())
+		}
+	}
+}
+
+func (c *clinic) stop() {
+	for i := range c.agents {
+		c.agents[i].Stop()
+		c.scolls[i].Stop()
+	}
+	for _, n := range c.nodes {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+		if err := n.Shutdown(ctx); err != nil {
+			c.t.Error(err)
+		}
+		cancel()
+	}
+}
+
+// TestHealthExchange: an exchange of now is understood like the recorded one,
+// which it replaces when UPDATE is set.
+func TestHealthExchange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "health.pcapng")
+	if os.Getenv("UPDATE") != "" {
+		file = healthFile
+	}
+	if err := os.WriteFile(file, healthExchange(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	checkHealth(t, file)
+}
+
+// TestHealthRecorded: the recorded exchange is understood.
+func TestHealthRecorded(t *testing.T) { checkHealth(t, healthFile) }
+
+// TestHealthTshark: the capture is one for Wireshark, too.
+func TestHealthTshark(t *testing.T) { capturetest.AgreeWithTshark(t, healthFile) }
+
+// checkHealth fails unless a capture is one of the exchange and all of it is
+// understood.
+func checkHealth(t *testing.T, file string) {
+	known := newProtocols(nil)
+	seen := map[string]int{}
+	capturetest.Decode(t, file, func(r *capture.Record) {
+		p := known.read(r).said
+		if p.Err != nil {
+			t.Errorf("frame %d: %v", r.Frame, p.Err)
+			return
+		}
+		switch m := p.Is.(type) {
+		case *healthMessage:
+			seen[m.Kind.String()]++
+			if len(m.remarks) > 0 {
+				t.Errorf("frame %d: odd: %v", r.Frame, m.remarks)
+			}
+		case *collectiveRequest:
+			seen["request"]++
+			if b := m.evictions; b == nil || b.Entries.Len() != 1 || b.Entries.At(0).Mark != uint8(health.ByAdmin) {
+				t.Errorf("frame %d: %s", r.Frame, m.Summary())
+			}
+		case *collectiveReply:
+			seen["reply"]++
+			if m.evictions == nil || m.evictions.Reply.Evicted == 0 {
+				t.Errorf("frame %d: %s", r.Frame, m.Summary())
+			}
+		}
+	})
+	for kind, least := range map[string]int{
+		"connect": 2 * healthServers, "accept": 2 * healthServers, "ping": 1, "pong": 1, "disconnect": 1, "request": 2, "reply": 2,
+	} {
+		if seen[kind] < least {
+			t.Errorf("%d of %s, want %d at least; found %v", seen[kind], kind, least, seen)
+		}
+	}
+}
