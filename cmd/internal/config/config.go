@@ -65,6 +65,7 @@ type Config struct {
 
 	Gossip Gossip // gossip
 	Scoll  Scoll  // scoll
+	Health Health // health
 
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
@@ -102,6 +103,7 @@ func Default() Config {
 		MaxConnsPerAddr:    1024,
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),
+		Health:             defaultHealth(),
 	}
 }
 

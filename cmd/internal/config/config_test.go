@@ -51,6 +51,17 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("reference.yaml lacks %s of admin", key)
 		}
 	}
+	keys, ofTimes := config.HealthKeys()
+	for _, key := range keys {
+		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
+			t.Errorf("reference.yaml lacks %s of health", key)
+		}
+	}
+	for _, key := range ofTimes {
+		if !strings.Contains(string(text), "\n    "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of times", key)
+		}
+	}
 }
 
 // wantConfig checks that a file means the defaults with a change.

@@ -107,7 +107,7 @@ func (c *Config) check(name string) error {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
 			c.MaxReconnect.Milliseconds(), c.MinReconnect.Milliseconds())}
 	}
-	return nil
+	return c.Health.check(c)
 }
 
 // mapping returns the entries of a document, nil of an empty one.

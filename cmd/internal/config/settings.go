@@ -78,6 +78,7 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"gossip": gossipSection(&c.Gossip, file),
 		"scoll":  scollSection(&c.Scoll, file),
+		"health": healthSection(&c.Health, file),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),

@@ -140,7 +140,9 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
 	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
-	c.Scoll.NID = nid.NID{}
+	c.Scoll.NID, c.Health.NID, c.Health.At = nid.NID{}, nid.NID{}, config.Place{}
+	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
+	c.Health.ClaimFile, c.Health.ClaimKeys = "", nil // a digest of short keys could be guessed
 	return sha256.Sum256(fmt.Appendf(nil, "%+v", c))
 }
 

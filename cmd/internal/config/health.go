@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// Health is the section health of the file: which clients live, and what they
+// are connected to. The comment of each field begins with its key.
+type Health struct {
+	Server bool // server: watch over clients
+	Client bool // client: be one
+
+	NID     nid.NID   // nid: under which it does; zero: the one that servers lists, or the only one
+	Servers []nid.NID // servers; none: the participants of gossip
+	At      Place     // where the role stands in the file
+
+	Name      string    // name: of the client
+	Attach    []nid.NID // attach: servers to connect to besides the master
+	AttachAll bool      // attach: all
+
+	Records    bool          // records: of connections, over a restart
+	MaxClients int           // max_clients
+	ClaimFile  string        // claim_keys
+	ClaimKeys  [][]byte      // what claim_keys has; none: claims are off
+	Times      health.Timing // times
+}
+
+func defaultHealth() Health {
+	return Health{
+		Records: true, MaxClients: 200_000,
+		Times: health.Timing{Ping: 5 * time.Second, Broadcast: time.Second, RTT: 100 * time.Millisecond, Tick: time.Second},
+	}
+}
+
+// Enabled reports whether the node has a role.
+func (h *Health) Enabled() bool { return h.Server || h.Client }
+
+func (h *Health) settings(file string) map[string]setting {
+	return map[string]setting{
+		"server":      flag(&h.Server),
+		"client":      flag(&h.Client),
+		"nid":         oneNID(&h.NID),
+		"servers":     members(&h.Servers),
+		"name":        text(&h.Name, checkClientName),
+		"attach":      {h.takeAttach},
+		"records":     flag(&h.Records),
+		"max_clients": number(&h.MaxClients, 1, maxCount),
+		"claim_keys":  text(&h.ClaimFile, nil),
+		"times":       {func(value ast.Node) error { return h.takeTimes(file, value) }},
+	}
+}
+
+// HealthKeys returns the keys of the section health, and those of times in it.
+func HealthKeys() (keys, ofTimes []string) {
+	var h Health
+	return slices.Sorted(maps.Keys(h.settings(""))), slices.Sorted(maps.Keys(timeSettings(&h.Times)))
+}
+
+// healthSection takes the section of a file.
+func healthSection(h *Health, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		if err := assign(h.settings(file), file, entries); err != nil {
+			return err
+		}
+		at := placesOf(entries)
+		switch {
+		case h.Server: // it needs more
+			h.At = placeOf(file, at["server"])
+		case h.Client:
+			h.At = placeOf(file, at["client"])
+		}
+		for _, id := range h.Attach {
+			if len(h.Servers) > 0 && !slices.Contains(h.Servers, id) {
+				return errorAt(file, at["attach"], fmt.Errorf("attach: %v is none of the servers", id))
+			}
+		}
+		if h.ClaimFile == "" {
+			return nil
+		}
+		path := h.ClaimFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		if h.ClaimKeys, err = loadClaimKeys(path); err != nil {
+			return errorAt(file, at["claim_keys"], fmt.Errorf("claim_keys: %w", err))
+		}
+		return nil
+	}}
+}
+
+// check refuses roles that lack what they need in other sections.
+func (h *Health) check(c *Config) error {
+	switch {
+	case h.Server && !c.Scoll.Enable:
+		return h.At.Wrap(errors.New("server: a server of client health evicts over collectives: set enable: 1 in the section scoll"))
+	case h.Server && len(h.Servers) == 0 && len(c.Gossip.NIDs) == 0:
+		return h.At.Wrap(errors.New("server: a server of client health learns by gossip who is alive: " +
+			"list the servers with nids in the section gossip, or with servers here if 'gossipctl init' is to do that"))
+	case h.Client && len(h.Servers) == 0 && len(c.Gossip.NIDs) == 0:
+		return h.At.Wrap(errors.New("client: list the servers that there are with servers"))
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"ulnet/health"
+)
+
+// maxHealthTime is the longest time of client health.
+const maxHealthTime = 24 * time.Hour
+
+func timeSettings(t *health.Timing) map[string]setting {
+	return map[string]setting{
+		"ping":      span(&t.Ping, 10*time.Millisecond, maxHealthTime),
+		"client":    span(&t.Client, 0, maxHealthTime),
+		"elect":     span(&t.Elect, 0, maxHealthTime),
+		"evict":     span(&t.Evict, 0, maxHealthTime),
+		"orphan":    span(&t.Orphan, 0, maxHealthTime),
+		"quorum":    quorumTime(&t.Quorum),
+		"broadcast": span(&t.Broadcast, time.Millisecond, time.Minute),
+		"rtt":       span(&t.RTT, 100*time.Microsecond, time.Minute),
+		"tick":      span(&t.Tick, time.Millisecond, time.Minute),
+		"try":       span(&t.Try, 0, maxHealthTime),
+	}
+}
+
+// quorumTime takes a time, or "at once", which is below 0.
+func quorumTime(to *time.Duration) setting {
+	return setting{func(value ast.Node) error {
+		if s, ok := value.(*ast.StringNode); ok && s.Value == "at once" {
+			*to = -1
+			return nil
+		}
+		err := span(to, 0, maxHealthTime).put(value)
+		if err != nil {
+			err = fmt.Errorf("%w, or \"at once\"", err)
+		}
+		return err
+	}}
+}
+
+// takeTimes takes the times, which must go together.
+func (h *Health) takeTimes(file string, value ast.Node) error {
+	entries, err := sectionOf(file, value)
+	if err == nil {
+		err = assign(timeSettings(&h.Times), file, entries)
+	}
+	if err == nil {
+		err = checkTimes(h.Times, file, placesOf(entries))
+	}
+	return err
+}
+
+// checkTimes blames the time without which all would be well, or else the first
+// that matters. at has the places of the keys that there are.
+func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
+	_, err := t.Filled()
+	wrong, ours := errors.AsType[*health.TimingError](err)
+	if !ours {
+		return err
+	}
+	byDefault := defaultHealth().Times
+	blamed := ""
+	for _, suspect := range []struct {
+		key   string
+		clear func(*health.Timing)
+	}{
+		{"evict", func(t *health.Timing) { t.Evict = 0 }},
+		{"client", func(t *health.Timing) { t.Client = 0 }},
+		{"elect", func(t *health.Timing) { t.Elect = 0 }},
+		{"orphan", func(t *health.Timing) { t.Orphan = 0 }},
+		{"try", func(t *health.Timing) { t.Try = 0 }},
+		{"rtt", func(t *health.Timing) { t.RTT = byDefault.RTT }},
+		{"ping", func(t *health.Timing) { t.Ping = byDefault.Ping }},
+	} {
+		if at[suspect.key] == nil {
+			continue
+		}
+		without := t
+		suspect.clear(&without)
+		_, still := without.Filled()
+		if blamed == "" || still == nil {
+			blamed = suspect.key
+		}
+		if still == nil {
+			break
+		}
+	}
+	return errorAt(file, at[blamed], fmt.Errorf("%s: %s (these are ping, client, elect, evict, orphan, try and rtt in the section times)", blamed, wrong.Why))
+}
+
+// placesOf returns where the values of keys stand.
+func placesOf(entries []*ast.MappingValueNode) map[string]*token.Token {
+	at := map[string]*token.Token{}
+	for _, e := range entries {
+		at[e.Key.GetToken().Value] = e.Value.GetToken()
+	}
+	return at
+}
+
+// takeAttach takes a list of servers, or "all".
+func (h *Health) takeAttach(value ast.Node) error {
+	if s, ok := value.(*ast.StringNode); ok && s.Value == "all" {
+		h.AttachAll = true
+		return nil
+	}
+	err := members(&h.Attach).put(value)
+	if _, list := value.(*ast.SequenceNode); err != nil && !list {
+		err = fmt.Errorf("%w; or \"all\"", err)
+	}
+	return err
+}
+
+// checkClientName refuses what no client may be called.
+func checkClientName(s string) error {
+	if len(s) > health.MaxName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("%q: want up to %d bytes that can be printed", s, health.MaxName)
+	}
+	return nil
+}
+
+// maxKeysSize bounds a file of keys in bytes.
+const maxKeysSize = 4096
+
+// loadClaimKeys reads a file of one or two keys, one on a line; # begins a
+// comment line. The file must not be readable for others. Errors name no keys.
+func loadClaimKeys(path string) (keys [][]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case info.Mode().Perm()&0o007 != 0:
+		return nil, fmt.Errorf("%s has mode %04o, so that others know the keys: 'chmod 600' keeps them to lnetd, and then change the keys", path, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeysSize+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxKeysSize:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxKeysSize)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		key := bytes.TrimSpace(lines.Bytes())
+		if len(key) == 0 || key[0] == '#' {
+			continue
+		}
+		if len(key) < health.MinKey {
+			return nil, fmt.Errorf("%s:%d: a key needs at least %d bytes: 'openssl rand -hex 32' makes one", path, n, health.MinKey)
+		}
+		keys = append(keys, bytes.Clone(key))
+	}
+	if _, err := health.NewClaims(keys...); err != nil {
+		return nil, fmt.Errorf("%s has %d keys: want one, or two while they change; %w", path, len(keys), err)
+	}
+	return keys, lines.Err()
+}
