@@ -71,6 +71,7 @@ var Rules = []Rule{
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
+	{Package: "health/healthsim", May: simulatedMay + "health health/collective gossip scoll scoll/tree lnet/lnetsim"},
 	{Package: "health/collective", May: userMay + "health scoll", Tests: "lnd lnet"},
 	{Package: "health", May: userMay, Tests: "lnd lnet"},
 

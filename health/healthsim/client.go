@@ -1,0 +1,195 @@
+package healthsim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// busyInterval is the time between two messages of a busy client to its master,
+// besides those of package health.
+const busyInterval = time.Second
+
+// client is the machine of a client on a node, with its user.
+type client struct {
+	net   *Net
+	id    sim.NodeID
+	m     *health.Client
+	wants []nid.NID // servers to be connected to besides the master
+	wake  time.Duration
+	other time.Duration // when a busy client sends its next message; Never: it is idle
+	sent  map[nid.NID]time.Duration
+	heard map[nid.NID]time.Duration
+
+	now time.Duration // of the step that is made
+	out *sim.Output[*message]
+}
+
+// bootClient begins a life of a client.
+func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
+	c := &client{
+		net: n, id: life.Node, wake: machine.Never, other: machine.Never,
+		sent: make(map[nid.NID]time.Duration), heard: make(map[nid.NID]time.Duration),
+	}
+	for k := range min(n.cfg.Attach, n.cfg.Servers) {
+		c.wants = append(c.wants, n.ids[(int(life.Node)*7+k)%n.cfg.Servers])
+	}
+	if !c.begin(ClientID(life.Node), life) {
+		return nil
+	}
+	return c
+}
+
+// begin makes the machine.
+func (c *client) begin(id health.ClientID, life sim.Life) bool {
+	var err error
+	c.m, err = health.NewClient(health.ClientConfig{
+		ID: id, Incarnation: epoch + uint64(life.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: life.Seed,
+	})
+	if err != nil {
+		c.net.failed(err)
+		return false
+	}
+	c.net.clients[c.id-c.net.firstClient()] = c.m
+	return true
+}
+
+// Step implements sim.Program.
+func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+	c.now, c.out = now, out
+	c.net.clientQueue = c.net.clientQueue[:0]
+	switch in.Kind {
+	case sim.Start:
+		c.input(health.ClientInput{Kind: health.ClientStart})
+	case sim.Message:
+		c.take(in.From, in.Msg)
+	case sim.Command:
+		c.command(in.Text)
+	}
+	if now >= c.wake {
+		c.input(health.ClientInput{})
+	}
+	c.steps()
+	if now >= c.other {
+		c.work()
+	}
+	c.out = nil
+	return max(min(c.wake, c.other), now+1)
+}
+
+func (c *client) input(in health.ClientInput) { c.net.clientQueue = append(c.net.clientQueue, in) }
+
+// steps gives the machine all inputs, and those that follow from them.
+func (c *client) steps() {
+	n := c.net
+	for i := 0; i < len(n.clientQueue); i++ {
+		n.clientOut.Reset()
+		c.wake = c.m.Step(c.now, n.clientQueue[i], &n.clientOut)
+		for k := range n.clientOut.Effects {
+			c.apply(&n.clientOut.Effects[k])
+		}
+	}
+	n.clientQueue = n.clientQueue[:0]
+}
+
+// take turns a message into an input.
+func (c *client) take(from sim.NodeID, m *message) {
+	switch m.kind {
+	case ofHealth:
+		c.input(health.ClientInput{Kind: health.ClientArrived, From: processOf(from), Data: m.data})
+	case traffic:
+		c.heard[simlnd.NID(from)] = c.now
+	default: // a client is in no tree
+	}
+}
+
+// apply does what the machine wants done.
+func (c *client) apply(e *health.ClientEffect) {
+	n := c.net
+	switch e.Kind {
+	case health.SendTo:
+		data := slices.Clone(n.clientOut.Data(e))
+		n.tap(c.id, nodeOfNID(e.To.NID), data)
+		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: data})
+	case health.LookAt:
+		at := e.To.NID
+		c.input(health.ClientInput{Kind: health.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[at]})
+	case health.Tell:
+		n.clientTold(c.id, &e.Event)
+		if !n.cfg.Bare {
+			c.out.Events = append(c.out.Events, clientEvent(&e.Event))
+		}
+		if e.Event.Kind == health.MasterChosen {
+			for _, id := range c.wants {
+				if id != e.Event.Server {
+					c.input(health.ClientInput{Kind: health.Attach, Server: id})
+				}
+			}
+		}
+	}
+}
+
+func (c *client) send(to sim.NodeID, m *message) {
+	c.net.ledger.spoke(c.id)
+	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
+}
+
+// work has a busy client use its master.
+func (c *client) work() {
+	c.other = c.now + busyInterval
+	if master := c.m.Status().Master; master.IsValid() {
+		c.sent[master] = c.now
+		c.send(nodeOfNID(master), &message{kind: traffic, data: make([]byte, 64)})
+	}
+}
+
+// command obeys a verb of a scenario.
+func (c *client) command(text string) {
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "attach", "detach":
+		c.attach(verb == "attach", rest)
+	case "doubt":
+		for _, id := range c.m.Status().Attached {
+			c.input(health.ClientInput{Kind: health.Doubt, Server: id})
+		}
+	case "leave":
+		c.net.truth.excuse(c.id)
+		c.input(health.ClientInput{Kind: health.ClientLeave})
+	case "busy":
+		if c.other = machine.Never; rest == "on" {
+			c.other = c.now
+		}
+	case "impersonate":
+		if node, _ := strconv.Atoi(rest); node > c.net.cfg.Servers {
+			c.net.truth.excuse(c.id)
+			c.net.truth.excuse(sim.NodeID(node - 1))
+			c.begin(ClientID(sim.NodeID(node-1)), sim.Life{Seed: uint64(c.now), Now: c.now})
+			c.input(health.ClientInput{Kind: health.ClientStart})
+		}
+	}
+}
+
+// attach connects to some servers, or leaves them.
+func (c *client) attach(on bool, text string) {
+	kind := health.Detach
+	if on {
+		kind = health.Attach
+	}
+	set, _ := sim.ParseNodes(text, c.net.cfg.Servers)
+	for id := range set.All(c.net.cfg.Servers) {
+		server := simlnd.NID(id)
+		c.wants = slices.DeleteFunc(c.wants, func(w nid.NID) bool { return w == server })
+		if on {
+			c.wants = append(c.wants, server)
+		}
+		c.input(health.ClientInput{Kind: kind, Server: server})
+	}
+}

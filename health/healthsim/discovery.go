@@ -1,0 +1,56 @@
+package healthsim
+
+import (
+	"slices"
+
+	"ulnet/gossip"
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// judge notes what is thought of another server now.
+func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
+	if v := &s.view; v.alive[id] != alive {
+		if v.alive[id] = alive; alive {
+			v.count++
+		} else {
+			v.count--
+		}
+	}
+	s.input(health.ServerInput{Kind: health.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
+}
+
+// count tells the machine whether there is a quorum, if that has changed (CH-3).
+func (s *server) count() {
+	if v := &s.view; v.quorum != (v.count*2 > s.net.cfg.Servers) {
+		v.quorum = !v.quorum
+		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: v.quorum, Unsure: v.unsure})
+	}
+}
+
+// chat steps the machine of gossip.
+func (s *server) chat(in gossip.Input) {
+	out := &s.net.gossipOut
+	out.Reset()
+	s.talk = s.gossip.Step(s.now, in, out)
+	for i := range out.Sends {
+		g := &out.Sends[i]
+		m := &message{kind: ofGossip, data: slices.Clone(g.Data(out))}
+		if g.Reply {
+			m.kind = ofGossipReply
+		}
+		s.send(nodeOfNID(g.To), m)
+	}
+	for i := range out.Events {
+		switch e := &out.Events[i]; e.Kind {
+		case gossip.CameAlive, gossip.Died:
+			s.judge(nodeOfNID(e.NID), e.Kind == gossip.CameAlive, e.Aliveness)
+		default:
+		}
+	}
+	if q, u := s.gossip.Quorum(), s.gossip.Unsure(); q != s.view.quorum || u != s.view.unsure {
+		s.view.quorum, s.view.unsure = q, u
+		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: q, Unsure: u})
+	}
+}

@@ -1,0 +1,102 @@
+package healthsim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ulnet/health"
+)
+
+// disk is what a server keeps over a restart. Writes are durable one after the
+// other, each after a while; what is not yet dies with the process.
+type disk struct {
+	records map[health.ClientID]health.Record
+	graves  map[health.ClientID]grave
+	pending []write
+	broken  bool // writes fail
+}
+
+// grave is a tombstone.
+type grave struct {
+	incarnation uint64
+	until       time.Duration // by the node's clock
+}
+
+// write is a write on its way.
+type write struct {
+	at     time.Duration
+	id     uint64         // to be answered; 0: nobody waits
+	record *health.Record // to save; nil: to remove
+	client health.ClientID
+	grave  grave // with incarnation 0: none
+}
+
+func (d *disk) init(old *disk) {
+	d.records, d.graves = make(map[health.ClientID]health.Record), make(map[health.ClientID]grave)
+	if old != nil {
+		d.records, d.graves, d.broken = old.records, old.graves, old.broken
+	}
+}
+
+// add begins a write.
+func (d *disk) add(now time.Duration, each time.Duration, rng *rand.PCG, w write) {
+	if w.at = now; len(d.pending) > 0 {
+		w.at = max(now, d.pending[len(d.pending)-1].at)
+	}
+	w.at += each/2 + 1 + time.Duration(rng.Uint64()%uint64(each))
+	d.pending = append(d.pending, w)
+}
+
+// run finishes what is due, and reports to those who wait.
+func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
+	for len(d.pending) > 0 && d.pending[0].at <= now {
+		w := d.pending[0]
+		d.pending = d.pending[1:]
+		switch {
+		case d.broken:
+		case w.record != nil:
+			d.records[w.record.Client] = *w.record
+		default:
+			delete(d.records, w.client)
+			if w.grave.incarnation > 0 {
+				w.grave.incarnation = max(w.grave.incarnation, d.graves[w.client].incarnation)
+				d.graves[w.client] = w.grave
+			}
+		}
+		if w.id != 0 || d.broken {
+			saved(w.id, d.broken)
+		}
+	}
+}
+
+// next is when the next write is durable.
+func (d *disk) next() (at time.Duration, some bool) {
+	if len(d.pending) == 0 {
+		return 0, false
+	}
+	return d.pending[0].at, true
+}
+
+// load returns what there was before a restart, in the order of the clients.
+func (d *disk) load(now time.Duration) (list []health.ServerInput) {
+	for _, id := range sortedIDs(d.graves) {
+		if g := d.graves[id]; g.until > now {
+			list = append(list, health.ServerInput{Kind: health.RestoreGrave, Client: id, Incarnation: g.incarnation, For: g.until - now})
+		}
+	}
+	for _, id := range sortedIDs(d.records) {
+		r := d.records[id]
+		list = append(list, health.ServerInput{Kind: health.Restore, Record: &r})
+	}
+	return list
+}
+
+func sortedIDs[V any](m map[health.ClientID]V) []health.ClientID {
+	ids := make([]health.ClientID, 0, len(m))
+	for id := range m { // any order: they are sorted
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, health.ClientID.Compare)
+	return ids
+}

@@ -1,0 +1,266 @@
+package healthsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// Flat is a network like that of a machine room: half a millisecond to one and a
+// half, and nothing lost.
+func Flat() *sim.Flat {
+	return &sim.Flat{Link: link.Quality{
+		Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform},
+	}}
+}
+
+// Measured is what measurements have in common.
+type Measured struct {
+	Servers, Clients int
+	// Attach is to how many servers a client connects besides its master, as in
+	// Config: 0 is all, negative none.
+	Attach int
+	Seed   uint64
+}
+
+// begun is when the clients of a measurement begin, and settled when all have
+// been connected for long: they begin within a ping interval, so that they do not
+// ping together.
+func (m Measured) begun() time.Duration { return 2 * time.Second }
+
+func (m Measured) config() Config {
+	spread := 5 * time.Second
+	return Config{
+		Servers: m.Servers, Clients: m.Clients, Attach: m.Attach, Seed: m.Seed, Topology: Flat(), Bare: true, Store: -1,
+		StartAt: func(id sim.NodeID) time.Duration {
+			if int(id) < m.Servers {
+				return 0
+			}
+			return m.begun() + spread*time.Duration(int(id)-m.Servers)/time.Duration(max(m.Clients, 1))
+		},
+	}
+}
+
+// start makes a network and lets all clients connect.
+func (m Measured) start(cfg Config) (*Net, error) {
+	n, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Run(m.begun() + 15*time.Second); err != nil {
+		return nil, err
+	}
+	if ok, why := n.Settled(sim.AllNodes); !ok {
+		return nil, fmt.Errorf("healthsim: after 15 s %s", why)
+	}
+	return n, nil
+}
+
+// Load is the control messages of a cluster in which nothing happens (G-CH-1).
+type Load struct {
+	Interval time.Duration // T_ping
+	// Pings and Pongs are per interval, of all clients together; Others are all
+	// messages of package health besides, digests mostly.
+	Pings, Pongs, Others float64
+	// BusyPings are the pings per interval of clients that exchange other messages
+	// with their masters.
+	BusyPings float64
+	// AllPingAll is what every client pinging every server would be.
+	AllPingAll float64
+}
+
+// Factor is by how much fewer pings there are than if all pinged all.
+func (l Load) Factor() float64 { return l.AllPingAll / l.Pings }
+
+// Load counts messages over some intervals, then with all clients busy.
+func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
+	var kinds [16]uint64
+	cfg := m.config()
+	cfg.Tap = func(_, _ sim.NodeID, msg *health.Message) { kinds[msg.Kind]++ }
+	n, err := m.start(cfg)
+	if err != nil {
+		return l, err
+	}
+	l.Interval, l.AllPingAll = n.timing.Ping, float64(m.Clients)*float64(m.Servers)
+	count := func() error {
+		kinds = [16]uint64{}
+		return m.pass(ctx, n, time.Duration(intervals)*l.Interval)
+	}
+	if err := count(); err != nil {
+		return l, err
+	}
+	per := func(k uint64) float64 { return float64(k) / float64(intervals) }
+	l.Pings, l.Pongs = per(kinds[health.Ping]), per(kinds[health.Pong])
+	for k, c := range kinds {
+		if k := health.Kind(k); k != health.Ping && k != health.Pong {
+			l.Others += per(c)
+		}
+	}
+	for id := range n.each(sim.AllNodes) {
+		n.Command(id, "busy on")
+	}
+	if err := m.pass(ctx, n, 2*l.Interval); err != nil {
+		return l, err
+	}
+	err = count()
+	l.BusyPings = per(kinds[health.Ping])
+	return l, err
+}
+
+// pass lets time pass, a second at a time.
+func (m Measured) pass(ctx context.Context, n *Net, d time.Duration) error {
+	for end := n.Now() + d; n.Now() < end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := n.Run(min(n.Now()+time.Second, end)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Eviction is how dead clients were evicted (G-CH-2).
+type Eviction struct {
+	Clients int           // that died
+	Bound   time.Duration // T_evict, a tick and T_bcast, from the last message
+	Latest  time.Duration // from the last message of a client to the last server
+	Skew    time.Duration // between the first and the last server, at most
+	// Broadcasts is how many there were, Waited how long after the deaths all were
+	// evicted everywhere.
+	Broadcasts uint64
+	Waited     time.Duration
+}
+
+// Evict kills some clients at random instants of a ping interval, or all at once,
+// and waits until no server knows any.
+func (m Measured) Evict(ctx context.Context, dead int, atOnce bool) (e Eviction, err error) {
+	n, err := m.start(m.config())
+	if err != nil {
+		return e, err
+	}
+	e.Clients, e.Bound = dead, n.timing.Evict+n.timing.Tick+n.timing.Broadcast
+	before := n.broadcasts
+	victims := sim.NodeRange(n.firstClient(), n.firstClient()+sim.NodeID(dead)-1)
+	at := n.Now()
+	for id := range victims.All(n.Nodes()) {
+		when := at
+		if !atOnce {
+			when += n.timing.Ping * time.Duration(int(id)-m.Servers) / time.Duration(dead)
+		}
+		n.At(when, func() { n.Crash(id) })
+	}
+	for limit := at + 2*n.timing.Ping + 2*e.Bound; n.Now() < limit; {
+		if err := m.pass(ctx, n, 100*time.Millisecond); err != nil {
+			return e, err
+		}
+		if ok, _ := n.Forgotten(victims, sim.AllNodes); ok {
+			v := n.Verdict()
+			e.Latest, e.Skew, e.Broadcasts, e.Waited = v.Latest, v.Skew, n.broadcasts-before, n.Now()-at
+			return e, nil
+		}
+	}
+	_, why := n.Forgotten(victims, sim.AllNodes)
+	return e, fmt.Errorf("healthsim: %v after the deaths %s", n.Now()-at, why)
+}
+
+// Rehoming is how the clients of a dead master found another (G-CH-4).
+type Rehoming struct {
+	Bound   time.Duration   // T_client, two round trips and what the first answer takes
+	Took    []time.Duration // from the death, ascending
+	Evicted uint64
+}
+
+// Share is the time within which a share of them had another master.
+func (r *Rehoming) Share(p float64) time.Duration {
+	if len(r.Took) == 0 {
+		return 0
+	}
+	return r.Took[min(int(p*float64(len(r.Took))), len(r.Took)-1)]
+}
+
+// Rehome kills a master and waits for its clients.
+func (m Measured) Rehome(ctx context.Context) (r Rehoming, err error) {
+	var died time.Duration
+	cfg := m.config()
+	cfg.OnClient = func(at time.Duration, _ sim.NodeID, e *health.ClientEvent) {
+		if died > 0 && e.Kind == health.MasterChosen {
+			r.Took = append(r.Took, at-died)
+		}
+	}
+	n, err := m.start(cfg)
+	if err != nil {
+		return r, err
+	}
+	const roundTrip = 4 * time.Millisecond // of Flat, and a little
+	r.Bound = n.timing.Client + 3*roundTrip
+	died = n.Now()
+	n.Crash(sim.NodeID(m.Seed % uint64(m.Servers)))
+	if err := m.pass(ctx, n, n.timing.Orphan+n.timing.Evict); err != nil {
+		return r, err
+	}
+	slices.Sort(r.Took)
+	r.Evicted = n.Verdict().Evicted
+	if ok, why := n.Settled(sim.AllNodes); !ok {
+		return r, fmt.Errorf("healthsim: after the death of a master %s", why)
+	}
+	return r, nil
+}
+
+// Split is what a partition of servers did to clients that reach all of them
+// (G-CH-6).
+type Split struct {
+	Bound    time.Duration // T_q and T_orphan, from when discovery has noticed
+	Majority int           // clients whose master was in the majority
+	Minority int           // the others
+	Evicted  int           // of the majority's, there
+	Rehomed  int           // of the minority's, with a master in the majority at the end
+	Neither  int           // clients that are neither connected to the majority nor evicted everywhere
+	Held     int           // clients that the minority still holds
+}
+
+// Split cuts the last two fifths of the servers off from the others.
+func (m Measured) Split(ctx context.Context) (s Split, err error) {
+	n, err := m.start(m.config())
+	if err != nil {
+		return s, err
+	}
+	first := sim.NodeID(m.Servers - m.Servers*2/5)
+	majority, minority := sim.NodeRange(0, first-1), sim.NodeRange(first, sim.NodeID(m.Servers-1))
+	var inMajority []sim.NodeID
+	for id := range n.each(sim.AllNodes) {
+		if majority.Has(nodeOfNID(n.client(id).Status().Master)) {
+			inMajority = append(inMajority, id)
+		}
+	}
+	s.Majority, s.Minority = len(inMajority), m.Clients-len(inMajority)
+	n.Cut(majority, minority)
+	n.Cut(minority, majority)
+	s.Bound = n.timing.Quorum + n.timing.Orphan
+	if err := m.pass(ctx, n, n.cfg.Discovery+s.Bound); err != nil {
+		return s, err
+	}
+	for _, id := range inMajority {
+		if n.ledger.of(id).evicted > 0 {
+			s.Evicted++
+		}
+	}
+	for id := range n.each(sim.AllNodes) {
+		home := majority.Has(nodeOfNID(n.client(id).Status().Master)) && n.client(id).Status().State == "settled"
+		if home && !slices.Contains(inMajority, id) {
+			s.Rehomed++
+		}
+		if gone, _ := n.Forgotten(sim.Nodes(id), sim.AllNodes); !home && !gone {
+			s.Neither++
+		}
+		if gone, _ := n.Forgotten(sim.Nodes(id), minority); !gone {
+			s.Held++
+		}
+	}
+	return s, nil
+}

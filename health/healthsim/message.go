@@ -1,0 +1,52 @@
+package healthsim
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"ulnet/lnd/sim"
+)
+
+// kind tells messages apart.
+type kind uint8
+
+const (
+	ofHealth kind = iota // between clients and servers, and digests
+	evictRequest
+	evictReply
+	traffic // what a busy client exchanges with its master, and the answer
+	ofGossip
+	ofGossipReply
+)
+
+// message is one on its way. What it refers to is not changed any more.
+type message struct {
+	kind    kind
+	data    []byte
+	key     relayKey     // of evictions
+	members []sim.NodeID // of a request: its tree, the root first
+	missing []sim.NodeID // of a reply: who did not answer
+}
+
+// size is what a message takes on the wire, about.
+func (m *message) size() int { return len(m.data) + 8*len(m.missing) + 16 }
+
+// hash is a digest of a message.
+func hash(m **message) uint64 {
+	if *m == nil {
+		return 0
+	}
+	h, b := uint64((*m).kind)+1, (*m).data
+	for ; len(b) >= 8; b = b[8:] {
+		h = mix(h, binary.LittleEndian.Uint64(b))
+	}
+	for _, c := range b {
+		h = mix(h, uint64(c))
+	}
+	return mix(h, uint64((*m).key.root)<<32^(*m).key.number)
+}
+
+func mix(h, w uint64) uint64 {
+	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
+	return bits.RotateLeft64(hi^lo, 17) + h
+}

@@ -1,0 +1,193 @@
+package healthsim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+)
+
+// Config configures a [Net]. The zero value of a field means its default.
+type Config struct {
+	// Servers are the first nodes, Clients those after them.
+	Servers, Clients int
+	// The network, as in sim.Config.
+	Seed       uint64
+	Topology   sim.Topology
+	AccessRate int64
+	CPU        sim.CPU
+	Inbox      int
+	StartAt    func(sim.NodeID) time.Duration
+
+	Timing health.Timing
+	Claims health.Claims
+	// Attach is to how many servers a client connects besides its master; 0: to
+	// all, negative: to none.
+	Attach int
+	// Discovery is how long it takes until a server holds another one for dead, and
+	// four fifths of that at least. Default 3.4 s, as gossip with five nodes.
+	Discovery time.Duration
+	// Gossip, if not 0, is the interval of real gossip, instead of the oracle.
+	Gossip time.Duration
+	// Store is how long a write to the disk takes, from half of it to one and a half;
+	// negative: none, and nothing is kept over a restart. Default 3 ms.
+	Store time.Duration
+	// Late is the probability that a request to evict reaches a server once more, a
+	// second to forty seconds after the first time; Unsent that a broadcast fails.
+	Late, Unsent float64
+	// Stacks runs agents above portals and LNet instead of bare machines.
+	Stacks bool
+	// Bare leaves contents out of the digest, for speed.
+	Bare bool
+	// Tap, if not nil, is told of each message of package health that is sent; not
+	// at Stacks. OnServer and OnClient are told what the users of servers and
+	// clients are.
+	Tap      func(from, to sim.NodeID, m *health.Message)
+	OnServer func(at time.Duration, id sim.NodeID, e *health.Event)
+	OnClient func(at time.Duration, id sim.NodeID, e *health.ClientEvent)
+}
+
+// epoch is what wall clocks show at the begin of a simulation, in nanoseconds.
+const epoch = 1_760_000_000_000_000_000
+
+// watcher is a server, machine or agent; pinger is a client.
+type (
+	watcher interface {
+		Clients() []health.ClientInfo
+		Client(id health.ClientID) (health.ClientInfo, bool)
+		Status() health.ServerStatus
+		Stats() health.ServerStats
+	}
+	pinger interface {
+		Status() health.ClientStatus
+		Stats() health.ClientStats
+	}
+)
+
+// Net is a network of servers and clients. What is done to it through its
+// methods is the truth that evictions are judged by.
+type Net struct {
+	sim.Control // the network, with a truth that hears what is done
+
+	cfg     Config
+	timing  health.Timing
+	ids     []nid.NID // of the servers
+	list    *gossip.List
+	servers []watcher // by node, of the latest life; nil before the first
+	clients []pinger  // likewise, the first one is of node cfg.Servers
+	oracle  oracle
+	truth   truth
+	ledger  ledger
+
+	serverQueue []health.ServerInput // of the step that is made
+	serverOut   health.ServerOutput
+	clientQueue []health.ClientInput
+	clientOut   health.ClientOutput
+	gossipOut   gossip.Output
+	broadcasts  uint64
+	err         error // of a boot
+}
+
+// New makes a network. Its nodes start when it runs. The error is that of a
+// *health.TimingError, or the simulator's.
+func New(cfg Config) (*Net, error) {
+	n, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &n.cfg
+	conf := sim.Config[*message]{
+		Nodes: c.Servers + c.Clients, Seed: c.Seed, Topology: c.Topology, AccessRate: c.AccessRate,
+		CPU: c.CPU, Inbox: c.Inbox, StartAt: c.StartAt, Boot: n.boot,
+	}
+	if !c.Bare {
+		conf.Hash = hash
+	}
+	n.Control, err = sim.New(conf)
+	return n, err
+}
+
+// prepare makes a Net without a network.
+func prepare(cfg Config) (n *Net, err error) {
+	n = &Net{cfg: cfg, servers: make([]watcher, cfg.Servers), clients: make([]pinger, cfg.Clients)}
+	if n.timing, err = cfg.Timing.Filled(); err != nil {
+		return nil, err
+	}
+	if cfg.Discovery == 0 {
+		n.cfg.Discovery = 3400 * time.Millisecond
+	}
+	if cfg.Store == 0 {
+		n.cfg.Store = 3 * time.Millisecond
+	}
+	if cfg.Attach == 0 {
+		n.cfg.Attach = cfg.Servers
+	}
+	for id := range sim.NodeID(cfg.Servers) {
+		n.ids = append(n.ids, simlnd.NID(id))
+	}
+	if cfg.Gossip > 0 {
+		if n.list, err = gossip.NewList(n.ids); err != nil {
+			return nil, err
+		}
+	}
+	n.oracle.init(n)
+	n.truth.init(n)
+	n.ledger.init(n)
+	return n, nil
+}
+
+// boot begins a life. A server takes over what is on its disk.
+func (n *Net) boot(life sim.Life, kept sim.Program[*message]) sim.Program[*message] {
+	n.oracle.changed()
+	n.truth.began(life.Node)
+	if n.isServer(life.Node) {
+		old, _ := kept.(*server)
+		return n.bootServer(life, old)
+	}
+	return n.bootClient(life)
+}
+
+// Run lets the network run, see sim.Network.
+func (n *Net) Run(until time.Duration) error {
+	if err := n.Control.Run(until); err != nil {
+		return err
+	}
+	return n.err
+}
+
+// Timing are the times, with their defaults.
+func (n *Net) Timing() health.Timing { return n.timing }
+
+// Clients yields how many clients there are, and which node the first one is.
+func (n *Net) firstClient() sim.NodeID { return sim.NodeID(n.cfg.Servers) }
+
+func (n *Net) isServer(id sim.NodeID) bool { return int(id) < n.cfg.Servers }
+
+// client is the client on a node.
+func (n *Net) client(id sim.NodeID) pinger { return n.clients[id-n.firstClient()] }
+
+// failed keeps the first error of a boot.
+func (n *Net) failed(err error) {
+	if n.err == nil {
+		n.err = err
+	}
+}
+
+// ClientID is the id of the client on a node.
+func ClientID(id sim.NodeID) (c health.ClientID) {
+	c[0] = 0xC0
+	binary.BigEndian.PutUint32(c[12:], uint32(id)+1)
+	return c
+}
+
+// nodeOf is the node whose client has an id.
+func nodeOf(c health.ClientID) sim.NodeID { return sim.NodeID(binary.BigEndian.Uint32(c[12:]) - 1) }
+
+// processOf is the process on a node.
+func processOf(id sim.NodeID) nid.ProcessID {
+	return nid.ProcessID{NID: simlnd.NID(id), PID: nid.LustrePID}
+}

@@ -1,0 +1,201 @@
+package healthsim
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
+)
+
+// A broadcast goes down a binomial tree over those that its root holds for
+// alive, and the answers come back up, merged. Each node waits for a child for as
+// long as the tree below that may take; then all of that subtree are missing.
+
+// level is what a level of the tree may take, there and back.
+const level = 60 * time.Millisecond
+
+// kept is how long a node knows a broadcast that is over.
+const kept = time.Minute
+
+// relayKey names a broadcast.
+type relayKey struct {
+	root   sim.NodeID
+	number uint64
+}
+
+// relay is a broadcast at one node.
+type relay struct {
+	key      relayKey
+	parent   sim.NodeID
+	id       uint64 // at the root: of the machine's batch
+	began    time.Duration
+	children []branch
+	waiting  int // for answers: of children, and this node's own
+	reply    []byte
+	missing  []sim.NodeID
+	over     bool
+}
+
+// branch is a child that has not answered.
+type branch struct {
+	child    sim.NodeID
+	deadline time.Duration
+	below    []sim.NodeID // its subtree, itself included
+	done     bool
+}
+
+// relays are the broadcasts at a node.
+type relays struct {
+	byKey map[relayKey]*relay
+	order []*relay // by their begin
+	late  []lateCopy
+}
+
+// lateCopy is a request to evict that is sent once more.
+type lateCopy struct {
+	at time.Duration
+	to sim.NodeID
+	m  *message
+}
+
+// broadcast begins one with this node as its root.
+func (s *server) broadcast(id uint64, data []byte) {
+	n := s.net
+	if n.cfg.Unsent > 0 && s.chance(n.cfg.Unsent) {
+		s.input(health.ServerInput{Kind: health.BroadcastDone, ID: id, Failed: true})
+		return
+	}
+	n.broadcasts++
+	members := []sim.NodeID{s.id}
+	for k := range n.ids {
+		if other := sim.NodeID(k); other != s.id && s.view.alive[k] {
+			members = append(members, other)
+		}
+	}
+	r := &relay{key: relayKey{s.id, n.broadcasts}, parent: s.id, id: id, reply: (&health.Reply{}).AppendBinary(nil)}
+	s.forward(r, &message{kind: evictRequest, data: data, key: r.key, members: members})
+	s.finished(r)
+}
+
+// forward sends a request to the children in its tree.
+func (s *server) forward(r *relay, m *message) {
+	r.began = s.now
+	t := tree.Tree{Topology: tree.KNomial(2), N: len(m.members)}
+	rank := slices.Index(m.members, s.id)
+	for _, c := range t.AppendChildren(nil, rank) {
+		b := branch{child: m.members[c.Rank], deadline: s.now + time.Duration(t.Depth(c.Rank)+1)*level}
+		for _, below := range t.AppendSubtree(nil, c.Rank) {
+			b.below = append(b.below, m.members[below])
+		}
+		r.children = append(r.children, b)
+		s.send(b.child, m)
+		if s.chance(s.net.cfg.Late) {
+			at := s.now + time.Second + time.Duration(s.pcg.Uint64()%uint64(39*time.Second))
+			s.relays.late = append(s.relays.late, lateCopy{at, b.child, m})
+		}
+	}
+	r.waiting += len(r.children)
+	s.relays.byKey[r.key] = r
+	s.relays.order = append(s.relays.order, r)
+}
+
+// requested takes a request to evict of another server. One that comes again is
+// given to the machine as the first one was.
+func (s *server) requested(from sim.NodeID, m *message) {
+	r := s.relays.byKey[m.key]
+	in := health.ServerInput{Kind: health.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
+	if r == nil {
+		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&health.Reply{}).AppendBinary(nil)}
+		s.forward(r, m)
+		in.Token = r
+	}
+	s.input(in)
+}
+
+// answered takes the machine's own answer.
+func (s *server) answered(r *relay, data []byte) {
+	r.reply = health.MergeReplies(r.reply, slices.Clone(data))
+	r.waiting--
+	s.finished(r)
+}
+
+// replied takes the answer of a child.
+func (s *server) replied(from sim.NodeID, m *message) {
+	r := s.relays.byKey[m.key]
+	if r == nil {
+		return
+	}
+	for i := range r.children {
+		if b := &r.children[i]; b.child == from && !b.done {
+			b.done = true
+			r.reply = health.MergeReplies(r.reply, m.data)
+			r.missing = append(r.missing, m.missing...)
+			r.waiting--
+			s.finished(r)
+		}
+	}
+}
+
+// finished passes the answer on when all is there.
+func (s *server) finished(r *relay) {
+	if r.waiting > 0 || r.over {
+		return
+	}
+	r.over = true
+	if r.key.root != s.id {
+		s.send(r.parent, &message{kind: evictReply, data: r.reply, key: r.key, missing: r.missing})
+		return
+	}
+	var missing []nid.NID
+	for k, id := range s.net.ids {
+		if node := sim.NodeID(k); node != s.id && (!s.asked(r, node) || slices.Contains(r.missing, node)) {
+			missing = append(missing, id)
+		}
+	}
+	s.input(health.ServerInput{Kind: health.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
+}
+
+// asked reports whether a broadcast went to a server.
+func (s *server) asked(r *relay, id sim.NodeID) bool {
+	return slices.ContainsFunc(r.children, func(b branch) bool { return slices.Contains(b.below, id) })
+}
+
+// wait gives up children that are late, sends late copies, and forgets old
+// broadcasts; it returns when there is something to do again.
+func (s *server) wait(next time.Duration) time.Duration {
+	l := &s.relays
+	for len(l.order) > 0 && l.order[0].over && l.order[0].began+kept <= s.now {
+		delete(l.byKey, l.order[0].key)
+		l.order = l.order[1:]
+	}
+	for _, r := range l.order {
+		if r.over {
+			continue
+		}
+		for i := range r.children {
+			switch b := &r.children[i]; {
+			case b.done:
+			case b.deadline > s.now:
+				next = min(next, b.deadline)
+			default:
+				b.done = true
+				r.missing = append(r.missing, b.below...)
+				r.waiting--
+				s.finished(r)
+			}
+		}
+	}
+	l.late = slices.DeleteFunc(l.late, func(c lateCopy) bool {
+		if c.at > s.now {
+			next = min(next, c.at)
+			return false
+		}
+		s.send(c.to, c.m)
+		return true
+	})
+	return next
+}

@@ -1,0 +1,104 @@
+package healthsim
+
+import (
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// Protocol is client health for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "health",
+	Summary: "clients and their masters: who is gone is evicted by all servers at once",
+	Options: []scenario.Option{
+		{Name: "servers", Default: "5", Kind: scenario.Count, Least: 1, Doc: "how many of the first nodes are servers; the others are clients"},
+		{Name: "attach", Default: "all", Kind: scenario.Word, Doc: "to how many servers a client connects besides its master, or all"},
+		{Name: "ping", Default: "5s", Kind: scenario.Duration, Doc: "the ping interval, from which all times follow"},
+		{Name: "evict", Default: "0s", Kind: scenario.Duration, Doc: "after how long without a word a master evicts a client; 0s: 3.5 ping intervals"},
+		{Name: "quorum-loss", Default: "0s", Kind: scenario.Duration, Doc: "for how long a server must be cut off until it evicts its clients; 0s: a ping interval"},
+		{Name: "discovery", Default: "3.4s", Kind: scenario.Duration, Doc: "servers hear of a death within this time, four fifths of it at the soonest; at the level of machines"},
+		{Name: "gossip", Default: "0s", Kind: scenario.Duration, Doc: "the interval of real gossip, which then is discovery; 0s: 200ms at the level of stacks, none at that of machines"},
+		{Name: "store", Default: "3ms", Kind: scenario.Duration, Doc: "what a write to a server's disk takes; 0s: nothing is written; at the level of machines"},
+		{Name: "late", Default: "0%", Kind: scenario.Probability, Doc: "how often a request to evict comes once more, up to 40 s later; at the level of machines"},
+		{Name: "unsent", Default: "0%", Kind: scenario.Probability, Doc: "how often a broadcast cannot be sent; at the level of machines"},
+		{Name: "claims", Default: "off", Kind: scenario.Switch, Doc: "servers demand proof that a client's master agreed"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "drain", Args: []scenario.Arg{onArg}, Doc: "the server has its clients choose other masters, and takes none; or again"},
+		{Name: "shed", Args: []scenario.Arg{{Name: "number", Kind: scenario.Count, Least: 1}}, Doc: "the server asks so many clients to choose another master"},
+		{Name: "evict", Args: []scenario.Arg{{Name: "client", Kind: scenario.Node}}, Doc: "the server evicts the client, if it is its master"},
+		{Name: "disk", Args: []scenario.Arg{{Name: "state", Kind: scenario.Choice, Choices: []string{"works", "broken"}}}, Doc: "writes to the server's disk fail, or work again; at the level of machines"},
+		{Name: "attach", Args: []scenario.Arg{serversArg}, Doc: "the client connects to these servers, too"},
+		{Name: "detach", Args: []scenario.Arg{serversArg}, Doc: "the client leaves these servers"},
+		{Name: "doubt", Doc: "the client uses all its connections, and so sees which of them are gone"},
+		{Name: "busy", Args: []scenario.Arg{onArg}, Doc: "the client exchanges other messages with its master once per second; at the level of machines"},
+		{Name: "leave", Doc: "the client disconnects from all servers"},
+		{Name: "impersonate", Args: []scenario.Arg{{Name: "client", Kind: scenario.Node}}, Doc: "the client begins anew with the id of another one; at the level of machines"},
+	},
+	Conditions:   conditions,
+	Series:       series,
+	Levels:       []scenario.Level{scenario.Machines},
+	LeastNodes:   2,
+	CheckEvery:   100 * time.Millisecond,
+	BytesPerNode: bytesPerNode,
+	New:          newInstance,
+}
+
+var onArg = scenario.Arg{Name: "state", Kind: scenario.Choice, Choices: []string{"on", "off"}}
+
+// bytesPerNode: of a machine, a client's connections on both sides.
+func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
+	servers := min(int64(o.Int("servers")), int64(nodes))
+	clients := int64(nodes) - servers
+	perClient := 3000 + 900*min(servers, int64(attachOf(o["attach"], int(servers)))+1)
+	perServer := 40<<10 + 200*servers
+	return (perClient*clients + perServer*servers) / int64(nodes)
+}
+
+// attachOf is the number in the option attach, for Config.
+func attachOf(text string, servers int) int {
+	count := 0
+	for _, r := range text {
+		if r < '0' || r > '9' {
+			return servers
+		}
+		count = min(count*10+int(r-'0'), servers)
+	}
+	if count == 0 {
+		return -1
+	}
+	return count
+}
+
+// instance is a Net in a scenario.
+type instance struct{ net *Net }
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	n, err := New(configOf(s))
+	return &instance{n}, err
+}
+
+// configOf is the configuration that a scenario asks for.
+func configOf(s *scenario.Setup) Config {
+	o := s.Options
+	servers := min(o.Int("servers"), s.Nodes)
+	cfg := Config{
+		Servers: servers, Clients: s.Nodes - servers, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Timing: health.Timing{Ping: o.Duration("ping"), Evict: o.Duration("evict"), Quorum: o.Duration("quorum-loss")},
+		Attach: attachOf(o["attach"], servers), Discovery: max(o.Duration("discovery"), 1), Gossip: o.Duration("gossip"),
+		Store: o.Duration("store"), Late: o.Float("late"), Unsent: o.Float("unsent"), Stacks: s.Level == scenario.Stacks,
+	}
+	if cfg.Store == 0 {
+		cfg.Store = -1
+	}
+	if o.On("claims") {
+		cfg.Claims, _ = health.NewClaims([]byte("a key of scenarios"))
+	}
+	return cfg
+}
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.net }

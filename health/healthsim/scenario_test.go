@@ -1,0 +1,90 @@
+package healthsim_test
+
+import (
+	"testing"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
+)
+
+func parse(t *testing.T, text string) *scenario.File {
+	t.Helper()
+	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{healthsim.Protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
+	t.Helper()
+	o.SampleEvery = -1
+	res, err := scenario.Run(t.Context(), f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// holds fails the test with what did not hold.
+func holds(t *testing.T, res *scenario.Result) {
+	t.Helper()
+	for _, o := range res.Expects {
+		if !o.OK {
+			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
+		}
+	}
+}
+
+const faults = `protocol health
+nodes 45
+run 300s
+set servers 5
+boot 6-45 at 2s
+link latency 1ms±500µs duplicate 2% reorder 5%
+set late 20%
+set unsent 5%
+expect settled by 4s
+expect attached by 4s
+at 20s kill 1
+expect orphans > 0 within 5s
+expect settled within 16s
+at 60s restart 1 keeping state
+expect attached within 30s
+at 90s pause 2 for 25s
+at 95s pause 20 for 8s
+expect settled within 45s
+at 150s kill 45
+expect forgotten 45 within 19s
+at 180s restart 45
+expect settled within 10s
+at 185s kill 44
+at 187s restart 44
+expect settled within 10s
+at 200s do 1-5 evict 43
+expect evicted 43 1 within 2s
+expect evicted 6-42 0
+expect skew < 100
+always no-false-eviction
+always uniform
+`
+
+// TestFaults: the same file runs each time the same.
+func TestFaults(t *testing.T) {
+	f := parse(t, faults)
+	for _, level := range healthsim.Protocol.Levels {
+		t.Run(level.String(), func(t *testing.T) {
+			first := run(t, f, scenario.Options{Level: level})
+			holds(t, first)
+			if level == scenario.Stacks && testing.Short() {
+				return
+			}
+			if again := run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {
+				t.Errorf("digest %016x, then %016x", first.Digest, again.Digest)
+			}
+			for _, m := range first.Measures {
+				t.Logf("%s: %v %s", m.Name, m.Value, m.Unit)
+			}
+		})
+	}
+}

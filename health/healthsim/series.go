@@ -1,0 +1,71 @@
+package healthsim
+
+import (
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+var series = []scenario.Quantity{
+	{Name: "settled-clients", Unit: "clients", Doc: "clients that run and have a master"},
+	{Name: "orphans", Unit: "connections", Doc: "connections whose master is dead or unsure"},
+	{Name: "load-least", Unit: "clients", Doc: "clients of the master that has the fewest"},
+	{Name: "load-most", Unit: "clients", Doc: "clients of the master that has the most"},
+	{Name: "evictions", Unit: "told", Doc: "times that a client was told that all have evicted it"},
+	{Name: "changes", Unit: "told", Doc: "times that a client lost its master"},
+	{Name: "dropped", Unit: "told", Doc: "times that a client lost another connection"},
+	{Name: "superseded", Unit: "told", Doc: "clients that were told that they run elsewhere"},
+	{Name: "pings", Unit: "messages", Doc: "pings of clients in their latest lives"},
+	{Name: "broadcasts", Unit: "broadcasts", Doc: "broadcasts of servers in their latest lives"},
+	{Name: "skew", Unit: "ms", Doc: "the longest time between the first and the last server that evicted a silent client"},
+}
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	n, v := in.net, &in.net.ledger.verdict
+	settled, orphans := 0, 0
+	for id := range n.each(sim.AllNodes) {
+		if n.runs(id) && n.client(id).Status().State == "settled" {
+			settled++
+		}
+	}
+	for _, w := range n.running(sim.AllNodes) {
+		orphans += w.Status().Orphaned
+	}
+	least, most := n.Load()
+	servers, clients := n.Counters()
+	return []float64{
+		float64(settled), float64(orphans), float64(least), float64(most), float64(v.Evicted), float64(v.Changes), float64(v.Dropped),
+		float64(v.Superseded), float64(clients.Pings), float64(servers.Broadcasts), v.Skew.Seconds() * 1e3,
+	}
+}
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	n, v := in.net, in.net.ledger.verdict
+	servers, clients := n.Counters()
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+	return []scenario.Measure{
+		{Name: "evictions by all", Value: float64(v.Evicted)},
+		{Name: "false evictions", Value: float64(v.False)},
+		{Name: "evicted lives taken again", Value: float64(v.Revived)},
+		{Name: "clients superseded", Value: float64(v.Superseded)},
+		{Name: "masters lost", Value: float64(v.Changes)},
+		{Name: "connections lost", Value: float64(v.Dropped)},
+		{Name: "evicted last after its last word", Unit: "ms", Value: ms(v.Latest)},
+		{Name: "between first and last server", Unit: "ms", Value: ms(v.Skew)},
+		{Name: "orphans made", Value: float64(servers.Orphaned)},
+		{Name: "evicted: timed out", Value: float64(servers.Ended[health.TimedOut])},
+		{Name: "evicted: rebooted", Value: float64(servers.Ended[health.Rebooted])},
+		{Name: "evicted: lost master", Value: float64(servers.Ended[health.LostMaster])},
+		{Name: "evicted: lost quorum", Value: float64(servers.Ended[health.LostQuorum])},
+		{Name: "ghosts found", Value: float64(servers.Ghosts)},
+		{Name: "broadcasts", Value: float64(servers.Broadcasts)},
+		{Name: "of these again", Value: float64(servers.Rebroadcasts)},
+		{Name: "pings", Value: float64(clients.Pings)},
+		{Name: "messages of clients", Value: float64(clients.Sent)},
+		{Name: "messages that make no sense", Value: float64(servers.Malformed + servers.Strangers + clients.Malformed)},
+	}
+}

@@ -1,0 +1,240 @@
+package healthsim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// server is the machine of a server on a node, with what it needs of others.
+type server struct {
+	net    *Net
+	id     sim.NodeID
+	life   sim.Life
+	m      *health.Server
+	gossip *gossip.Machine // nil: the oracle
+	pcg    rand.PCG
+	disk   disk
+	view   view
+	relays relays
+	heard  map[sim.NodeID]time.Duration // other messages of clients
+	wake   time.Duration                // of m
+	talk   time.Duration                // of gossip
+
+	now time.Duration // of the step that is made
+	out *sim.Output[*message]
+}
+
+// view is what a server thinks of the others.
+type view struct {
+	alive          []bool
+	count          int // this server included
+	quorum, unsure bool
+}
+
+// bootServer begins a life of a server.
+func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
+	s := &server{
+		net: n, id: life.Node, life: life, heard: make(map[sim.NodeID]time.Duration), wake: machine.Never, talk: machine.Never,
+		view: view{alive: make([]bool, n.cfg.Servers), count: 1}, relays: relays{byKey: make(map[relayKey]*relay)},
+	}
+	s.pcg.Seed(life.Seed, 1)
+	s.disk.init(nil)
+	if old != nil {
+		s.disk.init(&old.disk)
+	}
+	var err error
+	s.m, err = health.NewServer(health.ServerConfig{
+		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
+	})
+	if err == nil && n.cfg.Gossip > 0 {
+		s.gossip, err = gossip.New(gossip.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))
+	}
+	if err != nil {
+		n.failed(err)
+		return nil
+	}
+	n.servers[life.Node] = s.m
+	n.ledger.startedServer(life.Node, old != nil)
+	return s
+}
+
+// Step implements sim.Program.
+func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+	s.now, s.out = now, out
+	s.net.serverQueue = s.net.serverQueue[:0]
+	s.disk.run(now, func(id uint64, failed bool) { s.input(health.ServerInput{Kind: health.Saved, ID: id, Failed: failed}) })
+	switch in.Kind {
+	case sim.Start:
+		s.start()
+	case sim.Message:
+		s.take(in.From, in.Msg)
+	case sim.Command:
+		s.command(in.Text)
+	}
+	if s.talk <= now {
+		s.chat(gossip.Input{})
+	}
+	if now >= s.wake {
+		s.input(health.ServerInput{})
+	}
+	s.steps()
+	next := s.wait(machine.Never)
+	s.steps() // what that has brought
+	next = min(next, s.wake, s.talk)
+	if at, some := s.disk.next(); some {
+		next = min(next, at)
+	}
+	s.out = nil
+	return max(next, now+1)
+}
+
+// steps gives the machine all inputs, and those that follow from them.
+func (s *server) steps() {
+	n := s.net
+	for i := 0; i < len(n.serverQueue); i++ {
+		n.serverOut.Reset()
+		s.wake = s.m.Step(s.now, n.serverQueue[i], &n.serverOut)
+		for k := range n.serverOut.Effects {
+			s.apply(&n.serverOut.Effects[k])
+		}
+	}
+	n.serverQueue = n.serverQueue[:0]
+}
+
+func (s *server) input(in health.ServerInput) { s.net.serverQueue = append(s.net.serverQueue, in) }
+
+func (s *server) send(to sim.NodeID, m *message) {
+	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
+}
+
+// chance is true with a probability.
+func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()>>11)/(1<<53) < p }
+
+// start gives the machine what was on the disk, and who was alive at first.
+func (s *server) start() {
+	s.net.serverQueue = append(s.net.serverQueue, s.disk.load(s.now)...)
+	s.input(health.ServerInput{})
+	if s.gossip != nil {
+		s.chat(gossip.Input{})
+		return
+	}
+	o := &s.net.oracle
+	for k := range s.net.ids {
+		if id := sim.NodeID(k); id != s.id && s.life.Number == 0 && o.atFirst(s.id) && o.atFirst(id) {
+			s.judge(id, true, 0)
+		}
+	}
+	s.count()
+}
+
+// take turns a message into an input.
+func (s *server) take(from sim.NodeID, m *message) {
+	switch m.kind {
+	case ofHealth:
+		s.input(health.ServerInput{Kind: health.Arrived, From: processOf(from), Data: m.data})
+	case evictRequest:
+		s.requested(from, m)
+	case evictReply:
+		s.replied(from, m)
+	case traffic:
+		s.heard[from] = s.now
+		s.send(from, m)
+	case ofGossip:
+		s.chat(gossip.Input{Kind: gossip.Ping, From: simlnd.NID(from), Data: m.data})
+	case ofGossipReply:
+		s.chat(gossip.Input{Kind: gossip.Reply, From: simlnd.NID(from), Data: m.data})
+	}
+}
+
+// apply does what the machine wants done.
+func (s *server) apply(e *health.ServerEffect) {
+	n := s.net
+	switch e.Kind {
+	case health.DoSend:
+		s.post(e)
+	case health.DoSave:
+		s.write(write{id: e.ID, record: e.Record})
+	case health.DoRemove:
+		w := write{client: e.Client}
+		if e.For > 0 {
+			w.grave = grave{e.Incarnation, s.now + e.For}
+		}
+		s.write(w)
+	case health.DoBroadcast:
+		s.broadcast(e.ID, slices.Clone(n.serverOut.Data(e)))
+	case health.DoAnswer:
+		if r, ok := e.Token.(*relay); ok {
+			s.answered(r, n.serverOut.Data(e))
+		}
+	case health.DoLook:
+		if at, ok := s.heard[nodeOfNID(e.To.NID)]; ok {
+			s.input(health.ServerInput{Kind: health.Seen, Client: e.Client, At: max(at, 1)})
+		}
+	case health.DoTell:
+		n.serverTold(s.id, &e.Event)
+		if !n.cfg.Bare {
+			s.out.Events = append(s.out.Events, serverEvent(&e.Event))
+		}
+	}
+}
+
+// post sends a message of the machine.
+func (s *server) post(e *health.ServerEffect) {
+	n, data, to := s.net, slices.Clone(s.net.serverOut.Data(e)), nodeOfNID(e.To.NID)
+	n.tap(s.id, to, data)
+	s.send(to, &message{kind: ofHealth, data: data})
+}
+
+// write begins a write to the disk, or pretends to have made it.
+func (s *server) write(w write) {
+	if each := s.net.cfg.Store; each > 0 {
+		s.disk.add(s.now, each, &s.pcg, w)
+	} else if w.id != 0 {
+		s.input(health.ServerInput{Kind: health.Saved, ID: w.id})
+	}
+}
+
+// command obeys a verb of a scenario, or news of the oracle.
+func (s *server) command(text string) {
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "dead", "alive":
+		node, lifetime, _ := strings.Cut(rest, " ")
+		k, _ := strconv.Atoi(node)
+		times, _ := strconv.ParseUint(lifetime, 10, 64)
+		s.judge(sim.NodeID(k-1), verb == "alive", times)
+		s.count()
+	case "unsure", "sure":
+		s.view.unsure = verb == "unsure"
+		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: s.view.quorum, Unsure: s.view.unsure})
+	case "drain":
+		s.input(health.ServerInput{Kind: health.Drain, Alive: rest == "on"})
+	case "shed":
+		if count, _ := strconv.Atoi(rest); count > 0 {
+			s.input(health.ServerInput{Kind: health.Drain, Count: count})
+		}
+	case "evict":
+		if node, _ := strconv.Atoi(rest); node > 0 {
+			s.net.truth.excuse(sim.NodeID(node - 1))
+			s.input(health.ServerInput{Kind: health.EvictClient, Client: ClientID(sim.NodeID(node - 1))})
+		}
+	case "disk":
+		s.disk.broken = rest == "broken"
+	}
+}
+
+// nodeOfNID is the node with a NID.
+func nodeOfNID(id nid.NID) sim.NodeID {
+	node, _ := simlnd.Node(id)
+	return node
+}

@@ -1,0 +1,249 @@
+package healthsim
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+)
+
+// Server is the machine or agent of a server's latest life; nil before the first.
+func (n *Net) Server(id sim.NodeID) interface {
+	Clients() []health.ClientInfo
+	Client(id health.ClientID) (health.ClientInfo, bool)
+	Status() health.ServerStatus
+	Stats() health.ServerStats
+} {
+	return n.servers[id]
+}
+
+// runs reports whether a node is up and not paused.
+func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.Paused(id) }
+
+// running yields the servers of a set that run.
+func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
+	return func(yield func(sim.NodeID, watcher) bool) {
+		for id := range set.All(n.cfg.Servers) {
+			if n.runs(id) && !yield(id, n.servers[id]) {
+				return
+			}
+		}
+	}
+}
+
+// each yields the clients of a set.
+func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
+	return func(yield func(sim.NodeID) bool) {
+		for id := range set.All(n.Nodes()) {
+			if !n.isServer(id) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// Settled reports whether all is as it should be with some clients (CH-33): who
+// runs has a master that runs, and all servers that it is connected to, or that
+// know it, agree on its life, its master and its epoch; of who is gone nothing is
+// left anywhere.
+func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
+	for id := range n.each(set) {
+		if why = n.gone(id); n.Up(id) {
+			why = n.connected(id)
+		}
+		if why != "" {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+// gone says what is left of a client that is down.
+func (n *Net) gone(id sim.NodeID) string {
+	for s, w := range n.running(sim.AllNodes) {
+		if info, ok := w.Client(ClientID(id)); ok {
+			return fmt.Sprintf("client %v is down, and %s at server %v", id, info.State, s)
+		}
+	}
+	return ""
+}
+
+// connected says what is wrong with a client that is up.
+func (n *Net) connected(id sim.NodeID) string {
+	st := n.client(id).Status()
+	master := nodeOfNID(st.Master)
+	switch {
+	case n.Paused(id):
+		return fmt.Sprintf("client %v is paused", id)
+	case st.State != "settled":
+		return fmt.Sprintf("client %v is %s", id, st.State)
+	case !n.runs(master):
+		return fmt.Sprintf("the master of client %v is server %v, which does not run", id, master)
+	}
+	for s, w := range n.running(sim.AllNodes) {
+		info, ok := w.Client(ClientID(id))
+		attached := slices.Contains(st.Attached, simlnd.NID(s))
+		switch {
+		case !ok && !attached:
+		case ok != attached, info.State != "connected", info.Incarnation != st.Incarnation, info.Master != st.Master, info.Epoch != st.Epoch:
+			return fmt.Sprintf("client %v is connected to server %v: %v, with master %v, epoch %d; there it is %q under %v, epoch %d",
+				id, s, attached, master, st.Epoch, info.State, n.word(info.Master), info.Epoch)
+		}
+	}
+	return ""
+}
+
+// word is a server as people see it.
+func (n *Net) word(id nid.NID) string {
+	if !id.IsValid() {
+		return "nobody"
+	}
+	return nodeOfNID(id).String()
+}
+
+// Attached reports whether each client that runs is connected to all servers that
+// it wants and that run.
+func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
+	for id := range n.each(set) {
+		if !n.runs(id) {
+			continue
+		}
+		st := n.client(id).Status()
+		for s := range n.running(servers) {
+			if !slices.Contains(st.Attached, simlnd.NID(s)) {
+				return false, fmt.Sprintf("client %v is not connected to server %v", id, s)
+			}
+		}
+	}
+	return true, ""
+}
+
+// MasterIn reports whether each client that runs has a master among some servers.
+func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
+	for id := range n.each(set) {
+		if st := n.client(id).Status(); n.runs(id) && (st.State != "settled" || !servers.Has(nodeOfNID(st.Master))) {
+			return false, fmt.Sprintf("client %v is %s, its master %s", id, st.State, n.word(st.Master))
+		}
+	}
+	return true, ""
+}
+
+// Forgotten reports whether no server of a set that runs knows any of some clients.
+func (n *Net) Forgotten(set, by sim.NodeSet) (ok bool, why string) {
+	for id := range n.each(set) {
+		for s, w := range n.running(by) {
+			if info, known := w.Client(ClientID(id)); known {
+				return false, fmt.Sprintf("client %v is %s at server %v", id, info.State, s)
+			}
+		}
+	}
+	return true, ""
+}
+
+// Uniform reports whether no server that runs holds a life that others have
+// evicted for all, once nothing has been done for long enough (CH-63).
+func (n *Net) Uniform() (ok bool, why string) {
+	if v := &n.ledger.verdict; v.Revived > 0 {
+		return false, v.FirstRevived
+	}
+	calm := n.truth.grace() + n.timing.Evict
+	if n.Now()-n.truth.touched < calm {
+		return true, ""
+	}
+	for k := range n.ledger.clients {
+		c, id := &n.ledger.clients[k], n.firstClient()+sim.NodeID(k)
+		if c.life == 0 || n.Now()-c.last < calm {
+			continue
+		}
+		for s, w := range n.running(sim.AllNodes) {
+			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life {
+				return false, fmt.Sprintf("a life of client %v was evicted at %v, and is %s at server %v", id, c.first, info.State, s)
+			}
+		}
+	}
+	return true, ""
+}
+
+// EvictedTimes reports whether each client of a set was told so often that all
+// servers had evicted it.
+func (n *Net) EvictedTimes(set sim.NodeSet, want int) (ok bool, why string) {
+	for id := range n.each(set) {
+		if got := n.ledger.of(id).evicted; got != want {
+			return false, fmt.Sprintf("client %v was evicted %d times", id, got)
+		}
+	}
+	return true, ""
+}
+
+// Quorum reports whether each server of a set that runs has a quorum, or has none.
+func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
+	for id, w := range n.running(set) {
+		if w.Status().Quorum != want {
+			return false, fmt.Sprintf("server %v has a quorum: %v", id, !want)
+		}
+	}
+	return true, ""
+}
+
+// Load is how many clients the servers that run and do not drain have as their
+// master: the fewest and the most.
+func (n *Net) Load() (least, most int) {
+	least = -1
+	for _, w := range n.running(sim.AllNodes) {
+		st := w.Status()
+		if st.Draining {
+			continue
+		}
+		if most = max(most, st.Mastered); least < 0 || st.Mastered < least {
+			least = st.Mastered
+		}
+	}
+	return max(least, 0), most
+}
+
+// Counters are some counters of all nodes' latest lives.
+func (n *Net) Counters() (servers health.ServerStats, clients health.ClientStats) {
+	for _, w := range n.servers {
+		if w != nil {
+			addStats(&servers, w.Stats())
+		}
+	}
+	for _, p := range n.clients {
+		if p != nil {
+			s := p.Stats()
+			clients.Sent += s.Sent
+			clients.Pings += s.Pings
+			clients.Changes += s.Changes
+			clients.Evictions += s.Evictions
+			clients.Malformed += s.Malformed
+			clients.Stray += s.Stray
+		}
+	}
+	return servers, clients
+}
+
+func addStats(sum *health.ServerStats, s health.ServerStats) {
+	sum.Connects += s.Connects
+	sum.Accepted += s.Accepted
+	sum.Pings += s.Pings
+	sum.Sent += s.Sent
+	sum.Orphaned += s.Orphaned
+	sum.Evictions += s.Evictions
+	sum.Broadcasts += s.Broadcasts
+	sum.Rebroadcasts += s.Rebroadcasts
+	sum.Kept += s.Kept
+	sum.Excepted += s.Excepted
+	sum.Ghosts += s.Ghosts
+	sum.Malformed += s.Malformed + s.OtherVersion + s.BadName + s.Unexpected
+	sum.Strangers += s.Strangers
+	sum.Foreign += s.Foreign
+	sum.Late += s.Late
+	sum.Paused += s.Paused
+	for i := range s.Ended {
+		sum.Ended[i] += s.Ended[i]
+	}
+}
