@@ -59,6 +59,8 @@ func (c *Client) answered(p *peer, m *Message) {
 		}
 	case m.Kind == Accept && p.state == perhaps:
 		c.accepted(p, m)
+	case good && p.state == detached && !p.asking:
+		c.late(p, m)
 	case !p.asking || m.Sequence != p.sequence || c.phase != settled:
 		c.stats.Stray++
 	case m.Kind == Accept:
@@ -85,6 +87,19 @@ func (c *Client) accepted(p *peer, m *Message) {
 	if c.phase == settled {
 		c.previous(previous)
 	}
+}
+
+// late takes the consent of a server that was given up meanwhile. It has a
+// connection now. One that took itself for the master would evict this client
+// everywhere when that is silent, so it is told who is, until it answers, and
+// left then.
+func (c *Client) late(p *peer, m *Message) {
+	if m.Kind == Chosen && m.Epoch == c.epoch { // it knows
+		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		return
+	}
+	p.state, p.asking = perhaps, c.phase == settled
+	p.at, p.wait, p.since = c.now, 0, c.now
 }
 
 // informed notes that a server knows the master. One that was asked to be the
@@ -180,6 +195,8 @@ func (c *Client) noticed(p *peer, m *Message) {
 		}
 	case Orphaned:
 		c.orphaned(p, m)
+	case OtherMaster:
+		c.reminded(p, m)
 	case Draining:
 		if master {
 			c.replaceMaster(m.Code, false)
@@ -203,5 +220,17 @@ func (c *Client) orphaned(p *peer, m *Message) {
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	case m.Server == c.master:
 		c.replaceMaster(m.Code, true)
+	}
+}
+
+// reminded takes word of a server that has heard from others who is the master:
+// after a restart, or when it was no more told so by this client. Perhaps this
+// client has given that server up meanwhile.
+func (c *Client) reminded(p *peer, m *Message) {
+	switch {
+	case p.state == detached && !p.asking:
+		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+	case c.phase == settled && p.id != c.master && m.Epoch < c.epoch:
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	}
 }

@@ -118,6 +118,7 @@ func (s *Server) digestReply(q *asked) {
 		switch {
 		case e.Mark == markKnown && c.state == recovering:
 			s.confirm(i, c)
+			s.notify(c, OtherMaster)
 		case e.Mark != markKnown && (c.state == connected || c.state == recovering):
 			s.stats.Ghosts++
 			s.orphan(i)

@@ -264,7 +264,9 @@ func (s *Server) finish(x *eviction) {
 	if x.exception.Code == OtherMaster && later && known && master != s.members.self && master != c.previous {
 		s.stats.Kept++
 		s.rehome(i, c, master, x.exception.Epoch)
-		if !s.members.alive(master) {
+		if s.members.alive(master) {
+			s.notify(c, OtherMaster)
+		} else {
 			s.orphan(i)
 		}
 	} else {

@@ -170,7 +170,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("digest %+v", d)
 	}
 	h.message(server, Message{Kind: DigestReply, Entries: entries(Entry{testClient, 5, markKnown})})
-	h.want("rehomed")
+	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // if it has given this server up, it says so
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
 	h = start(otherA) // the client itself is as good

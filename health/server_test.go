@@ -238,7 +238,7 @@ func TestEvictionOfMoved(t *testing.T) {
 	}
 	h := start()
 	h.done(Reply{Exceptions: []Exception{{Code: OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
-	h.want("save rehomed")
+	h.want("save rehomed notice:other-master(10.0.0.2@tcp)")
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
 	h = start()

@@ -1,0 +1,67 @@
+package health
+
+import (
+	"testing"
+	"time"
+)
+
+// leftover is a client whose other server it has given up: that did not answer for
+// as long as orphans live.
+func leftover(t *testing.T) *clientHarness {
+	t.Helper()
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	h.step(ClientInput{Kind: Detach, Server: h.other()})
+	h.want("dropped", Disconnect)
+	return h
+}
+
+// TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect when the client
+// has given it up takes itself for the master perhaps, and would evict the client
+// everywhere. It is told who is the master, until it answers, and then left.
+func TestLateAccept(t *testing.T) {
+	h := leftover(t)
+	other := h.other()
+	h.from(other, Message{Kind: Accept, Epoch: h.c.epoch - 1})
+	for range 3 { // nothing is heard of it
+		if h.step(ClientInput{}); len(h.sent) > 0 {
+			t.Fatalf("%v at once", h.sent)
+		}
+		for len(h.sent) == 0 {
+			h.now = h.wake
+			h.step(ClientInput{})
+			if len(h.sent) == 1 && h.sent[0].Kind == Ping {
+				h.answer(0, Message{Kind: Pong, Life: 7})
+			}
+		}
+		h.want("", Choose)
+		if h.to[0] != other || h.sent[0].Server != h.c.master {
+			t.Fatalf("%+v to %v", h.sent[0], h.to[0])
+		}
+	}
+	h.answer(0, Message{Kind: Chosen})
+	h.want("", Disconnect)
+	if h.now-time.Hour > h.c.cfg.Evict-h.c.cfg.Ping {
+		t.Errorf("three times take %v", h.now-time.Hour)
+	}
+}
+
+// TestLateChosen: a server that was given up, and was only slow, knows who is the
+// master: it is left, and so is one that has heard of the master from others.
+func TestLateChosen(t *testing.T) {
+	h := leftover(t)
+	other := h.other()
+	h.from(other, Message{Kind: Chosen, Epoch: h.c.epoch})
+	h.want("", Disconnect)
+	h.from(other, Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("", Disconnect)
+
+	h = newClientHarness(t, me, otherA) // one that it is connected to knows an earlier choice
+	h.settled()
+	h.c.epoch++
+	h.from(h.other(), Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch - 1, Server: h.c.master})
+	h.want("", Choose)
+	h.answer(0, Message{Kind: Chosen})
+	h.from(h.other(), Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("")
+}
