@@ -151,7 +151,9 @@ func (c *Client) doubt(id nid.NID) {
 		return
 	}
 	if id == c.master {
-		c.pinging.at = c.now
+		if !c.pinging.due { // otherwise it was asked already
+			c.pingNow()
+		}
 		return
 	}
 	p.since, p.wait = c.now, 0

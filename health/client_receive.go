@@ -1,6 +1,10 @@
 package health
 
-import "ulnet/lnet/nid"
+import (
+	"math"
+
+	"ulnet/lnet/nid"
+)
 
 // arrived takes a message of a server.
 func (c *Client) arrived(in *ClientInput) {
@@ -39,7 +43,9 @@ func (c *Client) arrived(in *ClientInput) {
 // later one, or a grave, is.
 func (c *Client) about(m *Message) bool {
 	switch {
-	case m.Kind == Reject && m.Code == Stale: // that names this life answers the one before
+	case m.Incarnation == math.MaxUint64: // there is no life after it
+		return false
+	case (m.Kind == Reject || m.Kind == Notice) && m.Code == Stale: // that names this life answers the one before
 		return m.Incarnation > c.life
 	case (m.Kind == Reject || m.Kind == Notice) && m.Code == Global:
 		return m.Incarnation >= c.life
@@ -197,6 +203,8 @@ func (c *Client) noticed(p *peer, m *Message) {
 		c.orphaned(p, m)
 	case OtherMaster:
 		c.reminded(p, m)
+	case Stale:
+		c.stale(p.id, m)
 	case Draining:
 		if master {
 			c.replaceMaster(m.Code, false)

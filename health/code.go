@@ -30,12 +30,13 @@ const (
 	BadClaim           // the token does not prove that the master agreed
 	Foreign            // the client is connected from another node
 	Newer              // eviction: a later life of the client is connected
+	Ahead              // the number of the client's life is beyond belief: its clock is wrong
 	codes
 )
 
 var codeNames = [codes]string{
 	"ok", "global", "no-quorum", "master-dead", "stale", "old-epoch", "not-connected", "busy", "orphaned", "other-master", "full",
-	"flapping", "store-failed", "draining", "unknown-server", "bad-claim", "foreign", "newer",
+	"flapping", "store-failed", "draining", "unknown-server", "bad-claim", "foreign", "newer", "ahead",
 }
 
 // String returns the name of the code.

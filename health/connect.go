@@ -62,6 +62,8 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return Message{Code: Stale, Incarnation: w.m.Incarnation}, true
 	}
 	switch {
+	case m.Incarnation > s.believed(m.Client):
+		return Message{Code: Ahead}, true
 	case master == s.members.self && s.drain.on:
 		return Message{Code: Draining}, true
 	case !known && s.table.count >= s.cfg.MaxClients:

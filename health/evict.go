@@ -270,7 +270,11 @@ func (s *Server) finish(x *eviction) {
 			s.orphan(i)
 		}
 	} else {
-		s.notify(c, Global)
+		if w := s.waiting.of(x.id); x.cause == Rebooted && w != nil && w.from != c.peer {
+			s.superseded(c, w.m.Incarnation)
+		} else {
+			s.notify(c, Global)
+		}
 		s.end(i, x.cause, true)
 	}
 	s.waiting.resume(s, x.id)

@@ -40,9 +40,12 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		}
 	default:
 		reply.Evicted++
-		if c.state == saving {
+		switch {
+		case c.state == saving:
 			s.reject(s.question(c), Message{Code: Global})
-		} else {
+		case Cause(e.Mark) == Rebooted:
+			s.superseded(c, e.Incarnation+1)
+		default:
 			s.notify(c, Global)
 		}
 		s.endUpTo(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)))

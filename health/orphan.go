@@ -80,6 +80,14 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
+// superseded tells a client of a later life. If it still runs there are two
+// clients with one id, of which this one ends: if it came back in its turn, each
+// would evict the other over and over.
+func (s *Server) superseded(c *conn, life uint64) {
+	s.stats.Notices[Stale]++
+	s.send(c.peer, &Message{Kind: Notice, Code: Stale, Client: c.id, Incarnation: life, Epoch: c.epoch, Server: s.members.nid(c.master)})
+}
+
 // notify sends a client a notice (CH-68).
 func (s *Server) notify(c *conn, code Code) {
 	s.stats.Notices[code]++

@@ -15,8 +15,10 @@ type ServerConfig struct {
 	Self nid.NID
 	// PID is that of all servers. Default nid.LustrePID.
 	PID nid.PID
-	// Incarnation is the number of this life of the server, higher than that of
-	// any life before. Required.
+	// Incarnation is the number of this life of the server: the wall clock in
+	// nanoseconds at its start, or more, and higher than that of any life before.
+	// Clients whose lives are numbered by more than a year ahead of it are refused.
+	// Required.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
@@ -53,6 +55,7 @@ type Server struct {
 
 	tick    time.Duration // active time of the next tick
 	started bool
+	began   time.Duration // active time of the first step
 	out     *ServerOutput // of the step that is made
 	now     time.Duration // active time
 }
@@ -94,7 +97,7 @@ func (s *Server) Step(now time.Duration, in ServerInput, out *ServerOutput) (wak
 	s.now, missed = s.pauses.enter(now)
 	s.stats.Paused += missed
 	if !s.started {
-		s.started = true
+		s.started, s.began = true, s.now
 		s.tick = s.now + s.cfg.Tick
 		s.digests.next = s.now + s.cfg.Evict
 		s.quorum.begin(s)

@@ -54,7 +54,8 @@ type ServerAgent struct {
 	unwatch   func()
 
 	mu      sync.Mutex
-	stopped bool // guarded by mu
+	stopped bool                     // guarded by mu, like all below
+	orders  map[*evictOrder]struct{} // not answered yet
 	poll    machine.Timer
 }
 
@@ -70,7 +71,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 		return nil, err
 	}
 	cfg.fill(table)
-	a := &ServerAgent{cfg: cfg, log: cfg.Log}
+	a := &ServerAgent{cfg: cfg, log: cfg.Log, orders: make(map[*evictOrder]struct{})}
 	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
 		return nil, err
 	}
@@ -178,15 +179,8 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 			a.cfg.Notify(e.Event)
 		}
 	case DoResult:
-		e.Token.(func(Code, nid.NID))(e.Code, e.Server)
+		a.result(e.Token.(*evictOrder), e.Code, e.Server)
 	}
-}
-
-// Evict evicts a client from all servers. done is told, perhaps before Evict
-// returns, OK if the eviction has begun, and otherwise why not: NotConnected,
-// Busy, Orphaned, or OtherMaster and which one, where it can be done.
-func (a *ServerAgent) Evict(id ClientID, done func(code Code, master nid.NID)) {
-	a.runner.Do(ServerInput{Kind: EvictClient, Client: id, Token: done})
 }
 
 // Drain has all clients choose other masters, and takes no new ones as their
@@ -250,4 +244,5 @@ func (a *ServerAgent) Stop() {
 	a.cfg.Broadcaster.Serve(nil)
 	a.runner.Close()
 	a.transport.close()
+	a.refuseOrders()
 }

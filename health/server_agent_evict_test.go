@@ -1,0 +1,28 @@
+package health_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// TestEvictStopped: whoever wants a client evicted is answered once, also by an
+// agent that has stopped, which has no clients.
+func TestEvictStopped(t *testing.T) {
+	c := newCluster(t, 1)
+	c.run(4 * time.Second)
+	c.wantAll(servers, servers)
+	id := c.conns[servers].Status().Client
+	for i, a := range c.agents[:servers] {
+		var answers []health.Code
+		evict := func() { a.Evict(id, func(code health.Code, _ nid.NID) { answers = append(answers, code) }) }
+		c.hosts[i].Do(a.Stop)
+		c.hosts[i].Do(evict)
+		c.run(time.Second)
+		if len(answers) != 1 || answers[0] != health.NotConnected {
+			t.Errorf("server %d answers %v", i, answers)
+		}
+	}
+}
