@@ -37,8 +37,8 @@ type DialConfig struct {
 // finds a master and keeps it. It has no goroutine of its own. Methods are safe
 // for concurrent use. A node can have one: it takes what comes to ClientPortal.
 type Connection struct {
-	cfg       DialConfig
-	m         *Client // stepped by runner
+	cfg       DialConfig // its Attach is guarded by mu
+	m         *Client    // stepped by runner
 	runner    *machine.Runner[ClientInput, ClientOutput]
 	transport transport
 	log       *slog.Logger
@@ -132,7 +132,10 @@ func (c *Connection) told(e ClientEvent) {
 	switch e.Kind {
 	case MasterChosen:
 		c.setMaster(e.Server)
-		for _, id := range c.cfg.Attach {
+		c.mu.Lock()
+		attach := c.cfg.Attach
+		c.mu.Unlock()
+		for _, id := range attach {
 			if id != e.Server {
 				c.runner.Do(ClientInput{Kind: Attach, Server: id})
 			}
@@ -212,6 +215,21 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 			return nid.NID{}, ErrClosed
 		case <-ctx.Done():
 			return nid.NID{}, ctx.Err()
+		}
+	}
+}
+
+// SetServers replaces the list of servers, and the list of those to connect to
+// besides the master.
+func (c *Connection) SetServers(ids, attach []nid.NID) {
+	c.mu.Lock()
+	c.cfg.Attach = attach
+	master := c.master
+	c.mu.Unlock()
+	c.runner.Do(ClientInput{Kind: ClientServers, Servers: ids})
+	for _, id := range attach {
+		if master.IsValid() && id != master {
+			c.runner.Do(ClientInput{Kind: Attach, Server: id})
 		}
 	}
 }

@@ -42,17 +42,32 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
 	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer.View, Log: log})
-	files := statefiles.Start(statefiles.Config{
-		Dir: filepath.Join(cfg.RuntimeDir, "gossip"), Names: node.GossipFileNames, Source: n.GossipFiles, Log: log,
-	})
+	stopFiles := showState(log, n, cfg)
 	ready(env, log, n, cfg)
 	stopFlushing := tap.flushAll(log)
 	err = server.Serve(ctx, socket)
 	stopFlushing()
-	files.Stop()
+	stopFiles()
 	log.Info("stopping")
 	drain(log, n)
 	return errors.Join(err, tap.close())
+}
+
+// showState shows the state of modules as files. The result ends that.
+func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) {
+	gossip := statefiles.Start(statefiles.Config{
+		Dir: filepath.Join(cfg.RuntimeDir, "gossip"), Names: node.GossipFileNames, Source: n.GossipFiles, Log: log,
+	})
+	if !cfg.Health.Enabled() {
+		return gossip.Stop
+	}
+	health := statefiles.Start(statefiles.Config{
+		Dir: filepath.Join(cfg.RuntimeDir, "health"), Names: node.HealthFileNames, Source: n.HealthFiles, Log: log,
+	})
+	return func() {
+		health.Stop()
+		gossip.Stop()
+	}
 }
 
 // nextIncarnation returns the number of the life that begins.

@@ -14,10 +14,16 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/connstore"
 	"ulnet/cmd/lnetd/internal/simcmd"
 )
 
-func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+func main() {
+	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked { // this process checks a database for another lnetd
+		os.Exit(code)
+	}
+	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
+}
 
 func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)

@@ -66,6 +66,8 @@ type gossiper struct {
 	node  *Node
 	clock machine.Clock // goes on while the system sleeps
 	view  *view         // what collectives know of it
+	// health is what client health knows of it; nil: that is not enabled.
+	health *healthView
 
 	commands sync.Mutex // held by one command at a time
 
@@ -232,6 +234,10 @@ func (g *gossiper) start() error {
 	g.agent = agent
 	g.mu.Unlock()
 	g.view.attach(agent)
+	if g.health != nil {
+		g.health.attach(agent, g.clock.Now())
+		g.node.gossipChanged()
+	}
 	log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
 	return nil
 }
@@ -253,6 +259,9 @@ func (n *Node) GossipStop() error {
 // end stops an agent and keeps what it has seen. The caller holds g.commands.
 func (g *gossiper) end(agent *gossip.Agent) {
 	g.view.detach()
+	if g.health != nil {
+		g.health.detach()
+	}
 	agent.Stop()
 	changes := g.changes(agent)
 	g.mu.Lock()

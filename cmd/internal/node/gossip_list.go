@@ -59,6 +59,7 @@ func (n *Node) GossipCommit(r GossipCommit) error {
 			g.mu.Lock()
 			g.setup = newGossipSetup(g.setup.asked, g.staged, g.setup.cfg)
 			g.mu.Unlock()
+			n.gossipChanged()
 		}
 		return err
 	})

@@ -62,7 +62,8 @@ type Node struct {
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
 	gossip    gossiper
-	scoll     *collective // nil: not enabled
+	scoll     *collective  // nil: not enabled
+	health    *healthRoles // likewise
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -93,6 +94,9 @@ func New(cfg Config) (*Node, error) {
 	})
 	n.table = portals.New(n.lnet)
 	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
+	if cfg.Health.Enabled() {
+		n.gossip.health = newHealthView()
+	}
 	if err := n.start(networks); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
@@ -123,7 +127,10 @@ func (n *Node) start(networks []config.Interface) error {
 	if err := n.gossip.configure(n.cfg.Gossip); err != nil {
 		return err
 	}
-	return n.startScoll()
+	if err := n.startScoll(); err != nil {
+		return err
+	}
+	return n.startHealth()
 }
 
 // startNI starts one NI.
@@ -190,6 +197,10 @@ func (n *Node) explain(err error) error {
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
 func (n *Node) Shutdown(ctx context.Context) error {
+	var err error
+	if n.health != nil {
+		err = n.health.close()
+	}
 	if n.scoll != nil {
 		n.scoll.close()
 	}
@@ -199,7 +210,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	}
 	n.plan.Stop()
 	defer n.clock.Close()
-	return n.lnet.Shutdown(ctx)
+	return errors.Join(err, n.lnet.Shutdown(ctx))
 }
 
 // DialsOnly reports whether the node does without a listener because it may

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/lnet/nid"
@@ -104,14 +102,7 @@ func (c *collective) statusOf(g *namedGroup) GroupStatus {
 func counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {
-		var name strings.Builder
-		for i, r := range field.Name {
-			if unicode.IsUpper(r) && i > 0 {
-				name.WriteByte('_')
-			}
-			name.WriteRune(unicode.ToLower(r))
-		}
-		m[name.String()] = value.Uint()
+		m[underscored(field.Name)] = value.Uint()
 	}
 	return m
 }

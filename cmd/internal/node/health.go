@@ -1,0 +1,199 @@
+package node
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/connstore"
+	"ulnet/health"
+	broadcast "ulnet/health/collective"
+	"ulnet/lnet/nid"
+)
+
+// healthLook is how often a node looks whether gossip, or its list, has changed.
+const healthLook = time.Second
+
+// healthRoles is what a node has of client health while a role is enabled: it is
+// there for the node's whole life, its roles from when the servers are known.
+type healthRoles struct {
+	node   *Node
+	cfg    config.Health
+	log    *slog.Logger
+	view   *healthView
+	events *healthEvents
+	store  *connstore.Store // nil: records are off, or there was trouble
+	path   string           // of the store; "": records are off
+	broken error            // the trouble
+
+	changed chan struct{} // gossip may have changed; one place
+	quit    chan struct{}
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	servers []nid.NID // in force; guarded by mu, like all below
+	failure string    // of the last attempt to start a role
+	server  *health.ServerAgent
+	all     *broadcast.Broadcaster
+	client  *health.Connection
+}
+
+// startHealth begins the roles of client health that the configuration names, as
+// far as it is known who the servers are.
+func (n *Node) startHealth() error {
+	cfg := n.cfg.Health
+	if !cfg.Enabled() {
+		return nil
+	}
+	h := &healthRoles{
+		node: n, cfg: cfg, log: n.cfg.Log, view: n.gossip.health, events: startHealthEvents(n.cfg.Log),
+		changed: make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+	if cfg.Server {
+		h.openStore()
+	}
+	n.health = h
+	if err := h.sync(); err != nil {
+		return err
+	}
+	h.workers.Go(h.follow)
+	return nil
+}
+
+// follow keeps up with gossip.
+func (h *healthRoles) follow() {
+	tick := time.NewTicker(healthLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-h.changed:
+		case <-h.quit:
+			return
+		}
+		h.view.look(h.node.gossip.clock.Now())
+		err := h.sync()
+		h.mu.Lock()
+		was := h.failure
+		if h.failure = ""; err != nil {
+			h.failure = err.Error()
+		}
+		h.mu.Unlock()
+		if err != nil && err.Error() != was {
+			h.log.Error("client health does not start", slog.Any("err", err), slog.String("hint", cli.HintOf(err)))
+		}
+	}
+}
+
+// gossipChanged has the roles look at gossip soon.
+func (n *Node) gossipChanged() {
+	if n.health == nil {
+		return
+	}
+	select {
+	case n.health.changed <- struct{}{}:
+	default: // it will anyhow
+	}
+}
+
+// sync starts the roles that wait, and tells them of another list of servers.
+func (h *healthRoles) sync() error {
+	servers := h.listed()
+	if len(servers) == 0 {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Equal(servers, h.servers) {
+		if err := h.setServers(servers); err != nil {
+			return err
+		}
+	}
+	if h.cfg.Server && h.server == nil && h.view.running() {
+		if err := h.startServer(); err != nil {
+			return err
+		}
+	}
+	if h.cfg.Client && h.client == nil {
+		return h.startClient()
+	}
+	return nil
+}
+
+// listed returns the servers: those of the configuration, or the participants of
+// gossip, sorted. None: they are not known yet.
+func (h *healthRoles) listed() []nid.NID {
+	if len(h.cfg.Servers) > 0 {
+		return slices.SortedFunc(slices.Values(h.cfg.Servers), nid.NID.Compare)
+	}
+	setup, agent := h.node.gossip.now()
+	var ids []nid.NID
+	switch {
+	case agent != nil: // others may have changed the list that this node was given
+		s := agent.Snapshot()
+		for i := range s.Participants {
+			ids = append(ids, s.Participants[i].NID)
+		}
+	case setup != nil:
+		for i := range setup.list.Len() {
+			ids = append(ids, setup.list.NID(i))
+		}
+	}
+	slices.SortFunc(ids, nid.NID.Compare)
+	return ids
+}
+
+// setServers tells the roles that run of a list. The caller holds h.mu.
+func (h *healthRoles) setServers(ids []nid.NID) error {
+	if h.all != nil {
+		if err := h.all.SetServers(ids); err != nil {
+			return &healthError{syscall.EINVAL, err}
+		}
+	}
+	if h.server != nil {
+		h.server.SetServers(ids)
+	}
+	if h.client != nil {
+		h.client.SetServers(ids, h.attached(ids))
+	}
+	h.servers = ids
+	return nil
+}
+
+// roles returns the roles that run, nil for those that do not.
+func (h *healthRoles) roles() (*health.ServerAgent, *health.Connection) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.server, h.client
+}
+
+// close ends the roles, the client first: its servers are told. Collectives and
+// gossip stop after it.
+func (h *healthRoles) close() error {
+	close(h.quit)
+	h.workers.Wait()
+	server, client := h.roles()
+	if client != nil {
+		client.Close()
+	}
+	if server != nil {
+		server.Stop()
+	}
+	if h.all != nil {
+		h.all.Close()
+	}
+	var err error
+	if h.store != nil {
+		err = h.store.Close()
+	}
+	h.events.close()
+	if err != nil {
+		return errors.Join(errors.New("close the records of connections"), err)
+	}
+	return nil
+}

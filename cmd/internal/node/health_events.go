@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// keptHealthEvents is how many events wait to be written; more are counted.
+const keptHealthEvents = 4096
+
+// healthEvents writes events of client health to the log, and so to whoever
+// listens on the control socket. Those that report events never wait for that.
+type healthEvents struct {
+	log    *slog.Logger
+	queue  chan HealthEvent
+	missed atomic.Uint64
+	worker sync.WaitGroup
+}
+
+// startHealthEvents returns a healthEvents, which has a goroutine until close.
+func startHealthEvents(log *slog.Logger) *healthEvents {
+	e := &healthEvents{log: log, queue: make(chan HealthEvent, keptHealthEvents)}
+	e.worker.Go(e.write)
+	return e
+}
+
+// close writes what waits. Nobody may report an event any more.
+func (e *healthEvents) close() {
+	close(e.queue)
+	e.worker.Wait()
+}
+
+func (e *healthEvents) report(event HealthEvent) {
+	event.Time = time.Now()
+	select {
+	case e.queue <- event:
+	default:
+		e.missed.Add(1)
+	}
+}
+
+// ofServer reports an event of the server role.
+func (e *healthEvents) ofServer(ev health.Event) {
+	event := HealthEvent{
+		Role: "server", Event: ev.Kind.String(), Name: ev.Name, Incarnation: ev.Incarnation, Epoch: ev.Epoch, Master: textOf(ev.Master),
+	}
+	if ev.Client.IsValid() {
+		event.Client = ev.Client.String()
+	}
+	if ev.Peer.NID.IsValid() {
+		event.Peer = ev.Peer.String()
+	}
+	if ev.Kind == health.ClientSuspended || ev.Kind == health.ClientEvicted {
+		event.Cause = ev.Cause.String()
+	}
+	e.report(event)
+}
+
+// ofClient reports an event of the client role.
+func (e *healthEvents) ofClient(ev health.ClientEvent) {
+	event := HealthEvent{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server)}
+	if ev.Code != health.OK {
+		event.Code = ev.Code.String()
+	}
+	e.report(event)
+}
+
+// textOf returns the text of a NID, "" for none.
+func textOf(id nid.NID) string {
+	if !id.IsValid() {
+		return ""
+	}
+	return id.String()
+}
+
+// write writes events until close.
+func (e *healthEvents) write() {
+	for event := range e.queue {
+		event.Missed = e.missed.Swap(0)
+		if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
+			r := slog.NewRecord(event.Time, slog.LevelInfo, HealthMessage, 0) // of when it happened
+			r.AddAttrs(event.attrs()...)
+			_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
+		}
+	}
+}
+
+// attrs returns what the event has, by the names of its fields.
+func (e *HealthEvent) attrs() (list []slog.Attr) {
+	for _, a := range []slog.Attr{
+		slog.String("role", e.Role), slog.String("event", e.Event), slog.String("client", e.Client), slog.String("name", e.Name),
+		slog.Uint64("incarnation", e.Incarnation), slog.Uint64("epoch", uint64(e.Epoch)), slog.String("cause", e.Cause),
+		slog.String("master", e.Master), slog.String("peer", e.Peer), slog.String("server", e.Server), slog.String("code", e.Code),
+		slog.Uint64("missed", e.Missed),
+	} {
+		if !a.Value.Equal(slog.StringValue("")) && !a.Value.Equal(slog.Uint64Value(0)) {
+			list = append(list, a)
+		}
+	}
+	return list
+}

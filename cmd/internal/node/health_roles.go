@@ -1,0 +1,94 @@
+package node
+
+import (
+	"log/slog"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/health"
+	broadcast "ulnet/health/collective"
+	"ulnet/lnet/nid"
+)
+
+// self is the NID under which the node has its roles. The caller holds h.mu.
+func (h *healthRoles) self() (nid.NID, error) {
+	own := h.node.NIDs()
+	if id := h.cfg.NID; id.IsValid() {
+		if !slices.Contains(own, id) {
+			return id, cli.Hint(healthFailure(syscall.EINVAL, "nid of health: %v is no NID of this node", id), "this node is %s", nidList(own))
+		}
+		own = []nid.NID{id}
+	}
+	if i := slices.IndexFunc(own, func(id nid.NID) bool { return slices.Contains(h.servers, id) }); i >= 0 {
+		return own[i], nil
+	}
+	if h.cfg.Server {
+		return nid.NID{}, cli.Hint(healthFailure(syscall.EINVAL, "no NID of this node is among the servers of client health"),
+			"this node is %s: add one of its NIDs to servers in the section health, or to the participants of gossip, on all nodes", nidList(own))
+	}
+	if len(own) != 1 {
+		return nid.NID{}, cli.Hint(healthFailure(syscall.EINVAL, "client health needs one NID of this node, which is %s", nidList(own)),
+			"say which with nid in the section health")
+	}
+	return own[0], nil
+}
+
+// startServer begins to watch over clients. The caller holds h.mu.
+func (h *healthRoles) startServer() error {
+	self, err := h.self()
+	if err != nil {
+		return err
+	}
+	if h.all == nil {
+		h.all, err = broadcast.New(broadcast.Config{
+			Agent: h.node.scoll.agent, Servers: h.servers, Tree: h.node.cfg.Scoll.Tree, Processing: h.cfg.Times.Broadcast,
+			Clock: h.node.lnet.Clock(), Log: h.log,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	cfg := health.AgentConfig{
+		ServerConfig: health.ServerConfig{Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients},
+		View:         h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
+	}
+	if len(h.cfg.ClaimKeys) > 0 {
+		if cfg.Claims, err = health.NewClaims(h.cfg.ClaimKeys...); err != nil {
+			return err
+		}
+	}
+	cfg.Store = h.records()
+	if h.server, err = health.StartServer(h.node.table, cfg); err != nil {
+		h.server = nil
+		return err
+	}
+	h.log.Info("client health starts", slog.Any("nid", self), slog.Int("servers", len(h.servers)), slog.Int("clients", h.server.Status().Clients))
+	return nil
+}
+
+// startClient begins to be a client. The caller holds h.mu.
+func (h *healthRoles) startClient() error {
+	self, err := h.self()
+	if err != nil {
+		return err
+	}
+	c, err := health.Dial(h.node.table, health.DialConfig{
+		ClientConfig: health.ClientConfig{Name: h.cfg.Name, Servers: h.servers, Timing: h.cfg.Times, Seed: h.node.lnet.Incarnation()},
+		Self:         self, Attach: h.attached(h.servers), Notify: h.events.ofClient, Log: h.log, Clock: h.node.gossip.clock,
+	})
+	if err == nil {
+		h.client = c
+		h.log.Info("client of client health starts", slog.Any("nid", self), slog.Any("client", c.Status().Client), slog.Int("servers", len(h.servers)))
+	}
+	return err
+}
+
+// attached returns the servers that the client connects to besides its master.
+func (h *healthRoles) attached(all []nid.NID) []nid.NID {
+	if h.cfg.AttachAll {
+		return all
+	}
+	return h.cfg.Attach
+}
