@@ -135,12 +135,15 @@ func (n *Node) HealthServers() ([]HealthPeer, error) {
 	return list, nil
 }
 
-// HealthEvict has a client evicted from all servers. ECANCELED: the node is going
-// down, or ctx has ended.
+// HealthEvict has a client evicted from all servers. EINVAL: none is named.
+// ECANCELED: the node is going down, or ctx has ended.
 func (n *Node) HealthEvict(ctx context.Context, r HealthEvict) (HealthEvicted, error) {
 	agent, err := n.healthServer()
 	if err != nil {
 		return HealthEvicted{}, err
+	}
+	if !r.Client.IsValid() {
+		return HealthEvicted{}, healthFailure(syscall.EINVAL, "say which client, by its id")
 	}
 	done := make(chan HealthEvicted, 1)
 	agent.Evict(r.Client, func(code health.Code, master nid.NID) { done <- HealthEvicted{r.Client, code, master} })

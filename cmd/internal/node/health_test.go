@@ -210,6 +210,9 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
 	}
+	if _, err := h.nodes[at].HealthEvict(t.Context(), HealthEvict{}); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
+	}
 	if reply, err := h.nodes[at].HealthEvict(t.Context(), HealthEvict{health.ClientID{1}}); err != nil || reply.Result != health.NotConnected {
 		t.Errorf("%+v, %v", reply, err)
 	}
