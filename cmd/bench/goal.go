@@ -39,7 +39,13 @@ var goals = []goal{
 	{"G-SC-5", "collectives: arithmetic of trees, and a large simulation", measureArithmetic},
 	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
 	{"G-SC-7", "collectives: a death ends the wait", measureMourning},
+	{"G-CH-1", "client health: pings", measureControlLoad},
+	{"G-CH-2", "client health: how soon the dead are evicted, and how much at once", measureEvictions},
+	{"G-CH-3", "client health: false evictions", measureFalseEvictions},
+	{"G-CH-4", "client health: new masters for the clients of a dead one", measureRehoming},
 	{"G-CH-5", "client health: very many clients on one master", measureMasters},
+	{"G-CH-6", "client health: a partition of the servers", measureSplit},
+	{"G-CH-etcd", "client health beside leases of etcd; bounded by no goal", measureLeases},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

@@ -102,12 +102,17 @@ func measureMemory(ctx context.Context, b *bench) ([]line, error) {
 // affordablePeers is idlePeers, or as many as each of the two processes has
 // descriptors for.
 func affordablePeers() int {
+	return max(1, min(idlePeers, affordableConnections()/typedConns-warmUpPeers))
+}
+
+// affordableConnections is how many connections a process has descriptors for.
+func affordableConnections() int {
 	const others = 500
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return idlePeers
+		return typedConns * (idlePeers + warmUpPeers)
 	}
-	return max(1, min(idlePeers, (int(min(limit.Cur, 1<<20))-others)/typedConns-warmUpPeers))
+	return int(min(limit.Cur, 1<<20)) - others
 }
 
 // hoarder is the other process and the connections to it.

@@ -3,7 +3,11 @@
 // after the other and never together. Each node is a process of its own with
 // real sockets, so that SIGSTOP stops it as it would a server's.
 //
-// It is a Go module of its own: memberlist never enters that of ulnet.
+// With leases as its first argument it compares client health with leases of
+// go.etcd.io/etcd, embedded: the same number of servers and clients, the same
+// interval and time to live.
+//
+// It is a Go module of its own: memberlist and etcd never enter that of ulnet.
 package main
 
 import (
@@ -39,6 +43,9 @@ type options struct {
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	if len(args) > 0 && args[0] == "leases" {
+		return leases(args[1:])
+	}
 	var o options
 	f := pflag.NewFlagSet("peers", pflag.ContinueOnError)
 	f.IntVar(&o.nodes, "nodes", 32, "how many `NODES`, each a process")

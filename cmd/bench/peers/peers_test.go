@@ -8,7 +8,7 @@ import (
 
 // TestMain lets the test's own program be the nodes.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "--as-node" {
+	if len(os.Args) > 1 && (os.Args[1] == "--as-node" || os.Args[1] == "leases") {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())

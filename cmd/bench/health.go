@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"ulnet/health/healthsim"
+)
+
+// measureControlLoad is G-CH-1.
+func measureControlLoad(ctx context.Context, b *bench) ([]line, error) {
+	servers, clients := pick(b, 20, 100, 100), pick(b, 500, 10_000, 10_000)
+	const attached = 2
+	l, err := healthsim.Measured{Servers: servers, Clients: clients, Attach: attached, Seed: 1}.Load(ctx, pick(b, 5, 10, 60))
+	if err != nil {
+		return nil, err
+	}
+	basis := fmt.Sprintf("%d clients, each connected to its master and %d more of %d servers; virtual time", clients, attached, servers)
+	return []line{
+		{
+			what: "pings per interval of idle clients, to one of each", ratio: l.Pings / float64(clients), limit: 1.01,
+			basis: fmt.Sprintf("%.0f in %v; %s", l.Pings, l.Interval, basis),
+		},
+		{
+			what: "by how much fewer than if all pinged all: deviation from the number of servers", ratio: 100 * math.Abs(l.Factor()/float64(servers)-1), unit: "%", limit: 1,
+			basis: fmt.Sprintf("factor %.2f; %s", l.Factor(), basis),
+		},
+		{what: "pings per interval of clients that exchange other messages with their masters", ratio: l.BusyPings, unit: "pings", limit: 0, basis: basis},
+		{what: "pongs per interval, to one of each client", ratio: l.Pongs / float64(clients), free: true, basis: basis},
+		{what: "other messages of client health per interval, to one of each client", ratio: l.Others / float64(clients), free: true, basis: "digests of each server to each master; " + basis},
+	}, nil
+}
+
+// measureEvictions is G-CH-2.
+func measureEvictions(ctx context.Context, b *bench) ([]line, error) {
+	servers, clients := pick(b, 100, 1000, 1000), 50
+	latest, skew, deaths := time.Duration(0), time.Duration(0), 0
+	for seed := range uint64(pick(b, 1, 3, 10)) {
+		e, err := healthsim.Measured{Servers: servers, Clients: clients, Seed: seed + 1}.Evict(ctx, clients*4/5, false)
+		if err != nil {
+			return nil, err
+		}
+		latest, skew, deaths = max(latest, e.Latest), max(skew, e.Skew), deaths+e.Clients
+	}
+	basis := fmt.Sprintf("%d deaths, %d servers, T_ping 5 s, T_evict 17.5 s; virtual time, broadcasts over binomial trees", deaths, servers)
+	return []line{
+		{what: "from the last message of a client until the last server has evicted it, worst", ratio: latest.Seconds(), unit: "s", limit: 19, basis: basis},
+		{what: "from the first server that evicts a client to the last, worst", ratio: float64(skew) / 1e6, unit: "ms", limit: 100, basis: basis},
+	}, nil
+}
+
+// measureFalseEvictions is G-CH-3.
+func measureFalseEvictions(ctx context.Context, b *bench) ([]line, error) {
+	p, err := healthsim.MildPlans(ctx, 1, pick(b, 20, 10_000, 50_000))
+	if err != nil {
+		return nil, err
+	}
+	basis := fmt.Sprintf("%d runs of random faults that no client may be evicted for, %d masters lost, %d evictions for a cause", p.Runs, p.Masters, p.Evicted-p.False)
+	if p.First != nil {
+		basis += fmt.Sprintf("; %.120v", p.First)
+	}
+	return []line{
+		{what: "false evictions of well-behaved clients", ratio: float64(p.False), unit: "evictions", limit: 0, basis: basis},
+		{what: "runs at whose end something was not as it should be", ratio: float64(p.Failed), unit: "runs", limit: 0, basis: basis},
+	}, nil
+}
+
+// measureRehoming is G-CH-4.
+func measureRehoming(ctx context.Context, b *bench) ([]line, error) {
+	servers, clients := 10, pick(b, 300, 2000, 10_000)
+	var worst, last, bound time.Duration
+	masters, found, evicted := pick(b, 1, 5, 10), 0, uint64(0)
+	for seed := range uint64(masters) {
+		r, err := healthsim.Measured{Servers: servers, Clients: clients, Seed: seed + 1}.Rehome(ctx)
+		if err != nil {
+			return nil, err
+		}
+		worst, last, bound = max(worst, r.Share(0.95)), max(last, r.Share(1)), r.Bound
+		found, evicted = found+len(r.Took), evicted+r.Evicted
+	}
+	basis := fmt.Sprintf("%d masters of %d servers die one each in %d runs, %d clients of theirs; virtual time", masters, servers, masters, found)
+	return []line{
+		{what: "from the death of a master until 95 % of its clients have another", ratio: worst.Seconds(), unit: "s", limit: bound.Seconds(), basis: fmt.Sprintf("the last after %.3f s; %s", last.Seconds(), basis)},
+		{what: "clients that are evicted because their master has died", ratio: float64(evicted), unit: "clients", limit: 0, basis: basis},
+	}, nil
+}
+
+// measureSplit is G-CH-6.
+func measureSplit(ctx context.Context, b *bench) ([]line, error) {
+	var sum healthsim.Split
+	runs := pick(b, 1, 5, 20)
+	for seed := range uint64(runs) {
+		s, err := healthsim.Measured{Servers: 5, Clients: pick(b, 200, 1000, 5000), Seed: seed + 1}.Split(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sum.Bound, sum.Majority, sum.Minority = s.Bound, sum.Majority+s.Majority, sum.Minority+s.Minority
+		sum.Evicted, sum.Rehomed, sum.Neither, sum.Held = sum.Evicted+s.Evicted, sum.Rehomed+s.Rehomed, sum.Neither+s.Neither, sum.Held+s.Held
+	}
+	basis := fmt.Sprintf("%d runs, %d clients with a master among the three, %d among the two; %v after discovery has noticed; virtual time", runs, sum.Majority, sum.Minority, sum.Bound)
+	clients := func(what string, n int) line {
+		return line{what: what, ratio: float64(n), unit: "clients", limit: 0, basis: basis}
+	}
+	return []line{
+		clients("servers split 3/2: clients of the majority that are evicted there", sum.Evicted),
+		{what: "servers split 3/2: clients of the minority that find a master in the majority", ratio: 100 * float64(sum.Rehomed) / float64(sum.Minority), unit: "%", limit: 99, least: true, basis: basis},
+		clients("servers split 3/2: clients that are neither connected to the majority nor evicted everywhere", sum.Neither),
+		clients("servers split 3/2: clients that the minority still holds", sum.Held),
+	}, nil
+}

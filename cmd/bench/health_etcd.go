@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// leaseClients is how many clients there are: fewer where there are not enough
+// descriptors.
+const leaseClients = 10_000
+
+// leaseFigures is what cmd/bench/peers says of one system.
+type leaseFigures struct {
+	System    string        `json:"system"`
+	Clients   int           `json:"clients"`
+	Servers   int           `json:"servers"`
+	Interval  time.Duration `json:"interval_ns"`
+	TTL       time.Duration `json:"ttl_ns"`
+	ServerCPU float64       `json:"servers_cpu_percent_of_a_core"`
+	ClientCPU float64       `json:"clients_cpu_percent_of_a_core"`
+	Bytes     float64       `json:"tcp_bytes_per_client_and_interval"`
+	Segments  float64       `json:"tcp_segments_per_client_and_interval"`
+	Memory    float64       `json:"servers_bytes_per_client"`
+	Detect    time.Duration `json:"detect_median_ns"`
+	Worst     time.Duration `json:"detect_worst_ns"`
+	Half      time.Duration `json:"half_ns"`
+	Dead      int           `json:"half_clients"`
+	Lost      int           `json:"lost"`
+}
+
+// leaseFigure is a figure that both systems have.
+type leaseFigure struct {
+	what string
+	of   func(f leaseFigures) float64
+	unit string
+}
+
+var leaseFigureList = []leaseFigure{
+	{"CPU of all servers, to etcd", func(f leaseFigures) float64 { return f.ServerCPU }, "% of a core"},
+	{"CPU of all clients, to etcd", func(f leaseFigures) float64 { return f.ClientCPU }, "% of a core"},
+	{"bytes on TCP per client and interval, to etcd", func(f leaseFigures) float64 { return f.Bytes }, "B"},
+	{"TCP segments per client and interval, to etcd", func(f leaseFigures) float64 { return f.Segments }, "segments"},
+	{"resident memory of all servers per client, to etcd", func(f leaseFigures) float64 { return f.Memory / kibibyte }, "KiB"},
+	{"from a client's death until all servers know, median, to etcd", func(f leaseFigures) float64 { return f.Detect.Seconds() }, "s"},
+	{"the same, worst, to etcd", func(f leaseFigures) float64 { return f.Worst.Seconds() }, "s"},
+	{"half of the clients die at once: until all servers know of all, to etcd", func(f leaseFigures) float64 { return f.Half.Seconds() }, "s"},
+}
+
+// measureLeases sets client health beside leases of etcd. No goal bounds it.
+func measureLeases(ctx context.Context, b *bench) ([]line, error) {
+	if b.effort() == aGlance {
+		return skippedLeases("etcd is built and run from 5 rounds on"), nil
+	}
+	folder, err := os.MkdirTemp("", "bench-peers-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
+	program := filepath.Join(folder, "peers")
+	if missing := buildPeers(ctx, program); missing != "" {
+		return skippedLeases(missing), ctx.Err()
+	}
+	ours, theirs, err := runLeases(ctx, program, pick(b, 1, 1, 3))
+	if err != nil {
+		return nil, err
+	}
+	return leaseLines(ours, theirs), nil
+}
+
+func skippedLeases(why string) (lines []line) {
+	for _, f := range leaseFigureList {
+		lines = append(lines, line{what: f.what, free: true, skipped: why})
+	}
+	return lines
+}
+
+// buildPeers compiles the module that has etcd, or says why that cannot be.
+func buildPeers(ctx context.Context, program string) (missing string) {
+	const module = "cmd/bench/peers"
+	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
+		return "its source, " + module + ", is not below this folder"
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return "no go command to build it with"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, ".")
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return fmt.Sprintf("etcd cannot be built: %v: %s", err, first)
+	}
+	return ""
+}
+
+// runLeases returns, for each figure, the values of the rounds.
+func runLeases(ctx context.Context, program string, rounds int) (ours, theirs []leaseFigures, err error) {
+	clients := min(leaseClients, affordableConnections())
+	cmd := exec.CommandContext(ctx, program, "leases", "--json", "--rounds", strconv.Itoa(rounds), "--clients", strconv.Itoa(clients))
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its processes
+	cmd.WaitDelay = 5 * time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	var all []leaseFigures
+	if err := json.Unmarshal(out, &all); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range all {
+		if f.System == "etcd" {
+			theirs = append(theirs, f)
+		} else {
+			ours = append(ours, f)
+		}
+	}
+	if len(ours) == 0 || len(ours) != len(theirs) {
+		return nil, nil, errors.New("not both systems have figures")
+	}
+	return ours, theirs, nil
+}
+
+// leaseLines are the lines of rounds of both systems.
+func leaseLines(ours, theirs []leaseFigures) (lines []line) {
+	o := ours[0]
+	lost := 0
+	for i := range ours {
+		lost += ours[i].Lost + theirs[i].Lost
+	}
+	basis := fmt.Sprintf("%d clients, %d servers, heard of every %v, given up after %v, over TCP on loopback, %d wrongly", o.Clients, o.Servers, o.Interval, o.TTL, lost)
+	for _, f := range leaseFigureList {
+		var a, b []float64
+		for i := range ours {
+			a, b = append(a, f.of(ours[i])), append(b, f.of(theirs[i]))
+		}
+		lines = append(lines, line{
+			what: f.what, ratio: compare(a, b), free: true,
+			basis: fmt.Sprintf("%.2f : %.2f %s; %s", median(a), median(b), f.unit, basis),
+		})
+	}
+	return lines
+}

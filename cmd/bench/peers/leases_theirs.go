@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// serveEtcd is one member of a cluster of etcd, with its defaults. Its journal
+// is on the disk.
+func (c *child) serveEtcd() error {
+	cfg := embed.NewConfig()
+	cfg.Name = fmt.Sprint("m", c.index)
+	cfg.Dir = filepath.Join(c.folder, "etcd")
+	cfg.LogLevel, cfg.LogOutputs = "fatal", []string{filepath.Join(c.folder, "log")}
+	var members []string
+	for i, addr := range c.serverAddrs() {
+		members = append(members, fmt.Sprintf("m%d=http://%v", i, netip.AddrPortFrom(addr, c.port2)))
+	}
+	cfg.InitialCluster = strings.Join(members, ",")
+	own := func(port uint16) []url.URL {
+		return []url.URL{{Scheme: "http", Host: netip.AddrPortFrom(c.serverAddrs()[c.index], port).String()}}
+	}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = own(c.port2), own(c.port2)
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = own(c.port), own(c.port)
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		return err
+	case <-time.After(20 * time.Second):
+		return errors.New("a member of etcd does not get ready")
+	}
+	go c.watchEtcd(v3client.New(e.Server))
+	return nil
+}
+
+// watchEtcd says which clients are gone here.
+func (c *child) watchEtcd(local *clientv3.Client) {
+	for w := range local.Watch(context.Background(), clientPrefix, clientv3.WithPrefix()) {
+		for _, e := range w.Events {
+			if e.Type == clientv3.EventTypeDelete {
+				c.gone(string(e.Kv.Key))
+			}
+		}
+	}
+}
+
+// etcdClient is a client with a connection, a lease, a key and a stream of
+// keep-alives of its own.
+func (c *child) etcdClient(i int) (kill func(), err error) {
+	addr := netip.AddrPortFrom(c.serverAddrs()[i%c.servers], c.port)
+	conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	kill = func() {
+		cancel()
+		_ = conn.Close() // it is ours
+	}
+	leases := pb.NewLeaseClient(conn)
+	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.ttl / time.Second)})
+	if err != nil {
+		return kill, err
+	}
+	put := &pb.PutRequest{Key: fmt.Appendf(nil, "%s%d", clientPrefix, i), Value: []byte("here"), Lease: lease.ID}
+	if _, err := pb.NewKVClient(conn).Put(ctx, put); err != nil {
+		return kill, err
+	}
+	stream, err := leases.LeaseKeepAlive(ctx)
+	if err != nil {
+		return kill, err
+	}
+	go c.keepAlive(ctx, stream, lease.ID)
+	return kill, nil
+}
+
+// keepAlive says once in an interval that a client is there, and takes the answer.
+func (c *child) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64) {
+	wait := time.NewTimer(rand.N(c.interval))
+	defer wait.Stop()
+	for request := (&pb.LeaseKeepAliveRequest{ID: id}); ; wait.Reset(c.interval) {
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := stream.Send(request); err != nil {
+			return
+		}
+		if _, err := stream.Recv(); err != nil {
+			return
+		}
+	}
+}
