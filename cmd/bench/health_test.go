@@ -52,7 +52,7 @@ func TestCrowds(t *testing.T) {
 	for range 8 { // longer than T_evict
 		m.pings(order, 5*time.Second)
 	}
-	if st := m.server.Stats(); st.Pings != 8*clients || st.Sent != 9*clients || st.Evictions != 0 {
+	if st := m.server.Stats(); st.Pings != 8*clients || st.Sent < 9*clients || st.Evictions != 0 {
 		t.Errorf("machine: %+v", st)
 	}
 	m.idle(20 * time.Second)
