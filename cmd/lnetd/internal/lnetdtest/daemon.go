@@ -4,6 +4,7 @@ package lnetdtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -40,6 +41,8 @@ type Config struct {
 	Port     uint16
 	// Settings are lines of its configuration file ("accept_timeout: 1").
 	Settings []string
+	// StateDir is kept for another daemon; "": it has one of its own.
+	StateDir string
 	// Within runs a function on a thread in the network namespace where the
 	// daemon is to live, until it returns; nil is the test's own.
 	Within func(f func() error) error
@@ -67,11 +70,12 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	if err := os.WriteFile(file, []byte(strings.Join(cfg.Settings, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	state := cmp.Or(cfg.StateDir, filepath.Join(dir, "state"))
 	socket := filepath.Join(dir, "lnetd.sock")
 	d := &Daemon{t: t, commands: c, socket: socket, control: control.NewClient(socket), ended: make(chan struct{})}
 	d.cmd = exec.Command(filepath.Join(c.dir, "lnetd"),
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
-		"--socket", d.socket, "--state-dir", filepath.Join(dir, "state"), "--runtime-dir", dir)
+		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
 	d.cmd.Env = append(os.Environ(), raceOptions)
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -142,6 +146,9 @@ func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
 // Control returns a client of the daemon's control socket.
 func (d *Daemon) Control() *control.Client { return d.control }
+
+// RuntimeDir is the daemon's directory for its socket and the state of modules.
+func (d *Daemon) RuntimeDir() string { return filepath.Dir(d.socket) }
 
 // Log returns what the daemon has logged so far.
 func (d *Daemon) Log() string { return d.log.String() }

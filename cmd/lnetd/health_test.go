@@ -1,0 +1,183 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/loopback"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/health"
+)
+
+// heldWithin bounds how long servers and clients may take to agree.
+const heldWithin = 30 * time.Second
+
+// clinic is three servers with records, and two clients, on loopback addresses.
+// Its times are 20 times as short as usual.
+type clinic struct {
+	t        *testing.T
+	commands lnetdtest.Commands
+	port     uint16
+	states   [5]string
+	daemons  [5]*lnetdtest.Daemon
+}
+
+const clinicServers = 3
+
+func newClinic(t *testing.T) *clinic {
+	t.Helper()
+	c := &clinic{t: t, commands: lnetdtest.Build(t)}
+	var addrs []netip.Addr
+	for i := range c.daemons {
+		addrs = append(addrs, netip.MustParseAddr(clinicAddr(i)))
+		c.states[i] = t.TempDir()
+	}
+	var err error
+	if c.port, err = loopback.FreePort(addrs...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.daemons {
+		c.start(i)
+	}
+	return c
+}
+
+func clinicAddr(i int) string { return fmt.Sprintf("127.0.0.%d", 91+i) }
+
+func (c *clinic) start(i int) {
+	c.t.Helper()
+	settings := []string{"min_reconnectms: 20", "max_reconnectms: 100", "sock_timeout: 5"}
+	if i < clinicServers {
+		settings = append(settings, "scoll:", "  enable: 1", "gossip:", "  nids: ['127.0.0.[91-93]@tcp']", "  cold_start: 1", "  interval: 200ms",
+			"health:", "  server: 1")
+	} else {
+		settings = append(settings, "health:", "  client: 1", "  servers: ['127.0.0.[91-93]@tcp']", "  attach: all", fmt.Sprintf("  name: client-%d", i))
+	}
+	settings = append(settings, "  times:", "    ping: 250ms", "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
+	c.daemons[i] = c.commands.Start(c.t, lnetdtest.Config{
+		Networks: "tcp(" + clinicAddr(i) + ")", Port: c.port, Settings: settings, StateDir: c.states[i],
+	})
+}
+
+// status is what a daemon says of client health.
+func (c *clinic) status(i int) node.HealthStatus {
+	c.t.Helper()
+	s, err := c.daemons[i].Control().HealthStatus(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// held is a client as a server knows it, if it is connected there.
+func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) {
+	info, err := c.daemons[server].Control().HealthClient(c.t.Context(), id.String())
+	return info, err == nil
+}
+
+// awaitHeld waits until some servers have a client connected, in the same life as
+// it has itself, and under its master.
+func (c *clinic) awaitHeld(client int, servers ...int) (s node.HealthClient) {
+	c.t.Helper()
+	c.daemons[client].Until(heldWithin, "connection to all servers", func() bool {
+		s = *c.status(client).Client
+		for _, k := range servers {
+			info, ok := c.held(k, s.Client)
+			if !ok || info.State != "connected" || info.Incarnation != s.Incarnation || info.Master != s.Master {
+				return false
+			}
+		}
+		return s.State == "settled"
+	})
+	return s
+}
+
+// TestHealth: CH-4, CH-66, CH-2: three servers and two clients, all of them lnetd.
+// A client that is killed is evicted by all servers; one that lives is not, whatever
+// is done to one of the servers and its records.
+func TestHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ten daemons one after the other; skipped by -short")
+	}
+	c := newClinic(t)
+	living := c.awaitHeld(3, 0, 1, 2)
+	c.loseClient(c.awaitHeld(4, 0, 1, 2))
+	c.restart(living)
+	c.damage(living)
+	c.refuse(living)
+	if s := c.status(3); s.Client.Incarnation != living.Incarnation || s.Client.Stats["evictions"] != 0 {
+		t.Errorf("the client that lives was evicted: %+v", s.Client)
+	}
+}
+
+// loseClient kills the second client. All servers say so in their logs and files.
+func (c *clinic) loseClient(dead node.HealthClient) {
+	c.daemons[4].Kill()
+	evicted := regexp.MustCompile(`level=INFO msg="client health" role=server event=evicted client=` + dead.Client.String() + ` name=client-4 .*cause=timed-out`)
+	for i, d := range c.daemons[:clinicServers] {
+		d.Until(heldWithin, "eviction", func() bool { _, held := c.held(i, dead.Client); return !held })
+		d.Until(heldWithin, "line in the log", func() bool { return evicted.MatchString(d.Log()) })
+		d.Until(heldWithin, "file", func() bool {
+			text, err := os.ReadFile(filepath.Join(d.RuntimeDir(), "health", "clients"))
+			return err == nil && strings.Contains(string(text), ` "client-3"`) && !strings.Contains(string(text), "client-4")
+		})
+	}
+}
+
+// restart kills a server, which knows its client when it is back.
+func (c *clinic) restart(living node.HealthClient) {
+	c.t.Helper()
+	c.daemons[0].Kill()
+	c.start(0)
+	if !strings.Contains(c.daemons[0].Log(), `msg="client health" role=server event=recovered client=`+living.Client.String()) {
+		c.daemons[0].Until(heldWithin, "recovery", func() bool {
+			return strings.Contains(c.daemons[0].Log(), "event=recovered client="+living.Client.String())
+		})
+	}
+	if s := c.awaitHeld(3, 0, 1, 2); s.Incarnation != living.Incarnation {
+		c.t.Errorf("CH-66: evicted by a restart: %+v", s)
+	}
+}
+
+// damage kills a server and damages its records, which are set aside.
+func (c *clinic) damage(living node.HealthClient) {
+	c.t.Helper()
+	c.daemons[0].Kill()
+	file := filepath.Join(c.states[0], node.HealthStoreName)
+	if err := os.WriteFile(file, []byte(strings.Repeat("damage", 10_000)), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.start(0)
+	s := c.status(0).Server.Store
+	if _, err := os.Stat(s.SetAside); err != nil || s.Damage == "" || !strings.Contains(c.daemons[0].Log(), "the records of connections were damaged") {
+		c.t.Errorf("%+v, %v", s, err)
+	}
+	if s := c.awaitHeld(3, 0, 1, 2); s.Incarnation != living.Incarnation {
+		c.t.Errorf("evicted by damage: %+v", s)
+	}
+}
+
+// refuse starts a server where nothing can be recorded: it takes no clients, and
+// says why. The others keep theirs.
+func (c *clinic) refuse(living node.HealthClient) {
+	c.t.Helper()
+	c.daemons[0].Kill()
+	c.states[0] = "/proc/sys" // read-only for everybody
+	c.start(0)
+	c.daemons[0].Until(heldWithin, "refusal", func() bool { return c.status(0).Server.Stats["rejected_store_failed"] > 0 })
+	if s := c.status(0).Server; s.Clients != 0 || s.Store.Error == "" || !strings.Contains(c.daemons[0].Log(), "connections cannot be recorded") {
+		c.t.Errorf("%+v", s)
+	}
+	if s := c.awaitHeld(3, 1, 2); s.Incarnation != living.Incarnation || s.Master.String() == clinicAddr(0)+"@tcp" {
+		c.t.Errorf("%+v", s)
+	}
+}
