@@ -16,7 +16,7 @@ type election struct {
 	again     bool // the candidate was asked twice
 	round     uint
 	tried     []nid.NID // in this round
-	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19)
+	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19), or whom it has named
 	avoid     []nid.NID // not in the first round: said to be dead, silent, or not willing
 }
 
@@ -46,6 +46,13 @@ func (c *Client) replaceMaster(why Code, again bool) {
 	if c.now-c.settledAt < c.cfg.Try {
 		// Servers do not agree who is dead: not at the speed of the network.
 		c.election.at = c.now + c.jitter(c.cfg.Try)
+	}
+}
+
+// suggested has a server tried first that the old master has named.
+func (c *Client) suggested(id nid.NID) {
+	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
+		c.election.prefer = id
 	}
 }
 

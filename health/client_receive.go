@@ -208,6 +208,7 @@ func (c *Client) noticed(p *peer, m *Message) {
 	case Draining:
 		if master {
 			c.replaceMaster(m.Code, false)
+			c.suggested(m.Server)
 		}
 	default:
 		c.stats.Stray++

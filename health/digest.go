@@ -28,7 +28,7 @@ func (d *digests) send(s *Server) {
 	if d.soon = false; whole {
 		d.next = s.now + s.cfg.Evict
 	}
-	lists := make([]Entries, len(s.members.list))
+	lists, told := make([]Entries, len(s.members.list)), make([]bool, len(s.members.list))
 	s.each(func(_ int32, c *conn) {
 		e := Entry{Client: c.id, Incarnation: c.incarnation}
 		switch {
@@ -43,18 +43,24 @@ func (d *digests) send(s *Server) {
 		lists[c.master] = e.AppendBinary(lists[c.master])
 		if lists[c.master].Len() == MaxEntries {
 			s.sendDigest(c.master, Digest, lists[c.master])
-			lists[c.master] = lists[c.master][:0]
+			lists[c.master], told[c.master] = lists[c.master][:0], true
 		}
 	})
 	for i, list := range lists {
 		if len(list) > 0 {
 			s.sendDigest(int32(i), Digest, list)
+			told[i] = true
 		}
+	}
+	if whole && !s.cfg.Uneven {
+		s.balance.rotate(s, told)
 	}
 }
 
 func (s *Server) sendDigest(to int32, kind Kind, list Entries) {
-	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &Message{Kind: kind, Entries: list})
+	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &Message{
+		Kind: kind, Code: s.balance.standing(s), Epoch: uint32(s.balance.load(s)), Entries: list,
+	})
 }
 
 // digest answers another server which of the clients that it holds under this
@@ -65,6 +71,7 @@ func (s *Server) digest(q *asked) {
 		s.stats.Strangers++
 		return
 	}
+	s.balance.heard(s, from, q.m)
 	var reply Entries
 	for i := range q.m.Entries.Len() {
 		e := q.m.Entries.At(i)
@@ -81,7 +88,7 @@ func (s *Server) digest(q *asked) {
 		}
 		reply = e.AppendBinary(reply)
 	}
-	if len(reply) > 0 {
+	if len(reply) > 0 || len(q.m.Entries) == 0 { // who asks about nobody wants to know the load
 		s.sendDigest(from, DigestReply, reply)
 	}
 }
@@ -108,6 +115,7 @@ func (s *Server) digestReply(q *asked) {
 		s.stats.Strangers++
 		return
 	}
+	s.balance.heard(s, from, q.m)
 	for k := range q.m.Entries.Len() {
 		e := q.m.Entries.At(k)
 		i, ok := s.find(e.Client)

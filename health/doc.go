@@ -27,6 +27,8 @@
 //	                   on its way does not bring it back
 //	digests            servers ask masters whether they know the clients that are
 //	                   held under them
+//	load               a master that has far more clients than another, as after
+//	                   the other's return, asks some to choose that one
 //	pauses             time in which a server itself stood still does not count
 //
 // # Messages

@@ -21,6 +21,7 @@ type member struct {
 	known     bool // discovery has spoken of it
 	lifetime  uint64
 	deadSince time.Duration // active time
+	burden    burden
 }
 
 func (m *members) init(self nid.NID) {
@@ -76,12 +77,16 @@ func (s *Server) serverHealth(in *ServerInput) {
 	m := &s.members.list[i]
 	died := m.known && m.alive && (!in.Alive || m.lifetime != in.Lifetime)
 	rose := in.Alive && !m.alive
+	back := rose && m.known
 	if !in.Alive && (m.alive || !m.known) {
 		m.deadSince = s.now
 	}
 	m.known, m.alive, m.lifetime = true, in.Alive, in.Lifetime
 	if died {
 		s.orphanAll(i)
+	}
+	if back && !s.cfg.Uneven {
+		s.balance.returned(s, m)
 	}
 	if rose {
 		s.evictions.returned(s, i)

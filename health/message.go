@@ -37,9 +37,9 @@ const (
 	Choose                      // client → server: Epoch, Server (its new master), Token
 	Chosen                      // answer: Code, Server, Epoch, Life, Token
 	Disconnect                  // client → server: Code (OK: it leaves all; NotConnected: this one)
-	Notice                      // server → client: Code, Server (the master), Epoch, Life
-	Digest                      // server → master: Entries that it holds under it, Life
-	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm
+	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master), Epoch, Life
+	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
+	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
 	kinds
 )
 

@@ -35,6 +35,10 @@ type ServerConfig struct {
 	// Defaults 10 and 10 s.
 	MaxLives   int
 	FlapWindow time.Duration
+	// Uneven leaves the load of masters as it is: no client is asked to choose a
+	// server that has far fewer, and servers are told what this one has with other
+	// words only.
+	Uneven bool
 }
 
 // Server watches over the clients of one server. See machine.Machine.
@@ -51,6 +55,7 @@ type Server struct {
 	flaps      flaps
 	drain      drain
 	digests    digests
+	balance    balance
 	stats      ServerStats
 
 	tick    time.Duration // active time of the next tick
@@ -170,6 +175,7 @@ func (s *Server) ticked() {
 	s.flaps.expire(s)
 	s.drain.remind(s)
 	s.digests.send(s)
+	s.balance.run(s)
 }
 
 // next returns the active time of the next thing to do. A server that watches

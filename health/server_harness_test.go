@@ -34,7 +34,7 @@ type harness struct {
 // newHarness is a server with a quorum, two live servers beside it and a dead one.
 func newHarness(t *testing.T, change func(*ServerConfig)) *harness {
 	t.Helper()
-	cfg := ServerConfig{Self: me, Incarnation: 77, Servers: []nid.NID{me, otherA, otherB, gone}}
+	cfg := ServerConfig{Self: me, Incarnation: 77, Servers: []nid.NID{me, otherA, otherB, gone}, Uneven: true}
 	if change != nil {
 		change(&cfg)
 	}

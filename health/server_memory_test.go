@@ -124,7 +124,7 @@ func TestDigest(t *testing.T) {
 // been heard of just now; others wait for their master to confirm them.
 func TestRecovery(t *testing.T) {
 	start := func(master nid.NID) *harness {
-		s, err := NewServer(ServerConfig{Self: me, Incarnation: 78, Servers: []nid.NID{me, otherA, otherB}})
+		s, err := NewServer(ServerConfig{Self: me, Incarnation: 78, Servers: []nid.NID{me, otherA, otherB}, Uneven: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,7 @@ type ServerStats struct {
 	Kept         uint64 // evictions of clients that had another master
 	Excepted     uint64 // evictions by others that were not made
 	Ghosts       uint64 // clients whose master did not know them
+	Shed         uint64 // clients that were asked to choose a server that has fewer
 	Forgotten    uint64 // tombstones, for want of room
 	Malformed    uint64 // messages that are not understood, as the next two
 	OtherVersion uint64

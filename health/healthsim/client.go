@@ -70,6 +70,9 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		c.input(health.ClientInput{Kind: health.ClientStart})
 	case sim.Message:
 		c.take(in.From, in.Msg)
+	case sim.Reset: // as the transport tells
+		c.out.Watch = append(c.out.Watch, in.From)
+		c.input(health.ClientInput{Kind: health.Doubt, Server: simlnd.NID(in.From)})
 	case sim.Command:
 		c.command(in.Text)
 	}
@@ -126,13 +129,25 @@ func (c *client) apply(e *health.ClientEffect) {
 		if !n.cfg.Bare {
 			c.out.Events = append(c.out.Events, clientEvent(&e.Event))
 		}
-		if e.Event.Kind == health.MasterChosen {
-			for _, id := range c.wants {
-				if id != e.Event.Server {
-					c.input(health.ClientInput{Kind: health.Attach, Server: id})
-				}
+		c.told(&e.Event)
+	}
+}
+
+// told is what the user does: it connects to whom it wants, and watches the
+// transport.
+func (c *client) told(e *health.ClientEvent) {
+	switch e.Kind {
+	case health.MasterChosen:
+		for _, id := range c.wants {
+			if id != e.Server {
+				c.input(health.ClientInput{Kind: health.Attach, Server: id})
 			}
 		}
+	case health.Attached:
+		c.out.Watch = append(c.out.Watch, nodeOfNID(e.Server))
+	case health.Dropped:
+		c.out.Ignore = append(c.out.Ignore, nodeOfNID(e.Server))
+	default:
 	}
 }
 

@@ -1,0 +1,57 @@
+package healthsim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ulnet/lnd/sim/scenario"
+)
+
+// TestEvenLoad: after a server's return, with records or without, or after it was
+// drained, masters have about as many clients each, soon and gently: no client
+// loses a connection, or changes its master more than once or twice.
+func TestEvenLoad(t *testing.T) {
+	for _, tt := range []struct {
+		clients, attach int
+		fault           string
+		within          string
+		least, most     int
+		dropped         int // when the server dies
+	}{
+		{100, 5, "at 30s kill 1\nat 90s restart 1 keeping state", "60s", 12, 32, 100},
+		{100, 5, "at 30s kill 1\nat 90s restart 1", "60s", 12, 32, 100},
+		{100, 0, "at 30s kill 1\nat 90s restart 1", "60s", 12, 32, 100},
+		{20, 5, "at 30s kill 1\nat 90s restart 1 keeping state", "60s", 2, 8, 20},
+		{100, 0, "at 30s do 1 drain on\nat 90s do 1 drain off", "60s", 12, 32, 0},
+		{2000, 1, "at 30s kill 1\nat 90s restart 1 keeping state", "60s", 340, 460, 2000},
+	} {
+		text := fmt.Sprintf(`protocol health
+nodes %d
+run 400s
+set servers 5
+set attach %d
+boot 6-%d at 2s
+link latency 1ms±500µs
+check every 500ms
+%s
+expect load-least >= %d within %s
+expect load-least >= %d
+expect load-most <= %d
+expect settled
+always no-false-eviction
+expect evictions = 0
+expect changes < %d
+expect dropped <= %d
+`, tt.clients+5, tt.attach, tt.clients+5, tt.fault, tt.least, tt.within, tt.least, tt.most, tt.clients, tt.dropped)
+		seeds := uint64(3)
+		if tt.clients > 1000 {
+			seeds = 1
+		}
+		for seed := range seeds {
+			res := run(t, parse(t, text), scenario.Options{Seed: &seed})
+			if holds(t, res); t.Failed() {
+				t.Fatalf("seed %d:\n%s", seed, text)
+			}
+		}
+	}
+}
