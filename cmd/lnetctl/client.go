@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,9 @@ func clientCommand(g *globals) *cobra.Command {
 	c.AddCommand(clientList(g), clientShow(g), clientEvict(g))
 	return c
 }
+
+// clientStates are the states of a client at a server.
+var clientStates = []string{"connected", "orphaned", "recovering", "evicting", "saving"}
 
 func clientList(g *globals) *cobra.Command {
 	var master, state string
@@ -38,6 +43,9 @@ evicting, or saving (its record is on its way to the disk).`,
 				return cli.Usagef("--limit: want %d at most", node.MaxHealthLimit)
 			}
 			filter := node.HealthFilter{State: state, Limit: int(limit)}
+			if state != "" && !slices.Contains(clientStates, state) {
+				return cli.Usagef("--state: %q is none of %s", state, strings.Join(clientStates, ", "))
+			}
 			if master != "" {
 				var err error
 				if filter.Master, err = nid.Parse(master); err != nil {
