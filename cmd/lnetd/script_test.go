@@ -7,4 +7,4 @@ import (
 )
 
 // TestScripts runs lnetd as its users do.
-func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetd", "lnetctl") }
+func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetd", "lnetctl", "gossipctl") }
