@@ -35,6 +35,7 @@ type leaseFigures struct {
 	Half      time.Duration `json:"half_ns"`
 	Dead      int           `json:"half_clients"`
 	Lost      int           `json:"lost"`
+	Missed    int           `json:"missed"`
 }
 
 // leaseFigure is a figure that both systems have.
@@ -135,11 +136,14 @@ func runLeases(ctx context.Context, program string, rounds int) (ours, theirs []
 // leaseLines are the lines of rounds of both systems.
 func leaseLines(ours, theirs []leaseFigures) (lines []line) {
 	o := ours[0]
-	lost := 0
+	basis := fmt.Sprintf("%d clients, %d servers, heard of every %v, given up after %v, over TCP on loopback", o.Clients, o.Servers, o.Interval, o.TTL)
 	for i := range ours {
-		lost += ours[i].Lost + theirs[i].Lost
+		for _, f := range []leaseFigures{ours[i], theirs[i]} {
+			if f.Lost+f.Missed > 0 {
+				basis += fmt.Sprintf("; %s gave up %d living clients and missed %d deaths", f.System, f.Lost, f.Missed)
+			}
+		}
 	}
-	basis := fmt.Sprintf("%d clients, %d servers, heard of every %v, given up after %v, over TCP on loopback, %d wrongly", o.Clients, o.Servers, o.Interval, o.TTL, lost)
 	for _, f := range leaseFigureList {
 		var a, b []float64
 		for i := range ours {

@@ -11,8 +11,8 @@ import (
 
 // TestLeaseLines: figures of both systems become ratios, with what is behind them.
 func TestLeaseLines(t *testing.T) {
-	ours := []leaseFigures{{Clients: 10, Servers: 3, ServerCPU: 10, Half: 2 * time.Second}, {ServerCPU: 30, Half: 4 * time.Second, Lost: 1}}
-	theirs := []leaseFigures{{ServerCPU: 40, Half: 8 * time.Second}, {ServerCPU: 60, Half: 8 * time.Second, Lost: 2}}
+	ours := []leaseFigures{{Clients: 10, Servers: 3, ServerCPU: 10, Half: 2 * time.Second}, {ServerCPU: 30, Half: 4 * time.Second}}
+	theirs := []leaseFigures{{ServerCPU: 40, Half: 8 * time.Second}, {System: "etcd", ServerCPU: 60, Half: 8 * time.Second, Missed: 2}}
 	lines := leaseLines(ours, theirs)
 	if len(lines) != len(leaseFigureList) || len(lines) != len(skippedLeases("why")) {
 		t.Fatalf("%d lines", len(lines))
@@ -21,7 +21,7 @@ func TestLeaseLines(t *testing.T) {
 	if first.ratio != 0.375 || last.ratio != 0.375 || first.bound() != "no goal" {
 		t.Errorf("%+v, %+v", first, last)
 	}
-	if !strings.HasPrefix(first.basis, "20.00 : 50.00 % of a core; 10 clients, 3 servers") || !strings.HasSuffix(first.basis, "3 wrongly") {
+	if !strings.HasPrefix(first.basis, "20.00 : 50.00 % of a core; 10 clients, 3 servers") || !strings.HasSuffix(first.basis, "loopback; etcd gave up 0 living clients and missed 2 deaths") {
 		t.Errorf("basis %q", first.basis)
 	}
 	if l := skippedLeases("no go")[0]; l.verdict() != "skipped" || l.value() != "- (no go)" {

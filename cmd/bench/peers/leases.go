@@ -46,12 +46,12 @@ type leaseOptions struct {
 	systems          []string
 	json             bool
 
-	as                     string // this process is "server" or "clients" of systems[0]
-	index, from, to        int
-	port, port2            uint16
-	folder                 string
-	stop                   <-chan os.Signal
-	connectLimit, patience time.Duration
+	as              string // this process is "server" or "clients" of systems[0]
+	index, from, to int
+	port, port2     uint16
+	folder          string
+	stop            <-chan os.Signal
+	connectLimit    time.Duration
 }
 
 // leases compares client health with leases of etcd.
@@ -150,10 +150,10 @@ func (o *leaseOptions) compare() error {
 // table prints results for people.
 func (o *leaseOptions) table(results []leaseResult) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "system\tconnect\tCPU servers\tCPU clients\tB/client/interval\tsegments\tKiB/client\tdetect p50\tworst\thalf at once\tlost")
+	fmt.Fprintln(w, "system\tconnect\tCPU servers\tCPU clients\tB/client/interval\tsegments\tKiB/client\tdetect p50\tworst\thalf at once\tlost\tmissed")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%.1f s\t%.2f %%\t%.2f %%\t%.0f\t%.1f\t%.1f\t%.2f s\t%.2f s\t%.2f s\t%d\n",
-			r.System, r.Connect.Seconds(), r.ServerCPU, r.ClientCPU, r.Bytes, r.Segments, r.Memory/1024, r.Detect.Seconds(), r.Worst.Seconds(), r.Half.Seconds(), r.Lost)
+		fmt.Fprintf(w, "%s\t%.1f s\t%.2f %%\t%.2f %%\t%.0f\t%.1f\t%.1f\t%.2f s\t%.2f s\t%.2f s\t%d\t%d\n",
+			r.System, r.Connect.Seconds(), r.ServerCPU, r.ClientCPU, r.Bytes, r.Segments, r.Memory/1024, r.Detect.Seconds(), r.Worst.Seconds(), r.Half.Seconds(), r.Lost, r.Missed)
 	}
 	_ = w.Flush() // to a standard output that is gone
 	fmt.Println(o.conditions())

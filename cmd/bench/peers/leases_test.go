@@ -15,7 +15,7 @@ func TestLeases(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", system, err)
 		}
-		if r.Lost != 0 || r.Bytes <= 0 || r.Segments <= 0 || r.ServerCPU <= 0 || r.ClientCPU <= 0 || r.Dead != 10 {
+		if r.Lost != 0 || r.Missed != 0 || r.Bytes <= 0 || r.Segments <= 0 || r.ServerCPU <= 0 || r.ClientCPU <= 0 || r.Dead != 10 {
 			t.Errorf("%s: %+v", system, r)
 		}
 		// A client is heard of at most an interval before it dies.
