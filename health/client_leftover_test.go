@@ -65,3 +65,25 @@ func TestLateChosen(t *testing.T) {
 	h.from(h.other(), Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
 	h.want("")
 }
+
+// TestReminded: word of a restarted server that it knows the master is an answer to
+// who doubts it, also when that has asked for nearly as long as it would.
+func TestReminded(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, other := h.settled(), h.other()
+	h.step(ClientInput{Kind: Doubt, Server: other})
+	h.want("", Choose)
+	for h.now < time.Hour+h.c.cfg.Orphan-time.Second {
+		h.now = h.wake
+		h.step(ClientInput{})
+		h.from(master, Message{Kind: Pong, Life: 7})
+	}
+	h.from(other, Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch, Server: master})
+	for h.now < time.Hour+2*h.c.cfg.Orphan {
+		h.now = h.wake
+		if h.step(ClientInput{}); h.told != "" {
+			t.Fatalf("told %q", h.told)
+		}
+		h.from(master, Message{Kind: Pong, Life: 7})
+	}
+}

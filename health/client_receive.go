@@ -239,7 +239,10 @@ func (c *Client) reminded(p *peer, m *Message) {
 	switch {
 	case p.state == detached && !p.asking:
 		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
-	case c.phase == settled && p.id != c.master && m.Epoch < c.epoch:
+	case c.phase != settled || p.id == c.master:
+	case m.Epoch < c.epoch:
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	case p.state == attached && m.Server == c.master: // that is what it was asked
+		p.asking = false
 	}
 }

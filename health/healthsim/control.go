@@ -66,6 +66,7 @@ func (n *Net) Partition(sets ...sim.NodeSet) {
 // Cut implements sim.Control.
 func (n *Net) Cut(from, to sim.NodeSet) {
 	n.truth.cuts = append(n.truth.cuts, severed{from, to})
+	n.truth.separated()
 	n.Control.Cut(from, to)
 	n.touch()
 }

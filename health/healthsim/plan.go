@@ -118,7 +118,8 @@ func WildPlan(seed uint64) string {
 	p.begin(seed, fmt.Sprintf(" loss %d%%", seed%3*2))
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "latency", "slow"}
 	p.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	p.line("random faults %d from 22s to 150s of %s", 1+p.rng.IntN(8), strings.Join(kinds[:1+p.rng.IntN(5)], " "))
+	kinds = kinds[:1+p.rng.IntN(5)]
+	p.line("random faults %d from 22s to 150s of %s", 1+p.rng.IntN(min(3+len(kinds), 8)), strings.Join(kinds, " "))
 	p.at = 150 * time.Second
 	if seed%3 > 0 {
 		p.line("at 150s link all -> all loss 0%%")

@@ -89,7 +89,7 @@ func (n *Net) connected(id sim.NodeID) string {
 		attached := slices.Contains(st.Attached, simlnd.NID(s))
 		switch {
 		case !ok && !attached:
-		case !attached && n.truth.unlucky && info.Incarnation == st.Incarnation && info.Master == st.Master:
+		case !attached && n.truth.lossy && info.Incarnation == st.Incarnation && info.Master == st.Master:
 			// The client has given it up, and what would say so was lost: it goes when
 			// the client does.
 		case ok != attached, info.State != "connected", info.Incarnation != st.Incarnation, info.Master != st.Master, info.Epoch != st.Epoch:

@@ -17,6 +17,7 @@ type truth struct {
 	// unlucky: links lose messages, or hold them for too long, or a clock is wrong:
 	// from then on nobody is blamed.
 	unlucky bool
+	lossy   bool          // messages were lost, or kept back by partitions and cuts
 	touched time.Duration // when something was last done
 }
 
@@ -53,6 +54,7 @@ func (t *truth) quality(q link.Quality) {
 	if q.Reorder > 0 {
 		late += max(q.Hold.Max(), link.DefaultHold)
 	}
+	t.lossy = t.lossy || q.Loss > 0
 	if q.Loss > 0 || late > t.net.timing.Ping/10 {
 		t.unlucky = true
 	}
@@ -103,6 +105,7 @@ func (t *truth) resume(id sim.NodeID) {
 
 // separated excuses the clients that are apart from a server.
 func (t *truth) separated() {
+	t.lossy = true
 	for k := range t.net.cfg.Clients {
 		id := t.net.firstClient() + sim.NodeID(k)
 		for s := range sim.NodeID(t.net.cfg.Servers) {

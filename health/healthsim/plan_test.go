@@ -1,0 +1,106 @@
+package healthsim_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// sweep is how many plans there are.
+func sweep(short, full, long int) int {
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		return long
+	case testing.Short():
+		return short
+	}
+	return full
+}
+
+// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: whatever faults of G-CH-3
+// meet the servers, no well-behaved client is evicted, and in the end all are
+// connected and agreed upon.
+func TestMildPlans(t *testing.T) {
+	count := sweep(400, 4000, 10_000)
+	p, err := healthsim.MildPlans(t.Context(), 1, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Failed > 0 || p.False > 0 || p.Evicted > 0 || p.Runs != count {
+		t.Errorf("%d of %d plans fail, %d clients were evicted without a cause; first: %v", p.Failed, p.Runs, p.False, p.First)
+	}
+	if p.Masters < p.Runs {
+		t.Errorf("only %d masters were lost in %d plans", p.Masters, p.Runs)
+	}
+}
+
+// TestWildPlans: CH-33, CH-61, CH-63: whatever happens to servers, clients and links,
+// when it is over each client that runs is connected, all that hold it agree, of
+// who is gone nothing is left, and nobody is held who was evicted by all.
+func TestWildPlans(t *testing.T) {
+	evicted := 0
+	count := sweep(150, 1500, 10_000)
+	for seed := range uint64(count) {
+		res, err := healthsim.RunPlan(t.Context(), healthsim.WildPlan(seed), seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range res.Measures {
+			if m.Name == "evictions by all" && m.Value > 0 {
+				evicted++
+			}
+		}
+	}
+	if evicted < count/10 {
+		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
+	}
+}
+
+const pause = `protocol health
+nodes 25
+run %v
+set servers 5
+boot 6-25 at 2s
+link latency 1ms±500µs reorder 5%% duplicate 2%%
+check every 1s
+at 20s pause %s for %v
+expect settled
+expect uniform
+always no-false-eviction
+%s
+`
+
+// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: a stopped process, for
+// every length from a second to twice T_evict. A master, or two, that stands still
+// costs no client its life; a client lives if it is back within T_evict less a
+// ping interval, is evicted once if it is not within T_evict and a tick, and comes
+// back by itself.
+func TestPauses(t *testing.T) {
+	step := 250 * time.Millisecond
+	if testing.Short() {
+		step = 2 * time.Second
+	}
+	for d := time.Second; d <= 35*time.Second; d += step {
+		clients := ""
+		switch {
+		case d <= 12500*time.Millisecond:
+			clients = "expect evicted 6-25 0"
+		case d >= 19*time.Second:
+			clients = "expect evicted 6-8 1\nexpect evicted 9-25 0"
+		}
+		for who, expect := range map[string]string{ // any order: each by itself
+			"1": "expect evicted 6-25 0", "2-3": "expect evicted 6-25 0", "6-8": clients, "1,6": "",
+		} {
+			text := fmt.Sprintf(pause, 20*time.Second+d+90*time.Second, who, d, expect)
+			seed := uint64(d)
+			if res := run(t, parse(t, text), scenario.Options{Seed: &seed}); !res.OK() {
+				holds(t, res)
+				t.Fatalf("%s", text)
+			}
+		}
+	}
+}
