@@ -1,0 +1,170 @@
+package zone
+
+// What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
+
+// processAlive takes note that a node has a version (Alg. 1, line 1).
+func (m *Machine) processAlive(p Ref, v Version) {
+	if p == m.self {
+		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another life, or forged
+			m.stats.Clashes++
+			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
+			m.refute(v)
+		}
+		return
+	}
+	if !m.plausible(v) {
+		m.stats.TooFarAhead++
+		return
+	}
+	switch e := m.view.at(p); {
+	case e.state == inView && e.version().Less(v):
+		m.renew(p, e, v)
+	case e.state == inHistory && !e.version().Less(v): // stale (MS-14, MS-41)
+		m.stats.Stale++
+	case e.state != inView:
+		m.enter(p, e, v)
+	}
+}
+
+// plausible reports whether a version can be refuted by its node (MS-A2).
+func (m *Machine) plausible(v Version) bool {
+	wall := m.cfg.Wall + uint64(max(m.now-m.began, 0))
+	return v.IsValid() && v.Inc <= max(m.ver.Inc, wall)+m.cfg.Ahead
+}
+
+// enter puts a node into the view (Alg. 1, lines 2 and 3).
+func (m *Machine) enter(p Ref, e entry, v Version) {
+	if m.view.members >= m.cfg.MaxMembers {
+		m.stats.ViewFull++
+		return
+	}
+	if e.state == inHistory {
+		delete(m.history.of, p)
+		m.attributes.want(m, p) // its attributes went with it (MS-A18)
+	}
+	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.delta.alive(m, p)
+	m.joins(p, v)
+}
+
+// joins tells of a node that is new in the view (NOTIFY-JOIN).
+func (m *Machine) joins(p Ref, v Version) {
+	m.tell(Event{Kind: Joined, Node: p, Version: v})
+	m.topology.changed(m)
+	m.attributes.joined(m, p)
+}
+
+// renew raises the version of a member (Alg. 1, lines 4 to 9).
+func (m *Machine) renew(p Ref, e entry, v Version) {
+	m.delta.alive(m, p)
+	m.suspicions.refuted(p, v)
+	m.raise(p, e, v)
+}
+
+// raise is renew without telling others.
+func (m *Machine) raise(p Ref, e entry, v Version) {
+	if e.inc == v.Inc { // no notification (MS-44, MS-A6)
+		m.announce(p, e.minor)
+		m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+		return
+	}
+	m.tell(Event{Kind: Left, Node: p, Version: m.lastAnnounced(p, e.version()), Cause: Restarted})
+	delete(m.announced, p)
+	m.attributes.drop(m, p)
+	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.joins(p, v)
+}
+
+// announce remembers which minor number listeners know of a node, now that the
+// view has another one.
+func (m *Machine) announce(p Ref, minor uint32) {
+	if _, ok := m.announced[p]; ok {
+		return
+	}
+	if m.announced == nil {
+		m.announced = make(map[Ref]uint32)
+	}
+	m.announced[p] = minor
+}
+
+// lastAnnounced returns the version of a node that listeners know (MS-A5).
+func (m *Machine) lastAnnounced(p Ref, v Version) Version {
+	if minor, ok := m.announced[p]; ok {
+		v.Minor = minor
+	}
+	return v
+}
+
+// processLeave takes note of a goodbye (Alg. 1, line 10).
+func (m *Machine) processLeave(d *Departure) {
+	p, v := d.Node, d.Version
+	if p == m.self { // it is not ours (MS-A3)
+		m.accused(v)
+		return
+	}
+	if !m.plausible(v) {
+		m.stats.TooFarAhead++
+		return
+	}
+	switch e := m.view.at(p); {
+	case e.state == inView && !v.Less(e.version()): // in-view leave
+		m.remove(p, v, Said, d.Code)
+		m.delta.leave(m, d)
+	case e.state == inHistory && e.version().Less(v): // out-of-view leave
+		m.bury(p, v, true, d.Code)
+		m.delta.leave(m, d)
+	case e.state == unknown: // it overtook the Alive: there must be no ghost (MS-A4)
+		m.stranger(p, v, d.Code)
+		m.delta.leave(m, d)
+	}
+}
+
+// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9.
+func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
+	e := m.view.at(p)
+	m.suspicions.forget(p)
+	m.bury(p, newer(v, e.version()), cause == Said, code)
+	m.tell(Event{Kind: Left, Node: p, Version: m.lastAnnounced(p, e.version()), Cause: cause, Code: code})
+	delete(m.announced, p)
+	m.attributes.drop(m, p)
+	m.unlink(p, cause)
+	m.topology.changed(m)
+}
+
+// accused is what a node does about a suspicion on itself, or a goodbye in its
+// name: it says that it is alive in a newer version (Alg. 1, line 17). What is older
+// than its version was refuted already (MS-A2).
+func (m *Machine) accused(v Version) {
+	if v.Less(m.ver) {
+		m.stats.Refuted++
+		return
+	}
+	m.refute(v)
+}
+
+// refute raises the own version above another one.
+func (m *Machine) refute(v Version) {
+	if !m.plausible(v) {
+		m.stats.TooFarAhead++
+		return
+	}
+	if next := v.next(); v.Inc > m.ver.Inc {
+		m.setVersion(Version{v.Inc + 1, 1})
+	} else {
+		m.setVersion(next)
+	}
+	m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
+}
+
+// setVersion raises the own version and has all hear of it.
+func (m *Machine) setVersion(v Version) {
+	if v.Inc != m.ver.Inc {
+		m.attributes.renumber(m, v.Inc)
+	}
+	m.ver = v
+	m.view.set(m.self, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.delta.alive(m, m.self)
+}
+
+// bump raises the own minor number (MS-19, MS-A7).
+func (m *Machine) bump() { m.setVersion(m.ver.next()) }

@@ -1,0 +1,77 @@
+package zone
+
+// sendBase sends the whole view and all suspicions (MS-53), for a repair with the
+// history.
+func (m *Machine) sendBase(l *link, flags Flags) {
+	m.send(l.node, Message{Kind: Base, Flags: flags, Lists: &Lists{View: m.view.snapshot(), Suspicions: m.suspicions.all()}})
+}
+
+// learn processes what a message says of nodes: goodbyes, then the living, then
+// suspicions, which avoids needless notifications (MS-57). What was removed elsewhere
+// comes first: it is older than all that (MS-A9).
+func (m *Machine) learn(msg *Message, held func(Ref)) {
+	l := msg.Lists
+	if l == nil {
+		return
+	}
+	if msg.Flags&Repair != 0 {
+		m.correct(l)
+	}
+	for i := range l.Leaves {
+		m.processLeave(&l.Leaves[i])
+	}
+	for i := range l.Alive {
+		m.alive(l.Alive[i].Node, l.Alive[i].Version, held)
+	}
+	if l.View != nil {
+		m.merge(l.View, held)
+	}
+	for i := range l.Suspicions {
+		m.processSuspicion(&l.Suspicions[i])
+	}
+}
+
+// alive is processAlive, and tells held, if there is one, of a node that is in the
+// history with a version that is not older.
+func (m *Machine) alive(p Ref, v Version, held func(Ref)) {
+	if held != nil {
+		if e := m.view.at(p); e.state == inHistory && !e.version().Less(v) {
+			held(p)
+		}
+	}
+	m.processAlive(p, v)
+}
+
+// merge takes over a view. Pages that both have are equal.
+func (m *Machine) merge(s *Snapshot, held func(Ref)) {
+	for i, p := range s.pages {
+		if p == nil || p == m.view.pageAt(i) {
+			continue
+		}
+		for j := range p.entries {
+			if e := &p.entries[j]; e.state == inView {
+				m.alive(Ref(i*pageSize+j), e.version(), held)
+			}
+		}
+	}
+	m.view.adopt(s)
+}
+
+// correct removes members that a neighbour removed before (MS-A9, R). That it was no
+// goodbye is certain: those are never learned of this way (MS-A33).
+func (m *Machine) correct(l *Lists) {
+	each := func(p Ref, v Version) {
+		switch e := m.view.at(p); {
+		case p == m.self:
+			m.accused(v)
+		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
+			m.remove(p, v, Corrected, 0)
+		}
+	}
+	for i := range l.Removed {
+		each(l.Removed[i].Node, l.Removed[i].Version)
+	}
+	if l.View != nil {
+		l.View.each(inHistory, each)
+	}
+}

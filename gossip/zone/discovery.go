@@ -1,0 +1,216 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// discovery finds nodes, at first among the bootstraps, later those that went (seed
+// 002, Discovery).
+type discovery struct {
+	at       time.Duration
+	interval time.Duration
+	asked    []question
+	healing  []Ref // to be asked at once: the other side of a partition (MS-A7)
+}
+
+type question struct {
+	node    Ref
+	until   time.Duration
+	healing bool
+}
+
+const (
+	maxQuestions       = 8
+	minDiscoveryCap    = 10 * time.Second
+	discoveryPerMember = 100 * time.Millisecond
+)
+
+// begin asks all bootstraps.
+func (d *discovery) begin(m *Machine) {
+	d.interval, d.at = m.cfg.Retry, machine.Never
+	if len(m.bootstrap) == 0 {
+		return
+	}
+	d.at = m.now + d.interval
+	for _, i := range m.permutation(len(m.bootstrap)) {
+		if len(d.asked) < maxQuestions {
+			m.ask(m.bootstrap[i])
+		}
+	}
+}
+
+// permutation returns the numbers below n in random order.
+func (m *Machine) permutation(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		j := m.rand(i + 1)
+		list[i] = list[j]
+		list[j] = i
+	}
+	return list
+}
+
+// arm has discovery go on: there is somebody to ask again.
+func (d *discovery) arm(m *Machine) {
+	if d.at == machine.Never {
+		d.at = m.now + d.interval
+	}
+}
+
+// discover asks a random target, more and more rarely (MS-23).
+func (m *Machine) discover() {
+	d := &m.discovery
+	d.expire(m.now)
+	m.heal()
+	d.interval = min(2*d.interval, max(minDiscoveryCap, time.Duration(m.view.members)*discoveryPerMember))
+	d.at = m.now + d.interval
+	if len(d.healing) > 0 {
+		d.at = m.now + m.cfg.Retry
+	}
+	p := m.target()
+	switch {
+	case p != 0 && len(d.asked) < maxQuestions:
+		m.ask(p)
+	case p == 0 && len(d.asked) == 0:
+		d.at = machine.Never // arm wakes it
+	}
+}
+
+// target draws one of (B \ View) ∪ H, without those that said goodbye (MS-16, MS-A8);
+// 0 if there is none.
+func (m *Machine) target() Ref {
+	var missing []Ref
+	for _, p := range m.bootstrap {
+		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // others are in H
+			missing = append(missing, p)
+		}
+	}
+	n := len(missing) + len(m.history.list)
+	if n == 0 {
+		return 0
+	}
+	i := m.rand(n)
+	if i < len(missing) {
+		return missing[i]
+	}
+	i -= len(missing)
+	for range m.history.list {
+		if d := m.history.list[i]; m.history.current(d) && m.wanted(d.ref) {
+			return d.ref
+		}
+		i = (i + 1) % len(m.history.list)
+	}
+	if len(missing) > 0 {
+		return missing[m.rand(len(missing))]
+	}
+	return 0
+}
+
+// wanted reports whether a node of the history is to be asked.
+func (m *Machine) wanted(p Ref) bool {
+	e := m.view.at(p)
+	return e.state == inHistory && !e.orderly && m.cfg.Table.ID(p).IsValid()
+}
+
+// ask sends a request, which says whether its target was in the history (¬boot).
+func (m *Machine) ask(p Ref) {
+	d := &m.discovery
+	healing := m.view.at(p).state == inHistory
+	d.asked = append(d.asked, question{p, m.now + m.cfg.Heartbeat, healing})
+	var flags Flags
+	if healing {
+		flags = Healing
+	}
+	m.send(p, Message{Kind: DiscoveryRequest, Flags: flags})
+}
+
+// expire gives up questions without an answer.
+func (d *discovery) expire(now time.Duration) {
+	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return now >= q.until })
+}
+
+// failed gives up the question to a node.
+func (d *discovery) failed(p Ref) {
+	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return q.node == p })
+}
+
+// asked answers a request with the whole view (MS-18).
+func (m *Machine) asked() {
+	p, healing := m.in.From, m.in.Flags&Healing
+	if healing != 0 {
+		m.bump() // so that the other side takes this node for alive again (MS-19)
+	}
+	m.processAlive(p, m.in.Version)
+	if !m.view.has(p) {
+		m.refuseStranger(p)
+	}
+	m.sendView(p, healing)
+}
+
+func (m *Machine) sendView(p Ref, flags Flags) {
+	m.send(p, Message{Kind: DiscoveryReply, Flags: flags, Lists: &Lists{View: m.view.snapshot()}})
+}
+
+// told takes note of the answer to a request. After a partition each side holds that
+// the other one is gone: both raise their versions, and those that are still held to
+// be gone are asked at once (MS-20, MS-A7).
+func (m *Machine) told() {
+	p, healing := m.in.From, m.in.Flags&Healing != 0
+	var held func(Ref)
+	if healing {
+		held = m.healLater
+		if m.in.Flags&(Third|Later) == 0 {
+			m.bump()
+		}
+	}
+	if p != 0 {
+		m.processAlive(p, m.in.Version)
+	}
+	m.learn(&m.in, held)
+	if m.in.Flags&More != 0 {
+		return
+	}
+	m.discovery.failed(p) // it is answered
+	if healing && m.in.Flags&Third == 0 {
+		m.sendView(p, Healing|Third)
+	}
+	m.heal()
+}
+
+// healLater notes that a node is alive elsewhere.
+func (m *Machine) healLater(p Ref) {
+	d := &m.discovery
+	if len(d.healing) == 0 {
+		d.interval = m.cfg.Retry
+		d.at = min(d.at, m.now+d.interval)
+	}
+	d.healing = append(d.healing, p)
+}
+
+// heal asks nodes of the other side that are not back yet.
+func (m *Machine) heal() {
+	d := &m.discovery
+	for len(d.healing) > 0 && len(d.asked) < maxQuestions {
+		p := d.healing[0]
+		d.healing = d.healing[1:]
+		isAsked := slices.ContainsFunc(d.asked, func(q question) bool { return q.node == p })
+		if m.wanted(p) && !isAsked {
+			m.ask(p)
+		}
+	}
+	if len(d.healing) == 0 {
+		d.healing = nil
+	}
+}
+
+func (d *discovery) marks(keep *bitmap) {
+	for _, q := range d.asked {
+		keep.set(q.node)
+	}
+	for _, p := range d.healing {
+		keep.set(p)
+	}
+}

@@ -1,0 +1,63 @@
+package zone
+
+// EventKind tells events apart.
+type EventKind uint8
+
+// The kinds of events, with the fields of [Event] that they use besides Node and ID.
+const (
+	Joined            EventKind = iota // Version: it is in the view now (NOTIFY-JOIN, MS-9)
+	Left                               // Version, Cause, Code: it is not any more (NOTIFY-LEAVE)
+	AttributesChanged                  // Keys, Attributes: those of the node changed (MS-85, MS-A23)
+	Suspected                          // Version: this node filed a suspicion
+	Refuted                            // Version: this node's new version; keep Version.Inc for the next life (MS-A2)
+	Clash                              // another node says that it is this one, or has its name
+	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
+	eventKinds
+)
+
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused"}
+
+// String returns the name of the kind.
+func (k EventKind) String() string { return name(eventNames[:], int(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Cause is why a node left the view.
+type Cause uint8
+
+// The causes.
+const (
+	Said      Cause = iota // it said goodbye, with Code
+	Dead                   // enough nodes suspect it
+	Restarted              // a newer life of it joins at once
+	Corrected              // a neighbour had removed it (MS-A9)
+	causes
+)
+
+var causeNames = [causes]string{"said", "dead", "restarted", "corrected"}
+
+// String returns the name of the cause.
+func (c Cause) String() string { return name(causeNames[:], int(c)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// Event is something to tell. Joined and Left come in turn for each node and
+// incarnation; replaying them gives the view (MS-10).
+type Event struct {
+	Kind       EventKind   `json:"event"`
+	Cause      Cause       `json:"cause"`
+	Node       Ref         `json:"-"`
+	ID         ID          `json:"id,omitzero"`
+	Version    Version     `json:"version,omitzero"`
+	Code       int32       `json:"code,omitempty"`
+	Keys       []string    `json:"keys,omitempty"`       // that were written or deleted, in order
+	Attributes []Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
+}
+
+// tell tells the user of a node.
+func (m *Machine) tell(e Event) {
+	e.ID = m.cfg.Table.ID(e.Node)
+	m.out.Events = append(m.out.Events, e)
+}

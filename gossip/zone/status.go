@@ -1,0 +1,174 @@
+package zone
+
+import (
+	"slices"
+	"time"
+)
+
+// MemberStatus is what is known of a member.
+type MemberStatus struct {
+	ID         ID      `json:"id"`
+	Version    Version `json:"version"`
+	Self       bool    `json:"self,omitempty"`
+	Reports    int     `json:"reports,omitempty"` // suspicions that were not refuted
+	Attributes int     `json:"attributes,omitempty"`
+}
+
+// LinkStatus is what is known of a neighbour.
+type LinkStatus struct {
+	ID        ID            `json:"id"`
+	State     string        `json:"state"`
+	Successor bool          `json:"successor,omitempty"` // this node wants it as one
+	Random    bool          `json:"random,omitempty"`    // this node drew it
+	Theirs    bool          `json:"theirs,omitempty"`    // the neighbour wants the link
+	Heard     time.Duration `json:"heard"`               // so long ago
+	Backoff   time.Duration `json:"backoff,omitempty"`
+}
+
+// SuspicionStatus is a report that was not refuted.
+type SuspicionStatus struct {
+	Suspect  ID      `json:"suspect"`
+	Reporter ID      `json:"reporter"`
+	Version  Version `json:"version"`
+	Counts   bool    `json:"counts"` // false: the reporter suspects too many
+	Needed   int     `json:"needed"` // reports that remove the suspect (Θ_eff)
+}
+
+// GoneStatus is a node of the history.
+type GoneStatus struct {
+	ID      ID            `json:"id,omitzero"` // invalid: it left before it was known
+	Version Version       `json:"version"`
+	Ago     time.Duration `json:"ago"`
+	Orderly bool          `json:"orderly"`
+	Code    int32         `json:"code"`
+}
+
+// Status is the state of a machine in numbers.
+type Status struct {
+	State     string        `json:"state"`
+	Version   Version       `json:"version"`
+	Members   int           `json:"members"`
+	Gone      int           `json:"gone"`
+	Links     int           `json:"links"` // that are up
+	Suspects  int           `json:"suspects"`
+	Monitors  int           `json:"monitors"`
+	Hash      uint64        `json:"hash"`
+	Tables    uint64        `json:"tables"`
+	Discovery time.Duration `json:"discovery"` // how rarely it asks
+	Muted     bool          `json:"muted"`     // it distrusts itself
+	Paused    bool          `json:"paused"`    // it stood still lately
+	Stats     Stats         `json:"stats"`
+}
+
+// Status returns the state in numbers.
+func (m *Machine) Status() Status {
+	return Status{
+		State: lifeNames[m.life], Version: m.ver, Members: m.view.members, Gone: m.view.gone,
+		Links: m.links.count(up), Suspects: len(m.suspicions.list), Monitors: len(m.attributes.monitors),
+		Hash: m.view.hash, Tables: m.attributes.hash, Discovery: m.discovery.interval,
+		Muted: m.blind.muted, Paused: m.now < m.pauses.until, Stats: m.stats,
+	}
+}
+
+// Len returns how many members the view has, this node included.
+func (m *Machine) Len() int { return m.view.members }
+
+// Hash returns a digest of all members' ids and incarnations.
+func (m *Machine) Hash() uint64 { return m.view.hash }
+
+// Self returns what stands for this node.
+func (m *Machine) Self() Ref { return m.self }
+
+// Version returns the version of this node.
+func (m *Machine) Version() Version { return m.ver }
+
+// Table returns the table of ids. Only whoever steps the machine may use it.
+func (m *Machine) Table() *Table { return m.cfg.Table }
+
+// Has reports whether a node is in the view, and with which version.
+func (m *Machine) Has(p Ref) (Version, bool) {
+	e := m.view.at(p)
+	return e.version(), e.state == inView
+}
+
+// Each calls f for all members in the order of the ring.
+func (m *Machine) Each(f func(Ref, Version)) {
+	for _, p := range m.cfg.Table.ring {
+		if e := m.view.at(p); e.state == inView {
+			f(p, e.version())
+		}
+	}
+}
+
+// Members returns all members in the order of the ring.
+func (m *Machine) Members() (list []MemberStatus) {
+	m.Each(func(p Ref, v Version) {
+		s := MemberStatus{ID: m.cfg.Table.ID(p), Version: v, Self: p == m.self, Reports: len(m.suspicions.on(p))}
+		if r := m.attributes.of[p]; r != nil {
+			s.Attributes = len(r.entries) - r.deaths
+		}
+		list = append(list, s)
+	})
+	return list
+}
+
+// Links returns the neighbours.
+func (m *Machine) Links() (list []LinkStatus) {
+	for i := range m.links.list {
+		l := &m.links.list[i]
+		list = append(list, LinkStatus{
+			ID: m.cfg.Table.ID(l.node), State: l.state.String(),
+			Successor: l.mine&Successor != 0, Random: l.mine&Random != 0, Theirs: l.theirs != 0,
+			Heard: m.now - l.heard, Backoff: l.backoff,
+		})
+	}
+	return list
+}
+
+// Neighbours appends those with whom a link is up.
+func (m *Machine) Neighbours(list []Ref) []Ref {
+	m.links.each(up, func(l *link) { list = append(list, l.node) })
+	return list
+}
+
+// Suspicions returns all reports that were not refuted.
+func (m *Machine) Suspicions() (list []SuspicionStatus) {
+	suspected := m.suspected()
+	for i := range m.suspicions.list {
+		s := &m.suspicions.list[i]
+		for _, r := range s.reports {
+			list = append(list, SuspicionStatus{
+				Suspect: m.cfg.Table.ID(s.node), Reporter: m.cfg.Table.ID(r.by), Version: r.version,
+				Counts: m.counts(r.by), Needed: m.enough(s, suspected),
+			})
+		}
+	}
+	return list
+}
+
+// History returns those that went, the first first.
+func (m *Machine) History() (list []GoneStatus) {
+	for _, d := range m.history.list {
+		if !m.history.current(d) {
+			continue
+		}
+		e := m.view.at(d.ref)
+		list = append(list, GoneStatus{
+			ID: m.cfg.Table.ID(d.ref), Version: e.version(), Ago: m.now - d.at,
+			Orderly: e.orderly, Code: m.history.of[d.ref].code,
+		})
+	}
+	return list
+}
+
+// Attributes returns the attributes of a node in the order in which they were
+// written, and the version of its table.
+func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
+	if r := m.attributes.of[p]; r != nil {
+		return r.live(), r.u
+	}
+	return nil, 0
+}
+
+// Monitors returns the nodes that declared themselves monitors, as far as is known.
+func (m *Machine) Monitors() []Ref { return slices.Clone(m.attributes.monitors) }

@@ -1,0 +1,206 @@
+package zone
+
+import "slices"
+
+// suspicions is the repository S: which members are suspected, and by whom (seed
+// 002, Failure Detection).
+type suspicions struct {
+	list  []suspect
+	index map[Ref]int // place in the list
+	open  map[Ref]int // how many reports of a reporter there are
+	fresh bool        // something changed since all suspects were judged
+}
+
+type suspect struct {
+	node    Ref
+	reports []report
+}
+
+type report struct {
+	by      Ref
+	version Version
+}
+
+// on returns the reports on a node.
+func (s *suspicions) on(p Ref) []report {
+	if i, ok := s.index[p]; ok {
+		return s.list[i].reports
+	}
+	return nil
+}
+
+// add stores a report and reports whether it is new: of a new reporter, or of a
+// newer version than before (Alg. 1, line 20).
+func (s *suspicions) add(by, p Ref, v Version) bool {
+	if s.index == nil {
+		s.index, s.open = make(map[Ref]int), make(map[Ref]int)
+	}
+	i, ok := s.index[p]
+	if !ok {
+		i = len(s.list)
+		s.list = append(s.list, suspect{node: p})
+		s.index[p] = i
+	}
+	reports := s.list[i].reports
+	j := slices.IndexFunc(reports, func(r report) bool { return r.by == by })
+	switch {
+	case j < 0:
+		s.list[i].reports = append(reports, report{by, v})
+		s.open[by]++
+	case reports[j].version.Less(v):
+		reports[j].version = v
+	default:
+		return false
+	}
+	s.fresh = true
+	return true
+}
+
+// refuted drops the reports on a node that are older than a version of it (MS-43).
+func (s *suspicions) refuted(p Ref, v Version) {
+	s.keep(p, func(r report) bool { return !r.version.Less(v) })
+}
+
+// keep keeps some of the reports on a node.
+func (s *suspicions) keep(p Ref, keep func(report) bool) {
+	i, ok := s.index[p]
+	if !ok {
+		return
+	}
+	s.list[i].reports = slices.DeleteFunc(s.list[i].reports, func(r report) bool {
+		if keep(r) {
+			return false
+		}
+		if s.open[r.by]--; s.open[r.by] == 0 {
+			delete(s.open, r.by)
+		}
+		s.fresh = true
+		return true
+	})
+	if len(s.list[i].reports) > 0 {
+		return
+	}
+	delete(s.index, p)
+	last := len(s.list) - 1
+	if s.list[i] = s.list[last]; i < last {
+		s.index[s.list[i].node] = i
+	}
+	s.list[last] = suspect{}
+	s.list = s.list[:last]
+}
+
+// forget drops the reports on a node that left the view, and those by it (MS-A29).
+func (s *suspicions) forget(p Ref) {
+	s.keep(p, func(report) bool { return false })
+	if s.open[p] == 0 {
+		return
+	}
+	for i := len(s.list) - 1; i >= 0; i-- { // from the end: the last takes the place of one that goes
+		s.keep(s.list[i].node, func(r report) bool { return r.by != p })
+	}
+}
+
+// processSuspicion takes note of a report (Alg. 1, line 16). Whether it is enough
+// evidence is decided when all reports of a message are in: see judge.
+func (m *Machine) processSuspicion(s *Suspicion) {
+	switch {
+	case s.Suspect == m.self:
+		m.accused(s.Version)
+		return
+	case s.Reporter == s.Suspect || !m.view.has(s.Reporter): // MS-A29
+		m.stats.BadReporter++
+		return
+	case !m.plausible(s.Version):
+		m.stats.TooFarAhead++
+		return
+	}
+	e := m.view.at(s.Suspect)
+	if e.state != inView || s.Version.Less(e.version()) { // MS-37
+		m.stats.Stale++
+		return
+	}
+	switch { // the report is newer than the view (MS-A5)
+	case s.Version.Inc > e.inc:
+		m.processAlive(s.Suspect, s.Version)
+	case s.Version.Minor > e.minor:
+		m.raise(s.Suspect, e, s.Version)
+	}
+	if m.suspicions.add(s.Reporter, s.Suspect, s.Version) {
+		m.delta.suspicion(m, s)
+	}
+}
+
+// judge removes every suspect with enough evidence against it (Alg. 1, line 21).
+func (m *Machine) judge() {
+	for m.suspicions.fresh {
+		m.suspicions.fresh = false
+		suspected := m.suspected()
+		for i := range m.suspicions.list {
+			s := &m.suspicions.list[i]
+			evidence, newest := m.evidence(s)
+			if evidence >= m.enough(s, suspected) {
+				m.remove(s.node, newest, Dead, 0)
+				m.suspicions.fresh = true // the others are judged anew (MS-A1)
+				break
+			}
+		}
+	}
+}
+
+// evidence returns how many reports on a suspect count, and the newest version that
+// they name.
+func (m *Machine) evidence(s *suspect) (n int, newest Version) {
+	for _, r := range s.reports {
+		if m.counts(r.by) {
+			n, newest = n+1, newer(newest, r.version)
+		}
+	}
+	return n, newest
+}
+
+// counts reports whether reports of a node count: not if it suspects everybody, for
+// then it is rather the ill one (MS-A1).
+func (m *Machine) counts(by Ref) bool {
+	return m.suspicions.open[by] <= 2*(m.cfg.Successors+m.cfg.Random)+4
+}
+
+// enough returns Θ_eff: how many reports it takes to remove a suspect. Members that
+// are suspected themselves can not be waited for (MS-A1).
+func (m *Machine) enough(s *suspect, suspected int) int {
+	if m.credible(s) {
+		suspected-- // it is not one of the others
+	}
+	others := m.view.members - 1
+	return max(1, min(m.cfg.Threshold, others-suspected))
+}
+
+// suspected returns how many members are suspected, if that matters.
+func (m *Machine) suspected() (n int) {
+	if m.view.members-1-len(m.suspicions.list) >= m.cfg.Threshold {
+		return 0
+	}
+	for i := range m.suspicions.list {
+		if m.credible(&m.suspicions.list[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// credible reports whether somebody suspects a node who is not suspected himself:
+// of two who suspect each other neither counts as suspected.
+func (m *Machine) credible(s *suspect) bool {
+	return slices.ContainsFunc(s.reports, func(r report) bool {
+		return m.counts(r.by) && !slices.ContainsFunc(m.suspicions.on(r.by), func(q report) bool { return m.counts(q.by) })
+	})
+}
+
+// all returns all reports, for a message.
+func (s *suspicions) all() (list []Suspicion) {
+	for i := range s.list {
+		for _, r := range s.list[i].reports {
+			list = append(list, Suspicion{r.by, s.list[i].node, r.version})
+		}
+	}
+	return list
+}
