@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/connstore"
+	"ulnet/gossip"
 	"ulnet/health"
 	broadcast "ulnet/health/collective"
 	"ulnet/lnet/nid"
@@ -35,8 +36,12 @@ type healthRoles struct {
 	quit    chan struct{}
 	workers sync.WaitGroup
 
+	seen  gossipSeen // by the last sync that succeeded; owned by sync
+	ready bool       // there was one; likewise
+
 	mu      sync.Mutex
 	servers []nid.NID // in force; guarded by mu, like all below
+	silent  []nid.NID // those of them that do not gossip
 	failure string    // of the last attempt to start a role
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
@@ -101,9 +106,30 @@ func (n *Node) gossipChanged() {
 	}
 }
 
-// sync starts the roles that wait, and tells them of another list of servers.
+// gossipSeen tells a run of gossip with one list of participants from others.
+type gossipSeen struct {
+	agent  *gossip.Agent
+	setup  *gossipSetup
+	digest string // of the list; others may have changed the one that this node was given
+}
+
+func (h *healthRoles) gossipNow() gossipSeen {
+	setup, agent := h.node.gossip.now()
+	seen := gossipSeen{agent: agent, setup: setup}
+	if agent != nil {
+		seen.digest = agent.RollStatus().Digest
+	}
+	return seen
+}
+
+// sync starts the roles that wait, and tells them of another list of servers. It
+// is called by one goroutine at a time.
 func (h *healthRoles) sync() error {
-	servers := h.listed()
+	now := h.gossipNow()
+	if h.ready && now == h.seen {
+		return nil
+	}
+	servers := h.listed(now)
 	if len(servers) == 0 {
 		return nil
 	}
@@ -114,38 +140,53 @@ func (h *healthRoles) sync() error {
 			return err
 		}
 	}
-	if h.cfg.Server && h.server == nil && h.view.running() {
+	if h.cfg.Server && len(h.cfg.Servers) > 0 && now.agent != nil {
+		h.warnOfSilent(now.agent)
+	}
+	if h.cfg.Server && h.server == nil && now.agent != nil {
 		if err := h.startServer(); err != nil {
 			return err
 		}
 	}
 	if h.cfg.Client && h.client == nil {
-		return h.startClient()
+		if err := h.startClient(); err != nil {
+			return err
+		}
 	}
+	h.seen, h.ready = now, true
 	return nil
 }
 
 // listed returns the servers: those of the configuration, or the participants of
 // gossip, sorted. None: they are not known yet.
-func (h *healthRoles) listed() []nid.NID {
+func (h *healthRoles) listed(now gossipSeen) []nid.NID {
 	if len(h.cfg.Servers) > 0 {
 		return slices.SortedFunc(slices.Values(h.cfg.Servers), nid.NID.Compare)
 	}
-	setup, agent := h.node.gossip.now()
 	var ids []nid.NID
 	switch {
-	case agent != nil: // others may have changed the list that this node was given
-		s := agent.Snapshot()
+	case now.agent != nil:
+		s := now.agent.Snapshot()
 		for i := range s.Participants {
 			ids = append(ids, s.Participants[i].NID)
 		}
-	case setup != nil:
-		for i := range setup.list.Len() {
-			ids = append(ids, setup.list.NID(i))
+	case now.setup != nil:
+		for i := range now.setup.list.Len() {
+			ids = append(ids, now.setup.list.NID(i))
 		}
 	}
 	slices.SortFunc(ids, nid.NID.Compare)
 	return ids
+}
+
+// warnOfSilent warns of servers that do not take part in gossip: they are dead to
+// this one. The caller holds h.mu.
+func (h *healthRoles) warnOfSilent(agent *gossip.Agent) {
+	silent := slices.DeleteFunc(slices.Clone(h.servers), func(id nid.NID) bool { _, ok := agent.Explain(id); return ok })
+	if len(silent) > 0 && !slices.Equal(silent, h.silent) {
+		h.log.Warn("servers of client health that are no participants of gossip count as dead: list them there, too", slog.Any("nids", silent))
+	}
+	h.silent = silent
 }
 
 // setServers tells the roles that run of a list. The caller holds h.mu.

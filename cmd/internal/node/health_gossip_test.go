@@ -80,6 +80,26 @@ func (h *healthNodes) master() nid.NID {
 	return s.Client.Master
 }
 
+// TestHealthServers: CH-3, CH-21: where the servers are not all who gossip, the
+// quorum is that of the servers; who of them does not gossip is dead.
+func TestHealthServers(t *testing.T) {
+	h := newHealthNodes(t, 3, 0, func(_ int, c *config.Config) {
+		c.Health.Servers = append(slices.Clone(c.Gossip.NIDs[:2]), nid.MustParse("127.0.0.99@tcp"), nid.MustParse("127.0.0.98@tcp"))
+		c.Health.Server = c.Networks != "tcp(127.0.0.83)"
+	})
+	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })
+	s, err := h.nodes[0].HealthStatus()
+	if err != nil || s.Server.Known != 4 || s.Server.Quorum {
+		t.Errorf("two of four are a quorum: %+v, %v", s.Server, err)
+	}
+	h.nodes[0].health.mu.Lock()
+	silent := h.nodes[0].health.silent
+	h.nodes[0].health.mu.Unlock()
+	if !slices.Equal(silent, []nid.NID{nid.MustParse("127.0.0.98@tcp"), nid.MustParse("127.0.0.99@tcp")}) {
+		t.Errorf("%v do not gossip", silent)
+	}
+}
+
 // TestHealthList: a list of servers that is gossip's changes with it.
 func TestHealthList(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)

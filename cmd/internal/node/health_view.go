@@ -28,21 +28,24 @@ type healthView struct {
 	telling sync.Mutex // held while watch is called; never taken with mu held
 
 	mu       sync.Mutex
-	agent    *gossip.Agent // guarded by mu, like all below; nil: gossip does not run
+	agent    *gossip.Agent // guarded by mu, like all below but the last two; nil: gossip does not run
 	unwatch  func()        // ends agent's telling
 	excluded bool          // agent has given up
 	settling bool          // agent is not the first one, and knows too little yet
 	until    time.Duration // then that is over
 	told     map[nid.NID]vital
 	base     map[nid.NID]uint64 // deaths before agent began
-	quorum   bool               // as of the last time that it was sure
-	alive    int                // likewise
+	alive    int                // as of the last time that it was sure
 	known    int
 	watch    func(nid.NID, vital) // nil: nobody listens
+	servers  []nid.NID            // nil: the participants of gossip
+	self     func(nid.NID) bool   // whether a NID is this node's
 }
 
-func newHealthView() *healthView {
-	return &healthView{told: map[nid.NID]vital{}, base: map[nid.NID]uint64{}}
+// newHealthView returns a view of some servers, nil for the participants of
+// gossip.
+func newHealthView(servers []nid.NID, self func(nid.NID) bool) *healthView {
+	return &healthView{told: map[nid.NID]vital{}, base: map[nid.NID]uint64{}, servers: servers, self: self}
 }
 
 // running reports whether gossip runs, and ran.
@@ -81,7 +84,7 @@ func (v *healthView) sure() *gossip.Agent {
 func (v *healthView) Counts() (alive, known int) {
 	agent := v.sure()
 	if agent != nil {
-		alive, known = agent.Counts()
+		alive, known = v.count(agent)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,19 +94,26 @@ func (v *healthView) Counts() (alive, known int) {
 	return v.alive, v.known
 }
 
-// Quorum implements health.View.
-func (v *healthView) Quorum() (quorum bool) {
-	agent := v.sure()
-	if agent != nil {
-		alive, known := agent.Counts() // not its Quorum, whose percentage can be changed (CH-3)
-		quorum = 2*alive > known
+// count counts the servers, where these are not all who gossip.
+func (v *healthView) count(agent *gossip.Agent) (alive, known int) {
+	if v.servers == nil {
+		return agent.Counts()
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if agent != nil {
-		v.quorum = quorum
+	for _, id := range v.servers {
+		if v.told[id].alive || v.self(id) {
+			alive++
+		}
 	}
-	return v.quorum
+	return alive, len(v.servers)
+}
+
+// Quorum implements health.View: more than half, whatever percentage gossip has
+// (CH-3).
+func (v *healthView) Quorum() bool {
+	alive, known := v.Counts()
+	return 2*alive > known
 }
 
 // Unsure implements health.Unsure.

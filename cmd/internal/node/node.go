@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -95,7 +96,7 @@ func New(cfg Config) (*Node, error) {
 	n.table = portals.New(n.lnet)
 	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
 	if cfg.Health.Enabled() {
-		n.gossip.health = newHealthView()
+		n.gossip.health = newHealthView(cfg.Health.Servers, func(id nid.NID) bool { return slices.Contains(n.NIDs(), id) })
 	}
 	if err := n.start(networks); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
