@@ -104,8 +104,8 @@ func TestDisagreement(t *testing.T) {
 	s.discover(5, false, 0, 2, 4)
 	s.fabric.At(s.fabric.Now()+500*time.Millisecond, func() { s.discover(5, false, 1, 3) })
 	s.want(s.broadcast(0, 1), 4, 5)
-	if s.nodes[0].agent.Stats().Again == 0 {
-		t.Error("nobody disagreed")
+	if s.nodes[0].agent.Stats().Again == 0 || s.nodes[4].asked != 2 || s.nodes[1].asked != 1 {
+		t.Errorf("%d attempts more; who agreed was asked %d times, who did not %d", s.nodes[0].agent.Stats().Again, s.nodes[4].asked, s.nodes[1].asked)
 	}
 	// Who never hears of it is missing at last.
 	s = newServers(t, 6, nil)
