@@ -1,0 +1,49 @@
+package healthsim_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim"
+)
+
+// TestQuorumTable: CH-3, CH-A5: of one to six servers a server has a quorum if more
+// than half are alive, itself included; exactly half is none. So says discovery,
+// gossip as the oracle, and the servers do by it: CH-21, CH-36.
+func TestQuorumTable(t *testing.T) {
+	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {
+		for servers := 1; servers <= 6; servers++ {
+			if servers == 1 && gossip > 0 {
+				continue // it takes two to gossip
+			}
+			for alive := 1; alive <= servers; alive++ {
+				n, err := healthsim.New(healthsim.Config{
+					Servers: servers, Clients: 1, Seed: uint64(servers), Topology: healthsim.Flat(), Gossip: gossip,
+					StartAt: func(id sim.NodeID) time.Duration { // the client comes last
+						return time.Duration(int(id)/servers) * 20 * time.Second
+					},
+				})
+				if err == nil {
+					err = n.Run(5 * time.Second)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for id := alive; id < servers; id++ {
+					n.Crash(sim.NodeID(id))
+				}
+				if err := n.Run(40 * time.Second); err != nil {
+					t.Fatal(err)
+				}
+				want := alive > servers-alive
+				if ok, why := n.Quorum(sim.AllNodes, want); !ok {
+					t.Errorf("%d of %d alive, gossip %v: %s", alive, servers, gossip, why)
+				}
+				if ok, why := n.MasterIn(sim.AllNodes, sim.AllNodes); ok != want {
+					t.Errorf("%d of %d alive, gossip %v: the client is connected: %v; %s", alive, servers, gossip, ok, why)
+				}
+			}
+		}
+	}
+}
