@@ -210,6 +210,12 @@ func (a *ServerAgent) Clients() (list []ClientInfo) {
 	return list
 }
 
+// Masters returns how many clients each server is the master of.
+func (a *ServerAgent) Masters() (of map[nid.NID]int) {
+	a.runner.Inspect(func() { of = a.m.Masters() })
+	return of
+}
+
 // Client tells about one client; false if it is not connected.
 func (a *ServerAgent) Client(id ClientID) (info ClientInfo, ok bool) {
 	a.runner.Inspect(func() { info, ok = a.m.Client(id) })

@@ -83,6 +83,23 @@ func (s *Server) Clients() []ClientInfo {
 	return list
 }
 
+// Masters returns how many clients each server is the master of.
+func (s *Server) Masters() map[nid.NID]int {
+	counts := make([]int, len(s.members.list))
+	s.each(func(_ int32, c *conn) {
+		if c.master >= 0 {
+			counts[c.master]++
+		}
+	})
+	of := make(map[nid.NID]int)
+	for i, n := range counts {
+		if n > 0 {
+			of[s.members.list[i].id] = n
+		}
+	}
+	return of
+}
+
 // Client tells about one client; false if it is not connected.
 func (s *Server) Client(id ClientID) (ClientInfo, bool) {
 	i, ok := s.find(id)

@@ -120,10 +120,7 @@ func (n *Node) HealthServers() ([]HealthPeer, error) {
 	h.mu.Lock()
 	servers := slices.Clone(h.servers)
 	h.mu.Unlock()
-	of := map[nid.NID]int{}
-	for _, c := range agent.Clients() {
-		of[c.Master]++
-	}
+	of := agent.Masters()
 	var list []HealthPeer
 	for _, id := range servers {
 		p := HealthPeer{NID: id, Self: id == status.Self, Clients: of[id]}
