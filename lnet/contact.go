@@ -1,7 +1,6 @@
 package lnet
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,28 +111,27 @@ func (n *Node) noteSent(m *Message) {
 }
 
 // contacts are processes at one NID and when they were heard and sent to. The
-// zero value is empty.
+// zero value is empty. Each message looks for one, mostly the only one: that is
+// why it is a list of which the first is at hand.
 type contacts struct {
-	list atomic.Pointer[[]*contact] // copied on change
+	first atomic.Pointer[contact]
 
-	mu sync.Mutex // serialises changes of list
+	mu sync.Mutex // serialises changes of the list
 }
 
 type contact struct {
+	next        atomic.Pointer[contact]
 	pid         nid.PID
 	heard, sent instant
 }
 
 // find returns the contact of a process, or nil.
 func (c *contacts) find(pid nid.PID) *contact {
-	if list := c.list.Load(); list != nil {
-		for _, k := range *list {
-			if k.pid == pid {
-				return k
-			}
-		}
+	k := c.first.Load()
+	for k != nil && k.pid != pid {
+		k = k.next.Load()
 	}
-	return nil
+	return k
 }
 
 // of returns the contact of a process and makes it if need be.
@@ -144,30 +142,26 @@ func (c *contacts) of(pid nid.PID) *contact {
 	return c.add(pid)
 }
 
-// add makes a contact, in the place of the quietest if there are too many.
+// add makes a contact, and forgets the quietest if there are too many. Who is
+// at that one meanwhile goes on from there.
 func (c *contacts) add(pid nid.PID) *contact {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.find(pid); k != nil {
 		return k
 	}
-	var list []*contact
-	if old := c.list.Load(); old != nil {
-		list = slices.Clip(slices.Clone(*old))
+	count, quietest := 0, &c.first // the pointer to the quietest
+	for at := &c.first; at.Load() != nil; at = &at.Load().next {
+		if count++; at.Load().latest() < quietest.Load().latest() {
+			quietest = at
+		}
+	}
+	if count >= maxContacts {
+		quietest.Store(quietest.Load().next.Load())
 	}
 	k := &contact{pid: pid}
-	if len(list) < maxContacts {
-		list = append(list, k)
-	} else {
-		quietest := 0
-		for i := range list {
-			if list[i].latest() < list[quietest].latest() {
-				quietest = i
-			}
-		}
-		list[quietest] = k
-	}
-	c.list.Store(&list)
+	k.next.Store(c.first.Load())
+	c.first.Store(k)
 	return k
 }
 
