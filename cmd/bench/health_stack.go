@@ -22,10 +22,10 @@ import (
 // mouth is a driver without a network: what it is told arrives as if from a
 // client, and what the node sends it counts and forgets.
 type mouth struct {
-	up       lnd.Upcalls
-	now      machine.Clock
-	self     nid.NID
-	delivery lnd.Delivery
+	up    lnd.Upcalls
+	now   machine.Clock
+	self  nid.NID
+	conns []lnd.Delivery // of the clients: each connection of a driver has one
 
 	accepts, pongs, others atomic.Int64
 }
@@ -65,9 +65,9 @@ func (m *mouth) Recv(d *lnd.Delivery) { m.up.Delivered(d, errors.New("a message 
 // Shutdown implements lnd.NI.
 func (*mouth) Shutdown(context.Context) error { return nil }
 
-// say has a PUT to the portal of servers arrive.
-func (m *mouth) say(from nid.ProcessID, data []byte) error {
-	d := &m.delivery
+// say has a PUT of client i to the portal of servers arrive.
+func (m *mouth) say(i int, data []byte) error {
+	d, from := &m.conns[i], crowdHost(i)
 	d.From, d.ReceivedAt = from, m.now.Now()
 	h := &d.Header
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, m.self, nid.LustrePID
@@ -114,8 +114,8 @@ type crowdNode struct {
 	evicted atomic.Int64
 }
 
-func newCrowdNode(clients int) (*crowdNode, error) {
-	c := &crowdNode{mouth: new(mouth), ping: crowdPing(), clock: timerfd.NewClock()}
+func newCrowdNode(conns []lnd.Delivery) (*crowdNode, error) {
+	c := &crowdNode{mouth: &mouth{conns: conns}, ping: crowdPing(), clock: timerfd.NewClock()}
 	c.node = lnet.New(lnet.Config{Incarnation: 1, Clock: c.clock})
 	table := portals.New(c.node)
 	if _, err := c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet}); err != nil {
@@ -133,12 +133,12 @@ func newCrowdNode(clients int) (*crowdNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range clients {
-		if err := c.say(crowdHost(i), crowdConnect(i, crowdServers[0])); err != nil {
+	for i := range conns {
+		if err := c.say(i, crowdConnect(i, crowdServers[0])); err != nil {
 			return nil, fmt.Errorf("client %d: %w", i, err)
 		}
 	}
-	return c, c.settle(&c.accepts, clients)
+	return c, c.settle(&c.accepts, len(conns))
 }
 
 // settle waits until so many were sent: the goroutine of a timer may be at it.
@@ -163,7 +163,7 @@ func (c *crowdNode) pings(order []int) (err error) {
 	for _, i := range order {
 		id := crowdID(i)
 		copy(c.ping[clientAt:], id[:])
-		err = errors.Join(err, c.say(crowdHost(i), c.ping))
+		err = errors.Join(err, c.say(i, c.ping))
 	}
 	return err
 }
@@ -174,8 +174,9 @@ func measureCrowdStack(ctx context.Context, b *bench, clients int) ([]line, erro
 	if err != nil {
 		return nil, err
 	}
+	conns := make([]lnd.Delivery, clients)
 	before := liveHeap()
-	c, err := newCrowdNode(clients)
+	c, err := newCrowdNode(conns)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/lnd"
 )
 
 // TestLeaseLines: figures of both systems become ratios, with what is behind them.
@@ -59,7 +60,7 @@ func TestCrowds(t *testing.T) {
 	if st := m.server.Status(); st.Mastered != 0 || st.Evicting != clients {
 		t.Errorf("nobody pings: %+v", st)
 	}
-	n, err := newCrowdNode(clients)
+	n, err := newCrowdNode(make([]lnd.Delivery, clients))
 	if err != nil {
 		t.Fatal(err)
 	}
