@@ -37,6 +37,9 @@ type ID struct {
 // NewID returns the id of a node. Endpoints may come in any order. The error is
 // [ErrName] or [ErrEndpoints].
 func NewID(name string, endpoints ...nid.NID) (ID, error) {
+	if strings.IndexByte(name, 0) >= 0 {
+		return ID{}, ErrName
+	}
 	b := append([]byte(name), 0)
 	sorted := slices.SortedFunc(slices.Values(endpoints), nid.NID.Compare)
 	for _, e := range sorted {

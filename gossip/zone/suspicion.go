@@ -122,7 +122,8 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 	switch { // the report is newer than the view (MS-A5)
 	case s.Version.Inc > e.inc:
 		m.processAlive(s.Suspect, s.Version)
-	case s.Version.Minor > e.minor:
+	case s.Version.Minor > e.minor: // who has that refuted what is older
+		m.suspicions.refuted(s.Suspect, s.Version)
 		m.raise(s.Suspect, e, s.Version)
 	}
 	if m.suspicions.add(s.Reporter, s.Suspect, s.Version) {

@@ -201,8 +201,10 @@ func (t *Table) Size(m *Message) int {
 	switch {
 	case m.Kind == Heartbeat:
 		n += 16
-	case m.Kind == LinkRequest, m.Kind == DiscoveryRequest:
+	case m.Kind == LinkRequest:
 		n += 3 + len(t.ids[m.From].id.canonical)
+	case m.Kind == DiscoveryRequest:
+		n += 2 + len(t.ids[m.From].id.canonical)
 	case m.Kind.lists():
 		n += countsSize + t.listsSize(m)
 	case m.Kind.tables():
