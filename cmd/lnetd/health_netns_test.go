@@ -1,0 +1,158 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+)
+
+// TestHealthOfClients: five servers and twenty clients lose a client, a master and
+// the cable between them, and processes that stand still: evictions are uniform,
+// none is false, and each client ends connected to all servers that it can reach
+// (CH-17, CH-18, CH-31 to CH-33, CH-35).
+func TestHealthOfClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute; skipped by -short")
+	}
+	w := newWard(t)
+	now := w.agree("all connected", numbers(wardServers), numbers(wardClients))
+	now = w.clientDies(now)
+	now = w.clientStandsStill(now)
+	now = w.masterStandsStill(now)
+	now = w.masterDies(now)
+	w.partition(now)
+}
+
+// crashed and paused are clients: the first is killed, and stays dead.
+const crashed, paused = 4, 15
+
+// clientDies kills a client: all servers evict it.
+func (w *ward) clientDies(before agreed) agreed {
+	w.t.Helper()
+	w.clients[crashed].Kill()
+	now := w.agree("a dead client evicted by all", numbers(wardServers), numbers(wardClients, crashed))
+	w.wantLives(before, now)
+	w.wantEvicted("timed_out", 1)
+	return now
+}
+
+// wantEvicted fails unless each server has ended connections for a cause.
+func (w *ward) wantEvicted(cause string, n int) {
+	w.t.Helper()
+	for i, d := range w.servers {
+		var s healthDoc
+		if w.ask(d, &s, "health", "status"); s.Server.Stats["ended_"+cause] != n {
+			w.t.Errorf("server %d has evicted %d for %s, want %d: %v", i+1, s.Server.Stats["ended_"+cause], cause, n, s.Server.Stats)
+		}
+	}
+}
+
+// clientStandsStill stops a client until all servers have evicted it; when it goes
+// on, it begins another life.
+func (w *ward) clientStandsStill(before agreed) agreed {
+	w.t.Helper()
+	w.clients[paused].Freeze()
+	now := w.agree("a stopped client evicted by all", numbers(wardServers), numbers(wardClients, crashed, paused))
+	w.wantLives(before, now)
+	w.clients[paused].Thaw()
+	now = w.agree("its next life connected", numbers(wardServers), numbers(wardClients, crashed))
+	w.wantLives(before, now, paused)
+	return now
+}
+
+// masterStandsStill stops the busiest server until its clients have other masters,
+// and it is held for dead; when it goes on, nobody is evicted.
+func (w *ward) masterStandsStill(before agreed) agreed {
+	w.t.Helper()
+	frozen := busiest(before)
+	w.servers[frozen].Freeze()
+	now := w.agree("other masters than the stopped server", numbers(wardServers, frozen), numbers(wardClients, crashed))
+	w.wantLives(before, now)
+	w.untilDead(frozen)
+	w.servers[frozen].Thaw()
+	now = w.agree("the server that goes on agrees", numbers(wardServers), numbers(wardClients, crashed))
+	w.wantLives(before, now)
+	return now
+}
+
+// masterDies kills the busiest server, and starts it again, without its records.
+func (w *ward) masterDies(before agreed) agreed {
+	w.t.Helper()
+	killed := busiest(before)
+	w.servers[killed].Kill()
+	now := w.agree("other masters than the dead server", numbers(wardServers, killed), numbers(wardClients, crashed))
+	w.wantLives(before, now)
+	w.untilDead(killed)
+	w.servers[killed] = w.startServer(killed)
+	now = w.agree("the server that is back has them all", numbers(wardServers), numbers(wardClients, crashed))
+	w.wantLives(before, now)
+	return now
+}
+
+// untilDead waits until the other servers hold one for dead.
+func (w *ward) untilDead(server int) {
+	w.t.Helper()
+	var alive []string
+	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {
+		alive = nil
+		for _, i := range numbers(wardServers, server) {
+			var list struct {
+				Servers []struct {
+					NID   string `json:"nid"`
+					Alive bool   `json:"alive"`
+				} `json:"servers"`
+			}
+			w.ask(w.servers[i], &list, "server", "list")
+			for _, p := range list.Servers {
+				if p.NID == wardNID(server) && p.Alive {
+					alive = append(alive, wardNID(i))
+				}
+			}
+		}
+		return len(alive) == 0
+	}, func() string { return "it is alive to " + strings.Join(alive, " ") })
+}
+
+// await waits until something holds at each of some daemons.
+func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(*healthDoc) bool) {
+	w.t.Helper()
+	var s healthDoc
+	w.until(what, func() bool {
+		return !slices.ContainsFunc(who, func(i int) bool {
+			s = healthDoc{}
+			w.ask(of[i], &s, "health", "status")
+			return !holds(&s)
+		})
+	}, func() string { return fmt.Sprintf("%+v", s) })
+}
+
+// minority reports whether a server is one of those on the right switch, which
+// have told their clients that they are cut off.
+func minority(id string) bool {
+	return slices.ContainsFunc(numbers(wardServers, numbers(majority)...), func(i int) bool { return wardNID(i) == id })
+}
+
+// partition cuts the cable: the minority evicts all its clients, and so does the
+// majority with those that it cannot reach; its own it keeps. When the cable is
+// back, those that were cut off begin another life.
+func (w *ward) partition(before agreed) {
+	w.t.Helper()
+	right := numbers(wardClients, numbers(leftClients)...)
+	w.trunk.Pull(w.left)
+	now := w.agree("majority with its clients alone", numbers(majority), numbers(leftClients, crashed))
+	w.wantLives(before, now)
+	w.await("minority without quorum and clients", numbers(wardServers, numbers(majority)...), w.servers, func(s *healthDoc) bool {
+		return !s.Server.Quorum && s.Server.Clients == 0
+	})
+	w.await("its clients without master", right, w.clients, func(s *healthDoc) bool {
+		return s.Client.State == "electing" && !slices.ContainsFunc(s.Client.Attached, minority)
+	})
+	w.trunk.Plug(w.left)
+	now = w.agree("all connected again", numbers(wardServers), numbers(wardClients, crashed))
+	w.wantLives(before, now, right...)
+}

@@ -1,0 +1,228 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+const (
+	wardServers, wardClients = 5, 20
+	// majority of the servers, and half of the clients, are on the left switch.
+	majority, leftClients = 3, 10
+	// agreedWithin bounds how long servers may take to agree on their clients: the
+	// slowest is a partition, with a death by gossip, T_orphan, and an election.
+	agreedWithin = 60 * time.Second
+)
+
+// heldClient is a client in what 'lnetctl client list --json' says.
+type heldClient struct {
+	Client      string `json:"client"`
+	Incarnation uint64 `json:"incarnation"`
+	Name        string `json:"name"`
+	State       string `json:"state"`
+	Master      string `json:"master"`
+}
+
+// agreed is what all servers say of each client, by its name.
+type agreed map[string]heldClient
+
+// healthDoc is what 'lnetctl health status --json' says.
+type healthDoc struct {
+	Server struct {
+		Quorum  bool           `json:"quorum"`
+		Clients int            `json:"clients"`
+		Stats   map[string]int `json:"stats"`
+	} `json:"server"`
+	Client struct {
+		State    string   `json:"state"`
+		Attached []string `json:"attached"`
+	} `json:"client"`
+}
+
+// ward is servers and clients on two switches with one cable in between.
+type ward struct {
+	t           *testing.T
+	servers     []*lnetdtest.Daemon
+	clients     []*lnetdtest.Daemon
+	startServer func(i int) *lnetdtest.Daemon
+	trunk       *netlab.Cable
+	left        *netlab.Host
+}
+
+func wardNID(i int) string    { return fmt.Sprintf("10.3.0.%d@tcp", i+1) }
+func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
+
+// wardTimes are short, and long enough for a machine that has other things to do.
+// Eviction is slower than discovery, which takes 3.6 s: a master that is cut off
+// knows that before it evicts clients that are not.
+func wardTimes() []string {
+	unit := 100 * time.Millisecond
+	if lnetdtest.RaceEnabled {
+		unit = unit * 3 / 2
+	}
+	return []string{
+		"  times:", fmt.Sprintf("    ping: %v", 3*unit), fmt.Sprintf("    client: %v", 10*unit), fmt.Sprintf("    elect: %v", 10*unit),
+		fmt.Sprintf("    try: %v", 2*unit), fmt.Sprintf("    evict: %v", 55*unit), fmt.Sprintf("    orphan: %v", 30*unit),
+		fmt.Sprintf("    quorum: %v", 5*unit), fmt.Sprintf("    tick: %v", 2*unit),
+	}
+}
+
+func newWard(t *testing.T) *ward {
+	t.Helper()
+	lab := netlab.New(t)
+	w := &ward{t: t, left: lab.Switch("left")}
+	right := lab.Switch("right")
+	w.trunk = lab.Cable(w.left, "", right, "")
+	commands := lnetdtest.Build(t)
+	host := func(name, addr string, onLeft bool) *netlab.Host {
+		h, at := lab.Host(name), right
+		if onLeft {
+			at = w.left
+		}
+		lab.Cable(h, addr+"/24", at, "")
+		return h
+	}
+	start := func(h *netlab.Host, settings ...string) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{
+			Networks: "tcp(eth0)", Port: kernelPort, Within: h.Do,
+			Settings: append([]string{"sock_timeout: 2", "min_reconnectms: 100", "max_reconnectms: 500"}, settings...),
+		})
+	}
+	all := fmt.Sprintf("['10.3.0.[1-%d]@tcp']", wardServers)
+	var hosts []*netlab.Host
+	for i := range wardServers {
+		hosts = append(hosts, host(fmt.Sprintf("server %d", i+1), fmt.Sprintf("10.3.0.%d", i+1), i < majority))
+	}
+	w.startServer = func(i int) *lnetdtest.Daemon {
+		return start(hosts[i], append([]string{
+			"gossip:", "  interval: 200ms", "  cold_start: 1", "  nids: " + all,
+			"scoll:", "  enable: 1", "  rtt: 50ms", "  guard: 300ms",
+			"health:", "  server: 1",
+		}, wardTimes()...)...)
+	}
+	for i := range wardServers {
+		w.servers = append(w.servers, w.startServer(i))
+	}
+	for i := range wardClients {
+		h := host(clientName(i), fmt.Sprintf("10.3.0.%d", 101+i), i < leftClients)
+		w.clients = append(w.clients, start(h, append([]string{
+			"health:", "  client: 1", "  name: " + clientName(i), "  servers: " + all, "  attach: all",
+		}, wardTimes()...)...))
+	}
+	return w
+}
+
+// ask runs lnetctl on a daemon and reads its JSON.
+func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
+	w.t.Helper()
+	out, err := d.Lnetctl(w.t.Context(), append(args, "--json")...)
+	if err == nil {
+		err = json.Unmarshal([]byte(out), v)
+	}
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, d.Log())
+	}
+}
+
+// until waits until something holds; state says how it is, if it does not.
+func (w *ward) until(what string, holds func() bool, state func() string) {
+	w.t.Helper()
+	began, deadline := time.Now(), time.After(agreedWithin)
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.t.Fatalf("not %s within %v: %s", what, agreedWithin, state())
+		}
+	}
+	w.t.Logf("%s: after %v", what, time.Since(began).Round(10*time.Millisecond))
+}
+
+// agree waits until servers hold exactly these clients, as connected, and say the
+// same of each: which life it has, and which of them is its master.
+func (w *ward) agree(what string, servers, clients []int) (same agreed) {
+	w.t.Helper()
+	var why string
+	w.until(what, func() bool {
+		same, why = w.compare(servers, clients)
+		return why == ""
+	}, func() string { return why })
+	return same
+}
+
+// compare returns what servers say of their clients, or why that is not the same, or
+// not what is wanted.
+func (w *ward) compare(servers, clients []int) (same agreed, why string) {
+	for _, s := range servers {
+		var list struct{ Clients []heldClient }
+		w.ask(w.servers[s], &list, "client", "list")
+		held := agreed{}
+		for _, c := range list.Clients {
+			if c.State != "connected" || !slices.ContainsFunc(servers, func(i int) bool { return wardNID(i) == c.Master }) {
+				return nil, fmt.Sprintf("server %d holds %+v", s+1, c)
+			}
+			held[c.Name] = c
+		}
+		if same == nil {
+			same = held
+		}
+		if !maps.Equal(held, same) {
+			return nil, fmt.Sprintf("server %d holds %+v, another %+v", s+1, held, same)
+		}
+	}
+	var want []string
+	for _, i := range clients {
+		want = append(want, clientName(i))
+	}
+	if got := slices.Sorted(maps.Keys(same)); !slices.Equal(got, want) {
+		return nil, fmt.Sprintf("they hold %v, want %v", got, want)
+	}
+	return same, ""
+}
+
+// wantLives fails unless these clients have begun another life since, and no
+// others: an eviction is never false.
+func (w *ward) wantLives(before, after agreed, reborn ...int) {
+	w.t.Helper()
+	for name, c := range after {
+		again := slices.ContainsFunc(reborn, func(i int) bool { return clientName(i) == name })
+		if b, known := before[name]; known && (c.Incarnation > b.Incarnation) != again {
+			w.t.Errorf("%s was %+v and is %+v", name, b, c)
+		}
+	}
+}
+
+// numbers are those below n but some.
+func numbers(n int, but ...int) (list []int) {
+	for i := range n {
+		if !slices.Contains(but, i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// busiest is the server that is the master of most clients.
+func busiest(now agreed) (server int) {
+	count := map[string]int{}
+	for _, c := range now {
+		count[c.Master]++
+	}
+	for i := range wardServers {
+		if count[wardNID(i)] > count[wardNID(server)] {
+			server = i
+		}
+	}
+	return server
+}
