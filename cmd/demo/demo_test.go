@@ -90,6 +90,10 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "\n      exit code 0: 4 members: 127.0.0.1@tcp 127.0.0.2@tcp 127.0.0.3@tcp 127.0.0.4@tcp\n"},
 		{1, "\n    not reached:\n      127.0.0.5@tcp  timed out\n      127.0.0.6@tcp  below 127.0.0.5@tcp: timed out\n" +
 			"      127.0.0.7@tcp  below 127.0.0.5@tcp: timed out\n      127.0.0.8@tcp  below 127.0.0.5@tcp: timed out\n"},
+		{1, "\n    CLIENT    127.0.0.1@tcp  127.0.0.2@tcp  127.0.0.3@tcp\n    client-a  "},
+		{1, "\n    client-c (killed)  evicted        evicted        evicted\n"},
+		{3, " \"client-c\": timed-out, master 127.0.0."},
+		{1, " after the client's death, the last one "},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)

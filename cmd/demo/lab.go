@@ -23,8 +23,8 @@ const stopTimeout = 3 * time.Second
 // lab is the set of daemons.
 type lab struct {
 	bin, dir, capture string
-	config            string // file; "": none
-	size              int    // how many; 0: three
+	config            func(i int) string // file of each; nil: none
+	size              int                // how many; 0: three
 	port              uint16
 	nodes             []*node
 }
@@ -59,8 +59,8 @@ func (l *lab) start(ctx context.Context) error {
 			"--state-dir", filepath.Join(l.dir, addr.String(), "state"),
 			"--runtime-dir", filepath.Join(l.dir, addr.String(), "run"),
 		}
-		if l.config != "" {
-			args = append(args, "--config", l.config)
+		if l.config != nil {
+			args = append(args, "--config", l.config(i))
 		}
 		if i == 0 && l.capture != "" {
 			args = append(args, "--capture", l.capture)

@@ -3,7 +3,8 @@
 // shows what went over the wire with lnetdump, and with tshark where that is
 // installed. Three more find out by gossip that one of them dies and comes back.
 // Then lnetd simulates a thousand nodes in virtual time, and eight daemons get a
-// broadcast over a tree, of which one dies before it answers.
+// broadcast over a tree, of which one dies before it answers. At last three servers
+// lose a client, and all evict it at once.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -107,5 +108,8 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := simulate(ctx, env.Stdout, l); err != nil {
 		return err
 	}
-	return collectives(ctx, env.Stdout, bin, dir)
+	if err := collectives(ctx, env.Stdout, bin, dir); err != nil {
+		return err
+	}
+	return clientHealth(ctx, env.Stdout, bin, dir)
 }

@@ -28,9 +28,10 @@ func collectives(ctx context.Context, w io.Writer, bin, dir string) (err error) 
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	l := &lab{bin: bin, dir: dir, size: groupSize, config: filepath.Join(dir, "lnetd.yaml")}
+	config := filepath.Join(dir, "lnetd.yaml")
+	l := &lab{bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
 	gate := filepath.Join(dir, "gate")
-	if err := errors.Join(os.WriteFile(l.config, []byte(groupConfig(dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(config, []byte(groupConfig(dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.stop()) }()

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+)
+
+const (
+	// wardServers and wardClients are how many of the daemons are what.
+	wardServers, wardClients = 3, 3
+	// wardLook is the time between two looks at the servers.
+	wardLook = 100 * time.Millisecond
+)
+
+// clientHealth has three servers watch over three clients, kills one of these, and
+// prints how all servers evict it.
+func clientHealth(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+	dir = filepath.Join(dir, "health")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	l := &lab{bin: bin, dir: dir, size: wardServers + wardClients, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
+	for i := range l.size {
+		if err := os.WriteFile(l.config(i), []byte(wardConfig(i)), 0o600); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\nThree servers share three clients. Each client pings one of them, its master. One is killed; its master\n"+
+		"misses it, and all servers evict it at once (lnetctl client list, at each):\n\n")
+	b := &board{l: l, w: w, live: cli.IsTerminal(w)}
+	for _, n := range l.nodes[:wardServers] {
+		watch, err := l.watchEvictions(ctx, n)
+		if err != nil {
+			return err
+		}
+		defer watch.stop()
+		b.watches = append(b.watches, watch)
+	}
+	return b.lose(ctx, l.nodes[wardServers+wardClients-1])
+}
+
+func clientName(i int) string { return fmt.Sprintf("client-%c", 'a'+i-wardServers) }
+
+// wardConfig is the configuration of a daemon: the first ones are servers.
+func wardConfig(i int) string {
+	const all = "['127.0.0.[1-3]@tcp']"
+	const times = "  times:\n    ping: 300ms\n    tick: 100ms\n"
+	if i < wardServers {
+		return "gossip:\n  interval: 200ms\n  cold_start: 1\n  nids: " + all + "\nscoll:\n  enable: 1\nhealth:\n  server: 1\n" + times
+	}
+	return "health:\n  client: 1\n  name: " + clientName(i) + "\n  attach: all\n  servers: " + all + "\n" + times
+}
+
+// board is a table of which server holds which client.
+type board struct {
+	l       *lab
+	w       io.Writer
+	live    bool // w is a terminal: the table is drawn over
+	watches []*evictionWatch
+	killed  time.Time // zero: not yet
+	drawn   string
+}
+
+// lose shows the table until all is connected, kills a client, and shows it until
+// no server holds that any more.
+func (b *board) lose(ctx context.Context, victim *node) error {
+	err := b.until(ctx, func(held []map[string]string) bool {
+		return !slices.ContainsFunc(held, func(m map[string]string) bool { return len(m) < wardClients })
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.l.kill(victim); err != nil {
+		return err
+	}
+	b.killed = time.Now()
+	name := clientName(b.l.size - 1)
+	if !b.live {
+		fmt.Fprintf(b.w, "\n%s is killed.\n", name)
+	}
+	err = b.until(ctx, func(held []map[string]string) bool {
+		return !slices.ContainsFunc(held, func(m map[string]string) bool { return m[name] != "" })
+	})
+	if err != nil {
+		return err
+	}
+	return b.tell(name)
+}
+
+// until draws the table again and again until something holds; of what was there
+// before, a board that is not live prints nothing.
+func (b *board) until(ctx context.Context, holds func([]map[string]string) bool) error {
+	tick := time.NewTicker(wardLook)
+	defer tick.Stop()
+	for {
+		var held []map[string]string
+		for _, n := range b.l.nodes[:wardServers] {
+			states, err := b.l.held(ctx, n)
+			if err != nil {
+				return err
+			}
+			held = append(held, states)
+		}
+		over := holds(held)
+		if over || b.live {
+			if err := b.draw(held); err != nil || over {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("servers hold %v: %w", held, context.Cause(ctx))
+		}
+	}
+}
+
+// held is what a server says of its clients, by their names.
+func (l *lab) held(ctx context.Context, n *node) (map[string]string, error) {
+	out, err := l.lnetctl(ctx, n, "client", "list", "--json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Clients []struct{ Name, State, Master string }
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		return nil, fmt.Errorf("clients of %s: %w", n.nid, err)
+	}
+	states := map[string]string{}
+	for _, c := range list.Clients {
+		if states[c.Name] = c.State; c.Master == n.nid && c.State == "connected" {
+			states[c.Name] = "master"
+		}
+	}
+	return states, nil
+}
+
+// draw draws the table, on a terminal over the one before.
+func (b *board) draw(held []map[string]string) error {
+	var table cli.Table
+	head := []any{"CLIENT"}
+	for _, n := range b.l.nodes[:wardServers] {
+		head = append(head, n.nid)
+	}
+	table.Row(head...)
+	for i := wardServers; i < b.l.size; i++ {
+		table.Row(b.row(clientName(i), i == b.l.size-1 && !b.killed.IsZero(), held)...)
+	}
+	var text bytes.Buffer
+	_, _ = table.WriteTo(&text) // a buffer does not fail
+	over := ""
+	if b.live && b.drawn != "" {
+		over = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(b.drawn, "\n"))
+	} else if b.drawn != "" {
+		over = "\n"
+	}
+	b.drawn = indent(text.String())
+	_, err := io.WriteString(b.w, over+b.drawn)
+	return err
+}
+
+// row is what each server holds a client for.
+func (b *board) row(name string, killed bool, held []map[string]string) []any {
+	row, missing := []any{name}, "-"
+	if killed {
+		row, missing = []any{name + " (killed)"}, "evicted"
+	}
+	for _, states := range held {
+		row = append(row, cmp.Or(states[name], missing))
+	}
+	return row
+}
+
+// tell prints when each server evicted the client.
+func (b *board) tell(name string) error {
+	var times []time.Duration
+	fmt.Fprintf(b.w, "\nEvicted (lnetctl health watch, at each):\n\n")
+	for _, watch := range b.watches {
+		line, at, err := watch.evicted(name)
+		if err != nil {
+			return err
+		}
+		times = append(times, at)
+		fmt.Fprintf(b.w, "    %-14s %s\n", watch.nid, line)
+	}
+	first, last := slices.Min(times), slices.Max(times)
+	killed, _ := timeOfDay(b.killed.Format(eventTime)) // the format is right
+	_, err := fmt.Fprintf(b.w, "\nThe first one did so %v after the client's death, the last one %v later.\n",
+		(first-killed+24*time.Hour).Round(time.Millisecond)%(24*time.Hour), last-first)
+	return err
+}
