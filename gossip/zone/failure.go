@@ -66,6 +66,7 @@ func (m *Machine) lost(l *link) {
 		m.topology.later(m) // not at once: nobody may be reached
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false
+		m.topology.later(m) // somebody else may confirm
 		if m.alone() {
 			m.fileHeld()
 		}
@@ -103,6 +104,7 @@ func (m *Machine) file(l *link) {
 	default:
 		l.mine = Successor
 		m.retry(l)
+		m.topology.later(m)
 	}
 }
 

@@ -168,6 +168,9 @@ func (m *Machine) establish(l *link, v Version) {
 	again := l.state == up && l.version.Inc == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
 	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
+	if m.blind.muted {
+		m.confirmed()
+	}
 	if again {
 		return
 	}

@@ -51,15 +51,22 @@ func (m *Machine) chooseNeighbours() {
 	}
 }
 
-// chooseSuccessors is a function of the view alone (MS-24, MS-27).
+// chooseSuccessors is a function of the view (MS-24, MS-27), but for successors that
+// this node suspects: as long as they are in the view, those after them are watched,
+// too. Otherwise of two that are dead each could wait for the other's report (MS-26).
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
 	var want [maxSuccessors]Ref
-	n := 0
-	for i, at := 1, t.rank(m.self); i < len(t.ring) && n < m.cfg.Successors; i++ {
-		if p := t.ring[(at+i)%len(t.ring)]; m.view.has(p) {
-			want[n] = p
-			n++
+	n, alive := 0, 0
+	for i, at := 1, t.rank(m.self); i < len(t.ring) && alive < m.cfg.Successors && n < len(want); i++ {
+		p := t.ring[(at+i)%len(t.ring)]
+		if !m.view.has(p) {
+			continue
+		}
+		want[n] = p
+		n++
+		if l := m.links.get(p); l == nil || l.state != retrying {
+			alive++
 		}
 	}
 	for i := range m.links.list {
@@ -72,7 +79,7 @@ func (m *Machine) chooseSuccessors() {
 	}
 }
 
-const maxSuccessors = 32
+const maxSuccessors = 64
 
 func contains(list []Ref, p Ref) bool {
 	for _, q := range list {
@@ -120,7 +127,7 @@ func (m *Machine) redraw() {
 func (m *Machine) drawMissing() {
 	missing := m.cfg.Random
 	for i := range m.links.list {
-		if m.links.list[i].mine&Random != 0 {
+		if l := &m.links.list[i]; l.mine&Random != 0 && l.state <= up {
 			missing--
 		}
 	}

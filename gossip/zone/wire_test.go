@@ -299,7 +299,9 @@ func FuzzParse(f *testing.F) {
 	to, from := codecs(f, "")
 	ref := func(i int) Ref { return from.cfg.Table.Lookup(testID(i)) }
 	for _, m := range []Message{
-		{Kind: Heartbeat}, {Kind: LinkRequest}, {Kind: LinkRefuse, Reason: Redirect, About: ref(3), AboutVersion: v(1, 1)},
+		{Kind: Heartbeat},
+		{Kind: LinkRequest},
+		{Kind: LinkRefuse, Reason: Redirect, About: ref(3), AboutVersion: v(1, 1)},
 		{Kind: Base, Flags: Repair, Lists: &Lists{Alive: []Member{{ref(2), v(1, 1)}}, Removed: []Member{{ref(2), v(1, 1)}}}},
 		{Kind: Update, Lists: &Lists{Leaves: []Departure{{ref(2), v(7, 2), -3}}, Suspicions: []Suspicion{{ref(2), ref(3), v(1, 1)}}}},
 		{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{ref(2), 7, 9}}}},

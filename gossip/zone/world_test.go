@@ -34,6 +34,7 @@ type world struct {
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
 	tap                func(from, to *node, s *Send, m *Message, size int)
+	lose               func(from, to *node, m *Message) bool
 	told               func(n *node, e *Event)
 	bytes              [kinds]int
 	messages           [kinds]int
@@ -400,6 +401,9 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 	w.messages[msg.Kind]++
 	if w.tap != nil {
 		w.tap(from, to, s, msg, size)
+	}
+	if w.lose != nil && w.lose(from, to, msg) {
+		return
 	}
 	copies := 1
 	if w.dup > 0 && w.rng.Float64() < w.dup {
