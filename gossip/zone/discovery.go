@@ -88,25 +88,15 @@ func (m *Machine) target() Ref {
 			missing = append(missing, p)
 		}
 	}
-	n := len(missing) + len(m.history.list)
-	if n == 0 {
+	for _, d := range m.history.list {
+		if m.history.current(d) && m.wanted(d.ref) {
+			missing = append(missing, d.ref)
+		}
+	}
+	if len(missing) == 0 {
 		return 0
 	}
-	i := m.rand(n)
-	if i < len(missing) {
-		return missing[i]
-	}
-	i -= len(missing)
-	for range m.history.list {
-		if d := m.history.list[i]; m.history.current(d) && m.wanted(d.ref) {
-			return d.ref
-		}
-		i = (i + 1) % len(m.history.list)
-	}
-	if len(missing) > 0 {
-		return missing[m.rand(len(missing))]
-	}
-	return 0
+	return missing[m.rand(len(missing))]
 }
 
 // wanted reports whether a node of the history is to be asked.

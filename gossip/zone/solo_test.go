@@ -98,6 +98,12 @@ func (s *solo) suspicion(by, i int, v Version) {
 	s.update(Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[i], v}}})
 }
 
+// removed says that a neighbour removed a node.
+func (s *solo) removed(i int, at Version) {
+	s.t.Helper()
+	s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: []Member{{s.ref[i], at}}}})
+}
+
 // count returns how many messages of a kind the last step sent.
 func (s *solo) count(k Kind) (n int) { return countKind(s.out.Sends, k) }
 
