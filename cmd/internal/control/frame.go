@@ -72,6 +72,8 @@ type stallWriter struct {
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // HTTP/1.1 can
+	// The time for the request is over: a client that only listens is no slow one.
+	_ = rc.SetReadDeadline(time.Time{})
 	return &stallWriter{w, rc, s.cfg.StallTimeout}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestEvents(t *testing.T) {
@@ -26,6 +27,22 @@ func TestEvents(t *testing.T) {
 	}
 	if !strings.Contains(line, `"msg":"peer failed","peer":"10.0.0.2@tcp"`) {
 		t.Errorf("event %q", line)
+	}
+}
+
+// TestStreamsLast: who listens without a word outlives the time for a request.
+func TestStreamsLast(t *testing.T) {
+	events := new(Events)
+	d := serve(t, Config{Node: &fakeNode{}, Events: events, RequestTimeout: 50 * time.Millisecond})
+	stream, err := NewClient(d.path).Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	d.talk(t, "GET /v1/status HTTP/1.1\r\n") // ends when the time for its headers is over
+	fmt.Fprintln(events, "late")
+	if line, err := bufio.NewReader(stream).ReadString('\n'); line != "late\n" || err != nil {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 
