@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -52,6 +53,7 @@ type ServerAgent struct {
 	transport transport
 	log       *slog.Logger
 	unwatch   func()
+	failing   atomic.Bool // the store has failed, and saved nothing since
 
 	mu      sync.Mutex
 	stopped bool                     // guarded by mu, like all below

@@ -44,8 +44,10 @@ func (a *ServerAgent) save(e *ServerEffect) {
 		r.Export = a.cfg.Export(r.Client, r.Incarnation)
 	}
 	a.cfg.Store.Save(r, func(err error) {
-		if err != nil {
-			a.log.Error("save a connection", slog.String("client", r.Client.String()), slog.Any("err", err))
+		if err == nil {
+			a.failing.Store(false)
+		} else {
+			a.storeFails("save a connection", r.Client, err)
 		}
 		if id != 0 || err != nil {
 			a.runner.Do(ServerInput{Kind: Saved, ID: id, Failed: err != nil})
@@ -63,8 +65,17 @@ func (a *ServerAgent) remove(e *ServerEffect) {
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {
-			a.log.Error("remove a connection", slog.String("client", t.Client.String()), slog.Any("err", err))
+			a.storeFails("remove a connection", t.Client, err)
 			a.runner.Do(ServerInput{Kind: Saved, Failed: true})
 		}
 	})
+}
+
+// storeFails writes the first of a row of failures to the log, until something is
+// saved. All are counted, as NotSaved: a full disk refuses each client, as often as
+// that tries.
+func (a *ServerAgent) storeFails(what string, id ClientID, err error) {
+	if !a.failing.Swap(true) {
+		a.log.Error(what+"; more failures are only counted", slog.String("client", id.String()), slog.Any("err", err))
+	}
 }

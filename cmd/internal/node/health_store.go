@@ -62,4 +62,4 @@ type refusing struct{ err error }
 
 func (refusing) Load() ([]health.Record, []health.Tombstone, error) { return nil, nil, nil }
 func (r refusing) Save(_ health.Record, done func(error))           { done(r.err) }
-func (r refusing) Remove(_ health.Tombstone, done func(error))      { done(nil) }
+func (r refusing) Remove(_ health.Tombstone, done func(error))      { done(r.err) }
