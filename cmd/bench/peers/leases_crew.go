@@ -188,13 +188,6 @@ func (c *crew) gone() map[int][]time.Time {
 	return m
 }
 
-// forget forgets who is gone so far.
-func (c *crew) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.times)
-}
-
 func (c *crew) rest(d time.Duration) error {
 	_, err := c.wait(d, func() bool { return false })
 	return err

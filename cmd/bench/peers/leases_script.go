@@ -37,8 +37,7 @@ type trial struct {
 	*leaseOptions
 	*crew
 	result leaseResult
-	death  map[int]time.Time // by client, of those that are mourned
-	before map[int]time.Time // of those that died before
+	death  map[int]time.Time // by client
 }
 
 // script runs one system: everybody connects, cost is measured, some die, then
@@ -177,7 +176,7 @@ func (t *trial) some() error {
 			return err
 		}
 	}
-	took, err := t.mourn()
+	took, err := t.mourn(time.Time{})
 	if err == nil {
 		t.result.Detect, t.result.Worst = took[len(took)/2], took[len(took)-1]
 	}
@@ -186,13 +185,12 @@ func (t *trial) some() error {
 
 // half has half of those that are left die at once.
 func (t *trial) half() error {
-	t.before, t.death = t.death, map[int]time.Time{}
-	t.forget()
 	t.result.Dead = (t.clients - t.deaths) / 2
+	since := time.Now()
 	if err := t.kill(t.result.Dead); err != nil {
 		return err
 	}
-	took, err := t.mourn()
+	took, err := t.mourn(since)
 	if err == nil {
 		t.result.Half = took[len(took)-1]
 	}
@@ -208,10 +206,10 @@ func (t *trial) kill(n int) error {
 	return err
 }
 
-// mourn waits until all servers know of the deaths, and returns how long each
-// took, sorted. What takes too long is missed, and counted with all the time there
-// was.
-func (t *trial) mourn() ([]time.Duration, error) {
+// mourn waits until all servers know of the deaths, and returns how long each took
+// since an instant, sorted. What takes too long is missed, and counted with all the
+// time there was. Who was given up before his death, or without one, is lost.
+func (t *trial) mourn(since time.Time) ([]time.Duration, error) {
 	var gone map[int][]time.Time
 	known := func() bool {
 		gone = t.gone()
@@ -226,21 +224,27 @@ func (t *trial) mourn() ([]time.Duration, error) {
 	if _, err := t.wait(limit, known); err != nil {
 		return nil, err
 	}
-	var took []time.Duration
-	for client, died := range t.death {
-		if times := gone[client]; len(times) < t.servers {
-			t.result.Missed++
-			took = append(took, limit)
-		} else {
-			took = append(took, slices.MaxFunc(times, time.Time.Compare).Sub(died))
+	t.result.Lost, t.result.Missed = 0, 0
+	for client, times := range gone {
+		if died, ok := t.death[client]; !ok || slices.MinFunc(times, time.Time.Compare).Before(died) {
+			t.result.Lost++
+			delete(t.death, client)
 		}
 	}
-	for client := range gone {
-		_, now := t.death[client]
-		_, before := t.before[client]
-		if !now && !before {
-			t.result.Lost++
+	var took []time.Duration
+	for client, died := range t.death {
+		last := limit
+		if times := gone[client]; len(times) >= t.servers {
+			last = slices.MaxFunc(times, time.Time.Compare).Sub(died)
+		} else {
+			t.result.Missed++
 		}
+		if !died.Before(since) {
+			took = append(took, last)
+		}
+	}
+	if len(took) == 0 {
+		return nil, fmt.Errorf("all who were to die had been given up: %d", t.result.Lost)
 	}
 	slices.Sort(took)
 	return took, nil

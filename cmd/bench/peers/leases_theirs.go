@@ -84,29 +84,48 @@ func (c *child) etcdClient(i int) (kill func(), err error) {
 	if _, err := pb.NewKVClient(conn).Put(ctx, put); err != nil {
 		return kill, err
 	}
-	stream, err := leases.LeaseKeepAlive(ctx)
-	if err != nil {
-		return kill, err
-	}
-	go c.keepAlive(ctx, stream, lease.ID)
+	go c.stayAlive(ctx, leases, lease.ID)
 	return kill, nil
 }
 
+// stayAlive keeps a lease alive. As clientv3 does it opens another stream half a
+// second after one that has failed, and ends with the lease.
+func (c *child) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) {
+	const pause = 500 * time.Millisecond
+	wait := rand.N(c.interval)
+	for {
+		if stream, err := leases.LeaseKeepAlive(ctx); err == nil && c.keepAlive(ctx, stream, id, wait) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		wait = 0
+	}
+}
+
 // keepAlive says once in an interval that a client is there, and takes the answer.
-func (c *child) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64) {
-	wait := time.NewTimer(rand.N(c.interval))
+// It returns when the stream fails, with true when the lease or the client is over.
+func (c *child) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64, first time.Duration) (over bool) {
+	wait := time.NewTimer(first)
 	defer wait.Stop()
 	for request := (&pb.LeaseKeepAliveRequest{ID: id}); ; wait.Reset(c.interval) {
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
-			return
+			return true
 		}
 		if err := stream.Send(request); err != nil {
-			return
+			return false
 		}
-		if _, err := stream.Recv(); err != nil {
-			return
+		answer, err := stream.Recv()
+		if err != nil {
+			return false
+		}
+		if answer.TTL <= 0 {
+			return true
 		}
 	}
 }
