@@ -1,8 +1,10 @@
 package connstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -236,6 +238,36 @@ func TestInUse(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	if s, err := Open(Config{Path: "/nonexistent/connections.db"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestNothingToRemove: to remove what is not there needs no disk, and does not say
+// that the disk is well.
+func TestNothingToRemove(t *testing.T) {
+	path := place(t)
+	if err := open(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s := open(t, path, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.openFile = func(name string, _ int, mode os.FileMode) (*os.File, error) {
+			return os.OpenFile(name, os.O_RDONLY, mode)
+		}
+	})
+	for i := range 3 {
+		if err := wait(func(done func(error)) { s.Save(record(i, 1), done) }); err == nil {
+			t.Fatal("saved without a disk")
+		}
+		if err := wait(func(done func(error)) { s.Remove(health.Tombstone{Client: id(9)}, done) }); err != nil {
+			t.Error(err)
+		}
+		if s.Stats().Error == "" {
+			t.Error("nothing is wrong any more")
+		}
+	}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "cannot be saved") {
+		t.Error(text)
 	}
 }
 

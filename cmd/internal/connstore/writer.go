@@ -37,8 +37,8 @@ func (s *Store) drain() {
 			return
 		}
 		began := time.Now()
-		err := s.commit(batch)
-		s.account(batch, err, time.Since(began))
+		wrote, err := s.commit(batch)
+		s.account(batch, wrote, err, time.Since(began))
 		for i := range batch {
 			if c := &batch[i]; c.done != nil {
 				c.done(cmp.Or(c.err, err))
@@ -63,8 +63,9 @@ func (s *Store) take() []call {
 	return batch
 }
 
-// account counts a commit, and says so when commits begin to fail or to succeed.
-func (s *Store) account(batch []call, err error, took time.Duration) {
+// account counts a commit, and says so when commits begin to fail or to succeed. One
+// that wrote nothing, as to remove what is not there, is no sign of either.
+func (s *Store) account(batch []call, wrote bool, err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	failed := 0
@@ -79,6 +80,9 @@ func (s *Store) account(batch []call, err error, took time.Duration) {
 	st.Commits++
 	st.Slowest = max(st.Slowest, took)
 	st.Records = len(s.places)
+	if !wrote && err == nil {
+		return
+	}
 	was := st.Error
 	st.Error = ""
 	if err != nil {
@@ -92,30 +96,31 @@ func (s *Store) account(batch []call, err error, took time.Duration) {
 	}
 }
 
-// commit makes calls durable, in their order, or fails for all of them.
-func (s *Store) commit(batch []call) error {
+// commit makes calls durable, in their order, or fails for all of them. It reports
+// whether it wrote.
+func (s *Store) commit(batch []call) (wrote bool, err error) {
 	switch {
 	case s.broken:
-		return ErrBroken
+		return false, ErrBroken
 	case s.readOnly != nil:
-		return s.readOnly
+		return false, s.readOnly
 	}
 	s.open.RLock()
 	closed := s.db == nil
 	s.open.RUnlock()
 	if closed {
 		if err := s.reopen(); err != nil {
-			return fmt.Errorf("open %s again: %w", s.cfg.Path, err)
+			return false, fmt.Errorf("open %s again: %w", s.cfg.Path, err)
 		}
 	}
 	p := s.plan(batch)
 	if len(p.changes) == 0 && len(p.graves) == 0 {
-		return nil
+		return false, nil
 	}
-	err := s.update(&p)
+	err = s.update(&p)
 	if err == nil {
 		p.apply(s)
-		return nil
+		return true, nil
 	}
 	if !s.broken {
 		s.open.Lock() // what the file is now, only opening it tells
@@ -123,7 +128,7 @@ func (s *Store) commit(batch []call) error {
 		s.db = nil
 		s.open.Unlock()
 	}
-	return fmt.Errorf("%s: %w", s.cfg.Path, err)
+	return false, fmt.Errorf("%s: %w", s.cfg.Path, err)
 }
 
 // update writes a plan. What happens to bbolt in a page that cannot be read, or is
