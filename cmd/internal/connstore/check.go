@@ -119,11 +119,7 @@ func (s *Store) check() (damage, err error) {
 	}
 	command := s.cfg.Checker
 	if command == nil {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		command = []string{self, Verb}
+		command = []string{"/proc/self/exe", Verb} // also when an update has replaced the file
 	}
 	limit := s.cfg.CheckTimeout
 	if limit == 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -259,5 +260,27 @@ func TestChild(t *testing.T) {
 		if _, asked := Child(args, io.Discard); asked {
 			t.Errorf("%q is a check", args)
 		}
+	}
+}
+
+// TestCheckedWithoutProgram: a program whose file is gone, as while it is updated,
+// has records checked all the same.
+func TestCheckedWithoutProgram(t *testing.T) {
+	path := place(t)
+	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, self, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, workerVerb, path, "0")
+	cmd.Env = append(os.Environ(), workerUnlinks+"=1")
+	if said, err := cmd.CombinedOutput(); err != nil || string(said) != "open\n" {
+		t.Errorf("%q, %v", said, err)
 	}
 }

@@ -65,7 +65,7 @@ type Stats struct {
 	Failed   uint64        `json:"failed"`
 	Commits  uint64        `json:"commits"`
 	Waiting  int           `json:"waiting"`
-	Slowest  time.Duration `json:"slowest_commit"`
+	Slowest  time.Duration `json:"slowest_commit_ns"`
 	Error    string        `json:"error,omitempty"`     // of the last commit; empty: it ended well
 	SetAside string        `json:"set_aside,omitempty"` // the damaged file that this one took the place of
 	Damage   string        `json:"damage,omitempty"`    // what was wrong with it

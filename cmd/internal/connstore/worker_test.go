@@ -19,6 +19,7 @@ import (
 //	removed N LIFE
 const (
 	workerVerb    = "connstore-worker"
+	workerUnlinks = "CONNSTORE_WORKER_UNLINKS" // set: it removes its own program first
 	workerRounds  = 5
 	workerClients = 40
 )
@@ -36,6 +37,12 @@ func work(path, rounds string, out io.Writer) int {
 	count, err := strconv.Atoi(rounds)
 	if err != nil {
 		return 2
+	}
+	if os.Getenv(workerUnlinks) != "" {
+		if err := os.Remove(os.Args[0]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	runtime.LockOSThread() // the writer's is another one then
 	s, err := Open(Config{Path: path})
