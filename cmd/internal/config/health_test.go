@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,5 +124,32 @@ func TestClaimKeys(t *testing.T) {
 				t.Error(diff, err)
 			}
 		})
+	}
+}
+
+// TestClaimKeysElsewhere: CH-44: keys in a file behind a link are read, and what is
+// no file is refused; a pipe that nobody writes to is not waited for.
+func TestClaimKeysElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lnetd.yaml")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	err := errors.Join(
+		os.WriteFile(at("keys"), []byte("0123456789abcdef\n"), 0o600), os.Symlink("keys", at("link")),
+		syscall.Mkfifo(at("pipe"), 0o600), os.Mkdir(at("directory"), 0o700), os.Symlink("open", at("open link")),
+		os.WriteFile(at("open"), []byte("0123456789abcdef\n"), 0o644),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, refused := range map[string]string{
+		"link": "", "pipe": "is no regular file", "directory": "is no regular file", "open link": "has mode 0644",
+	} {
+		if err := os.WriteFile(file, []byte("health:\n  claim_keys: "+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(file)
+		if refused == "" && (err != nil || len(c.Health.ClaimKeys) != 1) || refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -137,7 +138,7 @@ const maxKeysSize = 4096
 // loadClaimKeys reads a file of one or two keys, one on a line; # begins a
 // comment line. The file must not be readable for others. Errors name no keys.
 func loadClaimKeys(path string) (keys [][]byte, err error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without writer is refused below
 	if err != nil {
 		return nil, err
 	}
