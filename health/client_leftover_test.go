@@ -28,7 +28,9 @@ func TestLateAccept(t *testing.T) {
 			t.Fatalf("%v at once", h.sent)
 		}
 		for len(h.sent) == 0 {
-			h.now = h.wake
+			if h.now = h.wake; h.now > time.Hour+h.c.cfg.Orphan {
+				t.Fatal("it is not told")
+			}
 			h.step(ClientInput{})
 			if len(h.sent) == 1 && h.sent[0].Kind == Ping {
 				h.answer(0, Message{Kind: Pong, Life: 7})

@@ -38,13 +38,19 @@ func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
 		net: n, id: life.Node, wake: machine.Never, other: machine.Never,
 		sent: make(map[nid.NID]time.Duration), heard: make(map[nid.NID]time.Duration),
 	}
-	for k := range min(n.cfg.Attach, n.cfg.Servers) {
-		c.wants = append(c.wants, n.ids[(int(life.Node)*7+k)%n.cfg.Servers])
-	}
+	c.wants = n.wants(life.Node)
 	if !c.begin(ClientID(life.Node), life) {
 		return nil
 	}
 	return c
+}
+
+// wants are the servers that a client is to be connected to besides its master.
+func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
+	for k := range min(n.cfg.Attach, n.cfg.Servers) {
+		list = append(list, n.ids[(int(id)*7+k)%n.cfg.Servers])
+	}
+	return list
 }
 
 // begin makes the machine.

@@ -6,7 +6,8 @@
 // its nodes, so that it can say of each eviction whether the client had given
 // cause for it, and whether what was evicted came back; see [Verdict].
 //
-// At the level of machines servers hear of deaths from an oracle with a delay,
+// At the level of stacks, gossip, collectives and agents run above portals. At the
+// level of machines servers hear of deaths from an oracle with a delay,
 // which takes a pause and a partition for a death as gossip does, or from gossip
 // itself (Config.Gossip). A broadcast goes over a tree of those that its root
 // holds for alive, and misses who does not answer in time with all below it.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ulnet/lnd/sim/scenario"
 	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/scenarios.md anew")

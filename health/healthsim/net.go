@@ -79,6 +79,7 @@ type Net struct {
 	list    *gossip.List
 	servers []watcher // by node, of the latest life; nil before the first
 	clients []pinger  // likewise, the first one is of node cfg.Servers
+	stores  []*store  // at Stacks, of servers
 	oracle  oracle
 	truth   truth
 	ledger  ledger
@@ -100,6 +101,10 @@ func New(cfg Config) (*Net, error) {
 		return nil, err
 	}
 	c := &n.cfg
+	if c.Stacks {
+		n.Control, err = n.newFabric()
+		return n, err
+	}
 	conf := sim.Config[*message]{
 		Nodes: c.Servers + c.Clients, Seed: c.Seed, Topology: c.Topology, AccessRate: c.AccessRate,
 		CPU: c.CPU, Inbox: c.Inbox, StartAt: c.StartAt, Boot: n.boot,
@@ -129,7 +134,10 @@ func prepare(cfg Config) (n *Net, err error) {
 	for id := range sim.NodeID(cfg.Servers) {
 		n.ids = append(n.ids, simlnd.NID(id))
 	}
-	if cfg.Gossip > 0 {
+	if cfg.Stacks && cfg.Gossip == 0 {
+		n.cfg.Gossip = stackGossip
+	}
+	if n.cfg.Gossip > 0 {
 		if n.list, err = gossip.NewList(n.ids); err != nil {
 			return nil, err
 		}

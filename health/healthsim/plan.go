@@ -127,14 +127,14 @@ func WildPlan(seed uint64) string {
 	return settings(p.end(240 * time.Second))
 }
 
-// RunPlan runs a plan. The error, if it does not hold, says what does not and has
+// RunPlan runs a plan at a level. The error, if it does not hold, says what does not and has
 // the plan.
-func RunPlan(ctx context.Context, text string, seed uint64) (*scenario.Result, error) {
+func RunPlan(ctx context.Context, level scenario.Level, text string, seed uint64) (*scenario.Result, error) {
 	f, err := scenario.Parse("plan", []byte(text), []*scenario.Protocol{Protocol})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
-	res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, SampleEvery: -1})
+	res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, Level: level, SampleEvery: -1})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
@@ -159,7 +159,7 @@ type Plans struct {
 // MildPlans runs so many mild plans, from a seed on (G-CH-3).
 func MildPlans(ctx context.Context, from uint64, count int) (p Plans, err error) {
 	for seed := from; seed < from+uint64(count); seed++ {
-		res, err := RunPlan(ctx, MildPlan(seed), seed)
+		res, err := RunPlan(ctx, scenario.Machines, MildPlan(seed), seed)
 		if res == nil {
 			return p, err
 		}

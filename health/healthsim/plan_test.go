@@ -45,7 +45,7 @@ func TestWildPlans(t *testing.T) {
 	evicted := 0
 	count := sweep(150, 1500, 10_000)
 	for seed := range uint64(count) {
-		res, err := healthsim.RunPlan(t.Context(), healthsim.WildPlan(seed), seed)
+		res, err := healthsim.RunPlan(t.Context(), scenario.Machines, healthsim.WildPlan(seed), seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +57,18 @@ func TestWildPlans(t *testing.T) {
 	}
 	if evicted < count/10 {
 		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
+	}
+}
+
+// TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
+// collectives.
+func TestPlansOnStacks(t *testing.T) {
+	for seed := range uint64(sweep(10, 80, 1000)) {
+		for _, plan := range []string{healthsim.MildPlan(seed), healthsim.WildPlan(seed)} {
+			if _, err := healthsim.RunPlan(t.Context(), scenario.Stacks, plan, seed); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

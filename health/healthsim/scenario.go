@@ -39,7 +39,7 @@ var Protocol = &scenario.Protocol{
 	},
 	Conditions:   conditions,
 	Series:       series,
-	Levels:       []scenario.Level{scenario.Machines},
+	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	LeastNodes:   2,
 	CheckEvery:   100 * time.Millisecond,
 	BytesPerNode: bytesPerNode,
@@ -49,11 +49,15 @@ var Protocol = &scenario.Protocol{
 var onArg = scenario.Arg{Name: "state", Kind: scenario.Choice, Choices: []string{"on", "off"}}
 
 // bytesPerNode: of a machine, a client's connections on both sides.
-func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
+func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	servers := min(int64(o.Int("servers")), int64(nodes))
 	clients := int64(nodes) - servers
 	perClient := 3000 + 900*min(servers, int64(attachOf(o["attach"], int(servers)))+1)
 	perServer := 40<<10 + 200*servers
+	if level == scenario.Stacks { // mostly buffers of gossip, and of health
+		perServer += 6<<20 + 5000*(min(clients, 1000)+servers)
+		perClient += 64<<10 + 5000*servers
+	}
 	return (perClient*clients + perServer*servers) / int64(nodes)
 }
 

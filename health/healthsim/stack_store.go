@@ -1,0 +1,62 @@
+package healthsim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/simlnd"
+)
+
+// store is the disk of a stack: it outlives the process.
+type store struct {
+	net     *Net
+	host    *simlnd.Host
+	durable time.Duration // when the latest write is
+	records map[health.ClientID]health.Record
+	graves  map[health.ClientID]health.Tombstone
+}
+
+func newStore(n *Net, h *simlnd.Host) *store {
+	return &store{
+		net: n, host: h, records: make(map[health.ClientID]health.Record), graves: make(map[health.ClientID]health.Tombstone),
+	}
+}
+
+// Load implements health.Store.
+func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
+	for _, id := range sortedIDs(s.records) {
+		records = append(records, s.records[id])
+	}
+	graves = slices.SortedFunc(maps.Values(s.graves), func(a, b health.Tombstone) int { return a.Client.Compare(b.Client) })
+	return records, graves, nil
+}
+
+// write makes something durable after a while, unless the host dies before.
+func (s *store) write(f func(), done func(error)) {
+	clock := s.host.Clock()
+	s.durable = max(s.durable, clock.Now()) + max(s.net.cfg.Store, 1)
+	clock.AfterFunc(max(s.durable-clock.Now(), 1), func() {
+		f()
+		done(nil)
+	})
+}
+
+// Save implements health.Store.
+func (s *store) Save(r health.Record, done func(error)) {
+	s.write(func() { s.records[r.Client] = r }, done)
+}
+
+// Remove implements health.Store.
+func (s *store) Remove(t health.Tombstone, done func(error)) {
+	s.write(func() {
+		delete(s.records, t.Client)
+		if !t.Until.IsZero() {
+			t.Incarnation = max(t.Incarnation, s.graves[t.Client].Incarnation)
+			s.graves[t.Client] = t
+		}
+	}, done)
+}
+
+var _ health.Store = (*store)(nil)
