@@ -212,6 +212,14 @@ func (a *ServerAgent) Clients() (list []ClientInfo) {
 	return list
 }
 
+// List lists the first clients that match, by their ids, at most limit of them, and
+// counts all that do. Nothing else happens meanwhile: match is quick, and does not
+// call the agent.
+func (a *ServerAgent) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
+	a.runner.Inspect(func() { list, matching = a.m.List(limit, match) })
+	return list, matching
+}
+
 // Masters returns how many clients each server is the master of.
 func (a *ServerAgent) Masters() (of map[nid.NID]int) {
 	a.runner.Inspect(func() { of = a.m.Masters() })

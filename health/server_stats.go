@@ -77,10 +77,31 @@ func (s *Server) Stats() ServerStats { return s.stats }
 
 // Clients lists the clients by their ids.
 func (s *Server) Clients() []ClientInfo {
-	list := make([]ClientInfo, 0, s.table.count)
-	s.each(func(_ int32, c *conn) { list = append(list, s.info(c)) })
-	slices.SortFunc(list, func(a, b ClientInfo) int { return a.Client.Compare(b.Client) })
+	list, _ := s.List(s.table.count, func(*ClientInfo) bool { return true })
 	return list
+}
+
+// List lists the first clients that match, by their ids, at most limit of them, and
+// counts all that do. It takes memory for twice the limit.
+func (s *Server) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
+	byID := func(a, b ClientInfo) int { return a.Client.Compare(b.Client) }
+	list = make([]ClientInfo, 0, min(limit, s.table.count))
+	full := false // then the last one of the first limit bounds all that are of use
+	var info ClientInfo
+	s.each(func(_ int32, c *conn) {
+		if info = s.info(c); !match(&info) {
+			return
+		}
+		if matching++; full && info.Client.Compare(list[limit-1].Client) > 0 {
+			return
+		}
+		if list = append(list, info); len(list) >= max(2*limit, 2) {
+			slices.SortFunc(list, byID)
+			list, full = list[:limit], limit > 0
+		}
+	})
+	slices.SortFunc(list, byID)
+	return list[:min(limit, len(list))], matching
 }
 
 // Masters returns how many clients each server is the master of.

@@ -65,15 +65,10 @@ func (n *Node) HealthClients(f HealthFilter) (HealthClients, error) {
 	if f.Limit == 0 {
 		f.Limit = DefaultHealthLimit
 	}
-	list := HealthClients{Clients: []health.ClientInfo{}}
-	for _, c := range agent.Clients() {
-		if f.State != "" && c.State != f.State || f.Master.IsValid() && c.Master != f.Master {
-			continue
-		}
-		if list.Matching++; len(list.Clients) < f.Limit {
-			list.Clients = append(list.Clients, c)
-		}
-	}
+	var list HealthClients
+	list.Clients, list.Matching = agent.List(f.Limit, func(c *health.ClientInfo) bool {
+		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master)
+	})
 	list.More = list.Matching > len(list.Clients)
 	return list, nil
 }
@@ -93,20 +88,15 @@ func (n *Node) HealthClient(idOrName string) (health.ClientInfo, error) {
 			return info, nil
 		}
 	}
-	var found []health.ClientInfo
-	for _, c := range agent.Clients() {
-		if c.Name == idOrName {
-			found = append(found, c)
-		}
-	}
-	switch len(found) {
+	found, count := agent.List(1, func(c *health.ClientInfo) bool { return c.Name == idOrName })
+	switch count {
 	case 0:
 		return health.ClientInfo{}, cli.Hint(healthFailure(syscall.ENOENT, "no client %q is connected here", idOrName),
 			"'lnetctl client list' lists those that are")
 	case 1:
 		return found[0], nil
 	}
-	return health.ClientInfo{}, cli.Hint(healthFailure(syscall.EINVAL, "%d clients are called %q", len(found), idOrName),
+	return health.ClientInfo{}, cli.Hint(healthFailure(syscall.EINVAL, "%d clients are called %q", count, idOrName),
 		"name one by its id, such as %v", found[0].Client)
 }
 
