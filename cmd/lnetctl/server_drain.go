@@ -90,11 +90,11 @@ type drainDoc struct {
 // String says it in a line.
 func (d *drainDoc) String() string {
 	if d.Drained {
-		return fmt.Sprintf("%s is drained: %d clients are connected, and have other masters", d.Self, d.Clients)
+		return fmt.Sprintf("%s is drained: it is nobody's master; connections that stay: %d", d.Self, d.Clients)
 	}
-	s := fmt.Sprintf("%s is draining: it is the master of %d clients", d.Self, d.Mastered)
+	s := fmt.Sprintf("%s is draining: clients that have it as their master: %d", d.Self, d.Mastered)
 	if d.Evictions > 0 {
-		s += fmt.Sprintf(", and %d broadcasts of evictions are on their way", d.Evictions)
+		s += fmt.Sprintf("; broadcasts of evictions on their way: %d", d.Evictions)
 	}
 	return s
 }

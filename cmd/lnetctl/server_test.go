@@ -46,10 +46,10 @@ func TestDrain(t *testing.T) {
 		return serverWith(9, 0, 0, 5), nil
 	}
 	code, out, errs := f.lnetctl(t.Context(), "server", "drain")
-	wantTalk := `10.0.0.1@tcp is draining: it is the master of 4 clients, and 1 broadcasts of evictions are on their way
-10.0.0.1@tcp is draining: it is the master of 0 clients, and 1 broadcasts of evictions are on their way
+	wantTalk := `10.0.0.1@tcp is draining: clients that have it as their master: 4; broadcasts of evictions on their way: 1
+10.0.0.1@tcp is draining: clients that have it as their master: 0; broadcasts of evictions on their way: 1
 `
-	if code != cli.OK || out != "10.0.0.1@tcp is drained: 9 clients are connected, and have other masters\n" || errs != wantTalk {
+	if code != cli.OK || out != "10.0.0.1@tcp is drained: it is nobody's master; connections that stay: 9\n" || errs != wantTalk {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 	if code, _, errs := f.lnetctl(t.Context(), "server", "undrain"); code != cli.OK || !slices.Equal(f.drained, []bool{true, false}) {
@@ -71,7 +71,7 @@ func TestDrainEnds(t *testing.T) {
 		code   int
 		wanted string
 	}{
-		{"at once", t.Context(), 5, nil, []string{"--no-wait"}, cli.OK, "is draining: it is the master of 4 clients\n"},
+		{"at once", t.Context(), 5, nil, []string{"--no-wait"}, cli.OK, "is draining: clients that have it as their master: 4\n"},
 		{"too long", t.Context(), 5, nil, []string{"--timeout", "50ms"}, cli.Failed, "not drained after 50ms: 10.0.0.1@tcp is draining"},
 		{"who is left", t.Context(), 5, nil, []string{"--timeout", "50ms"}, cli.Failed, "'lnetctl client list --master 10.0.0.1@tcp' shows who is left"},
 		{"alone", t.Context(), 1, nil, []string{"--timeout", "50ms"}, cli.Failed, "no other server is alive"},
