@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ulnet/health"
@@ -19,8 +18,10 @@ const keptHealthEvents = 4096
 type healthEvents struct {
 	log    *slog.Logger
 	queue  chan HealthEvent
-	missed atomic.Uint64
 	worker sync.WaitGroup
+
+	mu     sync.Mutex
+	missed uint64 // since the latest event in the queue; guarded by mu
 }
 
 // startHealthEvents returns a healthEvents, which has a goroutine until close.
@@ -37,12 +38,27 @@ func (e *healthEvents) close() {
 }
 
 func (e *healthEvents) report(event HealthEvent) {
-	event.Time = time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	event.Time, event.Missed = time.Now(), e.missed
 	select {
 	case e.queue <- event:
+		e.missed = 0
 	default:
-		e.missed.Add(1)
+		e.missed++
 	}
+}
+
+// tail returns what tells of events that were left out after all others, if any were.
+func (e *healthEvents) tail() (event HealthEvent, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) > 0 || e.missed == 0 {
+		return event, false
+	}
+	event = HealthEvent{Time: time.Now(), Missed: e.missed}
+	e.missed = 0
+	return event, true
 }
 
 // ofServer reports an event of the server role.
@@ -82,12 +98,18 @@ func textOf(id nid.NID) string {
 // write writes events until close.
 func (e *healthEvents) write() {
 	for event := range e.queue {
-		event.Missed = e.missed.Swap(0)
-		if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
-			r := slog.NewRecord(event.Time, slog.LevelInfo, HealthMessage, 0) // of when it happened
-			r.AddAttrs(event.attrs()...)
-			_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
+		e.line(&event)
+		if event, ok := e.tail(); ok {
+			e.line(&event)
 		}
+	}
+}
+
+func (e *healthEvents) line(event *HealthEvent) {
+	if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
+		r := slog.NewRecord(event.Time, slog.LevelInfo, HealthMessage, 0) // of when it happened
+		r.AddAttrs(event.attrs()...)
+		_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
 	}
 }
 

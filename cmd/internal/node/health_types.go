@@ -147,6 +147,7 @@ type HealthEvent struct {
 	Server      string    `json:"server,omitempty"` // that an event of a client is about
 	Code        string    `json:"code,omitempty"`   // why, at a client
 	// Missed is how many events before this one were left out, because they came
-	// faster than they could be written.
+	// faster than they could be written. An event without Role and Event says so of
+	// the last ones.
 	Missed uint64 `json:"missed,omitempty"`
 }
