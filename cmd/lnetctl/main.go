@@ -31,10 +31,12 @@ func root(env cli.Env) *cobra.Command {
 		Use:   "lnetctl",
 		Short: "Show and use LNet nodes",
 		Long: `lnetctl shows and uses the LNet node of a running lnetd, in the grammar of
-Lustre's lnetctl. With --standalone, ping, discover and msg need no daemon: they run a
+Lustre's lnetctl; client, server and health, which are ours, are for client health.
+With --standalone, ping, discover and msg need no daemon: they run a
 node of their own.`,
 		Example: `  lnetctl net show
   lnetctl ping 10.0.0.2@tcp
+  lnetctl client list
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
 	}
 	g := new(globals)
