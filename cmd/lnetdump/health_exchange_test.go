@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"ulnet/health/collective"
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
-	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -23,9 +20,6 @@ import (
 	"ulnet/portals"
 	"ulnet/scoll"
 )
-
-// healthFile is what testdata/health.txt shows: what healthExchange does.
-var healthFile = filepath.Join("testdata", "captures", "health.pcapng")
 
 const (
 	healthServers = 3
@@ -202,62 +196,5 @@ func (c *clinic) stop() {
 			c.t.Error(err)
 		}
 		cancel()
-	}
-}
-
-// TestHealthExchange: an exchange of now is understood like the recorded one,
-// which it replaces when UPDATE is set.
-func TestHealthExchange(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "health.pcapng")
-	if os.Getenv("UPDATE") != "" {
-		file = healthFile
-	}
-	if err := os.WriteFile(file, healthExchange(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	checkHealth(t, file)
-}
-
-// TestHealthRecorded: the recorded exchange is understood.
-func TestHealthRecorded(t *testing.T) { checkHealth(t, healthFile) }
-
-// TestHealthTshark: the capture is one for Wireshark, too.
-func TestHealthTshark(t *testing.T) { capturetest.AgreeWithTshark(t, healthFile) }
-
-// checkHealth fails unless a capture is one of the exchange and all of it is
-// understood.
-func checkHealth(t *testing.T, file string) {
-	known := newProtocols(nil)
-	seen := map[string]int{}
-	capturetest.Decode(t, file, func(r *capture.Record) {
-		p := known.read(r).said
-		if p.Err != nil {
-			t.Errorf("frame %d: %v", r.Frame, p.Err)
-			return
-		}
-		switch m := p.Is.(type) {
-		case *healthMessage:
-			seen[m.Kind.String()]++
-			if len(m.remarks) > 0 {
-				t.Errorf("frame %d: odd: %v", r.Frame, m.remarks)
-			}
-		case *collectiveRequest:
-			seen["request"]++
-			if b := m.evictions; b == nil || b.Entries.Len() != 1 || b.Entries.At(0).Mark != uint8(health.ByAdmin) {
-				t.Errorf("frame %d: %s", r.Frame, m.Summary())
-			}
-		case *collectiveReply:
-			seen["reply"]++
-			if m.evictions == nil || m.evictions.Reply.Evicted == 0 {
-				t.Errorf("frame %d: %s", r.Frame, m.Summary())
-			}
-		}
-	})
-	for kind, least := range map[string]int{
-		"connect": 2 * healthServers, "accept": 2 * healthServers, "ping": 1, "pong": 1, "disconnect": 1, "request": 2, "reply": 2,
-	} {
-		if seen[kind] < least {
-			t.Errorf("%d of %s, want %d at least; found %v", seen[kind], kind, least, seen)
-		}
 	}
 }
