@@ -170,7 +170,7 @@ func (n *Net) Run(until time.Duration) error {
 // Timing are the times, with their defaults.
 func (n *Net) Timing() health.Timing { return n.timing }
 
-// Clients yields how many clients there are, and which node the first one is.
+// firstClient is the node of the first client.
 func (n *Net) firstClient() sim.NodeID { return sim.NodeID(n.cfg.Servers) }
 
 func (n *Net) isServer(id sim.NodeID) bool { return int(id) < n.cfg.Servers }

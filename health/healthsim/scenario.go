@@ -1,6 +1,8 @@
 package healthsim
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"ulnet/health"
@@ -20,7 +22,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "quorum-loss", Default: "0s", Kind: scenario.Duration, Doc: "for how long a server must be cut off until it evicts its clients; 0s: a ping interval"},
 		{Name: "discovery", Default: "3.4s", Kind: scenario.Duration, Doc: "servers hear of a death within this time, four fifths of it at the soonest; at the level of machines"},
 		{Name: "gossip", Default: "0s", Kind: scenario.Duration, Doc: "the interval of real gossip, which then is discovery; 0s: 200ms at the level of stacks, none at that of machines"},
-		{Name: "store", Default: "3ms", Kind: scenario.Duration, Doc: "what a write to a server's disk takes; 0s: nothing is written; at the level of machines"},
+		{Name: "store", Default: "3ms", Kind: scenario.Duration, Doc: "what a write to a server's disk takes; 0s: nothing is written, at the level of machines"},
 		{Name: "late", Default: "0%", Kind: scenario.Probability, Doc: "how often a request to evict comes once more, up to 40 s later; at the level of machines"},
 		{Name: "unsent", Default: "0%", Kind: scenario.Probability, Doc: "how often a broadcast cannot be sent; at the level of machines"},
 		{Name: "claims", Default: "off", Kind: scenario.Switch, Doc: "servers demand proof that a client's master agreed"},
@@ -63,23 +65,27 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 
 // attachOf is the number in the option attach, for Config.
 func attachOf(text string, servers int) int {
-	count := 0
-	for _, r := range text {
-		if r < '0' || r > '9' {
-			return servers
-		}
-		count = min(count*10+int(r-'0'), servers)
-	}
-	if count == 0 {
+	switch count, err := strconv.Atoi(text); {
+	case err != nil:
+		return servers // all
+	case count == 0:
 		return -1
+	default:
+		return min(count, servers)
 	}
-	return count
 }
 
 // instance is a Net in a scenario.
 type instance struct{ net *Net }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	servers, attach := s.Options.Int("servers"), s.Options["attach"]
+	if servers > s.Nodes {
+		return nil, fmt.Errorf("%d of %d nodes cannot be servers: set servers to less", servers, s.Nodes)
+	}
+	if _, err := strconv.ParseUint(attach, 10, 31); err != nil && attach != "all" {
+		return nil, fmt.Errorf("set attach %s: want a number of servers, or all", attach)
+	}
 	n, err := New(configOf(s))
 	return &instance{n}, err
 }

@@ -1,6 +1,7 @@
 package healthsim_test
 
 import (
+	"strings"
 	"testing"
 
 	"ulnet/health/healthsim"
@@ -32,6 +33,19 @@ func holds(t *testing.T, res *scenario.Result) {
 	for _, o := range res.Expects {
 		if !o.OK {
 			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
+		}
+	}
+}
+
+// TestOptions: what makes no sense is refused with what would.
+func TestOptions(t *testing.T) {
+	for set, want := range map[string]string{
+		"servers 6": "cannot be servers", "attach many": "a number of servers, or all", "attach -1": "a number of servers, or all",
+		"evict 3s": "eviction time-out",
+	} {
+		_, err := scenario.Run(t.Context(), parse(t, "protocol health\nnodes 5\nrun 1s\nset "+set+"\n"), scenario.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("set %s: %v", set, err)
 		}
 	}
 }
