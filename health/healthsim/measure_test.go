@@ -19,7 +19,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(l.Factor()/float64(servers)-1) > 0.01 || l.BusyPings != 0 || l.Pongs != l.Pings {
+	if math.Abs(l.Factor()/float64(servers)-1) > 0.01 || l.BusyPings != 0 || math.Abs(l.Pongs-l.Pings) > l.Pings/1000 { // the last pongs come later
 		t.Errorf("factor %v: %+v", l.Factor(), l)
 	}
 	t.Logf("%+v", l)
