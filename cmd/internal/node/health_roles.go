@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/gossip"
 	"ulnet/health"
 	broadcast "ulnet/health/collective"
 	"ulnet/lnet/nid"
@@ -64,8 +65,22 @@ func (h *healthRoles) startServer() error {
 		h.server = nil
 		return err
 	}
+	if agent, err := h.node.gossip.running(); err == nil {
+		h.warnOfSlow(agent.Snapshot())
+	}
 	h.log.Info("client health starts", slog.Any("nid", self), slog.Int("servers", len(h.servers)), slog.Int("clients", h.server.Status().Clients))
 	return nil
+}
+
+// warnOfSlow warns when a server that is cut off would evict clients that others
+// have taken over before gossip tells it that it is.
+func (h *healthRoles) warnOfSlow(s gossip.Snapshot) {
+	t, _ := h.cfg.Times.Filled() // the configuration was checked
+	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= t.Evict-t.Ping {
+		h.log.Warn("gossip is slower than evictions: a server that is cut off evicts clients of others before it notices",
+			slog.Duration("gossip", notices), slog.Duration("eviction", t.Evict-t.Ping),
+			slog.String("hint", "shorten interval in the section gossip, or lengthen evict in times of the section health, on all servers"))
+	}
 }
 
 // startClient begins to be a client. The caller holds h.mu.

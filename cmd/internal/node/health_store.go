@@ -14,7 +14,7 @@ const HealthStoreName = "health.db"
 
 // openStore opens the records of connections. Trouble with them is no reason to
 // leave the clients of all others alone: connections that cannot be recorded are
-// refused, and the log and the status say why.
+// refused until the next start, and the log and the status say why.
 func (h *healthRoles) openStore() {
 	if !h.cfg.Records || h.node.cfg.StateDir == "" {
 		return
@@ -22,7 +22,8 @@ func (h *healthRoles) openStore() {
 	h.path = filepath.Join(h.node.cfg.StateDir, HealthStoreName)
 	h.store, h.broken = connstore.Open(connstore.Config{Path: h.path, Log: h.log})
 	if h.broken != nil {
-		h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", h.broken))
+		h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", h.broken),
+			slog.String("hint", "mend that, and start lnetd again: the file is opened once"))
 		return
 	}
 	if s := h.store.Stats(); s.SetAside != "" {
