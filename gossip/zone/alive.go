@@ -52,6 +52,18 @@ func (m *Machine) joins(p Ref, v Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
 	m.topology.changed(m)
 	m.attributes.joined(m, p)
+	if m.delegate != nil {
+		m.delegate.memberJoined(m, p, v)
+	}
+}
+
+// leaves is told that a member is in the view no more, or not in this life.
+func (m *Machine) leaves(p Ref, v Version) {
+	delete(m.announced, p)
+	m.attributes.drop(m, p)
+	if m.delegate != nil {
+		m.delegate.memberLeft(m, p, v)
+	}
 }
 
 // renew raises the version of a member (Alg. 1, lines 4 to 9).
@@ -69,8 +81,7 @@ func (m *Machine) raise(p Ref, e entry, v Version) {
 		return
 	}
 	m.tell(Event{Kind: Left, Node: p, Version: m.lastAnnounced(p, e.version()), Cause: Restarted})
-	delete(m.announced, p)
-	m.attributes.drop(m, p)
+	m.leaves(p, e.version())
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 	m.joins(p, v)
 }
@@ -125,8 +136,7 @@ func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
 	m.suspicions.forget(p)
 	m.bury(p, newer(v, e.version()), cause == Said, code)
 	m.tell(Event{Kind: Left, Node: p, Version: m.lastAnnounced(p, e.version()), Cause: cause, Code: code})
-	delete(m.announced, p)
-	m.attributes.drop(m, p)
+	m.leaves(p, e.version())
 	m.unlink(p, cause)
 	m.topology.changed(m)
 }

@@ -29,6 +29,13 @@ type Config struct {
 	// Key, if there is one, is that of the cluster: messages carry a code that only
 	// those with the key can make, and others are refused (MS-A33).
 	Key []byte
+	// Management are members of the management zone, to begin with: this is a base
+	// zone, and its delegates register there (MS-95). Without any it stands alone.
+	Management []ID
+	// Delegates is how many a base zone has. Default 3.
+	Delegates int
+	// Supervisor has this node guard base zones: it is a member of the management zone.
+	Supervisor bool
 	// Seed is for all choices, together with Self.
 	Seed uint64
 
@@ -67,8 +74,8 @@ type ConfigError struct{ Why string }
 
 func (e *ConfigError) Error() string { return "zone: " + e.Why }
 
-// MaxZone is how long the name of a zone can be in bytes.
-const MaxZone = 255
+// MaxZone is how long the name of a zone can be in bytes: it is part of a key.
+const MaxZone = MaxKey - len(CensusKey)
 
 const maxPayload = 1 << 20
 
@@ -90,6 +97,7 @@ func (c Config) Filled() (Config, error) {
 	c.Heartbeat = orDefault(c.Heartbeat, time.Second)
 	c.Timeout = orDefault(c.Timeout, c.Heartbeat*7/2)
 	c.Retry = orDefault(c.Retry, 200*time.Millisecond)
+	c.Delegates = orDefault(c.Delegates, 3)
 	c.MaxMembers = orDefault(c.MaxMembers, 16384)
 	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
 	c.MaxMessage = orDefault(c.MaxMessage, maxPayload)
@@ -104,8 +112,8 @@ func (c Config) Filled() (Config, error) {
 
 func (c *Config) wrong() string {
 	switch {
-	case c.Zone == "" || len(c.Zone) > MaxZone:
-		return fmt.Sprintf("a zone's name has 1 to %d bytes", MaxZone)
+	case c.Zone == "" || len(c.Zone) > MaxZone || !validName([]byte(c.Zone)):
+		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", MaxZone)
 	case !c.Self.IsValid():
 		return "the id of the node itself is missing"
 	case c.Threshold < 0:
@@ -120,6 +128,8 @@ func (c *Config) wrong() string {
 		return "aggregation and retry last 1 ms at least, and a heartbeat 10 ms"
 	case c.Timeout < 2*c.Heartbeat:
 		return fmt.Sprintf("the timeout (%v) must be two heartbeats (%v) at least", c.Timeout, 2*c.Heartbeat)
+	case c.Delegates < 1 || c.Delegates > maxDelegates:
+		return fmt.Sprintf("a zone has 1 to %d delegates", maxDelegates)
 	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
 		return "the view has room for 2 to 1048576 members"
 	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:

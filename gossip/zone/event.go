@@ -12,10 +12,12 @@ const (
 	Refuted                            // Version: this node's new version; keep Version.Inc for the next life (MS-A2)
 	Clash                              // another node says that it is this one, or has its name
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
+	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
+	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
 	eventKinds
 )
 
-var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused"}
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "listed"}
 
 // String returns the name of the kind.
 func (k EventKind) String() string { return name(eventNames[:], int(k)) }
@@ -54,6 +56,16 @@ type Event struct {
 	Code       int32       `json:"code,omitempty"`
 	Keys       []string    `json:"keys,omitempty"`       // that were written or deleted, in order
 	Attributes []Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
+
+	// Of a base zone, in the management zone.
+	Zone      string  `json:"zone,omitempty"`
+	Suspect   Named   `json:"suspect,omitzero"`
+	Reporters int     `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
+	Number    uint64  `json:"number,omitempty"`    // of the question
+	Size      int     `json:"size,omitempty"`
+	Members   []Named `json:"members,omitempty"`
+	Unknown   bool    `json:"unknown,omitempty"` // nobody guards the zone
+	More      bool    `json:"more,omitempty"`    // another event goes on with Members
 }
 
 // tell tells the user of a node.

@@ -10,63 +10,6 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// InputKind tells inputs apart.
-type InputKind uint8
-
-// The kinds of inputs, with the fields of [Input] that they use.
-const (
-	Timer     InputKind = iota
-	Join                // Inc: begin a life with this incarnation, higher than any before
-	Leave               // Code: say goodbye
-	Arrived             // Data, Peer: a message arrived as bytes
-	Delivered           // Message: a message of a machine with the same table
-	Down                // Node: the transport lost its connection to a node in Output.Watch
-	Failed              // Node, Local: a send to it failed; Local: for a reason of this host alone
-	Set                 // Key, Value: write an attribute
-	Delete              // Key: delete an attribute
-)
-
-// Input is what a [Machine] steps on; the zero value is the timer. Data and Value
-// are valid during Step.
-type Input struct {
-	Kind    InputKind
-	Node    Ref
-	Local   bool
-	Code    int32
-	Inc     uint64
-	Peer    nid.NID // who sent Data, as the transport says
-	Data    []byte
-	Message *Message
-	Key     string
-	Value   []byte
-}
-
-// Send is a message to send.
-type Send struct {
-	To         Ref     // 0: to NID, of which no more is known
-	NID        nid.NID // with To 0
-	Priority   bool    // no acknowledgement, ahead of others (MS-A32)
-	Message    Message // without Config.Wire
-	Begin, End int     // with Config.Wire: it is Output.Buf[Begin:End]
-	short      uint64  // of the receiver
-}
-
-// Output is what a [Machine] wants done, in order.
-type Output struct {
-	Sends  []Send
-	Events []Event
-	Watch  []Ref // from now on Down tells when the connection to them is lost
-	Ignore []Ref // no longer
-	Buf    []byte
-}
-
-// Reset empties o and keeps its memory.
-func (o *Output) Reset() {
-	clear(o.Sends)
-	clear(o.Events)
-	*o = Output{o.Sends[:0], o.Events[:0], o.Watch[:0], o.Ignore[:0], o.Buf[:0]}
-}
-
 // life is whether a machine takes part. Transitions:
 //
 //	idle -- Join --> joined -- Leave --> left -- Join, with a higher incarnation --> joined
@@ -103,6 +46,8 @@ type Machine struct {
 	blind      blind
 	pauses     pauses
 	attributes attributes
+	delegate   *delegation // of a base zone with a management zone
+	supervisor supervision
 	stats      Stats
 
 	in    Message // of the step that is made
@@ -122,6 +67,9 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 func New(cfg Config) (*Machine, error) {
 	cfg, err := cfg.Filled()
 	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Table.use(cfg.Zone); err != nil {
 		return nil, err
 	}
 	m := &Machine{cfg: cfg, codec: codec{table: cfg.Table, zone: ZoneNumber(cfg.Zone), most: cfg.MaxMessage}}
@@ -190,6 +138,22 @@ func (m *Machine) apply(in *Input) {
 		m.write(Attribute{Key: in.Key, Value: append([]byte{}, in.Value...)})
 	case Delete:
 		m.write(Attribute{Key: in.Key, Deleted: true})
+	default:
+		m.applyHierarchy(in)
+	}
+}
+
+// applyHierarchy is apply for what comes of other zones.
+func (m *Machine) applyHierarchy(in *Input) {
+	switch in.Kind {
+	case DispatchDelivered:
+		m.dispatched(in.Dispatch)
+	case DispatchFailed:
+		if m.delegate != nil {
+			m.delegate.lost(m, in.To)
+		}
+	case QueryZone:
+		m.query(in.Key, in.Number)
 	}
 }
 
@@ -200,6 +164,12 @@ func (m *Machine) expire() {
 	}
 	m.expireLinks()
 	m.judge()
+	if m.delegate != nil {
+		m.delegate.expire(m)
+	}
+	if m.now >= m.supervisor.next() {
+		m.supervisor.expire(m)
+	}
 	if m.now >= m.topology.at {
 		m.chooseNeighbours()
 	}
@@ -219,7 +189,11 @@ func (m *Machine) next() time.Duration {
 	if m.life != joined {
 		return machine.Never
 	}
-	return min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at)
+	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next())
+	if m.delegate != nil {
+		at = min(at, m.delegate.next(m))
+	}
+	return at
 }
 
 // join begins a life.
@@ -238,6 +212,10 @@ func (m *Machine) join(inc uint64) {
 	m.beat.at = m.now + m.beatInterval()
 	m.topology = topology{at: machine.Never}
 	m.discovery.begin(m)
+	m.supervisor = supervision{}
+	if len(m.cfg.Management) > 0 {
+		m.delegate = newDelegation(m)
+	}
 }
 
 // leave says goodbye to all neighbours (MS-40) and ends this life.
@@ -248,64 +226,4 @@ func (m *Machine) leave(code int32) {
 		m.out.Ignore = append(m.out.Ignore, m.links.list[i].node)
 	}
 	m.life = left
-}
-
-// rand returns a number below n.
-func (m *Machine) rand(n int) int { return int(m.rng.Uint64() % uint64(n)) }
-
-// send sends a message to a node.
-func (m *Machine) send(to Ref, msg Message) {
-	msg.From, msg.Version = m.self, m.ver
-	m.out.Sends = append(m.out.Sends, Send{To: to, short: m.codec.short(to), Message: msg})
-	m.stats.Sent[msg.Kind]++
-}
-
-// answer sends a message to the sender of the one that is processed.
-func (m *Machine) answer(msg Message) {
-	if m.in.From != 0 && (!m.cfg.Wire || m.cfg.Table.ID(m.in.From).IsValid()) {
-		m.send(m.in.From, msg)
-		return
-	}
-	if !m.peer.IsValid() {
-		return
-	}
-	m.send(0, msg)
-	s := &m.out.Sends[len(m.out.Sends)-1]
-	s.NID, s.short = m.peer, m.inShort
-}
-
-// encode replaces the messages of a step by their bytes.
-func (m *Machine) encode(begin int) {
-	sends := m.out.Sends[begin:]
-	for i, n := 0, len(sends); i < n; i++ {
-		s := &m.out.Sends[begin+i]
-		msg := s.Message
-		if msg.Kind.lists() || msg.Kind.tables() || msg.Kind == AttributeData {
-			m.encodeLists(begin+i, &msg)
-			continue
-		}
-		s.Begin = len(m.out.Buf)
-		m.out.Buf = m.codec.appendFixed(m.out.Buf, &msg)
-		m.out.Buf = m.codec.sign(m.out.Buf, s.Begin, s.short)
-		s.End, s.Message = len(m.out.Buf), Message{Kind: msg.Kind}
-	}
-}
-
-// encodeLists encodes a message with lists: the first part in its place, others at
-// the end of all sends.
-func (m *Machine) encodeLists(at int, msg *Message) {
-	first := true
-	e := encoder{codec: &m.codec, m: msg, to: m.out.Sends[at].short, b: m.out.Buf}
-	e.emit = func(begin, end int) {
-		s := m.out.Sends[at]
-		s.Begin, s.End, s.Message = begin, end, Message{Kind: msg.Kind}
-		if first {
-			m.out.Sends[at], first = s, false
-			return
-		}
-		m.out.Sends = append(m.out.Sends, s)
-		m.stats.Sent[msg.Kind]++
-	}
-	e.encode()
-	m.out.Buf = e.b
 }

@@ -8,6 +8,10 @@ import (
 // arrived processes a message that came as bytes.
 func (m *Machine) arrived(in *Input) {
 	m.peer = in.Peer
+	if len(in.Data) >= 4 && string(in.Data[:4]) == dispatchMagic {
+		m.dispatchArrived(in.Data)
+		return
+	}
 	err := m.codec.parse(in.Data, &m.in, &m.lists)
 	if errors.Is(err, ErrTableFull) && m.collect() {
 		err = m.codec.parse(in.Data, &m.in, &m.lists)

@@ -10,35 +10,40 @@ type Stats struct {
 	Sent     [kinds]uint64 // messages by kind
 	Received [kinds]uint64
 
+	Dispatched [dispatchKinds]uint64 // sent to other zones
+
 	// Messages that were not understood.
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
 	// What was ignored of those that were.
-	UnknownSender uint64 // by a node of which nothing is known
-	Stale         uint64 // older than what is known
-	TooFarAhead   uint64 // versions that nobody could refute (MS-A2)
-	BadReporter   uint64 // suspicions by who is not in the view, or on itself (MS-A29)
-	Refuted       uint64 // suspicions on this node that were refuted before
-	StaleData     uint64 // attributes of another life
-	TooLarge      uint64 // tables that are larger than allowed
-	Gaps          uint64 // parts of tables of which the part before is missing
-	WaitingFull   uint64 // offers of attributes of unknown nodes
-	ViewFull      uint64 // nodes for which the view has no room
-	BadJoins      uint64 // without a higher incarnation
+	UnknownSender   uint64 // by a node of which nothing is known
+	Stale           uint64 // older than what is known
+	TooFarAhead     uint64 // versions that nobody could refute (MS-A2)
+	BadReporter     uint64 // suspicions by who is not in the view, or on itself (MS-A29)
+	Refuted         uint64 // suspicions on this node that were refuted before
+	StaleData       uint64 // attributes of another life
+	TooLarge        uint64 // tables that are larger than allowed
+	Gaps            uint64 // parts of tables of which the part before is missing
+	WaitingFull     uint64 // offers of attributes of unknown nodes
+	ViewFull        uint64 // nodes for which the view has no room
+	StrayDispatches uint64 // messages of other zones that are not for this node
+	TooManyZones    uint64 // base zones or delegates for which there is no room
+	BadJoins        uint64 // without a higher incarnation
 
-	Filed        uint64 // suspicions of this node's own
-	Muted        uint64 // times that so many links failed that this node distrusted itself
-	Excused      uint64 // failures that did not count after a pause
-	OtherLife    uint64 // failures that did not count because the peer had restarted
-	LocalErrors  uint64
-	Repairs      uint64 // views that were exchanged again
-	TableRepairs uint64
-	Unanswered   uint64 // requests for attributes
-	Entries      uint64 // of attributes that were received
-	Forgotten    uint64 // nodes that are not in the history any more
-	Collected    uint64 // times that the table was cleared of ids
-	Clashes      uint64 // times that another node said it was this one
-	Pauses       uint64
-	Missed       time.Duration // in pauses
+	Filed           uint64 // suspicions of this node's own
+	Muted           uint64 // times that so many links failed that this node distrusted itself
+	Excused         uint64 // failures that did not count after a pause
+	OtherLife       uint64 // failures that did not count because the peer had restarted
+	LocalErrors     uint64
+	Repairs         uint64 // views that were exchanged again
+	TableRepairs    uint64
+	Unanswered      uint64 // requests for attributes
+	Entries         uint64 // of attributes that were received
+	Forgotten       uint64 // nodes that are not in the history any more
+	Collected       uint64 // times that the table was cleared of ids
+	SupervisorsLost uint64 // that did not answer this delegate
+	Clashes         uint64 // times that another node said it was this one
+	Pauses          uint64
+	Missed          time.Duration // in pauses
 }
 
 // Refusals returns how many messages were not understood.

@@ -128,6 +128,9 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 	}
 	if m.suspicions.add(s.Reporter, s.Suspect, s.Version) {
 		m.delta.suspicion(m, s)
+		if m.delegate != nil {
+			m.delegate.alarm(m, s)
+		}
 	}
 }
 

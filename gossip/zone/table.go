@@ -2,8 +2,11 @@ package zone
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -24,6 +27,8 @@ type Table struct {
 	ids     []known // by Ref; the first stands for none
 	byShort map[uint64]Ref
 	ring    []Ref // of those whose id is known, in the order of the ring (MS-24)
+	ballot  []Ref // the same, in the order in which they become delegates (MS-A24)
+	zone    string
 	free    []Ref
 	limit   int
 	canon   []*page // the latest frozen page of each place, to be shared
@@ -35,6 +40,7 @@ type known struct {
 	id    ID
 	pos   Position
 	short uint64
+	vote  uint64 // the beginning of SHA-1(id ‖ zone)
 }
 
 // NewTable returns a table for at most so many ids.
@@ -77,10 +83,44 @@ func (t *Table) Add(id ID) (Ref, error) {
 	case k.id.IsValid():
 		return 0, ErrCollision
 	}
-	k.id, k.pos = id, pos
+	k.id, k.pos, k.vote = id, pos, vote(id, t.zone)
 	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
 	t.ring = slices.Insert(t.ring, at, r)
+	at, _ = slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
+	t.ballot = slices.Insert(t.ballot, at, r)
 	return r, nil
+}
+
+// vote decides which members are delegates of their zone.
+func vote(id ID, zone string) uint64 {
+	sum := sha1.Sum(append(id.AppendCanonical(nil), zone...))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+func (t *Table) compareVotes(a, b Ref) int {
+	if c := cmp.Compare(t.ids[a].vote, t.ids[b].vote); c != 0 {
+		return c
+	}
+	return t.compare(a, b)
+}
+
+// use says for which zone the table is, before anything is added.
+func (t *Table) use(zone string) error {
+	if t.zone == zone {
+		return nil
+	}
+	if t.zone != "" {
+		return &ConfigError{fmt.Sprintf("the table of ids is that of zone %q", t.zone)}
+	}
+	t.zone = zone
+	ids := t.ballot
+	t.ballot = nil
+	for _, r := range ids {
+		t.ids[r].vote = vote(t.ids[r].id, zone)
+		at, _ := slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
+		t.ballot = slices.Insert(t.ballot, at, r)
+	}
+	return nil
 }
 
 // addShort returns what stands for a node of which the short form is known.
@@ -121,6 +161,7 @@ func (t *Table) rank(r Ref) int {
 // forget frees all nodes but those to be kept, which are marked in a bitmap.
 func (t *Table) forget(keep bitmap) {
 	t.ring = slices.DeleteFunc(t.ring, func(r Ref) bool { return !keep.has(r) })
+	t.ballot = slices.DeleteFunc(t.ballot, func(r Ref) bool { return !keep.has(r) })
 	for r := Ref(1); int(r) < len(t.ids); r++ {
 		if k := &t.ids[r]; !keep.has(r) && k.short != 0 {
 			delete(t.byShort, k.short)
