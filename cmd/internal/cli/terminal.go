@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"io"
 	"os"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,4 +24,42 @@ func IsTerminal(w io.Writer) bool {
 		_, termErr = unix.IoctlGetTermios(int(fd), unix.TCGETS)
 	})
 	return err == nil && termErr == nil
+}
+
+// Size returns the columns and rows of a terminal; 0 and 0 if it does not say, or
+// is none.
+func Size(w io.Writer) (columns, rows int) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, 0
+	}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, 0
+	}
+	_ = conn.Control(func(fd uintptr) { // a file that is closed has no size
+		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+			columns, rows = int(size.Col), int(size.Row)
+		}
+	})
+	return columns, rows
+}
+
+// Fit cuts lines that are longer than columns, so that each takes one row of a
+// terminal; 0 columns cut nothing.
+func Fit(text []byte, columns int) []byte {
+	if columns <= 0 {
+		return text
+	}
+	var fit []byte
+	for line := range bytes.Lines(text) {
+		body, ended := bytes.CutSuffix(line, []byte("\n"))
+		if utf8.RuneCount(body) > columns {
+			body = []byte(string([]rune(string(body))[:columns]))
+		}
+		if fit = append(fit, body...); ended {
+			fit = append(fit, '\n')
+		}
+	}
+	return fit
 }
