@@ -39,8 +39,8 @@ evicting, or saving (its record is on its way to the disk).`,
   lnetctl client list --master 10.0.0.1@tcp --json | jq '.clients[].name'`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if limit > node.MaxHealthLimit {
-				return cli.Usagef("--limit: want %d at most", node.MaxHealthLimit)
+			if limit == 0 || limit > node.MaxHealthLimit {
+				return cli.Usagef("--limit: want 1 to %d", node.MaxHealthLimit)
 			}
 			filter := node.HealthFilter{State: state, Limit: int(limit)}
 			if state != "" && !slices.Contains(clientStates, state) {

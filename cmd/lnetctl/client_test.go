@@ -33,7 +33,7 @@ func TestClientList(t *testing.T) {
 	if errs != "1 of 2 clients; --limit has more of them listed\n" {
 		t.Errorf("%q", errs)
 	}
-	for _, args := range [][]string{{"--master", "nobody"}, {"--state", "lost"}, {"--limit", "100001"}, {"--limit", "-1"}, {"someone"}} {
+	for _, args := range [][]string{{"--master", "nobody"}, {"--state", "lost"}, {"--limit", "100001"}, {"--limit", "0"}, {"--limit", "-1"}, {"someone"}} {
 		if code, _, errs := f.lnetctl(t.Context(), append([]string{"client", "list"}, args...)...); code != cli.Usage {
 			t.Errorf("%v: %d\n%s", args, code, errs)
 		}

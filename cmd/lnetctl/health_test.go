@@ -158,11 +158,39 @@ func TestHealthWatchEnds(t *testing.T) {
 	if len(events) != 2 || err == nil || err.Error() != "the daemon has gone away" {
 		t.Fatalf("%+v, %v", events, err)
 	}
-	if got := eventLine(&events[0]); !strings.HasSuffix(got, "3 lines of lnetd were left out") {
+	if got := eventLine(&events[0]); !strings.HasSuffix(got, "3 lines of lnetd were left out") || events[0].Time.IsZero() {
 		t.Errorf("%s", got)
 	}
 	if got := eventLine(&events[1]); !strings.HasSuffix(got, "connected     ab (2 events before were left out)") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestHealthWatchFull: events for which there is no room are counted where they are
+// missing: at the end, with those that were missing before them.
+func TestHealthWatchFull(t *testing.T) {
+	w := &eventWatcher{}
+	for range maxEvents {
+		w.add(node.HealthEvent{Msg: node.HealthMessage})
+	}
+	w.add(node.HealthEvent{Msg: node.HealthMessage, Missed: 4})
+	w.add(node.HealthEvent{Msg: node.HealthMessage})
+	events, _ := w.take()
+	if n := len(events); n != maxEvents+1 || events[0].Missed != 0 || events[n-1].Missed != 6 || events[n-1].Msg != "" {
+		t.Errorf("%d events, %+v ... %+v", n, events[0], events[n-1])
+	}
+	if again, _ := w.take(); len(again) != 0 {
+		t.Errorf("again %+v", again)
+	}
+}
+
+// TestLatest: a small terminal has the latest events, and none if there is no room.
+func TestLatest(t *testing.T) {
+	events := []node.HealthEvent{{Event: "a"}, {Event: "b"}, {Event: "c"}}
+	for _, c := range []struct{ room, rows, want int }{{-1, 0, 3}, {5, 9, 3}, {2, 9, 2}, {0, 9, 0}, {-3, 2, 0}} {
+		if got := latest(events, c.room, c.rows); len(got) != c.want || c.want > 0 && got[c.want-1].Event != "c" {
+			t.Errorf("%+v: %+v", c, got)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ type eventWatcher struct {
 
 	mu     sync.Mutex
 	events []node.HealthEvent // since the last look; guarded by mu
+	missed uint64             // for which there was no room after them; guarded by mu
 	ended  error              // of the stream; guarded by mu
 }
 
@@ -98,6 +99,9 @@ func (w *eventWatcher) read(body io.Reader) {
 	for lines.Scan() {
 		var e node.HealthEvent
 		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == node.HealthMessage || e.Msg == "" && e.Missed > 0) {
+			if e.Time.IsZero() {
+				e.Time = time.Now() // the daemon says only how many are missing
+			}
 			w.add(e)
 		}
 	}
@@ -114,7 +118,7 @@ func (w *eventWatcher) add(e node.HealthEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.events) == maxEvents {
-		w.events[0].Missed++
+		w.missed += 1 + e.Missed
 		return
 	}
 	w.events = append(w.events, e)
@@ -124,7 +128,10 @@ func (w *eventWatcher) take() ([]node.HealthEvent, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events
-	w.events = nil
+	if w.missed > 0 {
+		events = append(events, node.HealthEvent{Time: time.Now(), Missed: w.missed})
+	}
+	w.events, w.missed = nil, 0
 	return events, w.ended
 }
 
@@ -180,16 +187,26 @@ func (w *eventWatcher) screen(ctx context.Context, events []node.HealthEvent) er
 	w.recent = append(w.recent, events...)
 	w.recent = w.recent[max(len(w.recent)-shownEvents, 0):]
 	fmt.Fprintln(&b)
-	for i := range w.recent {
-		fmt.Fprintln(&b, eventLine(&w.recent[i]))
+	_, rows := cli.Size(w.out)
+	for _, e := range latest(w.recent, rows-bytes.Count(b.Bytes(), []byte("\n"))-1, rows) {
+		fmt.Fprintln(&b, eventLine(&e))
 	}
 	return cli.Redraw(w.out, b.Bytes(), !w.started)
+}
+
+// latest are those of some events that have room on a terminal of so many rows; 0
+// rows have room for all.
+func latest(events []node.HealthEvent, room, rows int) []node.HealthEvent {
+	if rows == 0 {
+		return events
+	}
+	return events[max(len(events)-max(room, 0), 0):]
 }
 
 // eventLine is an event in a line.
 func eventLine(e *node.HealthEvent) string {
 	if e.Msg == "" {
-		return fmt.Sprintf("              %d lines of lnetd were left out", e.Missed)
+		return fmt.Sprintf("%s  %d lines of lnetd were left out", e.Time.Local().Format("15:04:05.000"), e.Missed)
 	}
 	line := fmt.Sprintf("%s  %s  %-13s", e.Time.Local().Format("15:04:05.000"), e.Role, e.Event)
 	switch {

@@ -49,6 +49,9 @@ goes on draining.`,
 		}
 		d := drain{g: g, talk: c.ErrOrStderr()}
 		doc, err := d.look(c.Context())
+		if err != nil && c.Context().Err() != nil {
+			return cli.Hint(errors.New("interrupted: this server is draining"), goesOn)
+		}
 		if err == nil && !noWait {
 			doc, err = d.wait(c.Context(), doc, limit.value)
 		}
@@ -93,6 +96,9 @@ func (d *drainDoc) String() string {
 		return fmt.Sprintf("%s is drained: it is nobody's master; connections that stay: %d", d.Self, d.Clients)
 	}
 	s := fmt.Sprintf("%s is draining: clients that have it as their master: %d", d.Self, d.Mastered)
+	if d.Alive < 2 && d.Mastered > 0 {
+		s += "; no other server is alive, whom they could choose"
+	}
 	if d.Evictions > 0 {
 		s += fmt.Sprintf("; broadcasts of evictions on their way: %d", d.Evictions)
 	}
@@ -156,16 +162,19 @@ func (d *drain) progress(doc *drainDoc) {
 	}
 }
 
+// goesOn is what to do about a server that drains though the command has ended.
+const goesOn = "it goes on draining: 'lnetctl server drain' waits again, 'lnetctl server undrain' takes it back"
+
 // over is the error of a wait that has ended too early.
 func (d *drain) over(ctx context.Context, doc *drainDoc, limit time.Duration) error {
-	why, hint := fmt.Sprintf("not drained after %v", limit), "it goes on draining: 'lnetctl server drain' waits again, 'lnetctl server undrain' takes it back"
+	why, hint := fmt.Sprintf("not drained after %v", limit), goesOn
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		why = "interrupted"
 	}
 	if doc.Alive < 2 {
-		hint += ";\n  no other server is alive, whom clients could choose: see 'lnetctl server list'"
+		hint += ";\n  'lnetctl server list' shows who is dead"
 	} else if doc.Mastered > 0 {
-		hint += ";\n  'lnetctl client list --master " + doc.Self + "' shows who is left"
+		hint += ";\n  'lnetctl client list --master " + doc.Self + "' shows who is left; other servers that drain take none"
 	}
 	return cli.Hint(fmt.Errorf("%s: %v", why, doc), "%s", hint)
 }

@@ -62,6 +62,8 @@ func TestDrain(t *testing.T) {
 func TestDrainEnds(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
+	atOnce, interruptAtOnce := context.WithCancel(t.Context())
+	defer interruptAtOnce()
 	for _, c := range []struct {
 		name   string
 		ctx    context.Context
@@ -91,6 +93,10 @@ func TestDrainEnds(t *testing.T) {
 			}
 			return nil
 		}, nil, cli.Failed, "interrupted: 10.0.0.1@tcp is draining"},
+		{"an interrupt at once", atOnce, 5, func(*fakeServer, int) error {
+			interruptAtOnce()
+			return errors.New("too late")
+		}, nil, cli.Failed, "interrupted: this server is draining\n  it goes on draining: 'lnetctl server drain' waits again"},
 		{"both", t.Context(), 5, nil, []string{"--no-wait", "--timeout", "5s"}, cli.Usage, "no-wait"},
 	} {
 		f := serveFake(t)
