@@ -76,19 +76,35 @@ func (b *balance) heard(s *Server, i int32, m *Message) {
 	if s.cfg.Uneven || o.idle != OK || b.standing(s) != OK || !s.members.alive(i) {
 		return
 	}
-	mine, live := b.load(s), 0
-	for k := range s.members.list {
-		if s.members.alive(int32(k)) {
-			live++
-		}
-	}
+	mine := b.load(s)
 	more := mine - o.clients
-	if far := more*more > deviations*deviations*(mine+o.clients); more < live || !far && s.now >= o.favored {
+	if far := more*more > deviations*deviations*(mine+o.clients); more < 2 || !far && s.now >= o.favored {
 		return
 	}
-	o.surplus = more / live // the others do the same
+	// The others do the same: of what does not divide evenly some give one more, who
+	// are others for each server.
+	live, rank := s.members.distance(i)
+	o.surplus = more*(rank+1)/live - more*rank/live
 	o.perTick = (o.surplus + shedTicks - 1) / shedTicks
-	b.shed = true
+	b.shed = b.shed || o.surplus > 0
+}
+
+// distance is how many servers live, and how many of them it is from one to this
+// one, in the order of their NIDs and around.
+func (m *members) distance(from int32) (live, distance int) {
+	for i := range m.list {
+		if !m.alive(int32(i)) {
+			continue
+		}
+		live++
+		if m.list[i].id.Compare(m.list[m.self].id) < 0 {
+			distance++
+		}
+		if m.list[i].id.Compare(m.list[from].id) < 0 {
+			distance--
+		}
+	}
+	return live, (distance + live) % live
 }
 
 // run tells loads and asks clients, once per tick.
@@ -105,11 +121,18 @@ func (b *balance) run(s *Server) {
 	b.shed = false
 	for i := range s.members.list {
 		o := &s.members.list[i].burden
-		if o.surplus == 0 || b.standing(s) != OK || !s.members.alive(int32(i)) {
+		if o.surplus == 0 {
+			continue
+		}
+		// Others may have come and gone since it told its load, or this one have asked
+		// many to go elsewhere.
+		if b.standing(s) != OK || !s.members.alive(int32(i)) || b.load(s) < o.clients+2 {
 			o.surplus = 0
 			continue
 		}
 		asked := b.ask(s, int32(i), min(o.perTick, o.surplus))
+		b.mine -= asked
+		o.clients += asked
 		if o.surplus -= asked; asked == 0 {
 			o.surplus = 0
 		}

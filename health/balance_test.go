@@ -41,6 +41,9 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[Cl
 			}
 		}
 		most = max(most, now)
+		for i := range h.s.table.count { // they live
+			h.message(crowdHost(i), Message{Kind: Ping, Client: crowdID(i), Incarnation: 1, Epoch: 1})
+		}
 	}
 	return to, clients, most
 }
@@ -99,11 +102,18 @@ func TestBalanceReturned(t *testing.T) {
 	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // of four
 		t.Errorf("suggested %v", to)
 	}
+	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: each by itself
+		h.advance(h.s.cfg.Tick)   // so that clients are counted anew
+		h.says(gone, clients, OK) // this server is the second after that one
+		if to, _, _ := h.suggested(2 * h.s.cfg.Tick); to[gone] != want {
+			t.Errorf("%d more: suggested %v, want %d", 8-clients, to, want)
+		}
+	}
 	h.says(gone, 7, OK)
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
 	}
-	h.advance(4 * h.s.cfg.Evict) // that is long ago
+	h.suggested(4 * h.s.cfg.Evict) // that is long ago
 	h.says(gone, 0, OK)
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
@@ -113,7 +123,7 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, OK)
 	h.says(otherA, 0, Draining)
 	h.says(otherA, 0, OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 2 {
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // of eight for three, who is the last to give
 		t.Errorf("suggested %v", to)
 	}
 }

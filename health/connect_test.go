@@ -102,7 +102,7 @@ func TestConnectWaits(t *testing.T) {
 			h.connect(6, tt.master, 1)
 			h.want("suspended broadcast1")
 			r, err := ParseBatch(h.effects[1].Token.([]byte))
-			if err != nil || r.Entries.At(0) != (Entry{testClient, 5, uint8(Rebooted)}) {
+			if err != nil || r.Entries.At(0) != (Entry{Client: testClient, Incarnation: 5, Mark: uint8(Rebooted), Epoch: 1}) {
 				t.Errorf("CH-25: evicts %+v, %v", r.Entries.At(0), err)
 			}
 			h.done(Reply{Evicted: 1}, gone)

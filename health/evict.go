@@ -31,6 +31,7 @@ const lookShare = 10
 type eviction struct {
 	id          ClientID
 	incarnation uint64
+	epoch       uint32 // of the choice of this server
 	cause       Cause
 	exception   Exception // of who knows more; Code OK: none
 }
@@ -59,7 +60,7 @@ func (s *Server) evict(i int32, cause Cause) {
 	c.previous = noPlace
 	s.unset(i)
 	s.tell(ClientSuspended, c, cause)
-	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, cause: cause})
+	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, epoch: c.epoch, cause: cause})
 }
 
 // flush puts what waits into batches (CH-27). Without a quorum it waits on: soon
@@ -156,7 +157,7 @@ func (s *Server) broadcast(b *batch) {
 	request := Batch{Life: s.cfg.Incarnation}
 	for i := range b.entries {
 		x := &b.entries[i]
-		request.Entries = Entry{x.id, x.incarnation, uint8(x.cause)}.AppendBinary(request.Entries)
+		request.Entries = Entry{x.id, x.incarnation, uint8(x.cause), x.epoch & (1<<24 - 1)}.AppendBinary(request.Entries)
 	}
 	begin := len(s.out.Buf)
 	s.out.Buf = request.AppendBinary(s.out.Buf)

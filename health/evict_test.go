@@ -34,6 +34,45 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: an eviction by a master
+// that comes late finds the same life of the client under the same master, but by a
+// later choice: the client went to another one and came back. It stays.
+func TestLateEvictionOfEarlierChoice(t *testing.T) {
+	late := func(h *harness, epoch uint32) Reply {
+		h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&Batch{Entries: entries(Entry{Client: testClient, Incarnation: 5, Epoch: epoch})}).AppendBinary(nil)})
+		r, err := ParseReply(h.effects[len(h.effects)-1].Token.([]byte))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.message(host, Message{Kind: Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+	h.message(host, Message{Kind: Choose, Incarnation: 5, Epoch: 3, Server: otherA})
+	r := late(h, 1)
+	if len(r.Exceptions) != 1 || r.Exceptions[0].Code != OtherMaster || r.Exceptions[0].Epoch != 3 || r.Exceptions[0].Master != otherA {
+		t.Errorf("%+v", r)
+	}
+	h.wantState("connected 5 10.0.0.2@tcp/3")
+	if r := late(h, 3); r.Evicted != 1 {
+		t.Errorf("%+v", r)
+	}
+	h = newHarness(t, nil) // choices of different lives do not compare
+	h.connect(4, otherA, 7)
+	if r := late(h, 1); r.Evicted != 1 {
+		t.Errorf("%+v", r)
+	}
+	for _, tt := range []struct {
+		carried, epoch uint32
+		before         bool
+	}{{0, 9, false}, {9, 9, false}, {9, 10, true}, {10, 9, false}, {1<<24 - 1, 1 << 24, true}, {1, 1 << 24, false}, {5, 1<<24 + 6, true}} {
+		if e := (Entry{Epoch: tt.carried}); e.before(tt.epoch) != tt.before {
+			t.Errorf("%d before %d: %v", tt.carried, tt.epoch, !tt.before)
+		}
+	}
+}
+
 // TestTwoMastersEvict: CH-63: of two servers that take themselves for a client's
 // master, and both evict it at once, neither keeps it for the other.
 func TestTwoMastersEvict(t *testing.T) {

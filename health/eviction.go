@@ -16,18 +16,27 @@ const EntrySize = 28
 //	16  8  incarnation
 //	24  1  in evictions the cause; in a digest 1 to ask for confirmation, in its
 //	       reply 1 for a life that the master knows
-//	25  3  reserved
+//	25  3  in evictions the last 24 bits of the epoch in which the client chose
+//	       the sender as its master; 0: any
 type Entry struct {
 	Client      ClientID
 	Incarnation uint64
 	Mark        uint8
+	Epoch       uint32 // below 1<<24
+}
+
+// before reports whether an eviction is of an earlier choice of a master than one
+// with a certain epoch. Choices are fewer than eight millions apart.
+func (e *Entry) before(epoch uint32) bool {
+	ahead := (epoch - e.Epoch) & (1<<24 - 1)
+	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
 }
 
 // AppendBinary appends the entry.
 func (e Entry) AppendBinary(b []byte) []byte {
 	b = append(b, e.Client[:]...)
 	b = binary.LittleEndian.AppendUint64(b, e.Incarnation)
-	return append(b, e.Mark, 0, 0, 0)
+	return append(b, e.Mark, byte(e.Epoch), byte(e.Epoch>>8), byte(e.Epoch>>16))
 }
 
 // Entries are entries as on the wire.
@@ -39,7 +48,7 @@ func (e Entries) Len() int { return len(e) / EntrySize }
 // At returns an entry.
 func (e Entries) At(i int) Entry {
 	b := e[i*EntrySize:][:EntrySize]
-	return Entry{ClientID(b), binary.LittleEndian.Uint64(b[16:]), b[24]}
+	return Entry{ClientID(b), binary.LittleEndian.Uint64(b[16:]), b[24], binary.LittleEndian.Uint32(b[24:]) >> 8}
 }
 
 // Sizes in bytes, but for MaxBatch.

@@ -79,7 +79,7 @@ func TestMessageRefused(t *testing.T) {
 		{name: "not UTF-8", change: func(m *Message) { m.Name = []byte{0xFF} }, want: ErrName},
 		{name: "name of a ping", change: func(m *Message) { m.Kind = Ping }, want: ErrBody},
 		{name: "token", change: func(m *Message) { m.Token = m.Token[1:] }, want: ErrBody},
-		{name: "entries", change: func(m *Message) { m.Entries = Entry{testClient, 1, 0}.AppendBinary(nil) }, want: ErrBody},
+		{name: "entries", change: func(m *Message) { m.Entries = Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil) }, want: ErrBody},
 		{name: "too long", bytes: func(b []byte) []byte { return append(b, 0) }, want: ErrBody},
 		{name: "many entries", bytes: func(b []byte) []byte { b[83] = 0x10; return b }, want: ErrBody},
 	}
@@ -115,13 +115,13 @@ func TestEvictionBytes(t *testing.T) {
 	if EntrySize > 32 || BatchHeaderSize+MaxBatch*EntrySize+192 > 4096 {
 		t.Errorf("%d entries of %d bytes", MaxBatch, EntrySize)
 	}
-	batch := Batch{Life: 0x51, Entries: Entry{testClient, 0x61, uint8(Rebooted)}.AppendBinary(nil)}
+	batch := Batch{Life: 0x51, Entries: Entry{Client: testClient, Incarnation: 0x61, Mark: uint8(Rebooted), Epoch: 0x030201}.AppendBinary(nil)}
 	b := batch.AppendBinary(nil)
-	want := "48455642" + "01" + "00" + "0100" + "5100000000000000" + "c1000000000000000000000000000001" + "6100000000000000" + "01000000"
+	want := "48455642" + "01" + "00" + "0100" + "5100000000000000" + "c1000000000000000000000000000001" + "6100000000000000" + "01010203"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("got %s", got)
 	}
-	if got, err := ParseBatch(b); err != nil || got.Life != 0x51 || got.Entries.At(0) != (Entry{testClient, 0x61, 1}) {
+	if got, err := ParseBatch(b); err != nil || got.Life != 0x51 || got.Entries.At(0) != (Entry{Client: testClient, Incarnation: 0x61, Mark: 1, Epoch: 0x030201}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	reply := Reply{Evicted: 2, Unknown: 3, Exceptions: []Exception{exception(7, OtherMaster, 0x71, 0x81, "10.0.0.2@tcp")}}
@@ -163,7 +163,7 @@ func TestMerge(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendBinary(nil))
-	m = Message{Kind: Digest, Entries: Entry{testClient, 1, 1}.AppendBinary(nil)}
+	m = Message{Kind: Digest, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendBinary(nil)}
 	f.Add(m.AppendBinary(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := ParseMessage(b)
@@ -178,7 +178,7 @@ func FuzzMessage(f *testing.F) {
 }
 
 func FuzzEviction(f *testing.F) {
-	f.Add((&Batch{Entries: Entry{testClient, 1, 0}.AppendBinary(nil)}).AppendBinary(nil))
+	f.Add((&Batch{Entries: Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil)}).AppendBinary(nil))
 	f.Add((&Reply{Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp")}}).AppendBinary(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := ParseBatch(b); err == nil {

@@ -109,13 +109,13 @@ func TestDigest(t *testing.T) {
 	h.message(server, Message{Kind: Digest, Entries: entries(Entry{Client: testClient, Incarnation: 5})})
 	h.want("")
 	h.message(server, Message{Kind: Digest, Entries: entries(
-		Entry{testClient, 5, markConfirm}, Entry{testClient, 4, markConfirm}, Entry{Client: ghost, Incarnation: 1})})
+		Entry{Client: testClient, Incarnation: 5, Mark: markConfirm}, Entry{Client: testClient, Incarnation: 4, Mark: markConfirm}, Entry{Client: ghost, Incarnation: 1})})
 	h.want("digest-reply")
 	var got []Entry
 	for reply, i := h.last(DigestReply), 0; i < reply.Entries.Len(); i++ {
 		got = append(got, reply.Entries.At(i))
 	}
-	if want := []Entry{{testClient, 5, markKnown}, {testClient, 4, 0}, {ghost, 1, 0}}; !slices.Equal(got, want) {
+	if want := []Entry{{testClient, 5, markKnown, 0}, {testClient, 4, 0, 0}, {ghost, 1, 0, 0}}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -140,7 +140,7 @@ func TestRecovery(t *testing.T) {
 
 	h := start(me)
 	h.wantState("recovering 5 10.0.0.1@tcp/2")
-	h.message(server, Message{Kind: Digest, Entries: entries(Entry{testClient, 5, markConfirm})})
+	h.message(server, Message{Kind: Digest, Entries: entries(Entry{Client: testClient, Incarnation: 5, Mark: markConfirm})})
 	h.want("")
 	h.advance(h.s.cfg.Evict - time.Second)
 	h.want("notice:orphaned notice:orphaned notice:orphaned")
@@ -166,10 +166,10 @@ func TestRecovery(t *testing.T) {
 	h = start(otherA)
 	h.wantState("recovering 5 10.0.0.2@tcp/2")
 	h.advance(h.s.cfg.Tick)
-	if d := h.last(Digest); d.Entries.Len() != 1 || d.Entries.At(0) != (Entry{testClient, 5, markConfirm}) {
+	if d := h.last(Digest); d.Entries.Len() != 1 || d.Entries.At(0) != (Entry{Client: testClient, Incarnation: 5, Mark: markConfirm}) {
 		t.Errorf("digest %+v", d)
 	}
-	h.message(server, Message{Kind: DigestReply, Entries: entries(Entry{testClient, 5, markKnown})})
+	h.message(server, Message{Kind: DigestReply, Entries: entries(Entry{Client: testClient, Incarnation: 5, Mark: markKnown})})
 	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // if it has given this server up, it says so
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
