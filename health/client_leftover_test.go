@@ -68,6 +68,34 @@ func TestLateChosen(t *testing.T) {
 	h.want("")
 }
 
+// TestLateAcceptRefuses: a server that holds a connection of which the client hears
+// late, and holds the client's master for dead, is told of the next one.
+func TestLateAcceptRefuses(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	master := h.settled()
+	h.now += 2 * time.Second
+	late := otherA
+	if late == master {
+		late = otherB
+	}
+	h.step(ClientInput{Kind: Detach, Server: late})
+	h.from(late, Message{Kind: Chosen, Epoch: h.c.epoch - 1})
+	h.want("", Choose)
+	h.answer(0, Message{Kind: Chosen, Code: MasterDead})
+	if h.told != "master-lost:master-dead" {
+		t.Fatalf("told %q", h.told)
+	}
+	h.answer(0, Message{Kind: Chosen})
+	for i, m := range h.sent {
+		if h.to[i] == late && m.Kind == Choose {
+			h.answer(i, Message{Kind: Chosen})
+			h.want("", Disconnect)
+			return
+		}
+	}
+	t.Errorf("sent %v to %v", h.sent, h.to)
+}
+
 // TestReminded: word of a restarted server that it knows the master is an answer to
 // who doubts it, also when that has asked for nearly as long as it would.
 func TestReminded(t *testing.T) {

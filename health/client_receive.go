@@ -130,7 +130,7 @@ func (c *Client) rejected(p *peer, m *Message) {
 	case Stale:
 		c.stale(p.id, m)
 	case MasterDead, UnknownServer: // CH-49, CH-60
-		if p.state == perhaps {
+		if p.state == perhaps && m.Kind == Reject { // who refuses a choice has a connection
 			p.state = detached
 		}
 		p.asking = p.wanted
