@@ -97,25 +97,35 @@ func (w *ward) masterDies(before agreed) agreed {
 // untilDead waits until the other servers hold one for dead.
 func (w *ward) untilDead(server int) {
 	w.t.Helper()
-	var alive []string
+	var unsure []string
 	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {
-		alive = nil
+		unsure = nil
 		for _, i := range numbers(wardServers, server) {
-			var list struct {
-				Servers []struct {
-					NID   string `json:"nid"`
-					Alive bool   `json:"alive"`
-				} `json:"servers"`
-			}
-			w.ask(w.servers[i], &list, "server", "list")
-			for _, p := range list.Servers {
-				if p.NID == wardNID(server) && p.Alive {
-					alive = append(alive, wardNID(i))
-				}
+			if !w.holdsForDead(i, server) {
+				unsure = append(unsure, wardNID(i))
 			}
 		}
-		return len(alive) == 0
-	}, func() string { return "it is alive to " + strings.Join(alive, " ") })
+		return len(unsure) == 0
+	}, func() string { return "it is not dead to " + strings.Join(unsure, " ") })
+}
+
+// holdsForDead reports whether a server lists another one as dead.
+func (w *ward) holdsForDead(server, other int) bool {
+	w.t.Helper()
+	var list struct {
+		Servers []struct {
+			NID   string `json:"nid"`
+			Alive *bool  `json:"alive"`
+		} `json:"servers"`
+	}
+	w.ask(w.servers[server], &list, "server", "list")
+	for _, p := range list.Servers {
+		if p.NID == wardNID(other) {
+			return p.Alive != nil && !*p.Alive
+		}
+	}
+	w.t.Fatalf("server %d does not list %s: %+v", server+1, wardNID(other), list.Servers)
+	return false
 }
 
 // await waits until something holds at each of some daemons.
@@ -146,6 +156,7 @@ func (w *ward) partition(before agreed) {
 	w.trunk.Pull(w.left)
 	now := w.agree("majority with its clients alone", numbers(majority), numbers(leftClients, crashed))
 	w.wantLives(before, now)
+	w.await("majority with quorum", numbers(majority), w.servers, func(s *healthDoc) bool { return s.Server.Quorum && s.Server.Clients > 0 })
 	w.await("minority without quorum and clients", numbers(wardServers, numbers(majority)...), w.servers, func(s *healthDoc) bool {
 		return !s.Server.Quorum && s.Server.Clients == 0
 	})
