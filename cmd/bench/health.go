@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -80,6 +81,9 @@ func measureRehoming(ctx context.Context, b *bench) ([]line, error) {
 		worst, last, bound = max(worst, r.Share(0.95)), max(last, r.Share(1)), r.Bound
 		found, evicted = found+len(r.Took), evicted+r.Evicted
 	}
+	if found == 0 {
+		return nil, errors.New("no client of a dead master has found another: nothing was measured")
+	}
 	basis := fmt.Sprintf("%d masters of %d servers die one each in %d runs, %d clients of theirs; virtual time", masters, servers, masters, found)
 	return []line{
 		{what: "from the death of a master until 95 % of its clients have another", ratio: worst.Seconds(), unit: "s", limit: bound.Seconds(), basis: fmt.Sprintf("the last after %.3f s; %s", last.Seconds(), basis)},
@@ -99,7 +103,7 @@ func measureSplit(ctx context.Context, b *bench) ([]line, error) {
 		sum.Bound, sum.Majority, sum.Minority = s.Bound, sum.Majority+s.Majority, sum.Minority+s.Minority
 		sum.Evicted, sum.Rehomed, sum.Neither, sum.Held = sum.Evicted+s.Evicted, sum.Rehomed+s.Rehomed, sum.Neither+s.Neither, sum.Held+s.Held
 	}
-	basis := fmt.Sprintf("%d runs, %d clients with a master among the three, %d among the two; %v after discovery has noticed; virtual time", runs, sum.Majority, sum.Minority, sum.Bound)
+	basis := fmt.Sprintf("%d runs, clients that reach all servers, %d with a master among the three, %d among the two; %v after discovery has noticed; virtual time", runs, sum.Majority, sum.Minority, sum.Bound)
 	clients := func(what string, n int) line {
 		return line{what: what, ratio: float64(n), unit: "clients", limit: 0, basis: basis}
 	}

@@ -183,10 +183,12 @@ func measureCrowdStack(ctx context.Context, b *bench, clients int) ([]line, erro
 	perClient := float64(liveHeap()-before) / float64(clients)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(clients)
 	rounds := 0
+	var failed error
 	share, err := coreShare(ctx, b, timing.Ping, func() {
 		rounds++
-		err = errors.Join(err, c.pings(order))
+		failed = errors.Join(failed, c.pings(order))
 	})
+	err = errors.Join(err, failed)
 	mallocs := ownMallocs()
 	err = errors.Join(err, c.pings(order))
 	mallocs = ownMallocs() - mallocs
