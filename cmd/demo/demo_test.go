@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,4 +175,30 @@ func withoutCommands(t *testing.T, bin string) {
 		t.Errorf("ended with %v and said %q", err, out)
 	}
 	wantEmpty(t, temp)
+}
+
+// TestBoardIsNarrow: on a narrow terminal no line of the table takes two rows, of
+// which only one would be drawn over.
+func TestBoardIsNarrow(t *testing.T) {
+	var out strings.Builder
+	l := &lab{size: wardServers + wardClients}
+	for i := range wardServers {
+		l.nodes = append(l.nodes, &node{nid: fmt.Sprintf("127.0.0.%d@tcp", i+1)})
+	}
+	b := &board{l: l, w: &out, live: true, columns: 40}
+	held := []map[string]string{{"client-a": "master"}, {"client-a": "connected"}, {"client-a": "connected"}}
+	for range 2 {
+		if err := b.draw(held); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, again := strings.Cut(out.String(), "\x1b[4A\x1b[J")
+	if !again || first != second || !strings.Contains(first, "\n    client-a  master         connected") {
+		t.Fatalf("%q", out.String())
+	}
+	for line := range strings.Lines(first) {
+		if n := len(line) - len("\n"); n > b.columns {
+			t.Errorf("%d columns: %q", n, line)
+		}
+	}
 }

@@ -44,6 +44,7 @@ func clientHealth(ctx context.Context, w io.Writer, bin, dir string) (err error)
 	fmt.Fprint(w, "\nThree servers share three clients. Each client pings one of them, its master. One is killed; its master\n"+
 		"misses it, and all servers evict it at once (lnetctl client list, at each):\n\n")
 	b := &board{l: l, w: w, live: cli.IsTerminal(w)}
+	b.columns, _ = cli.Size(w)
 	for _, n := range l.nodes[:wardServers] {
 		watch, err := l.watchEvictions(ctx, n)
 		if err != nil {
@@ -72,6 +73,7 @@ type board struct {
 	l       *lab
 	w       io.Writer
 	live    bool // w is a terminal: the table is drawn over
+	columns int  // of the terminal, so that a line is a row; 0: not known
 	watches []*evictionWatch
 	killed  time.Time // zero: not yet
 	drawn   string
@@ -171,7 +173,7 @@ func (b *board) draw(held []map[string]string) error {
 	} else if b.drawn != "" {
 		over = "\n"
 	}
-	b.drawn = indent(text.String())
+	b.drawn = string(cli.Fit([]byte(indent(text.String())), b.columns))
 	_, err := io.WriteString(b.w, over+b.drawn)
 	return err
 }
