@@ -106,6 +106,9 @@ func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
 		return l, err
 	}
 	err = count()
+	if ok, why := n.Settled(sim.AllNodes); err == nil && !ok { // who has no master does not ping either
+		err = fmt.Errorf("healthsim: after the measurement %s", why)
+	}
 	l.BusyPings = per(kinds[health.Ping])
 	return l, err
 }
