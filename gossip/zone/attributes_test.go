@@ -39,7 +39,7 @@ func sameAttribute(a, b Attribute) bool {
 }
 
 // TestAttributes: what is written reaches everybody, in few rounds and few copies
-// (MS-70 to MS-72, MS-76, MS-85, MS-91).
+// (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
 	w := booted(t, 1, 64, Config{})
 	changes := 0

@@ -126,6 +126,28 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestSlow: nodes that are so slow that messages wait for them remove nobody (G-MS-8).
+func TestSlow(t *testing.T) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		for _, slow := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond} {
+			w := booted(t, seed, 64, Config{})
+			w.told = func(n *node, e *Event) {
+				if e.Kind == Left && w.byNID[e.ID.Endpoints()[0]].slow == 0 {
+					w.fail("%v removes %v", n.id, e.ID)
+				}
+			}
+			for _, n := range w.nodes[:4] {
+				n.slow = slow
+			}
+			w.run(time.Minute)
+		}
+	}
+}
+
 // TestBrokenLink: one link between two of many removes nobody, although both suspect
 // each other; and reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {

@@ -1,6 +1,10 @@
 package zone
 
-import "ulnet/lnet/nid"
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
 
 // InputKind tells inputs apart.
 type InputKind uint8
@@ -10,8 +14,8 @@ const (
 	Timer     InputKind = iota
 	Join                // Inc: begin a life with this incarnation, higher than any before
 	Leave               // Code: say goodbye
-	Arrived             // Data, Peer: a message arrived as bytes
-	Delivered           // Message: a message of a machine with the same table
+	Arrived             // Data, Peer, At: a message arrived as bytes
+	Delivered           // Message, At: a message of a machine with the same table
 	Down                // Node: the transport lost its connection to a node in Output.Watch
 	Failed              // Node, Local: a send to it failed; Local: for a reason of this host alone
 	Set                 // Key, Value: write an attribute
@@ -30,7 +34,8 @@ type Input struct {
 	Local   bool
 	Code    int32
 	Inc     uint64
-	Peer    nid.NID // who sent Data, as the transport says
+	Peer    nid.NID       // who sent Data, as the transport says
+	At      time.Duration // when the transport had a message; 0: now
 	Data    []byte
 	Message *Message
 	Key     string

@@ -103,6 +103,10 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.life == joined {
 		m.paused(missed)
 	}
+	if in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
+		m.stats.Late++
+		m.pauses.until = m.now + m.cfg.Timeout
+	}
 	m.apply(&in)
 	if m.life == joined {
 		m.expire()

@@ -16,7 +16,7 @@ type pauses struct {
 	last  time.Duration // when the machine was stepped last, in the shell's time
 	wake  time.Duration // when it wanted to be
 	began bool
-	until time.Duration // no suspicion is filed before, in active time
+	until time.Duration // no suspicion is filed before, in active time; also of a node that is slow
 }
 
 func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }

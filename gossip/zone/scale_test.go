@@ -6,44 +6,106 @@ import (
 	"time"
 )
 
-func heapBytes() uint64 {
+func heapBytes() int64 {
 	var s runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
+	return int64(s.HeapAlloc)
 }
 
+// TestLarge: a zone of two thousand starts, loses and regains members as fast as the
+// seed's (MS-4, MS-104, MS-105), and takes little memory.
 func TestLarge(t *testing.T) {
-	const n = 512
-	for seed := range uint64(1) {
-		before := heapBytes()
-		begin := time.Now()
-		w := newWorld(t, seed, n, Config{}).share().boot()
-		took := w.until(60*time.Second, w.agree)
-		t.Log("boot", took, time.Since(begin), "messages", w.messages, "bytes", w.bytes, "peak", float64(heapBytes()-before)/n)
-		w.run(20 * time.Second)
-		t.Log("settled", time.Since(begin), "heap per node", float64(heapBytes()-before)/n)
-		w.messages, w.bytes = [kinds]int{}, [kinds]int{}
+	n, victims := 2048, []int{1, 16, 200}
+	if testing.Short() {
+		n, victims = 256, []int{1, 16}
+	}
+	before := heapBytes()
+	w := newWorld(t, 1, n, Config{}).share()
+	w.strict = false
+	w.boot()
+	if took := w.until(10*time.Second, w.agree); took > 1200*time.Millisecond { // G-MS-1
+		t.Errorf("boot took %v", took)
+	}
+	peak := heapBytes() - before
+	w.run(20 * time.Second)
+	rest := heapBytes() - before
+	t.Logf("%d bytes per node after boot, %d at rest", peak/int64(n), rest/int64(n))
+	if per := rest / int64(n); per > 12<<10 {
+		t.Errorf("%d bytes per node at rest", per)
+	}
+	entries := int64(n) * int64(n)
+	if per := float64(peak) / float64(entries); n == 2048 && per > 32 {
+		t.Errorf("%.1f bytes per entry after boot", per)
+	}
+	const tau, detection = 200 * time.Millisecond, 2 * time.Millisecond
+	for _, k := range victims {
+		mean, last := w.killFirst(k)
+		t.Logf("%d of %d leave: mean %v, last %v", k, n, mean, last)
+		if mean > 600*time.Millisecond || last > detection+5*tau+10*time.Millisecond { // G-MS-2
+			t.Errorf("%d of %d leave: mean %v, last %v", k, n, mean, last)
+		}
+		for _, x := range w.nodes[:k] {
+			x.start()
+		}
+		if join := w.until(10*time.Second, w.agree); join > last+tau+10*time.Millisecond {
+			t.Errorf("%d of %d join in %v, leave in %v", k, n, join, last)
+		}
 		w.run(10 * time.Second)
-		t.Log("idle", w.messages, w.bytes)
-		hist := map[int]int{}
-		for _, n := range w.nodes {
-			hist[n.m.links.count(up)]++
+	}
+	if w.wrongly > 0 {
+		t.Errorf("%d removed that live", w.wrongly)
+	}
+}
+
+// killFirst kills the first k nodes and returns when the others know, on average and at last.
+func (w *world) killFirst(k int) (mean, last time.Duration) {
+	w.t.Helper()
+	begin, sum, pairs := w.now, time.Duration(0), 0
+	w.told = func(n *node, e *Event) {
+		if e.Kind == Left && n.up && w.byNID[e.ID.Endpoints()[0]].i < k {
+			last = w.now - begin
+			sum += last
+			pairs++
 		}
-		t.Log(hist)
-		for _, victims := range []int{1, 16, 200} {
-			for _, n := range w.nodes[:victims] {
-				n.kill()
+	}
+	for _, n := range w.nodes[:k] {
+		n.kill()
+	}
+	w.until(20*time.Second, w.agree)
+	w.told = nil
+	if pairs != k*(len(w.nodes)-k) {
+		w.t.Errorf("%d of %d were told", pairs, k*(len(w.nodes)-k))
+	}
+	return sum / time.Duration(max(pairs, 1)), last
+}
+
+// TestMonitorDelay: how soon a monitor knows does not depend on the size of the zone
+// (MS-106, MS-107, G-MS-3).
+func TestMonitorDelay(t *testing.T) {
+	sizes := []int{32, 512}
+	if testing.Short() {
+		sizes = []int{32, 128}
+	}
+	var took [2]time.Duration
+	for i, n := range sizes {
+		w := newWorld(t, 1, n, Config{}).share()
+		w.strict = false
+		w.boot()
+		w.until(10*time.Second, w.agree)
+		monitor := w.nodes[5]
+		monitor.step(Input{Kind: Set, Key: MonitorKey})
+		w.run(4 * time.Second)
+		begin := w.now
+		w.told = func(n *node, e *Event) {
+			if n == monitor && e.Kind == Left && took[i] == 0 {
+				took[i] = w.now - begin
 			}
-			took = w.until(60*time.Second, w.agree)
-			t.Log("leave", victims, took, w.wrongly)
-			for _, n := range w.nodes[:victims] {
-				n.start()
-			}
-			took = w.until(60*time.Second, w.agree)
-			t.Log("join", victims, took, w.wrongly)
-			w.run(10 * time.Second)
 		}
-		t.Log("end", time.Since(begin), float64(heapBytes()-before)/n)
+		w.nodes[9].kill()
+		w.run(time.Second)
+	}
+	if took[0] == 0 || took[0] != took[1] || took[0] > 3*time.Millisecond {
+		t.Errorf("the monitor knows after %v", took)
 	}
 }

@@ -42,6 +42,7 @@ type Stats struct {
 	Collected       uint64 // times that the table was cleared of ids
 	SupervisorsLost uint64 // that did not answer this delegate
 	Clashes         uint64 // times that another node said it was this one
+	Late            uint64 // messages that waited for long to be processed
 	Pauses          uint64
 	Missed          time.Duration // in pauses
 }

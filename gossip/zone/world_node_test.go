@@ -68,6 +68,13 @@ func (n *node) exec(life uint64, f func()) {
 	case !n.up || n.life != life:
 	case n.paused:
 		n.inbox = append(n.inbox, func() { n.exec(life, f) })
+	case n.slow > 0:
+		n.busy = max(n.busy, n.w.now) + n.slow
+		n.w.at(n.busy, func() {
+			if n.up && n.life == life {
+				f()
+			}
+		})
 	default:
 		f()
 	}

@@ -72,6 +72,8 @@ type node struct {
 	up       bool
 	hostDown bool // messages to it are not even refused
 	paused   bool
+	slow     time.Duration // what a step costs
+	busy     time.Duration // until then
 	inbox    []func()
 	life     uint64 // of the process
 	inc      uint64
@@ -261,12 +263,13 @@ func (w *world) carry(from, to *node, msg *Message, data []byte) {
 	}
 	sender := from.life
 	w.after(delay, func() {
+		at := w.now
 		switch {
 		case w.cut != nil && w.cut(from.i, to.i):
 		case to.up && w.shared != nil:
-			to.exec(to.life, func() { to.step(Input{Kind: Delivered, Message: msg}) })
+			to.exec(to.life, func() { to.step(Input{Kind: Delivered, Message: msg, At: at}) })
 		case to.up:
-			to.exec(to.life, func() { to.step(Input{Kind: Arrived, Data: data, Peer: from.id.Endpoints()[0]}) })
+			to.exec(to.life, func() { to.step(Input{Kind: Arrived, Data: data, Peer: from.id.Endpoints()[0], At: at}) })
 		case !to.hostDown:
 			w.after(w.latency, func() { from.input(sender, Input{Kind: Failed}, to.id) })
 		}
