@@ -68,6 +68,20 @@ func TestLateChosen(t *testing.T) {
 	h.want("")
 }
 
+// TestRemindedWhileConnecting: and to who asks it to connect.
+func TestRemindedWhileConnecting(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	h.answer(0, Message{Kind: Accept, Life: 7})
+	other := h.other()
+	h.step(ClientInput{Kind: Attach, Server: other})
+	h.want("", Connect)
+	h.from(other, Message{Kind: Notice, Code: OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("attached")
+	if p := h.c.known(other); p.asking {
+		t.Error("it goes on asking")
+	}
+}
+
 // TestLateAcceptRefuses: a server that holds a connection of which the client hears
 // late, and holds the client's master for dead, is told of the next one.
 func TestLateAcceptRefuses(t *testing.T) {

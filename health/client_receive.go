@@ -242,7 +242,11 @@ func (c *Client) reminded(p *peer, m *Message) {
 	case c.phase != settled || p.id == c.master:
 	case m.Epoch < c.epoch:
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
-	case p.state == attached && m.Server == c.master: // that is what it was asked
+	case m.Server != c.master:
+	case p.state == perhaps && !p.wanted && !p.joining:
+		c.informed(p, m)
+	default: // that is what it was asked, or to connect
+		c.setAttached(p)
 		p.asking = false
 	}
 }
