@@ -128,11 +128,17 @@ func (c *child) kill(n int) (dead []death) {
 	return dead
 }
 
-// count returns this process's counters.
-func count() (f figures) {
+// cpuTime is the CPU time of this process.
+func cpuTime() time.Duration {
 	var use syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use) // cannot fail with these arguments
-	f.CPU = time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// count returns this process's counters.
+func count() (f figures) {
+	f.CPU = cpuTime()
+	defer func() { f.Counted = cpuTime() }()
 	debug.FreeOSMemory()
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
 		pages, _ := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)

@@ -49,8 +49,9 @@ type death struct {
 // figures are the counters of processes.
 type figures struct {
 	CPU      time.Duration `json:"cpu"`
-	Memory   int64         `json:"memory"` // resident
-	Bytes    uint64        `json:"bytes"`  // sent on TCP
+	Counted  time.Duration `json:"counted"` // CPU again, when all was counted: that costs some, too
+	Memory   int64         `json:"memory"`  // resident
+	Bytes    uint64        `json:"bytes"`   // sent on TCP
 	Segments uint64        `json:"segments"`
 }
 
@@ -151,6 +152,7 @@ func (c *crew) count(servers bool) (sum figures, err error) {
 			return sum, fmt.Errorf("counters of a process: %+v, %w", s, err)
 		}
 		sum.CPU += s.Counts.CPU
+		sum.Counted += s.Counts.Counted
 		sum.Memory += s.Counts.Memory
 		sum.Bytes += s.Counts.Bytes
 		sum.Segments += s.Counts.Segments

@@ -129,11 +129,6 @@ func (t *trial) connect(system string) error {
 
 // cost measures a system in which nothing happens.
 func (t *trial) cost() error {
-	for _, servers := range []bool{true, false} { // the counts themselves cost CPU time
-		if _, err := t.count(servers); err != nil {
-			return err
-		}
-	}
 	first, err := t.everything()
 	if err != nil {
 		return err
@@ -146,8 +141,8 @@ func (t *trial) cost() error {
 	last, err := t.everything()
 	intervals := lasted.Seconds() / t.interval.Seconds() * float64(t.clients)
 	r := &t.result
-	r.ServerCPU = 100 * (last[0].CPU - first[0].CPU).Seconds() / lasted.Seconds()
-	r.ClientCPU = 100 * (last[1].CPU - first[1].CPU).Seconds() / lasted.Seconds()
+	r.ServerCPU = 100 * (last[0].CPU - first[0].Counted).Seconds() / lasted.Seconds()
+	r.ClientCPU = 100 * (last[1].CPU - first[1].Counted).Seconds() / lasted.Seconds()
 	r.Bytes = float64(last[0].Bytes+last[1].Bytes-first[0].Bytes-first[1].Bytes) / intervals
 	r.Segments = float64(last[0].Segments+last[1].Segments-first[0].Segments-first[1].Segments) / intervals
 	r.Lost = len(t.gone())

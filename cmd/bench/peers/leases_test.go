@@ -43,3 +43,15 @@ func TestCheckLeases(t *testing.T) {
 		}
 	}
 }
+
+// TestCountCosts: what a count takes is not taken for work of the system.
+func TestCountCosts(t *testing.T) {
+	var ballast []*[64]byte
+	for range 200_000 { // something to collect
+		ballast = append(ballast, new([64]byte))
+	}
+	f := count()
+	if f.Counted <= f.CPU || f.Memory <= int64(len(ballast)*64) {
+		t.Errorf("%+v", f)
+	}
+}
