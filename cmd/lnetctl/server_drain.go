@@ -41,7 +41,9 @@ goes on draining.`,
 	c.Flags().BoolVar(&noWait, "no-wait", false, "only begin, and do not wait")
 	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := g.client().HealthDrain(c.Context(), node.HealthDrain{On: true}); err != nil {
+		if err := g.client().HealthDrain(c.Context(), node.HealthDrain{On: true}); c.Context().Err() != nil {
+			return cli.Hint(errors.New("interrupted: this server may be draining"), "see 'lnetctl server list'; 'lnetctl server undrain' takes it back")
+		} else if err != nil {
 			return err
 		}
 		if limit.value == 0 {

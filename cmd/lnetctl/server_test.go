@@ -64,6 +64,8 @@ func TestDrainEnds(t *testing.T) {
 	defer interrupt()
 	atOnce, interruptAtOnce := context.WithCancel(t.Context())
 	defer interruptAtOnce()
+	before, stop := context.WithCancel(t.Context())
+	stop()
 	for _, c := range []struct {
 		name   string
 		ctx    context.Context
@@ -97,6 +99,7 @@ func TestDrainEnds(t *testing.T) {
 			interruptAtOnce()
 			return errors.New("too late")
 		}, nil, cli.Failed, "interrupted: this server is draining\n  it goes on draining: 'lnetctl server drain' waits again"},
+		{"an interrupt before", before, 5, nil, nil, cli.Failed, "interrupted: this server may be draining\n  see 'lnetctl server list'"},
 		{"both", t.Context(), 5, nil, []string{"--no-wait", "--timeout", "5s"}, cli.Usage, "no-wait"},
 	} {
 		f := serveFake(t)
