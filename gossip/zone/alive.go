@@ -50,6 +50,10 @@ func (m *Machine) enter(p Ref, e entry, v Version) {
 // joins tells of a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p Ref, v Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
+	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a name with two sets of endpoints
+		m.stats.Clashes++
+		m.tell(Event{Kind: Clash, Node: p, Version: v})
+	}
 	m.topology.changed(m)
 	m.attributes.joined(m, p)
 	if m.delegate != nil {

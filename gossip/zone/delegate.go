@@ -108,7 +108,7 @@ func (d *delegation) next(m *Machine) time.Duration {
 	if d.stale && !d.serving && m.now < d.quiet {
 		at = min(at, d.quiet)
 	}
-	if d.own > 0 && d.untold {
+	if d.own > 0 && d.untold && d.chosen.IsValid() {
 		at = min(at, max(d.changes, d.pause, m.now+1))
 	}
 	if d.chosen.IsValid() {
@@ -182,6 +182,7 @@ func (d *delegation) serve(m *Machine, serving bool) {
 	case !serving && d.serving:
 		d.serving = false
 		d.unregister(m)
+		d.due = machine.Never
 		d.publish(m)
 	}
 }

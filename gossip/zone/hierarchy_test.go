@@ -52,15 +52,18 @@ func (s *system) right() bool {
 			return false
 		}
 		for z, e := range census {
-			alive := 0
+			alive, delegates := 0, 0
 			for _, o := range s.zones[z] {
 				if o.up {
 					alive++
+					if o.m.delegate.serving { // the first three, and an active one that is no more of them
+						delegates++
+					}
 				}
 			}
 			d := s.byNID[e.Delegate.Endpoints()[0]]
 			v := s.byNID[e.Supervisor.Endpoints()[0]]
-			if e.Size != alive || !d.up || !v.up || d.m.delegate.own != e.Activation || e.Delegates != min(3, alive) {
+			if e.Size != alive || !d.up || !v.up || d.m.delegate.own != e.Activation || e.Delegates != delegates || delegates < min(3, alive) || delegates > 4 {
 				return false
 			}
 		}
@@ -78,6 +81,19 @@ func (s *system) active(z int) (list []*node) {
 	return list
 }
 
+// wrong fails and shows what is thought of the hierarchy.
+func (s *system) wrong(format string, args ...any) {
+	s.t.Helper()
+	for _, n := range s.nodes {
+		if n.up && n.m.delegate != nil && n.m.delegate.serving {
+			s.t.Logf("%s %+v", n.id.Name(), n.m.Delegation())
+		} else if n.up && n.m.delegate == nil {
+			s.t.Logf("%s %+v", n.id.Name(), n.m.Census())
+		}
+	}
+	s.fail(format, args...)
+}
+
 // guardian returns the supervisor of a zone.
 func (s *system) guardian(z int) *node {
 	return s.byNID[s.active(z)[0].m.delegate.chosen.Endpoints()[0]]
@@ -92,7 +108,7 @@ func TestHierarchy(t *testing.T) {
 		s.until(5*time.Second, s.right)
 		s.run(5 * time.Second)
 		if !s.right() {
-			s.fail("the census is not right any more")
+			s.wrong("the census is not right any more")
 		}
 		for z := range s.zones {
 			a := s.active(z)
@@ -120,7 +136,7 @@ func TestHierarchy(t *testing.T) {
 			}
 			s.run(3 * time.Second)
 			if !s.right() {
-				s.fail("after %s: not right any more", what)
+				s.wrong("after %s: not right any more", what)
 			}
 		}
 		const tau, timeout = 200 * time.Millisecond, 3500 * time.Millisecond

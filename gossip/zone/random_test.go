@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -71,6 +72,87 @@ func (w *world) calm() {
 		}
 		if !n.up {
 			n.start()
+		}
+	}
+}
+
+// TestMildFaults: in a network that loses little, and among nodes that fail, restart,
+// leave and stand still for less than the timeout, nobody who lives is removed.
+func TestMildFaults(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
+		w := newWorld(t, seed, 32, Config{})
+		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
+		w.boot()
+		w.run(5 * time.Second)
+		for range 12 {
+			x := w.nodes[w.rng.IntN(len(w.nodes))]
+			switch k := w.rng.IntN(4); {
+			case !x.up:
+				x.start()
+			case x.paused:
+			case k == 0:
+				x.kill()
+			case k == 1:
+				x.crash()
+			case k == 2:
+				x.step(Input{Kind: Leave})
+				x.kill()
+			default:
+				x.pause()
+				w.after(time.Duration(w.rng.Int64N(int64(2*time.Second))), x.resume)
+			}
+			w.run(time.Duration(w.rng.Int64N(int64(4 * time.Second))))
+		}
+		w.run(20 * time.Second)
+		if w.wrongly > 0 || !w.agree() {
+			w.fail("seed %d: %d removed that live", seed, w.wrongly)
+		}
+	}
+}
+
+// TestDeterministic: the same seed gives the same run.
+func TestDeterministic(t *testing.T) {
+	run := func() []string {
+		w := newWorld(t, 5, 20, Config{})
+		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
+		w.boot()
+		for range 10 {
+			w.trouble()
+			w.run(3 * time.Second)
+		}
+		w.log("%v %v", w.messages, w.bytes)
+		return w.trace
+	}
+	a, b := run(), run()
+	if len(a) < 100 || !slices.Equal(a, b) {
+		t.Errorf("%d and %d lines", len(a), len(b))
+	}
+}
+
+// TestHierarchyFaults: whatever happens to a system, its census is right some time
+// after it ends (MS-100).
+func TestHierarchyFaults(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		s := newSystem(t, seed, 2, 5, 4)
+		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02
+		for range 12 {
+			s.run(time.Duration(s.rng.Int64N(int64(8 * time.Second))))
+			s.trouble()
+		}
+		s.calm()
+		s.run(avoidance) // delegates agree on a supervisor again
+		s.until(time.Minute, s.right)
+		s.run(5 * time.Second)
+		if !s.right() {
+			s.wrong("seed %d: not right any more", seed)
 		}
 	}
 }

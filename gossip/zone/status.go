@@ -172,3 +172,60 @@ func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
 
 // Monitors returns the nodes that declared themselves monitors, as far as is known.
 func (m *Machine) Monitors() []Ref { return slices.Clone(m.attributes.monitors) }
+
+// DelegationStatus is what a node of a base zone is in the hierarchy.
+type DelegationStatus struct {
+	Delegate     bool   `json:"delegate"`
+	Activation   uint64 `json:"activation"`          // 0: not the active one
+	Supervisor   ID     `json:"supervisor,omitzero"` // that it registered with
+	Registration uint64 `json:"registration"`
+	Supervisors  int    `json:"supervisors"` // that it knows
+	Avoided      int    `json:"avoided"`     // of them did not answer lately
+}
+
+// Delegation returns what this node is in the hierarchy, if there is one.
+func (m *Machine) Delegation() DelegationStatus {
+	d := m.delegate
+	if d == nil {
+		return DelegationStatus{}
+	}
+	return DelegationStatus{d.serving, d.own, d.chosen, d.registration, len(d.supervisors), len(d.avoided)}
+}
+
+// Guarded returns the base zones that this node guards, in the order of their names.
+func (m *Machine) Guarded() []string { return slices.Clone(m.supervisor.names) }
+
+// Explanation is all that is known of a node.
+type Explanation struct {
+	ID         ID                `json:"id"`
+	State      string            `json:"state"` // member, gone or unknown
+	Version    Version           `json:"version,omitzero"`
+	Gone       *GoneStatus       `json:"gone,omitempty"`
+	Link       *LinkStatus       `json:"link,omitempty"`
+	Suspicions []SuspicionStatus `json:"suspicions,omitempty"`
+	Tables     uint64            `json:"tables"` // version of its attributes
+}
+
+// Explain returns all that is known of a node.
+func (m *Machine) Explain(id ID) Explanation {
+	p := m.cfg.Table.Lookup(id)
+	e := m.view.at(p)
+	x := Explanation{ID: id, State: stateNames[e.state], Version: e.version()}
+	for _, g := range m.History() {
+		if g.ID == id {
+			x.Gone = &g
+		}
+	}
+	for _, l := range m.Links() {
+		if l.ID == id {
+			x.Link = &l
+		}
+	}
+	for _, s := range m.Suspicions() {
+		if s.Suspect == id {
+			x.Suspicions = append(x.Suspicions, s)
+		}
+	}
+	_, x.Tables = m.Attributes(p)
+	return x
+}

@@ -26,6 +26,7 @@ var (
 type Table struct {
 	ids     []known // by Ref; the first stands for none
 	byShort map[uint64]Ref
+	byName  map[string]Ref
 	ring    []Ref // of those whose id is known, in the order of the ring (MS-24)
 	ballot  []Ref // the same, in the order in which they become delegates (MS-A24)
 	zone    string
@@ -41,11 +42,12 @@ type known struct {
 	pos   Position
 	short uint64
 	vote  uint64 // the beginning of SHA-1(id ‖ zone)
+	twin  Ref    // another id with the same name
 }
 
 // NewTable returns a table for at most so many ids.
 func NewTable(limit int) *Table {
-	return &Table{ids: make([]known, 1), byShort: make(map[uint64]Ref), limit: limit}
+	return &Table{ids: make([]known, 1), byShort: make(map[uint64]Ref), byName: make(map[string]Ref), limit: limit}
 }
 
 // Len returns how many nodes are known.
@@ -84,6 +86,11 @@ func (t *Table) Add(id ID) (Ref, error) {
 		return 0, ErrCollision
 	}
 	k.id, k.pos, k.vote = id, pos, vote(id, t.zone)
+	if twin := t.byName[id.Name()]; twin != 0 {
+		k.twin, t.ids[twin].twin = twin, r
+	} else {
+		t.byName[id.Name()] = r
+	}
 	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
 	t.ring = slices.Insert(t.ring, at, r)
 	at, _ = slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
@@ -165,6 +172,12 @@ func (t *Table) forget(keep bitmap) {
 	for r := Ref(1); int(r) < len(t.ids); r++ {
 		if k := &t.ids[r]; !keep.has(r) && k.short != 0 {
 			delete(t.byShort, k.short)
+			if name := k.id.Name(); t.byName[name] == r {
+				delete(t.byName, name)
+			}
+			if k.twin != 0 {
+				t.ids[k.twin].twin = 0
+			}
 			*k = known{}
 			t.free = append(t.free, r)
 		}

@@ -9,6 +9,8 @@ const (
 	inHistory
 )
 
+var stateNames = [...]string{"unknown", "member", "gone"}
+
 // entry is what is known of a node, 16 bytes.
 type entry struct {
 	inc     uint64

@@ -147,7 +147,11 @@ func (w *world) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	for end := w.now + d; ; {
+	most := 1_000_000 + len(w.nodes)*int(1000*d.Seconds()+100_000)
+	for end, n := w.now+d, 0; ; n++ {
+		if n > most {
+			w.fail("%d things happened until %v of %v: %v, %d dispatches", n, w.now, end, w.messages, w.dispatches)
+		}
 		if len(w.queue) == 0 || w.queue[0].at > end {
 			w.now = end
 			return
