@@ -6,6 +6,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
+// Check returns what is wrong with the machine's own state, which would be a mistake of
+// this package: for simulations. It takes as long as the view is large.
+func (m *Machine) Check() error { return m.invariants() }
+
 // invariants returns what is wrong with the machine's own state.
 func (m *Machine) invariants() error {
 	if m.life != joined {

@@ -65,7 +65,8 @@ var Rules = []Rule{
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
-	{Package: "gossip/zone", May: userMay, Tests: "lnet"},
+	{Package: "gossip/zone/zonesim", May: simulatedMay + "gossip/zone"},
+	{Package: "gossip/zone", May: userMay, Tests: "lnd lnet"},
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/tree"},

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/gossip/gossipsim"
+	"ulnet/gossip/zone/zonesim"
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
@@ -16,7 +17,7 @@ import (
 )
 
 // protocols are those that a scenario can name.
-var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, healthsim.Protocol, lnetsim.Protocol, scollsim.Protocol}
+var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, healthsim.Protocol, lnetsim.Protocol, scollsim.Protocol, zonesim.Protocol}
 
 // Command returns the noun "sim" with its verbs.
 func Command(env cli.Env) *cobra.Command {

@@ -1,0 +1,87 @@
+package zonesim
+
+import (
+	"fmt"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// group is a zone with the table that its machines share.
+type group struct {
+	name  string
+	first sim.NodeID
+	count int // nodes
+	ids   []zone.ID
+	refs  []zone.Ref
+	local []int32 // by Ref: index of ids; -1 for none
+	table *zone.Table
+
+	// Of a stub.
+	base int // number of the first member's NID
+	best int // index of the active delegate, the only one that is a machine
+}
+
+func newGroup(name string, first sim.NodeID, count int) (*group, error) {
+	g := &group{name: name, first: first, count: count}
+	return g, g.fill(int(first), count)
+}
+
+// fill makes the ids of a number of members, with the NIDs of nodes from a number on.
+func (g *group) fill(from, members int) error {
+	g.table = zone.NewTable(members + 64)
+	for i := range members {
+		number := sim.NodeID(from + i)
+		id, err := zone.NewID(fmt.Sprintf("n%v", number), simlnd.NID(number))
+		if err != nil {
+			return err
+		}
+		r, err := g.table.Add(id)
+		if err != nil {
+			return err
+		}
+		g.ids, g.refs = append(g.ids, id), append(g.refs, r)
+		for int(r) >= len(g.local) {
+			g.local = append(g.local, -1)
+		}
+		g.local[r] = int32(i)
+	}
+	return nil
+}
+
+// at returns the index of a node of the group.
+func (g *group) at(r zone.Ref) int {
+	if int(r) >= len(g.local) {
+		return -1
+	}
+	return int(g.local[r])
+}
+
+// has reports whether a node is of the group.
+func (g *group) has(id sim.NodeID) bool { return id >= g.first && int(id-g.first) < g.count }
+
+// ref returns what stands for a node of the group in its table, 0 for others.
+func (g *group) ref(id sim.NodeID) zone.Ref {
+	if !g.has(id) || g.base > 0 {
+		return 0
+	}
+	return g.refs[id-g.first]
+}
+
+// self is the id of a node of the group.
+func (g *group) self(id sim.NodeID) zone.ID {
+	if g.base > 0 {
+		return g.ids[g.best]
+	}
+	return g.ids[id-g.first]
+}
+
+// nodeOf returns the node with a NID: of a stub, the one that stands for all members.
+func (n *Net) nodeOf(id zone.ID) (sim.NodeID, bool) {
+	number, ok := simlnd.Node(id.Endpoints()[0])
+	if k := int(number) - n.cfg.Nodes; ok && k >= 0 && n.cfg.Stub > 0 {
+		number = sim.NodeID(n.cfg.Supervisors + k/n.cfg.Stub)
+	}
+	return number, ok && int(number) < n.cfg.Nodes
+}

@@ -1,0 +1,173 @@
+package zonesim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// Config configures a [Net]. The zero value of a field means its default.
+type Config struct {
+	// The network, as in sim.Config.
+	Nodes      int
+	Seed       uint64
+	Topology   sim.Topology
+	AccessRate int64
+	CPU        sim.CPU
+	Inbox      int
+	StartAt    func(sim.NodeID) time.Duration
+
+	// Supervisors is how many of the first nodes are the management zone; 0: there is none.
+	Supervisors int
+	// Zones is how many base zones the other nodes are. Default 1.
+	Zones int
+	// Stub, if not 0, is how many members a base zone has of which only one is a node.
+	Stub int
+	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
+	Bootstrap int
+	// Zone is for all nodes: ids, names of zones and what is above are not used.
+	Zone zone.Config
+	// Check has every machine examined, now and then, and whoever hears listened to.
+	Check bool
+	// Tell is told all that machines tell.
+	Tell func(at time.Duration, node sim.NodeID, e *zone.Event)
+	// Spy sees all messages of zones that are sent.
+	Spy func(from sim.NodeID, m *zone.Message, size int)
+}
+
+// Net is a network of zones. What is done to it through its methods is the truth that
+// events are judged by.
+type Net struct {
+	sim.Control // the network, with a truth that hears what is done
+
+	cfg      Config
+	filled   zone.Config
+	groups   []*group // the management zone first, if there is one
+	programs []*program
+	incs     []uint64 // by node, of the latest life
+	truth    truth
+	verdict  Verdict
+
+	out zone.Output // of the latest step
+	msg zone.Message
+	err error // of a boot
+}
+
+// New makes a network. Its nodes start when it runs. The error says what of the
+// configuration makes no sense, or is the simulator's.
+func New(cfg Config) (*Net, error) {
+	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmpOr(cfg.Bootstrap, 3)
+	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
+	if err := n.divide(); err != nil {
+		return nil, err
+	}
+	filled := cfg.Zone
+	filled.Zone, filled.Self = "check", n.groups[0].ids[0]
+	var err error
+	if n.filled, err = filled.Filled(); err != nil {
+		return nil, err
+	}
+	c, err := sim.New(sim.Config[message]{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot, Hash: hash,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.Control = c
+	n.truth.init(cfg.Nodes, c.Now, 2*n.filled.Timeout)
+	return n, nil
+}
+
+func cmpOr(v, d int) int {
+	if v == 0 {
+		return d
+	}
+	return v
+}
+
+// divide makes the groups.
+func (n *Net) divide() error {
+	cfg := &n.cfg
+	base := cfg.Nodes - cfg.Supervisors
+	switch {
+	case base < cfg.Zones:
+		return fmt.Errorf("zonesim: %d nodes, of which %d are supervisors, do not make %d zones", cfg.Nodes, cfg.Supervisors, cfg.Zones)
+	case base%cfg.Zones != 0:
+		return fmt.Errorf("zonesim: %d nodes do not make %d zones of equal size", base, cfg.Zones)
+	case cfg.Stub != 0 && (cfg.Stub < 8 || base != cfg.Zones || cfg.Supervisors == 0):
+		return fmt.Errorf("zonesim: a stub stands for 8 members at least, is one node for each zone, and needs supervisors")
+	}
+	if cfg.Supervisors > 0 {
+		g, err := newGroup("management", 0, cfg.Supervisors)
+		if err != nil {
+			return err
+		}
+		n.groups = append(n.groups, g)
+	}
+	size := base / cfg.Zones
+	for z := range cfg.Zones {
+		first := sim.NodeID(cfg.Supervisors + z*size)
+		name := fmt.Sprintf("zone%d", z+1)
+		var g *group
+		var err error
+		if cfg.Stub > 0 {
+			g, err = newStubGroup(name, first, cfg.Nodes+z*cfg.Stub, cfg.Stub)
+		} else {
+			g, err = newGroup(name, first, size)
+		}
+		if err != nil {
+			return err
+		}
+		n.groups = append(n.groups, g)
+	}
+	return nil
+}
+
+// Run lets the network run, see sim.Network.
+func (n *Net) Run(until time.Duration) error {
+	if err := n.Control.Run(until); err != nil {
+		return err
+	}
+	return n.err
+}
+
+// failed keeps the first error of a program.
+func (n *Net) failed(err error) {
+	if n.err == nil {
+		n.err = err
+		n.Stop(err)
+	}
+}
+
+// group returns the zone of a node.
+func (n *Net) group(id sim.NodeID) *group {
+	s := n.cfg.Supervisors
+	if int(id) < s {
+		return n.groups[0]
+	}
+	size := (n.cfg.Nodes - s) / n.cfg.Zones
+	return n.groups[min(s, 1)+(int(id)-s)/size]
+}
+
+// bases are the base zones.
+func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
+
+// draw returns some members of a group, without one node.
+func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []zone.ID) {
+	others := g.count
+	if g.has(but) {
+		others--
+	}
+	for range min(count, others) {
+		k := r.IntN(others)
+		if g.has(but) && k >= int(but-g.first) {
+			k++
+		}
+		list = append(list, g.ids[k])
+	}
+	return list
+}

@@ -1,0 +1,194 @@
+package zonesim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// program is a machine on a node.
+type program struct {
+	net   *Net
+	m     *zone.Machine
+	id    sim.NodeID
+	group *group
+	stub  *stub    // nil for a whole zone
+	heard listener // with Config.Check
+	steps uint64
+}
+
+// boot begins a life. A restarted node keeps its incarnation only.
+func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
+	p := &program{net: n, id: life.Node, group: n.group(life.Node)}
+	if err := p.begin(life); err != nil {
+		n.failed(err)
+		return nil
+	}
+	n.programs[life.Node] = p
+	n.truth.start(life.Node)
+	return p
+}
+
+// begin makes the machine.
+func (p *program) begin(life sim.Life) (err error) {
+	n, g := p.net, p.group
+	r := rand.New(rand.NewPCG(n.cfg.Seed, uint64(life.Node)))
+	cfg := n.cfg.Zone
+	cfg.Zone, cfg.Self, cfg.Table, cfg.Seed = g.name, g.self(life.Node), g.table, life.Seed
+	switch {
+	case g.base > 0:
+		p.stub = newStub(g, &n.filled)
+		cfg.Bootstrap = p.stub.bootstrap()
+	default:
+		cfg.Bootstrap = draw(r, g, life.Node, n.cfg.Bootstrap)
+	}
+	switch {
+	case n.cfg.Supervisors == 0:
+	case g == n.groups[0]:
+		cfg.Supervisor = true
+	default:
+		cfg.Management = draw(r, n.groups[0], -1, n.cfg.Bootstrap)
+	}
+	if p.m, err = zone.New(cfg); err == nil && n.cfg.Check {
+		p.heard.init(p)
+	}
+	return err
+}
+
+// Step implements sim.Program.
+func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output[message]) time.Duration {
+	n := p.net
+	input, ok := p.input(now, &in)
+	n.out.Reset()
+	var wake time.Duration
+	if ok {
+		wake = p.m.Step(now, input, &n.out)
+	} else {
+		wake = p.m.Step(now, zone.Input{}, &n.out)
+	}
+	if p.stub != nil {
+		wake = p.stub.step(p, now, &in, wake)
+	} else {
+		p.send(out)
+		if in.Kind == sim.Reset && !slices.Contains(out.Ignore, in.From) {
+			out.Watch = append(out.Watch, in.From) // it may come back, and be lost again
+		}
+	}
+	p.dispatch(out)
+	for i := range n.out.Events {
+		n.told(p, &n.out.Events[i])
+	}
+	if p.steps++; n.cfg.Check {
+		p.heard.examine()
+	}
+	return wake
+}
+
+// input is what the machine is stepped with; false if that is nothing but the time.
+func (p *program) input(now time.Duration, in *sim.Input[message]) (zone.Input, bool) {
+	n := p.net
+	switch in.Kind {
+	case sim.Start:
+		n.incs[p.id]++
+		return zone.Input{Kind: zone.Join, Inc: n.incs[p.id]}, true
+	case sim.Message:
+		if in.Msg.dispatch != nil {
+			return zone.Input{Kind: zone.DispatchDelivered, Dispatch: in.Msg.dispatch}, true
+		}
+		n.msg = in.Msg.zone
+		return zone.Input{Kind: zone.Delivered, Message: &n.msg, At: p.waited(now, in.Msg.sent)}, true
+	case sim.Refused:
+		if in.Msg.dispatch != nil {
+			return zone.Input{Kind: zone.DispatchFailed, To: n.group(in.From).self(in.From)}, true
+		}
+		return zone.Input{Kind: zone.Failed, Node: p.group.ref(in.From)}, true
+	case sim.Reset:
+		return zone.Input{Kind: zone.Down, Node: p.group.ref(in.From)}, true
+	case sim.Command:
+		return p.command(in.Text)
+	}
+	return zone.Input{}, false
+}
+
+// waited returns when the transport had a message, if it has waited here because this
+// node is slow or stood still; 0 otherwise.
+func (p *program) waited(now, sent time.Duration) time.Duration {
+	if f := &p.net.truth.nodes[p.id]; f.slow || f.resumed != never && sent <= f.resumed {
+		return max(now-(p.net.Now()-sent), 1)
+	}
+	return 0
+}
+
+// command obeys a verb of a scenario.
+func (p *program) command(text string) (zone.Input, bool) {
+	verb, rest, _ := strings.Cut(text, " ")
+	key, value, _ := strings.Cut(rest, " ")
+	count, _ := strconv.Atoi(key)
+	switch verb {
+	case "leave":
+		p.net.truth.silent(p.id)
+		return zone.Input{Kind: zone.Leave, Code: int32(count)}, true
+	case "set":
+		return zone.Input{Kind: zone.Set, Key: key, Value: []byte(value)}, true
+	case "rm":
+		return zone.Input{Kind: zone.Delete, Key: key}, true
+	case "monitor":
+		return zone.Input{Kind: zone.Set, Key: zone.MonitorKey}, true
+	case "lose":
+		if p.stub != nil {
+			p.stub.losing = count
+		}
+	case "gain":
+		if p.stub != nil {
+			p.stub.gain(count)
+		}
+	}
+	return zone.Input{}, false
+}
+
+// send sends what is for the same zone.
+func (p *program) send(out *sim.Output[message]) {
+	n, g := p.net, p.group
+	for i := range n.out.Sends {
+		s := &n.out.Sends[i]
+		to := g.at(s.To)
+		if to < 0 {
+			continue
+		}
+		size := g.table.Size(&s.Message)
+		if n.cfg.Spy != nil {
+			n.cfg.Spy(p.id, &s.Message, size)
+		}
+		out.Sends = append(out.Sends, sim.Send[message]{
+			To: g.first + sim.NodeID(to), Msg: message{zone: s.Message, sent: n.Now()}, Size: size, Priority: s.Priority,
+		})
+	}
+	for _, r := range n.out.Watch {
+		if to := g.at(r); to >= 0 {
+			out.Watch = append(out.Watch, g.first+sim.NodeID(to))
+		}
+	}
+	for _, r := range n.out.Ignore {
+		if to := g.at(r); to >= 0 {
+			out.Ignore = append(out.Ignore, g.first+sim.NodeID(to))
+		}
+	}
+}
+
+// dispatch sends what is for other zones.
+func (p *program) dispatch(out *sim.Output[message]) {
+	n := p.net
+	for i := range n.out.Dispatches {
+		s := &n.out.Dispatches[i]
+		if to, ok := n.nodeOf(s.To); ok {
+			out.Sends = append(out.Sends, sim.Send[message]{
+				To: to, Msg: message{dispatch: s.Dispatch, sent: n.Now()}, Size: s.Size, Priority: s.Priority,
+			})
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package zonesim
+
+import (
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// Protocol is zones for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "zone",
+	Summary: "full views of zones, and the hierarchy above them",
+	Options: []scenario.Option{
+		{Name: "supervisors", Default: "0", Kind: scenario.Count, Doc: "how many of the first nodes are the management zone; 0: there is none"},
+		{Name: "zones", Default: "1", Kind: scenario.Count, Least: 1, Doc: "how many base zones the other nodes are, of equal size"},
+		{Name: "stub", Default: "0", Kind: scenario.Count, Doc: "how many members a base zone has of which one is a node; 0: all are"},
+		{Name: "bootstrap", Default: "3", Kind: scenario.Count, Least: 1, Doc: "how many nodes of its zone each node begins with"},
+		{Name: "preset", Default: "none", Kind: scenario.Choice, Choices: []string{"none", "paper"}, Doc: "paper: Θ 1, 1 successor, 3 random, τ 200ms, whatever else is set"},
+		{Name: "theta", Default: "2", Kind: scenario.Count, Least: 1, Doc: "Θ: how many must suspect a node before it is removed"},
+		{Name: "successors", Default: "0", Kind: scenario.Count, Doc: "K_s; 0: as many as Θ, 2 at least"},
+		{Name: "random", Default: "3", Kind: scenario.Count, Least: 2, Doc: "K_r"},
+		{Name: "aggregation", Default: "200ms", Kind: scenario.Duration, Doc: "τ"},
+		{Name: "heartbeat", Default: "1s", Kind: scenario.Duration, Doc: "how often neighbours hear of each other"},
+		{Name: "timeout", Default: "0s", Kind: scenario.Duration, Doc: "how long a neighbour may be silent; 0s: 3.5 heartbeats"},
+		{Name: "retry", Default: "200ms", Kind: scenario.Duration, Doc: "how soon discovery tries again at first"},
+		{Name: "delegates", Default: "3", Kind: scenario.Count, Least: 1, Doc: "how many a base zone has"},
+		{Name: "check", Default: "off", Kind: scenario.Switch, Doc: "listen to all nodes and examine their machines, for the condition alternating"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "leave", Args: []scenario.Arg{{Name: "code", Kind: scenario.Count}}, Doc: "the node says goodbye, with an exit code"},
+		{Name: "set", Args: []scenario.Arg{keyArg, {Name: "value", Kind: scenario.Word}}, Doc: "the node writes an attribute"},
+		{Name: "rm", Args: []scenario.Arg{keyArg}, Doc: "the node deletes an attribute"},
+		{Name: "monitor", Doc: "the node declares itself a high-priority monitor"},
+		{Name: "lose", Args: []scenario.Arg{numberArg}, Doc: "so many members of a stub die"},
+		{Name: "gain", Args: []scenario.Arg{numberArg}, Doc: "so many of those that died come back"},
+	},
+	Conditions:   conditions,
+	Series:       series,
+	Levels:       []scenario.Level{scenario.Machines},
+	LeastNodes:   2,
+	BytesPerNode: bytesPerNode,
+	New:          newInstance,
+}
+
+// bytesPerNode: of a machine, what a zone takes when all start at once, a row of its view
+// with the messages of the start; of a stub, its ids, and what its supervisor knows.
+func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
+	supervisors := o.Int("supervisors")
+	size := int64(max(nodes-supervisors, 1) / max(o.Int("zones"), 1))
+	need := 6000 + 36*size
+	if s := int64(o.Int("stub")); s > 0 {
+		need = 6000 + 700*s + 400*int64(nodes-supervisors)
+	}
+	if o.On("check") {
+		need += 8 * size
+	}
+	return need
+}
+
+// instance is a Net in a scenario.
+type instance struct{ net *Net }
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	n, err := New(configOf(s))
+	return &instance{n}, err
+}
+
+// configOf is the configuration that a scenario asks for.
+func configOf(s *scenario.Setup) Config {
+	o := s.Options
+	z := zone.Config{
+		Threshold: o.Int("theta"), Successors: o.Int("successors"), Random: o.Int("random"),
+		Aggregation: o.Duration("aggregation"), Heartbeat: o.Duration("heartbeat"), Timeout: o.Duration("timeout"),
+		Retry: o.Duration("retry"), Delegates: o.Int("delegates"),
+	}
+	if p := zone.Paper; o["preset"] == "paper" {
+		z.Threshold, z.Successors, z.Random, z.Aggregation = p.Threshold, p.Successors, p.Random, p.Aggregation
+	}
+	return Config{
+		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"),
+		Zone: z, Check: o.On("check"),
+	}
+}
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.net }

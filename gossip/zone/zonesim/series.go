@@ -1,0 +1,107 @@
+package zonesim
+
+import (
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+var series = []scenario.Quantity{
+	{Name: "members-least", Unit: "nodes", Doc: "members of the view that has the fewest, in the base zones"},
+	{Name: "members-most", Unit: "nodes", Doc: "members of the view that has the most"},
+	{Name: "census-least", Unit: "nodes", Doc: "all members of base zones in the eyes of the supervisor that knows the fewest"},
+	{Name: "bytes", Unit: "B", Doc: "what all nodes have sent so far, payload only"},
+	{Name: "removals", Unit: "told", Doc: "removals because of suspicions that nodes were told of so far"},
+	{Name: "false-removals", Unit: "told", Doc: "those of nodes that were fine"},
+	{Name: "repairs", Unit: "views", Doc: "views that neighbours exchanged again, by nodes in their latest lives"},
+	{Name: "refused", Unit: "messages", Doc: "messages that nodes did not understand, in their latest lives"},
+}
+
+// Sample implements [scenario.Instance].
+func (in *instance) Sample() []float64 {
+	n := in.net
+	least, most, some := 0, 0, false
+	for id := range sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1)).All(n.cfg.Nodes) {
+		if !n.TakesPart(id) {
+			continue
+		}
+		count := n.Machine(id).Len()
+		if !some || count < least {
+			least = count
+		}
+		most, some = max(most, count), true
+	}
+	c := n.Counters()
+	return []float64{
+		float64(least), float64(most), float64(n.leastCensus()), float64(n.Control.Stats().SentBytes),
+		float64(n.verdict.Removals), float64(n.verdict.False), float64(c.Repairs), float64(c.Refusals()),
+	}
+}
+
+// leastCensus is how many members the supervisor knows that knows the fewest.
+func (n *Net) leastCensus() (least int) {
+	first := true
+	for i := range n.cfg.Supervisors {
+		if id := sim.NodeID(i); n.TakesPart(id) {
+			sum := 0
+			for _, e := range n.Machine(id).Census() {
+				sum += e.Size
+			}
+			if first || sum < least {
+				least = sum
+			}
+			first = false
+		}
+	}
+	return least
+}
+
+// Counters are those of all nodes' latest lives that tell of trouble.
+func (n *Net) Counters() (sum zone.Stats) {
+	for _, p := range n.programs {
+		if p == nil {
+			continue
+		}
+		s := p.m.Stats()
+		for k := range s.Sent {
+			sum.Sent[k] += s.Sent[k]
+			sum.Received[k] += s.Received[k]
+		}
+		sum.Malformed += s.Refusals()
+		sum.Repairs += s.Repairs
+		sum.TableRepairs += s.TableRepairs
+		sum.Filed += s.Filed
+		sum.Entries += s.Entries
+		sum.Pauses += s.Pauses
+		sum.SupervisorsLost += s.SupervisorsLost
+	}
+	return sum
+}
+
+// Measures implements [scenario.Instance].
+func (in *instance) Measures() []scenario.Measure {
+	n, v, c := in.net, in.net.verdict, in.net.Counters()
+	mean := time.Duration(0)
+	if v.Detected > 0 {
+		mean = v.Total / time.Duration(v.Detected)
+	}
+	seconds := max(n.Now().Seconds(), 1e-9)
+	return []scenario.Measure{
+		{Name: "joins told", Value: float64(v.Joins)},
+		{Name: "leaves told", Value: float64(v.Leaves)},
+		{Name: "removals told", Value: float64(v.Removals)},
+		{Name: "false removals", Value: float64(v.False)},
+		{Name: "removed first after", Unit: "ms", Value: float64(v.Earliest) / 1e6},
+		{Name: "removed on average after", Unit: "ms", Value: float64(mean) / 1e6},
+		{Name: "removed last after", Unit: "ms", Value: float64(v.Latest) / 1e6},
+		{Name: "suspicions filed", Value: float64(c.Filed)},
+		{Name: "suspicions refuted", Value: float64(v.Refuted)},
+		{Name: "views exchanged again", Value: float64(c.Repairs)},
+		{Name: "attributes received", Value: float64(c.Entries)},
+		{Name: "supervisors that did not answer", Value: float64(c.SupervisorsLost)},
+		{Name: "bytes per node and second", Unit: "B", Value: float64(n.Control.Stats().SentBytes) / float64(n.cfg.Nodes) / seconds},
+		{Name: "messages not understood", Value: float64(c.Malformed)},
+	}
+}

@@ -1,0 +1,204 @@
+package zonesim
+
+import (
+	"fmt"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// Machine is the machine of a node's latest life; nil before the first.
+func (n *Net) Machine(id sim.NodeID) *zone.Machine {
+	if p := n.programs[id]; p != nil {
+		return p.m
+	}
+	return nil
+}
+
+// TakesPart reports whether a node is up, is not paused and has not said goodbye.
+func (n *Net) TakesPart(id sim.NodeID) bool {
+	return n.Up(id) && !n.Paused(id) && !n.truth.nodes[id].left
+}
+
+// runs reports whether a node is up and has not said goodbye.
+func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].left }
+
+// Equal reports whether the views of those of a set that take part are equal in each
+// zone; with right, also whether they are all nodes of the zone that run, and no others.
+func (n *Net) Equal(set sim.NodeSet, right bool) (ok bool, why string) {
+	for _, g := range n.groups {
+		if ok, why := n.equal(g, set, right); !ok {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
+	first := sim.NodeID(-1)
+	for i := range g.count {
+		id := g.first + sim.NodeID(i)
+		if !set.Has(id) || !n.TakesPart(id) {
+			continue
+		}
+		m := n.Machine(id)
+		if first < 0 {
+			first = id
+			if ok, why := n.right(g, id); right && !ok {
+				return false, why
+			}
+		} else if a := n.Machine(first); a.Len() != m.Len() || a.Hash() != m.Hash() {
+			return false, fmt.Sprintf("node %v has %d members, node %v has %d", first, a.Len(), id, m.Len())
+		}
+	}
+	return true, ""
+}
+
+// right reports whether the view of a node is its zone.
+func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
+	m := n.Machine(id)
+	if g.base > 0 {
+		s := n.programs[id].stub
+		return m.Len() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.Len(), s.count)
+	}
+	members := 0
+	for i := range g.count {
+		other := g.first + sim.NodeID(i)
+		if !n.runs(other) {
+			continue
+		}
+		members++
+		if v, ok := m.Has(g.refs[i]); !ok || v.Inc != n.incs[other] {
+			return false, fmt.Sprintf("node %v does not have node %v", id, other)
+		}
+	}
+	return m.Len() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.Len(), members)
+}
+
+// Knows reports whether each node of a set that takes part has these of its own zone as
+// members, or has none of them.
+func (n *Net) Knows(by, about sim.NodeSet, want bool) (bool, string) {
+	for id := range by.All(n.Nodes()) {
+		if !n.TakesPart(id) {
+			continue
+		}
+		g := n.group(id)
+		for other := range about.All(n.Nodes()) {
+			r := g.ref(other)
+			if r == 0 || other == id {
+				continue
+			}
+			if _, ok := n.Machine(id).Has(r); ok != want {
+				return false, fmt.Sprintf("node %v has node %v as a member: %v", id, other, ok)
+			}
+		}
+	}
+	return true, ""
+}
+
+// Members reports whether each node of a set that takes part has so many members.
+func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
+	for id := range by.All(n.Nodes()) {
+		if n.TakesPart(id) && n.Machine(id).Len() != want {
+			return false, fmt.Sprintf("node %v has %d members", id, n.Machine(id).Len())
+		}
+	}
+	return true, ""
+}
+
+// Has reports whether each node of a set that takes part has an attribute of a node of
+// its zone with a value; without it if the value is empty.
+func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
+	for id := range by.All(n.Nodes()) {
+		r := n.group(id).ref(owner)
+		if r == 0 || !n.TakesPart(id) {
+			continue
+		}
+		got := ""
+		list, _ := n.Machine(id).Attributes(r)
+		for i := range list {
+			if list[i].Key == key && !list[i].Deleted {
+				got = string(list[i].Value)
+			}
+		}
+		if got != value {
+			return false, fmt.Sprintf("node %v has %q", id, got)
+		}
+	}
+	return true, ""
+}
+
+// Census reports whether each supervisor that takes part knows the size of every base
+// zone, its active delegate and the supervisor that guards it (MS-98).
+func (n *Net) Census(by sim.NodeSet) (bool, string) {
+	sizes := map[string]int{}
+	for _, g := range n.bases() {
+		if size := n.size(g); size > 0 {
+			sizes[g.name] = size
+		}
+	}
+	for i := range n.cfg.Supervisors {
+		if id := sim.NodeID(i); by.Has(id) && n.TakesPart(id) {
+			if why := n.census(id, sizes); why != "" {
+				return false, why
+			}
+		}
+	}
+	return true, ""
+}
+
+// size is how many members of a zone run.
+func (n *Net) size(g *group) (size int) {
+	for i := range g.count {
+		if id := g.first + sim.NodeID(i); n.runs(id) {
+			size++
+			if s := n.programs[id].stub; s != nil {
+				size = s.count
+			}
+		}
+	}
+	return size
+}
+
+// census returns what is wrong in the eyes of a supervisor.
+func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
+	known := 0
+	for _, e := range n.Machine(id).Census() {
+		d, ok := n.nodeOf(e.Delegate)
+		guard, guarded := n.nodeOf(e.Supervisor)
+		switch want := sizes[e.Zone]; {
+		case want == 0: // nobody is left to say so
+			continue
+		case e.Size != want:
+			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)
+		case !ok || !n.Up(d) || n.Machine(d).Delegation().Activation != e.Activation:
+			return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s", id, d, e.Zone)
+		case !guarded || !n.Up(guard):
+			return fmt.Sprintf("supervisor %v takes node %v for the one that guards %s", id, guard, e.Zone)
+		}
+		known++
+	}
+	if known != len(sizes) {
+		return fmt.Sprintf("supervisor %v knows %d zones of %d", id, known, len(sizes))
+	}
+	return ""
+}
+
+// Guard returns the supervisor of a base zone, numbered from 0, and its active delegate,
+// in the eyes of the first supervisor that takes part.
+func (n *Net) Guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
+	for i := range n.cfg.Supervisors {
+		if !n.TakesPart(sim.NodeID(i)) {
+			continue
+		}
+		for _, e := range n.Machine(sim.NodeID(i)).Census() {
+			if e.Zone == n.bases()[base].name {
+				supervisor, _ = n.nodeOf(e.Supervisor)
+				delegate, ok = n.nodeOf(e.Delegate)
+				return supervisor, delegate, ok
+			}
+		}
+		break
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,202 @@
+package zonesim
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/machine"
+)
+
+// forming is how long a stub's members take to start, one after the other: what a zone
+// of two thousand takes until all views are equal (G-MS-1).
+const forming = 1200 * time.Millisecond
+
+// stub is all members of a base zone but the active delegate, as far as that hears of
+// them: its neighbours answer, tell of others each τ, and those who miss one that died
+// say so to their monitor.
+type stub struct {
+	g       *group
+	tau     time.Duration
+	theta   int
+	began   time.Duration
+	present []bool   // by member
+	incs    []uint64 // of their latest lives
+	started int      // members of the first start so far
+	count   int      // members that are present, the delegate included
+	joined  []int32  // not told yet
+	tick    time.Duration
+	linked  []int // members that the delegate has links with
+	losing  int   // are to die in this step
+	dead    []int32
+	queue   []zone.Message // for the delegate
+}
+
+// newStubGroup makes a zone of which only the active delegate is a node: the member that
+// comes first in the zone's order of delegates (MS-A24).
+func newStubGroup(name string, node sim.NodeID, base, members int) (*group, error) {
+	g := &group{name: name, first: node, count: 1, base: base}
+	if err := g.fill(base, members); err != nil {
+		return nil, err
+	}
+	var best []byte
+	for i, id := range g.ids {
+		sum := sha1.Sum(append(id.AppendCanonical(nil), name...))
+		if v := sum[:8]; best == nil || bytes.Compare(v, best) < 0 {
+			best, g.best = bytes.Clone(v), i
+		}
+	}
+	return g, nil
+}
+
+func newStub(g *group, cfg *zone.Config) *stub {
+	s := &stub{g: g, tau: cfg.Aggregation, theta: cfg.Threshold, present: make([]bool, len(g.ids)), incs: make([]uint64, len(g.ids)), tick: machine.Never}
+	s.began, s.count, s.present[g.best] = never, 1, true
+	return s
+}
+
+// bootstrap are members to begin with.
+func (s *stub) bootstrap() []zone.ID {
+	k := 0
+	if s.g.best == 0 {
+		k++
+	}
+	return s.g.ids[k : k+1]
+}
+
+// step has the zone's other members answer the delegate, and do what is due; it returns
+// when something is to be done.
+func (s *stub) step(p *program, now time.Duration, in *sim.Input[message], wake time.Duration) time.Duration {
+	if in.Kind == sim.Start {
+		s.began, s.tick = now, now
+	}
+	if s.losing > 0 {
+		s.lose(s.losing)
+		s.losing = 0
+	}
+	if now >= s.tick {
+		s.expire(now)
+	}
+	out := &p.net.out
+	for done := 0; ; {
+		for ; done < len(out.Sends); done++ {
+			s.answer(&out.Sends[done])
+		}
+		if len(s.queue) == 0 {
+			break
+		}
+		m := s.queue[0]
+		s.queue = s.queue[1:]
+		wake = p.m.Step(now, zone.Input{Kind: zone.Delivered, Message: &m}, out)
+	}
+	s.queue = nil
+	return max(min(wake, s.tick), now+1)
+}
+
+// expire tells of those that joined, each τ while there are some.
+func (s *stub) expire(now time.Duration) {
+	if s.started < len(s.present) {
+		due := min(len(s.present), 1+int(int64(len(s.present))*int64(now-s.began)/int64(forming)))
+		for ; s.started < due; s.started++ {
+			s.join(s.started)
+		}
+	}
+	s.tick = machine.Never
+	if s.started < len(s.present) || len(s.joined) > 0 {
+		s.tick = now + s.tau
+	}
+	if len(s.joined) == 0 || len(s.linked) == 0 {
+		return
+	}
+	list := make([]zone.Member, 0, len(s.joined))
+	for _, i := range s.joined {
+		if s.present[i] {
+			list = append(list, zone.Member{Node: s.g.refs[i], Version: s.version(int(i))})
+		}
+	}
+	s.joined = s.joined[:0]
+	s.say(s.linked[0], zone.Message{Kind: zone.Update, Lists: &zone.Lists{Alive: list}})
+}
+
+// join begins a life of a member.
+func (s *stub) join(i int) {
+	if s.present[i] {
+		return
+	}
+	s.present[i] = true
+	s.incs[i]++
+	s.count++
+	s.joined = append(s.joined, int32(i))
+}
+
+func (s *stub) version(i int) zone.Version { return zone.Version{Inc: s.incs[i], Minor: 1} }
+
+// gain has members that died start again.
+func (s *stub) gain(count int) {
+	for ; count > 0 && len(s.dead) > 0; count-- {
+		s.join(int(s.dead[0]))
+		s.dead = s.dead[1:]
+	}
+	s.tick = min(s.tick, s.began) // now
+}
+
+// lose has members die, the first ones that are no neighbours: Θ others who miss each
+// tell the delegate, which is their monitor, at once.
+func (s *stub) lose(count int) {
+	for i := 0; i < len(s.present) && count > 0; i++ {
+		if !s.present[i] || i == s.g.best || slices.Contains(s.linked, i) {
+			continue
+		}
+		s.present[i] = false
+		s.count--
+		s.dead = append(s.dead, int32(i))
+		count--
+		for k := range s.theta {
+			reporter := s.other(i, k)
+			s.say(reporter, zone.Message{Kind: zone.Notice, Lists: &zone.Lists{
+				Suspicions: []zone.Suspicion{{Reporter: s.g.refs[reporter], Suspect: s.g.refs[i], Version: s.version(i)}},
+			}})
+		}
+	}
+}
+
+// other returns a member that is present, the k-th after another.
+func (s *stub) other(i, k int) int {
+	for {
+		if i = (i + 1) % len(s.present); s.present[i] && i != s.g.best {
+			if k--; k < 0 {
+				return i
+			}
+		}
+	}
+}
+
+// say queues a message of a member for the delegate.
+func (s *stub) say(from int, m zone.Message) {
+	m.From, m.Version = s.g.refs[from], s.version(from)
+	s.queue = append(s.queue, m)
+}
+
+// answer answers the delegate for a member that is present.
+func (s *stub) answer(send *zone.Send) {
+	to := s.g.at(send.To)
+	if to < 0 || !s.present[to] {
+		return
+	}
+	switch m := &send.Message; m.Kind {
+	case zone.DiscoveryRequest:
+		s.say(to, zone.Message{Kind: zone.DiscoveryReply, Flags: m.Flags & zone.Healing})
+	case zone.LinkRequest:
+		if !slices.Contains(s.linked, to) {
+			s.linked = append(s.linked, to)
+		}
+		s.say(to, zone.Message{Kind: zone.LinkAccept})
+	case zone.LinkDrop:
+		s.linked = slices.DeleteFunc(s.linked, func(i int) bool { return i == to })
+	case zone.Heartbeat:
+		s.say(to, zone.Message{Kind: zone.Heartbeat, Hash: m.Hash, Tables: m.Tables})
+	}
+}

@@ -1,0 +1,129 @@
+package zonesim
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// truth is what was done to nodes and links, as far as it excuses that a node is removed
+// by others.
+type truth struct {
+	clock  func() time.Duration
+	grace  time.Duration // for which a trouble that has ended is an excuse
+	nodes  []fate
+	sides  []int32 // of a partition; nil: none
+	before []int32 // of the partition before, which excuses until then
+	until  time.Duration
+	cuts   []severed
+}
+
+// fate is what has happened to a node.
+type fate struct {
+	fine    time.Duration // since when it has run, undisturbed; never: it does not
+	was     time.Duration // fine as it would be without the pause that lasts
+	resumed time.Duration // the end of the latest pause
+	ended   time.Duration // of its latest life that is over
+	slow    bool
+	left    bool // it said goodbye
+}
+
+// severed is a cut: of its nodes nothing is known.
+type severed struct {
+	from, to sim.NodeSet
+	until    time.Duration // never: it lasts
+}
+
+// never is an instant that has not come.
+const never = time.Duration(-1)
+
+func (t *truth) init(nodes int, clock func() time.Duration, grace time.Duration) {
+	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
+	for i := range t.nodes {
+		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never}
+	}
+}
+
+func (t *truth) start(id sim.NodeID) {
+	f := &t.nodes[id]
+	f.fine, f.left = t.clock(), false
+}
+
+// silent notes that a node has said goodbye.
+func (t *truth) silent(id sim.NodeID) {
+	f := &t.nodes[id]
+	f.fine, f.was, f.left = never, never, true
+}
+
+func (t *truth) end(id sim.NodeID) {
+	f := &t.nodes[id]
+	f.fine, f.was, f.ended = never, never, t.clock()
+}
+
+func (t *truth) pause(id sim.NodeID) {
+	f := &t.nodes[id]
+	f.was, f.fine = f.fine, never
+}
+
+func (t *truth) resume(id sim.NodeID) {
+	f := &t.nodes[id]
+	f.resumed = t.clock()
+	if f.was != never {
+		f.fine = t.clock()
+	}
+}
+
+func (t *truth) slow(id sim.NodeID, slow bool) {
+	f := &t.nodes[id]
+	if f.slow && !slow && f.fine != never {
+		f.fine = t.clock()
+	}
+	f.slow = slow
+}
+
+func (t *truth) partition(sets []sim.NodeSet) {
+	t.endPartition()
+	t.sides = make([]int32, len(t.nodes))
+	for i, s := range sets {
+		for id := range s.All(len(t.nodes)) {
+			t.sides[id] = int32(i + 1)
+		}
+	}
+}
+
+func (t *truth) endPartition() {
+	if t.sides != nil {
+		t.before, t.until, t.sides = t.sides, t.clock()+t.grace, nil
+	}
+}
+
+func (t *truth) cut(from, to sim.NodeSet) { t.cuts = append(t.cuts, severed{from, to, never}) }
+
+func (t *truth) heal() {
+	t.endPartition()
+	for i := range t.cuts {
+		if t.cuts[i].until == never {
+			t.cuts[i].until = t.clock() + t.grace
+		}
+	}
+}
+
+// excused reports whether something excuses that an observer removes a node that runs.
+// That the observer stood still, or is slow, does not.
+func (t *truth) excused(observer, subject sim.NodeID) bool {
+	f, now := &t.nodes[subject], t.clock()
+	switch {
+	case f.fine == never || f.slow || f.ended != never && now-f.ended < t.grace || f.resumed != never && now-f.resumed < t.grace:
+		return true
+	case t.sides != nil && t.sides[observer] != t.sides[subject]:
+		return true
+	case t.before != nil && now < t.until && t.before[observer] != t.before[subject]:
+		return true
+	}
+	for _, c := range t.cuts {
+		if (c.until == never || now < c.until) && (c.from.Has(subject) || c.to.Has(subject) || c.from.Has(observer) || c.to.Has(observer)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package zonesim
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// Verdict is what nodes have told so far, compared with the truth.
+type Verdict struct {
+	Joins    uint64 // told
+	Leaves   uint64 // told, for whatever cause
+	Removals uint64 // of these, because others suspect the node
+	False    uint64 // removals of nodes that were fine
+	Refuted  uint64 // suspicions
+	Wrong    string // what the first false removal was
+
+	Unheard string // what a listener was told that can not be, the first one
+	Broken  string // an invariant of a machine, the first one
+
+	Detected uint64 // removals of nodes that are down
+	Earliest time.Duration
+	Latest   time.Duration
+	Total    time.Duration
+}
+
+// Verdict returns what nodes have told, compared with the truth.
+func (n *Net) Verdict() Verdict { return n.verdict }
+
+// told judges an event.
+func (n *Net) told(p *program, e *zone.Event) {
+	if n.cfg.Tell != nil {
+		n.cfg.Tell(n.Now(), p.id, e)
+	}
+	if n.cfg.Check {
+		p.heard.hear(e)
+	}
+	switch v := &n.verdict; e.Kind {
+	case zone.Joined:
+		v.Joins++
+	case zone.Refuted:
+		n.incs[p.id] = max(n.incs[p.id], e.Version.Inc)
+		v.Refuted++
+	case zone.Left:
+		v.Leaves++
+		if e.Cause == zone.Dead || e.Cause == zone.Corrected {
+			v.Removals++
+			n.removed(p, e)
+		}
+	}
+}
+
+// removed judges that a node was removed which did not say goodbye.
+func (n *Net) removed(p *program, e *zone.Event) {
+	i := p.group.at(e.Node)
+	if i < 0 || p.stub != nil {
+		return
+	}
+	id, now, v := p.group.first+sim.NodeID(i), n.Now(), &n.verdict
+	f := &n.truth.nodes[id]
+	switch {
+	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
+		after := now - f.ended
+		if v.Detected == 0 || after < v.Earliest {
+			v.Earliest = after
+		}
+		v.Detected++
+		v.Latest, v.Total = max(v.Latest, after), v.Total+after
+	case n.incs[id] != e.Version.Inc || n.truth.excused(p.id, id):
+	default:
+		if v.False++; v.Wrong == "" {
+			v.Wrong = fmt.Sprintf("at %v node %v removed node %v, which is fine since %v", now, p.id, id, f.fine)
+		}
+	}
+}
+
+// listener is what somebody makes of a node's events: they have to alternate for each
+// node, and give its view (MS-9, MS-10).
+type listener struct {
+	p      *program
+	incs   []uint64 // by member, 0: not there
+	count  int
+	change bool
+}
+
+func (l *listener) init(p *program) {
+	l.p, l.incs = p, make([]uint64, len(p.group.ids))
+	self := p.group.at(p.m.Self())
+	l.incs[self], l.count = p.net.incs[p.id]+1, 1
+}
+
+func (l *listener) hear(e *zone.Event) {
+	if e.Kind != zone.Joined && e.Kind != zone.Left && e.Kind != zone.Refuted {
+		return
+	}
+	i := l.p.group.at(e.Node)
+	if i < 0 {
+		return
+	}
+	was := l.incs[i]
+	l.change = true
+	switch {
+	case e.Kind == zone.Refuted:
+		l.incs[i] = e.Version.Inc
+	case e.Kind == zone.Joined && was == 0:
+		l.incs[i] = e.Version.Inc
+		l.count++
+	case e.Kind == zone.Left && was == e.Version.Inc:
+		l.incs[i] = 0
+		l.count--
+	default:
+		l.wrong("was told that %v %v %v, which is there as %d", e.ID.Name(), e.Version, e.Kind, was)
+	}
+}
+
+// examine compares what was heard with the view, and has the machine examine itself
+// after whatever has changed its view, and now and then.
+func (l *listener) examine() {
+	m, p := l.p.m, l.p
+	if !l.change && p.steps%64 != 0 {
+		return
+	}
+	l.change = false
+	if state := m.Status().State; state == "joined" && m.Len() != l.count {
+		l.wrong("has %d members, and was told of %d", m.Len(), l.count)
+	}
+	if err := m.Check(); err != nil && p.net.verdict.Broken == "" {
+		p.net.verdict.Broken = fmt.Sprintf("at %v node %v: %v", p.net.Now(), p.id, err)
+	}
+}
+
+func (l *listener) wrong(format string, args ...any) {
+	if v := &l.p.net.verdict; v.Unheard == "" {
+		v.Unheard = fmt.Sprintf("at %v node %v %s", l.p.net.Now(), l.p.id, fmt.Sprintf(format, args...))
+	}
+}
