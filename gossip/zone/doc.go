@@ -11,7 +11,8 @@
 // Attributes of nodes travel on the same links, in the order in which their owner
 // wrote them.
 //
-// [Machine] is the protocol: a machine.Machine that knows no clock and no network.
+// [Machine] is the protocol: a machine.Machine that knows no clock and no network. An
+// [Agent] steps one at a node of LNet.
 //
 // # Where this is not the letter of the seed
 //

@@ -34,10 +34,11 @@ const (
 	Dead                   // enough nodes suspect it
 	Restarted              // a newer life of it joins at once
 	Corrected              // a neighbour had removed it (MS-A9)
+	Parted                 // this node itself left, and knows of nobody: Agent.Leave
 	causes
 )
 
-var causeNames = [causes]string{"said", "dead", "restarted", "corrected"}
+var causeNames = [causes]string{"said", "dead", "restarted", "corrected", "parted"}
 
 // String returns the name of the cause.
 func (c Cause) String() string { return name(causeNames[:], int(c)) }

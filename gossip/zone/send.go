@@ -29,15 +29,15 @@ func (m *Machine) encode(begin int) {
 	sends := m.out.Sends[begin:]
 	for i, n := 0, len(sends); i < n; i++ {
 		s := &m.out.Sends[begin+i]
-		msg := s.Message
-		if msg.Kind.lists() || msg.Kind.tables() || msg.Kind == AttributeData {
+		if k := s.Message.Kind; k.lists() || k.tables() || k == AttributeData {
+			msg := s.Message // here, so that only these are allocated
 			m.encodeLists(begin+i, &msg)
 			continue
 		}
 		s.Begin = len(m.out.Buf)
-		m.out.Buf = m.codec.appendFixed(m.out.Buf, &msg)
+		m.out.Buf = m.codec.appendFixed(m.out.Buf, &s.Message)
 		m.out.Buf = m.codec.sign(m.out.Buf, s.Begin, s.short)
-		s.End, s.Message = len(m.out.Buf), Message{Kind: msg.Kind}
+		s.End, s.Message = len(m.out.Buf), Message{Kind: s.Message.Kind}
 	}
 }
 

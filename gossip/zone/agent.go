@@ -1,0 +1,230 @@
+package zone
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Errors of an [Agent].
+var (
+	ErrNotHere   = errors.New("zone: no endpoint of the id is a NID of this node")
+	ErrNotJoined = errors.New("zone: the node does not take part: it has not joined, or has left")
+	ErrJoined    = errors.New("zone: the node takes part already")
+	ErrOldLife   = errors.New("zone: the incarnation is not above those before")
+)
+
+// AgentConfig configures an [Agent].
+type AgentConfig struct {
+	// Config: Self has a NID of the node; Table and Wire are the agent's own affair;
+	// Wall is by default the node's incarnation, which is the wall clock in
+	// nanoseconds.
+	Config
+	Log *slog.Logger // nil discards
+	// Clock shows by its jumps that the node stood still. Default the node's; in
+	// real time machine.BootClock notices more.
+	Clock machine.Clock
+}
+
+// Agent lets a node be a member of a zone: it steps a [Machine], posts buffers for
+// what arrives, and sends what the machine wants sent. It has no goroutine of its
+// own, and one timer.
+//
+// Attributes are sequentially consistent per owner (MS-74): whoever sees something
+// that a node wrote sees all that it wrote before, too, or what it wrote over that
+// since. Nothing is promised across owners, nor about when.
+//
+// Methods are safe for concurrent use.
+type Agent struct {
+	table   *portals.Table
+	cfg     AgentConfig
+	pid     nid.PID  // of all nodes
+	m       *Machine // stepped by stepper, and that by runner
+	stepper *stepper
+	runner  *machine.Runner[stepInput, effects]
+	log     *slog.Logger
+
+	receiver receiver
+	sender   sender
+	watchers watchers
+	queries  queries
+	watched  map[ID]func() // connections; used by apply, and by Stop after that
+
+	changing sync.Mutex // held while the node joins, leaves or writes
+	stopped  atomic.Bool
+
+	notSent   atomic.Uint64
+	strayBits atomic.Uint64
+	notPosted atomic.Uint64
+}
+
+// Start makes a node ready for a zone, in which it takes no part before
+// [Agent.Join]. The error is a *[ConfigError], [ErrNotHere], what the table of ids
+// says, or what portals says of the buffers.
+func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	a := &Agent{table: table, pid: table.Node().PID(), log: cfg.Log, watched: make(map[ID]func())}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = table.Node().Clock()
+	}
+	cfg.Table, cfg.Wire = nil, true
+	if cfg.Wall == 0 {
+		cfg.Wall = table.Node().Incarnation()
+	}
+	var err error
+	if a.m, err = New(cfg.Config); err != nil {
+		return nil, err
+	}
+	a.cfg = cfg
+	here, nets := addresses(table, cfg.Self)
+	if !here {
+		return nil, ErrNotHere
+	}
+	a.watchers.init(cfg.Clock)
+	a.sender.init(a)
+	a.queries.init(a)
+	a.stepper = newStepper(a.m, nets)
+	a.runner = machine.NewRunner(machine.Config[stepInput, effects]{
+		Machine: a.stepper, Clock: cfg.Clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
+	})
+	if err := a.receiver.start(a); err != nil {
+		a.runner.Close()
+		return nil, fmt.Errorf("zone: post buffers: %w", err)
+	}
+	return a, nil
+}
+
+// addresses reports whether an id has a NID of this node, and on which networks the
+// node is.
+func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
+	endpoints := self.Endpoints()
+	for _, id := range table.Node().IDs() {
+		nets = append(nets, id.NID.Net())
+		for _, e := range endpoints {
+			here = here || e == id.NID
+		}
+	}
+	return here, nets
+}
+
+// Join begins to take part, as a life with an incarnation above all before: 0 stands
+// for the node's own, or after [Agent.Leave] for the next one. Errors: [ErrJoined],
+// [ErrOldLife].
+func (a *Agent) Join(incarnation uint64) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	var last Version
+	var life life
+	a.runner.Inspect(func() { last, life = a.m.Version(), a.m.life })
+	if incarnation == 0 {
+		incarnation = max(a.table.Node().Incarnation(), last.Inc+1)
+	}
+	switch {
+	case life == joined:
+		return ErrJoined
+	case incarnation <= last.Inc || incarnation > MaxIncarnation:
+		return ErrOldLife
+	}
+	a.runner.Do(stepInput{Input: Input{Kind: Join, Inc: incarnation}})
+	return nil
+}
+
+// Leave says goodbye to the neighbours, with an exit code that all listeners are
+// told, and ends taking part until the next [Agent.Join]. Attributes are gone then.
+func (a *Agent) Leave(code int32) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	if !a.Joined() {
+		return ErrNotJoined
+	}
+	a.runner.Do(stepInput{Input: Input{Kind: Leave, Code: code}})
+	return nil
+}
+
+// Set writes an attribute of this node. It says nothing of when others see it.
+// Errors: [ErrNotJoined], [ErrKey], [ErrTable].
+func (a *Agent) Set(key string, value []byte) error { return a.write(Set, key, value) }
+
+// Delete deletes an attribute of this node; one that is not there is no error.
+func (a *Agent) Delete(key string) error { return a.write(Delete, key, nil) }
+
+func (a *Agent) write(kind InputKind, key string, value []byte) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	err := ErrNotJoined
+	a.runner.Inspect(func() {
+		if a.m.life == joined {
+			err = a.m.Fits(key, value)
+		}
+	})
+	if err == nil {
+		a.runner.Do(stepInput{Input: Input{Kind: kind, Key: key, Value: value}})
+	}
+	return err
+}
+
+// Stop ends taking part without a word: to the others the node is dead, unless it
+// said goodbye with [Agent.Leave]. Nobody is told anything after it but by calls that
+// are under way.
+func (a *Agent) Stop() {
+	if a.stopped.Swap(true) {
+		return
+	}
+	a.runner.Close()
+	a.receiver.close()
+	a.queries.close()
+	a.watchers.close()
+	for _, stop := range a.watched { // any order: each is of its own
+		stop()
+	}
+}
+
+// apply does what a step wants done.
+func (a *Agent) apply(out *effects) {
+	for i := range out.watch {
+		a.watch(&out.watch[i])
+	}
+	for i := range out.Sends {
+		s := &out.Sends[i]
+		a.sender.send(&out.to[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+	}
+	for i := range out.Dispatches {
+		s := &out.Dispatches[i]
+		a.sender.send(&out.across[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+	}
+	for i := range out.Events {
+		a.happened(&out.Events[i], out.step)
+	}
+	if err := a.receiver.fill(); err != nil {
+		a.notPosted.Add(1)
+	}
+}
+
+// watch begins or ends to look at the connection with a node (MS-A30).
+func (a *Agent) watch(w *watch) {
+	if stop := a.watched[w.to.id]; stop != nil {
+		stop()
+		delete(a.watched, w.to.id)
+	}
+	if !w.on {
+		return
+	}
+	in := stepInput{Input: Input{Kind: Down}, about: w.to.id}
+	if w.to.across {
+		in.Kind = DispatchFailed
+	}
+	a.watched[w.to.id] = a.table.WatchPeer(nid.ProcessID{NID: w.to.nid, PID: a.pid}, func(up bool, _ error) {
+		if !up {
+			a.runner.Do(in)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package zone
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Why the members of another zone are not known.
+var (
+	ErrUnguarded = errors.New("zone: no supervisor guards a zone of that name")
+	ErrNoAnswer  = errors.New("zone: the supervisor of that zone does not answer")
+)
+
+const (
+	queryTimeout = 5 * time.Second
+	maxQueries   = 64
+)
+
+// queries are questions who is in other zones.
+type queries struct {
+	a      *Agent
+	mu     sync.Mutex
+	last   uint64 // guarded by mu, like all below
+	open   map[uint64]*query
+	closed bool
+}
+
+type query struct {
+	done    func([]Named, error)
+	members []Named
+	timer   machine.Timer
+}
+
+func (q *queries) init(a *Agent) { q.a, q.open = a, make(map[uint64]*query) }
+
+// Query asks who is in a base zone; only members of the management zone can (MS-99).
+// done is called once, perhaps before Query returns, with [ErrNotJoined],
+// [ErrUnguarded], [ErrNoAnswer] if something is wrong.
+func (a *Agent) Query(zone string, done func(members []Named, err error)) {
+	if !a.Joined() {
+		done(nil, ErrNotJoined)
+		return
+	}
+	n := a.queries.begin(done)
+	if n == 0 {
+		done(nil, ErrNoAnswer)
+		return
+	}
+	a.runner.Do(stepInput{Input: Input{Kind: QueryZone, Key: zone, Number: n}})
+}
+
+// begin returns the number of a new question, 0 if there are too many.
+func (q *queries) begin(done func([]Named, error)) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.open) >= maxQueries {
+		return 0
+	}
+	q.last++
+	n := q.last
+	q.open[n] = &query{done: done, timer: q.a.cfg.Clock.AfterFunc(queryTimeout, func() { q.end(n, ErrNoAnswer) })}
+	return n
+}
+
+// listed takes an answer, or a part of one.
+func (q *queries) listed(e *Event) {
+	q.mu.Lock()
+	one := q.open[e.Number]
+	if one != nil {
+		one.members = append(one.members, e.Members...)
+	}
+	q.mu.Unlock()
+	switch {
+	case one == nil || e.More:
+	case e.Unknown:
+		q.end(e.Number, ErrUnguarded)
+	default:
+		q.end(e.Number, nil)
+	}
+}
+
+func (q *queries) end(n uint64, err error) {
+	q.mu.Lock()
+	one := q.open[n]
+	delete(q.open, n)
+	q.mu.Unlock()
+	if one == nil {
+		return
+	}
+	one.timer.Stop()
+	if err != nil {
+		one.members = nil
+	}
+	one.done(one.members, err)
+}
+
+func (q *queries) close() {
+	q.mu.Lock()
+	q.closed = true
+	numbers := slices.Sorted(maps.Keys(q.open))
+	q.mu.Unlock()
+	for _, n := range numbers {
+		q.end(n, ErrNotJoined)
+	}
+}

@@ -1,0 +1,90 @@
+package zone
+
+// Joined reports whether the node takes part.
+func (a *Agent) Joined() (is bool) {
+	a.runner.Inspect(func() { is = a.m.life == joined })
+	return is
+}
+
+// Members returns all members in the order of the ring, this node included.
+func (a *Agent) Members() (list []MemberStatus) {
+	a.runner.Inspect(func() { list = a.m.Members() })
+	return list
+}
+
+// Attributes returns the attributes of a node in the order in which they were
+// written, and the version of its table, 0 if there are none or the node is unknown.
+func (a *Agent) Attributes(id ID) (list []Attribute, u uint64) {
+	a.runner.Inspect(func() { list, u = a.m.Attributes(a.m.cfg.Table.Lookup(id)) })
+	return list, u
+}
+
+// Find returns the members with a name: usually one.
+func (a *Agent) Find(name string) (ids []ID) {
+	a.runner.Inspect(func() {
+		a.m.Each(func(p Ref, _ Version) {
+			if id := a.m.cfg.Table.ID(p); id.Name() == name {
+				ids = append(ids, id)
+			}
+		})
+	})
+	return ids
+}
+
+// Suspicions returns all reports that were not refuted.
+func (a *Agent) Suspicions() (list []SuspicionStatus) {
+	a.runner.Inspect(func() { list = a.m.Suspicions() })
+	return list
+}
+
+// Links returns the neighbours.
+func (a *Agent) Links() (list []LinkStatus) {
+	a.runner.Inspect(func() { list = a.m.Links() })
+	return list
+}
+
+// History returns those that went, the first first.
+func (a *Agent) History() (list []GoneStatus) {
+	a.runner.Inspect(func() { list = a.m.History() })
+	return list
+}
+
+// Census returns what the management zone knows of all base zones (MS-98).
+func (a *Agent) Census() (list []CensusEntry) {
+	a.runner.Inspect(func() { list = a.m.Census() })
+	return list
+}
+
+// Explain returns all that is known of a node.
+func (a *Agent) Explain(id ID) (x Explanation) {
+	a.runner.Inspect(func() { x = a.m.Explain(id) })
+	return x
+}
+
+// AgentStatus is the state of an agent in numbers.
+type AgentStatus struct {
+	Status
+	Zone       string           `json:"zone"`
+	Self       ID               `json:"self"`
+	Threshold  int              `json:"threshold"`
+	Successors int              `json:"successors"`
+	Random     int              `json:"random"`
+	Supervises bool             `json:"supervises"` // a supervisor, in the management zone
+	Delegation DelegationStatus `json:"delegation"`
+	Guarded    []string         `json:"guarded,omitempty"` // base zones
+	NotSent    uint64           `json:"not_sent"`          // messages that LNet did not take or send
+	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits of nobody
+	NotPosted  uint64           `json:"not_posted"`        // buffers that could not be posted at once
+}
+
+// Status returns the state in numbers.
+func (a *Agent) Status() AgentStatus {
+	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.notPosted.Load()}
+	a.runner.Inspect(func() {
+		c := &a.m.cfg
+		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor
+		s.Threshold, s.Successors, s.Random = c.Threshold, c.Successors, c.Random
+		s.Delegation, s.Guarded = a.m.Delegation(), a.m.Guarded()
+	})
+	return s
+}

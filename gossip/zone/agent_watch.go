@@ -1,0 +1,212 @@
+package zone
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// watchers tell users of events, each at its own speed.
+type watchers struct {
+	clock  machine.Clock
+	mu     sync.Mutex
+	list   []*watcher // guarded by mu, like all below
+	closed bool
+}
+
+func (w *watchers) init(clock machine.Clock) { w.clock = clock }
+
+// watcher is one user.
+type watcher struct {
+	f     func(Event)
+	clock machine.Clock
+	since uint64 // events of this step and those before are in what it was told first
+
+	mu      sync.Mutex
+	queue   []Event // guarded by mu, like all below
+	most    int     // events in the queue, before it is shortened
+	running bool
+	stopped bool
+}
+
+// queueLength is how many events wait for a slow user before what does not matter any
+// more is left out.
+const queueLength = 1 << 16
+
+// Watch calls f for what happens: that nodes join and leave, in turn for each of them
+// and each of its incarnations, and that attributes of others changed. It begins with
+// those that are there; this node itself is not told of. What many events say is told by less to who is
+// slow: who came and left meanwhile is not told of, and attributes are told as they
+// are then. f may block, and may call the agent. After stop f is not called any more;
+// a call may be under way. After [Agent.Stop] nobody is.
+func (a *Agent) Watch(f func(Event)) (stop func()) {
+	u := &watcher{f: f, clock: a.cfg.Clock, most: queueLength}
+	w := &a.watchers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return func() {}
+	}
+	w.list = append(w.list, u)
+	a.runner.Inspect(func() { a.present(u) })
+	return func() { w.remove(u) }
+}
+
+// present tells of all that is there. The runner is held.
+func (a *Agent) present(u *watcher) {
+	u.since = a.stepper.step
+	if a.m.life != joined {
+		return
+	}
+	a.m.Each(func(p Ref, v Version) {
+		if p == a.m.self {
+			return
+		}
+		id := a.m.cfg.Table.ID(p)
+		u.tell(Event{Kind: Joined, ID: id, Version: v})
+		if list, _ := a.m.Attributes(p); len(list) > 0 {
+			e := Event{Kind: AttributesChanged, ID: id, Version: v, Attributes: list}
+			for i := range list {
+				e.Keys = append(e.Keys, list[i].Key)
+			}
+			u.tell(e)
+		}
+	})
+}
+
+func (w *watchers) remove(u *watcher) {
+	w.mu.Lock()
+	if i := slices.Index(w.list, u); i >= 0 {
+		w.list = slices.Delete(w.list, i, i+1)
+	}
+	w.mu.Unlock()
+	u.stop()
+}
+
+func (u *watcher) stop() {
+	u.mu.Lock()
+	u.stopped, u.queue = true, nil
+	u.mu.Unlock()
+}
+
+func (w *watchers) tell(e *Event, step uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.list {
+		if step > u.since {
+			u.tell(*e)
+		}
+	}
+}
+
+func (w *watchers) close() {
+	w.mu.Lock()
+	list := w.list
+	w.list, w.closed = nil, true
+	w.mu.Unlock()
+	for _, u := range list {
+		u.stop()
+	}
+}
+
+// tell notes an event and sees to it that f hears of it soon.
+func (u *watcher) tell(e Event) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stopped {
+		return
+	}
+	if u.queue = append(u.queue, e); len(u.queue) >= u.most {
+		u.queue = shorten(u.queue)
+		u.most = max(queueLength, 2*len(u.queue))
+	}
+	if !u.running {
+		u.running = true
+		u.clock.AfterFunc(time.Nanosecond, u.run)
+	}
+}
+
+// run calls f for what is to be told.
+func (u *watcher) run() {
+	u.mu.Lock()
+	for len(u.queue) > 0 && !u.stopped {
+		e := u.queue[0]
+		u.queue[0] = Event{}
+		u.queue = u.queue[1:]
+		u.mu.Unlock()
+		u.f(e)
+		u.mu.Lock()
+	}
+	u.running, u.queue = false, nil
+	u.mu.Unlock()
+}
+
+// shorten leaves out of some events who joined and left again, and all but the latest
+// of a node's attributes. What this node alone noticed goes, too.
+func shorten(queue []Event) []Event {
+	type pending struct{ joined, attributes int } // where, from 1
+	of := make(map[ID]pending)
+	gone := make([]bool, len(queue))
+	for i := range queue {
+		e := &queue[i]
+		p := of[e.ID]
+		switch e.Kind {
+		case Joined:
+			p.joined = i + 1
+		case Left:
+			if p.attributes > 0 {
+				gone[p.attributes-1] = true
+			}
+			if p.joined > 0 {
+				gone[p.joined-1], gone[i] = true, true
+			}
+			p = pending{}
+		case AttributesChanged:
+			if p.attributes > 0 {
+				gone[p.attributes-1] = true
+				e.Keys = unite(queue[p.attributes-1].Keys, e.Keys)
+			}
+			p.attributes = i + 1
+		default:
+			gone[i] = true
+		}
+		of[e.ID] = p
+	}
+	kept := make([]Event, 0, len(queue))
+	for i := range queue {
+		if !gone[i] {
+			kept = append(kept, queue[i])
+		}
+	}
+	return kept
+}
+
+// unite returns the keys of both lists, in the order of their last appearance.
+func unite(older, newer []string) []string {
+	var list []string
+	for _, k := range older {
+		if !slices.Contains(newer, k) {
+			list = append(list, k)
+		}
+	}
+	return append(list, newer...)
+}
+
+// happened is told of an event.
+func (a *Agent) happened(e *Event, step uint64) {
+	switch e.Kind {
+	case Joined:
+		a.log.Info("node joined the zone", slog.String("node", e.ID.Name()), slog.Any("version", e.Version))
+	case Left:
+		a.log.Info("node left the zone", slog.String("node", e.ID.Name()), slog.String("cause", e.Cause.String()), slog.Int("code", int(e.Code)))
+	case Clash:
+		a.log.Error("another node has the name of one of the zone", slog.String("node", e.ID.String()))
+	case Listed:
+		a.queries.listed(e)
+		return
+	}
+	a.watchers.tell(e, step)
+}

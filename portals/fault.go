@@ -1,0 +1,23 @@
+package portals
+
+import (
+	"errors"
+	"syscall"
+)
+
+// localErrors have their reason at this host alone.
+var localErrors = []error{
+	syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE,
+	syscall.EACCES, syscall.EPERM, syscall.ECANCELED, syscall.ESHUTDOWN,
+}
+
+// LocalFault reports whether the error of an event says something of this host alone,
+// as want of memory does, and nothing of the peer.
+func LocalFault(err error) bool {
+	for _, local := range localErrors {
+		if errors.Is(err, local) {
+			return true
+		}
+	}
+	return false
+}
