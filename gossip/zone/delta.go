@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"math/bits"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -9,15 +10,12 @@ import (
 // delta is the update database Δ: what neighbours have to be told (seed 002,
 // Membership Updates).
 type delta struct {
-	nodes      []Ref // Δ.A; their versions are those at the time of sending
-	has        bitmap
+	nodes      bitmap // Δ.A; their versions are those at the time of sending
+	count      int    // of them
 	leaves     []Departure
 	suspicions []Suspicion
 	at         time.Duration // when it is sent: τ after the first event (MS-56)
 }
-
-// keptDelta is how much memory stays for the next time.
-const keptDelta = 64
 
 func (d *delta) arm(m *Machine) {
 	if d.at == machine.Never {
@@ -26,8 +24,8 @@ func (d *delta) arm(m *Machine) {
 }
 
 func (d *delta) alive(m *Machine, p Ref) {
-	if d.has.set(p) {
-		d.nodes = append(d.nodes, p)
+	if d.nodes.set(p) {
+		d.count++
 		d.arm(m)
 	}
 }
@@ -47,27 +45,25 @@ func (m *Machine) flush() {
 	d := &m.delta
 	d.at = machine.Never
 	if m.links.count(up) > 0 {
-		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Alive: m.fresh(d.nodes)}
+		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Alive: m.fresh()}
 		m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
 	}
-	for _, p := range d.nodes {
-		d.has.unset(p)
-	}
-	d.leaves, d.suspicions, d.nodes = nil, nil, d.nodes[:0] // a neighbour to come gets the whole view
-	if cap(d.nodes) > keptDelta {
-		d.nodes = nil
-	}
+	clear(d.nodes)
+	d.leaves, d.suspicions, d.count = nil, nil, 0 // a neighbour to come gets the whole view
 }
 
-// fresh returns nodes with their versions, in the view or when they went.
-func (m *Machine) fresh(nodes []Ref) []Member {
-	if len(nodes) == 0 {
+// fresh returns the nodes of Δ.A with their versions, in the view or when they went.
+func (m *Machine) fresh() []Member {
+	if m.delta.count == 0 {
 		return nil
 	}
-	list := make([]Member, 0, len(nodes))
-	for _, p := range nodes {
-		if e := m.view.at(p); e.state != unknown {
-			list = append(list, Member{p, e.version()})
+	list := make([]Member, 0, m.delta.count)
+	for i, word := range m.delta.nodes {
+		for ; word != 0; word &= word - 1 {
+			p := Ref(i<<6 + bits.TrailingZeros64(word))
+			if e := m.view.at(p); e.state != unknown {
+				list = append(list, Member{p, e.version()})
+			}
 		}
 	}
 	return list

@@ -20,7 +20,7 @@ func (m *Machine) invariants() error {
 			return err
 		}
 	}
-	if len(m.delta.nodes)+len(m.delta.leaves)+len(m.delta.suspicions) > 0 && m.delta.at == machine.Never {
+	if m.delta.count+len(m.delta.leaves)+len(m.delta.suspicions) > 0 && m.delta.at == machine.Never {
 		return fmt.Errorf("there is something to tell, but no time for it (MS-56)")
 	}
 	return nil

@@ -114,7 +114,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.cfg.Wire {
 		m.encode(begin)
 	}
-	m.out, m.lists.View = nil, nil
+	m.out, m.in = nil, Message{} // nothing of others is kept
 	return m.pauses.leave(now, m.next())
 }
 

@@ -141,8 +141,8 @@ func (s *solo) is(i int, st state, v Version) {
 func (s *solo) delta(alive, leaves, suspicions int) {
 	s.t.Helper()
 	d := &s.m.delta
-	if len(d.nodes) != alive || len(d.leaves) != leaves || len(d.suspicions) != suspicions {
-		s.t.Fatalf("Δ has %d alive, %d leaves, %d suspicions; want %d, %d, %d", len(d.nodes), len(d.leaves), len(d.suspicions), alive, leaves, suspicions)
+	if d.count != alive || len(d.leaves) != leaves || len(d.suspicions) != suspicions {
+		s.t.Fatalf("Δ has %d alive, %d leaves, %d suspicions; want %d, %d, %d", d.count, len(d.leaves), len(d.suspicions), alive, leaves, suspicions)
 	}
 }
 
