@@ -35,7 +35,7 @@ type Config struct {
 	// Tell is told all that machines tell.
 	Tell func(at time.Duration, node sim.NodeID, e *zone.Event)
 	// Spy sees all messages of zones that are sent.
-	Spy func(from sim.NodeID, m *zone.Message, size int)
+	Spy func(from, to sim.NodeID, m *zone.Message, size int)
 }
 
 // Net is a network of zones. What is done to it through its methods is the truth that

@@ -160,12 +160,12 @@ func (p *program) send(out *sim.Output[message]) {
 		if to < 0 {
 			continue
 		}
-		size := g.table.Size(&s.Message)
+		node, size := g.first+sim.NodeID(to), g.table.Size(&s.Message)
 		if n.cfg.Spy != nil {
-			n.cfg.Spy(p.id, &s.Message, size)
+			n.cfg.Spy(p.id, node, &s.Message, size)
 		}
 		out.Sends = append(out.Sends, sim.Send[message]{
-			To: g.first + sim.NodeID(to), Msg: message{zone: s.Message, sent: n.Now()}, Size: size, Priority: s.Priority,
+			To: node, Msg: message{zone: s.Message, sent: n.Now()}, Size: size, Priority: s.Priority,
 		})
 	}
 	for _, r := range n.out.Watch {
