@@ -1,0 +1,206 @@
+package zonesim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// Boot starts all nodes at once and returns when the last view became right: that of all
+// nodes, and no others (G-MS-1).
+func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
+	n, err := m.net()
+	if err != nil {
+		return 0, err
+	}
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
+		if e.Kind == zone.Joined || e.Kind == zone.Left {
+			took = at
+		}
+	}
+	return took, m.until(ctx, n, 10*time.Millisecond, func() (bool, string) { return n.Equal(sim.AllNodes, true) })
+}
+
+// Change is how soon nodes hear that others left, or joined.
+type Change struct {
+	Nodes    int           // that left or joined at once
+	Detected time.Duration // until the first neighbour of the last one suspects it
+	Mean     time.Duration // over all pairs of one that left and one that stays
+	Last     time.Duration
+	Back     time.Duration // until all have those back that were started again
+}
+
+// Leave kills so many of the first nodes at once, starts them again, and goes on with the
+// next number (G-MS-2).
+func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err error) {
+	n, err := m.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range numbers {
+		if err := m.rest(n); err != nil {
+			return nil, err
+		}
+		c, err := m.leave(ctx, n, k)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	if v := n.Verdict(); v.False > 0 {
+		return nil, fmt.Errorf("zonesim: %d false removals: %s", v.False, v.Wrong)
+	}
+	return list, nil
+}
+
+func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error) {
+	begin, sum, pairs := n.Now(), time.Duration(0), 0
+	suspected := make([]bool, k)
+	right := func() (bool, string) { return n.Equal(sim.AllNodes, true) }
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
+		subject, _ := n.nodeOf(e.ID)
+		switch {
+		case int(subject) >= k:
+		case e.Kind == zone.Suspected && !suspected[subject]:
+			suspected[subject], c.Detected = true, at-begin
+		case e.Kind == zone.Left:
+			c.Last = at - begin
+			sum += c.Last
+			pairs++
+		}
+	}
+	for id := range k {
+		n.Kill(sim.NodeID(id))
+	}
+	if err := m.until(ctx, n, 10*time.Millisecond, right); err != nil {
+		return c, err
+	}
+	if want := k * (m.Nodes - k); pairs != want {
+		return c, fmt.Errorf("zonesim: %d pairs of %d heard that one left", pairs, want)
+	}
+	c.Nodes, c.Mean = k, sum/time.Duration(pairs)
+	begin = n.Now()
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
+		if e.Kind == zone.Joined {
+			c.Back = at - begin
+		}
+	}
+	for id := range k {
+		n.Start(sim.NodeID(id), false)
+	}
+	err = m.until(ctx, n, 10*time.Millisecond, right)
+	n.cfg.Tell = nil
+	return c, err
+}
+
+// Alert is how soon a monitor hears of a death: of a process, whose connections are
+// reset, or with silent of a host (G-MS-3).
+func (m Measured) Alert(ctx context.Context, silent bool) (took, timeout time.Duration, err error) {
+	n, err := m.start(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	monitor, victim := sim.NodeID(m.Seed)%sim.NodeID(m.Nodes), sim.NodeID(m.Seed+7)%sim.NodeID(m.Nodes)
+	n.Command(monitor, "monitor")
+	if err := m.rest(n); err != nil {
+		return 0, 0, err
+	}
+	begin := n.Now()
+	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
+		if id, _ := n.nodeOf(e.ID); e.Kind == zone.Left && node == monitor && id == victim {
+			took = at - begin
+		}
+	}
+	if silent {
+		n.Crash(victim)
+	} else {
+		n.Kill(victim)
+	}
+	err = m.until(ctx, n, 10*time.Millisecond, func() (bool, string) { return took > 0, "the monitor does not know" })
+	return took, n.timeout(), err
+}
+
+// Idle is what a zone sends in which nothing happens, of each node in a second.
+type Idle struct {
+	Heartbeats float64 // bytes
+	Others     uint64  // bytes, of all nodes, in all the time
+	Messages   float64 // heartbeats
+	Links      float64 // of each node
+}
+
+// Rest counts bytes in a zone that has come to rest (G-MS-5).
+func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err error) {
+	n, err := m.start(ctx)
+	if err != nil {
+		return i, err
+	}
+	if err := n.Run(n.Now() + 30*time.Second); err != nil {
+		return i, err
+	}
+	bytes, messages := 0, 0
+	n.cfg.Spy = func(_, _ sim.NodeID, m *zone.Message, size int) {
+		if m.Kind == zone.Heartbeat {
+			bytes += size
+			messages++
+		} else {
+			i.Others += uint64(size)
+		}
+	}
+	if err := n.Run(n.Now() + length); err != nil {
+		return i, err
+	}
+	links := 0
+	var list []zone.Ref
+	for id := range n.Nodes() {
+		list = n.Machine(sim.NodeID(id)).Neighbours(list[:0])
+		links += len(list)
+	}
+	each := float64(m.Nodes) * length.Seconds()
+	i.Heartbeats, i.Messages, i.Links = float64(bytes)/each, float64(messages)/each, float64(links)/float64(m.Nodes)
+	return i, nil
+}
+
+// Spread is how an attribute gets to all nodes.
+type Spread struct {
+	Mean, Last time.Duration
+	Received   float64 // entries, to one for each node that needs it
+}
+
+// Write has some nodes write an attribute one after the other (G-MS-7).
+func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
+	n, err := m.start(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := m.rest(n); err != nil {
+		return s, err
+	}
+	entries, sum, told := n.Counters().Entries, time.Duration(0), 0
+	for k := range writes {
+		begin, writer := n.Now(), sim.NodeID((m.Seed+uint64(k)*7919)%uint64(m.Nodes))
+		before := told
+		n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
+			if id, _ := n.nodeOf(e.ID); e.Kind == zone.AttributesChanged && id == writer && node != writer {
+				sum, told = sum+at-begin, told+1
+				s.Last = max(s.Last, at-begin)
+			}
+		}
+		n.Command(writer, fmt.Sprintf("set key value%d", k))
+		err := m.until(ctx, n, 10*time.Millisecond, func() (bool, string) {
+			return told-before == m.Nodes-1, fmt.Sprintf("%d of %d nodes have the attribute", told-before, m.Nodes-1)
+		})
+		if err != nil {
+			return s, err
+		}
+		// The next one is no more in step with these rounds than its seed.
+		if err := n.Run(n.Now() + 3*time.Second + time.Duration(m.Seed*31%200)*time.Millisecond); err != nil {
+			return s, err
+		}
+	}
+	s.Mean = sum / time.Duration(max(told, 1))
+	s.Received = float64(n.Counters().Entries-entries) / float64(writes*(m.Nodes-1))
+	return s, nil
+}
