@@ -27,7 +27,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) Code {
 		return UnknownServer
 	case m.Epoch == c.epoch && c.state == orphaned:
 		return Orphaned
-	case self && !s.quorum.have:
+	case !s.quorum.have && (self || !s.members.alive(master)): // who is cut off cannot tell who is dead
 		return NoQuorum
 	case self && s.drain.on && m.Epoch > c.epoch:
 		return Draining

@@ -146,6 +146,7 @@ type Client struct {
 	life      uint64 // incarnation
 	phase     phase
 	epoch     uint32
+	agreed    uint32 // the epoch in which a server last agreed to be the master
 	master    nid.NID
 	settledAt time.Duration
 	token     []byte // of the master

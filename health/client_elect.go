@@ -138,7 +138,7 @@ func (c *Client) elected(p *peer, m *Message) {
 		return
 	}
 	id := p.id
-	c.master, c.phase, c.settledAt = id, settled, c.now
+	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
 	c.token = append(c.token[:0], m.Token...)
 	c.pinging = pinging{life: m.Life}
 	c.pinging.sentNow(c)

@@ -21,7 +21,7 @@ func (c *Client) evicted(from nid.NID, m *Message) {
 // that a thousand clients evicted together do not come back together.
 func (c *Client) nextLife(last uint64, pause bool) {
 	c.life = max(c.life, last) + 1
-	c.epoch = 0
+	c.epoch, c.agreed = 0, 0
 	kept := c.peers[:0]
 	for _, p := range c.peers {
 		if p.wanted {

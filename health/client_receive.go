@@ -191,7 +191,9 @@ func (c *Client) noticed(p *peer, m *Message) {
 	master := c.phase == settled && p.id == c.master
 	switch m.Code {
 	case Global:
-		c.evicted(p.id, m)
+		if !c.outdated(p, m) {
+			c.evicted(p.id, m)
+		}
 	case NoQuorum:
 		c.lose(p, m.Code)
 		if master {
@@ -213,6 +215,19 @@ func (c *Client) noticed(p *peer, m *Message) {
 	default:
 		c.stats.Stray++
 	}
+}
+
+// outdated reports whether a notice is of the eviction by a master that this client
+// had before another server agreed to be the master. Such an eviction has not
+// reached all, and is taken back (CH-A8), so the sender is asked what it says now.
+func (c *Client) outdated(p *peer, m *Message) bool {
+	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.life {
+		return false
+	}
+	if p.state != detached && c.phase == settled { // otherwise when there is a master again, or by itself
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	}
+	return true
 }
 
 // orphaned takes word of a server that this client's master is dead or unsure.

@@ -41,7 +41,10 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 	if !s.quorum.have { // CH-21, CH-36
 		return Message{Code: NoQuorum, Retry: s.cfg.Quorum}, true
 	}
-	if life, dead := s.tombstones.covers(m.Client, m.Incarnation); dead {
+	switch life, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+	case dead && s.overtaken(m):
+		return Message{Code: Busy, Retry: s.cfg.Broadcast}, true
+	case dead:
 		return Message{Code: Global, Incarnation: life}, true
 	}
 	i, known := s.find(m.Client)

@@ -25,6 +25,11 @@
 //	loss of quorum     must last for Timing.Quorum before clients are evicted
 //	tombstones         who was evicted is remembered, so that a connect that was
 //	                   on its way does not bring it back
+//	evictions          of which most servers do not know are not final: a master may be
+//	                   cut off before discovery tells it so. It takes them back when
+//	                   others name a later master; a server that turns out to be cut off
+//	                   forgets those it was told of late; and for 2·T_evict a client that
+//	                   shows a later choice is told to come back, instead of GLOBAL
 //	digests            servers ask masters whether they know the clients that are
 //	                   held under them
 //	load               a master that has far more clients than another, as after

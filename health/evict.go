@@ -42,6 +42,9 @@ type batch struct {
 	entries  []eviction
 	began    time.Duration
 	missing  []int32 // servers that have not answered any of its broadcasts
+	servers  int     // that are to know of it, this one included
+	made     uint64  // evictions and tombstones, at all who answered
+	withdraw bool    // it takes evictions back
 	inFlight bool
 	ready    bool // to be sent
 	settled  bool // all live servers had answered; others are owed it
@@ -98,12 +101,19 @@ func (s *Server) decide() {
 func (e *evictions) pack(s *Server) {
 	var fresh []*batch
 	for chunk := range slices.Chunk(e.queue, MaxBatch) {
-		e.lastID++
-		fresh = append(fresh, &batch{id: e.lastID, entries: slices.Clone(chunk), began: s.now, missing: s.others(), ready: true})
+		fresh = append(fresh, e.batch(s, slices.Clone(chunk)))
 		s.stats.Evictions += uint64(len(chunk))
 	}
 	e.batches = append(fresh, e.batches...)
 	e.queue = e.queue[:0]
+}
+
+// batch makes a batch of at most MaxBatch entries.
+func (e *evictions) batch(s *Server, entries []eviction) *batch {
+	e.lastID++
+	b := &batch{id: e.lastID, entries: entries, began: s.now, missing: s.others(), ready: true}
+	b.servers = len(b.missing) + 1
+	return b
 }
 
 // run sends batches that are ready, a few at a time.
@@ -154,7 +164,7 @@ func (s *Server) others() (list []int32) {
 }
 
 func (s *Server) broadcast(b *batch) {
-	request := Batch{Life: s.cfg.Incarnation}
+	request := Batch{Life: s.cfg.Incarnation, Withdraw: b.withdraw}
 	for i := range b.entries {
 		x := &b.entries[i]
 		request.Entries = Entry{x.id, x.incarnation, uint8(x.cause), x.epoch & (1<<24 - 1)}.AppendBinary(request.Entries)
@@ -185,6 +195,7 @@ func (s *Server) broadcastDone(in *ServerInput) {
 		s.stats.BadReplies++
 	default:
 		b.except(reply)
+		b.made += uint64(reply.Evicted) + uint64(reply.Unknown)
 		b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !slices.Contains(in.Servers, s.members.nid(i)) })
 	}
 	e.judge(s, b)
@@ -206,18 +217,21 @@ func (b *batch) except(r Reply) {
 
 // judge settles a batch that all live servers have answered (CH-28), and keeps
 // it for those that are dead: they are owed it for T_q, after which a server
-// that was cut off has evicted everybody by itself (CH-A9).
+// that was cut off has evicted everybody by itself (CH-A9). What most servers do
+// not know is not settled: those that discovery is about to give up may be the
+// majority, where the client has found another master (CH-33).
 func (e *evictions) judge(s *Server, b *batch) {
+	listed := len(b.missing)
+	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
+	b.servers -= listed - len(b.missing)
 	alive := slices.ContainsFunc(b.missing, s.members.alive)
-	if !alive && !b.settled {
+	if most := 2*(b.servers-len(b.missing)) > b.servers; !alive && !b.settled && (most || b.withdraw) {
 		b.settled = true
-		for i := range b.entries {
-			s.finish(&b.entries[i])
-		}
+		e.settle(s, b)
 	}
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool {
 		m := &s.members.list[i]
-		return !m.listed || b.settled && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
+		return b.settled && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
 	})
 	if len(b.missing) == 0 {
 		e.batches = slices.DeleteFunc(e.batches, func(other *batch) bool { return other == b })
@@ -251,19 +265,39 @@ func (e *evictions) returned(s *Server, i int32) {
 // clear gives all evictions up.
 func (e *evictions) clear() { e.suspects, e.queue, e.batches, e.urgent = nil, nil, nil, false }
 
+// settle ends the evictions of a batch, and takes those back that others know
+// better, if somebody has made them.
+func (e *evictions) settle(s *Server, b *batch) {
+	if b.withdraw {
+		return
+	}
+	var kept []eviction
+	for i := range b.entries {
+		if s.finish(&b.entries[i]) {
+			kept = append(kept, b.entries[i])
+		}
+	}
+	if len(kept) > 0 && b.made > 0 {
+		w := e.batch(s, kept)
+		w.withdraw = true
+		e.batches = append([]*batch{w}, e.batches...)
+	}
+}
+
 // finish ends the eviction of a client: it is gone, unless it has another
 // master, in which case it stays connected under that one (CH-A8), which has
 // not evicted it meanwhile (CH-63).
-func (s *Server) finish(x *eviction) {
+func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
-		return
+		return false
 	}
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
 	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // than the choice of this server (CH-62)
 	if x.exception.Code == OtherMaster && later && known && master != s.members.self && master != c.previous {
 		s.stats.Kept++
+		kept = true
 		s.rehome(i, c, master, x.exception.Epoch)
 		if s.members.alive(master) {
 			s.notify(c, OtherMaster)
@@ -279,4 +313,5 @@ func (s *Server) finish(x *eviction) {
 		s.end(i, x.cause, true)
 	}
 	s.waiting.resume(s, x.id)
+	return kept
 }

@@ -12,6 +12,10 @@ func (s *Server) evictArrived(in *ServerInput) {
 	case !ok:
 		s.stats.Strangers++
 	case from == s.members.self:
+	case r.Withdraw:
+		for k := range r.Entries.Len() {
+			s.withdrawn(from, r.Entries.At(k))
+		}
 	default:
 		for k := range r.Entries.Len() {
 			s.evictFor(from, r.Entries.At(k), uint16(k), &reply)
@@ -26,7 +30,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	i, ok := s.find(e.Client)
 	if !ok {
 		reply.Unknown++
-		s.forget(e.Client, e.Incarnation, true)
+		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury) })
 		return
 	}
 	c := s.conn(i)
@@ -48,7 +52,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		default:
 			s.notify(c, Global)
 		}
-		s.endUpTo(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)))
+		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)), bury) })
 		return
 	}
 	s.stats.Excepted++

@@ -70,24 +70,28 @@ const (
 // ErrIndex says that a reply speaks of an eviction that was not asked for.
 var ErrIndex = errors.New("health: a reply to an eviction that does not exist")
 
-// Batch is a request to evict clients, from their master; it is the payload of
-// a broadcast, little-endian:
+// Batch is a request to evict clients, from their master, or to take that back; it
+// is the payload of a broadcast, little-endian:
 //
 //	 0  4  magic    "HEVB"
 //	 4  1  version
-//	 5  1  reserved
+//	 5  1  withdraw 1: these clients have other masters, and are not evicted
 //	 6  2  entries  their number, 1 to MaxBatch
 //	 8  8  life     incarnation of the master
 //	16     entries
 type Batch struct {
-	Life    uint64
-	Entries Entries
+	Life     uint64
+	Withdraw bool
+	Entries  Entries
 }
 
 // AppendBinary appends the request.
 func (r *Batch) AppendBinary(b []byte) []byte {
 	b = append(b, batchMagic...)
 	b = append(b, Version, 0)
+	if r.Withdraw {
+		b[len(b)-1] = 1
+	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(r.Entries.Len()))
 	b = binary.LittleEndian.AppendUint64(b, r.Life)
 	return append(b, r.Entries...)
@@ -104,6 +108,7 @@ func ParseBatch(b []byte) (r Batch, err error) {
 		return r, ErrVersion
 	}
 	n := int(binary.LittleEndian.Uint16(b[6:]))
+	r.Withdraw = b[5] == 1
 	r.Life = binary.LittleEndian.Uint64(b[8:])
 	r.Entries = Entries(b[BatchHeaderSize:])
 	if n == 0 || n > MaxBatch || n*EntrySize != len(r.Entries) {

@@ -121,8 +121,13 @@ func TestEvictionBytes(t *testing.T) {
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("got %s", got)
 	}
-	if got, err := ParseBatch(b); err != nil || got.Life != 0x51 || got.Entries.At(0) != (Entry{Client: testClient, Incarnation: 0x61, Mark: 1, Epoch: 0x030201}) {
+	if got, err := ParseBatch(b); err != nil || got.Life != 0x51 || got.Entries.At(0) != (Entry{Client: testClient, Incarnation: 0x61, Mark: 1, Epoch: 0x030201}) || got.Withdraw {
 		t.Errorf("%+v, %v", got, err)
+	}
+	batch.Withdraw = true
+	b = batch.AppendBinary(nil)
+	if got, err := ParseBatch(b); err != nil || b[5] != 1 || !got.Withdraw {
+		t.Errorf("%x: %+v, %v", b, got, err)
 	}
 	reply := Reply{Evicted: 2, Unknown: 3, Exceptions: []Exception{exception(7, OtherMaster, 0x71, 0x81, "10.0.0.2@tcp")}}
 	b = reply.AppendBinary(nil)

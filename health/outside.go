@@ -92,6 +92,7 @@ type Store interface {
 	// Save adds a record, or replaces the client's.
 	Save(r Record, done func(error))
 	// Remove removes the client's record, if there is one, and adds a tombstone
-	// unless its Until is zero.
+	// unless its Until is zero. With an Until that is over it removes the tombstones
+	// of that life and all before it.
 	Remove(t Tombstone, done func(error))
 }

@@ -9,6 +9,7 @@ import (
 // quorum is whether this server can reach most others, as discovery says.
 type quorum struct {
 	have   bool
+	had    bool
 	unsure bool
 	lost   bool          // the clients were evicted since
 	since  time.Duration // of the loss
@@ -32,13 +33,17 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
-		q.lost = false
+		q.lost, q.had = false, true
 		s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumWon}})
 		return
 	}
 	q.since, q.grace = s.now, max(s.cfg.Quorum, 0)
+	s.pardonRecent()
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }
+
+// cutOff reports whether this server had a quorum and has none.
+func (q *quorum) cutOff() bool { return q.had && !q.have }
 
 // next returns when a loss counts.
 func (q *quorum) next(s *Server) time.Duration {

@@ -78,7 +78,10 @@ func (s *Server) lookup(q *asked) (int32, *conn, Code) {
 	m := q.m
 	i, ok := s.find(m.Client)
 	if !ok {
-		if _, dead := s.tombstones.covers(m.Client, m.Incarnation); dead {
+		switch _, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+		case dead && s.overtaken(m):
+			return 0, nil, Busy
+		case dead:
 			return 0, nil, Global
 		}
 		return 0, nil, NotConnected

@@ -135,6 +135,7 @@ func (s *Server) apply(in *ServerInput) {
 	case RestoreGrave:
 		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
 		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left)
+		s.tombstones.said(&Entry{Client: in.Client, Incarnation: in.Incarnation}, somebody, s.now+left-s.cfg.tombstone())
 	case EvictClient:
 		s.evictClient(in)
 	case Drain:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 )
 
 // load gives the machine what the store knows.
@@ -60,8 +61,11 @@ func (a *ServerAgent) remove(e *ServerEffect) {
 		return
 	}
 	t := Tombstone{Client: e.Client, Incarnation: e.Incarnation}
-	if e.For > 0 {
+	switch {
+	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)
+	case e.For < 0:
+		t.Until = time.Unix(0, 1) // over, whatever the clock says
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {

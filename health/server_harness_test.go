@@ -120,6 +120,9 @@ func word(h *harness, e *ServerEffect) string {
 		if e.For > 0 {
 			return "bury"
 		}
+		if e.For < 0 {
+			return "unbury"
+		}
 		return "remove"
 	case DoBroadcast:
 		r, err := ParseBatch(e.Token.([]byte))

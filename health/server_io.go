@@ -56,7 +56,7 @@ type ServerEffectKind uint8
 const (
 	DoSend      ServerEffectKind = iota // To, Server (if To is one), Data: send a message
 	DoSave                              // ID, Record: save it, in the order of these effects; answer Saved unless ID is 0
-	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0
+	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0; below 0 without the one that there is
 	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
 	DoAnswer                            // Token, Data: the reply to EvictArrived
 	DoLook                              // Client, To: answer Seen, if the transport knows

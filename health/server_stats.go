@@ -28,6 +28,7 @@ type ServerStats struct {
 	Excepted     uint64 // evictions by others that were not made
 	Ghosts       uint64 // clients whose master did not know them
 	Shed         uint64 // clients that were asked to choose a server that has fewer
+	Pardoned     uint64 // tombstones that were taken back, or told by who was cut off like this server
 	Forgotten    uint64 // tombstones, for want of room
 	Malformed    uint64 // messages that are not understood, as the next two
 	OtherVersion uint64

@@ -185,7 +185,9 @@ func TestBatches(t *testing.T) {
 // TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
 // answered; one that is dead is owed it for T_q.
 func TestRetry(t *testing.T) {
-	h := newHarness(t, nil)
+	otherC := nid.MustParse("10.0.0.5@tcp")
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = append(c.Servers, otherC) })
+	h.step(ServerInput{Kind: ServerHealth, Server: otherC, Alive: true})
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient, Token: 1})
 	h.want("suspended result:ok broadcast1")

@@ -154,12 +154,8 @@ func (s *Server) end(i int32, cause Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
-// endUpTo ends a connection and buries all lives up to one that is not before
-// its own: a connect of that one may be on its way (CH-A20).
-func (s *Server) endUpTo(i int32, incarnation uint64, cause Cause) {
-	s.finally(i, incarnation, cause, true)
-}
-
+// finally is end with burying all lives up to one that is not before the client's:
+// a connect of that one may be on its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++

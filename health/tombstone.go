@@ -12,7 +12,13 @@ type tombstones struct {
 type grave struct {
 	incarnation uint64
 	until       time.Duration // active time
+	said        time.Duration // active time when another server said so
+	epoch       uint32        // of the choice that it spoke of, 24 bits
+	from        int32         // that server; noPlace: nobody can take it back
 }
+
+// somebody stands for a server that was not recorded.
+const somebody = noPlace - 1
 
 // place is where a life was put into the queue. It was put there again later
 // if that is not when it is to be forgotten.
@@ -31,10 +37,12 @@ func (t *tombstones) covers(id ClientID, incarnation uint64) (uint64, bool) {
 
 // bury adds a life, and returns how many others had to be forgotten for it.
 func (t *tombstones) bury(id ClientID, incarnation uint64, until time.Duration) (forgot uint64) {
-	if g, ok := t.lives[id]; ok {
-		incarnation, until = max(incarnation, g.incarnation), max(until, g.until)
+	g, ok := t.lives[id]
+	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
+		g = grave{incarnation: incarnation, from: noPlace}
 	}
-	t.lives[id] = grave{incarnation, until}
+	g.until = until
+	t.lives[id] = g
 	t.queue = append(t.queue, place{id, until})
 	for len(t.lives) > t.max {
 		before := len(t.lives)

@@ -28,6 +28,8 @@ type world struct {
 	stale              float64 // broadcasts that fail
 	late               float64 // evictions that arrive once more, much later
 	cut                func(a, b nid.NID) bool
+	keeps              bool // a cut delays messages, as TCP does
+	kept               []func()
 	detect             time.Duration // until discovery notices
 	claims             Claims
 	tap                func(from, to nid.NID, m *Message)
@@ -219,15 +221,20 @@ func (w *world) send(from, to nid.NID, data []byte) {
 		if w.rng.Float64() < w.reorder {
 			delay += w.between(0, 400*time.Millisecond)
 		}
-		if w.rng.Float64() < w.loss || w.separated(from, to) || w.nodes[to] == nil {
+		if w.rng.Float64() < w.loss || w.nodes[to] == nil {
 			continue
 		}
 		n := w.nodes[to]
-		w.after(delay, func() {
+		deliver := func() {
 			if !w.separated(from, to) {
 				n.host().run(n.host().life, func() { n.deliver(nid.ProcessID{NID: from, PID: nid.LustrePID}, data) })
 			}
-		})
+		}
+		if w.separated(from, to) {
+			w.kept = append(w.kept, deliver)
+		} else {
+			w.after(delay, deliver)
+		}
 	}
 }
 
@@ -246,7 +253,8 @@ type server struct {
 	ready   time.Duration // it is silent after a start until then
 	events  []Event
 	fsync   time.Duration
-	broken  bool // the store is
+	broken  bool          // the store is
+	quick   time.Duration // by how much its discovery is quicker than others
 }
 
 // view is what a server thinks of another.
@@ -334,6 +342,9 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 	case DoRemove:
 		s.write(func() {
 			delete(s.store, e.Client)
+			if e.For < 0 {
+				delete(s.graves, e.Client)
+			}
 			if e.For > 0 {
 				s.graves[e.Client] = Tombstone{Client: e.Client, Incarnation: max(e.Incarnation, s.graves[e.Client].Incarnation)}
 			}
@@ -432,7 +443,7 @@ func (w *world) poll(s *server) {
 		if o.up && !o.stopped && w.now >= o.ready && !w.separated(s.id, o.id) {
 			v.heard = w.now
 		}
-		if now := w.now-v.heard < w.detect; now != v.alive && w.now >= s.unsure {
+		if now := w.now-v.heard < w.detect-s.quick; now != v.alive && w.now >= s.unsure {
 			if v.alive = now; !now {
 				v.lifetime++
 			}

@@ -29,7 +29,7 @@ type write struct {
 	id     uint64         // to be answered; 0: nobody waits
 	record *health.Record // to save; nil: to remove
 	client health.ClientID
-	grave  grave // with incarnation 0: none
+	grave  grave // with incarnation 0: none; one that is over: none any more
 }
 
 func (d *disk) init(old *disk) {

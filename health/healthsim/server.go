@@ -166,8 +166,8 @@ func (s *server) apply(e *health.ServerEffect) {
 		s.write(write{id: e.ID, record: e.Record})
 	case health.DoRemove:
 		w := write{client: e.Client}
-		if e.For > 0 {
-			w.grave = grave{e.Incarnation, s.now + e.For}
+		if e.For != 0 {
+			w.grave = grave{e.Incarnation, s.now + max(e.For, 0)}
 		}
 		s.write(w)
 	case health.DoBroadcast:

@@ -52,7 +52,11 @@ func (s *store) Save(r health.Record, done func(error)) {
 func (s *store) Remove(t health.Tombstone, done func(error)) {
 	s.write(func() {
 		delete(s.records, t.Client)
-		if !t.Until.IsZero() {
+		switch {
+		case t.Until.IsZero():
+		case t.Until.Equal(time.Unix(0, 1)):
+			delete(s.graves, t.Client)
+		default:
 			t.Incarnation = max(t.Incarnation, s.graves[t.Client].Incarnation)
 			s.graves[t.Client] = t
 		}

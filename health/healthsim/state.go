@@ -147,8 +147,8 @@ func (n *Net) Forgotten(set, by sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// Uniform reports whether no server that runs holds a life that others have
-// evicted for all, once nothing has been done for long enough (CH-63).
+// Uniform reports whether no server that runs holds a life that most have evicted
+// for all, once nothing has been done for long enough (CH-63).
 func (n *Net) Uniform() (ok bool, why string) {
 	if v := &n.ledger.verdict; v.Revived > 0 {
 		return false, v.FirstRevived
@@ -163,7 +163,7 @@ func (n *Net) Uniform() (ok bool, why string) {
 			continue
 		}
 		for s, w := range n.running(sim.AllNodes) {
-			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life {
+			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life && 2*n.ledger.buriedBy(&health.Event{Client: info.Client, Incarnation: info.Incarnation}) > n.cfg.Servers {
 				return false, fmt.Sprintf("a life of client %v was evicted at %v, and is %s at server %v", id, c.first, info.State, s)
 			}
 		}

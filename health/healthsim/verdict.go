@@ -26,7 +26,8 @@ type Verdict struct {
 	Superseded uint64 // clients that were told that they run elsewhere
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
-	// Revived is how often a server took a life again that it had evicted for all.
+	// Revived is how often a server took a life again that it had evicted for all, as
+	// most servers had: what fewer have done can be taken back.
 	Revived      uint64
 	FirstRevived string
 	// Skew is the longest time between the first and the last server that evicted
@@ -98,10 +99,23 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 		*life = max(*life, e.Incarnation)
 		l.gone(c, e)
 	case (e.Kind == health.ClientConnected || e.Kind == health.ClientRehomed) && *life >= e.Incarnation:
+		if 2*l.buriedBy(e) <= n.cfg.Servers {
+			break
+		}
 		if l.verdict.Revived++; l.verdict.FirstRevived == "" {
 			l.verdict.FirstRevived = fmt.Sprintf("at %v server %v has a life of client %v again that it had evicted", n.Now(), id, nodeOf(e.Client))
 		}
 	}
+}
+
+// buriedBy counts the servers that have evicted a life for all.
+func (l *ledger) buriedBy(e *health.Event) (count int) {
+	for _, lives := range l.lives {
+		if lives != nil && lives[int(nodeOf(e.Client))-l.net.cfg.Servers] >= e.Incarnation {
+			count++
+		}
+	}
+	return count
 }
 
 // gone notes that a server has evicted a life for all.

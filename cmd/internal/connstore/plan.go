@@ -16,6 +16,7 @@ import (
 type plan struct {
 	changes []change // by place
 	graves  []call
+	voids   map[health.ClientID]uint64 // tombstones up to this life go first
 	next    uint64
 }
 
@@ -38,6 +39,9 @@ func (s *Store) plan(batch []call) plan {
 		if c.key != nil {
 			p.graves = append(p.graves, *c)
 		}
+		if c.void > 0 {
+			p.void(c)
+		}
 	}
 	for i := range batch {
 		c := &batch[i]
@@ -59,6 +63,37 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
+// void takes tombstones back, those of this batch too.
+func (p *plan) void(c *call) {
+	if p.voids == nil {
+		p.voids = make(map[health.ClientID]uint64)
+	}
+	p.voids[c.client] = max(p.voids[c.client], c.void)
+	p.graves = slices.DeleteFunc(p.graves, func(g call) bool {
+		return g.client == c.client && binary.LittleEndian.Uint64(g.grave) <= c.void
+	})
+}
+
+// unbury removes the tombstones that were taken back.
+func (p *plan) unbury(graves *bbolt.Bucket) error {
+	if len(p.voids) == 0 {
+		return nil
+	}
+	var keys [][]byte // a cursor does not like to lose what it stands on
+	err := graves.ForEach(func(key, value []byte) error {
+		if t, err := parseGrave(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = graves.Delete(key)
+		}
+	}
+	return err
+}
+
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	clients, graves := tx.Bucket(clientsBucket), tx.Bucket(gravesBucket)
@@ -73,6 +108,9 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 		} else if err := clients.Put(key, c.record); err != nil {
 			return err
 		}
+	}
+	if err := p.unbury(graves); err != nil {
+		return err
 	}
 	for i := range p.graves {
 		if err := graves.Put(p.graves[i].key, p.graves[i].grave); err != nil {

@@ -101,7 +101,8 @@ type call struct {
 	record []byte // nil: remove it
 	key    []byte // of a tombstone, or nil
 	grave  []byte
-	err    error // it cannot be saved
+	void   uint64 // without the tombstones up to this life
+	err    error  // it cannot be saved
 	done   func(error)
 }
 
@@ -115,11 +116,15 @@ func (s *Store) Save(r health.Record, done func(error)) {
 }
 
 // Remove implements health.Store: it removes the client's record, if there is one,
-// and adds a tombstone unless its Until is zero. done and errors are as in Save.
+// and adds a tombstone unless its Until is zero, or removes those up to that life if
+// it is over, which takes a look at all. done and errors are as in Save.
 func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {
 		c.key, c.grave, c.err = grave(&t)
+		if c.err == nil && !t.Until.After(s.cfg.Now()) {
+			c.key, c.grave, c.void = nil, nil, t.Incarnation
+		}
 	}
 	s.enqueue(c)
 }

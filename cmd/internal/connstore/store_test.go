@@ -135,6 +135,38 @@ func TestTombstonesEnd(t *testing.T) {
 	}
 }
 
+// TestTombstonesTakenBack: CH-A8, CH-A20: with a time that is over the tombstones of
+// a life and all before it go, also those that wait for the same commit; later lives
+// and other clients keep theirs.
+func TestTombstonesTakenBack(t *testing.T) {
+	path := place(t)
+	s := open(t, path)
+	until := time.Now().Add(time.Hour)
+	grave := func(n int, life uint64) health.Tombstone {
+		return health.Tombstone{Client: id(n), Incarnation: life, Until: until.Add(time.Duration(life))}
+	}
+	remove(t, s, grave(1, 5), grave(1, 6), grave(1, 7), grave(2, 5), grave(3, 5))
+	void := func(n int, life uint64) health.Tombstone {
+		return health.Tombstone{Client: id(n), Incarnation: life, Until: time.Unix(0, 1)}
+	}
+	var done sync.WaitGroup
+	done.Add(5)
+	for _, g := range []health.Tombstone{void(1, 6), grave(2, 6), void(2, 6), grave(2, 4), void(4, 9)} { // perhaps in one commit
+		s.Remove(g, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			done.Done()
+		})
+	}
+	done.Wait()
+	want(t, s, nil, []health.Tombstone{grave(1, 7), grave(2, 4), grave(3, 5)})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, open(t, path), nil, []health.Tombstone{grave(1, 7), grave(2, 4), grave(3, 5)})
+}
+
 // TestRefused: what cannot be saved for what it is fails alone.
 func TestRefused(t *testing.T) {
 	s := open(t, place(t))

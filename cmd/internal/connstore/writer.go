@@ -114,7 +114,7 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 		}
 	}
 	p := s.plan(batch)
-	if len(p.changes) == 0 && len(p.graves) == 0 {
+	if len(p.changes) == 0 && len(p.graves) == 0 && len(p.voids) == 0 {
 		return false, nil
 	}
 	err = s.update(&p)

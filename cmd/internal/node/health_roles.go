@@ -73,12 +73,12 @@ func (h *healthRoles) startServer() error {
 }
 
 // warnOfSlow warns when a server that is cut off would evict clients that others
-// have taken over before gossip tells it that it is.
+// have taken over, and these evictions be final, before gossip tells it that it is.
 func (h *healthRoles) warnOfSlow(s gossip.Snapshot) {
 	t, _ := h.cfg.Times.Filled() // the configuration was checked
-	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= t.Evict-t.Ping {
-		h.log.Warn("gossip is slower than evictions: a server that is cut off evicts clients of others before it notices",
-			slog.Duration("gossip", notices), slog.Duration("eviction", t.Evict-t.Ping),
+	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {
+		h.log.Warn("gossip is much slower than evictions: a server that is cut off evicts clients of others before it notices",
+			slog.Duration("gossip", notices), slog.Duration("eviction", 3*t.Evict-t.Ping),
 			slog.String("hint", "shorten interval in the section gossip, or lengthen evict in times of the section health, on all servers"))
 	}
 }
