@@ -58,15 +58,21 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 	gossip := statefiles.Start(statefiles.Config{
 		Dir: filepath.Join(cfg.RuntimeDir, "gossip"), Names: node.GossipFileNames, Source: n.GossipFiles, Log: log,
 	})
-	if !cfg.Health.Enabled() {
-		return gossip.Stop
+	writers := []*statefiles.Writer{gossip}
+	if cfg.Health.Enabled() {
+		writers = append(writers, statefiles.Start(statefiles.Config{
+			Dir: filepath.Join(cfg.RuntimeDir, "health"), Names: node.HealthFileNames, Source: n.HealthFiles, Log: log,
+		}))
 	}
-	health := statefiles.Start(statefiles.Config{
-		Dir: filepath.Join(cfg.RuntimeDir, "health"), Names: node.HealthFileNames, Source: n.HealthFiles, Log: log,
-	})
+	if cfg.Zone.Enabled() {
+		writers = append(writers, statefiles.Start(statefiles.Config{
+			Dir: filepath.Join(cfg.RuntimeDir, "zone"), Names: node.ZoneFileNames, Source: n.ZoneFiles, Log: log,
+		}))
+	}
 	return func() {
-		health.Stop()
-		gossip.Stop()
+		for _, w := range writers {
+			w.Stop()
+		}
 	}
 }
 

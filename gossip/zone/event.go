@@ -1,5 +1,10 @@
 package zone
 
+import (
+	"fmt"
+	"slices"
+)
+
 // EventKind tells events apart.
 type EventKind uint8
 
@@ -25,6 +30,16 @@ func (k EventKind) String() string { return name(eventNames[:], int(k)) }
 // MarshalText implements encoding.TextMarshaler.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *EventKind) UnmarshalText(text []byte) error {
+	i := slices.Index(eventNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("zone: no event %q", text)
+	}
+	*k = EventKind(i)
+	return nil
+}
+
 // Cause is why a node left the view.
 type Cause uint8
 
@@ -45,6 +60,16 @@ func (c Cause) String() string { return name(causeNames[:], int(c)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Cause) UnmarshalText(text []byte) error {
+	i := slices.Index(causeNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("zone: no cause %q", text)
+	}
+	*c = Cause(i)
+	return nil
+}
 
 // Event is something to tell. Joined and Left come in turn for each node and
 // incarnation; replaying them gives the view (MS-10).

@@ -66,6 +66,7 @@ type Config struct {
 	Gossip Gossip // gossip
 	Scoll  Scoll  // scoll
 	Health Health // health
+	Zone   Zone   // zone
 
 	Socket     string     // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string     // state_dir; empty: the usual place
@@ -104,6 +105,7 @@ func Default() Config {
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),
 		Health:             defaultHealth(),
+		Zone:               defaultZone(),
 	}
 }
 

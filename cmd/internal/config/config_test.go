@@ -40,6 +40,11 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("reference.yaml lacks %s of gossip", key)
 		}
 	}
+	for _, key := range config.ZoneKeys() {
+		if !strings.Contains(string(text), "\n  "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of zone", key)
+		}
+	}
 	keys, ofAdmin := config.ScollKeys()
 	for _, key := range keys {
 		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
@@ -73,7 +78,7 @@ func wantConfig(t *testing.T, text string, change func(*config.Config)) {
 	}
 	want := config.Default()
 	change(&want)
-	if diff := cmp.Diff(want, got, equateNIDs); diff != "" {
+	if diff := cmp.Diff(want, got, equateNIDs, equateIDs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -210,7 +215,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			}
 			want := config.Default()
 			test.change(&want)
-			if diff := cmp.Diff(want, got, equateNIDs); diff != "" {
+			if diff := cmp.Diff(want, got, equateNIDs, equateIDs); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -79,6 +79,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"gossip": gossipSection(&c.Gossip, file),
 		"scoll":  scollSection(&c.Scoll, file),
 		"health": healthSection(&c.Health, file),
+		"zone":   zoneSection(&c.Zone, file),
 
 		"socket":      text(&c.Socket, nil),
 		"state_dir":   text(&c.StateDir, nil),

@@ -40,6 +40,17 @@
 //	POST /v1/health/evict    node.HealthEvict, answered by node.HealthEvicted
 //	POST /v1/health/drain    node.HealthDrain, answered by itself
 //
+//	GET  /v1/zone             the state of the zone in numbers, zone.AgentStatus
+//	GET  /v1/zone/members     []zone.MemberStatus
+//	GET  /v1/zone/events      node.ZoneEvents; ?from=NUMBER
+//	GET  /v1/zone/suspicions  []zone.SuspicionStatus
+//	GET  /v1/zone/census      []zone.CensusEntry
+//	GET  /v1/zone/of          []zone.Named; ?zone=NAME
+//	GET  /v1/zone/topology    node.ZoneTopology
+//	GET  /v1/zone/attributes  node.ZoneAttributes; ?node=NAME or id
+//	GET  /v1/zone/explain     zone.Explanation; ?node=NAME or id
+//	POST /v1/zone/write       node.ZoneWrite, answered by itself
+//
 // A request is one JSON object on one line; data follow it as they are, to the
 // end of the body. Steps are JSON objects on a line each, see [Frame]; payload
 // bytes follow the line that announces them. The last step says how the

@@ -36,6 +36,7 @@ type fakeNode struct {
 	Gossip // nil, or a test's
 	Scoll  // likewise
 	Health // likewise
+	Zone   // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

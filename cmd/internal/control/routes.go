@@ -34,6 +34,7 @@ func (s *Server) routes() {
 	s.gossipRoutes()
 	s.scollRoutes()
 	s.healthRoutes()
+	s.zoneRoutes()
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
 			"do the command and lnetd come from the same version?")}

@@ -31,6 +31,7 @@ type Node interface {
 	Gossip
 	Scoll
 	Health
+	Zone
 }
 
 var _ Node = (*node.Node)(nil)

@@ -65,6 +65,7 @@ type Node struct {
 	gossip    gossiper
 	scoll     *collective  // nil: not enabled
 	health    *healthRoles // likewise
+	zone      *zoner       // likewise
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -129,6 +130,9 @@ func (n *Node) start(networks []config.Interface) error {
 		return err
 	}
 	if err := n.startScoll(); err != nil {
+		return err
+	}
+	if err := n.startZone(); err != nil {
 		return err
 	}
 	return n.startHealth()
@@ -205,6 +209,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if n.scoll != nil {
 		n.scoll.close()
 	}
+	n.zone.leave()
 	n.gossip.close()
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers

@@ -1,0 +1,237 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnet/nid"
+)
+
+// Zone is the section zone of the file: the membership that the node has. The comment
+// of each field begins with its key.
+type Zone struct {
+	Name string // name; empty: none
+	At   Place  // where it stands in the file
+
+	Node       string    // node: what the node is called; empty: the host's name
+	NIDs       []nid.NID // nids: at which it is reached; none: all
+	Bootstrap  []zone.ID // bootstrap
+	Supervisor bool      // role: supervisor
+	Management []zone.ID // management
+	Delegates  int       // delegates
+	Monitor    bool      // monitor
+
+	Paper       bool          // preset: paper
+	Threshold   int           // theta; 0: by preset, as for the next ones
+	Successors  int           // successors
+	Random      int           // random
+	Aggregation time.Duration // aggregation
+	Heartbeat   time.Duration // heartbeat
+	Timeout     time.Duration // timeout; 0: made of heartbeat
+	MaxMembers  int           // max_members
+
+	KeyFile string // key_file
+	Key     []byte // what key_file has
+}
+
+func defaultZone() Zone { return Zone{Delegates: 3, MaxMembers: 16384} }
+
+// Enabled reports whether the node is in a zone.
+func (z *Zone) Enabled() bool { return z.Name != "" }
+
+// Machine returns the configuration for package zone, without the node's id.
+func (z *Zone) Machine() zone.Config {
+	c := zone.Config{}
+	if z.Paper {
+		c = zone.Paper
+	}
+	for _, n := range []struct {
+		to *int
+		n  int
+	}{{&c.Threshold, z.Threshold}, {&c.Successors, z.Successors}, {&c.Random, z.Random}} {
+		if n.n > 0 {
+			*n.to = n.n
+		}
+	}
+	if z.Aggregation > 0 {
+		c.Aggregation = z.Aggregation
+	}
+	c.Zone, c.Bootstrap, c.Management, c.Supervisor, c.Key = z.Name, z.Bootstrap, z.Management, z.Supervisor, z.Key
+	c.Heartbeat, c.Timeout, c.Delegates, c.MaxMembers = z.Heartbeat, z.Timeout, z.Delegates, z.MaxMembers
+	return c
+}
+
+func (z *Zone) settings() map[string]setting {
+	return map[string]setting{
+		"name":        text(&z.Name, nil),
+		"node":        text(&z.Node, nil),
+		"nids":        members(&z.NIDs),
+		"bootstrap":   ids(&z.Bootstrap),
+		"role":        choice(&z.Supervisor, "base", "supervisor"),
+		"management":  ids(&z.Management),
+		"delegates":   number(&z.Delegates, 1, 64),
+		"monitor":     flag(&z.Monitor),
+		"preset":      choice(&z.Paper, "default", "paper"),
+		"theta":       number(&z.Threshold, 0, 32),
+		"successors":  number(&z.Successors, 0, 32),
+		"random":      number(&z.Random, 0, 32),
+		"aggregation": span(&z.Aggregation, 0, time.Minute),
+		"heartbeat":   span(&z.Heartbeat, 0, time.Hour),
+		"timeout":     span(&z.Timeout, 0, 24*time.Hour),
+		"max_members": number(&z.MaxMembers, 2, maxCount),
+		"key_file":    text(&z.KeyFile, nil),
+	}
+}
+
+// ZoneKeys returns the keys of the section zone in alphabetical order.
+func ZoneKeys() []string {
+	var z Zone
+	return slices.Sorted(maps.Keys(z.settings()))
+}
+
+// choice takes one of two words; the second is true.
+func choice(to *bool, no, yes string) setting {
+	return text(new(string), func(s string) error {
+		if s != no && s != yes {
+			return fmt.Errorf("want %s or %s, not %q", no, yes, s)
+		}
+		*to = s == yes
+		return nil
+	})
+}
+
+// ids takes a list of ids of nodes.
+func ids(to *[]zone.ID) setting {
+	return setting{func(value ast.Node) error {
+		*to = nil
+		return entries(value, "NAME=NID", func(s string) error {
+			id, err := zone.ParseID(s)
+			if err == nil && slices.Contains(*to, id) {
+				err = fmt.Errorf("%v is listed twice", id)
+			}
+			*to = append(*to, id)
+			return err
+		})
+	}}
+}
+
+// zoneSection takes the section of a file.
+func zoneSection(z *Zone, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		if err := assign(z.settings(), file, entries); err != nil {
+			return err
+		}
+		at := placesOf(entries)
+		z.At = placeOf(file, at["name"])
+		if !z.Enabled() {
+			z.At = Place{}
+			return nil
+		}
+		return z.check(file, at)
+	}}
+}
+
+// check reads the key and refuses what only values together can get wrong.
+func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
+	if z.Supervisor && len(z.Management) > 0 {
+		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
+	}
+	if z.KeyFile != "" {
+		path := z.KeyFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		if z.Key, err = loadZoneKey(path); err != nil {
+			return errorAt(file, at["key_file"], fmt.Errorf("key_file: %w", err))
+		}
+	}
+	c := z.Machine()
+	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any
+	if z.Node != "" {
+		if c.Self, err = zone.NewID(z.Node, c.Self.Endpoints()...); err != nil {
+			return errorAt(file, at["node"], fmt.Errorf("node: %w", err))
+		}
+	}
+	_, err = c.Filled()
+	wrong, ours := errors.AsType[*zone.ConfigError](err)
+	if !ours {
+		return err
+	}
+	return errorAt(file, z.blamed(at), errors.New(wrong.Why))
+}
+
+// blamed returns the value without which all would be well, or else the zone's name.
+func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
+	for _, suspect := range []struct {
+		key   string
+		clear func(*Zone)
+	}{
+		{"name", func(z *Zone) { z.Name = "zone" }},
+		{"timeout", func(z *Zone) { z.Timeout = 0 }},
+		{"successors", func(z *Zone) { z.Successors = 0 }},
+		{"theta", func(z *Zone) { z.Threshold = 0 }},
+		{"random", func(z *Zone) { z.Random = 0 }},
+		{"heartbeat", func(z *Zone) { z.Heartbeat = 0 }},
+		{"aggregation", func(z *Zone) { z.Aggregation = 0 }},
+	} {
+		without := *z
+		suspect.clear(&without)
+		c := without.Machine()
+		c.Self = zone.MustParseID("node=127.0.0.1@tcp")
+		if _, err := c.Filled(); err == nil && at[suspect.key] != nil {
+			return at[suspect.key]
+		}
+	}
+	return at["name"]
+}
+
+// minZoneKey is the length of a key in bytes, at least.
+const minZoneKey = 16
+
+// loadZoneKey reads a file with a key on one line. It must not be readable for
+// others. Errors do not name the key.
+func loadZoneKey(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case info.Mode().Perm()&0o007 != 0:
+		return nil, fmt.Errorf("%s has mode %04o, so that others know the key: 'chmod 600' keeps it to lnetd, and then change the key", path, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeysSize+1))
+	key := bytes.TrimSpace(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxKeysSize:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxKeysSize)
+	case bytes.ContainsAny(key, "\r\n"):
+		return nil, fmt.Errorf("%s has more than one line: a zone has one key", path)
+	case len(key) < minZoneKey:
+		return nil, fmt.Errorf("%s: a key needs at least %d bytes: 'openssl rand -hex 32' makes one", path, minZoneKey)
+	}
+	return key, nil
+}

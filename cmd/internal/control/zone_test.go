@@ -1,0 +1,112 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+)
+
+// fakeZone answers what it is asked with itself, and notes it.
+type fakeZone struct {
+	said []string
+	err  error
+}
+
+var (
+	zoneOne    = zone.MustParseID("one=10.0.0.1@tcp")
+	zoneStatus = zone.AgentStatus{Status: zone.Status{State: "joined", Members: 3, Version: zone.Version{Inc: 7, Minor: 1}, Hash: 1 << 63}, Zone: "z", Self: zoneOne}
+	zoneEvents = node.ZoneEvents{Next: 9, Events: []node.ZoneEvent{{Number: 8, Time: time.Unix(5, 6).UTC(), Event: zone.Event{
+		Kind: zone.Left, Cause: zone.Said, ID: zoneOne, Version: zone.Version{Inc: 7, Minor: 2}, Code: -3,
+	}}}}
+	zoneTopology = node.ZoneTopology{Self: zoneOne, Successors: 2, Ring: []zone.ID{zoneOne}, Links: []zone.LinkStatus{{ID: zoneOne, State: "up", Random: true}}}
+)
+
+func (f *fakeZone) ZoneStatus() (zone.AgentStatus, error) { return zoneStatus, f.err }
+func (f *fakeZone) ZoneMembers() ([]zone.MemberStatus, error) {
+	return []zone.MemberStatus{{ID: zoneOne, Self: true}}, f.err
+}
+
+func (f *fakeZone) ZoneSuspicions() ([]zone.SuspicionStatus, error) {
+	return []zone.SuspicionStatus{{Suspect: zoneOne, Needed: 2}}, f.err
+}
+
+func (f *fakeZone) ZoneCensus() ([]zone.CensusEntry, error) {
+	return []zone.CensusEntry{{Zone: "base", Size: 5}}, f.err
+}
+func (f *fakeZone) ZoneTopology() (node.ZoneTopology, error) { return zoneTopology, f.err }
+
+func (f *fakeZone) ZoneEvents(from uint64) (node.ZoneEvents, error) {
+	f.said = append(f.said, fmt.Sprint("from ", from))
+	return zoneEvents, f.err
+}
+
+func (f *fakeZone) ZoneOf(_ context.Context, name string) ([]zone.Named, error) {
+	f.said = append(f.said, "of "+name)
+	return []zone.Named{{ID: zoneOne}}, f.err
+}
+
+func (f *fakeZone) ZoneAttributes(n string) (node.ZoneAttributes, error) {
+	f.said = append(f.said, "attributes "+n)
+	return node.ZoneAttributes{ID: zoneOne, Attributes: []node.ZoneAttribute{{Key: "k", Value: []byte{0, 255}, U: 1}}}, f.err
+}
+
+func (f *fakeZone) ZoneExplain(n string) (zone.Explanation, error) {
+	f.said = append(f.said, "explain "+n)
+	return zone.Explanation{ID: zoneOne, State: "gone", Gone: &zone.GoneStatus{ID: zoneOne, Orderly: true}}, f.err
+}
+
+func (f *fakeZone) ZoneWrite(w node.ZoneWrite) error {
+	f.said = append(f.said, fmt.Sprintf("write %s %q %v", w.Key, w.Value, w.Delete))
+	return f.err
+}
+
+func TestZone(t *testing.T) {
+	f := &fakeZone{}
+	d := serve(t, Config{Node: &fakeNode{Zone: f}})
+	c := NewClient(d.path)
+	is := cmp.Comparer(func(a, b zone.ID) bool { return a == b })
+	check := func(what string, want, got any, err error) {
+		t.Helper()
+		if diff := cmp.Diff(want, got, is); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+		}
+	}
+	status, err := c.ZoneStatus(t.Context())
+	check("status", zoneStatus, status, err)
+	members, err := c.ZoneMembers(t.Context())
+	check("members", []zone.MemberStatus{{ID: zoneOne, Self: true}}, members, err)
+	suspicions, err := c.ZoneSuspicions(t.Context())
+	check("suspicions", []zone.SuspicionStatus{{Suspect: zoneOne, Needed: 2}}, suspicions, err)
+	census, err := c.ZoneCensus(t.Context())
+	check("census", []zone.CensusEntry{{Zone: "base", Size: 5}}, census, err)
+	topology, err := c.ZoneTopology(t.Context())
+	check("topology", zoneTopology, topology, err)
+	events, err := c.ZoneEvents(t.Context(), 8)
+	check("events", zoneEvents, events, err)
+	of, err := c.ZoneOf(t.Context(), "a&b")
+	check("of", []zone.Named{{ID: zoneOne}}, of, err)
+	attributes, err := c.ZoneAttributes(t.Context(), "one=10.0.0.1@tcp")
+	check("attributes", []node.ZoneAttribute{{Key: "k", Value: []byte{0, 255}, U: 1}}, attributes.Attributes, err)
+	explained, err := c.ZoneExplain(t.Context(), "one")
+	check("explain", "gone", explained.State, err)
+	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}))
+	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`}, f.said, err)
+
+	f.err = cli.Hint(syscall.ESRCH, "join")
+	if _, err := c.ZoneStatus(t.Context()); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {
+		t.Errorf("%v, hint %q", err, cli.HintOf(err))
+	}
+	if answer := d.talk(t, "GET /v1/zone/events?from=x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 400 ") {
+		t.Errorf("events from x: %s", answer)
+	}
+}

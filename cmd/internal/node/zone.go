@@ -1,0 +1,138 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/zone"
+)
+
+// keptZoneEvents is how many events are kept for who asks.
+const keptZoneEvents = 4096
+
+// zoner is what a node has of a zone.
+type zoner struct {
+	agent *zone.Agent
+	id    zone.ID
+	stop  func() // of its watch
+
+	mu     sync.Mutex
+	events []ZoneEvent // the last ones; guarded by mu, like next
+	next   uint64
+}
+
+// ZoneEvent is something that happened in the zone, with its number.
+type ZoneEvent struct {
+	Number uint64    `json:"number"`
+	Time   time.Time `json:"time"`
+	zone.Event
+}
+
+// startZone joins the zone that the configuration names.
+func (n *Node) startZone() error {
+	cfg := n.cfg.Zone
+	if !cfg.Enabled() {
+		return nil
+	}
+	id, err := n.zoneID()
+	if err != nil {
+		return cfg.At.Wrap(err)
+	}
+	machine := cfg.Machine()
+	machine.Self, machine.Seed = id, n.lnet.Incarnation()
+	z := &zoner{id: id, next: 1}
+	z.agent, err = zone.Start(n.table, zone.AgentConfig{Config: machine, Log: n.cfg.Log, Clock: n.gossip.clock})
+	if errors.Is(err, zone.ErrNotHere) {
+		err = cli.Hint(err, "nids in the section zone: this node is %s", nidList(n.NIDs()))
+	}
+	if err != nil {
+		return cfg.At.Wrap(err)
+	}
+	z.stop = z.agent.Watch(z.happened)
+	n.zone = z
+	err = z.agent.Join(0)
+	if err == nil && cfg.Monitor {
+		err = z.agent.Set(zone.MonitorKey, nil)
+	}
+	return cfg.At.Wrap(err)
+}
+
+// zoneID returns the node's id.
+func (n *Node) zoneID() (zone.ID, error) {
+	cfg := &n.cfg.Zone
+	name := cfg.Node
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return zone.ID{}, cli.Hint(err, "node in the section zone says what this node is called")
+		}
+		name = host
+	}
+	nids := cfg.NIDs
+	if len(nids) == 0 {
+		nids = n.NIDs()
+	}
+	id, err := zone.NewID(name, nids...)
+	if err != nil {
+		err = cli.Hint(fmt.Errorf("%w: %q at %s", err, name, nidList(nids)), "set node and nids in the section zone")
+	}
+	return id, err
+}
+
+// happened keeps an event.
+func (z *zoner) happened(e zone.Event) {
+	e.Attributes = nil // there may be much; they are asked for
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.events = append(z.events, ZoneEvent{Number: z.next, Time: time.Now(), Event: e})
+	z.next++
+	if len(z.events) > 2*keptZoneEvents {
+		z.events = slices.Clone(z.events[len(z.events)-keptZoneEvents:])
+	}
+}
+
+// since returns the events from a number on, and the number of the next one.
+func (z *zoner) since(number uint64) (list []ZoneEvent, next uint64) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for i := range z.events {
+		if z.events[i].Number >= number {
+			return slices.Clone(z.events[i:]), z.next
+		}
+	}
+	return nil, z.next
+}
+
+// leave says goodbye, so that nobody has to find out.
+func (z *zoner) leave() {
+	if z == nil {
+		return
+	}
+	_ = z.agent.Leave(0) // ErrNotJoined: it never came
+	z.stop()
+	z.agent.Stop()
+}
+
+// zoneAgent returns the agent. ESRCH: the node is in no zone.
+func (n *Node) zoneAgent() (*zone.Agent, error) {
+	if n.zone == nil {
+		return nil, cli.Hint(&zoneError{syscall.ESRCH, errors.New("this node is in no zone")},
+			"set name in the section zone of the configuration of lnetd, and start it again")
+	}
+	return n.zone.agent, nil
+}
+
+// zoneError is what is wrong with a command, as an errno too.
+type zoneError struct {
+	errno syscall.Errno
+	err   error
+}
+
+func (e *zoneError) Error() string   { return e.err.Error() }
+func (e *zoneError) Unwrap() []error { return []error{e.errno, e.err} }

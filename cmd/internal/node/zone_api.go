@@ -1,0 +1,221 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/zone"
+)
+
+// ZoneAttributes are the attributes of a node of the zone.
+type ZoneAttributes struct {
+	ID         zone.ID         `json:"id"`
+	Version    uint64          `json:"version"` // of its table
+	Attributes []ZoneAttribute `json:"attributes"`
+}
+
+// ZoneAttribute is an attribute.
+type ZoneAttribute struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+	U     uint64 `json:"u"` // version of the table when it was written
+}
+
+// ZoneWrite writes an attribute of this node, or deletes it.
+type ZoneWrite struct {
+	Key    string `json:"key"`
+	Value  []byte `json:"value,omitempty"`
+	Delete bool   `json:"delete,omitempty"`
+}
+
+// ZoneEvents are events of the zone.
+type ZoneEvents struct {
+	Next   uint64      `json:"next"` // number of the event that comes next
+	Events []ZoneEvent `json:"events"`
+}
+
+// ZoneTopology is what this node knows of who watches whom.
+type ZoneTopology struct {
+	Self       zone.ID           `json:"self"`
+	Successors int               `json:"successors"`
+	Ring       []zone.ID         `json:"ring"` // all members; each has links to the next ones
+	Links      []zone.LinkStatus `json:"links"`
+}
+
+// ZoneStatus returns the state in numbers. ESRCH, as for all of the zone: the node is
+// in none.
+func (n *Node) ZoneStatus() (s zone.AgentStatus, err error) {
+	a, err := n.zoneAgent()
+	if err == nil {
+		s = a.Status()
+	}
+	return s, err
+}
+
+// ZoneMembers returns the members, in the order of the ring.
+func (n *Node) ZoneMembers() (list []zone.MemberStatus, err error) {
+	a, err := n.zoneAgent()
+	if err == nil {
+		list = a.Members()
+	}
+	return list, err
+}
+
+// ZoneEvents returns the last events from a number on.
+func (n *Node) ZoneEvents(from uint64) (e ZoneEvents, err error) {
+	if _, err = n.zoneAgent(); err == nil {
+		e.Events, e.Next = n.zone.since(from)
+	}
+	return e, err
+}
+
+// ZoneSuspicions returns the reports that were not refuted.
+func (n *Node) ZoneSuspicions() (list []zone.SuspicionStatus, err error) {
+	a, err := n.zoneAgent()
+	if err == nil {
+		list = a.Suspicions()
+	}
+	return list, err
+}
+
+// ZoneCensus returns what the management zone knows of base zones. EINVAL: this node
+// is not in it.
+func (n *Node) ZoneCensus() ([]zone.CensusEntry, error) {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return nil, err
+	}
+	if !n.cfg.Zone.Supervisor {
+		return nil, notManagement()
+	}
+	return a.Census(), nil
+}
+
+func notManagement() error {
+	return cli.Hint(&zoneError{syscall.EINVAL, errors.New("this node is in a base zone, which does not know of others")},
+		"ask a node with role: supervisor in its section zone")
+}
+
+// ZoneOf asks who is in a base zone. EINVAL: this node is not in the management zone.
+// ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer.
+func (n *Node) ZoneOf(ctx context.Context, name string) ([]zone.Named, error) {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return nil, err
+	}
+	if !n.cfg.Zone.Supervisor {
+		return nil, notManagement()
+	}
+	type answer struct {
+		list []zone.Named
+		err  error
+	}
+	answered := make(chan answer, 1)
+	a.Query(name, func(list []zone.Named, err error) { answered <- answer{list, err} })
+	select {
+	case got := <-answered:
+		switch {
+		case errors.Is(got.err, zone.ErrUnguarded):
+			return nil, cli.Hint(&zoneError{syscall.ENOENT, got.err}, "'gossipctl zone census' lists zones")
+		case errors.Is(got.err, zone.ErrNoAnswer):
+			return nil, cli.Hint(&zoneError{syscall.ETIMEDOUT, got.err}, "try again: another supervisor takes over")
+		}
+		return got.list, got.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ZoneTopology returns the ring and the node's links.
+func (n *Node) ZoneTopology() (t ZoneTopology, err error) {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return t, err
+	}
+	t = ZoneTopology{Self: n.zone.id, Successors: a.Status().Successors, Links: a.Links()}
+	for _, m := range a.Members() {
+		t.Ring = append(t.Ring, m.ID)
+	}
+	return t, nil
+}
+
+// ZoneAttributes returns the attributes of a node, which is named by its name or its
+// id; "" is this node. ENOENT: it is no member.
+func (n *Node) ZoneAttributes(node string) (t ZoneAttributes, err error) {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return t, err
+	}
+	if t.ID, err = n.zoneNode(a, node); err != nil {
+		return t, err
+	}
+	list, u := a.Attributes(t.ID)
+	t.Version, t.Attributes = u, []ZoneAttribute{}
+	for i := range list {
+		t.Attributes = append(t.Attributes, ZoneAttribute{list[i].Key, list[i].Value, list[i].U})
+	}
+	return t, nil
+}
+
+// zoneNode finds a node by its name, its id, or "" for this one.
+func (n *Node) zoneNode(a *zone.Agent, node string) (zone.ID, error) {
+	switch {
+	case node == "":
+		return n.zone.id, nil
+	case strings.Contains(node, "="):
+		id, err := zone.ParseID(node)
+		if err != nil {
+			err = &zoneError{syscall.EINVAL, err}
+		}
+		return id, err
+	}
+	found := a.Find(node)
+	for _, g := range a.History() {
+		if len(found) == 0 && g.ID.IsValid() && g.ID.Name() == node {
+			found = append(found, g.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return zone.ID{}, cli.Hint(&zoneError{syscall.ENOENT, fmt.Errorf("no node %q in the zone", node)}, "'gossipctl zone members' lists them")
+	case 1:
+		return found[0], nil
+	}
+	return zone.ID{}, cli.Hint(&zoneError{syscall.EINVAL, fmt.Errorf("%d nodes have the name %q", len(found), node)},
+		"name one with its NIDs: %v", found[0])
+}
+
+// ZoneExplain returns all that is known of a node, named as for ZoneAttributes.
+func (n *Node) ZoneExplain(node string) (x zone.Explanation, err error) {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return x, err
+	}
+	id, err := n.zoneNode(a, node)
+	if err != nil {
+		return x, err
+	}
+	return a.Explain(id), nil
+}
+
+// ZoneWrite writes or deletes an attribute of this node. EINVAL: it can not be
+// written.
+func (n *Node) ZoneWrite(w ZoneWrite) error {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return err
+	}
+	if w.Delete {
+		err = a.Delete(w.Key)
+	} else {
+		err = a.Set(w.Key, w.Value)
+	}
+	if err != nil {
+		err = &zoneError{syscall.EINVAL, err}
+	}
+	return err
+}

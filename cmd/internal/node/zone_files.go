@@ -1,0 +1,119 @@
+package node
+
+import (
+	"bytes"
+	"fmt"
+
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/gossip/zone"
+)
+
+// ZoneFileNames are the names of the state files of a zone.
+var ZoneFileNames = []string{"parameters", "members", "links", "suspicions", "census", "statistics"}
+
+// ZoneFiles returns the state of the zone as files; none if the node is in no zone.
+func (n *Node) ZoneFiles() []statefiles.File {
+	a, err := n.zoneAgent()
+	if err != nil {
+		return nil
+	}
+	s := a.Status()
+	files := []statefiles.File{zoneParameters(&s), zoneMembers(a), zoneLinks(a), zoneSuspicions(a), zoneStatistics(&s)}
+	if s.Supervises {
+		files = append(files, zoneCensus(a))
+	}
+	return files
+}
+
+// zoneFile makes a file of lines.
+func zoneFile(name string, write func(line func(values ...any))) statefiles.File {
+	var b bytes.Buffer
+	write(func(values ...any) { fmt.Fprintln(&b, values...) })
+	return statefiles.File{Name: name, Body: b.Bytes()}
+}
+
+func zoneParameters(s *zone.AgentStatus) statefiles.File {
+	return zoneFile("parameters", func(line func(...any)) {
+		line("zone", s.Zone)
+		line("self", s.Self)
+		line("state", s.State)
+		line("version", s.Version)
+		line("members", s.Members)
+		line("supervisor", yesNo(s.Supervises))
+		line("delegate", yesNo(s.Delegation.Delegate))
+		line("activation", s.Delegation.Activation)
+		line("theta", s.Threshold)
+		line("successors", s.Successors)
+		line("random", s.Random)
+	})
+}
+
+func zoneMembers(a *zone.Agent) statefiles.File {
+	return zoneFile("members", func(line func(...any)) {
+		for _, m := range a.Members() {
+			line(m.ID, m.Version)
+		}
+	})
+}
+
+func zoneLinks(a *zone.Agent) statefiles.File {
+	return zoneFile("links", func(line func(...any)) {
+		for _, l := range a.Links() {
+			line(l.ID, l.State, LinkRoles(&l))
+		}
+	})
+}
+
+// LinkRoles says why there is a link.
+func LinkRoles(l *zone.LinkStatus) string {
+	text := ""
+	for _, role := range []struct {
+		is   bool
+		name string
+	}{{l.Successor, "successor"}, {l.Random, "random"}, {l.Theirs, "theirs"}} {
+		if !role.is {
+			continue
+		}
+		if text != "" {
+			text += ","
+		}
+		text += role.name
+	}
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func zoneSuspicions(a *zone.Agent) statefiles.File {
+	return zoneFile("suspicions", func(line func(...any)) {
+		for _, s := range a.Suspicions() {
+			line(s.Suspect, s.Version, "by", s.Reporter)
+		}
+	})
+}
+
+func zoneCensus(a *zone.Agent) statefiles.File {
+	return zoneFile("census", func(line func(...any)) {
+		for _, e := range a.Census() {
+			line(e.Zone, e.Size, e.Delegate, e.Supervisor)
+		}
+	})
+}
+
+func zoneStatistics(s *zone.AgentStatus) statefiles.File {
+	return zoneFile("statistics", func(line func(...any)) {
+		for k := zone.Heartbeat; k <= zone.Notice; k++ {
+			line("sent_"+k.String(), s.Stats.Sent[k])
+			line("received_"+k.String(), s.Stats.Received[k])
+		}
+		line("refused", s.Stats.Refusals())
+		line("filed", s.Stats.Filed)
+		line("refuted", s.Stats.Refuted)
+		line("repairs", s.Stats.Repairs)
+		line("pauses", s.Stats.Pauses)
+		line("not_sent", s.NotSent)
+		line("stray_bits", s.StrayBits)
+		line("not_posted", s.NotPosted)
+	})
+}
