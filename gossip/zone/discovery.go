@@ -37,7 +37,7 @@ func (d *discovery) begin(m *Machine) {
 	d.at = m.now + d.interval
 	for _, i := range m.permutation(len(m.bootstrap)) {
 		if len(d.asked) < maxQuestions {
-			m.ask(m.bootstrap[i])
+			m.ask(m.bootstrap[i], 0)
 		}
 	}
 }
@@ -66,14 +66,15 @@ func (m *Machine) discover() {
 	d.expire(m.now)
 	m.heal()
 	d.interval = min(2*d.interval, max(minDiscoveryCap, time.Duration(m.view.members)*discoveryPerMember))
-	d.at = m.now + d.interval
+	// Not all at once: whoever lost the same nodes began to ask at the same time.
+	d.at = m.now + d.interval*3/4 + time.Duration(m.rand(int(d.interval/2)+1))
 	if len(d.healing) > 0 {
 		d.at = m.now + m.cfg.Retry
 	}
 	p := m.target()
 	switch {
 	case p != 0 && len(d.asked) < maxQuestions:
-		m.ask(p)
+		m.ask(p, 0)
 	case p == 0 && len(d.asked) == 0:
 		d.at = machine.Never // arm wakes it
 	}
@@ -106,13 +107,12 @@ func (m *Machine) wanted(p Ref) bool {
 }
 
 // ask sends a request, which says whether its target was in the history (¬boot).
-func (m *Machine) ask(p Ref) {
+func (m *Machine) ask(p Ref, flags Flags) {
 	d := &m.discovery
 	healing := m.view.at(p).state == inHistory
 	d.asked = append(d.asked, question{p, m.now + m.cfg.Heartbeat, healing})
-	var flags Flags
 	if healing {
-		flags = Healing
+		flags |= Healing
 	}
 	m.send(p, Message{Kind: DiscoveryRequest, Flags: flags})
 }
@@ -137,6 +137,10 @@ func (m *Machine) asked() {
 	if !m.view.has(p) {
 		m.refuseStranger(p)
 	}
+	if m.in.Flags&Brief != 0 {
+		m.send(p, Message{Kind: DiscoveryReply, Flags: healing | Brief, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+		return
+	}
 	m.sendView(p, healing)
 }
 
@@ -146,7 +150,9 @@ func (m *Machine) sendView(p Ref, flags Flags) {
 
 // told takes note of the answer to a request. After a partition each side holds that
 // the other one is gone: both raise their versions, and those that are still held to
-// be gone are asked at once (MS-20, MS-A7).
+// be gone are asked at once (MS-20, MS-A7). They are asked for themselves alone: one of
+// each side knows the whole of the other by then, and if all had to exchange views a
+// zone of n would send n² of them.
 func (m *Machine) told() {
 	p, healing := m.in.From, m.in.Flags&Healing != 0
 	var held func(Ref)
@@ -164,7 +170,7 @@ func (m *Machine) told() {
 		return
 	}
 	m.discovery.failed(p) // it is answered
-	if healing && m.in.Flags&Third == 0 {
+	if healing && m.in.Flags&(Third|Brief) == 0 {
 		m.sendView(p, Healing|Third)
 	}
 	m.heal()
@@ -178,6 +184,10 @@ func (m *Machine) healLater(p Ref) {
 		d.at = min(d.at, m.now+d.interval)
 	}
 	d.healing = append(d.healing, p)
+	// In any order: others may have met the other side, too, and what they find out is
+	// not asked again.
+	i, last := m.rand(len(d.healing)), len(d.healing)-1
+	d.healing[i], d.healing[last] = d.healing[last], d.healing[i]
 }
 
 // heal asks nodes of the other side that are not back yet.
@@ -188,7 +198,7 @@ func (m *Machine) heal() {
 		d.healing = d.healing[1:]
 		isAsked := slices.ContainsFunc(d.asked, func(q question) bool { return q.node == p })
 		if m.wanted(p) && !isAsked {
-			m.ask(p)
+			m.ask(p, Brief)
 		}
 	}
 	if len(d.healing) == 0 {

@@ -135,8 +135,8 @@ func TestDiscoveryAnswers(t *testing.T) {
 		t.Errorf("own version %v", s.m.ver)
 	}
 	s.want(Event{Kind: Joined, Node: s.ref[4], Version: v(7, 6)})
-	if n := s.count(DiscoveryRequest); n != 4 {
-		t.Errorf("%d were asked", n)
+	if n := s.count(DiscoveryRequest); n != 4 || s.out.Sends[len(s.out.Sends)-1].Message.Flags != Healing|Brief {
+		t.Errorf("%d were asked: %+v", n, s.out.Sends)
 	}
 	for _, m := range s.out.Sends {
 		if m.Message.Kind == DiscoveryReply && m.Message.Flags != Healing|Third {
@@ -146,8 +146,17 @@ func TestDiscoveryAnswers(t *testing.T) {
 	if s.count(DiscoveryReply) != 1 || s.m.discovery.interval != s.m.cfg.Retry {
 		t.Errorf("%d answers, interval %v", s.count(DiscoveryReply), s.m.discovery.interval)
 	}
+	s.hear(6, v(7, 6), Message{Kind: DiscoveryReply, Flags: Healing | Brief, Lists: &Lists{Alive: []Member{{s.ref[6], v(7, 6)}}}})
+	s.is(6, inView, v(7, 6))
+	if s.m.ver != v(10, 4) || s.count(DiscoveryReply) > 0 {
+		t.Errorf("own version %v after a brief answer", s.m.ver)
+	}
+	s.hear(3, v(7, 6), Message{Kind: DiscoveryRequest, Flags: Healing | Brief})
+	if r := s.out.Sends[0].Message; r.Flags != Healing|Brief || r.Lists.View != nil || r.Lists.Alive[0] != (Member{s.m.self, v(10, 5)}) {
+		t.Errorf("a brief answer: %+v", r)
+	}
 	s.hear(5, v(7, 6), Message{Kind: DiscoveryReply, Flags: Healing | Third, Lists: &Lists{}})
-	if s.m.ver != v(10, 3) || s.count(DiscoveryReply) > 0 {
+	if s.m.ver != v(10, 5) || s.count(DiscoveryReply) > 0 {
 		t.Error("a third message is answered")
 	}
 }

@@ -23,7 +23,8 @@
 //	goodbyes           of unknown nodes are remembered; those of itself a node refutes
 //	repair             heartbeats compare hashes of views and of attributes; where they
 //	                   stay different everything is exchanged, with the history
-//	partitions         who meets the other side asks all that it had removed
+//	partitions         who meets the other side asks all that it had removed, for
+//	                   themselves alone
 //	pauses             time in which a node itself stood still does not count
 //	connections        that are lost count when they can not be made again
 //	attributes         versions have the owner's incarnation; parts of a table are

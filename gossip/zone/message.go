@@ -54,10 +54,11 @@ const (
 	Push                      // AttributeRequest: nothing newer needs no answer (MS-A20)
 	More                      // another message goes on with this
 	Later                     // this goes on with another message
+	Brief                     // discovery: of the target alone, not of its view
 	flagsEnd
 )
 
-var flagNames = []string{"signed", "echo", "healing", "third", "repair", "ask", "push", "more", "later"}
+var flagNames = []string{"signed", "echo", "healing", "third", "repair", "ask", "push", "more", "later", "brief"}
 
 // String returns the names of the flags that are set.
 func (f Flags) String() string {

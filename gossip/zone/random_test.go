@@ -9,7 +9,7 @@ import (
 // TestRandomFaults: whatever happens to a zone, its views are equal some time after
 // it ends (MS-1, MS-2), and the invariants hold in each step.
 func TestRandomFaults(t *testing.T) {
-	seeds := uint64(300)
+	seeds := uint64(150)
 	if testing.Short() {
 		seeds = 45
 	}

@@ -152,8 +152,7 @@ func parsesBack(t *testing.T, from *Machine, msg *Message, b []byte) {
 // TestRefusals: what is no message of this zone is counted (bad input).
 func TestRefusals(t *testing.T) {
 	to, from := codecs(t, "")
-	to.life = joined
-	to.join(1)
+	to.Step(0, Input{Kind: Join, Inc: 1}, &Output{})
 	good := encoded(t, from, Message{Kind: Heartbeat})[0]
 	change := func(at int, bytes ...byte) []byte {
 		b := append([]byte(nil), good...)
