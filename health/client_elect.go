@@ -66,6 +66,7 @@ func (c *Client) campaign() {
 		return
 	}
 	e.candidate = nid.NID{}
+	c.dropSilent()
 	candidate, ok := c.pick()
 	if !ok { // the round is over
 		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
@@ -114,6 +115,9 @@ func (c *Client) pick() (nid.NID, bool) {
 // nominate asks a server to be the master.
 func (c *Client) nominate(id nid.NID) {
 	p := c.peer(id)
+	if p.silent == 0 {
+		p.silent = max(c.now, 1)
+	}
 	m := Message{Kind: Connect, Server: id, Epoch: c.epoch, Name: []byte(c.cfg.Name)}
 	if p.state == attached {
 		m = Message{Kind: Choose, Server: id, Epoch: c.epoch}

@@ -28,6 +28,8 @@ type peer struct {
 	at       time.Duration // of the next
 	wait     time.Duration // between questions
 	since    time.Duration // when it was first told of this master
+	asked    time.Duration // when the latest question was sent
+	silent   time.Duration // since when it has not answered one to be the master; 0: it has
 }
 
 // peer returns the entry of a server. It is valid until the next call.
@@ -79,7 +81,7 @@ func (c *Client) inform(p *peer) {
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
 	p.at = c.now + c.jitter(p.wait)
-	p.sequence = c.ask(p.id, m)
+	p.sequence, p.asked = c.ask(p.id, m), c.now
 }
 
 // later asks a server again after a while.
@@ -107,6 +109,17 @@ func (c *Client) repeat() {
 	}
 }
 
+// dropSilent gives up connections to servers that have been asked to be the master
+// for as long as orphans live, and have not answered: such a server has evicted this
+// client, or is dead.
+func (c *Client) dropSilent() {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.state == attached && p.silent > 0 && c.now-p.silent > c.cfg.Orphan {
+			c.lose(p, Orphaned)
+		}
+	}
+}
+
 // attach connects to a server for the user.
 func (c *Client) attach(id nid.NID) {
 	if c.phase != settled { // CH-58
@@ -119,8 +132,11 @@ func (c *Client) attach(id nid.NID) {
 	}
 	p := c.peer(id)
 	p.wanted, p.refused = true, false
-	if p.state == attached {
+	switch {
+	case p.state == attached:
 		c.tell(Attached, id, OK)
+		return
+	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // as when the master was chosen
 		return
 	}
 	p.since, p.wait = c.now, 0

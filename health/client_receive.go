@@ -18,6 +18,7 @@ func (c *Client) arrived(in *ClientInput) {
 		c.stats.Stray++
 		return
 	}
+	p.silent = 0
 	if c.phase == settled && p.id == c.master {
 		at := c.now
 		if in.At > 0 {
