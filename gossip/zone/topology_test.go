@@ -221,6 +221,42 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
+// TestBehindSuspected: as long as a successor is suspected, the one after the last is
+// watched, too: who is in between may be dead as well (MS-26).
+func TestBehindSuspected(t *testing.T) {
+	s := newSolo(t, 30, Config{})
+	for i := 1; i < 9; i++ {
+		s.link(i, v(7, 3)) // so that it does not distrust itself
+	}
+	for i := 9; i < 30; i++ {
+		s.alive(i, v(7, 3))
+	}
+	s.pass(s.m.cfg.Aggregation)
+	successors := func() (list []Ref) {
+		ring := s.m.cfg.Table.ring
+		for i := 1; i < len(ring); i++ {
+			p := ring[(s.m.cfg.Table.rank(s.m.self)+i)%len(ring)]
+			if l := s.m.links.get(p); l != nil && l.mine&Successor != 0 {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	before := successors()
+	if len(before) != 2 {
+		t.Fatalf("%d successors", len(before))
+	}
+	for s.m.links.get(before[0]).state != retrying {
+		s.step(Input{Kind: Failed, Node: before[0]})
+	}
+	s.pass(s.m.cfg.Aggregation)
+	ring := s.m.cfg.Table.ring
+	third := ring[(s.m.cfg.Table.rank(s.m.self)+3)%len(ring)]
+	if after := successors(); len(after) != 3 || after[0] != before[0] || after[2] != third {
+		t.Errorf("successors %v, before %v, want %v as well", after, before, third)
+	}
+}
+
 // TestProbe: a connection that is lost is no failure yet: that takes another one, or
 // silence (MS-31, MS-A30).
 func TestProbe(t *testing.T) {
