@@ -113,7 +113,11 @@ func (c *Client) late(p *peer, m *Message) {
 // master before, and had agreed without this client hearing of it, is left.
 func (c *Client) informed(p *peer, m *Message) {
 	p.asking = m.Epoch != c.epoch
-	if p.state == perhaps && !p.asking {
+	switch {
+	case p.state != perhaps || p.asking:
+	case p.wanted || p.joining: // since it was asked
+		c.setAttached(p)
+	default:
 		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
 		p.state = detached
 	}
