@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+)
+
+func zoneCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "zone",
+		Short: "Show who is in the zone, and what they say of themselves",
+		Long: `Shows the membership that lnetd keeps for large systems: zones of some thousand
+nodes, and a management zone above them. Nodes are named by their name, or by
+their id, which is NAME=NID[,NID...]. The section zone of lnetd's configuration
+has the node join one.`,
+		Example: `  gossipctl zone status
+  gossipctl zone attr set role mds
+  gossipctl zone watch`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(zoneStatusCommand(g), zoneMembersCommand(g), zoneWatchCommand(g), zoneAttrCommand(g), zoneCensusCommand(g),
+		zoneTopologyCommand(g), zoneSuspicionsCommand(g), zoneExplainCommand(g))
+	return c
+}
+
+// question is a command that asks and prints.
+type question[T any] struct {
+	use, short, long, example string
+	args                      cobra.PositionalArgs
+	ask                       func(ctx context.Context, args []string) (T, error)
+	print                     func(w io.Writer, answer T) error
+}
+
+func (q question[T]) command(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: q.use, Short: q.short, Long: q.long, Example: q.example, Args: q.args,
+		RunE: func(c *cobra.Command, args []string) error {
+			answer, err := q.ask(c.Context(), args)
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), answer)
+			}
+			return q.print(c.OutOrStdout(), answer)
+		},
+	}
+}
+
+// listed has JSON show an empty list, not null.
+func listed[T any](list []T, err error) ([]T, error) {
+	if list == nil {
+		list = []T{}
+	}
+	return list, err
+}
+
+func zoneStatusCommand(g *globals) *cobra.Command {
+	return question[zone.AgentStatus]{
+		use: "status", short: "Show the state of this node in its zone",
+		long: `Shows the zone, this node's part in it, and counters that are not 0 and should make
+one look.`,
+		example: "  gossipctl zone status --json | jq .members",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) (zone.AgentStatus, error) {
+			return g.client().ZoneStatus(ctx)
+		},
+		print: printZoneStatus,
+	}.command(g)
+}
+
+func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
+	var t cli.Table
+	t.Row("zone:", s.Zone)
+	t.Row("node:", s.Self)
+	t.Row("state:", s.State)
+	t.Row("version:", s.Version)
+	t.Row("members:", s.Members)
+	t.Row("gone:", s.Gone)
+	t.Row("links:", s.Links)
+	t.Row("suspects:", s.Suspects)
+	t.Row("monitors:", s.Monitors)
+	t.Row("theta:", s.Threshold)
+	t.Row("view:", fmt.Sprintf("%016x", s.Hash))
+	t.Row("attributes:", fmt.Sprintf("%016x", s.Tables))
+	t.Row("role:", zoneRole(&s))
+	if s.Delegation.Supervisor.IsValid() {
+		t.Row("supervisor:", s.Delegation.Supervisor)
+	}
+	for _, name := range s.Guarded {
+		t.Row("guards:", name)
+	}
+	if s.Muted {
+		t.Row("muted:", "so many links failed at once that this node believes none of it: see its network")
+	}
+	if s.Paused {
+		t.Row("paused:", "this node stood still lately, and suspects nobody")
+	}
+	for _, n := range []node.Counter{
+		{Name: "refused:", Value: s.Stats.Refusals()},
+		{Name: "not sent:", Value: s.NotSent},
+		{Name: "local errors:", Value: s.Stats.LocalErrors},
+		{Name: "clashes:", Value: s.Stats.Clashes},
+		{Name: "view full:", Value: s.Stats.ViewFull},
+		{Name: "pauses:", Value: s.Stats.Pauses},
+	} {
+		if n.Value > 0 {
+			t.Row(n.Name, n.Value)
+		}
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func zoneRole(s *zone.AgentStatus) string {
+	switch {
+	case s.Supervises:
+		return "supervisor"
+	case s.Delegation.Activation > 0:
+		return fmt.Sprintf("delegate, the active one (activation %d)", s.Delegation.Activation)
+	case s.Delegation.Delegate:
+		return "delegate"
+	}
+	return "member"
+}
+
+func zoneMembersCommand(g *globals) *cobra.Command {
+	return question[[]zone.MemberStatus]{
+		use: "members [ZONE]", short: "List the members of the zone, or of a base zone",
+		long: `Lists the members in the order of the ring. In the management zone it can name a
+base zone, and asks the supervisor of that.`,
+		example: "  gossipctl zone members\n  gossipctl zone members rack7",
+		args:    cobra.MaximumNArgs(1),
+		ask: func(ctx context.Context, args []string) ([]zone.MemberStatus, error) {
+			if len(args) == 0 {
+				return listed(g.client().ZoneMembers(ctx))
+			}
+			named, err := g.client().ZoneOf(ctx, args[0])
+			list := []zone.MemberStatus{}
+			for _, n := range named {
+				list = append(list, zone.MemberStatus{ID: n.ID, Version: n.Version})
+			}
+			return list, err
+		},
+		print: func(w io.Writer, list []zone.MemberStatus) error {
+			var t cli.Table
+			t.Row("NODE", "VERSION", "ATTRIBUTES", "SUSPECTED BY")
+			for _, m := range list {
+				cells := []any{m.ID, m.Version, m.Attributes, m.Reports}
+				if m.Self {
+					cells = append(cells, "(this node)")
+				}
+				t.Row(cells...)
+			}
+			_, err := t.WriteTo(w)
+			return err
+		},
+	}.command(g)
+}
+
+func zoneSuspicionsCommand(g *globals) *cobra.Command {
+	return question[[]zone.SuspicionStatus]{
+		use: "suspicions", short: "Show who suspects whom",
+		long: `Shows all reports of failed nodes that were not refuted: who is suspected in which
+version, by whom, how many reports remove it, and whether this one counts: who
+suspects very many is not believed.`,
+		example: "  gossipctl zone suspicions",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
+			return listed(g.client().ZoneSuspicions(ctx))
+		},
+		print: func(w io.Writer, list []zone.SuspicionStatus) error {
+			var t cli.Table
+			t.Row("SUSPECT", "VERSION", "BY", "COUNTS", "NEEDED")
+			for _, s := range list {
+				t.Row(s.Suspect, s.Version, s.Reporter, s.Counts, s.Needed)
+			}
+			_, err := t.WriteTo(w)
+			return err
+		},
+	}.command(g)
+}
+
+func zoneCensusCommand(g *globals) *cobra.Command {
+	return question[[]zone.CensusEntry]{
+		use: "census", short: "Show all base zones",
+		long: `Shows what the management zone knows of the base zones: how large each is, which
+delegate speaks for it, and who guards it. Only supervisors know.`,
+		example: "  gossipctl zone census --json | jq 'map(.size) | add'",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
+			return listed(g.client().ZoneCensus(ctx))
+		},
+		print: func(w io.Writer, list []zone.CensusEntry) error {
+			var t cli.Table
+			total := 0
+			t.Row("ZONE", "MEMBERS", "DELEGATES", "DELEGATE", "SUPERVISOR")
+			for _, e := range list {
+				t.Row(e.Zone, e.Size, e.Delegates, e.Delegate, e.Supervisor)
+				total += e.Size
+			}
+			if _, err := t.WriteTo(w); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(w, "%s, %s\n", count(len(list), "zone"), count(total, "member"))
+			return err
+		},
+	}.command(g)
+}

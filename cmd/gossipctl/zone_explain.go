@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+)
+
+func zoneExplainCommand(g *globals) *cobra.Command {
+	return question[zone.Explanation]{
+		use: "explain NODE", short: "Explain why a node is a member, or is not",
+		long: `Explains what this node knows of another one: whether it is in the view and in which
+version, when and why it went, who suspects it, and what link there is.`,
+		example: "  gossipctl zone explain n7",
+		args:    cli.Args("a node"),
+		ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
+			return g.client().ZoneExplain(ctx, args[0])
+		},
+		print: explainZone,
+	}.command(g)
+}
+
+// explainZone tells in sentences.
+func explainZone(w io.Writer, x zone.Explanation) (err error) {
+	say := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(w, format+"\n", args...)
+		}
+	}
+	switch {
+	case x.Gone != nil && x.Gone.Orderly:
+		say("%v said goodbye %v ago, with code %d, as version %v.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Gone.Code, x.Version)
+	case x.Gone != nil:
+		say("%v was removed %v ago, as version %v: enough nodes suspected it.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Version)
+		say("If it runs it comes back by itself: see 'gossipctl zone status' there.")
+	case x.State == "member":
+		say("%v is a member, in version %v; its attributes are at version %d.", x.ID, x.Version, x.Tables)
+	default:
+		say("Nothing is known of %v.", x.ID)
+	}
+	switch l := x.Link; {
+	case l != nil:
+		say("The link to it is %s (%s); it was heard of %v ago.", l.State, node.LinkRoles(l), l.Heard.Round(time.Millisecond))
+	case x.State == "member":
+		say("This node has no link to it: others watch it.")
+	}
+	for i := range x.Suspicions {
+		s := &x.Suspicions[i]
+		not := ""
+		if !s.Counts {
+			not = ", which does not count: that node suspects too many"
+		}
+		say("%v suspects it in version %v%s. With reports of %s it is removed.", s.Reporter, s.Version, not, count(s.Needed, "node"))
+	}
+	return err
+}

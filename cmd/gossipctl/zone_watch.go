@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+)
+
+func zoneWatchCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Watch who joins and leaves",
+		Long: `Prints a line for each node that joins or leaves, beginning with the last 4096 that
+did, and with --json an object for each. It ends with an interrupt.`,
+		Example: "  gossipctl zone watch | tee changes",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *node.ZoneEvent) bool { return e.Kind != zone.AttributesChanged }}
+			return w.run(c.Context())
+		},
+	}
+}
+
+func zoneAttrWatchCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch [NODE]",
+		Short: "Watch attributes change",
+		Long: `Prints a line for each node whose attributes change, or of one node alone, with the
+keys that did; with --json an object for each. It ends with an interrupt.`,
+		Example: "  gossipctl zone attr watch n7",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *node.ZoneEvent) bool {
+				return e.Kind == zone.AttributesChanged && (len(args) == 0 || e.ID.Name() == args[0] || e.ID.String() == args[0])
+			}}
+			return w.run(c.Context())
+		},
+	}
+}
+
+// zoneWatcher looks at the daemon and shows what is new.
+type zoneWatcher struct {
+	g     *globals
+	out   io.Writer
+	wants func(*node.ZoneEvent) bool
+	next  uint64
+}
+
+func (w *zoneWatcher) run(ctx context.Context) error {
+	return cli.Repeat(ctx, lookInterval, func() error {
+		news, err := w.g.client().ZoneEvents(ctx, w.next)
+		if err != nil {
+			return err
+		}
+		return w.show(news)
+	})
+}
+
+func (w *zoneWatcher) show(news node.ZoneEvents) error {
+	if news.Next < w.next { // another daemon
+		w.next = 0
+		return nil
+	}
+	missed := len(news.Events) > 0 && w.next > 0 && news.Events[0].Number > w.next
+	w.next = news.Next
+	if missed && !w.g.json {
+		if _, err := fmt.Fprintln(w.out, "(some are missing here)"); err != nil {
+			return err
+		}
+	}
+	for i := range news.Events {
+		e := &news.Events[i]
+		if !w.wants(e) {
+			continue
+		}
+		if err := w.event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *zoneWatcher) event(e *node.ZoneEvent) error {
+	if w.g.json {
+		return json.NewEncoder(w.out).Encode(e)
+	}
+	_, err := fmt.Fprintf(w.out, "%s  %s\n", e.Time.Local().Format(timeLayout), zoneEventLine(&e.Event))
+	return err
+}
+
+// zoneEventLine is an event in words.
+func zoneEventLine(e *zone.Event) string {
+	line := fmt.Sprintf("%-10v %v", e.Kind, e.ID)
+	switch e.Kind {
+	case zone.Left:
+		line += fmt.Sprintf(" %v (%v", e.Version, e.Cause)
+		if e.Cause == zone.Said {
+			line += fmt.Sprintf(", code %d", e.Code)
+		}
+		return line + ")"
+	case zone.AttributesChanged:
+		keys := make([]string, len(e.Keys))
+		for i, k := range e.Keys {
+			keys[i] = quoted(k)
+		}
+		return line + " " + strings.Join(keys, " ")
+	case zone.Alarmed:
+		return fmt.Sprintf("%-10v %v of zone %s, by %d", e.Kind, e.Suspect.ID, e.Zone, e.Reporters)
+	}
+	return line + " " + e.Version.String()
+}
