@@ -53,6 +53,10 @@ func (m *healthMessage) role() string {
 		return "previous master"
 	case health.Choose:
 		return "new master"
+	case health.Notice:
+		if m.Code == health.Draining {
+			return "ask" // the master itself, or who has fewer clients
+		}
 	}
 	return "master"
 }
@@ -61,7 +65,7 @@ func (m *healthMessage) role() string {
 func (m *healthMessage) Summary() string {
 	s := fmt.Sprintf("health %v", m.Kind)
 	if m.listed() {
-		return s + fmt.Sprintf(", clients: %d%s", m.Entries.Len(), m.marked()) + odd(m.remarks)
+		return s + fmt.Sprintf(", clients: %d%s, %s", m.Entries.Len(), m.marked(), m.load()) + odd(m.remarks)
 	}
 	if m.tellsCode() {
 		s += fmt.Sprintf(" %v", m.Code)
@@ -78,6 +82,16 @@ func (m *healthMessage) Summary() string {
 		s += fmt.Sprintf(", come back after %v", m.Retry)
 	}
 	return s + odd(m.remarks)
+}
+
+// load is how many clients the sender of a digest watches over, and why it takes no
+// more.
+func (m *healthMessage) load() string {
+	s := fmt.Sprintf("load %d", m.Epoch)
+	if m.Code != health.OK {
+		s += fmt.Sprintf(", %v", m.Code)
+	}
+	return s
 }
 
 // tellsCode reports whether the code of a message means something.
@@ -152,6 +166,9 @@ func entryLines(list health.Entries, mark func(health.Entry) string) (lines []st
 		if word := mark(e); word != "" {
 			line += ", " + word
 		}
+		if e.Epoch > 0 {
+			line += fmt.Sprintf(", epoch %d", e.Epoch)
+		}
 		lines = append(lines, line)
 	}
 	return lines
@@ -168,9 +185,14 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 		e.Client, e.Incarnation = m.Client.String(), strconv.FormatUint(m.Incarnation, 10)
 	}
 	switch {
+	case m.listed():
+		load := m.Epoch
+		e.Load = &load
 	case !m.Server.IsValid():
 	case m.Kind == health.Accept:
 		e.Previous = m.Server.String()
+	case m.role() == "ask":
+		e.Ask = m.Server.String()
 	default:
 		e.Master = m.Server.String()
 	}
@@ -190,6 +212,8 @@ type healthEntry struct {
 	Retry       int64       `json:"retry_ms,omitempty"`
 	Master      string      `json:"master,omitempty"`
 	Previous    string      `json:"previous_master,omitempty"`
+	Ask         string      `json:"ask,omitempty"`  // who is to be asked first to be the master
+	Load        *uint32     `json:"load,omitempty"` // of the sender of a digest: clients whose master it is
 	Token       string      `json:"token_begins,omitempty"`
 	Entries     []lifeEntry `json:"entries,omitempty"` // of digests
 	Remarks     []string    `json:"odd,omitempty"`
@@ -199,13 +223,14 @@ type healthEntry struct {
 type lifeEntry struct {
 	Client      string `json:"client"`
 	Incarnation string `json:"incarnation"`
-	Mark        string `json:"mark,omitempty"` // to confirm, known, unknown, or why it is evicted
+	Mark        string `json:"mark,omitempty"`  // to confirm, known, unknown, or why it is evicted
+	Epoch       uint32 `json:"epoch,omitempty"` // the last 24 bits of that of the choice that ends
 }
 
 func lifeEntries(list health.Entries, mark func(health.Entry) string) (entries []lifeEntry) {
 	for i := range list.Len() {
 		e := list.At(i)
-		entries = append(entries, lifeEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e)})
+		entries = append(entries, lifeEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e), e.Epoch})
 	}
 	return entries
 }

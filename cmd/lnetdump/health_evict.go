@@ -28,12 +28,23 @@ func readBatch(payload []byte) (*evictionBatch, error) {
 // cause says why a client is evicted.
 func cause(e health.Entry) string { return health.Cause(e.Mark).String() }
 
+// verb is what a batch wants.
+func (b *evictionBatch) verb() string {
+	if b.Withdraw {
+		return "withdraws evictions of"
+	}
+	return "evicts"
+}
+
 func (b *evictionBatch) summary() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "health evicts %d:", b.Entries.Len())
+	fmt.Fprintf(&s, "health %s %d:", b.verb(), b.Entries.Len())
 	for i := range min(b.Entries.Len(), maxShownLives) {
 		e := b.Entries.At(i)
 		fmt.Fprintf(&s, " %v life %d %s", e.Client, e.Incarnation, cause(e))
+		if e.Epoch > 0 {
+			fmt.Fprintf(&s, " epoch %d", e.Epoch)
+		}
 	}
 	if b.Entries.Len() > maxShownLives {
 		s.WriteString(" …")
@@ -42,16 +53,16 @@ func (b *evictionBatch) summary() string {
 }
 
 func (b *evictionBatch) details() []string {
-	lines := []string{fmt.Sprintf("health evicts %d, master's life %d", b.Entries.Len(), b.Life)}
+	lines := []string{fmt.Sprintf("health %s %d, master's life %d", b.verb(), b.Entries.Len(), b.Life)}
 	for _, line := range entryLines(b.Entries, cause) {
-		lines = append(lines, "evict "+line)
+		lines = append(lines, map[bool]string{false: "evict ", true: "withdraw "}[b.Withdraw]+line)
 	}
 	return lines
 }
 
 // entry is the request as JSON.
 func (b *evictionBatch) entry() *evictionsEntry {
-	return &evictionsEntry{Life: strconv.FormatUint(b.Life, 10), Entries: lifeEntries(b.Entries, cause)}
+	return &evictionsEntry{Life: strconv.FormatUint(b.Life, 10), Withdraw: b.Withdraw, Entries: lifeEntries(b.Entries, cause)}
 }
 
 // evictionReply is what a server and all below it answer to a batch.
@@ -114,6 +125,7 @@ func (r *evictionReply) entry() *evictionsEntry {
 // evictionsEntry is a request to evict, or its answer, as JSON.
 type evictionsEntry struct {
 	Life       string           `json:"server_life,omitempty"`
+	Withdraw   bool             `json:"withdraw,omitempty"` // evictions are taken back
 	Entries    []lifeEntry      `json:"entries,omitempty"`
 	Evicted    *uint32          `json:"evicted,omitempty"`       // how often a client was evicted
 	Unknown    *uint32          `json:"not_connected,omitempty"` // how often it was not connected

@@ -48,6 +48,50 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
+// TestEvictionEpochs: CH-A2: the choice that an eviction ends is shown, and so is an
+// eviction that is taken back.
+func TestEvictionEpochs(t *testing.T) {
+	request := health.Batch{Life: 9, Withdraw: true}
+	id := health.ClientIDOf("a")
+	request.Entries = health.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendBinary(nil)
+	b, err := readBatch(request.AppendBinary(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.summary(), fmt.Sprintf("health withdraws evictions of 1: %v life 5 timed-out epoch 7", id); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got, want := b.details()[1], fmt.Sprintf("withdraw 0: client %v, life 5, timed-out, epoch 7", id); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	text, err := json.Marshal(b.entry())
+	if want := fmt.Sprintf(`{"server_life":"9","withdraw":true,"entries":[{"client":"%v","incarnation":"5","mark":"timed-out","epoch":7}]}`, id); err != nil || string(text) != want {
+		t.Errorf("%s, %v\nwant %s", text, err, want)
+	}
+}
+
+// TestLoadsAndSuggestions: what digests say of load, and whom a notice of draining
+// names, who is not the master.
+func TestLoadsAndSuggestions(t *testing.T) {
+	other := nid.MustParse("10.0.0.2@tcp")
+	for _, test := range []struct {
+		m          health.Message
+		text, json string
+	}{
+		{health.Message{Kind: health.Digest, Code: health.Draining, Epoch: 12}, "health digest, clients: 0, load 12, draining", `"load":12`},
+		{
+			health.Message{Kind: health.Notice, Code: health.Draining, Client: health.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
+			"health notice draining, client " + health.ClientIDOf("a").String() + " life 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
+		},
+	} {
+		m := &healthMessage{Message: test.m}
+		text, err := json.Marshal(m)
+		if m.Summary() != test.text || err != nil || !strings.Contains(string(text), test.json) || strings.Contains(string(text), `"master"`) {
+			t.Errorf("%s\n%s, %v\nwant %s\n%s", m.Summary(), text, err, test.text, test.json)
+		}
+	}
+}
+
 // TestEvictionsHostile: what is no batch, or no answer to it, is shown as the
 // bytes that it is.
 func TestEvictionsHostile(t *testing.T) {

@@ -49,8 +49,8 @@ func TestHealthKinds(t *testing.T) {
 		{health.Chosen, 58, "health chosen ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "code 0 (ok)"},
 		{health.Disconnect, 57, "health disconnect ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "disconnect"},
 		{health.Notice, 58, "health notice ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "notice"},
-		{health.Digest, 57, "health digest, clients: 2, to confirm: 1", "1: client " + health.ClientIDOf("b").String() + ", life 2, to confirm"},
-		{health.DigestReply, 57, "health digest-reply, clients: 2, known: 1", "0: client " + health.ClientIDOf("a").String() + ", life 1, unknown"},
+		{health.Digest, 57, "health digest, clients: 2, to confirm: 1, load 2", "1: client " + health.ClientIDOf("b").String() + ", life 2, to confirm"},
+		{health.DigestReply, 57, "health digest-reply, clients: 2, known: 1, load 2", "0: client " + health.ClientIDOf("a").String() + ", life 1, unknown"},
 	} {
 		m := sample(c.kind)
 		data := m.AppendBinary(nil)
