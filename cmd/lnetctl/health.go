@@ -103,6 +103,9 @@ func newServerDoc(s *node.HealthServer) *serverDoc {
 	if s.State == node.HealthWaiting {
 		doc.State += " for gossip, see 'gossipctl status'"
 	}
+	if n := s.Stats["shed"]; n > 0 {
+		doc.Clients += fmt.Sprintf("; %d were asked to choose masters that have fewer", n)
+	}
 	if s.ClaimKeys > 0 {
 		doc.Claims = fmt.Sprintf("on, keys: %d", s.ClaimKeys)
 	}

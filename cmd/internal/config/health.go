@@ -30,6 +30,7 @@ type Health struct {
 
 	Records    bool          // records: of connections, over a restart
 	MaxClients int           // max_clients
+	Balance    bool          // balance: the load of masters
 	ClaimFile  string        // claim_keys
 	ClaimKeys  [][]byte      // what claim_keys has; none: claims are off
 	Times      health.Timing // times
@@ -37,7 +38,7 @@ type Health struct {
 
 func defaultHealth() Health {
 	return Health{
-		Records: true, MaxClients: 200_000,
+		Records: true, MaxClients: 200_000, Balance: true,
 		Times: health.Timing{Ping: 5 * time.Second, Broadcast: time.Second, RTT: 100 * time.Millisecond, Tick: time.Second},
 	}
 }
@@ -55,6 +56,7 @@ func (h *Health) settings(file string) map[string]setting {
 		"attach":      {h.takeAttach},
 		"records":     flag(&h.Records),
 		"max_clients": number(&h.MaxClients, 1, maxCount),
+		"balance":     flag(&h.Balance),
 		"claim_keys":  text(&h.ClaimFile, nil),
 		"times":       {func(value ast.Node) error { return h.takeTimes(file, value) }},
 	}

@@ -38,7 +38,9 @@ func TestHealthSection(t *testing.T) {
 			c.Health.Name, c.Health.NID, c.Health.Attach = "compute-1", nids("10.0.0.9@tcp")[0], nids("10.0.0.2@tcp")
 		}, ""},
 		{"attached to all", "health:\n  attach: all\n", func(c *config.Config) { c.Health.AttachAll = true }, ""},
-		{"numbers", "health:\n  records: 0\n  max_clients: 7\n", func(c *config.Config) { c.Health.Records, c.Health.MaxClients = false, 7 }, ""},
+		{"numbers", "health:\n  records: 0\n  max_clients: 7\n  balance: 0\n", func(c *config.Config) {
+			c.Health.Records, c.Health.MaxClients, c.Health.Balance = false, 7, false
+		}, ""},
 		{
 			"times", "health:\n  times:\n    ping: 1s\n    client: 1500ms\n    elect: 900ms\n    evict: 4s\n    orphan: 5s\n    quorum: at once\n    broadcast: 2s\n    rtt: 10ms\n    tick: 200ms\n    try: 100ms\n",
 			func(c *config.Config) {

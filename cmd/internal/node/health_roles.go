@@ -52,7 +52,7 @@ func (h *healthRoles) startServer() error {
 		}
 	}
 	cfg := health.AgentConfig{
-		ServerConfig: health.ServerConfig{Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients},
+		ServerConfig: health.ServerConfig{Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients, Uneven: !h.cfg.Balance},
 		View:         h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
 	}
 	if len(h.cfg.ClaimKeys) > 0 {
