@@ -92,7 +92,7 @@ func (s *stepper) Step(now time.Duration, in stepInput, out *effects) time.Durat
 func (s *stepper) forget(out *effects) {
 	s.m.Each(func(p Ref, v Version) {
 		if p != s.m.self {
-			out.Events = append(out.Events, Event{Kind: Left, Cause: Parted, Node: p, ID: s.m.cfg.Table.ID(p), Version: v})
+			out.Events = append(out.Events, Event{Kind: Left, Cause: Parted, Node: p, ID: s.m.cfg.Table.ID(p), Version: s.m.lastAnnounced(p, v)})
 		}
 	})
 }

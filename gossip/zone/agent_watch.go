@@ -66,6 +66,7 @@ func (a *Agent) present(u *watcher) {
 			return
 		}
 		id := a.m.cfg.Table.ID(p)
+		v = a.m.lastAnnounced(p, v) // the one with which it will leave
 		u.tell(Event{Kind: Joined, ID: id, Version: v})
 		if list, _ := a.m.Attributes(p); len(list) > 0 {
 			e := Event{Kind: AttributesChanged, ID: id, Version: v, Attributes: list}
