@@ -217,3 +217,13 @@ func TestHealthScreen(t *testing.T) {
 		t.Errorf("too many events: %q", got)
 	}
 }
+
+// TestShedShown: that clients were asked to go elsewhere shows in the status.
+func TestShedShown(t *testing.T) {
+	for shed, want := range map[uint64]bool{0: false, 3: true} {
+		doc := newServerDoc(&node.HealthServer{Stats: map[string]uint64{"shed": shed}})
+		if got := strings.HasSuffix(doc.Clients, "; 3 were asked to choose masters that have fewer"); got != want {
+			t.Errorf("%d: %q", shed, doc.Clients)
+		}
+	}
+}
