@@ -100,10 +100,11 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	m.out = out
 	begin := len(out.Sends)
 	var missed time.Duration
+	late := m.pauses.late(now) > m.cfg.Heartbeat/4
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.life == joined {
 		m.paused(missed)
 	}
-	if in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
+	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
 		m.stats.Late++
 		m.pauses.until = m.now + m.cfg.Timeout
 	}

@@ -33,6 +33,14 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
+// late returns by how much a step is later than the machine wanted one.
+func (p *pauses) late(now time.Duration) time.Duration {
+	if !p.began || p.wake == machine.Never {
+		return 0
+	}
+	return max(now-p.wake, 0)
+}
+
 // leave ends a step and turns an instant of active time into the wake.
 func (p *pauses) leave(now, active time.Duration) time.Duration {
 	p.wake = machine.Never
