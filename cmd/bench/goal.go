@@ -46,6 +46,15 @@ var goals = []goal{
 	{"G-CH-5", "client health: very many clients on one master", measureMasters},
 	{"G-CH-6", "client health: a partition of the servers", measureSplit},
 	{"G-CH-etcd", "client health beside leases of etcd; bounded by no goal", measureLeases},
+	{"G-MS-1", "zones: start", measureZoneBoot},
+	{"G-MS-2", "zones: deaths and returns", measureZoneLeave},
+	{"G-MS-3", "zones: monitors", measureZoneMonitors},
+	{"G-MS-4", "zones: a system of a million nodes", measureSystemLeave},
+	{"G-MS-5", "zones: at rest", measureZoneRest},
+	{"G-MS-6", "zones: partitions", measureZoneHealing},
+	{"G-MS-7", "zones: attributes", measureZoneAttributes},
+	{"G-MS-8", "zones: slow nodes", measureZoneSlow},
+	{"G-MS-9", "zones: the census of a million nodes", measureSystemCensus},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

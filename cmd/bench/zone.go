@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/sim"
+)
+
+// zoneBasis is what figures of zones have in common.
+const zoneBasis = "RTT 1 ms; virtual time"
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// measureZoneBoot is G-MS-1.
+func measureZoneBoot(ctx context.Context, b *bench) ([]line, error) {
+	nodes := pick(b, 256, 2048, 2048)
+	var heap uint64
+	var worst, wall time.Duration
+	seeds := pick(b, 2, 10, 100)
+	for seed := range uint64(seeds) {
+		runtime.GC()
+		m := zonesim.Measured{Nodes: nodes, Seed: seed, Poll: func() { heap = max(heap, heapInUse()) }}
+		begin := time.Now()
+		took, err := m.Boot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		worst, wall = max(worst, took), max(wall, time.Since(begin))
+	}
+	var narrow time.Duration
+	narrowSeeds := pick(b, 1, 3, 10)
+	for seed := range uint64(narrowSeeds) {
+		m := zonesim.Measured{Nodes: nodes, Seed: seed, Rate: 10_000_000, CPU: sim.CPU{PerKiB: 20 * time.Microsecond}}
+		took, err := m.Boot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		narrow = max(narrow, took)
+	}
+	what := fmt.Sprintf("%d nodes start at once with 3 random bootstraps: ", nodes)
+	return []line{
+		{what: what + "all views equal, worst seed", ratio: worst.Seconds(), unit: "s", limit: 1.2, basis: fmt.Sprintf("%d seeds, τ 200 ms; %s", seeds, zoneBasis)},
+		{what: what + "the same with 10 Mbit/s links and 20 µs CPU per KiB", ratio: narrow.Seconds(), unit: "s", limit: 5.7, basis: fmt.Sprintf("%d seeds; %s", narrowSeeds, zoneBasis)},
+		{what: what + "wall time of the simulation, worst seed", ratio: wall.Seconds(), unit: "s", limit: 10, basis: "all nodes in one thread"},
+		{what: what + "heap of the simulation at its peak", ratio: float64(heap) / (1 << 20), unit: "MiB", limit: 600, basis: fmt.Sprintf("%.1f B for each entry of a view", float64(heap)/float64(nodes*nodes))},
+	}, nil
+}
+
+func heapInUse() uint64 {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapInuse
+}
+
+// measureZoneLeave is G-MS-2.
+func measureZoneLeave(ctx context.Context, b *bench) ([]line, error) {
+	nodes, numbers := pick(b, 256, 2048, 2048), pick(b, []int{1, 16}, []int{1, 16, 200}, []int{1, 16, 200})
+	means := make([][]float64, len(numbers))
+	late, join := time.Duration(0), time.Duration(math.MinInt64)
+	seeds := pick(b, 2, 5, 100)
+	for seed := range uint64(seeds) {
+		m := zonesim.Measured{Nodes: nodes, Seed: seed}
+		list, err := m.Leave(ctx, numbers...)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range list {
+			means[i] = append(means[i], ms(c.Mean))
+			late, join = max(late, c.Last-c.Detected), max(join, c.Back-c.Last)
+		}
+	}
+	var mid []float64
+	var lines []line
+	for i, k := range numbers {
+		mid = append(mid, median(means[i]))
+		lines = append(lines, line{
+			what: fmt.Sprintf("%d of %d die at once: until another knows of one, on average", k, nodes), ratio: mid[i], unit: "ms", limit: 600,
+			basis: fmt.Sprintf("median of %d seeds, the worst %.0f ms; %s", seeds, slices.Max(means[i]), zoneBasis),
+		})
+	}
+	apart := 100 * (slices.Max(mid) - slices.Min(mid)) / slices.Min(mid)
+	return append(lines,
+		line{what: "the last one to know, after the detection, worst", ratio: ms(late), unit: "ms", limit: 5*200 + 10, basis: fmt.Sprintf("τ 200 ms, %d seeds", seeds)},
+		line{what: "how far these averages are apart", ratio: apart, unit: "%", limit: 15, basis: fmt.Sprintf("%.0f ms", mid)},
+		line{what: "until all have those back that start again, more than until the last one knew of their death, worst", ratio: ms(join), unit: "ms", limit: 200, basis: fmt.Sprintf("%d seeds", seeds)},
+	), nil
+}
+
+// measureZoneMonitors is G-MS-3.
+func measureZoneMonitors(ctx context.Context, b *bench) ([]line, error) {
+	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
+	seeds := pick(b, 2, 5, 20)
+	var reset, late []float64 // worst by size
+	var timeout time.Duration
+	for _, nodes := range sizes {
+		var worst, silent time.Duration
+		for seed := range uint64(seeds) {
+			m := zonesim.Measured{Nodes: nodes, Seed: seed}
+			took, _, err := m.Alert(ctx, false)
+			if err != nil {
+				return nil, err
+			}
+			worst = max(worst, took)
+			if took, timeout, err = m.Alert(ctx, true); err != nil {
+				return nil, err
+			}
+			silent = max(silent, took)
+		}
+		reset, late = append(reset, ms(worst)), append(late, ms(silent))
+	}
+	basis := fmt.Sprintf("zones of %d, %d seeds each; %s", sizes, seeds, zoneBasis)
+	return []line{
+		{what: "a process dies: until a monitor knows, worst", ratio: slices.Max(reset), unit: "ms", limit: 3, basis: fmt.Sprintf("%.1f ms; %s", reset, basis)},
+		{what: "a host falls silent: until a monitor knows, worst", ratio: slices.Max(late), unit: "ms", limit: ms(timeout) + 5, basis: fmt.Sprintf("%.0f ms; %s", late, basis)},
+		{what: "a process dies: the largest zone to the smallest", ratio: reset[len(reset)-1] / reset[0], limit: 1.05, basis: basis},
+	}, nil
+}
+
+// measureZoneRest is G-MS-5.
+func measureZoneRest(ctx context.Context, b *bench) ([]line, error) {
+	nodes := pick(b, 256, 2048, 2048)
+	i, err := zonesim.Measured{Nodes: nodes, Seed: 1}.Rest(ctx, time.Duration(pick(b, 10, 30, 300))*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	basis := fmt.Sprintf("%d nodes at rest; %s", nodes, zoneBasis)
+	return []line{
+		{what: "idle zone: bytes besides heartbeats", ratio: float64(i.Others), unit: "B", limit: 0, basis: basis},
+		{what: "idle zone: links of a node, on average", ratio: i.Links, unit: "links", limit: 10, basis: basis},
+		{what: "idle zone: heartbeats of a node in a second", ratio: i.Heartbeats, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", i.Messages, int(i.Heartbeats/i.Messages+0.5), basis)},
+	}, nil
+}
+
+// measureZoneHealing is G-MS-6.
+func measureZoneHealing(ctx context.Context, b *bench) ([]line, error) {
+	splits := pick(b, [][2]int{{2, 2}, {8, 8}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}})
+	var lines []line
+	for _, s := range splits {
+		seeds := pick(b, 1, 5, 20)
+		if s[0] > 100 {
+			seeds = pick(b, 1, 1, 5)
+		}
+		worst, contact, basis := 0.0, 0.0, ""
+		for seed := range uint64(seeds) {
+			m := zonesim.Measured{Nodes: s[0] + s[1], Seed: seed}
+			h, err := m.Heal(ctx, s[0])
+			if err != nil {
+				return nil, err
+			}
+			bound := 3 * time.Duration(h.Diameter+2) * m.Tau()
+			if r := h.Took.Seconds() / bound.Seconds(); r >= worst {
+				worst, basis = r, fmt.Sprintf("%v of %v, %d seeds; %s", h.Took, bound, seeds, zoneBasis)
+			}
+			contact = max(contact, h.Contact.Seconds()/max(h.Rarest, time.Second).Seconds())
+		}
+		what := fmt.Sprintf("a partition of %d and %d ends: ", s[0], s[1])
+		lines = append(lines,
+			line{what: what + "views equal after the first contact, to 3·(diameter+2)·τ", ratio: worst, limit: 1, basis: basis},
+			line{what: what + "first contact, to how rarely a node asks", ratio: contact, limit: 1.1, basis: fmt.Sprintf("worst of %d seeds", seeds)},
+		)
+	}
+	return lines, nil
+}
+
+// measureZoneAttributes is G-MS-7.
+func measureZoneAttributes(ctx context.Context, b *bench) ([]line, error) {
+	nodes, writes := pick(b, 256, 2048, 2048), pick(b, 2, 5, 20)
+	m := zonesim.Measured{Nodes: nodes, Seed: 1}
+	s, err := m.Write(ctx, writes)
+	if err != nil {
+		return nil, err
+	}
+	basis := fmt.Sprintf("%d writes in a zone of %d, rounds of 200 ms; %s", writes, nodes, zoneBasis)
+	return []line{
+		{what: "from the write of an attribute to a replica, on average", ratio: s.Mean.Seconds() / m.Tau().Seconds(), unit: "rounds", limit: 3, basis: basis},
+		{what: "from the write of an attribute to the last replica", ratio: s.Last.Seconds() / m.Tau().Seconds(), unit: "rounds", limit: 3.5, basis: basis},
+		{what: "entries received, to one for each replica", ratio: s.Received, limit: 1.3, basis: basis},
+	}, nil
+}
+
+// measureZoneSlow is G-MS-8.
+func measureZoneSlow(ctx context.Context, b *bench) ([]line, error) {
+	steps := []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
+	var lines []line
+	for _, c := range []struct {
+		what string
+		zone zone.Config
+		free bool
+	}{{"Θ=2, K_s=2", zone.Config{Threshold: 2, Successors: 2}, false}, {"Θ=1", zone.Config{Threshold: 1, Successors: 2}, true}} {
+		var sum zonesim.Slowness
+		seeds := pick(b, 1, 5, 20)
+		for seed := range uint64(seeds) {
+			for _, step := range steps {
+				s, err := zonesim.Measured{Nodes: 64, Seed: seed, Zone: c.zone}.Slow(ctx, 4, step, time.Minute)
+				if err != nil {
+					return nil, err
+				}
+				sum.Removed, sum.Slow = sum.Removed+s.Removed, sum.Slow+s.Slow
+			}
+		}
+		lines = append(lines, line{
+			what: "4 slow nodes of 64, " + c.what + ": removals of others that any node told", ratio: float64(sum.Removed), unit: "removals", free: c.free,
+			basis: fmt.Sprintf("a step of theirs takes %v longer, %d seeds each, a minute; removals of slow ones %d; virtual time", steps, seeds, sum.Slow),
+		})
+	}
+	return lines, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/zonesim"
+)
+
+// million is the system of stubs whose figures are G-MS-4 and G-MS-9.
+func million(b *bench, seed uint64) zonesim.Measured {
+	supervisors := pick(b, 16, 512, 512)
+	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}
+}
+
+// measureSystemLeave is G-MS-4.
+func measureSystemLeave(ctx context.Context, b *bench) ([]line, error) {
+	m := million(b, 1)
+	s, err := m.System(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var means, lasts []float64
+	leaves := pick(b, 2, 10, 40)
+	for k := range leaves {
+		mean, last, err := s.Leave(ctx, k*31%m.Zones)
+		if err != nil {
+			return nil, err
+		}
+		means, lasts = append(means, ms(mean)), append(lasts, ms(last))
+		if err := s.Rest(2*time.Second + time.Duration(k*37)*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	basis := fmt.Sprintf("%d leaves, %d supervisors, %d stub zones of %d: %d nodes; parameters of the paper; %s", leaves, m.Supervisors, m.Zones, m.Stub, s.Members, zoneBasis)
+	lines := []line{
+		{what: "a member of a base zone dies: until a supervisor knows, on average", ratio: median(means), unit: "ms", limit: 600, basis: basis},
+		{what: "a member of a base zone dies: until the last supervisor knows, median", ratio: median(lasts), unit: "ms", limit: 720, basis: fmt.Sprintf("the worst %.0f ms; %s", slices.Max(lasts), basis)},
+		{what: "all nodes start at once: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 10.3, basis: fmt.Sprintf("stubs form in 1.2 s; %s", basis)},
+	}
+	runtime.KeepAlive(s)
+	if b.effort() < thorough {
+		return lines, nil
+	}
+	s = nil
+	runtime.GC()
+	l, err := measureWholeSystem(ctx, 64, 64, 2048)
+	return append(lines, l...), err
+}
+
+// measureWholeSystem starts a system of which every node is a machine.
+func measureWholeSystem(ctx context.Context, supervisors, zones, size int) ([]line, error) {
+	var heap uint64
+	m := zonesim.Measured{
+		Nodes: supervisors + zones*size, Supervisors: supervisors, Zones: zones, Seed: 1,
+		Poll: func() { heap = max(heap, heapInUse()) },
+	}
+	s, err := m.System(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mean, last, err := s.Leave(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	basis := fmt.Sprintf("%d supervisors, %d zones of %d whole nodes; a member's death known after %v on average, %v at last; %s", supervisors, zones, size, mean, last, zoneBasis)
+	return []line{
+		{what: "all nodes are machines: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 8, basis: basis},
+		{what: "all nodes are machines: heap at its peak", ratio: float64(heap) / (1 << 30), unit: "GiB", limit: 20, basis: fmt.Sprintf("%d nodes", m.Nodes)},
+	}, nil
+}
+
+// measureSystemCensus is G-MS-9.
+func measureSystemCensus(ctx context.Context, b *bench) ([]line, error) {
+	m := million(b, 2)
+	s, err := m.System(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rounds, deaths := pick(b, 1, 3, 10), pick(b, 10, 200, 200)
+	var worst time.Duration
+	for range rounds {
+		took, err := s.Settle(ctx, deaths)
+		if err != nil {
+			return nil, err
+		}
+		worst = max(worst, took)
+		if err := s.Rest(3 * time.Second); err != nil {
+			return nil, err
+		}
+	}
+	return []line{{
+		what: "from the last change until every supervisor has the whole census, worst", ratio: worst.Seconds(), unit: "s", limit: 2,
+		basis: fmt.Sprintf("%d times %d deaths in a second, %d nodes; %s", rounds, deaths, s.Members, zoneBasis),
+	}}, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWholeSystem: G-MS-4: a system without stubs is measured as one.
+func TestWholeSystem(t *testing.T) {
+	lines, err := measureWholeSystem(t.Context(), 4, 2, 40)
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("%d lines: %v", len(lines), err)
+	}
+	if l := lines[0]; l.ratio <= 0 || !l.met() || !strings.Contains(l.basis, "2 zones of 40 whole nodes") {
+		t.Errorf("%+v", l)
+	}
+	if l := lines[1]; l.ratio <= 0 || l.ratio > 1 || l.basis != "84 nodes" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestZoneLines: G-MS-1 to G-MS-9 in their smallest form: each line has a figure that
+// something was behind.
+func TestZoneLines(t *testing.T) {
+	b := &bench{rounds: 1}
+	count := 0
+	for _, g := range goals {
+		if !strings.HasPrefix(g.id, "G-MS-") {
+			continue
+		}
+		lines, err := g.measure(t.Context(), b)
+		if err != nil {
+			t.Fatalf("%s: %v", g.id, err)
+		}
+		for _, l := range lines {
+			if l.basis == "" || l.skipped != "" {
+				t.Errorf("%s: %+v", g.id, l)
+			}
+		}
+		count += len(lines)
+	}
+	if count != 28 {
+		t.Errorf("%d lines", count)
+	}
+}
