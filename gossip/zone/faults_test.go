@@ -148,6 +148,34 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// TestLateMessage: who processes a message long after it came does not suspect anybody
+// soon after (MS-A29).
+func TestLateMessage(t *testing.T) {
+	s := newSolo(t, 9, Config{})
+	for i := 1; i < 9; i++ {
+		s.link(i, v(7, 1))
+	}
+	fail := func(i int) {
+		s.step(Input{Kind: Down, Node: s.ref[i]})
+		s.step(Input{Kind: Failed, Node: s.ref[i]})
+	}
+	s.step(Input{Kind: Delivered, At: s.now - 600*time.Millisecond, Message: &Message{Kind: Heartbeat, From: s.ref[1], Version: v(7, 1)}})
+	fail(2)
+	if s.m.stats.Filed != 0 || s.m.stats.Late != 1 || s.m.stats.Excused == 0 {
+		t.Errorf("filed %d, late %d", s.m.stats.Filed, s.m.stats.Late)
+	}
+	for range 4 {
+		for i := 1; i < 9; i++ {
+			s.hear(i, v(7, 1), Message{Kind: Heartbeat})
+		}
+		s.pass(time.Second)
+	}
+	fail(3)
+	if s.m.stats.Filed != 1 {
+		t.Errorf("filed %d", s.m.stats.Filed)
+	}
+}
+
 // TestBrokenLink: one link between two of many removes nobody, although both suspect
 // each other; and reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {
