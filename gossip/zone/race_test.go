@@ -1,5 +1,5 @@
 //go:build race
 
-package zone_test
+package zone
 
-const raceEnabled = true
+const race = true

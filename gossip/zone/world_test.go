@@ -94,6 +94,9 @@ func testID(i int) ID {
 
 // newWorld makes a world of nodes that have not started.
 func newWorld(t testing.TB, seed uint64, n int, cfg Config) *world {
+	if race {
+		t.Skip("one goroutine: there is nothing to race with")
+	}
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, cfg: cfg, strict: n <= 256,
 		byNID: make(map[nid.NID]*node), latency: time.Millisecond / 2,
