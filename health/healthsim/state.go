@@ -163,7 +163,7 @@ func (n *Net) Uniform() (ok bool, why string) {
 			continue
 		}
 		for s, w := range n.running(sim.AllNodes) {
-			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life && 2*n.ledger.buriedBy(&health.Event{Client: info.Client, Incarnation: info.Incarnation}) > n.cfg.Servers {
+			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life && c.kept != info.Incarnation && 2*n.ledger.buriedBy(&health.Event{Client: info.Client, Incarnation: info.Incarnation}) > n.cfg.Servers {
 				return false, fmt.Sprintf("a life of client %v was evicted at %v, and is %s at server %v", id, c.first, info.State, s)
 			}
 		}

@@ -27,7 +27,8 @@ type Verdict struct {
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
 	// Revived is how often a server took a life again that it had evicted for all, as
-	// most servers had: what fewer have done can be taken back.
+	// most servers had: what fewer have done can be taken back, and who was cut off
+	// since may have forgotten.
 	Revived      uint64
 	FirstRevived string
 	// Skew is the longest time between the first and the last server that evicted
@@ -41,6 +42,7 @@ type ledger struct {
 	verdict Verdict
 	clients []entry
 	lives   [][]uint64 // by server and client: the highest life that it evicted for all
+	cutOff  [][]uint64 // likewise, before it last lost the quorum: it may have forgotten
 }
 
 // entry is what became of a client.
@@ -50,10 +52,13 @@ type entry struct {
 	first, last time.Duration // servers that evicted it
 	evicted     int           // how often it was told so
 	timed       bool          // it was silent
+	ending      sim.NodeID    // the master that last began to evict it
+	kept        uint64        // the life that this one kept under another master, and so took the eviction back
 }
 
 func (l *ledger) init(n *Net) {
 	l.net, l.clients, l.lives = n, make([]entry, n.cfg.Clients), make([][]uint64, n.cfg.Servers)
+	l.cutOff = make([][]uint64, n.cfg.Servers)
 }
 
 // Verdict returns what nodes have told, compared with the truth.
@@ -63,7 +68,7 @@ func (n *Net) Verdict() Verdict { return n.ledger.verdict }
 // what it evicted.
 func (l *ledger) startedServer(id sim.NodeID, keeps bool) {
 	if !keeps || l.lives[id] == nil {
-		l.lives[id] = make([]uint64, l.net.cfg.Clients)
+		l.lives[id], l.cutOff[id] = make([]uint64, l.net.cfg.Clients), make([]uint64, l.net.cfg.Clients)
 	}
 }
 
@@ -89,17 +94,26 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 		n.cfg.OnServer(n.Now(), id, e)
 	}
 	l := &n.ledger
+	if e.Kind == health.QuorumLost {
+		copy(l.cutOff[id], l.lives[id])
+	}
 	c := l.of(nodeOf(e.Client))
 	if c == nil || !e.Client.IsValid() {
 		return
 	}
 	life := &l.lives[id][int(nodeOf(e.Client))-n.cfg.Servers]
 	switch {
+	case e.Kind == health.ClientSuspended:
+		c.ending = id
+	case e.Kind == health.ClientRehomed && c.ending == id && *life < e.Incarnation:
+		c.kept = e.Incarnation
+	}
+	switch {
 	case e.Kind == health.ClientEvicted && forAll(e.Cause):
 		*life = max(*life, e.Incarnation)
 		l.gone(c, e)
 	case (e.Kind == health.ClientConnected || e.Kind == health.ClientRehomed) && *life >= e.Incarnation:
-		if 2*l.buriedBy(e) <= n.cfg.Servers {
+		if 2*l.buriedBy(e) <= n.cfg.Servers || c.kept == e.Incarnation || l.cutOff[id][int(nodeOf(e.Client))-n.cfg.Servers] >= e.Incarnation {
 			break
 		}
 		if l.verdict.Revived++; l.verdict.FirstRevived == "" {
