@@ -7,6 +7,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/gossip/zone"
 	"ulnet/health"
 	"ulnet/lnd/capture"
 	"ulnet/scoll"
@@ -17,6 +18,7 @@ var dissectors = capture.Portals{
 	gossip.Portal:       {Protocol: "gossip", Read: readGossip},
 	health.ServerPortal: {Protocol: "health", Read: readHealth},
 	health.ClientPortal: {Protocol: "health", Read: readHealth},
+	zone.Portal:         {Protocol: "zone", Read: readZone},
 }
 
 // shown is a record and what it says to the user of LNet that it is for.

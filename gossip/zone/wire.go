@@ -72,6 +72,8 @@ type codec struct {
 	self  Ref
 	most  int // bytes of a message
 	sum   []byte
+	// observes: it is in no zone, and takes what anybody says to anybody.
+	observes bool
 }
 
 // appendHeader appends the beginning of every message, little-endian:

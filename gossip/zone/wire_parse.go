@@ -47,6 +47,9 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 
 // verify checks the code of a message and cuts it off.
 func (c *codec) verify(b []byte, flags Flags) ([]byte, error) {
+	if c.observes && flags&Signed != 0 {
+		return b[:max(len(b)-codeSize, HeaderSize)], nil
+	}
 	if c.mac == nil {
 		if flags&Signed != 0 {
 			return nil, ErrCode
@@ -64,7 +67,7 @@ func (c *codec) verify(b []byte, flags Flags) ([]byte, error) {
 func (c *codec) sender(b []byte, p *parser, m *Message) error {
 	short := binary.LittleEndian.Uint64(b[16:])
 	m.From = c.table.byShort[short]
-	if short == c.short(c.self) {
+	if short == c.short(c.self) && !c.observes {
 		return ErrSender
 	}
 	switch m.Kind {
@@ -148,7 +151,12 @@ func (p *parser) id() Ref {
 }
 
 // named reads a short form; 0 if it is not known.
-func (p *parser) named() Ref { return p.table.byShort[binary.LittleEndian.Uint64(p.take(8))] }
+func (p *parser) named() Ref {
+	if p.observes {
+		return p.placed()
+	}
+	return p.table.byShort[binary.LittleEndian.Uint64(p.take(8))]
+}
 
 // placed reads a short form and gives it a place in the table.
 func (p *parser) placed() Ref {
@@ -233,9 +241,10 @@ func (p *parser) tables() {
 func (p *parser) data() {
 	n := int(binary.LittleEndian.Uint32(p.take(4)))
 	for ; n > 0 && p.err == nil; n-- {
-		le, b := binary.LittleEndian, p.take(tableDataSize)
-		d := TableData{Owner: p.table.byShort[le.Uint64(b)], Inc: le.Uint64(b[8:]), From: le.Uint64(b[16:]), To: le.Uint64(b[24:])}
-		entries := le.Uint32(b[32:])
+		d := TableData{Owner: p.named()}
+		le, b := binary.LittleEndian, p.take(tableDataSize-8)
+		d.Inc, d.From, d.To = le.Uint64(b), le.Uint64(b[8:]), le.Uint64(b[16:])
+		entries := le.Uint32(b[24:])
 		d.Last = entries&lastBit != 0
 		before := d.From
 		for entries &^= lastBit; entries > 0 && p.err == nil; entries-- {

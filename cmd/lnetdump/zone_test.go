@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+var zonePut = wire.PutCmd{MatchBits: zone.Bits, Portal: zone.Portal}
+
+// zoneTalk is what the nodes of a base zone and a supervisor say to each other, by
+// their kinds, as machines say it. One of the nodes falls silent.
+func zoneTalk(tb testing.TB) map[string][][]byte {
+	tb.Helper()
+	const nodes, supervisor = 5, 4
+	id := func(i int) zone.ID {
+		return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1))
+	}
+	at := make(map[nid.NID]int)
+	machines := make([]*zone.Machine, nodes)
+	talk := make(map[string][][]byte)
+	type input struct {
+		to int
+		in zone.Input
+	}
+	var queue []input
+	for i := range nodes {
+		cfg := zone.Config{Zone: "base", Self: id(i), Bootstrap: []zone.ID{id((i + 1) % supervisor)}, Management: []zone.ID{id(supervisor)}, Wire: true}
+		if i == supervisor {
+			cfg.Zone, cfg.Bootstrap, cfg.Management, cfg.Supervisor = "management", nil, nil, true
+		}
+		m, err := zone.New(cfg)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		machines[i], at[id(i).Endpoints()[0]] = m, i
+		queue = append(queue, input{i, zone.Input{Kind: zone.Join, Inc: 7}})
+	}
+	silent := false
+	step := func(now time.Duration, i int, in zone.Input) {
+		var out zone.Output
+		machines[i].Step(now, in, &out)
+		say := func(to nid.NID, b []byte) {
+			b = append([]byte(nil), b...)
+			kind := zoneKind(tb, b)
+			talk[kind] = append(talk[kind], b)
+			queue = append(queue, input{at[to], zone.Input{Kind: zone.Arrived, Data: b, Peer: id(i).Endpoints()[0]}})
+		}
+		for k := range out.Sends {
+			to := out.Sends[k].NID
+			if p := out.Sends[k].To; p != 0 {
+				to = machines[i].Table().Endpoints(p)[0]
+			}
+			say(to, out.Buf[out.Sends[k].Begin:out.Sends[k].End])
+		}
+		for k := range out.Dispatches {
+			d := &out.Dispatches[k]
+			say(d.To.Endpoints()[0], out.Buf[d.Begin:d.End])
+		}
+	}
+	for now := time.Second; now < time.Minute; now += 20 * time.Millisecond {
+		switch now {
+		case 10 * time.Second:
+			queue = append(queue, input{0, zone.Input{Kind: zone.Set, Key: zone.MonitorKey}},
+				input{1, zone.Input{Kind: zone.Set, Key: "role", Value: []byte(strings.Repeat("mds ", 50))}},
+				input{supervisor, zone.Input{Kind: zone.QueryZone, Key: "base", Number: 3}})
+		case 20 * time.Second:
+			silent = true
+		case 50 * time.Second:
+			queue = append(queue, input{1, zone.Input{Kind: zone.Leave, Code: -3}})
+		}
+		batch := queue
+		queue = nil
+		for _, q := range batch {
+			if !silent || q.to != 3 {
+				step(now, q.to, q.in)
+			}
+		}
+		for i := range nodes {
+			if !silent || i != 3 {
+				step(now, i, zone.Input{})
+			}
+		}
+	}
+	return talk
+}
+
+// zoneKind is the kind of a message.
+func zoneKind(tb testing.TB, b []byte) string {
+	tb.Helper()
+	if zone.IsDispatch(b) {
+		d, _, err := zone.ParseSignedDispatch(b)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return d.Kind.String()
+	}
+	s, err := zone.ParseMessage(b)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s.Kind.String()
+}
+
+// TestZoneKinds: each kind of message that machines send is explained in its words.
+func TestZoneKinds(t *testing.T) {
+	talk := zoneTalk(t)
+	for kind, want := range map[string]string{
+		"heartbeat":         `^zone heartbeat, #[0-9a-f]{16} 7\.1, view [0-9a-f]{16}, attributes [0-9a-f]{16}`,
+		"link-request":      `^zone link-request, n[0-3] 7\.1, as (successor|at random|successor and at random)$`,
+		"link-accept":       `^zone link-accept, #[0-9a-f]{16} 7\.1, as `,
+		"base":              `^zone base, #[0-9a-f]{16} 7\.1, alive: \d`,
+		"update":            `^zone update, #[0-9a-f]{16} 7\.1, alive: \d`,
+		"discovery-request": `^zone discovery-request, n[0-3] 7\.1( \(healing\))?$`,
+		"discovery-reply":   `^zone discovery-reply, #[0-9a-f]{16} 7\.1, alive: \d`,
+		"attribute-digest":  `^zone attribute-digest, #[0-9a-f]{16} 7\.1, tables: \d`,
+		"attribute-request": `^zone attribute-request, #[0-9a-f]{16} 7\.1, tables: \d`,
+		"attribute-data":    `^zone attribute-data, #[0-9a-f]{16} 7\.1, tables: \d, entries: \d`,
+		"notice":            `^zone notice, #[0-9a-f]{16} 7\.1, alive: 0, suspicions: 1$`,
+		"register":          `^zone register, n[0-3] 7\.1, for base, members: [1-4]`,
+		"registered":        `^zone registered, n4 7\.1, for base`,
+		"alarm":             `^zone alarm, n[0-3] 7\.1, for base, n[0-3] 7\.1 suspected by [12]$`,
+	} {
+		if len(talk[kind]) == 0 {
+			t.Errorf("no %s was sent", kind)
+			continue
+		}
+		for _, b := range talk[kind] {
+			is, err := readZone(zonePut, b)
+			if err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			if got := is.Summary(); !regexp.MustCompile(want).MatchString(got) {
+				t.Fatalf("%s: %s\nwant %s", kind, got, want)
+			}
+			var e struct {
+				Kind string `json:"kind"`
+			}
+			text, err := json.Marshal(is)
+			if err = errors.Join(err, json.Unmarshal(text, &e)); err != nil || e.Kind != kind {
+				t.Errorf("%s: %s, %v", kind, text, err)
+			}
+		}
+	}
+	details := func(kind string) (text string) {
+		for _, b := range talk[kind] {
+			is, _ := readZone(zonePut, b)
+			text += strings.Join(is.Details(), "\n") + "\n"
+		}
+		return text
+	}
+	for kind, want := range map[string]string{
+		"attribute-data": `"role" = "mds mds `,
+		"update":         "code -3",
+		"notice":         "suspicion: of #",
+		"base":           "alive: n2=10.0.0.3@tcp 7.1",
+		"register":       "joined: n2=10.0.0.3@tcp 7.1",
+	} {
+		if !strings.Contains(details(kind), want) {
+			t.Errorf("the details of no %s have %q", kind, want)
+		}
+	}
+}
+
+// TestZoneHostile: what is cut short, or of others, is shown as far as it can be
+// trusted, with what is wrong.
+func TestZoneHostile(t *testing.T) {
+	talk := zoneTalk(t)
+	for kind, list := range talk {
+		for n := range list[0] {
+			is, err := readZone(zonePut, list[0][:n])
+			if err == nil {
+				t.Errorf("%s: %d of %d bytes are fine: %v", kind, n, len(list[0]), is)
+			}
+			if is != nil {
+				_ = is.Details()
+			}
+		}
+		if is, err := readZone(wire.PutCmd{MatchBits: 5, Portal: zone.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
+			t.Errorf("%s with other match bits: %v, %v", kind, is, err)
+		}
+	}
+	change := func(kind string, at int, to byte) []byte {
+		b := append([]byte(nil), talk[kind][0]...)
+		b[at] = to
+		return b
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		err  error
+	}{
+		{"nothing", nil, zone.ErrShort},
+		{"no message", make([]byte, 100), zone.ErrMagic},
+		{"another version", change("base", 4, 9), zone.ErrVersion},
+		{"unknown kind", change("base", 5, 200), zone.ErrKind},
+		{"billions of leaves", change("base", zone.HeaderSize+3, 0xff), zone.ErrInc},
+		{"another version between zones", change("register", 4, 9), zone.ErrVersion},
+		{"unknown kind between zones", change("register", 5, 200), zone.ErrKind},
+	} {
+		if _, err := readZone(zonePut, c.data); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+	}
+}
+
+// FuzzZone: everything can be shown, in a size that the message bounds.
+func FuzzZone(f *testing.F) {
+	for _, list := range zoneTalk(f) {
+		f.Add(list[0])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		is, err := readZone(zonePut, data)
+		if is == nil {
+			if err == nil {
+				t.Error("nothing, without an error")
+			}
+			return
+		}
+		text, err := json.Marshal(is)
+		size := len(is.Summary()) + len(strings.Join(is.Details(), "\n")) + len(text)
+		if err != nil || size > 4096+64*len(data) {
+			t.Errorf("%d bytes are shown in %d: %v", len(data), size, err)
+		}
+	})
+}
