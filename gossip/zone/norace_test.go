@@ -1,5 +1,5 @@
 //go:build !race
 
-package zone
+package zone_test
 
-const race = false
+const raceEnabled = false
