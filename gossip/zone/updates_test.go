@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestBase: a new neighbour is told everything, others only what changed (MS-53 to
-// MS-56).
+// TestBase: a new neighbour is told everything, others only what changed (MS-53, MS-54,
+// MS-55, MS-56).
 func TestBase(t *testing.T) {
 	s := newSolo(t, 9, Config{Threshold: 3, Successors: 3})
 	for i := 2; i < 6; i++ {
