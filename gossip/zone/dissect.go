@@ -50,9 +50,6 @@ func (s *Seen) ID(r Ref) ID { return s.table.ID(r) }
 // ShortName is the text of a short form.
 func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
 
-// ShortForm is how messages name a node that the receiver is expected to know.
-func (id ID) ShortForm() uint64 { return id.Position().short() }
-
 // IsDispatch reports whether a message is one of the hierarchy, see [Dispatch].
 func IsDispatch(b []byte) bool { return len(b) >= 4 && string(b[:4]) == dispatchMagic }
 
