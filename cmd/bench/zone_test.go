@@ -39,7 +39,7 @@ func TestZoneLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 28 {
+	if count != 33 {
 		t.Errorf("%d lines", count)
 	}
 }
