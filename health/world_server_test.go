@@ -16,14 +16,16 @@ type server struct {
 	store   map[ClientID]Record
 	graves  map[ClientID]Tombstone
 	durable time.Duration // when the latest write is
-	views   map[nid.NID]*view
-	quorum  bool
-	unsure  time.Duration // discovery is, until then
-	ready   time.Duration // it is silent after a start until then
-	events  []Event
-	fsync   time.Duration
-	broken  bool          // the store is
-	quick   time.Duration // by how much its discovery is quicker than others
+	// unwritten are lengths of events at which it died before all was durable.
+	unwritten []int
+	views     map[nid.NID]*view
+	quorum    bool
+	unsure    time.Duration // discovery is, until then
+	ready     time.Duration // it is silent after a start until then
+	events    []Event
+	fsync     time.Duration
+	broken    bool          // the store is
+	quick     time.Duration // by how much its discovery is quicker than others
 }
 
 // view is what a server thinks of another.
@@ -72,6 +74,9 @@ func keys[V any](m map[ClientID]V) func(func(ClientID) bool) {
 func (s *server) kill() {
 	s.w.log("server %v dies", s.id)
 	s.up = false
+	if s.w.now < s.durable {
+		s.unwritten = append(s.unwritten, len(s.events))
+	}
 }
 
 func (s *server) deliver(from nid.ProcessID, data []byte) {
