@@ -40,6 +40,9 @@ type delegation struct {
 	untold       bool          // something changed that it was not told
 }
 
+// maxActivation is above all activations. Attributes with more are not understood.
+const maxActivation = 1 << 62
+
 // claim is what another member says of itself.
 type claim struct {
 	node       Ref
@@ -96,7 +99,7 @@ func (d *delegation) tell(m *Machine, list *[]Named, p Ref, v Version) {
 func (d *delegation) claim(p Ref, value []byte, there bool) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
-	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil {
+	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil { // below maxActivation
 		d.claims = append(d.claims, claim{p, n})
 		d.highest = max(d.highest, n)
 	}

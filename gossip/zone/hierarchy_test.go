@@ -248,6 +248,40 @@ func TestTwoActive(t *testing.T) {
 	}
 }
 
+// TestUnheardDelegate: a delegate that dies when its supervisor knows that it is
+// active, and its zone not yet, is followed by one with a higher activation (MS-A24).
+func TestUnheardDelegate(t *testing.T) {
+	found := 0
+	for seed := range uint64(20) {
+		s := newSystem(t, seed, 1, 7, 3)
+		unheard := false
+		s.until(5*time.Second, func() bool {
+			a := s.active(0)
+			if len(a) != 1 || !a[0].m.delegate.chosen.IsValid() {
+				return false
+			}
+			g := s.guardian(0).m.supervisor.zones["zone0"]
+			if g == nil || g.published.Activation == 0 {
+				return false
+			}
+			unheard = true
+			for _, n := range s.zones[0] {
+				unheard = unheard && (n == a[0] || n.m.delegate.highest == 0)
+			}
+			return true
+		})
+		if !unheard {
+			continue
+		}
+		found++
+		s.active(0)[0].kill()
+		s.until(10*time.Second, func() bool { return s.right() && s.supervisors[0].m.Census()[0].Activation == 2 })
+	}
+	if found == 0 {
+		t.Error("no delegate was active before its zone knew")
+	}
+}
+
 // TestNoManagement: delegates whose supervisors do not answer go on asking, not more
 // often than their heart beats, and move on to one that does.
 func TestNoManagement(t *testing.T) {

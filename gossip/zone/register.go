@@ -96,8 +96,24 @@ func (d *delegation) registered(m *Machine, r *Dispatch) {
 		return
 	}
 	d.heard, d.probing = m.now, false
+	d.outnumber(m, r.Activation)
 	if r.Flags&Want != 0 && d.own > 0 {
 		d.whole, d.due = true, m.now
+	}
+}
+
+// outnumber takes a number above an activation that the supervisor knows of a delegate
+// that it has no more: that one may have died before the zone knew that it was active,
+// and this one count for no later.
+func (d *delegation) outnumber(m *Machine, activation uint64) {
+	if activation == 0 || activation >= maxActivation {
+		return
+	}
+	d.highest = max(d.highest, activation)
+	if d.own > 0 && d.own <= activation {
+		d.highest++
+		d.own = d.highest
+		d.publish(m)
 	}
 }
 

@@ -23,6 +23,8 @@ type guarded struct {
 	members   map[ID]Version
 	hash      uint64 // of the members
 	published CensusEntry
+	highest   uint64        // activation that any delegate had
+	holder    ID            // who was the first to have it
 	due       time.Duration // when the first delegate is given up
 }
 
@@ -95,6 +97,9 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 	}
 	if d.Kind == Register {
 		g.delegates = append(g.delegates, registered{Named{d.From, d.Version}, d.Activation, d.Registration, d.Size, d.Hash, m.now})
+		if d.Activation > g.highest {
+			g.highest, g.holder = d.Activation, d.From
+		}
 	}
 	slices.SortStableFunc(g.delegates, func(a, b registered) int {
 		return cmp.Or(cmp.Compare(b.activation, a.activation), cmp.Compare(b.registration, a.registration), a.ID.Compare(b.ID))
@@ -153,7 +158,15 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch) {
 	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash {
 		answer.Flags = Want
 	}
+	if d.Activation <= g.highest && g.holder != d.From && !g.has(g.holder) {
+		answer.Activation = g.highest
+	}
 	m.dispatch(d.From, answer, false)
+}
+
+// has reports whether a node is a delegate.
+func (g *guarded) has(id ID) bool {
+	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
 // settle publishes what changed, and ends guarding a zone without delegates.
