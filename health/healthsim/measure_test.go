@@ -12,7 +12,7 @@ import (
 // whatever the number of servers, and busy ones none.
 func TestLoad(t *testing.T) {
 	clients, servers := 10_000, 100
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		clients, servers = 1000, 20
 	}
 	l, err := healthsim.Measured{Servers: servers, Clients: clients, Attach: 2, Seed: 1}.Load(t.Context(), 10)
@@ -29,7 +29,7 @@ func TestLoad(t *testing.T) {
 // client in time after its last message, and soon after the first.
 func TestEviction(t *testing.T) {
 	servers := 1000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		servers = 100
 	}
 	e, err := healthsim.Measured{Servers: servers, Clients: 50, Seed: 1}.Evict(t.Context(), 40, false)

@@ -15,7 +15,7 @@ func sweep(short, full, long int) int {
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		return long
-	case testing.Short():
+	case testing.Short(), raceEnabled:
 		return short
 	}
 	return full
@@ -93,7 +93,7 @@ always no-false-eviction
 // back by itself.
 func TestPauses(t *testing.T) {
 	step := 250 * time.Millisecond
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		step = 2 * time.Second
 	}
 	for d := time.Second; d <= 35*time.Second; d += step {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package healthsim_test
+
+const raceEnabled = false
