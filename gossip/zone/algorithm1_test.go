@@ -57,6 +57,10 @@ func TestAlive(t *testing.T) {
 			Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Restarted},
 			Event{Kind: Joined, Node: s.ref[2], Version: v(8, 1)})
 	})
+}
+
+// TestAliveOfOthers is what a life sign says of suspicions, and of the node itself.
+func TestAliveOfOthers(t *testing.T) {
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
 		s := newSolo(t, 6, Config{Threshold: 3, Successors: 3})
 		for i := 2; i < 6; i++ {
@@ -150,23 +154,26 @@ func TestLeave(t *testing.T) {
 	})
 }
 
+// acquainted makes a machine with a view of n nodes, Δ sent.
+func acquainted(t *testing.T, n int, cfg Config) *solo {
+	t.Helper()
+	s := newSolo(t, n, cfg)
+	for i := 1; i < n; i++ {
+		s.alive(i, v(7, 3))
+	}
+	s.pass(s.m.cfg.Aggregation)
+	return s
+}
+
 // TestSuspicion is PROCESSSUSPICION (Alg. 1, lines 16 to 23).
 func TestSuspicion(t *testing.T) {
-	known := func(t *testing.T, n int, cfg Config) *solo {
-		s := newSolo(t, n, cfg)
-		for i := 1; i < n; i++ {
-			s.alive(i, v(7, 3))
-		}
-		s.pass(s.m.cfg.Aggregation)
-		return s
-	}
 	t.Run("MS-37 MS-49 older than the view", func(t *testing.T) {
-		s := known(t, 6, Config{})
+		s := acquainted(t, 6, Config{})
 		s.suspicion(3, 2, v(7, 2))
 		s.delta(0, 0, 0)
 	})
 	t.Run("MS-36 MS-49 each report counts once", func(t *testing.T) {
-		s := known(t, 6, Config{Threshold: 3, Successors: 3})
+		s := acquainted(t, 6, Config{Threshold: 3, Successors: 3})
 		s.suspicion(3, 2, v(7, 3))
 		s.delta(0, 0, 1)
 		s.suspicion(3, 2, v(7, 3))
@@ -181,7 +188,7 @@ func TestSuspicion(t *testing.T) {
 	})
 	for theta := 1; theta <= 3; theta++ {
 		t.Run("MS-38 MS-50 threshold", func(t *testing.T) {
-			s := known(t, 9, Config{Threshold: theta, Successors: 3})
+			s := acquainted(t, 9, Config{Threshold: theta, Successors: 3})
 			for by := range theta {
 				s.is(2, inView, v(7, 3))
 				s.suspicion(3+by, 2, v(7, 3))
@@ -192,7 +199,7 @@ func TestSuspicion(t *testing.T) {
 		})
 	}
 	t.Run("MS-48 MS-A2 of itself, once", func(t *testing.T) {
-		s := known(t, 105, Config{})
+		s := acquainted(t, 105, Config{})
 		for by := 1; by <= 100; by++ {
 			s.suspicion(by, 0, v(10, 1))
 		}
@@ -204,7 +211,7 @@ func TestSuspicion(t *testing.T) {
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(13, 1)})
 	})
 	t.Run("MS-A2 too far ahead", func(t *testing.T) {
-		s := known(t, 6, Config{Ahead: 1 << 32, Wall: 1000})
+		s := acquainted(t, 6, Config{Ahead: 1 << 32, Wall: 1000})
 		s.suspicion(3, 0, v(1<<62, 1))
 		s.suspicion(3, 2, v(1<<62, 1))
 		s.alive(4, v(1<<62, 1))
@@ -213,15 +220,19 @@ func TestSuspicion(t *testing.T) {
 			t.Errorf("version %v, %d too far ahead", s.m.ver, s.m.stats.TooFarAhead)
 		}
 	})
+}
+
+// TestSuspicionBelieved is which reports count.
+func TestSuspicionBelieved(t *testing.T) {
 	t.Run("MS-A5 of an incarnation not seen yet", func(t *testing.T) {
-		s := known(t, 6, Config{})
+		s := acquainted(t, 6, Config{})
 		s.suspicion(3, 2, v(8, 1))
 		s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Restarted}, Event{Kind: Joined, Node: s.ref[2], Version: v(8, 1)})
 		s.suspicion(4, 2, v(8, 1))
 		s.want(Event{Kind: Left, Node: s.ref[2], Version: v(8, 1), Cause: Dead})
 	})
 	t.Run("MS-A29 reporters that are not in the view", func(t *testing.T) {
-		s := known(t, 6, Config{Threshold: 2})
+		s := acquainted(t, 6, Config{Threshold: 2})
 		s.leave(3, v(7, 3), 0)
 		s.suspicion(3, 2, v(7, 3))
 		s.suspicion(4, 2, v(7, 3))
@@ -231,26 +242,26 @@ func TestSuspicion(t *testing.T) {
 		s.is(2, inView, v(7, 3))
 	})
 	t.Run("MS-A1 views of two and three", func(t *testing.T) {
-		two := known(t, 2, Config{})
+		two := acquainted(t, 2, Config{})
 		two.suspicion(1, 1, v(7, 3)) // nobody suspects itself
 		two.is(1, inView, v(7, 3))
 		two.suspicion(0, 1, v(7, 3))
 		two.is(1, inHistory, v(7, 3))
 
-		three := known(t, 3, Config{})
+		three := acquainted(t, 3, Config{})
 		three.suspicion(1, 2, v(7, 3)) // a broken link between 1 and 2
 		three.suspicion(2, 1, v(7, 3))
 		three.is(1, inView, v(7, 3))
 		three.is(2, inView, v(7, 3))
 
-		dead := known(t, 3, Config{})
+		dead := acquainted(t, 3, Config{})
 		dead.suspicion(0, 1, v(7, 3))
 		dead.suspicion(0, 2, v(7, 3))
 		dead.is(1, inHistory, v(7, 3))
 		dead.is(2, inHistory, v(7, 3))
 	})
 	t.Run("MS-A1 who suspects everybody", func(t *testing.T) {
-		s := known(t, 64, Config{Threshold: 1, Successors: 1, Random: 2})
+		s := acquainted(t, 64, Config{Threshold: 1, Successors: 1, Random: 2})
 		var all []Suspicion
 		for i := 2; i < 64; i++ {
 			all = append(all, Suspicion{s.ref[1], s.ref[i], v(7, 3)})

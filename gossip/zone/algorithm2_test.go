@@ -35,7 +35,7 @@ func entries(from, to uint64) (list []Attribute) {
 	return list
 }
 
-// TestAlgorithm2 is the reconciliation, message by message.
+// TestAlgorithm2 is the reconciliation, message by message: offers, requests and data.
 func TestAlgorithm2(t *testing.T) {
 	t.Run("MS-78 one request for what two offer", func(t *testing.T) {
 		s := withNeighbours(t)
@@ -91,6 +91,10 @@ func TestAlgorithm2(t *testing.T) {
 			t.Errorf("nothing newer, push: %+v", d)
 		}
 	})
+}
+
+// TestAlgorithm2Unanswered is what becomes of requests that get no data.
+func TestAlgorithm2Unanswered(t *testing.T) {
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
@@ -123,6 +127,10 @@ func TestAlgorithm2(t *testing.T) {
 			t.Errorf("%d were asked", n)
 		}
 	})
+}
+
+// TestAlgorithm2Rounds is who is told, and when.
+func TestAlgorithm2Rounds(t *testing.T) {
 	t.Run("MS-76 MS-77 the second round is silent", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.pass(time.Second)
@@ -144,6 +152,10 @@ func TestAlgorithm2(t *testing.T) {
 			t.Errorf("sent %+v", s.out.Sends)
 		}
 	})
+}
+
+// TestAlgorithm2Owners is whose attributes count.
+func TestAlgorithm2Owners(t *testing.T) {
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
