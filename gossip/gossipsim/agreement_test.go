@@ -9,6 +9,7 @@ import (
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // TestMisconfigured (GO-67, GO-A5): one node of 32 has other parameters. By the
@@ -26,7 +27,7 @@ expect alive 31 1-6,8-32
 expect dead 7 1-6,8-32
 expect quorum 1-6,8-32
 `, what))
-			holds(t, run(t, f, scenario.Options{Seed: &seed}))
+			scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 		}
 	}
 }
@@ -74,7 +75,7 @@ expect alive 30
 always no-false-death
 `)
 	for seed := range uint64(5) {
-		holds(t, run(t, f, scenario.Options{Seed: &seed}))
+		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
-	holds(t, run(t, f, scenario.Options{Level: scenario.Stacks}))
+	scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}))
 }

@@ -9,6 +9,7 @@ import (
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // letter is what "set strict" is in both modes.
@@ -69,7 +70,7 @@ at 15s resume 1
 expect resurrections > 0
 `, n, letter[strict]))
 			for seed := range uint64(seeds) {
-				res := run(t, f, scenario.Options{Seed: &seed})
+				res := scenariotest.Run(t, f, scenario.Options{Seed: &seed})
 				if res.Expects[0].OK {
 					count++
 				}
@@ -118,7 +119,7 @@ func TestWholeClusterPaused(t *testing.T) {
 func TestNoQuorumLossOnWaking(t *testing.T) {
 	sweeps(t)
 	for seed := range uint64(10) {
-		res := run(t, parse(t, `protocol gossip
+		res := scenariotest.Run(t, parse(t, `protocol gossip
 nodes 64
 run 90s
 link latency 1ms±200µs loss 1%
@@ -156,6 +157,6 @@ always no-false-death
 expect dead 9-11 at 40s
 expect alive 29
 `)
-		holds(t, run(t, f, scenario.Options{Seed: &seed}))
+		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
 }

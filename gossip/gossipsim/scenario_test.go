@@ -6,35 +6,12 @@ import (
 
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 func parse(t *testing.T, text string) *scenario.File {
 	t.Helper()
-	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{gossipsim.Protocol})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
-	t.Helper()
-	o.SampleEvery = -1
-	res, err := scenario.Run(t.Context(), f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-// holds fails the test with what did not hold.
-func holds(t *testing.T, res *scenario.Result) {
-	t.Helper()
-	for _, o := range res.Expects {
-		if !o.OK {
-			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
-		}
-	}
+	return scenariotest.Parse(t, gossipsim.Protocol, text)
 }
 
 const faults = `protocol gossip
@@ -68,12 +45,12 @@ func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range gossipsim.Protocol.Levels {
 		t.Run(level.String(), func(t *testing.T) {
-			first := run(t, f, scenario.Options{Level: level})
-			holds(t, first)
+			first := scenariotest.Run(t, f, scenario.Options{Level: level})
+			scenariotest.Holds(t, first)
 			if level == scenario.Stacks && testing.Short() {
 				return
 			}
-			if again := run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {
+			if again := scenariotest.Run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {
 				t.Errorf("digest %016x, then %016x", first.Digest, again.Digest)
 			}
 		})
@@ -96,7 +73,7 @@ at 6s do 3 misconfigure interval
 at 9s restart 5
 `)
 	var recording bytes.Buffer
-	res := run(t, f, scenario.Options{Record: &recording})
+	res := scenariotest.Run(t, f, scenario.Options{Record: &recording})
 	done, err := scenario.Replay(t.Context(), &recording, []*scenario.Protocol{gossipsim.Protocol}, 0)
 	if err != nil {
 		t.Fatal(err)

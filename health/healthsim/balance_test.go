@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // TestEvenLoad: after a server's return, with records or without, or after it was
@@ -51,8 +52,8 @@ expect dropped <= %d
 			seeds = 1
 		}
 		for seed := range seeds {
-			res := run(t, parse(t, text), scenario.Options{Seed: &seed})
-			if holds(t, res); t.Failed() {
+			res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed})
+			if scenariotest.Holds(t, res); t.Failed() {
 				t.Fatalf("seed %d:\n%s", seed, text)
 			}
 		}

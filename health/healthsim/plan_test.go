@@ -8,6 +8,7 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // sweep is how many plans there are.
@@ -109,8 +110,8 @@ func TestPauses(t *testing.T) {
 		} {
 			text := fmt.Sprintf(pause, 20*time.Second+d+90*time.Second, who, d, expect)
 			seed := uint64(d)
-			if res := run(t, parse(t, text), scenario.Options{Seed: &seed}); !res.OK() {
-				holds(t, res)
+			if res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed}); !res.OK() {
+				scenariotest.Holds(t, res)
 				t.Fatalf("%s", text)
 			}
 		}

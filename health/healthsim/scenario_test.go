@@ -6,35 +6,12 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 func parse(t *testing.T, text string) *scenario.File {
 	t.Helper()
-	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{healthsim.Protocol})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
-	t.Helper()
-	o.SampleEvery = -1
-	res, err := scenario.Run(t.Context(), f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-// holds fails the test with what did not hold.
-func holds(t *testing.T, res *scenario.Result) {
-	t.Helper()
-	for _, o := range res.Expects {
-		if !o.OK {
-			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
-		}
-	}
+	return scenariotest.Parse(t, healthsim.Protocol, text)
 }
 
 // TestOptions: what makes no sense is refused with what would.
@@ -88,12 +65,12 @@ func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range healthsim.Protocol.Levels {
 		t.Run(level.String(), func(t *testing.T) {
-			first := run(t, f, scenario.Options{Level: level})
-			holds(t, first)
+			first := scenariotest.Run(t, f, scenario.Options{Level: level})
+			scenariotest.Holds(t, first)
 			if level == scenario.Stacks && testing.Short() {
 				return
 			}
-			if again := run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {
+			if again := scenariotest.Run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {
 				t.Errorf("digest %016x, then %016x", first.Digest, again.Digest)
 			}
 			for _, m := range first.Measures {

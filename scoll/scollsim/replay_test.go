@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/scollsim"
 )
 
@@ -32,8 +33,8 @@ expect reached-all h
 `, scollsim.FaultPlan(3), scollsim.FaultPlan(4)} {
 		f := parse(t, text)
 		var recording bytes.Buffer
-		res := run(t, f, scenario.Options{Record: &recording})
-		holds(t, res)
+		res := scenariotest.Run(t, f, scenario.Options{Record: &recording})
+		scenariotest.Holds(t, res)
 		done, err := scenario.Replay(t.Context(), &recording, []*scenario.Protocol{scollsim.Protocol}, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +49,7 @@ expect reached-all h
 func TestSameTwice(t *testing.T) {
 	f := parse(t, scollsim.FaultPlan(5))
 	for _, level := range scollsim.Protocol.Levels {
-		first, again := run(t, f, scenario.Options{Level: level}), run(t, f, scenario.Options{Level: level})
+		first, again := scenariotest.Run(t, f, scenario.Options{Level: level}), scenariotest.Run(t, f, scenario.Options{Level: level})
 		if first.Digest != again.Digest {
 			t.Errorf("%v: digest %016x, then %016x", level, first.Digest, again.Digest)
 		}

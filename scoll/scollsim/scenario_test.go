@@ -4,36 +4,13 @@ import (
 	"testing"
 
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/scollsim"
 )
 
 func parse(t *testing.T, text string) *scenario.File {
 	t.Helper()
-	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{scollsim.Protocol})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
-	t.Helper()
-	o.SampleEvery = -1
-	res, err := scenario.Run(t.Context(), f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-// holds fails the test with what did not hold.
-func holds(t *testing.T, res *scenario.Result) {
-	t.Helper()
-	for _, o := range res.Expects {
-		if !o.OK {
-			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
-		}
-	}
+	return scenariotest.Parse(t, scollsim.Protocol, text)
 }
 
 // levels runs a scenario at both levels, for some seeds.
@@ -43,7 +20,7 @@ func levels(t *testing.T, text string, seeds int) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		for seed := range uint64(seeds) {
 			t.Run(level.String(), func(t *testing.T) {
-				holds(t, run(t, f, scenario.Options{Seed: &seed, Level: level}))
+				scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed, Level: level}))
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/scollsim"
 )
 
@@ -16,8 +17,8 @@ func TestFaultPlans(t *testing.T) {
 		faulty := 0
 		for seed := range uint64(plans) {
 			text := scollsim.FaultPlan(seed)
-			res := run(t, parse(t, text), scenario.Options{Seed: &seed, Level: level})
-			if holds(t, res); t.Failed() {
+			res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, Level: level})
+			if scenariotest.Holds(t, res); t.Failed() {
 				t.Fatalf("seed %d at %v:\n%s", seed, level, text)
 			}
 			for _, m := range res.Measures {

@@ -6,35 +6,12 @@ import (
 
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 func parse(t *testing.T, text string) *scenario.File {
 	t.Helper()
-	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{zonesim.Protocol})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
-	t.Helper()
-	o.SampleEvery = -1
-	res, err := scenario.Run(t.Context(), f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-// holds fails the test with what did not hold.
-func holds(t *testing.T, res *scenario.Result) {
-	t.Helper()
-	for _, o := range res.Expects {
-		if !o.OK {
-			t.Errorf("seed %d, line %d: %s: failed at %v: %s", res.Seed, o.Line, o.Text, o.At, o.Why)
-		}
-	}
+	return scenariotest.Parse(t, zonesim.Protocol, text)
 }
 
 // TestOptions: what makes no sense is refused with what would.
@@ -91,15 +68,15 @@ always alternating
 // views of what they are told.
 func TestFaults(t *testing.T) {
 	f := parse(t, faults)
-	first := run(t, f, scenario.Options{})
-	holds(t, first)
-	if again := run(t, f, scenario.Options{}); again.Digest != first.Digest {
+	first := scenariotest.Run(t, f, scenario.Options{})
+	scenariotest.Holds(t, first)
+	if again := scenariotest.Run(t, f, scenario.Options{}); again.Digest != first.Digest {
 		t.Errorf("digest %016x, then %016x", first.Digest, again.Digest)
 	}
 	for _, m := range first.Measures {
 		t.Logf("%s: %v %s", m.Name, m.Value, m.Unit)
 	}
 	for seed := range uint64(3) {
-		holds(t, run(t, f, scenario.Options{Seed: &seed}))
+		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
 }
