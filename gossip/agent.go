@@ -44,7 +44,7 @@ type Agent struct {
 	runner *machine.Runner[Input, Output]
 	m      *Machine // stepped by runner
 
-	receiver receiver
+	inbox    portals.Inbox
 	sender   sender
 	watchers watchers
 	log      *slog.Logger
@@ -57,7 +57,6 @@ type Agent struct {
 
 	notSent   atomic.Uint64
 	strayBits atomic.Uint64
-	notPosted atomic.Uint64
 }
 
 // Start begins to take part in the gossip of the participants on a list, as
@@ -85,7 +84,9 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 		Machine: a.m, Clock: a.clock, Apply: a.apply,
 		Fault: a.fault,
 	})
-	if err := a.receiver.start(a); err != nil {
+	// A buffer takes a message of any size, so that a longer list needs no other ones
+	// (seed 003, Buffer Management).
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Handle: a.arrived}); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
 	}
 	a.runner.Do(Input{})
@@ -128,7 +129,7 @@ func (a *Agent) Stop() {
 		return
 	}
 	a.runner.Close()
-	a.receiver.close()
+	a.inbox.Close()
 	a.watchers.close()
 }
 
@@ -140,7 +141,5 @@ func (a *Agent) apply(out *Output) {
 	for i := range out.Events {
 		a.happened(&out.Events[i])
 	}
-	if err := a.receiver.fill(); err != nil {
-		a.notPosted.Add(1)
-	}
+	a.inbox.Refill()
 }

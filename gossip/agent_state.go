@@ -79,7 +79,7 @@ type Snapshot struct {
 
 // Snapshot returns the state.
 func (a *Agent) Snapshot() Snapshot {
-	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.notPosted.Load()}
+	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		m := a.m
 		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()

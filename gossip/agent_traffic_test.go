@@ -109,7 +109,7 @@ func TestAgentBuffers(t *testing.T) {
 	var all []*lnd.Delivery
 	for i := 1; i <= 6; i++ {
 		d := s.delivery(s.list.NID(i), PingBits, portals.MaxPayload)
-		if v := s.parse(d); (v == lnd.Hold) != (i > buffers) {
+		if v := s.parse(d); (v == lnd.Hold) != (i > 4) {
 			t.Fatalf("message %d: verdict %v", i, v)
 		}
 		all = append(all, d)
@@ -130,8 +130,8 @@ func TestAgentBuffers(t *testing.T) {
 	if got := s.agent.Snapshot().Stats.Malformed; got != 6 {
 		t.Errorf("the machine saw %d of 6 messages: %+v", got, s.agent.Snapshot().Stats)
 	}
-	if posted := len(s.agent.receiver.posted); posted != buffers {
-		t.Errorf("%d buffers are posted, want %d", posted, buffers)
+	if posted := s.agent.inbox.Posted(); posted != 4 {
+		t.Errorf("%d buffers are posted, want 4", posted)
 	}
 	s.arrive(s.list.NID(1), 77, []byte{1})
 	if got := s.agent.Snapshot().StrayBits; got != 1 {

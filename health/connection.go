@@ -107,6 +107,7 @@ func (c *Connection) arrived(e *portals.Event, data []byte) {
 
 // apply does what a step wants done.
 func (c *Connection) apply(out *ClientOutput) {
+	c.transport.inbox.Refill()
 	for i := range out.Effects {
 		e := &out.Effects[i]
 		switch e.Kind {

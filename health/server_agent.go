@@ -136,8 +136,10 @@ func (a *ServerAgent) quorum() {
 	a.runner.Do(ServerInput{Kind: QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
 }
 
-// look looks at the quorum once per tick: it can change without a death.
+// look looks at the quorum once per tick: it can change without a death. Buffers that
+// could not be posted are tried again.
 func (a *ServerAgent) look() {
+	a.transport.inbox.Refill()
 	a.quorum()
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,25 +20,16 @@ type transport struct {
 	count  int     // of buffers
 	handle func(*portals.Event, []byte)
 
-	onArrived, onSent func(*portals.Event) // the methods, made values once
+	inbox  portals.Inbox
+	onSent func(*portals.Event) // the method, made a value once
 
-	mu      sync.Mutex
-	posted  []*receiving // guarded by mu, like all below
-	spare   []*receiving
-	filling bool
-	closed  bool
-	free    []*sending
-	bytes   int // on their way
+	mu     sync.Mutex
+	closed bool // guarded by mu, like all below
+	free   []*sending
+	bytes  int // on their way
 
 	notSent   atomic.Uint64 // messages that LNet did not take or send
 	strayBits atomic.Uint64 // messages with match bits of nobody
-	notPosted atomic.Uint64 // buffers that could not be posted at once
-}
-
-// receiving is a buffer that waits for a message, or will.
-type receiving struct {
-	segments [1]portals.Segment
-	entry    portals.MEHandle
 }
 
 // sending is a message on its way, with memory of its own.
@@ -56,94 +46,18 @@ const (
 	keptSpare  = 64
 )
 
-// start posts the buffers. The portal is lazy: what finds none waits.
+// start posts the buffers.
 func (t *transport) start() error {
-	if err := t.table.SetLazy(t.portal); err != nil {
-		return err
-	}
-	t.onArrived, t.onSent = t.arrived, t.sent
-	if err := t.fill(); err != nil {
-		t.close()
-		return err
-	}
-	return nil
+	t.onSent = t.sent
+	return t.inbox.Open(t.table, portals.InboxConfig{Portal: t.portal, Buffers: t.count, Size: t.size, Handle: t.arrived})
 }
 
-// fill posts as many buffers as there should be.
-func (t *transport) fill() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.filling {
-		return nil // whoever is at it posts the next one, too
+func (t *transport) arrived(e *portals.Event, data []byte) {
+	if e.MatchBits != Bits {
+		t.strayBits.Add(1)
+		return
 	}
-	t.filling = true
-	defer func() { t.filling = false }()
-	for !t.closed && len(t.posted) < t.count {
-		r := t.buffer()
-		entry, err := t.table.MEAttach(t.portal, anybody, portals.Unlink, portals.After)
-		if err == nil {
-			r.entry = entry
-			t.posted = append(t.posted, r)
-			t.mu.Unlock()
-			_, err = t.table.MDAttach(entry, portals.MD{
-				Segments: r.segments[:], Threshold: 1, Options: portals.OpPut | portals.AckDisable, UserPtr: r, Handler: t.onArrived,
-			}, portals.Unlink)
-			if err != nil {
-				_ = t.table.MEUnlink(entry) // ENOENT: close was faster
-			}
-			t.mu.Lock()
-		}
-		if err != nil {
-			t.withdraw(r)
-			t.spare = append(t.spare, r)
-			return err
-		}
-	}
-	return nil
-}
-
-// anybody may send anything: the message says what it is.
-var anybody = portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
-
-// buffer returns spare memory. The caller holds t.mu.
-func (t *transport) buffer() *receiving {
-	if n := len(t.spare); n > 0 {
-		r := t.spare[n-1]
-		t.spare = t.spare[:n-1]
-		return r
-	}
-	return &receiving{segments: [1]portals.Segment{make([]byte, t.size)}}
-}
-
-// withdraw notes that memory is not posted any more. The caller holds t.mu.
-func (t *transport) withdraw(r *receiving) {
-	if i := slices.Index(t.posted, r); i >= 0 {
-		t.posted = slices.Delete(t.posted, i, i+1)
-	}
-}
-
-// arrived handles the event of a buffer. The next one is posted before the
-// message is looked at.
-func (t *transport) arrived(e *portals.Event) {
-	r := e.UserPtr.(*receiving)
-	t.mu.Lock()
-	t.withdraw(r)
-	t.mu.Unlock()
-	if e.Kind == portals.EventPut {
-		if err := t.fill(); err != nil {
-			t.notPosted.Add(1) // the next message tries again
-		}
-		switch {
-		case e.Err != nil:
-		case e.MatchBits != Bits:
-			t.strayBits.Add(1)
-		default:
-			t.handle(e, r.segments[0][e.Offset:][:e.MLength])
-		}
-	}
-	t.mu.Lock()
-	t.spare = append(t.spare, r)
-	t.mu.Unlock()
+	t.handle(e, data)
 }
 
 // send puts a message, with priority; nobody waits for an acknowledgement.
@@ -216,17 +130,12 @@ func (t *transport) stamp(clock machine.Clock, at time.Duration) time.Duration {
 	return max(clock.Now()-(node.Now()-at), 1)
 }
 
-// close takes the buffers back. The portal stops being lazy first: what waits
-// there would keep the connections of others from being read.
+// close takes the buffers back; nothing is sent any more.
 func (t *transport) close() {
-	_ = t.table.ClearLazy(t.portal) // it exists
+	t.inbox.Close()
 	t.mu.Lock()
 	t.closed = true
-	entries := slices.Clone(t.posted)
 	t.mu.Unlock()
-	for _, p := range entries {
-		_ = t.table.MEUnlink(p.entry) // ENOENT: a message has just taken it
-	}
 }
 
 // selfOf returns the NID under which a node takes part: the one that was

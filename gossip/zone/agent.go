@@ -50,7 +50,7 @@ type Agent struct {
 	runner  *machine.Runner[stepInput, effects]
 	log     *slog.Logger
 
-	receiver receiver
+	inbox    portals.Inbox
 	sender   sender
 	watchers watchers
 	queries  queries
@@ -61,7 +61,6 @@ type Agent struct {
 
 	notSent   atomic.Uint64
 	strayBits atomic.Uint64
-	notPosted atomic.Uint64
 }
 
 // Start makes a node ready for a zone, in which it takes no part before
@@ -96,7 +95,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		Machine: a.stepper, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
 	})
-	if err := a.receiver.start(a); err != nil {
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Handle: a.arrived}); err != nil {
 		a.runner.Close()
 		return nil, fmt.Errorf("zone: post buffers: %w", err)
 	}
@@ -180,7 +179,7 @@ func (a *Agent) Stop() {
 		return
 	}
 	a.runner.Close()
-	a.receiver.close()
+	a.inbox.Close()
 	a.queries.close()
 	a.watchers.close()
 	for _, stop := range a.watched { // any order: each is of its own
@@ -204,9 +203,7 @@ func (a *Agent) apply(out *effects) {
 	for i := range out.Events {
 		a.happened(&out.Events[i], out.step)
 	}
-	if err := a.receiver.fill(); err != nil {
-		a.notPosted.Add(1)
-	}
+	a.inbox.Refill()
 }
 
 // watch begins or ends to look at the connection with a node (MS-A30).

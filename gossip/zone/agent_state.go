@@ -79,7 +79,7 @@ type AgentStatus struct {
 
 // Status returns the state in numbers.
 func (a *Agent) Status() AgentStatus {
-	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.notPosted.Load()}
+	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		c := &a.m.cfg
 		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor

@@ -1,0 +1,116 @@
+package portals_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/portals"
+)
+
+func openInbox(t *testing.T, h *harness, handle func(*portals.Event, []byte)) *portals.Inbox {
+	t.Helper()
+	in := new(portals.Inbox)
+	if err := in.Open(h.Table, portals.InboxConfig{Portal: 5, Buffers: 2, Size: 8, Handle: handle}); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// TestInbox: what waited for the inbox and what comes later arrives in order, however
+// many there are; what is too long for a buffer is dropped.
+func TestInbox(t *testing.T) {
+	h, net := newLazy(t)
+	for _, n := range []uint32{1, 2, 9, 3, 4, 5} {
+		h.arrivePut(net, uint64(n), n)
+	}
+	var lengths []uint32
+	in := openInbox(t, h, func(e *portals.Event, data []byte) {
+		if uint32(len(data)) != e.MLength || uint64(e.MLength) != e.MatchBits {
+			t.Errorf("%d bytes for %v", len(data), e)
+		}
+		lengths = append(lengths, e.MLength)
+	})
+	h.arrivePut(net, 6, 6)
+	if diff := cmp.Diff([]uint32{1, 2, 3, 4, 5, 6}, lengths); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"too long": 1}, h.drops()); diff != "" {
+		t.Errorf("drops (-want +got):\n%s", diff)
+	}
+	if n := in.Posted(); n != 2 {
+		t.Errorf("%d buffers wait, want 2", n)
+	}
+}
+
+// TestInboxPostsFirst: while a handler looks at a message others arrive, each in
+// memory of its own.
+func TestInboxPostsFirst(t *testing.T) {
+	h := newHarness(t)
+	var messages []string
+	var in *portals.Inbox
+	in = openInbox(t, h, func(_ *portals.Event, data []byte) {
+		if in == nil || in.Posted() != 2 {
+			t.Error("the next buffer is not posted while a message is handled")
+		}
+		if string(data) == "first" {
+			h.putTo(5, "second")
+		}
+		messages = append(messages, string(data))
+	})
+	h.putTo(5, "first")
+	if diff := cmp.Diff([]string{"first", "second"}, messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// TestInboxClose: a closed inbox holds nothing up, and can be closed and opened again.
+func TestInboxClose(t *testing.T) {
+	h, net := newLazy(t)
+	in := openInbox(t, h, func(*portals.Event, []byte) { t.Error("a message after Close") })
+	in.Close()
+	in.Close()
+	h.arrivePut(net, 1, 4)
+	if n := net.holding(); n != 0 {
+		t.Errorf("%d messages wait for nobody", n)
+	}
+	if n := in.Posted(); n != 0 {
+		t.Errorf("%d buffers are left", n)
+	}
+	in.Refill()
+	if n := in.Posted(); n != 0 {
+		t.Errorf("%d buffers posted after Close", n)
+	}
+	got := 0
+	again := openInbox(t, h, func(*portals.Event, []byte) { got++ })
+	h.arrivePut(net, 1, 4)
+	if got != 1 {
+		t.Errorf("%d messages in the second inbox, want 1", got)
+	}
+	again.Close()
+}
+
+// TestInboxErrors: what cannot be opened says why.
+func TestInboxErrors(t *testing.T) {
+	h := newHarness(t)
+	var in portals.Inbox
+	if err := in.Open(h.Table, portals.InboxConfig{Portal: 5}); err == nil {
+		t.Error("an inbox without a handler was opened")
+	}
+	err := in.Open(h.Table, portals.InboxConfig{Portal: 1 << 20, Handle: func(*portals.Event, []byte) {}})
+	if !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("a portal that does not exist: %v, want EINVAL", err)
+	}
+}
+
+// putTo sends text to a portal of this node.
+func (h *harness) putTo(portal int, text string) {
+	h.t.Helper()
+	md := h.bind(portals.MD{Segments: []portals.Segment{[]byte(text)}, Threshold: 1})
+	err := h.Put(portals.PutRequest{MD: md, Target: h.self, Portal: portal})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
