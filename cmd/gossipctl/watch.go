@@ -33,14 +33,7 @@ with an interrupt.`,
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := watcher{g: g, out: c.OutOrStdout()}
-			show := w.line
-			switch {
-			case g.json:
-				show = w.object
-			case cli.IsTerminal(w.out):
-				show = w.screen
-			}
-			return w.run(c.Context(), show)
+			return w.run(c.Context(), cli.Style(w.out, g.json, w.line, w.object, w.screen))
 		},
 	}
 }

@@ -38,14 +38,7 @@ event, and with --json an object. It ends with an interrupt.`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := eventWatcher{g: g, out: c.OutOrStdout()}
-			show := w.lines
-			switch {
-			case g.json:
-				show = w.objects
-			case cli.IsTerminal(w.out):
-				show = w.screen
-			}
-			return w.run(c.Context(), show)
+			return w.run(c.Context(), cli.Style(w.out, g.json, w.lines, w.objects, w.screen))
 		},
 	}
 }

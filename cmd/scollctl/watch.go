@@ -32,14 +32,7 @@ ends with an interrupt.`,
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := watcher{g: g, out: c.OutOrStdout(), seen: map[uint64]bool{}}
-			show := w.lines
-			switch {
-			case g.json:
-				show = w.objects
-			case cli.IsTerminal(w.out):
-				show = w.screen
-			}
-			return w.run(c.Context(), show)
+			return w.run(c.Context(), cli.Style(w.out, g.json, w.lines, w.objects, w.screen))
 		},
 	}
 }

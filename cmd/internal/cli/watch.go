@@ -28,6 +28,18 @@ func Repeat(ctx context.Context, interval time.Duration, look func() error) erro
 	}
 }
 
+// Style is how a command that watches shows what is new: as objects if JSON is wanted,
+// as a screen on a terminal, otherwise in lines.
+func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show {
+	switch {
+	case json:
+		return objects
+	case IsTerminal(out):
+		return screen
+	}
+	return lines
+}
+
 // Redraw replaces what a terminal shows by a text of whole lines: from the top
 // left corner, with each line cleared to its end, and the rest of the screen.
 // The first time, what was there before is cleared as a whole. What is too wide or

@@ -5,10 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -132,32 +129,12 @@ func checkClientName(s string) error {
 	return nil
 }
 
-// maxKeysSize bounds a file of keys in bytes.
-const maxKeysSize = 4096
-
 // loadClaimKeys reads a file of one or two keys, one on a line; # begins a
-// comment line. The file must not be readable for others. Errors name no keys.
+// comment line. Errors name no keys.
 func loadClaimKeys(path string) (keys [][]byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without writer is refused below
+	text, err := readSecret(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
-	case info.Mode().Perm()&0o007 != 0:
-		return nil, fmt.Errorf("%s has mode %04o, so that others know the keys: 'chmod 600' keeps them to lnetd, and then change the keys", path, info.Mode().Perm())
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKeysSize+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxKeysSize:
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxKeysSize)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {

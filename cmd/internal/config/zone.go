@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -204,30 +201,13 @@ func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
 // minZoneKey is the length of a key in bytes, at least.
 const minZoneKey = 16
 
-// loadZoneKey reads a file with a key on one line. It must not be readable for
-// others. Errors do not name the key.
+// loadZoneKey reads a file with a key on one line. Errors do not name the key.
 func loadZoneKey(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
-	case info.Mode().Perm()&0o007 != 0:
-		return nil, fmt.Errorf("%s has mode %04o, so that others know the key: 'chmod 600' keeps it to lnetd, and then change the key", path, info.Mode().Perm())
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKeysSize+1))
+	text, err := readSecret(path)
 	key := bytes.TrimSpace(text)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(text) > maxKeysSize:
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxKeysSize)
 	case bytes.ContainsAny(key, "\r\n"):
 		return nil, fmt.Errorf("%s has more than one line: a zone has one key", path)
 	case len(key) < minZoneKey:

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// maxSecret bounds a file of keys in bytes.
+const maxSecret = 4096
+
+// readSecret reads a file of keys, which must be a regular one and not readable for
+// others. Errors do not show what is in it.
+func readSecret(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without writer is refused below
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case info.Mode().Perm()&0o007 != 0:
+		return nil, fmt.Errorf("%s has mode %04o, so that others know the keys: 'chmod 600' keeps them to lnetd, and then change the keys", path, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(text) > maxSecret {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxSecret)
+	}
+	return text, err
+}
