@@ -20,6 +20,7 @@ var conditions = []scenario.Condition{
 	{Name: "removed", Args: []scenario.Arg{nodesArg, byArg}, Doc: "each node that takes part has none of these as members, but itself"},
 	{Name: "attribute", Args: []scenario.Arg{{Name: "owner", Kind: scenario.Node}, keyArg, {Name: "value", Kind: scenario.Word}, byArg}, Doc: "each node of the zone that takes part has this attribute of a node"},
 	{Name: "no-attribute", Args: []scenario.Arg{{Name: "owner", Kind: scenario.Node}, keyArg, byArg}, Doc: "none has"},
+	{Name: "attributes-equal", Args: []scenario.Arg{byArg}, Doc: "in each zone all nodes that take part have the same attributes of each other"},
 	{Name: "census-right", Args: []scenario.Arg{byArg}, Doc: "each supervisor that takes part knows every base zone's size, its active delegate and its supervisor"},
 	{Name: "no-false-removal", Doc: "no node was removed by others that was fine: running, neither slow nor paused, and connected"},
 	{Name: "alternating", Doc: "what nodes told gives their views, joins and leaves in turn, and no machine found itself broken; needs the option check"},
@@ -49,6 +50,8 @@ func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
 		return n.Has(args.Node(0), args.Word(1), args.Word(2), by(3))
 	case "no-attribute":
 		return n.Has(args.Node(0), args.Word(1), "", by(2))
+	case "attributes-equal":
+		return n.Tables(by(0))
 	case "census-right":
 		return n.Census(by(0))
 	case "no-false-removal":

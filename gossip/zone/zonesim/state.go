@@ -128,6 +128,24 @@ func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, st
 	return true, ""
 }
 
+// Tables reports whether those of a set that take part have the same versions of all
+// attribute tables in each zone.
+func (n *Net) Tables(set sim.NodeSet) (bool, string) {
+	for _, g := range n.groups {
+		first := sim.NodeID(-1)
+		for i := range g.count {
+			switch id := g.first + sim.NodeID(i); {
+			case !set.Has(id) || !n.TakesPart(id):
+			case first < 0:
+				first = id
+			case n.Machine(first).Status().Tables != n.Machine(id).Status().Tables:
+				return false, fmt.Sprintf("nodes %v and %v have different attributes", first, id)
+			}
+		}
+	}
+	return true, ""
+}
+
 // Census reports whether each supervisor that takes part knows the size of every base
 // zone, its active delegate and the supervisor that guards it (MS-98).
 func (n *Net) Census(by sim.NodeSet) (bool, string) {

@@ -24,6 +24,7 @@ type fate struct {
 	was     time.Duration // fine as it would be without the pause that lasts
 	resumed time.Duration // the end of the latest pause
 	ended   time.Duration // of its latest life that is over
+	slowed  time.Duration // when it was slow the last time
 	slow    bool
 	left    bool // it said goodbye
 }
@@ -40,7 +41,7 @@ const never = time.Duration(-1)
 func (t *truth) init(nodes int, clock func() time.Duration, grace time.Duration) {
 	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never}
+		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never, slowed: never}
 	}
 }
 
@@ -75,8 +76,8 @@ func (t *truth) resume(id sim.NodeID) {
 
 func (t *truth) slow(id sim.NodeID, slow bool) {
 	f := &t.nodes[id]
-	if f.slow && !slow && f.fine != never {
-		f.fine = t.clock()
+	if f.slow && !slow {
+		f.slowed = t.clock()
 	}
 	f.slow = slow
 }
@@ -108,12 +109,17 @@ func (t *truth) heal() {
 	}
 }
 
+// lately reports whether a trouble that ended then is an excuse still.
+func (t *truth) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
+
 // excused reports whether something excuses that an observer removes a node that runs.
 // That the observer stood still, or is slow, does not.
 func (t *truth) excused(observer, subject sim.NodeID) bool {
 	f, now := &t.nodes[subject], t.clock()
 	switch {
-	case f.fine == never || f.slow || f.ended != never && now-f.ended < t.grace || f.resumed != never && now-f.resumed < t.grace:
+	case f.fine == never || f.slow:
+		return true
+	case t.lately(f.ended, now) || t.lately(f.resumed, now) || t.lately(f.slowed, now):
 		return true
 	case t.sides != nil && t.sides[observer] != t.sides[subject]:
 		return true

@@ -115,11 +115,14 @@ func (l *listener) hear(e *zone.Event) {
 	}
 }
 
-// examine compares what was heard with the view, and has the machine examine itself
-// after whatever has changed its view, and now and then.
+// smallZone is how large a zone may be whose machines are examined after every step.
+const smallZone = 64
+
+// examine compares what was heard with the view, and has the machine examine itself: in a
+// large zone after whatever has changed its view, and now and then.
 func (l *listener) examine() {
 	m, p := l.p.m, l.p
-	if !l.change && p.steps%64 != 0 {
+	if !l.change && p.steps%64 != 0 && len(l.incs) > smallZone {
 		return
 	}
 	l.change = false

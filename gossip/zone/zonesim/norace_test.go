@@ -1,0 +1,5 @@
+//go:build !race
+
+package zonesim_test
+
+const raceEnabled = false

@@ -1,0 +1,59 @@
+package zonesim_test
+
+import (
+	"os"
+	"testing"
+
+	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// sweep is how many plans there are.
+func sweep(short, full, long int) int {
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		return long
+	case testing.Short(), raceEnabled:
+		return short
+	}
+	return full
+}
+
+// plans runs so many, and returns in how many of them a quantity was above 0 in the end.
+func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64) string, measure string) (some int) {
+	t.Helper()
+	for seed := range uint64(count) {
+		if seed%500 == 499 {
+			t.Logf("%d of %d plans hold", seed+1, count)
+		}
+		res, err := zonesim.RunPlan(t.Context(), level, draw(seed), seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range res.Measures {
+			if m.Name == measure && m.Value > 0 {
+				some++
+			}
+		}
+	}
+	return some
+}
+
+// TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: while nodes of each zone
+// die, restart, leave, stand still or are slow, delegates and supervisors too, no healthy
+// one is removed with Θ=2; when it is over all views, attributes and the census are right.
+func TestMildPlans(t *testing.T) {
+	count := sweep(60, 400, 10_000)
+	if some := plans(t, scenario.Machines, count, zonesim.MildPlan, "removals told"); some < count/2 {
+		t.Errorf("nodes were removed in %d of %d plans only", some, count)
+	}
+}
+
+// TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever happens, when it is over
+// all views, attributes and the census become right.
+func TestWildPlans(t *testing.T) {
+	count := sweep(40, 300, 10_000)
+	if some := plans(t, scenario.Machines, count, zonesim.WildPlan, "removals told"); some < count/3 {
+		t.Errorf("nodes were removed in %d of %d plans only", some, count)
+	}
+}
