@@ -174,6 +174,7 @@ func (m *Machine) refute(v Version) {
 func (m *Machine) setVersion(v Version) {
 	if v.Inc != m.ver.Inc {
 		m.attributes.renumber(m, v.Inc)
+		m.out.Incarnation = v.Inc
 	}
 	m.ver = v
 	m.view.set(m.self, entry{inc: v.Inc, minor: v.Minor, state: inView})
@@ -181,4 +182,10 @@ func (m *Machine) setVersion(v Version) {
 }
 
 // bump raises the own minor number (MS-19, MS-A7).
-func (m *Machine) bump() { m.setVersion(m.ver.next()) }
+func (m *Machine) bump() {
+	was := m.ver
+	m.setVersion(was.next())
+	if m.ver.Inc != was.Inc { // there were no more minor numbers
+		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
+	}
+}

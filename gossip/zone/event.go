@@ -14,7 +14,7 @@ const (
 	Left                               // Version, Cause, Code: it is not any more (NOTIFY-LEAVE)
 	AttributesChanged                  // Keys, Attributes: those of the node changed (MS-85, MS-A23)
 	Suspected                          // Version: this node filed a suspicion
-	Refuted                            // Version: this node's new version; keep Version.Inc for the next life (MS-A2)
+	Refuted                            // Version: this node's new version (MS-A2): see Output.Incarnation
 	Clash                              // another node says that it is this one, or has its name
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)

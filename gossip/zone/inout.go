@@ -66,6 +66,9 @@ type Output struct {
 	// DispatchFailed.
 	Dispatches []DispatchSend
 	Buf        []byte
+	// Incarnation is that of this node, if a step raised it; otherwise 0. It is to be
+	// kept before Sends are made, so that the node's next life begins above it (MS-A2).
+	Incarnation uint64
 }
 
 // Reset empties o and keeps its memory.
@@ -73,5 +76,5 @@ func (o *Output) Reset() {
 	clear(o.Sends)
 	clear(o.Events)
 	clear(o.Dispatches)
-	*o = Output{o.Sends[:0], o.Events[:0], o.Watch[:0], o.Ignore[:0], o.Dispatches[:0], o.Buf[:0]}
+	*o = Output{o.Sends[:0], o.Events[:0], o.Watch[:0], o.Ignore[:0], o.Dispatches[:0], o.Buf[:0], 0}
 }

@@ -107,6 +107,7 @@ func (n *node) step(in Input) {
 			})
 		})
 	}
+	n.inc = max(n.inc, out.Incarnation) // on the disk before anything follows from it (MS-A2)
 	for i := range out.Events {
 		n.event(&out.Events[i])
 	}
@@ -181,7 +182,6 @@ func (n *node) event(e *Event) {
 			n.keys[e.ID][a.Key] = string(a.Value)
 		}
 	case e.Kind == Refuted:
-		n.inc = max(n.inc, e.Version.Inc)
 		n.view[n.id] = e.Version
 		w.log("%v refutes as %v", n.id.Name(), e.Version)
 	case e.Kind == Suspected:
