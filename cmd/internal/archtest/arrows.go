@@ -66,7 +66,7 @@ var Rules = []Rule{
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
-	{Package: "gossip/zone/zonesim", May: simulatedMay + "gossip/zone"},
+	{Package: "gossip/zone/zonesim", May: simulatedMay + "gossip/zone lnet/lnetsim"},
 	{Package: "gossip/zone", May: userMay, Tests: "lnd lnet"},
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},

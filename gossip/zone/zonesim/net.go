@@ -30,11 +30,13 @@ type Config struct {
 	Bootstrap int
 	// Zone is for all nodes: ids, names of zones and what is above are not used.
 	Zone zone.Config
+	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
+	Stacks bool
 	// Check has every machine examined, now and then, and whoever hears listened to.
 	Check bool
-	// Tell is told all that machines tell.
+	// Tell is told all that nodes tell.
 	Tell func(at time.Duration, node sim.NodeID, e *zone.Event)
-	// Spy sees all messages of zones that are sent.
+	// Spy sees all messages of zones that machines send.
 	Spy func(from, to sim.NodeID, m *zone.Message, size int)
 }
 
@@ -45,9 +47,10 @@ type Net struct {
 
 	cfg      Config
 	filled   zone.Config
-	groups   []*group // the management zone first, if there is one
-	programs []*program
-	incs     []uint64 // by node, of the latest life
+	groups   []*group   // the management zone first, if there is one
+	programs []*program // by node, of the latest life; nil before the first
+	stacks   []*stack   // likewise, with Config.Stacks
+	incs     []uint64   // by node, of the latest life
 	truth    truth
 	verdict  Verdict
 
@@ -70,15 +73,18 @@ func New(cfg Config) (*Net, error) {
 	if n.filled, err = filled.Filled(); err != nil {
 		return nil, err
 	}
-	c, err := sim.New(sim.Config[message]{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot, Hash: hash,
-	})
+	if cfg.Stacks {
+		n.Control, err = n.newFabric()
+	} else {
+		n.Control, err = sim.New(sim.Config[message]{
+			Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+			CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot, Hash: hash,
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	n.Control = c
-	n.truth.init(cfg.Nodes, c.Now, 2*n.filled.Timeout)
+	n.truth.init(cfg.Nodes, n.Control.Now, 2*n.filled.Timeout)
 	return n, nil
 }
 
@@ -98,6 +104,8 @@ func (n *Net) divide() error {
 		return fmt.Errorf("zonesim: %d nodes, of which %d are supervisors, do not make %d zones", cfg.Nodes, cfg.Supervisors, cfg.Zones)
 	case base%cfg.Zones != 0:
 		return fmt.Errorf("zonesim: %d nodes do not make %d zones of equal size", base, cfg.Zones)
+	case cfg.Stub != 0 && cfg.Stacks:
+		return fmt.Errorf("zonesim: a stub is a machine: run it on machines")
 	case cfg.Stub != 0 && (cfg.Stub < 8 || base != cfg.Zones || cfg.Supervisors == 0):
 		return fmt.Errorf("zonesim: a stub stands for 8 members at least, is one node for each zone, and needs supervisors")
 	}

@@ -19,6 +19,7 @@ type plan struct {
 	zones, size int
 	at          time.Duration
 	busy        []time.Duration // by node: until when it is not well
+	slowest     time.Duration   // that a step may take longer
 	colors      []string        // by node: the attribute that it has
 	owners      []int           // that ever had one, in order
 }
@@ -94,9 +95,10 @@ func (p *plan) paint(k int, at time.Duration) {
 // MildPlan draws a scenario of faults for which no healthy node may be removed with Θ=2
 // (G-MS-8): of each zone a third at most is not well at a time, of whatever kind the
 // trouble is; delegates and supervisors are no exception. A message in two hundred is lost
-// at most. Meanwhile nodes write attributes.
-func MildPlan(seed uint64) string {
-	var p plan
+// at most. Meanwhile nodes write attributes. A step of a slow node takes so much longer at
+// most.
+func MildPlan(seed uint64, slowest time.Duration) string {
+	p := plan{slowest: slowest}
 	p.begin(seed, 5, 40, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))
 	for range 4 + p.rng.IntN(12) {
 		p.mildFault()
@@ -138,7 +140,7 @@ func (p *plan) mildFault() {
 	case 3:
 		p.do("at %v pause %d for %v", p.at, k+1, p.busy[k]-p.at)
 	case 4:
-		p.do("at %v slow %d %v\nat %v slow %d 0s", p.at, k+1, p.between(20*time.Millisecond, 300*time.Millisecond), p.busy[k], k+1)
+		p.do("at %v slow %d %v\nat %v slow %d 0s", p.at, k+1, p.between(p.slowest/10, p.slowest), p.busy[k], k+1)
 	}
 }
 

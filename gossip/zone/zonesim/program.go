@@ -13,18 +13,15 @@ import (
 
 // program is a machine on a node.
 type program struct {
-	net   *Net
+	member
 	m     *zone.Machine
-	id    sim.NodeID
-	group *group
-	stub  *stub    // nil for a whole zone
-	heard listener // with Config.Check
+	stub  *stub // nil for a whole zone
 	steps uint64
 }
 
 // boot begins a life. A restarted node keeps its incarnation only.
 func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
-	p := &program{net: n, id: life.Node, group: n.group(life.Node)}
+	p := &program{member: member{net: n, id: life.Node, group: n.group(life.Node)}}
 	if err := p.begin(life); err != nil {
 		n.failed(err)
 		return nil
@@ -36,15 +33,25 @@ func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
 
 // begin makes the machine.
 func (p *program) begin(life sim.Life) (err error) {
-	n, g := p.net, p.group
+	cfg := p.net.config(life)
+	cfg.Table = p.group.table
+	if p.group.base > 0 {
+		p.stub = newStub(p.group, &p.net.filled)
+		cfg.Bootstrap = p.stub.bootstrap()
+	}
+	if p.m, err = zone.New(cfg); err == nil && p.net.cfg.Check {
+		p.heard.init(&p.member)
+	}
+	return err
+}
+
+// config is the configuration of a life.
+func (n *Net) config(life sim.Life) zone.Config {
+	g := n.group(life.Node)
 	r := rand.New(rand.NewPCG(n.cfg.Seed, uint64(life.Node)))
 	cfg := n.cfg.Zone
-	cfg.Zone, cfg.Self, cfg.Table, cfg.Seed = g.name, g.self(life.Node), g.table, life.Seed
-	switch {
-	case g.base > 0:
-		p.stub = newStub(g, &n.filled)
-		cfg.Bootstrap = p.stub.bootstrap()
-	default:
+	cfg.Zone, cfg.Self, cfg.Seed = g.name, g.self(life.Node), life.Seed
+	if g.base == 0 {
 		cfg.Bootstrap = draw(r, g, life.Node, n.cfg.Bootstrap)
 	}
 	switch {
@@ -54,10 +61,7 @@ func (p *program) begin(life sim.Life) (err error) {
 	default:
 		cfg.Management = draw(r, n.groups[0], -1, n.cfg.Bootstrap)
 	}
-	if p.m, err = zone.New(cfg); err == nil && n.cfg.Check {
-		p.heard.init(p)
-	}
-	return err
+	return cfg
 }
 
 // Step implements sim.Program.
@@ -81,10 +85,10 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 	}
 	p.dispatch(out)
 	for i := range n.out.Events {
-		n.told(p, &n.out.Events[i])
+		n.told(&p.member, &n.out.Events[i])
 	}
 	if p.steps++; n.cfg.Check {
-		p.heard.examine()
+		p.examine()
 	}
 	return wake
 }
@@ -138,6 +142,7 @@ func (p *program) command(text string) (zone.Input, bool) {
 	case "rm":
 		return zone.Input{Kind: zone.Delete, Key: key}, true
 	case "monitor":
+		p.net.truth.watches(p.id)
 		return zone.Input{Kind: zone.Set, Key: zone.MonitorKey}, true
 	case "lose":
 		if p.stub != nil {

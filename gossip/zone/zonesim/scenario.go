@@ -36,18 +36,22 @@ var Protocol = &scenario.Protocol{
 	},
 	Conditions:   conditions,
 	Series:       series,
-	Levels:       []scenario.Level{scenario.Machines},
+	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	LeastNodes:   2,
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
 }
 
 // bytesPerNode: of a machine, what a zone takes when all start at once, a row of its view
-// with the messages of the start; of a stub, its ids, and what its supervisor knows.
-func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
+// with the messages of the start; of a stack, buffers, and a table of ids of its own; of a
+// stub, its ids, and what its supervisor knows.
+func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	supervisors := o.Int("supervisors")
 	size := int64(max(nodes-supervisors, 1) / max(o.Int("zones"), 1))
-	need := 6000 + 36*size
+	need := 9000 + 36*size
+	if level == scenario.Stacks {
+		need = 5_400_000 + 1600*size
+	}
 	if s := int64(o.Int("stub")); s > 0 {
 		need = 6000 + 700*s + 400*int64(nodes-supervisors)
 	}
@@ -80,7 +84,7 @@ func configOf(s *scenario.Setup) Config {
 		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
 		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
 		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"),
-		Zone: z, Check: o.On("check"),
+		Zone: z, Check: o.On("check"), Stacks: s.Level == scenario.Stacks,
 	}
 }
 

@@ -27,7 +27,7 @@ func (in *instance) Sample() []float64 {
 		if !n.TakesPart(id) {
 			continue
 		}
-		count := n.Machine(id).Len()
+		count := n.life(id).size()
 		if !some || count < least {
 			least = count
 		}
@@ -46,7 +46,7 @@ func (n *Net) leastCensus() (least int) {
 	for i := range n.cfg.Supervisors {
 		if id := sim.NodeID(i); n.TakesPart(id) {
 			sum := 0
-			for _, e := range n.Machine(id).Census() {
+			for _, e := range n.life(id).census() {
 				sum += e.Size
 			}
 			if first || sum < least {
@@ -60,11 +60,11 @@ func (n *Net) leastCensus() (least int) {
 
 // Counters are those of all nodes' latest lives that tell of trouble.
 func (n *Net) Counters() (sum zone.Stats) {
-	for _, p := range n.programs {
-		if p == nil {
+	for id := range n.cfg.Nodes {
+		if !n.began(sim.NodeID(id)) {
 			continue
 		}
-		s := p.m.Stats()
+		s := n.life(sim.NodeID(id)).stats()
 		for k := range s.Sent {
 			sum.Sent[k] += s.Sent[k]
 			sum.Received[k] += s.Received[k]
@@ -83,10 +83,8 @@ func (n *Net) Counters() (sum zone.Stats) {
 // Measures implements [scenario.Instance].
 func (in *instance) Measures() []scenario.Measure {
 	n, v, c := in.net, in.net.verdict, in.net.Counters()
-	mean := time.Duration(0)
-	if v.Detected > 0 {
-		mean = v.Total / time.Duration(v.Detected)
-	}
+	mean := v.Total / time.Duration(max(v.Detected, 1))
+	alerted := v.AlertedTotal / time.Duration(max(v.Alerted, 1))
 	seconds := max(n.Now().Seconds(), 1e-9)
 	return []scenario.Measure{
 		{Name: "joins told", Value: float64(v.Joins)},
@@ -96,6 +94,8 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "removed first after", Unit: "ms", Value: float64(v.Earliest) / 1e6},
 		{Name: "removed on average after", Unit: "ms", Value: float64(mean) / 1e6},
 		{Name: "removed last after", Unit: "ms", Value: float64(v.Latest) / 1e6},
+		{Name: "monitors knew on average after", Unit: "ms", Value: float64(alerted) / 1e6},
+		{Name: "monitors knew last after", Unit: "ms", Value: float64(v.AlertedLast) / 1e6},
 		{Name: "suspicions filed", Value: float64(c.Filed)},
 		{Name: "suspicions refuted", Value: float64(v.Refuted)},
 		{Name: "views exchanged again", Value: float64(c.Repairs)},

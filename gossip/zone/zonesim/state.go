@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Machine is the machine of a node's latest life; nil before the first.
+// Machine is the machine of a node's latest life; nil before the first, and with stacks.
 func (n *Net) Machine(id sim.NodeID) *zone.Machine {
 	if p := n.programs[id]; p != nil {
 		return p.m
@@ -41,14 +41,13 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 		if !set.Has(id) || !n.TakesPart(id) {
 			continue
 		}
-		m := n.Machine(id)
 		if first < 0 {
 			first = id
 			if ok, why := n.right(g, id); right && !ok {
 				return false, why
 			}
-		} else if a := n.Machine(first); a.Len() != m.Len() || a.Hash() != m.Hash() {
-			return false, fmt.Sprintf("node %v has %d members, node %v has %d", first, a.Len(), id, m.Len())
+		} else if a, b := n.life(first), n.life(id); a.size() != b.size() || a.hash() != b.hash() {
+			return false, fmt.Sprintf("node %v has %d members, node %v has %d", first, a.size(), id, b.size())
 		}
 	}
 	return true, ""
@@ -56,10 +55,10 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 
 // right reports whether the view of a node is its zone.
 func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
-	m := n.Machine(id)
+	m := n.life(id)
 	if g.base > 0 {
 		s := n.programs[id].stub
-		return m.Len() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.Len(), s.count)
+		return m.size() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.size(), s.count)
 	}
 	members := 0
 	for i := range g.count {
@@ -68,11 +67,11 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 			continue
 		}
 		members++
-		if v, ok := m.Has(g.refs[i]); !ok || v.Inc != n.incs[other] {
+		if v, ok := m.has(i); !ok || v.Inc != n.incs[other] {
 			return false, fmt.Sprintf("node %v does not have node %v", id, other)
 		}
 	}
-	return m.Len() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.Len(), members)
+	return m.size() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.size(), members)
 }
 
 // Knows reports whether each node of a set that takes part has these of its own zone as
@@ -84,11 +83,10 @@ func (n *Net) Knows(by, about sim.NodeSet, want bool) (bool, string) {
 		}
 		g := n.group(id)
 		for other := range about.All(n.Nodes()) {
-			r := g.ref(other)
-			if r == 0 || other == id {
+			if g.ref(other) == 0 || other == id {
 				continue
 			}
-			if _, ok := n.Machine(id).Has(r); ok != want {
+			if _, ok := n.life(id).has(int(other - g.first)); ok != want {
 				return false, fmt.Sprintf("node %v has node %v as a member: %v", id, other, ok)
 			}
 		}
@@ -99,8 +97,8 @@ func (n *Net) Knows(by, about sim.NodeSet, want bool) (bool, string) {
 // Members reports whether each node of a set that takes part has so many members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
-		if n.TakesPart(id) && n.Machine(id).Len() != want {
-			return false, fmt.Sprintf("node %v has %d members", id, n.Machine(id).Len())
+		if n.TakesPart(id) && n.life(id).size() != want {
+			return false, fmt.Sprintf("node %v has %d members", id, n.life(id).size())
 		}
 	}
 	return true, ""
@@ -110,12 +108,11 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 // its zone with a value; without it if the value is empty.
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
-		r := n.group(id).ref(owner)
-		if r == 0 || !n.TakesPart(id) {
+		g := n.group(id)
+		if g.ref(owner) == 0 || !n.TakesPart(id) {
 			continue
 		}
-		got := ""
-		list, _ := n.Machine(id).Attributes(r)
+		got, list := "", n.life(id).attributes(int(owner-g.first))
 		for i := range list {
 			if list[i].Key == key && !list[i].Deleted {
 				got = string(list[i].Value)
@@ -138,7 +135,7 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 			case !set.Has(id) || !n.TakesPart(id):
 			case first < 0:
 				first = id
-			case n.Machine(first).Status().Tables != n.Machine(id).Status().Tables:
+			case n.life(first).tables() != n.life(id).tables():
 				return false, fmt.Sprintf("nodes %v and %v have different attributes", first, id)
 			}
 		}
@@ -170,8 +167,8 @@ func (n *Net) size(g *group) (size int) {
 	for i := range g.count {
 		if id := g.first + sim.NodeID(i); n.runs(id) {
 			size++
-			if s := n.programs[id].stub; s != nil {
-				size = s.count
+			if g.base > 0 {
+				size = n.programs[id].stub.count
 			}
 		}
 	}
@@ -181,7 +178,7 @@ func (n *Net) size(g *group) (size int) {
 // census returns what is wrong in the eyes of a supervisor.
 func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	known := 0
-	for _, e := range n.Machine(id).Census() {
+	for _, e := range n.life(id).census() {
 		d, ok := n.nodeOf(e.Delegate)
 		guard, guarded := n.nodeOf(e.Supervisor)
 		switch want := sizes[e.Zone]; {
@@ -189,7 +186,7 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 			continue
 		case e.Size != want:
 			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)
-		case !ok || !n.Up(d) || n.Machine(d).Delegation().Activation != e.Activation:
+		case !ok || !n.Up(d) || n.life(d).activation() != e.Activation:
 			return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s", id, d, e.Zone)
 		case !guarded || !n.Up(guard):
 			return fmt.Sprintf("supervisor %v takes node %v for the one that guards %s", id, guard, e.Zone)
@@ -209,7 +206,7 @@ func (n *Net) Guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
 		if !n.TakesPart(sim.NodeID(i)) {
 			continue
 		}
-		for _, e := range n.Machine(sim.NodeID(i)).Census() {
+		for _, e := range n.life(sim.NodeID(i)).census() {
 			if e.Zone == n.bases()[base].name {
 				supervisor, _ = n.nodeOf(e.Supervisor)
 				delegate, ok = n.nodeOf(e.Delegate)

@@ -22,11 +22,14 @@ type truth struct {
 type fate struct {
 	fine    time.Duration // since when it has run, undisturbed; never: it does not
 	was     time.Duration // fine as it would be without the pause that lasts
-	resumed time.Duration // the end of the latest pause
+	pausing time.Duration // the begin of the latest pause
+	resumed time.Duration // the end of the latest one that is over
 	ended   time.Duration // of its latest life that is over
-	slowed  time.Duration // when it was slow the last time
+	slowing time.Duration // since when it was slow the last time
+	slowed  time.Duration // until when; never: it still is, or never was
 	slow    bool
 	left    bool // it said goodbye
+	monitor bool // it declared itself one
 }
 
 // severed is a cut: of its nodes nothing is known.
@@ -41,14 +44,16 @@ const never = time.Duration(-1)
 func (t *truth) init(nodes int, clock func() time.Duration, grace time.Duration) {
 	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never, slowed: never}
+		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never}
 	}
 }
 
 func (t *truth) start(id sim.NodeID) {
 	f := &t.nodes[id]
-	f.fine, f.left = t.clock(), false
+	f.fine, f.left, f.monitor = t.clock(), false, false
 }
+
+func (t *truth) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 
 // silent notes that a node has said goodbye.
 func (t *truth) silent(id sim.NodeID) {
@@ -63,7 +68,7 @@ func (t *truth) end(id sim.NodeID) {
 
 func (t *truth) pause(id sim.NodeID) {
 	f := &t.nodes[id]
-	f.was, f.fine = f.fine, never
+	f.was, f.fine, f.pausing = f.fine, never, t.clock()
 }
 
 func (t *truth) resume(id sim.NodeID) {
@@ -76,7 +81,10 @@ func (t *truth) resume(id sim.NodeID) {
 
 func (t *truth) slow(id sim.NodeID, slow bool) {
 	f := &t.nodes[id]
-	if f.slow && !slow {
+	switch {
+	case slow && !f.slow:
+		f.slowing, f.slowed = t.clock(), never
+	case f.slow && !slow:
 		f.slowed = t.clock()
 	}
 	f.slow = slow
@@ -112,10 +120,24 @@ func (t *truth) heal() {
 // lately reports whether a trouble that ended then is an excuse still.
 func (t *truth) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
+// heard is the instant whose news an observer may first hear now: who is slow, or stood
+// still, has a queue, and tells of what was true when that began.
+func (t *truth) heard(observer sim.NodeID) time.Duration {
+	f, now := &t.nodes[observer], t.clock()
+	from := now
+	if f.slow || t.lately(f.slowed, now) {
+		from = f.slowing
+	}
+	if t.lately(f.resumed, now) {
+		from = min(from, f.pausing)
+	}
+	return from
+}
+
 // excused reports whether something excuses that an observer removes a node that runs.
-// That the observer stood still, or is slow, does not.
+// That the observer stood still, or is slow, does not, but it may tell late.
 func (t *truth) excused(observer, subject sim.NodeID) bool {
-	f, now := &t.nodes[subject], t.clock()
+	f, now := &t.nodes[subject], t.heard(observer)
 	switch {
 	case f.fine == never || f.slow:
 		return true

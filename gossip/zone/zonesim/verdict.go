@@ -24,13 +24,17 @@ type Verdict struct {
 	Earliest time.Duration
 	Latest   time.Duration
 	Total    time.Duration
+
+	Alerted      uint64 // removals of nodes that are down, by monitors
+	AlertedLast  time.Duration
+	AlertedTotal time.Duration
 }
 
 // Verdict returns what nodes have told, compared with the truth.
 func (n *Net) Verdict() Verdict { return n.verdict }
 
 // told judges an event.
-func (n *Net) told(p *program, e *zone.Event) {
+func (n *Net) told(p *member, e *zone.Event) {
 	if n.cfg.Tell != nil {
 		n.cfg.Tell(n.Now(), p.id, e)
 	}
@@ -53,21 +57,16 @@ func (n *Net) told(p *program, e *zone.Event) {
 }
 
 // removed judges that a node was removed which did not say goodbye.
-func (n *Net) removed(p *program, e *zone.Event) {
-	i := p.group.at(e.Node)
-	if i < 0 || p.stub != nil {
+func (n *Net) removed(p *member, e *zone.Event) {
+	i := p.about(e)
+	if i < 0 || p.group.base > 0 {
 		return
 	}
 	id, now, v := p.group.first+sim.NodeID(i), n.Now(), &n.verdict
 	f := &n.truth.nodes[id]
 	switch {
 	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
-		after := now - f.ended
-		if v.Detected == 0 || after < v.Earliest {
-			v.Earliest = after
-		}
-		v.Detected++
-		v.Latest, v.Total = max(v.Latest, after), v.Total+after
+		v.detected(now-f.ended, n.truth.nodes[p.id].monitor)
 	case n.incs[id] != e.Version.Inc || n.truth.excused(p.id, id):
 	default:
 		if v.False++; v.Wrong == "" {
@@ -76,26 +75,38 @@ func (n *Net) removed(p *program, e *zone.Event) {
 	}
 }
 
+// detected notes that somebody, perhaps a monitor, has noticed that a node is down.
+func (v *Verdict) detected(after time.Duration, monitor bool) {
+	if v.Detected == 0 || after < v.Earliest {
+		v.Earliest = after
+	}
+	v.Detected++
+	v.Latest, v.Total = max(v.Latest, after), v.Total+after
+	if monitor {
+		v.Alerted++
+		v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
+	}
+}
+
 // listener is what somebody makes of a node's events: they have to alternate for each
 // node, and give its view (MS-9, MS-10).
 type listener struct {
-	p      *program
+	p      *member
 	incs   []uint64 // by member, 0: not there
 	count  int
 	change bool
 }
 
-func (l *listener) init(p *program) {
+func (l *listener) init(p *member) {
 	l.p, l.incs = p, make([]uint64, len(p.group.ids))
-	self := p.group.at(p.m.Self())
-	l.incs[self], l.count = p.net.incs[p.id]+1, 1
+	l.incs[p.self()], l.count = p.net.incs[p.id]+1, 1
 }
 
 func (l *listener) hear(e *zone.Event) {
 	if e.Kind != zone.Joined && e.Kind != zone.Left && e.Kind != zone.Refuted {
 		return
 	}
-	i := l.p.group.at(e.Node)
+	i := l.p.about(e)
 	if i < 0 {
 		return
 	}
@@ -120,17 +131,22 @@ const smallZone = 64
 
 // examine compares what was heard with the view, and has the machine examine itself: in a
 // large zone after whatever has changed its view, and now and then.
-func (l *listener) examine() {
-	m, p := l.p.m, l.p
+func (p *program) examine() {
+	m, l := p.m, &p.heard
 	if !l.change && p.steps%64 != 0 && len(l.incs) > smallZone {
 		return
 	}
 	l.change = false
-	if state := m.Status().State; state == "joined" && m.Len() != l.count {
-		l.wrong("has %d members, and was told of %d", m.Len(), l.count)
-	}
+	l.compare(m.Status().State, m.Len())
 	if err := m.Check(); err != nil && p.net.verdict.Broken == "" {
 		p.net.verdict.Broken = fmt.Sprintf("at %v node %v: %v", p.net.Now(), p.id, err)
+	}
+}
+
+// compare compares what was heard with a view of so many members.
+func (l *listener) compare(state string, members int) {
+	if state == "joined" && members != l.count {
+		l.wrong("has %d members, and was told of %d", members, l.count)
 	}
 }
 

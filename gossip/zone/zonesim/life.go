@@ -1,0 +1,76 @@
+package zonesim
+
+import (
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// life is a node's latest life as the judge sees it: a bare machine, or an agent on a
+// whole stack.
+type life interface {
+	size() int // members of its view
+	hash() uint64
+	tables() uint64 // digest of the versions of all attribute tables
+	has(i int) (zone.Version, bool)
+	attributes(i int) []zone.Attribute
+	census() []zone.CensusEntry
+	activation() uint64
+	stats() zone.Stats
+}
+
+// member is what machines and stacks on a node have in common. Members of its zone are
+// numbered as in the group.
+type member struct {
+	net   *Net
+	id    sim.NodeID
+	group *group
+	heard listener // with Config.Check
+}
+
+func (p *program) size() int      { return p.m.Len() }
+func (p *program) hash() uint64   { return p.m.Hash() }
+func (p *program) tables() uint64 { return p.m.Status().Tables }
+
+func (p *program) has(i int) (zone.Version, bool) { return p.m.Has(p.group.refs[i]) }
+
+func (p *program) attributes(i int) []zone.Attribute {
+	list, _ := p.m.Attributes(p.group.refs[i])
+	return list
+}
+
+func (p *program) census() []zone.CensusEntry { return p.m.Census() }
+func (p *program) activation() uint64         { return p.m.Delegation().Activation }
+func (p *program) stats() zone.Stats          { return p.m.Stats() }
+
+// life is the latest life of a node that has had one.
+func (n *Net) life(id sim.NodeID) life {
+	if n.cfg.Stacks {
+		return n.stacks[id]
+	}
+	return n.programs[id]
+}
+
+// began reports whether a node has had a life.
+func (n *Net) began(id sim.NodeID) bool {
+	return n.cfg.Stacks && n.stacks[id] != nil || !n.cfg.Stacks && n.programs[id] != nil
+}
+
+// about returns which member of the node's zone an event is about, -1 for none.
+func (p *member) about(e *zone.Event) int {
+	if !p.net.cfg.Stacks {
+		return p.group.at(e.Node)
+	}
+	id, ok := p.net.nodeOf(e.ID) // an agent has a table of its own
+	if !ok || !p.group.has(id) {
+		return -1
+	}
+	return int(id - p.group.first)
+}
+
+// self returns which member the node is.
+func (p *member) self() int {
+	if p.group.base > 0 {
+		return p.group.best
+	}
+	return int(p.id - p.group.first)
+}

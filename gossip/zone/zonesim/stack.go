@@ -1,0 +1,137 @@
+package zonesim
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+)
+
+// stack is an agent above portals and LNet on a simulated host.
+type stack struct {
+	member
+	host  *simlnd.Host
+	lnet  *lnetsim.Stack
+	agent *zone.Agent
+
+	due   bool // the agent is compared with what was heard
+	tries int
+
+	latest zone.AgentStatus // as of taken
+	view   map[int]zone.Version
+	taken  time.Duration
+}
+
+// newFabric makes a network of stacks.
+func (n *Net) newFabric() (sim.Control, error) {
+	n.stacks = make([]*stack, n.cfg.Nodes)
+	cfg := &n.cfg
+	return simlnd.New(simlnd.Config{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
+		Boot: func(h, _ *simlnd.Host) {
+			if err := n.bootStack(h); err != nil {
+				n.failed(err)
+			}
+		},
+	})
+}
+
+// bootStack begins a life of a stack. As with machines it keeps its incarnation only.
+func (n *Net) bootStack(h *simlnd.Host) (err error) {
+	k := &stack{member: member{net: n, id: h.ID(), group: n.group(h.ID())}, host: h, taken: never}
+	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
+		return err
+	}
+	if k.agent, err = zone.Start(k.lnet.Table, zone.AgentConfig{Config: n.config(h.Life())}); err != nil {
+		return err
+	}
+	if n.cfg.Check {
+		k.heard.init(&k.member)
+	}
+	n.stacks[k.id] = k
+	n.truth.start(k.id)
+	k.agent.Watch(k.told)
+	h.OnCommand(k.command)
+	n.incs[k.id]++
+	return k.agent.Join(n.incs[k.id])
+}
+
+// command obeys a verb of a scenario. What a node says that has left, or that is not for
+// agents, is nothing.
+func (k *stack) command(text string) {
+	verb, rest, _ := strings.Cut(text, " ")
+	key, value, _ := strings.Cut(rest, " ")
+	k.taken = never
+	switch verb {
+	case "leave":
+		k.net.truth.silent(k.id)
+		code, _ := strconv.Atoi(key)
+		_ = k.agent.Leave(int32(code))
+	case "set":
+		_ = k.agent.Set(key, []byte(value))
+	case "rm":
+		_ = k.agent.Delete(key)
+	case "monitor":
+		k.net.truth.watches(k.id)
+		_ = k.agent.Set(zone.MonitorKey, nil)
+	}
+}
+
+// told is the agent's watcher.
+func (k *stack) told(e zone.Event) {
+	k.net.told(&k.member, &e)
+	if k.net.cfg.Check && !k.due {
+		k.due, k.tries = true, 0
+		k.host.Clock().AfterFunc(time.Microsecond, k.examine)
+	}
+}
+
+// examine compares what was heard with the view. The agent tells of a change a moment
+// after it, so what differs must differ for some time.
+func (k *stack) examine() {
+	s := k.agent.Status()
+	if k.tries++; s.State == "joined" && s.Members != k.heard.count && k.tries < 20 {
+		k.host.Clock().AfterFunc(time.Microsecond, k.examine)
+		return
+	}
+	k.due = false
+	k.heard.compare(s.State, s.Members)
+}
+
+// status is the agent's, asked for once at an instant.
+func (k *stack) status() *zone.AgentStatus {
+	if now := k.net.Now(); now != k.taken {
+		k.latest, k.taken, k.view = k.agent.Status(), now, nil
+	}
+	return &k.latest
+}
+
+func (k *stack) size() int                  { return k.status().Members }
+func (k *stack) hash() uint64               { return k.status().Hash }
+func (k *stack) tables() uint64             { return k.status().Tables }
+func (k *stack) census() []zone.CensusEntry { return k.agent.Census() }
+func (k *stack) activation() uint64         { return k.status().Delegation.Activation }
+func (k *stack) stats() zone.Stats          { return k.status().Stats }
+
+func (k *stack) has(i int) (zone.Version, bool) {
+	if k.status(); k.view == nil {
+		k.view = make(map[int]zone.Version)
+		for _, m := range k.agent.Members() {
+			if id, ok := k.net.nodeOf(m.ID); ok {
+				k.view[int(id-k.group.first)] = m.Version
+			}
+		}
+	}
+	v, ok := k.view[i]
+	return v, ok
+}
+
+func (k *stack) attributes(i int) []zone.Attribute {
+	list, _ := k.agent.Attributes(k.group.ids[i])
+	return list
+}

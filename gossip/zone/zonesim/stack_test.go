@@ -1,0 +1,72 @@
+package zonesim_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
+)
+
+// TestPlansOnStacks: G-MS-8, MS-2, MS-95, MS-100: what holds of bare machines holds of
+// agents above portals and LNet, with the bytes of messages and connections that break.
+// A host that is slow notes late when a message came, so that its agent does not see that
+// it is slow: in mild plans none is so slow that messages queue.
+func TestPlansOnStacks(t *testing.T) {
+	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 20*time.Millisecond) }
+	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": zonesim.WildPlan} { // each by itself
+		t.Run(name, func(t *testing.T) {
+			count := sweep(4, 20, 300)
+			if some := plans(t, scenario.Stacks, count, draw, "removals told"); some < count/3 {
+				t.Errorf("nodes were removed in %d of %d plans only", some, count)
+			}
+		})
+	}
+}
+
+// TestFaultsOnStacks: MS-40, MS-95, MS-98, MS-A30: a system of whole stacks gets through
+// deaths, restarts, goodbyes, a partition and a pause, each time the same.
+func TestFaultsOnStacks(t *testing.T) {
+	f := parse(t, faults)
+	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
+	scenariotest.Holds(t, first)
+	if testing.Short() {
+		return
+	}
+	if again := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}); again.Digest != first.Digest {
+		t.Errorf("digest %016x, then %016x", first.Digest, again.Digest)
+	}
+}
+
+// TestExamplesOnStacks: the embedded scenarios hold for whole stacks, too, with fewer nodes
+// where the example has many.
+func TestExamplesOnStacks(t *testing.T) {
+	paths, err := filepath.Glob("../../../cmd/lnetd/internal/simcmd/examples/zone-*.sim")
+	if err != nil || len(paths) < 6 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".sim")
+		switch {
+		case name == "zone-stubs": // stubs are machines
+			continue
+		case name == "zone-slow": // a simulated host that is slow sees late when a message came, and its agent that it is slow
+			continue
+		case testing.Short() && name != "zone-hierarchy":
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			small := strings.NewReplacer("nodes 512", "nodes 128", "members 512", "members 128", "101-300", "51-100",
+				"do 400", "do 120", "removed 400", "removed 120", "401-404", "111-114").Replace(string(text))
+			scenariotest.Holds(t, scenariotest.Run(t, parse(t, small), scenario.Options{Level: scenario.Stacks}))
+		})
+	}
+}
