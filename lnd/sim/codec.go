@@ -33,7 +33,7 @@ type answer[M any] struct {
 //
 //	turn    index, skew (varints), kind (byte; none for the timer),
 //	        From (varint; not for Start and Command), message or Text
-//	answer  wake; for each send: To, Size, Priority, message, its length;
+//	answer  wake; for each send: Copy, To, Size, Priority, message, its length;
 //	        for each watch and ignore: the node; for each event: its fields
 type turns[M any] struct{ codec Codec[M] }
 
@@ -108,7 +108,7 @@ func (c turns[M]) AppendOut(b []byte, out *answer[M]) []byte {
 	b = binary.AppendVarint(b, int64(out.wake))
 	for i := range out.Sends {
 		s := &out.Sends[i]
-		b = binary.AppendVarint(append(b, 's'), int64(s.To))
+		b = binary.AppendVarint(append(b, "sm"[bit(s.Copy)]), int64(s.To))
 		b = binary.AppendVarint(b, int64(s.Size)<<1|int64(bit(s.Priority)))
 		at := len(b)
 		b = c.codec.Append(b, s.Msg)

@@ -47,7 +47,7 @@ func digestStep[M any](d *digest, id NodeID, now, wake time.Duration, in *Input[
 		if hash != nil {
 			content = hash(&s.Msg)
 		}
-		d.mix(uint64(s.To), uint64(s.Size)<<1|bit(s.Priority), content)
+		d.mix(uint64(s.To), uint64(s.Size)<<1|bit(s.Priority)|bit(s.Copy)<<63, content)
 	}
 	if len(out.Watch)+len(out.Ignore)+len(out.Events) > 0 {
 		digestRest(d, out)

@@ -29,7 +29,7 @@ type Config[M any] struct {
 	// CPU is what a step costs; nothing by default.
 	CPU CPU
 	// Inbox bounds the messages that wait at a node which is busy or paused;
-	// further ones are lost and counted. 0 means 65536.
+	// further ones are lost and counted. 0 means DefaultInbox.
 	Inbox int
 	// OnEvent is told what programs tell, at the time of the simulation.
 	OnEvent func(at time.Duration, node NodeID, ev Event)
@@ -41,6 +41,9 @@ type Config[M any] struct {
 	// Recorder, if not nil, records the run.
 	Recorder *Recorder[M]
 }
+
+// DefaultInbox is the default of Config.Inbox.
+const DefaultInbox = 1 << 16
 
 // never is the virtual instant that does not come.
 const never = math.MaxInt64
@@ -65,6 +68,7 @@ type Network[M any] struct {
 	flat     *link.Quality // of all paths; nil if the topology has to be asked
 	links    []occupancy   // of the topology
 	access   []accessLink  // nil if all are unlimited
+	departed int64         // when the message sent last is through its sender's own link
 	rules    []rule
 	group    []int32 // of a partition; nil: all in one
 	cuts     []cut
@@ -114,7 +118,7 @@ func New[M any](cfg Config[M]) (*Network[M], error) {
 		return nil, fmt.Errorf("sim: Config.Boot is required")
 	}
 	if cfg.Inbox == 0 {
-		cfg.Inbox = 1 << 16
+		cfg.Inbox = DefaultInbox
 	}
 	if cfg.Topology == nil {
 		cfg.Topology = &Flat{}

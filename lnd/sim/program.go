@@ -68,6 +68,10 @@ type Send[M any] struct {
 	Msg      M
 	Size     int  // bytes on the wire, for bandwidth and counters
 	Priority bool // passes what is queued, but for earlier priority messages
+	// Copy says that this is the multicast before it in Output.Sends, for another
+	// receiver: it leaves together with that and takes nothing more of the
+	// sender's own link. From there on each copy has a fate of its own.
+	Copy bool
 }
 
 // Event is something a program tells its users: a join, a delivery, a

@@ -10,14 +10,22 @@ import (
 // sender's CPU works until then.
 func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 	size := min(max(s.Size, 0), math.MaxInt32)
-	n.stats.Sent++
-	n.stats.SentBytes += uint64(size)
+	if s.Copy {
+		n.stats.Copies++
+	} else {
+		n.stats.Sent++
+		n.stats.SentBytes += uint64(size)
+	}
+	switch {
+	case s.Copy:
+		at = max(at, n.departed)
+	case n.access != nil:
+		at = n.access[from].out.take(at, n.access[from].rate, size, s.Priority)
+	}
+	n.departed = at
 	if s.To < 0 || int(s.To) >= len(n.nodes) {
 		n.stats.NoNode++
 		return
-	}
-	if n.access != nil {
-		at = n.access[from].out.take(at, n.access[from].rate, size, s.Priority)
 	}
 	if (n.group != nil || n.cuts != nil) && n.separated(from, s.To) {
 		n.stats.Cut++

@@ -6,7 +6,8 @@ type Stats struct {
 	Steps          uint64 `json:"steps"`
 	Sent           uint64 `json:"sent"` // messages that programs sent
 	SentBytes      uint64 `json:"sent_bytes"`
-	Delivered      uint64 `json:"delivered"` // that programs were stepped with
+	Copies         uint64 `json:"copies,omitempty"` // of multicasts, for their further receivers
+	Delivered      uint64 `json:"delivered"`        // that programs were stepped with
 	DeliveredBytes uint64 `json:"delivered_bytes"`
 	Lost           uint64 `json:"lost"`       // by the link's loss
 	Duplicated     uint64 `json:"duplicated"` // messages of which a second copy was sent
