@@ -34,6 +34,11 @@
 //
 // A Delivery belongs to the driver, which may reuse it when Delivered has
 // returned. A connection has one Delivery at a time.
+//
+// # Multicast
+//
+// An NI may be a [Multicaster] as well: what that sends reaches a group of nodes
+// at once, or not.
 package lnd
 
 import (
@@ -175,6 +180,7 @@ type Message struct {
 	Target   nid.ProcessID // next hop: the connection to use, not Header.DestNID
 	Payload  Payload       // Header.PayloadLength bytes; read-only for the driver
 	Priority bool          // passes everything but earlier priority messages
+	Group    Group         // where Multicast sends it; 0: it is for Send
 
 	// SentAt is set by the driver before it finalizes a message that has left: when
 	// that was, on Config.Clock. What left with one write has one SentAt. lnet
@@ -193,6 +199,7 @@ type Delivery struct {
 	Header wire.Header
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
+	Group  Group         // that it was sent to, see Multicaster; 0: to this node
 
 	// ReceivedAt is when the driver had the end of the header, on Config.Clock: not
 	// when it came to look at it. What came with one read has one ReceivedAt.

@@ -20,6 +20,10 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 		return lnd.Accept, err
 	}
 	d.Owner, d.Sink = nil, lnd.Payload{}
+	if d.Group != 0 {
+		ni.parseGroup(d)
+		return lnd.Accept, nil
+	}
 	why, closes := ni.inspect(&d.Header)
 	if closes {
 		ni.drop(d, why)

@@ -23,7 +23,16 @@
 //
 // One lock per peer and one per NI, taken in this order, none held across a
 // call into a driver, into Upper, into the discoverer or into a watcher of
-// [Node.WatchPeer].
+// [Node.WatchPeer]. Who joins and leaves groups has one more, which is held while
+// the driver does so.
+//
+// # Multicast
+//
+// A message to a group goes by [Node.MulticastNI] and is one datagram. It needs
+// no peer, no credit and no discovery: who sends datagrams bounds them himself. What
+// comes as a datagram may be from anybody on the net, and the network's word for
+// who sent it is weak. So it ends no connection, makes no peer known, and counts
+// for nothing in [Node.LastHeard].
 //
 // # Failures
 //

@@ -30,6 +30,8 @@ const (
 	PeerGone                    // was held when its connection ended
 	PeerTableFull               // no room for another peer
 	SimulatedFailure            // FailNID wants it
+	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
+	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
 	dropReasonsEnd              // number of reasons; not a reason
 )
 
@@ -37,7 +39,7 @@ var dropNames = [dropReasonsEnd]string{
 	"not dropped", "bad type", "bad payload length", "not direct", "wrong NI", "routing off",
 	"bad source", "bad portal", "no match", "too long", "stale handle",
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
-	"peer table full", "simulated failure",
+	"peer table full", "simulated failure", "no multicast", "multicast at a lazy portal",
 }
 
 func (r DropReason) String() string {

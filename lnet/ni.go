@@ -15,9 +15,10 @@ import (
 type NI struct {
 	node     *Node
 	cfg      lnd.Config
-	nid      nid.NID     // fixed once the NI is registered
-	lower    lnd.NI      // fixed like nid; nil when the start failed
-	open     atomic.Bool // registered: upcalls go on at once
+	nid      nid.NID         // fixed once the NI is registered
+	lower    lnd.NI          // fixed like nid; nil when the start failed
+	caster   lnd.Multicaster // lower, if that has multicast, else nil; fixed like nid
+	open     atomic.Bool     // registered: upcalls go on at once
 	opened   chan struct{}
 	traffic  traffic
 	contacts contacts               // of lo: this node's own
@@ -27,6 +28,9 @@ type NI struct {
 	pending  atomic.Int64  // messages given to its peers and not ended
 	drained  chan struct{} // gets a value when pending falls to 0 while stopping
 	removed  bool          // its peers are forgotten; guarded by the peer table's lock
+
+	joining sync.Mutex   // held across Join and Leave of the driver, and nothing else
+	groups  []membership // guarded by joining
 
 	mu         sync.Mutex
 	credits    int     // guarded by mu, and all below
@@ -143,13 +147,18 @@ func (n *Node) finish(m *Message, err error) {
 		if m.peer != nil {
 			m.peer.traffic.countSent(m.Header.Type, m.Payload.Length)
 		}
-		n.noteSent(m)
+		if m.Group == 0 {
+			n.noteSent(m)
+		}
 	}
 	n.inFlight.dec()
-	peer := m.peer
+	ni := m.ni
+	if m.peer == nil && m.Group == 0 { // not sent, or by lo
+		ni = nil
+	}
 	n.upper.Sent(m, err)
-	if peer != nil {
-		peer.ni.ended()
+	if ni != nil {
+		ni.ended()
 	}
 }
 

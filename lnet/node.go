@@ -225,6 +225,9 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 		}
 	}
 	ni.nid, ni.lower = id, lower
+	if m, ok := lnd.AsMulticaster(lower); ok {
+		ni.caster = m
+	}
 	next := append(slices.Clip(slices.Clone(list)), ni)
 	n.nis.Store(&next)
 	return nil

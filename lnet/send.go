@@ -14,7 +14,8 @@ import (
 // which may be called before Send returns. A PUT or GET to a peer that is not
 // known yet waits for discovery (see [Node.SetDiscoverer]). If no NI reaches
 // DestNID but one reaches another NID of the same node, the message goes
-// there. Errors:
+// there. A message with a Group goes to that, as one datagram, by
+// [Node.MulticastNI]. Errors:
 //
 //	EINVAL        the destination is no NID, or Source is none of ours
 //	EHOSTUNREACH  no NI reaches the destination's net
@@ -28,6 +29,10 @@ import (
 func (n *Node) Send(m *Message) {
 	m.reset()
 	n.inFlight.inc()
+	if m.Group != 0 {
+		n.multicast(m)
+		return
+	}
 	ni, err := n.pathTo(m.Header.DestNID, m.Source)
 	if err != nil {
 		ni, err = n.detour(m, err)

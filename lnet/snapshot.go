@@ -19,16 +19,17 @@ type Snapshot struct {
 
 // NISnapshot is one NI's state.
 type NISnapshot struct {
-	NID        nid.NID      `json:"nid"`
-	Net        string       `json:"net"`
-	Interface  string       `json:"interface,omitempty"`
-	Status     string       `json:"status"` // up
-	Tunables   lnd.Tunables `json:"tunables"`
-	Credits    int          `json:"credits"`
-	MinCredits int          `json:"min_credits"`
-	Traffic    Traffic      `json:"statistics"`
-	PeerCount  int          `json:"peers"`
-	Lower      lnd.NI       `json:"-"` // the driver's half, for its own snapshot
+	NID        nid.NID         `json:"nid"`
+	Net        string          `json:"net"`
+	Interface  string          `json:"interface,omitempty"`
+	Status     string          `json:"status"` // up
+	Tunables   lnd.Tunables    `json:"tunables"`
+	Credits    int             `json:"credits"`
+	MinCredits int             `json:"min_credits"`
+	Traffic    Traffic         `json:"statistics"`
+	PeerCount  int             `json:"peers"`
+	Groups     []GroupSnapshot `json:"groups,omitempty"` // that were joined, by number
+	Lower      lnd.NI          `json:"-"`                // the driver's half, for its own snapshot
 }
 
 // PeerSnapshot is one peer NI's state. The credit names are the kernel's;
@@ -99,12 +100,13 @@ func (n *Node) total() Traffic {
 }
 
 func (ni *NI) snapshot(peers int) NISnapshot {
+	groups := ni.groupSnapshot()
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
 	return NISnapshot{
 		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: "up",
 		Tunables: ni.cfg.Tunables, Credits: ni.credits - ni.wanted, MinCredits: ni.minCredits,
-		Traffic: ni.traffic.snapshot(), PeerCount: peers, Lower: ni.lower,
+		Traffic: ni.traffic.snapshot(), PeerCount: peers, Groups: groups, Lower: ni.lower,
 	}
 }
 

@@ -54,6 +54,10 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	p.mu.Lock()
 	md, offset, mlength, out := t.match(p, &r)
 	if out == noMatch && p.lazy {
+		if d.Group != 0 { // whoever sends datagrams expects some to be lost
+			p.mu.Unlock()
+			return lnd.Accept, lnet.LazyMulticast
+		}
 		verdict, why := t.hold(p, ni, d)
 		p.mu.Unlock()
 		return verdict, why

@@ -20,6 +20,9 @@
 // SEND and ACK or REPLY events come in either order. LNet's sources for all of
 // this are lib-ptl.c, lib-md.c and lib-move.c.
 //
+// [Table.PutMulticast] is a Put to all members of a group in one datagram, which
+// may get lost.
+//
 // # Events and handlers
 //
 // An MD has a handler, an [EQ], or neither. A handler runs in the goroutine

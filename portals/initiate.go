@@ -52,7 +52,7 @@ func (t *Table) Get(r GetRequest) error {
 }
 
 func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
-	o, length, err := t.begin(typ, r)
+	o, length, err := t.begin(typ, r, noLimit)
 	if err != nil {
 		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
@@ -69,8 +69,9 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// begin starts an operation on the MD that r names and returns the MD's length.
-func (t *Table) begin(typ wire.MsgType, r *PutRequest) (o *operation, length int, err error) {
+// begin starts an operation on the MD that r names, which must not be longer than
+// limit, and returns the MD's length.
+func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation, length int, err error) {
 	if t.node.FailsPut(r.Target.NID) {
 		return nil, 0, syscall.EIO
 	}
@@ -81,9 +82,13 @@ func (t *Table) begin(typ wire.MsgType, r *PutRequest) (o *operation, length int
 	if d == nil {
 		return nil, 0, syscall.ENOENT
 	}
-	if d.threshold == 0 || d.me != 0 {
+	switch {
+	case d.threshold == 0 || d.me != 0:
 		d.mu.Unlock()
 		return nil, 0, syscall.ENOENT
+	case d.length > limit:
+		d.mu.Unlock()
+		return nil, 0, syscall.EMSGSIZE
 	}
 	d.begin()
 	tracked := (typ == wire.Get || r.Ack) && t.await(d, typ)

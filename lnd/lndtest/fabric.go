@@ -106,6 +106,7 @@ func (f *fabric) await(what string, cond func() bool) {
 type arrived struct {
 	header wire.Header
 	from   nid.ProcessID
+	group  lnd.Group
 	data   []byte
 	err    error
 }
@@ -153,7 +154,7 @@ func (r *recorder) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 }
 
 func (r *recorder) Delivered(d *lnd.Delivery, err error) {
-	in := arrived{header: d.Header, from: d.From, err: err}
+	in := arrived{header: d.Header, from: d.From, group: d.Group, err: err}
 	in.data = bytes.Join(d.Sink.Append(nil), nil)
 	r.mu.Lock()
 	r.got = append(r.got, in)

@@ -46,6 +46,13 @@
 // messages (and the other way round). They take room in the sender's window,
 // which bounds them.
 //
+// # Multicast
+//
+// A datagram to a group (lnd.Multicaster) occupies the link of its sender once;
+// from there on each member's copy is delayed and lost on its own. It needs no
+// connection, is never repeated, and who cannot take it is not asked why.
+// Links that a topology shares carry every copy.
+//
 // # Threads
 //
 // One goroutine at a time runs the fabric; handlers and timers run in it.

@@ -54,6 +54,7 @@ type ni struct {
 	outbox  lnd.Queue
 	resumed []*delivery // Recv was called for them
 	closed  bool
+	groups  []lnd.Group // that were joined
 
 	// Owned by the step or Shutdown.
 	peers map[sim.NodeID]*peer
@@ -103,6 +104,10 @@ func (ni *ni) drain() (some bool) {
 
 // route gives a message to its peer.
 func (ni *ni) route(m *lnd.Message) {
+	if m.Group != 0 {
+		ni.cast(m)
+		return
+	}
 	id, ok := Node(m.Target.NID)
 	if !ok || int(id) >= len(ni.host.fabric.hosts) || m.Target.NID.Net() != ni.net {
 		ni.up.PeerDown(m.Target, syscall.EHOSTUNREACH)
@@ -131,6 +136,7 @@ func (ni *ni) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	again := ni.closed
 	ni.closed = true
+	ni.leaveAll()
 	inside := h.calling
 	for h.stepping && !inside {
 		h.quiet.Wait()
@@ -180,7 +186,9 @@ func (ni *ni) flush(ctx context.Context) (lost int) {
 		if m == nil {
 			break
 		}
-		if id, ok := Node(m.Target.NID); ok && ni.peers[id] != nil {
+		if m.Group != 0 {
+			ni.cast(m)
+		} else if id, ok := Node(m.Target.NID); ok && ni.peers[id] != nil {
 			ni.peers[id].queue.Push(m)
 		} else {
 			lost++

@@ -33,6 +33,9 @@ type Config struct {
 	// Window bounds the bytes on their way on one connection; a message goes
 	// as long as fewer are. 0 means DefaultWindow.
 	Window int
+	// Datagram is the largest payload of a multicast datagram in bytes; 0 means
+	// DefaultDatagram, and with a negative one hosts have no multicast.
+	Datagram int
 }
 
 // Fabric is a simulated network of hosts. Its methods are for the goroutine
@@ -50,8 +53,10 @@ type Fabric struct {
 	scheduled   bool        // a flush is to come
 
 	mu    sync.Mutex
-	dirty []*Host     // these have something to do outside of a step; guarded by mu
-	any   atomic.Bool // dirty is not empty
+	dirty []*Host // these have something to do outside of a step; guarded by mu
+	// members are the hosts in each group, ascending; guarded by mu.
+	members map[groupKey][]sim.NodeID
+	any     atomic.Bool // dirty is not empty
 }
 
 // New makes a fabric. Its hosts start when it runs.
@@ -63,10 +68,12 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, fmt.Errorf("simlnd: %d nodes: there are addresses for %d", cfg.Nodes, MaxNodes)
 	}
 	cfg.Window = cmp.Or(cfg.Window, DefaultWindow)
+	cfg.Datagram = cmp.Or(cfg.Datagram, DefaultDatagram)
+	cfg.Inbox = cmp.Or(cfg.Inbox, sim.DefaultInbox)
 	if cfg.Topology == nil {
 		cfg.Topology = &sim.Flat{}
 	}
-	f := &Fabric{cfg: cfg}
+	f := &Fabric{cfg: cfg, members: make(map[groupKey][]sim.NodeID)}
 	conf := sim.Config[*packet]{
 		Nodes: cfg.Nodes, Seed: cfg.Seed, Boot: f.boot, StartAt: cfg.StartAt, Topology: cfg.Topology,
 		AccessRate: cfg.AccessRate, CPU: cfg.CPU, Inbox: cfg.Inbox, OnEvent: cfg.OnEvent,
@@ -89,6 +96,7 @@ func New(cfg Config) (*Fabric, error) {
 }
 
 func (f *Fabric) boot(life sim.Life, kept sim.Program[*packet]) sim.Program[*packet] {
+	f.forget(life.Node)
 	h := newHost(f, life)
 	if kept != nil {
 		h.kept = kept.(*Host)

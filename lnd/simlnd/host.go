@@ -193,7 +193,10 @@ func (h *Host) drain() {
 // emit gives a packet to the network.
 func (h *Host) emit(to sim.NodeID, p *packet, urgent bool) {
 	p.digest = p.hash()
-	s := sim.Send[*packet]{To: to, Msg: p, Size: p.size(), Priority: urgent}
+	h.put(sim.Send[*packet]{To: to, Msg: p, Size: p.size(), Priority: urgent})
+}
+
+func (h *Host) put(s sim.Send[*packet]) {
 	if h.out != nil {
 		h.out.Sends = append(h.out.Sends, s)
 	} else {

@@ -18,6 +18,7 @@ const (
 	packetTaken                   // says what was taken, or accepts a connection
 	packetAsk                     // wants a packetTaken
 	packetReset                   // ends a connection
+	packetCast                    // an LNet message to a group: of no connection
 )
 
 // packet is what hosts send each other. It belongs to the network from Send
@@ -29,12 +30,13 @@ type packet struct {
 	class  uint8
 	pid    nid.PID // of the sender
 	net    nid.Net
+	group  lnd.Group     // of a packetCast
 	src    uint64        // the sender's name of the connection
 	dst    uint64        // the receiver's; 0: not known
 	sent   [lanes]uint64 // bytes sent by the sender so far, this packet included
 	taken  [lanes]uint64 // bytes taken by the sender so far
 	next   *packet       // in a packetList or the pool
-	header wire.Header   // of a packetData
+	header wire.Header   // of a packetData or packetCast
 	data   []byte        // its payload
 	digest uint64        // hash of all the above when it was sent
 }
@@ -46,7 +48,7 @@ const (
 )
 
 func (p *packet) size() int {
-	if p.kind != packetData {
+	if p.kind != packetData && p.kind != packetCast {
 		return controlSize
 	}
 	return headerSize + len(p.data)
@@ -56,7 +58,7 @@ func (p *packet) size() int {
 func (p *packet) hash() uint64 {
 	h := mix(uint64(p.kind)<<32|uint64(p.lane), p.src)
 	h = mix(mix(h^p.dst, p.sent[0]^p.sent[1]<<32), p.taken[0]^p.taken[1]<<32)
-	if p.kind != packetData {
+	if p.kind != packetData && p.kind != packetCast {
 		return h
 	}
 	h = mix(h, uint64(p.header.Type)<<32|uint64(p.header.PayloadLength))

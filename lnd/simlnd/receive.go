@@ -9,7 +9,12 @@ import (
 
 // receive handles a packet.
 func (h *Host) receive(from sim.NodeID, pk *packet) {
-	if n := h.niOn(pk); n != nil {
+	n := h.niOn(pk)
+	switch {
+	case n != nil && pk.kind == packetCast:
+		n.caught(from, pk)
+		return
+	case n != nil:
 		n.receive(from, pk)
 		return
 	}
@@ -31,7 +36,7 @@ func (h *Host) niOn(pk *packet) *ni {
 
 // refuse answers a packet that belongs to no connection.
 func (h *Host) refuse(to sim.NodeID, pk *packet) {
-	if pk.kind == packetReset {
+	if pk.kind == packetReset || pk.kind == packetCast {
 		return
 	}
 	r := h.fabric.pool.take(0)
@@ -84,7 +89,7 @@ func (p *peer) wasReset() {
 
 // refused handles a packet of ours that met no process.
 func (h *Host) refused(by sim.NodeID, pk *packet) {
-	if n := h.niOn(pk); n != nil {
+	if n := h.niOn(pk); n != nil && pk.kind != packetCast {
 		if p := n.peers[by]; p != nil && p.state != idle && p.mine == pk.src {
 			p.wasReset()
 		}
@@ -142,7 +147,7 @@ func (f *Fabric) takeDelivery() *delivery {
 
 func (f *Fabric) putDelivery(d *delivery) {
 	d.peer, d.lane, d.packet = nil, nil, nil
-	d.recv, d.broken = false, false
+	d.recv, d.broken, d.Group = false, false, 0
 	d.Sink, d.Cache, d.Owner = lnd.Payload{}, nil, nil
 	f.deliveries = append(f.deliveries, d)
 }

@@ -1,0 +1,66 @@
+package lnd
+
+import "ulnet/lnet/nid"
+
+// Group numbers a multicast group of a net, from 1 to MaxGroup; 0 is none. Which
+// address of the network a group has is the driver's affair.
+type Group uint32
+
+// MaxGroup is the highest number of a group.
+const MaxGroup Group = 1<<16 - 1
+
+// IsValid reports whether g is the number of a group.
+func (g Group) IsValid() bool { return g > 0 && g <= MaxGroup }
+
+// Multicaster is an NI whose network can take one datagram to many nodes at
+// once (seed 004 section 3, RM-1 and RM-A22). That is a PUT without ACK whose
+// Header.DestNID is the group's.
+//
+// Datagrams are unreliable: each member gets one, none, or two of them, in any
+// order, whole. An NI does not get its own. A peer is not connected for it, and
+// PeerUp and PeerDown say nothing of it.
+//
+// A datagram arrives as every message does, with Delivery.Group set. Its sender is
+// whom the header claims, which the driver has compared with what the network
+// says. Parse never answers it with Hold or an error.
+type Multicaster interface {
+	NI
+	// GroupNID is the NID that stands for a group in Header.DestNID. Nothing is
+	// sent to it by Send.
+	GroupNID(g Group) nid.NID
+	// Join has the NI receive what others send to a group, until Leave. To join
+	// again does nothing. The error says what the system refuses; EOPNOTSUPP, as
+	// errors.ErrUnsupported, if the network has no multicast.
+	Join(g Group) error
+	// Leave ends Join. What has arrived already may still be delivered.
+	Leave(g Group) error
+	// Multicast takes m, whose Group is set, for one datagram to that group. It
+	// never blocks and reports every failure through Upcalls.Finalize. The
+	// sender needs not have joined.
+	Multicast(m *Message)
+	// MulticastLimits is what fits now.
+	MulticastLimits() MulticastLimits
+}
+
+// MulticastLimits are the bounds of datagrams at one NI.
+type MulticastLimits struct {
+	// MaxPayload is the largest payload of one datagram in bytes. 0: the NI has
+	// no multicast after all.
+	MaxPayload int `json:"max_payload"`
+	// ReceiveBuffer is how many bytes of memory the system keeps for datagrams
+	// that wait to be read here, its own overhead included. 0 before the first
+	// Join.
+	ReceiveBuffer int `json:"receive_buffer"`
+}
+
+// Burst is how many datagrams with so many bytes of payload find room here while
+// nobody reads: what their sender may send at once. It is on the safe side, for
+// systems round up what a datagram takes.
+func (l MulticastLimits) Burst(payload int) int { return l.ReceiveBuffer / (2*payload + 1024) }
+
+// AsMulticaster returns an NI as a Multicaster; ok is false if its network has no
+// multicast.
+func AsMulticaster(ni NI) (m Multicaster, ok bool) {
+	m, ok = ni.(Multicaster)
+	return m, ok && m.MulticastLimits().MaxPayload > 0
+}

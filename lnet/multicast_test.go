@@ -1,0 +1,247 @@
+package lnet_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// caster is a driver with multicast.
+type caster struct {
+	driver
+	limit  int
+	refuse error // of Join
+
+	mu    sync.Mutex
+	calls []string // guarded by mu
+}
+
+func (c *caster) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	if _, err := c.driver.Startup(cfg, up); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *caster) GroupNID(g lnd.Group) nid.NID { return nid.FromNumber(c.id.Net(), 239<<24|uint32(g)) }
+func (c *caster) Multicast(m *lnd.Message)     { c.Send(m) }
+
+func (c *caster) MulticastLimits() lnd.MulticastLimits {
+	return lnd.MulticastLimits{MaxPayload: c.limit, ReceiveBuffer: 1 << 16}
+}
+
+func (c *caster) Join(g lnd.Group) error {
+	c.note("join " + c.GroupNID(g).String())
+	return c.refuse
+}
+
+func (c *caster) Leave(g lnd.Group) error {
+	c.note("leave " + c.GroupNID(g).String())
+	return nil
+}
+
+func (c *caster) note(call string) {
+	c.mu.Lock()
+	c.calls = append(c.calls, call)
+	c.mu.Unlock()
+}
+
+// newCaster is a node with a plain NI, and one with multicast on tcp1.
+func newCaster(t *testing.T) (*lnet.Node, *upper, *caster) {
+	t.Helper()
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	c := &caster{driver: driver{id: self1}, limit: 1000}
+	if _, err := r.node.AddNI(c, lnd.Config{Net: self1.Net()}); err != nil {
+		t.Fatal(err)
+	}
+	return r.node, r.up, c
+}
+
+// TestJoinGroup: the driver hears of the first member and of the last.
+func TestJoinGroup(t *testing.T) {
+	node, _, c := newCaster(t)
+	ni, err := node.MulticastNI(nid.NID{})
+	if err != nil || ni.NID() != self1 {
+		t.Fatalf("multicast at %v, %v", ni, err)
+	}
+	for range 2 {
+		if err := ni.JoinGroup(5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []lnet.GroupSnapshot{{Group: 5, NID: nid.MustParse("239.0.0.5@tcp1"), Members: 2}}
+	if got := node.Snapshot().NIs[1].Groups; !slices.Equal(got, want) {
+		t.Errorf("groups %v, want %v", got, want)
+	}
+	for _, want := range []error{nil, nil, syscall.ENOENT} {
+		if err := ni.LeaveGroup(5); !errors.Is(err, want) {
+			t.Errorf("leave: %v, want %v", err, want)
+		}
+	}
+	if want := []string{"join 239.0.0.5@tcp1", "leave 239.0.0.5@tcp1"}; !slices.Equal(c.calls, want) {
+		t.Errorf("the driver was told %v, want %v", c.calls, want)
+	}
+	if err := ni.JoinGroup(0); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("group 0: %v", err)
+	}
+	c.refuse = syscall.ENOBUFS
+	if err := ni.JoinGroup(6); !errors.Is(err, syscall.ENOBUFS) {
+		t.Errorf("refused: %v", err)
+	}
+	if got := node.Snapshot().NIs[1].Groups; got != nil {
+		t.Errorf("groups %v after a refusal", got)
+	}
+}
+
+// TestMulticastNI: who has no multicast says so in a way that callers can tell,
+// and fall back.
+func TestMulticastNI(t *testing.T) {
+	node, _, c := newCaster(t)
+	if _, err := node.MulticastNI(self); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("an NI without multicast: %v", err)
+	}
+	if _, err := node.MulticastNI(peerA); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("no NI of ours: %v", err)
+	}
+	if ni, err := node.MulticastNI(c.id); err != nil || ni.MulticastLimits().MaxPayload != 1000 {
+		t.Errorf("%v, %v", ni, err)
+	}
+	plain := newRig(t, lnd.Tunables{}, lnet.Config{})
+	if _, err := plain.node.MulticastNI(nid.Any()); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("no NI has multicast: %v", err)
+	}
+	if err := plain.ni.JoinGroup(1); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("join: %v", err)
+	}
+	c = &caster{driver: driver{id: second}} // which finds that its network has none
+	if _, err := plain.node.AddNI(c, lnd.Config{Net: tcp}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plain.node.MulticastNI(second); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("an NI with limit 0: %v", err)
+	}
+}
+
+// TestSendGroup: a datagram leaves without peer, credits and discovery, and an
+// NI that is removed waits for it.
+func TestSendGroup(t *testing.T) {
+	node, up, c := newCaster(t)
+	node.SetDiscoverer(func(id nid.NID) { t.Errorf("discovery of %v", id) })
+	const n = 1000 // more than credits
+	for bits := range uint64(n) {
+		m := put(nid.NID{}, bits)
+		m.Group = 9
+		node.Send(m)
+	}
+	if got := len(c.inFlight()); got != n {
+		t.Fatalf("%d are with the driver, want %d", got, n)
+	}
+	m := c.sent[0]
+	if h := m.Header; h.SrcNID != self1 || h.DestNID != c.GroupNID(9) || h.DestPID != nid.LustrePID || m.Target.NID != h.DestNID {
+		t.Errorf("header %+v, target %v", h, m.Target)
+	}
+	ni, _ := node.MulticastNI(self1)
+	if err := node.RemoveNI(over(), ni); err == nil {
+		t.Error("removed although datagrams were under way")
+	}
+	if err, ended := up.result(n - 1); !ended || !errors.Is(err, syscall.ESHUTDOWN) {
+		t.Errorf("ended %v with %v", ended, err)
+	}
+	late := put(nid.NID{}, n)
+	late.Group = 9
+	node.Send(late)
+	if err, ended := up.result(n); !ended || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("without an NI: ended %v with %v", ended, err)
+	}
+	if peers := node.Snapshot().Peers; len(peers) > 0 {
+		t.Errorf("peers %v", peers)
+	}
+}
+
+// TestParseGroup: a datagram from anybody is taken or dropped with a reason. It
+// never ends connections, makes no peer, and is no sign of life.
+func TestParseGroup(t *testing.T) {
+	stranger := nid.MustParse("10.1.0.77@tcp1")
+	for _, tt := range []struct {
+		name string
+		bend func(h *wire.Header)
+		want lnet.DropReason
+	}{
+		{"a PUT", func(*wire.Header) {}, lnet.NotDropped},
+		{"a PUT that wants an ACK", func(h *wire.Header) { h.SetPut(wire.PutCmd{}) }, lnet.NoMulticast},
+		{"a GET", func(h *wire.Header) { h.SetGet(wire.GetCmd{}) }, lnet.NoMulticast},
+		{"an ACK", func(h *wire.Header) { h.SetAck(wire.AckCmd{}) }, lnet.NoMulticast},
+		{"a REPLY", func(h *wire.Header) { h.SetReply(wire.ReplyCmd{}) }, lnet.NoMulticast},
+		{"a HELLO", func(h *wire.Header) { h.Type = wire.Hello }, lnet.NoMulticast},
+		{"no type", func(h *wire.Header) { h.Type = 99 }, lnet.NoMulticast},
+		{"huge", func(h *wire.Header) { h.PayloadLength = 1<<20 + 1 }, lnet.NoMulticast},
+		{"from nobody", func(h *wire.Header) { h.SrcNID = nid.NID{} }, lnet.BadSource},
+		{"from anybody", func(h *wire.Header) { h.SrcNID = nid.Any() }, lnet.BadSource},
+		{"from lo", func(h *wire.Header) { h.SrcNID = nid.Lo0() }, lnet.BadSource},
+		{"from another net", func(h *wire.Header) { h.SrcNID = peerA }, lnet.BadSource},
+		{"from ourselves", func(h *wire.Header) { h.SrcNID = self1 }, lnet.BadSource},
+		{"from a failed NID", func(h *wire.Header) { h.SrcNID = nid.MustParse("10.1.0.66@tcp1") }, lnet.SimulatedFailure},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			node, up, c := newCaster(t)
+			if err := node.FailNID(nid.MustParse("10.1.0.66@tcp1"), lnet.FailForever); err != nil {
+				t.Fatal(err)
+			}
+			d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: stranger, PID: nid.LustrePID}}
+			d.Header = wire.Header{SrcNID: stranger, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3), DestPID: nid.LustrePID}
+			d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+			tt.bend(&d.Header)
+			verdict, err := c.up.Parse(d)
+			if verdict != lnd.Accept || err != nil {
+				t.Fatalf("verdict %v, %v", verdict, err)
+			}
+			c.up.Delivered(d, nil)
+			stats, taken := node.Stats(), up.delivered == 1
+			if taken != (tt.want == lnet.NotDropped) || !taken && stats.DropReasons[tt.want.String()] != 1 {
+				t.Errorf("taken %v, dropped %v, want %v", taken, stats.DropReasons, tt.want)
+			}
+			if _, heard := node.LastHeard(d.From); heard || len(node.Snapshot().Peers) > 0 {
+				t.Errorf("heard %v, peers %v", heard, node.Snapshot().Peers)
+			}
+		})
+	}
+}
+
+// TestDatagramsOfPeers: what comes from a node that is known is under its
+// primary NID, and counts for it.
+func TestDatagramsOfPeers(t *testing.T) {
+	node, up, c := newCaster(t)
+	var primary nid.NID
+	up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+		primary = d.Primary
+		d.Owner = up
+		return lnd.Accept, lnet.NotDropped
+	}
+	node.SetPeer(lnet.Peer{Primary: peerA, NIs: []wire.NIStatus{{NID: peerA}, {NID: peer1}}, Flags: lnet.PeerNIDsUpToDate})
+	c.up.PeerUp(nid.ProcessID{NID: peer1, PID: nid.LustrePID})
+	d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: peer1, PID: nid.LustrePID}}
+	d.Header = wire.Header{SrcNID: peer1, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3)}
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+	if _, err := c.up.Parse(d); err != nil {
+		t.Fatal(err)
+	}
+	c.up.Delivered(d, nil)
+	if primary != peerA {
+		t.Errorf("came from %v, want %v", primary, peerA)
+	}
+	for _, p := range node.Snapshot().Peers {
+		if p.NID == peer1 && p.Traffic.Received.Put != 1 {
+			t.Errorf("%d PUTs of the peer, want 1", p.Traffic.Received.Put)
+		}
+	}
+	if _, heard := node.LastHeard(d.From); heard {
+		t.Error("a datagram is a sign of life")
+	}
+}

@@ -1,0 +1,103 @@
+package portals
+
+import (
+	"math"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// PutMulticastRequest says what to put to whom at once. The whole MD is sent.
+type PutMulticastRequest struct {
+	Self      nid.NID // the local NID to send from; zero or Any: the first with multicast
+	MD        MDHandle
+	Group     lnd.Group
+	Portal    int
+	MatchBits uint64
+	Offset    uint32 // in the targets' MDs, if these are ManageRemote
+	HdrData   uint64 // delivered in the targets' PUT events
+}
+
+// PutMulticast sends an MD's data to all members of a group in one datagram
+// (seed 004 section 3, RM-A22). At each of them it is a PUT like any other, which
+// asks for no ACK: the same match entries, the same checks, the same event, whose
+// Target is the group's NID. But it may be lost, or come twice, and a lazy portal
+// drops it where no ME takes it. This node does not get it.
+//
+// A nil error means that a SEND event will follow: the datagram has left, or why
+// it could not.
+//
+//	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
+//	EMSGSIZE    the MD is longer than Table.MulticastLimits allows
+//	EIO         the group's NID was given to lnet.Node.FailNID
+//	ENOENT      the MD is gone, exhausted, or attached to an ME
+//	EINVAL      no such portal or group, or Self is no NID of this node
+func (t *Table) PutMulticast(r PutMulticastRequest) error {
+	ni, err := t.multicastNI(r.Self, r.Group)
+	if err != nil {
+		return opError("PutMulticast", err)
+	}
+	put := PutRequest{
+		Self: ni.NID(), MD: r.MD, Target: nid.ProcessID{NID: ni.GroupNID(r.Group), PID: nid.LustrePID},
+		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData,
+	}
+	o, length, err := t.begin(wire.Put, &put, ni.MulticastLimits().MaxPayload)
+	if err != nil {
+		return &OpError{Op: "PutMulticast", NID: put.Target.NID, Err: err}
+	}
+	t.sendEvent(o, &put, length)
+	o.Source, o.Group = put.Self, r.Group
+	o.Priority = o.event.Options&Priority != 0
+	t.putHeader(o, &put, length)
+	t.node.Send(&o.Message)
+	return nil
+}
+
+func (t *Table) multicastNI(self nid.NID, g lnd.Group) (*lnet.NI, error) {
+	if !g.IsValid() {
+		return nil, syscall.EINVAL
+	}
+	return t.node.MulticastNI(self)
+}
+
+// JoinGroup has this node receive what others put to a group by PutMulticast,
+// at the NI that PutMulticast with the same self would use. As many LeaveGroup
+// end it; an NI that goes down takes its groups along.
+//
+//	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
+//	EINVAL      no such group, or self is no NID of this node
+//
+// and what the driver reports.
+func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
+	ni, err := t.multicastNI(self, g)
+	if err == nil {
+		err = ni.JoinGroup(g)
+	}
+	return opError("JoinGroup", err)
+}
+
+// LeaveGroup takes a JoinGroup back. What has arrived already is still delivered.
+// ENOENT: there was none, or the NI was replaced since. Other errors as JoinGroup.
+func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
+	ni, err := t.multicastNI(self, g)
+	if err == nil {
+		err = ni.LeaveGroup(g)
+	}
+	return opError("LeaveGroup", err)
+}
+
+// MulticastLimits returns what a datagram from this NID may have as payload, and
+// how much may wait here to be read. Errors as JoinGroup.
+func (t *Table) MulticastLimits(self nid.NID) (lnd.MulticastLimits, error) {
+	ni, err := t.node.MulticastNI(self)
+	if err != nil {
+		return lnd.MulticastLimits{}, opError("MulticastLimits", err)
+	}
+	return ni.MulticastLimits(), nil
+}
+
+// noLimit is for messages that are no datagrams: MDs have a limit of their own.
+const noLimit = math.MaxInt
