@@ -103,7 +103,7 @@ func (a *agents) kill(ctx context.Context, i int) (time.Duration, error) {
 	a.nodes[i].close()
 	a.nodes, a.agents = a.nodes[:i], a.agents[:i]
 	var last time.Time
-	err := a.await(ctx, 30*time.Second, func() bool {
+	err := await(ctx, 30*time.Second, func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for k := range a.agents {
@@ -124,7 +124,7 @@ func (a *agents) kill(ctx context.Context, i int) (time.Duration, error) {
 }
 
 // await waits until something is the case.
-func (a *agents) await(ctx context.Context, patience time.Duration, done func() bool) error {
+func await(ctx context.Context, patience time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for !done() {
@@ -156,7 +156,7 @@ func measureAgents(ctx context.Context, seconds int) (c cost, err error) {
 		return c, err
 	}
 	defer a.close()
-	if err := a.await(ctx, 20*time.Second, a.gathered); err != nil {
+	if err := await(ctx, 20*time.Second, a.gathered); err != nil {
 		return c, fmt.Errorf("the agents do not find each other: %w", err)
 	}
 	if err := wait(ctx, 8*time.Second); err != nil { // until all pairs have met

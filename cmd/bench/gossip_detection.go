@@ -46,7 +46,7 @@ func measureLoopback(ctx context.Context, deaths int) (line, error) {
 		return l, err
 	}
 	defer a.close()
-	if err := a.await(ctx, 20*time.Second, a.gathered); err != nil {
+	if err := await(ctx, 20*time.Second, a.gathered); err != nil {
 		return l, fmt.Errorf("the agents do not find each other: %w", err)
 	}
 	var took []float64

@@ -139,11 +139,12 @@ func measureZoneRest(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	basis := fmt.Sprintf("%d nodes at rest; %s", nodes, zoneBasis)
-	return []line{
+	cost, err := measureZoneCost(ctx, b)
+	return append([]line{
 		{what: "idle zone: bytes besides heartbeats", ratio: float64(i.Others), unit: "B", limit: 0, basis: basis},
 		{what: "idle zone: links of a node, on average", ratio: i.Links, unit: "links", limit: 10, basis: basis},
 		{what: "idle zone: heartbeats of a node in a second", ratio: i.Heartbeats, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", i.Messages, int(i.Heartbeats/i.Messages+0.5), basis)},
-	}, nil
+	}, cost...), err
 }
 
 // measureZoneHealing is G-MS-6.

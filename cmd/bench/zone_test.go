@@ -39,7 +39,7 @@ func TestZoneLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 33 {
+	if count != 37 {
 		t.Errorf("%d lines", count)
 	}
 }

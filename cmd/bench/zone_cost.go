@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// zoneCost is what idle members of zones used together.
+type zoneCost struct {
+	cpu        time.Duration
+	objects    int // allocated
+	heartbeats uint64
+}
+
+// agentHeartbeat is that of agents over TCP: shorter than the default, so that a
+// measurement has many.
+const agentHeartbeat = 200 * time.Millisecond
+
+// measureZoneCost is the rest of G-MS-5: what an idle node costs the host it is on.
+func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
+	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 5, 30, 300)
+	machine, err := simulatedZoneCost(ctx, nodes, seconds)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC()
+	agents, err := measureZoneAgents(ctx, agentHeartbeat, pick(b, 2, 10, 60))
+	if err != nil {
+		return nil, err
+	}
+	each := float64(machine.heartbeats) / float64(nodes*seconds) // in a second, of a node of that zone
+	share := func(c zoneCost) float64 {
+		return 100 * each * c.cpu.Seconds() / float64(c.heartbeats)
+	}
+	cpu := func(what string, c zoneCost, more string) line {
+		return line{
+			what: fmt.Sprintf("CPU of an idle node of %d, %s", nodes, what), ratio: share(c), unit: "%", limit: 0.2,
+			basis: fmt.Sprintf("of a core; %.1f heartbeats sent and as many received in a second, %.2f µs for both; %s", each, c.cpu.Seconds()*1e6/float64(c.heartbeats), more),
+		}
+	}
+	allocations := func(what string, c zoneCost, more string) line {
+		return line{
+			what: "allocations per heartbeat, " + what, ratio: float64(c.objects) / float64(c.heartbeats), unit: "objects", limit: 0.05,
+			basis: fmt.Sprintf("%d heartbeats, %d objects%s", c.heartbeats, c.objects, more),
+		}
+	}
+	const tcp = "agent over TCP on loopback"
+	return []line{
+		cpu("machine", machine, "with its share of the simulator"),
+		cpu(tcp, agents, fmt.Sprintf("%d agents that send each other one in %v, less what their nodes take without them", fewNodes, agentHeartbeat)),
+		allocations("machine", machine, ""),
+		allocations(tcp, agents, " more than without zones"),
+	}, nil
+}
+
+// simulatedZoneCost lets a zone of machines rest for some seconds of virtual time.
+func simulatedZoneCost(ctx context.Context, nodes, seconds int) (c zoneCost, err error) {
+	n, err := zonesim.New(zonesim.Config{
+		Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}},
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := n.Run(time.Minute); err != nil {
+		return c, err
+	}
+	if ok, why := n.Equal(sim.AllNodes, true); !ok {
+		return c, errors.New(why)
+	}
+	before := n.Counters().Sent
+	runtime.GC()
+	objects, cpu := ownMallocs(), cpuTime()
+	if err := errors.Join(n.Run(n.Now()+time.Duration(seconds)*time.Second), ctx.Err()); err != nil {
+		return c, err
+	}
+	c.cpu, c.objects = cpuTime()-cpu, int(ownMallocs()-objects)
+	for kind, sent := range n.Counters().Sent {
+		sent -= before[kind]
+		if zone.Kind(kind) == zone.Heartbeat {
+			c.heartbeats = sent
+		} else if sent > 0 {
+			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, zone.Kind(kind))
+		}
+	}
+	return c, nil
+}
