@@ -57,6 +57,14 @@ func TestErrors(t *testing.T) {
 	golden(t, "errors.golden", b.String())
 }
 
+// TestPauseAgain: a pause that has ended is over, whatever was done to the node since or
+// meanwhile.
+func TestPauseAgain(t *testing.T) {
+	for _, between := range []string{"at 2s do 3 tell 1", "at 5s do 3 tell 1", "at 2s slow 3 1ms"} {
+		parse(t, "again", "protocol flood\nnodes 5\nrun 20s\nat 1s pause 3 for 2s\n"+between+"\nat 8s pause 3 for 1s\n")
+	}
+}
+
 func TestHostileText(t *testing.T) {
 	head := "protocol flood\nnodes 10\nrun 1s\n"
 	for name, text := range map[string]string{

@@ -85,9 +85,11 @@ func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	case "pause":
 		*s |= nodePaused
 	}
-	switch delete(w.until, id); {
+	switch {
 	case a.verb == "pause" && a.time > 0:
 		w.until[id] = now + a.time
+	case a.verb == "pause" || *s&nodePaused == 0: // a pause goes on, whatever else is done
+		delete(w.until, id)
 	}
 }
 
