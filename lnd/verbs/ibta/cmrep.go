@@ -1,0 +1,117 @@
+package ibta
+
+import "encoding/binary"
+
+// REP grants a connection. Its attribute:
+//
+//	 0  4  local comm id          24  responder resources
+//	 4  4  remote comm id         25  initiator depth
+//	 8  4  Q_Key                  26  b7-3 target ACK delay, b2-1 failover,
+//	12  3  local QPN                   b0 flow control
+//	16  3  local EECN             27  b7-5 RNR retry count, b4 SRQ
+//	20  3  starting PSN           28  8  local CA GUID
+//	                              36  196  private data
+type REP struct {
+	LocalID, RemoteID  CommID
+	QKey               QKey
+	QPN                QPN
+	EECN               uint32
+	StartingPSN        PSN // the receiver's requester begins with it
+	ResponderResources uint8
+	InitiatorDepth     uint8
+	AckDelay           uint8 // AckTimeout code
+	Failover           uint8 // 0 accepted, 1 not supported, 2 refused
+	FlowControl        bool
+	RNRRetryCount      uint8 // for the receiver to use; 3 bits, 7 is endless
+	SRQ                bool
+	LocalGUID          GUID
+	Private            []byte // of a parsed REP all 196 bytes, part of the input
+}
+
+// ParseREP parses the attribute of a REP. The error is ErrShort.
+func ParseREP(b []byte) (r REP, err error) {
+	if len(b) < MADBodySize {
+		return REP{}, ErrShort
+	}
+	r.LocalID, r.RemoteID = commIDs(b)
+	r.QKey = QKey(binary.BigEndian.Uint32(b[8:]))
+	r.QPN, r.EECN, r.StartingPSN = QPN(uint24(b[12:])), uint24(b[16:]), PSN(uint24(b[20:]))
+	r.ResponderResources, r.InitiatorDepth = b[24], b[25]
+	r.AckDelay, r.Failover, r.FlowControl = b[26]>>3, b[26]>>1&3, b[26]&1 != 0
+	r.RNRRetryCount, r.SRQ = b[27]>>5, b[27]&16 != 0
+	r.LocalGUID = GUID(binary.BigEndian.Uint64(b[28:]))
+	r.Private = b[36:MADBodySize:MADBodySize]
+	return r, nil
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (r *REP) AppendTo(b []byte) []byte {
+	b = appendIDs(b, r.LocalID, r.RemoteID)
+	b = binary.BigEndian.AppendUint32(b, uint32(r.QKey))
+	b = append(appendUint24(b, uint32(r.QPN)), 0)
+	b = append(appendUint24(b, r.EECN), 0)
+	b = append(appendUint24(b, uint32(r.StartingPSN)), 0)
+	b = append(b, r.ResponderResources, r.InitiatorDepth)
+	b = append(b, r.AckDelay<<3|r.Failover&3<<1|bit(r.FlowControl, 0))
+	b = append(b, r.RNRRetryCount<<5|bit(r.SRQ, 4))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.LocalGUID))
+	return appendPrivate(b, r.Private, REPPrivateSize)
+}
+
+// Rejected tells what a REJ or MRA answers.
+type Rejected uint8
+
+// The messages that can be answered so.
+const (
+	RejectedREQ   Rejected = 0
+	RejectedREP   Rejected = 1
+	RejectedOther Rejected = 2 // of an MRA: a LAP
+)
+
+// REJ refuses. Its attribute:
+//
+//	0  4  local comm id, 0 for none    10  2  reason
+//	4  4  remote comm id               12 72  more about the reason
+//	8  b7-6 message rejected           84 148 private data
+//	9  b7-1 length of that information
+type REJ struct {
+	LocalID, RemoteID CommID
+	Rejected          Rejected
+	InfoLength        uint8 // 7 bits
+	Reason            RejectReason
+	Info              [72]byte
+	Private           []byte // of a parsed REJ all 148 bytes, part of the input
+}
+
+// ParseREJ parses the attribute of a REJ. The error is ErrShort.
+func ParseREJ(b []byte) (r REJ, err error) {
+	if len(b) < MADBodySize {
+		return REJ{}, ErrShort
+	}
+	r.LocalID, r.RemoteID = commIDs(b)
+	r.Rejected, r.InfoLength = Rejected(b[8]>>6), b[9]>>1
+	r.Reason = RejectReason(binary.BigEndian.Uint16(b[10:]))
+	r.Info = [72]byte(b[12:])
+	r.Private = b[84:MADBodySize:MADBodySize]
+	return r, nil
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (r *REJ) AppendTo(b []byte) []byte {
+	b = appendIDs(b, r.LocalID, r.RemoteID)
+	b = append(b, byte(r.Rejected)<<6, r.InfoLength<<1)
+	b = binary.BigEndian.AppendUint16(b, uint16(r.Reason))
+	b = append(b, r.Info[:]...)
+	return appendPrivate(b, r.Private, REJPrivateSize)
+}
+
+// commIDs reads the ids with which all but a REQ begin: the sender's and the
+// receiver's.
+func commIDs(b []byte) (local, remote CommID) {
+	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
+}
+
+func appendIDs(b []byte, local, remote CommID) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(local))
+	return binary.BigEndian.AppendUint32(b, uint32(remote))
+}

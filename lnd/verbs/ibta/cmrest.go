@@ -1,0 +1,92 @@
+package ibta
+
+// MRA asks for patience. Its attribute: comm ids as in a REP, then
+//
+//	 8  b7-6 message
+//	 9  b7-3 service timeout
+//	10  222  private data
+type MRA struct {
+	LocalID, RemoteID CommID
+	Message           Rejected
+	ServiceTimeout    uint8 // CMTimeout code
+	Private           []byte
+}
+
+// ParseMRA parses the attribute of an MRA. The error is ErrShort.
+func ParseMRA(b []byte) (m MRA, err error) {
+	if len(b) < MADBodySize {
+		return MRA{}, ErrShort
+	}
+	m.LocalID, m.RemoteID = commIDs(b)
+	m.Message, m.ServiceTimeout = Rejected(b[8]>>6), b[9]>>3
+	m.Private = b[10:MADBodySize:MADBodySize]
+	return m, nil
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (m *MRA) AppendTo(b []byte) []byte {
+	b = append(appendIDs(b, m.LocalID, m.RemoteID), byte(m.Message)<<6, m.ServiceTimeout<<3)
+	return appendPrivate(b, m.Private, MRAPrivateSize)
+}
+
+// RTU says that the connection is ready to use. Its attribute: comm ids, then
+// 224 bytes of private data.
+type RTU struct {
+	LocalID, RemoteID CommID
+	Private           []byte
+}
+
+// ParseRTU parses the attribute of an RTU. The error is ErrShort.
+func ParseRTU(b []byte) (r RTU, err error) {
+	if len(b) < MADBodySize {
+		return RTU{}, ErrShort
+	}
+	r.LocalID, r.RemoteID = commIDs(b)
+	r.Private = b[8:MADBodySize:MADBodySize]
+	return r, nil
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (r *RTU) AppendTo(b []byte) []byte {
+	return appendPrivate(appendIDs(b, r.LocalID, r.RemoteID), r.Private, RTUPrivateSize)
+}
+
+// DREQ asks to end a connection. Its attribute: comm ids, the receiver's QPN
+// at 8 (3 bytes), 220 bytes of private data at 12.
+type DREQ struct {
+	LocalID, RemoteID CommID
+	RemoteQPN         QPN // the receiver's, who checks it
+	Private           []byte
+}
+
+// ParseDREQ parses the attribute of a DREQ. The error is ErrShort.
+func ParseDREQ(b []byte) (d DREQ, err error) {
+	if len(b) < MADBodySize {
+		return DREQ{}, ErrShort
+	}
+	d.LocalID, d.RemoteID = commIDs(b)
+	d.RemoteQPN = QPN(uint24(b[8:]))
+	d.Private = b[12:MADBodySize:MADBodySize]
+	return d, nil
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (d *DREQ) AppendTo(b []byte) []byte {
+	b = append(appendUint24(appendIDs(b, d.LocalID, d.RemoteID), uint32(d.RemoteQPN)), 0)
+	return appendPrivate(b, d.Private, DREQPrivateSize)
+}
+
+// DREP answers a DREQ. Its attribute is that of an RTU.
+type DREP struct {
+	LocalID, RemoteID CommID
+	Private           []byte
+}
+
+// ParseDREP parses the attribute of a DREP. The error is ErrShort.
+func ParseDREP(b []byte) (DREP, error) {
+	r, err := ParseRTU(b)
+	return DREP(r), err
+}
+
+// AppendTo appends the attribute. Private is filled up with zeros.
+func (d *DREP) AppendTo(b []byte) []byte { return (*RTU)(d).AppendTo(b) }

@@ -1,0 +1,93 @@
+package ibta
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"sync"
+)
+
+// The arithmetic of CRC-32 as Ethernet has it (reflected polynomial). A state
+// is the CRC before its final inversion. States are polynomials over GF(2)
+// modulo that of the CRC, with the coefficient of x^0 in the highest bit, and
+// a zero byte multiplies them by x^8: so what several bytes contribute can be
+// computed apart and added (exclusive or).
+
+// shifted[n][b] is the state that byte b makes of 0 when n more zero bytes
+// follow.
+var shifted = func() (t [48][256]uint32) {
+	for b := range 256 {
+		s := crc32.IEEETable[b]
+		for n := range t {
+			t[n][b] = s
+			s = zeroByte(s)
+		}
+	}
+	return t
+}()
+
+// zeroByte returns s after a zero byte.
+func zeroByte(s uint32) uint32 { return crc32.IEEETable[byte(s)] ^ s>>8 }
+
+// addState returns what state s becomes after n zero bytes, 4 ≤ n ≤ 48.
+func addState(s uint32, n int) uint32 {
+	return shifted[n-1][byte(s)] ^ shifted[n-2][byte(s>>8)] ^ shifted[n-3][byte(s>>16)] ^ shifted[n-4][byte(s>>24)]
+}
+
+// add16 returns what the 16-bit number v contributes when n bytes follow.
+func add16(v uint16, n int) uint32 { return shifted[n+1][byte(v>>8)] ^ shifted[n][byte(v)] }
+
+// update continues s over b, byte by byte: for a few bytes that must not
+// escape to the heap.
+func update(s uint32, b []byte) uint32 {
+	for _, c := range b {
+		s = crc32.IEEETable[byte(s)^c] ^ s>>8
+	}
+	return s
+}
+
+// addBTH continues s over the twelve bytes of a BTH, of which byte 4 is
+// masked.
+func addBTH(s uint32, b []byte) uint32 {
+	b = b[:BTHSize:BTHSize]
+	first := s ^ binary.LittleEndian.Uint32(b)
+	return addState(first, BTHSize) ^
+		shifted[7][0xFF] ^ shifted[6][b[5]] ^ shifted[5][b[6]] ^ shifted[4][b[7]] ^
+		shifted[3][b[8]] ^ shifted[2][b[9]] ^ shifted[1][b[10]] ^ shifted[0][b[11]]
+}
+
+// updateLong continues s over b with the instructions of the machine.
+func updateLong(s uint32, b []byte) uint32 { return ^crc32.Update(^s, crc32.IEEETable, b) }
+
+// producer tells from the highest byte of a state which entry of the table made
+// it.
+var producer = func() (t [256]byte) {
+	for b, s := range crc32.IEEETable {
+		t[s>>24] = byte(b)
+	}
+	return t
+}()
+
+// maxUnshift bounds the bytes of a packet and of its headers behind the
+// identification.
+const maxUnshift = 4096 + 128
+
+// inverses[n] is x^(-8n). They take some 16 KiB, made when first needed.
+var inverses = sync.OnceValue(func() []uint32 {
+	list := make([]uint32, maxUnshift+1)
+	list[0] = 1 << 31
+	for n := range maxUnshift {
+		b := producer[list[n]>>24]
+		list[n+1] = (list[n]^crc32.IEEETable[b])<<8 | uint32(b)
+	}
+	return list
+})
+
+// multiply returns the product of two states.
+func multiply(a, b uint32) uint32 {
+	var p uint32
+	for ; a != 0; a <<= 1 {
+		p ^= b & -(a >> 31)
+		b = b>>1 ^ crc32.IEEE&-(b&1)
+	}
+	return p
+}

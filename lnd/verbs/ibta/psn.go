@@ -1,0 +1,57 @@
+package ibta
+
+// PSN is a packet sequence number: 24 bits, of which none is the first.
+type PSN uint32
+
+const psnMask = 1<<24 - 1
+
+// Add returns the PSN n behind p; n may be negative.
+func (p PSN) Add(n int) PSN { return (p + PSN(n)) & psnMask }
+
+// Sub returns how far p is behind q, from -2^23 to 2^23-1: positive if p is
+// the later one.
+func (p PSN) Sub(q PSN) int { return int(int32(p-q) << 8 >> 8) }
+
+// QPN is the number of a queue pair, 24 bits.
+type QPN uint32
+
+// Numbers with a meaning of their own. Others are 2 to 0xFFFFFE.
+const (
+	GSI          QPN = 1        // where CM messages go
+	MulticastQPN QPN = 0xFFFFFF // all queue pairs of a multicast group
+)
+
+// RKey names a memory region to whoever may write there.
+type RKey uint32
+
+// QKey is what sender and receiver of datagrams agree upon.
+type QKey uint32
+
+// The Q_Keys that have a meaning.
+const (
+	GSIQKey QKey = 0x80010000 // of QP 1
+	CMQKey  QKey = 0x01234567 // RDMA-CM's of UD and multicast (RDMA_UDP_QKEY)
+)
+
+// PKey is a partition key.
+type PKey uint16
+
+// DefaultPKey is the only partition that RoCE knows.
+const DefaultPKey PKey = 0xFFFF
+
+// Matches reports whether nodes with these keys may talk: it is the same
+// partition and at least one is a full member.
+func (p PKey) Matches(q PKey) bool {
+	const full = 1 << 15
+	return (p^q)&^full == 0 && (p|q)&full != 0
+}
+
+// uint24 and appendUint24 are big-endian.
+func uint24(b []byte) uint32 {
+	_ = b[2]
+	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
+}
+
+func appendUint24(b []byte, v uint32) []byte {
+	return append(b, byte(v>>16), byte(v>>8), byte(v))
+}
