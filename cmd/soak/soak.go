@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -83,13 +85,16 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 	if s.notes, err = os.Create(filepath.Join(s.dir, "soak.log")); err != nil {
 		return nil, err
 	}
-	err = perform(func(t *stage) error {
+	err = netlab.Perform(func(t netlab.T) error {
 		// Before the lab goes: those who follow the workers end after them.
 		t.Cleanup(s.followers.Wait)
 		t.Cleanup(func() { close(s.over) })
 		s.build(t)
 		return s.run(ctx)
 	})
+	if _, missing := errors.AsType[*netlab.SkipError](err); missing {
+		err = cli.Hint(err, "the soak needs root, network namespaces, TAP devices and nft (Debian package nftables)")
+	}
 	s.progress.end()
 	r := s.report()
 	return r, s.close(err)

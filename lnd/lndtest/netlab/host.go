@@ -28,9 +28,9 @@
 // why, on a build machine too: a kernel that refuses namespaces, as many
 // containers do, is not a missing tool that somebody could install. Linux only.
 //
-// netlab is for tests, and for programs that test, which bring a [T] of their
-// own. It never touches the namespace of its caller. Every failure ends the
-// test. A Lab is for one goroutine.
+// netlab is for tests, and with [Perform] for programs that test. It never
+// touches the namespace of its caller. Every failure ends the test. A Lab is for
+// one goroutine.
 package netlab
 
 import (

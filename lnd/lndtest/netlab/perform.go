@@ -1,0 +1,56 @@
+//go:build linux
+
+package netlab
+
+import (
+	"errors"
+	"fmt"
+)
+
+// SkipError says why there can be no lab here.
+type SkipError struct{ Why string }
+
+func (e *SkipError) Error() string { return e.Why }
+
+// Perform is for programs that are no tests: it runs f with a [T], and then what was
+// left to be cleaned up. It returns f's error or that of the lab, which ends f; it is
+// a *[SkipError] where a test would be skipped.
+func Perform(f func(T) error) (err error) {
+	s := new(stage)
+	defer func() {
+		if failed := recover(); failed != nil {
+			e, ours := failed.(stageError)
+			if !ours {
+				panic(failed)
+			}
+			err = errors.Join(err, e.err)
+		}
+	}()
+	defer func() {
+		for i := len(s.cleanups); i > 0; i-- {
+			s.cleanups[i-1]()
+		}
+	}()
+	return f(s)
+}
+
+// stage stands in for a test: what fails in the lab ends the function that Perform
+// runs.
+type stage struct{ cleanups []func() }
+
+// stageError is what Perform recovers.
+type stageError struct{ err error }
+
+// The methods of T.
+
+func (*stage) Helper() {}
+
+func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+func (*stage) Fatalf(format string, args ...any) {
+	panic(stageError{fmt.Errorf(format, args...)})
+}
+
+func (*stage) Skipf(format string, args ...any) {
+	panic(stageError{&SkipError{fmt.Sprintf(format, args...)}})
+}
