@@ -26,6 +26,8 @@ type Config struct {
 	Zones int
 	// Stub, if not 0, is how many members a base zone has of which only one is a node.
 	Stub int
+	// OneName has all base zones have the name of the first.
+	OneName bool
 	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
 	Bootstrap int
 	// Zone is for all nodes: ids, names of zones and what is above are not used.
@@ -120,6 +122,9 @@ func (n *Net) divide() error {
 	for z := range cfg.Zones {
 		first := sim.NodeID(cfg.Supervisors + z*size)
 		name := fmt.Sprintf("zone%d", z+1)
+		if cfg.OneName {
+			name = "zone1"
+		}
 		var g *group
 		var err error
 		if cfg.Stub > 0 {

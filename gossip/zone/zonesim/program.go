@@ -17,6 +17,9 @@ type program struct {
 	m     *zone.Machine
 	stub  *stub // nil for a whole zone
 	steps uint64
+
+	lies      []*zone.Lists // that the next step tells
+	disagrees bool
 }
 
 // boot begins a life. A restarted node keeps its incarnation only.
@@ -78,6 +81,7 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 	if p.stub != nil {
 		wake = p.stub.step(p, now, &in, wake)
 	} else {
+		p.tellLies()
 		p.send(out)
 		if in.Kind == sim.Reset && !slices.Contains(out.Ignore, in.From) {
 			out.Watch = append(out.Watch, in.From) // it may come back, and be lost again
@@ -152,6 +156,8 @@ func (p *program) command(text string) (zone.Input, bool) {
 		if p.stub != nil {
 			p.stub.gain(count)
 		}
+	default:
+		p.forge(verb, rest)
 	}
 	return zone.Input{}, false
 }

@@ -24,16 +24,17 @@ var Protocol = &scenario.Protocol{
 		{Name: "timeout", Default: "0s", Kind: scenario.Duration, Doc: "how long a neighbour may be silent; 0s: 3.5 heartbeats"},
 		{Name: "retry", Default: "200ms", Kind: scenario.Duration, Doc: "how soon discovery tries again at first"},
 		{Name: "delegates", Default: "3", Kind: scenario.Count, Least: 1, Doc: "how many a base zone has"},
+		{Name: "names", Default: "own", Kind: scenario.Choice, Choices: []string{"own", "same"}, Doc: "same: all base zones have one name, by mistake"},
 		{Name: "check", Default: "off", Kind: scenario.Switch, Doc: "listen to all nodes and examine their machines, for the condition alternating"},
 	},
-	Verbs: []scenario.Verb{
+	Verbs: append([]scenario.Verb{
 		{Name: "leave", Args: []scenario.Arg{{Name: "code", Kind: scenario.Count}}, Doc: "the node says goodbye, with an exit code"},
 		{Name: "set", Args: []scenario.Arg{keyArg, {Name: "value", Kind: scenario.Word}}, Doc: "the node writes an attribute"},
 		{Name: "rm", Args: []scenario.Arg{keyArg}, Doc: "the node deletes an attribute"},
 		{Name: "monitor", Doc: "the node declares itself a high-priority monitor"},
 		{Name: "lose", Args: []scenario.Arg{numberArg}, Doc: "so many members of a stub die"},
 		{Name: "gain", Args: []scenario.Arg{numberArg}, Doc: "so many of those that died come back"},
-	},
+	}, forgeries...),
 	Conditions:   conditions,
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
@@ -83,7 +84,7 @@ func configOf(s *scenario.Setup) Config {
 	return Config{
 		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
 		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
-		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"),
+		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"), OneName: o["names"] == "same",
 		Zone: z, Check: o.On("check"), Stacks: s.Level == scenario.Stacks,
 	}
 }

@@ -1,6 +1,7 @@
 package zonesim
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -61,8 +62,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	return k.agent.Join(n.incs[k.id])
 }
 
-// command obeys a verb of a scenario. What a node says that has left, or that is not for
-// agents, is nothing.
+// command obeys a verb of a scenario. What a node says that has left is nothing.
 func (k *stack) command(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	key, value, _ := strings.Cut(rest, " ")
@@ -79,6 +79,10 @@ func (k *stack) command(text string) {
 	case "monitor":
 		k.net.truth.watches(k.id)
 		_ = k.agent.Set(zone.MonitorKey, nil)
+	default:
+		if forges(verb) {
+			k.net.failed(fmt.Errorf("zonesim: %s is for machines: run it with --on machines", verb))
+		}
 	}
 }
 

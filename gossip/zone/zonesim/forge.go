@@ -1,0 +1,85 @@
+package zonesim
+
+import (
+	"fmt"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+var forgeries = []scenario.Verb{
+	{Name: "accuse", Args: []scenario.Arg{nodesArg}, Doc: "the node tells its neighbours that it suspects all of these; machines only, like all below"},
+	{Name: "bury", Args: []scenario.Arg{nodesArg}, Doc: "it tells them that these said goodbye in their latest lives"},
+	{Name: "replay", Args: []scenario.Arg{nodesArg}, Doc: "it repeats what was said of these in their lives before: that they live, are suspected by itself, and said goodbye"},
+	{Name: "exalt", Args: []scenario.Arg{nodesArg}, Doc: "it tells them of incarnations of these that nobody could ever refute"},
+	{Name: "disagree", Args: []scenario.Arg{{Name: "on", Kind: scenario.Switch}}, Doc: "its hashes of views and attributes agree with nobody's from now on"},
+}
+
+// forge does what a machine would not.
+func (p *program) forge(verb, rest string) {
+	if verb == "disagree" {
+		p.disagrees = rest == "on"
+		return
+	}
+	set, err := sim.ParseNodes(rest, p.net.Nodes())
+	if err != nil {
+		p.net.failed(fmt.Errorf("zonesim: %s %s: %w", verb, rest, err))
+		return
+	}
+	var l zone.Lists
+	for id := range set.All(p.net.Nodes()) {
+		if r := p.group.ref(id); r != 0 && id != p.id {
+			p.say(&l, verb, r, p.net.incs[id])
+		}
+	}
+	p.lies = append(p.lies, &l)
+}
+
+// say adds to some lists what a verb says of a node in its latest life.
+func (p *program) say(l *zone.Lists, verb string, r zone.Ref, inc uint64) {
+	now, _ := p.m.Has(r)
+	old := zone.Version{Inc: max(inc, 2) - 1, Minor: 3}
+	switch verb {
+	case "accuse":
+		l.Suspicions = append(l.Suspicions, zone.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: now})
+	case "bury":
+		l.Leaves = append(l.Leaves, zone.Departure{Node: r, Version: now})
+	case "exalt":
+		l.Alive = append(l.Alive, zone.Member{Node: r, Version: zone.Version{Inc: 1 << 63, Minor: 1}})
+	case "replay":
+		if inc > 1 {
+			l.Leaves = append(l.Leaves, zone.Departure{Node: r, Version: old})
+			l.Alive = append(l.Alive, zone.Member{Node: r, Version: old})
+			l.Suspicions = append(l.Suspicions, zone.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: old})
+		}
+	}
+}
+
+// tellLies adds what was forged to what the machine sends, as an update.
+func (p *program) tellLies() {
+	out := &p.net.out
+	for _, l := range p.lies {
+		for _, to := range p.m.Neighbours(nil) {
+			out.Sends = append(out.Sends, zone.Send{To: to, Message: zone.Message{
+				Kind: zone.Update, From: p.m.Self(), Version: p.m.Version(), Lists: l,
+			}})
+		}
+	}
+	p.lies = p.lies[:0]
+	for i := range out.Sends {
+		if m := &out.Sends[i].Message; p.disagrees && m.Kind == zone.Heartbeat {
+			m.Hash, m.Tables = ^m.Hash, ^m.Tables
+		}
+	}
+}
+
+// forges reports whether a command is for a bare machine alone.
+func forges(verb string) bool {
+	for i := range forgeries {
+		if forgeries[i].Name == verb {
+			return true
+		}
+	}
+	return verb == "lose" || verb == "gain"
+}
