@@ -18,6 +18,7 @@ var (
 	ErrNotJoined = errors.New("zone: the node does not take part: it has not joined, or has left")
 	ErrJoined    = errors.New("zone: the node takes part already")
 	ErrOldLife   = errors.New("zone: the incarnation is not above those before")
+	ErrStopped   = errors.New("zone: the agent was stopped")
 )
 
 // AgentConfig configures an [Agent].
@@ -30,6 +31,13 @@ type AgentConfig struct {
 	// Clock shows by its jumps that the node stood still. Default the node's; in
 	// real time machine.BootClock notices more.
 	Clock machine.Clock
+	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
+	// none was: the next life begins above it.
+	Last uint64
+	// Keep keeps an incarnation above that of the node, which this life took, for
+	// Last of the next one (MS-A2). It is called before anybody hears of the
+	// incarnation, may block, and must not call the agent. Nil: nothing is kept.
+	Keep func(incarnation uint64)
 }
 
 // Agent lets a node be a member of a zone: it steps a [Machine], posts buffers for
@@ -95,7 +103,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		Machine: a.stepper, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
 	})
-	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Handle: a.arrived}); err != nil {
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Size: a.m.cfg.MaxMessage, Handle: a.arrived}); err != nil {
 		a.runner.Close()
 		return nil, fmt.Errorf("zone: post buffers: %w", err)
 	}
@@ -116,25 +124,38 @@ func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
 }
 
 // Join begins to take part, as a life with an incarnation above all before: 0 stands
-// for the node's own, or after [Agent.Leave] for the next one. Errors: [ErrJoined],
-// [ErrOldLife].
+// for the node's own, or the next one if that is above it. Errors: [ErrJoined],
+// [ErrOldLife], [ErrStopped].
 func (a *Agent) Join(incarnation uint64) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	var last Version
 	var life life
 	a.runner.Inspect(func() { last, life = a.m.Version(), a.m.life })
+	before := max(last.Inc, a.cfg.Last)
+	own := a.table.Node().Incarnation()
 	if incarnation == 0 {
-		incarnation = max(a.table.Node().Incarnation(), last.Inc+1)
+		incarnation = max(own, before+1)
 	}
 	switch {
+	case a.stopped.Load():
+		return ErrStopped
 	case life == joined:
 		return ErrJoined
-	case incarnation <= last.Inc || incarnation > MaxIncarnation:
+	case incarnation <= before || incarnation > MaxIncarnation:
 		return ErrOldLife
+	}
+	if incarnation > own {
+		a.keep(incarnation)
 	}
 	a.runner.Do(stepInput{Input: Input{Kind: Join, Inc: incarnation}})
 	return nil
+}
+
+func (a *Agent) keep(incarnation uint64) {
+	if a.cfg.Keep != nil {
+		a.cfg.Keep(incarnation)
+	}
 }
 
 // Leave says goodbye to the neighbours, with an exit code that all listeners are
@@ -161,7 +182,7 @@ func (a *Agent) write(kind InputKind, key string, value []byte) error {
 	defer a.changing.Unlock()
 	err := ErrNotJoined
 	a.runner.Inspect(func() {
-		if a.m.life == joined {
+		if a.m.life == joined && !a.stopped.Load() {
 			err = a.m.Fits(key, value)
 		}
 	})
@@ -173,7 +194,7 @@ func (a *Agent) write(kind InputKind, key string, value []byte) error {
 
 // Stop ends taking part without a word: to the others the node is dead, unless it
 // said goodbye with [Agent.Leave]. Nobody is told anything after it but by calls that
-// are under way.
+// are under way. Neither AgentConfig.Keep nor what [Agent.Query] calls may call it.
 func (a *Agent) Stop() {
 	if a.stopped.Swap(true) {
 		return
@@ -189,6 +210,9 @@ func (a *Agent) Stop() {
 
 // apply does what a step wants done.
 func (a *Agent) apply(out *effects) {
+	if out.Incarnation > 0 {
+		a.keep(out.Incarnation)
+	}
 	for i := range out.watch {
 		a.watch(&out.watch[i])
 	}

@@ -16,7 +16,7 @@ func hierarchy(t *testing.T, zones int) *cluster {
 	for i := range supervisors {
 		management = append(management, agentID(i))
 	}
-	return newCluster(t, supervisors+zones*size, func(i int, cfg *zone.Config) {
+	return newCluster(t, supervisors+zones*size, func(i int, cfg *zone.AgentConfig) {
 		if i < supervisors {
 			cfg.Zone, cfg.Supervisor, cfg.Bootstrap = "management", true, management
 			return

@@ -42,7 +42,7 @@ func (q *queries) init(a *Agent) { q.a, q.open = a, make(map[uint64]*query) }
 // done is called once, perhaps before Query returns, with [ErrNotJoined],
 // [ErrUnguarded], [ErrNoAnswer] if something is wrong.
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
-	if !a.Joined() {
+	if !a.Joined() { // nobody would answer
 		done(nil, ErrNotJoined)
 		return
 	}

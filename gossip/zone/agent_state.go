@@ -3,27 +3,38 @@ package zone
 // Joined reports whether the node takes part.
 func (a *Agent) Joined() (is bool) {
 	a.runner.Inspect(func() { is = a.m.life == joined })
-	return is
+	return is && !a.stopped.Load()
 }
 
-// Members returns all members in the order of the ring, this node included.
+// joined calls f with the machine, if the node takes part: one that left knows of
+// nobody, whatever its machine remembers.
+func (a *Agent) joined(f func(*Machine)) {
+	a.runner.Inspect(func() {
+		if a.m.life == joined {
+			f(a.m)
+		}
+	})
+}
+
+// Members returns all members in the order of the ring, this node included; as the
+// next ones nothing while the node takes no part.
 func (a *Agent) Members() (list []MemberStatus) {
-	a.runner.Inspect(func() { list = a.m.Members() })
+	a.joined(func(m *Machine) { list = m.Members() })
 	return list
 }
 
 // Attributes returns the attributes of a node in the order in which they were
 // written, and the version of its table, 0 if there are none or the node is unknown.
 func (a *Agent) Attributes(id ID) (list []Attribute, u uint64) {
-	a.runner.Inspect(func() { list, u = a.m.Attributes(a.m.cfg.Table.Lookup(id)) })
+	a.joined(func(m *Machine) { list, u = m.Attributes(m.cfg.Table.Lookup(id)) })
 	return list, u
 }
 
 // Find returns the members with a name: usually one.
 func (a *Agent) Find(name string) (ids []ID) {
-	a.runner.Inspect(func() {
-		a.m.Each(func(p Ref, _ Version) {
-			if id := a.m.cfg.Table.ID(p); id.Name() == name {
+	a.joined(func(m *Machine) {
+		m.Each(func(p Ref, _ Version) {
+			if id := m.cfg.Table.ID(p); id.Name() == name {
 				ids = append(ids, id)
 			}
 		})
@@ -33,13 +44,19 @@ func (a *Agent) Find(name string) (ids []ID) {
 
 // Suspicions returns all reports that were not refuted.
 func (a *Agent) Suspicions() (list []SuspicionStatus) {
-	a.runner.Inspect(func() { list = a.m.Suspicions() })
+	a.joined(func(m *Machine) { list = m.Suspicions() })
 	return list
 }
 
 // Links returns the neighbours.
 func (a *Agent) Links() (list []LinkStatus) {
-	a.runner.Inspect(func() { list = a.m.Links() })
+	a.joined(func(m *Machine) { list = m.Links() })
+	return list
+}
+
+// Census returns what the management zone knows of all base zones (MS-98).
+func (a *Agent) Census() (list []CensusEntry) {
+	a.joined(func(m *Machine) { list = m.Census() })
 	return list
 }
 
@@ -49,13 +66,7 @@ func (a *Agent) History() (list []GoneStatus) {
 	return list
 }
 
-// Census returns what the management zone knows of all base zones (MS-98).
-func (a *Agent) Census() (list []CensusEntry) {
-	a.runner.Inspect(func() { list = a.m.Census() })
-	return list
-}
-
-// Explain returns all that is known of a node.
+// Explain returns all that is known of a node, or was when this one left.
 func (a *Agent) Explain(id ID) (x Explanation) {
 	a.runner.Inspect(func() { x = a.m.Explain(id) })
 	return x
@@ -69,6 +80,7 @@ type AgentStatus struct {
 	Threshold  int              `json:"threshold"`
 	Successors int              `json:"successors"`
 	Random     int              `json:"random"`
+	Bootstrap  int              `json:"bootstrap"`  // other nodes with which it was told to begin
 	Supervises bool             `json:"supervises"` // a supervisor, in the management zone
 	Delegation DelegationStatus `json:"delegation"`
 	Guarded    []string         `json:"guarded,omitempty"` // base zones
@@ -83,7 +95,11 @@ func (a *Agent) Status() AgentStatus {
 	a.runner.Inspect(func() {
 		c := &a.m.cfg
 		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor
-		s.Threshold, s.Successors, s.Random = c.Threshold, c.Successors, c.Random
+		s.Threshold, s.Successors, s.Random, s.Bootstrap = c.Threshold, c.Successors, c.Random, len(a.m.bootstrap)
+		if a.m.life != joined { // what the machine remembers is over
+			s.Members, s.Links, s.Suspects, s.Monitors = 0, 0, 0, 0
+			return
+		}
 		s.Delegation, s.Guarded = a.m.Delegation(), a.m.Guarded()
 	})
 	return s

@@ -2,9 +2,11 @@ package zone
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -76,5 +78,37 @@ func TestAgentShorten(t *testing.T) {
 	})
 	if !same {
 		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// stillClock never lets time pass.
+type stillClock struct{ machine.Clock }
+
+func (stillClock) AfterFunc(time.Duration, func()) machine.Timer { return nil }
+
+// TestAgentSlowListener: what waits for a listener that never comes back is bounded by
+// what there is in the zone, however much happens: nodes come and go, and their
+// attributes get other names all the time.
+func TestAgentSlowListener(t *testing.T) {
+	u := &watcher{clock: stillClock{}, most: queueWeight}
+	list := make([]Attribute, 100)
+	u.tell(Event{Kind: Joined, ID: testID(1), Version: v(1, 1)})
+	for i := range 20_000 {
+		key := strconv.Itoa(i)
+		u.tell(Event{Kind: AttributesChanged, ID: testID(1), Keys: []string{key}, Attributes: list})
+		u.tell(Event{Kind: Joined, ID: testID(2), Version: v(uint64(i+1), 1)})
+		u.tell(Event{Kind: Suspected, ID: testID(2)})
+		u.tell(Event{Kind: Left, ID: testID(2), Version: v(uint64(i+1), 1)})
+		have := 0
+		for k := range u.queue {
+			have += weight(&u.queue[k])
+		}
+		if have != u.weight || have > queueWeight || cap(u.queue) > 2*queueWeight {
+			t.Fatalf("after %d rounds %d events wait, of weight %d, noted as %d", i, len(u.queue), have, u.weight)
+		}
+	}
+	u.queue = shorten(u.queue)
+	if len(u.queue) != 2 || u.queue[0].Kind != Joined || len(u.queue[1].Keys) != maxUnited || u.queue[1].Keys[maxUnited-1] != "19999" {
+		t.Errorf("%d events are left, with %d keys", len(u.queue), len(u.queue[len(u.queue)-1].Keys))
 	}
 }

@@ -27,23 +27,28 @@ type watcher struct {
 
 	mu      sync.Mutex
 	queue   []Event // guarded by mu, like all below
-	most    int     // events in the queue, before it is shortened
+	weight  int     // of the queue
+	most    int     // weight of the queue, before it is shortened
 	running bool
 	stopped bool
 }
 
-// queueLength is how many events wait for a slow user before what does not matter any
-// more is left out.
-const queueLength = 1 << 16
+// queueWeight is how many events wait for a slow user, with the attributes that they
+// show, before what does not matter any more is left out.
+const queueWeight = 1 << 16
+
+// weight is what an event takes of it.
+func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.Members) }
 
 // Watch calls f for what happens: that nodes join and leave, in turn for each of them
 // and each of its incarnations, and that attributes of others changed. It begins with
-// those that are there; this node itself is not told of. What many events say is told by less to who is
-// slow: who came and left meanwhile is not told of, and attributes are told as they
-// are then. f may block, and may call the agent. After stop f is not called any more;
-// a call may be under way. After [Agent.Stop] nobody is.
+// those that are there; this node itself is not told of. What many events say is told
+// by less to who is slow: who came and left meanwhile is not told of, attributes are
+// told as they are then, and what this node alone noticed is not told at all, so that
+// what waits is bounded by the zone. f may block, and may call the agent. After stop f
+// is not called any more; a call may be under way. After [Agent.Stop] nobody is.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
-	u := &watcher{f: f, clock: a.cfg.Clock, most: queueLength}
+	u := &watcher{f: f, clock: a.cfg.Clock, most: queueWeight}
 	w := &a.watchers
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,9 +125,13 @@ func (u *watcher) tell(e Event) {
 	if u.stopped {
 		return
 	}
-	if u.queue = append(u.queue, e); len(u.queue) >= u.most {
-		u.queue = shorten(u.queue)
-		u.most = max(queueLength, 2*len(u.queue))
+	u.queue = append(u.queue, e)
+	if u.weight += weight(&e); u.weight >= u.most {
+		u.queue, u.weight = shorten(u.queue), 0
+		for i := range u.queue {
+			u.weight += weight(&u.queue[i])
+		}
+		u.most = max(queueWeight, 2*u.weight)
 	}
 	if !u.running {
 		u.running = true
@@ -135,20 +144,24 @@ func (u *watcher) run() {
 	u.mu.Lock()
 	for len(u.queue) > 0 && !u.stopped {
 		e := u.queue[0]
+		u.weight -= weight(&e)
 		u.queue[0] = Event{}
 		u.queue = u.queue[1:]
 		u.mu.Unlock()
 		u.f(e)
 		u.mu.Lock()
 	}
-	u.running, u.queue = false, nil
+	u.running, u.queue, u.weight = false, nil, 0
 	u.mu.Unlock()
 }
 
 // shorten leaves out of some events who joined and left again, and all but the latest
 // of a node's attributes. What this node alone noticed goes, too.
 func shorten(queue []Event) []Event {
-	type pending struct{ joined, attributes int } // where, from 1
+	type pending struct {
+		joined  int // where, from 1
+		changes []int
+	}
 	of := make(map[ID]pending)
 	gone := make([]bool, len(queue))
 	for i := range queue {
@@ -158,23 +171,22 @@ func shorten(queue []Event) []Event {
 		case Joined:
 			p.joined = i + 1
 		case Left:
-			if p.attributes > 0 {
-				gone[p.attributes-1] = true
-			}
 			if p.joined > 0 {
 				gone[p.joined-1], gone[i] = true, true
 			}
 			p = pending{}
 		case AttributesChanged:
-			if p.attributes > 0 {
-				gone[p.attributes-1] = true
-				e.Keys = unite(queue[p.attributes-1].Keys, e.Keys)
-			}
-			p.attributes = i + 1
+			p.changes, gone[i] = append(p.changes, i), true
 		default:
 			gone[i] = true
 		}
 		of[e.ID] = p
+	}
+	for _, p := range of { // any order: each is of its own
+		if n := len(p.changes); n > 0 {
+			last := p.changes[n-1]
+			queue[last].Keys, gone[last] = unite(queue, p.changes), false
+		}
 	}
 	kept := make([]Event, 0, len(queue))
 	for i := range queue {
@@ -185,15 +197,26 @@ func shorten(queue []Event) []Event {
 	return kept
 }
 
-// unite returns the keys of both lists, in the order of their last appearance.
-func unite(older, newer []string) []string {
-	var list []string
-	for _, k := range older {
-		if !slices.Contains(newer, k) {
-			list = append(list, k)
+// maxUnited bounds the keys of what many events say.
+const maxUnited = 1 << 12
+
+// unite returns the keys of some events, each where it appears the last time. Of very
+// many the latest are left: who deletes all that it writes would have them grow for ever.
+func unite(queue []Event, events []int) (keys []string) {
+	seen := make(map[string]bool)
+	for _, at := range slices.Backward(events) {
+		for _, k := range slices.Backward(queue[at].Keys) {
+			if len(keys) == maxUnited {
+				break
+			}
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
 		}
 	}
-	return append(list, newer...)
+	slices.Reverse(keys)
+	return keys
 }
 
 // happened is told of an event.
