@@ -15,18 +15,18 @@ import (
 func zoneCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "zone",
-		Short: "Show who is in the zone, and what they say of themselves",
+		Short: "Show who is in the zone, and what they say of themselves; join and leave",
 		Long: `Shows the membership that lnetd keeps for large systems: zones of some thousand
 nodes, and a management zone above them. Nodes are named by their name, or by
 their id, which is NAME=NID[,NID...]. The section zone of lnetd's configuration
-has the node join one.`,
+has the node join one; it can leave, and join again.`,
 		Example: `  gossipctl zone status
   gossipctl zone attr set role mds
   gossipctl zone watch`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(zoneStatusCommand(g), zoneMembersCommand(g), zoneWatchCommand(g), zoneAttrCommand(g), zoneCensusCommand(g),
+	c.AddCommand(zoneJoinCommand(g), zoneLeaveCommand(g), zoneStatusCommand(g), zoneMembersCommand(g), zoneWatchCommand(g), zoneAttrCommand(g), zoneCensusCommand(g),
 		zoneTopologyCommand(g), zoneSuspicionsCommand(g), zoneExplainCommand(g))
 	return c
 }
@@ -98,6 +98,12 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 	for _, name := range s.Guarded {
 		t.Row("guards:", name)
 	}
+	if why := node.Alone(&s); why != "" {
+		t.Row("alone:", why)
+	}
+	if s.State == "left" {
+		t.Row("left:", "'gossipctl zone join' joins it again")
+	}
 	if s.Muted {
 		t.Row("muted:", "so many links failed at once that this node believes none of it: see its network")
 	}
@@ -105,7 +111,9 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		t.Row("paused:", "this node stood still lately, and suspects nobody")
 	}
 	for _, n := range []node.Counter{
-		{Name: "refused:", Value: s.Stats.Refusals()},
+		{Name: "of other zones:", Value: s.Stats.OtherZone},
+		{Name: "without the key:", Value: s.Stats.NotSigned},
+		{Name: "refused:", Value: s.Stats.Refusals() - s.Stats.OtherZone - s.Stats.NotSigned},
 		{Name: "not sent:", Value: s.NotSent},
 		{Name: "local errors:", Value: s.Stats.LocalErrors},
 		{Name: "clashes:", Value: s.Stats.Clashes},

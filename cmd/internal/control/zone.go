@@ -23,6 +23,8 @@ type Zone interface {
 	ZoneAttributes(nameOrID string) (node.ZoneAttributes, error)
 	ZoneExplain(nameOrID string) (zone.Explanation, error)
 	ZoneWrite(node.ZoneWrite) error
+	ZoneJoin() error
+	ZoneLeave(node.ZoneGoodbye) error
 }
 
 func (s *Server) zoneRoutes() {
@@ -50,6 +52,12 @@ func (s *Server) zoneRoutes() {
 	})
 	s.handle("POST /v1/zone/write", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, func(_ context.Context, c node.ZoneWrite) (node.ZoneWrite, error) { return c, n.ZoneWrite(c) })
+	})
+	s.handle("POST /v1/zone/join", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
+		return operate(s, w, r, func(_ context.Context, none nothing) (nothing, error) { return none, n.ZoneJoin() })
+	})
+	s.handle("POST /v1/zone/leave", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
+		return operate(s, w, r, func(_ context.Context, g node.ZoneGoodbye) (node.ZoneGoodbye, error) { return g, n.ZoneLeave(g) })
 	})
 }
 
@@ -109,4 +117,14 @@ func (c *Client) ZoneExplain(ctx context.Context, nameOrID string) (x zone.Expla
 // ZoneWrite writes or deletes an attribute of the daemon's node.
 func (c *Client) ZoneWrite(ctx context.Context, w node.ZoneWrite) error {
 	return c.callWith(ctx, "/v1/zone/write", w, nil)
+}
+
+// ZoneJoin has the daemon's node join its zone again.
+func (c *Client) ZoneJoin(ctx context.Context) error {
+	return c.callWith(ctx, "/v1/zone/join", nothing{}, nil)
+}
+
+// ZoneLeave has it say goodbye.
+func (c *Client) ZoneLeave(ctx context.Context, g node.ZoneGoodbye) error {
+	return c.callWith(ctx, "/v1/zone/leave", g, nil)
 }

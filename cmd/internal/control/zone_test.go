@@ -70,6 +70,16 @@ func (f *fakeZone) ZoneWrite(w node.ZoneWrite) error {
 	return f.err
 }
 
+func (f *fakeZone) ZoneJoin() error {
+	f.said = append(f.said, "join")
+	return f.err
+}
+
+func (f *fakeZone) ZoneLeave(g node.ZoneGoodbye) error {
+	f.said = append(f.said, fmt.Sprint("leave ", g.Code))
+	return f.err
+}
+
 func TestZone(t *testing.T) {
 	f := &fakeZone{}
 	d := serve(t, Config{Node: &fakeNode{Zone: f}})
@@ -99,8 +109,9 @@ func TestZone(t *testing.T) {
 	check("attributes", []node.ZoneAttribute{{Key: "k", Value: []byte{0, 255}, U: 1}}, attributes.Attributes, err)
 	explained, err := c.ZoneExplain(t.Context(), "one")
 	check("explain", "gone", explained.State, err)
-	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}))
-	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`}, f.said, err)
+	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}),
+		c.ZoneLeave(t.Context(), node.ZoneGoodbye{Code: -3}), c.ZoneJoin(t.Context()))
+	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join"}, f.said, err)
 
 	f.err = cli.Hint(syscall.ESRCH, "join")
 	if _, err := c.ZoneStatus(t.Context()); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {

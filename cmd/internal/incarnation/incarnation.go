@@ -1,6 +1,7 @@
 // Package incarnation numbers the lives of a node: each gets a number above
 // those of all lives before, also when the clock was put back. The number is
-// kept in a bbolt database in the state directory.
+// kept in a bbolt database in the state directory, and beside it numbers that
+// protocols took by themselves, and must begin above.
 package incarnation
 
 import (
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -31,36 +31,33 @@ var (
 // as that is not put back.
 func Next(dir string, now time.Time) (uint64, error) {
 	wall := uint64(max(now.UnixNano(), 1))
-	db, err := bbolt.Open(filepath.Join(dir, File), 0o600, &bbolt.Options{Timeout: lockTimeout})
+	var next uint64
+	err := with(dir, func(tx *bbolt.Tx) (err error) {
+		next, err = advance(tx, wall)
+		return err
+	})
 	if err != nil {
-		return wall, fmt.Errorf("open %s: %w", filepath.Join(dir, File), err)
-	}
-	next, err := advance(db, wall)
-	if err = errors.Join(err, db.Close()); err != nil {
-		return wall, fmt.Errorf("%s: %w", filepath.Join(dir, File), err)
+		return wall, err
 	}
 	return next, nil
 }
 
 // advance puts the next number in the place of the last one.
-func advance(db *bbolt.DB, wall uint64) (next uint64, err error) {
-	err = db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bucket)
-		if err != nil {
-			return err
+func advance(tx *bbolt.Tx, wall uint64) (next uint64, err error) {
+	b, err := tx.CreateBucketIfNotExists(bucket)
+	if err != nil {
+		return 0, err
+	}
+	next = wall
+	if value := b.Get(key); value != nil {
+		if len(value) != 8 {
+			return 0, fmt.Errorf("the last incarnation has %d bytes, want 8", len(value))
 		}
-		next = wall
-		if value := b.Get(key); value != nil {
-			if len(value) != 8 {
-				return fmt.Errorf("the last incarnation has %d bytes, want 8", len(value))
-			}
-			last := binary.BigEndian.Uint64(value)
-			if last == math.MaxUint64 {
-				return errors.New("there is no incarnation after the last one")
-			}
-			next = max(wall, last+1)
+		last := binary.BigEndian.Uint64(value)
+		if last == math.MaxUint64 {
+			return 0, errors.New("there is no incarnation after the last one")
 		}
-		return b.Put(key, binary.BigEndian.AppendUint64(nil, next))
-	})
-	return next, err
+		next = max(wall, last+1)
+	}
+	return next, b.Put(key, binary.BigEndian.AppendUint64(nil, next))
 }

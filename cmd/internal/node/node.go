@@ -209,7 +209,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if n.scoll != nil {
 		n.scoll.close()
 	}
-	n.zone.leave()
+	n.zone.close()
 	n.gossip.close()
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers

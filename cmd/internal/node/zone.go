@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/gossip/zone"
 )
 
@@ -19,8 +21,13 @@ const keptZoneEvents = 4096
 // zoner is what a node has of a zone.
 type zoner struct {
 	agent *zone.Agent
+	cfg   *config.Zone
+	log   *slog.Logger
 	id    zone.ID
 	stop  func() // of its watch
+	alone func() // of the look whether anybody is there; nil before the first join
+
+	changing sync.Mutex // held while it joins or leaves; guards alone
 
 	mu     sync.Mutex
 	events []ZoneEvent // the last ones; guarded by mu, like next
@@ -46,8 +53,10 @@ func (n *Node) startZone() error {
 	}
 	machine := cfg.Machine()
 	machine.Self, machine.Seed = id, n.lnet.Incarnation()
-	z := &zoner{id: id, next: 1}
-	z.agent, err = zone.Start(n.table, zone.AgentConfig{Config: machine, Log: n.cfg.Log, Clock: n.gossip.clock})
+	z := &zoner{cfg: &n.cfg.Zone, log: n.cfg.Log, id: id, next: 1}
+	z.agent, err = zone.Start(n.table, zone.AgentConfig{
+		Config: machine, Log: n.cfg.Log, Clock: n.gossip.clock, Last: z.lastLife(n.cfg.StateDir), Keep: z.keeper(n.cfg.StateDir),
+	})
 	if errors.Is(err, zone.ErrNotHere) {
 		err = cli.Hint(err, "nids in the section zone: this node is %s", nidList(n.NIDs()))
 	}
@@ -56,9 +65,9 @@ func (n *Node) startZone() error {
 	}
 	z.stop = z.agent.Watch(z.happened)
 	n.zone = z
-	err = z.agent.Join(0)
-	if err == nil && cfg.Monitor {
-		err = z.agent.Set(zone.MonitorKey, nil)
+	err = z.join()
+	if errors.Is(err, zone.ErrOldLife) {
+		err = cli.Hint(err, "all incarnations of %v are used up: give it another name with node in the section zone", id)
 	}
 	return cfg.At.Wrap(err)
 }
@@ -107,16 +116,6 @@ func (z *zoner) since(number uint64) (list []ZoneEvent, next uint64) {
 		}
 	}
 	return nil, z.next
-}
-
-// leave says goodbye, so that nobody has to find out.
-func (z *zoner) leave() {
-	if z == nil {
-		return
-	}
-	_ = z.agent.Leave(0) // ErrNotJoined: it never came
-	z.stop()
-	z.agent.Stop()
 }
 
 // zoneAgent returns the agent. ESRCH: the node is in no zone.

@@ -47,7 +47,7 @@ type ZoneTopology struct {
 }
 
 // ZoneStatus returns the state in numbers. ESRCH, as for all of the zone: the node is
-// in none.
+// in none. That is also said of one that has left, by all but ZoneStatus and ZoneEvents.
 func (n *Node) ZoneStatus() (s zone.AgentStatus, err error) {
 	a, err := n.zoneAgent()
 	if err == nil {
@@ -58,7 +58,7 @@ func (n *Node) ZoneStatus() (s zone.AgentStatus, err error) {
 
 // ZoneMembers returns the members, in the order of the ring.
 func (n *Node) ZoneMembers() (list []zone.MemberStatus, err error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err == nil {
 		list = a.Members()
 	}
@@ -75,7 +75,7 @@ func (n *Node) ZoneEvents(from uint64) (e ZoneEvents, err error) {
 
 // ZoneSuspicions returns the reports that were not refuted.
 func (n *Node) ZoneSuspicions() (list []zone.SuspicionStatus, err error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err == nil {
 		list = a.Suspicions()
 	}
@@ -85,7 +85,7 @@ func (n *Node) ZoneSuspicions() (list []zone.SuspicionStatus, err error) {
 // ZoneCensus returns what the management zone knows of base zones. EINVAL: this node
 // is not in it.
 func (n *Node) ZoneCensus() ([]zone.CensusEntry, error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func notManagement() error {
 // ZoneOf asks who is in a base zone. EINVAL: this node is not in the management zone.
 // ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer.
 func (n *Node) ZoneOf(ctx context.Context, name string) ([]zone.Named, error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (n *Node) ZoneOf(ctx context.Context, name string) ([]zone.Named, error) {
 		case errors.Is(got.err, zone.ErrNoAnswer):
 			return nil, cli.Hint(&zoneError{syscall.ETIMEDOUT, got.err}, "try again: another supervisor takes over")
 		}
-		return got.list, got.err
+		return got.list, notJoined(got.err)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -132,7 +132,7 @@ func (n *Node) ZoneOf(ctx context.Context, name string) ([]zone.Named, error) {
 
 // ZoneTopology returns the ring and the node's links.
 func (n *Node) ZoneTopology() (t ZoneTopology, err error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err != nil {
 		return t, err
 	}
@@ -146,7 +146,7 @@ func (n *Node) ZoneTopology() (t ZoneTopology, err error) {
 // ZoneAttributes returns the attributes of a node, which is named by its name or its
 // id; "" is this node. ENOENT: it is no member.
 func (n *Node) ZoneAttributes(node string) (t ZoneAttributes, err error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err != nil {
 		return t, err
 	}
@@ -191,7 +191,7 @@ func (n *Node) zoneNode(a *zone.Agent, node string) (zone.ID, error) {
 
 // ZoneExplain returns all that is known of a node, named as for ZoneAttributes.
 func (n *Node) ZoneExplain(node string) (x zone.Explanation, err error) {
-	a, err := n.zoneAgent()
+	a, err := n.zoneMember()
 	if err != nil {
 		return x, err
 	}
@@ -214,8 +214,11 @@ func (n *Node) ZoneWrite(w ZoneWrite) error {
 	} else {
 		err = a.Set(w.Key, w.Value)
 	}
-	if err != nil {
-		err = &zoneError{syscall.EINVAL, err}
+	switch {
+	case errors.Is(err, zone.ErrNotJoined):
+		return notJoined(err)
+	case err != nil:
+		return &zoneError{syscall.EINVAL, err}
 	}
-	return err
+	return nil
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+func zoneJoinCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "join",
+		Short: "Have this node join its zone again",
+		Long: `Has a node that left its zone join it again, as the section zone of lnetd's
+configuration says, in a new life: its attributes are to be written again. lnetd
+joins by itself when it starts.`,
+		Example: "  gossipctl zone join",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return g.client().ZoneJoin(c.Context()) },
+	}
+}
+
+func zoneLeaveCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "leave [--code N]",
+		Short: "Have this node say goodbye",
+		Long: `Has this node say goodbye to its zone: the others remove it at once, and those who
+watch are told the code. It sends and answers nothing any more until it joins
+again, and its attributes are gone. lnetd goes on; when it ends it says goodbye by
+itself, with code 0.`,
+		Example: "  gossipctl zone leave --code 3",
+		Args:    cli.Args(),
+	}
+	code := c.Flags().Int32("code", 0, "a `NUMBER` for those who watch")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return g.client().ZoneLeave(c.Context(), node.ZoneGoodbye{Code: *code})
+	}
+	return c
+}
