@@ -66,6 +66,7 @@ func TestDigest(t *testing.T) {
 	own := a
 	own.Networks, own.Socket, own.StateDir, own.Capture = "tcp(eth7)", "s", "d", "c"
 	own.Scoll.NID, own.Gossip.NIDsAt = nidAt("10.0.0.7"), config.Place{File: "f", Line: 3}
+	own.Zone.Name, own.Zone.Node, own.Zone.Key = "rack7", "n7", []byte("secret")
 	if digestOf(a) != digestOf(own) {
 		t.Error("nodes of a cluster differ")
 	}
@@ -77,6 +78,7 @@ func TestDigest(t *testing.T) {
 		"its program": func(c *config.Config) { c.Scoll.Admin.Actions = []config.Action{{Name: "a", Run: []string{"y"}}} },
 		"a root":      func(c *config.Config) { c.Scoll.Admin.AllowRoots = setsOf(t, "10.0.0.1@tcp") },
 		"a network":   func(c *config.Config) { c.Scoll.Admin.AllowRoots = setsOf(t, "*@tcp") },
+		"a threshold": func(c *config.Config) { c.Zone.Threshold = 3 },
 		"a member":    func(c *config.Config) { c.Gossip.NIDs = []nid.NID{nidAt("10.0.0.1")} },
 	} {
 		c := config.Default()

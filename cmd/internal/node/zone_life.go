@@ -127,13 +127,15 @@ func (z *zoner) lookAround() {
 	if z.alone != nil {
 		z.alone()
 	}
-	timer := time.AfterFunc(aloneAfter, func() {
-		s := z.agent.Status()
-		if why := Alone(&s); why != "" {
-			z.log.Warn("this node is alone in its zone: "+why, slog.String("zone", s.Zone))
-		}
-	})
+	timer := time.AfterFunc(aloneAfter, z.warnAlone)
 	z.alone = func() { timer.Stop() }
+}
+
+func (z *zoner) warnAlone() {
+	s := z.agent.Status()
+	if why := Alone(&s); why != "" {
+		z.log.Warn("this node is alone in its zone: "+why, slog.String("zone", s.Zone))
+	}
 }
 
 // Alone says why a node may have met nobody of those with whom it was told to begin,
