@@ -18,7 +18,7 @@ import (
 
 // TestMain lets the test binary be the other process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member"}, os.Args[1]) {
+	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member", "inhabitant"}, os.Args[1]) {
 		main()
 	}
 	os.Exit(m.Run())
@@ -67,8 +67,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 167 {
-		t.Errorf("got %d lines, want 167:\n%s", len(lines), stdout)
+	if len(lines) != 169 {
+		t.Errorf("got %d lines, want 169:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {

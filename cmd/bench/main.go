@@ -92,6 +92,13 @@ func root(env cli.Env) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE:   func(*cobra.Command, []string) error { return serveMember(env.Stdin, env.Stdout) },
 	})
+	c.AddCommand(&cobra.Command{
+		Use:    "inhabitant",
+		Short:  inhabitantUsage,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return serveInhabitant(env.Stdin, env.Stdout) },
+	})
 	return c
 }
 

@@ -39,7 +39,7 @@ func TestZoneLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 37 {
+	if count != 39 {
 		t.Errorf("%d lines", count)
 	}
 }
