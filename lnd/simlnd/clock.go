@@ -44,6 +44,18 @@ func (t *timer) Stop() bool {
 	return true
 }
 
+// Reset has the call made d from now, as a new timer would, and reports whether it was
+// pending.
+func (t *timer) Reset(d time.Duration) bool {
+	h := t.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := t.index >= 0
+	h.timers.set(t, (*clock)(h).Now()+max(d, 1))
+	h.wake()
+	return was
+}
+
 // timers is a heap of timers, the earliest first.
 type timers struct {
 	heap []*timer
