@@ -1,0 +1,116 @@
+package kib
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ParamsSize is the length of connection parameters in bytes.
+const ParamsSize = 8
+
+// ConnParams are the parameters of a connection (struct kib_connparams).
+type ConnParams struct {
+	QueueDepth uint16 // messages that need a credit, in flight each way
+	MaxFrags   uint16 // RDMA WRITEs that the writer may need for a transfer
+	MaxMsgSize uint32 // MaxMsgSize
+}
+
+func (p *ConnParams) parse(b []byte, o byteOrder) {
+	p.QueueDepth = o.Uint16(b)     // ibcp_queue_depth
+	p.MaxFrags = o.Uint16(b[2:])   // ibcp_max_frags
+	p.MaxMsgSize = o.Uint32(b[4:]) // ibcp_max_msg_size
+}
+
+func (p *ConnParams) appendTo(b []byte, o byteOrder) []byte {
+	b = o.AppendUint16(b, p.QueueDepth)    // ibcp_queue_depth
+	b = o.AppendUint16(b, p.MaxFrags)      // ibcp_max_frags
+	return o.AppendUint32(b, p.MaxMsgSize) // ibcp_max_msg_size
+}
+
+// Why says why a connection was refused.
+type Why uint8
+
+// The reasons.
+const (
+	ConnRace     Why = 1 // both sides connect, and this one gives way
+	NoResources  Why = 2
+	Fatal        Why = 3 // the request cannot be right
+	ConnUncompat Why = 4 // another version
+	ConnStale    Why = 5 // an incarnation is not known any more
+	RDMAFrags    Why = 6 // too many fragments: fewer are offered
+	MsgQueueSize Why = 7 // too many messages in flight: fewer are offered
+	InvalidSrvID Why = 8
+	Early        Why = 9 // the NI is starting
+)
+
+var whyNames = [...]string{
+	ConnRace: "CONN_RACE", NoResources: "NO_RESOURCES", Fatal: "FATAL", ConnUncompat: "CONN_UNCOMPAT", ConnStale: "CONN_STALE",
+	RDMAFrags: "RDMA_FRAGS", MsgQueueSize: "MSG_QUEUE_SIZE", InvalidSrvID: "INVALID_SRV_ID", Early: "EARLY",
+}
+
+// String returns "CONN_RACE" or "why 77".
+func (w Why) String() string {
+	if int(w) < len(whyNames) && w > 0 {
+		return whyNames[w]
+	}
+	return fmt.Sprintf("why %d", uint8(w))
+}
+
+// RejectSize is the length of a reject in bytes; the first minReject of them
+// are enough to be understood.
+const (
+	RejectSize = 24
+	minReject  = 7
+)
+
+// Reject refuses a connection, in the private data of a CM REJ whose reason is
+// "consumer defined" (struct kib_rej):
+//
+//	0  4  magic      8  8  incarnation, 0 if there is no such NI
+//	4  2  version   16  8  connection parameters that would be accepted
+//	6  1  why
+type Reject struct {
+	BigEndian bool
+	Version   Version // of the request if it was understood, else V2
+	Why       Why
+	// Complete tells that what follows was there: rejects of version 1 end
+	// before it.
+	Complete bool
+	Stamp    uint64
+	Params   ConnParams
+}
+
+// ParseReject parses the private data of a CM REJ. The magic may be the
+// unified one as well. The errors are ErrShort, ErrMagic and ErrVersion.
+func ParseReject(b []byte) (r Reject, err error) {
+	if len(b) < minReject {
+		return Reject{}, ErrShort
+	}
+	r.Version, r.BigEndian, err = ParsePrefix(b)
+	if errors.Is(err, ErrUnifiedMagic) {
+		err = nil
+	}
+	if err == nil && !r.Version.IsValid() {
+		err = ErrVersion
+	}
+	if err != nil {
+		return r, err
+	}
+	o := byteOrder(r.BigEndian)
+	r.Why = Why(b[6]) // ibr_why
+	if r.Complete = len(b) >= RejectSize && r.Version > V1; r.Complete {
+		r.Stamp = o.Uint64(b[8:]) // ibr_incarnation
+		r.Params.parse(b[16:], o) // ibr_cp
+	}
+	return r, nil
+}
+
+// AppendTo appends all 24 bytes, whether r is Complete or not.
+func (r *Reject) AppendTo(b []byte) []byte {
+	o := byteOrder(r.BigEndian)
+	b = o.AppendUint32(b, Magic)             // ibr_magic
+	b = o.AppendUint16(b, uint16(r.Version)) // ibr_version
+	b = append(b, byte(r.Why), 0)            // ibr_why, ibr_padding
+	b = o.AppendUint64(b, r.Stamp)           // ibr_incarnation
+	return r.Params.appendTo(b, o)           // ibr_cp
+}

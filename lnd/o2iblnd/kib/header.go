@@ -1,0 +1,217 @@
+package kib
+
+import (
+	"fmt"
+	"math/bits"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// The magics: of this protocol, and of one that was to follow all others.
+const (
+	Magic        uint32 = 0x0BE91B91
+	UnifiedMagic uint32 = 0x45726963
+)
+
+// Sizes in bytes.
+const (
+	PrefixSize = 6  // magic and version, which never move
+	HeaderSize = 48 // of every message
+	MaxMsgSize = 4096
+	// ImmediateSize is an IMMEDIATE without its payload, of which there may be
+	// MaxImmediate bytes.
+	ImmediateSize = HeaderSize + wire.HeaderSize
+	MaxImmediate  = MaxMsgSize - ImmediateSize
+)
+
+// Service is the port of RDMA-CM's port space TCP on which nodes listen
+// (module parameter service).
+const Service = 987
+
+// Version is a version of the protocol.
+type Version uint16
+
+// The versions.
+const (
+	V1 Version = 0x11
+	V2 Version = 0x12
+)
+
+// IsValid reports whether v is a version that this package can parse.
+func (v Version) IsValid() bool { return v == V1 || v == V2 }
+
+// String returns "v2" or "version 0x13".
+func (v Version) String() string {
+	if v.IsValid() {
+		return fmt.Sprintf("v%d", v&15)
+	}
+	return fmt.Sprintf("version %#x", uint16(v))
+}
+
+// MsgType is the type of a message.
+type MsgType uint8
+
+// The types.
+const (
+	ConnReq   MsgType = 0xC0
+	ConnAck   MsgType = 0xC1
+	Noop      MsgType = 0xD0
+	Immediate MsgType = 0xD1
+	PutReq    MsgType = 0xD2
+	PutNak    MsgType = 0xD3
+	PutAck    MsgType = 0xD4
+	PutDone   MsgType = 0xD5
+	GetReq    MsgType = 0xD6
+	GetDone   MsgType = 0xD7
+)
+
+var typeNames = map[MsgType]string{
+	ConnReq: "CONNREQ", ConnAck: "CONNACK", Noop: "NOOP", Immediate: "IMMEDIATE", PutReq: "PUT_REQ", PutNak: "PUT_NAK",
+	PutAck: "PUT_ACK", PutDone: "PUT_DONE", GetReq: "GET_REQ", GetDone: "GET_DONE",
+}
+
+// String returns "IMMEDIATE" or "type 0xd8".
+func (t MsgType) String() string {
+	if s, ok := typeNames[t]; ok {
+		return s
+	}
+	return fmt.Sprintf("type %#02x", uint8(t))
+}
+
+// minNob returns the least length of a message, 0 for an unknown type.
+func (t MsgType) minNob() uint32 {
+	const cookie, completion, oneFrag = 8, 12, descSize + fragSize
+	switch t {
+	case ConnReq, ConnAck:
+		return HeaderSize + ParamsSize
+	case Noop:
+		return HeaderSize
+	case Immediate:
+		return ImmediateSize
+	case PutReq:
+		return ImmediateSize + cookie
+	case PutNak, PutDone, GetDone:
+		return HeaderSize + completion
+	case PutAck:
+		return HeaderSize + 2*cookie + oneFrag
+	case GetReq:
+		return ImmediateSize + cookie + oneFrag
+	}
+	return 0
+}
+
+// IsValid reports whether a message can have type t.
+func (t MsgType) IsValid() bool { return t.minNob() > 0 }
+
+// NeedsCredit reports whether a message of type t spends a credit in version
+// 2; in version 1 a NOOP does too.
+func (t MsgType) NeedsCredit() bool { return t == Immediate || t == PutReq || t == GetReq }
+
+// HasLNet reports whether a message of type t carries an LNet header.
+func (t MsgType) HasLNet() bool { return t.NeedsCredit() }
+
+// Header is what every message begins with (struct kib_msg).
+type Header struct {
+	BigEndian bool // byte order of the sender
+	Version   Version
+	Type      MsgType
+	Credits   uint8  // receives of the addressee's messages that were posted again
+	Nob       uint32 // length of the message as its sender counts it
+	Checksum  uint32 // 0: none
+	SrcNID    nid.NID
+	SrcStamp  uint64 // incarnation of the sender: microseconds since 1970
+	DstNID    nid.NID
+	DstStamp  uint64 // incarnation of the receiver, 0 if it is not known
+}
+
+// ParsePrefix tells byte order and version of what a peer sent, as soon as it
+// has PrefixSize bytes. The errors are ErrShort, ErrMagic, ErrUnifiedMagic and
+// ErrVersion; with the last two both results are valid.
+func ParsePrefix(b []byte) (v Version, bigEndian bool, err error) {
+	if len(b) < PrefixSize {
+		return 0, false, ErrShort
+	}
+	magic := byteOrder(false).Uint32(b)
+	if swapped := bits.ReverseBytes32(magic); swapped == Magic || swapped == UnifiedMagic {
+		magic, bigEndian = swapped, true
+	}
+	v = Version(byteOrder(bigEndian).Uint16(b[4:]))
+	switch {
+	case magic == UnifiedMagic:
+		err = ErrUnifiedMagic
+	case magic != Magic:
+		return 0, false, ErrMagic
+	case !v.IsValid():
+		err = ErrVersion
+	}
+	return v, bigEndian, err
+}
+
+// ParseHeader parses the header of the message that arrived in b and checks
+// what can be checked without its body and without its checksum. The errors
+// are those of ParsePrefix, ErrShort, ErrNob, ErrSrcNID, ErrType and
+// ErrNobType; with the last three h is valid.
+func ParseHeader(b []byte) (h Header, err error) {
+	if h.Version, h.BigEndian, err = ParsePrefix(b); err != nil {
+		return h, err
+	}
+	if len(b) < HeaderSize {
+		return h, ErrShort
+	}
+	o := byteOrder(h.BigEndian)
+	h.Type = MsgType(b[6])                 // ibm_type
+	h.Credits = b[7]                       // ibm_credits
+	h.Nob = o.Uint32(b[8:])                // ibm_nob
+	h.Checksum = o.Uint32(b[12:])          // ibm_cksum
+	h.SrcNID = nid.From4(o.Uint64(b[16:])) // ibm_srcnid
+	h.SrcStamp = o.Uint64(b[24:])          // ibm_srcstamp
+	h.DstNID = nid.From4(o.Uint64(b[32:])) // ibm_dstnid
+	h.DstStamp = o.Uint64(b[40:])          // ibm_dststamp
+	switch {
+	case uint64(h.Nob) > uint64(len(b)):
+		return h, ErrNob
+	case h.SrcNID.IsAny():
+		return h, ErrSrcNID
+	case !h.Type.IsValid():
+		return h, ErrType
+	case h.Nob < h.Type.minNob():
+		return h, ErrNobType
+	}
+	return h, nil
+}
+
+// appendTo appends the header.
+func (h *Header) appendTo(b []byte) ([]byte, error) {
+	src, dst := h.SrcNID.Value4(), h.DstNID.Value4()
+	if src == 0 && h.SrcNID.IsValid() || dst == 0 && h.DstNID.IsValid() {
+		return b, ErrLargeNID
+	}
+	o := byteOrder(h.BigEndian)
+	b = o.AppendUint32(b, Magic)              // ibm_magic
+	b = o.AppendUint16(b, uint16(h.Version))  // ibm_version
+	b = append(b, byte(h.Type), h.Credits)    // ibm_type, ibm_credits
+	b = o.AppendUint32(b, h.Nob)              // ibm_nob
+	b = o.AppendUint32(b, h.Checksum)         // ibm_cksum
+	b = o.AppendUint64(b, src)                // ibm_srcnid
+	b = o.AppendUint64(b, h.SrcStamp)         // ibm_srcstamp
+	b = o.AppendUint64(b, dst)                // ibm_dstnid
+	return o.AppendUint64(b, h.DstStamp), nil // ibm_dststamp
+}
+
+// CheckConn compares a message that arrived on an established connection with
+// that connection: peer and local are its ends, peerStamp and stamp their
+// incarnations. The errors are the kinds of ErrStale.
+func (h *Header) CheckConn(peer nid.NID, peerStamp uint64, local nid.NID, stamp uint64) error {
+	switch {
+	case h.SrcNID != peer:
+		return ErrStaleSrcNID
+	case h.DstNID != local:
+		return ErrStaleDstNID
+	case h.SrcStamp != peerStamp:
+		return ErrStaleSrcStamp
+	case h.DstStamp != stamp:
+		return ErrStaleDstStamp
+	}
+	return nil
+}

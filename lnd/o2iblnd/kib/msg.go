@@ -1,0 +1,125 @@
+package kib
+
+import "ulnet/lnet/wire"
+
+// Msg is a message. Which fields count depends on its type; the others are
+// zero.
+type Msg struct {
+	Header
+	Params  ConnParams  // CONNREQ, CONNACK
+	LNet    wire.Header // IMMEDIATE, PUT_REQ, GET_REQ
+	Payload []byte      // IMMEDIATE: part of the parsed bytes
+	// Cookie names a transfer. It is chosen by the sender of PUT_REQ and GET_REQ,
+	// and repeated by PUT_ACK, PUT_NAK and GET_DONE; PUT_DONE repeats DstCookie.
+	Cookie    uint64
+	DstCookie uint64 // PUT_ACK: chosen by its sender
+	Desc      Desc   // PUT_ACK, GET_REQ: where the data is to go
+	// Status of PUT_NAK, PUT_DONE and GET_DONE is a negative errno of Linux, or
+	// the number of bytes written.
+	Status int32
+}
+
+// ParseMsg parses the message that arrived in b; bytes behind it are ignored.
+// It does not look at the checksum, see VerifyChecksum, nor at what the LNet
+// header says except for its payload length. The errors are those of
+// ParseHeader, ErrFrags, ErrDesc and ErrPayload.
+func ParseMsg(b []byte) (m Msg, err error) {
+	if m.Header, err = ParseHeader(b); err != nil {
+		return m, err
+	}
+	o := byteOrder(m.BigEndian)
+	body := b[HeaderSize:m.Nob] // long enough for its type
+	switch m.Type {
+	case ConnReq, ConnAck:
+		m.Params.parse(body, o)
+	case Immediate:
+		m.LNet, _, _ = wire.ParseHeader(body)
+		return m, m.immediate(b)
+	case PutReq, GetReq:
+		m.LNet, body, _ = wire.ParseHeader(body)
+		m.Cookie = o.Uint64(body) // ibprm_cookie, ibgm_cookie
+		if m.Type == GetReq {
+			err = m.Desc.parse(body[8:], o) // ibgm_rd
+		}
+	case PutAck:
+		m.Cookie = o.Uint64(body)        // ibpam_src_cookie
+		m.DstCookie = o.Uint64(body[8:]) // ibpam_dst_cookie
+		err = m.Desc.parse(body[16:], o) // ibpam_rd
+	case PutNak, PutDone, GetDone:
+		m.Cookie = o.Uint64(body)            // ibcm_cookie
+		m.Status = int32(o.Uint32(body[8:])) // ibcm_status
+	}
+	return m, err
+}
+
+// immediate takes the payload, which must have arrived, whatever Nob says.
+func (m *Msg) immediate(b []byte) error {
+	payload := b[ImmediateSize:]
+	if uint64(m.LNet.PayloadLength) > uint64(len(payload)) {
+		return ErrPayload
+	}
+	m.Payload = payload[:m.LNet.PayloadLength:m.LNet.PayloadLength]
+	return nil
+}
+
+// AppendBinary appends the message with the length that it has as Nob, and
+// with Checksum as it is. The errors are ErrType, ErrLargeNID, ErrFrags for a
+// descriptor without fragments, and ErrTooLong; b is returned unchanged then.
+func (m *Msg) AppendBinary(b []byte) ([]byte, error) {
+	h := m.Header
+	n := uint64(h.Type.minNob()) + uint64(len(m.Payload))
+	switch m.Type {
+	case PutAck, GetReq:
+		if m.Desc.Len() == 0 {
+			return b, ErrFrags
+		}
+		n += uint64(len(m.Desc.wire) - fragSize)
+	case Immediate:
+	default:
+		n = uint64(h.Type.minNob())
+	}
+	switch {
+	case !h.Type.IsValid():
+		return b, ErrType
+	case n > MaxMsgSize:
+		return b, ErrTooLong
+	}
+	h.Nob = uint32(n)
+	out, err := h.appendTo(b)
+	if err == nil {
+		out, err = m.appendBody(out)
+	}
+	if err != nil {
+		return b, err
+	}
+	return out, nil
+}
+
+func (m *Msg) appendBody(b []byte) ([]byte, error) {
+	o := byteOrder(m.BigEndian)
+	if m.Type.HasLNet() {
+		var err error
+		if b, err = m.LNet.AppendBinary(b); err != nil {
+			return b, ErrLargeNID
+		}
+	}
+	switch m.Type {
+	case ConnReq, ConnAck:
+		b = m.Params.appendTo(b, o)
+	case Immediate:
+		b = append(b, m.Payload...)
+	case PutReq:
+		b = o.AppendUint64(b, m.Cookie) // ibprm_cookie
+	case GetReq:
+		b = o.AppendUint64(b, m.Cookie) // ibgm_cookie
+		b = m.Desc.appendTo(b, o)       // ibgm_rd
+	case PutAck:
+		b = o.AppendUint64(b, m.Cookie)    // ibpam_src_cookie
+		b = o.AppendUint64(b, m.DstCookie) // ibpam_dst_cookie
+		b = m.Desc.appendTo(b, o)          // ibpam_rd
+	case PutNak, PutDone, GetDone:
+		b = o.AppendUint64(b, m.Cookie)         // ibcm_cookie
+		b = o.AppendUint32(b, uint32(m.Status)) // ibcm_status
+	}
+	return b, nil
+}
