@@ -28,6 +28,7 @@ func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
 type Change struct {
 	Nodes    int           // that left or joined at once
 	Detected time.Duration // until the first neighbour of the last one suspects it
+	Late     time.Duration // from the first suspicion of one until the last node knew, of the one for which that took longest
 	Mean     time.Duration // over all pairs of one that left and one that stays
 	Last     time.Duration
 	Back     time.Duration // until all have those back that were started again
@@ -58,16 +59,16 @@ func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err
 
 func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error) {
 	begin, sum, pairs := n.Now(), time.Duration(0), 0
-	suspected := make([]bool, k)
+	suspected := make([]time.Duration, k) // when, 0: it is not
 	right := func() (bool, string) { return n.Equal(sim.AllNodes, true) }
 	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
 		subject, _ := n.nodeOf(e.ID)
 		switch {
 		case int(subject) >= k:
-		case e.Kind == zone.Suspected && !suspected[subject]:
-			suspected[subject], c.Detected = true, at-begin
+		case e.Kind == zone.Suspected && suspected[subject] == 0:
+			suspected[subject], c.Detected = at, at-begin
 		case e.Kind == zone.Left:
-			c.Last = at - begin
+			c.Last, c.Late = at-begin, max(c.Late, at-suspected[subject])
 			sum += c.Last
 			pairs++
 		}

@@ -85,20 +85,57 @@ func (n *Net) diameter() (most int) {
 	return most
 }
 
-// Slowness is what came of nodes that are slow.
+// Slowness is what came of nodes that are slow, or stand still at times.
 type Slowness struct {
-	Removed uint64 // told: of nodes that are not slow
-	Slow    uint64 // told: of nodes that are
+	Removed uint64 // told: of the others
+	Slow    uint64 // told: of them
 }
 
 // Slow makes every step of the first nodes cost some time, for a while (G-MS-8).
 func (m Measured) Slow(ctx context.Context, first int, step, length time.Duration) (s Slowness, err error) {
-	n, err := m.start(ctx)
+	n, err := m.watched(ctx, first, &s)
 	if err != nil {
 		return s, err
 	}
-	if err := m.rest(n); err != nil {
+	for id := range first {
+		n.SetSlow(sim.NodeID(id), step)
+	}
+	return s, n.Run(n.Now() + length)
+}
+
+// Block stops the first nodes for a time and lets them go on for another, in turns, for
+// a while; it counts too what they think of the others when they wake (G-MS-8, MS-A29).
+func (m Measured) Block(ctx context.Context, first int, blocked, open, length time.Duration) (s Slowness, err error) {
+	n, err := m.watched(ctx, first, &s)
+	if err != nil {
 		return s, err
+	}
+	for end := n.Now() + length; err == nil && n.Now() < end; {
+		for id := range first {
+			n.Pause(sim.NodeID(id))
+		}
+		if err = n.Run(n.Now() + blocked); err != nil {
+			break
+		}
+		for id := range first {
+			n.Resume(sim.NodeID(id))
+		}
+		err = n.Run(n.Now() + open)
+	}
+	if err == nil {
+		err = m.rest(n)
+	}
+	return s, err
+}
+
+// watched is a zone at rest whose removals are counted from now on.
+func (m Measured) watched(ctx context.Context, first int, s *Slowness) (*Net, error) {
+	n, err := m.start(ctx)
+	if err == nil {
+		err = m.rest(n)
+	}
+	if err != nil {
+		return n, err
 	}
 	n.cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *zone.Event) {
 		switch id, _ := n.nodeOf(e.ID); {
@@ -109,8 +146,5 @@ func (m Measured) Slow(ctx context.Context, first int, step, length time.Duratio
 			s.Removed++
 		}
 	}
-	for id := range first {
-		n.SetSlow(sim.NodeID(id), step)
-	}
-	return s, n.Run(n.Now() + length)
+	return n, nil
 }

@@ -22,7 +22,7 @@ func TestMeasuredZone(t *testing.T) {
 	boot, err := m.Boot(ctx)
 	check("boot", err, boot > 0 && boot < 1200*time.Millisecond, boot)
 	c, err := m.Leave(ctx, 1, 8)
-	check("leave", err, len(c) == 2 && c[1].Nodes == 8 && c[1].Detected > 0 && c[1].Mean < 600*time.Millisecond && c[0].Last-c[0].Detected < 5*m.Tau() && c[0].Back <= c[0].Last+m.Tau(), c)
+	check("leave", err, len(c) == 2 && c[1].Nodes == 8 && c[1].Detected > 0 && c[1].Mean < 600*time.Millisecond && c[0].Last-c[0].Detected == c[0].Late && c[1].Late < 5*m.Tau() && c[0].Back <= c[0].Last+m.Tau(), c)
 	took, timeout, err := m.Alert(ctx, false)
 	check("reset", err, took <= 3*zonesim.RTT, took)
 	took, timeout2, err := m.Alert(ctx, true)
@@ -35,6 +35,8 @@ func TestMeasuredZone(t *testing.T) {
 	check("partition", err, heal.Apart == 128 && heal.Diameter > 1 && heal.Contact > 0, heal)
 	slow, err := zonesim.Measured{Nodes: 64, Seed: 1}.Slow(ctx, 4, 150*time.Millisecond, 30*time.Second)
 	check("slow", err, slow.Removed == 0, slow)
+	slow, err = zonesim.Measured{Nodes: 64, Seed: 1}.Block(ctx, 4, 8*time.Second, 100*time.Millisecond, 30*time.Second)
+	check("blocked", err, slow.Removed == 0 && slow.Slow >= 4*60, slow)
 }
 
 // TestMeasuredSystem: a system of stubs knows of each death soon (MS-98, MS-103, MS-106),
