@@ -55,6 +55,8 @@ type Net struct {
 	incs     []uint64   // by node, of the latest life
 	truth    truth
 	verdict  Verdict
+	beats    uint64 // bytes of heartbeats that machines sent
+	others   uint64 // bytes of all else
 
 	out zone.Output // of the latest step
 	msg zone.Message

@@ -172,6 +172,7 @@ func (p *program) send(out *sim.Output[message]) {
 			continue
 		}
 		node, size := g.first+sim.NodeID(to), g.table.Size(&s.Message)
+		n.count(&s.Message, size)
 		if n.cfg.Spy != nil {
 			n.cfg.Spy(p.id, node, &s.Message, size)
 		}
@@ -191,12 +192,22 @@ func (p *program) send(out *sim.Output[message]) {
 	}
 }
 
+// count counts the bytes of a message.
+func (n *Net) count(m *zone.Message, size int) {
+	if m.Kind == zone.Heartbeat {
+		n.beats += uint64(size)
+	} else {
+		n.others += uint64(size)
+	}
+}
+
 // dispatch sends what is for other zones.
 func (p *program) dispatch(out *sim.Output[message]) {
 	n := p.net
 	for i := range n.out.Dispatches {
 		s := &n.out.Dispatches[i]
 		if to, ok := n.nodeOf(s.To); ok {
+			n.others += uint64(s.Size)
 			out.Sends = append(out.Sends, sim.Send[message]{
 				To: to, Msg: message{dispatch: s.Dispatch, sent: n.Now()}, Size: s.Size, Priority: s.Priority,
 			})

@@ -102,6 +102,8 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "attributes received", Value: float64(c.Entries)},
 		{Name: "supervisors that did not answer", Value: float64(c.SupervisorsLost)},
 		{Name: "bytes per node and second", Unit: "B", Value: float64(n.Control.Stats().SentBytes) / float64(n.cfg.Nodes) / seconds},
+		{Name: "bytes of heartbeats per node and second", Unit: "B", Value: float64(n.beats) / float64(n.cfg.Nodes) / seconds},
+		{Name: "bytes of all else per node", Unit: "B", Value: float64(n.others) / float64(n.cfg.Nodes)},
 		{Name: "messages not understood", Value: float64(c.Malformed)},
 	}
 }

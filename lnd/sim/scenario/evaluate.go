@@ -50,7 +50,7 @@ func (x *instants) all(end time.Duration) iter.Seq[time.Duration] {
 func (r *runner) prepare(plan []step) {
 	f := r.file
 	for _, l := range f.checks() {
-		r.checks = append(r.checks, checker{check: l.check, outcome: Outcome{Line: l.number, Text: l.check.String(), At: l.check.to}})
+		r.checks = append(r.checks, checker{check: l.check, outcome: Outcome{Line: l.number, Text: l.check.String(), From: l.check.from, At: l.check.to}})
 		r.instants.more = append(r.instants.more, l.check.from, l.check.to)
 	}
 	for i := range plan {

@@ -61,9 +61,10 @@ func (r *Result) OK() bool {
 
 // Outcome is what came of one expect, always or never.
 type Outcome struct {
-	Line int    `json:"line"`
-	Text string `json:"text"`
-	OK   bool   `json:"ok"`
+	Line int           `json:"line"`
+	Text string        `json:"text"`
+	OK   bool          `json:"ok"`
+	From time.Duration `json:"from_ns"` // when it began to be looked for
 	// At is when it was decided: found true, found wrong, or the deadline.
 	At  time.Duration `json:"at_ns"`
 	Why string        `json:"why,omitempty"` // it failed

@@ -30,6 +30,7 @@ func TestJSONNames(t *testing.T) {
 		{"check", bad},
 		{"protocols"},
 		{"examples"},
+		{"sweep", rumourFile(t, "calm.sim", rumour), "--vary", "nodes=10", "--show", "events"},
 	} {
 		_, out, errs := lnetd(t, append(args, "--json")...)
 		var v any

@@ -13,8 +13,9 @@ import (
 
 // bar shows how far runs are, on a terminal only. Safe for concurrent use.
 type bar struct {
-	w    io.Writer // nil: nobody watches
-	runs int
+	w     io.Writer // nil: nobody watches
+	label string    // before the bar
+	runs  int
 
 	mu     sync.Mutex
 	share  []float64 // of each run that is done
@@ -47,7 +48,7 @@ func (b *bar) of(run int) func(scenario.Progress) {
 		b.events[run] = p.Stats.Events
 		if now := time.Now(); now.Sub(b.shown) >= barEvery {
 			b.shown = now
-			fmt.Fprintf(b.w, "\r%s\x1b[K", b.text(now))
+			fmt.Fprintf(b.w, "\r%s%s\x1b[K", b.label, b.text(now))
 		}
 	}
 }

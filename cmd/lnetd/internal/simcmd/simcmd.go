@@ -34,7 +34,7 @@ this process, without a daemon, and is the same again for the same seed.
   lnetd sim run my.sim --runs 20 --plot plots`,
 	}
 	c.AddCommand(
-		runCommand(env), replayCommand(env), shrinkCommand(env), expandCommand(env),
+		runCommand(env), sweepCommand(env), replayCommand(env), shrinkCommand(env), expandCommand(env),
 		checkCommand(), fmtCommand(), protocolsCommand(), examplesCommand(),
 	)
 	return c
