@@ -21,3 +21,11 @@ type Flow interface {
 	Received(b []byte)
 	Close()
 }
+
+// DatagramTap is a [Tap] that takes multicast datagrams as well.
+type DatagramTap interface {
+	Tap
+	// Datagram is called with one that is about to be sent, or that was received
+	// and believed. pieces are its bytes, in order, and valid during the call.
+	Datagram(from, to netip.AddrPort, sent bool, pieces [][]byte)
+}

@@ -112,6 +112,21 @@ type Config struct {
 	MaxConns        int
 	MaxConnsPerAddr int
 
+	// NoMulticast (multicast=0) leaves the NI without multicast. The others are of
+	// what it has otherwise, from the first datagram or the first group on: the
+	// group g has the address MulticastBase + g, or MulticastBase6 + g on an IPv6
+	// NI, whose low 16 bits are 0 (multicast_base, 239.76.0.0; multicast_base6,
+	// ff15::4c4e:0); all nodes of a net have the same, and the same UDP port
+	// (multicast_port, 10988). MulticastTTL is how many networks a datagram reaches
+	// (multicast_ttl, 1), and MulticastRxBuffer the receive buffer to ask the system
+	// for (multicast_rx_buffer_size, 4 MiB); Snapshot has what it gave. Local policy.
+	NoMulticast       bool
+	MulticastBase     netip.Addr
+	MulticastBase6    netip.Addr
+	MulticastPort     uint16
+	MulticastTTL      int
+	MulticastRxBuffer int
+
 	// Listen and Dial replace TCP, for tests. A Dial that fails with
 	// EADDRINUSE or EADDRNOTAVAIL is tried again from another local port, unless
 	// an os.SyscallError says that EADDRNOTAVAIL is bind's.
@@ -148,6 +163,11 @@ func (c Config) withDefaults() Config {
 	c.MaxHandshakesPerAddr = or(c.MaxHandshakesPerAddr, 256)
 	c.MaxConns = or(c.MaxConns, 1<<16)
 	c.MaxConnsPerAddr = or(c.MaxConnsPerAddr, 1024)
+	c.MulticastBase = or(c.MulticastBase, defaultBase4)
+	c.MulticastBase6 = or(c.MulticastBase6, defaultBase6)
+	c.MulticastPort = or(c.MulticastPort, defaultMulticastPort)
+	c.MulticastTTL = or(c.MulticastTTL, 1)
+	c.MulticastRxBuffer = or(c.MulticastRxBuffer, 4<<20)
 	if c.ControlTOS == 0 {
 		c.ControlTOS = or(c.TOS, classCS5)
 	}
@@ -243,6 +263,11 @@ func (c Config) Validate() error {
 		{"handshakes of one address", c.MaxHandshakesPerAddr, c.MaxHandshakesPerAddr >= 0},
 		{"max_conns", c.MaxConns, c.MaxConns >= 0},
 		{"max_conns_per_addr", c.MaxConnsPerAddr, c.MaxConnsPerAddr >= 0},
+		{"multicast_base (want 224.1.0.0 to 239.255.0.0, ending in 0.0)", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase, true)},
+		{"multicast_base6 (want a multicast address ending in :0)", c.MulticastBase6, c.MulticastBase6 == netip.Addr{} || validBase(c.MulticastBase6, false)},
+		{"multicast_port (4791 is RoCE's)", c.MulticastPort, c.MulticastPort != rocePort},
+		{"multicast_ttl", c.MulticastTTL, c.MulticastTTL >= 0 && c.MulticastTTL <= 255},
+		{"multicast_rx_buffer_size", c.MulticastRxBuffer, c.MulticastRxBuffer >= 0},
 	} {
 		if !f.ok {
 			return fmt.Errorf("%w: %s: %v", ErrConfig, f.tunable, f.value)

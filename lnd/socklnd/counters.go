@@ -70,6 +70,22 @@ const (
 	// Tolerated on established connections.
 	ForeignChecksum // a checksum in a version that has none: not looked at
 	RepeatedCookie  // an ack that was asked for again before it had left: sent once
+
+	// Multicast datagrams: those that arrived and were dropped, in the order of the
+	// tests, and those that did not leave.
+	DatagramCut       // longer than any, or shorter than its headers
+	DatagramForeign   // not LNet's
+	DatagramVersion   // of an unknown version
+	DatagramHeader    // its LNet header is not of the size that the NI's NID needs
+	DatagramLength    // its payload is not as long as it says
+	DatagramType      // no PUT without ACK
+	DatagramOwn       // of this NI: the system loops it back
+	DatagramNet       // for another net on the same interface
+	DatagramSource    // its source NID does not have the address that it came from
+	DatagramGroup     // not sent to the group that it names, or to none that was joined
+	DatagramInterface // came by another interface than the NI's
+	DatagramTooLong   // did not leave: longer than the network's packets
+	DatagramFailed    // did not leave: the system refused
 	numReasons
 )
 
@@ -100,6 +116,11 @@ var reasonNames = [numReasons]string{
 	BadMessage: "bad_message", BadHeader: "bad_header",
 	PeerRestarted: "peer_restarted", ProtocolChanged: "protocol_changed",
 	ForeignChecksum: "foreign_checksum", RepeatedCookie: "repeated_cookie",
+	DatagramCut: "datagram_cut", DatagramForeign: "datagram_foreign", DatagramVersion: "datagram_version",
+	DatagramHeader: "datagram_header", DatagramLength: "datagram_length", DatagramType: "datagram_type",
+	DatagramOwn: "datagram_own", DatagramNet: "datagram_net", DatagramSource: "datagram_source",
+	DatagramGroup: "datagram_group", DatagramInterface: "datagram_interface",
+	DatagramTooLong: "datagram_too_long", DatagramFailed: "datagram_failed",
 }
 
 // String returns the word under which the reason is counted.

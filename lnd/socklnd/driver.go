@@ -62,6 +62,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		drained: make(chan struct{}, 1), dying: make(chan struct{}),
 	}
 	ni.spoilSum.Store(d.cfg.InjectChecksumError)
+	ni.cast.init(ni)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())
 	if d.cfg.Accept == AcceptNone {
 		return ni, nil

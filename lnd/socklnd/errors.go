@@ -45,6 +45,7 @@ var errnos = map[Reason]syscall.Errno{
 	BadMessageType: syscall.EPROTO,
 	BadAck:         syscall.EPROTO, TooManyAcks: syscall.EPROTO, BadMessage: syscall.EPROTO,
 	BadHeader: syscall.EINVAL, ShuttingDown: syscall.ESHUTDOWN,
+	DatagramTooLong: syscall.EMSGSIZE,
 }
 
 // backOffError says why a peer is not dialled at the moment. It unwraps to the

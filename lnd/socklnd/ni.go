@@ -37,6 +37,8 @@ type NI struct {
 	peers   map[nid.ProcessID]*peer // guarded by mu
 	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
 
+	cast casting // multicast
+
 	recent      atomic.Pointer[peer] // the target of a message before; perhaps removed since
 	outstanding atomic.Int64         // messages that are not finalized
 	closing     atomic.Bool          // nothing new is taken
@@ -171,6 +173,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	peers := ni.peers
 	ni.peers = nil
 	ni.mu.Unlock()
+	ni.cast.shutdown()
 	for _, p := range peers {
 		p.shutdown()
 	}

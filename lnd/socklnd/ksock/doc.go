@@ -39,6 +39,16 @@
 // A NOOP is the header alone. After the header of an LNET message come the
 // LNet header (72 bytes, 96 on v4) and its payload. On v1 connections there
 // is no message header at all.
+//
+// # Multicast datagram
+//
+//	0  4  magic: "LNMC"
+//	4  2  version 1
+//	6  2  size of the LNet header, 72 or 96
+//
+// Numbers are little-endian. The LNet header follows, of a PUT that asks for no
+// ACK, and the payload. Its destination NID is the address of the group, which
+// the datagram is sent to, on the sender's net. Kernels have no such thing.
 package ksock
 
 import "errors"

@@ -1,0 +1,182 @@
+package socklnd
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// datagramReader is the socket on which datagrams arrive, for all groups of an NI.
+// It reads several with one call. Others on this host may have the same port.
+type datagramReader struct {
+	conn   *net.UDPConn
+	rc     syscall.RawConn
+	is6    bool
+	buffer int // its receive buffer in bytes
+
+	fn    func(fd uintptr) bool // bound once
+	slots []datagramSlot
+	msgs  []unix.Mmsghdr
+	n     int // messages of the last call
+	errno syscall.Errno
+}
+
+// datagramSlot is room for one datagram and what the system says of it.
+type datagramSlot struct {
+	bytes   []byte
+	name    unix.RawSockaddrInet6 // room for either family
+	control [128]byte
+	iov     iovec
+}
+
+// What the memory of a reader is divided into: as many slots as fit, but not
+// fewer or more than these.
+const (
+	slotMemory = 256 << 10
+	leastSlots = 4
+	mostSlots  = 64
+)
+
+// newDatagramReader opens the socket for datagrams of so many bytes at most.
+// buffer is the receive buffer to ask for.
+func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int) (*datagramReader, error) {
+	r := &datagramReader{is6: addr.Is6()}
+	local := netip.IPv4Unspecified()
+	options := []datagramOption{
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
+		{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1},
+		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
+		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, // not what others here have joined
+	}
+	if r.is6 {
+		local = netip.IPv6Unspecified()
+		options[2] = datagramOption{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1}
+		options[3] = datagramOption{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0}
+	}
+	var err error
+	r.conn, r.rc, err = openUDP(netip.AddrPortFrom(local, port), func(fd int) error {
+		if err := setOptions(fd, options); err != nil {
+			return err
+		}
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer) // as much as is allowed
+		r.buffer, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.fn = r.try
+	r.makeSlots(longest)
+	return r, nil
+}
+
+func (r *datagramReader) makeSlots(longest int) {
+	n := min(max(slotMemory/longest, leastSlots), mostSlots)
+	r.slots, r.msgs = make([]datagramSlot, n), make([]unix.Mmsghdr, n)
+	memory := make([]byte, n*longest)
+	for i := range r.slots {
+		s := &r.slots[i]
+		s.bytes = memory[i*longest : (i+1)*longest]
+		s.iov.Base = &s.bytes[0]
+		s.iov.SetLen(longest)
+	}
+}
+
+func (r *datagramReader) close() { _ = r.conn.Close() }
+
+// read waits for datagrams and returns how many have come. The error is
+// net.ErrClosed after close.
+func (r *datagramReader) read() (int, error) {
+	for i := range r.msgs {
+		s, h := &r.slots[i], &r.msgs[i].Hdr
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&s.name)), uint32(unsafe.Sizeof(s.name))
+		h.Iov, h.Control = &s.iov, &s.control[0]
+		h.SetIovlen(1)
+		h.SetControllen(len(s.control))
+	}
+	r.n, r.errno = 0, 0
+	if err := r.rc.Read(r.fn); err != nil {
+		return 0, net.ErrClosed
+	}
+	if r.errno != 0 {
+		return 0, os.NewSyscallError("recvmmsg", r.errno)
+	}
+	raceRead()
+	return r.n, nil
+}
+
+// try reads once; false tells the poller to wait and call again.
+func (r *datagramReader) try(fd uintptr) bool {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(len(r.msgs)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		r.n, r.errno = int(n), errno
+		return errno != unix.EAGAIN
+	}
+}
+
+// packet fills p with datagram i of the last read.
+func (r *datagramReader) packet(i int, p *packet) {
+	s, m := &r.slots[i], &r.msgs[i]
+	*p = packet{bytes: s.bytes[:min(int(m.Len), len(s.bytes))], cut: m.Hdr.Flags&unix.MSG_TRUNC != 0}
+	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&s.name.Port))[:])
+	if r.is6 {
+		p.from = netip.AddrPortFrom(netip.AddrFrom16(s.name.Addr), port)
+	} else {
+		p.from = netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&s.name)).Addr), port)
+	}
+	for rest := s.control[:m.Hdr.Controllen]; len(rest) >= unix.SizeofCmsghdr; {
+		h, data, next, err := unix.ParseOneSocketControlMessage(rest)
+		if err != nil {
+			return
+		}
+		p.note(&h, data)
+		rest = next
+	}
+}
+
+// note takes what a control message says. Its numbers are in the order of this
+// machine.
+func (p *packet) note(h *unix.Cmsghdr, data []byte) {
+	switch {
+	case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
+		p.index = int(binary.NativeEndian.Uint32(data))
+		p.to = netip.AddrFrom4([4]byte(data[8:12]))
+	case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo:
+		p.to = netip.AddrFrom16([16]byte(data[:16]))
+		p.index = int(binary.NativeEndian.Uint32(data[16:]))
+	case h.Level == unix.SOL_SOCKET && h.Type == unix.SO_RXQ_OVFL && len(data) >= 4:
+		p.dropped = binary.NativeEndian.Uint32(data)
+	}
+}
+
+// join receives what is sent to a group, by way of an interface.
+func (r *datagramReader) join(group netip.Addr, index int) error {
+	return r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP)
+}
+
+func (r *datagramReader) leave(group netip.Addr, index int) error {
+	return r.member(group, index, unix.IP_DROP_MEMBERSHIP, unix.IPV6_LEAVE_GROUP)
+}
+
+func (r *datagramReader) member(group netip.Addr, index, opt4, opt6 int) error {
+	var optErr error
+	err := r.rc.Control(func(fd uintptr) {
+		if r.is6 {
+			optErr = unix.SetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IPV6, opt6, &unix.IPv6Mreq{Multiaddr: group.As16(), Interface: uint32(index)})
+		} else {
+			optErr = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, opt4, &unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(index)})
+		}
+	})
+	if err == nil {
+		err = optErr
+	}
+	return err
+}

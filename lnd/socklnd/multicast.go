@@ -1,0 +1,235 @@
+package socklnd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+// The multicast addresses of groups, and the port that datagrams go to.
+var (
+	defaultBase4 = netip.AddrFrom4([4]byte{239, 76, 0, 0}) // organization-local, RFC 2365 section 6.2
+	defaultBase6 = netip.MustParseAddr("ff15::4c4e:0")     // transient, site-local, RFC 4291 section 2.7
+)
+
+const (
+	defaultMulticastPort = 10988
+	rocePort             = 4791
+)
+
+// validBase reports whether a range of groups may begin at an address. What
+// routers and switches use among themselves stays out of it.
+func validBase(a netip.Addr, want4 bool) bool {
+	b := a.As16()
+	return a.IsMulticast() && a.Is4() == want4 && b[14] == 0 && b[15] == 0 &&
+		(!want4 || a != netip.AddrFrom4([4]byte{224, 0, 0, 0}))
+}
+
+// casting is what an NI has of multicast. Until a group is joined or a datagram
+// is sent that is no socket.
+type casting struct {
+	ni    *NI
+	base  netip.Addr // of the groups; the zero value: there is no multicast
+	large bool       // LNet headers have the long form
+	index int        // of the interface
+	name  string     // likewise
+	limit atomic.Int64
+	tap   lnd.DatagramTap // nil captures nothing
+
+	mu     sync.Mutex
+	groups []lnd.Group     // that were joined; guarded by mu, like all below
+	rx     *datagramReader // nil before the first
+	tx     *datagramWriter // nil before the first datagram
+	ended  bool
+
+	sending castQueue
+
+	joined atomic.Pointer[[]lnd.Group] // what groups was last
+	// What has passed, for Snapshot.
+	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
+	missed                           atomic.Uint64 // that found the receive buffer full
+}
+
+var _ lnd.Multicaster = (*NI)(nil)
+
+// init finds out whether there is multicast on the interface of the NI.
+func (c *casting) init(ni *NI) {
+	c.ni = ni
+	c.joined.Store(new([]lnd.Group))
+	c.tap, _ = ni.tap.(lnd.DatagramTap)
+	i := interfaceOf(ni.addr)
+	if ni.cfg.NoMulticast || !haveDatagrams || i == nil || i.Flags&(net.FlagMulticast|net.FlagLoopback) == 0 {
+		return
+	}
+	c.index, c.name, c.large = i.Index, i.Name, !ni.nid.Is4()
+	c.base = ni.cfg.MulticastBase
+	if c.large {
+		c.base = ni.cfg.MulticastBase6
+	}
+	c.limit.Store(c.payloadLimit(i.MTU))
+}
+
+// interfaceOf returns the interface that has an address, or nil. The loopback has
+// all of 127.0.0.0/8.
+func interfaceOf(addr netip.Addr) *net.Interface {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for i := range all {
+		if hasAddr(&all[i], addr) || addr.Is4() && addr.IsLoopback() && all[i].Flags&net.FlagLoopback != 0 {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// payloadLimit is what fits into a packet, without fragments.
+func (c *casting) payloadLimit(mtu int) int64 {
+	const ip4, ip6, udp = 20, 40, 8
+	headers := ip4 + udp + ksock.DatagramOverhead(false)
+	if c.large {
+		headers = ip6 + udp + ksock.DatagramOverhead(true)
+	}
+	return int64(max(min(mtu, 1<<16-1)-headers, 0))
+}
+
+// measure looks at the interface again, whose MTU may have changed.
+func (c *casting) measure() {
+	if i, err := net.InterfaceByIndex(c.index); err == nil {
+		c.limit.Store(c.payloadLimit(i.MTU))
+	}
+}
+
+// MulticastLimits implements lnd.Multicaster.
+func (ni *NI) MulticastLimits() lnd.MulticastLimits {
+	c := &ni.cast
+	l := lnd.MulticastLimits{MaxPayload: int(c.limit.Load())}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rx != nil {
+		l.ReceiveBuffer = c.rx.buffer
+	}
+	return l
+}
+
+// GroupNID implements lnd.Multicaster: the NID of a group has its multicast
+// address.
+func (ni *NI) GroupNID(g lnd.Group) nid.NID {
+	return nid.FromAddr(ni.nid.Net(), ni.cast.address(g))
+}
+
+func (c *casting) address(g lnd.Group) netip.Addr {
+	b := c.base.As16()
+	binary.BigEndian.PutUint16(b[14:], uint16(g))
+	if c.large {
+		return netip.AddrFrom16(b)
+	}
+	return netip.AddrFrom16(b).Unmap()
+}
+
+// groupAt returns the group that has an address; 0 if it is in no range.
+func (c *casting) groupAt(a netip.Addr) lnd.Group {
+	b := a.As16()
+	g := lnd.Group(binary.BigEndian.Uint16(b[14:]))
+	if c.address(g) != a {
+		return 0
+	}
+	return g
+}
+
+// Join implements lnd.Multicaster.
+func (ni *NI) Join(g lnd.Group) error {
+	c := &ni.cast
+	if !g.IsValid() {
+		return syscall.EINVAL
+	}
+	if !c.base.IsValid() {
+		return fmt.Errorf("socklnd: no multicast at %v: %w", ni.addr, syscall.EOPNOTSUPP)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended:
+		return syscall.ESHUTDOWN
+	case slices.Contains(c.groups, g):
+		return nil
+	}
+	if err := c.listen(); err != nil {
+		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, err)
+	}
+	if err := c.rx.join(c.address(g), c.index); err != nil {
+		return fmt.Errorf("socklnd: join %v on %s: %w", c.address(g), c.name, explain(err))
+	}
+	c.setGroups(append(slices.Clone(c.groups), g))
+	return nil
+}
+
+// explain says what to do about a refusal.
+func explain(err error) error {
+	if err == syscall.ENOBUFS { //nolint:errorlint // as the system call returns it
+		return fmt.Errorf("%w: too many groups; sysctl net.ipv4.igmp_max_memberships allows more", err)
+	}
+	return err
+}
+
+// listen opens the receiving socket. The caller holds mu.
+func (c *casting) listen() error {
+	if c.rx != nil {
+		return nil
+	}
+	c.measure()
+	cfg := &c.ni.cfg
+	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, ksock.DatagramOverhead(c.large)+int(c.limit.Load()))
+	if err != nil {
+		return err
+	}
+	c.rx = rx
+	c.ni.tasks.Go(func() { c.receive(rx) })
+	return nil
+}
+
+// setGroups publishes the list of groups. The caller holds mu.
+func (c *casting) setGroups(list []lnd.Group) {
+	c.groups = list
+	c.joined.Store(&list)
+}
+
+// Leave implements lnd.Multicaster. The socket stays for the next group.
+func (ni *NI) Leave(g lnd.Group) error {
+	c := &ni.cast
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.groups, g)
+	if i < 0 || c.ended {
+		return nil
+	}
+	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
+	if err := c.rx.leave(c.address(g), c.index); err != nil {
+		return fmt.Errorf("socklnd: leave %v on %s: %w", c.address(g), c.name, err)
+	}
+	return nil
+}
+
+// shutdown closes the sockets, which ends those who wait at them.
+func (c *casting) shutdown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.setGroups(nil)
+	if c.rx != nil {
+		c.rx.close()
+	}
+	if c.tx != nil {
+		c.tx.close()
+	}
+}

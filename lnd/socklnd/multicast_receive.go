@@ -1,0 +1,121 @@
+package socklnd
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// maxReadErrors in a row end the receiving of datagrams.
+const maxReadErrors = 16
+
+// packet is a datagram as the system gives it.
+type packet struct {
+	bytes   []byte // valid until the next read
+	from    netip.AddrPort
+	to      netip.Addr // where it was sent
+	index   int        // of the interface by which it came
+	cut     bool       // it is longer than bytes
+	dropped uint32     // how many found the socket's buffer full so far
+}
+
+// receive takes datagrams in until the socket is closed.
+func (c *casting) receive(rx *datagramReader) {
+	var d lnd.Delivery
+	var p packet
+	var g ksock.Datagram
+	for failed := 0; failed < maxReadErrors; {
+		n, err := rx.read()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			failed++
+			c.ni.counts.count(ReadFailed)
+			continue
+		}
+		failed = 0
+		d.ReceivedAt = c.ni.clock.Now()
+		for i := range n {
+			rx.packet(i, &p)
+			c.take(&p, &g, &d)
+		}
+	}
+	c.ni.log.Warn("no longer receives multicast: reading failed again and again")
+}
+
+// take gives a datagram to lnet, or counts why not.
+func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
+	if p.dropped > 0 {
+		c.missed.Store(uint64(p.dropped))
+	}
+	if why := c.inspect(p, g); why != ReasonNone {
+		c.ni.counts.count(why)
+		return
+	}
+	if c.tap != nil {
+		c.tap.Datagram(p.from, netip.AddrPortFrom(p.to, c.ni.cfg.MulticastPort), false, [][]byte{p.bytes})
+	}
+	d.Header, d.Group = g.Header, c.groupAt(p.to)
+	d.From = nid.ProcessID{NID: g.Header.SrcNID, PID: g.Header.SrcPID}
+	c.rxMsgs.Add(1)
+	c.rxBytes.Add(uint64(len(g.Payload)))
+	if verdict, err := c.ni.up.Parse(d); err != nil || verdict != lnd.Accept {
+		return // lnet goes down
+	}
+	d.Sink.CopyIn(g.Payload)
+	c.ni.up.Delivered(d, nil)
+}
+
+// inspect parses a datagram and says why it is to be dropped. Everybody can send
+// one: what it claims has to be what the network says.
+func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
+	if p.cut {
+		return DatagramCut
+	}
+	if why := parseDatagram(p.bytes, g); why != ReasonNone {
+		return why
+	}
+	h := &g.Header
+	switch {
+	case g.Large != c.large:
+		return DatagramHeader
+	case h.Type != wire.Put || !h.Put().AckMD.IsNone():
+		return DatagramType
+	case h.SrcNID == c.ni.nid:
+		return DatagramOwn
+	case h.DestNID.Net() != c.ni.nid.Net():
+		return DatagramNet
+	case h.SrcNID.Net() != c.ni.nid.Net() || h.SrcNID.Addr() != p.from.Addr():
+		return DatagramSource
+	case h.DestNID.Addr() != p.to || !slices.Contains(*c.joined.Load(), c.groupAt(p.to)):
+		return DatagramGroup
+	case p.index != c.index:
+		return DatagramInterface
+	}
+	return ReasonNone
+}
+
+// parseDatagram parses a datagram.
+func parseDatagram(b []byte, g *ksock.Datagram) Reason {
+	switch err := ksock.ParseDatagram(b, g); {
+	case err == nil:
+		return ReasonNone
+	case errors.Is(err, ksock.ErrDatagramMagic):
+		return DatagramForeign
+	case errors.Is(err, ksock.ErrDatagramVersion):
+		return DatagramVersion
+	case errors.Is(err, ksock.ErrDatagramLength):
+		return DatagramLength
+	case errors.Is(err, ksock.ErrShort):
+		return DatagramCut
+	default: // of a size, or with a NID, that there is not
+		return DatagramHeader
+	}
+}

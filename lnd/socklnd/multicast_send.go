@@ -1,0 +1,161 @@
+package socklnd
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// castQueue is what waits to be sent. Who finds nobody running runs, and sends
+// what others bring meanwhile: so datagrams leave in order, and a handler that
+// sends from inside Finalize does not recurse.
+type castQueue struct {
+	mu      sync.Mutex
+	queue   lnd.Queue // guarded by mu
+	running bool      // guarded by mu
+
+	// Owned by who runs.
+	head   [ksock.DatagramPrefixSize + wire.LargeHeaderSize]byte
+	pieces [][]byte
+}
+
+// Multicast implements lnd.Multicaster. The datagram leaves here, unless the
+// system has no room: then a goroutine waits for that.
+func (ni *NI) Multicast(m *lnd.Message) {
+	ni.outstanding.Add(1)
+	if ni.closing.Load() {
+		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
+		return
+	}
+	s := &ni.cast.sending
+	s.mu.Lock()
+	s.queue.Push(m)
+	runs := s.running
+	s.running = true
+	s.mu.Unlock()
+	if !runs {
+		ni.cast.run(false)
+	}
+}
+
+// next takes the next datagram; after nil the caller runs no longer.
+func (s *castQueue) next() *lnd.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.queue.Pop()
+	s.running = m != nil
+	return m
+}
+
+// run sends what is queued. wait: it may wait for the system.
+func (c *casting) run(wait bool) {
+	for m := c.sending.next(); m != nil; m = c.sending.next() {
+		done, err := c.transmit(m, wait)
+		if !done && c.later(m) {
+			return
+		}
+		c.finish(m, err)
+	}
+}
+
+// later has a goroutine go on with m; false: the NI ends.
+func (c *casting) later(m *lnd.Message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	c.ni.tasks.Go(func() {
+		_, err := c.transmit(m, true)
+		c.finish(m, err)
+		c.run(true)
+	})
+	return true
+}
+
+// finish ends a datagram.
+func (c *casting) finish(m *lnd.Message, err error) {
+	if err == nil {
+		c.txMsgs.Add(1)
+		c.txBytes.Add(uint64(m.Payload.Length))
+	}
+	c.ni.finalize(m, err)
+}
+
+// transmit sends a datagram; done is false if there is no room and wait is not
+// set. Only who runs calls it.
+func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
+	ni := c.ni
+	switch {
+	case !c.base.IsValid():
+		return true, newError(BadHeader, m.Target, syscall.EOPNOTSUPP)
+	case !m.Group.IsValid() || m.Payload.Length != int(m.Header.PayloadLength):
+		return true, newError(BadHeader, m.Target, nil)
+	case m.Payload.Length > int(c.limit.Load()):
+		ni.counts.count(DatagramTooLong)
+		return true, newError(DatagramTooLong, m.Target, nil)
+	}
+	tx, err := c.writer()
+	if err != nil {
+		ni.counts.count(DatagramFailed)
+		return true, newError(DatagramFailed, m.Target, err)
+	}
+	s := &c.sending
+	head, err := ksock.AppendDatagram(s.head[:0], &m.Header, c.large)
+	if err != nil {
+		return true, newError(BadHeader, m.Target, err)
+	}
+	s.pieces = m.Payload.Append(append(s.pieces[:0], head))
+	to := netip.AddrPortFrom(c.address(m.Group), ni.cfg.MulticastPort)
+	if c.tap != nil {
+		c.tap.Datagram(tx.local, to, true, s.pieces)
+	}
+	done, err = tx.send(to, s.pieces, wait)
+	clear(s.pieces)
+	return done || c.hasEnded(), c.failed(m, err)
+}
+
+// failed translates what the system says of a datagram.
+func (c *casting) failed(m *lnd.Message, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case c.hasEnded():
+		return newError(ShuttingDown, m.Target, nil)
+	case errors.Is(err, syscall.EMSGSIZE):
+		c.measure()
+		c.ni.counts.count(DatagramTooLong)
+		return newError(DatagramTooLong, m.Target, err)
+	}
+	c.ni.counts.count(DatagramFailed)
+	return newError(DatagramFailed, m.Target, err)
+}
+
+func (c *casting) hasEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// writer returns the sending socket and opens it if need be.
+func (c *casting) writer() (*datagramWriter, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended:
+		return nil, syscall.ESHUTDOWN
+	case c.tx != nil:
+		return c.tx, nil
+	}
+	cfg := &c.ni.cfg
+	tx, err := newDatagramWriter(c.ni.addr, c.index, cfg.MulticastTTL, cfg.TOS, cfg.TxBufferSize)
+	if err == nil {
+		c.tx = tx
+	}
+	return tx, err
+}
