@@ -47,7 +47,7 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	if p.isLocal(d.Header.SrcNID) {
 		return nil
 	}
-	f := p.judge(&d.Header)
+	f := p.judge(&d.Header, ni.reached(d))
 	now := p.cfg.Clock.Now()
 	keep := ni.mustKeep(now, f.Delays[0])
 	switch {
@@ -84,7 +84,7 @@ func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arriva
 
 func newArrival(ni *netIf, d *lnd.Delivery, memory []byte, due time.Duration) *arrival {
 	a := &arrival{ni: ni, memory: memory, due: due}
-	a.d.Header, a.d.From, a.d.Driver = d.Header, d.From, a
+	a.d.Header, a.d.From, a.d.Group, a.d.Driver = d.Header, d.From, d.Group, a
 	return a
 }
 

@@ -30,6 +30,10 @@
 //	reordered   delayed by hold, so that later ones pass
 //	paused      as delayed, until the node goes on; then in order
 //
+// A multicast datagram that is sent is spoiled once for all of its receivers; its
+// destination is the NID of the group, which is on no side of a partition. Where
+// it arrives, and is spoiled for that node alone, its destination is the node, too.
+//
 // Messages with a latency that varies overtake each other. What is kept is
 // bounded in messages and bytes; what exceeds the bounds is lost and counted, or
 // passes the others if it only waits behind them.

@@ -40,6 +40,9 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ni.lower, ni.nid = lower, lower.NID()
+	if m, ok := lnd.AsMulticaster(lower); ok {
+		ni.caster = m
+	}
 	p.nis = append(p.nis, ni)
 	ni.arm() // for what has arrived meanwhile
 	return ni, nil
@@ -47,11 +50,12 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 
 // netIf is an NI as lnet sees it.
 type netIf struct {
-	plan  *Plan
-	up    lnd.Upcalls
-	lower lnd.NI
-	nid   nid.NID
-	isLo  bool
+	plan   *Plan
+	up     lnd.Upcalls
+	lower  lnd.NI
+	caster lnd.Multicaster // lower, if that has multicast, else nil
+	nid    nid.NID
+	isLo   bool
 
 	closed   bool          // guarded by plan.mu, and all below
 	kept     kept          // what is not due yet
@@ -71,14 +75,14 @@ func (ni *netIf) Send(m *lnd.Message) {
 		ni.sendSpoiled(m)
 		return
 	}
-	ni.lower.Send(m)
+	ni.give(m)
 }
 
 // sendSpoiled decides what happens to a message and does it.
 func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	p := ni.plan
 	p.mu.Lock()
-	f := p.judge(&m.Header)
+	f := p.judge(&m.Header, receiver(m))
 	now, size := p.cfg.Clock.Now(), m.Payload.Length
 	keep, mayPass := ni.mustKeep(now, f.Delays[0]), ni.mayPass(f.Delays[0])
 	twin := ni.double(m, &f, now)
@@ -92,12 +96,12 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 		p.mu.Unlock()
 	case !keep || mayPass:
 		p.mu.Unlock()
-		ni.lower.Send(m)
+		ni.give(m)
 	default:
 		ni.end(m, nil)
 	}
 	if twin != nil {
-		ni.lower.Send(twin)
+		ni.give(twin)
 	}
 }
 
@@ -122,7 +126,7 @@ type copied struct{ bytes int }
 func duplicate(m *lnd.Message) *lnd.Message {
 	memory := m.Payload.AppendTo(make([]byte, 0, m.Payload.Length))
 	return &lnd.Message{
-		Header: m.Header, Target: m.Target, Priority: m.Priority, Owner: &copied{len(memory)},
+		Header: m.Header, Target: m.Target, Priority: m.Priority, Group: m.Group, Owner: &copied{len(memory)},
 		Payload: lnd.Payload{Segments: [][]byte{memory}, Length: len(memory)},
 	}
 }

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"ulnet/lnd/link"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -16,16 +17,17 @@ type Counts struct {
 	Cut        uint64 `json:"cut"`
 }
 
-// judge decides what happens to a message. The caller holds mu.
-func (p *Plan) judge(h *wire.Header) link.Fate {
-	if p.partition.separates(h.SrcNID, h.DestNID) {
+// judge decides what happens to a message that goes to a NID, or no NID for one that
+// goes to a group. The caller holds mu.
+func (p *Plan) judge(h *wire.Header, to nid.NID) link.Fate {
+	if to.IsValid() && p.partition.separates(h.SrcNID, to) {
 		p.cut++
 		return link.Fate{Lost: true}
 	}
 	var q link.Quality
 	var by authors
 	for _, r := range p.rules {
-		if !r.rule.matches(h) {
+		if !r.rule.matches(h, to) {
 			continue
 		}
 		r.counts.Matched++

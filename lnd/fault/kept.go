@@ -179,7 +179,7 @@ func (i *item) leave() {
 // pass lets the message go on.
 func (i *item) pass() {
 	if i.m != nil {
-		i.ni.lower.Send(i.m)
+		i.ni.give(i.m)
 	} else {
 		i.a.arrive()
 	}

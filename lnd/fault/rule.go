@@ -120,9 +120,10 @@ type Rule struct {
 	Change link.Change // of a link that was perfect; without a rate
 }
 
-// matches reports whether the rule is about a message.
-func (r *Rule) matches(h *wire.Header) bool {
-	return r.Types.Has(h.Type) && r.Portals.has(h) && r.From.Has(h.SrcNID) && r.To.Has(h.DestNID)
+// matches reports whether the rule is about a message to a NID. One to a group is
+// to the group and, where it arrives, to the NID that got it.
+func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
+	return r.Types.Has(h.Type) && r.Portals.has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }
 
 // Match is the text of the messages that r is about: without what stands for

@@ -94,7 +94,7 @@ func TestMatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.matches(&message(test.kind, test.portal, test.from, here).Header); got != test.want {
+		if got := r.matches(&message(test.kind, test.portal, test.from, here).Header, here); got != test.want {
 			t.Errorf("%s, %v to portal %d from %v: %v, want %v", test.rule, test.kind, test.portal, test.from, got, test.want)
 		}
 	}
