@@ -67,8 +67,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 169 {
-		t.Errorf("got %d lines, want 169:\n%s", len(lines), stdout)
+	if len(lines) != 172 {
+		t.Errorf("got %d lines, want 172:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {

@@ -111,9 +111,9 @@ func (a *zoneAgents) close() {
 	wg.Wait()
 }
 
-// measureZoneAgents measures idle agents for some seconds of wall time, and then
-// their nodes without them.
-func measureZoneAgents(ctx context.Context, heartbeat time.Duration, seconds int) (c zoneCost, err error) {
+// measureZoneAgents measures idle agents for some seconds of wall time, a while after
+// they have met, and then their nodes without them.
+func measureZoneAgents(ctx context.Context, heartbeat, while time.Duration, seconds int) (c zoneCost, err error) {
 	a, err := newZoneAgents(fewNodes, heartbeat)
 	if err != nil {
 		return c, err
@@ -122,7 +122,7 @@ func measureZoneAgents(ctx context.Context, heartbeat time.Duration, seconds int
 	if err := await(ctx, 20*time.Second, a.gathered); err != nil {
 		return c, fmt.Errorf("the agents do not find each other: %w", err)
 	}
-	if err := wait(ctx, 8*time.Second); err != nil { // until links and connections are as they stay
+	if err := wait(ctx, while); err != nil { // until links and connections are as they stay
 		return c, err
 	}
 	before, others := a.sent()

@@ -27,16 +27,23 @@ const agentHeartbeat = 200 * time.Millisecond
 // measureZoneCost is the rest of G-MS-5: what an idle node costs the host it is on.
 func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 5, 30, 300)
-	machine, err := simulatedZoneCost(ctx, nodes, seconds)
+	machine, err := simulatedZoneCost(ctx, nodes, seconds, false)
 	if err != nil {
 		return nil, err
 	}
 	runtime.GC()
-	agents, err := measureZoneAgents(ctx, agentHeartbeat, pick(b, 2, 10, 60))
+	stacks := pick(b, 64, 512, 2048)
+	stack, err := simulatedZoneCost(ctx, stacks, pick(b, 2, 10, 60), true)
 	if err != nil {
 		return nil, err
 	}
-	each := float64(machine.heartbeats) / float64(nodes*seconds) // in a second, of a node of that zone
+	runtime.GC() // the buffers of the stacks
+	agents, err := measureZoneAgents(ctx, agentHeartbeat, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
+	if err != nil {
+		return nil, err
+	}
+	// In a second, of a node of that zone.
+	each := float64(machine.heartbeats) / float64(nodes*seconds)
 	share := func(c zoneCost) float64 {
 		return 100 * each * c.cpu.Seconds() / float64(c.heartbeats)
 	}
@@ -55,21 +62,23 @@ func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 	const tcp = "agent over TCP on loopback"
 	return []line{
 		cpu("machine", machine, "with its share of the simulator"),
+		cpu("agent above portals and LNet", stack, fmt.Sprintf("a zone of %d, with its share of the simulated network", stacks)),
 		cpu(tcp, agents, fmt.Sprintf("%d agents that send each other one in %v, less what their nodes take without them", fewNodes, agentHeartbeat)),
 		allocations("machine", machine, ""),
 		allocations(tcp, agents, " more than without zones"),
 	}, nil
 }
 
-// simulatedZoneCost lets a zone of machines rest for some seconds of virtual time.
-func simulatedZoneCost(ctx context.Context, nodes, seconds int) (c zoneCost, err error) {
+// simulatedZoneCost lets a zone of machines, or of whole stacks, rest for some seconds
+// of virtual time.
+func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c zoneCost, err error) {
 	n, err := zonesim.New(zonesim.Config{
-		Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}},
+		Nodes: nodes, Seed: 1, Stacks: stacks, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}},
 	})
 	if err != nil {
 		return c, err
 	}
-	if err := n.Run(time.Minute); err != nil {
+	if err := n.Run(20 * time.Second); err != nil {
 		return c, err
 	}
 	if ok, why := n.Equal(sim.AllNodes, true); !ok {

@@ -36,10 +36,10 @@ func measureSystemLeave(ctx context.Context, b *bench) ([]line, error) {
 			return nil, err
 		}
 	}
-	basis := fmt.Sprintf("%d leaves, %d supervisors, %d stub zones of %d: %d nodes; parameters of the paper; %s", leaves, m.Supervisors, m.Zones, m.Stub, s.Members, zoneBasis)
+	basis := fmt.Sprintf("%d leaves, %d supervisors, %d stub zones of %d: %d nodes; parameters of the paper, the delegate hears at once (G-MS-3); %s", leaves, m.Supervisors, m.Zones, m.Stub, s.Members, zoneBasis)
 	lines := []line{
 		{what: "a member of a base zone dies: until a supervisor knows, on average", ratio: median(means), unit: "ms", limit: 600, basis: basis},
-		{what: "a member of a base zone dies: until the last supervisor knows, median", ratio: median(lasts), unit: "ms", limit: 720, basis: fmt.Sprintf("the worst %.0f ms; %s", slices.Max(lasts), basis)},
+		{what: "a member of a base zone dies: until the last supervisor knows, worst", ratio: slices.Max(lasts), unit: "ms", limit: 720, basis: fmt.Sprintf("median %.0f ms; %s", median(lasts), basis)},
 		{what: "all nodes start at once: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 10.3, basis: fmt.Sprintf("stubs form in 1.2 s; %s", basis)},
 	}
 	runtime.KeepAlive(s)

@@ -39,7 +39,7 @@ func TestZoneLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 39 {
+	if count != 42 {
 		t.Errorf("%d lines", count)
 	}
 }

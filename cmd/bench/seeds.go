@@ -1,0 +1,28 @@
+package main
+
+import (
+	"runtime"
+	"sync"
+)
+
+// bySeed runs a simulation with each seed from 0, some at the same time, and returns
+// what came of them, or the first error.
+func bySeed[T any](seeds int, f func(seed uint64) (T, error)) ([]T, error) {
+	results, errs := make([]T, seeds), make([]error, seeds)
+	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // a large one takes half a GiB
+	var wg sync.WaitGroup
+	for seed := range seeds {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[seed], errs[seed] = f(uint64(seed))
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
