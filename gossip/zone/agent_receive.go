@@ -16,8 +16,12 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 }
 
 // stamp turns an instant on the node's clock into one on the agent's: they differ
-// where the agent's goes on while the system is suspended. It is never 0.
+// where the agent's goes on while the system is suspended. It is 0 for a driver that
+// does not say when it had the message: that is now.
 func (a *Agent) stamp(at time.Duration) time.Duration {
+	if at == 0 {
+		return 0
+	}
 	if node := a.table.Node().Clock(); a.cfg.Clock != node {
 		at = a.cfg.Clock.Now() - (node.Now() - at)
 	}

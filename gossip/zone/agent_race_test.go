@@ -1,0 +1,175 @@
+package zone_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// exchange carries messages between nodes in this process, each receiver's by a
+// goroutine of its own. What finds its queue full is lost.
+type exchange struct {
+	nis  map[nid.NID]*exchangeNI
+	done sync.WaitGroup
+}
+
+type exchangeNI struct {
+	exchange *exchange
+	id       nid.NID
+	up       lnd.Upcalls
+	clock    machine.Clock
+	queue    chan *lnd.Delivery
+	sent     atomic.Int64
+}
+
+func (ni *exchangeNI) Type() nid.NetType { return ni.id.Net().Type() }
+
+func (ni *exchangeNI) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni.up, ni.clock = up, cfg.Clock
+	ni.exchange.done.Go(func() {
+		for d := range ni.queue {
+			d.ReceivedAt = ni.clock.Now()
+			if v, err := up.Parse(d); err == nil && v == lnd.Accept {
+				ni.Recv(d)
+			}
+		}
+	})
+	return ni, nil
+}
+
+func (ni *exchangeNI) NID() nid.NID { return ni.id }
+
+func (ni *exchangeNI) Send(m *lnd.Message) {
+	ni.sent.Add(1)
+	d := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: ni.id, PID: nid.LustrePID}, Driver: m.Payload.AppendTo(nil)}
+	if to := ni.exchange.nis[m.Target.NID]; to != nil {
+		select {
+		case to.queue <- d:
+		default:
+		}
+	}
+	ni.up.Finalize(m, nil)
+}
+
+func (ni *exchangeNI) Recv(d *lnd.Delivery) {
+	d.Sink.CopyIn(d.Driver.([]byte))
+	ni.up.Delivered(d, nil)
+}
+
+func (ni *exchangeNI) Shutdown(context.Context) error { return nil }
+
+// use does for a while all that users do, from many goroutines.
+func use(a *zone.Agent, other zone.ID, busy *sync.WaitGroup) {
+	for _, f := range []func(i int){
+		func(i int) { _ = a.Set(fmt.Sprint("key", i%5), fmt.Append(nil, i)) }, // refused between two lives
+		func(i int) { _ = a.Delete(fmt.Sprint("key", i%5)) },
+		func(int) { a.Watch(func(zone.Event) { a.Status() })() },
+		func(int) { a.Explain(other); a.Members(); a.Links(); a.Find(other.Name()) },
+		func(int) { a.Attributes(other); a.Census(); a.Suspicions(); a.History() },
+		func(int) { a.Query("nowhere", func([]zone.Named, error) { a.Joined() }) },
+		func(i int) {
+			if i%8 == 0 {
+				_ = a.Leave(int32(i)) // it may have left
+				_ = a.Join(0)
+			}
+		},
+	} {
+		busy.Go(func() {
+			for i := range 60 {
+				f(i)
+			}
+		})
+	}
+}
+
+// knows reports whether an agent has the first nodes as members.
+func knows(a *zone.Agent, first int) bool {
+	for i := range first {
+		if len(a.Find(fmt.Sprint("n", i))) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestAgentsAnytime: MS-A33: agents are used by many goroutines, leave, join and stop, while
+// messages and heartbeats come; who stopped sends nothing more, and those who are left
+// find each other.
+func TestAgentsAnytime(t *testing.T) {
+	const n = 5
+	e := &exchange{nis: make(map[nid.NID]*exchangeNI)}
+	id := func(i int) zone.ID { return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1)) }
+	for i := range n {
+		at := id(i).Endpoints()[0]
+		e.nis[at] = &exchangeNI{exchange: e, id: at, queue: make(chan *lnd.Delivery, 1024)}
+	}
+	agents := make([]*zone.Agent, n)
+	for i := range n {
+		node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
+		table, ni := portals.New(node), e.nis[id(i).Endpoints()[0]]
+		if _, err := node.AddNI(ni, lnd.Config{Net: ni.id.Net()}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		agents[i], err = zone.Start(table, zone.AgentConfig{Config: zone.Config{
+			Zone: "test", Self: id(i), Bootstrap: []zone.ID{id(0), id(1)}, Supervisor: true,
+			Heartbeat: 10 * time.Millisecond, Timeout: 300 * time.Millisecond, Aggregation: 2 * time.Millisecond, Retry: 5 * time.Millisecond,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := agents[i].Join(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var busy sync.WaitGroup
+	for i, a := range agents {
+		use(a, id((i+1)%n), &busy)
+	}
+	last := e.nis[id(n - 1).Endpoints()[0]]
+	told := make(chan struct{}, 1)
+	agents[n-1].Watch(func(zone.Event) {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	})
+	<-told
+	agents[n-1].Stop()
+	sent := last.sent.Load()
+	busy.Wait()
+	if more := last.sent.Load() - sent; more > 0 {
+		t.Errorf("%d messages were sent after the stop", more)
+	}
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for _, a := range agents[:n-1] {
+		_ = a.Join(0) // it may have left last
+	}
+	for _, a := range agents[:n-1] {
+		for !knows(a, n-1) {
+			select {
+			case <-tick.C:
+			case <-late:
+				t.Fatalf("%+v", a.Status())
+			}
+		}
+	}
+	for _, a := range agents[:n-1] {
+		a.Stop()
+	}
+	for _, ni := range e.nis {
+		close(ni.queue)
+	}
+	e.done.Wait()
+}
