@@ -23,8 +23,8 @@ func netShow(g *globals) *cobra.Command {
 		Use:   "show [--net NET] [-v [LEVEL]]",
 		Short: "Show networks and interfaces, and whose connections they accept",
 		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
-tool; accept, listen, connections and reasons are ours. -v adds statistics and
-tunables, -v 2 statistics by type of message, -v 3 health (which stays as it
+tool; accept, listen, multicast, connections and reasons are ours. -v adds
+statistics, tunables and what multicast there is and did, -v 2 statistics by type of message, -v 3 health (which stays as it
 is: nothing is judged yet), connections, and why some were refused or ended.`,
 		Example: "  lnetctl net show --net tcp -v 2",
 	}
@@ -86,6 +86,7 @@ type niDoc struct {
 	Health      *healthDoc        `json:"health stats,omitempty"`
 	Tunables    *tunablesDoc      `json:"tunables,omitempty"`
 	LND         *lndTunablesDoc   `json:"lnd tunables,omitempty"`
+	Multicast   *multicastDoc     `json:"multicast,omitempty"`
 	DevCPT      *int              `json:"dev cpt,omitempty"`
 	CPT         string            `json:"CPT,omitempty"`
 	Connections *int              `json:"connections,omitempty"`
@@ -175,6 +176,7 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 		}
 		doc.DevCPT, doc.CPT = new(onlyCPT), onlyCPTs
 	}
+	doc.Multicast = newMulticastDoc(ni, level)
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
 	}

@@ -117,7 +117,7 @@ type Config struct {
 	// group g has the address MulticastBase + g, or MulticastBase6 + g on an IPv6
 	// NI, whose low 16 bits are 0 (multicast_base, 239.76.0.0; multicast_base6,
 	// ff15::4c4e:0); all nodes of a net have the same, and the same UDP port
-	// (multicast_port, 10988). MulticastTTL is how many networks a datagram reaches
+	// (multicast_port; 0: 10000 more than AcceptPort, less above 55535). MulticastTTL is how many networks a datagram reaches
 	// (multicast_ttl, 1), and MulticastRxBuffer the receive buffer to ask the system
 	// for (multicast_rx_buffer_size, 4 MiB); Snapshot has what it gave. Local policy.
 	NoMulticast       bool
@@ -165,7 +165,7 @@ func (c Config) withDefaults() Config {
 	c.MaxConnsPerAddr = or(c.MaxConnsPerAddr, 1024)
 	c.MulticastBase = or(c.MulticastBase, defaultBase4)
 	c.MulticastBase6 = or(c.MulticastBase6, defaultBase6)
-	c.MulticastPort = or(c.MulticastPort, defaultMulticastPort)
+	c.MulticastPort = or(c.MulticastPort, multicastPortFor(c.AcceptPort))
 	c.MulticastTTL = or(c.MulticastTTL, 1)
 	c.MulticastRxBuffer = or(c.MulticastRxBuffer, 4<<20)
 	if c.ControlTOS == 0 {

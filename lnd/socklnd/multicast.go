@@ -21,10 +21,18 @@ var (
 	defaultBase6 = netip.MustParseAddr("ff15::4c4e:0")     // transient, site-local, RFC 4291 section 2.7
 )
 
-const (
-	defaultMulticastPort = 10988
-	rocePort             = 4791
-)
+// rocePort is the UDP port of RoCEv2, which others on this host may speak.
+const rocePort = 4791
+
+// multicastPortFor is the UDP port of nodes with an accept port: unprivileged,
+// and another one for those who do not speak with each other.
+func multicastPortFor(accept uint16) uint16 {
+	const apart = 10000
+	if accept > 1<<16-1-apart {
+		return accept - apart
+	}
+	return accept + apart
+}
 
 // validBase reports whether a range of groups may begin at an address. What
 // routers and switches use among themselves stays out of it.

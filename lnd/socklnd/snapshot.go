@@ -20,6 +20,7 @@ type Snapshot struct {
 	Tunables   TunablesSnapshot
 	Messages   int64          // taken by Send and not finalized yet
 	Peers      []PeerSnapshot // by NID and PID
+	Multicast  MulticastSnapshot
 	// Counters are the NI's own. What happens to an accepted connection before
 	// it has said which NID it wants is counted by the NI that has been on the
 	// listener's address the longest.
@@ -60,7 +61,7 @@ type ConnSnapshot struct {
 func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept,
-		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(),
+		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
 	}
 	if a := ni.acceptor; a != nil {

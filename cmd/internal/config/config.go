@@ -60,6 +60,13 @@ type Config struct {
 	MaxConnsPerAddr   int           // max_conns_per_addr
 	BusyPoll          time.Duration // busy_poll, in microseconds; 0: none
 
+	Multicast         bool   // multicast
+	MulticastPort     int    // multicast_port; 0: by accept_port
+	MulticastBase     string // multicast_base
+	MulticastBase6    string // multicast_base6
+	MulticastTTL      int    // multicast_ttl
+	MulticastRxBuffer int    // multicast_rx_buffer_size, in bytes
+
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start
 
@@ -102,6 +109,11 @@ func Default() Config {
 		ControlPriority:    6,
 		MaxConns:           65536,
 		MaxConnsPerAddr:    1024,
+		Multicast:          true,
+		MulticastBase:      "239.76.0.0",
+		MulticastBase6:     "ff15::4c4e:0",
+		MulticastTTL:       1,
+		MulticastRxBuffer:  4 << 20,
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),
 		Health:             defaultHealth(),

@@ -66,6 +66,13 @@ func (c *Config) settings(file string) map[string]setting {
 		"max_conns_per_addr": number(&c.MaxConnsPerAddr, 1, maxCount),
 		"busy_poll":          duration(&c.BusyPoll, time.Microsecond, 0, 10_000),
 
+		"multicast":                flag(&c.Multicast),
+		"multicast_port":           multicastPort(&c.MulticastPort),
+		"multicast_base":           multicastBase(&c.MulticastBase, false),
+		"multicast_base6":          multicastBase(&c.MulticastBase6, true),
+		"multicast_ttl":            number(&c.MulticastTTL, 1, 255),
+		"multicast_rx_buffer_size": number(&c.MulticastRxBuffer, 1, maxBuffer),
+
 		"eager_ack":      unused(0, 15),
 		"nonblk_zcack":   unused(0, 1),
 		"zc_min_payload": unused(0, maxBuffer),

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
@@ -40,9 +41,29 @@ type Socklnd struct {
 	ConnsPerPeer int                `json:"conns_per_peer"`
 	SockTimeout  int                `json:"sock_timeout"` // seconds
 	TOS          int                `json:"tos"`
+	Multicast    *Multicast         `json:"multicast,omitempty"`
 	// Reasons counts why connections were refused or ended; those that never
 	// happened are left out.
 	Reasons map[string]uint64 `json:"reasons"`
+}
+
+// Multicast is what the TCP driver has of multicast at an NI. Which groups were
+// joined there is lnet's to say.
+type Multicast struct {
+	Port uint16 `json:"port"` // UDP
+	lnd.MulticastLimits
+	Sent          uint64 `json:"sent"` // datagrams
+	SentBytes     uint64 `json:"sent_bytes"`
+	Received      uint64 `json:"received"` // those that were believed
+	ReceivedBytes uint64 `json:"received_bytes"`
+	Missed        uint64 `json:"missed"` // found the receive buffer full
+}
+
+func newMulticast(s *socklnd.MulticastSnapshot) *Multicast {
+	if s.Interface == "" {
+		return nil
+	}
+	return &Multicast{s.Port, s.Limits, s.TxMessages, s.TxBytes, s.RxMessages, s.RxBytes, s.Missed}
 }
 
 // Status returns the node's state.
@@ -70,6 +91,7 @@ func (n *Node) socklnd(ni lnet.NISnapshot) *Socklnd {
 	s := lower.Snapshot()
 	status := &Socklnd{
 		Accept: s.Accept, Handshakes: s.Handshakes, Reasons: map[string]uint64{},
+		Multicast:    newMulticast(&s.Multicast),
 		ConnsPerPeer: s.Tunables.ConnsPerPeer, SockTimeout: int(s.Tunables.Timeout.Seconds()), TOS: s.Tunables.TOS,
 	}
 	if s.Listen.IsValid() {

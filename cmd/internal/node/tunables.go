@@ -1,6 +1,7 @@
 package node
 
 import (
+	"net/netip"
 	"time"
 
 	"ulnet/cmd/internal/config"
@@ -48,7 +49,20 @@ func socklndConfig(c config.Config) socklnd.Config {
 		MaxConns:            c.MaxConns,
 		MaxConnsPerAddr:     c.MaxConnsPerAddr,
 		BusyPoll:            c.BusyPoll,
+		NoMulticast:         !c.Multicast,
+		MulticastPort:       uint16(c.MulticastPort),
+		MulticastBase:       groupAddr(c.MulticastBase),
+		MulticastBase6:      groupAddr(c.MulticastBase6),
+		MulticastTTL:        c.MulticastTTL,
+		MulticastRxBuffer:   c.MulticastRxBuffer,
 	}
+}
+
+// groupAddr is the address that a configuration, which was checked, has for groups;
+// the driver's own if it has none.
+func groupAddr(s string) netip.Addr {
+	a, _ := netip.ParseAddr(s)
+	return a
 }
 
 // noneIfZero translates a 0 that is meant into the driver's negative value.

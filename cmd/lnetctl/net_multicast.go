@@ -1,0 +1,25 @@
+package main
+
+import (
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
+)
+
+// multicastDoc is what an NI has of multicast: without -v the groups that were
+// joined, if there are any.
+type multicastDoc struct {
+	Groups []lnet.GroupSnapshot `json:"groups,omitempty"`
+	*node.Multicast
+}
+
+// newMulticastDoc returns nil if there is nothing to show.
+func newMulticastDoc(ni node.NIStatus, level int) *multicastDoc {
+	doc := multicastDoc{Groups: ni.Groups}
+	if level >= 1 && ni.Socklnd != nil {
+		doc.Multicast = ni.Socklnd.Multicast
+	}
+	if doc.Groups == nil && doc.Multicast == nil {
+		return nil
+	}
+	return &doc
+}
