@@ -1,0 +1,58 @@
+package zonesim
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// TestCheckerSees: that a healthy node was removed is noticed, unless the network or the
+// node itself gave a cause; and so are joins and leaves that do not come in turn.
+func TestCheckerSees(t *testing.T) {
+	const observer, subject = sim.NodeID(0), sim.NodeID(3)
+	for _, tt := range []struct {
+		name   string
+		before func(n *Net)
+		kind   zone.EventKind
+		fine   bool // no false removal
+		turn   bool // joins and leaves come in turn
+	}{
+		{"a healthy node is removed", func(*Net) {}, zone.Left, false, true},
+		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, zone.Left, false, true},
+		{"by one that stood still", func(n *Net) { n.Pause(observer); n.Resume(observer) }, zone.Left, false, true},
+		{"because of a partition", func(n *Net) { n.Partition(sim.Nodes(subject)) }, zone.Left, true, true},
+		{"because it is slow", func(n *Net) { n.SetSlow(subject, time.Second) }, zone.Left, true, true},
+		{"because it stood still", func(n *Net) { n.Pause(subject); n.Resume(subject) }, zone.Left, true, true},
+		{"because of a cut elsewhere", func(n *Net) { n.Cut(sim.Nodes(1), sim.Nodes(2)) }, zone.Left, false, true},
+		{"because it is down", func(n *Net) { n.Kill(subject) }, zone.Left, true, true},
+		{"a member joins", func(*Net) {}, zone.Joined, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n, err := New(Config{Nodes: 5, Check: true, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}})
+			if err == nil {
+				err = n.Run(20 * time.Second)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.before(n)
+			r := n.groups[0].refs[subject]
+			v, ok := n.Machine(observer).Has(r)
+			if !ok {
+				t.Fatal("the zone is not complete")
+			}
+			n.told(&n.programs[observer].member, &zone.Event{Kind: tt.kind, Cause: zone.Dead, Node: r, Version: v})
+			in := &instance{n}
+			if ok, why := in.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
+				t.Errorf("no-false-removal: %v, %s", ok, why)
+			}
+			if ok, why := in.Check("alternating", scenario.Args{}); ok != tt.turn {
+				t.Errorf("alternating: %v, %s", ok, why)
+			}
+		})
+	}
+}
