@@ -29,7 +29,7 @@ func (m *Machine) processAlive(p Ref, v Version) {
 // plausible reports whether a version can be refuted by its node (MS-A2).
 func (m *Machine) plausible(v Version) bool {
 	wall := m.cfg.Wall + uint64(max(m.now-m.began, 0))
-	return v.IsValid() && v.Inc <= max(m.ver.Inc, wall)+m.cfg.Ahead
+	return v.IsValid() && v.Inc < MaxIncarnation && v.Inc <= max(m.ver.Inc, wall)+m.cfg.Ahead
 }
 
 // enter puts a node into the view (Alg. 1, lines 2 and 3).
@@ -64,6 +64,7 @@ func (m *Machine) joins(p Ref, v Version) {
 // leaves is told that a member is in the view no more, or not in this life.
 func (m *Machine) leaves(p Ref, v Version) {
 	delete(m.announced, p)
+	delete(m.filings, p)
 	m.attributes.drop(m, p)
 	if m.delegate != nil {
 		m.delegate.memberLeft(m, p, v)

@@ -31,7 +31,7 @@ type waiting struct {
 }
 
 const (
-	maxWaiting = 1024
+	maxWaiting = 1024 // the oldest make room
 	// deathAge is how long death certificates stay after all neighbours have them.
 	deathAge = 10 * time.Minute
 )

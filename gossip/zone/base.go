@@ -27,7 +27,9 @@ func (m *Machine) learn(msg *Message, held func(Ref)) {
 		m.merge(l.View, held)
 	}
 	for i := range l.Suspicions {
-		m.processSuspicion(&l.Suspicions[i])
+		if s := &l.Suspicions[i]; s.Reporter != m.self { // an echo at best
+			m.processSuspicion(s)
+		}
 	}
 }
 

@@ -130,6 +130,8 @@ func (c *Config) wrong() string {
 		return fmt.Sprintf("the timeout (%v) must be two heartbeats (%v) at least", c.Timeout, 2*c.Heartbeat)
 	case c.Delegates < 1 || c.Delegates > maxDelegates:
 		return fmt.Sprintf("a zone has 1 to %d delegates", maxDelegates)
+	case c.Ahead > 1<<62:
+		return "incarnations can be 2^62 ahead of the clock at most"
 	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
 		return "the view has room for 2 to 1048576 members"
 	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:

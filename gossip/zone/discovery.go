@@ -13,7 +13,8 @@ type discovery struct {
 	at       time.Duration
 	interval time.Duration
 	asked    []question
-	healing  []Ref // to be asked at once: the other side of a partition (MS-A7)
+	healing  []Ref  // to be asked at once: the other side of a partition (MS-A7)
+	toHeal   bitmap // of these
 }
 
 type question struct {
@@ -179,6 +180,9 @@ func (m *Machine) told() {
 // healLater notes that a node is alive elsewhere.
 func (m *Machine) healLater(p Ref) {
 	d := &m.discovery
+	if !d.toHeal.set(p) {
+		return
+	}
 	if len(d.healing) == 0 {
 		d.interval = m.cfg.Retry
 		d.at = min(d.at, m.now+d.interval)
@@ -196,6 +200,7 @@ func (m *Machine) heal() {
 	for len(d.healing) > 0 && len(d.asked) < maxQuestions {
 		p := d.healing[0]
 		d.healing = d.healing[1:]
+		d.toHeal.unset(p)
 		isAsked := slices.ContainsFunc(d.asked, func(q question) bool { return q.node == p })
 		if m.wanted(p) && !isAsked {
 			m.ask(p, Brief)

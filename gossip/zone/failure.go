@@ -90,11 +90,14 @@ func (m *Machine) excuse(l *link) {
 // file suspects a neighbour (MS-31 to MS-35).
 func (m *Machine) file(l *link) {
 	p, heard, e := l.node, l.version, m.view.at(l.node)
-	if e.state == inView && (heard.Inc == 0 || e.inc <= heard.Inc) { // not of a life that is over (MS-A30)
+	switch {
+	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // of a life that is over (MS-A30)
+		m.stats.OtherLife++
+	case m.filings.early(m.now, p, e.inc):
+		m.stats.Withheld++
+	default:
 		m.suspect(p, e.version())
 		m.judge()
-	} else {
-		m.stats.OtherLife++
 	}
 	switch l = m.links.get(p); {
 	case l == nil: // it was removed
@@ -117,6 +120,7 @@ func (m *Machine) suspect(p Ref, v Version) {
 		return // nothing new
 	}
 	m.stats.Filed++
+	m.filings.note(m, p, v.Inc)
 	m.tell(Event{Kind: Suspected, Node: p, Version: v})
 	m.notice(&s)
 }

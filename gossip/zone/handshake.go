@@ -3,7 +3,7 @@ package zone
 // request asks a peer for a link.
 func (m *Machine) request(l *link) {
 	l.state, l.probing, l.local = connecting, false, false
-	l.due = m.now + m.cfg.Timeout
+	l.due, l.said = m.now+m.cfg.Timeout, m.ver
 	m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
 }
 
@@ -27,12 +27,16 @@ func (m *Machine) establish(l *link, v Version) {
 // requested answers a request for a link.
 func (m *Machine) requested() {
 	p, l := m.in.From, m.links.get(m.in.From)
-	if !m.view.has(p) {
+	switch e := m.view.at(p); {
+	case e.state == unknown: // the view is full, or it is from the future
+		m.answer(Message{Kind: LinkRefuse, Reason: Busy})
+		return
+	case e.state == inHistory:
 		m.refuseStranger(p)
 		return
 	}
 	if l == nil {
-		if m.crowded(m.in.Roles) {
+		if m.in.Roles == 0 || m.crowded(m.in.Roles) {
 			return
 		}
 		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat})
@@ -127,11 +131,15 @@ func (m *Machine) refused() {
 	switch m.in.Reason {
 	case Removed:
 		m.accused(m.in.AboutVersion)
-		if l != nil && l.mine != 0 {
-			m.request(l)
-		} else if l != nil {
+		switch {
+		case l == nil:
+		case l.mine == 0:
 			m.cut(l.node)
 			m.topology.soon(m)
+		case l.state == connecting && l.said == m.ver: // it has heard this version, and that does not help
+			m.retry(l)
+		case l.state != retrying:
+			m.request(l)
 		}
 	case Redirect:
 		m.redirected(l)

@@ -25,7 +25,11 @@ func (m *Machine) heartbeat() {
 		case up:
 			m.send(l.node, m.beatMessage(0))
 		case connecting:
+			l.said = m.ver
 			m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
+			if l.mine&Successor != 0 && l.silent(m) {
+				m.topology.later(m) // others have to be watched besides
+			}
 		}
 	}
 	if m.delta.at > m.now+m.cfg.Heartbeat { // at rest

@@ -48,6 +48,8 @@ type link struct {
 	due     time.Duration // connecting: until then; retrying: then
 	backoff time.Duration // of retries
 	version Version       // newest heard on it
+	said    Version       // this node's when it asked for the link last
+	replied time.Duration // when all there is was sent as an answer
 	repair  agreement     // on views
 	tables  agreement     // on attributes
 }

@@ -38,6 +38,7 @@ type Machine struct {
 	announced  map[Ref]uint32 // minor numbers that listeners were told, where newer ones came since
 	history    history
 	suspicions suspicions
+	filings    filings
 	delta      delta
 	links      links
 	topology   topology
@@ -209,7 +210,7 @@ func (m *Machine) join(inc uint64) {
 	}
 	m.ver, m.life, m.began = Version{inc, 1}, joined, m.now
 	m.view = view{table: m.cfg.Table}
-	m.history, m.suspicions, m.announced = history{}, suspicions{}, nil
+	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
 	m.delta = delta{at: machine.Never}
 	m.links, m.blind, m.discovery = links{}, blind{}, discovery{}
 	m.attributes.init(m)

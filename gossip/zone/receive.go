@@ -84,7 +84,8 @@ func (m *Machine) presumeAlive() {
 func (m *Machine) based() {
 	m.learn(&m.in, nil)
 	if m.in.Flags&Ask != 0 && m.in.Flags&More == 0 {
-		if l := m.links.get(m.in.From); l != nil && l.state == up {
+		if l := m.links.get(m.in.From); l != nil && l.state == up && m.now-l.replied >= m.cfg.Heartbeat {
+			l.replied = m.now
 			m.sendBase(l, Repair)
 		}
 	}

@@ -120,8 +120,10 @@ func (a *attributes) wait(m *Machine, v *TableVersion, from Ref) {
 		a.waiting[i].TableVersion = *v
 	case len(a.waiting) < maxWaiting:
 		a.waiting = append(a.waiting, waiting{*v, from})
-	default:
+	default: // the oldest may be of a node that never comes
 		m.stats.WaitingFull++
+		copy(a.waiting, a.waiting[1:])
+		a.waiting[len(a.waiting)-1] = waiting{*v, from}
 	}
 }
 

@@ -85,15 +85,16 @@ func (m *Machine) members() []Named {
 
 // registered takes note of a supervisor's answer.
 func (d *delegation) registered(m *Machine, r *Dispatch) {
+	if r.From != d.chosen { // an earlier one's, or nobody's
+		m.stats.StrayDispatches++
+		return
+	}
 	switch {
 	case len(r.Joined) == 0:
 	case r.Flags&Continues == 0:
 		d.supervisors, d.known = r.Joined, r.Known
 	case len(d.supervisors) < m.cfg.MaxMembers:
 		d.supervisors = append(slices.Clone(d.supervisors), r.Joined...)
-	}
-	if r.From != d.chosen {
-		return
 	}
 	d.heard, d.probing = m.now, false
 	d.outnumber(m, r.Activation)

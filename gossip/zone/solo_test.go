@@ -95,7 +95,15 @@ func (s *solo) leave(i int, v Version, code int32) {
 
 func (s *solo) suspicion(by, i int, v Version) {
 	s.t.Helper()
-	s.update(Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[i], v}}})
+	if by > 0 {
+		s.update(Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[i], v}}})
+		return
+	}
+	s.out.Reset()
+	s.m.out = &s.out
+	s.m.suspect(s.ref[i], v)
+	s.m.judge()
+	s.m.out = nil
 }
 
 // removed says that a neighbour removed a node.

@@ -19,6 +19,7 @@ type Stats struct {
 	Stale           uint64 // older than what is known
 	TooFarAhead     uint64 // versions that nobody could refute (MS-A2)
 	BadReporter     uint64 // suspicions by who is not in the view, or on itself (MS-A29)
+	TooManyReports  uint64 // suspicions by who suspects very many, when there are very many
 	Refuted         uint64 // suspicions on this node that were refuted before
 	StaleData       uint64 // attributes of another life
 	TooLarge        uint64 // tables that are larger than allowed
@@ -30,6 +31,7 @@ type Stats struct {
 	BadJoins        uint64 // without a higher incarnation
 
 	Filed           uint64 // suspicions of this node's own
+	Withheld        uint64 // that were not filed, since the last one of the same node was refuted shortly before
 	Muted           uint64 // times that so many links failed that this node distrusted itself
 	Excused         uint64 // failures that did not count after a pause
 	OtherLife       uint64 // failures that did not count because the peer had restarted

@@ -8,6 +8,7 @@ type suspicions struct {
 	list  []suspect
 	index map[Ref]int // place in the list
 	open  map[Ref]int // how many reports of a reporter there are
+	total int         // reports
 	fresh bool        // something changed since all suspects were judged
 }
 
@@ -47,6 +48,7 @@ func (s *suspicions) add(by, p Ref, v Version) bool {
 	case j < 0:
 		s.list[i].reports = append(reports, report{by, v})
 		s.open[by]++
+		s.total++
 	case reports[j].version.Less(v):
 		reports[j].version = v
 	default:
@@ -71,6 +73,7 @@ func (s *suspicions) keep(p Ref, keep func(report) bool) {
 		if keep(r) {
 			return false
 		}
+		s.total--
 		if s.open[r.by]--; s.open[r.by] == 0 {
 			delete(s.open, r.by)
 		}
@@ -119,6 +122,10 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 		m.stats.Stale++
 		return
 	}
+	if m.suspicions.open[s.Reporter] >= m.mostReports() && m.suspicions.total >= reportsPerMember*m.view.members+minReports {
+		m.stats.TooManyReports++
+		return
+	}
 	switch { // the report is newer than the view (MS-A5)
 	case s.Version.Inc > e.inc:
 		m.processAlive(s.Suspect, s.Version)
@@ -152,21 +159,40 @@ func (m *Machine) judge() {
 }
 
 // evidence returns how many reports on a suspect count, and the newest version that
-// they name.
+// they name. This node's own counts besides another one, however many it suspects.
 func (m *Machine) evidence(s *suspect) (n int, newest Version) {
+	own := 0
 	for _, r := range s.reports {
-		if m.counts(r.by) {
+		switch {
+		case m.counts(r.by):
 			n, newest = n+1, newer(newest, r.version)
+		case r.by == m.self:
+			own = 1
 		}
+	}
+	if n > 0 {
+		n += own
 	}
 	return n, newest
 }
 
 // counts reports whether reports of a node count: not if it suspects everybody, for
-// then it is rather the ill one (MS-A1).
+// then it is rather the ill one (MS-A1). Who suspects everybody himself believes others
+// who do, too: they may be the few that are left of many.
 func (m *Machine) counts(by Ref) bool {
-	return m.suspicions.open[by] <= 2*(m.cfg.Successors+m.cfg.Random)+4
+	most := m.mostReports()
+	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
 }
+
+// mostReports is how many reports of one node may be open.
+func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
+
+// Bounds of the reports by those who have more open than that: all of them on all others
+// would not fit.
+const (
+	reportsPerMember = 16
+	minReports       = 1024
+)
 
 // enough returns Θ_eff: how many reports it takes to remove a suspect. Members that
 // are suspected themselves can not be waited for (MS-A1).

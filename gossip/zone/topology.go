@@ -52,42 +52,52 @@ func (m *Machine) chooseNeighbours() {
 }
 
 // chooseSuccessors is a function of the view (MS-24, MS-27), but for successors that
-// this node suspects: as long as they are in the view, those after them are watched,
-// too. Otherwise of two that are dead each could wait for the other's report (MS-26).
+// do not answer: as long as they are in the view, those after them are watched, too.
+// Otherwise of two that are dead each could wait for the other's report (MS-26). After
+// many in a row that do not answer as many more are asked at once: few that are left
+// of many find all that are gone in some rounds.
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
-	var want [maxSuccessors]Ref
-	n, alive := 0, 0
-	for i, at := 1, t.rank(m.self); i < len(t.ring) && alive < m.cfg.Successors && n < len(want); i++ {
+	var silent, want bitmap
+	for i := range m.links.list {
+		if l := &m.links.list[i]; l.silent(m) {
+			silent.set(l.node)
+		}
+	}
+	quiet, others := 0, 0
+	for i, at := 1, t.rank(m.self); i < len(t.ring) && others < max(m.cfg.Successors, quiet); i++ {
 		p := t.ring[(at+i)%len(t.ring)]
 		if !m.view.has(p) {
 			continue
 		}
-		want[n] = p
-		n++
-		if l := m.links.get(p); l == nil || l.state != retrying {
-			alive++
+		want.set(p)
+		if silent.has(p) {
+			quiet++
+		} else {
+			others++
+			m.wantLink(p, Successor)
 		}
 	}
 	for i := range m.links.list {
-		if l := &m.links.list[i]; l.mine&Successor != 0 && !contains(want[:n], l.node) {
+		switch l := &m.links.list[i]; {
+		case !want.has(l.node) && l.mine&Successor != 0:
 			m.unwant(l, Successor)
+		case want.has(l.node):
+			l.mine |= Successor
 		}
-	}
-	for _, p := range want[:n] {
-		m.wantLink(p, Successor)
 	}
 }
 
-const maxSuccessors = 64
-
-func contains(list []Ref, p Ref) bool {
-	for _, q := range list {
-		if p == q {
-			return true
-		}
+// silent reports whether a peer does not answer: by now it should have, or it did not
+// the last time.
+func (l *link) silent(m *Machine) bool {
+	switch l.state {
+	case up:
+		return false
+	case connecting:
+		return l.backoff > m.cfg.Heartbeat || m.now-(l.due-m.cfg.Timeout) >= m.cfg.Heartbeat
 	}
-	return false
+	return true
 }
 
 // wantLink wants a link for a reason.
