@@ -113,6 +113,12 @@ func decodeFile(t testing.TB, file string, emit func(*capture.Record)) (packets,
 
 func readExpected(t *testing.T, file string) map[string]object {
 	t.Helper()
+	return readExpectedOf(t, file, "tcp")
+}
+
+// readExpectedOf returns what is expected of the captures whose names begin so.
+func readExpectedOf(t *testing.T, file, prefix string) map[string]object {
+	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +128,7 @@ func readExpected(t *testing.T, file string) map[string]object {
 		t.Fatal(err)
 	}
 	for name := range doc.Files {
-		if !strings.HasPrefix(name, "tcp") {
+		if !strings.HasPrefix(name, prefix) {
 			delete(doc.Files, name)
 		}
 	}

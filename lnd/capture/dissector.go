@@ -35,18 +35,20 @@ type Options struct {
 // Counts are the packets that a Dissector has seen, by what became of them.
 type Counts struct {
 	Packets   uint64 // all
-	Other     uint64 // not TCP, or not of our ports
+	Other     uint64 // not TCP, or not of our ports, and not RoCE
 	Fragments uint64 // IP fragments, which are not put together
 	Truncated uint64 // captured in part
 	Malformed uint64 // headers that cannot be read, unknown link types
 	Stray     uint64 // TCP packets without data or SYN outside of a connection
 	Evicted   uint64 // connections given up because too many were open
 	Broken    uint64 // connections that the assembler could not handle
+	BadICRC   uint64 // packets of RoCE that were damaged
+	Repeated  uint64 // packets of RoCE that were sent again
 }
 
 // Dissector turns packets into Records: it finds the TCP connections, puts
-// their bytes in order and feeds a Decoder for each. Not safe for concurrent
-// use.
+// their bytes in order and feeds a Decoder for each; and it finds those of RoCE.
+// Not safe for concurrent use.
 //
 // Each SYN begins a new Conn unless it repeats the SYN of the present one,
 // because kernels use port 1023 again at once.
@@ -61,6 +63,7 @@ type Dissector struct {
 	closed    closedFlows
 	conns     int // connections so far
 	assembler *reassembly.Assembler
+	roce      *roce
 	reordered bool // a packet has ever come out of order
 	flushed   time.Time
 	ending    []*flow   // finished by both sides, but bytes are missing
@@ -83,6 +86,7 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 		flows: map[tuple]*flow{}, byAge: list.New(), closed: newClosedFlows(rememberedClosed),
 	}
 	d.assembler = assemblers.Get().(*reassembly.Assembler)
+	d.roce = newRoce(d)
 	return d
 }
 
@@ -90,13 +94,16 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 func (d *Dissector) Counts() Counts { return d.counts }
 
 // Packet takes the next packet of a capture. It keeps no reference to data.
-// The result tells whether the packet belongs to one of the ports.
+// The result tells whether the packet belongs to one of the ports, or to RoCE.
 func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
 	d.counts.Packets++
 	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 	tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
 	if !ok || p.ErrorLayer() != nil {
+		if !ok && d.roce.packet(p) {
+			return true
+		}
 		d.countOther(p)
 		return false
 	}
@@ -124,6 +131,7 @@ func (d *Dissector) Close() {
 	for _, f := range open {
 		d.end(f, ErrOpenEnd)
 	}
+	d.roce.close()
 	d.release()
 }
 

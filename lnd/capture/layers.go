@@ -57,8 +57,11 @@ type PingInfoLayer struct {
 }
 
 // Layer returns the type of the first layer in Raw, for gopacket.NewPacket; of
-// records that are not on the wire the zero type.
+// records that are not on the wire the zero type. What RoCE carries has no layers.
 func (r *Record) Layer() gopacket.LayerType {
+	if r.RoCE != nil {
+		return gopacket.LayerTypePayload
+	}
 	switch r.Kind {
 	case Request, Refusal:
 		return LayerTypeAcceptor

@@ -37,9 +37,9 @@ type Payload struct {
 }
 
 // Read has the payload of a message read by the dissector of its portal; false
-// if there is none.
+// if there is none, or the payload goes by RDMA: then Moved has it.
 func (p Portals) Read(r *Record) (Payload, bool) {
-	if r.Kind != Message || r.Header.Type != wire.Put {
+	if r.Kind != Message || r.Header.Type != wire.Put || r.ByRDMA() {
 		return Payload{}, false
 	}
 	put := r.Header.Put()

@@ -23,7 +23,8 @@ const (
 // Other returns the other side.
 func (s Side) Other() Side { return 1 - s }
 
-// Conn is one TCP connection of a capture. Two connections that use the same
+// Conn is one connection of a capture: of TCP, or of RoCE, whose initiator sent
+// the CM message REQ, or is who sent something first. Two connections that use the same
 // ports one after the other are two Conns.
 type Conn struct {
 	ID         int // counts from 1 in the order of appearance
@@ -31,7 +32,9 @@ type Conn struct {
 	FirstFrame uint64
 	MidStream  bool          // its beginning is not in the capture
 	Version    ksock.Version // of the last HELLO, 0 before
-	NIDs       [2]nid.NID    // what each side calls itself in its HELLO
+	NIDs       [2]nid.NID    // what each side calls itself
+	RoCE       bool          // no TCP connection, but one of two queue pairs
+	QPs        [2]uint32     // RoCE: the numbers of the queue pairs, 0 if not known
 }
 
 // Stamp is the place of a packet in its capture.
@@ -55,7 +58,13 @@ const (
 	Unknown                   // Length bytes that mean nothing; Err says why
 	Lost                      // Length bytes are missing from the capture
 	MidStream                 // the beginning of the connection is missing
-	Closed                    // the connection ended; Err is nil after FIN
+	Closed                    // the connection ended; Err is nil after FIN or DREP
+
+	// Of RoCE alone. What a RocePacket completes comes right after it. Of a Lost,
+	// Length counts packets.
+	RocePacket // one packet as it is; with an Err it means nothing to anybody
+	CMMessage  // a message of the connection manager
+	Exchange   // a message of o2iblnd without an LNet header
 )
 
 // Why bytes are Unknown or a connection ended, besides the errors of the
@@ -103,7 +112,9 @@ type Record struct {
 	Payload []byte               // Message: as much of it as was kept
 	Missing uint32               // Message: payload bytes that are lost or cut off
 
-	Checksum ChecksumState // Noop and Message
+	Checksum ChecksumState // Noop, Message and Exchange
+
+	RoCE *RoCE // what RoCE says besides; nil over TCP
 }
 
 // Src returns the address of the sending side.
@@ -124,13 +135,17 @@ func (r *Record) Type() string {
 		return "NOOP"
 	case Message:
 		return r.Header.Type.String()
+	case CMMessage:
+		return "CM"
+	case Exchange:
+		return r.RoCE.Msg.Type.String()
 	}
 	return ""
 }
 
-// Portal returns the portal of a PUT or GET.
+// Portal returns the portal of a PUT or GET, and of what moves its payload.
 func (r *Record) Portal() (uint32, bool) {
-	if r.Kind != Message {
+	if r.Kind != Message && (r.Kind != Exchange || r.RoCE.Transfer == nil) {
 		return 0, false
 	}
 	switch r.Header.Type {
@@ -160,6 +175,9 @@ func (r *Record) PingInfo() (wire.PingInfo, bool) {
 // that keeps to the format, exactly Raw.
 func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	var err error
+	if r.RoCE != nil {
+		return r.appendRoCE(b)
+	}
 	switch r.Kind {
 	case Request, Refusal:
 		return r.Request.AppendBinary(b)
@@ -187,6 +205,11 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Raw = bytes.Clone(r.Raw)
+	if r.RoCE != nil {
+		c.RoCE = r.RoCE.clone()
+		c.Payload = bytes.Clone(r.Payload)
+		return &c
+	}
 	if r.Kind == Message {
 		c.Payload = c.Raw[len(c.Raw)-len(r.Payload):]
 	}

@@ -1,0 +1,164 @@
+package capture
+
+import (
+	"errors"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/wire"
+)
+
+// Why packets of RoCE and what they carry are not understood, besides the
+// errors of the packages that parse them.
+var (
+	ErrICRC     = errors.New("ICRC is wrong")
+	ErrNoAnswer = errors.New("answers nothing that the capture shows")
+	ErrSame     = errors.New("is the other direction of a connection that was found")
+)
+
+// RoCE is what a Record of RoCEv2 says besides. It belongs to the decoder like
+// the Record.
+type RoCE struct {
+	// Packet is the packet that was captured, of a message in several SENDs the
+	// last one.
+	Packet ibta.Packet
+	// CM is the message of the connection manager, if Kind is CM.
+	CM CM
+	// Msg is the message of o2iblnd: of a Message and Exchange, and of the CM
+	// messages REQ and REP if HasMsg.
+	Msg    kib.Msg
+	HasMsg bool
+	// Reject is why o2iblnd refuses, in a CM REJ if HasReject.
+	Reject    kib.Reject
+	HasReject bool
+	// Transfer is what an Exchange is about, nil if its beginning is not in the
+	// capture.
+	Transfer *Transfer
+}
+
+// CM is a message of the connection manager. Of the messages the one counts that
+// MAD.Attribute names.
+type CM struct {
+	MAD  ibta.MAD
+	REQ  ibta.REQ
+	IP   ibta.IPCM // of a REQ
+	REP  ibta.REP
+	REJ  ibta.REJ
+	MRA  ibta.MRA
+	RTU  ibta.RTU
+	DREQ ibta.DREQ
+	DREP ibta.DREP
+}
+
+// ids returns the comm ids of the sender and of the receiver, 0 for none.
+func (c *CM) ids() (local, remote ibta.CommID) {
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		return c.REQ.LocalID, 0
+	case ibta.AttrREP:
+		return c.REP.LocalID, c.REP.RemoteID
+	case ibta.AttrREJ:
+		return c.REJ.LocalID, c.REJ.RemoteID
+	case ibta.AttrMRA:
+		return c.MRA.LocalID, c.MRA.RemoteID
+	case ibta.AttrRTU:
+		return c.RTU.LocalID, c.RTU.RemoteID
+	case ibta.AttrDREQ:
+		return c.DREQ.LocalID, c.DREQ.RemoteID
+	}
+	return c.DREP.LocalID, c.DREP.RemoteID
+}
+
+// AppendTo encodes the message.
+func (c *CM) AppendTo(b []byte) []byte {
+	b = c.MAD.AppendTo(b)
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		return c.REQ.AppendTo(b)
+	case ibta.AttrREP:
+		return c.REP.AppendTo(b)
+	case ibta.AttrREJ:
+		return c.REJ.AppendTo(b)
+	case ibta.AttrMRA:
+		return c.MRA.AppendTo(b)
+	case ibta.AttrRTU:
+		return c.RTU.AppendTo(b)
+	case ibta.AttrDREQ:
+		return c.DREQ.AppendTo(b)
+	}
+	return c.DREP.AppendTo(b)
+}
+
+// Transfer is the payload of a message that goes by RDMA WRITE: from a PUT_REQ
+// or GET_REQ to its DONE or NAK.
+type Transfer struct {
+	Request kib.MsgType // PUT_REQ or GET_REQ
+	From    Side        // that sent it
+	Header  wire.Header // of the message
+	Writes  int         // RDMA WRITEs so far
+	Bytes   uint64      // that they moved
+	Payload []byte      // their data from the beginning, as far as it was kept
+
+	cookie    uint64 // by which its DONE will name it
+	requested uint64 // cookie of the request
+	key       uint32
+	frags     []kib.Frag
+}
+
+// writer returns the side that writes.
+func (t *Transfer) writer() Side {
+	if t.Request == kib.PutReq {
+		return t.From
+	}
+	return t.From.Other()
+}
+
+// ByRDMA reports whether r is a message whose payload goes by RDMA WRITE. Its
+// DONE will be a Record with the Transfer.
+func (r *Record) ByRDMA() bool {
+	return r.Kind == Message && r.RoCE != nil && r.RoCE.Msg.Type != kib.Immediate
+}
+
+// Moved returns the message that a PUT_DONE or GET_DONE stands for, with what
+// was captured of its payload: the PUT, or the REPLY that GET_DONE replaces.
+// There is none after a failure, or if the request is not in the capture.
+func (r *Record) Moved() (*Record, bool) {
+	if r.Kind != Exchange || r.RoCE.Transfer == nil || r.RoCE.Msg.Status < 0 || r.RoCE.Msg.Type == kib.PutNak || r.RoCE.Msg.Type == kib.PutAck {
+		return nil, false
+	}
+	t, m := r.RoCE.Transfer, *r
+	m.Kind, m.RoCE, m.Raw = Message, nil, t.Payload
+	m.Payload, m.Header = t.Payload, t.Header
+	if t.Request == kib.GetReq {
+		m.Header.DestNID, m.Header.SrcNID = t.Header.SrcNID, t.Header.DestNID
+		m.Header.DestPID, m.Header.SrcPID = t.Header.SrcPID, t.Header.DestPID
+		m.Header.SetReply(wire.ReplyCmd{DstMD: t.Header.Get().ReturnMD})
+	}
+	m.Header.PayloadLength = uint32(r.RoCE.Msg.Status)
+	m.Missing = m.Header.PayloadLength - min(m.Header.PayloadLength, uint32(min(t.Bytes, wire.MaxPayload)))
+	return &m, true
+}
+
+// appendRoCE encodes a record of RoCE.
+func (r *Record) appendRoCE(b []byte) ([]byte, error) {
+	switch r.Kind {
+	case CMMessage:
+		return r.RoCE.CM.AppendTo(b), nil
+	case Message, Exchange:
+		return r.RoCE.Msg.AppendBinary(b)
+	case RocePacket, Unknown:
+		return append(b, r.Raw...), nil
+	}
+	return b, nil
+}
+
+// clone copies what a Record refers to.
+func (r *RoCE) clone() *RoCE {
+	c := *r
+	if r.Transfer != nil {
+		t := *r.Transfer
+		t.Payload = append([]byte(nil), t.Payload...)
+		c.Transfer = &t
+	}
+	return &c
+}

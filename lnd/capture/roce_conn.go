@@ -1,0 +1,159 @@
+package capture
+
+import (
+	"container/list"
+	"net/netip"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// roceConn is a connection of two queue pairs, or what is known of one.
+//
+// A packet names the queue pair that it goes to, not the one that it comes from.
+// The CM messages REQ and REP name both; where a capture does not have them the
+// directions are two connections until an acknowledgement shows that they are
+// one.
+type roceConn struct {
+	Conn
+	r      *roce
+	age    *list.Element
+	flows  [2]*roceFlow // by the sending side
+	qps    [2]qpEnd     // that each side is sent to at; zero: not known
+	ids    [2]commEnd   // that the CM names each side by
+	closed bool         // Closed has been emitted
+	moving []*Transfer  // transfers that are not done, the oldest first
+}
+
+// find returns the connection of a packet and the side that sent it. A new one
+// is opened for a queue pair that is not known.
+func (r *roce) find(f *roceFrame) (*roceConn, Side) {
+	end := qpEnd{f.src, f.dst, f.DestQP}
+	c := r.byQP[end]
+	if f.OpCode == ibta.Acknowledge && (c == nil || c.qps[Initiator] == (qpEnd{})) {
+		c = r.pair(c, end, f.PSN)
+	}
+	if c == nil {
+		c = r.open(f.src, f.dst, f.at)
+		r.name(c, Acceptor, end)
+		r.midStream(c)
+	}
+	r.conns.MoveToBack(c.age)
+	if c.qps[Initiator] == end {
+		return c, Acceptor
+	}
+	return c, Initiator
+}
+
+// open begins a connection.
+func (r *roce) open(src, dst netip.Addr, at Stamp) *roceConn {
+	if r.conns.Len() >= maxRoceConns {
+		r.d.counts.Evicted++
+		r.forget(r.conns.Front().Value.(*roceConn), ErrEvicted)
+	}
+	r.d.conns++
+	c := &roceConn{r: r, Conn: Conn{
+		ID: r.d.conns, FirstFrame: at.Frame, RoCE: true,
+		Ends: [2]netip.AddrPort{netip.AddrPortFrom(src, ibta.Port), netip.AddrPortFrom(dst, ibta.Port)},
+	}}
+	for side := range c.flows {
+		c.flows[side] = &roceFlow{c: c, side: Side(side)}
+	}
+	c.age = r.conns.PushBack(c)
+	r.note(c, Initiator, Opened, 0, nil)
+	return c
+}
+
+// midStream notes that the beginning of c is not in the capture.
+func (r *roce) midStream(c *roceConn) {
+	c.MidStream = true
+	r.note(c, Initiator, MidStream, 0, nil)
+}
+
+// name says where side is sent to. The queue pair may have been another
+// connection's.
+func (r *roce) name(c *roceConn, side Side, end qpEnd) {
+	if old := r.byQP[end]; old != nil && old != c {
+		r.end(old, ErrReused)
+		delete(r.byQP, end)
+	}
+	if c.qps[side] != (qpEnd{}) && c.qps[side] != end {
+		delete(r.byQP, c.qps[side])
+	}
+	c.qps[side], r.byQP[end] = end, c
+	c.QPs[side] = uint32(end.qp)
+}
+
+// identify says what the CM calls a side.
+func (r *roce) identify(c *roceConn, side Side, id commEnd) {
+	if id.id == 0 {
+		return
+	}
+	if c.ids[side] != (commEnd{}) && c.ids[side] != id && r.byID[c.ids[side]] == c {
+		delete(r.byID, c.ids[side])
+	}
+	c.ids[side], r.byID[id] = id, c
+}
+
+// end reports that a connection is over.
+func (r *roce) end(c *roceConn, cause error) {
+	if !c.closed {
+		c.closed = true
+		for _, fl := range c.flows {
+			fl.end()
+		}
+		r.note(c, Initiator, Closed, 0, cause)
+	}
+}
+
+// forget drops a connection.
+func (r *roce) forget(c *roceConn, cause error) {
+	r.end(c, cause)
+	for side := range c.qps {
+		if r.byQP[c.qps[side]] == c {
+			delete(r.byQP, c.qps[side])
+		}
+		if r.byID[c.ids[side]] == c {
+			delete(r.byID, c.ids[side])
+		}
+	}
+	for _, t := range c.moving {
+		r.bulk -= len(t.Payload)
+	}
+	r.conns.Remove(c.age)
+}
+
+// pair finds the connection whose queue pair gets its acknowledgements at end:
+// the one that asked for one with this PSN. half is the connection that end
+// belonged to so far, or nil.
+func (r *roce) pair(half *roceConn, end qpEnd, psn ibta.PSN) *roceConn {
+	for e := r.conns.Back(); e != nil; e = e.Prev() {
+		c := e.Value.(*roceConn)
+		to := c.qps[Acceptor]
+		if c == half || c.closed || c.qps[Initiator] != (qpEnd{}) || to.from != end.at || to.at != end.from || !c.flows[Initiator].asked(psn) {
+			continue
+		}
+		if half != nil {
+			r.join(c, half)
+		}
+		r.name(c, Initiator, end)
+		return c
+	}
+	return half
+}
+
+// join makes half, of which one direction is known, the other direction of c.
+func (r *roce) join(c, half *roceConn) {
+	fl := half.flows[Initiator]
+	half.flows[Initiator] = &roceFlow{c: half, side: Initiator}
+	fl.c, fl.side = c, Acceptor
+	c.flows[Acceptor] = fl
+	for _, t := range half.moving {
+		t.From = t.From.Other()
+	}
+	c.moving = append(c.moving, half.moving...)
+	half.moving = nil
+	if !c.NIDs[Acceptor].IsValid() {
+		c.NIDs[Acceptor] = half.NIDs[Initiator]
+	}
+	r.forget(half, ErrSame)
+}

@@ -1,0 +1,169 @@
+package capture
+
+import (
+	"container/list"
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// Bounds of what is remembered of RoCE, local policy.
+const (
+	maxRoceConns = 4096
+	// maxTransfers is how many transfers of one connection are remembered; kernels
+	// have at most 255 each way.
+	maxTransfers = 512
+	// maxBulk bounds the payload kept of all unfinished transfers.
+	maxBulk = 64 << 20
+	// maxAhead is how many packets of one direction wait for an earlier one; rxe
+	// has at most 128 on the way.
+	maxAhead = 256
+)
+
+// roce dissects the packets of RoCEv2.
+type roce struct {
+	d     *Dissector
+	conns *list.List // of *roceConn, the one that was silent longest in front
+	byQP  map[qpEnd]*roceConn
+	byID  map[commEnd]*roceConn
+	bulk  int // payload kept of unfinished transfers
+	rec   Record
+	extra RoCE
+}
+
+// qpEnd is a queue pair as those who send to it see it.
+type qpEnd struct {
+	from, at netip.Addr
+	qp       ibta.QPN
+}
+
+// commEnd is an end of a connection as its CM names it.
+type commEnd struct {
+	at, peer netip.Addr
+	id       ibta.CommID
+}
+
+func newRoce(d *Dissector) *roce {
+	return &roce{d: d, conns: list.New(), byQP: map[qpEnd]*roceConn{}, byID: map[commEnd]*roceConn{}}
+}
+
+// roceFrame is a captured packet.
+type roceFrame struct {
+	src, dst netip.Addr
+	ibta.Packet
+	raw []byte // BTH to ICRC
+	cut int    // bytes of raw that were not captured
+	gap int    // bytes of the payload that were not captured
+	err error
+	at  Stamp
+}
+
+// packet takes a UDP packet. The result tells whether it is one of RoCE.
+func (r *roce) packet(p gopacket.Packet) bool {
+	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	if !ok || udp.DstPort != ibta.Port {
+		return false
+	}
+	f := roceFrame{at: r.d.at}
+	f.src, f.dst = addresses(p.NetworkLayer())
+	if !f.src.IsValid() {
+		return false
+	}
+	length := int(udp.Length) - ibta.UDPSize
+	f.raw = udp.Payload[:max(0, min(length, len(udp.Payload)))]
+	f.cut = max(0, length-len(f.raw))
+	f.parse(p.NetworkLayer().LayerContents(), udp.Contents)
+	switch {
+	case f.err == ibta.ErrShort || f.err == ibta.ErrVersion || f.err == ibta.ErrPad:
+		r.d.counts.Malformed++
+		return true
+	case f.cut > 0:
+		r.d.counts.Truncated++
+	case f.err == ErrICRC:
+		r.d.counts.BadICRC++
+	}
+	r.frame(&f)
+	return true
+}
+
+// parse takes the packet apart. What was cut off is taken for zero, and cannot
+// be checked.
+func (f *roceFrame) parse(ip, udp []byte) {
+	whole := f.raw
+	if f.cut > 0 {
+		whole = append(append([]byte(nil), f.raw...), make([]byte, f.cut)...)
+	}
+	if f.Packet, f.err = ibta.ParsePacket(whole); f.err != nil && f.err != ibta.ErrOpCode {
+		return
+	}
+	if f.cut > 0 {
+		there := max(0, len(f.raw)-f.OpCode.HeaderSize())
+		f.gap = max(0, len(f.Payload)-there)
+		f.Payload = f.Payload[:len(f.Payload)-f.gap]
+		return
+	}
+	body := f.raw[:len(f.raw)-ibta.ICRCSize]
+	if icrc, err := ibta.ICRC(ip, udp, body); err != nil {
+		f.err = err
+	} else if icrc != binary.LittleEndian.Uint32(f.raw[len(body):]) {
+		f.err = ErrICRC
+	}
+}
+
+// frame finds the connection of a packet and decodes it.
+func (r *roce) frame(f *roceFrame) {
+	if f.OpCode.IsUD() && f.DestQP == ibta.GSI && f.err == nil && f.cut == 0 {
+		r.cm(f)
+		return
+	}
+	c, side := r.find(f)
+	r.emitPacket(c, side, f)
+	switch {
+	case f.err == ibta.ErrOpCode:
+		c.flows[side].pass(f)
+	case f.err != nil || f.OpCode.IsUD() || f.OpCode == ibta.CNP:
+	case f.OpCode == ibta.Acknowledge:
+		c.acknowledged(f, side)
+	default:
+		c.flows[side].arrive(f)
+	}
+}
+
+// emitPacket reports a packet as such.
+func (r *roce) emitPacket(c *roceConn, side Side, f *roceFrame) {
+	rec := r.record(c, side, RocePacket, f)
+	rec.Raw, rec.Length, rec.Err = f.raw, uint64(len(f.raw)+f.cut), f.err
+	if f.cut > 0 && f.err == nil {
+		rec.Err = ErrCut
+	}
+	r.d.deliver(rec)
+}
+
+// record starts a Record about f.
+func (r *roce) record(c *roceConn, side Side, kind Kind, f *roceFrame) *Record {
+	r.extra = RoCE{Packet: f.Packet}
+	r.rec = Record{Kind: kind, Stamp: f.at, Conn: &c.Conn, From: side, RoCE: &r.extra}
+	return &r.rec
+}
+
+// note reports something about a connection.
+func (r *roce) note(c *roceConn, side Side, kind Kind, n uint64, err error) {
+	r.d.deliver(&Record{Kind: kind, Stamp: r.d.at, Conn: &c.Conn, From: side, Length: n, Err: err, RoCE: &RoCE{}})
+}
+
+// close reports what is unfinished.
+func (r *roce) close() {
+	for e := r.conns.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*roceConn)
+		for _, fl := range c.flows {
+			fl.end()
+		}
+		if !c.closed {
+			r.note(c, Initiator, Closed, 0, ErrOpenEnd)
+		}
+	}
+}

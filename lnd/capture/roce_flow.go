@@ -1,0 +1,199 @@
+package capture
+
+import (
+	"bytes"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// roceFlow puts the requests of one direction of a connection in order and
+// makes messages of them.
+//
+// Who captures sees packets that a responder never accepts, and those that are
+// sent again for that: packets that come ahead of what is missing wait, until it
+// comes or until an acknowledgement tells that the responder has them.
+type roceFlow struct {
+	c    *roceConn
+	side Side
+
+	known bool // next is
+	next  ibta.PSN
+	ahead []roceFrame // sorted, each behind next
+
+	recent [64]ibta.PSN // that asked for an acknowledgement
+	count  int
+
+	buf     []byte // the SEND in progress
+	sending bool
+	broken  error // of the SEND in progress: part of it is not there
+	write   *Transfer
+	address uint64 // where the WRITE in progress goes on
+	writing bool   // a WRITE is in progress, of a known transfer or not
+}
+
+// arrive takes a request packet.
+func (fl *roceFlow) arrive(f *roceFrame) {
+	if f.AckReq {
+		fl.recent[fl.count%len(fl.recent)] = f.PSN
+		fl.count++
+	}
+	if !fl.known {
+		fl.known, fl.next = true, f.PSN
+	}
+	switch diff := f.PSN.Sub(fl.next); {
+	case diff < 0:
+		fl.c.r.d.counts.Repeated++
+	case diff == 0:
+		fl.take(f)
+		fl.catchUp()
+	default:
+		fl.wait(f)
+	}
+}
+
+// pass takes note of a packet of which nothing is known but its PSN.
+func (fl *roceFlow) pass(f *roceFrame) {
+	if fl.known && f.PSN == fl.next {
+		fl.abandon(f.err)
+		fl.next = f.PSN.Add(1)
+		fl.catchUp()
+	}
+}
+
+// wait keeps a packet that came too early.
+func (fl *roceFlow) wait(f *roceFrame) {
+	i := len(fl.ahead)
+	for i > 0 && fl.ahead[i-1].PSN.Sub(f.PSN) > 0 {
+		i--
+	}
+	if i > 0 && fl.ahead[i-1].PSN == f.PSN {
+		fl.c.r.d.counts.Repeated++
+		return
+	}
+	kept := *f
+	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
+	fl.ahead = append(fl.ahead, roceFrame{})
+	copy(fl.ahead[i+1:], fl.ahead[i:])
+	fl.ahead[i] = kept
+	if len(fl.ahead) > maxAhead {
+		fl.skip()
+	}
+}
+
+// catchUp takes what waited for the packet before next.
+func (fl *roceFlow) catchUp() {
+	for len(fl.ahead) > 0 && fl.ahead[0].PSN.Sub(fl.next) <= 0 {
+		f := fl.ahead[0]
+		fl.ahead = fl.ahead[1:]
+		if f.PSN == fl.next {
+			fl.take(&f)
+		}
+	}
+	if len(fl.ahead) == 0 {
+		fl.ahead = nil
+	}
+}
+
+// skip gives up what is missing before the first packet that waits.
+func (fl *roceFlow) skip() {
+	n := fl.ahead[0].PSN.Sub(fl.next)
+	fl.c.r.note(fl.c, fl.side, Lost, uint64(n), nil)
+	fl.abandon(ErrLost)
+	fl.next = fl.ahead[0].PSN
+	fl.catchUp()
+}
+
+// acknowledged is told that the responder has all packets up to psn.
+func (fl *roceFlow) acknowledged(psn ibta.PSN) {
+	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
+		fl.skip()
+	}
+}
+
+// asked reports whether a packet with this PSN asked for an acknowledgement.
+func (fl *roceFlow) asked(psn ibta.PSN) bool {
+	for i := range min(fl.count, len(fl.recent)) {
+		if fl.recent[i] == psn {
+			return true
+		}
+	}
+	return false
+}
+
+// end takes all that waits and reports what is unfinished.
+func (fl *roceFlow) end() {
+	for len(fl.ahead) > 0 {
+		fl.skip()
+	}
+	fl.abandon(ErrCut)
+}
+
+// take takes the next packet in order.
+func (fl *roceFlow) take(f *roceFrame) {
+	fl.next = f.PSN.Add(1)
+	if f.OpCode.IsFirst() {
+		fl.abandon(ErrLost)
+	}
+	if f.OpCode.IsWrite() {
+		fl.takeWrite(f)
+		return
+	}
+	if f.OpCode.IsFirst() {
+		fl.sending = true
+	}
+	if !fl.sending {
+		return // its beginning is not in the capture
+	}
+	if f.gap > 0 {
+		fl.broken = ErrCut
+	}
+	if len(fl.buf)+len(f.Payload) > kib.MaxMsgSize {
+		fl.broken = kib.ErrTooLong
+	} else {
+		fl.buf = append(fl.buf, f.Payload...)
+	}
+	if f.OpCode.IsLast() {
+		fl.c.message(fl, f)
+		fl.sending, fl.buf, fl.broken = false, fl.buf[:0], nil
+	}
+}
+
+// abandon reports the SEND in progress as something that cannot be understood.
+func (fl *roceFlow) abandon(cause error) {
+	if fl.sending {
+		fl.c.r.d.deliver(&Record{
+			Kind: Unknown, Stamp: fl.c.r.d.at, Conn: &fl.c.Conn, From: fl.side,
+			Length: uint64(len(fl.buf)), Raw: fl.buf, Err: cause, RoCE: &RoCE{},
+		})
+	}
+	fl.sending, fl.buf, fl.broken = false, fl.buf[:0], nil
+	fl.writing, fl.write = false, nil
+}
+
+// takeWrite follows an RDMA WRITE.
+func (fl *roceFlow) takeWrite(f *roceFrame) {
+	if f.OpCode.IsFirst() {
+		fl.writing, fl.address = true, f.RETH.Address
+		if fl.write = fl.c.target(fl.side, f.RETH); fl.write != nil {
+			fl.write.Writes++
+		}
+	}
+	if fl.write != nil && fl.writing {
+		fl.c.moved(fl.write, fl.address, f)
+	}
+	fl.address += uint64(len(f.Payload) + f.gap)
+	if f.OpCode.IsLast() {
+		fl.writing, fl.write = false, nil
+	}
+}
+
+// acknowledged takes an ACK or NAK that side sends: it is about what the other
+// side sent.
+func (c *roceConn) acknowledged(f *roceFrame, side Side) {
+	psn := f.PSN
+	if s := f.AETH.Syndrome; !s.IsAck() {
+		psn = psn.Add(-1) // a NAK acknowledges what is before it
+	}
+	c.flows[side.Other()].acknowledged(psn)
+}

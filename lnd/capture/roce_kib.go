@@ -1,0 +1,164 @@
+package capture
+
+import (
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// message takes a whole SEND: one message of o2iblnd.
+func (c *roceConn) message(fl *roceFlow, f *roceFrame) {
+	rec := c.r.record(c, fl.side, Unknown, f)
+	rec.Raw, rec.Length, rec.Err = fl.buf, uint64(len(fl.buf)), fl.broken
+	if rec.Err == nil {
+		rec.RoCE.Msg, rec.Err = kib.ParseMsg(fl.buf)
+	}
+	if rec.Err != nil {
+		c.r.d.deliver(rec)
+		return
+	}
+	m := &rec.RoCE.Msg
+	rec.Kind, rec.RoCE.HasMsg = Exchange, true
+	rec.Checksum = kibChecksum(m, fl.buf)
+	c.learnNIDs(rec)
+	if m.Type.HasLNet() {
+		rec.Kind, rec.Header, rec.Err = Message, m.LNet, m.LNet.Validate()
+		rec.Payload = m.Payload[:min(len(m.Payload), c.r.d.opt.KeepPayload)]
+	}
+	c.transfer(rec)
+	c.r.d.deliver(rec)
+	if t := rec.RoCE.Transfer; t != nil && m.Type != kib.PutAck {
+		c.forgetTransfer(t)
+	}
+}
+
+// kibChecksum judges the checksum of a message.
+func kibChecksum(m *kib.Msg, b []byte) ChecksumState {
+	switch {
+	case m.Checksum == 0:
+		return ChecksumNone
+	case m.VerifyChecksum(b) == nil:
+		return ChecksumGood
+	case len(m.Payload) > 0:
+		return ChecksumUnchecked // kernels do not count it
+	}
+	return ChecksumBad
+}
+
+// transfer follows the transfer that a message begins, goes on with or ends.
+func (c *roceConn) transfer(r *Record) {
+	m := &r.RoCE.Msg
+	switch m.Type {
+	case kib.PutReq:
+		c.begin(&Transfer{Request: kib.PutReq, From: r.From, Header: m.LNet, requested: m.Cookie})
+	case kib.GetReq:
+		t := &Transfer{Request: kib.GetReq, From: r.From, Header: m.LNet, requested: m.Cookie, cookie: m.Cookie}
+		t.describe(&m.Desc)
+		c.begin(t)
+	case kib.PutAck:
+		t := c.waiting(kib.PutReq, r.From.Other(), m.Cookie, false)
+		if t != nil {
+			t.cookie = m.DstCookie
+			t.describe(&m.Desc)
+		}
+		r.RoCE.Transfer = t
+	case kib.PutNak:
+		r.RoCE.Transfer = c.waiting(kib.PutReq, r.From.Other(), m.Cookie, false)
+	case kib.PutDone:
+		r.RoCE.Transfer = c.waiting(kib.PutReq, r.From, m.Cookie, true)
+	case kib.GetDone:
+		r.RoCE.Transfer = c.waiting(kib.GetReq, r.From.Other(), m.Cookie, true)
+	}
+	if m.Type.HasLNet() || m.Type == kib.Noop {
+		return
+	}
+	if t := r.RoCE.Transfer; t != nil {
+		r.Header = t.Header
+	} else if r.Err == nil {
+		r.Err = ErrNoAnswer
+	}
+}
+
+// describe notes where the data is to go.
+func (t *Transfer) describe(d *kib.Desc) {
+	t.key, t.frags = d.Key, make([]kib.Frag, d.Len())
+	for i := range t.frags {
+		t.frags[i] = d.Frag(i)
+	}
+}
+
+// begin remembers a transfer.
+func (c *roceConn) begin(t *Transfer) {
+	if len(c.moving) >= maxTransfers {
+		c.forgetTransfer(c.moving[0])
+	}
+	c.moving = append(c.moving, t)
+}
+
+func (c *roceConn) forgetTransfer(t *Transfer) {
+	for i := range c.moving {
+		if c.moving[i] == t {
+			c.moving = append(c.moving[:i], c.moving[i+1:]...)
+			c.r.bulk -= len(t.Payload)
+			break
+		}
+	}
+	for _, fl := range c.flows {
+		if fl.write == t {
+			fl.write = nil
+		}
+	}
+}
+
+// waiting finds the latest transfer of a cookie: that of the request, or
+// described, the one by which a DONE names it.
+func (c *roceConn) waiting(request kib.MsgType, from Side, cookie uint64, described bool) *Transfer {
+	for i := len(c.moving) - 1; i >= 0; i-- {
+		t := c.moving[i]
+		if t.Request != request || t.From != from || described && t.frags == nil {
+			continue
+		}
+		if !described && t.requested == cookie || described && t.cookie == cookie {
+			return t
+		}
+	}
+	return nil
+}
+
+// target finds the transfer that an RDMA WRITE of side belongs to.
+func (c *roceConn) target(side Side, h ibta.RETH) *Transfer {
+	for i := len(c.moving) - 1; i >= 0; i-- {
+		t := c.moving[i]
+		if t.writer() != side || t.key != uint32(h.RKey) {
+			continue
+		}
+		if _, ok := t.offset(h.Address); ok {
+			return t
+		}
+	}
+	return nil
+}
+
+// offset returns the place in the payload of an address.
+func (t *Transfer) offset(address uint64) (n uint64, ok bool) {
+	for _, f := range t.frags {
+		if at := address - f.Address; at < uint64(f.Length) {
+			return n + at, true
+		}
+		n += uint64(f.Length)
+	}
+	return 0, false
+}
+
+// moved notes what a packet of an RDMA WRITE carries. Payload is kept from the
+// beginning as far as it comes in order, which is how kernels write.
+func (c *roceConn) moved(t *Transfer, address uint64, f *roceFrame) {
+	t.Bytes += uint64(len(f.Payload))
+	at, ok := t.offset(address)
+	if !ok || at != uint64(len(t.Payload)) {
+		return
+	}
+	room := min(c.r.d.opt.KeepPayload-len(t.Payload), maxBulk-c.r.bulk)
+	n := min(len(f.Payload), max(0, room))
+	t.Payload = append(t.Payload, f.Payload[:n]...)
+	c.r.bulk += n
+}
