@@ -58,7 +58,7 @@ fuzz: ## every fuzz target for FUZZTIME (2m)
 bench: build ## measure the goals; GOAL=G-LN-1 for one
 	@bin/bench --goal '$(GOAL)'
 
-bench-peers: ## gossip beside memberlist, or with PEERS=leases client health beside etcd (4 min); fetches them
+bench-peers: ## gossip and zones beside memberlist, or with PEERS=leases client health beside etcd (4 min); fetches them
 	@cd cmd/bench/peers && $(GO) run . $(PEERS)
 
 soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; needs root

@@ -55,6 +55,7 @@ var goals = []goal{
 	{"G-MS-7", "zones: attributes", measureZoneAttributes},
 	{"G-MS-8", "zones: slow nodes", measureZoneSlow},
 	{"G-MS-9", "zones: the census of a million nodes", measureSystemCensus},
+	{"MS-memberlist", "zones beside memberlist; bounded by no goal", measureMemberlist},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

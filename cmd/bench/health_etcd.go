@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -61,15 +55,14 @@ func measureLeases(ctx context.Context, b *bench) ([]line, error) {
 	if b.effort() == aGlance {
 		return skippedLeases("etcd is built and run from 5 rounds on"), nil
 	}
-	folder, err := os.MkdirTemp("", "bench-peers-")
+	program, missing, err := buildPeers(ctx)
+	if missing != "" {
+		return skippedLeases(missing), nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
-	program := filepath.Join(folder, "peers")
-	if missing := buildPeers(ctx, program); missing != "" {
-		return skippedLeases(missing), ctx.Err()
-	}
+	defer program.remove()
 	ours, theirs, err := runLeases(ctx, program, pick(b, 1, 1, 3))
 	if err != nil {
 		return nil, err
@@ -84,40 +77,11 @@ func skippedLeases(why string) (lines []line) {
 	return lines
 }
 
-// buildPeers compiles the module that has etcd, or says why that cannot be.
-func buildPeers(ctx context.Context, program string) (missing string) {
-	const module = "cmd/bench/peers"
-	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
-		return "its source, " + module + ", is not below this folder"
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return "no go command to build it with"
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, ".")
-	cmd.Dir = module
-	if out, err := cmd.CombinedOutput(); err != nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return fmt.Sprintf("etcd cannot be built: %v: %s", err, first)
-	}
-	return ""
-}
-
 // runLeases returns, for each figure, the values of the rounds.
-func runLeases(ctx context.Context, program string, rounds int) (ours, theirs []leaseFigures, err error) {
-	clients := min(leaseClients, affordableConnections())
-	cmd := exec.CommandContext(ctx, program, "leases", "--json", "--rounds", strconv.Itoa(rounds), "--clients", strconv.Itoa(clients))
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its processes
-	cmd.WaitDelay = 5 * time.Second
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
-	}
+func runLeases(ctx context.Context, program *peers, rounds int) (ours, theirs []leaseFigures, err error) {
 	var all []leaseFigures
-	if err := json.Unmarshal(out, &all); err != nil {
+	clients := min(leaseClients, affordableConnections())
+	if err := program.run(ctx, &all, "leases", "--rounds", strconv.Itoa(rounds), "--clients", strconv.Itoa(clients)); err != nil {
 		return nil, nil, err
 	}
 	for _, f := range all {

@@ -33,8 +33,8 @@ func TestLeaseLines(t *testing.T) {
 // TestBuildPeers: without the source there is a reason, not an error.
 func TestBuildPeers(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if why := buildPeers(t.Context(), "peers"); !strings.Contains(why, "cmd/bench/peers") {
-		t.Errorf("got %q", why)
+	if p, why, err := buildPeers(t.Context()); p != nil || err != nil || !strings.Contains(why, "cmd/bench/peers") {
+		t.Errorf("got %v, %q, %v", p, why, err)
 	}
 }
 

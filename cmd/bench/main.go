@@ -5,7 +5,8 @@
 // program that moves the same payload in the same run: both run in the same two
 // processes, in turns, and medians are compared. The lines are also written to
 // a file with the date and what is needed to judge them. BENCH=long in the
-// environment runs four times as many rounds.
+// environment runs four times as many rounds, and what takes longer than some
+// minutes.
 //
 // A missed goal is a result, not a failure: the exit status is 1 only when
 // something could not be measured.
@@ -26,8 +27,11 @@ import (
 	"ulnet/cmd/internal/connstore"
 )
 
-// goalTimeout bounds the measurement of one goal.
-const goalTimeout = 12 * time.Minute
+// What bounds the measurement of one goal, and with BENCH=long.
+const (
+	goalTimeout     = 12 * time.Minute
+	longGoalTimeout = 3 * time.Hour
+)
 
 func main() {
 	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked {
@@ -159,7 +163,11 @@ func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file
 }
 
 func measureGoal(ctx context.Context, g goal, b *bench) ([]line, error) {
-	ctx, cancel := context.WithTimeout(ctx, goalTimeout)
+	timeout := goalTimeout
+	if b.effort() == thorough {
+		timeout = longGoalTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return g.measure(ctx, b)
 }

@@ -17,8 +17,10 @@ import (
 
 // cluster is the processes of one system.
 type cluster struct {
-	nodes []*process
-	stop  <-chan os.Signal
+	system string
+	nodes  []*process
+	port   uint16
+	stop   <-chan os.Signal
 
 	mu     sync.Mutex
 	events []event // guarded by mu
@@ -29,15 +31,16 @@ type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	stats chan stats
-	dead  bool // killed on purpose
+	gone  bool // on purpose: killed, stopped, or it said goodbye
 }
 
-// event is what a node was told.
+// event is what a node says: what it was told, or that it begins something.
 type event struct {
-	at   time.Time
-	by   int // the node that was told
-	node int
-	up   bool
+	at    time.Time
+	by    int // the node that says so
+	word  string
+	node  int
+	value int64
 }
 
 // stats are counters of a node.
@@ -49,39 +52,47 @@ type stats struct {
 // start starts all nodes.
 func (o *options) start(system string, stop <-chan os.Signal) (*cluster, error) {
 	var addrs []netip.Addr
-	for i := range o.nodes {
+	for i := range o.nodes + 1 { // and a newcomer
 		addrs = append(addrs, addressOf(i))
 	}
 	port, err := loopback.FreePort(addrs...)
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{stop: stop}
-	for i := range o.nodes {
-		p := &process{stats: make(chan stats, 1)}
-		p.cmd = exec.Command(self, "--as-node", system, "--index", strconv.Itoa(i), "--port", strconv.Itoa(int(port)),
-			"--nodes", strconv.Itoa(o.nodes), "--interval", o.interval.String())
-		p.cmd.Stderr = os.Stderr
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		out, err := p.cmd.StdoutPipe()
-		if err == nil {
-			p.in, err = p.cmd.StdinPipe()
-		}
-		if err == nil {
-			err = p.cmd.Start()
-		}
-		if err != nil {
+	c := &cluster{system: system, port: port, stop: stop}
+	for range o.nodes {
+		if err := o.startNode(c); err != nil {
 			c.end()
 			return nil, err
 		}
-		c.nodes = append(c.nodes, p)
-		go c.listen(i, p, out)
 	}
 	return c, nil
+}
+
+// startNode starts the next node.
+func (o *options) startNode(c *cluster) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	i, p := len(c.nodes), &process{stats: make(chan stats, 1)}
+	p.cmd = exec.Command(self, "--as-node", c.system, "--index", strconv.Itoa(i), "--port", strconv.Itoa(int(c.port)),
+		"--nodes", strconv.Itoa(o.nodes), "--interval", o.interval.String())
+	p.cmd.Stderr = os.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	c.nodes = append(c.nodes, p)
+	go c.listen(i, p, out)
+	return nil
 }
 
 // listen takes what a node says.
@@ -90,13 +101,13 @@ func (c *cluster) listen(by int, p *process, out io.Reader) {
 	for lines.Scan() {
 		var at, a, b, d int64
 		var word string
-		_, _ = fmt.Sscan(lines.Text(), &at, &word, &a, &b, &d) // up and down have fewer
+		_, _ = fmt.Sscan(lines.Text(), &at, &word, &a, &b, &d) // most have fewer
 		if word == "stats" {
 			p.stats <- stats{uint64(a), uint64(b), time.Duration(d)}
 			continue
 		}
 		c.mu.Lock()
-		c.events = append(c.events, event{time.Unix(0, at), by, int(a), word == "up"})
+		c.events = append(c.events, event{time.Unix(0, at), by, word, int(a), b})
 		c.mu.Unlock()
 	}
 	close(p.stats)
@@ -117,7 +128,7 @@ func (c *cluster) since(at time.Time) (list []event) {
 // sum asks all nodes for their counters.
 func (c *cluster) sum() (total stats, err error) {
 	for i, p := range c.nodes {
-		if p.dead {
+		if p.gone {
 			continue
 		}
 		if _, err := fmt.Fprintln(p.in, "stats"); err != nil {
@@ -138,9 +149,15 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) error {
 		if err := c.nodes[i].cmd.Process.Signal(s); err != nil {
 			return err
 		}
-		c.nodes[i].dead = c.nodes[i].dead || s == syscall.SIGKILL
+		c.nodes[i].gone = c.nodes[i].gone || s == syscall.SIGKILL
 	}
 	return nil
+}
+
+// tell has a node do something.
+func (c *cluster) tell(node int, what string) error {
+	_, err := fmt.Fprintln(c.nodes[node].in, what)
+	return err
 }
 
 // wait waits until a condition holds or time is up, and reports whether it does.

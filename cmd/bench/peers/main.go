@@ -1,5 +1,5 @@
-// Peers compares gossip with hashicorp/memberlist (SWIM with Lifeguard) on one
-// machine: the same number of nodes, the same interval, the same faults, one
+// Peers compares gossip and zones with hashicorp/memberlist (SWIM with Lifeguard)
+// on one machine: the same number of nodes, the same interval, the same faults, one
 // after the other and never together. Each node is a process of its own with
 // real sockets, so that SIGSTOP stops it as it would a server's.
 //
@@ -23,13 +23,14 @@ import (
 )
 
 // systems are what is compared, in the order in which they run.
-var systems = []string{"gossip", "memberlist", "memberlist-lan"}
+var systems = []string{"gossip", "memberlist", "zone", "memberlist-lan"}
 
 // options are the command line.
 type options struct {
 	nodes    int
 	interval time.Duration
 	rounds   int
+	calm     time.Duration // after the start
 	measure  time.Duration // of traffic and CPU
 	paused   int           // how many are stopped and continued
 	pauses   int           // how often
@@ -49,8 +50,9 @@ func run(args []string) int {
 	var o options
 	f := pflag.NewFlagSet("peers", pflag.ContinueOnError)
 	f.IntVar(&o.nodes, "nodes", 32, "how many `NODES`, each a process")
-	f.DurationVar(&o.interval, "interval", 200*time.Millisecond, "gossip `INTERVAL` and probe interval; memberlist-lan has its own of 1s")
+	f.DurationVar(&o.interval, "interval", 200*time.Millisecond, "gossip `INTERVAL` and probe interval; zone and memberlist-lan have their defaults, 1s")
 	f.IntVar(&o.rounds, "rounds", 1, "how often all is done")
+	f.DurationVar(&o.calm, "calm", 8*time.Second, "how long after the start that begins; gossip has a cycle for each node at least")
 	f.DurationVar(&o.measure, "measure", 8*time.Second, "how long traffic and CPU are measured")
 	f.IntVar(&o.paused, "paused", 4, "how many nodes are stopped and continued")
 	f.IntVar(&o.pauses, "pauses", 3, "how often, for 8 s each time")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -13,10 +14,18 @@ import (
 // A node tells its parent on its standard output, a line each:
 //
 //	up I, down I     with the wall clock in ns in front: what it was told
+//	attr I V         it was told that the attribute of I is V now
+//	join, leave, set it begins to do so
 //	stats B M C      payload bytes and messages sent so far, CPU time in ns
 //
-// and answers each line on its standard input with its statistics. It ends with
-// its standard input.
+// and obeys each line on its standard input: stats, leave, set V. It ends with its
+// standard input.
+
+// participant is what a system lets a node do besides being there.
+type participant interface {
+	leave() error
+	set(value string) error
+}
 
 // sent counts what a node has sent.
 type sent struct{ bytes, messages atomic.Uint64 }
@@ -38,31 +47,53 @@ func tell(i int, up bool) {
 	if up {
 		word = "up"
 	}
-	fmt.Printf("%d %s %d\n", time.Now().UnixNano(), word, i)
+	say(word, i)
+}
+
+// say tells the parent something, with the time.
+func say(word string, values ...any) {
+	fmt.Println(append([]any{time.Now().UnixNano(), word}, values...)...)
 }
 
 // beNode is the life of a node.
 func (o *options) beNode() int {
 	var count sent
+	var m participant
 	var err error
-	if o.asNode == "gossip" {
+	say("join")
+	switch o.asNode {
+	case "gossip":
 		err = o.startGossip(&count)
-	} else {
-		err = o.startMemberlist(&count)
+	case "zone":
+		m, err = o.startZone(&count)
+	default:
+		m, err = o.startMemberlist(&count)
+	}
+	for in := bufio.NewScanner(os.Stdin); err == nil && in.Scan(); {
+		err = obey(m, in.Text(), &count)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "node %d: %v\n", o.index, err)
 		return 1
 	}
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		var use syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-		fmt.Printf("%d stats %d %d %d\n", time.Now().UnixNano(), count.bytes.Load(), count.messages.Load(), cpu)
-	}
 	return 0
+}
+
+// obey does what the parent wants.
+func obey(m participant, line string, count *sent) error {
+	switch word, value, _ := strings.Cut(line, " "); word {
+	case "leave":
+		say(word)
+		return m.leave()
+	case "set":
+		say(word)
+		return m.set(value)
+	}
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		return err
+	}
+	cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	say("stats", count.bytes.Load(), count.messages.Load(), int64(cpu))
+	return nil
 }

@@ -14,8 +14,20 @@ import (
 	"ulnet/portals"
 )
 
-// startGossip starts a node of ulnet, as lnetd would: socklnd, portals, an
-// agent.
+// startNodeOfLNet starts what is below agents, as lnetd would: socklnd and portals.
+func (o *options) startNodeOfLNet(clock machine.Clock, count *sent) (*portals.Table, error) {
+	driver, err := socklnd.New(socklnd.Config{AcceptPort: o.port})
+	if err != nil {
+		return nil, err
+	}
+	node := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: clock})
+	table := portals.New(node)
+	cfg := lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addressOf(o.index).String()}
+	_, err = node.AddNI(countingDriver{driver, count}, cfg)
+	return table, err
+}
+
+// startGossip starts a node of gossip.
 func (o *options) startGossip(count *sent) error {
 	var ids []nid.NID
 	for i := range o.nodes {
@@ -29,15 +41,9 @@ func (o *options) startGossip(count *sent) error {
 	if err != nil {
 		return err
 	}
-	driver, err := socklnd.New(socklnd.Config{AcceptPort: o.port})
-	if err != nil {
-		return err
-	}
 	clock := machine.BootClock()
-	node := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: clock})
-	table := portals.New(node)
-	cfg := lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addressOf(o.index).String()}
-	if _, err := node.AddNI(countingDriver{driver, count}, cfg); err != nil {
+	table, err := o.startNodeOfLNet(clock, count)
+	if err != nil {
 		return err
 	}
 	agent, err := gossip.Start(table, list, gossip.AgentConfig{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"text/tabwriter"
 	"time"
 )
 
@@ -19,9 +18,15 @@ type result struct {
 	Bytes   float64       `json:"payload_bytes_per_node_and_second"`
 	Packets float64       `json:"messages_per_node_and_second"`
 	CPU     float64       `json:"cpu_percent_of_a_core_per_node"`
+	// Since when the others knew, on average and the last. What gossip does not have is 0.
+	Newcomer  spread `json:"newcomer"`
+	Attribute spread `json:"attribute"`
+	Goodbye   spread `json:"goodbye"`
+	Death     spread `json:"death"`
+	Silence   spread `json:"silence"`
 	// While some nodes were stopped and continued: how often others, which were
 	// well, were said to be dead, by whom ever, and how many of them; and how
-	// often the dead one was said to be alive.
+	// often a dead one was said to be alive.
 	FalseDeaths  int `json:"false_deaths"`
 	Victims      int `json:"victims"`
 	Resurrection int `json:"resurrections"`
@@ -36,8 +41,8 @@ const (
 	settle      = 5 * time.Second
 )
 
-// script runs one system: everybody joins, traffic is measured, one node dies,
-// some are paused.
+// script runs one system: everybody joins, traffic is measured, one node comes, one
+// writes an attribute, one says goodbye, one dies, one falls silent, some are paused.
 func (o *options) script(system string, stop <-chan os.Signal) (result, error) {
 	r := result{System: system, Nodes: o.nodes}
 	began := time.Now()
@@ -46,7 +51,7 @@ func (o *options) script(system string, stop <-chan os.Signal) (result, error) {
 		return r, err
 	}
 	defer c.end()
-	for _, part := range []func(*cluster, *result) error{o.join, o.traffic, o.death, o.pause} {
+	for _, part := range []func(*cluster, *result) error{o.join, o.traffic, o.newcomer, o.attribute, o.goodbye, o.death, o.silence, o.pause} {
 		if err := part(c, &r); err != nil {
 			return r, err
 		}
@@ -61,8 +66,8 @@ func (o *options) join(c *cluster, r *result) error {
 	known := func() bool {
 		known := map[[2]int]bool{}
 		for _, e := range c.since(time.Time{}) {
-			if e.by != e.node {
-				known[[2]int{e.by, e.node}] = e.up
+			if e.by != e.node && (e.word == "up" || e.word == "down") {
+				known[[2]int{e.by, e.node}] = e.word == "up"
 			}
 		}
 		n := 0
@@ -83,8 +88,10 @@ func (o *options) join(c *cluster, r *result) error {
 
 // traffic measures bytes and CPU of a cluster in which nothing happens.
 func (o *options) traffic(c *cluster, r *result) error {
-	// Gossip carries its parameters in its first N cycles: let them pass.
-	calm := min(time.Duration(o.nodes+5)*o.interval, time.Minute)
+	calm := o.calm
+	if r.System == "gossip" { // it carries its parameters in its first N cycles
+		calm = max(calm, min(time.Duration(o.nodes+5)*o.interval, time.Minute))
+	}
 	if _, err := c.wait(calm, nil); err != nil {
 		return err
 	}
@@ -104,41 +111,13 @@ func (o *options) traffic(c *cluster, r *result) error {
 	return err
 }
 
-// victim is the node that dies.
-const victim = 1
-
-// death kills a node and waits until all others know.
-func (o *options) death(c *cluster, r *result) error {
-	at := time.Now()
-	if err := c.signal(syscall.SIGKILL, victim); err != nil {
-		return err
-	}
-	told := map[int]time.Duration{}
-	ok, err := c.wait(detectLimit, func() bool {
-		for _, e := range c.since(at) {
-			if _, known := told[e.by]; e.node == victim && !e.up && !known {
-				told[e.by] = e.at.Sub(at)
-			}
-		}
-		return len(told) == o.nodes-1
-	})
-	if err == nil && !ok {
-		err = fmt.Errorf("%d of %d nodes know of the death after %v", len(told), o.nodes-1, detectLimit)
-	}
-	r.First = detectLimit
-	for _, d := range told {
-		r.First, r.Detect = min(r.First, d), max(r.Detect, d)
-	}
-	return err
-}
-
 // pause stops and continues some nodes: 8 s blocked, 0.1 s open.
 func (o *options) pause(c *cluster, r *result) error {
 	if o.paused == 0 || o.pauses == 0 {
 		return nil
 	}
 	var some []int
-	ill := map[int]bool{victim: true}
+	ill := map[int]bool{}
 	for i := range o.paused {
 		some = append(some, o.nodes-1-i)
 		ill[o.nodes-1-i] = true
@@ -161,27 +140,13 @@ func (o *options) pause(c *cluster, r *result) error {
 	victims := map[int]bool{}
 	for _, e := range c.since(at) {
 		switch {
-		case e.node == victim && e.up:
+		case e.word == "up" && c.nodes[e.node].gone:
 			r.Resurrection++
-		case !ill[e.node] && !e.up:
+		case e.word == "down" && !ill[e.node] && !c.nodes[e.node].gone:
 			r.FalseDeaths++
 			victims[e.node] = true
 		}
 	}
 	r.Victims = len(victims)
 	return err
-}
-
-// table prints results for people.
-func (o *options) table(results []result) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "system\tjoin\tdetected by one\tby all\tB/node/s\tmsgs/node/s\tCPU/node\tfalse deaths\tof nodes\tresurrections")
-	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%.1f s\t%.1f s\t%.1f s\t%.0f\t%.1f\t%.2f %%\t%d\t%d\t%d\n",
-			r.System, r.Join.Seconds(), r.First.Seconds(), r.Detect.Seconds(), r.Bytes, r.Packets, r.CPU,
-			r.FalseDeaths, r.Victims, r.Resurrection)
-	}
-	_ = w.Flush() // to a standard output that is gone
-	fmt.Printf("%d nodes, a process each; interval %v (memberlist-lan: its defaults); payload bytes, without headers of TCP, UDP and LNet;\n"+
-		"false deaths while %d nodes were stopped %d times for %v.\n", o.nodes, o.interval, o.paused, o.pauses, blocked)
 }
