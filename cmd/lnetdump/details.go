@@ -15,8 +15,12 @@ func details(w io.Writer, r *shown) {
 	if r.Kind == capture.Opened || r.Kind == capture.Closed {
 		return
 	}
-	line("frame %d, connection %d (%v → %v), stream offset %d, %d bytes",
-		r.Frame, r.Conn.ID, r.Src(), r.Dst(), r.Offset, r.Length)
+	if r.Datagram {
+		line("frame %d, multicast datagram (%v → %v), %d bytes", r.Frame, r.Src(), r.Dst(), r.Length)
+	} else {
+		line("frame %d, connection %d (%v → %v), stream offset %d, %d bytes",
+			r.Frame, r.Conn.ID, r.Src(), r.Dst(), r.Offset, r.Length)
+	}
 	switch r.Kind {
 	case capture.Request, capture.Refusal:
 		line("acceptor: version %d, NID %v, %s", r.Request.Version, r.Request.NID, orderName(r.Request.BigEndian))

@@ -24,7 +24,8 @@ type entry struct {
 	Type       string `json:"type,omitempty"`
 	Event      string `json:"event,omitempty"` // for what is no message
 	Frame      uint64 `json:"frame,omitempty"`
-	Connection int    `json:"connection"`
+	Connection int    `json:"connection"` // 0: of none
+	Multicast  bool   `json:"multicast,omitempty"`
 	Offset     uint64 `json:"offset"`
 	Length     uint64 `json:"length"`
 	Version    uint32 `json:"version,omitempty"`    // of the request, or of socklnd
@@ -123,6 +124,7 @@ func entryOf(r *shown) *entry {
 		if r.Framed {
 			e.ksock(r.Record)
 		}
+		e.Multicast = r.Datagram
 		e.message(r)
 	}
 	return e

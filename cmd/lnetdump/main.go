@@ -44,7 +44,8 @@ an interface, or the connections of a running lnetd, and prints a line for each
 acceptor request, HELLO, NOOP and LNet message: the time, who sends to whom,
 and what. Times are UTC.
 
-It understands socklnd (TCP) in all its versions, and what gossip (portal 53),
+It understands socklnd (TCP) in all its versions and ulnet's multicast (UDP, on
+any port), and what gossip (portal 53),
 collectives (54 to 56), client health (57 and 58) and zones (59) say. Lost packets and
 connections that were open before the capture began are reported; they do not stop it.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap

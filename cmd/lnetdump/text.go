@@ -140,6 +140,9 @@ func describeMessage(b *strings.Builder, r *shown) {
 		if !c.AckMD.IsNone() {
 			b.WriteString(", wants an ACK")
 		}
+		if r.Datagram {
+			b.WriteString(", by multicast")
+		}
 	case wire.Get:
 		c := h.Get()
 		fmt.Fprintf(b, "GET of up to %d bytes from portal %d", c.SinkLength, c.Portal)

@@ -101,7 +101,7 @@ func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 	tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
 	if !ok || p.ErrorLayer() != nil {
-		if !ok && d.roce.packet(p) {
+		if !ok && (d.roce.packet(p) || d.datagram(p)) {
 			return true
 		}
 		d.countOther(p)

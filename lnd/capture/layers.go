@@ -71,6 +71,8 @@ func (r *Record) Layer() gopacket.LayerType {
 		return LayerTypeKsock
 	case Message:
 		switch {
+		case r.Datagram:
+			return LayerTypeDatagram
 		case !r.Framed:
 			return LayerTypeLNet
 		case r.Large:

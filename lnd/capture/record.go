@@ -108,6 +108,9 @@ type Record struct {
 	Framed  bool                 // Message: a ksock header precedes it (v2 to v4)
 	Ksock   ksock.MsgHeader      // Noop, and Message if Framed
 	Large   bool                 // Message: the header has the 96-byte form (v4)
+	// Datagram says that a Message is a multicast datagram. Its Conn is no
+	// connection, without an ID: Ends[Acceptor] is the group's address.
+	Datagram bool
 	Header  wire.Header          // Message
 	Payload []byte               // Message: as much of it as was kept
 	Missing uint32               // Message: payload bytes that are lost or cut off
@@ -188,6 +191,9 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	case Unknown:
 		return append(b, r.Raw...), nil
 	case Message:
+		if r.Datagram {
+			return r.appendDatagram(b)
+		}
 		if r.Framed {
 			b, _ = r.Ksock.AppendBinary(b) // no error exists
 		}

@@ -159,6 +159,11 @@ func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []b
 	if r.err = r.serialize(f.ends[side], f.ends[side.Other()], &tcp, b); r.err != nil {
 		return
 	}
+	r.write(at)
+}
+
+// write writes the packet in buf.
+func (r *recorder) write(at time.Time) {
 	data := r.buf.Bytes()
 	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(data), Length: len(data)}
 	if r.err = r.ng.WritePacket(info, data); r.err != nil {
@@ -173,20 +178,8 @@ func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []b
 // serialize puts the packet into buf.
 func (r *recorder) serialize(src, dst netip.AddrPort, tcp *layers.TCP, b []byte) error {
 	tcp.SrcPort, tcp.DstPort = layers.TCPPort(src.Port()), layers.TCPPort(dst.Port())
-	var ip gopacket.SerializableLayer
-	if src.Addr().Is4() && dst.Addr().Is4() {
-		v4 := &layers.IPv4{
-			Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, Flags: layers.IPv4DontFragment,
-			SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice(),
-		}
-		_ = tcp.SetNetworkLayerForChecksum(v4) // it is an IP layer
-		ip = v4
-	} else {
-		s, d := src.Addr().As16(), dst.Addr().As16()
-		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
-		_ = tcp.SetNetworkLayerForChecksum(v6) // it is an IP layer
-		ip = v6
-	}
+	ip, network := ipLayer(src.Addr(), dst.Addr(), layers.IPProtocolTCP, 64)
+	_ = tcp.SetNetworkLayerForChecksum(network) // it is an IP layer
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	return gopacket.SerializeLayers(r.buf, options, ip, tcp, gopacket.Payload(b))
 }

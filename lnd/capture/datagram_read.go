@@ -1,0 +1,92 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// LayerTypeDatagram is the layer of a multicast datagram of LNet, above UDP.
+var LayerTypeDatagram = layerType(1987, "LNetDatagram", func() decodingLayer { return new(DatagramLayer) })
+
+// DatagramLayer is what a multicast datagram begins with. An LNetLayer follows.
+type DatagramLayer struct {
+	layers.BaseLayer
+	Large bool
+}
+
+// DecodeFromBytes decodes the layer at the beginning of b.
+func (l *DatagramLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) error {
+	var d ksock.Datagram
+	if err := ksock.ParseDatagram(b, &d); err != nil && !errors.Is(err, ksock.ErrDatagramLength) {
+		return split(&l.BaseLayer, b, b, df, err)
+	}
+	l.Large = d.Large
+	return split(&l.BaseLayer, b, b[ksock.DatagramPrefixSize:], df, nil)
+}
+
+// LayerType returns LayerTypeDatagram.
+func (*DatagramLayer) LayerType() gopacket.LayerType { return LayerTypeDatagram }
+
+// NextLayerType returns the layer of the LNet header.
+func (l *DatagramLayer) NextLayerType() gopacket.LayerType {
+	if l.Large {
+		return LayerTypeLNetLarge
+	}
+	return LayerTypeLNet
+}
+
+// datagram makes a Record of a packet that is a multicast datagram of LNet,
+// whatever its port; false if it is none.
+func (d *Dissector) datagram(p gopacket.Packet) bool {
+	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	if !ok || p.ErrorLayer() != nil {
+		return false
+	}
+	src, dst := addresses(p.NetworkLayer())
+	b := udp.LayerPayload()
+	if !src.IsValid() || !dst.IsMulticast() || len(b) < 4 || binary.LittleEndian.Uint32(b) != ksock.DatagramMagic {
+		return false
+	}
+	if p.Metadata().Truncated {
+		d.counts.Truncated++
+	}
+	ends := [2]netip.AddrPort{netip.AddrPortFrom(src, uint16(udp.SrcPort)), netip.AddrPortFrom(dst, uint16(udp.DstPort))}
+	r := &Record{Kind: Message, Stamp: d.at, Conn: &Conn{Ends: ends, FirstFrame: d.at.Frame}, Datagram: true, Raw: b}
+	r.Length = uint64(max(len(b), int(udp.Length)-8))
+	r.parseDatagram(b, d.opt.KeepPayload)
+	d.deliver(r)
+	return true
+}
+
+// parseDatagram reads a datagram as far as it makes sense and was captured.
+func (r *Record) parseDatagram(b []byte, keep int) {
+	var g ksock.Datagram
+	err := ksock.ParseDatagram(b, &g)
+	switch {
+	case errors.Is(err, ksock.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
+		err = nil // the capture has cut it
+	case err == nil, errors.Is(err, ksock.ErrDatagramLength):
+	default:
+		r.Kind, r.Datagram, r.Err = Unknown, false, err
+		return
+	}
+	r.Large, r.Header, r.Err = g.Large, g.Header, err
+	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
+	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
+	if cut := len(r.Payload) - keep; cut > 0 {
+		r.Payload = r.Payload[:keep]
+		r.Raw = b[:len(b)-len(g.Payload)+keep]
+	}
+}
+
+// appendDatagram encodes a datagram as it was decoded.
+func (r *Record) appendDatagram(b []byte) ([]byte, error) {
+	g := ksock.Datagram{Large: r.Large, Header: r.Header, Payload: r.Payload}
+	return g.AppendBinary(b)
+}
