@@ -15,6 +15,12 @@ func details(w io.Writer, r *shown) {
 	if r.Kind == capture.Opened || r.Kind == capture.Closed {
 		return
 	}
+	if r.RoCE != nil {
+		line("frame %d, connection %d (%v QP %#x → %v QP %#x), %d bytes", r.Frame, r.Conn.ID,
+			r.Src().Addr(), r.Conn.QPs[r.From], r.Dst().Addr(), r.Conn.QPs[r.From.Other()], r.Length)
+		roceDetails(line, r)
+		return
+	}
 	if r.Datagram {
 		line("frame %d, multicast datagram (%v → %v), %d bytes", r.Frame, r.Src(), r.Dst(), r.Length)
 	} else {

@@ -11,7 +11,9 @@ import (
 )
 
 // typeNames are the types that --type and the JSON output know.
-var typeNames = []string{"ACK", "PUT", "GET", "REPLY", "HELLO", "NOOP", "ACCEPTOR"}
+var typeNames = []string{
+	"ACK", "PUT", "GET", "REPLY", "HELLO", "NOOP", "ACCEPTOR", "CM", "PUT_ACK", "PUT_NAK", "PUT_DONE", "GET_DONE",
+}
 
 // rememberedHandles bounds the requests whose answers --portal recognizes.
 const rememberedHandles = 1 << 16

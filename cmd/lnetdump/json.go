@@ -55,6 +55,8 @@ type entry struct {
 
 	Ping *pingEntry `json:"ping_info,omitempty"`
 
+	RoCE *roceEntry `json:"roce,omitempty"`
+
 	Protocol     string             `json:"protocol,omitempty"`      // whose portal it is
 	Message      capture.Understood `json:"message,omitempty"`       // what that says
 	MessageError string             `json:"message_error,omitempty"` // what is wrong with it
@@ -91,7 +93,7 @@ func newJSONPrinter(w io.Writer, verbose bool) *jsonPrinter {
 func (p *jsonPrinter) begin(file string) { p.file = file }
 
 func (p *jsonPrinter) record(r *shown) {
-	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed) {
+	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed || quiet(r.Record)) {
 		return
 	}
 	e := entryOf(r)
@@ -113,6 +115,10 @@ func entryOf(r *shown) *entry {
 	if r.Err != nil {
 		e.Error = r.Err.Error()
 	}
+	if r.RoCE != nil {
+		e.roce(r)
+		return e
+	}
 	switch r.Kind {
 	case capture.Request, capture.Refusal:
 		e.acceptor(r.Record)
@@ -133,7 +139,7 @@ func entryOf(r *shown) *entry {
 // eventNames are the events of records that are no messages.
 var eventNames = map[capture.Kind]string{
 	capture.Opened: "opened", capture.Closed: "closed", capture.Unknown: "unknown",
-	capture.Lost: "lost", capture.MidStream: "mid-stream",
+	capture.Lost: "lost", capture.MidStream: "mid-stream", capture.RocePacket: "packet",
 }
 
 func (e *entry) acceptor(r *capture.Record) {

@@ -45,7 +45,8 @@ acceptor request, HELLO, NOOP and LNet message: the time, who sends to whom,
 and what. Times are UTC.
 
 It understands socklnd (TCP) in all its versions and ulnet's multicast (UDP, on
-any port), and what gossip (portal 53),
+any port), o2iblnd over RoCEv2 (UDP port 4791) with its connection manager and its
+transfers by RDMA, of which -v shows each packet, and what gossip (portal 53),
 collectives (54 to 56), client health (57 and 58) and zones (59) say. Lost packets and
 connections that were open before the capture began are reported; they do not stop it.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap
@@ -63,7 +64,7 @@ connections that were open before the capture began are reported; they do not st
 	f.BoolVar(&o.json, "json", false, "print a JSON object a line")
 	f.BoolVar(&o.stats, "stats", false, "print sums instead of messages")
 	f.StringSliceVar(&o.nids, "nid", nil, "only what `NID` sends or gets (repeatable)")
-	f.StringSliceVar(&o.types, "type", nil, "only `TYPE`: ack, put, get, reply, hello, noop, acceptor (repeatable)")
+	f.StringSliceVar(&o.types, "type", nil, "only `TYPE`: ack, put, get, reply, hello, noop, acceptor, cm, put_ack, put_nak, put_done, get_done (repeatable)")
 	f.UintSliceVar(&o.portals, "portal", nil, "only PUTs and GETs to portal `N` and their ACKs and REPLYs (repeatable)")
 	f.StringVar(&o.list, "members", "", "`NIDS` of a group of collectives in their order, if its list is not in the capture")
 	f.UintSliceVar(&o.ports, "port", []uint{capture.AcceptPort}, "TCP `PORT` of the acceptors (repeatable)")

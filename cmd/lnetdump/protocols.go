@@ -10,6 +10,7 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/health"
 	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
 	"ulnet/scoll"
 )
 
@@ -34,7 +35,14 @@ type protocols struct{ collectives *collectives }
 // stays unknown.
 func newProtocols(members *scoll.Membership) *protocols { return &protocols{newCollectives(members)} }
 
+// read makes sense of a record; of payload that went by RDMA when that is done.
 func (p *protocols) read(r *capture.Record) shown {
+	if m, ok := r.Moved(); ok {
+		return shown{r, p.read(m).said}
+	}
+	if r.ByRDMA() && r.Header.Type != wire.Get {
+		return shown{Record: r}
+	}
 	if said, ok := dissectors.Read(r); ok {
 		return shown{r, said}
 	}

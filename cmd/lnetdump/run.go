@@ -183,6 +183,7 @@ func (d *dump) remark(src source, in packets, c capture.Counts) {
 	say(c.Truncated, "packets are cut: capture with a larger snapshot length")
 	say(c.Fragments, "IP fragments not put together")
 	say(c.Malformed, "packets with headers that cannot be read")
+	say(c.BadICRC, "packets of RoCE are damaged: their ICRC is wrong")
 	say(c.Evicted, "connections given up because too many were open")
 	say(c.Broken, "connections given up in disorder")
 }

@@ -48,10 +48,12 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		s.lost += r.Length
+		if !r.Conn.RoCE { // there it counts packets
+			s.lost += r.Length
+		}
 	case capture.Unknown:
 		s.unknown += r.Length
-	case capture.Request, capture.Refusal, capture.Hello, capture.Noop:
+	case capture.Request, capture.Refusal, capture.Hello, capture.Noop, capture.CMMessage, capture.Exchange:
 		count(s.types, r.Type(), "other", 0)
 	case capture.Message:
 		n := r.Header.PayloadLength

@@ -33,7 +33,7 @@ func (p *textPrinter) begin(file string) {
 }
 
 func (p *textPrinter) record(r *shown) {
-	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed && !refused(r.Record)) {
+	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed && !refused(r.Record) || quiet(r.Record)) {
 		return
 	}
 	at := r.Time.UTC().Format(shortTime)
@@ -49,13 +49,16 @@ func (p *textPrinter) record(r *shown) {
 
 // refused reports whether a connection was reset before anything was said.
 func refused(r *capture.Record) bool {
-	return r.Err == capture.ErrReset && r.Conn.Version == 0 && !r.Conn.MidStream
+	return r.Err == capture.ErrReset && !r.Conn.RoCE && r.Conn.Version == 0 && !r.Conn.MidStream
 }
 
 // ends returns who sends to whom: NIDs of messages, else addresses.
 func ends(r *capture.Record) (src, dst string) {
 	if r.Kind == capture.Message {
 		return r.Header.SrcNID.String(), r.Header.DestNID.String()
+	}
+	if r.Kind == capture.Exchange {
+		return r.RoCE.Msg.SrcNID.String(), r.RoCE.Msg.DstNID.String()
 	}
 	return r.Src().String(), r.Dst().String()
 }
@@ -82,11 +85,22 @@ func describe(r *shown) string {
 	case capture.Unknown:
 		fmt.Fprintf(&b, "%d bytes not understood", r.Length)
 	case capture.Lost:
-		fmt.Fprintf(&b, "%d bytes lost: not in the capture", r.Length)
+		what := "bytes"
+		if r.Conn.RoCE {
+			what = "packets"
+		}
+		fmt.Fprintf(&b, "%d %s lost: not in the capture", r.Length, what)
 	case capture.MidStream:
 		b.WriteString("connection was open before the capture began")
+	case capture.RocePacket:
+		describePacket(&b, &r.RoCE.Packet)
+	case capture.CMMessage:
+		describeCM(&b, r.RoCE)
+	case capture.Exchange:
+		describeExchange(&b, r)
 	}
 	describeKsock(&b, r.Record)
+	describeKib(&b, r.Record)
 	if r.Missing > 0 {
 		fmt.Fprintf(&b, ", %d bytes of it missing", r.Missing)
 	}
