@@ -79,10 +79,8 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 	r.Large, r.Header, r.Err = g.Large, g.Header, err
 	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
 	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
-	if cut := len(r.Payload) - keep; cut > 0 {
-		r.Payload = r.Payload[:keep]
-		r.Raw = b[:len(b)-len(g.Payload)+keep]
-	}
+	r.Payload = r.Payload[:min(len(r.Payload), keep)]
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without what may follow
 }
 
 // appendDatagram encodes a datagram as it was decoded.

@@ -170,6 +170,8 @@ func TestDatagramsHostile(t *testing.T) {
 				}
 			case len(list) != 1 || list[0].Kind != tt.want || list[0].Err == nil:
 				t.Errorf("records %+v", list)
+			case tt.want == capture.Message && !strings.HasPrefix("hello", string(list[0].Payload)):
+				t.Errorf("payload %q", list[0].Payload)
 			}
 		})
 	}
