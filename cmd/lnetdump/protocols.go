@@ -19,7 +19,6 @@ var dissectors = capture.Portals{
 	gossip.Portal:       {Protocol: "gossip", Read: readGossip},
 	health.ServerPortal: {Protocol: "health", Read: readHealth},
 	health.ClientPortal: {Protocol: "health", Read: readHealth},
-	zone.Portal:         {Protocol: "zone", Read: readZone},
 }
 
 // shown is a record and what it says to the user of LNet that it is for.
@@ -29,11 +28,16 @@ type shown struct {
 }
 
 // protocols understand what users of LNet say in the messages of one source.
-type protocols struct{ collectives *collectives }
+type protocols struct {
+	collectives *collectives
+	zones       capture.Portals
+}
 
 // newProtocols assumes who is in a group if the source does not say so; nil: it
 // stays unknown.
-func newProtocols(members *scoll.Membership) *protocols { return &protocols{newCollectives(members)} }
+func newProtocols(members *scoll.Membership) *protocols {
+	return &protocols{newCollectives(members), capture.Portals{zone.Portal: {Protocol: "zone", Read: newZones().read}}}
+}
 
 // read makes sense of a record; of payload that went by RDMA when that is done.
 func (p *protocols) read(r *capture.Record) shown {
@@ -44,6 +48,9 @@ func (p *protocols) read(r *capture.Record) shown {
 		return shown{Record: r}
 	}
 	if said, ok := dissectors.Read(r); ok {
+		return shown{r, said}
+	}
+	if said, ok := p.zones.Read(r); ok {
 		return shown{r, said}
 	}
 	said, _ := p.collectives.read(r)

@@ -1,24 +1,33 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 
 	"ulnet/gossip/zone"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 )
 
+// keptIDs is how many ids are kept to name those of whom messages have short forms only.
+const keptIDs = 1 << 15
+
+// zones understand what nodes of zones say. Most messages have short forms of ids: what
+// stands for them was in messages before, if those were captured.
+type zones struct{ ids *bounded[uint64, zone.ID] }
+
+func newZones() *zones { return &zones{newBounded[uint64, zone.ID](keptIDs)} }
+
 // zoneMessage is a message between nodes of a zone.
 type zoneMessage struct {
 	*zone.Seen
+	zones   *zones
 	remarks []string // what is odd about it
 }
 
-// readZone reads what came to the portal of zones.
-func readZone(put wire.PutCmd, payload []byte) (capture.Understood, error) {
+// read reads what came to the portal of zones.
+func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	var remarks []string
 	if put.MatchBits != zone.Bits {
 		remarks = remark(remarks, "match bits %#x, not %#x", put.MatchBits, uint64(zone.Bits))
@@ -28,18 +37,49 @@ func readZone(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 		if err != nil {
 			return nil, err
 		}
+		z.learn(d.From)
+		for _, n := range slices.Concat(d.Joined, d.Left) {
+			z.learn(n.ID)
+		}
 		return &zoneDispatch{d, signed, remarks}, nil
 	}
 	seen, err := zone.ParseMessage(payload)
 	if seen == nil || errors.Is(err, zone.ErrKind) && seen.Version == (zone.Version{}) {
 		return nil, err // nothing of it can be trusted
 	}
-	return &zoneMessage{seen, remarks}, err
+	for _, id := range seen.IDs() {
+		z.learn(id)
+	}
+	return &zoneMessage{seen, z, remarks}, err
 }
 
-// sender is the name of who sent a message, if it says that, or else its short form.
+func (z *zones) learn(id zone.ID) { z.ids.put(id.Short(), id) }
+
+// id returns the id of a node: what the message says, or else one before; the invalid one
+// if none did.
+func (m *zoneMessage) id(r zone.Ref) zone.ID {
+	if id := m.ID(r); id.IsValid() {
+		return id
+	}
+	id, _ := m.zones.ids.get(m.Short(r))
+	return id
+}
+
+// name returns the name of a node, or its short form.
+func (m *zoneMessage) name(r zone.Ref) string {
+	if id := m.id(r); id.IsValid() {
+		return id.Name()
+	}
+	return m.Name(r)
+}
+
+// sender is the name of who sent a message, or its short form.
 func (m *zoneMessage) sender() string {
-	if id := m.ID(m.From); id.IsValid() {
+	id := m.ID(m.From)
+	if !id.IsValid() {
+		id, _ = m.zones.ids.get(m.Sender)
+	}
+	if id.IsValid() {
 		return id.Name()
 	}
 	return zone.ShortName(m.Sender)
@@ -109,7 +149,7 @@ func (m *zoneMessage) refusal() string {
 	case zone.Removed:
 		return fmt.Sprintf("%v: the receiver, %v", m.Reason, m.AboutVersion)
 	case zone.Redirect:
-		return fmt.Sprintf("%v to %s %v", m.Reason, m.Name(m.About), m.AboutVersion)
+		return fmt.Sprintf("%v to %s %v", m.Reason, m.name(m.About), m.AboutVersion)
 	}
 	return m.Reason.String()
 }
@@ -139,21 +179,21 @@ func (m *zoneMessage) lists(l *zone.Lists) (lines []string) {
 	}
 	bounded(len(l.Leaves), func(i int) {
 		d := &l.Leaves[i]
-		say("left: %s %v, code %d", m.Name(d.Node), d.Version, d.Code)
+		say("left: %s %v, code %d", m.name(d.Node), d.Version, d.Code)
 	})
 	bounded(len(l.Alive), func(i int) { say("alive: %v %v", m.ID(l.Alive[i].Node), l.Alive[i].Version) })
 	bounded(len(l.Suspicions), func(i int) {
 		s := &l.Suspicions[i]
-		say("suspicion: of %s %v by %s", m.Name(s.Suspect), s.Version, m.Name(s.Reporter))
+		say("suspicion: of %s %v by %s", m.name(s.Suspect), s.Version, m.name(s.Reporter))
 	})
-	bounded(len(l.Removed), func(i int) { say("removed: %s %v", m.Name(l.Removed[i].Node), l.Removed[i].Version) })
+	bounded(len(l.Removed), func(i int) { say("removed: %s %v", m.name(l.Removed[i].Node), l.Removed[i].Version) })
 	bounded(len(l.Tables), func(i int) {
 		t := &l.Tables[i]
-		say("table: %s life %d, version %d", m.Name(t.Owner), t.Inc, t.U)
+		say("table: %s life %d, version %d", m.name(t.Owner), t.Inc, t.U)
 	})
 	bounded(len(l.Data), func(i int) {
 		d := &l.Data[i]
-		say("table: %s life %d, from %d to %d, last %v", m.Name(d.Owner), d.Inc, d.From, d.To, d.Last)
+		say("table: %s life %d, from %d to %d, last %v", m.name(d.Owner), d.Inc, d.From, d.To, d.Last)
 		bounded(len(d.Entries), func(k int) { say("  %s", zoneEntry(&d.Entries[k])) })
 	})
 	return lines
@@ -172,85 +212,3 @@ func zoneEntry(a *zone.Attribute) string {
 	}
 	return s
 }
-
-// MarshalJSON implements json.Marshaler.
-func (m *zoneMessage) MarshalJSON() ([]byte, error) {
-	e := zoneJSON{
-		Kind: m.Kind.String(), Flags: m.Flags.String(), Zone: fmt.Sprintf("%016x", m.Zone), Sender: m.sender(), Version: m.Version.String(),
-		Remarks: m.remarks,
-	}
-	switch m.Kind {
-	case zone.Heartbeat:
-		e.View, e.Attributes = fmt.Sprintf("%016x", m.Hash), fmt.Sprintf("%016x", m.Tables)
-	case zone.LinkRefuse, zone.LinkDrop:
-		e.Reason = m.Reason.String()
-	}
-	if l := m.Lists; l != nil {
-		e.lists(m, l)
-	}
-	return json.Marshal(e)
-}
-
-// zoneJSON is a message of a zone as JSON. Nodes are named by their ids, or where the
-// message has only that by # and their short form.
-type zoneJSON struct {
-	Kind       string      `json:"kind"`
-	Flags      string      `json:"flags,omitempty"`
-	Zone       string      `json:"zone"`
-	Sender     string      `json:"sender"`
-	Version    string      `json:"version"`
-	View       string      `json:"view,omitempty"`
-	Attributes string      `json:"attributes,omitempty"`
-	Reason     string      `json:"reason,omitempty"`
-	Left       []zoneNode  `json:"left,omitempty"`
-	Alive      []zoneNode  `json:"alive,omitempty"`
-	Suspicions []zoneNode  `json:"suspicions,omitempty"`
-	Removed    []zoneNode  `json:"removed,omitempty"`
-	Tables     []zoneTable `json:"tables,omitempty"`
-	Remarks    []string    `json:"odd,omitempty"`
-}
-
-type zoneNode struct {
-	Node    string `json:"node"`
-	Version string `json:"version"`
-	Code    *int32 `json:"code,omitempty"`
-	By      string `json:"by,omitempty"`
-}
-
-type zoneTable struct {
-	Owner       string   `json:"owner"`
-	Incarnation string   `json:"incarnation"`
-	From        *string  `json:"from,omitempty"` // of data
-	To          string   `json:"to"`
-	Keys        []string `json:"keys,omitempty"`
-}
-
-func (e *zoneJSON) lists(m *zoneMessage, l *zone.Lists) {
-	for i := range l.Leaves {
-		d := &l.Leaves[i]
-		e.Left = append(e.Left, zoneNode{Node: m.Name(d.Node), Version: d.Version.String(), Code: &d.Code})
-	}
-	for _, a := range l.Alive {
-		e.Alive = append(e.Alive, zoneNode{Node: m.ID(a.Node).String(), Version: a.Version.String()})
-	}
-	for _, s := range l.Suspicions {
-		e.Suspicions = append(e.Suspicions, zoneNode{Node: m.Name(s.Suspect), Version: s.Version.String(), By: m.Name(s.Reporter)})
-	}
-	for _, r := range l.Removed {
-		e.Removed = append(e.Removed, zoneNode{Node: m.Name(r.Node), Version: r.Version.String()})
-	}
-	for _, t := range l.Tables {
-		e.Tables = append(e.Tables, zoneTable{Owner: m.Name(t.Owner), Incarnation: decimal(t.Inc), To: decimal(t.U)})
-	}
-	for i := range l.Data {
-		d := &l.Data[i]
-		from := decimal(d.From)
-		t := zoneTable{Owner: m.Name(d.Owner), Incarnation: decimal(d.Inc), From: &from, To: decimal(d.To)}
-		for k := range d.Entries {
-			t.Keys = append(t.Keys, d.Entries[k].Key)
-		}
-		e.Tables = append(e.Tables, t)
-	}
-}
-
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -117,10 +117,10 @@ func TestZoneKinds(t *testing.T) {
 		"heartbeat":         `^zone heartbeat, #[0-9a-f]{16} 7\.1, view [0-9a-f]{16}, attributes [0-9a-f]{16}`,
 		"link-request":      `^zone link-request, n[0-3] 7\.1, as (successor|at random|successor and at random)$`,
 		"link-accept":       `^zone link-accept, #[0-9a-f]{16} 7\.1, as `,
-		"base":              `^zone base, #[0-9a-f]{16} 7\.1, alive: \d`,
-		"update":            `^zone update, #[0-9a-f]{16} 7\.1, alive: \d`,
+		"base":              `^zone base, (#[0-9a-f]{16}|n[0-4]) 7\.1, alive: \d`,
+		"update":            `^zone update, (#[0-9a-f]{16}|n[0-4]) 7\.1, alive: \d`,
 		"discovery-request": `^zone discovery-request, n[0-3] 7\.1( \(healing\))?$`,
-		"discovery-reply":   `^zone discovery-reply, #[0-9a-f]{16} 7\.1, alive: \d`,
+		"discovery-reply":   `^zone discovery-reply, (#[0-9a-f]{16}|n[0-4]) 7\.1, alive: \d`,
 		"attribute-digest":  `^zone attribute-digest, #[0-9a-f]{16} 7\.1, tables: \d`,
 		"attribute-request": `^zone attribute-request, #[0-9a-f]{16} 7\.1, tables: \d`,
 		"attribute-data":    `^zone attribute-data, #[0-9a-f]{16} 7\.1, tables: \d, entries: \d`,
@@ -134,7 +134,7 @@ func TestZoneKinds(t *testing.T) {
 			continue
 		}
 		for _, b := range talk[kind] {
-			is, err := readZone(zonePut, b)
+			is, err := newZones().read(zonePut, b)
 			if err != nil {
 				t.Fatalf("%s: %v", kind, err)
 			}
@@ -152,7 +152,7 @@ func TestZoneKinds(t *testing.T) {
 	}
 	details := func(kind string) (text string) {
 		for _, b := range talk[kind] {
-			is, _ := readZone(zonePut, b)
+			is, _ := newZones().read(zonePut, b)
 			text += strings.Join(is.Details(), "\n") + "\n"
 		}
 		return text
@@ -170,13 +170,41 @@ func TestZoneKinds(t *testing.T) {
 	}
 }
 
+// TestZoneNames: who said its id once is named in what comes after that, and nobody else.
+func TestZoneNames(t *testing.T) {
+	talk := zoneTalk(t)
+	summary := func(z *zones, b []byte) string {
+		is, err := z.read(zonePut, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is.Summary() + "\n" + strings.Join(is.Details(), "\n")
+	}
+	for _, teller := range []string{"link-request", "base", "register"} {
+		z := newZones()
+		if s := summary(z, talk["heartbeat"][0]); !strings.HasPrefix(s, "zone heartbeat, #") {
+			t.Errorf("a node that said nothing is named: %s", s)
+		}
+		for _, b := range talk[teller] {
+			summary(z, b)
+		}
+		for _, kind := range []string{"heartbeat", "notice", "attribute-digest"} {
+			for _, b := range talk[kind] {
+				if s := summary(z, b); !regexp.MustCompile(`^zone [a-z-]+, n[0-4] 7\.1, `).MatchString(s) || regexp.MustCompile(`(of|by|table:) #`).MatchString(s) {
+					t.Errorf("after each %s: %s", teller, s)
+				}
+			}
+		}
+	}
+}
+
 // TestZoneHostile: what is cut short, or of others, is shown as far as it can be
 // trusted, with what is wrong.
 func TestZoneHostile(t *testing.T) {
 	talk := zoneTalk(t)
 	for kind, list := range talk {
 		for n := range list[0] {
-			is, err := readZone(zonePut, list[0][:n])
+			is, err := newZones().read(zonePut, list[0][:n])
 			if err == nil {
 				t.Errorf("%s: %d of %d bytes are fine: %v", kind, n, len(list[0]), is)
 			}
@@ -184,7 +212,7 @@ func TestZoneHostile(t *testing.T) {
 				_ = is.Details()
 			}
 		}
-		if is, err := readZone(wire.PutCmd{MatchBits: 5, Portal: zone.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
+		if is, err := newZones().read(wire.PutCmd{MatchBits: 5, Portal: zone.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
 			t.Errorf("%s with other match bits: %v, %v", kind, is, err)
 		}
 	}
@@ -206,7 +234,7 @@ func TestZoneHostile(t *testing.T) {
 		{"another version between zones", change("register", 4, 9), zone.ErrVersion},
 		{"unknown kind between zones", change("register", 5, 200), zone.ErrKind},
 	} {
-		if _, err := readZone(zonePut, c.data); !errors.Is(err, c.err) {
+		if _, err := newZones().read(zonePut, c.data); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
@@ -218,7 +246,7 @@ func FuzzZone(f *testing.F) {
 		f.Add(list[0])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		is, err := readZone(zonePut, data)
+		is, err := newZones().read(zonePut, data)
 		if is == nil {
 			if err == nil {
 				t.Error("nothing, without an error")

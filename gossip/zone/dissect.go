@@ -47,6 +47,27 @@ func (s *Seen) Name(r Ref) string {
 // ID returns the id of a node, the invalid one if the message does not say it.
 func (s *Seen) ID(r Ref) ID { return s.table.ID(r) }
 
+// IDs returns the ids that the message says.
+func (s *Seen) IDs() (list []ID) {
+	for i := range s.table.ids {
+		if id := s.table.ids[i].id; id.IsValid() {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Short returns the short form of a node, 0 of none.
+func (s *Seen) Short(r Ref) uint64 {
+	if int(r) >= len(s.table.ids) {
+		return 0
+	}
+	return s.table.ids[r].short
+}
+
+// Short returns the short form of an id, by which most messages name it.
+func (id ID) Short() uint64 { return id.Position().short() }
+
 // ShortName is the text of a short form.
 func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
 

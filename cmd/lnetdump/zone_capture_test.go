@@ -1,0 +1,40 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+)
+
+// zoneFile is what testdata/zone.txt shows.
+var zoneFile = filepath.Join("testdata", "captures", "zone.pcapng")
+
+// TestZoneDecodes: all messages of a recorded exchange are understood, all kinds that nodes
+// of a zone say are in it, and each who speaks is named.
+func TestZoneDecodes(t *testing.T) {
+	seen, known := map[string]int{}, newProtocols(nil)
+	capturetest.Decode(t, zoneFile, func(r *capture.Record) {
+		said := known.read(r).said
+		if said.Protocol != "zone" {
+			return
+		}
+		if said.Err != nil || strings.Contains(said.Is.Summary(), "#") {
+			t.Errorf("frame %d: %v, %v", r.Frame, said.Is, said.Err)
+		}
+		seen[strings.Fields(said.Is.Summary())[1]]++
+	})
+	for _, kind := range []string{
+		"heartbeat,", "link-request,", "link-accept,", "base,", "update,", "discovery-request,", "discovery-reply,",
+		"attribute-digest,", "attribute-request,", "attribute-data,", "notice,", "register,", "registered,", "alarm,",
+	} {
+		if seen[kind] == 0 {
+			t.Errorf("there is no %s in %v", kind, seen)
+		}
+	}
+}
+
+// TestZoneTshark: the capture is one for Wireshark, too.
+func TestZoneTshark(t *testing.T) { capturetest.AgreeWithTshark(t, zoneFile) }
