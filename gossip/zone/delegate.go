@@ -38,6 +38,7 @@ type delegation struct {
 	whole        bool          // it wants all of the zone
 	joined, left []Named       // not told yet
 	untold       bool          // something changed that it was not told
+	contested    bool          // the supervisor said last that another node is the active one
 }
 
 // maxActivation is above all activations. Attributes with more are not understood.
@@ -153,12 +154,18 @@ func (d *delegation) elect(m *Machine) {
 	case !d.serving && m.now < d.quiet:
 		return // still stale: others may yet come who are first, or active
 	case activation == 0 && rank == 0:
-		d.highest++
-		d.own, d.whole, d.untold = d.highest, true, true
+		d.activate()
+		d.whole, d.untold = true, true
 		d.publish(m)
 	}
 	d.stale = false
 	d.serve(m, d.own > 0 || rank < m.cfg.Delegates)
+}
+
+// activate takes an activation above all others, or the highest that there can be.
+func (d *delegation) activate() {
+	d.highest = min(d.highest+1, maxActivation-1)
+	d.own = d.highest
 }
 
 // rankOfDelegate returns how many members come before a node, at most some.

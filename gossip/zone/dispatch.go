@@ -9,7 +9,7 @@ type DispatchKind uint8
 // besides Kind, Flags, From, Version and Zone.
 const (
 	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all of it
-	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known
+	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About
 	Unregister                         // delegate → supervisor: it has another one now, or is no delegate
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
 	Query                              // anybody → supervisor: Number: who is in the zone (MS-99)
@@ -35,6 +35,7 @@ const (
 	Unknown                             // Answer: the zone is not guarded here
 	Continued                           // another message goes on with Joined
 	Continues                           // this goes on
+	Taken                               // Registered: About, another active delegate of a zone with this name, counts
 	dispatchFlagsEnd
 )
 

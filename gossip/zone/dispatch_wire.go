@@ -52,14 +52,14 @@ func ParseDispatch(b []byte) (*Dispatch, error) {
 		*n = le.Uint64(p.take(8))
 	}
 	d.Size, d.Reporters = le.Uint32(p.take(4)), le.Uint32(p.take(4))
-	about := p.named(d.Kind != Alarm)
+	about := p.named(d.Kind != Alarm && d.Flags&Taken == 0)
 	d.About, d.AboutVersion = about.ID, about.Version
 	for _, list := range []*[]Named{&d.Joined, &d.Left} {
 		for n := le.Uint32(p.take(4)); n > 0 && p.err == nil; n-- {
 			*list = append(*list, p.named(false))
 		}
 	}
-	if p.err == nil && (len(p.b) > 0 || !validName([]byte(d.Zone)) || d.Zone == "") {
+	if p.err == nil && (len(p.b) > 0 || !validName([]byte(d.Zone)) || d.Zone == "" || len(d.Zone) > MaxZone) {
 		p.err = ErrBody
 	}
 	if p.err != nil {

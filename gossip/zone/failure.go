@@ -107,7 +107,7 @@ func (m *Machine) file(l *link) {
 	default:
 		l.mine = Successor
 		m.retry(l)
-		m.topology.later(m)
+		m.topology.soon(m)
 	}
 }
 

@@ -98,6 +98,7 @@ func (d *delegation) registered(m *Machine, r *Dispatch) {
 	}
 	d.heard, d.probing = m.now, false
 	d.outnumber(m, r.Activation)
+	d.taken(m, r)
 	if r.Flags&Want != 0 && d.own > 0 {
 		d.whole, d.due = true, m.now
 	}
@@ -111,9 +112,8 @@ func (d *delegation) outnumber(m *Machine, activation uint64) {
 		return
 	}
 	d.highest = max(d.highest, activation)
-	if d.own > 0 && d.own <= activation {
-		d.highest++
-		d.own = d.highest
+	if d.own > 0 && d.own <= activation && activation < maxActivation-1 {
+		d.activate()
 		d.publish(m)
 	}
 }

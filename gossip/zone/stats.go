@@ -43,6 +43,7 @@ type Stats struct {
 	Forgotten       uint64 // nodes that are not in the history any more
 	Collected       uint64 // times that the table was cleared of ids
 	SupervisorsLost uint64 // that did not answer this delegate
+	Contested       uint64 // times that an active delegate of a base zone was told that another one counts, or told so
 	Clashes         uint64 // times that another node said it was this one
 	Late            uint64 // messages that waited for long to be processed
 	Pauses          uint64

@@ -181,6 +181,8 @@ type DelegationStatus struct {
 	Registration uint64 `json:"registration"`
 	Supervisors  int    `json:"supervisors"` // that it knows
 	Avoided      int    `json:"avoided"`     // of them did not answer lately
+	// Contested: for the supervisor another node is the active delegate of a zone of this name.
+	Contested bool `json:"contested,omitempty"`
 }
 
 // Delegation returns what this node is in the hierarchy, if there is one.
@@ -189,7 +191,7 @@ func (m *Machine) Delegation() DelegationStatus {
 	if d == nil {
 		return DelegationStatus{}
 	}
-	return DelegationStatus{d.serving, d.own, d.chosen, d.registration, len(d.supervisors), len(d.avoided)}
+	return DelegationStatus{d.serving, d.own, d.chosen, d.registration, len(d.supervisors), len(d.avoided), d.contested}
 }
 
 // Guarded returns the base zones that this node guards, in the order of their names.

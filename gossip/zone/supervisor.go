@@ -16,31 +16,11 @@ type supervision struct {
 	due   time.Duration // when the first delegate is given up; 0 without zones
 }
 
-// guarded is a base zone.
-type guarded struct {
-	name      string
-	delegates []registered // the best claim first
-	members   map[ID]Version
-	hash      uint64 // of the members
-	published CensusEntry
-	highest   uint64        // activation that any delegate had
-	holder    ID            // who was the first to have it
-	due       time.Duration // when the first delegate is given up
-}
-
-// registered is a delegate.
-type registered struct {
-	Named
-	activation, registration uint64
-	size                     uint32
-	hash                     uint64
-	heard                    time.Duration
-}
-
 // Bounds of what delegates can make a supervisor remember.
 const (
-	maxGuarded   = 4096
-	maxDelegates = 16
+	maxGuarded        = 4096
+	maxGuardedMembers = 1 << 21 // of all zones
+	maxDelegates      = 16
 )
 
 // next returns when a delegate is given up.
@@ -91,6 +71,8 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 		return
 	case i >= 0:
 		g.delegates = slices.Delete(g.delegates, i, i+1)
+	case len(g.delegates) >= maxDelegates && d.Kind == Register && d.Activation > g.delegates[maxDelegates-1].activation:
+		g.delegates = g.delegates[:maxDelegates-1]
 	case len(g.delegates) >= maxDelegates:
 		m.stats.TooManyZones++
 		return
@@ -104,53 +86,32 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 	slices.SortStableFunc(g.delegates, func(a, b registered) int {
 		return cmp.Or(cmp.Compare(b.activation, a.activation), cmp.Compare(b.registration, a.registration), a.ID.Compare(b.ID))
 	})
-	if d.Kind == Register && g.delegates[0].ID == d.From && d.Activation > 0 {
+	taken := false
+	switch {
+	case d.Kind != Register || d.Activation == 0:
+	case g.delegates[0].ID == d.From:
 		g.change(m, d)
+	default:
+		taken = g.contest(m, d)
 	}
 	s.settle(m, g)
 	if d.Kind == Register && d.Flags&Continued == 0 {
-		s.welcome(m, g, d)
+		s.welcome(m, g, d, taken)
 	}
 }
 
-// change takes over what the active delegate says of the zone's members. Delegates
-// that left are none any more.
-func (g *guarded) change(m *Machine, d *Dispatch) {
-	if d.Flags&Whole != 0 && d.Flags&Continues == 0 {
-		clear(g.members)
-		g.hash = 0
-	}
-	for _, n := range d.Left {
-		g.set(n.ID, Version{})
-	}
-	for _, n := range d.Joined {
-		if len(g.members) >= m.cfg.MaxMembers {
-			m.stats.ViewFull++
-			break
+// members returns how many members all zones but one have.
+func (s *supervision) members(but *guarded) (n int) {
+	for _, name := range s.names {
+		if g := s.zones[name]; g != but {
+			n += len(g.members)
 		}
-		g.set(n.ID, n.Version)
 	}
-	if g.hash == d.Hash {
-		g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool {
-			return g.members[r.ID].Inc < r.Version.Inc && r.ID != d.From
-		})
-	}
-}
-
-// set sets the version of a member; none removes it.
-func (g *guarded) set(id ID, v Version) {
-	if old, ok := g.members[id]; ok {
-		g.hash ^= mix(id.Position().short(), old.Inc)
-		delete(g.members, id)
-	}
-	if v.IsValid() {
-		g.hash ^= mix(id.Position().short(), v.Inc)
-		g.members[id] = v
-	}
+	return n
 }
 
 // welcome answers a delegate.
-func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch) {
+func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch, taken bool) {
 	answer := &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Known: m.view.hash}
 	if d.Known != m.view.hash {
 		answer.Joined = m.members()
@@ -158,15 +119,14 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch) {
 	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash {
 		answer.Flags = Want
 	}
+	if taken {
+		answer.Flags |= Taken
+		answer.About, answer.AboutVersion = g.delegates[0].ID, g.delegates[0].Version
+	}
 	if d.Activation <= g.highest && g.holder != d.From && !g.has(g.holder) {
 		answer.Activation = g.highest
 	}
 	m.dispatch(d.From, answer, false)
-}
-
-// has reports whether a node is a delegate.
-func (g *guarded) has(id ID) bool {
-	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
 // settle publishes what changed, and ends guarding a zone without delegates.
@@ -188,7 +148,7 @@ func (s *supervision) settle(m *Machine, g *guarded) {
 	}
 	e := CensusEntry{
 		Zone: g.name, Activation: first.activation, Registration: first.registration,
-		Delegates: len(g.delegates), Delegate: first.ID, Version: first.Version, Size: int(first.size),
+		Delegates: g.own(), Delegate: first.ID, Version: first.Version, Size: int(first.size),
 	}
 	if e != g.published {
 		g.published = e
@@ -212,16 +172,6 @@ func (s *supervision) query(m *Machine, d *Dispatch) {
 		answer.Size, answer.Joined = uint32(len(g.members)), g.list()
 	}
 	m.dispatch(d.From, answer, false)
-}
-
-// list returns the members in the order of their ids.
-func (g *guarded) list() []Named {
-	list := make([]Named, 0, len(g.members))
-	for id, v := range g.members { // any order: sorted below
-		list = append(list, Named{id, v})
-	}
-	slices.SortFunc(list, func(a, b Named) int { return a.ID.Compare(b.ID) })
-	return list
 }
 
 // alarmed passes a suspicion in a base zone on to the monitors of this one.
