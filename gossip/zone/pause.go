@@ -16,6 +16,7 @@ type pauses struct {
 	last  time.Duration // when the machine was stepped last, in the shell's time
 	wake  time.Duration // when it wanted to be
 	began bool
+	owed  time.Duration // by how much steps in a row were late, together
 	until time.Duration // no suspicion is filed before, in active time; also of a node that is slow
 }
 
@@ -33,12 +34,16 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// late returns by how much a step is later than the machine wanted one.
+// late returns by how much a step is later than the machine wanted one, with those just
+// before it that were late, too: who never catches up gets to no message.
 func (p *pauses) late(now time.Duration) time.Duration {
-	if !p.began || p.wake == machine.Never {
+	by := now - p.wake
+	if !p.began || p.wake == machine.Never || by < p.limit/200 {
+		p.owed = 0
 		return 0
 	}
-	return max(now-p.wake, 0)
+	p.owed += by
+	return p.owed
 }
 
 // leave ends a step and turns an instant of active time into the wake.
