@@ -1,0 +1,130 @@
+package verbs
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Bounds of private data in bytes, as RDMA-CM leaves it to its users.
+const (
+	MaxRequestPrivate = 56
+	MaxAcceptPrivate  = 196
+	MaxRejectPrivate  = 148
+)
+
+// QPConfig is what a reliable queue pair is made of.
+type QPConfig struct {
+	ID    uint64 // of completions of receives
+	PD    PD
+	Sends CQ // completions of work requests
+	Recvs CQ // completions of receives; may be the same
+	Pool  Pool
+	// MaxSends bounds the work requests that are posted and not done.
+	MaxSends int
+}
+
+// ConnConfig is how a connection is asked for or accepted.
+type ConnConfig struct {
+	QP QPConfig
+	// SrcPort is what the request says its port is (1 to 1023 where the peer asks for
+	// a privileged one). It does not matter to an accepting side.
+	SrcPort uint16
+	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
+	// it from the request.
+	TrafficClass uint8
+	MTU          int // of packets; 0: the device's; an accepting side takes the request's
+	// RetryCount and RNRRetryCount are told to the peer and used by it, 0 to 7.
+	RetryCount    uint8
+	RNRRetryCount uint8
+	Timeout       time.Duration // for the whole of asking; 0: what the CM allows
+	Private       []byte        // for the peer; copied
+}
+
+// Listener is a port that accepts connections.
+type Listener interface {
+	// Close refuses further requests. Those that are not answered stay valid.
+	Close() error
+}
+
+// Request is a connection that a peer asks for. Exactly one of its methods
+// Accept and Reject is to be called, once.
+type Request interface {
+	// Peer is the address of the peer, and the port that it claims to have.
+	Peer() netip.AddrPort
+	// Private is what the peer says: MaxRequestPrivate bytes, of which the last may be
+	// padding. It is valid until Accept or Reject.
+	Private() []byte
+	// Accept makes the connection. When it returns messages may arrive; Established
+	// follows. It fails if the peer has gone away, or the queue pair cannot be made:
+	// then the request is refused.
+	Accept(cfg ConnConfig, events func(Conn, Event)) (Conn, error)
+	// Reject refuses, and tells the peer why.
+	Reject(private []byte) error
+}
+
+// Conn is a connection and its queue pair.
+type Conn interface {
+	// QPN is the number of the queue pair at this side.
+	QPN() uint32
+	// PostSend posts work requests, all of them or none. It fails with ErrFull,
+	// ErrState before Established at the asking side, and ErrClosed. After an error of
+	// the connection it posts, and the requests complete as Flushed.
+	PostSend(wrs []SendWR) error
+	// Disconnect ends the connection: what is posted completes as Flushed, the peer is
+	// told, and Disconnected follows. Received messages that the consumer has stay
+	// valid. A second call does nothing.
+	Disconnect()
+	// Close frees the connection after its last event; before that it disconnects,
+	// and no event follows.
+	Close()
+}
+
+// EventKind tells events of a connection apart.
+type EventKind uint8
+
+// The events. Established comes at most once; one of the others is the last.
+const (
+	Established  EventKind = iota + 1
+	Rejected               // by the peer
+	Unreachable            // nobody answered in time, or there is no way to the peer
+	Disconnected           // by the peer, by Disconnect, or by a failure: see Status
+)
+
+// Event is what happened to a connection.
+type Event struct {
+	Kind EventKind
+	// Private is what the peer says, in Established at the asking side
+	// (MaxAcceptPrivate bytes) and in Rejected (MaxRejectPrivate). It is valid during the
+	// upcall.
+	Private []byte
+	// Reason of Rejected is the CM's: 28 for a consumer's, 8 if nobody listens, 10 if the
+	// peer takes this connection for an older one.
+	Reason uint16
+	// Status of Disconnected is Success, or the error that ended the connection.
+	Status Status
+}
+
+// UDConfig is what a queue pair for datagrams is made of.
+type UDConfig struct {
+	ID           uint64 // of completions of receives
+	PD           PD
+	Sends, Recvs CQ
+	Pool         Pool
+	MaxSends     int
+	QKey         uint32 // of what it receives; anything else is dropped
+	TrafficClass uint8
+}
+
+// UD is a queue pair for datagrams. A datagram is delivered once, or not at all; it
+// is not delivered to the queue pair that sent it.
+type UD interface {
+	QPN() uint32
+	// Join receives what is sent to a group, until Leave or Close.
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+	// PostSend posts datagrams, all of them or none. It fails with ErrFull, ErrTooLarge
+	// and ErrClosed.
+	PostSend(list []Datagram) error
+	// Close ends the queue pair. What is posted completes as Flushed.
+	Close()
+}

@@ -1,0 +1,107 @@
+// Package verbs is what o2iblnd and multicast need of RDMA: reliable
+// connections (RC) that carry SENDs and RDMA WRITEs, datagrams (UD), and the
+// connection manager that makes connections. Providers fulfil it: package
+// softroce in Go over UDP, package ibv with libibverbs where there is hardware.
+//
+// What nobody here uses is left out: RDMA READ, atomics, immediate data,
+// invalidation, unreliable connections, and the states of queue pairs, through
+// which the connection manager takes them.
+//
+// # Who owns memory when
+//
+//	registered, [MR]      the consumer's, which lends it: for reading from
+//	                      PostSend to the completion, for writing by the peer
+//	                      from Register to Deregister
+//	not registered        copied before PostSend returns
+//	received, [Buffer]    the provider's, lent to the consumer from the
+//	                      completion to Return
+//
+// After the completion of a work request, also one in error, the provider does not
+// touch its memory. After Deregister no packet of a peer can, however late it
+// comes: Deregister waits for a packet that is being written at that moment. Who
+// gives up a transfer deregisters its memory before it tells anybody.
+//
+// A registration of memory that Go allocated keeps it alive and in its place.
+//
+// # Threads
+//
+// Every method is safe for concurrent use and does not block, except where its
+// comment says so. Completions and events are upcalls, made without a lock of the
+// provider, so that posting from inside is fine; they must not block. Of one CQ
+// and of one connection the upcalls come one at a time. There is no queue between
+// the packet and the upcall: the acknowledgement of a message may leave after the
+// consumer has seen it, and then travels with the answer.
+//
+// # Order
+//
+// Work requests of a queue pair are done in the order in which they were posted,
+// and so are their completions. The data of RDMA WRITEs is there when a SEND that
+// was posted after them completes at the receiver. Between queue pairs there is no
+// order. A connection's first messages may arrive before its [Established]; no
+// upcall of its queue pair follows its [Disconnected], but for the completions in
+// error of what was posted.
+package verbs
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// The errors of this package's methods. Those of work requests are a [Status].
+var (
+	ErrClosed   = errors.New("closed")
+	ErrFull     = errors.New("too many work requests are posted")
+	ErrTooLarge = errors.New("larger than the device can")
+	ErrState    = errors.New("not connected")
+)
+
+// Device is an RDMA device at one address of this node. Several NIs may share
+// one; each has a protection domain of its own.
+type Device interface {
+	// Attr returns what the device is, which does not change while it is open.
+	Attr() DeviceAttr
+	// NewPD makes a protection domain.
+	NewPD() (PD, error)
+	// NewCQ makes a completion queue for at most depth posted work requests, those of
+	// all its queue pairs together. done gets the completions, some at a time; the
+	// batch is valid during the call.
+	NewCQ(depth int, done func(batch []Completion)) (CQ, error)
+	// Listen takes requests for connections to a port. request is called once for
+	// each; it, or somebody later, answers with Accept or Reject.
+	Listen(port uint16, request func(Request)) (Listener, error)
+	// Connect asks for a connection. events tells what becomes of it, the first time
+	// perhaps before Connect has returned.
+	Connect(to netip.AddrPort, cfg ConnConfig, events func(Conn, Event)) (Conn, error)
+	// NewUD makes a queue pair for datagrams.
+	NewUD(cfg UDConfig) (UD, error)
+	// Close ends what is left, with completions and events in error, and returns when
+	// no upcall will follow. It may block.
+	Close() error
+}
+
+// DeviceAttr describes a device.
+type DeviceAttr struct {
+	Addr  netip.Addr // its GID
+	GUID  uint64     // of the channel adapter
+	MTU   int        // payload bytes of a packet, 256 to 4096
+	Frags int        // fragments that a region may need, see MR.Frags
+	SGEs  int        // pieces that a work request may gather
+}
+
+// PD is a protection domain: queue pairs can use the memory of their own alone.
+type PD interface {
+	// Register lends memory, in pieces that follow each other as seen by the peer.
+	// It fails with ErrTooLarge, and with errors of the system.
+	Register(pieces [][]byte, access Access) (MR, error)
+	// NewPool makes a pool of receive buffers.
+	NewPool(cfg PoolConfig) (Pool, error)
+	// Close ends the domain. Its regions and pools must be closed before.
+	Close() error
+}
+
+// CQ is a completion queue.
+type CQ interface {
+	// Close ends the queue; its queue pairs must be closed before. It returns when no
+	// upcall will follow, except when it is called from one. It may block.
+	Close() error
+}

@@ -1,0 +1,69 @@
+package verbs
+
+// Access says what may be done with a region besides sending from it. The
+// numbers are those of verbs (IBV_ACCESS_*).
+type Access uint8
+
+// The rights.
+const (
+	LocalWrite  Access = 1 // the device itself may write: needed for RemoteWrite
+	RemoteWrite Access = 2
+)
+
+// Frag is a piece of a region as a peer addresses it. Address is no address of
+// this process.
+type Frag struct {
+	Address uint64
+	Length  uint32
+}
+
+// MR is registered memory.
+type MR interface {
+	// RKey is what a peer names it by. It is not used again soon.
+	RKey() uint32
+	// Frags appends how a peer addresses it: one fragment for all pieces, or one for
+	// each where the device cannot join them.
+	Frags(to []Frag) []Frag
+	// Deregister takes the memory back. It waits for a packet that is being written,
+	// but for no other; work requests that name the region must be done. A second
+	// call does nothing.
+	Deregister()
+}
+
+// SGE is a piece of memory that a work request gathers.
+type SGE struct {
+	Bytes []byte
+	// MR is the region that Bytes lies in. nil: Bytes is copied before PostSend
+	// returns, which is meant for what is short.
+	MR MR
+}
+
+// PoolConfig is what a pool of receive buffers has. Queue pairs share it, and so it
+// has fewer buffers than their peers have credits together.
+type PoolConfig struct {
+	Buffers int
+	Size    int // of each in bytes: the longest message
+}
+
+// Pool is a pool of receive buffers (in verbs, a shared receive queue). What finds
+// it empty is dropped without an answer, counted, and sent again by its sender.
+type Pool interface {
+	// Return gives back what a completion lent. The order does not matter.
+	Return(b Buffer)
+	// Stats returns counters.
+	Stats() PoolStats
+	// Close ends the pool, whose queue pairs must be closed before.
+	Close() error
+}
+
+// PoolStats are the counters of a pool.
+type PoolStats struct {
+	Free  int    // buffers in the pool
+	Empty uint64 // packets that were dropped because none was
+}
+
+// Buffer is a received message, or for datagrams a packet. Token is the pool's.
+type Buffer struct {
+	Bytes []byte
+	Token uint64
+}

@@ -1,0 +1,101 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Op is the operation of a work request.
+type Op uint8
+
+// The operations.
+const (
+	Send Op = iota
+	Write
+	Receive // of completions alone
+)
+
+var opNames = [...]string{Send: "SEND", Write: "RDMA WRITE", Receive: "RECEIVE"}
+
+// String returns "SEND", "RDMA WRITE" or "RECEIVE".
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("operation %d", uint8(o))
+}
+
+// SendWR is a work request. It and its slice of pieces are the caller's again
+// when it is posted; what the pieces refer to is not.
+type SendWR struct {
+	ID       uint64 // returned in the completion
+	Op       Op     // Send or Write
+	Pieces   []SGE  // gathered in order; none is a message without bytes
+	Signaled bool   // a completion is wanted; one in error comes in any case
+	// Remote is where a Write goes: one range, in one region of the peer.
+	Remote Frag
+	RKey   uint32
+}
+
+// Datagram is a work request of a UD queue pair.
+type Datagram struct {
+	ID       uint64
+	Pieces   []SGE // at most DeviceAttr.MTU bytes together
+	Signaled bool
+	To       netip.Addr // a node or a group
+	QPN      uint32     // MulticastQPN for a group
+	QKey     uint32
+}
+
+// MulticastQPN is the queue pair number of a group.
+const MulticastQPN = 0xFFFFFF
+
+// Completion is a work request that is done, or a message that arrived.
+type Completion struct {
+	ID     uint64 // of the work request; a Receive has the ID of its queue pair
+	QPN    uint32 // of the queue pair
+	Op     Op
+	Status Status
+	// Buffer of a Receive is the message. The consumer has it until Pool.Return.
+	Buffer Buffer
+	// SrcAddr and SrcQPN are who sent a datagram.
+	SrcAddr netip.Addr
+	SrcQPN  uint32
+	Group   netip.Addr // that a datagram was sent to; the zero Addr: to this node
+}
+
+// Status is the outcome of a work request. The numbers are those of verbs
+// (IBV_WC_*).
+type Status uint8
+
+// The outcomes. After the first error of a queue pair all others are Flushed.
+const (
+	Success          Status = 0
+	LocalLength      Status = 1
+	LocalProtection  Status = 4
+	Flushed          Status = 5
+	RemoteInvalid    Status = 9
+	RemoteAccess     Status = 10
+	RemoteOperation  Status = 11
+	RetryExceeded    Status = 12
+	RNRRetryExceeded Status = 13
+	Fatal            Status = 19
+	General          Status = 21
+)
+
+var statusNames = map[Status]string{
+	Success: "success", LocalLength: "local length error", LocalProtection: "local protection error", Flushed: "flushed",
+	RemoteInvalid: "remote invalid request", RemoteAccess: "remote access error", RemoteOperation: "remote operation error",
+	RetryExceeded: "transport retries exceeded", RNRRetryExceeded: "RNR retries exceeded", Fatal: "fatal error", General: "general error",
+}
+
+// String returns "success" or "status 77".
+func (s Status) String() string {
+	if name, ok := statusNames[s]; ok {
+		return name
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// Error makes a Status an error. Success is none: do not return it as one.
+func (s Status) Error() string { return s.String() }
