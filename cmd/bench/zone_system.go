@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -52,8 +53,14 @@ func measureSystemLeave(ctx context.Context, b *bench) ([]line, error) {
 	return append(lines, l...), err
 }
 
+// wholeMemory is what a system without stubs is held to: it needs 16 GiB, and twice as
+// much if garbage is left as usual.
+const wholeMemory = 17 << 30
+
 // measureWholeSystem starts a system of which every node is a machine.
 func measureWholeSystem(ctx context.Context, supervisors, zones, size int) ([]line, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(wholeMemory))
 	var heap uint64
 	m := zonesim.Measured{
 		Nodes: supervisors + zones*size, Supervisors: supervisors, Zones: zones, Seed: 1,
