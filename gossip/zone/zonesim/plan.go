@@ -126,11 +126,8 @@ func (p *plan) mildFault() {
 			ill++
 		}
 	}
-	switch {
-	case 3*ill > end-first:
+	if 3*ill > end-first {
 		return
-	case kind == 4 && end-first < 5: // of two others who is slow may miss both, and nobody says otherwise (MS-A1)
-		kind = 3
 	}
 	p.busy[k] = p.at + p.between(time.Millisecond, 20*time.Second)
 	switch kind {
