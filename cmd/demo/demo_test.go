@@ -95,6 +95,11 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "\n    client-c (killed)  evicted        evicted        evicted\n"},
 		{3, " \"client-c\": timed-out, master 127.0.0."},
 		{1, " after the client's death, the last one "},
+		{1, "left       n23=127.0.0.24@tcp "},
+		{1, " (said, code 7)\n"},
+		{1, "left       n24=127.0.0.25@tcp "},
+		{1, " (dead)\n"},
+		{1, "\n    1 zone, 22 members\n"},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)

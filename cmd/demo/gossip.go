@@ -49,7 +49,7 @@ func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, er
 	if err := l.gossip(ctx, l.nodes[0], cold); err != nil {
 		return nil, err
 	}
-	w, err := l.watch(ctx, out, l.nodes[0])
+	w, err := l.watch(ctx, out, l.nodes[0], "watch")
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ type watch struct {
 	talk  strings.Builder // standard error; read it after stop
 }
 
-func (l *lab) watch(ctx context.Context, out io.Writer, n *node) (*watch, error) {
-	w := &watch{cmd: l.command(ctx, "gossipctl", "--socket", n.socket, "watch"), out: out}
+func (l *lab) watch(ctx context.Context, out io.Writer, n *node, args ...string) (*watch, error) {
+	w := &watch{cmd: l.command(ctx, "gossipctl", append([]string{"--socket", n.socket}, args...)...), out: out}
 	w.cmd.Stderr = &w.talk
 	pipe, err := w.cmd.StdoutPipe()
 	if err != nil {
@@ -133,10 +133,18 @@ func (l *lab) watch(ctx context.Context, out io.Writer, n *node) (*watch, error)
 }
 
 // await prints lines up to one with a text.
-func (w *watch) await(text string) error {
+func (w *watch) await(text string) error { return w.read(text, true) }
+
+// find prints the next line with a text, and no other.
+func (w *watch) find(text string) error { return w.read(text, false) }
+
+func (w *watch) read(text string, others bool) error {
 	for w.lines.Scan() {
-		fmt.Fprintf(w.out, "    %s\n", w.lines.Text())
-		if strings.Contains(w.lines.Text(), text) {
+		found := strings.Contains(w.lines.Text(), text)
+		if found || others {
+			fmt.Fprintf(w.out, "    %s\n", w.lines.Text())
+		}
+		if found {
 			return nil
 		}
 	}

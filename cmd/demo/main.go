@@ -3,8 +3,9 @@
 // shows what went over the wire with lnetdump, and with tshark where that is
 // installed. Three more find out by gossip that one of them dies and comes back.
 // Then lnetd simulates a thousand nodes in virtual time, and eight daemons get a
-// broadcast over a tree, of which one dies before it answers. At last three servers
-// lose a client, and all evict it at once.
+// broadcast over a tree, of which one dies before it answers. Three servers lose a
+// client, and all evict it at once. At last a zone of 24 loses two members, and its
+// supervisor counts the others.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -111,5 +112,8 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := collectives(ctx, env.Stdout, bin, dir); err != nil {
 		return err
 	}
-	return clientHealth(ctx, env.Stdout, bin, dir)
+	if err := clientHealth(ctx, env.Stdout, bin, dir); err != nil {
+		return err
+	}
+	return zones(ctx, env.Stdout, bin, dir)
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// zoneMembers is how many daemons are in the base zone; one more guards it.
+	zoneMembers = 24
+	// zoneLook is the time between two looks at the census.
+	zoneLook = 50 * time.Millisecond
+)
+
+// zones has a zone of daemons form below a supervisor. One of them leaves and one is
+// killed: a monitor in the zone is told, and the supervisor counts who is left.
+func zones(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+	dir = filepath.Join(dir, "zone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	l := &lab{bin: bin, dir: dir, size: 1 + zoneMembers, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
+	for i := range l.size {
+		if err := os.WriteFile(l.config(i), []byte(zoneConfig(i)), 0o600); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	guard, monitor, leaver, victim := l.nodes[0], l.nodes[1], l.nodes[l.size-2], l.nodes[l.size-1]
+	if _, err := l.census(ctx, guard, zoneMembers); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d nodes are a zone, in which each knows all others, below a supervisor. One leaves, one is killed; a monitor\n"+
+		"among the others is told (gossipctl zone watch):\n\n", zoneMembers)
+	watch, err := l.watch(ctx, w, monitor, "zone", "watch")
+	if err != nil {
+		return err
+	}
+	defer watch.stop()
+	if _, err := output(l.command(ctx, "gossipctl", "--socket", leaver.socket, "zone", "leave", "--code", "7")); err != nil {
+		return err
+	}
+	if err := watch.find("left       " + zoneNode(l.size-2)); err != nil {
+		return err
+	}
+	if err := l.kill(victim); err != nil {
+		return err
+	}
+	if err := watch.find("left       " + zoneNode(l.size-1)); err != nil {
+		return err
+	}
+	census, err := l.census(ctx, guard, zoneMembers-2)
+	fmt.Fprintf(w, "\nThe supervisor counts those who are left (gossipctl zone census):\n\n%s", indent(census))
+	return err
+}
+
+func zoneNode(i int) string { return fmt.Sprintf("n%d=127.0.0.%d@tcp", i, i+1) }
+
+// zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one
+// a monitor of the zone.
+func zoneConfig(i int) string {
+	text := fmt.Sprintf("zone:\n  node: n%d\n  heartbeat: 500ms\n", i)
+	switch i {
+	case 0:
+		return text + "  name: management\n  role: supervisor\n"
+	case 1:
+		text += "  monitor: 1\n"
+	}
+	return text + "  name: rack\n  management: [" + zoneNode(0) + "]\n  bootstrap: [" + zoneNode(1) + ", " + zoneNode(2) + "]\n"
+}
+
+// census waits until a supervisor knows of so many members in one zone, and returns what
+// it says of that.
+func (l *lab) census(ctx context.Context, guard *node, members int) (string, error) {
+	tick := time.NewTicker(zoneLook)
+	defer tick.Stop()
+	for {
+		text, err := output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))
+		if err != nil || strings.HasSuffix(text, fmt.Sprintf("\n1 zone, %d members\n", members)) {
+			return text, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", fmt.Errorf("the census is not of %d members: %w\n%s", members, context.Cause(ctx), text)
+		}
+	}
+}
