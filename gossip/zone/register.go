@@ -66,7 +66,7 @@ func (d *delegation) register(m *Machine) {
 	}
 	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
 	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
-	m.dispatch(d.chosen, r, d.own > 0)
+	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&Whole == 0) // a whole zone would hold up alarms
 }
 
 func (d *delegation) unregister(m *Machine) {

@@ -38,6 +38,8 @@ type world struct {
 	messages           [kinds]int
 	dispatches         int
 	trace              []string
+	record             int      // so many messages are kept in recorded, to be replayed
+	recorded           []parcel // the last ones
 	out                Output
 }
 
@@ -247,6 +249,9 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 	}
 	if w.lose != nil && w.lose(from, to, msg) {
 		return
+	}
+	if w.record > 0 {
+		w.keep(parcel{from, data})
 	}
 	copies := 1
 	if w.dup > 0 && w.rng.Float64() < w.dup {
