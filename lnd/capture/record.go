@@ -108,9 +108,6 @@ type Record struct {
 	Framed  bool                 // Message: a ksock header precedes it (v2 to v4)
 	Ksock   ksock.MsgHeader      // Noop, and Message if Framed
 	Large   bool                 // Message: the header has the 96-byte form (v4)
-	// Datagram says that a Message is a multicast datagram. Its Conn is no
-	// connection, without an ID: Ends[Acceptor] is the group's address.
-	Datagram bool
 	Header  wire.Header          // Message
 	Payload []byte               // Message: as much of it as was kept
 	Missing uint32               // Message: payload bytes that are lost or cut off
@@ -118,6 +115,10 @@ type Record struct {
 	Checksum ChecksumState // Noop, Message and Exchange
 
 	RoCE *RoCE // what RoCE says besides; nil over TCP
+
+	// Datagram says that a Message is a multicast datagram. Its Conn is no
+	// connection, without an ID: Ends[Acceptor] is the group's address.
+	Datagram bool
 }
 
 // Src returns the address of the sending side.

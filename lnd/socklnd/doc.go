@@ -82,6 +82,28 @@
 // priority to what is small. CONTROL carries a DSCP and SO_PRIORITY, see
 // [Config].ControlTOS.
 //
+// # Multicast
+//
+// An NI is a [lnd.Multicaster] on Linux, unless NoMulticast is set or its interface
+// has no multicast. A datagram is one UDP packet, never fragmented, with an LNet
+// PUT behind 8 bytes that name the format (ksock, Multicast datagram). Group g is the
+// address MulticastBase + g, and its NID that address on the NI's net, so that the
+// header names the address that the packet goes to. It leaves from the NI's
+// address and a port of its own, in the goroutine of the sender; if the system has
+// no room, in one that waits for it. Datagrams leave in the order of Multicast.
+//
+// Other NIs of the host, in this process or others, hear what is sent here: they
+// have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams
+// come back, too, and are dropped by their NID. What arrives is dropped with a
+// Reason, from DatagramCut on, unless the address that it came from is that of its
+// source NID, it was sent to the group that it names, and that was joined. That
+// stops the confused, not whoever can forge addresses on the network.
+//
+// A receiver has one socket for all its groups, of which the system allows some 20
+// (net.ipv4.igmp_max_memberships), and reads several datagrams with one call. What
+// finds the receive buffer full is lost and counted. lnet never holds a datagram, so
+// what waits for nobody keeps nothing from being read.
+//
 // # Limits
 //
 // The handshakes and the accepted connections of a listener are bounded, in
@@ -114,6 +136,7 @@
 //	          connset_step.go has what goes in and out
 //	conn      an established connection: reader, writer, stream
 //	stream    reads and writes without copy: rawStream on sockets, plainStream on any net.Conn
+//	casting   multicast: the groups, a datagramWriter and a datagramReader
 //
 // One goroutine reads each connection and calls lnet directly. While a message
 // is held it reads nothing, but notices that the other end hangs up (hold.go). A

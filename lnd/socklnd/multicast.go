@@ -190,6 +190,10 @@ func explain(err error) error {
 	return err
 }
 
+// jumbo is how long a datagram may be that others send, also where packets are
+// smaller: they may grow while the socket is open.
+const jumbo = 9 << 10
+
 // listen opens the receiving socket. The caller holds mu.
 func (c *casting) listen() error {
 	if c.rx != nil {
@@ -197,7 +201,8 @@ func (c *casting) listen() error {
 	}
 	c.measure()
 	cfg := &c.ni.cfg
-	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, ksock.DatagramOverhead(c.large)+int(c.limit.Load()))
+	longest := max(ksock.DatagramOverhead(c.large)+int(c.limit.Load()), jumbo)
+	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, longest)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,236 @@
+package socklnd
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet/nid"
+)
+
+// street is two hosts with a cable between them, whose NIs have joined group 1.
+type street struct {
+	cable *netlab.Cable
+	hosts [2]*netlab.Host
+	ends  [2]*host
+}
+
+func newStreet(t *testing.T, cfg Config) *street {
+	t.Helper()
+	lab := netlab.New(t)
+	s := &street{hosts: [2]*netlab.Host{lab.Host("a"), lab.Host("b")}}
+	s.cable = lab.Cable(s.hosts[0], "10.8.0.1/24", s.hosts[1], "10.8.0.2/24")
+	cfg.Accept = AcceptNone
+	for i := range s.ends {
+		if err := s.hosts[i].Do(func() error {
+			s.ends[i] = start(t, fmt.Sprintf("10.8.0.%d", i+1), cfg)
+			return s.ends[i].ni.Join(1)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// cast sends a datagram from the first host.
+func (s *street) cast(size int) {
+	ni := s.ends[0].ni
+	m := newPut(s.ends[0].id(), nid.ProcessID{NID: ni.GroupNID(1), PID: nid.LustrePID}, pattern(size))
+	m.Group = 1
+	_ = s.hosts[0].Do(func() error {
+		ni.Multicast(m)
+		return nil
+	})
+}
+
+// TestMulticastMTU: datagrams are not fragmented. When packets become smaller the
+// next one that does not fit says so, and then the limits do.
+func TestMulticastMTU(t *testing.T) {
+	s := newStreet(t, Config{})
+	a, b := s.ends[0], s.ends[1]
+	limit := a.ni.MulticastLimits().MaxPayload
+	if limit != 1500-28-80 {
+		t.Errorf("limit %d in packets of 1500 bytes", limit)
+	}
+	s.cast(limit)
+	b.wantArrivals(1)
+	s.cable.SetMTU(1300)
+	s.cast(limit)
+	if errs := a.wantFinalized(2); errs[0] != nil || !errors.Is(errs[1], syscall.EMSGSIZE) {
+		t.Errorf("ended %v", errs)
+	}
+	var after int
+	_ = s.hosts[0].Do(func() error { // where the interface is
+		for begin := time.Now(); after != 1300-28-80 && time.Since(begin) < 10*time.Second; runtime.Gosched() {
+			a.ni.cast.measure()
+			after = a.ni.MulticastLimits().MaxPayload
+		}
+		return nil
+	})
+	if after != 1300-28-80 {
+		t.Fatalf("limit %d in packets of 1300 bytes", after)
+	}
+	s.cast(after)
+	b.wantArrivals(2)
+	if got := a.ni.counts[DatagramTooLong].Load(); got != 1 {
+		t.Errorf("%d too long, want 1", got)
+	}
+}
+
+// TestMulticastRoom: what the system has no room for waits, and leaves in order
+// when there is.
+func TestMulticastRoom(t *testing.T) {
+	const n, size = 400, 1000
+	s := newStreet(t, Config{TxBufferSize: 1}) // the least that the system allows
+	s.cable.SetRate(s.hosts[0], 50_000_000)
+	for range n {
+		s.cast(size)
+	}
+	for i, err := range s.ends[0].wantFinalized(n) {
+		if err != nil {
+			t.Fatalf("datagram %d: %v", i, err)
+		}
+	}
+	s.ends[1].wantArrivals(n)
+	if got := s.ends[1].ni.Snapshot().Multicast; got.RxMessages != n || got.RxBytes != n*size || got.Missed != 0 || len(got.Groups) != 1 {
+		t.Errorf("the receiver says %+v", got)
+	}
+	if got := s.ends[0].ni.Snapshot().Multicast; got.TxMessages != n || got.TxBytes != n*size || got.Interface != "eth0" {
+		t.Errorf("the sender says %+v", got)
+	}
+}
+
+// TestMulticastOverrun: what finds the receive buffer full is lost, and counted
+// (RM-A21); what was promised to fit does.
+func TestMulticastOverrun(t *testing.T) {
+	s := newStreet(t, Config{MulticastRxBuffer: 32 << 10})
+	b := s.ends[1]
+	hold, held := make(chan struct{}), make(chan struct{})
+	b.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+			takeAll(d)
+			return lnd.Accept, nil
+		}
+		close(held)
+		<-hold // as a handler that must not
+		takeAll(d)
+		return lnd.Accept, nil
+	}
+	const size = 1000
+	s.cast(size)
+	<-held
+	fits := s.ends[0].ni.MulticastLimits().Burst(size)
+	for range fits {
+		s.cast(size)
+	}
+	close(hold)
+	b.wantArrivals(1 + fits)
+
+	const many = 1000
+	b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
+	stop := make(chan struct{})
+	b.delivered = func(*lnd.Delivery) { <-stop }
+	for range many {
+		s.cast(size)
+	}
+	close(stop)
+	// The next one that finds room brings the news.
+	for begin := time.Now(); b.ni.cast.missed.Load() == 0; runtime.Gosched() {
+		if time.Since(begin) > b.patience {
+			t.Fatalf("no news of what was missed: %+v", b.ni.Snapshot().Multicast)
+		}
+		s.cast(size)
+	}
+	if got := b.ni.Snapshot().Multicast; got.RxMessages < uint64(1+fits) || got.Missed > s.ends[0].ni.cast.txMsgs.Load() {
+		t.Errorf("%d were sent, %+v", s.ends[0].ni.cast.txMsgs.Load(), got)
+	}
+}
+
+// TestMulticastRefused: what the system refuses says what to do.
+func TestMulticastRefused(t *testing.T) {
+	h := castHost(t)
+	var err error
+	for g := lnd.Group(10); g < 10000 && err == nil; g++ {
+		err = h.ni.Join(g)
+	}
+	switch {
+	case err == nil:
+		t.Skip("this system allows many groups")
+	case !errors.Is(err, syscall.ENOBUFS):
+		t.Errorf("refused with %v", err)
+	}
+	t.Log(err)
+	if err := h.ni.Leave(10); err != nil {
+		t.Error(err)
+	}
+	if err := h.ni.Join(9999); err != nil {
+		t.Errorf("after leaving another: %v", err)
+	}
+}
+
+// TestNoMulticast: an NI that is told so, or has no address of an interface, has
+// no multicast, and says so.
+func TestNoMulticast(t *testing.T) {
+	for name, cfg := range map[string]struct {
+		Config
+		addr string
+	}{
+		"configured": {Config{NoMulticast: true}, "127.0.0.1"},
+		"nowhere":    {Config{}, "192.0.2.77"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Accept = AcceptNone
+			h := start(t, cfg.addr, cfg.Config)
+			if _, ok := lnd.AsMulticaster(h.ni); ok {
+				t.Error("it has multicast")
+			}
+			if err := h.ni.Join(1); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("join: %v", err)
+			}
+			m := newPut(h.id(), h.id(), pattern(8))
+			m.Group = 1
+			h.ni.Multicast(m)
+			if errs := h.wantFinalized(1); !errors.Is(errs[0], errors.ErrUnsupported) {
+				t.Errorf("ended with %v", errs[0])
+			}
+		})
+	}
+}
+
+// TestMulticastConfig: where groups may be, and the port that follows from the
+// accept port.
+func TestMulticastConfig(t *testing.T) {
+	for _, tt := range []struct {
+		cfg Config
+		ok  bool
+	}{
+		{Config{MulticastBase: netip.MustParseAddr("239.1.0.0")}, true},
+		{Config{MulticastBase: netip.MustParseAddr("239.1.1.0")}, false},
+		{Config{MulticastBase: netip.MustParseAddr("239.1.0.1")}, false},
+		{Config{MulticastBase: netip.MustParseAddr("224.0.0.0")}, false},
+		{Config{MulticastBase: netip.MustParseAddr("10.0.0.0")}, false},
+		{Config{MulticastBase: netip.MustParseAddr("ff15::")}, false},
+		{Config{MulticastBase6: netip.MustParseAddr("ff18::7:0")}, true},
+		{Config{MulticastBase6: netip.MustParseAddr("ff18::7:1")}, false},
+		{Config{MulticastBase6: netip.MustParseAddr("239.1.0.0")}, false},
+		{Config{MulticastPort: rocePort}, false},
+		{Config{MulticastTTL: 256}, false},
+		{Config{MulticastTTL: -1}, false},
+		{Config{MulticastRxBuffer: -1}, false},
+	} {
+		if _, err := New(tt.cfg); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt.cfg, err)
+		}
+	}
+	for accept, want := range map[uint16]uint16{988: 10988, 7988: 17988, 55535: 65535, 55536: 45536, 65535: 55535} {
+		if got := (Config{AcceptPort: accept}).withDefaults().MulticastPort; got != want {
+			t.Errorf("accept port %d: %d, want %d", accept, got, want)
+		}
+	}
+}
