@@ -55,8 +55,22 @@ var curveColors = []color.NRGBA{
 	{R: 0xff, G: 0x7f, B: 0x0e, A: 0xff},
 }
 
-// writePlot draws the curves: medians, above the range of several runs.
+// writePlot draws the curves to a file.
 func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
+	p, err := f.figure(axis, list, with)
+	if err != nil {
+		return err
+	}
+	canvas := vgsvg.New(plotWidth, plotHeight)
+	p.Draw(draw.New(canvas))
+	return create(f.plot, func(w io.Writer) error {
+		_, err := canvas.WriteTo(w)
+		return err
+	})
+}
+
+// figure has the curves: medians, above the range of several runs.
+func (f *sweepFlags) figure(axis string, list []swept, with []marks) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, axis, f.show
 	if list[0].Unit != "" {
@@ -66,12 +80,12 @@ func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 	p.Add(plotter.NewGrid())
 	for i := range list {
 		if err := list[i].draw(p, curveColors[i%len(curveColors)], f.runs); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i := range with {
 		if err := with[i].draw(p, i); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.25 // room for the legend
@@ -83,12 +97,7 @@ func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 		}
 		p.X.Tick.Marker = ticks
 	}
-	canvas := vgsvg.New(plotWidth, plotHeight)
-	p.Draw(draw.New(canvas))
-	return create(f.plot, func(w io.Writer) error {
-		_, err := canvas.WriteTo(w)
-		return err
-	})
+	return p, nil
 }
 
 // draw adds a curve to a plot.
