@@ -17,8 +17,12 @@
 // # Where this is not the letter of the seed
 //
 //	small views        Θ counts no one who is suspected himself: see Machine.enough
-//	whole zones ill    who suspects very many is not believed, and who loses over half
-//	                   of its links believes nothing before one is confirmed
+//	whole zones ill    who suspects very many is not believed, but by those who suspect
+//	                   as many, and who loses over half of its links believes nothing
+//	                   before one is confirmed
+//	successors         as many more are asked as do not answer, so that few that are left
+//	                   of many find all that are gone
+//	reports again      of a node that refutes them are filed more and more rarely
 //	suspicions of self refuted once per version, not once per report
 //	goodbyes           of unknown nodes are remembered; those of itself a node refutes
 //	repair             heartbeats compare hashes of views and of attributes; where they

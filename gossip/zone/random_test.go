@@ -7,18 +7,22 @@ import (
 	"time"
 )
 
+// plans returns how many random plans to try.
+func plans(short, normal, long uint64) uint64 {
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		return long
+	case testing.Short():
+		return short
+	}
+	return normal
+}
+
 // TestRandomFaults: whatever happens to a zone, its views are equal some time after
 // it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each
 // step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
-	seeds := uint64(150)
-	if testing.Short() {
-		seeds = 45
-	}
-	if text := os.Getenv("ULNET_LONG"); text != "" {
-		seeds = 10_000
-	}
-	for seed := range seeds {
+	for seed := range plans(45, 150, 10_000) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
@@ -92,11 +96,7 @@ func (w *world) calm() {
 // TestMildFaults: in a network that loses little, and among nodes that fail, restart,
 // leave and stand still for less than the timeout, nobody who lives is removed.
 func TestMildFaults(t *testing.T) {
-	seeds := uint64(30)
-	if testing.Short() {
-		seeds = 6
-	}
-	for seed := range seeds {
+	for seed := range plans(6, 30, 1000) {
 		w := newWorld(t, seed, 32, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
 		w.boot()
@@ -149,11 +149,7 @@ func TestDeterministic(t *testing.T) {
 // TestHierarchyFaults: whatever happens to a system, its census is right some time
 // after it ends (MS-100).
 func TestHierarchyFaults(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
+	for seed := range plans(4, 20, 1000) {
 		s := newSystem(t, seed, 2, 5, 4)
 		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02
 		for range 12 {
