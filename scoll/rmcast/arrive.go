@@ -1,0 +1,306 @@
+package rmcast
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// arrive takes a datagram: by multicast, as a repair, or down the tree.
+func (m *Machine) arrive(from nid.NID, b []byte) {
+	d, fragment, err := ParseDatagram(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case d.Group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case d.Flags&FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
+		m.stats.Discarded++
+		return
+	}
+	r := m.roster(d.Version)
+	if r == nil {
+		m.hold(Arrival, from, b, d.Version)
+		return
+	}
+	if s := m.streamFor(r, d.Origin, from, d.Flags); s != nil {
+		m.datagram(s, r, &d, fragment, r.rankOf(from))
+	}
+}
+
+// streamFor returns the stream of a datagram's origin, or nil if this node has
+// nothing to do with it.
+func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags DatagramFlags) *stream {
+	origin, sender := r.numbered(number), r.rankOf(from)
+	switch {
+	case r.self < 0:
+		m.stats.NotMember++
+	case origin < 0 || sender < 0:
+		m.stats.Stranger++
+	case flags&(FlagRepair|FlagTree) == 0 && sender != origin:
+		m.stats.Forged++
+	case r.peers[sender].dead || r.peers[origin].dead:
+		m.stats.Departed++
+		if r.peers[sender].dead {
+			m.expel(r, sender)
+		}
+	case origin == r.self:
+		m.stats.Duplicates++ // what we sent has come back
+	default:
+		return m.stream(r.peers[origin])
+	}
+	return nil
+}
+
+// stream returns the stream of an origin.
+func (m *Machine) stream(p *peer) *stream {
+	if p.stream == nil {
+		p.stream = &stream{m: m, origin: p, heardAt: m.now}
+		m.streams = append(m.streams, p.stream)
+	}
+	return p.stream
+}
+
+// enterVersion makes a stream one of version r, unless it is of a later one.
+func (s *stream) enterVersion(r *roster, first, base uint64) bool {
+	if s.roster != r {
+		if s.roster != nil && r.version.Compare(s.roster.version) < 0 {
+			s.m.stats.OldVersion++
+			return false
+		}
+		s.enter(r, first, base)
+	}
+	return true
+}
+
+func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, sender int) {
+	if !s.enterVersion(r, d.First, d.Stable) {
+		return
+	}
+	s.first = max(s.first, d.First)
+	s.freeTo(d.Stable)
+	if sender == s.root {
+		s.heard()
+	}
+	if d.Count == 0 {
+		s.beat(d, sender)
+		return
+	}
+	if !s.consistent(d) || s.lost {
+		return
+	}
+	if d.Seq < s.stable || s.inWindow(d.Seq) && s.slot(d.Seq).have {
+		s.duplicate(d, sender)
+		return
+	}
+	if !s.inWindow(d.Seq) {
+		m.stats.Window++
+		return
+	}
+	s.take(d, fragment, sender)
+}
+
+// heard notes that the origin lives.
+func (s *stream) heard() {
+	s.heardAt = s.m.now
+	s.queryAt = s.m.now + s.m.cfg.Silence
+	s.wantAt(s.queryAt)
+}
+
+// consistent refuses fragments that are not what their version makes them, or
+// contradict others of the same message.
+func (s *stream) consistent(d *Datagram) bool {
+	size := uint32(s.roster.fragment)
+	count := max(1, (uint64(d.Length)+uint64(size)-1)/uint64(size))
+	want := min(size, d.Length-min(d.Length, uint32(d.Index)*size))
+	first := d.Seq - uint64(d.Index)
+	ok := uint64(d.Count) == count && int(count) <= s.roster.window && d.Size == want
+	if ok && first < s.stable && d.Seq >= s.stable {
+		ok = false // messages are released as a whole
+	}
+	if ok && s.inWindow(first) {
+		f := s.slot(first)
+		ok = f.count == 0 || f.count == d.Count && f.length == d.Length
+	}
+	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // no other message overlaps
+		if seq := first + i; s.inWindow(seq) {
+			sl := s.slot(seq)
+			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)
+		}
+	}
+	if !ok {
+		s.m.stats.Inconsistent++
+	}
+	return ok
+}
+
+// duplicate handles a datagram that is there already (RM-A16). A parent that sends
+// it again has not heard of it.
+func (s *stream) duplicate(d *Datagram, sender int) {
+	s.m.stats.Duplicates++
+	if d.Flags&FlagRepair != 0 {
+		s.answer(sender, d.Seq-uint64(d.Index), int(d.Count), false)
+	}
+}
+
+// take stores a datagram, delivers what is whole, and sends it on where there is no
+// multicast.
+func (s *stream) take(d *Datagram, fragment []byte, sender int) {
+	m := s.m
+	first := d.Seq - uint64(d.Index)
+	sl, f := s.slot(d.Seq), s.slot(first)
+	sl.have, sl.index, sl.size, sl.askAt = true, d.Index, d.Size, 0
+	f.count, f.length = d.Count, d.Length
+	f.here++
+	copy(s.place(d.Seq), fragment)
+	if d.Flags&FlagRepair != 0 {
+		m.stats.Repaired++
+		f.again = true
+		s.repaired(sender)
+	} else {
+		s.repairs = 0
+	}
+	s.notice(d.Seq + 1)
+	if d.Flags&FlagTree != 0 && s.roster.tree {
+		for _, k := range s.kids {
+			s.forward(k, d.Seq, d.Flags&^FlagRepair)
+		}
+	}
+	s.granted(d.Seq)
+	m.patient = d.Flags&(FlagBatch|FlagRepair) == FlagBatch
+	if f.here == f.count {
+		s.deliverWhole(first)
+	}
+}
+
+// repaired counts repairs in a row: many mean that multicast does not come at all.
+func (s *stream) repaired(sender int) {
+	if s.repairs++; s.repairs == deafAfter && !s.roster.tree {
+		s.m.emit(Effect{Kind: Deaf, Origin: s.origin.id, Member: s.roster.peers[sender].id})
+	}
+}
+
+// notice takes note that everything below end was sent: what is lacking is asked for
+// after a grace, because it may only have been overtaken (RM-A5).
+func (s *stream) notice(end uint64) {
+	end = min(end, s.stable+uint64(len(s.slots)))
+	for ; s.head < end; s.head++ {
+		if sl := s.slot(s.head); !sl.have {
+			sl.askAt = s.m.now + s.m.grace()
+			s.askAt = min(s.askAt, sl.askAt)
+			s.wantAt(s.askAt)
+		}
+	}
+}
+
+// beat takes a heartbeat. Where there is no multicast it goes down the tree.
+func (s *stream) beat(d *Datagram, sender int) {
+	s.notice(d.Seq)
+	if d.Flags&FlagTree != 0 && s.roster.tree && sender == s.parent {
+		for _, k := range s.kids {
+			s.m.sendDatagram(s, k.rank, d, nil)
+		}
+	}
+}
+
+// deliverWhole delivers a message that is whole, or, in order, what may be now.
+func (s *stream) deliverWhole(first uint64) {
+	if !s.m.cfg.FIFO {
+		s.deliver(first)
+		s.advance()
+		return
+	}
+	for s.next < s.head {
+		f, ok := s.whole(s.next)
+		if !ok || f != s.next {
+			return
+		}
+		s.deliver(f)
+		s.advance()
+	}
+}
+
+// deliver gives a message to the user, and begins to wait for the children.
+func (s *stream) deliver(first uint64) {
+	f := s.slot(first)
+	f.delivered, f.at = true, s.m.now
+	s.m.stats.Delivered++
+	s.m.emit(Effect{Kind: Deliver, Origin: s.origin.id, Number: s.number(), Seq: first, Data: s.message(first)})
+	for _, k := range s.kids {
+		if !k.slot(first).acked {
+			s.watch(k, first)
+		}
+	}
+	if !s.isRoot() {
+		s.queryAt = min(s.queryAt, s.m.now+s.m.cfg.Silence)
+		s.wantAt(s.queryAt)
+	}
+	s.check(first)
+}
+
+// check sees whether all below have a message: then the parent is told, once (RM-A3),
+// or the origin is done with it.
+func (s *stream) check(first uint64) {
+	f := s.slot(first)
+	if !f.delivered || f.complete {
+		return
+	}
+	for _, k := range s.kids {
+		for i := range uint64(f.count) {
+			if !k.slot(first + i).acked {
+				return
+			}
+		}
+	}
+	f.complete = true
+	if s.isRoot() {
+		s.released(first, f)
+		return
+	}
+	s.acknowledge(first, f)
+}
+
+// acknowledge puts a message on the list of those of which the parent is told.
+func (s *stream) acknowledge(first uint64, f *slot) {
+	sp := span{first, first + uint64(f.count)}
+	s.upCount++
+	if n := len(s.up); n > 0 && s.up[n-1].end == sp.first {
+		s.up[n-1].end = sp.end
+	} else {
+		s.up = append(s.up, sp)
+	}
+	s.m.dirty(s)
+	if s.ackAt > s.m.now+s.m.cfg.AckDelay {
+		s.ackAt = s.m.now + s.m.cfg.AckDelay
+		s.wantAt(s.ackAt)
+	}
+}
+
+// flushAcks tells the parent what waits, unless it is worth waiting for more.
+func (s *stream) flushAcks() {
+	if len(s.up) == 0 || s.m.patient && s.ackAt > s.m.now && s.upCount < max(1, len(s.slots)/8) {
+		return
+	}
+	for _, sp := range s.up {
+		e := s.entry(Ack, sp.first, int(sp.end-sp.first))
+		e.Repairs = s.repairsOf(sp)
+		s.m.tell(s.roster, s.parent, e)
+	}
+	s.m.stats.Acks++
+	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
+}
+
+// repairsOf sums up what was sent again for messages here and below (RM-A21).
+func (s *stream) repairsOf(sp span) uint16 {
+	sum := 0
+	for seq := max(sp.first, s.stable); seq < sp.end; seq++ {
+		sum += int(s.slot(seq).repairs)
+	}
+	return uint16(min(sum, 1<<16-1))
+}
+
+// grace is how long a datagram may be overtaken by what speaks of it (RM-A5).
+func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }

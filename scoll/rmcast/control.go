@@ -1,0 +1,305 @@
+package rmcast
+
+import "ulnet/lnet/nid"
+
+// control takes what a member says.
+func (m *Machine) control(from nid.NID, b []byte) {
+	group, known, entries, err := ParseControl(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case m.chance(m.cfg.Faults.Acks):
+		m.stats.Discarded++
+		return
+	}
+	if latest := m.group.latest(); latest != nil && known.Compare(latest.version) > 0 {
+		m.hold(Control, from, b, known)
+		return
+	}
+	for len(entries) > 0 {
+		var e Entry
+		if e, entries, err = ParseEntry(entries); err != nil {
+			m.stats.Malformed++
+			continue
+		}
+		if r := m.roster(e.Version); r != nil {
+			m.entry(r, from, &e)
+		} else {
+			m.holdEntry(from, &e)
+		}
+	}
+}
+
+func (m *Machine) entry(r *roster, from nid.NID, e *Entry) {
+	origin, sender := r.numbered(e.Origin), r.rankOf(from)
+	switch {
+	case r.self < 0:
+		m.stats.NotMember++
+		return
+	case origin < 0 || sender < 0:
+		m.stats.Stranger++
+		return
+	case e.Kind == Expelled:
+		m.leftOut()
+		return
+	case r.peers[sender].dead:
+		m.stats.Departed++
+		m.expel(r, sender)
+		return
+	case r.peers[origin].dead:
+		m.stats.Departed++
+		return
+	}
+	s := m.stream(r.peers[origin])
+	if origin == r.self {
+		m.ours(s, r, sender, e)
+		return
+	}
+	if !s.enterVersion(r, 0, e.Stable) {
+		s.stale(r, sender, e)
+		return
+	}
+	s.freeTo(min(e.Stable, s.stableFrom(sender, e)))
+	s.said(sender, e)
+}
+
+// stableFrom is up to where a member's word on what is released counts: beyond what
+// is delivered here, the origin's alone.
+func (s *stream) stableFrom(sender int, e *Entry) uint64 {
+	if sender == s.root {
+		return e.Stable
+	}
+	return s.next
+}
+
+// ours handles what is said of this node's own messages.
+func (m *Machine) ours(s *stream, r *roster, sender int, e *Entry) {
+	if s.roster != r {
+		s.stale(r, sender, e)
+		return
+	}
+	if e.Kind == Ack && e.First+uint64(e.Count) > m.sender.sent {
+		m.stats.Future++
+		return
+	}
+	s.said(sender, e)
+}
+
+// stale answers questions about a version that the origin has left, or that this
+// node has heard nothing of.
+func (s *stream) stale(r *roster, sender int, e *Entry) {
+	if s.roster == nil || e.Kind != Need && e.Kind != Poll && e.Kind != Query {
+		return
+	}
+	answer := Entry{Kind: Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
+	if r.version.Compare(s.roster.version) < 0 {
+		s.m.tell(r, sender, answer)
+	}
+}
+
+// said handles an entry of the version that the stream is of.
+func (s *stream) said(sender int, e *Entry) {
+	switch e.Kind {
+	case Ack:
+		s.acked(sender, e)
+	case Pending:
+		if k := s.kid(sender); k != nil {
+			s.isPending(k, e)
+		}
+	case Need:
+		s.needed(sender, e)
+	case Poll:
+		s.polled(sender, e)
+	case Query:
+		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
+	case Stable:
+		if sender == s.root {
+			s.heard()
+		}
+		s.notice(e.First + uint64(e.Count))
+	}
+}
+
+// sentHead is above what was sent, as far as this node knows.
+func (s *stream) sentHead() uint64 {
+	if s.isRoot() {
+		return s.m.sender.sent
+	}
+	return s.head
+}
+
+// acked takes the acknowledgement of a child (RM-5), or of what may become one.
+func (s *stream) acked(sender int, e *Entry) {
+	k := s.kid(sender)
+	child := k != nil
+	if !child {
+		if k = s.stray(sender); k == nil {
+			s.m.stats.Stray++
+			return
+		}
+	}
+	end := e.First + uint64(e.Count)
+	if !s.isRoot() {
+		s.notice(end)
+	}
+	if end <= s.stable || e.First >= s.stable+uint64(len(s.slots)) {
+		return
+	}
+	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), false
+	for seq := from; seq < end; seq++ {
+		ks := k.slot(seq)
+		if ks.acked {
+			continue
+		}
+		news = true
+		if child {
+			s.sample(k, ks, seq)
+		}
+		*ks = kidSlot{acked: true}
+	}
+	if child && news {
+		s.slot(from).repairs += e.Repairs
+		s.congested(e)
+		s.checkRange(from, end)
+	}
+}
+
+// checkRange checks the messages that are, in part, in a range of the window.
+func (s *stream) checkRange(from, end uint64) {
+	for seq := from; seq < end; {
+		first, ok := s.whole(seq)
+		if !ok {
+			seq++
+			continue
+		}
+		count := uint64(s.slot(first).count)
+		s.check(first) // it may free the slots
+		seq = first + count
+	}
+}
+
+// isPending notes that a child has messages and waits itself: it is asked from now
+// on, and gets no payload (RM-A20).
+func (s *stream) isPending(k *kid, e *Entry) {
+	k.who = e.Who
+	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
+		ks := k.slot(seq)
+		s.answered(ks)
+		ks.pending, ks.wants = !ks.acked, false
+	}
+	if !s.isRoot() {
+		s.notice(e.First + uint64(e.Count))
+	}
+}
+
+// needed sends payload to a member that lacks it: a child, or a parent that missed
+// what its children have (RM-20). What is not here follows when it is.
+func (s *stream) needed(sender int, e *Entry) {
+	if e.First < s.stable {
+		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
+	}
+	if !s.isRoot() {
+		s.notice(e.First + uint64(e.Count))
+	}
+	k := s.kid(sender)
+	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
+		sl := s.slot(seq)
+		if k == nil {
+			if sl.have {
+				s.repair(sender, seq)
+			}
+			continue
+		}
+		ks := k.slot(seq)
+		s.answered(ks)
+		switch {
+		case !sl.have:
+			ks.wants = true
+		case ks.sentAt != 0 && s.m.now-ks.sentAt < s.m.rtt.estimate(&s.m.cfg)/2:
+			s.m.stats.Repeated++
+		default:
+			ks.pending = false
+			s.repairKid(k, seq)
+		}
+	}
+}
+
+// granted sends a datagram that has just come to the children that asked for it.
+func (s *stream) granted(seq uint64) {
+	for _, k := range s.kids {
+		if ks := k.slot(seq); ks.wants {
+			ks.wants = false
+			s.repairKid(k, seq)
+		}
+	}
+}
+
+// polled answers which of the datagrams the parent asks about are here. It also
+// tells this node of them.
+func (s *stream) polled(sender int, e *Entry) {
+	if !s.isRoot() {
+		s.notice(e.First + uint64(e.Count))
+	}
+	s.answer(sender, e.First, int(e.Count), true)
+}
+
+// answer tells a member what this node has of a range. lacking: also what it lacks.
+func (s *stream) answer(to int, first uint64, count int, lacking bool) {
+	end := first + uint64(count)
+	if first < s.stable {
+		s.m.tell(s.roster, to, s.entry(Stable, s.stable, 0))
+	}
+	var run Entry
+	for seq := max(first, s.stable); seq < end && s.inWindow(seq); seq++ {
+		kind := s.standing(seq)
+		if kind == Need && !lacking {
+			continue
+		}
+		if run.Kind == kind && run.First+uint64(run.Count) == seq {
+			run.Count++
+			continue
+		}
+		if run.Kind != 0 {
+			s.m.tell(s.roster, to, run)
+		}
+		run = s.entry(kind, seq, 1)
+		if kind == Pending {
+			run.Who = s.waitsFor(seq)
+		}
+	}
+	if run.Kind != 0 {
+		s.m.tell(s.roster, to, run)
+	}
+}
+
+// standing is how far this node is with a datagram: Need, Pending or Ack.
+func (s *stream) standing(seq uint64) EntryKind {
+	sl := s.slot(seq)
+	if !sl.have {
+		return Need
+	}
+	if f := s.slot(seq - uint64(sl.index)); f.complete {
+		return Ack
+	}
+	return Pending
+}
+
+// waitsFor is the communication number of the member that a datagram waits for
+// here: a child, or whom that waits for.
+func (s *stream) waitsFor(seq uint64) uint32 {
+	for _, k := range s.kids {
+		ks := k.slot(seq)
+		switch {
+		case ks.acked:
+		case ks.pending && k.who != 0:
+			return k.who
+		default:
+			return s.roster.number(k.rank)
+		}
+	}
+	return s.roster.number(s.roster.self)
+}

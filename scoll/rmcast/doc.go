@@ -1,0 +1,53 @@
+// Package rmcast sends messages to all members of a group: once, by multicast, which
+// may lose them, and with acknowledgements that climb a binomial tree over reliable
+// links, so that the sender goes on only when every member has its message (Mansoor
+// and Meehan, "Reliable Multicast Protocol Using Infiniband Remote Direct Memory
+// Access", here called the seed). It speaks of rows RM-1 to RM-36 and of decisions
+// RM-A1 to RM-A22 on it.
+//
+// [Machine] is one member of one group, [Manager] the one who gives out numbers and
+// lists of members. Both are values that know no clock and no network: what they want
+// done are effects, and what arrives are inputs. Agents let an LNet node take part.
+//
+//	origin                          every other member
+//	multicast, once          ->     deliver, wait for the children in the tree,
+//	release when all have it <-     then acknowledge to the parent
+//
+// # States of a message at a member
+//
+//	nothing   -> a datagram: here when whole, and delivered, in order if asked for
+//	nothing   -> a child acknowledges it, or later datagrams: after a grace, ask a
+//	             child that has it, or the parent
+//	here      -> all children have it: acknowledged to the parent
+//	here      -> a child is late: send it again, once; then ask. The parent is told
+//	             that we wait, so that it sends no payload either
+//	here      -> a child failed: its children are ours
+//	any       -> the origin says that all have it: freed
+//	any       -> the origin failed: freed
+//
+// # Versions
+//
+// Each list of members has a version; datagrams carry it, and trees follow from it.
+// An origin uses a version when all its members have the list, and begins it when
+// nothing of it is in flight: so it has one version at a time, all below the first
+// datagram of a version is released, and who joins needs to know no more.
+//
+// # Where this is not the letter of the decisions
+//
+//	fetches      are asked for, and answered with the datagram, by PUTs. That is the
+//	             round trip of a GET, but the holder can answer that a message is
+//	             stable or not here yet, and nobody reads memory that is reused
+//	numbers      of datagrams count fragments, so that windows, acknowledgements and
+//	             requests need no second kind
+//	identity     of members over versions is NID and life: two managers may give out
+//	             the same number
+//	control      messages say which list their sender knows, and wait at a receiver
+//	             that does not: otherwise an origin could be done with a message for
+//	             which a member counts as failed of whose failure it has not heard
+//
+// # Bounds
+//
+// A member keeps one window of datagrams for each origin, at most 256 messages of
+// versions that it does not know yet, and for each origin's stream the early
+// acknowledgements of at most 64 members that are not its children.
+package rmcast

@@ -1,0 +1,386 @@
+package rmcast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// ManagerConfig configures the [Manager] of one group.
+type ManagerConfig struct {
+	Self nid.NID
+	// Incarnation rises with every life of the node.
+	Incarnation uint64
+	Group       GroupID
+	// Managers are the nodes that may manage the group, in the order of their turns.
+	Managers []nid.NID
+	// Window is how many datagrams of one origin are in flight at most, and Fragment
+	// how many bytes of payload each has at most. Defaults 128 and 4096.
+	Window   int
+	Fragment int
+	// Resend is how long a member has to acknowledge a list until it is sent again.
+	// Default 200 ms.
+	Resend time.Duration
+	// Collect is how long a new manager waits for members to tell what they know.
+	// Default 2 s.
+	Collect time.Duration
+	// Heartbeat is how often the other managers are told, and Takeover how long one
+	// hears nothing until it is its turn. Defaults 500 ms and 3 s.
+	Heartbeat, Takeover time.Duration
+	// LeaveAfter is how long a leaver serves what is under way. Default 10 s.
+	LeaveAfter time.Duration
+}
+
+func (c ManagerConfig) filled() ManagerConfig {
+	c.Window = min(max(cmp.Or(c.Window, 128), 1), MaxWindow)
+	c.Fragment = min(max(cmp.Or(c.Fragment, 4096), 1), MaxFragment)
+	c.Resend = cmp.Or(c.Resend, 200*time.Millisecond)
+	c.Collect = cmp.Or(c.Collect, 2*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
+	c.Takeover = cmp.Or(c.Takeover, 3*time.Second)
+	c.LeaveAfter = cmp.Or(c.LeaveAfter, 10*time.Second)
+	return c
+}
+
+// role is what a Manager does.
+type role uint8
+
+const (
+	standby role = iota // waits its turn
+	active
+)
+
+func (r role) String() string { return [...]string{"standby", "active"}[r] }
+
+// managed is a member as its manager knows it.
+type managed struct {
+	Member
+	mtu, capacity int
+	listed        bool    // it is on the latest list, or has left with it
+	known         Version // the newest list that it has
+	oldest        Version // it sends nothing under versions below (RM-A7)
+	last          Version // of a leaver: the last list with it
+	leaveBy       time.Duration
+	sentAt        time.Duration
+	tries         uint8
+}
+
+// departure is a member that failed or was expelled, until no version has it.
+type departure struct {
+	id   ID
+	last Version
+}
+
+// Manager assigns communication numbers, and tells all members of every join, leave
+// and failure by a list with a version of its own (RM-12, RM-15). It is a machine
+// that steps on Instructed and Health; of its effects DoReport, Changed, Elected and
+// Resigned are used.
+type Manager struct {
+	cfg      ManagerConfig
+	role     role
+	epoch    uint64
+	version  Version // of the latest list
+	latest   Order   // that list
+	members  []*managed
+	leavers  []*managed
+	departed []departure
+	next     uint32
+	usable   Version
+	free     Version
+	changed  bool // there are changes that wait for the latest list to be usable
+	collect  collect
+	standby  waiting
+	dead     map[nid.NID]bool
+	beatAt   time.Duration
+	started  bool
+	stats    ManagerStats
+
+	out *Output
+	now time.Duration
+}
+
+// ManagerStats counts what a [Manager] did.
+type ManagerStats struct {
+	Joins, Leaves, Failures uint64
+	Lists                   uint64 // versions
+	Resent                  uint64 // lists that were not acknowledged in time
+	Collections             uint64 // how often members were asked what they know
+	Malformed               uint64
+}
+
+var _ machine.Machine[Input, Output] = (*Manager)(nil)
+
+// NewManager returns a manager. It begins with its first step.
+func NewManager(cfg ManagerConfig) *Manager {
+	return &Manager{cfg: cfg.filled(), next: 1, dead: make(map[nid.NID]bool)}
+}
+
+// Step implements machine.Machine.
+func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	g.now, g.out = now, out
+	if !g.started {
+		g.started = true
+		g.begin()
+	}
+	switch in.Kind {
+	case Instructed:
+		g.arrive(in.From, in.Data)
+	case Health:
+		g.health(in.From, in.Alive)
+	}
+	if g.role == active {
+		g.gather()
+		g.settle()
+		g.remind()
+	} else {
+		g.takeTurn()
+	}
+	g.out = nil
+	return max(g.wake(), now+1)
+}
+
+// arrive takes a message of a member, or of another manager.
+func (g *Manager) arrive(from nid.NID, b []byte) {
+	o, err := ParseOrder(b)
+	switch {
+	case err != nil || o.Group != g.cfg.Group:
+		g.stats.Malformed++
+	case o.Kind == OrderList || o.Kind == OrderState:
+		if o.Flags&OrderReplica != 0 && from != g.cfg.Self {
+			g.rival(from, &o)
+		}
+	case g.role == standby:
+		g.standby.epoch = max(g.standby.epoch, o.Epoch)
+	case o.Epoch > g.epoch: // another manager was at work
+		g.resign(nid.NID{}, o.Epoch)
+	case o.Kind == OrderJoin:
+		g.join(from, &o)
+	case o.Kind == OrderReport:
+		g.report(from, &o)
+	case o.Kind == OrderKnown:
+		g.known(from, &o)
+	}
+}
+
+// find returns the member, or leaver, with an id.
+func (g *Manager) find(id ID) *managed {
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.ID == id {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Manager) isDeparted(id ID) bool {
+	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
+}
+
+// join adds a member (RM-14). Another life of its node is over (RM-A8).
+func (g *Manager) join(from nid.NID, o *Order) {
+	id := ID{from, o.Life}
+	if m := g.find(id); m != nil {
+		g.sendList(m)
+		return
+	}
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.NID == from && m.Life > o.Life {
+				return // an old message
+			}
+		}
+	}
+	if g.isDeparted(id) {
+		g.expel(id)
+		return
+	}
+	if len(g.members) == MaxMembers || g.next == 0 {
+		return
+	}
+	delete(g.dead, from)
+	g.fail(func(m *managed) bool { return m.NID == from })
+	g.stats.Joins++
+	g.add(&managed{Member: Member{id, g.next}, mtu: int(o.MTU), capacity: int(o.Capacity)})
+	g.next++
+}
+
+// add puts a member on the next list.
+func (g *Manager) add(m *managed) {
+	g.members = append(g.members, m)
+	slices.SortFunc(g.members, func(a, b *managed) int { return cmp.Compare(a.Number, b.Number) })
+	g.changed = true
+}
+
+// report takes note of what a member has, and tells it what it lacks.
+func (g *Manager) report(from nid.NID, o *Order) {
+	id := ID{from, o.Life}
+	m := g.find(id)
+	if m == nil {
+		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch {
+			g.expel(id)
+		} else {
+			g.ask(Member{ID: id}) // of a manager before
+		}
+		return
+	}
+	m.known, m.oldest = o.Version, o.Oldest
+	m.mtu, m.capacity = int(o.MTU), int(o.Capacity)
+	if o.Flags&OrderLeaving != 0 && slices.Contains(g.members, m) {
+		g.stats.Leaves++
+		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+		m.last, m.leaveBy = g.version, g.now+g.cfg.LeaveAfter
+		g.leavers = append(g.leavers, m)
+		g.changed = true
+	}
+	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 {
+		g.sendList(m)
+		return
+	}
+	m.tries = 0
+	g.sendState(m)
+}
+
+// health takes note of deaths: the members on that node have failed (RM-28).
+func (g *Manager) health(id nid.NID, alive bool) {
+	if alive {
+		delete(g.dead, id)
+		return
+	}
+	g.dead[id] = true
+	if g.role == active {
+		g.fail(func(m *managed) bool { return m.NID == id })
+	}
+}
+
+// fail declares members failed. Their list is published at once: it is what others
+// wait for.
+func (g *Manager) fail(which func(*managed) bool) {
+	failed := false
+	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {
+		*list = slices.DeleteFunc(*list, func(m *managed) bool {
+			if !which(m) {
+				return false
+			}
+			g.stats.Failures++
+			g.departed = append(g.departed, departure{m.ID, g.version})
+			g.expel(m.ID)
+			failed = true
+			return true
+		})
+	}
+	if failed {
+		g.publish()
+	}
+}
+
+// settle lets versions be used that all have, publishes what waits for that, and
+// frees what nobody uses (RM-A7, RM-A9).
+func (g *Manager) settle() {
+	for i := 0; i < len(g.leavers); i++ {
+		if m := g.leavers[i]; m.leaveBy <= g.now {
+			g.fail(func(x *managed) bool { return x == m })
+			i = -1
+		}
+	}
+	tell := false
+	all := !slices.ContainsFunc(g.members, func(m *managed) bool { return m.listed && m.known != g.version })
+	if all && g.usable != g.version && g.version.IsValid() {
+		g.usable, tell = g.version, true
+	}
+	if g.changed && all && len(g.collect.probes) == 0 {
+		g.publish()
+		return
+	}
+	if g.freeUp() || tell {
+		for _, list := range [...][]*managed{g.members, g.leavers} {
+			for _, m := range list {
+				g.sendState(m)
+			}
+		}
+		g.leavers = slices.DeleteFunc(g.leavers, func(m *managed) bool { return m.last.Compare(g.free) < 0 })
+	}
+}
+
+// freeUp finds the version below which nobody sends any more.
+func (g *Manager) freeUp() bool {
+	if len(g.collect.probes) > 0 {
+		return false // there may be members that use older ones
+	}
+	free := g.usable
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.listed && m.oldest.Compare(free) < 0 {
+				free = m.oldest
+			}
+		}
+	}
+	if free.Compare(g.free) <= 0 {
+		return false
+	}
+	g.free = free
+	g.departed = slices.DeleteFunc(g.departed, func(d departure) bool { return d.last.Compare(free) < 0 })
+	return true
+}
+
+// publish gives the members a list with a version of its own.
+func (g *Manager) publish() {
+	if g.role != active {
+		return
+	}
+	g.changed = false
+	g.version = Version{g.epoch, g.version.Counter + 1}
+	g.latest = g.list()
+	g.stats.Lists++
+	g.out.Effects = append(g.out.Effects, Effect{Kind: Changed, Version: g.version})
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			m.listed, m.tries = true, 0
+			g.sendList(m)
+		}
+	}
+	g.tellRivals(true)
+}
+
+// remind sends lists again that were not acknowledged.
+func (g *Manager) remind() {
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.listed && m.known != g.version && m.sentAt+g.patience(m) <= g.now {
+				m.tries = min(m.tries+1, maxBackoff)
+				g.stats.Resent++
+				g.sendList(m)
+			}
+		}
+	}
+	if g.beatAt <= g.now {
+		g.tellRivals(false)
+	}
+}
+
+func (g *Manager) patience(m *managed) time.Duration { return g.cfg.Resend << m.tries }
+
+func (g *Manager) wake() time.Duration {
+	if g.role == standby {
+		return g.turnAt()
+	}
+	wake := machine.Never
+	for _, m := range g.members {
+		if m.listed && m.known != g.version {
+			wake = min(wake, m.sentAt+g.patience(m))
+		}
+	}
+	for _, m := range g.leavers {
+		if wake = min(wake, m.leaveBy); m.known != g.version {
+			wake = min(wake, m.sentAt+g.patience(m))
+		}
+	}
+	if len(g.collect.probes) > 0 {
+		wake = min(wake, g.collect.by)
+	}
+	return min(wake, g.beatAt)
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package rmcast
+
+const raceEnabled = true

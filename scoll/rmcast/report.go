@@ -1,0 +1,327 @@
+package rmcast
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// state is how a node stands to the group.
+type state uint8
+
+const (
+	out     state = iota
+	joining       // asked, no list yet
+	member
+	leaving // serves what is under way (RM-A11)
+)
+
+func (s state) String() string { return [...]string{"out", "joining", "member", "leaving"}[s] }
+
+// relation is a member's relation to the manager.
+type relation struct {
+	state      state
+	epoch      uint64  // the highest that was heard of; lower ones are refused (RM-A9)
+	manager    nid.NID // of that epoch
+	candidate  int     // whom to ask if that does not answer
+	unanswered int
+	usable     Version // what may be sent under
+	asking     bool    // there may be a list that this node lacks
+	reportAt   time.Duration
+	reportedAt time.Duration
+	leaveAt    time.Duration
+}
+
+// join begins to take part, or does so again as another one.
+func (m *Machine) join() {
+	if m.state != out {
+		return
+	}
+	if m.group.latest() != nil || m.sender.stream != nil {
+		m.forgetAll()
+		m.self.Life++
+	}
+	m.state, m.unanswered = joining, 0
+	m.report()
+}
+
+// forgetAll begins anew with nothing but the epoch.
+func (m *Machine) forgetAll() {
+	m.group = membership{byID: make(map[ID]*peer)}
+	m.streams, m.sender, m.usable, m.held, m.heldN = nil, sender{}, Version{}, nil, 0
+}
+
+// leave ends taking part: once nothing of this node is in flight the manager is told.
+func (m *Machine) leave() {
+	switch m.state {
+	case joining:
+		m.end(ErrLeft)
+	case member:
+		m.state, m.leaveAt = leaving, m.now+m.cfg.LeaveAfter
+		m.wake = min(m.wake, m.leaveAt)
+		m.reportSoon()
+	}
+}
+
+// end is the end of taking part.
+func (m *Machine) end(why error) {
+	if m.state == out {
+		return
+	}
+	m.state, m.reportAt, m.leaveAt = out, machine.Never, machine.Never
+	if s := m.sender.stream; s != nil {
+		for seq := s.stable; seq < s.head; seq++ {
+			if f := s.slot(seq); f.count > 0 && f.index == 0 && !f.complete {
+				m.emit(Effect{Kind: Lost, Token: f.token, Seq: seq, Why: why})
+			}
+		}
+	}
+	waiting := m.sender.waiting
+	m.forgetAll()
+	m.group.rosters = nil
+	m.self.Life++ // for the next time
+	m.emit(Effect{Kind: Gone, Why: why})
+	if waiting {
+		m.emit(Effect{Kind: Room}) // they are told that it is over
+	}
+}
+
+// instructed takes a message of a manager.
+func (m *Machine) instructed(from nid.NID, b []byte) {
+	o, err := ParseOrder(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case o.Group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case !slices.Contains(m.cfg.Managers, from):
+		m.stats.Stranger++
+		return
+	case m.state == out || o.Flags&OrderReplica != 0 || o.Life != m.self.Life && o.Kind != OrderCollect || o.Kind <= OrderKnown:
+		return
+	case o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager:
+		m.stats.Refused++
+		m.sendReport(from) // it learns of the higher epoch
+		return
+	}
+	m.epoch, m.manager, m.unanswered = o.Epoch, from, 0
+	switch o.Kind {
+	case OrderList:
+		m.list(&o)
+	case OrderState:
+		m.stated(&o)
+	case OrderCollect:
+		m.known(from)
+	case OrderExpelled:
+		m.end(m.reason())
+	}
+}
+
+// reason is why a node is no member any more.
+func (m *Machine) reason() error {
+	if m.state == leaving {
+		return ErrLeft
+	}
+	return ErrExpelled
+}
+
+// list takes a list of members.
+func (m *Machine) list(o *Order) {
+	if latest := m.group.latest(); latest == nil || o.Version.Compare(latest.version) > 0 {
+		if o.Window == 0 || o.Window > MaxWindow || o.MTU == 0 || o.MTU > MaxFragment {
+			m.stats.Malformed++
+			return
+		}
+		if !m.install(o) {
+			return
+		}
+	}
+	m.asking = false
+	m.stated(o)
+	if m.state != out {
+		m.report()
+	}
+}
+
+// install makes a list the newest one. It reports whether this node still takes part.
+func (m *Machine) install(o *Order) bool {
+	mine := slices.ContainsFunc(o.Members, func(e Member) bool { return e.ID == m.self })
+	if !mine && m.state != leaving || slices.Contains(o.Departed, m.self) {
+		if m.state != joining {
+			m.end(m.reason())
+		}
+		return false
+	}
+	m.group.add(o, m.self)
+	if m.state == joining {
+		m.state = member
+	}
+	m.depart(o.Departed)
+	m.emit(Effect{Kind: Changed, Version: o.Version})
+	m.unhold()
+	return true
+}
+
+// depart takes note of members that have failed: their messages end, and others take
+// their children over (RM-A8).
+func (m *Machine) depart(ids []ID) {
+	news := false
+	for _, id := range ids {
+		p := m.group.byID[id]
+		if p == nil || p.dead {
+			continue
+		}
+		p.dead, news = true, true
+		for _, r := range m.group.rosters {
+			if r.has(p) {
+				r.failed++
+			}
+		}
+		if p.stream != nil {
+			m.drop(p.stream)
+		}
+	}
+	if !news {
+		return
+	}
+	for _, s := range m.streams {
+		if s.roster != nil {
+			s.rewire()
+		}
+	}
+}
+
+// drop forgets a stream.
+func (m *Machine) drop(s *stream) {
+	s.origin.stream = nil
+	m.streams = slices.DeleteFunc(m.streams, func(t *stream) bool { return t == s })
+	m.touched = slices.DeleteFunc(m.touched, func(t *stream) bool { return t == s })
+}
+
+// stated takes over what may be used, and forgotten (RM-A7).
+func (m *Machine) stated(o *Order) {
+	if o.Usable.Compare(m.usable) > 0 {
+		m.usable = o.Usable
+	}
+	m.trySwitch()
+	m.group.forget(o.Oldest)
+	for i := len(m.streams) - 1; i >= 0; i-- {
+		if s := m.streams[i]; s != m.sender.stream {
+			m.outlive(s, o.Oldest)
+		}
+	}
+	if m.state == leaving && !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.self >= 0 }) {
+		m.end(ErrLeft)
+	}
+}
+
+// outlive ends what a stream has of versions that nobody uses any more: all of that
+// is released.
+func (m *Machine) outlive(s *stream, oldest Version) {
+	switch {
+	case !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.has(s.origin) }):
+		m.drop(s) // its origin has left
+	case s.roster == nil || s.roster.version.Compare(oldest) >= 0:
+	case s.next == s.head:
+		s.freeTo(s.head)
+	default:
+		m.stats.LeftOut++
+		m.drop(s)
+	}
+}
+
+// oldest is the version below which this node has nothing in flight (RM-A7).
+func (m *Machine) oldest() Version {
+	s, latest := m.sender.stream, m.group.latest()
+	switch {
+	case s != nil && (m.state != leaving || s.stable < s.head):
+		return s.roster.version
+	case latest != nil:
+		return latest.version
+	}
+	return Version{}
+}
+
+// reportSoon reports within this step, unless that was done just now.
+func (m *Machine) reportSoon() {
+	m.reportAt = min(m.reportAt, m.now)
+	m.wake = min(m.wake, m.now+1)
+}
+
+// leftOut asks the manager whether there is a list that this node lacks.
+func (m *Machine) leftOut() {
+	m.asking = true
+	if m.state != out {
+		m.reportAt = min(m.reportAt, max(m.now, m.reportedAt+m.cfg.ReportInterval/8))
+		m.wake = min(m.wake, max(m.reportAt, m.now+1))
+	}
+}
+
+// report tells the manager how far this node is, or asks it to take part. Who does
+// not answer is not the manager any more.
+func (m *Machine) report() {
+	m.reportAt, m.reportedAt = m.now+m.cfg.ReportInterval, m.now
+	m.wake = min(m.wake, m.reportAt)
+	to := m.manager
+	if m.unanswered >= rotateAfter || !to.IsValid() || m.state == joining {
+		to = m.cfg.Managers[m.candidate%len(m.cfg.Managers)]
+		m.candidate++
+	}
+	m.unanswered++
+	m.sendReport(to)
+}
+
+func (m *Machine) sendReport(to nid.NID) {
+	o := Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
+	if r := m.group.latest(); r != nil {
+		o.Version = r.version
+	}
+	s := m.sender.stream
+	switch {
+	case m.state == joining:
+		o.Kind = OrderJoin
+	case m.state == leaving && (s == nil || s.stable == s.head):
+		o.Flags |= OrderLeaving
+	}
+	if m.asking {
+		o.Flags |= OrderAsking
+	}
+	m.order(to, &o)
+}
+
+// known tells a new manager of all members of versions that are in use, and of those
+// that failed (RM-A9).
+func (m *Machine) known(to nid.NID) {
+	o := Order{
+		Kind: OrderKnown, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
+		MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity),
+	}
+	if r := m.group.latest(); r != nil {
+		o.Version = r.version
+	}
+	seen := make(map[*peer]bool)
+	for i := len(m.group.rosters) - 1; i >= 0; i-- { // leavers are in older ones only
+		r := m.group.rosters[i]
+		for rank, p := range r.peers {
+			switch {
+			case seen[p]:
+			case p.dead:
+				o.Departed = append(o.Departed, p.id)
+			default:
+				o.Members = append(o.Members, Member{p.id, r.numbers[rank]})
+			}
+			seen[p] = true
+		}
+	}
+	m.order(to, &o)
+}
+
+func (m *Machine) order(to nid.NID, o *Order) {
+	begin := len(m.out.Buf)
+	m.out.Buf = o.AppendBinary(m.out.Buf)
+	m.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(m.out.Buf)}})
+}

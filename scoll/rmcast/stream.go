@@ -1,0 +1,181 @@
+package rmcast
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// slot is what is known of one datagram of the window. What concerns the whole
+// message is in the slot of its first one.
+type slot struct {
+	have    bool
+	size    uint32
+	askAt   time.Duration // lacking: when to ask for it; 0: nobody knows that it was sent
+	asked   uint8
+	repairs uint16 // of this datagram, and below
+
+	count     uint16 // of fragments; 0: the message is not known
+	here      uint16 // of them
+	delivered bool   // and so it may be acknowledged
+	complete  bool   // by all below
+	told      bool   // the parent knows that we wait
+	again     bool   // some of it came as a repair, or was sent again
+	length    uint32
+	at        time.Duration // when it was delivered
+	token     any
+
+	index uint16 // of every datagram that is here
+}
+
+// stream is what one origin sends under one version, at any member, the origin
+// included (C.4 of the conformance list). Sequence numbers below stable are
+// released; those in [stable, stable+window) have a slot.
+type stream struct {
+	m      *Machine
+	origin *peer
+	roster *roster
+	root   int // rank of the origin
+	first  uint64
+	stable uint64
+	next   uint64 // everything below is delivered
+	head   uint64 // nothing from here on is known to have been sent, or accepted if it is ours
+	slots  []slot
+	bytes  []byte // as many fragments as there are slots
+
+	kids   []*kid
+	strays []*kid // members below us that are not our children yet (RM-A8)
+	parent int    // rank; -1 at the origin
+
+	up      []span // acknowledgements that wait
+	upCount int
+	ackAt   time.Duration
+
+	due     time.Duration // the earliest of all that follows, or before it
+	askAt   time.Duration
+	heardAt time.Duration // the origin's latest word
+	queryAt time.Duration
+	repairs int  // in a row, without a datagram by multicast
+	lost    bool // the others went on without us
+}
+
+// span is a range of sequence numbers.
+type span struct {
+	first uint64
+	end   uint64
+}
+
+func (s *stream) slot(seq uint64) *slot { return &s.slots[seq%uint64(len(s.slots))] }
+
+func (s *stream) isRoot() bool { return s.parent < 0 }
+
+// inWindow reports whether seq has a slot.
+func (s *stream) inWindow(seq uint64) bool {
+	return seq >= s.stable && seq-s.stable < uint64(len(s.slots))
+}
+
+// enter makes a stream one of a version, all of whose datagrams below base are
+// released: an origin begins a version when nothing is in flight.
+func (s *stream) enter(r *roster, first, base uint64) {
+	if s.roster != nil {
+		s.freeTo(base)
+	}
+	s.roster, s.root, s.first = r, r.rankOf(s.origin.id.NID), first
+	s.stable, s.next, s.head = base, base, base
+	if len(s.slots) != r.window {
+		s.slots = make([]slot, r.window)
+	}
+	clear(s.slots)
+	if need := r.window * r.fragment; cap(s.bytes) < need {
+		s.bytes = make([]byte, need)
+	}
+	s.bytes = s.bytes[:r.window*r.fragment]
+	s.up, s.upCount, s.kids, s.strays = s.up[:0], 0, nil, nil
+	s.askAt, s.ackAt, s.queryAt, s.due = machine.Never, machine.Never, machine.Never, machine.Never
+	s.lost = false
+	s.rewire()
+}
+
+// place is the memory of a datagram's fragment.
+func (s *stream) place(seq uint64) []byte {
+	i := int(seq%uint64(len(s.slots))) * s.roster.fragment
+	return s.bytes[i : i+s.roster.fragment]
+}
+
+// message returns the bytes of a whole message. One that goes over the end of the
+// ring is copied.
+func (s *stream) message(first uint64) []byte {
+	f := s.slot(first)
+	begin := int(first%uint64(len(s.slots))) * s.roster.fragment
+	if end := begin + int(f.length); end <= len(s.bytes) {
+		return s.bytes[begin:end:end]
+	}
+	b := make([]byte, 0, f.length)
+	b = append(b, s.bytes[begin:]...)
+	return append(b, s.bytes[:int(f.length)-len(b)]...)
+}
+
+// whole reports whether all of the message that a datagram in the window is of is
+// here, and returns its first datagram.
+func (s *stream) whole(seq uint64) (first uint64, ok bool) {
+	sl := s.slot(seq)
+	if !sl.have {
+		return 0, false
+	}
+	first = seq - uint64(sl.index)
+	f := s.slot(first)
+	return first, f.here == f.count
+}
+
+// wantAt makes sure that the stream is looked at, at an instant.
+func (s *stream) wantAt(at time.Duration) {
+	s.due = min(s.due, at)
+	s.m.wake = min(s.m.wake, at)
+}
+
+// freeTo takes over that everything below stable is released: payload is kept until
+// then and no longer (RM-A6).
+func (s *stream) freeTo(stable uint64) {
+	if stable <= s.stable {
+		return
+	}
+	if stable > s.next { // released by all that count: this node does not
+		s.m.stats.LeftOut++
+		s.lost = true
+		s.m.leftOut()
+		s.next = stable
+	}
+	for seq := s.stable; seq < min(stable, s.stable+uint64(len(s.slots))); seq++ {
+		i := seq % uint64(len(s.slots))
+		s.slots[i] = slot{}
+		for _, k := range s.kids {
+			k.slots[i] = kidSlot{}
+		}
+		for _, k := range s.strays {
+			k.slots[i] = kidSlot{}
+		}
+	}
+	s.stable, s.head = stable, max(s.head, stable)
+	for len(s.up) > 0 && s.up[0].end <= stable { // acknowledgements that nobody waits for
+		s.up = s.up[:copy(s.up, s.up[1:])]
+	}
+}
+
+// advance moves next over what is delivered.
+func (s *stream) advance() {
+	for s.next < s.head {
+		f := s.slot(s.next)
+		if !f.delivered {
+			return
+		}
+		s.next += uint64(f.count)
+	}
+}
+
+// number of the origin in this version.
+func (s *stream) number() uint32 { return s.roster.number(s.root) }
+
+// entry begins an entry of this stream.
+func (s *stream) entry(kind EntryKind, first uint64, count int) Entry {
+	return Entry{Kind: kind, Origin: s.number(), Version: s.roster.version, First: first, Count: uint32(count), Stable: s.stable}
+}

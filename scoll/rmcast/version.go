@@ -1,0 +1,46 @@
+package rmcast
+
+import (
+	"cmp"
+	"fmt"
+
+	"ulnet/lnet/nid"
+)
+
+// GroupID is the number of a group, which drivers map to an address of theirs.
+type GroupID uint32
+
+// Version names one list of members (RM-15). Versions of a later manager are
+// above all of an earlier one (RM-A9). The zero value names none.
+type Version struct {
+	Epoch   uint64 // of the manager
+	Counter uint64 // of its lists, from 1
+}
+
+// Compare orders versions by age.
+func (v Version) Compare(w Version) int {
+	if c := cmp.Compare(v.Epoch, w.Epoch); c != 0 {
+		return c
+	}
+	return cmp.Compare(v.Counter, w.Counter)
+}
+
+// IsValid reports whether v names a list.
+func (v Version) IsValid() bool { return v.Counter != 0 }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Epoch, v.Counter) }
+
+// ID tells members apart for ever: a node that restarts, or joins again after it
+// was expelled, is another one.
+type ID struct {
+	NID  nid.NID
+	Life uint64 // rises with every life of the node, and every time it joins
+}
+
+func (id ID) String() string { return fmt.Sprintf("%v/%d", id.NID, id.Life) }
+
+// Member is a member as lists have it (RM-14).
+type Member struct {
+	ID
+	Number uint32 // the communication number, never used again in an epoch
+}
