@@ -95,6 +95,9 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 	if s.Delegation.Supervisor.IsValid() {
 		t.Row("supervisor:", s.Delegation.Supervisor)
 	}
+	if s.Delegation.Contested {
+		t.Row("contested:", "the supervisor counts another zone of this name, or another part of it: if that stays, give one another name")
+	}
 	for _, name := range s.Guarded {
 		t.Row("guards:", name)
 	}
@@ -117,6 +120,7 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		{Name: "not sent:", Value: s.NotSent},
 		{Name: "local errors:", Value: s.Stats.LocalErrors},
 		{Name: "clashes:", Value: s.Stats.Clashes},
+		{Name: "contests:", Value: s.Stats.Contested},
 		{Name: "view full:", Value: s.Stats.ViewFull},
 		{Name: "pauses:", Value: s.Stats.Pauses},
 	} {

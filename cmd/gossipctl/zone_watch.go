@@ -114,6 +114,12 @@ func zoneEventLine(e *zone.Event) string {
 		return line + " " + strings.Join(keys, " ")
 	case zone.Alarmed:
 		return fmt.Sprintf("%-10v %v of zone %s, by %d", e.Kind, e.Suspect.ID, e.Zone, e.Reporters)
+	case zone.Contested:
+		line = fmt.Sprintf("%-10v zone %s, by", e.Kind, e.Zone)
+		for _, n := range e.Members {
+			line += " " + n.ID.String()
+		}
+		return line + ": two zones have that name, or one is parted"
 	}
 	return line + " " + e.Version.String()
 }
