@@ -2,6 +2,7 @@ package socklnd
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -173,7 +174,7 @@ func (ni *NI) Join(g lnd.Group) error {
 		return nil
 	}
 	if err := c.listen(); err != nil {
-		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, err)
+		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, explain(err))
 	}
 	if err := c.rx.join(c.address(g), c.index); err != nil {
 		return fmt.Errorf("socklnd: join %v on %s: %w", c.address(g), c.name, explain(err))
@@ -184,8 +185,11 @@ func (ni *NI) Join(g lnd.Group) error {
 
 // explain says what to do about a refusal.
 func explain(err error) error {
-	if err == syscall.ENOBUFS { //nolint:errorlint // as the system call returns it
+	switch {
+	case errors.Is(err, syscall.ENOBUFS):
 		return fmt.Errorf("%w: too many groups; sysctl net.ipv4.igmp_max_memberships allows more", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: another program has it; multicast_port names another, for all nodes", err)
 	}
 	return err
 }

@@ -3,8 +3,10 @@ package socklnd
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -171,6 +173,25 @@ func TestMulticastRefused(t *testing.T) {
 	}
 	if err := h.ni.Join(9999); err != nil {
 		t.Errorf("after leaving another: %v", err)
+	}
+}
+
+// TestMulticastPortTaken: somebody else has the port; what is sent needs none.
+func TestMulticastPortTaken(t *testing.T) {
+	l, err := net.ListenUDP("udp4", &net.UDPAddr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := start(t, "127.0.0.1", Config{Accept: AcceptNone, MulticastPort: addrPort(l.LocalAddr()).Port()})
+	if err := h.ni.Join(1); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "multicast_port") {
+		t.Errorf("join: %v", err)
+	}
+	m := newPut(h.id(), nid.ProcessID{NID: h.ni.GroupNID(1), PID: nid.LustrePID}, pattern(8))
+	m.Group = 1
+	h.ni.Multicast(m)
+	if errs := h.wantFinalized(1); errs[0] != nil {
+		t.Errorf("ended with %v", errs[0])
 	}
 }
 

@@ -1,0 +1,118 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/loopback"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// RM-25, RM-A22: a datagram between whole nodes, through the faults and the
+// capture that every node has, with ports and addresses as configured.
+func TestMulticastBetweenNodes(t *testing.T) {
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	tap, err := capture.NewWriter(&file, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*node.Node
+	for _, addr := range []string{"127.0.0.1", "127.0.0.2"} {
+		cfg := config.Default()
+		cfg.Networks, cfg.AcceptPort, cfg.MulticastBase = "tcp("+addr+")", int(port), "239.77.0.0"
+		own := node.Config{Config: cfg}
+		if len(nodes) == 0 {
+			own.Tap = tap
+		}
+		n, err := node.New(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+		t.Cleanup(func() { _ = n.Shutdown(context.Background()) })
+	}
+	arrived := make(chan string, 1)
+	var in portals.Inbox
+	if err := in.Open(nodes[1].Table(), portals.InboxConfig{Portal: 40, Size: 100, Handle: func(e *portals.Event, data []byte) {
+		arrived <- e.Initiator.NID.String() + " " + e.Target.NID.String() + " " + string(data)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := nodes[1].Table().JoinGroup(nid.NID{}, 258); err != nil {
+		t.Fatal(err)
+	}
+	table := nodes[0].Table()
+	md, err := table.MDBind(portals.MD{Segments: []portals.Segment{[]byte("hello")}, Threshold: 1}, portals.Unlink)
+	if err == nil {
+		err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: 258, Portal: 40})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-arrived:
+		if want := "127.0.0.1@tcp 239.77.1.2@tcp hello"; got != want {
+			t.Errorf("arrived: %q, want %q", got, want)
+		}
+	case <-time.After(waitLimit):
+		t.Fatal("nothing arrives")
+	}
+	checkMulticastStatus(t, nodes, int(port))
+	if err := tap.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkMulticastCapture(t, &file)
+}
+
+// checkMulticastStatus: the sender has sent one, the receiver has it and the group.
+func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
+	t.Helper()
+	for i, n := range nodes {
+		for _, ni := range n.Status().NIs {
+			if ni.Socklnd == nil {
+				continue
+			}
+			m := ni.Socklnd.Multicast
+			if m == nil || m.Sent != uint64(1-i) || m.Received != uint64(i) || len(ni.Groups) != i || int(m.Port)+10000 != port && int(m.Port)-10000 != port {
+				t.Errorf("node %d, accept port %d: groups %v, %+v", i, port, ni.Groups, m)
+			}
+		}
+	}
+}
+
+func checkMulticastCapture(t *testing.T, file io.Reader) {
+	t.Helper()
+	in, err := capture.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		if r.Datagram && r.Dst().Addr() == r.Header.DestNID.Addr() && string(r.Payload) == "hello" {
+			found++
+		}
+	})
+	for p, err := in.Next(); err != io.EOF; p, err = in.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Packet(p.Time, p.Link, p.Data)
+	}
+	d.Close()
+	if found != 1 {
+		t.Errorf("%d datagrams in the capture, want 1", found)
+	}
+}
