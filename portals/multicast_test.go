@@ -37,7 +37,7 @@ func (*caster) NID() nid.NID                                           { return 
 func (c *caster) Send(m *lnd.Message)                                  { c.up.Finalize(m, syscall.EHOSTUNREACH) }
 func (*caster) Recv(*lnd.Delivery)                                     {}
 func (*caster) Shutdown(context.Context) error                         { return nil }
-func (*caster) GroupNID(g lnd.Group) nid.NID { return nid.FromNumber(castNet, 239<<24|uint32(g)) }
+func (*caster) GroupNID(g lnd.Group) nid.NID                           { return nid.FromNumber(castNet, 239<<24|uint32(g)) }
 
 func (c *caster) MulticastLimits() lnd.MulticastLimits {
 	return lnd.MulticastLimits{MaxPayload: 100, ReceiveBuffer: 12240}
