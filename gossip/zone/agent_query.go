@@ -19,6 +19,7 @@ var (
 const (
 	queryTimeout = 5 * time.Second
 	maxQueries   = 64
+	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: what goes on after that is no answer
 )
 
 // queries are questions who is in other zones.
@@ -36,11 +37,15 @@ type query struct {
 	timer   machine.Timer
 }
 
-func (q *queries) init(a *Agent) { q.a, q.open = a, make(map[uint64]*query) }
+// init begins with a number that nobody outside knows, and no earlier agent had.
+func (q *queries) init(a *Agent) {
+	q.a, q.open, q.last = a, make(map[uint64]*query), a.cfg.Wall+a.cfg.Seed
+}
 
 // Query asks who is in a base zone; only members of the management zone can (MS-99).
 // done is called once, perhaps before Query returns, with [ErrNotJoined],
-// [ErrUnguarded], [ErrNoAnswer] if something is wrong.
+// [ErrUnguarded], [ErrNoAnswer] if something is wrong: after 5 s, or at once if very
+// many questions are open. It must not block, nor call [Agent.Stop].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	if !a.Joined() { // nobody would answer
 		done(nil, ErrNotJoined)
@@ -70,12 +75,15 @@ func (q *queries) begin(done func([]Named, error)) uint64 {
 // listed takes an answer, or a part of one.
 func (q *queries) listed(e *Event) {
 	q.mu.Lock()
-	one := q.open[e.Number]
+	one, endless := q.open[e.Number], false
 	if one != nil {
 		one.members = append(one.members, e.Members...)
+		endless = len(one.members) > maxListed
 	}
 	q.mu.Unlock()
 	switch {
+	case endless:
+		q.end(e.Number, ErrNoAnswer)
 	case one == nil || e.More:
 	case e.Unknown:
 		q.end(e.Number, ErrUnguarded)
