@@ -1,0 +1,274 @@
+package simcmd
+
+import (
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/sim/scenario"
+)
+
+var rewriteDocs = flag.String("rewrite-docs", "", "run those sweeps of docs/membership-scale.md whole that have this in their command, as 'sweep' has all, and write their output and plots anew")
+
+const scalePage = "docs/membership-scale.md"
+
+// shown is a command of a document, and what it is said to print.
+type shown struct {
+	words  []string
+	output string // without the last newline
+}
+
+// commands are those of a document: lines of sh that begin with what, with the block
+// behind them.
+func commands(text, what string) (list []shown) {
+	for {
+		_, after, found := strings.Cut(text, "```sh\n")
+		if !found {
+			return list
+		}
+		command, rest, _ := strings.Cut(after, "\n```\n")
+		text = rest
+		if i := strings.Index(command, what); i >= 0 {
+			_, output, _ := strings.Cut(rest, "```\n")
+			output, _, _ = strings.Cut(output, "\n```\n")
+			list = append(list, shown{split(command[i+len("lnetd sim "):]), output})
+		}
+	}
+}
+
+// split splits a command as a shell does, as far as documents need it.
+func split(command string) (words []string) {
+	word, quoted, some := "", false, false
+	for _, r := range strings.ReplaceAll(command, "\\\n", "") {
+		switch {
+		case r == '\'':
+			quoted, some = !quoted, true
+		case r == ' ' && !quoted:
+			if some {
+				words = append(words, word)
+			}
+			word, some = "", false
+		default:
+			word, some = word+string(r), true
+		}
+	}
+	if some {
+		words = append(words, word)
+	}
+	return words
+}
+
+// root goes to the top of the tree, where the document's commands are meant to be run.
+func root(t *testing.T) string {
+	t.Helper()
+	t.Chdir(filepath.Join("..", "..", "..", ".."))
+	text, err := os.ReadFile(scalePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestScaleSweeps: the sweeps of docs/membership-scale.md print what it says, small sizes
+// at least; with ULNET_LONG all. -rewrite-docs writes it anew.
+func TestScaleSweeps(t *testing.T) {
+	text := root(t)
+	list := commands(text, "lnetd sim sweep ")
+	if len(list) < 8 {
+		t.Fatalf("only %d sweeps", len(list))
+	}
+	most := 256.0
+	switch {
+	case *rewriteDocs != "":
+		rewriteSweeps(t, text, list)
+		return
+	case os.Getenv("ULNET_LONG") != "":
+		most = math.Inf(1)
+	case testing.Short():
+		most = 64
+	}
+	for _, s := range list {
+		words, plot := forTest(t, s.words, most)
+		if words == nil {
+			continue
+		}
+		code, out, errs := lnetd(t, words...)
+		if code != cli.OK {
+			t.Errorf("%v: exit code %d\n%s", words, code, errs)
+			continue
+		}
+		compare(t, words, s.output, out)
+		if _, err := os.Stat(plot); plot != "" && err != nil {
+			t.Errorf("the plot is missing, -rewrite-docs draws it: %v", err)
+		}
+		if plot != "" && !strings.Contains(text, "("+strings.TrimPrefix(plot, "docs/")+")") {
+			t.Errorf("%s is not shown", plot)
+		}
+	}
+}
+
+// rewriteSweeps runs sweeps whole and writes what they print, one after the other.
+func rewriteSweeps(t *testing.T, text string, list []shown) {
+	t.Helper()
+	for _, s := range list {
+		if !strings.Contains(strings.Join(s.words, " "), *rewriteDocs) {
+			continue
+		}
+		t.Log(s.words)
+		code, out, errs := lnetd(t, s.words...)
+		if code != cli.OK {
+			t.Errorf("exit code %d\n%s", code, errs)
+			continue
+		}
+		text = strings.Replace(text, "\n"+s.output+"\n", "\n"+out, 1)
+		if err := os.WriteFile(scalePage, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// forTest is a sweep with those of its sizes that are small enough, and a plot elsewhere.
+// Nothing is left of one without any.
+func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
+	t.Helper()
+	v, err := parseVary(following(words, "--vary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parseFile(words[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []int
+	for i := range v.x {
+		nodes := float64(f.Nodes)
+		if k := slices.Index(v.keys, "nodes"); k >= 0 {
+			nodes, _ = parseNumber(v.values[k][i])
+		}
+		if nodes <= most {
+			steps = append(steps, i)
+		}
+	}
+	if len(steps) == 0 {
+		return nil, ""
+	}
+	small = slices.Clone(words)
+	vary := 0
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case words[i-1] == "--plot":
+			plot, small[i] = w, filepath.Join(t.TempDir(), "x.svg")
+		case words[i-1] == "--vary":
+			var values []string
+			for _, k := range steps {
+				values = append(values, v.values[vary][k])
+			}
+			small[i] = v.keys[vary] + "=" + strings.Join(values, ",")
+			vary++
+		}
+	}
+	return small, plot
+}
+
+// following are the words that follow a word.
+func following(words []string, flag string) (list []string) {
+	for i := 1; i < len(words); i++ {
+		if words[i-1] == flag {
+			list = append(list, words[i])
+		}
+	}
+	return list
+}
+
+// compare compares what a command printed with what a document shows: the rows that were
+// made, and in each the medians, give or take a sixth.
+func compare(t *testing.T, words []string, shown, got string) {
+	t.Helper()
+	rows := make(map[string][]string)
+	for line := range strings.Lines(shown) {
+		c := cells(line)
+		rows[c[0]] = c[1:]
+	}
+	for line := range strings.Lines(got) {
+		c := cells(line)
+		want := rows[c[0]]
+		if len(want) != len(c)-1 {
+			t.Errorf("%v: printed %q, the document has %q; -rewrite-docs writes it", words, c, want)
+			continue
+		}
+		for i, cell := range c[1:] {
+			a, _, _ := strings.Cut(cell, " ")
+			b, _, _ := strings.Cut(want[i], " ")
+			x, err1 := strconv.ParseFloat(a, 64)
+			y, err2 := strconv.ParseFloat(b, 64)
+			if a != b && (err1 != nil || err2 != nil || math.Abs(x-y) > max(math.Abs(x), math.Abs(y))/6) {
+				t.Errorf("%v: %s: %q, the document has %q; -rewrite-docs writes it", words, c[0], cell, want[i])
+			}
+		}
+	}
+}
+
+// cells are those of a row of a table.
+func cells(line string) (list []string) {
+	for c := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "  ") {
+		if c = strings.TrimSpace(c); c != "" {
+			list = append(list, c)
+		}
+	}
+	return append(list, make([]string, max(0, 1-len(list)))...)
+}
+
+// TestScaleRuns: the runs of docs/membership-scale.md are of scenarios that there are, and
+// expected what the document says; with ULNET_LONG all but the largest are made.
+func TestScaleRuns(t *testing.T) {
+	list := commands(root(t), "lnetd sim run ")
+	if len(list) < 2 {
+		t.Fatalf("only %d runs", len(list))
+	}
+	for _, s := range list {
+		f, err := parseFile(s.words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range strings.Split(s.output, "\n")[1:] {
+			c := cells(row)
+			if len(c) != 3 || !strings.HasPrefix(c[2], "ok") || !strings.Contains(string(f.Format()), c[1]+"\n") {
+				t.Errorf("%v does not have %q", s.words, row)
+			}
+		}
+		if os.Getenv("ULNET_LONG") == "" || f.Memory(scenario.Machines, f.Nodes) > 4<<30 {
+			continue
+		}
+		if code, out, errs := lnetd(t, s.words...); code != cli.OK {
+			t.Errorf("%v: exit code %d\n%s%s", s.words, code, out, errs)
+		}
+	}
+}
+
+// TestScaleScenarios: the scenarios beside the document are in their usual form.
+func TestScaleScenarios(t *testing.T) {
+	text := root(t)
+	files, err := filepath.Glob("docs/membership/*.sim")
+	if err != nil || len(files) < 8 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		f, err := parseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(name); err != nil || string(b) != string(f.Format()) {
+			t.Errorf("%s is not in its usual form: %v\n%s", name, err, f.Format())
+		}
+		if !strings.Contains(text, name) {
+			t.Errorf("%s is in no command", name)
+		}
+	}
+}
