@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,10 @@ func TestZoneLines(t *testing.T) {
 			t.Fatalf("%s: %v", g.id, err)
 		}
 		for _, l := range lines {
-			if l.basis == "" || l.skipped != "" {
+			switch {
+			case strings.Contains(l.what, "in a namespace") && l.skipped != "":
+				t.Logf("%s: %s: %s", g.id, l.what, l.skipped) // privilege is no tool that could be installed
+			case l.basis == "" || l.skipped != "" || math.IsNaN(l.ratio):
 				t.Errorf("%s: %+v", g.id, l)
 			}
 		}
