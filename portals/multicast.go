@@ -10,11 +10,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
+// Group numbers a multicast group.
+type Group = lnd.Group
+
 // PutMulticastRequest says what to put to whom at once. The whole MD is sent.
 type PutMulticastRequest struct {
 	Self      nid.NID // the local NID to send from; zero or Any: the first with multicast
 	MD        MDHandle
-	Group     lnd.Group
+	Group     Group
 	Portal    int
 	MatchBits uint64
 	Offset    uint32 // in the targets' MDs, if these are ManageRemote
