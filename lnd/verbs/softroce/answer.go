@@ -1,0 +1,98 @@
+package softroce
+
+import (
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// answered takes an ACK or NAK.
+func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
+	r, s := &c.req, p.AETH.Syndrome
+	last := p.PSN // that is acknowledged
+	if !s.IsAck() {
+		last = last.Add(-1)
+	}
+	// A NAK may name the oldest packet; nothing names what was never sent.
+	if d := last.Sub(r.unacked); d < -1 || d < 0 && s.IsAck() || last.Sub(r.high) >= 0 || !s.IsAck() && p.PSN == r.high {
+		c.counters.Ghosts++
+		return
+	}
+	progress := last.Sub(r.unacked) >= 0
+	probed := r.probing && s.IsAck() && last == r.probed
+	if progress {
+		c.acknowledged(now, last, out)
+	}
+	switch {
+	case probed && r.unacked != r.high:
+		// The responder has the probe and nothing behind it.
+		r.lost()
+		c.back(r.unacked)
+	case s.IsAck():
+	case s.IsRNR():
+		c.notReady(now, s, out)
+	case s == ibta.NakSequence:
+		c.missing(now, p.PSN, out)
+	case s == ibta.NakInvalid:
+		c.broken(verbs.RemoteInvalid, out)
+	case s == ibta.NakAccess:
+		c.broken(verbs.RemoteAccess, out)
+	case s == ibta.NakOperation:
+		c.broken(verbs.RemoteOperation, out)
+	default:
+		c.counters.Ghosts++
+	}
+}
+
+// acknowledged notes that the peer has all packets up to last.
+func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
+	r := &c.req
+	if r.timing && last.Sub(r.timed) >= 0 {
+		r.timing = false
+		r.sample(now - r.timedAt)
+	}
+	r.heard(now)
+	r.grown(last.Sub(r.unacked) + 1)
+	r.unacked = last.Add(1)
+	if r.recovering && r.unacked.Sub(r.recover) >= 0 {
+		r.recovering = false
+	}
+	for c.sends.len() > 0 {
+		w := c.sends.work(0)
+		if last.Sub(w.first.Add(w.packets-1)) < 0 {
+			break
+		}
+		c.complete(c.sends.pop(), verbs.Success, out)
+	}
+	if r.next.Sub(r.unacked) < 0 { // it had come in spite of the loss
+		r.next = r.unacked
+		c.sends.seek(r.next)
+	}
+}
+
+// missing goes back to a packet that the responder misses, once: more NAKs for it
+// come from packets that were on the way.
+func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
+	r := &c.req
+	if r.nakPending && r.nakked == psn {
+		return
+	}
+	c.counters.Naks++
+	r.nakPending, r.nakked = true, psn
+	r.quietSince = now
+	r.lost()
+	c.back(psn)
+}
+
+// notReady waits as long as the responder asks.
+func (c *rc) notReady(now time.Duration, s ibta.Syndrome, out *rcOutput) {
+	r := &c.req
+	c.counters.RNRNaks++
+	if r.rnrs++; r.rnrs > c.cfg.RNRRetryCount && c.cfg.RNRRetryCount < endlessRetry {
+		c.broken(verbs.RNRRetryExceeded, out)
+		return
+	}
+	r.waitingForRNR, r.rnrUntil = true, now+s.RNRDelay()
+	c.back(r.unacked)
+}

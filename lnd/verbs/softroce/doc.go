@@ -1,0 +1,29 @@
+// Package softroce will be a provider of package verbs in Go: RoCEv2 over UDP.
+// So far it has the transport of a reliable connection, which is a machine.
+//
+// # Reliable connection
+//
+// An [rc] is both ends of one queue pair: a requester, which cuts posted work
+// requests into packets and keeps them until the peer acknowledges them, and a
+// responder, which takes the peer's packets in order. Whoever steps it has
+// checked ICRC, addresses and queue pair numbers of what it is given, puts ICRCs
+// behind what it sends, and lends it memory: regions to write to ([memory]) and
+// receive buffers ([pool]).
+//
+// Packets that are lost are sent again from the oldest on which is missing, as all
+// RoCE does. What finds that out, the fastest first:
+//
+//	NAK        the responder got a packet ahead of a missing one: says so once
+//	probe      nothing was heard for some round trips: the oldest packet goes
+//	           again, and asks for an acknowledgement. It is answered by how far
+//	           the responder has come, and does not count as a retry
+//	timeout    nothing was heard for the ACK timeout: a retry
+//
+// A window bounds the packets on the way: it begins with 16, grows by one for each
+// window that is acknowledged, and is halved for a loss. Some packet of each 16,
+// the last of a message, and the last that fits the window ask for an
+// acknowledgement.
+//
+// A SEND that finds no receive buffer is dropped without an answer (a NAK would
+// stop a kernel for 655 ms) and comes again.
+package softroce

@@ -1,0 +1,201 @@
+package softroce
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
+)
+
+// rcConfig is what the ends of a connection have agreed upon, and what they are
+// lent.
+type rcConfig struct {
+	ID            uint64 // of completions of receives
+	QPN, DestQP   ibta.QPN
+	MTU           int      // payload of a packet in bytes
+	SendPSN       ibta.PSN // of the first request
+	RecvPSN       ibta.PSN // of the peer's first request
+	MaxSends      int      // work requests that are not done
+	MaxWindow     int      // packets on the way, at least 1
+	MaxMessage    int      // longest SEND that is received: the size of a buffer
+	AckTimeout    time.Duration
+	RetryCount    int // timeouts in a row that are survived
+	RNRRetryCount int // RNR NAKs in a row that are survived, 7 is endless
+	Memory        memory
+	Pool          pool
+}
+
+// memory are the regions that a peer may write to.
+type memory interface {
+	// Check says whether [address, address+length) of a region may be written.
+	Check(key ibta.RKey, address uint64, length uint32) bool
+	// Write writes there, if that is still so.
+	Write(key ibta.RKey, address uint64, b []byte) bool
+}
+
+// pool has receive buffers.
+type pool interface {
+	Take() (verbs.Buffer, bool)
+	Return(verbs.Buffer)
+}
+
+// rcInput is what an rc is stepped with; the zero value is the timer.
+type rcInput struct {
+	Packets []ibta.Packet  // that arrived, in order
+	Post    []verbs.SendWR // to be done
+	Fail    verbs.Status   // the connection is over: what is posted is Flushed
+}
+
+// rcOutput is what an rc wants done: first completions, then packets.
+type rcOutput struct {
+	Completions []verbs.Completion
+	Packets     []rcPacket
+	pieces      [][]byte
+	Err         error        // of Post, all of which is refused then
+	Failed      verbs.Status // why the connection is over, from this step on
+}
+
+// rcPacket is a packet to send. Its payload is Payload of the output, not that of
+// the packet, and lies in the memory of its work request until that completes.
+type rcPacket struct {
+	ibta.Packet
+	from, to int
+}
+
+// Payload returns the pieces of the payload of a packet.
+func (o *rcOutput) Payload(p *rcPacket) [][]byte { return o.pieces[p.from:p.to] }
+
+// Reset empties o and keeps its memory.
+func (o *rcOutput) Reset() {
+	clear(o.pieces)
+	clear(o.Completions)
+	*o = rcOutput{Completions: o.Completions[:0], Packets: o.Packets[:0], pieces: o.pieces[:0]}
+}
+
+// rcCounters count what is not as it should be.
+type rcCounters struct {
+	Duplicates uint64 // requests that came again
+	Ahead      uint64 // requests with something missing before them
+	NoBuffer   uint64 // SENDs that found no receive buffer
+	Refused    uint64 // requests that were answered with a fatal NAK
+	Ghosts     uint64 // answers to what is not on the way
+	Resent     uint64 // packets that were sent again
+	Probes     uint64
+	Timeouts   uint64
+	Naks       uint64 // for a missing packet
+	RNRNaks    uint64
+}
+
+// rc is the transport of one reliable connection: a machine.
+type rc struct {
+	cfg      rcConfig
+	failed   verbs.Status // Success while it works
+	counters rcCounters
+
+	sends sendQueue
+	req   requester
+	resp  responder
+}
+
+var _ machine.Machine[rcInput, rcOutput] = (*rc)(nil)
+
+func newRC(cfg rcConfig) *rc {
+	c := &rc{cfg: cfg}
+	c.sends.init(cfg)
+	c.req.init(cfg)
+	c.resp.expected = cfg.RecvPSN
+	return c
+}
+
+// Step applies in (machine.Machine).
+func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
+	for i := range in.Packets {
+		if c.failed != verbs.Success {
+			break
+		}
+		if p := &in.Packets[i]; p.OpCode == ibta.Acknowledge {
+			c.answered(now, p, out)
+		} else {
+			c.request(p, out)
+		}
+	}
+	if in.Fail != verbs.Success {
+		c.fail(in.Fail, out)
+	}
+	if len(in.Post) > 0 {
+		c.post(in.Post, out)
+	}
+	if c.failed != verbs.Success {
+		c.acknowledge(out) // a NAK says why
+		return machine.Never
+	}
+	c.expire(now, out)
+	c.transmit(now, out)
+	c.acknowledge(out)
+	if c.failed != verbs.Success {
+		return machine.Never
+	}
+	return c.req.wake(now, c.outstanding())
+}
+
+// fail ends the connection: work requests that are not done are flushed. Whoever
+// knows of one that failed itself completes that before.
+func (c *rc) fail(why verbs.Status, out *rcOutput) {
+	if c.failed != verbs.Success {
+		return
+	}
+	c.failed, out.Failed = why, why
+	c.resp.drop(c.cfg.Pool)
+	for c.sends.len() > 0 {
+		c.complete(c.sends.pop(), verbs.Flushed, out)
+	}
+}
+
+// complete reports a work request.
+func (c *rc) complete(w *sendWork, s verbs.Status, out *rcOutput) {
+	if w.signaled || s != verbs.Success {
+		out.Completions = append(out.Completions, verbs.Completion{ID: w.id, QPN: uint32(c.cfg.QPN), Op: w.op, Status: s})
+	}
+}
+
+// post takes work requests, all or none.
+func (c *rc) post(list []verbs.SendWR, out *rcOutput) {
+	if c.failed != verbs.Success {
+		for i := range list {
+			out.Completions = append(out.Completions, verbs.Completion{
+				ID: list[i].ID, QPN: uint32(c.cfg.QPN), Op: list[i].Op, Status: verbs.Flushed,
+			})
+		}
+		return
+	}
+	if c.sends.len()+len(list) > c.cfg.MaxSends {
+		out.Err = verbs.ErrFull
+		return
+	}
+	for i := range list {
+		c.sends.push(&list[i])
+	}
+}
+
+// outstanding reports whether something is on the way.
+func (c *rc) outstanding() bool { return c.req.next.Sub(c.req.unacked) > 0 }
+
+// invariants reports what must never be so.
+func (c *rc) invariants() error {
+	r, end := &c.req, c.sends.end
+	if r.next.Sub(r.unacked) < 0 || r.high.Sub(r.next) < 0 || end.Sub(r.high) < 0 {
+		return fmt.Errorf("unacked %#x, next %#x, high %#x, end %#x", r.unacked, r.next, r.high, end)
+	}
+	if r.window < 1 || r.window > r.maxWindow {
+		return fmt.Errorf("window of %d packets", r.window)
+	}
+	if c.sends.len() > c.cfg.MaxSends {
+		return fmt.Errorf("%d work requests", c.sends.len())
+	}
+	if c.failed == verbs.Success && (c.sends.len() == 0) != (r.unacked == end) {
+		return fmt.Errorf("%d work requests, unacked %#x, end %#x", c.sends.len(), r.unacked, end)
+	}
+	return nil
+}

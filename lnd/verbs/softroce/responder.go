@@ -1,0 +1,178 @@
+package softroce
+
+import (
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// message is what a responder is in the middle of.
+type message uint8
+
+const (
+	noMessage message = iota
+	aSend
+	aWrite
+)
+
+// responder takes the peer's requests in order.
+type responder struct {
+	expected ibta.PSN
+	msn      uint32
+	nakSent  bool // for a missing packet; until that comes
+
+	in      message
+	buffer  verbs.Buffer // of the SEND in progress
+	length  int          // bytes of it that came
+	key     ibta.RKey    // of the WRITE in progress
+	address uint64       // where it goes on
+	left    uint32       // bytes of it to come
+
+	answer    ibta.Syndrome // to be sent at the end of the step
+	answerPSN ibta.PSN
+	answering bool
+}
+
+// drop gives back the buffer of a message that will not be complete.
+func (r *responder) drop(p pool) {
+	if r.in == aSend {
+		p.Return(r.buffer)
+	}
+	r.in, r.buffer = noMessage, verbs.Buffer{}
+}
+
+// reply has an answer sent. ACKs are merged: the last one counts. A NAK is not
+// replaced, but for that of a missing packet that has come.
+func (r *responder) reply(s ibta.Syndrome, psn ibta.PSN) {
+	if r.answering && !r.answer.IsAck() && (r.answer != ibta.NakSequence || r.nakSent && s.IsAck()) {
+		return
+	}
+	r.answering, r.answer, r.answerPSN = true, s, psn
+}
+
+// acknowledge sends the answer of this step.
+func (c *rc) acknowledge(out *rcOutput) {
+	r := &c.resp
+	if !r.answering {
+		return
+	}
+	r.answering = false
+	p := rcPacket{Packet: ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.Acknowledge, PSN: r.answerPSN},
+		AETH: ibta.AETH{Syndrome: r.answer, MSN: r.msn},
+	}}
+	c.address(&p.Packet)
+	out.Packets = append(out.Packets, p)
+}
+
+// request takes a request packet, in the order of checks of the reference.
+func (c *rc) request(p *ibta.Packet, out *rcOutput) {
+	r := &c.resp
+	if !p.OpCode.IsRequest() || p.OpCode.IsUD() {
+		return
+	}
+	switch d := p.PSN.Sub(r.expected); {
+	case d < 0:
+		c.counters.Duplicates++
+		r.reply(ibta.AckUnlimited, r.expected.Add(-1))
+		return
+	case d > 0:
+		c.counters.Ahead++
+		if !r.nakSent {
+			r.nakSent = true
+			r.reply(ibta.NakSequence, r.expected)
+		}
+		return
+	}
+	why, dropped := c.execute(p)
+	if dropped {
+		return
+	}
+	if why != 0 {
+		c.counters.Refused++
+		r.reply(why, p.PSN)
+		c.fail(verbs.General, out)
+		return
+	}
+	if r.nakSent {
+		r.nakSent = false
+		r.answering = r.answering && r.answer != ibta.NakSequence
+	}
+	r.expected = r.expected.Add(1)
+	if p.OpCode.IsLast() {
+		r.msn = (r.msn + 1) & (1<<24 - 1)
+		c.finish(out)
+	}
+	if p.AckReq {
+		r.reply(ibta.AckUnlimited, p.PSN)
+	}
+}
+
+// execute does what a packet asks for. It is dropped if it is a SEND for which no
+// buffer is there. A refusal comes with its syndrome, else that is 0.
+func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
+	r := &c.resp
+	kind := aSend
+	if p.OpCode.IsWrite() {
+		kind = aWrite
+	}
+	if p.OpCode.IsFirst() != (r.in == noMessage) || !p.OpCode.IsFirst() && r.in != kind || p.OpCode.HasImmediate() {
+		return ibta.NakInvalid, false
+	}
+	n := len(p.Payload)
+	if n > c.cfg.MTU || !p.OpCode.IsLast() && n != c.cfg.MTU || p.OpCode.IsLast() && !p.OpCode.IsFirst() && n == 0 {
+		return ibta.NakInvalid, false
+	}
+	if kind == aWrite {
+		return c.write(p), false
+	}
+	if p.OpCode.IsFirst() {
+		b, ok := c.cfg.Pool.Take()
+		if !ok {
+			c.counters.NoBuffer++
+			return 0, true
+		}
+		r.in, r.buffer, r.length = aSend, b, 0
+	}
+	if r.length+n > min(len(r.buffer.Bytes), c.cfg.MaxMessage) {
+		return ibta.NakInvalid, false
+	}
+	r.length += copy(r.buffer.Bytes[r.length:], p.Payload)
+	return 0, false
+}
+
+// write does what a packet of an RDMA WRITE asks for.
+func (c *rc) write(p *ibta.Packet) (refusal ibta.Syndrome) {
+	const longest = 1 << 31
+	r := &c.resp
+	n := uint32(len(p.Payload))
+	if p.OpCode.IsFirst() {
+		if p.RETH.Length > longest {
+			return ibta.NakInvalid
+		}
+		if p.RETH.Length > 0 && !c.cfg.Memory.Check(p.RETH.RKey, p.RETH.Address, p.RETH.Length) {
+			return ibta.NakAccess
+		}
+		r.in, r.key, r.address, r.left = aWrite, p.RETH.RKey, p.RETH.Address, p.RETH.Length
+	}
+	if n > r.left || p.OpCode.IsLast() != (n == r.left) {
+		return ibta.NakInvalid
+	}
+	if n > 0 && !c.cfg.Memory.Write(r.key, r.address, p.Payload) {
+		return ibta.NakAccess // it was deregistered meanwhile
+	}
+	r.address, r.left = r.address+uint64(n), r.left-n
+	return 0
+}
+
+// finish ends the message in progress.
+func (c *rc) finish(out *rcOutput) {
+	r := &c.resp
+	if r.in == aSend {
+		b := r.buffer
+		b.Bytes = b.Bytes[:r.length]
+		out.Completions = append(out.Completions, verbs.Completion{
+			ID: c.cfg.ID, QPN: uint32(c.cfg.QPN), Op: verbs.Receive, Buffer: b,
+		})
+	}
+	r.in, r.buffer = noMessage, verbs.Buffer{}
+}
