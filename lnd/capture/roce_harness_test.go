@@ -45,20 +45,23 @@ func (w *roceWire) packet(side int, p ibta.Packet) {
 	if !p.OpCode.IsUD() {
 		p.DestQP = dst.qp
 	}
-	w.list = append(w.list, ipv4(src.addr, dst.addr, p.AppendTo(nil)))
+	w.list = append(w.list, ipPacketOf(src.addr, dst.addr, p.AppendTo(nil)))
 }
 
-// ipv4 wraps a packet from its BTH to its padding.
-func ipv4(src, dst netip.Addr, body []byte) capture.Packet {
+// ipPacketOf wraps a packet from its BTH to its padding.
+func ipPacketOf(src, dst netip.Addr, body []byte) capture.Packet {
 	s, d := netip.AddrPortFrom(src, 0xC000), netip.AddrPortFrom(dst, ibta.Port)
 	roce := ibta.NewPath(s, d).AppendICRC(0, body)
-	b := []byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0}
+	n := ibta.UDPSize + len(roce)
+	b := []byte{0x45, 0, byte((n + 20) >> 8), byte(n + 20), 0, 0, 0x40, 0, 64, 17, 0, 0}
+	if src.Is6() {
+		b = []byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 17, 64}
+	}
 	b = append(append(b, src.AsSlice()...), dst.AsSlice()...)
 	b = binary.BigEndian.AppendUint16(b, s.Port())
 	b = binary.BigEndian.AppendUint16(b, d.Port())
-	b = binary.BigEndian.AppendUint16(b, uint16(ibta.UDPSize+len(roce)))
-	b = append(append(b, 0, 0), roce...)
-	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	b = append(binary.BigEndian.AppendUint16(b, uint16(n)), 0, 0)
+	b = append(b, roce...)
 	return capture.Packet{Time: time.Unix(1, 0), Link: capture.LinkRaw, Data: b, Length: len(b)}
 }
 

@@ -106,13 +106,13 @@ func TestRoCEFlood(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
 	for qp := range 5000 {
 		p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendOnly, DestQP: ibta.QPN(qp + 2)}}
-		w.list = append(w.list, ipv4(a, b, p.AppendTo(nil)))
+		w.list = append(w.list, ipPacketOf(a, b, p.AppendTo(nil)))
 	}
 	for id := range 5000 { // REQs that nobody answers
 		req := ibta.REQ{LocalID: ibta.CommID(id + 1), QPN: ibta.QPN(id + 2)}
 		body := req.AppendTo(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil))
 		p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: body}
-		w.list = append(w.list, ipv4(b, a, p.AppendTo(nil)))
+		w.list = append(w.list, ipPacketOf(b, a, p.AppendTo(nil)))
 	}
 	open, most := 0, 0
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
@@ -209,7 +209,7 @@ func FuzzRoCE(f *testing.F) {
 			if n = min(n, len(in)-2); n < ibta.BTHSize {
 				break
 			}
-			p := ipv4(src, dst, in[2:2+n:2+n])
+			p := ipPacketOf(src, dst, in[2:2+n:2+n])
 			d.Packet(p.Time, p.Link, p.Data)
 			in = in[2+n:]
 		}

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -219,5 +220,23 @@ func TestRoCETransferDamaged(t *testing.T) {
 	want := `1/0 PUT_DONE PUT of 2000, missing 344, 2 writes, "payload!"`
 	if !slices.Contains(got, want) || !slices.Contains(got, "1/0 lost 1") {
 		t.Errorf("no %q in\n%s", want, strings.Join(got, "\n"))
+	}
+}
+
+// TestRoCEOverIPv6: IPv6 differs in the ICRC alone.
+func TestRoCEOverIPv6(t *testing.T) {
+	w := newRoceWire(t)
+	w.ends[0].addr, w.ends[1].addr = netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd00::2")
+	w.message(0, immediate("one"), 256)
+	w.answer(1, 0xFFFFFE, ibta.AckUnlimited)
+	w.message(1, immediate("two"), 256)
+	counts := wantRoCE(t, w.list, `
+		1/0 opened
+		1/0 mid-stream
+		1/0 PUT "one"
+		1/1 PUT "two"
+		1/0 closed: capture ends inside the connection`)
+	if counts.BadICRC != 0 || counts.Other != 0 {
+		t.Errorf("%+v", counts)
 	}
 }
