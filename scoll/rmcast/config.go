@@ -20,8 +20,8 @@ type Config struct {
 	// MTU is the largest payload of a multicast datagram, in bytes. 0: this node
 	// has no multicast, and the payload goes down the tree for all.
 	MTU int
-	// Capacity is how many bytes of datagrams wait at this node without loss
-	// (RM-A21). 0: as many as a window has.
+	// Capacity is how many bytes of memory there are at this node for datagrams that
+	// wait, what the system adds to each included (RM-A21). 0: enough for a window.
 	Capacity int
 	// FIFO delivers the messages of an origin in the order in which it sent them.
 	FIFO bool

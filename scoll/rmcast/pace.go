@@ -1,9 +1,13 @@
 package rmcast
 
+// overhead is what a system takes for a datagram that waits, beside twice its size at
+// most, in bytes.
+const overhead = 1024
+
 // start sets the limit of datagrams in flight so that the bursts of all origins take
 // half of the least room at a receiver (RM-A21).
 func (p *sender) start(r *roster, origins int) {
-	room := r.capacity / 2 / (r.fragment + HeaderSize)
+	room := r.capacity / (2*(r.fragment+HeaderSize) + overhead) / 2
 	if r.capacity == 0 {
 		room = r.window
 	}

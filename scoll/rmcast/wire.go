@@ -63,3 +63,12 @@ func appendVersion(b []byte, v Version) []byte {
 func parseVersion(b []byte) Version {
 	return Version{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
+
+// groupOf is the group that a message says it is of, which stands at the same place
+// in all of them; 0 if it is too short.
+func groupOf(b []byte) GroupID {
+	if len(b) < 12 {
+		return 0
+	}
+	return GroupID(binary.LittleEndian.Uint32(b[8:]))
+}

@@ -1,0 +1,186 @@
+package rmcast
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// View is what managers need to know of discovery.
+type View interface {
+	// Watch calls f for every node that is alive now, and then whenever one dies
+	// or comes alive, until stop.
+	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
+}
+
+// AgentConfig configures an [Agent].
+type AgentConfig struct {
+	Self  nid.NID      // may be zero on a node with one NID
+	View  View         // of the managers on this node; nil: nobody ever dies
+	Log   *slog.Logger // nil discards
+	Clock machine.Clock
+	// Incarnation rises with every life of the node. Default: the node's.
+	Incarnation uint64
+	// Buffers is how many datagrams can arrive at a time without waiting or, by
+	// multicast, being lost. Default 64.
+	Buffers int
+	// Fragment is the largest payload of a datagram that can arrive, in bytes: no
+	// less than that of the groups' managers. Default 4096.
+	Fragment int
+	// Members is how many members a group can have. Default 1024.
+	Members int
+}
+
+// Agent lets a node take part in groups, and manage them. It has no goroutine of its
+// own: what arrives is handled, and delivered, in the goroutine that brought it.
+//
+// Methods are safe for concurrent use.
+type Agent struct {
+	table *portals.Table
+	cfg   AgentConfig
+	pid   nid.PID
+	log   *slog.Logger
+
+	data, control, orders portals.Inbox
+	sender                outbox
+
+	groups  atomic.Pointer[map[GroupID]*Group]    // replaced under mu
+	manages atomic.Pointer[map[GroupID]*managing] // likewise
+	mu      sync.Mutex
+	stopped bool // guarded by mu
+
+	strays atomic.Uint64 // messages of groups that this node is not in
+}
+
+// ErrNoNID says that a node has no NID to take part as.
+var ErrNoNID = errors.New("rmcast: say which NID of this node takes part")
+
+// ErrStopped says that the agent was stopped, or that the group was left.
+var ErrStopped = errors.New("rmcast: the group was left, or the node stops")
+
+// ErrTaken says that this node takes part in a group, or manages it, already.
+var ErrTaken = errors.New("rmcast: this node does that already in this group")
+
+// Start begins to receive. The error is ErrNoNID or what portals says of the buffers.
+func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log}
+	if err := a.fill(); err != nil {
+		return nil, err
+	}
+	a.groups.Store(&map[GroupID]*Group{})
+	a.manages.Store(&map[GroupID]*managing{})
+	a.sender.init(a)
+	inboxes := []struct {
+		inbox *portals.Inbox
+		cfg   portals.InboxConfig
+	}{
+		{&a.data, portals.InboxConfig{Portal: DataPortal, Buffers: a.cfg.Buffers, Size: HeaderSize + a.cfg.Fragment, Handle: a.arrived}},
+		{&a.control, portals.InboxConfig{Portal: ControlPortal, Buffers: 16, Size: MaxControl, Handle: a.told}},
+		{&a.orders, portals.InboxConfig{
+			Portal: ManagerPortal, Buffers: 4, Size: orderSize + a.cfg.Members*(memberSize+departedSize), Handle: a.instructed,
+		}},
+	}
+	for i, in := range inboxes {
+		if err := in.inbox.Open(table, in.cfg); err != nil {
+			for _, open := range inboxes[:i] {
+				open.inbox.Close()
+			}
+			return nil, fmt.Errorf("rmcast: post buffers: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// fill sets what the configuration leaves open.
+func (a *Agent) fill() error {
+	c := &a.cfg
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if !c.Self.IsValid() {
+		ids := slices.DeleteFunc(a.table.Node().IDs(), func(id nid.ProcessID) bool { return id.NID.IsLo() })
+		if len(ids) != 1 {
+			return ErrNoNID
+		}
+		c.Self = ids[0].NID
+	}
+	if c.Incarnation == 0 {
+		c.Incarnation = a.table.Node().Incarnation()
+	}
+	if c.Clock == nil {
+		c.Clock = a.table.Node().Clock()
+	}
+	c.Buffers = max(orDefault(c.Buffers, 64), 1)
+	c.Fragment = min(orDefault(c.Fragment, 4096), MaxFragment)
+	c.Members = min(orDefault(c.Members, 1024), MaxMembers)
+	return nil
+}
+
+func orDefault(n, d int) int {
+	if n <= 0 {
+		return d
+	}
+	return n
+}
+
+// Stop ends taking part in all groups, without waiting for what is under way: its
+// senders are told ErrStopped.
+func (a *Agent) Stop() {
+	a.mu.Lock()
+	again := a.stopped
+	a.stopped = true
+	groups, manages := *a.groups.Load(), *a.manages.Load()
+	a.mu.Unlock()
+	if again {
+		return
+	}
+	a.data.Close()
+	a.control.Close()
+	a.orders.Close()
+	for _, g := range groups { // any order: each by itself
+		g.close()
+	}
+	for _, m := range manages { // any order: each by itself
+		m.close()
+	}
+}
+
+// Strays counts messages of groups that this node is not in.
+func (a *Agent) Strays() uint64 { return a.strays.Load() }
+
+// arrived handles datagrams.
+func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(Arrival, e, b) }
+
+// told handles control messages.
+func (a *Agent) told(e *portals.Event, b []byte) { a.step(Control, e, b) }
+
+func (a *Agent) step(kind InputKind, e *portals.Event, b []byte) {
+	g := (*a.groups.Load())[groupOf(b)]
+	if g == nil {
+		a.strays.Add(1)
+		return
+	}
+	g.runner.Do(Input{Kind: kind, From: e.Source.NID, Data: b})
+}
+
+// instructed handles messages of members to managers, and of managers.
+func (a *Agent) instructed(e *portals.Event, b []byte) {
+	in, id := Input{Kind: Instructed, From: e.Source.NID, Data: b}, groupOf(b)
+	m, g := (*a.manages.Load())[id], (*a.groups.Load())[id]
+	if m == nil && g == nil {
+		a.strays.Add(1)
+	}
+	if m != nil {
+		m.runner.Do(in)
+	}
+	if g != nil {
+		g.runner.Do(in)
+	}
+}

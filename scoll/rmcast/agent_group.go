@@ -1,0 +1,304 @@
+package rmcast
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Message is one that was delivered. Data is valid until the handler returns.
+type Message struct {
+	Origin ID     // who sent it
+	Number uint32 // its communication number
+	Seq    uint64 // rises with each message of an origin
+	Data   []byte
+}
+
+// GroupConfig configures taking part in a group.
+type GroupConfig struct {
+	// Config: Self, Life, MTU and Capacity follow from the agent, and Managers are
+	// this node alone if there are none.
+	Config
+	// Handle takes every message of the group, own ones included, one at a time.
+	// It must not block; it may call Post. Required.
+	Handle func(m *Message)
+	// NoMulticast has the payload go down the tree, as where a driver has no
+	// multicast; that is then true for all members.
+	NoMulticast bool
+	// StayOut leaves it at that when the manager has expelled this node. Otherwise
+	// it joins again, as another member.
+	StayOut bool
+	// OnChange is told when this node becomes a member, when the list of members
+	// changes, and when it is a member no longer, with the reason. It must not block.
+	// May be nil.
+	OnChange func(v Version, err error)
+}
+
+// Group is a node's part in a group.
+type Group struct {
+	a      *Agent
+	cfg    GroupConfig
+	m      *Machine // stepped by runner
+	runner *machine.Runner[Input, Output]
+
+	mu      sync.Mutex
+	waiting []*Sending // for room; guarded by mu, like all below
+	free    []*Sending
+	joined  chan struct{} // closed when this node is a member
+	gone    chan struct{} // closed when it has left
+	member  bool
+	left    bool
+	closed  bool
+}
+
+// Join begins to take part in a group. It does not wait until this node is a member:
+// Ready does, and so does Send. Errors: ErrTaken, ErrStopped, and what portals says of
+// the multicast group, if there is multicast.
+func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
+	cfg.Self, cfg.Life = a.cfg.Self, a.cfg.Incarnation
+	if len(cfg.Managers) == 0 {
+		cfg.Managers = []nid.NID{cfg.Self}
+	}
+	g := &Group{a: a, cfg: cfg, joined: make(chan struct{}), gone: make(chan struct{})}
+	if err := a.claim(g); err != nil {
+		return nil, err
+	}
+	g.listen()
+	g.m = New(g.cfg.Config)
+	g.runner = machine.NewRunner(machine.Config[Input, Output]{
+		Machine: g.m, Clock: a.cfg.Clock, Apply: g.apply,
+		Fault: func(err error) { a.log.Error("rmcast timer", slog.Any("err", err)) },
+	})
+	if err := a.publish(g); err != nil {
+		return nil, err
+	}
+	g.runner.Do(Input{Kind: Join})
+	return g, nil
+}
+
+// claim sees whether a group may be joined.
+func (a *Agent) claim(g *Group) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.stopped:
+		return ErrStopped
+	case (*a.groups.Load())[g.cfg.Group] != nil:
+		return ErrTaken
+	}
+	return nil
+}
+
+// publish has messages of the group reach it.
+func (a *Agent) publish(g *Group) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := maps.Clone(*a.groups.Load())
+	if a.stopped || all[g.cfg.Group] != nil {
+		return ErrTaken
+	}
+	all[g.cfg.Group] = g
+	a.groups.Store(&all)
+	return nil
+}
+
+// listen joins the multicast group, and finds out what a datagram may have.
+func (g *Group) listen() {
+	a := g.a
+	g.cfg.MTU, g.cfg.Capacity = 0, 0
+	if g.cfg.NoMulticast {
+		return
+	}
+	if err := a.table.JoinGroup(a.cfg.Self, portals.Group(g.cfg.Group)); err != nil {
+		a.log.Info("rmcast: no multicast, the payload goes down the tree", slog.Any("group", g.cfg.Group), slog.Any("err", err))
+		return
+	}
+	limits, err := a.table.MulticastLimits(a.cfg.Self)
+	if err != nil {
+		return
+	}
+	g.cfg.MTU, g.cfg.Capacity = min(limits.MaxPayload, HeaderSize+a.cfg.Fragment), limits.ReceiveBuffer
+}
+
+// ID is the number of the group.
+func (g *Group) ID() GroupID { return g.cfg.Group }
+
+// Ready waits until this node is a member and may send. The error is ctx's, or
+// ErrStopped.
+func (g *Group) Ready(ctx context.Context) error {
+	g.mu.Lock()
+	joined := g.joined
+	g.mu.Unlock()
+	select {
+	case <-joined:
+		return nil
+	case <-g.gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Leave ends taking part: what this node has in flight is released first, and then
+// what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
+// The error is ctx's; the group is left all the same.
+func (g *Group) Leave(ctx context.Context) error {
+	g.BeginLeave()
+	select {
+	case <-g.gone:
+	case <-ctx.Done():
+		g.close()
+		return ctx.Err()
+	}
+	g.close()
+	return nil
+}
+
+// BeginLeave begins what Leave waits for.
+func (g *Group) BeginLeave() {
+	g.mu.Lock()
+	g.left = true
+	g.mu.Unlock()
+	g.runner.Do(Input{Kind: Leave})
+}
+
+// close ends taking part at once.
+func (g *Group) close() {
+	g.mu.Lock()
+	again := g.closed
+	g.closed, g.left = true, true
+	g.mu.Unlock()
+	if again {
+		return
+	}
+	a := g.a
+	a.mu.Lock()
+	all := maps.Clone(*a.groups.Load())
+	if all[g.cfg.Group] == g {
+		delete(all, g.cfg.Group)
+		a.groups.Store(&all)
+	}
+	a.mu.Unlock()
+	if !g.cfg.NoMulticast {
+		_ = a.table.LeaveGroup(a.cfg.Self, portals.Group(g.cfg.Group)) // it may never have joined
+	}
+	g.runner.Close()
+	g.abandon()
+}
+
+// SetFaults discards a share of what arrives, on purpose (RM-24).
+func (g *Group) SetFaults(f Faults) { g.runner.Do(Input{Kind: SetFaults, Faults: f}) }
+
+// Stats returns the counters.
+func (g *Group) Stats() (s Stats) {
+	g.runner.Inspect(func() { s = g.m.Stats() })
+	return s
+}
+
+// Status tells how this node stands to the group, and what its messages wait for.
+func (g *Group) Status() (s Status) {
+	g.runner.Inspect(func() { s = g.m.Status() })
+	return s
+}
+
+// apply does what a step wants done, in order.
+func (g *Group) apply(out *Output) {
+	for i := range out.Effects {
+		e := &out.Effects[i]
+		head := out.Buf[e.Head.Begin:e.Head.End]
+		switch e.Kind {
+		case DoMulticast:
+			g.a.sender.multicast(g.cfg.Group, head, e.Data)
+		case DoRepair:
+			g.a.sender.put(e.To, DataPortal, 0, head, e.Data)
+		case DoControl:
+			g.a.sender.put(e.To, ControlPortal, portals.Priority, head, nil)
+		case DoReport:
+			g.a.sender.put(e.To, ManagerPortal, 0, head, nil)
+		case Deliver:
+			m := Message{e.Origin, e.Number, e.Seq, e.Data}
+			g.cfg.Handle(&m)
+		case Accepted, Full, Released, Lost:
+			g.settle(e, out)
+		case Room:
+			g.room()
+		default:
+			g.changed(e)
+		}
+	}
+}
+
+// changed acts on news of the group.
+func (g *Group) changed(e *Effect) {
+	log := g.a.log.With(slog.Any("group", g.cfg.Group))
+	switch e.Kind {
+	case Joined:
+		g.mu.Lock()
+		if !g.member {
+			g.member = true
+			close(g.joined)
+		}
+		g.mu.Unlock()
+		g.told(e.Version, nil)
+	case Changed:
+		g.told(e.Version, nil)
+	case Gone:
+		g.quit(e.Why)
+	case Suspect:
+		log.Debug("rmcast: a member keeps an origin waiting", slog.Any("origin", e.Origin), slog.Any("member", e.Member))
+	case Deaf:
+		log.Warn("rmcast: no multicast arrives, only repairs; does the network forward the group's address?", slog.Any("origin", e.Origin))
+	}
+}
+
+func (g *Group) told(v Version, err error) {
+	if g.cfg.OnChange != nil {
+		g.cfg.OnChange(v, err)
+	}
+}
+
+// quit ends being a member, or begins to be one again.
+func (g *Group) quit(why error) {
+	g.told(Version{}, why)
+	g.mu.Lock()
+	if g.member {
+		g.member, g.joined = false, make(chan struct{})
+	}
+	out := g.left || g.cfg.StayOut
+	if out && !g.isGone() {
+		close(g.gone)
+	}
+	g.mu.Unlock()
+	if !out {
+		g.a.log.Warn("rmcast: expelled, joins again", slog.Any("group", g.cfg.Group), slog.Any("err", why))
+		g.runner.Do(Input{Kind: Join})
+	}
+}
+
+func (g *Group) isGone() bool {
+	select {
+	case <-g.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// abandon tells all who wait that it is over.
+func (g *Group) abandon() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.isGone() {
+		close(g.gone)
+	}
+	for _, s := range slices.Clone(g.waiting) {
+		s.answer(answer{err: ErrStopped})
+	}
+	g.waiting = nil
+}

@@ -1,0 +1,113 @@
+package rmcast
+
+import (
+	"log/slog"
+	"maps"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// managing is a manager on this node.
+type managing struct {
+	a       *Agent
+	group   GroupID
+	g       *Manager // stepped by runner
+	runner  *machine.Runner[Input, Output]
+	unwatch func()
+}
+
+// Manage has this node manage a group, or wait for its turn to. Self, Incarnation and
+// Managers, if that is empty, follow from the agent. Only nodes that are on the lists
+// of members' Managers should. The errors are ErrTaken and ErrStopped.
+func (a *Agent) Manage(cfg ManagerConfig) error {
+	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
+	if len(cfg.Managers) == 0 {
+		cfg.Managers = []nid.NID{cfg.Self}
+	}
+	cfg.Fragment = min(orDefault(cfg.Fragment, a.cfg.Fragment), a.cfg.Fragment)
+	m := &managing{a: a, group: cfg.Group, g: NewManager(cfg)}
+	m.runner = machine.NewRunner(machine.Config[Input, Output]{
+		Machine: m.g, Clock: a.cfg.Clock, Apply: m.apply,
+		Fault: func(err error) { a.log.Error("rmcast manager", slog.Any("err", err)) },
+	})
+	a.mu.Lock()
+	all := maps.Clone(*a.manages.Load())
+	switch {
+	case a.stopped:
+		a.mu.Unlock()
+		return ErrStopped
+	case all[cfg.Group] != nil:
+		a.mu.Unlock()
+		return ErrTaken
+	}
+	all[cfg.Group] = m
+	a.manages.Store(&all)
+	a.mu.Unlock()
+	m.runner.Do(Input{})
+	if a.cfg.View != nil {
+		m.unwatch = a.cfg.View.Watch(func(id nid.NID, alive bool, _ uint64) {
+			m.runner.Do(Input{Kind: Health, From: id, Alive: alive})
+		})
+	}
+	return nil
+}
+
+func (m *managing) apply(out *Output) {
+	for i := range out.Effects {
+		e := &out.Effects[i]
+		switch e.Kind {
+		case DoReport:
+			m.a.sender.put(e.To, ManagerPortal, 0, out.Buf[e.Head.Begin:e.Head.End], nil)
+		case Elected:
+			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
+		case Resigned:
+			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
+		}
+	}
+}
+
+func (m *managing) close() {
+	if m.unwatch != nil {
+		m.unwatch()
+	}
+	m.runner.Close()
+}
+
+// Unmanage ends managing a group; another manager has to take over.
+func (a *Agent) Unmanage(group GroupID) {
+	a.mu.Lock()
+	all := maps.Clone(*a.manages.Load())
+	m := all[group]
+	delete(all, group)
+	a.manages.Store(&all)
+	a.mu.Unlock()
+	if m != nil {
+		m.close()
+	}
+}
+
+// Managing describes a group that this node manages, or would.
+type Managing struct {
+	Group   GroupID
+	Active  bool    // otherwise it waits its turn
+	Manager nid.NID // who manages, as far as that is known
+	Version Version
+	Usable  Version // what may be sent under
+	Oldest  Version // what may still be in use
+	Members []Member
+	Leaving []ID
+	Gone    []ID // failed, in versions that may be in use
+	Stats   ManagerStats
+}
+
+// Managed describes a group that this node manages, or would; ok is false if it is
+// none.
+func (a *Agent) Managed(group GroupID) (s Managing, ok bool) {
+	m := (*a.manages.Load())[group]
+	if m == nil {
+		return s, false
+	}
+	m.runner.Inspect(func() { s = m.g.Status() })
+	return s, true
+}

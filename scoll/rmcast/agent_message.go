@@ -1,0 +1,205 @@
+package rmcast
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// ErrFull says that the window has no room for a message.
+var ErrFull = errors.New("rmcast: the window is full; wait for what is in flight")
+
+// Result says what became of a message.
+type Result struct {
+	Seq     uint64
+	Version Version // of the group when it was sent
+	Failed  []ID    // members of that version that have failed: they may not have it
+}
+
+// answer is what a sender is told.
+type answer struct {
+	accepted bool // it is in flight
+	room     bool // it may be tried again
+	result   Result
+	err      error
+}
+
+// Sending is a message on its way. Wait for it once.
+type Sending struct {
+	g        *Group
+	accepted chan answer // what becomes of the attempt, or that there is room
+	released chan answer // what becomes of the message
+	done     func(Result, error)
+	left     bool // nobody waits; guarded by g.mu
+}
+
+func (s *Sending) answer(a answer) {
+	select {
+	case s.accepted <- a:
+	default:
+	}
+}
+
+func (g *Group) take(done func(Result, error)) *Sending {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.free); n > 0 {
+		s := g.free[n-1]
+		g.free = g.free[:n-1]
+		s.done, s.left = done, false
+		return s
+	}
+	return &Sending{g: g, accepted: make(chan answer, 1), released: make(chan answer, 1), done: done}
+}
+
+func (g *Group) give(s *Sending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.done = nil; len(g.free) < keptSpare {
+		g.free = append(g.free, s)
+	}
+}
+
+// Send sends a message to all members, this node included, and returns when all live
+// ones have delivered it (RM-2); data may be used again then, or before if an error is
+// returned. When ctx ends first the message may still be on its way. Not to be called
+// by a handler.
+//
+//	ErrTooLong    longer than a window
+//	ErrNotMember  this node was expelled, or never joined
+//	ErrExpelled   meanwhile: nobody knows who has it
+//	ErrLeft, ErrStopped
+func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
+	s, err := g.SendAsync(ctx, data)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.Wait(ctx)
+}
+
+// SendAsync sends a message, which is copied, and does not wait until all have it:
+// it waits for room in the window only (RM-A16, RM-A17). Errors as Send. Not to be
+// called by a handler.
+func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
+	s := g.take(nil)
+	for {
+		g.runner.Do(Input{Kind: Send, Data: data, Token: s})
+		select {
+		case a := <-s.accepted:
+			switch {
+			case a.accepted:
+				return s, nil
+			case a.room: // again
+			default:
+				g.give(s)
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			g.forget(s)
+			return nil, ctx.Err()
+		case <-g.gone:
+			g.forget(s)
+			return nil, ErrStopped
+		}
+	}
+}
+
+// Post sends a message, which is copied, and tells done what became of it: at once
+// that the window is full, ErrFull, or later what Send would return. It never blocks,
+// and may be called by a handler. done must not block either.
+func (g *Group) Post(data []byte, done func(Result, error)) {
+	g.runner.Do(Input{Kind: Send, Data: data, Token: g.take(done)})
+}
+
+// Wait returns when all live members have delivered the message.
+func (s *Sending) Wait(ctx context.Context) (Result, error) {
+	g := s.g
+	select {
+	case a := <-s.released:
+		g.give(s)
+		return a.result, a.err
+	case <-ctx.Done():
+		g.forget(s)
+		return Result{}, ctx.Err()
+	case <-g.gone:
+	}
+	select {
+	case a := <-s.released: // before it was over
+		return a.result, a.err
+	default:
+		return Result{}, ErrStopped
+	}
+}
+
+// forget ends waiting for a message that may still be on its way.
+func (g *Group) forget(s *Sending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.left = true
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *Sending) bool { return w == s })
+}
+
+// settle tells a sender what became of its message.
+func (g *Group) settle(e *Effect, out *Output) {
+	s := e.Token.(*Sending)
+	if s.done != nil {
+		g.settlePosted(s, e, out)
+		return
+	}
+	switch e.Kind {
+	case Accepted:
+		s.answer(answer{accepted: true})
+	case Full:
+		g.mu.Lock()
+		if !s.left {
+			g.waiting = append(g.waiting, s)
+		}
+		g.mu.Unlock()
+	case Released:
+		s.released <- answer{result: result(e, out)}
+	case Lost:
+		a := answer{err: e.Why}
+		if e.Seq == 0 { // it was not accepted
+			s.answer(a)
+			return
+		}
+		s.released <- a
+	}
+}
+
+// settlePosted does so for Post.
+func (g *Group) settlePosted(s *Sending, e *Effect, out *Output) {
+	done := s.done
+	switch e.Kind {
+	case Accepted:
+		return
+	case Full:
+		g.give(s)
+		done(Result{}, ErrFull)
+	case Released:
+		g.give(s)
+		done(result(e, out), nil)
+	case Lost:
+		g.give(s)
+		done(Result{Seq: e.Seq}, e.Why)
+	}
+}
+
+func result(e *Effect, out *Output) Result {
+	r := Result{Seq: e.Seq, Version: e.Version}
+	if e.Failed.End > e.Failed.Begin {
+		r.Failed = slices.Clone(out.IDs[e.Failed.Begin:e.Failed.End])
+	}
+	return r
+}
+
+// room has those who wait for room try again.
+func (g *Group) room() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.waiting {
+		s.answer(answer{room: true})
+	}
+	clear(g.waiting)
+	g.waiting = g.waiting[:0]
+}
