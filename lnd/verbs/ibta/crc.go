@@ -82,12 +82,35 @@ var inverses = sync.OnceValue(func() []uint32 {
 	return list
 })
 
-// multiply returns the product of two states.
+// multiply returns the product of two states, four bits of a at a time.
 func multiply(a, b uint32) uint32 {
-	var p uint32
-	for ; a != 0; a <<= 1 {
-		p ^= b & -(a >> 31)
-		b = b>>1 ^ crc32.IEEE&-(b&1)
+	var m [16]uint32 // multiples of b; the highest bit of an index is x^0
+	m[8] = b
+	m[4] = timesX(b)
+	m[2] = timesX(m[4])
+	m[1] = timesX(m[2])
+	m[3], m[5], m[6], m[9], m[10], m[12] = m[2]^m[1], m[4]^m[1], m[4]^m[2], b^m[1], b^m[2], b^m[4]
+	m[7], m[11], m[13], m[14] = m[6]^m[1], m[10]^m[1], m[12]^m[1], m[12]^m[2]
+	m[15] = m[14] ^ m[1]
+	p := m[a&15]
+	for range 7 {
+		a >>= 4
+		p = p>>4 ^ timesX4[p&15] ^ m[a&15]
 	}
 	return p
 }
+
+// timesX returns s after a zero bit.
+func timesX(s uint32) uint32 { return s>>1 ^ crc32.IEEE&-(s&1) }
+
+// timesX4 has what four zero bits make of the lowest four.
+var timesX4 = func() (t [16]uint32) {
+	for v := range t {
+		s := uint32(v)
+		for range 4 {
+			s = timesX(s)
+		}
+		t[v] = s
+	}
+	return t
+}()
