@@ -54,7 +54,8 @@ type Agent struct {
 	groups  atomic.Pointer[map[GroupID]*Group]    // replaced under mu
 	manages atomic.Pointer[map[GroupID]*managing] // likewise
 	mu      sync.Mutex
-	stopped bool // guarded by mu
+	stopped bool               // guarded by mu, like the next one
+	lives   map[GroupID]uint64 // of groups that were left: the life of the next member
 
 	strays atomic.Uint64 // messages of groups that this node is not in
 }
@@ -70,7 +71,7 @@ var ErrTaken = errors.New("rmcast: this node does that already in this group")
 
 // Start begins to receive. The error is ErrNoNID or what portals says of the buffers.
 func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
-	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log}
+	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log, lives: make(map[GroupID]uint64)}
 	if err := a.fill(); err != nil {
 		return nil, err
 	}

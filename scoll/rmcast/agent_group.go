@@ -47,6 +47,8 @@ type Group struct {
 	m      *Machine // stepped by runner
 	runner *machine.Runner[Input, Output]
 
+	message Message // that is delivered; owned by apply
+
 	mu      sync.Mutex
 	waiting []*Sending // for room; guarded by mu, like all below
 	free    []*Sending
@@ -92,6 +94,7 @@ func (a *Agent) claim(g *Group) error {
 	case (*a.groups.Load())[g.cfg.Group] != nil:
 		return ErrTaken
 	}
+	g.cfg.Life = max(g.cfg.Life, a.lives[g.cfg.Group])
 	return nil
 }
 
@@ -178,7 +181,10 @@ func (g *Group) close() {
 		return
 	}
 	a := g.a
+	var life uint64
+	g.runner.Inspect(func() { life = g.m.self.Life })
 	a.mu.Lock()
+	a.lives[g.cfg.Group] = life + 1
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)
@@ -222,8 +228,8 @@ func (g *Group) apply(out *Output) {
 		case DoReport:
 			g.a.sender.put(e.To, ManagerPortal, 0, head, nil)
 		case Deliver:
-			m := Message{e.Origin, e.Number, e.Seq, e.Data}
-			g.cfg.Handle(&m)
+			g.message = Message{e.Origin, e.Number, e.Seq, e.Data}
+			g.cfg.Handle(&g.message)
 		case Accepted, Full, Released, Lost:
 			g.settle(e, out)
 		case Room:

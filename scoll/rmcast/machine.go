@@ -63,6 +63,9 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	}
 	m.trySwitch()
 	m.pump()
+	if m.reportAt <= now {
+		m.report()
+	}
 	m.flush()
 	m.out = nil
 	return max(m.wake, now+1)
@@ -106,9 +109,6 @@ func (m *Machine) ticks() {
 	}
 	if m.leaveAt <= m.now {
 		m.end(ErrLeft)
-	}
-	if m.reportAt <= m.now {
-		m.report()
 	}
 	m.wake = min(m.wake, m.leaveAt, m.reportAt)
 }

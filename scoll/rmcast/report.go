@@ -246,18 +246,15 @@ func (m *Machine) oldest() Version {
 	return Version{}
 }
 
-// reportSoon reports within this step, unless that was done just now.
-func (m *Machine) reportSoon() {
-	m.reportAt = min(m.reportAt, m.now)
-	m.wake = min(m.wake, m.now+1)
-}
+// reportSoon reports at the end of this step.
+func (m *Machine) reportSoon() { m.reportAt = min(m.reportAt, m.now) }
 
 // leftOut asks the manager whether there is a list that this node lacks.
 func (m *Machine) leftOut() {
 	m.asking = true
 	if m.state != out {
 		m.reportAt = min(m.reportAt, max(m.now, m.reportedAt+m.cfg.ReportInterval/8))
-		m.wake = min(m.wake, max(m.reportAt, m.now+1))
+		m.wake = min(m.wake, m.reportAt)
 	}
 }
 

@@ -148,6 +148,9 @@ func (s *stream) released(first uint64, f *slot) {
 	}
 	p.faster(int(s.stable-before), len(s.slots))
 	m.beatLater()
+	if m.state == leaving && s.stable == s.head {
+		m.reportSoon()
+	}
 	m.room()
 }
 

@@ -71,7 +71,7 @@ var Rules = []Rule{
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/tree"},
-	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnet"},
+	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnd lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
 	{Package: "health/healthsim", May: simulatedMay + "health health/collective gossip scoll scoll/tree lnet/lnetsim"},
 	{Package: "health/collective", May: userMay + "health scoll", Tests: "lnd lnet"},

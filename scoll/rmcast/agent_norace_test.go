@@ -1,0 +1,5 @@
+//go:build !race
+
+package rmcast_test
+
+const raceEnabled = false

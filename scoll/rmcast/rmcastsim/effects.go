@@ -1,0 +1,112 @@
+package rmcastsim
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast"
+)
+
+// apply does what a machine wants done.
+func (p *program) apply(now time.Duration, e *rmcast.Effect) {
+	n := p.net
+	head := n.out.Buf[e.Head.Begin:e.Head.End]
+	switch e.Kind {
+	case rmcast.DoMulticast:
+		p.multicast(newMessage(Cast, head, e.Data))
+	case rmcast.DoRepair:
+		p.put(nodeOf(e.To), newMessage(Repair, head, e.Data))
+	case rmcast.DoControl:
+		p.put(nodeOf(e.To), newMessage(Control, head, nil))
+	case rmcast.DoReport:
+		n.lists(head)
+		if to := nodeOf(e.To); to == p.id {
+			p.take(to, newMessage(Order, head, nil))
+		} else {
+			p.put(to, newMessage(Order, head, nil))
+		}
+	case rmcast.Deliver:
+		n.ledger.delivered(p.id, e.Origin, e.Seq, e.Data)
+	case rmcast.Gone:
+		p.gone(e.Why)
+	default:
+		p.settle(now, e)
+	}
+}
+
+// multicast sends a datagram to all other nodes, members or not.
+func (p *program) multicast(m *message) {
+	n, again := p.net, false
+	for to := range sim.NodeID(n.cfg.Nodes) {
+		if to == p.id {
+			continue
+		}
+		if n.cfg.Tap != nil {
+			n.cfg.Tap(p.id, to, m.kind, m.data)
+		}
+		if n.cfg.Loss > 0 && p.rng.Float64() < n.cfg.Loss {
+			n.ledger.lost(m.data)
+			continue
+		}
+		p.sends.Sends = append(p.sends.Sends, m.send(to, again))
+		again = true
+	}
+}
+
+func (p *program) put(to sim.NodeID, m *message) {
+	if tap := p.net.cfg.Tap; tap != nil {
+		tap(p.id, to, m.kind, m.data)
+	}
+	p.sends.Sends = append(p.sends.Sends, m.send(to, false))
+}
+
+// gone notes that the node is no member any more. Who was expelled joins again.
+func (p *program) gone(why error) {
+	n := p.net
+	n.nodes[p.id].life++
+	if n.nodes[p.id].wants && why != rmcast.ErrLeft {
+		p.input(rmcast.Input{Kind: rmcast.Join})
+	}
+}
+
+// settle notes what becomes of a message of this node.
+func (p *program) settle(now time.Duration, e *rmcast.Effect) {
+	n := p.net
+	switch e.Kind {
+	case rmcast.Accepted:
+		n.ledger.accepted(e.Token.(*Message), e.Seq)
+		p.next()
+	case rmcast.Room:
+		p.offer()
+	case rmcast.Released:
+		n.ledger.released(e.Token.(*Message), rmcast.Result{
+			Seq: e.Seq, Version: e.Version, Failed: slices.Clone(n.out.IDs[e.Failed.Begin:e.Failed.End]),
+		})
+	case rmcast.Lost:
+		m := e.Token.(*Message)
+		n.ledger.ended(m, e.Why)
+		if len(p.outbox) > 0 && p.outbox[0] == m {
+			p.next()
+		}
+	case rmcast.Suspect:
+		n.ledger.suspects++
+	}
+}
+
+// next goes on with the message behind the one that the machine has dealt with.
+func (p *program) next() {
+	p.outbox = p.outbox[1:]
+	p.offer()
+}
+
+// lists takes note of the members of versions that managers publish.
+func (n *Net) lists(b []byte) {
+	const kindAt = 6 // see rmcast.Order
+	if len(b) <= kindAt || rmcast.OrderKind(b[kindAt]) != rmcast.OrderList {
+		return
+	}
+	if o, err := rmcast.ParseOrder(b); err == nil {
+		n.ledger.list(o.Version, o.Members)
+	}
+}

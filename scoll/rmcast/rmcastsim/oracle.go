@@ -1,0 +1,68 @@
+package rmcastsim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// oracle is discovery that knows: each manager hears of a death or a return some
+// time later, and of nothing else. A partition or a pause is no death. Who is back
+// before its death is heard of is not said to have died, and who comes back is
+// announced a full delay after its return.
+type oracle struct {
+	net   *Net
+	pcg   rand.PCG
+	lives []uint64 // of each node, how many have begun or ended
+}
+
+func (o *oracle) init(n *Net) {
+	o.net, o.lives = n, make([]uint64, n.cfg.Nodes)
+	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
+}
+
+// started hears that a life begins.
+func (o *oracle) started(life sim.Life) {
+	o.lives[life.Node]++
+	if o.net.cfg.Discovery > 0 && life.Number > 0 {
+		o.spread(life.Node, o.net.cfg.Discovery, true)
+	}
+}
+
+// ended hears that a life ends.
+func (o *oracle) ended(id sim.NodeID) {
+	o.lives[id]++
+	if o.net.cfg.Discovery > 0 {
+		o.spread(id, 0, false)
+	}
+}
+
+// spread lets the managers hear of a node, each at a time of its own, unless there
+// is other news of it by then.
+func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
+	n, delay, lives := o.net, o.net.cfg.Discovery, o.lives[subject]
+	for id := range sim.NodeID(n.cfg.Managers) {
+		at := n.Now() + after + delay - time.Duration(o.pcg.Uint64()%uint64(delay/2+1))
+		n.Control.At(at, func() {
+			if o.lives[subject] == lives && n.Up(id) {
+				o.tell(id, subject, alive)
+			}
+		})
+	}
+}
+
+// tell tells one manager.
+func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
+	n := o.net
+	if n.cfg.Stacks {
+		n.fabric.Do(observer, func(*simlnd.Host) { n.stacks[observer].hear(simlnd.NID(subject), alive) })
+		return
+	}
+	word := "dead "
+	if alive {
+		word = "alive "
+	}
+	n.Control.Command(observer, word+subject.String())
+}

@@ -1,0 +1,203 @@
+package rmcastsim
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast"
+)
+
+// program is bare machines on a node: a member, and perhaps a manager.
+type program struct {
+	net    *Net
+	id     sim.NodeID
+	m      *rmcast.Machine
+	g      *rmcast.Manager // of the first nodes
+	rng    *rand.Rand
+	outbox []*Message // that the machine has not taken
+	wake   time.Duration
+	manage time.Duration // when the manager wakes
+	sends  *sim.Output[*message]
+}
+
+// input is one for a node's member or its manager.
+type input struct {
+	rmcast.Input
+	manager bool
+}
+
+// boot begins a life. A restarted node knows nothing of its life before.
+func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
+	if int(life.Node) >= n.cfg.Nodes {
+		return nil // a damaged recording
+	}
+	cfg := n.memberConfig(life)
+	p := &program{net: n, id: life.Node, m: rmcast.New(cfg), rng: rand.New(rand.NewPCG(life.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
+	if int(life.Node) < n.cfg.Managers {
+		p.g = rmcast.NewManager(n.managerConfig(life))
+	}
+	n.programs[life.Node] = p
+	n.nodes[life.Node].life = cfg.Life
+	if n.Control != nil {
+		n.oracle.started(life)
+	}
+	return p
+}
+
+// incarnation leaves room for the lives of a member that joins again.
+func incarnation(life sim.Life) uint64 { return (life.Number + 1) << 20 }
+
+func (n *Net) memberConfig(life sim.Life) rmcast.Config {
+	cfg := n.cfg.Rmcast
+	cfg.Self, cfg.Life, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(life.Node), incarnation(life), Group, n.managers, life.Seed
+	if !n.cfg.NoMulticast {
+		cfg.MTU = rmcast.HeaderSize + n.cfg.Manager.Fragment
+	}
+	return cfg
+}
+
+func (n *Net) managerConfig(life sim.Life) rmcast.ManagerConfig {
+	cfg := n.cfg.Manager
+	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(life.Node), incarnation(life), Group, n.managers
+	return cfg
+}
+
+// Step implements sim.Program: the inputs of the machines, and what their effects
+// bring about at once.
+func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+	n := p.net
+	n.queue, p.sends = n.queue[:0], out
+	switch in.Kind {
+	case sim.Start:
+		if n.nodes[p.id].wants {
+			p.input(rmcast.Input{Kind: rmcast.Join})
+		}
+	case sim.Message:
+		p.take(in.From, in.Msg)
+	case sim.Command:
+		p.command(in.Text)
+	}
+	n.queue = append(n.queue, input{}, input{manager: true})
+	for i := 0; i < len(n.queue); i++ {
+		p.step(now, n.queue[i])
+	}
+	p.sends = nil
+	return min(p.wake, p.manage)
+}
+
+func (p *program) step(now time.Duration, in input) {
+	n := p.net
+	if in.manager && p.g == nil {
+		return
+	}
+	n.out.Reset()
+	if in.manager {
+		p.manage = p.g.Step(now, in.Input, &n.out)
+	} else {
+		p.wake = p.m.Step(now, in.Input, &n.out)
+	}
+	for i := range n.out.Effects {
+		p.apply(now, &n.out.Effects[i])
+	}
+}
+
+func (p *program) input(in rmcast.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
+
+// take turns a message into an input.
+func (p *program) take(from sim.NodeID, m *message) {
+	in := rmcast.Input{Kind: rmcast.Arrival, From: simlnd.NID(from), Data: m.data}
+	switch m.kind {
+	case Control:
+		in.Kind = rmcast.Control
+	case Order:
+		in.Kind = rmcast.Instructed
+		p.net.queue = append(p.net.queue, input{in, true})
+	}
+	p.input(in)
+}
+
+// command obeys a verb of a scenario, or news of the oracle.
+func (p *program) command(text string) {
+	c := parseCommand(text)
+	switch c.verb {
+	case "send":
+		p.outbox = append(p.outbox, p.net.ledger.begin(p.id, c)...)
+		p.offer()
+	case "join":
+		p.net.nodes[p.id].wants = true
+		p.input(rmcast.Input{Kind: rmcast.Join})
+	case "leave":
+		p.net.leaves(p.id)
+		p.input(rmcast.Input{Kind: rmcast.Leave})
+	case "faults":
+		p.input(rmcast.Input{Kind: rmcast.SetFaults, Faults: c.faults()})
+	case "dead", "alive":
+		node, _ := strconv.Atoi(c.word(0))
+		p.net.queue = append(p.net.queue, input{rmcast.Input{Kind: rmcast.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive"}, true})
+	}
+}
+
+// offer gives the machine the next message, if there is one.
+func (p *program) offer() {
+	if len(p.outbox) > 0 {
+		m := p.outbox[0]
+		p.input(rmcast.Input{Kind: rmcast.Send, Data: m.payload(), Token: m})
+	}
+}
+
+// command is a verb of a scenario with its arguments.
+type command struct {
+	verb  string
+	words []string
+}
+
+func parseCommand(text string) command {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return command{}
+	}
+	return command{words[0], words[1:]}
+}
+
+// word is an argument, or "" if it was left out.
+func (c command) word(i int) string {
+	if i < len(c.words) {
+		return c.words[i]
+	}
+	return ""
+}
+
+func (c command) number(i, otherwise int) int {
+	if v, err := strconv.Atoi(c.word(i)); err == nil {
+		return v
+	}
+	return otherwise
+}
+
+// faults reads "faults ACKS DATAGRAMS".
+func (c command) faults() rmcast.Faults {
+	return rmcast.Faults{Acks: probability(c.word(0)), Datagrams: probability(c.word(1))}
+}
+
+// probability reads 1% or 0.01, which the scenario has checked.
+func probability(text string) float64 {
+	number, percent := strings.CutSuffix(text, "%")
+	v, _ := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	return v
+}
+
+// leaves notes that a node leaves the group: it does not join after a restart, and
+// may be taken for dead before it is done.
+func (n *Net) leaves(id sim.NodeID) {
+	n.nodes[id].wants, n.nodes[id].excused = false, true
+}
+
+var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)
