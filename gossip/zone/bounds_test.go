@@ -131,3 +131,37 @@ func TestHighestIncarnation(t *testing.T) {
 		t.Error("incarnations can be ahead of the clock by more than there are")
 	}
 }
+
+// TestStrangerHeard: a message of a node of which no more than its short form is known,
+// and that it left, is answered to where it came from (MS-52).
+func TestStrangerHeard(t *testing.T) {
+	s := newSolo(t, 2, Config{Wire: true})
+	other := codec{table: NewTable(9), zone: s.m.codec.zone, most: maxPayload}
+	stranger, err := other.table.Add(testID(77))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.m.cfg.Table.addShort(testID(77).Position().short())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.update(Lists{Leaves: []Departure{{r, v(7, 1), 0}}})
+	for _, msg := range []Message{
+		{Kind: Heartbeat},
+		{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{stranger, 7, 1}}}},
+	} {
+		msg.From, msg.Version = stranger, v(7, 1)
+		out := Output{Sends: []Send{{Message: msg, short: s.m.codec.short(s.m.self)}}}
+		speaker := Machine{cfg: Config{Table: other.table, Wire: true}, codec: other, out: &out}
+		speaker.encode(0)
+		s.step(Input{Kind: Arrived, Data: out.Buf, Peer: testID(77).Endpoints()[0]})
+		for i := range s.out.Sends {
+			if to := &s.out.Sends[i]; to.To != 0 || to.NID != testID(77).Endpoints()[0] {
+				t.Errorf("%v is answered to %d at %v", msg.Kind, to.To, to.NID)
+			}
+		}
+		if msg.Kind == Heartbeat && s.count(LinkRefuse) != 1 {
+			t.Errorf("sent %+v, refused %d", s.out.Sends, s.m.stats.Refusals())
+		}
+	}
+}

@@ -48,10 +48,10 @@ func (m *Machine) requested() {
 	m.establish(l, m.in.Version)
 }
 
-// refuseStranger tells a node that it was removed, if so.
+// refuseStranger tells the sender of a message that it was removed, if so.
 func (m *Machine) refuseStranger(p Ref) {
 	if e := m.view.at(p); e.state == inHistory {
-		m.send(p, Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: e.version()})
+		m.answer(Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: e.version()})
 	}
 }
 

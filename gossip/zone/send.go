@@ -3,8 +3,11 @@ package zone
 // rand returns a number below n.
 func (m *Machine) rand(n int) int { return int(m.rng.Uint64() % uint64(n)) }
 
-// send sends a message to a node.
+// send sends a message to a node, unless no more than its short form is known.
 func (m *Machine) send(to Ref, msg Message) {
+	if to != 0 && m.cfg.Wire && !m.cfg.Table.ID(to).IsValid() {
+		return
+	}
 	msg.From, msg.Version = m.self, m.ver
 	m.out.Sends = append(m.out.Sends, Send{To: to, short: m.codec.short(to), Message: msg})
 	m.stats.Sent[msg.Kind]++

@@ -29,8 +29,10 @@ func (w *world) moreTrouble(x *node, k int) {
 		x.up = false
 		x.start()
 	case 8: // the same, and it does not know which incarnations it had
-		x.up = false
-		x.startAs(max(x.inc/2, 1))
+		if x.inc > 1 {
+			x.up = false
+			x.startAs(x.inc / 2)
+		}
 	case 9:
 		x.slow = time.Duration(w.rng.Int64N(int64(300 * time.Millisecond)))
 		w.log("%v needs %v", x.id.Name(), x.slow)
