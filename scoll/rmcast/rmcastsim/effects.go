@@ -2,14 +2,13 @@ package rmcastsim
 
 import (
 	"slices"
-	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
 )
 
 // apply does what a machine wants done.
-func (p *program) apply(now time.Duration, e *rmcast.Effect) {
+func (p *program) apply(e *rmcast.Effect) {
 	n := p.net
 	head := n.out.Buf[e.Head.Begin:e.Head.End]
 	switch e.Kind {
@@ -20,7 +19,6 @@ func (p *program) apply(now time.Duration, e *rmcast.Effect) {
 	case rmcast.DoControl:
 		p.put(nodeOf(e.To), newMessage(Control, head, nil))
 	case rmcast.DoReport:
-		n.lists(head)
 		if to := nodeOf(e.To); to == p.id {
 			p.take(to, newMessage(Order, head, nil))
 		} else {
@@ -31,7 +29,7 @@ func (p *program) apply(now time.Duration, e *rmcast.Effect) {
 	case rmcast.Gone:
 		p.gone(e.Why)
 	default:
-		p.settle(now, e)
+		p.settle(e)
 	}
 }
 
@@ -71,9 +69,11 @@ func (p *program) gone(why error) {
 }
 
 // settle notes what becomes of a message of this node.
-func (p *program) settle(now time.Duration, e *rmcast.Effect) {
+func (p *program) settle(e *rmcast.Effect) {
 	n := p.net
 	switch e.Kind {
+	case rmcast.Full:
+		p.offered = false
 	case rmcast.Accepted:
 		n.ledger.accepted(e.Token.(*Message), e.Seq)
 		p.next()
@@ -89,6 +89,13 @@ func (p *program) settle(now time.Duration, e *rmcast.Effect) {
 		if len(p.outbox) > 0 && p.outbox[0] == m {
 			p.next()
 		}
+	case rmcast.Changed:
+		if p.g == nil {
+			return
+		}
+		if g := p.g.Status(); g.Active {
+			n.ledger.list(g.Version, g.Members)
+		}
 	case rmcast.Suspect:
 		n.ledger.suspects++
 	}
@@ -96,17 +103,6 @@ func (p *program) settle(now time.Duration, e *rmcast.Effect) {
 
 // next goes on with the message behind the one that the machine has dealt with.
 func (p *program) next() {
-	p.outbox = p.outbox[1:]
+	p.outbox, p.offered = p.outbox[1:], false
 	p.offer()
-}
-
-// lists takes note of the members of versions that managers publish.
-func (n *Net) lists(b []byte) {
-	const kindAt = 6 // see rmcast.Order
-	if len(b) <= kindAt || rmcast.OrderKind(b[kindAt]) != rmcast.OrderList {
-		return
-	}
-	if o, err := rmcast.ParseOrder(b); err == nil {
-		n.ledger.list(o.Version, o.Members)
-	}
 }

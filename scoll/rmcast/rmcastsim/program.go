@@ -19,10 +19,12 @@ type program struct {
 	m      *rmcast.Machine
 	g      *rmcast.Manager // of the first nodes
 	rng    *rand.Rand
-	outbox []*Message // that the machine has not taken
 	wake   time.Duration
 	manage time.Duration // when the manager wakes
 	sends  *sim.Output[*message]
+
+	outbox  []*Message // that the machine has not taken
+	offered bool       // it is being asked to take the first
 }
 
 // input is one for a node's member or its manager.
@@ -102,7 +104,7 @@ func (p *program) step(now time.Duration, in input) {
 		p.wake = p.m.Step(now, in.Input, &n.out)
 	}
 	for i := range n.out.Effects {
-		p.apply(now, &n.out.Effects[i])
+		p.apply(&n.out.Effects[i])
 	}
 }
 
@@ -144,8 +146,9 @@ func (p *program) command(text string) {
 
 // offer gives the machine the next message, if there is one.
 func (p *program) offer() {
-	if len(p.outbox) > 0 {
+	if len(p.outbox) > 0 && !p.offered {
 		m := p.outbox[0]
+		p.offered = true
 		p.input(rmcast.Input{Kind: rmcast.Send, Data: m.payload(), Token: m})
 	}
 }

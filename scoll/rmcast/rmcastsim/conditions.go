@@ -1,0 +1,216 @@
+package rmcastsim
+
+import (
+	"errors"
+	"fmt"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll/rmcast"
+)
+
+var (
+	fewArg    = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet, Optional: true}
+	nodesArg  = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
+	originArg = scenario.Arg{Name: "origin", Kind: scenario.Node, Optional: true}
+)
+
+var conditions = []scenario.Condition{
+	{Name: "over", Doc: "no message is under way whose origin still lives"},
+	{Name: "released", Args: []scenario.Arg{originArg}, Doc: "all messages so far, of this node or any, were released"},
+	{Name: "lost", Args: []scenario.Arg{originArg}, Doc: "the latest message, of this node or any, was not released: its origin was told that it is no member any more"},
+	{Name: "failed", Args: []scenario.Arg{fewArg}, Doc: "the latest message is released, and exactly these members, or none, are named as failed"},
+	{Name: "delivered", Args: []scenario.Arg{nodesArg}, Doc: "these nodes have delivered the latest message"},
+	{Name: "proven", Doc: "whenever a message was released, each member had delivered it or is named as failed"},
+	{Name: "once", Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order"},
+	{Name: "failed-right", Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before"},
+	{Name: "members", Args: []scenario.Arg{nodesArg}, Doc: "each of these nodes is a member and sends under a list of exactly these"},
+	{Name: "manager", Args: []scenario.Arg{nodesArg}, Doc: "of the nodes that are up, exactly these manage the group"},
+	{Name: "bounded", Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows"},
+	{Name: "idle", Doc: "no member keeps payload, or a list but the newest one"},
+}
+
+// Check implements [scenario.Instance].
+func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
+	n := in.net
+	p := &n.ledger.problems
+	switch condition {
+	case "over":
+		return verdict(n.Over())
+	case "released":
+		return verdict(n.allReleased(origin(args)))
+	case "lost":
+		m := n.latest(origin(args))
+		return m != nil && m.Outcome == Lost, "it was not"
+	case "failed":
+		var want sim.NodeSet
+		if len(args) > 0 {
+			want = args.Nodes(0)
+		}
+		return verdict(n.failed(want))
+	case "delivered":
+		return verdict(n.delivered(args.Nodes(0)))
+	case "proven":
+		return verdict(p.proven)
+	case "once":
+		return verdict(errors.Join(p.once, p.content, p.order))
+	case "failed-right":
+		return verdict(p.failed)
+	case "members":
+		return verdict(n.members(args.Nodes(0)))
+	case "manager":
+		return verdict(n.managed(args.Nodes(0)))
+	case "bounded":
+		return verdict(n.Bounded())
+	}
+	return verdict(n.Idle())
+}
+
+func verdict(err error) (bool, string) {
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+// origin is an argument that may have been left out; -1 then.
+func origin(args scenario.Args) sim.NodeID {
+	if len(args) == 0 {
+		return -1
+	}
+	return args.Node(0)
+}
+
+// latest is the latest message of a node, or of any.
+func (n *Net) latest(origin sim.NodeID) *Message {
+	all := n.ledger.all
+	for i := len(all) - 1; i >= 0; i-- {
+		if origin < 0 || all[i].Origin == origin {
+			return all[i]
+		}
+	}
+	return nil
+}
+
+// Over says whether nothing is under way whose origin still lives.
+func (n *Net) Over() error {
+	if n.ledger.open == 0 {
+		return nil
+	}
+	for _, m := range n.ledger.all {
+		if !m.over() {
+			return fmt.Errorf("%d messages are under way, message %s since %v", n.ledger.open, m.name(), m.Begun)
+		}
+	}
+	return errors.New("the books are wrong")
+}
+
+func (n *Net) allReleased(origin sim.NodeID) error {
+	if n.latest(origin) == nil {
+		return errors.New("there is no message")
+	}
+	for _, m := range n.ledger.all {
+		if m.Outcome != Released && (origin < 0 || m.Origin == origin) {
+			return fmt.Errorf("message %s is not: %v", m.name(), m.Why)
+		}
+	}
+	return nil
+}
+
+func (n *Net) failed(want sim.NodeSet) error {
+	m := n.latest(-1)
+	if m == nil || m.Outcome != Released {
+		return errors.New("it is not released, or there is none")
+	}
+	ids := make([]sim.NodeID, len(m.Result.Failed))
+	same := len(ids) == want.Len(n.cfg.Nodes)
+	for i, id := range m.Result.Failed {
+		ids[i] = nodeOf(id.NID)
+		same = same && want.Has(ids[i])
+	}
+	if !same {
+		return fmt.Errorf("message %s: %v are", m.name(), sim.Nodes(ids...))
+	}
+	return nil
+}
+
+func (n *Net) delivered(want sim.NodeSet) error {
+	m := n.latest(-1)
+	if m == nil {
+		return errors.New("there is no message")
+	}
+	for id := range want.All(n.cfg.Nodes) {
+		if m.got[id].life == 0 {
+			return fmt.Errorf("node %v has not delivered message %s", id, m.name())
+		}
+	}
+	return nil
+}
+
+// each calls f for the status of each node that is up.
+func (n *Net) each(f func(id sim.NodeID, s *rmcast.Status) error) error {
+	for id := range sim.NodeID(n.cfg.Nodes) {
+		if s, ok := n.Status(id); ok {
+			if err := f(id, &s); err != nil {
+				return fmt.Errorf("node %v %w", id, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Net) members(want sim.NodeSet) error {
+	return n.each(func(id sim.NodeID, s *rmcast.Status) error {
+		if !want.Has(id) {
+			return nil
+		}
+		same := len(s.Members) == want.Len(n.cfg.Nodes) && s.Sending == s.Version
+		for _, m := range s.Members {
+			same = same && want.Has(nodeOf(m.NID))
+		}
+		if !same || s.State != "member" {
+			return fmt.Errorf("is %s, of %d in version %v, sends under %v", s.State, len(s.Members), s.Version, s.Sending)
+		}
+		return nil
+	})
+}
+
+func (n *Net) managed(want sim.NodeSet) error {
+	for id := range sim.NodeID(n.cfg.Nodes) {
+		g, ok := n.Managing(id)
+		if active := ok && g.Active; active != want.Has(id) {
+			return fmt.Errorf("node %v: %v", id, active)
+		}
+	}
+	return nil
+}
+
+// Bounded says whether no node keeps more than it may.
+func (n *Net) Bounded() error {
+	return n.each(func(_ sim.NodeID, s *rmcast.Status) error {
+		if len(s.Streams) > n.cfg.Nodes*max(s.Versions, 1) {
+			return fmt.Errorf("keeps %d origins, and knows %d lists", len(s.Streams), s.Versions)
+		}
+		for _, t := range s.Streams {
+			if t.Head-t.Stable > uint64(s.Window) || t.Next < t.Stable {
+				return fmt.Errorf("keeps [%d, %d) of %v, next is %d", t.Stable, t.Head, t.Origin, t.Next)
+			}
+		}
+		return nil
+	})
+}
+
+// Idle says whether nothing is kept by any member.
+func (n *Net) Idle() error {
+	return n.each(func(_ sim.NodeID, s *rmcast.Status) error {
+		if s.Versions > 1 {
+			return fmt.Errorf("keeps %d lists", s.Versions)
+		}
+		for _, t := range s.Streams {
+			if t.Stable != t.Head {
+				return fmt.Errorf("keeps [%d, %d) of %v", t.Stable, t.Head, t.Origin)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,225 @@
+package rmcastsim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast"
+)
+
+// Outcome says how far a message is.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Waiting    Outcome = iota // for room
+	UnderWay                  // in flight
+	Released                  // all live members have it, as its origin was told
+	Lost                      // its origin was told that nobody knows
+	OriginGone                // the origin's life ended before
+)
+
+// Message is one message of a run.
+type Message struct {
+	Number  uint32 // from 1
+	Origin  sim.NodeID
+	ID      rmcast.ID // its origin's, when it was accepted
+	Size    int
+	Outcome Outcome
+	Begun   time.Duration // when its origin was asked
+	Sent    time.Duration // when it was accepted
+	Last    time.Duration // its latest delivery
+	Done    time.Duration // with Released and Lost
+	Result  rmcast.Result // with Released
+	Why     error         // with Lost
+
+	got []receipt // by node
+}
+
+// receipt says which member of a node has delivered a message: its life, or 0.
+type receipt struct{ life uint64 }
+
+// Elapsed is how long a message took from its acceptance to its release.
+func (m *Message) Elapsed() time.Duration { return m.Done - m.Sent }
+
+// over reports whether nothing more becomes of a message.
+func (m *Message) over() bool { return m.Outcome >= Released }
+
+// name is how people see a message.
+func (m *Message) name() string { return fmt.Sprintf("%d of node %v", m.Number, m.Origin) }
+
+// leastSize is what the number of a message takes.
+const leastSize = 4
+
+// payload is what a message carries: its number, and bytes that follow from that and
+// their places.
+func (m *Message) payload() []byte {
+	b := binary.LittleEndian.AppendUint32(make([]byte, 0, m.Size), m.Number)
+	for i := len(b); i < m.Size; i++ {
+		b = append(b, byte(m.Number)+byte(i>>8)^byte(i)*31)
+	}
+	return b
+}
+
+// ledger keeps the books of messages.
+type ledger struct {
+	net      *Net
+	all      []*Message
+	versions map[rmcast.Version][]rmcast.Member
+	order    map[[2]rmcast.ID]uint64 // by receiver and origin: the latest delivery
+	problems problems
+	open     int // messages that are not over
+
+	deliveries uint64
+	lostCopies uint64 // of datagrams with payload
+	suspects   uint64
+	elapsed    time.Duration // of the latest message that was released
+}
+
+// problems are the first of each kind.
+type problems struct {
+	proven, once, content, order, failed error
+}
+
+// note keeps the first problem of a kind.
+func note(first *error, format string, args ...any) {
+	if *first == nil {
+		*first = fmt.Errorf(format, args...)
+	}
+}
+
+func (l *ledger) init(n *Net) {
+	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
+}
+
+// Messages are all messages so far. They change while the network runs.
+func (n *Net) Messages() []*Message { return n.ledger.all }
+
+// begin opens the books of the messages of "send COUNT SIZE".
+func (l *ledger) begin(origin sim.NodeID, c command) (list []*Message) {
+	size := max(c.number(1, leastSize), leastSize)
+	for range c.number(0, 1) {
+		m := &Message{
+			Number: uint32(len(l.all) + 1), Origin: origin, Size: size, Begun: l.net.now(), got: make([]receipt, l.net.cfg.Nodes),
+		}
+		l.all = append(l.all, m)
+		list = append(list, m)
+	}
+	l.open += len(list)
+	return list
+}
+
+// accepted notes that a message is in flight.
+func (l *ledger) accepted(m *Message, seq uint64) {
+	m.Outcome, m.Sent, m.ID, m.Result.Seq = UnderWay, l.net.now(), l.net.id(m.Origin), seq
+}
+
+// delivered notes that a node has delivered a message, and sees whether it is right.
+func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []byte) {
+	n := l.net
+	l.deliveries++
+	var m *Message
+	if len(data) >= leastSize {
+		if number := binary.LittleEndian.Uint32(data); number > 0 && int(number) <= len(l.all) {
+			m = l.all[number-1]
+		}
+	}
+	if m != nil && m.Result.Seq == 0 { // agents say it when it is released
+		m.Result.Seq = seq
+	}
+	if m == nil || !bytes.Equal(data, m.payload()) || m.ID != origin || m.Result.Seq != seq {
+		note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.now(), at, origin, seq)
+		return
+	}
+	if m.got[at].life != 0 {
+		note(&l.problems.once, "at %v node %v delivers message %s again", n.now(), at, m.name())
+	}
+	m.got[at].life, m.Last = n.nodes[at].life, n.now()
+	l.ordered(n.id(at), m)
+}
+
+// ordered sees whether messages come in the order in which their origin sent them.
+func (l *ledger) ordered(to rmcast.ID, m *Message) {
+	key := [2]rmcast.ID{to, m.ID}
+	if before := l.order[key]; before > m.Result.Seq && l.net.cfg.Rmcast.FIFO {
+		note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.now(), to, m.name(), m.Result.Seq, before)
+	}
+	l.order[key] = max(l.order[key], m.Result.Seq)
+}
+
+// list takes note of the members of a version.
+func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
+	if v.IsValid() && l.versions[v] == nil {
+		l.versions[v] = members
+	}
+}
+
+// released notes that the origin of a message was told that all live members have it
+// (RM-2), and sees whether that is so.
+func (l *ledger) released(m *Message, r rmcast.Result) {
+	m.Outcome, m.Done, m.Result = Released, l.net.now(), r
+	l.open--
+	l.elapsed = m.Elapsed()
+	members, ok := l.versions[r.Version]
+	if !ok {
+		note(&l.problems.proven, "message %s is released in version %v, which nobody has listed", m.name(), r.Version)
+	}
+	for _, member := range members {
+		node := nodeOf(member.NID)
+		if m.got[node].life != member.Life && !slices.Contains(r.Failed, member.ID) {
+			note(&l.problems.proven, "at %v message %s is released, and %v has not delivered it", m.Done, m.name(), member.ID)
+		}
+	}
+	for _, id := range r.Failed {
+		l.failed(m, id)
+	}
+}
+
+// failed sees whether a member that is named as failed has ended, or was kept from
+// doing its part.
+func (l *ledger) failed(m *Message, id rmcast.ID) {
+	n, node := l.net, nodeOf(id.NID)
+	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused {
+		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
+	}
+}
+
+// ended notes that the origin of a message was told that nobody knows who has it.
+func (l *ledger) ended(m *Message, why error) {
+	if m.over() {
+		note(&l.problems.once, "at %v message %s ends again: %w", l.net.now(), m.name(), why)
+		return
+	}
+	m.Outcome, m.Done, m.Why = Lost, l.net.now(), why
+	l.open--
+}
+
+// originGone notes that the life of a node ends: nobody waits for its messages.
+func (l *ledger) originGone(id sim.NodeID) {
+	for _, m := range l.all {
+		if m.Origin == id && !m.over() {
+			m.Outcome = OriginGone
+			l.open--
+		}
+	}
+}
+
+// lost notes that a receiver has lost a datagram that came by multicast.
+func (l *ledger) lost(b []byte) {
+	if d, _, err := rmcast.ParseDatagram(b); err == nil && d.Count > 0 {
+		l.lostCopies++
+	}
+}
+
+// Problems is what is wrong in the books: a message that was released before all had
+// it, came twice, altered, or out of order, or of which a live member is named as
+// failed.
+func (n *Net) Problems() error {
+	p := &n.ledger.problems
+	return errors.Join(p.proven, p.once, p.content, p.order, p.failed)
+}

@@ -1,0 +1,109 @@
+package rmcastsim
+
+import (
+	"io"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll/rmcast"
+)
+
+// Protocol is reliable multicast for scenarios.
+var Protocol = &scenario.Protocol{
+	Name:    "rmcast",
+	Summary: "reliable multicast: once to all, and the origin knows when all have it",
+	Options: []scenario.Option{
+		{Name: "managers", Default: "1", Kind: scenario.Count, Least: 1, Most: 16, Doc: "so many of the first nodes manage the group, one at a time"},
+		{Name: "members", Default: "all", Kind: scenario.NodeSet, Doc: "nodes that join when they start"},
+		{Name: "multicast", Default: "on", Kind: scenario.Switch, Doc: "off: the payload goes down the tree"},
+		{Name: "loss", Default: "0%", Kind: scenario.Probability, Doc: "share of multicast datagrams that each receiver loses, besides what links lose"},
+		{Name: "discovery", Default: "500ms", Kind: scenario.Duration, Doc: "managers hear of a death or return within this time, half of it at the soonest; 0s: never"},
+		{Name: "window", Default: "64", Kind: scenario.Count, Least: 1, Most: rmcast.MaxWindow, Doc: "datagrams of an origin in flight"},
+		{Name: "fragment", Default: "2048", Kind: scenario.Count, Least: 1, Most: maxFragment, Doc: "bytes of payload in a datagram"},
+		{Name: "capacity", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bytes of datagrams that can wait at a receiver, as it says; at the level of machines; 0: enough"},
+		{Name: "fifo", Default: "off", Kind: scenario.Switch, Doc: "the messages of an origin are delivered in order"},
+		{Name: "rtt", Default: "1ms", Kind: scenario.Duration, Doc: "what nodes think the round trip time is, until they have measured it"},
+		{Name: "guard", Default: "5ms", Kind: scenario.Duration, Doc: "what a level of the tree may take beyond that, at least"},
+	},
+	Verbs: []scenario.Verb{
+		{Name: "send", Args: []scenario.Arg{
+			{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true},
+			{Name: "size", Kind: scenario.Count, Least: leastSize, Most: 1 << 24, Optional: true},
+		}, Doc: "the node sends so many messages, one by default, of so many bytes, 4 by default, as soon as there is room"},
+		{Name: "join", Doc: "the node joins the group, also after later restarts"},
+		{Name: "leave", Doc: "the node leaves the group"},
+		{Name: "faults", Args: []scenario.Arg{
+			{Name: "control", Kind: scenario.Probability}, {Name: "datagrams", Kind: scenario.Probability},
+		}, Doc: "from now on, in this life, the node discards on arrival a share of what members tell each other, and of datagrams by multicast"},
+	},
+	Conditions:   conditions,
+	Series:       series,
+	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
+	BytesPerNode: bytesPerNode,
+	New:          newInstance,
+	Replay:       replay,
+}
+
+// maxFragment is what fits into a datagram of simulated drivers.
+const maxFragment = 8<<10 - rmcast.HeaderSize
+
+// bytesPerNode: mostly the windows of some origins, and of a stack its buffers.
+func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
+	origins := int64(min(nodes, 4))
+	window := int64(o.Int("window"))
+	need := 16<<10 + 300*int64(nodes) + origins*window*int64(o.Int("fragment")+400)
+	if level == scenario.Stacks {
+		need += 1 << 20
+	}
+	return need
+}
+
+// instance is a Net in a scenario.
+type instance struct{ net *Net }
+
+func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+	cfg, err := configOf(s)
+	if err != nil {
+		return nil, err
+	}
+	n, err := New(cfg)
+	return &instance{n}, err
+}
+
+// configOf is the configuration that a scenario asks for.
+func configOf(s *scenario.Setup) (Config, error) {
+	o := s.Options
+	members, err := sim.ParseNodes(o["members"], s.Nodes)
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{
+		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
+		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Rmcast: rmcast.Config{
+			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"), Capacity: o.Int("capacity"),
+		},
+		Manager:  rmcast.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment")},
+		Managers: o.Int("managers"), Members: members.Has, NoMulticast: !o.On("multicast"), Loss: o.Float("loss"),
+		Discovery: o.Duration("discovery"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
+	}, nil
+}
+
+// replay steps the machines of a recorded run without a network.
+func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+	cfg, err := configOf(s)
+	if err != nil {
+		return sim.Replayed{}, err
+	}
+	cfg.Record = nil
+	n := prepare(cfg)
+	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[*message]) sim.Program[*message], error) {
+		return n.boot, nil
+	})
+}
+
+// Close ends the recording of a run.
+func (in *instance) Close() error { return in.net.Close() }
+
+// Control implements [scenario.Instance].
+func (in *instance) Control() sim.Control { return in.net }

@@ -1,0 +1,96 @@
+package rmcastsim_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
+	"ulnet/scoll/rmcast/rmcastsim"
+)
+
+func parse(t *testing.T, text string) *scenario.File {
+	t.Helper()
+	return scenariotest.Parse(t, rmcastsim.Protocol, text)
+}
+
+// levels runs a scenario at both levels, for some seeds.
+func levels(t *testing.T, text string, seeds int) {
+	t.Helper()
+	f := parse(t, text)
+	for _, level := range rmcastsim.Protocol.Levels {
+		for seed := range uint64(seeds) {
+			t.Run(level.String(), func(t *testing.T) {
+				scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed, Level: level}))
+			})
+		}
+	}
+}
+
+const always = `
+always proven
+always once
+always failed-right
+always bounded
+expect idle
+`
+
+// TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources at a time, while others
+// join and leave; datagrams are lost.
+func TestTraffic(t *testing.T) {
+	levels(t, `protocol rmcast
+nodes 12
+run 15s
+check every 50ms
+link latency 500µs±200µs
+set members 1-8
+set loss 2%
+set fifo on
+expect members 1-8 by 2s
+at 2s do 1-4 send 200 1500
+at 2.1s do 9 join
+at 2.15s do 5 leave
+at 2.2s do 5 send
+expect lost 5 within 10ms
+at 2.25s do 10-12 join
+at 2.3s do 9 send 50 6000
+at 3s do 6 leave
+expect members 1-4,7-12 within 11s
+at 14s do 12 send
+expect delivered 1-4,7-12 within 20ms
+expect released 12
+expect over
+`+always, 2)
+}
+
+// TestDeaths: RM-28, RM-A8: members die, are paused and come back, and nobody waits for
+// the dead.
+func TestDeaths(t *testing.T) {
+	levels(t, `protocol rmcast
+nodes 16
+run 25s
+check every 50ms
+link latency 500µs
+set discovery 200ms
+expect members all by 2s
+at 3s crash 9
+at 3s do 2 send 1 1000
+expect failed 9 within 300ms
+at 4s crash 3
+at 4.001s do 4-6 send 5 5000
+expect over within 500ms
+at 5s restart 9
+at 6s restart 3
+expect members all within 2s
+at 9s do 3 send
+expect failed within 20ms
+at 10s pause 4 for 1s
+at 10s do 2 send 20 100
+never over from 10s to 10.9s
+expect over by 11.2s
+at 12s do 2 send 100 2000
+at 12.001s kill 2
+expect over within 1ms
+at 14s do 16 send
+expect failed within 50ms
+`+always, 2)
+}

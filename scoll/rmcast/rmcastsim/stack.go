@@ -1,0 +1,193 @@
+package rmcastsim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// stack is an agent above portals and LNet on a simulated host.
+type stack struct {
+	net    *Net
+	host   *simlnd.Host
+	lnet   *lnetsim.Stack
+	agent  *rmcast.Agent
+	group  *rmcast.Group // nil before the first join
+	begins bool          // group is about to be another one
+	faults rmcast.Faults
+	watch  func(id nid.NID, alive bool, lifetime uint64)
+	outbox []*Message // that the agent has not taken
+}
+
+// newFabric makes a network of stacks.
+func (n *Net) newFabric() (err error) {
+	n.stacks = make([]*stack, n.cfg.Nodes)
+	cfg := &n.cfg
+	n.fabric, err = simlnd.New(simlnd.Config{
+		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
+		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
+		Boot: func(h, _ *simlnd.Host) {
+			if err := n.bootStack(h); err != nil && n.err == nil {
+				n.err = err
+			}
+		},
+	})
+	n.Control = n.fabric
+	return err
+}
+
+// bootStack begins a life of a stack.
+func (n *Net) bootStack(h *simlnd.Host) (err error) {
+	k := &stack{net: n, host: h, faults: rmcast.Faults{Datagrams: n.cfg.Loss}}
+	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
+		return err
+	}
+	id := h.ID()
+	n.stacks[id] = k
+	n.nodes[id].life = h.Incarnation()
+	n.oracle.started(h.Life())
+	if k.agent, err = rmcast.Start(k.lnet.Table, rmcast.AgentConfig{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
+		return err
+	}
+	if int(id) < n.cfg.Managers {
+		cfg := n.cfg.Manager
+		cfg.Group, cfg.Managers = Group, n.managers
+		if err := k.agent.Manage(cfg); err != nil {
+			return err
+		}
+	}
+	h.OnCommand(k.command)
+	if n.nodes[id].wants {
+		return k.join()
+	}
+	return nil
+}
+
+// Watch implements rmcast.View, for one watcher.
+func (k *stack) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+	k.watch = f
+	return func() { k.watch = nil }
+}
+
+// hear takes news of the oracle.
+func (k *stack) hear(id nid.NID, alive bool) {
+	if k.watch != nil {
+		k.watch(id, alive, 0)
+	}
+}
+
+// join begins to take part.
+func (k *stack) join() error {
+	n := k.net
+	cfg := n.cfg.Rmcast
+	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = Group, n.managers, k.host.Life().Seed, k.faults
+	k.begins = true
+	g, err := k.agent.Join(rmcast.GroupConfig{
+		Config: cfg, NoMulticast: n.cfg.NoMulticast,
+		Handle:   func(m *rmcast.Message) { n.ledger.delivered(k.host.ID(), m.Origin, m.Seq, m.Data) },
+		OnChange: k.changed,
+	})
+	k.begins = false
+	if err != nil {
+		return err
+	}
+	k.group = g
+	k.note()
+	return nil
+}
+
+// changed hears that there is another list, or why this node is no member any more.
+func (k *stack) changed(_ rmcast.Version, err error) {
+	if k.begins {
+		return
+	}
+	k.note()
+	if errors.Is(err, rmcast.ErrLeft) {
+		k.host.Clock().AfterFunc(1, k.left)
+	}
+}
+
+// note takes note of who this node is, and of the newest list.
+func (k *stack) note() {
+	s := k.group.Status()
+	k.net.nodes[k.host.ID()].life = s.Self.Life
+	k.net.ledger.list(s.Version, s.Members)
+}
+
+// left makes it possible to join again.
+func (k *stack) left() {
+	if err := k.group.Leave(context.Background()); err != nil && k.net.err == nil { // it has left
+		k.net.err = err
+	}
+	k.group = nil
+}
+
+// command obeys a verb of a scenario.
+func (k *stack) command(text string) {
+	n, c, id := k.net, parseCommand(text), k.host.ID()
+	switch c.verb {
+	case "send":
+		waits := len(k.outbox) > 0
+		k.outbox = append(k.outbox, n.ledger.begin(id, c)...)
+		if !waits {
+			k.offer()
+		}
+	case "join":
+		n.nodes[id].wants = true
+		if err := k.join(); err != nil && !errors.Is(err, rmcast.ErrTaken) && n.err == nil {
+			n.err = err
+		}
+	case "leave":
+		n.leaves(id)
+		if k.group != nil {
+			k.group.BeginLeave()
+		}
+	case "faults":
+		k.faults = c.faults()
+		if k.group != nil {
+			k.group.SetFaults(k.faults)
+		}
+	}
+}
+
+// retry is how long a message waits for room.
+const retry = time.Millisecond
+
+// offer gives the agent messages until the window is full.
+func (k *stack) offer() {
+	n := k.net
+	for len(k.outbox) > 0 {
+		m, full := k.outbox[0], false
+		if k.group == nil {
+			n.ledger.ended(m, rmcast.ErrNotMember)
+		} else {
+			n.ledger.accepted(m, 0) // until it is over: its deliveries are checked before
+			k.group.Post(m.payload(), func(r rmcast.Result, err error) {
+				full = errors.Is(err, rmcast.ErrFull)
+				k.over(m, r, err)
+			})
+		}
+		if full {
+			k.host.Clock().AfterFunc(retry, k.offer)
+			return
+		}
+		k.outbox = k.outbox[1:]
+	}
+}
+
+// over notes what became of a message.
+func (k *stack) over(m *Message, r rmcast.Result, err error) {
+	switch {
+	case errors.Is(err, rmcast.ErrFull):
+		m.Outcome = Waiting
+	case err != nil:
+		k.net.ledger.ended(m, err)
+	default:
+		k.net.ledger.released(m, r)
+	}
+}
