@@ -273,15 +273,16 @@ func (s *stream) acknowledge(first uint64, f *slot) {
 		s.up = append(s.up, sp)
 	}
 	s.m.dirty(s)
-	if s.ackAt > s.m.now+s.m.cfg.AckDelay {
-		s.ackAt = s.m.now + s.m.cfg.AckDelay
-		s.wantAt(s.ackAt)
-	}
 }
 
 // flushAcks tells the parent what waits, unless it is worth waiting for more.
 func (s *stream) flushAcks() {
-	if len(s.up) == 0 || s.m.patient && s.ackAt > s.m.now && s.upCount < max(1, len(s.slots)/8) {
+	switch {
+	case len(s.up) == 0:
+		return
+	case s.m.patient && s.ackAt > s.m.now && s.upCount < max(1, len(s.slots)/8):
+		s.ackAt = min(s.ackAt, s.m.now+s.m.cfg.AckDelay)
+		s.wantAt(s.ackAt)
 		return
 	}
 	for _, sp := range s.up {
