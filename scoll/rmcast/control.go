@@ -132,15 +132,13 @@ func (s *stream) sentHead() uint64 {
 	return s.head
 }
 
-// acked takes the acknowledgement of a child (RM-5), or of what may become one.
+// acked takes the acknowledgement of a child (RM-5). One from below a child that has
+// failed comes when that is known here: see control messages' version.
 func (s *stream) acked(sender int, e *Entry) {
 	k := s.kid(sender)
-	child := k != nil
-	if !child {
-		if k = s.stray(sender); k == nil {
-			s.m.stats.Stray++
-			return
-		}
+	if k == nil {
+		s.m.stats.Stray++
+		return
 	}
 	end := e.First + uint64(e.Count)
 	if !s.isRoot() {
@@ -156,12 +154,10 @@ func (s *stream) acked(sender int, e *Entry) {
 			continue
 		}
 		news = true
-		if child {
-			s.sample(k, ks, seq)
-		}
+		s.sample(k, ks, seq)
 		*ks = kidSlot{acked: true}
 	}
-	if child && news {
+	if news {
 		s.slot(from).repairs += e.Repairs
 		s.congested(e)
 		s.checkRange(from, end)

@@ -47,7 +47,6 @@
 //
 // # Bounds
 //
-// A member keeps one window of datagrams for each origin, at most 256 messages of
-// versions that it does not know yet, and for each origin's stream the early
-// acknowledgements of at most 64 members that are not its children.
+// A member keeps one window of datagrams for each origin, and at most 256 messages of
+// versions that it does not know yet, or that follow from one.
 package rmcast

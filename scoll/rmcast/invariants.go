@@ -104,3 +104,16 @@ func (s *stream) treeInvariants() error {
 	}
 	return nil
 }
+
+// below reports whether a rank is in the tree below this node.
+func (s *stream) below(rank int) bool {
+	shape := s.roster.shape(s.root)
+	for rank != s.roster.self {
+		parent, ok := shape.Parent(rank)
+		if !ok {
+			return false
+		}
+		rank = parent
+	}
+	return true
+}

@@ -44,35 +44,6 @@ func (s *stream) kid(rank int) *kid {
 	return nil
 }
 
-// below reports whether a rank is in the tree below this node.
-func (s *stream) below(rank int) bool {
-	shape := s.roster.shape(s.root)
-	for rank != s.roster.self {
-		parent, ok := shape.Parent(rank)
-		if !ok {
-			return false
-		}
-		rank = parent
-	}
-	return true
-}
-
-// stray keeps what a member below us says before we know that it is our child: its
-// parent has failed, and others hear of that first (RM-A8).
-func (s *stream) stray(rank int) *kid {
-	for _, k := range s.strays {
-		if k.rank == rank {
-			return k
-		}
-	}
-	if len(s.strays) == maxStrays || !s.below(rank) {
-		return nil
-	}
-	k := newKid(rank, s.roster.shape(s.root).Depth(rank)+1, len(s.slots))
-	s.strays = append(s.strays, k)
-	return k
-}
-
 // rewire computes parent and children anew: the nearest ancestor that has not
 // failed, and in place of failed children theirs (RM-A8).
 func (s *stream) rewire() {
@@ -110,9 +81,7 @@ func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*kid, heir *kid) 
 	}
 	k := find(before, c.Rank)
 	if k == nil {
-		if k = find(s.strays, c.Rank); k == nil {
-			k = newKid(c.Rank, c.Depth, len(s.slots))
-		}
+		k = newKid(c.Rank, c.Depth, len(s.slots))
 		if heir != nil {
 			s.inherit(k, heir)
 		}

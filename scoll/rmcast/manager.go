@@ -221,8 +221,8 @@ func (g *Manager) report(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	m := g.find(id)
 	if m == nil {
-		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch {
-			g.expel(id)
+		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
+			g.expel(id) // perhaps one that was silent when the others were asked
 		} else {
 			g.ask(Member{ID: id}) // of a manager before
 		}

@@ -21,6 +21,7 @@ type waiting struct {
 type collect struct {
 	by     time.Duration
 	probes []*probe // not finished
+	over   bool     // all that were there have been asked
 }
 
 // probe is a member that is asked.
@@ -177,10 +178,11 @@ func (g *Manager) gather() {
 		switch {
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
-		case !p.answered || g.dead[p.NID]:
+		case !p.answered || g.dead[p.NID] || g.outlived(p.ID, probes):
 			g.departed = append(g.departed, departure{p.ID, g.version})
 			g.expel(p.ID)
 		default:
+			c.over = true
 			if p.Number == 0 || slices.ContainsFunc(g.members, func(m *managed) bool { return m.Number == p.Number }) {
 				p.joined.Number = g.next
 				g.next++
@@ -189,4 +191,12 @@ func (g *Manager) gather() {
 		}
 	}
 	g.publish()
+}
+
+// outlived reports whether a later life of a member's node is known: it may have died
+// after it had answered.
+func (g *Manager) outlived(id ID, probes []*probe) bool {
+	later := func(other ID) bool { return other.NID == id.NID && other.Life > id.Life }
+	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
+		slices.ContainsFunc(probes, func(p *probe) bool { return later(p.ID) })
 }

@@ -28,7 +28,7 @@ type Stats struct {
 	Departed     uint64 // from or of failed members
 	Window       uint64 // beyond the window
 	Inconsistent uint64 // fragments that contradict others, or the version
-	Stray        uint64 // acknowledgements from members that are not below us
+	Stray        uint64 // acknowledgements from members that are not our children
 	Future       uint64 // acknowledgements of what was never sent
 	Repeated     uint64 // requests for what was just sent again
 	Discarded    uint64 // on purpose (RM-24)

@@ -44,8 +44,7 @@ type stream struct {
 	bytes  []byte // as many fragments as there are slots
 
 	kids   []*kid
-	strays []*kid // members below us that are not our children yet (RM-A8)
-	parent int    // rank; -1 at the origin
+	parent int // rank; -1 at the origin
 
 	up      []span // acknowledgements that wait
 	upCount int
@@ -90,7 +89,7 @@ func (s *stream) enter(r *roster, first, base uint64) {
 		s.bytes = make([]byte, need)
 	}
 	s.bytes = s.bytes[:r.window*r.fragment]
-	s.up, s.upCount, s.kids, s.strays = s.up[:0], 0, nil, nil
+	s.up, s.upCount, s.kids = s.up[:0], 0, nil
 	s.askAt, s.ackAt, s.queryAt, s.due = machine.Never, machine.Never, machine.Never, machine.Never
 	s.lost = false
 	s.rewire()
@@ -149,9 +148,6 @@ func (s *stream) freeTo(stable uint64) {
 		i := seq % uint64(len(s.slots))
 		s.slots[i] = slot{}
 		for _, k := range s.kids {
-			k.slots[i] = kidSlot{}
-		}
-		for _, k := range s.strays {
 			k.slots[i] = kidSlot{}
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rmcastsim_test
+
+const raceEnabled = false
