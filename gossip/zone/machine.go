@@ -224,8 +224,12 @@ func (m *Machine) join(inc uint64) {
 	}
 }
 
-// leave says goodbye to all neighbours (MS-40) and ends this life.
+// leave says goodbye to all neighbours (MS-40), and to the supervisor, and ends this
+// life.
 func (m *Machine) leave(code int32) {
+	if m.delegate != nil {
+		m.delegate.unregister(m)
+	}
 	lists := &Lists{Leaves: []Departure{{m.self, m.ver, code}}}
 	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
 	for i := range m.links.list {
