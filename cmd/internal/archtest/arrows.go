@@ -70,6 +70,7 @@ var Rules = []Rule{
 	{Package: "gossip/zone", May: userMay, Tests: "lnd lnet"},
 	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
+	{Package: "scoll/rmcast/rmcastsim", May: simulatedMay + "scoll/rmcast lnet/lnetsim"},
 	{Package: "scoll/tree"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnd lnet"},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},

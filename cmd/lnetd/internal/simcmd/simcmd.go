@@ -13,11 +13,12 @@ import (
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnet/lnetsim"
+	"ulnet/scoll/rmcast/rmcastsim"
 	"ulnet/scoll/scollsim"
 )
 
 // protocols are those that a scenario can name.
-var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, healthsim.Protocol, lnetsim.Protocol, scollsim.Protocol, zonesim.Protocol}
+var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, healthsim.Protocol, lnetsim.Protocol, rmcastsim.Protocol, scollsim.Protocol, zonesim.Protocol}
 
 // Command returns the noun "sim" with its verbs.
 func Command(env cli.Env) *cobra.Command {
