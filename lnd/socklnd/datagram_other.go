@@ -21,9 +21,12 @@ func (*datagramWriter) send(netip.AddrPort, [][]byte, bool) (bool, error) {
 }
 func (*datagramWriter) close() {}
 
-type datagramReader struct{ buffer int }
+type datagramReader struct {
+	buffer int
+	look   bool
+}
 
-func newDatagramReader(netip.Addr, uint16, int, int) (*datagramReader, error) {
+func newDatagramReader(netip.Addr, uint16, int, int, *polling) (*datagramReader, error) {
 	return nil, syscall.EOPNOTSUPP
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,8 @@ type datagramReader struct {
 	rc     syscall.RawConn
 	is6    bool
 	buffer int // its receive buffer in bytes
+	poll   *polling
+	look   bool // the last read was worth a look for more, instead of a wait
 
 	fn    func(fd uintptr) bool // bound once
 	slots []datagramSlot
@@ -44,8 +47,8 @@ const (
 
 // newDatagramReader opens the socket for datagrams of so many bytes at most.
 // buffer is the receive buffer to ask for.
-func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int) (*datagramReader, error) {
-	r := &datagramReader{is6: addr.Is6()}
+func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *polling) (*datagramReader, error) {
+	r := &datagramReader{is6: addr.Is6(), poll: poll}
 	local := netip.IPv4Unspecified()
 	options := []datagramOption{
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
@@ -110,8 +113,22 @@ func (r *datagramReader) read() (int, error) {
 	return r.n, nil
 }
 
-// try reads once; false tells the poller to wait and call again.
+// try reads, and looks again for a while if that is asked for; false tells the
+// poller to wait and call again.
 func (r *datagramReader) try(fd uintptr) bool {
+	there := r.once(fd)
+	if there || !r.look || !r.poll.begin() {
+		return there
+	}
+	defer r.poll.end()
+	for began := time.Now(); !there && time.Since(began) < r.poll.limit; {
+		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
+		there = r.once(fd)
+	}
+	return there
+}
+
+func (r *datagramReader) once(fd uintptr) bool {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(len(r.msgs)), unix.MSG_DONTWAIT, 0, 0)
 		if errno == unix.EINTR {

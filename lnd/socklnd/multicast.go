@@ -206,7 +206,7 @@ func (c *casting) listen() error {
 	c.measure()
 	cfg := &c.ni.cfg
 	longest := max(ksock.DatagramOverhead(c.large)+int(c.limit.Load()), jumbo)
-	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, longest)
+	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, longest, c.ni.polling)
 	if err != nil {
 		return err
 	}

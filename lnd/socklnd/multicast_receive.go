@@ -42,10 +42,14 @@ func (c *casting) receive(rx *datagramReader) {
 		}
 		failed = 0
 		d.ReceivedAt = c.ni.clock.Now()
+		before := c.rxMsgs.Load()
 		for i := range n {
 			rx.packet(i, &p)
 			c.take(&p, &g, &d)
 		}
+		// What this NI sends itself comes here too. After that an answer is due, which
+		// comes elsewhere.
+		rx.look = c.rxMsgs.Load() > before
 	}
 	c.ni.log.Warn("no longer receives multicast: reading failed again and again")
 }
