@@ -139,7 +139,7 @@ func newRing(t testing.TB, n int) *ring {
 	return r
 }
 
-// TestSend: RM-31 and RM-33: Send returns when all have the message, SendAsync when it
+// TestSend: RM-31, RM-33 and RM-A17: Send returns when all have the message, SendAsync when it
 // is on its way; the buffer may be used again.
 func TestSend(t *testing.T) {
 	r := newRing(t, 5)

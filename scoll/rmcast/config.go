@@ -68,6 +68,7 @@ const (
 	rotateAfter  = 3               // unanswered reports before another manager is asked
 	maxPatience  = 2 * time.Second // backed off
 	maxHeld      = 256             // datagrams and control messages of unknown versions
+	heldFor      = 2 * time.Second
 
 	// MaxWindow bounds the datagrams in flight of one origin, and MaxFragment the bytes
 	// of each.

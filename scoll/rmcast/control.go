@@ -252,8 +252,11 @@ func (s *stream) answer(to int, first uint64, count int, lacking bool) {
 	var run Entry
 	for seq := max(first, s.stable); seq < end && s.inWindow(seq); seq++ {
 		kind := s.standing(seq)
-		if kind == Need && !lacking {
-			continue
+		if kind == Need {
+			if !lacking {
+				continue
+			}
+			s.asked(seq)
 		}
 		if run.Kind == kind && run.First+uint64(run.Count) == seq {
 			run.Count++
@@ -269,6 +272,16 @@ func (s *stream) answer(to int, first uint64, count int, lacking bool) {
 	}
 	if run.Kind != 0 {
 		s.m.tell(s.roster, to, run)
+	}
+}
+
+// asked puts off asking for a datagram: this node just has.
+func (s *stream) asked(seq uint64) {
+	if sl := s.slot(seq); seq < s.head {
+		sl.asked = min(sl.asked+1, 200)
+		sl.askAt = s.m.now + s.m.patience(1, sl.asked)
+		s.askAt = min(s.askAt, sl.askAt)
+		s.wantAt(s.askAt)
 	}
 }
 

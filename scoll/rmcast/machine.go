@@ -2,6 +2,7 @@ package rmcast
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -34,6 +35,7 @@ type Machine struct {
 type held struct {
 	kind InputKind
 	from nid.NID
+	at   time.Duration
 	data []byte
 }
 
@@ -212,13 +214,25 @@ func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version) {
 		return
 	}
 	m.stats.Held++
-	m.held = append(m.held, held{kind, from, append([]byte(nil), b...)})
+	m.held = append(m.held, held{kind, from, m.now, append([]byte(nil), b...)})
 	m.heldN += len(b)
 	m.leftOut()
 }
 
 func (m *Machine) holdEntry(from nid.NID, e *Entry) {
 	m.hold(Control, from, AppendControl(nil, m.cfg.Group, Version{}, []Entry{*e}), e.Version)
+}
+
+// expireHeld drops what was held for long: there is no such list, or it was lost.
+func (m *Machine) expireHeld() {
+	m.held = slices.DeleteFunc(m.held, func(h held) bool {
+		old := m.now-h.at >= heldFor
+		if old {
+			m.heldN -= len(h.data)
+			m.stats.Unknown++
+		}
+		return old
+	})
 }
 
 // unhold looks again at what was held.

@@ -163,8 +163,7 @@ func (s *stream) ask() {
 		}
 		if sl.askAt <= s.m.now {
 			from := s.source(seq, sl)
-			sl.asked = min(sl.asked+1, 200)
-			sl.askAt = s.m.now + s.m.patience(1, sl.asked)
+			s.asking(sl)
 			if from == to && run.First+uint64(run.Count) == seq {
 				run.Count++
 			} else {
@@ -175,6 +174,14 @@ func (s *stream) ask() {
 		s.askAt = min(s.askAt, sl.askAt)
 	}
 	s.fetch(to, run)
+}
+
+// asking notes that somebody is asked for a datagram.
+func (s *stream) asking(sl *slot) {
+	sl.asked = min(sl.asked+1, 200)
+	sl.askAt = s.m.now + s.m.patience(1, sl.asked)
+	s.askAt = min(s.askAt, sl.askAt)
+	s.wantAt(s.askAt)
 }
 
 func (s *stream) fetch(from int, run Entry) {

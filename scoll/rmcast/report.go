@@ -261,6 +261,7 @@ func (m *Machine) leftOut() {
 // report tells the manager how far this node is, or asks it to take part. Who does
 // not answer is not the manager any more.
 func (m *Machine) report() {
+	m.expireHeld()
 	m.reportAt, m.reportedAt = m.now+m.cfg.ReportInterval, m.now
 	m.wake = min(m.wake, m.reportAt)
 	to := m.manager
