@@ -230,8 +230,11 @@ func (s *stream) deliver(first uint64) {
 	s.m.stats.Delivered++
 	s.m.emit(Effect{Kind: Deliver, Origin: s.origin.id, Number: s.number(), Seq: first, Data: s.message(first)})
 	for _, k := range s.kids {
-		if !k.slot(first).acked {
-			s.watch(k, first)
+		if k.slot(first).acked {
+			continue
+		}
+		if s.watch(k, first); f.again { // it should have said so by now
+			s.poll(k.rank, first, int(f.count))
 		}
 	}
 	if !s.isRoot() {
