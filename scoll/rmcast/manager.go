@@ -221,6 +221,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	m := g.find(id)
 	if m == nil {
+		g.fail(func(m *managed) bool { return m.NID == from && m.Life < o.Life }) // another life is over (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // perhaps one that was silent when the others were asked
 		} else {

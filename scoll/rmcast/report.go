@@ -101,7 +101,12 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case !slices.Contains(m.cfg.Managers, from):
 		m.stats.Stranger++
 		return
-	case m.state == out || o.Flags&OrderReplica != 0 || o.Life != m.self.Life && o.Kind != OrderCollect || o.Kind <= OrderKnown:
+	case o.Kind <= OrderKnown || o.Flags&OrderReplica != 0:
+		return
+	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
+		m.sendReport(from) // whom it means is over, and this node no member
+		return
+	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect:
 		return
 	case o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager:
 		m.stats.Refused++
