@@ -176,6 +176,7 @@ func (g *Manager) gather() {
 	c.probes, g.free = nil, Version{}
 	for _, p := range probes {
 		switch {
+		case g.find(p.ID) != nil: // it has joined meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
 		case !p.answered || g.dead[p.NID] || g.outlived(p.ID, probes):

@@ -155,8 +155,9 @@ func (m *Machine) list(o *Order) {
 // install makes a list the newest one. It reports whether this node still takes part.
 func (m *Machine) install(o *Order) bool {
 	mine := slices.ContainsFunc(o.Members, func(e Member) bool { return e.ID == m.self })
-	if !mine && m.state != leaving || slices.Contains(o.Departed, m.self) {
-		if m.state != joining {
+	over := slices.Contains(o.Departed, m.self)
+	if !mine && m.state != leaving || over {
+		if m.state != joining || over {
 			m.end(m.reason())
 		}
 		return false
