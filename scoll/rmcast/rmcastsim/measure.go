@@ -1,0 +1,85 @@
+package rmcastsim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// patience is how long Form and Finish wait.
+const patience = time.Minute
+
+// Form lets the network run until all nodes that join at their start are members of
+// one version, and have nothing to say for a while.
+func (n *Net) Form() error {
+	want := 0
+	for _, m := range n.nodes {
+		if m.wants {
+			want++
+		}
+	}
+	err := n.until(50*time.Millisecond, func() error {
+		for id := range sim.NodeID(n.cfg.Nodes) {
+			if s, _ := n.Status(id); n.nodes[id].wants && (s.Sending != s.Version || len(s.Members) != want) {
+				return fmt.Errorf("rmcastsim: node %v is %s, in version %v of %d", id, s.State, s.Version, len(s.Members))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return n.Quiet()
+}
+
+// Quiet lets the network run until what an origin says after its messages is said.
+func (n *Net) Quiet() error { return n.Run(n.Now() + 400*time.Millisecond) }
+
+// until runs, step by step, until f says nil.
+func (n *Net) until(step time.Duration, f func() error) error {
+	for end := n.Now() + patience; ; {
+		err := f()
+		if err == nil || n.Now() > end {
+			return err
+		}
+		if err := n.Run(n.Now() + step); err != nil {
+			return err
+		}
+	}
+}
+
+// Begin has a node send so many messages of so many bytes.
+func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
+	at := len(n.ledger.all)
+	if !n.Command(origin, "send "+strconv.Itoa(count)+" "+strconv.Itoa(size)) {
+		return nil, fmt.Errorf("rmcastsim: node %v is down", origin)
+	}
+	err := n.Run(n.Now())
+	return n.ledger.all[at:], err
+}
+
+// Finish lets the network run until all messages are over. The error also says what is
+// wrong in the books.
+func (n *Net) Finish() error {
+	if err := n.until(time.Millisecond, n.Over); err != nil {
+		return err
+	}
+	return n.Problems()
+}
+
+// Send is Begin and Finish of one message.
+func (n *Net) Send(origin sim.NodeID, size int) (*Message, error) {
+	list, err := n.Begin(origin, 1, size)
+	if err == nil {
+		err = n.Finish()
+	}
+	if err == nil && list[0].Outcome != Released {
+		err = fmt.Errorf("rmcastsim: message %s was not released: %v", list[0].name(), list[0].Why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
