@@ -34,6 +34,7 @@ whose answer did not.`,
 		Example: `  scollctl ping
   scollctl bcast --bulk site.tar --action install
   scollctl bench
+  scollctl mcast send news 'hello, all'
   scollctl tree show --nodes 16 --k 4
   scollctl tree compare --nodes 1000 --latency 40us --overhead 10us`,
 	}
@@ -42,6 +43,6 @@ whose answer did not.`,
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(pingCommand(g), bcastCommand(g), groupCommand(g), versionCommand(g), configCommand(g), skewCommand(g),
-		benchCommand(g), watchCommand(g), statsCommand(g), treeCommand(g))
+		benchCommand(g), watchCommand(g), statsCommand(g), treeCommand(g), mcastCommand(g))
 	return c
 }

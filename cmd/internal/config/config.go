@@ -72,6 +72,7 @@ type Config struct {
 
 	Gossip Gossip // gossip
 	Scoll  Scoll  // scoll
+	Rmcast Rmcast // rmcast
 	Health Health // health
 	Zone   Zone   // zone
 
@@ -116,6 +117,7 @@ func Default() Config {
 		MulticastRxBuffer:  4 << 20,
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),
+		Rmcast:             defaultRmcast(),
 		Health:             defaultHealth(),
 		Zone:               defaultZone(),
 	}

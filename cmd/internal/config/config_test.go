@@ -56,6 +56,17 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("reference.yaml lacks %s of admin", key)
 		}
 	}
+	keys, ofGroup := config.RmcastKeys()
+	for _, key := range keys {
+		if !strings.Contains(string(text), "\n  "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of rmcast", key)
+		}
+	}
+	for _, key := range ofGroup {
+		if !strings.Contains(string(text), "\n  #     "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of a group of rmcast", key)
+		}
+	}
 	keys, ofTimes := config.HealthKeys()
 	for _, key := range keys {
 		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {

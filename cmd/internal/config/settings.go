@@ -85,6 +85,7 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"gossip": gossipSection(&c.Gossip, file),
 		"scoll":  scollSection(&c.Scoll, file),
+		"rmcast": rmcastSection(&c.Rmcast, file),
 		"health": healthSection(&c.Health, file),
 		"zone":   zoneSection(&c.Zone, file),
 

@@ -37,6 +37,7 @@ type fakeNode struct {
 	Scoll  // likewise
 	Health // likewise
 	Zone   // likewise
+	Mcast  // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

@@ -35,6 +35,7 @@ func (s *Server) routes() {
 	s.scollRoutes()
 	s.healthRoutes()
 	s.zoneRoutes()
+	s.mcastRoutes()
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
 			"do the command and lnetd come from the same version?")}

@@ -32,6 +32,7 @@ type Node interface {
 	Scoll
 	Health
 	Zone
+	Mcast
 }
 
 var _ Node = (*node.Node)(nil)

@@ -75,14 +75,17 @@ func status(err error) int {
 }
 
 // A Step is something that happened during an operation. Exactly one of its
-// first three fields is set.
+// fields but Payload is set.
 type Step struct {
 	Ready  bool   `json:"ready,omitempty"` // messages are taken from now on
 	Event  *Event `json:"event,omitempty"`
 	Missed int    `json:"missed,omitempty"` // events that came faster than they were taken
 
-	// Payload is what came with Event. It is valid until the callback
-	// returns.
+	Mcast  []McastHeard `json:"mcast,omitempty"`  // of McastReceive
+	Counts *McastBench  `json:"counts,omitempty"` // of BenchMcast, the last of them final
+
+	// Payload is what came with Event, or with Mcast, one message after the other,
+	// MaxMcast bytes of each at most. It is valid until the callback returns.
 	Payload []byte `json:"-"`
 }
 

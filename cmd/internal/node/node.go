@@ -66,6 +66,7 @@ type Node struct {
 	scoll     *collective  // nil: not enabled
 	health    *healthRoles // likewise
 	zone      *zoner       // likewise
+	mcast     *multicaster // likewise
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -133,6 +134,9 @@ func (n *Node) start(networks []config.Interface) error {
 		return err
 	}
 	if err := n.startZone(); err != nil {
+		return err
+	}
+	if err := n.startRmcast(); err != nil {
 		return err
 	}
 	return n.startHealth()
@@ -209,6 +213,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	if n.scoll != nil {
 		n.scoll.close()
 	}
+	n.mcast.close()
 	n.zone.close()
 	n.gossip.close()
 	if n.discovery != nil {

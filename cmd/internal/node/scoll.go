@@ -143,6 +143,7 @@ func digestOf(c config.Config) [32]byte {
 	c.Scoll.NID, c.Health.NID, c.Health.At = nid.NID{}, nid.NID{}, config.Place{}
 	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
 	c.Health.ClaimFile, c.Health.ClaimKeys = "", nil // a digest of short keys could be guessed
+	c.Rmcast.NID = nid.NID{}
 	z := &c.Zone
 	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
 	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Key = false, nil, false, "", nil

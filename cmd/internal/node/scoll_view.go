@@ -23,11 +23,15 @@ var (
 // another run is not taken for deaths.
 type view struct {
 	mu      sync.Mutex
-	agent   *gossip.Agent        // guarded by mu, like all below; nil: gossip does not run
-	unwatch func()               // ends agent's telling
-	told    map[nid.NID]vital    // what was told last
-	base    map[nid.NID]uint64   // deaths before agent began
-	watch   func(nid.NID, vital) // nil: nobody listens
+	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
+	unwatch func()             // ends agent's telling
+	told    map[nid.NID]vital  // what was told last
+	base    map[nid.NID]uint64 // deaths before agent began
+	watches []*watch           // who listens; replaced when it changes
+}
+
+type watch struct {
+	tell func(id nid.NID, alive bool, deaths uint64)
 }
 
 type vital struct {
@@ -54,10 +58,11 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 	return alive, base + deaths
 }
 
-// Watch implements scoll.View, for one listener.
+// Watch implements scoll.View and rmcast.View.
 func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
+	w := &watch{f}
 	v.mu.Lock()
-	v.watch = func(id nid.NID, s vital) { f(id, s.alive, s.deaths) }
+	v.watches = append(slices.Clone(v.watches), w)
 	known := v.sorted()
 	v.mu.Unlock()
 	for _, id := range known {
@@ -70,7 +75,7 @@ func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()
 	}
 	return func() {
 		v.mu.Lock()
-		v.watch = nil
+		v.watches = slices.DeleteFunc(slices.Clone(v.watches), func(other *watch) bool { return other == w })
 		v.mu.Unlock()
 	}
 }
@@ -103,10 +108,10 @@ func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64)
 	}
 	s := vital{alive, v.base[id] + deaths}
 	v.told[id] = s
-	watch := v.watch
+	watches := v.watches
 	v.mu.Unlock()
-	if watch != nil {
-		watch(id, s)
+	for _, w := range watches {
+		w.tell(id, s.alive, s.deaths)
 	}
 }
 
@@ -114,7 +119,7 @@ func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64)
 // the dead are tried too.
 func (v *view) detach() {
 	v.mu.Lock()
-	unwatch, watch := v.unwatch, v.watch
+	unwatch, watches := v.unwatch, v.watches
 	v.agent, v.unwatch = nil, nil
 	var dead []nid.NID
 	for _, id := range v.sorted() {
@@ -128,11 +133,11 @@ func (v *view) detach() {
 		unwatch()
 	}
 	for _, id := range dead {
-		if watch != nil {
-			v.mu.Lock()
-			s := v.told[id]
-			v.mu.Unlock()
-			watch(id, s)
+		v.mu.Lock()
+		s := v.told[id]
+		v.mu.Unlock()
+		for _, w := range watches {
+			w.tell(id, s.alive, s.deaths)
 		}
 	}
 }

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// Rmcast is the section rmcast of the file: reliable multicast. The comment of each
+// field begins with its key.
+type Rmcast struct {
+	Enable  bool    // enable
+	NID     nid.NID // nid: under which the node takes part; zero: its only one
+	Buffers int     // buffers: datagrams that can arrive at a time
+	Members int     // max_members: of a group
+	Backlog int     // backlog: bytes that wait for one who listens
+
+	Groups []McastGroup // groups, by their names
+}
+
+// McastGroup is a multicast group of the file.
+type McastGroup struct {
+	Name      string
+	Number    int       // number
+	Managers  []nid.NID // managers, in the order of their turns
+	Join      bool      // join: with the daemon
+	FIFO      bool      // fifo
+	Multicast bool      // multicast; otherwise all payload goes down the tree
+	Window    int       // window: datagrams of one origin in flight
+	Fragment  int       // fragment: bytes of payload in a datagram
+}
+
+// MaxMcast is the longest message that commands send, in bytes.
+const MaxMcast = 1 << 20
+
+func defaultRmcast() Rmcast {
+	return Rmcast{Buffers: 256, Members: 1024, Backlog: 64 << 20}
+}
+
+func (r *Rmcast) settings(file string) map[string]setting {
+	return map[string]setting{
+		"enable":      flag(&r.Enable),
+		"nid":         oneNID(&r.NID),
+		"buffers":     number(&r.Buffers, 1, 4096),
+		"max_members": number(&r.Members, 1, rmcast.MaxMembers),
+		"backlog":     number(&r.Backlog, 1<<20, maxBuffer),
+		"groups":      {func(value ast.Node) error { return r.takeGroups(file, value) }},
+	}
+}
+
+func (g *McastGroup) settings() map[string]setting {
+	return map[string]setting{
+		"number":    number(&g.Number, 1, int(lnd.MaxGroup)),
+		"managers":  members(&g.Managers),
+		"join":      flag(&g.Join),
+		"fifo":      flag(&g.FIFO),
+		"multicast": flag(&g.Multicast),
+		"window":    number(&g.Window, 1, rmcast.MaxWindow),
+		"fragment":  number(&g.Fragment, 256, rmcast.MaxFragment),
+	}
+}
+
+// RmcastKeys returns the keys of the section rmcast, and those of a group in it.
+func RmcastKeys() (keys, ofGroup []string) {
+	var r Rmcast
+	var g McastGroup
+	return slices.Sorted(maps.Keys(r.settings(""))), slices.Sorted(maps.Keys(g.settings()))
+}
+
+// rmcastSection takes the section of a file.
+func rmcastSection(r *Rmcast, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		return assign(r.settings(file), file, entries)
+	}}
+}
+
+// takeGroups takes groups by their names.
+func (r *Rmcast) takeGroups(file string, value ast.Node) error {
+	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
+		g := McastGroup{Name: name, Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096}
+		err := assign(g.settings(), file, entries)
+		switch {
+		case err != nil:
+		case g.Number == 0:
+			err = fmt.Errorf("group %s: number is missing: all nodes give the group the same", name)
+		case len(g.Managers) == 0:
+			err = fmt.Errorf("group %s: managers is missing: the NIDs of one node or more who keep the list of members", name)
+		default:
+			err = r.clash(&g)
+		}
+		r.Groups = append(r.Groups, g)
+		return err
+	})
+}
+
+// clash refuses two groups with one number, or one name.
+func (r *Rmcast) clash(g *McastGroup) error {
+	for i := range r.Groups {
+		switch other := &r.Groups[i]; {
+		case other.Name == g.Name:
+			return errors.New("group " + g.Name + " stands there twice")
+		case other.Number == g.Number:
+			return fmt.Errorf("group %s: %s has number %d already", g.Name, other.Name, g.Number)
+		}
+	}
+	return nil
+}
+
+// Fragment is the largest fragment of all groups.
+func (r *Rmcast) Fragment() int {
+	most := 0
+	for i := range r.Groups {
+		most = max(most, r.Groups[i].Fragment)
+	}
+	return most
+}

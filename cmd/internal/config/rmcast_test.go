@@ -1,0 +1,51 @@
+package config_test
+
+import (
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+)
+
+// TestRmcastSection: RM-12, RM-31, RM-A18: what the section says, and what it must not.
+func TestRmcastSection(t *testing.T) {
+	const group = "rmcast:\n  groups:\n    a:\n      number: 7\n      managers: ['10.0.0.[1-2]@tcp']\n"
+	for _, test := range []struct {
+		name, text string
+		change     func(*config.Rmcast) // of the defaults; nil for an error
+		err        string
+	}{
+		{"enabled", "rmcast:\n  enable: 1\n  nid: 10.0.0.1@tcp\n", func(r *config.Rmcast) { r.Enable, r.NID = true, nid.MustParse("10.0.0.1@tcp") }, ""},
+		{
+			"numbers", "rmcast:\n  buffers: 9\n  max_members: 10\n  backlog: 1048576\n",
+			func(r *config.Rmcast) { r.Buffers, r.Members, r.Backlog = 9, 10, 1<<20 }, "",
+		},
+		{"a group", group, func(r *config.Rmcast) {
+			r.Groups = []config.McastGroup{{
+				Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096,
+			}}
+		}, ""},
+		{"all of a group", group + "      join: 0\n      fifo: 0\n      multicast: 0\n      window: 4096\n      fragment: 1024\n", func(r *config.Rmcast) {
+			r.Groups = []config.McastGroup{{Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Window: 4096, Fragment: 1024}}
+		}, ""},
+		{"unknown key", "rmcast:\n  group: 1\n", nil, `f:2:3: unknown key "group"`},
+		{"unknown key of a group", group + "      port: 5\n", nil, `f:6:7: unknown key "port"`},
+		{"no section", "rmcast: 1\n", nil, "f:1:9: rmcast: want lines of the form"},
+		{"no number", "rmcast:\n  groups:\n    a:\n      managers: [10.0.0.1@tcp]\n", nil, "f:3:5: group a: number is missing"},
+		{"no managers", "rmcast:\n  groups:\n    a:\n      number: 1\n", nil, "f:3:5: group a: managers is missing"},
+		{"number", "rmcast:\n  groups:\n    a:\n      number: 65536\n", nil, "f:4:15: number: want a whole number from 1 to 65535"},
+		{"one number twice", group + "    b:\n      number: 7\n      managers: [10.0.0.1@tcp]\n", nil, "f:6:5: group b: a has number 7 already"},
+		{"a manager twice", "rmcast:\n  groups:\n    a:\n      managers: [10.0.0.1@tcp, 10.0.0.1@tcp]\n", nil, "f:4:32: managers: 10.0.0.1@tcp is listed twice"},
+		{"fragment", group + "      fragment: 100000\n", nil, "f:6:17: fragment: want a whole number from 256 to 65536"},
+		{"window", group + "      window: 0\n", nil, "f:6:15: window: want a whole number from 1 to 4096"},
+		{"name", "rmcast:\n  groups:\n    a b:\n      number: 1\n", nil, `f:3:5: "a b" is no name`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.change == nil {
+				wantRefused(t, test.text, test.err)
+				return
+			}
+			wantConfig(t, test.text, func(c *config.Config) { test.change(&c.Rmcast) })
+		})
+	}
+}

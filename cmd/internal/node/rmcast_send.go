@@ -1,0 +1,198 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// McastSend says how to send to a group; what is sent comes besides.
+type McastSend struct {
+	Group string `json:"group"`
+	Lines bool   `json:"lines"` // each line is a message, without its end
+	// Wait has each message wait until all have the one before; otherwise as many are
+	// under way as the window takes.
+	Wait      bool  `json:"wait"`
+	TimeoutMS int64 `json:"timeout_ms"` // of becoming a member
+}
+
+// McastSent says what became of messages.
+type McastSent struct {
+	Messages  int       `json:"messages"` // that all live members have
+	Bytes     int64     `json:"bytes"`
+	ElapsedUS int64     `json:"elapsed_us"`
+	Version   string    `json:"version"` // of the list of members, of the last one
+	Failed    []nid.NID `json:"failed"`  // members that failed meanwhile, and may lack some
+}
+
+// sendsUnderWay is how many messages may wait to be released, besides the window's bound.
+const sendsUnderWay = 4096
+
+// McastSend sends messages, and returns when all live members have all. Errors say
+// what became of the first message that could not be sent, or is lost:
+//
+//	ESRCH      this node takes no part in multicast, or in the group
+//	ENOENT     there is no such group
+//	ETIMEDOUT  no manager answers
+//	EMSGSIZE   a message of more than MaxMcast bytes, or than a window
+//	ESTALE     this node was expelled
+//	ECANCELED  it has left the group
+func (n *Node) McastSend(ctx context.Context, r McastSend, body io.Reader) (McastSent, error) {
+	g, err := n.mcastGroup(r.Group)
+	if err != nil {
+		return McastSent{}, err
+	}
+	group, err := g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
+	if err != nil {
+		return McastSent{}, err
+	}
+	room := sendsUnderWay
+	if r.Wait {
+		room = 1
+	}
+	began := time.Now()
+	s := newMcastSending(ctx, group, room)
+	err = eachMessage(body, r.Lines, s.send)
+	sent, lost := s.end()
+	sent.ElapsedUS = time.Since(began).Microseconds()
+	if err := cmp.Or(lost, err); err != nil {
+		return sent, cli.Hint(fmt.Errorf("after %d messages that all have: %w", sent.Messages, err), "%s", cli.HintOf(err))
+	}
+	return sent, nil
+}
+
+// eachMessage calls send for the messages of a stream.
+func eachMessage(r io.Reader, lines bool, send func([]byte) error) error {
+	tooLong := cli.Hint(mcastFailure(syscall.EMSGSIZE, "a message of more than %d bytes", config.MaxMcast), "send it in pieces")
+	if !lines {
+		data, err := io.ReadAll(io.LimitReader(r, config.MaxMcast+1))
+		switch {
+		case err != nil:
+			return fmt.Errorf("read data: %w", err)
+		case len(data) > config.MaxMcast:
+			return tooLong
+		}
+		return send(data)
+	}
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, config.MaxMcast+2)
+	in.Split(splitLines)
+	for in.Scan() {
+		if err := send(in.Bytes()); err != nil {
+			return err
+		}
+	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return tooLong
+	}
+	return in.Err()
+}
+
+// splitLines is bufio.ScanLines that leaves carriage returns alone.
+func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// mcastSending is messages on their way, of which another goroutine sees the end.
+type mcastSending struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	group  *rmcast.Group
+	room   chan struct{} // a token for each message under way
+	under  chan underWay
+	done   chan struct{}
+
+	sent McastSent // owned by follow until done
+	err  error     // likewise
+
+	released func(since time.Time) // may be nil
+}
+
+// underWay is a message that waits to be released.
+type underWay struct {
+	*rmcast.Sending
+	size int
+	at   time.Time
+}
+
+func newMcastSending(ctx context.Context, group *rmcast.Group, room int) *mcastSending {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &mcastSending{
+		ctx: ctx, cancel: cancel, group: group, room: make(chan struct{}, room), under: make(chan underWay, room), done: make(chan struct{}),
+		sent: McastSent{Failed: []nid.NID{}},
+	}
+	go s.follow()
+	return s
+}
+
+// send sends a message when there is room for it.
+func (s *mcastSending) send(data []byte) error {
+	select {
+	case s.room <- struct{}{}:
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+	at := time.Now()
+	sending, err := s.group.SendAsync(s.ctx, data)
+	if err != nil {
+		if cause := context.Cause(s.ctx); cause != nil {
+			err = cause
+		}
+		return mcastFailed(err)
+	}
+	s.under <- underWay{sending, len(data), at} // never blocks: there was room
+	return nil
+}
+
+// follow waits for each message, in order. The first that is lost ends all.
+func (s *mcastSending) follow() {
+	defer close(s.done)
+	for u := range s.under {
+		r, err := u.Wait(s.ctx)
+		<-s.room
+		if err != nil && s.err == nil {
+			s.err = mcastFailed(err)
+			s.cancel(s.err)
+		}
+		if s.err != nil {
+			continue
+		}
+		s.sent.Messages++
+		s.sent.Bytes += int64(u.size)
+		s.sent.Version = r.Version.String()
+		for _, id := range r.Failed {
+			if !slices.Contains(s.sent.Failed, id.NID) {
+				s.sent.Failed = append(s.sent.Failed, id.NID)
+			}
+		}
+		if s.released != nil {
+			s.released(u.at)
+		}
+	}
+}
+
+// end waits for what is under way.
+func (s *mcastSending) end() (McastSent, error) {
+	close(s.under)
+	<-s.done
+	s.cancel(nil)
+	return s.sent, s.err
+}

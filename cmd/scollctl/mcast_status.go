@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+func mcastStatusCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status [GROUP]",
+		Short: "Show how groups stand, and what is waited for",
+		Long: `Shows how this node stands to its groups, where the messages of each origin are, and
+which member keeps an origin waiting: the child of this node in the origin's tree that
+has not acknowledged, and, as far as that is known, the member that is missing below it
+and the edge of the tree to it. Ask the origin's node first.
+
+Numbers count datagrams: all members have those below STABLE, those below DELIVERED
+are delivered here, those below HEAD were sent.`,
+		Example: "  scollctl mcast status news --json | jq '.groups[].waits'",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := g.client().McastStatus(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := onlyGroup(&s, args); err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), s)
+			}
+			var b strings.Builder
+			for i := range s.Groups {
+				if i > 0 {
+					b.WriteByte('\n')
+				}
+				printMcast(&b, &s.Groups[i], s.NID)
+			}
+			_, err = io.WriteString(c.OutOrStdout(), b.String())
+			return err
+		},
+	}
+}
+
+// onlyGroup leaves the group of a command line.
+func onlyGroup(s *node.McastStatus, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	for i := range s.Groups {
+		if s.Groups[i].Name == args[0] {
+			s.Groups = s.Groups[i : i+1]
+			return nil
+		}
+	}
+	return cli.Hint(fmt.Errorf("there is no multicast group %s", args[0]), "'scollctl mcast groups' lists them")
+}
+
+// shownStats are counters that status names, if there are any.
+var shownStats = []string{
+	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
+	"inconsistent", "other_group", "window", "unknown",
+}
+
+func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
+	fmt.Fprintf(b, "%s (group %d): %s", s.Name, s.Number, s.State)
+	if s.Manager.IsValid() {
+		fmt.Fprintf(b, ", managed by %v", s.Manager)
+	} else {
+		b.WriteString(", no manager was heard")
+	}
+	if len(s.Members) > 0 {
+		fmt.Fprintf(b, ", version %s, %s:", s.Version, count(len(s.Members), "member", "members"))
+		for i, m := range s.Members {
+			if i == shownNIDs {
+				fmt.Fprintf(b, " and %d more", len(s.Members)-i)
+				break
+			}
+			fmt.Fprintf(b, " %v", m.NID)
+		}
+	}
+	b.WriteByte('\n')
+	if s.State != "out" && len(s.Members) > 0 {
+		how := "the payload goes down the tree: not all members have multicast"
+		if s.Multicast {
+			how = "by multicast"
+		}
+		fmt.Fprintf(b, "  %s; %d bytes in a datagram, %d of %d datagrams in flight, round trip %v\n", how, s.Fragment, s.InFlight, s.Limit, ofMicros(s.RTTUS))
+	}
+	if f := s.Faults; f.Acks > 0 || f.Datagrams > 0 {
+		fmt.Fprintf(b, "  on purpose, %g of acknowledgements and %g of datagrams are discarded here\n", f.Acks, f.Datagrams)
+	}
+	printStreams(b, s)
+	for i := range s.Waits {
+		fmt.Fprintf(b, "  %s\n", waitLine(&s.Waits[i], self))
+	}
+	var shown []string
+	for _, name := range shownStats {
+		if n := s.Stats[name]; n > 0 {
+			shown = append(shown, fmt.Sprintf("%s %d", strings.ReplaceAll(name, "_", " "), n))
+		}
+	}
+	if len(shown) > 0 {
+		fmt.Fprintf(b, "  %s\n", strings.Join(shown, ", "))
+	}
+}
+
+func printStreams(b *strings.Builder, s *node.McastGroupStatus) {
+	if len(s.Streams) == 0 {
+		return
+	}
+	var t cli.Table
+	t.Row("  ORIGIN", "STABLE", "DELIVERED", "HEAD", "VERSION")
+	for _, o := range s.Streams {
+		t.Row(fmt.Sprintf("  %v", o.Origin), o.Stable, o.Delivered, o.Head, o.Version)
+	}
+	_, _ = t.WriteTo(b) // a Builder does not fail
+}
+
+// waitLine says who keeps an origin waiting.
+func waitLine(w *node.McastWait, self nid.NID) string {
+	line := fmt.Sprintf("message %d of %v waits for %v", w.Seq, w.Origin, w.Child)
+	switch {
+	case w.Pending && w.For.IsValid() && w.For != w.Child:
+		line += fmt.Sprintf(", which has it and waits for %v", w.For)
+		if w.Above.IsValid() {
+			line += fmt.Sprintf(" (edge %v to %v)", w.Above, w.For)
+		}
+	case w.Pending:
+		line += ", which has it and waits for others"
+	default:
+		line += fmt.Sprintf(" (edge %v to %v)", self, w.Child)
+	}
+	line += fmt.Sprintf(", for %v", ofMicros(w.SinceUS))
+	if w.Tries > 0 {
+		line += fmt.Sprintf(", asked %s", count(w.Tries, "time", "times"))
+	}
+	return line
+}
