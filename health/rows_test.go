@@ -1,45 +1,11 @@
 package health
 
 import (
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/rows"
 )
 
-// TestRowsNamed: each row of the conformance list that is ours, and each decision,
-// stands in the test that shows it: here, in the packages below, or in those of
-// cmd that use this one.
-func TestRowsNamed(t *testing.T) {
-	rows := map[string]bool{}
-	for i := 1; i <= 68; i++ {
-		rows["CH-"+strconv.Itoa(i)] = true
-	}
-	for i := 1; i <= 22; i++ {
-		rows["CH-A"+strconv.Itoa(i)] = true
-	}
-	name := regexp.MustCompile(`(?:^|[^-\w])(CH-A?[0-9]+)\b`) // goals are G-CH-1 and so on
-	for _, dir := range []string{".", "../cmd"} {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, row := range name.FindAllStringSubmatch(string(text), -1) {
-				delete(rows, row[1])
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(rows) > 0 {
-		t.Errorf("no test names %v", slices.Sorted(maps.Keys(rows)))
-	}
-}
+// TestRowsNamed: each row and each decision on client health is named by the test that
+// shows it.
+func TestRowsNamed(t *testing.T) { rows.Named(t, "CH", "1-68 A1-22", "../cmd") }

@@ -2,16 +2,10 @@ package scoll
 
 import (
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
+	"ulnet/lnd/lndtest/rows"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/tree"
 )
@@ -43,6 +37,31 @@ func TestEntities(t *testing.T) {
 	}
 	if requests != 4 {
 		t.Errorf("%d requests", requests)
+	}
+}
+
+// TestRanks: SC-5: ranks are those of a group, from 0 to the number of its nodes: a
+// node has others in the next group, and roots both.
+func TestRanks(t *testing.T) {
+	c := newCluster(t, 4, nil)
+	c.run(0)
+	targets := testTargets(4, 1)
+	one, err1 := NewMembership(targets)
+	other, err2 := NewMembership([]Target{targets[3], targets[1], targets[0], targets[2]})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	for i, want := range [][2]int{{0, 2}, {1, 1}, {2, 3}, {3, 0}} {
+		if a, b := one.Rank(simNID(sim.NodeID(i))), other.Rank(simNID(sim.NodeID(i))); a != want[0] || b != want[1] {
+			t.Errorf("node %d has ranks %d and %d, want %v", i, a, b, want)
+		}
+	}
+	if rank := one.Rank(simNID(4)); rank != -1 {
+		t.Errorf("who is no member has rank %d", rank)
+	}
+	for _, m := range []*Membership{one, other} {
+		c.members = m
+		c.want(c.broadcast(3, c.create(3, Tree{}, false), Outgoing{}), 3)
 	}
 }
 
@@ -136,43 +155,10 @@ func TestNoOrder(t *testing.T) {
 	}
 }
 
-// TestRowsNamed: each row of the conformance list that is ours stands in the test
-// that shows it.
+// TestRowsNamed: each row and each decision on collectives is named by the test that
+// shows it. Routers (SC-7, SC-65) are out of scope, set operations (SC-98) are for later.
 func TestRowsNamed(t *testing.T) {
-	rows := map[string]bool{}
-	add := func(prefix string, first, last int, but ...int) {
-		for i := first; i <= last; i++ {
-			if !slices.Contains(but, i) {
-				rows["SC-"+prefix+strconv.Itoa(i)] = true
-			}
-		}
-	}
-	add("", 1, 57, 7) // routers are out of scope
-	add("", 60, 73, 65)
-	add("", 80, 103, 98) // set operations are for later
-	add("", 110, 127)
-	add("", 130, 142)
-	add("", 150, 159)
-	add("A", 1, 30)
-	name := regexp.MustCompile(`\bSC-A?[0-9]+\b`)
-	for _, dir := range []string{".", "../cmd"} {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, row := range name.FindAllString(string(text), -1) {
-				delete(rows, row)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(rows) > 0 {
-		t.Errorf("no test names %v", slices.Sorted(maps.Keys(rows)))
-	}
+	rows.Named(t, "SC", "1-6 8-57 60-64 66-73 80-97 99-103 110-127 130-142 150-159 A1-30", "../cmd")
 }
 
 // TestLiveDigest: SC-97 and SC-A20: as many members are alive here as the root

@@ -56,6 +56,7 @@ var Rules = []Rule{
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnd/lo"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/mutants"},
+	{Package: "lnd/lndtest/rows"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
