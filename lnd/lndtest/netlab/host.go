@@ -15,7 +15,8 @@
 //	Pull, Plug   its interface goes down, and up again
 //	SetMTU       the largest packet, at both ends
 //	SetRate      what leaves a host is held to a rate (tbf)
-//	SetLoss      what comes to a host is lost at random (nftables)
+//	SetLoss      what comes to a host is lost at random (nftables);
+//	             SetMulticastLoss: of multicast only
 //	Spoil        delay, jitter, reordering, duplication, corruption, loss and
 //	             rate, from a seed; needs a [Wire] (package netem)
 //

@@ -67,17 +67,30 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 // test is skipped, except in CI, where that is a failure.
 func (c *Cable) SetLoss(h *Host, probability float64) {
 	h.t.Helper()
+	c.lose(h, "loss", probability, "")
+}
+
+// SetMulticastLoss does so to packets for multicast addresses only, of IPv4.
+func (c *Cable) SetMulticastLoss(h *Host, probability float64) {
+	h.t.Helper()
+	c.lose(h, "mloss", probability, "ip daddr 224.0.0.0/4 ")
+}
+
+// lose loses some of the packets that a match is about.
+func (c *Cable) lose(h *Host, table string, probability float64, match string) {
+	h.t.Helper()
 	name := c.at(h).name
+	table += "_" + name
 	rules := ""
 	if probability > 0 {
-		rules = fmt.Sprintf(`table netdev loss_%s {
+		rules = fmt.Sprintf(`table netdev %s {
 	chain in {
-		type filter hook ingress device "%[1]s" priority 0
-		numgen random mod %[2]d < %[3]d drop
+		type filter hook ingress device %q priority 0
+		%snumgen random mod %d < %d drop
 	}
-}`, name, math.MaxInt32, int64(probability*math.MaxInt32))
+}`, table, name, match, math.MaxInt32, int64(probability*math.MaxInt32))
 	}
-	h.filter("netdev loss_"+name, rules)
+	h.filter("netdev "+table, rules)
 }
 
 // Reset makes h answer every TCP segment with RST, as a firewall or a host that
