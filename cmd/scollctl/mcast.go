@@ -42,8 +42,8 @@ func mcastJoinCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join GROUP",
 		Short: "Join a group",
-		Long: `Joins a group, and waits until this node is a member: it gets the messages that are
-sent from then on.`,
+		Long: `Joins a group, and waits until this node is a member. It gets what others send from
+the moment on at which they know so: that may be a little later.`,
 		Example: "  scollctl mcast join news",
 		Args:    cli.Args("a group"),
 	}

@@ -77,7 +77,11 @@ func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
 		b.WriteString(", no manager was heard")
 	}
 	if len(s.Members) > 0 {
-		fmt.Fprintf(b, ", version %s, %s:", s.Version, count(len(s.Members), "member", "members"))
+		fmt.Fprintf(b, ", version %s, ", s.Version)
+		if s.State != "out" && s.Usable != s.Version {
+			fmt.Fprintf(b, "which not all have (messages go to the members of %s), ", s.Usable)
+		}
+		fmt.Fprintf(b, "%s:", count(len(s.Members), "member", "members"))
 		for i, m := range s.Members {
 			if i == shownNIDs {
 				fmt.Fprintf(b, " and %d more", len(s.Members)-i)

@@ -27,6 +27,7 @@ type McastGroupStatus struct {
 	Manager   nid.NID       `json:"manager,omitzero"` // who manages now, as far as is known
 	Own       uint32        `json:"own_number"`       // communication number of this node, 0 without one
 	Version   string        `json:"version"`          // of the newest list of members
+	Usable    string        `json:"usable"`           // the newest under which may be sent: all on it have it
 	Sending   string        `json:"sending"`          // under which this node sends
 	Members   []McastMember `json:"members"`
 	Multicast bool          `json:"multicast"` // otherwise the payload goes down the tree
@@ -143,7 +144,7 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 // fill says how a group that was joined stands.
 func (s *McastGroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
-	s.Version, s.Sending, s.Multicast = of.Version.String(), of.Sending.String(), of.Multicast
+	s.Version, s.Usable, s.Sending, s.Multicast = of.Version.String(), of.Usable.String(), of.Sending.String(), of.Multicast
 	s.Fragment, s.Window, s.Limit, s.InFlight = of.Fragment, of.Window, of.Limit, of.InFlight
 	s.RTTUS, s.Stats = of.RTT.Microseconds(), counters(of.Stats)
 	s.members(of.Members)
