@@ -1,5 +1,6 @@
 // Package softroce will be a provider of package verbs in Go: RoCEv2 over UDP.
-// So far it has the transport of a reliable connection, which is a machine.
+// So far it has the transport of a reliable connection and the connection manager,
+// which are machines.
 //
 // # Reliable connection
 //
@@ -26,4 +27,13 @@
 //
 // A SEND that finds no receive buffer is dropped without an answer (a NAK would
 // stop a kernel for 655 ms) and comes again.
+//
+// # Connection manager
+//
+// A [cm] speaks for QP 1 of a device: it makes and ends connections (IBTA vol. 1
+// §12) with the private data of RDMA-CM, as the asking or the asked side. Whoever
+// steps it makes the queue pairs; both ends of a connection get to know what the
+// other said ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
+// connection takes those of its peer alone, and each that it does not take has a
+// counter.
 package softroce

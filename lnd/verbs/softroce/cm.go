@@ -1,0 +1,250 @@
+package softroce
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
+)
+
+// cmConfig is what a connection manager knows of its device.
+type cmConfig struct {
+	Addr netip.Addr
+	GUID ibta.GUID
+	MTU  ibta.MTU // the largest that a peer may ask for
+	Rand *rand.Rand
+	// MaxConns bounds connections in all states, MaxPending the requests that the
+	// consumer has not answered. Beyond them requests are refused.
+	MaxConns, MaxPending int
+}
+
+// cmEnd is what one end of a connection tells the other of itself.
+type cmEnd struct {
+	QPN           ibta.QPN
+	PSN           ibta.PSN // the other's requester begins with it
+	MTU           ibta.MTU // of a REQ, as all below but RNRRetryCount
+	RetryCount    uint8
+	RNRRetryCount uint8
+	AckTimeout    uint8 // code
+	TrafficClass  uint8
+}
+
+// callKind is what a consumer wants of the connection manager.
+type callKind uint8
+
+const (
+	noCall         callKind = iota
+	callListen              // Port
+	callUnlisten            // Port
+	callConnect             // To, End, Port (the source's), Private, Timeout
+	callAccept              // ID, End, Private
+	callReject              // ID, Reason, Private
+	callDisconnect          // ID, in any state
+	callHeard               // ID: the peer uses the connection, and so knows of it
+)
+
+// cmCall is a call of the consumer.
+type cmCall struct {
+	Kind    callKind
+	ID      ibta.CommID
+	To      netip.AddrPort
+	Port    uint16
+	End     cmEnd
+	Reason  ibta.RejectReason
+	Private []byte
+	Timeout time.Duration // for all of asking; 0: as long as the CM tries
+}
+
+// cmInput is what a cm is stepped with; the zero value is the timer.
+type cmInput struct {
+	From     netip.Addr // that sent Datagram, to QP 1 and with its Q_Key
+	Datagram []byte
+	Call     cmCall
+}
+
+// cmEventKind tells events of the connection manager apart.
+type cmEventKind uint8
+
+const (
+	cmRequested    cmEventKind = iota + 1 // somebody asks for a connection
+	cmEstablished                         // to the asking side it brings Peer
+	cmRejected                            // by the peer
+	cmUnreachable                         // no answer
+	cmDisconnected                        // by either side
+)
+
+// cmEvent is what happened to a connection. After the last three its id means
+// nothing any more.
+type cmEvent struct {
+	Kind     cmEventKind
+	ID       ibta.CommID
+	From     netip.AddrPort // of cmRequested: the peer and the port it claims
+	Port     uint16         // of cmRequested: which it asks for
+	Peer     cmEnd          // of cmRequested, and of cmEstablished at the asking side
+	Reason   ibta.RejectReason
+	from, to int // private data
+}
+
+// cmSend is a message to the QP 1 of a peer.
+type cmSend struct {
+	To           netip.Addr
+	TrafficClass uint8
+	from, to     int
+}
+
+// cmOutput is what a cm wants done.
+type cmOutput struct {
+	Sends  []cmSend
+	Events []cmEvent
+	ID     ibta.CommID // of callConnect
+	Err    error       // of Call
+	bytes  []byte
+}
+
+// Message returns the MAD of s, and Private the private data of e.
+func (o *cmOutput) Message(s *cmSend) []byte  { return o.bytes[s.from:s.to:s.to] }
+func (o *cmOutput) Private(e *cmEvent) []byte { return o.bytes[e.from:e.to:e.to] }
+
+// Reset empties o and keeps its memory.
+func (o *cmOutput) Reset() {
+	*o = cmOutput{Sends: o.Sends[:0], Events: o.Events[:0], bytes: o.bytes[:0]}
+}
+
+// cmCounters count what is not as it should be.
+type cmCounters struct {
+	Malformed  uint64 // no CM message
+	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
+	Unknown    uint64 // messages of a connection that is not there
+	Forged     uint64 // from somebody else than the peer, or with a wrong number
+	OutOfState uint64 // messages that a connection does not expect now
+	Duplicates uint64
+	Resent     uint64
+	Refused    uint64 // requests that were refused without the consumer
+	Stale      uint64 // of them: with numbers of a connection that is still there
+	TimedOut   uint64 // messages that nobody answered, for good
+}
+
+// cm is the connection manager of a device: a machine. It speaks for QP 1, and
+// does with a connection (IBTA vol. 1 §12.9; in brackets what it sends):
+//
+//	asking:    callConnect [REQ] → reqSent → REP [RTU] → established
+//	asked:     REQ → reqReceived → callAccept [REP] → repSent → RTU → established
+//	closing:   callDisconnect [DREQ] → dreqSent → DREP → timeWait
+//	closed:    DREQ [DREP] → timeWait
+//	refused:   REJ, from reqSent, reqReceived, repSent or established
+//
+// What is not answered is sent again. In timeWait the numbers of the peer are
+// remembered, so that what comes late is known as such.
+type cm struct {
+	cfg      cmConfig
+	counters cmCounters
+	nextID   ibta.CommID
+	tid      uint64 // high half of transaction ids
+
+	ports    map[uint16]bool
+	conns    map[ibta.CommID]*cmConn // by our comm id
+	remotes  map[cmRemote]*cmConn    // by the peer's comm id
+	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
+	timers   cmTimers
+	pending  int // in reqReceived
+	building []byte
+}
+
+// cmRemote and cmRemoteQP are the numbers of a peer, which it must not use twice.
+// The address is part of them so that nobody can take those of another.
+type cmRemote struct {
+	addr netip.Addr
+	guid ibta.GUID
+	id   ibta.CommID
+}
+
+type cmRemoteQP struct {
+	addr netip.Addr
+	guid ibta.GUID
+	qpn  ibta.QPN
+}
+
+var _ machine.Machine[cmInput, cmOutput] = (*cm)(nil)
+
+func newCM(cfg cmConfig) *cm {
+	return &cm{
+		cfg: cfg, nextID: ibta.CommID(cfg.Rand.Uint32()), tid: uint64(cfg.Rand.Uint32()) << 32, ports: make(map[uint16]bool),
+		conns: make(map[ibta.CommID]*cmConn), remotes: make(map[cmRemote]*cmConn), qps: make(map[cmRemoteQP]*cmConn),
+	}
+}
+
+// Step applies in (machine.Machine).
+func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
+	if in.Datagram != nil {
+		c.receive(now, in.From.Unmap(), in.Datagram, out)
+	}
+	if in.Call.Kind != noCall {
+		out.Err = c.call(now, &in.Call, out)
+	}
+	for n := c.timers.first(); n != nil && n.due <= now; n = c.timers.first() {
+		c.expire(now, n, out)
+	}
+	if n := c.timers.first(); n != nil {
+		return n.due
+	}
+	return machine.Never
+}
+
+// call does what the consumer wants.
+func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
+	switch call.Kind {
+	case callListen:
+		if c.ports[call.Port] {
+			return errPortTaken
+		}
+		c.ports[call.Port] = true
+		return nil
+	case callUnlisten:
+		delete(c.ports, call.Port)
+		return nil
+	case callConnect:
+		return c.connect(now, call, out)
+	}
+	n := c.conns[call.ID]
+	if n == nil {
+		return verbs.ErrClosed
+	}
+	switch call.Kind {
+	case callAccept:
+		return c.accept(now, n, call, out)
+	case callReject:
+		return c.refuse(n, call, out)
+	case callHeard:
+		if n.state == repSent {
+			c.establish(n, out)
+		}
+	case callDisconnect:
+		c.disconnect(now, n, out)
+	}
+	return nil
+}
+
+// invariants reports what must never be so.
+func (c *cm) invariants() error {
+	pending := 0
+	for id, n := range c.conns {
+		if n.id != id || n.state == closed {
+			return fmt.Errorf("connection %#x is %v under %#x", n.id, n.state, id)
+		}
+		if n.state == reqReceived {
+			pending++
+		}
+		if timed := n.state != established; timed != (n.place >= 0) {
+			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.place)
+		}
+	}
+	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) || len(c.timers) > len(c.conns) {
+		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs, %d timers",
+			len(c.conns), pending, c.pending, len(c.remotes), len(c.qps), len(c.timers))
+	}
+	return nil
+}

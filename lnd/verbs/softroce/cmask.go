@@ -1,0 +1,140 @@
+package softroce
+
+import (
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// connect asks for a connection.
+func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
+	if len(c.conns) >= c.cfg.MaxConns {
+		return verbs.ErrFull
+	}
+	to := call.To.Addr().Unmap()
+	if to.Is4() != c.cfg.Addr.Is4() || !isNode(to) || len(call.Private) > ibta.REQUserSize {
+		return errAddress
+	}
+	n := c.open(cmConn{asking: true, peer: to, qpn: call.End.QPN, end: call.End, peerTimeout: responseTimeout})
+	n.tid = c.tid | uint64(n.id)
+	c.become(n, reqSent)
+	n.giveUp = now + longestAsking
+	if call.Timeout > 0 {
+		n.giveUp = now + call.Timeout
+	}
+	port := call.To.Port()
+	private := ibta.IPCM{SrcPort: call.Port, Src: c.cfg.Addr, Dst: to}.AppendTo(make([]byte, 0, ibta.REQPrivateSize))
+	const linkless = 0xFFFF
+	c.ask(now, n, ibta.AttrREQ, &ibta.REQ{
+		LocalID: n.id, ServiceID: ibta.PortSpaceTCP.Service(port), LocalGUID: c.cfg.GUID, QPN: n.qpn,
+		RemoteTimeout: responseTimeout, FlowControl: true, StartingPSN: n.end.PSN, LocalTimeout: responseTimeout, RetryCount: n.end.RetryCount,
+		PKey: ibta.DefaultPKey, MTU: n.end.MTU, RNRRetryCount: n.end.RNRRetryCount, MaxCMRetries: cmRetries,
+		Primary: ibta.PathRecord{
+			LocalLID: linkless, RemoteLID: linkless, LocalGID: ibta.GIDFrom(c.cfg.Addr), RemoteGID: ibta.GIDFrom(to),
+			FlowLabel: (uint32(call.Port)*31 + uint32(port)) & 0xFFFFF, TrafficClass: n.end.TrafficClass, HopLimit: hopLimit,
+			AckTimeout: n.end.AckTimeout,
+		},
+		Private: append(private, call.Private...),
+	}, out)
+	out.ID = n.id
+	return nil
+}
+
+const (
+	hopLimit      = 64
+	ackDelay      = 15                // what software RoCE of Linux says
+	longestAsking = 150 * time.Second // all retries, and an MRA
+)
+
+// isNode reports whether a connection can lead to a.
+func isNode(a netip.Addr) bool { return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() }
+
+// isQP reports whether a connection can end at q.
+func isQP(q ibta.QPN) bool { return q > ibta.GSI && q < ibta.MulticastQPN }
+
+// granted takes a REP.
+func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP, out *cmOutput) {
+	n := c.conns[r.RemoteID]
+	if n == nil {
+		// We gave up, and that was lost or is still on its way.
+		c.counters.Unknown++
+		c.unknown(from, tid, r.LocalID, r.RemoteID, out)
+		return
+	}
+	if n.peer != from || !n.asking {
+		c.counters.Forged++
+		return
+	}
+	switch {
+	case n.state == established && n.remote == r.LocalID:
+		c.counters.Duplicates++ // our RTU was lost
+		c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
+		return
+	case n.state != reqSent:
+		c.counters.OutOfState++
+		return
+	case r.LocalID == 0 || !isQP(r.QPN):
+		c.counters.Malformed++
+		return
+	}
+	n.remote, n.remoteQPN, n.guid = r.LocalID, r.QPN, r.LocalGUID
+	if c.stale(now, n, out) {
+		c.reply(n, ibta.AttrREJ, &ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedREP, Reason: ibta.RejectStale}, out)
+		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: ibta.RejectStale}, nil)
+		c.forget(n)
+		return
+	}
+	c.remember(n)
+	c.become(n, established)
+	c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
+	peer := n.end // what the REQ said is so for both
+	peer.QPN, peer.PSN, peer.RNRRetryCount = r.QPN, r.StartingPSN, r.RNRRetryCount
+	out.event(cmEvent{Kind: cmEstablished, ID: n.id, Peer: peer}, r.Private)
+}
+
+// stale reports whether the peer's numbers are those of another connection, which
+// then is one that the peer knows nothing of any more.
+func (c *cm) stale(now time.Duration, n *cmConn, out *cmOutput) bool {
+	old := c.remotes[cmRemote{n.peer, n.guid, n.remote}]
+	if old == nil {
+		old = c.qps[cmRemoteQP{n.peer, n.guid, n.remoteQPN}]
+	}
+	if old == nil || old == n {
+		return false
+	}
+	c.counters.Stale++
+	if old.state == established || old.state == repSent {
+		c.disconnect(now, old, out)
+	}
+	return true
+}
+
+// patience takes an MRA: the peer needs longer.
+func (c *cm) patience(now time.Duration, from netip.Addr, m *ibta.MRA) {
+	n := c.conns[m.RemoteID]
+	if !c.isFrom(n, from, m.LocalID) {
+		return
+	}
+	if !(n.state == reqSent && m.Message == ibta.RejectedREQ || n.state == repSent && m.Message == ibta.RejectedREP) {
+		c.counters.OutOfState++
+		return
+	}
+	more := ibta.CMTimeout(min(m.ServiceTimeout, serviceTimeout)) + 2*ibta.CMTimeout(lifetime)
+	c.timers.start(n, max(now+1, min(now+more, n.giveUp)))
+}
+
+// isFrom reports whether a message of a connection comes from its peer. The peer's
+// id is not known before its REP.
+func (c *cm) isFrom(n *cmConn, from netip.Addr, id ibta.CommID) bool {
+	if n == nil {
+		c.counters.Unknown++
+		return false
+	}
+	if n.peer != from || n.state != reqSent && n.remote != id {
+		c.counters.Forged++
+		return false
+	}
+	return true
+}

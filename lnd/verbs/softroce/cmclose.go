@@ -1,0 +1,143 @@
+package softroce
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// receive takes a datagram to QP 1, from anybody.
+func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput) {
+	m, body, err := ibta.ParseMAD(b)
+	switch {
+	case errors.Is(err, ibta.ErrAttribute):
+		c.counters.Ignored++
+		return
+	case err != nil:
+		c.counters.Malformed++
+		return
+	}
+	switch m.Attribute { // the body is long enough for any
+	case ibta.AttrREQ:
+		r, _ := ibta.ParseREQ(body)
+		c.requested(now, from, m.TransactionID, &r, out)
+	case ibta.AttrREP:
+		r, _ := ibta.ParseREP(body)
+		c.granted(now, from, m.TransactionID, &r, out)
+	case ibta.AttrRTU:
+		r, _ := ibta.ParseRTU(body)
+		c.ready(from, &r, out)
+	case ibta.AttrMRA:
+		r, _ := ibta.ParseMRA(body)
+		c.patience(now, from, &r)
+	case ibta.AttrREJ:
+		r, _ := ibta.ParseREJ(body)
+		c.refused(now, from, &r, out)
+	case ibta.AttrDREQ:
+		r, _ := ibta.ParseDREQ(body)
+		c.disconnected(now, from, m.TransactionID, &r, out)
+	case ibta.AttrDREP:
+		r, _ := ibta.ParseDREP(body)
+		c.released(now, from, &r)
+	}
+}
+
+// unknown refuses what belongs to no connection.
+func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmOutput) {
+	const invalidID ibta.RejectReason = 6
+	r := ibta.REJ{LocalID: id, RemoteID: remote, Rejected: ibta.RejectedREP, Reason: invalidID}
+	out.send(to, 0, c.build(ibta.AttrREJ, tid, &r))
+}
+
+// refused takes a REJ.
+func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOutput) {
+	n := c.conns[r.RemoteID]
+	if r.Reason == ibta.RejectTimeout && r.InfoLength >= 8 {
+		// Who gives up asking has no id of ours to name.
+		guid := ibta.GUID(binary.BigEndian.Uint64(r.Info[:]))
+		if m := c.remotes[cmRemote{from, guid, r.LocalID}]; m != nil {
+			n = m
+		}
+	}
+	if !c.isFrom(n, from, r.LocalID) {
+		return
+	}
+	switch n.state {
+	case reqSent, repSent:
+		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: r.Reason}, r.Private)
+		c.forget(n)
+	case reqReceived: // accepting it will fail
+		c.forget(n)
+	case established:
+		// It never heard that we agreed, or knows nothing of us.
+		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
+		c.wait(now, n)
+	case dreqSent:
+		c.wait(now, n)
+	default:
+		c.counters.OutOfState++
+	}
+}
+
+// disconnect ends a connection from our side. The event does not wait for the
+// peer, which may be dead.
+func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
+	switch n.state {
+	case reqSent, reqReceived:
+		c.giveUp(n, out)
+		if n.state == reqSent {
+			out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
+		}
+		c.forget(n)
+	case repSent, established:
+		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
+		c.become(n, dreqSent)
+		n.tid, n.giveUp = c.tid|uint64(n.id), now+longestAsking
+		c.ask(now, n, ibta.AttrDREQ, &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}, out)
+	}
+}
+
+// disconnected takes a DREQ. One of a connection that is not there is answered too
+// (as Linux does), so that the peer need not go on.
+func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
+	n := c.conns[r.RemoteID]
+	if n == nil {
+		c.counters.Unknown++
+		out.send(from, 0, c.build(ibta.AttrDREP, tid, &ibta.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID}))
+		return
+	}
+	if n.peer != from || n.remote != r.LocalID || n.qpn != r.RemoteQPN {
+		c.counters.Forged++
+		return
+	}
+	switch n.state {
+	case repSent, established:
+		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
+		c.wait(now, n)
+	case dreqSent: // both at once
+		c.wait(now, n)
+	case timeWait:
+		c.counters.Duplicates++
+	default:
+		c.counters.OutOfState++
+		return
+	}
+	n.tid = tid
+	c.reply(n, ibta.AttrDREP, &ibta.DREP{LocalID: n.id, RemoteID: n.remote}, out)
+}
+
+// released takes a DREP.
+func (c *cm) released(now time.Duration, from netip.Addr, r *ibta.DREP) {
+	n := c.conns[r.RemoteID]
+	if !c.isFrom(n, from, r.LocalID) {
+		return
+	}
+	if n.state != dreqSent {
+		c.counters.OutOfState++
+		return
+	}
+	c.wait(now, n)
+}

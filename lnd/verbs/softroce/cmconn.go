@@ -1,0 +1,171 @@
+package softroce
+
+import (
+	"container/heap"
+	"errors"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+var errPortTaken = errors.New("somebody listens on this port")
+
+// cmState is the state of a connection in the connection manager.
+type cmState uint8
+
+const (
+	closed cmState = iota
+	reqSent
+	reqReceived // the consumer has to decide
+	repSent
+	established
+	dreqSent
+	timeWait
+)
+
+var cmStateNames = [...]string{"closed", "REQ sent", "REQ received", "REP sent", "established", "DREQ sent", "time wait"}
+
+// String returns "REQ sent" or "established".
+func (s cmState) String() string { return cmStateNames[s] }
+
+// What we say of ourselves in a REQ, which is what Linux says, and what we do.
+const (
+	responseTimeout = 20 // CMTimeout code: 4 s to answer a message
+	cmRetries       = 15
+	lifetime        = 16 // AckTimeout code: of a packet on its way; CMTimeout's as well
+	ackTimeout      = lifetime + 1
+	serviceTimeout  = 24 // CMTimeout code: 65 s for a consumer to decide
+	longestAck      = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
+
+	// Local policy: the first repetitions come sooner than they must.
+	firstResend = 500 * time.Millisecond
+)
+
+// cmConn is a connection.
+type cmConn struct {
+	id, remote     ibta.CommID
+	state          cmState
+	asking         bool // it was us
+	peer           netip.Addr
+	guid           ibta.GUID // the peer's
+	qpn, remoteQPN ibta.QPN
+	tid            uint64 // of the exchange under way
+	end            cmEnd  // what the REQ said
+	peerTimeout    uint8  // CMTimeout code: how long the peer takes to answer
+
+	due     time.Duration
+	place   int           // in the timers; -1 for none
+	giveUp  time.Duration // when asking ends
+	sent    int           // how often message was
+	message []byte        // that waits for an answer
+}
+
+// resendAfter returns how long an answer is waited for (IBTA vol. 1 §12.7.10, as
+// Linux reckons it).
+func (n *cmConn) resendAfter() time.Duration {
+	most := 2*ibta.CMTimeout(lifetime) + ibta.CMTimeout(n.peerTimeout)
+	return min(firstResend<<min(n.sent-1, 8), most)
+}
+
+// remember makes a connection known by the numbers of its peer.
+func (c *cm) remember(n *cmConn) {
+	c.remotes[cmRemote{n.peer, n.guid, n.remote}] = n
+	c.qps[cmRemoteQP{n.peer, n.guid, n.remoteQPN}] = n
+}
+
+// open makes a connection with a new id.
+func (c *cm) open(n cmConn) *cmConn {
+	for c.nextID == 0 || c.conns[c.nextID] != nil {
+		c.nextID++
+	}
+	n.id, n.place = c.nextID, -1
+	c.nextID++
+	c.conns[n.id] = &n
+	return &n
+}
+
+// become changes the state of a connection.
+func (c *cm) become(n *cmConn, s cmState) {
+	if n.state == reqReceived {
+		c.pending--
+	}
+	if s == reqReceived {
+		c.pending++
+	}
+	n.state, n.message, n.sent = s, nil, 0
+	c.timers.stop(n)
+}
+
+// forget ends a connection. Nothing of it is known afterwards.
+func (c *cm) forget(n *cmConn) {
+	c.become(n, closed)
+	delete(c.conns, n.id)
+	if k := (cmRemote{n.peer, n.guid, n.remote}); c.remotes[k] == n {
+		delete(c.remotes, k)
+	}
+	if k := (cmRemoteQP{n.peer, n.guid, n.remoteQPN}); c.qps[k] == n {
+		delete(c.qps, k)
+	}
+}
+
+// wait ends a connection but for its numbers.
+func (c *cm) wait(now time.Duration, n *cmConn) {
+	c.become(n, timeWait)
+	c.timers.start(n, now+ibta.CMTimeout(min(n.end.AckTimeout, longestAck)+1))
+}
+
+// cmTimers is the heap of connections with something due, the earliest first.
+type cmTimers []*cmConn
+
+func (t cmTimers) first() *cmConn {
+	if len(t) == 0 {
+		return nil
+	}
+	return t[0]
+}
+
+func (t *cmTimers) start(n *cmConn, due time.Duration) {
+	n.due = due
+	if n.place >= 0 {
+		heap.Fix(t, n.place)
+		return
+	}
+	heap.Push(t, n)
+}
+
+func (t *cmTimers) stop(n *cmConn) {
+	if n.place >= 0 {
+		heap.Remove(t, n.place)
+	}
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface. Less is a total order, so that
+// two runs agree.
+func (t cmTimers) Len() int { return len(t) }
+
+func (t cmTimers) Less(i, j int) bool {
+	if t[i].due != t[j].due {
+		return t[i].due < t[j].due
+	}
+	return t[i].id < t[j].id
+}
+
+func (t cmTimers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].place, t[j].place = i, j
+}
+
+func (t *cmTimers) Push(x any) {
+	n := x.(*cmConn)
+	n.place = len(*t)
+	*t = append(*t, n)
+}
+
+func (t *cmTimers) Pop() any {
+	last := len(*t) - 1
+	n := (*t)[last]
+	(*t)[last] = nil
+	*t, n.place = (*t)[:last], -1
+	return n
+}

@@ -1,0 +1,88 @@
+package softroce
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// cmBody is the attribute of a CM message.
+type cmBody interface{ AppendTo(b []byte) []byte }
+
+// build returns a message, which is valid until the next.
+func (c *cm) build(kind ibta.Attribute, tid uint64, body cmBody) []byte {
+	c.building = body.AppendTo(ibta.MAD{TransactionID: tid, Attribute: kind}.AppendTo(c.building[:0]))
+	return c.building
+}
+
+// send sends a message.
+func (o *cmOutput) send(to netip.Addr, class uint8, b []byte) {
+	from := len(o.bytes)
+	o.bytes = append(o.bytes, b...)
+	o.Sends = append(o.Sends, cmSend{To: to, TrafficClass: class, from: from, to: len(o.bytes)})
+}
+
+// reply sends a message that nothing is expected for.
+func (c *cm) reply(n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
+	out.send(n.peer, n.end.TrafficClass, c.build(kind, n.tid, body))
+}
+
+// ask sends a message again and again, until the state changes or asking ends.
+func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
+	n.message, n.sent = append(n.message[:0], c.build(kind, n.tid, body)...), 1
+	out.send(n.peer, n.end.TrafficClass, n.message)
+	c.again(now, n)
+}
+
+// again sets the timer for the next time.
+func (c *cm) again(now time.Duration, n *cmConn) {
+	c.timers.start(n, min(now+n.resendAfter(), max(n.giveUp, now+1)))
+}
+
+// event tells the consumer.
+func (o *cmOutput) event(e cmEvent, private []byte) {
+	e.from = len(o.bytes)
+	o.bytes = append(o.bytes, private...)
+	e.to = len(o.bytes)
+	o.Events = append(o.Events, e)
+}
+
+// expire does what is due for a connection.
+func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
+	if n.message != nil && n.sent <= cmRetries && now < n.giveUp {
+		n.sent++
+		c.counters.Resent++
+		out.send(n.peer, n.end.TrafficClass, n.message)
+		c.again(now, n)
+		return
+	}
+	switch n.state {
+	case reqSent, repSent:
+		c.counters.TimedOut++
+		out.event(cmEvent{Kind: cmUnreachable, ID: n.id}, nil)
+		c.giveUp(n, out)
+		c.forget(n)
+	case reqReceived:
+		c.counters.TimedOut++
+		c.giveUp(n, out)
+		c.forget(n)
+	case dreqSent:
+		c.counters.TimedOut++
+		c.wait(now, n)
+	default: // timeWait
+		c.forget(n)
+	}
+}
+
+// giveUp tells the peer that it need not answer. The GUID has it find the
+// connection by our id, because it may not have told us its own.
+func (c *cm) giveUp(n *cmConn, out *cmOutput) {
+	r := ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedOther, Reason: ibta.RejectTimeout, InfoLength: 8}
+	if n.state == reqReceived {
+		r.Rejected = ibta.RejectedREQ
+	}
+	binary.BigEndian.PutUint64(r.Info[:], uint64(c.cfg.GUID))
+	c.reply(n, ibta.AttrREJ, &r, out)
+}
