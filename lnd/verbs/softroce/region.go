@@ -1,0 +1,161 @@
+package softroce
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"sort"
+	"sync"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// longestRegion bounds a region in bytes, as a message is bounded.
+const longestRegion = 1 << 31
+
+// regionTable has the registered memory of a device. Every method is safe for
+// concurrent use.
+//
+// Keys and addresses are random: neither can be guessed from another, and a key
+// that is no longer valid does not soon become so again.
+type regionTable struct {
+	random func() uint64
+
+	mu      sync.RWMutex // guards regions
+	regions map[ibta.RKey]*region
+}
+
+func newRegionTable() *regionTable {
+	return &regionTable{random: unguessable, regions: make(map[ibta.RKey]*region)}
+}
+
+// unguessable returns a random number.
+func unguessable() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// domain is the memory of one protection domain: what its queue pairs may write.
+type domain struct {
+	table *regionTable
+}
+
+var _ memory = (*domain)(nil)
+
+// region is registered memory (verbs.MR).
+type region struct {
+	table  *regionTable
+	domain *domain
+	key    ibta.RKey
+	base   uint64
+	length uint64
+	access verbs.Access
+
+	// Writers hold mu while they copy, one at a time: a hostile peer may write the
+	// same bytes through two connections.
+	mu     sync.Mutex
+	pieces [][]byte // nil when it is deregistered
+	ends   []uint64 // offset behind each piece
+}
+
+var _ verbs.MR = (*region)(nil)
+
+// Register lends memory (verbs.PD). Pieces without bytes do not count.
+func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
+	const known = verbs.LocalWrite | verbs.RemoteWrite
+	r := &region{table: d.table, domain: d, access: access}
+	for _, p := range pieces {
+		if len(p) == 0 {
+			continue
+		}
+		r.length += uint64(len(p))
+		r.pieces, r.ends = append(r.pieces, p), append(r.ends, r.length)
+	}
+	if r.length > longestRegion {
+		return nil, verbs.ErrTooLarge
+	}
+	if r.length == 0 || access&^known != 0 || access == verbs.RemoteWrite {
+		return nil, errAccess
+	}
+	d.table.add(r)
+	return r, nil
+}
+
+// add gives a region its numbers. The address has room for all of the region
+// behind it, and looks like that of a process.
+func (t *regionTable) add(r *region) {
+	const page, space = 1 << 12, 1 << 47
+	r.base = page + t.random()%(space-page)&^(page-1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for r.key == 0 || t.regions[r.key] != nil {
+		r.key = ibta.RKey(t.random())
+	}
+	t.regions[r.key] = r
+}
+
+// find returns a region of the domain, nil for none.
+func (d *domain) find(key ibta.RKey) *region {
+	d.table.mu.RLock()
+	r := d.table.regions[key]
+	d.table.mu.RUnlock()
+	if r == nil || r.domain != d || r.access&verbs.RemoteWrite == 0 {
+		return nil
+	}
+	return r
+}
+
+// Check reports whether a range of a region may be written (memory).
+func (d *domain) Check(key ibta.RKey, address uint64, length uint32) bool {
+	r := d.find(key)
+	return r != nil && r.holds(address, uint64(length))
+}
+
+// Write writes to a region, if it is registered and has room (memory).
+func (d *domain) Write(key ibta.RKey, address uint64, b []byte) bool {
+	r := d.find(key)
+	if r == nil || !r.holds(address, uint64(len(b))) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pieces == nil {
+		return false
+	}
+	at := address - r.base
+	i := sort.Search(len(r.ends), func(i int) bool { return at < r.ends[i] })
+	for len(b) > 0 {
+		p := r.pieces[i]
+		n := copy(p[uint64(len(p))-(r.ends[i]-at):], b)
+		b, at, i = b[n:], at+uint64(n), i+1
+	}
+	return true
+}
+
+// holds reports whether [address, address+n) is part of the region. Nothing can
+// overflow: at and length are compared before they are subtracted.
+func (r *region) holds(address, n uint64) bool {
+	at := address - r.base
+	return address >= r.base && at <= r.length && n <= r.length-at
+}
+
+// RKey returns the key (verbs.MR).
+func (r *region) RKey() uint32 { return uint32(r.key) }
+
+// Frags appends one fragment (verbs.MR).
+func (r *region) Frags(to []verbs.Frag) []verbs.Frag {
+	return append(to, verbs.Frag{Address: r.base, Length: uint32(r.length)})
+}
+
+// Deregister takes the memory back (verbs.MR).
+func (r *region) Deregister() {
+	r.table.mu.Lock()
+	if r.table.regions[r.key] == r {
+		delete(r.table.regions, r.key)
+	}
+	r.table.mu.Unlock()
+	r.mu.Lock() // waits for writers that found it before
+	r.pieces, r.ends = nil, nil
+	r.mu.Unlock()
+}
