@@ -47,8 +47,9 @@ and what. Times are UTC.
 It understands socklnd (TCP) in all its versions and ulnet's multicast (UDP, on
 any port), o2iblnd over RoCEv2 (UDP port 4791) with its connection manager and its
 transfers by RDMA, of which -v shows each packet, and what gossip (portal 53),
-collectives (54 to 56), client health (57 and 58) and zones (59) say. Lost packets and
-connections that were open before the capture began are reported; they do not stop it.`,
+collectives (54 to 56), client health (57 and 58), zones (59) and reliable multicast
+(60 to 62) say. Lost packets and connections that were open before the capture began
+are reported; they do not stop it.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap
   lnetdump -i eth0 -w trace.pcapng
   lnetdump --stats trace.pcapng`,

@@ -50,6 +50,9 @@ func (p *protocols) read(r *capture.Record) shown {
 	if said, ok := dissectors.Read(r); ok {
 		return shown{r, said}
 	}
+	if said, ok := rmcastPortals.Read(r); ok {
+		return shown{r, said}
+	}
 	if said, ok := p.zones.Read(r); ok {
 		return shown{r, said}
 	}

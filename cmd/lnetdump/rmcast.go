@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+	"ulnet/scoll/rmcast"
+)
+
+// The messages of reliable multicast, by portal.
+var rmcastPortals = capture.Portals{
+	rmcast.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
+	rmcast.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
+	rmcast.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
+}
+
+// mcastDatagram is a piece of a message, or a heartbeat.
+type mcastDatagram struct{ rmcast.Datagram }
+
+func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	d, _, err := rmcast.ParseDatagram(payload)
+	if err != nil && !d.Version.IsValid() {
+		return nil, err // without a header
+	}
+	return &mcastDatagram{d}, err
+}
+
+func (d *mcastDatagram) kind() string {
+	switch {
+	case d.Count == 0:
+		return "heartbeat"
+	case d.Flags&rmcast.FlagRepair != 0:
+		return "repair"
+	}
+	return "data"
+}
+
+func (d *mcastDatagram) flags() string {
+	var list []string
+	for _, f := range []struct {
+		flag rmcast.DatagramFlags
+		name string
+	}{{rmcast.FlagRepair, "repair"}, {rmcast.FlagTree, "tree"}, {rmcast.FlagBatch, "batch"}} {
+		if d.Flags&f.flag != 0 {
+			list = append(list, f.name)
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, " ")
+}
+
+// Summary implements capture.Understood.
+func (d *mcastDatagram) Summary() string {
+	s := fmt.Sprintf("rmcast %s, group %d, origin #%d seq %d", d.kind(), d.Group, d.Origin, d.Seq)
+	if d.Count > 1 {
+		s += fmt.Sprintf(", fragment %d of %d", d.Index+1, d.Count)
+	}
+	return s + fmt.Sprintf(", stable below %d", d.Stable)
+}
+
+// Details implements capture.Understood.
+func (d *mcastDatagram) Details() []string {
+	return []string{
+		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), rmcast.WireVersion, d.Group, d.flags(), d.Version),
+		fmt.Sprintf("origin #%d, seq %d, fragment %d of %d with %d bytes, message of %d bytes", d.Origin, d.Seq, d.Index, d.Count, d.Size, d.Length),
+		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
+	}
+}
+
+// mcastControl is what members tell and ask each other.
+type mcastControl struct {
+	group   rmcast.GroupID
+	known   rmcast.Version
+	entries []rmcast.Entry
+}
+
+func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	group, known, rest, err := rmcast.ParseControl(payload)
+	if err != nil {
+		return nil, err
+	}
+	m := &mcastControl{group: group, known: known}
+	for len(rest) > 0 {
+		var e rmcast.Entry
+		var bad error
+		e, rest, bad = rmcast.ParseEntry(rest)
+		if bad != nil && err == nil {
+			err = fmt.Errorf("entry %d: %w", len(m.entries), bad)
+		}
+		m.entries = append(m.entries, e)
+	}
+	return m, err
+}
+
+var entryKinds = map[rmcast.EntryKind]string{
+	rmcast.Ack: "ack", rmcast.Pending: "pending", rmcast.Need: "need", rmcast.Poll: "poll", rmcast.Query: "query", rmcast.Stable: "stable",
+	rmcast.Expelled: "expelled",
+}
+
+func entryKind(k rmcast.EntryKind) string {
+	if s, ok := entryKinds[k]; ok {
+		return s
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// entryText says what an entry tells or asks.
+func entryText(e *rmcast.Entry) string {
+	s := fmt.Sprintf("%s #%d", entryKind(e.Kind), e.Origin)
+	switch e.Kind {
+	case rmcast.Ack, rmcast.Pending, rmcast.Need, rmcast.Poll:
+		s += fmt.Sprintf(" seq %d", e.First)
+		if e.Count > 1 {
+			s += fmt.Sprintf(" to %d", e.First+uint64(e.Count)-1)
+		}
+	case rmcast.Stable:
+		s += fmt.Sprintf(" below %d, %d more sent", e.First, e.Count)
+	}
+	if e.Kind == rmcast.Pending && e.Who != 0 {
+		s += fmt.Sprintf(", waits for #%d", e.Who)
+	}
+	return s
+}
+
+// shownEntries is how many entries a summary has.
+const shownEntries = 2
+
+// Summary implements capture.Understood.
+func (m *mcastControl) Summary() string {
+	s := fmt.Sprintf("rmcast group %d", m.group)
+	for i := range m.entries {
+		if i == shownEntries {
+			return s + fmt.Sprintf(", %d more", len(m.entries)-i)
+		}
+		s += ", " + entryText(&m.entries[i])
+	}
+	return s
+}
+
+// Details implements capture.Understood.
+func (m *mcastControl) Details() []string {
+	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", rmcast.WireVersion, m.group, m.known, len(m.entries))}
+	for i := range m.entries {
+		e := &m.entries[i]
+		lines = append(lines, fmt.Sprintf("%s; list %v, first %d, count %d, who #%d, repairs %d, stable below %d",
+			entryText(e), e.Version, e.First, e.Count, e.Who, e.Repairs, e.Stable))
+	}
+	return lines
+}

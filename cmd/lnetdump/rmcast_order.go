@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+	"ulnet/scoll/rmcast"
+)
+
+// mcastOrder is a message between a member and the manager.
+type mcastOrder struct{ rmcast.Order }
+
+func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	o, err := rmcast.ParseOrder(payload)
+	if err != nil && o.Kind == 0 {
+		return nil, err // without a header
+	}
+	return &mcastOrder{o}, err
+}
+
+var orderKinds = map[rmcast.OrderKind]string{
+	rmcast.OrderJoin: "join", rmcast.OrderReport: "report", rmcast.OrderKnown: "known", rmcast.OrderList: "list", rmcast.OrderState: "state",
+	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled",
+}
+
+func (o *mcastOrder) kind() string {
+	if s, ok := orderKinds[o.Kind]; ok {
+		return s
+	}
+	return fmt.Sprintf("kind %d", uint8(o.Kind))
+}
+
+func (o *mcastOrder) flags() string {
+	var list []string
+	for _, f := range []struct {
+		flag rmcast.OrderFlags
+		name string
+	}{{rmcast.OrderLeaving, "leaving"}, {rmcast.OrderAsking, "asking"}, {rmcast.OrderReplica, "replica"}, {rmcast.OrderTree, "tree"}} {
+		if o.Flags&f.flag != 0 {
+			list = append(list, f.name)
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, " ")
+}
+
+// Summary implements capture.Understood.
+func (o *mcastOrder) Summary() string {
+	s := fmt.Sprintf("rmcast %s, group %d", o.kind(), o.Group)
+	if o.Version.IsValid() {
+		s += fmt.Sprintf(", list %v", o.Version)
+	}
+	switch o.Kind {
+	case rmcast.OrderJoin:
+		s += fmt.Sprintf(", life %d", o.Life)
+	case rmcast.OrderList:
+		s += fmt.Sprintf(" of %d", len(o.Members))
+		if o.You != 0 {
+			s += fmt.Sprintf(", you are #%d", o.You)
+		}
+		if len(o.Departed) > 0 {
+			s += fmt.Sprintf(", %d failed", len(o.Departed))
+		}
+	case rmcast.OrderState:
+		s += fmt.Sprintf(", usable %v", o.Usable)
+	}
+	if o.Flags&^rmcast.OrderTree != 0 {
+		s += " (" + o.flags() + ")"
+	}
+	return s
+}
+
+// Details implements capture.Understood.
+func (o *mcastOrder) Details() []string {
+	lines := []string{
+		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), rmcast.WireVersion, o.Group, o.flags(), o.Epoch),
+		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
+		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
+	}
+	for i, m := range o.Members {
+		if i == maxMissingLines {
+			lines = append(lines, fmt.Sprintf("%d more members", len(o.Members)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Life))
+	}
+	for i, id := range o.Departed {
+		if i == maxMissingLines {
+			return append(lines, fmt.Sprintf("%d more that failed", len(o.Departed)-i))
+		}
+		lines = append(lines, fmt.Sprintf("failed: %v, life %d", id.NID, id.Life))
+	}
+	return lines
+}

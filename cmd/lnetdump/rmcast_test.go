@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/scoll/rmcast"
+)
+
+// rmcastFile is what testdata/rmcast.txt shows.
+var rmcastFile = filepath.Join("testdata", "captures", "rmcast.pcapng")
+
+// TestRmcastDecodes: all messages of a recorded exchange are understood, and what is cut
+// short is said to be so. RM-1: each message went once by multicast.
+func TestRmcastDecodes(t *testing.T) {
+	seen, datagrams := map[string]int{}, map[string]int{}
+	capturetest.Decode(t, rmcastFile, func(r *capture.Record) {
+		p, ok := rmcastPortals.Read(r)
+		if !ok {
+			return
+		}
+		if p.Err != nil || p.Protocol != "rmcast" {
+			t.Errorf("frame %d: %+v", r.Frame, p)
+			return
+		}
+		switch m := p.Is.(type) {
+		case *mcastDatagram:
+			seen[m.kind()]++
+			if m.kind() == "data" && r.Datagram {
+				datagrams[fmt.Sprintf("#%d %d", m.Origin, m.Seq)]++
+			}
+		case *mcastControl:
+			for i := range m.entries {
+				seen[entryKind(m.entries[i].Kind)]++
+			}
+		case *mcastOrder:
+			seen[m.kind()]++
+		}
+		cut := *r
+		cut.Payload, cut.Missing = r.Payload[:len(r.Payload)-1], 1
+		if p, _ := rmcastPortals.Read(&cut); p.Err != capture.ErrPartOfPayload {
+			t.Errorf("frame %d, cut: %+v", r.Frame, p)
+		}
+	})
+	for _, kind := range []string{"data", "heartbeat", "repair", "ack", "need", "poll", "query", "stable", "join", "report", "list", "state"} {
+		if seen[kind] == 0 {
+			t.Errorf("there is no %s in %v", kind, seen)
+		}
+	}
+	for which, n := range datagrams {
+		if n != 1 {
+			t.Errorf("%s was sent %d times", which, n)
+		}
+	}
+	if len(datagrams) != 18 {
+		t.Errorf("%d datagrams", len(datagrams))
+	}
+}
+
+// TestRmcastTshark: Wireshark has the datagrams as UDP to the group's address and port,
+// of the lengths that we have, and the rest as LNet.
+func TestRmcastTshark(t *testing.T) {
+	path, err := exec.LookPath("tshark")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("tshark is not installed")
+		}
+		t.Skip("tshark is not installed")
+	}
+	out, err := exec.CommandContext(t.Context(), path, "-r", rmcastFile, "-Y", "udp && ip.dst == 239.76.0.7", "-T", "fields",
+		"-e", "frame.number", "-e", "udp.dstport", "-e", "udp.length").Output()
+	if err != nil {
+		t.Fatal("tshark:", err)
+	}
+	const udpHeader = 8
+	ours := ""
+	var unicast []capturetest.Message
+	messages := capturetest.Messages(t, rmcastFile)
+	capturetest.Decode(t, rmcastFile, func(r *capture.Record) {
+		if r.Datagram {
+			ours += fmt.Sprintf("%d\t%d\t%d\n", r.Frame, r.Dst().Port(), r.Length+udpHeader)
+			messages = slices.DeleteFunc(messages, func(m capturetest.Message) bool { return m.Frame == r.Frame })
+		}
+	})
+	unicast = capturetest.Tshark(t, rmcastFile)
+	if diff := cmp.Diff(string(out), ours); diff != "" || ours == "" {
+		t.Errorf("datagrams (-tshark +ours):\n%s", diff)
+	}
+	if diff := cmp.Diff(unicast, messages); diff != "" || len(messages) == 0 {
+		t.Errorf("the rest (-tshark +ours):\n%s", diff)
+	}
+}
+
+// TestRmcastHostile: what is no message is shown without one, what contradicts itself
+// with what it says, and nothing panics.
+func TestRmcastHostile(t *testing.T) {
+	v := rmcast.Version{Epoch: 1, Counter: 2}
+	datagram := rmcast.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}
+	odd := datagram
+	odd.Stable, odd.First = 3, 5
+	entry := rmcast.Entry{Kind: rmcast.Ack, Origin: 1, Version: v, First: 1, Count: 1}
+	unknown := entry
+	unknown.Kind = 99
+	order := rmcast.Order{Kind: rmcast.OrderList, Group: 7, Epoch: 1, Version: v, Members: []rmcast.Member{
+		{ID: rmcast.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: rmcast.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
+	}}
+	for _, c := range []struct {
+		name   string
+		portal int
+		data   []byte
+		is     bool
+		err    error
+	}{
+		{"nothing", rmcast.DataPortal, nil, false, rmcast.ErrShort},
+		{"another protocol", rmcast.DataPortal, make([]byte, 100), false, rmcast.ErrMagic},
+		{"data without its fragment", rmcast.DataPortal, datagram.AppendBinary(nil), true, rmcast.ErrShort},
+		{"contradictory", rmcast.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, rmcast.ErrHeader},
+		{"control without entries", rmcast.ControlPortal, rmcast.AppendControl(nil, 7, v, nil), false, rmcast.ErrShort},
+		{"an unknown entry", rmcast.ControlPortal, rmcast.AppendControl(nil, 7, v, []rmcast.Entry{unknown, entry}), true, rmcast.ErrHeader},
+		{"numbers that fall", rmcast.ManagerPortal, order.AppendBinary(nil), true, rmcast.ErrHeader},
+		{"members that are missing", rmcast.ManagerPortal, order.AppendBinary(nil)[:130], true, rmcast.ErrShort},
+		{"a datagram for managers", rmcast.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, rmcast.ErrMagic},
+	} {
+		is, err := rmcastPortals[uint32(c.portal)].Read(wire.PutCmd{}, c.data)
+		if !errors.Is(err, c.err) || (is != nil) != c.is {
+			t.Errorf("%s: %v, %v", c.name, is, err)
+			continue
+		}
+		if is != nil {
+			if text := is.Summary() + strings.Join(is.Details(), "\n"); !strings.Contains(text, "group 7") {
+				t.Errorf("%s: %s", c.name, text)
+			}
+			if _, err := json.Marshal(is); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+}
