@@ -14,12 +14,13 @@ import (
 type rcConfig struct {
 	ID            uint64 // of completions of receives
 	QPN, DestQP   ibta.QPN
-	MTU           int      // payload of a packet in bytes
-	SendPSN       ibta.PSN // of the first request
-	RecvPSN       ibta.PSN // of the peer's first request
-	MaxSends      int      // work requests that are not done
-	MaxWindow     int      // packets on the way, at least 1
-	MaxMessage    int      // longest SEND that is received: the size of a buffer
+	MTU           int        // payload of a packet in bytes
+	SendPSN       ibta.PSN   // of the first request
+	RecvPSN       ibta.PSN   // of the peer's first request
+	MaxSends      int        // work requests that are not done
+	MaxWindow     int        // packets on the way, at least 1
+	Allowance     *allowance // of packets on the way, shared with others; nil: no bound
+	MaxMessage    int        // longest SEND that is received: the size of a buffer
 	AckTimeout    time.Duration
 	RetryCount    int // timeouts in a row that are survived
 	RNRRetryCount int // RNR NAKs in a row that are survived, 7 is endless
@@ -148,6 +149,7 @@ func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	}
 	c.failed, out.Failed = why, why
 	c.resp.drop(c.cfg.Pool)
+	c.settle(0)
 	for c.sends.len() > 0 {
 		c.complete(c.sends.pop(), verbs.Flushed, out)
 	}
@@ -190,6 +192,9 @@ func (c *rc) invariants() error {
 	}
 	if r.window < 1 || r.window > r.maxWindow {
 		return fmt.Errorf("window of %d packets", r.window)
+	}
+	if n := r.next.Sub(r.unacked); c.failed == verbs.Success && r.charged != n || c.failed != verbs.Success && r.charged != 0 {
+		return fmt.Errorf("%d packets on the way, %d of the allowance", n, r.charged)
 	}
 	if c.sends.len() > c.cfg.MaxSends {
 		return fmt.Errorf("%d work requests", c.sends.len())

@@ -28,6 +28,7 @@ const (
 type requester struct {
 	unacked, next, high ibta.PSN
 	sinceAsk            int // packets since one asked for an ACK
+	charged             int // packets of the allowance
 
 	window, acked int // packets; acked of the present window
 	maxWindow     int
@@ -166,22 +167,34 @@ func (c *rc) back(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// transmit sends what the window allows.
+// settle gives back what is not on the way any more.
+func (c *rc) settle(onWay int) {
+	c.cfg.Allowance.give(c.req.charged - onWay)
+	c.req.charged = onWay
+}
+
+// transmit sends what the window and the allowance let it.
 func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	r := &c.req
+	if c.failed != verbs.Success {
+		return
+	}
+	onWay := r.next.Sub(r.unacked)
+	c.settle(onWay)
 	if r.waitingForRNR {
 		return
 	}
-	for onWay := r.next.Sub(r.unacked); onWay < r.window && r.next != c.sends.end; onWay++ {
-		if onWay == 0 {
-			r.quietSince = now
-		}
+	n := c.cfg.Allowance.take(onWay, max(0, min(r.window-onWay, c.sends.end.Sub(r.next))))
+	if n > 0 && onWay == 0 {
+		r.quietSince = now
+	}
+	for r.charged += n; n > 0; n-- {
 		again := r.next != r.high
 		p := c.sends.take(r.next, out)
 		c.address(p)
 		r.sinceAsk++
 		r.next = r.next.Add(1)
-		p.AckReq = p.OpCode.IsLast() || r.sinceAsk >= ackEvery || onWay+1 == r.window
+		p.AckReq = p.OpCode.IsLast() || r.sinceAsk >= ackEvery || n == 1
 		if p.AckReq {
 			r.sinceAsk = 0
 		}

@@ -1,0 +1,44 @@
+package softroce
+
+import "sync/atomic"
+
+// allowance bounds the packets that all queue pairs of a device have on the way
+// together. The receiver's socket buffer is shared by them too, and what overruns
+// it is lost: a window of 128 packets alone overruns the default. Safe for
+// concurrent use.
+//
+// A queue pair may have share times as many as are free (a dynamic threshold, as
+// in switches with shared memory): one alone takes 4/5, n take equal parts, and
+// one that begins finds room without anybody being told. Each may have one packet
+// in any case, so that none has to be woken: its acknowledgement comes.
+type allowance struct {
+	most int64
+	used atomic.Int64
+}
+
+// share is local policy.
+const share = 4
+
+// take grants some of want packets to who has onWay.
+func (a *allowance) take(onWay, want int) int {
+	if a == nil || want == 0 {
+		return want
+	}
+	for {
+		used := a.used.Load()
+		n := max(0, (share*(a.most-used)-int64(onWay))/(share+1))
+		if onWay == 0 {
+			n = max(n, 1)
+		}
+		if n = min(n, int64(want)); n == 0 || a.used.CompareAndSwap(used, used+n) {
+			return int(n)
+		}
+	}
+}
+
+// give takes n packets back.
+func (a *allowance) give(n int) {
+	if a != nil {
+		a.used.Add(int64(-n))
+	}
+}

@@ -1,0 +1,114 @@
+package softroce
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// TestAllowanceTake grants until nothing more is granted, to one and to several in
+// turn.
+func TestAllowanceTake(t *testing.T) {
+	for _, test := range []struct{ ends, most, each int }{
+		{1, 100, 80}, {2, 100, 44}, {4, 100, 23}, {10, 100, 9}, {200, 100, 1}, {1, 0, 1}, {3, 1, 1},
+	} {
+		a := &allowance{most: int64(test.most)}
+		onWay := make([]int, test.ends)
+		for range 1000 {
+			for i := range onWay {
+				onWay[i] += a.take(onWay[i], 1)
+			}
+		}
+		for i, n := range onWay {
+			if n < test.each || n > test.each+1 {
+				t.Errorf("%d ends of %d packets: end %d has %d, want %d", test.ends, test.most, i, n, test.each)
+			}
+			a.give(n)
+		}
+		if a.used.Load() != 0 {
+			t.Errorf("%d left", a.used.Load())
+		}
+	}
+	if n := (*allowance)(nil).take(3, 1000); n != 1000 {
+		t.Errorf("without a bound %d", n)
+	}
+}
+
+// TestAllowanceShared has eight connections send at once over links without loss:
+// together they stay within the allowance, none waits for a probe, and at the end
+// all of it is given back.
+func TestAllowanceShared(t *testing.T) {
+	const most, ends = 40, 8
+	a := &allowance{most: most}
+	bulk := bytes.Repeat([]byte("0123456789abcdef"), 20_000) // 313 packets
+	var pairs []*pair
+	for i := range uint64(ends) {
+		p := newPair(t, i, wire{delay: time.Millisecond}, func(c *rcConfig) {
+			if c.ID == 0 {
+				c.Allowance = a
+			}
+		})
+		p.post(0, p.write(0, 1, 0, bulk), send(2, []byte("done")))
+		pairs = append(pairs, p)
+	}
+	highest := int64(0)
+	for now := time.Duration(0); now < time.Second; now += 100 * time.Microsecond {
+		for _, p := range pairs {
+			p.run(now)
+			highest = max(highest, a.used.Load())
+		}
+	}
+	if highest > most+ends || highest < most/2 { // each may have one in any case
+		t.Errorf("%d packets on the way, of %d", highest, most)
+	}
+	for i, p := range pairs {
+		c := p.ends[0].counters
+		if len(p.got[1]) != 1 || !bytes.Equal(p.memory[1].bytes[:len(bulk)], bulk) || c.Probes+c.Resent != 0 {
+			t.Errorf("pair %d: %d messages, %+v", i, len(p.got[1]), c)
+		}
+	}
+	if n := a.used.Load(); n != 0 {
+		t.Errorf("%d packets are not given back", n)
+	}
+}
+
+// TestAllowanceGivenBack has links lose packets, and connections fail.
+func TestAllowanceGivenBack(t *testing.T) {
+	a := &allowance{most: 20}
+	for seed := range uint64(5) {
+		p := newPair(t, seed, wire{delay: time.Millisecond, jitter: time.Millisecond, loss: 0.05, duplicate: 0.05}, func(c *rcConfig) { c.Allowance = a })
+		bulk := bytes.Repeat([]byte{byte(seed + 1)}, 100_000)
+		for i := range 2 {
+			p.post(i, p.write(i, 1, 0, bulk), send(2, []byte("done")))
+		}
+		p.run(time.Minute)
+		if len(p.got[0])+len(p.got[1]) != 2 || a.used.Load() != 0 {
+			t.Fatalf("seed %d: %d packets are not given back", seed, a.used.Load())
+		}
+		p.link.drop = func(int, *ibta.Packet) bool { return true }
+		p.post(0, p.write(0, 3, 0, bulk))
+		if a.used.Load() == 0 {
+			t.Fatal("nothing is on the way")
+		}
+		p.run(p.now + time.Minute)
+		if p.failed[0] != verbs.RetryExceeded || a.used.Load() != 0 {
+			t.Fatalf("seed %d: %v, %d packets are not given back", seed, p.failed[0], a.used.Load())
+		}
+	}
+}
+
+// TestPostAtTheEnd posts in the step in which the last retry fails.
+func TestPostAtTheEnd(t *testing.T) {
+	p := newPair(t, 1, wire{}, func(c *rcConfig) { c.RetryCount = 0 })
+	p.link.drop = func(int, *ibta.Packet) bool { return true }
+	p.post(0, send(1, []byte("one")))
+	p.now = time.Minute
+	p.post(0, send(2, []byte("two")))
+	want := []verbs.Status{verbs.RetryExceeded, verbs.Flushed}
+	if len(p.done[0]) != 2 || p.done[0][0].Status != want[0] || p.done[0][1].Status != want[1] {
+		t.Errorf("%+v", p.done[0])
+	}
+}
