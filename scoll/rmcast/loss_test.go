@@ -211,7 +211,7 @@ func TestLostAcks(t *testing.T) {
 	s := w.send(0, "x")
 	w.await(s)
 	w.want("x", w.all()...)
-	if c.acks != 8 || c.repairs != 1 || w.hosts[6].m.stats.Duplicates != 1 {
+	if c.acks != 8 || c.repairs != 1 || c.polls != 0 || w.hosts[6].m.stats.Duplicates != 1 {
 		t.Errorf("%+v, %+v", c, w.hosts[6].m.stats)
 	}
 }
@@ -257,6 +257,18 @@ func TestFragments(t *testing.T) {
 	w.want(text, w.all()...)
 	if lost == 0 || c.repairs > lost*6/5+1 || c.repairs < lost || c.casts != 7*32 {
 		t.Errorf("%d lost, %+v", lost, c)
+	}
+}
+
+// TestLastFragment: RM-A15: the last fragment is lost at a leaf, which knows of no gap:
+// its parent asks what is lacking, and sends that.
+func TestLastFragment(t *testing.T) {
+	w, c := tallied(t, 8, func(to sim.NodeID, d *Datagram) bool { return to == 7 && d.Count > 0 && d.Index == d.Count-1 }, nil)
+	text := long(10 * 2048)
+	w.await(w.send(0, text))
+	w.want(text, w.all()...)
+	if c.repairs != 1 || c.polls != 1 || c.needs != 1 {
+		t.Errorf("%+v", c)
 	}
 }
 

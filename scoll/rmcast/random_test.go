@@ -38,10 +38,10 @@ func TestRandomPlans(t *testing.T) {
 		plans = 10_000
 	}
 	if testing.Short() {
-		plans = 250
+		plans = 150
 	}
 	if raceEnabled {
-		plans = 60
+		plans = 30
 	}
 	for seed := range uint64(plans) {
 		if runPlan(t, seed); t.Failed() {
