@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 
 	"ulnet/lnet/machine"
@@ -51,6 +50,7 @@ type Group struct {
 
 	mu      sync.Mutex
 	waiting []*Sending // for room; guarded by mu, like all below
+	posted  []*Sending // not answered
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when it has left
@@ -148,56 +148,6 @@ func (g *Group) Ready(ctx context.Context) error {
 	}
 }
 
-// Leave ends taking part: what this node has in flight is released first, and then
-// what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
-// The error is ctx's; the group is left all the same.
-func (g *Group) Leave(ctx context.Context) error {
-	g.BeginLeave()
-	select {
-	case <-g.gone:
-	case <-ctx.Done():
-		g.close()
-		return ctx.Err()
-	}
-	g.close()
-	return nil
-}
-
-// BeginLeave begins what Leave waits for.
-func (g *Group) BeginLeave() {
-	g.mu.Lock()
-	g.left = true
-	g.mu.Unlock()
-	g.runner.Do(Input{Kind: Leave})
-}
-
-// close ends taking part at once.
-func (g *Group) close() {
-	g.mu.Lock()
-	again := g.closed
-	g.closed, g.left = true, true
-	g.mu.Unlock()
-	if again {
-		return
-	}
-	a := g.a
-	var life uint64
-	g.runner.Inspect(func() { life = g.m.self.Life })
-	a.mu.Lock()
-	a.lives[g.cfg.Group] = life + 1
-	all := maps.Clone(*a.groups.Load())
-	if all[g.cfg.Group] == g {
-		delete(all, g.cfg.Group)
-		a.groups.Store(&all)
-	}
-	a.mu.Unlock()
-	if !g.cfg.NoMulticast {
-		_ = a.table.LeaveGroup(a.cfg.Self, portals.Group(g.cfg.Group)) // it may never have joined
-	}
-	g.runner.Close()
-	g.abandon()
-}
-
 // SetFaults discards a share of what arrives, on purpose (RM-24).
 func (g *Group) SetFaults(f Faults) { g.runner.Do(Input{Kind: SetFaults, Faults: f}) }
 
@@ -267,44 +217,4 @@ func (g *Group) told(v Version, err error) {
 	if g.cfg.OnChange != nil {
 		g.cfg.OnChange(v, err)
 	}
-}
-
-// quit ends being a member, or begins to be one again.
-func (g *Group) quit(why error) {
-	g.told(Version{}, why)
-	g.mu.Lock()
-	if g.member {
-		g.member, g.joined = false, make(chan struct{})
-	}
-	out := g.left || g.cfg.StayOut
-	if out && !g.isGone() {
-		close(g.gone)
-	}
-	g.mu.Unlock()
-	if !out {
-		g.a.log.Warn("rmcast: expelled, joins again", slog.Any("group", g.cfg.Group), slog.Any("err", why))
-		g.runner.Do(Input{Kind: Join})
-	}
-}
-
-func (g *Group) isGone() bool {
-	select {
-	case <-g.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// abandon tells all who wait that it is over.
-func (g *Group) abandon() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.isGone() {
-		close(g.gone)
-	}
-	for _, s := range slices.Clone(g.waiting) {
-		s.answer(answer{err: ErrStopped})
-	}
-	g.waiting = nil
 }

@@ -31,6 +31,7 @@ type Sending struct {
 	released chan answer // what becomes of the message
 	done     func(Result, error)
 	left     bool // nobody waits; guarded by g.mu
+	place    int  // in g.posted; guarded by g.mu
 }
 
 func (s *Sending) answer(a answer) {
@@ -43,6 +44,10 @@ func (s *Sending) answer(a answer) {
 func (g *Group) take(done func(Result, error)) *Sending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.takeLocked(done)
+}
+
+func (g *Group) takeLocked(done func(Result, error)) *Sending {
 	if n := len(g.free); n > 0 {
 		s := g.free[n-1]
 		g.free = g.free[:n-1]
@@ -55,6 +60,10 @@ func (g *Group) take(done func(Result, error)) *Sending {
 func (g *Group) give(s *Sending) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.giveLocked(s)
+}
+
+func (g *Group) giveLocked(s *Sending) {
 	if s.done = nil; len(g.free) < keptSpare {
 		g.free = append(g.free, s)
 	}
@@ -104,11 +113,45 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 	}
 }
 
-// Post sends a message, which is copied, and tells done what became of it: at once
-// that the window is full, ErrFull, or later what Send would return. It never blocks,
-// and may be called by a handler. done must not block either.
+// Post sends a message, which is copied, and tells done what became of it, once: at
+// once that the window is full, ErrFull, or later what Send would return. It never
+// blocks, and may be called by a handler. done must not block either.
 func (g *Group) Post(data []byte, done func(Result, error)) {
-	g.runner.Do(Input{Kind: Send, Data: data, Token: g.take(done)})
+	s, err := g.post(done)
+	if err != nil {
+		done(Result{}, err)
+		return
+	}
+	g.runner.Do(Input{Kind: Send, Data: data, Token: s})
+}
+
+// post makes a Sending that is answered also if the group is closed. What is not
+// answered yet is bounded here as well: alone in a group there is no window.
+func (g *Group) post(done func(Result, error)) (*Sending, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return nil, ErrStopped
+	case len(g.posted) == MaxWindow:
+		return nil, ErrFull
+	}
+	s := g.takeLocked(done)
+	s.place = len(g.posted)
+	g.posted = append(g.posted, s)
+	return s, nil
+}
+
+// answered ends a Sending of Post, and returns whom to tell.
+func (g *Group) answered(s *Sending) (done func(Result, error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	last := len(g.posted) - 1
+	g.posted[last].place = s.place
+	g.posted[s.place], g.posted[last] = g.posted[last], nil
+	g.posted, done = g.posted[:last], s.done
+	g.giveLocked(s)
+	return done
 }
 
 // Wait returns when all live members have delivered the message.
@@ -169,19 +212,13 @@ func (g *Group) settle(e *Effect, out *Output) {
 
 // settlePosted does so for Post.
 func (g *Group) settlePosted(s *Sending, e *Effect, out *Output) {
-	done := s.done
 	switch e.Kind {
-	case Accepted:
-		return
 	case Full:
-		g.give(s)
-		done(Result{}, ErrFull)
+		g.answered(s)(Result{}, ErrFull)
 	case Released:
-		g.give(s)
-		done(result(e, out), nil)
+		g.answered(s)(result(e, out), nil)
 	case Lost:
-		g.give(s)
-		done(Result{Seq: e.Seq}, e.Why)
+		g.answered(s)(Result{Seq: e.Seq}, e.Why)
 	}
 }
 

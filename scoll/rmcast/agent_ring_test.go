@@ -99,6 +99,12 @@ func (r *ring) deliver(m *lnd.Message) {
 // newRing makes a group whose timers are too long to matter.
 func newRing(t testing.TB, n int) *ring {
 	t.Helper()
+	return newRingWith(t, n, func(int, *rmcast.GroupConfig) {})
+}
+
+// newRingWith lets change have its way with what the nodes join with.
+func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfig)) *ring {
+	t.Helper()
 	r := &ring{}
 	const ever = time.Hour
 	manager := nid.FromNumber(nid.MakeNet(nid.GNI, 0), 1)
@@ -119,13 +125,15 @@ func newRing(t testing.TB, n int) *ring {
 			err = e.agent.Manage(rmcast.ManagerConfig{Group: group, Resend: ever, Window: 4})
 		}
 		if err == nil {
-			e.group, err = e.agent.Join(rmcast.GroupConfig{
+			cfg := rmcast.GroupConfig{
 				Config: rmcast.Config{Group: group, Managers: []nid.NID{manager}, MinRTT: ever, MaxRTT: ever, Idle: ever, Silence: ever, ReportInterval: ever},
 				Handle: func(m *rmcast.Message) {
 					e.got++
 					e.last = append(e.last[:0], m.Data...)
 				},
-			})
+			}
+			change(id, &cfg)
+			e.group, err = e.agent.Join(cfg)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -57,9 +57,8 @@ const (
 	Resigned // no longer: To does
 )
 
-// Effect is one thing that a step wants done. Data belongs to the machine, and is
-// valid until the effects of the step are applied, which has to happen before those
-// of the next one.
+// Effect is one thing that a step wants done. Data belongs to the Output of the step,
+// and is valid until that is reset, whatever steps are made meanwhile.
 type Effect struct {
 	Kind    EffectKind
 	To      nid.NID
@@ -86,8 +85,14 @@ type Output struct {
 	IDs     []ID
 }
 
-// Reset empties o and keeps its memory.
+// keptBuf is how much memory of an Output is kept, in bytes.
+const keptBuf = 1 << 20
+
+// Reset empties o and keeps its memory, unless that is a lot.
 func (o *Output) Reset() {
 	clear(o.Effects)
+	if cap(o.Buf) > keptBuf {
+		o.Buf = nil
+	}
 	o.Effects, o.Buf, o.IDs = o.Effects[:0], o.Buf[:0], o.IDs[:0]
 }

@@ -179,11 +179,20 @@ func (m *Machine) expel(r *roster, rank int) {
 
 // sendDatagram sends a datagram to one member.
 func (m *Machine) sendDatagram(s *stream, rank int, d *Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: fragment})
+	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: m.copied(fragment, nil)})
 }
 
 func (m *Machine) multicast(d *Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: fragment})
+	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: m.copied(fragment, nil)})
+}
+
+// copied puts bytes of the ring, in two pieces, where they stay as they are until the
+// effect of the step is applied: there may be further steps before that, which use
+// their place in the ring again.
+func (m *Machine) copied(a, b []byte) []byte {
+	begin := len(m.out.Buf)
+	m.out.Buf = append(append(m.out.Buf, a...), b...)
+	return m.out.Buf[begin:len(m.out.Buf):len(m.out.Buf)]
 }
 
 func (m *Machine) lend(d *Datagram) Range {

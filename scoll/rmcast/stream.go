@@ -101,17 +101,12 @@ func (s *stream) place(seq uint64) []byte {
 	return s.bytes[i : i+s.roster.fragment]
 }
 
-// message returns the bytes of a whole message. One that goes over the end of the
-// ring is copied.
+// message copies a whole message to the effects. It may go over the end of the ring.
 func (s *stream) message(first uint64) []byte {
-	f := s.slot(first)
+	size := int(s.slot(first).length)
 	begin := int(first%uint64(len(s.slots))) * s.roster.fragment
-	if end := begin + int(f.length); end <= len(s.bytes) {
-		return s.bytes[begin:end:end]
-	}
-	b := make([]byte, 0, f.length)
-	b = append(b, s.bytes[begin:]...)
-	return append(b, s.bytes[:int(f.length)-len(b)]...)
+	end := min(begin+size, len(s.bytes))
+	return s.m.copied(s.bytes[begin:end], s.bytes[:size-(end-begin)])
 }
 
 // whole reports whether all of the message that a datagram in the window is of is

@@ -1,0 +1,120 @@
+package rmcast
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+
+	"ulnet/portals"
+)
+
+// Leave ends taking part: what this node has in flight is released first, and then
+// what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
+// The error is ctx's; the group is left all the same.
+func (g *Group) Leave(ctx context.Context) error {
+	g.BeginLeave()
+	select {
+	case <-g.gone:
+	case <-ctx.Done():
+		g.close()
+		return ctx.Err()
+	}
+	g.close()
+	return nil
+}
+
+// BeginLeave begins what Leave waits for.
+func (g *Group) BeginLeave() {
+	g.mu.Lock()
+	g.left = true
+	g.mu.Unlock()
+	g.runner.Do(Input{Kind: Leave})
+}
+
+// close ends taking part at once.
+func (g *Group) close() {
+	g.mu.Lock()
+	again := g.closed
+	g.closed, g.left = true, true
+	g.mu.Unlock()
+	if again {
+		return
+	}
+	a := g.a
+	g.runner.Close()
+	life := g.farewell()
+	a.mu.Lock()
+	a.lives[g.cfg.Group] = life + 2 // the one between has been spoken of
+	all := maps.Clone(*a.groups.Load())
+	if all[g.cfg.Group] == g {
+		delete(all, g.cfg.Group)
+		a.groups.Store(&all)
+	}
+	a.mu.Unlock()
+	if !g.cfg.NoMulticast {
+		_ = a.table.LeaveGroup(a.cfg.Self, portals.Group(g.cfg.Group)) // it may never have joined
+	}
+	g.abandon()
+}
+
+// farewell tells the managers that this life is over, if they count on it: the node
+// may live on, so that nobody else tells them. It returns that life.
+func (g *Group) farewell() (life uint64) {
+	over, o := false, Order{Kind: OrderReport, Group: g.cfg.Group}
+	g.runner.Inspect(func() {
+		over, life = g.m.state == out, g.m.self.Life
+		o.Epoch, o.Life = g.m.epoch, life+1
+	})
+	if over {
+		return life
+	}
+	b := o.AppendBinary(nil)
+	for _, to := range g.cfg.Managers {
+		g.a.sender.put(to, ManagerPortal, 0, b, nil)
+	}
+	return life
+}
+
+// quit ends being a member, or begins to be one again.
+func (g *Group) quit(why error) {
+	g.told(Version{}, why)
+	g.mu.Lock()
+	if g.member {
+		g.member, g.joined = false, make(chan struct{})
+	}
+	out := g.left || g.cfg.StayOut
+	if out && !g.isGone() {
+		close(g.gone)
+	}
+	g.mu.Unlock()
+	if !out {
+		g.a.log.Warn("rmcast: expelled, joins again", slog.Any("group", g.cfg.Group), slog.Any("err", why))
+		g.runner.Do(Input{Kind: Join})
+	}
+}
+
+func (g *Group) isGone() bool {
+	select {
+	case <-g.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// abandon tells all who wait that it is over.
+func (g *Group) abandon() {
+	g.mu.Lock()
+	if !g.isGone() {
+		close(g.gone)
+	}
+	for _, s := range g.waiting {
+		s.answer(answer{err: ErrStopped})
+	}
+	posted := g.posted
+	g.waiting, g.posted = nil, nil
+	g.mu.Unlock()
+	for _, s := range posted {
+		s.done(Result{}, ErrStopped)
+	}
+}

@@ -1,0 +1,131 @@
+package rmcast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"ulnet/scoll/rmcast"
+)
+
+// TestHandlerOverlap: RM-33: what a handler reads, and what waits behind it, stays as it was
+// sent while the window moves on: a handler that sends makes it go round.
+func TestHandlerOverlap(t *testing.T) {
+	for _, n := range []int{1, 4} {
+		t.Run(fmt.Sprint(n, " members"), func(t *testing.T) {
+			var got []string
+			var g *rmcast.Group
+			results := 0
+			r := newRingWith(t, n, func(id int, cfg *rmcast.GroupConfig) {
+				if id > 0 {
+					return
+				}
+				cfg.Handle = func(m *rmcast.Message) {
+					if len(got) == 0 {
+						for i := range 20 { // five windows
+							g.Post(fmt.Append(nil, "message ", i), func(rmcast.Result, error) { results++ })
+						}
+					}
+					got = append(got, string(m.Data))
+				}
+			})
+			g = r.ends[0].group
+			if _, err := g.Send(t.Context(), []byte("begin")); err != nil {
+				t.Fatal(err)
+			}
+			if results != 20 || len(got) < 2 || got[0] != "begin" {
+				t.Errorf("%d results, got %q", results, got)
+			}
+			for i, text := range got[1:] {
+				if want := fmt.Sprint("message ", i); text != want {
+					t.Errorf("got %q, want %q", text, want)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowHandler: RM-33: the window goes round while the handler of the sender's node
+// still reads: its message stays what it is.
+func TestSlowHandler(t *testing.T) {
+	var g *rmcast.Group
+	var r *ring
+	var got []string
+	r = newRingWith(t, 2, func(id int, cfg *rmcast.GroupConfig) {
+		if id > 0 {
+			return
+		}
+		cfg.Handle = func(m *rmcast.Message) {
+			if len(got) == 0 {
+				r.running = false
+				r.resume() // the acknowledgement comes meanwhile
+				for i := range 4 {
+					g.Post(fmt.Append(nil, "later", i), func(rmcast.Result, error) {})
+				}
+			}
+			got = append(got, string(m.Data))
+		}
+	})
+	g = r.ends[0].group
+	r.running = true
+	g.Post([]byte("first"), func(rmcast.Result, error) {})
+	r.running = false
+	r.resume()
+	if len(got) != 5 || got[0] != "first" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPostAnswered: RM-31: every Post is answered, once, also when the group is left
+// while it is on its way, and after that.
+func TestPostAnswered(t *testing.T) {
+	r := newRing(t, 3)
+	g := r.ends[1].group
+	r.running = true // the network holds everything back
+	var answers []error
+	post := func() { g.Post([]byte("x"), func(_ rmcast.Result, err error) { answers = append(answers, err) }) }
+	post()
+	post()
+	if len(answers) != 0 {
+		t.Fatal(answers)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Leave(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	post()
+	if len(answers) != 3 {
+		t.Fatalf("%d answers: %v", len(answers), answers)
+	}
+	for _, err := range answers {
+		if !errors.Is(err, rmcast.ErrStopped) {
+			t.Error(err)
+		}
+	}
+	r.running = false
+	r.resume()
+	if len(answers) != 3 {
+		t.Errorf("answered again: %v", answers)
+	}
+}
+
+// TestStopTold: RM-28: an agent that stops says so to the managers: nobody waits for it,
+// although its node lives.
+func TestStopTold(t *testing.T) {
+	r := newRing(t, 3)
+	r.ends[2].agent.Stop()
+	if m, _ := r.ends[0].agent.Managed(group); len(m.Members) != 2 {
+		t.Errorf("%+v", m)
+	}
+	released := 0
+	r.ends[0].group.Post([]byte("x"), func(_ rmcast.Result, err error) {
+		if released++; err != nil {
+			t.Error(err)
+		}
+	})
+	if released != 1 || r.ends[1].got != 1 {
+		t.Errorf("released %d, got %d", released, r.ends[1].got)
+	}
+}
