@@ -56,6 +56,13 @@ var goals = []goal{
 	{"G-MS-8", "zones: slow nodes", measureZoneSlow},
 	{"G-MS-9", "zones: the census of a million nodes", measureSystemCensus},
 	{"MS-memberlist", "zones beside memberlist; bounded by no goal", measureMemberlist},
+	{"G-RM-1", "multicast: 2 KiB to all, until the origin knows that all have it", measureCastLatency},
+	{"G-RM-2", "multicast: time to completion by the tree's depth", measureCastClimb},
+	{"G-RM-3", "multicast: loss", measureCastLoss},
+	{"G-RM-4", "multicast: acknowledgements", measureCastAcks},
+	{"G-RM-5", "multicast: memory, with many sources and a changing group", measureCastMemory},
+	{"G-RM-6", "multicast: a member dies", measureCastDeath},
+	{"G-RM-7", "multicast: goodput, beside plain UDP multicast and NORM", measureCastGoodput},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

@@ -97,6 +97,13 @@ func root(env cli.Env) *cobra.Command {
 		RunE:   func(*cobra.Command, []string) error { return serveMember(env.Stdin, env.Stdout) },
 	})
 	c.AddCommand(&cobra.Command{
+		Use:    "caster",
+		Short:  casterUsage,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return serveCaster(env.Stdin, env.Stdout) },
+	})
+	c.AddCommand(&cobra.Command{
 		Use:    "inhabitant",
 		Short:  inhabitantUsage,
 		Hidden: true,

@@ -67,6 +67,7 @@ type memberProcess struct {
 	io.WriteCloser // its standard input, with which it ends
 	*json.Decoder
 	wait func() error
+	pid  int
 }
 
 // memberSetup is what a member's process is told first.
@@ -96,7 +97,7 @@ func newCollective(ctx context.Context, stderr io.Writer, nodes int, setup membe
 		if err != nil {
 			return c, err
 		}
-		c.members = append(c.members, &memberProcess{in, out, cmd.Wait})
+		c.members = append(c.members, &memberProcess{in, out, cmd.Wait, cmd.Process.Pid})
 		if err := json.NewEncoder(in).Encode(setup); err != nil {
 			return c, err
 		}

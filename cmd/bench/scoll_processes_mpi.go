@@ -81,16 +81,20 @@ func (m *openMPI) run(ctx context.Context, nodes int, r collectiveRun) (latencie
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
-	var took latencies
-	for text := range strings.FieldsSeq(string(out)) {
+	return parseTimes(string(out), r.Count)
+}
+
+// parseTimes reads what the program prints: so many times in nanoseconds.
+func parseTimes(out string, count int) (took latencies, err error) {
+	for text := range strings.FieldsSeq(out) {
 		ns, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return nil, fmt.Errorf("not a time: %q", text)
 		}
 		took = append(took, ns)
 	}
-	if len(took) != r.Count {
-		return nil, fmt.Errorf("%d times instead of %d", len(took), r.Count)
+	if len(took) != count {
+		return nil, fmt.Errorf("%d times instead of %d", len(took), count)
 	}
 	return took, nil
 }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// Of the messages that are timed one at a time.
+const (
+	castBytes = 2 << 10
+	castLimit = 1.5 // ours to the plain program
+)
+
+// castPair is a group of one size in both wait modes, with what it is compared with.
+type castPair struct {
+	nodes                 int
+	waiting, looking      *collectiveContender // ours
+	plain, plainLooking   *collectiveContender
+	broadcast, alone      *collectiveContender // Open MPI
+	waitingCast, lookCast *castProcesses
+}
+
+// measureCastLatency is G-RM-1: 2 KiB to all, until the origin knows that all have it.
+func measureCastLatency(ctx context.Context, b *bench) ([]line, error) {
+	lines, err := measureCastSavings(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	mpi, err := compileMPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer mpi.remove()
+	sizes := pick(b, []int{2, 3}, []int{2, 3, 4, 5, 6, 7}, []int{2, 3, 4, 5, 6, 7})
+	var pairs []*castPair
+	err = inCastLab(b, sizes[len(sizes)-1], func(l *castLab) error {
+		for _, nodes := range sizes {
+			p, err := l.pair(ctx, b, mpi, nodes)
+			if err != nil {
+				return fmt.Errorf("%d nodes: %w", nodes, err)
+			}
+			pairs = append(pairs, p)
+		}
+		return nil
+	})
+	missing, skipped := errors.AsType[*netlab.SkipError](err)
+	if err != nil && !skipped {
+		return nil, err
+	}
+	for i, nodes := range sizes {
+		if skipped {
+			lines = append(lines, (&castPair{nodes: nodes}).lines(missing.Why, missing.Why)...)
+		} else {
+			lines = append(lines, pairs[i].lines("", mpi.missing)...)
+		}
+	}
+	if skipped {
+		mpi.missing = missing.Why
+	}
+	return append(lines, medianSaving(pairs, mpi.missing)), nil
+}
+
+func castTo(nodes int) string { return fmt.Sprintf("2 KiB to %d nodes in namespaces, p50", nodes) }
+
+// pair measures a group of one size.
+func (l *castLab) pair(ctx context.Context, b *bench, mpi *openMPI, nodes int) (p *castPair, err error) {
+	p = &castPair{nodes: nodes}
+	if p.waitingCast, err = l.group(nodes, casterSetup{}); err != nil {
+		return nil, err
+	}
+	defer p.waitingCast.close()
+	if p.lookCast, err = l.group(nodes, casterSetup{BusyPoll: busyPoll}); err != nil {
+		return nil, err
+	}
+	defer p.lookCast.close()
+	peer, err := newMPIHosts(mpi, l, p.waitingCast)
+	if err != nil {
+		return nil, err
+	}
+	o := casterOrder{What: castOurs, Bytes: castBytes, Warm: 100, Count: pick(b, 100, 1000, 2000)}
+	plain, looking := o, o
+	plain.What, looking.What, looking.Look = castPlain, castPlain, busyPoll
+	p.waiting, p.looking = p.waitingCast.contender("rmcast", o), p.lookCast.contender("rmcast", o)
+	p.plain, p.plainLooking = p.waitingCast.contender("plain Go", plain), p.lookCast.contender("plain Go", looking)
+	contenders := []*collectiveContender{p.looking, p.plainLooking, p.waiting, p.plain}
+	if peer.missing == "" {
+		p.broadcast = peer.contender(ctx, "Open MPI bcast and barrier", nodes, o, true)
+		p.alone = peer.contender(ctx, "Open MPI bcast, to the last member", nodes, o, false)
+		contenders = append(contenders, p.broadcast, p.alone)
+	}
+	return p, alternate(ctx, pick(b, 1, min(b.rounds, 7), b.rounds), contenders...)
+}
+
+// lines are those of one size, with reasons why ours could not be measured, and why
+// Open MPI could not.
+func (p *castPair) lines(noLab, noMPI string) []line {
+	what := castTo(p.nodes)
+	lines := []line{
+		{what: what + ", yielding waits, to a plain Go program", limit: castLimit, skipped: noLab},
+		{what: what + ", blocking waits, to a plain Go program", limit: castLimit, skipped: noLab},
+		{what: what + ", yielding, saved against Open MPI's bcast and barrier", unit: "%", least: true, free: true, skipped: noMPI},
+		{what: what + ", yielding, saved against its bcast alone", unit: "%", least: true, free: true, skipped: noMPI},
+	}
+	if noLab == "" {
+		lines[0] = p.looking.against(p.plainLooking, lines[0].what, 0.5, castLimit)
+		lines[1] = p.waiting.against(p.plain, lines[1].what, 0.5, castLimit)
+	}
+	if noMPI == "" {
+		for i, peer := range []*collectiveContender{p.broadcast, p.alone} {
+			l := &lines[2+i]
+			l.ratio = p.saving(peer)
+			l.basis = fmt.Sprintf("%.0f µs, Open MPI %.0f µs, p99 %.0f : %.0f µs",
+				median(p.looking.each(0.5))/1e3, median(peer.each(0.5))/1e3, median(p.looking.each(0.99))/1e3, median(peer.each(0.99))/1e3)
+		}
+	}
+	return lines
+}
+
+// saving is by how many per cent ours takes less time than a peer.
+func (p *castPair) saving(peer *collectiveContender) float64 {
+	return 100 * (1 - compare(p.looking.each(0.5), peer.each(0.5)))
+}
+
+// medianSaving is the bound on savings, for groups of 3 and more.
+func medianSaving(pairs []*castPair, missing string) line {
+	l := line{
+		what: "yielding, saved against Open MPI's bcast and barrier, median over 3 to 7 nodes", unit: "%", least: true, limit: 33, skipped: missing,
+	}
+	if missing != "" {
+		return l
+	}
+	var savings []float64
+	for _, p := range pairs {
+		if p.nodes >= 3 {
+			savings = append(savings, p.saving(p.broadcast))
+		}
+	}
+	l.ratio, l.basis = median(savings), fmt.Sprintf("%.0f %%; links of %d bytes", savings, castMTU)
+	return l
+}

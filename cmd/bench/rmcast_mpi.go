@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mpiAgent is what mpirun starts its daemons with, as it would rsh: on the host whose
+// name is the first argument, with that name as its own.
+const mpiAgent = `#!/bin/sh
+host=$1
+shift
+exec nsenter --net="%s/$host" unshare --uts sh -c 'hostname "$0" && eval "$*"' "$host" "$@"
+`
+
+// mpiHosts is what it takes to run Open MPI over the hosts of a lab.
+type mpiHosts struct {
+	*openMPI
+	lab    *castLab
+	folder string
+}
+
+// newMPIHosts writes the files that mpirun needs. Processes hold the namespaces that
+// the agent enters.
+func newMPIHosts(mpi *openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
+	m := &mpiHosts{openMPI: mpi, lab: l}
+	if mpi.missing != "" {
+		return m, nil
+	}
+	for _, tool := range []string{"nsenter", "unshare", "hostname"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			m.openMPI = &openMPI{folder: mpi.folder, missing: tool + " is not installed"}
+			return m, nil
+		}
+	}
+	m.folder = filepath.Join(mpi.folder, "hosts-"+strconv.Itoa(len(c.members)))
+	if err := os.MkdirAll(m.folder, 0o700); err != nil {
+		return nil, err
+	}
+	var names, slots strings.Builder
+	fmt.Fprintln(&names, "127.0.0.1 localhost")
+	for i, member := range c.members {
+		fmt.Fprintf(&names, "%v %s\n", l.addrs[i], mpiName(i))
+		fmt.Fprintf(&slots, "%s slots=1\n", mpiName(i))
+		if err := os.Symlink(fmt.Sprintf("/proc/%d/ns/net", member.pid), filepath.Join(m.folder, mpiName(i))); err != nil {
+			return nil, err
+		}
+	}
+	for name, text := range map[string]string{"hosts": names.String(), "slots": slots.String(), "agent": fmt.Sprintf(mpiAgent, m.folder)} {
+		if err := os.WriteFile(filepath.Join(m.folder, name), []byte(text), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func mpiName(i int) string { return "cast" + strconv.Itoa(i) }
+
+// contender runs the program once a round: idle processes poll, and would take time
+// from the others. Without a barrier the broadcast ends when rank 0 has sent.
+func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o casterOrder, barrier bool) *collectiveContender {
+	return &collectiveContender{name: name, run: func(*collectiveContender) (latencies, error) {
+		return m.run(ctx, nodes, o, barrier)
+	}}
+}
+
+func (m *mpiHosts) run(ctx context.Context, nodes int, o casterOrder, barrier bool) (latencies, error) {
+	ctx, cancel := context.WithTimeout(ctx, mpiTimeout)
+	defer cancel()
+	program := []string{m.program(), strconv.Itoa(o.Bytes), strconv.Itoa(o.Warm), strconv.Itoa(o.Count)}
+	if !barrier {
+		program = append(program, "alone")
+	}
+	const network = "10.79.0.0/24"
+	cmd := exec.CommandContext(ctx, "unshare", append([]string{
+		"--mount", "--uts", "sh", "-c", `mount --bind "$0/hosts" /etc/hosts && hostname ` + mpiName(0) + ` && exec "$@"`, m.folder,
+		"mpirun", "-np", strconv.Itoa(nodes), "--hostfile", filepath.Join(m.folder, "slots"), "--map-by", "node", "--bind-to", "none",
+		"--mca", "plm_rsh_agent", filepath.Join(m.folder, "agent"), "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+		"--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network, "--mca", "mpi_yield_when_idle", "1",
+	}, program...)...)
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its processes
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := m.lab.hosts[0].Do(cmd.Start); err != nil {
+		return nil, err
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return parseTimes(stdout.String(), o.Count)
+}

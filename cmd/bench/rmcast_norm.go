@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed testdata/norm_window.cpp
+var normWindow []byte
+
+// Where NORM sends to.
+const (
+	normGroup = "239.78.0.1"
+	normPort  = "6003"
+)
+
+// norm is the program that G-RM-7 is compared with, compiled.
+type norm struct {
+	folder  string
+	missing string // why there is none
+}
+
+// compileNORM compiles the program, if there is what it takes.
+func compileNORM(ctx context.Context) (*norm, error) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		return &norm{missing: "g++ is not installed"}, nil
+	}
+	folder, err := os.MkdirTemp("", "bench-norm-")
+	if err != nil {
+		return nil, err
+	}
+	n := &norm{folder: folder}
+	source := filepath.Join(folder, "norm_window.cpp")
+	if err := os.WriteFile(source, normWindow, 0o600); err != nil {
+		n.remove()
+		return nil, err
+	}
+	if out, err := exec.CommandContext(ctx, "g++", "-O2", "-o", n.program(), source, "-lnorm").CombinedOutput(); err != nil {
+		n.remove()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if bytes.Contains(out, []byte("normApi.h")) {
+			return &norm{missing: "libnorm is not installed: libnorm-dev"}, nil
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return &norm{missing: fmt.Sprintf("g++: %v: %s", err, first)}, nil
+	}
+	return n, nil
+}
+
+func (n *norm) program() string { return filepath.Join(n.folder, "norm_window") }
+
+func (n *norm) remove() {
+	if n.folder != "" {
+		_ = os.RemoveAll(n.folder) // it is temporary
+	}
+}
+
+// stream sends messages from the first of some hosts to the others, with processes
+// of their own, and returns how long it took until all had acknowledged all.
+func (n *norm) stream(ctx context.Context, l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*casterPatience)
+	defer cancel()
+	var receivers []*memberProcess
+	defer func() {
+		for _, r := range receivers {
+			_ = r.Close()
+			_ = r.wait() // it has said all
+		}
+	}()
+	for i := 1; i < hosts; i++ {
+		r, err := startIn(l.hosts[i], l.bench, exec.CommandContext(ctx, n.program(), "receive", "eth0", normGroup, normPort, strconv.Itoa(i+1)))
+		if err != nil {
+			return 0, err
+		}
+		receivers = append(receivers, r)
+		var ready bool
+		if err := r.Decode(&ready); err != nil {
+			return 0, fmt.Errorf("start NORM's receiver %d: %w", i, err)
+		}
+	}
+	const headers = 20 + 8 + 40 // IP, UDP, and about what NORM adds
+	sender, err := startIn(l.hosts[0], l.bench, exec.CommandContext(ctx, n.program(), "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
+		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64)))
+	if err != nil {
+		return 0, err
+	}
+	var took int64
+	decoded := sender.Decode(&took)
+	if err := sender.wait(); err != nil {
+		return 0, fmt.Errorf("NORM's sender: %w", err)
+	}
+	if decoded != nil {
+		return 0, decoded
+	}
+	for i, r := range receivers {
+		_ = r.Close()
+		var objects int
+		if err := r.Decode(&objects); err != nil || objects != o.Count+1 { // and the first one
+			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages: %w", i+1, objects, o.Count+1, err)
+		}
+	}
+	return time.Duration(took), nil
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// What all members of the measurements have in common.
+const (
+	casterGroup    rmcast.GroupID = 7
+	casterFragment                = 4096
+	casterPatience                = 30 * time.Second
+)
+
+// caster is a member of a multicast group over TCP and UDP. The first one is the
+// manager.
+type caster struct {
+	*node
+	rank     int
+	agent    *rmcast.Agent
+	group    *rmcast.Group
+	receipts casterReceiver
+
+	// The fields below are those of the messages that follow each other.
+	payload []byte
+	number  uint64
+	left    int
+	count   int
+	began   time.Time
+	took    latencies
+	done    chan error
+}
+
+func newCaster(setup casterSetup) (c *caster, err error) {
+	c = &caster{rank: setup.Rank, done: make(chan error, 1)}
+	self := setup.Addrs[setup.Rank]
+	if c.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
+		return nil, err
+	}
+	c.agent, err = rmcast.Start(c.table, rmcast.AgentConfig{Fragment: casterFragment, Buffers: 256})
+	if err != nil {
+		c.node.close()
+		return nil, err
+	}
+	managers := []nid.NID{nid.FromAddr(tcp, setup.Addrs[0])}
+	if setup.Rank == 0 {
+		if err := c.agent.Manage(rmcast.ManagerConfig{Group: casterGroup, Managers: managers, Window: setup.Window, Fragment: casterFragment}); err != nil {
+			return c, err
+		}
+	}
+	return c, c.join(managers)
+}
+
+func (c *caster) join(managers []nid.NID) (err error) {
+	c.group, err = c.agent.Join(rmcast.GroupConfig{
+		Config: rmcast.Config{Group: casterGroup, Managers: managers},
+		Handle: func(m *rmcast.Message) { c.receipts.take(m.Origin.NID.Addr(), m.Data) },
+	})
+	return err
+}
+
+// gather waits until all are members and this one may send to them.
+func (c *caster) gather(members int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), casterPatience)
+	defer cancel()
+	return await(ctx, casterPatience, func() bool {
+		s := c.group.Status()
+		return len(s.Members) == members && s.Usable == s.Version
+	})
+}
+
+// oneByOne sends each message when all have the last, from the handler that is told so.
+func (c *caster) oneByOne(o casterOrder) (latencies, error) {
+	c.payload = make([]byte, o.Bytes)
+	c.left, c.count, c.took = o.Warm+o.Count, o.Count, make(latencies, 0, o.Count)
+	c.next()
+	err := <-c.done
+	return c.took, err
+}
+
+func (c *caster) next() {
+	fillMessage(c.payload, c.number)
+	c.number++
+	c.began = time.Now()
+	c.group.Post(c.payload, c.released)
+}
+
+// released is told that all have a message.
+func (c *caster) released(r rmcast.Result, err error) {
+	elapsed := time.Since(c.began)
+	if err == nil && len(r.Failed) > 0 {
+		err = fmt.Errorf("%d members failed", len(r.Failed))
+	}
+	if c.left--; c.left < c.count {
+		c.took = append(c.took, float64(elapsed))
+	}
+	if err == nil && c.left > 0 {
+		c.next()
+		return
+	}
+	c.done <- err
+}
+
+// stream sends messages as the window takes them, and returns how long it took until
+// all had all.
+func (c *caster) stream(o casterOrder) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*casterPatience)
+	defer cancel()
+	payload := make([]byte, o.Bytes)
+	flight := make(chan *rmcast.Sending, 8192) // more than a window
+	all := make(chan error, 1)
+	go func() {
+		var failed error
+		for s := range flight {
+			if _, err := s.Wait(ctx); err != nil && failed == nil {
+				failed = err
+			}
+		}
+		all <- failed
+	}()
+	began := time.Now()
+	var err error
+	for i := 0; i < o.Count && err == nil; i++ {
+		pace(began, i, o.Rate)
+		fillMessage(payload, c.number)
+		c.number++
+		var s *rmcast.Sending
+		if s, err = c.group.SendAsync(ctx, payload); err == nil {
+			flight <- s
+		}
+	}
+	close(flight)
+	if failed := <-all; err == nil {
+		err = failed
+	}
+	return time.Since(began), err
+}
+
+// pace waits until message i of a stream of so many a second is due. What is due
+// within a millisecond goes at once: a system's timers are no finer.
+func pace(began time.Time, i int, rate float64) {
+	if rate == 0 {
+		return
+	}
+	if early := time.Duration(float64(i)/rate*1e9) - time.Since(began); early > time.Millisecond {
+		time.Sleep(early)
+	}
+}
+
+func (c *caster) report() casterAnswer {
+	s := c.group.Stats()
+	return casterAnswer{
+		Usage: usage{uint64(cpuTime()), ownMallocs()}, Received: c.receipts.seen(),
+		Sent: s.Datagrams, Repairs: s.Repairs, Acks: s.Acks,
+	}
+}
+
+func (c *caster) close() {
+	c.agent.Stop()
+	c.node.close()
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// plainGroup is the address of the plain program's group.
+var plainGroup = netip.MustParseAddr("239.77.0.1")
+
+// The first byte of a plain datagram: what its receivers do.
+const (
+	plainAnswered = 1 // acknowledge; the next 8 bytes are for how long to look before waits, in ns
+	plainCounted  = 2
+)
+
+// plainCaster is the plain Go program that does the same: the payload goes to all by
+// one multicast, and who has it, and an acknowledgement of 8 bytes from each of its
+// children in the same tree, writes one to its parent. All is done with blocking calls
+// in one goroutine, or looks at its sockets for a while before it waits. Nothing is
+// repaired.
+type plainCaster struct {
+	tree    rawMember // its connections
+	out, in *net.UDPConn
+	inbound lookout
+	ackFrom []lookout // children
+	blasted atomic.Uint64
+	left    chan struct{} // closed when the receiver has ended
+}
+
+func newPlainCaster(setup casterSetup) (p *plainCaster, err error) {
+	p = &plainCaster{left: make(chan struct{})}
+	self := setup.Addrs[setup.Rank]
+	if p.tree.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {
+		return nil, err
+	}
+	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(plainGroup, setup.Port+1))
+	if p.out, err = net.DialUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(self, 0)), to); err != nil {
+		return p, err
+	}
+	ifi, err := interfaceOf(self)
+	if err != nil {
+		return p, err
+	}
+	if p.in, err = net.ListenMulticastUDP("udp4", ifi, to); err != nil {
+		return p, err
+	}
+	_ = p.in.SetReadBuffer(4 << 20) // as much as is allowed, as the driver does
+	return p, p.inbound.open(p.in, 64<<10)
+}
+
+// interfaceOf finds the interface that has an address.
+func interfaceOf(addr netip.Addr) (*net.Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		addrs, err := all[i].Addrs()
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr {
+				return &all[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no interface has %v", addr)
+}
+
+// connect connects the tree; members but the root answer from then on.
+func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
+	if err := p.tree.connect(casterTree(len(addrs)), rank, addrs); err != nil {
+		return err
+	}
+	p.ackFrom = make([]lookout, len(p.tree.children))
+	for i, c := range p.tree.children {
+		if err := p.ackFrom[i].open(c.(*net.TCPConn), 8); err != nil {
+			return err
+		}
+	}
+	if rank == 0 {
+		close(p.left)
+		return nil
+	}
+	go p.serve() // until close
+	return nil
+}
+
+func (p *plainCaster) serve() {
+	defer close(p.left)
+	look := time.Duration(0)
+	var ack [8]byte
+	for {
+		b, err := p.inbound.read(look)
+		if err != nil {
+			return
+		}
+		if len(b) < 9 || b[0] != plainAnswered {
+			p.blasted.Add(1)
+			look = 0
+			continue
+		}
+		look = time.Duration(binary.LittleEndian.Uint64(b[1:]))
+		if err := p.collect(look); err != nil {
+			return
+		}
+		if _, err := p.tree.parent.Write(ack[:]); err != nil {
+			return
+		}
+	}
+}
+
+// collect waits for an acknowledgement of each child.
+func (p *plainCaster) collect(look time.Duration) error {
+	for i := range p.ackFrom {
+		if err := p.ackFrom[i].readFull(8, look); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneByOne is a run at the root.
+func (p *plainCaster) oneByOne(o casterOrder) (latencies, error) {
+	b := make([]byte, max(o.Bytes, 9))
+	b[0] = plainAnswered
+	binary.LittleEndian.PutUint64(b[1:], uint64(o.Look))
+	took := make(latencies, 0, o.Count)
+	for _, c := range p.tree.children {
+		if err := c.SetReadDeadline(time.Now().Add(casterPatience)); err != nil {
+			return nil, err
+		}
+	}
+	for i := -o.Warm; i < o.Count; i++ {
+		began := time.Now()
+		if _, err := p.out.Write(b); err != nil {
+			return nil, err
+		}
+		if err := p.collect(o.Look); err != nil {
+			return nil, fmt.Errorf("plain multicast: %w", err)
+		}
+		if i >= 0 {
+			took = append(took, float64(time.Since(began)))
+		}
+	}
+	return took, nil
+}
+
+// blast sends datagrams as fast as the system takes them.
+func (p *plainCaster) blast(o casterOrder) (time.Duration, error) {
+	b := make([]byte, o.Bytes)
+	b[0] = plainCounted
+	began := time.Now()
+	for range o.Count {
+		if _, err := p.out.Write(b); err != nil && !errors.Is(err, syscall.ENOBUFS) {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+func (p *plainCaster) close() {
+	p.tree.close()
+	for _, c := range []*net.UDPConn{p.out, p.in} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// TestCastLines: G-RM-1 to G-RM-7 in their smallest form: each line has a figure that
+// something was behind, and where nothing may be lost, doubled or kept, nothing is.
+func TestCastLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs 60 processes for some seconds; skipped by -short")
+	}
+	b := &bench{rounds: 1, stderr: os.Stderr}
+	count := 0
+	for _, g := range goals {
+		if !strings.HasPrefix(g.id, "G-RM-") {
+			continue
+		}
+		lines, err := g.measure(t.Context(), b)
+		if err != nil {
+			t.Fatalf("%s: %v", g.id, err)
+		}
+		for _, l := range lines {
+			switch {
+			case l.skipped != "":
+				t.Logf("%s: %s: %s", g.id, l.what, l.skipped)
+			case l.basis == "" || math.IsNaN(l.ratio):
+				t.Errorf("%s: %+v", g.id, l)
+			case !l.free && !l.least && l.limit == 0 && l.ratio != 0:
+				t.Errorf("%s: %s: %s", g.id, l.what, l.value())
+			}
+		}
+		count += len(lines)
+	}
+	if count != 39 {
+		t.Errorf("%d lines", count)
+	}
+}
+
+// TestPlainCast: the plain program goes to all and back, in both wait modes, and counts
+// what nobody acknowledges.
+func TestPlainCast(t *testing.T) {
+	b := &bench{rounds: 1, stderr: os.Stderr}
+	err := inCastLab(b, 4, func(l *castLab) error {
+		c, err := l.group(4, casterSetup{})
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		for _, look := range []time.Duration{0, time.Millisecond} {
+			a, err := c.order(0, casterOrder{What: castPlain, Bytes: 2048, Warm: 1, Count: 5, Look: look})
+			if err != nil {
+				return err
+			}
+			if len(a.Took) != 5 || a.Took.percentile(0) <= 0 {
+				t.Errorf("looks for %v: %v", look, a.Took)
+			}
+		}
+		if _, err := c.order(0, casterOrder{What: 99}); err == nil {
+			t.Error("unknown work is done")
+		}
+		s := &castStreams{castProcesses: c, lab: l}
+		_, came, err := s.blast(t.Context(), casterOrder{Bytes: 100, Count: 10})
+		if came != 1 {
+			t.Errorf("%v of plain datagrams came", came)
+		}
+		return err
+	})
+	if _, skipped := errors.AsType[*netlab.SkipError](err); skipped {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReceipts: what comes twice, or altered, is told from what came.
+func TestReceipts(t *testing.T) {
+	var r casterReceiver
+	b := make([]byte, 100)
+	from := ownAddr
+	for _, number := range []uint64{0, 1, 200, 1} {
+		fillMessage(b, number)
+		r.take(from, b)
+	}
+	r.take(peerAddr, b) // of another origin
+	b[50]++
+	r.take(from, b)
+	r.take(from, b[:7])
+	fillMessage(b, maxNumber)
+	r.take(from, b)
+	r.take(from, make([]byte, largestFiller+1))
+	if got, want := r.seen(), (casterReceipts{Messages: 4, Twice: 1, Wrong: 4}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestLogP: what a broadcast and a barrier take where a message and handling it take 1
+// each, counted by hand.
+func TestLogP(t *testing.T) {
+	for _, tt := range []struct{ nodes, tree, dissemination int }{
+		{2, 7, 5},  // down, up, down: 3 messages of 2, and the first to leave; two at the same time
+		{3, 10, 7}, // the root handles two acknowledgements and releases both
+		{4, 13, 8}, // 3 levels of 2, and their further sends
+		{1, 0, 0},  // nothing to do
+	} {
+		l := logP{nodes: tt.nodes, latency: 1, overhead: 1}
+		if got := l.broadcast(l.treeBarrier); got != time.Duration(tt.tree) {
+			t.Errorf("%d nodes, tree: %d, want %d", tt.nodes, got, tt.tree)
+		}
+		if got := l.broadcast(l.dissemination); got != time.Duration(tt.dissemination) {
+			t.Errorf("%d nodes, dissemination: %d, want %d", tt.nodes, got, tt.dissemination)
+		}
+	}
+}
+
+// TestWithoutNORM: without a compiler or the library the reason is said.
+func TestWithoutNORM(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	n, err := compileNORM(t.Context())
+	if err != nil || n.missing == "" {
+		t.Fatalf("got %+v, %v; want a reason why there is none", n, err)
+	}
+	n.remove()
+}
+
+// TestNORM: what is installed sends to all, what is not says so.
+func TestNORM(t *testing.T) {
+	n, err := compileNORM(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.remove()
+	if n.missing != "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(n.missing)
+		}
+		t.Skip(n.missing)
+	}
+	b := &bench{rounds: 1, stderr: os.Stderr}
+	err = inCastLab(b, 3, func(l *castLab) error {
+		took, err := n.stream(t.Context(), l, 3, 16, casterOrder{Bytes: 2048, Count: 40, Rate: 2000})
+		if took <= 0 {
+			t.Errorf("took %v", took)
+		}
+		return err
+	})
+	if _, skipped := errors.AsType[*netlab.SkipError](err); skipped {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

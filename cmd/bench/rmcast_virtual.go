@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/rmcastsim"
+)
+
+// castNet is a group of bare machines.
+func castNet(cfg rmcastsim.Config) (*rmcastsim.Net, error) {
+	if cfg.Topology == nil {
+		cfg.Topology = evenLinks(500 * time.Microsecond)
+	}
+	cfg.Bare = true
+	n, err := rmcastsim.New(cfg)
+	if err == nil {
+		err = n.Form()
+	}
+	return n, err
+}
+
+// calm keeps timers of a group away from what is measured.
+var calm = rmcast.Config{Guard: time.Second, ReportInterval: time.Hour}
+
+// measureCastSavings is the part of G-RM-1 in virtual time.
+func measureCastSavings(context.Context, *bench) ([]line, error) {
+	var lines []line
+	for nodes := 2; nodes <= 7; nodes++ {
+		l := logP{nodes: nodes, latency: unitOverhead, overhead: unitOverhead}
+		ours, err := l.ours()
+		if err != nil {
+			return nil, err
+		}
+		far := logP{nodes: nodes, latency: 10 * unitOverhead, overhead: unitOverhead}
+		oursFar, err := far.ours()
+		if err != nil {
+			return nil, err
+		}
+		saved := func(ours, theirs time.Duration) float64 { return 100 * (1 - float64(ours)/float64(theirs)) }
+		lines = append(lines, line{
+			what:  fmt.Sprintf("virtual time, %d nodes, l = o, saved against a binomial broadcast and barrier", nodes),
+			ratio: saved(ours, l.broadcast(l.treeBarrier)), unit: "%", limit: 40, least: true, free: nodes == 2,
+			basis: fmt.Sprintf("%d : %d o; barrier by dissemination %.0f %%; with l = 10 o %.0f and %.0f %%", ours/unitOverhead, l.broadcast(l.treeBarrier)/unitOverhead,
+				saved(ours, l.broadcast(l.dissemination)), saved(oursFar, far.broadcast(far.treeBarrier)), saved(oursFar, far.broadcast(far.dissemination))),
+		})
+	}
+	return lines, nil
+}
+
+// logP is what both are measured by: a message takes latency, and a node overhead for
+// each that it handles; what it sends in answer to one leaves then, and what it sends
+// beside that takes overhead each.
+type logP struct {
+	nodes             int
+	latency, overhead time.Duration
+}
+
+// ours is how long a message of rmcast takes until its origin knows that all have it.
+func (l logP) ours() (time.Duration, error) {
+	n, err := castNet(rmcastsim.Config{
+		Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
+	})
+	if err != nil {
+		return 0, err
+	}
+	m, err := n.Send(0, 2048)
+	if err != nil {
+		return 0, err
+	}
+	return m.Elapsed() + l.overhead, nil // until it has handled the last acknowledgement
+}
+
+// broadcast is how long the payload takes down a binomial tree, and a barrier after
+// it, until rank 0 is through. free is when each rank has sent what it has to, and
+// first whether its next message leaves with that.
+func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
+	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
+	for rank := range l.nodes { // parents have lower ranks
+		first[rank] = rank > 0
+		for _, c := range casterTree(l.nodes).AppendChildren(nil, rank) {
+			if !first[rank] {
+				free[rank] += l.overhead
+			}
+			first[rank] = false
+			free[c.Rank] = free[rank] + l.latency + l.overhead
+		}
+	}
+	return barrier(free, first)
+}
+
+// send is when a rank's next message leaves.
+func (l logP) send(free []time.Duration, first []bool, rank int) time.Duration {
+	if !first[rank] {
+		free[rank] += l.overhead
+	}
+	first[rank] = false
+	return free[rank]
+}
+
+// take handles a message that left at a time.
+func (l logP) take(free []time.Duration, first []bool, rank int, left time.Duration) {
+	free[rank] = max(free[rank], left+l.latency) + l.overhead
+	first[rank] = true
+}
+
+// dissemination has each rank tell the one 1, 2, 4, ... ahead of it, in rounds.
+func (l logP) dissemination(free []time.Duration, first []bool) time.Duration {
+	for step := 1; step < l.nodes; step *= 2 {
+		left := make([]time.Duration, l.nodes)
+		for rank := range l.nodes {
+			left[rank] = l.send(free, first, rank)
+		}
+		for rank := range l.nodes {
+			l.take(free, first, rank, left[(rank-step+l.nodes)%l.nodes])
+		}
+	}
+	return free[0]
+}
+
+// treeBarrier gathers up the tree and releases down it; it is over when the last rank
+// is through.
+func (l logP) treeBarrier(free []time.Duration, first []bool) time.Duration {
+	t := casterTree(l.nodes)
+	left := make([]time.Duration, l.nodes)
+	for rank := l.nodes - 1; rank >= 0; rank-- {
+		children := t.AppendChildren(nil, rank)
+		for i := len(children); i > 0; i-- { // those with less below them are through sooner
+			l.take(free, first, rank, left[children[i-1].Rank])
+		}
+		if rank > 0 {
+			left[rank] = l.send(free, first, rank)
+		}
+	}
+	var last time.Duration
+	for rank := range l.nodes {
+		for _, c := range t.AppendChildren(nil, rank) {
+			l.take(free, first, c.Rank, l.send(free, first, rank))
+		}
+		last = max(last, free[rank])
+	}
+	return last
+}
+
+// measureCastClimb is G-RM-2.
+func measureCastClimb(ctx context.Context, b *bench) ([]line, error) {
+	const latency, work = 500 * time.Microsecond, 2 * time.Microsecond
+	worst, where, runs := 0.0, "", 0
+	for _, nodes := range pick(b, []int{2, 8, 31}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 512, 1000, 1024}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 257, 512, 700, 1000, 1023, 1024}) {
+		n, err := castNet(rmcastsim.Config{
+			Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
+		})
+		if err != nil {
+			return nil, err
+		}
+		depth := 0
+		for rank := range nodes {
+			depth = max(depth, bits.OnesCount(uint(rank)))
+		}
+		want := work + latency + work + time.Duration(depth)*(latency+work) // sent, there, handled; up
+		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3)} {
+			m, err := n.Send(origin, 32)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			took := m.Elapsed() + work // until the last acknowledgement is handled
+			off := 100 * (float64(took)/float64(want) - 1)
+			if runs++; max(off, -off) >= worst {
+				worst, where = max(off, -off), fmt.Sprintf("%d nodes: %v, %v by arithmetic", nodes, took, want)
+			}
+		}
+	}
+	return []line{{
+		what: "virtual time to completion, from multicast + depth (l + a), worst", ratio: worst, unit: "%", limit: 5,
+		basis: fmt.Sprintf("%s; %d messages", where, runs),
+	}}, nil
+}
