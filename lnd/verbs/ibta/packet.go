@@ -53,8 +53,11 @@ func ParsePacket(b []byte) (p Packet, err error) {
 // AppendHeaders appends BTH and extended headers. It sets Pad by the length
 // of Payload; payload, padding and ICRC are to follow: see AppendPadding and
 // Path.AppendICRC.
-func (p *Packet) AppendHeaders(b []byte) []byte {
-	p.Pad = Pad(len(p.Payload))
+func (p *Packet) AppendHeaders(b []byte) []byte { return p.AppendHeadersOf(b, len(p.Payload)) }
+
+// AppendHeadersOf is AppendHeaders for a payload of n bytes that is not Payload.
+func (p *Packet) AppendHeadersOf(b []byte, n int) []byte {
+	p.Pad = Pad(n)
 	b = p.BTH.AppendTo(b)
 	if p.OpCode.has(hasDETH) {
 		b = p.DETH.AppendTo(b)

@@ -1,0 +1,78 @@
+package softroce
+
+import (
+	"net/netip"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// route is where the packets of a queue pair go.
+type route struct {
+	To    netip.AddrPort
+	Class uint8     // traffic class
+	Path  ibta.Path // from the socket to To
+}
+
+// Bounds of what a socket takes with one call (UDP_SEGMENT).
+const (
+	mostSegments = 64    // as kernels before 6.9
+	mostBytes    = 65487 // of datagrams together, over IPv6
+)
+
+// burst is datagrams to one destination that leave with one call. All have size
+// bytes; the last may have less.
+type burst struct {
+	route    route
+	from, to int
+	size     int
+	segments int
+}
+
+// framer makes datagrams of packets, with their ICRC. The kernel cuts a burst into
+// datagrams and numbers their IPv4 identification from 0 on, which the ICRC covers
+// (reference §16): so an ICRC is good for its place in its burst alone.
+type framer struct {
+	segmented bool // the socket cuts; otherwise each burst is one datagram
+	bytes     []byte
+	bursts    []burst
+}
+
+// Bytes returns the datagrams of a burst, one behind the other.
+func (f *framer) Bytes(b *burst) []byte { return f.bytes[b.from:b.to:b.to] }
+
+// Reset empties f and keeps its memory.
+func (f *framer) Reset() { f.bytes, f.bursts = f.bytes[:0], f.bursts[:0] }
+
+// add appends a packet whose payload is in pieces, which are copied.
+func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
+	n := 0
+	for _, b := range pieces {
+		n += len(b)
+	}
+	size := p.OpCode.HeaderSize() + n + int(ibta.Pad(n)) + ibta.ICRCSize
+	b := f.burst(r, size)
+	from := len(f.bytes)
+	f.bytes = p.AppendHeadersOf(f.bytes, n)
+	for _, piece := range pieces {
+		f.bytes = append(f.bytes, piece...)
+	}
+	f.bytes = ibta.AppendPadding(f.bytes, n)
+	icrc := r.Path.ICRC(uint16(b.segments), f.bytes[from:])
+	f.bytes = append(f.bytes, byte(icrc), byte(icrc>>8), byte(icrc>>16), byte(icrc>>24))
+	b.segments++
+	b.to = len(f.bytes)
+}
+
+// burst returns the burst that a datagram of size bytes joins: the last one, if
+// nothing speaks against it.
+func (f *framer) burst(r route, size int) *burst {
+	if i := len(f.bursts) - 1; i >= 0 && f.segmented {
+		b := &f.bursts[i]
+		full := b.to-b.from == b.segments*b.size // none is shorter so far
+		if b.route == r && full && size <= b.size && b.segments < mostSegments && b.to-b.from+size <= mostBytes {
+			return b
+		}
+	}
+	f.bursts = append(f.bursts, burst{route: r, from: len(f.bytes), to: len(f.bytes), size: size})
+	return &f.bursts[len(f.bursts)-1]
+}
