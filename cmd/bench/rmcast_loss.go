@@ -56,7 +56,7 @@ func measureCastLossInLab(_ context.Context, b *bench) (lines []line, err error)
 		share      float64
 		everything bool
 	}
-	kinds := pick(b, []kind{{0.01, false}}, []kind{{0.001, false}, {0.01, false}, {0.05, false}, {0.01, true}}, []kind{{0.001, false}, {0.01, false}, {0.05, false}, {0.001, true}, {0.01, true}, {0.05, true}})
+	kinds := pick(b, []kind{{0.01, false}}, []kind{{0, false}, {0.001, false}, {0.01, false}, {0.05, false}, {0.01, true}}, []kind{{0, false}, {0.001, false}, {0.01, false}, {0.05, false}, {0.001, true}, {0.01, true}, {0.05, true}})
 	for _, k := range kinds {
 		what := fmt.Sprintf("in namespaces, %g %% of the group's datagrams lost", 100*k.share)
 		if k.everything {
