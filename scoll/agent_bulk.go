@@ -89,6 +89,9 @@ func (a *Agent) fetch(e *Effect) {
 	} else {
 		r := a.request(e.ID)
 		f.segments, r.frame = r.Bulk(), f
+		if r.hasArrived() {
+			f.next = f.length
+		}
 	}
 	f.pump()
 }

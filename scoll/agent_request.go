@@ -43,6 +43,7 @@ type Request struct {
 	stage      stage
 	aborted    bool
 	bulk       []portals.Segment
+	arrived    bool // bulk data need not be fetched
 	bulkStatus Status
 	timeout    time.Duration
 	missing    []Missing
@@ -162,6 +163,30 @@ func (r *Request) SetBulk(segments ...[]byte) error {
 	}
 	r.bulk = cut(segments, 0, r.bulkLength)
 	return nil
+}
+
+// SetArrived says in PreRequest, after SetBulk, that the segments have the bulk data
+// already: it came another way than from the parent, such as by multicast, and is not
+// fetched. Children fetch it from here all the same, unless they have it too. That it
+// is the root's data is for the service to know. Errors as SetBulk.
+func (r *Request) SetArrived() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.root || r.stage != preparingStage:
+		return r.refusal()
+	case len(r.bulk) == 0:
+		return EINVAL
+	}
+	r.arrived = true
+	return nil
+}
+
+// hasArrived reports whether there is nothing to fetch.
+func (r *Request) hasArrived() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrived
 }
 
 // cut returns a part of the bytes of segments.

@@ -31,6 +31,11 @@ Bulk data and actions are for nodes that the members allow, see the section admi
 of lnetd's configuration. --timeout is how long an action may take, unless the
 member's configuration allows less; it is killed then.
 
+With --via multicast bulk data goes to all at once, before the request goes down the
+tree, to the multicast group that the section admin names; who does not get it so
+fetches it from its parent, and so do all where that group does not work. Who answered,
+and who did not, is told as without.
+
 ` + unreachedHelp + `
 It is also 1 if an action failed.`,
 		Example: `  scollctl bcast hello
@@ -39,9 +44,10 @@ It is also 1 if an action failed.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	a := addAudience(c, 30*time.Second)
-	var file, bulk, action string
+	var file, bulk, action, via string
 	c.Flags().StringVar(&file, "file", "", "send the content of `FILE` as the text; -: standard input")
 	c.Flags().StringVar(&bulk, "bulk", "", "send the content of `FILE` as bulk data; -: standard input")
+	c.Flags().StringVar(&via, "via", "tree", "`WAY` of bulk data: tree or multicast")
 	c.Flags().StringVar(&action, "action", "", "run the action `NAME`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := a.check(); err != nil {
@@ -50,7 +56,11 @@ It is also 1 if an action failed.`,
 		if c.Flags().Changed("action") && action == "" {
 			return cli.Usagef("--action: want the name of an action")
 		}
+		if via != "tree" && via != "multicast" {
+			return cli.Usagef("--via: want tree or multicast, not %q", via)
+		}
 		r := a.request("text")
+		r.Via = via
 		if action != "" {
 			r.Verb, r.Action = "run", action
 		}
@@ -121,6 +131,11 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 
 // showDone shows what members did.
 func showDone(w io.Writer, r *node.BroadcastReply) error {
+	if r.ViaError != "" {
+		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
+			return err
+		}
+	}
 	return printSame(w, gather(r, func(a *node.Answer) (string, string) {
 		if a.Exit == nil {
 			return "received", ""

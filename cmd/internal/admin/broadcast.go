@@ -23,6 +23,9 @@ type Order struct {
 	Text   []byte
 	Bulk   []byte
 	Live   bool // to the live members only
+	// Carry sends Bulk to the members another way, before they are asked, and reports
+	// whether it did: who has it by then need not fetch it. May be nil.
+	Carry func(ctx context.Context, id ID, bulk []byte) bool
 	// Timeout is how long a member may take. The tree takes more; see
 	// scoll.Config.RTT.
 	Timeout time.Duration
@@ -79,6 +82,9 @@ var ErrClosed = errors.New("admin: the service has ended")
 // of scoll.Group.NewRequest and scoll.Request.Send, ErrOrder and ErrClosed.
 func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outcome, error) {
 	c := s.newCall(ctx, o)
+	if o.Carry != nil && len(o.Bulk) > 0 {
+		c.request.Carried = o.Carry(ctx, c.request.ID, o.Bulk)
+	}
 	r, err := s.request(g, o, c)
 	if err == nil {
 		err = s.begin(r, c)

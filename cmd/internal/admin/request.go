@@ -56,6 +56,7 @@ type ID [16]byte
 type Request struct {
 	Version uint16
 	Verb    Verb
+	Carried bool // its bulk data was sent by multicast before
 	ID      ID
 	Answer  uint32 // longest answer of a member, in bytes
 	Limit   uint32 // of an action, in ms
@@ -67,6 +68,7 @@ const (
 	headSize    = 24 // of what all versions share
 	requestSize = 29 // without name and text
 	maxName     = 255
+	flagCarried = 1 // whoever does not know it fetches the data
 	// MaxAnswer bounds an answer in bytes.
 	MaxAnswer = answerSize + runSize + 64<<10
 )
@@ -84,7 +86,11 @@ var (
 // AppendBinary appends the request. The name has at most 255 bytes.
 func (q *Request) AppendBinary(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, q.Version)
-	b = append(b, byte(q.Verb), 0)
+	flags := byte(0)
+	if q.Carried {
+		flags = flagCarried
+	}
+	b = append(b, byte(q.Verb), flags)
 	b = append(b, q.ID[:]...)
 	b = binary.LittleEndian.AppendUint32(b, q.Answer)
 	b = binary.LittleEndian.AppendUint32(b, q.Limit)
@@ -100,7 +106,7 @@ func ParseRequest(b []byte) (q Request, err error) {
 		return q, ErrShort
 	}
 	le := binary.LittleEndian
-	q.Version, q.Verb = le.Uint16(b), Verb(b[2])
+	q.Version, q.Verb, q.Carried = le.Uint16(b), Verb(b[2]), b[3]&flagCarried != 0
 	copy(q.ID[:], b[4:])
 	q.Answer = le.Uint32(b[20:])
 	switch {

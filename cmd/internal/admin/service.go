@@ -20,6 +20,10 @@ type Config struct {
 	// request comes through a parent. nil: nobody may.
 	MayAct func(root, parent nid.NID) bool
 
+	// Carried returns bulk data of a root's request that came another way, and forgets
+	// it; nil: there is none. May be nil.
+	Carried func(root nid.NID, id ID) []byte
+
 	MaxBulk    int // bytes of bulk data of a request
 	MaxMemory  int // bytes of bulk data and answers of all requests of others
 	MaxActions int // that run at a time; at least 1
@@ -151,11 +155,27 @@ func (s *Service) admitBulk(r *scoll.Request, length int) error {
 // prepare posts all buffers of a request.
 func (s *Service) prepare(r *scoll.Request, q Request) (*gathering, error) {
 	if n := r.BulkLength(); n > 0 {
-		if err := r.SetBulk(make([]byte, n)); err != nil {
+		if err := s.setBulk(r, q, n); err != nil {
 			return nil, err
 		}
 	}
 	return newGathering(r, q)
+}
+
+// setBulk says where bulk data goes: nowhere, if it is there already.
+func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
+	var data []byte
+	if q.Carried && s.cfg.Carried != nil {
+		data = s.cfg.Carried(r.RootNID(), q.ID)
+	}
+	if len(data) != length { // it did not come, or is something else
+		return r.SetBulk(make([]byte, length))
+	}
+	if err := r.SetBulk(data); err != nil {
+		return err
+	}
+	s.stats.carried.Add(1)
+	return r.SetArrived()
 }
 
 // mayAct asks the configuration, and keeps count of refusals.

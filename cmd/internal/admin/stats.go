@@ -14,10 +14,11 @@ type Stats struct {
 	Bulk      uint64 `json:"bulk"`       // requests with more bulk data than MaxBulk
 	Memory    uint64 `json:"memory"`     // requests that take more than MaxMemory
 	BadPieces uint64 `json:"bad_pieces"` // children whose answers make no sense
+	Carried   uint64 `json:"carried"`    // bulk data that had come by multicast
 }
 
 type counters struct {
-	answered, actions, malformed, versions, denied, unknown, busy, bulk, memory, badPieces atomic.Uint64
+	answered, actions, malformed, versions, denied, unknown, busy, bulk, memory, badPieces, carried atomic.Uint64
 }
 
 // Stats returns the counters.
@@ -26,6 +27,6 @@ func (s *Service) Stats() Stats {
 	return Stats{
 		Answered: c.answered.Load(), Actions: c.actions.Load(), Malformed: c.malformed.Load(), Versions: c.versions.Load(),
 		Denied: c.denied.Load(), Unknown: c.unknown.Load(), Busy: c.busy.Load(), Bulk: c.bulk.Load(),
-		Memory: c.memory.Load(), BadPieces: c.badPieces.Load(),
+		Memory: c.memory.Load(), BadPieces: c.badPieces.Load(), Carried: c.carried.Load(),
 	}
 }

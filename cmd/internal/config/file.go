@@ -107,6 +107,9 @@ func (c *Config) check(name string) error {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
 			c.MaxReconnect.Milliseconds(), c.MinReconnect.Milliseconds())}
 	}
+	if group := c.Scoll.Admin.Multicast; group != "" && !c.Rmcast.has(group) {
+		return &Error{File: name, Err: fmt.Errorf("multicast in the section admin of scoll: there is no group %s in the section rmcast, or that is not enabled", group)}
+	}
 	return c.Health.check(c)
 }
 

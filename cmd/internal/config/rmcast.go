@@ -117,6 +117,11 @@ func (r *Rmcast) clash(g *McastGroup) error {
 	return nil
 }
 
+// has reports whether the node takes part in a group.
+func (r *Rmcast) has(group string) bool {
+	return r.Enable && slices.ContainsFunc(r.Groups, func(g McastGroup) bool { return g.Name == group && g.FIFO })
+}
+
 // Fragment is the largest fragment of all groups.
 func (r *Rmcast) Fragment() int {
 	most := 0

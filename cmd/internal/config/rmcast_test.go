@@ -38,6 +38,7 @@ func TestRmcastSection(t *testing.T) {
 		{"a manager twice", "rmcast:\n  groups:\n    a:\n      managers: [10.0.0.1@tcp, 10.0.0.1@tcp]\n", nil, "f:4:32: managers: 10.0.0.1@tcp is listed twice"},
 		{"fragment", group + "      fragment: 100000\n", nil, "f:6:17: fragment: want a whole number from 256 to 65536"},
 		{"window", group + "      window: 0\n", nil, "f:6:15: window: want a whole number from 1 to 4096"},
+		{"bulk data by no group", "scoll:\n  admin:\n    multicast: a\n", nil, "f: multicast in the section admin of scoll: there is no group a"},
 		{"name", "rmcast:\n  groups:\n    a b:\n      number: 1\n", nil, `f:3:5: "a b" is no name`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

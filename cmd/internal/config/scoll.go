@@ -49,6 +49,7 @@ type Admin struct {
 	MaxActions  int        // max_actions
 	Output      int        // output, in bytes
 	Tree        scoll.Tree // tree; zero: that of scoll
+	Multicast   string     // multicast: the group of rmcast that carries bulk data; empty: none
 	Actions     []Action   // actions, in the order of the file
 }
 
@@ -119,6 +120,7 @@ func (a *Admin) settings(file string) map[string]setting {
 		"max_actions":  number(&a.MaxActions, 1, maxCount),
 		"output":       number(&a.Output, 0, MaxOutput),
 		"tree":         shape(&a.Tree),
+		"multicast":    text(&a.Multicast, nil),
 		"actions":      {func(value ast.Node) error { return a.takeActions(file, value) }},
 	}
 }

@@ -78,8 +78,12 @@ func (l *mcastListener) take() (batch []McastHeard, missed int) {
 	return batch, missed
 }
 
-// heard keeps a message for all who listen, in memory that they share.
+// heard keeps a message for all who listen, in memory that they share, unless it is
+// bulk data of a broadcast.
 func (g *mcastGroup) heard(m *rmcast.Message) {
+	if c := g.m.node.scoll; c != nil && c.cfg.Admin.Multicast == g.cfg.Name && c.heardBulk(m) {
+		return
+	}
 	g.mu.Lock()
 	listeners := g.listeners
 	g.mu.Unlock()

@@ -29,8 +29,9 @@ type collective struct {
 	workers sync.WaitGroup
 	end     context.CancelFunc // of greeting
 
-	groups groups
-	log    broadcasts
+	groups  groups
+	log     broadcasts
+	carried carried
 }
 
 // newsCycles is how many cycles of gossip pass until all have noticed a death that
@@ -57,6 +58,7 @@ func (n *Node) startScoll() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &collective{node: n, cfg: n.cfg.Scoll, end: cancel}
+	c.carried.most, c.carried.limit = c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory
 	var err error
 	if c.self, err = n.scollNID(); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (c *collective) adminConfig() admin.Config {
 	}
 	return admin.Config{
 		Version: "ulnet " + cli.Version(), Digest: digestOf(c.node.cfg.Config), Actions: actions, MayAct: c.mayAct,
-		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output,
+		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.take,
 		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log, Worker: c.workers.Go,
 	}
 }

@@ -26,6 +26,9 @@ type BroadcastRequest struct {
 	Live      bool   `json:"live"` // leave out who is dead
 	TimeoutMS int64  `json:"timeout_ms"`
 	Tree      string `json:"tree,omitempty"` // another than the group's
+	// Via "multicast" has bulk data go by multicast, where that works; "" or "tree": down
+	// the tree.
+	Via string `json:"via,omitempty"`
 }
 
 // BroadcastReply says what came of a broadcast.
@@ -38,6 +41,8 @@ type BroadcastReply struct {
 	Root      nid.NID         `json:"root"`
 	Group     string          `json:"group"`
 	Tree      string          `json:"tree"`
+	Via       string          `json:"via,omitempty"`       // "multicast" or "tree": how bulk data went, if it was to go by multicast
+	ViaError  string          `json:"via_error,omitempty"` // why it did not
 	Answers   []Answer        `json:"answers"`
 }
 
@@ -116,11 +121,16 @@ func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, e
 		err = errors.New("an action belongs to the verb run, and to no other")
 	case r.TimeoutMS < 0 || r.TimeoutMS > c.cfg.MaxTimeout.Milliseconds():
 		err = fmt.Errorf("time-out of %d ms: want up to %v, max_timeout of the section scoll", r.TimeoutMS, c.cfg.MaxTimeout)
+	case r.Via != "" && r.Via != viaTree && r.Via != viaMulticast:
+		err = fmt.Errorf("via %q: want %s or %s", r.Via, viaTree, viaMulticast)
 	}
 	if err != nil {
 		return o, &scollError{syscall.EINVAL, err}
 	}
 	o = admin.Order{Verb: verb, Action: r.Action, Text: r.Text, Live: r.Live, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
+	if r.Via == viaMulticast {
+		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // see carrier
+	}
 	switch {
 	case o.Timeout == 0 && verb == admin.Run:
 		o.Timeout = actTimeout
@@ -154,6 +164,7 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	reply := BroadcastReply{
 		Root: b.c.self, Group: b.group.name, Tree: b.tree.String(), Reached: []nid.NID{}, Unreached: []Unreached{}, Answers: []Answer{},
 	}
+	b.c.carrier(&o, &reply)
 	began := time.Now()
 	outcome, err := b.outcome(ctx, o)
 	reply.ElapsedUS = time.Since(began).Microseconds()
