@@ -46,6 +46,7 @@ type Group struct {
 	m      *Machine // stepped by runner
 	runner *machine.Runner[Input, Output]
 
+	listens bool    // to the multicast group
 	message Message // that is delivered; owned by apply
 
 	mu      sync.Mutex
@@ -78,6 +79,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 		Fault: func(err error) { a.log.Error("rmcast timer", slog.Any("err", err)) },
 	})
 	if err := a.publish(g); err != nil {
+		g.unlisten()
 		return nil, err
 	}
 	g.runner.Do(Input{Kind: Join})
@@ -122,11 +124,19 @@ func (g *Group) listen() {
 		a.log.Info("rmcast: no multicast, the payload goes down the tree", slog.Any("group", g.cfg.Group), slog.Any("err", err))
 		return
 	}
+	g.listens = true
 	limits, err := a.table.MulticastLimits(a.cfg.Self)
 	if err != nil {
 		return
 	}
 	g.cfg.MTU, g.cfg.Capacity = min(limits.MaxPayload, HeaderSize+a.cfg.Fragment), limits.ReceiveBuffer
+}
+
+// unlisten takes listen back.
+func (g *Group) unlisten() {
+	if g.listens {
+		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // the NI may be another one by now
+	}
 }
 
 // ID is the number of the group.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-
-	"ulnet/portals"
 )
 
 // Leave ends taking part: what this node has in flight is released first, and then
@@ -51,9 +49,7 @@ func (g *Group) close() {
 		a.groups.Store(&all)
 	}
 	a.mu.Unlock()
-	if !g.cfg.NoMulticast {
-		_ = a.table.LeaveGroup(a.cfg.Self, portals.Group(g.cfg.Group)) // it may never have joined
-	}
+	g.unlisten()
 	g.abandon()
 }
 

@@ -3,6 +3,7 @@ package rmcast
 import (
 	"log/slog"
 	"maps"
+	"sync"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -10,10 +11,13 @@ import (
 
 // managing is a manager on this node.
 type managing struct {
-	a       *Agent
-	group   GroupID
-	g       *Manager // stepped by runner
-	runner  *machine.Runner[Input, Output]
+	a      *Agent
+	group  GroupID
+	g      *Manager // stepped by runner
+	runner *machine.Runner[Input, Output]
+
+	mu      sync.Mutex
+	closed  bool // guarded by mu, like the next one
 	unwatch func()
 }
 
@@ -25,6 +29,7 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{cfg.Self}
 	}
+	cfg.Members = min(orDefault(cfg.Members, a.cfg.Members), a.cfg.Members)
 	cfg.Fragment = min(orDefault(cfg.Fragment, a.cfg.Fragment), a.cfg.Fragment)
 	m := &managing{a: a, group: cfg.Group, g: NewManager(cfg)}
 	m.runner = machine.NewRunner(machine.Config[Input, Output]{
@@ -46,11 +51,22 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	a.mu.Unlock()
 	m.runner.Do(Input{})
 	if a.cfg.View != nil {
-		m.unwatch = a.cfg.View.Watch(func(id nid.NID, alive bool, _ uint64) {
-			m.runner.Do(Input{Kind: Health, From: id, Alive: alive})
-		})
+		m.watch(a.cfg.View)
 	}
 	return nil
+}
+
+func (m *managing) watch(v View) {
+	unwatch := v.Watch(func(id nid.NID, alive bool, _ uint64) {
+		m.runner.Do(Input{Kind: Health, From: id, Alive: alive})
+	})
+	m.mu.Lock()
+	late := m.closed
+	m.unwatch = unwatch
+	m.mu.Unlock()
+	if late {
+		unwatch()
+	}
 }
 
 func (m *managing) apply(out *Output) {
@@ -68,8 +84,12 @@ func (m *managing) apply(out *Output) {
 }
 
 func (m *managing) close() {
-	if m.unwatch != nil {
-		m.unwatch()
+	m.mu.Lock()
+	unwatch := m.unwatch
+	m.closed, m.unwatch = true, nil
+	m.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
 	}
 	m.runner.Close()
 }

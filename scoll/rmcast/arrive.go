@@ -80,7 +80,7 @@ func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, s
 		return
 	}
 	s.first = max(s.first, d.First)
-	s.freeTo(d.Stable)
+	s.freeTo(s.stableFrom(sender, d.Stable))
 	if sender == s.root {
 		s.heard()
 	}

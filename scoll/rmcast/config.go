@@ -62,7 +62,6 @@ type Faults struct {
 const (
 	suspectAfter = 4               // expiries until a child is reported
 	maxBackoff   = 3               // doublings
-	maxStrays    = 64              // members whose early ACKs one origin's stream keeps
 	deafAfter    = 8               // repairs in a row, without a datagram by multicast
 	beats        = 3               // heartbeats of an idle origin
 	rotateAfter  = 3               // unanswered reports before another manager is asked

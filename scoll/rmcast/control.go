@@ -63,17 +63,17 @@ func (m *Machine) entry(r *roster, from nid.NID, e *Entry) {
 		s.stale(r, sender, e)
 		return
 	}
-	s.freeTo(min(e.Stable, s.stableFrom(sender, e)))
+	s.freeTo(s.stableFrom(sender, e.Stable))
 	s.said(sender, e)
 }
 
 // stableFrom is up to where a member's word on what is released counts: beyond what
 // is delivered here, the origin's alone.
-func (s *stream) stableFrom(sender int, e *Entry) uint64 {
+func (s *stream) stableFrom(sender int, stable uint64) uint64 {
 	if sender == s.root {
-		return e.Stable
+		return stable
 	}
-	return s.next
+	return min(stable, s.next)
 }
 
 // ours handles what is said of this node's own messages.
@@ -117,6 +117,9 @@ func (s *stream) said(sender int, e *Entry) {
 	case Query:
 		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
 	case Stable:
+		if s.isRoot() {
+			return // nobody else knows what this node has sent
+		}
 		if sender == s.root {
 			s.heard()
 		}

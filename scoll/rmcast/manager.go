@@ -21,6 +21,9 @@ type ManagerConfig struct {
 	// how many bytes of payload each has at most. Defaults 128 and 4096.
 	Window   int
 	Fragment int
+	// Members is how many there can be at most; who wants to join a full group waits.
+	// Default MaxMembers.
+	Members int
 	// Resend is how long a member has to acknowledge a list until it is sent again.
 	// Default 200 ms.
 	Resend time.Duration
@@ -37,6 +40,7 @@ type ManagerConfig struct {
 func (c ManagerConfig) filled() ManagerConfig {
 	c.Window = min(max(cmp.Or(c.Window, 128), 1), MaxWindow)
 	c.Fragment = min(max(cmp.Or(c.Fragment, 4096), 1), MaxFragment)
+	c.Members = min(max(cmp.Or(c.Members, MaxMembers), 1), MaxMembers)
 	c.Resend = cmp.Or(c.Resend, 200*time.Millisecond)
 	c.Collect = cmp.Or(c.Collect, 2*time.Second)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
@@ -109,6 +113,7 @@ type ManagerStats struct {
 	Resent                  uint64 // lists that were not acknowledged in time
 	Collections             uint64 // how often members were asked what they know
 	Malformed               uint64
+	Full                    uint64 // requests to join for which there was no room
 }
 
 var _ machine.Machine[Input, Output] = (*Manager)(nil)
@@ -152,6 +157,8 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 		if o.Flags&OrderReplica != 0 && from != g.cfg.Self {
 			g.rival(from, &o)
 		}
+	case o.Epoch > g.epoch && o.Epoch >= maxEpoch: // somebody's invention
+		g.stats.Malformed++
 	case g.role == standby:
 		g.standby.epoch = max(g.standby.epoch, o.Epoch)
 	case o.Epoch > g.epoch: // another manager was at work
@@ -199,14 +206,21 @@ func (g *Manager) join(from nid.NID, o *Order) {
 		g.expel(id)
 		return
 	}
-	if len(g.members) == MaxMembers || g.next == 0 {
-		return
-	}
 	delete(g.dead, from)
 	g.fail(func(m *managed) bool { return m.NID == from })
+	if !g.room() {
+		g.stats.Full++
+		return
+	}
 	g.stats.Joins++
 	g.add(&managed{Member: Member{id, g.next}, mtu: int(o.MTU), capacity: int(o.Capacity)})
 	g.next++
+}
+
+// room reports whether there is room for a member on a list that all can take, when
+// all who may depart have.
+func (g *Manager) room() bool {
+	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < 2*g.cfg.Members
 }
 
 // add puts a member on the next list.

@@ -124,6 +124,9 @@ func (g *Manager) rival(from nid.NID, o *Order) {
 // ask asks a member what it knows.
 func (g *Manager) ask(m Member) {
 	c := &g.collect
+	if len(c.probes) == 2*g.cfg.Members {
+		return // there were never as many
+	}
 	if g.find(m.ID) != nil || g.isDeparted(m.ID) || slices.ContainsFunc(c.probes, func(p *probe) bool { return p.ID == m.ID }) {
 		return
 	}
