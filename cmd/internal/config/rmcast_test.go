@@ -1,6 +1,9 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"ulnet/cmd/internal/config"
@@ -48,5 +51,31 @@ func TestRmcastSection(t *testing.T) {
 			}
 			wantConfig(t, test.text, func(c *config.Config) { test.change(&c.Rmcast) })
 		})
+	}
+}
+
+// TestRmcastDocument: the configuration in docs/multicast.md is one, and the table of
+// keys has the defaults.
+func TestRmcastDocument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "multicast.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	yaml, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("there is none")
+	}
+	c, err := config.Parse("docs/multicast.md", []byte(yaml))
+	if err != nil || !c.Rmcast.Enable || len(c.Rmcast.Groups) != 1 || len(c.Rmcast.Groups[0].Managers) != 2 {
+		t.Fatalf("%+v, %v", c.Rmcast, err)
+	}
+	for _, row := range []string{"`join` | 1", "`fifo` | 1", "`multicast` | 1", "`window` | 128", "`fragment` | 4096"} {
+		if !strings.Contains(string(text), "| "+row+" |") {
+			t.Errorf("there is no row %q", row)
+		}
+	}
+	if g := c.Rmcast.Groups[0]; !g.Join || !g.FIFO || !g.Multicast || g.Window != 128 || g.Fragment != 4096 {
+		t.Errorf("defaults: %+v", g)
 	}
 }
