@@ -174,6 +174,24 @@ func TestLeave(t *testing.T) {
 	}
 }
 
+// TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaver that serves an old version delivers
+// nothing of the one without it.
+func TestLeaverHearsNoMore(t *testing.T) {
+	w, _ := tallied(t, 6, nil, nil)
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 open
+		return from == 5 && slices.ContainsFunc(entries(p), func(e Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
+	}
+	old := w.send(1, "old")
+	w.net.Command(4, "leave")
+	w.run(time.Second)
+	w.await(w.send(0, "new"))
+	if h := w.hosts[4]; old.done || h.m.state != leaving || h.delivered("old") != 1 || h.delivered("new") != 0 || h.m.stats.NotMember == 0 {
+		t.Errorf("old released %v, %v, got %v", old.done, h.m.state, h.got)
+	}
+	w.loss = nil
+	w.await(old)
+}
+
 // TestLeaverGivesUp: RM-A11: a leaver that is needed for longer than ten seconds goes
 // all the same, and counts as failed.
 func TestLeaverGivesUp(t *testing.T) {
@@ -200,8 +218,15 @@ func TestDeath(t *testing.T) {
 		w, c := tallied(t, 8, nil, nil)
 		id := w.hosts[dead].m.self
 		w.net.Crash(dead)
-		if dead == 4 { // a child of the dead one has missed the message
-			w.loss = func(_, to sim.NodeID, p *packet) bool { return p.cast && to == 6 }
+		if dead == 4 { // all below one of its children have missed the message
+			w.loss = func(_, to sim.NodeID, p *packet) bool { return p.cast && to >= 6 }
+		}
+		w.onRelease = func(*host, *sent) {
+			for _, other := range w.all() {
+				if other != dead {
+					w.want("x", other)
+				}
+			}
 		}
 		s := w.send(0, "x")
 		notice := w.net.Now() + 40*time.Millisecond
@@ -214,12 +239,7 @@ func TestDeath(t *testing.T) {
 		if len(s.failed) != 1 || s.failed[0] != id {
 			t.Errorf("node %d: failed %v", dead, s.failed)
 		}
-		for _, other := range w.all() {
-			if other != dead {
-				w.want("x", other)
-			}
-		}
-		if c.repairs > 2 {
+		if c.repairs > 3 { // one to the dead one, and one to each that lacked it
 			t.Errorf("node %d: %+v", dead, c)
 		}
 	}
