@@ -86,6 +86,12 @@ func (g *Group) quit(why error) {
 	if !out {
 		g.a.log.Warn("rmcast: expelled, joins again", slog.Any("group", g.cfg.Group), slog.Any("err", why))
 		g.runner.Do(Input{Kind: Join})
+		g.mu.Lock()
+		out = g.left
+		g.mu.Unlock()
+		if out { // begun when this node was no member, which says nothing
+			g.runner.Do(Input{Kind: Leave})
+		}
 	}
 }
 
