@@ -1,6 +1,7 @@
 // Package softroce will be a provider of package verbs in Go: RoCEv2 over UDP.
-// So far it has the transport of a reliable connection and the connection manager,
-// which are machines.
+// So far it has its parts: the transport of a reliable connection and the connection
+// manager, which are machines, memory, and the socket. What joins them to a device
+// is missing.
 //
 // # Reliable connection
 //
@@ -36,4 +37,10 @@
 // other said ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
 // connection takes those of its peer alone, and each that it does not take has a
 // counter.
+//
+// # Memory and socket
+//
+// A [domain] has the regions that a peer may write and pools of receive buffers; an
+// [allowance] bounds the packets that a device has on the way. A [framer] makes
+// bursts of datagrams of packets, which a [socket] sends with one call each.
 package softroce
