@@ -100,6 +100,9 @@ func undisturbed(t *testing.T, bin string) {
 		{1, "left       n24=127.0.0.25@tcp "},
 		{1, " (dead)\n"},
 		{1, "\n    1 zone, 22 members\n"},
+		{1, "\n    1 message, 10 bytes, with all members of version "},
+		{1, "\n    2000 messages of 2048 bytes to 8 members, by multicast, 32 at a time, in "},
+		{0, " 0 repairs and "},
 	} {
 		if got := strings.Count(text, want.what); got != want.count {
 			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)

@@ -115,5 +115,8 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := clientHealth(ctx, env.Stdout, bin, dir); err != nil {
 		return err
 	}
-	return zones(ctx, env.Stdout, bin, dir)
+	if err := zones(ctx, env.Stdout, bin, dir); err != nil {
+		return err
+	}
+	return multicast(ctx, env.Stdout, bin, dir)
 }
