@@ -51,11 +51,22 @@ func (s *sharedBuffer) String() string {
 	return s.b.String()
 }
 
+// virtual names the goals that are measured in virtual time, by machines without
+// goroutines, most of them.
+var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[12467]|SC-[13457]|CH-[12346]|MS-[124679]|RM-[246])$`)
+
 // TestMeasure measures every goal in one round and checks what is printed and
-// written, not the figures.
+// written, not the figures. Under the race detector, which makes simulations ten times
+// as slow and finds nothing in them that their own tests do not, it leaves most of
+// these out.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")
+	}
+	if raceEnabled {
+		all := goals
+		goals = slices.DeleteFunc(slices.Clone(all), func(g goal) bool { return virtual.MatchString(g.id) })
+		t.Cleanup(func() { goals = all })
 	}
 	file := filepath.Join(t.TempDir(), "performance.md")
 	code, stdout, stderr := runBench(t, "--rounds", "1", "--out", file)
@@ -67,7 +78,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 226 {
+	if len(lines) != 226 && !raceEnabled {
 		t.Errorf("got %d lines, want 226:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {

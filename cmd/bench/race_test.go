@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceEnabled leaves goals out.
+const raceEnabled = true
