@@ -25,6 +25,7 @@ type casterSetup struct {
 	Port     uint16 // of LNet; plain datagrams go to the next one
 	BusyPoll time.Duration
 	Window   int
+	Fragment int // payload of a datagram; 0: 4096
 }
 
 // casterOrder asks such a process for something.

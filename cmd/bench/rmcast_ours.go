@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -43,14 +44,15 @@ func newCaster(setup casterSetup) (c *caster, err error) {
 	if c.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
 		return nil, err
 	}
-	c.agent, err = rmcast.Start(c.table, rmcast.AgentConfig{Fragment: casterFragment, Buffers: 256})
+	fragment := cmp.Or(setup.Fragment, casterFragment)
+	c.agent, err = rmcast.Start(c.table, rmcast.AgentConfig{Fragment: fragment, Buffers: 256})
 	if err != nil {
 		c.node.close()
 		return nil, err
 	}
 	managers := []nid.NID{nid.FromAddr(tcp, setup.Addrs[0])}
 	if setup.Rank == 0 {
-		if err := c.agent.Manage(rmcast.ManagerConfig{Group: casterGroup, Managers: managers, Window: setup.Window, Fragment: casterFragment}); err != nil {
+		if err := c.agent.Manage(rmcast.ManagerConfig{Group: casterGroup, Managers: managers, Window: setup.Window, Fragment: fragment}); err != nil {
 			return c, err
 		}
 	}
