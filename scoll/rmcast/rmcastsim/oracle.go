@@ -16,6 +16,7 @@ type oracle struct {
 	net   *Net
 	pcg   rand.PCG
 	lives []uint64 // of each node, how many have begun or ended
+	told  time.Duration
 }
 
 func (o *oracle) init(n *Net) {
@@ -56,6 +57,7 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
 // tell tells one manager.
 func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
 	n := o.net
+	o.told = n.Now()
 	if n.cfg.Stacks {
 		n.fabric.Do(observer, func(*simlnd.Host) { n.stacks[observer].hear(simlnd.NID(subject), alive) })
 		return
@@ -66,3 +68,6 @@ func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
 	}
 	n.Control.Command(observer, word+subject.String())
 }
+
+// Notice is when a manager last heard of a death or return.
+func (n *Net) Notice() time.Duration { return n.oracle.told }

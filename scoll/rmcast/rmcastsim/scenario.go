@@ -49,7 +49,7 @@ const maxFragment = 8<<10 - rmcast.HeaderSize
 
 // bytesPerNode: mostly the windows of some origins, and of a stack its buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
-	origins := int64(min(nodes, 4))
+	origins := int64(min(nodes, 4) + 1) // and its own window
 	window := int64(o.Int("window"))
 	need := 16<<10 + 300*int64(nodes) + origins*window*int64(o.Int("fragment")+400)
 	if level == scenario.Stacks {

@@ -1,0 +1,57 @@
+package rmcastsim
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll/rmcast"
+)
+
+// TestBytesPerNode: nodes of a group in which four have sent take no more than
+// bytesPerNode says, and no less than a third of it.
+func TestBytesPerNode(t *testing.T) {
+	for _, tt := range []struct {
+		level                   scenario.Level
+		nodes, window, fragment int
+	}{
+		{scenario.Machines, 300, 4, 64},
+		{scenario.Machines, 50, 64, 2048},
+		{scenario.Stacks, 50, 64, 2048},
+	} {
+		before := heap()
+		n, err := New(Config{
+			Nodes: tt.nodes, Stacks: tt.level == scenario.Stacks, Manager: rmcast.ManagerConfig{Window: tt.window, Fragment: tt.fragment},
+			Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+		})
+		if err == nil {
+			err = n.Form()
+		}
+		for origin := range sim.NodeID(4) {
+			if err == nil {
+				_, err = n.Send(origin, 100)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := int64(heap()-before) / int64(tt.nodes)
+		runtime.KeepAlive(n)
+		said := bytesPerNode(tt.level, tt.nodes, scenario.Values{"window": strconv.Itoa(tt.window), "fragment": strconv.Itoa(tt.fragment)})
+		t.Logf("%v, %d nodes: %d bytes per node, said %d", tt.level, tt.nodes, got, said)
+		if got > said || got < said/3 {
+			t.Errorf("%v, %d nodes: %d bytes per node, said %d", tt.level, tt.nodes, got, said)
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

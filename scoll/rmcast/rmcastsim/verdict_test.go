@@ -1,0 +1,99 @@
+package rmcastsim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast"
+)
+
+// told is a network of four nodes that has sent a message, which has not arrived yet.
+func told(t *testing.T) (*Net, *Message) {
+	t.Helper()
+	n, err := New(Config{
+		Nodes: 4, Rmcast: rmcast.Config{FIFO: true},
+		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+	})
+	if err == nil {
+		err = n.Form()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := n.Begin(1, 1, 100)
+	if err != nil || list[0].Outcome != UnderWay {
+		t.Fatal(list, err)
+	}
+	return n, list[0]
+}
+
+// TestProblems: the books find what rmcast must not do, and nothing in a good run.
+func TestProblems(t *testing.T) {
+	tests := []struct {
+		name, want string
+		do         func(n *Net, m *Message)
+	}{
+		{"nothing", "", func(*Net, *Message) {}},
+		{"released too early", "has not delivered it", func(n *Net, m *Message) {
+			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version})
+		}},
+		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
+			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}})
+		}},
+		{"a live member named as failed", "which lives", func(n *Net, m *Message) {
+			n.ledger.failed(m, n.id(2))
+		}},
+		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
+			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())
+		}},
+		{"altered", "has not sent", func(n *Net, m *Message) {
+			b := m.payload()
+			b[50]++
+			n.ledger.delivered(3, m.ID, m.Result.Seq, b)
+		}},
+		{"cut short", "has not sent", func(n *Net, m *Message) {
+			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload()[:3])
+		}},
+		{"of another origin", "has not sent", func(n *Net, m *Message) {
+			n.ledger.delivered(3, n.id(2), m.Result.Seq, m.payload())
+		}},
+		{"out of order", "after 99", func(n *Net, m *Message) {
+			n.ledger.order[[2]rmcast.ID{n.id(2), m.ID}] = 99
+		}},
+		{"two ends", "ends again", func(n *Net, m *Message) {
+			n.ledger.ended(m, rmcast.ErrLeft)
+			n.ledger.ended(m, rmcast.ErrLeft)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n, m := told(t)
+			tt.do(n, m)
+			m.Outcome = UnderWay
+			n.ledger.open = 1
+			err := n.Finish()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestDeadIsNoProblem: a member that died, and one that was paused, may be named.
+func TestDeadIsNoProblem(t *testing.T) {
+	n, m := told(t)
+	n.Crash(3)
+	n.Pause(2)
+	n.ledger.failed(m, n.id(3))
+	n.ledger.failed(m, n.id(2))
+	if err := n.Problems(); err != nil {
+		t.Error(err)
+	}
+	if err := n.Over(); err == nil || errors.Is(err, rmcast.ErrLeft) {
+		t.Errorf("over: %v", err)
+	}
+}
