@@ -16,19 +16,21 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case o.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
+	case o.Kind <= OrderKnown && slices.Contains(m.cfg.Managers, m.cfg.Self):
+		return // to the manager beside this member
 	case !slices.Contains(m.cfg.Managers, from):
 		m.stats.Stranger++
 		return
 	case o.Kind <= OrderKnown || o.Flags&OrderReplica != 0:
 		return
 	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
-		m.sendReport(from) // whom it means is over, and this node no member
+		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
 		return
 	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect:
 		return
 	case o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager:
 		m.stats.Refused++
-		m.sendReport(from) // it learns of the higher epoch
+		m.sendReport(from, max(m.epoch, o.Epoch+1)) // of two with one epoch neither keeps it
 		return
 	}
 	m.epoch, m.manager, m.unanswered = o.Epoch, from, 0

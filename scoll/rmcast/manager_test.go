@@ -115,7 +115,7 @@ func TestTwoManagers(t *testing.T) {
 }
 
 // TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same
-// epoch, is refused, and its sender is told.
+// epoch, is refused, and its sender is told of a higher one: it gives up.
 func TestLowerEpoch(t *testing.T) {
 	w := managed3(t, 4)
 	h := w.hosts[3]
@@ -138,7 +138,7 @@ func TestLowerEpoch(t *testing.T) {
 			t.Errorf("%+v: taken %v", tt, taken)
 		}
 		reply, err := ParseOrder(out.Buf)
-		if tt.refused && (err != nil || reply.Epoch != latest.Epoch || out.Effects[0].To != hostNID(tt.from)) {
+		if tt.refused && (err != nil || reply.Epoch != max(latest.Epoch, tt.epoch+1) || out.Effects[0].To != hostNID(tt.from)) {
 			t.Errorf("%+v: it answers %+v, %v", tt, reply, err)
 		}
 	}

@@ -123,11 +123,12 @@ func (m *Machine) report() {
 		m.candidate++
 	}
 	m.unanswered++
-	m.sendReport(to)
+	m.sendReport(to, m.epoch)
 }
 
-func (m *Machine) sendReport(to nid.NID) {
-	o := Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
+// sendReport also says which epoch is the highest that was heard of.
+func (m *Machine) sendReport(to nid.NID, epoch uint64) {
+	o := Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
 	if r := m.group.latest(); r != nil {
 		o.Version = r.version
 	}
