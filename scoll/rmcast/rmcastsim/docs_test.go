@@ -1,0 +1,24 @@
+package rmcastsim_test
+
+import (
+	"flag"
+	"path/filepath"
+	"testing"
+
+	"ulnet/lnd/sim/scenario/scenariotest"
+	"ulnet/scoll/rmcast/rmcastsim"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/scenarios.md anew")
+
+var document = filepath.Join("..", "..", "..", "docs", "scenarios.md")
+
+// TestDocumentExample: what docs/scenarios.md shows of reliable multicast runs, and
+// passes.
+func TestDocumentExample(t *testing.T) {
+	levels(t, scenariotest.Example(t, document, "rmcast"), 3)
+}
+
+// TestDocumentTables: the tables of docs/scenarios.md are what the protocol
+// understands. -update writes them anew.
+func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, rmcastsim.Protocol, *update) }
