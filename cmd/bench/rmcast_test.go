@@ -12,7 +12,8 @@ import (
 )
 
 // TestCastLines: G-RM-1 to G-RM-7 in their smallest form: each line has a figure that
-// something was behind, and where nothing may be lost, doubled or kept, nothing is.
+// something was behind, and where nothing may be lost, doubled, kept or
+// connected again (RM-23), nothing is.
 func TestCastLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs 60 processes for some seconds; skipped by -short")

@@ -2,18 +2,11 @@ package rmcast
 
 import (
 	"fmt"
-	"io/fs"
-	"maps"
 	"math/bits"
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/rows"
 	"ulnet/lnd/sim"
 )
 
@@ -182,53 +175,9 @@ func TestSameTwice(t *testing.T) {
 	}
 }
 
-// TestRows: every row of reliable multicast is named by a test, here or where it needs
-// a network: RM-22 and RM-A13 by the benchmark, RM-23 and RM-25 by tests with sockets.
-// RM-A12 and RM-A14 are about the paper's own figures.
-func TestRows(t *testing.T) {
-	named := map[string]bool{}
-	root := filepath.Join("..", "..")
-	for _, dir := range []string{"scoll/rmcast", "cmd", "lnd", "portals"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "bench") {
-				return err
-			}
-			b, err := os.ReadFile(path)
-			for _, row := range rows(string(b)) {
-				named[row] = true
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := 1; i <= 36; i++ {
-		if row := fmt.Sprint("RM-", i); !named[row] && i != 22 && i != 23 && i != 25 {
-			t.Errorf("no test names %s", row)
-		}
-	}
-	for i := 1; i <= 22; i++ {
-		if row := fmt.Sprint("RM-A", i); !named[row] && !slices.Contains([]int{12, 13, 14}, i) {
-			t.Errorf("no test names %s", row)
-		}
-	}
-}
-
-var rowPattern = regexp.MustCompile(`\bRM-(A?)(\d+)(?: to RM-A?(\d+))?`)
-
-// rows lists the rows that a text names.
-func rows(text string) []string {
-	found := map[string]bool{}
-	for _, m := range rowPattern.FindAllStringSubmatch(text, -1) {
-		first, _ := strconv.Atoi(m[2]) // the pattern is of digits
-		last, err := strconv.Atoi(m[3])
-		if err != nil {
-			last = first
-		}
-		for i := first; i <= min(last, 99); i++ {
-			found[fmt.Sprint("RM-", m[1], i)] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
+// TestRowsNamed: each row and each decision on reliable multicast is named by the test
+// that shows it. The rest needs a network or is nothing to show: RM-22 and RM-A13 are
+// the benchmark's, RM-A12 and RM-A14 are about the paper's own figures.
+func TestRowsNamed(t *testing.T) {
+	rows.Named(t, "RM", "1-21 23-36 A1-11 A15-22", "../../cmd", "../../lnd", "../../portals")
 }
