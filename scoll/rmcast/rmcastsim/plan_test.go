@@ -43,16 +43,16 @@ func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(
 // delivered it once; only members that died, or were not well, are named as failed. In the
 // end nothing is kept.
 func TestMildPlans(t *testing.T) {
-	plans(t, scenario.Machines, 60, 400, 10_000, rmcastsim.MildPlan, "datagrams sent again")
+	plans(t, scenario.Machines, 60, 250, 10_000, rmcastsim.MildPlan, "datagrams sent again")
 }
 
 // TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: the same whatever networks and hosts do.
 func TestWildPlans(t *testing.T) {
-	plans(t, scenario.Machines, 60, 400, 10_000, rmcastsim.WildPlan, "datagrams sent again")
+	plans(t, scenario.Machines, 60, 250, 10_000, rmcastsim.WildPlan, "datagrams sent again")
 }
 
 // TestStackPlans: RM-2, RM-36, RM-A22: the same of whole stacks.
 func TestStackPlans(t *testing.T) {
-	plans(t, scenario.Stacks, 10, 60, 1000, rmcastsim.MildPlan, "datagrams sent again")
-	plans(t, scenario.Stacks, 10, 60, 1000, rmcastsim.WildPlan, "datagrams sent again")
+	plans(t, scenario.Stacks, 10, 40, 1000, rmcastsim.MildPlan, "datagrams sent again")
+	plans(t, scenario.Stacks, 10, 40, 1000, rmcastsim.WildPlan, "datagrams sent again")
 }
