@@ -23,7 +23,7 @@ var conditions = []scenario.Condition{
 	{Name: "delivered", Args: []scenario.Arg{nodesArg}, Doc: "these nodes have delivered the latest message"},
 	{Name: "proven", Doc: "whenever a message was released, each member had delivered it or is named as failed"},
 	{Name: "once", Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order"},
-	{Name: "failed-right", Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before"},
+	{Name: "failed-right", Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it"},
 	{Name: "members", Args: []scenario.Arg{nodesArg}, Doc: "each of these nodes is a member and sends under a list of exactly these"},
 	{Name: "manager", Args: []scenario.Arg{nodesArg}, Doc: "of the nodes that are up, exactly these manage the group"},
 	{Name: "bounded", Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows"},

@@ -184,7 +184,7 @@ func (l *ledger) released(m *Message, r rmcast.Result) {
 // doing its part.
 func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
-	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused {
+	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.now() > n.oracle.news[node] {
 		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
 }

@@ -17,10 +17,11 @@ type oracle struct {
 	pcg   rand.PCG
 	lives []uint64 // of each node, how many have begun or ended
 	told  time.Duration
+	news  []time.Duration // of each node, until when not all have heard of its return
 }
 
 func (o *oracle) init(n *Net) {
-	o.net, o.lives = n, make([]uint64, n.cfg.Nodes)
+	o.net, o.lives, o.news = n, make([]uint64, n.cfg.Nodes), make([]time.Duration, n.cfg.Nodes)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 }
 
@@ -29,6 +30,7 @@ func (o *oracle) started(life sim.Life) {
 	o.lives[life.Node]++
 	if o.net.cfg.Discovery > 0 && life.Number > 0 {
 		o.spread(life.Node, o.net.cfg.Discovery, true)
+		o.news[life.Node] = o.net.Now() + 2*o.net.cfg.Discovery
 	}
 }
 

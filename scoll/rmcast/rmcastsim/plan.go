@@ -81,7 +81,7 @@ func WildPlan(seed uint64) string {
 	p.traffic()
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "slow", "skew"}
 	p.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	p.line("random faults %d from 1s to 10s of %s", 1+p.rng.IntN(min(8, 2+p.nodes/3)), strings.Join(kinds[:1+p.rng.IntN(5)], " "))
+	p.line("random faults %d from 1s to 10s of %s", 1+p.rng.IntN(min(5, 2+p.nodes/3)), strings.Join(kinds[:1+p.rng.IntN(5)], " "))
 	return p.end()
 }
 
