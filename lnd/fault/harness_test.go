@@ -195,6 +195,13 @@ func bitsOf(events []event) (list []uint64) {
 	return list
 }
 
+// bits is bitsOf for events that the clock's goroutines are about to add to.
+func (b *bench) bits(events *[]event) []uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bitsOf(*events)
+}
+
 // empty checks that nothing is kept and no room is taken.
 func (b *bench) empty() {
 	b.t.Helper()

@@ -134,11 +134,11 @@ func TestBounds(t *testing.T) {
 				for i := range uint64(5) {
 					b.send(i)
 				}
-				if got := bitsOf(b.ended); !slices.Equal(got, []uint64{3, 4}) {
+				if got := b.bits(&b.ended); !slices.Equal(got, []uint64{3, 4}) {
 					t.Errorf("lost %v", got)
 				}
 				pass(time.Second)
-				if got := bitsOf(b.sent); !slices.Equal(got, []uint64{0, 1, 2}) {
+				if got := b.bits(&b.sent); !slices.Equal(got, []uint64{0, 1, 2}) {
 					t.Errorf("sent %v", got)
 				}
 				b.rule("latency 0s duplicate 100%")
