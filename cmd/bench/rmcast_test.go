@@ -11,7 +11,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestCastLines: G-RM-1 to G-RM-7 in their smallest form: each line has a figure that
+// TestCastLines: G-RM-1 to G-RM-7 in their smallest form, 2048 bytes until all have
+// acknowledged and until the last has them (RM-22, RM-A13): each line has a figure that
 // something was behind, and where nothing may be lost, doubled, kept or
 // connected again (RM-23), nothing is.
 func TestCastLines(t *testing.T) {
