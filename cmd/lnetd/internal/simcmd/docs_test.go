@@ -90,7 +90,7 @@ func TestScaleSweeps(t *testing.T) {
 		return
 	case os.Getenv("ULNET_LONG") != "":
 		most = math.Inf(1)
-	case testing.Short():
+	case testing.Short(), raceEnabled:
 		most = 64
 	}
 	for _, s := range list {

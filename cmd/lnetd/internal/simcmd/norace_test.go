@@ -1,0 +1,5 @@
+//go:build !race
+
+package simcmd
+
+const raceEnabled = false
