@@ -102,6 +102,6 @@ type PD interface {
 // CQ is a completion queue.
 type CQ interface {
 	// Close ends the queue; its queue pairs must be closed before. It returns when no
-	// upcall will follow, except when it is called from one. It may block.
+	// upcall will follow, and so must not be called from one. It may block.
 	Close() error
 }

@@ -1,0 +1,39 @@
+package verbs
+
+import (
+	"log/slog"
+	"net/netip"
+
+	"ulnet/lnet/machine"
+)
+
+// OpenConfig is what a provider needs to open the device of an address. The zero
+// value of a field but Addr and Clock means its default.
+type OpenConfig struct {
+	Addr  netip.Addr    // of this node; the device's GID is made of it
+	Clock machine.Clock // required
+	MTU   int           // payload bytes of a packet, 256 to 4096; 0: what the interface lets pass
+	// ReceiveBuffer is how many bytes of arriving packets the system may keep; 0
+	// leaves its default. A provider with hardware does not look at it.
+	ReceiveBuffer int
+	Log           *slog.Logger // nil discards
+	// Tap is shown every packet that is about to leave or that came in and had a good
+	// ICRC. It may be called by several goroutines at once. Hardware shows none.
+	Tap func(p TappedPacket)
+}
+
+// TappedPacket is a packet that passes a device, from the BTH to the ICRC. It is
+// valid during the call. The ICRC covers ID, and so who writes the packet down
+// needs it.
+type TappedPacket struct {
+	From, To     netip.AddrPort
+	Sent         bool
+	TrafficClass uint8
+	ID           uint16 // identification of IPv4
+	Bytes        []byte
+}
+
+// Opener opens a device: softroce.Open or ibv.Open. Who opens an address again
+// within a process gets a handle of the same device, which closes with its last
+// handle; the first handle's configuration is the one that counts.
+type Opener func(cfg OpenConfig) (Device, error)
