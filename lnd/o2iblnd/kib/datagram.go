@@ -1,0 +1,91 @@
+package kib
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"ulnet/lnet/wire"
+)
+
+// What begins a multicast datagram, the payload of a UD packet to a group. Kernels
+// have none: the format is this project's. Unlike that of messages its byte order
+// is always little-endian.
+//
+//	0 4  magic 0x424D4E4C     8 72 LNet header, whose payload length counts
+//	4 2  version 1           80  …  payload, to the end of the packet
+//	6 2  header size 72
+const (
+	DatagramMagic   uint32 = 0x424d4e4c // "LNMB" as it stands on the wire
+	DatagramVersion uint16 = 1
+)
+
+// Sizes in bytes of what precedes the LNet header of a datagram, and its payload.
+const (
+	DatagramPrefixSize = 8
+	DatagramOverhead   = DatagramPrefixSize + wire.HeaderSize
+)
+
+// The refusals of ParseDatagram, besides ErrShort and those of wire.
+var (
+	// ErrDatagramMagic means that this is no datagram of ours.
+	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")
+	// ErrDatagramVersion means one of a version that is not known.
+	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
+	// ErrDatagramHeader means an LNet header that is not the short one, which all
+	// NIDs of o2ib fit.
+	ErrDatagramHeader = errors.New("no LNet header of o2iblnd has this size")
+	// ErrDatagramLength means a payload that is not as long as its header says.
+	ErrDatagramLength = errors.New("payload length differs from the datagram's")
+)
+
+// Datagram is a multicast datagram: one LNet message, whole.
+type Datagram struct {
+	Header  wire.Header
+	Payload []byte // of Header.PayloadLength bytes
+}
+
+// AppendDatagram appends what precedes the payload of a datagram. The error is
+// wire.ErrLargeNID for a NID that does not fit; b is returned unchanged then.
+func AppendDatagram(b []byte, h *wire.Header) ([]byte, error) {
+	head := binary.LittleEndian.AppendUint32(b, DatagramMagic)     // magic
+	head = binary.LittleEndian.AppendUint16(head, DatagramVersion) // version
+	head = binary.LittleEndian.AppendUint16(head, wire.HeaderSize) // header size
+	head, err := h.AppendBinary(head)
+	if err != nil {
+		return b, err
+	}
+	return head, nil
+}
+
+// AppendBinary appends d whole. The error is as in AppendDatagram.
+func (d *Datagram) AppendBinary(b []byte) ([]byte, error) {
+	head, err := AppendDatagram(b, &d.Header)
+	if err != nil {
+		return b, err
+	}
+	return append(head, d.Payload...), nil
+}
+
+// ParseDatagram parses all of b into d; d.Payload is a part of b. Nothing may
+// follow the payload, and nothing of it may be missing. d is of no use after an
+// error, but for one of ErrDatagramLength: the header is good then, and Payload is
+// what follows it.
+func ParseDatagram(b []byte, d *Datagram) (err error) {
+	switch {
+	case len(b) < DatagramPrefixSize:
+		return ErrShort
+	case binary.LittleEndian.Uint32(b) != DatagramMagic:
+		return ErrDatagramMagic
+	case binary.LittleEndian.Uint16(b[4:]) != DatagramVersion:
+		return ErrDatagramVersion
+	case binary.LittleEndian.Uint16(b[6:]) != wire.HeaderSize:
+		return ErrDatagramHeader
+	case len(b) < DatagramOverhead:
+		return ErrShort
+	}
+	d.Header, d.Payload, err = wire.ParseHeader(b[DatagramPrefixSize:])
+	if err == nil && uint64(d.Header.PayloadLength) != uint64(len(d.Payload)) {
+		err = ErrDatagramLength
+	}
+	return err
+}

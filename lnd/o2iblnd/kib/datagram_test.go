@@ -1,0 +1,120 @@
+package kib
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+func datagramOf(src, dst, payload string) Datagram {
+	d := Datagram{Payload: []byte(payload), Header: wire.Header{
+		SrcNID: nid.MustParse(src), DestNID: nid.MustParse(dst), SrcPID: nid.LustrePID, DestPID: nid.LustrePID,
+		PayloadLength: uint32(len(payload)),
+	}}
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 0x1122334455667788, HdrData: 9, Portal: 60, Offset: 3})
+	return d
+}
+
+// The command of datagramOf: no handle, match bits, header data, portal, offset.
+const datagramPut = "ffffffffffffffff ffffffffffffffff 8877665544332211 0900000000000000 3c000000 03000000"
+
+var datagramGolden = []struct {
+	name string
+	d    Datagram
+	hex  string
+}{
+	{
+		"payload", datagramOf("10.0.0.1@o2ib", "239.76.0.5@o2ib", "hello"),
+		"4c4e4d42 0100 4800  05004cef00000500 0100000a00000500 39300000 39300000 01000000 05000000" + datagramPut + "68656c6c6f",
+	},
+	{
+		"no payload, another net", datagramOf("10.0.0.1@o2ib3", "239.76.255.255@o2ib3", ""),
+		"4c4e4d42 0100 4800  ffff4cef03000500 0100000a03000500 39300000 39300000 01000000 00000000" + datagramPut,
+	},
+}
+
+func TestDatagramGolden(t *testing.T) {
+	for _, tt := range datagramGolden {
+		t.Run(tt.name, func(t *testing.T) {
+			want := unhex(t, tt.hex)
+			got, err := tt.d.AppendBinary(nil)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("AppendBinary:\n got %x, %v\nwant %x", got, err, want)
+			}
+			if len(want) != DatagramOverhead+len(tt.d.Payload) {
+				t.Errorf("%d bytes, want %d more than the payload", len(want), DatagramOverhead)
+			}
+			var back Datagram
+			if err := ParseDatagram(want, &back); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.d, back, cmp.Comparer(func(a, b nid.NID) bool { return a == b })); diff != "" {
+				t.Error(diff)
+			}
+			for n := range want {
+				if err := ParseDatagram(want[:n], &back); !errors.Is(err, ErrShort) && !errors.Is(err, ErrDatagramLength) {
+					t.Errorf("%d bytes: %v", n, err)
+				}
+			}
+			if err := ParseDatagram(append(want, 0), &back); !errors.Is(err, ErrDatagramLength) {
+				t.Errorf("a byte too many: %v", err)
+			}
+		})
+	}
+}
+
+func TestDatagramRefusals(t *testing.T) {
+	d := datagramOf("10.0.0.1@o2ib", "239.76.0.5@o2ib", "hello")
+	good, err := d.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		at   int
+		want error
+	}{{0, ErrDatagramMagic}, {3, ErrDatagramMagic}, {4, ErrDatagramVersion}, {5, ErrDatagramVersion}, {6, ErrDatagramHeader}, {7, ErrDatagramHeader}, {36, ErrDatagramLength}, {39, ErrDatagramLength}} {
+		b := bytes.Clone(good)
+		b[tt.at] ^= 0x80
+		if err := ParseDatagram(b, &d); !errors.Is(err, tt.want) {
+			t.Errorf("byte %d: %v, want %v", tt.at, err, tt.want)
+		}
+	}
+	large := datagramOf("fd00::1@tcp", "ff15::1@tcp", "")
+	if b, err := large.AppendBinary([]byte("x")); !errors.Is(err, wire.ErrLargeNID) || string(b) != "x" {
+		t.Errorf("a NID that does not fit: %q, %v", b, err)
+	}
+	if b, err := AppendDatagram(nil, &wire.Header{Type: wire.Put}); err != nil || len(b) != DatagramOverhead {
+		t.Errorf("%d bytes precede a payload, %v", len(b), err)
+	}
+}
+
+// FuzzDatagram: what is parsed is encoded to the same message again.
+func FuzzDatagram(f *testing.F) {
+	for _, tt := range datagramGolden {
+		b, err := tt.d.AppendBinary(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d Datagram
+		if err := ParseDatagram(b, &d); err != nil {
+			return
+		}
+		again, err := d.AppendBinary(nil)
+		if err != nil || len(again) != len(b) {
+			t.Fatalf("encoded again %x, %v, was %x", again, err, b)
+		}
+		var back Datagram
+		if err := ParseDatagram(again, &back); err != nil || back.Header != d.Header || !bytes.Equal(back.Payload, d.Payload) {
+			t.Fatalf("parsed again %+v, %v, was %+v", back, err, d)
+		}
+	})
+}
