@@ -29,3 +29,21 @@ type DatagramTap interface {
 	// and believed. pieces are its bytes, in order, and valid during the call.
 	Datagram(from, to netip.AddrPort, sent bool, pieces [][]byte)
 }
+
+// PacketTap is a [Tap] that takes packets of RoCEv2 as well.
+type PacketTap interface {
+	Tap
+	// Packet is called with one that is about to leave, or that came in and had a good
+	// ICRC, by several goroutines at once.
+	Packet(p Packet)
+}
+
+// Packet is a packet of RoCEv2 on its way between two UDP ports. A Tap has it during
+// the call.
+type Packet struct {
+	From, To     netip.AddrPort
+	Sent         bool
+	TrafficClass uint8
+	ID           uint16 // identification of IPv4, which the ICRC covers
+	Bytes        []byte // from the BTH to the ICRC
+}

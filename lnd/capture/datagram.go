@@ -22,12 +22,19 @@ func (w *Writer) Datagram(from, to netip.AddrPort, _ bool, pieces [][]byte) {
 	defer w.mu.Unlock()
 	at := w.now()
 	for _, r := range w.recorders {
-		r.datagram(from, to, pieces, at)
+		r.datagram(datagramHeader{from: from, to: to, ttl: 1}, at, pieces...)
 	}
 }
 
+// datagramHeader is what is below a UDP datagram.
+type datagramHeader struct {
+	from, to netip.AddrPort
+	tos, ttl uint8
+	id       uint16 // of IPv4
+}
+
 // datagram writes one packet.
-func (r *recorder) datagram(from, to netip.AddrPort, pieces [][]byte, at time.Time) {
+func (r *recorder) datagram(h datagramHeader, at time.Time, pieces ...[]byte) {
 	if r.err != nil {
 		return
 	}
@@ -39,14 +46,14 @@ func (r *recorder) datagram(from, to netip.AddrPort, pieces [][]byte, at time.Ti
 		r.dropped++
 		return
 	}
-	if r.err = r.serializeUDP(from, to, pieces, size); r.err != nil {
+	if r.err = r.serializeUDP(h, pieces, size); r.err != nil {
 		return
 	}
 	r.write(at)
 }
 
 // serializeUDP puts the packet into buf.
-func (r *recorder) serializeUDP(from, to netip.AddrPort, pieces [][]byte, size int) error {
+func (r *recorder) serializeUDP(h datagramHeader, pieces [][]byte, size int) error {
 	if err := r.buf.Clear(); err != nil {
 		return err
 	}
@@ -57,12 +64,22 @@ func (r *recorder) serializeUDP(from, to netip.AddrPort, pieces [][]byte, size i
 	for _, p := range pieces {
 		b = b[copy(b, p):]
 	}
-	udp := &layers.UDP{SrcPort: layers.UDPPort(from.Port()), DstPort: layers.UDPPort(to.Port())}
-	ip, network := ipLayer(from.Addr(), to.Addr(), layers.IPProtocolUDP, 1)
+	udp := &layers.UDP{SrcPort: layers.UDPPort(h.from.Port()), DstPort: layers.UDPPort(h.to.Port())}
+	ip, network := ipLayer(h.from.Addr(), h.to.Addr(), layers.IPProtocolUDP, h.ttl)
+	switch ip := ip.(type) {
+	case *layers.IPv4:
+		ip.TOS, ip.Id = h.tos, h.id
+	case *layers.IPv6:
+		ip.TrafficClass = h.tos
+	}
 	_ = udp.SetNetworkLayerForChecksum(network) // it is an IP layer
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	if err := udp.SerializeTo(r.buf, options); err != nil {
 		return err
+	}
+	if udp.Checksum == 0 { // it would mean that there is none (RFC 768)
+		b := r.buf.Bytes()
+		b[6], b[7] = 0xFF, 0xFF
 	}
 	return ip.SerializeTo(r.buf, options)
 }

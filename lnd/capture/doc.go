@@ -5,7 +5,8 @@
 //
 // A [Writer] is the lnd.Tap of a driver. It writes pcapng in which the bytes
 // of each connection appear as a TCP connection to port 988 with running
-// sequence numbers, so that every tool that knows LNet can read it.
+// sequence numbers, so that every tool that knows LNet can read it. Packets of
+// RoCEv2 appear as they are, so that their ICRCs can be verified.
 //
 // # Understanding
 //

@@ -40,7 +40,7 @@ type recorded struct {
 // newRecorder writes the beginning of a capture to out.
 func newRecorder(out io.Writer) (*recorder, error) {
 	ng, err := pcapgo.NewNgWriterInterface(out, pcapgo.NgInterface{
-		Name: "lnet", Description: "LNet connections, shown as TCP to port 988",
+		Name: "lnet", Description: "LNet connections, shown as TCP to port 988, and RoCEv2",
 		LinkType: layers.LinkTypeRaw, TimestampResolution: 9,
 	}, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
 		Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: "ulnet",
