@@ -67,6 +67,8 @@ type Config struct {
 	MulticastTTL      int    // multicast_ttl
 	MulticastRxBuffer int    // multicast_rx_buffer_size, in bytes
 
+	O2IB O2IB // o2ib
+
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start
 
@@ -115,6 +117,7 @@ func Default() Config {
 		MulticastBase6:     "ff15::4c4e:0",
 		MulticastTTL:       1,
 		MulticastRxBuffer:  4 << 20,
+		O2IB:               defaultO2IB(),
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),
 		Rmcast:             defaultRmcast(),

@@ -45,6 +45,11 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("reference.yaml lacks %s of zone", key)
 		}
 	}
+	for _, key := range config.O2IBKeys() {
+		if !strings.Contains(string(text), "\n  "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of o2ib", key)
+		}
+	}
 	keys, ofAdmin := config.ScollKeys()
 	for _, key := range keys {
 		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
@@ -203,6 +208,10 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		{name: "flags alone", args: []string{"--networks=tcp(127.0.0.2)", "--state-dir=s", "--runtime-dir=r", "--socket=x"}, change: func(c *config.Config) {
 			c.Networks, c.StateDir, c.RuntimeDir, c.Socket = "tcp(127.0.0.2)", "s", "r", "x"
 		}},
+		{name: "RDMA", args: []string{"--o2ib-provider=ibverbs", "--networks=o2ib"}, change: func(c *config.Config) {
+			c.O2IB.Provider, c.Networks = config.IBVerbs, "o2ib"
+		}},
+		{name: "bad provider", args: []string{"--o2ib-provider=siw"}, err: `--o2ib-provider: want softroce or ibverbs, not "siw"`},
 		{name: "bad port", args: []string{"--accept-port=0"}, err: "--accept-port: want a port from 1 to 65535, not 0"},
 		{name: "bad networks", args: []string{"--networks=ib"}, err: "--networks: networks \"ib\" at character 1: "},
 		{name: "bad level", args: []string{"--log-level=7"}, err: "--log-level: "},

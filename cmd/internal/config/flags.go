@@ -19,8 +19,9 @@ type Flags struct {
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{given: Default(), set: set}
 	set.StringVar(&f.file, "config", "", "configuration `FILE`; every key has a default")
-	set.StringVar(&f.given.Networks, "networks", f.given.Networks, "networks and their interfaces or addresses, such as 'tcp(eth0),tcp1(127.0.0.2)'")
+	set.StringVar(&f.given.Networks, "networks", f.given.Networks, "networks and their interfaces or addresses, such as 'tcp(eth0),o2ib(10.0.0.1)'")
 	set.IntVar(&f.given.AcceptPort, "accept-port", f.given.AcceptPort, "TCP `PORT` to listen on and to dial")
+	set.StringVar(&f.given.O2IB.Provider, "o2ib-provider", f.given.O2IB.Provider, "`PROVIDER` of RDMA for networks o2ib: softroce, or ibverbs for hardware")
 	set.StringVar(&f.given.Socket, "socket", "", "control socket `PATH` (default lnetd.sock in the runtime directory)")
 	set.StringVar(&f.given.StateDir, "state-dir", "", "`DIR` for what outlives the daemon (default $STATE_DIRECTORY, /var/lib/lnetd or ~/.local/state/lnetd)")
 	set.StringVar(&f.given.RuntimeDir, "runtime-dir", "", "`DIR` for the control socket (default $RUNTIME_DIRECTORY, /run/lnetd or $XDG_RUNTIME_DIR/lnetd)")
@@ -40,12 +41,13 @@ func (f *Flags) Config() (Config, error) {
 		}
 	}
 	for name, override := range map[string]func(){
-		"networks":    func() { c.Networks = f.given.Networks },
-		"accept-port": func() { c.AcceptPort = f.given.AcceptPort },
-		"socket":      func() { c.Socket = f.given.Socket },
-		"state-dir":   func() { c.StateDir = f.given.StateDir },
-		"runtime-dir": func() { c.RuntimeDir = f.given.RuntimeDir },
-		"capture":     func() { c.Capture = f.given.Capture },
+		"networks":      func() { c.Networks = f.given.Networks },
+		"accept-port":   func() { c.AcceptPort = f.given.AcceptPort },
+		"o2ib-provider": func() { c.O2IB.Provider = f.given.O2IB.Provider },
+		"socket":        func() { c.Socket = f.given.Socket },
+		"state-dir":     func() { c.StateDir = f.given.StateDir },
+		"runtime-dir":   func() { c.RuntimeDir = f.given.RuntimeDir },
+		"capture":       func() { c.Capture = f.given.Capture },
 	} {
 		if f.set.Changed(name) {
 			override()
@@ -64,6 +66,9 @@ func (f *Flags) check(c *Config) error {
 	}
 	if c.AcceptPort < 1 || c.AcceptPort > 65535 {
 		return cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", c.AcceptPort)
+	}
+	if err := CheckProvider(c.O2IB.Provider); err != nil {
+		return cli.Usagef("--o2ib-provider: %w", err)
 	}
 	if err := checkNetworks(c.Networks); err != nil {
 		return cli.Usagef("--networks: %w", err)

@@ -36,7 +36,7 @@ type NetworksError struct {
 }
 
 func (e *NetworksError) Error() string {
-	return fmt.Sprintf("networks %q at character %d: %s; an entry looks like tcp, tcp(eth0), tcp1(10.0.0.1) or tcp(eth0,eth1), several are separated by commas",
+	return fmt.Sprintf("networks %q at character %d: %s; an entry looks like tcp, tcp(eth0), o2ib1(10.0.0.1) or tcp(eth0,eth1), several are separated by commas",
 		e.Text, e.Offset+1, e.Reason)
 }
 
@@ -140,6 +140,10 @@ func (p *networksParser) iface(net nid.Net) {
 	name, start := p.word()
 	if !validInterface(name) {
 		p.fail(start, "want an interface name or a local address, not %q", name)
+		return
+	}
+	if a, err := netip.ParseAddr(name); err == nil && !a.Is4() && net.Type() == nid.O2IB {
+		p.fail(start, "networks of type o2ib have IPv4 addresses only, not %v", a)
 		return
 	}
 	p.cpts()

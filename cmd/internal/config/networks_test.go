@@ -29,6 +29,8 @@ func TestParseNetworks(t *testing.T) {
 		{name: "IPv6 address", text: "tcp(fd00::1)", want: []config.Interface{iface("tcp", "fd00::1")}},
 		{name: "several nets", text: "tcp(eth0), o2ib3(ib0)", want: []config.Interface{iface("tcp", "eth0"), iface("o2ib3", "ib0")}},
 		{name: "several interfaces", text: "tcp(eth0,eth1)", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1")}},
+		{name: "RDMA", text: "o2ib(eth0),o2ib1(10.0.0.1)", want: []config.Interface{iface("o2ib", "eth0"), iface("o2ib1", "10.0.0.1")}},
+		{name: "RDMA over IPv6", text: "tcp,o2ib(eth0,fd00::1)", offset: 14, reason: "networks of type o2ib have IPv4 addresses only, not fd00::1"},
 		{name: "CPTs of the net", text: "tcp(eth0)[0,1]", want: []config.Interface{iface("tcp", "eth0")}},
 		{name: "CPTs of a net alone", text: "tcp[0-3]", want: []config.Interface{iface("tcp", "")}},
 		{name: "CPTs of interfaces", text: "tcp(eth0[0],eth1[2-3/1])[0,1],tcp1", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1"), iface("tcp1", "")}},

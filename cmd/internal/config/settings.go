@@ -80,6 +80,8 @@ func (c *Config) settings(file string) map[string]setting {
 		"nconnds":        unused(0, maxCount),
 		"nconnds_max":    unused(0, maxCount),
 
+		"o2ib": o2ibSection(&c.O2IB, file),
+
 		"faults":     faults(&c.Faults),
 		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
 
