@@ -1,0 +1,157 @@
+package o2iblnd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// Config holds the tunables of o2iblnd under Lustre's names (reference §12). The zero
+// value of a field means its default. peer_credits, credits and peer_timeout are
+// those of lnd.Tunables; peer_credits is put between 8 and 255 as kernels do.
+//
+// Tunables without a field have nothing to tune here: map_on_demand,
+// fmr_pool_size, fmr_flush_trigger, fmr_cache and dev_failover are about the ways in
+// which kernels register memory, nscheds about their threads.
+type Config struct {
+	// Open opens the device of an address: softroce.Open or ibv.Open. Required.
+	Open verbs.Opener
+
+	Service         uint16 // service, 987: the CM port
+	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: owed credits that are worth a NOOP
+	ConcurrentSends int    // concurrent_sends, as peer_credits: sends of a connection that are not completed
+	ConnsPerPeer    int    // conns_per_peer, 1, at most 127
+	NTX             int    // ntx, 512: messages of the NI that are queued or under way
+
+	// Timeout (timeout) is how long a message may wait, for credits, for its
+	// completion and for the peer's answer. It is noticed a quarter late at most. 0:
+	// lnd.Tunables.Timeout, 49 s with LNet's defaults.
+	Timeout time.Duration
+	// RetryCount (retry_count, 5) and RNRRetryCount (rnr_retry_count, 6) are those of
+	// the queue pairs, 1 to 7; negative: 0.
+	RetryCount    int
+	RNRRetryCount int
+	Keepalive     time.Duration // keepalive, 100 s without a send before a NOOP; negative: none
+	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: the path's
+	TOS           int           // tos, 0..255: of all packets of connections that this side opens
+
+	UnprivilegedPort      bool // use_privileged_port=0: connections claim a port above 1023
+	RequirePrivilegedPort bool // require_privileged_port: refuse peers that claim one
+
+	// WrqSGE (wrq_sge) is how many pieces of memory a WRITE gathers. 0: as many as the
+	// device can; kernels have 2.
+	WrqSGE int
+	// Cksum (cksum) adds checksums to messages. Those that arrive are verified in any case,
+	// but for the ones that kernels are known to get wrong, see VerifyChecksum of kib.
+	Cksum bool
+
+	// RxBuffers is how many messages of 4 KiB the NI can be receiving at a time, of
+	// all its peers together (1024). What finds none is sent again by its sender.
+	// Buffers are made when they are first needed. Local policy.
+	RxBuffers int
+	// MaxConns bounds the connections of an NI, those that are being made or ended
+	// included (16384). Above, requests are refused with NO_RESOURCES. Local policy.
+	MaxConns int
+	// MTU and ReceiveBuffer are the device's, see verbs.OpenConfig.
+	MTU           int
+	ReceiveBuffer int
+
+	// FirstCookie is the cookie of the first transfer of each connection, for the
+	// replay of recordings; 0: 1.
+	FirstCookie uint64
+}
+
+// ErrConfig is the class of all refusals of a Config.
+var ErrConfig = errors.New("o2iblnd: bad configuration")
+
+// Limits of tunables.
+const (
+	minPeerCredits  = 8   // IBLND_CREDITS_DEFAULT
+	maxPeerCredits  = 255 // IBLND_CREDITS_MAX
+	maxConnsPerPeer = 127
+	// defaultTimeout is lnet_lnd_timeout with LNet's defaults.
+	defaultTimeout = 49 * time.Second
+)
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// withDefaults returns c with every zero field replaced by its default, but
+// for those that depend on the NI: see forNI.
+func (c Config) withDefaults() Config {
+	c.Service = or(c.Service, kib.Service)
+	c.ConnsPerPeer = or(c.ConnsPerPeer, 1)
+	c.NTX = or(c.NTX, 512)
+	c.RetryCount = max(or(c.RetryCount, 5), 0)
+	c.RNRRetryCount = max(or(c.RNRRetryCount, 6), 0)
+	c.Keepalive = or(c.Keepalive, 100*time.Second)
+	c.RxBuffers = or(c.RxBuffers, 1024)
+	c.MaxConns = or(c.MaxConns, 1<<14)
+	c.FirstCookie = or(c.FirstCookie, 1)
+	return c
+}
+
+// forNI returns c, which has its defaults, with those that depend on the NI.
+func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
+	credits := peerCredits(t)
+	c.PeerCreditsHIW = min(max(or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
+	c.ConcurrentSends = min(max(or(c.ConcurrentSends, credits), credits/2), 2*credits)
+	c.Timeout = or(c.Timeout, or(t.Timeout, defaultTimeout))
+	c.WrqSGE = max(min(or(c.WrqSGE, attr.SGEs), attr.SGEs), 1)
+	return c
+}
+
+// peerCredits is the queue depth that the NI asks for (kiblnd_tunables_setup).
+func peerCredits(t lnd.Tunables) int {
+	t = t.WithDefaults()
+	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
+}
+
+// connectTimeout is how long a connection may take to be made (reference §7).
+func (c Config) connectTimeout() time.Duration { return max(5*time.Second, c.Timeout/4) }
+
+// Validate reports the first field whose value makes no sense. Zero fields
+// are fine, but for Open.
+func (c Config) Validate() error {
+	if c.Open == nil {
+		return fmt.Errorf("%w: no provider: set Open to softroce.Open or ibv.Open", ErrConfig)
+	}
+	for _, f := range []struct {
+		tunable, want string
+		value         any
+		ok            bool
+	}{
+		{"peer_credits_hiw", "0 to 254, or none for half of peer_credits", c.PeerCreditsHIW, c.PeerCreditsHIW >= 0 && c.PeerCreditsHIW < maxPeerCredits},
+		{"concurrent_sends", "0 to 510, or none for peer_credits", c.ConcurrentSends, c.ConcurrentSends >= 0 && c.ConcurrentSends <= 2*maxPeerCredits},
+		{"conns_per_peer", "1 to 127", c.ConnsPerPeer, c.ConnsPerPeer >= 0 && c.ConnsPerPeer <= maxConnsPerPeer},
+		{"ntx", "a number of messages", c.NTX, c.NTX >= 0},
+		{"timeout", "a length of time", c.Timeout, c.Timeout >= 0},
+		{"retry_count", "0 to 7", c.RetryCount, c.RetryCount <= 7},
+		{"rnr_retry_count", "0 to 7", c.RNRRetryCount, c.RNRRetryCount <= 7},
+		{"ib_mtu", "256, 512, 1024, 2048 or 4096", c.IBMTU, validMTU(c.IBMTU)},
+		{"tos", "0 to 255", c.TOS, c.TOS >= 0 && c.TOS <= 255},
+		{"wrq_sge", "1 or more", c.WrqSGE, c.WrqSGE >= 0},
+		{"rx_buffers", "a number of buffers", c.RxBuffers, c.RxBuffers >= 0},
+		{"max_conns", "a number of connections", c.MaxConns, c.MaxConns >= 0},
+		{"mtu", "256, 512, 1024, 2048 or 4096", c.MTU, validMTU(c.MTU)},
+		{"receive_buffer", "a number of bytes", c.ReceiveBuffer, c.ReceiveBuffer >= 0},
+	} {
+		if !f.ok {
+			return fmt.Errorf("%w: %s is %v: want %s", ErrConfig, f.tunable, f.value, f.want)
+		}
+	}
+	return nil
+}
+
+func validMTU(n int) bool {
+	return n == 0 || n == 256 || n == 512 || n == 1024 || n == 2048 || n == 4096
+}

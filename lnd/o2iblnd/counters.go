@@ -1,0 +1,136 @@
+package o2iblnd
+
+import "sync/atomic"
+
+// Reason says why a connection was refused, closed or not made, or a message dropped.
+// Each has a counter.
+type Reason uint8
+
+// The reasons, in the order of a connection's life.
+const (
+	ReasonNone Reason = iota
+
+	// Requests that were refused, in the order of the tests (reference §7.1).
+	UnprivilegedPort // it claims a port above 1023 and require_privileged_port is set
+	RequestCut       // its private data ends early
+	RequestMagic     // it does not begin with o2iblnd's magic
+	RequestVersion   // of a version that is not spoken here, version 1 included
+	RequestBad       // its CONNREQ is not valid
+	RequestType      // a message, but no CONNREQ
+	ForeignNID       // the NID that it wants is no NI's of this address
+	RequestSource    // its source NID does not have the address that it came from
+	RefusedEarly     // the NI is starting
+	RefusedStale     // it is meant for an earlier life of this NI
+	RefusedDepth     // its queue depth is more than peer_credits
+	RefusedFrags     // it wants more fragments than there can be
+	RefusedSize      // it wants longer messages than there can be
+	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
+	RefusedRace      // both sides connect, and our request wins
+	RefusedLimit     // too many connections: see max_conns
+	AcceptFailed     // the device could not accept
+	ShuttingDown     // the NI ends
+
+	// Requests of this side.
+	ConnectFailed   // the device could not ask
+	Unreachable     // nobody answered
+	NoListener      // the peer's host has no o2iblnd at this port
+	RejectedRace    // both sides connect, and the peer's request wins
+	RejectedStale   // the peer has a new life, or takes us for an older one
+	RejectedDepth   // the peer has a shorter queue: ours is made as short
+	RejectedFrags   // likewise with fragments
+	RejectedVersion // the peer speaks version 1 alone
+	RejectedEarly   // the peer's NI is starting
+	RejectedLimit   // the peer has no resources
+	Rejected        // the peer refuses for another reason
+	AckBad          // its CONNACK is not valid
+	AckParams       // its CONNACK has parameters beyond what was asked for
+	AckPeer         // its CONNACK comes from another NID or life, or has another version
+	QueueTimeout    // no connection in time for a message
+
+	// Established connections.
+	PeerClosed       // by the peer
+	TransportFailed  // by the device: retries exceeded, or an error of a work request
+	BadMessage       // a message that is not valid (reference §3.1)
+	BadChecksum      // a message does not have the checksum that it says
+	StaleMessage     // a message of another connection or life
+	CreditsReturned  // the peer gives back more credits than it was given
+	CreditsOverdrawn // the peer sends more than it has credits for
+	UnexpectedType   // CONNREQ or CONNACK on a connection
+	UnknownCookie    // an answer to nothing
+	BadStatus        // a transfer is said to have another length than was asked for
+	BadDescriptor    // a descriptor with a length that makes no sense
+	Refused          // lnet refused the header
+	SendTimeout      // a message waited for the device, or for the peer's answer, beyond the timeout
+	CreditTimeout    // a message waited for credits beyond the timeout
+	PeerRestarted    // closed because the peer has a new incarnation or version
+	NoMemory         // memory could not be registered
+	PeerStatus       // the peer says that it could not transfer
+
+	// Messages that did not leave, or whose transfer failed alone.
+	NoTx         // ntx messages are under way
+	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
+	BadHeader    // a message that cannot be encoded
+	NoReply      // a GET_REQ that lnet did not answer
+
+	// Tolerated.
+	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
+	numReasons
+)
+
+var reasonNames = [numReasons]string{
+	ReasonNone:       "none",
+	UnprivilegedPort: "unprivileged_port", RequestCut: "request_cut", RequestMagic: "request_magic",
+	RequestVersion: "request_version", RequestBad: "request_bad", RequestType: "request_type",
+	ForeignNID: "foreign_nid", RequestSource: "request_source", RefusedEarly: "refused_early",
+	RefusedStale: "refused_stale", RefusedDepth: "refused_depth", RefusedFrags: "refused_frags",
+	RefusedSize: "refused_size", RefusedRestart: "refused_restart", RefusedRace: "refused_race",
+	RefusedLimit: "refused_limit", AcceptFailed: "accept_failed", ShuttingDown: "shutting_down",
+	ConnectFailed: "connect_failed", Unreachable: "unreachable", NoListener: "no_listener",
+	RejectedRace: "rejected_race", RejectedStale: "rejected_stale", RejectedDepth: "rejected_depth",
+	RejectedFrags: "rejected_frags", RejectedVersion: "rejected_version", RejectedEarly: "rejected_early",
+	RejectedLimit: "rejected_limit", Rejected: "rejected", AckBad: "ack_bad", AckParams: "ack_params",
+	AckPeer: "ack_peer", QueueTimeout: "queue_timeout",
+	PeerClosed: "peer_closed", TransportFailed: "transport_failed", BadMessage: "bad_message",
+	BadChecksum: "bad_checksum", StaleMessage: "stale_message", CreditsReturned: "credits_returned",
+	CreditsOverdrawn: "credits_overdrawn", UnexpectedType: "unexpected_type", UnknownCookie: "unknown_cookie",
+	BadStatus: "bad_status", BadDescriptor: "bad_descriptor", Refused: "refused", SendTimeout: "send_timeout",
+	CreditTimeout: "credit_timeout", PeerRestarted: "peer_restarted", NoMemory: "no_memory",
+	PeerStatus: "peer_status",
+	NoTx:       "no_tx", TooManyFrags: "too_many_frags", BadHeader: "bad_header", NoReply: "no_reply",
+	SumNotTrusted: "sum_not_trusted",
+}
+
+// String returns the word under which the reason is counted.
+func (r Reason) String() string {
+	if r < numReasons {
+		return reasonNames[r]
+	}
+	return "unknown"
+}
+
+// Reasons returns all reasons, in order.
+func Reasons() []Reason {
+	all := make([]Reason, 0, numReasons-1)
+	for r := ReasonNone + 1; r < numReasons; r++ {
+		all = append(all, r)
+	}
+	return all
+}
+
+// Counters says how often each Reason occurred.
+type Counters [numReasons]uint64
+
+// Of returns the counter of r.
+func (c *Counters) Of(r Reason) uint64 { return c[r] }
+
+// counters are the live Counters of an NI.
+type counters [numReasons]atomic.Uint64
+
+func (c *counters) count(r Reason) { c[r].Add(1) }
+
+func (c *counters) snapshot() (s Counters) {
+	for i := range c {
+		s[i] = c[i].Load()
+	}
+	return s
+}

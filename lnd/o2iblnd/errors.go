@@ -1,0 +1,81 @@
+package o2iblnd
+
+import (
+	"fmt"
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// Error says why a connection ended, or why a message did not leave. It
+// unwraps to its Errno, which is the status that LNet reports, and to Err.
+type Error struct {
+	Reason Reason
+	Peer   nid.ProcessID // zero while unknown
+	Errno  syscall.Errno
+	Err    error // what the device said, nil if nothing
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("o2iblnd: %v: %v", e.Peer, e.Reason)
+	if e.Err == nil {
+		text += ": " + e.Errno.Error()
+	} else {
+		text += ": " + e.Err.Error()
+	}
+	if advice := advices[e.Reason]; advice != "" {
+		text += " (" + advice + ")"
+	}
+	return text
+}
+
+// Unwrap returns the errors that e stands for.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Errno}
+	}
+	return []error{e.Errno, e.Err}
+}
+
+// errnos are the statuses of reasons that end messages (reference §7.2, §10); all
+// others are EIO.
+var errnos = map[Reason]syscall.Errno{
+	ShuttingDown: syscall.ESHUTDOWN, ConnectFailed: syscall.EHOSTUNREACH, Unreachable: syscall.ENETDOWN,
+	NoListener: syscall.EHOSTUNREACH, RejectedRace: syscall.ECONNREFUSED, RejectedStale: syscall.ECONNREFUSED,
+	RejectedDepth: syscall.ECONNREFUSED, RejectedFrags: syscall.ECONNREFUSED,
+	RejectedVersion: syscall.EPROTONOSUPPORT, RejectedEarly: syscall.ECONNREFUSED,
+	RejectedLimit: syscall.ECONNREFUSED, Rejected: syscall.ECONNREFUSED,
+	AckBad: syscall.EPROTO, AckParams: syscall.EPROTO, AckPeer: syscall.ESTALE, QueueTimeout: syscall.ETIMEDOUT,
+	PeerClosed: syscall.ECONNABORTED, TransportFailed: syscall.ECONNABORTED,
+	BadMessage: syscall.EPROTO, BadChecksum: syscall.EIO, StaleMessage: syscall.ESTALE,
+	CreditsReturned: syscall.EPROTO, CreditsOverdrawn: syscall.EPROTO, UnexpectedType: syscall.EPROTO,
+	UnknownCookie: syscall.EPROTO, BadStatus: syscall.EPROTO, BadDescriptor: syscall.EPROTO,
+	Refused: syscall.EPROTO, SendTimeout: syscall.ETIMEDOUT, CreditTimeout: syscall.ETIMEDOUT,
+	PeerRestarted: syscall.ESTALE, NoMemory: syscall.ENOMEM, PeerStatus: syscall.EREMOTEIO,
+	NoTx: syscall.ENOMEM, TooManyFrags: syscall.EMSGSIZE, BadHeader: syscall.EINVAL,
+}
+
+// advices say what to do about a reason.
+var advices = map[Reason]string{
+	UnprivilegedPort: "the peer needs use_privileged_port=1",
+	RefusedLimit:     "raise max_conns",
+	Unreachable:      "is the node up, and does UDP port 4791 get through?",
+	NoListener:       "is LNet started there, and service the same on both sides?",
+	RejectedVersion:  "version 1 is not spoken: the peer needs Lustre 2.4 or later",
+	RejectedLimit:    "see the peer's log",
+	Rejected:         "does the peer have an NI on this net? see its log",
+	TransportFailed:  "is the node up, and does UDP port 4791 get through?",
+	NoTx:             "raise ntx",
+	NoMemory:         "see the limit of locked memory",
+	TooManyFrags:     "use fewer and larger segments",
+	CreditTimeout:    "the peer does not read its messages",
+	SendTimeout:      "is the peer overloaded? see timeout",
+}
+
+func newError(r Reason, peer nid.ProcessID, err error) *Error {
+	errno, ok := errnos[r]
+	if !ok {
+		errno = syscall.EIO
+	}
+	return &Error{Reason: r, Peer: peer, Errno: errno, Err: err}
+}
