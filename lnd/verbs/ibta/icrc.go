@@ -128,19 +128,27 @@ func (p Path) Check(id uint16, b []byte) bool {
 // and CRCs are linear, so that it can be solved for. Half of the ICRC is spent
 // on that: of packets damaged at random one in 65536 passes. Over IPv6 it is
 // as strict as Check, and the identification is 0.
-func (p Path) CheckAny(b []byte) (id uint16, ok bool) {
+func (p Path) CheckAny(b []byte) (id uint16, ok bool) { return p.CheckNear(0, b) }
+
+// CheckNear is CheckAny by who knows which identification is likely, such as the
+// place of a datagram among those that came joined: then nothing has to be solved.
+func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 	n := len(b) - ICRCSize
 	if n < BTHSize || n > maxUnshift-afterID {
 		return 0, false
 	}
-	diff := p.ICRC(0, b[:n]) ^ binary.LittleEndian.Uint32(b[n:])
-	if diff == 0 || p.v6 {
+	diff := p.ICRC(likely, b[:n]) ^ binary.LittleEndian.Uint32(b[n:])
+	if p.v6 {
 		return 0, diff == 0
 	}
-	// What the two bytes of the identification contribute, back where they stand.
+	if diff == 0 {
+		return likely, true
+	}
+	// What the two bytes of the identification contribute beyond those of the likely
+	// one, back where they stand.
 	s := multiply(inverses()[n+afterID], diff)
 	id = identification(s)
-	return id, add16(id, 0) == s
+	return id ^ likely, add16(id, 0) == s
 }
 
 // identification returns the only two bytes that can have made s of 0.
