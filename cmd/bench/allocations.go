@@ -11,9 +11,14 @@ import (
 // allocates by itself meanwhile vanishes in it.
 const allocationOps = 2000
 
-// measureAllocations is G-LN-5: heap objects of both processes for a PUT that
-// is answered by a PUT, and for a GET, of 1 MiB each.
+// measureAllocations is G-LN-5.
 func measureAllocations(ctx context.Context, b *bench) (lines []line, err error) {
+	return b.countAllocations(ctx, b.node)
+}
+
+// countAllocations counts heap objects of both processes for a PUT that is answered
+// by a PUT, and for a GET, of 1 MiB each.
+func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []line, err error) {
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string
@@ -21,13 +26,13 @@ func measureAllocations(ctx context.Context, b *bench) (lines []line, err error)
 		run  func() (time.Duration, error)
 	}{
 		{"allocations per PUT of 8 B, both sides", 2, func() (time.Duration, error) {
-			return b.node.pingHandlers(ctx, 0, allocationOps)
+			return i.pingHandlers(ctx, 0, allocationOps)
 		}},
 		{"allocations per PUT of 1 MiB, both sides", 2, func() (time.Duration, error) {
-			return b.node.pingHandlers(ctx, last, allocationOps/10)
+			return i.pingHandlers(ctx, last, allocationOps/10)
 		}},
 		{"allocations per GET of 1 MiB, both sides", 1, func() (time.Duration, error) {
-			return b.node.getStream(ctx, allocationOps/10, 1)
+			return i.getStream(ctx, allocationOps/10, 1)
 		}},
 	} {
 		if _, err := op.run(); err != nil { // fills the pools

@@ -31,11 +31,16 @@ func newInitiator(ctx context.Context, addr, target netip.Addr, port uint16, tun
 	if err != nil {
 		return nil, err
 	}
-	i := &initiator{node: n, target: processAt(target), done: make(chan error, 1)}
+	return n.initiate(ctx, processAt(target))
+}
+
+// initiate makes n an initiator that is connected to its target.
+func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
+	i := &initiator{node: n, target: target, done: make(chan error, 1)}
 	if err := i.open(); err != nil {
 		return i, err
 	}
-	_, err = i.pingEQs(ctx, 1) // connects
+	_, err := i.pingEQs(ctx, 1)
 	return i, err
 }
 

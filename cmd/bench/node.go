@@ -28,7 +28,7 @@ const (
 	bitsUrgent  = 100
 )
 
-// node is an LNet node over TCP on one address.
+// node is an LNet node of one NI, over TCP most of them.
 type node struct {
 	clock *timerfd.Clock // as lnetd has
 	lnet  *lnet.Node
@@ -43,25 +43,32 @@ func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error)
 }
 
 func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*node, error) {
+	driver, err := socklnd.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newNodeOver(tcp, addr, driver, tunables)
+}
+
+// newNodeOver makes a node of one NI.
+func newNodeOver(net nid.Net, addr netip.Addr, driver lnd.Driver, tunables lnd.Tunables) (*node, error) {
 	n := &node{clock: timerfd.NewClock()}
 	n.lnet = lnet.New(lnet.Config{
 		Incarnation: uint64(time.Now().UnixNano()),
 		Clock:       n.clock,
 	})
 	n.table = portals.New(n.lnet)
-	driver, err := socklnd.New(cfg)
-	if err != nil {
+	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: net, Interface: addr.String(), Tunables: tunables}); err != nil {
 		return nil, err
 	}
-	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String(), Tunables: tunables}); err != nil {
-		return nil, err
-	}
-	n.id = processAt(addr)
+	n.id = processOf(net, addr)
 	return n, nil
 }
 
-func processAt(addr netip.Addr) nid.ProcessID {
-	return nid.ProcessID{NID: nid.FromAddr(tcp, addr), PID: nid.LustrePID}
+func processAt(addr netip.Addr) nid.ProcessID { return processOf(tcp, addr) }
+
+func processOf(net nid.Net, addr netip.Addr) nid.ProcessID {
+	return nid.ProcessID{NID: nid.FromAddr(net, addr), PID: nid.LustrePID}
 }
 
 func (n *node) close() {

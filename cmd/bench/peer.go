@@ -32,8 +32,9 @@ type greeting struct {
 
 // servePeer is the other process: a plain TCP server and an LNet node, and on
 // its standard output the answer to each line of its standard input: "cpu", the
-// CPU time that it has used, or "mallocs". It ends with its standard input, so it never
-// outlives the process that started it.
+// CPU time that it has used, "mallocs", or "ib", which adds what o2iblnd is measured
+// with and is answered by a port. It ends with its standard input, so it never outlives
+// the process that started it.
 func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
 	if err != nil {
@@ -62,8 +63,16 @@ func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	}
 	for lines := bufio.NewScanner(stdin); lines.Scan(); {
 		figure := uint64(cpuTime())
-		if lines.Text() == "mallocs" {
+		switch lines.Text() {
+		case "mallocs":
 			figure = ownMallocs()
+		case "ib":
+			peer, err := newIBPeer(ctx)
+			if err != nil {
+				return err
+			}
+			defer peer.close()
+			figure = uint64(peer.floor.socket.local.Port())
 		}
 		if err := answers.Encode(figure); err != nil {
 			return err
@@ -79,6 +88,7 @@ type bench struct {
 	raw    *rawClient
 	node   *initiator
 	flood  *flood
+	ib     *ibPair // nil until it is needed
 
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
@@ -138,6 +148,9 @@ func startSelf(ctx context.Context, stderr io.Writer, command string) (*exec.Cmd
 
 // close ends everything, the other process last.
 func (b *bench) close() {
+	if b.ib != nil {
+		b.ib.close()
+	}
 	if b.flood != nil {
 		b.flood.close()
 	}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// The floor of o2iblnd over softroce: a plain Go program that moves the same payload
+// in the same packets, BTH and ICRC and all, over UDP sockets whose datagrams the
+// kernel cuts and joins (GSO, GRO), with one copy at each side. Of a connection it has
+// no more than a window and cumulative ACKs: a loss ends the measurement.
+const (
+	floorMTU      = 4096
+	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
+	floorBurst    = 15 // packets in one call: 64 KiB of UDP bound it
+	floorAckEvery = 4  // bursts
+	floorPatience = 30 * time.Second
+
+	floorEcho ibta.QPN = 2 // what comes goes back
+	floorSink ibta.QPN = 3 // what comes is copied, and acknowledged where that is asked for
+)
+
+// floorEnd is one of its two processes.
+type floorEnd struct {
+	socket floorSocket
+	frame  []byte // datagrams that leave with one call
+	memory []byte // where payload lies
+	window int    // packets on the way
+	psn    ibta.PSN
+}
+
+func newFloorEnd(local netip.Addr) (*floorEnd, error) {
+	e := &floorEnd{memory: make([]byte, bulk), frame: make([]byte, 0, floorBurst*floorPacket)}
+	if err := e.socket.open(netip.AddrPortFrom(local, 0)); err != nil {
+		return nil, err
+	}
+	e.window = max(floorBurst, min(e.socket.receiveBuffer/(2*floorPacket), 2*bulk/floorMTU))
+	return e, nil
+}
+
+func (e *floorEnd) close() { _ = e.socket.conn.Close() } // nothing depends on it
+
+// add appends a packet to what leaves with the next call.
+func (e *floorEnd) add(h ibta.BTH, payload []byte) {
+	from := len(e.frame)
+	h.PKey, h.Migrated = ibta.DefaultPKey, true
+	e.frame = append(h.AppendTo(e.frame), payload...)
+	icrc := e.socket.out.ICRC(uint16(from/floorPacket), e.frame[from:])
+	e.frame = binary.LittleEndian.AppendUint32(e.frame, icrc)
+}
+
+// flush sends it.
+func (e *floorEnd) flush() error {
+	err := e.socket.send(e.frame, floorPacket)
+	e.frame = e.frame[:0]
+	return err
+}
+
+// serve answers one peer until the socket is closed.
+func (e *floorEnd) serve() {
+	for {
+		batch, err := e.socket.receive()
+		if err != nil {
+			return
+		}
+		for batch.next() {
+			if e.answer(&batch.header, batch.payload) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (e *floorEnd) answer(h *ibta.BTH, payload []byte) error {
+	if h.DestQP == floorEcho {
+		e.add(ibta.BTH{OpCode: ibta.SendOnly, DestQP: floorEcho, PSN: h.PSN}, payload)
+		return e.flush()
+	}
+	copy(e.memory[int(h.PSN)*floorMTU%bulk:], payload)
+	if !h.AckReq {
+		return nil
+	}
+	e.add(ibta.BTH{OpCode: ibta.Acknowledge, PSN: h.PSN}, []byte{byte(ibta.AckUnlimited), 0, 0, 0})
+	return e.flush()
+}
+
+// roundTrips has a packet of size bytes go back and forth n times.
+func (e *floorEnd) roundTrips(size, n int) (time.Duration, error) {
+	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for range n {
+		e.psn = e.psn.Add(1)
+		e.add(ibta.BTH{OpCode: ibta.SendOnly, DestQP: floorEcho, PSN: e.psn}, e.memory[:size])
+		if err := e.flush(); err != nil {
+			return 0, err
+		}
+		for heard := e.psn.Add(-1); heard != e.psn; {
+			if err := e.hear(&heard); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return time.Since(began), nil
+}
+
+// put sends n times 1 MiB and waits for the ACK of the last packet.
+func (e *floorEnd) put(n int) (time.Duration, error) {
+	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	acked, last := e.psn, e.psn.Add(n*bulk/floorMTU)
+	for bursts := 1; e.psn != last; bursts++ {
+		packets := min(floorBurst, last.Sub(e.psn))
+		for packets > e.window-e.psn.Sub(acked) {
+			if err := e.hear(&acked); err != nil {
+				return 0, err
+			}
+		}
+		if err := e.send(packets, bursts%floorAckEvery == 0 || packets == last.Sub(e.psn)); err != nil {
+			return 0, err
+		}
+	}
+	for acked != last {
+		if err := e.hear(&acked); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// send sends the next packets by one call, the last with a request for an ACK or not.
+func (e *floorEnd) send(packets int, ask bool) error {
+	for i := range packets {
+		e.psn = e.psn.Add(1)
+		h := ibta.BTH{OpCode: ibta.SendMiddle, DestQP: floorSink, PSN: e.psn, AckReq: ask && i == packets-1}
+		from := int(e.psn) * floorMTU % bulk
+		e.add(h, e.memory[from:from+floorMTU])
+	}
+	return e.flush()
+}
+
+// hear takes what came: the highest PSN is that of the last.
+func (e *floorEnd) hear(last *ibta.PSN) error {
+	batch, err := e.socket.receive()
+	if err != nil {
+		return fmt.Errorf("nothing came after PSN %d, which was lost or refused (the window is %d packets): %w", *last, e.window, err)
+	}
+	for batch.next() {
+		if batch.header.PSN.Sub(*last) > 0 {
+			*last = batch.header.PSN
+		}
+	}
+	return nil
+}

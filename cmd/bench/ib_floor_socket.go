@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// Options of sockets that package syscall lacks, and what they are used with.
+const (
+	solUDP        = 17
+	udpSegment    = 103
+	udpGRO        = 104
+	discoverProbe = 3 // IP_PMTUDISC_PROBE
+
+	floorBuffer = 4 << 20 // of what arrives, as far as the system allows it
+	floorJoined = 1 << 16 // what the kernel joins
+)
+
+// floorSocket is a UDP socket that cuts and joins datagrams. It is not connected and
+// sets DF, so that the kernel numbers the datagrams of a call from 0 on, which the
+// ICRC covers.
+type floorSocket struct {
+	conn          *net.UDPConn
+	local, peer   netip.AddrPort
+	out, in       ibta.Path
+	receiveBuffer int
+	control       []byte // a message with the size of datagrams
+	buffer        []byte
+	ancillary     [64]byte
+	batch         floorBatch
+}
+
+func (s *floorSocket) open(local netip.AddrPort) error {
+	cfg := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) (err error) {
+		if e := rc.Control(func(fd uintptr) { err = s.setUp(int(fd)) }); e != nil {
+			return e
+		}
+		return err
+	}}
+	c, err := cfg.ListenPacket(context.Background(), "udp4", local.String())
+	if err != nil {
+		return err
+	}
+	s.conn = c.(*net.UDPConn)
+	s.local = s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	s.buffer = make([]byte, floorJoined)
+	// struct cmsghdr, its length a size_t.
+	at := syscall.CmsgLen(0)
+	s.control = make([]byte, syscall.CmsgSpace(2))
+	binary.NativeEndian.PutUint32(s.control, uint32(syscall.CmsgLen(2)))
+	binary.NativeEndian.PutUint32(s.control[at-8:], solUDP)
+	binary.NativeEndian.PutUint32(s.control[at-4:], udpSegment)
+	return nil
+}
+
+func (s *floorSocket) setUp(fd int) error {
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, floorBuffer) // what it got is asked below
+	for _, o := range [][3]int{
+		{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER, discoverProbe},
+		{solUDP, udpSegment, 0},
+		{solUDP, udpGRO, 1},
+	} {
+		if err := syscall.SetsockoptInt(fd, o[0], o[1], o[2]); err != nil {
+			return err
+		}
+	}
+	var err error
+	s.receiveBuffer, err = syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF)
+	return err
+}
+
+// connect says who the peer is.
+func (s *floorSocket) connect(peer netip.AddrPort) {
+	s.peer, s.out, s.in = peer, ibta.NewPath(s.local, peer), ibta.NewPath(peer, s.local)
+}
+
+// send sends datagrams of size bytes, of which the last may have less.
+func (s *floorSocket) send(b []byte, size int) error {
+	var control []byte
+	if len(b) > size {
+		control = s.control
+		binary.NativeEndian.PutUint16(control[syscall.CmsgLen(0):], uint16(size))
+	}
+	_, _, err := s.conn.WriteMsgUDPAddrPort(b, control, s.peer)
+	return err
+}
+
+// receive waits for datagrams. They are valid until the next call.
+func (s *floorSocket) receive() (*floorBatch, error) {
+	n, oobn, _, from, err := s.conn.ReadMsgUDPAddrPort(s.buffer, s.ancillary[:])
+	if err != nil {
+		return nil, err
+	}
+	if from != s.peer {
+		s.connect(from)
+	}
+	size := n
+	if at := syscall.CmsgLen(0); oobn >= at+4 {
+		size = int(binary.NativeEndian.Uint32(s.ancillary[at:]))
+	}
+	s.batch = floorBatch{rest: s.buffer[:n], size: size, path: s.in}
+	return &s.batch, nil
+}
+
+// floorBatch are datagrams that came joined.
+type floorBatch struct {
+	rest []byte
+	size int
+	id   uint16
+	path ibta.Path
+
+	header  ibta.BTH
+	payload []byte
+}
+
+// next goes on to the next packet. Damaged ones are left out.
+func (b *floorBatch) next() bool {
+	for len(b.rest) > 0 {
+		d := b.rest[:min(b.size, len(b.rest))]
+		b.rest = b.rest[len(d):]
+		good := b.path.Check(b.id, d)
+		b.id++
+		if !good {
+			continue
+		}
+		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // long enough: Check says so
+		return true
+	}
+	return false
+}
