@@ -38,6 +38,8 @@ var Rules = []Rule{
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
 	{Package: "lnd/socklnd/...", May: driverMay + "lnd/socklnd/..."},
+	// It plays recordings, and so reads captures and packets.
+	{Package: "lnd/o2iblnd/internal/replay", May: driverMay + "lnd/capture lnd/o2iblnd/kib lnd/verbs/ibta", Tests: "lnd/o2iblnd lnd/verbs/..."},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/o2iblnd/... lnd/verbs"},
 	{Package: "lnd/verbs", May: "lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},

@@ -1,0 +1,165 @@
+package replay
+
+import (
+	"errors"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// CM is a message of the connection manager. Of the messages the one counts that
+// MAD.Attribute names. Their private data is in Msg or Reject where o2iblnd
+// made it, and else in Private.
+type CM struct {
+	MAD  ibta.MAD
+	REQ  ibta.REQ
+	REP  ibta.REP
+	REJ  ibta.REJ
+	RTU  ibta.RTU
+	DREQ ibta.DREQ
+	DREP ibta.DREP
+
+	IP      *ibta.IPCM // of a REQ; nil: Private is all of the private data
+	Msg     *kib.Msg   // of a REQ or REP
+	Reject  *kib.Reject
+	Private []byte
+}
+
+// parseCM parses a message. The errors are those of ibta.ParseMAD, and
+// ErrUnknown.
+func parseCM(b []byte) (*CM, error) {
+	var c CM
+	var body []byte
+	var err error
+	if c.MAD, body, err = ibta.ParseMAD(b); err != nil {
+		return nil, err
+	}
+	switch c.MAD.Attribute { // the body is long enough
+	case ibta.AttrREQ:
+		c.REQ, _ = ibta.ParseREQ(body)
+		user := c.REQ.Private
+		if ip, rest, err := ibta.ParseIPCM(user); err == nil {
+			c.IP, user = &ip, rest
+		}
+		c.message(user)
+	case ibta.AttrREP:
+		c.REP, _ = ibta.ParseREP(body)
+		c.message(c.REP.Private)
+	case ibta.AttrREJ:
+		c.REJ, _ = ibta.ParseREJ(body)
+		c.Private = c.REJ.Private
+		if r, err := kib.ParseReject(c.Private); err == nil {
+			c.Reject, c.Private = &r, nil
+		}
+	case ibta.AttrRTU:
+		c.RTU, _ = ibta.ParseRTU(body)
+		c.Private = c.RTU.Private
+	case ibta.AttrDREQ:
+		c.DREQ, _ = ibta.ParseDREQ(body)
+		c.Private = c.DREQ.Private
+	case ibta.AttrDREP:
+		c.DREP, _ = ibta.ParseDREP(body)
+		c.Private = c.DREP.Private
+	default:
+		err = errors.Join(ErrUnknown, ibta.ErrAttribute)
+	}
+	return &c, err
+}
+
+// message takes what o2iblnd says in private data.
+func (c *CM) message(b []byte) {
+	m, err := kib.ParseMsg(b)
+	if err != nil {
+		c.Private = b
+		return
+	}
+	c.Msg = &m
+}
+
+// encode returns the message, made of its parts.
+func (c *CM) encode() []byte {
+	private := c.Private
+	if c.Msg != nil {
+		private, _ = c.Msg.AppendBinary(nil) // it was parsed
+	}
+	if c.Reject != nil {
+		private = c.Reject.AppendTo(nil)
+	}
+	b := c.MAD.AppendTo(nil)
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		r := c.REQ
+		r.Private = private
+		if c.IP != nil {
+			r.Private = append(c.IP.AppendTo(nil), private...)
+		}
+		return r.AppendTo(b)
+	case ibta.AttrREP:
+		r := c.REP
+		r.Private = private
+		return r.AppendTo(b)
+	case ibta.AttrREJ:
+		r := c.REJ
+		r.Private = private
+		return r.AppendTo(b)
+	case ibta.AttrRTU:
+		return c.RTU.AppendTo(b)
+	case ibta.AttrDREQ:
+		return c.DREQ.AppendTo(b)
+	}
+	return c.DREP.AppendTo(b)
+}
+
+// local returns the comm id of the sender.
+func (c *CM) local() ibta.CommID {
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		return c.REQ.LocalID
+	case ibta.AttrREP:
+		return c.REP.LocalID
+	case ibta.AttrREJ:
+		return c.REJ.LocalID
+	case ibta.AttrRTU:
+		return c.RTU.LocalID
+	case ibta.AttrDREQ:
+		return c.DREQ.LocalID
+	}
+	return c.DREP.LocalID
+}
+
+// begins reports whether the message begins an exchange, with a transaction id of
+// its sender's choice.
+func (c *CM) begins() bool {
+	return c.MAD.Attribute == ibta.AttrREQ || c.MAD.Attribute == ibta.AttrDREQ
+}
+
+// clone copies what is not shared with the bytes of the packet.
+func (c *CM) clone() *CM {
+	n := *c
+	if c.IP != nil {
+		ip := *c.IP
+		n.IP = &ip
+	}
+	if c.Msg != nil {
+		m := *c.Msg
+		n.Msg = &m
+	}
+	if c.Reject != nil {
+		r := *c.Reject
+		n.Reject = &r
+	}
+	return &n
+}
+
+// Clone returns a copy whose parts can be changed. Data stays shared.
+func (p *Packet) Clone() Packet {
+	n := *p
+	if p.CM != nil {
+		n.CM = p.CM.clone()
+	}
+	if p.Msg != nil {
+		m := *p.Msg
+		n.Msg = &m
+	}
+	return n
+}

@@ -1,0 +1,246 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// The errors of Differences.Check.
+var (
+	ErrDiffers     = errors.New("differs from the recording")
+	ErrClass       = errors.New("traffic class is another one than in the recording")
+	ErrGUID        = errors.New("GUID is zero or changes")
+	ErrTransaction = errors.New("transaction id is zero or that of another exchange")
+	ErrWrite       = errors.New("RDMA WRITE does not go where it goes in the recording")
+	ErrAskAck      = errors.New("last packet of a message asks for no acknowledgement")
+)
+
+// Difference is something that may differ between the bytes of a node and those
+// of the recorded one.
+type Difference struct {
+	What, Reason string
+	// adapt changes the recorded packet into what this node has to say, reports
+	// whether that was another thing, and checks what the difference itself has to
+	// fulfil.
+	adapt func(d *Differences, want, node *Packet) (differs bool, err error)
+}
+
+// Allowed are the differences that every node may have. Nothing else may differ,
+// but for Also. Outside of the packets the UDP source port may, which spreads
+// packets over routes and means nothing, and IPv4's identification.
+var Allowed = []Difference{
+	{
+		"migration bit", "means nothing without an alternate path; rxe sends 0, we send 1 (reference §2)",
+		adaptMigrated,
+	},
+	{
+		"PSN and AckReq of QP 1", "datagrams are not put in order, nor acknowledged; rxe counts and asks all the same",
+		adaptGSI,
+	},
+	{
+		"transaction id of a REQ or DREQ", "a number that means something to its sender alone; answers repeat it",
+		adaptTransaction,
+	},
+	{
+		"GUID", "the number of a life's adapter: not zero, and the same as long as the recorded one is",
+		adaptGUID,
+	},
+	{
+		"AckReq inside a message", "how often to ask is the sender's choice; the last packet of a message must",
+		adaptAskAck,
+	},
+	{
+		"opcode and RETH inside a transfer", "its WRITEs are posted in turns of 64 KiB so that a priority message passes; PSN, place and bytes of each packet are the same",
+		adaptTurns,
+	},
+}
+
+// longestTurn is how much one RDMA WRITE may move where a kernel's moves more.
+const longestTurn = 64 << 10
+
+// Differences compares packets of a node with recorded ones.
+type Differences struct {
+	// Also are differences that this recording allows besides those in Allowed.
+	Also []Difference
+	// Seen counts the packets in which something differed, by What.
+	Seen map[string]int
+
+	guids        map[ibta.GUID]ibta.GUID // recorded → the node's
+	transactions map[uint64]uint64       // recorded → the node's
+	requests     map[uint64]uint64       // the node's of REQs → recorded
+	place        bool                    // a WRITE packet of the node is where it is in the recording
+}
+
+func (d *Differences) init() {
+	d.Seen, d.guids = map[string]int{}, map[ibta.GUID]ibta.GUID{}
+	d.transactions, d.requests = map[uint64]uint64{}, map[uint64]uint64{}
+}
+
+// Check compares a packet of the node with the recorded one.
+func (d *Differences) Check(recorded, node *Packet) error {
+	if recorded.Class != node.Class {
+		return fmt.Errorf("%v: %w: %#x, want %#x", recorded, ErrClass, node.Class, recorded.Class)
+	}
+	want := recorded.Clone()
+	if sameKind(&want, node) {
+		for _, list := range [][]Difference{Allowed, d.Also} {
+			for i := range list {
+				differs, err := list[i].adapt(d, &want, node)
+				if err != nil {
+					return fmt.Errorf("%v: %s: %w", recorded, list[i].What, err)
+				}
+				if differs {
+					d.Seen[list[i].What]++
+				}
+			}
+		}
+	}
+	return compare(recorded, want.Encode(), node.Bytes[:len(node.Bytes)-ibta.ICRCSize])
+}
+
+// sameKind reports whether two packets are of a kind, so that it makes sense to
+// look at parts.
+func sameKind(a, b *Packet) bool {
+	switch {
+	case a.CM != nil && b.CM != nil:
+		return a.CM.MAD.Attribute == b.CM.MAD.Attribute
+	case a.Msg != nil && b.Msg != nil:
+		return a.Msg.Type == b.Msg.Type
+	}
+	return a.CM == nil && b.CM == nil && a.Msg == nil && b.Msg == nil && a.OpCode.IsWrite() == b.OpCode.IsWrite()
+}
+
+// compare returns an error that shows how bytes differ.
+func compare(p *Packet, want, got []byte) error {
+	if bytes.Equal(want, got) {
+		return nil
+	}
+	return fmt.Errorf("%v: %w (-want +got):\n%s", p, ErrDiffers, cmp.Diff(dump(want), dump(got)))
+}
+
+// dump returns the lines of a hex dump, not of a whole bulk.
+func dump(b []byte) []string {
+	const most = 400
+	lines := strings.Split(hex.Dump(b[:min(len(b), most)]), "\n")
+	return append(lines, fmt.Sprintf("%d bytes", len(b)))
+}
+
+func adaptMigrated(_ *Differences, want, node *Packet) (bool, error) {
+	differs := want.Migrated != node.Migrated
+	want.Migrated = node.Migrated
+	return differs, nil
+}
+
+func adaptGSI(_ *Differences, want, node *Packet) (bool, error) {
+	if want.CM == nil {
+		return false, nil
+	}
+	differs := want.PSN != node.PSN || want.AckReq != node.AckReq
+	want.PSN, want.AckReq = node.PSN, node.AckReq
+	return differs, nil
+}
+
+func adaptTransaction(d *Differences, want, node *Packet) (bool, error) {
+	if want.CM == nil || !want.CM.begins() {
+		return false, nil
+	}
+	recorded, own := want.CM.MAD.TransactionID, node.CM.MAD.TransactionID
+	used, again := d.requests[own]
+	if own == 0 || again && used != recorded && want.CM.MAD.Attribute == ibta.AttrREQ {
+		return true, fmt.Errorf("%w: %#x", ErrTransaction, own)
+	}
+	if want.CM.MAD.Attribute == ibta.AttrREQ {
+		d.requests[own] = recorded
+	}
+	d.transactions[recorded] = own
+	want.CM.MAD.TransactionID = own
+	return recorded != own, nil
+}
+
+func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
+	var recorded, own *ibta.GUID
+	switch {
+	case want.CM == nil:
+		return false, nil
+	case want.CM.MAD.Attribute == ibta.AttrREQ:
+		recorded, own = &want.CM.REQ.LocalGUID, &node.CM.REQ.LocalGUID
+	case want.CM.MAD.Attribute == ibta.AttrREP:
+		recorded, own = &want.CM.REP.LocalGUID, &node.CM.REP.LocalGUID
+	default:
+		return false, nil
+	}
+	if before, known := d.guids[*recorded]; *own == 0 || known && before != *own {
+		return true, fmt.Errorf("%w: %#x, before that %#x", ErrGUID, *own, before)
+	}
+	d.guids[*recorded] = *own
+	differs := *recorded != *own
+	*recorded = *own
+	return differs, nil
+}
+
+func adaptAskAck(_ *Differences, want, node *Packet) (bool, error) {
+	if want.CM != nil || want.IsAck() {
+		return false, nil
+	}
+	if node.OpCode.IsLast() && !node.AckReq {
+		return true, ErrAskAck
+	}
+	differs := want.AckReq != node.AckReq
+	want.AckReq = node.AckReq
+	return differs, nil
+}
+
+func adaptTurns(d *Differences, want, node *Packet) (bool, error) {
+	if !want.OpCode.IsWrite() || !d.place {
+		return false, nil
+	}
+	differs := want.OpCode != node.OpCode || want.RETH != node.RETH
+	want.OpCode, want.RETH = node.OpCode, node.RETH
+	return differs, nil
+}
+
+// checkWrite compares where a WRITE packet goes, and that WRITEs end where they
+// say and where those of the recording end.
+func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
+	p.place = false
+	recorded := &p.Script.Packets[i]
+	if !q.OpCode.IsWrite() || !recorded.OpCode.IsWrite() {
+		return nil
+	}
+	at, fits := f.written.follow(&q.Packet)
+	switch want := p.where[i]; {
+	case at != want:
+		return fmt.Errorf("%w: %#x of key %#x, want %#x of %#x", ErrWrite, at.address, at.key, want.address, want.key)
+	case !fits:
+		return fmt.Errorf("%w: it does not end where it says", ErrWrite)
+	case recorded.OpCode.IsLast() && !q.OpCode.IsLast() || recorded.OpCode.IsFirst() && !q.OpCode.IsFirst():
+		return fmt.Errorf("%w: transfers begin and end with other packets", ErrWrite)
+	case q.OpCode.IsFirst() && q.RETH != recorded.RETH && q.RETH.Length > longestTurn:
+		return fmt.Errorf("%w: a turn of %d bytes", ErrWrite, q.RETH.Length)
+	}
+	p.place = true
+	return nil
+}
+
+// Substitute returns the recorded packet that is to be sent to the node: with its
+// transaction ids, and else as it was.
+func (d *Differences) Substitute(q *Packet) Datagram {
+	if q.CM == nil || q.CM.begins() {
+		return q.Datagram
+	}
+	own, known := d.transactions[q.CM.MAD.TransactionID]
+	if !known || own == q.CM.MAD.TransactionID {
+		return q.Datagram
+	}
+	s := q.Clone()
+	s.CM.MAD.TransactionID = own
+	s.seal()
+	return s.Datagram
+}

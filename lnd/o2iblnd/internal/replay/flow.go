@@ -1,0 +1,88 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// The errors of acknowledgements.
+var (
+	ErrAck = errors.New("acknowledgement is wrong")
+	// ErrWindow means more packets on the way than a kernel's would be.
+	ErrWindow = errors.New("too many packets are not acknowledged")
+)
+
+// mostUnacknowledged is how many packets software RoCE of Linux has on the way at
+// most (reference §14), and so what it was ever given.
+const mostUnacknowledged = 128
+
+// flow is the requests from one side of a connection to the other, and the
+// acknowledgements that come back.
+type flow struct {
+	conn      *Conn
+	to        ibta.QPN // of the requests
+	back      ibta.QPN // of the acknowledgements
+	next      ibta.PSN
+	completed map[ibta.PSN]uint32 // messages that were complete with a packet
+	count     uint32              // messages
+	base      uint32              // MSN before the first of them
+
+	acked   ibta.PSN         // behind the last one that is acknowledged
+	must    ibta.PSN         // behind the last one that asked for it
+	places  map[ibta.PSN]int // in the script
+	sent    map[ibta.PSN][]byte
+	written follower
+}
+
+func newFlow(c *Conn, from int) *flow {
+	return &flow{
+		conn: c, to: c.QPN[1-from], back: c.QPN[from], next: c.PSN[from], acked: c.PSN[from], must: c.PSN[from], base: c.MSN[1-from],
+		completed: map[ibta.PSN]uint32{}, places: map[ibta.PSN]int{}, sent: map[ibta.PSN][]byte{},
+	}
+}
+
+// send notes a request.
+func (f *flow) send(p *Packet) {
+	if p.OpCode.IsLast() {
+		f.count++
+	}
+	f.completed[p.PSN], f.sent[p.PSN] = f.count, p.Bytes
+	f.next = p.PSN.Add(1)
+	if p.AckReq {
+		f.must = f.next
+	}
+}
+
+// msn returns what an acknowledgement of a packet says.
+func (f *flow) msn(psn ibta.PSN) uint32 { return (f.base + f.completed[psn]) & (1<<24 - 1) }
+
+// acknowledge takes an ACK. It must be one, name a packet that was sent, not go
+// back, and count the messages that the packets up to there complete.
+func (f *flow) acknowledge(p *ibta.Packet) error {
+	switch {
+	case p.AETH.Syndrome != ibta.AckUnlimited:
+		return fmt.Errorf("%w: %v", ErrAck, p.AETH.Syndrome)
+	case !f.known(p.PSN) || p.PSN.Sub(f.acked) < -1:
+		return fmt.Errorf("%w: PSN %#x, of %#x to %#x that were not acknowledged", ErrAck, p.PSN, f.acked, f.next.Add(-1))
+	case p.AETH.MSN != f.msn(p.PSN):
+		return fmt.Errorf("%w: %d messages are complete with PSN %#x, want %d", ErrAck, p.AETH.MSN, p.PSN, f.msn(p.PSN))
+	}
+	f.acked = p.PSN.Add(1)
+	return nil
+}
+
+// known reports whether a packet was sent by this flow.
+func (f *flow) known(psn ibta.PSN) bool {
+	_, ok := f.sent[psn]
+	return ok
+}
+
+// answer returns the ACK of a packet, in a packet to fill in.
+func (f *flow) answer(psn ibta.PSN) ibta.Packet {
+	return ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.Acknowledge, PKey: ibta.DefaultPKey, DestQP: f.back, PSN: psn},
+		AETH: ibta.AETH{Syndrome: ibta.AckUnlimited, MSN: f.msn(psn)},
+	}
+}

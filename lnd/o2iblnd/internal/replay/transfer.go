@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// transfer is payload that goes by RDMA WRITE, with the places of its packets in
+// the script; -1 for one that is not there.
+type transfer struct {
+	request, ack, first, done int
+	data                      []byte
+}
+
+// transfers returns the transfers by the place of their request.
+func (s *Script) transfers() map[int]*transfer {
+	type name struct {
+		sender string // of the request or PUT_ACK
+		cookie uint64
+	}
+	all := map[int]*transfer{}
+	asked, granted := map[name]*transfer{}, map[name]*transfer{}
+	keys := map[uint32]*transfer{}
+	var writing *transfer
+	for i := range s.Packets {
+		p := &s.Packets[i]
+		if p.OpCode.IsWrite() {
+			if p.OpCode.IsFirst() {
+				writing = keys[uint32(p.RETH.RKey)]
+			}
+			if writing != nil {
+				writing.write(i, p.Payload)
+			}
+			continue
+		}
+		if p.Msg == nil {
+			continue
+		}
+		from, to := p.From.Addr().String(), p.To.Addr().String()
+		switch m := p.Msg; m.Type {
+		case kib.PutReq, kib.GetReq:
+			t := &transfer{request: i, ack: -1, first: -1, done: -1}
+			all[i], asked[name{from, m.Cookie}] = t, t
+			if m.Type == kib.GetReq {
+				keys[m.Desc.Key] = t
+			}
+		case kib.PutAck:
+			if t := asked[name{to, m.Cookie}]; t != nil {
+				t.ack, granted[name{from, m.DstCookie}], keys[m.Desc.Key] = i, t, t
+			}
+		case kib.PutNak, kib.GetDone:
+			if t := asked[name{to, m.Cookie}]; t != nil {
+				t.finish(i)
+			}
+		case kib.PutDone:
+			if t := granted[name{to, m.Cookie}]; t != nil {
+				t.finish(i)
+			}
+		}
+	}
+	return all
+}
+
+func (t *transfer) write(i int, b []byte) {
+	if t.first < 0 {
+		t.first = i
+	}
+	t.data = append(t.data, b...)
+}
+
+func (t *transfer) finish(i int) {
+	t.done = i
+	if t.first < 0 {
+		t.first = i
+	}
+}
+
+// place is where the data of a WRITE packet goes.
+type place struct {
+	key     ibta.RKey
+	address uint64
+}
+
+// follower knows where the packets of WRITEs go, those of one flow in order.
+type follower struct {
+	at   place
+	left uint32 // bytes to come
+}
+
+// follow returns the place of a packet, and whether it fits the WRITE that it is
+// part of.
+func (f *follower) follow(p *ibta.Packet) (place, bool) {
+	if p.OpCode.IsFirst() {
+		f.at, f.left = place{p.RETH.RKey, p.RETH.Address}, p.RETH.Length
+	}
+	n, at := uint32(len(p.Payload)), f.at
+	fits := n <= f.left && p.OpCode.IsLast() == (n == f.left)
+	f.at.address += uint64(n)
+	f.left -= min(n, f.left)
+	return at, fits
+}
