@@ -3,6 +3,7 @@ package o2iblnd
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"ulnet/lnd"
@@ -60,6 +61,17 @@ type Config struct {
 	MTU           int
 	ReceiveBuffer int
 
+	// NoMulticast (multicast=0) leaves the NI without multicast. The others are of what
+	// it has otherwise: the group g has the address MulticastBase + g, whose low 16 bits
+	// are 0 (multicast_base, 239.76.0.0), and the Q_Key MulticastQKey (multicast_qkey,
+	// 0x01234567 as RDMA-CM's groups have, below 0x80000000); all nodes of a net have
+	// the same. MulticastBuffers is how many datagrams the NI can be receiving at a
+	// time (multicast_buffers, 512). Kernels have no multicast. Local policy.
+	NoMulticast      bool
+	MulticastBase    netip.Addr
+	MulticastQKey    uint32
+	MulticastBuffers int
+
 	// FirstCookie is the cookie of the first transfer of each connection, for the
 	// replay of recordings; 0: 1.
 	FirstCookie uint64
@@ -96,6 +108,9 @@ func (c Config) withDefaults() Config {
 	c.Keepalive = or(c.Keepalive, 100*time.Second)
 	c.RxBuffers = or(c.RxBuffers, 1024)
 	c.MaxConns = or(c.MaxConns, 1<<14)
+	c.MulticastBase = or(c.MulticastBase, defaultBase)
+	c.MulticastQKey = or(c.MulticastQKey, defaultQKey)
+	c.MulticastBuffers = or(c.MulticastBuffers, 512)
 	c.FirstCookie = or(c.FirstCookie, 1)
 	return c
 }
@@ -143,6 +158,9 @@ func (c Config) Validate() error {
 		{"rx_buffers", "a number of buffers", c.RxBuffers, c.RxBuffers >= 0},
 		{"max_conns", "a number of connections", c.MaxConns, c.MaxConns >= 0},
 		{"mtu", "256, 512, 1024, 2048 or 4096", c.MTU, validMTU(c.MTU)},
+		{"multicast_base", "224.1.0.0 to 239.255.0.0, ending in 0.0", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase)},
+		{"multicast_qkey", "below 0x80000000", c.MulticastQKey, c.MulticastQKey>>31 == 0},
+		{"multicast_buffers", "a number of buffers", c.MulticastBuffers, c.MulticastBuffers >= 0},
 		{"receive_buffer", "a number of bytes", c.ReceiveBuffer, c.ReceiveBuffer >= 0},
 	} {
 		if !f.ok {

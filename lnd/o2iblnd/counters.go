@@ -74,6 +74,21 @@ const (
 
 	// Tolerated.
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
+
+	// Multicast datagrams: those that arrived and were dropped, in the order of the
+	// tests, and those that did not leave.
+	DatagramCut     // shorter than its headers
+	DatagramForeign // not o2iblnd's
+	DatagramVersion // of an unknown version
+	DatagramHeader  // its LNet header does not have the size of o2ib's
+	DatagramLength  // its payload is not as long as it says
+	DatagramType    // no PUT without ACK
+	DatagramOwn     // in the name of this NI
+	DatagramNet     // for another net of the same address
+	DatagramSource  // its source NID does not have the address that it came from
+	DatagramGroup   // not sent to the group that it names, or to none that was joined
+	DatagramTooLong // did not leave: longer than the network's packets
+	DatagramFailed  // did not leave: the device refused
 	numReasons
 )
 
@@ -98,6 +113,10 @@ var reasonNames = [numReasons]string{
 	PeerStatus: "peer_status",
 	NoTx:       "no_tx", TooManyFrags: "too_many_frags", BadHeader: "bad_header", NoReply: "no_reply",
 	SumNotTrusted: "sum_not_trusted",
+	DatagramCut:   "datagram_cut", DatagramForeign: "datagram_foreign", DatagramVersion: "datagram_version",
+	DatagramHeader: "datagram_header", DatagramLength: "datagram_length", DatagramType: "datagram_type",
+	DatagramOwn: "datagram_own", DatagramNet: "datagram_net", DatagramSource: "datagram_source",
+	DatagramGroup: "datagram_group", DatagramTooLong: "datagram_too_long", DatagramFailed: "datagram_failed",
 }
 
 // String returns the word under which the reason is counted.

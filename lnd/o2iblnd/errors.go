@@ -53,6 +53,7 @@ var errnos = map[Reason]syscall.Errno{
 	Refused: syscall.EPROTO, SendTimeout: syscall.ETIMEDOUT, CreditTimeout: syscall.ETIMEDOUT,
 	PeerRestarted: syscall.ESTALE, NoMemory: syscall.ENOMEM, PeerStatus: syscall.EREMOTEIO,
 	NoTx: syscall.ENOMEM, TooManyFrags: syscall.EMSGSIZE, BadHeader: syscall.EINVAL,
+	DatagramTooLong: syscall.EMSGSIZE,
 }
 
 // advices say what to do about a reason.
@@ -68,6 +69,7 @@ var advices = map[Reason]string{
 	NoTx:             "raise ntx",
 	NoMemory:         "see the limit of locked memory",
 	TooManyFrags:     "use fewer and larger segments",
+	DatagramTooLong:  "see the MTU of the interface",
 	CreditTimeout:    "the peer does not read its messages",
 	SendTimeout:      "is the peer overloaded? see timeout",
 }

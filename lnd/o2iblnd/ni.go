@@ -22,6 +22,7 @@ type NI struct {
 	nid    nid.NID
 	up     lnd.Upcalls
 	counts counters
+	cast   casting // Startup calls init, Shutdown calls shutdown
 }
 
 var _ lnd.NI = (*NI)(nil)
@@ -39,4 +40,4 @@ func (ni *NI) Recv(*lnd.Delivery) {}
 func (ni *NI) Shutdown(context.Context) error { return nil }
 
 // Snapshot returns the NI's state.
-func (ni *NI) Snapshot() Snapshot { return Snapshot{NID: ni.nid, Counters: ni.counts.snapshot()} }
+func (ni *NI) Snapshot() Snapshot { return Snapshot{NID: ni.nid, Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot()} }

@@ -19,6 +19,8 @@ type Snapshot struct {
 	Receives verbs.PoolStats // the buffers of all connections
 	Peers    []PeerSnapshot  // by NID
 	Counters Counters
+
+	Multicast MulticastSnapshot
 }
 
 // TunablesSnapshot is what is in force of the tunables, under Lustre's names.

@@ -1,0 +1,252 @@
+package o2iblnd
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Where groups are unless the configuration says otherwise: addresses that are
+// organization-local (RFC 2365 section 6.2), and the Q_Key that RDMA-CM's groups have
+// (transport reference §10).
+var defaultBase = netip.AddrFrom4([4]byte{239, 76, 0, 0})
+
+const defaultQKey = 0x01234567
+
+// validBase reports whether a range of groups may begin at an address. What
+// routers and switches use among themselves stays out of it.
+func validBase(a netip.Addr) bool {
+	if !a.Is4() || !a.IsMulticast() {
+		return false
+	}
+	b := a.As4()
+	return b[2] == 0 && b[3] == 0 && b[1]|b[0]&^224 != 0
+}
+
+// casting is what an NI has of multicast: a queue pair for datagrams, which is not
+// made until a group is joined or a datagram is sent.
+type casting struct {
+	ni    *NI
+	dev   verbs.Device
+	clock machine.Clock
+	limit int // payload of a datagram in bytes; 0: there is no multicast
+
+	mu     sync.Mutex
+	groups []lnd.Group // that were joined; guarded by mu, like all below
+	ends   *castEnds   // nil before the first group or datagram
+	ended  bool
+
+	sending castQueue
+
+	// Owned by the upcall of the receiving completion queue.
+	taken    lnd.Delivery
+	datagram kib.Datagram
+
+	joined atomic.Pointer[[]lnd.Group] // what groups was last
+	// What has passed, for Snapshot.
+	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
+}
+
+var _ lnd.Multicaster = (*NI)(nil)
+
+// init finds out what fits into a datagram.
+func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
+	c.ni, c.dev, c.clock = ni, dev, clock
+	c.joined.Store(new([]lnd.Group))
+	c.sending.init()
+	if !ni.cfg.NoMulticast {
+		c.limit = max(dev.Attr().MTU-kib.DatagramOverhead, 0)
+	}
+}
+
+// castEnds is a queue pair for datagrams and what belongs to it.
+type castEnds struct {
+	pd           verbs.PD
+	pool         verbs.Pool
+	sends, recvs verbs.CQ
+	qp           verbs.UD
+}
+
+// close ends all that there is. It waits for upcalls.
+func (e *castEnds) close() (err error) {
+	if e.qp != nil {
+		e.qp.Close()
+	}
+	for _, q := range []verbs.CQ{e.sends, e.recvs} {
+		if q != nil {
+			err = errors.Join(err, q.Close())
+		}
+	}
+	if e.pool != nil {
+		err = errors.Join(err, e.pool.Close())
+	}
+	if e.pd != nil {
+		err = errors.Join(err, e.pd.Close())
+	}
+	return err
+}
+
+// open makes the queue pair, if that has not been done. The caller holds mu.
+func (c *casting) open() (*castEnds, error) {
+	switch {
+	case c.ended:
+		return nil, syscall.ESHUTDOWN
+	case c.limit == 0:
+		return nil, fmt.Errorf("o2iblnd: no multicast on %v: %w", c.ni.nid, syscall.EOPNOTSUPP)
+	case c.ends != nil:
+		return c.ends, nil
+	}
+	e := new(castEnds)
+	if err := c.make(e); err != nil {
+		return nil, fmt.Errorf("o2iblnd: queue pair for multicast: %w", errors.Join(err, e.close()))
+	}
+	c.ends = e
+	return e, nil
+}
+
+// make makes what belongs to a queue pair; what is there when it fails is the
+// caller's to close.
+func (c *casting) make(e *castEnds) (err error) {
+	cfg := &c.ni.cfg
+	if e.pd, err = c.dev.NewPD(); err != nil {
+		return err
+	}
+	e.pool, err = e.pd.NewPool(verbs.PoolConfig{Buffers: cfg.MulticastBuffers, Size: c.dev.Attr().MTU})
+	if err != nil {
+		return err
+	}
+	if e.sends, err = c.dev.NewCQ(maxCasts, c.sent); err != nil {
+		return err
+	}
+	pool := e.pool
+	e.recvs, err = c.dev.NewCQ(cfg.MulticastBuffers, func(batch []verbs.Completion) { c.receive(batch, pool) })
+	if err != nil {
+		return err
+	}
+	e.qp, err = c.dev.NewUD(verbs.UDConfig{
+		PD: e.pd, Sends: e.sends, Recvs: e.recvs, Pool: e.pool, MaxSends: maxCasts,
+		QKey: cfg.MulticastQKey, TrafficClass: uint8(cfg.TOS),
+	})
+	return err
+}
+
+// MulticastLimits implements lnd.Multicaster.
+func (ni *NI) MulticastLimits() lnd.MulticastLimits {
+	c := &ni.cast
+	l := lnd.MulticastLimits{MaxPayload: c.limit}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.groups) == 0 {
+		return l
+	}
+	const least = 1024 // that Burst reckons with for any datagram
+	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
+	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // what the system keeps is what counts
+		l.ReceiveBuffer = q.ReceiveBuffer()
+	}
+	return l
+}
+
+// GroupNID implements lnd.Multicaster: the NID of a group has its multicast
+// address.
+func (ni *NI) GroupNID(g lnd.Group) nid.NID {
+	return nid.FromAddr(ni.nid.Net(), ni.cast.address(g))
+}
+
+func (c *casting) address(g lnd.Group) netip.Addr {
+	b := c.ni.cfg.MulticastBase.As4()
+	binary.BigEndian.PutUint16(b[2:], uint16(g))
+	return netip.AddrFrom4(b)
+}
+
+// groupAt returns the group that has an address; 0 if it is in no range.
+func (c *casting) groupAt(a netip.Addr) lnd.Group {
+	if !a.Is4() {
+		return 0
+	}
+	b := a.As4()
+	g := lnd.Group(binary.BigEndian.Uint16(b[2:]))
+	if c.address(g) != a {
+		return 0
+	}
+	return g
+}
+
+// Join implements lnd.Multicaster.
+func (ni *NI) Join(g lnd.Group) error {
+	c := &ni.cast
+	if !g.IsValid() {
+		return syscall.EINVAL
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.open()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(c.groups, g) {
+		return nil
+	}
+	// What arrives before Join returns is for this group already.
+	c.setGroups(append(slices.Clone(c.groups), g))
+	if err := e.qp.Join(c.address(g)); err != nil {
+		c.setGroups(c.groups[:len(c.groups)-1])
+		return fmt.Errorf("o2iblnd: multicast group %d: %w", g, err)
+	}
+	return nil
+}
+
+// setGroups publishes the list of groups. The caller holds mu.
+func (c *casting) setGroups(list []lnd.Group) {
+	c.groups = list
+	c.joined.Store(&list)
+}
+
+// Leave implements lnd.Multicaster. The queue pair stays for the next group.
+func (ni *NI) Leave(g lnd.Group) error {
+	c := &ni.cast
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.groups, g)
+	if i < 0 || c.ended {
+		return nil
+	}
+	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
+	if err := c.ends.qp.Leave(c.address(g)); err != nil {
+		return fmt.Errorf("o2iblnd: leave multicast group %d: %w", g, err)
+	}
+	return nil
+}
+
+// shutdown lets what is queued leave until ctx ends, and closes the queue pair. No
+// upcall follows it. The error is ctx's if datagrams were lost.
+func (c *casting) shutdown(ctx context.Context) error {
+	if c.ni == nil {
+		return nil // it was never begun
+	}
+	err := c.sending.drain(ctx)
+	c.mu.Lock()
+	e := c.ends
+	c.ended, c.ends = true, nil
+	c.setGroups(nil)
+	c.mu.Unlock()
+	if e != nil {
+		err = errors.Join(err, e.close())
+	}
+	for m := c.sending.queue.Pop(); m != nil; m = c.sending.queue.Pop() { // nobody else has it now
+		c.ni.up.Finalize(m, newError(ShuttingDown, m.Target, nil))
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package o2iblnd
+
+import (
+	"errors"
+	"slices"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// receive takes datagrams in. The completion queue makes one call at a time, and so
+// there is one Delivery.
+func (c *casting) receive(batch []verbs.Completion, pool verbs.Pool) {
+	now := c.clock.Now()
+	for i := range batch {
+		if batch[i].Status == verbs.Success {
+			c.taken.ReceivedAt = now
+			c.arrive(&batch[i])
+		}
+		pool.Return(batch[i].Buffer)
+	}
+}
+
+// arrive gives a datagram to lnet, or counts why not.
+func (c *casting) arrive(in *verbs.Completion) {
+	g, d := &c.datagram, &c.taken
+	if why := c.inspect(in, g); why != ReasonNone {
+		c.ni.counts.count(why)
+		return
+	}
+	d.Header, d.Group = g.Header, c.groupAt(in.Group)
+	d.From = nid.ProcessID{NID: g.Header.SrcNID, PID: g.Header.SrcPID}
+	c.rxMsgs.Add(1)
+	c.rxBytes.Add(uint64(len(g.Payload)))
+	if verdict, err := c.ni.up.Parse(d); err != nil || verdict != lnd.Accept {
+		return // lnet goes down
+	}
+	d.Sink.CopyIn(g.Payload)
+	c.ni.up.Delivered(d, nil)
+}
+
+// inspect parses a datagram and says why it is to be dropped. Everybody can send
+// one: what it claims has to be what the network says.
+func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
+	if why := parseDatagram(in.Buffer.Bytes, g); why != ReasonNone {
+		return why
+	}
+	h := &g.Header
+	switch {
+	case h.Type != wire.Put || !h.Put().AckMD.IsNone():
+		return DatagramType
+	case h.SrcNID == c.ni.nid:
+		return DatagramOwn
+	case h.DestNID.Net() != c.ni.nid.Net():
+		return DatagramNet
+	case h.SrcNID.Net() != c.ni.nid.Net() || h.SrcNID.Addr() != in.SrcAddr:
+		return DatagramSource
+	case h.DestNID.Addr() != in.Group || !slices.Contains(*c.joined.Load(), c.groupAt(in.Group)):
+		return DatagramGroup
+	}
+	return ReasonNone
+}
+
+// parseDatagram parses a datagram.
+func parseDatagram(b []byte, g *kib.Datagram) Reason {
+	switch err := kib.ParseDatagram(b, g); {
+	case err == nil:
+		return ReasonNone
+	case errors.Is(err, kib.ErrDatagramMagic):
+		return DatagramForeign
+	case errors.Is(err, kib.ErrDatagramVersion):
+		return DatagramVersion
+	case errors.Is(err, kib.ErrDatagramLength):
+		return DatagramLength
+	case errors.Is(err, kib.ErrShort):
+		return DatagramCut
+	default: // of a size, or with a NID, that there is not
+		return DatagramHeader
+	}
+}

@@ -1,0 +1,219 @@
+package o2iblnd
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// maxCasts is how many datagrams may be posted and not done; the others of an NI
+// wait in its queue. Local policy.
+const maxCasts = 64
+
+// castQueue is what waits to be sent, and what is posted. Who finds nobody running
+// runs, and posts what others bring meanwhile: so datagrams leave in order, and a
+// handler that sends from inside Finalize does not recurse.
+type castQueue struct {
+	mu      sync.Mutex // guards all up to idle
+	queue   lnd.Queue
+	running bool                   // somebody posts
+	closing bool                   // nothing new is taken
+	stopped bool                   // nothing is posted any more
+	posted  [maxCasts]*lnd.Message // by the ID of their work requests
+	free    []uint8                // IDs that are not used
+	idle    sync.Cond              // nobody posts, and nothing is to be posted or on its way
+
+	// Owned by who runs.
+	head   [kib.DatagramOverhead]byte
+	flat   []byte // a payload in more pieces than the device can gather
+	pieces [][]byte
+	sges   []verbs.SGE
+	one    [1]verbs.Datagram
+}
+
+func (s *castQueue) init() {
+	s.idle.L = &s.mu
+	for id := range uint8(maxCasts) {
+		s.free = append(s.free, id)
+	}
+}
+
+// Multicast implements lnd.Multicaster. The datagram is posted here, unless the
+// device has no room: then that is done when it has.
+func (ni *NI) Multicast(m *lnd.Message) {
+	s := &ni.cast.sending
+	s.mu.Lock()
+	closing := s.closing
+	if !closing {
+		s.queue.Push(m)
+	}
+	s.mu.Unlock()
+	if closing {
+		ni.up.Finalize(m, newError(ShuttingDown, m.Target, nil))
+		return
+	}
+	ni.cast.run()
+}
+
+// run posts what is queued as long as there is room, unless somebody does.
+func (c *casting) run() {
+	s := &c.sending
+	if !s.begin() {
+		return
+	}
+	for m, id := s.next(); m != nil; m, id = s.next() {
+		if err := c.post(m, id); err != nil {
+			s.take(id)
+			c.ni.up.Finalize(m, err)
+		}
+	}
+}
+
+// begin reports whether the caller is to run.
+func (s *castQueue) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begins := !s.running
+	s.running = true
+	return begins
+}
+
+// next takes the next datagram and gives it an ID; after nil the caller runs no
+// longer.
+func (s *castQueue) next() (m *lnd.Message, id uint8) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.free) - 1
+	if last >= 0 && !s.stopped {
+		m = s.queue.Pop()
+	}
+	if m == nil {
+		s.running = false
+		s.idle.Broadcast()
+		return nil, 0
+	}
+	id = s.free[last]
+	s.free, s.posted[id] = s.free[:last], m
+	return m, id
+}
+
+// take returns the datagram with an ID, which is free then.
+func (s *castQueue) take(id uint8) *lnd.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.posted[id]
+	s.posted[id], s.free = nil, append(s.free, id)
+	s.idle.Broadcast()
+	return m
+}
+
+// drain takes nothing new and returns when all has left and nobody runs, or when
+// ctx has ended and nobody runs.
+func (s *castQueue) drain(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.idle.Broadcast()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for (s.running || s.queue.Len() > 0 || len(s.free) < maxCasts) && ctx.Err() == nil {
+		s.idle.Wait()
+	}
+	var err error
+	if s.queue.Len() > 0 || len(s.free) < maxCasts {
+		err = ctx.Err()
+	}
+	for s.stopped = true; s.running; {
+		s.idle.Wait()
+	}
+	return err
+}
+
+// post hands a datagram to the device, which copies it. Only who runs calls it.
+func (c *casting) post(m *lnd.Message, id uint8) error {
+	switch {
+	case !m.Group.IsValid() || m.Payload.Length != int(m.Header.PayloadLength):
+		return newError(BadHeader, m.Target, nil)
+	case c.limit > 0 && m.Payload.Length > c.limit:
+		return c.failed(DatagramTooLong, m, nil)
+	}
+	c.mu.Lock()
+	e, err := c.open()
+	c.mu.Unlock()
+	if err != nil {
+		return c.failed(DatagramFailed, m, err)
+	}
+	s := &c.sending
+	head, err := kib.AppendDatagram(s.head[:0], &m.Header)
+	if err != nil {
+		return newError(BadHeader, m.Target, err)
+	}
+	s.gather(head, &m.Payload, max(c.dev.Attr().SGEs, 2))
+	s.one[0] = verbs.Datagram{
+		ID: uint64(id), Pieces: s.sges, Signaled: true,
+		To: c.address(m.Group), QPN: verbs.MulticastQPN, QKey: c.ni.cfg.MulticastQKey,
+	}
+	err = e.qp.PostSend(s.one[:])
+	clear(s.sges)
+	clear(s.pieces)
+	switch {
+	case errors.Is(err, verbs.ErrTooLarge):
+		return c.failed(DatagramTooLong, m, err)
+	case err != nil:
+		return c.failed(DatagramFailed, m, err)
+	}
+	return nil
+}
+
+// gather makes at most most pieces of a datagram, to be copied.
+func (s *castQueue) gather(head []byte, p *lnd.Payload, most int) {
+	s.sges = append(s.sges[:0], verbs.SGE{Bytes: head})
+	s.pieces = p.Append(s.pieces[:0])
+	if len(s.pieces) < most {
+		for _, b := range s.pieces {
+			s.sges = append(s.sges, verbs.SGE{Bytes: b})
+		}
+		return
+	}
+	s.flat = s.flat[:0]
+	for _, b := range s.pieces {
+		s.flat = append(s.flat, b...)
+	}
+	s.sges = append(s.sges, verbs.SGE{Bytes: s.flat})
+}
+
+// failed counts a datagram that did not leave.
+func (c *casting) failed(why Reason, m *lnd.Message, err error) error {
+	c.ni.counts.count(why)
+	return newError(why, m.Target, err)
+}
+
+// sent takes completions of datagrams.
+func (c *casting) sent(batch []verbs.Completion) {
+	now := c.clock.Now()
+	for i := range batch {
+		m := c.sending.take(uint8(batch[i].ID))
+		var err error
+		switch batch[i].Status {
+		case verbs.Success:
+			m.SentAt = now
+			c.txMsgs.Add(1)
+			c.txBytes.Add(uint64(m.Payload.Length))
+		case verbs.Flushed:
+			err = newError(ShuttingDown, m.Target, nil)
+		case verbs.LocalLength:
+			err = c.failed(DatagramTooLong, m, batch[i].Status)
+		default:
+			err = c.failed(DatagramFailed, m, batch[i].Status)
+		}
+		c.ni.up.Finalize(m, err)
+	}
+	c.run()
+}

@@ -1,0 +1,34 @@
+package o2iblnd
+
+import "ulnet/lnd"
+
+// MulticastSnapshot is what an NI has of multicast at one instant. Why datagrams
+// were dropped is in Counters, or if the device did it in the statistics of that.
+type MulticastSnapshot struct {
+	QPN        uint32 // of the queue pair for datagrams; 0: none was needed so far
+	QKey       uint32
+	Limits     lnd.MulticastLimits
+	Groups     []lnd.Group // that were joined, in that order
+	TxMessages uint64
+	TxBytes    uint64 // of payload
+	RxMessages uint64 // that lnet was given
+	RxBytes    uint64
+	Missed     uint64 // datagrams that found no receive buffer
+}
+
+func (ni *NI) multicastSnapshot() MulticastSnapshot {
+	c := &ni.cast
+	if c.ni == nil {
+		return MulticastSnapshot{} // it was never begun
+	}
+	s := MulticastSnapshot{
+		QKey: ni.cfg.MulticastQKey, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),
+		TxMessages: c.txMsgs.Load(), TxBytes: c.txBytes.Load(), RxMessages: c.rxMsgs.Load(), RxBytes: c.rxBytes.Load(),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ends != nil {
+		s.QPN, s.Missed = c.ends.qp.QPN(), c.ends.pool.Stats().Empty
+	}
+	return s
+}
