@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	servers = 20
 	// seenWithin bounds how long all servers may take to see a change: a death
 	// takes 17 cycles of 200 ms, a rebirth up to 26 and the silence of a start.
 	seenWithin = 20 * time.Second
@@ -57,23 +56,25 @@ type change struct {
 // serverRoom is servers on two switches with one cable in between.
 type serverRoom struct {
 	t       *testing.T
+	on      network
+	n       int // servers, half of them on each switch
 	start   func(i int) *lnetdtest.Daemon
 	servers []*lnetdtest.Daemon
 	trunk   *netlab.Cable
 	left    *netlab.Host
 }
 
-func newServerRoom(t *testing.T) *serverRoom {
+func newServerRoom(t *testing.T, on network) *serverRoom {
 	t.Helper()
 	lab := netlab.New(t)
-	r := &serverRoom{t: t, left: lab.Switch("left")}
+	r := &serverRoom{t: t, on: on, n: on.pick(20, 8), left: lab.Switch("left")}
 	right := lab.Switch("right")
 	r.trunk = lab.Cable(r.left, "", right, "")
 	commands := lnetdtest.Build(t)
 	var hosts []*netlab.Host
-	for i := range servers {
+	for i := range r.n {
 		h, at := lab.Host(fmt.Sprintf("server %d", i+1)), r.left
-		if i >= servers/2 {
+		if i >= r.n/2 {
 			at = right
 		}
 		lab.Cable(h, fmt.Sprintf("10.1.0.%d/24", i+1), at, "")
@@ -81,20 +82,18 @@ func newServerRoom(t *testing.T) *serverRoom {
 	}
 	r.start = func(i int) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
-			Networks: "tcp(eth0)", Port: kernelPort, Within: hosts[i].Do,
-			Settings: []string{
-				"sock_timeout: 2", "min_reconnectms: 200", "max_reconnectms: 1000",
-				"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['10.1.0.[1-%d]@tcp']", servers),
-			},
+			Networks: on.eth0(), Port: kernelPort, Within: hosts[i].Do,
+			Settings: append(on.eager(2*time.Second, 200*time.Millisecond, time.Second),
+				"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['%s']", on.nid(fmt.Sprintf("10.1.0.[1-%d]", r.n)))),
 		})
 	}
-	for i := range servers {
+	for i := range r.n {
 		r.servers = append(r.servers, r.start(i))
 	}
 	return r
 }
 
-func nidOf(i int) string { return fmt.Sprintf("10.1.0.%d@tcp", i+1) }
+func (r *serverRoom) nid(i int) string { return r.on.nid(fmt.Sprintf("10.1.0.%d", i+1)) }
 
 // ask runs gossipctl on a server and reads its JSON.
 func (r *serverRoom) ask(i int, v any, args ...string) {
@@ -133,14 +132,7 @@ func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bo
 }
 
 // all are the servers but some.
-func all(but ...int) (list []int) {
-	for i := range servers {
-		if !slices.Contains(but, i) {
-			list = append(list, i)
-		}
-	}
-	return list
-}
+func (r *serverRoom) all(but ...int) []int { return numbers(r.n, but...) }
 
 // history returns what a server saw of another since an instant.
 func (r *serverRoom) history(i int, nid string, since time.Time) (events []string) {
@@ -161,21 +153,24 @@ func TestGossipOfServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	r := newServerRoom(t)
-	whole := func(_ int, v *view) bool { return v.Alive == servers && v.N == servers && v.Quorum }
-	r.await(all(), "all servers", whole)
-
-	const killed, frozen = 6, 4
-	r.crashAndPause(killed, frozen)
-	r.rebirth(killed)
-
-	r.trunk.Pull(r.left)
-	r.await(all(), "the other half gone", func(i int, v *view) bool {
-		far := nidOf((i + servers/2) % servers)
-		return v.Alive == servers/2 && !v.Quorum && v.of(far).Health == "dead"
+	onNetworks(t, func(t *testing.T, on network) {
+		r := newServerRoom(t, on)
+		whole := func(_ int, v *view) bool { return v.Alive == r.n && v.N == r.n && v.Quorum }
+		r.await(r.all(), "all servers", whole)
+		killed, frozen := on.pick(6, 2), on.pick(4, 1)
+		r.crashAndPause(killed, frozen)
+		r.rebirth(killed)
+		if on.brief {
+			return
+		}
+		r.trunk.Pull(r.left)
+		r.await(r.all(), "the other half gone", func(i int, v *view) bool {
+			far := r.nid((i + r.n/2) % r.n)
+			return v.Alive == r.n/2 && !v.Quorum && v.of(far).Health == "dead"
+		})
+		r.trunk.Plug(r.left)
+		r.await(r.all(), "all servers again", whole)
 	})
-	r.trunk.Plug(r.left)
-	r.await(all(), "all servers again", whole)
 }
 
 // crashAndPause kills one server and stops another for 8 s: longer than it
@@ -187,22 +182,22 @@ func (r *serverRoom) crashAndPause(killed, frozen int) {
 	began := time.Now()
 	r.servers[killed].Kill()
 	r.servers[frozen].Freeze()
-	r.await(all(killed, frozen), "a crash and a stopped process", func(_ int, v *view) bool {
-		return v.of(nidOf(killed)).Health == "dead" && v.of(nidOf(frozen)).Health == "dead" && v.Alive == servers-2 && v.Quorum
+	r.await(r.all(killed, frozen), "a crash and a stopped process", func(_ int, v *view) bool {
+		return v.of(r.nid(killed)).Health == "dead" && v.of(r.nid(frozen)).Health == "dead" && v.Alive == r.n-2 && v.Quorum
 	})
 	<-woken
 	r.servers[frozen].Thaw()
-	r.await(all(killed), "the process that goes on", func(i int, v *view) bool {
-		return v.Alive == servers-1 && v.Quorum && v.of(nidOf(killed)).Health == "dead" &&
-			(i == frozen || v.of(nidOf(frozen)).Aliveness > 0)
+	r.await(r.all(killed), "the process that goes on", func(i int, v *view) bool {
+		return v.Alive == r.n-1 && v.Quorum && v.of(r.nid(killed)).Health == "dead" &&
+			(i == frozen || v.of(r.nid(frozen)).Aliveness > 0)
 	})
-	for _, i := range all(killed) {
-		if events := r.history(i, nidOf(killed), began); slices.Contains(events, "alive") {
+	for _, i := range r.all(killed) {
+		if events := r.history(i, r.nid(killed), began); slices.Contains(events, "alive") {
 			r.t.Errorf("server %d saw the dead one come back: %v", i+1, events)
 		}
 	}
-	for _, healthy := range all(killed, frozen) {
-		if events := r.history(frozen, nidOf(healthy), began); len(events) > 0 {
+	for _, healthy := range r.all(killed, frozen) {
+		if events := r.history(frozen, r.nid(healthy), began); len(events) > 0 {
 			r.t.Errorf("the process that was stopped saw of server %d, which was well: %v", healthy+1, events)
 		}
 	}
@@ -212,9 +207,9 @@ func (r *serverRoom) crashAndPause(killed, frozen int) {
 func (r *serverRoom) rebirth(killed int) {
 	r.t.Helper()
 	r.servers[killed] = r.start(killed)
-	r.await(all(killed), "a server that is back", func(_ int, v *view) bool {
-		p := v.of(nidOf(killed))
-		return p.Health == "alive" && p.Aliveness > 0 && v.Alive == servers
+	r.await(r.all(killed), "a server that is back", func(_ int, v *view) bool {
+		p := v.of(r.nid(killed))
+		return p.Health == "alive" && p.Aliveness > 0 && v.Alive == r.n
 	})
-	r.await([]int{killed}, "all from the server that is back", func(_ int, v *view) bool { return v.Alive == servers && v.Quorum })
+	r.await([]int{killed}, "all from the server that is back", func(_ int, v *view) bool { return v.Alive == r.n && v.Quorum })
 }

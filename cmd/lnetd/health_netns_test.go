@@ -19,13 +19,19 @@ func TestHealthOfClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	w := newWard(t)
-	now := w.agree("all connected", numbers(wardServers), numbers(wardClients))
-	now = w.clientDies(now)
-	now = w.clientStandsStill(now)
-	now = w.masterStandsStill(now)
-	now = w.masterDies(now)
-	w.partition(now)
+	onNetworks(t, func(t *testing.T, on network) {
+		w := newWard(t, on)
+		now := w.agree("all connected", numbers(w.nServers), numbers(w.nClients))
+		now = w.clientDies(now)
+		if on.brief {
+			w.masterDies(now)
+			return
+		}
+		now = w.clientStandsStill(now)
+		now = w.masterStandsStill(now)
+		now = w.masterDies(now)
+		w.partition(now)
+	})
 }
 
 // crashed and paused are clients: the first is killed, and stays dead.
@@ -35,7 +41,7 @@ const crashed, paused = 4, 15
 func (w *ward) clientDies(before agreed) agreed {
 	w.t.Helper()
 	w.clients[crashed].Kill()
-	now := w.agree("a dead client evicted by all", numbers(wardServers), numbers(wardClients, crashed))
+	now := w.agree("a dead client evicted by all", numbers(w.nServers), numbers(w.nClients, crashed))
 	w.wantLives(before, now)
 	w.wantEvicted("timed_out", 1)
 	return now
@@ -57,10 +63,10 @@ func (w *ward) wantEvicted(cause string, n int) {
 func (w *ward) clientStandsStill(before agreed) agreed {
 	w.t.Helper()
 	w.clients[paused].Freeze()
-	now := w.agree("a stopped client evicted by all", numbers(wardServers), numbers(wardClients, crashed, paused))
+	now := w.agree("a stopped client evicted by all", numbers(w.nServers), numbers(w.nClients, crashed, paused))
 	w.wantLives(before, now)
 	w.clients[paused].Thaw()
-	now = w.agree("its next life connected", numbers(wardServers), numbers(wardClients, crashed))
+	now = w.agree("its next life connected", numbers(w.nServers), numbers(w.nClients, crashed))
 	w.wantLives(before, now, paused)
 	return now
 }
@@ -69,13 +75,13 @@ func (w *ward) clientStandsStill(before agreed) agreed {
 // and it is held for dead; when it goes on, nobody is evicted.
 func (w *ward) masterStandsStill(before agreed) agreed {
 	w.t.Helper()
-	frozen := busiest(before)
+	frozen := w.busiest(before)
 	w.servers[frozen].Freeze()
-	now := w.agree("other masters than the stopped server", numbers(wardServers, frozen), numbers(wardClients, crashed))
+	now := w.agree("other masters than the stopped server", numbers(w.nServers, frozen), numbers(w.nClients, crashed))
 	w.wantLives(before, now)
 	w.untilDead(frozen)
 	w.servers[frozen].Thaw()
-	now = w.agree("the server that goes on agrees", numbers(wardServers), numbers(wardClients, crashed))
+	now = w.agree("the server that goes on agrees", numbers(w.nServers), numbers(w.nClients, crashed))
 	w.wantLives(before, now)
 	return now
 }
@@ -83,13 +89,13 @@ func (w *ward) masterStandsStill(before agreed) agreed {
 // masterDies kills the busiest server, and starts it again, without its records.
 func (w *ward) masterDies(before agreed) agreed {
 	w.t.Helper()
-	killed := busiest(before)
+	killed := w.busiest(before)
 	w.servers[killed].Kill()
-	now := w.agree("other masters than the dead server", numbers(wardServers, killed), numbers(wardClients, crashed))
+	now := w.agree("other masters than the dead server", numbers(w.nServers, killed), numbers(w.nClients, crashed))
 	w.wantLives(before, now)
 	w.untilDead(killed)
 	w.servers[killed] = w.startServer(killed)
-	now = w.agree("the server that is back has them all", numbers(wardServers), numbers(wardClients, crashed))
+	now = w.agree("the server that is back has them all", numbers(w.nServers), numbers(w.nClients, crashed))
 	w.wantLives(before, now)
 	return now
 }
@@ -100,9 +106,9 @@ func (w *ward) untilDead(server int) {
 	var unsure []string
 	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {
 		unsure = nil
-		for _, i := range numbers(wardServers, server) {
+		for _, i := range numbers(w.nServers, server) {
 			if !w.holdsForDead(i, server) {
-				unsure = append(unsure, wardNID(i))
+				unsure = append(unsure, w.nid(i))
 			}
 		}
 		return len(unsure) == 0
@@ -120,11 +126,11 @@ func (w *ward) holdsForDead(server, other int) bool {
 	}
 	w.ask(w.servers[server], &list, "server", "list")
 	for _, p := range list.Servers {
-		if p.NID == wardNID(other) {
+		if p.NID == w.nid(other) {
 			return p.Alive != nil && !*p.Alive
 		}
 	}
-	w.t.Fatalf("server %d does not list %s: %+v", server+1, wardNID(other), list.Servers)
+	w.t.Fatalf("server %d does not list %s: %+v", server+1, w.nid(other), list.Servers)
 	return false
 }
 
@@ -143,8 +149,8 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 
 // minority reports whether a server is one of those on the right switch, which
 // have told their clients that they are cut off.
-func minority(id string) bool {
-	return slices.ContainsFunc(numbers(wardServers, numbers(majority)...), func(i int) bool { return wardNID(i) == id })
+func (w *ward) minority(id string) bool {
+	return slices.ContainsFunc(numbers(w.nServers, numbers(w.majority)...), func(i int) bool { return w.nid(i) == id })
 }
 
 // partition cuts the cable: the minority evicts all its clients, and so does the
@@ -152,18 +158,18 @@ func minority(id string) bool {
 // back, those that were cut off begin another life.
 func (w *ward) partition(before agreed) {
 	w.t.Helper()
-	right := numbers(wardClients, numbers(leftClients)...)
+	right := numbers(w.nClients, numbers(w.half)...)
 	w.trunk.Pull(w.left)
-	now := w.agree("majority with its clients alone", numbers(majority), numbers(leftClients, crashed))
+	now := w.agree("majority with its clients alone", numbers(w.majority), numbers(w.half, crashed))
 	w.wantLives(before, now)
-	w.await("majority with quorum", numbers(majority), w.servers, func(s *healthDoc) bool { return s.Server.Quorum && s.Server.Clients > 0 })
-	w.await("minority without quorum and clients", numbers(wardServers, numbers(majority)...), w.servers, func(s *healthDoc) bool {
+	w.await("majority with quorum", numbers(w.majority), w.servers, func(s *healthDoc) bool { return s.Server.Quorum && s.Server.Clients > 0 })
+	w.await("minority without quorum and clients", numbers(w.nServers, numbers(w.majority)...), w.servers, func(s *healthDoc) bool {
 		return !s.Server.Quorum && s.Server.Clients == 0
 	})
 	w.await("its clients without master", right, w.clients, func(s *healthDoc) bool {
-		return s.Client.State == "electing" && !slices.ContainsFunc(s.Client.Attached, minority)
+		return s.Client.State == "electing" && !slices.ContainsFunc(s.Client.Attached, w.minority)
 	})
 	w.trunk.Plug(w.left)
-	now = w.agree("all connected again", numbers(wardServers), numbers(wardClients, crashed))
+	now = w.agree("all connected again", numbers(w.nServers), numbers(w.nClients, crashed))
 	w.wantLives(before, now, right...)
 }

@@ -14,14 +14,9 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-const (
-	wardServers, wardClients = 5, 20
-	// majority of the servers, and half of the clients, are on the left switch.
-	majority, leftClients = 3, 10
-	// agreedWithin bounds how long servers may take to agree on their clients: the
-	// slowest is a partition, with a death by gossip, T_orphan, and an election.
-	agreedWithin = 60 * time.Second
-)
+// agreedWithin bounds how long servers may take to agree on their clients: the
+// slowest is a partition, with a death by gossip, T_orphan, and an election.
+const agreedWithin = 60 * time.Second
 
 // heldClient is a client in what 'lnetctl client list --json' says.
 type heldClient struct {
@@ -50,7 +45,12 @@ type healthDoc struct {
 
 // ward is servers and clients on two switches with one cable in between.
 type ward struct {
-	t           *testing.T
+	t                  *testing.T
+	on                 network
+	nServers, nClients int
+	// majority of the servers, and half of the clients, are on the left switch.
+	majority, half int
+
 	servers     []*lnetdtest.Daemon
 	clients     []*lnetdtest.Daemon
 	startServer func(i int) *lnetdtest.Daemon
@@ -58,7 +58,8 @@ type ward struct {
 	left        *netlab.Host
 }
 
-func wardNID(i int) string    { return fmt.Sprintf("10.3.0.%d@tcp", i+1) }
+func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)) }
+
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
 // wardTimes are short, and long enough for a machine that has other things to do.
@@ -76,10 +77,11 @@ func wardTimes() []string {
 	}
 }
 
-func newWard(t *testing.T) *ward {
+func newWard(t *testing.T, on network) *ward {
 	t.Helper()
 	lab := netlab.New(t)
-	w := &ward{t: t, left: lab.Switch("left")}
+	w := &ward{t: t, on: on, nServers: on.pick(5, 3), nClients: on.pick(20, 6), left: lab.Switch("left")}
+	w.majority, w.half = w.nServers/2+1, w.nClients/2
 	right := lab.Switch("right")
 	w.trunk = lab.Cable(w.left, "", right, "")
 	commands := lnetdtest.Build(t)
@@ -93,14 +95,14 @@ func newWard(t *testing.T) *ward {
 	}
 	start := func(h *netlab.Host, settings ...string) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
-			Networks: "tcp(eth0)", Port: kernelPort, Within: h.Do,
-			Settings: append([]string{"sock_timeout: 2", "min_reconnectms: 100", "max_reconnectms: 500"}, settings...),
+			Networks: on.eth0(), Port: kernelPort, Within: h.Do,
+			Settings: append(on.eager(2*time.Second, 100*time.Millisecond, 500*time.Millisecond), settings...),
 		})
 	}
-	all := fmt.Sprintf("['10.3.0.[1-%d]@tcp']", wardServers)
+	all := fmt.Sprintf("['%s']", on.nid(fmt.Sprintf("10.3.0.[1-%d]", w.nServers)))
 	var hosts []*netlab.Host
-	for i := range wardServers {
-		hosts = append(hosts, host(fmt.Sprintf("server %d", i+1), fmt.Sprintf("10.3.0.%d", i+1), i < majority))
+	for i := range w.nServers {
+		hosts = append(hosts, host(fmt.Sprintf("server %d", i+1), fmt.Sprintf("10.3.0.%d", i+1), i < w.majority))
 	}
 	w.startServer = func(i int) *lnetdtest.Daemon {
 		return start(hosts[i], append([]string{
@@ -109,11 +111,11 @@ func newWard(t *testing.T) *ward {
 			"health:", "  server: 1",
 		}, wardTimes()...)...)
 	}
-	for i := range wardServers {
+	for i := range w.nServers {
 		w.servers = append(w.servers, w.startServer(i))
 	}
-	for i := range wardClients {
-		h := host(clientName(i), fmt.Sprintf("10.3.0.%d", 101+i), i < leftClients)
+	for i := range w.nClients {
+		h := host(clientName(i), fmt.Sprintf("10.3.0.%d", 101+i), i < w.half)
 		w.clients = append(w.clients, start(h, append([]string{
 			"health:", "  client: 1", "  name: " + clientName(i), "  servers: " + all, "  attach: all",
 		}, wardTimes()...)...))
@@ -169,7 +171,7 @@ func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 		w.ask(w.servers[s], &list, "client", "list")
 		held := agreed{}
 		for _, c := range list.Clients {
-			if c.State != "connected" || !slices.ContainsFunc(servers, func(i int) bool { return wardNID(i) == c.Master }) {
+			if c.State != "connected" || !slices.ContainsFunc(servers, func(i int) bool { return w.nid(i) == c.Master }) {
 				return nil, fmt.Sprintf("server %d holds %+v", s+1, c)
 			}
 			held[c.Name] = c
@@ -214,13 +216,13 @@ func numbers(n int, but ...int) (list []int) {
 }
 
 // busiest is the server that is the master of most clients.
-func busiest(now agreed) (server int) {
+func (w *ward) busiest(now agreed) (server int) {
 	count := map[string]int{}
 	for _, c := range now {
 		count[c.Master]++
 	}
-	for i := range wardServers {
-		if count[wardNID(i)] > count[wardNID(server)] {
+	for i := range w.nServers {
+		if count[w.nid(i)] > count[w.nid(server)] {
 			server = i
 		}
 	}

@@ -22,15 +22,16 @@ type twoHosts struct {
 	start        func(*netlab.Host) *lnetdtest.Daemon
 }
 
-func newTwoHosts(t *testing.T, commands lnetdtest.Commands) *twoHosts {
+func newTwoHosts(t *testing.T, on network) *twoHosts {
 	t.Helper()
 	lab := netlab.New(t)
 	a, b := lab.Host("a"), lab.Host("b")
-	h := &twoHosts{hostA: a, hostB: b, aa: "10.1.0.1@tcp", bb: "10.1.0.2@tcp"}
+	h := &twoHosts{hostA: a, hostB: b, aa: on.nid("10.1.0.1"), bb: on.nid("10.1.0.2")}
+	commands := lnetdtest.Build(t)
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
-			Networks: "tcp(eth0)", Port: kernelPort, Settings: []string{"sock_timeout: 2"}, Within: host.Do,
+			Networks: on.eth0(), Port: kernelPort, Settings: on.eager(2*time.Second, time.Second, time.Minute), Within: host.Do,
 		})
 	}
 	h.a, h.b = h.start(a), h.start(b)
@@ -62,17 +63,17 @@ func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, nid string) {
 }
 
 // TestTwoHosts runs lnetd in two network namespaces with a wire in between.
-func TestTwoHosts(t *testing.T) {
-	commands := lnetdtest.Build(t)
+func TestTwoHosts(t *testing.T) { onNetworks(t, testTwoHosts) }
 
+func testTwoHosts(t *testing.T, on network) {
 	t.Run("ping each other", func(t *testing.T) {
-		h := newTwoHosts(t, commands)
+		h := newTwoHosts(t, on)
 		mustPing(t, h.a, h.bb)
 		mustPing(t, h.b, h.aa)
 	})
 
 	t.Run("unplugged before the first connection", func(t *testing.T) {
-		h := newTwoHosts(t, commands)
+		h := newTwoHosts(t, on)
 		h.wire.Pull(h.hostB)
 		wantNoAnswer(t, h.a, h.bb)
 		h.wire.Plug(h.hostB)
@@ -81,7 +82,7 @@ func TestTwoHosts(t *testing.T) {
 	})
 
 	t.Run("unplugged while connected", func(t *testing.T) {
-		h := newTwoHosts(t, commands)
+		h := newTwoHosts(t, on)
 		mustPing(t, h.a, h.bb)
 		mustPing(t, h.b, h.aa)
 		h.wire.Pull(h.hostB)
@@ -96,7 +97,9 @@ func TestTwoHosts(t *testing.T) {
 
 // TestSpoiledWire: nodes reach each other whatever a wire does to their frames,
 // with new connections and over those that they have.
-func TestSpoiledWire(t *testing.T) {
+func TestSpoiledWire(t *testing.T) { onNetworks(t, testSpoiledWire) }
+
+func testSpoiledWire(t *testing.T, on network) {
 	const ms = time.Millisecond
 	plans := []netem.Plan{
 		{Delay: 50 * ms, Jitter: 20 * ms},
@@ -107,7 +110,7 @@ func TestSpoiledWire(t *testing.T) {
 		{Reorder: 0.5, HoldBack: 5 * ms},
 		{Delay: 10 * ms, Loss: 0.05, Duplicate: 0.1, Corrupt: 0.05, Reorder: 0.1},
 	}
-	h := newTwoHosts(t, lnetdtest.Build(t))
+	h := newTwoHosts(t, on)
 	for _, p := range plans {
 		t.Run(p.String(), func(t *testing.T) {
 			h.wire.Spoil(h.hostA, p)
@@ -125,8 +128,10 @@ func TestSpoiledWire(t *testing.T) {
 }
 
 // TestProcessFaults kills and freezes one side.
-func TestProcessFaults(t *testing.T) {
-	h := newTwoHosts(t, lnetdtest.Build(t))
+func TestProcessFaults(t *testing.T) { onNetworks(t, testProcessFaults) }
+
+func testProcessFaults(t *testing.T, on network) {
+	h := newTwoHosts(t, on)
 	mustPing(t, h.a, h.bb)
 
 	h.b.Freeze()
@@ -139,10 +144,14 @@ func TestProcessFaults(t *testing.T) {
 	h.b = h.start(h.hostB)
 	h.awaitPing(t, h.a, h.bb)
 	h.awaitPing(t, h.b, h.aa)
+	h.diesUnheard(t)
+}
 
-	// A death that nobody hears of: only the new incarnation tells. The dead
-	// host's kernel says again and again that its connections have ended, and
-	// may be heard before the new daemon is.
+// diesUnheard kills a host's daemon so that only the new incarnation tells.
+func (h *twoHosts) diesUnheard(t *testing.T) {
+	t.Helper()
+	// The dead host's kernel says again and again that its TCP connections have
+	// ended, and may be heard before the new daemon is.
 	for range 10 {
 		h.wire.Spoil(h.hostB, netem.Plan{Loss: 1})
 		h.b.Kill()

@@ -22,9 +22,7 @@ import (
 )
 
 const (
-	mcastNodes = 8
-	// mcastStayers are members all the time, and the first of mcastNodes; the others
-	// come and go.
+	// mcastStayers are members all the time, and the first; the others come and go.
 	mcastStayers = 6
 	mcastLoss    = 0.05
 	// mcastWithin bounds a run of all messages.
@@ -35,9 +33,9 @@ const (
 var mcastSources = []int{0, 2, 5}
 
 // mcastTotal is how many messages they send together.
-func mcastTotal() int {
+func mcastTotal(on network) int {
 	if os.Getenv("ULNET_LONG") == "" {
-		return 6_000
+		return on.pick(6_000, 1_500)
 	}
 	return 100_000
 }
@@ -81,26 +79,27 @@ func (l *mcastLines) Read(b []byte) (int, error) {
 // mcastRoom is servers on a switch that loses packets, in one multicast group.
 type mcastRoom struct {
 	t       *testing.T
+	on      network
+	members int
 	daemons []*lnetdtest.Daemon
 	each    int // messages of a source
 }
 
-func newMcastRoom(t *testing.T) *mcastRoom {
+func newMcastRoom(t *testing.T, on network) *mcastRoom {
 	t.Helper()
 	lab := netlab.New(t)
 	s := lab.Switch("switch")
 	commands := lnetdtest.Build(t)
-	r := &mcastRoom{t: t, each: mcastTotal() / len(mcastSources)}
-	for i := range mcastNodes {
+	r := &mcastRoom{t: t, on: on, members: on.pick(8, 7), each: mcastTotal(on) / len(mcastSources)}
+	for i := range r.members {
 		h := lab.Host(fmt.Sprintf("member %d", i))
 		cable := lab.Cable(h, fmt.Sprintf("10.3.0.%d/24", i+1), s, "")
 		cable.SetLoss(h, mcastLoss)
 		r.daemons = append(r.daemons, commands.Start(t, lnetdtest.Config{
-			Networks: "tcp(eth0)", Port: kernelPort, Within: h.Do,
-			Settings: []string{
-				"min_reconnectms: 100", "max_reconnectms: 500", "rmcast:", "  enable: 1", "  groups:", "    news:", "      number: 9",
-				"      managers: ['10.3.0.[1-2]@tcp']", "      window: 512", "      fragment: 1400",
-			},
+			Networks: on.eth0(), Port: kernelPort, Within: h.Do,
+			Settings: append(on.eager(49*time.Second, 100*time.Millisecond, 500*time.Millisecond),
+				"rmcast:", "  enable: 1", "  groups:", "    news:", "      number: 9",
+				"      managers: ['"+on.nid("10.3.0.[1-2]")+"']", "      window: 512", fmt.Sprintf("      fragment: %d", on.fragment())),
 		}))
 	}
 	return r
@@ -169,7 +168,7 @@ func (l *mcastListener) message(h *node.McastHeard, data []byte) {
 		source, _ = strconv.Atoi(words[0])
 		i, _ = strconv.Atoi(words[1])
 	}
-	if i < 0 || !bytes.Equal(data, mcastLine(nil, source, i)) || h.Origin.String() != fmt.Sprintf("10.3.0.%d@tcp", source+1) {
+	if i < 0 || !bytes.Equal(data, mcastLine(nil, source, i)) || h.Origin.String() != l.r.on.nid(fmt.Sprintf("10.3.0.%d", source+1)) {
 		l.complain("message %d of %v is wrong: %.60q", h.Seq, h.Origin, data)
 		return
 	}
@@ -208,7 +207,13 @@ func TestReliableMulticast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	r := newMcastRoom(t)
+	onNetworks(t, func(t *testing.T, on network) { newMcastRoom(t, on).run() })
+}
+
+// run sends all messages, and checks what came of them.
+func (r *mcastRoom) run() {
+	r.t.Helper()
+	t := r.t
 	for i, d := range r.daemons {
 		d.Until(seenWithin, fmt.Sprintf("all members at member %d", i), func() bool {
 			s, err := d.Control().McastStatus(t.Context())
@@ -216,7 +221,7 @@ func TestReliableMulticast(t *testing.T) {
 				return false
 			}
 			g := &s.Groups[0] // who sends under an older list does not send to all
-			return len(g.Members) == mcastNodes && g.Usable == g.Version && g.Multicast
+			return len(g.Members) == r.members && g.Usable == g.Version && g.Multicast
 		})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), mcastWithin)
@@ -225,7 +230,7 @@ func TestReliableMulticast(t *testing.T) {
 	defer stop()
 	var listeners []*mcastListener
 	var staying, going, ready sync.WaitGroup
-	for i := range mcastNodes {
+	for i := range r.members {
 		l := &mcastListener{r: r, member: i, next: map[int]int{}}
 		listeners = append(listeners, l)
 		ready.Add(1)
@@ -243,7 +248,7 @@ func TestReliableMulticast(t *testing.T) {
 	for _, i := range mcastSources {
 		sending.Go(func() { r.send(ctx, i) })
 	}
-	for i := mcastStayers; i < mcastNodes; i++ {
+	for i := mcastStayers; i < r.members; i++ {
 		moving.Go(func() { moves.Add(int64(r.comeAndGo(i, over))) })
 	}
 	sending.Wait()

@@ -18,11 +18,6 @@ import (
 )
 
 const (
-	members = 16
-	// victim is the rank of the inner node that is killed: in a binomial tree of
-	// sixteen the upper half hangs on it, on four levels.
-	victim, victimDepth = 8, 4
-
 	scollRTT, scollGuard = 20 * time.Millisecond, 100 * time.Millisecond
 	// scollBulk is what a level may take for 1 MiB at 100 MB/s, the default.
 	scollBulk   = scollRTT + 10_485_760*time.Nanosecond
@@ -61,21 +56,28 @@ func (a *broadcastDoc) unreached() (list []string) {
 // action that says that it has begun, and waits until a gate is opened.
 type scollRoom struct {
 	t       *testing.T
+	on      network
+	members int
+	// victim is the rank of the inner node that is killed: half of a binomial tree
+	// hangs on it, on so many levels.
+	victim, depth int
+
 	dir     string
 	start   func(i int) *lnetdtest.Daemon
 	servers []*lnetdtest.Daemon
 }
 
-func memberNID(i int) string { return fmt.Sprintf("10.2.0.%d@tcp", i+1) }
+func (r *scollRoom) nid(i int) string { return r.on.nid(fmt.Sprintf("10.2.0.%d", i+1)) }
 
-func newScollRoom(t *testing.T) *scollRoom {
+func newScollRoom(t *testing.T, on network) *scollRoom {
 	t.Helper()
 	lab := netlab.New(t)
 	s := lab.Switch("switch")
 	commands := lnetdtest.Build(t)
-	r := &scollRoom{t: t, dir: t.TempDir()}
+	r := &scollRoom{t: t, on: on, members: on.pick(16, 8), depth: on.pick(4, 3), dir: t.TempDir()}
+	r.victim = r.members / 2
 	var hosts []*netlab.Host
-	for i := range members {
+	for i := range r.members {
 		h := lab.Host(fmt.Sprintf("member %d", i))
 		lab.Cable(h, fmt.Sprintf("10.2.0.%d/24", i+1), s, "")
 		hosts = append(hosts, h)
@@ -83,21 +85,19 @@ func newScollRoom(t *testing.T) *scollRoom {
 	if err := syscall.Mkfifo(r.file("gate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := fmt.Sprintf("nids: ['10.2.0.[1-%d]@tcp']", members)
+	all := fmt.Sprintf("nids: ['%s']", on.nid(fmt.Sprintf("10.2.0.[1-%d]", r.members)))
 	r.start = func(i int) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
-			Networks: "tcp(eth0)", Port: kernelPort, Within: hosts[i].Do,
-			Settings: []string{
-				"sock_timeout: 5", "min_reconnectms: 100", "max_reconnectms: 500",
-				"gossip:", "  start: 0", "  cold_start: 1", fmt.Sprintf("  interval: %v", gossipCycle), "  " + all,
+			Networks: on.eth0(), Port: kernelPort, Within: hosts[i].Do,
+			Settings: append(on.eager(5*time.Second, 100*time.Millisecond, 500*time.Millisecond),
+				"gossip:", "  start: 0", "  cold_start: 1", fmt.Sprintf("  interval: %v", gossipCycle), "  "+all,
 				"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", scollRTT), fmt.Sprintf("  guard: %v", scollGuard),
-				"  groups:", "    all:", "      " + all,
-				"  admin:", "    allow_roots: [10.2.0.1@tcp]", "    actions:", "      wait:", "        timeout: 1m",
-				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && exec < %s && : > %s && exec cat']", bulkSize, r.file("gate"), r.file("begun", i)),
-			},
+				"  groups:", "    all:", "      "+all,
+				"  admin:", "    allow_roots: ["+r.nid(0)+"]", "    actions:", "      wait:", "        timeout: 1m",
+				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && exec < %s && : > %s && exec cat']", bulkSize, r.file("gate"), r.file("begun", i))),
 		})
 	}
-	for i := range members {
+	for i := range r.members {
 		r.servers = append(r.servers, r.start(i))
 	}
 	return r
@@ -125,9 +125,9 @@ func (r *scollRoom) until(what string, holds func() bool) {
 
 // subtree returns the members below and with a rank, in a tree with the first as
 // the root.
-func subtree(rank int) (list []string) {
-	for _, below := range (tree.Tree{Topology: tree.KNomial(2), N: members}).AppendSubtree(nil, rank) {
-		list = append(list, memberNID(below))
+func (r *scollRoom) subtree(rank int) (list []string) {
+	for _, below := range (tree.Tree{Topology: tree.KNomial(2), N: r.members}).AppendSubtree(nil, rank) {
+		list = append(list, r.nid(below))
 	}
 	slices.Sort(list)
 	return list
@@ -140,29 +140,35 @@ func TestCollectives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	r := newScollRoom(t)
-	r.file1MiB()
-	r.until("an answer of everybody", func() bool {
-		_, err := r.servers[0].Scollctl(t.Context(), "ping", "--timeout", "1s")
-		return err == nil
-	})
-	t.Run("bulk data reach all", func(t *testing.T) {
-		if a := r.bcast("--bulk", r.file("data")); a.err != nil || a.Status != "ok" || len(a.Reached) != members || len(a.Unreached) > 0 {
-			t.Errorf("%+v", a)
+	onNetworks(t, func(t *testing.T, on network) {
+		r := newScollRoom(t, on)
+		r.file1MiB()
+		r.until("an answer of everybody", func() bool {
+			_, err := r.servers[0].Scollctl(t.Context(), "ping", "--timeout", "1s")
+			return err == nil
+		})
+		t.Run("bulk data reach all", func(t *testing.T) {
+			if a := r.bcast("--bulk", r.file("data")); a.err != nil || a.Status != "ok" || len(a.Reached) != r.members || len(a.Unreached) > 0 {
+				t.Errorf("%+v", a)
+			}
+		})
+		if !on.brief {
+			t.Run("an inner node dies, without gossip", r.diesUnnoticed)
 		}
+		r.startGossip()
+		t.Run("an inner node dies, with gossip", r.diesNoticed)
+		t.Run("the living", r.living)
 	})
-	t.Run("an inner node dies, without gossip", r.diesUnnoticed)
-	r.startGossip()
-	t.Run("an inner node dies, with gossip", r.diesNoticed)
-	t.Run("the living", func(t *testing.T) {
-		a := r.bcast("--live", "--bulk", r.file("data"))
-		if a.err != nil || len(a.Reached) != members-1 || !slices.Equal(a.Skipped, []string{memberNID(victim)}) {
-			t.Errorf("%+v", a)
-		}
-		if a := r.bcast("hello"); a.err == nil || a.Status != "unsent" || len(a.Unreached) != members {
-			t.Errorf("with the dead: %+v", a)
-		}
-	})
+}
+
+func (r *scollRoom) living(t *testing.T) {
+	a := r.bcast("--live", "--bulk", r.file("data"))
+	if a.err != nil || len(a.Reached) != r.members-1 || !slices.Equal(a.Skipped, []string{r.nid(r.victim)}) {
+		t.Errorf("%+v", a)
+	}
+	if a := r.bcast("hello"); a.err == nil || a.Status != "unsent" || len(a.Unreached) != r.members {
+		t.Errorf("with the dead: %+v", a)
+	}
 }
 
 func (r *scollRoom) file1MiB() {
@@ -184,20 +190,20 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for i := range members {
+	for i := range r.members {
 		_ = os.Remove(r.file("begun", i)) // it may not be there
 	}
 	done := make(chan broadcastDoc, 1)
 	go func() { done <- r.bcast("--bulk", r.file("data"), "--action", "wait", "--timeout", timeout.String()) }()
 	r.until("action at everybody", func() bool {
-		for i := range members {
+		for i := range r.members {
 			if _, err := os.Stat(r.file("begun", i)); err != nil {
 				return false
 			}
 		}
 		return true
 	})
-	r.servers[victim].Kill()
+	r.servers[r.victim].Kill()
 	if err := gate.Close(); err != nil {
 		r.t.Error(err)
 	}
@@ -205,14 +211,14 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 }
 
 // wantSubtreeLost checks that exactly the victim and those below it are missing.
-func wantSubtreeLost(t *testing.T, a *broadcastDoc) {
+func (r *scollRoom) wantSubtreeLost(t *testing.T, a *broadcastDoc) {
 	t.Helper()
-	lost := subtree(victim)
+	lost := r.subtree(r.victim)
 	if !slices.Equal(a.unreached(), lost) || a.Status != "incomplete" || a.err == nil {
 		t.Errorf("%s: not reached %v, want %v; %v", a.Status, a.unreached(), lost, a.err)
 	}
-	for i := range members {
-		if id := memberNID(i); slices.Contains(a.Reached, id) == slices.Contains(lost, id) {
+	for i := range r.members {
+		if id := r.nid(i); slices.Contains(a.Reached, id) == slices.Contains(lost, id) {
 			t.Errorf("reached %v", a.Reached)
 			break
 		}
@@ -222,14 +228,14 @@ func wantSubtreeLost(t *testing.T, a *broadcastDoc) {
 func (r *scollRoom) diesUnnoticed(t *testing.T) {
 	const timeout = 6 * time.Second
 	a := r.killBetween(timeout)
-	wantSubtreeLost(t, &a)
-	least := victimDepth*(scollRTT+scollGuard+scollBulk) + timeout + grace
+	r.wantSubtreeLost(t, &a)
+	least := time.Duration(r.depth)*(scollRTT+scollGuard+scollBulk) + timeout + grace
 	most := least + scollGuard + slack
 	t.Logf("noticed after %v, by time-out after %v", a.elapsed(), least)
 	if a.elapsed() > most || a.elapsed() < least {
 		t.Errorf("it took %v, want %v to %v", a.elapsed(), least, most)
 	}
-	r.servers[victim] = r.start(victim)
+	r.servers[r.victim] = r.start(r.victim)
 }
 
 // startGossip starts the gossip of all.
@@ -244,7 +250,7 @@ func (r *scollRoom) startGossip() {
 		r.until(fmt.Sprintf("all of them at member %d", i), func() bool {
 			var v view
 			out, err := d.Gossipctl(r.t.Context(), "status", "--json")
-			return err == nil && json.Unmarshal([]byte(out), &v) == nil && v.Alive == members
+			return err == nil && json.Unmarshal([]byte(out), &v) == nil && v.Alive == r.members
 		})
 	}
 	r.until("an answer of everybody", func() bool {
@@ -255,7 +261,7 @@ func (r *scollRoom) startGossip() {
 
 func (r *scollRoom) diesNoticed(t *testing.T) {
 	a := r.killBetween(25 * time.Second)
-	wantSubtreeLost(t, &a)
+	r.wantSubtreeLost(t, &a)
 	died, ended := r.death(), r.end()
 	t.Logf("ended %v after gossip had noticed, %v after the sending", ended.Sub(died), a.elapsed())
 	if late := ended.Sub(died); late > gossipCycle+slack || late < -gossipCycle {
@@ -272,7 +278,7 @@ func (r *scollRoom) death() (at time.Time) {
 		err = json.Unmarshal([]byte(out), &changes)
 	}
 	for _, c := range changes {
-		if c.NID == memberNID(victim) && c.Event == "died" {
+		if c.NID == r.nid(r.victim) && c.Event == "died" {
 			at = c.Time
 		}
 	}

@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	zoneSupervisors = 4
-	zoneSize        = 10 // of two base zones
-	zoneNodes       = zoneSupervisors + 2*zoneSize
 	// zoneBound is what a machine with few cores may take to notice a change: 3.5
 	// heartbeats of 500 ms where no connection tells, and more where daemons stand still.
 	zoneBound = 20 * time.Second
@@ -28,48 +25,55 @@ const (
 
 // zoneSystem is daemons in three zones: the first are supervisors.
 type zoneSystem struct {
-	t       *testing.T
+	t           *testing.T
+	on          network
+	supervisors int
+	size        int // of two base zones
+
 	daemons []*lnetdtest.Daemon
 	dead    []int
 	stalls  *stalls
 }
 
-func zoneID(i int) zone.ID { return zone.MustParseID(fmt.Sprintf("n%d=10.1.0.%d@tcp", i+1, i+1)) }
+// nodes is the number of all.
+func (s *zoneSystem) nodes() int { return s.supervisors + 2*s.size }
 
-// zoneList is some of the nodes, as in a configuration.
-func zoneList(from, to int) string {
+func (s *zoneSystem) id(i int) zone.ID {
+	return zone.MustParseID(fmt.Sprintf("n%d=%s", i+1, s.on.nid(fmt.Sprintf("10.1.0.%d", i+1))))
+}
+
+// list is some of the nodes, as in a configuration.
+func (s *zoneSystem) list(from, to int) string {
 	var list []string
 	for i := from; i < to; i++ {
-		list = append(list, zoneID(i).String())
+		list = append(list, s.id(i).String())
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// zoneSettings is the configuration of a node: supervisors first, then two base zones.
-func zoneSettings(i int) []string {
-	settings := []string{
-		"sock_timeout: 2", "min_reconnectms: 200", "max_reconnectms: 1000",
-		"zone:", fmt.Sprintf("  node: n%d", i+1), "  heartbeat: 500ms",
+// settings is the configuration of a node: supervisors first, then two base zones.
+func (s *zoneSystem) settings(i int) []string {
+	settings := append(s.on.eager(2*time.Second, 200*time.Millisecond, time.Second),
+		"zone:", fmt.Sprintf("  node: n%d", i+1), "  heartbeat: 500ms")
+	if i < s.supervisors {
+		return append(settings, "  name: management", "  role: supervisor", "  bootstrap: "+s.list(0, s.supervisors))
 	}
-	if i < zoneSupervisors {
-		return append(settings, "  name: management", "  role: supervisor", "  bootstrap: "+zoneList(0, zoneSupervisors))
-	}
-	k := (i - zoneSupervisors) / zoneSize
-	first := zoneSupervisors + k*zoneSize
-	return append(settings, fmt.Sprintf("  name: base%d", k), "  management: "+zoneList(0, zoneSupervisors),
-		"  bootstrap: "+zoneList(first, first+3))
+	k := (i - s.supervisors) / s.size
+	first := s.supervisors + k*s.size
+	return append(settings, fmt.Sprintf("  name: base%d", k), "  management: "+s.list(0, s.supervisors),
+		"  bootstrap: "+s.list(first, first+3))
 }
 
-func newZoneSystem(t *testing.T) *zoneSystem {
+func newZoneSystem(t *testing.T, on network) *zoneSystem {
 	t.Helper()
 	lab := netlab.New(t)
 	room := lab.Switch("room")
 	commands := lnetdtest.Build(t)
-	s := &zoneSystem{t: t, stalls: watchStalls(t)}
-	for i := range zoneNodes {
+	s := &zoneSystem{t: t, on: on, supervisors: 4, size: 10, stalls: watchStalls(t)}
+	for i := range s.nodes() {
 		h := lab.Host(fmt.Sprintf("node %d", i+1))
 		lab.Cable(h, fmt.Sprintf("10.1.0.%d/24", i+1), room, "")
-		s.daemons = append(s.daemons, commands.Start(t, lnetdtest.Config{Networks: "tcp(eth0)", Port: kernelPort, Within: h.Do, Settings: zoneSettings(i)}))
+		s.daemons = append(s.daemons, commands.Start(t, lnetdtest.Config{Networks: on.eth0(), Port: kernelPort, Within: h.Do, Settings: s.settings(i)}))
 	}
 	return s
 }
@@ -77,7 +81,7 @@ func newZoneSystem(t *testing.T) *zoneSystem {
 // await waits until all supervisors have a census that is right, and returns the last.
 func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (last []zone.CensusEntry) {
 	s.t.Helper()
-	for i := range zoneSupervisors {
+	for i := range s.supervisors {
 		if slices.Contains(s.dead, i) {
 			continue
 		}
@@ -92,7 +96,7 @@ func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (la
 
 func (s *zoneSystem) kill(id zone.ID) {
 	for i, d := range s.daemons {
-		if zoneID(i) == id {
+		if s.id(i) == id {
 			d.Kill()
 			s.dead = append(s.dead, i)
 			return
@@ -145,7 +149,7 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 	known := s.known(id, from, to)
 	census = s.await(what, right)
 	var since time.Time
-	for i := range zoneSupervisors {
+	for i := range s.supervisors {
 		if slices.Contains(s.dead, i) {
 			continue
 		}
@@ -171,20 +175,25 @@ func TestZonesOfDaemons(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts 24 daemons; skipped by -short")
 	}
-	s := newZoneSystem(t)
+	onNetworks(t, func(t *testing.T, on network) { newZoneSystem(t, on).killTwo() })
+}
+
+// killTwo kills the active delegate of a zone, and then the supervisor of one.
+func (s *zoneSystem) killTwo() {
+	s.t.Helper()
 	sizes := func(list []zone.CensusEntry, first, second int) bool {
 		return len(list) == 2 && list[0].Size == first && list[1].Size == second
 	}
-	census := s.await("the start", func(list []zone.CensusEntry) bool { return sizes(list, zoneSize, zoneSize) })
+	census := s.await("the start", func(list []zone.CensusEntry) bool { return sizes(list, s.size, s.size) })
 
 	delegate := census[1]
 	s.kill(delegate.Delegate)
-	census = s.counted("the death of a delegate", delegate.Delegate, zoneSupervisors+zoneSize, zoneNodes, func(list []zone.CensusEntry) bool {
-		return sizes(list, zoneSize, zoneSize-1) && list[1].Delegate != delegate.Delegate && list[1].Activation > delegate.Activation
+	census = s.counted("the death of a delegate", delegate.Delegate, s.supervisors+s.size, s.nodes(), func(list []zone.CensusEntry) bool {
+		return sizes(list, s.size, s.size-1) && list[1].Delegate != delegate.Delegate && list[1].Activation > delegate.Activation
 	})
 	supervisor := census[0].Supervisor
 	s.kill(supervisor)
-	s.counted("the death of a supervisor", supervisor, 0, zoneSupervisors, func(list []zone.CensusEntry) bool {
-		return sizes(list, zoneSize, zoneSize-1) && list[0].Supervisor != supervisor && list[1].Supervisor != supervisor
+	s.counted("the death of a supervisor", supervisor, 0, s.supervisors, func(list []zone.CensusEntry) bool {
+		return sizes(list, s.size, s.size-1) && list[0].Supervisor != supervisor && list[1].Supervisor != supervisor
 	})
 }

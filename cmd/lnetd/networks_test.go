@@ -1,0 +1,72 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// network is what the daemons of a whole-stack test are on.
+type network struct {
+	kind string // type of network: tcp or o2ib
+	// brief asks for fewer daemons, and for what is worth its time again on
+	// another network.
+	brief bool
+}
+
+// networks are those that whole-stack tests run on. What is above LNet is the same
+// on all, and so the second is brief.
+var networks = []network{{kind: "tcp"}}
+
+// onNetworks runs a test on every network, or in full on that of $ULNET_NET.
+func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
+	t.Helper()
+	list := networks
+	if only := os.Getenv("ULNET_NET"); only != "" {
+		i := slices.IndexFunc(networks, func(n network) bool { return n.kind == only })
+		if i < 0 {
+			t.Fatalf("ULNET_NET is %q: want tcp or o2ib", only)
+		}
+		list = []network{{kind: only}}
+	}
+	for _, on := range list {
+		t.Run(on.kind, func(t *testing.T) { test(t, on) })
+	}
+}
+
+// pick returns the one or the other number: in full, or brief.
+func (n network) pick(full, brief int) int {
+	if n.brief {
+		return brief
+	}
+	return full
+}
+
+// eth0 is the network on the only interface of a host.
+func (n network) eth0() string { return n.kind + "(eth0)" }
+
+// nid is an address as a NID.
+func (n network) nid(addr string) string { return addr + "@" + n.kind }
+
+// eager are settings of a driver that gives up after a time-out and comes back soon.
+func (n network) eager(timeout, least, most time.Duration) []string {
+	if n.kind == "o2ib" {
+		return []string{"o2ib:", fmt.Sprintf("  timeout: %d", timeout/time.Second)}
+	}
+	return []string{
+		fmt.Sprintf("sock_timeout: %d", timeout/time.Second),
+		fmt.Sprintf("min_reconnectms: %d", least.Milliseconds()), fmt.Sprintf("max_reconnectms: %d", most.Milliseconds()),
+	}
+}
+
+// fragment is the payload of multicast datagrams: packets of RDMA have powers of two.
+func (n network) fragment() int {
+	if n.kind == "o2ib" {
+		return 900
+	}
+	return 1400
+}
