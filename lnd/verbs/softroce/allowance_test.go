@@ -46,7 +46,7 @@ func TestAllowanceShared(t *testing.T) {
 	bulk := bytes.Repeat([]byte("0123456789abcdef"), 20_000) // 313 packets
 	var pairs []*pair
 	for i := range uint64(ends) {
-		p := newPair(t, i, wire{delay: time.Millisecond}, func(c *rcConfig) {
+		p := newPair(t, i, weather{delay: time.Millisecond}, func(c *rcConfig) {
 			if c.ID == 0 {
 				c.Allowance = a
 			}
@@ -79,7 +79,7 @@ func TestAllowanceShared(t *testing.T) {
 func TestAllowanceGivenBack(t *testing.T) {
 	a := &allowance{most: 20}
 	for seed := range uint64(5) {
-		p := newPair(t, seed, wire{delay: time.Millisecond, jitter: time.Millisecond, loss: 0.05, duplicate: 0.05}, func(c *rcConfig) { c.Allowance = a })
+		p := newPair(t, seed, weather{delay: time.Millisecond, jitter: time.Millisecond, loss: 0.05, duplicate: 0.05}, func(c *rcConfig) { c.Allowance = a })
 		bulk := bytes.Repeat([]byte{byte(seed + 1)}, 100_000)
 		for i := range 2 {
 			p.post(i, p.write(i, 1, 0, bulk), send(2, []byte("done")))
@@ -102,7 +102,7 @@ func TestAllowanceGivenBack(t *testing.T) {
 
 // TestPostAtTheEnd posts in the step in which the last retry fails.
 func TestPostAtTheEnd(t *testing.T) {
-	p := newPair(t, 1, wire{}, func(c *rcConfig) { c.RetryCount = 0 })
+	p := newPair(t, 1, weather{}, func(c *rcConfig) { c.RetryCount = 0 })
 	p.link.drop = func(int, *ibta.Packet) bool { return true }
 	p.post(0, send(1, []byte("one")))
 	p.now = time.Minute

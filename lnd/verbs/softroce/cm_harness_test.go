@@ -42,7 +42,7 @@ type cmNet struct {
 	t     testing.TB
 	now   time.Duration
 	nodes []*cmNode
-	link  wire // drop is not used
+	link  weather // drop is not used
 	drop  func(from int, m ibta.MAD) bool
 	rng   *rand.Rand
 	air   []cmFlight
@@ -52,7 +52,7 @@ type cmNet struct {
 
 const testPort = 987
 
-func newCMNet(t testing.TB, seed uint64, n int, l wire) *cmNet {
+func newCMNet(t testing.TB, seed uint64, n int, l weather) *cmNet {
 	x := &cmNet{t: t, link: l, rng: rand.New(rand.NewPCG(seed, 2)), sent: make(map[ibta.Attribute]int)}
 	for i := range n {
 		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})

@@ -82,7 +82,7 @@ func TestCMRefuses(t *testing.T) {
 		{"too large an MTU", ibta.RejectMTU, func(r *ibta.REQ) { r.MTU = ibta.MTU2048 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := newListening(t, 1, 2, wire{})
+			x := newListening(t, 1, 2, weather{})
 			out := x.give(x.nodes[0].addr, x.request(test.change))
 			r := x.rejection(&out)
 			if r.Reason != test.reason || r.Rejected != ibta.RejectedREQ || r.RemoteID == 0 {
@@ -98,7 +98,7 @@ func TestCMRefuses(t *testing.T) {
 
 // TestCMFull refuses requests above the bounds.
 func TestCMFull(t *testing.T) {
-	x := newListening(t, 1, 2, wire{})
+	x := newListening(t, 1, 2, weather{})
 	for i := range uint32(11) {
 		b := x.request(func(r *ibta.REQ) { r.LocalID, r.QPN = ibta.CommID(i+1), ibta.QPN(i+2) })
 		out := x.give(x.nodes[0].addr, b)
@@ -116,7 +116,7 @@ func TestCMFull(t *testing.T) {
 
 // TestCMConsumerRefuses has the consumer refuse, with words of its own.
 func TestCMConsumerRefuses(t *testing.T) {
-	x := newListening(t, 1, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false
 	x.connect(0, 1)
 	x.run(time.Second)
@@ -132,7 +132,7 @@ func TestCMConsumerRefuses(t *testing.T) {
 // TestCMStale has a peer that was restarted use the numbers of a connection again:
 // it is refused, the old connection ends, and the next request is granted.
 func TestCMStale(t *testing.T) {
-	x := newListening(t, 1, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.connect(0, 1)
 	x.run(time.Second)
 	qpn := x.nodes[1].events[0].Peer.QPN
@@ -158,7 +158,7 @@ func TestCMStale(t *testing.T) {
 // TestCMForged sends messages of a connection from somebody else, or with a wrong
 // number: they change nothing and are counted.
 func TestCMForged(t *testing.T) {
-	x := newListening(t, 1, 3, wire{delay: time.Millisecond})
+	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
 	x.connect(0, 1)
 	x.run(time.Second)
 	n := x.nodes[1].cm
@@ -219,7 +219,7 @@ func TestCMForged(t *testing.T) {
 // panics, invariants hold, and what is pending comes to an end.
 func TestCMNoise(t *testing.T) {
 	for seed := range uint64(30) {
-		x := newListening(t, seed, 3, wire{delay: time.Millisecond, jitter: 20 * time.Millisecond, duplicate: 0.3})
+		x := newListening(t, seed, 3, weather{delay: time.Millisecond, jitter: 20 * time.Millisecond, duplicate: 0.3})
 		rng := rand.New(rand.NewPCG(seed, 9))
 		for range 20 {
 			x.connect(2*rng.IntN(2), 1)

@@ -14,7 +14,7 @@ import (
 )
 
 // newListening returns n nodes of which node 1 listens.
-func newListening(t testing.TB, seed uint64, n int, l wire) *cmNet {
+func newListening(t testing.TB, seed uint64, n int, l weather) *cmNet {
 	x := newCMNet(t, seed, n, l)
 	x.do(1, cmCall{Kind: callListen, Port: testPort})
 	return x
@@ -23,7 +23,7 @@ func newListening(t testing.TB, seed uint64, n int, l wire) *cmNet {
 // TestCMConnect makes a connection and ends it, and holds against each other what
 // both sides know of it (reference §13.1).
 func TestCMConnect(t *testing.T) {
-	x := newListening(t, 1, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	end := x.end(0)
 	id := x.connect(0, 1)
 	x.run(time.Second)
@@ -60,7 +60,7 @@ func TestCMConnect(t *testing.T) {
 func TestCMLost(t *testing.T) {
 	for _, kind := range []ibta.Attribute{ibta.AttrREQ, ibta.AttrREP, ibta.AttrRTU, ibta.AttrDREQ, ibta.AttrDREP} {
 		t.Run(kind.String(), func(t *testing.T) {
-			x := newListening(t, 2, 2, wire{delay: time.Millisecond})
+			x := newListening(t, 2, 2, weather{delay: time.Millisecond})
 			lost := 0
 			x.drop = func(_ int, m ibta.MAD) bool {
 				if m.Attribute != kind || lost == 1 {
@@ -90,7 +90,7 @@ func TestCMLost(t *testing.T) {
 func TestCMBadLink(t *testing.T) {
 	for seed := range uint64(20) {
 		run := func() string {
-			x := newListening(t, seed, 4, wire{delay: time.Millisecond, jitter: 900 * time.Millisecond, loss: 0.2, duplicate: 0.2})
+			x := newListening(t, seed, 4, weather{delay: time.Millisecond, jitter: 900 * time.Millisecond, loss: 0.2, duplicate: 0.2})
 			var ids [4][]ibta.CommID
 			for round := range 5 {
 				for _, i := range []int{0, 2, 3} {
@@ -141,7 +141,7 @@ func TestCMBadLink(t *testing.T) {
 // TestCMNobody asks where nobody is: it ends after all retries, or when the
 // consumer's time is over.
 func TestCMNobody(t *testing.T) {
-	x := newCMNet(t, 3, 1, wire{})
+	x := newCMNet(t, 3, 1, weather{})
 	to := netip.MustParseAddrPort("10.9.9.9:987")
 	x.do(0, cmCall{Kind: callConnect, To: to, End: x.end(0)})
 	x.run(time.Hour)
@@ -167,7 +167,7 @@ func TestCMNobody(t *testing.T) {
 // TestCMSlowConsumer has a consumer think for half a minute: an MRA has the peer
 // wait, who asks few times. Another never answers, and is not remembered.
 func TestCMSlowConsumer(t *testing.T) {
-	x := newListening(t, 4, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 4, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false
 	x.connect(0, 1)
 	x.run(30 * time.Second)
@@ -193,7 +193,7 @@ func TestCMSlowConsumer(t *testing.T) {
 
 // TestCMHeard has the first data arrive instead of the RTU, which is lost.
 func TestCMHeard(t *testing.T) {
-	x := newListening(t, 5, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 5, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrRTU }
 	x.connect(0, 1)
 	x.run(10 * time.Millisecond)
@@ -207,7 +207,7 @@ func TestCMHeard(t *testing.T) {
 
 // TestCMBothDisconnect has both sides end a connection at once.
 func TestCMBothDisconnect(t *testing.T) {
-	x := newListening(t, 6, 2, wire{delay: time.Millisecond})
+	x := newListening(t, 6, 2, weather{delay: time.Millisecond})
 	id := x.connect(0, 1)
 	x.run(time.Second)
 	x.do(0, cmCall{Kind: callDisconnect, ID: id})
@@ -222,7 +222,7 @@ func TestCMBothDisconnect(t *testing.T) {
 // agreed.
 func TestCMCancel(t *testing.T) {
 	for _, accept := range []bool{false, true} {
-		x := newListening(t, 7, 2, wire{delay: time.Millisecond})
+		x := newListening(t, 7, 2, weather{delay: time.Millisecond})
 		x.nodes[1].accept = accept
 		x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrREP }
 		id := x.connect(0, 1)

@@ -57,7 +57,7 @@ func TestFramer(t *testing.T) {
 		{"IPv6", true, 4, routeTo("[fd00::1]:49152", "[fd00::2]:4791")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newPair(t, 1, wire{}, nil)
+			p := newPair(t, 1, weather{}, nil)
 			p.ends[0].req.window = 128
 			var out rcOutput
 			p.ends[0].Step(time.Millisecond, rcInput{Post: []verbs.SendWR{p.write(0, 1, 0, bulk), send(2, []byte("done."))}}, &out)

@@ -56,8 +56,8 @@ type flight struct {
 	packet ibta.Packet
 }
 
-// wire is what happens to packets.
-type wire struct {
+// weather is what happens to packets.
+type weather struct {
 	delay, jitter   time.Duration
 	loss, duplicate float64
 	drop            func(from int, p *ibta.Packet) bool // in addition
@@ -71,7 +71,7 @@ type pair struct {
 	wakes  [2]time.Duration
 	memory [2]*regions
 	pools  [2]*buffers
-	link   wire
+	link   weather
 	rng    *rand.Rand
 	air    []flight
 	done   [2][]verbs.Completion // of work requests
@@ -83,7 +83,7 @@ type pair struct {
 
 const testMTU = 1024
 
-func newPair(t testing.TB, seed uint64, l wire, change func(*rcConfig)) *pair {
+func newPair(t testing.TB, seed uint64, l weather, change func(*rcConfig)) *pair {
 	p := &pair{t: t, link: l, rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range p.ends {
 		p.memory[i] = &regions{key: ibta.RKey(0x100 + i), base: 1 << 40, bytes: make([]byte, 1<<20)}

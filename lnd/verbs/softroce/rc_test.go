@@ -68,15 +68,15 @@ func traffic(t *testing.T, p *pair, rounds int) {
 func TestTraffic(t *testing.T) {
 	tests := []struct {
 		name string
-		link wire
+		link weather
 	}{
-		{"sound", wire{delay: 50 * time.Microsecond}},
-		{"loss of 1 %", wire{delay: 50 * time.Microsecond, loss: 0.01}},
-		{"loss of 10 %", wire{delay: 50 * time.Microsecond, loss: 0.1}},
-		{"duplication", wire{delay: 50 * time.Microsecond, duplicate: 0.2}},
-		{"reordering", wire{delay: 50 * time.Microsecond, jitter: 200 * time.Microsecond}},
-		{"all of it", wire{delay: 200 * time.Microsecond, jitter: 100 * time.Microsecond, loss: 0.05, duplicate: 0.05}},
-		{"far away", wire{delay: 50 * time.Millisecond, loss: 0.02}},
+		{"sound", weather{delay: 50 * time.Microsecond}},
+		{"loss of 1 %", weather{delay: 50 * time.Microsecond, loss: 0.01}},
+		{"loss of 10 %", weather{delay: 50 * time.Microsecond, loss: 0.1}},
+		{"duplication", weather{delay: 50 * time.Microsecond, duplicate: 0.2}},
+		{"reordering", weather{delay: 50 * time.Microsecond, jitter: 200 * time.Microsecond}},
+		{"all of it", weather{delay: 200 * time.Microsecond, jitter: 100 * time.Microsecond, loss: 0.05, duplicate: 0.05}},
+		{"far away", weather{delay: 50 * time.Millisecond, loss: 0.02}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestTraffic(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	var traces [2]string
 	for i := range traces {
-		p := newPair(t, 7, wire{delay: time.Millisecond, jitter: time.Millisecond, loss: 0.1, duplicate: 0.1}, nil)
+		p := newPair(t, 7, weather{delay: time.Millisecond, jitter: time.Millisecond, loss: 0.1, duplicate: 0.1}, nil)
 		traffic(t, p, 3)
 		traces[i] = fmt.Sprint(p.trace)
 	}
@@ -114,7 +114,7 @@ func TestTailLoss(t *testing.T) {
 	for _, lost := range []string{"request", "answer"} {
 		t.Run(lost, func(t *testing.T) {
 			var armed bool
-			p := newPair(t, 1, wire{delay: 50 * time.Microsecond}, nil)
+			p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, nil)
 			defer p.explain()
 			for i := range 20 { // so that the round trip is known
 				p.post(0, send(uint64(i), []byte("warm")))
@@ -145,7 +145,7 @@ func TestTailLoss(t *testing.T) {
 
 // TestPeerGone: who hears nothing gives up after the retries, probes do not count.
 func TestPeerGone(t *testing.T) {
-	p := newPair(t, 1, wire{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
+	p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
 	defer p.explain()
 	p.post(0, p.write(0, 1, 0, make([]byte, 5000)), send(2, []byte("x")), send(3, nil))
 	p.run(time.Hour)
@@ -169,7 +169,7 @@ func TestPeerGone(t *testing.T) {
 // TestNoBuffer: a SEND without a receive buffer comes again until there is one,
 // and no NAK stops its sender.
 func TestNoBuffer(t *testing.T) {
-	p := newPair(t, 1, wire{delay: 100 * time.Microsecond}, nil)
+	p := newPair(t, 1, weather{delay: 100 * time.Microsecond}, nil)
 	defer p.explain()
 	p.pools[1].free = 0
 	p.post(0, send(1, make([]byte, 3000)), send(2, []byte("next")))
@@ -187,7 +187,7 @@ func TestNoBuffer(t *testing.T) {
 // TestWindow: no more packets are on the way than the window allows; it grows
 // without loss, up to its bound, and a loss halves it.
 func TestWindow(t *testing.T) {
-	p := newPair(t, 1, wire{delay: time.Millisecond}, func(c *rcConfig) { c.MaxWindow = 64 })
+	p := newPair(t, 1, weather{delay: time.Millisecond}, func(c *rcConfig) { c.MaxWindow = 64 })
 	defer p.explain()
 	big := make([]byte, 1<<20)
 	p.post(0, p.write(0, 1, 0, big))
@@ -227,7 +227,7 @@ func (s *still) Return(verbs.Buffer)        {}
 // TestNoAllocation: a message and its acknowledgement allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	s := &still{regions{bytes: make([]byte, 4096)}}
-	p := newPair(t, 1, wire{}, func(c *rcConfig) { c.Memory, c.Pool = s, s })
+	p := newPair(t, 1, weather{}, func(c *rcConfig) { c.Memory, c.Pool = s, s })
 	wrs := []verbs.SendWR{{Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: make([]byte, 100)}, {Bytes: make([]byte, 24)}}}}
 	var outs [2]rcOutput
 	packets := make([]ibta.Packet, 1)

@@ -27,7 +27,7 @@ func TestFatalNak(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPair(t, 1, wire{delay: time.Millisecond}, nil)
+			p := newPair(t, 1, weather{delay: time.Millisecond}, nil)
 			defer p.explain()
 			before := bytes.Clone(p.memory[1].bytes)
 			p.post(0, send(0, []byte("before")), tt.wr(p), send(2, []byte("behind")))
@@ -53,7 +53,7 @@ func TestFatalNak(t *testing.T) {
 // after so many times.
 func TestRNR(t *testing.T) {
 	for naks, want := range map[int]verbs.Status{6: verbs.Success, 7: verbs.RNRRetryExceeded} {
-		p := newPair(t, 1, wire{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
+		p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
 		psn := p.ends[0].req.next
 		p.post(0, send(1, []byte("x")))
 		for range naks {
@@ -72,7 +72,7 @@ func TestRNR(t *testing.T) {
 
 // TestFull: more work requests than agreed are refused together.
 func TestFull(t *testing.T) {
-	p := newPair(t, 1, wire{delay: time.Millisecond}, func(c *rcConfig) { c.MaxSends = 3 })
+	p := newPair(t, 1, weather{delay: time.Millisecond}, func(c *rcConfig) { c.MaxSends = 3 })
 	p.post(0, send(1, nil), send(2, nil))
 	if err := p.step(0, rcInput{Post: []verbs.SendWR{send(3, nil), send(4, nil)}}); err != verbs.ErrFull {
 		t.Errorf("error %v", err)
@@ -94,7 +94,7 @@ func TestHostile(t *testing.T) {
 	}
 	refused := 0
 	for range 600 {
-		p := newPair(t, rng.Uint64(), wire{delay: time.Millisecond}, nil)
+		p := newPair(t, rng.Uint64(), weather{delay: time.Millisecond}, nil)
 		p.memory[0].bytes = p.memory[0].bytes[:100:100]
 		p.post(0, send(1, []byte("x")), p.write(0, 2, 0, make([]byte, 3000)))
 		for range 20 {

@@ -19,14 +19,21 @@ const longestRegion = 1 << 31
 // Keys and addresses are random: neither can be guessed from another, and a key
 // that is no longer valid does not soon become so again.
 type regionTable struct {
-	random func() uint64
+	numbers Numbers
 
 	mu      sync.RWMutex // guards regions
 	regions map[ibta.RKey]*region
 }
 
-func newRegionTable() *regionTable {
-	return &regionTable{random: unguessable, regions: make(map[ibta.RKey]*region)}
+func newRegionTable(n Numbers) *regionTable {
+	return &regionTable{numbers: n, regions: make(map[ibta.RKey]*region)}
+}
+
+// len returns how many regions there are.
+func (t *regionTable) len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.regions)
 }
 
 // unguessable returns a random number.
@@ -82,17 +89,27 @@ func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error
 	return r, nil
 }
 
-// add gives a region its numbers. The address has room for all of the region
-// behind it, and looks like that of a process.
+// add gives a region its numbers.
 func (t *regionTable) add(r *region) {
-	const page, space = 1 << 12, 1 << 47
-	r.base = page + t.random()%(space-page)&^(page-1)
+	r.base = t.numbers.Address(r.length)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for r.key == 0 || t.regions[r.key] != nil {
-		r.key = ibta.RKey(t.random())
+		r.key = t.numbers.RKey()
 	}
 	t.regions[r.key] = r
+}
+
+// holds reports whether a domain has regions.
+func (t *regionTable) holds(d *domain) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, r := range t.regions {
+		if r.domain == d {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns a region of the domain, nil for none.

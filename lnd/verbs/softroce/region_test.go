@@ -37,7 +37,7 @@ func register(t testing.TB, d *domain, sizes ...int) (r *region, pieces [][]byte
 // TestRegionWrite writes at random, at and beyond the bounds: what is inside
 // arrives where it belongs, what is not changes nothing.
 func TestRegionWrite(t *testing.T) {
-	d := &domain{newRegionTable()}
+	d := &domain{newRegionTable(randomNumbers{})}
 	r, pieces, all := register(t, d, 1, 0, 4096, 17, 100)
 	flat := make([]byte, r.length)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -73,7 +73,7 @@ func TestRegionWrite(t *testing.T) {
 // TestRegionRefuses has ranges that overflow, other domains, other keys, and
 // regions that are not for writing.
 func TestRegionRefuses(t *testing.T) {
-	table := newRegionTable()
+	table := newRegionTable(randomNumbers{})
 	d, other := &domain{table}, &domain{table}
 	r, _, _ := register(t, d, 100)
 	readOnly, err := d.Register([][]byte{make([]byte, 100)}, 0)
@@ -110,12 +110,21 @@ func TestRegionRefuses(t *testing.T) {
 	}
 }
 
+// repeatingNumbers gives each key several times.
+type repeatingNumbers struct {
+	randomNumbers
+	n ibta.RKey
+}
+
+func (r *repeatingNumbers) RKey() ibta.RKey {
+	r.n++
+	return r.n / 4 % 50
+}
+
 // TestRegionNumbers has a source of numbers repeat itself: keys differ all the same,
 // and none is 0. Addresses are those of pages.
 func TestRegionNumbers(t *testing.T) {
-	table := newRegionTable()
-	var n uint64
-	table.random = func() uint64 { n++; return n / 4 % 50 }
+	table := newRegionTable(&repeatingNumbers{})
 	d := &domain{table}
 	seen := make(map[ibta.RKey]bool)
 	for range 40 {
@@ -133,7 +142,7 @@ func TestRegionNumbers(t *testing.T) {
 // TestRegionDeregister deregisters while others write: not a byte changes from then
 // on.
 func TestRegionDeregister(t *testing.T) {
-	d := &domain{newRegionTable()}
+	d := &domain{newRegionTable(randomNumbers{})}
 	for range 50 {
 		r, _, all := register(t, d, 3000, 3000)
 		key, base := r.key, r.base
@@ -163,7 +172,7 @@ func TestRegionDeregister(t *testing.T) {
 
 // TestRegionAllocations writes without allocating.
 func TestRegionAllocations(t *testing.T) {
-	d := &domain{newRegionTable()}
+	d := &domain{newRegionTable(randomNumbers{})}
 	r, _, _ := register(t, d, 4096, 4096)
 	b := make([]byte, 1024)
 	if n := testing.AllocsPerRun(100, func() { d.Write(r.key, r.base+4000, b) }); n != 0 {
@@ -174,7 +183,7 @@ func TestRegionAllocations(t *testing.T) {
 // TestPool lends and takes back: the last one returned is the first one lent, and
 // an empty pool is counted.
 func TestPool(t *testing.T) {
-	d := &domain{newRegionTable()}
+	d := &domain{newRegionTable(randomNumbers{})}
 	made, err := d.NewPool(verbs.PoolConfig{Buffers: 2, Size: 100})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ type lone struct {
 }
 
 func newLone(t *testing.T, change func(*rcConfig)) *lone {
-	return &lone{t: t, rc: newPair(t, 1, wire{}, change).ends[0]}
+	return &lone{t: t, rc: newPair(t, 1, weather{}, change).ends[0]}
 }
 
 // step returns what is sent: of requests the places behind the first PSN, and the
@@ -209,7 +209,7 @@ func TestMalformed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPair(t, 1, wire{}, func(c *rcConfig) { c.MaxMessage = 3000 })
+			p := newPair(t, 1, weather{}, func(c *rcConfig) { c.MaxMessage = 3000 })
 			l := &lone{t: t, rc: p.ends[0]}
 			answer := ""
 			for i, s := range tt.steps {

@@ -5,47 +5,40 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // socket is the UDP socket of a device. It is not connected and sets DF, so that
 // the kernel numbers the datagrams of a burst from 0 on (reference §16). One
-// goroutine may send while another receives.
+// goroutine at a time receives; any may send.
 type socket struct {
 	conn          *net.UDPConn
 	local         netip.AddrPort
 	segmented     bool // the kernel cuts bursts (UDP_SEGMENT)
 	receiveBuffer int  // bytes that the kernel gave, with its own overhead
-	counters      socketCounters
+	sendBuffer    int
 
-	// Of the sender.
+	mu      sync.Mutex // guards control
 	control []byte
 
 	// Of the receiver.
 	buffer   []byte
 	ancients [64]byte // ancillary data
-	paths    map[netip.AddrPort]ibta.Path
-}
-
-// socketCounters count what is dropped.
-type socketCounters struct {
-	BadICRC   uint64
-	Malformed uint64 // no packet of ours
 }
 
 const (
 	ofUDP        = unix.SOL_UDP
 	mostReceived = 1 << 16 // what the kernel joins (UDP_GRO)
-	mostPaths    = 4096    // senders that are remembered; beyond them all are forgotten
 )
 
 // openSocket binds a socket. rcvbuf 0 leaves the system's default.
 func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
-	s := &socket{buffer: make([]byte, mostReceived), paths: make(map[netip.AddrPort]ibta.Path), control: make([]byte, 0, 64)}
+	s := &socket{buffer: make([]byte, mostReceived), control: make([]byte, 0, 64)}
 	network := "udp4"
 	if local.Addr().Is6() {
 		network = "udp6"
@@ -83,24 +76,29 @@ func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 		}
 	}
 	var err error
+	if s.sendBuffer, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
+		return err
+	}
 	s.receiveBuffer, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	return err
 }
 
-// send sends a burst of f, with its traffic class.
-func (s *socket) send(f *framer, b *burst) error {
+// send sends a burst, with its traffic class.
+func (s *socket) send(b *wire.Burst) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.control = s.control[:0]
-	if b.segments > 1 {
-		s.addControl(ofUDP, unix.UDP_SEGMENT, 2, uint32(b.size))
+	if b.Segments > 1 {
+		s.addControl(ofUDP, unix.UDP_SEGMENT, 2, uint32(b.Size))
 	}
-	if b.route.Class != 0 {
+	if b.Class != 0 {
 		if s.local.Addr().Is4() {
-			s.addControl(unix.IPPROTO_IP, unix.IP_TOS, 4, uint32(b.route.Class))
+			s.addControl(unix.IPPROTO_IP, unix.IP_TOS, 4, uint32(b.Class))
 		} else {
-			s.addControl(unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 4, uint32(b.route.Class))
+			s.addControl(unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 4, uint32(b.Class))
 		}
 	}
-	_, _, err := s.conn.WriteMsgUDPAddrPort(f.Bytes(b), s.control, b.route.To)
+	_, _, err := s.conn.WriteMsgUDPAddrPort(b.Bytes, s.control, b.To)
 	return err
 }
 
@@ -125,36 +123,14 @@ func (s *socket) addControl(level, kind, n int, value uint32) {
 	}
 }
 
-// receive waits for datagrams and appends the packets in them, which are valid
-// until the next call. All come from the same node. What is no packet, or has a bad
-// ICRC, is counted and dropped.
-func (s *socket) receive(to []ibta.Packet) (list []ibta.Packet, from netip.AddrPort, err error) {
+// receive waits for datagrams, which are valid until the next call. All come from
+// the same node.
+func (s *socket) receive() (wire.Datagrams, error) {
 	n, oobn, _, from, err := s.conn.ReadMsgUDPAddrPort(s.buffer, s.ancients[:])
 	if err != nil {
-		return to, from, err
+		return wire.Datagrams{}, err
 	}
-	path, known := s.paths[from]
-	if !known {
-		if len(s.paths) >= mostPaths {
-			clear(s.paths)
-		}
-		path = ibta.NewPath(from, s.local)
-		s.paths[from] = path
-	}
-	size := segmentSize(s.ancients[:oobn], n)
-	for rest := s.buffer[:n]; len(rest) > 0; {
-		d := rest[:min(size, len(rest))]
-		rest = rest[len(d):]
-		p, err := ibta.ParsePacket(d)
-		if err != nil {
-			s.counters.Malformed++
-		} else if _, ok := path.CheckAny(d); !ok {
-			s.counters.BadICRC++
-		} else {
-			to = append(to, p)
-		}
-	}
-	return to, from, nil
+	return wire.Datagrams{From: from, Size: segmentSize(s.ancients[:oobn], n), Bytes: s.buffer[:n]}, nil
 }
 
 // segmentSize returns the size of datagrams that the kernel has joined, and whole

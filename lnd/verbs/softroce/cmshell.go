@@ -1,0 +1,170 @@
+package softroce
+
+import (
+	"bytes"
+	"net/netip"
+	"sync"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
+)
+
+// cmShell steps the connection manager of a device, and is its QP 1.
+type cmShell struct {
+	hub   *hub
+	timer timed
+
+	mu      sync.Mutex // guards all below
+	cm      *cm
+	out     cmOutput
+	conns   map[ibta.CommID]*conn
+	ports   map[uint16]*listener
+	timerAt time.Duration
+	psn     ibta.PSN // of the next datagram
+	box     outbox
+	badQKey uint64 // datagrams that QP 1 does not take
+}
+
+var _ endpoint = (*cmShell)(nil)
+
+func newCMShell(h *hub, cfg cmConfig) *cmShell {
+	s := &cmShell{
+		hub: h, cm: newCM(cfg), conns: make(map[ibta.CommID]*conn), ports: make(map[uint16]*listener),
+		timerAt: machine.Never, timer: timed{place: -1},
+	}
+	s.timer.expired = s.expired
+	return s
+}
+
+// arrived takes datagrams to QP 1 (endpoint).
+func (s *cmShell) arrived(from netip.AddrPort, list []ibta.Packet) {
+	for i := range list {
+		p := &list[i]
+		if p.OpCode != ibta.UDSendOnly || p.DETH.QKey != ibta.GSIQKey || len(p.Payload) == 0 {
+			s.mu.Lock()
+			s.badQKey++
+			s.mu.Unlock()
+			continue
+		}
+		_, _ = s.do(cmInput{From: from.Addr(), Datagram: p.Payload}, nil)
+	}
+}
+
+// expired is called by the timer.
+func (s *cmShell) expired(time.Duration) {
+	s.mu.Lock()
+	s.timerAt = machine.Never
+	s.mu.Unlock()
+	_, _ = s.do(cmInput{}, nil)
+}
+
+// heard notes that the peer of a connection uses it, and so knows of it.
+func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
+
+// disconnect ends a connection.
+func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
+
+func (s *cmShell) about(c *conn, kind callKind) {
+	s.mu.Lock()
+	id := c.id
+	s.mu.Unlock()
+	if id != 0 {
+		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // the id may mean nothing any more
+	} else if kind == callDisconnect {
+		s.hub.finishEnd(c, verbs.Event{Kind: verbs.Disconnected}) // it was adopted
+	}
+}
+
+// do steps the connection manager and makes the upcalls. No lock is held. If the
+// step is not refused c is the connection that it was about, from then on.
+func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
+	s.mu.Lock()
+	s.out.Reset()
+	now := s.hub.clock.Now()
+	wake := s.cm.Step(now, in, &s.out)
+	id, err := s.out.ID, s.out.Err
+	if c != nil && err == nil {
+		if id == 0 {
+			id = in.Call.ID
+		}
+		c.id, s.conns[id] = id, c
+	}
+	var calls []func()
+	for i := range s.out.Events {
+		if f := s.event(&s.out.Events[i]); f != nil {
+			calls = append(calls, f)
+		}
+	}
+	s.send()
+	if wake < s.timerAt {
+		s.timerAt = wake
+		s.hub.timers.set(&s.timer, wake)
+	}
+	s.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+	return id, err
+}
+
+// send sends the messages of a step. s.mu is held.
+func (s *cmShell) send() {
+	for i := range s.out.Sends {
+		m := &s.out.Sends[i]
+		p := ibta.Packet{
+			BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, Migrated: true, PKey: ibta.DefaultPKey, DestQP: ibta.GSI, PSN: s.psn},
+			DETH: ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},
+		}
+		s.psn = s.psn.Add(1)
+		to := netip.AddrPortFrom(m.To, s.hub.attr.Local.Port())
+		r := route{To: to, Class: m.TrafficClass, Path: ibta.NewPath(s.hub.attr.Local, to)}
+		s.box.frame.add(r, &p, [][]byte{s.out.Message(m)})
+	}
+	s.hub.transmit(&s.box)
+}
+
+// event applies what happened to a connection, and returns the upcall that it
+// needs. s.mu is held; the upcall is made without.
+func (s *cmShell) event(e *cmEvent) func() {
+	if e.Kind == cmRequested {
+		return s.requested(e)
+	}
+	c := s.conns[e.ID]
+	if c == nil {
+		return nil
+	}
+	private := bytes.Clone(s.out.Private(e))
+	last := verbs.Event{Private: private, Reason: uint16(e.Reason)}
+	switch e.Kind {
+	case cmEstablished:
+		if c.asking {
+			c.mu.Lock()
+			c.open(c.route.To.Addr(), e.Peer, c.retry, e.Peer.RNRRetryCount, ibta.AckTimeout(ackTimeout))
+			c.mu.Unlock()
+		}
+		c.events.push(verbs.Event{Kind: verbs.Established, Private: private}, false)
+		return func() { c.events.run(c) }
+	case cmRejected:
+		last.Kind = verbs.Rejected
+	case cmUnreachable:
+		last.Kind = verbs.Unreachable
+	default:
+		last.Kind = verbs.Disconnected
+	}
+	delete(s.conns, e.ID)
+	box := c.end(last)
+	return func() { s.hub.give(box) }
+}
+
+// requested makes a request of an event.
+func (s *cmShell) requested(e *cmEvent) func() {
+	l := s.ports[e.Port]
+	r := &request{hub: s.hub, id: e.ID, peer: e.From, end: e.Peer, private: bytes.Clone(s.out.Private(e))}
+	if l == nil {
+		return func() { _ = r.Reject(nil) }
+	}
+	r.dev = l.dev
+	return func() { l.requested(r) }
+}

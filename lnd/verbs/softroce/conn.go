@@ -1,0 +1,189 @@
+package softroce
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
+)
+
+// conn is a connection and its queue pair (verbs.Conn).
+//
+//	asking   Connect was called: there is no transport yet
+//	open     the transport works
+//	ended    the connection manager has let go of it: what is posted is flushed
+//
+// Locks are taken in the order: connection manager, conn, completion queue. No
+// upcall is made under any.
+type conn struct {
+	hub    *hub
+	dev    *device
+	qp     verbs.QPConfig
+	sends  *cq // may be the same as recvs
+	recvs  *cq
+	qpn    ibta.QPN
+	psn    ibta.PSN // the peer's requester begins with it
+	asking bool     // it was this side that asked
+	retry  uint8    // of the asking side
+	events eventQueue
+	timer  timed
+	id     ibta.CommID // guarded by the lock of the connection manager; 0: it knows nothing of this
+
+	mu      sync.Mutex // guards all below
+	rc      *rc        // nil while asking
+	route   route
+	heard   bool         // the peer uses the connection
+	status  verbs.Status // of the failure that ends it
+	ended   bool
+	closed  bool
+	last    verbs.Event
+	wake    time.Duration
+	timerAt time.Duration
+	held    *outbox // of what is posted while a batch is being handed out
+	ack     rcPacket
+	ackHeld bool
+}
+
+var (
+	_ verbs.Conn = (*conn)(nil)
+	_ endpoint   = (*conn)(nil)
+)
+
+// Bounds of connections, local policy.
+const (
+	maxWindow      = 128     // packets; kernels stop there, too
+	longestMessage = 1 << 30 // bytes
+	longestGather  = 1024    // pieces of a work request
+	mostPosted     = 1 << 22 // packets of all that is posted: PSNs have 24 bits
+	leastAck       = 14      // AckTimeout code: 67 ms
+)
+
+// newConn makes a connection without transport. It is part of its device from now
+// on.
+func newConn(dev *device, cfg verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (*conn, error) {
+	sends, ok1 := cfg.Sends.(*cq)
+	recvs, ok2 := cfg.Recvs.(*cq)
+	_, ok3 := cfg.Pool.(*bufferPool)
+	pd, ok4 := cfg.PD.(*protectionDomain)
+	if !ok1 || !ok2 || !ok3 || !ok4 || pd.dev.hub != dev.hub || sends.dev != dev || recvs.dev != dev {
+		return nil, errParts
+	}
+	if cfg.MaxSends < 1 || cfg.MaxSends > sends.depth {
+		return nil, fmt.Errorf("%d work requests at a time, of a completion queue for %d", cfg.MaxSends, sends.depth)
+	}
+	h := dev.hub
+	c := &conn{
+		hub: h, dev: dev, qp: cfg, sends: sends, recvs: recvs, psn: h.numbers.PSN() & psnMask,
+		timer: timed{place: -1}, wake: machine.Never, timerAt: machine.Never,
+	}
+	c.timer.expired = c.expired
+	c.events.upcall, c.events.done = events, func() { dev.remove(c) }
+	if err := dev.add(c); err != nil {
+		return nil, err
+	}
+	c.qpn = h.demux.reserve()
+	return c, nil
+}
+
+const psnMask = 1<<24 - 1
+
+// open gives the connection its transport: the peer's packets are taken from now
+// on. c.mu is held.
+func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Duration) {
+	to := netip.AddrPortFrom(peer, c.hub.attr.Local.Port())
+	c.route = route{To: to, Class: end.TrafficClass, Path: ibta.NewPath(c.hub.attr.Local, to)}
+	pool := c.qp.Pool.(*bufferPool)
+	c.rc = newRC(rcConfig{
+		ID: c.qp.ID, QPN: c.qpn, DestQP: end.QPN, MTU: end.MTU.Bytes(), SendPSN: end.PSN, RecvPSN: c.psn, MaxSends: c.qp.MaxSends,
+		MaxWindow: maxWindow, Allowance: c.hub.allowance, MaxMessage: pool.cfg.Size, AckTimeout: ack, RetryCount: int(retry),
+		RNRRetryCount: int(rnr), Memory: c.qp.PD.(*protectionDomain).domain, Pool: pool,
+	})
+	c.hub.demux.put(c.qpn, c)
+}
+
+// clampAck returns what an ACK timeout code of a peer is for us: 0 would be never,
+// and a very short one would use up all retries at once.
+func clampAck(code uint8) time.Duration {
+	if code == 0 {
+		code = longestAck
+	}
+	return ibta.AckTimeout(min(max(code, leastAck), longestAck))
+}
+
+// QPN returns the number of the queue pair (verbs.Conn).
+func (c *conn) QPN() uint32 { return uint32(c.qpn) }
+
+// PostSend posts work requests (verbs.Conn).
+func (c *conn) PostSend(wrs []verbs.SendWR) error {
+	for i := range wrs {
+		if err := checkWR(&wrs[i]); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	if err := c.admit(wrs); err != nil || len(wrs) == 0 {
+		c.mu.Unlock()
+		return err
+	}
+	box := c.hub.boxes.take()
+	c.step(rcInput{Post: wrs}, box)
+	err := box.out.Err
+	if err != nil {
+		c.sends.release(len(wrs))
+	}
+	c.finish(box)
+	return err
+}
+
+// checkWR checks what a work request asks for.
+func checkWR(wr *verbs.SendWR) error {
+	n := 0
+	for i := range wr.Pieces {
+		n += len(wr.Pieces[i].Bytes)
+	}
+	if len(wr.Pieces) > longestGather || n > longestMessage {
+		return verbs.ErrTooLarge
+	}
+	if wr.Op != verbs.Send && wr.Op != verbs.Write {
+		return fmt.Errorf("%v cannot be posted", wr.Op)
+	}
+	return nil
+}
+
+// admit says whether work requests may be posted now, and reserves room for their
+// completions. c.mu is held.
+func (c *conn) admit(wrs []verbs.SendWR) error {
+	switch {
+	case c.closed || c.rc == nil && c.ended:
+		return verbs.ErrClosed
+	case c.rc == nil:
+		return verbs.ErrState
+	}
+	n := c.rc.sends.end.Sub(c.rc.req.unacked)
+	for i := range wrs {
+		for k := range wrs[i].Pieces {
+			n += len(wrs[i].Pieces[k].Bytes)/c.rc.cfg.MTU + 1
+		}
+		n++
+	}
+	if n > mostPosted || !c.sends.reserve(len(wrs)) {
+		return verbs.ErrFull
+	}
+	return nil
+}
+
+// Disconnect ends the connection (verbs.Conn).
+func (c *conn) Disconnect() { c.hub.cm.disconnect(c) }
+
+// Close frees the connection (verbs.Conn).
+func (c *conn) Close() {
+	c.events.silence()
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.Disconnect()
+}

@@ -1,0 +1,218 @@
+package softroce
+
+import (
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
+)
+
+// step steps the transport. c.mu is held, and there is one.
+func (c *conn) step(in rcInput, box *outbox) {
+	before := c.rc.sends.len()
+	if len(in.Post) > 0 {
+		before += len(in.Post)
+	}
+	c.wake = c.rc.Step(c.hub.clock.Now(), in, &box.out)
+	if box.out.Err != nil {
+		before -= len(in.Post)
+	}
+	// Who completes without telling makes room at once, others with their upcall.
+	silent := before - c.rc.sends.len()
+	for i := range box.out.Completions {
+		if box.out.Completions[i].Op != verbs.Receive {
+			silent--
+		}
+	}
+	c.sends.release(silent)
+	if box.out.Failed != verbs.Success && c.status == verbs.Success {
+		c.status = box.out.Failed
+	}
+}
+
+// finish sends what a step wants sent, unlocks c.mu, makes upcalls, and gives the
+// box back.
+func (c *conn) finish(box *outbox) {
+	c.emit(box)
+	c.claim(box, nil)
+	c.arm()
+	failed := box.out.Failed != verbs.Success
+	c.mu.Unlock()
+	box.run()
+	c.hub.boxes.put(box)
+	if failed {
+		c.hub.cm.disconnect(c)
+	}
+}
+
+// arrived takes packets (endpoint). The acknowledgement waits until the upcalls are
+// made, and leaves with what they post.
+func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
+	if !c.asking && c.isFirst(from) {
+		c.hub.cm.heard(c)
+	}
+	c.mu.Lock()
+	if c.rc == nil || c.ended || from.Addr() != c.route.To.Addr() {
+		c.mu.Unlock()
+		c.hub.strays.Add(uint64(len(list)))
+		return
+	}
+	box := c.hub.boxes.take()
+	c.step(rcInput{Packets: list}, box)
+	c.claim(box, nil)
+	if !box.claimed() || c.held != nil || box.out.Failed != verbs.Success {
+		c.finish(box)
+		return
+	}
+	held := c.hub.boxes.take()
+	c.withhold(box)
+	c.emit(box)
+	c.held = held
+	c.arm()
+	c.mu.Unlock()
+	box.run()
+	c.mu.Lock()
+	c.held = nil
+	c.flush(held)
+	c.mu.Unlock()
+	c.hub.boxes.put(held)
+	c.hub.boxes.put(box)
+}
+
+// isFirst reports whether the peer is heard of for the first time.
+func (c *conn) isFirst(from netip.AddrPort) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.heard && c.rc != nil && from.Addr() == c.route.To.Addr()
+	c.heard = c.heard || first
+	return first
+}
+
+// withhold takes the ACK, which is the last packet of a step, out of box.
+func (c *conn) withhold(box *outbox) {
+	last := len(box.out.Packets) - 1
+	if last < 0 || box.out.Packets[last].OpCode != ibta.Acknowledge || !box.out.Packets[last].AETH.Syndrome.IsAck() {
+		return
+	}
+	c.ack, c.ackHeld = box.out.Packets[last], true
+	box.out.Packets = box.out.Packets[:last]
+}
+
+// emit makes datagrams of the packets of a step and sends them, or leaves them to
+// who hands out a batch.
+func (c *conn) emit(box *outbox) {
+	to := box
+	if c.held != nil {
+		to = c.held
+	}
+	for i := range box.out.Packets {
+		c.add(to, &box.out.Packets[i], &box.out)
+	}
+	if c.held == nil {
+		c.hub.transmit(to)
+	}
+}
+
+// add adds a packet to the datagrams of a box, which are sent when there is no room.
+func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
+	if len(to.frame.bytes)+c.rc.cfg.MTU > mostBytes {
+		c.hub.transmit(to)
+	}
+	to.frame.segmented = c.hub.cut.Load()
+	to.frame.add(c.route, &p.Packet, out.Payload(p))
+}
+
+// flush sends what was held, the ACK last.
+func (c *conn) flush(held *outbox) {
+	if c.ackHeld {
+		c.ackHeld = false
+		c.add(held, &c.ack, &held.out)
+	}
+	c.hub.transmit(held)
+}
+
+// claim puts the completions of a step in order, and behind them the end of the
+// connection. c.mu is held. box then has the upcalls that the caller is to make.
+func (c *conn) claim(box *outbox, last *conn) {
+	list := box.out.Completions
+	if c.sends == c.recvs {
+		if c.sends.claim(list, last) {
+			box.jobs[0] = upcalls{c.sends, list, last}
+		}
+		return
+	}
+	box.split[0], box.split[1] = box.split[0][:0], box.split[1][:0]
+	for i := range list {
+		k := 0
+		if list[i].Op == verbs.Receive {
+			k = 1
+		}
+		box.split[k] = append(box.split[k], list[i])
+	}
+	if c.recvs.claim(box.split[1], nil) {
+		box.jobs[1] = upcalls{c.recvs, box.split[1], nil}
+	}
+	if c.sends.claim(box.split[0], last) {
+		box.jobs[0] = upcalls{c.sends, box.split[0], last}
+	}
+}
+
+// over is called when the completions before the end of the connection are handed
+// out, by one queue after the other: its last event follows.
+func (c *conn) over(q *cq) {
+	if q != c.recvs {
+		if c.recvs.claim(nil, c) {
+			c.recvs.run(nil, c)
+		}
+		return
+	}
+	c.events.push(c.last, true)
+	c.events.run(c)
+}
+
+// end ends the connection: e is its last event. The caller makes the upcalls of the
+// box that it returns, if any, when it holds no lock, and gives it back.
+func (c *conn) end(e verbs.Event) *outbox {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.ended = true
+	if e.Kind == verbs.Disconnected {
+		e.Status = c.status
+	}
+	c.last = e
+	box := c.hub.boxes.take()
+	if c.rc != nil {
+		c.step(rcInput{Fail: verbs.Flushed}, box)
+	}
+	c.claim(box, c)
+	c.hub.demux.remove(c.qpn)
+	c.hub.timers.remove(&c.timer)
+	return box
+}
+
+// arm sets the timer. c.mu is held.
+func (c *conn) arm() {
+	if c.wake < c.timerAt {
+		c.timerAt = c.wake
+		c.hub.timers.set(&c.timer, c.wake)
+	}
+}
+
+// expired steps the transport if something is due.
+func (c *conn) expired(now time.Duration) {
+	c.mu.Lock()
+	c.timerAt = machine.Never
+	if c.rc == nil || c.ended || now < c.wake {
+		c.arm()
+		c.mu.Unlock()
+		return
+	}
+	box := c.hub.boxes.take()
+	c.step(rcInput{}, box)
+	c.finish(box)
+}

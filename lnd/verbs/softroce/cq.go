@@ -1,0 +1,136 @@
+package softroce
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs"
+)
+
+// cq is a completion queue (verbs.CQ): nothing is queued on the normal path. Who
+// has completions claims the queue under the lock of the connection, which puts
+// them in order, and makes the upcall without any. Completions of others meanwhile
+// wait for that one, who makes their upcalls too.
+type cq struct {
+	dev    *device
+	depth  int
+	done   func([]verbs.Completion)
+	posted atomic.Int64 // work requests that the consumer has not heard of, and that may complete
+
+	mu      sync.Mutex // guards all below
+	idle    sync.Cond
+	running bool // somebody makes upcalls
+	waiting []verbs.Completion
+	lasts   []lastCall
+	spare   []verbs.Completion // memory of waiting
+	sparing []lastCall
+}
+
+// lastCall is a connection that is over: its last event follows the completions
+// that were claimed before.
+type lastCall struct {
+	at   int // of waiting
+	conn *conn
+}
+
+var _ verbs.CQ = (*cq)(nil)
+
+func newCQ(dev *device, depth int, done func([]verbs.Completion)) *cq {
+	q := &cq{dev: dev, depth: depth, done: done}
+	q.idle.L = &q.mu
+	return q
+}
+
+// reserve takes room for work requests to be posted.
+func (q *cq) reserve(n int) bool {
+	if q.posted.Add(int64(n)) <= int64(q.depth) {
+		return true
+	}
+	q.release(n)
+	return false
+}
+
+func (q *cq) release(n int) {
+	if n != 0 {
+		q.posted.Add(int64(-n))
+	}
+}
+
+// claim puts completions, and behind them the end of a connection (or nil), in
+// order. True means that the caller is to make their upcalls: by run, without
+// locks.
+func (q *cq) claim(list []verbs.Completion, last *conn) bool {
+	if len(list) == 0 && last == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.running {
+		q.waiting = append(q.waiting, list...)
+		if last != nil {
+			q.lasts = append(q.lasts, lastCall{len(q.waiting), last})
+		}
+		return false
+	}
+	q.running = true
+	return true
+}
+
+// run makes the upcalls of what was claimed, and of what others claim meanwhile.
+func (q *cq) run(list []verbs.Completion, last *conn) {
+	q.upcall(list)
+	if last != nil {
+		last.over(q)
+	}
+	q.mu.Lock()
+	for len(q.waiting) > 0 || len(q.lasts) > 0 {
+		list, lasts := q.waiting, q.lasts
+		q.waiting, q.lasts = q.spare[:0], q.sparing[:0]
+		q.mu.Unlock()
+		at := 0
+		for i := range lasts {
+			q.upcall(list[at:lasts[i].at])
+			at = lasts[i].at
+			lasts[i].conn.over(q)
+		}
+		q.upcall(list[at:])
+		clear(list)
+		clear(lasts)
+		q.mu.Lock()
+		q.spare, q.sparing = list, lasts
+	}
+	q.running = false
+	q.idle.Broadcast()
+	q.mu.Unlock()
+}
+
+// upcall hands completions to the consumer, who may post again at once.
+func (q *cq) upcall(list []verbs.Completion) {
+	if len(list) == 0 {
+		return
+	}
+	n := 0
+	for i := range list {
+		if list[i].Op != verbs.Receive {
+			n++
+		}
+	}
+	q.release(n)
+	q.done(list)
+}
+
+// Close ends the queue (verbs.CQ).
+func (q *cq) Close() error {
+	q.wait()
+	q.dev.forgetCQ(q)
+	return nil
+}
+
+// wait returns when nobody makes upcalls.
+func (q *cq) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.running {
+		q.idle.Wait()
+	}
+}

@@ -1,0 +1,93 @@
+package softroce
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// endpoint is a queue pair as packets find it: a connection, one for datagrams, or
+// QP 1.
+type endpoint interface {
+	// arrived takes packets that a sender sent to this queue pair one after the other.
+	// Their ICRCs and P_Keys are good; whether this sender may send them is the
+	// endpoint's to check. They are valid during the call. Of one port there is one
+	// call at a time.
+	arrived(from netip.AddrPort, list []ibta.Packet)
+}
+
+// demultiplexer leads packets to queue pairs by number, and gives out the numbers:
+// one after the other from a random one on, so that none is used again soon (a
+// peer remembers it for a while). Safe for concurrent use.
+type demultiplexer struct {
+	unknownQP atomic.Uint64 // packets of queue pairs that are not there
+	badPKey   atomic.Uint64
+
+	mu   sync.RWMutex // guards all below
+	ends map[ibta.QPN]endpoint
+	next ibta.QPN
+}
+
+func newDemultiplexer(first ibta.QPN) *demultiplexer {
+	return &demultiplexer{ends: make(map[ibta.QPN]endpoint), next: first % ibta.MulticastQPN}
+}
+
+// reserve returns a number that is not used.
+func (d *demultiplexer) reserve() ibta.QPN {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		q := d.next
+		d.next = (d.next + 1) % ibta.MulticastQPN
+		if _, taken := d.ends[q]; isQP(q) && !taken {
+			d.ends[q] = nil
+			return q
+		}
+	}
+}
+
+// put makes e the queue pair with a number.
+func (d *demultiplexer) put(q ibta.QPN, e endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ends[q] = e
+}
+
+// remove takes a queue pair out. A packet may still be on its way to it.
+func (d *demultiplexer) remove(q ibta.QPN) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.ends, q)
+}
+
+func (d *demultiplexer) find(q ibta.QPN) endpoint {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.ends[q]
+}
+
+// len returns how many queue pairs there are, QP 1 among them.
+func (d *demultiplexer) len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.ends)
+}
+
+// deliver hands packets of one sender to their queue pairs: those of one that
+// follow each other together.
+func (d *demultiplexer) deliver(from netip.AddrPort, list []ibta.Packet) {
+	for len(list) > 0 {
+		q, n := list[0].DestQP, 1
+		for n < len(list) && list[n].DestQP == q {
+			n++
+		}
+		if e := d.find(q); e != nil {
+			e.arrived(from, list[:n])
+		} else {
+			d.unknownQP.Add(uint64(n))
+		}
+		list = list[n:]
+	}
+}

@@ -1,0 +1,174 @@
+package softroce
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"ulnet/lnd/verbs"
+)
+
+// device is a handle of the device of an address (verbs.Device). What is made with
+// it is its own; packets, numbers and the connection manager are the hub's.
+type device struct {
+	hub *hub
+
+	mu        sync.Mutex // guards all below
+	idle      sync.Cond  // a connection is over, or an upcall
+	closed    bool
+	running   int // upcalls of listeners
+	conns     map[*conn]struct{}
+	listeners map[*listener]struct{}
+	cqs       map[*cq]struct{}
+}
+
+var _ verbs.Device = (*device)(nil)
+
+func newDevice(h *hub) *device {
+	d := &device{
+		hub: h, conns: make(map[*conn]struct{}), listeners: make(map[*listener]struct{}), cqs: make(map[*cq]struct{}),
+	}
+	d.idle.L = &d.mu
+	return d
+}
+
+// Attr returns what the device is (verbs.Device).
+func (d *device) Attr() verbs.DeviceAttr {
+	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.mtu.Bytes(), Frags: 1, SGEs: longestGather}
+}
+
+// protectionDomain is a domain as its consumer sees it (verbs.PD).
+type protectionDomain struct {
+	*domain
+	dev *device
+}
+
+// NewPD makes a protection domain (verbs.Device).
+func (d *device) NewPD() (verbs.PD, error) {
+	return &protectionDomain{&domain{d.hub.regions}, d}, nil
+}
+
+var errInUse = errors.New("regions of the protection domain are still registered: deregister them first")
+
+// Close ends the domain (verbs.PD).
+func (p *protectionDomain) Close() error {
+	if p.table.holds(p.domain) {
+		return errInUse
+	}
+	return nil
+}
+
+// NewCQ makes a completion queue (verbs.Device).
+func (d *device) NewCQ(depth int, done func([]verbs.Completion)) (verbs.CQ, error) {
+	if depth < 1 || done == nil {
+		return nil, fmt.Errorf("a completion queue for %d work requests", depth)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, verbs.ErrClosed
+	}
+	q := newCQ(d, depth, done)
+	d.cqs[q] = struct{}{}
+	return q, nil
+}
+
+func (d *device) forgetCQ(q *cq) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.cqs, q)
+}
+
+// add and remove keep the list of connections.
+func (d *device) add(c *conn) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return verbs.ErrClosed
+	}
+	d.conns[c] = struct{}{}
+	return nil
+}
+
+func (d *device) remove(c *conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conns, c)
+	d.idle.Broadcast()
+}
+
+// enter begins an upcall that is not of a queue pair, unless the device is closed;
+// leave ends it.
+func (d *device) enter() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.running++
+	}
+	return !d.closed
+}
+
+func (d *device) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running--
+	d.idle.Broadcast()
+}
+
+func (d *device) addListener(l *listener) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return verbs.ErrClosed
+	}
+	d.listeners[l] = struct{}{}
+	return nil
+}
+
+func (d *device) removeListener(l *listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.listeners, l)
+}
+
+// NewUD makes a queue pair for datagrams (verbs.Device).
+func (d *device) NewUD(verbs.UDConfig) (verbs.UD, error) { return nil, errors.ErrUnsupported }
+
+// Close ends what is left (verbs.Device). It must not be called from an upcall.
+func (d *device) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	var conns []*conn
+	for c := range d.conns {
+		conns = append(conns, c)
+	}
+	var listeners []*listener
+	for l := range d.listeners {
+		listeners = append(listeners, l)
+	}
+	d.mu.Unlock()
+	for _, l := range listeners {
+		_ = l.Close()
+	}
+	for _, c := range conns {
+		c.Disconnect()
+	}
+	d.mu.Lock()
+	for len(d.conns) > 0 || d.running > 0 {
+		d.idle.Wait()
+	}
+	var cqs []*cq
+	for q := range d.cqs {
+		cqs = append(cqs, q)
+	}
+	d.mu.Unlock()
+	for _, q := range cqs {
+		q.wait()
+	}
+	d.hub.opener.release(d.hub)
+	return nil
+}

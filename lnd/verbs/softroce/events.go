@@ -1,0 +1,64 @@
+package softroce
+
+import (
+	"bytes"
+	"sync"
+
+	"ulnet/lnd/verbs"
+)
+
+// eventQueue makes the upcalls of a connection's events: one at a time and in
+// order, without locks. There are two at most.
+type eventQueue struct {
+	upcall func(verbs.Conn, verbs.Event)
+	done   func() // called behind the last event
+
+	mu      sync.Mutex // guards all below
+	running bool
+	silent  bool // no further upcall
+	ended   bool // the last event is in the list, or was
+	told    bool // done is called
+	list    []verbs.Event
+}
+
+// push adds an event, perhaps the last. Its private data is copied.
+func (q *eventQueue) push(e verbs.Event, last bool) {
+	e.Private = bytes.Clone(e.Private)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = last
+	if !q.silent {
+		q.list = append(q.list, e)
+	}
+}
+
+// run makes the upcalls, unless somebody is at it, who then makes all.
+func (q *eventQueue) run(c verbs.Conn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.running {
+		return
+	}
+	q.running = true
+	for len(q.list) > 0 && !q.silent {
+		e := q.list[0]
+		q.list = q.list[1:]
+		q.mu.Unlock()
+		q.upcall(c, e)
+		q.mu.Lock()
+	}
+	q.list, q.running = nil, false
+	if q.ended && !q.told {
+		q.told = true
+		q.mu.Unlock()
+		q.done()
+		q.mu.Lock()
+	}
+}
+
+// silence ends the events. One may be under way.
+func (q *eventQueue) silence() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.silent, q.list = true, nil
+}

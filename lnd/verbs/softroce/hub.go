@@ -1,0 +1,172 @@
+package softroce
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/machine"
+)
+
+// hub is what all handles of one address share: the port, the queue pairs and their
+// numbers, the connection manager, and the regions.
+type hub struct {
+	opener  *opener
+	addr    netip.Addr
+	clock   machine.Clock
+	log     *slog.Logger
+	tap     func(verbs.TappedPacket)
+	numbers Numbers
+	guid    ibta.GUID
+	mtu     ibta.MTU
+
+	port      wire.Conn
+	attr      wire.Attr
+	cut       atomic.Bool // bursts of several datagrams may be sent
+	ingress   *ingress
+	demux     *demultiplexer
+	timers    *timers
+	cm        *cmShell
+	regions   *regionTable
+	allowance *allowance
+	boxes     outboxes
+
+	strays   atomic.Uint64 // packets to a connection from somebody else, or before and after it
+	unsent   atomic.Uint64 // bursts that the system did not take
+	failures sync.Once     // of sending: one is logged
+
+	refs int           // handles, guarded by the lock of the opener
+	gone chan struct{} // closed when the port is
+}
+
+// Bounds of the connection manager, local policy.
+const (
+	mostConns   = 1 << 16
+	mostPending = 1 << 10
+)
+
+// newHub opens the port of an address.
+func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
+	local := netip.AddrPortFrom(cfg.Addr.Unmap(), wire.Port)
+	h := &hub{
+		opener: o, addr: local.Addr(), clock: cfg.Clock, log: cfg.Log, tap: cfg.Tap, numbers: o.numbers, gone: make(chan struct{}),
+		guid: o.numbers.GUID(), regions: newRegionTable(o.numbers), timers: newTimers(cfg.Clock),
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	h.demux = newDemultiplexer(o.numbers.QPN())
+	h.ingress = newIngress(local)
+	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
+
+	ready := make(chan struct{}) // packets wait for the rest
+	port, err := o.network.Open(wire.Config{Local: local, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
+		<-ready
+		h.ingress.receive(list)
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("open RoCE port of %v: %w", h.addr, err)
+	}
+	h.port, h.attr = port, port.Attr()
+	h.cut.Store(h.attr.Cut)
+	h.mtu = ibta.PathMTU(h.attr.MTU)
+	if cfg.MTU > 0 {
+		h.mtu = min(h.mtu, ibta.MTUWithin(cfg.MTU))
+	}
+	if h.mtu == 0 {
+		_ = port.Close()
+		return nil, fmt.Errorf("%w: %v has an interface MTU of %d", errMTU, h.addr, h.attr.MTU)
+	}
+	h.allowance = newAllowance(h.attr, h.mtu.Bytes())
+	h.cm = newCMShell(h, cmConfig{
+		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(unguessable(), unguessable())), MaxConns: mostConns,
+		MaxPending: mostPending,
+	})
+	h.cm.cm.nextID = o.numbers.CommID()
+	h.demux.put(ibta.GSI, h.cm)
+	close(ready)
+	return h, nil
+}
+
+// newAllowance bounds what is on the way by what the buffers at the ends hold. The
+// peer's are taken to be like ours. A datagram takes about twice its length in one.
+func newAllowance(a wire.Attr, mtu int) *allowance {
+	const (
+		overhead = 256
+		least    = 8
+	)
+	bytes := a.ReceiveBuffer
+	if a.SendBuffer > 0 {
+		bytes = min(bytes, a.SendBuffer)
+	}
+	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
+}
+
+// transmit sends the datagrams of a box and empties it. What the system does not
+// take is lost, which the transport repairs.
+func (h *hub) transmit(b *outbox) {
+	if len(b.frame.bursts) == 0 {
+		return
+	}
+	b.bursts = b.bursts[:0]
+	for i := range b.frame.bursts {
+		x := &b.frame.bursts[i]
+		b.bursts = append(b.bursts, wire.Burst{To: x.route.To, Class: x.route.Class, Size: x.size, Segments: x.segments, Bytes: b.frame.Bytes(x)})
+	}
+	if h.tap != nil {
+		h.showSent(b.bursts)
+	}
+	for list := b.bursts; len(list) > 0; {
+		n, err := h.port.Send(list)
+		if err == nil {
+			break
+		}
+		h.refused(err)
+		list = list[min(n+1, len(list)):]
+	}
+	clear(b.bursts)
+	b.frame.Reset()
+}
+
+// refused notes a burst that the system did not take.
+func (h *hub) refused(err error) {
+	h.unsent.Add(1)
+	h.failures.Do(func() {
+		h.log.Warn("the system did not send a packet; further failures are only counted", "addr", h.addr, "err", err)
+	})
+}
+
+// showSent shows bursts to the tap.
+func (h *hub) showSent(list []wire.Burst) {
+	for i := range list {
+		x := &list[i]
+		for k, rest := 0, x.Bytes; len(rest) > 0; k++ {
+			b := rest[:min(x.Size, len(rest))]
+			rest = rest[len(b):]
+			h.tap(verbs.TappedPacket{From: h.attr.Local, To: x.To, Sent: true, TrafficClass: x.Class, ID: uint16(k), Bytes: b})
+		}
+	}
+}
+
+// give makes the upcalls of a box, if there is one, and takes it back.
+func (h *hub) give(box *outbox) {
+	if box != nil {
+		box.run()
+		h.boxes.put(box)
+	}
+}
+
+// finishEnd ends a connection of which the connection manager knows nothing.
+func (h *hub) finishEnd(c *conn, e verbs.Event) { h.give(c.end(e)) }
+
+// close closes the port. Nothing arrives afterwards and no timer runs.
+func (h *hub) close() {
+	h.timers.close()
+	_ = h.port.Close()
+}

@@ -1,0 +1,87 @@
+package softroce
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+const mostPaths = 4096 // senders that are remembered; beyond them all are forgotten
+
+// ingress makes packets of what arrives at one port: it checks what every packet
+// must have, and leads them on. One call at a time.
+type ingress struct {
+	local   netip.AddrPort // what senders send to: the device, or a group
+	tap     func(verbs.TappedPacket)
+	deliver func(from netip.AddrPort, list []ibta.Packet)
+	badPKey *atomic.Uint64
+
+	badICRC   atomic.Uint64
+	malformed atomic.Uint64 // no packet that we know
+
+	packets []ibta.Packet
+	paths   map[netip.AddrPort]ibta.Path
+}
+
+func newIngress(local netip.AddrPort) *ingress {
+	return &ingress{local: local, badPKey: new(atomic.Uint64), paths: make(map[netip.AddrPort]ibta.Path)}
+}
+
+// receive takes what arrived. Datagrams of one sender that follow each other are
+// led on together.
+func (g *ingress) receive(list []wire.Datagrams) {
+	for len(list) > 0 {
+		from := list[0].From
+		g.packets = g.packets[:0]
+		for len(list) > 0 && list[0].From == from {
+			g.parse(&list[0])
+			list = list[1:]
+		}
+		if len(g.packets) > 0 {
+			g.deliver(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), g.packets)
+		}
+	}
+}
+
+// parse appends the packets of d.
+func (g *ingress) parse(d *wire.Datagrams) {
+	path := g.path(d.From)
+	for rest := d.Bytes; len(rest) > 0; {
+		b := rest[:min(max(d.Size, 1), len(rest))]
+		rest = rest[len(b):]
+		p, err := ibta.ParsePacket(b)
+		if err != nil {
+			g.malformed.Add(1)
+			continue
+		}
+		id, ok := path.CheckAny(b)
+		if !ok {
+			g.badICRC.Add(1)
+			continue
+		}
+		if g.tap != nil {
+			g.tap(verbs.TappedPacket{From: d.From, To: g.local, TrafficClass: d.Class, ID: id, Bytes: b})
+		}
+		if !p.PKey.Matches(ibta.DefaultPKey) {
+			g.badPKey.Add(1)
+			continue
+		}
+		g.packets = append(g.packets, p)
+	}
+}
+
+// path returns what the ICRCs of a sender begin with.
+func (g *ingress) path(from netip.AddrPort) ibta.Path {
+	p, known := g.paths[from]
+	if !known {
+		if len(g.paths) >= mostPaths {
+			clear(g.paths)
+		}
+		p = ibta.NewPath(from, g.local)
+		g.paths[from] = p
+	}
+	return p
+}

@@ -1,0 +1,40 @@
+package softroce
+
+import "ulnet/lnd/verbs/ibta"
+
+// Numbers chooses the numbers that a device is free to choose. Tests that repeat
+// what was recorded inject their own; everybody else leaves it to chance, because
+// what can be guessed can be forged.
+type Numbers interface {
+	// GUID, CommID and QPN are of the device, and of its first connection and queue
+	// pair: later ones count on from there.
+	GUID() ibta.GUID
+	CommID() ibta.CommID
+	QPN() ibta.QPN
+	// PSN is asked for each connection: the peer's requester begins with it.
+	PSN() ibta.PSN
+	// RKey and Address are asked for each region, and again if they are taken. A region
+	// of length bytes lies at Address.
+	RKey() ibta.RKey
+	Address(length uint64) uint64
+}
+
+type randomNumbers struct{}
+
+func (randomNumbers) CommID() ibta.CommID { return ibta.CommID(unguessable()) }
+func (randomNumbers) QPN() ibta.QPN       { return ibta.QPN(unguessable() & psnMask) }
+func (randomNumbers) PSN() ibta.PSN       { return ibta.PSN(unguessable() & psnMask) }
+func (randomNumbers) RKey() ibta.RKey     { return ibta.RKey(unguessable()) }
+
+// GUID returns one that is administered locally.
+func (randomNumbers) GUID() ibta.GUID {
+	const local = 0x02 << 56
+	return ibta.GUID(local | unguessable()>>8)
+}
+
+// Address returns one with room for all of a region behind it, which looks like
+// that of a process.
+func (randomNumbers) Address(uint64) uint64 {
+	const page, space = 1 << 12, 1 << 47
+	return page + unguessable()%(space-page)&^(page-1)
+}

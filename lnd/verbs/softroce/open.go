@@ -1,0 +1,95 @@
+package softroce
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+// The errors of opening devices and of making queue pairs.
+var (
+	errMTU    = errors.New("no path MTU of RoCE (256 bytes at least, and 96 for headers) fits")
+	errConfig = errors.New("a device needs an address and a clock")
+	errParts  = errors.New("protection domain, completion queues and pool of a queue pair must be of its device")
+)
+
+// Options are for those who open devices over something else than the sockets of
+// the system, and for tests. The zero value of a field means its default.
+type Options struct {
+	Network wire.Network // UDP
+	Numbers Numbers      // random
+}
+
+// NewOpener returns an Opener with its own devices: it does not know those of
+// others.
+func NewOpener(cfg Options) verbs.Opener {
+	o := &opener{network: cfg.Network, numbers: cfg.Numbers, hubs: make(map[netip.Addr]*hub)}
+	if o.network == nil {
+		o.network = udp{}
+	}
+	if o.numbers == nil {
+		o.numbers = randomNumbers{}
+	}
+	return o.open
+}
+
+// system has the devices of this process.
+var system = NewOpener(Options{})
+
+// Open opens the device of an address (verbs.Opener). It needs no privilege. The
+// socket is that of UDP port 4791 at the address, which the kernel's own software
+// RoCE has in the first network namespace if it is loaded.
+func Open(cfg verbs.OpenConfig) (verbs.Device, error) { return system(cfg) }
+
+// opener has the devices of some addresses.
+type opener struct {
+	network wire.Network
+	numbers Numbers
+
+	mu   sync.Mutex // guards hubs and their refs
+	hubs map[netip.Addr]*hub
+}
+
+func (o *opener) open(cfg verbs.OpenConfig) (verbs.Device, error) {
+	if cfg.Clock == nil || !isNode(cfg.Addr) {
+		return nil, errConfig
+	}
+	addr := cfg.Addr.Unmap()
+	for {
+		o.mu.Lock()
+		h := o.hubs[addr]
+		if h == nil || h.refs > 0 {
+			defer o.mu.Unlock()
+			if h == nil {
+				var err error
+				if h, err = newHub(o, cfg); err != nil {
+					return nil, err
+				}
+				o.hubs[addr] = h
+			}
+			h.refs++
+			return newDevice(h), nil
+		}
+		o.mu.Unlock()
+		<-h.gone // its last handle is closing it
+	}
+}
+
+// release gives a handle of h back; the last one closes it.
+func (o *opener) release(h *hub) {
+	o.mu.Lock()
+	h.refs--
+	last := h.refs == 0
+	o.mu.Unlock()
+	if !last {
+		return
+	}
+	h.close()
+	o.mu.Lock()
+	delete(o.hubs, h.addr)
+	o.mu.Unlock()
+	close(h.gone)
+}

@@ -1,0 +1,78 @@
+package softroce
+
+import (
+	"sync"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+// outbox is the memory of a step: what it wants done, and the datagrams made of it.
+type outbox struct {
+	out    rcOutput
+	frame  framer
+	bursts []wire.Burst
+	jobs   [2]upcalls
+	split  [2][]verbs.Completion
+}
+
+// upcalls are those of a completion queue that are to be made.
+type upcalls struct {
+	cq   *cq
+	list []verbs.Completion
+	last *conn
+}
+
+// run makes the upcalls that the step has claimed. No lock is held.
+func (b *outbox) run() {
+	for i := range b.jobs {
+		if j := &b.jobs[i]; j.cq != nil {
+			j.cq.run(j.list, j.last)
+			*j = upcalls{}
+		}
+	}
+}
+
+// claimed reports whether there are upcalls to be made.
+func (b *outbox) claimed() bool { return b.jobs[0].cq != nil || b.jobs[1].cq != nil }
+
+func (b *outbox) reset() {
+	b.out.Reset()
+	b.frame.Reset()
+}
+
+// Of what an outbox has grown to, so much is kept, in bytes and in packets.
+const (
+	keptBytes   = 256 << 10
+	keptPackets = 256
+	keptBoxes   = 16
+)
+
+// outboxes has memory for steps. Safe for concurrent use.
+type outboxes struct {
+	mu   sync.Mutex // guards free
+	free []*outbox
+}
+
+func (o *outboxes) take() *outbox {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last := len(o.free) - 1; last >= 0 {
+		b := o.free[last]
+		o.free = o.free[:last]
+		return b
+	}
+	return new(outbox)
+}
+
+func (o *outboxes) put(b *outbox) {
+	b.reset()
+	if cap(b.frame.bytes) > keptBytes || cap(b.out.Packets) > keptPackets {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.free) < keptBoxes {
+		o.free = append(o.free, b)
+	}
+}

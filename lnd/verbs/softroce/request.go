@@ -1,0 +1,180 @@
+package softroce
+
+import (
+	"bytes"
+	"net/netip"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// listener is a port that accepts connections (verbs.Listener).
+type listener struct {
+	dev    *device
+	port   uint16
+	upcall func(verbs.Request)
+	closed atomic.Bool
+}
+
+// Listen takes requests for connections to a port (verbs.Device).
+func (d *device) Listen(port uint16, upcall func(verbs.Request)) (verbs.Listener, error) {
+	l := &listener{dev: d, port: port, upcall: upcall}
+	s := d.hub.cm
+	if err := d.addListener(l); err != nil {
+		return nil, err
+	}
+	if _, err := s.do(cmInput{Call: cmCall{Kind: callListen, Port: port}}, nil); err != nil {
+		d.removeListener(l)
+		return nil, err
+	}
+	s.mu.Lock()
+	s.ports[port] = l
+	s.mu.Unlock()
+	return l, nil
+}
+
+// Close refuses further requests (verbs.Listener).
+func (l *listener) Close() error {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	s := l.dev.hub.cm
+	_, err := s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil)
+	s.mu.Lock()
+	if s.ports[l.port] == l {
+		delete(s.ports, l.port)
+	}
+	s.mu.Unlock()
+	l.dev.removeListener(l)
+	return err
+}
+
+// requested makes the upcall of a request. A device that is being closed waits for it.
+func (l *listener) requested(r *request) {
+	if !l.dev.enter() {
+		_ = r.refuse(ibta.RejectServiceID, nil)
+		return
+	}
+	defer l.dev.leave()
+	l.upcall(r)
+}
+
+// request is a connection that a peer asks for (verbs.Request).
+type request struct {
+	hub      *hub
+	dev      *device
+	id       ibta.CommID
+	peer     netip.AddrPort
+	end      cmEnd
+	private  []byte
+	answered atomic.Bool
+}
+
+var _ verbs.Request = (*request)(nil)
+
+// Peer returns the address of the peer (verbs.Request).
+func (r *request) Peer() netip.AddrPort { return r.peer }
+
+// Private returns what the peer says (verbs.Request).
+func (r *request) Private() []byte { return r.private }
+
+// Accept makes the connection (verbs.Request).
+func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
+	if r.answered.Swap(true) {
+		return nil, verbs.ErrState
+	}
+	c, err := r.accept(cfg, events)
+	if err != nil {
+		_ = r.refuse(ibta.RejectNoResources, nil) // it may be gone
+		return nil, err
+	}
+	return c, nil
+}
+
+func (r *request) accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (*conn, error) {
+	if len(cfg.Private) > verbs.MaxAcceptPrivate {
+		return nil, verbs.ErrTooLarge
+	}
+	c, err := newConn(r.dev, cfg.QP, events)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.open(r.peer.Addr(), r.end, r.end.RetryCount, r.end.RNRRetryCount, clampAck(r.end.AckTimeout))
+	c.mu.Unlock()
+	call := cmCall{
+		Kind: callAccept, ID: r.id, Private: bytes.Clone(cfg.Private),
+		End: cmEnd{QPN: c.qpn, PSN: c.psn, RNRRetryCount: cfg.RNRRetryCount & 7},
+	}
+	if _, err := r.hub.cm.do(cmInput{Call: call}, c); err != nil {
+		c.abandon()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Reject refuses (verbs.Request).
+func (r *request) Reject(private []byte) error {
+	if len(private) > verbs.MaxRejectPrivate {
+		return verbs.ErrTooLarge
+	}
+	if r.answered.Swap(true) {
+		return verbs.ErrState
+	}
+	return r.refuse(ibta.RejectConsumer, private)
+}
+
+func (r *request) refuse(reason ibta.RejectReason, private []byte) error {
+	_, err := r.hub.cm.do(cmInput{Call: cmCall{Kind: callReject, ID: r.id, Reason: reason, Private: private}}, nil)
+	return err
+}
+
+// Connect asks for a connection (verbs.Device).
+func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
+	if len(cfg.Private) > verbs.MaxRequestPrivate {
+		return nil, verbs.ErrTooLarge
+	}
+	mtu := d.hub.mtu
+	if cfg.MTU > 0 {
+		mtu = min(mtu, ibta.MTUWithin(cfg.MTU))
+	}
+	if mtu == 0 {
+		return nil, errMTU
+	}
+	c, err := newConn(d, cfg.QP, events)
+	if err != nil {
+		return nil, err
+	}
+	c.asking, c.retry = true, cfg.RetryCount&7
+	c.route.To = netip.AddrPortFrom(to.Addr().Unmap(), d.hub.attr.Local.Port())
+	call := cmCall{
+		Kind: callConnect, To: to, Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
+		End: cmEnd{
+			QPN: c.qpn, PSN: c.psn, MTU: mtu, RetryCount: cfg.RetryCount & 7, RNRRetryCount: cfg.RNRRetryCount & 7,
+			AckTimeout: ackTimeout, TrafficClass: cfg.TrafficClass,
+		},
+	}
+	if _, err := d.hub.cm.do(cmInput{Call: call}, c); err != nil {
+		c.abandon()
+		return nil, err
+	}
+	if c.isEnded() { // the device was closed meanwhile
+		c.Disconnect()
+		return nil, verbs.ErrClosed
+	}
+	return c, nil
+}
+
+// isEnded reports whether the connection is over.
+func (c *conn) isEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended && c.last.Kind == verbs.Disconnected
+}
+
+// abandon takes back a connection that nobody knows of.
+func (c *conn) abandon() {
+	c.events.silence()
+	c.hub.finishEnd(c, verbs.Event{Kind: verbs.Disconnected})
+}

@@ -1,0 +1,97 @@
+package softroce
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+// udp is the network of the system: UDP sockets (wire.Network).
+type udp struct{}
+
+// Open opens a socket, which a goroutine reads (wire.Network).
+func (udp) Open(cfg wire.Config) (wire.Conn, error) {
+	if cfg.Group.IsValid() {
+		return nil, errors.ErrUnsupported
+	}
+	s, err := openSocket(cfg.Local, cfg.ReceiveBuffer)
+	if err != nil {
+		return nil, err
+	}
+	p := &udpPort{socket: s}
+	p.attr = wire.Attr{
+		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.segmented, ReceiveBuffer: s.receiveBuffer, SendBuffer: s.sendBuffer,
+	}
+	p.reading.Go(func() { p.read(cfg.Receive) })
+	return p, nil
+}
+
+// udpPort is an open port of the system (wire.Conn).
+type udpPort struct {
+	socket  *socket
+	attr    wire.Attr
+	reading sync.WaitGroup
+}
+
+// read hands on what arrives until the port is closed.
+func (p *udpPort) read(receive func([]wire.Datagrams)) {
+	var list [1]wire.Datagrams
+	for {
+		d, err := p.socket.receive()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err == nil:
+			list[0] = d
+			receive(list[:])
+		}
+	}
+}
+
+// Attr describes the port (wire.Conn).
+func (p *udpPort) Attr() wire.Attr { return p.attr }
+
+// Send sends bursts (wire.Conn).
+func (p *udpPort) Send(list []wire.Burst) (int, error) {
+	for i := range list {
+		if err := p.socket.send(&list[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(list), nil
+}
+
+// Close closes the port (wire.Conn).
+func (p *udpPort) Close() error {
+	err := p.socket.close()
+	p.reading.Wait()
+	return err
+}
+
+// interfaceMTU returns the MTU of the interface that has an address, and Ethernet's
+// if that cannot be found out.
+func interfaceMTU(a netip.Addr) int {
+	const ethernet = 1500
+	list, err := net.Interfaces()
+	if err != nil {
+		return ethernet
+	}
+	for i := range list {
+		addrs, _ := list[i].Addrs()
+		for _, x := range addrs {
+			p, ok := x.(*net.IPNet)
+			if !ok {
+				continue
+			}
+			ip, _ := netip.AddrFromSlice(p.IP)
+			loopback := a.IsLoopback() && p.Contains(a.AsSlice()) // all of 127.0.0.0/8
+			if ip.Unmap() == a.Unmap() || loopback {
+				return list[i].MTU
+			}
+		}
+	}
+	return ethernet
+}

@@ -1,0 +1,81 @@
+// Package wire is what a softroce device sends and receives by: datagrams over
+// UDP or over something that behaves like it.
+//
+// A [Network] opens ports, one for each address and one for each multicast group
+// of it. It moves bytes and knows nothing of what they mean, but for one thing:
+// the ICRC of a packet covers the IPv4 identification, and so the datagrams of a
+// [Burst] are numbered from 0 on (DF is set).
+package wire
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// Port is where RoCEv2 packets go.
+const Port = 4791
+
+// The errors of Port.Send that somebody acts upon.
+var (
+	// ErrUncut: the system does not cut bursts after all. The datagrams of this one
+	// and of all later ones are to be sent one by one, numbered 0 each.
+	ErrUncut = errors.New("bursts are not cut into datagrams")
+	// ErrFull: there was no room, and what is left of the list was dropped.
+	ErrFull = errors.New("no room for datagrams")
+)
+
+// Burst is datagrams to one destination, one behind the other. All have Size bytes;
+// the last may have less.
+type Burst struct {
+	To       netip.AddrPort // a node or a group
+	Class    uint8          // traffic class
+	Size     int
+	Segments int
+	Bytes    []byte
+}
+
+// Datagrams is what came from one sender: one datagram, or several that are joined.
+// All have Size bytes; the last may have less.
+type Datagrams struct {
+	From  netip.AddrPort
+	Class uint8 // traffic class; 0 if it is not known
+	Size  int
+	Bytes []byte
+}
+
+// Config is how a port is opened.
+type Config struct {
+	Local netip.AddrPort
+	// Group makes the port one that receives what is sent to this group, over the
+	// interface that has Local's address, and does not send.
+	Group netip.Addr
+	// ReceiveBuffer is how many bytes of arriving datagrams may wait; 0: the default.
+	ReceiveBuffer int
+	// Receive is called with what arrived, in order and one call at a time, from a
+	// goroutine of the network's. The list is valid during the call.
+	Receive func(list []Datagrams)
+}
+
+// Attr describes a port.
+type Attr struct {
+	Local         netip.AddrPort
+	MTU           int  // of the interface, IP header included
+	Cut           bool // bursts of more than one datagram may be sent
+	ReceiveBuffer int  // bytes that may wait, with the system's overhead
+	SendBuffer    int  // likewise of what is being sent; 0: no bound
+}
+
+// Network opens ports.
+type Network interface {
+	Open(cfg Config) (Conn, error)
+}
+
+// Conn is an open port. Its methods are safe for concurrent use.
+type Conn interface {
+	Attr() Attr
+	// Send sends bursts, in order, without keeping them. It returns how many of them
+	// are dealt with; the error, if any, is that of the next one. It does not block.
+	Send(list []Burst) (n int, err error)
+	// Close returns when Receive is not called any more. It may block.
+	Close() error
+}
