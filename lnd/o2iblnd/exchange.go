@@ -1,0 +1,234 @@
+package o2iblnd
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// exchange is what two sides of an established connection say to each other: credits,
+// messages, transfers and their time-outs (reference §8 to §10). It is a machine in
+// the sense of lnet/machine, which posts to a queue pair through its output; the
+// conn steps it under its lock.
+//
+// Where messages that are to be sent wait:
+//
+//	uncredited  PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE
+//	starved     PUT_REQ, GET_REQ: for reserved credits, which answers give back
+//	credited    IMMEDIATE, PUT_REQ, GET_REQ: for credits
+//	writing     transfers whose WRITEs are being posted
+//
+// Priority messages pass others in each of the last three, and one credit is
+// kept for them, unless the queue is so short that the peer gives credits back one by one.
+type exchange struct {
+	cfg exchangeConfig
+
+	credits     int // messages that this side may send
+	owed        int // credits to give back (outstanding)
+	reserved    int // answers that this side may wait for
+	peerCredits int // messages that the peer may send: what it was given
+
+	sends int // SENDs that are posted and not completed
+	noops int // of them
+	turns int // of WRITEs, likewise
+
+	uncredited txQueue
+	starved    classQueue
+	credited   classQueue
+	writing    classQueue
+	gets       txQueue // GET_REQs of the peer that lnet has not answered
+	first      *tx     // of all that has a deadline, the earliest
+	last       *tx
+
+	slots  []*tx
+	free   []uint32
+	active int // of slots
+
+	cookie uint64        // of the next transfer
+	sentAt time.Duration // when something was posted last
+	desc   []byte        // memory for descriptors
+	frags  []kib.Frag    // likewise
+	failed *Error        // why it ended; nil while it goes on
+
+	counts exchangeCounts
+}
+
+var _ machine.Machine[exchangeIn, exchangeOut] = (*exchange)(nil)
+
+// exchangeConfig is what two sides have agreed upon.
+type exchangeConfig struct {
+	local, peer      nid.NID
+	stamp, peerStamp uint64
+	version          kib.Version
+	depth            int // queue depth: credits of each side
+	maxFrags         int // WRITEs of a transfer
+	highWater        int // owed credits that are worth a NOOP
+	concurrent       int // SENDs that may be posted
+	gather           int // pieces of memory in a WRITE
+	sendGather       int // and in a SEND, its header included
+	timeout          time.Duration
+	keepalive        time.Duration // negative: none
+	checksum         bool
+	firstCookie      uint64
+}
+
+// exchangeCounts are shown to people.
+type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
+
+// Bounds of what is posted (local policy): a priority message waits for turnsAhead
+// turns at most.
+const (
+	turnBytes  = 64 << 10
+	turnWRs    = 16
+	turnsAhead = 4
+	maxNoops   = 2 // IBLND_OOB_MSGS
+)
+
+// maxPosted is how many work requests an exchange has posted at most.
+func (c *exchangeConfig) maxPosted() int { return c.concurrent + turnsAhead*turnWRs }
+
+func newExchange(cfg exchangeConfig, now time.Duration) *exchange {
+	return &exchange{
+		cfg: cfg, cookie: cfg.firstCookie, sentAt: now,
+		credits: cfg.depth, reserved: cfg.depth, peerCredits: cfg.depth,
+	}
+}
+
+// Step implements machine.Machine. Of the arrival and the refusal out has those of this
+// step; all else is appended.
+func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time.Duration {
+	out.arrival, out.refused = arrivalNone, false
+	if x.failed != nil && in.kind != exchangeSent {
+		out.refused = true
+		return x.wake()
+	}
+	switch in.kind {
+	case exchangeTimer:
+		x.expire(now, out)
+	case exchangeSend:
+		x.send(now, in.tx)
+	case exchangeArrived:
+		x.arrived(now, in.bytes, out)
+	case exchangeConsumed:
+		x.owed++
+	case exchangeSink:
+		x.acceptPut(now, in.tx)
+	case exchangeNak:
+		x.refusePut(now, in.tx)
+	case exchangeAwaitReply:
+		x.awaitReply(now, in.tx)
+	case exchangeReply:
+		x.reply(now, in.tx, out)
+	case exchangeSent:
+		x.sent(in.id, in.err, out)
+	case exchangeClose:
+		x.close(in.err, out)
+	}
+	x.flush(now, out)
+	return x.wake()
+}
+
+// wake is the earliest deadline, or when the connection has been silent too long.
+func (x *exchange) wake() time.Duration {
+	at := machine.Never
+	if x.failed != nil {
+		return at
+	}
+	if x.first != nil {
+		at = x.first.deadline
+	}
+	if x.cfg.keepalive > 0 {
+		at = min(at, x.sentAt+x.cfg.keepalive)
+	}
+	return at
+}
+
+// idle reports whether nothing is under way and posted: an exchange that has failed
+// can be forgotten.
+func (x *exchange) idle() bool { return x.active == 0 && x.sends == 0 && x.turns == 0 }
+
+// begin gives t a slot.
+func (x *exchange) begin(t *tx) {
+	if n := len(x.free); n > 0 {
+		t.slot, x.free = x.free[n-1], x.free[:n-1]
+		x.slots[t.slot] = t
+	} else {
+		t.slot = uint32(len(x.slots))
+		x.slots = append(x.slots, t)
+	}
+	x.active++
+}
+
+// list puts t at the end of those with a deadline, which is in order because all have
+// the same time.
+func (x *exchange) list(now time.Duration, t *tx) {
+	x.unlist(t)
+	t.deadline, t.listed = now+x.cfg.timeout, true
+	t.before = x.last
+	if x.last == nil {
+		x.first = t
+	} else {
+		x.last.after = t
+	}
+	x.last = t
+}
+
+func (x *exchange) unlist(t *tx) {
+	if !t.listed {
+		return
+	}
+	if t.before == nil {
+		x.first = t.after
+	} else {
+		t.before.after = t.after
+	}
+	if t.after == nil {
+		x.last = t.before
+	} else {
+		t.after.before = t.before
+	}
+	t.before, t.after, t.listed = nil, nil, false
+}
+
+// finish ends t if nothing of it is left to do.
+func (x *exchange) finish(t *tx, out *exchangeOut) {
+	if t.phase != phaseLast || t.posted > 0 {
+		return
+	}
+	x.unlist(t)
+	x.slots[t.slot] = nil
+	x.free = append(x.free, t.slot)
+	x.active--
+	out.Done = append(out.Done, t)
+}
+
+// invariants reports what can never be, for tests.
+func (x *exchange) invariants() error {
+	d := x.cfg.depth
+	switch {
+	case x.credits < 0 || x.credits > d:
+		return fmt.Errorf("%d credits of %d", x.credits, d)
+	case x.reserved < 0 || x.reserved > d:
+		return fmt.Errorf("%d reserved credits of %d", x.reserved, d)
+	case x.peerCredits < 0 || x.peerCredits+x.owed > d:
+		return fmt.Errorf("the peer has %d credits and is owed %d of %d", x.peerCredits, x.owed, d)
+	case x.sends < 0 || x.sends > x.cfg.concurrent:
+		return fmt.Errorf("%d SENDs posted of %d", x.sends, x.cfg.concurrent)
+	case x.noops < 0 || x.noops > maxNoops || x.turns < 0 || x.turns > turnsAhead:
+		return fmt.Errorf("%d NOOPs and %d turns posted", x.noops, x.turns)
+	}
+	n := 0
+	for t := x.first; t != nil; t = t.after {
+		if t.after != nil && t.after.deadline < t.deadline {
+			return fmt.Errorf("deadlines are not in order")
+		}
+		n++
+	}
+	if n > x.active {
+		return fmt.Errorf("%d of %d have a deadline", n, x.active)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package o2iblnd
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// lustre is the process that a NID stands for: o2iblnd has no others.
+func lustre(n nid.NID) nid.ProcessID { return nid.ProcessID{NID: n, PID: nid.LustrePID} }
+
+// arrived takes a message in.
+func (x *exchange) arrived(now time.Duration, b []byte, out *exchangeOut) {
+	m := &out.Message
+	why, err := x.inspect(b, m, out)
+	if why == ReasonNone {
+		x.counts.received++
+		why = x.handle(now, m, out)
+	}
+	if why != ReasonNone {
+		out.arrival = arrivalNone
+		x.close(newError(why, lustre(x.cfg.peer), err), out)
+	}
+}
+
+// inspect parses a message and checks what all messages have in common (reference
+// §3.1, §9).
+func (x *exchange) inspect(b []byte, m *kib.Msg, out *exchangeOut) (why Reason, err error) {
+	if *m, err = kib.ParseMsg(b); err != nil {
+		return BadMessage, err
+	}
+	if err = m.VerifyChecksum(b); err != nil {
+		if m.Type != kib.Immediate || len(m.Payload) == 0 {
+			return BadChecksum, err
+		}
+		out.Counted = append(out.Counted, SumNotTrusted)
+	}
+	if err = m.CheckConn(x.cfg.peer, x.cfg.peerStamp, x.cfg.local, x.cfg.stamp); err != nil {
+		return StaleMessage, err
+	}
+	if m.Version != x.cfg.version {
+		return BadMessage, kib.ErrVersion
+	}
+	if x.credits+int(m.Credits) > x.cfg.depth {
+		return CreditsReturned, nil
+	}
+	x.credits += int(m.Credits)
+	if m.Type.NeedsCredit() {
+		if x.peerCredits == 0 {
+			return CreditsOverdrawn, nil
+		}
+		x.peerCredits--
+	}
+	return ReasonNone, nil
+}
+
+// handle does what a message of its type asks for.
+func (x *exchange) handle(now time.Duration, m *kib.Msg, out *exchangeOut) Reason {
+	switch m.Type {
+	case kib.Noop:
+	case kib.Immediate:
+		out.arrival = arrivalDeliver
+	case kib.PutReq:
+		if m.LNet.Type != wire.Put && m.LNet.Type != wire.Reply {
+			return BadMessage
+		}
+		out.arrival = arrivalDeliver
+	case kib.GetReq:
+		return x.getArrived(m, out)
+	case kib.PutAck:
+		return x.ackArrived(now, m, out)
+	case kib.PutNak:
+		return x.nakArrived(m, out)
+	case kib.PutDone:
+		return x.putDone(m, out)
+	case kib.GetDone:
+		return x.getDone(m, out)
+	default:
+		return UnexpectedType
+	}
+	return ReasonNone
+}
+
+// waiting finds what waits for the answer to a message of this kind.
+func (x *exchange) waiting(kind kib.MsgType, cookie uint64) *tx {
+	for t := x.first; t != nil; t = t.after {
+		if t.phase != phaseWaiting || t.kind != kind {
+			continue
+		}
+		if kind == kib.PutAck && t.dstCookie == cookie || kind != kib.PutAck && t.cookie == cookie {
+			return t
+		}
+	}
+	return nil
+}
+
+// getArrived keeps where a GET_REQ wants its answer.
+func (x *exchange) getArrived(m *kib.Msg, out *exchangeOut) Reason {
+	total := m.Desc.Total()
+	if m.LNet.Type != wire.Get {
+		return BadMessage
+	}
+	if total > lnd.MaxPayload {
+		return BadDescriptor
+	}
+	t := newTx()
+	t.kind, t.phase, t.cookie = kib.GetDone, phaseReply, m.Cookie
+	t.takeFrags(&m.Desc, int(total))
+	t.handle = m.LNet.Get().ReturnMD
+	x.begin(t)
+	x.gets.push(t)
+	out.arrival, out.Tx = arrivalGet, t
+	return ReasonNone
+}
+
+// takeFrags copies the peer's fragments of a descriptor that is valid as long as its message.
+func (t *tx) takeFrags(d *kib.Desc, total int) {
+	t.key, t.total, t.frags = d.Key, total, t.frags[:0]
+	for i := range d.Len() {
+		f := d.Frag(i)
+		t.frags = append(t.frags, verbs.Frag{Address: f.Address, Length: f.Length})
+	}
+}
+
+// ackArrived begins the transfer of a PUT_REQ (reference §8.2).
+func (x *exchange) ackArrived(now time.Duration, m *kib.Msg, out *exchangeOut) Reason {
+	t := x.waiting(kib.PutReq, m.Cookie)
+	if t == nil {
+		return UnknownCookie
+	}
+	total := m.Desc.Total()
+	if total > uint64(t.msg.Payload.Length) {
+		return BadDescriptor
+	}
+	x.restore()
+	t.takeFrags(&m.Desc, int(total))
+	t.kind, t.cookie = kib.PutDone, m.DstCookie
+	x.write(now, t, t.msg.Payload, int(total), out)
+	return ReasonNone
+}
+
+// restore gives back what was reserved for an answer.
+func (x *exchange) restore() { x.reserved = min(x.reserved+1, x.cfg.depth) }
+
+// nakArrived ends a PUT_REQ of which nothing is wanted, or nothing can be taken.
+func (x *exchange) nakArrived(m *kib.Msg, out *exchangeOut) Reason {
+	t := x.waiting(kib.PutReq, m.Cookie)
+	if t == nil {
+		return UnknownCookie
+	}
+	x.restore()
+	if m.Status < 0 {
+		t.err = x.peerStatus(m.Status)
+	}
+	t.phase = phaseLast
+	x.finish(t, out)
+	return ReasonNone
+}
+
+// putDone ends a PUT_REQ of the peer.
+func (x *exchange) putDone(m *kib.Msg, out *exchangeOut) Reason {
+	t := x.waiting(kib.PutAck, m.Cookie)
+	if t == nil {
+		return UnknownCookie
+	}
+	if m.Status >= 0 && int(m.Status) != t.total {
+		return BadStatus
+	}
+	if m.Status < 0 {
+		t.err = x.peerStatus(m.Status)
+	}
+	x.counts.bytesIn += uint64(max(m.Status, 0))
+	t.status, t.phase = m.Status, phaseLast
+	x.owed++
+	x.finish(t, out)
+	return ReasonNone
+}
+
+// getDone ends a GET_REQ of this side.
+func (x *exchange) getDone(m *kib.Msg, out *exchangeOut) Reason {
+	t := x.waiting(kib.GetReq, m.Cookie)
+	if t == nil {
+		return UnknownCookie
+	}
+	if m.Status > int32(t.total) {
+		return BadStatus
+	}
+	x.restore()
+	if m.Status < 0 {
+		t.err = x.peerStatus(m.Status)
+	}
+	x.counts.bytesIn += uint64(max(m.Status, 0))
+	t.status, t.phase = m.Status, phaseLast
+	x.finish(t, out)
+	return ReasonNone
+}
+
+// peerStatus is the error that the peer reports.
+func (x *exchange) peerStatus(status int32) *Error {
+	e := newError(PeerStatus, lustre(x.cfg.peer), nil)
+	if status > -4096 {
+		e.Errno = syscall.Errno(-status)
+	}
+	return e
+}
+
+// acceptPut answers a PUT_REQ with the memory that t has.
+func (x *exchange) acceptPut(now time.Duration, t *tx) {
+	t.kind, t.phase, t.dstCookie = kib.PutAck, phaseQueued, x.nextCookie()
+	x.begin(t)
+	x.list(now, t)
+	x.uncredited.push(t)
+}
+
+// refusePut answers a PUT_REQ that brings nothing; its credit is owed when
+// exchangeConsumed says so.
+func (x *exchange) refusePut(now time.Duration, t *tx) {
+	t.kind, t.phase = kib.PutNak, phaseQueued
+	x.begin(t)
+	x.list(now, t)
+	x.uncredited.push(t)
+}

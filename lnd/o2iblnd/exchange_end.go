@@ -1,0 +1,69 @@
+package o2iblnd
+
+import (
+	"syscall"
+	"time"
+)
+
+// sent is the completion of a signaled work request, in error if err is set.
+func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
+	if id == noopID {
+		x.noops--
+		x.sends--
+		return
+	}
+	if id == silentID {
+		return
+	}
+	if id&turnMark != 0 {
+		x.turns--
+		id &^= turnMark
+	} else {
+		x.sends--
+	}
+	t := x.slots[id]
+	t.posted--
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	x.finish(t, out)
+}
+
+// expire ends the connection if a message has waited too long. A GET_REQ that lnet does not
+// answer is no fault of the peer, who is told.
+func (x *exchange) expire(now time.Duration, out *exchangeOut) {
+	for t := x.first; t != nil && now >= t.deadline; t = x.first {
+		if t.phase == phaseReply {
+			out.Counted = append(out.Counted, NoReply)
+			t.status = -int32(syscall.ETIMEDOUT)
+			x.reply(now, t, out)
+			continue
+		}
+		why := SendTimeout
+		if t.phase == phaseQueued && x.uncredited.n == 0 {
+			why = CreditTimeout
+		}
+		x.close(newError(why, lustre(x.cfg.peer), nil), out)
+		return
+	}
+}
+
+// close ends the connection. What has posted nothing ends at once, all else with its last
+// completion.
+func (x *exchange) close(err *Error, out *exchangeOut) {
+	x.failed, out.Closed = err, err
+	x.uncredited, x.gets = txQueue{}, txQueue{}
+	x.starved, x.credited, x.writing = classQueue{}, classQueue{}, classQueue{}
+	for _, t := range x.slots {
+		if t == nil {
+			continue
+		}
+		t.next = nil
+		if t.phase != phaseLast && t.err == nil {
+			t.err = err
+		}
+		t.phase = phaseLast
+		x.unlist(t)
+		x.finish(t, out)
+	}
+}

@@ -1,0 +1,179 @@
+package o2iblnd
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// send queues a message of this side.
+func (x *exchange) send(now time.Duration, t *tx) {
+	x.begin(t)
+	x.list(now, t)
+	t.phase = phaseQueued
+	if t.kind == kib.Immediate {
+		x.credited.push(t)
+		return
+	}
+	t.cookie = x.nextCookie()
+	x.starved.push(t)
+}
+
+func (x *exchange) nextCookie() uint64 {
+	c := x.cookie
+	x.cookie++
+	return c
+}
+
+// flush posts what may be posted.
+func (x *exchange) flush(now time.Duration, out *exchangeOut) {
+	if x.failed != nil {
+		return
+	}
+	for {
+		switch t := x.nextSend(); {
+		case t != nil:
+			x.post(now, t, out)
+		case x.turns < turnsAhead && x.writing.len() > 0:
+			x.turn(now, out)
+		default:
+			x.noop(now, out)
+			return
+		}
+	}
+}
+
+// nextSend returns the message that is to be posted next, nil if none may be.
+func (x *exchange) nextSend() *tx {
+	for x.reserved > 0 && x.starved.len() > 0 {
+		x.reserved--
+		x.credited.push(x.starved.pop())
+	}
+	if x.sends >= x.cfg.concurrent {
+		return nil
+	}
+	if t := x.uncredited.pop(); t != nil {
+		return t
+	}
+	if x.blocked() {
+		return nil
+	}
+	x.credits--
+	return x.credited.pop()
+}
+
+// blocked reports whether no message may be posted that needs a credit.
+func (x *exchange) blocked() bool {
+	t := x.credited.peek()
+	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
+}
+
+// kept is how many credits are for priority messages alone. The peer owes
+// all others then, and tells of them at its high-water mark, which is below its depth.
+func (x *exchange) kept() int {
+	if x.cfg.depth >= 4 {
+		return 1
+	}
+	return 0
+}
+
+// post posts the message of t.
+func (x *exchange) post(now time.Duration, t *tx, out *exchangeOut) {
+	m := kib.Msg{Cookie: t.cookie, DstCookie: t.dstCookie, Status: t.status}
+	t.phase = phaseLast
+	switch t.kind {
+	case kib.Immediate:
+		m.LNet = t.msg.Header
+		t.msg.SentAt = now
+	case kib.PutReq:
+		m.LNet = t.msg.Header
+		t.phase = phaseWaiting
+	case kib.GetReq:
+		m.LNet, m.Desc = t.msg.Header, x.describe(t)
+		t.msg.SentAt = now
+		t.phase = phaseWaiting
+	case kib.PutAck:
+		m.Desc = x.describe(t)
+		t.phase = phaseWaiting
+	case kib.PutDone, kib.GetDone:
+		if t.msg != nil {
+			t.msg.SentAt = now
+		}
+	}
+	t.posted++
+	x.emit(now, t.kind, t.slot, &m, t, out)
+}
+
+// describe makes the descriptor of t's memory. It was checked before t was queued.
+func (x *exchange) describe(t *tx) kib.Desc {
+	x.frags = x.frags[:0]
+	for _, f := range t.frags {
+		x.frags = append(x.frags, kib.Frag{Length: f.Length, Address: f.Address})
+	}
+	x.desc = slices.Grow(x.desc[:0], 12*len(t.frags))
+	d, _ := kib.MakeDesc(x.desc, t.key, x.frags...)
+	return d
+}
+
+// emit encodes a message with the credits that are owed and posts it. t is nil for a NOOP.
+func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.Msg, t *tx, out *exchangeOut) {
+	give := min(x.owed, 255)
+	m.Header = kib.Header{
+		Version: x.cfg.version, Type: kind, Credits: uint8(give),
+		SrcNID: x.cfg.local, SrcStamp: x.cfg.stamp, DstNID: x.cfg.peer, DstStamp: x.cfg.peerStamp,
+	}
+	x.owed -= give
+	x.peerCredits += give
+	x.sends++
+	x.sentAt = now
+	x.counts.sent++
+	wr := workRequest{id: id, op: verbs.Send, signaled: true}
+	wr.bytes[0], wr.pieces[0] = len(out.Bytes), len(out.Pieces)
+	b, err := m.AppendBinary(out.Bytes)
+	if err != nil {
+		panic("o2iblnd: " + err.Error()) // the shell has seen to it, see sendable
+	}
+	if kind == kib.Immediate && t.msg.Payload.Length > 0 {
+		b = x.attach(b, wr.bytes[0], t, out)
+	}
+	if x.cfg.checksum {
+		kib.SetChecksum(b[wr.bytes[0]:], false, kib.Unsigned)
+	}
+	out.Bytes = b
+	wr.bytes[1], wr.pieces[1] = len(b), len(out.Pieces)
+	out.WRs = append(out.WRs, wr)
+}
+
+// attach adds the payload of an IMMEDIATE whose header begins at b[at]: by reference,
+// or copied if there are too many pieces, or the checksum covers it.
+func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
+	p := t.msg.Payload
+	binary.LittleEndian.PutUint32(b[at+8:], uint32(kib.ImmediateSize+p.Length)) // ibm_nob
+	x.counts.bytesOut += uint64(p.Length)
+	if !x.cfg.checksum {
+		begin, src, n := len(out.Pieces), newCursor(p), 0
+		if out.Pieces, n = src.take(p.Length, x.cfg.sendGather-1, nil, out.Pieces); n == p.Length {
+			return b
+		}
+		out.Pieces = out.Pieces[:begin]
+	}
+	return p.AppendTo(b)
+}
+
+// noop sends a NOOP if credits are to be given back, or the connection has been silent too
+// long, and nothing else can do that (reference §9).
+func (x *exchange) noop(now time.Duration, out *exchangeOut) {
+	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
+	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
+	if silent {
+		x.sentAt = now // also if it cannot be sent: something else is then
+	}
+	if !due || x.uncredited.n > 0 || !x.blocked() || x.noops >= maxNoops || x.sends >= x.cfg.concurrent {
+		return
+	}
+	x.noops++
+	x.emit(now, kib.Noop, noopID, &kib.Msg{}, nil, out)
+}

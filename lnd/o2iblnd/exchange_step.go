@@ -1,0 +1,88 @@
+package o2iblnd
+
+import (
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// exchangeInKind says what happened.
+type exchangeInKind uint8
+
+const (
+	exchangeTimer      exchangeInKind = iota // the wake is due
+	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
+	exchangeArrived                          // bytes arrived; answered by an arrival
+	exchangeConsumed                         // what arrivalDeliver brought is done with, but for accepted PUT_REQs and for GET_REQs
+	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
+	exchangeNak                              // nothing is wanted of the PUT_REQ of tx's cookie, or status says why not
+	exchangeAwaitReply                       // lnet has the GET_REQ of tx
+	exchangeReply                            // and answers it, with msg or status
+	exchangeSent                             // a signaled work request is done, in error or not
+	exchangeClose                            // the connection ends because of err
+)
+
+// exchangeIn is one input; the fields that its kind needs are set.
+type exchangeIn struct {
+	kind  exchangeInKind
+	tx    *tx
+	bytes []byte
+	id    uint32
+	err   *Error
+}
+
+// arrival is what is to be done about bytes that arrived.
+type arrival uint8
+
+const (
+	arrivalNone    arrival = iota
+	arrivalDeliver         // Message is for lnet
+	arrivalGet             // likewise, a GET_REQ: Tx is what AwaitReply and Reply are to be told
+)
+
+// exchangeOut is what the shell has to do, in this order: post the work requests, then end
+// what is Done, then close. What is refused has not been taken.
+type exchangeOut struct {
+	Bytes  []byte      // of messages; WRs have positions in it
+	Pieces []verbs.SGE // likewise
+	WRs    []workRequest
+	Done   []*tx
+	Closed *Error // the connection is to be ended
+
+	Counted []Reason // what went on in spite of it
+
+	refused bool
+	arrival arrival
+	Message kib.Msg // refers to the bytes that arrived
+	Tx      *tx
+}
+
+// workRequest is one to be posted. Its pieces are Bytes[bytes[0]:bytes[1]], if there
+// are any, and Pieces[pieces[0]:pieces[1]].
+type workRequest struct {
+	id            uint32
+	op            verbs.Op
+	signaled      bool
+	bytes, pieces [2]int
+	remote        verbs.Frag
+	rkey          uint32
+}
+
+// Reset empties out for the next step and keeps its memory.
+func (o *exchangeOut) Reset() {
+	clear(o.Pieces)
+	clear(o.Done)
+	*o = exchangeOut{Bytes: o.Bytes[:0], Pieces: o.Pieces[:0], WRs: o.WRs[:0], Done: o.Done[:0], Counted: o.Counted[:0]}
+}
+
+// empty reports whether there is nothing to do.
+func (o *exchangeOut) empty() bool {
+	return len(o.WRs) == 0 && len(o.Done) == 0 && o.Closed == nil && len(o.Counted) == 0
+}
+
+// IDs of work requests: the slot of a tx, and whether it is a turn of WRITEs.
+const (
+	noopID   uint32 = 1<<32 - 1
+	turnMark uint32 = 1 << 31
+	// silentID is that of WRITEs within a turn, which complete in error alone.
+	silentID uint32 = noopID - 1
+)

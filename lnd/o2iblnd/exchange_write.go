@@ -1,0 +1,163 @@
+package o2iblnd
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/wire"
+)
+
+// write begins to write n bytes of p to t.frags, and then to send t.kind, a PUT_DONE or
+// GET_DONE, which says so.
+func (x *exchange) write(now time.Duration, t *tx, p lnd.Payload, n int, out *exchangeOut) {
+	x.list(now, t)
+	t.src, t.left, t.frag, t.fragOff = newCursor(p), n, 0, 0
+	t.status = int32(n)
+	if x.writesFor(t) > x.cfg.maxFrags {
+		out.Counted = append(out.Counted, TooManyFrags)
+		t.err = newError(TooManyFrags, lustre(x.cfg.peer), nil)
+		t.left, t.status = 0, -int32(syscall.EMSGSIZE)
+	}
+	if t.left == 0 {
+		x.queueDone(t)
+		return
+	}
+	t.phase = phaseWriting
+	x.writing.push(t)
+}
+
+func (x *exchange) queueDone(t *tx) {
+	t.phase = phaseQueued
+	x.uncredited.push(t)
+}
+
+// writesFor is how many WRITEs t takes by the rules of the reference, §8.4: one
+// goes to one fragment, and gathers so many pieces.
+func (x *exchange) writesFor(t *tx) (n int) {
+	src, left := t.src, t.left
+	list := make([]verbs.SGE, 0, 32)
+	for i := 0; i < len(t.frags) && left > 0; i++ {
+		for rest := min(int(t.frags[i].Length), left); rest > 0; n++ {
+			var took int
+			if _, took = src.take(rest, min(x.cfg.gather, cap(list)), nil, list); took == 0 {
+				return n // the payload is shorter than it says
+			}
+			rest -= took
+			left -= took
+		}
+	}
+	return n
+}
+
+// turn posts the next WRITEs of the transfer that is first.
+func (x *exchange) turn(now time.Duration, out *exchangeOut) {
+	t := x.writing.peek()
+	last, budget := -1, turnBytes
+	for n := 0; n < turnWRs && budget > 0 && t.left > 0; n++ {
+		wr, ok := x.writeOne(t, budget, out)
+		if !ok {
+			x.cannotWrite(t)
+			break
+		}
+		budget -= int(wr.remote.Length)
+		last = len(out.WRs)
+		out.WRs = append(out.WRs, wr)
+	}
+	if last >= 0 {
+		out.WRs[last].id, out.WRs[last].signaled = t.slot|turnMark, true
+		t.posted++
+		x.turns++
+		x.sentAt = now
+	}
+	if t.left == 0 {
+		x.writing.pop()
+		x.queueDone(t)
+	}
+}
+
+// writeOne makes one WRITE of at most budget bytes.
+func (x *exchange) writeOne(t *tx, budget int, out *exchangeOut) (wr workRequest, ok bool) {
+	for t.frag < len(t.frags) && t.fragOff == t.frags[t.frag].Length {
+		t.frag, t.fragOff = t.frag+1, 0
+	}
+	if t.frag == len(t.frags) {
+		return wr, false
+	}
+	f := t.frags[t.frag]
+	wr = workRequest{id: silentID, op: verbs.Write, rkey: t.key}
+	wr.pieces[0] = len(out.Pieces)
+	n := min(int(f.Length-t.fragOff), t.left, budget)
+	if out.Pieces, n = t.src.take(n, x.cfg.gather, t.mr, out.Pieces); n == 0 {
+		return wr, false
+	}
+	wr.pieces[1] = len(out.Pieces)
+	wr.remote = verbs.Frag{Address: f.Address + uint64(t.fragOff), Length: uint32(n)}
+	t.fragOff += uint32(n)
+	t.left -= n
+	x.counts.bytesOut += uint64(n)
+	return wr, true
+}
+
+// cannotWrite gives up a transfer whose payload is shorter than it says.
+func (x *exchange) cannotWrite(t *tx) {
+	t.left, t.status = 0, -int32(syscall.EFAULT)
+	t.err = newError(BadHeader, lustre(x.cfg.peer), syscall.EFAULT)
+}
+
+// reply answers a GET_REQ: t has the REPLY and its memory, or a status in error.
+func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
+	x.ungets(t)
+	if t.msg != nil && t.msg.Payload.Length > t.total {
+		t.err = newError(BadDescriptor, lustre(x.cfg.peer), syscall.EMSGSIZE)
+		t.status = -int32(syscall.EMSGSIZE)
+		out.Counted = append(out.Counted, BadDescriptor)
+	}
+	if t.msg == nil || t.err != nil {
+		x.list(now, t)
+		x.queueDone(t)
+	} else {
+		t.priority = t.msg.Priority
+		x.write(now, t, t.msg.Payload, t.msg.Payload.Length, out)
+	}
+	x.flush(now, out) // the answer does not have the credit yet
+	x.owed++
+}
+
+// awaitReply gives lnet its time to answer t.
+func (x *exchange) awaitReply(now time.Duration, t *tx) {
+	x.list(now, t)
+}
+
+// getFor returns the GET_REQ of the peer that waits for a REPLY to this MD, nil if
+// there is none.
+func (x *exchange) getFor(h wire.MDHandle) *tx {
+	for t := x.gets.head; t != nil; t = t.next {
+		if t.handle == h && t.msg == nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// getAt returns the GET_REQ in a slot, if it still waits for lnet.
+func (x *exchange) getAt(slot uint32, cookie uint64) *tx {
+	if int(slot) < len(x.slots) {
+		if t := x.slots[slot]; t != nil && t.phase == phaseReply && t.cookie == cookie {
+			return t
+		}
+	}
+	return nil
+}
+
+// ungets takes t from the GET_REQs that wait for lnet.
+func (x *exchange) ungets(t *tx) {
+	var kept txQueue
+	for u := x.gets.pop(); u != nil; u = x.gets.pop() {
+		if u != t {
+			kept.push(u)
+		}
+	}
+	x.gets = kept
+}

@@ -1,0 +1,166 @@
+package o2iblnd
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/wire"
+)
+
+// txPhase is how far a tx is.
+type txPhase uint8
+
+const (
+	phaseQueued  txPhase = iota // its message waits to be posted
+	phaseWaiting                // for the peer's answer
+	phaseWriting                // its WRITEs are being posted
+	phaseReply                  // a GET_REQ of the peer: for lnet's REPLY
+	phaseLast                   // nothing more to post: for completions alone
+)
+
+// tx is something under way with the peer (struct kib_tx): an LNet message of this
+// side, or an answer to one of the peer's.
+//
+//	kind        phases
+//	IMMEDIATE   queued, last
+//	PUT_REQ     queued, waiting, after PUT_NAK last, after PUT_ACK as PUT_DONE
+//	PUT_DONE    writing, queued, last
+//	PUT_ACK     queued, waiting, last
+//	PUT_NAK     queued, last
+//	GET_REQ     queued, waiting, last
+//	GET_DONE    reply, writing, queued, last
+//
+// It ends in phase last with no work request posted.
+type tx struct {
+	kind     kib.MsgType
+	phase    txPhase
+	priority bool
+	msg      *lnd.Message // nil for the answers but GET_DONE
+	rx       *rx          // PUT_ACK: the delivery that its data is for
+	mr       verbs.MR     // the memory of msg or rx; nil if none is registered
+	err      error        // how it ended
+
+	slot     uint32 // in exchange.slots: the ID of its work requests
+	posted   int    // signaled work requests that are not completed
+	deadline time.Duration
+
+	handle    wire.MDHandle // GET_DONE: the MD that the REPLY is for
+	cookie    uint64        // that the peer repeats, or that of the peer
+	dstCookie uint64        // PUT_ACK: ours
+	status    int32         // to be sent; GET_REQ: that came
+
+	// key and frags are the memory of this side that the peer writes to (PUT_ACK,
+	// GET_REQ), or that of the peer (PUT_DONE, GET_DONE). total is the sum of the frags.
+	key   uint32
+	frags []verbs.Frag
+	total int
+
+	// What is left to be written.
+	src     cursor
+	left    int
+	frag    int    // of frags
+	fragOff uint32 // in it
+
+	next          *tx // in a txQueue
+	after, before *tx // in the list of all that is under way
+	listed        bool
+}
+
+var txs = sync.Pool{New: func() any { return new(tx) }}
+
+func newTx() *tx { return txs.Get().(*tx) }
+
+// release gives t back when nobody refers to it any more.
+func (t *tx) release() {
+	t.reset()
+	txs.Put(t)
+}
+
+// reset empties t for its next use; the memory of frags stays.
+func (t *tx) reset() { *t = tx{frags: t.frags[:0]} }
+
+// cursor is a place in segments of memory.
+type cursor struct {
+	segments [][]byte
+	skip     int // of segments[0]
+}
+
+func newCursor(p lnd.Payload) cursor { return cursor{p.Segments, p.Offset} }
+
+// take appends up to n bytes, in at most most pieces, to list and steps over them. It
+// returns how many there are: fewer if the pieces are short or the memory ends.
+func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.SGE, took int) {
+	for most > 0 && took < n && len(c.segments) > 0 {
+		s := c.segments[0]
+		if c.skip >= len(s) {
+			c.skip -= len(s)
+			c.segments = c.segments[1:]
+			continue
+		}
+		s = s[c.skip:min(len(s), c.skip+n-took)]
+		list = append(list, verbs.SGE{Bytes: s, MR: mr})
+		c.skip += len(s)
+		took += len(s)
+		most--
+	}
+	return list, took
+}
+
+// txQueue is a FIFO linked through tx.next. The zero value is empty.
+type txQueue struct {
+	head, tail *tx
+	n          int
+}
+
+func (q *txQueue) push(t *tx) {
+	if q.tail == nil {
+		q.head = t
+	} else {
+		q.tail.next = t
+	}
+	q.tail = t
+	q.n++
+}
+
+func (q *txQueue) pop() *tx {
+	t := q.head
+	if t == nil {
+		return nil
+	}
+	if q.head = t.next; q.head == nil {
+		q.tail = nil
+	}
+	t.next = nil
+	q.n--
+	return t
+}
+
+// classQueue is a FIFO of two classes: what has priority leaves first.
+type classQueue struct{ priority, normal txQueue }
+
+func (q *classQueue) push(t *tx) {
+	if t.priority {
+		q.priority.push(t)
+	} else {
+		q.normal.push(t)
+	}
+}
+
+func (q *classQueue) pop() *tx {
+	if t := q.priority.pop(); t != nil {
+		return t
+	}
+	return q.normal.pop()
+}
+
+func (q *classQueue) peek() *tx {
+	if q.priority.head != nil {
+		return q.priority.head
+	}
+	return q.normal.head
+}
+
+func (q *classQueue) len() int { return q.priority.n + q.normal.n }
