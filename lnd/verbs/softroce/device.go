@@ -3,6 +3,7 @@ package softroce
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"ulnet/lnd/verbs"
@@ -20,6 +21,7 @@ type device struct {
 	conns     map[*conn]struct{}
 	listeners map[*listener]struct{}
 	cqs       map[*cq]struct{}
+	uds       map[*ud]struct{}
 }
 
 var _ verbs.Device = (*device)(nil)
@@ -27,6 +29,7 @@ var _ verbs.Device = (*device)(nil)
 func newDevice(h *hub) *device {
 	d := &device{
 		hub: h, conns: make(map[*conn]struct{}), listeners: make(map[*listener]struct{}), cqs: make(map[*cq]struct{}),
+		uds: make(map[*ud]struct{}),
 	}
 	d.idle.L = &d.mu
 	return d
@@ -131,9 +134,6 @@ func (d *device) removeListener(l *listener) {
 	delete(d.listeners, l)
 }
 
-// NewUD makes a queue pair for datagrams (verbs.Device).
-func (d *device) NewUD(verbs.UDConfig) (verbs.UD, error) { return nil, errors.ErrUnsupported }
-
 // Close ends what is left (verbs.Device). It must not be called from an upcall.
 func (d *device) Close() error {
 	d.mu.Lock()
@@ -146,13 +146,21 @@ func (d *device) Close() error {
 	for c := range d.conns {
 		conns = append(conns, c)
 	}
+	slices.SortFunc(conns, func(a, b *conn) int { return int(a.qpn) - int(b.qpn) }) // two runs agree
 	var listeners []*listener
 	for l := range d.listeners {
 		listeners = append(listeners, l)
 	}
+	var uds []*ud
+	for u := range d.uds {
+		uds = append(uds, u)
+	}
 	d.mu.Unlock()
 	for _, l := range listeners {
 		_ = l.Close()
+	}
+	for _, u := range uds {
+		u.Close()
 	}
 	for _, c := range conns {
 		c.Disconnect()

@@ -35,6 +35,7 @@ type hub struct {
 	cm        *cmShell
 	regions   *regionTable
 	allowance *allowance
+	groups    *groups
 	boxes     outboxes
 
 	strays   atomic.Uint64 // packets to a connection from somebody else, or before and after it
@@ -61,7 +62,8 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.demux = newDemultiplexer(o.numbers.QPN())
+	first := o.numbers.QPN()
+	h.demux = newDemultiplexer(first)
 	h.ingress = newIngress(local)
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
@@ -83,9 +85,10 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		_ = port.Close()
 		return nil, fmt.Errorf("%w: %v has an interface MTU of %d", errMTU, h.addr, h.attr.MTU)
 	}
+	h.groups = newGroups(o.network, h.attr.Local, cfg.ReceiveBuffer, cfg.Tap)
 	h.allowance = newAllowance(h.attr, h.mtu.Bytes())
 	h.cm = newCMShell(h, cmConfig{
-		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(unguessable(), unguessable())), MaxConns: mostConns,
+		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(uint64(h.guid), uint64(first))), MaxConns: mostConns,
 		MaxPending: mostPending,
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
@@ -168,5 +171,6 @@ func (h *hub) finishEnd(c *conn, e verbs.Event) { h.give(c.end(e)) }
 // close closes the port. Nothing arrives afterwards and no timer runs.
 func (h *hub) close() {
 	h.timers.close()
+	h.groups.close()
 	_ = h.port.Close()
 }

@@ -14,10 +14,7 @@ type udp struct{}
 
 // Open opens a socket, which a goroutine reads (wire.Network).
 func (udp) Open(cfg wire.Config) (wire.Conn, error) {
-	if cfg.Group.IsValid() {
-		return nil, errors.ErrUnsupported
-	}
-	s, err := openSocket(cfg.Local, cfg.ReceiveBuffer)
+	s, err := openPort(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package wire
+package softroce
 
 import (
 	"net"
@@ -12,13 +12,17 @@ import (
 // RDMA-CM (reference §10).
 const multicastHops = 64
 
-// listenGroup opens a socket that receives what is sent to a group by way of an
-// interface; setUp sets its options before it is bound. What others on this host
+// openGroup opens a socket that receives what is sent to a group by way of the
+// interface of local, whose port is the group's as well. What others on this host
 // join stays theirs. Package net cannot make it: it binds who wants a group to all
 // addresses, where the device's own packets would arrive too.
-func listenGroup(group netip.AddrPort, index int, setUp func(fd int) error) (*net.UDPConn, error) {
+func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, error) {
+	by, err := interfaceOf(local.Addr())
+	if err != nil {
+		return nil, err
+	}
 	family := unix.AF_INET
-	if group.Addr().Is6() {
+	if group.Is6() {
 		family = unix.AF_INET6
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -27,20 +31,22 @@ func listenGroup(group netip.AddrPort, index int, setUp func(fd int) error) (*ne
 	}
 	f := os.NewFile(uintptr(fd), "group")
 	defer f.Close() // FilePacketConn has a descriptor of its own
-	if err := setUp(fd); err != nil {
+	s := &socket{buffer: make([]byte, mostReceived), local: netip.AddrPortFrom(group, local.Port())}
+	if err := s.setUp(fd, group.Is6(), rcvbuf); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}
-	if err := bindGroup(fd, group, index); err != nil {
+	if err := bindGroup(fd, s.local, by.Index); err != nil {
 		return nil, err
 	}
 	c, err := net.FilePacketConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return c.(*net.UDPConn), nil
+	s.conn = c.(*net.UDPConn)
+	return s, nil
 }
 
-// bindGroup binds a socket to a group and joins it.
+// bindGroup binds a socket to a group and joins it by the interface with an index.
 func bindGroup(fd int, group netip.AddrPort, index int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return os.NewSyscallError("setsockopt", err)
@@ -72,8 +78,23 @@ func bindGroup(fd int, group netip.AddrPort, index int) error {
 	return os.NewSyscallError("join", unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m))
 }
 
-// setCasting has a socket send what goes to a group by an interface; members on this
-// host hear it, too.
+// castBy has the socket send what goes to a group by the interface of its address;
+// members on this host hear it, too.
+func (s *socket) castBy() error {
+	by, err := interfaceOf(s.local.Addr())
+	if err != nil {
+		return err
+	}
+	rc, err := s.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if e := rc.Control(func(fd uintptr) { err = setCasting(int(fd), s.local.Addr(), by.Index) }); e != nil {
+		return e
+	}
+	return err
+}
+
 func setCasting(fd int, local netip.Addr, index int) error {
 	options := [][3]int{
 		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, index},

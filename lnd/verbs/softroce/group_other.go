@@ -1,0 +1,13 @@
+//go:build !linux
+
+package softroce
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// openGroup and castBy: multicast is for Linux.
+func openGroup(netip.AddrPort, netip.Addr, int) (*socket, error) { return nil, errors.ErrUnsupported }
+
+func (*socket) castBy() error { return errors.ErrUnsupported }

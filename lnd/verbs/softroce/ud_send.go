@@ -1,0 +1,166 @@
+package softroce
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+// udSender has the datagrams that are posted, as they leave. Each is a burst of its
+// own, so that its ICRC is good whatever becomes of the others.
+type udSender struct {
+	u      *ud
+	psn    ibta.PSN // counts packets; receivers do not look at it
+	frame  framer
+	posted []udWork
+	bursts []wire.Burst // memory of flush
+	gone   int          // of posted, that are dealt with
+
+	to    route // where the last one went
+	parts [][]byte
+	done  []verbs.Completion
+}
+
+// udWork is a datagram that is posted.
+type udWork struct {
+	id       uint64
+	signaled bool
+}
+
+// len returns how many are posted and not done.
+func (s *udSender) len() int { return len(s.posted) - s.gone }
+
+// push takes a datagram, whose bytes it copies.
+func (s *udSender) push(d *verbs.Datagram) {
+	p := ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, Migrated: true, PKey: ibta.DefaultPKey, DestQP: ibta.QPN(d.QPN), PSN: s.psn},
+		DETH: ibta.DETH{QKey: s.qkey(d.QKey), SrcQP: s.u.qpn},
+	}
+	s.psn = s.psn.Add(1)
+	for i := range d.Pieces {
+		s.parts = append(s.parts, d.Pieces[i].Bytes)
+	}
+	s.frame.add(s.route(d.To.Unmap()), &p, s.parts)
+	clear(s.parts)
+	s.parts = s.parts[:0]
+	s.posted = append(s.posted, udWork{id: d.ID, signaled: d.Signaled})
+	if tap := s.u.hub.tap; tap != nil {
+		b := &s.frame.bursts[len(s.frame.bursts)-1]
+		tap(verbs.TappedPacket{
+			From: s.u.hub.attr.Local, To: b.route.To, Sent: true, TrafficClass: b.route.Class, Bytes: s.frame.Bytes(b),
+		})
+	}
+}
+
+// qkey returns the Q_Key of a packet: the queue pair's own if the top bit asks for
+// that (reference §10).
+func (s *udSender) qkey(q uint32) ibta.QKey {
+	if q>>31 != 0 {
+		q = s.u.cfg.QKey
+	}
+	return ibta.QKey(q)
+}
+
+// route returns how packets get to an address.
+func (s *udSender) route(to netip.Addr) route {
+	if s.to.To.Addr() != to {
+		at := netip.AddrPortFrom(to, s.u.hub.attr.Local.Port())
+		s.to = route{To: at, Class: s.u.cfg.TrafficClass, Path: ibta.NewPath(s.u.hub.attr.Local, at)}
+	}
+	return s.to
+}
+
+// flush sends what is posted until there is no room.
+func (s *udSender) flush(port wire.Conn) {
+	s.bursts = s.bursts[:0]
+	for i := s.gone; i < len(s.posted); i++ {
+		b := &s.frame.bursts[i]
+		s.bursts = append(s.bursts, wire.Burst{
+			To: b.route.To, Class: b.route.Class, Size: b.size, Segments: 1, Bytes: s.frame.Bytes(b),
+		})
+	}
+	for rest := s.bursts; len(rest) > 0; {
+		n, err := port.Send(rest)
+		for range n {
+			s.complete(verbs.Success)
+		}
+		rest = rest[n:]
+		if errors.Is(err, wire.ErrFull) || err == nil && n == 0 {
+			break
+		}
+		if err != nil && len(rest) > 0 {
+			s.u.hub.refused(err)
+			s.u.counters.failed.Add(1)
+			s.complete(verbs.General)
+			rest = rest[1:]
+		}
+	}
+	clear(s.bursts)
+	s.settle()
+}
+
+// complete ends the oldest datagram.
+func (s *udSender) complete(status verbs.Status) {
+	w := s.posted[s.gone]
+	s.gone++
+	if status == verbs.Success {
+		s.u.counters.sent.Add(1)
+		if !w.signaled {
+			s.u.sends.release(1)
+			return
+		}
+	}
+	s.done = append(s.done, verbs.Completion{ID: w.id, QPN: uint32(s.u.qpn), Op: verbs.Send, Status: status})
+}
+
+// settle gives up the memory of what is done.
+func (s *udSender) settle() {
+	switch {
+	case s.len() == 0:
+		s.posted, s.gone = s.posted[:0], 0
+		if s.frame.Reset(); cap(s.frame.bytes) > keptBytes {
+			s.frame = framer{}
+		}
+	case 2*s.gone >= len(s.posted): // moves no more than was sent since the last time
+		s.posted = slices.Delete(s.posted, 0, s.gone)
+		s.frame.skip(s.gone)
+		s.gone = 0
+	}
+}
+
+// skip takes the first n bursts out.
+func (f *framer) skip(n int) {
+	gone := f.bursts[n].from
+	f.bytes = slices.Delete(f.bytes, 0, gone)
+	f.bursts = slices.Delete(f.bursts, 0, n)
+	for i := range f.bursts {
+		f.bursts[i].from -= gone
+		f.bursts[i].to -= gone
+	}
+}
+
+// drop flushes what is posted.
+func (s *udSender) drop() {
+	for s.len() > 0 {
+		s.complete(verbs.Flushed)
+	}
+	s.settle()
+}
+
+// takeDone hands out the completions, and giveBack takes their memory again.
+func (s *udSender) takeDone() []verbs.Completion {
+	list := s.done
+	s.done = nil
+	return list
+}
+
+func (s *udSender) giveBack(list []verbs.Completion) {
+	if s.done == nil && cap(list) <= keptPackets {
+		clear(list)
+		s.done = list[:0]
+	}
+}
