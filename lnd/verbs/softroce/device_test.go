@@ -48,10 +48,13 @@ func take[T any](t testing.TB, c <-chan T) (v T) {
 
 // openNode opens a device with what a consumer needs. Messages are copied and
 // their buffers returned at once.
-func openNode(t testing.TB, cfg verbs.OpenConfig) *testNode {
-	n := &testNode{t: t, done: make(chan verbs.Completion, 1000), got: make(chan []byte, 1000), events: make(chan verbs.Event, 100), conns: make(chan verbs.Conn, 100)}
+func openNode(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig) *testNode {
+	n := &testNode{
+		t: t, done: make(chan verbs.Completion, 1000), got: make(chan []byte, 1000), events: make(chan verbs.Event, 100),
+		conns: make(chan verbs.Conn, 100),
+	}
 	var err error
-	if n.device, err = Open(cfg); err != nil {
+	if n.device, err = open(cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -130,7 +133,7 @@ func connect(t testing.TB, a, b *testNode) [2]verbs.Conn {
 func TestDevice(t *testing.T) {
 	var nodes [2]*testNode
 	for i := range nodes {
-		nodes[i] = openNode(t, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), ReceiveBuffer: 1 << 20})
+		nodes[i] = openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), ReceiveBuffer: 1 << 20})
 	}
 	nodes[1].listen()
 	conns := connect(t, nodes[0], nodes[1])

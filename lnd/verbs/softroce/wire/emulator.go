@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Faults are what an Emulator does to datagrams. The zero value is a perfect wire.
+type Faults struct {
+	Delay  time.Duration // of each; at least a microsecond
+	Jitter time.Duration // at most so much in addition; more than their distance reorders
+	// Loss, Duplicate, Corrupt and Reorder are probabilities. A corrupted datagram has
+	// one bit changed; a reordered one is held back by Hold.
+	Loss, Duplicate, Corrupt, Reorder float64
+	Hold                              time.Duration
+}
+
+// EmulatorConfig is what an Emulator is made of. The zero value of a field but
+// Clock means its default.
+type EmulatorConfig struct {
+	// Clock is required: a VirtualClock or a real one.
+	Clock machine.Clock
+	Seed  uint64 // of all chance
+	MTU   int    // of the interfaces, IP header included; 4200
+	// Uncut has the ports not cut bursts.
+	Uncut  bool
+	Faults Faults
+}
+
+// EmulatorStats count datagrams.
+type EmulatorStats struct {
+	Sent       uint64
+	Delivered  uint64
+	Lost       uint64 // by chance
+	Cut        uint64 // between nodes that cannot reach each other
+	Duplicated uint64
+	Corrupted  uint64
+	Reordered  uint64
+	Unknown    uint64 // to an address without a port
+	TooLong    uint64
+}
+
+// Emulator is a network in memory (Network): a wire that delays, loses, repeats,
+// reorders and damages what it carries, alike in all runs of one seed if its clock
+// is a virtual one. Ports receive in the goroutine of a timer of the clock, one at
+// a time.
+type Emulator struct {
+	cfg EmulatorConfig
+
+	mu     sync.Mutex // guards all below
+	faults Faults
+	random *rand.Rand
+	ports  map[netip.AddrPort]*emulated
+	groups map[netip.Addr][]*emulated
+	cut    map[[2]netip.Addr]bool
+	stats  EmulatorStats
+	air    flights
+	free   []*flight
+	timer  machine.Timer
+	due    time.Duration // of the timer
+	firing bool
+	ended  sync.Cond // a delivery
+}
+
+// NewEmulator returns a network without ports.
+func NewEmulator(cfg EmulatorConfig) *Emulator {
+	if cfg.MTU == 0 {
+		cfg.MTU = 4200
+	}
+	e := &Emulator{
+		cfg: cfg, faults: cfg.Faults, random: rand.New(rand.NewPCG(cfg.Seed, 0x1b2d9a5)), ports: make(map[netip.AddrPort]*emulated),
+		groups: make(map[netip.Addr][]*emulated), cut: make(map[[2]netip.Addr]bool), due: machine.Never,
+	}
+	e.ended.L = &e.mu
+	return e
+}
+
+// SetFaults changes what happens to datagrams from now on.
+func (e *Emulator) SetFaults(f Faults) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.faults = f
+}
+
+// Cut has two nodes not reach each other, in both directions, or reach each other
+// again.
+func (e *Emulator) Cut(a, b netip.Addr, cut bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cut[[2]netip.Addr{a, b}], e.cut[[2]netip.Addr{b, a}] = cut, cut
+}
+
+// Stats returns counters.
+func (e *Emulator) Stats() EmulatorStats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stats
+}
+
+// emulated is a port (Conn).
+type emulated struct {
+	net *Emulator
+	cfg Config
+
+	// Guarded by the lock of the network.
+	closed bool
+	list   []Datagrams // of a delivery
+}
+
+// Open opens a port (Network).
+func (e *Emulator) Open(cfg Config) (Conn, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := &emulated{net: e, cfg: cfg}
+	if cfg.Group.IsValid() {
+		e.groups[cfg.Group] = append(e.groups[cfg.Group], p)
+		return p, nil
+	}
+	if e.ports[cfg.Local] != nil {
+		return nil, fmt.Errorf("port %v: %w", cfg.Local, syscall.EADDRINUSE)
+	}
+	e.ports[cfg.Local] = p
+	return p, nil
+}
+
+// Attr describes the port (Conn).
+func (p *emulated) Attr() Attr {
+	const plenty = 16 << 20
+	return Attr{Local: p.cfg.Local, MTU: p.net.cfg.MTU, Cut: !p.net.cfg.Uncut, ReceiveBuffer: plenty}
+}
+
+// Send sends bursts (Conn).
+func (p *emulated) Send(list []Burst) (int, error) {
+	e := p.net
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.closed {
+		return 0, syscall.EBADF
+	}
+	for i := range list {
+		b := &list[i]
+		if b.Segments > 1 && e.cfg.Uncut {
+			return i, ErrUncut
+		}
+		for rest := b.Bytes; len(rest) > 0; {
+			d := rest[:min(b.Size, len(rest))]
+			rest = rest[len(d):]
+			e.send(p, b, d)
+		}
+	}
+	e.start()
+	return len(list), nil
+}
+
+// Close closes the port (Conn).
+func (p *emulated) Close() error {
+	e := p.net
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.closed = true
+	if g := p.cfg.Group; g.IsValid() {
+		var left []*emulated
+		for _, q := range e.groups[g] {
+			if q != p {
+				left = append(left, q)
+			}
+		}
+		e.groups[g] = left
+	} else {
+		delete(e.ports, p.cfg.Local)
+	}
+	for e.firing {
+		e.ended.Wait()
+	}
+	return nil
+}

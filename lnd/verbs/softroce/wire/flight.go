@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"container/heap"
+	"net/netip"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// flight is a datagram on its way to a port.
+type flight struct {
+	at    time.Duration
+	seq   uint64
+	to    *emulated
+	from  netip.AddrPort
+	class uint8
+	bytes []byte
+}
+
+// Bounds of what an Emulator keeps: memory for flights, and datagrams that arrive
+// in one delivery.
+const (
+	keptFlights = 4096
+	mostAtOnce  = 64
+)
+
+// send decides what becomes of a datagram. e.mu is held.
+func (e *Emulator) send(p *emulated, b *Burst, d []byte) {
+	const headers = 20 + 8
+	e.stats.Sent++
+	if len(d)+headers > e.cfg.MTU {
+		e.stats.TooLong++
+		return
+	}
+	if to := b.To.Addr(); to.IsMulticast() {
+		for _, q := range e.groups[to] {
+			e.carry(p, q, b, d)
+		}
+		return
+	}
+	q := e.ports[b.To]
+	if q == nil {
+		e.stats.Unknown++
+		return
+	}
+	e.carry(p, q, b, d)
+}
+
+// carry takes a datagram to a port, or does not.
+func (e *Emulator) carry(p, q *emulated, b *Burst, d []byte) {
+	if e.cut[[2]netip.Addr{p.cfg.Local.Addr(), q.cfg.Local.Addr()}] {
+		e.stats.Cut++
+		return
+	}
+	if e.chance(e.faults.Loss) {
+		e.stats.Lost++
+		return
+	}
+	n := 1
+	if e.chance(e.faults.Duplicate) {
+		e.stats.Duplicated++
+		n = 2
+	}
+	for range n {
+		f := e.flight()
+		f.to, f.from, f.class, f.bytes = q, p.cfg.Local, b.Class, append(f.bytes[:0], d...)
+		f.at = e.cfg.Clock.Now() + max(e.faults.Delay, time.Microsecond)
+		if e.faults.Jitter > 0 {
+			f.at += time.Duration(e.random.Int64N(int64(e.faults.Jitter)))
+		}
+		if e.chance(e.faults.Reorder) {
+			e.stats.Reordered++
+			f.at += e.faults.Hold
+		}
+		if e.chance(e.faults.Corrupt) {
+			e.stats.Corrupted++
+			f.bytes[e.random.IntN(len(d))] ^= 1 << e.random.IntN(8)
+		}
+		f.seq = e.stats.Sent
+		heap.Push(&e.air, f)
+	}
+}
+
+func (e *Emulator) chance(p float64) bool { return p > 0 && e.random.Float64() < p }
+
+func (e *Emulator) flight() *flight {
+	if last := len(e.free) - 1; last >= 0 {
+		f := e.free[last]
+		e.free = e.free[:last]
+		return f
+	}
+	return new(flight)
+}
+
+// start sets the timer for the next flight. e.mu is held.
+func (e *Emulator) start() {
+	if e.firing || len(e.air) == 0 || e.air[0].at >= e.due {
+		return
+	}
+	e.due = e.air[0].at
+	d := max(e.due-e.cfg.Clock.Now(), 0)
+	if r, ok := e.timer.(interface{ Reset(time.Duration) bool }); ok {
+		r.Reset(d)
+		return
+	}
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.timer = e.cfg.Clock.AfterFunc(d, e.deliver)
+}
+
+// deliver is the timer: it delivers what is due.
+func (e *Emulator) deliver() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.firing {
+		return
+	}
+	e.firing, e.due = true, machine.Never
+	var landed []*flight
+	now := e.cfg.Clock.Now()
+	for len(e.air) > 0 && e.air[0].at <= now {
+		landed = landed[:0]
+		p := e.air[0].to
+		for len(e.air) > 0 && e.air[0].at <= now && e.air[0].to == p && len(landed) < mostAtOnce {
+			landed = append(landed, heap.Pop(&e.air).(*flight))
+		}
+		e.land(p, landed)
+	}
+	e.firing = false
+	e.ended.Broadcast()
+	e.start()
+}
+
+// land delivers datagrams to a port, without the lock, which is held before and
+// after.
+func (e *Emulator) land(p *emulated, landed []*flight) {
+	if !p.closed {
+		p.list = p.list[:0]
+		for _, f := range landed {
+			p.list = append(p.list, Datagrams{From: f.from, Class: f.class, Size: len(f.bytes), Bytes: f.bytes})
+		}
+		e.stats.Delivered += uint64(len(landed))
+		e.mu.Unlock()
+		p.cfg.Receive(p.list)
+		e.mu.Lock()
+	}
+	if len(e.free) < keptFlights {
+		e.free = append(e.free, landed...)
+	}
+}
+
+// flights has the earliest first (heap.Interface). What is duplicated comes twice.
+type flights []*flight
+
+func (h flights) Len() int { return len(h) }
+
+func (h flights) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+
+func (h flights) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *flights) Push(x any) { *h = append(*h, x.(*flight)) }
+
+func (h *flights) Pop() any {
+	last := len(*h) - 1
+	f := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return f
+}
