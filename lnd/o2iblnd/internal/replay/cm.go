@@ -110,23 +110,6 @@ func (c *CM) encode() []byte {
 	return c.DREP.AppendTo(b)
 }
 
-// local returns the comm id of the sender.
-func (c *CM) local() ibta.CommID {
-	switch c.MAD.Attribute {
-	case ibta.AttrREQ:
-		return c.REQ.LocalID
-	case ibta.AttrREP:
-		return c.REP.LocalID
-	case ibta.AttrREJ:
-		return c.REJ.LocalID
-	case ibta.AttrRTU:
-		return c.RTU.LocalID
-	case ibta.AttrDREQ:
-		return c.DREQ.LocalID
-	}
-	return c.DREP.LocalID
-}
-
 // begins reports whether the message begins an exchange, with a transaction id of
 // its sender's choice.
 func (c *CM) begins() bool {

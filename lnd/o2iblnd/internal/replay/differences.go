@@ -26,10 +26,10 @@ var (
 // of the recorded one.
 type Difference struct {
 	What, Reason string
-	// adapt changes the recorded packet into what this node has to say, reports
+	// Adapt changes the recorded packet into what this node has to say, reports
 	// whether that was another thing, and checks what the difference itself has to
 	// fulfil.
-	adapt func(d *Differences, want, node *Packet) (differs bool, err error)
+	Adapt func(d *Differences, want, node *Packet) (differs bool, err error)
 }
 
 // Allowed are the differences that every node may have. Nothing else may differ,
@@ -47,6 +47,14 @@ var Allowed = []Difference{
 	{
 		"transaction id of a REQ or DREQ", "a number that means something to its sender alone; answers repeat it",
 		adaptTransaction,
+	},
+	{
+		"comm id of a later connection", "devices count on from the first one, which is given; kernels count otherwise",
+		adaptCommID,
+	},
+	{
+		"cookie of a later transfer", "connections count on from the first one, which is given; a kernel's counts all its messages",
+		adaptCookie,
 	},
 	{
 		"GUID", "the number of a life's adapter: not zero, and the same as long as the recorded one is",
@@ -72,15 +80,18 @@ type Differences struct {
 	// Seen counts the packets in which something differed, by What.
 	Seen map[string]int
 
-	guids        map[ibta.GUID]ibta.GUID // recorded → the node's
-	transactions map[uint64]uint64       // recorded → the node's
-	requests     map[uint64]uint64       // the node's of REQs → recorded
-	place        bool                    // a WRITE packet of the node is where it is in the recording
+	guids        map[ibta.GUID]ibta.GUID // recorded → the node's, as all of them
+	transactions map[uint64]uint64
+	requests     map[uint64]uint64 // transaction ids of the node's REQs → recorded
+	ids          translation[ibta.CommID]
+	cookies      translation[uint64]
+	place        bool // a WRITE packet of the node is where it is in the recording
 }
 
 func (d *Differences) init() {
 	d.Seen, d.guids = map[string]int{}, map[ibta.GUID]ibta.GUID{}
 	d.transactions, d.requests = map[uint64]uint64{}, map[uint64]uint64{}
+	d.ids, d.cookies = newTranslation[ibta.CommID](), newTranslation[uint64]()
 }
 
 // Check compares a packet of the node with the recorded one.
@@ -92,7 +103,7 @@ func (d *Differences) Check(recorded, node *Packet) error {
 	if sameKind(&want, node) {
 		for _, list := range [][]Difference{Allowed, d.Also} {
 			for i := range list {
-				differs, err := list[i].adapt(d, &want, node)
+				differs, err := list[i].Adapt(d, &want, node)
 				if err != nil {
 					return fmt.Errorf("%v: %s: %w", recorded, list[i].What, err)
 				}
@@ -147,44 +158,6 @@ func adaptGSI(_ *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-func adaptTransaction(d *Differences, want, node *Packet) (bool, error) {
-	if want.CM == nil || !want.CM.begins() {
-		return false, nil
-	}
-	recorded, own := want.CM.MAD.TransactionID, node.CM.MAD.TransactionID
-	used, again := d.requests[own]
-	if own == 0 || again && used != recorded && want.CM.MAD.Attribute == ibta.AttrREQ {
-		return true, fmt.Errorf("%w: %#x", ErrTransaction, own)
-	}
-	if want.CM.MAD.Attribute == ibta.AttrREQ {
-		d.requests[own] = recorded
-	}
-	d.transactions[recorded] = own
-	want.CM.MAD.TransactionID = own
-	return recorded != own, nil
-}
-
-func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
-	var recorded, own *ibta.GUID
-	switch {
-	case want.CM == nil:
-		return false, nil
-	case want.CM.MAD.Attribute == ibta.AttrREQ:
-		recorded, own = &want.CM.REQ.LocalGUID, &node.CM.REQ.LocalGUID
-	case want.CM.MAD.Attribute == ibta.AttrREP:
-		recorded, own = &want.CM.REP.LocalGUID, &node.CM.REP.LocalGUID
-	default:
-		return false, nil
-	}
-	if before, known := d.guids[*recorded]; *own == 0 || known && before != *own {
-		return true, fmt.Errorf("%w: %#x, before that %#x", ErrGUID, *own, before)
-	}
-	d.guids[*recorded] = *own
-	differs := *recorded != *own
-	*recorded = *own
-	return differs, nil
-}
-
 func adaptAskAck(_ *Differences, want, node *Packet) (bool, error) {
 	if want.CM != nil || want.IsAck() {
 		return false, nil
@@ -227,20 +200,4 @@ func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
 	}
 	p.place = true
 	return nil
-}
-
-// Substitute returns the recorded packet that is to be sent to the node: with its
-// transaction ids, and else as it was.
-func (d *Differences) Substitute(q *Packet) Datagram {
-	if q.CM == nil || q.CM.begins() {
-		return q.Datagram
-	}
-	own, known := d.transactions[q.CM.MAD.TransactionID]
-	if !known || own == q.CM.MAD.TransactionID {
-		return q.Datagram
-	}
-	s := q.Clone()
-	s.CM.MAD.TransactionID = own
-	s.seal()
-	return s.Datagram
 }

@@ -36,9 +36,10 @@ type Player struct {
 	Host   netip.Addr
 	// Send sends a packet to the node. It may call Arrived.
 	Send func(Datagram)
-	// Begin has somebody at the node begin an operation; it is called when its turn
-	// has come. It may call Arrived.
-	Begin func(Op)
+	// Begin is called when the turn of a packet of the node has come, and it has not
+	// come yet: with its place in the script. Who knows what makes the node send it
+	// does that. It may call Arrived.
+	Begin func(at int)
 	Differences
 
 	// Counts of what a recording does not have, and a node may do.
@@ -51,7 +52,7 @@ type Player struct {
 	err   error
 	at    int // next packet of the script
 	done  map[int]bool
-	ops   []Op
+	begun int                 // place of the packet behind the last one that Begin was called for
 	host  map[ibta.QPN]*flow  // requests to the node, by its queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
 	cms   []int               // CM messages of the node to come
@@ -70,7 +71,6 @@ type ackName struct {
 func (p *Player) Prepare() {
 	p.done, p.last, p.acks, p.where = map[int]bool{}, map[string]bool{}, map[ackName]*Packet{}, map[int]place{}
 	p.host, p.node = map[ibta.QPN]*flow{}, map[ibta.QPN]*flow{}
-	p.ops = p.Script.Operations(p.Script.Other(p.Host))
 	p.Differences.init()
 	conns := p.Script.Conns()
 	for i := range conns {
@@ -79,7 +79,7 @@ func (p *Player) Prepare() {
 		p.host[c.QPN[1-own]] = newFlow(c, own)
 		p.node[c.QPN[own]] = newFlow(c, 1-own)
 	}
-	var places = map[ibta.QPN]*follower{}
+	places := map[ibta.QPN]*follower{}
 	for i := range p.Script.Packets {
 		q := &p.Script.Packets[i]
 		own := q.From.Addr() == p.Host
@@ -151,12 +151,6 @@ func (p *Player) Waiting() string {
 func (p *Player) advance() bool {
 	from := p.at
 	for ; p.err == nil && !p.Done(); p.at++ {
-		if len(p.ops) > 0 && p.ops[0].At == p.at {
-			op := p.ops[0]
-			p.ops = p.ops[1:]
-			p.Begin(op)
-			return true // it has perhaps sent something
-		}
 		q := &p.Script.Packets[p.at]
 		if q.From.Addr() == p.Host {
 			if !q.IsAck() {
@@ -164,9 +158,15 @@ func (p *Player) advance() bool {
 			}
 			continue
 		}
-		if !p.done[p.at] && !(q.IsAck() && p.acknowledged(q)) {
+		if p.done[p.at] || q.IsAck() && p.acknowledged(q) {
+			continue
+		}
+		if q.IsAck() || p.begun > p.at {
 			break
 		}
+		p.begun = p.at + 1
+		p.Begin(p.at)
+		return true // it has perhaps sent something
 	}
 	return p.at != from
 }

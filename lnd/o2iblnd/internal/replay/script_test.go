@@ -21,9 +21,8 @@ const (
 )
 
 var (
-	improvised   = netip.MustParseAddr("10.88.0.1")
-	kernel       = netip.MustParseAddr("10.88.0.2")
-	secondKernel = netip.MustParseAddr("10.88.0.3")
+	improvised = netip.MustParseAddr("10.88.0.1")
+	kernel     = netip.MustParseAddr("10.88.0.2")
 )
 
 var recordings = []string{activePing, passivePing, rejects, bulk}

@@ -1,0 +1,296 @@
+package replay_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/o2iblnd/internal/replay"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/machine"
+)
+
+// consumer stands where o2iblnd stands, above the device: it does what the recorded
+// node did there, with the recorded messages.
+type consumer struct {
+	t      *testing.T
+	script *replay.Script
+	node   netip.Addr
+	dev    verbs.Device
+	pd     verbs.PD
+	cq     verbs.CQ
+	pool   verbs.Pool
+	conns  []verbs.Conn // the last one counts
+
+	answers [][]byte // private data of the node's REPs and REJs
+	refuses []bool
+	want    [][]byte // messages of the host
+	events  []string
+}
+
+func newConsumer(t *testing.T, s *replay.Script, st *stage) *consumer {
+	c := &consumer{t: t, script: s, node: s.Other(st.player.Host)}
+	numbers := &recordedNumbers{Numbers: s.Numbers(c.node), before: refusedFirst(s, c.node)}
+	open := softroce.NewOpener(softroce.Options{Network: st, Numbers: numbers})
+	var err error
+	if c.dev, err = open(verbs.OpenConfig{Addr: c.node, Clock: machine.RealClock()}); err != nil {
+		t.Fatal(err)
+	}
+	if c.pd, err = c.dev.NewPD(); err != nil {
+		t.Fatal(err)
+	}
+	if c.pool, err = c.pd.NewPool(verbs.PoolConfig{Buffers: 64, Size: kib.MaxMsgSize}); err != nil {
+		t.Fatal(err)
+	}
+	if c.cq, err = c.dev.NewCQ(64, c.completed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.dev.Listen(kib.Service, c.requested); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Packets {
+		p := &s.Packets[i]
+		switch own := p.From.Addr() == c.node; {
+		case own && p.CM != nil && p.CM.MAD.Attribute == ibta.AttrREP:
+			c.answers, c.refuses = append(c.answers, p.CM.REP.Private), append(c.refuses, false)
+		case own && p.CM != nil && p.CM.Reject != nil:
+			c.answers, c.refuses = append(c.answers, p.CM.REJ.Private), append(c.refuses, true)
+		case !own && p.Msg != nil:
+			c.want = append(c.want, p.Payload)
+		}
+	}
+	return c
+}
+
+func (c *consumer) qp() verbs.QPConfig {
+	return verbs.QPConfig{PD: c.pd, Sends: c.cq, Recvs: c.cq, Pool: c.pool, MaxSends: 64}
+}
+
+// connConfig is what o2iblnd asks of a connection.
+func (c *consumer) connConfig(private []byte) verbs.ConnConfig {
+	return verbs.ConnConfig{QP: c.qp(), SrcPort: 1023, RetryCount: 5, RNRRetryCount: 6, Private: private}
+}
+
+func (c *consumer) requested(r verbs.Request) {
+	if len(c.answers) == 0 {
+		c.t.Error("a request that is not recorded")
+		return
+	}
+	private, refuse := c.answers[0], c.refuses[0]
+	c.answers, c.refuses = c.answers[1:], c.refuses[1:]
+	if refuse {
+		if err := r.Reject(private[:kib.RejectSize]); err != nil {
+			c.t.Error(err)
+		}
+		return
+	}
+	conn, err := r.Accept(c.connConfig(private[:kib.HeaderSize+kib.ParamsSize]), c.event)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	c.conns = append(c.conns, conn)
+}
+
+func (c *consumer) event(_ verbs.Conn, e verbs.Event) {
+	text := map[verbs.EventKind]string{
+		verbs.Established: "established", verbs.Rejected: "rejected", verbs.Unreachable: "unreachable", verbs.Disconnected: "disconnected",
+	}[e.Kind]
+	if e.Kind == verbs.Rejected {
+		text += fmt.Sprint(" ", e.Reason)
+	}
+	c.events = append(c.events, text)
+}
+
+// completed compares what arrives with the recording.
+func (c *consumer) completed(list []verbs.Completion) {
+	for i := range list {
+		w := &list[i]
+		if w.Status != verbs.Success {
+			c.t.Errorf("%v: %v", w.Op, w.Status)
+		}
+		if w.Op != verbs.Receive {
+			continue
+		}
+		if len(c.want) == 0 || !bytes.Equal(w.Buffer.Bytes, c.want[0]) {
+			c.t.Errorf("received % x", w.Buffer.Bytes)
+		} else {
+			c.want = c.want[1:]
+		}
+		c.pool.Return(w.Buffer)
+	}
+}
+
+// begin makes the node send a packet.
+func (c *consumer) begin(at int) {
+	p := &c.script.Packets[at]
+	var err error
+	switch {
+	case p.CM != nil && p.CM.MAD.Attribute == ibta.AttrREQ:
+		var conn verbs.Conn
+		_, port, _ := p.CM.REQ.ServiceID.Port()
+		cfg := c.connConfig(p.CM.REQ.Private[ibta.IPCMSize:])
+		if p.CM.IP != nil {
+			cfg.SrcPort = p.CM.IP.SrcPort
+		}
+		conn, err = c.dev.Connect(netip.AddrPortFrom(p.To.Addr(), port), cfg, c.event)
+		c.conns = append(c.conns, conn)
+	case p.CM != nil && p.CM.MAD.Attribute == ibta.AttrDREQ:
+		c.conns[len(c.conns)-1].Disconnect()
+	case p.Msg != nil:
+		err = c.conns[len(c.conns)-1].PostSend([]verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: p.Payload}}, Signaled: true}})
+	}
+	if err != nil {
+		c.t.Errorf("%v: %v", p, err)
+	}
+}
+
+// olderLifetime is what kernels up to 6.1 say: a packet lives for 2^18 units of
+// 4.096 µs. Newer ones say 2^16, and so do we.
+var olderLifetime = replay.Difference{
+	What: "ACK timeout", Reason: "the lifetime of packets over RoCE was made shorter in Linux 6.2 (reference §7): 17 for 19",
+	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
+		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.AckTimeout != 19 || node.CM.REQ.Primary.AckTimeout != 17 {
+			return false, nil
+		}
+		want.CM.REQ.Primary.AckTimeout = 17
+		return true, nil
+	},
+}
+
+// improvisedRate: the improvised peer says that its link has 10 Gb/s. Kernels whose
+// device has no speed say 0, and so do we.
+var improvisedRate = replay.Difference{
+	What: "packet rate", Reason: "the improvised peer is no reference; kernels without a speed say 0 (reference §13)",
+	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
+		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.Rate != 3 || node.CM.REQ.Primary.Rate != 0 {
+			return false, nil
+		}
+		want.CM.REQ.Primary.Rate = 0
+		return true, nil
+	},
+}
+
+// improvisedLabel: the improvised peer says flow label 0x7fbc whatever its ports are.
+var improvisedLabel = replay.Difference{
+	What: "flow label", Reason: "the improvised peer is no reference; kernels make it of the ports (reference §13)",
+	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
+		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.IP == nil {
+			return false, nil
+		}
+		_, port, _ := want.CM.REQ.ServiceID.Port()
+		label := (uint32(want.CM.IP.SrcPort)*31 + uint32(port)) & 0xFFFFF
+		differs := want.CM.REQ.Primary.FlowLabel != label
+		want.CM.REQ.Primary.FlowLabel = label
+		return differs, nil
+	},
+}
+
+// replayDevice replays a script against a device, and returns the differences.
+func replayDevice(t *testing.T, s *replay.Script, host netip.Addr, single bool) map[string]int {
+	t.Helper()
+	st := newStage(s, host)
+	st.single = single
+	st.player.Also = []replay.Difference{olderLifetime, improvisedRate, improvisedLabel}
+	c := newConsumer(t, s, st)
+	st.player.Begin = c.begin
+	st.player.Prepare()
+	if err := st.run(); err != nil {
+		t.Error(err)
+	} else if err := st.quiet(400 * time.Millisecond); err != nil { // nothing is sent again before
+		t.Error(err)
+	}
+	if len(c.want) > 0 {
+		t.Errorf("%d messages did not arrive", len(c.want))
+	}
+	if st.player.Repeated+st.player.OwnAcks > 0 {
+		t.Errorf("%d packets were repeated, %d acknowledged where the recording has no ACK", st.player.Repeated, st.player.OwnAcks)
+	}
+	if diff := cmp.Diff(recordedEvents(s, c.node), c.events); diff != "" {
+		t.Errorf("events (-want +got)\n%s", diff)
+	}
+	st.player.Send = func(replay.Datagram) {}
+	c.close()
+	return st.player.Seen
+}
+
+func (c *consumer) close() {
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	if err := c.dev.Close(); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// recordedEvents returns what a node hears of its connections.
+func recordedEvents(s *replay.Script, node netip.Addr) (list []string) {
+	for i := range s.Packets {
+		p := &s.Packets[i]
+		if p.CM == nil {
+			continue
+		}
+		own := p.From.Addr() == node
+		switch kind := p.CM.MAD.Attribute; {
+		case kind == ibta.AttrREP && !own, kind == ibta.AttrRTU && !own:
+			list = append(list, "established")
+		case kind == ibta.AttrREJ && !own:
+			list = append(list, fmt.Sprint("rejected ", uint16(p.CM.REJ.Reason)))
+		case kind == ibta.AttrDREQ && len(list) > 0:
+			list = append(list, "disconnected")
+		}
+	}
+	return list
+}
+
+// TestDevice replays the recordings of pings against the device alone: o2iblnd's part
+// is played from the recording as well. With the recorded numbers nothing differs
+// that is not listed.
+func TestDevice(t *testing.T) {
+	const (
+		asks, gsi, m     = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
+		rate, transation = "packet rate", "transaction id of a REQ or DREQ"
+	)
+	want := map[string]map[string]int{
+		activePing + kernel.String():      {gsi: 2, m: 3},
+		activePing + improvised.String():  {rate: 1, transation: 2},
+		passivePing + kernel.String():     {asks: 1, gsi: 2, m: 3, transation: 1},
+		passivePing + improvised.String(): {},
+	}
+	for _, file := range []string{activePing, passivePing} {
+		roles(t, file, func(t *testing.T, s *replay.Script, host netip.Addr) {
+			seen := replayDevice(t, s, host, false)
+			if diff := cmp.Diff(want[file+s.Other(host).String()], seen); diff != "" {
+				t.Errorf("differences (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// scenes are the parts of the recording of rejects: first and last frame. The
+// improvised peer is another process in each.
+// Frame 12 is not there: it has an RDMA-CM header without IP version, which no
+// device of ours can be made to send.
+var scenes = [][2]int{{2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {14, 22}, {23, 31}}
+
+// TestDeviceRejects replays the recording of rejects. As the kernel the device is one
+// life.
+func TestDeviceRejects(t *testing.T) {
+	whole := load(t, rejects)
+	t.Run("we are the kernel", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { replayDevice(t, whole.Cut(2, 31), improvised, true) })
+	})
+	for _, scene := range scenes {
+		t.Run(fmt.Sprintf("we are improvised, frame %d", scene[0]), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { replayDevice(t, whole.Cut(scene[0], scene[1]), kernel, false) })
+		})
+	}
+}

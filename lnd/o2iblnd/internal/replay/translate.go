@@ -1,0 +1,179 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// The errors of comm ids and cookies.
+var (
+	ErrNumber = errors.New("number is zero or in use")
+	ErrFirst  = errors.New("first number is not the one that was given")
+)
+
+// translation leads from the numbers of a recorded node to those of the node under
+// test.
+type translation[T comparable] struct {
+	own      map[T]T // recorded → the node's
+	recorded map[T]T // and back
+}
+
+func newTranslation[T comparable]() translation[T] { return translation[T]{map[T]T{}, map[T]T{}} }
+
+// note notes a number that the node uses for the first time, where it perhaps used
+// another one in the recording; it is put into recorded. Each of the two stands for
+// one of the other alone. The first of all is that of the recording.
+func (t *translation[T]) note(recorded *T, own T) (differs bool, err error) {
+	var zero T
+	before, known := t.own[*recorded]
+	if other, taken := t.recorded[own]; own == zero || known && before != own || taken && other != *recorded {
+		return true, fmt.Errorf("%w: %v for %v", ErrNumber, own, *recorded)
+	}
+	if len(t.own) == 0 && *recorded != own {
+		return true, fmt.Errorf("%w: %v, want %v", ErrFirst, own, *recorded)
+	}
+	t.own[*recorded], t.recorded[own] = own, *recorded
+	differs = *recorded != own
+	*recorded = own
+	return differs, nil
+}
+
+// apply replaces a recorded number by the node's, if there is one.
+func (t *translation[T]) apply(n *T) (changed bool) {
+	own, known := t.own[*n]
+	if !known || own == *n {
+		return false
+	}
+	*n = own
+	return true
+}
+
+func adaptTransaction(d *Differences, want, node *Packet) (bool, error) {
+	if want.CM == nil {
+		return false, nil
+	}
+	if !want.CM.begins() {
+		if own, mine := d.transactions[want.CM.MAD.TransactionID]; mine { // an RTU, of its own REQ
+			want.CM.MAD.TransactionID = own
+		}
+		return false, nil
+	}
+	recorded, own := want.CM.MAD.TransactionID, node.CM.MAD.TransactionID
+	used, again := d.requests[own]
+	if own == 0 || again && used != recorded && want.CM.MAD.Attribute == ibta.AttrREQ {
+		return true, fmt.Errorf("%w: %#x", ErrTransaction, own)
+	}
+	if want.CM.MAD.Attribute == ibta.AttrREQ {
+		d.requests[own] = recorded
+	}
+	d.transactions[recorded] = own
+	want.CM.MAD.TransactionID = own
+	return recorded != own, nil
+}
+
+func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
+	var recorded, own *ibta.GUID
+	switch {
+	case want.CM == nil:
+		return false, nil
+	case want.CM.MAD.Attribute == ibta.AttrREQ:
+		recorded, own = &want.CM.REQ.LocalGUID, &node.CM.REQ.LocalGUID
+	case want.CM.MAD.Attribute == ibta.AttrREP:
+		recorded, own = &want.CM.REP.LocalGUID, &node.CM.REP.LocalGUID
+	default:
+		return false, nil
+	}
+	if before, known := d.guids[*recorded]; *own == 0 || known && before != *own {
+		return true, fmt.Errorf("%w: %#x, before that %#x", ErrGUID, *own, before)
+	}
+	d.guids[*recorded] = *own
+	differs := *recorded != *own
+	*recorded = *own
+	return differs, nil
+}
+
+// localID and remoteID return where a message names its sender's and its
+// receiver's connection; nil if it does not.
+func (c *CM) localID() *ibta.CommID {
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		return &c.REQ.LocalID
+	case ibta.AttrREP:
+		return &c.REP.LocalID
+	case ibta.AttrREJ:
+		return &c.REJ.LocalID
+	case ibta.AttrRTU:
+		return &c.RTU.LocalID
+	case ibta.AttrDREQ:
+		return &c.DREQ.LocalID
+	}
+	return &c.DREP.LocalID
+}
+
+func (c *CM) remoteID() *ibta.CommID {
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		return nil
+	case ibta.AttrREP:
+		return &c.REP.RemoteID
+	case ibta.AttrREJ:
+		return &c.REJ.RemoteID
+	case ibta.AttrRTU:
+		return &c.RTU.RemoteID
+	case ibta.AttrDREQ:
+		return &c.DREQ.RemoteID
+	}
+	return &c.DREP.RemoteID
+}
+
+func adaptCommID(d *Differences, want, node *Packet) (bool, error) {
+	if want.CM == nil {
+		return false, nil
+	}
+	if kind := want.CM.MAD.Attribute; kind == ibta.AttrREQ || kind == ibta.AttrREP {
+		return d.ids.note(want.CM.localID(), *node.CM.localID())
+	}
+	d.ids.apply(want.CM.localID())
+	return false, nil
+}
+
+func adaptCookie(d *Differences, want, node *Packet) (bool, error) {
+	if want.Msg == nil {
+		return false, nil
+	}
+	switch want.Msg.Type {
+	case kib.PutReq, kib.GetReq:
+		return d.cookies.note(&want.Msg.Cookie, node.Msg.Cookie)
+	case kib.PutAck:
+		return d.cookies.note(&want.Msg.DstCookie, node.Msg.DstCookie)
+	}
+	return false, nil
+}
+
+// Substitute returns the recorded packet that is to be sent to the node: with its
+// own numbers where it names them, and else as it was.
+func (d *Differences) Substitute(q *Packet) Datagram {
+	s, changed := q.Clone(), false
+	if s.CM != nil {
+		if own, known := d.transactions[s.CM.MAD.TransactionID]; known && !s.CM.begins() {
+			changed = own != s.CM.MAD.TransactionID
+			s.CM.MAD.TransactionID = own
+		}
+		if id := s.CM.remoteID(); id != nil {
+			changed = d.ids.apply(id) || changed
+		}
+	}
+	if s.Msg != nil {
+		switch s.Msg.Type {
+		case kib.PutAck, kib.PutNak, kib.PutDone, kib.GetDone:
+			changed = d.cookies.apply(&s.Msg.Cookie)
+		}
+	}
+	if changed {
+		s.seal()
+	}
+	return s.Datagram
+}
