@@ -114,8 +114,8 @@ func (o *cmOutput) Reset() {
 	*o = cmOutput{Sends: o.Sends[:0], Events: o.Events[:0], bytes: o.bytes[:0]}
 }
 
-// cmCounters count what is not as it should be.
-type cmCounters struct {
+// CMStats count what the connection manager has met that is not as it should be.
+type CMStats struct {
 	Malformed  uint64 // no CM message
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
 	Unknown    uint64 // messages of a connection that is not there
@@ -141,7 +141,7 @@ type cmCounters struct {
 // remembered, so that what comes late is known as such.
 type cm struct {
 	cfg      cmConfig
-	counters cmCounters
+	counters CMStats
 	nextID   ibta.CommID
 	tid      uint64 // high half of transaction ids
 

@@ -190,6 +190,7 @@ func (c *conn) end(e verbs.Event) *outbox {
 		c.step(rcInput{Fail: verbs.Flushed}, box)
 	}
 	c.claim(box, c)
+	c.hub.retire(c)
 	c.hub.demux.remove(c.qpn)
 	c.hub.timers.remove(&c.timer)
 	return box

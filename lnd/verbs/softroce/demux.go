@@ -48,6 +48,17 @@ func (d *demultiplexer) reserve() ibta.QPN {
 	}
 }
 
+// claim reserves a certain number, if it is not used.
+func (d *demultiplexer) claim(q ibta.QPN) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, taken := d.ends[q]; taken {
+		return false
+	}
+	d.ends[q] = nil
+	return true
+}
+
 // put makes e the queue pair with a number.
 func (d *demultiplexer) put(q ibta.QPN, e endpoint) {
 	d.mu.Lock()

@@ -115,7 +115,7 @@ func (n *testNode) listen() {
 // connect connects a to b, and returns both ends.
 func connect(t testing.TB, a, b *testNode) [2]verbs.Conn {
 	t.Helper()
-	c, err := a.device.Connect(netip.AddrPortFrom(b.device.Attr().Addr, 987), a.config(), a.event)
+	c, err := a.device.Connect(addrPort(b.device), a.config(), a.event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,3 +197,5 @@ func regionHolds(r verbs.MR, memory, b []byte) bool {
 	defer x.mu.Unlock()
 	return bytes.HasPrefix(memory, b)
 }
+
+func addrPort(d verbs.Device) netip.AddrPort { return netip.AddrPortFrom(d.Attr().Addr, 987) }

@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -40,7 +41,11 @@ type hub struct {
 
 	strays   atomic.Uint64 // packets to a connection from somebody else, or before and after it
 	unsent   atomic.Uint64 // bursts that the system did not take
+	full     atomic.Uint64 // of them: for lack of room
 	failures sync.Once     // of sending: one is logged
+
+	pastMu sync.Mutex
+	past   TransportStats // of connections that are over; guarded by pastMu
 
 	refs int           // handles, guarded by the lock of the opener
 	gone chan struct{} // closed when the port is
@@ -140,6 +145,10 @@ func (h *hub) transmit(b *outbox) {
 // refused notes a burst that the system did not take.
 func (h *hub) refused(err error) {
 	h.unsent.Add(1)
+	if errors.Is(err, wire.ErrFull) {
+		h.full.Add(1)
+		return
+	}
 	h.failures.Do(func() {
 		h.log.Warn("the system did not send a packet; further failures are only counted", "addr", h.addr, "err", err)
 	})

@@ -75,8 +75,9 @@ func (o *rcOutput) Reset() {
 	*o = rcOutput{Completions: o.Completions[:0], Packets: o.Packets[:0], pieces: o.pieces[:0]}
 }
 
-// rcCounters count what is not as it should be.
-type rcCounters struct {
+// TransportStats count what reliable connections have met that is not as it should
+// be.
+type TransportStats struct {
 	Duplicates uint64 // requests that came again
 	Ahead      uint64 // requests with something missing before them
 	NoBuffer   uint64 // SENDs that found no receive buffer
@@ -93,7 +94,7 @@ type rcCounters struct {
 type rc struct {
 	cfg      rcConfig
 	failed   verbs.Status // Success while it works
-	counters rcCounters
+	counters TransportStats
 
 	sends sendQueue
 	req   requester

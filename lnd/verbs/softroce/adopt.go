@@ -1,0 +1,60 @@
+package softroce
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// AdoptConfig is a connection that exists already: what its two ends have agreed
+// upon.
+type AdoptConfig struct {
+	QP            verbs.QPConfig
+	Peer          netip.Addr
+	QPN, DestQP   ibta.QPN // of this side and of the peer
+	SendPSN       ibta.PSN // of this side's next request
+	RecvPSN       ibta.PSN // of the peer's
+	MTU           ibta.MTU
+	TrafficClass  uint8
+	RetryCount    uint8
+	RNRRetryCount uint8
+	AckTimeout    time.Duration // 0: what Connect uses
+	// MSN counts the peer's messages that were received. It is in acknowledgements.
+	MSN uint32
+}
+
+// Adopt makes a connection without the connection manager: the peer is not asked,
+// and not told of the end. There is no Established; the connection is ready. It is
+// there to repeat recordings that begin inside a connection. The device must be one
+// of this package.
+func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
+	d, ok := on.(*device)
+	if !ok {
+		return nil, errParts
+	}
+	if !isQP(cfg.QPN) || !isQP(cfg.DestQP) || !cfg.MTU.IsValid() || cfg.MTU > d.hub.mtu || cfg.Peer.Is4() != d.hub.addr.Is4() {
+		return nil, fmt.Errorf("connection with QPN %d to %d of %v, MTU code %d, does not fit this device", cfg.QPN, cfg.DestQP, cfg.Peer, cfg.MTU)
+	}
+	c, err := newConn(d, cfg.QP, events)
+	if err != nil {
+		return nil, err
+	}
+	d.hub.demux.remove(c.qpn)
+	if !d.hub.demux.claim(cfg.QPN) {
+		c.abandon()
+		return nil, fmt.Errorf("QPN %d is in use", cfg.QPN)
+	}
+	c.qpn, c.psn, c.heard = cfg.QPN, cfg.RecvPSN&psnMask, true
+	ack := cfg.AckTimeout
+	if ack == 0 {
+		ack = ibta.AckTimeout(ackTimeout)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU, TrafficClass: cfg.TrafficClass}, cfg.RetryCount, cfg.RNRRetryCount, ack)
+	c.rc.resp.msn = cfg.MSN & psnMask
+	return c, nil
+}
