@@ -23,9 +23,10 @@ func netShow(g *globals) *cobra.Command {
 		Use:   "show [--net NET] [-v [LEVEL]]",
 		Short: "Show networks and interfaces, and whose connections they accept",
 		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
-tool; accept, listen, multicast, connections and reasons are ours. -v adds
-statistics, tunables and what multicast there is and did, -v 2 statistics by type of message, -v 3 health (which stays as it
-is: nothing is judged yet), connections, and why some were refused or ended.`,
+tool; accept, provider, listen, multicast, verbs, connections and reasons are
+ours. -v adds statistics, tunables and what multicast there is and did, -v 2
+statistics by type of message, -v 3 health (which stays as it is: nothing is
+judged yet), the device of RDMA, connections, and why some were refused or ended.`,
 		Example: "  lnetctl net show --net tcp -v 2",
 	}
 	level := addVerbose(c)
@@ -66,8 +67,7 @@ func printNets(c *cobra.Command, g *globals, s node.Status, only string, level i
 	}{docs})
 }
 
-// The documents of net show have the keys of the kernel's tool; accept and
-// listen are ours.
+// The documents of net show have the keys of the kernel's tool, and some of ours.
 type netDoc struct {
 	Type string  `json:"net type"`
 	NIs  []niDoc `json:"local NI(s)"`
@@ -78,6 +78,7 @@ type niDoc struct {
 	Status      string            `json:"status"`
 	Interfaces  map[string]string `json:"interfaces,omitempty"`
 	Accept      string            `json:"accept,omitempty"`
+	Provider    string            `json:"provider,omitempty"` // of RDMA
 	Listen      string            `json:"listen,omitempty"`
 	Statistics  *statisticsDoc    `json:"statistics,omitempty"`
 	Sent        *lnet.TypeCounts  `json:"sent_stats,omitempty"`
@@ -85,10 +86,11 @@ type niDoc struct {
 	Dropped     *lnet.TypeCounts  `json:"dropped_stats,omitempty"`
 	Health      *healthDoc        `json:"health stats,omitempty"`
 	Tunables    *tunablesDoc      `json:"tunables,omitempty"`
-	LND         *lndTunablesDoc   `json:"lnd tunables,omitempty"`
+	LND         any               `json:"lnd tunables,omitempty"` // *socklndDoc or *node.O2IBTunables
 	Multicast   *multicastDoc     `json:"multicast,omitempty"`
 	DevCPT      *int              `json:"dev cpt,omitempty"`
 	CPT         string            `json:"CPT,omitempty"`
+	Verbs       *verbsDoc         `json:"verbs,omitempty"`
 	Connections *int              `json:"connections,omitempty"`
 	Reasons     map[string]uint64 `json:"reasons,omitempty"` // why connections were refused or ended
 }
@@ -135,7 +137,7 @@ const (
 	onlyCPTs = "[0]"
 )
 
-type lndTunablesDoc struct {
+type socklndDoc struct {
 	ConnsPerPeer int `json:"conns_per_peer"`
 	Timeout      int `json:"timeout"` // seconds
 	TOS          int `json:"tos"`
@@ -162,8 +164,11 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	if ni.Interface != "" {
 		doc.Interfaces = map[string]string{"0": ni.Interface}
 	}
-	if ni.Socklnd != nil {
+	switch {
+	case ni.Socklnd != nil:
 		doc.Accept, doc.Listen = string(ni.Socklnd.Accept), ni.Socklnd.Listen
+	case ni.O2iblnd != nil:
+		doc.Provider, doc.Listen = ni.O2iblnd.Provider, ni.O2iblnd.Listen
 	}
 	if level >= 1 {
 		doc.Statistics = newStatisticsDoc(ni.Traffic)
@@ -171,8 +176,11 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 			int(ni.Tunables.PeerTimeout.Seconds()), ni.Tunables.PeerCredits,
 			ni.Tunables.PeerBufferCredits, ni.Tunables.Credits,
 		}
-		if ni.Socklnd != nil {
-			doc.LND = &lndTunablesDoc{ni.Socklnd.ConnsPerPeer, ni.Socklnd.SockTimeout, ni.Socklnd.TOS}
+		switch {
+		case ni.Socklnd != nil:
+			doc.LND = &socklndDoc{ni.Socklnd.ConnsPerPeer, ni.Socklnd.SockTimeout, ni.Socklnd.TOS}
+		case ni.O2iblnd != nil:
+			doc.LND = &ni.O2iblnd.Tunables
 		}
 		doc.DevCPT, doc.CPT = new(onlyCPT), onlyCPTs
 	}
@@ -183,8 +191,11 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	if level >= 3 {
 		doc.Health = &healthDoc{Value: maxHealth}
 	}
-	if level >= 3 && ni.Socklnd != nil {
-		doc.Connections, doc.Reasons = &ni.Socklnd.Connections, ni.Socklnd.Reasons
+	if n, ok := ni.Connections(); ok && level >= 3 {
+		doc.Connections, doc.Reasons = &n, ni.Reasons()
+	}
+	if level >= 3 && ni.O2iblnd != nil {
+		doc.Verbs = newVerbsDoc(ni.O2iblnd)
 	}
 	return doc
 }

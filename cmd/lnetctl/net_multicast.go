@@ -15,8 +15,12 @@ type multicastDoc struct {
 // newMulticastDoc returns nil if there is nothing to show.
 func newMulticastDoc(ni node.NIStatus, level int) *multicastDoc {
 	doc := multicastDoc{Groups: ni.Groups}
-	if level >= 1 && ni.Socklnd != nil {
+	switch {
+	case level < 1:
+	case ni.Socklnd != nil:
 		doc.Multicast = ni.Socklnd.Multicast
+	case ni.O2iblnd != nil:
+		doc.Multicast = ni.O2iblnd.Multicast
 	}
 	if doc.Groups == nil && doc.Multicast == nil {
 		return nil

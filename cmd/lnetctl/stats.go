@@ -93,10 +93,7 @@ func newStatsDoc(s node.Status, level int) statsDoc {
 func connectionReasons(s node.Status) map[string]uint64 {
 	sums := map[string]uint64{}
 	for _, ni := range s.NIs {
-		if ni.Socklnd == nil {
-			continue
-		}
-		for why, n := range ni.Socklnd.Reasons {
+		for why, n := range ni.Reasons() {
 			sums[why] += n
 		}
 	}

@@ -34,9 +34,11 @@ type O2IB struct {
 	TOS                   int  // tos; -1: none
 	UsePrivilegedPort     bool // use_privileged_port
 	RequirePrivilegedPort bool // require_privileged_port
-	WrqSGE                int  // wrq_sge
+	WrqSGE                int  // wrq_sge; 0: as many as the provider can
 	Cksum                 bool // cksum
+	RxBuffers             int  // rx_buffers
 	RxBufferSize          int  // rx_buffer_size, in bytes; 0: the system's
+	MaxConns              int  // max_conns
 
 	// What kernels have and softroce does without. It is shown as it is given.
 	MapOnDemand     int  // map_on_demand
@@ -57,8 +59,8 @@ var Providers = []string{Softroce, IBVerbs}
 func defaultO2IB() O2IB {
 	return O2IB{
 		Provider: Softroce, Service: 987, ConnsPerPeer: 1, NTX: 512, Keepalive: 100 * time.Second,
-		RetryCount: 5, RNRRetryCount: 6, TOS: -1, UsePrivilegedPort: true, WrqSGE: 2,
-		MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true,
+		RetryCount: 5, RNRRetryCount: 6, TOS: -1, UsePrivilegedPort: true,
+		RxBuffers: 1024, MaxConns: 16384, MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true,
 	}
 }
 
@@ -86,9 +88,11 @@ func (o *O2IB) settings() map[string]setting {
 		"tos":                     number(&o.TOS, -1, 255),
 		"use_privileged_port":     flag(&o.UsePrivilegedPort),
 		"require_privileged_port": flag(&o.RequirePrivilegedPort),
-		"wrq_sge":                 number(&o.WrqSGE, 1, 32),
+		"wrq_sge":                 number(&o.WrqSGE, 0, 256),
 		"cksum":                   flag(&o.Cksum),
+		"rx_buffers":              number(&o.RxBuffers, 1, maxCount),
 		"rx_buffer_size":          number(&o.RxBufferSize, 0, maxBuffer),
+		"max_conns":               number(&o.MaxConns, 1, maxCount),
 
 		"map_on_demand":     number(&o.MapOnDemand, 0, 256),
 		"fmr_pool_size":     number(&o.FMRPoolSize, 0, maxCount),

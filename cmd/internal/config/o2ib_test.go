@@ -26,12 +26,12 @@ func TestO2IB(t *testing.T) {
 		},
 		{
 			name: "all others", text: "o2ib:\n  provider: ibverbs\n  service: 1987\n  peer_timeout: 9\n  peer_buffer_credits: 10\n  timeout: 11\n  keepalive: 0\n  retry_count: 6\n  rnr_retry_count: 7\n" +
-				"  ib_mtu: 4096\n  tos: 104\n  use_privileged_port: 0\n  require_privileged_port: 1\n  wrq_sge: 8\n  cksum: 1\n  rx_buffer_size: 12\n  fmr_cache: 0\n",
+				"  ib_mtu: 4096\n  tos: 104\n  use_privileged_port: 0\n  require_privileged_port: 1\n  wrq_sge: 8\n  cksum: 1\n  rx_buffers: 13\n  rx_buffer_size: 12\n  max_conns: 14\n  fmr_cache: 0\n",
 			change: func(c *config.Config) {
 				o := &c.O2IB
 				o.Provider, o.Service, o.PeerTimeout, o.PeerBufferCredits, o.Timeout = config.IBVerbs, 1987, 9*time.Second, 10, 11*time.Second
 				o.Keepalive, o.RetryCount, o.RNRRetryCount, o.IBMTU, o.TOS = 0, 6, 7, 4096, 104
-				o.UsePrivilegedPort, o.RequirePrivilegedPort, o.WrqSGE, o.Cksum, o.RxBufferSize, o.FMRCache = false, true, 8, true, 12, false
+				o.UsePrivilegedPort, o.RequirePrivilegedPort, o.WrqSGE, o.Cksum, o.RxBuffers, o.RxBufferSize, o.MaxConns, o.FMRCache = false, true, 8, true, 13, 12, 14, false
 			},
 		},
 	} {

@@ -55,7 +55,7 @@ func TestNIInitErrors(t *testing.T) {
 		{"address of somebody else", add("tcp1(192.0.2.1)"), syscall.EADDRNOTAVAIL},
 		{"NID twice", add("tcp(" + address + ")"), syscall.EEXIST},
 		{"no network", add("nonsense"), syscall.EINVAL},
-		{"no driver", add("o2ib(" + address + ")"), syscall.EINVAL},
+		{"no driver", add("gni(" + address + ")"), syscall.EINVAL},
 		{"negative credits", init(func(c *config.Config) { c.Credits = -1 }), syscall.EINVAL},
 		{"negative peer credits", init(func(c *config.Config) { c.PeerCredits = -1 }), syscall.EINVAL},
 		{"shutdown", n.Shutdown(t.Context()), nil},

@@ -27,6 +27,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnd/lo"
+	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -59,6 +60,7 @@ type Node struct {
 
 	discovery *discovery.Agent // nil when the start failed before it
 	tcp       *socklnd.Driver
+	o2ib      *o2iblnd.Driver
 	clock     *timerfd.Clock
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
@@ -118,8 +120,11 @@ func (n *Node) start(networks []config.Interface) error {
 	if err != nil {
 		return err
 	}
-	// One driver for all NIs: two on one address share its listener.
+	// One driver for all NIs of a type: two on one address share its listener.
 	if n.tcp, err = socklnd.New(socklndConfig(n.cfg.Config)); err != nil {
+		return err
+	}
+	if n.o2ib, err = o2iblnd.New(o2iblndConfig(n.cfg.Config)); err != nil {
 		return err
 	}
 	for _, i := range networks {
@@ -144,11 +149,14 @@ func (n *Node) start(networks []config.Interface) error {
 
 // startNI starts one NI.
 func (n *Node) startNI(i config.Interface) (*lnet.NI, error) {
-	if i.Net.Type() != nid.TCP {
-		return nil, cli.Hint(&noDriverError{i.Net}, "there are drivers for tcp and lo")
+	if t := i.Net.Type(); t != nid.TCP && t != nid.O2IB {
+		return nil, cli.Hint(&noDriverError{i.Net}, "there are drivers for tcp, o2ib and lo")
 	}
 	if err := checkUp(i.Name); err != nil {
 		return nil, err
+	}
+	if i.Net.Type() == nid.O2IB {
+		return n.addO2IB(i)
 	}
 	ni, err := n.addTCP(n.tcp, i)
 	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {

@@ -30,6 +30,30 @@ type Status struct {
 type NIStatus struct {
 	lnet.NISnapshot
 	Socklnd *Socklnd `json:"socklnd,omitempty"`
+	O2iblnd *O2iblnd `json:"o2iblnd,omitempty"`
+}
+
+// Reasons counts why connections of the NI were refused or ended, whatever its
+// driver is.
+func (s *NIStatus) Reasons() map[string]uint64 {
+	switch {
+	case s.Socklnd != nil:
+		return s.Socklnd.Reasons
+	case s.O2iblnd != nil:
+		return s.O2iblnd.Reasons
+	}
+	return nil
+}
+
+// Connections is the number of connections of the NI; false of a driver that has none.
+func (s *NIStatus) Connections() (n int, ok bool) {
+	switch {
+	case s.Socklnd != nil:
+		return s.Socklnd.Connections, true
+	case s.O2iblnd != nil:
+		return s.O2iblnd.Connections, true
+	}
+	return 0, false
 }
 
 // Socklnd is what the TCP driver says of its NI.
@@ -78,7 +102,7 @@ func (n *Node) Status() Status {
 		if !ni.NID.IsLo() {
 			ni.Interface = names.of(ni.NID)
 		}
-		status.NIs = append(status.NIs, NIStatus{NISnapshot: ni, Socklnd: n.socklnd(ni)})
+		status.NIs = append(status.NIs, NIStatus{NISnapshot: ni, Socklnd: n.socklnd(ni), O2iblnd: n.o2iblnd(ni)})
 	}
 	return status
 }

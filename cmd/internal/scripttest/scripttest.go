@@ -14,7 +14,8 @@
 //	bigfile NAME SIZE              makes a file whose content does not repeat
 //
 // What node and start began writes to NAME.out and NAME.err, and is killed
-// when the script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4.
+// when the script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4, and
+// $IB.1 to $IB.4 are addresses where RoCE's UDP port is free.
 // The condition [privileged-ports] says that port 988 needs a privilege, and
 // that the test has it.
 package scripttest
@@ -55,6 +56,11 @@ func Run(t *testing.T, dir string, commands ...string) {
 				return err
 			}
 			env.Setenv("PORT", strconv.Itoa(int(port)))
+			hosts, err := loopback.FreeHosts(4)
+			if err != nil {
+				return err
+			}
+			env.Setenv("IB", strings.TrimSuffix(hosts[0].String(), ".1"))
 			p := &processes{byName: map[string]*process{}}
 			env.Values[processesKey{}] = p
 			env.Defer(p.killAll)

@@ -1,0 +1,48 @@
+package loopback
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+)
+
+// rocePort is the UDP port of RoCEv2, which cannot be chosen: nodes on RDMA differ
+// by their addresses alone.
+const rocePort = 4791
+
+// FreeHosts returns n addresses, of which the first ends in .1 and each is above the
+// one before, where the UDP port of RoCEv2 is free at the moment. Nothing reserves
+// them, but whoever asks gets others.
+func FreeHosts(n int) ([]netip.Addr, error) {
+	if n < 1 || n > 250 {
+		return nil, fmt.Errorf("%d loopback addresses: want 1 to 250", n)
+	}
+	for range attempts {
+		// Below are the addresses that people use, far above what tests list.
+		hosts := hostsOf(64+rand.N(128), rand.N(256), n)
+		if free(hosts) {
+			return hosts, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d loopback addresses with a free UDP port %d", n, rocePort)
+}
+
+func hostsOf(second, third, n int) (hosts []netip.Addr) {
+	for i := range n {
+		hosts = append(hosts, netip.AddrFrom4([4]byte{127, byte(second), byte(third), byte(i + 1)}))
+	}
+	return hosts
+}
+
+// free reports whether the port is free on all of some addresses.
+func free(hosts []netip.Addr) bool {
+	for _, a := range hosts {
+		c, err := net.ListenPacket("udp4", netip.AddrPortFrom(a, rocePort).String())
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+	}
+	return true
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd"
+	"ulnet/lnd/fault"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet"
+)
+
+// openers are how devices of RDMA are opened, by provider.
+var openers = map[string]verbs.Opener{config.Softroce: softroce.Open, config.IBVerbs: noOpener}
+
+func noOpener(verbs.OpenConfig) (verbs.Device, error) {
+	return nil, errors.New("this program was built without ibverbs")
+}
+
+// o2iblndConfig returns the configuration of the RDMA driver.
+func o2iblndConfig(c config.Config) o2iblnd.Config {
+	o := c.O2IB
+	return o2iblnd.Config{
+		Open:                  openers[cmp.Or(o.Provider, config.Softroce)],
+		Service:               uint16(o.Service),
+		PeerCreditsHIW:        o.PeerCreditsHIW,
+		ConcurrentSends:       o.ConcurrentSends,
+		ConnsPerPeer:          o.ConnsPerPeer,
+		NTX:                   o.NTX,
+		Timeout:               o.Timeout,
+		RetryCount:            noneIfZero(o.RetryCount),
+		RNRRetryCount:         noneIfZero(o.RNRRetryCount),
+		Keepalive:             offIfZero(o.Keepalive),
+		IBMTU:                 o.IBMTU,
+		TOS:                   max(o.TOS, 0),
+		UnprivilegedPort:      !o.UsePrivilegedPort,
+		RequirePrivilegedPort: o.RequirePrivilegedPort,
+		WrqSGE:                o.WrqSGE,
+		Cksum:                 o.Cksum,
+		RxBuffers:             o.RxBuffers,
+		MaxConns:              o.MaxConns,
+		ReceiveBuffer:         o.RxBufferSize,
+		NoMulticast:           !c.Multicast,
+		MulticastBase:         groupAddr(c.MulticastBase),
+	}
+}
+
+// o2ibTunables returns what o2iblnd has of the tunables that all drivers share.
+func o2ibTunables(c config.Config) lnd.Tunables {
+	t := lndTunables(c)
+	t.PeerTimeout = cmp.Or(c.O2IB.PeerTimeout, t.PeerTimeout)
+	t.PeerCredits = cmp.Or(c.O2IB.PeerCredits, t.PeerCredits)
+	t.PeerBufferCredits = cmp.Or(c.O2IB.PeerBufferCredits, t.PeerBufferCredits)
+	t.Credits = cmp.Or(c.O2IB.Credits, t.Credits)
+	return t
+}
+
+// addO2IB adds an NI on RDMA. Its stamp is in microseconds, as that of kernels.
+func (n *Node) addO2IB(i config.Interface) (*lnet.NI, error) {
+	ni, err := n.lnet.AddNI(fault.Wrap(n.o2ib, n.plan), lnd.Config{
+		Net: i.Net, Interface: i.Name, Tunables: o2ibTunables(n.cfg.Config), Tap: n.cfg.Tap,
+		Incarnation: uint64(time.Now().UnixMicro()),
+	})
+	return ni, n.explainO2IB(err)
+}
+
+// explainO2IB adds what helps against the usual failures of a device.
+func (n *Node) explainO2IB(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EADDRINUSE) && n.cfg.O2IB.Provider == config.Softroce:
+		return cli.Hint(err, "something has UDP port 4791 of that address: another lnetd (use its node: lnetctl without --standalone), or the kernel's software RoCE ('rdma link' shows it), which is not needed here; or choose another address with --networks 'o2ib(ADDRESS)'")
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ESHUTDOWN):
+		return n.explain(err)
+	case n.cfg.O2IB.Provider == config.IBVerbs:
+		return cli.Hint(err, "ibverbs needs an adapter for the interface, see 'rdma link'; softroce needs none: --o2ib-provider softroce")
+	}
+	return cli.Hint(err, "see --networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4")
+}

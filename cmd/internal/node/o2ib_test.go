@@ -1,0 +1,104 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
+)
+
+// notOpen leaves out what cannot be compared.
+var notOpen = cmpopts.IgnoreFields(o2iblnd.Config{}, "Open")
+
+// TestO2IBTunablesReachTheDriver: what a file sets is what the driver gets.
+func TestO2IBTunablesReachTheDriver(t *testing.T) {
+	c, err := config.Parse("f", []byte(`
+lnet_transaction_timeout: 50
+peer_credits: 1
+credits: 2
+multicast: 0
+multicast_base: 239.20.0.0
+o2ib:
+  provider: softroce
+  service: 3
+  peer_timeout: 4
+  peer_credits: 25
+  peer_buffer_credits: 5
+  credits: 26
+  peer_credits_hiw: 6
+  concurrent_sends: 7
+  conns_per_peer: 8
+  ntx: 9
+  timeout: 10
+  keepalive: 0
+  retry_count: 0
+  rnr_retry_count: 7
+  ib_mtu: 512
+  tos: 11
+  use_privileged_port: 0
+  require_privileged_port: 1
+  wrq_sge: 12
+  cksum: 1
+  rx_buffers: 13
+  rx_buffer_size: 14
+  max_conns: 15
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := o2iblnd.Config{
+		Service: 3, PeerCreditsHIW: 6, ConcurrentSends: 7, ConnsPerPeer: 8, NTX: 9, Timeout: 10 * time.Second,
+		Keepalive: -1, RetryCount: -1, RNRRetryCount: 7, IBMTU: 512, TOS: 11, UnprivilegedPort: true,
+		RequirePrivilegedPort: true, WrqSGE: 12, Cksum: true, RxBuffers: 13, ReceiveBuffer: 14, MaxConns: 15,
+		NoMulticast: true, MulticastBase: netip.MustParseAddr("239.20.0.0"),
+	}
+	got := o2iblndConfig(c)
+	if diff := cmp.Diff(want, got, notOpen, sameAddr); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	tunables := lnd.Tunables{PeerTimeout: 4 * time.Second, PeerCredits: 25, PeerBufferCredits: 5, Credits: 26, Timeout: 16 * time.Second}
+	if got := o2ibTunables(c); got != tunables {
+		t.Errorf("tunables %+v, want %+v", got, tunables)
+	}
+	if got := lndTunables(c); got.PeerCredits != 1 || got.Credits != 2 {
+		t.Errorf("those of TCP: %+v", got)
+	}
+}
+
+// TestO2IBDefaultsAreTheDrivers: without a file the driver's own defaults hold, and
+// the tunables of all drivers.
+func TestO2IBDefaultsAreTheDrivers(t *testing.T) {
+	c := config.Default()
+	bare, err := o2iblnd.New(o2iblnd.Config{Open: openers[config.Softroce]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured, err := o2iblnd.New(o2iblndConfig(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(bare.Config(), configured.Config(), notOpen, sameAddr); diff != "" {
+		t.Errorf("-driver +configured\n%s", diff)
+	}
+	if got, want := o2ibTunables(c), lndTunables(c); got != want {
+		t.Errorf("tunables %+v, want %+v", got, want)
+	}
+}
+
+// TestProviders: every provider that a configuration may name can be opened.
+func TestProviders(t *testing.T) {
+	for _, name := range config.Providers {
+		if openers[name] == nil {
+			t.Errorf("nobody opens %s", name)
+		}
+	}
+	if len(openers) != len(config.Providers) {
+		t.Errorf("%d providers, of which a configuration may name %v", len(openers), config.Providers)
+	}
+}
