@@ -176,11 +176,15 @@ func (t Tunables) WithDefaults() Tunables {
 // Message is one outgoing LNet message (struct lnet_msg, the part that a
 // driver sees). lnet makes it and lends it to the driver until Finalize.
 type Message struct {
-	Header   wire.Header   // complete; the driver encodes it as it is
-	Target   nid.ProcessID // next hop: the connection to use, not Header.DestNID
-	Payload  Payload       // Header.PayloadLength bytes; read-only for the driver
-	Priority bool          // passes everything but earlier priority messages
-	Group    Group         // where Multicast sends it; 0: it is for Send
+	Header  wire.Header   // complete; the driver encodes it as it is
+	Target  nid.ProcessID // next hop: the connection to use, not Header.DestNID
+	Payload Payload       // Header.PayloadLength bytes; read-only for the driver
+	// Sink of a GET is the memory that its REPLY is for, if it is known. A driver may
+	// have the peer write there until it finalizes the message; it delivers the REPLY
+	// all the same, and copies nothing if that has the same Sink.
+	Sink     Payload
+	Priority bool  // passes everything but earlier priority messages
+	Group    Group // where Multicast sends it; 0: it is for Send
 
 	// SentAt is set by the driver before it finalizes a message that has left: when
 	// that was, on Config.Clock. What left with one write has one SentAt. lnet
@@ -208,6 +212,10 @@ type Delivery struct {
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID
 	// belongs to, SrcNID itself for a peer with one NID.
 	Primary nid.NID
+
+	// Dropped is set by lnet if it dropped the message in Parse or Abandon: whoever
+	// sent a GET has no answer to wait for.
+	Dropped bool
 
 	// Cache and Owner are lnet's and its upper layer's; a driver clears
 	// neither. Cache survives from one message to the next of a Delivery.

@@ -19,7 +19,7 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	if err := ni.started(); err != nil {
 		return lnd.Accept, err
 	}
-	d.Owner, d.Sink = nil, lnd.Payload{}
+	d.Owner, d.Sink, d.Dropped = nil, lnd.Payload{}, false
 	if d.Group != 0 {
 		ni.parseGroup(d)
 		return lnd.Accept, nil
@@ -99,7 +99,7 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	if p, ok := d.Cache.(*PeerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
-	d.Owner, d.Sink = nil, lnd.Payload{}
+	d.Owner, d.Sink, d.Dropped = nil, lnd.Payload{}, true
 }
 
 // Abandon implements lnd.Upcalls.

@@ -134,6 +134,7 @@ func (t *Table) getHeader(o *operation, r *PutRequest, length int) {
 		Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(length),
 	})
 	o.Header.PayloadLength = 0
+	o.Sink = lnd.Payload{Segments: o.event.Segments, Length: length}
 }
 
 func (t *Table) wireHandle(h MDHandle) wire.MDHandle {

@@ -26,7 +26,7 @@ func (t *Table) newOperation() *operation { return t.operations.Get().(*operatio
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
 	o.event = Event{}
-	o.Payload = lnd.Payload{}
+	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group = nil, nil, 0
 	t.operations.Put(o)
 }
