@@ -55,7 +55,7 @@ var (
 
 // Bounds of connections, local policy.
 const (
-	maxWindow      = 128     // packets; kernels stop there, too
+	maxWindow      = 256     // packets: 1 MiB, two round trips at full speed
 	longestMessage = 1 << 30 // bytes
 	longestGather  = 1024    // pieces of a work request
 	mostPosted     = 1 << 22 // packets of all that is posted: PSNs have 24 bits

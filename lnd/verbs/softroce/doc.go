@@ -22,9 +22,8 @@
 //	timeout    nothing was heard for the ACK timeout: a retry
 //
 // A window bounds the packets on the way: it begins with 16, grows by one for each
-// window that is acknowledged, and is halved for a loss. Some packet of each 16,
-// the last of a message, and the last that fits the window ask for an
-// acknowledgement.
+// window that is acknowledged, and is halved for a loss. Four packets of a window ask
+// for an acknowledgement, and the last one of all that is to be sent.
 //
 // A SEND that finds no receive buffer is dropped without an answer (a NAK would
 // stop a kernel for 655 ms) and comes again.

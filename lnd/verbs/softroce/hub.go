@@ -102,17 +102,15 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	return h, nil
 }
 
-// newAllowance bounds what is on the way by what the buffers at the ends hold. The
-// peer's are taken to be like ours. A datagram takes about twice its length in one.
+// newAllowance bounds what is on the way by what a socket keeps of what arrives. The
+// peer's is taken to be like ours. A datagram takes about twice its length in one.
+// The room for what is being sent does not count: who sends waits for it.
 func newAllowance(a wire.Attr, mtu int) *allowance {
 	const (
 		overhead = 256
 		least    = 8
 	)
 	bytes := a.ReceiveBuffer
-	if a.SendBuffer > 0 {
-		bytes = min(bytes, a.SendBuffer)
-	}
 	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
 }
 

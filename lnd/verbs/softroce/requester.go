@@ -12,7 +12,8 @@ import (
 const (
 	firstWindow  = 16 // packets
 	leastWindow  = 2
-	ackEvery     = 16 // packets that do not ask for an ACK
+	leastAsk     = 16 // packets between two that ask for an ACK: a quarter of the window,
+	mostAsk      = 64 // within these bounds
 	firstProbe   = 20 * time.Millisecond
 	leastProbe   = 500 * time.Microsecond
 	probeTrips   = 3 // round trips of silence before a probe
@@ -27,8 +28,9 @@ const (
 // and is to be sent again.
 type requester struct {
 	unacked, next, high ibta.PSN
-	sinceAsk            int // packets since one asked for an ACK
-	charged             int // packets of the allowance
+	asked               ibta.PSN // the last packet that asked for an ACK
+	sinceAsk            int      // packets since then
+	charged             int      // packets of the allowance
 
 	window, acked int // packets; acked of the present window
 	maxWindow     int
@@ -54,6 +56,7 @@ type requester struct {
 
 func (r *requester) init(cfg rcConfig) {
 	r.unacked, r.next, r.high = cfg.SendPSN, cfg.SendPSN, cfg.SendPSN
+	r.asked = cfg.SendPSN.Add(-1)
 	r.maxWindow = max(1, cfg.MaxWindow)
 	r.window = min(firstWindow, r.maxWindow)
 	r.ackTimeout = cfg.AckTimeout
@@ -164,6 +167,7 @@ func (c *rc) probe(out *rcOutput) {
 // back begins to send again from psn on.
 func (c *rc) back(psn ibta.PSN) {
 	c.req.next, c.req.timing, c.req.probing = psn, false, false
+	c.req.asked = c.req.unacked.Add(-1) // who was asked has perhaps heard nothing
 	c.sends.seek(psn)
 }
 
@@ -184,20 +188,18 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	if r.waitingForRNR {
 		return
 	}
-	n := c.cfg.Allowance.take(onWay, max(0, min(r.window-onWay, c.sends.end.Sub(r.next))))
+	want := max(0, min(r.window-onWay, c.sends.end.Sub(r.next)))
+	n := c.cfg.Allowance.take(onWay, want)
 	if n > 0 && onWay == 0 {
 		r.quietSince = now
 	}
-	for r.charged += n; n > 0; n-- {
+	for scarce := n < want; n > 0; n-- {
 		again := r.next != r.high
 		p := c.sends.take(r.next, out)
 		c.address(p)
-		r.sinceAsk++
 		r.next = r.next.Add(1)
-		p.AckReq = p.OpCode.IsLast() || r.sinceAsk >= ackEvery || n == 1
-		if p.AckReq {
-			r.sinceAsk = 0
-		}
+		r.charged++
+		p.AckReq = c.ask(n == 1, scarce)
 		if again {
 			c.counters.Resent++
 			continue
@@ -207,6 +209,22 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 			r.timing, r.timed, r.timedAt = true, p.PSN, now
 		}
 	}
+}
+
+// ask decides whether the packet before next asks for an ACK. Each ACK wakes both
+// sides, and so there are few; but one is always to come while something is on the
+// way, and soon enough that the window does not run dry before. The last packet that
+// leaves now asks if nothing is left to follow it, if none before it has asked, or if
+// room is scarce: then nobody knows when the next one leaves.
+func (c *rc) ask(last, scarce bool) bool {
+	r := &c.req
+	r.sinceAsk++
+	every := min(max(r.window/4, leastAsk), mostAsk)
+	if r.sinceAsk < every && !(last && (scarce || r.next == c.sends.end || r.asked.Sub(r.unacked) < 0)) {
+		return false
+	}
+	r.sinceAsk, r.asked = 0, r.next.Add(-1)
+	return true
 }
 
 // address fills in what all packets have in common.

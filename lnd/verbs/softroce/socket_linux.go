@@ -21,7 +21,6 @@ type socket struct {
 	local         netip.AddrPort
 	segmented     bool // the kernel cuts bursts (UDP_SEGMENT)
 	receiveBuffer int  // bytes that the kernel gave, with its own overhead
-	sendBuffer    int
 
 	mu      sync.Mutex // guards control
 	control []byte
@@ -76,9 +75,6 @@ func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 		}
 	}
 	var err error
-	if s.sendBuffer, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
-		return err
-	}
 	s.receiveBuffer, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	return err
 }

@@ -17,7 +17,6 @@ type socket struct {
 	local         netip.AddrPort
 	segmented     bool
 	receiveBuffer int
-	sendBuffer    int
 	buffer        []byte
 }
 

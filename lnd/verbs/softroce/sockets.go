@@ -20,7 +20,7 @@ func (udp) Open(cfg wire.Config) (wire.Conn, error) {
 	}
 	p := &udpPort{socket: s}
 	p.attr = wire.Attr{
-		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.segmented, ReceiveBuffer: s.receiveBuffer, SendBuffer: s.sendBuffer,
+		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.segmented, ReceiveBuffer: s.receiveBuffer,
 	}
 	p.reading.Go(func() { p.read(cfg.Receive) })
 	return p, nil

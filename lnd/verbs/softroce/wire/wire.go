@@ -62,7 +62,6 @@ type Attr struct {
 	MTU           int  // of the interface, IP header included
 	Cut           bool // bursts of more than one datagram may be sent
 	ReceiveBuffer int  // bytes that may wait, with the system's overhead
-	SendBuffer    int  // likewise of what is being sent; 0: no bound
 }
 
 // Network opens ports.
@@ -74,7 +73,8 @@ type Network interface {
 type Conn interface {
 	Attr() Attr
 	// Send sends bursts, in order, without keeping them. It returns how many of them
-	// are dealt with; the error, if any, is that of the next one. It does not block.
+	// are dealt with; the error, if any, is that of the next one. It waits while the
+	// system has no room for what is being sent, and for nothing else.
 	Send(list []Burst) (n int, err error)
 	// Close returns when Receive is not called any more. It may block.
 	Close() error
