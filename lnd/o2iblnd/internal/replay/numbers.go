@@ -1,0 +1,125 @@
+package replay
+
+import (
+	"net/netip"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce"
+)
+
+// Numbers are the numbers that a recorded node chose, in the order in which it used
+// them for the first time. A device that gets them (softroce.Numbers) uses up all
+// but the first three.
+type Numbers struct {
+	Stamp   uint64 // incarnation
+	Adapter ibta.GUID
+	CommIDs []ibta.CommID
+	QPNs    []ibta.QPN
+	PSNs    []ibta.PSN // that its peers begin with
+	Cookies []uint64
+	// RKeys and IOVAs are of regions in the order of transfers; 0 where the node is the
+	// one that writes: the numbers of its memory are in no recording.
+	RKeys []ibta.RKey
+	IOVAs []uint64
+
+	refused ibta.CommID // requests that are refused before the first connection: each takes a comm id
+	spare   uint64
+}
+
+var _ softroce.Numbers = (*Numbers)(nil)
+
+// Numbers returns the numbers of a node.
+func (s *Script) Numbers(node netip.Addr) *Numbers {
+	n := &Numbers{}
+	for i := range s.Packets {
+		p := &s.Packets[i]
+		own := p.From.Addr() == node
+		if p.CM != nil && own {
+			n.connection(p.CM)
+		}
+		if p.Msg != nil {
+			n.message(p.Msg, own)
+		}
+	}
+	return n
+}
+
+// connection takes the numbers of a CM message of the node.
+func (n *Numbers) connection(c *CM) {
+	switch c.MAD.Attribute {
+	case ibta.AttrREQ:
+		n.CommIDs = append(n.CommIDs, c.REQ.LocalID)
+		n.QPNs, n.PSNs, n.Adapter = append(n.QPNs, c.REQ.QPN), append(n.PSNs, c.REQ.StartingPSN), c.REQ.LocalGUID
+	case ibta.AttrREP:
+		n.CommIDs = append(n.CommIDs, c.REP.LocalID)
+		n.QPNs, n.PSNs, n.Adapter = append(n.QPNs, c.REP.QPN), append(n.PSNs, c.REP.StartingPSN), c.REP.LocalGUID
+	case ibta.AttrREJ:
+		if len(n.CommIDs) == 0 && c.Reject != nil {
+			n.refused++
+		}
+	}
+	if c.Msg != nil {
+		n.Stamp = c.Msg.SrcStamp
+	}
+	if c.Reject != nil && c.Reject.Stamp != 0 {
+		n.Stamp = c.Reject.Stamp
+	}
+}
+
+// message takes the numbers of a message.
+func (n *Numbers) message(m *kib.Msg, own bool) {
+	if own {
+		n.Stamp = m.SrcStamp
+	}
+	switch m.Type {
+	case kib.PutReq, kib.GetReq:
+		if own {
+			n.Cookies = append(n.Cookies, m.Cookie)
+		}
+		n.RKeys, n.IOVAs = append(n.RKeys, 0), append(n.IOVAs, 0)
+	case kib.PutAck:
+		if own {
+			n.Cookies = append(n.Cookies, m.DstCookie)
+		}
+	}
+	if own && (m.Type == kib.PutAck || m.Type == kib.GetReq) {
+		last := len(n.RKeys) - 1 // a PUT_ACK comes before the next transfer, in all recordings
+		if last < 0 {
+			return
+		}
+		n.RKeys[last], n.IOVAs[last] = ibta.RKey(m.Desc.Key), m.Desc.Frag(0).Address
+	}
+}
+
+// next takes the first of a list; for 0 and behind the end there are others.
+func next[T ibta.PSN | ibta.RKey | uint64](n *Numbers, list *[]T) T {
+	var first T
+	if len(*list) > 0 {
+		first = (*list)[0]
+		*list = (*list)[1:]
+	}
+	if first == 0 {
+		n.spare++
+		first = T(0x700000 + n.spare)
+	}
+	return first
+}
+
+// GUID returns the adapter's (softroce.Numbers).
+func (n *Numbers) GUID() ibta.GUID { return n.Adapter }
+
+// CommID returns what makes that of the first connection the recorded one.
+func (n *Numbers) CommID() ibta.CommID { return append(n.CommIDs, 1)[0] - n.refused }
+
+// QPN returns that of the first connection.
+func (n *Numbers) QPN() ibta.QPN { return append(n.QPNs, 2)[0] }
+
+// PSN returns the next one.
+func (n *Numbers) PSN() ibta.PSN { return next(n, &n.PSNs) }
+
+// RKey returns the next one.
+func (n *Numbers) RKey() ibta.RKey { return next(n, &n.RKeys) }
+
+// Address returns the next one.
+func (n *Numbers) Address(uint64) uint64 { return next(n, &n.IOVAs) }
