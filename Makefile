@@ -15,7 +15,7 @@ commands    := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # Programs that serve this repository only are not installed.
 installed   := $(filter-out bench demo soak,$(commands))
 
-.PHONY: help build install demo test test-long check static race fuzz bench bench-peers soak lint clean
+.PHONY: help build install demo test test-long check static ibverbs race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,12 +42,20 @@ test-long: ## as test, shuffled, repeated and with what takes long, then every f
 	@ULNET_LONG=1 .ci/test -count=3 -shuffle=on
 	@.ci/fuzz $(FUZZTIME)
 
-static:
+# The provider that needs cgo, where its libraries and a C compiler are installed.
+static: ibverbs
 	@out=$$($(GO) tool gofumpt -l .); \
 	if [ -n "$$out" ]; then echo "not formatted (go tool gofumpt -w FILE):"; echo "$$out"; exit 1; fi
 	$(GO) build ./...
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+ibverbs:
+	@if command -v gcc >/dev/null && [ -f /usr/include/infiniband/verbs.h ] && [ -f /usr/include/rdma/rdma_cma.h ]; then \
+		set -x; CGO_ENABLED=1 $(GO) vet -tags ibverbs ./lnd/verbs/ibv && \
+		CGO_ENABLED=1 $(GO) tool staticcheck -tags ibverbs ./lnd/verbs/ibv && \
+		CGO_ENABLED=1 $(GO) test -count=1 -race -short -tags ibverbs ./lnd/verbs/ibv; \
+	else echo "lnd/verbs/ibv is not compiled: no gcc, libibverbs-dev or librdmacm-dev" >&2; [ "$${CI:-}" != true ]; fi
 
 race: ## all tests under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -count=1 -race ./...

@@ -1,0 +1,116 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+import (
+	"fmt"
+	"sync"
+
+	"ulnet/lnd/verbs"
+)
+
+const (
+	// longestCopy bounds what a work request may copy, in bytes.
+	longestCopy = 64 << 10
+	// mostBounce bounds the memory of a bounce pool in bytes.
+	mostBounce = 256 << 20
+)
+
+// bounceClasses are the sizes of slots in bytes: LNet headers and small messages, a
+// whole message of o2iblnd, and all that may be copied.
+var bounceClasses = [...]int{512, 4 << 10, longestCopy}
+
+// slot is registered C memory for one work request.
+type slot struct {
+	bytes []byte // nil: none
+	base  uint64 // for the device
+	key   uint32
+	class int
+}
+
+// slab is registered C memory that slots are cut from.
+type slab struct {
+	bytes []byte
+	base  uint64
+	key   uint32
+	free  func()
+}
+
+// bounce is the pool of slots of a protection domain. It grows with what is posted at
+// once, up to a bound, and is given back when the domain closes. Every method is safe
+// for concurrent use.
+type bounce struct {
+	newSlab func(sizeBytes int) (slab, error)
+
+	mu    sync.Mutex // guards all below
+	free  [len(bounceClasses)][]slot
+	slabs []slab
+	bytes int // of all slabs
+	lent  int
+}
+
+// get lends a slot for n bytes, whose length is n. It fails with ErrTooLarge, with
+// ErrFull if there is no more memory to have, and as newSlab does.
+func (b *bounce) get(n int) (slot, error) {
+	class := 0
+	for n > bounceClasses[class] {
+		if class++; class == len(bounceClasses) {
+			return slot{}, fmt.Errorf("%d bytes to copy, %d at most, register longer memory: %w", n, longestCopy, verbs.ErrTooLarge)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.free[class]) == 0 {
+		if err := b.grow(class); err != nil {
+			return slot{}, err
+		}
+	}
+	last := len(b.free[class]) - 1
+	s := b.free[class][last]
+	b.free[class] = b.free[class][:last]
+	b.lent++
+	s.bytes = s.bytes[:n]
+	return s, nil
+}
+
+// grow cuts another slab into slots; the caller holds mu.
+func (b *bounce) grow(class int) error {
+	const slabBytes = 4 * longestCopy
+	if b.bytes+slabBytes > mostBounce {
+		return verbs.ErrFull
+	}
+	sl, err := b.newSlab(slabBytes)
+	if err != nil {
+		return err
+	}
+	b.slabs, b.bytes = append(b.slabs, sl), b.bytes+slabBytes
+	size := bounceClasses[class]
+	for at := 0; at+size <= len(sl.bytes); at += size {
+		s := slot{bytes: sl.bytes[at : at+size : at+size], base: sl.base + uint64(at), key: sl.key, class: class}
+		b.free[class] = append(b.free[class], s)
+	}
+	return nil
+}
+
+// put gives a slot back.
+func (b *bounce) put(s slot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.bytes = s.bytes[:cap(s.bytes)]
+	b.free[s.class] = append(b.free[s.class], s)
+	b.lent--
+}
+
+// close gives the memory back. No slot may be lent.
+func (b *bounce) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lent != 0 {
+		panic(fmt.Sprintf("ibv: %d slots are lent when their domain closes", b.lent))
+	}
+	for _, s := range b.slabs {
+		s.free()
+	}
+	b.slabs, b.bytes = nil, 0
+	clear(b.free[:])
+}

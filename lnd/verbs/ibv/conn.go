@@ -1,0 +1,152 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+/*
+#include "glue.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"ulnet/lnd/verbs"
+)
+
+// timer is a pending call of the device's clock.
+type timer interface{ Stop() bool }
+
+// conn is a connection (verbs.Conn). Its fields but for the atomic ones are guarded by
+// the lock of the device.
+type conn struct {
+	dev    *device
+	id     *C.struct_rdma_cm_id // nil when it is destroyed
+	pair   *queuePair
+	cfg    verbs.ConnConfig
+	events func(verbs.Conn, verbs.Event)
+
+	asking atomic.Bool // not established, at the asking side
+	silent atomic.Bool // events are not told any more
+	told   bool        // that it is established
+	final  bool        // the last event is told, or will be
+	closed bool
+	giveUp timer // nil: none
+}
+
+var _ verbs.Conn = (*conn)(nil)
+
+// checkConn returns an error for a configuration that cannot be had.
+func (d *device) checkConn(cfg *verbs.ConnConfig, mostPrivate int) error {
+	switch {
+	case len(cfg.Private) > mostPrivate:
+		return fmt.Errorf("%d bytes of private data, %d at most: %w", len(cfg.Private), mostPrivate, verbs.ErrTooLarge)
+	case cfg.RetryCount > 7 || cfg.RNRRetryCount > 7:
+		return fmt.Errorf("retry counts %d and %d, 7 at most", cfg.RetryCount, cfg.RNRRetryCount)
+	case cfg.MTU != 0 && cfg.MTU != d.attr.MTU:
+		return fmt.Errorf("packets of %d bytes are asked for, with libibverbs they have %d, which the interface lets pass: "+
+			"leave ib_mtu at 0", cfg.MTU, d.attr.MTU)
+	}
+	return nil
+}
+
+// QPN is the number of the queue pair (verbs.Conn).
+func (c *conn) QPN() uint32 { return c.pair.qpn }
+
+// PostSend posts work requests (verbs.Conn).
+func (c *conn) PostSend(wrs []verbs.SendWR) error { return c.pair.postSend(wrs) }
+
+// Disconnect ends the connection (verbs.Conn).
+func (c *conn) Disconnect() { c.end(verbs.Event{Kind: verbs.Disconnected}) }
+
+// Close frees the connection (verbs.Conn).
+func (c *conn) Close() { c.finish(true) }
+
+// established notes, and tells, that the peer is there. Private is what it says.
+func (c *conn) established(private []byte) {
+	c.dev.cm.Lock()
+	defer c.dev.cm.Unlock()
+	if c.told || c.final {
+		return
+	}
+	ev := verbs.Event{Kind: verbs.Established}
+	if c.asking.Load() {
+		ev.Private = private
+	}
+	c.told = true
+	c.asking.Store(false)
+	c.stopTimer()
+	c.pair.setReady()
+	c.tell(ev)
+}
+
+// end ends the connection with its last event, if it has none yet.
+func (c *conn) end(ev verbs.Event) {
+	c.dev.cm.Lock()
+	defer c.dev.cm.Unlock()
+	if !c.final {
+		c.down()
+		c.tell(ev)
+	}
+}
+
+// failed ends the connection with a status (queuePair).
+func (c *conn) failed(status verbs.Status) {
+	c.end(verbs.Event{Kind: verbs.Disconnected, Status: status})
+}
+
+// down takes the queue pair to error state and tells the peer. The caller holds the
+// device's lock.
+func (c *conn) down() {
+	c.final = true
+	c.stopTimer()
+	c.pair.setError()
+	// Fails where there is no connection yet, or no more.
+	_ = C.ulnet_disconnect(c.id)
+	if rc := C.ulnet_fail_qp(c.pair.qp); rc != 0 {
+		c.dev.log.Debug("take a queue pair to error state", "qpn", c.pair.qpn, "err", errno(rc))
+	}
+}
+
+func (c *conn) stopTimer() {
+	if c.giveUp != nil {
+		c.giveUp.Stop()
+		c.giveUp = nil
+	}
+}
+
+// tell has the upcall of an event made, after what has completed before it. Nothing that
+// arrived is told after the last one. The caller holds the device's lock, which keeps
+// events in order.
+func (c *conn) tell(ev verbs.Event) {
+	c.pair.recvs.do(func() {
+		if ev.Kind != verbs.Established {
+			c.pair.quiet.Store(true)
+		}
+		if !c.silent.Load() {
+			c.events(c, ev)
+		}
+	})
+}
+
+// finish closes the connection. With silent set no event follows.
+func (c *conn) finish(silent bool) {
+	c.dev.cm.Lock()
+	defer c.dev.cm.Unlock()
+	if silent {
+		c.silent.Store(true)
+		c.pair.quiet.Store(true)
+	}
+	if c.closed {
+		return
+	}
+	c.closed = true
+	if !c.final {
+		c.down()
+	}
+	c.pair.shut(func() {
+		delete(c.dev.conns, c.pair.token)
+		C.rdma_destroy_id(c.id)
+		c.id = nil
+	})
+}

@@ -1,0 +1,107 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+/*
+#include "glue.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"net/netip"
+	"unsafe"
+
+	"ulnet/lnd/verbs"
+)
+
+// hops is the hop limit of datagrams, as librdmacm has it for groups (reference §10).
+const hops = 64
+
+// PostSend posts datagrams, all of them or none (verbs.UD).
+func (u *datagrams) PostSend(list []verbs.Datagram) error {
+	q := u.pair
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.mayPost(len(list)); err != nil {
+		return err
+	}
+	start := q.ring.tail
+	q.scratch.reset()
+	lost := false
+	for i := range list {
+		posted, err := u.build(&list[i])
+		if err != nil {
+			q.ring.cancel(start)
+			return err
+		}
+		lost = lost || !posted
+	}
+	if err := q.hand(start); err != nil {
+		return err
+	}
+	if lost {
+		q.sends.do(q.tellSettled)
+	}
+	return nil
+}
+
+// build makes a datagram for C. It reports false for one that is lost, because the way
+// to its node is not known yet.
+func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
+	q, to := u.pair, dg.To.Unmap()
+	if err := u.dev.sameFamily(to); err != nil {
+		return false, err
+	}
+	if to.IsMulticast() != (dg.QPN == verbs.MulticastQPN) {
+		return false, fmt.Errorf("a datagram to %v and queue pair %#x: groups, and they alone, have %#x", to, dg.QPN, verbs.MulticastQPN)
+	}
+	ah, err := u.handles.find(to)
+	if err != nil {
+		return false, err
+	}
+	if ah == 0 {
+		place := q.ring.tail
+		q.ring.push(dg.ID, verbs.Send, dg.Signaled)
+		q.ring.settle(place, verbs.Success)
+		return false, nil
+	}
+	c := q.next(dg.ID, verbs.Send, dg.Signaled)
+	c.ah, c.qpn, c.qkey = C.uintptr_t(ah), C.uint32_t(dg.QPN), C.uint32_t(dg.QKey)
+	length, err := q.gather(dg.Pieces, c)
+	if err == nil && length > uint64(u.dev.attr.MTU) {
+		err = fmt.Errorf("a datagram of %d bytes, packets have %d: %w", length, u.dev.attr.MTU, verbs.ErrTooLarge)
+	}
+	return true, err
+}
+
+// newHandle makes an address handle. For a node the system looks for its Ethernet
+// address, which takes a while.
+func (u *datagrams) newHandle(to netip.Addr) (uintptr, error) {
+	gid := gidOf(to)
+	var ah *C.struct_ibv_ah
+	rc := C.ulnet_create_ah(u.pair.domain.pd, (*C.uint8_t)(&gid[0]), u.gid, u.dev.port, C.uint8_t(u.cfg.TrafficClass), hops, &ah)
+	if rc != 0 {
+		u.dev.log.Debug("find the way of datagrams", "to", to, "err", errno(rc))
+		return 0, makeError(fmt.Sprintf("find the way to %v", to), errno(rc))
+	}
+	return uintptr(unsafe.Pointer(ah)), nil
+}
+
+// begin and done keep the protection domain and the device while a node is looked for.
+func (u *datagrams) begin() bool {
+	if !u.pair.domain.enter() {
+		return false
+	}
+	u.dev.pairs.Add(1)
+	return true
+}
+
+func (u *datagrams) done() {
+	u.pair.domain.leave()
+	u.dev.pairs.Done()
+}
+
+func freeHandle(ah uintptr) {
+	C.ibv_destroy_ah((*C.struct_ibv_ah)(*(*unsafe.Pointer)(unsafe.Pointer(&ah))))
+}

@@ -1,0 +1,50 @@
+// Package ibv is the provider of package verbs for RDMA hardware: RC and UD queue
+// pairs with libibverbs, connections with librdmacm. It runs on whatever these know,
+// also on the kernel's software RoCE. It needs cgo and the build tag ibverbs; without
+// them [Open] says what to install and how to build.
+//
+// What differs from softroce, because a device decides it:
+//
+//   - An empty pool is answered with RNR NAKs, which the peer counts against its RNR
+//     retries. They have no counter here: PoolStats.Empty stays 0.
+//   - The packets of connections are as long as the interface lets pass: an MTU that
+//     is asked for and differs is refused. A Tap sees nothing.
+//   - Datagrams need RoCE, and the first ones to a node are lost while the system
+//     looks for its Ethernet address. None is lost for that on the way to a group.
+//   - UD.Join blocks until the system has joined, for at most five seconds.
+//   - The peer of a queue pair that failed without a completion (it broke a rule of
+//     RDMA) is noticed when something is posted, or when it hangs up.
+//
+// # Memory
+//
+// A device writes to memory by itself, and neither the garbage collector nor the race
+// detector knows of it. These are the rules that keep both safe:
+//
+//	no MR       PostSend copies it into C memory that is registered once and belongs
+//	            to a pool of the PD. At most 64 KiB per work request
+//	MR          pieces that follow each other in memory are one run, pinned
+//	            (runtime.Pinner) until Deregister and until no posted work request
+//	            names the region, whichever is later
+//	received    C memory, lent as Go slices, freed when the pool is closed and all
+//	            buffers are returned
+//
+// A peer writes to a region by one key, but a device has a key for each registration.
+// A region with RemoteWrite that has several runs therefore is C memory: a copy of the
+// pieces that Deregister copies back. So nobody may look at a region's memory, or
+// change it, between Register and Deregister. Without RemoteWrite up to 16 runs have a
+// key each; with more runs what a work request gathers is copied by PostSend.
+//
+// Deregister asks the device, which from then on refuses what names the region: also a
+// work request that is still posted, and then the queue pair is lost. If a device
+// cannot deregister, the memory stays pinned for ever, which is logged.
+//
+// Addresses that peers are told are random, and no address of this process.
+//
+// # Threads
+//
+// A CQ has a goroutine that polls in batches and sleeps in the runtime's poller. It also
+// tells the events of the connections whose receives it has, after what completed before
+// them. A device has a goroutine for events of the connection manager. Calls of
+// librdmacm are made under one lock of the device, since a queue pair must not go
+// away while the library changes its state.
+package ibv

@@ -1,0 +1,95 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+import (
+	"net/netip"
+	"sync"
+
+	"ulnet/lnd/verbs"
+)
+
+// mostHandles bounds the nodes and groups that a queue pair sends datagrams to.
+const mostHandles = 4096
+
+// handle is how a device gets to a node or group (an address handle): its number for C,
+// 0 while it is looked for.
+type handle struct{ ah uintptr }
+
+// handles has the address handles of a queue pair. Every method is safe for
+// concurrent use.
+type handles struct {
+	// make makes one; for a node it may take long.
+	make func(to netip.Addr) (uintptr, error)
+	free func(ah uintptr)
+	// begin and done bracket the search for a node: what make needs stays meanwhile.
+	begin func() bool
+	done  func()
+
+	mu     sync.Mutex // guards all below
+	list   map[netip.Addr]*handle
+	closed bool
+}
+
+// find returns the handle of an address. 0 means that it is being looked for, which may
+// take a while for a node; a group's is there at once.
+func (h *handles) find(to netip.Addr) (uintptr, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.list[to]; e != nil {
+		return e.ah, nil
+	}
+	switch {
+	case h.closed:
+		return 0, verbs.ErrClosed
+	case len(h.list) >= mostHandles:
+		return 0, verbs.ErrFull
+	}
+	e := &handle{}
+	if to.IsMulticast() {
+		ah, err := h.make(to)
+		if err != nil {
+			return 0, err
+		}
+		e.ah = ah
+		h.list[to] = e
+		return ah, nil
+	}
+	if !h.begin() {
+		return 0, verbs.ErrClosed
+	}
+	h.list[to] = e
+	go h.look(to, e)
+	return 0, nil
+}
+
+// look makes the handle of a node. One that cannot be made is looked for again by the
+// next datagram.
+func (h *handles) look(to netip.Addr, e *handle) {
+	defer h.done()
+	ah, err := h.make(to)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err != nil:
+		delete(h.list, to)
+	case h.closed:
+		h.free(ah)
+	default:
+		e.ah = ah
+	}
+}
+
+// close frees all; no work request names one any more. What is being looked for is freed
+// when it is found.
+func (h *handles) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, e := range h.list {
+		if e.ah != 0 {
+			h.free(e.ah)
+		}
+	}
+	clear(h.list)
+}

@@ -1,0 +1,24 @@
+package ibv
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/verbs"
+)
+
+// TestOpenNothing: without a device an error says what to do, whatever this program was
+// built with.
+func TestOpenNothing(t *testing.T) {
+	d, err := Open(verbs.OpenConfig{Addr: netip.MustParseAddr("127.0.0.1"), Clock: stillClock{}})
+	if err == nil {
+		_ = d.Close()
+		t.Skip("this machine has an RDMA device at 127.0.0.1")
+	}
+	t.Log(err)
+	text := err.Error()
+	if !strings.Contains(text, "rdma link add rxe0 type rxe netdev") && !strings.Contains(text, "-tags ibverbs") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+}

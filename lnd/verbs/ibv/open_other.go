@@ -1,0 +1,18 @@
+//go:build !ibverbs || !cgo || !linux
+
+package ibv
+
+import (
+	"errors"
+
+	"ulnet/lnd/verbs"
+)
+
+// errNotBuilt is why a program without libibverbs has no RDMA device.
+var errNotBuilt = errors.New("this program was built without libibverbs: install libibverbs-dev, librdmacm-dev and gcc, " +
+	"then build it on Linux with CGO_ENABLED=1 and -tags ibverbs")
+
+// Open fails: this program has no libibverbs.
+func Open(verbs.OpenConfig) (verbs.Device, error) { return nil, errNotBuilt }
+
+var _ verbs.Opener = Open

@@ -1,0 +1,251 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+/*
+#include <stdlib.h>
+#include "glue.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"ulnet/lnd/verbs"
+)
+
+// pollBatch is how many completions are taken and told at once.
+const pollBatch = 32
+
+// queue is a completion queue (verbs.CQ) and the goroutine that makes its upcalls.
+type queue struct {
+	dev     *device
+	done    func([]verbs.Completion)
+	cq      *C.struct_ibv_cq
+	channel *C.struct_ibv_comp_channel
+	arrived *os.File // becomes readable with a notification
+
+	// Fields of the goroutine.
+	list  []C.struct_ibv_wc // in C
+	batch []verbs.Completion
+
+	mu     sync.Mutex // guards all below
+	change sync.Cond
+	tasks  []func()      // to be done when what has completed is told
+	pools  map[*pool]int // queue pairs whose receives complete here
+	size   int           // the device's
+	need   int           // completions that may be there at once
+	pairs  int           // queue pairs that exist
+	closed bool
+	ended  bool // the goroutine is to stop
+}
+
+// NewCQ makes a completion queue (verbs.Device).
+func (d *device) NewCQ(depth int, done func(batch []verbs.Completion)) (verbs.CQ, error) {
+	if depth < 1 || uint64(depth) > uint64(d.limit.max_completions) {
+		return nil, fmt.Errorf("a completion queue for %d work requests, the device takes 1 to %d", depth, d.limit.max_completions)
+	}
+	q := &queue{dev: d, done: done, size: depth, pools: map[*pool]int{}, batch: make([]verbs.Completion, 0, pollBatch)}
+	q.change.L = &q.mu
+	err := use(d, d.cqs, q, func() error {
+		if err := q.open(depth); err != nil {
+			q.free()
+			return err
+		}
+		d.queues.Go(q.run)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// open makes what a queue has at the device; free undoes it, also in part.
+func (q *queue) open(depth int) error {
+	q.list = unsafe.Slice((*C.struct_ibv_wc)(C.calloc(pollBatch, C.sizeof_struct_ibv_wc)), pollBatch)
+	if rc := C.ulnet_create_channel(q.dev.context, &q.channel); rc != 0 {
+		q.channel = nil
+		return makeError("make a completion channel", errno(rc))
+	}
+	var err error
+	if q.arrived, err = pollable(int(q.channel.fd), "ibv_comp"); err != nil {
+		return err
+	}
+	if rc := C.ulnet_create_cq(q.dev.context, C.int(depth), q.channel, &q.cq); rc != 0 {
+		q.cq = nil
+		return makeError("make a completion queue", errno(rc))
+	}
+	q.size = int(q.cq.cqe)
+	return nil
+}
+
+func (q *queue) free() {
+	if q.cq != nil {
+		if rc := C.ibv_destroy_cq(q.cq); rc != 0 {
+			q.dev.log.Error("free a completion queue", "err", errno(-max(rc, -rc)))
+		}
+	}
+	if q.arrived != nil {
+		_ = q.arrived.Close()
+	}
+	if q.channel != nil {
+		C.ibv_destroy_comp_channel(q.channel)
+	}
+	C.free(unsafe.Pointer(unsafe.SliceData(q.list)))
+	q.list = nil
+}
+
+// Close ends the queue (verbs.CQ). It waits for queue pairs that are being closed.
+func (q *queue) Close() error {
+	open := q.dev.openPairs(q)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if open != 0 {
+		return fmt.Errorf("a completion queue closes with %d queue pairs: close them before", open)
+	}
+	q.closed = true
+	for q.pairs != 0 {
+		q.change.Wait()
+	}
+	if !q.ended {
+		q.ended = true
+		q.wake()
+	}
+	for q.list != nil {
+		q.change.Wait()
+	}
+	return nil
+}
+
+// enter counts a queue pair, and makes room for as many completions as it may have:
+// those of its work requests, or those of its pool's buffers, which all queue pairs of the
+// pool share. The device fails for ever when a queue overflows.
+func (q *queue) enter(sends int, p *pool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return verbs.ErrClosed
+	}
+	need := sends
+	if p != nil && q.pools[p] == 0 {
+		need += p.cfg.Buffers
+	}
+	if want := q.need + need; want > q.size {
+		if uint64(want) > uint64(q.dev.limit.max_completions) {
+			return fmt.Errorf("a completion queue for %d work requests, the device takes %d: use more queues",
+				want, q.dev.limit.max_completions)
+		}
+		if rc := C.ulnet_resize_cq(q.cq, C.int(want)); rc != 0 {
+			return makeError("make a completion queue longer", errno(rc))
+		}
+		q.size = int(q.cq.cqe)
+	}
+	q.need += need
+	q.pairs++
+	if p != nil {
+		q.pools[p]++
+	}
+	return nil
+}
+
+func (q *queue) leave(sends int, p *pool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.need -= sends
+	q.pairs--
+	if p != nil {
+		if q.pools[p]--; q.pools[p] == 0 {
+			q.need -= p.cfg.Buffers
+			delete(q.pools, p)
+		}
+	}
+	q.change.Broadcast()
+}
+
+// do has f done by the queue's goroutine, when all that has completed is told. The
+// queue has a queue pair.
+func (q *queue) do(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(q.tasks, f)
+	q.wake()
+}
+
+// wake ends a wait of the goroutine; the caller holds mu.
+func (q *queue) wake() { _ = q.arrived.SetReadDeadline(time.Unix(1, 0)) }
+
+// run polls until the queue ends.
+func (q *queue) run() {
+	rc, err := q.arrived.SyscallConn()
+	for err == nil && q.turn() {
+		// Whatever completes from now on notifies; what did before is polled.
+		if rc := C.ulnet_arm(q.cq); rc != 0 {
+			q.dev.log.Error("arm a completion queue", "err", errno(rc))
+		}
+		if q.poll() || q.waiting() {
+			continue
+		}
+		_ = rc.Read(func(uintptr) bool { return C.ulnet_wakeup(q.channel) != -C.EAGAIN })
+		_ = q.arrived.SetReadDeadline(time.Time{})
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free()
+	drop(q.dev, q.dev.cqs, q)
+	q.change.Broadcast()
+}
+
+// waiting reports whether there is something to do.
+func (q *queue) waiting() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.tasks) != 0 || q.ended
+}
+
+// turn tells what has completed and then does the tasks that were there before. It
+// reports false when the queue has ended.
+func (q *queue) turn() bool {
+	q.mu.Lock()
+	tasks, most := q.tasks, q.size
+	q.tasks = nil
+	ended := q.ended
+	q.mu.Unlock()
+	for n := 0; n <= most && q.poll(); n += pollBatch {
+		// What completes now need not be told before the tasks.
+	}
+	for _, f := range tasks {
+		f()
+	}
+	return !ended
+}
+
+// poll tells a batch of completions, and reports whether there was any.
+func (q *queue) poll() bool {
+	n := int(C.ulnet_poll(q.cq, unsafe.SliceData(q.list), pollBatch))
+	if n < 0 {
+		q.dev.log.Error("poll a completion queue", "err", errno(C.int(n)))
+		return false
+	}
+	if n == 0 {
+		return false
+	}
+	for i := range q.list[:n] {
+		q.completed(&q.list[i])
+	}
+	q.tell()
+	return true
+}
+
+// tell makes the upcall.
+func (q *queue) tell() {
+	if len(q.batch) != 0 {
+		q.done(q.batch)
+	}
+	clear(q.batch)
+	q.batch = q.batch[:0]
+}

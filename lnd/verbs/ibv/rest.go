@@ -1,0 +1,87 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+/*
+#include "glue.h"
+*/
+import "C"
+
+import "ulnet/lnd/verbs"
+
+// The end of a queue pair: it is in error state, and nothing is posted any more. When
+// all that was posted has completed it lingers, then the goroutine of its receives takes
+// what is left of these and destroys it, and the goroutine of its work requests lets go
+// of everything. A device that does not flush loses its queue pair after a while.
+
+// shut begins the end; gone is called in the goroutine of the receives' queue, with the
+// device's lock held, when the queue pair is destroyed and its id is to be.
+func (q *queuePair) shut(gone func()) {
+	q.mu.Lock()
+	q.closed = true
+	started := q.ready
+	q.end = gone
+	q.mu.Unlock()
+	if !started {
+		q.beginEnd()
+		return
+	}
+	late := q.dev.cfg.Clock.AfterFunc(patience, q.beginEnd)
+	q.mu.Lock()
+	q.late = late
+	atRest := q.atRest()
+	q.mu.Unlock()
+	if atRest {
+		q.linger()
+	}
+}
+
+// atRest reports whether all has completed that ever will. The caller holds mu.
+func (q *queuePair) atRest() bool { return q.end != nil && q.ring.length() == 0 }
+
+// linger begins the end of a queue pair that is at rest.
+func (q *queuePair) linger() { q.dev.cfg.Clock.AfterFunc(linger, q.beginEnd) }
+
+// beginEnd ends the queue pair, once.
+func (q *queuePair) beginEnd() {
+	q.mu.Lock()
+	begun := q.ending
+	q.ending = true
+	if q.late != nil {
+		q.late.Stop()
+	}
+	q.mu.Unlock()
+	if !begun {
+		q.recvs.do(q.destroyNow)
+	}
+}
+
+// destroyNow runs in the goroutine of the receives' queue.
+func (q *queuePair) destroyNow() {
+	q.dev.cm.Lock()
+	q.destroy()
+	q.end()
+	q.id = nil
+	q.dev.cm.Unlock()
+	q.sends.do(q.letGo)
+}
+
+// letGo runs in the goroutine of the work requests' queue. What the device has not
+// completed it never will.
+func (q *queuePair) letGo() {
+	q.mu.Lock()
+	q.ring.settle(q.ring.head, verbs.Flushed)
+	q.mu.Unlock()
+	q.tellSettled()
+	q.leave()
+	q.dev.pairs.Done()
+}
+
+// tellSettled tells what completes without the device, in the goroutine of the work
+// requests' queue.
+func (q *queuePair) tellSettled() {
+	q.mu.Lock()
+	q.sends.batch = q.ring.sweep(q.qpn, q.sends.batch)
+	q.mu.Unlock()
+	q.sends.tell()
+}

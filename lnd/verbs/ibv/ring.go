@@ -1,0 +1,113 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+import "ulnet/lnd/verbs"
+
+// sent is a work request that is posted and not done.
+type sent struct {
+	id       uint64
+	op       verbs.Op
+	signaled bool
+	leases   []*lease // of the regions that it names
+	copied   slot     // what was copied for it
+	// A settled one gets no completion of the device: it was never posted to it, or the
+	// queue pair is gone.
+	settled bool
+	status  verbs.Status
+}
+
+// ring has the work requests of a queue pair in the order of posting, in which they
+// are done. The caller holds the lock of the queue pair.
+//
+// Every work request completes at the device, wanted or not: only then is it known
+// when its memory is free, and when a queue pair has come to rest.
+type ring struct {
+	bounce     *bounce
+	all        []sent
+	head, tail uint64 // of all, modulo its length
+}
+
+func newRing(most int, b *bounce) ring { return ring{bounce: b, all: make([]sent, most)} }
+
+func (r *ring) length() int { return int(r.tail - r.head) }
+
+// free is how many more may be posted.
+func (r *ring) free() int { return len(r.all) - r.length() }
+
+func (r *ring) at(place uint64) *sent { return &r.all[place%uint64(len(r.all))] }
+
+// push adds one; there is room.
+func (r *ring) push(id uint64, op verbs.Op, signaled bool) *sent {
+	s := r.at(r.tail)
+	*s = sent{id: id, op: op, signaled: signaled, leases: s.leases[:0]}
+	r.tail++
+	return s
+}
+
+// cancel takes back what was pushed since the ring ended at tail.
+func (r *ring) cancel(tail uint64) {
+	for r.tail > tail {
+		r.tail--
+		r.drop(r.at(r.tail))
+	}
+}
+
+// settle makes what was pushed since place complete without the device.
+func (r *ring) settle(place uint64, status verbs.Status) {
+	for ; place < r.tail; place++ {
+		if s := r.at(place); !s.settled {
+			s.settled, s.status = true, status
+		}
+	}
+}
+
+// complete ends the work request of a completion, and those before it, which the device
+// must have done; it appends what the consumer is to be told. A place that is not in
+// the ring changes nothing.
+func (r *ring) complete(place uint32, status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
+	ahead := place - uint32(r.head)
+	if uint64(ahead) >= r.tail-r.head {
+		return to
+	}
+	for last := r.head + uint64(ahead); r.head < last; {
+		to = r.pop(verbs.Success, qpn, to)
+	}
+	to = r.pop(status, qpn, to)
+	return r.sweep(qpn, to)
+}
+
+// sweep ends what is settled and next.
+func (r *ring) sweep(qpn uint32, to []verbs.Completion) []verbs.Completion {
+	for r.head < r.tail && r.at(r.head).settled {
+		to = r.pop(0, qpn, to)
+	}
+	return to
+}
+
+// pop ends the oldest.
+func (r *ring) pop(status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
+	s := r.at(r.head)
+	if s.settled {
+		status = s.status
+	}
+	if s.signaled || status != verbs.Success {
+		to = append(to, verbs.Completion{ID: s.id, QPN: qpn, Op: s.op, Status: status})
+	}
+	r.drop(s)
+	r.head++
+	return to
+}
+
+// drop lets go of the memory of a work request.
+func (r *ring) drop(s *sent) {
+	for i, l := range s.leases {
+		l.release()
+		s.leases[i] = nil
+	}
+	s.leases = s.leases[:0]
+	if s.copied.bytes != nil {
+		r.bounce.put(s.copied)
+		s.copied = slot{}
+	}
+}

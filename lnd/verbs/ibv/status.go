@@ -1,0 +1,13 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+import "ulnet/lnd/verbs"
+
+// statusOf is the status of an IBV_WC_* number. All of them have the same numbers here.
+func statusOf(wc uint32) verbs.Status {
+	if wc > 0xFF {
+		return verbs.General
+	}
+	return verbs.Status(wc)
+}
