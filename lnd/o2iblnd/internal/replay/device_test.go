@@ -227,53 +227,12 @@ func (c *consumer) begin(at int) {
 	}
 }
 
-// olderLifetime is what kernels up to 6.1 say: a packet lives for 2^18 units of
-// 4.096 µs. Newer ones say 2^16, and so do we.
-var olderLifetime = replay.Difference{
-	What: "ACK timeout", Reason: "the lifetime of packets over RoCE was made shorter in Linux 6.2 (reference §7): 17 for 19",
-	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
-		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.AckTimeout != 19 || node.CM.REQ.Primary.AckTimeout != 17 {
-			return false, nil
-		}
-		want.CM.REQ.Primary.AckTimeout = 17
-		return true, nil
-	},
-}
-
-// improvisedRate: the improvised peer says that its link has 10 Gb/s. Kernels whose
-// device has no speed say 0, and so do we.
-var improvisedRate = replay.Difference{
-	What: "packet rate", Reason: "the improvised peer is no reference; kernels without a speed say 0 (reference §13)",
-	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
-		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.Rate != 3 || node.CM.REQ.Primary.Rate != 0 {
-			return false, nil
-		}
-		want.CM.REQ.Primary.Rate = 0
-		return true, nil
-	},
-}
-
-// improvisedLabel: the improvised peer says flow label 0x7fbc whatever its ports are.
-var improvisedLabel = replay.Difference{
-	What: "flow label", Reason: "the improvised peer is no reference; kernels make it of the ports (reference §13)",
-	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
-		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.IP == nil {
-			return false, nil
-		}
-		_, port, _ := want.CM.REQ.ServiceID.Port()
-		label := (uint32(want.CM.IP.SrcPort)*31 + uint32(port)) & 0xFFFFF
-		differs := want.CM.REQ.Primary.FlowLabel != label
-		want.CM.REQ.Primary.FlowLabel = label
-		return differs, nil
-	},
-}
-
 // replayDevice replays a script against a device, and returns the differences.
 func replayDevice(t *testing.T, s *replay.Script, host netip.Addr, single bool) *replay.Player {
 	t.Helper()
 	st := replay.NewStage(s, host)
 	st.Single = single
-	st.Player.Also = []replay.Difference{olderLifetime, improvisedRate, improvisedLabel}
+	st.Player.Also = replay.OlderAndImprovised
 	c := newConsumer(t, s, st)
 	for _, conn := range s.Conns() {
 		if conn.Adopted {

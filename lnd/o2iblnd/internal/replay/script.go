@@ -209,3 +209,28 @@ func (s *Script) Other(host netip.Addr) netip.Addr {
 	}
 	return h[0]
 }
+
+// Edit returns the script with its packets changed by f, which may change their parts
+// but CM.Private.
+func (s *Script) Edit(f func(p *Packet)) *Script {
+	n := &Script{Name: s.Name + ", edited"}
+	for i := range s.Packets {
+		p := s.Packets[i].Clone()
+		f(&p)
+		p.seal()
+		q, err := Parse(p.Datagram)
+		if err != nil { // f has made nonsense of it
+			panic(fmt.Sprintf("%s: %v edited: %v", s.Name, &p, err))
+		}
+		q.Frame, q.At = p.Frame, p.At
+		n.Packets = append(n.Packets, q)
+	}
+	return n
+}
+
+// Then returns the script of one after the other.
+func (s *Script) Then(next *Script) *Script {
+	n := &Script{Name: s.Name + "; " + next.Name}
+	n.Packets = append(append(n.Packets, s.Packets...), next.Packets...)
+	return n
+}
