@@ -29,8 +29,8 @@ install: build ## install the commands and their man pages below PREFIX (/usr/lo
 	install $(installed:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 	@for c in $(installed); do bin/$$c man $(DESTDIR)$(PREFIX)/share/man/man8 || exit; done
 
-demo: build ## three nodes on loopback exchange messages, decoded
-	@bin/demo
+demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software
+	@bin/demo --net $(or $(NET),tcp)
 
 check: static ## fast: format, vet, staticcheck, arrows, short tests (< 3 min)
 	$(GO) test -short ./...

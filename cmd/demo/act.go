@@ -65,7 +65,7 @@ func (l *lab) steps() []step {
 		}
 	}
 	first, second, third := l.nodes[0], l.nodes[1], l.nodes[2]
-	fourth := &node{nid: "127.0.0.4@tcp"} // this process
+	fourth := &node{nid: l.nid(3)} // this process
 	return append(steps,
 		step{"PUT 1 MiB with ACK", first, second, func(ctx context.Context) (string, error) {
 			return l.put(ctx, first, second)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,21 +48,31 @@ func wantEmpty(t *testing.T, dir string) {
 
 func TestDemo(t *testing.T) {
 	bin := build(t)
-	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin) })
+	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin, "tcp") })
 	t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, bin) })
 	t.Run("interrupted", func(t *testing.T) { interrupted(t, bin) })
 	t.Run("nobody reads on", func(t *testing.T) { nobodyReadsOn(t, bin) })
 	t.Run("without commands", func(t *testing.T) { withoutCommands(t, bin) })
 }
 
-func undisturbed(t *testing.T, bin string) {
-	cmd, temp := demo(t, bin)
+// hosts finds the addresses of a demonstration in its first line.
+var hosts = regexp.MustCompile(`: (127\.[0-9]+\.[0-9]+)\.1@(tcp|o2ib), `)
+
+// undisturbed checks what the demonstration says on a network, as if its hosts
+// were those of TCP.
+func undisturbed(t *testing.T, bin, net string) {
+	cmd, temp := demo(t, bin, "--net", net)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	wantEmpty(t, temp)
 	text := string(out)
+	if m := hosts.FindStringSubmatch(text); m == nil || m[2] != net {
+		t.Errorf("no %s hosts", net)
+	} else {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
+	}
 	for _, want := range []struct {
 		count int
 		what  string

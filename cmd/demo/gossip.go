@@ -15,12 +15,12 @@ import (
 
 // gossip has three daemons watch each other, kills one and starts it again, and
 // prints what gossipctl says of that at another.
-func gossip(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+func gossip(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
 	dir = filepath.Join(dir, "gossip")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	l := &lab{bin: bin, dir: dir}
+	l := &lab{ground: g, bin: bin, dir: dir}
 	defer func() { err = errors.Join(err, l.stop()) }()
 	if err := l.start(ctx); err != nil {
 		return err

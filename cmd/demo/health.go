@@ -26,14 +26,14 @@ const (
 
 // clientHealth has three servers watch over three clients, kills one of these, and
 // prints how all servers evict it.
-func clientHealth(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+func clientHealth(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
 	dir = filepath.Join(dir, "health")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	l := &lab{bin: bin, dir: dir, size: wardServers + wardClients, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
+	l := &lab{ground: g, bin: bin, dir: dir, size: wardServers + wardClients, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
 	for i := range l.size {
-		if err := os.WriteFile(l.config(i), []byte(wardConfig(i)), 0o600); err != nil {
+		if err := os.WriteFile(l.config(i), []byte(wardConfig(g, i)), 0o600); err != nil {
 			return err
 		}
 	}
@@ -59,8 +59,8 @@ func clientHealth(ctx context.Context, w io.Writer, bin, dir string) (err error)
 func clientName(i int) string { return fmt.Sprintf("client-%c", 'a'+i-wardServers) }
 
 // wardConfig is the configuration of a daemon: the first ones are servers.
-func wardConfig(i int) string {
-	const all = "['127.0.0.[1-3]@tcp']"
+func wardConfig(g ground, i int) string {
+	all := "['" + g.first(wardServers) + "']"
 	const times = "  times:\n    ping: 300ms\n    tick: 100ms\n"
 	if i < wardServers {
 		return "gossip:\n  interval: 200ms\n  cold_start: 1\n  nids: " + all + "\nscoll:\n  enable: 1\nhealth:\n  server: 1\n" + times

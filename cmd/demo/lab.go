@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -22,6 +21,7 @@ const stopTimeout = 3 * time.Second
 
 // lab is the set of daemons.
 type lab struct {
+	ground
 	bin, dir, capture string
 	config            func(i int) string // file of each; nil: none
 	size              int                // how many; 0: three
@@ -41,19 +41,16 @@ type node struct {
 
 // start starts the daemons and waits until each answers.
 func (l *lab) start(ctx context.Context) error {
-	addrs := make([]netip.Addr, cmp.Or(l.size, 3))
-	for i := range addrs {
-		addrs[i] = netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)})
-	}
+	addrs := l.hosts[:cmp.Or(l.size, 3)]
 	port, err := loopback.FreePort(addrs...)
 	if err != nil {
 		return err
 	}
 	l.port = port
 	for i, addr := range addrs {
-		n := &node{nid: addr.String() + "@tcp", socket: filepath.Join(l.dir, fmt.Sprintf("%d.sock", i+1))}
+		n := &node{nid: l.nid(i), socket: filepath.Join(l.dir, fmt.Sprintf("%d.sock", i+1))}
 		args := []string{
-			"--networks", "tcp(" + addr.String() + ")",
+			"--networks", l.networks(i),
 			"--accept-port", strconv.Itoa(int(port)),
 			"--socket", n.socket,
 			"--state-dir", filepath.Join(l.dir, addr.String(), "state"),

@@ -5,7 +5,8 @@
 // Then lnetd simulates a thousand nodes in virtual time, and eight daemons get a
 // broadcast over a tree, of which one dies before it answers. Three servers lose a
 // client, and all evict it at once. At last a zone of 24 loses two members, and its
-// supervisor counts the others.
+// supervisor counts the others. All that is on TCP, or with --net o2ib on RDMA, in
+// software.
 //
 // The commands are looked for beside demo itself (make build puts them there).
 // Everything demo makes lives in a temporary folder and ends with it: on
@@ -17,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -39,7 +41,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 }
 
 func root(env cli.Env) *cobra.Command {
-	var bin, capture string
+	var bin, capture, net string
 	c := &cobra.Command{
 		Use:     "demo",
 		Short:   "Show three LNet nodes at work on this machine, and a thousand simulated ones",
@@ -48,10 +50,11 @@ func root(env cli.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), demoTimeout)
 			defer cancel()
-			return demonstrate(ctx, env, bin, capture)
+			return demonstrate(ctx, env, net, bin, capture)
 		},
 	}
 	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, gossipctl, scollctl and lnetdump")
+	c.Flags().StringVar(&net, "net", "tcp", "type of network: tcp, or o2ib for RDMA in software")
 	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
 	return c
 }
@@ -64,7 +67,7 @@ func besideSelf() string {
 	return filepath.Dir(self)
 }
 
-func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err error) {
+func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (err error) {
 	// What we start is bound to the life of the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -74,6 +77,10 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
+	g, err := newGround(net)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "ulnet-demo-")
 	if err != nil {
 		return err
@@ -83,15 +90,42 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 		capture = filepath.Join(dir, "demo.pcapng")
 	}
 
-	l := &lab{bin: bin, dir: dir, capture: capture}
+	l := &lab{ground: g, bin: bin, dir: dir, capture: capture}
+	if err := messages(ctx, env.Stdout, l); err != nil {
+		return err
+	}
+	if err := gossip(ctx, env.Stdout, g, bin, dir); err != nil {
+		return err
+	}
+	if err := simulate(ctx, env.Stdout, l); err != nil {
+		return err
+	}
+	if err := collectives(ctx, env.Stdout, g, bin, dir); err != nil {
+		return err
+	}
+	if err := clientHealth(ctx, env.Stdout, g, bin, dir); err != nil {
+		return err
+	}
+	if err := zones(ctx, env.Stdout, g, bin, dir); err != nil {
+		return err
+	}
+	return multicast(ctx, env.Stdout, g, bin, dir)
+}
+
+// messages has three nodes exchange messages, and shows what was captured of them.
+func messages(ctx context.Context, w io.Writer, l *lab) error {
 	defer l.stop()
 	if err := l.start(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(env.Stdout, "Three LNet nodes on port %d: %s, %s and %s. The first one captures.\n\n",
-		l.port, l.nodes[0].nid, l.nodes[1].nid, l.nodes[2].nid)
+	where := fmt.Sprintf("on port %d", l.port)
+	if l.kind == "o2ib" {
+		where = "on RDMA, in software over UDP port 4791"
+	}
+	fmt.Fprintf(w, "Three LNet nodes %s: %s, %s and %s. The first one captures.\n\n",
+		where, l.nodes[0].nid, l.nodes[1].nid, l.nodes[2].nid)
 	table, err := act(ctx, l)
-	if _, werr := table.WriteTo(env.Stdout); err == nil {
+	if _, werr := table.WriteTo(w); err == nil {
 		err = werr
 	}
 	if err != nil {
@@ -100,23 +134,5 @@ func demonstrate(ctx context.Context, env cli.Env, bin, capture string) (err err
 	if err := l.stop(); err != nil {
 		return err
 	}
-	if err := show(ctx, env.Stdout, l); err != nil {
-		return err
-	}
-	if err := gossip(ctx, env.Stdout, bin, dir); err != nil {
-		return err
-	}
-	if err := simulate(ctx, env.Stdout, l); err != nil {
-		return err
-	}
-	if err := collectives(ctx, env.Stdout, bin, dir); err != nil {
-		return err
-	}
-	if err := clientHealth(ctx, env.Stdout, bin, dir); err != nil {
-		return err
-	}
-	if err := zones(ctx, env.Stdout, bin, dir); err != nil {
-		return err
-	}
-	return multicast(ctx, env.Stdout, bin, dir)
+	return show(ctx, w, l)
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
+	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -59,12 +61,19 @@ func startSender(id string, port uint16) (*portals.Table, error) {
 	}
 	n := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()})
 	table := portals.New(n)
-	driver, err := socklnd.New(socklnd.Config{Accept: socklnd.AcceptNone, AcceptPort: port})
+	driver, err := senderDriver(self.Net().Type(), port)
 	if err != nil {
 		return nil, err
 	}
 	_, err = n.AddNI(driver, lnd.Config{Net: self.Net(), Interface: self.Addr().String()})
 	return table, err
+}
+
+func senderDriver(kind nid.NetType, port uint16) (lnd.Driver, error) {
+	if kind == nid.O2IB {
+		return o2iblnd.New(o2iblnd.Config{Open: softroce.Open})
+	}
+	return socklnd.New(socklnd.Config{Accept: socklnd.AcceptNone, AcceptPort: port})
 }
 
 // sendRace sends the first of the bulk, and then, when the connections are there,
@@ -124,14 +133,13 @@ func (r *racer) put(n int) {
 	r.puts = r.puts[n:]
 }
 
-// connected waits for the ACK of the first PUT, and for the last of the three
+// connected waits for the ACK of the first PUT, and on TCP for the last of the three
 // connections that a peer has: bulk then has one of its own.
 func connected(ctx context.Context, table *portals.Table, acked chan error) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	driver := table.Node().NIs()[0].Lower().(*socklnd.NI)
 	for waiting := true; ; {
-		if peers := driver.Snapshot().Peers; !waiting && len(peers) == 1 && len(peers[0].Conns) == 3 {
+		if !waiting && allConns(table.Node().NIs()[0].Lower()) {
 			return nil
 		}
 		select {
@@ -145,6 +153,16 @@ func connected(ctx context.Context, table *portals.Table, acked chan error) erro
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// allConns reports whether the only peer has all connections that it can have.
+func allConns(ni lnd.NI) bool {
+	tcp, ok := ni.(*socklnd.NI)
+	if !ok {
+		return true // o2iblnd has one, on which bulk makes way
+	}
+	peers := tcp.Snapshot().Peers
+	return len(peers) == 1 && len(peers[0].Conns) == 3
 }
 
 // overtaken counts the bulk events after the priority message's in what the

@@ -13,17 +13,17 @@ import (
 
 // multicast has eight daemons in a multicast group: a message goes to all of them, and
 // then many while all but the first discard one datagram of ten.
-func multicast(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+func multicast(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
 	dir = filepath.Join(dir, "rmcast")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	config := filepath.Join(dir, "lnetd.yaml")
-	text := "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [127.0.0.1@tcp]\n"
+	text := "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [" + g.nid(0) + "]\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	l := &lab{bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
+	l := &lab{ground: g, bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
 	defer func() { err = errors.Join(err, l.stop()) }()
 	if err := l.start(ctx); err != nil {
 		return err

@@ -23,15 +23,15 @@ const (
 
 // collectives has eight daemons get a file at once over a tree, and an order that
 // one with others below it does not live to answer, and prints what scollctl says.
-func collectives(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+func collectives(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
 	dir = filepath.Join(dir, "scoll")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	config := filepath.Join(dir, "lnetd.yaml")
-	l := &lab{bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
+	l := &lab{ground: g, bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
 	gate := filepath.Join(dir, "gate")
-	if err := errors.Join(os.WriteFile(config, []byte(groupConfig(dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(config, []byte(groupConfig(g, dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.stop()) }()
@@ -43,29 +43,29 @@ func collectives(ctx context.Context, w io.Writer, bin, dir string) (err error) 
 		return err
 	}
 	_, tree, _ = strings.Cut(tree, "\n\n") // without figures of a network
-	fmt.Fprintf(w, "\nEight nodes, from 127.0.0.1 as 0 to 127.0.0.8 as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", indent(tree))
+	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", g.hosts[0], g.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nAn order follows (scollctl bcast --action). All carry it out; 127.0.0.%d is killed before it can answer,\n"+
-		"and with it goes the way of the answers of those below it. The root knows exactly whose are missing:\n\n", inner+1)
+	fmt.Fprintf(w, "\nAn order follows (scollctl bcast --action). All carry it out; %v is killed before it can answer,\n"+
+		"and with it goes the way of the answers of those below it. The root knows exactly whose are missing:\n\n", g.hosts[inner])
 	return l.killBetween(ctx, w, gate)
 }
 
 // groupConfig is the configuration of the daemons: their action says that it has
 // begun, and waits until a gate is opened.
-func groupConfig(dir, gate string) string {
+func groupConfig(g ground, dir, gate string) string {
 	return fmt.Sprintf(`scoll:
   enable: 1
   groups:
     all:
-      nids: ['127.0.0.[1-%d]@tcp']
+      nids: ['%s']
   admin:
-    allow_roots: [127.0.0.1@tcp]
+    allow_roots: [%s]
     actions:
       order:
         run: [/bin/sh, -c, 'exec < "%s"; : > "%s/begun.$$"; exec cat']
-`, groupSize, gate, dir)
+`, g.first(groupSize), g.nid(0), gate, dir)
 }
 
 // sendFile sends bulk data to all.

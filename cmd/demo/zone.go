@@ -20,14 +20,14 @@ const (
 
 // zones has a zone of daemons form below a supervisor. One of them leaves and one is
 // killed: a monitor in the zone is told, and the supervisor counts who is left.
-func zones(ctx context.Context, w io.Writer, bin, dir string) (err error) {
+func zones(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
 	dir = filepath.Join(dir, "zone")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	l := &lab{bin: bin, dir: dir, size: 1 + zoneMembers, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
+	l := &lab{ground: g, bin: bin, dir: dir, size: 1 + zoneMembers, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
 	for i := range l.size {
-		if err := os.WriteFile(l.config(i), []byte(zoneConfig(i)), 0o600); err != nil {
+		if err := os.WriteFile(l.config(i), []byte(g.zoneConfig(i)), 0o600); err != nil {
 			return err
 		}
 	}
@@ -49,13 +49,13 @@ func zones(ctx context.Context, w io.Writer, bin, dir string) (err error) {
 	if _, err := output(l.command(ctx, "gossipctl", "--socket", leaver.socket, "zone", "leave", "--code", "7")); err != nil {
 		return err
 	}
-	if err := watch.find("left       " + zoneNode(l.size-2)); err != nil {
+	if err := watch.find("left       " + g.zoneNode(l.size-2)); err != nil {
 		return err
 	}
 	if err := l.kill(victim); err != nil {
 		return err
 	}
-	if err := watch.find("left       " + zoneNode(l.size-1)); err != nil {
+	if err := watch.find("left       " + g.zoneNode(l.size-1)); err != nil {
 		return err
 	}
 	census, err := l.census(ctx, guard, zoneMembers-2)
@@ -63,11 +63,11 @@ func zones(ctx context.Context, w io.Writer, bin, dir string) (err error) {
 	return err
 }
 
-func zoneNode(i int) string { return fmt.Sprintf("n%d=127.0.0.%d@tcp", i, i+1) }
+func (g ground) zoneNode(i int) string { return fmt.Sprintf("n%d=%s", i, g.nid(i)) }
 
 // zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one
 // a monitor of the zone.
-func zoneConfig(i int) string {
+func (g ground) zoneConfig(i int) string {
 	text := fmt.Sprintf("zone:\n  node: n%d\n  heartbeat: 500ms\n", i)
 	switch i {
 	case 0:
@@ -75,7 +75,7 @@ func zoneConfig(i int) string {
 	case 1:
 		text += "  monitor: 1\n"
 	}
-	return text + "  name: rack\n  management: [" + zoneNode(0) + "]\n  bootstrap: [" + zoneNode(1) + ", " + zoneNode(2) + "]\n"
+	return text + "  name: rack\n  management: [" + g.zoneNode(0) + "]\n  bootstrap: [" + g.zoneNode(1) + ", " + g.zoneNode(2) + "]\n"
 }
 
 // census waits until a supervisor knows of so many members in one zone, and returns what

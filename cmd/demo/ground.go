@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/loopback"
+)
+
+// maxNodes is how many daemons an act has at most, and one more is this process.
+const maxNodes = 1 + zoneMembers
+
+// ground is the network on which all acts play, and its addresses.
+type ground struct {
+	kind  string // tcp or o2ib
+	hosts []netip.Addr
+}
+
+// newGround finds addresses. Those of TCP share a port that is free; over RDMA the
+// port is RoCE's, and so it must be free there.
+func newGround(kind string) (g ground, err error) {
+	g.kind = kind
+	switch kind {
+	case "tcp":
+		for i := range maxNodes {
+			g.hosts = append(g.hosts, netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}))
+		}
+	case "o2ib":
+		g.hosts, err = loopback.FreeHosts(maxNodes)
+	default:
+		err = cli.Usagef("--net: want tcp or o2ib, not %q", kind)
+	}
+	return g, err
+}
+
+// nid is the NID of the node i, from 0 on.
+func (g ground) nid(i int) string { return fmt.Sprintf("%v@%s", g.hosts[i], g.kind) }
+
+// first is an expression for the first n nodes.
+func (g ground) first(n int) string {
+	return fmt.Sprintf("%s.[1-%d]@%s", strings.TrimSuffix(g.hosts[0].String(), ".1"), n, g.kind)
+}
+
+// networks is the configuration of the node i.
+func (g ground) networks(i int) string { return fmt.Sprintf("%s(%v)", g.kind, g.hosts[i]) }
