@@ -69,9 +69,9 @@ func TestDamage(t *testing.T) {
 		"cut":       sound[:4*4096],
 		"cut short": sound[:2*4096],
 		"a bit of a record": func() []byte {
-			b := bytes.Clone(sound)
-			b[bytes.LastIndex(b, []byte("host77"))] ^= 1
-			return b
+			// Pages that are free may hold the record too; which copy counts depends on
+			// how saves fell together.
+			return bytes.ReplaceAll(sound, []byte("host77"), []byte("iost77"))
 		}(),
 		"zeros":      make([]byte, len(sound)),
 		"pages lost": append(bytes.Clone(sound[:2*4096]), make([]byte, len(sound)-2*4096)...),
