@@ -1,7 +1,9 @@
 package softroce
 
 import (
+	"net/netip"
 	"testing"
+	"time"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
@@ -119,4 +121,48 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	ping(b, ends, b.N)
+}
+
+// pair returns two pingers that are connected in virtual time.
+func (v *virtual) pair(tap func(verbs.TappedPacket), change func(*verbs.ConnConfig)) (ends [2]*pinger, events *[]verbs.Event) {
+	events = new([]verbs.Event)
+	event := func(_ verbs.Conn, e verbs.Event) { *events = append(*events, e) }
+	var devices [2]verbs.Device
+	var configs [2]verbs.ConnConfig
+	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
+		p := &pinger{left: -1, done: make(chan struct{}, 1)}
+		ends[i] = p
+		var err error
+		if devices[i], err = v.open(verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: v.clock, Tap: tap, MTU: 1024}); err != nil {
+			v.t.Fatal(err)
+		}
+		v.t.Cleanup(func() { _ = devices[i].Close() })
+		p.pd, _ = devices[i].NewPD()
+		p.pool, _ = p.pd.NewPool(verbs.PoolConfig{Buffers: 64, Size: 4096})
+		cq, err := devices[i].NewCQ(64, p.completed)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		configs[i] = verbs.ConnConfig{QP: verbs.QPConfig{PD: p.pd, Sends: cq, Recvs: cq, Pool: p.pool, MaxSends: 32}, RetryCount: 5, RNRRetryCount: 6}
+		if change != nil {
+			change(&configs[i])
+		}
+	}
+	if _, err := devices[1].Listen(987, func(r verbs.Request) {
+		var err error
+		if ends[1].conn, err = r.Accept(configs[1], event); err != nil {
+			v.t.Error(err)
+		}
+	}); err != nil {
+		v.t.Fatal(err)
+	}
+	var err error
+	if ends[0].conn, err = devices[0].Connect(addrPort(devices[1]), configs[0], event); err != nil {
+		v.t.Fatal(err)
+	}
+	v.clock.Run(v.clock.Now() + time.Second)
+	if len(*events) != 2 {
+		v.t.Fatalf("%+v", *events)
+	}
+	return ends, events
 }

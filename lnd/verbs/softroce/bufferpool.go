@@ -38,7 +38,7 @@ func (*domain) NewPool(cfg verbs.PoolConfig) (verbs.Pool, error) {
 	if cfg.Buffers < 1 || cfg.Size < 1 {
 		return nil, fmt.Errorf("a pool of %d buffers of %d bytes", cfg.Buffers, cfg.Size)
 	}
-	if cfg.Size > longestRegion || cfg.Buffers > longestRegion {
+	if int64(cfg.Size) > longestRegion || int64(cfg.Buffers) > longestRegion {
 		return nil, verbs.ErrTooLarge
 	}
 	return &bufferPool{cfg: cfg}, nil

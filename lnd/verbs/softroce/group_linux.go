@@ -31,7 +31,7 @@ func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, err
 	}
 	f := os.NewFile(uintptr(fd), "group")
 	defer f.Close() // FilePacketConn has a descriptor of its own
-	s := &socket{buffer: make([]byte, mostReceived), local: netip.AddrPortFrom(group, local.Port())}
+	s := &socket{local: netip.AddrPortFrom(group, local.Port())}
 	if err := s.setUp(fd, group.Is6(), rcvbuf); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}

@@ -128,16 +128,38 @@ func (h *hub) transmit(b *outbox) {
 	if h.tap != nil {
 		h.showSent(b.bursts)
 	}
-	for list := b.bursts; len(list) > 0; {
-		n, err := h.port.Send(list)
+	for done := 0; done < len(b.bursts); done++ {
+		n, err := h.port.Send(b.bursts[done:])
 		if err == nil {
 			break
 		}
+		if done += n; errors.Is(err, wire.ErrUncut) {
+			h.resend(b, done)
+			break
+		}
 		h.refused(err)
-		list = list[min(n+1, len(list)):]
 	}
 	clear(b.bursts)
 	b.frame.Reset()
+}
+
+// resend sends bursts from one on in single datagrams, of which each is number 0
+// now, and notes that it has to be so from now on.
+func (h *hub) resend(b *outbox, from int) {
+	h.cut.Store(false)
+	for i := from; i < len(b.frame.bursts); i++ {
+		x := &b.frame.bursts[i]
+		for rest := b.frame.Bytes(x); len(rest) > 0; {
+			d := rest[:min(x.size, len(rest))]
+			rest = rest[len(d):]
+			n := len(d) - ibta.ICRCSize
+			x.route.Path.AppendICRC(0, d[:n:len(d)])
+			one := [1]wire.Burst{{To: x.route.To, Class: x.route.Class, Size: len(d), Segments: 1, Bytes: d}}
+			if _, err := h.port.Send(one[:]); err != nil {
+				h.refused(err)
+			}
+		}
+	}
 }
 
 // refused notes a burst that the system did not take.

@@ -27,11 +27,11 @@ func TestSocket(t *testing.T) {
 				}
 				defer s[i].close()
 			}
-			if s[0].receiveBuffer < 1<<17 || !s[0].segmented {
-				t.Errorf("receive buffer of %d bytes, segmented %v", s[0].receiveBuffer, s[0].segmented)
+			if s[0].receiveBuffer < 1<<17 || !s[0].cuts() {
+				t.Errorf("receive buffer of %d bytes, segmented %v", s[0].receiveBuffer, s[0].cuts())
 			}
 			r := route{To: s[1].local, Class: 0x68, Path: ibta.NewPath(s[0].local, s[1].local)}
-			f := framer{segmented: s[0].segmented}
+			f := framer{segmented: s[0].cuts()}
 			piece := bytes.Repeat([]byte("abc."), 256)
 			for i := range 100 {
 				p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendMiddle, PKey: ibta.DefaultPKey, DestQP: 5, PSN: ibta.PSN(i)}}
@@ -50,10 +50,11 @@ func TestSocket(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				in.receive([]wire.Datagrams{d})
+				in.receive(d)
 			}
 			send := func(b *burst) {
-				if err := s[0].send(&wire.Burst{To: b.route.To, Class: b.route.Class, Size: b.size, Segments: b.segments, Bytes: f.Bytes(b)}); err != nil {
+				list := [1]wire.Burst{{To: b.route.To, Class: b.route.Class, Size: b.size, Segments: b.segments, Bytes: f.Bytes(b)}}
+				if _, err := s[0].send(list[:]); err != nil {
 					t.Fatal(err)
 				}
 			}

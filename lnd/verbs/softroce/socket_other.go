@@ -15,7 +15,6 @@ import (
 type socket struct {
 	conn          *net.UDPConn
 	local         netip.AddrPort
-	segmented     bool
 	receiveBuffer int
 	buffer        []byte
 }
@@ -34,17 +33,24 @@ func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
 	return s, nil
 }
 
-// send sends a burst, which is one datagram.
-func (s *socket) send(b *wire.Burst) error {
-	_, err := s.conn.WriteToUDPAddrPort(b.Bytes, b.To)
-	return err
+// send sends bursts, which are one datagram each (wire.Conn).
+func (s *socket) send(list []wire.Burst) (int, error) {
+	for i := range list {
+		if _, err := s.conn.WriteToUDPAddrPort(list[i].Bytes, list[i].To); err != nil {
+			return i, err
+		}
+	}
+	return len(list), nil
 }
 
 // receive waits for a datagram, which is valid until the next call.
-func (s *socket) receive() (wire.Datagrams, error) {
+func (s *socket) receive() ([]wire.Datagrams, error) {
 	n, from, err := s.conn.ReadFromUDPAddrPort(s.buffer)
-	return wire.Datagrams{From: from, Size: max(n, 1), Bytes: s.buffer[:n]}, err
+	return []wire.Datagrams{{From: from, Size: n, Bytes: s.buffer[:n]}}, err
 }
+
+// cuts reports whether bursts of several datagrams may be sent.
+func (*socket) cuts() bool { return false }
 
 // close ends a receive that waits.
 func (s *socket) close() error { return s.conn.Close() }

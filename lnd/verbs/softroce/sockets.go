@@ -20,7 +20,7 @@ func (udp) Open(cfg wire.Config) (wire.Conn, error) {
 	}
 	p := &udpPort{socket: s}
 	p.attr = wire.Attr{
-		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.segmented, ReceiveBuffer: s.receiveBuffer,
+		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.cuts(), ReceiveBuffer: s.receiveBuffer,
 	}
 	p.reading.Go(func() { p.read(cfg.Receive) })
 	return p, nil
@@ -35,15 +35,13 @@ type udpPort struct {
 
 // read hands on what arrives until the port is closed.
 func (p *udpPort) read(receive func([]wire.Datagrams)) {
-	var list [1]wire.Datagrams
 	for {
-		d, err := p.socket.receive()
+		list, err := p.socket.receive()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err == nil:
-			list[0] = d
-			receive(list[:])
+			receive(list)
 		}
 	}
 }
@@ -52,14 +50,7 @@ func (p *udpPort) read(receive func([]wire.Datagrams)) {
 func (p *udpPort) Attr() wire.Attr { return p.attr }
 
 // Send sends bursts (wire.Conn).
-func (p *udpPort) Send(list []wire.Burst) (int, error) {
-	for i := range list {
-		if err := p.socket.send(&list[i]); err != nil {
-			return i, err
-		}
-	}
-	return len(list), nil
-}
+func (p *udpPort) Send(list []wire.Burst) (int, error) { return p.socket.send(list) }
 
 // Close closes the port (wire.Conn).
 func (p *udpPort) Close() error {
@@ -72,23 +63,9 @@ func (p *udpPort) Close() error {
 // if that cannot be found out.
 func interfaceMTU(a netip.Addr) int {
 	const ethernet = 1500
-	list, err := net.Interfaces()
+	by, err := interfaceOf(a)
 	if err != nil {
 		return ethernet
 	}
-	for i := range list {
-		addrs, _ := list[i].Addrs()
-		for _, x := range addrs {
-			p, ok := x.(*net.IPNet)
-			if !ok {
-				continue
-			}
-			ip, _ := netip.AddrFromSlice(p.IP)
-			loopback := a.IsLoopback() && p.Contains(a.AsSlice()) // all of 127.0.0.0/8
-			if ip.Unmap() == a.Unmap() || loopback {
-				return list[i].MTU
-			}
-		}
-	}
-	return ethernet
+	return by.MTU
 }

@@ -26,6 +26,9 @@ func (n seededNumbers) PSN() ibta.PSN         { return ibta.PSN(n.Uint32() & psn
 func (n seededNumbers) RKey() ibta.RKey       { return ibta.RKey(n.Uint32()) }
 func (n seededNumbers) Address(uint64) uint64 { return n.Uint64() >> 17 << 12 }
 
+// uncutSeed is of a wire that refuses bursts.
+const uncutSeed = 4
+
 // virtual is some devices in virtual time.
 type virtual struct {
 	t     testing.TB
@@ -36,7 +39,7 @@ type virtual struct {
 
 func newVirtual(t testing.TB, seed uint64, f wire.Faults) *virtual {
 	v := &virtual{t: t, clock: wire.NewVirtualClock()}
-	v.net = wire.NewEmulator(wire.EmulatorConfig{Clock: v.clock, Seed: seed, Faults: f})
+	v.net = wire.NewEmulator(wire.EmulatorConfig{Clock: v.clock, Seed: seed, Faults: f, Uncut: seed == uncutSeed})
 	v.open = NewOpener(Options{Network: v.net, Numbers: seededNumbers{rand.New(rand.NewPCG(seed, 7))}})
 	return v
 }
@@ -235,6 +238,9 @@ func transfer(t testing.TB, seed uint64, f wire.Faults, total int) (took time.Du
 	v.clock.Run(took + time.Second) // the last answers
 	ends[0].conn.Disconnect()
 	v.clock.Run(took + 10*time.Second)
+	if s := ends[0].device.(interface{ Stats() Stats }).Stats(); seed == uncutSeed && (s.Transport.Resent != 0 || s.BadICRC != 0 || s.Unsent != 0) {
+		t.Errorf("%+v", s)
+	}
 	for i, m := range ends {
 		if m.over.Kind != verbs.Disconnected || m.over.Status != verbs.Success {
 			t.Errorf("end %d: %+v", i, m.over)
@@ -261,6 +267,8 @@ func TestTransfer(t *testing.T) {
 	switch {
 	case os.Getenv("BENCH") == "long":
 		total = 5 << 30
+	case raceEnabled:
+		total = 4 << 20
 	case testing.Short():
 		total = 10 << 20
 	}
@@ -284,4 +292,14 @@ func TestTransferAgain(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	t.Logf("took %v; %+v", took, s)
+}
+
+// TestTransferUncut has the system refuse bursts: the device sends datagrams one by
+// one then, and nothing is lost.
+func TestTransferUncut(t *testing.T) {
+	_, _, s := transfer(t, uncutSeed, wire.Faults{Delay: 20 * time.Microsecond}, 4<<20)
+	if s.Sent != s.Delivered {
+		t.Errorf("%+v", s)
+	}
+	t.Logf("%+v", s)
 }

@@ -28,7 +28,7 @@ type EmulatorConfig struct {
 	Clock machine.Clock
 	Seed  uint64 // of all chance
 	MTU   int    // of the interfaces, IP header included; 4200
-	// Uncut has the ports not cut bursts.
+	// Uncut has the ports say that they cut bursts, and refuse them then.
 	Uncut  bool
 	Faults Faults
 }
@@ -132,7 +132,7 @@ func (e *Emulator) Open(cfg Config) (Conn, error) {
 // Attr describes the port (Conn).
 func (p *emulated) Attr() Attr {
 	const plenty = 16 << 20
-	return Attr{Local: p.cfg.Local, MTU: p.net.cfg.MTU, Cut: !p.net.cfg.Uncut, ReceiveBuffer: plenty}
+	return Attr{Local: p.cfg.Local, MTU: p.net.cfg.MTU, Cut: true, ReceiveBuffer: plenty}
 }
 
 // Send sends bursts (Conn).

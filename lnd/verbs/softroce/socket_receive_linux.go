@@ -1,0 +1,111 @@
+package softroce
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"ulnet/lnd/verbs/softroce/wire"
+)
+
+const (
+	mostReceived = 1 << 16 // bytes that the kernel joins (UDP_GRO)
+	mostMessages = 16      // that one call receives; what kernels send is not joined
+)
+
+// receiver is the memory of a call that receives datagrams.
+type receiver struct {
+	fn    func(fd uintptr) bool // bound once
+	msgs  [mostMessages]unix.Mmsghdr
+	slots [mostMessages]receiverSlot
+	list  [mostMessages]wire.Datagrams
+	n     int
+	errno unix.Errno
+}
+
+type receiverSlot struct {
+	name    unix.RawSockaddrInet6 // room for either family
+	iov     unix.Iovec
+	bytes   []byte
+	control [64]byte
+}
+
+func newReceiver() *receiver {
+	x := new(receiver)
+	x.fn = x.try
+	memory := make([]byte, mostMessages*mostReceived) // the system gives what is touched
+	for i := range x.slots {
+		slot, h := &x.slots[i], &x.msgs[i].Hdr
+		slot.bytes = memory[i*mostReceived : (i+1)*mostReceived]
+		slot.iov.Base = &slot.bytes[0]
+		slot.iov.SetLen(mostReceived)
+		h.Name, h.Iov, h.Control = (*byte)(unsafe.Pointer(&slot.name)), &slot.iov, &slot.control[0]
+		h.SetIovlen(1)
+	}
+	return x
+}
+
+// receive waits for datagrams, which are valid until the next call.
+func (s *socket) receive() ([]wire.Datagrams, error) {
+	if s.receiver == nil {
+		s.receiver = newReceiver()
+	}
+	x := s.receiver
+	for i := range x.msgs {
+		h := &x.msgs[i].Hdr
+		h.Namelen = uint32(unsafe.Sizeof(x.slots[i].name))
+		h.SetControllen(len(x.slots[i].control))
+	}
+	x.n, x.errno = 0, 0
+	if err := s.rawConn().Read(x.fn); err != nil {
+		return nil, net.ErrClosed
+	}
+	if x.errno != 0 {
+		return nil, os.NewSyscallError("recvmmsg", x.errno)
+	}
+	raceReceive()
+	list := x.list[:0]
+	for i := range x.n {
+		if n := min(int(x.msgs[i].Len), mostReceived); n > 0 {
+			slot := &x.slots[i]
+			size := segmentSize(slot.control[:x.msgs[i].Hdr.Controllen], n)
+			list = append(list, wire.Datagrams{From: slot.sender(), Size: size, Bytes: slot.bytes[:n]})
+		}
+	}
+	return list, nil
+}
+
+// sender returns the address of who sent a datagram, without a zone.
+func (t *receiverSlot) sender() netip.AddrPort {
+	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&t.name.Port))[:])
+	if t.name.Family == unix.AF_INET6 {
+		return netip.AddrPortFrom(netip.AddrFrom16(t.name.Addr), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&t.name)).Addr), port)
+}
+
+// segmentSize returns the size of datagrams that the kernel has joined, and whole
+// if it has not. It is asked to say that alone, and so nothing else is in oob.
+func segmentSize(oob []byte, whole int) int {
+	at := unix.CmsgLen(0)
+	if len(oob) < at+4 || binary.NativeEndian.Uint32(oob[at-4:]) != unix.UDP_GRO || binary.NativeEndian.Uint32(oob[at-8:]) != ofUDP {
+		return whole
+	}
+	return max(int(binary.NativeEndian.Uint32(oob[at:])), 1)
+}
+
+// try reads what is there; false tells the poller to wait and call again.
+func (x *receiver) try(fd uintptr) bool {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&x.msgs[0])), mostMessages, unix.MSG_DONTWAIT, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		x.n, x.errno = int(n), errno
+		return errno != unix.EAGAIN
+	}
+}

@@ -1,0 +1,194 @@
+package softroce
+
+import (
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/machine"
+)
+
+// TestAllocatesNothing: messages and RDMA WRITEs to and fro allocate nothing, on
+// neither side.
+func TestAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	ends := pingers(t)
+	const size = 100_000
+	for i, p := range ends {
+		target, err := ends[1-i].pd.Register([][]byte{make([]byte, size)}, both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lent, err := p.pd.Register([][]byte{make([]byte, size)}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.wr = []verbs.SendWR{
+			{Op: verbs.Write, Remote: target.Frags(nil)[0], RKey: target.RKey(), Pieces: []verbs.SGE{{Bytes: lent.(*region).pieces[0], MR: lent}}},
+			{Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: make([]byte, 100)}, {Bytes: make([]byte, 3000)}}},
+		}
+	}
+	ping(t, ends, 200)
+	if n := testing.AllocsPerRun(20, func() { ping(t, ends, 50) }); n > 5 { // of 100 messages; the runtime has a few of its own
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestAnswerTakesACK: what a message is answered with while its upcall is made
+// leaves before the ACK of that message, and in one burst with it if no datagram
+// before is shorter than another.
+func TestAnswerTakesACK(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	type sent struct {
+		from netip.Addr
+		id   uint16
+		op   ibta.OpCode
+	}
+	var list []sent
+	tap := func(p verbs.TappedPacket) {
+		if q, err := ibta.ParsePacket(p.Bytes); err != nil {
+			t.Error(err)
+		} else if p.Sent {
+			list = append(list, sent{p.From.Addr(), p.ID, q.OpCode})
+		}
+	}
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	ends, _ := v.pair(tap, nil)
+	list = nil
+	ends[0].left = 2
+	for i, n := range []int{10, 2000} { // the answer has two packets
+		ends[i].wr = []verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: make([]byte, n)}}}}
+	}
+	if err := ends[0].conn.PostSend(ends[0].wr); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(v.clock.Now() + time.Second)
+	<-ends[0].done
+	want := []sent{
+		{a, 0, ibta.SendOnly}, {b, 0, ibta.SendFirst}, {b, 1, ibta.SendLast}, {b, 0, ibta.Acknowledge},
+		{a, 0, ibta.SendOnly}, {a, 1, ibta.Acknowledge},
+		{b, 0, ibta.SendFirst}, {b, 1, ibta.SendLast}, {b, 0, ibta.Acknowledge}, {a, 0, ibta.Acknowledge},
+	}
+	if !slices.Equal(list, want[:len(list)]) || len(list) != len(want) {
+		t.Errorf("%v\nwant %v", list, want)
+	}
+}
+
+// TestUpcalls posts on many connections from many goroutines, with one completion
+// queue, and disconnects: upcalls come one at a time, each connection's in order, and
+// nothing but errors follows the last event.
+func TestUpcalls(t *testing.T) {
+	const conns, posters, each = 8, 4, 200
+	var nodes [2]*testNode
+	for i := range nodes {
+		nodes[i] = openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), ReceiveBuffer: 1 << 20})
+	}
+	var running, over atomic.Int32
+	next := make(map[uint32]uint64) // of a QPN; the upcalls take turns
+	var ended sync.Map              // QPN
+	var received atomic.Int64
+	var done sync.WaitGroup
+	cq, err := nodes[0].device.NewCQ(conns*64, func(batch []verbs.Completion) {
+		if running.Add(1) != 1 {
+			t.Error("two upcalls at a time")
+		}
+		for i := range batch {
+			c := &batch[i]
+			_, last := ended.Load(c.QPN)
+			switch {
+			case c.Op == verbs.Receive:
+				nodes[0].pool.Return(c.Buffer)
+				if received.Add(1); last {
+					t.Error("a message after the end")
+				}
+			case c.Status == verbs.Success && (c.ID != next[c.QPN] || last):
+				t.Errorf("%+v, want %d", c, next[c.QPN])
+			}
+			if c.Op == verbs.Send {
+				next[c.QPN]++
+				done.Done()
+			}
+		}
+		running.Add(-1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes[1].listen()
+	var list []verbs.Conn
+	for range conns {
+		cfg := nodes[0].config()
+		cfg.QP.Sends, cfg.QP.Recvs, cfg.QP.MaxSends = cq, cq, 64
+		events := make(chan verbs.Event, 2)
+		c, err := nodes[0].device.Connect(addrPort(nodes[1].device), cfg, func(c verbs.Conn, e verbs.Event) {
+			if e.Kind == verbs.Disconnected {
+				ended.Store(c.QPN(), true)
+				over.Add(1)
+			}
+			events <- e
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		take(t, events)
+		list = append(list, c)
+	}
+	var all sync.WaitGroup
+	for _, c := range list {
+		var mu sync.Mutex
+		id := uint64(0)
+		for range posters {
+			all.Go(func() {
+				for range each {
+					last := false
+					for posted := false; !posted; {
+						mu.Lock()
+						done.Add(1)
+						err := c.PostSend([]verbs.SendWR{send(id, []byte("message"))})
+						if posted = err == nil; posted {
+							id++
+							last = id == 3*each
+						} else {
+							done.Done()
+						}
+						mu.Unlock()
+						runtime.Gosched()
+					}
+					if last {
+						c.Disconnect()
+					}
+				}
+			})
+		}
+	}
+	posted := make(chan struct{})
+	var taking sync.WaitGroup
+	taking.Go(func() {
+		for {
+			select {
+			case <-nodes[1].got:
+			case <-posted:
+				return
+			}
+		}
+	})
+	all.Wait()
+	done.Wait()
+	close(posted)
+	taking.Wait()
+	for _, c := range list {
+		c.Close()
+	}
+	if err := cq.Close(); err != nil {
+		t.Error(err)
+	}
+}
