@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	"ulnet/lnd/verbs/ibta"
 )
@@ -40,6 +41,9 @@ type Player struct {
 	// come yet: with its place in the script. Who knows what makes the node send it
 	// does that. It may call Arrived.
 	Begin func(at int)
+	// Elapsed is the time since the play began. If it is set, pauses of the recording are
+	// kept: before packets of the host and before Begin.
+	Elapsed func() time.Duration
 	Differences
 
 	// Counts of what a recording does not have, and a node may do.
@@ -53,6 +57,7 @@ type Player struct {
 	at    int // next packet of the script
 	done  map[int]bool
 	begun int                 // place of the packet behind the last one that Begin was called for
+	since time.Duration       // when the packet before the next one was done
 	host  map[ibta.QPN]*flow  // requests to the node, by its queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
 	cms   []int               // CM messages of the node to come
@@ -150,18 +155,22 @@ func (p *Player) Waiting() string {
 // advance plays as far as the recording can go on, and reports whether it went.
 func (p *Player) advance() bool {
 	from := p.at
-	for ; p.err == nil && !p.Done(); p.at++ {
+	for ; p.err == nil && !p.Done(); p.pass() {
 		q := &p.Script.Packets[p.at]
 		if q.From.Addr() == p.Host {
-			if !q.IsAck() {
-				p.play(q)
+			if q.IsAck() {
+				continue
 			}
+			if p.Pause() > 0 {
+				break
+			}
+			p.play(q)
 			continue
 		}
 		if p.done[p.at] || q.IsAck() && p.acknowledged(q) {
 			continue
 		}
-		if q.IsAck() || p.begun > p.at {
+		if q.IsAck() || p.begun > p.at || p.Pause() > 0 {
 			break
 		}
 		p.begun = p.at + 1
@@ -169,6 +178,33 @@ func (p *Player) advance() bool {
 		return true // it has perhaps sent something
 	}
 	return p.at != from
+}
+
+// pass goes on to the next packet.
+func (p *Player) pass() {
+	p.at++
+	if p.Elapsed != nil {
+		p.since = p.Elapsed()
+	}
+}
+
+// Pause returns how long the recording rests before the next packet, from now on.
+// Rests of less than a millisecond do not count.
+func (p *Player) Pause() time.Duration {
+	if p.Elapsed == nil || p.at == 0 || p.Done() || p.begun > p.at {
+		return 0
+	}
+	rest := p.Script.Packets[p.at].At - p.Script.Packets[p.at-1].At
+	if rest < time.Millisecond {
+		return 0
+	}
+	return max(0, p.since+rest-p.Elapsed())
+}
+
+// resting reports whether nothing but the pause is waited for.
+func (p *Player) resting() bool {
+	q := &p.Script.Packets[p.at]
+	return q.From.Addr() == p.Host || !p.done[p.at] && !q.IsAck()
 }
 
 // acknowledged reports whether the node has acknowledged what a recorded ACK does.

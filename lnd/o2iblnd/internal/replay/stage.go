@@ -29,7 +29,10 @@ type Stage struct {
 func NewStage(s *Script, host netip.Addr) *Stage {
 	const mtu, buffer = 1500, 1 << 22
 	st := &Stage{attr: wire.Attr{MTU: mtu, Cut: true, ReceiveBuffer: buffer}}
-	st.Player = &Player{Script: s, Host: host, Send: st.toNode, Begin: func(int) {}}
+	start := time.Now()
+	st.Player = &Player{
+		Script: s, Host: host, Send: st.toNode, Begin: func(int) {}, Elapsed: func() time.Duration { return time.Since(start) },
+	}
 	return st
 }
 
@@ -116,6 +119,10 @@ func (s *Stage) Run() error {
 		}
 		if s.Player.Err() != nil || s.Player.Done() {
 			break
+		}
+		if pause := s.Player.Pause(); pause > 0 && s.Player.resting() {
+			<-time.After(pause)
+			continue
 		}
 		idle += tick
 		<-time.After(tick)
