@@ -12,16 +12,13 @@ import (
 	"ulnet/lnd/fault"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibv"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet"
 )
 
 // openers are how devices of RDMA are opened, by provider.
-var openers = map[string]verbs.Opener{config.Softroce: softroce.Open, config.IBVerbs: noOpener}
-
-func noOpener(verbs.OpenConfig) (verbs.Device, error) {
-	return nil, errors.New("this program was built without ibverbs")
-}
+var openers = map[string]verbs.Opener{config.Softroce: softroce.Open, config.IBVerbs: ibv.Open}
 
 // o2iblndConfig returns the configuration of the RDMA driver.
 func o2iblndConfig(c config.Config) o2iblnd.Config {
