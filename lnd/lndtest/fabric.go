@@ -165,6 +165,13 @@ func (r *recorder) Delivered(d *lnd.Delivery, err error) {
 	}
 }
 
+// at returns a message that has arrived.
+func (r *recorder) at(i int) arrived {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.got[i]
+}
+
 func (r *recorder) Finalize(m *lnd.Message, err error) {
 	r.mu.Lock()
 	if _, again := r.finalized[m]; again {

@@ -148,6 +148,16 @@ func (f *casters) wantOnly(at int, want ...uint64) {
 	}
 }
 
+// wantAll waits until all these have arrived, in any order, and checks that nothing
+// else has so far.
+func (f *casters) wantAll(at int, want ...uint64) {
+	f.t.Helper()
+	f.await("arrivals", func() bool { return len(f.numbers(at)) >= len(want) })
+	if got := f.numbers(at); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		f.t.Errorf("NI %d got %v, want %v in any order", at, got, want)
+	}
+}
+
 func (r *recorder) result(m *lnd.Message) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,7 +63,7 @@ func testSizes(t *testing.T, f *fabric) {
 			to.from.Send(m)
 			f.await("arrival", to.up.count(before+1))
 			f.await("finalize", to.sender.ended(m))
-			got := to.up.got[before]
+			got := to.up.at(before)
 			if got.err != nil || !bytes.Equal(got.data, data) {
 				t.Fatalf("%d bytes: got %d bytes, equal %v, error %v", n, len(got.data), bytes.Equal(got.data, data), got.err)
 			}
@@ -114,7 +114,7 @@ func testDropped(t *testing.T, f *fabric) {
 	}
 	f.await("arrivals", f.upB.count(len(limits)))
 	for i, limit := range limits {
-		if got, want := f.upB.got[i].data, data[:min(limit, len(data))]; !bytes.Equal(got, want) {
+		if got, want := f.upB.at(i).data, data[:min(limit, len(data))]; !bytes.Equal(got, want) {
 			t.Errorf("sink of %d bytes: got %d bytes, want %d", limit, len(got), len(want))
 		}
 	}
@@ -143,7 +143,7 @@ func testHold(t *testing.T, f *fabric) {
 	accept(f.upB.held[0], lnd.MaxPayload)
 	f.b.Recv(f.upB.held[0])
 	f.await("delivery after Recv", f.upB.count(1))
-	if !bytes.Equal(f.upB.got[0].data, data) {
+	if !bytes.Equal(f.upB.at(0).data, data) {
 		t.Error("payload changed")
 	}
 	f.a.Send(f.put(f.a, f.b, data[:10]))
