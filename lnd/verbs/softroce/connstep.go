@@ -32,11 +32,16 @@ func (c *conn) step(in rcInput, box *outbox) {
 	}
 }
 
-// finish sends what a step wants sent, unlocks c.mu, makes upcalls, and gives the
-// box back.
+// finish claims the completions of a step and does the rest.
 func (c *conn) finish(box *outbox) {
-	c.emit(box)
 	c.claim(box, nil)
+	c.conclude(box)
+}
+
+// conclude sends what a step wants sent, unlocks c.mu, makes the upcalls that were
+// claimed, and gives the box back.
+func (c *conn) conclude(box *outbox) {
+	c.emit(box)
 	c.arm()
 	failed := box.out.Failed != verbs.Success
 	c.mu.Unlock()
@@ -63,7 +68,7 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	c.step(rcInput{Packets: list}, box)
 	c.claim(box, nil)
 	if !box.claimed() || c.held != nil || box.out.Failed != verbs.Success {
-		c.finish(box)
+		c.conclude(box)
 		return
 	}
 	held := c.hub.boxes.take()
@@ -115,13 +120,14 @@ func (c *conn) emit(box *outbox) {
 	}
 }
 
-// add adds a packet to the datagrams of a box, which are sent when there is no room.
+// add adds a packet to the datagrams of a box, which are sent when they are enough.
 func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
-	if len(to.frame.bytes)+c.rc.cfg.MTU > mostBytes {
+	payload := out.Payload(p)
+	if to.frame.full(c.route, &p.Packet, payload) {
 		c.hub.transmit(to)
 	}
 	to.frame.segmented = c.hub.cut.Load()
-	to.frame.add(c.route, &p.Packet, out.Payload(p))
+	to.frame.add(c.route, &p.Packet, payload)
 }
 
 // flush sends what was held, the ACK last.

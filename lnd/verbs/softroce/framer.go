@@ -43,13 +43,17 @@ func (f *framer) Bytes(b *burst) []byte { return f.bytes[b.from:b.to:b.to] }
 // Reset empties f and keeps its memory.
 func (f *framer) Reset() { f.bytes, f.bursts = f.bytes[:0], f.bursts[:0] }
 
-// add appends a packet whose payload is in pieces, which are copied.
-func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
-	n := 0
+// sizeOf returns the size of the datagram of a packet, and of its payload.
+func sizeOf(p *ibta.Packet, pieces [][]byte) (size, n int) {
 	for _, b := range pieces {
 		n += len(b)
 	}
-	size := p.OpCode.HeaderSize() + n + int(ibta.Pad(n)) + ibta.ICRCSize
+	return p.OpCode.HeaderSize() + n + int(ibta.Pad(n)) + ibta.ICRCSize, n
+}
+
+// add appends a packet whose payload is in pieces, which are copied.
+func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
+	size, n := sizeOf(p, pieces)
 	b := f.burst(r, size)
 	from := len(f.bytes)
 	f.bytes = p.AppendHeadersOf(f.bytes, n)
@@ -63,15 +67,36 @@ func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
 	b.to = len(f.bytes)
 }
 
-// burst returns the burst that a datagram of size bytes joins: the last one, if
-// nothing speaks against it.
+// full reports whether what is there should be sent before a packet is added: it is
+// much, and the packet would not join the last burst, which another call takes anyway.
+func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
+	const much = mostBytes / 2
+	if len(f.bytes) < much {
+		return false
+	}
+	size, _ := sizeOf(p, pieces)
+	return f.joins(r, size) == nil
+}
+
+// joins returns the burst that a datagram of size bytes joins: the last one, if nothing
+// speaks against it; otherwise nil.
+func (f *framer) joins(r route, size int) *burst {
+	i := len(f.bursts) - 1
+	if i < 0 || !f.segmented {
+		return nil
+	}
+	b := &f.bursts[i]
+	whole := b.to-b.from == b.segments*b.size // none is shorter so far
+	if b.route != r || !whole || size > b.size || b.segments >= mostSegments || b.to-b.from+size > mostBytes {
+		return nil
+	}
+	return b
+}
+
+// burst returns the burst of a datagram of size bytes.
 func (f *framer) burst(r route, size int) *burst {
-	if i := len(f.bursts) - 1; i >= 0 && f.segmented {
-		b := &f.bursts[i]
-		full := b.to-b.from == b.segments*b.size // none is shorter so far
-		if b.route == r && full && size <= b.size && b.segments < mostSegments && b.to-b.from+size <= mostBytes {
-			return b
-		}
+	if b := f.joins(r, size); b != nil {
+		return b
 	}
 	f.bursts = append(f.bursts, burst{route: r, from: len(f.bytes), to: len(f.bytes), size: size})
 	return &f.bursts[len(f.bursts)-1]

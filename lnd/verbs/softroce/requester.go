@@ -13,7 +13,7 @@ const (
 	firstWindow  = 16 // packets
 	leastWindow  = 2
 	leastAsk     = 16 // packets between two that ask for an ACK: a quarter of the window,
-	mostAsk      = 64 // within these bounds
+	mostAsk      = 60 // within these bounds
 	firstProbe   = 20 * time.Millisecond
 	leastProbe   = 500 * time.Microsecond
 	probeTrips   = 3 // round trips of silence before a probe
