@@ -55,12 +55,7 @@ func (c *conn) conclude(box *outbox) {
 // arrived takes packets (endpoint). The acknowledgement waits until the upcalls are
 // made, and leaves with what they post.
 func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
-	if !c.asking && c.isFirst(from) {
-		c.hub.cm.heard(c)
-	}
-	c.mu.Lock()
-	if c.rc == nil || c.ended || from.Addr() != c.route.To.Addr() {
-		c.mu.Unlock()
+	if !c.begin(from) {
 		c.hub.strays.Add(uint64(len(list)))
 		return
 	}
@@ -86,13 +81,21 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	c.hub.boxes.put(box)
 }
 
-// isFirst reports whether the peer is heard of for the first time.
-func (c *conn) isFirst(from netip.AddrPort) bool {
+// begin locks c.mu if this sender may send now. The first packet to an accepting side
+// tells that the peer knows of the connection.
+func (c *conn) begin(from netip.AddrPort) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	first := !c.heard && c.rc != nil && from.Addr() == c.route.To.Addr()
-	c.heard = c.heard || first
-	return first
+	if !c.heard && !c.asking && c.rc != nil && from.Addr() == c.route.To.Addr() {
+		c.heard = true
+		c.mu.Unlock()
+		c.hub.cm.heard(c)
+		c.mu.Lock()
+	}
+	if c.rc == nil || c.ended || from.Addr() != c.route.To.Addr() {
+		c.mu.Unlock()
+		return false
+	}
+	return true
 }
 
 // withhold takes the ACK, which is the last packet of a step, out of box.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -302,4 +303,16 @@ func TestTransferUncut(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	t.Logf("%+v", s)
+}
+
+// perfect is a perfect wire.
+var perfect wire.Faults
+
+// heapInUse returns how many bytes of objects can be reached.
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
