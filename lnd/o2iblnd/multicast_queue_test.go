@@ -1,0 +1,426 @@
+package o2iblnd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// frozen is a clock at one instant.
+type frozen struct{ machine.Clock }
+
+func (frozen) Now() time.Duration { return time.Minute }
+
+// stubDevice has one queue pair for datagrams, which completes when the test says
+// so.
+type stubDevice struct {
+	verbs.Device
+	mtu, sges int
+	pool      lentPool
+	queues    []*stubCQ
+	qp        *stubUD
+	closed    int // protection domains
+}
+
+func (s *stubDevice) Attr() verbs.DeviceAttr   { return verbs.DeviceAttr{MTU: s.mtu, SGEs: s.sges} }
+func (s *stubDevice) NewPD() (verbs.PD, error) { return stubPD{dev: s}, nil }
+
+func (s *stubDevice) NewCQ(_ int, done func([]verbs.Completion)) (verbs.CQ, error) {
+	q := &stubCQ{done: done}
+	s.queues = append(s.queues, q)
+	return q, nil
+}
+
+func (s *stubDevice) NewUD(verbs.UDConfig) (verbs.UD, error) {
+	s.qp.done = s.queues[0].done
+	return s.qp, nil
+}
+
+type stubPD struct {
+	verbs.PD
+	dev *stubDevice
+}
+
+func (p stubPD) NewPool(verbs.PoolConfig) (verbs.Pool, error) { return &p.dev.pool, nil }
+func (p stubPD) Close() error                                 { p.dev.closed++; return nil }
+
+type stubCQ struct {
+	done   func([]verbs.Completion)
+	closed bool
+}
+
+func (q *stubCQ) Close() error { q.closed = true; return nil }
+
+// stubUD keeps what is posted.
+type stubUD struct {
+	refuse    error // of PostSend and Join
+	bare      bool  // the bytes are not kept
+	done      func([]verbs.Completion)
+	posted    []verbs.Datagram // not completed
+	sent      [][]byte         // the bytes of all
+	pieces    int              // of the last one
+	closed    bool
+}
+
+func (u *stubUD) QPN() uint32           { return 9 }
+func (u *stubUD) Join(netip.Addr) error { return u.refuse }
+func (*stubUD) Leave(netip.Addr) error  { return nil }
+
+func (u *stubUD) PostSend(list []verbs.Datagram) error {
+	if u.refuse != nil {
+		return u.refuse
+	}
+	for _, d := range list {
+		var b []byte
+		for _, p := range d.Pieces {
+			if !u.bare {
+				b = append(b, p.Bytes...)
+			}
+		}
+		u.pieces, d.Pieces = len(d.Pieces), nil
+		u.sent, u.posted = append(u.sent, b), append(u.posted, d)
+	}
+	return nil
+}
+
+// complete ends the first n of what is posted.
+func (u *stubUD) complete(n int, status verbs.Status) {
+	var batch []verbs.Completion
+	for _, d := range u.posted[:n] {
+		batch = append(batch, verbs.Completion{ID: d.ID, Op: verbs.Send, Status: status})
+	}
+	u.posted = u.posted[n:]
+	u.done(batch)
+}
+
+func (u *stubUD) Close() {
+	u.closed = true
+	if len(u.posted) > 0 {
+		u.complete(len(u.posted), verbs.Flushed)
+	}
+}
+
+// finals keeps how messages ended.
+type finals struct {
+	lnd.Upcalls
+	list []*lnd.Message
+	errs map[*lnd.Message]error
+}
+
+func (f *finals) Finalize(m *lnd.Message, err error) {
+	f.list = append(f.list, m)
+	f.errs[m] = err
+}
+
+// stubNI is an NI on a stubDevice.
+func stubNI(t testing.TB, cfg Config) (*NI, *stubDevice, *finals) {
+	t.Helper()
+	cfg.Open = func(verbs.OpenConfig) (verbs.Device, error) { return nil, errors.ErrUnsupported }
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := &finals{errs: make(map[*lnd.Message]error)}
+	ni := &NI{cfg: d.cfg, nid: nid.MustParse("10.0.0.1@o2ib"), up: up}
+	dev := &stubDevice{mtu: 1024, sges: 4, qp: new(stubUD)}
+	ni.cast.init(ni, dev, frozen{})
+	return ni, dev, up
+}
+
+// castMessage makes a datagram to group 5.
+func castMessage(ni *NI, bits uint64, segments ...[]byte) *lnd.Message {
+	m := &lnd.Message{Group: 5, Target: nid.ProcessID{NID: ni.GroupNID(5), PID: nid.LustrePID}}
+	m.Payload.Segments = segments
+	for _, s := range segments {
+		m.Payload.Length += len(s)
+	}
+	m.Header = wire.Header{SrcNID: ni.nid, DestNID: m.Target.NID, SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: uint32(m.Payload.Length)}
+	m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits})
+	return m
+}
+
+// bitsOf returns the match bits of datagrams.
+func bitsOf(t *testing.T, sent [][]byte) (list []uint64) {
+	t.Helper()
+	for _, b := range sent {
+		var g kib.Datagram
+		if err := kib.ParseDatagram(b, &g); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, g.Header.Put().MatchBits)
+	}
+	return list
+}
+
+// TestCastQueue: so many datagrams are posted at a time; the others wait, in order
+// but for those with priority, and each ends once.
+func TestCastQueue(t *testing.T) {
+	ni, dev, up := stubNI(t, Config{})
+	var want []uint64
+	for i := range uint64(200) {
+		ni.Multicast(castMessage(ni, i, []byte("payload")))
+		want = append(want, i)
+	}
+	urgent := castMessage(ni, 1000)
+	urgent.Priority = true
+	ni.Multicast(urgent)
+	want = slices.Insert(want, maxCasts, 1000)
+	u := dev.qp
+	if len(u.posted) != maxCasts || len(up.list) != 0 {
+		t.Fatalf("%d are posted, %d have ended", len(u.posted), len(up.list))
+	}
+	for n := 1; len(u.posted) > 0; n = n%maxCasts + 1 {
+		seen := make(map[uint64]bool)
+		for _, d := range u.posted {
+			if seen[d.ID] || d.To != ni.GroupNID(5).Addr() || d.QPN != verbs.MulticastQPN || d.QKey != 0x01234567 || !d.Signaled {
+				t.Fatalf("posted %+v", d)
+			}
+			seen[d.ID] = true
+		}
+		u.complete(min(n, len(u.posted)), verbs.Success)
+	}
+	if got := bitsOf(t, u.sent); !slices.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+	for i, m := range up.list {
+		if up.errs[m] != nil || m.SentAt != time.Minute || m.Header.Put().MatchBits != want[i] {
+			t.Errorf("message %d, sent at %v, ended with %v", m.Header.Put().MatchBits, m.SentAt, up.errs[m])
+		}
+	}
+	if s := ni.multicastSnapshot(); len(up.list) != 201 || s.TxMessages != 201 || s.TxBytes != 1400 || s.QPN != 9 {
+		t.Errorf("%d have ended, %+v", len(up.list), s)
+	}
+}
+
+// TestCastFailures: what cannot be sent ends with an error that says why, and a
+// counter, and the next one leaves.
+func TestCastFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		bend   func(m *lnd.Message)
+		refuse error
+		status verbs.Status
+		errno  syscall.Errno
+		count  Reason
+	}{
+		{name: "too long", bend: func(m *lnd.Message) {
+			m.Payload = lnd.Payload{Segments: [][]byte{make([]byte, 945)}, Length: 945}
+			m.Header.PayloadLength = 945
+		}, errno: syscall.EMSGSIZE, count: DatagramTooLong},
+		{name: "no group", bend: func(m *lnd.Message) { m.Group = 0 }, errno: syscall.EINVAL},
+		{name: "another length", bend: func(m *lnd.Message) { m.Header.PayloadLength++ }, errno: syscall.EINVAL},
+		{name: "large NID", bend: func(m *lnd.Message) { m.Header.SrcNID = nid.MustParse("fd00::1@tcp") }, errno: syscall.EINVAL},
+		{name: "too large for the device", refuse: verbs.ErrTooLarge, errno: syscall.EMSGSIZE, count: DatagramTooLong},
+		{name: "refused", refuse: verbs.ErrFull, errno: syscall.EIO, count: DatagramFailed},
+		{name: "not sent", status: verbs.General, errno: syscall.EIO, count: DatagramFailed},
+		{name: "too long to be sent", status: verbs.LocalLength, errno: syscall.EMSGSIZE, count: DatagramTooLong},
+		{name: "flushed", status: verbs.Flushed, errno: syscall.ESHUTDOWN},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ni, dev, up := stubNI(t, Config{})
+			m := castMessage(ni, 1, []byte("payload"))
+			if tt.bend != nil {
+				tt.bend(m)
+			}
+			dev.qp.refuse = tt.refuse
+			ni.Multicast(m)
+			dev.qp.refuse = nil
+			if tt.status != verbs.Success {
+				dev.qp.complete(1, tt.status)
+			}
+			if !errors.Is(up.errs[m], tt.errno) || m.SentAt != 0 {
+				t.Errorf("ended with %v, want %v; sent at %v", up.errs[m], tt.errno, m.SentAt)
+			}
+			if n := ni.counts.snapshot(); dropped(&n) != min(uint64(tt.count), 1) || n.Of(tt.count) != min(uint64(tt.count), 1) {
+				t.Errorf("counters %v", n)
+			}
+			next := castMessage(ni, 2, make([]byte, 944))
+			ni.Multicast(next)
+			dev.qp.complete(1, verbs.Success)
+			if len(up.list) != 2 || up.list[1] != next || up.errs[next] != nil {
+				t.Errorf("the next one ended with %v", up.errs[next])
+			}
+		})
+	}
+}
+
+// TestCastPieces: a payload in more pieces than the device gathers is joined.
+func TestCastPieces(t *testing.T) {
+	ni, dev, _ := stubNI(t, Config{})
+	for n, want := range []int{1, 2, 3, 4, 2, 2} {
+		segments := make([][]byte, n)
+		for i := range segments {
+			segments[i] = bytes.Repeat([]byte{byte(i)}, i+1)
+		}
+		ni.Multicast(castMessage(ni, 1, segments...))
+		sent := dev.qp.sent[len(dev.qp.sent)-1]
+		if payload := sent[kib.DatagramOverhead:]; dev.qp.pieces != want || !bytes.Equal(payload, bytes.Join(segments, nil)) {
+			t.Errorf("%d segments: %d pieces, want %d; payload %v", n, dev.qp.pieces, want, payload)
+		}
+	}
+}
+
+// TestCastShutdown: what is queued leaves first, unless there is no time; everything
+// is closed then.
+func TestCastShutdown(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		ni, dev, up := stubNI(t, Config{})
+		var all []*lnd.Message
+		for i := range uint64(maxCasts + 5) {
+			all = append(all, castMessage(ni, i))
+			ni.Multicast(all[i])
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- ni.cast.shutdown(ctx) }()
+		s := &ni.cast.sending
+		for closing := false; !closing; { // until it has begun
+			s.mu.Lock()
+			closing = s.closing
+			s.mu.Unlock()
+		}
+		late := castMessage(ni, 99)
+		ni.Multicast(late)
+		if patient {
+			for len(dev.qp.posted) > 0 {
+				dev.qp.complete(1, verbs.Success)
+			}
+		} else {
+			cancel()
+		}
+		err := <-ended
+		for _, m := range append(all, late) {
+			want := !patient || m == late
+			if got, done := up.errs[m]; !done || want != errors.Is(got, syscall.ESHUTDOWN) {
+				t.Errorf("patient %v: message %d ended %v with %v", patient, m.Header.Put().MatchBits, done, got)
+			}
+		}
+		if patient != (err == nil) || !patient && !errors.Is(err, context.Canceled) || len(up.list) != len(all)+1 {
+			t.Errorf("patient %v: %v; %d ended", patient, err, len(up.list))
+		}
+		if !dev.qp.closed || !dev.queues[0].closed || !dev.queues[1].closed || dev.closed != 1 || dev.pool.closed != 1 {
+			t.Errorf("patient %v: not everything is closed", patient)
+		}
+		isErrno(t, "join", ni.Join(1), syscall.ESHUTDOWN)
+		if err := ni.cast.shutdown(t.Context()); err != nil || dev.closed != 1 {
+			t.Errorf("again: %v", err)
+		}
+		cancel()
+	}
+}
+
+func isErrno(t *testing.T, what string, err error, want syscall.Errno) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// TestNoMulticast: an NI that is told so has none, and says so; what a device
+// refuses says why.
+func TestNoMulticast(t *testing.T) {
+	ni, dev, up := stubNI(t, Config{NoMulticast: true})
+	if _, ok := lnd.AsMulticaster(ni); ok {
+		t.Error("it has multicast")
+	}
+	isErrno(t, "join", ni.Join(1), syscall.EOPNOTSUPP)
+	m := castMessage(ni, 1)
+	ni.Multicast(m)
+	isErrno(t, "multicast", up.errs[m], syscall.EOPNOTSUPP)
+	if len(dev.queues) > 0 {
+		t.Error("it has queues")
+	}
+
+	ni, dev, _ = stubNI(t, Config{})
+	dev.qp.refuse = syscall.ENOBUFS
+	isErrno(t, "join", ni.Join(1), syscall.ENOBUFS)
+	if l := ni.MulticastLimits(); l.ReceiveBuffer != 0 || l.MaxPayload != 944 || len(ni.multicastSnapshot().Groups) > 0 {
+		t.Errorf("limits %+v", l)
+	}
+	dev.qp.refuse = nil
+	if err := ni.Join(1); err != nil {
+		t.Fatal(err)
+	}
+	if l := ni.MulticastLimits(); l.Burst(l.MaxPayload) < 100 || l.Burst(0) > 512 {
+		t.Errorf("limits %+v", l)
+	}
+}
+
+// TestMulticastConfig: what makes no sense is refused by name.
+func TestMulticastConfig(t *testing.T) {
+	for text, cfg := range map[string]Config{
+		"":                  {MulticastBase: netip.MustParseAddr("224.1.0.0"), MulticastQKey: 1<<31 - 1},
+		"multicast_base":    {MulticastBase: netip.MustParseAddr("224.0.0.0")},
+		"multicast_base ":   {MulticastBase: netip.MustParseAddr("239.76.1.0")},
+		"multicast_base  ":  {MulticastBase: netip.MustParseAddr("10.0.0.0")},
+		"multicast_base   ": {MulticastBase: netip.MustParseAddr("ff15::")},
+		"multicast_qkey":    {MulticastQKey: 1 << 31},
+		"multicast_buffers": {MulticastBuffers: -1},
+	} {
+		cfg.Open = func(verbs.OpenConfig) (verbs.Device, error) { return nil, nil }
+		_, err := New(cfg)
+		if name := strings.TrimSpace(text); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestCastAllocations: a datagram costs no memory, whether it is sent or received.
+func TestCastAllocations(t *testing.T) {
+	ni, dev, _ := stubNI(t, Config{})
+	up := new(quiet)
+	ni.up = up
+	up.sink = lnd.Payload{Segments: [][]byte{make([]byte, 100)}, Length: 100}
+	m := castMessage(ni, 1, make([]byte, 50), make([]byte, 50))
+	dev.qp.bare = true
+	batch := make([]verbs.Completion, 1)
+	if n := testing.AllocsPerRun(100, func() {
+		ni.Multicast(m)
+		batch[0].ID = dev.qp.posted[0].ID
+		dev.qp.posted, dev.qp.sent = dev.qp.posted[:0], dev.qp.sent[:0]
+		dev.qp.done(batch)
+	}); n > 0 {
+		t.Errorf("%v allocations for each datagram that is sent", n)
+	}
+	ni.cast.setGroups([]lnd.Group{5})
+	g := castFrom("10.0.0.2@o2ib")
+	g.Payload, g.Header.PayloadLength = make([]byte, 100), 100
+	b, err := g.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := []verbs.Completion{{Op: verbs.Receive, Buffer: verbs.Buffer{Bytes: b}, SrcAddr: netip.MustParseAddr("10.0.0.2"), Group: netip.MustParseAddr("239.76.0.5")}}
+	if n := testing.AllocsPerRun(100, func() { ni.cast.receive(in, &dev.pool) }); n > 0 {
+		t.Errorf("%v allocations for each datagram that arrives", n)
+	}
+	if up.sent < 100 || up.got < 100 {
+		t.Errorf("%d sent, %d arrived", up.sent, up.got)
+	}
+}
+
+// quiet takes everything.
+type quiet struct {
+	lnd.Upcalls
+	sink      lnd.Payload
+	sent, got int
+}
+
+func (q *quiet) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	d.Sink = q.sink
+	return lnd.Accept, nil
+}
+func (q *quiet) Delivered(*lnd.Delivery, error) { q.got++ }
+func (q *quiet) Finalize(*lnd.Message, error)   { q.sent++ }
