@@ -43,8 +43,8 @@ type conn struct {
 	last    verbs.Event
 	wake    time.Duration
 	timerAt time.Duration
-	held    *outbox // of what is posted while a batch is being handed out
-	ack     rcPacket
+	handing bool     // a batch is being handed out: what is posted waits for its end
+	ack     rcPacket // waits too
 	ackHeld bool
 }
 
@@ -130,7 +130,7 @@ func (c *conn) PostSend(wrs []verbs.SendWR) error {
 		return err
 	}
 	box := c.hub.boxes.take()
-	c.step(rcInput{Post: wrs}, box)
+	c.step(rcInput{Post: wrs, Later: c.handing}, box)
 	err := box.out.Err
 	if err != nil {
 		c.sends.release(len(wrs))

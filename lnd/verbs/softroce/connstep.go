@@ -53,7 +53,7 @@ func (c *conn) conclude(box *outbox) {
 }
 
 // arrived takes packets (endpoint). The acknowledgement waits until the upcalls are
-// made, and leaves with what they post.
+// made, and leaves behind what they post.
 func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	if !c.begin(from) {
 		c.hub.strays.Add(uint64(len(list)))
@@ -62,23 +62,25 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	box := c.hub.boxes.take()
 	c.step(rcInput{Packets: list}, box)
 	c.claim(box, nil)
-	if !box.claimed() || c.held != nil || box.out.Failed != verbs.Success {
+	if !box.claimed() || c.handing || box.out.Failed != verbs.Success {
 		c.conclude(box)
 		return
 	}
-	held := c.hub.boxes.take()
 	c.withhold(box)
 	c.emit(box)
-	c.held = held
 	c.arm()
+	c.handing = true
 	c.mu.Unlock()
 	box.run()
+	box.reset()
 	c.mu.Lock()
-	c.held = nil
-	c.flush(held)
-	c.mu.Unlock()
-	c.hub.boxes.put(held)
-	c.hub.boxes.put(box)
+	c.handing = false
+	c.step(rcInput{}, box) // with what was posted meanwhile
+	if c.ackHeld {
+		c.ackHeld = false
+		box.out.Packets = append(box.out.Packets, c.ack)
+	}
+	c.finish(box)
 }
 
 // begin locks c.mu if this sender may send now. The first packet to an accepting side
@@ -108,19 +110,12 @@ func (c *conn) withhold(box *outbox) {
 	box.out.Packets = box.out.Packets[:last]
 }
 
-// emit makes datagrams of the packets of a step and sends them, or leaves them to
-// who hands out a batch.
+// emit makes datagrams of the packets of a step and sends them.
 func (c *conn) emit(box *outbox) {
-	to := box
-	if c.held != nil {
-		to = c.held
-	}
 	for i := range box.out.Packets {
-		c.add(to, &box.out.Packets[i], &box.out)
+		c.add(box, &box.out.Packets[i], &box.out)
 	}
-	if c.held == nil {
-		c.hub.transmit(to)
-	}
+	c.hub.transmit(box)
 }
 
 // add adds a packet to the datagrams of a box, which are sent when they are enough.
@@ -131,15 +126,6 @@ func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
 	}
 	to.frame.segmented = c.hub.cut.Load()
 	to.frame.add(c.route, &p.Packet, payload)
-}
-
-// flush sends what was held, the ACK last.
-func (c *conn) flush(held *outbox) {
-	if c.ackHeld {
-		c.ackHeld = false
-		c.add(held, &c.ack, &held.out)
-	}
-	c.hub.transmit(held)
 }
 
 // claim puts the completions of a step in order, and behind them the end of the

@@ -46,6 +46,7 @@ type pool interface {
 type rcInput struct {
 	Packets []ibta.Packet  // that arrived, in order
 	Post    []verbs.SendWR // to be done
+	Later   bool           // nothing is sent: another step follows soon
 	Fail    verbs.Status   // the connection is over: what is posted is Flushed
 }
 
@@ -88,6 +89,7 @@ type TransportStats struct {
 	Timeouts   uint64
 	Naks       uint64 // for a missing packet
 	RNRNaks    uint64
+	Foreign    uint64 // packets of another transport
 }
 
 // rc is the transport of one reliable connection: a machine.
@@ -133,8 +135,10 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 		c.acknowledge(out) // a NAK says why
 		return machine.Never
 	}
-	c.expire(now, out)
-	c.transmit(now, out)
+	if !in.Later {
+		c.expire(now, out)
+		c.transmit(now, out)
+	}
 	c.acknowledge(out)
 	if c.failed != verbs.Success {
 		return machine.Never
