@@ -66,13 +66,13 @@ func (q *stubCQ) Close() error { q.closed = true; return nil }
 
 // stubUD keeps what is posted.
 type stubUD struct {
-	refuse    error // of PostSend and Join
-	bare      bool  // the bytes are not kept
-	done      func([]verbs.Completion)
-	posted    []verbs.Datagram // not completed
-	sent      [][]byte         // the bytes of all
-	pieces    int              // of the last one
-	closed    bool
+	refuse error // of PostSend and Join
+	bare   bool  // the bytes are not kept
+	done   func([]verbs.Completion)
+	posted []verbs.Datagram // not completed
+	sent   [][]byte         // the bytes of all
+	pieces int              // of the last one
+	closed bool
 }
 
 func (u *stubUD) QPN() uint32           { return 9 }
