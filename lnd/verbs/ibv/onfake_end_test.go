@@ -1,0 +1,251 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"ulnet/lnd/verbs"
+)
+
+// TestOnFakeFlush: what is posted and not done completes as flushed when its connection
+// ends, whether the device says so or not.
+func TestOnFakeFlush(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		noFlush bool
+		end     func(*end)
+		event   bool
+	}{
+		{"disconnect", false, func(x *end) { x.conn.Disconnect() }, true},
+		{"close", false, func(x *end) { x.conn.Close() }, false},
+		{"close, the device does not flush", true, func(x *end) { x.conn.Close() }, false},
+		{"disconnect and close, the device does not flush", true, func(x *end) { x.conn.Disconnect(); x.want(verbs.Disconnected); x.conn.Close() }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := fake(t)
+			a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+			x, y := connect(t, a, b)
+			s.set(&s.hold, 1)
+			if tt.noFlush {
+				s.set(&s.noFlush, 1)
+			}
+			memory := make([]byte, 64)
+			mr, err := a.pd.Register([][]byte{memory}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range nodeSends {
+				x.post(verbs.SendWR{ID: uint64(i), Pieces: []verbs.SGE{{Bytes: memory, MR: mr}, {Bytes: []byte("copy")}}, Signaled: i%2 == 0})
+			}
+			if err := x.conn.PostSend(make([]verbs.SendWR, 1)); !errors.Is(err, verbs.ErrFull) {
+				t.Errorf("one more: %v", err)
+			}
+			tt.end(x)
+			if tt.event {
+				if ev := x.want(verbs.Disconnected); ev.Status != verbs.Success {
+					t.Errorf("it ends with %v", ev.Status)
+				}
+			}
+			for i := range nodeSends {
+				x.wantDone(uint64(i), verbs.Flushed)
+			}
+			mr.Deregister()
+			y.want(verbs.Disconnected)
+			x.conn.Close()
+			y.conn.Close()
+			a.close()
+			b.close()
+			if len(x.events) != 0 {
+				t.Errorf("an event follows: %+v", <-x.events)
+			}
+		})
+	}
+}
+
+// TestOnFakeEmptyPool: messages wait for buffers; those that the consumer has outlive all.
+func TestOnFakeEmptyPool(t *testing.T) {
+	fake(t)
+	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+	b.keep = true
+	x, y := connect(t, a, b)
+	var kept []verbs.Completion
+	for i := range nodeBuffers {
+		x.post(verbs.SendWR{ID: uint64(i), Pieces: []verbs.SGE{{Bytes: []byte{byte(i)}}}, Signaled: true})
+		x.wantDone(uint64(i), verbs.Success)
+		c := within(t, "a message", b.kept)
+		if c.ID != 77 || c.QPN != y.conn.QPN() {
+			t.Errorf("received %+v", c)
+		}
+		kept = append(kept, c)
+	}
+	if s := b.pool.Stats(); s.Free != 0 {
+		t.Errorf("%d buffers are free", s.Free)
+	}
+	x.post(verbs.SendWR{ID: 99, Pieces: []verbs.SGE{{Bytes: []byte("waits")}}, Signaled: true})
+	b.pool.Return(kept[3].Buffer)
+	x.wantDone(99, verbs.Success)
+	kept[3] = within(t, "the message that waited", b.kept)
+	if got := string(kept[3].Buffer.Bytes); got != "waits" {
+		t.Errorf("got %q", got)
+	}
+	hangUp(x, y)
+	a.close()
+	b.close()
+	for i, c := range kept {
+		if i != 3 && !bytes.Equal(c.Buffer.Bytes, []byte{byte(i)}) {
+			t.Errorf("message %d changed", i)
+		}
+		b.pool.Return(c.Buffer)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a buffer was returned twice")
+		}
+	}()
+	b.pool.Return(kept[0].Buffer)
+}
+
+// TestOnFakeTooLong: a message longer than the buffers ends the connection.
+func TestOnFakeTooLong(t *testing.T) {
+	fake(t)
+	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+	for _, size := range []int{nodeBufferSize + 1, nodeBufferSize + netHeaderSize, nodeBufferSize + netHeaderSize + 1} {
+		x, y := connect(t, a, b)
+		x.post(verbs.SendWR{Pieces: []verbs.SGE{{Bytes: make([]byte, size)}}})
+		if ev := y.want(verbs.Disconnected); ev.Status != verbs.LocalLength {
+			t.Errorf("%d bytes: the connection ends with %+v", size, ev)
+		}
+		x.want(verbs.Disconnected)
+		x.conn.Close()
+		y.conn.Close()
+		for len(x.done) > 0 {
+			<-x.done
+		}
+	}
+	if len(b.got) != 0 {
+		t.Error("a message was told")
+	}
+	a.close()
+	b.close()
+	if s := b.pool.Stats(); s.Free != nodeBuffers {
+		t.Errorf("%d buffers are free at the end", s.Free)
+	}
+}
+
+// TestOnFakeDeviceClose: a device that is closed ends what is left.
+func TestOnFakeDeviceClose(t *testing.T) {
+	s := fake(t)
+	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+	x, y := connect(t, a, b)
+	requests := make(chan verbs.Request, 1)
+	if _, err := b.dev.Listen(987, func(r verbs.Request) { requests <- r }); err != nil {
+		t.Fatal(err)
+	}
+	z := newEnd(a)
+	var err error
+	if z.conn, err = a.dev.Connect(netip.MustParseAddrPort("127.0.0.3:987"), verbs.ConnConfig{QP: a.qp()}, z.event); err != nil {
+		t.Fatal(err)
+	}
+	request := within(t, "a request", requests)
+	mr, err := b.pd.Register([][]byte{make([]byte, 10), make([]byte, 10)}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := b.dev.NewUD(verbs.UDConfig{PD: b.pd, Sends: b.cq, Recvs: b.cq, Pool: b.pool, MaxSends: 2})
+	if err == nil {
+		err = u.Join(netip.MustParseAddr("239.0.0.1"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.set(&s.hold, 1)
+	y.post(verbs.SendWR{ID: 1})
+	if err := b.cq.Close(); err == nil {
+		t.Error("a queue closed that has queue pairs")
+	}
+	if err := b.pd.Close(); err == nil {
+		t.Error("a domain closed that has regions")
+	}
+	if err := b.dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+	y.want(verbs.Disconnected)
+	y.wantDone(1, verbs.Flushed)
+	x.want(verbs.Disconnected)
+	z.want(verbs.Rejected)
+	if _, err := request.Accept(verbs.ConnConfig{QP: b.qp()}, y.event); err == nil {
+		t.Error("a request was accepted after its device closed")
+	}
+	if err := y.conn.PostSend(make([]verbs.SendWR, 1)); !errors.Is(err, verbs.ErrClosed) {
+		t.Errorf("posting to a closed device: %v", err)
+	}
+	mr.Deregister()
+	y.conn.Disconnect()
+	y.conn.Close()
+	u.Close()
+	b.close()
+	if err := a.dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOnFakeDeregister: memory that the device does not give back is never freed.
+func TestOnFakeDeregister(t *testing.T) {
+	s := fake(t)
+	a := newNode(t, "127.0.0.2")
+	var freed atomic.Int32
+	register := func() verbs.MR {
+		memory := new([4096]byte)
+		runtime.AddCleanup(memory, func(int) { freed.Add(1) }, 0)
+		mr, err := a.pd.Register([][]byte{memory[:]}, verbs.LocalWrite|verbs.RemoteWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mr
+	}
+	collect := func() {
+		for range 3 {
+			runtime.GC()
+		}
+		runtime.Gosched()
+	}
+	good := register()
+	collect()
+	if freed.Load() != 0 {
+		t.Fatal("registered memory was freed")
+	}
+	good.Deregister()
+	for range 100 {
+		if collect(); freed.Load() == 1 {
+			break
+		}
+	}
+	if freed.Load() != 1 {
+		t.Error("memory was not freed after Deregister")
+	}
+	bad := register()
+	s.set(&s.noDereg, 1)
+	bad.Deregister()
+	collect()
+	if freed.Load() != 1 {
+		t.Error("memory was freed that the device has")
+	}
+	s.set(&s.noDereg, 0)
+	kept.Lock()
+	n := len(kept.list)
+	kept.Unlock()
+	if n == 0 {
+		t.Error("nothing keeps the memory")
+	}
+	// The fake has a region, and so its domain, for ever.
+	if err := a.dev.Close(); err != nil {
+		t.Error(err)
+	}
+	s.live[2], s.live[3], s.mistakes = 0, 0, 0
+}
