@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -19,6 +20,7 @@ var (
 	ErrGUID        = errors.New("GUID is zero or changes")
 	ErrTransaction = errors.New("transaction id is zero or that of another exchange")
 	ErrWrite       = errors.New("RDMA WRITE does not go where it goes in the recording")
+	ErrCredits     = errors.New("credits are not given back as in the recording")
 	ErrAskAck      = errors.New("last packet of a message asks for no acknowledgement")
 )
 
@@ -68,6 +70,10 @@ var Allowed = []Difference{
 		"opcode and RETH inside a transfer", "its WRITEs are posted in turns of 64 KiB so that a priority message passes; PSN, place and bytes of each packet are the same",
 		adaptTurns,
 	},
+	{
+		"credit of a GET_REQ", "a kernel posts WRITEs and GET_DONE at once, before the credit is owed, and gives it back with the next message; after turns it is owed, and goes with GET_DONE",
+		adaptCredits,
+	},
 }
 
 // longestTurn is how much one RDMA WRITE may move where a kernel's moves more.
@@ -77,6 +83,9 @@ const longestTurn = 64 << 10
 type Differences struct {
 	// Also are differences that this recording allows besides those in Allowed.
 	Also []Difference
+	// LateCredits lets answers leave from inside the upcall that brings their request,
+	// before its buffer is free: its credit goes with the next message.
+	LateCredits bool
 	// Seen counts the packets in which something differed, by What.
 	Seen map[string]int
 
@@ -85,11 +94,12 @@ type Differences struct {
 	requests     map[uint64]uint64 // transaction ids of the node's REQs → recorded
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
-	place        bool // a WRITE packet of the node is where it is in the recording
+	lead         map[ibta.QPN]int // credits that the node gave back so far beyond those of the recording
+	place        bool             // a WRITE packet of the node is where it is in the recording
 }
 
 func (d *Differences) init() {
-	d.Seen, d.guids = map[string]int{}, map[ibta.GUID]ibta.GUID{}
+	d.Seen, d.guids, d.lead = map[string]int{}, map[ibta.GUID]ibta.GUID{}, map[ibta.QPN]int{}
 	d.transactions, d.requests = map[uint64]uint64{}, map[uint64]uint64{}
 	d.ids, d.cookies = newTranslation[ibta.CommID](), newTranslation[uint64]()
 }
@@ -176,6 +186,28 @@ func adaptTurns(d *Differences, want, node *Packet) (bool, error) {
 	}
 	differs := want.OpCode != node.OpCode || want.RETH != node.RETH
 	want.OpCode, want.RETH = node.OpCode, node.RETH
+	return differs, nil
+}
+
+// adaptCredits lets credits be given back at other times, within bounds: all are, and
+// none that is not owed.
+func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
+	if want.Msg == nil {
+		return false, nil
+	}
+	lead := d.lead[want.DestQP] + int(node.Msg.Credits) - int(want.Msg.Credits)
+	least, most := 0, 0
+	if want.Msg.Type == kib.GetDone {
+		most = 1
+	}
+	if d.LateCredits {
+		least = -1
+	}
+	if lead < least || lead > most {
+		return true, fmt.Errorf("%w: %d with this message, %d more than in the recording so far", ErrCredits, node.Msg.Credits, lead)
+	}
+	differs := want.Msg.Credits != node.Msg.Credits
+	d.lead[want.DestQP], want.Msg.Credits = lead, node.Msg.Credits
 	return differs, nil
 }
 
