@@ -12,6 +12,9 @@ import (
 // RDMA-CM (reference §10).
 const multicastHops = 64
 
+// longestCast is more than any packet to a group has.
+const longestCast = 8 << 10
+
 // openGroup opens a socket that receives what is sent to a group by way of the
 // interface of local, whose port is the group's as well. What others on this host
 // join stays theirs. Package net cannot make it: it binds who wants a group to all
@@ -35,6 +38,8 @@ func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, err
 	if err := s.setUp(fd, group.Is6(), rcvbuf); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}
+	_ = unix.SetsockoptInt(fd, ofUDP, unix.UDP_GRO, 0) // datagrams one by one, which need less memory
+	s.receiver = newReceiver(longestCast)
 	if err := bindGroup(fd, s.local, by.Index); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ type hub struct {
 
 	pastMu sync.Mutex
 	past   TransportStats // of connections that are over; guarded by pastMu
+	pastUD UDStats        // of queue pairs for datagrams that are closed; likewise
 
 	refs int           // handles, guarded by the lock of the opener
 	gone chan struct{} // closed when the port is

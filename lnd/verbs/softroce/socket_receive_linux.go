@@ -34,15 +34,16 @@ type receiverSlot struct {
 	control [64]byte
 }
 
-func newReceiver() *receiver {
+// newReceiver has room for so many bytes of each message.
+func newReceiver(size int) *receiver {
 	x := new(receiver)
 	x.fn = x.try
-	memory := make([]byte, mostMessages*mostReceived) // the system gives what is touched
+	memory := make([]byte, mostMessages*size) // the system gives what is touched
 	for i := range x.slots {
 		slot, h := &x.slots[i], &x.msgs[i].Hdr
-		slot.bytes = memory[i*mostReceived : (i+1)*mostReceived]
+		slot.bytes = memory[i*size : (i+1)*size]
 		slot.iov.Base = &slot.bytes[0]
-		slot.iov.SetLen(mostReceived)
+		slot.iov.SetLen(size)
 		h.Name, h.Iov, h.Control = (*byte)(unsafe.Pointer(&slot.name)), &slot.iov, &slot.control[0]
 		h.SetIovlen(1)
 	}
@@ -52,7 +53,7 @@ func newReceiver() *receiver {
 // receive waits for datagrams, which are valid until the next call.
 func (s *socket) receive() ([]wire.Datagrams, error) {
 	if s.receiver == nil {
-		s.receiver = newReceiver()
+		s.receiver = newReceiver(mostReceived)
 	}
 	x := s.receiver
 	for i := range x.msgs {
@@ -70,8 +71,8 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 	raceReceive()
 	list := x.list[:0]
 	for i := range x.n {
-		if n := min(int(x.msgs[i].Len), mostReceived); n > 0 {
-			slot := &x.slots[i]
+		slot := &x.slots[i]
+		if n := min(int(x.msgs[i].Len), len(slot.bytes)); n > 0 {
 			size := segmentSize(slot.control[:x.msgs[i].Hdr.Controllen], n)
 			list = append(list, wire.Datagrams{From: slot.sender(), Size: size, Bytes: slot.bytes[:n]})
 		}

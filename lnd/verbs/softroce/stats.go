@@ -11,6 +11,7 @@ type Stats struct {
 
 	Transport TransportStats // of all connections, also of those that are over
 	CM        CMStats
+	Datagrams UDStats
 	Groups    GroupStats
 
 	BadICRC   uint64 // packets that were dropped: damaged
@@ -28,7 +29,7 @@ func (d *device) Stats() Stats { return d.hub.stats() }
 
 func (h *hub) stats() Stats {
 	s := Stats{
-		QueuePairs: h.demux.len() - 1, Regions: h.regions.len(), Groups: h.groups.stats(),
+		QueuePairs: h.demux.len() - 1, Regions: h.regions.len(), Datagrams: h.udStats(), Groups: h.groups.stats(),
 		BadICRC: h.ingress.badICRC.Load(), Malformed: h.ingress.malformed.Load(), BadPKey: h.demux.badPKey.Load(),
 		UnknownQP: h.demux.unknownQP.Load(), Strays: h.strays.Load(), Unsent: h.unsent.Load(), Full: h.full.Load(),
 	}
@@ -81,4 +82,5 @@ func (s *TransportStats) add(o *TransportStats) {
 	s.Timeouts += o.Timeouts
 	s.Naks += o.Naks
 	s.RNRNaks += o.RNRNaks
+	s.Foreign += o.Foreign
 }

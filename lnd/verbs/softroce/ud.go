@@ -157,7 +157,7 @@ func (u *ud) again(time.Duration) {
 }
 
 // patience is how long a sender waits that has found no room; local policy.
-const patience = time.Millisecond
+const patience = grain
 
 // flush sends what is posted, as far as there is room. The caller holds mu.
 func (u *ud) flush() {
@@ -200,5 +200,6 @@ func (u *ud) Close() {
 	u.hub.demux.remove(u.qpn)
 	u.hub.groups.leaveAll(u)
 	u.in.end()
+	u.hub.retireUD(u)
 	u.dev.removeUD(u)
 }

@@ -1,0 +1,55 @@
+package softroce
+
+// UDStats are the counters of all queue pairs for datagrams of a device. Each
+// datagram that arrives is in one of them, for each queue pair that it reaches.
+type UDStats struct {
+	Sent     uint64
+	Failed   uint64 // that the system refused to send
+	Waited   uint64 // how often there was no room to send
+	Received uint64
+	BadQKey  uint64 // dropped: with a Q_Key of others
+	Own      uint64 // to a group, by the queue pair itself
+	Foreign  uint64 // no datagrams, or with immediate data
+	TooLong  uint64 // longer than a receive buffer
+	NoBuffer uint64 // found no receive buffer
+	Late     uint64 // when the queue pair was closed
+}
+
+// udStats returns the counters of those that are there, and of those that were.
+func (h *hub) udStats() UDStats {
+	h.demux.mu.RLock()
+	var list []*ud
+	for _, e := range h.demux.ends {
+		if u, ok := e.(*ud); ok {
+			list = append(list, u)
+		}
+	}
+	h.demux.mu.RUnlock()
+	h.pastMu.Lock()
+	sum := h.pastUD
+	h.pastMu.Unlock()
+	for _, u := range list {
+		sum.add(&u.counters)
+	}
+	return sum
+}
+
+// retireUD keeps the counters of a queue pair that is closed.
+func (h *hub) retireUD(u *ud) {
+	h.pastMu.Lock()
+	defer h.pastMu.Unlock()
+	h.pastUD.add(&u.counters)
+}
+
+func (s *UDStats) add(c *udCounters) {
+	s.Sent += c.sent.Load()
+	s.Failed += c.failed.Load()
+	s.Waited += c.full.Load()
+	s.Received += c.received.Load()
+	s.BadQKey += c.qkey.Load()
+	s.Own += c.own.Load()
+	s.Foreign += c.opcode.Load()
+	s.TooLong += c.tooLong.Load()
+	s.NoBuffer += c.noBuffer.Load()
+	s.Late += c.late.Load()
+}
