@@ -1,14 +1,21 @@
 package o2iblnd
 
 import (
+	"log/slog"
+	"net/netip"
+	"sync"
+
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
 
 // Driver makes NIs on RDMA. Those that it makes on one address, for several nets, share
-// a device and a listener.
+// a device and a listener; NIs of different drivers cannot share an address and service.
 type Driver struct {
 	cfg Config
+
+	mu        sync.Mutex // held while an NI starts or ends; no upcall takes it
+	acceptors map[netip.Addr]*acceptor
 }
 
 var _ lnd.Driver = (*Driver)(nil)
@@ -18,7 +25,7 @@ func New(cfg Config) (*Driver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Driver{cfg: cfg.withDefaults()}, nil
+	return &Driver{cfg: cfg.withDefaults(), acceptors: make(map[netip.Addr]*acceptor)}, nil
 }
 
 // Type implements lnd.Driver.
@@ -27,3 +34,30 @@ func (d *Driver) Type() nid.NetType { return nid.O2IB }
 // Config returns the tunables with their defaults filled in, but for those that depend
 // on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
+
+// Startup implements lnd.Driver. cfg.Interface is an IPv4 address, or an interface, which
+// then gives its first. cfg.Incarnation is the stamp of the NI's messages (kernels take
+// microseconds since 1970). It fails when there is no address, the device cannot be
+// opened or the service not be bound, or the driver has an NI of this net and address already.
+func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	addr, err := localAddr(cfg.Interface)
+	if err != nil {
+		return nil, err
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	id := nid.FromAddr(cfg.Net, addr)
+	ni := &NI{
+		nid: id, addr: addr, stamp: cfg.Incarnation, clock: cfg.Clock, up: up, log: log.With("ni", id),
+		peers:   make(map[nid.NID]*peer),
+		drained: make(chan struct{}, 1), dying: make(chan struct{}),
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.join(ni, cfg); err != nil {
+		return nil, err
+	}
+	return ni, nil
+}

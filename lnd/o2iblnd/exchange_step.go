@@ -50,6 +50,9 @@ type exchangeOut struct {
 
 	Counted []Reason // what went on in spite of it
 
+	posts []verbs.SendWR // memory of the shell
+	sges  []verbs.SGE    // likewise
+
 	refused bool
 	arrival arrival
 	Message kib.Msg // refers to the bytes that arrived
@@ -71,7 +74,12 @@ type workRequest struct {
 func (o *exchangeOut) Reset() {
 	clear(o.Pieces)
 	clear(o.Done)
-	*o = exchangeOut{Bytes: o.Bytes[:0], Pieces: o.Pieces[:0], WRs: o.WRs[:0], Done: o.Done[:0], Counted: o.Counted[:0]}
+	clear(o.posts)
+	clear(o.sges)
+	*o = exchangeOut{
+		Bytes: o.Bytes[:0], Pieces: o.Pieces[:0], WRs: o.WRs[:0], Done: o.Done[:0], Counted: o.Counted[:0],
+		posts: o.posts[:0], sges: o.sges[:0],
+	}
 }
 
 // empty reports whether there is nothing to do.

@@ -37,11 +37,10 @@ func (x *exchange) queueDone(t *tx) {
 // goes to one fragment, and gathers so many pieces.
 func (x *exchange) writesFor(t *tx) (n int) {
 	src, left := t.src, t.left
-	list := make([]verbs.SGE, 0, 32)
 	for i := 0; i < len(t.frags) && left > 0; i++ {
 		for rest := min(int(t.frags[i].Length), left); rest > 0; n++ {
-			var took int
-			if _, took = src.take(rest, min(x.cfg.gather, cap(list)), nil, list); took == 0 {
+			took := src.pass(rest, x.cfg.gather)
+			if took == 0 {
 				return n // the payload is shorter than it says
 			}
 			rest -= took

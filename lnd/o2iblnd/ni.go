@@ -3,41 +3,222 @@ package o2iblnd
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
-
-var errUnfinished = errors.New("o2iblnd: not joined to verbs yet")
-
-// Startup implements lnd.Driver.
-func (d *Driver) Startup(lnd.Config, lnd.Upcalls) (lnd.NI, error) {
-	return nil, errUnfinished
-}
 
 // NI is one network interface: one local address in one net, and the peers that are
 // reached from it.
 type NI struct {
-	cfg    Config // with defaults
-	nid    nid.NID
-	up     lnd.Upcalls
-	counts counters
-	cast   casting // Startup calls init, Shutdown calls shutdown
+	cfg      Config // with defaults
+	nid      nid.NID
+	addr     netip.Addr
+	stamp    uint64
+	depth    int // peer_credits
+	clock    machine.Clock
+	up       lnd.Upcalls
+	log      *slog.Logger
+	warned   warnings
+	counts   counters
+	acceptor *acceptor
+
+	dev  verbs.Device // of the acceptor
+	attr verbs.DeviceAttr
+	pd   verbs.PD
+	pool verbs.Pool
+	cq   verbs.CQ
+
+	mu      sync.RWMutex
+	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
+	scanner machine.Timer     // nil while there is nothing to scan; guarded by mu
+	conns   connTable
+
+	cast casting // multicast
+
+	recent      atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	outstanding atomic.Int64         // messages that are not finalized
+	closing     atomic.Bool          // nothing new is taken
+	drained     chan struct{}        // gets a value when closing and outstanding falls to 0
+	dying       chan struct{}        // closed when everything has to end
+	tasks       sync.WaitGroup       // connections, timer functions, and who tells lnet
 }
 
 var _ lnd.NI = (*NI)(nil)
 
+// open makes what the NI needs of its device.
+func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
+	ni.acceptor, ni.dev, ni.attr = a, a.dev, a.dev.Attr()
+	ni.cfg, ni.depth = cfg.forNI(t, ni.attr), peerCredits(t)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ni.closeVerbs())
+		}
+	}()
+	if ni.pd, err = ni.dev.NewPD(); err != nil {
+		return err
+	}
+	if ni.pool, err = ni.pd.NewPool(verbs.PoolConfig{Buffers: ni.cfg.RxBuffers, Size: kib.MaxMsgSize}); err != nil {
+		return err
+	}
+	if ni.cq, err = ni.dev.NewCQ(max(wrsPerTx*ni.cfg.NTX, leastCQ), ni.completed); err != nil {
+		return err
+	}
+	ni.cast.init(ni, ni.dev, ni.clock)
+	return nil
+}
+
+// The completion queue has room for all that ntx messages post in turns, and for what
+// peers are answered.
+const (
+	wrsPerTx = 32
+	leastCQ  = 1 << 14
+)
+
+// closeVerbs closes what open has made. The connections are gone.
+func (ni *NI) closeVerbs() (err error) {
+	if ni.cq != nil {
+		err = errors.Join(err, ni.cq.Close())
+	}
+	if ni.pool != nil {
+		err = errors.Join(err, ni.pool.Close())
+	}
+	if ni.pd != nil {
+		err = errors.Join(err, ni.pd.Close())
+	}
+	ni.cq, ni.pool, ni.pd = nil, nil, nil
+	return err
+}
+
 // NID implements lnd.NI.
 func (ni *NI) NID() nid.NID { return ni.nid }
 
-// Send implements lnd.NI.
-func (ni *NI) Send(m *lnd.Message) { ni.up.Finalize(m, errUnfinished) }
+// finalize ends the driver's ownership of m. No lock is held.
+func (ni *NI) finalize(m *lnd.Message, err error) {
+	ni.up.Finalize(m, err)
+	if ni.outstanding.Add(-1) == 0 && ni.closing.Load() {
+		ni.signalDrained()
+	}
+}
 
-// Recv implements lnd.NI.
-func (ni *NI) Recv(*lnd.Delivery) {}
+// peer returns the peer of this NID and makes it if need be. It returns nil
+// when the NI has ended.
+func (ni *NI) peer(id nid.NID) *peer {
+	ni.mu.RLock()
+	p := ni.peers[id]
+	ni.mu.RUnlock()
+	if p != nil {
+		return p
+	}
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	if p := ni.peers[id]; p != nil || ni.ended() {
+		return p
+	}
+	p = newPeer(ni, id)
+	ni.peers[id] = p
+	ni.scanLater()
+	return p
+}
 
-// Shutdown implements lnd.NI.
-func (ni *NI) Shutdown(context.Context) error { return nil }
+// allPeers returns the peers of this instant, in no order.
+func (ni *NI) allPeers() []*peer {
+	ni.mu.RLock()
+	defer ni.mu.RUnlock()
+	all := make([]*peer, 0, len(ni.peers))
+	for _, p := range ni.peers {
+		all = append(all, p)
+	}
+	return all
+}
 
-// Snapshot returns the NI's state.
-func (ni *NI) Snapshot() Snapshot { return Snapshot{NID: ni.nid, Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot()} }
+// enter begins a task unless the NI has ended.
+func (ni *NI) enter() bool {
+	ni.mu.RLock()
+	defer ni.mu.RUnlock()
+	if ni.ended() {
+		return false
+	}
+	ni.tasks.Add(1)
+	return true
+}
+
+// after calls f after d unless the NI has ended or the timer is stopped.
+func (ni *NI) after(d time.Duration, f func()) machine.Timer {
+	return ni.clock.AfterFunc(d, func() {
+		if ni.enter() {
+			defer ni.tasks.Done()
+			f()
+		}
+	})
+}
+
+// ended reports whether everything has to end.
+func (ni *NI) ended() bool {
+	select {
+	case <-ni.dying:
+		return true
+	default:
+		return false
+	}
+}
+
+// Shutdown implements lnd.NI. It returns ctx's error if messages had to be
+// failed.
+func (ni *NI) Shutdown(ctx context.Context) error {
+	ni.closing.Store(true)
+	ni.acceptor.leave(ni)
+	err := errors.Join(ni.awaitDrained(ctx), ni.cast.shutdown(ctx))
+	ni.mu.Lock() // against tasks that begin
+	again := ni.ended()
+	if !again {
+		close(ni.dying)
+	}
+	if ni.scanner != nil {
+		ni.scanner.Stop()
+		ni.scanner = nil
+	}
+	peers := ni.peers
+	ni.peers = nil
+	ni.mu.Unlock()
+	for _, p := range peers {
+		p.shutdown()
+	}
+	for _, c := range ni.conns.all() {
+		c.fail(newError(ShuttingDown, lustre(c.peer.id), nil))
+	}
+	_ = ni.awaitDrained(context.Background())
+	ni.tasks.Wait()
+	if again {
+		return err
+	}
+	return errors.Join(err, ni.closeVerbs(), ni.acceptor.release())
+}
+
+// awaitDrained waits until every message is finalized.
+func (ni *NI) awaitDrained(ctx context.Context) error {
+	for ni.outstanding.Load() > 0 {
+		select {
+		case <-ni.drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	ni.signalDrained() // to others who wait
+	return nil
+}
+
+func (ni *NI) signalDrained() {
+	select {
+	case ni.drained <- struct{}{}:
+	default:
+	}
+}

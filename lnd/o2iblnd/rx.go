@@ -1,10 +1,67 @@
 package o2iblnd
 
-import "ulnet/lnd"
+import (
+	"sync"
 
-// rx is a message of the peer on its way to lnet.
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// rx is a message of the peer on its way to lnet (struct kib_rx).
 type rx struct {
 	lnd.Delivery
-	cookie uint64
-	slot   uint32 // GET_REQ: of its tx
+	conn    *conn
+	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ
+	cookie  uint64
+	slot    uint32       // GET_REQ: of its tx
+	payload []byte       // IMMEDIATE: in buffer, or in kept
+	buffer  verbs.Buffer // to be returned, if it has bytes
+	kept    []byte       // memory for a payload that is held
+	lost    *Error       // the connection ended while it was held
+
+	held     bool // lnet has answered Hold, and Recv has not come; guarded by conn.mu, like all below
+	recv     bool // Recv has come first
+	leaving  bool // lnet is being asked to give it up
+	credited bool // its credit has been given back already
+}
+
+var rxs = sync.Pool{New: func() any { return new(rx) }}
+
+// newRx makes the rx of the message in m, which arrived in b. c.mu is held.
+func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
+	r := rxs.Get().(*rx)
+	r.Header, r.From, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.now
+	r.Sink, r.Dropped, r.Driver = lnd.Payload{}, false, r
+	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
+	r.payload, r.buffer, r.lost = m.Payload, b, nil
+	r.held, r.recv, r.leaving, r.credited = false, false, false, false
+	c.rxs++
+	return r
+}
+
+// giveBack returns the buffer, if that has not been done.
+func (r *rx) giveBack() {
+	if r.buffer.Bytes != nil {
+		b := r.buffer
+		r.buffer, r.payload = verbs.Buffer{}, nil
+		r.conn.ni.pool.Return(b)
+	}
+}
+
+// end ends r, whose Delivered has returned or never comes.
+func (r *rx) end(consumed bool) {
+	c := r.conn
+	r.giveBack()
+	c.mu.Lock()
+	c.rxs--
+	if consumed && !r.credited && c.state == connOpen {
+		c.step(exchangeIn{kind: exchangeConsumed})
+	}
+	c.unlock()
+	r.Owner, r.Sink, r.conn, r.payload = nil, lnd.Payload{}, nil, nil
+	if cap(r.kept) > kib.MaxMsgSize {
+		r.kept = nil
+	}
+	rxs.Put(r)
 }

@@ -1,7 +1,9 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -68,4 +70,53 @@ type ConnSnapshot struct {
 
 	TxMessages, RxMessages uint64 // SENDs
 	TxBytes, RxBytes       uint64 // of LNet payload
+}
+
+// Snapshot returns the NI's state. It does not stop the NI; counters of
+// different peers may be of different instants.
+func (ni *NI) Snapshot() Snapshot {
+	s := Snapshot{
+		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.attr,
+		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
+		Tunables: TunablesSnapshot{
+			PeerCredits: ni.depth, PeerCreditsHIW: ni.cfg.PeerCreditsHIW, ConcurrentSends: ni.cfg.ConcurrentSends,
+			ConnsPerPeer: ni.cfg.ConnsPerPeer, NTX: ni.cfg.NTX, Timeout: ni.cfg.Timeout, RetryCount: ni.cfg.RetryCount,
+			RNRRetryCount: ni.cfg.RNRRetryCount, Keepalive: ni.cfg.Keepalive, IBMTU: ni.cfg.IBMTU, TOS: or(ni.cfg.TOS, -1),
+			WrqSGE: ni.cfg.WrqSGE, Cksum: ni.cfg.Cksum,
+		},
+	}
+	if !ni.ended() {
+		s.Receives = ni.pool.Stats()
+	}
+	for _, p := range ni.allPeers() {
+		s.Peers = append(s.Peers, p.snapshot())
+	}
+	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int { return cmp.Or(a.ID.NID.Compare(b.ID.NID), 0) })
+	return s
+}
+
+func (p *peer) snapshot() PeerSnapshot {
+	p.mu.Lock()
+	conns := p.conns
+	s := PeerSnapshot{
+		ID: lustre(p.id), Version: p.set.version, Incarnation: p.set.stamp, Connecting: p.set.connecting,
+		Accepting: p.set.accepting, Pending: p.pending.len(), QueueDepth: p.set.depth, MaxFrags: p.set.maxFrags,
+	}
+	p.mu.Unlock()
+	for _, c := range conns {
+		s.Conns = append(s.Conns, c.snapshot())
+	}
+	return s
+}
+
+func (c *conn) snapshot() ConnSnapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := c.x
+	return ConnSnapshot{
+		QPN: c.vc.QPN(), Dialled: c.dialled, Version: c.version, QueueDepth: c.depth, MaxFrags: c.maxFrags,
+		Credits: x.credits, Owed: x.owed, Reserved: x.reserved,
+		Queued: x.uncredited.n + x.starved.len() + x.credited.len(), Transfers: x.active,
+		TxMessages: x.counts.sent, RxMessages: x.counts.received, TxBytes: x.counts.bytesOut, RxBytes: x.counts.bytesIn,
+	}
 }

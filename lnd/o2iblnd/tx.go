@@ -41,6 +41,7 @@ type tx struct {
 	msg      *lnd.Message // nil for the answers but GET_DONE
 	rx       *rx          // PUT_ACK: the delivery that its data is for
 	mr       verbs.MR     // the memory of msg or rx; nil if none is registered
+	pieces   [][]byte     // of mr
 	err      error        // how it ended
 
 	slot     uint32 // in exchange.slots: the ID of its work requests
@@ -79,8 +80,8 @@ func (t *tx) release() {
 	txs.Put(t)
 }
 
-// reset empties t for its next use; the memory of frags stays.
-func (t *tx) reset() { *t = tx{frags: t.frags[:0]} }
+// reset empties t for its next use; the memory of its lists stays.
+func (t *tx) reset() { *t = tx{frags: t.frags[:0], pieces: t.pieces[:0]} }
 
 // cursor is a place in segments of memory.
 type cursor struct {
@@ -90,23 +91,46 @@ type cursor struct {
 
 func newCursor(p lnd.Payload) cursor { return cursor{p.Segments, p.Offset} }
 
+// next returns the next piece of memory, of at most n bytes, and steps over it; nil at
+// the end.
+func (c *cursor) next(n int) []byte {
+	for len(c.segments) > 0 {
+		s := c.segments[0]
+		if c.skip < len(s) {
+			s = s[c.skip:min(len(s), c.skip+n)]
+			c.skip += len(s)
+			return s
+		}
+		c.skip -= len(s)
+		c.segments = c.segments[1:]
+	}
+	return nil
+}
+
 // take appends up to n bytes, in at most most pieces, to list and steps over them. It
 // returns how many there are: fewer if the pieces are short or the memory ends.
 func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.SGE, took int) {
-	for most > 0 && took < n && len(c.segments) > 0 {
-		s := c.segments[0]
-		if c.skip >= len(s) {
-			c.skip -= len(s)
-			c.segments = c.segments[1:]
-			continue
+	for ; most > 0 && took < n; most-- {
+		s := c.next(n - took)
+		if s == nil {
+			break
 		}
-		s = s[c.skip:min(len(s), c.skip+n-took)]
 		list = append(list, verbs.SGE{Bytes: s, MR: mr})
-		c.skip += len(s)
 		took += len(s)
-		most--
 	}
 	return list, took
+}
+
+// pass steps over what take would have taken.
+func (c *cursor) pass(n, most int) (passed int) {
+	for ; most > 0 && passed < n; most-- {
+		s := c.next(n - passed)
+		if s == nil {
+			break
+		}
+		passed += len(s)
+	}
+	return passed
 }
 
 // txQueue is a FIFO linked through tx.next. The zero value is empty.

@@ -1,0 +1,155 @@
+package o2iblnd
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
+)
+
+// acceptor is a device and its listener, for all NIs of an address.
+type acceptor struct {
+	driver   *Driver
+	addr     netip.Addr
+	dev      verbs.Device
+	listener verbs.Listener
+
+	mu       sync.RWMutex
+	nis      []*NI // in the order of their starts; guarded by mu
+	starting int   // NIs that are not in nis yet; guarded by mu
+}
+
+// join starts what ni needs of verbs, and takes requests for it. The caller holds d.mu.
+func (d *Driver) join(ni *NI, cfg lnd.Config) error {
+	a := d.acceptors[ni.addr]
+	if a == nil {
+		dev, err := d.cfg.Open(verbs.OpenConfig{
+			Addr: ni.addr, Clock: cfg.Clock, MTU: d.cfg.MTU, ReceiveBuffer: d.cfg.ReceiveBuffer, Log: cfg.Log, Tap: tapOf(cfg.Tap),
+		})
+		if err != nil {
+			return fmt.Errorf("o2iblnd: device of %v: %w", ni.addr, err)
+		}
+		a = &acceptor{driver: d, addr: ni.addr, dev: dev}
+	} else if a.find(ni.nid) != nil {
+		return fmt.Errorf("o2iblnd: there is an NI %v already", ni.nid)
+	}
+	a.begin(1)
+	defer a.begin(-1)
+	err := ni.open(a, d.cfg, cfg.Tunables)
+	if err == nil && a.listener == nil {
+		if a.listener, err = a.dev.Listen(d.cfg.Service, a.request); err != nil {
+			err = errors.Join(fmt.Errorf("o2iblnd: service %d of %v: %w", d.cfg.Service, ni.addr, err), ni.closeVerbs())
+		}
+	}
+	if err != nil {
+		if len(a.nis) == 0 {
+			err = errors.Join(err, a.dev.Close())
+		}
+		return err
+	}
+	d.acceptors[ni.addr] = a
+	a.mu.Lock()
+	a.nis = append(a.nis, ni)
+	a.mu.Unlock()
+	return nil
+}
+
+func (a *acceptor) begin(n int) {
+	a.mu.Lock()
+	a.starting += n
+	a.mu.Unlock()
+}
+
+// leave takes no more requests for ni.
+func (a *acceptor) leave(ni *NI) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.nis {
+		if a.nis[i] == ni {
+			a.nis = append(a.nis[:i:i], a.nis[i+1:]...)
+			return
+		}
+	}
+}
+
+// release closes the device if no NI is left.
+func (a *acceptor) release() error {
+	d := a.driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a.mu.RLock()
+	left := len(a.nis)
+	a.mu.RUnlock()
+	if left > 0 || d.acceptors[a.addr] != a {
+		return nil
+	}
+	delete(d.acceptors, a.addr)
+	return errors.Join(a.listener.Close(), a.dev.Close())
+}
+
+func (a *acceptor) find(id nid.NID) *NI {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, ni := range a.nis {
+		if ni.nid == id {
+			return ni
+		}
+	}
+	return nil
+}
+
+// first is the NI that counts what no NI can be named for, nil if there is none; early
+// tells that one is starting.
+func (a *acceptor) first() (ni *NI, early bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if len(a.nis) > 0 {
+		ni = a.nis[0]
+	}
+	return ni, a.starting > 0 || ni == nil
+}
+
+// request decides about a connection that a peer asks for (reference §7.1).
+func (a *acceptor) request(r verbs.Request) {
+	from := r.Peer()
+	some, early := a.first()
+	if a.driver.cfg.RequirePrivilegedPort && from.Port() > maxPrivilegedPort {
+		refuse(r, some, kib.Fatal, UnprivilegedPort, kib.V2, nil)
+		return
+	}
+	m, why, version, err := inspectRequest(r.Private())
+	if why != ReasonNone {
+		refuse(r, some, kib.Fatal, why, version, err)
+		return
+	}
+	ni := a.find(m.DstNID)
+	switch {
+	case ni == nil && early:
+		refuse(r, some, kib.Early, RefusedEarly, kib.V2, nil)
+	case ni == nil:
+		refuse(r, some, kib.Fatal, ForeignNID, kib.V2, nil)
+	default:
+		ni.request(r, &m)
+	}
+}
+
+// maxPrivilegedPort is the last port that only the privileged may bind.
+const maxPrivilegedPort = 1023
+
+// refuse rejects a request for which there is no NI; some NI, or nil, counts it.
+func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
+	from := r.Peer()
+	reject := kib.Reject{Version: version, Why: why, Params: kib.ConnParams{MaxMsgSize: kib.MaxMsgSize}}
+	_ = r.Reject(reject.AppendTo(nil)) // the peer may have gone
+	if some != nil {
+		some.rejectAddr(reason, from, err)
+	}
+}
+
+// tapOf is the seam for lnd's tap of packets.
+func tapOf(lnd.Tap) func(verbs.TappedPacket) { return nil }

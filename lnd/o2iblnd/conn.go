@@ -1,0 +1,220 @@
+package o2iblnd
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// connState is where a conn is in its life.
+type connState uint8
+
+const (
+	connOpening connState = iota // asked for, or accepted
+	connOpen                     // established: messages go through the exchange
+	connClosing                  // it is over, but the device or lnet may come back to it
+	connGone
+)
+
+// conn is a connection (struct kib_conn): the shell of one exchange. It is done with
+// when its last event has come, nothing is posted, and lnet has none of its messages.
+//
+// Who steps the exchange does so under mu, and then calls unlock, which does what the
+// steps ask for without it. One goroutine at a time does that, so that work requests are
+// posted in order and what a post needs is not given back before.
+type conn struct {
+	ni      *NI
+	peer    *peer
+	id      uint32
+	dialled bool // by this side
+	ask     ask  // of one that was dialled
+
+	// Set before it is established.
+	peerStamp       uint64
+	version         kib.Version
+	depth, maxFrags int
+
+	mu       sync.Mutex // guards all below
+	state    connState
+	vc       verbs.Conn // fixed once it is there
+	x        *exchange  // nil while opening
+	now      time.Duration
+	wakeAt   time.Duration
+	out      *exchangeOut // of the steps since the last unlock; nil for none
+	flushing bool         // somebody does what steps ask for
+	waiting  []verbs.Buffer
+	handling bool // somebody hands arrivals to lnet
+	rxs      int  // that lnet has, or that are on their way there and back
+	held     []*rx
+	ended    bool // no event follows
+	told     bool // the peer knows that it is over
+	deserted bool // nobody looks at held any more
+	closed   bool // vc is
+}
+
+var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
+
+// newConn makes a connection to p; nil if the NI has ended.
+func (ni *NI) newConn(p *peer, dialled bool) *conn {
+	if !ni.enter() {
+		return nil
+	}
+	c := &conn{ni: ni, peer: p, dialled: dialled, version: kib.V2}
+	ni.conns.add(c)
+	return c
+}
+
+// step steps the exchange under mu.
+func (c *conn) step(in exchangeIn) {
+	if c.out == nil {
+		c.out = outs.Get().(*exchangeOut)
+	}
+	c.now = c.ni.clock.Now()
+	c.wakeAt = c.x.Step(c.now, in, c.out)
+	if c.x.failed != nil && c.state == connOpen {
+		c.state = connClosing
+	}
+}
+
+// unlock releases mu and does what the steps ask for.
+func (c *conn) unlock() {
+	for !c.flushing && c.out != nil && !c.out.empty() {
+		out := c.out
+		c.out, c.flushing = nil, true
+		c.mu.Unlock()
+		failed := c.apply(out)
+		c.mu.Lock()
+		c.flushing = false
+		if failed != nil {
+			c.notPosted(out, failed)
+		}
+		out.Reset()
+		outs.Put(out)
+	}
+	if !c.flushing && c.out != nil {
+		c.out.Reset()
+		outs.Put(c.out)
+		c.out = nil
+	}
+	over := c.over()
+	if over {
+		c.state = connGone
+	}
+	c.mu.Unlock()
+	if over {
+		c.free()
+	}
+}
+
+// over reports whether nobody comes back to the connection.
+func (c *conn) over() bool {
+	return c.state == connClosing && c.ended && c.told && c.rxs == 0 && !c.handling && !c.flushing && (c.x == nil || c.x.idle())
+}
+
+// free lets go of the connection.
+func (c *conn) free() {
+	if !c.closed { // nobody else has c now
+		c.vc.Close()
+	}
+	c.ni.conns.remove(c)
+	c.ni.tasks.Done()
+}
+
+// abandon ends a connection that the device could not make. It returns false if it had been
+// given up, which the peer knows then.
+func (c *conn) abandon() bool {
+	c.mu.Lock()
+	opening := c.state == connOpening
+	c.state = connGone
+	c.mu.Unlock()
+	c.ni.conns.remove(c)
+	c.ni.tasks.Done()
+	return opening
+}
+
+// made notes what the device made, if no event has told yet. The connection may have been
+// given up meanwhile.
+func (c *conn) made(vc verbs.Conn) {
+	c.mu.Lock()
+	if c.vc == nil {
+		c.vc = vc
+	}
+	givenUp := c.state == connClosing && !c.ended
+	c.mu.Unlock()
+	if givenUp {
+		c.giveUp()
+	}
+}
+
+// giveUp ends a connection that is not established and whose end the peer knows.
+func (c *conn) giveUp() {
+	c.vc.Close()
+	c.mu.Lock()
+	c.ended, c.closed = true, true
+	c.dropWaiting()
+}
+
+// dropWaiting returns the buffers of messages that nobody looks at any more, and unlocks.
+func (c *conn) dropWaiting() {
+	list := c.waiting
+	c.waiting = nil
+	c.unlock()
+	for _, b := range list {
+		c.ni.pool.Return(b)
+	}
+}
+
+// fail ends the connection because of cause. Only the first failure counts.
+func (c *conn) fail(cause *Error) {
+	c.mu.Lock()
+	switch c.state {
+	case connOpen:
+		c.step(exchangeIn{kind: exchangeClose, err: cause})
+		c.unlock()
+	case connOpening:
+		c.state = connClosing
+		known := c.vc != nil
+		c.mu.Unlock()
+		c.tellPeer(cause)
+		if known {
+			c.giveUp()
+		}
+	default:
+		c.mu.Unlock()
+	}
+}
+
+// tellPeer tells the peer's set that a connection has not come about.
+func (c *conn) tellPeer(cause *Error) {
+	if c.dialled {
+		c.peer.attemptFailed(cause)
+	} else {
+		c.peer.acceptFailed(cause)
+	}
+	c.mu.Lock()
+	c.told = true
+	c.unlock()
+}
+
+// down follows the failure of an established connection, once.
+func (c *conn) down(cause *Error) {
+	c.vc.Disconnect()
+	c.abandonHeld(cause)
+	c.mu.Lock()
+	c.dropWaiting()
+	c.peer.closed(c, cause)
+	c.mu.Lock()
+	c.told = true
+	c.unlock()
+}
+
+// scan does what is due.
+func (c *conn) scan(now time.Duration) {
+	c.mu.Lock()
+	if c.state == connOpen && now >= c.wakeAt {
+		c.step(exchangeIn{kind: exchangeTimer})
+	}
+	c.unlock()
+}

@@ -1,0 +1,256 @@
+package o2iblnd
+
+import (
+	"slices"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// receive takes a message in. Those that come before the connection is established
+// wait, and so do those that come while another goroutine is at it.
+func (c *conn) receive(b verbs.Buffer) {
+	c.mu.Lock()
+	switch {
+	case c.state >= connClosing:
+		c.mu.Unlock()
+		c.ni.pool.Return(b)
+	case c.state == connOpening || c.handling:
+		if len(c.waiting) > 2*maxPeerCredits+maxNoops {
+			c.mu.Unlock()
+			c.ni.pool.Return(b)
+			c.fail(newError(CreditsOverdrawn, lustre(c.peer.id), nil))
+			return
+		}
+		c.waiting = append(c.waiting, b)
+		c.mu.Unlock()
+	default:
+		c.handling = true
+		c.handle(b)
+		c.handleWaiting()
+	}
+}
+
+// handleWaiting hands on what waits, and unlocks. c.handling is set.
+func (c *conn) handleWaiting() {
+	for len(c.waiting) > 0 && c.state == connOpen {
+		b := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.handle(b)
+	}
+	c.handling = false
+	if c.state == connOpen {
+		c.waiting = nil
+		c.unlock()
+		return
+	}
+	c.dropWaiting()
+}
+
+// handle steps the exchange with a message and does what it is for. c.mu is held, but not
+// meanwhile.
+func (c *conn) handle(b verbs.Buffer) {
+	c.step(exchangeIn{kind: exchangeArrived, bytes: b.Bytes})
+	var r *rx
+	switch c.out.arrival {
+	case arrivalGet:
+		c.peer.gets.Add(1)
+		r = c.newRx(&c.out.Message, c.out.Tx.slot, b)
+	case arrivalDeliver:
+		r = c.newRx(&c.out.Message, 0, b)
+	}
+	c.unlock()
+	if r == nil {
+		c.ni.pool.Return(b)
+	} else {
+		c.deliver(r)
+	}
+	c.mu.Lock()
+}
+
+// deliver asks lnet about a message.
+func (c *conn) deliver(r *rx) {
+	if r.kind != kib.Immediate {
+		r.giveBack()
+	}
+	verdict, err := c.ni.up.Parse(&r.Delivery)
+	switch {
+	case err != nil:
+		c.peer.fail(newError(Refused, lustre(c.peer.id), err))
+		r.end(false)
+	case verdict == lnd.Hold && c.hold(r):
+	default:
+		c.take(r)
+	}
+}
+
+// maxKept is how many held messages have their credit given back while their payload
+// is kept here; what comes then waits with the peer (local policy).
+const maxKept = 64
+
+// hold keeps a message until Recv. It returns false if that has come already. A payload is
+// copied and its buffer returned; a PUT_REQ has none, and its credit is not owed.
+func (c *conn) hold(r *rx) bool {
+	if r.buffer.Bytes != nil {
+		kept := append(r.kept[:0], r.payload...)
+		r.giveBack()
+		r.kept, r.payload = kept, kept
+	}
+	c.mu.Lock()
+	if r.recv {
+		c.mu.Unlock()
+		return false
+	}
+	r.held = true
+	c.held = append(c.held, r)
+	if r.kind == kib.Immediate && c.state == connOpen && len(c.held) <= maxKept {
+		r.credited = true
+		c.step(exchangeIn{kind: exchangeConsumed})
+	}
+	var over *Error
+	if c.deserted {
+		over = c.x.failed
+	}
+	c.unlock()
+	if over != nil {
+		c.abandonHeld(over)
+	}
+	return true
+}
+
+// Recv implements lnd.NI.
+func (ni *NI) Recv(d *lnd.Delivery) {
+	r := d.Driver.(*rx)
+	c := r.conn
+	c.mu.Lock()
+	if !r.held || r.leaving {
+		r.recv = true
+		c.mu.Unlock()
+		return
+	}
+	r.held = false
+	if i := slices.Index(c.held, r); i >= 0 {
+		c.held = slices.Delete(c.held, i, i+1)
+	}
+	c.mu.Unlock()
+	c.take(r)
+}
+
+// abandonHeld asks lnet what becomes of what it holds, because the connection is over.
+func (c *conn) abandonHeld(cause *Error) {
+	c.mu.Lock()
+	list := c.held
+	c.held, c.deserted = nil, true
+	for _, r := range list {
+		r.leaving, r.lost = true, cause
+	}
+	c.mu.Unlock()
+	for _, r := range list {
+		if c.ni.up.Abandon(&r.Delivery) {
+			r.end(false)
+			continue
+		}
+		c.mu.Lock()
+		r.leaving = false
+		came := r.recv
+		if came {
+			r.held = false
+		}
+		c.mu.Unlock()
+		if came {
+			c.take(r)
+		}
+	}
+}
+
+// take goes on with a message whose sink is known.
+func (c *conn) take(r *rx) {
+	switch {
+	case r.lost != nil:
+		c.ni.up.Delivered(&r.Delivery, r.lost)
+		r.end(false)
+	case r.kind == kib.Immediate:
+		r.Sink.CopyIn(r.payload)
+		r.giveBack()
+		c.ni.up.Delivered(&r.Delivery, nil)
+		r.end(true)
+	case r.kind == kib.PutReq:
+		c.takePut(r)
+	default:
+		c.takeGet(r)
+	}
+}
+
+// takePut answers a PUT_REQ.
+func (c *conn) takePut(r *rx) {
+	sink := r.Sink
+	sink.Length = min(sink.Length, int(r.Header.PayloadLength))
+	t := newTx()
+	t.cookie = r.cookie
+	var err error
+	if sink.Length > 0 {
+		if err = c.ni.register(t, sink, verbs.LocalWrite|verbs.RemoteWrite); err == nil && len(t.frags) > kib.MaxFrags {
+			c.ni.deregister(t)
+			err = syscall.EMSGSIZE
+		}
+		if err == nil {
+			t.rx = r
+			c.answerPut(r, t)
+			return
+		}
+		c.ni.counts.count(NoMemory)
+		err = newError(NoMemory, lustre(c.peer.id), err)
+		t.status = -int32(syscall.ENOMEM)
+	}
+	c.mu.Lock()
+	if c.state == connOpen {
+		c.step(exchangeIn{kind: exchangeNak, tx: t})
+	} else {
+		t.release()
+	}
+	c.unlock()
+	c.ni.up.Delivered(&r.Delivery, err)
+	r.end(true)
+}
+
+// answerPut offers the peer the memory of t.
+func (c *conn) answerPut(r *rx, t *tx) {
+	c.mu.Lock()
+	if c.state == connOpen {
+		c.step(exchangeIn{kind: exchangeSink, tx: t})
+		c.unlock()
+		return
+	}
+	err := c.x.failed
+	c.unlock()
+	c.ni.deregister(t)
+	t.release()
+	c.ni.up.Delivered(&r.Delivery, err)
+	r.end(false)
+}
+
+// takeGet tells lnet of a GET_REQ, which answers it with a REPLY, or has dropped it.
+func (c *conn) takeGet(r *rx) {
+	dropped := r.Dropped
+	c.mu.Lock()
+	if c.state == connOpen {
+		if t := c.x.getAt(r.slot, r.cookie); t != nil {
+			c.step(exchangeIn{kind: exchangeAwaitReply, tx: t})
+		}
+	}
+	c.unlock()
+	c.ni.up.Delivered(&r.Delivery, nil)
+	if dropped {
+		c.mu.Lock()
+		if c.state == connOpen {
+			if t := c.x.getAt(r.slot, r.cookie); t != nil {
+				t.status = -int32(syscall.ENODATA)
+				c.step(exchangeIn{kind: exchangeReply, tx: t})
+			}
+		}
+		c.unlock()
+	}
+	r.end(false)
+}

@@ -1,0 +1,109 @@
+package o2iblnd
+
+import "ulnet/lnd/verbs"
+
+// event takes what the device tells of the connection.
+func (c *conn) event(vc verbs.Conn, e verbs.Event) {
+	c.mu.Lock()
+	if c.vc == nil {
+		c.vc = vc
+	}
+	c.mu.Unlock()
+	switch e.Kind {
+	case verbs.Established:
+		c.established(e.Private)
+	case verbs.Rejected:
+		c.notEstablished(func() {
+			p := c.peer
+			p.mu.Lock()
+			p.step(peerIn{kind: peerRejected, ask: c.ask, private: e.Private, reason: e.Reason})
+			p.unlock()
+		})
+	case verbs.Unreachable:
+		c.notEstablished(func() { c.peer.attemptFailed(newError(Unreachable, lustre(c.peer.id), nil)) })
+	case verbs.Disconnected:
+		c.disconnected(e.Status)
+	}
+}
+
+// notEstablished ends a connection that has not come about, and has tell tell the
+// set.
+func (c *conn) notEstablished(tell func()) {
+	c.mu.Lock()
+	c.ended = true
+	opening := c.state == connOpening
+	if opening {
+		c.state = connClosing
+	}
+	c.dropWaiting()
+	if !opening {
+		return
+	}
+	tell()
+	c.mu.Lock()
+	c.told = true
+	c.unlock()
+}
+
+// disconnected follows the end of a connection, wherever it was.
+func (c *conn) disconnected(status verbs.Status) {
+	cause := newError(PeerClosed, lustre(c.peer.id), nil)
+	if status != verbs.Success {
+		cause = newError(TransportFailed, lustre(c.peer.id), status)
+	}
+	c.mu.Lock()
+	opening := c.state == connOpening
+	c.mu.Unlock()
+	if opening {
+		c.notEstablished(func() {
+			if c.dialled {
+				c.peer.attemptFailed(cause)
+			} else {
+				c.peer.acceptFailed(cause)
+			}
+		})
+		return
+	}
+	c.fail(cause)
+	c.mu.Lock()
+	c.ended = true
+	c.unlock()
+}
+
+// established takes the connection into use, with what waits for it and what has
+// arrived already.
+func (c *conn) established(private []byte) {
+	p := c.peer
+	p.mu.Lock()
+	c.mu.Lock()
+	if c.state != connOpening {
+		c.mu.Unlock()
+		p.mu.Unlock()
+		return
+	}
+	if c.dialled {
+		p.step(peerIn{kind: peerConnected, ask: c.ask, private: private})
+		if refused := p.out.refused; refused != nil {
+			c.state, c.told = connClosing, true
+			p.events = append(p.events, event{kind: eventNoted, err: refused})
+			c.mu.Unlock()
+			p.unlock()
+			c.vc.Disconnect()
+			c.mu.Lock()
+			c.dropWaiting()
+			return
+		}
+		c.depth, c.maxFrags = int(p.out.ack.QueueDepth), int(p.out.ack.MaxFrags)
+		c.peerStamp, c.version = p.set.stamp, p.set.version
+	} else {
+		p.step(peerIn{kind: peerAccepted, stamp: c.peerStamp, version: c.version})
+	}
+	c.x = newExchange(c.ni.exchangeConfig(c, c.depth), c.ni.clock.Now())
+	c.state, c.handling = connOpen, true
+	p.attach(c)
+	c.wakeAt = c.x.wake()
+	c.mu.Unlock()
+	p.unlock()
+	c.mu.Lock()
+	c.handleWaiting()
+}

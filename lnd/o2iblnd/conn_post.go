@@ -1,0 +1,180 @@
+package o2iblnd
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/wire"
+)
+
+// apply does what steps ask for, without locks. The error is that of posting.
+func (c *conn) apply(out *exchangeOut) (failed *Error) {
+	if len(out.WRs) > 0 {
+		if err := c.vc.PostSend(c.workRequests(out)); err != nil {
+			failed = newError(TransportFailed, lustre(c.peer.id), err)
+		}
+	}
+	for _, why := range out.Counted {
+		c.ni.counts.count(why)
+	}
+	for _, t := range out.Done {
+		c.endTx(t)
+	}
+	if out.Closed != nil {
+		c.down(out.Closed)
+	}
+	return failed
+}
+
+// workRequests makes those of out, in its own memory.
+func (c *conn) workRequests(out *exchangeOut) []verbs.SendWR {
+	out.posts, out.sges = out.posts[:0], out.sges[:0]
+	need := len(out.WRs) + len(out.Pieces)
+	if cap(out.sges) < need { // so that it does not move
+		out.sges = make([]verbs.SGE, 0, 2*need)
+	}
+	for i := range out.WRs {
+		wr := &out.WRs[i]
+		begin := len(out.sges)
+		if wr.bytes[1] > wr.bytes[0] {
+			out.sges = append(out.sges, verbs.SGE{Bytes: out.Bytes[wr.bytes[0]:wr.bytes[1]]})
+		}
+		out.sges = append(out.sges, out.Pieces[wr.pieces[0]:wr.pieces[1]]...)
+		out.posts = append(out.posts, verbs.SendWR{
+			ID: uint64(c.id)<<32 | uint64(wr.id), Op: wr.op, Pieces: out.sges[begin:len(out.sges):len(out.sges)],
+			Signaled: wr.signaled, Remote: wr.remote, RKey: wr.rkey,
+		})
+	}
+	return out.posts
+}
+
+// notPosted ends the connection because out could not be posted. c.mu is held.
+func (c *conn) notPosted(out *exchangeOut, failed *Error) {
+	for i := range out.WRs {
+		if out.WRs[i].signaled {
+			c.step(exchangeIn{kind: exchangeSent, id: out.WRs[i].id, err: failed})
+		}
+	}
+	c.step(exchangeIn{kind: exchangeClose, err: failed})
+}
+
+// completed takes the completions of a batch (the upcall of the NI's queue).
+func (ni *NI) completed(batch []verbs.Completion) {
+	for i := range batch {
+		done := &batch[i]
+		c := ni.conns.at(uint32(done.ID >> 32))
+		switch {
+		case done.Op != verbs.Receive:
+			if c != nil {
+				c.completed(uint32(done.ID), done.Status)
+			}
+		case c != nil && done.Status == verbs.Success:
+			c.receive(done.Buffer)
+		default:
+			if done.Buffer.Bytes != nil {
+				ni.pool.Return(done.Buffer)
+			}
+			if c != nil && done.Status != verbs.Flushed {
+				c.fail(newError(TransportFailed, lustre(c.peer.id), done.Status))
+			}
+		}
+	}
+}
+
+// completed follows the end of a work request.
+func (c *conn) completed(id uint32, status verbs.Status) {
+	var failed *Error
+	if status != verbs.Success {
+		failed = newError(TransportFailed, lustre(c.peer.id), status)
+	}
+	c.mu.Lock()
+	if c.x == nil {
+		c.mu.Unlock()
+		return
+	}
+	if failed != nil && c.x.failed != nil {
+		failed = c.x.failed // the first failure counts
+	}
+	c.step(exchangeIn{kind: exchangeSent, id: id, err: failed})
+	if failed != nil {
+		c.step(exchangeIn{kind: exchangeClose, err: failed})
+	}
+	c.unlock()
+}
+
+// endTx ends what was under way on the connection, and tells lnet.
+func (c *conn) endTx(t *tx) {
+	switch t.kind {
+	case kib.PutAck:
+		c.ni.deregister(t)
+		r, err := t.rx, t.err
+		t.release()
+		c.ni.up.Delivered(&r.Delivery, err)
+		r.end(false)
+		return
+	case kib.GetDone:
+		c.peer.gets.Add(-1)
+	case kib.GetReq:
+		if t.err == nil {
+			c.deliverReply(t)
+			return
+		}
+	}
+	c.ni.endTx(t)
+}
+
+// endTx finalizes the message of t, if it has one.
+func (ni *NI) endTx(t *tx) {
+	ni.deregister(t)
+	m, err := t.msg, t.err
+	t.release()
+	if m != nil {
+		ni.finalize(m, err)
+	}
+}
+
+// deliverReply makes the REPLY that a GET_DONE stands for, whose data the peer has
+// written to the sink of the GET.
+func (c *conn) deliverReply(t *tx) {
+	c.ni.deregister(t)
+	data := t.msg.Sink
+	data.Length = int(t.status)
+	get := t.msg.Header
+	m := kib.Msg{LNet: wire.Header{
+		DestNID: get.SrcNID, DestPID: get.SrcPID, SrcNID: get.DestNID, SrcPID: get.DestPID, PayloadLength: uint32(t.status),
+	}}
+	m.LNet.SetReply(wire.ReplyCmd{DstMD: get.Get().ReturnMD})
+	c.mu.Lock()
+	r := c.newRx(&m, 0, verbs.Buffer{})
+	c.mu.Unlock()
+	c.ni.endTx(t)
+	verdict, err := c.ni.up.Parse(&r.Delivery)
+	switch {
+	case err != nil:
+		c.peer.fail(newError(Refused, lustre(c.peer.id), err))
+		r.end(false)
+		return
+	case verdict == lnd.Accept:
+	default: // a REPLY has its memory: lnet holds none
+	}
+	if !sameMemory(r.Sink, data) {
+		lnd.Copy(r.Sink, data)
+	}
+	c.ni.up.Delivered(&r.Delivery, nil)
+	r.end(false)
+}
+
+// sameMemory reports whether a begins where b does, so that what was written to b is in
+// a as well.
+func sameMemory(a, b lnd.Payload) bool {
+	if a.Offset != b.Offset || len(a.Segments) != len(b.Segments) {
+		return false
+	}
+	for i := range a.Segments {
+		x, y := a.Segments[i], b.Segments[i]
+		if len(x) != len(y) || len(x) > 0 && &x[0] != &y[0] {
+			return false
+		}
+	}
+	return true
+}

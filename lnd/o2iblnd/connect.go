@@ -1,0 +1,145 @@
+package o2iblnd
+
+import (
+	"net/netip"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+)
+
+// connect asks p for a connection.
+func (ni *NI) connect(p *peer, a ask) {
+	c := ni.newConn(p, true)
+	if c == nil {
+		p.attemptFailed(newError(ShuttingDown, lustre(p.id), nil))
+		return
+	}
+	c.ask = a
+	m := kib.Msg{Params: kib.ConnParams{QueueDepth: uint16(a.depth), MaxFrags: uint16(a.maxFrags), MaxMsgSize: kib.MaxMsgSize}}
+	private := ni.greeting(&m, kib.ConnReq, p, a.stamp)
+	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
+	vc, err := ni.dev.Connect(to, ni.connConfig(c, a.depth, private), c.event)
+	if err != nil {
+		if c.abandon() {
+			p.attemptFailed(newError(ConnectFailed, lustre(p.id), err))
+		}
+		return
+	}
+	c.made(vc)
+}
+
+// greeting encodes a CONNREQ or CONNACK. It fits: its NIDs are IPv4.
+func (ni *NI) greeting(m *kib.Msg, typ kib.MsgType, p *peer, stamp uint64) []byte {
+	m.Header = kib.Header{
+		Version: kib.V2, Type: typ, SrcNID: ni.nid, SrcStamp: ni.stamp, DstNID: p.id, DstStamp: stamp,
+	}
+	b, _ := m.AppendBinary(nil)
+	if ni.cfg.Cksum {
+		kib.SetChecksum(b, false, kib.Unsigned)
+	}
+	return b
+}
+
+// connConfig is what a connection with queues of this depth is made of.
+func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
+	x := ni.exchangeConfig(c, depth)
+	cfg := verbs.ConnConfig{
+		QP:           verbs.QPConfig{ID: uint64(c.id) << 32, PD: ni.pd, Sends: ni.cq, Recvs: ni.cq, Pool: ni.pool, MaxSends: x.maxPosted()},
+		SrcPort:      maxPrivilegedPort,
+		TrafficClass: uint8(ni.cfg.TOS), MTU: ni.cfg.IBMTU,
+		RetryCount: uint8(ni.cfg.RetryCount), RNRRetryCount: uint8(ni.cfg.RNRRetryCount),
+		Timeout: ni.cfg.connectTimeout(), Private: private,
+	}
+	if ni.cfg.UnprivilegedPort {
+		cfg.SrcPort = maxPrivilegedPort + 1
+	}
+	return cfg
+}
+
+// exchangeConfig is what c and its peer have agreed upon, or are about to.
+func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
+	return exchangeConfig{
+		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
+		depth: depth, maxFrags: c.maxFrags, highWater: depth * ni.cfg.PeerCreditsHIW / ni.depth,
+		concurrent: ni.cfg.ConcurrentSends, gather: ni.cfg.WrqSGE, sendGather: ni.attr.SGEs,
+		timeout: ni.cfg.Timeout, keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, firstCookie: ni.cfg.FirstCookie,
+	}
+}
+
+// attemptFailed tells the set that a connection that it asked for could not be made.
+func (p *peer) attemptFailed(e *Error) {
+	p.mu.Lock()
+	p.events = append(p.events, event{kind: eventNoted, err: e})
+	p.step(peerIn{kind: peerFailed, err: e})
+	p.unlock()
+}
+
+// request decides about a request that is in order by itself, for this NI.
+func (ni *NI) request(r verbs.Request, m *kib.Msg) {
+	if !ni.enter() {
+		ni.reject(r, kib.Early)
+		return
+	}
+	defer ni.tasks.Done()
+	why, reason := inspectParams(m.Params, ni.depth)
+	switch {
+	case m.SrcNID.Net() != ni.nid.Net() || m.SrcNID.Addr() != r.Peer().Addr():
+		why, reason = kib.Fatal, RequestSource
+	case m.DstStamp != 0 && m.DstStamp != ni.stamp:
+		why, reason = kib.ConnStale, RefusedStale
+	case ni.closing.Load():
+		why, reason = kib.Early, ShuttingDown
+	case reason == ReasonNone && ni.conns.len() >= ni.cfg.MaxConns:
+		why, reason = kib.NoResources, RefusedLimit
+	}
+	if reason != ReasonNone {
+		from := r.Peer()
+		ni.reject(r, why)
+		ni.rejectAddr(reason, from, nil)
+		return
+	}
+	p := ni.peer(m.SrcNID)
+	if p == nil {
+		ni.reject(r, kib.Early)
+		return
+	}
+	p.request(r, m)
+}
+
+// reject refuses a request for this NI.
+func (ni *NI) reject(r verbs.Request, why kib.Why) {
+	reject := kib.Reject{
+		Version: kib.V2, Why: why, Stamp: ni.stamp,
+		Params: kib.ConnParams{QueueDepth: uint16(ni.depth), MaxFrags: kib.MaxFrags, MaxMsgSize: kib.MaxMsgSize},
+	}
+	_ = r.Reject(reject.AppendTo(nil)) // the peer may have gone
+}
+
+// accept makes the connection that p asks for with m.
+func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
+	c := ni.newConn(p, false)
+	if c == nil {
+		ni.reject(r, kib.Early)
+		p.acceptFailed(newError(ShuttingDown, lustre(p.id), nil))
+		return
+	}
+	c.depth, c.maxFrags = int(m.Params.QueueDepth), int(m.Params.MaxFrags)
+	c.peerStamp, c.version = m.SrcStamp, m.Version
+	ack := kib.Msg{Params: kib.ConnParams{QueueDepth: m.Params.QueueDepth, MaxFrags: m.Params.MaxFrags, MaxMsgSize: kib.MaxMsgSize}}
+	vc, err := r.Accept(ni.connConfig(c, c.depth, ni.greeting(&ack, kib.ConnAck, p, m.SrcStamp)), c.event)
+	if err != nil {
+		if c.abandon() {
+			p.acceptFailed(newError(AcceptFailed, lustre(p.id), err))
+		}
+		return
+	}
+	c.made(vc)
+}
+
+// acceptFailed tells the set that a request that it accepted came to nothing.
+func (p *peer) acceptFailed(e *Error) {
+	p.mu.Lock()
+	p.events = append(p.events, event{kind: eventNoted, err: e})
+	p.step(peerIn{kind: peerAcceptFailed, err: e})
+	p.unlock()
+}

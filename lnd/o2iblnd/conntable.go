@@ -1,0 +1,69 @@
+package o2iblnd
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// connTable finds connections by the numbers in their completions. The table is copied
+// when it changes, which is rare, so that it is read without a lock.
+type connTable struct {
+	mu   sync.Mutex // held by who changes the table
+	free []uint32   // guarded by mu
+	n    atomic.Int64
+	list atomic.Pointer[[]*conn]
+}
+
+// add gives c its number.
+func (t *connTable) add(c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*conn
+	if old := t.list.Load(); old != nil {
+		list = *old
+	}
+	if n := len(t.free); n > 0 {
+		c.id, t.free = t.free[n-1], t.free[:n-1]
+		list = slices.Clone(list)
+		list[c.id] = c
+	} else {
+		c.id = uint32(len(list))
+		list = append(list, c) // who reads the old list does not see it
+	}
+	t.n.Add(1)
+	t.list.Store(&list)
+}
+
+func (t *connTable) remove(c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := slices.Clone(*t.list.Load())
+	list[c.id] = nil
+	t.free = append(t.free, c.id)
+	t.n.Add(-1)
+	t.list.Store(&list)
+}
+
+// at returns the connection with a number, nil if there is none.
+func (t *connTable) at(id uint32) *conn {
+	list := t.list.Load()
+	if list == nil || int(id) >= len(*list) {
+		return nil
+	}
+	return (*list)[id]
+}
+
+func (t *connTable) len() int { return int(t.n.Load()) }
+
+// all returns the connections of this instant.
+func (t *connTable) all() (all []*conn) {
+	if list := t.list.Load(); list != nil {
+		for _, c := range *list {
+			if c != nil {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}

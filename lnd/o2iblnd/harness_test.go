@@ -1,0 +1,59 @@
+package o2iblnd
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// start brings up an NI at an address of the loopback, over software RoCE.
+func start(t testing.TB, addr netip.Addr, open verbs.Opener, cfg Config, up lnd.Upcalls, tweaks ...func(*lnd.Config)) *NI {
+	t.Helper()
+	cfg.Open = open
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := lnd.Config{
+		Net: nid.MakeNet(nid.O2IB, 0), Interface: addr.String(), Incarnation: uint64(addr.As4()[3]),
+		Clock: machine.RealClock(),
+	}
+	for _, tweak := range tweaks {
+		tweak(&c)
+	}
+	ni, err := d.Startup(c, up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ni.(*NI)
+}
+
+// TestContract runs the suite of all drivers over software RoCE on the loopback.
+func TestContract(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+	}{
+		{"defaults", Config{}},
+		{"checksums", Config{Cksum: true}},
+		{"kernel's pieces", Config{WrqSGE: 2, MTU: 1024}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.cfg.Timeout = 4 * time.Second
+			lndtest.Run(t, lndtest.Harness{
+				Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+					at := loopbackAddrs(2)
+					return start(t, at[0], softroce.Open, tt.cfg, a), start(t, at[1], softroce.Open, tt.cfg, b)
+				},
+				Unreachable: nid.MustParse("127.255.255.253@o2ib"),
+			})
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package o2iblnd
+
+import (
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/wire"
+)
+
+// Send implements lnd.NI.
+func (ni *NI) Send(m *lnd.Message) {
+	n := ni.outstanding.Add(1)
+	if ni.closing.Load() {
+		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
+		return
+	}
+	why, err := ni.sendable(m)
+	if why == ReasonNone && n > int64(ni.cfg.NTX) {
+		why = NoTx
+	}
+	if why != ReasonNone {
+		ni.giveUp(m, newError(why, m.Target, err))
+		return
+	}
+	p := ni.recent.Load()
+	if p == nil || p.id != m.Target.NID || p.gone.Load() {
+		if p = ni.peer(m.Target.NID); p != nil {
+			ni.recent.Store(p)
+		}
+	}
+	t, e := ni.prepare(p, m)
+	switch {
+	case e != nil:
+		ni.giveUp(m, e)
+		return
+	case t == nil:
+		return // it answered a GET_REQ
+	}
+	for p != nil && !p.send(t) {
+		p = ni.peer(m.Target.NID) // the other was removed from the table
+	}
+	if p == nil {
+		t.err = newError(ShuttingDown, m.Target, nil)
+		ni.endTx(t)
+	}
+}
+
+// giveUp finalizes a message that does not leave, and says why.
+func (ni *NI) giveUp(m *lnd.Message, e *Error) {
+	ni.counts.count(e.Reason)
+	ni.logFailure(m.Target.NID, e)
+	ni.finalize(m, e)
+}
+
+// sendable checks that a message can be encoded.
+func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
+	h := &m.Header
+	fits := h.SrcNID.Is4() && h.DestNID.Is4() && m.Target.NID.Is4() && m.Target.NID.Addr().Is4()
+	switch {
+	case !fits:
+		return BadHeader, kib.ErrLargeNID
+	case m.Payload.Length < 0 || m.Payload.Length > lnd.MaxPayload:
+		return BadHeader, syscall.EMSGSIZE
+	}
+	return ReasonNone, nil
+}
+
+// protocolOf is how a message is sent (reference §8.1).
+func protocolOf(m *lnd.Message) kib.MsgType {
+	switch {
+	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Target.NID == m.Header.DestNID:
+		return kib.GetReq
+	case m.Payload.Length > kib.MaxImmediate:
+		return kib.PutReq
+	}
+	return kib.Immediate
+}
+
+// prepare makes the tx of a message, whose memory it registers where the device is to read
+// or the peer to write there. A REPLY that answers a GET_REQ is sent at once: t is nil
+// then. p may be nil if the NI ends.
+func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
+	t = newTx()
+	t.msg, t.priority, t.kind = m, m.Priority, protocolOf(m)
+	answers := p != nil && m.Header.Type == wire.Reply && p.gets.Load() > 0
+	var err error
+	switch {
+	case t.kind == kib.GetReq:
+		err = ni.register(t, m.Sink, verbs.LocalWrite|verbs.RemoteWrite)
+		if err == nil && len(t.frags) > kib.MaxFrags {
+			ni.deregister(t)
+			t.kind, t.frags = kib.Immediate, t.frags[:0] // and the answer comes as a REPLY
+		}
+	case t.kind == kib.PutReq || answers && m.Payload.Length > 0:
+		err = ni.register(t, m.Payload, 0)
+	}
+	if err != nil {
+		t.release()
+		return nil, newError(NoMemory, m.Target, err)
+	}
+	if answers {
+		if p.answer(t) {
+			t.mr = nil
+			t.release()
+			return nil, nil
+		}
+		if t.kind == kib.Immediate {
+			ni.deregister(t)
+		}
+	}
+	return t, nil
+}
+
+// register lends the memory of a payload for the time of t.
+func (ni *NI) register(t *tx, p lnd.Payload, access verbs.Access) (err error) {
+	t.pieces = p.Append(t.pieces[:0])
+	if t.mr, err = ni.pd.Register(t.pieces, access); err != nil {
+		return err
+	}
+	if access != 0 {
+		t.key, t.frags, t.total = t.mr.RKey(), t.mr.Frags(t.frags[:0]), p.Length
+	}
+	return nil
+}
+
+func (ni *NI) deregister(t *tx) {
+	if t.mr != nil {
+		t.mr.Deregister()
+		t.mr = nil
+	}
+	clear(t.pieces)
+	t.pieces = t.pieces[:0]
+}

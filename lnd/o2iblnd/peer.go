@@ -1,0 +1,219 @@
+package o2iblnd
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// peer is one remote NID and its connections (struct kib_peer_ni). It steps the
+// peerSet and does what that asks for.
+type peer struct {
+	ni   *NI
+	id   nid.NID
+	gets atomic.Int64 // GET_REQs that lnet has not answered
+	gone atomic.Bool  // no longer in the NI's table; set under mu
+
+	mu      sync.Mutex
+	set     peerSet    // and all below: guarded by mu
+	out     peerOut    // of the last step
+	conns   []*conn    // established
+	turn    int        // of conns: who gets the next message
+	pending classQueue // what waits for a connection; a tx has its deadline
+	wakeAt  time.Duration
+	events  []event
+	telling bool // a goroutine is delivering events
+}
+
+func newPeer(ni *NI, id nid.NID) *peer {
+	return &peer{
+		ni: ni, id: id, wakeAt: machine.Never,
+		set: newPeerSet(peerSetConfig{self: ni.nid, peer: id, stamp: ni.stamp, depth: ni.depth, connsPerPeer: ni.cfg.ConnsPerPeer}),
+	}
+}
+
+// send gives t to a connection, one after the other in turn, or has it wait for the first
+// one. It returns false if the peer is no longer in use.
+func (p *peer) send(t *tx) bool {
+	p.mu.Lock()
+	if p.gone.Load() {
+		p.mu.Unlock()
+		return false
+	}
+	for range p.conns {
+		c := p.conns[p.turn%len(p.conns)]
+		p.turn++
+		c.mu.Lock()
+		if c.state != connOpen {
+			c.mu.Unlock()
+			continue
+		}
+		p.mu.Unlock()
+		c.step(exchangeIn{kind: exchangeSend, tx: t})
+		c.unlock()
+		return true
+	}
+	t.deadline = p.ni.clock.Now() + p.ni.cfg.connectTimeout() + queueGrace
+	p.pending.push(t)
+	p.step(peerIn{kind: peerSend})
+	p.unlock()
+	return true
+}
+
+// queueGrace is added to the time that a connection may take (reference §10).
+const queueGrace = 10 * time.Second
+
+// answer sends a REPLY as the answer to the GET_REQ that asked for it, if one did. It
+// takes over the message of t and its memory.
+func (p *peer) answer(t *tx) bool {
+	p.mu.Lock()
+	conns := p.conns
+	p.mu.Unlock()
+	h := t.msg.Header.Reply().DstMD
+	for _, c := range conns {
+		if c.answer(h, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *conn) answer(h wire.MDHandle, t *tx) bool {
+	c.mu.Lock()
+	if c.state != connOpen {
+		c.mu.Unlock()
+		return false
+	}
+	g := c.x.getFor(h)
+	if g == nil {
+		c.mu.Unlock()
+		return false
+	}
+	g.msg, g.mr = t.msg, t.mr
+	g.pieces, t.pieces = t.pieces, g.pieces
+	c.step(exchangeIn{kind: exchangeReply, tx: g})
+	c.unlock()
+	return true
+}
+
+// step steps the set and does what it asks for, or notes it for unlock. The caller holds
+// p.mu.
+func (p *peer) step(in peerIn) {
+	p.out = peerOut{}
+	in.queued = p.pending.len() > 0
+	p.wakeAt = p.set.Step(p.ni.clock.Now(), in, &p.out)
+	if p.out.reason != ReasonNone {
+		p.events = append(p.events, event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil)})
+	}
+	if p.out.closeStale {
+		p.closeStale()
+	}
+	if p.out.failPending {
+		p.failPending(p.out.err)
+	}
+	if p.out.down {
+		p.events = append(p.events, event{kind: eventDown, err: p.out.err})
+	}
+	if p.out.up {
+		p.events = append(p.events, event{kind: eventUp})
+	}
+	for range p.out.connect {
+		p.events = append(p.events, event{kind: eventConnect, ask: p.set.ask()})
+	}
+}
+
+// closeStale ends connections to other lives of the peer, after unlock.
+func (p *peer) closeStale() {
+	for _, c := range p.conns {
+		if c.peerStamp != p.set.stamp || c.version != p.set.version {
+			p.events = append(p.events, event{kind: eventClose, conn: c, err: newError(PeerRestarted, lustre(p.id), nil)})
+		}
+	}
+}
+
+// attach takes an established connection into use, and gives it what waits. The caller
+// holds p.mu and c.mu.
+func (p *peer) attach(c *conn) {
+	p.conns = append(p.conns[:len(p.conns):len(p.conns)], c)
+	for t := p.pending.pop(); t != nil; t = p.pending.pop() {
+		c.step(exchangeIn{kind: exchangeSend, tx: t})
+	}
+}
+
+// closed follows the end of an established connection.
+func (p *peer) closed(c *conn, cause *Error) {
+	p.mu.Lock()
+	for i := range p.conns {
+		if p.conns[i] == c {
+			p.conns = append(p.conns[:i:i], p.conns[i+1:]...)
+			break
+		}
+	}
+	p.events = append(p.events, event{kind: eventNoted, err: cause})
+	p.step(peerIn{kind: peerClosed, err: cause})
+	if p.gone.Load() { // the NI ends
+		p.failPending(cause)
+	}
+	p.unlock()
+}
+
+// fail ends all connections, because the peer broke the protocol on one.
+func (p *peer) fail(cause *Error) {
+	p.mu.Lock()
+	conns := p.conns
+	p.mu.Unlock()
+	for _, c := range conns {
+		c.fail(cause)
+	}
+}
+
+// shutdown ends everything of the peer but its connections.
+func (p *peer) shutdown() {
+	p.mu.Lock()
+	p.gone.Store(true)
+	p.failPending(newError(ShuttingDown, lustre(p.id), nil))
+	p.unlock()
+}
+
+// scan does what is due. It reports whether nothing is lost with the peer.
+func (p *peer) scan(now time.Duration) {
+	p.mu.Lock()
+	if now >= p.wakeAt {
+		p.step(peerIn{kind: peerTimer})
+	}
+	if t := p.pending.peek(); t != nil && now >= t.deadline {
+		e := newError(QueueTimeout, lustre(p.id), nil)
+		p.events = append(p.events, event{kind: eventNoted, err: e})
+		p.failPending(e)
+	}
+	p.unlock()
+}
+
+// remove marks p as removed if nothing is lost with it.
+func (p *peer) remove() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.set.idle() && len(p.conns) == 0 && p.pending.len() == 0 && !p.telling && len(p.events) == 0 {
+		p.gone.Store(true)
+	}
+	return p.gone.Load()
+}
+
+// request decides about a request of the peer, whose private data is m, and answers it.
+func (p *peer) request(r verbs.Request, m *kib.Msg) {
+	p.mu.Lock()
+	p.step(peerIn{kind: peerRequest, stamp: m.SrcStamp, version: m.Version})
+	why := p.out.why
+	p.unlock()
+	if why != 0 {
+		p.ni.reject(r, why)
+		return
+	}
+	p.ni.accept(r, p, m)
+}

@@ -1,0 +1,80 @@
+package o2iblnd
+
+// event is something to be done once no lock is held: to tell lnet or the log, to ask for
+// a connection, or to end one.
+type event struct {
+	kind   eventKind
+	failed *tx // linked through next
+	conn   *conn
+	ask    ask
+	err    *Error
+}
+
+type eventKind uint8
+
+const (
+	eventFailed  eventKind = iota // end what is failed
+	eventUp                       // tell lnet
+	eventDown                     // likewise, because of err
+	eventNoted                    // count err and log it
+	eventConnect                  // ask for a connection
+	eventClose                    // end conn because of err
+)
+
+// unlock releases p.mu and does what was noted under it, in order. Who finds nobody at it does
+// all, and the others' too.
+func (p *peer) unlock() {
+	if len(p.events) == 0 || p.telling {
+		p.mu.Unlock()
+		return
+	}
+	p.telling = true
+	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
+	defer p.ni.tasks.Done()
+	for len(p.events) > 0 {
+		events := p.events
+		p.events = nil
+		p.mu.Unlock()
+		for i := range events {
+			p.tell(&events[i])
+		}
+		p.mu.Lock()
+	}
+	p.telling = false
+	p.mu.Unlock()
+}
+
+func (p *peer) tell(e *event) {
+	switch e.kind {
+	case eventFailed:
+		for t := e.failed; t != nil; {
+			next := t.next
+			t.next, t.err = nil, e.err
+			p.ni.endTx(t)
+			t = next
+		}
+	case eventUp:
+		p.ni.up.PeerUp(lustre(p.id))
+	case eventDown:
+		p.ni.up.PeerDown(lustre(p.id), e.err)
+	case eventNoted:
+		p.ni.counts.count(e.err.Reason)
+		p.ni.logFailure(p.id, e.err)
+	case eventConnect:
+		p.ni.connect(p, e.ask)
+	case eventClose:
+		e.conn.fail(e.err)
+	}
+}
+
+// failPending ends all that waits for a connection, after unlock.
+func (p *peer) failPending(err *Error) {
+	if p.pending.len() == 0 {
+		return
+	}
+	var all txQueue
+	for t := p.pending.pop(); t != nil; t = p.pending.pop() {
+		all.push(t)
+	}
+	p.events = append(p.events, event{kind: eventFailed, failed: all.head, err: err})
+}

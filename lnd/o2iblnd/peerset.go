@@ -1,0 +1,160 @@
+package o2iblnd
+
+import (
+	"math/bits"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// peerSet decides which connections a peer gets: when they are asked for and with
+// which parameters, which requests of the peer are accepted, and what becomes of what waits
+// when they fail (reference §7). It is a machine in the sense of lnet/machine; the
+// peer steps it under its lock.
+//
+//	state       entered by                     left by
+//	idle        start, connections closed      peerSend: asks
+//	connecting  a connection was asked for     its result: peerConnected, peerRejected, peerFailed
+//	waiting     rejected more than ten times   a second, or a connection that the peer opened
+//	accepting   a request was accepted         peerAccepted, peerAcceptFailed
+//	connected   one of the two succeeded       peerClosed
+type peerSet struct {
+	cfg peerSetConfig
+
+	have       int // established connections
+	connecting int // asked for
+	accepting  int // accepted and not established
+	queued     bool
+
+	version  kib.Version // of the peer; 0 while unknown
+	stamp    uint64      // likewise
+	depth    int         // to ask for: what a reject has offered, or peer_credits
+	maxFrags int         // likewise
+
+	races      int           // requests in a row that lost against ours
+	reconnects int           // in a row
+	retries    int           // attempts that wait for retryAt
+	retryAt    time.Duration // 0: none
+}
+
+var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
+
+// peerSetConfig is what a peerSet knows of its surroundings.
+type peerSetConfig struct {
+	self, peer   nid.NID
+	stamp        uint64 // of this NI
+	depth        int    // peer_credits
+	connsPerPeer int
+}
+
+// Bounds of attempts, which are the kernel's (reference §7.2, §7.3).
+const (
+	maxRaces       = 20
+	fastReconnects = 10
+	reconnectPause = time.Second
+)
+
+func newPeerSet(cfg peerSetConfig) peerSet {
+	return peerSet{cfg: cfg, depth: cfg.depth, maxFrags: kib.MaxFrags}
+}
+
+// Step implements machine.Machine.
+func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration {
+	s.queued = in.queued
+	switch in.kind {
+	case peerTimer:
+	case peerSend:
+		s.send(out)
+	case peerRequest:
+		s.request(in, out)
+	case peerAccepted:
+		s.accepting--
+		s.established(in.stamp, in.version, out)
+	case peerAcceptFailed:
+		s.accepting--
+		s.failed(in.err, out)
+	case peerConnected:
+		s.connected(in, out)
+	case peerRejected:
+		s.rejected(now, in, out)
+	case peerFailed:
+		s.connecting--
+		s.failed(in.err, out)
+	case peerClosed:
+		s.have--
+		s.closed(in.err, out)
+	}
+	s.retry(now, out)
+	if s.retryAt > 0 {
+		return s.retryAt
+	}
+	return machine.Never
+}
+
+// send asks for connections if none is there or to be expected.
+func (s *peerSet) send(out *peerOut) {
+	if s.have+s.connecting+s.accepting == 0 && s.retryAt == 0 {
+		s.connecting = s.cfg.connsPerPeer
+		out.connect = s.connecting
+	}
+}
+
+// idle reports whether nothing is lost when the set is forgotten.
+func (s *peerSet) idle() bool { return s.have+s.connecting+s.accepting == 0 && s.retryAt == 0 }
+
+// ask is what the next connection is asked for with.
+func (s *peerSet) ask() ask {
+	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags}
+}
+
+// established takes a connection into use. Those to another life of the peer end
+// (reference §7.4).
+func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
+	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
+	s.stamp, s.version = stamp, version
+	s.have++
+	s.races, s.reconnects, s.retries, s.retryAt = 0, 0, 0, 0
+	out.up = s.have == 1
+}
+
+// closed follows the end of a connection. With the last one what waits is asked for again.
+func (s *peerSet) closed(err *Error, out *peerOut) {
+	if s.have > 0 {
+		return
+	}
+	out.down, out.err = true, err
+	if s.queued {
+		s.send(out)
+	}
+}
+
+// failed follows an attempt that came to nothing and is not repeated. The last one ends
+// what waits (kiblnd_peer_connect_failed).
+func (s *peerSet) failed(err *Error, out *peerOut) {
+	if s.have+s.connecting+s.accepting > 0 || s.retryAt > 0 {
+		return
+	}
+	s.reconnects = 0
+	out.failPending, out.down, out.err = true, true, err
+}
+
+// retry repeats attempts whose pause is over.
+func (s *peerSet) retry(now time.Duration, out *peerOut) {
+	if s.retryAt == 0 || now < s.retryAt {
+		return
+	}
+	out.connect += s.retries
+	s.connecting += s.retries
+	s.retries, s.retryAt = 0, 0
+}
+
+// higher reports whether the requests of a win against those of b: nodes since Lustre
+// 2.16 compare the words of the NIDs as they lie in memory (reference §7.3).
+func higher(a, b nid.NID) bool { return raceKey(a) > raceKey(b) }
+
+func raceKey(n nid.NID) uint32 {
+	v := n.Value4()
+	return uint32(v>>32) ^ bits.ReverseBytes32(uint32(v))
+}

@@ -1,0 +1,67 @@
+package o2iblnd
+
+import (
+	"errors"
+
+	"ulnet/lnd/o2iblnd/kib"
+)
+
+// request decides about a request of the peer that is in order by itself (reference
+// §7.1 from step 6 on).
+func (s *peerSet) request(in peerIn, out *peerOut) {
+	known := s.have+s.accepting > 0
+	if known && (s.stamp != in.stamp || s.version != in.version) {
+		s.stamp, s.version = in.stamp, in.version
+		out.why, out.reason, out.closeStale = kib.ConnStale, RefusedRestart, true
+		return
+	}
+	if s.connecting > 0 && higher(s.cfg.self, s.cfg.peer) && s.races < maxRaces {
+		s.races++
+		out.why, out.reason = kib.ConnRace, RefusedRace
+		return
+	}
+	s.races = 0
+	s.stamp, s.version = in.stamp, in.version
+	s.retries, s.retryAt = 0, 0
+	s.accepting++
+}
+
+// inspectRequest checks the private data of a request as far as it can be without
+// knowing the NI (reference §7.1 steps 2 and 5). version is what the reject is to have.
+func inspectRequest(b []byte) (m kib.Msg, why Reason, version kib.Version, err error) {
+	version = kib.V2
+	v, _, err := kib.ParsePrefix(b)
+	switch {
+	case errors.Is(err, kib.ErrShort):
+		return m, RequestCut, version, err
+	case errors.Is(err, kib.ErrMagic):
+		return m, RequestMagic, version, err
+	case err != nil || v != kib.V2:
+		return m, RequestVersion, version, kib.ErrVersion
+	}
+	if m, err = kib.ParseMsg(b); err == nil {
+		err = m.VerifyChecksum(b)
+	}
+	switch {
+	case errors.Is(err, kib.ErrShort):
+		return m, RequestCut, version, err
+	case err != nil:
+		return m, RequestBad, version, err
+	case m.Type != kib.ConnReq:
+		return m, RequestType, version, kib.ErrType
+	}
+	return m, ReasonNone, version, nil
+}
+
+// inspectParams compares the parameters of a request with what an NI allows (reference §6).
+func inspectParams(p kib.ConnParams, depth int) (kib.Why, Reason) {
+	switch {
+	case int(p.QueueDepth) > depth || p.QueueDepth == 0:
+		return kib.MsgQueueSize, RefusedDepth
+	case p.MaxFrags > kib.MaxFrags || p.MaxFrags == 0:
+		return kib.RDMAFrags, RefusedFrags
+	case p.MaxMsgSize > kib.MaxMsgSize:
+		return kib.Fatal, RefusedSize
+	}
+	return 0, ReasonNone
+}

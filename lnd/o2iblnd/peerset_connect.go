@@ -1,0 +1,127 @@
+package o2iblnd
+
+import (
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+)
+
+// The reasons of CM rejects that mean something here (transport reference §12).
+const (
+	cmInvalidService  = 8
+	cmStaleConnection = 10
+	cmConsumerDefined = 28
+)
+
+// connected checks a CONNACK (reference §6, §7).
+func (s *peerSet) connected(in peerIn, out *peerOut) {
+	s.connecting--
+	m, err := kib.ParseMsg(in.private)
+	why := ReasonNone
+	switch {
+	case err != nil:
+		why = AckBad
+	case m.VerifyChecksum(in.private) != nil:
+		why, err = AckBad, kib.ErrChecksum
+	case m.Type != kib.ConnAck:
+		why, err = AckBad, kib.ErrType
+	case m.SrcNID != s.cfg.peer || m.DstNID != s.cfg.self || m.DstStamp != s.cfg.stamp || m.Version != in.ask.version:
+		why = AckPeer
+	case badParams(m.Params, in.ask):
+		why = AckParams
+	}
+	if why != ReasonNone {
+		out.refused = newError(why, lustre(s.cfg.peer), err)
+		s.failed(out.refused, out)
+		return
+	}
+	out.ack = m.Params
+	s.established(m.SrcStamp, m.Version, out)
+}
+
+func badParams(p kib.ConnParams, a ask) bool {
+	return p.QueueDepth == 0 || int(p.QueueDepth) > a.depth || p.MaxFrags == 0 || int(p.MaxFrags) > a.maxFrags || p.MaxMsgSize > kib.MaxMsgSize
+}
+
+// rejected does what a reject of the peer allows (reference §7.2).
+func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
+	s.connecting--
+	why, again := s.judge(in)
+	out.reason = why
+	if again && s.queued && s.accepting == 0 {
+		s.reconnect(now, out)
+		return
+	}
+	s.failed(newError(why, lustre(s.cfg.peer), nil), out)
+}
+
+// judge tells what a reject means, and whether another attempt may succeed. It takes
+// over what the peer offers.
+func (s *peerSet) judge(in peerIn) (why Reason, again bool) {
+	switch in.reason {
+	case cmInvalidService:
+		return NoListener, false
+	case cmStaleConnection:
+		return RejectedStale, true
+	case cmConsumerDefined:
+	default:
+		return Rejected, false
+	}
+	r, err := kib.ParseReject(in.private)
+	if err != nil {
+		return Rejected, false
+	}
+	switch r.Why {
+	case kib.ConnRace:
+		return RejectedRace, true
+	case kib.ConnStale:
+		s.learn(&r)
+		return RejectedStale, true
+	case kib.RDMAFrags:
+		s.learn(&r)
+		return RejectedFrags, r.Complete && lower(&s.maxFrags, in.ask.maxFrags, r.Params.MaxFrags)
+	case kib.MsgQueueSize:
+		s.learn(&r) // as kernels do, which say the stamp in their next request
+		return RejectedDepth, r.Complete && lower(&s.depth, in.ask.depth, r.Params.QueueDepth)
+	case kib.NoResources:
+		return RejectedLimit, false
+	case kib.Early:
+		return RejectedEarly, false
+	case kib.ConnUncompat:
+		return RejectedVersion, false
+	case kib.Fatal:
+		if r.Version == kib.V1 && in.ask.version == kib.V2 {
+			return RejectedVersion, false // an old peer; version 1 is not spoken
+		}
+	}
+	return Rejected, false
+}
+
+// learn takes the incarnation that a reject tells.
+func (s *peerSet) learn(r *kib.Reject) {
+	if r.Complete {
+		s.stamp = r.Stamp
+	}
+}
+
+// lower adopts an offer that is below what was asked for.
+func lower(value *int, asked int, offered uint16) bool {
+	if offered == 0 || int(offered) >= asked {
+		return false
+	}
+	*value = min(*value, int(offered))
+	return true
+}
+
+// reconnect repeats an attempt: at once, but after ten in a row with a pause.
+func (s *peerSet) reconnect(now time.Duration, out *peerOut) {
+	if s.reconnects++; s.reconnects <= fastReconnects {
+		s.connecting++
+		out.connect++
+		return
+	}
+	s.retries++
+	if s.retryAt == 0 {
+		s.retryAt = now + reconnectPause
+	}
+}
