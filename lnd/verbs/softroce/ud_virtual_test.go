@@ -1,0 +1,487 @@
+package softroce
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/machine"
+)
+
+// udListener is a queue pair for datagrams in virtual time.
+type udListener struct {
+	device verbs.Device
+	qp     *ud
+	got    []uint64 // the numbers that datagrams begin with
+	done   []verbs.Completion
+	digest uint64
+	bad    int // that are not what was sent
+}
+
+var testGroup = netip.MustParseAddr("239.76.0.1")
+
+// openListener opens a queue pair with MaxSends 20 and two buffers of 1000 bytes.
+func openListener(t testing.TB, open verbs.Opener, clock machine.Clock, addr string, tap func(verbs.TappedPacket)) *udListener {
+	t.Helper()
+	l := new(udListener)
+	var err error
+	if l.device, err = open(verbs.OpenConfig{Addr: netip.MustParseAddr(addr), Clock: clock, Tap: tap}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.device.Close() })
+	pd, err := l.device.NewPD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pd.NewPool(verbs.PoolConfig{Buffers: 2, Size: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := l.device.NewCQ(20, func(batch []verbs.Completion) {
+		for _, c := range batch {
+			if c.Op != verbs.Receive {
+				l.done = append(l.done, c)
+				continue
+			}
+			h := fnv.New64a()
+			_, _ = fmt.Fprint(h, l.digest, c.SrcAddr, c.SrcQPN, c.Group, c.Buffer.Bytes)
+			l.digest = h.Sum64()
+			n := binary.BigEndian.Uint64(c.Buffer.Bytes)
+			l.got = append(l.got, n)
+			if rest := c.Buffer.Bytes[8:]; uint64(len(rest)) != n%491 || slices.ContainsFunc(rest, func(b byte) bool { return b != 0 }) {
+				l.bad++
+			}
+			pool.Return(c.Buffer)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	qp, err := l.device.NewUD(verbs.UDConfig{PD: pd, Sends: cq, Recvs: cq, Pool: pool, MaxSends: 20, QKey: testQKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.qp = qp.(*ud)
+	if err := qp.Join(testGroup); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// numbered makes a datagram to the group that begins with a number.
+func numbered(n uint64) verbs.Datagram {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 500), n)
+	return verbs.Datagram{
+		ID: n, Pieces: []verbs.SGE{{Bytes: b}, {Bytes: make([]byte, n%491)}}, To: testGroup, QPN: verbs.MulticastQPN, QKey: testQKey,
+		Signaled: n%3 == 0,
+	}
+}
+
+// TestDatagramsOverBadWire: over a wire that loses, repeats, reorders and damages,
+// members get what is left, whole, and the damaged ones are counted; two runs of a
+// seed agree.
+func TestDatagramsOverBadWire(t *testing.T) {
+	const many = 3000
+	run := func(seed uint64) (digests [2]uint64) {
+		v := newVirtual(t, seed, wire.Faults{
+			Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond, Loss: .05, Duplicate: .03, Corrupt: .03, Reorder: .02,
+			Hold: time.Millisecond,
+		})
+		sender := openListener(t, v.open, v.clock, "10.0.0.1", nil)
+		members := []*udListener{openListener(t, v.open, v.clock, "10.0.0.2", nil), openListener(t, v.open, v.clock, "10.0.0.3", nil)}
+		for i := range uint64(many) {
+			if err := sender.qp.PostSend([]verbs.Datagram{numbered(i)}); err != nil {
+				t.Fatal(err)
+			}
+			v.clock.Run(v.clock.Now() + 20*time.Microsecond)
+		}
+		v.clock.Run(v.clock.Now() + time.Second)
+		var arrived, damaged uint64
+		for i, m := range members {
+			seen := make(map[uint64]bool)
+			for _, n := range m.got {
+				seen[n] = true
+			}
+			if len(seen) < many*85/100 || len(seen) > many*97/100 || len(m.got) == len(seen) || slices.IsSorted(m.got) || m.bad > 0 {
+				t.Errorf("member %d got %d, of which %d differ and %d are bad", i, len(m.got), len(seen), m.bad)
+			}
+			s := m.qp.hub.stats()
+			arrived += s.Datagrams.Received
+			damaged += s.Groups.BadICRC + s.Groups.Malformed
+			digests[i] = m.digest
+		}
+		s, own := v.net.Stats(), sender.qp.hub.stats()
+		damaged += own.Groups.BadICRC + own.Groups.Malformed
+		// What is changed where routers may change it does not count as damage.
+		if want := s.Delivered; arrived+damaged+own.Datagrams.Own != want || damaged < s.Corrupted*97/100 || damaged > s.Corrupted {
+			t.Errorf("of %d delivered %d arrived, %d are damaged of %d, %d came back", want, arrived, damaged, s.Corrupted, own.Datagrams.Own)
+		}
+		if len(sender.got) > 0 || len(sender.done) != many/3 {
+			t.Errorf("the sender got %d, and %d completions", len(sender.got), len(sender.done))
+		}
+		return digests
+	}
+	a, again, b := run(1), run(1), run(2)
+	if a != again || a == b {
+		t.Errorf("digests %x, %x, with another seed %x", a, again, b)
+	}
+}
+
+// narrow is a network whose ports take so many bursts, and none for a while then.
+type narrow struct {
+	wire.Network
+	room    int
+	refuse  error
+	refused int
+}
+
+type narrowPort struct {
+	wire.Conn
+	net *narrow
+}
+
+func (n *narrow) Open(cfg wire.Config) (wire.Conn, error) {
+	c, err := n.Network.Open(cfg)
+	return narrowPort{c, n}, err
+}
+
+func (p narrowPort) Send(list []wire.Burst) (int, error) {
+	n := min(p.net.room, len(list))
+	p.net.room -= n
+	if _, err := p.Conn.Send(list[:n]); err != nil {
+		return 0, err
+	}
+	if n < len(list) {
+		p.net.refused++
+		return n, p.net.refuse
+	}
+	return n, nil
+}
+
+// TestDatagramsWait: what finds no room waits, in order, as much as was agreed upon; and
+// is flushed by Close.
+func TestDatagramsWait(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{Delay: time.Millisecond})
+	n := &narrow{Network: v.net, room: 3, refuse: wire.ErrFull}
+	open := NewOpener(Options{Network: n})
+	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
+	next := uint64(0)
+	post := func(count int) (err error) {
+		var list []verbs.Datagram
+		for i := range count {
+			list = append(list, numbered(next+uint64(i)))
+		}
+		if err = sender.qp.PostSend(list); err == nil {
+			next += uint64(count)
+		}
+		return err
+	}
+	if err := post(20); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		switch err := post(1); err {
+		case nil: // one more for each that has left
+		case verbs.ErrFull:
+			more = false
+		default:
+			t.Fatal(err)
+		}
+	}
+	if next != 23 {
+		t.Errorf("%d could be posted, want 23", next)
+	}
+	for next < 500 {
+		n.room += 7
+		v.clock.Run(v.clock.Now() + 10*time.Millisecond)
+		if err := post(7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.refused < 50 || !slices.IsSorted(member.got) || len(member.got) < 450 {
+		t.Errorf("%d refusals, %d arrived", n.refused, len(member.got))
+	}
+	if got := cap(sender.qp.out.frame.bytes); got > 100*600 {
+		t.Errorf("%d bytes of memory for 20 datagrams", got)
+	}
+	sender.qp.Close()
+	want := uint64(0)
+	for _, c := range sender.done {
+		if c.Status == verbs.Success {
+			if c.ID%3 != 0 || c.ID < want {
+				t.Errorf("completion of %d after %d", c.ID, want)
+			}
+			want = c.ID
+		} else if c.Status != verbs.Flushed || c.ID < uint64(len(member.got)) {
+			t.Errorf("completion %+v", c)
+		}
+	}
+	if s := sender.device.(*device).Stats(); s.Datagrams.Sent+20 != next || s.Datagrams.Waited == 0 || sender.qp.sends.posted.Load() != 0 {
+		t.Errorf("%+v, %d posted", s.Datagrams, next)
+	}
+}
+
+// TestDatagramsRefused: one that the system refuses completes in error, and the
+// others leave.
+func TestDatagramsRefused(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	n := &narrow{Network: v.net, room: 0, refuse: wire.ErrUncut}
+	open := NewOpener(Options{Network: n})
+	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
+	if err := sender.qp.PostSend([]verbs.Datagram{numbered(1), numbered(2)}); err != nil {
+		t.Fatal(err)
+	}
+	n.room = 10
+	if err := sender.qp.PostSend([]verbs.Datagram{numbered(3)}); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(time.Second)
+	if len(sender.done) != 3 || sender.done[0].Status != verbs.General || sender.done[1].Status != verbs.General || sender.done[2].Status != verbs.Success {
+		t.Errorf("completions %+v", sender.done)
+	}
+	if s := sender.device.(*device).Stats(); s.Datagrams.Failed != 2 || s.Unsent != 2 || !slices.Equal(member.got, []uint64{3}) {
+		t.Errorf("%+v, %v arrived", s, member.got)
+	}
+}
+
+// TestHostileDatagrams: what is not for the queue pair is dropped and counted, and
+// the next good one comes.
+func TestHostileDatagrams(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	l := openListener(t, v.open, v.clock, "10.0.0.2", nil)
+	good := ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},
+		DETH: ibta.DETH{QKey: testQKey, SrcQP: 5}, Payload: make([]byte, 8),
+	}
+	self := netip.MustParseAddr("10.0.0.2")
+	for _, tt := range []struct {
+		name   string
+		bend   func(p *ibta.Packet)
+		from   netip.Addr
+		node   bool // sent to the node, not to the group
+		damage bool
+		want   Stats // what is counted
+	}{
+		{name: "to the node", bend: func(p *ibta.Packet) { p.DestQP = l.qp.qpn }, node: true, want: Stats{Datagrams: UDStats{Received: 1}}},
+		{name: "group's number to the node", node: true, want: Stats{UnknownQP: 1}},
+		{name: "number of the queue pair to the group", bend: func(p *ibta.Packet) { p.DestQP = l.qp.qpn }, want: Stats{Groups: GroupStats{Strays: 1}}},
+		{name: "Q_Key", bend: func(p *ibta.Packet) { p.DETH.QKey++ }, want: Stats{Datagrams: UDStats{BadQKey: 1}}},
+		{name: "Q_Key of QP 1", bend: func(p *ibta.Packet) { p.DETH.QKey = ibta.GSIQKey }, want: Stats{Datagrams: UDStats{BadQKey: 1}}},
+		{name: "immediate data", bend: func(p *ibta.Packet) { p.OpCode = ibta.UDSendOnlyImm }, want: Stats{Datagrams: UDStats{Foreign: 1}}},
+		{name: "RC to the group", bend: func(p *ibta.Packet) { p.OpCode = ibta.SendOnly }, want: Stats{Datagrams: UDStats{Foreign: 1}}},
+		{name: "WRITE to the queue pair", bend: func(p *ibta.Packet) { p.OpCode, p.DestQP = ibta.WriteOnly, l.qp.qpn }, node: true, want: Stats{Datagrams: UDStats{Foreign: 1}}},
+		{name: "longer than a buffer", bend: func(p *ibta.Packet) { p.Payload = make([]byte, 1001) }, want: Stats{Datagrams: UDStats{TooLong: 1}}},
+		{name: "in its own name", bend: func(p *ibta.Packet) { p.DETH.SrcQP = l.qp.qpn }, from: self, want: Stats{Datagrams: UDStats{Own: 1}}},
+		{name: "of its node", from: self, want: Stats{Datagrams: UDStats{Received: 1}}},
+		{name: "of another's queue pair of this number", bend: func(p *ibta.Packet) { p.DETH.SrcQP = l.qp.qpn }, want: Stats{Datagrams: UDStats{Received: 1}}},
+		{name: "P_Key", bend: func(p *ibta.Packet) { p.PKey = 0x8001 }, want: Stats{Groups: GroupStats{BadPKey: 1}}},
+		{name: "ICRC", damage: true, want: Stats{Groups: GroupStats{BadICRC: 1}}},
+		{name: "ICRC, to the node", damage: true, node: true, want: Stats{BadICRC: 1}},
+	} {
+		p := good
+		if tt.bend != nil {
+			tt.bend(&p)
+		}
+		from := tt.from
+		if !from.IsValid() {
+			from = netip.MustParseAddr("10.0.0.1")
+		}
+		before, arrived := l.qp.hub.stats(), len(l.got)
+		l.inject(from, &p, tt.node, tt.damage)
+		after := l.qp.hub.stats()
+		if diff := cmp.Diff(tt.want, difference(before, after)); diff != "" {
+			t.Errorf("%s: counted (-want +got)\n%s", tt.name, diff)
+		}
+		p = good
+		l.inject(netip.MustParseAddr("10.0.0.1"), &p, false, false)
+		if want := arrived + 1 + int(tt.want.Datagrams.Received); len(l.got) != want {
+			t.Errorf("%s: %d have arrived, want %d", tt.name, len(l.got), want)
+		}
+	}
+	empty := make([]verbs.Buffer, 2)
+	for i := range empty {
+		empty[i], _ = l.qp.pool.Take()
+	}
+	p := good
+	l.inject(netip.MustParseAddr("10.0.0.1"), &p, false, false)
+	if got := l.qp.hub.stats().Datagrams.NoBuffer; got != 1 {
+		t.Errorf("%d found no buffer", got)
+	}
+	l.qp.Close()
+	l.inject(netip.MustParseAddr("10.0.0.1"), &p, false, false)
+	if got := l.qp.counters.late.Load(); got != 1 {
+		t.Errorf("%d came too late", got)
+	}
+}
+
+// inject has a packet arrive, at the port of the group or of the node.
+func (l *udListener) inject(from netip.Addr, p *ibta.Packet, node, damage bool) {
+	l.injectBytes(from, node, func(path ibta.Path) []byte {
+		b := path.AppendICRC(0, p.AppendTo(nil))
+		if damage {
+			b[len(b)-1] ^= 1
+			b[len(b)-5] ^= 1
+		}
+		return b
+	})
+}
+
+func (l *udListener) injectBytes(from netip.Addr, node bool, packet func(ibta.Path) []byte) {
+	h := l.qp.hub
+	in := h.ingress
+	if !node {
+		in = l.in()
+	}
+	src := netip.AddrPortFrom(from, wire.Port)
+	b := packet(ibta.NewPath(src, in.local))
+	in.receive([]wire.Datagrams{{From: src, Size: max(len(b), 1), Bytes: b}})
+}
+
+// in is the way in of the group, also when it was left.
+func (l *udListener) in() *ingress {
+	l.qp.hub.groups.mu.Lock()
+	defer l.qp.hub.groups.mu.Unlock()
+	if g := l.qp.hub.groups.list[testGroup]; g != nil {
+		return g.in
+	}
+	g := &group{addr: testGroup, in: newIngress(netip.AddrPortFrom(testGroup, wire.Port))}
+	g.in.deliver = g.arrived
+	g.set([]*ud{l.qp})
+	return g.in
+}
+
+// difference returns what was counted.
+func difference(a, b Stats) Stats {
+	return Stats{
+		BadICRC: b.BadICRC - a.BadICRC, Malformed: b.Malformed - a.Malformed, BadPKey: b.BadPKey - a.BadPKey, UnknownQP: b.UnknownQP - a.UnknownQP,
+		Strays: b.Strays - a.Strays, BadQKey: b.BadQKey - a.BadQKey,
+		Groups: GroupStats{
+			BadICRC: b.Groups.BadICRC - a.Groups.BadICRC, Malformed: b.Groups.Malformed - a.Groups.Malformed,
+			BadPKey: b.Groups.BadPKey - a.Groups.BadPKey, Strays: b.Groups.Strays - a.Groups.Strays,
+		},
+		Datagrams: UDStats{
+			Received: b.Datagrams.Received - a.Datagrams.Received, BadQKey: b.Datagrams.BadQKey - a.Datagrams.BadQKey,
+			Own: b.Datagrams.Own - a.Datagrams.Own, Foreign: b.Datagrams.Foreign - a.Datagrams.Foreign,
+			TooLong: b.Datagrams.TooLong - a.Datagrams.TooLong, NoBuffer: b.Datagrams.NoBuffer - a.Datagrams.NoBuffer,
+			Late: b.Datagrams.Late - a.Datagrams.Late,
+		},
+	}
+}
+
+// TestDatagramTap: a datagram is shown as it leaves and as it arrives.
+func TestDatagramTap(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	var shown []verbs.TappedPacket
+	tap := func(p verbs.TappedPacket) {
+		p.Bytes = slices.Clone(p.Bytes)
+		shown = append(shown, p)
+	}
+	sender, member := openListener(t, v.open, v.clock, "10.0.0.1", tap), openListener(t, v.open, v.clock, "10.0.0.2", tap)
+	if err := sender.qp.PostSend([]verbs.Datagram{numbered(1)}); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(time.Second)
+	from, to := netip.MustParseAddrPort("10.0.0.1:4791"), netip.AddrPortFrom(testGroup, wire.Port)
+	sent := 0
+	for _, p := range shown {
+		if p.From != from || p.To != to || p.ID != 0 || !ibta.NewPath(from, to).Check(0, p.Bytes) {
+			t.Errorf("%+v", p)
+		}
+		if p.Sent {
+			sent++
+		}
+	}
+	if len(shown) != 3 || sent != 1 || !shown[0].Sent || len(member.got) != 1 { // its own comes back
+		t.Errorf("%d shown, %d sent, %d arrived", len(shown), sent, len(member.got))
+	}
+}
+
+// sink is a network that takes everything.
+type sink struct{}
+
+func (sink) Open(cfg wire.Config) (wire.Conn, error) { return sinkPort{cfg}, nil }
+
+type sinkPort struct{ cfg wire.Config }
+
+func (p sinkPort) Attr() wire.Attr                   { return wire.Attr{Local: p.cfg.Local, MTU: 4200} }
+func (sinkPort) Send(list []wire.Burst) (int, error) { return len(list), nil }
+func (sinkPort) Close() error                        { return nil }
+
+// TestDatagramAllocations: a datagram costs no memory, whether it leaves or arrives.
+func TestDatagramAllocations(t *testing.T) {
+	l := openListener(t, NewOpener(Options{Network: sink{}}), machine.RealClock(), "10.0.0.1", nil)
+	list := []verbs.Datagram{numbered(3)}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := l.qp.PostSend(list); err != nil {
+			t.Fatal(err)
+		}
+		l.done = l.done[:0]
+	}); n > 0 {
+		t.Errorf("%v allocations for each datagram that leaves", n)
+	}
+	p := ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},
+		DETH: ibta.DETH{QKey: testQKey, SrcQP: 5}, Payload: make([]byte, 8),
+	}
+	in := l.in()
+	src := netip.MustParseAddrPort("10.0.0.9:4791")
+	b := ibta.NewPath(src, in.local).AppendICRC(0, p.AppendTo(nil))
+	batch := []wire.Datagrams{{From: src, Size: len(b), Bytes: b}}
+	got := 0
+	l.qp.recvs.done = func(c []verbs.Completion) {
+		got += len(c)
+		l.qp.pool.Return(c[0].Buffer)
+	}
+	if n := testing.AllocsPerRun(100, func() { in.receive(batch) }); n > 0 {
+		t.Errorf("%v allocations for each datagram that arrives", n)
+	}
+	if got < 100 {
+		t.Errorf("%d arrived", got)
+	}
+}
+
+// FuzzDatagrams: whatever arrives at a group or at a node, it is counted once for
+// each way in, and nothing panics.
+func FuzzDatagrams(f *testing.F) {
+	good := ibta.Packet{
+		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},
+		DETH: ibta.DETH{QKey: testQKey, SrcQP: 5}, Payload: []byte("12345678 and more"),
+	}
+	f.Add(good.AppendTo(nil), true)
+	good.OpCode = ibta.UDSendOnlyImm
+	f.Add(good.AppendTo(nil), true)
+	f.Add([]byte("short"), false)
+	l := openListener(f, NewOpener(Options{Network: sink{}}), machine.RealClock(), "10.0.0.1", nil)
+	l.qp.recvs.done = func(c []verbs.Completion) {
+		for i := range c {
+			l.qp.pool.Return(c[i].Buffer)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, right bool) {
+		for _, node := range []bool{false, true} {
+			before := l.qp.hub.stats()
+			l.injectBytes(netip.MustParseAddr("10.0.0.9"), node, func(p ibta.Path) []byte {
+				if right && len(b) >= ibta.BTHSize {
+					return p.AppendICRC(0, slices.Clone(b))
+				}
+				return b
+			})
+			d := difference(before, l.qp.hub.stats())
+			u, g := d.Datagrams, d.Groups
+			sum := d.BadICRC + d.Malformed + d.BadPKey + d.UnknownQP + d.BadQKey + g.BadICRC + g.Malformed + g.BadPKey + g.Strays +
+				u.Received + u.BadQKey + u.Own + u.Foreign + u.TooLong + u.NoBuffer
+			if gsi := node && right && len(b) >= 8 && uint32(b[5])<<16|uint32(b[6])<<8|uint32(b[7]) == uint32(ibta.GSI); sum != 1 && len(b) > 0 && !gsi {
+				t.Fatalf("counted %+v for %x", d, b)
+			}
+		}
+	})
+}
