@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
@@ -154,14 +157,21 @@ func TestDatagrams(t *testing.T) {
 	if n := len(stranger.got) + len(sender.got) + len(member.got) + len(neighbour.got); n > 0 {
 		t.Errorf("%d datagrams too many", n)
 	}
-	if got := stranger.qp.counters.qkey.Load(); got != 9 {
-		t.Errorf("%d datagrams with another Q_Key, want 9", got)
-	}
-	if got := sender.qp.counters.own.Load(); got != 8 {
-		t.Errorf("%d datagrams of its own, want 8", got)
-	}
+	wantCount(t, "with another Q_Key", &stranger.qp.counters.qkey, 9)
+	wantCount(t, "of its own", &sender.qp.counters.own, 8)
 	if got := sender.qp.hub.groups.stats(); got != (GroupStats{Groups: 1}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// wantCount waits until so many are counted.
+func wantCount(t *testing.T, what string, c *atomic.Uint64, want uint64) {
+	t.Helper()
+	for begin := time.Now(); c.Load() < want && time.Since(begin) < wait; {
+		runtime.Gosched()
+	}
+	if got := c.Load(); got != want {
+		t.Errorf("%d datagrams %s, want %d", got, what, want)
 	}
 }
 
