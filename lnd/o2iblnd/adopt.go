@@ -1,0 +1,54 @@
+package o2iblnd
+
+import (
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
+)
+
+// Adoption is a connection that exists already, for the replay of recordings that
+// begin inside one. Both sides have all their credits and owe none, and no transfer is
+// under way.
+type Adoption struct {
+	Peer       nid.NID
+	PeerStamp  uint64 // incarnation
+	QueueDepth int    // 0: peer_credits
+	MaxFrags   int    // 0: 257
+	// Connect makes this side's end of the connection, on the NI's device: see
+	// softroce.Adopt. There is no Established.
+	Connect func(dev verbs.Device, qp verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error)
+}
+
+// Adopt takes a connection into use as if the peer had asked for it. The error is an
+// *Error.
+func (ni *NI) Adopt(a Adoption) error {
+	p := ni.peer(a.Peer)
+	if p == nil {
+		return newError(ShuttingDown, lustre(a.Peer), nil)
+	}
+	p.mu.Lock()
+	p.step(peerIn{kind: peerRequest, stamp: a.PeerStamp, version: kib.V2})
+	refused, reason := p.out.why != 0, p.out.reason
+	p.unlock()
+	if refused {
+		return newError(reason, lustre(a.Peer), nil)
+	}
+	c := ni.newConn(p, false)
+	if c == nil {
+		e := newError(ShuttingDown, lustre(a.Peer), nil)
+		p.acceptFailed(e)
+		return e
+	}
+	c.depth, c.maxFrags, c.peerStamp = or(a.QueueDepth, ni.depth), or(a.MaxFrags, kib.MaxFrags), a.PeerStamp
+	vc, err := a.Connect(ni.dev, ni.connConfig(c, c.depth, nil).QP, c.event)
+	if err != nil {
+		e := newError(AcceptFailed, lustre(a.Peer), err)
+		if c.abandon() {
+			p.acceptFailed(e)
+		}
+		return e
+	}
+	c.made(vc)
+	c.established(nil)
+	return nil
+}
