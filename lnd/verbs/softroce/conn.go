@@ -42,6 +42,7 @@ type conn struct {
 	closed  bool
 	last    verbs.Event
 	wake    time.Duration
+	slack   time.Duration // that the timer may be late
 	timerAt time.Duration
 	handing bool     // a batch is being handed out: what is posted waits for its end
 	ack     rcPacket // waits too

@@ -193,21 +193,30 @@ func (c *conn) end(e verbs.Event) *outbox {
 
 // arm sets the timer. c.mu is held.
 func (c *conn) arm() {
-	if c.wake < c.timerAt {
-		c.timerAt = c.wake
-		c.hub.timers.set(&c.timer, c.wake)
+	if c.wake == machine.Never {
+		return
+	}
+	if due := c.wake + c.slack; due < c.timerAt {
+		c.timerAt = due
+		c.hub.timers.set(&c.timer, due)
 	}
 }
+
+// mostSlack is local policy. While nothing is lost the timer is set for nothing again
+// and again, and setting the system's is dear: so each time it may be later, up to this.
+const mostSlack = 8 * time.Millisecond
 
 // expired steps the transport if something is due.
 func (c *conn) expired(now time.Duration) {
 	c.mu.Lock()
 	c.timerAt = machine.Never
 	if c.rc == nil || c.ended || now < c.wake {
+		c.slack = min(2*c.slack+grain, mostSlack)
 		c.arm()
 		c.mu.Unlock()
 		return
 	}
+	c.slack = 0
 	box := c.hub.boxes.take()
 	c.step(rcInput{}, box)
 	c.finish(box)
