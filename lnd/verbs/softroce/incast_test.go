@@ -3,7 +3,6 @@ package softroce
 import (
 	"bytes"
 	"encoding/binary"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,8 +44,6 @@ type incast struct {
 	memory  []byte
 	region  verbs.MR
 	senders []*incastSender
-	left    atomic.Int64
-	done    chan struct{}
 	mtu     int
 	most    int64
 }
@@ -61,7 +58,7 @@ type incastSender struct {
 }
 
 func newIncast(t testing.TB, n, size int) *incast {
-	x := &incast{t: t, done: make(chan struct{}, 1)}
+	x := &incast{t: t}
 	x.target = openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock()})
 	x.memory = make([]byte, n*size)
 	var err error

@@ -18,7 +18,8 @@ const (
 type responder struct {
 	expected ibta.PSN
 	msn      uint32
-	nakSent  bool // for a missing packet; until that comes
+	nakSent  bool     // for a missing packet; until that comes
+	dropped  ibta.PSN // the last that was dropped because of that, in this step
 
 	in      message
 	buffer  verbs.Buffer // of the SEND in progress
@@ -68,6 +69,7 @@ func (c *rc) acknowledge(out *rcOutput) {
 func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 	r := &c.resp
 	if !p.OpCode.IsRequest() || p.OpCode.IsUD() {
+		c.counters.Foreign++
 		return
 	}
 	switch d := p.PSN.Sub(r.expected); {
@@ -78,8 +80,11 @@ func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 	case d > 0:
 		c.counters.Ahead++
 		if !r.nakSent {
-			r.nakSent = true
+			r.nakSent, r.dropped = true, p.PSN
 			r.reply(ibta.NakSequence, r.expected)
+		}
+		if p.PSN.Sub(r.dropped) > 0 {
+			r.dropped = p.PSN
 		}
 		return
 	}
@@ -93,17 +98,30 @@ func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 		c.fail(verbs.General, out)
 		return
 	}
-	if r.nakSent {
-		r.nakSent = false
-		r.answering = r.answering && r.answer != ibta.NakSequence
-	}
 	r.expected = r.expected.Add(1)
+	r.arrived()
 	if p.OpCode.IsLast() {
 		r.msn = (r.msn + 1) & (1<<24 - 1)
 		c.finish(out)
 	}
 	if p.AckReq {
 		r.reply(ibta.AckUnlimited, p.PSN)
+	}
+}
+
+// arrived notes that the expected packet came. If it was missing and nobody was told
+// so far, it comes out of order: what was dropped meanwhile is missing now.
+func (r *responder) arrived() {
+	if !r.nakSent {
+		return
+	}
+	r.nakSent = false
+	switch {
+	case !r.answering || r.answer != ibta.NakSequence:
+	case r.dropped.Sub(r.expected) >= 0:
+		r.nakSent, r.answerPSN = true, r.expected
+	default:
+		r.answer, r.answerPSN = ibta.AckUnlimited, r.expected.Add(-1)
 	}
 }
 

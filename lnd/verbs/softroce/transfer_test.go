@@ -239,6 +239,7 @@ func transfer(t testing.TB, seed uint64, f wire.Faults, total int) (took time.Du
 	v.clock.Run(took + time.Second) // the last answers
 	ends[0].conn.Disconnect()
 	v.clock.Run(took + 10*time.Second)
+	t.Logf("%+v", ends[0].device.(*device).hub.stats().Transport)
 	if s := ends[0].device.(interface{ Stats() Stats }).Stats(); seed == uncutSeed && (s.Transport.Resent != 0 || s.BadICRC != 0 || s.Unsent != 0) {
 		t.Errorf("%+v", s)
 	}

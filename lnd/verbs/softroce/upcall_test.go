@@ -74,9 +74,16 @@ func TestAnswerTakesACK(t *testing.T) {
 	v.clock.Run(v.clock.Now() + time.Second)
 	<-ends[0].done
 	want := []sent{
-		{a, 0, ibta.SendOnly}, {b, 0, ibta.SendFirst}, {b, 1, ibta.SendLast}, {b, 0, ibta.Acknowledge},
-		{a, 0, ibta.SendOnly}, {a, 1, ibta.Acknowledge},
-		{b, 0, ibta.SendFirst}, {b, 1, ibta.SendLast}, {b, 0, ibta.Acknowledge}, {a, 0, ibta.Acknowledge},
+		{a, 0, ibta.SendOnly},
+		{b, 0, ibta.SendFirst},
+		{b, 1, ibta.SendLast},
+		{b, 0, ibta.Acknowledge},
+		{a, 0, ibta.SendOnly},
+		{a, 1, ibta.Acknowledge},
+		{b, 0, ibta.SendFirst},
+		{b, 1, ibta.SendLast},
+		{b, 0, ibta.Acknowledge},
+		{a, 0, ibta.Acknowledge},
 	}
 	if !slices.Equal(list, want[:len(list)]) || len(list) != len(want) {
 		t.Errorf("%v\nwant %v", list, want)

@@ -1,0 +1,56 @@
+package softroce_test
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/verbstest"
+	"ulnet/lnet/machine"
+)
+
+// openTwo opens two devices.
+func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig) (list [2]verbs.Device) {
+	for i := range list {
+		var a [4]byte
+		binary.BigEndian.PutUint32(a[:], 127<<24|rand.Uint32()&0xFFFFFF)
+		a[3] = a[3]%253 + 1
+		cfg.Addr = netip.AddrFrom4(a)
+		d, err := open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = d
+	}
+	return list
+}
+
+// TestContract: the contract of package verbs, over sockets of the system.
+func TestContract(t *testing.T) {
+	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
+		return openTwo(t, softroce.Open, verbs.OpenConfig{Clock: machine.RealClock()})
+	}})
+}
+
+// TestContractBadWire: and over a wire that loses, repeats, reorders and damages
+// packets.
+func TestContractBadWire(t *testing.T) {
+	verbstest.Run(t, verbstest.Harness{Lossy: true, Open: func(t testing.TB) [2]verbs.Device {
+		clock := machine.RealClock()
+		net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 1, MTU: 1500, Faults: wire.Faults{
+			Delay: 10 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Corrupt: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond,
+		}})
+		list := openTwo(t, softroce.NewOpener(softroce.Options{Network: net}), verbs.OpenConfig{Clock: clock})
+		t.Cleanup(func() {
+			for _, d := range list {
+				t.Logf("%+v", d.(interface{ Stats() softroce.Stats }).Stats())
+			}
+		})
+		return list
+	}})
+}

@@ -1,0 +1,265 @@
+// Package verbstest is the contract of package verbs as tests, which every provider
+// passes: what its comments promise, tried with two devices.
+package verbstest
+
+import (
+	"bytes"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/lnd/verbs"
+)
+
+// Harness is what a provider brings.
+type Harness struct {
+	// Open opens two devices that reach each other. The suite closes them.
+	Open func(t testing.TB) [2]verbs.Device
+	// Lossy: packets are lost. Then the end of a connection may be heard of before the
+	// error that caused it.
+	Lossy bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, h Harness) {
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, s *suite)
+	}{
+		{"Attr", attr},
+		{"Connect", connects},
+		{"Reject", rejects},
+		{"NobodyListens", nobodyListens},
+		{"Listen", listens},
+		{"Send", sends},
+		{"Write", writes},
+		{"Order", order},
+		{"PostInside", postInside},
+		{"PostErrors", postErrors},
+		{"KeepBuffers", keepBuffers},
+		{"EmptyPool", emptyPool},
+		{"WrongRKey", wrongRKey},
+		{"Deregister", deregister},
+		{"Disconnect", disconnect},
+		{"Close", closes},
+		{"CloseDevice", closeDevice},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, newSuite(t, h)) })
+	}
+}
+
+const (
+	port        = 987
+	messageSize = 4096
+	buffers     = 32
+	maxSends    = 16
+	patience    = 30 * time.Second
+)
+
+// suite is two nodes.
+type suite struct {
+	t     *testing.T
+	lossy bool
+	nodes [2]*node
+}
+
+// node is a device and its consumer.
+type node struct {
+	t      *testing.T
+	device verbs.Device
+	pd     verbs.PD
+	cq     verbs.CQ
+	pool   verbs.Pool
+
+	requests chan verbs.Request
+	sent     chan verbs.Completion
+	received chan verbs.Completion
+
+	mu      sync.Mutex // guards inside
+	inside  func(c *verbs.Completion)
+	closing sync.Once
+}
+
+func newSuite(t *testing.T, h Harness) *suite {
+	s := &suite{t: t, lossy: h.Lossy}
+	for i, d := range h.Open(t) {
+		n := &node{
+			t: t, device: d, requests: make(chan verbs.Request, 10), sent: make(chan verbs.Completion, 1000),
+			received: make(chan verbs.Completion, 1000),
+		}
+		s.nodes[i] = n
+		t.Cleanup(n.close)
+		var err error
+		if n.pd, err = d.NewPD(); err != nil {
+			t.Fatal(err)
+		}
+		if n.pool, err = n.pd.NewPool(verbs.PoolConfig{Buffers: buffers, Size: messageSize}); err != nil {
+			t.Fatal(err)
+		}
+		if n.cq, err = d.NewCQ(2*maxSends+buffers, n.completed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (n *node) close() {
+	n.closing.Do(func() {
+		if err := n.device.Close(); err != nil {
+			n.t.Error(err)
+		}
+	})
+}
+
+func (n *node) completed(batch []verbs.Completion) {
+	n.mu.Lock()
+	inside := n.inside
+	n.mu.Unlock()
+	for i := range batch {
+		c := batch[i]
+		if inside != nil {
+			inside(&c)
+		}
+		if c.Op == verbs.Receive {
+			n.received <- c
+		} else {
+			n.sent <- c
+		}
+	}
+}
+
+func (n *node) config() verbs.ConnConfig {
+	return verbs.ConnConfig{
+		QP:            verbs.QPConfig{ID: 77, PD: n.pd, Sends: n.cq, Recvs: n.cq, Pool: n.pool, MaxSends: maxSends},
+		RNRRetryCount: 6, RetryCount: 5,
+	}
+}
+
+// happened is an event.
+type happened struct {
+	conn verbs.Conn
+	verbs.Event
+}
+
+// tell returns a channel of events, and what makes them.
+func tell() (<-chan happened, func(verbs.Conn, verbs.Event)) {
+	c := make(chan happened, 10)
+	return c, func(conn verbs.Conn, e verbs.Event) {
+		e.Private = bytes.Clone(e.Private)
+		c <- happened{conn, e}
+	}
+}
+
+// take waits for what a channel brings.
+func take[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v = <-c:
+	case <-timer.C:
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func (s *suite) to(i int) netip.AddrPort {
+	return netip.AddrPortFrom(s.nodes[i].device.Attr().Addr, port)
+}
+
+func (s *suite) listen(i int) verbs.Listener {
+	s.t.Helper()
+	l, err := s.nodes[i].device.Listen(port, func(r verbs.Request) { s.nodes[i].requests <- r })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+// connected is both ends of a connection, the asking one first.
+type connected struct {
+	conns  [2]verbs.Conn
+	events [2]<-chan happened
+}
+
+// connect connects node 0 to node 1.
+func (s *suite) connect() connected {
+	s.t.Helper()
+	l := s.listen(1)
+	defer func() {
+		if err := l.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}()
+	var x connected
+	var tells [2]func(verbs.Conn, verbs.Event)
+	for i := range tells {
+		x.events[i], tells[i] = tell()
+	}
+	var err error
+	if x.conns[0], err = s.nodes[0].device.Connect(s.to(1), s.nodes[0].config(), tells[0]); err != nil {
+		s.t.Fatal(err)
+	}
+	if x.conns[1], err = take(s.t, s.nodes[1].requests).Accept(s.nodes[1].config(), tells[1]); err != nil {
+		s.t.Fatal(err)
+	}
+	for i, c := range x.events {
+		if e := take(s.t, c); e.Kind != verbs.Established || e.conn != x.conns[i] {
+			s.t.Fatalf("end %d: %+v", i, e)
+		}
+	}
+	return x
+}
+
+// message returns a message whose bytes tell its number.
+func message(id uint64, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(uint64(i)*7 + id*13)
+	}
+	return b
+}
+
+func (s *suite) register(i int, access verbs.Access, pieces ...[]byte) verbs.MR {
+	s.t.Helper()
+	m, err := s.nodes[i].pd.Register(pieces, access)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// post posts and does not expect an error.
+func (s *suite) post(c verbs.Conn, list ...verbs.SendWR) {
+	s.t.Helper()
+	if err := c.PostSend(list); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func copied(id uint64, b []byte) verbs.SendWR {
+	return verbs.SendWR{ID: id, Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: b}}}
+}
+
+// arrives expects a message.
+func (s *suite) arrives(i int, c verbs.Conn, want []byte) {
+	s.t.Helper()
+	got := take(s.t, s.nodes[i].received)
+	if got.ID != 77 || got.QPN != c.QPN() || got.Status != verbs.Success || !bytes.Equal(got.Buffer.Bytes, want) {
+		s.t.Fatalf("message of %d bytes, %+v; want %d bytes for %d", len(got.Buffer.Bytes), got.Status, len(want), c.QPN())
+	}
+	s.nodes[i].pool.Return(got.Buffer)
+}
+
+// done expects the completion of a work request.
+func (s *suite) done(i int, c verbs.Conn, id uint64, op verbs.Op, status verbs.Status) {
+	s.t.Helper()
+	got := take(s.t, s.nodes[i].sent)
+	if s.lossy && status != verbs.Success && got.Status == verbs.Flushed {
+		got.Status = status
+	}
+	if got.ID != id || got.QPN != c.QPN() || got.Op != op || got.Status != status {
+		s.t.Fatalf("%+v, want %d: %v %v", got, id, op, status)
+	}
+}
