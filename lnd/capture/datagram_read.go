@@ -8,6 +8,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -23,7 +24,12 @@ type DatagramLayer struct {
 // DecodeFromBytes decodes the layer at the beginning of b.
 func (l *DatagramLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) error {
 	var d ksock.Datagram
-	if err := ksock.ParseDatagram(b, &d); err != nil && !errors.Is(err, ksock.ErrDatagramLength) {
+	var k kib.Datagram
+	err := ksock.ParseDatagram(b, &d)
+	if errors.Is(err, ksock.ErrDatagramMagic) { // or that of o2iblnd, which begins as long and has no large header
+		err = kib.ParseDatagram(b, &k)
+	}
+	if err != nil && !errors.Is(err, ksock.ErrDatagramLength) && !errors.Is(err, kib.ErrDatagramLength) {
 		return split(&l.BaseLayer, b, b, df, err)
 	}
 	l.Large = d.Large
@@ -85,6 +91,10 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 
 // appendDatagram encodes a datagram as it was decoded.
 func (r *Record) appendDatagram(b []byte) ([]byte, error) {
+	if r.Conn.RoCE {
+		g := kib.Datagram{Header: r.Header, Payload: r.Payload}
+		return g.AppendBinary(b)
+	}
 	g := ksock.Datagram{Large: r.Large, Header: r.Header, Payload: r.Payload}
 	return g.AppendBinary(b)
 }

@@ -120,6 +120,10 @@ func (r *roce) frame(f *roceFrame) {
 		r.cm(f)
 		return
 	}
+	if f.isDatagram() {
+		r.datagram(f)
+		return
+	}
 	c, side := r.find(f)
 	r.emitPacket(c, side, f)
 	switch {

@@ -1,0 +1,53 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// datagram takes a packet to a multicast group, which belongs to no connection. If
+// it carries a datagram of o2iblnd, that is a Record, too: a Message, as those of
+// socklnd's datagrams are, whose Conn says RoCE and names the queue pair that sent it.
+func (r *roce) datagram(f *roceFrame) {
+	c := roceConn{Conn: Conn{
+		RoCE: true, FirstFrame: f.at.Frame, QPs: [2]uint32{uint32(f.DETH.SrcQP), uint32(f.DestQP)},
+		Ends: [2]netip.AddrPort{netip.AddrPortFrom(f.src, ibta.Port), netip.AddrPortFrom(f.dst, ibta.Port)},
+	}}
+	r.emitPacket(&c, Initiator, f)
+	if f.err != nil || len(f.Payload) < 4 || binary.LittleEndian.Uint32(f.Payload) != kib.DatagramMagic {
+		return
+	}
+	rec := &Record{Kind: Message, Stamp: f.at, Conn: &c.Conn, Datagram: true, Raw: f.Payload}
+	rec.Length = uint64(len(f.Payload) + f.gap)
+	rec.parseKibDatagram(f.Payload, r.d.opt.KeepPayload)
+	r.d.deliver(rec)
+}
+
+// isDatagram reports whether a packet goes to a multicast group.
+func (f *roceFrame) isDatagram() bool {
+	return f.OpCode.IsUD() && f.DestQP == ibta.MulticastQPN && f.dst.IsMulticast()
+}
+
+// parseKibDatagram reads a datagram of o2iblnd as far as it makes sense and was
+// captured.
+func (r *Record) parseKibDatagram(b []byte, keep int) {
+	var g kib.Datagram
+	err := kib.ParseDatagram(b, &g)
+	switch {
+	case errors.Is(err, kib.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
+		err = nil // the capture has cut it
+	case err == nil, errors.Is(err, kib.ErrDatagramLength):
+	default:
+		r.Kind, r.Datagram, r.Err = Unknown, false, err
+		return
+	}
+	r.Header, r.Err = g.Header, err
+	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
+	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
+	r.Payload = r.Payload[:min(len(r.Payload), keep)]
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without what may follow
+}
