@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/o2iblnd/internal/replay"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
@@ -80,4 +81,76 @@ func TestNoTaker(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { known(t, whole, s, secondKernel, want, 0) })
 		})
 	}
+}
+
+// mirror makes a CM message of a recorded one that goes the other way, of the
+// connection of frames 1 and 2 of the active ping.
+func mirror(whole *replay.Script, frame int) *replay.Script {
+	req, rep := whole.Packets[0].CM.REQ, whole.Packets[1].CM.REP
+	return whole.Cut(frame, frame).Edit(func(p *replay.Packet) {
+		from, to := p.From, p.To
+		p.From, p.To = netip.AddrPortFrom(to.Addr(), from.Port()), netip.AddrPortFrom(from.Addr(), to.Port())
+		switch p.CM.MAD.Attribute {
+		case ibta.AttrDREQ:
+			p.CM.DREQ.LocalID, p.CM.DREQ.RemoteID, p.CM.DREQ.RemoteQPN = rep.LocalID, req.LocalID, req.QPN
+		case ibta.AttrDREP:
+			p.CM.DREP.LocalID, p.CM.DREP.RemoteID = req.LocalID, rep.LocalID
+		}
+	})
+}
+
+// TestTooManyCredits: who gives back more credits than it was given is disconnected at
+// once.
+func TestTooManyCredits(t *testing.T) {
+	const tooMany = 200
+	whole := load(t, activePing)
+	s := whole.Cut(1, 3).Then(whole.Cut(4, 4).Edit(func(p *replay.Packet) { p.Msg.Credits = tooMany }))
+	s = s.Then(mirror(whole, 8)).Then(mirror(whole, 9))
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, s, improvised, nil)
+		n.ops, n.up.want = nil, nil // nobody at the node does anything, nor hears of the message
+		n.play()
+		if c := n.ni.(*o2iblnd.NI).Snapshot().Counters; c.Of(o2iblnd.CreditsReturned) != 1 {
+			t.Errorf("counted %d times", c.Of(o2iblnd.CreditsReturned))
+		}
+	})
+}
+
+// TestRestartedPeer: a REQ with a new stamp while the connection to the old life of
+// the peer is there is refused as stale, and the old connection ended; the next REQ is
+// accepted (reference §7.4; which of REJ and DREQ comes first is our choice). The first connection is that of the active ping; the REQ
+// of the new life that of frame 2 of the rejects, and then of frame 14.
+func TestRestartedPeer(t *testing.T) {
+	whole, other := load(t, activePing), load(t, rejects)
+	stamp := other.Packets[1].CM.Msg.SrcStamp // of the new life
+	again := other.Cut(2, 2).Edit(func(p *replay.Packet) { p.CM.Msg.Params.QueueDepth = 8 })
+	stale := other.Cut(3, 3).Edit(func(p *replay.Packet) { p.CM.Reject.Why = kib.ConnStale })
+	qpn := whole.Packets[1].CM.REP.QPN + 1
+	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
+		switch {
+		case p.CM == nil:
+			if p.DestQP == 0x15 { // the kernel's, which has made others meanwhile
+				p.DestQP = qpn
+			}
+		case p.CM.MAD.Attribute == ibta.AttrREQ:
+			p.CM.Msg.SrcStamp = stamp
+		case p.CM.MAD.Attribute == ibta.AttrREP:
+			p.CM.REP.QPN, p.CM.Msg.DstStamp = qpn, stamp
+		}
+		if m := p.Msg; m != nil && p.From.Addr() == improvised {
+			m.SrcStamp = stamp
+		} else if m != nil {
+			m.DstStamp = stamp
+		}
+	})
+	s := whole.Cut(1, 7).Then(again).Then(mirror(whole, 8)).Then(stale).Then(mirror(whole, 9)).Then(good)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, s, improvised, nil)
+		for at, op := range n.ops {
+			if op.Kind == replay.Disconnect {
+				delete(n.ops, at) // it does that by itself
+			}
+		}
+		n.play()
+	})
 }

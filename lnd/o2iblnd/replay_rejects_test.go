@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/o2iblnd/internal/replay"
@@ -26,6 +28,13 @@ func TestRejectsAsKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, load(t, rejects).Cut(2, 31), improvised, nil)
 		n.play()
+		want := map[string]int{ // we send 11 CM messages, two of them REQs, a GET and a REPLY
+			"ACK timeout": 2, "PSN and AckReq of QP 1": 11, "migration bit": 13, "transaction id of a REQ or DREQ": 2,
+			"comm id of a later connection": 2,
+		}
+		if diff := cmp.Diff(want, n.Player.Seen); diff != "" {
+			t.Errorf("differences (-want +got)\n%s", diff)
+		}
 	})
 }
 
