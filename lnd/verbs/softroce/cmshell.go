@@ -109,6 +109,29 @@ func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	return id, err
 }
 
+// listen has a listener get the requests to its port.
+func (s *cmShell) listen(l *listener) error {
+	s.mu.Lock()
+	taken := s.ports[l.port] != nil
+	if !taken {
+		s.ports[l.port] = l // before the first request
+	}
+	s.mu.Unlock()
+	if taken {
+		return errPortTaken
+	}
+	_, err := s.do(cmInput{Call: cmCall{Kind: callListen, Port: l.port}}, nil)
+	return err
+}
+
+// unlisten ends that.
+func (s *cmShell) unlisten(l *listener) {
+	_, _ = s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil) // never fails
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ports, l.port)
+}
+
 // send sends the messages of a step. s.mu is held.
 func (s *cmShell) send() {
 	for i := range s.out.Sends {

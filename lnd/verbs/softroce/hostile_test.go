@@ -28,9 +28,8 @@ type target struct {
 }
 
 var (
-	peerAddr   = netip.MustParseAddr("10.0.0.1")
-	victimAddr = netip.MustParseAddr("10.0.0.2")
-	elsewhere  = netip.MustParseAddr("10.0.0.3")
+	peerAddr  = netip.MustParseAddr("10.0.0.1")
+	elsewhere = netip.MustParseAddr("10.0.0.3")
 )
 
 func newTarget(t *testing.T) *target {

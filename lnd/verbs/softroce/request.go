@@ -24,13 +24,10 @@ func (d *device) Listen(port uint16, upcall func(verbs.Request)) (verbs.Listener
 	if err := d.addListener(l); err != nil {
 		return nil, err
 	}
-	if _, err := s.do(cmInput{Call: cmCall{Kind: callListen, Port: port}}, nil); err != nil {
+	if err := s.listen(l); err != nil {
 		d.removeListener(l)
 		return nil, err
 	}
-	s.mu.Lock()
-	s.ports[port] = l
-	s.mu.Unlock()
 	return l, nil
 }
 
@@ -40,14 +37,9 @@ func (l *listener) Close() error {
 		return nil
 	}
 	s := l.dev.hub.cm
-	_, err := s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil)
-	s.mu.Lock()
-	if s.ports[l.port] == l {
-		delete(s.ports, l.port)
-	}
-	s.mu.Unlock()
+	s.unlisten(l)
 	l.dev.removeListener(l)
-	return err
+	return nil
 }
 
 // requested makes the upcall of a request. A device that is being closed waits for it.
