@@ -151,5 +151,11 @@ func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.V
 	}
 }
 
-// tapOf is the seam for lnd's tap of packets.
-func tapOf(lnd.Tap) func(verbs.TappedPacket) { return nil }
+// tapOf is what a device shows its packets to, nil if nobody captures them.
+func tapOf(t lnd.Tap) func(verbs.TappedPacket) {
+	p, ok := t.(lnd.PacketTap)
+	if !ok {
+		return nil
+	}
+	return func(v verbs.TappedPacket) { p.Packet(lnd.Packet(v)) }
+}

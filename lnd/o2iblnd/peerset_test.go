@@ -1,0 +1,344 @@
+package o2iblnd
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnet/nid"
+)
+
+var (
+	lowNID  = nid.MustParse("10.10.0.1@o2ib") // 0x01000A0A as it lies in memory
+	highNID = nid.MustParse("10.10.0.2@o2ib")
+)
+
+// setHarness steps a peerSet and keeps what it asked for.
+type setHarness struct {
+	t   *testing.T
+	s   peerSet
+	now time.Duration
+	out peerOut
+}
+
+func newSetHarness(t *testing.T, self, peer nid.NID) *setHarness {
+	return &setHarness{t: t, now: time.Second, s: newPeerSet(peerSetConfig{self: self, peer: peer, stamp: 77, depth: 8, connsPerPeer: 1})}
+}
+
+func (h *setHarness) step(in peerIn) peerOut {
+	h.t.Helper()
+	h.out = peerOut{}
+	h.s.Step(h.now, in, &h.out)
+	if h.s.have < 0 || h.s.connecting < 0 || h.s.accepting < 0 {
+		h.t.Fatalf("counts %+v", h.s)
+	}
+	return h.out
+}
+
+// reject has the peer refuse an attempt.
+func (h *setHarness) reject(a ask, why kib.Why, r kib.Reject) peerOut {
+	h.t.Helper()
+	r.Why = why
+	if r.Version == 0 {
+		r.Version = kib.V2
+	}
+	private := append(r.AppendTo(nil), make([]byte, 124)...)
+	return h.step(peerIn{kind: peerRejected, queued: true, ask: a, reason: 28, private: private})
+}
+
+// ack is a CONNACK to an attempt.
+func (h *setHarness) ack(change func(m *kib.Msg)) []byte {
+	m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}
+	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnAck, SrcNID: h.s.cfg.peer, SrcStamp: 5, DstNID: h.s.cfg.self, DstStamp: 77}
+	if change != nil {
+		change(&m)
+	}
+	b, err := m.AppendBinary(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return append(b, make([]byte, 196-len(b))...)
+}
+
+func (h *setHarness) connect() ask {
+	h.t.Helper()
+	a := h.s.ask()
+	if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 1 {
+		h.t.Fatalf("asked for %d connections", out.connect)
+	}
+	return a
+}
+
+// TestConnectOnce: a message asks for connections once, the first of which is told.
+func TestConnectOnce(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	a := h.connect()
+	if a != (ask{version: kib.V2, depth: 8, maxFrags: 257}) {
+		t.Errorf("asks for %+v", a)
+	}
+	if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 0 {
+		t.Error("asked again")
+	}
+	out := h.step(peerIn{kind: peerConnected, ask: a, private: h.ack(nil)})
+	if !out.up || out.refused != nil || out.ack.QueueDepth != 8 || h.s.stamp != 5 {
+		t.Errorf("%+v", out)
+	}
+	out = h.step(peerIn{kind: peerClosed, err: newError(PeerClosed, lustre(highNID), nil)})
+	if !out.down || out.err == nil || out.connect != 0 || !h.s.idle() {
+		t.Errorf("%+v", out)
+	}
+	if a := h.s.ask(); a.stamp != 5 {
+		t.Errorf("the peer's stamp is forgotten: %+v", a)
+	}
+}
+
+// TestBadAck: each thing that can be wrong with a CONNACK ends the attempt, and what
+// waits with it (reference §6, §7).
+func TestBadAck(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(m *kib.Msg)
+		cut    func(b []byte) []byte
+		want   Reason
+	}{
+		{"short", nil, func(b []byte) []byte { return b[:40] }, AckBad},
+		{"magic", nil, func(b []byte) []byte { b[0] ^= 1; return b }, AckBad},
+		{"checksum", func(m *kib.Msg) { m.Checksum = 5 }, nil, AckBad},
+		{"type", func(m *kib.Msg) { m.Type = kib.ConnReq }, nil, AckBad},
+		{"version", func(m *kib.Msg) { m.Version = kib.V1 }, nil, AckPeer},
+		{"source", func(m *kib.Msg) { m.SrcNID = lowNID }, nil, AckPeer},
+		{"destination", func(m *kib.Msg) { m.DstNID = highNID }, nil, AckPeer},
+		{"stamp", func(m *kib.Msg) { m.DstStamp = 1 }, nil, AckPeer},
+		{"deeper queue", func(m *kib.Msg) { m.Params.QueueDepth = 9 }, nil, AckParams},
+		{"no queue", func(m *kib.Msg) { m.Params.QueueDepth = 0 }, nil, AckParams},
+		{"more fragments", func(m *kib.Msg) { m.Params.MaxFrags = 258 }, nil, AckParams},
+		{"longer messages", func(m *kib.Msg) { m.Params.MaxMsgSize = 8192 }, nil, AckParams},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newSetHarness(t, lowNID, highNID)
+			a := h.connect()
+			b := h.ack(tt.change)
+			if tt.cut != nil {
+				b = tt.cut(b)
+			}
+			out := h.step(peerIn{kind: peerConnected, ask: a, private: b})
+			if out.refused == nil || out.refused.Reason != tt.want || !out.failPending || !out.down || out.up || !h.s.idle() {
+				t.Errorf("%+v, want %v", out, tt.want)
+			}
+		})
+	}
+}
+
+// TestRejects: what each reject leads to (reference §7.2).
+func TestRejects(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		why   kib.Why
+		r     kib.Reject
+		want  Reason
+		again bool
+		ask   ask
+	}{
+		{"race", kib.ConnRace, kib.Reject{}, RejectedRace, true, ask{kib.V2, 0, 8, 257}},
+		{"resources", kib.NoResources, kib.Reject{}, RejectedLimit, false, ask{}},
+		{"fatal", kib.Fatal, kib.Reject{}, Rejected, false, ask{}},
+		{"old peer", kib.Fatal, kib.Reject{Version: kib.V1}, RejectedVersion, false, ask{}},
+		{"version", kib.ConnUncompat, kib.Reject{Version: kib.V1}, RejectedVersion, false, ask{}},
+		{"stale", kib.ConnStale, kib.Reject{Stamp: 99}, RejectedStale, true, ask{kib.V2, 99, 8, 257}},
+		{"fragments", kib.RDMAFrags, kib.Reject{Params: kib.ConnParams{MaxFrags: 32}}, RejectedFrags, true, ask{kib.V2, 0, 8, 32}},
+		{"fragments, as many", kib.RDMAFrags, kib.Reject{Params: kib.ConnParams{MaxFrags: 257}}, RejectedFrags, false, ask{}},
+		{"depth", kib.MsgQueueSize, kib.Reject{Params: kib.ConnParams{QueueDepth: 4}}, RejectedDepth, true, ask{kib.V2, 0, 4, 257}},
+		{"depth, as deep", kib.MsgQueueSize, kib.Reject{Params: kib.ConnParams{QueueDepth: 8}}, RejectedDepth, false, ask{}},
+		{"depth, none", kib.MsgQueueSize, kib.Reject{}, RejectedDepth, false, ask{}},
+		{"service", kib.InvalidSrvID, kib.Reject{}, Rejected, false, ask{}},
+		{"early", kib.Early, kib.Reject{}, RejectedEarly, false, ask{}},
+		{"unknown", 77, kib.Reject{}, Rejected, false, ask{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newSetHarness(t, lowNID, highNID)
+			out := h.reject(h.connect(), tt.why, tt.r)
+			if out.reason != tt.want || (out.connect == 1) != tt.again || out.failPending == tt.again {
+				t.Errorf("%+v, want %v, again %v", out, tt.want, tt.again)
+			}
+			if got := h.s.ask(); tt.again && got != tt.ask {
+				t.Errorf("asks for %+v, want %+v", got, tt.ask)
+			}
+		})
+	}
+}
+
+// TestCMRejects: rejects of the CM itself.
+func TestCMRejects(t *testing.T) {
+	for _, tt := range []struct {
+		reason uint16
+		want   Reason
+		again  bool
+	}{{8, NoListener, false}, {10, RejectedStale, true}, {26, Rejected, false}, {28, Rejected, false}} {
+		h := newSetHarness(t, lowNID, highNID)
+		out := h.step(peerIn{kind: peerRejected, queued: true, ask: h.connect(), reason: tt.reason, private: make([]byte, 148)})
+		if out.reason != tt.want || (out.connect == 1) != tt.again {
+			t.Errorf("reason %d: %+v, want %v, again %v", tt.reason, out, tt.want, tt.again)
+		}
+	}
+}
+
+// TestReconnectPause: more than ten attempts in a row are a second apart, and nobody asks
+// again for whom nothing waits.
+func TestReconnectPause(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	a := h.connect()
+	for range fastReconnects {
+		if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 1 {
+			t.Fatalf("%+v", out)
+		}
+	}
+	if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 0 || out.failPending || h.s.idle() {
+		t.Fatalf("%+v", out)
+	}
+	h.now += time.Second - 1
+	if out := h.step(peerIn{queued: true}); out.connect != 0 {
+		t.Error("too early")
+	}
+	h.now++
+	if out := h.step(peerIn{queued: true}); out.connect != 1 || h.s.connecting != 1 {
+		t.Errorf("%+v", out)
+	}
+	out := h.step(peerIn{kind: peerRejected, ask: a, reason: 10})
+	if out.connect != 0 || !h.s.idle() {
+		t.Errorf("asked for nothing: %+v", out)
+	}
+}
+
+// TestRace: of two that ask at once the request of the higher wins, until the other
+// has lost twenty times in a row (reference §7.3).
+func TestRace(t *testing.T) {
+	h := newSetHarness(t, highNID, lowNID)
+	h.connect()
+	for range maxRaces {
+		if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != kib.ConnRace || out.reason != RefusedRace {
+			t.Fatalf("%+v", out)
+		}
+	}
+	if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != 0 || h.s.accepting != 1 {
+		t.Errorf("%+v", out)
+	}
+	h = newSetHarness(t, lowNID, highNID)
+	a := h.connect()
+	if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != 0 {
+		t.Errorf("the higher one was refused: %+v", out)
+	}
+	if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 0 || out.failPending {
+		t.Errorf("asks in spite of a request that was accepted: %+v", out)
+	}
+	if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.up {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestRaceKey: the address counts as it lies in the memory of a little-endian node.
+func TestRaceKey(t *testing.T) {
+	if got := raceKey(lowNID); got != 5<<16^0x01000A0A {
+		t.Errorf("%#x", got)
+	}
+	if higher(nid.MustParse("10.10.1.1@o2ib"), nid.MustParse("10.10.0.2@o2ib")) {
+		t.Error("the last byte counts most")
+	}
+}
+
+// TestRestart: a peer with a new life is refused once, while its old connections are
+// ended, and accepted then (reference §7.1 step 6, §7.4).
+func TestRestart(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
+	h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2})
+	out := h.step(peerIn{kind: peerRequest, stamp: 6, version: kib.V2})
+	if out.why != kib.ConnStale || !out.closeStale || out.reason != RefusedRestart {
+		t.Errorf("%+v", out)
+	}
+	if out := h.step(peerIn{kind: peerRequest, stamp: 6, version: kib.V2}); out.why != 0 {
+		t.Errorf("%+v", out)
+	}
+	if out := h.step(peerIn{kind: peerAccepted, stamp: 6, version: kib.V2}); out.up || h.s.have != 2 {
+		t.Errorf("%+v", out)
+	}
+	if out := h.step(peerIn{kind: peerClosed}); out.down {
+		t.Errorf("the last of the old ones is not the last: %+v", out)
+	}
+}
+
+// TestAcceptFailed: what waits asks for itself when the peer's request comes to nothing.
+func TestAcceptFailed(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
+	if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 0 {
+		t.Errorf("%+v", out)
+	}
+	out := h.step(peerIn{kind: peerAcceptFailed, queued: true, err: newError(PeerClosed, lustre(highNID), nil)})
+	if !out.failPending || !out.down {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestInspectRequest: each thing that can be wrong with a request by itself (reference
+// §7.1).
+func TestInspectRequest(t *testing.T) {
+	good := func() kib.Msg {
+		m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}
+		m.Header = kib.Header{Version: kib.V2, Type: kib.ConnReq, SrcNID: highNID, SrcStamp: 5, DstNID: lowNID}
+		return m
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(m *kib.Msg)
+		cut    func(b []byte) []byte
+		want   Reason
+	}{
+		{"good", nil, nil, ReasonNone},
+		{"padded", nil, func(b []byte) []byte { return append(b, make([]byte, 36)...) }, ReasonNone},
+		{"big-endian", func(m *kib.Msg) { m.BigEndian = true }, nil, ReasonNone},
+		{"nothing", nil, func([]byte) []byte { return nil }, RequestCut},
+		{"five bytes", nil, func(b []byte) []byte { return b[:5] }, RequestCut},
+		{"cut", nil, func(b []byte) []byte { return b[:20] }, RequestCut},
+		{"claims more", nil, func(b []byte) []byte { return b[:52] }, RequestBad},
+		{"magic", nil, func(b []byte) []byte { b[1] = 0; return b }, RequestMagic},
+		{"unified magic", nil, func(b []byte) []byte { copy(b, "\x63\x69\x72\x45"); return b }, RequestMagic},
+		{"version 3", func(m *kib.Msg) { m.Version = 0x13 }, nil, RequestVersion},
+		{"version 1", func(m *kib.Msg) { m.Version = kib.V1 }, nil, RequestVersion},
+		{"type", func(m *kib.Msg) { m.Type = kib.Noop }, nil, RequestType},
+		{"wildcard", func(m *kib.Msg) { m.SrcNID = nid.Any() }, nil, RequestBad},
+		{"checksum", func(m *kib.Msg) { m.Checksum = 5 }, nil, RequestBad},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := good()
+			if tt.change != nil {
+				tt.change(&m)
+			}
+			b, err := m.AppendBinary(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.cut != nil {
+				b = tt.cut(b)
+			}
+			_, why, version, err := inspectRequest(b)
+			if why != tt.want || (err == nil) != (why == ReasonNone) || version != kib.V2 {
+				t.Errorf("%v %v %v, want %v", why, version, err, tt.want)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		p    kib.ConnParams
+		want kib.Why
+	}{
+		{kib.ConnParams{QueueDepth: 8, MaxFrags: 1, MaxMsgSize: 4096}, 0},
+		{kib.ConnParams{QueueDepth: 9, MaxFrags: 1, MaxMsgSize: 4096}, kib.MsgQueueSize},
+		{kib.ConnParams{QueueDepth: 0, MaxFrags: 1, MaxMsgSize: 4096}, kib.MsgQueueSize},
+		{kib.ConnParams{QueueDepth: 8, MaxFrags: 258, MaxMsgSize: 4096}, kib.RDMAFrags},
+		{kib.ConnParams{QueueDepth: 8, MaxFrags: 0, MaxMsgSize: 4096}, kib.RDMAFrags},
+		{kib.ConnParams{QueueDepth: 8, MaxFrags: 1, MaxMsgSize: 4097}, kib.Fatal},
+	} {
+		if why, _ := inspectParams(tt.p, 8); why != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.p, why, tt.want)
+		}
+	}
+}
