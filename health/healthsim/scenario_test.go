@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 		t.Run(level.String(), func(t *testing.T) {
 			first := scenariotest.Run(t, f, scenario.Options{Level: level})
 			scenariotest.Holds(t, first)
-			if level == scenario.Stacks && testing.Short() {
+			if level == scenario.Stacks && (testing.Short() || raceEnabled) {
 				return
 			}
 			if again := scenariotest.Run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {

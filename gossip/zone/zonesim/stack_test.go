@@ -20,7 +20,7 @@ func TestPlansOnStacks(t *testing.T) {
 	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 20*time.Millisecond) }
 	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": zonesim.WildPlan} { // each by itself
 		t.Run(name, func(t *testing.T) {
-			count := sweep(4, 20, 300)
+			count := sweep(3, 20, 300)
 			if some := plans(t, scenario.Stacks, count, draw, "removals told"); some < count/3 {
 				t.Errorf("nodes were removed in %d of %d plans only", some, count)
 			}
@@ -34,7 +34,7 @@ func TestFaultsOnStacks(t *testing.T) {
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
 	scenariotest.Holds(t, first)
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		return
 	}
 	if again := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}); again.Digest != first.Digest {
@@ -54,7 +54,7 @@ func TestExamplesOnStacks(t *testing.T) {
 		switch {
 		case name == "zone-stubs": // stubs are machines
 			continue
-		case testing.Short() && name != "zone-hierarchy":
+		case (testing.Short() || raceEnabled) && name != "zone-hierarchy":
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,57 @@
+//go:build !race
+
+package healthsim
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// TestBytesPerNode: nodes that are connected take no more than bytesPerNode says,
+// and not much less than a third of it.
+func TestBytesPerNode(t *testing.T) {
+	for _, tt := range []struct {
+		level            scenario.Level
+		servers, clients int
+	}{
+		{scenario.Machines, 5, 5000},
+		{scenario.Machines, 100, 300},
+		{scenario.Stacks, 5, 50},
+	} {
+		before := heap()
+		n, err := New(Config{
+			Servers: tt.servers, Clients: tt.clients, Stacks: tt.level == scenario.Stacks, Topology: Flat(),
+			StartAt: func(id sim.NodeID) time.Duration { return time.Duration(int(id)/tt.servers) * 2 * time.Millisecond },
+		})
+		if err == nil {
+			err = n.Run(time.Minute)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, why := n.Attached(sim.AllNodes, sim.AllNodes); !ok {
+			t.Fatal(why)
+		}
+		nodes := tt.servers + tt.clients
+		got := int64(heap()-before) / int64(nodes)
+		runtime.KeepAlive(n)
+		said := bytesPerNode(tt.level, nodes, scenario.Values{"servers": strconv.Itoa(tt.servers), "attach": "all"})
+		t.Logf("%v, %d servers, %d clients: %d bytes per node, said %d", tt.level, tt.servers, tt.clients, got, said)
+		if got > said || got < said/3 {
+			t.Errorf("%v, %d servers, %d clients: %d bytes per node, said %d", tt.level, tt.servers, tt.clients, got, said)
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
