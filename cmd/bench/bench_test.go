@@ -78,8 +78,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 231 && !raceEnabled {
-		t.Errorf("got %d lines, want 231:\n%s", len(lines), stdout)
+	if len(lines) != 245 && !raceEnabled {
+		t.Errorf("got %d lines, want 245:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {

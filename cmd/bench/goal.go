@@ -66,6 +66,7 @@ var goals = []goal{
 	{"G-IB-1", "o2iblnd over softroce: 8 B PUT, half round trip between two processes", measureIBLatency},
 	{"G-IB-2", "o2iblnd over softroce: 1 MiB PUT, streaming between two processes", measureIBStreaming},
 	{"G-IB-3", "o2iblnd over softroce: allocations, and the ICRC", measureIBAllocations},
+	{"G-IB-4", "softroce: memory of idle queue pairs", measureIBMemory},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

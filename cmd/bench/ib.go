@@ -14,6 +14,11 @@ func measureIBLatency(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	s, err := b.interleave([]contender{
+		{"socklnd, handlers", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, roundTrips) }},
+		{"o2iblnd, handlers", func() (time.Duration, error) { return p.node.pingHandlers(ctx, 0, roundTrips) }},
+		{"socklnd, EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, roundTrips) }},
+		{"o2iblnd, EQ", func() (time.Duration, error) { return p.node.pingEQs(ctx, roundTrips) }},
+		{"softroce", func() (time.Duration, error) { return p.verbs.roundTrips(ctx, roundTrips) }},
 		{"plain UDP", func() (time.Duration, error) { return p.floor.roundTrips(smallSize, roundTrips) }},
 		{"plain TCP", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, roundTrips) }},
 	})
@@ -28,7 +33,11 @@ func measureIBLatency(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	return []line{
-		half("8 B half round trip, plain UDP with ICRC to plain TCP", 0, s[0], s[1], "TCP"),
+		half("8 B PUT half round trip, handler to handler, to socklnd", 1.30, s[1], s[0], "socklnd"),
+		half("8 B PUT half round trip, through EQ.Wait, to socklnd", 1.30, s[3], s[2], "socklnd"),
+		half("8 B SEND half round trip, the device alone, to plain UDP", 0, s[4], s[5], "UDP"),
+		half("8 B PUT half round trip, handler to handler, to the device alone", 0, s[1], s[4], "device"),
+		half("8 B half round trip, plain UDP with ICRC to plain TCP", 0, s[5], s[6], "TCP"),
 	}, nil
 }
 
@@ -39,9 +48,18 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	const count = bulkCount / 2
+	last := len(sizes) - 1
+	trips := sizes[last].trips / 2
 	s, err := b.interleave([]contender{
+		{"socklnd, PUT", func() (time.Duration, error) { return b.node.putStream(ctx, count, window) }},
+		{"o2iblnd, PUT", func() (time.Duration, error) { return p.node.putStream(ctx, count, window) }},
 		{"plain UDP", func() (time.Duration, error) { return p.floor.put(count) }},
+		{"softroce", func() (time.Duration, error) { return p.verbs.put(ctx, count) }},
 		{"plain TCP", func() (time.Duration, error) { return b.raw.put(bulk, count) }},
+		{"socklnd, GET", func() (time.Duration, error) { return b.node.getStream(ctx, count, window) }},
+		{"o2iblnd, GET", func() (time.Duration, error) { return p.node.getStream(ctx, count, window) }},
+		{"socklnd, ping", func() (time.Duration, error) { return b.node.pingHandlers(ctx, last, trips) }},
+		{"o2iblnd, ping", func() (time.Duration, error) { return p.node.pingHandlers(ctx, last, trips) }},
 	})
 	if err != nil {
 		return nil, err
@@ -53,7 +71,20 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 			basis: fmt.Sprintf("%.2f GiB/s, %s %.2f GiB/s", rate(ours), name, rate(other)),
 		}
 	}
+	half := func(s samples) float64 { return median(s.elapsed) / float64(trips) / 2 / 1e3 }
 	return []line{
-		speed("1 MiB streaming, plain UDP with ICRC to plain TCP", 0, s[0], s[1], "TCP"),
+		speed("1 MiB PUT streaming, to socklnd", 0.40, s[1], s[0], "socklnd"),
+		speed("1 MiB PUT streaming, to plain UDP with GSO, GRO and ICRC", 0.85, s[1], s[2], "UDP"),
+		speed("1 MiB RDMA WRITE streaming, the device alone, to plain UDP", 0, s[3], s[2], "UDP"),
+		speed("1 MiB streaming, plain UDP with ICRC to plain TCP", 0, s[2], s[4], "TCP"),
+		speed("1 MiB GET streaming, 8 open, to socklnd", 0, s[6], s[5], "socklnd"),
+		{
+			what: "1 MiB PUT half round trip, handler to handler, to socklnd", ratio: compare(s[8].elapsed, s[7].elapsed), free: true,
+			basis: fmt.Sprintf("%.2f µs, socklnd %.2f µs", half(s[8]), half(s[7])),
+		},
+		{
+			what: "1 MiB PUT, CPU time of both sides, to socklnd", ratio: compare(s[1].cpu, s[0].cpu), free: true,
+			basis: fmt.Sprintf("%.0f ms/GiB, socklnd %.0f ms/GiB", median(s[1].cpu)/1e6/count*1024, median(s[0].cpu)/1e6/count*1024),
+		},
 	}, nil
 }

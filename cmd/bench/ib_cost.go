@@ -11,8 +11,16 @@ import (
 )
 
 // measureIBAllocations is G-IB-3.
-func measureIBAllocations(_ context.Context, b *bench) ([]line, error) {
-	return measureICRC(b.rounds), nil
+func measureIBAllocations(ctx context.Context, b *bench) ([]line, error) {
+	p, err := b.pair(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := b.countAllocations(ctx, p.node)
+	if err != nil {
+		return nil, err
+	}
+	return append(lines, measureICRC(b.rounds)...), nil
 }
 
 // measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over

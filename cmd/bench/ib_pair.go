@@ -4,33 +4,88 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/nid"
 )
 
-// What the goals of o2iblnd are measured with, beside the nodes over TCP.
+// What the goals of o2iblnd are measured with, beside the nodes over TCP. All RoCE of
+// an address is at one port, and so the addresses are those of this run alone: made of
+// the number of the process that was started first.
+
+var o2ib = nid.MakeNet(nid.O2IB, 0)
+
+// ibReceiveBuffer is what the socket of a device may keep: as much as is allowed, as
+// that of the plain program.
+const ibReceiveBuffer = floorBuffer
+
+func ibAddrs(pid int) (own, peer netip.Addr) {
+	a := [4]byte{127, 64 + byte(pid>>15)&63, byte(pid >> 7), byte(pid << 1)}
+	own = netip.AddrFrom4(a)
+	a[3]++
+	return own, netip.AddrFrom4(a)
+}
+
+// openIBNode makes a node over o2iblnd, and a handle of its device.
+func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
+	driver, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open, ReceiveBuffer: ibReceiveBuffer})
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := newNodeOver(o2ib, addr, driver, lnd.Tunables{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("o2ib at %v: %w", addr, err)
+	}
+	dev, err := softroce.Open(verbs.OpenConfig{Addr: addr, Clock: n.clock})
+	return n, dev, err
+}
 
 // ibPeer is what the other process has.
 type ibPeer struct {
 	floor *floorEnd
+	dev   verbs.Device
+	node  *responder
 }
 
-func newIBPeer(context.Context) (p *ibPeer, err error) {
+func newIBPeer(ctx context.Context) (p *ibPeer, err error) {
 	p = new(ibPeer)
 	if p.floor, err = newFloorEnd(peerAddr); err != nil {
 		return p, err
 	}
 	go p.floor.serve()
-	return p, nil
+	_, self := ibAddrs(os.Getppid())
+	n, dev, err := openIBNode(self)
+	if err != nil {
+		return p, err
+	}
+	p.dev, p.node = dev, &responder{node: n}
+	if err := p.node.open(); err != nil {
+		return p, err
+	}
+	go p.node.echoFromEQ(ctx)
+	return p, serveVerbs(dev)
 }
 
-func (p *ibPeer) close() { p.floor.close() }
+func (p *ibPeer) close() {
+	p.floor.close()
+	p.node.close()
+	_ = p.dev.Close() // the process ends
+}
 
 // ibPair is what this process has, connected to the other.
 type ibPair struct {
 	floor *floorEnd
+	dev   verbs.Device
+	verbs *verbsClient
+	node  *initiator
 }
 
 // pair returns what the goals of o2iblnd need of both processes.
-func (b *bench) pair(context.Context) (*ibPair, error) {
+func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if b.ib != nil {
 		return b.ib, nil
 	}
@@ -44,11 +99,27 @@ func (b *bench) pair(context.Context) (*ibPair, error) {
 		return nil, err
 	}
 	p.floor.socket.connect(netip.AddrPortFrom(peerAddr, uint16(port)))
-	return p, nil
+	own, peer := ibAddrs(os.Getpid())
+	n, dev, err := openIBNode(own)
+	if err != nil {
+		return nil, err
+	}
+	p.dev = dev
+	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
+		return nil, err
+	}
+	p.verbs, err = dialVerbs(ctx, dev, peer)
+	return p, err
 }
 
 func (p *ibPair) close() {
 	if p.floor != nil {
 		p.floor.close()
+	}
+	if p.node != nil {
+		p.node.close()
+	}
+	if p.dev != nil {
+		_ = p.dev.Close() // nothing depends on it
 	}
 }

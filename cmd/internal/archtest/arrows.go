@@ -87,8 +87,8 @@ var Rules = []Rule{
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
 	// cmd may import everything but test harnesses.
-	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals gossip/... scoll/... health/... lnd lnd/socklnd/... " +
-		"lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab"},
+	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals gossip/... scoll/... health/... lnd lnd/socklnd/... lnd/o2iblnd/... " +
+		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab"},
 	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
 }

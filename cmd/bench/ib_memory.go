@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"time"
+
+	"ulnet/cmd/internal/timerfd"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+)
+
+// G-IB-4 has idlePairs connections between two devices of this process.
+const (
+	idlePairs  = 1000
+	warmPairs  = 50
+	idlePort   = verbsPort + 1
+	idleSends  = 16 // as o2iblnd with its defaults
+	idleWithin = time.Minute
+)
+
+// measureIBMemory is G-IB-4.
+func measureIBMemory(ctx context.Context, _ *bench) ([]line, error) {
+	ctx, cancel := context.WithTimeout(ctx, idleWithin)
+	defer cancel()
+	h, err := newIdlePairs()
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	if err := h.connect(ctx, warmPairs); err != nil { // what comes once
+		return nil, err
+	}
+	before := liveMemory()
+	if err := h.connect(ctx, idlePairs); err != nil {
+		return nil, err
+	}
+	after := liveMemory()
+	const pairs = 2 * idlePairs
+	return []line{{
+		what: "memory of an idle queue pair", ratio: float64(after-before) / pairs / kibibyte, unit: "KiB", limit: 8,
+		basis: fmt.Sprintf("%.1f MiB of heap and stacks for %d queue pairs", float64(after-before)/kibibyte/kibibyte, pairs),
+	}}, nil
+}
+
+// liveMemory is what heap and stacks take after a collection.
+func liveMemory() int64 {
+	runtime.GC()
+	runtime.GC() // what the first has finalized
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc + s.StackInuse)
+}
+
+// idlePairsOf are two devices and connections between them.
+type idlePairsOf struct {
+	clock *timerfd.Clock
+	ends  [2]*verbsEnd // to and from
+	conns []verbs.Conn
+	up    chan error
+}
+
+func newIdlePairs() (h *idlePairsOf, err error) {
+	h = &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
+	own, peer := ibAddrs(os.Getpid() + 1<<20) // others than those of the pair
+	for i, addr := range []netip.Addr{own, peer} {
+		dev, err := softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock})
+		if err != nil {
+			return h, err
+		}
+		if h.ends[i], err = newVerbsEnd(dev); err != nil {
+			return h, err
+		}
+		h.ends[i].qp.MaxSends = idleSends
+	}
+	_, err = h.ends[1].dev.Listen(idlePort, func(r verbs.Request) {
+		if _, err := r.Accept(h.ends[1].config(), func(verbs.Conn, verbs.Event) {}); err != nil {
+			h.up <- err
+		}
+	})
+	return h, err
+}
+
+// connect makes n more connections, one after the other.
+func (h *idlePairsOf) connect(ctx context.Context, n int) error {
+	to := netip.AddrPortFrom(h.ends[1].dev.Attr().Addr, idlePort)
+	for range n {
+		c, err := h.ends[0].dev.Connect(to, h.ends[0].config(), func(_ verbs.Conn, e verbs.Event) {
+			if e.Kind == verbs.Established {
+				h.up <- nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+		h.conns = append(h.conns, c)
+		select {
+		case err := <-h.up:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%d connections were made: %w", len(h.conns)-1, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (h *idlePairsOf) close() {
+	for _, e := range h.ends {
+		if e != nil {
+			_ = e.dev.Close() // the figures are taken
+		}
+	}
+	h.clock.Close()
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd/verbs"
+)
+
+// The device alone: SENDs that go back and forth between handlers, and RDMA WRITEs
+// with a SEND behind the last one, without the messages of o2iblnd around them.
+const (
+	verbsPort    = 9870
+	verbsSends   = 64 // posted work requests
+	verbsBuffers = 64
+	verbsWindow  = window
+)
+
+// verbsEnd is a queue pair of one of the two processes, and what it needs.
+type verbsEnd struct {
+	dev  verbs.Device
+	pool verbs.Pool
+	qp   verbs.QPConfig
+	conn atomic.Pointer[verbs.Conn] // that of the upcalls
+
+	memory []byte
+	mr     verbs.MR
+
+	// received is called with each message, and sent for each signaled work request.
+	received func(message []byte)
+	sent     func()
+	failed   func(error)
+
+	echo  [1]verbs.SendWR
+	piece [1]verbs.SGE
+}
+
+func newVerbsEnd(dev verbs.Device) (*verbsEnd, error) {
+	e := &verbsEnd{dev: dev, memory: make([]byte, bulk)}
+	pd, err := dev.NewPD()
+	if err != nil {
+		return nil, err
+	}
+	cq, err := dev.NewCQ(4*verbsSends, e.completed)
+	if err != nil {
+		return nil, err
+	}
+	if e.pool, err = pd.NewPool(verbs.PoolConfig{Buffers: verbsBuffers, Size: 4096}); err != nil {
+		return nil, err
+	}
+	if e.mr, err = pd.Register([][]byte{e.memory}, verbs.LocalWrite|verbs.RemoteWrite); err != nil {
+		return nil, err
+	}
+	e.qp = verbs.QPConfig{PD: pd, Sends: cq, Recvs: cq, Pool: e.pool, MaxSends: verbsSends}
+	return e, nil
+}
+
+func (e *verbsEnd) config() verbs.ConnConfig {
+	return verbs.ConnConfig{QP: e.qp, RetryCount: 7, RNRRetryCount: 7}
+}
+
+// completed is the upcall of the completion queue.
+func (e *verbsEnd) completed(batch []verbs.Completion) {
+	for i := range batch {
+		c := &batch[i]
+		switch {
+		case c.Status != verbs.Success:
+			e.failed(c.Status)
+		case c.Op == verbs.Receive:
+			e.received(c.Buffer.Bytes)
+			e.pool.Return(c.Buffer)
+		default:
+			e.sent()
+		}
+	}
+}
+
+// send posts a SEND of a short message, which is copied.
+func (e *verbsEnd) send(message []byte) error {
+	e.piece[0] = verbs.SGE{Bytes: message}
+	e.echo[0] = verbs.SendWR{Op: verbs.Send, Pieces: e.piece[:]}
+	return (*e.conn.Load()).PostSend(e.echo[:])
+}
+
+// serveVerbs answers each message of a peer with the same, and tells it where to
+// write.
+func serveVerbs(dev verbs.Device) error {
+	e, err := newVerbsEnd(dev)
+	if err != nil {
+		return err
+	}
+	e.sent, e.failed = func() {}, func(error) {} // the peer waits, and says so
+	e.received = func(message []byte) {
+		if err := e.send(message); err != nil {
+			e.failed(err)
+		}
+	}
+	_, err = dev.Listen(verbsPort, func(r verbs.Request) {
+		cfg := e.config()
+		f := e.mr.Frags(nil)[0]
+		cfg.Private = binary.LittleEndian.AppendUint32(cfg.Private, e.mr.RKey())
+		cfg.Private = binary.LittleEndian.AppendUint64(cfg.Private, f.Address)
+		if c, err := r.Accept(cfg, func(verbs.Conn, verbs.Event) {}); err == nil {
+			e.conn.Store(&c) // the same goroutine brings the first message
+		}
+	})
+	return err
+}
+
+// verbsClient drives it.
+type verbsClient struct {
+	*verbsEnd
+	rkey   uint32
+	remote verbs.Frag
+	done   chan error
+
+	left   int // replies to come; of the upcalls while a run is on
+	writes int // to be posted, likewise
+	wr     [1]verbs.SendWR
+	sge    [1]verbs.SGE
+	small  []byte
+}
+
+func dialVerbs(ctx context.Context, dev verbs.Device, to netip.Addr) (*verbsClient, error) {
+	e, err := newVerbsEnd(dev)
+	if err != nil {
+		return nil, err
+	}
+	c := &verbsClient{verbsEnd: e, done: make(chan error, 4), small: make([]byte, smallSize)}
+	e.received, e.sent, e.failed = c.replied, c.wrote, c.fail
+	conn, err := dev.Connect(netip.AddrPortFrom(to, verbsPort), e.config(), c.event)
+	if err != nil {
+		return nil, err
+	}
+	e.conn.Store(&conn)
+	return c, c.await(ctx)
+}
+
+func (c *verbsClient) event(_ verbs.Conn, e verbs.Event) {
+	if e.Kind != verbs.Established {
+		c.fail(fmt.Errorf("the connection ended: event %d, reason %d: %w", e.Kind, e.Reason, e.Status))
+		return
+	}
+	c.rkey = binary.LittleEndian.Uint32(e.Private)
+	c.remote = verbs.Frag{Address: binary.LittleEndian.Uint64(e.Private[4:]), Length: bulk}
+	c.done <- nil
+}
+
+// fail ends a run.
+func (c *verbsClient) fail(err error) {
+	select {
+	case c.done <- err:
+	default: // another has failed before
+	}
+}
+
+func (c *verbsClient) await(ctx context.Context) error {
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// roundTrips has 8 B go back and forth n times.
+func (c *verbsClient) roundTrips(ctx context.Context, n int) (time.Duration, error) {
+	c.left = n
+	began := time.Now()
+	if err := c.send(c.small); err != nil {
+		return 0, err
+	}
+	err := c.await(ctx)
+	return time.Since(began), err
+}
+
+func (c *verbsClient) replied([]byte) {
+	if c.left--; c.left == 0 {
+		c.done <- nil
+		return
+	}
+	if err := c.send(c.small); err != nil {
+		c.fail(err)
+	}
+}
+
+// put writes n times 1 MiB with at most verbsWindow WRITEs open, and waits until the
+// peer has answered the message behind them.
+func (c *verbsClient) put(ctx context.Context, n int) (time.Duration, error) {
+	first := make([]verbs.SendWR, min(n, verbsWindow))
+	for i := range first {
+		first[i] = c.write()
+	}
+	c.left, c.writes = 1, n-len(first)
+	began := time.Now()
+	if err := (*c.conn.Load()).PostSend(first); err != nil {
+		return 0, err
+	}
+	if len(first) == n {
+		if err := c.send(c.small); err != nil {
+			return 0, err
+		}
+	}
+	err := c.await(ctx)
+	return time.Since(began), err
+}
+
+// write is a work request for 1 MiB.
+func (c *verbsClient) write() verbs.SendWR {
+	c.sge[0] = verbs.SGE{Bytes: c.memory, MR: c.mr}
+	return verbs.SendWR{Op: verbs.Write, Pieces: c.sge[:], Signaled: true, Remote: c.remote, RKey: c.rkey}
+}
+
+// wrote goes on when a WRITE is done.
+func (c *verbsClient) wrote() {
+	if c.writes == 0 {
+		return
+	}
+	c.writes--
+	c.wr[0] = c.write()
+	err := (*c.conn.Load()).PostSend(c.wr[:])
+	if err == nil && c.writes == 0 {
+		err = c.send(c.small)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
