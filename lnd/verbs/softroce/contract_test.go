@@ -14,13 +14,18 @@ import (
 	"ulnet/lnet/machine"
 )
 
+// loopback returns an address that others on this machine are not likely to use.
+func loopback(int) netip.Addr {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], 127<<24|rand.Uint32()&0xFFFFFF)
+	a[3] = a[3]%253 + 1
+	return netip.AddrFrom4(a)
+}
+
 // openTwo opens two devices.
-func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig) (list [2]verbs.Device) {
+func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig, addr func(i int) netip.Addr) (list [2]verbs.Device) {
 	for i := range list {
-		var a [4]byte
-		binary.BigEndian.PutUint32(a[:], 127<<24|rand.Uint32()&0xFFFFFF)
-		a[3] = a[3]%253 + 1
-		cfg.Addr = netip.AddrFrom4(a)
+		cfg.Addr = addr(i)
 		d, err := open(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +38,7 @@ func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig) (list [2]ver
 // TestContract: the contract of package verbs, over sockets of the system.
 func TestContract(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
-		return openTwo(t, softroce.Open, verbs.OpenConfig{Clock: machine.RealClock()})
+		return openTwo(t, softroce.Open, verbs.OpenConfig{Clock: machine.RealClock()}, loopback)
 	}})
 }
 
@@ -45,12 +50,23 @@ func TestContractBadWire(t *testing.T) {
 		net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 1, MTU: 1500, Faults: wire.Faults{
 			Delay: 10 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Corrupt: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond,
 		}})
-		list := openTwo(t, softroce.NewOpener(softroce.Options{Network: net}), verbs.OpenConfig{Clock: clock})
+		list := openTwo(t, softroce.NewOpener(softroce.Options{Network: net}), verbs.OpenConfig{Clock: clock}, loopback)
 		t.Cleanup(func() {
 			for _, d := range list {
 				t.Logf("%+v", d.(interface{ Stats() softroce.Stats }).Stats())
 			}
 		})
 		return list
+	}})
+}
+
+// TestContractIPv6: and over IPv6.
+func TestContractIPv6(t *testing.T) {
+	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
+		clock := machine.RealClock()
+		open := softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{Clock: clock})})
+		return openTwo(t, open, verbs.OpenConfig{Clock: clock}, func(i int) netip.Addr {
+			return [...]netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd00::2")}[i]
+		})
 	}})
 }

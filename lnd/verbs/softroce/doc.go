@@ -1,7 +1,32 @@
-// Package softroce will be a provider of package verbs in Go: RoCEv2 over UDP.
-// So far it has its parts: the transport of a reliable connection and the connection
-// manager, which are machines, memory, and the socket. What joins them to a device
-// is missing.
+// Package softroce is a provider of package verbs in Go: RoCEv2 over UDP. It needs
+// no RDMA hardware, no kernel module and no privilege, and talks to whoever speaks
+// RoCEv2, such as the software RoCE of Linux.
+//
+// # Device
+//
+// [Open] opens the device of an address: a [hub], shared by all handles of that
+// address. It joins machines, which know no clock and no lock, to a network ([wire]):
+//
+//	port → ingress → demultiplexer → conn → rc → cq → upcall
+//	post → conn → rc → framer → port
+//
+// All of the way in is one goroutine, that of the port, and all of the way out is
+// that of who posts: there is no queue between. A [conn] steps its transport under
+// its lock, claims the completion queue there, which orders the completions, and
+// makes the upcalls without any lock. If somebody else is making upcalls of that
+// queue the completions are handed to them. What is posted from inside upcalls
+// leaves when they have returned, in one go, with the acknowledgement behind it.
+//
+// One timer of the clock serves all connections ([timers]). A queue pair that is idle
+// has no goroutine, no timer and no buffers.
+//
+// Packets are dropped and counted ([Stats]) if they are damaged (ICRC), of another
+// partition, of no queue pair, or not from the peer of theirs. The system may refuse
+// to send; then the transport repairs that as if the packet had been lost.
+//
+// Tests run the same device in virtual time, on a wire that loses and damages
+// packets ([wire.Emulator]), with numbers of their choice ([Numbers]), and let it
+// take over a connection that a recording begins with ([Adopt]).
 //
 // # Reliable connection
 //
@@ -36,6 +61,15 @@
 // other said ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
 // connection takes those of its peer alone, and each that it does not take has a
 // counter.
+//
+// # Datagrams
+//
+// A [ud] is a queue pair for datagrams: what is posted leaves from inside PostSend, and
+// completes there, unless the system has no room: then it waits, and is tried again.
+// It receives what comes to its number at the device's port, and what comes to the
+// [groups] that it has joined, each of which has a port of its own: bound to the
+// group's address, because that is what the ICRC covers, and so that neither what
+// others on this host have joined nor the device's own packets arrive there.
 //
 // # Memory and socket
 //

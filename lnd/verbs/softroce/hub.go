@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
@@ -19,6 +20,7 @@ import (
 // numbers, the connection manager, and the regions.
 type hub struct {
 	opener  *opener
+	key     netip.Addr // of the opener, with the zone
 	addr    netip.Addr
 	clock   machine.Clock
 	log     *slog.Logger
@@ -60,9 +62,10 @@ const (
 
 // newHub opens the port of an address.
 func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
-	local := netip.AddrPortFrom(cfg.Addr.Unmap(), wire.Port)
+	bound := netip.AddrPortFrom(cfg.Addr.Unmap(), wire.Port)
+	local := netip.AddrPortFrom(bound.Addr().WithZone(""), wire.Port)
 	h := &hub{
-		opener: o, addr: local.Addr(), clock: cfg.Clock, log: cfg.Log, tap: cfg.Tap, numbers: o.numbers, gone: make(chan struct{}),
+		opener: o, key: bound.Addr(), addr: local.Addr(), clock: cfg.Clock, log: cfg.Log, tap: cfg.Tap, numbers: o.numbers, gone: make(chan struct{}),
 		guid: o.numbers.GUID(), regions: newRegionTable(o.numbers), timers: newTimers(cfg.Clock),
 	}
 	if h.log == nil {
@@ -74,20 +77,24 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
 	ready := make(chan struct{}) // packets wait for the rest
-	port, err := o.network.Open(wire.Config{Local: local, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
+	port, err := o.network.Open(wire.Config{Local: bound, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
 		<-ready
 		h.ingress.receive(list)
 	}})
+	start := sync.OnceFunc(func() { close(ready) })
+	defer start()
 	if err != nil {
-		return nil, fmt.Errorf("open RoCE port of %v: %w", h.addr, err)
+		return nil, openError(h.addr, err)
 	}
 	h.port, h.attr = port, port.Attr()
+	h.attr.Local = netip.AddrPortFrom(h.addr, h.attr.Local.Port())
 	h.cut.Store(h.attr.Cut)
 	h.mtu = ibta.PathMTU(h.attr.MTU)
 	if cfg.MTU > 0 {
 		h.mtu = min(h.mtu, ibta.MTUWithin(cfg.MTU))
 	}
 	if h.mtu == 0 {
+		start()
 		_ = port.Close()
 		return nil, fmt.Errorf("%w: %v has an interface MTU of %d", errMTU, h.addr, h.attr.MTU)
 	}
@@ -99,8 +106,19 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
 	h.demux.put(ibta.GSI, h.cm)
-	close(ready)
 	return h, nil
+}
+
+// openError says what to do about a port that cannot be opened.
+func openError(a netip.Addr, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = ": another process or the kernel's software RoCE (rdma_rxe) has it; end that, or take another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = ": no interface of this node has the address"
+	}
+	return fmt.Errorf("open UDP port %d of %v: %w%s", wire.Port, a, err, hint)
 }
 
 // newAllowance bounds what is on the way by what a socket keeps of what arrives. The

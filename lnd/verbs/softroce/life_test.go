@@ -311,3 +311,17 @@ func (c *conn) isIdle() bool {
 	defer c.mu.Unlock()
 	return c.rc.sends.len() == 0
 }
+
+// TestOpenErrors: who cannot open a device is told what to do, and nothing is left.
+func TestOpenErrors(t *testing.T) {
+	clock := machine.RealClock()
+	for want, cfg := range map[error]verbs.OpenConfig{
+		errConfig:             {Addr: netip.MustParseAddr("224.0.0.1"), Clock: clock},
+		errMTU:                {Addr: loopbackAddr(), Clock: clock, MTU: 200},
+		syscall.EADDRNOTAVAIL: {Addr: netip.MustParseAddr("192.0.2.1"), Clock: clock},
+	} {
+		if d, err := Open(cfg); !errors.Is(err, want) {
+			t.Errorf("%v, %v, want %v", d, err, want)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (o *opener) release(h *hub) {
 	}
 	h.close()
 	o.mu.Lock()
-	delete(o.hubs, h.addr)
+	delete(o.hubs, h.key)
 	o.mu.Unlock()
 	close(h.gone)
 }

@@ -36,7 +36,7 @@ type senderSlot struct {
 	control [64]byte
 }
 
-// send sends bursts in order, without waiting (wire.Conn).
+// send sends bursts in order (wire.Conn).
 func (s *socket) send(list []wire.Burst) (int, error) {
 	x := s.takeSender()
 	defer s.putSender(x)
@@ -164,16 +164,24 @@ func appendControl(to []byte, level, kind, n int, value uint32) []byte {
 	return to
 }
 
+// mostWait is how long a call waits for room in the send buffer, once, in
+// milliseconds: an interface that works has made some by then.
+const mostWait = 2
+
 // call sends the messages, as far as the kernel takes them. An error of its is that of
 // the first one left. What the kernel reports of earlier datagrams is not of these.
 func (x *sender) call(fd uintptr) {
 	x.done, x.errno = 0, 0
+	waited := false
 	for reports := 0; x.done < x.n; {
 		n, errno := x.sendmmsg(fd)
 		switch {
 		case errno == 0 && n > 0:
 			x.done += n
 		case errno == unix.EINTR:
+		case errno == unix.EAGAIN && !waited:
+			waited = true
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, mostWait)
 		case errors.Is(errno, unix.ECONNREFUSED) && reports < x.n:
 			reports++
 		default:
