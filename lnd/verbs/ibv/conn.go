@@ -26,10 +26,11 @@ type conn struct {
 	cfg    verbs.ConnConfig
 	events func(verbs.Conn, verbs.Event)
 
-	asking atomic.Bool // not established, at the asking side
-	silent atomic.Bool // events are not told any more
-	told   bool        // that it is established
-	final  bool        // the last event is told, or will be
+	asking atomic.Bool  // not established, at the asking side
+	silent atomic.Bool  // events are not told any more
+	told   bool         // that it is established
+	final  bool         // the last event is told, or will be
+	cause  verbs.Status // of the last event
 	closed bool
 	giveUp timer // nil: none
 }
@@ -84,15 +85,26 @@ func (c *conn) established(private []byte) {
 func (c *conn) end(ev verbs.Event) {
 	c.dev.cm.Lock()
 	defer c.dev.cm.Unlock()
+	c.endLocked(ev)
+}
+
+func (c *conn) endLocked(ev verbs.Event) {
 	if !c.final {
+		c.cause = ev.Status
 		c.down()
 		c.tell(ev)
 	}
 }
 
-// failed ends the connection with a status (queuePair).
+// failed ends the connection with a status (queuePair). The peer, which was told by the
+// device, may have hung up already: the cause is this one if nobody has heard of another.
 func (c *conn) failed(status verbs.Status) {
-	c.end(verbs.Event{Kind: verbs.Disconnected, Status: status})
+	c.dev.cm.Lock()
+	defer c.dev.cm.Unlock()
+	if c.cause == verbs.Success && status != verbs.Flushed {
+		c.cause = status
+	}
+	c.endLocked(verbs.Event{Kind: verbs.Disconnected, Status: status})
 }
 
 // down takes the queue pair to error state and tells the peer. The caller holds the
@@ -122,6 +134,11 @@ func (c *conn) tell(ev verbs.Event) {
 	c.pair.recvs.do(func() {
 		if ev.Kind != verbs.Established {
 			c.pair.quiet.Store(true)
+		}
+		if ev.Kind == verbs.Disconnected {
+			c.dev.cm.Lock()
+			ev.Status = c.cause
+			c.dev.cm.Unlock()
 		}
 		if !c.silent.Load() {
 			c.events(c, ev)

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ulnet/lnd/verbs"
 )
@@ -248,4 +249,34 @@ func TestOnFakeDeregister(t *testing.T) {
 		t.Error(err)
 	}
 	s.live[2], s.live[3], s.mistakes = 0, 0, 0
+}
+
+// TestOnFakeBusyQueue: a connection that is closed while its messages wait to be told does
+// not take their buffers along.
+func TestOnFakeBusyQueue(t *testing.T) {
+	fake(t)
+	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+	b.keep = true
+	b.kept = make(chan verbs.Completion) // the upcall waits for the test
+	x, y := connect(t, a, b)
+	for i := range nodeSends {
+		x.post(verbs.SendWR{ID: uint64(i), Signaled: true})
+		x.wantDone(uint64(i), verbs.Success)
+	}
+	y.conn.Close()
+	x.want(verbs.Disconnected)
+	<-time.After(4 * linger / 50)
+	for b.pool.Stats().Free != nodeBuffers {
+		select {
+		case c := <-b.kept:
+			b.pool.Return(c.Buffer)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	x.conn.Close()
+	a.close()
+	b.close()
+	if s := b.pool.Stats(); s.Free != nodeBuffers {
+		t.Errorf("%d buffers are free at the end", s.Free)
+	}
 }

@@ -146,15 +146,17 @@ func (q *queuePair) piece(c *C.struct_ulnet_wr, base uint64, n int, key uint32) 
 	c.pieces++
 }
 
+// noPiece is what messages without bytes have.
+var noPiece C.struct_ibv_sge
+
 // hand gives what was built since start to the device. Once the device refuses something
 // it gets nothing more: what follows completes as flushed, in its turn.
 func (q *queuePair) hand(start uint64) error {
 	s := &q.scratch
-	var none C.struct_ibv_sge
 	done, pieces := 0, 0
 	for done < len(s.wrs) && !q.unsent {
 		list := s.wrs[done:min(done+C.ULNET_BATCH, len(s.wrs))]
-		first := &none
+		first := &noPiece
 		if pieces < len(s.pieces) {
 			first = &s.pieces[pieces]
 		}

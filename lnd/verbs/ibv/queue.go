@@ -182,6 +182,13 @@ func (q *queue) wake() { _ = q.arrived.SetReadDeadline(time.Unix(1, 0)) }
 // run polls until the queue ends.
 func (q *queue) run() {
 	rc, err := q.arrived.SyscallConn()
+	notified := func(uintptr) bool {
+		rc := C.ulnet_wakeup(q.channel)
+		if rc != 0 && rc != -C.EAGAIN {
+			q.dev.log.Error("notification of completions", "err", errno(rc))
+		}
+		return rc == 0
+	}
 	for err == nil && q.turn() {
 		// Whatever completes from now on notifies; what did before is polled.
 		if rc := C.ulnet_arm(q.cq); rc != 0 {
@@ -190,7 +197,7 @@ func (q *queue) run() {
 		if q.poll() || q.waiting() {
 			continue
 		}
-		_ = rc.Read(func(uintptr) bool { return C.ulnet_wakeup(q.channel) != -C.EAGAIN })
+		_ = rc.Read(notified)
 		_ = q.arrived.SetReadDeadline(time.Time{})
 	}
 	q.mu.Lock()
