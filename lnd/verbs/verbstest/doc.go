@@ -47,6 +47,24 @@ func Run(t *testing.T, h Harness) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, newSuite(t, h)) })
 	}
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, s *suite)
+	}{
+		{"Order", order},
+		{"PostInside", postInside},
+		{"WrongRKey", wrongRKey},
+		{"Disconnect", disconnect},
+		{"CloseDevice", closeDevice},
+	} {
+		t.Run("TwoQueues/"+tt.name, func(t *testing.T) {
+			s := newSuite(t, h)
+			for _, n := range s.nodes {
+				n.twoQueues()
+			}
+			tt.run(t, s)
+		})
+	}
 }
 
 const (
@@ -70,6 +88,7 @@ type node struct {
 	device verbs.Device
 	pd     verbs.PD
 	cq     verbs.CQ
+	recvs  verbs.CQ // may be the same
 	pool   verbs.Pool
 
 	requests chan verbs.Request
@@ -100,8 +119,17 @@ func newSuite(t *testing.T, h Harness) *suite {
 		if n.cq, err = d.NewCQ(2*maxSends+buffers, n.completed); err != nil {
 			t.Fatal(err)
 		}
+		n.recvs = n.cq
 	}
 	return s
+}
+
+// twoQueues gives receives a completion queue of their own.
+func (n *node) twoQueues() {
+	var err error
+	if n.recvs, err = n.device.NewCQ(2*maxSends+buffers, n.completed); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 func (n *node) close() {
@@ -131,7 +159,7 @@ func (n *node) completed(batch []verbs.Completion) {
 
 func (n *node) config() verbs.ConnConfig {
 	return verbs.ConnConfig{
-		QP:            verbs.QPConfig{ID: 77, PD: n.pd, Sends: n.cq, Recvs: n.cq, Pool: n.pool, MaxSends: maxSends},
+		QP:            verbs.QPConfig{ID: 77, PD: n.pd, Sends: n.cq, Recvs: n.recvs, Pool: n.pool, MaxSends: maxSends},
 		RNRRetryCount: 6, RetryCount: 5,
 	}
 }
