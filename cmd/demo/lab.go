@@ -16,8 +16,9 @@ import (
 	"ulnet/cmd/internal/loopback"
 )
 
-// stopTimeout is how long a daemon may take to end before it is killed.
-const stopTimeout = 3 * time.Second
+// stopTimeout is how long a daemon may take to end before it is killed: longer than
+// it waits for messages to nodes that are gone.
+const stopTimeout = 8 * time.Second
 
 // lab is the set of daemons.
 type lab struct {
@@ -111,14 +112,21 @@ func (l *lab) await(ctx context.Context, n *node) error {
 	}
 }
 
-// stop ends the daemons, the capturing one last, and waits for them. A second
-// call does nothing.
+// stop ends the daemons and waits for them: the capturing one last, and the others
+// together, because each may wait for messages to those that are gone. A second call
+// does nothing.
 func (l *lab) stop() error {
 	var errs []error
-	for len(l.nodes) > 0 {
-		n := l.nodes[len(l.nodes)-1]
-		l.nodes = l.nodes[:len(l.nodes)-1]
-		_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+	nodes := l.nodes
+	l.nodes = nil
+	for _, n := range nodes[min(1, len(nodes)):] {
+		terminate(n)
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := nodes[i]
+		if i == 0 {
+			terminate(n)
+		}
 		kill := time.AfterFunc(stopTimeout, func() { _ = n.cmd.Process.Kill() })
 		<-n.ended
 		kill.Stop()
@@ -127,6 +135,11 @@ func (l *lab) stop() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// terminate asks a daemon to end.
+func terminate(n *node) {
+	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
 }
 
 // command prepares one of our commands. It ends with SIGTERM when ctx does,

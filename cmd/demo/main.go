@@ -32,7 +32,7 @@ import (
 )
 
 // demoTimeout bounds the whole demonstration.
-const demoTimeout = time.Minute
+const demoTimeout = 2 * time.Minute
 
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 

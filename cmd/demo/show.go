@@ -36,6 +36,14 @@ func show(ctx context.Context, w io.Writer, l *lab) error {
 	}
 	fmt.Fprintf(w, "\nAnd by tshark, which knows nothing of this project, and takes the payload of every PUT\n"+
 		"for an RPC of Lustre, which ours is not (hence malformed):\n\n%s", head(frames))
+	if l.kind != "o2ib" {
+		return nil
+	}
+	manager, err := output(exec.CommandContext(ctx, tshark, "-r", l.capture, "-Y", "infiniband.mad.attributeid"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nIt knows the connection manager of RDMA, too:\n\n%s", head(manager))
 	return nil
 }
 

@@ -10,11 +10,11 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/netlab/netem"
-	"ulnet/lnd/socklnd"
 )
 
 // twoHosts is lnetd on each of two hosts that are joined by a wire.
 type twoHosts struct {
+	on           network
 	a, b         *lnetdtest.Daemon
 	hostA, hostB *netlab.Host
 	wire         *netlab.Wire
@@ -26,7 +26,7 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	t.Helper()
 	lab := netlab.New(t)
 	a, b := lab.Host("a"), lab.Host("b")
-	h := &twoHosts{hostA: a, hostB: b, aa: on.nid("10.1.0.1"), bb: on.nid("10.1.0.2")}
+	h := &twoHosts{on: on, hostA: a, hostB: b, aa: on.nid("10.1.0.1"), bb: on.nid("10.1.0.2")}
 	commands := lnetdtest.Build(t)
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
@@ -158,7 +158,7 @@ func (h *twoHosts) diesUnheard(t *testing.T) {
 		h.b = h.start(h.hostB)
 		h.wire.Spoil(h.hostB, netem.Plan{})
 		h.awaitPing(t, h.b, h.aa)
-		if h.a.Count(socklnd.PeerRestarted) > 0 {
+		if h.a.Count(h.on.restarted()) > 0 {
 			return
 		}
 		h.awaitPing(t, h.a, h.bb)

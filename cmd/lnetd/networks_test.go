@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/socklnd"
 )
 
 // network is what the daemons of a whole-stack test are on.
@@ -20,7 +23,7 @@ type network struct {
 
 // networks are those that whole-stack tests run on. What is above LNet is the same
 // on all, and so the second is brief.
-var networks = []network{{kind: "tcp"}}
+var networks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
 
 // onNetworks runs a test on every network, or in full on that of $ULNET_NET.
 func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
@@ -53,14 +56,24 @@ func (n network) eth0() string { return n.kind + "(eth0)" }
 func (n network) nid(addr string) string { return addr + "@" + n.kind }
 
 // eager are settings of a driver that gives up after a time-out and comes back soon.
+// Over RDMA nothing tells that a process has died but a keepalive, which takes the
+// place of the reset that a peer's kernel would send on TCP.
 func (n network) eager(timeout, least, most time.Duration) []string {
 	if n.kind == "o2ib" {
-		return []string{"o2ib:", fmt.Sprintf("  timeout: %d", timeout/time.Second)}
+		return []string{"o2ib:", fmt.Sprintf("  timeout: %d", timeout/time.Second), "  keepalive: 1"}
 	}
 	return []string{
 		fmt.Sprintf("sock_timeout: %d", timeout/time.Second),
 		fmt.Sprintf("min_reconnectms: %d", least.Milliseconds()), fmt.Sprintf("max_reconnectms: %d", most.Milliseconds()),
 	}
+}
+
+// restarted is why a connection ended whose peer has begun another life.
+func (n network) restarted() fmt.Stringer {
+	if n.kind == "o2ib" {
+		return o2iblnd.RefusedRestart
+	}
+	return socklnd.PeerRestarted
 }
 
 // fragment is the payload of multicast datagrams: packets of RDMA have powers of two.

@@ -58,6 +58,7 @@ type Daemon struct {
 	log      log
 	ended    chan struct{} // closed when the process has ended
 	err      error         // how, set before ended is closed
+	tell     sync.Once     // that it is to end
 	stop     sync.Once
 }
 
@@ -80,6 +81,7 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
+	crew.add(d)
 	t.Cleanup(d.cleanup)
 	d.awaitReady()
 	return d
@@ -187,13 +189,18 @@ func (d *Daemon) run(ctx context.Context, command string, args []string) (string
 // call does nothing.
 func (d *Daemon) Stop() error {
 	d.stop.Do(func() {
-		_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
-		_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not notice
+		d.tell.Do(d.terminate)
 		kill := time.AfterFunc(stopTimeout, func() { _ = d.cmd.Process.Kill() })
 		<-d.ended
 		kill.Stop()
 	})
 	return d.err
+}
+
+// terminate asks the process to end; asked twice, it would end at once.
+func (d *Daemon) terminate() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+	_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not notice
 }
 
 // Kill ends the daemon as a crash would (SIGKILL), and waits for that.
@@ -239,6 +246,7 @@ func (d *Daemon) signal(sig syscall.Signal) {
 }
 
 func (d *Daemon) cleanup() {
+	crew.dismiss(d.t)
 	if err := d.Stop(); err != nil {
 		d.t.Errorf("lnetd did not end cleanly: %v", err)
 	}

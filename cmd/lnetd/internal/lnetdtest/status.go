@@ -3,8 +3,9 @@
 package lnetdtest
 
 import (
+	"fmt"
+
 	"ulnet/cmd/internal/node"
-	"ulnet/lnd/socklnd"
 )
 
 // Status asks the daemon for its state.
@@ -23,10 +24,7 @@ func (d *Daemon) Reasons() map[string]uint64 {
 	d.t.Helper()
 	all := make(map[string]uint64)
 	for _, ni := range d.Status().NIs {
-		if ni.Socklnd == nil {
-			continue
-		}
-		for why, n := range ni.Socklnd.Reasons {
+		for why, n := range ni.Reasons() {
 			all[why] += n
 		}
 	}
@@ -34,19 +32,17 @@ func (d *Daemon) Reasons() map[string]uint64 {
 }
 
 // Count returns one of Reasons.
-func (d *Daemon) Count(why socklnd.Reason) uint64 {
+func (d *Daemon) Count(why fmt.Stringer) uint64 {
 	d.t.Helper()
 	return d.Reasons()[why.String()]
 }
 
-// Connections returns the number of established TCP connections.
-func (d *Daemon) Connections() int {
+// Connections returns the number of established connections.
+func (d *Daemon) Connections() (sum int) {
 	d.t.Helper()
-	var n int
 	for _, ni := range d.Status().NIs {
-		if ni.Socklnd != nil {
-			n += ni.Socklnd.Connections
-		}
+		n, _ := ni.Connections()
+		sum += n
 	}
-	return n
+	return sum
 }

@@ -1,0 +1,34 @@
+//go:build linux
+
+package lnetdtest
+
+import (
+	"sync"
+	"testing"
+)
+
+// crew are the daemons that tests have started, so that those of one end together:
+// one after the other, each would wait for messages to those that are gone.
+var crew = daemons{byTest: map[testing.TB][]*Daemon{}}
+
+type daemons struct {
+	mu     sync.Mutex
+	byTest map[testing.TB][]*Daemon // guarded by mu
+}
+
+func (c *daemons) add(d *Daemon) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byTest[d.t] = append(c.byTest[d.t], d)
+}
+
+// dismiss tells all daemons of a test to end, the first time.
+func (c *daemons) dismiss(t testing.TB) {
+	c.mu.Lock()
+	list := c.byTest[t]
+	delete(c.byTest, t)
+	c.mu.Unlock()
+	for _, d := range list {
+		d.tell.Do(d.terminate)
+	}
+}
