@@ -46,6 +46,7 @@ func TestContract(t *testing.T) {
 		{"kernel's pieces", Config{WrqSGE: 2, MTU: 1024}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // each waits 5 s for a node that is not there
 			tt.cfg.Timeout = 4 * time.Second
 			lndtest.Run(t, lndtest.Harness{
 				Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
