@@ -115,8 +115,10 @@ type UDConfig struct {
 	TrafficClass uint8
 }
 
-// UD is a queue pair for datagrams. A datagram is delivered once, or not at all; it
-// is not delivered to the queue pair that sent it.
+// UD is a queue pair for datagrams. A datagram is delivered whole, once, or not at all,
+// or again if the network repeats it, and in any order; it is not delivered to the
+// queue pair that sent it. One that the system refuses to send completes as General, or
+// as LocalLength if the network's packets have become shorter, and the others go on.
 type UD interface {
 	QPN() uint32
 	// Join receives what is sent to a group, until Leave or Close.

@@ -55,6 +55,7 @@ type GroupStats struct {
 	Malformed uint64
 	BadPKey   uint64
 	Strays    uint64 // not addressed to the queue pair number of groups
+	Missed    uint64 // found the receive buffer of the system full, as of the last that did not
 }
 
 // group is a multicast group, which has a port of its own.
@@ -203,4 +204,7 @@ func (s *GroupStats) add(g *group) {
 	s.Malformed += g.in.malformed.Load()
 	s.BadPKey += g.in.badPKey.Load()
 	s.Strays += g.strays.Load()
+	if p, ok := g.port.(interface{ Missed() uint64 }); ok {
+		s.Missed += p.Missed()
+	}
 }

@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
 	"os"
@@ -40,6 +41,7 @@ func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, err
 	}
 	_ = unix.SetsockoptInt(fd, ofUDP, unix.UDP_GRO, 0) // datagrams one by one, which need less memory
 	s.receiver = newReceiver(longestCast)
+	s.receiver.counts = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) == nil
 	if err := bindGroup(fd, s.local, by.Index); err != nil {
 		return nil, err
 	}
@@ -81,6 +83,22 @@ func bindGroup(fd int, group netip.AddrPort, index int) error {
 	}
 	m := &unix.IPv6Mreq{Multiaddr: group.Addr().As16(), Interface: uint32(index)}
 	return os.NewSyscallError("join", unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m))
+}
+
+// count takes what the system says of datagrams that found no room.
+func (x *receiver) count(control []byte) {
+	if h, data, _, err := unix.ParseOneSocketControlMessage(control); err == nil && h.Level == unix.SOL_SOCKET &&
+		h.Type == unix.SO_RXQ_OVFL && len(data) >= 4 {
+		x.missed.Store(binary.NativeEndian.Uint32(data))
+	}
+}
+
+// Missed returns how many datagrams to a group have found no room so far.
+func (p *udpPort) Missed() uint64 {
+	if x := p.socket.receiver; x != nil && x.counts { // which is so from the beginning
+		return uint64(x.missed.Load())
+	}
+	return 0
 }
 
 // castBy has the socket send what goes to a group by the interface of its address;

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,9 @@ type receiver struct {
 	list  [mostMessages]wire.Datagrams
 	n     int
 	errno unix.Errno
+
+	counts bool          // the system says how many found no room, in missed
+	missed atomic.Uint32 // as of the last datagram that did
 }
 
 type receiverSlot struct {
@@ -73,7 +77,11 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 	for i := range x.n {
 		slot := &x.slots[i]
 		if n := min(int(x.msgs[i].Len), len(slot.bytes)); n > 0 {
-			size := segmentSize(slot.control[:x.msgs[i].Hdr.Controllen], n)
+			control := slot.control[:x.msgs[i].Hdr.Controllen]
+			if x.counts && len(control) > 0 {
+				x.count(control)
+			}
+			size := segmentSize(control, n)
 			list = append(list, wire.Datagrams{From: slot.sender(), Size: size, Bytes: slot.bytes[:n]})
 		}
 	}

@@ -78,6 +78,10 @@ func (u *ud) QPN() uint32 { return uint32(u.qpn) }
 // own overhead included, while nobody takes them.
 func (u *ud) ReceiveBuffer() int { return u.hub.attr.ReceiveBuffer }
 
+// Missed is how many datagrams to the groups of the device have found the system's
+// receive buffer full, as of the last that did not.
+func (u *ud) Missed() uint64 { return u.hub.groups.stats().Missed }
+
 // Join receives what is sent to a group (verbs.UD).
 func (u *ud) Join(group netip.Addr) error {
 	u.mu.Lock()

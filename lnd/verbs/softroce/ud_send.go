@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"syscall"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
@@ -95,7 +96,11 @@ func (s *udSender) flush(port wire.Conn) {
 		if err != nil && len(rest) > 0 {
 			s.u.hub.refused(err)
 			s.u.counters.failed.Add(1)
-			s.complete(verbs.General)
+			status := verbs.General
+			if errors.Is(err, syscall.EMSGSIZE) {
+				status = verbs.LocalLength
+			}
+			s.complete(status)
 			rest = rest[1:]
 		}
 	}

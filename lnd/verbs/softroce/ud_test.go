@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// datagram is one that arrived. A token that is not returned is in Buffer.
+// datagram is one that arrived.
 type datagram struct {
 	verbs.Completion
 	text string
@@ -30,15 +31,15 @@ type udNode struct {
 	qp     *ud
 	got    chan datagram
 	done   chan verbs.Completion
+	quit   chan struct{} // closed at the end
 }
 
 const testQKey = 0x01234567
 
-// openUD opens a device with a queue pair. The pool has room for two datagrams of 1000
-// bytes, each of which is given back at once unless keep is set.
-func openUD(t testing.TB, open verbs.Opener, addr netip.Addr, qkey uint32, keep bool) *udNode {
+// openUD opens a device with a queue pair. Buffers are given back at once.
+func openUD(t testing.TB, open verbs.Opener, addr netip.Addr, qkey uint32) *udNode {
 	t.Helper()
-	n := &udNode{t: t, got: make(chan datagram, 1000), done: make(chan verbs.Completion, 1000)}
+	n := &udNode{t: t, got: make(chan datagram, 1000), done: make(chan verbs.Completion, 1000), quit: make(chan struct{})}
 	var err error
 	if n.device, err = open(verbs.OpenConfig{Addr: addr, Clock: machine.RealClock()}); err != nil {
 		t.Fatal(err)
@@ -48,14 +49,15 @@ func openUD(t testing.TB, open verbs.Opener, addr netip.Addr, qkey uint32, keep 
 			t.Error(err)
 		}
 	})
+	t.Cleanup(func() { close(n.quit) })
 	pd, err := n.device.NewPD()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.pool, err = pd.NewPool(verbs.PoolConfig{Buffers: 2, Size: 4096}); err != nil {
+	if n.pool, err = pd.NewPool(verbs.PoolConfig{Buffers: 64, Size: 4096}); err != nil {
 		t.Fatal(err)
 	}
-	if n.cq, err = n.device.NewCQ(100, func(batch []verbs.Completion) { n.take(batch, keep) }); err != nil {
+	if n.cq, err = n.device.NewCQ(100, func(batch []verbs.Completion) { n.take(batch) }); err != nil {
 		t.Fatal(err)
 	}
 	qp, err := n.device.NewUD(verbs.UDConfig{ID: 7, PD: pd, Sends: n.cq, Recvs: n.cq, Pool: n.pool, MaxSends: 10, QKey: qkey})
@@ -66,15 +68,17 @@ func openUD(t testing.TB, open verbs.Opener, addr netip.Addr, qkey uint32, keep 
 	return n
 }
 
-func (n *udNode) take(batch []verbs.Completion, keep bool) {
+func (n *udNode) take(batch []verbs.Completion) {
 	for _, c := range batch {
 		if c.Op != verbs.Receive {
 			n.done <- c
 			continue
 		}
-		n.got <- datagram{c, string(c.Buffer.Bytes)}
-		if !keep {
-			n.pool.Return(c.Buffer)
+		d := datagram{c, string(c.Buffer.Bytes)}
+		n.pool.Return(c.Buffer)
+		select {
+		case n.got <- d:
+		case <-n.quit:
 		}
 	}
 }
@@ -130,8 +134,8 @@ func randomGroup() netip.Addr {
 // group but their sender; a member with another Q_Key gets none.
 func TestDatagrams(t *testing.T) {
 	a, b := loopbackAddr(), loopbackAddr()
-	sender, member := openUD(t, Open, a, testQKey, false), openUD(t, Open, b, testQKey, false)
-	neighbour, stranger := openUD(t, Open, a, testQKey, false), openUD(t, Open, b, testQKey+1, false)
+	sender, member := openUD(t, Open, a, testQKey), openUD(t, Open, b, testQKey)
+	neighbour, stranger := openUD(t, Open, a, testQKey), openUD(t, Open, b, testQKey+1)
 	group, other := randomGroup(), randomGroup()
 	for _, n := range []*udNode{sender, member, neighbour, stranger} {
 		n.join(group, group)
@@ -178,8 +182,8 @@ func wantCount(t *testing.T, what string, c *atomic.Uint64, want uint64) {
 // TestLeaveGroup: who has left gets nothing, others still do; also from inside the
 // upcall, and again and again.
 func TestLeaveGroup(t *testing.T) {
-	a, b := openUD(t, Open, loopbackAddr(), testQKey, false), openUD(t, Open, loopbackAddr(), testQKey, false)
-	c := openUD(t, Open, b.addr(), testQKey, false)
+	a, b := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)
+	c := openUD(t, Open, b.addr(), testQKey)
 	group, left := randomGroup(), randomGroup()
 	b.join(group)
 	for i := range 20 {
@@ -216,8 +220,8 @@ func TestLeaveGroup(t *testing.T) {
 // TestDatagramRefusals: what cannot be sent or joined is refused, with nothing of it
 // sent.
 func TestDatagramRefusals(t *testing.T) {
-	n := openUD(t, Open, loopbackAddr(), testQKey, false)
-	peer := openUD(t, Open, loopbackAddr(), testQKey, false)
+	n := openUD(t, Open, loopbackAddr(), testQKey)
+	peer := openUD(t, Open, loopbackAddr(), testQKey)
 	good := verbs.Datagram{To: peer.addr(), QPN: peer.qp.QPN(), QKey: testQKey, Pieces: []verbs.SGE{{Bytes: []byte("good")}}}
 	for _, tt := range []struct {
 		name string
@@ -269,7 +273,7 @@ func TestDatagramRefusals(t *testing.T) {
 
 // TestTooManyGroups: groups are bounded, and one that was left makes room.
 func TestTooManyGroups(t *testing.T) {
-	n := openUD(t, Open, loopbackAddr(), testQKey, false)
+	n := openUD(t, Open, loopbackAddr(), testQKey)
 	first := randomGroup()
 	for i, g := 0, first; i < maxGroups; i, g = i+1, g.Next() {
 		n.join(g)
@@ -282,4 +286,46 @@ func TestTooManyGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.join(one)
+}
+
+// TestDatagramOverrun: what finds the system's receive buffer full is lost, and
+// counted as soon as the next one comes; what was promised to fit does.
+func TestDatagramOverrun(t *testing.T) {
+	const size = 1000
+	sender, member := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)
+	group, text := randomGroup(), strings.Repeat("x", size)
+	member.join(group)
+	fits := member.qp.ReceiveBuffer() / (2*size + 1024)
+	for range cap(member.got) {
+		member.got <- datagram{} // the upcall waits
+	}
+	sender.cast(group, text)
+	for member.qp.counters.received.Load() == 0 {
+		runtime.Gosched()
+	}
+	for range fits {
+		sender.cast(group, text)
+	}
+	for range cap(member.got) {
+		<-member.got
+	}
+	for range 1 + fits {
+		member.want(sender, group, text)
+	}
+	if got := member.qp.Missed(); got != 0 {
+		t.Errorf("%d of those that fit are missed", got)
+	}
+	many := cap(member.got) + 20*fits
+	for range many {
+		sender.cast(group, text)
+	}
+	for begin := time.Now(); member.qp.Missed() == 0 && time.Since(begin) < wait; {
+		for len(member.got) > 0 {
+			<-member.got
+		}
+		sender.cast(group, text)
+	}
+	if s := member.device.(*device).Stats(); s.Groups.Missed == 0 || s.Groups.Missed > uint64(many) || s.Datagrams.NoBuffer > 0 {
+		t.Errorf("%+v, %+v", s.Groups, s.Datagrams)
+	}
 }
