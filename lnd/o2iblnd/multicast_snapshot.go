@@ -13,7 +13,7 @@ type MulticastSnapshot struct {
 	TxBytes    uint64 // of payload
 	RxMessages uint64 // that lnet was given
 	RxBytes    uint64
-	Missed     uint64 // datagrams that found no receive buffer
+	Missed     uint64 // datagrams that found no receive buffer, here or in the system
 }
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {
@@ -29,6 +29,9 @@ func (ni *NI) multicastSnapshot() MulticastSnapshot {
 	defer c.mu.Unlock()
 	if c.ends != nil {
 		s.QPN, s.Missed = c.ends.qp.QPN(), c.ends.pool.Stats().Empty
+		if q, ok := c.ends.qp.(interface{ Missed() uint64 }); ok {
+			s.Missed += q.Missed()
+		}
 	}
 	return s
 }
