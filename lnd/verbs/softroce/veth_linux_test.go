@@ -1,0 +1,111 @@
+package softroce
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/verbs"
+	"ulnet/lnet/machine"
+)
+
+// TestCable moves data between two hosts that a cable joins: over IPv4 and IPv6,
+// with the MTUs of Ethernet and of jumbo frames, and over a slow link, whose
+// interface has packets wait. The system cuts bursts into frames and joins them, and
+// every ICRC is good at the other end.
+func TestCable(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		nets   [2]string
+		mtu    int
+		path   int   // MTU
+		rate   int64 // bits per second; 0: no bound
+		amount int   // MB each way
+	}{
+		{"IPv4", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 1500, 1024, 0, 32},
+		{"jumbo frames", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 9000, 4096, 0, 32},
+		{"IPv6", [2]string{"fd07::1/64", "fd07::2/64"}, 1500, 1024, 0, 8},
+		{"slow", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 1500, 1024, 100e6, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lab := netlab.New(t)
+			hosts := [2]*netlab.Host{lab.Host("a"), lab.Host("b")}
+			cable := lab.Cable(hosts[0], tt.nets[0], hosts[1], tt.nets[1])
+			cable.SetMTU(tt.mtu)
+			var nodes [2]*testNode
+			for i, h := range hosts {
+				if tt.rate > 0 {
+					cable.SetRate(h, tt.rate)
+				}
+				cfg := verbs.OpenConfig{Addr: netip.MustParsePrefix(tt.nets[i]).Addr(), Clock: machine.RealClock(), ReceiveBuffer: 4 << 20}
+				nodes[i] = openNode(t, func(cfg verbs.OpenConfig) (d verbs.Device, err error) {
+					err = h.Do(func() (err error) { d, err = Open(cfg); return err })
+					return d, err
+				}, cfg)
+				if mtu := nodes[i].device.Attr().MTU; mtu != tt.path {
+					t.Errorf("path MTU %d, want %d", mtu, tt.path)
+				}
+			}
+			nodes[1].listen()
+			conns := connect(t, nodes[0], nodes[1])
+			start := time.Now()
+			moveBoth(t, nodes, conns, tt.amount)
+			took := time.Since(start)
+			for i, n := range nodes {
+				s := n.device.(*device).hub.stats()
+				t.Logf("node %d: %v, %+v", i, took, s)
+				if s.BadICRC > 0 || s.Malformed > 0 || s.Unsent > s.Full {
+					t.Errorf("%+v", s)
+				}
+				if tt.rate == 0 && s.Transport.Timeouts > 0 {
+					t.Errorf("%d timeouts", s.Transport.Timeouts)
+				}
+			}
+			if least := time.Duration(float64(tt.amount<<23) / float64(tt.rate+1) * float64(time.Second)); tt.rate > 0 && took > 2*least {
+				t.Errorf("took %v, the link alone %v", took, least)
+			}
+		})
+	}
+}
+
+// moveBoth has two nodes write so many megabytes into each other's memory, a
+// megabyte at a time.
+func moveBoth(t *testing.T, nodes [2]*testNode, conns [2]verbs.Conn, amount int) {
+	var memory, bulk [2][]byte
+	var regions, lent [2]verbs.MR
+	for i, n := range nodes {
+		memory[i], bulk[i] = make([]byte, 1<<20), bytes.Repeat([]byte{1, 2, 3, byte(i)}, 1<<18)
+		var err error
+		if regions[i], err = n.pd.Register([][]byte{memory[i][:777], memory[i][777:]}, both); err != nil {
+			t.Fatal(err)
+		}
+		if lent[i], err = n.pd.Register([][]byte{bulk[i]}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range amount {
+		for i := range nodes {
+			bulk[i][round] = 0xAA
+			if err := conns[i].PostSend([]verbs.SendWR{
+				{Op: verbs.Write, Remote: regions[1-i].Frags(nil)[0], RKey: regions[1-i].RKey(), Pieces: []verbs.SGE{{Bytes: bulk[i], MR: lent[i]}}},
+				send(uint64(round), []byte{byte(round)}),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, n := range nodes {
+			if m := take(t, n.got); len(m) != 1 || m[0] != byte(round) || !regionHolds(regions[i], memory[i], bulk[1-i]) {
+				t.Fatalf("round %d: node %d has something else", round, i)
+			}
+			if c := take(t, n.done); c.Status != verbs.Success {
+				t.Fatalf("%+v", c)
+			}
+		}
+	}
+	for i := range nodes {
+		regions[i].Deregister()
+		lent[i].Deregister()
+	}
+}
