@@ -37,8 +37,10 @@ const maxGroups = 256
 type groups struct {
 	network wire.Network
 	local   netip.AddrPort
-	buffer  int // of arriving datagrams, as wire.Config has it
+	buffer  int // of arriving datagrams, to ask the system for
 	tap     func(verbs.TappedPacket)
+
+	granted atomic.Int64 // of buffer, as the last group got it; 0 before
 
 	mu     sync.Mutex // guards all below
 	list   map[netip.Addr]*group
@@ -67,7 +69,14 @@ type group struct {
 	members atomic.Pointer[[]*ud]
 }
 
+// groupBuffer is what is asked for if nobody says otherwise: nothing makes senders of
+// datagrams wait for a receiver.
+const groupBuffer = 4 << 20
+
 func newGroups(network wire.Network, local netip.AddrPort, buffer int, tap func(verbs.TappedPacket)) *groups {
+	if buffer == 0 {
+		buffer = groupBuffer
+	}
 	return &groups{network: network, local: local, buffer: buffer, tap: tap, list: make(map[netip.Addr]*group)}
 }
 
@@ -108,6 +117,7 @@ func (s *groups) open(addr netip.Addr, u *ud) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.granted.Store(int64(g.port.Attr().ReceiveBuffer))
 	return g, nil
 }
 
