@@ -1,3 +1,130 @@
-// Package o2iblnd is the LNet driver for RDMA: it speaks the protocol of Lustre's
-// ko2iblnd over the queue pairs of a provider of package verbs.
+// Package o2iblnd is the LNet driver for RDMA. It speaks the protocol of Lustre's
+// ko2iblnd, in version 2, over the queue pairs of a provider of package verbs: software
+// RoCE (softroce), or libibverbs (ibv). kib has the bytes of its messages.
+//
+// # Connections
+//
+// The NID of a node is its IPv4 address; its connection manager is asked at port 987
+// (service) of that address for conns_per_peer connections, when there is something to
+// send. Each is a reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel in
+// the private data of connection management; they agree upon the queue depth, which
+// is the smaller peer_credits of both, and how many WRITEs a transfer may take, and each
+// names the life of its node by a stamp.
+//
+// If both sides ask at once the request of the higher NID wins. Who finds that a
+// peer has a new stamp ends the old connections and has the peer ask again: a node
+// that has been restarted connects twice. What a reject offers is taken over: a
+// shorter queue, fewer fragments, another stamp. Version 1 of the protocol, which
+// Lustre had before 2.4, is refused and not spoken.
+//
+// Whatever goes wrong on a connection ends that one; what lnet refuses ends all of the
+// peer's. Each cause is a [Reason] and has a counter; each is logged once per peer, or
+// per address while the peer is unknown.
+//
+// # Messages
+//
+//	the LNet message                      on the wire
+//	up to 3976 bytes of payload           IMMEDIATE, copied on both sides
+//	a longer PUT or REPLY                 PUT_REQ; the peer lends memory (PUT_ACK); WRITEs, PUT_DONE
+//	a GET of more, whose sink is known    GET_REQ lends memory; WRITEs of the peer, GET_DONE
+//
+// There is no REPLY to a GET_REQ on the wire: GET_DONE stands for it, and is delivered
+// as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
+// WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
+// timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then
+// forget to write the end of it, reference §8.3; who asks a kernel for what may be
+// shorter asks for up to 3976 bytes, or zeroes the sink before.)
+//
+// # What is promised
+//
+// Nothing is delivered twice, and what is delivered without an error is whole. What
+// becomes of a message when its connection ends:
+//
+//	the message                             at the sender         at the receiver
+//	waits for a first connection            stays, until asking   nothing
+//	                                        fails: then an error
+//	queued, or under way                    ends with the cause   all, or nothing, or Delivered with an error
+//	finalized without error: the peer's     nothing more          all, unless the process ends before it looks
+//	device has it, PUT_DONE included
+//	arrived and held by lnet                -                     given up, or Delivered with an error
+//
+// A message is finalized when the peer's device has acknowledged it. Memory that the
+// peer may write to is taken back (deregistered) before lnet hears of the end of
+// its transfer: a WRITE that comes late finds nothing.
+//
+// Messages of one connection are delivered in order within each row of the first
+// table; a transfer and an IMMEDIATE may pass each other.
+//
+// # Credits
+//
+// A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a
+// credit, which the peer gives back with what it sends, at the latest when half of
+// them (peer_credits_hiw) are owed, by a NOOP. Answers cost none, and REQs wait for
+// those that are out: see exchange. A peer that sends more than it has credits for, or
+// gives back more than it got, is closed.
+//
+// # Priority
+//
+// A priority message passes what is queued for its connection, and has the last
+// credit for itself. WRITEs are posted in turns of 64 KiB, four ahead: those it waits
+// for. It does not pass what the device has.
+//
+// # Held messages
+//
+// A PUT_REQ that lnet holds just waits, and so does its credit: seven of a peer
+// hold up its others, but for one of priority. Of an IMMEDIATE the payload is kept
+// here, in memory of its own, and the buffer is returned at once; its credit too, up
+// to 64 for each connection.
+//
+// # Buffers
+//
+// The connections of an NI share its receive buffers ([Config].RxBuffers, 4 KiB each,
+// 4 MiB in all), which are fewer than all peers have credits for. A message has one
+// from its first packet until lnet has taken it, which an idle connection does not.
+// What finds none is dropped, counted by the pool, and sent again by its sender's device.
+//
+// # Time-outs
+//
+// A message that has waited for credits, for its completion or for the peer's answer
+// longer than timeout ends its connection, and so every message on it (reference
+// §10). The NI looks at all connections four times in that time, at least once a second.
+// A connection that has sent nothing for keepalive sends a NOOP, whose loss ends it.
+//
+// # Who may be believed
+//
+// LNet has no authentication. A request must come from the address that its NID names,
+// which the network vouches for as far as it does. Any host that reaches UDP port
+// 4791 and knows or guesses numbers of queue pairs and packets can forge packets:
+// RoCE is for networks of trusted hosts.
+//
+// # Multicast
+//
+// An NI is a [lnd.Multicaster] if its device has datagrams. See multicast.go.
+//
+// # Inside
+//
+//	Driver    the NIs, and an acceptor for each address
+//	acceptor  a device and its listener, for all NIs that have the address
+//	NI        one address in one net: domain, buffers, completion queue, peers; runs the scan
+//	peer      the shell of one peerSet: asks, attaches, closes
+//	peerSet   machine: which connections are asked for, accepted, refused, and when
+//	conn      the shell of one exchange: posts, hands messages to lnet and takes them from it
+//	exchange  machine: credits, queues, transfers and deadlines of an established connection
+//	tx, rx    what is under way with the peer; a message on its way to lnet
+//
+// There is no goroutine but those of the device, which makes the upcalls, and of
+// timers. Send posts in the goroutine of its caller. The steps of an exchange are done
+// under conn.mu; what they ask for is done without it, by one goroutine at a time
+// (conn.unlock), so that work requests leave in the order of the steps, and the
+// memory of a message is not given back before it was posted. That goroutine may
+// finalize messages of others.
+//
+// Locks are taken in the order Driver.mu, acceptor.mu, NI.mu, peer.mu, conn.mu. None but
+// the first is held while the device or lnet is called or something is logged.
+//
+// # Limits
+//
+// IPv4 alone: the messages have no room for other NIDs. An NI has up to max_conns
+// connections, and ntx messages that are not finalized; what comes beyond is refused.
+// Routers are not known: a GET to a node behind one goes as IMMEDIATE.
 package o2iblnd
