@@ -37,7 +37,6 @@ type traffic struct {
 	left    int // bytes to be asked for
 	open    int // operations that are under way
 	gets    map[uint64][]byte
-	replies map[uint64]int // bytes that were asked of us
 	failed  []error
 	arrived int
 }
