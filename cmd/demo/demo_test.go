@@ -98,6 +98,7 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
+		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // nor any wrong ICRC
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 		{1, " died        127.0.0.3@tcp (has died once)\n"},
 		{2, "\n    clock "}, // the first line of the watch, and that of the status

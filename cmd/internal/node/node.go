@@ -61,6 +61,7 @@ type Node struct {
 	discovery *discovery.Agent // nil when the start failed before it
 	tcp       *socklnd.Driver
 	o2ib      *o2iblnd.Driver
+	devices   devices // of o2ib
 	clock     *timerfd.Clock
 	plan      *fault.Plan
 	changing  sync.Mutex // held while networks are added or removed
@@ -124,7 +125,9 @@ func (n *Node) start(networks []config.Interface) error {
 	if n.tcp, err = socklnd.New(socklndConfig(n.cfg.Config)); err != nil {
 		return err
 	}
-	if n.o2ib, err = o2iblnd.New(o2iblndConfig(n.cfg.Config)); err != nil {
+	o2ib := o2iblndConfig(n.cfg.Config)
+	o2ib.Open = n.devices.watch(o2ib.Open)
+	if n.o2ib, err = o2iblnd.New(o2ib); err != nil {
 		return err
 	}
 	for _, i := range networks {

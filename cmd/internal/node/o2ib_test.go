@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/verbs/softroce"
 )
 
 // notOpen leaves out what cannot be compared.
@@ -100,5 +102,37 @@ func TestProviders(t *testing.T) {
 	}
 	if len(openers) != len(config.Providers) {
 		t.Errorf("%d providers, of which a configuration may name %v", len(openers), config.Providers)
+	}
+}
+
+// TestCounterWords: every counter of softroce has a word of its own.
+func TestCounterWords(t *testing.T) {
+	var s softroce.Stats
+	words := counterWords(s)
+	n := uint64(0)
+	// Fields that are shown elsewhere, or say what went well.
+	skip := map[string]bool{"Datagrams": true, "Groups": true}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		for i := range v.NumField() {
+			switch f := v.Field(i); {
+			case skip[v.Type().Field(i).Name]:
+			case f.Kind() == reflect.Struct:
+				walk(f)
+			case f.CanUint():
+				n++
+				f.SetUint(n)
+			}
+		}
+	}
+	walk(reflect.ValueOf(&s).Elem())
+	seen := map[uint64]bool{}
+	for _, v := range counterWords(s) {
+		seen[v] = true
+	}
+	for i := uint64(1); i <= n; i++ {
+		if !seen[i] {
+			t.Errorf("counter %d of %d has no word among %v", i, n, words)
+		}
 	}
 }

@@ -33,6 +33,8 @@ type O2iblnd struct {
 type O2IBDevice struct {
 	GUID string `json:"guid"`
 	MTU  int    `json:"mtu"` // payload bytes of a packet
+	// Counters are what softroce counts, of all NIs of the address together.
+	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
 // O2IBTunables is what is in force of o2iblnd's tunables.
@@ -70,7 +72,7 @@ func (n *Node) o2iblnd(ni lnet.NISnapshot) *O2iblnd {
 	s := lower.Snapshot()
 	status := &O2iblnd{
 		Provider: n.cfg.O2IB.Provider,
-		Device:   O2IBDevice{GUID: guid(s.Device.GUID), MTU: s.Device.MTU},
+		Device:   O2IBDevice{GUID: guid(s.Device.GUID), MTU: s.Device.MTU, Counters: n.devices.counters(s.NID.Addr())},
 		Tunables: n.o2ibTunablesOf(&s.Tunables),
 		Peers:    len(s.Peers), Receives: O2IBReceives{s.Receives.Free, s.Receives.Empty},
 		Multicast: newO2IBMulticast(&s.Multicast), Reasons: map[string]uint64{},
