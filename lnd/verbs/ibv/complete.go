@@ -9,7 +9,7 @@ import "C"
 
 import "ulnet/lnd/verbs"
 
-// completed adds what a completion means to the batch. Of one in error only wr_id,
+// completed adds what a completion means to what is to be told. The caller holds polling. Of one in error only wr_id,
 // status and qp_num are valid.
 func (q *queue) completed(wc *C.struct_ibv_wc) {
 	id, status := wrID(wc.wr_id), statusOf(uint32(wc.status))
@@ -25,7 +25,7 @@ func (q *queue) completed(wc *C.struct_ibv_wc) {
 		return // it was ended without the device
 	}
 	qp.mu.Lock()
-	q.batch = qp.ring.complete(id.item(), status, qp.qpn, q.batch)
+	q.pending = qp.ring.complete(id.item(), status, qp.qpn, q.pending)
 	atRest := qp.atRest()
 	qp.mu.Unlock()
 	if status != verbs.Success {
@@ -67,5 +67,5 @@ func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 	}
 	p.lend(i)
 	c.Buffer = verbs.Buffer{Bytes: b[:len(b):len(b)], Token: uint64(i)}
-	q.batch = append(q.batch, c)
+	q.pending = append(q.pending, c)
 }

@@ -131,7 +131,7 @@ func (c *conn) stopTimer() {
 // arrived is told after the last one. The caller holds the device's lock, which keeps
 // events in order.
 func (c *conn) tell(ev verbs.Event) {
-	c.pair.recvs.do(func() {
+	c.pair.after(func() {
 		if ev.Kind != verbs.Established {
 			c.pair.quiet.Store(true)
 		}

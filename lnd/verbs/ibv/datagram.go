@@ -23,7 +23,7 @@ func (u *datagrams) PostSend(list []verbs.Datagram) error {
 	q := u.pair
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.mayPost(len(list)); err != nil {
+	if err := q.room(len(list)); err != nil {
 		return err
 	}
 	start := q.ring.tail

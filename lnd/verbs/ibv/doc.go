@@ -6,7 +6,8 @@
 // What differs from softroce, because a device decides it:
 //
 //   - An empty pool is answered with RNR NAKs, which the peer counts against its RNR
-//     retries. They have no counter here: PoolStats.Empty stays 0.
+//     retries. Only the device knows them: PoolStats.Empty is how often a pool became
+//     empty.
 //   - The packets of connections are as long as the interface lets pass: an MTU that
 //     is asked for and differs is refused. A Tap sees nothing.
 //   - Datagrams need RoCE, and the first ones to a node are lost while the system

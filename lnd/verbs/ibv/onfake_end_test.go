@@ -280,3 +280,38 @@ func TestOnFakeBusyQueue(t *testing.T) {
 		t.Errorf("%d buffers are free at the end", s.Free)
 	}
 }
+
+// TestOnFakeRoom: who posts from an upcall, or while one lasts, finds room for what the device
+// has done.
+func TestOnFakeRoom(t *testing.T) {
+	fake(t)
+	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
+	a.done = make(chan verbs.Completion) // the upcall waits for the test
+	x, y := connect(t, a, b)
+	const total = nodeBuffers // so that none waits for a buffer
+	for i := range total {
+		x.post(verbs.SendWR{ID: uint64(i), Signaled: true})
+	}
+	for i := range total {
+		x.wantDone(uint64(i), verbs.Success)
+	}
+	full := false
+	for i := range 2 * mostPending { // what is not told is bounded
+		if err := x.conn.PostSend([]verbs.SendWR{{ID: uint64(i), Signaled: true}}); err != nil {
+			full = errors.Is(err, verbs.ErrFull)
+			break
+		}
+	}
+	if !full {
+		t.Error("it never was full")
+	}
+	go func() {
+		for range x.done {
+			// The rest.
+		}
+	}()
+	hangUp(x, y)
+	a.close()
+	b.close()
+	close(x.done)
+}

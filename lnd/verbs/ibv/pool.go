@@ -32,6 +32,7 @@ type pool struct {
 	lent   []bool
 	lost   []uint32 // buffers that the device did not take
 	out    int      // lent ones
+	empty  uint64   // how often the last one was taken
 	pairs  int      // queue pairs that exist
 	closed bool
 	ended  bool // the device has forgotten it
@@ -108,7 +109,9 @@ func (p *pool) lend(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lent[i] = true
-	p.out++
+	if p.out++; p.out+len(p.lost) == p.cfg.Buffers {
+		p.empty++
+	}
 }
 
 // Return gives a buffer back (verbs.Pool). It panics for one that is not lent: two
@@ -146,12 +149,12 @@ func (p *pool) giveLocked(i uint32) {
 	}
 }
 
-// Stats returns counters (verbs.Pool). The device does not count what found the pool
-// empty.
+// Stats returns counters (verbs.Pool). What found the pool empty only the device knows:
+// Empty is how often it became so.
 func (p *pool) Stats() verbs.PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return verbs.PoolStats{Free: p.cfg.Buffers - p.out - len(p.lost)}
+	return verbs.PoolStats{Free: p.cfg.Buffers - p.out - len(p.lost), Empty: p.empty}
 }
 
 // Close ends the pool (verbs.Pool). Buffers that are lent stay valid.

@@ -27,7 +27,7 @@ func (s *scratch) reset() { s.wrs, s.pieces = s.wrs[:0], s.pieces[:0] }
 func (q *queuePair) postSend(wrs []verbs.SendWR) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.mayPost(len(wrs)); err != nil {
+	if err := q.room(len(wrs)); err != nil {
 		return err
 	}
 	start := q.ring.tail
@@ -41,10 +41,23 @@ func (q *queuePair) postSend(wrs []verbs.SendWR) error {
 	return q.hand(start)
 }
 
+// room returns why n work requests cannot be posted. If it is for want of room it looks for
+// completions that nobody has taken yet. The caller holds mu, which it gives up for that.
+func (q *queuePair) room(n int) error {
+	err := q.mayPost(n)
+	if err != verbs.ErrFull || n > q.most {
+		return err
+	}
+	q.mu.Unlock()
+	q.sends.harvest()
+	q.mu.Lock()
+	return q.mayPost(n)
+}
+
 // mayPost returns why n work requests cannot be posted. The caller holds mu.
 func (q *queuePair) mayPost(n int) error {
 	switch {
-	case q.closed:
+	case q.closed || q.inError && !q.ready:
 		return verbs.ErrClosed
 	case !q.ready:
 		return verbs.ErrState
@@ -81,6 +94,9 @@ func (q *queuePair) next(id uint64, op verbs.Op, signaled bool) *C.struct_ulnet_
 // gather names the pieces of the last work request to the device, or copies them, and
 // returns their length.
 func (q *queuePair) gather(pieces []verbs.SGE, c *C.struct_ulnet_wr) (length uint64, err error) {
+	if len(pieces) > q.dev.attr.SGEs {
+		return 0, fmt.Errorf("%d pieces, the device takes %d: %w", len(pieces), q.dev.attr.SGEs, verbs.ErrTooLarge)
+	}
 	s := q.ring.at(q.ring.tail - 1)
 	copied := 0
 	for i := range pieces {
@@ -111,9 +127,6 @@ func (q *queuePair) gather(pieces []verbs.SGE, c *C.struct_ulnet_wr) (length uin
 				return 0, err
 			}
 		}
-	}
-	if int(c.pieces) > q.dev.attr.SGEs {
-		return 0, fmt.Errorf("%d pieces, the device takes %d: %w", c.pieces, q.dev.attr.SGEs, verbs.ErrTooLarge)
 	}
 	return length, nil
 }

@@ -18,8 +18,12 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// pollBatch is how many completions are taken and told at once.
-const pollBatch = 32
+const (
+	// pollBatch is how many completions are taken at once.
+	pollBatch = 32
+	// mostPending is how many may wait to be told.
+	mostPending = 8 * pollBatch
+)
 
 // queue is a completion queue (verbs.CQ) and the goroutine that makes its upcalls.
 type queue struct {
@@ -29,9 +33,11 @@ type queue struct {
 	channel *C.struct_ibv_comp_channel
 	arrived *os.File // becomes readable with a notification
 
-	// Fields of the goroutine.
-	list  []C.struct_ibv_wc // in C
-	batch []verbs.Completion
+	batch []verbs.Completion // of the goroutine: what it is just telling
+
+	polling sync.Mutex         // guards the next two, and is held to poll
+	list    []C.struct_ibv_wc  // in C
+	pending []verbs.Completion // to be told
 
 	mu     sync.Mutex // guards all below
 	change sync.Cond
@@ -42,6 +48,8 @@ type queue struct {
 	pairs  int           // queue pairs that exist
 	closed bool
 	ended  bool // the goroutine is to stop
+	// harvested: there may be something to tell that no notification will come for.
+	harvested bool
 }
 
 // NewCQ makes a completion queue (verbs.Device).
@@ -85,6 +93,8 @@ func (q *queue) open(depth int) error {
 }
 
 func (q *queue) free() {
+	q.polling.Lock() // for who looks for room in a queue pair that has just gone
+	defer q.polling.Unlock()
 	if q.cq != nil {
 		if rc := C.ibv_destroy_cq(q.cq); rc != 0 {
 			q.dev.log.Error("free a completion queue", "err", errno(-max(rc, -rc)))
@@ -211,7 +221,7 @@ func (q *queue) run() {
 func (q *queue) waiting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.tasks) != 0 || q.ended
+	return len(q.tasks) != 0 || q.ended || q.harvested
 }
 
 // turn tells what has completed and then does the tasks that were there before. It
@@ -219,7 +229,7 @@ func (q *queue) waiting() bool {
 func (q *queue) turn() bool {
 	q.mu.Lock()
 	tasks, most := q.tasks, q.size
-	q.tasks = nil
+	q.tasks, q.harvested = nil, false
 	ended := q.ended
 	q.mu.Unlock()
 	for n := 0; n <= most && q.poll(); n += pollBatch {
@@ -231,28 +241,44 @@ func (q *queue) turn() bool {
 	return !ended
 }
 
-// poll tells a batch of completions, and reports whether there was any.
+// poll tells a batch of completions, and reports whether there was any at the device. It
+// is called by the goroutine alone.
 func (q *queue) poll() bool {
-	n := int(C.ulnet_poll(q.cq, unsafe.SliceData(q.list), pollBatch))
-	if n < 0 {
-		q.dev.log.Error("poll a completion queue", "err", errno(C.int(n)))
-		return false
-	}
-	if n == 0 {
-		return false
-	}
-	for i := range q.list[:n] {
-		q.completed(&q.list[i])
-	}
-	q.tell()
-	return true
-}
-
-// tell makes the upcall.
-func (q *queue) tell() {
+	q.polling.Lock()
+	found := len(q.pending) != 0 || q.collect()
+	q.batch, q.pending = q.pending, q.batch
+	q.polling.Unlock()
 	if len(q.batch) != 0 {
 		q.done(q.batch)
 	}
 	clear(q.batch)
 	q.batch = q.batch[:0]
+	return found
+}
+
+// collect takes a batch from the device, and reports whether there was any. The caller
+// holds polling.
+func (q *queue) collect() bool {
+	n := int(C.ulnet_poll(q.cq, unsafe.SliceData(q.list), pollBatch))
+	if n < 0 {
+		q.dev.log.Error("poll a completion queue", "err", errno(C.int(n)))
+	}
+	for i := range max(n, 0) {
+		q.completed(&q.list[i])
+	}
+	return n > 0
+}
+
+// harvest takes what has completed for somebody who needs room in a send queue, and leaves
+// it to the goroutine to tell. What is not told is bounded.
+func (q *queue) harvest() {
+	q.polling.Lock()
+	for q.list != nil && len(q.pending) < mostPending && q.collect() {
+		// The next ones.
+	}
+	q.polling.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.harvested = true
+	q.wake()
 }

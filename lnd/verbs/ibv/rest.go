@@ -52,8 +52,18 @@ func (q *queuePair) beginEnd() {
 	}
 	q.mu.Unlock()
 	if !begun {
-		q.recvs.do(q.destroyNow)
+		q.after(q.destroyNow)
 	}
+}
+
+// after has f done by the goroutine of the receives' queue, when all that has completed is
+// told by it and by that of the work requests' queue. Calls keep their order.
+func (q *queuePair) after(f func()) {
+	if q.sends == q.recvs {
+		q.recvs.do(f)
+		return
+	}
+	q.sends.do(func() { q.recvs.do(f) })
 }
 
 // destroyNow runs in the goroutine of the receives' queue.
@@ -80,8 +90,11 @@ func (q *queuePair) letGo() {
 // tellSettled tells what completes without the device, in the goroutine of the work
 // requests' queue.
 func (q *queuePair) tellSettled() {
+	s := q.sends
+	s.polling.Lock()
 	q.mu.Lock()
-	q.sends.batch = q.ring.sweep(q.qpn, q.sends.batch)
+	s.pending = q.ring.sweep(q.qpn, s.pending)
 	q.mu.Unlock()
-	q.sends.tell()
+	s.polling.Unlock()
+	s.poll()
 }

@@ -198,9 +198,17 @@ int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout)
 int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 {
 	(void)backlog;
+	struct id *id = (struct id *)cm_id, *l;
+
 	lock();
 	int rc = fails() ? -1 : 0;
-	((struct id *)cm_id)->listening = !rc;
+	for (l = all_ids; l; l = l->next)
+		if (l->listening && local(l)->sin_addr.s_addr == local(id)->sin_addr.s_addr &&
+		    local(l)->sin_port == local(id)->sin_port) {
+			errno = EADDRINUSE;
+			rc = -1;
+		}
+	id->listening = !rc;
 	unlock();
 	return rc;
 }
