@@ -93,6 +93,13 @@ func (x *receiver) count(control []byte) {
 	}
 }
 
+// Backlog returns how many bytes the system has taken and not sent, its own overhead
+// included; 0 if it does not say.
+func (p *udpPort) Backlog() (n int) {
+	_ = p.socket.rawConn().Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return n
+}
+
 // Missed returns how many datagrams to a group have found no room so far.
 func (p *udpPort) Missed() uint64 {
 	if x := p.socket.receiver; x != nil && x.counts { // which is so from the beginning

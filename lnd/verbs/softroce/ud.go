@@ -168,9 +168,10 @@ func (u *ud) flush() {
 	if u.out.len() == 0 {
 		return
 	}
-	if u.out.flush(u.hub.port); u.out.len() > 0 {
+	now := u.hub.clock.Now()
+	if u.out.flush(u.hub.port, now); u.out.len() > 0 {
 		u.counters.full.Add(1)
-		u.hub.timers.set(&u.retry, u.hub.timers.clock.Now()+patience)
+		u.hub.timers.set(&u.retry, now+patience)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"syscall"
+	"time"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
@@ -21,7 +22,8 @@ type udSender struct {
 	bursts []wire.Burst // memory of flush
 	gone   int          // of posted, that are dealt with
 
-	to    route // where the last one went
+	since time.Duration // when the backlog became long; 0: it is not
+	to    route         // where the last one went
 	parts [][]byte
 	done  []verbs.Completion
 }
@@ -75,10 +77,36 @@ func (s *udSender) route(to netip.Addr) route {
 	return s.to
 }
 
+// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of how
+// long. Queues of interfaces have room for more, and drop what they have not without a
+// word. Local policy.
+const (
+	mostBacklog = 200 << 10 // bytes, with the system's overhead
+	longestWait = 2 * time.Millisecond
+)
+
+// room returns how many datagrams the backlog of the socket lets go. Where connections
+// keep it long one goes all the same now and then.
+func (s *udSender) room(now time.Duration) int {
+	p, known := s.u.hub.port.(interface{ Backlog() int })
+	switch {
+	case !known || p.Backlog() < mostBacklog:
+		s.since = 0
+		return s.len()
+	case s.since == 0:
+		s.since = now
+	case now-s.since >= longestWait:
+		s.since = now
+		return 1
+	}
+	return 0
+}
+
 // flush sends what is posted until there is no room.
-func (s *udSender) flush(port wire.Conn) {
+func (s *udSender) flush(port wire.Conn, now time.Duration) {
 	s.bursts = s.bursts[:0]
-	for i := s.gone; i < len(s.posted); i++ {
+	for i := range s.room(now) {
+		i += s.gone
 		b := &s.frame.bursts[i]
 		s.bursts = append(s.bursts, wire.Burst{
 			To: b.route.To, Class: b.route.Class, Size: b.size, Segments: 1, Bytes: s.frame.Bytes(b),

@@ -142,6 +142,7 @@ type narrow struct {
 	room    int
 	refuse  error
 	refused int
+	backlog int
 }
 
 type narrowPort struct {
@@ -165,6 +166,34 @@ func (p narrowPort) Send(list []wire.Burst) (int, error) {
 		return n, p.net.refuse
 	}
 	return n, nil
+}
+
+func (p narrowPort) Backlog() int { return p.net.backlog }
+
+// TestDatagramsBacklog: while much waits in the system datagrams wait here, but for one
+// now and then.
+func TestDatagramsBacklog(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	n := &narrow{Network: v.net, room: 1000, backlog: mostBacklog}
+	open := NewOpener(Options{Network: n})
+	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
+	v.clock.Run(time.Second)
+	var list []verbs.Datagram
+	for i := range uint64(20) {
+		list = append(list, numbered(i))
+	}
+	if err := sender.qp.PostSend(list); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(time.Second + 10*time.Millisecond)
+	if got := len(member.got); got < 3 || got > 5 {
+		t.Errorf("%d in 10ms", got)
+	}
+	n.backlog = mostBacklog - 1
+	v.clock.Run(time.Second + 11*time.Millisecond)
+	if len(member.got) != 20 || !slices.IsSorted(member.got) {
+		t.Errorf("%v have arrived", member.got)
+	}
 }
 
 // TestDatagramsWait: what finds no room waits, in order, as much as was agreed upon; and
