@@ -1,0 +1,139 @@
+package o2iblnd
+
+import (
+	"errors"
+	"net/netip"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/machine"
+)
+
+// virtual is two NIs on a wire in virtual time.
+type virtual struct {
+	t     *testing.T
+	clock *wire.VirtualClock
+	net   *wire.Emulator
+	at    [2]netip.Addr
+	nis   [2]*NI
+	ups   [2]*sink
+}
+
+func newVirtual(t *testing.T, cfg Config) *virtual {
+	v := &virtual{t: t, clock: wire.NewVirtualClock()}
+	v.net = wire.NewEmulator(wire.EmulatorConfig{Clock: v.clock, Seed: 1, Faults: wire.Faults{Delay: 10 * time.Microsecond}})
+	open := softroce.NewOpener(softroce.Options{Network: v.net})
+	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
+		v.at[i], v.ups[i] = netip.MustParseAddr(a), new(sink)
+		v.nis[i] = start(t, v.at[i], open, cfg, v.ups[i], func(c *lnd.Config) { c.Clock = v.clock })
+	}
+	return v
+}
+
+// until lets time pass until cond holds, or for a time.
+func (v *virtual) until(what string, limit time.Duration, cond func(s *sink) bool, s *sink) {
+	v.t.Helper()
+	for end := v.clock.Now() + limit; ; {
+		s.mu.Lock()
+		ok := cond(s)
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+		if !v.clock.Step(end) {
+			v.t.Fatalf("no %s in %v: %+v", what, limit, s)
+		}
+	}
+}
+
+// shut ends an NI and returns how long that took.
+func (v *virtual) shut(i int) time.Duration {
+	began := v.clock.Now()
+	ended := make(chan struct{})
+	go func() { shut(v.nis[i]); close(ended) }()
+	for {
+		select {
+		case <-ended:
+			return v.clock.Now() - began
+		default:
+			v.clock.Step(machine.Never - 1)
+			runtime.Gosched()
+		}
+	}
+}
+
+// TestCut: a peer that cannot be reached any more: the message ends with an error, the
+// peer is down, and neither side takes long to end.
+func TestCut(t *testing.T) {
+	v := newVirtual(t, Config{})
+	a, b := v.ups[0], v.ups[1]
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000))
+	v.until("message", time.Second, func(s *sink) bool { return s.finished == 1 }, a)
+	b.mu.Lock()
+	b.hold = true
+	b.mu.Unlock()
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000)) // whose PUT_REQ is held
+	v.until("held message", time.Second, func(s *sink) bool { return len(s.held) == 1 }, b)
+	v.net.Cut(v.at[0], v.at[1], true)
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100))
+	v.until("end", time.Minute, func(s *sink) bool { return s.finished == 3 && len(s.downs) == 1 }, a)
+	for _, err := range a.errs {
+		if !errors.Is(err, syscall.ECONNABORTED) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	t.Logf("noticed at %v: %v", v.clock.Now(), a.downs)
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100))
+	v.until("unreachable", time.Minute, func(s *sink) bool { return s.finished == 4 }, a)
+	if e := new(Error); !errors.As(a.errs[len(a.errs)-1], &e) || e.Reason != Unreachable || e.Errno != syscall.ENETDOWN {
+		t.Errorf("asked in vain: %v", a.errs)
+	}
+	for i := range v.nis {
+		if took := v.shut(i); took > 10*time.Second {
+			t.Errorf("NI %d took %v to end", i, took)
+		}
+	}
+}
+
+// TestKeepaliveCut: a connection on which nobody sends is found to be dead by its keepalive.
+func TestKeepaliveCut(t *testing.T) {
+	v := newVirtual(t, Config{Keepalive: 10 * time.Second})
+	a := v.ups[0]
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
+	v.until("message", time.Second, func(s *sink) bool { return s.finished == 1 }, a)
+	v.clock.Run(v.clock.Now() + time.Minute)
+	if len(a.downs) > 0 {
+		t.Fatalf("down: %v", a.downs)
+	}
+	v.net.Cut(v.at[0], v.at[1], true)
+	v.until("end", time.Minute, func(s *sink) bool { return len(s.downs) == 1 }, a)
+	v.shut(0)
+	v.shut(1)
+}
+
+// TestStuckPeer: a peer that takes messages and does not go on with them loses its
+// connection after timeout.
+func TestStuckPeer(t *testing.T) {
+	v := newVirtual(t, Config{Timeout: 10 * time.Second})
+	a, b := v.ups[0], v.ups[1]
+	b.hold = true
+	for range 20 {
+		v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000))
+	}
+	began := v.clock.Now()
+	v.until("end", time.Minute, func(s *sink) bool { return s.finished == 20 && len(s.downs) == 1 }, a)
+	if took := v.clock.Now() - began; took < 10*time.Second || took > 13*time.Second {
+		t.Errorf("noticed after %v", took)
+	}
+	if !errors.Is(a.downs[0], syscall.ETIMEDOUT) {
+		t.Errorf("down because of %v", a.downs[0])
+	}
+	v.until("abandoned", time.Second, func(s *sink) bool { return s.abandons == 7 }, b)
+	v.shut(0)
+	v.shut(1)
+}
