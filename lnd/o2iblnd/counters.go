@@ -26,7 +26,7 @@ const (
 	RefusedSize      // it wants longer messages than there can be
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
 	RefusedRace      // both sides connect, and our request wins
-	RefusedLimit     // too many connections: see max_conns
+	RefusedLimit     // too many connections: see max_conns, or 508 of one peer
 	AcceptFailed     // the device could not accept
 	ShuttingDown     // the NI ends
 

@@ -54,6 +54,9 @@ const (
 	maxRaces       = 20
 	fastReconnects = 10
 	reconnectPause = time.Second
+	// mostConns is how many connections a peer can have: those that both sides
+	// have asked for, and as many that it no longer knows of (local policy).
+	mostConns = 4 * maxConnsPerPeer
 )
 
 func newPeerSet(cfg peerSetConfig) peerSet {

@@ -15,6 +15,10 @@ func (s *peerSet) request(in peerIn, out *peerOut) {
 		out.why, out.reason, out.closeStale = kib.ConnStale, RefusedRestart, true
 		return
 	}
+	if s.have+s.accepting >= mostConns {
+		out.why, out.reason = kib.NoResources, RefusedLimit
+		return
+	}
 	if s.connecting > 0 && higher(s.cfg.self, s.cfg.peer) && s.races < maxRaces {
 		s.races++
 		out.why, out.reason = kib.ConnRace, RefusedRace

@@ -342,3 +342,15 @@ func TestInspectRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestMostConns: a peer that asks again and again is refused in the end.
+func TestMostConns(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	for range mostConns {
+		h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
+		h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2})
+	}
+	if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != kib.NoResources || out.reason != RefusedLimit {
+		t.Errorf("%+v", out)
+	}
+}
