@@ -53,17 +53,21 @@ func TestAnswerTakesACK(t *testing.T) {
 		id   uint16
 		op   ibta.OpCode
 	}
-	var list []sent
+	var list, arrived []sent
 	tap := func(p verbs.TappedPacket) {
-		if q, err := ibta.ParsePacket(p.Bytes); err != nil {
+		q, err := ibta.ParsePacket(p.Bytes)
+		x := sent{p.From.Addr(), p.ID, q.OpCode}
+		if err != nil {
 			t.Error(err)
 		} else if p.Sent {
-			list = append(list, sent{p.From.Addr(), p.ID, q.OpCode})
+			list = append(list, x)
+		} else {
+			arrived = append(arrived, x)
 		}
 	}
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	ends, _ := v.pair(tap, nil)
-	list = nil
+	list, arrived = nil, nil
 	ends[0].left = 2
 	for i, n := range []int{10, 2000} { // the answer has two packets
 		ends[i].wr = []verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: make([]byte, n)}}}}
@@ -87,6 +91,9 @@ func TestAnswerTakesACK(t *testing.T) {
 	}
 	if !slices.Equal(list, want[:len(list)]) || len(list) != len(want) {
 		t.Errorf("%v\nwant %v", list, want)
+	}
+	if !slices.Equal(arrived, list) {
+		t.Errorf("%v\nhave arrived, want %v", arrived, list)
 	}
 }
 
