@@ -192,10 +192,10 @@ static int wait_join(struct rdma_event_channel *channel, int timeout_ms)
 	kind = e->event;
 	status = e->status;
 	rdma_ack_cm_event(e);
-	if (kind == RDMA_CM_EVENT_MULTICAST_JOIN)
-		return status < 0 ? status : 0;
-	if (kind == RDMA_CM_EVENT_MULTICAST_ERROR)
-		return status < 0 ? status : -EIO;
+	if (kind == RDMA_CM_EVENT_MULTICAST_JOIN && status == 0)
+		return 0;
+	if (kind == RDMA_CM_EVENT_MULTICAST_ERROR || kind == RDMA_CM_EVENT_MULTICAST_JOIN)
+		return status < -1 ? status : -EIO; // -1: the library could not attach
 	return 1;
 }
 

@@ -1,0 +1,107 @@
+//go:build ibverbs && cgo && linux
+
+package ibv
+
+/*
+#include "glue.h"
+*/
+import "C"
+
+import (
+	"time"
+	"unsafe"
+)
+
+// run polls until the queue ends.
+func (q *queue) run() {
+	rc, err := q.arrived.SyscallConn()
+	notified := func(uintptr) bool {
+		rc := C.ulnet_wakeup(q.channel)
+		if rc != 0 && rc != -C.EAGAIN {
+			q.dev.log.Error("notification of completions", "err", errno(rc))
+		}
+		return rc == 0
+	}
+	for err == nil && q.turn() {
+		// Whatever completes from now on notifies; what did before is polled.
+		if rc := C.ulnet_arm(q.cq); rc != 0 {
+			q.dev.log.Error("arm a completion queue", "err", errno(rc))
+		}
+		if q.poll() || q.waiting() {
+			continue
+		}
+		_ = rc.Read(notified)
+		_ = q.arrived.SetReadDeadline(time.Time{})
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free()
+	drop(q.dev, q.dev.cqs, q)
+	q.change.Broadcast()
+}
+
+// waiting reports whether there is something to do.
+func (q *queue) waiting() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.tasks) != 0 || q.ended || q.harvested
+}
+
+// turn tells what has completed and then does the tasks that were there before. It
+// reports false when the queue has ended.
+func (q *queue) turn() bool {
+	q.mu.Lock()
+	tasks, most := q.tasks, q.size
+	q.tasks, q.harvested = nil, false
+	ended := q.ended
+	q.mu.Unlock()
+	for n := 0; n <= most && q.poll(); n += pollBatch {
+		// What completes now need not be told before the tasks.
+	}
+	for _, f := range tasks {
+		f()
+	}
+	return !ended
+}
+
+// poll tells a batch of completions, and reports whether there was any at the device. It
+// is called by the goroutine alone.
+func (q *queue) poll() bool {
+	q.polling.Lock()
+	found := len(q.pending) != 0 || q.collect()
+	q.batch, q.pending = q.pending, q.batch
+	q.polling.Unlock()
+	if len(q.batch) != 0 {
+		q.done(q.batch)
+	}
+	clear(q.batch)
+	q.batch = q.batch[:0]
+	return found
+}
+
+// collect takes a batch from the device, and reports whether there was any. The caller
+// holds polling.
+func (q *queue) collect() bool {
+	n := int(C.ulnet_poll(q.cq, unsafe.SliceData(q.list), pollBatch))
+	if n < 0 {
+		q.dev.log.Error("poll a completion queue", "err", errno(C.int(n)))
+	}
+	for i := range max(n, 0) {
+		q.completed(&q.list[i])
+	}
+	return n > 0
+}
+
+// harvest takes what has completed for somebody who needs room in a send queue, and leaves
+// it to the goroutine to tell. What is not told is bounded.
+func (q *queue) harvest() {
+	q.polling.Lock()
+	for q.list != nil && len(q.pending) < mostPending && q.collect() {
+		// The next ones.
+	}
+	q.polling.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.harvested = true
+	q.wake()
+}
