@@ -188,11 +188,7 @@ func (c *conn) fail(cause *Error) {
 
 // tellPeer tells the peer's set that a connection has not come about.
 func (c *conn) tellPeer(cause *Error) {
-	if c.dialled {
-		c.peer.attemptFailed(cause)
-	} else {
-		c.peer.acceptFailed(cause)
-	}
+	c.tellSet(cause)
 	c.mu.Lock()
 	c.told = true
 	c.unlock()

@@ -13,6 +13,10 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	case verbs.Established:
 		c.established(e.Private)
 	case verbs.Rejected:
+		if !c.dialled { // it did not like our answer, or no longer waits for it
+			c.notMade(newError(PeerClosed, lustre(c.peer.id), nil))
+			return
+		}
 		c.notEstablished(func() {
 			p := c.peer
 			p.mu.Lock()
@@ -20,9 +24,23 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 			p.unlock()
 		})
 	case verbs.Unreachable:
-		c.notEstablished(func() { c.peer.attemptFailed(newError(Unreachable, lustre(c.peer.id), nil)) })
+		c.notMade(newError(Unreachable, lustre(c.peer.id), nil))
 	case verbs.Disconnected:
 		c.disconnected(e.Status)
+	}
+}
+
+// notMade ends a connection that one of both sides has given up.
+func (c *conn) notMade(cause *Error) {
+	c.notEstablished(func() { c.tellSet(cause) })
+}
+
+// tellSet tells the set that a connection that it waits for has not come about.
+func (c *conn) tellSet(cause *Error) {
+	if c.dialled {
+		c.peer.attemptFailed(cause)
+	} else {
+		c.peer.acceptFailed(cause)
 	}
 }
 
@@ -55,13 +73,7 @@ func (c *conn) disconnected(status verbs.Status) {
 	opening := c.state == connOpening
 	c.mu.Unlock()
 	if opening {
-		c.notEstablished(func() {
-			if c.dialled {
-				c.peer.attemptFailed(cause)
-			} else {
-				c.peer.acceptFailed(cause)
-			}
-		})
+		c.notMade(cause)
 		return
 	}
 	c.fail(cause)

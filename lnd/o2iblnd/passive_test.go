@@ -1,0 +1,80 @@
+package o2iblnd
+
+import (
+	"net/netip"
+	"testing"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/nid"
+)
+
+// asked plays a device at which a peer has asked for a connection, and what becomes of that.
+type asked struct {
+	from   netip.AddrPort
+	why    kib.Why // of the reject
+	events func(verbs.Conn, verbs.Event)
+	closed int
+}
+
+func (a *asked) Peer() netip.AddrPort { return a.from }
+
+func (*asked) Private() []byte { return nil }
+
+func (a *asked) Reject(private []byte) error {
+	r, err := kib.ParseReject(private)
+	a.why = r.Why
+	return err
+}
+
+func (a *asked) Accept(_ verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
+	a.events = events
+	return a, nil
+}
+
+func (*asked) QPN() uint32 { return 7 }
+
+func (*asked) PostSend([]verbs.SendWR) error { return nil }
+
+func (*asked) Disconnect() {}
+
+func (a *asked) Close() { a.closed++ }
+
+// request is what the peer asks for.
+func (a *asked) request(ni *NI) *kib.Msg {
+	m := &kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: kib.MaxMsgSize}}
+	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnReq, SrcNID: nid.FromAddr(ni.nid.Net(), a.from.Addr()), SrcStamp: 5, DstNID: ni.nid}
+	return m
+}
+
+// TestAcceptedInVain: a connection that was accepted and does not come about, however the
+// device says so, is forgotten: the peer can ask again, and be asked.
+func TestAcceptedInVain(t *testing.T) {
+	for name, last := range map[string]verbs.Event{
+		"rejected":     {Kind: verbs.Rejected, Reason: 4},
+		"no answer":    {Kind: verbs.Unreachable},
+		"disconnected": {Kind: verbs.Disconnected},
+		"failed":       {Kind: verbs.Disconnected, Status: verbs.RetryExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := new(sink)
+			at := loopbackAddrs(2)
+			ni := start(t, at[0], softroce.Open, Config{}, up)
+			defer shut(ni)
+			a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+			ni.request(a, a.request(ni))
+			if s := ni.Snapshot().Peers[0]; s.Accepting != 1 || a.events == nil {
+				t.Fatalf("not accepted: %+v, %v", s, a.why)
+			}
+			a.events(a, last)
+			s := ni.Snapshot().Peers[0]
+			if s.Accepting != 0 || s.Connecting != 0 || ni.conns.len() != 0 || a.closed != 1 {
+				t.Errorf("left: %+v, %d connections, closed %d times", s, ni.conns.len(), a.closed)
+			}
+			if len(up.downs) != 1 {
+				t.Errorf("down: %v", up.downs)
+			}
+		})
+	}
+}
