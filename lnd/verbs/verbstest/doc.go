@@ -44,6 +44,9 @@ func Run(t *testing.T, h Harness) {
 		{"Disconnect", disconnect},
 		{"Close", closes},
 		{"CloseDevice", closeDevice},
+		{"Datagrams", datagrams},
+		{"Groups", groupsOfUD},
+		{"DatagramErrors", datagramErrors},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, newSuite(t, h)) })
 	}
