@@ -47,8 +47,8 @@
 //	timeout    nothing was heard for the ACK timeout: a retry
 //
 // A window bounds the packets on the way: it begins with 16, grows by one for each
-// window that is acknowledged, and is halved for a loss. Four packets of a window ask
-// for an acknowledgement, and the last one of all that is to be sent.
+// window that is acknowledged, and is halved for a loss. The last packet of a message
+// asks for an acknowledgement, and of a long one four of each window.
 //
 // A SEND that finds no receive buffer is dropped without an answer (a NAK would
 // stop a kernel for 655 ms) and comes again.

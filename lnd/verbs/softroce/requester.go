@@ -13,7 +13,7 @@ const (
 	firstWindow  = 16 // packets
 	leastWindow  = 2
 	leastAsk     = 16 // packets between two that ask for an ACK: a quarter of the window,
-	mostAsk      = 60 // within these bounds
+	mostAsk      = 64 // within these bounds
 	firstProbe   = 20 * time.Millisecond
 	leastProbe   = 500 * time.Microsecond
 	probeTrips   = 3 // round trips of silence before a probe
@@ -199,7 +199,7 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 		c.address(p)
 		r.next = r.next.Add(1)
 		r.charged++
-		p.AckReq = c.ask(n == 1, scarce)
+		p.AckReq = c.ask(p.OpCode.IsLast(), n == 1, scarce)
 		if again {
 			c.counters.Resent++
 			continue
@@ -211,16 +211,16 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	}
 }
 
-// ask decides whether the packet before next asks for an ACK. Each ACK wakes both
-// sides, and so there are few; but one is always to come while something is on the
-// way, and soon enough that the window does not run dry before. The last packet that
-// leaves now asks if nothing is left to follow it, if none before it has asked, or if
-// room is scarce: then nobody knows when the next one leaves.
-func (c *rc) ask(last, scarce bool) bool {
+// ask decides whether the packet before next asks for an ACK: the last of a message does
+// (reference §6.3), and some of long ones. Each ACK wakes both sides, and so there are
+// few; but one is always to come while something is on the way, and soon enough that
+// the window does not run dry before. The last packet that leaves now asks if none
+// before it has asked, or if room is scarce: then nobody knows when the next one leaves.
+func (c *rc) ask(ends, last, scarce bool) bool {
 	r := &c.req
 	r.sinceAsk++
 	every := min(max(r.window/4, leastAsk), mostAsk)
-	if r.sinceAsk < every && !(last && (scarce || r.next == c.sends.end || r.asked.Sub(r.unacked) < 0)) {
+	if !ends && r.sinceAsk < every && !(last && (scarce || r.asked.Sub(r.unacked) < 0)) {
 		return false
 	}
 	r.sinceAsk, r.asked = 0, r.next.Add(-1)
