@@ -3,7 +3,6 @@ package o2iblnd
 import (
 	"errors"
 	"net/netip"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -60,9 +59,8 @@ func (v *virtual) shut(i int) time.Duration {
 		select {
 		case <-ended:
 			return v.clock.Now() - began
-		default:
+		case <-time.After(time.Millisecond): // it waits for the network
 			v.clock.Step(machine.Never - 1)
-			runtime.Gosched()
 		}
 	}
 }
