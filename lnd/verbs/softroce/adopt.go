@@ -38,23 +38,25 @@ func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event
 	if !isQP(cfg.QPN) || !isQP(cfg.DestQP) || !cfg.MTU.IsValid() || cfg.MTU > d.hub.mtu || cfg.Peer.Is4() != d.hub.addr.Is4() {
 		return nil, fmt.Errorf("connection with QPN %d to %d of %v, MTU code %d, does not fit this device", cfg.QPN, cfg.DestQP, cfg.Peer, cfg.MTU)
 	}
-	c, err := newConn(d, cfg.QP, events)
-	if err != nil {
-		return nil, err
-	}
-	d.hub.demux.remove(c.qpn)
 	if !d.hub.demux.claim(cfg.QPN) {
-		c.abandon()
 		return nil, fmt.Errorf("QPN %d is in use", cfg.QPN)
 	}
-	c.qpn, c.psn, c.heard = cfg.QPN, cfg.RecvPSN&psnMask, true
+	c, err := newConn(d, cfg.QP, cfg.QPN, events)
+	if err != nil {
+		d.hub.demux.remove(cfg.QPN)
+		return nil, err
+	}
+	c.psn, c.heard = cfg.RecvPSN&psnMask, true
 	ack := cfg.AckTimeout
 	if ack == 0 {
 		ack = ibta.AckTimeout(ackTimeout)
 	}
+	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU, TrafficClass: cfg.TrafficClass}, cfg.RetryCount, cfg.RNRRetryCount, ack)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU, TrafficClass: cfg.TrafficClass}, cfg.RetryCount, cfg.RNRRetryCount, ack)
+	if c.ended {
+		return nil, verbs.ErrClosed
+	}
 	c.rc.resp.msn = cfg.MSN & psnMask
 	return c, nil
 }

@@ -66,6 +66,13 @@ func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 // disconnect ends a connection.
 func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
 
+// knows reports whether the connection manager has a connection.
+func (s *cmShell) knows(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.id != 0 && s.conns[c.id] == c
+}
+
 func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Lock()
 	id := c.id
@@ -163,9 +170,7 @@ func (s *cmShell) event(e *cmEvent) func() {
 	switch e.Kind {
 	case cmEstablished:
 		if c.asking {
-			c.mu.Lock()
-			c.open(c.route.To.Addr(), e.Peer, c.retry, e.Peer.RNRRetryCount, ibta.AckTimeout(ackTimeout))
-			c.mu.Unlock()
+			c.open(c.peer, e.Peer, c.retry, e.Peer.RNRRetryCount, ibta.AckTimeout(ackTimeout))
 		}
 		c.events.push(verbs.Event{Kind: verbs.Established, Private: private}, false)
 		return func() { c.events.run(c) }

@@ -26,9 +26,10 @@ type conn struct {
 	sends  *cq // may be the same as recvs
 	recvs  *cq
 	qpn    ibta.QPN
-	psn    ibta.PSN // the peer's requester begins with it
-	asking bool     // it was this side that asked
-	retry  uint8    // of the asking side
+	psn    ibta.PSN   // the peer's requester begins with it
+	asking bool       // it was this side that asked
+	retry  uint8      // of the asking side
+	peer   netip.Addr // likewise
 	events eventQueue
 	timer  timed
 	id     ibta.CommID // guarded by the lock of the connection manager; 0: it knows nothing of this
@@ -63,9 +64,9 @@ const (
 	leastAck       = 14      // AckTimeout code: 67 ms
 )
 
-// newConn makes a connection without transport. It is part of its device from now
-// on.
-func newConn(dev *device, cfg verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (*conn, error) {
+// newConn makes a connection without transport, with a number that is reserved for
+// it; 0 reserves one. It is part of its device from now on, which may end it.
+func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Conn, verbs.Event)) (*conn, error) {
 	sends, ok1 := cfg.Sends.(*cq)
 	recvs, ok2 := cfg.Recvs.(*cq)
 	_, ok3 := cfg.Pool.(*bufferPool)
@@ -77,24 +78,32 @@ func newConn(dev *device, cfg verbs.QPConfig, events func(verbs.Conn, verbs.Even
 		return nil, fmt.Errorf("%d work requests at a time, of a completion queue for %d", cfg.MaxSends, sends.depth)
 	}
 	h := dev.hub
+	if qpn == 0 {
+		qpn = h.demux.reserve()
+	}
 	c := &conn{
-		hub: h, dev: dev, qp: cfg, sends: sends, recvs: recvs, psn: h.numbers.PSN() & psnMask,
+		hub: h, dev: dev, qp: cfg, sends: sends, recvs: recvs, qpn: qpn, psn: h.numbers.PSN() & psnMask,
 		timer: timed{place: -1}, wake: machine.Never, timerAt: machine.Never,
 	}
 	c.timer.expired = c.expired
 	c.events.upcall, c.events.done = events, func() { dev.remove(c) }
 	if err := dev.add(c); err != nil {
+		h.demux.remove(qpn)
 		return nil, err
 	}
-	c.qpn = h.demux.reserve()
 	return c, nil
 }
 
 const psnMask = 1<<24 - 1
 
-// open gives the connection its transport: the peer's packets are taken from now
-// on. c.mu is held.
+// open gives the connection its transport, unless it has ended: the peer's packets
+// are taken from now on.
 func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
 	to := netip.AddrPortFrom(peer, c.hub.attr.Local.Port())
 	c.route = route{To: to, Class: end.TrafficClass, Path: ibta.NewPath(c.hub.attr.Local, to)}
 	pool := c.qp.Pool.(*bufferPool)

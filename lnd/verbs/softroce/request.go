@@ -88,22 +88,29 @@ func (r *request) accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	if len(cfg.Private) > verbs.MaxAcceptPrivate {
 		return nil, verbs.ErrTooLarge
 	}
-	c, err := newConn(r.dev, cfg.QP, events)
+	c, err := newConn(r.dev, cfg.QP, 0, events)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
 	c.open(r.peer.Addr(), r.end, r.end.RetryCount, r.end.RNRRetryCount, clampAck(r.end.AckTimeout))
-	c.mu.Unlock()
 	call := cmCall{
 		Kind: callAccept, ID: r.id, Private: bytes.Clone(cfg.Private),
 		End: cmEnd{QPN: c.qpn, PSN: c.psn, RNRRetryCount: cfg.RNRRetryCount & 7},
 	}
-	if _, err := r.hub.cm.do(cmInput{Call: call}, c); err != nil {
+	return c, c.call(call)
+}
+
+// call has the connection manager begin with a connection.
+func (c *conn) call(call cmCall) error {
+	if _, err := c.hub.cm.do(cmInput{Call: call}, c); err != nil {
 		c.abandon()
-		return nil, err
+		return err
 	}
-	return c, nil
+	if c.isEnded() && c.hub.cm.knows(c) { // the device was closed before the manager knew of it
+		c.Disconnect()
+		return verbs.ErrClosed
+	}
+	return nil
 }
 
 // Reject refuses (verbs.Request).
@@ -134,12 +141,12 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	if mtu == 0 {
 		return nil, errMTU
 	}
-	c, err := newConn(d, cfg.QP, events)
+	c, err := newConn(d, cfg.QP, 0, events)
 	if err != nil {
 		return nil, err
 	}
 	c.asking, c.retry = true, cfg.RetryCount&7
-	c.route.To = netip.AddrPortFrom(to.Addr().Unmap(), d.hub.attr.Local.Port())
+	c.peer = to.Addr().Unmap()
 	call := cmCall{
 		Kind: callConnect, To: to, Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
 		End: cmEnd{
@@ -147,13 +154,8 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 			AckTimeout: ackTimeout, TrafficClass: cfg.TrafficClass,
 		},
 	}
-	if _, err := d.hub.cm.do(cmInput{Call: call}, c); err != nil {
-		c.abandon()
+	if err := c.call(call); err != nil {
 		return nil, err
-	}
-	if c.isEnded() { // the device was closed meanwhile
-		c.Disconnect()
-		return nil, verbs.ErrClosed
 	}
 	return c, nil
 }
