@@ -76,6 +76,11 @@ func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 	if err := unix.SetsockoptInt(fd, level, discover, probe); err != nil {
 		return err
 	}
+	if v6 { // kernels and adapters send none, as the ICRC makes it needless
+		if err := unix.SetsockoptInt(fd, ofUDP, unix.UDP_NO_CHECK6_RX, 1); err != nil {
+			return err
+		}
+	}
 	s.segmented.Store(unix.SetsockoptInt(fd, ofUDP, unix.UDP_SEGMENT, 0) == nil)
 	_ = unix.SetsockoptInt(fd, ofUDP, unix.UDP_GRO, 1)
 	if rcvbuf > 0 {
