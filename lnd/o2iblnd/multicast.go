@@ -43,6 +43,8 @@ type casting struct {
 	clock machine.Clock
 	limit int // payload of a datagram in bytes; 0: there is no multicast
 
+	joining sync.Mutex // one Join or Leave at a time: a device may need long for it
+
 	mu     sync.Mutex
 	groups []lnd.Group // that were joined; guarded by mu, like all below
 	ends   *castEnds   // nil before the first group or datagram
@@ -190,22 +192,41 @@ func (ni *NI) Join(g lnd.Group) error {
 	if !g.IsValid() {
 		return syscall.EINVAL
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.open()
-	if err != nil {
+	c.joining.Lock()
+	defer c.joining.Unlock()
+	e, added, err := c.add(g)
+	if err != nil || !added {
 		return err
 	}
-	if slices.Contains(c.groups, g) {
-		return nil
-	}
-	// What arrives before Join returns is for this group already.
-	c.setGroups(append(slices.Clone(c.groups), g))
 	if err := e.qp.Join(c.address(g)); err != nil {
-		c.setGroups(c.groups[:len(c.groups)-1])
+		c.remove(g)
 		return fmt.Errorf("o2iblnd: multicast group %d: %w", g, err)
 	}
 	return nil
+}
+
+// add makes a group one that was joined, so that what arrives before Join returns is
+// for it already; added is false if it was one.
+func (c *casting) add(g lnd.Group) (e *castEnds, added bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, err = c.open(); err != nil || slices.Contains(c.groups, g) {
+		return e, false, err
+	}
+	c.setGroups(append(slices.Clone(c.groups), g))
+	return e, true, nil
+}
+
+// remove undoes add. It returns nil if there is nothing to be left.
+func (c *casting) remove(g lnd.Group) *castEnds {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.groups, g)
+	if i < 0 {
+		return nil
+	}
+	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
+	return c.ends
 }
 
 // setGroups publishes the list of groups. The caller holds mu.
@@ -217,14 +238,13 @@ func (c *casting) setGroups(list []lnd.Group) {
 // Leave implements lnd.Multicaster. The queue pair stays for the next group.
 func (ni *NI) Leave(g lnd.Group) error {
 	c := &ni.cast
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.groups, g)
-	if i < 0 || c.ended {
+	c.joining.Lock()
+	defer c.joining.Unlock()
+	e := c.remove(g)
+	if e == nil {
 		return nil
 	}
-	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
-	if err := c.ends.qp.Leave(c.address(g)); err != nil {
+	if err := e.qp.Leave(c.address(g)); err != nil {
 		return fmt.Errorf("o2iblnd: leave multicast group %d: %w", g, err)
 	}
 	return nil

@@ -75,9 +75,16 @@ type stubUD struct {
 	closed bool
 }
 
-func (u *stubUD) QPN() uint32           { return 9 }
-func (u *stubUD) Join(netip.Addr) error { return u.refuse }
-func (*stubUD) Leave(netip.Addr) error  { return nil }
+func (u *stubUD) QPN() uint32 { return 9 }
+func (u *stubUD) Join(netip.Addr) error {
+	if u.hold != nil {
+		u.held <- struct{}{}
+		<-u.hold
+	}
+	return u.refuse
+}
+
+func (*stubUD) Leave(netip.Addr) error { return nil }
 
 func (u *stubUD) PostSend(list []verbs.Datagram) error {
 	if u.refuse != nil {
@@ -356,6 +363,44 @@ func TestNoMulticast(t *testing.T) {
 	}
 	if l := ni.MulticastLimits(); l.Burst(l.MaxPayload) < 100 || l.Burst(0) > 512 {
 		t.Errorf("limits %+v", l)
+	}
+}
+
+// TestSlowJoin: while a device is joining a group, as hardware does for seconds, what
+// arrives for it is delivered, datagrams leave, and who asks is answered.
+func TestSlowJoin(t *testing.T) {
+	ni, dev, up := stubNI(t, Config{})
+	u := dev.qp
+	u.hold, u.held = make(chan struct{}), make(chan struct{})
+	joined := make(chan error)
+	go func() { joined <- ni.Join(5) }()
+	<-u.held
+	if in := castFrom("10.0.0.2@o2ib"); ni.cast.inspect(arrival(t, in), new(kib.Datagram)) != ReasonNone {
+		t.Error("what arrives is dropped")
+	}
+	m := castMessage(ni, 1)
+	ni.Multicast(m)
+	u.complete(1, verbs.Success)
+	if up.errs[m] != nil || len(up.list) != 1 || ni.MulticastLimits().ReceiveBuffer == 0 || len(ni.multicastSnapshot().Groups) != 1 {
+		t.Errorf("ended with %v; %+v", up.errs[m], ni.multicastSnapshot())
+	}
+	u.refuse = syscall.ENOBUFS
+	close(u.hold)
+	isErrno(t, "join", <-joined, syscall.ENOBUFS)
+	if groups := ni.multicastSnapshot().Groups; len(groups) > 0 {
+		t.Errorf("still in %v", groups)
+	}
+}
+
+// arrival is a datagram as it arrives.
+func arrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
+	t.Helper()
+	b, err := g.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &verbs.Completion{
+		Op: verbs.Receive, Buffer: verbs.Buffer{Bytes: b}, SrcAddr: netip.MustParseAddr("10.0.0.2"), Group: netip.MustParseAddr("239.76.0.5"),
 	}
 }
 
