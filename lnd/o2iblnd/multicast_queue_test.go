@@ -73,6 +73,8 @@ type stubUD struct {
 	sent   [][]byte         // the bytes of all
 	pieces int              // of the last one
 	closed bool
+	// Join tells held and waits for hold, unless that is nil.
+	hold, held chan struct{}
 }
 
 func (u *stubUD) QPN() uint32 { return 9 }
@@ -375,7 +377,7 @@ func TestSlowJoin(t *testing.T) {
 	joined := make(chan error)
 	go func() { joined <- ni.Join(5) }()
 	<-u.held
-	if in := castFrom("10.0.0.2@o2ib"); ni.cast.inspect(arrival(t, in), new(kib.Datagram)) != ReasonNone {
+	if in := castFrom("10.0.0.2@o2ib"); ni.cast.inspect(castArrival(t, in), new(kib.Datagram)) != ReasonNone {
 		t.Error("what arrives is dropped")
 	}
 	m := castMessage(ni, 1)
@@ -392,8 +394,8 @@ func TestSlowJoin(t *testing.T) {
 	}
 }
 
-// arrival is a datagram as it arrives.
-func arrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
+// castArrival is a datagram as it arrives.
+func castArrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
 	t.Helper()
 	b, err := g.AppendBinary(nil)
 	if err != nil {
