@@ -238,3 +238,22 @@ func TestCMCancel(t *testing.T) {
 		x.empty()
 	}
 }
+
+// TestCMEndedBeforeREP: whose REP was lost, and who ends the connection before it comes
+// again: the asking side does not go on asking in vain.
+func TestCMEndedBeforeREP(t *testing.T) {
+	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
+	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrREP }
+	x.connect(0, 1)
+	x.run(100 * time.Millisecond)
+	x.expect(1, cmRequested)
+	x.do(1, cmCall{Kind: callDisconnect, ID: x.nodes[1].events[0].ID})
+	x.run(10 * time.Second)
+	x.expect(1, cmRequested, cmDisconnected)
+	x.expect(0, cmRejected)
+	if e := x.nodes[0].events[0]; e.Reason != ibta.RejectStale {
+		t.Errorf("reason %v", e.Reason)
+	}
+	x.run(3 * time.Minute)
+	x.empty()
+}

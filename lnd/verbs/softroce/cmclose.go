@@ -101,10 +101,11 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 }
 
 // disconnected takes a DREQ. One of a connection that is not there is answered too
-// (as Linux does), so that the peer need not go on.
+// (as Linux does), so that the peer need not go on; and so is one before the REP, which
+// was lost: only then does the peer refuse the REQ when it comes again.
 func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
-	if n == nil {
+	if n == nil || n.state == reqSent && n.peer == from {
 		c.counters.Unknown++
 		out.send(from, 0, c.build(ibta.AttrDREP, tid, &ibta.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID}))
 		return
