@@ -58,5 +58,6 @@ func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event
 		return nil, verbs.ErrClosed
 	}
 	c.rc.resp.msn = cfg.MSN & psnMask
+	c.events.speak()
 	return c, nil
 }

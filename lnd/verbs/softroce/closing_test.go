@@ -3,6 +3,7 @@ package softroce
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,64 +12,89 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestCloseMeanwhile closes handles while others connect and accept with them: at
-// their addresses nothing is left.
-func TestCloseMeanwhile(t *testing.T) {
-	rounds := 200
-	if testing.Short() || raceEnabled {
-		rounds = 40
-	}
-	clock := machine.RealClock()
-	net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 3, Faults: wire.Faults{Delay: 10 * time.Microsecond}})
-	open := NewOpener(Options{Network: net})
-	var at [2]verbs.OpenConfig
-	var stay [2]verbs.Device // keeps the address open
-	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
-		at[i] = verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: clock}
-		var err error
-		if stay[i], err = open(at[i]); err != nil {
-			t.Fatal(err)
+// fates are the connections of a test by what they came to.
+type fates struct {
+	t           *testing.T
+	made, ended atomic.Int64
+}
+
+// watch returns what is told events, and what is told whether there is a connection.
+func (f *fates) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Conn, error)) {
+	var told atomic.Int64
+	events = func(_ verbs.Conn, e verbs.Event) {
+		told.Add(1)
+		if e.Kind != verbs.Established {
+			f.ended.Add(1)
 		}
 	}
-	for round := range rounds {
-		nodes := [2]*testNode{openNode(t, open, at[0]), openNode(t, open, at[1])}
-		ignore := func(verbs.Conn, verbs.Event) {}
-		var all sync.WaitGroup
-		if _, err := nodes[1].device.Listen(987, func(r verbs.Request) {
-			all.Go(func() { _, _ = r.Accept(nodes[1].config(), ignore) })
-		}); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			all.Go(func() { _, _ = nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), ignore) })
-		}
-		for i, n := range nodes {
-			all.Go(func() {
-				if i == round%2 {
-					<-clockTick(clock)
-				}
-				if err := n.device.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		for i, d := range stay {
-			if s := d.(*device).hub.stats(); s.QueuePairs != 0 {
-				t.Fatalf("round %d: node %d: %+v", round, i, s)
-			}
-		}
-	}
-	for _, d := range stay {
-		if err := d.Close(); err != nil {
-			t.Error(err)
+	return events, func(_ verbs.Conn, err error) {
+		if err == nil {
+			f.made.Add(1)
+		} else if told.Load() > 0 {
+			f.t.Errorf("an event of a connection that was not made: %v", err)
 		}
 	}
 }
 
-// clockTick returns a channel that is closed soon.
-func clockTick(clock machine.Clock) <-chan struct{} {
-	c := make(chan struct{})
-	clock.AfterFunc(50*time.Microsecond, func() { close(c) })
-	return c
+// TestCloseMeanwhile closes handles while others connect and accept with them: who gets
+// an error hears of no event, everybody else of a last one. Of what is left behind at
+// an address nothing stays.
+func TestCloseMeanwhile(t *testing.T) {
+	rounds := 400
+	if testing.Short() || raceEnabled {
+		rounds = 100
+	}
+	clock := machine.RealClock()
+	net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 3, Faults: wire.Faults{Delay: 10 * time.Microsecond}})
+	open := NewOpener(Options{Network: net})
+	var stay [2]*testNode // keep the addresses open
+	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
+		stay[i] = openNode(t, open, verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: clock})
+	}
+	for round := range rounds {
+		closeMeanwhile(t, round, open, stay)
+	}
+	for i, n := range stay {
+		h := n.device.(*device).hub
+		if s := h.stats(); s.QueuePairs != 0 {
+			t.Errorf("node %d: %+v", i, s)
+		}
+		h.cm.mu.Lock()
+		if len(h.cm.conns) != 0 {
+			t.Errorf("node %d: %d connections are left", i, len(h.cm.conns))
+		}
+		h.cm.mu.Unlock()
+	}
+}
+
+func closeMeanwhile(t *testing.T, round int, open verbs.Opener, stay [2]*testNode) {
+	var nodes [2]*testNode
+	for i := range nodes {
+		nodes[i] = openNode(t, open, verbs.OpenConfig{Addr: stay[i].device.Attr().Addr, Clock: machine.RealClock()})
+		nodes[i].drop()
+	}
+	f := fates{t: t}
+	var all, accepting sync.WaitGroup
+	if _, err := nodes[1].device.Listen(987, func(r verbs.Request) {
+		accepting.Go(func() {
+			events, made := f.watch()
+			made(r.Accept(nodes[1].config(), events))
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		all.Go(func() {
+			events, made := f.watch()
+			made(nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), events))
+		})
+	}
+	all.Go(func() { _ = nodes[round%2].device.Close() })
+	all.Wait()
+	_ = nodes[1].device.Close() // no request follows
+	accepting.Wait()
+	_ = nodes[0].device.Close()
+	if f.made.Load() != f.ended.Load() {
+		t.Fatalf("round %d: %d connections, %d ends", round, f.made.Load(), f.ended.Load())
+	}
 }

@@ -66,28 +66,29 @@ func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 // disconnect ends a connection.
 func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
 
-// knows reports whether the connection manager has a connection.
-func (s *cmShell) knows(c *conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return c.id != 0 && s.conns[c.id] == c
-}
-
 func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Lock()
 	id := c.id
+	var box *outbox
+	if id == 0 && kind == callDisconnect { // it was adopted, or the device is closed while it is being made
+		box = c.end(verbs.Event{Kind: verbs.Disconnected})
+	}
 	s.mu.Unlock()
+	s.hub.give(box)
 	if id != 0 {
 		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // the id may mean nothing any more
-	} else if kind == callDisconnect {
-		s.hub.finishEnd(c, verbs.Event{Kind: verbs.Disconnected}) // it was adopted
 	}
 }
 
 // do steps the connection manager and makes the upcalls. No lock is held. If the
-// step is not refused c is the connection that it was about, from then on.
+// step is not refused c is the connection that it was about, and has events, from then
+// on. One that has ended already is refused.
 func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	s.mu.Lock()
+	if c != nil && c.isEnded() {
+		s.mu.Unlock()
+		return 0, verbs.ErrClosed
+	}
 	s.out.Reset()
 	now := s.hub.clock.Now()
 	wake := s.cm.Step(now, in, &s.out)
@@ -97,6 +98,7 @@ func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 			id = in.Call.ID
 		}
 		c.id, s.conns[id] = id, c
+		c.events.speak()
 	}
 	var calls []func()
 	for i := range s.out.Events {

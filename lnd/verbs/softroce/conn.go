@@ -86,7 +86,7 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 		timer: timed{place: -1}, wake: machine.Never, timerAt: machine.Never,
 	}
 	c.timer.expired = c.expired
-	c.events.upcall, c.events.done = events, func() { dev.remove(c) }
+	c.events.upcall, c.events.done, c.events.silent = events, func() { dev.remove(c) }, true
 	if err := dev.add(c); err != nil {
 		h.demux.remove(qpn)
 		return nil, err

@@ -8,7 +8,8 @@ import (
 )
 
 // eventQueue makes the upcalls of a connection's events: one at a time and in
-// order, without locks. There are two at most.
+// order, without locks. There are two at most. It is silent until speak: who is
+// refused a connection hears of no event.
 type eventQueue struct {
 	upcall func(verbs.Conn, verbs.Event)
 	done   func() // called behind the last event
@@ -54,6 +55,13 @@ func (q *eventQueue) run(c verbs.Conn) {
 		q.done()
 		q.mu.Lock()
 	}
+}
+
+// speak begins the events.
+func (q *eventQueue) speak() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.silent = false
 }
 
 // silence ends the events. One may be under way.

@@ -213,9 +213,6 @@ func (h *hub) give(box *outbox) {
 	}
 }
 
-// finishEnd ends a connection of which the connection manager knows nothing.
-func (h *hub) finishEnd(c *conn, e verbs.Event) { h.give(c.end(e)) }
-
 // close closes the port. Nothing arrives afterwards and no timer runs.
 func (h *hub) close() {
 	h.timers.close()

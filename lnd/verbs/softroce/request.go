@@ -106,10 +106,6 @@ func (c *conn) call(call cmCall) error {
 		c.abandon()
 		return err
 	}
-	if c.isEnded() && c.hub.cm.knows(c) { // the device was closed before the manager knew of it
-		c.Disconnect()
-		return verbs.ErrClosed
-	}
 	return nil
 }
 
@@ -164,11 +160,8 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 func (c *conn) isEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended && c.last.Kind == verbs.Disconnected
+	return c.ended
 }
 
-// abandon takes back a connection that nobody knows of.
-func (c *conn) abandon() {
-	c.events.silence()
-	c.hub.finishEnd(c, verbs.Event{Kind: verbs.Disconnected})
-}
+// abandon takes back a connection that nobody knows of. It has no events so far.
+func (c *conn) abandon() { c.hub.give(c.end(verbs.Event{Kind: verbs.Disconnected})) }
