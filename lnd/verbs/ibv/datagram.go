@@ -56,6 +56,9 @@ func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
 	if to.IsMulticast() != (dg.QPN == verbs.MulticastQPN) {
 		return false, fmt.Errorf("a datagram to %v and queue pair %#x: groups, and they alone, have %#x", to, dg.QPN, verbs.MulticastQPN)
 	}
+	if err := u.fits(dg.Pieces); err != nil {
+		return false, err
+	}
 	ah, err := u.handles.find(to)
 	if err != nil {
 		return false, err
@@ -68,11 +71,21 @@ func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
 	}
 	c := q.next(dg.ID, verbs.Send, dg.Signaled)
 	c.ah, c.qpn, c.qkey = C.uintptr_t(ah), C.uint32_t(dg.QPN), C.uint32_t(dg.QKey)
-	length, err := q.gather(dg.Pieces, c)
-	if err == nil && length > uint64(u.dev.attr.MTU) {
-		err = fmt.Errorf("a datagram of %d bytes, packets have %d: %w", length, u.dev.attr.MTU, verbs.ErrTooLarge)
-	}
+	_, err = q.gather(dg.Pieces, c)
 	return true, err
+}
+
+// fits returns an error for what is longer than a packet.
+func (u *datagrams) fits(pieces []verbs.SGE) error {
+	length := 0
+	for i := range pieces {
+		length += len(pieces[i].Bytes)
+	}
+	if length > u.dev.attr.MTU || len(pieces) > u.dev.attr.SGEs {
+		return fmt.Errorf("a datagram of %d bytes in %d pieces, packets have %d, the device takes %d: %w",
+			length, len(pieces), u.dev.attr.MTU, u.dev.attr.SGEs, verbs.ErrTooLarge)
+	}
+	return nil
 }
 
 // newHandle makes an address handle. For a node the system looks for its Ethernet
