@@ -10,7 +10,8 @@ import "sync/atomic"
 // A queue pair may have share times as many as are free (a dynamic threshold, as
 // in switches with shared memory): one alone takes 4/5, n take equal parts, and
 // one that begins finds room without anybody being told. Each may have one packet
-// in any case, so that none has to be woken: its acknowledgement comes.
+// that asks for an ACK in any case, so that none has to be woken: its acknowledgement
+// comes.
 type allowance struct {
 	most int64
 	used atomic.Int64

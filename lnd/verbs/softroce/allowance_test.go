@@ -112,3 +112,22 @@ func TestPostAtTheEnd(t *testing.T) {
 		t.Errorf("%+v", p.done[0])
 	}
 }
+
+// TestAllowanceUsedUp: who has packets on the way that do not ask for an ACK, and gets
+// no room for more, does not wait for a probe: one packet more asks.
+func TestAllowanceUsedUp(t *testing.T) {
+	a := &allowance{most: 40}
+	p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, func(cfg *rcConfig) { cfg.Allowance = a })
+	p.post(0, send(1, make([]byte, 4*testMTU)))                         // asks with its last packet
+	p.post(0, p.write(0, 2, 0, make([]byte, 30*testMTU)), send(3, nil)) // none of its first 12
+	others := a.take(0, 1000)
+	others += a.take(0, 1000) + a.take(0, 1000)
+	p.run(time.Second)
+	if c := p.ends[0].counters; c.Probes != 0 || len(p.done[0]) != 2 {
+		t.Errorf("%+v, %d done", c, len(p.done[0]))
+	}
+	if a.give(others); a.used.Load() != 0 {
+		t.Errorf("%d packets are not given back", a.used.Load())
+	}
+	p.explain()
+}

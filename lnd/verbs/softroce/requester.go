@@ -190,6 +190,9 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	}
 	want := max(0, min(r.window-onWay, c.sends.end.Sub(r.next)))
 	n := c.cfg.Allowance.take(onWay, want)
+	if n == 0 && r.asked.Sub(r.unacked) < 0 {
+		n = c.cfg.Allowance.take(0, min(want, 1)) // who asks; else nothing comes
+	}
 	if n > 0 && onWay == 0 {
 		r.quietSince = now
 	}
