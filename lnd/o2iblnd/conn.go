@@ -22,8 +22,9 @@ const (
 // when its last event has come, nothing is posted, and lnet has none of its messages.
 //
 // Who steps the exchange does so under mu, and then calls unlock, which does what the
-// steps ask for without it. One goroutine at a time does that, so that work requests are
-// posted in order and what a post needs is not given back before.
+// steps ask for without it. One goroutine at a time posts, so that work requests are
+// posted in order, and it makes no upcall meanwhile. What the steps have ended is ended by
+// who made them: nothing of it is posted, or to be.
 type conn struct {
 	ni      *NI
 	peer    *peer
@@ -43,7 +44,8 @@ type conn struct {
 	now      time.Duration
 	wakeAt   time.Duration
 	out      *exchangeOut // of the steps since the last unlock; nil for none
-	flushing bool         // somebody does what steps ask for
+	posting  bool         // somebody posts
+	ending   int          // who tell lnet of what has ended
 	waiting  []verbs.Buffer
 	handling bool // somebody hands arrivals to lnet
 	rxs      int  // that lnet has, or that are on their way there and back
@@ -80,20 +82,18 @@ func (c *conn) step(in exchangeIn) {
 
 // unlock releases mu and does what the steps ask for.
 func (c *conn) unlock() {
-	for !c.flushing && c.out != nil && !c.out.empty() {
-		out := c.out
-		c.out, c.flushing = nil, true
-		c.mu.Unlock()
-		failed := c.apply(out)
-		c.mu.Lock()
-		c.flushing = false
-		if failed != nil {
-			c.notPosted(out, failed)
+	for c.out != nil && !c.out.empty() {
+		switch {
+		case c.out.Done.n > 0 || c.out.Closed != nil || len(c.out.Counted) > 0:
+			c.tellEnded()
+		case !c.posting:
+			c.flush()
+		default: // who posts does these, too
+			c.mu.Unlock()
+			return
 		}
-		out.Reset()
-		outs.Put(out)
 	}
-	if !c.flushing && c.out != nil {
+	if c.out != nil {
 		c.out.Reset()
 		outs.Put(c.out)
 		c.out = nil
@@ -110,7 +110,7 @@ func (c *conn) unlock() {
 
 // over reports whether nobody comes back to the connection.
 func (c *conn) over() bool {
-	return c.state == connClosing && c.ended && c.told && c.rxs == 0 && !c.handling && !c.flushing && (c.x == nil || c.x.idle())
+	return c.state == connClosing && c.ended && c.told && c.rxs == 0 && !c.handling && !c.posting && c.ending == 0 && (c.x == nil || c.x.idle())
 }
 
 // free lets go of the connection.

@@ -7,23 +7,44 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// apply does what steps ask for, without locks. The error is that of posting.
-func (c *conn) apply(out *exchangeOut) (failed *Error) {
-	if len(out.WRs) > 0 {
-		if err := c.vc.PostSend(c.workRequests(out)); err != nil {
-			failed = newError(TransportFailed, lustre(c.peer.id), err)
-		}
+// flush posts what the steps ask for. mu is held before and after.
+func (c *conn) flush() {
+	out := c.out
+	c.out, c.posting = nil, true
+	c.mu.Unlock()
+	err := c.vc.PostSend(c.workRequests(out))
+	c.mu.Lock()
+	c.posting = false
+	if err != nil {
+		c.notPosted(out, newError(TransportFailed, lustre(c.peer.id), err))
 	}
-	for _, why := range out.Counted {
+	out.Reset()
+	outs.Put(out)
+}
+
+// tellEnded ends what the steps have ended, and tells lnet. mu is held before and after.
+func (c *conn) tellEnded() {
+	for _, why := range c.out.Counted {
 		c.ni.counts.count(why)
 	}
-	for _, t := range out.Done {
+	done, closed := c.out.Done, c.out.Closed
+	c.out.Done, c.out.Closed, c.out.Counted = txQueue{}, nil, c.out.Counted[:0]
+	if done.n == 0 && closed == nil {
+		return
+	}
+	if len(c.out.WRs) > 0 && !c.posting {
+		c.flush() // what is to be posted does not wait for lnet
+	}
+	c.ending++
+	c.mu.Unlock()
+	for t := done.pop(); t != nil; t = done.pop() {
 		c.endTx(t)
 	}
-	if out.Closed != nil {
-		c.down(out.Closed)
+	if closed != nil {
+		c.down(closed)
 	}
-	return failed
+	c.mu.Lock()
+	c.ending--
 }
 
 // workRequests makes those of out, in its own memory.

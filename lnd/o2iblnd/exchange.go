@@ -204,7 +204,7 @@ func (x *exchange) finish(t *tx, out *exchangeOut) {
 	x.slots[t.slot] = nil
 	x.free = append(x.free, t.slot)
 	x.active--
-	out.Done = append(out.Done, t)
+	out.Done.push(t)
 }
 
 // invariants reports what can never be, for tests.

@@ -105,9 +105,9 @@ func (e *end) step(in exchangeIn) (arrival, kib.Msg, *tx) {
 		}
 		e.wire = append(e.wire, it)
 	}
-	done := append([]*tx(nil), e.out.Done...)
+	done := e.out.Done
 	e.out.Reset()
-	for _, t := range done {
+	for t := done.pop(); t != nil; t = done.pop() {
 		e.done(t)
 	}
 	return a, m, t

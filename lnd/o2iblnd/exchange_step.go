@@ -39,13 +39,14 @@ const (
 	arrivalGet             // likewise, a GET_REQ: Tx is what AwaitReply and Reply are to be told
 )
 
-// exchangeOut is what the shell has to do, in this order: post the work requests, then end
-// what is Done, then close. What is refused has not been taken.
+// exchangeOut is what the shell has to do: post the work requests, in the order of
+// the steps; end what is Done, of which nothing is posted or to be; and then close. What
+// is refused has not been taken.
 type exchangeOut struct {
 	Bytes  []byte      // of messages; WRs have positions in it
 	Pieces []verbs.SGE // likewise
 	WRs    []workRequest
-	Done   []*tx
+	Done   txQueue
 	Closed *Error // the connection is to be ended
 
 	Counted []Reason // what went on in spite of it
@@ -73,18 +74,17 @@ type workRequest struct {
 // Reset empties out for the next step and keeps its memory.
 func (o *exchangeOut) Reset() {
 	clear(o.Pieces)
-	clear(o.Done)
 	clear(o.posts)
 	clear(o.sges)
 	*o = exchangeOut{
-		Bytes: o.Bytes[:0], Pieces: o.Pieces[:0], WRs: o.WRs[:0], Done: o.Done[:0], Counted: o.Counted[:0],
+		Bytes: o.Bytes[:0], Pieces: o.Pieces[:0], WRs: o.WRs[:0], Counted: o.Counted[:0],
 		posts: o.posts[:0], sges: o.sges[:0],
 	}
 }
 
 // empty reports whether there is nothing to do.
 func (o *exchangeOut) empty() bool {
-	return len(o.WRs) == 0 && len(o.Done) == 0 && o.Closed == nil && len(o.Counted) == 0
+	return len(o.WRs) == 0 && o.Done.n == 0 && o.Closed == nil && len(o.Counted) == 0
 }
 
 // IDs of work requests: the slot of a tx, and whether it is a turn of WRITEs.
