@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,11 +94,26 @@ func (x *receiver) count(control []byte) {
 	}
 }
 
+// outQueue asks the system how much waits to be sent.
+type outQueue struct {
+	mu    sync.Mutex       // guards bytes
+	fn    func(fd uintptr) // bound once
+	once  sync.Once
+	bytes int
+}
+
+func (q *outQueue) ask(fd uintptr) { q.bytes, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }
+
 // Backlog returns how many bytes the system has taken and not sent, its own overhead
 // included; 0 if it does not say.
-func (p *udpPort) Backlog() (n int) {
-	_ = p.socket.rawConn().Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
-	return n
+func (p *udpPort) Backlog() int {
+	q := &p.socket.outQueue
+	q.once.Do(func() { q.fn = q.ask })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bytes = 0
+	_ = p.socket.rawConn().Control(q.fn) // of a closed socket nothing waits
+	return q.bytes
 }
 
 // Missed returns how many datagrams to a group have found no room so far.

@@ -28,6 +28,7 @@ type socket struct {
 	senders []*sender
 
 	receiver *receiver // of who receives
+	outQueue outQueue
 }
 
 const ofUDP = unix.SOL_UDP
