@@ -47,7 +47,7 @@ func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 		}
 	}
 	if err != nil {
-		if len(a.nis) == 0 {
+		if d.acceptors[ni.addr] != a { // otherwise release closes it
 			err = errors.Join(err, a.dev.Close())
 		}
 		return err

@@ -26,11 +26,10 @@ func (ni *NI) Adopt(a Adoption) error {
 	if p == nil {
 		return newError(ShuttingDown, lustre(a.Peer), nil)
 	}
-	p.mu.Lock()
-	p.step(peerIn{kind: peerRequest, stamp: a.PeerStamp, version: kib.V2})
-	refused, reason := p.out.why != 0, p.out.reason
-	p.unlock()
-	if refused {
+	switch why, reason, ok := p.admit(a.PeerStamp, kib.V2); {
+	case !ok:
+		return newError(ShuttingDown, lustre(a.Peer), nil) // or it was idle at this instant
+	case why != 0:
 		return newError(reason, lustre(a.Peer), nil)
 	}
 	c := ni.newConn(p, false)

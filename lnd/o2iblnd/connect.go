@@ -98,12 +98,12 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 		ni.rejectAddr(reason, from, nil)
 		return
 	}
-	p := ni.peer(m.SrcNID)
-	if p == nil {
-		ni.reject(r, kib.Early)
-		return
+	for p := ni.peer(m.SrcNID); p != nil; p = ni.peer(m.SrcNID) {
+		if p.request(r, m) {
+			return
+		} // it was removed from the table
 	}
-	p.request(r, m)
+	ni.reject(r, kib.Early)
 }
 
 // reject refuses a request for this NI.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +96,6 @@ func (ni *NI) closeVerbs() (err error) {
 	if ni.pd != nil {
 		err = errors.Join(err, ni.pd.Close())
 	}
-	ni.cq, ni.pool, ni.pd = nil, nil, nil
 	return err
 }
 
@@ -129,15 +130,16 @@ func (ni *NI) peer(id nid.NID) *peer {
 	return p
 }
 
-// allPeers returns the peers of this instant, in no order.
+// allPeers returns the peers of this instant, by NID: so what happens at one time happens
+// in the same order again.
 func (ni *NI) allPeers() []*peer {
 	ni.mu.RLock()
 	defer ni.mu.RUnlock()
-	all := make([]*peer, 0, len(ni.peers))
-	for _, p := range ni.peers {
-		all = append(all, p)
-	}
-	return all
+	return sorted(ni.peers)
+}
+
+func sorted(peers map[nid.NID]*peer) []*peer {
+	return slices.SortedFunc(maps.Values(peers), func(a, b *peer) int { return a.id.Compare(b.id) })
 }
 
 // enter begins a task unless the NI has ended.
@@ -189,7 +191,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	peers := ni.peers
 	ni.peers = nil
 	ni.mu.Unlock()
-	for _, p := range peers {
+	for _, p := range sorted(peers) {
 		p.shutdown()
 	}
 	for _, c := range ni.conns.all() {

@@ -1,9 +1,7 @@
 package o2iblnd
 
 import (
-	"cmp"
 	"net/netip"
-	"slices"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -91,7 +89,6 @@ func (ni *NI) Snapshot() Snapshot {
 	for _, p := range ni.allPeers() {
 		s.Peers = append(s.Peers, p.snapshot())
 	}
-	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int { return cmp.Or(a.ID.NID.Compare(b.ID.NID), 0) })
 	return s
 }
 
