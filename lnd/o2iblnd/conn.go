@@ -49,6 +49,7 @@ type conn struct {
 	waiting  []verbs.Buffer
 	handling bool // somebody hands arrivals to lnet
 	rxs      int  // that lnet has, or that are on their way there and back
+	spare    *rx  // for the next message
 	held     []*rx
 	ended    bool // no event follows
 	told     bool // the peer knows that it is over
@@ -60,9 +61,12 @@ var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
 
 // newConn makes a connection to p; nil if the NI has ended.
 func (ni *NI) newConn(p *peer, dialled bool) *conn {
-	if !ni.enter() {
+	ni.mu.RLock() // Shutdown sees c in the table, or there is none
+	defer ni.mu.RUnlock()
+	if ni.ended() {
 		return nil
 	}
+	ni.tasks.Add(1)
 	c := &conn{ni: ni, peer: p, dialled: dialled, version: kib.V2}
 	ni.conns.add(c)
 	return c

@@ -178,6 +178,12 @@ func (c *conn) take(r *rx) {
 		r.end(true)
 	case r.kind == kib.PutReq:
 		c.takePut(r)
+	case r.kind == kib.GetDone:
+		if !sameMemory(r.Sink, r.written) {
+			lnd.Copy(r.Sink, r.written)
+		}
+		c.ni.up.Delivered(&r.Delivery, nil)
+		r.end(false)
 	default:
 		c.takeGet(r)
 	}

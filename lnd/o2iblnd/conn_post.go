@@ -158,31 +158,18 @@ func (ni *NI) endTx(t *tx) {
 // written to the sink of the GET.
 func (c *conn) deliverReply(t *tx) {
 	c.ni.deregister(t)
-	data := t.msg.Sink
-	data.Length = int(t.status)
 	get := t.msg.Header
-	m := kib.Msg{LNet: wire.Header{
+	m := kib.Msg{Header: kib.Header{Type: kib.GetDone}, LNet: wire.Header{
 		DestNID: get.SrcNID, DestPID: get.SrcPID, SrcNID: get.DestNID, SrcPID: get.DestPID, PayloadLength: uint32(t.status),
 	}}
 	m.LNet.SetReply(wire.ReplyCmd{DstMD: get.Get().ReturnMD})
 	c.mu.Lock()
 	r := c.newRx(&m, 0, verbs.Buffer{})
 	c.mu.Unlock()
+	r.written = t.msg.Sink
+	r.written.Length = int(t.status)
 	c.ni.endTx(t)
-	verdict, err := c.ni.up.Parse(&r.Delivery)
-	switch {
-	case err != nil:
-		c.peer.fail(newError(Refused, lustre(c.peer.id), err))
-		r.end(false)
-		return
-	case verdict == lnd.Accept:
-	default: // a REPLY has its memory: lnet holds none
-	}
-	if !sameMemory(r.Sink, data) {
-		lnd.Copy(r.Sink, data)
-	}
-	c.ni.up.Delivered(&r.Delivery, nil)
-	r.end(false)
+	c.deliver(r)
 }
 
 // sameMemory reports whether a begins where b does, so that what was written to b is in

@@ -111,7 +111,7 @@ func (x *exchange) getArrived(m *kib.Msg, out *exchangeOut) Reason {
 	t := newTx()
 	t.kind, t.phase, t.cookie = kib.GetDone, phaseReply, m.Cookie
 	t.takeFrags(&m.Desc, int(total))
-	t.handle = m.LNet.Get().ReturnMD
+	t.handle, t.asker = m.LNet.Get().ReturnMD, m.LNet.SrcNID
 	x.begin(t)
 	x.gets.push(t)
 	out.arrival, out.Tx = arrivalGet, t

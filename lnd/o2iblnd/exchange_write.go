@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -129,11 +130,11 @@ func (x *exchange) awaitReply(now time.Duration, t *tx) {
 	x.list(now, t)
 }
 
-// getFor returns the GET_REQ of the peer that waits for a REPLY to this MD, nil if
-// there is none.
-func (x *exchange) getFor(h wire.MDHandle) *tx {
+// getFor returns the GET_REQ of the peer that waits for a REPLY to this MD of a node, nil
+// if there is none.
+func (x *exchange) getFor(asker nid.NID, h wire.MDHandle) *tx {
 	for t := x.gets.head; t != nil; t = t.next {
-		if t.handle == h && t.msg == nil {
+		if t.handle == h && t.asker == asker && t.msg == nil {
 			return t
 		}
 	}

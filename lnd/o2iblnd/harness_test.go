@@ -47,7 +47,8 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // each waits 5 s for a node that is not there
-			tt.cfg.Timeout = 20 * time.Second // the longest with which asking takes no more
+			// 32 MiB take seconds on a loaded machine; longer, and asking in vain would too.
+			tt.cfg.Timeout = 20 * time.Second
 			lndtest.Run(t, lndtest.Harness{
 				Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 					at := loopbackAddrs(2)

@@ -70,8 +70,8 @@ func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
 // protocolOf is how a message is sent (reference §8.1).
 func protocolOf(m *lnd.Message) kib.MsgType {
 	switch {
-	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Target.NID == m.Header.DestNID:
-		return kib.GetReq
+	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Sink.Length <= lnd.MaxPayload && m.Target.NID == m.Header.DestNID:
+		return kib.GetReq // a peer takes one of more for a breach of protocol
 	case m.Payload.Length > kib.MaxImmediate:
 		return kib.PutReq
 	}

@@ -9,7 +9,6 @@ import (
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/wire"
 )
 
 // peer is one remote NID and its connections (struct kib_peer_ni). It steps the
@@ -75,22 +74,22 @@ func (p *peer) answer(t *tx) bool {
 	p.mu.Lock()
 	conns := p.conns
 	p.mu.Unlock()
-	h := t.msg.Header.Reply().DstMD
 	for _, c := range conns {
-		if c.answer(h, t) {
+		if c.answer(t) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *conn) answer(h wire.MDHandle, t *tx) bool {
+func (c *conn) answer(t *tx) bool {
+	h := &t.msg.Header
 	c.mu.Lock()
 	if c.state != connOpen {
 		c.mu.Unlock()
 		return false
 	}
-	g := c.x.getFor(h)
+	g := c.x.getFor(h.DestNID, h.Reply().DstMD)
 	if g == nil {
 		c.mu.Unlock()
 		return false
@@ -205,15 +204,31 @@ func (p *peer) remove() bool {
 	return p.gone.Load()
 }
 
-// request decides about a request of the peer, whose private data is m, and answers it.
-func (p *peer) request(r verbs.Request, m *kib.Msg) {
-	p.mu.Lock()
-	p.step(peerIn{kind: peerRequest, stamp: m.SrcStamp, version: m.Version})
-	why := p.out.why
-	p.unlock()
-	if why != 0 {
+// request decides about a request of the peer, whose private data is m, and answers it. It
+// returns false if the peer is no longer in use.
+func (p *peer) request(r verbs.Request, m *kib.Msg) bool {
+	why, _, ok := p.admit(m.SrcStamp, m.Version)
+	switch {
+	case !ok:
+		return false
+	case why != 0:
 		p.ni.reject(r, why)
-		return
+	default:
+		p.ni.accept(r, p, m)
 	}
-	p.ni.accept(r, p, m)
+	return true
+}
+
+// admit has the set decide about a request: why is 0 if it is to be accepted. It returns
+// false if the peer is no longer in use.
+func (p *peer) admit(stamp uint64, version kib.Version) (why kib.Why, reason Reason, ok bool) {
+	p.mu.Lock()
+	if p.gone.Load() {
+		p.mu.Unlock()
+		return 0, ReasonNone, false
+	}
+	p.step(peerIn{kind: peerRequest, stamp: stamp, version: version})
+	why, reason = p.out.why, p.out.reason
+	p.unlock()
+	return why, reason, true
 }

@@ -12,12 +12,13 @@ import (
 type rx struct {
 	lnd.Delivery
 	conn    *conn
-	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ
+	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ, or GET_DONE: a REPLY that is none on the wire
 	cookie  uint64
 	slot    uint32       // GET_REQ: of its tx
 	payload []byte       // IMMEDIATE: in buffer, or in kept
 	buffer  verbs.Buffer // to be returned, if it has bytes
 	kept    []byte       // memory for a payload that is held
+	written lnd.Payload  // GET_DONE: where the peer has written
 	lost    *Error       // the connection ended while it was held
 
 	held     bool // lnet has answered Hold, and Recv has not come; guarded by conn.mu, like all below
@@ -28,9 +29,13 @@ type rx struct {
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}
 
-// newRx makes the rx of the message in m, which arrived in b. c.mu is held.
+// newRx makes the rx of the message in m, which arrived in b. c.mu is held. What lnet has
+// cached in a Delivery is about this peer.
 func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
-	r := rxs.Get().(*rx)
+	r := c.spare
+	if c.spare = nil; r == nil {
+		r = rxs.Get().(*rx)
+	}
 	r.Header, r.From, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.now
 	r.Sink, r.Dropped, r.Driver = lnd.Payload{}, false, r
 	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
@@ -53,15 +58,22 @@ func (r *rx) giveBack() {
 func (r *rx) end(consumed bool) {
 	c := r.conn
 	r.giveBack()
+	r.Owner, r.Sink, r.conn, r.payload, r.written = nil, lnd.Payload{}, nil, nil, lnd.Payload{}
+	if cap(r.kept) > kib.MaxMsgSize {
+		r.kept = nil
+	}
 	c.mu.Lock()
 	c.rxs--
 	if consumed && !r.credited && c.state == connOpen {
 		c.step(exchangeIn{kind: exchangeConsumed})
 	}
-	c.unlock()
-	r.Owner, r.Sink, r.conn, r.payload = nil, lnd.Payload{}, nil, nil
-	if cap(r.kept) > kib.MaxMsgSize {
-		r.kept = nil
+	again := c.spare == nil && c.state == connOpen
+	if again {
+		c.spare = r
 	}
-	rxs.Put(r)
+	c.unlock()
+	if !again {
+		r.Cache = nil
+		rxs.Put(r)
+	}
 }

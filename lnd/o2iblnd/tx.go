@@ -7,6 +7,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -49,6 +50,7 @@ type tx struct {
 	deadline time.Duration
 
 	handle    wire.MDHandle // GET_DONE: the MD that the REPLY is for
+	asker     nid.NID       // and its node
 	cookie    uint64        // that the peer repeats, or that of the peer
 	dstCookie uint64        // PUT_ACK: ours
 	status    int32         // to be sent; GET_REQ: that came

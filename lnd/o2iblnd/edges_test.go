@@ -1,0 +1,152 @@
+package o2iblnd
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/nid"
+	lnetwire "ulnet/lnet/wire"
+)
+
+// answering plays lnet at a node that answers each GET at once.
+type answering struct {
+	sink
+	ni *NI
+}
+
+func (u *answering) Delivered(d *lnd.Delivery, err error) {
+	if d.Header.Type == lnetwire.Get {
+		get := d.Header.Get()
+		m := newMessage(u.ni, d.Header.SrcNID, int(get.SinkLength))
+		m.Header.SetReply(lnetwire.ReplyCmd{DstMD: get.ReturnMD})
+		u.ni.Send(m)
+	}
+	u.sink.Delivered(d, err)
+}
+
+func newGet(from *NI, to nid.NID, into []byte) *lnd.Message {
+	m := newMessage(from, to, 0)
+	m.Header.SetGet(lnetwire.GetCmd{ReturnMD: lnetwire.MDHandle{Interface: 1, Object: 2}, SinkLength: uint32(len(into))})
+	m.Payload, m.Sink = lnd.Payload{}, lnd.Payload{Segments: [][]byte{into}, Length: len(into)}
+	return m
+}
+
+// newAsking brings up two NIs, of which the second answers the GETs of the first.
+func newAsking(t *testing.T) (a *sink, x, y *NI) {
+	at := loopbackAddrs(2)
+	a, b := new(sink), new(answering)
+	x = start(t, at[0], softroce.Open, Config{}, a)
+	b.ni = start(t, at[1], softroce.Open, Config{}, b)
+	t.Cleanup(func() { shut(x); shut(b.ni) })
+	return a, x, b.ni
+}
+
+// TestHeldReply: lnet may hold the REPLY that a GET_DONE stands for like any other message,
+// and then have it in another sink than that of the GET.
+func TestHeldReply(t *testing.T) {
+	for _, n := range []int{100, 5000} {
+		a, x, y := newAsking(t)
+		a.hold = true
+		x.Send(newGet(x, y.nid, make([]byte, n)))
+		a.await(t, "held REPLY", func() bool { return len(a.held) == 1 && a.finished == 1 })
+		d := a.held[0]
+		if d.Header.Type != lnetwire.Reply || int(d.Header.PayloadLength) != n {
+			t.Errorf("%+v", d.Header)
+		}
+		got := make([]byte, n)
+		d.Sink = lnd.Payload{Segments: [][]byte{got}, Length: n}
+		x.Recv(d)
+		if a.arrived != 1 || len(a.errs) > 0 || !bytes.Equal(got, noise[:n]) {
+			t.Errorf("%d arrived, %v", a.arrived, a.errs)
+		}
+	}
+}
+
+// TestHeldReplyGone: likewise if the connection ends meanwhile.
+func TestHeldReplyGone(t *testing.T) {
+	a, x, y := newAsking(t)
+	a.hold = true
+	for range 2 {
+		x.Send(newGet(x, y.nid, make([]byte, 5000)))
+	}
+	a.await(t, "held REPLYs", func() bool { return len(a.held) == 2 })
+	a.mu.Lock()
+	wanted := a.held[1]
+	a.held = a.held[:1:1]
+	a.mu.Unlock()
+	shut(y)
+	a.await(t, "end", func() bool { return a.abandons == 1 && len(a.downs) == 1 })
+	x.Recv(wanted)
+	if a.arrived != 1 || len(a.errs) != 1 {
+		t.Errorf("%d arrived, errors %v", a.arrived, a.errs)
+	}
+}
+
+// TestLongSink: a GET of more than a message can bring names no memory to the peer, which
+// would take that for a breach of protocol.
+func TestLongSink(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		want kib.MsgType
+	}{{3976, kib.Immediate}, {3977, kib.GetReq}, {lnd.MaxPayload, kib.GetReq}, {lnd.MaxPayload + 1, kib.Immediate}} {
+		m := newGet(&NI{nid: lowNID}, highNID, make([]byte, tt.n))
+		if got := protocolOf(m); got != tt.want {
+			t.Errorf("a GET of %d bytes is sent as %v, want %v", tt.n, got, tt.want)
+		}
+	}
+	m := newGet(&NI{nid: lowNID}, highNID, make([]byte, 5000))
+	if m.Target.NID = nid.MustParse("10.10.0.9@o2ib"); protocolOf(m) != kib.Immediate {
+		t.Error("a router is to write to the sink")
+	}
+}
+
+// TestRequestOfRemoved: a request that comes while its peer is being removed from the table
+// is for the one that takes its place.
+func TestRequestOfRemoved(t *testing.T) {
+	at := loopbackAddrs(2)
+	ni := start(t, at[0], softroce.Open, Config{}, new(sink))
+	defer shut(ni)
+	a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+	old := ni.peer(nid.FromAddr(ni.nid.Net(), at[1]))
+	ni.scan()
+	if old.request(a, a.request(ni)) || a.events != nil {
+		t.Error("a peer that is not in the table accepts a connection")
+	}
+	ni.request(a, a.request(ni))
+	if len(ni.Snapshot().Peers) != 1 || a.events == nil {
+		t.Errorf("no peer has the connection: %+v", ni.Snapshot().Peers)
+	}
+	a.events(a, verbs.Event{Kind: verbs.Disconnected})
+}
+
+// TestShutdownWhileAsking: an NI ends while connections are made, requested and looked
+// at; nothing of it is left over.
+func TestShutdownWhileAsking(t *testing.T) {
+	at := loopbackAddrs(2)
+	other := start(t, at[1], softroce.Open, Config{}, new(sink))
+	defer shut(other)
+	for life := range 30 {
+		up := new(sink)
+		ni := start(t, at[0], softroce.Open, Config{}, up, func(c *lnd.Config) { c.Incarnation = uint64(life + 1) })
+		var wg sync.WaitGroup
+		wg.Go(func() { ni.Send(newMessage(ni, other.nid, 100)) })
+		wg.Go(func() { other.Send(newMessage(other, ni.nid, 100)) })
+		wg.Go(func() { ni.Snapshot() })
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = ni.Shutdown(ctx)
+		})
+		wg.Wait()
+		if up.finished != 1 || ni.conns.len() != 0 {
+			t.Fatalf("%d messages finalized, %d connections left", up.finished, ni.conns.len())
+		}
+	}
+}
