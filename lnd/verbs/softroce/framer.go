@@ -68,9 +68,10 @@ func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
 }
 
 // full reports whether what is there should be sent before a packet is added: it is
-// much, and the packet would not join the last burst, which another call takes anyway.
+// some bursts, and the packet would not join the last one. A receiver that is faster
+// than we are would be woken by each, and being woken is dearer than a burst.
 func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
-	const much = mostBytes / 2
+	const much = 3*mostBytes - 8192 // the first two packets of a WRITE are a burst of their own
 	if len(f.bytes) < much {
 		return false
 	}

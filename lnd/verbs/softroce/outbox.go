@@ -43,7 +43,7 @@ func (b *outbox) reset() {
 
 // Of what an outbox has grown to, so much is kept, in bytes and in packets.
 const (
-	keptBytes   = 256 << 10
+	keptBytes   = 512 << 10
 	keptPackets = 1024
 	keptBoxes   = 16
 )

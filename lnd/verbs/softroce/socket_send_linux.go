@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	mostBursts = 32       // that one call sends
-	keptSender = 4        // per socket
-	smallBurst = 16 << 10 // up to so many bytes the scheduler is not told of a call
+	mostBursts = 32        // that one call sends
+	keptSender = 4         // per socket
+	smallBurst = 256 << 10 // up to so many bytes the scheduler is not told of a call, which does not wait
 )
 
 // sender is the memory of a call that sends bursts.
