@@ -13,8 +13,9 @@ type OpenConfig struct {
 	Addr  netip.Addr    // of this node; the device's GID is made of it
 	Clock machine.Clock // required
 	MTU   int           // payload bytes of a packet, 256 to 4096; 0: what the interface lets pass
-	// ReceiveBuffer is how many bytes of arriving packets the system may keep; 0
-	// leaves its default. A provider with hardware does not look at it.
+	// ReceiveBuffer is how many bytes of arriving packets the system may keep, for the
+	// device and for each multicast group; 0 leaves it the default, and asks for 4 MiB for
+	// a group. A provider with hardware does not look at it.
 	ReceiveBuffer int
 	Log           *slog.Logger // nil discards
 	// Tap is shown every packet that is about to leave or that came in and had a good
