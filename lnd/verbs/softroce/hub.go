@@ -156,7 +156,10 @@ func (h *hub) transmit(b *outbox) {
 			h.resend(b, done)
 			break
 		}
-		h.refused(err)
+		if h.refused(err); errors.Is(err, wire.ErrFull) {
+			h.crowded(len(b.bursts) - done - 1) // each would wait for room
+			break
+		}
 	}
 	clear(b.bursts)
 	b.frame.Reset()
@@ -183,14 +186,20 @@ func (h *hub) resend(b *outbox, from int) {
 
 // refused notes a burst that the system did not take.
 func (h *hub) refused(err error) {
-	h.unsent.Add(1)
 	if errors.Is(err, wire.ErrFull) {
-		h.full.Add(1)
+		h.crowded(1)
 		return
 	}
+	h.unsent.Add(1)
 	h.failures.Do(func() {
 		h.log.Warn("the system did not send a packet; further failures are only counted", "addr", h.addr, "err", err)
 	})
+}
+
+// crowded notes bursts for which the system had no room.
+func (h *hub) crowded(n int) {
+	h.unsent.Add(uint64(n))
+	h.full.Add(uint64(n))
 }
 
 // showSent shows bursts to the tap.
