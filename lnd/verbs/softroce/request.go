@@ -142,9 +142,9 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 		return nil, err
 	}
 	c.asking, c.retry = true, cfg.RetryCount&7
-	c.peer = to.Addr().Unmap()
+	c.peer = to.Addr().Unmap().WithZone("") // that of the device counts
 	call := cmCall{
-		Kind: callConnect, To: to, Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
+		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
 		End: cmEnd{
 			QPN: c.qpn, PSN: c.psn, MTU: mtu, RetryCount: cfg.RetryCount & 7, RNRRetryCount: cfg.RNRRetryCount & 7,
 			AckTimeout: ackTimeout, TrafficClass: cfg.TrafficClass,

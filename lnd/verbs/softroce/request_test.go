@@ -89,3 +89,22 @@ func TestRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestZone: a peer's address may be given with its zone, which packets do not have.
+func TestZone(t *testing.T) {
+	v := newVirtual(t, 1, wire.Faults{})
+	var nodes [2]*testNode
+	for i, a := range []string{"fe80::1", "fe80::2"} {
+		nodes[i] = openNode(t, v.open, verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: v.clock})
+	}
+	nodes[1].listen()
+	if _, err := nodes[0].device.Connect(netip.MustParseAddrPort("[fe80::2%eth0]:987"), nodes[0].config(), nodes[0].event); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(time.Second)
+	for _, n := range nodes {
+		if e := take(t, n.events); e.Kind != verbs.Established {
+			t.Errorf("%+v", e)
+		}
+	}
+}
