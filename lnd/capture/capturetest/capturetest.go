@@ -99,18 +99,11 @@ var fields = []string{
 // AgreeWithTshark it skips the test without tshark.
 func Tshark(t testing.TB, file string) []Message {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
 	args := []string{"-r", file, "-Y", "lnet.ksm_type", "-T", "fields"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}
-	out, err := exec.CommandContext(t.Context(), path, args...).Output()
+	out, err := exec.CommandContext(t.Context(), tshark(t), args...).Output()
 	if err != nil {
 		t.Fatal("tshark:", err)
 	}
@@ -123,6 +116,19 @@ func Tshark(t testing.TB, file string) []Message {
 		list = append(list, messages...)
 	}
 	return list
+}
+
+// tshark is where the program is.
+func tshark(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("tshark")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("tshark is not installed")
+		}
+		t.Skip("tshark is not installed")
+	}
+	return path
 }
 
 // packet holds the values of one packet: queues from which its messages take.
