@@ -135,3 +135,31 @@ func TestStuckPeer(t *testing.T) {
 	v.shut(0)
 	v.shut(1)
 }
+
+// TestQueueTimeout: messages for which no connection comes, although one is to be
+// expected, end in time, whatever their class.
+func TestQueueTimeout(t *testing.T) {
+	v := newVirtual(t, Config{})
+	a := v.ups[0]
+	p := v.nis[0].peer(v.nis[1].nid)
+	p.mu.Lock()
+	p.set.accepting++ // a request that nobody ends
+	p.mu.Unlock()
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
+	v.clock.Run(v.clock.Now() + 20*time.Second)
+	urgent := newMessage(v.nis[0], v.nis[1].nid, 10)
+	urgent.Priority = true
+	v.nis[0].Send(urgent)
+	if len(a.errs) > 0 {
+		t.Fatalf("too early: %v", a.errs)
+	}
+	v.until("end", 5*time.Second, func(s *sink) bool { return s.finished == 2 }, a)
+	for _, err := range a.errs {
+		if e := new(Error); !errors.As(err, &e) || e.Reason != QueueTimeout || e.Errno != syscall.ETIMEDOUT {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	p.acceptFailed(newError(PeerClosed, lustre(p.id), nil))
+	v.shut(0)
+	v.shut(1)
+}

@@ -186,7 +186,7 @@ func (p *peer) scan(now time.Duration) {
 	if now >= p.wakeAt {
 		p.step(peerIn{kind: peerTimer})
 	}
-	if t := p.pending.peek(); t != nil && now >= t.deadline {
+	if p.pending.priority.due(now) || p.pending.normal.due(now) {
 		e := newError(QueueTimeout, lustre(p.id), nil)
 		p.events = append(p.events, event{kind: eventNoted, err: e})
 		p.failPending(e)

@@ -164,6 +164,9 @@ func (q *txQueue) pop() *tx {
 	return t
 }
 
+// due reports whether what waits the longest has waited too long.
+func (q *txQueue) due(now time.Duration) bool { return q.head != nil && now >= q.head.deadline }
+
 // classQueue is a FIFO of two classes: what has priority leaves first.
 type classQueue struct{ priority, normal txQueue }
 
