@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -33,6 +34,23 @@ func start(t testing.TB, addr netip.Addr, open verbs.Opener, cfg Config, up lnd.
 		t.Fatal(err)
 	}
 	return ni.(*NI)
+}
+
+// TestContractBadWire runs the suite over a wire that loses, repeats and reorders one
+// packet of a hundred each.
+func TestContractBadWire(t *testing.T) {
+	t.Parallel()
+	lndtest.Run(t, lndtest.Harness{
+		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+			open := softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{
+				Clock: machine.RealClock(), Seed: 5, Faults: wire.Faults{Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond},
+			})})
+			at := loopbackAddrs(2)
+			cfg := Config{Timeout: 20 * time.Second}
+			return start(t, at[0], open, cfg, a), start(t, at[1], open, cfg, b)
+		},
+		Unreachable: nid.MustParse("127.255.255.253@o2ib"),
+	})
 }
 
 // TestContract runs the suite of all drivers over software RoCE on the loopback.
