@@ -76,14 +76,30 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	return true
 }
 
+// mostRounds is how often one makes upcalls of others before a goroutine takes that
+// over: it may be the one of the timers, or a consumer's who posts. Local policy.
+const mostRounds = 64
+
 // run makes the upcalls of what was claimed, and of what others claim meanwhile.
 func (q *cq) run(list []verbs.Completion, last *conn) {
 	q.upcall(list)
 	if last != nil {
 		last.over(q)
 	}
+	if !q.runWaiting(mostRounds) {
+		go q.runWaiting(-1)
+	}
+}
+
+// runWaiting makes the upcalls of what waits, in so many rounds; negative: in as many
+// as it takes. It reports whether nothing is left: then the queue is idle.
+func (q *cq) runWaiting(rounds int) bool {
 	q.mu.Lock()
-	for len(q.waiting) > 0 || len(q.lasts) > 0 {
+	defer q.mu.Unlock()
+	for ; len(q.waiting) > 0 || len(q.lasts) > 0; rounds-- {
+		if rounds == 0 {
+			return false
+		}
 		list, lasts := q.waiting, q.lasts
 		q.waiting, q.lasts = q.spare[:0], q.sparing[:0]
 		q.mu.Unlock()
@@ -101,7 +117,7 @@ func (q *cq) run(list []verbs.Completion, last *conn) {
 	}
 	q.running = false
 	q.idle.Broadcast()
-	q.mu.Unlock()
+	return true
 }
 
 // upcall hands completions to the consumer, who may post again at once.

@@ -206,3 +206,36 @@ func TestUpcalls(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRunnerGoesHome: who makes the upcalls of others, too, is not kept as long as these
+// have some: it may be the goroutine of the timers, or a consumer who posts. They come
+// one at a time and in order all the same.
+func TestRunnerGoesHome(t *testing.T) {
+	const total = 10_000
+	var q *cq
+	home, all := make(chan struct{}), make(chan struct{})
+	next := uint64(0)
+	var running atomic.Int32
+	q = newCQ(nil, 1, func(batch []verbs.Completion) {
+		if running.Add(1) != 1 || batch[0].ID != next || len(batch) != 1 {
+			t.Errorf("%d upcalls, %d completions from %d on, want %d", running.Load(), len(batch), batch[0].ID, next)
+		}
+		if next++; next == total/2 {
+			take(t, home)
+		}
+		if next == total {
+			close(all)
+		} else if q.claim([]verbs.Completion{{ID: next, Op: verbs.Receive}}, nil) {
+			t.Error("claimed twice")
+		}
+		running.Add(-1)
+	})
+	list := []verbs.Completion{{Op: verbs.Receive}}
+	if !q.claim(list, nil) {
+		t.Fatal("not claimed")
+	}
+	q.run(list, nil)
+	close(home)
+	take(t, all)
+	q.wait()
+}
