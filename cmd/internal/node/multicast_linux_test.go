@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +21,15 @@ import (
 // RM-25, RM-A22: a datagram between whole nodes, through the faults and the
 // capture that every node has, with ports and addresses as configured.
 func TestMulticastBetweenNodes(t *testing.T) {
-	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"))
+	for _, net := range []string{"tcp", "o2ib"} {
+		t.Run(net, func(t *testing.T) { testMulticastBetweenNodes(t, net) })
+	}
+}
+
+func testMulticastBetweenNodes(t *testing.T, net string) {
+	first := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), 1}) // RDMA has one port alone
+	addrs := []netip.Addr{first, first.Next()}
+	port, err := loopback.FreePort(addrs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +39,9 @@ func TestMulticastBetweenNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var nodes []*node.Node
-	for _, addr := range []string{"127.0.0.1", "127.0.0.2"} {
+	for _, addr := range addrs {
 		cfg := config.Default()
-		cfg.Networks, cfg.AcceptPort, cfg.MulticastBase = "tcp("+addr+")", int(port), "239.77.0.0"
+		cfg.Networks, cfg.AcceptPort, cfg.MulticastBase = net+"("+addr.String()+")", int(port), "239.77.0.0"
 		own := node.Config{Config: cfg}
 		if len(nodes) == 0 {
 			own.Tap = tap
@@ -64,7 +74,7 @@ func TestMulticastBetweenNodes(t *testing.T) {
 	}
 	select {
 	case got := <-arrived:
-		if want := "127.0.0.1@tcp 239.77.1.2@tcp hello"; got != want {
+		if want := first.String() + "@" + net + " 239.77.1.2@" + net + " hello"; got != want {
 			t.Errorf("arrived: %q, want %q", got, want)
 		}
 	case <-time.After(waitLimit):
@@ -82,11 +92,17 @@ func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
 	t.Helper()
 	for i, n := range nodes {
 		for _, ni := range n.Status().NIs {
-			if ni.Socklnd == nil {
+			var m *node.Multicast
+			ports := []int{port + 10000, port - 10000}
+			switch {
+			case ni.Socklnd != nil:
+				m = ni.Socklnd.Multicast
+			case ni.O2iblnd != nil:
+				m, ports = ni.O2iblnd.Multicast, []int{4791}
+			default:
 				continue
 			}
-			m := ni.Socklnd.Multicast
-			if m == nil || m.Sent != uint64(1-i) || m.Received != uint64(i) || len(ni.Groups) != i || int(m.Port)+10000 != port && int(m.Port)-10000 != port {
+			if m == nil || m.Sent != uint64(1-i) || m.Received != uint64(i) || len(ni.Groups) != i || !slices.Contains(ports, int(m.Port)) {
 				t.Errorf("node %d, accept port %d: groups %v, %+v", i, port, ni.Groups, m)
 			}
 		}
