@@ -183,3 +183,29 @@ func TestTap(t *testing.T) {
 	shut(x)
 	shut(y)
 }
+
+// TestServiceTaken: NIs of two drivers cannot share an address and service, and the one
+// that fails leaves nothing behind.
+func TestServiceTaken(t *testing.T) {
+	at := loopbackAddrs(2)
+	a := new(sink)
+	x := start(t, at[0], softroce.Open, Config{}, a)
+	d, err := New(Config{Open: softroce.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := lnd.Config{Net: nid.MakeNet(nid.O2IB, 1), Interface: at[0].String(), Clock: realClock}
+	if _, err := d.Startup(cfg, new(sink)); err == nil || !strings.Contains(err.Error(), "service 987") {
+		t.Fatalf("started beside another driver: %v", err)
+	}
+	y := start(t, at[1], softroce.Open, Config{}, new(sink))
+	y.Send(newMessage(y, x.nid, 100)) // the first one still listens
+	a.await(t, "message", func() bool { return a.arrived == 1 })
+	shut(x)
+	ni, err := d.Startup(cfg, new(sink))
+	if err != nil {
+		t.Fatalf("not started after the other has ended: %v", err)
+	}
+	shut(ni.(*NI))
+	shut(y)
+}
