@@ -10,10 +10,14 @@ import (
 // when it changes, which is rare, so that it is read without a lock.
 type connTable struct {
 	mu   sync.Mutex // held by who changes the table
-	free []uint32   // guarded by mu
+	free []uint32   // numbers without connection, the longest free first; guarded by mu
 	n    atomic.Int64
 	list atomic.Pointer[[]*conn]
 }
+
+// restingIDs are how many numbers stay free for a while: what a device still has of a
+// connection that was given up before its last event is not for another one.
+const restingIDs = 32
 
 // add gives c its number.
 func (t *connTable) add(c *conn) {
@@ -23,8 +27,8 @@ func (t *connTable) add(c *conn) {
 	if old := t.list.Load(); old != nil {
 		list = *old
 	}
-	if n := len(t.free); n > 0 {
-		c.id, t.free = t.free[n-1], t.free[:n-1]
+	if len(t.free) > restingIDs {
+		c.id, t.free = t.free[0], t.free[1:]
 		list = slices.Clone(list)
 		list[c.id] = c
 	} else {

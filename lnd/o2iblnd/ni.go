@@ -36,6 +36,7 @@ type NI struct {
 	dev  verbs.Device // of the acceptor
 	attr verbs.DeviceAttr
 	pd   verbs.PD
+	mrs  registrations
 	pool verbs.Pool
 	cq   verbs.CQ
 
@@ -71,7 +72,7 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	if ni.pool, err = ni.pd.NewPool(verbs.PoolConfig{Buffers: ni.cfg.RxBuffers, Size: kib.MaxMsgSize}); err != nil {
 		return err
 	}
-	if ni.cq, err = ni.dev.NewCQ(max(wrsPerTx*ni.cfg.NTX, leastCQ), ni.completed); err != nil {
+	if ni.cq, err = ni.dev.NewCQ(min(max(wrsPerTx*ni.cfg.NTX, leastCQ), mostCQ), ni.completed); err != nil {
 		return err
 	}
 	ni.cast.init(ni, ni.dev, ni.clock)
@@ -79,10 +80,11 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 }
 
 // The completion queue has room for all that ntx messages post in turns, and for what
-// peers are answered.
+// peers are answered, as far as all devices can: rdma_rxe has the shortest.
 const (
 	wrsPerTx = 32
 	leastCQ  = 1 << 14
+	mostCQ   = 1<<15 - 1
 )
 
 // closeVerbs closes what open has made. The connections are gone.
