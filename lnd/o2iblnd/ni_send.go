@@ -116,7 +116,7 @@ func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 // register lends the memory of a payload for the time of t.
 func (ni *NI) register(t *tx, p lnd.Payload, access verbs.Access) (err error) {
 	t.pieces = p.Append(t.pieces[:0])
-	if t.mr, err = ni.pd.Register(t.pieces, access); err != nil {
+	if t.mr, err = ni.mrs.register(ni.pd, t.pieces, access); err != nil {
 		return err
 	}
 	if access != 0 {
@@ -127,7 +127,7 @@ func (ni *NI) register(t *tx, p lnd.Payload, access verbs.Access) (err error) {
 
 func (ni *NI) deregister(t *tx) {
 	if t.mr != nil {
-		t.mr.Deregister()
+		ni.mrs.end(t.mr)
 		t.mr = nil
 	}
 	clear(t.pieces)

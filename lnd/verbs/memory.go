@@ -30,6 +30,16 @@ type MR interface {
 	Deregister()
 }
 
+// Renewer is an MR that can be used again. Who registers memory for each message needs
+// none for the registration then.
+type Renewer interface {
+	MR
+	// Renew registers other memory, as Register of the protection domain, under another
+	// key. Before it the region must be deregistered, by this one owner: a Deregister that
+	// comes late would end the new registration.
+	Renew(pieces [][]byte, access Access) error
+}
+
 // SGE is a piece of memory that a work request gathers.
 type SGE struct {
 	Bytes []byte

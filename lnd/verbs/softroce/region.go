@@ -3,6 +3,7 @@ package softroce
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"sort"
 	"sync"
 
@@ -50,48 +51,69 @@ type domain struct {
 
 var _ memory = (*domain)(nil)
 
-// region is registered memory (verbs.MR).
+// region is registered memory (verbs.MR). What it is a registration of may be changed
+// while it is none (Renew): who found it in the table before then sees another key.
 type region struct {
 	table  *regionTable
 	domain *domain
-	key    ibta.RKey
+
+	// Writers hold mu while they copy, one at a time: a hostile peer may write the
+	// same bytes through two connections. Its owner alone changes what it guards, and
+	// those in the table only if the region is not there.
+	mu     sync.Mutex
+	key    ibta.RKey // and all below
 	base   uint64
 	length uint64
 	access verbs.Access
-
-	// Writers hold mu while they copy, one at a time: a hostile peer may write the
-	// same bytes through two connections.
-	mu     sync.Mutex
-	pieces [][]byte // nil when it is deregistered
+	pieces [][]byte // none when it is deregistered
 	ends   []uint64 // offset behind each piece
 }
 
-var _ verbs.MR = (*region)(nil)
+var _ verbs.Renewer = (*region)(nil)
+
+var errRegistered = errors.New("the region is registered: deregister it first")
 
 // Register lends memory (verbs.PD). Pieces without bytes do not count.
 func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
-	const known = verbs.LocalWrite | verbs.RemoteWrite
-	r := &region{table: d.table, domain: d, access: access}
-	for _, p := range pieces {
-		if len(p) == 0 {
-			continue
-		}
-		r.length += uint64(len(p))
-		r.pieces, r.ends = append(r.pieces, p), append(r.ends, r.length)
+	r := &region{table: d.table, domain: d}
+	if err := r.Renew(pieces, access); err != nil {
+		return nil, err
 	}
-	if r.length > longestRegion {
-		return nil, verbs.ErrTooLarge
-	}
-	if r.length == 0 || access&^known != 0 || access == verbs.RemoteWrite {
-		return nil, errAccess
-	}
-	d.table.add(r)
 	return r, nil
 }
 
-// add gives a region its numbers.
+// Renew lends other memory (verbs.Renewer).
+func (r *region) Renew(pieces [][]byte, access verbs.Access) error {
+	const known = verbs.LocalWrite | verbs.RemoteWrite
+	length := uint64(0)
+	for _, p := range pieces {
+		length += uint64(len(p))
+	}
+	if length > longestRegion {
+		return verbs.ErrTooLarge
+	}
+	if length == 0 || access&^known != 0 || access == verbs.RemoteWrite {
+		return errAccess
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pieces) > 0 {
+		return errRegistered
+	}
+	r.access, r.length = access, 0
+	for _, p := range pieces {
+		if len(p) > 0 {
+			r.length += uint64(len(p))
+			r.pieces, r.ends = append(r.pieces, p), append(r.ends, r.length)
+		}
+	}
+	r.table.add(r)
+	return nil
+}
+
+// add gives a region its numbers. r.mu is held.
 func (t *regionTable) add(r *region) {
-	r.base = t.numbers.Address(r.length)
+	r.base, r.key = t.numbers.Address(r.length), 0
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for r.key == 0 || t.regions[r.key] != nil {
@@ -112,11 +134,11 @@ func (t *regionTable) holds(d *domain) bool {
 	return false
 }
 
-// find returns a region of the domain, nil for none.
+// find returns a region of the domain that may be written, nil for none.
 func (d *domain) find(key ibta.RKey) *region {
 	d.table.mu.RLock()
+	defer d.table.mu.RUnlock()
 	r := d.table.regions[key]
-	d.table.mu.RUnlock()
 	if r == nil || r.domain != d || r.access&verbs.RemoteWrite == 0 {
 		return nil
 	}
@@ -126,18 +148,23 @@ func (d *domain) find(key ibta.RKey) *region {
 // Check reports whether a range of a region may be written (memory).
 func (d *domain) Check(key ibta.RKey, address uint64, length uint32) bool {
 	r := d.find(key)
-	return r != nil && r.holds(address, uint64(length))
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.is(key) && r.holds(address, uint64(length))
 }
 
 // Write writes to a region, if it is registered and has room (memory).
 func (d *domain) Write(key ibta.RKey, address uint64, b []byte) bool {
 	r := d.find(key)
-	if r == nil || !r.holds(address, uint64(len(b))) {
+	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pieces == nil {
+	if !r.is(key) || !r.holds(address, uint64(len(b))) {
 		return false
 	}
 	at := address - r.base
@@ -148,6 +175,12 @@ func (d *domain) Write(key ibta.RKey, address uint64, b []byte) bool {
 		b, at, i = b[n:], at+uint64(n), i+1
 	}
 	return true
+}
+
+// is reports whether the region may still be written under a key by which it was found.
+// r.mu is held.
+func (r *region) is(key ibta.RKey) bool {
+	return r.key == key && len(r.pieces) > 0 && r.access&verbs.RemoteWrite != 0
 }
 
 // holds reports whether [address, address+n) is part of the region. Nothing can
@@ -173,6 +206,7 @@ func (r *region) Deregister() {
 	}
 	r.table.mu.Unlock()
 	r.mu.Lock() // waits for writers that found it before
-	r.pieces, r.ends = nil, nil
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	clear(r.pieces)
+	r.pieces, r.ends = r.pieces[:0], r.ends[:0]
 }
