@@ -50,8 +50,8 @@
 // window that is acknowledged, and is halved for a loss. The last packet of a message
 // asks for an acknowledgement, and of a long one four of each window.
 //
-// A SEND that finds no receive buffer is dropped without an answer (a NAK would
-// stop a kernel for 655 ms) and comes again.
+// A SEND that finds no receive buffer is dropped without an answer and comes again. An
+// RNR NAK would cost its sender one of the few tries after which the connection ends.
 //
 // # Connection manager
 //

@@ -141,7 +141,7 @@ func (c *rc) expire(now time.Duration, out *rcOutput) {
 			c.broken(verbs.RetryExceeded, out)
 			return
 		}
-		r.quietSince, r.probes = now, 0
+		r.quietSince, r.probes, r.nakPending = now, 0, false
 		r.lost()
 		c.back(r.unacked)
 		return

@@ -231,3 +231,22 @@ func TestMalformed(t *testing.T) {
 		})
 	}
 }
+
+// TestNakAfterTimeout: a NAK for the same packet counts again after a timeout (reference
+// §6.3): the peer has lost what was sent because of the first.
+func TestNakAfterTimeout(t *testing.T) {
+	p := newPair(t, 1, weather{delay: time.Millisecond}, nil)
+	p.link.drop = func(from int, _ *ibta.Packet) bool { return from == 0 }
+	p.post(0, send(1, make([]byte, 4096)))
+	nak := ibta.Packet{
+		BTH: ibta.BTH{OpCode: ibta.Acknowledge, PKey: ibta.DefaultPKey, PSN: p.ends[0].req.unacked}, AETH: ibta.AETH{Syndrome: ibta.NakSequence},
+	}
+	for _, want := range []uint64{1, 1, 2} {
+		if want == 2 {
+			p.run(p.now + p.ends[0].cfg.AckTimeout + time.Millisecond)
+		}
+		if err := p.step(0, rcInput{Packets: []ibta.Packet{nak}}); err != nil || p.ends[0].counters.Naks != want {
+			t.Errorf("%+v, want %d, %v", p.ends[0].counters, want, err)
+		}
+	}
+}
