@@ -208,7 +208,7 @@ func (c *conn) takePut(r *rx) {
 		}
 		c.ni.counts.count(NoMemory)
 		err = newError(NoMemory, lustre(c.peer.id), err)
-		t.status = -int32(syscall.ENOMEM)
+		t.status = statusNoMemory
 	}
 	c.mu.Lock()
 	if c.state == connOpen {
@@ -252,7 +252,7 @@ func (c *conn) takeGet(r *rx) {
 		c.mu.Lock()
 		if c.state == connOpen {
 			if t := c.x.getAt(r.slot, r.cookie); t != nil {
-				t.status = -int32(syscall.ENODATA)
+				t.status = statusNoData
 				c.step(exchangeIn{kind: exchangeReply, tx: t})
 			}
 		}

@@ -51,7 +51,7 @@ var errnos = map[Reason]syscall.Errno{
 	CreditsReturned: syscall.EPROTO, CreditsOverdrawn: syscall.EPROTO, UnexpectedType: syscall.EPROTO,
 	UnknownCookie: syscall.EPROTO, BadStatus: syscall.EPROTO, BadDescriptor: syscall.EPROTO,
 	Refused: syscall.EPROTO, SendTimeout: syscall.ETIMEDOUT, CreditTimeout: syscall.ETIMEDOUT,
-	PeerRestarted: syscall.ESTALE, NoMemory: syscall.ENOMEM, PeerStatus: syscall.EREMOTEIO,
+	PeerRestarted: syscall.ESTALE, NoMemory: syscall.ENOMEM,
 	NoTx: syscall.ENOMEM, TooManyFrags: syscall.EMSGSIZE, BadHeader: syscall.EINVAL,
 	DatagramTooLong: syscall.EMSGSIZE,
 }

@@ -1,7 +1,6 @@
 package o2iblnd
 
 import (
-	"syscall"
 	"time"
 
 	"ulnet/lnd"
@@ -203,9 +202,7 @@ func (x *exchange) getDone(m *kib.Msg, out *exchangeOut) Reason {
 // peerStatus is the error that the peer reports.
 func (x *exchange) peerStatus(status int32) *Error {
 	e := newError(PeerStatus, lustre(x.cfg.peer), nil)
-	if status > -4096 {
-		e.Errno = syscall.Errno(-status)
-	}
+	e.Errno = errnoOf(status)
 	return e
 }
 

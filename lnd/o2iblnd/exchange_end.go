@@ -1,9 +1,6 @@
 package o2iblnd
 
-import (
-	"syscall"
-	"time"
-)
+import "time"
 
 // sent is the completion of a signaled work request, in error if err is set.
 func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
@@ -35,7 +32,7 @@ func (x *exchange) expire(now time.Duration, out *exchangeOut) {
 	for t := x.first; t != nil && now >= t.deadline; t = x.first {
 		if t.phase == phaseReply {
 			out.Counted = append(out.Counted, NoReply)
-			t.status = -int32(syscall.ETIMEDOUT)
+			t.status = statusTimedOut
 			x.reply(now, t, out)
 			continue
 		}

@@ -19,7 +19,7 @@ func (x *exchange) write(now time.Duration, t *tx, p lnd.Payload, n int, out *ex
 	if x.writesFor(t) > x.cfg.maxFrags {
 		out.Counted = append(out.Counted, TooManyFrags)
 		t.err = newError(TooManyFrags, lustre(x.cfg.peer), nil)
-		t.left, t.status = 0, -int32(syscall.EMSGSIZE)
+		t.left, t.status = 0, statusTooLong
 	}
 	if t.left == 0 {
 		x.queueDone(t)
@@ -102,7 +102,7 @@ func (x *exchange) writeOne(t *tx, budget int, out *exchangeOut) (wr workRequest
 
 // cannotWrite gives up a transfer whose payload is shorter than it says.
 func (x *exchange) cannotWrite(t *tx) {
-	t.left, t.status = 0, -int32(syscall.EFAULT)
+	t.left, t.status = 0, statusFault
 	t.err = newError(BadHeader, lustre(x.cfg.peer), syscall.EFAULT)
 }
 
@@ -111,7 +111,7 @@ func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
 	x.ungets(t)
 	if t.msg != nil && t.msg.Payload.Length > t.total {
 		t.err = newError(BadDescriptor, lustre(x.cfg.peer), syscall.EMSGSIZE)
-		t.status = -int32(syscall.EMSGSIZE)
+		t.status = statusTooLong
 		out.Counted = append(out.Counted, BadDescriptor)
 	}
 	if t.msg == nil || t.err != nil {
