@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
 )
 
 // drainTimeout is how long messages that wait may take to leave at the end.
@@ -93,9 +95,12 @@ func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 		nids = append(nids, id.String())
 	}
 	list := strings.Join(nids, " ")
-	if len(nids) == 0 {
+	switch {
+	case len(nids) == 0:
 		fmt.Fprintf(env.Stdout, "lnetd ready: no NIDs but 0@lo, control socket %s\n", cfg.Socket)
-	} else {
+	case !slices.ContainsFunc(n.NIDs(), func(id nid.NID) bool { return id.Net().Type() == nid.TCP }):
+		fmt.Fprintf(env.Stdout, "lnetd ready: %s, control socket %s\n", list, cfg.Socket)
+	default:
 		fmt.Fprintf(env.Stdout, "lnetd ready: %s, accept port %d (%s), control socket %s\n", list, cfg.AcceptPort, cfg.AcceptMode(), cfg.Socket)
 	}
 	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),

@@ -12,9 +12,11 @@ import (
 	"ulnet/lnd/fault"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/ibv"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 )
 
 // openers are how devices of RDMA are opened, by provider.
@@ -80,4 +82,16 @@ func (n *Node) explainO2IB(err error) error {
 		return cli.Hint(err, "ibverbs needs an adapter for the interface, see 'rdma link'; softroce needs none: --o2ib-provider softroce")
 	}
 	return cli.Hint(err, "see --networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4")
+}
+
+// explainUnreachedO2IB is explainUnreached of a node on RDMA. The driver's error has
+// said what it knows.
+func (n *Node) explainUnreachedO2IB(target nid.NID, err error) error {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return cli.Hint(err, "it answers, and refuses: is %v one of its NIDs? its log says why", target)
+	case errors.Is(err, syscall.EHOSTUNREACH):
+		return cli.Hint(err, "does LNet run there, and is its service (%d here) the same?", n.cfg.O2IB.Service)
+	}
+	return cli.Hint(err, "does it run, and does a firewall let UDP port %d through in both directions? docs/o2ib.md has what else to look at", ibta.Port)
 }

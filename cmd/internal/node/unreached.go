@@ -26,6 +26,8 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return cli.Hint(err, spoiledHint)
 	case !n.isOn(target.Net()):
 		return cli.Hint(err, "this node has no interface on %v: see 'lnetctl net show', and --networks", target.Net())
+	case target.Net().Type() == nid.O2IB:
+		return n.explainUnreachedO2IB(target, err)
 	case is(syscall.ECONNREFUSED): // beside an errno of LNet, so before those
 		return cli.Hint(err, "does LNet run there, and does it listen on port %d (accept_port)?", port)
 	case is(syscall.EACCES, syscall.EPERM):
