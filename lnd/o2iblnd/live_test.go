@@ -268,3 +268,36 @@ func TestStorm(t *testing.T) {
 		}
 	}
 }
+
+// TestOneOfFour: the end of one of a peer's connections takes its messages with it, and no
+// others; the peer is down with the last.
+func TestOneOfFour(t *testing.T) {
+	at := loopbackAddrs(2)
+	a, b := new(sink), new(sink)
+	x, y := start(t, at[0], softroce.Open, Config{ConnsPerPeer: 4}, a), start(t, at[1], softroce.Open, Config{}, b)
+	x.Send(newMessage(x, y.nid, 10))
+	conns := func() []*conn {
+		p := x.peer(y.nid)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.conns
+	}
+	a.await(t, "connections", func() bool { return a.finished == 1 && len(conns()) == 4 })
+	for left := 3; left > 0; left-- {
+		conns()[0].fail(newError(TransportFailed, lustre(y.nid), verbs.General))
+		a.await(t, "end of one", func() bool { return len(conns()) == left })
+		for range 8 {
+			x.Send(newMessage(x, y.nid, 5000))
+		}
+		a.await(t, "messages", func() bool { return a.finished == 1+8*(4-left) })
+	}
+	if len(a.errs)+len(a.downs) > 0 || a.ups != 1 {
+		t.Errorf("errors %v, down %v, up %d", a.errs, a.downs, a.ups)
+	}
+	conns()[0].fail(newError(TransportFailed, lustre(y.nid), verbs.General))
+	a.await(t, "end", func() bool { return len(a.downs) == 1 })
+	x.Send(newMessage(x, y.nid, 10)) // which asks again
+	a.await(t, "message", func() bool { return a.finished == 26 && a.ups == 2 })
+	shut(x)
+	shut(y)
+}
