@@ -77,17 +77,26 @@ func (r *roce) packet(p gopacket.Packet) bool {
 	f.raw = udp.Payload[:max(0, min(length, len(udp.Payload)))]
 	f.cut = max(0, length-len(f.raw))
 	f.parse(p.NetworkLayer().LayerContents(), udp.Contents)
+	if j, ok := f.isJoined(p.NetworkLayer(), udp); ok {
+		r.split(&f, j)
+	} else {
+		r.take(&f)
+	}
+	return true
+}
+
+// take counts what is wrong with a packet, and decodes it.
+func (r *roce) take(f *roceFrame) {
 	switch {
 	case f.err == ibta.ErrShort || f.err == ibta.ErrVersion || f.err == ibta.ErrPad:
 		r.d.counts.Malformed++
-		return true
+		return
 	case f.cut > 0:
 		r.d.counts.Truncated++
 	case f.err == ErrICRC:
 		r.d.counts.BadICRC++
 	}
-	r.frame(&f)
-	return true
+	r.frame(f)
 }
 
 // parse takes the packet apart. What was cut off is taken for zero, and cannot
