@@ -19,10 +19,6 @@ import (
 
 var o2ib = nid.MakeNet(nid.O2IB, 0)
 
-// ibReceiveBuffer is what the socket of a device may keep: as much as is allowed, as
-// that of the plain program.
-const ibReceiveBuffer = floorBuffer
-
 func ibAddrs(pid int) (own, peer netip.Addr) {
 	a := [4]byte{127, 64 + byte(pid>>15)&63, byte(pid >> 7), byte(pid << 1)}
 	own = netip.AddrFrom4(a)
@@ -32,7 +28,7 @@ func ibAddrs(pid int) (own, peer netip.Addr) {
 
 // openIBNode makes a node over o2iblnd, and a handle of its device.
 func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
-	driver, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open, ReceiveBuffer: ibReceiveBuffer})
+	driver, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open})
 	if err != nil {
 		return nil, nil, err
 	}

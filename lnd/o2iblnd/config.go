@@ -57,7 +57,9 @@ type Config struct {
 	// MaxConns bounds the connections of an NI, those that are being made or ended
 	// included (16384). Above, requests are refused with NO_RESOURCES. Local policy.
 	MaxConns int
-	// MTU and ReceiveBuffer are the device's, see verbs.OpenConfig.
+	// MTU and ReceiveBuffer are the device's, see verbs.OpenConfig. ReceiveBuffer is 4 MiB
+	// for 0, if the system gives as much: what is on the way is bounded by it, and 24
+	// packets that Linux' default has room for make 1 MiB take several times as long.
 	MTU           int
 	ReceiveBuffer int
 
@@ -107,6 +109,7 @@ func (c Config) withDefaults() Config {
 	c.RNRRetryCount = max(or(c.RNRRetryCount, 6), 0)
 	c.Keepalive = or(c.Keepalive, 100*time.Second)
 	c.RxBuffers = or(c.RxBuffers, 1024)
+	c.ReceiveBuffer = or(c.ReceiveBuffer, 4<<20)
 	c.MaxConns = or(c.MaxConns, 1<<14)
 	c.MulticastBase = or(c.MulticastBase, defaultBase)
 	c.MulticastQKey = or(c.MulticastQKey, defaultQKey)

@@ -37,7 +37,7 @@ type O2IB struct {
 	WrqSGE                int  // wrq_sge; 0: as many as the provider can
 	Cksum                 bool // cksum
 	RxBuffers             int  // rx_buffers
-	RxBufferSize          int  // rx_buffer_size, in bytes; 0: the system's
+	RxBufferSize          int  // rx_buffer_size, in bytes; 0: 4 MiB
 	MaxConns              int  // max_conns
 
 	// What kernels have and softroce does without. It is shown as it is given.
