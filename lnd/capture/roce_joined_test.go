@@ -62,7 +62,7 @@ func TestRoCEJoined(t *testing.T) {
 			w.ends[i].addr = netip.MustParseAddr(a)
 		}
 		long := strings.Repeat("long ", 200) // of which records keep the beginning
-		w.message(0, immediate(long), 256) // FIRST, MIDDLE and LAST
+		w.message(0, immediate(long), 256)   // FIRST, MIDDLE and LAST
 		w.join(0, len(w.list))
 		at := len(w.list)
 		w.message(0, immediate("and an answer"), 1024) // ONLY, and what it acknowledges
