@@ -47,9 +47,10 @@ type conn struct {
 	posting  bool         // somebody posts
 	ending   int          // who tell lnet of what has ended
 	waiting  []verbs.Buffer
-	handling bool // somebody hands arrivals to lnet
-	rxs      int  // that lnet has, or that are on their way there and back
-	spare    *rx  // for the next message
+	flushed  []uint32 // work requests that did not leave, while it is not known why
+	handling bool     // somebody hands arrivals to lnet
+	rxs      int      // that lnet has, or that are on their way there and back
+	spare    *rx      // for the next message
 	held     []*rx
 	ended    bool // no event follows
 	told     bool // the peer knows that it is over
@@ -157,6 +158,7 @@ func (c *conn) giveUp() {
 	c.vc.Close()
 	c.mu.Lock()
 	c.ended, c.closed = true, true
+	c.endFlushed()
 	c.dropWaiting()
 }
 

@@ -79,6 +79,7 @@ func (c *conn) disconnected(status verbs.Status) {
 	c.fail(cause)
 	c.mu.Lock()
 	c.ended = true
+	c.endFlushed()
 	c.unlock()
 }
 

@@ -113,6 +113,12 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 		c.mu.Unlock()
 		return
 	}
+	if status == verbs.Flushed && c.state == connOpen {
+		c.flushed = append(c.flushed, id)
+		c.mu.Unlock()
+		c.vc.Disconnect() // its last event follows, and says why
+		return
+	}
 	if failed != nil && c.x.failed != nil {
 		failed = c.x.failed // the first failure counts
 	}
@@ -121,6 +127,15 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 		c.step(exchangeIn{kind: exchangeClose, err: failed})
 	}
 	c.unlock()
+}
+
+// endFlushed follows the end of the work requests that were flushed before it was known
+// why. c.mu is held, and the exchange has failed.
+func (c *conn) endFlushed() {
+	for _, id := range c.flushed {
+		c.step(exchangeIn{kind: exchangeSent, id: id, err: c.x.failed})
+	}
+	c.flushed = nil
 }
 
 // endTx ends what was under way on the connection, and tells lnet.

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -16,6 +17,8 @@ type asked struct {
 	why    kib.Why // of the reject
 	events func(verbs.Conn, verbs.Event)
 	closed int
+	posted []uint64 // IDs
+	ended  int      // calls of Disconnect
 }
 
 func (a *asked) Peer() netip.AddrPort { return a.from }
@@ -35,9 +38,14 @@ func (a *asked) Accept(_ verbs.ConnConfig, events func(verbs.Conn, verbs.Event))
 
 func (*asked) QPN() uint32 { return 7 }
 
-func (*asked) PostSend([]verbs.SendWR) error { return nil }
+func (a *asked) PostSend(wrs []verbs.SendWR) error {
+	for i := range wrs {
+		a.posted = append(a.posted, wrs[i].ID)
+	}
+	return nil
+}
 
-func (*asked) Disconnect() {}
+func (a *asked) Disconnect() { a.ended++ }
 
 func (a *asked) Close() { a.closed++ }
 
@@ -76,5 +84,40 @@ func TestAcceptedInVain(t *testing.T) {
 				t.Errorf("down: %v", up.downs)
 			}
 		})
+	}
+}
+
+// TestFlushed: what is flushed ends with the cause that the last event tells, also where
+// the flushing comes first: a peer that leaves is no failure of the network.
+func TestFlushed(t *testing.T) {
+	for _, tt := range []struct {
+		status verbs.Status
+		want   Reason
+	}{{verbs.Success, PeerClosed}, {verbs.RetryExceeded, TransportFailed}} {
+		up := new(sink)
+		at := loopbackAddrs(2)
+		ni := start(t, at[0], softroce.Open, Config{}, up)
+		a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+		ni.request(a, a.request(ni))
+		a.events(a, verbs.Event{Kind: verbs.Established})
+		for range 2 {
+			ni.Send(newMessage(ni, nid.FromAddr(ni.nid.Net(), at[1]), 100))
+		}
+		for _, id := range a.posted {
+			ni.completed([]verbs.Completion{{ID: id, Op: verbs.Send, Status: verbs.Flushed}})
+		}
+		if len(a.posted) != 2 || up.finished != 0 || a.ended == 0 {
+			t.Errorf("posted %d, finalized %d, disconnected %d times", len(a.posted), up.finished, a.ended)
+		}
+		a.events(a, verbs.Event{Kind: verbs.Disconnected, Status: tt.status})
+		if len(up.errs) != 2 || len(up.downs) != 1 || ni.conns.len() != 0 || a.closed != 1 {
+			t.Fatalf("errors %v, down %v, %d connections, closed %d times", up.errs, up.downs, ni.conns.len(), a.closed)
+		}
+		for _, err := range append(up.errs, up.downs...) {
+			if e := new(Error); !errors.As(err, &e) || e.Reason != tt.want {
+				t.Errorf("ended with %v, want %v", err, tt.want)
+			}
+		}
+		shut(ni)
 	}
 }
