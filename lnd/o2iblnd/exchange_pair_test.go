@@ -40,6 +40,7 @@ type end struct {
 	held   []*rx
 	gets   []*rx // GET_REQs that lnet has
 	sent   map[*lnd.Message]error
+	begun  int // messages
 	got    []received
 	types  []kib.MsgType // of messages that arrived
 	give   []uint8       // their credits
@@ -173,6 +174,7 @@ func (e *end) send(typ wire.MsgType, n, segments, frags int, priority bool) *lnd
 			t.kind = kib.PutReq
 		}
 	}
+	e.begun++
 	e.step(exchangeIn{kind: exchangeSend, tx: t})
 	return m
 }

@@ -163,6 +163,9 @@ func TestKeptCredit(t *testing.T) {
 	}
 	for a.deliver() {
 	}
+	if a.x.reserved != 0 || a.x.starved.len() != 12 {
+		t.Errorf("%d answers reserved for, %d wait for that", a.x.cfg.depth-a.x.reserved, a.x.starved.len())
+	}
 	if len(b.types) != 7 || a.x.credits != 1 {
 		t.Fatalf("%d arrived, %d credits left", len(b.types), a.x.credits)
 	}
@@ -244,13 +247,16 @@ func TestTimeouts(t *testing.T) {
 			a.wantClosed(tt.want)
 			for _, it := range a.wire { // what is posted is flushed
 				if it.signaled {
-					a.completes = append(a.completes, it.id)
+					a.step(exchangeIn{kind: exchangeSent, id: it.id, err: a.x.failed})
 				}
 			}
-			for a.complete() {
+			if !a.x.idle() || len(a.sent) != a.begun {
+				t.Errorf("%d still under way; %d of %d messages ended", a.x.active, len(a.sent), a.begun)
 			}
-			if !a.x.idle() {
-				t.Errorf("%d still under way", a.x.active)
+			for m, err := range a.sent {
+				if err == nil {
+					t.Errorf("a %v ended without an error", m.Header.Type)
+				}
 			}
 		})
 	}

@@ -1,0 +1,18 @@
+//go:build !race
+
+package o2iblnd
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/mutants"
+)
+
+// TestMutants: without any one of the rules in testdata/mutants the tests of the machines
+// fail.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the package some two dozen times")
+	}
+	mutants.Kill(t, "exchange.go")
+}
