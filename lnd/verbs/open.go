@@ -19,7 +19,8 @@ type OpenConfig struct {
 	ReceiveBuffer int
 	Log           *slog.Logger // nil discards
 	// Tap is shown every packet that is about to leave or that came in and had a good
-	// ICRC. It may be called by several goroutines at once. Hardware shows none.
+	// ICRC. It may be called by several goroutines at once, with locks of the provider: it
+	// must not use the device. Hardware shows none.
 	Tap func(p TappedPacket)
 }
 
