@@ -86,7 +86,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("no line for %s:\n%s", g.id, stdout)
 		}
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|G-CH-(?:[1-6]|etcd)|G-MS-[1-9]|MS-memberlist|G-RM-[1-7]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%]+|no goal)  +(met|missed|skipped|-)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|G-CH-(?:[1-6]|etcd)|G-MS-[1-9]|MS-memberlist|G-RM-[1-7]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {
