@@ -37,7 +37,12 @@ func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
 		list = []network{{kind: only}}
 	}
 	for _, on := range list {
-		t.Run(on.kind, func(t *testing.T) { test(t, on) })
+		t.Run(on.kind, func(t *testing.T) {
+			if on.brief && testing.Short() {
+				t.Skip("the same as on TCP; skipped by -short")
+			}
+			test(t, on)
+		})
 	}
 }
 
