@@ -17,7 +17,7 @@ const (
 	floorMTU      = 4096
 	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
 	floorBurst    = 15 // packets in one call: 64 KiB of UDP bound it
-	floorAckEvery = 4  // bursts
+	floorBursts   = 4  // that are made before they are sent: the receiver is woken once for them
 	floorPatience = 30 * time.Second
 
 	floorEcho ibta.QPN = 2 // what comes goes back
@@ -34,11 +34,11 @@ type floorEnd struct {
 }
 
 func newFloorEnd(local netip.Addr) (*floorEnd, error) {
-	e := &floorEnd{memory: make([]byte, bulk), frame: make([]byte, 0, floorBurst*floorPacket)}
+	e := &floorEnd{memory: make([]byte, bulk), frame: make([]byte, 0, floorBursts*floorBurst*floorPacket)}
 	if err := e.socket.open(netip.AddrPortFrom(local, 0)); err != nil {
 		return nil, err
 	}
-	e.window = max(floorBurst, min(e.socket.receiveBuffer/(2*floorPacket), 2*bulk/floorMTU))
+	e.window = max(floorBursts*floorBurst, min(e.socket.receiveBuffer/(2*floorPacket), 2*bulk/floorMTU))
 	return e, nil
 }
 
@@ -49,15 +49,21 @@ func (e *floorEnd) add(h ibta.BTH, payload []byte) {
 	from := len(e.frame)
 	h.PKey, h.Migrated = ibta.DefaultPKey, true
 	e.frame = append(h.AppendTo(e.frame), payload...)
-	icrc := e.socket.out.ICRC(uint16(from/floorPacket), e.frame[from:])
+	icrc := e.socket.out.ICRC(uint16(from/floorPacket%floorBurst), e.frame[from:])
 	e.frame = binary.LittleEndian.AppendUint32(e.frame, icrc)
 }
 
 // flush sends it.
 func (e *floorEnd) flush() error {
-	err := e.socket.send(e.frame, floorPacket)
+	for rest := e.frame; len(rest) > 0; {
+		n := min(len(rest), floorBurst*floorPacket)
+		if err := e.socket.send(rest[:n], floorPacket); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
 	e.frame = e.frame[:0]
-	return err
+	return nil
 }
 
 // serve answers one peer until the socket is closed.
@@ -116,14 +122,14 @@ func (e *floorEnd) put(n int) (time.Duration, error) {
 	}
 	began := time.Now()
 	acked, last := e.psn, e.psn.Add(n*bulk/floorMTU)
-	for bursts := 1; e.psn != last; bursts++ {
-		packets := min(floorBurst, last.Sub(e.psn))
+	for e.psn != last {
+		packets := min(floorBursts*floorBurst, last.Sub(e.psn))
 		for packets > e.window-e.psn.Sub(acked) {
 			if err := e.hear(&acked); err != nil {
 				return 0, err
 			}
 		}
-		if err := e.send(packets, bursts%floorAckEvery == 0 || packets == last.Sub(e.psn)); err != nil {
+		if err := e.send(packets); err != nil {
 			return 0, err
 		}
 	}
@@ -135,11 +141,11 @@ func (e *floorEnd) put(n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// send sends the next packets by one call, the last with a request for an ACK or not.
-func (e *floorEnd) send(packets int, ask bool) error {
+// send sends the next packets, of which the last asks for an ACK.
+func (e *floorEnd) send(packets int) error {
 	for i := range packets {
 		e.psn = e.psn.Add(1)
-		h := ibta.BTH{OpCode: ibta.SendMiddle, DestQP: floorSink, PSN: e.psn, AckReq: ask && i == packets-1}
+		h := ibta.BTH{OpCode: ibta.SendMiddle, DestQP: floorSink, PSN: e.psn, AckReq: i == packets-1}
 		from := int(e.psn) * floorMTU % bulk
 		e.add(h, e.memory[from:from+floorMTU])
 	}

@@ -66,7 +66,7 @@
 // # Priority
 //
 // A priority message passes what is queued for its connection, and has the last
-// credit for itself. WRITEs are posted in turns of 248 KiB, two ahead: those it waits
+// credit for itself. WRITEs are posted in turns of 344 KiB, two ahead: those it waits
 // for. It does not pass what the device has.
 //
 // # Held messages

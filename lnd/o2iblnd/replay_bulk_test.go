@@ -54,7 +54,7 @@ func TestBulk(t *testing.T) {
 		credit = "credit of a GET_REQ"
 	)
 	want := map[string]map[string]int{
-		"10.88.0.2": {m: 0, ask: 0, turns: 9, credit: 2},
+		"10.88.0.2": {m: 0, ask: 0, turns: 5, credit: 2},
 		"10.88.0.3": {m: 0, ask: 0, cookie: 1},
 	}
 	for _, variant := range []string{"as one batch", "one by one", "held", "eager"} {

@@ -77,7 +77,7 @@ var Allowed = []Difference{
 }
 
 // longestTurn is how much one RDMA WRITE may move where a kernel's moves more.
-const longestTurn = 256 << 10
+const longestTurn = 512 << 10
 
 // Differences compares packets of a node with recorded ones.
 type Differences struct {
