@@ -1,6 +1,8 @@
 package o2iblnd
 
 import (
+	"fmt"
+
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
@@ -140,6 +142,7 @@ func (c *conn) endFlushed() {
 
 // endTx ends what was under way on the connection, and tells lnet.
 func (c *conn) endTx(t *tx) {
+	c.checkWritten(t)
 	switch t.kind {
 	case kib.PutAck:
 		c.ni.deregister(t)
@@ -157,6 +160,19 @@ func (c *conn) endTx(t *tx) {
 		}
 	}
 	c.ni.endTx(t)
+}
+
+// checkWritten fails a transfer of which the peer has written less than it says: kernels
+// forget the end of a reply that is shorter than its sink (reference §8.3). It is seen
+// where the device counts what arrives.
+func (c *conn) checkWritten(t *tx) {
+	m, ok := t.mr.(verbs.WriteCounter)
+	if !ok || t.err != nil || t.kind != kib.GetReq && t.kind != kib.PutAck || t.status <= 0 || m.Written() >= uint64(t.status) {
+		return
+	}
+	c.ni.counts.count(NotWritten)
+	t.err = newError(NotWritten, lustre(c.peer.id), fmt.Errorf("%d bytes of %d", m.Written(), t.status))
+	c.ni.logFailure(c.peer.id, t.err)
 }
 
 // endTx finalizes the message of t, if it has one.

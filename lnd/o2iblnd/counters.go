@@ -71,6 +71,7 @@ const (
 	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
 	BadHeader    // a message that cannot be encoded
 	NoReply      // a GET_REQ that lnet did not answer
+	NotWritten   // the peer has written less than it says, as kernels do with short replies
 
 	// Tolerated.
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
@@ -111,7 +112,7 @@ var reasonNames = [numReasons]string{
 	BadStatus: "bad_status", BadDescriptor: "bad_descriptor", Refused: "refused", SendTimeout: "send_timeout",
 	CreditTimeout: "credit_timeout", PeerRestarted: "peer_restarted", NoMemory: "no_memory",
 	PeerStatus: "peer_status",
-	NoTx:       "no_tx", TooManyFrags: "too_many_frags", BadHeader: "bad_header", NoReply: "no_reply",
+	NoTx:       "no_tx", TooManyFrags: "too_many_frags", BadHeader: "bad_header", NoReply: "no_reply", NotWritten: "not_written",
 	SumNotTrusted: "sum_not_trusted",
 	DatagramCut:   "datagram_cut", DatagramForeign: "datagram_foreign", DatagramVersion: "datagram_version",
 	DatagramHeader: "datagram_header", DatagramLength: "datagram_length", DatagramType: "datagram_type",

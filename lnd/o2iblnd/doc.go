@@ -32,8 +32,9 @@
 // as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
 // WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
 // timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then
-// forget to write the end of it, reference §8.3; who asks a kernel for what may be
-// shorter asks for up to 3976 bytes, or zeroes the sink before.)
+// forget to write the end of it, reference §8.3. Over softroce such a GET ends with EIO,
+// reason not_written; hardware does not show it. Who asks a kernel for what may be shorter
+// asks for up to 3976 bytes.)
 //
 // # What is promised
 //

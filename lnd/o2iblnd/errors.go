@@ -71,6 +71,7 @@ var advices = map[Reason]string{
 	TooManyFrags:     "use fewer and larger segments",
 	DatagramTooLong:  "see the MTU of the interface",
 	CreditTimeout:    "the peer does not read its messages",
+	NotWritten:       "ask kernels for exactly as much as there is, or for up to 3976 bytes",
 	SendTimeout:      "is the peer overloaded? see timeout",
 }
 

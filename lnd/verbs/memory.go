@@ -40,6 +40,14 @@ type Renewer interface {
 	Renew(pieces [][]byte, access Access) error
 }
 
+// WriteCounter is an MR that knows how much of it peers have written. Who is told by
+// a peer that it has written can compare.
+type WriteCounter interface {
+	MR
+	// Written returns how many bytes peers have written since it was registered.
+	Written() uint64
+}
+
 // SGE is a piece of memory that a work request gathers.
 type SGE struct {
 	Bytes []byte

@@ -67,9 +67,14 @@ type region struct {
 	access verbs.Access
 	pieces [][]byte // none when it is deregistered
 	ends   []uint64 // offset behind each piece
+	// written are the bytes that arrived. What a peer sends again is not written again.
+	written uint64
 }
 
-var _ verbs.Renewer = (*region)(nil)
+var (
+	_ verbs.Renewer      = (*region)(nil)
+	_ verbs.WriteCounter = (*region)(nil)
+)
 
 var errRegistered = errors.New("the region is registered: deregister it first")
 
@@ -100,7 +105,7 @@ func (r *region) Renew(pieces [][]byte, access verbs.Access) error {
 	if len(r.pieces) > 0 {
 		return errRegistered
 	}
-	r.access, r.length = access, 0
+	r.access, r.length, r.written = access, 0, 0
 	for _, p := range pieces {
 		if len(p) > 0 {
 			r.length += uint64(len(p))
@@ -167,6 +172,7 @@ func (d *domain) Write(key ibta.RKey, address uint64, b []byte) bool {
 	if !r.is(key) || !r.holds(address, uint64(len(b))) {
 		return false
 	}
+	r.written += uint64(len(b))
 	at := address - r.base
 	i := sort.Search(len(r.ends), func(i int) bool { return at < r.ends[i] })
 	for len(b) > 0 {
@@ -188,6 +194,13 @@ func (r *region) is(key ibta.RKey) bool {
 func (r *region) holds(address, n uint64) bool {
 	at := address - r.base
 	return address >= r.base && at <= r.length && n <= r.length-at
+}
+
+// Written returns how many bytes arrived (verbs.WriteCounter).
+func (r *region) Written() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written
 }
 
 // RKey returns the key (verbs.MR).
