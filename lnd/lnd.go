@@ -33,7 +33,8 @@
 // one that has borrowed the connection, see [Lender].
 //
 // A Delivery belongs to the driver, which may reuse it when Delivered has
-// returned. A connection has one Delivery at a time.
+// returned. What a connection of a stream brings is one Delivery at a time; one of
+// RDMA may have several that wait for their payload.
 //
 // # Multicast
 //
