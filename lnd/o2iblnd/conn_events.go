@@ -98,7 +98,7 @@ func (c *conn) established(private []byte) {
 		p.step(peerIn{kind: peerConnected, ask: c.ask, private: private})
 		if refused := p.out.refused; refused != nil {
 			c.state, c.told = connClosing, true
-			p.events = append(p.events, event{kind: eventNoted, err: refused})
+			p.events.Add(event{kind: eventNoted, err: refused})
 			c.mu.Unlock()
 			p.unlock()
 			c.vc.Disconnect()

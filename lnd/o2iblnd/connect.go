@@ -69,7 +69,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 // attemptFailed tells the set that a connection that it asked for could not be made.
 func (p *peer) attemptFailed(e *Error) {
 	p.mu.Lock()
-	p.events = append(p.events, event{kind: eventNoted, err: e})
+	p.events.Add(event{kind: eventNoted, err: e})
 	p.step(peerIn{kind: peerFailed, err: e})
 	p.unlock()
 }
@@ -87,7 +87,7 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 		why, reason = kib.Fatal, RequestSource
 	case m.DstStamp != 0 && m.DstStamp != ni.stamp:
 		why, reason = kib.ConnStale, RefusedStale
-	case ni.closing.Load():
+	case ni.messages.Closing():
 		why, reason = kib.Early, ShuttingDown
 	case reason == ReasonNone && ni.conns.len() >= ni.cfg.MaxConns:
 		why, reason = kib.NoResources, RefusedLimit
@@ -139,7 +139,7 @@ func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
 // acceptFailed tells the set that a request that it accepted came to nothing.
 func (p *peer) acceptFailed(e *Error) {
 	p.mu.Lock()
-	p.events = append(p.events, event{kind: eventNoted, err: e})
+	p.events.Add(event{kind: eventNoted, err: e})
 	p.step(peerIn{kind: peerAcceptFailed, err: e})
 	p.unlock()
 }

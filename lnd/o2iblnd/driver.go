@@ -40,7 +40,7 @@ func (d *Driver) Config() Config { return d.cfg }
 // microseconds since 1970). It fails when there is no address, the device cannot be
 // opened or the service not be bound, or the driver has an NI of this net and address already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
-	addr, err := localAddr(cfg.Interface)
+	addr, err := chooser.Choose(cfg.Interface)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,10 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
 		nid: id, addr: addr, stamp: cfg.Incarnation, clock: cfg.Clock, up: up, log: log.With("ni", id),
-		peers:   make(map[nid.NID]*peer),
-		drained: make(chan struct{}, 1), dying: make(chan struct{}),
+		peers: make(map[nid.NID]*peer),
+		dying: make(chan struct{}),
 	}
+	ni.messages.Init()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.join(ni, cfg); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/shell"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -29,7 +30,7 @@ type NI struct {
 	clock    machine.Clock
 	up       lnd.Upcalls
 	log      *slog.Logger
-	warned   warnings
+	warned   shell.Warnings[Reason, nid.NID]
 	counts   counters
 	acceptor *acceptor
 
@@ -47,12 +48,10 @@ type NI struct {
 
 	cast casting // multicast
 
-	recent      atomic.Pointer[peer] // the target of a message before; perhaps removed since
-	outstanding atomic.Int64         // messages that are not finalized
-	closing     atomic.Bool          // nothing new is taken
-	drained     chan struct{}        // gets a value when closing and outstanding falls to 0
-	dying       chan struct{}        // closed when everything has to end
-	tasks       sync.WaitGroup       // connections, timer functions, and who tells lnet
+	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	messages shell.Messages       // that are not finalized; closing: nothing new is taken
+	dying    chan struct{}        // closed when everything has to end
+	tasks    sync.WaitGroup       // connections, timer functions, and who tells lnet
 }
 
 var _ lnd.NI = (*NI)(nil)
@@ -107,9 +106,7 @@ func (ni *NI) NID() nid.NID { return ni.nid }
 // finalize ends the driver's ownership of m. No lock is held.
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
-	if ni.outstanding.Add(-1) == 0 && ni.closing.Load() {
-		ni.signalDrained()
-	}
+	ni.messages.End()
 }
 
 // peer returns the peer of this NID and makes it if need be. It returns nil
@@ -178,9 +175,9 @@ func (ni *NI) ended() bool {
 // Shutdown implements lnd.NI. It returns ctx's error if messages had to be
 // failed.
 func (ni *NI) Shutdown(ctx context.Context) error {
-	ni.closing.Store(true)
+	ni.messages.Close()
 	ni.acceptor.leave(ni)
-	err := errors.Join(ni.awaitDrained(ctx), ni.cast.shutdown(ctx))
+	err := errors.Join(ni.messages.Wait(ctx), ni.cast.shutdown(ctx))
 	ni.mu.Lock() // against tasks that begin
 	again := ni.ended()
 	if !again {
@@ -199,30 +196,10 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, c := range ni.conns.all() {
 		c.fail(newError(ShuttingDown, lustre(c.peer.id), nil))
 	}
-	_ = ni.awaitDrained(context.Background())
+	_ = ni.messages.Wait(context.Background())
 	ni.tasks.Wait()
 	if again {
 		return err
 	}
 	return errors.Join(err, ni.closeVerbs(), ni.acceptor.release())
-}
-
-// awaitDrained waits until every message is finalized.
-func (ni *NI) awaitDrained(ctx context.Context) error {
-	for ni.outstanding.Load() > 0 {
-		select {
-		case <-ni.drained:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	ni.signalDrained() // to others who wait
-	return nil
-}
-
-func (ni *NI) signalDrained() {
-	select {
-	case ni.drained <- struct{}{}:
-	default:
-	}
 }

@@ -11,8 +11,8 @@ import (
 
 // Send implements lnd.NI.
 func (ni *NI) Send(m *lnd.Message) {
-	n := ni.outstanding.Add(1)
-	if ni.closing.Load() {
+	n := ni.messages.Begin()
+	if ni.messages.Closing() {
 		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 		return
 	}

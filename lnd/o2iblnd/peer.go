@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/shell"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -26,8 +27,7 @@ type peer struct {
 	turn    int        // of conns: who gets the next message
 	pending classQueue // what waits for a connection; a tx has its deadline
 	wakeAt  time.Duration
-	events  []event
-	telling bool // a goroutine is delivering events
+	events  shell.Events[event]
 }
 
 func newPeer(ni *NI, id nid.NID) *peer {
@@ -108,7 +108,7 @@ func (p *peer) step(in peerIn) {
 	in.queued = p.pending.len() > 0
 	p.wakeAt = p.set.Step(p.ni.clock.Now(), in, &p.out)
 	if p.out.reason != ReasonNone {
-		p.events = append(p.events, event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil)})
+		p.events.Add(event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil)})
 	}
 	if p.out.closeStale {
 		p.closeStale()
@@ -117,13 +117,13 @@ func (p *peer) step(in peerIn) {
 		p.failPending(p.out.err)
 	}
 	if p.out.down {
-		p.events = append(p.events, event{kind: eventDown, err: p.out.err})
+		p.events.Add(event{kind: eventDown, err: p.out.err})
 	}
 	if p.out.up {
-		p.events = append(p.events, event{kind: eventUp})
+		p.events.Add(event{kind: eventUp})
 	}
 	for range p.out.connect {
-		p.events = append(p.events, event{kind: eventConnect, ask: p.set.ask()})
+		p.events.Add(event{kind: eventConnect, ask: p.set.ask()})
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *peer) step(in peerIn) {
 func (p *peer) closeStale() {
 	for _, c := range p.conns {
 		if c.peerStamp != p.set.stamp || c.version != p.set.version {
-			p.events = append(p.events, event{kind: eventClose, conn: c, err: newError(PeerRestarted, lustre(p.id), nil)})
+			p.events.Add(event{kind: eventClose, conn: c, err: newError(PeerRestarted, lustre(p.id), nil)})
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (p *peer) closed(c *conn, cause *Error) {
 			break
 		}
 	}
-	p.events = append(p.events, event{kind: eventNoted, err: cause})
+	p.events.Add(event{kind: eventNoted, err: cause})
 	p.step(peerIn{kind: peerClosed, err: cause})
 	if p.gone.Load() { // the NI ends
 		p.failPending(cause)
@@ -188,7 +188,7 @@ func (p *peer) scan(now time.Duration) {
 	}
 	if p.pending.priority.due(now) || p.pending.normal.due(now) {
 		e := newError(QueueTimeout, lustre(p.id), nil)
-		p.events = append(p.events, event{kind: eventNoted, err: e})
+		p.events.Add(event{kind: eventNoted, err: e})
 		p.failPending(e)
 	}
 	p.unlock()
@@ -198,7 +198,7 @@ func (p *peer) scan(now time.Duration) {
 func (p *peer) remove() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.set.idle() && len(p.conns) == 0 && p.pending.len() == 0 && !p.telling && len(p.events) == 0 {
+	if p.set.idle() && len(p.conns) == 0 && p.pending.len() == 0 && p.events.Quiet() {
 		p.gone.Store(true)
 	}
 	return p.gone.Load()

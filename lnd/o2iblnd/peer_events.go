@@ -24,24 +24,13 @@ const (
 // unlock releases p.mu and does what was noted under it, in order. Who finds nobody at it does
 // all, and the others' too.
 func (p *peer) unlock() {
-	if len(p.events) == 0 || p.telling {
+	if !p.events.Begin() {
 		p.mu.Unlock()
 		return
 	}
-	p.telling = true
 	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
 	defer p.ni.tasks.Done()
-	for len(p.events) > 0 {
-		events := p.events
-		p.events = nil
-		p.mu.Unlock()
-		for i := range events {
-			p.tell(&events[i])
-		}
-		p.mu.Lock()
-	}
-	p.telling = false
-	p.mu.Unlock()
+	p.events.Tell(&p.mu, p.tell)
 }
 
 func (p *peer) tell(e *event) {
@@ -76,5 +65,5 @@ func (p *peer) failPending(err *Error) {
 	for t := p.pending.pop(); t != nil; t = p.pending.pop() {
 		all.push(t)
 	}
-	p.events = append(p.events, event{kind: eventFailed, failed: all.head, err: err})
+	p.events.Add(event{kind: eventFailed, failed: all.head, err: err})
 }

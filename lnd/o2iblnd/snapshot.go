@@ -75,7 +75,7 @@ type ConnSnapshot struct {
 func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.attr,
-		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
+		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: TunablesSnapshot{
 			PeerCredits: ni.depth, PeerCreditsHIW: ni.cfg.PeerCreditsHIW, ConcurrentSends: ni.cfg.ConcurrentSends,
 			ConnsPerPeer: ni.cfg.ConnsPerPeer, NTX: ni.cfg.NTX, Timeout: ni.cfg.Timeout, RetryCount: ni.cfg.RetryCount,

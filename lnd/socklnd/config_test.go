@@ -14,7 +14,6 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 )
 
 // TestDefaults are Lustre's.
@@ -132,16 +131,6 @@ func TestLogsOnce(t *testing.T) {
 			t.Errorf("logged %d times:\n%s", got, text.String())
 		}
 	})
-}
-
-func TestWarningsAreBounded(t *testing.T) {
-	var w warnings
-	for i := range uint32(3 * maxWarnings) {
-		w.first(warning{reason: BadMessage, peer: nid.ProcessID{NID: nid.FromNumber(nid.MakeNet(nid.TCP, 0), i)}})
-	}
-	if len(w.seen) > maxWarnings {
-		t.Errorf("%d warnings remembered", len(w.seen))
-	}
 }
 
 func TestReasonsHaveNames(t *testing.T) {

@@ -45,7 +45,7 @@ func (d *Driver) Config() Config { return d.cfg }
 // that is not one of the link. It fails when there is none, the accept port
 // cannot be bound, or the driver has an NI of this net and address already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
-	addr, err := localAddr(cfg.Interface)
+	addr, err := chooser.Choose(cfg.Interface)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +57,11 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	ni := &NI{
 		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, loans: &d.loans, polling: &d.polling, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
-		log:     log.With("ni", id),
-		peers:   make(map[nid.ProcessID]*peer),
-		drained: make(chan struct{}, 1), dying: make(chan struct{}),
+		log:   log.With("ni", id),
+		peers: make(map[nid.ProcessID]*peer),
+		dying: make(chan struct{}),
 	}
+	ni.messages.Init()
 	ni.spoilSum.Store(d.cfg.InjectChecksumError)
 	ni.cast.init(ni)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())

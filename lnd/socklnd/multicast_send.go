@@ -27,8 +27,8 @@ type castQueue struct {
 // Multicast implements lnd.Multicaster. The datagram leaves here, unless the
 // system has no room: then a goroutine waits for that.
 func (ni *NI) Multicast(m *lnd.Message) {
-	ni.outstanding.Add(1)
-	if ni.closing.Load() {
+	ni.messages.Begin()
+	if ni.messages.Closing() {
 		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 		return
 	}

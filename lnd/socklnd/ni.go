@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/shell"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -25,7 +26,7 @@ type NI struct {
 	up          lnd.Upcalls
 	tap         lnd.Tap // nil captures nothing
 	log         *slog.Logger
-	warned      warnings
+	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters
 	spoilSum    atomic.Bool // the next checksum leaves wrong
 	acceptors   *acceptors  // of the driver
@@ -39,14 +40,12 @@ type NI struct {
 
 	cast casting // multicast
 
-	recent      atomic.Pointer[peer] // the target of a message before; perhaps removed since
-	outstanding atomic.Int64         // messages that are not finalized
-	closing     atomic.Bool          // nothing new is taken
-	drained     chan struct{}        // gets a value when closing and outstanding falls to 0
-	dying       chan struct{}        // closed when everything has to end
-	ctx         context.Context
-	cancel      context.CancelFunc // of ctx, with dying
-	tasks       sync.WaitGroup     // all goroutines and timer functions
+	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	messages shell.Messages       // that are not finalized; closing: nothing new is taken
+	dying    chan struct{}        // closed when everything has to end
+	ctx      context.Context
+	cancel   context.CancelFunc // of ctx, with dying
+	tasks    sync.WaitGroup     // all goroutines and timer functions
 }
 
 var _ lnd.NI = (*NI)(nil)
@@ -56,8 +55,8 @@ func (ni *NI) NID() nid.NID { return ni.nid }
 
 // Send implements lnd.NI.
 func (ni *NI) Send(m *lnd.Message) {
-	ni.outstanding.Add(1)
-	if ni.closing.Load() {
+	ni.messages.Begin()
+	if ni.messages.Closing() {
 		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 		return
 	}
@@ -83,9 +82,7 @@ func (ni *NI) Recv(d *lnd.Delivery) { d.Driver.(*conn).rx.recv() }
 // finalize ends the driver's ownership of m. No lock is held.
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
-	if ni.outstanding.Add(-1) == 0 && ni.closing.Load() {
-		ni.signalDrained()
-	}
+	ni.messages.End()
 }
 
 // peer returns the peer of this id and makes it if need be. It returns nil
@@ -158,9 +155,9 @@ func (ni *NI) ended() bool {
 // Shutdown implements lnd.NI. It returns ctx's error if messages had to be
 // failed.
 func (ni *NI) Shutdown(ctx context.Context) error {
-	ni.closing.Store(true)
+	ni.messages.Close()
 	ni.acceptors.leave(ni)
-	err := ni.awaitDrained(ctx)
+	err := ni.messages.Wait(ctx)
 	ni.mu.Lock() // against timer functions that begin
 	if !ni.ended() {
 		close(ni.dying)
@@ -177,32 +174,12 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, p := range peers {
 		p.shutdown()
 	}
-	_ = ni.awaitDrained(context.Background()) // whoever still writes is about to notice
+	_ = ni.messages.Wait(context.Background()) // whoever still writes is about to notice
 	ni.tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()
 	}
 	return err
-}
-
-// awaitDrained waits until every message is finalized.
-func (ni *NI) awaitDrained(ctx context.Context) error {
-	for ni.outstanding.Load() > 0 {
-		select {
-		case <-ni.drained:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	ni.signalDrained() // to others who wait
-	return nil
-}
-
-func (ni *NI) signalDrained() {
-	select {
-	case ni.drained <- struct{}{}:
-	default:
-	}
 }
 
 // shutdown ends everything of the peer.
@@ -215,7 +192,7 @@ func (p *peer) shutdown() {
 		p.timer = nil
 	}
 	if sum(p.set.have) > 0 {
-		p.events = append(p.events, event{kind: eventDown, err: cause})
+		p.events.Add(event{kind: eventDown, err: cause})
 	}
 	p.closeAll(cause)
 	p.failPending(cause)

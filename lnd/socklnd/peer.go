@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/shell"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -26,8 +27,7 @@ type peer struct {
 	timer    machine.Timer // of the set's wake; nil if none
 	wakeAt   time.Duration
 	removed  bool // no longer in the NI's table
-	events   []event
-	telling  bool    // a goroutine is delivering events
+	events   shell.Events[event]
 	silence  silence // owned by the scan
 }
 
@@ -107,10 +107,10 @@ func (p *peer) step(in setInput) {
 		p.failPending(p.cause())
 	}
 	if p.out.down {
-		p.events = append(p.events, event{kind: eventDown, err: p.cause()})
+		p.events.Add(event{kind: eventDown, err: p.cause()})
 	}
 	if p.out.up {
-		p.events = append(p.events, event{kind: eventUp})
+		p.events.Add(event{kind: eventUp})
 	}
 	if p.out.dial {
 		p.startDial(p.out.dialType, p.out.dialVersion)
@@ -181,7 +181,7 @@ func (p *peer) closeAll(cause error) {
 	for _, c := range p.conns {
 		c.attached = false
 		if q := c.close(cause); q.Len() > 0 {
-			p.events = append(p.events, event{kind: eventFailed, failed: q, err: cause})
+			p.events.Add(event{kind: eventFailed, failed: q, err: cause})
 		}
 	}
 	p.conns, p.routes = nil, routes{}

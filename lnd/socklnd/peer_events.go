@@ -25,24 +25,13 @@ const (
 // unlock releases p.mu and tells what happened under it, in order. A peer with
 // which nothing is lost leaves the table then.
 func (p *peer) unlock() {
-	if len(p.events) == 0 || p.telling {
+	if !p.events.Begin() {
 		p.mu.Unlock()
 		return
 	}
-	p.telling = true
 	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
 	defer p.ni.tasks.Done()
-	for len(p.events) > 0 {
-		events := p.events
-		p.events = nil
-		p.mu.Unlock()
-		for i := range events {
-			p.tell(&events[i])
-		}
-		p.mu.Lock()
-	}
-	p.telling = false
-	p.mu.Unlock()
+	p.events.Tell(&p.mu, p.tell)
 	p.ni.forget(p) // which it does not while somebody tells
 }
 
@@ -66,7 +55,7 @@ func (p *peer) tell(e *event) {
 func (p *peer) report(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		p.ni.counts.count(e.Reason)
-		p.events = append(p.events, event{kind: eventLogged, err: e})
+		p.events.Add(event{kind: eventLogged, err: e})
 	}
 	return err
 }
@@ -75,13 +64,13 @@ func (p *peer) report(err error) error {
 func (p *peer) failMessage(m *lnd.Message, err error) {
 	e := event{kind: eventFailed, err: err}
 	e.failed.Push(m)
-	p.events = append(p.events, e)
+	p.events.Add(e)
 }
 
 // failPending finalizes all messages that wait for a connection after unlock.
 func (p *peer) failPending(err error) {
 	if p.pending.Len() > 0 {
-		p.events = append(p.events, event{kind: eventFailed, failed: p.pending, err: err})
+		p.events.Add(event{kind: eventFailed, failed: p.pending, err: err})
 		p.pending = lnd.Queue{}
 	}
 }

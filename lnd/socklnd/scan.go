@@ -69,7 +69,7 @@ func (ni *NI) scan() {
 func (p *peer) remove(now time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.removed = p.set.idle(now) && p.pending.Len() == 0 && !p.telling && len(p.events) == 0
+	p.removed = p.set.idle(now) && p.pending.Len() == 0 && p.events.Quiet()
 	return p.removed
 }
 

@@ -61,7 +61,7 @@ type ConnSnapshot struct {
 func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept,
-		Messages: ni.outstanding.Load(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
+		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
 	}
 	if a := ni.acceptor; a != nil {

@@ -34,13 +34,14 @@ var Rules = []Rule{
 	{Package: "lnet/wire", May: "lnet/nid"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
+	{Package: "lnd/shell"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
-	{Package: "lnd/socklnd/...", May: driverMay + "lnd/socklnd/..."},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/socklnd/..."},
 	// It plays recordings, and so reads captures and packets.
 	{Package: "lnd/o2iblnd/internal/replay", May: driverMay + "lnd/capture lnd/o2iblnd/kib lnd/verbs/..."},
-	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
+	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},
 	{Package: "lnd/verbs/softroce", May: "lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest"},

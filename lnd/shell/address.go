@@ -1,0 +1,79 @@
+package shell
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// A Chooser finds the address of an NI.
+type Chooser struct {
+	// Driver begins the text of all errors.
+	Driver string
+	// Refuse says why an address makes no NID; nil means that it makes one.
+	Refuse func(netip.Addr) error
+	// None is the error for an interface without an address that makes a NID.
+	None error
+}
+
+// Choose returns the address that name stands for: an address as it is, that of an
+// interface, or with an empty name that of the first interface that is up and not the
+// loopback. Of an interface it is the first IPv4 address, else the first of IPv6, among
+// those that are not refused.
+func (c Chooser) Choose(name string) (netip.Addr, error) {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		addr = addr.Unmap()
+		if err := c.Refuse(addr); err != nil {
+			return netip.Addr{}, fmt.Errorf("%s: %s: %w", c.Driver, name, err)
+		}
+		return addr, nil
+	}
+	ifaces, err := interfaces(name)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("%s: interface %s: %w", c.Driver, name, err)
+	}
+	for i := range ifaces {
+		addrs, _ := ifaces[i].Addrs() // an interface that vanishes has none
+		if addr := c.pick(addrs); addr.IsValid() {
+			return addr, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("%s: interface %s: %w", c.Driver, name, c.None)
+}
+
+// interfaces returns the interface of that name, or the candidates for none.
+func interfaces(name string) ([]net.Interface, error) {
+	if name != "" {
+		i, err := net.InterfaceByName(name)
+		if err != nil {
+			return nil, err
+		}
+		return []net.Interface{*i}, nil
+	}
+	all, err := net.Interfaces()
+	var usable []net.Interface
+	for _, i := range all {
+		if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
+			usable = append(usable, i)
+		}
+	}
+	return usable, err
+}
+
+// pick returns the address of an interface that makes its NID, or none.
+func (c Chooser) pick(addrs []net.Addr) (best netip.Addr) {
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil {
+			continue
+		}
+		switch addr := p.Addr().Unmap(); {
+		case c.Refuse(addr) != nil:
+		case addr.Is4():
+			return addr
+		case !best.IsValid():
+			best = addr
+		}
+	}
+	return best
+}

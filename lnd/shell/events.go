@@ -1,0 +1,52 @@
+package shell
+
+import "sync"
+
+// Events is what is to be done once a lock is released, in the order in which it came
+// about: to tell lnet of a peer, say. A mutex of the owner guards it. The zero value is
+// ready.
+//
+//	mu.Lock()
+//	events.Add(e)
+//	if events.Begin() {
+//		events.Tell(&mu, tell)
+//	} else {
+//		mu.Unlock()
+//	}
+type Events[E any] struct {
+	waiting []E
+	telling bool // between Begin and the end of Tell
+}
+
+// Add notes an event. The caller holds the mutex.
+func (q *Events[E]) Add(e E) { q.waiting = append(q.waiting, e) }
+
+// Quiet reports that nothing waits and nobody tells. The caller holds the mutex.
+func (q *Events[E]) Quiet() bool { return len(q.waiting) == 0 && !q.telling }
+
+// Begin reports whether the caller has to call Tell: something waits and nobody is
+// telling. Whoever is tells this, too. The caller holds the mutex.
+func (q *Events[E]) Begin() bool {
+	if len(q.waiting) == 0 || q.telling {
+		return false
+	}
+	q.telling = true
+	return true
+}
+
+// Tell calls tell for each event, without the mutex, until none is left: also for those
+// that are added meanwhile, by tell itself or by others. The caller holds mu, which is
+// released when Tell returns, and Begin has returned true.
+func (q *Events[E]) Tell(mu *sync.Mutex, tell func(*E)) {
+	for len(q.waiting) > 0 {
+		events := q.waiting
+		q.waiting = nil
+		mu.Unlock()
+		for i := range events {
+			tell(&events[i])
+		}
+		mu.Lock()
+	}
+	q.telling = false
+	mu.Unlock()
+}

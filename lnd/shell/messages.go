@@ -1,0 +1,57 @@
+package shell
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Messages counts the messages that an NI owns, and waits for their end. Init makes it
+// ready; any goroutine may call the other methods.
+type Messages struct {
+	count   atomic.Int64
+	closing atomic.Bool
+	drained chan struct{} // gets a value when closing and count falls to 0
+}
+
+// Init makes m ready.
+func (m *Messages) Init() { m.drained = make(chan struct{}, 1) }
+
+// Begin counts a message, whose end is due from now on, and returns how many there are.
+func (m *Messages) Begin() int64 { return m.count.Add(1) }
+
+// End ends a message.
+func (m *Messages) End() {
+	if m.count.Add(-1) == 0 && m.closing.Load() {
+		m.signal()
+	}
+}
+
+// Len returns how many messages have not ended.
+func (m *Messages) Len() int64 { return m.count.Load() }
+
+// Close says that no more are taken: whoever begins one after it sees that in Closing.
+func (m *Messages) Close() { m.closing.Store(true) }
+
+// Closing reports whether Close was called.
+func (m *Messages) Closing() bool { return m.closing.Load() }
+
+// Wait waits until no message is left, after Close. It returns ctx's error if that ends
+// before. Several may wait.
+func (m *Messages) Wait(ctx context.Context) error {
+	for m.count.Load() > 0 {
+		select {
+		case <-m.drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.signal() // to others who wait
+	return nil
+}
+
+func (m *Messages) signal() {
+	select {
+	case m.drained <- struct{}{}:
+	default:
+	}
+}
