@@ -56,7 +56,14 @@ func TestContractBadWire(t *testing.T) {
 
 // patient waits longer than Poll: the suite sends 32 MiB at once, which take a loaded
 // machine and the race detector more than ten seconds.
-func patient(cond func() bool) bool { return lndtest.Poll(cond) || lndtest.Poll(cond) }
+func patient(cond func() bool) bool {
+	for range 2 {
+		if lndtest.Poll(cond) {
+			return true
+		}
+	}
+	return false
+}
 
 // TestContract runs the suite of all drivers over software RoCE on the loopback.
 func TestContract(t *testing.T) {
