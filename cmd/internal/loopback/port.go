@@ -5,34 +5,82 @@ package loopback
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 )
 
 // attempts is how many ports FreePort tries.
 const attempts = 100
 
+// minPort is the lowest port that FreePort gives, above those of most services.
+const minPort = 10_000
+
 // FreePort returns a TCP port above 1023 that is free on all of the addresses
-// at the moment. Nothing reserves it: listen soon.
+// at the moment. Nothing reserves it: listen soon. It is none that the kernel
+// chooses for a socket that asks for any, so that a connection that another process
+// opens in between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
+	return freePort(chosenBy(), addrs)
+}
+
+// freePort chooses at random among the ports that are not in the range of the
+// kernel's own choices.
+func freePort(kernels portRange, addrs []netip.Addr) (uint16, error) {
+	var err error
 	for range attempts {
-		if port, ok := tryPort(addrs); ok {
+		var port uint16
+		if port, err = kernels.outside(); err != nil {
+			return 0, err
+		}
+		if err = try(port, addrs); err == nil {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("no TCP port is free on all of %v", addrs)
+	return 0, fmt.Errorf("%d TCP ports tried, none is free on all of %v: %w", attempts, addrs, err)
 }
 
-// tryPort lets the kernel choose a port for the first address and tries it on
-// the others.
-func tryPort(addrs []netip.Addr) (port uint16, ok bool) {
+// try listens on a port of all addresses for a moment.
+func try(port uint16, addrs []netip.Addr) error {
 	for _, a := range addrs {
 		l, err := net.Listen("tcp", netip.AddrPortFrom(a, port).String())
 		if err != nil {
-			return 0, false
+			return err
 		}
 		defer l.Close()
-		port = l.Addr().(*net.TCPAddr).AddrPort().Port()
 	}
-	return port, true
+	return nil
+}
+
+// portRange is the first and the last port that the kernel chooses from.
+type portRange struct{ first, last int }
+
+// chosenBy returns the range of this system: what Linux says, or the one that IANA
+// recommends.
+func chosenBy() portRange {
+	var r portRange
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &r.first, &r.last)
+	}
+	if err != nil {
+		return portRange{49_152, 65_535}
+	}
+	return r
+}
+
+// outside returns a random port from minPort up that is not in the range.
+func (r portRange) outside() (uint16, error) {
+	below := max(r.first-minPort, 0)
+	above := max(65_535-max(r.last, minPort-1), 0)
+	if below+above == 0 {
+		return 0, fmt.Errorf("the kernel chooses among all ports from %d to %d: "+
+			"leave it fewer by the sysctl net.ipv4.ip_local_port_range", r.first, r.last)
+	}
+	n := rand.N(below + above)
+	if n < below {
+		return uint16(minPort + n), nil
+	}
+	return uint16(65_535 - (n - below)), nil
 }
