@@ -19,21 +19,13 @@ const minPort = 10_000
 
 // FreePort returns a TCP port above 1023 that is free on all of the addresses
 // at the moment. Nothing reserves it: listen soon. It is none that the kernel
-// chooses for a socket that asks for any, so that a connection that another process
-// opens in between cannot take it.
+// chooses for a socket that asks for any, unless it chooses among all, so that a
+// connection that another process opens in between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
-	return freePort(chosenBy(), addrs)
-}
-
-// freePort chooses at random among the ports that are not in the range of the
-// kernel's own choices.
-func freePort(kernels portRange, addrs []netip.Addr) (uint16, error) {
+	kernels := kernelsOwn()
 	var err error
 	for range attempts {
-		var port uint16
-		if port, err = kernels.outside(); err != nil {
-			return 0, err
-		}
+		port := kernels.outside()
 		if err = try(port, addrs); err == nil {
 			return port, nil
 		}
@@ -56,9 +48,9 @@ func try(port uint16, addrs []netip.Addr) error {
 // portRange is the first and the last port that the kernel chooses from.
 type portRange struct{ first, last int }
 
-// chosenBy returns the range of this system: what Linux says, or the one that IANA
+// kernelsOwn returns the range of this system: what Linux says, or the one that IANA
 // recommends.
-func chosenBy() portRange {
+func kernelsOwn() portRange {
 	var r portRange
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err == nil {
@@ -70,17 +62,17 @@ func chosenBy() portRange {
 	return r
 }
 
-// outside returns a random port from minPort up that is not in the range.
-func (r portRange) outside() (uint16, error) {
+// outside returns a random port from minPort up that is not in the range, or any if
+// none is left.
+func (r portRange) outside() uint16 {
 	below := max(r.first-minPort, 0)
 	above := max(65_535-max(r.last, minPort-1), 0)
 	if below+above == 0 {
-		return 0, fmt.Errorf("the kernel chooses among all ports from %d to %d: "+
-			"leave it fewer by the sysctl net.ipv4.ip_local_port_range", r.first, r.last)
+		return uint16(minPort + rand.N(65_536-minPort))
 	}
 	n := rand.N(below + above)
 	if n < below {
-		return uint16(minPort + n), nil
+		return uint16(minPort + n)
 	}
-	return uint16(65_535 - (n - below)), nil
+	return uint16(65_535 - (n - below))
 }
