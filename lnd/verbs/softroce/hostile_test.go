@@ -74,119 +74,126 @@ func write(p *ibta.Packet, key uint32, address uint64, b []byte) {
 	p.RETH = ibta.RETH{Address: address, RKey: ibta.RKey(key), Length: uint32(len(b))}
 }
 
+// hostilePacket is what a device must not obey.
+type hostilePacket struct {
+	name    string
+	from    netip.Addr // the zero Addr: the peer
+	packet  func(x *target, from netip.Addr) []byte
+	counted func(s *Stats)
+	ends    bool
+}
+
+// evil is what must not be written.
+var evil = bytes.Repeat([]byte{0xEE}, 512)
+
+var hostilePackets = []hostilePacket{
+	{"bad ICRC", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		b := x.packet(from, func(p *ibta.Packet) { p.Payload = evil })
+		b[20] ^= 1
+		return b
+	}, func(s *Stats) { s.BadICRC++ }, false},
+	{"half a packet", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.Payload = evil })[:13]
+	}, func(s *Stats) { s.Malformed++ }, false},
+	{"unknown operation", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.OpCode = 0x0C })
+	}, func(s *Stats) { s.Malformed++ }, false},
+	{"unknown queue pair", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.DestQP++ })
+	}, func(s *Stats) { s.UnknownQP++ }, false},
+	{"other partition", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.PKey = 0x8001 })
+	}, func(s *Stats) { s.BadPKey++ }, false},
+	{"not from the peer", elsewhere, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.Payload = evil })
+	}, func(s *Stats) { s.Strays++ }, false},
+	{"datagram to a connection", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.OpCode = ibta.UDSendOnly })
+	}, func(s *Stats) { s.Transport.Foreign++ }, false},
+	{"PSN far ahead", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) {
+			p.PSN = p.PSN.Add(1 << 22)
+			write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil)
+		})
+	}, func(s *Stats) { s.Transport.Ahead++ }, false},
+	{"PSN far behind", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) {
+			p.PSN = p.PSN.Add(-1 << 22)
+			write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil)
+		})
+	}, func(s *Stats) { s.Transport.Duplicates++ }, false},
+	{"ACK of what was never sent", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) {
+			p.OpCode, p.PSN, p.AETH = ibta.Acknowledge, x.conn.rc.req.next.Add(5), ibta.AETH{Syndrome: ibta.AckUnlimited}
+		})
+	}, func(s *Stats) { s.Transport.Ghosts++ }, false},
+	{"wrong RKey", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey()+1, x.region.Frags(nil)[0].Address, evil) })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"before the region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address-1, evil) })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"behind the region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address+5000-511, evil) })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"length that overflows", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), 1<<64-100, evil) })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"deregistered region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		b := x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil) })
+		x.region.Deregister()
+		return b
+	}, func(s *Stats) { s.Transport.Refused++; s.Regions-- }, true},
+	{"region without the right", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		r := x.register(x.ends[1].pd, verbs.LocalWrite)
+		return x.packet(from, func(p *ibta.Packet) { write(p, r.RKey(), r.Frags(nil)[0].Address, evil) })
+	}, func(s *Stats) { s.Transport.Refused++; s.Regions++ }, true},
+	{"region of another domain", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		pd, err := x.conn.dev.NewPD()
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		r := x.register(pd, both)
+		return x.packet(from, func(p *ibta.Packet) { write(p, r.RKey(), r.Frags(nil)[0].Address, evil) })
+	}, func(s *Stats) { s.Transport.Refused++; s.Regions++ }, true},
+	{"end of a message that never began", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.OpCode, p.Payload = ibta.WriteLast, evil })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"message longer than the MTU", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) { p.Payload = make([]byte, 1028) })
+	}, func(s *Stats) { s.Transport.Refused++ }, true},
+	{"wrong Q_Key", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) {
+			p.OpCode, p.DestQP, p.DETH, p.Payload = ibta.UDSendOnly, ibta.GSI, ibta.DETH{QKey: ibta.CMQKey}, evil
+		})
+	}, func(s *Stats) { s.BadQKey++ }, false},
+	{"no MAD", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.packet(from, func(p *ibta.Packet) {
+			p.OpCode, p.DestQP, p.DETH, p.Payload = ibta.UDSendOnly, ibta.GSI, ibta.DETH{QKey: ibta.GSIQKey}, evil
+		})
+	}, func(s *Stats) { s.CM.Malformed++ }, false},
+	{"DREQ from elsewhere", elsewhere, func(x *target, from netip.Addr) []byte {
+		return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
+	}, func(s *Stats) { s.CM.Forged++ }, false},
+	{"DREQ of another queue pair", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn + 1})
+	}, func(s *Stats) { s.CM.Forged++ }, false},
+	{"REJ from elsewhere", elsewhere, func(x *target, from netip.Addr) []byte {
+		return x.mad(from, ibta.AttrREJ, &ibta.REJ{LocalID: x.peer.id, RemoteID: x.conn.id, Reason: ibta.RejectStale})
+	}, func(s *Stats) { s.CM.Forged++ }, false},
+	{"REP to the accepting side", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.mad(from, ibta.AttrREP, &ibta.REP{LocalID: x.peer.id, RemoteID: x.conn.id, QPN: 55})
+	}, func(s *Stats) { s.CM.Forged++ }, false},
+	{"DREQ", netip.Addr{}, func(x *target, from netip.Addr) []byte {
+		return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
+	}, func(*Stats) {}, true}, // who can send that can end it
+}
+
 // TestHostileDevice has a device get what it must not obey: each packet is counted where
 // it belongs, nothing is written, and the connection goes on, or ends where the
 // reference says so.
 func TestHostileDevice(t *testing.T) {
-	evil := bytes.Repeat([]byte{0xEE}, 512)
-	for _, tt := range []struct {
-		name    string
-		from    netip.Addr // the zero Addr: the peer
-		packet  func(x *target, from netip.Addr) []byte
-		counted func(s *Stats)
-		ends    bool
-	}{
-		{"bad ICRC", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			b := x.packet(from, func(p *ibta.Packet) { p.Payload = evil })
-			b[20] ^= 1
-			return b
-		}, func(s *Stats) { s.BadICRC++ }, false},
-		{"half a packet", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.Payload = evil })[:13]
-		}, func(s *Stats) { s.Malformed++ }, false},
-		{"unknown operation", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.OpCode = 0x0C })
-		}, func(s *Stats) { s.Malformed++ }, false},
-		{"unknown queue pair", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.DestQP++ })
-		}, func(s *Stats) { s.UnknownQP++ }, false},
-		{"other partition", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.PKey = 0x8001 })
-		}, func(s *Stats) { s.BadPKey++ }, false},
-		{"not from the peer", elsewhere, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.Payload = evil })
-		}, func(s *Stats) { s.Strays++ }, false},
-		{"datagram to a connection", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.OpCode = ibta.UDSendOnly })
-		}, func(s *Stats) { s.Transport.Foreign++ }, false},
-		{"PSN far ahead", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) {
-				p.PSN = p.PSN.Add(1 << 22)
-				write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil)
-			})
-		}, func(s *Stats) { s.Transport.Ahead++ }, false},
-		{"PSN far behind", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) {
-				p.PSN = p.PSN.Add(-1 << 22)
-				write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil)
-			})
-		}, func(s *Stats) { s.Transport.Duplicates++ }, false},
-		{"ACK of what was never sent", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) {
-				p.OpCode, p.PSN, p.AETH = ibta.Acknowledge, x.conn.rc.req.next.Add(5), ibta.AETH{Syndrome: ibta.AckUnlimited}
-			})
-		}, func(s *Stats) { s.Transport.Ghosts++ }, false},
-		{"wrong RKey", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey()+1, x.region.Frags(nil)[0].Address, evil) })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"before the region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address-1, evil) })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"behind the region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address+5000-511, evil) })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"length that overflows", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), 1<<64-100, evil) })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"deregistered region", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			b := x.packet(from, func(p *ibta.Packet) { write(p, x.region.RKey(), x.region.Frags(nil)[0].Address, evil) })
-			x.region.Deregister()
-			return b
-		}, func(s *Stats) { s.Transport.Refused++; s.Regions-- }, true},
-		{"region without the right", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			r := x.register(x.ends[1].pd, verbs.LocalWrite)
-			return x.packet(from, func(p *ibta.Packet) { write(p, r.RKey(), r.Frags(nil)[0].Address, evil) })
-		}, func(s *Stats) { s.Transport.Refused++; s.Regions++ }, true},
-		{"region of another domain", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			pd, err := x.conn.dev.NewPD()
-			if err != nil {
-				x.t.Fatal(err)
-			}
-			r := x.register(pd, both)
-			return x.packet(from, func(p *ibta.Packet) { write(p, r.RKey(), r.Frags(nil)[0].Address, evil) })
-		}, func(s *Stats) { s.Transport.Refused++; s.Regions++ }, true},
-		{"end of a message that never began", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.OpCode, p.Payload = ibta.WriteLast, evil })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"message longer than the MTU", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) { p.Payload = make([]byte, 1028) })
-		}, func(s *Stats) { s.Transport.Refused++ }, true},
-		{"wrong Q_Key", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) {
-				p.OpCode, p.DestQP, p.DETH, p.Payload = ibta.UDSendOnly, ibta.GSI, ibta.DETH{QKey: ibta.CMQKey}, evil
-			})
-		}, func(s *Stats) { s.BadQKey++ }, false},
-		{"no MAD", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.packet(from, func(p *ibta.Packet) {
-				p.OpCode, p.DestQP, p.DETH, p.Payload = ibta.UDSendOnly, ibta.GSI, ibta.DETH{QKey: ibta.GSIQKey}, evil
-			})
-		}, func(s *Stats) { s.CM.Malformed++ }, false},
-		{"DREQ from elsewhere", elsewhere, func(x *target, from netip.Addr) []byte {
-			return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
-		}, func(s *Stats) { s.CM.Forged++ }, false},
-		{"DREQ of another queue pair", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn + 1})
-		}, func(s *Stats) { s.CM.Forged++ }, false},
-		{"REJ from elsewhere", elsewhere, func(x *target, from netip.Addr) []byte {
-			return x.mad(from, ibta.AttrREJ, &ibta.REJ{LocalID: x.peer.id, RemoteID: x.conn.id, Reason: ibta.RejectStale})
-		}, func(s *Stats) { s.CM.Forged++ }, false},
-		{"REP to the accepting side", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.mad(from, ibta.AttrREP, &ibta.REP{LocalID: x.peer.id, RemoteID: x.conn.id, QPN: 55})
-		}, func(s *Stats) { s.CM.Forged++ }, false},
-		{"DREQ", netip.Addr{}, func(x *target, from netip.Addr) []byte {
-			return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
-		}, func(*Stats) {}, true}, // who can send that can end it
-	} {
+	for _, tt := range hostilePackets {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newTarget(t)
 			from := tt.from
