@@ -2,9 +2,7 @@ package softroce
 
 import (
 	"net/netip"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
-	"ulnet/lnet/machine"
 )
 
 // TestAllocatesNothing: messages and RDMA WRITEs to and fro allocate nothing, on
@@ -94,116 +91,6 @@ func TestAnswerTakesACK(t *testing.T) {
 	}
 	if !slices.Equal(arrived, list) {
 		t.Errorf("%v\nhave arrived, want %v", arrived, list)
-	}
-}
-
-// TestUpcalls posts on many connections from many goroutines, with one completion
-// queue, and disconnects: upcalls come one at a time, each connection's in order, and
-// nothing but errors follows the last event.
-func TestUpcalls(t *testing.T) {
-	const conns, posters, each = 8, 4, 200
-	var nodes [2]*testNode
-	for i := range nodes {
-		nodes[i] = openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), ReceiveBuffer: 1 << 20})
-	}
-	var running, over atomic.Int32
-	next := make(map[uint32]uint64) // of a QPN; the upcalls take turns
-	var ended sync.Map              // QPN
-	var received atomic.Int64
-	var done sync.WaitGroup
-	cq, err := nodes[0].device.NewCQ(conns*64, func(batch []verbs.Completion) {
-		if running.Add(1) != 1 {
-			t.Error("two upcalls at a time")
-		}
-		for i := range batch {
-			c := &batch[i]
-			_, last := ended.Load(c.QPN)
-			switch {
-			case c.Op == verbs.Receive:
-				nodes[0].pool.Return(c.Buffer)
-				if received.Add(1); last {
-					t.Error("a message after the end")
-				}
-			case c.Status == verbs.Success && (c.ID != next[c.QPN] || last):
-				t.Errorf("%+v, want %d", c, next[c.QPN])
-			}
-			if c.Op == verbs.Send {
-				next[c.QPN]++
-				done.Done()
-			}
-		}
-		running.Add(-1)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes[1].listen()
-	var list []verbs.Conn
-	for range conns {
-		cfg := nodes[0].config()
-		cfg.QP.Sends, cfg.QP.Recvs, cfg.QP.MaxSends = cq, cq, 64
-		events := make(chan verbs.Event, 2)
-		c, err := nodes[0].device.Connect(addrPort(nodes[1].device), cfg, func(c verbs.Conn, e verbs.Event) {
-			if e.Kind == verbs.Disconnected {
-				ended.Store(c.QPN(), true)
-				over.Add(1)
-			}
-			events <- e
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		take(t, events)
-		list = append(list, c)
-	}
-	var all sync.WaitGroup
-	for _, c := range list {
-		var mu sync.Mutex
-		id := uint64(0)
-		for range posters {
-			all.Go(func() {
-				for range each {
-					last := false
-					for posted := false; !posted; {
-						mu.Lock()
-						done.Add(1)
-						err := c.PostSend([]verbs.SendWR{send(id, []byte("message"))})
-						if posted = err == nil; posted {
-							id++
-							last = id == 3*each
-						} else {
-							done.Done()
-						}
-						mu.Unlock()
-						runtime.Gosched()
-					}
-					if last {
-						c.Disconnect()
-					}
-				}
-			})
-		}
-	}
-	posted := make(chan struct{})
-	var taking sync.WaitGroup
-	taking.Go(func() {
-		for {
-			select {
-			case <-nodes[1].got:
-			case <-posted:
-				return
-			}
-		}
-	})
-	all.Wait()
-	done.Wait()
-	close(posted)
-	taking.Wait()
-	for _, c := range list {
-		c.Close()
-	}
-	if err := cq.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
