@@ -19,106 +19,132 @@ func (f *fakeSlabs) new(sizeBytes int) (slab, error) {
 	return slab{bytes: make([]byte, sizeBytes), base: uint64(f.made) << 32, key: uint32(f.made), free: func() { f.live-- }}, nil
 }
 
+// postedRequest is what ringModel knows of a work request.
+type postedRequest struct {
+	id    uint64
+	place uint32
+	told  bool
+	want  verbs.Status
+	done  bool // without the device
+}
+
+// ringModel has a ring and what is posted there.
+type ringModel struct {
+	slabs  fakeSlabs
+	bounce *bounce
+	ring   ring
+	held   *lease // by all that are posted, and the model
+	posted []postedRequest
+	next   uint64
+}
+
+func newRingModel(t *rapid.T) *ringModel {
+	m := &ringModel{held: newLease(func() {})}
+	m.bounce = &bounce{newSlab: m.slabs.new}
+	m.ring = newRing(rapid.IntRange(1, 9).Draw(t, "most"), m.bounce)
+	m.ring.head = rapid.SampledFrom([]uint64{0, 1<<32 - 3}).Draw(t, "start")
+	m.ring.tail = m.ring.head
+	return m
+}
+
+// check wants the next n told that are to be, and no others.
+func (m *ringModel) check(t *rapid.T, got []verbs.Completion, n int) {
+	t.Helper()
+	for _, p := range m.posted[:n] {
+		if !p.told && p.want == verbs.Success {
+			continue
+		}
+		if len(got) == 0 || got[0].ID != p.id || got[0].Status != p.want || got[0].QPN != 5 {
+			t.Fatalf("told %+v, want %+v", got, p)
+		}
+		got = got[1:]
+	}
+	if len(got) != 0 {
+		t.Fatalf("told too much: %+v", got)
+	}
+	m.posted = m.posted[n:]
+}
+
+// settled returns n and how many behind that the device is not needed for.
+func (m *ringModel) settled(n int) int {
+	for n < len(m.posted) && m.posted[n].done {
+		n++
+	}
+	return n
+}
+
+func (m *ringModel) push(t *rapid.T) {
+	if m.ring.free() == 0 {
+		return
+	}
+	m.next++
+	p := postedRequest{id: m.next, place: uint32(m.ring.tail), told: rapid.Bool().Draw(t, "signaled")}
+	s := m.ring.push(m.next, verbs.Send, p.told)
+	m.held.hold()
+	s.leases = append(s.leases, m.held)
+	if s.copied, _ = m.bounce.get(10); len(s.copied.bytes) != 10 {
+		t.Fatal("no memory")
+	}
+	m.posted = append(m.posted, p)
+}
+
+func (m *ringModel) cancel(t *rapid.T) {
+	start, n := m.ring.tail, len(m.posted)
+	m.push(t)
+	m.ring.cancel(start)
+	m.posted = m.posted[:n]
+}
+
+func (m *ringModel) complete(t *rapid.T) {
+	i := rapid.IntRange(0, len(m.posted)).Draw(t, "which")
+	status := rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
+	if i == len(m.posted) || m.posted[i].done {
+		return // the device knows no others
+	}
+	m.posted[i].want = status
+	m.check(t, m.ring.complete(m.posted[i].place, status, 5, nil), m.settled(i+1))
+}
+
+// strange completes what is not posted.
+func (m *ringModel) strange(t *rapid.T) {
+	place := rapid.Uint32().Draw(t, "place")
+	if uint64(place-uint32(m.ring.head)) < uint64(len(m.posted)) {
+		return
+	}
+	m.check(t, m.ring.complete(place, verbs.Success, 5, nil), 0)
+}
+
+func (m *ringModel) settle(t *rapid.T) {
+	i := rapid.IntRange(0, len(m.posted)).Draw(t, "from")
+	m.ring.settle(m.ring.head+uint64(i), verbs.Flushed)
+	for j := i; j < len(m.posted); j++ {
+		if !m.posted[j].done {
+			m.posted[j].done, m.posted[j].want = true, verbs.Flushed
+		}
+	}
+	m.check(t, m.ring.sweep(5, nil), m.settled(0))
+}
+
+func (m *ringModel) invariants(t *rapid.T) {
+	if n := m.held.holders.Load(); int(n) != 1+len(m.posted) || m.bounce.lent != len(m.posted) || m.ring.length() != len(m.posted) {
+		t.Fatalf("%d holders and %d slots, %d are posted", n, m.bounce.lent, len(m.posted))
+	}
+}
+
 // TestRing: whatever is posted, done by the device and settled, each completes once and in
 // order, those are told that are to be, and the memory of all is let go.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var slabs fakeSlabs
-		b := &bounce{newSlab: slabs.new}
-		r := newRing(rapid.IntRange(1, 9).Draw(t, "most"), b)
-		r.head = rapid.SampledFrom([]uint64{0, 1<<32 - 3}).Draw(t, "start")
-		r.tail = r.head
-		held := newLease(func() {})
-		type posted struct {
-			id    uint64
-			place uint32
-			told  bool
-			want  verbs.Status
-			done  bool // without the device
-		}
-		var model []posted
-		next := uint64(0)
-		check := func(got []verbs.Completion, n int) {
-			t.Helper()
-			for _, p := range model[:n] {
-				if !p.told && p.want == verbs.Success {
-					continue
-				}
-				if len(got) == 0 || got[0].ID != p.id || got[0].Status != p.want || got[0].QPN != 5 {
-					t.Fatalf("told %+v, want %+v", got, p)
-				}
-				got = got[1:]
-			}
-			if len(got) != 0 {
-				t.Fatalf("told too much: %+v", got)
-			}
-			model = model[n:]
-		}
-		settled := func(n int) int {
-			for n < len(model) && model[n].done {
-				n++
-			}
-			return n
-		}
-		push := func(t *rapid.T) {
-			if r.free() == 0 {
-				return
-			}
-			next++
-			p := posted{id: next, place: uint32(r.tail), told: rapid.Bool().Draw(t, "signaled")}
-			s := r.push(next, verbs.Send, p.told)
-			held.hold()
-			s.leases = append(s.leases, held)
-			if s.copied, _ = b.get(10); len(s.copied.bytes) != 10 {
-				t.Fatal("no memory")
-			}
-			model = append(model, p)
-		}
+		m := newRingModel(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"push": push,
-			"cancel": func(t *rapid.T) {
-				start, n := r.tail, len(model)
-				push(t)
-				r.cancel(start)
-				model = model[:n]
-			},
-			"complete": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(model)).Draw(t, "which")
-				status := rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
-				if i == len(model) || model[i].done {
-					return // the device knows no others
-				}
-				model[i].want = status
-				check(r.complete(model[i].place, status, 5, nil), settled(i+1))
-			},
-			"strange": func(t *rapid.T) {
-				place := rapid.Uint32().Draw(t, "place")
-				if uint64(place-uint32(r.head)) < uint64(len(model)) {
-					return
-				}
-				check(r.complete(place, verbs.Success, 5, nil), 0)
-			},
-			"settle": func(t *rapid.T) {
-				i := rapid.IntRange(0, len(model)).Draw(t, "from")
-				r.settle(r.head+uint64(i), verbs.Flushed)
-				for j := i; j < len(model); j++ {
-					if !model[j].done {
-						model[j].done, model[j].want = true, verbs.Flushed
-					}
-				}
-				check(r.sweep(5, nil), settled(0))
-			},
-			"": func(t *rapid.T) {
-				if n := held.holders.Load(); int(n) != 1+len(model) || b.lent != len(model) || r.length() != len(model) {
-					t.Fatalf("%d holders and %d slots, %d are posted", n, b.lent, len(model))
-				}
-			},
+			"push": m.push, "cancel": m.cancel, "complete": m.complete, "strange": m.strange, "settle": m.settle,
+			"": m.invariants,
 		})
-		r.settle(r.head, verbs.Flushed)
-		r.sweep(5, nil)
-		b.close()
-		if slabs.live != 0 {
-			t.Fatalf("%d slabs are left", slabs.live)
+		m.ring.settle(m.ring.head, verbs.Flushed)
+		m.ring.sweep(5, nil)
+		m.bounce.close()
+		if m.slabs.live != 0 {
+			t.Fatalf("%d slabs are left", m.slabs.live)
 		}
 	})
 }
