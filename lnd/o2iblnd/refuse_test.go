@@ -8,9 +8,16 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRefuse: each thing that no correct peer sends ends the connection, with a reason
-// of its own (reference §3.1, §5, §8.5, §9).
-func TestRefuse(t *testing.T) {
+// refusal is a message that no correct peer sends.
+type refusal struct {
+	name  string
+	setup func(p *pair) // before; a is the one that is attacked
+	m     kib.Msg
+	spoil func(b []byte) []byte
+	want  Reason
+}
+
+func refusals(t *testing.T) []refusal {
 	put := func(n int) (h wire.Header) {
 		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
 		h.PayloadLength = uint32(n)
@@ -23,13 +30,7 @@ func TestRefuse(t *testing.T) {
 		}
 		return d
 	}
-	for _, tt := range []struct {
-		name  string
-		setup func(p *pair) // before; a is the one that is attacked
-		m     kib.Msg
-		spoil func(b []byte) []byte
-		want  Reason
-	}{
+	return []refusal{
 		{name: "nothing", m: kib.Msg{Header: kib.Header{Type: kib.Noop}}, spoil: func([]byte) []byte { return nil }, want: BadMessage},
 		{name: "short", m: kib.Msg{Header: kib.Header{Type: kib.Noop}}, spoil: func(b []byte) []byte { return b[:47] }, want: BadMessage},
 		{name: "magic", m: kib.Msg{Header: kib.Header{Type: kib.Noop}}, spoil: func(b []byte) []byte { b[0]++; return b }, want: BadMessage},
@@ -66,7 +67,13 @@ func TestRefuse(t *testing.T) {
 		{name: "PUT_REQ without a PUT", m: kib.Msg{Header: kib.Header{Type: kib.PutReq}, LNet: getHeader()}, want: BadMessage},
 		{name: "GET_DONE of more than was asked for", setup: startGet, m: kib.Msg{Header: kib.Header{Type: kib.GetDone}, Cookie: 1000, Status: 5001}, want: BadStatus},
 		{name: "PUT_DONE of less than was asked for", setup: startSink, m: kib.Msg{Header: kib.Header{Type: kib.PutDone}, Cookie: 1000, Status: 4999}, want: BadStatus},
-	} {
+	}
+}
+
+// TestRefuse: each thing that no correct peer sends ends the connection, with a reason
+// of its own (reference §3.1, §5, §8.5, §9).
+func TestRefuse(t *testing.T) {
+	for _, tt := range refusals(t) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPair(t)
 			a, b := p.ends[0], p.ends[1]
