@@ -56,16 +56,16 @@ func echoPair(t testing.TB, size int) (roundTrip func()) {
 	return roundTrip
 }
 
-// TestNoAllocations: the immediate path allocates nothing; a transfer allocates what the
-// provider does for the two registrations of each.
+// TestNoAllocations: neither immediate messages nor those with RDMA, which take
+// registrations that are there (Renewer), allocate anything.
 func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector drops pooled memory at random")
 	}
-	for _, tt := range []struct{ size, most int }{{0, 0}, {8, 0}, {3976, 0}, {3977, 16}, {lnd.MaxPayload, 16}} {
-		t.Run(fmt.Sprint(tt.size), func(t *testing.T) {
-			if n := testing.AllocsPerRun(200, echoPair(t, tt.size)); n > float64(tt.most) {
-				t.Errorf("%v allocations per round trip, want %d", n, tt.most)
+	for _, size := range []int{0, 8, 3976, 3977, lnd.MaxPayload} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			if n := testing.AllocsPerRun(200, echoPair(t, size)); n != 0 {
+				t.Errorf("%v allocations per round trip", n)
 			}
 		})
 	}
