@@ -95,48 +95,34 @@ func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-// localID and remoteID return where a message names its sender's and its
-// receiver's connection; nil if it does not.
-func (c *CM) localID() *ibta.CommID {
+// ids returns where a message names its sender's and its receiver's connection; nil
+// if it does not.
+func (c *CM) ids() (local, remote *ibta.CommID) {
 	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
-		return &c.REQ.LocalID
+		return &c.REQ.LocalID, nil
 	case ibta.AttrREP:
-		return &c.REP.LocalID
+		return &c.REP.LocalID, &c.REP.RemoteID
 	case ibta.AttrREJ:
-		return &c.REJ.LocalID
+		return &c.REJ.LocalID, &c.REJ.RemoteID
 	case ibta.AttrRTU:
-		return &c.RTU.LocalID
+		return &c.RTU.LocalID, &c.RTU.RemoteID
 	case ibta.AttrDREQ:
-		return &c.DREQ.LocalID
+		return &c.DREQ.LocalID, &c.DREQ.RemoteID
 	}
-	return &c.DREP.LocalID
-}
-
-func (c *CM) remoteID() *ibta.CommID {
-	switch c.MAD.Attribute {
-	case ibta.AttrREQ:
-		return nil
-	case ibta.AttrREP:
-		return &c.REP.RemoteID
-	case ibta.AttrREJ:
-		return &c.REJ.RemoteID
-	case ibta.AttrRTU:
-		return &c.RTU.RemoteID
-	case ibta.AttrDREQ:
-		return &c.DREQ.RemoteID
-	}
-	return &c.DREP.RemoteID
+	return &c.DREP.LocalID, &c.DREP.RemoteID
 }
 
 func adaptCommID(d *Differences, want, node *Packet) (bool, error) {
 	if want.CM == nil {
 		return false, nil
 	}
+	id, _ := want.CM.ids()
 	if kind := want.CM.MAD.Attribute; kind == ibta.AttrREQ || kind == ibta.AttrREP {
-		return d.ids.note(want.CM.localID(), *node.CM.localID())
+		own, _ := node.CM.ids()
+		return d.ids.note(id, *own)
 	}
-	d.ids.apply(want.CM.localID())
+	d.ids.apply(id)
 	return false, nil
 }
 
@@ -162,7 +148,7 @@ func (d *Differences) Substitute(q *Packet) Datagram {
 			changed = own != s.CM.MAD.TransactionID
 			s.CM.MAD.TransactionID = own
 		}
-		if id := s.CM.remoteID(); id != nil {
+		if _, id := s.CM.ids(); id != nil {
 			changed = d.ids.apply(id) || changed
 		}
 	}
