@@ -97,12 +97,16 @@ func (m *ringModel) cancel(t *rapid.T) {
 
 func (m *ringModel) complete(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.posted)).Draw(t, "which")
-	status := rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
+	status := drawStatus(t)
 	if i == len(m.posted) || m.posted[i].done {
 		return // the device knows no others
 	}
 	m.posted[i].want = status
 	m.check(t, m.ring.complete(m.posted[i].place, status, 5, nil), m.settled(i+1))
+}
+
+func drawStatus(t *rapid.T) verbs.Status {
+	return rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
 }
 
 // strange completes what is not posted.
@@ -116,10 +120,11 @@ func (m *ringModel) strange(t *rapid.T) {
 
 func (m *ringModel) settle(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.posted)).Draw(t, "from")
-	m.ring.settle(m.ring.head+uint64(i), verbs.Flushed)
+	status := drawStatus(t)
+	m.ring.settle(m.ring.head+uint64(i), status)
 	for j := i; j < len(m.posted); j++ {
 		if !m.posted[j].done {
-			m.posted[j].done, m.posted[j].want = true, verbs.Flushed
+			m.posted[j].done, m.posted[j].want = true, status
 		}
 	}
 	m.check(t, m.ring.sweep(5, nil), m.settled(0))
