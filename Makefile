@@ -69,8 +69,8 @@ bench: build ## measure the goals; GOAL=G-LN-1 for one
 bench-peers: ## gossip and zones beside memberlist, or with PEERS=leases client health beside etcd (4 min); fetches them
 	@cd cmd/bench/peers && $(GO) run . $(PEERS)
 
-soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; needs root
-	@bin/soak --time $(SOAK) --seed $(SEED)
+soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; NET=o2ib on RDMA in software; needs root
+	@bin/soak --net $(or $(NET),tcp) --time $(SOAK) --seed $(SEED)
 
 # govulncheck ends with 3 when it found something, with 1 when it could not look.
 lint: ## golangci-lint and govulncheck, where installed and reachable

@@ -2,7 +2,8 @@
 // and hosts that fail, and accounts for every operation.
 //
 // Each worker is a process of its own in a network namespace of its own, with
-// a whole node (portals, lnet, socklnd) and a link to a common switch. Workers
+// a whole node (portals, lnet, and the driver of TCP or of RDMA in software) and a
+// link to a common switch. Workers
 // PUT, with and without ACK, and GET, between 0 and 1 MiB, to memory of every
 // kind: at offsets that the sender chooses, into buffers for one message on a
 // lazy portal, into rings of small messages. All bytes follow from who sent
@@ -45,6 +46,7 @@ const maxHosts = 16
 func root(env cli.Env) *cobra.Command {
 	var (
 		cfg           soakConfig
+		net           string
 		faults, level string
 		asJSON        bool
 	)
@@ -54,7 +56,7 @@ func root(env cli.Env) *cobra.Command {
 		Example: "  soak --time 2m --faults kill,loss",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := cfg.complete(faults, level); err != nil {
+			if err := cfg.complete(net, faults, level); err != nil {
 				return err
 			}
 			r, err := runSoak(c.Context(), cfg, env.Stderr)
@@ -70,10 +72,11 @@ func root(env cli.Env) *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&cfg.length, "time", 10*time.Minute, "how long")
 	f.Uint64Var(&cfg.seed, "seed", 0, "of everything random; 0 takes a new one")
+	f.StringVar(&net, "net", "tcp", "network to run on: tcp, or o2ib for RDMA in software")
 	f.IntVar(&cfg.hosts, "hosts", 4, "number of workers")
 	f.IntVar(&cfg.rate, "rate", 200, "operations per second that a worker starts at most")
 	f.StringVar(&faults, "faults", "all", "all, none, or a list of: "+faultNames())
-	f.BoolVar(&cfg.ipv6, "ipv6", false, "use IPv6, and so version 4 of the protocol")
+	f.BoolVar(&cfg.ipv6, "ipv6", false, "use IPv6, and so version 4 of the protocol of TCP")
 	f.StringVar(&level, "log-level", "info", "of the workers' logs: debug, info, warn, error")
 	f.BoolVar(&cfg.keep, "keep", false, "keep the logs of a run without violation, too")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -82,8 +85,11 @@ func root(env cli.Env) *cobra.Command {
 }
 
 // complete checks the flags and writes down how to repeat the run.
-func (cfg *soakConfig) complete(faults, level string) (err error) {
-	if cfg.faults, err = parseFaults(faults); err != nil {
+func (cfg *soakConfig) complete(net, faults, level string) (err error) {
+	if cfg.net, err = parseNetwork(net); err != nil {
+		return cli.Usagef("--net: %w", err)
+	}
+	if cfg.faults, err = cfg.net.parseFaults(faults); err != nil {
 		return cli.Usagef("--faults: %w", err)
 	}
 	if cfg.log, err = config.ParseLevel(level); err != nil {
@@ -96,10 +102,12 @@ func (cfg *soakConfig) complete(faults, level string) (err error) {
 		return cli.Usagef("--rate %d: from 1 to 100000", cfg.rate)
 	case cfg.length <= 0:
 		return cli.Usagef("--time %v: too short", cfg.length)
+	case cfg.ipv6 && cfg.net == o2ib:
+		return cli.Usagef("--ipv6: networks of type o2ib have IPv4 addresses only")
 	}
 	cfg.seed = cmp.Or(cfg.seed, newSeed())
-	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s' --ipv6=%v",
-		cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults, cfg.ipv6)
+	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s' --net %s --ipv6=%v",
+		cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults, cfg.net, cfg.ipv6)
 	return nil
 }
 

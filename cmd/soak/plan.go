@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"ulnet/lnd/lndtest/netlab/netem"
@@ -165,37 +164,4 @@ func newFault(random *rand.Rand, kind faultKind) fault {
 
 func between(random *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(random.Int64N(int64(most-least)))
-}
-
-// parseFaults parses a list of kinds: "all", "none", "kill,link down".
-func parseFaults(s string) (chosen []faultKind, err error) {
-	if s == "none" {
-		return nil, nil
-	}
-	names := make(map[string]faultKind)
-	for k := range faultKinds {
-		names[k.String()] = k
-		if s == "all" {
-			chosen = append(chosen, k)
-		}
-	}
-	if s == "all" {
-		return chosen, nil
-	}
-	for name := range strings.SplitSeq(s, ",") {
-		k, ok := names[strings.TrimSpace(name)]
-		if !ok {
-			return nil, fmt.Errorf("no fault %q; there are %s", name, faultNames())
-		}
-		chosen = append(chosen, k)
-	}
-	return chosen, nil
-}
-
-func faultNames() string {
-	var names []string
-	for k := range faultKinds {
-		names = append(names, k.String())
-	}
-	return strings.Join(names, ", ")
 }

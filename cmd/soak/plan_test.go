@@ -9,7 +9,7 @@ import (
 )
 
 func TestPlanFollowsFromTheSeed(t *testing.T) {
-	kinds, err := parseFaults("all")
+	kinds, err := tcp.parseFaults("all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestPlanFollowsFromTheSeed(t *testing.T) {
 // TestPlan: every kind comes up, in time, with parameters that make sense, and
 // the faults of a link or a worker do not overlap.
 func TestPlan(t *testing.T) {
-	all, err := parseFaults("all")
+	all, err := tcp.parseFaults("all")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type news struct {
 // its journal has ended and it has exited.
 func (s *soak) launch(m *member) error {
 	cfg, err := json.Marshal(workerConfig{
-		Worker: uint8(m.index), Life: m.life, Seed: s.cfg.seed, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
+		Worker: uint8(m.index), Life: m.life, Seed: s.cfg.seed, Network: s.cfg.net, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
 		Abort: len(s.cfg.faults) > 0,
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ const (
 // soakConfig is what the command line says.
 type soakConfig struct {
 	length  time.Duration
+	net     network
 	seed    uint64
 	hosts   int
 	rate    int // operations per second and worker

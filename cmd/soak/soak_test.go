@@ -115,13 +115,15 @@ func TestSoak(t *testing.T) {
 		{"network", []string{"--time", "10s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true, []faultKind{faultLink, faultReset, faultReorder}},
 		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
 		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},
+		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "1s", "--faults", "none"}, false, nil},
+		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.long && testing.Short() {
 				t.Skip("takes long; skipped by -short")
 			}
-			code, stdout, stderr := runCommand(t, append(tt.args, "--seed", "12", "--hosts", "3", "--rate", "100", "--json")...)
+			code, stdout, stderr := runCommand(t, append([]string{"--seed", "12", "--hosts", "3", "--rate", "100", "--json"}, tt.args...)...)
 			if code != cli.OK {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
@@ -149,6 +151,9 @@ func TestUsage(t *testing.T) {
 		args       []string
 	}{
 		{"one host", "--hosts 1: from 2 to 16", []string{"--hosts", "1"}},
+		{"unknown network", `no network "ib": want tcp or o2ib`, []string{"--net", "ib"}},
+		{"IPv6 over RDMA", "--ipv6: networks of type o2ib", []string{"--net", "o2ib", "--ipv6"}},
+		{"TCP's fault over RDMA", "tcp reset does nothing to o2ib", []string{"--net", "o2ib", "--faults", "kill,tcp reset"}},
 		{"no time", "--time 0s: too short", []string{"--time", "0"}},
 		{"unknown fault", `no fault "fire"; there are loss, rate`, []string{"--faults", "loss,fire"}},
 		{"no rate", "--rate 0", []string{"--rate", "0"}},

@@ -58,6 +58,7 @@ const (
 	patience     = 60 * time.Second
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 2 * time.Second
+	keepalive    = time.Second
 	acceptPort   = 988
 )
 
@@ -66,6 +67,7 @@ type workerConfig struct {
 	Worker    uint8
 	Life      uint16
 	Seed      uint64
+	Network   network
 	Addresses []string // of all workers, in order
 	Rate      int      // operations per second at most
 	Abort     bool     // give some operations up at random
@@ -124,11 +126,13 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 // workers.
 func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
-	c.Networks = "tcp(" + w.cfg.Addresses[w.cfg.Worker] + ")"
+	c.Networks = fmt.Sprintf("%s(%s)", w.cfg.Network, w.cfg.Addresses[w.cfg.Worker])
 	c.AcceptPort = acceptPort
 	c.TransactionTimeout = transactionTimeout
 	c.MinReconnect, c.MaxReconnect = minReconnect, maxReconnect
 	c.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
+	// Nothing but a keepalive tells a node on RDMA that its peer has died.
+	c.O2IB.ConnsPerPeer, c.O2IB.Keepalive = c.ConnsPerPeer, keepalive
 	return c
 }
 
@@ -202,5 +206,5 @@ func (w *worker) violation(format string, args ...any) {
 
 // id is the LNet process of a worker.
 func (w *worker) id(worker uint8) nid.ProcessID {
-	return nid.ProcessID{NID: nid.MustParse(w.cfg.Addresses[worker] + "@tcp"), PID: nid.LustrePID}
+	return nid.ProcessID{NID: nid.MustParse(w.cfg.Addresses[worker] + "@" + string(w.cfg.Network)), PID: nid.LustrePID}
 }

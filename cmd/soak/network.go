@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// network is what the workers speak over.
+type network string
+
+const (
+	tcp  network = "tcp"
+	o2ib network = "o2ib" // RDMA in software
+)
+
+func parseNetwork(s string) (network, error) {
+	if n := network(s); n == tcp || n == o2ib {
+		return n, nil
+	}
+	return "", fmt.Errorf("no network %q: want tcp or o2ib", s)
+}
+
+// has says whether a fault hits the network at all.
+func (n network) has(k faultKind) bool { return n == tcp || k != faultReset }
+
+// parseFaults parses a list of kinds: "all", "none", "kill,link down".
+func (n network) parseFaults(s string) (chosen []faultKind, err error) {
+	if s == "none" {
+		return nil, nil
+	}
+	names := make(map[string]faultKind)
+	for k := range faultKinds {
+		names[k.String()] = k
+		if s == "all" && n.has(k) {
+			chosen = append(chosen, k)
+		}
+	}
+	if s == "all" {
+		return chosen, nil
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		k, ok := names[strings.TrimSpace(name)]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("no fault %q; there are %s", name, faultNames())
+		case !n.has(k):
+			return nil, fmt.Errorf("%v does nothing to %s", k, n)
+		}
+		chosen = append(chosen, k)
+	}
+	return chosen, nil
+}
+
+func faultNames() string {
+	var names []string
+	for k := range faultKinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
