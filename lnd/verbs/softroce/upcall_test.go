@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -125,4 +126,41 @@ func TestRunnerGoesHome(t *testing.T) {
 	close(home)
 	take(t, all)
 	q.wait()
+}
+
+// TestLastEventInOrder: the last event of a connection comes behind what was claimed
+// before it, and before what was claimed later.
+func TestLastEventInOrder(t *testing.T) {
+	var got []string
+	var q *cq
+	ending := func(name string) *conn {
+		c := &conn{}
+		c.recvs = q
+		c.events.upcall = func(verbs.Conn, verbs.Event) { got = append(got, name) }
+		c.events.done = func() {}
+		return c
+	}
+	claim := func(id uint64, last *conn) {
+		if q.claim([]verbs.Completion{{ID: id, Op: verbs.Receive}}, last) {
+			t.Error("claimed twice")
+		}
+	}
+	q = newCQ(nil, 1, func(batch []verbs.Completion) {
+		for i := range batch {
+			if got = append(got, fmt.Sprint(batch[i].ID)); batch[i].ID == 0 {
+				claim(1, ending("first"))
+				claim(2, ending("second"))
+				claim(3, nil)
+			}
+		}
+	})
+	list := []verbs.Completion{{Op: verbs.Receive}}
+	c := ending("own")
+	if !q.claim(list, c) {
+		t.Fatal("not claimed")
+	}
+	q.run(list, c)
+	if want := []string{"0", "own", "1", "first", "2", "second", "3"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
