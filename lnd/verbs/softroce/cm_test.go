@@ -56,7 +56,7 @@ func TestCMConnect(t *testing.T) {
 }
 
 // TestCMLost loses the first copies of each message in turn: all is well in the
-// end, and the loss of one costs a second at most.
+// end, and the loss of one costs little more than a tenth of a second.
 func TestCMLost(t *testing.T) {
 	for _, kind := range []ibta.Attribute{ibta.AttrREQ, ibta.AttrREP, ibta.AttrRTU, ibta.AttrDREQ, ibta.AttrDREP} {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -70,11 +70,11 @@ func TestCMLost(t *testing.T) {
 				return true
 			}
 			id := x.connect(0, 1)
-			x.run(time.Second)
+			x.run(110 * time.Millisecond)
 			x.expect(0, cmEstablished)
 			x.expect(1, cmRequested, cmEstablished)
 			x.do(0, cmCall{Kind: callDisconnect, ID: id})
-			x.run(2 * time.Second)
+			x.run(220 * time.Millisecond)
 			x.expect(1, cmRequested, cmEstablished, cmDisconnected)
 			x.run(time.Minute)
 			x.empty()

@@ -39,7 +39,7 @@ const (
 	longestAck      = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
 
 	// Local policy: the first repetitions come sooner than they must.
-	firstResend = 500 * time.Millisecond
+	firstResend = 100 * time.Millisecond
 )
 
 // cmConn is a connection.
