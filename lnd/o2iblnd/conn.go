@@ -174,22 +174,16 @@ func (c *conn) dropWaiting() {
 
 // fail ends the connection because of cause. Only the first failure counts.
 func (c *conn) fail(cause *Error) {
-	c.mu.Lock()
-	switch c.state {
-	case connOpen:
-		c.step(exchangeIn{kind: exchangeClose, err: cause})
-		c.unlock()
-	case connOpening:
-		c.state = connClosing
-		known := c.vc != nil
-		c.mu.Unlock()
-		c.tellPeer(cause)
-		if known {
-			c.giveUp()
-		}
-	default:
-		c.mu.Unlock()
+	if c.withdraw(cause) {
+		return
 	}
+	c.mu.Lock()
+	if c.state != connOpen {
+		c.mu.Unlock()
+		return
+	}
+	c.step(exchangeIn{kind: exchangeClose, err: cause})
+	c.unlock()
 }
 
 // tellPeer tells the peer's set that a connection has not come about.

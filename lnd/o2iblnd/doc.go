@@ -11,11 +11,14 @@
 // is the smaller peer_credits of both, and how many WRITEs a transfer may take, and each
 // names the life of its node by a stamp.
 //
-// If both sides ask at once the request of the higher NID wins. Who finds that a
-// peer has a new stamp ends the old connections and has the peer ask again: a node
-// that has been restarted connects twice. What a reject offers is taken over: a
-// shorter queue, fewer fragments, another stamp. Version 1 of the protocol, which
-// Lustre had before 2.4, is refused and not spoken.
+// If both sides ask at once the request of the higher NID wins, unless the other asks again
+// after 10 ms: then the winner's was lost, or came before the other listened. Who
+// accepts a request withdraws its own, so that one of both remains.
+//
+// Who finds that a peer has a new stamp ends the old connections and has the peer ask
+// again: a node that has been restarted connects twice. What a reject offers is taken
+// over: a shorter queue, fewer fragments, another stamp. Version 1 of the protocol,
+// which Lustre had before 2.4, is refused and not spoken.
 //
 // Whatever goes wrong on a connection ends that one; what lnet refuses ends all of the
 // peer's. Each cause is a [Reason] and has a counter; each is logged once per peer, or

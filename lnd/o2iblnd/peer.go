@@ -21,18 +21,18 @@ type peer struct {
 	gone atomic.Bool  // no longer in the NI's table; set under mu
 
 	mu      sync.Mutex
-	set     peerSet    // and all below: guarded by mu
-	out     peerOut    // of the last step
-	conns   []*conn    // established
-	turn    int        // of conns: who gets the next message
-	pending classQueue // what waits for a connection; a tx has its deadline
-	wakeAt  time.Duration
+	set     peerSet       // and all below: guarded by mu
+	out     peerOut       // of the last step
+	conns   []*conn       // established
+	turn    int           // of conns: who gets the next message
+	pending classQueue    // what waits for a connection; a tx has its deadline
+	timerAt time.Duration // when the set is stepped; machine.Never
 	events  shell.Events[event]
 }
 
 func newPeer(ni *NI, id nid.NID) *peer {
 	return &peer{
-		ni: ni, id: id, wakeAt: machine.Never,
+		ni: ni, id: id, timerAt: machine.Never,
 		set: newPeerSet(peerSetConfig{self: ni.nid, peer: id, stamp: ni.stamp, depth: ni.depth, connsPerPeer: ni.cfg.ConnsPerPeer}),
 	}
 }
@@ -106,9 +106,13 @@ func (c *conn) answer(t *tx) bool {
 func (p *peer) step(in peerIn) {
 	p.out = peerOut{}
 	in.queued = p.pending.len() > 0
-	p.wakeAt = p.set.Step(p.ni.clock.Now(), in, &p.out)
+	now := p.ni.clock.Now()
+	p.wake(now, p.set.Step(now, in, &p.out))
 	if p.out.reason != ReasonNone {
 		p.events.Add(event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil)})
+	}
+	if p.out.withdraw {
+		p.events.Add(event{kind: eventWithdraw})
 	}
 	if p.out.closeStale {
 		p.closeStale()
@@ -180,12 +184,9 @@ func (p *peer) shutdown() {
 	p.unlock()
 }
 
-// scan does what is due. It reports whether nothing is lost with the peer.
+// scan ends what has waited too long for a connection.
 func (p *peer) scan(now time.Duration) {
 	p.mu.Lock()
-	if now >= p.wakeAt {
-		p.step(peerIn{kind: peerTimer})
-	}
 	if p.pending.priority.due(now) || p.pending.normal.due(now) {
 		e := newError(QueueTimeout, lustre(p.id), nil)
 		p.events.Add(event{kind: eventNoted, err: e})

@@ -13,12 +13,13 @@ type event struct {
 type eventKind uint8
 
 const (
-	eventFailed  eventKind = iota // end what is failed
-	eventUp                       // tell lnet
-	eventDown                     // likewise, because of err
-	eventNoted                    // count err and log it
-	eventConnect                  // ask for a connection
-	eventClose                    // end conn because of err
+	eventFailed   eventKind = iota // end what is failed
+	eventUp                        // tell lnet
+	eventDown                      // likewise, because of err
+	eventNoted                     // count err and log it
+	eventConnect                   // ask for a connection
+	eventWithdraw                  // give up what was asked for
+	eventClose                     // end conn because of err
 )
 
 // unlock releases p.mu and does what was noted under it, in order. Who finds nobody at it does
@@ -50,7 +51,9 @@ func (p *peer) tell(e *event) {
 		p.ni.counts.count(e.err.Reason)
 		p.ni.logFailure(p.id, e.err)
 	case eventConnect:
-		p.ni.connect(p, e.ask)
+		p.connect(e.ask)
+	case eventWithdraw:
+		p.withdraw()
 	case eventClose:
 		e.conn.fail(e.err)
 	}

@@ -1,7 +1,6 @@
 package o2iblnd
 
 import (
-	"math/bits"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -17,7 +16,8 @@ import (
 //	state       entered by                     left by
 //	idle        start, connections closed      peerSend: asks
 //	connecting  a connection was asked for     its result: peerConnected, peerRejected, peerFailed
-//	waiting     rejected more than ten times   a second, or a connection that the peer opened
+//	waiting     lost a race, or rejected more  a pause, or a request of the peer
+//	            than ten times
 //	accepting   a request was accepted         peerAccepted, peerAcceptFailed
 //	connected   one of the two succeeded       peerClosed
 type peerSet struct {
@@ -34,6 +34,9 @@ type peerSet struct {
 	maxFrags int         // likewise
 
 	races      int           // requests in a row that lost against ours
+	lost       int           // rounds in a row of ours that lost against the peer's
+	yielded    bool          // an attempt ended because the peer's request is to win
+	askedAt    time.Duration // of the latest attempt
 	reconnects int           // in a row
 	retries    int           // attempts that wait for retryAt
 	retryAt    time.Duration // 0: none
@@ -49,9 +52,8 @@ type peerSetConfig struct {
 	connsPerPeer int
 }
 
-// Bounds of attempts, which are the kernel's (reference §7.2, §7.3).
+// Bounds of attempts, which are the kernel's (reference §7.2).
 const (
-	maxRaces       = 20
 	fastReconnects = 10
 	reconnectPause = time.Second
 	// mostConns is how many connections a peer can have: those that both sides
@@ -71,25 +73,28 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 	case peerSend:
 		s.send(out)
 	case peerRequest:
-		s.request(in, out)
+		s.request(now, in, out)
 	case peerAccepted:
 		s.accepting--
 		s.established(in.stamp, in.version, out)
 	case peerAcceptFailed:
 		s.accepting--
-		s.failed(in.err, out)
+		s.failed(now, in.err, out)
 	case peerConnected:
-		s.connected(in, out)
+		s.connected(now, in, out)
 	case peerRejected:
 		s.rejected(now, in, out)
 	case peerFailed:
 		s.connecting--
-		s.failed(in.err, out)
+		s.failed(now, in.err, out)
 	case peerClosed:
 		s.have--
 		s.closed(in.err, out)
 	}
 	s.retry(now, out)
+	if out.connect > 0 {
+		s.askedAt = now
+	}
 	if s.retryAt > 0 {
 		return s.retryAt
 	}
@@ -118,8 +123,9 @@ func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
 	s.stamp, s.version = stamp, version
 	s.have++
-	s.races, s.reconnects, s.retries, s.retryAt = 0, 0, 0, 0
+	s.races, s.lost, s.yielded, s.reconnects, s.retries, s.retryAt = 0, 0, false, 0, 0, 0
 	out.up = s.have == 1
+	out.withdraw = s.connecting > 0 && s.have >= s.cfg.connsPerPeer
 }
 
 // closed follows the end of a connection. With the last one what waits is asked for again.
@@ -134,12 +140,19 @@ func (s *peerSet) closed(err *Error, out *peerOut) {
 }
 
 // failed follows an attempt that came to nothing and is not repeated. The last one ends
-// what waits (kiblnd_peer_connect_failed).
-func (s *peerSet) failed(err *Error, out *peerOut) {
+// what waits (kiblnd_peer_connect_failed), unless it was to be the peer's that succeeds.
+func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
+	s.yielded = s.yielded || err.Reason == RejectedRace
 	if s.have+s.connecting+s.accepting > 0 || s.retryAt > 0 {
 		return
 	}
-	s.reconnects = 0
+	again := s.yielded && s.queued
+	s.yielded = false
+	if again {
+		s.reconnect(now, out)
+		return
+	}
+	s.lost, s.reconnects = 0, 0
 	out.failPending, out.down, out.err = true, true, err
 }
 
@@ -151,13 +164,4 @@ func (s *peerSet) retry(now time.Duration, out *peerOut) {
 	out.connect += s.retries
 	s.connecting += s.retries
 	s.retries, s.retryAt = 0, 0
-}
-
-// higher reports whether the requests of a win against those of b: nodes since Lustre
-// 2.16 compare the words of the NIDs as they lie in memory (reference §7.3).
-func higher(a, b nid.NID) bool { return raceKey(a) > raceKey(b) }
-
-func raceKey(n nid.NID) uint32 {
-	v := n.Value4()
-	return uint32(v>>32) ^ bits.ReverseBytes32(uint32(v))
 }

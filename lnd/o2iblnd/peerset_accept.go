@@ -2,13 +2,14 @@ package o2iblnd
 
 import (
 	"errors"
+	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
 )
 
 // request decides about a request of the peer that is in order by itself (reference
 // §7.1 from step 6 on).
-func (s *peerSet) request(in peerIn, out *peerOut) {
+func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	known := s.have+s.accepting > 0
 	if known && (s.stamp != in.stamp || s.version != in.version) {
 		s.stamp, s.version = in.stamp, in.version
@@ -19,7 +20,7 @@ func (s *peerSet) request(in peerIn, out *peerOut) {
 		out.why, out.reason = kib.NoResources, RefusedLimit
 		return
 	}
-	if s.connecting > 0 && higher(s.cfg.self, s.cfg.peer) && s.races < maxRaces {
+	if s.wins(now) {
 		s.races++
 		out.why, out.reason = kib.ConnRace, RefusedRace
 		return
@@ -28,6 +29,7 @@ func (s *peerSet) request(in peerIn, out *peerOut) {
 	s.stamp, s.version = in.stamp, in.version
 	s.retries, s.retryAt = 0, 0
 	s.accepting++
+	out.withdraw = s.connecting > 0 && higher(s.cfg.peer, s.cfg.self)
 }
 
 // inspectRequest checks the private data of a request as far as it can be without

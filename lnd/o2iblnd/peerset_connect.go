@@ -14,7 +14,7 @@ const (
 )
 
 // connected checks a CONNACK (reference §6, §7).
-func (s *peerSet) connected(in peerIn, out *peerOut) {
+func (s *peerSet) connected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
 	m, err := kib.ParseMsg(in.private)
 	why := ReasonNone
@@ -32,7 +32,7 @@ func (s *peerSet) connected(in peerIn, out *peerOut) {
 	}
 	if why != ReasonNone {
 		out.refused = newError(why, lustre(s.cfg.peer), err)
-		s.failed(out.refused, out)
+		s.failed(now, out.refused, out)
 		return
 	}
 	out.ack = m.Params
@@ -48,11 +48,14 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
 	why, again := s.judge(in)
 	out.reason = why
-	if again && s.queued && s.accepting == 0 {
+	switch {
+	case !again || !s.queued || s.accepting > 0:
+		s.failed(now, newError(why, lustre(s.cfg.peer), nil), out)
+	case why == RejectedRace:
+		s.askLater(now)
+	default:
 		s.reconnect(now, out)
-		return
 	}
-	s.failed(newError(why, lustre(s.cfg.peer), nil), out)
 }
 
 // judge tells what a reject means, and whether another attempt may succeed. It takes

@@ -44,6 +44,7 @@ type peerOut struct {
 	refused *Error  // peerConnected: end the connection
 	ack     kib.ConnParams
 
+	withdraw    bool // give up attempts that are not answered
 	closeStale  bool // close connections to other lives than stamp of the set
 	failPending bool // fail the messages that wait for a connection with err
 	up          bool // first connection

@@ -139,7 +139,6 @@ func TestRejects(t *testing.T) {
 		again bool
 		ask   ask
 	}{
-		{"race", kib.ConnRace, kib.Reject{}, RejectedRace, true, ask{kib.V2, 0, 8, 257}},
 		{"resources", kib.NoResources, kib.Reject{}, RejectedLimit, false, ask{}},
 		{"fatal", kib.Fatal, kib.Reject{}, Rejected, false, ask{}},
 		{"old peer", kib.Fatal, kib.Reject{Version: kib.V1}, RejectedVersion, false, ask{}},
@@ -188,11 +187,11 @@ func TestReconnectPause(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()
 	for range fastReconnects {
-		if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 1 {
+		if out := h.reject(a, kib.ConnStale, kib.Reject{}); out.connect != 1 {
 			t.Fatalf("%+v", out)
 		}
 	}
-	if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 0 || out.failPending || h.s.idle() {
+	if out := h.reject(a, kib.ConnStale, kib.Reject{}); out.connect != 0 || out.failPending || h.s.idle() {
 		t.Fatalf("%+v", out)
 	}
 	h.now += time.Second - 1
@@ -206,42 +205,6 @@ func TestReconnectPause(t *testing.T) {
 	out := h.step(peerIn{kind: peerRejected, ask: a, reason: 10})
 	if out.connect != 0 || !h.s.idle() {
 		t.Errorf("asked for nothing: %+v", out)
-	}
-}
-
-// TestRace: of two that ask at once the request of the higher wins, until the other
-// has lost twenty times in a row (reference §7.3).
-func TestRace(t *testing.T) {
-	h := newSetHarness(t, highNID, lowNID)
-	h.connect()
-	for range maxRaces {
-		if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != kib.ConnRace || out.reason != RefusedRace {
-			t.Fatalf("%+v", out)
-		}
-	}
-	if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != 0 || h.s.accepting != 1 {
-		t.Errorf("%+v", out)
-	}
-	h = newSetHarness(t, lowNID, highNID)
-	a := h.connect()
-	if out := h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2}); out.why != 0 {
-		t.Errorf("the higher one was refused: %+v", out)
-	}
-	if out := h.reject(a, kib.ConnRace, kib.Reject{}); out.connect != 0 || out.failPending {
-		t.Errorf("asks in spite of a request that was accepted: %+v", out)
-	}
-	if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.up {
-		t.Errorf("%+v", out)
-	}
-}
-
-// TestRaceKey: the address counts as it lies in the memory of a little-endian node.
-func TestRaceKey(t *testing.T) {
-	if got := raceKey(lowNID); got != 5<<16^0x01000A0A {
-		t.Errorf("%#x", got)
-	}
-	if higher(nid.MustParse("10.10.1.1@o2ib"), nid.MustParse("10.10.0.2@o2ib")) {
-		t.Error("the last byte counts most")
 	}
 }
 

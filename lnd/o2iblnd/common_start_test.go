@@ -1,0 +1,180 @@
+package o2iblnd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/nid"
+)
+
+// crowd is nodes that start at about the same time, in virtual time, and of which each sends
+// to each as soon as it is there.
+type crowd struct {
+	t       *testing.T
+	clock   *wire.VirtualClock
+	nodes   []*newcomer
+	arrived int
+}
+
+// newcomer is a node of a crowd.
+type newcomer struct {
+	sink
+	crowd *crowd
+	began time.Duration
+	ni    *NI
+	first map[nid.NID]time.Duration // arrivals
+}
+
+func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+	n.first[d.Header.SrcNID] = n.crowd.clock.Now()
+	n.crowd.arrived++
+	return n.sink.Parse(d)
+}
+
+// newCrowd has nodes start within spread, over a wire that loses some packets.
+func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss float64, cfg Config) *crowd {
+	x := &crowd{t: t, clock: wire.NewVirtualClock()}
+	net := wire.NewEmulator(wire.EmulatorConfig{
+		Clock: x.clock, Seed: seed, Faults: wire.Faults{Delay: 10 * time.Microsecond, Jitter: 20 * time.Microsecond, Loss: loss},
+	})
+	open := softroce.NewOpener(softroce.Options{Network: net})
+	r := rand.New(rand.NewPCG(seed, 9))
+	for i := range nodes {
+		n := &newcomer{crowd: x, first: make(map[nid.NID]time.Duration)}
+		x.nodes = append(x.nodes, n)
+		if spread > 0 {
+			n.began = time.Duration(r.Int64N(int64(spread)))
+		}
+		x.clock.AfterFunc(n.began, func() {
+			n.ni = start(t, crowdAddr(i), open, cfg, n, func(c *lnd.Config) { c.Clock = x.clock })
+			for k := range nodes {
+				if k != i {
+					n.ni.Send(newMessage(n.ni, nid.FromAddr(n.ni.nid.Net(), crowdAddr(k)), 100))
+				}
+			}
+		})
+	}
+	return x
+}
+
+func crowdAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
+
+// meet lets time pass until everything has arrived.
+func (x *crowd) meet() {
+	x.t.Helper()
+	for all := len(x.nodes) * (len(x.nodes) - 1); x.arrived < all; {
+		if !x.clock.Step(time.Minute) {
+			x.t.Fatalf("%d of %d arrived", x.arrived, all)
+		}
+	}
+	x.clock.Run(x.clock.Now() + 10*time.Second) // what else is under way
+}
+
+// waits are the times that first messages took, from the start of the later node.
+func (x *crowd) waits() (list []time.Duration) {
+	for _, to := range x.nodes {
+		for _, from := range x.nodes {
+			if at, ok := to.first[from.ni.nid]; ok {
+				list = append(list, at-max(to.began, from.began))
+			}
+		}
+	}
+	return list
+}
+
+// check counts the pairs with more connections than one, or whatever most says, and checks
+// that nothing else is left of asking.
+func (x *crowd) check(most int) (surplus int) {
+	x.t.Helper()
+	conns := make(map[[2]nid.NID]int)
+	for _, n := range x.nodes {
+		s := n.ni.Snapshot()
+		for _, p := range s.Peers {
+			if p.Connecting+p.Accepting+p.Pending > 0 || len(p.Conns) == 0 {
+				x.t.Errorf("%v: %+v", n.ni.nid, p)
+			}
+			conns[[2]nid.NID{n.ni.nid, p.ID.NID}] = len(p.Conns)
+		}
+		// It loses one for each peer that is to win, and three before that if need be.
+		if races := s.Counters.Of(RejectedRace); races > uint64(4*most*(len(x.nodes)-1)) || len(n.errs)+len(n.downs) > 0 {
+			x.t.Errorf("%v: %v; %v %v", n.ni.nid, n.ni.counts.nonzero(), n.errs, n.downs)
+		}
+	}
+	for pair, n := range conns {
+		if back := conns[[2]nid.NID{pair[1], pair[0]}]; n != back {
+			x.t.Errorf("%v: %d connections, in the other direction %d", pair, n, back)
+		}
+		if n > most && higher(pair[0], pair[1]) {
+			surplus++
+		}
+	}
+	return surplus
+}
+
+func (x *crowd) shut() {
+	for _, n := range x.nodes {
+		v := &virtual{t: x.t, clock: x.clock, nis: [2]*NI{n.ni}}
+		v.shut(0)
+	}
+}
+
+// TestCommonStart: nodes start together and each asks each, when some do not listen yet and
+// packets are lost. All get one connection to each, soon, and lose few races for it.
+func TestCommonStart(t *testing.T) {
+	const nodes, pairs = 8, 8 * 7 / 2
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
+	for _, tt := range []struct {
+		loss        float64
+		most, worst time.Duration // of 99 of 100, and of all
+		surplus     int           // pairs of a hundred
+	}{
+		{0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
+		{0.01, 110 * time.Millisecond, 400 * time.Millisecond, 0},
+		{0.1, 500 * time.Millisecond, 2 * time.Second, 1},
+	} {
+		for _, spread := range []time.Duration{0, 50 * time.Microsecond, 20 * time.Millisecond, 400 * time.Millisecond} {
+			t.Run(fmt.Sprintf("loss %v in %v", tt.loss, spread), func(t *testing.T) {
+				var waits []time.Duration
+				surplus := 0
+				for seed := range seeds {
+					x := newCrowd(t, seed, nodes, spread, tt.loss, Config{})
+					x.meet()
+					waits = append(waits, x.waits()...)
+					surplus += x.check(1)
+					x.shut()
+				}
+				slices.Sort(waits)
+				median, most, worst := waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1]
+				t.Logf("messages arrive after %v, %v, %v (median, 99 of 100, all)", median, most, worst)
+				if median > 20*time.Millisecond || most > tt.most || worst > tt.worst {
+					t.Errorf("messages arrive after %v, %v, %v", median, most, worst)
+				}
+				if surplus*100 > tt.surplus*pairs*int(seeds) {
+					t.Errorf("%d pairs have more connections than one", surplus)
+				}
+			})
+		}
+	}
+}
+
+// TestCommonStartOfMany: likewise with several connections for each peer.
+func TestCommonStartOfMany(t *testing.T) {
+	for seed := range uint64(3) {
+		x := newCrowd(t, seed, 5, time.Millisecond, 0, Config{ConnsPerPeer: 3})
+		x.meet()
+		if n := x.check(3); n > 0 {
+			t.Errorf("%d pairs have more connections than three", n)
+		}
+		x.shut()
+	}
+}

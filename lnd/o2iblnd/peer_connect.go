@@ -1,0 +1,59 @@
+package o2iblnd
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// wake has the set stepped at an instant, if not before. The caller holds p.mu.
+func (p *peer) wake(now, at time.Duration) {
+	if at >= p.timerAt {
+		return
+	}
+	p.timerAt = at
+	p.ni.after(at-now, func() {
+		p.mu.Lock()
+		p.timerAt = machine.Never
+		p.step(peerIn{kind: peerTimer})
+		p.unlock()
+	})
+}
+
+// connect asks for a connection, unless the peer has been faster.
+func (p *peer) connect(a ask) {
+	p.mu.Lock()
+	needless := p.set.needless()
+	p.mu.Unlock()
+	if needless {
+		p.attemptFailed(newError(RejectedRace, lustre(p.id), nil))
+		return
+	}
+	p.ni.connect(p, a)
+}
+
+// withdraw gives up all attempts that are not answered.
+func (p *peer) withdraw() {
+	for _, c := range p.ni.conns.all() {
+		if c.peer == p && c.dialled {
+			c.withdraw(newError(RejectedRace, lustre(p.id), nil))
+		}
+	}
+}
+
+// withdraw ends a connection that is not established. It returns false for another one.
+func (c *conn) withdraw(cause *Error) bool {
+	c.mu.Lock()
+	if c.state != connOpening {
+		c.mu.Unlock()
+		return false
+	}
+	c.state = connClosing
+	known := c.vc != nil
+	c.mu.Unlock()
+	c.tellPeer(cause)
+	if known {
+		c.giveUp()
+	}
+	return true
+}

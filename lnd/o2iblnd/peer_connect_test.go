@@ -1,0 +1,100 @@
+package o2iblnd
+
+import (
+	"net/netip"
+	"testing"
+
+	"ulnet/lnd/lndtest"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/nid"
+)
+
+// TestWithdrawn: a request that nobody has answered is withdrawn when the peer's, which
+// wins, is accepted; and made again when nothing comes of that.
+func TestWithdrawn(t *testing.T) {
+	up := new(sink)
+	at := loopbackAddrs(2) // the second is the higher
+	ni := start(t, at[0], softroce.Open, Config{}, up)
+	defer shut(ni)
+	ni.Send(newMessage(ni, nid.FromAddr(ni.nid.Net(), at[1]), 100))
+	a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+	ni.request(a, a.request(ni))
+	s := ni.Snapshot()
+	if p := s.Peers[0]; p.Accepting != 1 || p.Connecting != 0 || ni.conns.len() != 1 || s.Counters.Of(RejectedRace) != 1 {
+		t.Errorf("%+v, %d connections, %v", p, ni.conns.len(), ni.counts.nonzero())
+	}
+	a.events(a, verbs.Event{Kind: verbs.Rejected, Reason: 4})
+	if p := ni.Snapshot().Peers[0]; p.Accepting != 0 || p.Connecting != 1 || p.Pending != 1 || ni.conns.len() != 1 {
+		t.Errorf("%+v, %d connections", p, ni.conns.len())
+	}
+	if len(up.errs)+len(up.downs) > 0 {
+		t.Errorf("%v %v", up.errs, up.downs)
+	}
+}
+
+// TestNeedless: a request that has not left yet is left when the peer's is accepted.
+func TestNeedless(t *testing.T) {
+	ni := start(t, loopbackAddrs(1)[0], softroce.Open, Config{}, new(sink))
+	defer shut(ni)
+	p := ni.peer(highNID)
+	p.mu.Lock()
+	p.set.connecting, p.set.accepting = 1, 1
+	p.mu.Unlock()
+	p.connect(p.set.ask())
+	if s := ni.Snapshot().Peers[0]; s.Connecting != 0 || s.Accepting != 1 || ni.conns.len() != 0 {
+		t.Errorf("%+v, %d connections", s, ni.conns.len())
+	}
+}
+
+// TestCommonStartSockets: nodes of which each asks those that are not there yet, over
+// sockets.
+func TestCommonStartSockets(t *testing.T) {
+	const nodes = 8
+	at := loopbackAddrs(nodes)
+	var nis []*NI
+	var ups []*sink
+	for i := range nodes {
+		ups = append(ups, new(sink))
+		ni := start(t, at[i], softroce.Open, Config{}, ups[i])
+		defer shut(ni)
+		nis = append(nis, ni)
+		for k := range nodes {
+			if k != i {
+				ni.Send(newMessage(ni, nid.FromAddr(ni.nid.Net(), at[k]), 100))
+			}
+		}
+	}
+	for i, up := range ups {
+		up.await(t, "messages", func() bool { return up.arrived == nodes-1 && up.finished == nodes-1 })
+		if len(up.errs) > 0 {
+			t.Errorf("%v: %v", nis[i].nid, up.errs)
+		}
+	}
+	surplus := 0
+	for _, ni := range nis {
+		for _, p := range settled(t, ni).Peers {
+			surplus += len(p.Conns) - 1
+		}
+	}
+	if surplus > 2 { // ends: requests of both can still be answered at once
+		t.Errorf("%d connections too many", surplus)
+	}
+}
+
+// settled waits until nothing is under way.
+func settled(t *testing.T, ni *NI) (s Snapshot) {
+	t.Helper()
+	if !lndtest.Poll(func() bool {
+		s = ni.Snapshot()
+		for _, p := range s.Peers {
+			if p.Connecting+p.Accepting > 0 {
+				return false
+			}
+		}
+		return true
+	}) {
+		t.Fatalf("still asking: %+v", s.Peers)
+	}
+	return s
+}
