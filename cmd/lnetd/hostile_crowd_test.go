@@ -165,7 +165,12 @@ func (s *siege) awaitHandshakes(n int) {
 // rss returns the memory that the daemon uses, in bytes.
 func (s *siege) rss(t *testing.T) (bytes int) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.daemon.PID()))
+	return rssOf(t, s.daemon)
+}
+
+func rssOf(t *testing.T, d *lnetdtest.Daemon) (bytes int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}

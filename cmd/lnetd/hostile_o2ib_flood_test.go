@@ -1,0 +1,93 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/nid"
+)
+
+// Of the flood: requests for connections that nobody completes, from some addresses.
+const (
+	floodAddrs = 5
+	floodEach  = 600
+	floodMost  = 508 // connections that one peer may have
+)
+
+// flood asks for more connections than a peer may have, in the names of several peers that
+// say nothing more. They take what they may until the daemon gives up on them; others are let
+// in meanwhile.
+func (b *blockade) flood(t *testing.T) {
+	limit := b.daemon.Count(o2iblnd.RefusedLimit)
+	for i := range floodAddrs {
+		s := b.from(t, fmt.Sprintf("127.1.0.%d", i+1))
+		for n := range uint32(floodEach) {
+			s.send(t, s.request(n+1))
+			if n%50 == 49 { // no more than the socket has room for
+				b.awaitHandshakes(i*floodMost + min(int(n+1), floodMost))
+			}
+		}
+		b.daemon.Until(reaction, "refusal of what is too much", func() bool {
+			return b.daemon.Count(o2iblnd.RefusedLimit) == limit+uint64(i+1)*(floodEach-floodMost)
+		})
+		b.letsIn(t, fmt.Sprintf("127.0.1.%d", i+1))
+	}
+	b.goesOn(t)
+	b.awaitHandshakes(floodAddrs * floodMost)
+	const resting = 100 // of all tests before, which end in time
+	if n := b.device()["cm_connections"]; n > floodAddrs*floodMost+resting {
+		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
+	}
+	if grown := rssOf(t, b.daemon) - b.rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+		t.Errorf("%d requests take %d KiB", floodAddrs*floodEach, grown>>10)
+	}
+}
+
+// awaitHandshakes waits until so many connections are not finished.
+func (b *blockade) awaitHandshakes(n int) {
+	b.daemon.Until(reaction, fmt.Sprintf("%d unfinished handshakes", n), func() bool {
+		for _, ni := range b.daemon.Status().NIs {
+			if ni.O2iblnd != nil {
+				return ni.O2iblnd.Handshakes == n
+			}
+		}
+		return false
+	})
+}
+
+// letsIn checks that a new peer can connect.
+func (b *blockade) letsIn(t *testing.T, addr string) {
+	t.Helper()
+	l := b.rogue(t, addr).connect()
+	l.Disconnect()
+	if e := l.next(); e.Kind != verbs.Disconnected {
+		t.Errorf("%+v", e)
+	}
+}
+
+// request is a request for a connection that is in order, the nth of its sender.
+func (s *sender) request(n uint32) []byte {
+	o2ib := nid.MustParseNet("o2ib")
+	m := kib.Msg{
+		Header: kib.Header{
+			Version: kib.V2, Type: kib.ConnReq, SrcNID: nid.FromAddr(o2ib, s.from.Addr()), SrcStamp: rogueStamp,
+			DstNID: nid.FromAddr(o2ib, besieged.Addr()),
+		},
+		Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 256, MaxMsgSize: kib.MaxMsgSize},
+	}
+	private, _ := m.AppendBinary(ibta.IPCM{SrcPort: 1023, Src: s.from.Addr(), Dst: besieged.Addr()}.AppendTo(nil)) // its NIDs are short
+	const patient = 31                                                                                             // code of the longest time
+	return s.mad(ibta.AttrREQ, &ibta.REQ{
+		LocalID: ibta.CommID(n), LocalGUID: 5, QPN: ibta.QPN(n + 100), ServiceID: ibta.PortSpaceTCP.Service(kib.Service),
+		RemoteTimeout: patient, LocalTimeout: patient, PKey: ibta.DefaultPKey, MTU: ibta.MTU4096, RetryCount: 7, RNRRetryCount: 7,
+		Primary: ibta.PathRecord{LocalGID: ibta.GIDFrom(s.from.Addr()), RemoteGID: ibta.GIDFrom(besieged.Addr()), AckTimeout: patient},
+		Private: private,
+	})
+}
