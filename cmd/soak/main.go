@@ -3,13 +3,13 @@
 //
 // Each worker is a process of its own in a network namespace of its own, with
 // a whole node (portals, lnet, and the driver of TCP or of RDMA in software) and a
-// link to a common switch. Workers
-// PUT, with and without ACK, and GET, between 0 and 1 MiB, to memory of every
-// kind: at offsets that the sender chooses, into buffers for one message on a
-// lazy portal, into rings of small messages. All bytes follow from who sent
-// what, and are all checked. Meanwhile links lose, delay, reorder, duplicate and
-// corrupt packets, get slow, go down, change their MTU and answer with RST, and
-// workers are stopped and killed, by a plan that follows from the seed.
+// link to a common switch. Workers PUT, with and without ACK, and GET, between 0
+// and 1 MiB, to memory of every kind: at offsets that the sender chooses, into
+// buffers for one message on a lazy portal, into rings of small messages. All
+// bytes follow from who sent what, and are all checked. Meanwhile links lose,
+// delay, reorder, duplicate and corrupt packets, get slow, go down, change their
+// MTU and answer TCP with RST, and workers are stopped and killed, by a plan that
+// follows from the seed.
 //
 // Every worker keeps a journal that survives its death; the ledger (see
 // ledger.go) compares them all: nothing may be lost that was acknowledged,
