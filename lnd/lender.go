@@ -1,8 +1,8 @@
 package lnd
 
-// Lender is a connection whose reading can be borrowed: a goroutine that waits
-// for a message then reads the socket itself, which spares it the switch from
-// the connection's own goroutine, the dearest part of a small message.
+// Lender is a connection, or what several share, whose reading can be borrowed: a
+// goroutine that waits for a message then reads the socket itself, which spares it
+// the switch from the connection's own goroutine, the dearest part of a small message.
 //
 // Who has borrowed keeps the right to read between two calls of Receive; what
 // arrives then lies there until the next one. A right that is not used for some

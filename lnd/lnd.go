@@ -224,6 +224,6 @@ type Delivery struct {
 	Owner any
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
-	// Lender is the connection, if its reading can be borrowed, else nil.
+	// Lender is what it came by, if the reading of that can be borrowed, else nil.
 	Lender Lender
 }

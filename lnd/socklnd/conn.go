@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/lnd"
+	"ulnet/lnd/loan"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -30,7 +31,7 @@ type conn struct {
 	usedAt   uint64        // peer.sequence of the last use; guarded by peer.mu
 
 	rx       reader // owned by who has the right to read
-	lending  lending
+	lending  loan.Lending
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
 	midway   atomic.Bool // the reader waits for the rest of a message
@@ -60,7 +61,7 @@ func newConn(p *peer, l *link) *conn {
 		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
-	c.lending.init(c)
+	c.lending.Init(&c.rx, p.ni.loans)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

@@ -155,14 +155,10 @@
 // back when a message has not come whole, is held, or ends the connection, so
 // that a borrower never waits in the middle of one. While the right is lent and
 // its owner is elsewhere nobody reads: messages for others lie in the socket, an
-// end of the connection goes unnoticed. Therefore a right that is not used comes
-// back after one to two periods of the loan watch (2 ms), which is one goroutine
-// for a driver while there are loans; an NI's end does not wait for that one,
-// which then touches nothing of the NI.
-//
-// The borrower's goroutine makes all upcalls of what it receives, those for others
-// included. Only the owner of the right touches the reader; lending.mu is taken
-// with no other lock held, and then loanWatch.mu or the lock of the borrower.
+// end of the connection goes unnoticed. How a right that is not used comes back, and
+// who gets one, is in package loan. Its watch is one goroutine for a driver while there
+// are loans; an NI's end does not wait for that one, which then touches nothing of the
+// NI. Only the owner of the right touches the reader.
 //
 // # Bounds of what it notices
 //

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"ulnet/lnd"
+	"ulnet/lnd/loan"
 	"ulnet/lnet/nid"
 )
 
@@ -15,7 +16,7 @@ import (
 type Driver struct {
 	cfg       Config
 	acceptors acceptors
-	loans     loanWatch
+	loans     loan.Watch
 	polling   polling
 }
 

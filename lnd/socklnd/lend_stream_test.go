@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/loan"
 	"ulnet/lnet/nid"
 )
 
@@ -53,7 +54,7 @@ func (e *eager) Waiting() bool {
 func (e *eager) take(d *lnd.Delivery) {
 	e.mu.Lock()
 	e.got++
-	if called("(*lending).Receive") {
+	if called("(*Lending).Receive") {
 		e.inside++
 	}
 	e.lender = d.Lender
@@ -85,7 +86,7 @@ func (e *eager) receive(ctx context.Context, n int) {
 			continue
 		}
 		if l != nil {
-			forgive(l.(*lending))
+			l.(*loan.Lending).Forgive()
 			l.Ask(e)
 		}
 		select {
@@ -93,13 +94,6 @@ func (e *eager) receive(ctx context.Context, n int) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// forgive makes l forget loans that were of no use.
-func forgive(l *lending) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.useless, l.refuse = 0, 0
 }
 
 // cutPair is two nodes with protocol, of which the first sends in pieces.

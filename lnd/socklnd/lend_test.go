@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/loan"
 	"ulnet/lnet/wire"
 )
 
@@ -20,25 +21,25 @@ type reading struct {
 
 func (b *reading) Waiting() bool { return b.waiting.Load() }
 
-// loan is a pair of nodes, of which b has been asked for its connection by a
+// debt is a pair of nodes, of which b has been asked for its connection by a
 // borrower. Every delivery ends the borrower's waiting.
-type loan struct {
+type debt struct {
 	*testing.T
 	a, b     *host
 	by       *reading
-	lender   *lending
+	lender   *loan.Lending
 	payloads int
 }
 
-func newLoan(t *testing.T) *loan {
+func newDebt(t *testing.T) *debt {
 	f := newTCPFabric()
-	l := &loan{
+	l := &debt{
 		T: t, by: new(reading),
 		a: start(t, "127.0.0.1", f.config(Config{})), b: start(t, "127.0.0.2", f.config(Config{})),
 	}
 	l.b.delivered = func(d *lnd.Delivery) {
-		l.lender, _ = d.Lender.(*lending)
-		if called("(*lending).Receive") {
+		l.lender, _ = d.Lender.(*loan.Lending)
+		if called("(*Lending).Receive") {
 			l.by.inside.Add(1)
 		}
 		l.by.waiting.Store(false)
@@ -46,9 +47,7 @@ func newLoan(t *testing.T) *loan {
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
 	l.a.awaitConns(3)
-	l.lender.mu.Lock()
-	l.lender.refuse = 0
-	l.lender.mu.Unlock()
+	l.lender.Forgive()
 	return l
 }
 
@@ -67,48 +66,46 @@ func called(name string) bool {
 	}
 }
 
-func (l *loan) put(size int) {
+func (l *debt) put(size int) {
 	l.payloads++
 	l.a.put(l.b.id(), pattern(size))
 }
 
 // ask asks, and has a message come that makes the connection lend.
-func (l *loan) ask() {
+func (l *debt) ask() {
 	l.Helper()
 	l.by.waiting.Store(true)
 	l.lender.Ask(l.by)
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
-	l.await(readLent)
+	l.await(loan.Lent)
 }
 
-func (l *loan) await(want lendState) {
+func (l *debt) await(want loan.State) {
 	l.Helper()
 	for begin := time.Now(); ; runtime.Gosched() {
-		l.lender.mu.Lock()
-		state, waits := l.lender.state, l.lender.waits
-		l.lender.mu.Unlock()
+		s := l.lender.Snapshot()
 		switch {
-		case state == want && (want != readBorrowed || waits):
+		case s.State == want && (want != loan.Borrowed || s.Waits):
 			return
 		case time.Since(begin) > l.b.patience:
-			l.Fatalf("state %d, want %d", state, want)
+			l.Fatalf("state %d, want %d", s.State, want)
 		}
 	}
 }
 
 // borrow is ask, and begins a Receive.
-func (l *loan) borrow() (result chan bool) {
+func (l *debt) borrow() (result chan bool) {
 	l.Helper()
 	l.ask()
 	l.by.waiting.Store(true)
 	result = make(chan bool, 1)
 	go func() { result <- l.lender.Receive(l.by) }()
-	l.await(readBorrowed)
+	l.await(loan.Borrowed)
 	return result
 }
 
-func (l *loan) wantEnd(result chan bool, want bool) {
+func (l *debt) wantEnd(result chan bool, want bool) {
 	l.Helper()
 	select {
 	case got := <-result:
@@ -121,7 +118,7 @@ func (l *loan) wantEnd(result chan bool, want bool) {
 }
 
 // wantInside checks how many messages Receive has delivered.
-func (l *loan) wantInside(n int64) {
+func (l *debt) wantInside(n int64) {
 	l.Helper()
 	if got := l.by.inside.Load(); got != n {
 		l.Errorf("Receive delivered %d messages, want %d", got, n)
@@ -131,8 +128,8 @@ func (l *loan) wantInside(n int64) {
 // TestLend: a borrower receives small messages in its own goroutine, call
 // after call.
 func TestLend(t *testing.T) {
-	l := newLoan(t)
-	l.b.ni.loans.period = time.Hour
+	l := newDebt(t)
+	l.b.ni.loans.Period = time.Hour
 	result := l.borrow()
 	for n := range int64(50) {
 		l.put(8)
@@ -144,19 +141,19 @@ func TestLend(t *testing.T) {
 	l.put(200)
 	l.wantEnd(result, true)
 	l.b.wantArrivals(l.payloads)
-	l.await(readLent)
+	l.await(loan.Lent)
 }
 
 // TestLendEnds: what ends a loan and leaves the rest to the connection.
 func TestLendEnds(t *testing.T) {
-	for name, end := range map[string]func(l *loan, result chan bool){
-		"a message that has not come whole": func(l *loan, result chan bool) {
+	for name, end := range map[string]func(l *debt, result chan bool){
+		"a message that has not come whole": func(l *debt, result chan bool) {
 			l.put(900) // still on CONTROL
 			l.wantEnd(result, false)
 			l.b.wantArrivals(l.payloads)
 			l.wantInside(0)
 		},
-		"a held message": func(l *loan, result chan bool) {
+		"a held message": func(l *debt, result chan bool) {
 			held := make(chan *lnd.Delivery, 1)
 			l.b.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
 				takeAll(d)
@@ -171,36 +168,36 @@ func TestLendEnds(t *testing.T) {
 			l.b.wantArrivals(l.payloads)
 			l.wantInside(0)
 		},
-		"a broken message": func(l *loan, result chan bool) {
+		"a broken message": func(l *debt, result chan bool) {
 			l.b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, wire.ErrType }
 			l.put(8)
 			l.wantEnd(result, false)
 			l.b.await("PeerDown", func() bool { return len(l.b.downs) == 1 })
 			l.b.wantCount(BadMessage, 1)
 		},
-		"the peer": func(l *loan, result chan bool) {
+		"the peer": func(l *debt, result chan bool) {
 			l.a.stop()
 			l.wantEnd(result, false)
 			l.b.await("PeerDown", func() bool { return len(l.b.downs) == 1 })
 		},
-		"this node": func(l *loan, result chan bool) {
+		"this node": func(l *debt, result chan bool) {
 			l.b.stop()
 			l.wantEnd(result, false)
 		},
-		"an interruption, and Return": func(l *loan, result chan bool) {
+		"an interruption, and Return": func(l *debt, result chan bool) {
 			l.by.waiting.Store(false)
 			l.lender.Interrupt(l.by)
 			l.wantEnd(result, true)
 			l.lender.Return(l.by)
-			l.await(readOwn)
+			l.await(loan.Own)
 			l.put(8)
 			l.b.wantArrivals(l.payloads)
 			l.wantInside(0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLoan(t)
-			l.b.ni.loans.period = time.Hour
+			l := newDebt(t)
+			l.b.ni.loans.Period = time.Hour
 			result := l.borrow()
 			end(l, result)
 			if l.lender.Receive(l.by) {
@@ -210,49 +207,15 @@ func TestLendEnds(t *testing.T) {
 	}
 }
 
-// TestLendUnused: who does not come back loses the right, and has to ask more
-// than once for the next.
-func TestLendUnused(t *testing.T) {
-	l := newLoan(t)
-	l.b.ni.loans.period = time.Hour
-	refusals := 0
-	for n := range 3 {
-		for range refusals { // of the loan before
-			l.by.waiting.Store(true)
-			l.lender.Ask(l.by)
-			l.put(8)
-			l.b.wantArrivals(l.payloads)
-			for begin := time.Now(); l.lender.asked.Load(); runtime.Gosched() {
-				if time.Since(begin) > l.b.patience {
-					t.Fatal("not refused")
-				}
-			}
-		}
-		l.ask()
-		if !l.lender.look() { // it has just begun
-			t.Fatal("no second look")
-		}
-		l.lender.look()
-		l.await(readOwn)
-		refusals = probation << n
-	}
-	l.put(8)
-	l.b.wantArrivals(l.payloads)
-	l.wantInside(0)
-}
-
 // TestLoanWatch: an unused right comes back by itself.
 func TestLoanWatch(t *testing.T) {
-	l := newLoan(t)
+	l := newDebt(t)
 	l.by.waiting.Store(true)
 	l.lender.Ask(l.by)
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
 	for begin := time.Now(); ; runtime.Gosched() {
-		l.lender.mu.Lock()
-		useless := l.lender.useless
-		l.lender.mu.Unlock()
-		if useless == 1 {
+		if l.lender.Snapshot().Useless == 1 {
 			break
 		}
 		if time.Since(begin) > l.b.patience {
@@ -266,16 +229,16 @@ func TestLoanWatch(t *testing.T) {
 
 // TestLendStopped: connections end while they are lent and nobody reads.
 func TestLendStopped(t *testing.T) {
-	for name, stop := range map[string]func(l *loan){
-		"the peer":  func(l *loan) { l.a.stop(); l.lender.Return(l.by) },
-		"this node": func(l *loan) { l.b.stop() },
+	for name, stop := range map[string]func(l *debt){
+		"the peer":  func(l *debt) { l.a.stop(); l.lender.Return(l.by) },
+		"this node": func(l *debt) { l.b.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLoan(t)
-			l.b.ni.loans.period = time.Hour
+			l := newDebt(t)
+			l.b.ni.loans.Period = time.Hour
 			l.ask()
 			stop(l)
-			l.await(readOwn)
+			l.await(loan.Own)
 		})
 	}
 }
@@ -283,7 +246,7 @@ func TestLendStopped(t *testing.T) {
 // TestLendWithdrawn: nothing is lent to who has taken the question back, or
 // still waits.
 func TestLendWithdrawn(t *testing.T) {
-	l := newLoan(t)
+	l := newDebt(t)
 	l.by.waiting.Store(true)
 	l.lender.Ask(l.by)
 	l.lender.Return(l.by)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/loan"
 	"ulnet/lnd/shell"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -30,7 +31,7 @@ type NI struct {
 	counts      counters
 	spoilSum    atomic.Bool // the next checksum leaves wrong
 	acceptors   *acceptors  // of the driver
-	loans       *loanWatch  // of the driver
+	loans       *loan.Watch // of the driver
 	polling     *polling    // likewise
 	acceptor    *acceptor   // of addr; nil with AcceptNone
 

@@ -39,8 +39,9 @@ type reader struct {
 	d      lnd.Delivery
 	small  []byte // of smallWindow bytes, made when one small message came
 
-	borrowed   bool // a borrower reads (lending)
-	leftHeld   bool // and has left a message that is held
+	borrowed   bool   // a borrower reads (loan.Lending)
+	ended      *Error // what he met
+	leftHeld   bool   // he has left a message that is held
 	leftCookie uint64
 }
 
@@ -84,11 +85,11 @@ func (r *reader) run() {
 
 // next receives one message, perhaps after somebody else has read some.
 func (r *reader) next() *Error {
-	if r.r == r.w && r.c.lending.asked.Load() {
+	if r.r == r.w && r.c.lending.Asked() {
 		r.releaseBuffer()
-		r.c.lending.lend()
-		if err := r.c.lending.err; err != nil {
-			return err
+		r.c.lending.Lend(r.c.dead)
+		if r.ended != nil {
+			return r.ended
 		}
 		if r.leftHeld {
 			return r.takeHeld()

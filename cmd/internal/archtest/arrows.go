@@ -35,10 +35,11 @@ var Rules = []Rule{
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/shell"},
+	{Package: "lnd/loan", May: "lnd lnet/machine"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
-	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/socklnd/..."},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/loan lnd/socklnd/..."},
 	// It plays recordings, and so reads captures and packets.
 	{Package: "lnd/o2iblnd/internal/replay", May: driverMay + "lnd/capture lnd/o2iblnd/kib lnd/verbs/..."},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
@@ -102,7 +103,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab cmd/internal/..."
+const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab cmd/internal/..."
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

@@ -1,4 +1,4 @@
-package socklnd
+package loan
 
 import (
 	"runtime"
@@ -9,9 +9,9 @@ import (
 // TestLoanDuringLook: a loan that begins while the watch looks at the others,
 // none of which keeps it awake, is looked at too.
 func TestLoanDuringLook(t *testing.T) {
-	w := &loanWatch{period: time.Hour}
-	first, second := &lending{state: readBorrowed}, &lending{state: readBorrowed}
-	add := func(l *lending) {
+	w := &Watch{Period: time.Hour}
+	first, second := &Lending{state: Borrowed}, &Lending{state: Borrowed}
+	add := func(l *Lending) {
 		if !w.add(l) {
 			t.Skip("the system has no timer")
 		}
@@ -38,22 +38,18 @@ func TestLoanDuringLook(t *testing.T) {
 // that nobody uses.
 func TestLoansComeAndGo(t *testing.T) {
 	const period = 50 * time.Millisecond // seldom is anybody kept from running for so long
-	l := newLoan(t)
-	w := l.b.ni.loans
-	w.period = time.Hour
-	l.ask()
+	l := newWire(t).start()
+	w := &l.watch
+	l.lend()
 	w.mu.Lock()
-	w.period = period
+	w.Period = period
 	w.wake()
 	w.mu.Unlock()
-	other := &lending{state: readBorrowed}
+	other := &Lending{state: Borrowed}
 	for begin := time.Now(); ; runtime.Gosched() {
 		w.add(other)
 		w.remove(other)
-		l.lender.mu.Lock()
-		state := l.lender.state
-		l.lender.mu.Unlock()
-		if state == readOwn {
+		if l.lending.Snapshot().State == Own {
 			return
 		}
 		if time.Since(begin) > 80*period {

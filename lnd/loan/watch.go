@@ -1,35 +1,37 @@
-package socklnd
+package loan
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// loanPeriod is how often loans are looked at: an unused right comes back after
+// usualPeriod is how often loans are looked at: an unused right comes back after
 // one to two of them. Each look costs the switch of a thread, which at 2 ms made
 // round trips through an EQ a tenth slower.
-const loanPeriod = 10 * time.Millisecond
+const usualPeriod = 10 * time.Millisecond
 
-// loanWatch looks at the loans of a driver's connections while they are in
-// use. Its goroutine exists as long as there are loans.
-type loanWatch struct {
-	period  time.Duration // 0: loanPeriod
-	touched atomic.Bool   // a loan has begun or a Receive ended since the last look
-	asleep  atomic.Bool   // no look is due before the next one ends
+// Watch looks at the loans of some sources while they are in use. Its goroutine
+// exists as long as there are loans.
+type Watch struct {
+	Period time.Duration // between two looks; 0: 10 ms
+
+	touched atomic.Bool // a loan has begun or a Receive ended since the last look
+	asleep  atomic.Bool // no look is due before the next one ends
 
 	mu    sync.Mutex
-	loans []*lending // guarded by mu
-	timer *loanTimer // guarded by mu; nil while there is no goroutine
+	loans []*Lending // guarded by mu
+	timer *timer     // guarded by mu; nil while there is no goroutine
 }
 
 // add begins to watch a loan. It returns false if it cannot.
-func (w *loanWatch) add(l *lending) bool {
+func (w *Watch) add(l *Lending) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil {
-		w.timer = newLoanTimer()
+		w.timer = newTimer()
 		if w.timer == nil {
 			return false
 		}
@@ -45,7 +47,7 @@ func (w *loanWatch) add(l *lending) bool {
 }
 
 // remove ends it.
-func (w *loanWatch) remove(l *lending) {
+func (w *Watch) remove(l *Lending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i := slices.Index(w.loans, l); i >= 0 {
@@ -59,7 +61,7 @@ func (w *loanWatch) remove(l *lending) {
 
 // resume tells the watch that a Receive has ended, which is when a loan can
 // begin to lie unused.
-func (w *loanWatch) resume() {
+func (w *Watch) resume() {
 	w.touched.Store(true) // before asleep is read: settle does it the other way round
 	if !w.asleep.Load() {
 		return
@@ -71,14 +73,14 @@ func (w *loanWatch) resume() {
 	}
 }
 
-// wake has the next look taken after loanPeriod. The caller holds w.mu.
-func (w *loanWatch) wake() {
+// wake has the next look taken after a period. The caller holds w.mu.
+func (w *Watch) wake() {
 	w.asleep.Store(false)
-	w.timer.start(or(w.period, loanPeriod))
+	w.timer.start(cmp.Or(w.Period, usualPeriod))
 }
 
 // run takes one look after the other until t is closed.
-func (w *loanWatch) run(t *loanTimer) {
+func (w *Watch) run(t *timer) {
 	for t.wait() {
 		busy := false
 		for _, l := range w.all() {
@@ -88,14 +90,14 @@ func (w *loanWatch) run(t *loanTimer) {
 	}
 }
 
-func (w *loanWatch) all() []*lending {
+func (w *Watch) all() []*Lending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.loans)
 }
 
 // settle falls asleep if no look is due.
-func (w *loanWatch) settle(t *loanTimer, busy bool) {
+func (w *Watch) settle(t *timer, busy bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if busy || w.timer != t {

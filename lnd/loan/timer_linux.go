@@ -1,4 +1,4 @@
-package socklnd
+package loan
 
 import (
 	"os"
@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loanTimer ticks while it is started. It is a timer of the
+// timer ticks while it is started. It is a timer of the
 // system: one of the runtime would give every wait of its poller a time-out,
 // and each of those costs as much as a third of a small message's way.
-type loanTimer struct {
+type timer struct {
 	file *os.File
 	rc   syscall.RawConn
 }
 
-// newLoanTimer returns nil if the system has no timer to give.
-func newLoanTimer() *loanTimer {
+// newTimer returns nil if the system has no timer to give.
+func newTimer() *timer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil
@@ -28,13 +28,13 @@ func newLoanTimer() *loanTimer {
 		_ = f.Close()
 		return nil
 	}
-	return &loanTimer{file: f, rc: rc}
+	return &timer{file: f, rc: rc}
 }
 
-func (t *loanTimer) start(period time.Duration) { t.set(period) }
-func (t *loanTimer) stop()                      { t.set(0) }
+func (t *timer) start(period time.Duration) { t.set(period) }
+func (t *timer) stop()                      { t.set(0) }
 
-func (t *loanTimer) set(period time.Duration) {
+func (t *timer) set(period time.Duration) {
 	spec := unix.ItimerSpec{
 		Value:    unix.NsecToTimespec(period.Nanoseconds()),
 		Interval: unix.NsecToTimespec(period.Nanoseconds()),
@@ -44,10 +44,10 @@ func (t *loanTimer) set(period time.Duration) {
 }
 
 // wait waits for the next tick; false: the timer is closed.
-func (t *loanTimer) wait() bool {
+func (t *timer) wait() bool {
 	var ticks [8]byte
 	_, err := t.file.Read(ticks[:])
 	return err == nil
 }
 
-func (t *loanTimer) close() { _ = t.file.Close() }
+func (t *timer) close() { _ = t.file.Close() }

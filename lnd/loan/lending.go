@@ -1,0 +1,211 @@
+package loan
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+)
+
+// Source is what is read. Who has the right to read calls its methods, but for
+// SetReadDeadline.
+type Source interface {
+	// Lendable reports whether the right may be lent now. The own goroutine calls it.
+	Lendable() bool
+	// Await waits until something has come, and returns without if the read deadline
+	// passes. False leaves the right, and what has happened, to the own goroutine.
+	Await() bool
+	// Take makes the upcalls of what has come and does not wait. False leaves the right,
+	// and what there is still to do, to the own goroutine.
+	Take() bool
+	// SetReadDeadline ends Await, and is only called with a time in the past, or zero.
+	SetReadDeadline(t time.Time) error
+}
+
+// Lending is the right to read a source (lnd.Lender). Init begins its use.
+type Lending struct {
+	source   Source
+	watch    *Watch
+	clock    machine.Clock // with patience
+	patience time.Duration
+
+	back  chan struct{} // the right, on its way to the own goroutine
+	asked atomic.Bool   // asks is set, and the state Own
+
+	mu          sync.Mutex
+	state       State         // and all below: guarded by mu
+	asks        lnd.Borrower  // who asked, or has the right; nil: nobody
+	waits       bool          // Receive waits in the source
+	interrupted bool          // by a read deadline in the past
+	used        bool          // or lent, since the last look
+	useless     int           // loans in a row that nobody used, or that ended at once
+	refuse      int           // askers, before the next loan
+	since       time.Duration // when the right was last left lying, with patience
+}
+
+// State says where the right to read is.
+type State uint8
+
+// The states.
+const (
+	Own State = iota
+	Lent
+	Borrowed
+)
+
+var _ lnd.Lender = (*Lending)(nil)
+
+// Init makes l the right to read s, which its own goroutine has.
+func (l *Lending) Init(s Source, w *Watch) {
+	l.source, l.watch = s, w
+	l.back = make(chan struct{}, 1)
+	l.refuse = probation
+}
+
+// SetPatience has a borrower who stays away for longer than d, by a clock, lose the
+// right when he comes back: for sources on which others depend. It follows Init.
+func (l *Lending) SetPatience(clock machine.Clock, d time.Duration) {
+	l.clock, l.patience = clock, d
+}
+
+// Asked reports whether there is a reason to call Lend.
+func (l *Lending) Asked() bool { return l.asked.Load() }
+
+// Ask implements lnd.Lender.
+func (l *Lending) Ask(b lnd.Borrower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == Own {
+		l.asks = b
+		l.asked.Store(true)
+	}
+}
+
+// Lend lends the right if somebody has asked and been served, and waits until
+// it is back, or the source has ended. The own goroutine calls it between two
+// messages.
+func (l *Lending) Lend(ended <-chan struct{}) {
+	l.mu.Lock()
+	if !l.granted() {
+		l.mu.Unlock()
+		return
+	}
+	l.asked.Store(false)
+	l.state, l.used = Lent, true
+	l.leave()
+	l.mu.Unlock()
+	select {
+	case <-l.back:
+	case <-ended:
+		l.reclaim()
+	}
+}
+
+// granted decides about the asker. The caller holds l.mu.
+func (l *Lending) granted() bool {
+	if l.asks == nil || l.asks.Waiting() {
+		return false
+	}
+	if !l.source.Lendable() {
+		l.forget()
+		return false
+	}
+	if l.refuse > 0 || !l.watch.add(l) {
+		l.refuse = max(l.refuse-1, 0)
+		l.forget()
+		return false
+	}
+	return true
+}
+
+// forget forgets the asker. The caller holds l.mu.
+func (l *Lending) forget() {
+	l.asks = nil
+	l.asked.Store(false)
+}
+
+// reclaim takes the right back when the source has ended.
+func (l *Lending) reclaim() {
+	l.mu.Lock()
+	if l.state == Lent {
+		l.own()
+	}
+	l.mu.Unlock()
+	<-l.back // a borrower brings it: his read fails
+}
+
+// own ends a loan. The caller holds l.mu.
+func (l *Lending) own() {
+	l.watch.remove(l)
+	l.state = Own
+	l.forget()
+	l.back <- struct{}{}
+}
+
+// Only who waits again and again shall borrow, since a right that lies unused
+// keeps everybody waiting: so many askers are refused first. A loan of no use
+// begins that anew, twice as long each time, but no longer than after maxUseless
+// in a row.
+const (
+	probation  = 16
+	maxUseless = 7
+)
+
+// look takes back a right that has not been used since the last look. It
+// returns false if there is no need to look again before the next Receive has
+// ended: a borrower who waits keeps nobody waiting.
+func (l *Lending) look() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.state != Lent:
+		return false
+	case l.used:
+		l.used = false
+		return true
+	}
+	l.regret()
+	l.own()
+	return false
+}
+
+// regret makes loans rarer after one that was of no use. The caller holds l.mu.
+func (l *Lending) regret() {
+	l.useless = min(l.useless+1, maxUseless)
+	l.refuse = probation << (l.useless - 1)
+}
+
+// leave notes that the right is left lying, and tardy whether that was for too long.
+// The caller holds l.mu.
+func (l *Lending) leave() {
+	if l.patience > 0 {
+		l.since = l.clock.Now()
+	}
+}
+
+func (l *Lending) tardy() bool { return l.patience > 0 && l.clock.Now()-l.since > l.patience }
+
+// Return implements lnd.Lender.
+func (l *Lending) Return(b lnd.Borrower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.asks != b:
+	case l.state == Lent:
+		l.own()
+	case l.state == Own:
+		l.forget()
+	}
+}
+
+// Interrupt implements lnd.Lender.
+func (l *Lending) Interrupt(b lnd.Borrower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits && l.asks == b && !l.interrupted {
+		l.interrupted = true
+		_ = l.source.SetReadDeadline(time.Unix(1, 0)) // fails only when closed
+	}
+}

@@ -1,0 +1,24 @@
+package loan
+
+// Snapshot is what there is to see of a Lending.
+type Snapshot struct {
+	State   State
+	Asked   bool // somebody has, and waits for an answer
+	Waits   bool // a borrower does, in the source
+	Useless int  // loans in a row that were of no use
+}
+
+// Snapshot returns what is so now.
+func (l *Lending) Snapshot() Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Snapshot{State: l.state, Asked: l.asked.Load(), Waits: l.waits, Useless: l.useless}
+}
+
+// Forgive forgets loans that were of no use, and that there were none so far: the
+// next asker is served. It is for tests of drivers.
+func (l *Lending) Forgive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.useless, l.refuse = 0, 0
+}
