@@ -28,7 +28,8 @@
 // Every method is safe for concurrent use and does not block, except where its
 // comment says so. Completions and events are upcalls, made without a lock of the
 // provider, so that posting from inside is fine; they must not block. Of one CQ
-// and of one connection the upcalls come one at a time. A method may make some before
+// and of one connection the upcalls come one at a time. Who has borrowed the reading of
+// the device ([Lending]) makes those of what it reads, of whatever CQ. A method may make some before
 // it returns, of what Disconnect flushes for example: call none with a lock that an
 // upcall takes. There is no queue between
 // the packet and the upcall: the acknowledgement of a message may leave after the

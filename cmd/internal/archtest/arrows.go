@@ -43,9 +43,9 @@ var Rules = []Rule{
 	// It plays recordings, and so reads captures and packets.
 	{Package: "lnd/o2iblnd/internal/replay", May: driverMay + "lnd/capture lnd/o2iblnd/kib lnd/verbs/..."},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
-	{Package: "lnd/verbs", May: "lnet/nid lnet/machine"},
+	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},
-	{Package: "lnd/verbs/softroce", May: "lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest"},
+	{Package: "lnd/verbs/softroce", May: "lnd lnd/loan lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest"},
 	{Package: "lnd/verbs/softroce/wire", May: "lnet/machine"},
 	{Package: "lnd/verbs/verbstest", May: "lnd/verbs lnet/machine"},
 	{Package: "lnd/verbs/ibv", May: "lnd/verbs", Tests: "lnet/machine lnd/verbs/verbstest"},

@@ -46,7 +46,7 @@ type conn struct {
 	slack   time.Duration // that the timer may be late
 	timerAt time.Duration
 	handing bool     // a batch is being handed out: what is posted waits for its end
-	ack     rcPacket // waits too
+	ack     rcPacket // waits too, and perhaps until hub.settle
 	ackHeld bool
 }
 
@@ -145,6 +145,9 @@ func (c *conn) PostSend(wrs []verbs.SendWR) error {
 	if err != nil {
 		c.sends.release(len(wrs))
 	}
+	if !c.handing {
+		c.addACK(box)
+	}
 	c.finish(box)
 	return err
 }
@@ -187,7 +190,10 @@ func (c *conn) admit(wrs []verbs.SendWR) error {
 }
 
 // Disconnect ends the connection (verbs.Conn).
-func (c *conn) Disconnect() { c.hub.cm.disconnect(c) }
+func (c *conn) Disconnect() {
+	c.sendACK()
+	c.hub.cm.disconnect(c)
+}
 
 // Close frees the connection (verbs.Conn).
 func (c *conn) Close() {

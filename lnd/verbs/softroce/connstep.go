@@ -53,7 +53,8 @@ func (c *conn) conclude(box *outbox) {
 }
 
 // arrived takes packets (endpoint). The acknowledgement waits until the upcalls are
-// made, and leaves behind what they post.
+// made, and leaves behind what they post; if that is nothing, behind what is posted
+// until the port waits for more.
 func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	if !c.begin(from) {
 		c.hub.strays.Add(uint64(len(list)))
@@ -61,11 +62,20 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	}
 	box := c.hub.boxes.take()
 	c.step(rcInput{Packets: list}, box)
+	if endsInAnswer(box) { // which says what one that is held would say
+		c.ackHeld = false
+	}
 	c.claim(box, nil)
 	if !box.claimed() || c.handing || box.out.Failed != verbs.Success {
 		c.conclude(box)
 		return
 	}
+	c.handOut(box)
+}
+
+// handOut makes the upcalls of a step that was claimed, and then sends what was posted
+// meanwhile. c.mu is held, and is not when it returns.
+func (c *conn) handOut(box *outbox) {
 	c.withhold(box)
 	c.emit(box)
 	c.arm()
@@ -75,10 +85,11 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	box.reset()
 	c.mu.Lock()
 	c.handing = false
-	c.step(rcInput{}, box) // with what was posted meanwhile
-	if c.ackHeld {
-		c.ackHeld = false
-		box.out.Packets = append(box.out.Packets, c.ack)
+	c.step(rcInput{}, box)
+	if len(box.out.Packets) > 0 {
+		c.addACK(box)
+	} else if c.ackHeld {
+		c.hub.hold(c)
 	}
 	c.finish(box)
 }
@@ -103,11 +114,38 @@ func (c *conn) begin(from netip.AddrPort) bool {
 // withhold takes the ACK, which is the last packet of a step, out of box.
 func (c *conn) withhold(box *outbox) {
 	last := len(box.out.Packets) - 1
-	if last < 0 || box.out.Packets[last].OpCode != ibta.Acknowledge || !box.out.Packets[last].AETH.Syndrome.IsAck() {
+	if !endsInAnswer(box) || !box.out.Packets[last].AETH.Syndrome.IsAck() {
 		return
 	}
 	c.ack, c.ackHeld = box.out.Packets[last], true
 	box.out.Packets = box.out.Packets[:last]
+}
+
+func endsInAnswer(box *outbox) bool {
+	last := len(box.out.Packets) - 1
+	return last >= 0 && box.out.Packets[last].OpCode == ibta.Acknowledge
+}
+
+// addACK adds the ACK that is held, if there is one, to the packets of a step. c.mu is held.
+func (c *conn) addACK(box *outbox) {
+	if c.ackHeld {
+		c.ackHeld = false
+		box.out.Packets = append(box.out.Packets, c.ack)
+	}
+}
+
+// sendACK sends the ACK that is held. While a batch is being handed out that is done
+// at its end.
+func (c *conn) sendACK() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ackHeld || c.handing {
+		return
+	}
+	box := c.hub.boxes.take()
+	c.addACK(box)
+	c.emit(box)
+	c.hub.boxes.put(box)
 }
 
 // emit makes datagrams of the packets of a step and sends them.

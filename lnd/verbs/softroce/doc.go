@@ -10,7 +10,8 @@
 //	port → ingress → demultiplexer → conn → rc → cq → upcall
 //	post → conn → rc → framer → port
 //
-// All of the way in is one goroutine, that of the port, and all of the way out is
+// All of the way in is one goroutine, that of the port or one that has borrowed the
+// reading (below), and all of the way out is
 // that of who posts: there is no queue between. A [conn] steps its transport under
 // its lock, claims the completion queue there, which orders the completions, and
 // makes the upcalls without any lock. If somebody else is making upcalls of that
@@ -70,6 +71,19 @@
 // [groups] that it has joined, each of which has a port of its own: bound to the
 // group's address, because that is what the ICRC covers, and so that neither what
 // others on this host have joined nor the device's own packets arrive there.
+//
+// # Lending
+//
+// Who waits for a message can read the socket of the device himself, see [verbs.Lending]
+// and package loan. The socket is that of all connections, the connection manager
+// and the ACKs, and so it is not lent while much arrives or is on the way, or a message
+// takes several packets; the right goes back when that begins. Who was away for longer than a
+// peer waits before it probes loses the right, and one that nobody uses comes back after
+// 20 ms at most. Until then nobody reads: what comes for others waits, and peers probe.
+//
+// An ACK that has to leave by itself waits until the port is about to wait for packets: if
+// its reading is lent, for what the borrower posts, or for his next call. Otherwise
+// each answer would cost two calls of the system and wake the peer twice.
 //
 // # Memory and socket
 //

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ulnet/lnd"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -30,6 +31,8 @@ type hub struct {
 	mtu     ibta.MTU
 
 	port      wire.Conn
+	lender    lnd.Lender // nil: the port cannot be lent
+	holding   []*conn    // with ACKs for settle; owned by who reads the port
 	attr      wire.Attr
 	cut       atomic.Bool // bursts of several datagrams may be sent
 	ingress   *ingress
@@ -80,6 +83,9 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	port, err := o.network.Open(wire.Config{Local: bound, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
 		<-ready
 		h.ingress.receive(list)
+		if h.lender == nil {
+			h.settle()
+		}
 	}})
 	start := sync.OnceFunc(func() { close(ready) })
 	defer start()
@@ -87,6 +93,9 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		return nil, openError(h.addr, err)
 	}
 	h.port, h.attr = port, port.Attr()
+	if p, ok := port.(lendable); ok {
+		h.lender = p.lendFor(h)
+	}
 	h.attr.Local = netip.AddrPortFrom(h.addr, h.attr.Local.Port())
 	h.cut.Store(h.attr.Cut)
 	h.mtu = ibta.PathMTU(h.attr.MTU)

@@ -22,6 +22,9 @@ type ingress struct {
 	badICRC   atomic.Uint64
 	malformed atomic.Uint64 // no packet that we know
 
+	arrived int  // packets, with the latest call of receive
+	bulk    bool // and among them some of a transfer, or of a message that takes several
+
 	packets []ibta.Packet
 	paths   map[netip.AddrPort]ibta.Path
 }
@@ -33,6 +36,7 @@ func newIngress(local netip.AddrPort) *ingress {
 // receive takes what arrived. Datagrams of one sender that follow each other are
 // led on together.
 func (g *ingress) receive(list []wire.Datagrams) {
+	g.arrived, g.bulk = 0, false
 	for len(list) > 0 {
 		from := list[0].From
 		g.packets = g.packets[:0]
@@ -40,6 +44,7 @@ func (g *ingress) receive(list []wire.Datagrams) {
 			g.parse(&list[0])
 			list = list[1:]
 		}
+		g.arrived += len(g.packets)
 		if len(g.packets) > 0 {
 			g.deliver(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), g.packets)
 		}
@@ -71,8 +76,14 @@ func (g *ingress) parse(d *wire.Datagrams) {
 			g.badPKey.Add(1)
 			continue
 		}
+		g.bulk = g.bulk || isBulk(p.OpCode)
 		g.packets = append(g.packets, p)
 	}
+}
+
+// isBulk reports whether a packet is of a transfer, or not the whole of its message.
+func isBulk(op ibta.OpCode) bool {
+	return op.IsRequest() && (op.IsWrite() || !op.IsFirst() || !op.IsLast())
 }
 
 // path returns what the ICRCs of a sender begin with.

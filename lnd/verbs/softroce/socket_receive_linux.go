@@ -2,6 +2,7 @@ package softroce
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -66,7 +67,9 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 		h.SetControllen(len(x.slots[i].control))
 	}
 	x.n, x.errno = 0, 0
-	if err := s.rawConn().Read(x.fn); err != nil {
+	if err := s.rawConn().Read(x.fn); errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, err
+	} else if err != nil {
 		return nil, net.ErrClosed
 	}
 	if x.errno != 0 {

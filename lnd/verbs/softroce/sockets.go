@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"ulnet/lnd/loan"
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
@@ -18,11 +19,11 @@ func (udp) Open(cfg wire.Config) (wire.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &udpPort{socket: s}
+	p := &udpPort{socket: s, receive: cfg.Receive, closing: make(chan struct{})}
 	p.attr = wire.Attr{
 		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.cuts(), ReceiveBuffer: s.receiveBuffer,
 	}
-	p.reading.Go(func() { p.read(cfg.Receive) })
+	p.reading.Go(p.read)
 	return p, nil
 }
 
@@ -30,18 +31,27 @@ func (udp) Open(cfg wire.Config) (wire.Conn, error) {
 type udpPort struct {
 	socket  *socket
 	attr    wire.Attr
+	receive func([]wire.Datagrams)
 	reading sync.WaitGroup
+	closing chan struct{}
+	once    sync.Once // closes closing
+
+	hub     *hub // nil: the reading is not lent
+	lending loan.Lending
+	loans   loan.Watch
+	list    []wire.Datagrams // that a borrower has received
 }
 
 // read hands on what arrives until the port is closed.
-func (p *udpPort) read(receive func([]wire.Datagrams)) {
+func (p *udpPort) read() {
 	for {
 		list, err := p.socket.receive()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err == nil:
-			receive(list)
+			p.receive(list)
+			p.between()
 		}
 	}
 }
@@ -55,6 +65,7 @@ func (p *udpPort) Send(list []wire.Burst) (int, error) { return p.socket.send(li
 // Close closes the port (wire.Conn).
 func (p *udpPort) Close() error {
 	err := p.socket.close()
+	p.once.Do(func() { close(p.closing) })
 	p.reading.Wait()
 	return err
 }
