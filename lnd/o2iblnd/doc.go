@@ -117,7 +117,8 @@
 //	tx, rx    what is under way with the peer; a message on its way to lnet
 //
 // There is no goroutine but those of the device, which makes the upcalls, and of
-// timers. Send posts in the goroutine of its caller. The steps of an exchange are done
+// timers. Deliveries name the device as their [lnd.Lender] if it lends its reading
+// ([verbs.Lending]): then the waiter for a message makes the upcalls. Send posts in the goroutine of its caller. The steps of an exchange are done
 // under conn.mu; what they ask for is done without it, by one goroutine at a time
 // (conn.unlock), so that work requests leave in the order of the steps, and the
 // memory of a message is not given back before it was posted. That goroutine may
