@@ -31,11 +31,13 @@ func TestOnFakeRandom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// On a busy machine the first connections may end before anything arrives.
+	quiet := func() bool { return a.messages.Load() == 0 || b.messages.Load() == 0 }
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			for range rounds {
+			for n := 0; n < rounds || n < 1000 && quiet(); n++ {
 				a.visit(b.addr, random)
 			}
 		})
@@ -51,7 +53,7 @@ func TestOnFakeRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages, %d posted", a.messages.Load()+b.messages.Load(), s.posts)
-	if a.messages.Load() == 0 || b.messages.Load() == 0 {
+	if quiet() {
 		t.Error("nothing arrived")
 	}
 }
