@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 type reason int
@@ -58,13 +60,30 @@ func TestWarnOnce(t *testing.T) {
 	}
 }
 
+// TestWarningsAreBounded: who comes in ever new names fills neither memory nor log.
 func TestWarningsAreBounded(t *testing.T) {
-	log := slog.New(slog.DiscardHandler)
-	var ws Warnings[reason, peer]
-	for p := range peer(3 * maxWarnings) {
-		ws.Failed(log, p, broken, nil)
-	}
-	if n := len(ws.seen); n == 0 || n > maxWarnings {
-		t.Errorf("%d warnings remembered", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var text strings.Builder
+		log := slog.New(slog.NewTextHandler(&text, nil))
+		var ws Warnings[reason, peer]
+		next := peer(0)
+		crowd := func() (logged int) {
+			text.Reset()
+			for range 3 * maxWarnings {
+				ws.Failed(log, next, broken, nil)
+				next++
+			}
+			return strings.Count(text.String(), "peer failed")
+		}
+		if n := crowd(); n != maxWarnings || !strings.Contains(text.String(), "too many peers") {
+			t.Errorf("%d lines at first", n)
+		}
+		if n := crowd(); n != 0 {
+			t.Errorf("%d lines when the memory is full", n)
+		}
+		time.Sleep(warningsLast)
+		if n := crowd(); n != maxWarnings || len(ws.seen) != maxWarnings {
+			t.Errorf("%d lines an hour later, %d remembered", n, len(ws.seen))
+		}
+	})
 }
