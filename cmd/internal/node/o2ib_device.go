@@ -65,7 +65,7 @@ func counterWords(s softroce.Stats) map[string]uint64 {
 
 		"cm_malformed": c.Malformed, "cm_ignored": c.Ignored, "cm_unknown": c.Unknown, "cm_forged": c.Forged,
 		"cm_out_of_state": c.OutOfState, "cm_duplicates": c.Duplicates, "cm_resent": c.Resent, "cm_refused": c.Refused,
-		"cm_stale": c.Stale, "cm_timed_out": c.TimedOut,
+		"cm_stale": c.Stale, "cm_timed_out": c.TimedOut, "cm_crowded": c.Crowded,
 
 		"datagrams_failed": s.Datagrams.Failed, "datagrams_no_buffer": s.Datagrams.NoBuffer, "datagrams_missed": s.Groups.Missed,
 	}

@@ -126,6 +126,7 @@ type CMStats struct {
 	Refused    uint64 // requests that were refused without the consumer
 	Stale      uint64 // of them: with numbers of a connection that is still there
 	TimedOut   uint64 // messages that nobody answered, for good
+	Crowded    uint64 // connections that were given up early, because many were asked for
 }
 
 // cm is the connection manager of a device: a machine. It speaks for QP 1, and
@@ -151,6 +152,7 @@ type cm struct {
 	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
 	timers   cmTimers
 	pending  int // in reqReceived
+	recent   grants
 	building []byte
 }
 

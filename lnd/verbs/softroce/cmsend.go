@@ -36,9 +36,18 @@ func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody,
 	c.again(now, n)
 }
 
-// again sets the timer for the next time.
+// mostREPs is how often a REP is sent by itself, in three seconds: whoever asked may
+// not be there, but a name that somebody else has used. A peer that is there and has not
+// got it repeats its REQ, and gets it again. Local policy.
+const mostREPs = 6
+
+// again sets the timer for the next time, or for the end.
 func (c *cm) again(now time.Duration, n *cmConn) {
-	c.timers.start(n, min(now+n.resendAfter(), max(n.giveUp, now+1)))
+	at := max(n.giveUp, now+1)
+	if n.state != repSent || n.sent < mostREPs {
+		at = min(now+n.resendAfter(), at)
+	}
+	c.timers.start(n, at)
 }
 
 // event tells the consumer.
