@@ -2,6 +2,7 @@ package softroce
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -232,7 +233,7 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 
 // invariants reports what must never be so.
 func (c *cm) invariants() error {
-	pending := 0
+	pending, granted := 0, map[netip.Addr]int{}
 	for id, n := range c.conns {
 		if n.id != id || n.state == closed {
 			return fmt.Errorf("connection %#x is %v under %#x", n.id, n.state, id)
@@ -240,9 +241,15 @@ func (c *cm) invariants() error {
 		if n.state == reqReceived {
 			pending++
 		}
+		if n.state == repSent {
+			granted[n.peer]++
+		}
 		if timed := n.state != established; timed != (n.place >= 0) {
 			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.place)
 		}
+	}
+	if !maps.Equal(granted, c.recent.open) {
+		return fmt.Errorf("granted are %v, counted %v", granted, c.recent.open)
 	}
 	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) || len(c.timers) > len(c.conns) {
 		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs, %d timers",

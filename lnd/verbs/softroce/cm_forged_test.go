@@ -8,25 +8,36 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestCMForgedRequests: requests that nobody will complete do not keep others out, and
-// those that are given up for newer ones are told.
+// TestCMForgedRequests: requests that nobody will complete, in the names of all or of one,
+// keep nobody out, and those that are given up for newer ones are told.
 func TestCMForgedRequests(t *testing.T) {
-	const more = 100
-	x := newListening(t, 1, 3, weather{})
-	n, from := x.nodes[1], x.nodes[2].addr
-	n.cm.cfg.MaxConns = mostConns
-	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
-	for i := range uint32(mostGranted + more) {
-		x.forge(from, i+1)
-		x.run(x.now)
+	for _, tt := range []struct{ names, each, open int }{
+		{names: 10, each: 120, open: mostGranted},
+		{names: 1, each: 300, open: mostGrantedEach},
+	} {
+		x := newListening(t, 1, 3, weather{})
+		n := x.nodes[1]
+		n.cm.cfg.MaxConns = mostConns
+		x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
+		asked := 0
+		for i := range tt.each {
+			for k := range tt.names {
+				x.forge(netip.AddrFrom4([4]byte{10, 0, 0, byte(3 + k)}), uint32(i+1))
+				x.run(x.now)
+				asked++
+			}
+		}
+		gone := asked - tt.open
+		if len(n.cm.conns) != tt.open || n.cm.counters.Crowded != uint64(gone) || x.sent[ibta.AttrREJ] != gone {
+			t.Errorf("%+v: %d connections, %d were told, %+v", tt, len(n.cm.conns), x.sent[ibta.AttrREJ], n.cm.counters)
+		}
+		x.drop = nil
+		for _, from := range []int{0, 2} { // the latter has been named
+			x.connect(from, 1)
+			x.run(x.now + firstResend/2)
+			x.expect(from, cmEstablished)
+		}
 	}
-	if got := len(n.cm.conns); got != mostGranted || n.cm.counters.Crowded != more || x.sent[ibta.AttrREJ] != more {
-		t.Errorf("%d connections, %d were told, %+v", got, x.sent[ibta.AttrREJ], n.cm.counters)
-	}
-	x.drop = nil
-	x.connect(0, 1)
-	x.run(x.now + firstResend/2)
-	x.expect(0, cmEstablished)
 }
 
 // forge has node 1 get a request of a node that does not know of it.

@@ -87,11 +87,17 @@ func (c *cm) open(n cmConn) *cmConn {
 
 // become changes the state of a connection.
 func (c *cm) become(n *cmConn, s cmState) {
-	if n.state == reqReceived {
+	switch n.state {
+	case reqReceived:
 		c.pending--
+	case repSent:
+		c.recent.count(n.peer, -1)
 	}
-	if s == reqReceived {
+	switch s {
+	case reqReceived:
 		c.pending++
+	case repSent:
+		c.recent.count(n.peer, 1)
 	}
 	n.state, n.message, n.sent = s, nil, 0
 	c.timers.stop(n)
