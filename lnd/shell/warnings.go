@@ -8,11 +8,12 @@ import (
 )
 
 // Bounds of the memory of what has been warned of, and of the log: packets with forged
-// addresses make as many peers as they like. A memory that is full is emptied when it
-// is an hour old, and nothing new is logged before.
+// addresses make as many peers as they like. Of what is new while a memory is full one
+// in a while is logged; it is emptied when it is an hour old.
 const (
 	maxWarnings  = 4096
 	warningsLast = time.Hour
+	trickle      = 10 * time.Second
 )
 
 // A Reason is why a driver refuses a connection or gives one up.
@@ -33,9 +34,9 @@ type Peer interface {
 // so that one that misbehaves all day is logged once for each reason. The zero value is
 // ready; any goroutine may call it.
 type Warnings[R Reason, P Peer] struct {
-	mu    sync.Mutex
-	seen  map[warning[R, P]]struct{} // guarded by mu
-	since time.Time                  // guarded by mu: begin of seen
+	mu      sync.Mutex
+	refused warned[R, P] // guarded by mu; anybody can be in it
+	failed  warned[R, P] // guarded by mu; peers only
 }
 
 type warning[R Reason, P Peer] struct {
@@ -47,7 +48,7 @@ type warning[R Reason, P Peer] struct {
 // Refused logs that a connection from an address was refused, whose peer is not known yet.
 // An ordinary reason is not logged.
 func (ws *Warnings[R, P]) Refused(log *slog.Logger, why R, from netip.AddrPort, err error) {
-	if !why.Ordinary() && ws.first(log, warning[R, P]{reason: why, addr: from.Addr()}) {
+	if !why.Ordinary() && ws.first(&ws.refused, warning[R, P]{reason: why, addr: from.Addr()}) {
 		log.Warn("connection refused", "reason", why.String(), "from", from.String(), "err", err)
 	}
 }
@@ -58,30 +59,41 @@ func (ws *Warnings[R, P]) Failed(log *slog.Logger, id P, why R, cause error) {
 	switch {
 	case why.Ordinary():
 		log.Debug("peer", "peer", id.String(), "reason", why.String())
-	case ws.first(log, warning[R, P]{reason: why, peer: id}):
+	case ws.first(&ws.failed, warning[R, P]{reason: why, peer: id}):
 		log.Warn("peer failed", "peer", id.String(), "reason", why.String(), "err", cause)
 	}
 }
 
 // first reports whether w is to be logged, and notes it.
-func (ws *Warnings[R, P]) first(log *slog.Logger, w warning[R, P]) bool {
+func (ws *Warnings[R, P]) first(m *warned[R, P], w warning[R, P]) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if _, old := ws.seen[w]; old {
+	return m.add(w, time.Now())
+}
+
+// warned is what has been warned of.
+type warned[R Reason, P Peer] struct {
+	seen   map[warning[R, P]]struct{}
+	since  time.Time // begin of seen
+	latest time.Time // of what was new
+}
+
+// add reports whether w is to be logged.
+func (m *warned[R, P]) add(w warning[R, P], now time.Time) bool {
+	if _, old := m.seen[w]; old {
 		return false
 	}
-	if len(ws.seen) >= maxWarnings {
-		if time.Since(ws.since) < warningsLast {
+	full := len(m.seen) >= maxWarnings
+	if full && now.Sub(m.since) < warningsLast {
+		if now.Sub(m.latest) < trickle {
 			return false
 		}
-		ws.seen = nil
+		m.latest = now
+		return true
 	}
-	if ws.seen == nil {
-		ws.seen, ws.since = make(map[warning[R, P]]struct{}), time.Now()
+	if full || m.seen == nil {
+		m.seen, m.since = make(map[warning[R, P]]struct{}), now
 	}
-	ws.seen[w] = struct{}{}
-	if len(ws.seen) == maxWarnings {
-		log.Warn("too many peers fail or are refused to warn of each: counters go on", "quiet until", ws.since.Add(warningsLast))
-	}
+	m.seen[w], m.latest = struct{}{}, now
 	return true
 }

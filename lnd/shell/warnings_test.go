@@ -60,7 +60,8 @@ func TestWarnOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded: who comes in ever new names fills neither memory nor log.
+// TestWarningsAreBounded: who comes in ever new names fills neither memory nor log, and
+// does not hide all that is new.
 func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
@@ -75,15 +76,23 @@ func TestWarningsAreBounded(t *testing.T) {
 			}
 			return strings.Count(text.String(), "peer failed")
 		}
-		if n := crowd(); n != maxWarnings || !strings.Contains(text.String(), "too many peers") {
-			t.Errorf("%d lines at first", n)
+		if n := crowd(); n != maxWarnings || len(ws.failed.seen) != maxWarnings {
+			t.Errorf("%d lines at first, %d remembered", n, len(ws.failed.seen))
 		}
 		if n := crowd(); n != 0 {
 			t.Errorf("%d lines when the memory is full", n)
 		}
+		time.Sleep(trickle)
+		if n := crowd(); n != 1 {
+			t.Errorf("%d lines after %v", n, trickle)
+		}
+		ws.Refused(log, broken, netip.MustParseAddrPort("10.0.0.1:1000"), nil)
+		if !strings.Contains(text.String(), "connection refused") {
+			t.Error("peers that fail hide who is refused")
+		}
 		time.Sleep(warningsLast)
-		if n := crowd(); n != maxWarnings || len(ws.seen) != maxWarnings {
-			t.Errorf("%d lines an hour later, %d remembered", n, len(ws.seen))
+		if n := crowd(); n != maxWarnings || len(ws.failed.seen) != maxWarnings {
+			t.Errorf("%d lines an hour later, %d remembered", n, len(ws.failed.seen))
 		}
 	})
 }
