@@ -59,8 +59,7 @@ func newBlockade(t *testing.T) *blockade {
 	t.Helper()
 	b := &blockade{commands: lnetdtest.Build(t), host: netlab.New(t).Host("besieged"), senders: map[netip.Addr]*sender{}}
 	b.daemon = b.start(t, besiegedAddr, "rmcast:", "  enable: 1", "  groups:", "    news:",
-		fmt.Sprintf("      number: %d", hostileGroup), "      managers: ['"+besiegedAddr+"@o2ib']",
-		"o2ib:", fmt.Sprintf("  max_conns: %d", floodConns))
+		fmt.Sprintf("      number: %d", hostileGroup), "      managers: ['"+besiegedAddr+"@o2ib']")
 	b.good = b.start(t, goodAddr)
 	listening := b.listen(t)
 	mustPing(t, b.good, besiegedAddr+"@o2ib")

@@ -2,7 +2,6 @@ package softroce
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -21,6 +20,9 @@ type cmConfig struct {
 	// MaxConns bounds connections in all states, MaxPending the requests that the
 	// consumer has not answered. Beyond them requests are refused.
 	MaxConns, MaxPending int
+	// MaxGranted and MaxGrantedEach bound those that were granted and whose peers,
+	// all or each, have not shown that they know. Beyond them the oldest is given up.
+	MaxGranted, MaxGrantedEach int
 }
 
 // cmEnd is what one end of a connection tells the other of itself.
@@ -46,6 +48,7 @@ const (
 	callReject              // ID, Reason, Private
 	callDisconnect          // ID, in any state
 	callHeard               // ID: the peer uses the connection, and so knows of it
+	callPart                // nobody will be here to repeat anything
 )
 
 // cmCall is a call of the consumer.
@@ -153,7 +156,7 @@ type cm struct {
 	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
 	timers   cmTimers
 	pending  int // in reqReceived
-	recent   grants
+	grants   grants
 	building []byte
 }
 
@@ -211,6 +214,9 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 		return nil
 	case callConnect:
 		return c.connect(now, call, out)
+	case callPart:
+		c.part(out)
+		return nil
 	}
 	n := c.conns[call.ID]
 	if n == nil {
@@ -233,7 +239,7 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 
 // invariants reports what must never be so.
 func (c *cm) invariants() error {
-	pending, granted := 0, map[netip.Addr]int{}
+	pending, granted := 0, 0
 	for id, n := range c.conns {
 		if n.id != id || n.state == closed {
 			return fmt.Errorf("connection %#x is %v under %#x", n.id, n.state, id)
@@ -242,14 +248,17 @@ func (c *cm) invariants() error {
 			pending++
 		}
 		if n.state == repSent {
-			granted[n.peer]++
+			granted++
 		}
 		if timed := n.state != established; timed != (n.place >= 0) {
 			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.place)
 		}
 	}
-	if !maps.Equal(granted, c.recent.open) {
-		return fmt.Errorf("granted are %v, counted %v", granted, c.recent.open)
+	for _, own := range c.grants.of {
+		granted -= own.Len()
+	}
+	if granted != 0 || c.grants.all.Len() > c.cfg.MaxGranted {
+		return fmt.Errorf("%d more are granted than listed, %d of all", granted, c.grants.all.Len())
 	}
 	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) || len(c.timers) > len(c.conns) {
 		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs, %d timers",

@@ -12,12 +12,12 @@ import (
 // keep nobody out, and those that are given up for newer ones are told.
 func TestCMForgedRequests(t *testing.T) {
 	for _, tt := range []struct{ names, each, open int }{
-		{names: 10, each: 120, open: mostGranted},
-		{names: 1, each: 300, open: mostGrantedEach},
+		{names: 10, each: 120, open: 1000},
+		{names: 1, each: 300, open: 200},
 	} {
 		x := newListening(t, 1, 3, weather{})
 		n := x.nodes[1]
-		n.cm.cfg.MaxConns = mostConns
+		n.cm.cfg.MaxConns, n.cm.cfg.MaxGranted, n.cm.cfg.MaxGrantedEach = mostConns, 1000, 200
 		x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
 		asked := 0
 		for i := range tt.each {
@@ -28,8 +28,8 @@ func TestCMForgedRequests(t *testing.T) {
 			}
 		}
 		gone := asked - tt.open
-		if len(n.cm.conns) != tt.open || n.cm.counters.Crowded != uint64(gone) || x.sent[ibta.AttrREJ] != gone {
-			t.Errorf("%+v: %d connections, %d were told, %+v", tt, len(n.cm.conns), x.sent[ibta.AttrREJ], n.cm.counters)
+		if len(n.cm.conns) != tt.open || n.cm.counters.Crowded != uint64(gone) || x.sent[ibta.AttrDREQ] != gone || x.sent[ibta.AttrREJ] != 0 {
+			t.Errorf("%+v: %d connections, sent %v, %+v", tt, len(n.cm.conns), x.sent, n.cm.counters)
 		}
 		x.drop = nil
 		for _, from := range []int{0, 2} { // the latter has been named
@@ -37,6 +37,30 @@ func TestCMForgedRequests(t *testing.T) {
 			x.run(x.now + firstResend/2)
 			x.expect(from, cmEstablished)
 		}
+	}
+}
+
+// TestCMCrowd: who asked before a flood in its own name stays connected, although what
+// says that it knows lies behind the flood.
+func TestCMCrowd(t *testing.T) {
+	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
+	n, peer := x.nodes[1], x.nodes[2].addr
+	n.cm.cfg.MaxConns = 2 * mostGrantedEach
+	x.connect(2, 1)
+	for x.sent[ibta.AttrRTU] == 0 {
+		x.run(x.air[0].at)
+	}
+	rtu := x.air[len(x.air)-1]
+	x.air = nil
+	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
+	for i := range uint32(mostGrantedEach - 1) {
+		x.forge(peer, i+1)
+	}
+	x.air = append(x.air, rtu)
+	x.run(rtu.at)
+	x.expect(2, cmEstablished)
+	if e := n.events[len(n.events)-1]; e.Kind != cmEstablished || n.cm.counters.Crowded != 0 {
+		t.Errorf("%+v at last, %+v", e, n.cm.counters)
 	}
 }
 
@@ -58,7 +82,30 @@ func TestCMForgedRequestBringsLittle(t *testing.T) {
 	x.run(longestAsking + time.Second)
 	x.expect(1, cmRequested, cmUnreachable)
 	x.empty()
-	if got := len(x.sent); got != 2 || x.sent[ibta.AttrREP] != mostREPs || x.sent[ibta.AttrREJ] != 1 {
+	if got := len(x.sent); got != 2 || x.sent[ibta.AttrREP] != mostREPs || x.sent[ibta.AttrDREQ] != 1 {
+		t.Errorf("sent %v", x.sent)
+	}
+}
+
+// TestCMPart: a device that closes says goodbye so often that a peer hears it although
+// most of it is lost.
+func TestCMPart(t *testing.T) {
+	x := newListening(t, 1, 2, weather{})
+	id := x.connect(0, 1)
+	x.run(time.Second)
+	lost := 0
+	x.drop = func(_ int, m ibta.MAD) bool {
+		if m.Attribute == ibta.AttrDREQ {
+			lost++
+		}
+		return lost < 4
+	}
+	x.do(0, cmCall{Kind: callDisconnect, ID: id})
+	x.do(0, cmCall{Kind: callPart})
+	x.do(0, cmCall{Kind: callPart}) // says nothing more
+	x.run(x.now)
+	x.expect(1, cmRequested, cmEstablished, cmDisconnected)
+	if x.sent[ibta.AttrDREQ] != 4 {
 		t.Errorf("sent %v", x.sent)
 	}
 }

@@ -98,7 +98,7 @@ func (c *cm) accept(now time.Duration, n *cmConn, call *cmCall, out *cmOutput) e
 		LocalID: n.id, RemoteID: n.remote, QPN: n.qpn, StartingPSN: call.End.PSN, RNRRetryCount: call.End.RNRRetryCount,
 		LocalGUID: c.cfg.GUID, AckDelay: ackDelay, FlowControl: true, Private: call.Private,
 	}, out)
-	c.makeRoom(n, out)
+	c.makeRoom(n.peer, out)
 	return nil
 }
 

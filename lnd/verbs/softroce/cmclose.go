@@ -3,7 +3,9 @@ package softroce
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ulnet/lnd/verbs/ibta"
@@ -96,7 +98,24 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
 		c.become(n, dreqSent)
 		n.tid, n.giveUp = c.tid|uint64(n.id), now+longestAsking
-		c.ask(now, n, ibta.AttrDREQ, &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}, out)
+		c.ask(now, n, ibta.AttrDREQ, n.dreq(), out)
+	}
+}
+
+// dreq is the message that ends a connection.
+func (n *cmConn) dreq() *ibta.DREQ {
+	return &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}
+}
+
+// part repeats at once what ended connections and was not answered: the device closes, and
+// a peer that has lost all would take them for idle.
+func (c *cm) part(out *cmOutput) {
+	const times = 3
+	for _, id := range slices.Sorted(maps.Keys(c.conns)) {
+		for n := c.conns[id]; n.state == dreqSent && n.sent <= times; n.sent++ {
+			c.counters.Resent++
+			out.send(n.peer, n.end.TrafficClass, n.message)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ type cmConn struct {
 	giveUp  time.Duration // when asking ends
 	sent    int           // how often message was
 	message []byte        // that waits for an answer
+	granted granted       // places, in repSent
 }
 
 // resendAfter returns how long an answer is waited for (IBTA vol. 1 §12.7.10, as
@@ -91,13 +92,13 @@ func (c *cm) become(n *cmConn, s cmState) {
 	case reqReceived:
 		c.pending--
 	case repSent:
-		c.recent.count(n.peer, -1)
+		c.grants.remove(n)
 	}
 	switch s {
 	case reqReceived:
 		c.pending++
 	case repSent:
-		c.recent.count(n.peer, 1)
+		c.grants.put(n)
 	}
 	n.state, n.message, n.sent = s, nil, 0
 	c.timers.stop(n)

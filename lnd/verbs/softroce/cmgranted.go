@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"container/list"
 	"net/netip"
 
 	"ulnet/lnd/verbs/ibta"
@@ -9,60 +10,68 @@ import (
 // How many connections that were granted wait at a time for a sign that their peers know,
 // of all peers and of one. Requests cost their sender one packet, which may name anybody
 // as its source: for each one more the one that has waited longest is given up, so that
-// they fill neither memory nor tables, nor keep out whom they name. Local policy; a peer
-// that is there answers within a round trip, and asks for 127 at once at most.
+// they fill neither memory nor tables, nor keep out whom they name.
+//
+// Local policy. The sign of a peer that is there comes after a round trip, but behind what
+// our socket holds: these are more requests than it has room for by default, and than two
+// nets of one peer ask for at once.
 const (
-	mostGranted     = 1024
-	mostGrantedEach = 128
+	mostGranted     = 8192
+	mostGrantedEach = 256
 )
 
-// grants are the latest connections that were granted, whatever has become of them.
+// grants are the connections that wait (repSent), the longest first.
 type grants struct {
-	list [mostGranted]ibta.CommID
-	next int                // of list: the oldest
-	open map[netip.Addr]int // how many wait, by peer
+	all list.List                 // of *cmConn
+	of  map[netip.Addr]*list.List // by peer, likewise; none is empty
 }
 
-// put notes a connection, and returns the one whose place it takes.
-func (g *grants) put(id ibta.CommID) (oldest ibta.CommID) {
-	g.list[g.next], oldest = id, g.list[g.next]
-	g.next = (g.next + 1) % mostGranted
-	return oldest
-}
+// granted are the places of a connection in both.
+type granted struct{ all, own *list.Element }
 
-// count adds to how many of a peer wait.
-func (g *grants) count(peer netip.Addr, n int) {
-	if g.open == nil {
-		g.open = make(map[netip.Addr]int)
-	}
-	if g.open[peer] += n; g.open[peer] == 0 {
-		delete(g.open, peer)
-	}
-}
-
-// makeRoom notes that n was granted, and gives up what has waited too long.
-func (c *cm) makeRoom(n *cmConn, out *cmOutput) {
-	if old := c.conns[c.recent.put(n.id)]; old != nil && old.state == repSent {
-		c.crowdOut(old, out)
-	}
-	if c.recent.open[n.peer] > mostGrantedEach {
-		c.crowdOut(c.oldestOf(n.peer), out)
-	}
-}
-
-// oldestOf returns which connection of a peer has waited longest. There is one.
-func (c *cm) oldestOf(peer netip.Addr) *cmConn {
-	g := &c.recent
-	for i := g.next; ; i = (i + 1) % mostGranted {
-		if n := c.conns[g.list[i]]; n != nil && n.state == repSent && n.peer == peer {
-			return n
+// put adds a connection.
+func (g *grants) put(n *cmConn) {
+	own := g.of[n.peer]
+	if own == nil {
+		if g.of == nil {
+			g.of = make(map[netip.Addr]*list.List)
 		}
+		own = list.New()
+		g.of[n.peer] = own
+	}
+	n.granted = granted{all: g.all.PushBack(n), own: own.PushBack(n)}
+}
+
+// remove takes it out.
+func (g *grants) remove(n *cmConn) {
+	g.all.Remove(n.granted.all)
+	own := g.of[n.peer]
+	if own.Remove(n.granted.own); own.Len() == 0 {
+		delete(g.of, n.peer)
+	}
+	n.granted = granted{}
+}
+
+// makeRoom gives up what has waited too long, now that a connection of a peer was granted.
+func (c *cm) makeRoom(peer netip.Addr, out *cmOutput) {
+	if own := c.grants.of[peer]; own.Len() > c.cfg.MaxGrantedEach {
+		c.crowdOut(own.Front().Value.(*cmConn), out)
+	}
+	if all := &c.grants.all; all.Len() > c.cfg.MaxGranted {
+		c.crowdOut(all.Front().Value.(*cmConn), out)
 	}
 }
 
 func (c *cm) crowdOut(n *cmConn, out *cmOutput) {
 	c.counters.Crowded++
+	c.abandon(n, out)
+}
+
+// abandon gives up a connection that was granted. The peer may have it and we not know
+// yet, and a REJ then has Linux's o2iblnd panic: a DREQ does no harm in any state.
+func (c *cm) abandon(n *cmConn, out *cmOutput) {
 	out.event(cmEvent{Kind: cmUnreachable, ID: n.id}, nil)
-	c.giveUp(n, out)
+	n.tid = c.tid | uint64(n.id)
+	c.reply(n, ibta.AttrDREQ, n.dreq(), out)
 	c.forget(n)
 }

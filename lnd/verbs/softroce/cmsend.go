@@ -68,7 +68,10 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 		return
 	}
 	switch n.state {
-	case reqSent, repSent:
+	case repSent:
+		c.counters.TimedOut++
+		c.abandon(n, out)
+	case reqSent:
 		c.counters.TimedOut++
 		out.event(cmEvent{Kind: cmUnreachable, ID: n.id}, nil)
 		c.giveUp(n, out)

@@ -63,6 +63,9 @@ func (s *cmShell) expired(time.Duration) {
 // heard notes that the peer of a connection uses it, and so knows of it.
 func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 
+// part says goodbye once more to peers that have not answered: the device closes.
+func (s *cmShell) part() { _, _ = s.do(cmInput{Call: cmCall{Kind: callPart}}, nil) }
+
 // disconnect ends a connection.
 func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
 

@@ -111,7 +111,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.allowance = newAllowance(h.attr, h.mtu.Bytes())
 	h.cm = newCMShell(h, cmConfig{
 		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(uint64(h.guid), uint64(first))), MaxConns: mostConns,
-		MaxPending: mostPending,
+		MaxPending: mostPending, MaxGranted: mostGranted, MaxGrantedEach: mostGrantedEach,
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
 	h.demux.put(ibta.GSI, h.cm)
@@ -233,6 +233,7 @@ func (h *hub) give(box *outbox) {
 
 // close closes the port. Nothing arrives afterwards and no timer runs.
 func (h *hub) close() {
+	h.cm.part()
 	h.timers.close()
 	h.groups.close()
 	_ = h.port.Close()
