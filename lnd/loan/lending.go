@@ -12,7 +12,8 @@ import (
 // Source is what is read. Who has the right to read calls its methods, but for
 // SetReadDeadline.
 type Source interface {
-	// Lendable reports whether the right may be lent now. The own goroutine calls it.
+	// Lendable reports whether the right may be lent now, or left lying. It is called
+	// with the lock of the Lending held.
 	Lendable() bool
 	// Await waits until something has come, and returns without if the read deadline
 	// passes. False leaves the right, and what has happened, to the own goroutine.
@@ -33,16 +34,17 @@ type Lending struct {
 
 	back  chan struct{} // the right, on its way to the own goroutine
 	asked atomic.Bool   // asks is set, and the state Own
+	since atomic.Int64  // when the right was left lying, with patience; machine.Never: it does not lie. Set with mu held
 
 	mu          sync.Mutex
-	state       State         // and all below: guarded by mu
-	asks        lnd.Borrower  // who asked, or has the right; nil: nobody
-	waits       bool          // Receive waits in the source
-	interrupted bool          // by a read deadline in the past
-	used        bool          // or lent, since the last look
-	useless     int           // loans in a row that nobody used, or that ended at once
-	refuse      int           // askers, before the next loan
-	since       time.Duration // when the right was last left lying, with patience
+	state       State        // and all below: guarded by mu
+	asks        lnd.Borrower // who asked, or has the right; nil: nobody
+	waits       bool         // Receive waits in the source
+	interrupted bool         // by a read deadline in the past
+	used        bool         // or lent, since the last look
+	served      int          // uses of this loan
+	useless     int          // loans that were of no use, less those that were
+	refuse      int          // askers, before the next loan
 }
 
 // State says where the right to read is.
@@ -62,6 +64,7 @@ func (l *Lending) Init(s Source, w *Watch) {
 	l.source, l.watch = s, w
 	l.back = make(chan struct{}, 1)
 	l.refuse = probation
+	l.since.Store(int64(machine.Never))
 }
 
 // SetPatience has a borrower who stays away for longer than d, by a clock, lose the
@@ -93,7 +96,7 @@ func (l *Lending) Lend(ended <-chan struct{}) {
 		return
 	}
 	l.asked.Store(false)
-	l.state, l.used = Lent, true
+	l.used, l.served = true, 0
 	l.leave()
 	l.mu.Unlock()
 	select {
@@ -140,17 +143,20 @@ func (l *Lending) reclaim() {
 func (l *Lending) own() {
 	l.watch.remove(l)
 	l.state = Own
+	l.since.Store(int64(machine.Never))
 	l.forget()
 	l.back <- struct{}{}
 }
 
 // Only who waits again and again shall borrow, since a right that lies unused
-// keeps everybody waiting: so many askers are refused first. A loan of no use
-// begins that anew, twice as long each time, but no longer than after maxUseless
-// in a row.
+// keeps everybody waiting: so many askers are refused first. A loan that is lost
+// begins that anew, twice as long each time, but no longer than after maxUseless.
+// What makes up for one is worthwhile uses of a loan: while it lay unused others
+// have waited for longer than some messages take.
 const (
 	probation  = 16
 	maxUseless = 7
+	worthwhile = 64
 )
 
 // look takes back a right that has not been used since the last look. It
@@ -177,15 +183,45 @@ func (l *Lending) regret() {
 	l.refuse = probation << (l.useless - 1)
 }
 
-// leave notes that the right is left lying, and tardy whether that was for too long.
-// The caller holds l.mu.
+// leave has the right lie there. Who recalls it has first brought about what Lendable
+// says, and finds it lying if that was too late for this. The caller holds l.mu.
 func (l *Lending) leave() {
+	now := time.Duration(0)
 	if l.patience > 0 {
-		l.since = l.clock.Now()
+		now = l.clock.Now()
+	}
+	l.state = Lent
+	l.since.Store(int64(now))
+	if !l.source.Lendable() {
+		l.own()
 	}
 }
 
-func (l *Lending) tardy() bool { return l.patience > 0 && l.clock.Now()-l.since > l.patience }
+// Lies reports whether nobody reads.
+func (l *Lending) Lies() bool { return time.Duration(l.since.Load()) != machine.Never }
+
+// Late reports whether the right lies there for longer than its borrower may stay away.
+func (l *Lending) Late() bool {
+	since := time.Duration(l.since.Load())
+	return since != machine.Never && l.patience > 0 && l.clock.Now()-since > l.patience
+}
+
+// Recall takes back a right that lies there, for somebody to whom something shall be
+// read soon. That speaks against the borrower only if he is late.
+func (l *Lending) Recall() {
+	if !l.Lies() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Lent {
+		return
+	}
+	if l.Late() {
+		l.regret()
+	}
+	l.own()
+}
 
 // Return implements lnd.Lender.
 func (l *Lending) Return(b lnd.Borrower) {

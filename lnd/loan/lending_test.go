@@ -100,21 +100,83 @@ func TestNotLent(t *testing.T) {
 }
 
 // TestUnused: who does not come back loses the right, and has to ask more than once
-// for the next, the more often the more loans were of no use.
+// for the next, the more often the more loans were lost and too little used before.
 func TestUnused(t *testing.T) {
-	w := newWire(t).start()
-	refusals := 0
-	for n := range 3 {
-		w.refused(refusals)
-		w.lend()
-		if !w.lending.look() { // it has just begun
-			t.Fatal("no second look")
-		}
-		w.lending.look()
-		w.await(func(s Snapshot) bool { return s.State == Own })
-		refusals = probation << n
+	for name, tt := range map[string]struct{ uses, most int }{
+		"not used":   {0, maxUseless},
+		"too little": {worthwhile - 1, maxUseless},
+		"enough":     {worthwhile, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, refusals := newWire(t).start(), 0
+			for n := range 3 {
+				w.refused(refusals)
+				w.lend()
+				w.use(tt.uses)
+				if !w.lending.look() { // it has just been used
+					t.Fatal("no second look")
+				}
+				w.lending.look()
+				w.await(func(s Snapshot) bool { return s.State == Own })
+				refusals = probation << min(n, tt.most-1)
+			}
+			w.message(false)
+		})
 	}
-	w.message(false)
+}
+
+// TestMakesUp: loans that are used long enough make up for some that were not.
+func TestMakesUp(t *testing.T) {
+	w := newWire(t).start()
+	for n := range 2 {
+		w.refused(probation * n)
+		w.lend()
+		w.lending.look()
+		w.lending.look()
+	}
+	w.refused(2 * probation)
+	w.lend()
+	for n := range 2 {
+		w.use(worthwhile - 1)
+		if s := w.lending.Snapshot(); s.Useless != 2-n {
+			t.Errorf("%+v, want %d useless", s, 2-n)
+		}
+		w.use(1)
+	}
+	if s := w.lending.Snapshot(); s.Useless != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHandedBack: loans that end with what is left to the own goroutine become rarer
+// only if they were of no use before.
+func TestHandedBack(t *testing.T) {
+	for name, tt := range map[string]struct{ uses, most int }{"at once": {0, maxUseless}, "later": {1, 1}} {
+		t.Run(name, func(t *testing.T) {
+			w, refusals := newWire(t).start(), 0
+			for n := range 3 {
+				w.refused(refusals)
+				w.lend()
+				w.use(tt.uses)
+				result := w.borrow()
+				w.message(true)
+				w.want(result, false)
+				refusals = probation << min(n, tt.most-1)
+			}
+			w.refused(refusals)
+			w.lend()
+		})
+	}
+}
+
+// use has n messages received by who has the right.
+func (w *wire) use(n int) {
+	w.Helper()
+	for range n {
+		result := w.borrow()
+		w.message(false)
+		w.want(result, true)
+	}
 }
 
 // refused asks n times in vain.
@@ -179,5 +241,44 @@ func TestPatience(t *testing.T) {
 				w.lend()
 			})
 		}
+	}
+}
+
+// TestRecall: a right that lies there can be called back, which makes the next loan
+// rarer only for who stays away; one that is used cannot.
+func TestRecall(t *testing.T) {
+	w, clock := newWire(t), new(hands)
+	w.lending.SetPatience(clock, time.Millisecond)
+	w.lending.Recall()
+	w.start()
+	w.lend()
+	result := w.borrow()
+	w.lending.Recall()
+	w.message(false)
+	w.want(result, true)
+	for _, useless := range []int{0, 1} {
+		w.lending.Recall()
+		if s := w.lending.Snapshot(); s.State != Own || s.Useless != useless {
+			t.Fatalf("%+v, want %d useless", s, useless)
+		}
+		w.message(false)
+		if useless == 0 {
+			w.lend()
+			clock.now.Add(int64(time.Second))
+		}
+	}
+}
+
+// TestNotLeft: a right that may not be left lying goes back to the own goroutine.
+func TestNotLeft(t *testing.T) {
+	w := newWire(t).start()
+	w.lend()
+	result := w.borrow()
+	w.refuses.Store(true)
+	w.message(false)
+	w.want(result, false)
+	w.message(false)
+	if s := w.lending.Snapshot(); s.State != Own || s.Useless != 0 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/machine"
 )
 
 // Receive implements lnd.Lender. It reads the source in the borrower's goroutine.
@@ -16,8 +17,8 @@ func (l *Lending) Receive(b lnd.Borrower) bool {
 			l.handBack()
 			return false
 		}
-		if l.rest(b) {
-			return true
+		if done, lent := l.rest(b); done {
+			return lent
 		}
 	}
 }
@@ -28,12 +29,13 @@ func (l *Lending) borrow(b lnd.Borrower) bool {
 	if l.state != Lent || l.asks != b {
 		return false
 	}
-	if l.tardy() {
+	if l.Late() {
 		l.regret()
 		l.own()
 		return false
 	}
 	l.state, l.used = Borrowed, true
+	l.since.Store(int64(machine.Never))
 	return true
 }
 
@@ -56,23 +58,33 @@ func (l *Lending) await(b lnd.Borrower) (ok bool) {
 	return ok
 }
 
-// handBack leaves the rest, or the end, to the own goroutine.
+// handBack leaves the rest, or the end, to the own goroutine. A loan that was used until
+// then has kept nobody waiting, and the next one need not be rarer than it was.
 func (l *Lending) handBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.regret()
+	if l.served > 0 {
+		l.refuse = probation << max(l.useless-1, 0)
+	} else {
+		l.regret()
+	}
 	l.own()
 }
 
-// rest ends Receive if b need not wait any more; b keeps the right.
-func (l *Lending) rest(b lnd.Borrower) bool {
+// rest ends Receive if b need not wait any more; b keeps the right if it may be left lying.
+func (l *Lending) rest(b lnd.Borrower) (done, lent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.Waiting() {
-		return false
+		return false, true
 	}
-	l.state, l.useless = Lent, 0
+	if l.served++; l.served%worthwhile == 0 {
+		l.useless = max(l.useless-1, 0)
+	}
 	l.leave()
+	if l.state != Lent {
+		return true, false
+	}
 	l.watch.resume()
-	return true
+	return true, true
 }

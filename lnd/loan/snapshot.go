@@ -5,7 +5,7 @@ type Snapshot struct {
 	State   State
 	Asked   bool // somebody has, and waits for an answer
 	Waits   bool // a borrower does, in the source
-	Useless int  // loans in a row that were of no use
+	Useless int  // loans that were of no use, less those that were
 }
 
 // Snapshot returns what is so now.
