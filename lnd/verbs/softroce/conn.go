@@ -148,7 +148,11 @@ func (c *conn) PostSend(wrs []verbs.SendWR) error {
 	if !c.handing {
 		c.addACK(box)
 	}
+	urgent := c.urgent(wrs)
 	c.finish(box)
+	if urgent {
+		c.hub.recall()
+	}
 	return err
 }
 

@@ -77,13 +77,15 @@
 // Who waits for a message can read the socket of the device himself, see [verbs.Lending]
 // and package loan. The socket is that of all connections, the connection manager
 // and the ACKs, and so it is not lent while much arrives or is on the way, or a message
-// takes several packets; the right goes back when that begins. Who was away for longer than a
-// peer waits before it probes loses the right, and one that nobody uses comes back after
+// takes several packets. The right goes back when that is read, or posted while nobody reads.
+// Who is away for longer than a peer waits before it probes loses the right when he comes
+// back or anything is posted, and one that nobody uses comes back after
 // 20 ms at most. Until then nobody reads: what comes for others waits, and peers probe.
 //
 // An ACK that has to leave by itself waits until the port is about to wait for packets: if
 // its reading is lent, for what the borrower posts, or for his next call. Otherwise
-// each answer would cost two calls of the system and wake the peer twice.
+// each answer would cost two calls of the system and wake the peer twice. If several
+// queue pairs were heard none waits.
 //
 // # Memory and socket
 //

@@ -22,8 +22,10 @@ type ingress struct {
 	badICRC   atomic.Uint64
 	malformed atomic.Uint64 // no packet that we know
 
-	arrived int  // packets, with the latest call of receive
-	bulk    bool // and among them some of a transfer, or of a message that takes several
+	arrived int      // packets, with the latest call of receive
+	bulk    bool     // and among them some of a transfer, or of a message that takes several
+	several bool     // and for more than one queue pair
+	qp      ibta.QPN // of the last one
 
 	packets []ibta.Packet
 	paths   map[netip.AddrPort]ibta.Path
@@ -36,7 +38,7 @@ func newIngress(local netip.AddrPort) *ingress {
 // receive takes what arrived. Datagrams of one sender that follow each other are
 // led on together.
 func (g *ingress) receive(list []wire.Datagrams) {
-	g.arrived, g.bulk = 0, false
+	g.arrived, g.bulk, g.several = 0, false, false
 	for len(list) > 0 {
 		from := list[0].From
 		g.packets = g.packets[:0]
@@ -77,6 +79,8 @@ func (g *ingress) parse(d *wire.Datagrams) {
 			continue
 		}
 		g.bulk = g.bulk || isBulk(p.OpCode)
+		g.several = g.several || g.arrived+len(g.packets) > 0 && p.DestQP != g.qp
+		g.qp = p.DestQP
 		g.packets = append(g.packets, p)
 	}
 }

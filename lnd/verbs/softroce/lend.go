@@ -3,6 +3,7 @@ package softroce
 import (
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"ulnet/lnd"
@@ -57,6 +58,35 @@ func (h *hub) settle() {
 	h.holding = h.holding[:0]
 }
 
+// settleOthers sends them before the reading may be left to a borrower, unless only
+// one queue pair was heard, from which he answers.
+func (h *hub) settleOthers() {
+	if h.ingress.several {
+		h.settle()
+	}
+}
+
+// recall has the port's own goroutine read if nobody does.
+func (h *hub) recall() {
+	if l, ok := h.lender.(*loan.Lending); ok {
+		l.Recall()
+	}
+}
+
+// urgent reports whether the answer to what was posted has to be read soon: that of a
+// transfer or of much else, and any if the borrower stays away. c.mu is held, and the
+// packets that could leave have been charged to the allowance.
+func (c *conn) urgent(wrs []verbs.SendWR) bool {
+	l, ok := c.hub.lender.(*loan.Lending)
+	switch {
+	case !ok || !l.Lies():
+		return false
+	case c.hub.allowance.used.Load() > mostQuietOut || c.rc.sends.end.Sub(c.rc.req.unacked) > mostQuietOut:
+		return true
+	}
+	return slices.ContainsFunc(wrs, func(wr verbs.SendWR) bool { return wr.Op == verbs.Write }) || l.Late()
+}
+
 // lendFor implements lendable.
 func (p *udpPort) lendFor(h *hub) lnd.Lender {
 	p.hub = h
@@ -71,6 +101,7 @@ func (p *udpPort) between() {
 		return
 	}
 	if p.lending.Asked() {
+		p.hub.settleOthers()
 		p.lending.Lend(p.closing)
 	}
 	p.hub.settle()
@@ -92,6 +123,7 @@ func (p *udpPort) Take() bool {
 	list := p.list
 	p.list = nil
 	p.receive(list)
+	p.hub.settleOthers()
 	return p.hub.quiet()
 }
 

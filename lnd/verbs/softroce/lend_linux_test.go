@@ -43,7 +43,7 @@ func TestLendEnds(t *testing.T) {
 			d.lending.Return(&d.by)
 		},
 		"a transfer": func(d *debt, result chan bool) {
-			d.write(100)
+			d.write(0, 100)
 			d.want(result, false)
 		},
 		"a message of several packets": func(d *debt, result chan bool) {
@@ -82,17 +82,52 @@ func TestLendEnds(t *testing.T) {
 	}
 }
 
-// write has the first node write so many bytes to the second's memory.
-func (d *debt) write(n int) {
+// write has one node write so many bytes to the other's memory.
+func (d *debt) write(from, n int) {
 	d.Helper()
-	mr, err := d.nodes[1].pd.Register([][]byte{make([]byte, n)}, both)
+	mr, err := d.nodes[1-from].pd.Register([][]byte{make([]byte, n)}, both)
 	if err != nil {
 		d.Fatal(err)
 	}
 	d.Cleanup(mr.Deregister)
 	wr := verbs.SendWR{ID: 2, Op: verbs.Write, Signaled: true, Remote: mr.Frags(nil)[0], RKey: mr.RKey(), Pieces: []verbs.SGE{{Bytes: make([]byte, n)}}}
-	if err := d.conns[0].PostSend([]verbs.SendWR{wr}); err != nil {
+	if err := d.conns[from].PostSend([]verbs.SendWR{wr}); err != nil {
 		d.Fatal(err)
+	}
+}
+
+// TestLendRecalled: who posts what needs an answer has the port's own goroutine read; an
+// answer does not, unless the borrower is late.
+func TestLendRecalled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		wrs  []verbs.SendWR
+		late time.Duration
+		want loan.State
+	}{
+		"an answer":                {wrs: make([]verbs.SendWR, 1), want: loan.Lent},
+		"an answer in time":        {wrs: make([]verbs.SendWR, 1), late: leastProbe, want: loan.Lent},
+		"a late one":               {wrs: make([]verbs.SendWR, 1), late: leastProbe + 1, want: loan.Own},
+		"as much as may be":        {wrs: make([]verbs.SendWR, mostQuietOut), want: loan.Lent},
+		"more than leaves at once": {wrs: make([]verbs.SendWR, mostQuietOut+1), want: loan.Own},
+		"a transfer":               {want: loan.Own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDebt(t)
+			defer d.giveBack()
+			d.lend()
+			d.nodes[1].device.(*device).hub.clock.(*wire.VirtualClock).Run(tt.late)
+			for i := range tt.wrs {
+				tt.wrs[i] = send(uint64(i), make([]byte, 8))
+			}
+			if tt.wrs == nil {
+				d.write(1, 100)
+			} else if err := d.conns[1].PostSend(tt.wrs); err != nil {
+				t.Fatal(err)
+			}
+			if s := d.lending.Snapshot(); s.State != tt.want {
+				t.Errorf("%+v, want state %d", s, tt.want)
+			}
+		})
 	}
 }
 
@@ -214,6 +249,36 @@ func TestLentACK(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLentOthersACK: what came of others beside a borrower's message is acknowledged
+// before he has to come back.
+func TestLentOthersACK(t *testing.T) {
+	d := newDebt(t)
+	defer d.giveBack()
+	first := d.conns
+	second := connect(t, d.nodes[0], d.nodes[1])
+	d.lend()
+	h := d.nodes[1].device.(*device).hub
+	for range 100 {
+		for _, c := range []verbs.Conn{first[0], second[0]} {
+			if err := c.PostSend([]verbs.SendWR{send(1, make([]byte, 8))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.by.waiting.Store(true)
+		if !d.lending.Receive(&d.by) {
+			t.Fatalf("%+v", d.lending.Snapshot())
+		}
+		if !h.ingress.several { // the second is on its way yet
+			continue
+		}
+		if len(h.holding) > 0 {
+			t.Error("ACKs of two connections wait for the borrower")
+		}
+		return
+	}
+	t.Fatal("the messages of two connections never come together")
 }
 
 // TestLaterAnswer: an answer that goes out says what an ACK that is held would say.
