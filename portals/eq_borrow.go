@@ -66,8 +66,12 @@ func (q *EQ) receive(ctx context.Context) bool {
 	lent := l.Receive(q)
 	q.mu.Lock()
 	b.inside, b.waits, b.ctx = false, false, nil
+	freed := q.freed
 	q.mu.Unlock()
-	if !lent {
+	switch {
+	case freed:
+		q.giveBack()
+	case !lent:
 		l.Ask(q)
 	}
 	return lent
@@ -83,6 +87,9 @@ func (q *EQ) giveBack() {
 	} else {
 		b.asked = nil
 		q.follow(context.Background())
+	}
+	if q.freed {
+		b.latest = nil // the queue shall not keep a connection's memory
 	}
 	q.mu.Unlock()
 	if l != nil {

@@ -139,9 +139,10 @@ func TestWaitBorrows(t *testing.T) {
 			if err := l.q.Free(); err != nil {
 				t.Error(err)
 			}
-			if r := <-done; !errors.Is(r.err, syscall.ENOENT) {
-				t.Errorf("%+v", r)
+			if r := <-done; !errors.Is(r.err, syscall.ENOENT) || l.lent || l.returned != 1 {
+				t.Errorf("%+v, lent %t, returned %d times", r, l.lent, l.returned)
 			}
+			l.wantLetGo(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +155,25 @@ func TestWaitBorrows(t *testing.T) {
 				c(t, l, done, cancel)
 			})
 		})
+	}
+}
+
+// TestFreeGivesBack: who frees a queue between two waits keeps neither the right nor
+// the memory of the connection.
+func TestFreeGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := borrowed(t)
+		if err := l.q.Free(); err != nil || l.lent {
+			t.Errorf("%v, lent %t", err, l.lent)
+		}
+		l.wantLetGo(t)
+	})
+}
+
+func (l *lender) wantLetGo(t *testing.T) {
+	t.Helper()
+	if b := &l.q.borrowing; b.latest != nil || b.asked != nil {
+		t.Errorf("%+v", b)
 	}
 }
 
