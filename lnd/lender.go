@@ -8,6 +8,9 @@ package lnd
 // arrives then lies there until the next one. A right that is not used for some
 // milliseconds goes back by itself, so only who comes back at once should
 // borrow. All methods are safe for concurrent use.
+//
+// Upcalls must return: after one that panics or ends the goroutine inside Receive
+// nobody reads the connection any more, whoever recovers from it.
 type Lender interface {
 	// Ask says that b waits for a message and would read what comes after it.
 	// The right passes to b once a message has ended b's waiting.
