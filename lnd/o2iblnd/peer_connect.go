@@ -23,7 +23,7 @@ func (p *peer) wake(now, at time.Duration) {
 // connect asks for a connection, unless the peer has been faster.
 func (p *peer) connect(a ask) {
 	p.mu.Lock()
-	needless := p.set.needless()
+	needless := p.set.needless(p.ni.clock.Now())
 	p.mu.Unlock()
 	if needless {
 		p.attemptFailed(newError(RejectedRace, lustre(p.id), nil))

@@ -1,8 +1,10 @@
 package o2iblnd
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/verbs"
@@ -44,6 +46,38 @@ func TestNeedless(t *testing.T) {
 	p.connect(p.set.ask())
 	if s := ni.Snapshot().Peers[0]; s.Connecting != 0 || s.Accepting != 1 || ni.conns.len() != 0 {
 		t.Errorf("%+v, %d connections", s, ni.conns.len())
+	}
+}
+
+// TestForged: a request that was accepted and behind which nobody is, made in the name of
+// another or by a node that died meanwhile, keeps a message from its target for a second at
+// most, and so do many.
+func TestForged(t *testing.T) {
+	for self := range 2 {
+		for name, at := range map[string][]time.Duration{
+			"before":    {0},
+			"under way": {time.Second + 5*time.Microsecond},
+			"many":      {0, 300 * time.Millisecond, 700 * time.Millisecond, 999 * time.Millisecond, time.Second, 2*time.Second - time.Microsecond, 2*time.Second + 5*time.Microsecond},
+		} {
+			t.Run(fmt.Sprintf("%s, at %d", name, self), func(t *testing.T) {
+				v := newVirtual(t, Config{})
+				ni, target := v.nis[self], v.nis[1-self]
+				for i, at := range at {
+					v.clock.AfterFunc(at, func() {
+						a := &asked{from: netip.AddrPortFrom(v.at[1-self], 1023)}
+						m := a.request(ni)
+						m.SrcStamp += uint64(i / 2)
+						ni.request(a, m)
+					})
+				}
+				v.clock.Run(time.Second)
+				ni.Send(newMessage(ni, target.nid, 100))
+				v.until("message", 1100*time.Millisecond, func(s *sink) bool { return s.arrived == 1 }, v.ups[1-self])
+				v.until("end", time.Second, func(s *sink) bool { return s.finished == 1 && len(s.errs) == 0 }, v.ups[self])
+				v.shut(self)
+				v.shut(1 - self)
+			})
+		}
 	}
 }
 

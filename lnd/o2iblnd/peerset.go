@@ -18,14 +18,15 @@ import (
 //	connecting  a connection was asked for     its result: peerConnected, peerRejected, peerFailed
 //	waiting     lost a race, or rejected more  a pause, or a request of the peer
 //	            than ten times
-//	accepting   a request was accepted         peerAccepted, peerAcceptFailed
+//	accepting   a request was accepted         peerAccepted, peerAcceptFailed; asks after a pause
 //	connected   one of the two succeeded       peerClosed
 type peerSet struct {
 	cfg peerSetConfig
 
-	have       int // established connections
-	connecting int // asked for
-	accepting  int // accepted and not established
+	have       int           // established connections
+	connecting int           // asked for
+	accepting  int           // accepted and not established
+	acceptedAt time.Duration // of the first of these
 	queued     bool
 
 	version  kib.Version // of the peer; 0 while unknown
@@ -69,9 +70,8 @@ func newPeerSet(cfg peerSetConfig) peerSet {
 func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration {
 	s.queued = in.queued
 	switch in.kind {
-	case peerTimer:
-	case peerSend:
-		s.send(out)
+	case peerTimer, peerSend:
+		s.send(now, out)
 	case peerRequest:
 		s.request(now, in, out)
 	case peerAccepted:
@@ -89,28 +89,35 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 		s.failed(now, in.err, out)
 	case peerClosed:
 		s.have--
-		s.closed(in.err, out)
+		s.closed(now, in.err, out)
 	}
 	s.retry(now, out)
 	if out.connect > 0 {
 		s.askedAt = now
 	}
-	if s.retryAt > 0 {
+	switch {
+	case s.retryAt > 0:
 		return s.retryAt
+	case s.queued && !s.expecting() && s.hoping(now):
+		return s.acceptedAt + acceptPatience
 	}
 	return machine.Never
 }
 
-// send asks for connections if none is there or to be expected.
-func (s *peerSet) send(out *peerOut) {
-	if s.have+s.connecting+s.accepting == 0 && s.retryAt == 0 {
+// send asks for connections if something waits, and none is there or to be expected.
+func (s *peerSet) send(now time.Duration, out *peerOut) {
+	if s.queued && !s.expecting() && !s.hoping(now) {
+		s.yielded = false
 		s.connecting = s.cfg.connsPerPeer
 		out.connect = s.connecting
 	}
 }
 
+// expecting reports whether a connection is there or asked for, or will be.
+func (s *peerSet) expecting() bool { return s.have+s.connecting > 0 || s.retryAt > 0 }
+
 // idle reports whether nothing is lost when the set is forgotten.
-func (s *peerSet) idle() bool { return s.have+s.connecting+s.accepting == 0 && s.retryAt == 0 }
+func (s *peerSet) idle() bool { return !s.expecting() && s.accepting == 0 }
 
 // ask is what the next connection is asked for with.
 func (s *peerSet) ask() ask {
@@ -129,21 +136,19 @@ func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 }
 
 // closed follows the end of a connection. With the last one what waits is asked for again.
-func (s *peerSet) closed(err *Error, out *peerOut) {
+func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	if s.have > 0 {
 		return
 	}
 	out.down, out.err = true, err
-	if s.queued {
-		s.send(out)
-	}
+	s.send(now, out)
 }
 
 // failed follows an attempt that came to nothing and is not repeated. The last one ends
 // what waits (kiblnd_peer_connect_failed), unless it was to be the peer's that succeeds.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
-	s.yielded = s.yielded || err.Reason == RejectedRace
-	if s.have+s.connecting+s.accepting > 0 || s.retryAt > 0 {
+	s.yielded = s.yielded || s.have == 0 && err.Reason == RejectedRace
+	if s.expecting() || s.hoping(now) {
 		return
 	}
 	again := s.yielded && s.queued

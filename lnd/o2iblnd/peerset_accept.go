@@ -27,9 +27,31 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	}
 	s.races = 0
 	s.stamp, s.version = in.stamp, in.version
+	s.accept(now, out)
+}
+
+// accept expects a connection of a request, and no longer asks for one itself, unless
+// another request was accepted long ago.
+func (s *peerSet) accept(now time.Duration, out *peerOut) {
+	if s.accepting++; s.accepting == 1 {
+		s.acceptedAt = now
+	}
+	if !s.hoping(now) {
+		return
+	}
+	s.yielded = s.yielded || s.retries > 0
 	s.retries, s.retryAt = 0, 0
-	s.accepting++
 	out.withdraw = s.connecting > 0 && higher(s.cfg.peer, s.cfg.self)
+}
+
+// acceptPatience is how long what waits relies on a request that was accepted: the CM
+// repeats its answer three times meanwhile. Nobody may be behind the request: who forges
+// some keeps us from asking no longer than that, however many follow (local policy).
+const acceptPatience = time.Second
+
+// hoping reports whether a request that was accepted is to become a connection soon.
+func (s *peerSet) hoping(now time.Duration) bool {
+	return s.accepting > 0 && now < s.acceptedAt+acceptPatience
 }
 
 // inspectRequest checks the private data of a request as far as it can be without

@@ -49,7 +49,7 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	why, again := s.judge(in)
 	out.reason = why
 	switch {
-	case !again || !s.queued || s.accepting > 0:
+	case !again || !s.queued || s.hoping(now):
 		s.failed(now, newError(why, lustre(s.cfg.peer), nil), out)
 	case why == RejectedRace:
 		s.askLater(now)

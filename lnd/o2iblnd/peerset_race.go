@@ -19,7 +19,7 @@ import (
 //     a kernel whose request was lost is asked often enough before it repeats it, after 4.6 s.
 //   - Who accepts has the requests of its own that are not answered withdrawn: the lower
 //     at once, the higher when the connection is there. So one of both remains, whatever is
-//     on its way.
+//     on its way. If it does not come about in a second, who waits asks again.
 //
 // The bounds are local policy, but for maxRaces.
 const (
@@ -38,7 +38,9 @@ func (s *peerSet) wins(now time.Duration) bool {
 }
 
 // needless reports whether an attempt that is not on its way yet can be left.
-func (s *peerSet) needless() bool { return s.accepting > 0 || s.have >= s.cfg.connsPerPeer }
+func (s *peerSet) needless(now time.Duration) bool {
+	return s.hoping(now) || s.have >= s.cfg.connsPerPeer
+}
 
 // askLater repeats an attempt that has lost against the peer's, whose request is to come.
 func (s *peerSet) askLater(now time.Duration) {

@@ -93,7 +93,7 @@ func TestRaceLost(t *testing.T) {
 				t.Errorf("%s: %+v", name, out)
 			}
 			lost(h)
-			if !h.s.needless() || h.s.connecting != 0 {
+			if !h.s.needless(h.now) || h.s.connecting != 0 {
 				t.Errorf("%s: still asking: %+v", name, h.s)
 			}
 			out := h.step(peerIn{kind: peerAcceptFailed, queued: queued, err: newError(PeerClosed, lustre(highNID), nil)})
@@ -169,7 +169,7 @@ func TestRaceOfMany(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	h.request()
-	if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.up || out.withdraw || h.s.needless() {
+	if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.up || out.withdraw || h.s.needless(h.now) {
 		t.Errorf("one of four is enough: %+v", out)
 	}
 }

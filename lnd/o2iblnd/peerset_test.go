@@ -15,10 +15,11 @@ var (
 
 // setHarness steps a peerSet and keeps what it asked for.
 type setHarness struct {
-	t   *testing.T
-	s   peerSet
-	now time.Duration
-	out peerOut
+	t    *testing.T
+	s    peerSet
+	now  time.Duration
+	wake time.Duration
+	out  peerOut
 }
 
 func newSetHarness(t *testing.T, self, peer nid.NID) *setHarness {
@@ -28,7 +29,7 @@ func newSetHarness(t *testing.T, self, peer nid.NID) *setHarness {
 func (h *setHarness) step(in peerIn) peerOut {
 	h.t.Helper()
 	h.out = peerOut{}
-	h.s.Step(h.now, in, &h.out)
+	h.wake = h.s.Step(h.now, in, &h.out)
 	if h.s.have < 0 || h.s.connecting < 0 || h.s.accepting < 0 {
 		h.t.Fatalf("counts %+v", h.s)
 	}

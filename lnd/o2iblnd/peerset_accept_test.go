@@ -1,0 +1,112 @@
+package o2iblnd
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// fails has an attempt or an accepted request come to nothing while a message waits.
+func (h *setHarness) fails(kind peerInKind, why Reason) peerOut {
+	h.t.Helper()
+	return h.step(peerIn{kind: kind, queued: true, err: newError(why, lustre(h.s.cfg.peer), nil)})
+}
+
+// TestRaceForged: what waits does not rely on a request that was accepted for longer than a
+// second, however many follow; then it asks, once, whatever the other may have said.
+func TestRaceForged(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	h.connect()
+	due := h.now + acceptPatience
+	if out := h.request(); !out.withdraw {
+		t.Fatalf("%+v", out)
+	}
+	h.fails(peerFailed, RejectedRace)
+	for _, left := range []time.Duration{acceptPatience, acceptPatience / 2, 1} {
+		h.now = due - left
+		if out := h.request(); out.why != 0 {
+			t.Fatalf("%+v", out)
+		}
+		if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 0 || h.wake != due {
+			t.Errorf("%v before its time: %+v, wakes at %v", left, out, h.wake)
+		}
+	}
+	h.now = due
+	if out := h.step(peerIn{}); out.connect != 0 || h.wake != machine.Never {
+		t.Errorf("asks for nothing: %+v", out)
+	}
+	a := h.s.ask()
+	if out := h.step(peerIn{queued: true}); out.connect != 1 || h.wake != machine.Never {
+		t.Fatalf("%+v, wakes at %v", out, h.wake)
+	}
+	if out := h.request(); out.why != 0 || out.withdraw || h.s.needless(h.now) {
+		t.Errorf("one more makes it give up: %+v", out)
+	}
+	if out := h.reject(a, kib.ConnStale, kib.Reject{Stamp: 6}); out.connect != 1 || h.s.ask().stamp != 6 {
+		t.Errorf("does not get over a forged stamp: %+v", out)
+	}
+	if out := h.fails(peerFailed, Unreachable); !out.failPending || out.connect != 0 || h.wake != machine.Never {
+		t.Errorf("%+v, wakes at %v", out, h.wake)
+	}
+}
+
+// TestRaceForgedPause: likewise for who has lost a race, and waits to ask again.
+func TestRaceForgedPause(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	h.request()
+	h.now += acceptPatience
+	a := h.connect()
+	h.reject(a, kib.ConnRace, kib.Reject{})
+	if out := h.request(); out.why != 0 || h.s.retryAt != h.now+racePause {
+		t.Errorf("%+v, asks again at %v", out, h.s.retryAt)
+	}
+	h.wait()
+}
+
+// TestRaceYields: what waits is asked for again when the peer's request, which was to win,
+// comes to nothing; but not because of a race that is over.
+func TestRaceYields(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		self, peer nid.NID
+		last       func(h *setHarness) peerOut
+		again      bool
+	}{
+		{"refused, then accepted", lowNID, highNID, func(h *setHarness) peerOut {
+			h.reject(h.connect(), kib.ConnRace, kib.Reject{})
+			h.request()
+			return h.fails(peerAcceptFailed, PeerClosed)
+		}, true},
+		{"withdrawn after the other was established", highNID, lowNID, func(h *setHarness) peerOut {
+			h.connect()
+			h.request()
+			h.now += freshAttempt
+			h.request()
+			if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.withdraw {
+				h.t.Errorf("%+v", out)
+			}
+			h.fails(peerFailed, RejectedRace)
+			h.request()
+			h.step(peerIn{kind: peerClosed, err: newError(PeerClosed, lustre(lowNID), nil)})
+			return h.fails(peerAcceptFailed, PeerClosed)
+		}, false},
+		{"withdrawn, a second ago", lowNID, highNID, func(h *setHarness) peerOut {
+			h.connect()
+			h.request()
+			h.fails(peerFailed, RejectedRace)
+			h.now += acceptPatience
+			h.connect()
+			return h.fails(peerFailed, Unreachable)
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := tt.last(newSetHarness(t, tt.self, tt.peer))
+			if (out.connect == 1) != tt.again || out.failPending == tt.again {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
