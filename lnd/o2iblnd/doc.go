@@ -13,7 +13,8 @@
 //
 // If both sides ask at once the request of the higher NID wins, unless the other asks again
 // after 10 ms: then the winner's was lost, or came before the other listened. Who
-// accepts a request withdraws its own, so that one of both remains.
+// accepts a request withdraws its own, so that one of both remains; it asks again if that has
+// not come about after a second, since anybody can send a request in a peer's name.
 //
 // Who finds that a peer has a new stamp ends the old connections and has the peer ask
 // again: a node that has been restarted connects twice. What a reject offers is taken
