@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -51,11 +53,7 @@ func exchange(t *testing.T) []byte {
 	g.SetSegment(4096)
 	root.broadcast(t, g, scoll.RequestConfig{Bulk: [][]byte{bytes.Repeat([]byte("pipe"), 1250)}}, 0)
 	g.SetSegment(0)
-	gone := make(chan error, 1)
-	g.Destroy(func(err error) { gone <- err })
-	if err := <-gone; err != nil {
-		t.Error(err)
-	}
+	destroy(t, g)
 	flat := nodes[2].group(t, members, scoll.Tree{Type: scoll.KAry, K: 5}, false)
 	nodes[2].broadcast(t, flat, scoll.RequestConfig{Payload: []byte("once"), Last: true}, 0)
 	for _, n := range nodes {
@@ -168,6 +166,21 @@ func (n *member) group(t *testing.T, members *scoll.Membership, shape scoll.Tree
 	case <-time.After(10 * time.Second):
 		t.Fatal("no group")
 		return nil
+	}
+}
+
+// destroy ends a group, when the last broadcast is over: its root is told of the answers
+// before the members are done with its buffers.
+func destroy(t *testing.T, g *scoll.Group) {
+	err := error(scoll.EBUSY)
+	lndtest.Poll(func() bool {
+		gone := make(chan error, 1)
+		g.Destroy(func(err error) { gone <- err })
+		err = <-gone
+		return !errors.Is(err, scoll.EBUSY)
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
