@@ -31,7 +31,12 @@
 // "31@gni". The package prints what LNet prints and accepts what LNet's
 // libcfs_strnid accepts, with one exception: LNet takes network numbers above
 // 65535 and spills them into the type, [Parse] refuses them. Names of types
-// that current LNet has dropped are known too. Like LNet the package prints
-// NIDs of types it has no name for, as "c0a80101@<17:0>", but does not parse
-// them. Host names are not resolved.
+// that current LNet has dropped are known too. Host names are not resolved.
+//
+// Every value has a text, and no two have the same: [Parse], [ParseNet] and
+// [ParseProcessID] take back whatever String returns, so that what a peer puts
+// into a message can be printed, sent as JSON and found again. NIDs of types
+// without a name are printed as LNet prints them, "c0a80101@<17:0>", and unlike
+// there parsed. The length that LNet leaves out follows an address that does
+// not end with a word: "1020304:5060700/7@<17:0>".
 package nid

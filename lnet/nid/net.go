@@ -57,8 +57,9 @@ func (n Net) Compare(m Net) int {
 	return 0
 }
 
-// ParseNet parses a network such as "tcp" or "o2ib3". The error wraps ErrNet
-// or ErrNetNumber.
+// ParseNet parses a network such as "tcp" or "o2ib3", or by the number of its
+// type, as "<17:0>". ParseNet(n.String()) is n for every n: one of type 0 is
+// parsed, too, and is not valid. The error wraps ErrNet or ErrNetNumber.
 func ParseNet(s string) (Net, error) {
 	n, err := parseNet(s)
 	if err != nil {
@@ -77,6 +78,9 @@ func MustParseNet(s string) Net {
 }
 
 func parseNet(s string) (Net, error) {
+	if numeric, ok := strings.CutPrefix(s, "<"); ok {
+		return parseNumericNet(numeric)
+	}
 	t, digits, ok := cutType(s)
 	if !ok {
 		return Net{}, ErrNet
@@ -104,18 +108,15 @@ func cutType(s string) (t NetType, rest string, ok bool) {
 	return 0, s, false
 }
 
-// String returns "tcp", "tcp3", or "<17:0>" for a type without a name.
+// String returns "tcp", "tcp3", or "<17:0>" for a type without a name and for
+// lo with a number, which it cannot have in LNet.
 func (n Net) String() string { return string(n.AppendTo(nil)) }
 
 // AppendTo appends what String returns.
 func (n Net) AppendTo(b []byte) []byte {
 	name := n.Type().text().name
-	if name == "" {
-		b = append(b, '<')
-		b = strconv.AppendUint(b, uint64(n.Type()), 10)
-		b = append(b, ':')
-		b = strconv.AppendUint(b, uint64(n.Num()), 10)
-		return append(b, '>')
+	if name == "" || n.Type() == Lo && n.Num() != 0 {
+		return appendNumericNet(b, n)
 	}
 	b = append(b, name...)
 	if n.Num() != 0 {

@@ -83,7 +83,7 @@ func TestParseNetErrors(t *testing.T) {
 		{"tcp٣", ErrNet}, // a digit, but not ASCII
 		{"lo0", ErrNet},
 		{"lo1", ErrNet},
-		{"<17:0>", ErrNet},
+		{"<17:0", ErrNet},
 		{"tcp65536", ErrNetNumber},
 		{"tcp70000", ErrNetNumber},
 		{"tcp99999999999999999999", ErrNetNumber},

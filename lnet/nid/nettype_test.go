@@ -74,8 +74,8 @@ func TestTypesWithoutText(t *testing.T) {
 		if tt.typ.String() != tt.name || net.String() != tt.net {
 			t.Errorf("type %d: %q, net %q, want %q, %q", uint8(tt.typ), tt.typ, net, tt.name, tt.net)
 		}
-		if _, err := ParseNet(tt.net); err == nil {
-			t.Errorf("ParseNet(%q) succeeds; LNet does not parse it", tt.net)
+		if back, err := ParseNet(tt.net); err != nil || back != net {
+			t.Errorf("ParseNet(%q) = %v, %v", tt.net, back, err)
 		}
 	}
 }

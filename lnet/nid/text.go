@@ -12,8 +12,10 @@ const anyText = "<?>"
 
 // Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same
 // without "@tcp3" for network tcp, "fe80::1@tcp", "31@gni", "0x1f@gni", "0@lo",
-// or "<?>" for the wildcard. Any address in network lo is 0@lo. The error wraps
-// ErrNet, ErrNetNumber or ErrAddress.
+// "<?>" for the wildcard, or the numeric text of any other, "c0a80101@<17:0>".
+// Any address in network lo is 0@lo. Parse(n.String()) is n for every n: a NID
+// whose numeric text has type 0 is parsed, too, and is not valid. The error
+// wraps ErrNet, ErrNetNumber or ErrAddress.
 func Parse(s string) (NID, error) {
 	n, err := parse(s)
 	if err != nil {
@@ -42,6 +44,9 @@ func parse(s string) (NID, error) {
 		if net, err = parseNet(netText); err != nil {
 			return NID{}, err
 		}
+	}
+	if strings.HasPrefix(netText, "<") {
+		return parseWords(net, addr)
 	}
 	switch net.Type().text().addr {
 	case textLo:
@@ -89,11 +94,11 @@ func parseNumber(net Net, s string) (NID, error) {
 	return FromNumber(net, uint32(n)), nil
 }
 
-// String returns the text of n as LNet prints it (libcfs_nidstr): "<?>" for
-// the wildcard; the address words in hex and "@<type:number>" if LNet has no
-// name for the network, so "0@<0:0>" for the zero NID. Address words in hex
-// also stand for an address longer than those of its network, of which LNet
-// prints the first four bytes as if they were all.
+// String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the
+// wildcard. A NID that its network's form of text cannot hold has the numeric
+// text: one of a type without a name, as "c0a80101@<17:0>" or "0@<0:0>" for the
+// zero NID; one whose address is longer than those of its type, of which LNet
+// prints the first four bytes as if they were all; one of lo but 0@lo.
 func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
 
 // AppendTo appends what String returns.
@@ -101,31 +106,21 @@ func (n NID) AppendTo(b []byte) []byte {
 	if n.IsAny() {
 		return append(b, anyText...)
 	}
-	b = n.appendAddrText(b)
-	b = append(b, '@')
-	return n.Net().AppendTo(b)
-}
-
-func (n NID) appendAddrText(b []byte) []byte {
-	if a := n.Addr(); a.IsValid() {
-		return a.AppendTo(b)
-	}
+	addr := n.Addr()
 	text := n.typ().text().addr
 	switch {
-	case text == textLo:
-		return append(b, '0')
+	case addr.IsValid():
+		b = addr.AppendTo(b)
+	case n.IsLo():
+		b = append(b, '0')
 	case text == textNumber && n.Is4():
-		return strconv.AppendUint(b, uint64(n.addr[0]), 10)
+		b = strconv.AppendUint(b, uint64(n.addr[0]), 10)
 	case text == textHex && n.Is4():
-		return strconv.AppendUint(append(b, "0x"...), uint64(n.addr[0]), 16)
+		b = strconv.AppendUint(append(b, "0x"...), uint64(n.addr[0]), 16)
+	default:
+		return appendNumericNet(append(n.appendWords(b), '@'), n.Net())
 	}
-	for i := range (n.AddrLen() + 3) / 4 {
-		if i > 0 {
-			b = append(b, ':')
-		}
-		b = strconv.AppendUint(b, uint64(n.addr[i]), 16)
-	}
-	return b
+	return n.Net().AppendTo(append(b, '@'))
 }
 
 // MarshalText returns what String returns, and nothing for the zero NID.

@@ -1,0 +1,86 @@
+package nid
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The numeric text is that of NIDs and networks that LNet has no name for, such as
+// "c0a80101@<17:0>" of type 17: the words of the address in hex, joined by colons, and
+// "<type:number>". An address of 5 bytes or more that does not end with a word is followed
+// by its length, which LNet leaves out: "1020304:5060700/7@<17:0>".
+
+// appendNumericNet appends "<17:0>".
+func appendNumericNet(b []byte, n Net) []byte {
+	b = append(b, '<')
+	b = strconv.AppendUint(b, uint64(n.Type()), 10)
+	b = append(b, ':')
+	b = strconv.AppendUint(b, uint64(n.Num()), 10)
+	return append(b, '>')
+}
+
+// parseNumericNet parses what follows the '<' of a numeric network.
+func parseNumericNet(s string) (Net, error) {
+	s, closed := strings.CutSuffix(s, ">")
+	typ, num, found := strings.Cut(s, ":")
+	t, err := strconv.ParseUint(typ, 10, 8)
+	if !closed || !found || err != nil || strings.Trim(num, "0123456789") != "" {
+		return Net{}, ErrNet
+	}
+	n, err := strconv.ParseUint(num, 10, 16)
+	if err != nil {
+		return Net{}, ErrNetNumber
+	}
+	return MakeNet(NetType(t), uint16(n)), nil
+}
+
+// appendWords appends the address in hex.
+func (n NID) appendWords(b []byte) []byte {
+	for i := range words(n.AddrLen()) {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		b = strconv.AppendUint(b, uint64(n.addr[i]), 16)
+	}
+	if n.AddrLen()%4 != 0 {
+		b = strconv.AppendInt(append(b, '/'), int64(n.AddrLen()), 10)
+	}
+	return b
+}
+
+// words is how many words an address of so many bytes takes.
+func words(addrLen int) int { return (addrLen + 3) / 4 }
+
+// parseWords parses the address of a numeric NID in network net.
+func parseWords(net Net, s string) (NID, error) {
+	s, lenText, hasLen := strings.Cut(s, "/")
+	list := strings.Split(s, ":")
+	n := NID{head: net.value}
+	if len(list) > len(n.addr) {
+		return NID{}, ErrAddress
+	}
+	for i, word := range list {
+		v, err := strconv.ParseUint(word, 16, 32)
+		if err != nil {
+			return NID{}, ErrAddress
+		}
+		n.addr[i] = uint32(v)
+	}
+	addrLen := 4 * len(list)
+	if hasLen {
+		v, err := strconv.ParseUint(lenText, 10, 8)
+		if err != nil || v < 4 || words(int(v)) != len(list) {
+			return NID{}, ErrAddress
+		}
+		addrLen = int(v)
+	}
+	n.head |= uint32(addrLen-4) << 24
+	cleared := n
+	if cleared.clearFrom(addrLen); cleared != n {
+		return NID{}, ErrAddress // more bytes than it says
+	}
+	if net.IsAny() {
+		return Any(), nil
+	}
+	return n, nil
+}
