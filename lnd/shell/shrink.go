@@ -1,0 +1,20 @@
+package shell
+
+import "maps"
+
+// shrinkAt is the size of a table of peers from which on it is worth the copy.
+const shrinkAt = 4096
+
+// Shrink returns m, or a copy of it if it once was much larger: a map keeps the
+// memory of its largest size for ever, and forged or short-lived peers make that
+// as large as they like. most is the largest length of m since it was made; the
+// owner keeps it.
+func Shrink[K comparable, V any](m map[K]V, most *int) map[K]V {
+	if m == nil || *most < shrinkAt || len(m) > *most/4 {
+		return m
+	}
+	*most = len(m)
+	small := make(map[K]V, len(m))
+	maps.Copy(small, m)
+	return small
+}
