@@ -1,0 +1,93 @@
+package keyring
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// MinKey is the shortest key in bytes.
+const MinKey = 16
+
+// Why keys are refused. No error shows a key.
+var (
+	ErrShort = fmt.Errorf("a key needs at least %d bytes: 'openssl rand -hex 32' makes one", MinKey)
+	ErrCount = errors.New("want one key, or two while they change, each on a line of its own")
+	ErrSame  = errors.New("both keys are the same: remove one")
+	// ErrOnOff is of protocols that are told at their start whether there are keys.
+	ErrOnOff = errors.New("keys can be changed while the protocol runs, not introduced or removed: start it again")
+)
+
+// Keys are none, one or two keys: the first signs, all verify. The zero value is
+// none. Keys are compared with == and printed without what they are.
+type Keys struct{ first, second string }
+
+// NewKeys returns one or two keys. The error is [ErrCount], [ErrShort] or [ErrSame].
+func NewKeys(keys ...[]byte) (Keys, error) {
+	if len(keys) == 0 || len(keys) > 2 {
+		return Keys{}, ErrCount
+	}
+	var k Keys
+	for i, to := range []*string{&k.first, &k.second}[:len(keys)] {
+		if len(keys[i]) < MinKey {
+			return Keys{}, ErrShort
+		}
+		*to = string(keys[i])
+	}
+	if k.first == k.second {
+		return Keys{}, ErrSame
+	}
+	return k, nil
+}
+
+// Parse returns the keys of a file. Each line is a key, without the white space at
+// its ends. Empty lines are skipped, as are lines that begin with # unless the file
+// has no other: a file of one line is one key, whatever it begins with.
+func Parse(text []byte) (Keys, error) {
+	var keys, comments [][]byte
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		switch line = bytes.TrimSpace(line); {
+		case len(line) == 0:
+		case line[0] == '#':
+			comments = append(comments, line)
+		case len(line) < MinKey:
+			return Keys{}, fmt.Errorf("line %d: %w", n, ErrShort)
+		default:
+			keys = append(keys, line)
+		}
+	}
+	if len(keys) == 0 && len(comments) == 1 {
+		keys = comments
+	}
+	if len(keys) == 0 || len(keys) > 2 {
+		return Keys{}, fmt.Errorf("%w: there are %d", ErrCount, len(keys))
+	}
+	return NewKeys(keys...)
+}
+
+// Len is how many keys there are.
+func (k Keys) Len() int { return len(k.All()) }
+
+// All returns copies of the keys, the one that signs first.
+func (k Keys) All() (keys [][]byte) {
+	for _, key := range []string{k.first, k.second} {
+		if key != "" {
+			keys = append(keys, []byte(key))
+		}
+	}
+	return keys
+}
+
+// Equal reports whether both are the same keys in the same order.
+func (k Keys) Equal(other Keys) bool { return k == other }
+
+// String says how many keys there are.
+func (k Keys) String() string { return fmt.Sprintf("%d keys", k.Len()) }
+
+// GoString is String, so that %#v shows no key either.
+func (k Keys) GoString() string { return k.String() }
+
+// MarshalText implements encoding.TextMarshaler with String.
+func (k Keys) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

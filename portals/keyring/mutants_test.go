@@ -1,0 +1,17 @@
+//go:build !race
+
+package keyring_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/mutants"
+)
+
+// TestMutants: without any one of the rules in testdata/mutants the suite fails.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the package a dozen times")
+	}
+	mutants.Kill(t, "ring.go")
+}

@@ -1,0 +1,151 @@
+// Package keyring authenticates messages with keys that the nodes of a cluster
+// share: a code at the end of a message shows that its sender has a key. It is used
+// by the protocols above portals (gossip, zones, collectives, multicast), which have
+// the keys from the configuration.
+//
+// A code is the first 12 bytes of HMAC-SHA-256 (RFC 2104) over a binding and the
+// message. Three things keep a code from being used for anything else:
+//
+//   - The label of a protocol: each one signs with a key that is derived from the
+//     shared one and the label (HKDF with SHA-256, RFC 5869, without a salt, info
+//     "ulnet " and the label). Label "" is the key itself, for zones, which signed before
+//     there were labels; no other protocol may use it.
+//   - The binding, for instance to the receiver, or to sender and receiver.
+//   - The message, as a whole.
+//
+// A code does not hide the message, and does not say when it was made: it verifies
+// again when the message is repeated. Protocols bound what a repeated message can do
+// by what it says: incarnations, clocks, versions.
+//
+// To send:
+//
+//	ring := keys.Ring("gossip") // nil without keys
+//	begin := len(buf)
+//	buf = appendMessage(buf)    // says in its flags whether ring.On()
+//	buf = ring.Append(buf, begin, keyring.Between(self, to))
+//
+// To receive:
+//
+//	body, ok := ring.Verify(data, keyring.Between(from, self))
+package keyring
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+)
+
+// CodeSize is the size of a code in bytes.
+const CodeSize = 12
+
+// Ring makes and verifies codes for one protocol. A nil Ring has no keys: it appends
+// nothing and verifies nothing. A Ring is for one goroutine at a time; [Ring.Clone]
+// is for another one. Its methods do not allocate.
+type Ring struct {
+	keys  [2][]byte
+	macs  [2]hash.Hash // of the first key, and of the second or nil
+	bound Binding
+	sum   [sha256.Size]byte
+
+	// Verified is how many codes each key has verified: a key that verifies none any
+	// more can be removed.
+	Verified [2]uint64
+}
+
+// Ring returns a ring for the protocol with a label, nil if there are no keys.
+func (k Keys) Ring(label string) *Ring {
+	if k.Len() == 0 {
+		return nil
+	}
+	r := &Ring{}
+	for i, key := range k.All() {
+		r.keys[i] = derive(key, label)
+		r.macs[i] = hmac.New(sha256.New, r.keys[i])
+	}
+	return r
+}
+
+func derive(key []byte, label string) []byte {
+	if label == "" {
+		return key
+	}
+	derived, err := hkdf.Key(sha256.New, key, nil, "ulnet "+label, sha256.Size)
+	if err != nil {
+		panic(fmt.Sprintf("keyring: HKDF refused a key of %d bytes: %v", len(key), err))
+	}
+	return derived
+}
+
+// Clone returns a ring with the same keys for another goroutine; its counters begin
+// at 0.
+func (r *Ring) Clone() *Ring {
+	if r == nil {
+		return nil
+	}
+	c := &Ring{keys: r.keys}
+	for i, key := range c.keys {
+		if key != nil {
+			c.macs[i] = hmac.New(sha256.New, key)
+		}
+	}
+	return c
+}
+
+// On reports whether there are keys.
+func (r *Ring) On() bool { return r != nil }
+
+// Append appends the code of the message that begins at an offset of b.
+func (r *Ring) Append(b []byte, begin int, to Binding) []byte {
+	if r == nil {
+		return b
+	}
+	return r.AppendCode(b, to, b[begin:])
+}
+
+// Verify checks the code at the end of b, and returns what comes before it, part of
+// b. It reports false for a message that is too short for a code, that is signed
+// with another key, label or binding, or changed, and for a nil Ring.
+func (r *Ring) Verify(b []byte, to Binding) (message []byte, ok bool) {
+	n := len(b) - CodeSize
+	if n < 0 || !r.VerifyCode(b[n:], to, b[:n]) {
+		return nil, false
+	}
+	return b[:n], true
+}
+
+// AppendCode appends the code of a message in parts. The code does not show where a
+// part ends and the next one begins.
+func (r *Ring) AppendCode(b []byte, to Binding, parts ...[]byte) []byte {
+	if r == nil {
+		return b
+	}
+	return append(b, r.code(0, to, parts)...)
+}
+
+// VerifyCode reports whether a code is that of a message in parts.
+func (r *Ring) VerifyCode(code []byte, to Binding, parts ...[]byte) bool {
+	if r == nil {
+		return false
+	}
+	for i := range r.macs {
+		if r.macs[i] != nil && hmac.Equal(code, r.code(i, to, parts)) {
+			r.Verified[i]++
+			return true
+		}
+	}
+	return false
+}
+
+// code returns the code made with one of the keys. It is valid until the next call.
+func (r *Ring) code(key int, to Binding, parts [][]byte) []byte {
+	mac := r.macs[key]
+	mac.Reset()
+	r.bound = to // in the ring, since what is handed to an interface escapes
+	mac.Write(r.bound.b[:r.bound.n])
+	for _, p := range parts {
+		mac.Write(p)
+	}
+	return mac.Sum(r.sum[:0])[:CodeSize]
+}
