@@ -1,0 +1,183 @@
+package capturefile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/capturefile"
+)
+
+const capture = "\x0a\x0d\x0d\x0a and more"
+
+func write(t *testing.T, name, text string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func mode(t *testing.T, name string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+// TestKeepsOldCaptures: each capture moves the older ones on; the oldest goes.
+func TestKeepsOldCaptures(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lnet.pcapng")
+	for _, text := range []string{"a", "b", "c", "d"} {
+		f, err := capturefile.Create(name, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !capturefile.Rotates(f) || mode(t, name) != 0o600 {
+			t.Errorf("mode %v", mode(t, name))
+		}
+		if _, err := f.WriteString(capture + text); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	for suffix, text := range map[string]string{"": "d", ".1": "c", ".2": "b"} {
+		if got := read(t, name+suffix); got != capture+text {
+			t.Errorf("%s%s: %q, want the capture %q", name, suffix, got, text)
+		}
+	}
+	if _, err := os.Lstat(name + ".3"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("more than two old captures are kept: %v", err)
+	}
+}
+
+// TestLeavesOthersAlone: Create refuses each name that is not its own, and whatever
+// stands there keeps its text and its mode.
+func TestLeavesOthersAlone(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(t *testing.T, name string) (victim string)
+		want    error
+	}{
+		{"a text", func(t *testing.T, name string) string {
+			write(t, name, "root:x:0:0", 0o644)
+			return name
+		}, capturefile.ErrForeign},
+		{"short text", func(t *testing.T, name string) string {
+			write(t, name, "\x0a\x0d", 0o644)
+			return name
+		}, capturefile.ErrForeign},
+		{"a link to a text", func(t *testing.T, name string) string {
+			write(t, name+".victim", "root:x:0:0", 0o644)
+			if err := os.Symlink(name+".victim", name); err != nil {
+				t.Fatal(err)
+			}
+			return name + ".victim"
+		}, capturefile.ErrLink},
+		{"a link to a capture", func(t *testing.T, name string) string {
+			write(t, name+".victim", capture, 0o644)
+			if err := os.Symlink(name+".victim", name); err != nil {
+				t.Fatal(err)
+			}
+			return name + ".victim"
+		}, capturefile.ErrLink},
+		{"a link to nothing", func(t *testing.T, name string) string {
+			if err := os.Symlink(name+".victim", name); err != nil {
+				t.Fatal(err)
+			}
+			return ""
+		}, fs.ErrNotExist},
+		{"a text as the older capture", func(t *testing.T, name string) string {
+			write(t, name, capture, 0o600)
+			write(t, name+".1", "root:x:0:0", 0o644)
+			return name + ".1"
+		}, capturefile.ErrForeign},
+		{"a directory", func(t *testing.T, name string) string {
+			if err := os.Mkdir(name, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			return ""
+		}, syscall.EISDIR},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "lnet.pcapng")
+			victim := test.prepare(t, name)
+			var before string
+			if victim != "" {
+				before = read(t, victim)
+			}
+			if f, err := capturefile.Create(name, 1); !errors.Is(err, test.want) {
+				f.Close()
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			if victim == "" {
+				return
+			}
+			if got := read(t, victim); got != before || mode(t, victim) != 0o644 {
+				t.Errorf("%s is %q with mode %v now", victim, got, mode(t, victim))
+			}
+		})
+	}
+}
+
+// TestOtherOwner: a capture of another user stays where it is.
+func TestOtherOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	name := filepath.Join(t.TempDir(), "lnet.pcapng")
+	write(t, name, capture, 0o600)
+	if err := os.Chown(name, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := capturefile.Create(name, 1); !errors.Is(err, capturefile.ErrForeign) {
+		t.Errorf("error %v, want ErrForeign", err)
+	}
+}
+
+// TestSpecialFiles: FIFOs and devices are written to as they are, also through links.
+func TestSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo, link, null := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "null")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o644), os.Symlink(fifo, link), os.Symlink(os.DevNull, null)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(fifo, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDWR, 0) // Linux: does not wait for a writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for _, name := range []string{fifo, link, null, os.DevNull} {
+		f, err := capturefile.Create(name, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if capturefile.Rotates(f) {
+			t.Errorf("%s would be rotated", name)
+		}
+		f.Close()
+	}
+	if got := mode(t, fifo); got != fs.ModeNamedPipe|0o644 {
+		t.Errorf("mode of the FIFO: %v", got)
+	}
+}
