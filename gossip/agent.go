@@ -57,6 +57,7 @@ type Agent struct {
 
 	notSent   atomic.Uint64
 	strayBits atomic.Uint64
+	otherPID  atomic.Uint64
 }
 
 // Start begins to take part in the gossip of the participants on a list, as

@@ -5,6 +5,10 @@ import "ulnet/portals"
 // arrived gives the machine a message (seed 003, Matching Buffers with Incoming
 // Messages).
 func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if e.Initiator.PID != a.pid { // a program on the host of a participant is none
+		a.otherPID.Add(1)
+		return
+	}
 	in := Input{From: e.Initiator.NID, Data: data}
 	switch {
 	case e.MatchBits == PingBits:

@@ -72,19 +72,23 @@ type Snapshot struct {
 	Stopped      bool          `json:"stopped"` // by a disagreement about parameters
 	Participants []Participant `json:"participants"`
 	Stats        Stats         `json:"stats"`
+	Keys         int           `json:"keys"`       // 0: messages are not signed
+	Verified     [2]uint64     `json:"verified"`   // messages by each key
 	NotSent      uint64        `json:"not_sent"`   // messages that LNet did not take or send
 	StrayBits    uint64        `json:"stray_bits"` // messages with match bits of nobody
+	OtherPID     uint64        `json:"other_pid"`  // messages of programs that are no lnetd
 	NotPosted    uint64        `json:"not_posted"` // buffers that could not be posted at once
 }
 
 // Snapshot returns the state.
 func (a *Agent) Snapshot() Snapshot {
-	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.inbox.NotPosted()}
+	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		m := a.m
 		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()
 		s.Threshold, s.Digest = s.Limits.Dead, m.list.Digest().String()
 		s.Quorum, s.Alive, s.Silent, s.Stopped, s.Stats = m.Quorum(), m.AliveCount(), m.Silent(), m.Stopped(), m.Stats()
+		s.Keys, s.Verified = m.cfg.Keys.Len(), m.Verified()
 		s.Participants = make([]Participant, s.N)
 		for i := range s.Participants {
 			s.Participants[i] = m.Participant(i)

@@ -276,3 +276,40 @@ func TestAgentAllocations(t *testing.T) {
 		t.Errorf("%+v", s.agent.Snapshot().Stats)
 	}
 }
+
+// TestProgramsOfParticipants: a program on the host of a participant that is not its lnetd
+// has the participant's NID and another PID, and is not heard.
+func TestProgramsOfParticipants(t *testing.T) {
+	s := newStation(t, 4, testNIDs(4)[0])
+	s.start(nil)
+	from, data := s.list.NID(1), s.ping(1)
+	d := s.delivery(from, PingBits, len(data))
+	user := nid.PID(1<<31 | 4711)
+	d.From.PID, d.Header.SrcPID = user, user
+	if s.parse(d) == lnd.Hold {
+		t.Fatal("nothing takes the message")
+	}
+	d.Sink.CopyIn(data)
+	s.nis[0].up.Delivered(d, nil)
+	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 0 {
+		t.Errorf("other PIDs %d, %+v", got.OtherPID, got.Stats)
+	}
+	s.arrive(from, PingBits, data)
+	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 1 {
+		t.Errorf("of the participant: other PIDs %d, %+v", got.OtherPID, got.Stats)
+	}
+}
+
+// TestAgentSetKeys: keys can be changed while an agent runs, which says what each has verified.
+func TestAgentSetKeys(t *testing.T) {
+	s := newStation(t, 2, testNIDs(2)[1])
+	s.start(nil)
+	from, data := s.list.NID(0), signed(t, 2, 0, 1, keysOf(t, "old"))
+	s.arrive(from, PingBits, data)
+	s.agent.SetKeys(keysOf(t, "new", "old"))
+	s.arrive(from, PingBits, data)
+	got := s.agent.Snapshot()
+	if got.Keys != 2 || got.Verified != [2]uint64{0, 1} || got.Stats.NotSigned != 1 || got.Stats.PingsReceived != 1 {
+		t.Errorf("%d keys verified %v, %+v", got.Keys, got.Verified, got.Stats)
+	}
+}

@@ -4,17 +4,44 @@ import "ulnet/lnet/nid"
 
 // agreement is what is known of the parameters of others.
 type agreement struct {
-	verified bool                 // somebody had the same
-	bad      map[nid.NID]struct{} // who had others, at most maxBad
-	ride     uint64               // our messages carry parameters until this own cycle
-	answered uint64               // own cycle in which
-	answers  int                  // so many of these were told ours
+	verified  bool  // somebody had the same
+	bad       noted // participants that had others
+	strangers noted // the same of nodes that are not in the list
+	// unsigned are participants that were told of because a message was not signed with our
+	// keys: whether the latest was so, too.
+	unsigned    map[nid.NID]bool
+	ride        uint64  // our messages carry parameters until this own cycle
+	toOthers    answers // to participants that had others
+	toStrangers answers
+	clockTold   uint64 // own cycle before which no other clock is told to be impossible
+}
+
+// noted are nodes of which something was told.
+type noted map[nid.NID]struct{}
+
+// add notes a node, and reports whether that is new; so many are noted at most.
+func (n *noted) add(id nid.NID, most int) bool {
+	if _, known := (*n)[id]; known || len(*n) >= most {
+		return false
+	}
+	if *n == nil {
+		*n = make(noted)
+	}
+	(*n)[id] = struct{}{}
+	return true
+}
+
+// answers count those in an own cycle that had our parameters.
+type answers struct {
+	cycle uint64
+	count int
 }
 
 // Bounds of what peers with other parameters can make us do.
 const (
-	maxBad     = 1024 // remembered and told of
-	maxAnswers = 8    // in a cycle
+	maxBad       = 1024 // remembered and told of
+	maxStrangers = 64   // of those that are not in the list
+	maxAnswers   = 8    // in a cycle
 )
 
 // agreed compares the parameters of a message, as far as it carries them, with
@@ -56,14 +83,18 @@ func (m *Machine) awaited(msg *incoming) bool {
 		(msg.Flags&FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
-// stranger drops a message of who is not a participant. If it says that it is
-// one with other parameters, that is a disagreement, unless it has staged a
-// list that is ours and without it.
+// stranger drops a message of a node that is not a participant. If it takes itself
+// for one with other parameters, it is told ours, unless it has staged a list that
+// is ours and without it. Nothing else comes of it: strangers stop nobody, not even
+// strictly.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
 		m.stats.Disagreements++
-		m.disagree(msg, out)
+		if m.params.strangers.add(msg.from, maxStrangers) {
+			m.tell(out, Event{Kind: Disagreed, NID: msg.from})
+		}
+		m.tellParams(msg, &m.params.toStrangers, out)
 	}
 	return false
 }
@@ -79,32 +110,27 @@ func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
 	a.changeHeard(m)
-	if _, known := a.bad[msg.from]; !known && len(a.bad) < maxBad {
-		if a.bad == nil {
-			a.bad = make(map[nid.NID]struct{})
-		}
-		a.bad[msg.from] = struct{}{}
+	if a.bad.add(msg.from, maxBad) {
 		m.tell(out, Event{Kind: Disagreed, NID: msg.from})
 	}
 	if m.cfg.Strict || !a.verified && len(a.bad) >= min(2, m.list.Len()-1) {
 		m.stop(Event{Kind: Stopped, NID: msg.from}, out)
 		return
 	}
-	m.tellParams(msg, out)
+	m.tellParams(msg, &a.toOthers, out)
 }
 
 // tellParams answers a ping that carries parameters with ours, without clock
 // and ages, so that a node that is wrong learns of it.
-func (m *Machine) tellParams(msg *incoming, out *Output) {
-	a := &m.params
-	if a.answered != m.cycle {
-		a.answered, a.answers = m.cycle, 0
+func (m *Machine) tellParams(msg *incoming, a *answers, out *Output) {
+	if a.cycle != m.cycle {
+		*a = answers{cycle: m.cycle}
 	}
-	if !msg.ping || msg.Flags&FlagParams == 0 || m.stealth.silent || a.answers >= maxAnswers {
+	if !msg.ping || msg.Flags&FlagParams == 0 || m.stealth.silent || a.count >= maxAnswers {
 		return
 	}
-	a.answers++
-	h := Header{Flags: FlagParams, N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
+	a.count++
+	h := Header{Flags: FlagParams | m.signedFlag(), N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
 	from := len(out.Buf)
 	out.Buf = h.AppendBinary(out.Buf)
 	m.send(msg, from, out)

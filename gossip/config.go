@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"ulnet/portals/keyring"
 )
 
 // MinInterval is the shortest interval: below it jitter disturbs the protocol
@@ -41,6 +43,9 @@ type Config struct {
 	// Strict keeps to the letter of the design: the base-2 logarithm for every
 	// limit, one that disagrees stops all who hear it, and pauses go unnoticed.
 	Strict bool
+	// Keys, if there are any, are those of the cluster: messages carry a code that only
+	// those with a key can make, and others are dropped.
+	Keys keyring.Keys
 	// Seed is for the choice of partners.
 	Seed uint64
 	// Columns, if not 0, tracks the first participants only. It is for

@@ -1,6 +1,11 @@
 package gossip
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+
+	"ulnet/portals/keyring"
+)
 
 // Message is a message as an observer sees it, who knows no list.
 type Message struct {
@@ -39,6 +44,9 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 		return m, ErrBits
 	}
 	var body []byte
+	if len(data) >= HeaderSize+keyring.CodeSize && Flags(binary.LittleEndian.Uint16(data[2:]))&FlagSigned != 0 {
+		data = data[:len(data)-keyring.CodeSize] // an observer has no key
+	}
 	if m.Header, body, err = ParseHeader(data); err != nil {
 		return m, err
 	}
@@ -58,7 +66,7 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 	return m, nil
 }
 
-var flagNames = [...]string{"params", "staged", "bitmap", "pairs"}
+var flagNames = [...]string{"params", "staged", "bitmap", "pairs", "signed"}
 
 // String returns the names of the flags that are set.
 func (f Flags) String() string {

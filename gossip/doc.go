@@ -25,6 +25,10 @@
 //	                       the same cycle, and the last have no news of a return
 //	obsolete messages *    4⌈log2 N⌉ units of the clock, at least 40: the clock
 //	                       makes four to six units per cycle
+//	clocks ahead           are believed when two participants agree, see step.go:
+//	                       one message must not lead a node away from the others
+//	only obsolete ones     from the majority set the clock back to theirs
+//	speed of the clock     at most 8 units per cycle from messages in step
 //	other parameters *     stop the newcomer that has them, not the cluster
 //	pauses *               missed cycles are noticed, see pause.go
 //	order on receipt       form, parameters, obsolete, clock, ages, reply
@@ -36,7 +40,8 @@
 // # Messages
 //
 // Messages are single PUTs to portal [Portal], little-endian; match bits tell
-// pings from replies. The header is described at [Header].
+// pings from replies. The header is described at [Header]. With [Config].Keys they are
+// signed; others are dropped.
 //
 // # Bounds
 //

@@ -31,6 +31,45 @@ type Explanation struct {
 	Resync   bool    `json:"resync,omitempty"` // after a pause of ours: health is as it was before
 	Silent   bool    `json:"silent,omitempty"` // we are: nobody knows us yet
 	Interval int64   `json:"interval_ms"`
+	// Why its messages are dropped, and its clock then. NotRefused: they are not, as far
+	// as is known.
+	Refused      Refusal `json:"refused,omitempty"`
+	RefusedClock uint64  `json:"refused_clock,omitempty"`
+	OwnClock     uint64  `json:"own_clock"`
+}
+
+// Refusal is why messages of a participant are dropped.
+type Refusal uint8
+
+// The reasons.
+const (
+	NotRefused   Refusal = iota
+	RefusedCode          // they are not signed with our keys, or signed and we have none
+	RefusedAhead         // its clock is far ahead of ours
+	RefusedOld           // its clock is far behind ours
+)
+
+var refusals = [...]string{"", "not-signed", "clock-ahead", "clock-behind"}
+
+// String returns the word for it, none for NotRefused.
+func (r Refusal) String() string { return refusals[r] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Refusal) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// refusal returns why messages of a participant are dropped, and its clock.
+func (m *Machine) refusal(id nid.NID) (why Refusal, clock uint64) {
+	if m.params.unsigned[id] {
+		return RefusedCode, 0
+	}
+	switch c := m.clock.claims.find(id); {
+	case c == nil || m.cycle-c.last > uint64(m.limits.Dead):
+		return NotRefused, 0
+	case c.clock > m.clock.value:
+		return RefusedAhead, c.clock
+	default:
+		return RefusedOld, c.clock
+	}
 }
 
 // Explain tells what is known of a participant, and whence; false if it is not
@@ -44,6 +83,8 @@ func (m *Machine) Explain(id nid.NID) (Explanation, bool) {
 		Participant: m.Participant(i), Self: i == m.self, Threshold: m.limits.Dead,
 		Resync: m.pause.resync, Silent: m.stealth.silent, Interval: int64(m.cfg.Interval / time.Millisecond),
 	}
+	e.OwnClock = m.clock.value
+	e.Refused, e.RefusedClock = m.refusal(id)
 	if i < len(m.trace) && m.trace[i].via.IsValid() {
 		t := m.trace[i]
 		e.Heard, e.Cycle, e.Ago, e.Clock, e.Via, e.AgeThen = true, t.cycle, m.cycle-t.cycle, t.clock, t.via, t.age
@@ -71,6 +112,7 @@ type Params struct {
 	ColdStart  bool    `json:"cold_start"`
 	Strict     bool    `json:"strict"`
 	Seed       uint64  `json:"seed"`
+	Keys       int     `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
 }
 
 // Params returns the parameters in force.
@@ -81,6 +123,9 @@ func (a *Agent) Params() Params {
 		RTTMS: float64(c.RTT) / float64(time.Millisecond), Quorum: choose(c.Quorum, 50),
 		ColdStart: c.ColdStart, Strict: c.Strict, Seed: c.Seed,
 	}
-	a.runner.Inspect(func() { p.N, p.Digest, p.Limits = a.m.Len(), a.m.list.Digest().String(), a.m.limits })
+	a.runner.Inspect(func() {
+		p.N, p.Digest, p.Limits = a.m.Len(), a.m.list.Digest().String(), a.m.limits
+		p.Keys = a.m.cfg.Keys.Len()
+	})
 	return p
 }

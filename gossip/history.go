@@ -61,7 +61,7 @@ func (a *Agent) happened(e *Event) {
 		prefix = fmt.Sprintf("[%d, %d] ", e.Clock, e.Header)
 	}
 	level, text := slog.LevelInfo, eventTexts[e.Kind]
-	if e.Kind == Stopped || e.Kind == Disagreed || e.Kind == QuorumLost {
+	if e.Kind == Stopped || e.Kind == Disagreed || e.Kind == QuorumLost || e.Kind == Realigned || e.Kind == NotSigned || e.Kind == ClockRefused {
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{}
@@ -80,11 +80,15 @@ var eventTexts = [...]string{
 	Disagreed: "participant has other parameters", Stopped: "stopped: our parameters are not those of the others; compare 'gossipctl params' there and here",
 	Left:     "left: the new list of participants is without this node",
 	SpeaksUp: "silence after the start ends", Paused: "this node stood still", Resynced: "health is reported again",
+	Realigned:    "our clock was out of step with the others and has been set to theirs",
+	NotSigned:    "messages of participant are not signed with our key: compare key_file there and here, see docs/keys.md",
+	ClockRefused: "participant has a clock that cannot be: 'gossipctl explain' shows it",
 }
 
 var eventNames = [...]string{
 	Died: "died", CameAlive: "alive", QuorumWon: "quorum", QuorumLost: "no-quorum", Disagreed: "disagreed",
 	Stopped: "stopped", Left: "left", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
+	Realigned: "realigned", NotSigned: "not-signed", ClockRefused: "clock-refused",
 }
 
 // String returns the name of the kind.

@@ -1,11 +1,18 @@
 package gossip
 
-import "ulnet/lnet/nid"
-
 // Bounds of what a message's clock may be.
 const (
-	maxClock = 1 << 62 // never accepted from here on
-	maxJump  = 1 << 20 // ahead of a node that is in sync
+	// maxClock is never accepted from here on, and never kept: at the shortest
+	// interval and the fastest pace a clock needs 4000 years to come here by itself.
+	maxClock = 1 << 40
+	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
+)
+
+// clockRate is about how many units the clock makes in a cycle, and fastest more
+// than it ever makes.
+const (
+	clockRate = 5
+	fastest   = 8
 )
 
 // lamport is the clock of global gossip cycles (seed 003, Lamport clock). It
@@ -17,24 +24,36 @@ type lamport struct {
 	// one, and the last one that differs from it.
 	peers  [2]int
 	cycles [2]uint64
-	ahead  ahead // the last clock that was too far ahead
-}
+	since  uint64 // own cycle of the last that was in sync, or in which that was lost
 
-// ahead is who told a clock that was not believed.
-type ahead struct {
-	from  nid.NID
-	value uint64
-	cycle uint64
+	// tokens are by how many units messages may advance a clock that is in sync
+	// (token bucket): one peer alone must not make it run away from the others.
+	tokens uint64
+	claims claims
+	ahead  uint64 // own cycle since when clocks far ahead come and none in step; 0: none
 }
 
 // tick begins a cycle.
-func (c *lamport) tick() { c.value++ }
-
-// sync takes over the clock of an accepted message.
-func (c *lamport) sync(header uint64) {
-	if header >= c.value {
-		c.value = header + 1
+func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
+	c.value++
+	c.tokens = min(c.tokens+fastest, uint64(max(l.Obsolete/2, fastest)))
+	if c.inSync(cycle, l.Dead, peers) {
+		c.since = cycle
 	}
+}
+
+// sync takes over the clock of an accepted message, as far as the tokens last if it
+// is limited.
+func (c *lamport) sync(header uint64, limited bool) {
+	if header < c.value {
+		return
+	}
+	step := header + 1 - c.value
+	if limited {
+		step = min(step, c.tokens)
+		c.tokens -= step
+	}
+	c.value += step
 }
 
 // note remembers that a peer's clock was within the limit of ours.
@@ -52,15 +71,19 @@ func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	return last > 0 && cycle-last <= uint64(within)
 }
 
-// vouched reports whether somebody else has lately told about the same clock
-// that is too far ahead to be believed. Then it is: parts of a cluster that were
-// cut off from each other for a day come together again (local policy).
-func (c *lamport) vouched(from nid.NID, value, cycle uint64, within int) bool {
-	a := c.ahead
-	c.ahead = ahead{from, value, cycle}
-	return a.from.IsValid() && a.from != from && cycle-a.cycle <= uint64(within) &&
-		max(a.value, value)-min(a.value, value) < maxJump
+// inStep is how many of the two peers that were last in sync with us were so within
+// the last cycles.
+func (c *lamport) inStep(cycle uint64, within int) (n int) {
+	for _, last := range c.cycles {
+		if last > 0 && cycle-last <= uint64(within) {
+			n++
+		}
+	}
+	return n
 }
 
-// lost forgets who was in sync: our own clock stood still.
-func (c *lamport) lost() { c.cycles = [2]uint64{} }
+// lost forgets which peers were in sync and which were not: our own clock stood still,
+// or has been set.
+func (c *lamport) lost(cycle uint64) {
+	c.cycles, c.since, c.ahead, c.claims = [2]uint64{}, cycle, 0, c.claims[:0]
+}

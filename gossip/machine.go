@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Kind tells inputs apart.
@@ -57,16 +58,19 @@ type EventKind uint8
 
 // The kinds of events, with the fields of [Event] that they use.
 const (
-	Died       EventKind = iota // NID, Aliveness: was alive and is not any more
-	CameAlive                   // NID, Aliveness
-	QuorumWon                   // Alive
-	QuorumLost                  // Alive
-	Disagreed                   // NID: its parameters are not ours; told once for each
-	Stopped                     // NID: we take part no more, because ours are wrong
-	Left                        // we take part no more, because the new list is without us
-	SpeaksUp                    // the silence after the start has ended
-	Paused                      // Cycles: that were missed
-	Resynced                    // health is reported again
+	Died         EventKind = iota // NID, Aliveness: was alive and is not any more
+	CameAlive                     // NID, Aliveness
+	QuorumWon                     // Alive
+	QuorumLost                    // Alive
+	Disagreed                     // NID: its parameters are not ours; told once for each
+	Stopped                       // NID: we take part no more, because ours are wrong
+	Left                          // we take part no more, because the new list is without us
+	SpeaksUp                      // the silence after the start has ended
+	Paused                        // Cycles: that were missed
+	Resynced                      // health is reported again
+	Realigned                     // our clock was out of step with all others, and has been set
+	NotSigned                     // NID: its messages are not signed with our keys; told once for each
+	ClockRefused                  // NID: its clock is impossible; told at most once in as many cycles as one dies in
 )
 
 // Event is something to tell.
@@ -89,6 +93,7 @@ type Machine struct {
 	list   *List
 	self   int
 	rng    *rand.Rand
+	ring   *keyring.Ring // nil without keys
 
 	clock   lamport
 	ages    AgeVector
@@ -122,6 +127,7 @@ func New(cfg Config, list *List, self int) (*Machine, error) {
 		return nil, invalid("this node is not in the list of %d participants", list.Len())
 	}
 	m := &Machine{cfg: cfg, limits: limits, list: list, self: self}
+	m.ring = cfg.Keys.Ring(label)
 	m.rng = rand.New(rand.NewPCG(cfg.Seed, 3))
 	n := m.columns()
 	m.ages = newAgeVector(n)
@@ -188,7 +194,10 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 // tick begins a cycle.
 func (m *Machine) tick(out *Output) {
 	m.cycle++
-	m.clock.tick()
+	m.clock.tick(m.cycle, &m.limits, m.others())
+	if m.clock.value >= maxClock {
+		m.realign(0, out)
+	}
 	m.ages.age()
 	m.rejuvenate()
 	m.health.changed = true
@@ -202,7 +211,7 @@ func (m *Machine) tick(out *Output) {
 	from := len(out.Buf)
 	out.Buf = m.header(out.Buf)
 	out.Buf = append(out.Buf, m.ages.Bytes()...)
-	out.Sends = append(out.Sends, Send{To: m.list.NID(to), Begin: from, End: len(out.Buf)})
+	m.queue(m.list.NID(to), false, from, out)
 	m.stats.PingsSent++
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"ulnet/portals/keyring"
 )
 
 // Version of the protocol; all participants must run the same (seed 003,
@@ -29,7 +31,8 @@ const (
 	FlagStaged                   // the digest of the list that is staged
 	FlagBitmap                   // reply: a bitmap and an age per bit
 	FlagPairs                    // reply: index and age
-	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs
+	FlagSigned                   // a code made with the cluster's key ends the message
+	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs | FlagSigned
 )
 
 // Sizes in bytes.
@@ -40,7 +43,7 @@ const (
 	pairSize   = 5
 	// MaxParticipants is how many ages fit one LNet message with the largest
 	// header.
-	MaxParticipants = 1<<20 - HeaderSize - paramsSize - stagedSize
+	MaxParticipants = 1<<20 - HeaderSize - paramsSize - stagedSize - keyring.CodeSize
 )
 
 // Why a message is not understood.
@@ -64,7 +67,8 @@ var (
 //
 // A ping goes on with n ages. A reply goes on with nothing, or, by its flags,
 // with a bitmap of n bits and an age for each that is set, or with pairs of a
-// u32 index and an age.
+// u32 index and an age. Signed, it ends with 12 bytes of package keyring, for label
+// "gossip", bound to the NIDs of sender and receiver and the match bits.
 type Header struct {
 	Flags    Flags
 	N        uint32

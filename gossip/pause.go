@@ -39,24 +39,38 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.stats.Missed += cycles
 	m.ages.ageBy(cycles)
 	m.clock.value += cycles
-	m.clock.lost()
 	p := &m.pause
 	if !p.quiet {
 		p.missed = 0
 	}
 	p.missed += cycles
+	m.standBack(quiet)
+	if p.missed >= uint64(m.limits.Dead)/2 {
+		p.forget(m)
+	}
+	m.tell(out, Event{Kind: Paused, Cycles: cycles})
+}
+
+// standBack merges nothing until quiet more own cycles have begun, and tells no change
+// of health until some more.
+func (m *Machine) standBack(quiet uint64) {
+	m.clock.lost(m.cycle)
+	p := &m.pause
 	if !p.holds(m.cycle) {
 		p.since = m.cycle
 	}
 	// Who stands still again and again must tell at last what it hears between.
 	p.quiet, p.until, p.hold = true, m.cycle+quiet, min(m.cycle+quiet+2, p.since+m.patience())
-	if p.missed >= uint64(m.limits.Dead)/2 {
-		m.ages.forget()
-		p.resync, p.cycles, p.accepted = true, 0, 0
-	}
 	m.rejuvenate()
 	m.health.changed = true
-	m.tell(out, Event{Kind: Paused, Cycles: cycles})
+}
+
+// forget marks every participant as unheard, and has health reported again only when
+// enough was heard.
+func (p *pause) forget(m *Machine) {
+	m.ages.forget()
+	m.rejuvenate()
+	p.resync, p.cycles, p.accepted = true, 0, 0
 }
 
 // patience is for how many own cycles changes of health are kept back at most.

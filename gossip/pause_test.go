@@ -121,8 +121,10 @@ func TestClockShowsPause(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	header := h.params(h.header())
-	header.Clock += 40 * clockRate
+	header.Clock += 40*clockRate + 2
 	h.ping(1, header, young(16, 1)...)
+	h.cycles(2) // one peer alone may be wrong, and two at once may be one
+	h.ping(2, header, young(16, 2)...)
 	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.Ages()[5] != unheard {
 		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.Ages())
 	}
@@ -311,5 +313,43 @@ func TestNoFlapping(t *testing.T) {
 		if p := h.m.Participant(5); p.Health != Alive || p.Aliveness != 1 {
 			t.Errorf("strict %v: does not come back: %+v", strict, p)
 		}
+	}
+}
+
+// TestPauseAccusesNobody: what lay in the socket while this node stood still has clocks
+// of every moment of that time. Some are in step with ours, others far ahead: no peer is
+// said to have an impossible clock for that. Once this node is sure again, a peer that
+// has one is.
+func TestPauseAccusesNobody(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	start := h.m.Clock()
+	h.now += 100 * interval
+	h.step(Input{})
+	accused := func() bool {
+		return slices.ContainsFunc(h.out.Events, func(e Event) bool { return e.Kind == ClockRefused })
+	}
+	ping := func(from int, clock uint64) {
+		header := h.params(Header{N: 16, Clock: clock})
+		h.ping(from, header, young(16, from)...)
+	}
+	refused := h.m.Stats().BadClock
+	ping(1, h.m.Clock()+1)
+	ping(2, h.m.Clock()+1)
+	for from := 3; from < 6; from++ {
+		ping(from, start+500)
+		if accused() {
+			t.Errorf("peer %d is said to have an impossible clock", from)
+		}
+	}
+	if h.m.Stats().BadClock == refused {
+		t.Fatal("no clock was refused")
+	}
+	for h.m.Unsure() {
+		h.meet(1)
+	}
+	h.meet(2)
+	if ping(6, h.m.Clock()+10_000); !accused() {
+		t.Error("a clock far ahead of a node that is sure is not told")
 	}
 }

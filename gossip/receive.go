@@ -13,12 +13,20 @@ type incoming struct {
 	foreign *foreign // not nil: it speaks of the other list of a change
 }
 
-// receive handles a message in the order of GO-A4: form, parameters, age of
+// receive handles a message in the order of GO-A4: code, form, parameters, age of
 // the message, clock, vector, reply.
 func (m *Machine) receive(in Input, out *Output) {
 	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
+	data, ok := m.authentic(&in)
+	if !ok {
+		m.unsigned(&msg, out)
+		return
+	}
+	if m.params.unsigned[msg.from] {
+		m.params.unsigned[msg.from] = false
+	}
 	var err error
-	msg.Header, msg.body, err = ParseHeader(in.Data)
+	msg.Header, msg.body, err = ParseHeader(data)
 	m.message, m.messageClock = err == nil, msg.Clock
 	switch {
 	case err == ErrVersion && msg.index < 0 && m.roll.index(msg.from) < 0:
@@ -40,7 +48,6 @@ func (m *Machine) receive(in Input, out *Output) {
 	if !m.clockFits(&msg, out) {
 		return
 	}
-	m.clock.sync(msg.Clock)
 	if m.pause.quiet {
 		m.stats.Quiet++
 	} else {
@@ -89,37 +96,6 @@ func (m *Machine) possible(msg *incoming) bool {
 	}
 	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
 }
-
-// clockFits looks at the clock of a message: obsolete ones are answered with
-// our clock and dropped, impossible ones dropped. One that is far ahead of us
-// says that it was us who stood still.
-func (m *Machine) clockFits(msg *incoming, out *Output) bool {
-	c, limit := &m.clock, uint64(m.limits.Obsolete)
-	inSync := c.inSync(m.cycle, m.limits.Dead, m.list.Len()-1)
-	switch {
-	case msg.Clock >= maxClock,
-		msg.Clock > c.value+maxJump && inSync && !c.vouched(msg.from, msg.Clock, m.cycle, m.limits.Dead):
-		m.stats.BadClock++
-		return false
-	case msg.Clock+limit < c.value:
-		m.stats.Obsolete++
-		if msg.ping {
-			m.emptyReply(msg, out)
-		}
-		return false
-	case msg.Clock > c.value+limit:
-		if inSync && !m.cfg.Strict {
-			m.stats.Behind++
-			m.missed((msg.Clock-c.value)/clockRate, 1, out)
-		}
-	case msg.index >= 0:
-		c.note(msg.index, m.cycle)
-	}
-	return true
-}
-
-// clockRate is about how many units the clock makes in a cycle.
-const clockRate = 5
 
 // merge takes over what the message knows better.
 func (m *Machine) merge(msg *incoming) {

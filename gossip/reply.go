@@ -11,7 +11,7 @@ func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false,
 // first N cycles that are not silent, while the list is being changed here or
 // elsewhere, and when asked for.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []byte {
-	h := Header{Flags: flags, N: uint32(list.Len()), Clock: m.clock.value}
+	h := Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
 	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
 		h.Flags |= FlagParams
 		h.Interval, h.Digest = m.cfg.Interval, list.Digest()
@@ -25,13 +25,13 @@ func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []by
 
 // send appends a reply whose data is in out.Buf from an offset.
 func (m *Machine) send(msg *incoming, from int, out *Output) {
-	out.Sends = append(out.Sends, Send{To: msg.from, Reply: true, Begin: from, End: len(out.Buf)})
+	m.queue(msg.from, true, from, out)
 	m.stats.RepliesSent++
 }
 
 // emptyReply tells the sender of an obsolete ping our clock.
 func (m *Machine) emptyReply(msg *incoming, out *Output) {
-	if m.stealth.silent {
+	if m.stealth.silent || !msg.ping {
 		return
 	}
 	from := len(out.Buf)

@@ -163,7 +163,7 @@ func (m *Machine) commit(out *Output) {
 	if old.trace != nil {
 		m.trace = make([]heard, m.list.Len())
 	}
-	m.clock.lost()
+	m.clock.lost(m.cycle)
 	back := newForeign(old.list, m.list)
 	for i, k := range back.ours {
 		m.carry(&old, i, int(k), out)

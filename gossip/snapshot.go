@@ -10,11 +10,13 @@ type Stats struct {
 	RepliesReceived uint64 `json:"replies_received"` // and taken
 	Obsolete        uint64 `json:"obsolete"`         // messages with an old clock
 	BadClock        uint64 `json:"bad_clock"`        // with an impossible clock
+	Realigned       uint64 `json:"realigned"`        // times that our clock was out of step and was set to that of the others
 	Malformed       uint64 `json:"malformed"`        // with a length, flags or a form that cannot be
 	ForNobody       uint64 `json:"for_nobody"`       // with ages of participants that do not exist
 	NotYoung        uint64 `json:"not_young"`        // pings of who says that it is not alive itself
 	OtherVersion    uint64 `json:"other_version"`    // of another version of the protocol
 	Disagreements   uint64 `json:"disagreements"`    // with other parameters
+	NotSigned       uint64 `json:"not_signed"`       // without a code made with one of our keys, or with one while we have none
 	Strangers       uint64 `json:"strangers"`        // from NIDs that are not in the list
 	Quiet           uint64 `json:"quiet"`            // not merged because of a pause of ours
 	Behind          uint64 `json:"behind"`           // pauses of ours that a clock far ahead showed

@@ -78,7 +78,7 @@ func (ni *testNI) Shutdown(context.Context) error { return nil }
 func newStation(t testing.TB, n int, ids ...nid.NID) *station {
 	t.Helper()
 	s := &station{t: t, clock: new(handClock), list: testList(t, n)}
-	s.node = lnet.New(lnet.Config{Incarnation: 1, Clock: s.clock})
+	s.node = lnet.New(lnet.Config{Incarnation: 1, Clock: s.clock, PeerIdle: -1})
 	s.table = portals.New(s.node)
 	for _, id := range ids {
 		ni := &testNI{id: id}

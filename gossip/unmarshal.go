@@ -14,6 +14,9 @@ func (k *EventKind) UnmarshalText(text []byte) error { return unmarshal(k, event
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *RollState) UnmarshalText(text []byte) error { return unmarshal(s, rollStates[:], text) }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *Refusal) UnmarshalText(text []byte) error { return unmarshal(r, refusals[:], text) }
+
 // unmarshal finds a word among those that a number stands for.
 func unmarshal[T ~uint8](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))

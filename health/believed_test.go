@@ -2,8 +2,11 @@ package health
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"ulnet/lnet/nid"
 )
 
 // TestConnectAhead: CH-A1: the number of a life is a wall clock, or one more than
@@ -36,14 +39,142 @@ func TestConnectAhead(t *testing.T) {
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
 	h.connect(next, otherA, 1)
 	h.want("save connected accept")
-	// What was evicted counts as well.
-	h.evicted(otherA, wall+uint64(2*lifeMargin))
-	h.connect(wall+uint64(2*lifeMargin)+1, otherA, 1)
+	// What was evicted counts as well, if it can be believed itself.
+	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
+	h.evicted(otherA, wall+uint64(lifeMargin))
+	h.connect(wall+uint64(lifeMargin)+1, otherA, 1)
 	h.want("save connected accept")
 	// And there is an end of numbers.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = math.MaxUint64 - 5 })
 	h.connect(math.MaxUint64, otherA, 1)
 	h.want("save connected accept")
+}
+
+// TestLadder: nobody gets to the end of numbers by one believed life after the other:
+// above the margin each is a little above the one before.
+func TestLadder(t *testing.T) {
+	const wall = uint64(1_800_000_000_000_000_000)
+	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxLives = wall, 1000 })
+	highest := uint64(0)
+	for range 100 {
+		life := h.s.believed(testClient)
+		h.connect(life, otherA, 1)
+		if highest = life; h.last(Accept).Incarnation != life {
+			t.Fatalf("life %d is not accepted", life)
+		}
+	}
+	if most := wall + uint64(lifeMargin) + 100*lifeStep; highest > most {
+		t.Errorf("life %d, want %d at most", highest, most)
+	}
+	h.connect(wall+5, otherA, 1)
+	h.want("reject:stale")
+	next := h.last(Reject).Incarnation + 1
+	h.connect(next, otherA, 1)
+	if got, _ := h.s.Client(testClient); got.Incarnation != next {
+		t.Errorf("the client itself cannot go on: %+v", got)
+	}
+}
+
+// TestFarGrave: CH-65: an eviction of a life beyond belief, which would bar all that are
+// to come, is not remembered, whether the client is connected or not.
+func TestFarGrave(t *testing.T) {
+	const wall = uint64(1_800_000_000_000_000_000)
+	for _, known := range []bool{false, true} {
+		for _, life := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63, wall + uint64(lifeMargin) + lifeStep + 1} {
+			h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
+			if known {
+				h.connect(wall, otherA, 1)
+			}
+			h.evicted(otherA, life)
+			if n := h.s.Stats().Ahead; n != 1 {
+				t.Errorf("%d: %d are beyond belief", life, n)
+			}
+			next := wall + 1
+			h.connect(next, otherA, 1)
+			if got, ok := h.s.Client(testClient); !ok || got.Incarnation != next {
+				t.Errorf("%d, connected before %v: %+v", life, known, got)
+			}
+		}
+	}
+}
+
+// TestFlapsOfOthers: what one node does with a client's id uses up none of the lives
+// that it has on its own node.
+func TestFlapsOfOthers(t *testing.T) {
+	h := newHarness(t, nil)
+	foreign := host
+	foreign.NID = nid.MustParse("10.1.0.9@tcp")
+	for life := range uint64(20) {
+		h.message(foreign, Message{Kind: Connect, Incarnation: 100 + life, Server: otherA, Epoch: 1, Name: []byte("host")})
+	}
+	h.want("reject:flapping")
+	h.connect(200, otherA, 1)
+	if got, _ := h.s.Client(testClient); got.Incarnation != 200 || got.Peer != host {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestStaleByFew: a client that is connected ends because of a later life if its master
+// says that there is one, or most servers, and not because one server does.
+func TestStaleByFew(t *testing.T) {
+	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
+	h := newClientHarness(t, list...)
+	master := h.settled()
+	others := slices.DeleteFunc(slices.Clone(list), func(id nid.NID) bool { return id == master })
+	word := Message{Kind: Notice, Code: Stale, Incarnation: 99}
+	for i, id := range others[:3] {
+		if h.c.phase != settled || h.c.life != 5 {
+			t.Fatalf("%d of %d servers end it", i, len(list))
+		}
+		h.from(id, word)
+		if i < 2 && h.told != "dropped:stale" {
+			t.Errorf("told %q", h.told)
+		}
+	}
+	if h.told != "superseded:stale" {
+		t.Errorf("most servers do not end it: told %q", h.told)
+	}
+	h = newClientHarness(t, list...)
+	h.from(h.settled(), word)
+	h.want("superseded:stale")
+}
+
+// TestClientNumbers: what a server invents of lives and epochs costs a client that
+// server, not the others.
+func TestClientNumbers(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.answer(0, Message{Kind: Reject, Code: Stale, Incarnation: 1 << 63})
+	h.now = h.wake
+	h.step(ClientInput{})
+	if h.sent[0].Incarnation != 1<<63+1 {
+		t.Fatalf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, Message{Kind: Reject, Code: Ahead})
+	h.now = h.wake
+	h.step(ClientInput{})
+	if got := h.sent[0].Incarnation; got < 5 || got > 10 {
+		t.Fatalf("goes on as %d", got)
+	}
+	h.settled()
+	epoch := h.c.epoch
+	for _, e := range []uint32{math.MaxUint32, 1 << 31, 1 << 24} {
+		h.from(h.c.master, Message{Kind: Pong, Code: OtherMaster, Epoch: e, Life: 7})
+		if h.c.epoch > epoch+5 {
+			t.Errorf("epoch %d after %d, told %d", h.c.epoch, epoch, e)
+		}
+		for h.c.phase != settled {
+			if len(h.sent) == 0 {
+				h.now = h.wake
+				h.step(ClientInput{})
+				continue
+			}
+			kind := Accept
+			if h.sent[0].Kind == Choose {
+				kind = Chosen
+			}
+			h.answer(0, Message{Kind: kind, Life: 7})
+		}
+	}
 }
 
 // TestClientLastLife: word of a life after which there is none is not believed.

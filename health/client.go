@@ -144,6 +144,7 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 type Client struct {
 	cfg       ClientConfig
 	life      uint64 // incarnation
+	own       uint64 // what it would be if servers knew of no later ones
 	phase     phase
 	epoch     uint32
 	agreed    uint32 // the epoch in which a server last agreed to be the master
@@ -183,7 +184,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg.PID = nid.LustrePID
 	}
 	cfg.MaxBackoff = orDefault(cfg.MaxBackoff, 2*cfg.Ping)
-	c := &Client{cfg: cfg, life: cfg.Incarnation}
+	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation}
 	seed := cfg.Seed
 	for _, b := range cfg.ID {
 		seed = seed*0x100000001B3 ^ uint64(b)

@@ -187,10 +187,18 @@ func (c *Client) declined(p *peer, m *Message) {
 		c.evicted(p.id, m)
 		return
 	case Stale:
-		c.stale(p.id, m)
-		return
+		if c.stale(p.id, m) {
+			return
+		}
+		p.state = detached
+	case Ahead:
+		c.stats.Declined[m.Code]++
+		if c.ahead() {
+			return
+		}
+		p.state = detached
 	case OldEpoch:
-		c.epoch = max(c.epoch, m.Epoch)
+		c.laterEpoch(m)
 		e.untry(p.id)
 	case NotConnected:
 		c.lose(p, m.Code)

@@ -24,6 +24,7 @@ type peer struct {
 	joining  bool          // to be connected to, or in the attempt of it, though the user did not say so
 	asking   bool          // it is to connect, or to hear of the master, until it answers
 	refused  bool          // the user was told
+	stale    bool          // it says that there is a later life
 	sequence uint64        // of the latest question
 	at       time.Duration // of the next
 	wait     time.Duration // between questions
@@ -52,7 +53,7 @@ func (c *Client) known(id nid.NID) *peer {
 // setAttached notes that a server has accepted this life.
 func (c *Client) setAttached(p *peer) {
 	if p.state != attached {
-		p.state, p.refused = attached, false
+		p.state, p.refused, p.stale = attached, false, false
 		p.since = c.now
 		c.tell(Attached, p.id, OK)
 	}

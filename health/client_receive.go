@@ -133,7 +133,7 @@ func (c *Client) rejected(p *peer, m *Message) {
 	case Global:
 		c.evicted(p.id, m)
 	case Stale:
-		c.stale(p.id, m)
+		c.outlived(p, m)
 	case MasterDead, UnknownServer: // CH-49, CH-60
 		if p.state == perhaps && m.Kind == Reject { // who refuses a choice has a connection
 			p.state = detached
@@ -142,7 +142,7 @@ func (c *Client) rejected(p *peer, m *Message) {
 		c.later(p, c.cfg.Try)
 		c.replaceMaster(m.Code, false)
 	case OldEpoch:
-		c.epoch = max(c.epoch, m.Epoch)
+		c.laterEpoch(m)
 		c.replaceMaster(m.Code, true)
 	case Orphaned:
 		c.replaceMaster(m.Code, true)
@@ -152,6 +152,14 @@ func (c *Client) rejected(p *peer, m *Message) {
 		c.later(p, m.Retry)
 	default:
 		c.refusedFor(p, m)
+	}
+}
+
+// outlived takes a server's word of a later life. If that is not believed the server is
+// one that does not know this life.
+func (c *Client) outlived(p *peer, m *Message) {
+	if !c.stale(p.id, m) {
+		c.lose(p, m.Code)
 	}
 }
 
@@ -177,14 +185,14 @@ func (c *Client) standing(p *peer, m *Message) {
 	case Global:
 		c.evicted(p.id, m)
 	case Stale:
-		c.stale(p.id, m)
+		c.outlived(p, m)
 	case NotConnected, Foreign:
 		c.lose(p, m.Code)
 		c.replaceMaster(m.Code, true)
 	case Draining:
 		c.replaceMaster(m.Code, false)
 	case OtherMaster:
-		c.epoch = max(c.epoch, m.Epoch)
+		c.laterEpoch(m)
 		c.replaceMaster(m.Code, true)
 	default:
 		c.replaceMaster(m.Code, true)
@@ -211,7 +219,7 @@ func (c *Client) noticed(p *peer, m *Message) {
 	case OtherMaster:
 		c.reminded(p, m)
 	case Stale:
-		c.stale(p.id, m)
+		c.outlived(p, m)
 	case Draining:
 		if master {
 			c.replaceMaster(m.Code, false)

@@ -71,7 +71,7 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return Message{Code: Draining}, true
 	case !known && s.table.count >= s.cfg.MaxClients:
 		return Message{Code: Full, Retry: s.cfg.Evict}, true
-	case !s.flaps.allow(s, m.Client, m.Incarnation):
+	case !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation):
 		return Message{Code: Flapping, Retry: s.flaps.until - s.now}, true
 	}
 	return r, false

@@ -179,8 +179,8 @@ func (c *Connection) watch(id nid.NID) {
 	if c.watches[id] != nil {
 		return
 	}
-	c.watches[id] = c.transport.table.WatchPeer(nid.ProcessID{NID: id, PID: c.cfg.PID}, func(up bool, _ error) {
-		if !up {
+	c.watches[id] = c.transport.table.WatchPeer(nid.ProcessID{NID: id, PID: c.cfg.PID}, func(change portals.PeerChange) {
+		if !change.Up && !change.Known {
 			c.runner.Do(ClientInput{Kind: Doubt, Server: id})
 		}
 	})

@@ -28,6 +28,14 @@ func (s *Server) evictArrived(in *ServerInput) {
 
 func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	i, ok := s.find(e.Client)
+	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+		s.stats.Ahead++
+		if !ok {
+			reply.Unknown++
+			return
+		}
+		e.Incarnation = s.conn(i).incarnation
+	}
 	if !ok {
 		reply.Unknown++
 		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury) })

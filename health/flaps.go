@@ -4,13 +4,19 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // flaps counts lives of clients, so that one that starts over and over does not
-// keep all servers busy.
+// keep all servers busy: by nodes, so that none uses up the lives of another's client.
 type flaps struct {
-	lives map[ClientID]flap
+	lives map[flapping]flap
 	until time.Duration
+}
+
+type flapping struct {
+	id   ClientID
+	node nid.NID
 }
 
 type flap struct {
@@ -18,10 +24,10 @@ type flap struct {
 	count int
 }
 
-func (f *flaps) init() { f.lives, f.until = make(map[ClientID]flap), machine.Never }
+func (f *flaps) init() { f.lives, f.until = make(map[flapping]flap), machine.Never }
 
 // allow counts a life, unless it was counted, and reports whether it may connect.
-func (f *flaps) allow(s *Server, id ClientID, incarnation uint64) bool {
+func (f *flaps) allow(s *Server, id flapping, incarnation uint64) bool {
 	if len(f.lives) == 0 {
 		f.until = s.now + s.cfg.FlapWindow
 	}

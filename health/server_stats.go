@@ -30,6 +30,7 @@ type ServerStats struct {
 	Shed         uint64 // clients that were asked to choose a server that has fewer
 	Pardoned     uint64 // tombstones that were taken back, or told by who was cut off like this server
 	Forgotten    uint64 // tombstones, for want of room
+	Ahead        uint64 // evictions of lives that are beyond belief, which are not remembered
 	Malformed    uint64 // messages that are not understood, as the next two
 	OtherVersion uint64
 	BadName      uint64

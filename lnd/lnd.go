@@ -9,6 +9,12 @@
 // Down: lnet calls [NI.Send]; the driver owns the [Message] until it calls
 // [Upcalls.Finalize], exactly once, perhaps before Send returns.
 //
+// A message to a peer without a connection stays with the driver while that
+// dials, if there is any hope: the driver calls [Upcalls.Waits] first. Such a
+// message takes no part any more in what lnet allows all peers of the NI
+// together (Tunables.Credits), so that unreachable peers keep nothing from
+// others; Tunables.PeerCredits bound their number for each peer.
+//
 // Up: the driver reads a header into a [Delivery] and calls [Upcalls.Parse].
 //
 //	Parse returns   driver
@@ -85,8 +91,8 @@ type NI interface {
 
 // Upcalls is what a driver tells lnet about one NI. lnet fulfils it.
 type Upcalls interface {
-	// Parse asks what to do with the message whose Header, From and
-	// ReceivedAt are set in d. See the package text for the answers.
+	// Parse asks what to do with the message whose Header, From, Incarnation
+	// and ReceivedAt are set in d. See the package text for the answers.
 	Parse(d *Delivery) (Verdict, error)
 	// Delivered reports that the payload of d is in its Sink (err nil) or
 	// will never be complete. It ends the Delivery.
@@ -99,6 +105,10 @@ type Upcalls interface {
 	// Finalize reports that m has left (err nil) or failed. It ends the
 	// driver's ownership of m.
 	Finalize(m *Message, err error)
+	// Waits reports that m cannot leave before a connection was dialled. The
+	// driver calls it between Send and Finalize, and not for a message that a
+	// connection takes at once. A second call for m changes nothing.
+	Waits(m *Message)
 	// PeerUp reports that a peer became reachable: the first connection to it
 	// was established. The calls for one peer follow the order of what happened,
 	// one at a time; they may come after the first message. A driver whose only
@@ -198,8 +208,8 @@ type Message struct {
 	Link *Message
 }
 
-// Delivery is one arriving message. The driver owns it, fills Header and
-// From, and lends it to lnet from Parse until Delivered.
+// Delivery is one arriving message. The driver owns it, fills Header, From,
+// Incarnation and ReceivedAt, and lends it to lnet from Parse until Delivered.
 type Delivery struct {
 	Header wire.Header
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
@@ -209,6 +219,14 @@ type Delivery struct {
 	// ReceivedAt is when the driver had the end of the header, on Config.Clock: not
 	// when it came to look at it. What came with one read has one ReceivedAt.
 	ReceivedAt time.Duration
+
+	// Incarnation is the life of the peer's NI at the other end of the connection, as
+	// the peer gave it when that was opened (the HELLO of socklnd, the stamp of
+	// o2iblnd): its Config.Incarnation, if the peer is one of ours. It is the same for
+	// all connections of a peer that are open at a time, and another one after the peer
+	// has restarted; incarnations are compared for equality alone. The driver sets it
+	// with From. 0: unknown, as for datagrams, which no connection brings.
+	Incarnation uint64
 
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID
 	// belongs to, SrcNID itself for a peer with one NID.

@@ -20,9 +20,10 @@ func (g Group) IsValid() bool { return g > 0 && g <= MaxGroup }
 // order, whole. An NI does not get its own. A peer is not connected for it, and
 // PeerUp and PeerDown say nothing of it.
 //
-// A datagram arrives as every message does, with Delivery.Group set. Its sender is
-// whom the header claims, which the driver has compared with what the network
-// says. Parse never answers it with Hold or an error.
+// A datagram arrives as every message does, with Delivery.Group set. The NID of
+// Delivery.From is that of the address it came from, whatever the header claims; the
+// PID is the header's, because networks do not say more. Parse never answers a datagram
+// with Hold or an error.
 type Multicaster interface {
 	NI
 	// GroupNID is the NID that stands for a group in Header.DestNID. Nothing is

@@ -32,6 +32,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	if why == NotDropped && !ni.isLo() {
 		why = ni.meet(d)
 	}
+	if why == NotDropped {
+		why = ni.checkSource(d)
+	}
 	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
 		why = SimulatedFailure
 	}
@@ -49,8 +52,8 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	return verdict, nil
 }
 
-// inspect checks type, lengths and destination. closes means that the peer
-// broke the protocol.
+// inspect checks type, lengths, destination, and that the source can be one. closes
+// means that the peer broke the protocol.
 func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	if err := h.Validate(); err != nil {
 		if errors.Is(err, wire.ErrType) {
@@ -67,7 +70,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	default:
 		return RoutingOff, false
 	}
-	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() || h.SrcNID.IsLo() && !ni.isLo() {
+	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() || !ni.isLo() && (h.SrcNID.IsLo() || ni.node.niByNID(h.SrcNID) != nil) {
 		return BadSource, false // an answer would go nowhere, or to ourselves
 	}
 	return NotDropped, false

@@ -26,7 +26,7 @@ func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	return d
 }
 
-// TestDrops: each reason to refuse a header, what it counts, and whether the
+// TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): each reason to refuse a header, what it counts, and whether the
 // peer loses its connections.
 func TestDrops(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -47,6 +47,12 @@ func TestDrops(t *testing.T) {
 		"from nobody":              {func(h *wire.Header) { h.SrcNID = nid.NID{} }, lnet.BadSource, false},
 		"from anybody":             {func(h *wire.Header) { h.SrcNID = nid.Any() }, lnet.BadSource, false},
 		"from loopback":            {func(h *wire.Header) { h.SrcNID = nid.Lo0() }, lnet.BadSource, false},
+		"from ourselves":           {func(h *wire.Header) { h.SrcNID = self }, lnet.BadSource, false},
+		"from our other NI":        {func(h *wire.Header) { h.SrcNID = self1 }, lnet.BadSource, false},
+		"from another peer":        {func(h *wire.Header) { h.SrcNID = peerB }, lnet.ForeignSource, false},
+		"from another net":         {func(h *wire.Header) { h.SrcNID = peer1 }, lnet.ForeignSource, false},
+		"from another process":     {func(h *wire.Header) { h.SrcPID = nid.UserPID | 7 }, lnet.ForeignSource, false},
+		"REPLY of another peer":    {func(h *wire.Header) { h.Type, h.SrcNID = wire.Reply, peerB }, lnet.ForeignSource, false},
 		"for a neighbour":          {func(h *wire.Header) { h.DestNID = peerB }, lnet.NotDirect, true},
 		"for our other NI":         {func(h *wire.Header) { h.DestNID = self1 }, lnet.WrongNI, true},
 		"for another net":          {func(h *wire.Header) { h.DestNID = peer1 }, lnet.RoutingOff, false},
@@ -55,7 +61,7 @@ func TestDrops(t *testing.T) {
 		"for nobody":               {func(h *wire.Header) { h.DestNID = nid.NID{} }, lnet.RoutingOff, false},
 		"type before destination":  {func(h *wire.Header) { h.Type, h.DestNID = 77, peerB }, lnet.BadType, true},
 		"payload before source":    {func(h *wire.Header) { h.PayloadLength, h.SrcNID = 1<<30, nid.Any() }, lnet.BadPayload, true},
-		"the layer above declines": {func(h *wire.Header) { h.SrcPID = 666 }, lnet.NoMatch, false},
+		"the layer above declines": {func(h *wire.Header) { h.DestPID = 666 }, lnet.NoMatch, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -64,7 +70,7 @@ func TestDrops(t *testing.T) {
 			}
 			r.up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
 				d.Owner, d.Sink.Length = r.up, 4
-				if d.Header.SrcPID == 666 {
+				if d.Header.DestPID == 666 {
 					return lnd.Accept, lnet.NoMatch
 				}
 				return lnd.Accept, lnet.NotDropped
@@ -128,7 +134,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestPeerTableFull: idle peers make room, busy and connected ones do not.
+// TestPeerTableFull (LN-17): idle peers make room, busy and connected ones do not.
 func TestPeerTableFull(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
 	r.send(peerA, 1) // in flight
@@ -173,7 +179,7 @@ func TestDeliveryOfAnotherPeer(t *testing.T) {
 
 func TestDropReasonString(t *testing.T) {
 	seen := make(map[string]bool)
-	for why := lnet.NotDropped; why <= lnet.SimulatedFailure; why++ {
+	for why := lnet.NotDropped; why <= lnet.NotAsked; why++ {
 		if s := why.String(); s == "" || seen[s] {
 			t.Errorf("reason %d is called %q", uint8(why), s)
 		} else {

@@ -19,9 +19,9 @@ const maxContacts = 64
 // in Send. Processes that share a NID are told apart by the PID under which
 // they are connected. What counts is a message that was meant for this node,
 // whether anybody took it or not; one of FailNID does not. A peer that the
-// table of peers forgets to make room, which happens to idle ones without a
-// connection, was never heard, and neither was any but the latest 64 processes
-// of a NID.
+// table of peers forgets, which happens to idle ones without a connection and
+// without a watch (Config.PeerIdle), was never heard, and neither was any but the
+// latest 64 processes of a NID.
 func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }

@@ -26,7 +26,7 @@ func wantBits(t *testing.T, what string, got []uint64, want ...uint64) {
 	}
 }
 
-// TestPeerCredits: what finds no peer credit waits, in order, and counts below
+// TestPeerCredits (LN-6): what finds no peer credit waits, in order, and counts below
 // zero.
 func TestPeerCredits(t *testing.T) {
 	r := newRig(t, lnd.Tunables{PeerCredits: 2}, lnet.Config{})
@@ -61,7 +61,7 @@ func TestPriorityPasses(t *testing.T) {
 	wantBits(t, "order", r.up.order, 1, 4, 5, 2, 3)
 }
 
-// TestPriorityCredits: priority messages have as many credits again, at the
+// TestPriorityCredits (LN-18): priority messages have as many credits again, at the
 // peer and at the NI; what else waits gets none of those.
 func TestPriorityCredits(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -95,7 +95,7 @@ func TestPriorityCredits(t *testing.T) {
 	}
 }
 
-// TestNICredits: peers that wait for a credit of the NI get it in turn.
+// TestNICredits (LN-6): peers that wait for a credit of the NI get it in turn.
 func TestNICredits(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 2}, lnet.Config{})
 	r.send(peerA, 10, 11, 12)
@@ -114,7 +114,7 @@ func TestNICredits(t *testing.T) {
 	}
 }
 
-// TestCapped: a peer never has more credits than its NI.
+// TestCapped (LN-7): a peer never has more credits than its NI.
 func TestCapped(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 3, PeerCredits: 100}, lnet.Config{})
 	r.send(peerA, 1, 2, 3, 4)
@@ -125,7 +125,7 @@ func TestCapped(t *testing.T) {
 	}
 }
 
-// TestUnfit: what waited too long, or was aborted meanwhile, fails when its
+// TestUnfit (LN-8): what waited too long, or was aborted meanwhile, fails when its
 // turn comes, whichever credit it waited for.
 func TestUnfit(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -165,7 +165,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestShutdownWithQueue: everything that waits or is in flight ends.
+// TestShutdownWithQueue (LN-9): everything that waits or is in flight ends.
 func TestShutdownWithQueue(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
 	r.send(peerA, 1, 2, 3)

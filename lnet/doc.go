@@ -11,20 +11,38 @@
 // is for this node, and asks Upper where its payload goes. LNet's sources for
 // both are lib-move.c and lib-msg.c.
 //
+// # Credits
+//
+// A message for which the driver has to dial keeps its peer credit and gives the
+// NI credit back (lnd.Upcalls.Waits); what waits behind it in lnet is bounded.
+// What peers hold above half of the NI's credits from which nothing has left for
+// 100 ms is lent to others. Both are local policy; see niCredits and backlog.
+//
 // # What never happens here
 //
 // lnet starts no goroutine and reads no clock of its own: every call runs in
-// the goroutine of its caller, a handler or a driver's reader, and time comes
+// the goroutine of its caller, a handler, a driver's reader or one of two timers
+// (of credits with waiters, and of idle peers), and time comes
 // from [Config].Clock. It allocates nothing per message. Nothing
 // waits but [Node.RemoveNI] and [Node.Shutdown], and upcalls of a driver that
 // is still starting.
 //
 // # Locks
 //
-// One lock per peer and one per NI, taken in this order, none held across a
+// One lock of the table of peers, one per peer and one per NI, taken in this
+// order, none held across a
 // call into a driver, into Upper, into the discoverer or into a watcher of
 // [Node.WatchPeer]. Who joins and leaves groups has one more, which is held while
 // the driver does so.
+//
+// # Names
+//
+// The source in a header is what the sender wrote. A message counts only if that is
+// the process at the other end of its connection, as the driver knows it
+// ([ForeignSource], Config.SourceUnchecked), and never under a name of this node but
+// over loopback. Everything above may rely on it: match ids, lists of participants,
+// signs of life. An answer goes back by the connections of that process, from the NI
+// that was asked.
 //
 // # Multicast
 //

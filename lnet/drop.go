@@ -18,7 +18,7 @@ const (
 	NotDirect                   // for another NID of the NI's own net; closes
 	WrongNI                     // for another NID of this node; closes
 	RoutingOff                  // for another net
-	BadSource                   // source NID unusable
+	BadSource                   // source NID unusable, or one of ours
 	BadPortal                   // portal index of 64 or more
 	NoMatch                     // no match entry takes it
 	TooLong                     // longer than the matched MD, no truncate
@@ -32,6 +32,9 @@ const (
 	SimulatedFailure            // FailNID wants it
 	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
+	ForeignSource               // its source is not the process at the other end of the connection
+	NotAsked                    // ACK or REPLY of a process that was not asked for it
+	HandlerBusy                 // for an MD whose handler is behind: a datagram, or too many wait
 	dropReasonsEnd              // number of reasons; not a reason
 )
 
@@ -40,6 +43,8 @@ var dropNames = [dropReasonsEnd]string{
 	"bad source", "bad portal", "no match", "too long", "stale handle",
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
 	"peer table full", "simulated failure", "no multicast", "multicast at a lazy portal",
+	"foreign source", "not asked",
+	"handler busy",
 }
 
 func (r DropReason) String() string {

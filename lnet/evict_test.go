@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet"
@@ -39,7 +40,30 @@ func TestEvictedUnderway(t *testing.T) {
 	r.node.SetDiscoverer(nil)
 }
 
-// TestEvictedConnection: a connection whose peer was evicted meets the one that
+// TestEvictedRecently: the peer that was looked for last is not found any more once it
+// was evicted, by a connection of its own either.
+func TestEvictedRecently(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
+	arrive := func(at time.Duration) {
+		t.Helper()
+		d := arriving(nil)
+		d.ReceivedAt = at
+		if _, err := r.ni.Parse(d); err != nil {
+			t.Fatal(err)
+		}
+		r.ni.Delivered(d, nil)
+	}
+	arrive(1 * time.Second) // makes the peer
+	arrive(2 * time.Second) // looks for it
+	r.send(peerB, 1)        // evicts it
+	r.finalize(nil)
+	arrive(3 * time.Second)
+	if at, ok := r.node.LastHeard(nid.ProcessID{NID: peerA}); !ok || at != 3*time.Second {
+		t.Errorf("last heard at %v, %v: noted with a peer that is in no table", at, ok)
+	}
+}
+
+// TestEvictedConnection (LN-17): a connection whose peer was evicted meets the one that
 // discovery tells what it knows.
 func TestEvictedConnection(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})

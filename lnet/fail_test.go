@@ -23,7 +23,7 @@ type failStep struct {
 	fails bool    // the PUT is to fail
 }
 
-// TestFailNID: which PUTs fail, and what is left on the list.
+// TestFailNID (LN-14): which PUTs fail, and what is left on the list.
 func TestFailNID(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []failStep
@@ -116,7 +116,7 @@ func TestFailNIDErrors(t *testing.T) {
 	}
 }
 
-// TestSimulatedFailure: what comes from a NID on the list is dropped under a
+// TestSimulatedFailure (LN-14): what comes from a NID on the list is dropped under a
 // reason of its own, whatever its type, and whoever delivers it; the peer keeps
 // its connections.
 func TestSimulatedFailure(t *testing.T) {
@@ -125,14 +125,14 @@ func TestSimulatedFailure(t *testing.T) {
 		change func(h *wire.Header)
 		want   uint64 // drops
 	}{
-		"PUT":               {fail: peerA, want: 1},
-		"ACK":               {peerA, func(h *wire.Header) { h.Type, h.PayloadLength = wire.Ack, 0 }, 1},
-		"from all":          {fail: nid.Any(), want: 1},
-		"of another source": {peerB, func(h *wire.Header) { h.SrcNID = peerB }, 1},
-		"by another":        {peerA, func(h *wire.Header) { h.SrcNID = peerB }, 0},
-		"to us":             {fail: self},
+		"PUT":        {fail: peerA, want: 1},
+		"ACK":        {peerA, func(h *wire.Header) { h.Type, h.PayloadLength = wire.Ack, 0 }, 1},
+		"from all":   {fail: nid.Any(), want: 1},
+		"by another": {fail: peerB},
+		"to us":      {fail: self},
 		// What breaks the protocol is dropped for that, and not counted here.
-		"not for us": {peerA, func(h *wire.Header) { h.DestNID = peer1 }, 0},
+		"not for us":           {peerA, func(h *wire.Header) { h.DestNID = peer1 }, 0},
+		"under another's name": {peerB, func(h *wire.Header) { h.SrcNID = peerB }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -150,6 +150,9 @@ func TestSimulatedFailure(t *testing.T) {
 			}
 			if c.want > 0 && (s.DropCount != 1 || d.Owner != nil || r.up.delivered != 0) {
 				t.Errorf("dropped, but %d counted, %d delivered", s.DropCount, r.up.delivered)
+			}
+			if _, heard := r.node.LastHeard(d.From); heard != (c.want == 0 && s.DropCount == 0) {
+				t.Errorf("heard: %v", heard) // a message that fails is no sign of life
 			}
 			if left := uint64(len(r.node.FailedNIDs())); left != 1-c.want {
 				t.Errorf("%d entries left", left)

@@ -195,6 +195,13 @@ type rig struct {
 	ni *lnet.NI
 }
 
+// newNode returns a node without NIs below upper.
+func newNode(upper lnet.Upper) *lnet.Node {
+	n := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
+	n.SetUpper(upper)
+	return n
+}
+
 func newRig(t *testing.T, tunables lnd.Tunables, cfg lnet.Config) *rig {
 	t.Helper()
 	cfg.Incarnation, cfg.Clock = 7, machine.RealClock()

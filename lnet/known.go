@@ -9,11 +9,15 @@ import (
 )
 
 // Peer is what discovery knows of a remote node (struct lnet_peer). The value
-// and its slice never change once they are in the table.
+// and its slices never change once they are in the table.
+//
+// NIs is the identity of the node: what came from one of these NIDs counts as
+// from all. Nothing in the node uses Claimed but what shows it.
 type Peer struct {
-	Primary  nid.NID         `json:"primary"`  // the NID that stands for the node
-	NIs      []wire.NIStatus `json:"nis"`      // its interfaces, the primary NID's first
-	Features wire.Features   `json:"features"` // as the node reported them last; 0: never
+	Primary  nid.NID         `json:"primary"`           // the NID that stands for the node
+	NIs      []wire.NIStatus `json:"nis"`               // its interfaces, the primary NID's first
+	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // that it lists too, and that are not known to be its own
+	Features wire.Features   `json:"features"`          // as the node reported them last; 0: never
 	Flags    PeerFlags       `json:"flags"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -25,7 +26,7 @@ func (r *rig) leave(ctx context.Context, removed chan<- error) {
 		go func() { removed <- r.node.RemoveNI(ctx, ni) }()
 		synctest.Wait()
 		answer := put(peerA, 5)
-		answer.Source, answer.Answers = self, ni
+		answer.Answers, answer.Asker = ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}
 		r.node.Send(answer)
 		r.send(peerA, 6) // no answer: the NI is gone for it
 	}

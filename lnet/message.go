@@ -17,9 +17,13 @@ type Message struct {
 
 	// Source pins the local NI; the zero NID leaves the choice to lnet.
 	Source nid.NID
-	// Answers is the NI that the request came by which this message answers, nil
-	// for others. It carries the answer even while it leaves the node.
+	// Answers is the NI by which the request came that this message answers; nil for a
+	// message that answers none. The answer leaves by this NI, even while the NI leaves
+	// the node.
 	Answers *NI
+	// Asker is the process whose connection brought that request (Delivery.From). The
+	// answer leaves by the connections of this process, whatever Header.DestNID says.
+	Asker nid.ProcessID
 	// Upper is the upper layer's: the structure this Message is part of.
 	Upper any
 	// Aborted, when it points to true, makes a message that still waits for
@@ -30,6 +34,8 @@ type Message struct {
 	peer    *PeerNI
 	ni      *NI
 	expires time.Duration // instant; set when the message had to queue, else 0
+	waited  bool          // for its connection: holds no NI credit
+	backlog bool          // counted in Node.backlog
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first
@@ -42,6 +48,7 @@ func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
 // reset forgets the previous use of m.
 func (m *Message) reset() {
 	m.peer, m.ni, m.expires, m.SentAt = nil, nil, 0, 0
+	m.waited, m.backlog = false, false
 }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

@@ -147,6 +147,9 @@ func (ni *NI) parseGroup(d *lnd.Delivery) {
 	}
 	d.Primary = ni.primaryOf(d)
 	why := ni.inspectGroup(&d.Header)
+	if why == NotDropped {
+		why = ni.checkSource(d)
+	}
 	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
 		why = SimulatedFailure
 	}

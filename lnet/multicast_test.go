@@ -187,13 +187,11 @@ func TestParseGroup(t *testing.T) {
 		{"from lo", func(h *wire.Header) { h.SrcNID = nid.Lo0() }, lnet.BadSource},
 		{"from another net", func(h *wire.Header) { h.SrcNID = peerA }, lnet.BadSource},
 		{"from ourselves", func(h *wire.Header) { h.SrcNID = self1 }, lnet.BadSource},
-		{"from a failed NID", func(h *wire.Header) { h.SrcNID = nid.MustParse("10.1.0.66@tcp1") }, lnet.SimulatedFailure},
+		{"under another's name", func(h *wire.Header) { h.SrcNID = peer1 }, lnet.ForeignSource},
+		{"under another process's name", func(h *wire.Header) { h.SrcPID = 7 }, lnet.ForeignSource},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node, up, c := newCaster(t)
-			if err := node.FailNID(nid.MustParse("10.1.0.66@tcp1"), lnet.FailForever); err != nil {
-				t.Fatal(err)
-			}
 			d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: stranger, PID: nid.LustrePID}}
 			d.Header = wire.Header{SrcNID: stranger, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3), DestPID: nid.LustrePID}
 			d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
@@ -211,6 +209,24 @@ func TestParseGroup(t *testing.T) {
 				t.Errorf("heard %v, peers %v", heard, node.Snapshot().Peers)
 			}
 		})
+	}
+}
+
+// TestFailedDatagram: FailNID applies to datagrams too.
+func TestFailedDatagram(t *testing.T) {
+	node, up, c := newCaster(t)
+	if err := node.FailNID(peer1, lnet.FailForever); err != nil {
+		t.Fatal(err)
+	}
+	d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: peer1, PID: nid.LustrePID}}
+	d.Header = wire.Header{SrcNID: peer1, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3)}
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+	if _, err := c.up.Parse(d); err != nil {
+		t.Fatal(err)
+	}
+	c.up.Delivered(d, nil)
+	if n := node.Stats().DropReasons[lnet.SimulatedFailure.String()]; n != 1 || up.delivered != 0 {
+		t.Errorf("%d drops, %d delivered; want 1, 0", n, up.delivered)
 	}
 }
 

@@ -28,23 +28,20 @@ type NI struct {
 	pending  atomic.Int64  // messages given to its peers and not ended
 	drained  chan struct{} // gets a value when pending falls to 0 while stopping
 	removed  bool          // its peers are forgotten; guarded by the peer table's lock
+	gone     chan struct{} // closed when the NI has left the node, with removal
+	removal  error         // what RemoveNI returns; set before gone is closed
 
 	joining sync.Mutex   // held across Join and Leave of the driver, and nothing else
 	groups  []membership // guarded by joining
 
-	mu         sync.Mutex
-	credits    int     // guarded by mu, and all below
-	minCredits int     // lowest ever; negative means messages waiting
-	wanted     int     // messages with a peer credit that wait for one of the NI's
-	waitHead   *PeerNI // their peers, FIFO
-	waitTail   *PeerNI
-	waking     bool // a goroutine is in wake
+	mu sync.Mutex
+	tx niCredits // guarded by mu
 }
 
 func newNI(n *Node, cfg lnd.Config) *NI {
 	return &NI{
 		node: n, cfg: cfg, opened: make(chan struct{}), drained: make(chan struct{}, 1),
-		credits: cfg.Tunables.Credits, minCredits: cfg.Tunables.Credits,
+		gone: make(chan struct{}), tx: newCredits(cfg.Tunables.Credits),
 	}
 }
 
@@ -70,71 +67,18 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 	ni.lower.Recv(d)
 }
 
-// takeCredit takes an NI credit for p, or puts p on the list of those who
-// wait for one; p could use want credits. An urgent one may be taken from the
-// priority messages' own. The caller holds p.mu.
-func (ni *NI) takeCredit(p *PeerNI, want int, urgent bool) bool {
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	if ni.credits > 0 || urgent && ni.credits > -ni.cfg.Tunables.Credits {
-		ni.credits--
-		ni.minCredits = min(ni.minCredits, ni.credits)
-		ni.wanted -= p.wants
-		p.wants = 0
-		return true
-	}
-	ni.wanted += want - p.wants
-	p.wants = want
-	ni.minCredits = min(ni.minCredits, -ni.wanted)
-	if !p.waiting {
-		p.waiting = true
-		if ni.waitTail == nil {
-			ni.waitHead = p
-		} else {
-			ni.waitTail.nextWaiting = p
-		}
-		ni.waitTail = p
-	}
-	return false
-}
-
-// returnCredit gives an NI credit back and lets waiting peers go on, in their
-// order, until one takes it. A peer whose messages have gone meanwhile, or that
-// has no peer credit, leaves it to the next.
-//
-// One goroutine at a time does so: a message that fails at once returns its
-// credit from inside, and a thousand peers whose messages have expired must
-// not become a stack a thousand calls deep.
-func (ni *NI) returnCredit() {
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	ni.credits++
-	if ni.waking {
-		return
-	}
-	ni.waking = true
-	for ni.credits > 0 && ni.waitHead != nil {
-		p := ni.waitHead
-		ni.waitHead, p.nextWaiting = p.nextWaiting, nil
-		if ni.waitHead == nil {
-			ni.waitTail = nil
-		}
-		ni.mu.Unlock()
-		p.creditBack(0, true)
-		ni.mu.Lock()
-	}
-	ni.waking = false
-}
-
 // Finalize implements lnd.Upcalls: m has left or failed (lnet_finalize).
 func (ni *NI) Finalize(lm *lnd.Message, err error) {
 	m := owner(lm)
-	p, size := m.peer, m.wireBytes()
+	p, size, waited := m.peer, m.wireBytes(), m.waited
 	ni.node.finish(m, err)
-	if p != nil { // lo has neither peers nor credits
-		ni.returnCredit()
-		p.creditBack(size, false)
+	if p == nil { // lo has neither peers nor credits
+		return
 	}
+	if !waited {
+		ni.returnCredit(p)
+	}
+	p.creditBack(size, waited)
 }
 
 // finish counts a message that ended and tells the upper layer. m belongs to
@@ -152,6 +96,7 @@ func (n *Node) finish(m *Message, err error) {
 		}
 	}
 	n.inFlight.dec()
+	n.backlog.leave(m)
 	ni := m.ni
 	if m.peer == nil && m.Group == 0 { // not sent, or by lo
 		ni = nil

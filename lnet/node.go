@@ -38,6 +38,19 @@ type Config struct {
 	ResponseTracking int
 	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
 	MaxPeers int
+	// SourceUnchecked takes messages whatever source their header names, except this
+	// node. Otherwise the source must be the process at the other end of the
+	// connection, Delivery.From.
+	SourceUnchecked bool
+	// PeerIdle is how long a peer without a connection, messages and watchers
+	// (WatchPeer) is remembered; 0 means 10 minutes, negative for ever. In a
+	// crowded table, of more than 4096 peers, it is 30 s at most, and one that
+	// was never connected is forgotten at the next look, within 5 s.
+	PeerIdle time.Duration
+	// OnShrink, if set, is called without locks after the table of peers has
+	// given up the memory of thousands of them: a daemon that has nothing else
+	// to do may want to collect that.
+	OnShrink func()
 }
 
 func (c Config) withDefaults() Config {
@@ -53,6 +66,9 @@ func (c Config) withDefaults() Config {
 	if c.ResponseTracking == 0 {
 		c.ResponseTracking = 3
 	}
+	if c.PeerIdle == 0 {
+		c.PeerIdle = 10 * time.Minute
+	}
 	if c.MaxPeers == 0 {
 		c.MaxPeers = 1 << 18
 	}
@@ -63,19 +79,22 @@ func (c Config) withDefaults() Config {
 // methods are safe for concurrent use.
 type Node struct {
 	cfg   Config
-	upper Upper // set once, before the first NI
+	self  nid.ProcessID // the node as its own peer
+	upper Upper         // set once, before the first NI
 
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
 	failing    failList
 	inFlight   gauge
+	backlog    backlog
 	errors     atomic.Uint64
 	drops      dropCounters
 	unanswered atomic.Uint64 // see CountResponseTimeout
 	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
+	forget   atomic.Pointer[func(nid.NID)] // nil: nobody has to be told
 
 	watches watches
 
@@ -88,6 +107,7 @@ type Node struct {
 // New returns a node without NIs. SetUpper comes next, then AddNI.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg.withDefaults()}
+	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
 	return n
@@ -236,11 +256,25 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 // RemoveNI stops an NI: new messages no longer use it, queued ones leave
 // until ctx ends, held ones are dropped. The error says how many could not
 // leave. It must not be called from a handler.
-// Removing an NI again does nothing.
+//
+// RemoveNI of an NI that is being removed, or was, waits until that has ended,
+// or ctx has, and returns the same.
 func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
 	if !n.unregister(ni) {
-		return nil
+		select {
+		case <-ni.gone:
+			return ni.removal
+		case <-ctx.Done():
+			return fmt.Errorf("NI %v: is still being removed: %w", ni.nid, context.Cause(ctx))
+		}
 	}
+	defer close(ni.gone)
+	ni.removal = n.remove(ctx, ni)
+	return ni.removal
+}
+
+// remove ends an NI that is registered no more.
+func (n *Node) remove(ctx context.Context, ni *NI) error {
 	ni.stopping.Store(true)
 	n.niChanged()
 	n.upper.Detach(ni)
@@ -285,6 +319,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	for _, ni := range slices.Backward(list) {
 		errs = append(errs, n.RemoveNI(ctx, ni))
 	}
+	n.stopAgeing()
 	return errors.Join(errs...)
 }
 

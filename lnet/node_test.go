@@ -61,7 +61,7 @@ func TestAddNIErrors(t *testing.T) {
 	}
 }
 
-// TestAddNIErrno: a driver's errno is that of AddNI; without one it is what
+// TestAddNIErrno (LN-16): a driver's errno is that of AddNI; without one it is what
 // LNet's drivers say of an interface they cannot use. The text is the driver's.
 func TestAddNIErrno(t *testing.T) {
 	broken := errors.New("test: no such interface")

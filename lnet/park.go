@@ -1,19 +1,18 @@
 package lnet
 
 import (
-	"syscall"
-
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
-// maxParked bounds the messages that wait for the discovery of one peer NI.
-const maxParked = 1 << 16
-
 // wantsDiscovery reports whether m must not go to a peer that is not up to
-// date: PUTs and GETs but those of discovery itself (lnet_msg_discovery).
+// date: PUTs and GETs but those of discovery itself (lnet_msg_discovery), and those to
+// processes of users, which have no part in it.
 func (m *Message) wantsDiscovery() bool {
+	if m.Target.PID&nid.UserPID != 0 {
+		return false
+	}
 	switch m.Header.Type {
 	case wire.Put:
 		return m.Header.Put().Portal != wire.PingPortal
@@ -27,9 +26,9 @@ func (m *Message) wantsDiscovery() bool {
 // with p.mu held and returns with it released.
 func (p *PeerNI) park(m *Message) {
 	n := p.ni.node
-	if p.parked.Len() >= maxParked {
+	if !n.backlog.admit(m, p.queue.Len()+p.parked.Len()) {
 		p.mu.Unlock()
-		n.finish(m, syscall.ENOBUFS)
+		n.finish(m, errBacklog)
 		return
 	}
 	m.expires = n.cfg.Clock.Now() + n.cfg.TransactionTimeout

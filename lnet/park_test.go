@@ -30,7 +30,7 @@ func upToDate(ids ...nid.NID) lnet.Peer {
 	return p
 }
 
-// TestPark: what waits for discovery, what does not, and in which order it
+// TestPark (LN-11): what waits for discovery, what does not, and in which order it
 // goes.
 func TestPark(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -63,7 +63,30 @@ func TestPark(t *testing.T) {
 	}
 }
 
-// TestParkEnds: every way in which the wait for discovery ends.
+// TestParkNotForUsers: a message to a process with a user-flagged PID waits for no
+// discovery, which would ask the node at its NID.
+func TestParkNotForUsers(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	asked := r.asked()
+	r.send(peerA, 1)
+	m := put(peerA, 2)
+	m.Header.DestPID = nid.UserPID | 40000
+	r.node.Send(m)
+	wantBits(t, "in flight", r.inFlight(), 2)
+	m = put(peerB, 3)
+	m.Header.DestPID = nid.UserPID | 40000
+	r.node.Send(m)
+	wantBits(t, "in flight", r.inFlight(), 2, 3)
+	if diff := cmp.Diff([]string{peerA.String()}, *asked); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	for r.finalize(nil) {
+	}
+	r.node.SetDiscoverer(nil)
+	r.finalize(nil)
+}
+
+// TestParkEnds (LN-12): every way in which the wait for discovery ends.
 func TestParkEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   func(r *rig)
@@ -79,7 +102,7 @@ func TestParkEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, lnd.Tunables{}, lnet.Config{})
-			r.asked()
+			asked := r.asked()
 			r.send(peerA, 1)
 			if _, ended := r.up.result(1); ended || len(r.inFlight()) != 0 {
 				t.Fatal("did not wait")
@@ -93,6 +116,9 @@ func TestParkEnds(t *testing.T) {
 			r.send(peerA, 2)
 			if waits := len(r.inFlight()) == 0; waits != c.again {
 				t.Errorf("the next message waits: %v, want %v", waits, c.again)
+			}
+			if again := len(*asked) == 2; again != c.again {
+				t.Errorf("asked for %v after the next message", *asked)
 			}
 			r.node.SetDiscoverer(nil)
 			for r.finalize(nil) {
@@ -187,7 +213,7 @@ func TestDetour(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
-// TestPrimaryOfArrivals: the primary NID that an arrival carries, also when it
+// TestPrimaryOfArrivals (LN-13): the primary NID that an arrival carries, also when it
 // changes while a connection lasts.
 func TestPrimaryOfArrivals(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

@@ -28,6 +28,7 @@ func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 	return r, drivers
 }
 
+// TestPath shows LN-10.
 func TestPath(t *testing.T) {
 	ip6 := nid.MustParse("fd00::1@tcp")
 	for name, c := range map[string]struct {
@@ -43,6 +44,11 @@ func TestPath(t *testing.T) {
 		"pinned to the wrong net": {to: peer1, pin: self, err: syscall.EHOSTUNREACH},
 		"pinned to a foreign NID": {to: peerA, pin: peerB, err: syscall.EINVAL},
 		"unreachable net":         {to: nid.MustParse("1.2.3.4@tcp7"), err: syscall.EHOSTUNREACH},
+		"unknown net":             {to: nid.MustParse("1020304@<200:0>"), err: syscall.EHOSTUNREACH},
+		"no net":                  {to: nid.MustParse("1020304@<0:1>"), err: syscall.EINVAL},
+		"odd address":             {to: nid.MustParse("1:2@<2:0>"), err: syscall.EHOSTUNREACH},
+		"lo, but not 0@lo":        {to: nid.MustParse("1@<9:0>"), err: syscall.EHOSTUNREACH},
+		"lo with a number":        {to: nid.MustParse("0@<9:1>"), err: syscall.EHOSTUNREACH},
 		"IPv6 from IPv4":          {to: ip6, err: syscall.EHOSTUNREACH},
 		"nobody":                  {err: syscall.EINVAL},
 		"anybody":                 {to: nid.Any(), err: syscall.EINVAL},
@@ -77,6 +83,16 @@ func TestPath(t *testing.T) {
 	}
 }
 
+// TestNoLoopback: a node without a loopback NI cannot send to itself, and says so.
+func TestNoLoopback(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	for bits, to := range []nid.NID{self, nid.Lo0()} {
+		r.send(to, uint64(bits))
+		r.wantResult(uint64(bits), syscall.EHOSTUNREACH)
+	}
+	wantBits(t, "in flight", r.inFlight())
+}
+
 // TestTwoPathsToOnePeer: two NIs of a net have credits of their own towards
 // the same NID, and a message uses the driver of the NI that its source names.
 func TestTwoPathsToOnePeer(t *testing.T) {
@@ -93,6 +109,7 @@ func TestTwoPathsToOnePeer(t *testing.T) {
 	}
 }
 
+// TestDist shows LN-15.
 func TestDist(t *testing.T) {
 	r, _ := newWide(t)
 	for name, c := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
@@ -54,19 +55,20 @@ type PeerNI struct {
 	minCredits  int       // lowest ever; negative means messages queued
 	queue       lnd.Queue // messages without peer credit or NI credit
 	queuedBytes int       // headers and payloads of messages holding a credit
+	dialled     int       // messages of the driver that had to wait for a connection
 	launching   bool      // a goroutine is in launch
 	current     bool      // needs no discovery; nothing is parked then
 	parked      lnd.Queue // messages that wait for discovery, which come before credits
 	asked       bool      // discovery was asked for and has not ended
 	gone        error     // set when the NI was removed
 	state       PeerState
-	connected   []nid.PID // processes of this NID that are connected
-	cause       error     // of PeerStateDown
-	failed      nid.PID   // the process that cause is about
+	connected   []nid.PID     // processes of this NID that are connected
+	cause       error         // of PeerStateDown
+	failed      nid.PID       // the process that cause is about
+	met         bool          // was connected once
+	touched     time.Duration // when p was made, or its last connection ended
 
-	waiting     bool    // on ni's list, or just taken off it to be woken
-	wants       int     // this peer's part of ni.wanted; changed under p.mu and ni.mu
-	nextWaiting *PeerNI // guarded by ni.mu
+	account account // of the NI's credits; guarded by ni.mu
 }
 
 // send queues m and lets it go if there is credit. False: the peer was evicted
@@ -91,22 +93,32 @@ func (p *PeerNI) send(m *Message) bool {
 		p.launch(m)
 		return true
 	}
+	if p.dialled > 0 && !p.ni.node.backlog.admit(m, p.queue.Len()+p.parked.Len()) {
+		p.mu.Unlock()
+		p.ni.node.finish(m, errBacklog)
+		return true
+	}
 	m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
 	p.queue.Push(&m.Message)
 	p.launch(nil)
 	return true
 }
 
-// creditBack ends a message of size bytes, or (woken) reports that the NI
-// has credit again, and lets queued messages go.
-func (p *PeerNI) creditBack(size int, woken bool) {
+// creditBack ends a message of size bytes, which had waited for its connection
+// or not, and lets queued messages go.
+func (p *PeerNI) creditBack(size int, waited bool) {
 	p.mu.Lock()
-	if woken {
-		p.waiting = false
-	} else {
-		p.credits++
-		p.queuedBytes -= size
+	p.credits++
+	p.queuedBytes -= size
+	if waited {
+		p.dialled--
 	}
+	p.launch(nil)
+}
+
+// goOn lets queued messages go: the NI has credit again.
+func (p *PeerNI) goOn() {
+	p.mu.Lock()
 	p.launch(nil)
 }
 
@@ -147,7 +159,9 @@ func (p *PeerNI) next() *Message {
 	if ready <= 0 || !p.ni.takeCredit(p, ready, urgent) {
 		return nil
 	}
-	return owner(p.queue.Pop())
+	m := owner(p.queue.Pop())
+	p.ni.node.backlog.leave(m)
+	return m
 }
 
 // unfit tells why a message that waited must not be sent any more
@@ -183,7 +197,7 @@ func (p *PeerNI) up(pid nid.PID) bool {
 	if !slices.Contains(p.connected, pid) {
 		p.connected = append(p.connected, pid)
 	}
-	p.state, p.cause = PeerStateUp, nil
+	p.state, p.cause, p.met = PeerStateUp, nil, true
 	return true
 }
 
@@ -195,6 +209,7 @@ func (p *PeerNI) down(pid nid.PID, cause error) {
 	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
 	if len(p.connected) == 0 {
 		p.state, p.cause, p.failed = PeerStateDown, cause, pid
+		p.touched = p.ni.node.cfg.Clock.Now()
 	}
 }
 
@@ -205,13 +220,25 @@ func (p *PeerNI) reach(pid nid.PID) (up, down bool, cause error) {
 	return slices.Contains(p.connected, pid), p.state == PeerStateDown && p.failed == pid, p.cause
 }
 
-// evict marks a peer as evicted if nothing is queued or in flight.
+// evict marks a peer as evicted if it is idle.
 func (p *PeerNI) evict() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.queue.Len() > 0 || p.parked.Len() > 0 || p.queuedBytes > 0 || p.launching || p.state == PeerStateUp {
+	if !p.unused() {
 		return false
 	}
 	p.evicted.Store(true)
 	return true
+}
+
+// idle reports whether nothing is queued or in flight and nothing connected, and
+// whether p was connected once.
+func (p *PeerNI) idle() (idle, met bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unused(), p.met
+}
+
+func (p *PeerNI) unused() bool {
+	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
 }

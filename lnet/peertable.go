@@ -16,7 +16,7 @@ type peerKey struct {
 }
 
 // peerTable finds peer NIs. It is bounded: above its limit an idle peer is
-// forgotten for each new one.
+// forgotten for each new one. See ager for what is forgotten below the limit.
 type peerTable struct {
 	limit int
 
@@ -26,6 +26,7 @@ type peerTable struct {
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
 	discovering bool                // new peers need discovery; guarded by mu
+	ager        ager                // guarded by mu
 }
 
 func (t *peerTable) init(limit int) {
@@ -57,6 +58,7 @@ func (t *peerTable) remove(key peerKey, p *PeerNI) {
 	t.order[len(t.order)-1] = nil
 	t.order = t.order[:len(t.order)-1]
 	p.ni.recent.CompareAndSwap(p, nil)
+	t.ager.removed = true
 }
 
 // get returns the peer with this NID beyond ni and makes it if need be.
@@ -82,30 +84,41 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
 	p := &PeerNI{
 		nid: id, ni: ni, credits: credits, minCredits: credits,
 		current: !t.discovering || known.upToDate(),
+		touched: ni.node.cfg.Clock.Now(),
 	}
 	p.known.Store(known)
 	p.place = len(t.order)
 	t.peers[key] = p
 	t.order = append(t.order, p)
+	ni.node.age()
 	return p, nil
 }
 
 // evictTries bounds the search for an idle peer.
 const evictTries = 64
 
-// evict forgets one idle peer, the first from where it found the last one. Who
-// has just found it gets another one in its place (PeerNI.send).
+// evict forgets one idle peer, of the next ones after the last search one that
+// was never connected if there is any. A sender that has just found it gets
+// another one in its place (PeerNI.send).
 func (t *peerTable) evict() bool {
+	var second *PeerNI
 	for range min(evictTries, len(t.order)) {
 		t.hand %= len(t.order)
 		p := t.order[t.hand]
-		if p.evict() {
+		switch idle, met := p.idle(); {
+		case idle && !met && p.evict():
 			t.remove(peerKey{p.nid, p.ni}, p)
 			return true
+		case idle && second == nil:
+			second = p
 		}
 		t.hand++
 	}
-	return false
+	if second == nil || !second.evict() {
+		return false
+	}
+	t.remove(peerKey{second.nid, second.ni}, second)
+	return true
 }
 
 // removeNI forgets the peers beyond ni and returns them. There will be no new
@@ -130,6 +143,17 @@ func (t *peerTable) all() []*PeerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Clone(t.order)
+}
+
+// count returns how many peers there are beyond each NI.
+func (t *peerTable) count() map[*NI]int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	per := make(map[*NI]int)
+	for _, p := range t.order {
+		per[p.ni]++
+	}
+	return per
 }
 
 // knownAs returns what discovery knows of the node with a NID, or nil.

@@ -15,12 +15,13 @@ import (
 // known yet waits for discovery (see [Node.SetDiscoverer]). If no NI reaches
 // DestNID but one reaches another NID of the same node, the message goes
 // there. A message with a Group goes to that, as one datagram, by
-// [Node.MulticastNI]. Errors:
+// [Node.MulticastNI]. One with Answers goes to Asker by that NI. Errors:
 //
 //	EINVAL        the destination is no NID, or Source is none of ours
-//	EHOSTUNREACH  no NI reaches the destination's net
+//	EHOSTUNREACH  no NI reaches the destination's net, or it is this node, which has
+//	              no loopback NI
 //	ENOBUFS       the peer table is full of busy peers, or too many messages
-//	              wait for discovery
+//	              wait for discovery or for connections that are being dialled
 //	ESHUTDOWN     the NI is going down
 //	ETIMEDOUT     waited too long for discovery and credits
 //	ECANCELED     was aborted while it waited
@@ -33,12 +34,12 @@ func (n *Node) Send(m *Message) {
 		n.multicast(m)
 		return
 	}
-	ni, err := n.pathTo(m.Header.DestNID, m.Source)
+	ni, err := m.Answers, error(nil)
+	if ni == nil {
+		ni, err = n.pathTo(m.Header.DestNID, m.Source)
+	}
 	if err != nil {
 		ni, err = n.detour(m, err)
-	}
-	if last := m.Answers; err != nil && last != nil && last.Stopping() && last.reaches(m.Header.DestNID) {
-		ni, err = last, nil
 	}
 	if err != nil {
 		n.finish(m, err)
@@ -55,7 +56,7 @@ func (n *Node) Send(m *Message) {
 // sendBeyond gives m to its peer beyond ni.
 func (n *Node) sendBeyond(ni *NI, m *Message) {
 	for {
-		p, err := n.peers.get(m.Header.DestNID, ni)
+		p, err := n.peers.get(m.Target.NID, ni)
 		if err != nil {
 			m.peer = nil
 			n.finish(m, err)
@@ -70,7 +71,10 @@ func (n *Node) sendBeyond(ni *NI, m *Message) {
 	}
 }
 
-// address fills in what lnet decides: the source and the next hop.
+// address fills in what lnet decides: the source, which for an answer is the NID that
+// was asked, and the next hop, whose connections the driver takes. An answer goes back
+// by those that brought the request. The header, which is the sender's own claim, does
+// not decide about that.
 func (n *Node) address(m *Message, ni *NI) {
 	h := &m.Header
 	m.ni = ni
@@ -83,11 +87,15 @@ func (n *Node) address(m *Message, ni *NI) {
 	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
 		h.DestPID = nid.LustrePID
 	}
+	if m.Answers != nil {
+		m.Target = m.Asker
+		return
+	}
 	m.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 }
 
 // pathTo chooses the NI for a destination. A message to one of the node's own
-// NIDs goes through lo.
+// NIDs goes through lo, and by no other NI: it would be refused on arrival.
 func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 	if !dst.IsValid() || dst.IsAny() {
 		return nil, syscall.EINVAL
@@ -105,6 +113,7 @@ func (n *Node) pathTo(dst, src nid.NID) (*NI, error) {
 		if lo := n.niByNID(nid.Lo0()); lo != nil {
 			return lo, nil
 		}
+		return nil, fmt.Errorf("%v is here, and this node has no loopback NI: %w", dst, syscall.EHOSTUNREACH)
 	}
 	if pinned != nil {
 		if !pinned.reaches(dst) {
@@ -140,9 +149,10 @@ func (n *Node) detour(m *Message, why error) (*NI, error) {
 }
 
 // reaches reports whether dst is on the NI's own net and both NIDs fit the
-// same header: an IPv6-sized NI cannot speak to an IPv4-sized NID.
+// same header: an IPv6-sized NI cannot speak to an IPv4-sized NID. The only NID
+// that lo reaches is 0@lo: a peer that lists another one is not this node.
 func (ni *NI) reaches(dst nid.NID) bool {
-	return ni.cfg.Net == dst.Net() && ni.nid.Is4() == dst.Is4()
+	return ni.cfg.Net == dst.Net() && ni.nid.Is4() == dst.Is4() && (!ni.isLo() || dst.IsLo())
 }
 
 func (ni *NI) isLo() bool { return ni.nid.IsLo() }

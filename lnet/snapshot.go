@@ -1,9 +1,6 @@
 package lnet
 
 import (
-	"cmp"
-	"slices"
-
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
@@ -52,19 +49,17 @@ type PeerSnapshot struct {
 // Snapshot returns a copy of the node's state. Counters are read one by one,
 // so a busy node's figures may differ by what passed meanwhile.
 func (n *Node) Snapshot() Snapshot {
+	s := n.Overview()
+	page := pageOf(n.peers.all(), n.peers.nodes(), func(nid.NID) bool { return true })
+	s.Peers, s.Nodes = page.Peers, page.Nodes
+	return s
+}
+
+// Overview is a Snapshot without Peers and Nodes, which may be many: see
+// PeersAfter.
+func (n *Node) Overview() Snapshot {
 	s := Snapshot{PID: n.cfg.PID, Stats: n.Stats()}
-	perNI := make(map[*NI]int)
-	for _, p := range n.peers.all() {
-		perNI[p.ni]++
-		s.Peers = append(s.Peers, p.snapshot())
-	}
-	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int {
-		return cmp.Or(a.NID.Compare(b.NID), a.Via.Compare(b.Via))
-	})
-	for _, known := range n.peers.nodes() {
-		s.Nodes = append(s.Nodes, *known)
-	}
-	slices.SortFunc(s.Nodes, func(a, b Peer) int { return a.Primary.Compare(b.Primary) })
+	perNI := n.peers.count()
 	for _, ni := range n.NIs() {
 		s.NIs = append(s.NIs, ni.snapshot(perNI[ni]))
 	}
@@ -78,8 +73,8 @@ func (n *Node) Stats() Stats {
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
 		SendCount: total.Sent.Total(), SendLength: total.SendLength,
-		ResponseTimeouts: n.unanswered.Load(),
-		RecvCount:        total.Received.Total(), RecvLength: total.RecvLength,
+		SendRefused: n.backlog.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
+		RecvCount: total.Received.Total(), RecvLength: total.RecvLength,
 		DropCount: total.Dropped.Total(), DropLength: total.DropLength,
 		DropReasons: n.drops.snapshot(),
 	}
@@ -105,7 +100,7 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 	defer ni.mu.Unlock()
 	return NISnapshot{
 		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: "up",
-		Tunables: ni.cfg.Tunables, Credits: ni.credits - ni.wanted, MinCredits: ni.minCredits,
+		Tunables: ni.cfg.Tunables, Credits: ni.tx.free() - ni.tx.wanted, MinCredits: ni.tx.lowest,
 		Traffic: ni.traffic.snapshot(), PeerCount: peers, Groups: groups, Lower: ni.lower,
 	}
 }
@@ -114,12 +109,9 @@ func (p *PeerNI) snapshot() PeerSnapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := PeerSnapshot{
-		NID: p.nid, Via: p.ni.nid, Primary: p.nid, State: p.state.String(), Parked: p.parked.Len(),
+		NID: p.nid, Via: p.ni.nid, Primary: p.primary(), State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
 		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
-	}
-	if known := p.known.Load(); known != nil {
-		s.Primary = known.Primary
 	}
 	if p.cause != nil {
 		s.Cause = p.cause.Error()

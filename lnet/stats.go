@@ -52,6 +52,7 @@ type Stats struct {
 	MsgsMax          uint64 `json:"msgs_max"`
 	Errors           uint64 `json:"errors"` // sends that failed
 	SendCount        uint64 `json:"send_count"`
+	SendRefused      uint64 `json:"send_refused_count"`     // of Errors: too many waited for discovery or a connection
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
 	RecvCount        uint64 `json:"recv_count"`
 	RouteCount       uint64 `json:"route_count"`

@@ -14,16 +14,23 @@ import (
 // is found to be on another node than the connected one.
 var ErrMoved = errors.New("discovery has found the NID to be of another node, which is not connected")
 
+// PeerChange is what a watcher is told of a process.
+type PeerChange struct {
+	Up    bool
+	Cause error // of being down
+	Known bool  // it was so when the watch began, since any time before: no news
+}
+
 // WatchPeer calls f when a process becomes reachable, up, and when the last
 // connection to it ends or it cannot be reached, down, with the cause that the
 // driver gives; until stop. NIDs and PIDs stand for processes as in LastHeard;
 // a process of this node is up while lo is.
 //
-// Calls for one watch come one at a time, up and down in turn, the first one
-// perhaps before WatchPeer returns: what is known of the process then. Nothing
-// is known of one that nobody has tried to reach yet; f hears of its first
-// connection. While f runs changes are merged: one down and one up at most are
-// waiting, and an interruption, however short, is never left out altogether.
+// What is known of the process is told before WatchPeer returns, with Known set: it
+// may be an old failure. Nothing is known of one that this node has not tried to reach yet; f
+// hears of its first connection. Calls for one watch come one at a time, up and down
+// in turn. While f runs changes are merged: one down and one up at most are waiting,
+// and an interruption, however short, is never left out altogether.
 //
 // f runs without locks in the goroutine that brought the change, which is the
 // driver's, one that calls WatchPeer, or one that changes what is known of
@@ -33,11 +40,10 @@ var ErrMoved = errors.New("discovery has found the NID to be of another node, wh
 //
 // A watch lives until it is stopped, also when the table of peers forgets the
 // peer: that happens only to peers without a connection, which are down.
-func (n *Node) WatchPeer(id nid.ProcessID, f func(up bool, cause error)) (stop func()) {
+func (n *Node) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	id.PID = process(id.PID)
 	w := &watch{node: n, id: id, f: f}
-	n.watches.add(w)
-	w.look(nil, false)
+	w.begin()
 	return func() {
 		n.watches.remove(w)
 		w.stopped.Store(true)
@@ -147,19 +153,26 @@ func (n *Node) reach(id nid.ProcessID) (state PeerState, cause error) {
 type watch struct {
 	node    *Node
 	id      nid.ProcessID
-	f       func(up bool, cause error)
+	f       func(PeerChange)
 	stopped atomic.Bool
 
 	mu      sync.Mutex
 	state   PeerState    // that f was told, or is about to be; guarded by mu, like all below
-	pending []transition // that f was not told yet, at most two
+	pending []PeerChange // that f was not told yet, at most two
 	telling bool
 }
 
-// transition is what f is called with.
-type transition struct {
-	up    bool
-	cause error
+// begin tells f what is known. A change that comes meanwhile waits for the lock, so
+// that it is told as news.
+func (w *watch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.node.watches.add(w)
+	if state, cause := w.node.reach(w.id); state != PeerStateUnknown {
+		w.become(state, first(cause, syscall.ENOTCONN))
+		w.pending[0].Known = true
+	}
+	w.tell()
 }
 
 // look compares what f was told with what is. failed says that something ended
@@ -184,14 +197,14 @@ func (w *watch) look(cause error, failed bool) {
 // become notes a change for f. The caller holds mu.
 func (w *watch) become(state PeerState, cause error) {
 	w.state = state
-	t := transition{up: state == PeerStateUp}
-	if !t.up {
-		t.cause = cause
+	c := PeerChange{Up: state == PeerStateUp}
+	if !c.Up {
+		c.Cause = cause
 	}
 	if len(w.pending) == 2 {
 		w.pending = w.pending[:0] // an interruption, and its end: the next one stands for both
 	}
-	w.pending = append(w.pending, t)
+	w.pending = append(w.pending, c)
 }
 
 func first(causes ...error) error {
@@ -208,10 +221,10 @@ func first(causes ...error) error {
 func (w *watch) tell() {
 	w.telling = true
 	for len(w.pending) > 0 && !w.stopped.Load() {
-		t := w.pending[0]
+		c := w.pending[0]
 		w.pending = append(w.pending[:0], w.pending[1:]...)
 		w.mu.Unlock()
-		w.f(t.up, t.cause)
+		w.f(c)
 		w.mu.Lock()
 	}
 	w.telling = false

@@ -28,9 +28,9 @@ type story struct {
 	then  func() // called once, from inside a call
 }
 
-func (s *story) tell(up bool, cause error) {
-	word := "up"
-	if !up {
+func (s *story) tell(c lnet.PeerChange) {
+	word, cause := "up", c.Cause
+	if !c.Up {
 		word = "down"
 		if errno, ok := errors.AsType[syscall.Errno](cause); ok {
 			word += fmt.Sprintf("(%d)", int(errno))
@@ -39,6 +39,9 @@ func (s *story) tell(up bool, cause error) {
 		}
 	} else if cause != nil {
 		word += "?" // there is no cause of being up
+	}
+	if c.Known {
+		word = "is " + word
 	}
 	s.words = append(s.words, word)
 	if then := s.then; then != nil {
@@ -99,8 +102,8 @@ func TestWatchPeerLate(t *testing.T) {
 		id   nid.ProcessID
 		want string
 	}{
-		{lustreA, "up"},
-		{lustreB, down(syscall.ECONNREFUSED)},
+		{lustreA, "is up"},
+		{lustreB, "is " + down(syscall.ECONNREFUSED)},
 		{userA, ""},
 		{nid.ProcessID{NID: peerB, PID: userA.PID}, ""},
 		{nid.ProcessID{NID: peerC}, ""},
@@ -191,7 +194,7 @@ func TestWatchPeerEvicted(t *testing.T) {
 	if r.peer(peerB).State != "up" || len(r.node.Snapshot().Peers) != 1 {
 		t.Fatal("the table has not forgotten the peer")
 	}
-	s.want(t, "up "+down(syscall.EPIPE))
+	s.want(t, "is up "+down(syscall.EPIPE))
 	r.ni.PeerDown(nid.ProcessID{NID: peerC, PID: nid.LustrePID}, syscall.ECONNREFUSED)
 	never.want(t, down(syscall.ECONNREFUSED))
 	r.ni.PeerDown(lustreB, syscall.EPIPE)
@@ -240,18 +243,18 @@ func TestWatchPeerFlapping(t *testing.T) {
 	ws := make([]watcher, watchers)
 	for i := range ws {
 		w := &ws[i]
-		stop := r.node.WatchPeer(lustreA, func(up bool, cause error) {
+		stop := r.node.WatchPeer(lustreA, func(c lnet.PeerChange) {
 			if !w.busy.TryLock() {
 				t.Error("two calls at a time")
 				return
 			}
 			defer w.busy.Unlock()
 			state := "down"
-			if up {
+			if c.Up {
 				state = "up"
 			}
-			if state == w.state || up != (cause == nil) {
-				t.Errorf("told %s after %s, cause %v", state, w.state, cause)
+			if state == w.state || c.Up != (c.Cause == nil) {
+				t.Errorf("told %s after %s, cause %v", state, w.state, c.Cause)
 			}
 			w.state = state
 			w.calls++
@@ -268,7 +271,7 @@ func TestWatchPeerFlapping(t *testing.T) {
 	}
 	group.Go(func() {
 		for range flaps { // others come and go meanwhile
-			r.node.WatchPeer(lustreA, func(bool, error) {})()
+			r.node.WatchPeer(lustreA, func(lnet.PeerChange) {})()
 		}
 	})
 	group.Wait()

@@ -32,12 +32,14 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	h := &d.Header
 	o := t.newOperation()
 	o.ni, o.from = ni, d.Lender
+	o.Asker = d.From
 	e := &o.event
 	e.Kind = kind
 	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
 	e.Initiator = nid.ProcessID{NID: d.Primary, PID: h.SrcPID}
-	e.Sender = d.From.NID
+	e.Sender, e.Incarnation = d.From.NID, d.Incarnation
+	e.Group = d.Group
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
 	e.ReceivedAt = d.ReceivedAt
@@ -46,19 +48,25 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 
 func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
 	put := d.Header.Put()
-	if put.Portal >= Portals {
+	return t.arriveRequest(ni, d, put.Portal, EventPut)
+}
+
+func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	get := d.Header.Get()
+	return t.arriveRequest(ni, d, get.Portal, EventGet)
+}
+
+// arriveRequest finds the MD that takes a PUT or GET.
+func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind EventKind) (lnd.Verdict, lnet.DropReason) {
+	if index >= Portals {
 		return lnd.Accept, lnet.BadPortal
 	}
-	r := putRequest(d)
-	p := &t.portals[put.Portal]
+	r := requestOf(d)
+	p := &t.portals[index]
 	p.mu.Lock()
 	md, offset, mlength, out := t.match(p, &r)
-	if out == noMatch && p.lazy {
-		if d.Group != 0 { // whoever sends datagrams expects some to be lost
-			p.mu.Unlock()
-			return lnd.Accept, lnet.LazyMulticast
-		}
-		verdict, why := t.hold(p, ni, d)
+	if out == busy || out == noMatch && p.lazy && kind == EventPut {
+		verdict, why := t.hold(p, ni, d, md)
 		p.mu.Unlock()
 		return verdict, why
 	}
@@ -69,18 +77,22 @@ func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 	case tooLong:
 		return lnd.Accept, lnet.TooLong
 	}
-	o := t.arrival(ni, d, EventPut)
+	o := t.arrival(ni, d, kind)
 	o.accept(d, md, offset, mlength)
 	return lnd.Accept, lnet.NotDropped
 }
 
-// putRequest is a PUT as matching sees it.
-func putRequest(d *lnd.Delivery) request {
-	put := d.Header.Put()
-	return request{
-		op: OpPut, id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID,
-		bits: put.MatchBits, length: d.Header.PayloadLength, offset: put.Offset,
+// requestOf is a PUT or GET as matching sees it.
+func requestOf(d *lnd.Delivery) request {
+	r := request{id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID}
+	if d.Header.Type == wire.Put {
+		put := d.Header.Put()
+		r.op, r.bits, r.length, r.offset = OpPut, put.MatchBits, d.Header.PayloadLength, put.Offset
+	} else {
+		get := d.Header.Get()
+		r.op, r.bits, r.length, r.offset = OpGet, get.MatchBits, get.SinkLength, get.SrcOffset
 	}
+	return r
 }
 
 // accept ties a matched request to its MD and lets the payload in. It is
@@ -91,7 +103,11 @@ func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 	ackDisabled := md.options&AckDisable != 0
 	md.mu.Unlock()
 	o.event.Offset, o.event.MLength = uint32(offset), uint32(mlength)
-	if d.Header.Type == wire.Put {
+	switch d.Header.Type {
+	case wire.Get:
+		get := d.Header.Get()
+		o.event.Portal, o.event.MatchBits = int(get.Portal), get.MatchBits
+	case wire.Put:
 		put := d.Header.Put()
 		o.event.Portal, o.event.MatchBits, o.event.HdrData = int(put.Portal), put.MatchBits, put.HdrData
 		o.ack = !put.AckMD.IsNone() && !ackDisabled
@@ -99,31 +115,6 @@ func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 		d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: offset, Length: mlength}
 	}
 	d.Owner = o
-}
-
-func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
-	get := d.Header.Get()
-	if get.Portal >= Portals {
-		return lnd.Accept, lnet.BadPortal
-	}
-	r := request{
-		op: OpGet, id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID,
-		bits: get.MatchBits, length: get.SinkLength, offset: get.SrcOffset,
-	}
-	p := &t.portals[get.Portal]
-	p.mu.Lock()
-	md, offset, mlength, out := t.match(p, &r)
-	p.mu.Unlock()
-	switch out {
-	case noMatch:
-		return lnd.Accept, lnet.NoMatch
-	case tooLong:
-		return lnd.Accept, lnet.TooLong
-	}
-	o := t.arrival(ni, d, EventGet)
-	o.event.Portal, o.event.MatchBits = int(get.Portal), get.MatchBits
-	o.accept(d, md, offset, mlength)
-	return lnd.Accept, lnet.NotDropped
 }
 
 // Delivered implements lnet.Upper.
@@ -141,7 +132,6 @@ func (u *upper) Delivered(_ *lnet.NI, d *lnd.Delivery, err error) {
 // has left.
 func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	get := d.Header.Get()
-	o.Source = d.Header.DestNID
 	o.Header.DestNID, o.Header.DestPID = d.Header.SrcNID, d.Header.SrcPID
 	o.Header.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
 	o.Header.PayloadLength = o.event.MLength

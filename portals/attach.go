@@ -23,28 +23,35 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 	if p == nil {
 		return 0, opError("MDAttach", syscall.ENOENT)
 	}
-	handle, ready, err := t.attach(p, mePortal(h), ref, conf, length, unlink)
+	handle, d, ready, err := t.attach(p, mePortal(h), ref, conf, length, unlink)
 	p.mu.Unlock()
-	t.release(ready)
+	if ready.n > 0 {
+		t.release(ready)
+		t.resume(d)
+	}
 	return handle, opError("MDAttach", err)
 }
 
-// attach returns, with the handle, the held messages that the MD decided
-// about. The caller holds p.mu.
-func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (MDHandle, operationList, error) {
+// attach returns, with the MD, the held messages that it decided about. If there are
+// any, what comes for the MD waits until resume. The caller holds p.mu.
+func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (
+	handle MDHandle, d *md, ready operationList, err error,
+) {
 	e := p.me(ref)
 	if e.md != 0 {
-		return 0, operationList{}, syscall.EBUSY
+		return 0, nil, ready, syscall.EBUSY
 	}
-	d, err := t.newMD(conf, length, unlink)
-	if err != nil {
-		return 0, operationList{}, err
+	if d, err = t.newMD(conf, length, unlink); err != nil {
+		return 0, nil, ready, err
 	}
-	handle := d.handle
+	handle = d.handle
 	d.me, d.portal = ref, uint8(index)
 	e.md = d.slot + 1
 	d.mu.Unlock()
-	return handle, t.tryHeld(p, e), nil
+	if ready = t.tryHeld(p, e); ready.n > 0 {
+		d.crowd()
+	}
+	return handle, d, ready, nil
 }
 
 // MDUnlink ends an MD (LNetMDUnlink). Its handle dies at once. Without

@@ -38,7 +38,7 @@ func TestPutWithAck(t *testing.T) {
 	}
 	put.Segments, put.ReceivedAt = nil, 0
 	want := portals.Event{
-		Kind: portals.EventPut, Target: h.self, Initiator: h.self, Source: h.self, Sender: h.self.NID, MsgType: wire.Put,
+		Kind: portals.EventPut, Target: h.self, Initiator: h.self, Source: h.self, Sender: h.self.NID, Incarnation: h.Node().Incarnation(), MsgType: wire.Put,
 		Portal: 5, MatchBits: 0x99, RLength: 8, MLength: 8, HdrData: 0xABCD,
 		MD: put.MD, Options: portals.OpPut, UserPtr: "sink", Unlinked: true,
 	}

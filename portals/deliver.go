@@ -27,11 +27,27 @@ func (t *Table) complete(o *operation, err error) {
 // returns with it released.
 func (t *Table) deliver(d *md, o *operation) {
 	d.pending.push(o)
-	if d.handling {
+	switch {
+	case d.handling:
+		d.count()
 		d.mu.Unlock()
+		return
+	case d.options&MayBlock != 0 && d.handler != nil:
+		d.handling = true
+		d.mu.Unlock()
+		t.node.Clock().AfterFunc(0, func() {
+			d.mu.Lock()
+			t.handle(d)
+		})
 		return
 	}
 	d.handling = true
+	t.handle(d)
+}
+
+// handle hands over the events of an MD until there is none. It is entered with
+// d.mu held and d.handling set, and returns with it released.
+func (t *Table) handle(d *md) {
 	handler, eq := d.handler, d.eq
 	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
 		d.mu.Unlock()
@@ -44,11 +60,23 @@ func (t *Table) deliver(d *md, o *operation) {
 		t.afterEvent(o)
 		d.mu.Lock()
 	}
-	d.handling = false
-	if d.last && d.refs == 0 {
+	d.handling, d.taken = false, 0
+	if d.crowded && !d.releasing {
+		d.releasing = true
+		d.mu.Unlock()
+		t.resume(d)
+		return
+	}
+	t.freeEnded(d)
+	d.mu.Unlock()
+}
+
+// freeEnded frees an MD whose last event has been delivered and that is not in use any
+// more. The caller holds d.mu.
+func (t *Table) freeEnded(d *md) {
+	if d.last && d.refs == 0 && !d.handling && !d.releasing {
 		t.freeMD(d)
 	}
-	d.mu.Unlock()
 }
 
 // afterEvent does what follows the event: a PUT that asked for it gets its
@@ -60,7 +88,6 @@ func (t *Table) afterEvent(o *operation) {
 		return
 	}
 	put := o.Header.Put()
-	o.Source = o.event.Target.NID
 	o.Header.DestNID, o.Header.DestPID = o.event.Source.NID, o.event.Source.PID
 	o.Header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.event.MLength})
 	o.Header.PayloadLength = 0

@@ -29,20 +29,44 @@
 // that completed the operation, with no lock of ours held, and for one MD never
 // twice at the same time. That may be one that calls Table or waits in
 // [EQ.Wait], so a handler must not take locks that are held across these. It
-// must not block; it may call every method of Table. Events that nothing on the
-// network causes, as timeouts, come from the goroutine of a timer. When one
-// arrives for an MD whose handler is running, it is delivered right after.
+// must not block, unless the MD has the option MayBlock; it may call every method of
+// Table. Events that nothing on the network causes, as timeouts, come from the
+// goroutine of a timer. When one arrives for an MD whose handler is running, it is
+// delivered right after.
 //
 // Exactly one event of an MD's life has Unlinked set, the last one; until then
 // the MD's memory belongs to the table.
+//
+// # Back-pressure
+//
+// At most [MaxPending] PUT and GET events wait for the handler of an MD, and one more
+// for each connection that was held or read when the bound was reached. The table holds
+// further messages, unmatched, until the handler has seen all events: the driver
+// reads nothing else from the connection (TCP), or keeps the message and gives the
+// peer fewer credits (RDMA). A held message is tried against no other ME. If its
+// connection or NI ends first it is dropped and counted; a datagram is dropped at
+// once. Other connections are read on, those of the same peer included.
+//
+// Urgent messages go on: on TCP they come by a connection of their own, with RDMA they
+// have a credit of their own. But a handler that blocks without MayBlock stops the
+// goroutine that runs it, which reads a connection (TCP), or the socket of all peers
+// (softroce), which then find this node dead.
+//
+// An MD that takes one message, as the buffers of an [Inbox] do, has no events that
+// wait, so nothing is ever held for its handler: gossip, zones and client health
+// receive in this way. There one buffer for each goroutine that runs the handler
+// bounds memory, and the handler must be quick.
+//
+// SEND, ACK and REPLY events are never held: they are no more than the operations that
+// this node has begun.
 //
 // # Failures
 //
 // A message that no ME takes is dropped and counted (see lnet.DropReason);
 // its sender is not told. So is an ACK or REPLY that no operation awaits: a PUT
-// that asked takes one ACK, a GET one REPLY, and a failed SEND event says that
-// nothing will follow; the threshold that is left then keeps the MD until it is
-// unlinked.
+// that asked takes one ACK, a GET one REPLY, each of the process that was asked, by
+// any NID of its node, and a failed SEND event says that nothing will follow; the
+// threshold that is left then keeps the MD until it is unlinked.
 //
 // An ACK or REPLY that does not come within one to one and a half transaction
 // timeouts (lnet.Config) of the MD's latest Put or Get unlinks the MD: its last

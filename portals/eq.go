@@ -18,23 +18,28 @@ var ErrOverflow = errors.New("event queue overflow: events were lost; read faste
 // EQ is an event queue: a ring that keeps the latest events of the MDs that
 // name it. Events of one EQ are numbered from 1 in the order of their arrival.
 type EQ struct {
+	table *Table
 	clock machine.Clock
 	// arrived has a token when there may be an event to read.
 	arrived chan struct{}
 
-	mu    sync.Mutex
-	ring  []Event // guarded by mu; length a power of two
-	wrote uint64  // sequence of the latest event; guarded by mu
-	read  uint64  // sequence of the latest event read; guarded by mu
-	users int     // MDs that name the EQ; guarded by mu
-	freed bool    // guarded by mu
+	mu     sync.Mutex
+	ring   []Event // guarded by mu; length a power of two
+	wrote  uint64  // sequence of the latest event; guarded by mu
+	read   uint64  // sequence of the latest event read; guarded by mu
+	users  int     // MDs that name the EQ; guarded by mu
+	freed  bool    // guarded by mu
+	closed bool    // the table is; guarded by mu
 
 	borrowing borrowing
 }
 
 // NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
 // rounded up to a power of two. What LNet calls a queue with a callback is an MD
-// with a Handler, with or without a queue. EINVAL: size is not positive.
+// with a Handler, with or without a queue. The table keeps it until [EQ.Free].
+//
+//	EINVAL     size is not positive
+//	ESHUTDOWN  the table is closed
 func (t *Table) NewEQ(size int) (*EQ, error) {
 	if size <= 0 || size > 1<<24 {
 		return nil, opError("NewEQ", syscall.EINVAL)
@@ -43,7 +48,11 @@ func (t *Table) NewEQ(size int) (*EQ, error) {
 	for n < size {
 		n *= 2
 	}
-	return &EQ{clock: t.node.Clock(), arrived: make(chan struct{}, 1), ring: make([]Event, n)}, nil
+	q := &EQ{table: t, clock: t.node.Clock(), arrived: make(chan struct{}, 1), ring: make([]Event, n)}
+	if !t.queues.add(q) {
+		return nil, opError("NewEQ", syscall.ESHUTDOWN)
+	}
+	return q, nil
 }
 
 // Free ends the queue; waiters return ENOENT, events not read are lost.
@@ -58,6 +67,7 @@ func (q *EQ) Free() error {
 	}
 	q.giveBack()
 	q.notify()
+	q.table.queues.remove(q)
 	return nil
 }
 
@@ -131,7 +141,11 @@ func (q *EQ) take(e *Event) (ok bool, err error) {
 		return false, opError("EQ", syscall.ENOENT)
 	}
 	if q.read == q.wrote {
-		return false, nil
+		if q.closed {
+			q.notify() // likewise
+			err = opError("EQ", syscall.ESHUTDOWN)
+		}
+		return false, err
 	}
 	q.read++
 	if oldest := q.wrote - uint64(len(q.ring)) + 1; q.wrote >= uint64(len(q.ring)) && q.read < oldest {

@@ -29,7 +29,7 @@ func (q *EQ) Waiting() bool {
 	if b.inside {
 		q.follow(b.ctx)
 	}
-	if q.read != q.wrote || q.freed || b.cancelled {
+	if q.read != q.wrote || q.freed || q.closed || b.cancelled {
 		b.waits = false
 		return false
 	}
@@ -66,10 +66,10 @@ func (q *EQ) receive(ctx context.Context) bool {
 	lent := l.Receive(q)
 	q.mu.Lock()
 	b.inside, b.waits, b.ctx = false, false, nil
-	freed := q.freed
+	over := q.freed || q.closed
 	q.mu.Unlock()
 	switch {
-	case freed:
+	case over:
 		q.giveBack()
 	case !lent:
 		l.Ask(q)
@@ -88,7 +88,7 @@ func (q *EQ) giveBack() {
 		b.asked = nil
 		q.follow(context.Background())
 	}
-	if q.freed {
+	if q.freed || q.closed {
 		b.latest = nil // the queue shall not keep a connection's memory
 	}
 	q.mu.Unlock()

@@ -24,7 +24,7 @@ type lender struct {
 }
 
 func newLender() *lender {
-	q := &EQ{clock: machine.RealClock(), arrived: make(chan struct{}, 1), ring: make([]Event, 8)}
+	q := &EQ{table: new(Table), clock: machine.RealClock(), arrived: make(chan struct{}, 1), ring: make([]Event, 8)}
 	return &lender{q: q, next: make(chan *Event), interrupted: make(chan struct{}, 1)}
 }
 
@@ -144,6 +144,13 @@ func TestWaitBorrows(t *testing.T) {
 			}
 			l.wantLetGo(t)
 		},
+		"the table is closed": func(t *testing.T, l *lender, done chan waited, _ func()) {
+			l.q.close()
+			if r := <-done; !errors.Is(r.err, syscall.ESHUTDOWN) || l.lent || l.returned != 1 {
+				t.Errorf("%+v, lent %t, returned %d times", r, l.lent, l.returned)
+			}
+			l.wantLetGo(t)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -165,6 +172,18 @@ func TestFreeGivesBack(t *testing.T) {
 		l := borrowed(t)
 		if err := l.q.Free(); err != nil || l.lent {
 			t.Errorf("%v, lent %t", err, l.lent)
+		}
+		l.wantLetGo(t)
+	})
+}
+
+// TestCloseGivesBack: so does a table that is closed.
+func TestCloseGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := borrowed(t)
+		l.q.close()
+		if l.lent {
+			t.Error("lent")
 		}
 		l.wantLetGo(t)
 	})

@@ -37,7 +37,7 @@ func newQueue(t *testing.T, size int) (h *harness, q *portals.EQ, send func(n ui
 	}
 }
 
-// TestEQRing: what is read after n events in rings of various sizes, as
+// TestEQRing (PT-26): what is read after n events in rings of various sizes, as
 // "sequence:data", with "!" for an overflow.
 func TestEQRing(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -121,7 +121,7 @@ func TestEQWait(t *testing.T) {
 	})
 }
 
-// TestEQWaiters: several waiters share the events; none is lost, and freeing
+// TestEQWaiters (PT-28): several waiters share the events; none is lost, and freeing
 // the queue ends them all.
 func TestEQWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -167,6 +167,7 @@ func TestEQWaiters(t *testing.T) {
 	})
 }
 
+// TestEQFree shows PT-28.
 func TestEQFree(t *testing.T) {
 	h := newHarness(t)
 	for _, size := range []int{0, -1, 1<<24 + 1} {

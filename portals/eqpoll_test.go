@@ -33,7 +33,7 @@ func queues(t *testing.T, n int) (h *harness, list []*portals.EQ, send func(queu
 	}
 }
 
-// TestPollEQs: the first queue with an event comes first, in the order of the
+// TestPollEQs (PT-27): the first queue with an event comes first, in the order of the
 // call; what is over is told by the clock.
 func TestPollEQs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

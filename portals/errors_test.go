@@ -48,7 +48,7 @@ var errnos = map[string][]error{
 	"LNetClearLazyPortal": {syscall.EINVAL},
 }
 
-// TestErrors: the errno of every call, for every reason.
+// TestErrors (PT-1, PT-2): the errno of every call, for every reason.
 func TestErrors(t *testing.T) {
 	f := newErrorFixture(t)
 	seen := make(map[string][]error)

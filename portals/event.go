@@ -35,18 +35,24 @@ func (k EventKind) String() string {
 // pointer that is valid during the call; copy the value to keep it. Fields
 // that a kind does not use are zero.
 type Event struct {
-	Kind      EventKind
-	Target    nid.ProcessID // for whom the message was meant
-	Initiator nid.ProcessID // who sent the message, under its node's primary NID; SEND: any NID, own pid
+	Kind   EventKind
+	Target nid.ProcessID // for whom the message was meant
+	// Initiator is the sender of the message, under its node's primary NID if that is known (see
+	// discovery, which relies on no claim), else as Source. SEND: any NID, own pid.
+	Initiator nid.ProcessID
 	Source    nid.ProcessID // the same under the NID that the message came from
 	Sender    nid.NID       // previous hop: the source, or a router
-	MsgType   wire.MsgType  // of the message: tells a PUT's SEND from a GET's
-	Portal    int
-	MatchBits uint64
-	RLength   uint32 // bytes requested; 0 at the target of a GET
-	MLength   uint32 // bytes moved
-	Offset    uint32 // where in the MD they begin; SEND: the offset asked for
-	HdrData   uint64 // 64 bits that came with a PUT
+	Group     Group         // that a PUT came to by multicast; 0: it came to this node alone
+	// Incarnation is the life of the NI of the previous hop: another one after its
+	// restart, see [lnd.Delivery]. 0: unknown. Of what came in, as ReceivedAt.
+	Incarnation uint64
+	MsgType     wire.MsgType // of the message: tells a PUT's SEND from a GET's
+	Portal      int
+	MatchBits   uint64
+	RLength     uint32 // bytes requested; 0 at the target of a GET
+	MLength     uint32 // bytes moved
+	Offset      uint32 // where in the MD they begin; SEND: the offset asked for
+	HdrData     uint64 // 64 bits that came with a PUT
 	// ReceivedAt is when the driver had the message, on the node's clock: before
 	// it waited for a handler, or on a lazy portal. Of what came in: PUT, GET, ACK
 	// and REPLY events.

@@ -10,13 +10,15 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
 // eventFixture makes one event of a kind. The peer sends from one of its NIDs,
-// which is not the primary one, and by way of a router.
+// which is not the primary one, and by way of a router, which needs a node that
+// believes headers.
 type eventFixture struct {
 	*harness
 	net      *network
@@ -32,8 +34,12 @@ var (
 // received is when the driver had the message.
 const received = 33 * time.Millisecond
 
+// routerIncarnation is that of the router from which the message came.
+const routerIncarnation = 0x1122334455667788
+
 func newEventFixture(t *testing.T) *eventFixture {
-	table, net := newWire(t)
+	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock(), SourceUnchecked: true})
+	table, net := newWireOn(t, node, lnd.Tunables{})
 	table.Node().SetPeer(lnet.Peer{Primary: primary.NID, NIs: []wire.NIStatus{{NID: primary.NID}, {NID: there.NID}}})
 	return &eventFixture{harness: &harness{Table: table, t: t}, net: net, segments: []lnd.Segment{make([]byte, 16)}}
 }
@@ -53,7 +59,7 @@ func (f *eventFixture) passive(options portals.MDOption) portals.MDHandle {
 
 func (f *eventFixture) arrive(h wire.Header) {
 	f.t.Helper()
-	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: router, PID: nid.LustrePID}, ReceivedAt: received}
+	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: router, PID: nid.LustrePID}, Incarnation: routerIncarnation, ReceivedAt: received}
 	if verdict, err := f.net.up.Parse(d); verdict != lnd.Accept || err != nil {
 		f.t.Fatal(verdict, err)
 	}
@@ -78,7 +84,7 @@ func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want 
 	f.t.Helper()
 	want.MD, want.Segments = run(f), f.segments
 	if want.Kind != portals.EventSend && want.Kind != portals.EventUnlink {
-		want.ReceivedAt = received
+		want.ReceivedAt, want.Incarnation = received, routerIncarnation
 	}
 	if diff := cmp.Diff([]portals.Event{want}, f.seen, cmp.Comparer(sameNID)); diff != "" {
 		f.t.Errorf("(-want +got):\n%s", diff)
@@ -88,7 +94,7 @@ func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want 
 	}
 }
 
-// TestEventFieldsAtInitiator: every field of the events of an active MD (struct
+// TestEventFieldsAtInitiator (PT-16): every field of the events of an active MD (struct
 // lnet_event).
 func TestEventFieldsAtInitiator(t *testing.T) {
 	anyone := nid.ProcessID{NID: nid.Any(), PID: nid.LustrePID}
@@ -150,7 +156,7 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 	}
 }
 
-// TestEventFieldsAtTarget: the same for an attached MD.
+// TestEventFieldsAtTarget (PT-16): the same for an attached MD.
 func TestEventFieldsAtTarget(t *testing.T) {
 	const (
 		puts = portals.OpPut | portals.ManageRemote | portals.Truncate
@@ -190,7 +196,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 	}
 }
 
-// TestAnswersAvoidPrimaryNID: a REPLY and an ACK go to the NID that the message
+// TestAnswersAvoidPrimaryNID (PT-24): a REPLY and an ACK go to the NID that the message
 // came from, not to the primary one.
 func TestAnswersAvoidPrimaryNID(t *testing.T) {
 	f := newEventFixture(t)
@@ -206,7 +212,7 @@ func TestAnswersAvoidPrimaryNID(t *testing.T) {
 	}
 }
 
-// TestNIDsOfOnePeer: a match entry names a peer by its primary NID or by the
+// TestNIDsOfOnePeer (PT-5): a match entry names a peer by its primary NID or by the
 // one that a message comes from, on both kinds of portals
 // (lnet_match_md with lnet_nid_to_lpni).
 func TestNIDsOfOnePeer(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestOrderOverLoopback: LNet's order of events on 0@lo.
+// TestOrderOverLoopback (PT-25): LNet's order of events on 0@lo.
 func TestOrderOverLoopback(t *testing.T) {
 	for name, c := range map[string]struct {
 		get       bool
@@ -63,7 +63,7 @@ func TestOrderOverLoopback(t *testing.T) {
 	}
 }
 
-// TestFailedSend: failures of the network come as events, never as errors of
+// TestFailedSend (PT-15): failures of the network come as events, never as errors of
 // the call; no ACK follows, and the threshold that is left keeps the MD.
 func TestFailedSend(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -55,9 +56,11 @@ func FuzzArrive(f *testing.F) {
 		}
 		f.Add(bytes.Repeat(b, 3), uint8(len(b)))
 		f.Add(bytes.Repeat(b, 3), uint8(0x80))
+		f.Add(bytes.Repeat(b, 3), uint8(0x40))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, choices uint8) {
-		h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{}) // a timer of the real clock would keep the table
+		cfg := lnet.Config{SourceUnchecked: choices&0x40 != 0}
+		h, net, clock := timed(t, cfg, lnd.Tunables{}) // a timer of the real clock would keep the table
 		victims := newVictims(t, h.Table, net)
 		for i := 0; len(b) >= wire.HeaderSize && i < 64; i++ {
 			h, rest, err := wire.ParseHeader(b)
@@ -68,11 +71,15 @@ func FuzzArrive(f *testing.F) {
 			if choices>>(i%8)&1 == 0 { // get past the first checks
 				h.DestNID, h.Type = here.NID, h.Type%4
 			}
+			by := there
+			if i%5 == 4 {
+				by = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
+			}
 			var failure error
 			if i%3 == 2 {
 				failure = syscall.EIO
 			}
-			_ = net.arrive(h, failure) // any refusal will do
+			_ = net.arriveFrom(by, h, failure) // any refusal will do
 			if i%2 == 1 {
 				if m := net.next(); m != nil {
 					net.up.Finalize(m, failure)

@@ -15,7 +15,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestRefused: what no entry and no operation asked for is counted under its
+// TestRefused (PT-1, PT-20, LN-5): what no entry and no operation asked for is counted under its
 // reason and touches no memory.
 func TestRefused(t *testing.T) {
 	var memory [64]byte
@@ -169,7 +169,7 @@ func TestNoAnswerToFailedSend(t *testing.T) {
 	}
 }
 
-// TestHugeGet: a GET for more than a REPLY can carry gets a full one, or none.
+// TestHugeGet (PT-30): a GET for more than a REPLY can carry gets a full one, or none.
 func TestHugeGet(t *testing.T) {
 	for name, c := range map[string]struct {
 		options portals.MDOption
@@ -199,7 +199,7 @@ func TestHugeGet(t *testing.T) {
 	}
 }
 
-// TestPartialArrival: a message whose payload broke off ends in an event with
+// TestPartialArrival (PT-22): a message whose payload broke off ends in an event with
 // the error, and is not acknowledged.
 func TestPartialArrival(t *testing.T) {
 	table, net := newWire(t)
@@ -219,7 +219,7 @@ func TestPartialArrival(t *testing.T) {
 	}
 }
 
-// TestTruncatedReply: Truncate lets the start of a longer REPLY in.
+// TestTruncatedReply (PT-21): Truncate lets the start of a longer REPLY in.
 func TestTruncatedReply(t *testing.T) {
 	table, net := newWire(t)
 	var events log
@@ -253,17 +253,20 @@ func TestTruncatedReply(t *testing.T) {
 	}
 }
 
-// TestAnswersGoToTheSource: a message that claims to come from another net is
-// answered there, or not at all: never to its claim of being us.
-func TestAnswersGoToTheSource(t *testing.T) {
+// TestNoAnswerToForged: a message under another's name is dropped, and nobody gets an
+// answer: neither its sender nor those whom it names.
+func TestNoAnswerToForged(t *testing.T) {
 	table, net := newWire(t)
 	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut)(t, table, net)
-	h := putHeader(8, wire.PutCmd{AckMD: handle(99)})
-	h.SrcNID = nid.MustParse("1.2.3.4@tcp9")
-	if err := net.arrive(h, nil); err != nil {
-		t.Fatal(err)
+	for _, claim := range []nid.NID{nid.MustParse("1.2.3.4@tcp9"), stranger.NID, here.NID} {
+		h := putHeader(8, wire.PutCmd{AckMD: handle(99)})
+		h.SrcNID = claim
+		if err := net.arriveFrom(there, h, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if s := table.Node().Stats(); s.RecvCount != 1 || s.Errors != 1 || net.next() != nil {
+	if s := table.Node().Stats(); s.RecvCount != 0 || s.Errors != 0 || net.next() != nil {
 		t.Errorf("counters %+v", s)
 	}
+	wantDrops(t, table, map[string]uint64{"foreign source": 2, "bad source": 1})
 }

@@ -12,7 +12,7 @@ import (
 // InboxConfig says what an inbox receives.
 type InboxConfig struct {
 	Portal  int
-	Buffers int // that wait at any time; 0: 4
+	Buffers int // that wait at any time, and that are kept for later at most; 0: 4
 	Size    int // of each in bytes: the largest message; 0: MaxPayload
 	// Handle takes a message that arrived without an error. It is called like any
 	// handler of events, by several goroutines at once, and data is its own until it
@@ -93,7 +93,7 @@ func (in *Inbox) Posted() int {
 func (in *Inbox) Close() {
 	_ = in.table.ClearLazy(in.cfg.Portal) // it exists
 	in.mu.Lock()
-	in.closed = true
+	in.closed, in.spare = true, nil
 	waiting := slices.Clone(in.posted)
 	in.mu.Unlock()
 	for _, b := range waiting {
@@ -124,7 +124,7 @@ func (in *Inbox) refill() error {
 		}
 		if err != nil {
 			in.withdraw(b)
-			in.spare = append(in.spare, b)
+			in.give(b)
 			return err
 		}
 	}
@@ -155,6 +155,14 @@ func (in *Inbox) take() *inboxBuffer {
 	return &inboxBuffer{segments: [1]Segment{make([]byte, in.cfg.Size)}}
 }
 
+// give keeps a buffer for later, or leaves it to the garbage collector if there are
+// enough. The caller holds in.mu.
+func (in *Inbox) give(b *inboxBuffer) {
+	if len(in.spare) < in.cfg.Buffers && !in.closed {
+		in.spare = append(in.spare, b)
+	}
+}
+
 // withdraw notes that a buffer is not posted any more. The caller holds in.mu.
 func (in *Inbox) withdraw(b *inboxBuffer) {
 	if i := slices.Index(in.posted, b); i >= 0 {
@@ -175,6 +183,14 @@ func (in *Inbox) arrived(e *Event) {
 		}
 	}
 	in.mu.Lock()
-	in.spare = append(in.spare, b)
+	in.give(b)
 	in.mu.Unlock()
+}
+
+// Spare is how many buffers are kept for later: those of handlers that ran at the same
+// time, and no more than wait.
+func (in *Inbox) Spare() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.spare)
 }

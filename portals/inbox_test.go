@@ -66,6 +66,36 @@ func TestInboxPostsFirst(t *testing.T) {
 	}
 }
 
+// TestInboxKeepsBuffer: the memory of a message is its handler's own until that
+// returns, however many come meanwhile. What these took is kept for later, but no more
+// than the inbox has buffers.
+func TestInboxKeepsBuffer(t *testing.T) {
+	const nested = 10
+	h, net := newLazy(t)
+	inUse, depth := make(map[*byte]bool), 0
+	in := openInbox(t, h, func(_ *portals.Event, data []byte) {
+		memory := &data[0]
+		if inUse[memory] {
+			t.Error("a message has come into the memory of one that is handled")
+		}
+		inUse[memory] = true
+		if depth++; depth < nested {
+			h.arrivePut(net, 1, 4) // by another connection, while this handler runs
+		}
+	})
+	h.arrivePut(net, 1, 4)
+	if len(inUse) != nested {
+		t.Errorf("%d messages, want %d", len(inUse), nested)
+	}
+	if n := in.Spare(); n > 2 {
+		t.Errorf("%d buffers are kept, want 2 at most", n)
+	}
+	in.Close()
+	if n := in.Spare(); n != 0 {
+		t.Errorf("%d buffers are kept after Close", n)
+	}
+}
+
 // TestInboxClose: a closed inbox holds nothing up, and can be closed and opened again.
 func TestInboxClose(t *testing.T) {
 	h, net := newLazy(t)

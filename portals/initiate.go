@@ -91,8 +91,13 @@ func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation,
 		return nil, 0, syscall.EMSGSIZE
 	}
 	d.begin()
-	tracked := (typ == wire.Get || r.Ack) && t.await(d, typ)
 	o = t.newOperation()
+	tracked := false
+	if typ == wire.Get || r.Ack {
+		o.asked = r.Target
+		t.node.Responder(&o.asked)
+		tracked = t.await(d, &o.asked, typ)
+	}
 	o.md = d
 	o.event.MsgType = typ
 	o.Aborted = &d.aborted

@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/wire"
 )
 
 // MaxHeld bounds the PUTs that wait on one lazy portal. A network driver
@@ -34,41 +35,31 @@ func (t *Table) ClearLazy(index int) error {
 	}
 	p.mu.Lock()
 	p.lazy = false
-	dropped := p.held
-	p.held = operationList{}
 	p.mu.Unlock()
+	dropped := p.takeHeld(func(o *operation) bool { return o.waits == nil })
 	t.discard(dropped, lnet.LazyCleared)
 	return nil
 }
 
-// hold keeps a PUT that nothing matches yet. The caller holds p.mu.
-func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
-	switch {
-	case ni.Stopping(): // Detach may have passed this portal
-		return lnd.Accept, lnet.NIShutdown
-	case p.held.n >= MaxHeld:
-		return lnd.Accept, lnet.LazyFull
-	}
-	o := t.arrival(ni, d, EventPut)
-	o.d = d
-	p.held.push(o)
-	return lnd.Hold, lnet.NotDropped
-}
-
-// tryHeld tries the held PUTs, oldest first, against the MD that was just
-// attached to e, until it is exhausted, and returns those it decided about:
-// accepted, or (md nil) too long (lnet_ptl_attach_md). The caller holds p.mu.
+// tryHeld tries the held PUTs that wait for any MD, oldest first, against the one
+// that was just attached to e, until it is exhausted, and returns those it decided
+// about: accepted, or (md nil) too long (lnet_ptl_attach_md). The caller holds p.mu.
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for p.held.n > 0 && t.takesMore(e) {
 		o := p.held.pop()
-		r := putRequest(o.d)
+		if o.waits != nil {
+			kept.push(o)
+			continue
+		}
+		r := requestOf(o.d)
 		d, offset, mlength, out := t.try(p, e, &r)
 		switch out {
 		case matched:
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
+			o.why = lnet.TooLong
 			ready.push(o)
 		default:
 			kept.push(o)
@@ -97,8 +88,9 @@ func (t *Table) release(ready operationList) {
 		d, ni := o.d, o.ni
 		o.d = nil
 		if o.md == nil {
+			why := o.why
 			t.freeOperation(o)
-			ni.Discard(d, lnet.TooLong)
+			ni.Discard(d, why)
 			continue
 		}
 		ni.Recv(d)
@@ -113,10 +105,10 @@ func (t *Table) discard(list operationList, why lnet.DropReason) {
 	}
 }
 
-// Abandon implements lnet.Upper: the connection of a held PUT is gone.
+// Abandon implements lnet.Upper: the connection of a held message is gone.
 func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	t := u.table()
-	p := t.portal(int(d.Header.Put().Portal))
+	p := t.portal(int(portalOf(&d.Header)))
 	if p == nil {
 		return false
 	}
@@ -128,7 +120,15 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	return true
 }
 
-// takeHeld takes the held PUTs for which take returns true off the portal.
+// portalOf is the portal of a message that is held.
+func portalOf(h *wire.Header) uint32 {
+	if h.Type == wire.Get {
+		return h.Get().Portal
+	}
+	return h.Put().Portal
+}
+
+// takeHeld takes the held messages for which take returns true off the portal.
 func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	var kept operationList
 	p.mu.Lock()

@@ -34,7 +34,7 @@ func (h *harness) arrivePut(net *network, bits uint64, length uint32) {
 	}
 }
 
-// TestLazy: PUTs wait in order for the MD that takes them; those that match
+// TestLazy (PT-8, PT-9): PUTs wait in order for the MD that takes them; those that match
 // but are too long are dropped, those that do not match go on waiting.
 func TestLazy(t *testing.T) {
 	h, net := newLazy(t)
@@ -69,7 +69,7 @@ func TestLazy(t *testing.T) {
 	}
 }
 
-// TestLazyOrder: what an MD does not take keeps its place in the queue.
+// TestLazyOrder (PT-9): what an MD does not take keeps its place in the queue.
 func TestLazyOrder(t *testing.T) {
 	h, net := newLazy(t)
 	for length, bits := range []uint64{2, 1, 2, 1, 2} {
@@ -86,7 +86,7 @@ func TestLazyOrder(t *testing.T) {
 	}
 }
 
-// TestLazyGet: a GET never waits.
+// TestLazyGet (PT-8): a GET never waits.
 func TestLazyGet(t *testing.T) {
 	h, net := newLazy(t)
 	if err := net.arrive(getHeader(wire.GetCmd{Portal: 5}), nil); err != nil {
@@ -97,6 +97,7 @@ func TestLazyGet(t *testing.T) {
 	}
 }
 
+// TestClearLazy shows PT-10.
 func TestClearLazy(t *testing.T) {
 	h, net := newLazy(t)
 	h.arrivePut(net, 1, 4)
@@ -144,7 +145,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLazyShutdown: what is held when its NI goes away is dropped, and nothing
+// TestLazyShutdown (PT-12): what is held when its NI goes away is dropped, and nothing
 // is held after that.
 func TestLazyShutdown(t *testing.T) {
 	h, net := newLazy(t)

@@ -99,7 +99,7 @@ const (
 	cancelled = " operation canceled"
 )
 
-// TestPutOrders: the events of a PUT in every order in which the network can
+// TestPutOrders (PT-13): the events of a PUT in every order in which the network can
 // bring what they are about (LNet lib-move.c LNetPut). The MD unlinks itself
 // when its threshold is used up.
 func TestPutOrders(t *testing.T) {
@@ -134,7 +134,7 @@ func TestPutOrders(t *testing.T) {
 	})
 }
 
-// TestGetOrders: the same of a GET (LNetGet).
+// TestGetOrders (PT-14): the same of a GET (LNetGet).
 func TestGetOrders(t *testing.T) {
 	runOrderCases(t, []orderCase{
 		{"GET", 2, "sent, REPLY", []string{"SEND", "REPLY!"}},
@@ -195,7 +195,7 @@ func runOrderCases(t *testing.T, cases []orderCase) {
 	}
 }
 
-// TestTargetOrders: the same for the side that a PUT with ACK or a GET comes to. The
+// TestTargetOrders (PT-13, PT-14, PT-22): the same for the side that a PUT with ACK or a GET comes to. The
 // ME goes away with its MD.
 func TestTargetOrders(t *testing.T) {
 	for _, c := range []struct {

@@ -3,6 +3,7 @@ package portals
 import (
 	"time"
 
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -21,11 +22,16 @@ func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastSent(id)
 }
 
+// PeerChange is what a watcher is told of a process.
+type PeerChange = lnet.PeerChange
+
 // WatchPeer calls f when the first connection to a process is made, up, and when
 // the last one ends or none can be made, down with the driver's cause, until
-// stop. What is known already is told before WatchPeer returns; nothing is of a
-// process that nobody has tried to reach. A process is down as long as nobody
-// has a reason to connect to it: down is no proof that it is dead.
+// stop. What is known already is told before WatchPeer returns, with Known set, as
+// opposed to what changes from then on: that a process is known to be down may be
+// about an attempt of long ago. Nothing is known of a process that this node has not
+// tried to reach. A process is down as long as there is no reason to connect to it: down
+// is no proof that it is dead.
 //
 // Calls come one at a time, up and down in turn; while f runs changes are merged
 // to at most one down and one up, and an interruption is never left out
@@ -37,6 +43,6 @@ func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 // NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no
 // process with this PID is connected at any. That the table of peers forgets a
 // peer does not end its watch.
-func (t *Table) WatchPeer(id nid.ProcessID, f func(up bool, cause error)) (stop func()) {
+func (t *Table) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	return t.node.WatchPeer(id, f)
 }

@@ -207,7 +207,7 @@ func TestLastSent(t *testing.T) {
 func TestForgottenPeer(t *testing.T) {
 	l := newLiveness(t, lnet.Config{MaxPeers: 1})
 	var told []bool
-	stop := l.WatchPeer(there, func(up bool, _ error) { told = append(told, up) })
+	stop := l.WatchPeer(there, func(c portals.PeerChange) { told = append(told, c.Up) })
 	defer stop()
 	other := nid.ProcessID{NID: nid.MustParse("10.0.0.3@tcp"), PID: nid.LustrePID}
 	l.net.up.PeerUp(there)
@@ -233,7 +233,7 @@ func TestSelf(t *testing.T) {
 		t.Error("heard before anything was sent")
 	}
 	up := 0
-	defer h.WatchPeer(h.self, func(bool, error) { up++ })()
+	defer h.WatchPeer(h.self, func(portals.PeerChange) { up++ })()
 	md := h.bind(portals.MD{Threshold: 1})
 	if err := h.Put(portals.PutRequest{MD: md, Target: h.self, Portal: 1}); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestSelf(t *testing.T) {
 // does a question.
 func TestLivenessAllocates(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
-	defer l.WatchPeer(there, func(bool, error) {})()
+	defer l.WatchPeer(there, func(portals.PeerChange) {})()
 	d := &lnd.Delivery{Header: putHeader(0, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 9}), From: there}
 	var missing int
 	allocs := testing.AllocsPerRun(1000, func() {

@@ -18,6 +18,8 @@ type request struct {
 
 	nids   []wire.NIStatus // all NIDs of the initiator's node, once they were needed
 	looked bool            // they were
+
+	released *md // that r has waited for: r passes what goes on waiting for it
 }
 
 // isFrom reports whether a NID is one of the node that r came from.
@@ -42,6 +44,7 @@ const (
 	matched          // the md is returned locked, with the operation begun
 	tooLong          // the first ME that fits has too little room: drop
 	mismatch         // of a single ME: try the next
+	busy             // the handler of the md is too far behind: hold
 )
 
 // match finds the ME that takes r (lnet_ptl_match_md): MEs with ignore bits
@@ -88,7 +91,8 @@ func (t *Table) matchRing(p *portal, head meRef, r *request) (d *md, offset, mle
 }
 
 // try tests one ME and, if it takes r, begins the operation on its MD
-// (lnet_try_match_md). The caller holds p.mu.
+// (lnet_try_match_md). A message whose MD is crowded has found its ME and tries no
+// other. The caller holds p.mu.
 func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o outcome) {
 	d = t.mdOf(e)
 	if d == nil || !t.admits(&e.match, r) {
@@ -103,6 +107,10 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	if !fits {
 		d.mu.Unlock()
 		return nil, 0, 0, tooLong
+	}
+	if d.crowded && r.released != d {
+		d.mu.Unlock()
+		return d, 0, 0, busy
 	}
 	d.begin()
 	d.offset = offset + mlength

@@ -9,7 +9,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestMatchAnyNID: a match entry that names an initiator by any NID of its node
+// TestMatchAnyNID (PT-5): a match entry that names an initiator by any NID of its node
 // takes what the node sends, from whichever NID, and nothing of others.
 func TestMatchAnyNID(t *testing.T) {
 	first, third := nid.MustParse("10.0.0.7@tcp1"), nid.MustParse("10.0.0.8@tcp2")

@@ -148,7 +148,7 @@ func (h *harness) sendMessage(m message) {
 	}
 }
 
-// TestMatching: the rules by which a message finds its MD (LNet lib-ptl.c
+// TestMatching (PT-3, PT-4): the rules by which a message finds its MD (LNet lib-ptl.c
 // lnet_mt_match_md, lnet_try_match_md).
 func TestMatching(t *testing.T) {
 	me := nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
@@ -213,7 +213,7 @@ func TestMatching(t *testing.T) {
 	})
 }
 
-// TestPlacement: where in its MD a message goes, how much of it, and what that
+// TestPlacement (PT-6, PT-7): where in its MD a message goes, how much of it, and what that
 // leaves for the next (lnet_try_match_md).
 func TestPlacement(t *testing.T) {
 	const (

@@ -25,7 +25,11 @@ const (
 	// is configured (lnet.Config.ResponseTracking).
 	TrackResponse   MDOption = 1 << 10
 	NoTrackResponse MDOption = 1 << 11
-	Priority        MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
+	// MayBlock says that the Handler may take its time: it runs in a goroutine that
+	// serves this MD alone, so that it stops neither a driver nor the goroutine that
+	// called Table. That costs each event a switch of goroutines. Not an LNet option.
+	MayBlock MDOption = 1 << 30
+	Priority MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
 )
 
 // UnlinkOption says whether an object goes away by itself (lnet_unlink).
@@ -54,7 +58,7 @@ type MD struct {
 	MaxSize   int // with HasMaxSize: largest single request in bytes
 	Options   MDOption
 	UserPtr   any          // handed back in events
-	Handler   func(*Event) // see the package text; nil with EQ nil: no events
+	Handler   func(*Event) // must not block without MayBlock, see the package text; nil with EQ nil: no events
 	EQ        *EQ          // gets each event after Handler has seen it
 }
 
@@ -76,12 +80,13 @@ type md struct {
 	last      bool // its Unlinked event is on the way
 	handling  bool // a goroutine delivers events
 	late      bool // given up: no answer came in time
+	crowded   bool // what comes for it is held, see backpressure.go
+	releasing bool // a goroutine lets go what was held
 
 	generation uint64
 	handle     MDHandle // 0: free, or a zombie
 	was        MDHandle // handle, still known to the events of a zombie
-	acks       int32    // PUTs whose ACK may come
-	replies    int32    // GETs whose REPLY may come
+	asked      *asked   // whose ACKs and REPLYs may come; nil: none ever in this slot
 	awaited    uint64   // round in which the latest of them that is tracked began, or 0
 	pending    operationList
 
@@ -89,6 +94,7 @@ type md struct {
 	userPtr  any
 	handler  func(*Event)
 	eq       *EQ
+	taken    int32       // events that came while the handler ran, since it last had none; guarded by mu
 	aborted  atomic.Bool // tells lnet to give up what still waits for credits
 }
 
@@ -145,7 +151,9 @@ func (t *Table) newMD(conf MD, length int, auto UnlinkOption) (*md, error) {
 	d.segments, d.userPtr, d.handler, d.eq = conf.Segments, conf.UserPtr, conf.Handler, conf.EQ
 	d.length, d.threshold = length, conf.Threshold
 	d.offset, d.auto, d.zombie, d.last = 0, auto == Unlink, false, false
-	d.acks, d.replies, d.awaited, d.late = 0, 0, 0, false
+	d.asked.forget()
+	d.awaited, d.late = 0, false
+	d.crowded, d.releasing, d.taken = false, false, 0
 	d.me = 0
 	d.aborted.Store(false)
 	return d, nil

@@ -28,14 +28,14 @@ func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) err
 		s.header.SetGet(wire.GetCmd{
 			ReturnMD: own, MatchBits: r.MatchBits, Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(d.length),
 		})
-		m.await(d, &d.replies)
+		m.await(d, modelAsked{r.Target, true})
 	} else {
 		put := wire.PutCmd{
 			AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData, Portal: uint32(r.Portal), Offset: r.Offset,
 		}
 		if r.Ack {
 			put.AckMD = own
-			m.await(d, &d.acks)
+			m.await(d, modelAsked{r.Target, false})
 		}
 		s.header.PayloadLength = uint32(d.length)
 		s.header.SetPut(put)
@@ -45,8 +45,8 @@ func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) err
 }
 
 // await has one answer more awaited.
-func (m *model) await(d *modelMD, answers *int) {
-	*answers++
+func (m *model) await(d *modelMD, a modelAsked) {
+	d.asked = append(d.asked, a)
 	if d.conf.Options&portals.NoTrackResponse != 0 {
 		return
 	}
@@ -97,11 +97,8 @@ func (m *model) ended(s *modelSend, err error) {
 		return
 	}
 	if s.event.Kind == portals.EventSend && err != nil {
-		switch {
-		case s.event.MsgType == wire.Get:
-			s.md.forget(&s.md.replies)
-		case !s.header.Put().AckMD.IsNone():
-			s.md.forget(&s.md.acks)
+		if get := s.event.MsgType == wire.Get; get || !s.header.Put().AckMD.IsNone() {
+			s.md.forget(s.event.Target, get, false)
 		}
 	}
 	m.complete(s.md, s.event, err)

@@ -168,19 +168,17 @@ func (m *model) answer(a *modelArrival, to wire.MDHandle, n int, reply bool) {
 		return
 	}
 	d := m.mds[i]
-	awaited := &d.acks
-	if reply {
-		awaited = &d.replies
-	}
 	switch {
-	case d.threshold == 0 || d.me != nil || *awaited == 0:
+	case d.threshold == 0 || d.me != nil || !d.awaits(reply):
 		m.drop(a, "inactive MD")
 		return
 	case n > d.length && (!reply || d.conf.Options&portals.Truncate == 0):
 		m.drop(a, "too long")
 		return
+	case !d.forget(a.event.Source, reply, true):
+		m.drop(a, "not asked")
+		return
 	}
-	d.forget(awaited)
 	d.begin()
 	a.md = d
 	a.event.MLength = uint32(min(n, d.length))

@@ -46,7 +46,7 @@ func drawSource(t *rapid.T) nid.ProcessID {
 }
 
 func drawPeer(t *rapid.T) nid.ProcessID {
-	return who[rapid.SampledFrom([]string{"there", "stranger"}).Draw(t, "to")]
+	return who[rapid.SampledFrom([]string{"there", "stranger", "beside"}).Draw(t, "to")]
 }
 
 // drawMatch draws a match that fits portal 1, where they are unique, or the

@@ -58,8 +58,7 @@ type modelMD struct {
 	auto      bool
 	me        *modelME
 	refs      int
-	acks      int // awaited
-	replies   int
+	asked     []modelAsked
 	since     time.Duration // latest operation whose answer is tracked; 0: none is awaited
 	dead      bool          // no handle
 	aborted   bool          // was unlinked by a call
@@ -271,10 +270,31 @@ func (m *model) complete(d *modelMD, e portals.Event, err error) {
 	m.emit(d, e)
 }
 
-// forget has one answer less awaited, if any is.
-func (d *modelMD) forget(answers *int) {
-	*answers = max(0, *answers-1)
-	if d.acks+d.replies == 0 {
+// modelAsked is an answer that is awaited.
+type modelAsked struct {
+	id    nid.ProcessID
+	reply bool
+}
+
+// awaits tells whether any answer of a kind is.
+func (d *modelMD) awaits(reply bool) bool {
+	return slices.ContainsFunc(d.asked, func(a modelAsked) bool { return a.reply == reply })
+}
+
+// forget has one answer of a process less awaited, if any is. One that comes may be by
+// another NID of its node.
+func (d *modelMD) forget(id nid.ProcessID, reply, comes bool) (was bool) {
+	i := slices.Index(d.asked, modelAsked{id, reply})
+	if i < 0 && comes {
+		i = slices.IndexFunc(d.asked, func(a modelAsked) bool {
+			return a.reply == reply && a.id.PID == id.PID && oneNode(a.id.NID, id.NID)
+		})
+	}
+	if i < 0 {
+		return false
+	}
+	if d.asked = slices.Delete(d.asked, i, i+1); len(d.asked) == 0 {
 		d.since = 0
 	}
+	return true
 }

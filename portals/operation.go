@@ -3,6 +3,7 @@ package portals
 import (
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 )
 
 // operation is one step of a Put or Get on this node: a message that goes out
@@ -14,17 +15,21 @@ type operation struct {
 
 	md    *md // nil for an ACK on its way out
 	event Event
-	ni    *lnet.NI      // the NI that d came by
-	d     *lnd.Delivery // the message that came in, while it is held
-	ack   bool          // the PUT that came in wants an ACK
-	from  lnd.Lender    // the connection that the message came by
-	next  *operation    // in an operationList
+	asked nid.ProcessID   // of a PUT or GET that goes out: the process that answers it
+	ni    *lnet.NI        // the NI that d came by
+	d     *lnd.Delivery   // the message that came in, while it is held
+	waits *md             // while it is held: the MD that it waits for; nil: any that takes it
+	why   lnet.DropReason // of what was held and is dropped
+	ack   bool            // the PUT that came in wants an ACK
+	from  lnd.Lender      // the connection that the message came by
+	next  *operation      // in an operationList
 }
 
 func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }
 
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
+	o.waits, o.why = nil, lnet.NotDropped
 	o.event = Event{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group = nil, nil, 0

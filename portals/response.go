@@ -9,16 +9,16 @@ import (
 // arriveReply finds the MD that a GET named for its answer (lnet_parse_reply).
 // The data goes to the start of the MD.
 //
-// LNet takes an ACK or REPLY for any active MD. Here the MD must await one: a
-// REPLY would otherwise overwrite memory that is being sent, and a second
-// REPLY what the first one brought. An ACK of more bytes than were sent is no
-// ACK either.
+// LNet takes an ACK or REPLY for any active MD. Here the MD must await one from this
+// process: a REPLY would otherwise overwrite memory that is being sent, a second REPLY
+// what the first one brought, and a handle, which is no secret, would let any peer
+// answer for another. An ACK of more bytes than were sent is no ACK either.
 func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
 	md, why := t.responseMD(d.Header.Reply().DstMD)
 	if md == nil {
 		return lnd.Accept, why
 	}
-	if md.replies == 0 {
+	if !md.asked.awaits(wire.Get) {
 		md.mu.Unlock()
 		return lnd.Accept, lnet.InactiveMD
 	}
@@ -28,7 +28,10 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.Dro
 		md.mu.Unlock()
 		return lnd.Accept, lnet.TooLong
 	}
-	t.answered(md, wire.Get)
+	if !t.answeredBy(md, ni.Source(d), wire.Get) {
+		md.mu.Unlock()
+		return lnd.Accept, lnet.NotAsked
+	}
 	md.begin()
 	o := t.arrival(ni, d, EventReply)
 	o.accept(d, md, 0, mlength)
@@ -44,14 +47,17 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 		return lnd.Accept, why
 	}
 	switch {
-	case md.acks == 0:
-		md.mu.Unlock()
-		return lnd.Accept, lnet.InactiveMD
+	case !md.asked.awaits(wire.Put):
+		why = lnet.InactiveMD
 	case uint64(ack.MLength) > uint64(md.length):
-		md.mu.Unlock()
-		return lnd.Accept, lnet.TooLong
+		why = lnet.TooLong
+	case !t.answeredBy(md, ni.Source(d), wire.Put):
+		why = lnet.NotAsked
 	}
-	t.answered(md, wire.Put)
+	if why != lnet.NotDropped {
+		md.mu.Unlock()
+		return lnd.Accept, why
+	}
 	md.begin()
 	o := t.arrival(ni, d, EventAck)
 	o.event.MatchBits = ack.MatchBits
@@ -62,15 +68,9 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 // unanswered notes that a PUT or GET did not leave, so that nothing may answer
 // it, unless something has. The caller holds d.mu.
 func (t *Table) unanswered(d *md, o *operation) {
-	switch o.event.MsgType {
-	case wire.Get:
-		if d.replies > 0 {
-			t.answered(d, wire.Get)
-		}
-	case wire.Put:
-		if d.acks > 0 && !o.Header.Put().AckMD.IsNone() {
-			t.answered(d, wire.Put)
-		}
+	typ := o.event.MsgType
+	if typ == wire.Get || typ == wire.Put && !o.Header.Put().AckMD.IsNone() {
+		t.answered(d, &o.asked, typ)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"ulnet/portals"
 )
 
-// deliverAll plays the network between this node and itself: what is sent
+// deliverAll plays the network between this node and a peer that is the same: what is sent
 // arrives, from this goroutine, until stop is closed and nothing is left.
 func (n *network) deliverAll(stop <-chan struct{}) {
 	for {
@@ -30,7 +30,8 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 				continue
 			}
 		}
-		d := &lnd.Delivery{Header: m.Header, From: here}
+		d := &lnd.Delivery{Header: from(there, m.Header), From: there}
+		d.Header.DestNID, d.Header.DestPID = here.NID, here.PID
 		if _, err := n.up.Parse(d); err != nil {
 			n.up.Finalize(m, err)
 			continue
@@ -73,7 +74,7 @@ func (l *life) handle(e *portals.Event) {
 	l.running.Store(false)
 }
 
-// TestStress: Puts and Gets of many goroutines among a network that delivers
+// TestStress (PT-31): Puts and Gets of many goroutines among a network that delivers
 // from several, with MDs that unlink themselves or are unlinked at any moment.
 // Every MD ends with exactly one last event, handlers never overlap, nothing
 // is left over.
@@ -154,7 +155,7 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newLife func()
 		return
 	}
 	for n := range 3 {
-		r := portals.PutRequest{MD: source, Ack: n == 1, Target: here, Portal: 1, MatchBits: uint64(i % 5), Offset: uint32(n)}
+		r := portals.PutRequest{MD: source, Ack: n == 1, Target: there, Portal: 1, MatchBits: uint64(i % 5), Offset: uint32(n)}
 		if (user+n)%2 == 0 {
 			err = table.Put(r)
 		} else {

@@ -15,6 +15,7 @@ type Table struct {
 	mds        slab[md]
 	operations sync.Pool
 	tracker    tracker
+	queues     queues
 	portals    [Portals]portal
 }
 

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -41,14 +42,13 @@ func (k *tracker) tracks(options MDOption, typ wire.MsgType) bool {
 	}
 }
 
-// await notes that an answer to an operation may come and reports whether it
-// is tracked; startSweeping must follow then. The caller holds d.mu.
-func (t *Table) await(d *md, typ wire.MsgType) (tracked bool) {
-	if typ == wire.Get {
-		d.replies++
-	} else {
-		d.acks++
+// await notes that a process may answer an operation, and reports whether that is
+// tracked; startSweeping must follow then. The caller holds d.mu.
+func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool) {
+	if d.asked == nil {
+		d.asked = new(asked)
 	}
+	d.asked.add(id, typ)
 	if !t.tracker.tracks(d.options, typ) {
 		return false
 	}
@@ -56,19 +56,33 @@ func (t *Table) await(d *md, typ wire.MsgType) (tracked bool) {
 	return true
 }
 
-// answered notes that an answer has come, or never will. The caller holds
-// d.mu.
-func (t *Table) answered(d *md, typ wire.MsgType) {
-	if typ == wire.Get {
-		d.replies--
-	} else {
-		d.acks--
+// answered notes that the answer of a process to an operation has come, or never will.
+// It reports whether this process was asked. The caller holds d.mu.
+func (t *Table) answered(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
+	if !d.asked.take(id, typ) {
+		return false
 	}
-	options := d.options
-	if d.replies > 0 && t.tracker.tracks(options, wire.Get) || d.acks > 0 && t.tracker.tracks(options, wire.Put) {
-		return
+	for _, typ := range [...]wire.MsgType{wire.Get, wire.Put} {
+		if d.asked.awaits(typ) && t.tracker.tracks(d.options, typ) {
+			return true
+		}
 	}
 	d.awaited = 0
+	return true
+}
+
+// answeredBy is answered for a message from a process: a node may answer from another
+// NID than the one that was asked. The caller holds d.mu.
+func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
+	if t.answered(d, id, typ) {
+		return true
+	}
+	for _, there := range t.node.Peer(id.NID).NIs {
+		if t.answered(d, &nid.ProcessID{NID: there.NID, PID: id.PID}, typ) {
+			return true
+		}
+	}
+	return false
 }
 
 // startSweeping makes sure that a sweep follows. It holds no lock.

@@ -62,12 +62,12 @@ func (c *fakeClock) advance(d time.Duration) {
 func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *network, *fakeClock) {
 	t.Helper()
 	clock := new(fakeClock)
-	cfg.Incarnation, cfg.Clock = incarnation, clock
+	cfg.Incarnation, cfg.Clock, cfg.PeerIdle = incarnation, clock, -1 // no other timer than the table's
 	table, net := newWireOn(t, lnet.New(cfg), tunables)
 	return &harness{Table: table, t: t, self: here}, net, clock
 }
 
-// TestResponseTimeout: what becomes of a PUT or GET whose answer does not come
+// TestResponseTimeout (PT-29): what becomes of a PUT or GET whose answer does not come
 // within the transaction timeout, which is 10 s here.
 func TestResponseTimeout(t *testing.T) {
 	const (
@@ -173,7 +173,7 @@ func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle,
 // TestTimerOfIdleTable: the timer runs while an answer is awaited, once for
 // all of them, and no longer.
 func TestTimerOfIdleTable(t *testing.T) {
-	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second, PeerIdle: -1}, lnd.Tunables{})
 	want := func(timers int) {
 		t.Helper()
 		if len(clock.timers) != timers {

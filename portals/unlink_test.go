@@ -12,7 +12,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestUnlink: which event ends an MD.
+// TestUnlink (PT-7, PT-17): which event ends an MD.
 func TestUnlink(t *testing.T) {
 	opPut := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut}
 	for name, c := range map[string]struct {
@@ -138,7 +138,7 @@ func TestRetainedME(t *testing.T) {
 	}
 }
 
-// TestHandlesAreNotReused although their slots are.
+// TestHandlesAreNotReused (PT-19) although their slots are.
 func TestHandlesAreNotReused(t *testing.T) {
 	h := newHarness(t)
 	mds, mes := make(map[portals.MDHandle]bool), make(map[portals.MEHandle]bool)
@@ -156,7 +156,7 @@ func TestHandlesAreNotReused(t *testing.T) {
 	}
 }
 
-// TestAbortedWhileQueued: a PUT that waits for credit when its MD is unlinked
+// TestAbortedWhileQueued (PT-18): a PUT that waits for credit when its MD is unlinked
 // fails with ECANCELED, and so does a REPLY.
 func TestAbortedWhileQueued(t *testing.T) {
 	table, net := newWire(t)

@@ -3,9 +3,12 @@ package portals_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
 	"ulnet/lnet"
@@ -25,9 +28,12 @@ const incarnation = 7
 // network is a driver without a network: what is sent waits in it, and the
 // test makes messages arrive.
 type network struct {
+	id     nid.NID // zero: here
 	up     lnd.Upcalls
 	fails  error  // of Startup
 	onSend func() // called at each Send; nil: nothing
+	onStop func() // likewise at Shutdown
+	later  bool   // Recv has the payload come in a goroutine of its own
 
 	// memory is the users', who in TestStress put into and get from the same MD
 	// at once: what they then find there is their affair, not a race of ours.
@@ -39,7 +45,7 @@ type network struct {
 	closed bool
 }
 
-func (*network) Type() nid.NetType { return nid.TCP }
+func (n *network) Type() nid.NetType { return n.NID().Net().Type() }
 
 func (n *network) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	if n.fails != nil {
@@ -49,7 +55,12 @@ func (n *network) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return n, nil
 }
 
-func (*network) NID() nid.NID { return here.NID }
+func (n *network) NID() nid.NID {
+	if n.id.IsValid() {
+		return n.id
+	}
+	return here.NID
+}
 
 func (n *network) Send(m *lnd.Message) {
 	if n.onSend != nil {
@@ -74,15 +85,20 @@ func (n *network) next() *lnd.Message {
 		return nil
 	}
 	m := n.sent[0]
-	n.sent = n.sent[1:]
+	n.sent = slices.Delete(n.sent, 0, 1)
 	return m
 }
 
 func (n *network) Recv(d *lnd.Delivery) {
 	n.mu.Lock()
 	n.held--
+	later := n.later
 	n.mu.Unlock()
-	n.receive(d, nil)
+	if later {
+		go n.receive(d, nil)
+	} else {
+		n.receive(d, nil)
+	}
 }
 
 // receive brings the payload: the byte 0xEE throughout.
@@ -99,15 +115,24 @@ func (n *network) Shutdown(context.Context) error {
 	n.mu.Lock()
 	n.closed = true
 	n.mu.Unlock()
+	if n.onStop != nil {
+		n.onStop()
+	}
 	for m := n.next(); m != nil; m = n.next() {
 		n.up.Finalize(m, syscall.ESHUTDOWN)
 	}
 	return nil
 }
 
-// arrive makes a message come in. It returns lnet's refusal, if any.
+// arrive makes a message come in by a connection of its source. It returns lnet's
+// refusal, if any.
 func (n *network) arrive(h wire.Header, failure error) error {
-	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: there.NID, PID: there.PID}}
+	return n.arriveFrom(nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, h, failure)
+}
+
+// arriveFrom is arrive by another connection.
+func (n *network) arriveFrom(id nid.ProcessID, h wire.Header, failure error) error {
+	d := &lnd.Delivery{Header: h, From: id}
 	verdict, err := n.up.Parse(d)
 	switch {
 	case err != nil:
@@ -120,6 +145,14 @@ func (n *network) arrive(h wire.Header, failure error) error {
 		n.receive(d, failure)
 	}
 	return nil
+}
+
+// mustArrive makes a message come in.
+func (n *network) mustArrive(t *testing.T, h wire.Header) {
+	t.Helper()
+	if err := n.arrive(h, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newWire is newHarness with a network instead of loopback.
@@ -155,6 +188,12 @@ func header(length uint32) (h wire.Header) {
 	return h
 }
 
+// from makes a header one of a message from another process.
+func from(id nid.ProcessID, h wire.Header) wire.Header {
+	h.SrcNID, h.SrcPID = id.NID, id.PID
+	return h
+}
+
 func handle(md portals.MDHandle) wire.MDHandle {
 	return wire.MDHandle{Interface: incarnation, Object: uint64(md)}
 }
@@ -181,4 +220,12 @@ func ackHeader(md wire.MDHandle, mlength uint32) wire.Header {
 	h := header(0)
 	h.SetAck(wire.AckCmd{DstMD: md, MatchBits: 0x55, MLength: mlength})
 	return h
+}
+
+// wantDrops compares the drops so far.
+func wantDrops(t *testing.T, table *portals.Table, want map[string]uint64) {
+	t.Helper()
+	if diff := cmp.Diff(want, table.Node().Stats().DropReasons); diff != "" {
+		t.Errorf("drops (-want +got):\n%s", diff)
+	}
 }

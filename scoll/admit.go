@@ -10,31 +10,34 @@ func (m *Machine) admit(r *request, g *group) {
 		return
 	}
 	h := &r.header
-	root := g.rootOf(roster.NID(int(h.Root)))
-	if h.RootIncarnation > root.incarnation {
-		*root = rootState{nid: root.nid, incarnation: h.RootIncarnation}
+	if g.index < 0 {
+		g.parent = r.parent
 	}
-	switch {
-	case h.RootIncarnation < root.incarnation:
+	if m.isPast(roster.NID(int(h.Root)), h.RootIncarnation) {
 		m.stats.Rebooted++
 		m.reject(r, EREBOOT)
 		return
+	}
+	root := g.rootOf(r, roster, m.now)
+	fresh := g.index < 0 || root.seen.top == 0
+	switch {
 	case !root.seen.add(h.Sequence):
 		m.stats.Replayed++
 		m.discard(r) // an answer would end the wait for the first one's
 		return
-	case m.isUndecided(g, roster, h):
+	case m.isUndecided(g, roster, r):
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 		return
-	case g.index < 0 && !m.roomForGroup():
+	case g.index < 0 && !m.roomForGroup(g):
 		m.stats.Busy++
 		m.reject(r, EBUSY)
 		return
 	}
-	m.lived(h.Group.Creator, h.Group.Incarnation)
+	m.heardOfLife(r, h.Group.Creator, h.Group.Incarnation, fresh)
+	m.heardOfLife(r, roster.NID(int(h.Root)), h.RootIncarnation, fresh)
 	m.join(r, g, roster, l)
-	m.recall(r, root)
+	m.recall(r)
 	m.begin(r)
 }
 
@@ -101,6 +104,6 @@ func (m *Machine) begin(r *request) {
 	r.phase = preparing
 	m.emit(Effect{
 		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Again: r.repeated,
-		Data: m.lend(r.body[r.header.ListSize:]), Children: m.lendChildren(r),
+		Data: m.lend(r.payload()), Children: m.lendChildren(r),
 	})
 }

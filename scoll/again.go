@@ -54,7 +54,7 @@ func (m *Machine) again(r *request) {
 	r.phase = preparing
 	m.emit(Effect{
 		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster,
-		Data: m.lend(r.body[h.ListSize:]), Children: m.lendChildren(r),
+		Data: m.lend(r.payload()), Children: m.lendChildren(r),
 	})
 	m.schedule(r)
 }

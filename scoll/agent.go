@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // The portals of collectives. Requests wait where there is no buffer; replies
@@ -35,9 +36,15 @@ type AgentConfig struct {
 	// Config: Self may be zero on a node with one NID, Incarnation is the
 	// node's by default, and Watched follows from View.
 	Config
-	View  View         // nil: all nodes are alive
+	View View // nil: all nodes are alive
+	// Wall is the wall clock with which incarnations are compared, see
+	// IncarnationSlack. nil: the time since this node's own incarnation.
+	Wall  func() time.Time
 	Log   *slog.Logger // nil discards
 	Clock machine.Clock
+	// Keys sign all messages, if there are any; then what is not signed with one of them
+	// is refused. All nodes have the same. [Agent.SetKeys] changes them.
+	Keys keyring.Keys
 	// Worker runs a function that may block, after it has returned itself, each
 	// exactly once: Stop waits for them. They are IncomingRequest, and calls that
 	// would otherwise be made within others or wait for them. Default: a timer of
@@ -66,6 +73,7 @@ type Agent struct {
 	log     *slog.Logger
 	unwatch func()
 
+	signer   signer
 	receiver receiver
 	sender   sender
 	due      due
@@ -80,7 +88,8 @@ type Agent struct {
 
 	bulkModified atomic.Uint64
 
-	requests map[RequestID]*Request // owned by apply, like all below
+	warnings [2]time.Duration // when the next may be logged; owned by apply, like all below
+	requests map[RequestID]*Request
 	lists    map[RequestID]*fetch
 }
 
@@ -97,6 +106,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 	if err := a.fill(); err != nil {
 		return nil, err
 	}
+	a.signer.init(a.cfg.Keys)
 	a.m = New(a.cfg.Config)
 	a.due.init(a)
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
@@ -133,7 +143,7 @@ func (a *Agent) fill() error {
 		return ErrNoNID
 	}
 	a.cfg.MaxPayload = min(orDefault(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
-	a.cfg.Self, a.cfg.Watched = a.self, a.cfg.View != nil
+	a.cfg.Self, a.cfg.Watched, a.cfg.Signed = a.self, a.cfg.View != nil, a.cfg.Keys.Len() > 0
 	if a.cfg.Incarnation == 0 {
 		a.cfg.Incarnation = a.table.Node().Incarnation()
 	}
@@ -224,7 +234,7 @@ func (a *Agent) effect(e *Effect, out *Output) {
 	case DoExpose:
 		a.request(e.ID).expose(e)
 	case DoFetch:
-		a.fetch(e)
+		a.fetch(e, out)
 	case DoFetchMore:
 		a.request(e.ID).frame.more(int(e.Limit))
 	case DoTell:
@@ -241,6 +251,8 @@ func (a *Agent) effect(e *Effect, out *Output) {
 		}
 	case CallIncoming:
 		a.request(e.ID).incoming(e.Status)
+	case WarnAhead:
+		a.warnAhead(e)
 	case Began, Refused, Created:
 		a.ours(e, out)
 	default:

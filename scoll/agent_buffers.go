@@ -114,7 +114,7 @@ func (r *Request) forward(e *Effect, out *Output) {
 	}
 	s := r.agent.sender.take()
 	s.id, s.child = e.ID, e.Child
-	s.data = append(s.data, out.Buf[e.Data.Begin:e.Data.End]...)
+	s.data = r.agent.sign(append(s.data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
 	r.agent.sender.put(s, e.To, RequestPortal, 0, nil)
 }
 

@@ -85,7 +85,8 @@ func (p *post) lay(size int) {
 	if len(p.segments) > 0 {
 		return
 	}
-	p.trailer = slices.Grow(p.trailer, TrailerEntrySize*size)[:TrailerEntrySize*size]
+	size = TrailerEntrySize*size + p.r.agent.codeSize()
+	p.trailer = slices.Grow(p.trailer, size)[:size]
 	p.segments = append(p.segments, p.header[:])
 	if len(p.buf) > 0 {
 		p.segments = append(p.segments, p.buf)
@@ -104,9 +105,12 @@ func (p *post) event(e *portals.Event) {
 		Kind: Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), ReplyHeaderSize)],
 		Length: int(e.RLength), Cut: e.MLength < e.RLength,
 	}
+	if code := p.r.agent.codeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
+		in.Signed, in.Length = true, in.Length-code
+	}
 	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
 		in.Cut = int(h.PayloadSize) > len(p.buf)
-		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, int(e.MLength)-ReplyHeaderSize)
+		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, in.Length-ReplyHeaderSize)
 		r.buffers.mu.Lock()
 		p.filled, p.part = true, h.Part
 		r.buffers.mu.Unlock()

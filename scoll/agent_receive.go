@@ -92,8 +92,10 @@ func (r *receiver) give(b *buffer) {
 func (r *receiver) arrived(e *portals.Event) {
 	b := e.UserPtr.(*buffer)
 	if e.Kind == portals.EventPut && e.Err == nil {
+		data := b.segments[0][:e.MLength]
 		r.a.deliver(Input{
-			Kind: Arrival, From: e.Source.NID, Data: b.segments[0][:e.MLength], Cut: e.RLength > e.MLength,
+			Kind: Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: r.a.wall(),
+			Signed: r.a.isSigned(data, e.Source.NID),
 		})
 	}
 	r.give(b)

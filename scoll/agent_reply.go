@@ -45,7 +45,7 @@ func (r *Request) reply(buf []byte, final bool) error {
 // maxReply is what a message of a reply can carry, beside a trailer that names
 // all below.
 func (r *Request) maxReply() int {
-	return r.agent.cfg.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer)
+	return r.agent.cfg.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer) - r.agent.codeSize()
 }
 
 // refusal is the error of a call that comes at the wrong time. The caller holds
@@ -97,6 +97,7 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 	s := r.agent.sender.take()
 	s.id, s.part, s.up = e.ID, e.Part, true
 	s.data, s.trailer = append(s.data, p.header[:]...), append(s.trailer, p.trailer...)
+	s.trailer = r.agent.signReply(s.trailer, e.To, e.Bits, s.data, p.payload, s.trailer)
 	r.agent.sender.put(s, e.To, ReplyPortal, e.Bits, p.payload)
 }
 

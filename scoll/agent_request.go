@@ -93,6 +93,10 @@ func (r *Request) Group() *Group {
 // failed, the module replies as it did then.
 func (r *Request) Repeated() bool { return r.repeated }
 
+// Live reports whether the request goes to the live members only. Then it may come more
+// than once, see Repeated.
+func (r *Request) Live() bool { return r.flags&FlagSubset != 0 }
+
 // Private is what NewRequest was given.
 func (r *Request) Private() any { return r.private }
 

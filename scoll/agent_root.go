@@ -153,6 +153,9 @@ func (r *Request) Send() error {
 	o := r.group.outgoing(r.flags)
 	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
 	o.Segment = r.group.segment
+	if r.agent.signer.on && r.bulkLength > 0 {
+		o.BulkSum = sumOfBulk(r.Bulk())
+	}
 	if r.flags&FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}

@@ -54,6 +54,7 @@ func (s *sender) give(p *sending) {
 func (s *sender) refuse(e *Effect, out *Output) {
 	p := s.take()
 	p.data = append(p.data, out.Buf[e.Data.Begin:e.Data.End]...)
+	p.data = s.a.signReply(p.data, e.To, e.Bits, p.data)
 	s.put(p, e.To, ReplyPortal, e.Bits, nil)
 }
 
@@ -61,7 +62,7 @@ func (s *sender) refuse(e *Effect, out *Output) {
 func (s *sender) tell(e *Effect, out *Output) {
 	p := s.take()
 	p.id, p.progress = e.ID, true
-	p.data = append(p.data, out.Buf[e.Data.Begin:e.Data.End]...)
+	p.data = s.a.sign(append(p.data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
 	s.put(p, e.To, RequestPortal, 0, nil)
 }
 

@@ -108,6 +108,9 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	h := ReplyHeader{
 		RootIncarnation: r.header.RootIncarnation, Sequence: r.header.Sequence, Part: u.part, PayloadSize: u.size,
 	}
+	if m.cfg.Signed {
+		h.Flags |= ReplySigned
+	}
 	var trailer Range
 	begin := len(m.out.Buf)
 	if len(r.trailer) > maxTrailer {
@@ -115,7 +118,7 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	}
 	if u.final {
 		r.answered = true
-		h.Flags, h.Trailer = ReplyLast, uint32(len(r.trailer))
+		h.Flags, h.Trailer = h.Flags|ReplyLast, uint32(len(r.trailer))
 	}
 	m.out.Buf = h.AppendBinary(m.out.Buf)
 	data := Range{begin, len(m.out.Buf)}

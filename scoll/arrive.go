@@ -1,22 +1,31 @@
 package scoll
 
 import (
+	"bytes"
 	"errors"
 
 	"ulnet/lnet/nid"
 )
 
 // arrive takes a request, or answers why not (seed 000, Broadcast Message 1-2).
-func (m *Machine) arrive(from nid.NID, data []byte, cut bool) {
+func (m *Machine) arrive(in *Input) {
+	from, data := in.From, in.Data
 	h, body, err := ParseRequestHeader(data)
 	switch {
-	case errors.Is(err, ErrMagic) && len(data) == ProgressSize:
-		m.progress(from, data)
+	case errors.Is(err, ErrMagic) && bytes.HasPrefix(data, identityPrefix):
+		m.identity(in)
+		return
+	case errors.Is(err, ErrMagic) && bytes.HasPrefix(data, progressPrefix):
+		m.progress(in)
 		return
 	case errors.Is(err, ErrShort), errors.Is(err, ErrMagic):
 		m.stats.Malformed++
 		return
-	case cut:
+	case m.cfg.Signed != in.Signed, err == nil && (h.Flags&FlagSigned != 0) != in.Signed:
+		m.stats.Unsigned++
+		m.refuse(from, &h, EKEY, 0, 0)
+		return
+	case in.Cut:
 		m.stats.Protocol++
 		m.refuse(from, &h, EMSGSIZE, 0, 0)
 		return
@@ -25,56 +34,61 @@ func (m *Machine) arrive(from nid.NID, data []byte, cut bool) {
 		m.refuse(from, &h, EPROTO, 0, 0)
 		return
 	}
-	if s := m.admissible(&h); s != OK {
+	if s := m.admissible(from, &h, in.Wall); s != OK {
 		m.refuse(from, &h, s, 0, 0)
 		return
 	}
 	r := m.requests.add()
 	m.incoming++
-	r.header, r.body = h, append(r.body[:0], body...)
+	r.header, r.body = h, append(r.body[:0], body[:int(h.ListSize)+int(h.PayloadSize)+h.sumSize()]...)
 	r.parent, r.parentBits, r.processing = from, h.ReplyBits, h.Processing
+	r.stranger = m.isStranger(from)
+	m.shares.charge(from, r.stranger, share{active: 1}, 1)
 	r.limit = m.now + min(max(h.answerTimeout(1), 1), m.cfg.MaxTimeout)
 	m.requests.setWake(r, r.limit)
 	m.enter(r)
 }
 
 // admissible makes the checks that need no group.
-func (m *Machine) admissible(h *RequestHeader) Status {
+func (m *Machine) admissible(from nid.NID, h *RequestHeader, wall uint64) Status {
 	service := m.services[h.Service]
 	destroys := h.Flags&(FlagModule|FlagLast) == FlagModule|FlagLast
 	switch {
+	case m.ahead(from, h, wall):
+		return EAHEAD
 	case service == nil && !destroys:
 		m.stats.NoService++
 		return ENOSERVICE
 	case service != nil && h.Flags&FlagOOB != 0 && !service.oob:
 		m.stats.NoService++
 		return ENOTSUP
-	case m.incoming >= m.cfg.MaxActive:
+	case !m.mayTake(from):
 		m.stats.Busy++
 		return EBUSY
 	case m.table.graves[keyOf(h.Group, h.Service)]:
 		m.stats.NoGroup++
 		return ENOGROUP
 	}
-	if h.Group.Incarnation < m.table.lives[h.Group.Creator] {
+	if m.isPast(h.Group.Creator, h.Group.Incarnation) {
 		m.stats.Rebooted++
 		return EREBOOT
 	}
 	return OK
 }
 
-// lived takes note of the life of a group's creator, once a request over the
-// group is admitted. A later one ends the groups of the earlier ones.
-func (m *Machine) lived(id nid.NID, incarnation uint64) {
-	known, ok := m.table.lives[id]
-	if !id.IsValid() || id == m.cfg.Self || incarnation <= known || !ok && len(m.table.lives) == maxLives {
-		return
+// ahead refuses incarnations that no honest node can have, or one whose clock is far
+// ahead of ours. Of an out-of-band group Incarnation is something else.
+func (m *Machine) ahead(from nid.NID, h *RequestHeader, wall uint64) bool {
+	highest := h.RootIncarnation
+	if h.Flags&FlagOOB == 0 {
+		highest = max(highest, h.Group.Incarnation)
 	}
-	m.table.lives[id] = incarnation
-	if known != 0 {
-		m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
-		m.endWaits(id, EREBOOT)
+	if !m.isAhead(highest, wall) {
+		return false
 	}
+	m.stats.Ahead++
+	m.emit(Effect{Kind: WarnAhead, To: from, Bits: highest})
+	return true
 }
 
 // enter finds the group of a request, by asking the service or fetching the
@@ -91,16 +105,20 @@ func (m *Machine) enter(r *request) {
 		m.ask(r)
 	case g != nil:
 		m.admit(r, g)
+	case h.Group.Creator == m.cfg.Self: // a group that we made is here
+		m.stats.NoGroup++
+		m.reject(r, ENOGROUP)
 	case h.ListSize > 0:
 		m.learn(r, r.body[:h.ListSize])
 	case h.List.Length > maxListSize:
 		m.reject(r, EMSGSIZE)
-	case h.List.Length > maxListSize-m.lists, h.List.Length > 0 && m.isListed(r.parent):
+	case h.List.Length > 0 && (!m.mayFetch(r.parent, h.List.Length) || m.isListed(r.parent)):
 		m.stats.Busy++
 		m.reject(r, EBUSY)
 	case h.List.Length > 0:
 		r.phase, r.fetches, r.list = listing, true, h.List.Length
 		m.lists += r.list
+		m.shares.charge(r.parent, r.stranger, share{fetch: r.list}, 1)
 		m.emit(Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: h.List.Bits, Length: h.List.Length, Limit: h.List.Length, Chunk: m.cfg.MaxPayload, List: true})
 	default:
 		m.stats.NoGroup++
@@ -157,6 +175,7 @@ func (m *Machine) isListed(from nid.NID) bool {
 // unlist takes note that the memory of a list of members is free.
 func (m *Machine) unlist(r *request) {
 	m.lists -= r.list
+	m.shares.charge(r.parent, r.stranger, share{fetch: r.list}, -1)
 	r.list = 0
 }
 
@@ -176,7 +195,7 @@ func (m *Machine) learn(r *request, list []byte) {
 		key := keyOf(r.header.Group, r.header.Service)
 		g := m.table.groups[key]
 		if g == nil {
-			g = &group{key: key, index: -1, members: members}
+			g = &group{key: key, index: -1, members: members, stranger: m.hasStranger(members)}
 		}
 		m.admit(r, g)
 	}

@@ -1,29 +1,28 @@
 package scoll
 
-import "slices"
+import "bytes"
 
 // What a member knows of the attempts of a broadcast to the live members, see
 // again.go: whichever of them comes first to it is run, and the others are
-// answered for with what came of that.
+// answered for with what came of that. Requests are attempts of one broadcast if they
+// say the same, too: a parent that makes up another one keeps no true one from being
+// run.
 
-// failure is what came of a request that a service has failed to run.
-type failure struct {
-	first  uint64
-	status Status
+// isAttempt reports whether two requests over a group are attempts of one broadcast.
+func (r *request) isAttempt(roster *Membership, o *request) bool {
+	return o.header.First == r.header.First && o.header.RootIncarnation == r.header.RootIncarnation &&
+		o.roster.NID(int(o.header.Root)) == roster.NID(int(r.header.Root)) &&
+		bytes.Equal(o.body[o.header.ListSize:], r.body[r.header.ListSize:])
 }
 
-// rootState returns what is known of the root of a request.
-func (r *request) rootState() *rootState { return r.group.rootOf(r.roster.NID(int(r.header.Root))) }
-
-// attempts calls f for the requests here that are attempts of a broadcast.
-func (m *Machine) attempts(g *group, roster *Membership, h *RequestHeader, f func(*request)) {
-	if g.inFlight == 0 || h.Flags&FlagSubset == 0 {
+// attempts calls f for the other requests here that are attempts of the broadcast of
+// one.
+func (m *Machine) attempts(g *group, roster *Membership, r *request, f func(*request)) {
+	if g.inFlight == 0 || r.header.Flags&FlagSubset == 0 {
 		return
 	}
-	root := roster.NID(int(h.Root))
 	for _, o := range m.requests.slots {
-		if o.phase != idle && !o.root && o.group == g && o.header.First == h.First &&
-			o.header.RootIncarnation == h.RootIncarnation && o.roster.NID(int(o.header.Root)) == root {
+		if o != r && o.phase != idle && !o.root && o.group == g && r.isAttempt(roster, o) {
 			f(o)
 		}
 	}
@@ -31,38 +30,36 @@ func (m *Machine) attempts(g *group, roster *Membership, h *RequestHeader, f fun
 
 // isUndecided reports whether another attempt may yet be run or refused here. What
 // to say to this one is known later.
-func (m *Machine) isUndecided(g *group, roster *Membership, h *RequestHeader) (is bool) {
-	m.attempts(g, roster, h, func(o *request) {
+func (m *Machine) isUndecided(g *group, roster *Membership, r *request) (is bool) {
+	m.attempts(g, roster, r, func(o *request) {
 		is = is || o.incoming == notCalled && o.bulk == OK && !o.answered
 	})
 	return is
 }
 
 // remember notes that a request is run here.
-func (r *request) remember() {
-	if r.root || r.header.Flags&FlagSubset == 0 {
-		return
-	}
-	if s := r.rootState(); s.incarnation == r.header.RootIncarnation {
-		s.ran.add(r.header.First)
+func (m *Machine) remember(r *request) {
+	if !r.root && r.header.Flags&FlagSubset != 0 {
+		r.group.rootOf(r, r.roster, m.now).note(r.header.First, r.payloadSum())
 	}
 }
 
 // recall keeps a request from being run once more: it waits for the attempt that
 // runs, if one does, or fails as that did.
-func (m *Machine) recall(r *request, root *rootState) {
-	if r.header.Flags&FlagSubset == 0 || !root.ran.has(r.header.First) {
+func (m *Machine) recall(r *request) {
+	if r.header.Flags&FlagSubset == 0 {
+		return
+	}
+	known := r.group.runOf(r, r.roster)
+	if known == nil {
 		return
 	}
 	r.repeated, r.incoming = true, returned
-	for _, f := range root.failures {
-		if f.first == r.header.First {
-			r.failed = f.status
-			r.trailer = append(r.trailer, Missing{uint32(r.rank), f.status, Node})
-		}
+	if r.failed = known.status; r.failed != OK {
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), r.failed, Node})
 	}
-	m.attempts(r.group, r.roster, &r.header, func(o *request) {
-		if o != r && !o.repeated && o.incoming == called && o.bulk == OK {
+	m.attempts(r.group, r.roster, r, func(o *request) {
+		if !o.repeated && o.incoming == called && o.bulk == OK {
 			r.incoming = called
 		}
 	})
@@ -73,11 +70,8 @@ func (m *Machine) tellAttempts(r *request, s Status) {
 	if r.root || r.repeated || r.bulk != OK || r.header.Flags&FlagSubset == 0 {
 		return
 	}
-	if root := r.rootState(); s != OK && root.incarnation == r.header.RootIncarnation {
-		old := func(f failure) bool { return root.ran.top-f.first >= windowSize }
-		root.failures = append(slices.DeleteFunc(root.failures, old), failure{r.header.First, s})
-	}
-	m.attempts(r.group, r.roster, &r.header, func(o *request) {
+	r.group.setStatus(r, s)
+	m.attempts(r.group, r.roster, r, func(o *request) {
 		if o.repeated && o.incoming == called && o.bulk == OK {
 			m.ran(o, s)
 		}

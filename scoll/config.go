@@ -17,7 +17,6 @@ const (
 	maxMembers    = 131_072
 	maxGroups     = 4096
 	maxChildren   = 1024
-	maxLives      = 65_536    // of creators of groups
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
@@ -69,6 +68,9 @@ type Config struct {
 	// Watched says that inputs tell who is alive: who was not said to be is
 	// dead. Otherwise everybody is alive.
 	Watched bool
+	// Signed says that messages are signed, as inputs say. All nodes are the same in
+	// that.
+	Signed bool
 }
 
 // filled returns c with its defaults.

@@ -6,10 +6,12 @@ import (
 )
 
 // String returns the names of the flags that are set.
-func (f Flags) String() string { return flagText(uint32(f), "last", "module", "oob", "list", "subset") }
+func (f Flags) String() string {
+	return flagText(uint32(f), "last", "module", "oob", "list", "subset", "signed")
+}
 
 // String returns the names of the flags that are set.
-func (f ReplyFlags) String() string { return flagText(uint32(f), "last", "collective") }
+func (f ReplyFlags) String() string { return flagText(uint32(f), "last", "collective", "signed") }
 
 // flagText names flags by their bits; those without a name are in hexadecimal.
 func flagText(f uint32, names ...string) string {

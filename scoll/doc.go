@@ -29,10 +29,15 @@
 //	                     more tells parent and children; nobody below it has run
 //	                     the request, so that the list stays exact
 //	replayed requests    are dropped: an answer would end the one under way
+//	incarnations         end what earlier ones made when the node that has them says
+//	                     so, not when a message of another node does
+//	signatures           keys that members share sign all messages (package keyring)
 //
 // # Bounds
 //
 // Requests have at most [MaxMessage] bytes with all that rides on them. A node
 // takes Config.MaxActive requests of others at a time, and Config.MaxGroups of
-// their groups; what comes unasked finds AgentConfig.Buffers buffers, or waits.
+// their groups, of which each node that sends to it has a share, and nodes on no
+// list (Agent.SetListed) have a bounded one together; what comes unasked finds
+// AgentConfig.Buffers buffers, or waits.
 package scoll

@@ -18,14 +18,15 @@ type InputKind uint8
 const (
 	Timer      InputKind = iota
 	Broadcast            // Broadcast: send one; its effect Began has Token
-	Arrival              // From, Data, Cut: a request arrived
-	Return               // From, Bits, Data (header), Trailer, Length, Cut: a reply arrived
+	Arrival              // From, Data, Cut, Wall, Signed: a request arrived
+	Return               // From, Bits, Data (header), Trailer, Length (without a code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final: the service replies; Final: for the last time
 	Abort                // ID
 	Register             // Service, OOB: it exists, and maps out-of-band groups
 	Unregister           // Service
 	Create               // Broadcast: of the group Group with Members
 	Health               // From, Alive, Lifetime: what discovery says
+	Listed               // Listed: which nodes are no strangers from now on; nil: all
 
 	InPreRequest // ID, Status, Timeout: the callback returned
 	InIncoming   // ID, Status
@@ -57,17 +58,20 @@ type Input struct {
 	Trailer   []byte
 	Length    int // of a reply as it was sent
 	Cut       bool
+	Signed    bool // a code of a key that we have was verified
 	Final     bool
 	Alive     bool
 	OOB       bool
 	Size      int
 	There     uint64
 	Lifetime  uint64
+	Wall      uint64 // this node's wall clock in nanoseconds since 1970; 0: not known
 	Timeout   time.Duration
 	Service   ServiceID
 	Members   *Membership
 	Broadcast *Outgoing
-	Token     any // comes back with DoReply
+	Listed    func(nid.NID) bool // always says the same of a NID
+	Token     any                // comes back with DoReply
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
@@ -80,6 +84,7 @@ type Outgoing struct {
 	Flags      Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
 	Payload    []byte
 	Bulk       uint64        // length of the bulk data
+	BulkSum    Digest        // of these, with Config.Signed
 	Segment    uint32        // forward it in segments of this length; 0: when all is there
 	Processing time.Duration // estimate of how long services take
 	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
@@ -98,7 +103,7 @@ const (
 	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // ID, Child: take the child's reply buffers back
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
-	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is
+	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // ID, Limit: the parent has more
 	DoTell                        // ID, Child, To, Data: send a child word of progress
 	DoStop                        // ID: stop fetching
@@ -114,6 +119,7 @@ const (
 	CallPostReply  // ID, Busy, Missing (at the root)
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
+	WarnAhead      // To, Bits (an incarnation, 0: ours or one that we passed on), Status: this node refused To's request, or To refused ours, with EAHEAD
 )
 
 // Range is a part of one of an Output's buffers.

@@ -22,12 +22,16 @@ func (m *Machine) forward(r *request) {
 		m.expose(r)
 		frame := m.frame(r, false)
 		for i := range r.children {
-			if m.health.isDead(r.roster.NID(r.children[i].Rank)) {
+			switch id := r.roster.NID(r.children[i].Rank); {
+			case m.health.isDead(id):
 				m.stats.Died++
 				m.fail(r, i, EHOSTDOWN)
-				continue
+			case !r.root && r.group.stranger && !m.mayDial(id):
+				m.stats.NotListed++
+				m.fail(r, i, ENOTLISTED)
+			default:
+				m.send(r, i, frame)
 			}
-			m.send(r, i, frame)
 		}
 	}
 }
@@ -39,7 +43,7 @@ func (m *Machine) start(r *request) {
 	}
 	if r.incoming == notCalled {
 		r.incoming = called
-		r.remember()
+		m.remember(r)
 		m.emit(Effect{Kind: CallIncoming, ID: r.id})
 	}
 }
@@ -75,7 +79,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 	var list []byte
 	if listed && h.Flags&FlagList == 0 {
 		h.Flags |= FlagList
-		if size := r.group.members.Size(); RequestHeaderSize+size+len(body) <= MaxMessage {
+		if size := r.group.members.Size(); RequestHeaderSize+size+len(body)+h.proof()-h.sumSize() <= MaxMessage {
 			h.ListSize = uint32(size)
 			list = r.group.members.AppendBinary(nil)
 		} else {

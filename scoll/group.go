@@ -31,25 +31,19 @@ type group struct {
 	index    int           // in table.list
 	rank     int           // ours among members, or -1
 	creator  bool          // we made it
+	stranger bool          // a member is one, see shares.go
+	parent   nid.NID       // whose request brought it
 	creating bool          // the creation is under way
 	complete bool          // all members know it, as far as we know
 	last     bool          // it goes with the last request
 	inFlight int           // requests
+	bytes    uint64        // of the list, while it is in the table
 	used     time.Duration // when the latest request of others came
 	sequence uint64        // of our latest broadcast
 	busy     []uint64      // of our broadcasts that are under way, ascending
 	roots    []rootState
 	layout   layout
 	live     liveSet
-}
-
-// rootState is what a node knows of a root of a group.
-type rootState struct {
-	nid         nid.NID
-	incarnation uint64
-	seen        window // sequences
-	ran         window // sequences of first attempts that the service was to run here
-	failures    []failure
 }
 
 // layout keeps the children of this node in a tree (SC-155).
@@ -85,25 +79,15 @@ func (r *request) shape() tree.Tree {
 	return tree.Tree{Topology: topology, N: r.roster.Len(), Root: int(r.header.Root)}
 }
 
-// rootOf returns what is known of a root, which it takes note of.
-func (g *group) rootOf(id nid.NID) *rootState {
-	i := slices.IndexFunc(g.roots, func(s rootState) bool { return s.nid == id })
-	if i < 0 {
-		i = len(g.roots)
-		g.roots = append(g.roots, rootState{nid: id})
-	}
-	return &g.roots[i]
-}
-
 // table is the groups of a node, and tombstones of those that are gone.
 type table struct {
 	groups map[groupKey]*group
 	list   []*group
-	others int    // of them not made here
+	others int // of them not made here
+	shares *shares
 	next   uint64 // index of the next group
 	graves map[groupKey]bool
 	buried []grave // the oldest first
-	lives  map[nid.NID]uint64
 	// sequence is the highest number of a broadcast of ours over a group that is
 	// gone. One that comes back goes on from there: others may not have forgotten
 	// it, and would take lower numbers for replays.
@@ -111,13 +95,14 @@ type table struct {
 }
 
 type grave struct {
-	key groupKey
-	at  time.Duration // when it is forgotten
+	key      groupKey
+	at       time.Duration // when it is forgotten
+	stranger bool          // the group was one of strangers
 }
 
-func (t *table) init() {
+func (t *table) init(s *shares) {
+	t.shares = s
 	t.groups, t.graves = make(map[groupKey]*group), make(map[groupKey]bool)
-	t.lives = make(map[nid.NID]uint64)
 }
 
 func (t *table) add(g *group) {
@@ -126,6 +111,8 @@ func (t *table) add(g *group) {
 	t.list = append(t.list, g)
 	if !g.creator {
 		t.others++
+		g.bytes = g.size()
+		t.shares.charge(g.parent, g.stranger, share{groups: 1, bytes: g.bytes}, 1)
 	}
 }
 
@@ -144,28 +131,8 @@ func (t *table) remove(g *group) {
 	g.index = -1
 	if !g.creator {
 		t.others--
+		t.shares.charge(g.parent, g.stranger, share{groups: 1, bytes: g.bytes}, -1)
 	}
-}
-
-// roomForGroup reports whether one more group of others may be kept. If there
-// are too many, the one that was not used for longest goes, once nothing of its
-// broadcasts can be on its way any more: should it be used again, its root is
-// told ENOGROUP and sends the list again.
-func (m *Machine) roomForGroup() bool {
-	if m.table.others < m.cfg.MaxGroups {
-		return true
-	}
-	var oldest *group
-	for _, g := range m.table.list {
-		if !g.creator && g.key.id.Creator.IsValid() && g.inFlight == 0 && (oldest == nil || g.used < oldest.used) {
-			oldest = g
-		}
-	}
-	if oldest == nil || m.now-oldest.used < 2*m.cfg.MaxTimeout {
-		return false
-	}
-	m.table.remove(oldest)
-	return true
 }
 
 // bury ends a group and remembers that it is gone (SC-A12).
@@ -174,12 +141,29 @@ func (t *table) bury(g *group, until time.Duration) {
 		return
 	}
 	t.remove(g)
-	if len(t.buried) == maxTombstones {
-		delete(t.graves, t.buried[0].key)
-		t.buried = slices.Delete(t.buried, 0, 1)
-	}
+	t.roomForGrave(g.stranger)
 	t.graves[g.key] = true
-	t.buried = append(t.buried, grave{g.key, until})
+	t.buried = append(t.buried, grave{g.key, until, g.stranger})
+}
+
+// roomForGrave forgets the oldest tombstone if there are too many. Those of strangers'
+// groups are a quarter of all: one of these goes for another.
+func (t *table) roomForGrave(stranger bool) {
+	first, count := 0, 0
+	for i := range t.buried {
+		if t.buried[i].stranger {
+			if count++; count == 1 {
+				first = i
+			}
+		}
+	}
+	if !stranger || count < maxTombstones/4 {
+		if first = 0; len(t.buried) < maxTombstones {
+			return
+		}
+	}
+	delete(t.graves, t.buried[first].key)
+	t.buried = slices.Delete(t.buried, first, first+1)
 }
 
 // forget ends tombstones whose time is over.

@@ -43,10 +43,34 @@ func (m *Machine) invariants() error {
 	if strange != m.table.others {
 		return fmt.Errorf("%d groups of others, counted %d", strange, m.table.others)
 	}
+	if err := m.shares.invariants(m.incoming, strange, m.lists); err != nil {
+		return err
+	}
 	for i, r := range m.requests.heap {
 		if r.heapAt != i || i > 0 && m.requests.less(i, (i-1)/2) {
 			return fmt.Errorf("the heap is out of order at %d", i)
 		}
+	}
+	return nil
+}
+
+// invariants compares what nodes hold with what there is.
+func (s *shares) invariants(active, groups int, fetch uint64) error {
+	var all share
+	for _, one := range s.of { // any order: a sum
+		all.active += one.active
+		all.groups += one.groups
+		all.bytes += one.bytes
+		all.fetch += one.fetch
+		if one.active < 0 || one.groups < 0 {
+			return fmt.Errorf("a node holds %+v", one)
+		}
+	}
+	if want := (share{active, groups, s.bytes, fetch}); all != want {
+		return fmt.Errorf("nodes hold %+v, there is %+v", all, want)
+	}
+	if n := s.strangers; n.active > active || n.groups > groups || n.active < 0 || n.groups < 0 || n.bytes > s.bytes || n.fetch > fetch {
+		return fmt.Errorf("strangers hold %+v of %+v", n, all)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -157,6 +158,13 @@ func TestWindow(t *testing.T) {
 	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) || !w.has(2999) || w.has(1<<40+1) {
 		t.Error("after a jump")
 	}
+	for range 2 { // at the highest numbers that there are
+		w.add(math.MaxUint64 - 1)
+		w.add(math.MaxUint64)
+	}
+	if w.add(math.MaxUint64) || !w.add(math.MaxUint64-2) {
+		t.Error("at the end")
+	}
 }
 
 // TestCreatorDies: SC-101, SC-103: a member's groups go with their creator, not
@@ -188,11 +196,12 @@ func TestCreatorDies(t *testing.T) {
 	}
 }
 
-// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message ends the
-// groups of the earlier ones, and messages from those are refused.
+// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message of the
+// creator ends the groups of the earlier ones, and messages from those are refused.
 func TestCreatorReboots(t *testing.T) {
-	h := newHarness(t, 8, 7, nil)
+	h := newHarness(t, 8, 4, nil)
 	h.running(nil)
+	h.childrenReply()
 	h.leave()
 	old := h.group
 	h.group.Incarnation++
@@ -208,8 +217,18 @@ func TestCreatorReboots(t *testing.T) {
 	}
 }
 
-// TestRebootEndsWait: SC-158: a later life of a child that shows in a group which
-// it made ends the wait for the earlier one.
+// childrenReply has all children of the latest request reply.
+func (h *harness) childrenReply() {
+	h.t.Helper()
+	for i, c := range h.m.requests.get(h.id).children {
+		h.childReplies(c.Rank, nil)
+		h.step(Input{Kind: InReply, Child: i})
+	}
+	h.step(Input{Kind: InWithdrawn})
+}
+
+// TestRebootEndsWait: SC-158: a later incarnation of a child that shows in a group
+// which it made, and that it confirms, ends the wait for the earlier one.
 func TestRebootEndsWait(t *testing.T) {
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
 	all := h.group
@@ -222,14 +241,16 @@ func TestRebootEndsWait(t *testing.T) {
 	h.group = all
 	h.running(nil)
 	made(8)
-	h.want("unpost0 child0:" + EREBOOT.String() + " pre")
+	h.want("tell0 pre")
+	h.confirms(6, 8)
+	h.want("unpost0 child0:" + EREBOOT.String())
 	h.one("died", h.m.Stats().Died)
 }
 
 // TestRootReboots: SC-102: of two lives of a root the later one counts, in
 // out-of-band groups too, and its numbers begin anew.
 func TestRootReboots(t *testing.T) {
-	h := newHarness(t, 8, 7, nil)
+	h := newHarness(t, 8, 4, nil) // a child of the root
 	life := func(incarnation uint64) {
 		h.admitted(func(r *RequestHeader) {
 			r.Flags |= FlagOOB
@@ -243,11 +264,26 @@ func TestRootReboots(t *testing.T) {
 	life(8)
 	h.want("pre")
 	life(7)
-	h.want("refuse")
+	h.want("tell0 refuse") // whether its incarnation is still the later one
 	if h.refusal().Status != EREBOOT {
 		t.Errorf("%v", h.refusal())
 	}
 	h.one("rebooted", h.m.Stats().Rebooted)
+}
+
+// confirms has a member answer the question of the latest step.
+func (h *harness) confirms(rank int, incarnation uint64) {
+	h.t.Helper()
+	e := h.find(DoTell)
+	if e.To != h.members.NID(rank) {
+		h.t.Fatalf("%v is asked, not member %d", e.To, rank)
+	}
+	question, err := ParseIdentity(h.out.Buf[e.Data.Begin:e.Data.End])
+	if err != nil || question.Kind != Ask {
+		h.t.Fatalf("%+v, %v", question, err)
+	}
+	answer := Identity{Nonce: question.Nonce, Incarnation: incarnation, Kind: Tell}
+	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendBinary(nil)})
 }
 
 // TestBitsOfLives: SC-153: answers to an earlier life of a node match nothing.

@@ -11,6 +11,8 @@ type Machine struct {
 	cfg       Config
 	services  map[ServiceID]*registration
 	table     table
+	lives     lives
+	shares    shares
 	requests  requests
 	pipelines pipelines
 	health    health
@@ -20,8 +22,10 @@ type Machine struct {
 	lists     uint64 // bytes of lists that are fetched
 	stats     Stats
 
-	out *Output // of the step that is made
-	now time.Duration
+	out   *Output // of the step that is made
+	now   time.Duration
+	began time.Duration // the first step
+	steps bool
 }
 
 type registration struct{ oob bool }
@@ -31,8 +35,9 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 // New returns a machine.
 func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg.filled(), services: make(map[ServiceID]*registration), parse: ParseMembership}
-	m.table.init()
-	m.table.lives[cfg.Self] = cfg.Incarnation
+	m.shares.init()
+	m.table.init(&m.shares)
+	m.lives.init(cfg.Self, cfg.Incarnation)
 	m.requests.init()
 	m.pipelines.init()
 	m.health.init()
@@ -51,12 +56,16 @@ func scramble(x uint64) uint64 {
 
 // Step implements machine.Machine.
 func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	if !m.steps {
+		m.steps, m.began = true, now
+	}
 	m.now, m.out = now, out
 	m.apply(&in)
 	m.expire()
 	m.table.forget(now)
+	m.inquireNow()
 	m.out = nil
-	return min(m.requests.wake(), m.table.wake())
+	return min(m.requests.wake(), m.table.wake(), m.lives.wake())
 }
 
 func (m *Machine) apply(in *Input) {
@@ -67,13 +76,15 @@ func (m *Machine) apply(in *Input) {
 	case Create:
 		m.create(in.Broadcast)
 	case Arrival:
-		m.arrive(in.From, in.Data, in.Cut)
+		m.arrive(in)
 	case Return:
 		m.returned(in)
 	case Register:
 		m.services[in.Service] = &registration{in.OOB}
 	case Unregister:
 		delete(m.services, in.Service)
+	case Listed:
+		m.shares.listed = in.Listed
 	case Health:
 		m.healthChanged(in)
 	default:

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -31,14 +32,17 @@ type origin struct {
 	bits   uint64
 }
 
-// maxEarly bounds what is kept of progress that overtook its request.
-const maxEarly = 64
+// maxEarly bounds what is kept of progress that overtook its request, and
+// maxEarlyOfOne what is kept of one parent's.
+const (
+	maxEarly      = 64
+	maxEarlyOfOne = 8
+)
 
 // pipelines finds requests by their parents' messages.
 type pipelines struct {
 	byOrigin map[origin]*request
-	early    []overtaking // made when there is some: most machines never meet any
-	next     int
+	early    []overtaking // the oldest first; made when there is some: most machines never meet any
 }
 
 // overtaking is a word of progress without its request.
@@ -49,14 +53,24 @@ type overtaking struct {
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
 
-// keep takes note of a word of progress in place of the oldest.
+// keep takes note of a word of progress in place of the oldest: of those of the same
+// parent if it has many.
 func (p *pipelines) keep(o overtaking) {
-	if len(p.early) < maxEarly {
-		p.early = append(p.early, o)
-		return
+	of := func(e overtaking) bool { return e.from.parent == o.from.parent }
+	count := 0
+	for i := range p.early {
+		if of(p.early[i]) {
+			count++
+		}
 	}
-	p.early[p.next] = o
-	p.next = (p.next + 1) % maxEarly
+	switch {
+	case count >= maxEarlyOfOne:
+		i := slices.IndexFunc(p.early, of)
+		p.early = slices.Delete(p.early, i, i+1)
+	case len(p.early) == maxEarly:
+		p.early = slices.Delete(p.early, 0, 1)
+	}
+	p.early = append(p.early, o)
 }
 
 // isPipelined reports whether bulk data of a request comes in segments here.
@@ -95,6 +109,9 @@ func (m *Machine) forgetOrigin(r *request) {
 func (m *Machine) load(r *request) {
 	bulk := r.header.Bulk
 	e := Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length, Limit: bulk.Length, Chunk: m.cfg.MaxPayload}
+	if sum := r.header.sumSize(); sum > 0 {
+		e.Data = m.lend(r.body[len(r.body)-sum:])
+	}
 	if !r.isPipelined() {
 		r.phase = loading
 		m.emit(e)
@@ -112,13 +129,17 @@ func (m *Machine) load(r *request) {
 }
 
 // progress takes a parent's message.
-func (m *Machine) progress(from nid.NID, data []byte) {
-	p, err := ParseProgress(data)
-	if err != nil {
+func (m *Machine) progress(in *Input) {
+	p, err := ParseProgress(in.Data)
+	switch {
+	case err != nil:
 		m.stats.Malformed++
 		return
+	case p.Signed != in.Signed, m.cfg.Signed != in.Signed:
+		m.stats.Unsigned++
+		return
 	}
-	key := origin{from, p.ReplyBits}
+	key := origin{in.From, p.ReplyBits}
 	if r := m.pipelines.byOrigin[key]; r != nil {
 		m.heardOf(r, &p)
 		return
@@ -192,7 +213,7 @@ func (m *Machine) tellChildren(r *request, s Status) {
 }
 
 func (m *Machine) tellChild(r *request, i int, s Status) {
-	p := Progress{ReplyBits: r.bits, There: r.pipe.there, Status: s}
+	p := Progress{ReplyBits: r.bits, There: r.pipe.there, Status: s, Signed: m.cfg.Signed}
 	begin := len(m.out.Buf)
 	m.out.Buf = p.AppendBinary(m.out.Buf)
 	m.emit(Effect{

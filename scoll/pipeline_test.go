@@ -23,7 +23,7 @@ func pipelined(t *testing.T) *harness {
 // hear has a word of progress arrive from a member.
 func (h *harness) hear(from int, bits, there uint64, s Status) {
 	h.t.Helper()
-	p := Progress{bits, there, s}
+	p := Progress{bits, there, s, false}
 	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: p.AppendBinary(nil)})
 }
 

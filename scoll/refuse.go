@@ -12,6 +12,9 @@ func (m *Machine) refuse(to nid.NID, h *RequestHeader, s Status, nodes, entities
 		RootIncarnation: h.RootIncarnation, Sequence: h.Sequence, Flags: ReplyLast | ReplyCollective,
 		Status: s, Nodes: uint32(nodes), Entities: uint32(entities),
 	}
+	if m.cfg.Signed {
+		reply.Flags |= ReplySigned
+	}
 	begin := len(m.out.Buf)
 	m.out.Buf = reply.AppendBinary(m.out.Buf)
 	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
@@ -47,6 +50,7 @@ func (m *Machine) discard(r *request) {
 		m.emit(Effect{Kind: DoFree, ID: r.id})
 	}
 	m.incoming--
+	m.shares.charge(r.parent, r.stranger, share{active: 1}, -1)
 	m.requests.drop(r)
 }
 

@@ -21,6 +21,9 @@ func (m *Machine) returned(in *Input) {
 	}
 	h, _, err := ParseReplyHeader(in.Data)
 	switch {
+	case m.cfg.Signed != in.Signed && !in.Cut, err == nil && !in.Cut && (h.Flags&ReplySigned != 0) != in.Signed:
+		m.stats.Unsigned++
+		m.fail(r, i, EKEY)
 	case err != nil:
 		m.stats.BadReply++
 		m.fail(r, i, EPROTO)
@@ -59,8 +62,11 @@ func (m *Machine) refused(r *request, i int, s Status) {
 		m.schedule(r)
 		return
 	}
-	if s == OK {
+	switch s {
+	case OK:
 		s = EPROTO
+	case EAHEAD:
+		m.emit(Effect{Kind: WarnAhead, To: r.roster.NID(c.Rank), Status: s})
 	}
 	c.state = done
 	r.pending--

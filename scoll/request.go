@@ -56,6 +56,7 @@ type request struct {
 	refused  bool   // the reply was an error for the subtree
 	fetches  bool   // the list of members was fetched
 	list     uint64 // its bytes while that is so
+	stranger bool   // sent it
 	mapTries uint8
 	attempts uint8 // that have failed
 	heapAt   int   // position in the heap, or -1
@@ -126,6 +127,11 @@ type up struct {
 
 // maxParts bounds the messages of one reply. The last place is for the last.
 const maxParts = 64
+
+// payload is what the request says to the service.
+func (r *request) payload() []byte {
+	return r.body[r.header.ListSize:][:r.header.PayloadSize]
+}
 
 // requests is the table of requests, with a heap of those that want to be
 // looked at.

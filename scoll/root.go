@@ -3,6 +3,7 @@ package scoll
 import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 	"ulnet/scoll/tree"
 )
 
@@ -27,6 +28,9 @@ func (m *Machine) plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	}
 	l := g.spread(roster, g.tree, roster.Rank(m.cfg.Self), roster.Rank(m.cfg.Self))
 	p = Plan{Members: roster, Tree: g.tree, Children: append(room[:0], l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	if m.cfg.Signed {
+		p.MaxPayload -= len(Digest{}) + keyring.CodeSize
+	}
 	if m.mustRide(g) {
 		p.MaxPayload -= g.members.Size()
 	}
@@ -110,6 +114,9 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk), Processing: o.Processing,
 		Bulk: RMA{Length: o.Bulk}, PayloadSize: uint32(len(o.Payload)),
 	}
+	if m.cfg.Signed {
+		h.Flags |= FlagSigned
+	}
 	if o.Flags&FlagModule != 0 {
 		h.Processing = min(moduleTime, m.cfg.MaxTimeout/4)
 	}
@@ -132,7 +139,7 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 
 // addList has the list of members ride on a broadcast, or be fetched, if need be.
 func (m *Machine) addList(h *RequestHeader, o *Outgoing, g *group) Status {
-	room := MaxMessage - RequestHeaderSize - len(o.Payload)
+	room := MaxMessage - RequestHeaderSize - len(o.Payload) - h.proof()
 	creates := o.Flags&(FlagModule|FlagLast) == FlagModule
 	switch size := g.members.Size(); {
 	case room < 0, o.Bulk > maxBulk:
@@ -164,6 +171,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHea
 		r.body = g.members.AppendBinary(r.body)
 	}
 	r.body = append(r.body, o.Payload...)
+	r.body = append(r.body, o.BulkSum[:h.sumSize()]...)
 	m.join(r, g, roster, g.spread(roster, h.Tree, int(h.Root), int(h.Root)))
 	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.lendChildren(r), Members: roster})
 	m.run(r)

@@ -11,7 +11,9 @@ type Stats struct {
 	NoService  uint64 // refused, as all below
 	NoGroup    uint64
 	Stale      uint64 // another membership
+	Unsigned   uint64 // messages without a code of a key of this node, or with one where it has none
 	Rebooted   uint64 // from earlier lives
+	Ahead      uint64 // with an incarnation far above the wall clock
 	Busy       uint64
 	Rejected   uint64 // by the service
 	Late       uint64 // replies and inputs for what is over
@@ -27,6 +29,9 @@ type Stats struct {
 	LongWaits  uint64 // services that take longer than the root said
 	Destroyed  uint64 // groups whose creator died or rebooted
 	Early      uint64 // words of progress of bulk data that came before their request, or after its end
+	Displaced  uint64 // groups, by those of others
+	NotListed  uint64 // children that were not sent to: addresses of strangers
+	Asked      uint64 // nodes, for their incarnation
 	Again      uint64 // broadcasts to the live members, sent once more
 }
 

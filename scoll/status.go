@@ -25,9 +25,12 @@ const (
 	EALREADY   Status = 114  // done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
 	ECANCELED  Status = 125  // aborted
+	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
 	ENOGROUP   Status = 1001 // no such group here
 	ENOSERVICE Status = 1002 // no such service here
 	EREBOOT    Status = 1003 // of an earlier life of the root
+	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
+	ENOTLISTED Status = 1005 // a node that is on no list of the member, beyond what it does for such
 )
 
 var statusTexts = map[Status]string{
@@ -35,6 +38,7 @@ var statusTexts = map[Status]string{
 	EPROTO: "not understood", EMSGSIZE: "too large", ENOTSUP: "not supported", ETIMEDOUT: "timed out",
 	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
 	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
+	EKEY: "not signed with the key", EAHEAD: "incarnation ahead of the clock", ENOTLISTED: "not on the list of nodes",
 }
 
 // String returns the text of a status.

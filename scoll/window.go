@@ -32,7 +32,7 @@ func (w *window) slide(n uint64) {
 	if n-w.top >= windowSize {
 		w.bits = [windowSize / 64]uint64{}
 	} else {
-		for i := w.top + 1; i <= n; i++ {
+		for i := n; i > w.top; i-- { // n may be the highest number that there is
 			w.bits[i%windowSize/64] &^= 1 << (i % 64)
 		}
 	}

@@ -3,6 +3,8 @@ package scoll
 import (
 	"encoding/binary"
 	"fmt"
+
+	"ulnet/portals/keyring"
 )
 
 // ReplyFlags say what a reply is.
@@ -12,7 +14,8 @@ type ReplyFlags uint32
 const (
 	ReplyLast       ReplyFlags = 1 << iota // no more parts follow
 	ReplyCollective                        // an error of the module for the whole subtree, not of its service
-	knownReplyFlags = ReplyLast | ReplyCollective
+	ReplySigned                            // a code made with a key of the members ends the message
+	knownReplyFlags = ReplyLast | ReplyCollective | ReplySigned
 )
 
 // ReplyHeader begins every message up the tree, little-endian:
@@ -30,7 +33,8 @@ const (
 //	44  4  nodes            that an error speaks for
 //	48  4  entities         on them
 //	52  4  reserved
-//	56     payload, trailer
+//	56     payload, trailer; with ReplySigned a code of package keyring (12), bound to
+//	       sender, receiver and match bits
 type ReplyHeader struct {
 	RootIncarnation uint64
 	Sequence        uint64
@@ -89,6 +93,14 @@ func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 		return h, b, ErrHeader
 	}
 	return h, b[ReplyHeaderSize:], nil
+}
+
+// CodeSize is the length of the code at the end of the reply, 0 if it is not signed.
+func (h *ReplyHeader) CodeSize() int {
+	if h.Flags&ReplySigned == 0 {
+		return 0
+	}
+	return keyring.CodeSize
 }
 
 // Scope says whom an entry of a trailer is about.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Version of the protocol.
@@ -43,7 +44,8 @@ const (
 	FlagOOB                      // Group is an out-of-band group
 	FlagList                     // the list of members rides on the message
 	FlagSubset                   // to the live members only, see Live
-	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset
+	FlagSigned                   // a code made with a key of the members ends the message
+	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset | FlagSigned
 )
 
 // RMA says where data can be fetched with GETs: under which match bits of the
@@ -84,7 +86,9 @@ type RMA struct {
 //	180  4  list size        if it rides on the message
 //	184  4  payload size
 //	188  4  segment          of bulk data that is pipelined, or 0
-//	192     list of members, payload
+//	192     list of members, payload; with FlagSigned a digest of the bulk data, if
+//	        there are any (16 bytes), and a code of package keyring (12), bound to
+//	        sender and receiver
 type RequestHeader struct {
 	ReplyBits       uint64
 	Sequence        uint64
@@ -143,7 +147,8 @@ func (h *RequestHeader) AppendBinary(b []byte) []byte {
 }
 
 // ParseRequestHeader parses a header and returns what follows it: the list of
-// members and the payload, of the lengths that the header says. With an error
+// members and the payload, of the lengths that the header says, and what FlagSigned
+// adds. The code is not verified. With an error
 // of ErrVersion, ErrBody or ErrHeader the first three fields are valid, so that
 // it can be answered; with ErrShort and ErrMagic it cannot.
 func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
@@ -190,7 +195,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 
 // check refuses headers that say what cannot be.
 func (h *RequestHeader) check(body int) error {
-	if uint64(h.ListSize)+uint64(h.PayloadSize) != uint64(body) {
+	if uint64(h.ListSize)+uint64(h.PayloadSize)+uint64(h.proof()) != uint64(body) {
 		return ErrBody
 	}
 	_, ok := h.Tree.Topology()
@@ -205,6 +210,22 @@ func (h *RequestHeader) check(body int) error {
 		return ErrHeader
 	}
 	return nil
+}
+
+// proof is the length of what FlagSigned adds.
+func (h *RequestHeader) proof() int {
+	if h.Flags&FlagSigned == 0 {
+		return 0
+	}
+	return h.sumSize() + keyring.CodeSize
+}
+
+// sumSize is the length of the digest of the bulk data.
+func (h *RequestHeader) sumSize() int {
+	if h.Flags&FlagSigned == 0 || h.Bulk.Length == 0 {
+		return 0
+	}
+	return len(Digest{})
 }
 
 // micros rounds up to whole µs, so that nobody waits for less than was meant.

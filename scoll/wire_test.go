@@ -218,7 +218,7 @@ func FuzzRequestHeader(f *testing.F) {
 
 // TestProgress: SC-A17, the bytes of a word of progress.
 func TestProgress(t *testing.T) {
-	p := Progress{0x0102030405060708, 0x1112, EIO}
+	p := Progress{0x0102030405060708, 0x1112, EIO, false}
 	got := p.AppendBinary(nil)
 	if hex.EncodeToString(got) != "53434f50"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"05000000"+"00000000" {
 		t.Fatalf("%x", got)
@@ -244,13 +244,13 @@ func TestProgress(t *testing.T) {
 }
 
 func FuzzProgress(f *testing.F) {
-	f.Add((&Progress{1, 2, EIO}).AppendBinary(nil))
+	f.Add((&Progress{1, 2, EIO, false}).AppendBinary(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParseProgress(b)
 		if err != nil {
 			return
 		}
-		if again, err := ParseProgress(p.AppendBinary(nil)); err != nil || again != p {
+		if again, err := ParseProgress(append(p.AppendBinary(nil), b[ProgressSize:]...)); err != nil || again != p {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
@@ -268,6 +268,43 @@ func FuzzReplyHeader(f *testing.F) {
 		}
 		if e, _, err := ParseMissing(rest); err == nil && !bytes.Equal(e.AppendBinary(nil)[:7], rest[:7]) {
 			t.Errorf("entry %v", e)
+		}
+	})
+}
+
+// TestIdentity: the bytes of a message about incarnations.
+func TestIdentity(t *testing.T) {
+	i := Identity{0x0102030405060708, 0x1112, Tell, false}
+	got := i.AppendBinary(nil)
+	if hex.EncodeToString(got) != "53434f49"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"02000000"+"00000000" {
+		t.Fatalf("%x", got)
+	}
+	if back, err := ParseIdentity(got); back != i || err != nil {
+		t.Errorf("parsed %+v, %v", back, err)
+	}
+	for n := range got {
+		if _, err := ParseIdentity(got[:n]); !errors.Is(err, ErrShort) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	for at, want := range map[int]error{0: ErrMagic, 4: ErrVersion, 6: ErrVersion, 24: ErrHeader, 28: ErrHeader} {
+		bad := bytes.Clone(got)
+		bad[at] = 0xFF
+		if _, err := ParseIdentity(bad); !errors.Is(err, want) {
+			t.Errorf("byte %d: %v, want %v", at, err, want)
+		}
+	}
+}
+
+func FuzzIdentity(f *testing.F) {
+	f.Add((&Identity{1, 2, Ask, false}).AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		i, err := ParseIdentity(b)
+		if err != nil {
+			return
+		}
+		if again, err := ParseIdentity(append(i.AppendBinary(nil), b[IdentitySize:]...)); err != nil || again != i {
+			t.Errorf("again %+v, %v", again, err)
 		}
 	})
 }

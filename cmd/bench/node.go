@@ -8,6 +8,7 @@ import (
 	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -50,7 +51,7 @@ func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*n
 	return newNodeOver(tcp, addr, driver, tunables)
 }
 
-// newNodeOver makes a node of one NI.
+// newNodeOver makes a node of one NI, and a loopback NI for what it sends to itself.
 func newNodeOver(net nid.Net, addr netip.Addr, driver lnd.Driver, tunables lnd.Tunables) (*node, error) {
 	n := &node{clock: timerfd.NewClock()}
 	n.lnet = lnet.New(lnet.Config{
@@ -59,6 +60,9 @@ func newNodeOver(net nid.Net, addr netip.Addr, driver lnd.Driver, tunables lnd.T
 	})
 	n.table = portals.New(n.lnet)
 	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: net, Interface: addr.String(), Tunables: tunables}); err != nil {
+		return nil, err
+	}
+	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
 		return nil, err
 	}
 	n.id = processOf(net, addr)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 type globals struct {
 	socket string
 	json   bool
+	stderr io.Writer
 }
 
 func root(env cli.Env) *cobra.Command {
@@ -39,7 +41,7 @@ every start of the daemon.`,
   gossipctl watch
   gossipctl explain 10.0.0.7@tcp`,
 	}
-	g := new(globals)
+	g := &globals{stderr: env.Stderr}
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
@@ -48,4 +50,4 @@ every start of the daemon.`,
 	return c
 }
 
-func (g *globals) client() *control.Client { return control.NewClient(g.socket) }
+func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }

@@ -43,6 +43,7 @@ type paramsDoc struct {
 	ColdStart  bool             `json:"cold_start"`
 	Strict     bool             `json:"strict"`
 	Seed       uint64           `json:"seed"`
+	Keys       int              `json:"keys"` // 0: messages are not signed
 }
 
 func newParamsDoc(p node.GossipParams) paramsDoc {
@@ -50,6 +51,6 @@ func newParamsDoc(p node.GossipParams) paramsDoc {
 	return paramsDoc{
 		State: p.State, Version: q.Version, Self: q.Self, IntervalMS: q.IntervalMS, RTTMS: q.RTTMS, N: q.N, Digest: q.Digest,
 		Threshold: q.Limits.Dead, Fudge: q.Limits.Fudge, Obsolete: q.Limits.Obsolete, Stealth: q.Limits.Stealth,
-		Quorum: q.Quorum, ColdStart: q.ColdStart, Strict: q.Strict, Seed: q.Seed,
+		Quorum: q.Quorum, ColdStart: q.ColdStart, Strict: q.Strict, Seed: q.Seed, Keys: q.Keys,
 	}
 }

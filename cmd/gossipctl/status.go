@@ -54,6 +54,8 @@ type statusDoc struct {
 	Self         nid.NID              `json:"self"`
 	Cycle        uint64               `json:"cycle"`
 	State        node.GossipState     `json:"state"`
+	NotSigned    uint64               `json:"not_signed,omitempty"` // messages
+	Keys         int                  `json:"keys,omitempty"`
 }
 
 // status asks the daemon. Gossip that does not run is an error.
@@ -70,7 +72,7 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 		return statusDoc{}, cli.Hint(errors.New("gossip does not run"), "%s", hint)
 	}
 	p := s.Snapshot
-	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State}, nil
+	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State, p.Stats.NotSigned, p.Keys}, nil
 }
 
 // warn says what keeps the node from being seen by others.
@@ -80,6 +82,12 @@ func (d *statusDoc) warn(w io.Writer) {
 		fmt.Fprintln(w, "this node takes part no more: see 'gossipctl history' for why; after mending that, 'gossipctl start'")
 	case node.GossipListening:
 		fmt.Fprintln(w, "this node is silent after its start, until all others have noticed that it was gone")
+	}
+	switch {
+	case d.NotSigned > 0 && d.Keys > 0:
+		fmt.Fprintf(w, "messages came that are not signed with a key of this node (%d): 'gossipctl history' names their senders; compare key_file there and here\n", d.NotSigned)
+	case d.NotSigned > 0:
+		fmt.Fprintf(w, "signed messages came, and this node has no key (%d): set key_file in the section gossip to that of the others\n", d.NotSigned)
 	}
 }
 

@@ -19,14 +19,15 @@ func zoneCommand(g *globals) *cobra.Command {
 		Long: `Shows the membership that lnetd keeps for large systems: zones of some thousand
 nodes, and a management zone above them. Nodes are named by their name, or by
 their id, which is NAME=NID[,NID...]. The section zone of lnetd's configuration
-has the node join one; it can leave, and join again.`,
+has the node join one; it can leave, and join again. A node that exists in views
+only is removed.`,
 		Example: `  gossipctl zone status
   gossipctl zone attr set role mds
   gossipctl zone watch`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(zoneJoinCommand(g), zoneLeaveCommand(g), zoneStatusCommand(g), zoneMembersCommand(g), zoneWatchCommand(g), zoneAttrCommand(g), zoneCensusCommand(g),
+	c.AddCommand(zoneJoinCommand(g), zoneLeaveCommand(g), zoneRemoveCommand(g), zoneStatusCommand(g), zoneMembersCommand(g), zoneWatchCommand(g), zoneAttrCommand(g), zoneCensusCommand(g),
 		zoneTopologyCommand(g), zoneSuspicionsCommand(g), zoneExplainCommand(g))
 	return c
 }
@@ -118,6 +119,8 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		{Name: "without the key:", Value: s.Stats.NotSigned},
 		{Name: "refused:", Value: s.Stats.Refusals() - s.Stats.OtherZone - s.Stats.NotSigned},
 		{Name: "not sent:", Value: s.NotSent},
+		{Name: "far ahead:", Value: s.Stats.TooFarAhead},
+		{Name: "of programs:", Value: s.OtherPID},
 		{Name: "local errors:", Value: s.Stats.LocalErrors},
 		{Name: "clashes:", Value: s.Stats.Clashes},
 		{Name: "contests:", Value: s.Stats.Contested},

@@ -35,6 +35,8 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 		}
 	}
 	switch {
+	case x.Gone != nil && x.Gone.Orderly && x.Gone.Code == zone.CodeRemoved:
+		say("%v was removed by an administrator %v ago, as version %v. If it runs it comes back by itself.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Version)
 	case x.Gone != nil && x.Gone.Orderly:
 		say("%v said goodbye %v ago, with code %d, as version %v.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Gone.Code, x.Version)
 	case x.Gone != nil:
@@ -46,6 +48,8 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 		say("Nothing is known of %v.", x.ID)
 	}
 	switch l := x.Link; {
+	case l != nil && l.NeverHeard:
+		say("The link to it is %s (%s); nothing ever came from it. 'gossipctl zone remove' removes it, if it does not exist.", l.State, node.LinkRoles(l))
 	case l != nil:
 		say("The link to it is %s (%s); it was heard of %v ago.", l.State, node.LinkRoles(l), l.Heard.Round(time.Millisecond))
 	case x.State == "member":

@@ -54,7 +54,11 @@ func topologyText(w io.Writer, t node.ZoneTopology) error {
 	table.Row("NEIGHBOUR", "STATE", "WHY", "HEARD")
 	for i := range t.Links {
 		l := &t.Links[i]
-		table.Row(l.ID, l.State, node.LinkRoles(l), l.Heard.Round(time.Millisecond).String()+" ago")
+		heard := "never"
+		if !l.NeverHeard {
+			heard = l.Heard.Round(time.Millisecond).String() + " ago"
+		}
+		table.Row(l.ID, l.State, node.LinkRoles(l), heard)
 	}
 	_, err := table.WriteTo(w)
 	return err

@@ -101,11 +101,15 @@ func zoneEventLine(e *zone.Event) string {
 	line := fmt.Sprintf("%-10v %v", e.Kind, e.ID)
 	switch e.Kind {
 	case zone.Left:
-		line += fmt.Sprintf(" %v (%v", e.Version, e.Cause)
-		if e.Cause == zone.Said {
-			line += fmt.Sprintf(", code %d", e.Code)
+		switch {
+		case e.Cause == zone.Said && e.Code == zone.CodeRemoved:
+			return line + fmt.Sprintf(" %v (removed by an administrator)", e.Version)
+		case e.Cause == zone.Said:
+			return line + fmt.Sprintf(" %v (said, code %d)", e.Version, e.Code)
 		}
-		return line + ")"
+		return line + fmt.Sprintf(" %v (%v)", e.Version, e.Cause)
+	case zone.FarAhead:
+		return line + fmt.Sprintf(" %v: that is not believed; compare the clocks", e.Version)
 	case zone.AttributesChanged:
 		keys := make([]string, len(e.Keys))
 		for i, k := range e.Keys {

@@ -48,7 +48,7 @@ evicting, or saving (its record is on its way to the disk).`,
 			}
 			if master != "" {
 				var err error
-				if filter.Master, err = nid.Parse(master); err != nil {
+				if filter.Master, err = parseNID(master); err != nil {
 					return cli.Usagef("--master: %w", err)
 				}
 			}

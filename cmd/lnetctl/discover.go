@@ -24,14 +24,18 @@ func discoverCommand(g *globals) *cobra.Command {
 		Short: "Find out which interfaces nodes have, and tell them ours",
 		Long: `Pings each node, notes which NIDs are one node's, and pushes to it what this
 node is if it does not know that yet. The node does the same by itself before
-its first message to another one, unless discovery is off.`,
+its first message to another one, unless discovery is off.
+
+A NID that a node lists counts as its own once the node at that NID, pinged
+there, lists the first one too. Those that have not answered so far, or that no
+NI of this node reaches, are shown as claimed.`,
 		Example: `  lnetctl discover 10.0.0.2@tcp
   lnetctl discover --force 10.0.0.2@tcp`,
 		Args: cli.AtLeastOne("NID"),
 		RunE: v.run,
 	}
 	c.Flags().BoolVar(&v.force, "force", false, "ping and push even if the node is known and knows us")
-	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each node, such as 5s; a bare number is milliseconds (default lnet_transaction_timeout)")
+	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each node, such as 500ms; a bare number is seconds (default lnet_transaction_timeout)")
 	v.alone = addStandalone(c)
 	return c
 }
@@ -79,6 +83,7 @@ type discoverDoc struct {
 	Primary   nid.NID     `json:"primary nid"`
 	MultiRail bool        `json:"Multi-Rail"`
 	NIs       []pingNIDoc `json:"peer ni"`
+	Claimed   []pingNIDoc `json:"claimed ni,omitempty"` // ours
 }
 
 type undiscoveredDoc struct {
@@ -90,5 +95,5 @@ func (o *discoverOutput) add(target nid.NID, reply node.DiscoverReply, err error
 		o.Manage = append(o.Manage, undiscoveredDoc{o.failed.add(target, err)})
 		return
 	}
-	o.Discover = append(o.Discover, discoverDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs)})
+	o.Discover = append(o.Discover, discoverDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs), niDocs(reply.Claimed)})
 }

@@ -44,7 +44,7 @@ func parseFailed(s string) (nid.NID, error) {
 	if s == allNIDs {
 		return nid.Any(), nil
 	}
-	id, err := nid.Parse(s)
+	id, err := parseNID(s)
 	if err != nil {
 		return id, cli.Usagef("%w", err)
 	}

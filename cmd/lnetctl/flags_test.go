@@ -12,7 +12,10 @@ func TestTimeoutFlag(t *testing.T) {
 		text string
 		want time.Duration // 0 for an error
 	}{
-		{"500", 500 * time.Millisecond},
+		{"5", 5 * time.Second}, // as the kernel's tool has it
+		{"500ms", 500 * time.Millisecond},
+		{"2147483647", 2147483647 * time.Second},
+		{"2147483648", 0},
 		{"5s", 5 * time.Second},
 		{"1m30s", 90 * time.Second},
 		{"0", 0},

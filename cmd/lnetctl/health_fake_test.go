@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -41,20 +40,8 @@ type fakeServer struct {
 // serveFake starts a daemon that ends with the test.
 func serveFake(t *testing.T) *fakeServer {
 	t.Helper()
-	f := &fakeServer{socket: filepath.Join(t.TempDir(), "s")}
-	socket, err := control.Listen(f.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- control.New(control.Config{Node: f, Events: &f.events}).Serve(ctx, socket) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	f := new(fakeServer)
+	f.socket = serveNode(t, f, &f.events)
 	return f
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 type globals struct {
 	socket string
 	json   bool
+	stderr io.Writer
 }
 
 func root(env cli.Env) *cobra.Command {
@@ -39,13 +41,13 @@ node of their own.`,
   lnetctl client list
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
 	}
-	g := new(globals)
+	g := &globals{stderr: env.Stderr}
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g),
+	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
 	return c
 }
 
-func (g *globals) client() *control.Client { return control.NewClient(g.socket) }
+func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }

@@ -23,8 +23,8 @@ func netShow(g *globals) *cobra.Command {
 		Use:   "show [--net NET] [-v [LEVEL]]",
 		Short: "Show networks and interfaces, and whose connections they accept",
 		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
-tool; accept, provider, listen, multicast, verbs, connections and reasons are
-ours. -v adds statistics, tunables and what multicast there is and did, -v 2
+tool; accept, source_address, provider, listen, source_check (shown where it is
+off), multicast, verbs, connections and reasons are ours. -v adds statistics, tunables and what multicast there is and did, -v 2
 statistics by type of message, -v 3 health (which stays as it is: nothing is
 judged yet), the device of RDMA, connections, and why some were refused or ended.`,
 		Example: "  lnetctl net show --net tcp -v 2",
@@ -74,25 +74,27 @@ type netDoc struct {
 }
 
 type niDoc struct {
-	NID         nid.NID           `json:"nid"`
-	Status      string            `json:"status"`
-	Interfaces  map[string]string `json:"interfaces,omitempty"`
-	Accept      string            `json:"accept,omitempty"`
-	Provider    string            `json:"provider,omitempty"` // of RDMA
-	Listen      string            `json:"listen,omitempty"`
-	Statistics  *statisticsDoc    `json:"statistics,omitempty"`
-	Sent        *lnet.TypeCounts  `json:"sent_stats,omitempty"`
-	Received    *lnet.TypeCounts  `json:"received_stats,omitempty"`
-	Dropped     *lnet.TypeCounts  `json:"dropped_stats,omitempty"`
-	Health      *healthDoc        `json:"health stats,omitempty"`
-	Tunables    *tunablesDoc      `json:"tunables,omitempty"`
-	LND         any               `json:"lnd tunables,omitempty"` // *socklndDoc or *node.O2IBTunables
-	Multicast   *multicastDoc     `json:"multicast,omitempty"`
-	DevCPT      *int              `json:"dev cpt,omitempty"`
-	CPT         string            `json:"CPT,omitempty"`
-	Verbs       *verbsDoc         `json:"verbs,omitempty"`
-	Connections *int              `json:"connections,omitempty"`
-	Reasons     map[string]uint64 `json:"reasons,omitempty"` // why connections were refused or ended
+	NID           nid.NID           `json:"nid"`
+	Status        string            `json:"status"`
+	Interfaces    map[string]string `json:"interfaces,omitempty"`
+	Accept        string            `json:"accept,omitempty"`
+	SourceAddress string            `json:"source_address,omitempty"`
+	Provider      string            `json:"provider,omitempty"` // of RDMA
+	Listen        string            `json:"listen,omitempty"`
+	SourceCheck   string            `json:"source_check,omitempty"` // only off is shown
+	Statistics    *statisticsDoc    `json:"statistics,omitempty"`
+	Sent          *lnet.TypeCounts  `json:"sent_stats,omitempty"`
+	Received      *lnet.TypeCounts  `json:"received_stats,omitempty"`
+	Dropped       *lnet.TypeCounts  `json:"dropped_stats,omitempty"`
+	Health        *healthDoc        `json:"health stats,omitempty"`
+	Tunables      *tunablesDoc      `json:"tunables,omitempty"`
+	LND           any               `json:"lnd tunables,omitempty"` // *socklndDoc or *node.O2IBTunables
+	Multicast     *multicastDoc     `json:"multicast,omitempty"`
+	DevCPT        *int              `json:"dev cpt,omitempty"`
+	CPT           string            `json:"CPT,omitempty"`
+	Verbs         *verbsDoc         `json:"verbs,omitempty"`
+	Connections   *int              `json:"connections,omitempty"`
+	Reasons       map[string]uint64 `json:"reasons,omitempty"` // why connections were refused or ended
 }
 
 type statisticsDoc struct {
@@ -154,7 +156,11 @@ func netDocs(s node.Status, level int) []netDoc {
 			index[ni.Net] = i
 			docs = append(docs, netDoc{Type: ni.Net})
 		}
-		docs[i].NIs = append(docs[i].NIs, newNIDoc(ni, level))
+		doc := newNIDoc(ni, level)
+		if !s.SourceCheck && !ni.NID.IsLo() {
+			doc.SourceCheck = "off"
+		}
+		docs[i].NIs = append(docs[i].NIs, doc)
 	}
 	return docs
 }
@@ -166,7 +172,8 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	}
 	switch {
 	case ni.Socklnd != nil:
-		doc.Accept, doc.Listen = string(ni.Socklnd.Accept), ni.Socklnd.Listen
+		doc.Accept, doc.SourceAddress = string(ni.Socklnd.Accept), string(ni.Socklnd.SourceAddress)
+		doc.Listen = ni.Socklnd.Listen
 	case ni.O2iblnd != nil:
 		doc.Provider, doc.Listen = ni.O2iblnd.Provider, ni.O2iblnd.Listen
 	}

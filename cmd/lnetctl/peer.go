@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
 
@@ -19,9 +22,10 @@ func peerShow(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [NID] [-v [LEVEL]]",
 		Short: "Show peers, or one of them",
-		Long: `Shows the peers of the node with the keys of the kernel's tool; cause is ours.
-NIDs that discovery knows to be one node's are one peer, by its primary NID;
-any of them names it. -v adds credits, statistics and the state of discovery,
+		Long: `Shows the peers of the node with the keys of the kernel's tool; cause and
+claimed ni are ours. NIDs that discovery knows to be one node's are one peer, by
+its primary NID; any of them names it. Under claimed ni are NIDs that the peer
+lists and that are not known to be its own. -v adds credits, statistics and the state of discovery,
 -v 2 statistics by type of message, -v 3 health (which stays as it is: nothing
 is judged yet).`,
 		Example: "  lnetctl peer show 10.0.0.2@tcp -v",
@@ -36,23 +40,48 @@ is judged yet).`,
 		switch len(rest) {
 		case 0:
 		case 1:
-			if only, err = nid.Parse(rest[0]); err != nil {
+			if only, err = parseNID(rest[0]); err != nil {
 				return cli.Usagef("%w", err)
 			}
 		default:
 			return cli.Usagef("peer show takes one NID, got %d", len(rest))
 		}
-		s, err := g.client().Status(c.Context())
-		if err != nil {
-			return err
+		if only.IsValid() {
+			return showPeer(c, g, only, *level)
 		}
-		docs := peerDocs(s, only, *level)
-		if only.IsValid() && len(docs) == 0 {
-			return cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
-		}
-		return cli.Print(c.OutOrStdout(), g.json, struct {
-			Peer []peerDoc `json:"peer"`
-		}{docs})
+		return showPeers(c, g, *level)
 	}
 	return c
+}
+
+// showPeers prints all peers, page by page: there may be many.
+func showPeers(c *cobra.Command, g *globals, level int) error {
+	out := bufio.NewWriter(c.OutOrStdout())
+	list := cli.NewListPrinter[peerDoc](out, g.json, "peer")
+	for after, more := (nid.NID{}), true; more; {
+		page, err := g.client().Peers(c.Context(), after, node.MaxPeerPage)
+		if err == nil {
+			err = list.Add(peerDocs(page, nid.NID{}, level))
+		}
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		if more = page.Next != nil; more {
+			after = *page.Next
+		}
+	}
+	return errors.Join(list.Close(), out.Flush())
+}
+
+// showPeer prints the peer with a NID.
+func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
+	page, err := g.client().PeersOf(c.Context(), only)
+	if err != nil {
+		return err
+	}
+	docs := peerDocs(page, only, level)
+	if len(docs) == 0 {
+		return cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
+	}
+	return cli.Print(c.OutOrStdout(), g.json, map[string][]peerDoc{"peer": docs})
 }

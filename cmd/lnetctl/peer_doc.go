@@ -9,12 +9,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The documents of peer show have the keys of the kernel's tool; cause is ours.
+// The documents of peer show have the keys of the kernel's tool; cause and claimed ni are
+// ours.
 type peerDoc struct {
 	Primary   nid.NID         `json:"primary nid"`
 	MultiRail bool            `json:"Multi-Rail"`
 	State     *lnet.PeerFlags `json:"peer state,omitempty"` // what discovery knows, as the kernel's bits
 	NIs       []peerNIDoc     `json:"peer ni"`
+	Claimed   []pingNIDoc     `json:"claimed ni,omitempty"`
 }
 
 type peerNIDoc struct {
@@ -54,7 +56,7 @@ type creditsDoc struct {
 
 // peerDocs makes a document of each peer, or of the one with a NID. What
 // discovery knows to be one node is one peer.
-func peerDocs(s node.Status, only nid.NID, level int) []peerDoc {
+func peerDocs(s node.PeerPage, only nid.NID, level int) []peerDoc {
 	docs := make(map[nid.NID]*peerDoc)
 	doc := func(primary nid.NID) *peerDoc {
 		if docs[primary] == nil {
@@ -67,7 +69,7 @@ func peerDocs(s node.Status, only nid.NID, level int) []peerDoc {
 	}
 	for _, known := range s.Known {
 		d := doc(known.Primary)
-		d.MultiRail = known.MultiRail
+		d.MultiRail, d.Claimed = known.MultiRail, niDocs(known.Claimed)
 		if level >= 1 {
 			d.State = &known.Flags
 		}

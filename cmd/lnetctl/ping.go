@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -27,7 +29,7 @@ func pingCommand(g *globals) *cobra.Command {
 		Args: cli.AtLeastOne("NID"),
 		RunE: v.run,
 	}
-	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each answer, such as 5s; a bare number is milliseconds")
+	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each answer, such as 500ms; a bare number is seconds")
 	c.Flags().StringVar(&v.source, "source", "", "local `NID` to ping from")
 	v.alone = addStandalone(c)
 	return c
@@ -84,7 +86,7 @@ func parseTarget(s string) (nid.ProcessID, error) {
 	if err != nil {
 		return id, cli.Usagef("%w", err)
 	}
-	if id.NID.IsAny() {
+	if id.NID.IsAny() || !id.IsValid() {
 		return id, cli.Usagef("%s is not one node", s)
 	}
 	return id, nil
@@ -95,11 +97,21 @@ func parseSource(s string) (nid.NID, error) {
 	if s == "" {
 		return nid.NID{}, nil
 	}
-	id, err := nid.Parse(s)
+	id, err := parseNID(s)
 	if err != nil {
 		return id, cli.Usagef("--source: %w", err)
 	}
 	return id, nil
+}
+
+// parseNID parses a NID of a network. The text of what is none, as "0@<0:0>", is parsed by
+// package nid, too.
+func parseNID(s string) (nid.NID, error) {
+	id, err := nid.Parse(s)
+	if err == nil && !id.IsValid() {
+		err = fmt.Errorf("%s is the NID of no network", s)
+	}
+	return id, err
 }
 
 // pingOutput has the keys of the kernel's tool.

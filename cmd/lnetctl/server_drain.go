@@ -37,7 +37,7 @@ goes on draining.`,
   lnetctl server drain --no-wait`,
 		Args: cli.Args(),
 	}
-	limit := timeoutFlag(c, "timeout", "wait so long at most (2m, if not given)")
+	limit := timeoutFlag(c, "timeout", "wait so long at most, such as 500ms; a bare number is seconds (default 2m)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "only begin, and do not wait")
 	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")
 	c.RunE = func(c *cobra.Command, _ []string) error {

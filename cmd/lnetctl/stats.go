@@ -18,7 +18,8 @@ func statsShow(g *globals) *cobra.Command {
 		Use:   "show [-v [LEVEL]]",
 		Short: "Show the node's counters, and why messages were dropped",
 		Long: `Shows the node's counters under the names of the kernel's tool, and how many
-messages were dropped for which reason. Counters of what the kernel's resending
+messages were dropped for which reason. send_refused_count, if there is any, are
+messages to peers of which too many wait for their discovery or connection. Counters of what the kernel's resending
 and health do stay 0. -v adds why connections were refused or ended, summed up
 over all interfaces ('net show -v 3' has them for each).`,
 		Example: "  lnetctl stats show -v",
@@ -71,6 +72,7 @@ type statsDoc struct {
 	RecvLength        uint64            `json:"recv_length"`
 	RouteLength       uint64            `json:"route_length"`
 	DropLength        uint64            `json:"drop_length"`
+	SendRefused       uint64            `json:"send_refused_count,omitempty"` // ours, like the reasons
 	DropReasons       map[string]uint64 `json:"drop_reasons,omitempty"`
 	ConnectionReasons map[string]uint64 `json:"connection_reasons,omitempty"`
 }
@@ -81,7 +83,7 @@ func newStatsDoc(s node.Status, level int) statsDoc {
 		MsgsAlloc: n.MsgsAlloc, MsgsMax: n.MsgsMax, Errors: n.Errors,
 		Send: n.SendCount, ResponseTimeout: n.ResponseTimeouts, Recv: n.RecvCount, Route: n.RouteCount, Drop: n.DropCount,
 		SendLength: n.SendLength, RecvLength: n.RecvLength, RouteLength: n.RouteLength, DropLength: n.DropLength,
-		DropReasons: n.DropReasons,
+		SendRefused: n.SendRefused, DropReasons: n.DropReasons,
 	}
 	if level >= 1 {
 		doc.ConnectionReasons = connectionReasons(s)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// timeoutValue is a flag: 500ms, 5s, or a number of milliseconds, as the
-// kernel's tool has it. Its zero value is "not given".
+// timeoutValue is a flag: 500ms, 5s, or a number of seconds, which is the unit of
+// the kernel's tool. Its zero value is "not given".
 type timeoutValue struct{ value time.Duration }
 
 func timeoutFlag(c *cobra.Command, name, usage string) *timeoutValue {
@@ -28,10 +28,10 @@ func (t *timeoutValue) String() string {
 func (t *timeoutValue) Type() string { return "TIME" }
 
 func (t *timeoutValue) Set(s string) error {
-	if ms, err := strconv.ParseUint(s, 10, 31); err == nil {
-		t.value = time.Duration(ms) * time.Millisecond
+	if seconds, err := strconv.ParseUint(s, 10, 31); err == nil {
+		t.value = time.Duration(seconds) * time.Second
 	} else if t.value, err = time.ParseDuration(s); err != nil {
-		return errors.New("want a time such as 5s or 500ms, or milliseconds")
+		return errors.New("want a time such as 5s or 500ms, or a number of seconds")
 	}
 	if t.value <= 0 {
 		return errors.New("want more than nothing")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,25 +16,22 @@ import (
 	"ulnet/cmd/internal/incarnation"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
-	"ulnet/lnd/capture"
 	"ulnet/lnet/nid"
 )
 
 // drainTimeout is how long messages that wait may take to leave at the end.
 const drainTimeout = 5 * time.Second
 
-// flushInterval is how far a capture file may lag behind.
-const flushInterval = 200 * time.Millisecond
-
 // serve runs the daemon until ctx ends. Its directories are there.
 func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
+	defer outliveTerminal(log)()
 	socket, err := control.Listen(cfg.Socket)
 	if err != nil {
 		return err
 	}
-	tap, err := openTap(cfg.Capture)
+	tap, err := openTap(cfg)
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
@@ -43,10 +39,10 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
-	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer.View, Log: log})
+	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
 	ready(env, log, n, cfg)
-	stopFlushing := tap.flushAll(log)
+	stopFlushing := tap.keep(log)
 	err = server.Serve(ctx, socket)
 	stopFlushing()
 	stopFiles()
@@ -105,6 +101,9 @@ func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	}
 	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
+	if !cfg.SourceCheck {
+		log.Warn("source_check is off: each peer can send messages in the name of every other")
+	}
 	if err := notify(env.Getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
 		log.Warn("systemd not notified", slog.Any("err", err))
 	}
@@ -129,66 +128,4 @@ func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger 
 		slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}),
 		slog.NewJSONHandler(events, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}),
 	))
-}
-
-// tap is the capture: always there for viewers, and in a file if one is named.
-type tap struct {
-	writer *capture.Writer
-	file   *os.File // nil for none
-}
-
-func openTap(path string) (t tap, err error) {
-	if path == "" {
-		t.writer, err = capture.NewWriter(nil, time.Now)
-		return t, err
-	}
-	// It holds payload: nobody else's business.
-	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-		return t, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
-	}
-	err = t.file.Chmod(0o600) // a file that was there keeps its mode otherwise
-	if err == nil {
-		t.writer, err = capture.NewWriter(t.file, time.Now)
-	}
-	if err != nil {
-		_ = t.file.Close()
-	}
-	return t, err
-}
-
-// flushAll writes the file out at short intervals from now on, so that it can
-// be read while the daemon runs. The result ends that.
-func (t tap) flushAll(log *slog.Logger) (stop func()) {
-	if t.file == nil {
-		return func() {}
-	}
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(flushInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-quit:
-				return
-			}
-			if err := t.writer.Flush(); err != nil {
-				log.Error("capture ends", slog.Any("err", err))
-				return
-			}
-		}
-	}()
-	return func() { close(quit); <-ended }
-}
-
-func (t tap) close() error {
-	err := t.writer.Close()
-	if t.file != nil {
-		err = errors.Join(err, t.file.Close())
-	}
-	if err != nil {
-		return cli.Hint(fmt.Errorf("capture: %w", err), "the file is not complete")
-	}
-	return nil
 }

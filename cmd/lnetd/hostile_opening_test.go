@@ -51,6 +51,9 @@ var openings = []struct {
 	{name: "HELLO of type 77", send: patched(wire.AcceptorV1Size+48, 77), want: socklnd.HelloType},
 	{name: "HELLO of type NONE", send: patched(wire.AcceptorV1Size+48, 1<<32-1), want: socklnd.HelloType},
 	{name: "HELLO of nobody", send: helloFrom(nid.Any()), want: socklnd.HelloSource},
+	{name: "HELLO of another net", send: helloFrom(nid.MustParse("127.0.0.66@tcp9")), want: socklnd.HelloNet},
+	{name: "HELLO of an unknown net", send: helloFrom(nid.MustParse("7f000042@<200:7>")), want: socklnd.HelloNet},
+	{name: "HELLO of the daemon", send: helloFromTarget, want: socklnd.HelloSource},
 }
 
 func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
@@ -161,6 +164,9 @@ func helloFrom(source nid.NID) func(*testing.T, *lnetdtest.Peer) []byte {
 		return p.Opening(h)
 	}
 }
+
+// helloFromTarget returns a good opening whose source is the daemon.
+func helloFromTarget(t *testing.T, p *lnetdtest.Peer) []byte { return helloFrom(p.Target)(t, p) }
 
 // refusal is the answer to a request of an unknown kind.
 func refusal(*lnetdtest.Peer) []byte {

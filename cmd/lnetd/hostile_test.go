@@ -76,7 +76,7 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	}
 	s.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + ")", Port: port,
-		Settings: settings,
+		Settings: append(settings, "source_address: off"), // good and hostile peers share an address, and have NIDs of their own
 	})
 	for _, id := range []nid.ProcessID{
 		{NID: nid.MustParse("127.0.0.7@tcp"), PID: nid.LustrePID},

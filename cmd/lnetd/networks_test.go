@@ -73,6 +73,15 @@ func (n network) eager(timeout, least, most time.Duration) []string {
 	}
 }
 
+// identity is a setting of the section admin, under which actions run at the kernel's
+// port: over RDMA that says nothing about a peer by default.
+func (n network) identity() string {
+	if n.kind == "o2ib" {
+		return "    actions_without_identity: yes"
+	}
+	return "    actions_without_identity: no"
+}
+
 // restarted is why a connection ended whose peer has begun another life.
 func (n network) restarted() fmt.Stringer {
 	if n.kind == "o2ib" {

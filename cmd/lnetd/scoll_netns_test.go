@@ -93,7 +93,7 @@ func newScollRoom(t *testing.T, on network) *scollRoom {
 				"gossip:", "  start: 0", "  cold_start: 1", fmt.Sprintf("  interval: %v", gossipCycle), "  "+all,
 				"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", scollRTT), fmt.Sprintf("  guard: %v", scollGuard),
 				"  groups:", "    all:", "      "+all,
-				"  admin:", "    allow_roots: ["+r.nid(0)+"]", "    actions:", "      wait:", "        timeout: 1m",
+				"  admin:", "    allow_roots: ["+r.nid(0)+"]", on.identity(), "    actions:", "      wait:", "        timeout: 1m",
 				fmt.Sprintf("        run: [/bin/sh, -c, '[ $(wc -c < $SCOLL_FILE) = %d ] && exec < %s && : > %s && exec cat']", bulkSize, r.file("gate"), r.file("begun", i))),
 		})
 	}

@@ -90,7 +90,7 @@ func (m *gossipMessage) row(entries []gossip.Entry) string {
 // MarshalJSON implements json.Marshaler: a ping has its ages in order, a reply
 // has pairs.
 func (m *gossipMessage) MarshalJSON() ([]byte, error) {
-	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10)}
+	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10), Signed: m.Flags&gossip.FlagSigned != 0}
 	if m.Flags&gossip.FlagParams != 0 {
 		e.Interval, e.Digest = m.Interval.Milliseconds(), m.Digest.String()
 	}
@@ -111,6 +111,7 @@ type gossipEntry struct {
 	Kind     string   `json:"kind"`
 	N        uint32   `json:"n"`
 	Clock    string   `json:"clock"`
+	Signed   bool     `json:"signed,omitempty"`
 	Interval int64    `json:"interval_ms,omitempty"`
 	Digest   string   `json:"digest,omitempty"`
 	Staged   string   `json:"staged,omitempty"`

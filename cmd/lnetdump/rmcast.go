@@ -17,14 +17,18 @@ var rmcastPortals = capture.Portals{
 }
 
 // mcastDatagram is a piece of a message, or a heartbeat.
-type mcastDatagram struct{ rmcast.Datagram }
+type mcastDatagram struct {
+	rmcast.Datagram
+	signed bool
+}
 
 func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	payload, signed := rmcast.Unsigned(rmcast.DataPortal, payload)
 	d, _, err := rmcast.ParseDatagram(payload)
 	if err != nil && !d.Version.IsValid() {
 		return nil, err // without a header
 	}
-	return &mcastDatagram{d}, err
+	return &mcastDatagram{d, signed}, err
 }
 
 func (d *mcastDatagram) kind() string {
@@ -46,6 +50,14 @@ func (d *mcastDatagram) flags() string {
 		if d.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
+	}
+	return mcastFlags(list, d.signed)
+}
+
+// mcastFlags joins the names of flags, and that of signed messages.
+func mcastFlags(list []string, signed bool) string {
+	if signed {
+		list = append(list, "signed")
 	}
 	if len(list) == 0 {
 		return "none"
@@ -73,17 +85,19 @@ func (d *mcastDatagram) Details() []string {
 
 // mcastControl is what members tell and ask each other.
 type mcastControl struct {
+	signed  bool
 	group   rmcast.GroupID
 	known   rmcast.Version
 	entries []rmcast.Entry
 }
 
 func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	payload, signed := rmcast.Unsigned(rmcast.ControlPortal, payload)
 	group, known, rest, err := rmcast.ParseControl(payload)
 	if err != nil {
 		return nil, err
 	}
-	m := &mcastControl{group: group, known: known}
+	m := &mcastControl{signed: signed, group: group, known: known}
 	for len(rest) > 0 {
 		var e rmcast.Entry
 		var bad error
@@ -144,6 +158,9 @@ func (m *mcastControl) Summary() string {
 // Details implements capture.Understood.
 func (m *mcastControl) Details() []string {
 	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", rmcast.WireVersion, m.group, m.known, len(m.entries))}
+	if m.signed {
+		lines[0] += ", signed"
+	}
 	for i := range m.entries {
 		e := &m.entries[i]
 		lines = append(lines, fmt.Sprintf("%s; list %v, first %d, count %d, who #%d, repairs %d, stable below %d",

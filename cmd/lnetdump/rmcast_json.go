@@ -12,6 +12,7 @@ type mcastJSON struct {
 	Kind     string       `json:"kind"`
 	Group    uint32       `json:"group"`
 	Flags    string       `json:"flags,omitempty"`
+	Signed   bool         `json:"signed,omitempty"`
 	List     string       `json:"list,omitempty"`
 	Origin   uint32       `json:"origin,omitempty"`
 	Seq      *uint64      `json:"seq,omitempty"`
@@ -53,7 +54,7 @@ type memberJSON struct {
 // MarshalJSON implements json.Marshaler.
 func (d *mcastDatagram) MarshalJSON() ([]byte, error) {
 	e := mcastJSON{
-		Kind: d.kind(), Group: uint32(d.Group), Flags: d.flags(), List: d.Version.String(), Origin: d.Origin, Seq: &d.Seq,
+		Kind: d.kind(), Group: uint32(d.Group), Flags: d.flags(), Signed: d.signed, List: d.Version.String(), Origin: d.Origin, Seq: &d.Seq,
 		Stable: &d.Stable, First: &d.First,
 	}
 	if d.Count > 0 {
@@ -64,7 +65,7 @@ func (d *mcastDatagram) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON implements json.Marshaler.
 func (m *mcastControl) MarshalJSON() ([]byte, error) {
-	e := mcastJSON{Kind: "control", Group: uint32(m.group), List: m.known.String()}
+	e := mcastJSON{Kind: "control", Group: uint32(m.group), Signed: m.signed, List: m.known.String()}
 	for i := range m.entries {
 		c := &m.entries[i]
 		e.Entries = append(e.Entries, entryJSON{
@@ -77,7 +78,7 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 // MarshalJSON implements json.Marshaler.
 func (o *mcastOrder) MarshalJSON() ([]byte, error) {
 	e := mcastJSON{
-		Kind: o.kind(), Group: uint32(o.Group), Flags: o.flags(), List: o.Version.String(), Epoch: decimal(o.Epoch), Usable: o.Usable.String(),
+		Kind: o.kind(), Group: uint32(o.Group), Flags: o.flags(), Signed: o.signed, List: o.Version.String(), Epoch: decimal(o.Epoch), Usable: o.Usable.String(),
 		Oldest: o.Oldest.String(), Life: decimal(o.Life), You: o.You, MTU: o.MTU, Capacity: o.Capacity, Window: o.Window,
 	}
 	for _, m := range o.Members {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
@@ -10,19 +9,23 @@ import (
 )
 
 // mcastOrder is a message between a member and the manager.
-type mcastOrder struct{ rmcast.Order }
+type mcastOrder struct {
+	rmcast.Order
+	signed bool
+}
 
 func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
+	payload, signed := rmcast.Unsigned(rmcast.ManagerPortal, payload)
 	o, err := rmcast.ParseOrder(payload)
 	if err != nil && o.Kind == 0 {
 		return nil, err // without a header
 	}
-	return &mcastOrder{o}, err
+	return &mcastOrder{o, signed}, err
 }
 
 var orderKinds = map[rmcast.OrderKind]string{
 	rmcast.OrderJoin: "join", rmcast.OrderReport: "report", rmcast.OrderKnown: "known", rmcast.OrderList: "list", rmcast.OrderState: "state",
-	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled",
+	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled", rmcast.OrderRefused: "refused",
 }
 
 func (o *mcastOrder) kind() string {
@@ -42,10 +45,7 @@ func (o *mcastOrder) flags() string {
 			list = append(list, f.name)
 		}
 	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, " ")
+	return mcastFlags(list, o.signed)
 }
 
 // Summary implements capture.Understood.
@@ -67,6 +67,8 @@ func (o *mcastOrder) Summary() string {
 		}
 	case rmcast.OrderState:
 		s += fmt.Sprintf(", usable %v", o.Usable)
+	case rmcast.OrderRefused:
+		s += fmt.Sprintf(": %v", rmcast.Refusal(o.You).Err())
 	}
 	if o.Flags&^rmcast.OrderTree != 0 {
 		s += " (" + o.flags() + ")"

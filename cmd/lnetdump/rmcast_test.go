@@ -17,6 +17,7 @@ import (
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
+	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
 )
 
@@ -101,6 +102,36 @@ func TestRmcastTshark(t *testing.T) {
 	}
 	if diff := cmp.Diff(unicast, messages); diff != "" || len(messages) == 0 {
 		t.Errorf("the rest (-tshark +ours):\n%s", diff)
+	}
+}
+
+// TestRmcastSigned: messages that are signed are understood, and said to be, and a
+// refusal has its reason.
+func TestRmcastSigned(t *testing.T) {
+	keys, err := keyring.NewKeys([]byte("sixteen bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, v := keys.Ring("rmcast"), rmcast.Version{Epoch: 1, Counter: 2}
+	d := rmcast.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: rmcast.FlagSigned}
+	o := rmcast.Order{Kind: rmcast.OrderRefused, Flags: rmcast.OrderSigned, Group: 7, You: uint32(rmcast.RefusedStranger)}
+	control := rmcast.AppendControl(nil, 7, v, []rmcast.Entry{{Kind: rmcast.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
+	control[12] = 1
+	for portal, b := range map[int][]byte{
+		rmcast.DataPortal: append(d.AppendBinary(nil), "hello"...), rmcast.ManagerPortal: o.AppendBinary(nil), rmcast.ControlPortal: control,
+	} {
+		is, err := rmcastPortals[uint32(portal)].Read(wire.PutCmd{}, ring.Append(b, 0, keyring.Binding{}))
+		if err != nil {
+			t.Errorf("portal %d: %v", portal, err)
+			continue
+		}
+		text, err := json.Marshal(is)
+		if err != nil || !strings.Contains(string(text), `"signed":true`) || !strings.Contains(strings.Join(is.Details(), "\n"), "signed") {
+			t.Errorf("portal %d: %v, %s, %v", portal, is.Details(), text, err)
+		}
+		if portal == rmcast.ManagerPortal && !strings.Contains(is.Summary(), "refused, group 7: rmcast: the node is not on the list") {
+			t.Error(is.Summary())
+		}
 	}
 }
 

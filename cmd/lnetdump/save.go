@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
 	"runtime"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
+	"ulnet/cmd/internal/capturefile"
 	"ulnet/lnd/capture"
 )
 
@@ -24,7 +24,7 @@ type saver struct {
 func newSaver(name string, stdout io.Writer) (*saver, error) {
 	s := &saver{out: stdout, links: map[capture.LinkType]int{}}
 	if name != "-" {
-		f, err := os.Create(name)
+		f, err := capturefile.Create(name, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
+	"ulnet/portals/keyring"
 	"ulnet/scoll"
 )
 
@@ -58,7 +59,7 @@ func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
 	})]
 	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scoll.ProgressSize })]
 	get, _ := first(t, list, scoll.BulkPortal, 0)
-	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), oddFetches(get))
+	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), signedMessages(request, trailed, progress), oddFetches(get))
 }
 
 func oddRequests(creation, request capture.Record) []oddMessage {
@@ -113,6 +114,30 @@ func oddProgress(progress capture.Record) []oddMessage {
 		{"status of progress", progress, func(r *capture.Record) { r.Payload[27]++ }, false, "progress of 32 bytes"},
 		{"progress to another", progress, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"progress of nothing", progress, func(r *capture.Record) { r.Payload[8]++ }, true, "not in this capture"},
+	}
+}
+
+// signedMessages have a code at their end.
+func signedMessages(request, trailed, progress capture.Record) []oddMessage {
+	sign := func(at int, flag byte) func(r *capture.Record) {
+		return func(r *capture.Record) {
+			r.Payload[at] |= flag
+			r.Payload = append(r.Payload, make([]byte, keyring.CodeSize)...)
+			r.Header.PayloadLength += keyring.CodeSize
+		}
+	}
+	identity := func(i scoll.Identity) func(r *capture.Record) {
+		return func(r *capture.Record) { r.Payload = i.AppendBinary(nil) }
+	}
+	return []oddMessage{
+		{"signed", request, sign(36, byte(scoll.FlagSigned)), true, "all of you"},
+		{"signed without a code", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagSigned) }, true, "but 17 follow"},
+		{"a signed reply", trailed, sign(24, byte(scoll.ReplySigned)), true, "1 missing"},
+		{"a signed reply without a code", trailed, func(r *capture.Record) { r.Payload[24] |= byte(scoll.ReplySigned) }, true, "but 14 bytes follow"},
+		{"signed progress", progress, sign(28, 1), true, "of 5000 bytes, signed"},
+		{"a question", request, identity(scoll.Identity{Nonce: 5, Kind: scoll.Ask}), true, "asks for the incarnation"},
+		{"an answer", request, identity(scoll.Identity{Nonce: 5, Incarnation: 0x77, Kind: scoll.Tell}), true, "has the incarnation 0x77"},
+		{"neither", request, identity(scoll.Identity{Nonce: 5}), false, "contradictory header"},
 	}
 }
 

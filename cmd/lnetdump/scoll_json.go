@@ -36,7 +36,7 @@ func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // collectiveEntry is a message of collectives as JSON.
 type collectiveEntry struct {
-	Kind        string  `json:"kind"` // broadcast, create, destroy, progress, reply, fetch, data
+	Kind        string  `json:"kind"` // broadcast, create, destroy, progress, reply, fetch, data; question and answer about incarnations
 	Service     *uint32 `json:"service,omitempty"`
 	Group       string  `json:"group,omitempty"`
 	Digest      string  `json:"digest,omitempty"`
@@ -62,6 +62,9 @@ type collectiveEntry struct {
 	List       *rmaEntry `json:"list,omitempty"`
 	Bulk       *rmaEntry `json:"bulk,omitempty"`
 	Segment    uint32    `json:"segment,omitempty"`
+
+	Nonce           string `json:"nonce,omitempty"`       // of a question and its answer
+	NodeIncarnation string `json:"incarnation,omitempty"` // of the node that answers
 
 	Status        *uint16        `json:"status,omitempty"` // of replies, as far as Missing
 	StatusText    string         `json:"status_text,omitempty"`

@@ -54,18 +54,20 @@ func (p *collectiveProgress) what() string {
 }
 
 // Summary implements capture.Understood.
-func (p *collectiveProgress) Summary() string { return "scoll " + p.what() + odd(p.remarks) }
+func (p *collectiveProgress) Summary() string {
+	return "scoll " + p.what() + signedText(p.Signed) + odd(p.remarks)
+}
 
 // Details implements capture.Understood.
 func (p *collectiveProgress) Details() []string {
-	return append([]string{fmt.Sprintf("%s; version %d, reply bits %#x", p.what(), scoll.Version, p.ReplyBits)}, remarkLines(p.remarks)...)
+	return append([]string{fmt.Sprintf("%s; version %d, reply bits %#x%s", p.what(), scoll.Version, p.ReplyBits, signedText(p.Signed))}, remarkLines(p.remarks)...)
 }
 
 // MarshalJSON implements json.Marshaler.
 func (p *collectiveProgress) MarshalJSON() ([]byte, error) {
 	status := uint16(p.Status)
 	e := collectiveEntry{
-		Kind: "progress", ReplyBits: hex(p.ReplyBits), There: &p.There, Status: &status, StatusText: p.Status.String(), Remarks: p.remarks,
+		Kind: "progress", Flags: flagsOfWord(p.Signed), ReplyBits: hex(p.ReplyBits), There: &p.There, Status: &status, StatusText: p.Status.String(), Remarks: p.remarks,
 	}
 	if p.of != nil {
 		e.identify(p.of)

@@ -39,7 +39,8 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	p.answer(c, r)
 	p.payload = snippetOf(rest[:min(uint64(len(rest)), uint64(h.PayloadSize))], uint64(h.PayloadSize))
 	follow := uint64(r.Header.PayloadLength) - scoll.ReplyHeaderSize
-	if want := uint64(h.PayloadSize) + uint64(h.Trailer)*scoll.TrailerEntrySize; want != follow {
+	code := h.CodeSize()
+	if want := uint64(h.PayloadSize) + uint64(h.Trailer)*scoll.TrailerEntrySize + uint64(code); want != follow {
 		return p, fmt.Errorf("%w: a payload of %d bytes and a trailer of %d entries, but %d bytes follow the header",
 			scoll.ErrBody, h.PayloadSize, h.Trailer, follow)
 	}
@@ -47,7 +48,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 		return p, capture.ErrPartOfPayload
 	}
 	p.explain(rest[:h.PayloadSize])
-	return p, p.trailer(rest[h.PayloadSize:])
+	return p, p.trailer(rest[h.PayloadSize : len(rest)-code])
 }
 
 // answer finds what a reply answers.

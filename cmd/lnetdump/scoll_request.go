@@ -26,8 +26,16 @@ type collectiveRequest struct {
 // request reads a message down a tree.
 func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	h, body, err := scoll.ParseRequestHeader(r.Payload)
-	if errors.Is(err, scoll.ErrMagic) && len(r.Payload) == scoll.ProgressSize {
-		return c.progress(r)
+	if errors.Is(err, scoll.ErrMagic) {
+		switch i, ierr := scoll.ParseIdentity(r.Payload); {
+		case ierr == nil:
+			return &collectiveIdentity{i}, nil
+		case !errors.Is(ierr, scoll.ErrMagic) && !errors.Is(ierr, scoll.ErrShort):
+			return nil, ierr
+		}
+		if _, perr := scoll.ParseProgress(r.Payload); !errors.Is(perr, scoll.ErrMagic) && !errors.Is(perr, scoll.ErrShort) {
+			return c.progress(r)
+		}
 	}
 	if err != nil && !whole(r) {
 		err = capture.ErrPartOfPayload
@@ -47,8 +55,9 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	q := &collectiveRequest{RequestHeader: h, src: r.Header.SrcNID, dest: r.Header.DestNID, hop: hop{from: -1, to: -1}}
 	if err == nil {
 		err = c.learn(q, body)
-		q.payload = snippetOf(body[h.ListSize:], uint64(h.PayloadSize))
-		q.explain(body[h.ListSize:])
+		payload := body[h.ListSize:][:h.PayloadSize]
+		q.payload = snippetOf(payload, uint64(h.PayloadSize))
+		q.explain(payload)
 	}
 	return q, err
 }

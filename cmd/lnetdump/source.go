@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -49,7 +50,7 @@ func (o *options) sources(env cli.Env) ([]source, error) {
 		if path == "" {
 			path = config.Places{Getenv: env.Getenv, UID: os.Getuid()}.ClientSocket()
 		}
-		return []source{daemonSource(path)}, nil
+		return []source{daemonSource(path, env.Stderr)}, nil
 	case len(o.arguments) == 0:
 		return []source{stdinSource(env.Stdin)}, nil
 	}
@@ -84,11 +85,14 @@ func stdinSource(stdin io.Reader) source {
 }
 
 // daemonSource asks a daemon for its capture over its control socket.
-func daemonSource(path string) source {
+func daemonSource(path string, stderr io.Writer) source {
 	return source{name: path, live: true, open: func(ctx context.Context) (packets, error) {
-		in, err := control.NewClient(path).Capture(ctx)
+		in, headersOnly, err := control.NewClient(path).Capture(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if headersOnly {
+			fmt.Fprintln(stderr, "lnetdump: payload is shown as zeros: only root and the user of lnetd see it")
 		}
 		return newStream(ctx, in)
 	}}

@@ -15,7 +15,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-func (g *globals) client() *control.Client { return control.NewClient(g.socket) }
+func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
 // audience is whom a verb asks, and how long it waits.
 type audience struct {

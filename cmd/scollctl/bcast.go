@@ -28,7 +28,8 @@ each runs that action of its own configuration, with the text as standard input 
 the bulk data as a file, and answers with the exit code and the end of the output.
 
 Bulk data and actions are for nodes that the members allow, see the section admin
-of lnetd's configuration. --timeout is how long an action may take, unless the
+of lnetd's configuration; actions also need a key_file there, or a port that only root
+can have, unless actions_without_identity says otherwise. --timeout is how long an action may take, unless the
 member's configuration allows less; it is killed then.
 
 With --via multicast bulk data goes to all at once, before the request goes down the

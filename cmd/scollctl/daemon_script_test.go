@@ -10,5 +10,5 @@ import (
 
 // TestScripts runs real daemons.
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/daemon", "lnetd", "scollctl", "gossipctl")
+	scripttest.Run(t, "testdata/daemon", "lnetd", "lnetctl", "scollctl", "gossipctl")
 }

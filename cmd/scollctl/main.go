@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 type globals struct {
 	socket string
 	json   bool
+	stderr io.Writer
 }
 
 func root(env cli.Env) *cobra.Command {
@@ -38,7 +40,7 @@ whose answer did not.`,
   scollctl tree show --nodes 16 --k 4
   scollctl tree compare --nodes 1000 --latency 40us --overhead 10us`,
 	}
-	g := new(globals)
+	g := &globals{stderr: env.Stderr}
 	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")

@@ -43,6 +43,9 @@ are delivered here, those below HEAD were sent.`,
 				}
 				printMcast(&b, &s.Groups[i], s.NID)
 			}
+			if s.NotSigned > 0 {
+				fmt.Fprintf(&b, "dropped %s that were not signed with the key of this node, or signed though it has none: see key_file\n", count(int(s.NotSigned), "message", "messages"))
+			}
 			_, err = io.WriteString(c.OutOrStdout(), b.String())
 			return err
 		},
@@ -66,7 +69,7 @@ func onlyGroup(s *node.McastStatus, args []string) error {
 // shownStats are counters that status names, if there are any.
 var shownStats = []string{
 	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
-	"inconsistent", "other_group", "window", "unknown",
+	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "unproven", "no_memory",
 }
 
 func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
@@ -97,6 +100,9 @@ func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
 			how = "by multicast"
 		}
 		fmt.Fprintf(b, "  %s; %d bytes in a datagram, %d of %d datagrams in flight, round trip %v\n", how, s.Fragment, s.InFlight, s.Limit, ofMicros(s.RTTUS))
+	}
+	if s.Refused != "" {
+		fmt.Fprintf(b, "  a manager refuses this node: %s\n", s.Refused)
 	}
 	if f := s.Faults; f.Acks > 0 || f.Datagrams > 0 {
 		fmt.Fprintf(b, "  on purpose, %g of acknowledgements and %g of datagrams are discarded here\n", f.Acks, f.Datagrams)

@@ -163,7 +163,7 @@ func (w *worker) awaitQuiet() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for begin := time.Now(); ; <-ticker.C {
-		left := unsettled(w.node.Status())
+		left := unsettled(w.node.Status(), w.node.Peers(nid.NID{}, node.MaxPeerPage).Peers)
 		if left == "" {
 			return
 		}
@@ -175,7 +175,7 @@ func (w *worker) awaitQuiet() {
 }
 
 // unsettled says what a node has left, "" for nothing.
-func unsettled(s node.Status) string {
+func unsettled(s node.Status, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)
 	}
@@ -184,13 +184,13 @@ func unsettled(s node.Status) string {
 			return fmt.Sprintf("%v has %d credits of %d", ni.NID, ni.Credits, ni.Tunables.Credits)
 		}
 	}
-	i := slices.IndexFunc(s.Peers, func(p lnet.PeerSnapshot) bool {
+	i := slices.IndexFunc(peers, func(p lnet.PeerSnapshot) bool {
 		return p.Credits != p.MaxCredits || p.Queued != 0 || p.QueuedBytes != 0
 	})
 	if i < 0 {
 		return ""
 	}
-	p := s.Peers[i]
+	p := peers[i]
 	return fmt.Sprintf("peer %v has %d credits of %d, %d messages of %d bytes queued", p.NID, p.Credits, p.MaxCredits, p.Queued, p.QueuedBytes)
 }
 

@@ -66,3 +66,51 @@ func TestClockJump(t *testing.T) {
 		t.Errorf("ten seconds after a newcomer came: %s", why)
 	}
 }
+
+// TestForgedClocks (GO-66): two pings in the names of others, of any clock, neither put a node
+// out of step nor have anybody taken for dead, on links that lose and delay; a node that is
+// started again finds everybody.
+func TestForgedClocks(t *testing.T) {
+	const nodes = 24
+	for i, clock := range []uint64{math.MaxUint64, 1 << 62, 1 << 40, 1<<40 - 1, 1<<20 + 5000, 5000, 41, 0} {
+		n, err := New(Config{
+			Nodes: nodes, Seed: uint64(i), Topology: Flat(0.05), Gossip: gossip.Config{Interval: Interval, ColdStart: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(until time.Duration) {
+			t.Helper()
+			if err := n.Run(until); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check := func(when string) {
+			t.Helper()
+			if ok, why := n.AliveExactly(nodes, sim.AllNodes); !ok {
+				t.Errorf("clock %#x, %s: %s", clock, when, why)
+			}
+			for id := range sim.NodeID(nodes) {
+				if c := n.Clock(id); c > 10_000 {
+					t.Errorf("clock %#x, %s: node %v has clock %d", clock, when, id, c)
+				}
+			}
+		}
+		run(10 * time.Second)
+		for victim := range sim.NodeID(4) {
+			ahead := clock
+			if clock > 0 && clock < 1<<40-1 {
+				ahead += n.Clock(victim)
+			}
+			inject(n, victim, victim+8, ahead)
+			inject(n, victim, victim+9, ahead)
+		}
+		run(20 * time.Second)
+		check("after the attack")
+		n.Kill(0)
+		run(30 * time.Second)
+		n.Start(0, false)
+		run(50 * time.Second)
+		check("after the restart of a victim")
+	}
+}

@@ -56,7 +56,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	if c := int64(o.Int("columns")); c > 0 {
 		columns = min(c, columns)
 	}
-	need := 1100 + columns + columns/4 + columns/16
+	need := 1250 + columns + columns/4 + columns/16
 	if o.On("history") {
 		need += 40 * columns
 	}

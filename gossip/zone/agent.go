@@ -10,6 +10,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // Errors of an [Agent].
@@ -19,6 +20,8 @@ var (
 	ErrJoined    = errors.New("zone: the node takes part already")
 	ErrOldLife   = errors.New("zone: the incarnation is not above those before")
 	ErrStopped   = errors.New("zone: the agent was stopped")
+	ErrSelf      = errors.New("zone: a node does not remove itself: it leaves")
+	ErrNoMember  = errors.New("zone: that node is no member")
 )
 
 // AgentConfig configures an [Agent].
@@ -69,6 +72,7 @@ type Agent struct {
 
 	notSent   atomic.Uint64
 	strayBits atomic.Uint64
+	otherPID  atomic.Uint64
 }
 
 // Start makes a node ready for a zone, in which it takes no part before
@@ -170,6 +174,29 @@ func (a *Agent) Leave(code int32) error {
 	return nil
 }
 
+// Remove removes a member from the views of the whole zone, as one that exists there only:
+// listeners are told that it said goodbye with [CodeRemoved]. A node that lives is back at
+// once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
+func (a *Agent) Remove(id ID) (err error) {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	a.runner.Inspect(func() {
+		_, is := a.m.Has(a.m.Table().Lookup(id))
+		switch {
+		case a.m.life != joined || a.stopped.Load():
+			err = ErrNotJoined
+		case id == a.cfg.Self:
+			err = ErrSelf
+		case !is:
+			err = ErrNoMember
+		}
+	})
+	if err == nil {
+		a.runner.Do(stepInput{Input: Input{Kind: Remove}, about: id})
+	}
+	return err
+}
+
 // Set writes an attribute of this node. It says nothing of when others see it.
 // Errors: [ErrNotJoined], [ErrKey], [ErrTable].
 func (a *Agent) Set(key string, value []byte) error { return a.write(Set, key, value) }
@@ -191,6 +218,9 @@ func (a *Agent) write(kind InputKind, key string, value []byte) error {
 	}
 	return err
 }
+
+// SetKeys changes the keys from now on, as when the cluster is given new ones in steps.
+func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }
 
 // Stop ends taking part without a word: to the others the node is dead, unless it
 // said goodbye with [Agent.Leave]. Nobody is told anything after it but by calls that
@@ -243,8 +273,8 @@ func (a *Agent) watch(w *watch) {
 	if w.to.across {
 		in.Kind = DispatchFailed
 	}
-	a.watched[w.to.id] = a.table.WatchPeer(nid.ProcessID{NID: w.to.nid, PID: a.pid}, func(up bool, _ error) {
-		if !up {
+	a.watched[w.to.id] = a.table.WatchPeer(nid.ProcessID{NID: w.to.nid, PID: a.pid}, func(c portals.PeerChange) {
+		if !c.Up && !c.Known {
 			a.runner.Do(in)
 		}
 	})

@@ -8,6 +8,10 @@ import (
 
 // arrived gives the machine a message.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if e.Initiator.PID != a.pid { // a program on the host of a member is none
+		a.otherPID.Add(1)
+		return
+	}
 	if e.MatchBits != Bits {
 		a.strayBits.Add(1)
 		return

@@ -17,6 +17,11 @@ const (
 	keptSize   = 64 << 10 // of one message
 )
 
+// urgentSize is up to which size all messages have priority, in bytes; local policy.
+// Small ones are signs of life: behind what others send to a node that takes nothing
+// for a while, they would wait for its credits until the node is found dead.
+const urgentSize = 1 << 10
+
 // sender sends what the machine wants sent.
 type sender struct {
 	a     *Agent
@@ -40,7 +45,7 @@ type sending struct {
 func (s *sender) init(a *Agent) { s.a, s.event, s.toPeer = a, s.done, make(map[nid.NID]int) }
 
 // send puts a message; nobody waits for an acknowledgement. Notices to monitors go
-// ahead of others (MS-A32).
+// ahead of others (MS-A32), and so does what is small.
 func (s *sender) send(to *target, data []byte, priority bool, step uint64) {
 	p := s.take(to, data)
 	if p == nil {
@@ -49,7 +54,7 @@ func (s *sender) send(to *target, data []byte, priority bool, step uint64) {
 	}
 	p.step = step
 	md := portals.MD{Segments: p.segments[:], Threshold: 1, UserPtr: p, Handler: s.event}
-	if priority {
+	if priority || len(data) <= urgentSize {
 		md.Options = portals.Priority
 	}
 	handle, err := s.a.table.MDBind(md, portals.Unlink)

@@ -85,15 +85,19 @@ type AgentStatus struct {
 	Delegation DelegationStatus `json:"delegation"`
 	Guarded    []string         `json:"guarded,omitempty"` // base zones
 	NotSent    uint64           `json:"not_sent"`          // messages that LNet did not take or send
+	Keys       int              `json:"keys"`              // 0: messages are not signed
+	Verified   [2]uint64        `json:"verified"`          // messages by each key
+	OtherPID   uint64           `json:"other_pid"`         // messages of programs that are no lnetd
 	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits of nobody
 	NotPosted  uint64           `json:"not_posted"`        // buffers that could not be posted at once
 }
 
 // Status returns the state in numbers.
 func (a *Agent) Status() AgentStatus {
-	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), NotPosted: a.inbox.NotPosted()}
+	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		c := &a.m.cfg
+		s.Keys, s.Verified = c.Keys.Len(), a.m.Verified()
 		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor
 		s.Threshold, s.Successors, s.Random, s.Bootstrap = c.Threshold, c.Successors, c.Random, len(a.m.bootstrap)
 		if a.m.life != joined { // what the machine remembers is over

@@ -228,6 +228,9 @@ func (a *Agent) happened(e *Event, step uint64) {
 		a.log.Info("node left the zone", slog.String("node", e.ID.Name()), slog.String("cause", e.Cause.String()), slog.Int("code", int(e.Code)))
 	case Clash:
 		a.log.Error("another node has the name of one of the zone", slog.String("node", e.ID.String()))
+	case FarAhead:
+		a.log.Warn("a node claims an incarnation far ahead of this node's clock, or somebody in its name: compare the clocks of both; see docs/membership.md",
+			slog.String("node", e.ID.String()), slog.Any("version", e.Version))
 	case Contested:
 		a.log.Error("two active delegates speak for one zone: give one of two zones another name, or mend the network in between",
 			slog.String("zone", e.Zone), slog.String("counts", e.Members[0].ID.String()), slog.String("other", e.Members[1].ID.String()))

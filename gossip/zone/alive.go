@@ -1,5 +1,10 @@
 package zone
 
+import (
+	"math"
+	"time"
+)
+
 // What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
 
 // processAlive takes note that a node has a version (Alg. 1, line 1).
@@ -13,7 +18,7 @@ func (m *Machine) processAlive(p Ref, v Version) {
 		return
 	}
 	if !m.plausible(v) {
-		m.stats.TooFarAhead++
+		m.tooFarAhead(p, v)
 		return
 	}
 	switch e := m.view.at(p); {
@@ -26,10 +31,33 @@ func (m *Machine) processAlive(p Ref, v Version) {
 	}
 }
 
-// plausible reports whether a version can be refuted by its node (MS-A2).
-func (m *Machine) plausible(v Version) bool {
-	wall := m.cfg.Wall + uint64(max(m.now-m.began, 0))
-	return v.IsValid() && v.Inc < MaxIncarnation && v.Inc <= max(m.ver.Inc, wall)+m.cfg.Ahead
+// maxSkew is how far the clocks of nodes may differ, in the unit of incarnations, so that
+// each can refute all that others believe of it.
+const maxSkew = 1 << 32
+
+// plausible reports whether another node can have a version, and refute it (MS-A2).
+func (m *Machine) plausible(v Version) bool { return m.within(v, 0) }
+
+// within reports whether a version is ahead of the clock by Config.Ahead and a skew at
+// most. The own incarnation counts only if the clock was set back since: others can raise
+// it, and could lead it step by step to the highest one.
+func (m *Machine) within(v Version, skew uint64) bool {
+	base := m.cfg.Wall + uint64(max(m.now-m.began, 0))
+	if m.born > base+m.cfg.Ahead+2*maxSkew {
+		base = m.born
+	}
+	return v.IsValid() && v.Inc < MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
+}
+
+// farAheadInterval is how often a version that is too far ahead is told.
+const farAheadInterval = time.Minute
+
+// tooFarAhead counts a version of a node that is not believed, and tells of it.
+func (m *Machine) tooFarAhead(p Ref, v Version) {
+	if m.stats.TooFarAhead++; m.now >= m.farAhead {
+		m.farAhead = m.now + farAheadInterval
+		m.tell(Event{Kind: FarAhead, Node: p, Version: v})
+	}
 }
 
 // enter puts a node into the view (Alg. 1, lines 2 and 3).
@@ -119,7 +147,7 @@ func (m *Machine) processLeave(d *Departure) {
 		return
 	}
 	if !m.plausible(v) {
-		m.stats.TooFarAhead++
+		m.tooFarAhead(p, v)
 		return
 	}
 	switch e := m.view.at(p); {
@@ -132,6 +160,17 @@ func (m *Machine) processLeave(d *Departure) {
 	case e.state == unknown: // it overtook the Alive: there must be no ghost (MS-A4)
 		m.stranger(p, v, d.Code)
 		m.delta.leave(m, d)
+	}
+}
+
+// CodeRemoved is the exit code of a node that an administrator removed.
+const CodeRemoved = math.MinInt32
+
+// removeMember says goodbye in the name of a member. If it lives it refutes that, and is
+// back at once (MS-A3).
+func (m *Machine) removeMember(p Ref) {
+	if e := m.view.at(p); p != m.self && e.state == inView {
+		m.processLeave(&Departure{Node: p, Version: e.version(), Code: CodeRemoved})
 	}
 }
 
@@ -157,10 +196,11 @@ func (m *Machine) accused(v Version) {
 	m.refute(v)
 }
 
-// refute raises the own version above another one.
+// refute raises the own version above another one, also above what others believe whose
+// clocks are a little ahead.
 func (m *Machine) refute(v Version) {
-	if !m.plausible(v) {
-		m.stats.TooFarAhead++
+	if v.Inc > m.ver.Inc && !m.within(v, maxSkew) {
+		m.tooFarAhead(m.self, v)
 		return
 	}
 	if next := v.next(); v.Inc > m.ver.Inc {

@@ -3,6 +3,8 @@ package zone
 import (
 	"fmt"
 	"time"
+
+	"ulnet/portals/keyring"
 )
 
 // Config configures a [Machine]. The zero value of a field means its default.
@@ -26,9 +28,9 @@ type Config struct {
 	// Wire has sends encoded into Output.Buf. Without it messages are handed over
 	// as they are, between machines with one Table.
 	Wire bool
-	// Key, if there is one, is that of the cluster: messages carry a code that only
-	// those with the key can make, and others are refused (MS-A33).
-	Key []byte
+	// Keys, if there are any, are those of the cluster: messages carry a code that only
+	// those with a key can make, and others are refused (MS-A33).
+	Keys keyring.Keys
 	// Management are members of the management zone, to begin with: this is a base
 	// zone, and its delegates register there (MS-95). Without any it stands alone.
 	Management []ID

@@ -1,7 +1,5 @@
 package zone
 
-import "crypto/hmac"
-
 // DispatchKind tells messages of the hierarchy apart.
 type DispatchKind uint8
 
@@ -132,11 +130,11 @@ func (m *Machine) dispatch(to ID, d *Dispatch, priority bool) {
 
 func (m *Machine) dispatchOne(to ID, d *Dispatch, priority bool) {
 	s := DispatchSend{To: to, Priority: priority, Dispatch: d, Size: d.size()}
-	if m.codec.mac == nil {
+	if !m.codec.ring.On() {
 		s.Size -= codeSize
 	}
 	if m.cfg.Wire {
-		if m.codec.mac != nil {
+		if m.codec.ring.On() {
 			d.Flags |= DispatchFlags(Signed)
 		}
 		s.Begin = len(m.out.Buf)
@@ -149,13 +147,12 @@ func (m *Machine) dispatchOne(to ID, d *Dispatch, priority bool) {
 
 // dispatchArrived processes a message of another zone that came as bytes.
 func (m *Machine) dispatchArrived(b []byte) {
-	if m.codec.mac != nil {
-		n := len(b) - codeSize
-		if n < 8 || !hmac.Equal(b[n:], m.codec.code(b[:n], m.codec.short(m.self))) {
+	if m.codec.ring.On() {
+		ok := false
+		if b, ok = m.codec.signed(b); !ok || len(b) < 8 {
 			m.stats.refuse(ErrCode)
 			return
 		}
-		b = b[:n]
 	} else if len(b) >= 8 && b[6]&byte(Signed) != 0 {
 		m.stats.refuse(ErrCode)
 		return

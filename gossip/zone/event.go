@@ -19,11 +19,12 @@ const (
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
 	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
+	FarAhead                           // Version: of a node, too far ahead of the clock to be believed (MS-A2); told once a minute
 	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
 	eventKinds
 )
 
-var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "listed"}
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed"}
 
 // String returns the name of the kind.
 func (k EventKind) String() string { return name(eventNames[:], int(k)) }

@@ -5,6 +5,7 @@ import "time"
 // heardFrom is told that a message came from a node.
 func (m *Machine) heardFrom(l *link, v Version) {
 	l.heard, l.version = m.now, newer(l.version, v)
+	l.last, l.met, l.tries = m.now, true, 0
 	switch l.state {
 	case up:
 		l.probing = false
@@ -51,11 +52,16 @@ func (m *Machine) failed(p Ref, local bool) {
 	}
 }
 
+// maxTries is how often a link is tried to a node that was never heard on it while each
+// try fails for a reason of this host. Then it counts as any other failure: the node may
+// exist in views only, at an address that no host can reach (local policy).
+const maxTries = 3
+
 // lost is what a node does about a link that failed. Only successors are missed when
 // they were never there (MS-33, MS-34).
 func (m *Machine) lost(l *link) {
 	switch {
-	case l.local && l.state == connecting:
+	case l.local && l.state == connecting && (l.met || l.tries < maxTries):
 		m.retry(l)
 	case l.local && l.state == up:
 		m.request(l)

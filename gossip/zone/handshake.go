@@ -3,6 +3,7 @@ package zone
 // request asks a peer for a link.
 func (m *Machine) request(l *link) {
 	l.state, l.probing, l.local = connecting, false, false
+	l.tries = min(l.tries+1, maxTries)
 	l.due, l.said = m.now+m.cfg.Timeout, m.ver
 	m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
 }
@@ -13,6 +14,7 @@ func (m *Machine) establish(l *link, v Version) {
 	again := l.state == up && l.version.Inc == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
 	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
+	l.last, l.met, l.tries = m.now, true, 0
 	if m.blind.muted {
 		m.confirmed()
 	}

@@ -361,7 +361,7 @@ func FuzzDispatch(f *testing.F) {
 	f.Add(d.AppendBinary(nil))
 	d = &Dispatch{Kind: Register, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 1, Joined: []Named{{testID(2), v(1, 1)}}}
 	f.Add(d.AppendBinary(nil))
-	to, _ := codecs(f, "")
+	to, _ := codecs(f)
 	to.cfg.Supervisor = true
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := ParseDispatch(b)

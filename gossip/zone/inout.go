@@ -20,6 +20,7 @@ const (
 	Failed              // Node, Local: a send to it failed; Local: for a reason of this host alone
 	Set                 // Key, Value: write an attribute
 	Delete              // Key: delete an attribute
+	Remove              // Node: say goodbye in the name of a member, as an administrator wants
 
 	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
 	DispatchFailed    // To: a dispatch to it failed, or the connection was lost

@@ -42,9 +42,12 @@ type link struct {
 	doubted bool
 	same    bool          // it said last that it has the same attributes
 	local   bool          // the last attempt failed for a reason of this host
+	met     bool          // something came from it
+	tries   uint8         // since then
 	hops    uint8         // redirections so far
 	drawn   uint32        // how large the view was when it was drawn
-	heard   time.Duration // when anything came from it
+	heard   time.Duration // when anything came from it, or it was excused
+	last    time.Duration // when anything came from it
 	due     time.Duration // connecting: until then; retrying: then
 	backoff time.Duration // of retries
 	version Version       // newest heard on it

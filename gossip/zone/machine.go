@@ -1,13 +1,12 @@
 package zone
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"math/rand/v2"
 	"time"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // life is whether a machine takes part. Transitions:
@@ -30,8 +29,11 @@ type Machine struct {
 	self  Ref
 	life  life
 	ver   Version // own
+	born  uint64  // incarnation with which this life began
 	began time.Duration
-	rng   rand.PCG
+	// farAhead is when the next version that is too far ahead is told.
+	farAhead time.Duration
+	rng      rand.PCG
 
 	bootstrap  []Ref
 	view       view
@@ -78,9 +80,7 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	m.codec.self = m.self
-	if len(cfg.Key) > 0 {
-		m.codec.mac = hmac.New(sha256.New, cfg.Key)
-	}
+	m.SetKeys(cfg.Keys)
 	for _, id := range cfg.Bootstrap {
 		r, err := cfg.Table.Add(id)
 		if err != nil {
@@ -94,6 +94,19 @@ func New(cfg Config) (*Machine, error) {
 	m.rng.Seed(cfg.Seed, m.codec.short(m.self))
 	m.pauses.init(2 * cfg.Heartbeat)
 	return m, nil
+}
+
+// SetKeys changes the keys from now on.
+func (m *Machine) SetKeys(keys keyring.Keys) {
+	m.cfg.Keys, m.codec.ring = keys, keys.Ring("") // the key itself: see package keyring
+}
+
+// Verified is how many messages each of the keys has verified since it was set.
+func (m *Machine) Verified() [2]uint64 {
+	if !m.codec.ring.On() {
+		return [2]uint64{}
+	}
+	return m.codec.ring.Verified
 }
 
 // Step implements machine.Machine.
@@ -144,6 +157,8 @@ func (m *Machine) apply(in *Input) {
 		m.write(Attribute{Key: in.Key, Value: append([]byte{}, in.Value...)})
 	case Delete:
 		m.write(Attribute{Key: in.Key, Deleted: true})
+	case Remove:
+		m.removeMember(in.Node)
 	default:
 		m.applyHierarchy(in)
 	}
@@ -208,7 +223,7 @@ func (m *Machine) join(inc uint64) {
 		m.stats.BadJoins++
 		return
 	}
-	m.ver, m.life, m.began = Version{inc, 1}, joined, m.now
+	m.ver, m.life, m.began, m.born = Version{inc, 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
 	m.delta = delta{at: machine.Never}

@@ -22,7 +22,9 @@ type LinkStatus struct {
 	Random    bool          `json:"random,omitempty"`    // this node drew it
 	Theirs    bool          `json:"theirs,omitempty"`    // the neighbour wants the link
 	Heard     time.Duration `json:"heard"`               // so long ago
-	Backoff   time.Duration `json:"backoff,omitempty"`
+	// NeverHeard: nothing came from it on this link, and Heard is 0.
+	NeverHeard bool          `json:"never_heard,omitempty"`
+	Backoff    time.Duration `json:"backoff,omitempty"`
 }
 
 // SuspicionStatus is a report that was not refuted.
@@ -116,11 +118,15 @@ func (m *Machine) Members() (list []MemberStatus) {
 func (m *Machine) Links() (list []LinkStatus) {
 	for i := range m.links.list {
 		l := &m.links.list[i]
-		list = append(list, LinkStatus{
+		s := LinkStatus{
 			ID: m.cfg.Table.ID(l.node), State: l.state.String(),
 			Successor: l.mine&Successor != 0, Random: l.mine&Random != 0, Theirs: l.theirs != 0,
-			Heard: m.now - l.heard, Backoff: l.backoff,
-		})
+			NeverHeard: !l.met, Backoff: l.backoff,
+		}
+		if l.met {
+			s.Heard = m.now - l.last
+		}
+		list = append(list, s)
 	}
 	return list
 }

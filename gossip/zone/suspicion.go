@@ -114,7 +114,7 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 		m.stats.BadReporter++
 		return
 	case !m.plausible(s.Version):
-		m.stats.TooFarAhead++
+		m.tooFarAhead(s.Suspect, s.Version)
 		return
 	}
 	e := m.view.at(s.Suspect)

@@ -4,9 +4,9 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
-	"hash"
 
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Portal is the portal of zones, behind those of client health.
@@ -22,7 +22,7 @@ const ProtocolVersion = 1
 const (
 	HeaderSize = 36
 	flagsAt    = 6
-	codeSize   = 12 // HMAC-SHA-256, cut short
+	codeSize   = keyring.CodeSize
 	versionLen = 12
 	countsSize = 16
 
@@ -68,10 +68,9 @@ func ZoneNumber(name string) uint64 {
 type codec struct {
 	table *Table
 	zone  uint64
-	mac   hash.Hash // nil without a key
+	ring  *keyring.Ring // nil without a key
 	self  Ref
 	most  int // bytes of a message
-	sum   []byte
 	// observes: it is in no zone, and takes what anybody says to anybody.
 	observes bool
 }
@@ -117,7 +116,7 @@ type codec struct {
 // The highest bit of the entries' count says that what was asked for ends here.
 func (c *codec) appendHeader(b []byte, m *Message) []byte {
 	flags := m.Flags &^ Signed
-	if c.mac != nil {
+	if c.ring.On() {
 		flags |= Signed
 	}
 	le := binary.LittleEndian
@@ -170,23 +169,17 @@ func (c *codec) appendFixed(b []byte, m *Message) []byte {
 	return b
 }
 
-// sign ends the message that begins at an offset of b.
+// sign ends the message that begins at an offset of b, if there is a key.
 func (c *codec) sign(b []byte, begin int, to uint64) []byte {
-	if c.mac == nil {
-		return b
-	}
-	return append(b, c.code(b[begin:], to)...)
+	return c.ring.Append(b, begin, boundTo(to))
 }
 
-// code returns the code of a message to the node with a short form.
-func (c *codec) code(b []byte, to uint64) []byte {
-	c.mac.Reset()
-	c.sum = binary.LittleEndian.AppendUint64(c.sum[:0], to)
-	c.mac.Write(c.sum)
-	c.mac.Write(b)
-	c.sum = c.mac.Sum(c.sum[:0])
-	return c.sum[:codeSize]
-}
+// boundTo is what a code is bound to: the short form of the receiver. The sender's
+// is in the message.
+func boundTo(short uint64) keyring.Binding { return keyring.Binding{}.Number(short) }
+
+// signed checks the code of a message to this node and cuts it off.
+func (c *codec) signed(b []byte) ([]byte, bool) { return c.ring.Verify(b, boundTo(c.short(c.self))) }
 
 // lists reports whether messages of a kind consist of lists of members.
 func (k Kind) lists() bool {

@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"crypto/hmac"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -50,17 +49,17 @@ func (c *codec) verify(b []byte, flags Flags) ([]byte, error) {
 	if c.observes && flags&Signed != 0 {
 		return b[:max(len(b)-codeSize, HeaderSize)], nil
 	}
-	if c.mac == nil {
-		if flags&Signed != 0 {
-			return nil, ErrCode
-		}
-		return b, nil
-	}
-	n := len(b) - codeSize
-	if flags&Signed == 0 || n < HeaderSize || !hmac.Equal(b[n:], c.code(b[:n], c.short(c.self))) {
+	if c.ring.On() != (flags&Signed != 0) {
 		return nil, ErrCode
 	}
-	return b[:n], nil
+	if !c.ring.On() {
+		return b, nil
+	}
+	b, ok := c.signed(b)
+	if !ok || len(b) < HeaderSize {
+		return nil, ErrCode
+	}
+	return b, nil
 }
 
 // sender finds out who sent a message; From stays 0 if that is not known.

@@ -1,20 +1,24 @@
 package zone
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
+
+	"ulnet/portals/keyring"
 )
 
 // codecs returns two ends: node 0, which knows everybody by the short form at least,
 // and node 1, which sends.
-func codecs(t testing.TB, key string) (to, from *Machine) {
+func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	t.Helper()
 	ends := make([]*Machine, 2)
 	for i := range ends {
-		m, err := New(Config{Zone: "test", Self: testID(i), Wire: true, Key: []byte(key)})
+		m, err := New(Config{Zone: "test", Self: testID(i), Wire: true, Keys: keysOf(t, keys...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,6 +30,23 @@ func codecs(t testing.TB, key string) (to, from *Machine) {
 		ends[i] = m
 	}
 	return ends[0], ends[1]
+}
+
+// keysOf returns keys that begin with words.
+func keysOf(t testing.TB, words ...string) keyring.Keys {
+	t.Helper()
+	if len(words) == 0 {
+		return keyring.Keys{}
+	}
+	var keys [][]byte
+	for _, w := range words {
+		keys = append(keys, []byte(w+strings.Repeat(".", keyring.MinKey)))
+	}
+	k, err := keyring.NewKeys(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 // encoded returns the bytes of a message of node 1 to node 0, one for each part.
@@ -52,7 +73,7 @@ func TestGolden(t *testing.T) {
 		b := testID(i).AppendCanonical(nil)
 		return hex.EncodeToString([]byte{byte(len(b)), 0}) + " " + hex.EncodeToString(b) + " "
 	}
-	_, from := codecs(t, "")
+	_, from := codecs(t)
 	ref := func(i int) Ref { return from.cfg.Table.Lookup(testID(i)) }
 	const v72 = "0700000000000000 02000000 "
 	for _, c := range []struct {
@@ -151,7 +172,7 @@ func parsesBack(t *testing.T, from *Machine, msg *Message, b []byte) {
 
 // TestRefusals: what is no message of this zone is counted (bad input).
 func TestRefusals(t *testing.T) {
-	to, from := codecs(t, "")
+	to, from := codecs(t)
 	to.Step(0, Input{Kind: Join, Inc: 1}, &Output{})
 	good := encoded(t, from, Message{Kind: Heartbeat})[0]
 	change := func(at int, bytes ...byte) []byte {
@@ -205,7 +226,7 @@ func TestRefusals(t *testing.T) {
 func TestKey(t *testing.T) {
 	to, from := codecs(t, "secret")
 	_, stranger := codecs(t, "other")
-	_, plain := codecs(t, "")
+	_, plain := codecs(t)
 	var m Message
 	var l Lists
 	good := encoded(t, from, Message{Kind: Heartbeat})[0]
@@ -229,6 +250,43 @@ func TestKey(t *testing.T) {
 	lists := encoded(t, from, Message{Kind: Update, Lists: &Lists{Alive: []Member{{from.cfg.Table.Lookup(testID(4)), v(1, 1)}}}})[0]
 	if err := to.codec.parse(lists, &m, &l); err != nil || len(l.Alive) != 1 {
 		t.Errorf("lists: %v", err)
+	}
+}
+
+// TestCodeOnWire: MS-A33: the code is the beginning of HMAC-SHA-256, with the key
+// itself, over the receiver's short form and the message.
+func TestCodeOnWire(t *testing.T) {
+	_, from := codecs(t, "secret")
+	b := encoded(t, from, Message{Kind: Heartbeat})[0]
+	mac := hmac.New(sha256.New, []byte("secret................"))
+	mac.Write(le64(testID(0).Position().short()))
+	mac.Write(b[:len(b)-codeSize])
+	if want := mac.Sum(nil)[:codeSize]; !hmac.Equal(b[len(b)-codeSize:], want) {
+		t.Errorf("code %x, want %x", b[len(b)-codeSize:], want)
+	}
+}
+
+// TestKeyRotation: MS-A33: while the key changes node by node, no message between two
+// nodes is refused, and in the end the old key is worth nothing.
+func TestKeyRotation(t *testing.T) {
+	steps := [][]string{{"old"}, {"old", "new"}, {"new", "old"}, {"new"}}
+	var m Message
+	var l Lists
+	verify := func(to, from []string) error {
+		receiver, _ := codecs(t, to...)
+		_, sender := codecs(t, from...)
+		return receiver.codec.parse(encoded(t, sender, Message{Kind: Heartbeat})[0], &m, &l)
+	}
+	for i := range steps {
+		for j := range steps {
+			err := verify(steps[i], steps[j])
+			if step := max(i, j) - min(i, j); step <= 1 && err != nil {
+				t.Errorf("keys %v refuse what is signed with %v: %v", steps[i], steps[j], err)
+			}
+		}
+	}
+	if err := verify([]string{"new"}, []string{"old", "new"}); !errors.Is(err, ErrCode) {
+		t.Errorf("the old key is still accepted: %v", err)
 	}
 }
 
@@ -295,7 +353,7 @@ func TestHeartbeatAllocations(t *testing.T) {
 
 // FuzzParse: nothing that arrives panics, and what is understood is written as it was.
 func FuzzParse(f *testing.F) {
-	to, from := codecs(f, "")
+	to, from := codecs(f)
 	ref := func(i int) Ref { return from.cfg.Table.Lookup(testID(i)) }
 	for _, m := range []Message{
 		{Kind: Heartbeat},
@@ -329,12 +387,12 @@ func FuzzParse(f *testing.F) {
 
 // FuzzStep: a machine that takes part bears whatever arrives.
 func FuzzStep(f *testing.F) {
-	_, from := codecs(f, "")
+	_, from := codecs(f)
 	for _, m := range []Message{{Kind: LinkRequest, Roles: Random}, {Kind: Heartbeat}, {Kind: DiscoveryRequest, Flags: Healing}} {
 		f.Add(encoded(f, from, m)[0], encoded(f, from, Message{Kind: LinkDrop, Reason: NoLink})[0])
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		to, _ := codecs(t, "")
+		to, _ := codecs(t)
 		out := Output{}
 		to.Step(0, Input{Kind: Join, Inc: 1}, &out)
 		for i, data := range [][]byte{a, b, a} {

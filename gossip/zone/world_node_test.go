@@ -118,10 +118,14 @@ func (n *node) step(in Input) {
 		n.replayed()
 	}
 	for _, r := range out.Watch {
-		n.watched[w.nodeOf(n, r).i] = true
+		if to := w.nodeOf(n, r); to != nil {
+			n.watched[to.i] = true
+		}
 	}
 	for _, r := range out.Ignore {
-		delete(n.watched, w.nodeOf(n, r).i)
+		if to := w.nodeOf(n, r); to != nil {
+			delete(n.watched, to.i)
+		}
 	}
 	for i := range out.Sends {
 		w.send(n, &out.Sends[i], out.Buf)
@@ -173,7 +177,7 @@ func (n *node) event(e *Event) {
 		delete(n.view, e.ID)
 		delete(n.keys, e.ID)
 		w.log("%v: %v %v left: %v %d", n.id.Name(), e.ID.Name(), e.Version, e.Cause, e.Code)
-		if o := w.byNID[e.ID.Endpoints()[0]]; o.up && o.m.ver.Inc == e.Version.Inc && o.m.life == joined {
+		if o := w.byNID[e.ID.Endpoints()[0]]; o != nil && o.up && o.m.ver.Inc == e.Version.Inc && o.m.life == joined {
 			w.wrongly++
 		}
 	case e.Kind == AttributesChanged:

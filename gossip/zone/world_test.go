@@ -32,6 +32,7 @@ type world struct {
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
 	tap                func(from, to *node, s *Send, m *Message, size int)
+	stray              func(from *node, to ID) // a message to nobody of this test
 	lose               func(from, to *node, m *Message) bool
 	told               func(n *node, e *Event)
 	bytes              [kinds]int
@@ -231,6 +232,9 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 		to = w.nodeOf(from, s.To)
 	}
 	if to == nil {
+		if w.stray != nil && s.To != 0 {
+			w.stray(from, from.m.Table().ID(s.To))
+		}
 		return // to nobody of this test
 	}
 	msg, data := &s.Message, []byte(nil)

@@ -22,7 +22,11 @@ func (w *Writer) Datagram(from, to netip.AddrPort, _ bool, pieces [][]byte) {
 	defer w.mu.Unlock()
 	at := w.now()
 	for _, r := range w.recorders {
-		r.datagram(datagramHeader{from: from, to: to, ttl: 1}, at, pieces...)
+		shown := pieces
+		if r.headersOnly {
+			shown = [][]byte{concealDatagram(pieces)}
+		}
+		r.datagram(datagramHeader{from: from, to: to, ttl: 1}, at, shown...)
 	}
 }
 

@@ -24,7 +24,11 @@ func (w *Writer) Packet(p lnd.Packet) {
 	defer w.mu.Unlock()
 	at := w.now()
 	for _, r := range w.recorders {
-		r.datagram(h, at, p.Bytes)
+		shown := p.Bytes
+		if r.headersOnly {
+			shown = concealPacket(p)
+		}
+		r.datagram(h, at, shown)
 	}
 }
 

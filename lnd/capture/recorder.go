@@ -22,6 +22,8 @@ type recorder struct {
 	err   error // the first; nothing is written after it
 	flows map[*tapFlow]*recorded
 
+	headersOnly bool // payload is replaced by zeros, see concealer
+
 	// room asks whether a packet may be written; nil always says yes.
 	room    func(size int) bool
 	written func() // a packet was written
@@ -35,6 +37,8 @@ type recorder struct {
 type recorded struct {
 	seq    [2]uint32 // of the next byte
 	synced [2]bool   // nothing was left out, or a message was found since
+
+	concealed [2]concealer // with headersOnly
 }
 
 // newRecorder writes the beginning of a capture to out.
@@ -90,6 +94,9 @@ func (r *recorder) data(f *tapFlow, side Side, b []byte, at time.Time) {
 }
 
 func (r *recorder) bytes(f *tapFlow, c *recorded, side Side, b []byte, at time.Time) {
+	if r.headersOnly {
+		b = c.concealed[side].conceal(side, b)
+	}
 	for len(b) > 0 {
 		n := min(len(b), maxSegment)
 		r.packet(f, c, side, tcpACK|tcpPSH, b[:n], at)

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -91,6 +92,36 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	return f
 }
 
+// Rotate completes the file and goes on in another one, which begins as what a
+// viewer is shown does: with the connections that are open. A message that is on its
+// way meanwhile may be cut off in both. The caller closes the old file when Rotate
+// has returned, whatever it returned but ErrClosed, which also means that there was
+// no file: then nothing has changed. Other errors are the first one of either file.
+func (w *Writer) Rotate(file io.Writer) error {
+	r, err := newRecorder(file)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	old := w.file
+	if w.closed.Load() || old == nil {
+		w.mu.Unlock()
+		return ErrClosed
+	}
+	w.file = r
+	open := w.add(r)
+	w.mu.Unlock()
+	w.announce(r, open)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed.Load() { // Close has finished all recorders otherwise
+		old.finish(w.now())
+		w.dropped += old.dropped
+		w.remove(old)
+	}
+	return errors.Join(old.err, r.err)
+}
+
 // View writes the capture from now on to out, in pcapng, until ctx ends, the
 // Writer is closed (both return nil) or out fails. Connections that are open
 // already appear with their handshake, stamped with the present time, and then
@@ -101,8 +132,15 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 // statistics that end the capture when the Writer is closed. When ctx ends it
 // first, there are none. If out has a method Flush(), it is called after each
 // write. Besides the errors of out there are ErrClosed and ErrViewers.
-func (w *Writer) View(ctx context.Context, out io.Writer) error {
+func (w *Writer) View(ctx context.Context, out io.Writer) error { return w.view(ctx, out, false) }
+
+// ViewHeaders is View for viewers that may see headers alone: payload, checksums and
+// keys of memory are zeros.
+func (w *Writer) ViewHeaders(ctx context.Context, out io.Writer) error { return w.view(ctx, out, true) }
+
+func (w *Writer) view(ctx context.Context, out io.Writer, headersOnly bool) error {
 	v := newViewer()
+	v.headersOnly = headersOnly
 	if err := w.attach(v.recorder); err != nil {
 		return err
 	}
@@ -128,14 +166,26 @@ func (w *Writer) attach(r *recorder) error {
 		w.mu.Unlock()
 		return err
 	}
+	open := w.add(r)
+	w.mu.Unlock()
+	w.announce(r, open)
+	return nil
+}
+
+// add adds a recorder and returns the open connections, which have to be announced to
+// it without w.mu. The caller holds that.
+func (w *Writer) add(r *recorder) (open []*tapFlow) {
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)
-	open := make([]*tapFlow, 0, len(w.flows))
-	for _, f := range w.flows {
+	for _, f := range w.flows { // any order: sorted below
 		open = append(open, f)
 	}
-	w.mu.Unlock()
-	slices.SortFunc(open, func(a, b *tapFlow) int { return int(a.id) - int(b.id) })
+	slices.SortFunc(open, func(a, b *tapFlow) int { return cmp.Compare(a.id, b.id) })
+	return open
+}
+
+// announce tells a recorder about connections that are open.
+func (w *Writer) announce(r *recorder, open []*tapFlow) {
 	for _, f := range open {
 		f.mu.Lock()
 		w.mu.Lock()
@@ -145,7 +195,12 @@ func (w *Writer) attach(r *recorder) error {
 		w.mu.Unlock()
 		f.mu.Unlock()
 	}
-	return nil
+}
+
+// remove takes a recorder out. The caller holds w.mu.
+func (w *Writer) remove(r *recorder) {
+	w.recorders = slices.DeleteFunc(w.recorders, func(o *recorder) bool { return o == r })
+	w.sinks.Store(int32(len(w.recorders)))
 }
 
 // refuse tells why there can be no other viewer.
@@ -163,8 +218,7 @@ func (w *Writer) detach(v *viewer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropped += v.dropped
-	w.recorders = slices.DeleteFunc(w.recorders, func(r *recorder) bool { return r == v.recorder })
-	w.sinks.Store(int32(len(w.recorders)))
+	w.remove(v.recorder)
 }
 
 // Dropped returns the number of packets that viewers were too slow for.

@@ -84,7 +84,7 @@ func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arriva
 
 func newArrival(ni *netIf, d *lnd.Delivery, memory []byte, due time.Duration) *arrival {
 	a := &arrival{ni: ni, memory: memory, due: due}
-	a.d.Header, a.d.From, a.d.Group, a.d.Driver = d.Header, d.From, d.Group, a
+	a.d.Header, a.d.From, a.d.Incarnation, a.d.Group, a.d.Driver = d.Header, d.From, d.Incarnation, d.Group, a
 	return a
 }
 
@@ -171,6 +171,13 @@ func (u *upward) Finalize(m *lnd.Message, err error) {
 
 // Abandon implements lnd.Upcalls. What lnet holds of ours needs no connection.
 func (u *upward) Abandon(d *lnd.Delivery) bool { return u.up.Abandon(d) }
+
+// Waits implements lnd.Upcalls. A copy is not lnet's.
+func (u *upward) Waits(m *lnd.Message) {
+	if _, ours := m.Owner.(*copied); !ours {
+		u.up.Waits(m)
+	}
+}
 
 // PeerUp implements lnd.Upcalls.
 func (u *upward) PeerUp(peer nid.ProcessID) { u.up.PeerUp(peer) }

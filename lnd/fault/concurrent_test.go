@@ -120,5 +120,6 @@ func (u *tally) Finalize(m *lnd.Message, err error) {
 }
 
 func (*tally) Abandon(*lnd.Delivery) bool    { return false }
+func (*tally) Waits(*lnd.Message)            {}
 func (*tally) PeerUp(nid.ProcessID)          {}
 func (*tally) PeerDown(nid.ProcessID, error) {}

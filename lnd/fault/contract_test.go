@@ -30,14 +30,15 @@ func TestContract(t *testing.T) {
 	for name, rules := range plans {
 		t.Run("lo, "+name, func(t *testing.T) {
 			lndtest.Run(t, lndtest.Harness{Start: func(t *testing.T, up, _ lnd.Upcalls) (lnd.NI, lnd.NI) {
-				ni := startUp(t, lo.Driver{}, planOf(t, rules), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, up)
+				ni := startUp(t, lo.Driver{}, planOf(t, rules), lnd.Config{Net: nid.MakeNet(nid.Lo, 0), Incarnation: 3}, up)
 				return ni, ni
-			}})
+			}, Incarnation: func(lnd.NI) uint64 { return 3 }})
 		})
 		for sides, shared := range map[string]bool{"one node": true, "two nodes": false} {
 			t.Run("socklnd, "+name+", "+sides, func(t *testing.T) {
 				lndtest.Run(t, lndtest.Harness{
 					Unreachable: nid.MustParse("127.0.0.9@tcp"),
+					Incarnation: func(ni lnd.NI) uint64 { return uint64(ni.NID().Addr().As4()[3]) },
 					Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 						return startTCP(t, planOf(t, rules), planOf(t, rules), shared, a, b)
 					},

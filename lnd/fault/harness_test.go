@@ -159,6 +159,7 @@ func (l *benchLNet) Finalize(m *lnd.Message, err error) {
 }
 
 func (*benchLNet) Abandon(*lnd.Delivery) bool    { return false }
+func (*benchLNet) Waits(*lnd.Message)            {}
 func (*benchLNet) PeerUp(nid.ProcessID)          {}
 func (*benchLNet) PeerDown(nid.ProcessID, error) {}
 

@@ -263,5 +263,6 @@ func (*quietEnds) Parse(*lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept,
 func (*quietEnds) Delivered(*lnd.Delivery, error)           {}
 func (*quietEnds) Finalize(*lnd.Message, error)             {}
 func (*quietEnds) Abandon(*lnd.Delivery) bool               { return false }
+func (*quietEnds) Waits(*lnd.Message)                       {}
 func (*quietEnds) PeerUp(nid.ProcessID)                     {}
 func (*quietEnds) PeerDown(nid.ProcessID, error)            {}

@@ -26,6 +26,8 @@ type Harness struct {
 	// Start returns two NIs that reach each other, with the given upcalls,
 	// and arranges for nothing: the suite shuts them down.
 	Start func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI)
+	// Incarnation is that with which Start has started one of the two.
+	Incarnation func(lnd.NI) uint64
 	// Await returns when cond holds, or false after some seconds without.
 	// Nil waits in real time.
 	Await func(cond func() bool) bool
@@ -124,6 +126,8 @@ type recorder struct {
 	peers     []nid.ProcessID        // of PeerUp and PeerDown, in order
 	ups       []bool                 // which of them they were
 	held      []*lnd.Delivery
+	waited    map[*lnd.Message]int // Waits calls
+	late      int                  // of them after Finalize
 
 	// parse, when set, answers instead of accept.
 	parse func(d *lnd.Delivery) (lnd.Verdict, error)
@@ -132,7 +136,9 @@ type recorder struct {
 	onDelivered func(d *lnd.Delivery)
 }
 
-func newRecorder() *recorder { return &recorder{finalized: make(map[*lnd.Message]error)} }
+func newRecorder() *recorder {
+	return &recorder{finalized: make(map[*lnd.Message]error), waited: make(map[*lnd.Message]int)}
+}
 
 // accept gives a delivery a sink of limit bytes in two segments.
 func accept(d *lnd.Delivery, limit int) {
@@ -194,6 +200,15 @@ func (r *recorder) Abandon(d *lnd.Delivery) bool {
 	}
 	r.held = slices.Delete(r.held, i, i+1)
 	return true
+}
+
+func (r *recorder) Waits(m *lnd.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waited[m]++
+	if _, ended := r.finalized[m]; ended {
+		r.late++
+	}
 }
 
 func (r *recorder) PeerUp(peer nid.ProcessID) { r.note(peer, true) }

@@ -27,6 +27,69 @@ func testUnreachable(t *testing.T, f *fabric) {
 	})
 }
 
+// testIncarnations: each message has the incarnation of the NI that it came from,
+// whatever connection brought it and whichever side opened that.
+func testIncarnations(t *testing.T, f *fabric) {
+	const each = 3
+	for _, way := range []struct {
+		from, to lnd.NI
+		up       *recorder
+	}{{f.a, f.b, f.upB}, {f.b, f.a, f.upA}} {
+		var seen []uint64
+		way.up.set(func() {
+			way.up.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+				way.up.set(func() { seen = append(seen, d.Incarnation) })
+				accept(d, lnd.MaxPayload)
+				return lnd.Accept, nil
+			}
+		})
+		before := len(way.up.got)
+		for i := range each {
+			way.from.Send(f.put(way.from, way.to, fill(i*100000, 7)))
+			f.await("arrival", way.up.count(before+i+1))
+		}
+		want := slices.Repeat([]uint64{f.h.Incarnation(way.from)}, each)
+		if want[0] == 0 || !slices.Equal(seen, want) {
+			t.Errorf("messages from %v have the incarnations %x, want %x", way.from.NID(), seen, want)
+		}
+	}
+}
+
+// testWaits: lnet is told of messages that wait for a connection, before their
+// end, and of no others.
+func testWaits(t *testing.T, f *fabric) {
+	if !f.h.Unreachable.IsValid() {
+		t.Skip("this driver has no peers to wait for")
+	}
+	first, lost := f.put(f.a, f.b, []byte("x")), f.put(f.a, f.b, []byte("y"))
+	lost.Target.NID, lost.Header.DestNID = f.h.Unreachable, f.h.Unreachable
+	f.a.Send(first)
+	f.await("the first message", f.upB.count(1))
+	f.await("its finalize", f.upA.ended(first))
+	f.a.Send(lost)
+	f.await("the end of a message to nobody", f.upA.ended(lost))
+	f.upA.set(func() {
+		if f.upA.waited[first] == 0 {
+			t.Error("lnet was not told that the first message waited for the connection")
+		}
+		f.upA.waited = make(map[*lnd.Message]int)
+	})
+	for i := range 20 {
+		next := f.put(f.a, f.b, []byte("z"))
+		f.a.Send(next)
+		f.await("arrival", f.upB.count(2+i))
+		f.await("finalize", f.upA.ended(next))
+	}
+	f.upA.set(func() {
+		if n := len(f.upA.waited); n > 0 {
+			t.Errorf("%d messages waited for a connection that was there", n)
+		}
+		if f.upA.late > 0 {
+			t.Errorf("lnet was told of %d messages after their end", f.upA.late)
+		}
+	})
+}
+
 // testPeers: the first connection to a peer is reported, and the end of the last
 // one: at the other end too when the NI there is shut down.
 func testPeers(t *testing.T, f *fabric) {

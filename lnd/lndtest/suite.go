@@ -13,6 +13,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // Run runs the whole suite.
@@ -25,12 +26,15 @@ func Run(t *testing.T, h Harness) {
 		{"order", testOrder},
 		{"dropped and truncated payload", testDropped},
 		{"hold and recv", testHold},
+		{"hold a GET", testHoldGet},
 		{"recv before parse returns", testEarlyRecv},
 		{"send from upcalls", testReentrant},
 		{"many senders", testConcurrent},
 		{"protocol error", testProtocolError},
 		{"unreachable peer", testUnreachable},
+		{"waiting for a connection", testWaits},
 		{"times", testTimes},
+		{"incarnations", testIncarnations},
 		{"peers up and down", testPeers},
 		{"priority", testPriority},
 		{"shutdown", testShutdown},
@@ -147,6 +151,35 @@ func testHold(t *testing.T, f *fabric) {
 		t.Error("payload changed")
 	}
 	f.a.Send(f.put(f.a, f.b, data[:10]))
+	f.await("the next message", f.upB.count(2))
+}
+
+// testHoldGet: a GET can be held as well; here it is not answered in the end.
+func testHoldGet(t *testing.T, f *fabric) {
+	f.upB.set(func() {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+			f.upB.set(func() { f.upB.held = append(f.upB.held, d) })
+			return lnd.Hold, nil
+		}
+	})
+	m := f.put(f.a, f.b)
+	m.Sink = lnd.Payload{Segments: [][]byte{make([]byte, 100_000)}, Length: 100_000}
+	m.Header.SetGet(wire.GetCmd{Portal: 7, MatchBits: f.match, SinkLength: 100_000})
+	f.a.Send(m)
+	f.await("hold", func() bool {
+		f.upB.mu.Lock()
+		defer f.upB.mu.Unlock()
+		return len(f.upB.held) == 1
+	})
+	f.upB.set(func() { f.upB.parse = nil })
+	f.upB.held[0].Dropped = true
+	f.b.Recv(f.upB.held[0])
+	f.await("delivery after Recv", f.upB.count(1))
+	f.await("the end of the GET", f.upA.ended(m))
+	if h := f.upB.at(0).header; h != m.Header {
+		t.Errorf("got %+v, want %+v", h, m.Header)
+	}
+	f.a.Send(f.put(f.a, f.b, fill(10, 1)))
 	f.await("the next message", f.upB.count(2))
 }
 

@@ -27,14 +27,15 @@ func (Driver) Type() nid.NetType { return nid.Lo }
 
 // Startup implements lnd.Driver.
 func (Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
-	ni := &loNI{up: up, clock: cfg.Clock}
+	ni := &loNI{up: up, clock: cfg.Clock, incarnation: cfg.Incarnation}
 	ni.quiet.L = &ni.mu
 	return ni, nil
 }
 
 type loNI struct {
-	up    lnd.Upcalls
-	clock machine.Clock
+	up          lnd.Upcalls
+	clock       machine.Clock
+	incarnation uint64
 
 	mu      sync.Mutex
 	quiet   sync.Cond // signalled when delivering ends
@@ -89,6 +90,7 @@ func (ni *loNI) transferFor(m *lnd.Message) *transfer {
 	t.m = m
 	t.d.Header = m.Header
 	t.d.From = nid.ProcessID{NID: m.Header.SrcNID, PID: m.Header.SrcPID}
+	t.d.Incarnation = ni.incarnation
 	return t
 }
 

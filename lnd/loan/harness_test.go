@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ulnet/lnet/machine"
 )
 
 const patient = 20 * time.Second
@@ -14,11 +16,21 @@ type waiter struct{ waiting atomic.Bool }
 
 func (w *waiter) Waiting() bool { return w.waiting.Load() }
 
+// hands is a clock that a test sets.
+type hands struct {
+	machine.Clock
+	now atomic.Int64
+}
+
+func (h *hands) Now() time.Duration { return time.Duration(h.now.Load()) }
+
 // wire is a source with a goroutine of its own. Every message ends the waiting of by.
 type wire struct {
 	*testing.T
 	lending Lending
 	watch   Watch
+	clock   hands
+	readAt  atomic.Int64
 	by      waiter
 	come    chan bool // true: leave the rest to the own goroutine
 	wake    chan struct{}
@@ -35,7 +47,7 @@ func newWire(t *testing.T) *wire {
 		over: make(chan struct{}), taken: make(chan struct{}, 1),
 	}
 	w.watch.Period = time.Hour
-	w.lending.Init(w, &w.watch)
+	w.lending.Init(w, &w.watch, &w.clock)
 	w.lending.Forgive()
 	return w
 }
@@ -67,6 +79,7 @@ func (w *wire) Lendable() bool { return !w.refuses.Load() }
 func (w *wire) Await() bool {
 	select {
 	case w.rest = <-w.come:
+		w.readAt.Store(int64(w.clock.Now()))
 		w.by.waiting.Store(false)
 		w.taken <- struct{}{}
 		return true
@@ -82,6 +95,8 @@ func (w *wire) Take() bool {
 	w.rest = false
 	return !rest
 }
+
+func (w *wire) ReadAt() time.Duration { return time.Duration(w.readAt.Load()) }
 
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
@@ -154,7 +169,7 @@ func (w *wire) want(result chan bool, want bool) {
 	select {
 	case got := <-result:
 		if got != want {
-			w.Errorf("Receive = %t, want %t", got, want)
+			w.Fatalf("Receive = %t, want %t", got, want)
 		}
 	case <-time.After(patient):
 		w.Fatal("Receive does not end")

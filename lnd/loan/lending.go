@@ -21,6 +21,9 @@ type Source interface {
 	// Take makes the upcalls of what has come and does not wait. False leaves the right,
 	// and what there is still to do, to the own goroutine.
 	Take() bool
+	// ReadAt is when it last read something, on the clock of Init. It is called after
+	// an Await that was not interrupted.
+	ReadAt() time.Duration
 	// SetReadDeadline ends Await, and is only called with a time in the past, or zero.
 	SetReadDeadline(t time.Time) error
 }
@@ -29,12 +32,12 @@ type Source interface {
 type Lending struct {
 	source   Source
 	watch    *Watch
-	clock    machine.Clock // with patience
-	patience time.Duration
+	clock    machine.Clock
+	patience time.Duration // fixed before use
 
 	back  chan struct{} // the right, on its way to the own goroutine
 	asked atomic.Bool   // asks is set, and the state Own
-	since atomic.Int64  // when the right was left lying, with patience; machine.Never: it does not lie. Set with mu held
+	since atomic.Int64  // when the right was left lying; machine.Never: it does not lie. Set with mu held
 
 	mu          sync.Mutex
 	state       State        // and all below: guarded by mu
@@ -44,7 +47,9 @@ type Lending struct {
 	used        bool         // or lent, since the last look
 	served      int          // uses of this loan
 	useless     int          // loans that were of no use, less those that were
-	refuse      int          // askers, before the next loan
+	refuse      int          // askers that come back in time, before the next loan
+	last        lnd.Borrower // asked last and was served, without a loan
+	servedAt    time.Duration
 }
 
 // State says where the right to read is.
@@ -59,18 +64,18 @@ const (
 
 var _ lnd.Lender = (*Lending)(nil)
 
-// Init makes l the right to read s, which its own goroutine has.
-func (l *Lending) Init(s Source, w *Watch) {
-	l.source, l.watch = s, w
+// Patience is for how long a borrower may stay away between two calls of Receive; local
+// policy. A borrower that only takes note of a message needs some microseconds; one
+// that works on it keeps all waiting whose messages come by the same source.
+const Patience = 200 * time.Microsecond
+
+// Init makes l the right to read s, which its own goroutine has. ReadAt and Patience
+// are by the clock.
+func (l *Lending) Init(s Source, w *Watch, clock machine.Clock) {
+	l.source, l.watch, l.clock, l.patience = s, w, clock, Patience
 	l.back = make(chan struct{}, 1)
 	l.refuse = probation
 	l.since.Store(int64(machine.Never))
-}
-
-// SetPatience has a borrower who stays away for longer than d, by a clock, lose the
-// right when he comes back: for sources on which others depend. It follows Init.
-func (l *Lending) SetPatience(clock machine.Clock, d time.Duration) {
-	l.clock, l.patience = clock, d
 }
 
 // Asked reports whether there is a reason to call Lend.
@@ -80,10 +85,14 @@ func (l *Lending) Asked() bool { return l.asked.Load() }
 func (l *Lending) Ask(b lnd.Borrower) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == Own {
-		l.asks = b
-		l.asked.Store(true)
+	if l.state != Own {
+		return
 	}
+	if b == l.last && l.clock.Now()-l.servedAt > l.patience {
+		l.refuse = max(l.refuse, l.rarity()) // it would have kept the right lying there
+	}
+	l.asks = b
+	l.asked.Store(true)
 }
 
 // Lend lends the right if somebody has asked and been served, and waits until
@@ -97,7 +106,7 @@ func (l *Lending) Lend(ended <-chan struct{}) {
 	}
 	l.asked.Store(false)
 	l.used, l.served = true, 0
-	l.leave()
+	l.leave(l.clock.Now())
 	l.mu.Unlock()
 	select {
 	case <-l.back:
@@ -111,6 +120,7 @@ func (l *Lending) granted() bool {
 	if l.asks == nil || l.asks.Waiting() {
 		return false
 	}
+	l.last, l.servedAt = l.asks, l.clock.Now()
 	if !l.source.Lendable() {
 		l.forget()
 		return false
@@ -148,8 +158,9 @@ func (l *Lending) own() {
 	l.back <- struct{}{}
 }
 
-// Only who waits again and again shall borrow, since a right that lies unused
-// keeps everybody waiting: so many askers are refused first. A loan that is lost
+// Only a borrower that waits again and again, and soon, gets a loan, since a right that
+// lies unused keeps all messages waiting: so many askers are refused first, all of which
+// came back within Patience after the one before was served. A loan that is lost
 // begins that anew, twice as long each time, but no longer than after maxUseless.
 // What makes up for one is worthwhile uses of a loan: while it lay unused others
 // have waited for longer than some messages take.
@@ -180,16 +191,23 @@ func (l *Lending) look() bool {
 // regret makes loans rarer after one that was of no use. The caller holds l.mu.
 func (l *Lending) regret() {
 	l.useless = min(l.useless+1, maxUseless)
-	l.refuse = probation << (l.useless - 1)
+	l.refuse = l.rarity()
+}
+
+// rarity is how many askers are refused before a loan.
+func (l *Lending) rarity() int { return probation << max(l.useless-1, 0) }
+
+// young reports whether the borrower has not shown yet that it comes back soon: then
+// the Watch looks often.
+func (l *Lending) young() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.served < worthwhile
 }
 
 // leave has the right lie there. Who recalls it has first brought about what Lendable
 // says, and finds it lying if that was too late for this. The caller holds l.mu.
-func (l *Lending) leave() {
-	now := time.Duration(0)
-	if l.patience > 0 {
-		now = l.clock.Now()
-	}
+func (l *Lending) leave(now time.Duration) {
 	l.state = Lent
 	l.since.Store(int64(now))
 	if !l.source.Lendable() {
@@ -203,7 +221,7 @@ func (l *Lending) Lies() bool { return time.Duration(l.since.Load()) != machine.
 // Late reports whether the right lies there for longer than its borrower may stay away.
 func (l *Lending) Late() bool {
 	since := time.Duration(l.since.Load())
-	return since != machine.Never && l.patience > 0 && l.clock.Now()-since > l.patience
+	return since != machine.Never && l.clock.Now()-since > l.patience
 }
 
 // Recall takes back a right that lies there, for somebody to whom something shall be

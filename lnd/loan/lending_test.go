@@ -1,17 +1,17 @@
 package loan
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"ulnet/lnet/machine"
 )
 
-// TestReceive: who has borrowed takes message after message.
+// TestReceive (LF-1): who has borrowed takes message after message.
 func TestReceive(t *testing.T) {
 	w := newWire(t).start()
 	w.lend()
+	if w.lending.Asked() {
+		t.Error("the question is still open when it has been answered")
+	}
 	for range 50 {
 		result := w.borrow()
 		w.message(false)
@@ -22,7 +22,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestEnds: what ends a loan, and that the own goroutine reads afterwards, if there
+// TestEnds (LF-2): what ends a loan, and that the own goroutine reads afterwards, if there
 // is anything to read.
 func TestEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -68,7 +68,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestNotLent: who has gone away, still waits or is refused by the source gets nothing.
+// TestNotLent (LF-3): who has gone away, still waits or is refused by the source gets nothing.
 func TestNotLent(t *testing.T) {
 	for name, ask := range map[string]func(w *wire){
 		"refused": func(w *wire) {
@@ -99,7 +99,7 @@ func TestNotLent(t *testing.T) {
 	}
 }
 
-// TestUnused: who does not come back loses the right, and has to ask more than once
+// TestUnused (LF-4): who does not come back loses the right, and has to ask more than once
 // for the next, the more often the more loans were lost and too little used before.
 func TestUnused(t *testing.T) {
 	for name, tt := range map[string]struct{ uses, most int }{
@@ -191,33 +191,27 @@ func (w *wire) refused(n int) {
 	}
 }
 
-// TestWatch: an unused right comes back by itself.
+// TestWatch (LF-5): an unused right comes back by itself, also from the next loan.
 func TestWatch(t *testing.T) {
 	w := newWire(t)
 	w.watch.Period = 0
 	w.start()
-	w.ask()
-	w.await(func(s Snapshot) bool { return s.Useless == 1 })
-	w.message(false)
+	for range 2 {
+		w.lending.Forgive()
+		w.ask()
+		w.await(func(s Snapshot) bool { return s.Useless == 1 && s.State == Own })
+		w.message(false)
+	}
 }
 
-// hands is a clock that a test sets.
-type hands struct {
-	machine.Clock
-	now atomic.Int64
-}
-
-func (h *hands) Now() time.Duration { return time.Duration(h.now.Load()) }
-
-// TestPatience: who comes back late loses the right, also after the first time; who
+// TestPatience (LF-6): who comes back late loses the right, also after the first time; who
 // waits in Receive may stay.
 func TestPatience(t *testing.T) {
 	for name, late := range map[string]bool{"in time": false, "late": true} {
 		for _, times := range []int{0, 3} {
 			t.Run(name, func(t *testing.T) {
-				w, clock := newWire(t), new(hands)
-				w.lending.SetPatience(clock, time.Millisecond)
-				w.start()
+				w := newWire(t).start()
+				clock := &w.clock
 				w.lend()
 				for range times {
 					result := w.borrow()
@@ -225,7 +219,7 @@ func TestPatience(t *testing.T) {
 					w.message(false)
 					w.want(result, true)
 				}
-				clock.now.Add(int64(time.Millisecond))
+				clock.now.Add(int64(Patience))
 				if !late {
 					result := w.borrow()
 					w.message(false)
@@ -244,11 +238,68 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestRecall: a right that lies there can be called back, which makes the next loan
+// TestWorks: a borrower that works on what it gets, each time for longer than Patience,
+// gets no loan, and one that does so at times has to come back in time so often in a
+// row as askers are refused.
+func TestWorks(t *testing.T) {
+	w := newWire(t).start()
+	w.refuseAll()
+	for range 4 * probation {
+		w.refused(1)
+		w.clock.now.Add(int64(Patience + 1))
+	}
+	w.refused(probation - 1)
+	w.clock.now.Add(int64(Patience + 1))
+	w.refused(probation)
+	w.clock.now.Add(int64(Patience))
+	w.lend()
+}
+
+// TestWorksMore: working too long costs as many refusals as the loans that were lost.
+func TestWorksMore(t *testing.T) {
+	w := newWire(t).start()
+	for n := range 2 {
+		w.refused(probation * n)
+		w.lend()
+		w.lending.look()
+		w.lending.look()
+	}
+	w.refused(2*probation - 1)
+	w.clock.now.Add(int64(Patience + 1))
+	w.refused(2 * probation)
+	w.lend()
+}
+
+// refuseAll has as many askers refused as when the source was new.
+func (w *wire) refuseAll() {
+	w.lending.mu.Lock()
+	defer w.lending.mu.Unlock()
+	w.lending.refuse = probation
+}
+
+// TestInterruptedInTime: a borrower that waited for long and is interrupted has not been
+// away: the time since anything was read does not count.
+func TestInterruptedInTime(t *testing.T) {
+	w := newWire(t).start()
+	w.lend()
+	result := w.borrow()
+	w.clock.now.Add(int64(time.Hour))
+	w.readAt.Store(0)
+	w.by.waiting.Store(false)
+	w.lending.Interrupt(&w.by)
+	w.want(result, true)
+	if w.lending.Late() {
+		t.Fatal("late at once")
+	}
+	result = w.borrow()
+	w.message(false)
+	w.want(result, true)
+}
+
+// TestRecall (LF-7): a right that lies there can be called back, which makes the next loan
 // rarer only for who stays away; one that is used cannot.
 func TestRecall(t *testing.T) {
-	w, clock := newWire(t), new(hands)
-	w.lending.SetPatience(clock, time.Millisecond)
+	w := newWire(t)
 	w.lending.Recall()
 	w.start()
 	w.lend()
@@ -264,12 +315,12 @@ func TestRecall(t *testing.T) {
 		w.message(false)
 		if useless == 0 {
 			w.lend()
-			clock.now.Add(int64(time.Second))
+			w.clock.now.Add(int64(time.Second))
 		}
 	}
 }
 
-// TestNotLeft: a right that may not be left lying goes back to the own goroutine.
+// TestNotLeft (LF-8): a right that may not be left lying goes back to the own goroutine.
 func TestNotLeft(t *testing.T) {
 	w := newWire(t).start()
 	w.lend()

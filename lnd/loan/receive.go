@@ -13,11 +13,12 @@ func (l *Lending) Receive(b lnd.Borrower) bool {
 		return false
 	}
 	for {
-		if !l.await(b) || !l.source.Take() {
+		ok, read := l.await(b)
+		if !ok || !l.source.Take() {
 			l.handBack()
 			return false
 		}
-		if done, lent := l.rest(b); done {
+		if done, lent := l.rest(b, read); done {
 			return lent
 		}
 	}
@@ -39,14 +40,14 @@ func (l *Lending) borrow(b lnd.Borrower) bool {
 	return true
 }
 
-// await waits in the source as long as b waits.
-func (l *Lending) await(b lnd.Borrower) (ok bool) {
+// await waits in the source as long as b waits. read says that something has come.
+func (l *Lending) await(b lnd.Borrower) (ok, read bool) {
 	l.mu.Lock()
 	l.waits = true
 	l.mu.Unlock()
 	ok = true
 	if b.Waiting() {
-		ok = l.source.Await()
+		ok, read = l.source.Await(), true
 	}
 	l.mu.Lock()
 	interrupted := l.interrupted
@@ -55,7 +56,7 @@ func (l *Lending) await(b lnd.Borrower) (ok bool) {
 	if interrupted {
 		_ = l.source.SetReadDeadline(time.Time{}) // fails only when closed
 	}
-	return ok
+	return ok, read && !interrupted
 }
 
 // handBack leaves the rest, or the end, to the own goroutine. A loan that was used until
@@ -64,7 +65,7 @@ func (l *Lending) handBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.served > 0 {
-		l.refuse = probation << max(l.useless-1, 0)
+		l.refuse = l.rarity()
 	} else {
 		l.regret()
 	}
@@ -72,7 +73,13 @@ func (l *Lending) handBack() {
 }
 
 // rest ends Receive if b need not wait any more; b keeps the right if it may be left lying.
-func (l *Lending) rest(b lnd.Borrower) (done, lent bool) {
+func (l *Lending) rest(b lnd.Borrower, read bool) (done, lent bool) {
+	var now time.Duration // a second reading of the clock is spared
+	if read {
+		now = l.source.ReadAt()
+	} else {
+		now = l.clock.Now()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.Waiting() {
@@ -81,10 +88,10 @@ func (l *Lending) rest(b lnd.Borrower) (done, lent bool) {
 	if l.served++; l.served%worthwhile == 0 {
 		l.useless = max(l.useless-1, 0)
 	}
-	l.leave()
+	l.leave(now)
 	if l.state != Lent {
 		return true, false
 	}
-	l.watch.resume()
+	l.watch.resume(l.served < worthwhile)
 	return true, true
 }

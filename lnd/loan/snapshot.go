@@ -1,5 +1,7 @@
 package loan
 
+import "time"
+
 // Snapshot is what there is to see of a Lending.
 type Snapshot struct {
 	State   State
@@ -15,10 +17,18 @@ func (l *Lending) Snapshot() Snapshot {
 	return Snapshot{State: l.state, Asked: l.asked.Load(), Waits: l.waits, Useless: l.useless}
 }
 
+// SetPatience changes Patience for l. It is for tests of drivers, which may be kept from
+// running for longer.
+func (l *Lending) SetPatience(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.patience = d
+}
+
 // Forgive forgets loans that were of no use, and that there were none so far: the
 // next asker is served. It is for tests of drivers.
 func (l *Lending) Forgive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.useless, l.refuse = 0, 0
+	l.useless, l.refuse, l.last = 0, 0, nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestLoanDuringLook: a loan that begins while the watch looks at the others,
+// TestLoanDuringLook (LF-5): a loan that begins while the watch looks at the others,
 // none of which keeps it awake, is looked at too.
 func TestLoanDuringLook(t *testing.T) {
 	w := &Watch{Period: time.Hour}
@@ -18,17 +18,17 @@ func TestLoanDuringLook(t *testing.T) {
 		t.Cleanup(func() { w.remove(l) })
 	}
 	add(first)
-	w.settle(w.timer, first.look()) // first has begun since the last look
+	w.settle(w.timer, first.look(), false) // first has begun since the last look
 	looks := w.all()
 	add(second)
 	for _, l := range looks {
 		l.look()
 	}
-	w.settle(w.timer, false)
+	w.settle(w.timer, false, false)
 	if w.asleep.Load() {
 		t.Error("asleep before it has seen the second loan")
 	}
-	w.settle(w.timer, false)
+	w.settle(w.timer, false, false)
 	if !w.asleep.Load() {
 		t.Error("awake with nothing to see")
 	}
@@ -43,7 +43,7 @@ func TestLoansComeAndGo(t *testing.T) {
 	l.lend()
 	w.mu.Lock()
 	w.Period = period
-	w.wake()
+	w.wake(true)
 	w.mu.Unlock()
 	other := &Lending{state: Borrowed}
 	for begin := time.Now(); ; runtime.Gosched() {
@@ -56,4 +56,29 @@ func TestLoansComeAndGo(t *testing.T) {
 			t.Fatal("the right does not come back")
 		}
 	}
+}
+
+// TestOften: the watch looks often at loans that have hardly been used, and only as long
+// as there are any.
+func TestOften(t *testing.T) {
+	w := newWire(t).start()
+	often := func(want bool) {
+		t.Helper()
+		w.watch.mu.Lock()
+		defer w.watch.mu.Unlock()
+		if w.watch.often != want {
+			t.Errorf("looks often: %t, want %t", w.watch.often, want)
+		}
+	}
+	w.lend()
+	often(true)
+	w.watch.round(w.watch.timer)
+	often(true)
+	w.use(worthwhile)
+	w.watch.round(w.watch.timer)
+	often(false)
+	w.lending.Return(&w.by)
+	w.message(false) // the own goroutine reads
+	w.lend()
+	often(true)
 }

@@ -32,6 +32,7 @@ func (e *echo) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 func (e *echo) Delivered(*lnd.Delivery, error) { e.arrived <- struct{}{} }
 func (e *echo) Finalize(*lnd.Message, error)   { e.left <- struct{}{} }
 func (*echo) Abandon(*lnd.Delivery) bool       { return true }
+func (*echo) Waits(*lnd.Message)               {}
 func (*echo) PeerUp(nid.ProcessID)             {}
 func (*echo) PeerDown(nid.ProcessID, error)    {}
 

@@ -39,6 +39,7 @@ func (p *player) serve() { p.ni.Send(<-p.free) }
 
 func (p *player) Finalize(m *lnd.Message, _ error) { p.free <- m }
 func (*player) Abandon(*lnd.Delivery) bool         { return true }
+func (*player) Waits(*lnd.Message)                 {}
 func (*player) PeerUp(nid.ProcessID)               {}
 func (*player) PeerDown(nid.ProcessID, error)      {}
 

@@ -26,7 +26,7 @@ type Config struct {
 	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: owed credits that are worth a NOOP
 	ConcurrentSends int    // concurrent_sends, as peer_credits: sends of a connection that are not completed
 	ConnsPerPeer    int    // conns_per_peer, 1, at most 127
-	NTX             int    // ntx, 512: messages of the NI that are queued or under way
+	NTX             int    // ntx, 512: messages of the NI that are under way, besides the queue depth of each connection
 
 	// Timeout (timeout) is how long a message may wait, for credits, for its
 	// completion and for the peer's answer. It is noticed a quarter late at most. 0:

@@ -179,6 +179,9 @@ func (c *conn) checkWritten(t *tx) {
 func (ni *NI) endTx(t *tx) {
 	ni.deregister(t)
 	m, err := t.msg, t.err
+	if t.waited {
+		ni.waiting.Add(-1)
+	}
 	t.release()
 	if m != nil {
 		ni.finalize(m, err)

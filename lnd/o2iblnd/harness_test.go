@@ -50,9 +50,12 @@ func TestContractBadWire(t *testing.T) {
 			return start(t, at[0], open, cfg, a), start(t, at[1], open, cfg, b)
 		},
 		Unreachable: nid.MustParse("127.255.255.253@o2ib"),
+		Incarnation: stampOf,
 		Await:       patient,
 	})
 }
+
+func stampOf(ni lnd.NI) uint64 { return ni.(*NI).stamp }
 
 // patient waits longer than Poll: the suite sends 32 MiB at once, which take a loaded
 // machine and the race detector more than ten seconds.
@@ -85,6 +88,7 @@ func TestContract(t *testing.T) {
 					return start(t, at[0], softroce.Open, tt.cfg, a), start(t, at[1], softroce.Open, tt.cfg, b)
 				},
 				Unreachable: nid.MustParse("127.255.255.253@o2ib"),
+				Incarnation: stampOf,
 				Await:       patient,
 			})
 		})

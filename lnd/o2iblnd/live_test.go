@@ -74,6 +74,7 @@ func (s *sink) Abandon(d *lnd.Delivery) bool {
 	return true
 }
 
+func (s *sink) Waits(*lnd.Message)   {}
 func (s *sink) PeerUp(nid.ProcessID) { s.mu.Lock(); s.ups++; s.mu.Unlock() }
 
 func (s *sink) PeerDown(_ nid.ProcessID, err error) {

@@ -32,7 +32,7 @@ func (c *casting) arrive(in *verbs.Completion) {
 		return
 	}
 	d.Header, d.Group = g.Header, c.groupAt(in.Group)
-	d.From = nid.ProcessID{NID: g.Header.SrcNID, PID: g.Header.SrcPID}
+	d.From = nid.ProcessID{NID: nid.FromAddr(c.ni.nid.Net(), in.SrcAddr), PID: g.Header.SrcPID}
 	c.rxMsgs.Add(1)
 	c.rxBytes.Add(uint64(len(g.Payload)))
 	if verdict, err := c.ni.up.Parse(d); err != nil || verdict != lnd.Accept {

@@ -44,6 +44,7 @@ type NI struct {
 
 	mu      sync.RWMutex
 	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
+	most    int               // peers since that was made; guarded by mu
 	scanner machine.Timer     // nil while there is nothing to scan; guarded by mu
 	conns   connTable
 
@@ -51,6 +52,7 @@ type NI struct {
 
 	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
+	waiting  atomic.Int64         // of messages: had to wait for a connection
 	dying    chan struct{}        // closed when everything has to end
 	tasks    sync.WaitGroup       // connections, timer functions, and who tells lnet
 }
@@ -129,6 +131,7 @@ func (ni *NI) peer(id nid.NID) *peer {
 	}
 	p = newPeer(ni, id)
 	ni.peers[id] = p
+	ni.most = max(ni.most, len(ni.peers))
 	ni.scanLater()
 	return p
 }

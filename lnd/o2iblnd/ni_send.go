@@ -17,7 +17,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		return
 	}
 	why, err := ni.sendable(m)
-	if why == ReasonNone && n > int64(ni.cfg.NTX) {
+	if why == ReasonNone && n > int64(ni.cfg.NTX) && ni.full(n) {
 		why = NoTx
 	}
 	if why != ReasonNone {
@@ -44,6 +44,22 @@ func (ni *NI) Send(m *lnd.Message) {
 	if p == nil {
 		t.err = newError(ShuttingDown, m.Target, nil)
 		ni.endTx(t)
+	}
+}
+
+// full reports whether n messages are too many. Those that wait for a connection are not
+// counted, and each connection may have as many as fill its queue: unreachable and stuck
+// peers, to which more than that is not posted, do not keep others from sending.
+func (ni *NI) full(n int64) bool {
+	return n-ni.waiting.Load() > int64(ni.cfg.NTX+ni.depth*ni.conns.len())
+}
+
+// waits tells lnet that t has to wait for a connection.
+func (ni *NI) waits(t *tx) {
+	t.waited = true
+	ni.waiting.Add(1)
+	if t.msg != nil {
+		ni.up.Waits(t.msg)
 	}
 }
 

@@ -121,3 +121,34 @@ func TestFlushed(t *testing.T) {
 		shut(ni)
 	}
 }
+
+// TestRequestInAnothersName: a request whose NID is not of the NI's net, or has another
+// address than the one that it came from, is refused, and makes no peer.
+func TestRequestInAnothersName(t *testing.T) {
+	at := loopbackAddrs(3)
+	ni := start(t, at[0], softroce.Open, Config{}, new(sink))
+	defer shut(ni)
+	own := nid.FromAddr(ni.nid.Net(), at[1])
+	for i, src := range []nid.NID{
+		nid.FromAddr(ni.nid.Net(), at[2]), ni.nid,
+		{},
+		nid.Any(), nid.Lo0(),
+		nid.FromAddr(nid.MustParseNet("o2ib9"), at[1]), nid.FromAddr(nid.MustParseNet("tcp"), at[1]),
+		nid.FromNumber(nid.MakeNet(200, 0), own.Number()), nid.FromNumber(nid.MakeNet(0, 1), own.Number()),
+	} {
+		a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+		m := a.request(ni)
+		m.SrcNID = src
+		ni.request(a, m)
+		if a.why != kib.Fatal || a.events != nil || len(ni.Snapshot().Peers) > 0 {
+			t.Errorf("%v: reject %v, %d peers", src, a.why, len(ni.Snapshot().Peers))
+		}
+		if s := ni.Snapshot(); s.Counters.Of(RequestSource) != uint64(i+1) {
+			t.Errorf("%v: counted %d times, want %d", src, s.Counters.Of(RequestSource), i+1)
+		}
+	}
+	a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+	if ni.request(a, a.request(ni)); a.events == nil {
+		t.Errorf("in its own name: reject %v", a.why)
+	}
+}

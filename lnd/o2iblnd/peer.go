@@ -37,12 +37,36 @@ func newPeer(ni *NI, id nid.NID) *peer {
 	}
 }
 
-// send gives t to a connection, one after the other in turn, or has it wait for the first
-// one. It returns false if the peer is no longer in use.
+// send gives t to a connection, or has it wait for the first one. It returns false if the
+// peer is no longer in use.
 func (p *peer) send(t *tx) bool {
 	p.mu.Lock()
+	if p.give(t) {
+		return true
+	}
+	if !p.gone.Load() && !t.waited {
+		p.mu.Unlock()
+		p.ni.waits(t) // without locks, and before anybody else can finalize it
+		p.mu.Lock()
+		if p.give(t) {
+			return true
+		}
+	}
 	if p.gone.Load() {
 		p.mu.Unlock()
+		return false
+	}
+	t.deadline = p.ni.clock.Now() + p.ni.cfg.connectTimeout() + queueGrace
+	p.pending.push(t)
+	p.step(peerIn{kind: peerSend})
+	p.unlock()
+	return true
+}
+
+// give gives t to the next of the connections that are open, and releases p.mu then. False:
+// there is none, and the caller holds p.mu as before.
+func (p *peer) give(t *tx) bool {
+	if p.gone.Load() {
 		return false
 	}
 	for range p.conns {
@@ -58,11 +82,7 @@ func (p *peer) send(t *tx) bool {
 		c.unlock()
 		return true
 	}
-	t.deadline = p.ni.clock.Now() + p.ni.cfg.connectTimeout() + queueGrace
-	p.pending.push(t)
-	p.step(peerIn{kind: peerSend})
-	p.unlock()
-	return true
+	return false
 }
 
 // queueGrace is added to the time that a connection may take (reference §10).

@@ -136,6 +136,9 @@ func (u *upper) Finalize(m *lnd.Message, err error) {
 	u.ended[m] = err
 }
 
+// Waits implements lnd.Upcalls.
+func (u *upper) Waits(*lnd.Message) {}
+
 // PeerUp implements lnd.Upcalls.
 func (u *upper) PeerUp(nid.ProcessID) {
 	u.mu.Lock()

@@ -36,7 +36,7 @@ func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 	if c.spare = nil; r == nil {
 		r = rxs.Get().(*rx)
 	}
-	r.Header, r.From, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.now
+	r.Header, r.From, r.Incarnation, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.peerStamp, c.now
 	r.Sink, r.Dropped, r.Driver, r.Lender = lnd.Payload{}, false, r, c.ni.lender
 	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
 	r.payload, r.buffer, r.lost = m.Payload, b, nil

@@ -1,6 +1,10 @@
 package o2iblnd
 
-import "time"
+import (
+	"time"
+
+	"ulnet/lnd/shell"
+)
 
 // The scan is the only watch over time-outs: it looks at all connections and peers now
 // and then, so that the message path sets no timer (reference §10).
@@ -42,6 +46,7 @@ func (ni *NI) scan() {
 			delete(ni.peers, id)
 		}
 	}
+	ni.peers = shell.Shrink(ni.peers, &ni.most)
 	if len(ni.peers) > 0 && !ni.ended() {
 		ni.scanLater()
 	}

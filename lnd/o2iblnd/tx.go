@@ -39,6 +39,7 @@ type tx struct {
 	kind     kib.MsgType
 	phase    txPhase
 	priority bool
+	waited   bool         // for a connection: counted in NI.waiting
 	msg      *lnd.Message // nil for the answers but GET_DONE
 	rx       *rx          // PUT_ACK: the delivery that its data is for
 	mr       verbs.MR     // the memory of msg or rx; nil if none is registered

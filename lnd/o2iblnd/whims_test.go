@@ -125,6 +125,7 @@ func (w *whimsical) Finalize(m *lnd.Message, _ error) {
 	w.finished++
 }
 
+func (w *whimsical) Waits(*lnd.Message)     {}
 func (w *whimsical) PeerUp(p nid.ProcessID) { w.peer(p, true) }
 
 func (w *whimsical) PeerDown(p nid.ProcessID, err error) {

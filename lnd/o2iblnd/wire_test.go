@@ -173,6 +173,7 @@ func (u *traffic) Finalize(m *lnd.Message, err error) {
 }
 
 func (*traffic) Abandon(*lnd.Delivery) bool    { return true }
+func (*traffic) Waits(*lnd.Message)            {}
 func (*traffic) PeerUp(nid.ProcessID)          {}
 func (*traffic) PeerDown(nid.ProcessID, error) {}
 

@@ -115,6 +115,9 @@ func (ni *ni) route(m *lnd.Message) {
 		return
 	}
 	p := ni.peer(id)
+	if p.state != open {
+		ni.up.Waits(m)
+	}
 	p.queue.Push(m)
 	p.push()
 }

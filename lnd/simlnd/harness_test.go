@@ -69,6 +69,7 @@ func (e *end) Finalize(m *lnd.Message, err error) {
 		e.onEnd(m)
 	}
 }
+func (e *end) Waits(*lnd.Message)                  {}
 func (e *end) PeerUp(nid.ProcessID)                { e.up++ }
 func (e *end) PeerDown(_ nid.ProcessID, err error) { e.causes = append(e.causes, err) }
 

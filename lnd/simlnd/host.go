@@ -55,7 +55,10 @@ func (h *Host) Life() sim.Life { return h.life }
 func (h *Host) NID() nid.NID { return NID(h.life.Node) }
 
 // Incarnation is a value for lnet.Config that no other life of any host has.
-func (h *Host) Incarnation() uint64 { return (h.life.Number+1)<<32 | uint64(h.life.Node) }
+func (h *Host) Incarnation() uint64 { return incarnation(h.life.Number+1, h.life.Node) }
+
+// incarnation is that of a host's life, counted from 1.
+func incarnation(life uint64, id sim.NodeID) uint64 { return life<<32 | uint64(id) }
 
 // Clock is the host's clock, which may drift. Its timers run in steps.
 func (h *Host) Clock() machine.Clock { return (*clock)(h) }

@@ -158,7 +158,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 	d := h.fabric.takeDelivery()
 	d.peer, d.lane, d.packet = p, l, pk
 	d.Header, d.From, d.Sink, d.Cache = pk.header, p.name(), lnd.Payload{}, p.cache
-	d.ReceivedAt = p.now()
+	d.Incarnation, d.ReceivedAt = incarnation(p.theirs>>32, p.id), p.now()
 	d.parsing = true
 	verdict, err := p.ni.up.Parse(&d.Delivery)
 	p.cache = d.Cache

@@ -150,7 +150,7 @@ func TestSharedShutdown(t *testing.T) {
 				hosts[last].wantCount(ForeignNID, 1)
 
 				again := startOn(t, d, "10.0.0.2", onNet(uint16(first)))
-				p := n.connect(t, "10.0.0.3:1000", "10.0.0.2:988")
+				p := n.connect(t, "10.0.0.1:900", "10.0.0.2:988")
 				go p.send(requests[first], hellos[first])
 				p.expect(answers[first])
 				again.stop()
@@ -158,11 +158,11 @@ func TestSharedShutdown(t *testing.T) {
 				probes[1].expectOpen(time.Second)
 				hosts[last].stop()
 				probes[1].expectEnd()
-				if _, err := n.dial(t.Context(), netip.MustParseAddrPort("10.0.0.3:999"), netip.MustParseAddrPort("10.0.0.2:988")); !errors.Is(err, syscall.ECONNREFUSED) {
+				if _, err := n.dial(t.Context(), netip.MustParseAddrPort("10.0.0.1:899"), netip.MustParseAddrPort("10.0.0.2:988")); !errors.Is(err, syscall.ECONNREFUSED) {
 					t.Errorf("dialled after the end: %v", err)
 				}
 				startOn(t, d, "10.0.0.2") // with a new listener
-				goodProbe := n.connect(t, "10.0.0.3:998", "10.0.0.2:988")
+				goodProbe := n.connect(t, "10.0.0.1:898", "10.0.0.2:988")
 				go goodProbe.send(request, helloCtl)
 				goodProbe.expect(answerCtl)
 			})

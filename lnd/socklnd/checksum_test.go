@@ -65,7 +65,7 @@ func TestChecksumVectors(t *testing.T) {
 	})
 }
 
-// TestChecksumMismatch (payload: csum mismatch; ksock header: NOOP bad csum):
+// TestChecksumMismatch (payload: csum mismatch; ksock header: NOOP bad csum, SK-10):
 // the message ends with EIO, wherever the error is and whatever becomes of the
 // payload, no cookie is acknowledged, and the connections are closed.
 func TestChecksumMismatch(t *testing.T) {
@@ -145,7 +145,7 @@ func TestChecksumInPieces(t *testing.T) {
 	}
 }
 
-// TestChecksumSent: with enable_csum each message of version 2 has one, in one
+// TestChecksumSent (SK-11): with enable_csum each message of version 2 has one, in one
 // piece or many, NOOPs too; those of version 3 have none.
 func TestChecksumSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -40,9 +40,10 @@ func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 // routes are the candidates of a peer, kept ready because every message needs
 // one and connections change rarely.
 type routes struct {
-	small []*conn // for messages below min_bulk and priority messages
-	large []*conn
-	acks  []*conn // for NOOPs; never empty while there are connections
+	small  []*conn // for messages below min_bulk
+	large  []*conn
+	urgent []*conn // for priority messages, which keep their order: at most one BULK_IN
+	acks   []*conn // for NOOPs; never empty while there are connections
 
 	overhead int // header bytes of each message
 }
@@ -51,11 +52,22 @@ type routes struct {
 // not none.
 func newRoutes(conns []*conn) routes {
 	r := routes{small: fittest(conns, true), large: fittest(conns, false), overhead: conns[0].framing.overhead()}
-	r.acks = r.small
+	r.acks, r.urgent = r.small, r.small
 	if conns[0].version >= ksock.V3 {
-		r.acks = ackers(conns)
+		in := bulkIn(conns)
+		r.acks, r.urgent = first(in, conns), first(in[:min(len(in), 1)], r.small)
 	}
 	return r
+}
+
+// first returns the first list that is not empty.
+func first(lists ...[]*conn) []*conn {
+	for _, l := range lists {
+		if len(l) > 0 {
+			return l
+		}
+	}
+	return nil
 }
 
 // fittest returns the best of the connections that fit at all.
@@ -74,24 +86,24 @@ func fittest(conns []*conn, small bool) []*conn {
 	return best
 }
 
-// ackers returns the connections for acks and keepalives of version 3 and
-// later: BULK_IN, else all.
-func ackers(conns []*conn) []*conn {
-	var best []*conn
+// bulkIn returns the connections that bring bulk. From version 3 on they are for acks
+// and keepalives, and here also for priority messages: nothing else is sent there, so
+// that a peer which stops reading, because a handler there is behind, reads these on.
+func bulkIn(conns []*conn) (list []*conn) {
 	for _, c := range conns {
 		if c.ctype == ksock.BulkIn {
-			best = append(best, c)
+			list = append(list, c)
 		}
 	}
-	if best == nil {
-		return conns
-	}
-	return best
+	return list
 }
 
 // forMessage returns the connection for m, or nil.
 func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
-	if m.Priority || r.overhead+int(m.Header.PayloadLength) < minBulk {
+	if m.Priority {
+		return leastBusy(r.urgent)
+	}
+	if r.overhead+int(m.Header.PayloadLength) < minBulk {
 		return leastBusy(r.small)
 	}
 	return leastBusy(r.large)

@@ -11,20 +11,21 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestChoice: small messages and priority on CONTROL, from min_bulk on bulk.
+// TestChoice (SK-15): small messages on CONTROL, from min_bulk on BULK_OUT, priority on BULK_IN.
 func TestChoice(t *testing.T) {
 	const headers = ksock.MsgHeaderSize + wire.HeaderSize
 	for _, tt := range []struct {
 		name     string
 		size     int
 		priority bool
-		control  bool
+		want     func(k *kernel) *probe // their BULK_IN is our BULK_OUT
 	}{
-		{"header only", 0, false, true},
-		{"1023 bytes", 1023 - headers, false, true},
-		{"1024 bytes", 1024 - headers, false, false},
-		{"1 MiB", 1 << 20, false, false},
-		{"1 MiB priority", 1 << 20, true, true},
+		{"header only", 0, false, func(k *kernel) *probe { return k.control }},
+		{"1023 bytes", 1023 - headers, false, func(k *kernel) *probe { return k.control }},
+		{"1024 bytes", 1024 - headers, false, func(k *kernel) *probe { return k.bulkIn }},
+		{"1 MiB", 1 << 20, false, func(k *kernel) *probe { return k.bulkIn }},
+		{"priority", 0, true, func(k *kernel) *probe { return k.bulkOut }},
+		{"1 MiB priority", 1 << 20, true, func(k *kernel) *probe { return k.bulkOut }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -32,10 +33,7 @@ func TestChoice(t *testing.T) {
 				m := newPut(h.id(), probeID, pattern(tt.size))
 				m.Priority = tt.priority
 				h.ni.Send(m)
-				p := k.bulkIn // their BULK_IN is our BULK_OUT
-				if tt.control {
-					p = k.control
-				}
+				p := tt.want(k)
 				if got := p.read(headers + tt.size); len(got) != headers+tt.size || !bytes.HasSuffix(got, pattern(tt.size)) {
 					t.Errorf("read %d bytes", len(got))
 				}
@@ -47,7 +45,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestPriorityPasses: in a queue priority messages go first.
+// TestPriorityPasses: priority messages go ahead of small ones that nobody reads.
 func TestPriorityPasses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
@@ -59,11 +57,11 @@ func TestPriorityPasses(t *testing.T) {
 			h.ni.Send(m)
 			synctest.Wait() // the first is being written
 		}
-		for range 4 {
-			b := k.control.read(24 + 72 + 8)
+		for _, p := range []*probe{k.bulkOut, k.control, k.control, k.control} {
+			b := p.read(24 + 72 + 8)
 			order = append(order, binary.LittleEndian.Uint64(b[24+48:]))
 		}
-		if fmt.Sprint(order) != "[0 3 1 2]" {
+		if fmt.Sprint(order) != "[3 0 1 2]" {
 			t.Errorf("order %v", order)
 		}
 	})

@@ -26,7 +26,7 @@ const (
 	// AcceptNone does not listen.
 	AcceptNone AcceptMode = "none"
 	// AcceptTrust believes the HELLO from any port. Whoever reaches the port
-	// can claim every NID.
+	// can claim every NID that SourceAddress lets pass.
 	AcceptTrust AcceptMode = "trust"
 )
 
@@ -56,6 +56,7 @@ type Config struct {
 	AcceptPort    uint16        // accept_port, 988; also the port that is dialled
 	AcceptBacklog int           // accept_backlog, 127
 	AcceptTimeout time.Duration // accept_timeout, 5 s: for each read of a handshake
+	SourceAddress SourceAddress // source_address: check
 
 	// SockTimeout (sock_timeout) bounds a connection attempt and the time
 	// without progress on a message that is partly received or waits to be
@@ -93,8 +94,8 @@ type Config struct {
 	// where answers come soon, and costs CPU time where they do not. Local policy.
 	BusyPoll time.Duration
 
-	// ControlTOS replaces TOS on CONTROL connections, which priority messages
-	// use: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
+	// ControlTOS replaces TOS on CONTROL connections, and for what leaves on BULK_IN, as
+	// priority messages do: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
 	// ControlPriority is their SO_PRIORITY (6, the highest that needs no
 	// CAP_NET_ADMIN; negative: none). Both are advice. Local policy.
 	ControlTOS      int
@@ -150,6 +151,7 @@ func (c Config) withDefaults() Config {
 			c.Accept = AcceptTrust
 		}
 	}
+	c.SourceAddress = or(c.SourceAddress, SourceAddressCheck)
 	c.AcceptBacklog = or(c.AcceptBacklog, 127)
 	c.AcceptTimeout = or(c.AcceptTimeout, 5*time.Second)
 	c.MinBulk = or(c.MinBulk, 1024)
@@ -246,6 +248,7 @@ func (c Config) Validate() error {
 		ok      bool
 	}{
 		{"accept (want secure, all, none or trust)", c.Accept, c.Accept.known()},
+		{"source_address (want check or off)", c.SourceAddress, c.SourceAddress.known()},
 		{"accept_backlog", c.AcceptBacklog, c.AcceptBacklog >= 0},
 		{"accept_timeout", c.AcceptTimeout, c.AcceptTimeout >= 0},
 		{"sock_timeout", c.SockTimeout, c.SockTimeout >= 0},

@@ -22,9 +22,11 @@ type conn struct {
 	ctype     ksock.ConnType // own view
 	bigEndian bool           // byte order of the other end
 	dialled   bool           // by this side
-	local     netip.AddrPort
-	remote    netip.AddrPort
-	flow      lnd.Flow // nil captures nothing
+	// incarnation is the peer's, from its HELLO.
+	incarnation uint64
+	local       netip.AddrPort
+	remote      netip.AddrPort
+	flow        lnd.Flow // nil captures nothing
 
 	dead     chan struct{} // closed with the connection
 	attached bool          // in the peer's list; guarded by peer.mu
@@ -45,23 +47,24 @@ type conn struct {
 
 // link is what a handshake found out about a connection.
 type link struct {
-	net       net.Conn
-	flow      lnd.Flow
-	local     netip.AddrPort
-	remote    netip.AddrPort
-	dialled   bool
-	version   ksock.Version
-	ctype     ksock.ConnType // own view
-	bigEndian bool
+	net         net.Conn
+	flow        lnd.Flow
+	local       netip.AddrPort
+	remote      netip.AddrPort
+	dialled     bool
+	version     ksock.Version
+	ctype       ksock.ConnType // own view
+	bigEndian   bool
+	incarnation uint64 // of the peer
 }
 
 func newConn(p *peer, l *link) *conn {
 	c := &conn{
 		peer: p, net: l.net, stream: newStream(l.net, p.ni.polling),
 		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
-		local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
+		incarnation: l.incarnation, local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
-	c.lending.Init(&c.rx, p.ni.loans)
+	c.lending.Init(&c.rx, p.ni.loans, p.ni.clock)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

@@ -28,7 +28,9 @@ const (
 	HelloMagic       // not a HELLO
 	HelloVersion     // a HELLO of a version that we do not speak: refused with an answer
 	HelloAddresses   // bad address list in the HELLO
-	HelloSource      // the HELLO's source NID is ANY or none
+	HelloSource      // the HELLO's source NID is ANY, none, without an address, or this NI's
+	HelloNet         // the HELLO's source NID is of another net than the NI's
+	HelloAddress     // the HELLO's source NID has another address than the connection: see SourceAddress
 	HelloType        // the HELLO's connection type is none of the four
 	RefusedRace      // both sides dial: refused with an answer
 	RefusedDuplicate // enough connections of this type: refused with an answer
@@ -99,7 +101,7 @@ var reasonNames = [numReasons]string{
 	AcceptFailed: "accept_failed", NoAddress: "no_address",
 	HelloTimeout: "hello_timeout", HelloCut: "hello_cut", HelloMagic: "hello_magic",
 	HelloVersion: "hello_version", HelloAddresses: "hello_addresses",
-	HelloSource: "hello_source", HelloType: "hello_type",
+	HelloSource: "hello_source", HelloNet: "hello_net", HelloAddress: "hello_address", HelloType: "hello_type",
 	RefusedRace: "refused_race", RefusedDuplicate: "refused_duplicate",
 	RefusedRestart: "refused_restart", RefusedProtocol: "refused_protocol",
 	HelloWriteFailed: "hello_write_failed", ShuttingDown: "shutting_down",

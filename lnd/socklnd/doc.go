@@ -39,6 +39,17 @@
 // are, may pass each other. Whatever ends one connection of a peer ends all that
 // are established then.
 //
+// # Identity
+//
+// A peer is the NID and PID of the HELLO by which it dials, with the exception of mode all
+// (see [AcceptMode]), or the NID that was dialled and that the answer has to repeat. The NI
+// closes a connection without an answer if the NID of the HELLO is of another net, is its
+// own, has no IP address, or has another address than the connection (see [SourceAddress]).
+// So a HELLO brings no NIDs of unknown nets into any table, and only a process that can open
+// connections from a node's address, as any on its host can in mode trust, can be that node. An
+// NI dials from the address of its own NID. lnet decides whether the source NIDs in message
+// headers agree with the peer; those of a peer named by its socket are replaced here.
+//
 // # Versions
 //
 // An NI of IPv4 dials in version 3 and speaks all four; one of IPv6 has a NID
@@ -72,14 +83,15 @@
 //
 // # Priority
 //
-// A priority message goes on the CONTROL connection, whatever its size, and
-// there passes all that waits but earlier priority messages. Bulk has its own
-// connections, so it is ahead only in the first moments, when the first
-// connection takes all that has waited for it, and where the peer gives no
-// others: then what is being written comes first, 256 KiB and the message that
-// exceeds them. Kernels put large messages on BULK_OUT and take any on any
-// connection. A large priority message delays the small ones behind it: give
-// priority to what is small. CONTROL carries a DSCP and SO_PRIORITY, see
+// A priority message goes on the BULK_IN connection, whatever its size, where
+// nothing but acks leaves otherwise, and there passes all that waits but earlier
+// priority messages. So neither bulk nor small messages are ahead of it, also when
+// the peer has stopped reading them because a handler there is behind (package
+// portals, Back-pressure). Without BULK_IN, as in the first moments and in
+// version 2, it goes on CONTROL, and what is being written comes first, 256 KiB and
+// the message that exceeds them. Kernels send only acks on BULK_IN, and take any
+// message on any connection. A large priority message delays those behind it: give
+// priority to what is small. CONTROL and BULK_IN carry a DSCP and SO_PRIORITY, see
 // [Config].ControlTOS.
 //
 // # Multicast

@@ -48,6 +48,10 @@ var errnos = map[Reason]syscall.Errno{
 	DatagramTooLong: syscall.EMSGSIZE,
 }
 
+// errUserFlagged means a peer that is named by its socket (LNET_PID_USERFLAG) and has no
+// connection.
+var errUserFlagged = errors.New("it came from an unprivileged port, where nothing listens: only its own connections reach it")
+
 // backOffError says why a peer is not dialled at the moment. It unwraps to the
 // error of the last dial.
 type backOffError struct {

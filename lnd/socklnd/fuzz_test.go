@@ -258,7 +258,8 @@ func (c *replayConn) checkAcks(t *testing.T, cookies []uint64) {
 }
 
 // FuzzOpening feeds bytes to the passive side of the handshake: it ends in a
-// peer or in exactly one counted reason, and in nothing else.
+// peer or in exactly one counted reason, and in nothing else. The peer is of the NI's net,
+// and with source_address: check, for an even step, at the other end of the connection.
 func FuzzOpening(f *testing.F) {
 	for _, opening := range []string{
 		request + helloCtl, request + inVersion2(helloIn), request + helloCtl[:35], "0071ceac 07000000",
@@ -271,10 +272,12 @@ func FuzzOpening(f *testing.F) {
 	} {
 		f.Add(unhex(f, opening), uint16(math.MaxUint16), false)
 		f.Add(unhex(f, opening), uint16(3), true)
+		f.Add(unhex(f, opening), uint16(200), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, step uint16, ipv6 bool) {
 		addr := map[bool]string{false: "10.0.0.2", true: "fd88::3"}[ipv6]
-		h := start(t, addr, Config{Accept: AcceptNone})
+		source := []SourceAddress{SourceAddressCheck, SourceAddressOff}[step%2]
+		h := start(t, addr, Config{Accept: AcceptNone, SourceAddress: source})
 		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
 		c := &replayConn{data: data, step: max(int(step), 1)}
 		a := newAcceptor(h.ni, nil)
@@ -285,6 +288,11 @@ func FuzzOpening(f *testing.F) {
 			h.await("the end of the connection", func() bool { return len(h.downs) == 1 })
 			if len(h.ups) != 1 {
 				t.Errorf("%d peers", len(h.ups))
+			}
+			peer := h.ups[0].NID
+			if peer.Net() != h.ni.nid.Net() || peer == h.ni.nid || !peer.Addr().IsValid() ||
+				source == SourceAddressCheck && peer.Addr() != shaking.remote.Addr() {
+				t.Errorf("%v became a peer", peer)
 			}
 			return
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // tcpFabric is real TCP on loopback addresses. The accept port is a name
-// only: each listener gets a free port of the system.
+// only: each listener gets a free port of the system. So are IPv6 addresses: all
+// stand for ::1, since loopback has no other.
 type tcpFabric struct {
 	mu    sync.Mutex
 	ports map[netip.Addr]uint16
@@ -28,7 +29,7 @@ func (f *tcpFabric) config(c Config) Config {
 	tcp := c.withDefaults().forNI(netip.Addr{}, 0)
 	c.Accept = or(c.Accept, AcceptTrust)
 	c.Listen = func(local netip.AddrPort) (net.Listener, error) {
-		l, err := tcp.Listen(netip.AddrPortFrom(local.Addr(), 0))
+		l, err := tcp.Listen(netip.AddrPortFrom(onLoopback(local.Addr()), 0))
 		if err == nil {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -37,7 +38,7 @@ func (f *tcpFabric) config(c Config) Config {
 		return l, err
 	}
 	c.Dial = func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
-		return tcp.Dial(ctx, local, f.real(remote.Addr()))
+		return tcp.Dial(ctx, netip.AddrPortFrom(onLoopback(local.Addr()), local.Port()), f.real(remote.Addr()))
 	}
 	return c
 }
@@ -47,7 +48,14 @@ func (f *tcpFabric) config(c Config) Config {
 func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return netip.AddrPortFrom(a, or(f.ports[a], 1))
+	return netip.AddrPortFrom(onLoopback(a), or(f.ports[a], 1))
+}
+
+func onLoopback(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		return netip.IPv6Loopback()
+	}
+	return a
 }
 
 // host is one NI and what it told lnet.
@@ -268,6 +276,7 @@ func (h *host) Abandon(*lnd.Delivery) (gone bool) {
 	return gone
 }
 
+func (h *host) Waits(*lnd.Message) {}
 func (h *host) PeerUp(p nid.ProcessID) {
 	h.change(func() { h.ups = append(h.ups, p) })
 }

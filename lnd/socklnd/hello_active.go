@@ -103,7 +103,7 @@ func (ni *NI) greet(s *shake, id nid.ProcessID, t ksock.ConnType, v ksock.Versio
 	case err != nil:
 		return fail(DialHelloBad, err)
 	}
-	s.version, s.bigEndian, s.ctype = h.Version, h.BigEndian, t
+	s.version, s.bigEndian, s.ctype, s.incarnation = h.Version, h.BigEndian, t, h.SrcIncarnation
 	return judge(id, t, v, &h)
 }
 

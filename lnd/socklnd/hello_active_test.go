@@ -65,7 +65,7 @@ func (l *memListener) expectNobody(t *testing.T, d time.Duration) {
 	}
 }
 
-// TestActiveOpens: CONTROL, BULK_IN, BULK_OUT from ports 1023, 1022, 1021, and
+// TestActiveOpens (SK-16): CONTROL, BULK_IN, BULK_OUT from ports 1023, 1022, 1021, and
 // the message goes on the first.
 func TestActiveOpens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestActiveConnsPerPeer(t *testing.T) {
 	})
 }
 
-// TestActiveFails is the table of answers that end an attempt: the message
+// TestActiveFails (SK-6) is the table of answers that end an attempt: the message
 // fails, the peer is down, and the next try has to wait.
 func TestActiveFails(t *testing.T) {
 	for _, tt := range []struct {
@@ -166,7 +166,7 @@ func TestActiveFails(t *testing.T) {
 	}
 }
 
-// TestActiveBackOff: the time between tries doubles from min_reconnectms to
+// TestActiveBackOff (SK-18): the time between tries doubles from min_reconnectms to
 // max_reconnectms.
 func TestActiveBackOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestActiveBackOff(t *testing.T) {
 	})
 }
 
-// TestTooSoon: a message that comes too soon is told why, and for how long.
+// TestTooSoon (SK-19): a message that comes too soon is told why, and for how long.
 func TestTooSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := start(t, "10.0.0.2", newMemNet().config(Config{}))
@@ -303,7 +303,7 @@ func TestPassiveWinsRace(t *testing.T) {
 	})
 }
 
-// TestActiveAdoptsVersion: NONE in version 2 is tried again at once in
+// TestActiveAdoptsVersion (SK-7): NONE in version 2 is tried again at once in
 // version 2, and so are the other connections.
 func TestActiveAdoptsVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestActiveVersionPingPong(t *testing.T) {
 	})
 }
 
-// TestActiveRestartedPeer: another incarnation ends what is there, and all is
+// TestActiveRestartedPeer (SK-8): another incarnation ends what is there, and all is
 // dialled anew.
 func TestActiveRestartedPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -97,18 +97,6 @@ func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
 	}
 }
 
-// identity is who the HELLO's sender is taken for. Kernels fail an assertion for
-// a peer that has to be named by an IPv6 address; here that works as any.
-func (ni *NI) identity(s *shake, h *ksock.Hello) nid.ProcessID {
-	if ni.cfg.Accept == AcceptAll && s.remote.Port() > maxPrivilegedPort {
-		return nid.ProcessID{
-			NID: nid.FromAddr(ni.nid.Net(), s.remote.Addr()),
-			PID: nid.PID(s.remote.Port()) | nid.UserPID,
-		}
-	}
-	return nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
-}
-
 // answer is the HELLO that answers h in the type t.
 func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	a := ni.hello(h.Version, t)
@@ -131,8 +119,13 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 
 // welcome decides about the connection and answers.
 func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
-	id := ni.identity(s, h)
-	s.version, s.bigEndian, s.ctype = h.Version, h.BigEndian, h.ConnType.Invert()
+	id, renamed := ni.identity(s, h)
+	if !renamed {
+		if r := ni.checkIdentity(s, id.NID); r != nil {
+			return r
+		}
+	}
+	s.version, s.bigEndian, s.ctype, s.incarnation = h.Version, h.BigEndian, h.ConnType.Invert(), h.SrcIncarnation
 	p, out := ni.decide(id, setInput{
 		kind: setHello, ctype: s.ctype, version: h.Version, incarnation: h.SrcIncarnation,
 		sameHost: s.local.Addr() == s.remote.Addr(),

@@ -79,7 +79,7 @@ func TestHoldNoticesHangUp(t *testing.T) {
 	}
 }
 
-// TestHoldOverTCP: a held message is read whole after Recv, at once or later,
+// TestHoldOverTCP (SK-23): a held message is read whole after Recv, at once or later,
 // and so is what comes behind it.
 func TestHoldOverTCP(t *testing.T) {
 	f := newTCPFabric()

@@ -30,6 +30,9 @@ func (r *reader) Take() bool {
 	return r.ended == nil && !r.unfinished()
 }
 
+// ReadAt implements loan.Source.
+func (r *reader) ReadAt() time.Duration { return r.readAt }
+
 // SetReadDeadline implements loan.Source.
 func (r *reader) SetReadDeadline(t time.Time) error { return r.c.net.SetReadDeadline(t) }
 

@@ -12,7 +12,6 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/loan"
-	"ulnet/lnet/nid"
 )
 
 // cutConn sends everything in pieces of step bytes.
@@ -99,7 +98,7 @@ func (e *eager) receive(ctx context.Context, n int) {
 // cutPair is two nodes with protocol, of which the first sends in pieces.
 func cutPair(t *testing.T, c contract, step int) (a, b *host) {
 	f := newTCPFabric()
-	cfg := f.config(c.cfg)
+	cfg := c.config(f)
 	dial := cfg.Dial
 	cfg.Dial = func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
 		conn, err := dial(ctx, local, remote)
@@ -111,7 +110,7 @@ func cutPair(t *testing.T, c contract, step int) (a, b *host) {
 	}
 	if c.ipv6 {
 		needIPv6(t)
-		return startOn(t, d, "::1"), startOn(t, d, "::1", func(cfg *lnd.Config) { cfg.Net = nid.MakeNet(nid.TCP, 1) })
+		return startOn(t, d, "fd88::1"), startOn(t, d, "fd88::2")
 	}
 	return startOn(t, d, "127.0.0.1"), startOn(t, d, "127.0.0.2")
 }

@@ -48,6 +48,7 @@ func newDebt(t *testing.T) *debt {
 	l.b.wantArrivals(l.payloads)
 	l.a.awaitConns(3)
 	l.lender.Forgive()
+	l.lender.SetPatience(time.Hour)
 	return l
 }
 

@@ -39,6 +39,7 @@ func TestContract(t *testing.T) {
 			lndtest.Run(t, lndtest.Harness{
 				Start:       func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) { return run.start(t, a, b) },
 				Unreachable: run.unreachable(),
+				Incarnation: func(ni lnd.NI) uint64 { return ni.(*NI).incarnation },
 			})
 		})
 	}
@@ -63,16 +64,26 @@ type contract struct {
 
 func (c contract) unreachable() nid.NID {
 	if c.ipv6 {
-		return nid.MustParse("::1@tcp9") // there is no such net
+		return nid.MustParse("fd88::9@tcp")
 	}
 	return nid.MustParse("127.0.0.9@tcp")
 }
 
-// start brings up two NIs: on two IPv4 addresses, or in two nets of ::1.
+// config is that of the run over f. IPv6 addresses are names for ::1 there, from which all
+// dial.
+func (c contract) config(f *tcpFabric) Config {
+	if c.ipv6 {
+		c.cfg.SourceAddress = SourceAddressOff
+	}
+	return f.config(c.cfg)
+}
+
+// start brings up two NIs, with two addresses of loopback or with two names for its only IPv6
+// address: see tcpFabric.
 func (c contract) start(t testing.TB, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 	t.Helper()
 	f := newTCPFabric()
-	d, err := New(f.config(c.cfg))
+	d, err := New(c.config(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +94,7 @@ func (c contract) start(t testing.TB, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 			Incarnation: uint64(i + 1), Clock: machine.RealClock(),
 		}
 		if c.ipv6 {
-			cfg.Net, cfg.Interface = nid.MakeNet(nid.TCP, uint16(i)), "::1"
+			cfg.Interface = []string{"fd88::1", "fd88::2"}[i]
 		}
 		if nis[i], err = d.Startup(cfg, up); err != nil {
 			t.Fatal(err)

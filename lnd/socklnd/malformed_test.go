@@ -72,7 +72,7 @@ func (s *speaker) message(typ wire.MsgType, length uint32, payload ...byte) []by
 	return append(must(s.framing.appendHeaders(nil, &m.Header, 0)), payload...)
 }
 
-// TestMalformed is what a receiver does with each malformed input, in every
+// TestMalformed (SK-13) is what a receiver does with each malformed input, in every
 // version: it ends all connections of the peer, for a reason that is counted.
 func TestMalformed(t *testing.T) {
 	for _, tt := range []struct {
@@ -139,7 +139,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestAnyMessageAnyConnection (wrong connection type): a receiver takes every
+// TestAnyMessageAnyConnection (wrong connection type, SK-14): a receiver takes every
 // message on every connection, whatever its type is for.
 func TestAnyMessageAnyConnection(t *testing.T) {
 	for v := ksock.V1; v <= ksock.V4; v++ {
@@ -158,7 +158,7 @@ func TestAnyMessageAnyConnection(t *testing.T) {
 	}
 }
 
-// TestChoiceByVersion: a message of less than min_bulk with all its headers goes
+// TestChoiceByVersion (SK-15): a message of less than min_bulk with all its headers goes
 // on CONTROL, all others on BULK_OUT, in every version.
 func TestChoiceByVersion(t *testing.T) {
 	for v := ksock.V1; v <= ksock.V4; v++ {

@@ -67,7 +67,7 @@ func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 		c.tap.Datagram(p.from, netip.AddrPortFrom(p.to, c.ni.cfg.MulticastPort), false, [][]byte{p.bytes})
 	}
 	d.Header, d.Group = g.Header, c.groupAt(p.to)
-	d.From = nid.ProcessID{NID: g.Header.SrcNID, PID: g.Header.SrcPID}
+	d.From = nid.ProcessID{NID: nid.FromAddr(c.ni.nid.Net(), p.from.Addr()), PID: g.Header.SrcPID}
 	c.rxMsgs.Add(1)
 	c.rxBytes.Add(uint64(len(g.Payload)))
 	if verdict, err := c.ni.up.Parse(d); err != nil || verdict != lnd.Accept {

@@ -37,6 +37,7 @@ type NI struct {
 
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // guarded by mu
+	most    int                     // peers since that was made; guarded by mu
 	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
 
 	cast casting // multicast
@@ -102,6 +103,7 @@ func (ni *NI) peer(id nid.ProcessID) *peer {
 	}
 	p = newPeer(ni, id)
 	ni.peers[id] = p
+	ni.most = max(ni.most, len(ni.peers))
 	ni.scanLater()
 	return p
 }

@@ -53,6 +53,16 @@ func (p *peer) send(m *lnd.Message) bool {
 		return false
 	}
 	c := p.routes.forMessage(m, p.ni.cfg.MinBulk)
+	if c == nil && !p.userFlagged() {
+		p.mu.Unlock()
+		p.ni.up.Waits(m) // without locks, and before anybody else can finalize m
+		p.mu.Lock()
+		if p.removed {
+			p.mu.Unlock()
+			return false
+		}
+		c = p.routes.forMessage(m, p.ni.cfg.MinBulk)
+	}
 	if c == nil || !p.set.complete() {
 		p.connect(m, c != nil)
 	}
@@ -80,7 +90,7 @@ func (p *peer) send(m *lnd.Message) bool {
 func (p *peer) connect(m *lnd.Message, usable bool) {
 	if p.userFlagged() {
 		if !usable {
-			p.failMessage(m, p.report(newError(NoRoute, p.id, nil)))
+			p.failMessage(m, p.report(newError(NoRoute, p.id, errUserFlagged)))
 		}
 		return
 	}
@@ -156,7 +166,7 @@ func (p *peer) wake() {
 // set.
 func (p *peer) attach(c *conn, held *place) {
 	c.attached = true
-	if c.ctype == ksock.Control {
+	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN: what leaves
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
 	p.conns = append(p.conns, c)

@@ -15,7 +15,8 @@ import (
 	"ulnet/lnd"
 )
 
-// claims is a HELLO of a kernel at another address of 10.0.0.0/8: the i-th.
+// claims is a HELLO of a kernel at another address of 10.0.0.0/8: the i-th. Their
+// connections come from one address, which takes source_address: off.
 func claims(i int) string {
 	var addr [4]byte
 	binary.LittleEndian.PutUint32(addr[:], 0x0a400000+uint32(i))
@@ -41,9 +42,9 @@ func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
 // from a reserved port of the same address, notices nothing.
 func TestTenThousandConnections(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"all":     {Accept: AcceptAll},
-		"trust":   {Accept: AcceptTrust},
-		"limited": {Accept: AcceptTrust, MaxConnsPerAddr: 5},
+		"all":     {Accept: AcceptAll, SourceAddress: SourceAddressOff},
+		"trust":   {Accept: AcceptTrust, SourceAddress: SourceAddressOff},
+		"limited": {Accept: AcceptTrust, SourceAddress: SourceAddressOff, MaxConnsPerAddr: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestTenThousandConnections(t *testing.T) {
 func TestConnLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
-		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, MaxConns: 20}))
+		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff, MaxConns: 20}))
 		in := crowd(t, n, 988, 50)
 		if len(in) != 20 {
 			t.Errorf("%d connections let in, want 20", len(in))
@@ -146,7 +147,7 @@ func TestConnectsAndResets(t *testing.T) {
 	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // in request, HELLO and ping
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
-		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust}))
+		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff}))
 		goodPeer(t, n, h)
 		for i := range 5000 {
 			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
@@ -176,7 +177,7 @@ func TestConnectsAndResets(t *testing.T) {
 // connection instead of closing it, beside a peer that is not disturbed.
 func TestResetsOverTCP(t *testing.T) {
 	f := newTCPFabric()
-	a, b := start(t, "127.0.0.1", f.config(Config{})), start(t, "127.0.0.2", f.config(Config{}))
+	a, b := start(t, "127.0.0.1", f.config(Config{})), start(t, "127.0.0.2", f.config(Config{SourceAddress: SourceAddressOff}))
 	to := f.real(b.ni.addr).String()
 	cuts := []int{0, 7, 16, 50, 72}
 	opening := func(i int) []byte {

@@ -11,6 +11,7 @@ import (
 	"testing"
 )
 
+// TestReservedPorts shows SK-2.
 func TestReservedPorts(t *testing.T) {
 	for _, tt := range []struct {
 		name string

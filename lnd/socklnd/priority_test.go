@@ -46,9 +46,9 @@ func TestPriorityOvertakesBulk(t *testing.T) {
 				h.put(probeID)
 				control := l.answered(t, dialCtl, replyCtl)
 				control.read(lnetHeaders)
-				var bulk []*probe
+				var in, bulk []*probe
 				for range streams {
-					l.answered(t, dialIn, replyOut)
+					in = append(in, l.answered(t, dialIn, replyOut))
 					bulk = append(bulk, l.answered(t, dialOut, replyIn))
 				}
 				synctest.Wait()
@@ -62,7 +62,7 @@ func TestPriorityOvertakesBulk(t *testing.T) {
 				}
 				urgent := bytes.Repeat([]byte{0xaa}, size)
 				h.putUrgent(urgent)
-				wantFirst(t, control, urgent)
+				wantFirst(t, in[0], urgent)
 				synctest.Wait()
 				h.wantFinalized(2) // the opening message and this one
 				for _, p := range bulk {
@@ -123,7 +123,7 @@ func TestPriorityKeepsOrder(t *testing.T) {
 			h.putUrgent([]byte{i})
 		}
 		for i := range byte(50) {
-			wantFirst(t, k.control, []byte{i})
+			wantFirst(t, k.bulkOut, []byte{i})
 		}
 	})
 }

@@ -51,7 +51,7 @@ func (s *raceScene) opens(from, opening, answer string) *probe {
 	return p
 }
 
-// TestRaceLost is tcp-ping-race from the side of the lower NID: CONTROL is
+// TestRaceLost (SK-17) is tcp-ping-race from the side of the lower NID: CONTROL is
 // refused; the peer's comes and takes the message; the next type is dialled at
 // once instead of after the pause, and refused again while the peer opens the
 // last ones; then nothing is missing.
@@ -187,7 +187,7 @@ func TestComingBack(t *testing.T) {
 	})
 }
 
-// TestConnsPerPeer: the order in which kernels open many connections, and the
+// TestConnsPerPeer (SK-16): the order in which kernels open many connections, and the
 // choice among them.
 func TestConnsPerPeer(t *testing.T) {
 	for _, tt := range []struct {

@@ -116,7 +116,7 @@ func (r *reader) lnetHeader() *Error {
 		return r.error(BadMessage, err)
 	}
 	r.consume(f.lnetSize)
-	d.From, d.Sink, d.ReceivedAt = r.c.peer.id, lnd.Payload{}, r.readAt
+	d.From, d.Incarnation, d.Sink, d.ReceivedAt = r.c.peer.id, r.c.incarnation, lnd.Payload{}, r.readAt
 	if r.c.peer.userFlagged() {
 		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID
 	}

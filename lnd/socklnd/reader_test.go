@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,7 @@ import (
 	"ulnet/lnd"
 )
 
-// TestFragments: messages arrive whole however the stream is cut.
+// TestFragments (SK-9): messages arrive whole however the stream is cut.
 func TestFragments(t *testing.T) {
 	var stream []byte
 	for _, size := range []int{0, 1, 300, 5000} {
@@ -38,6 +39,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
+// TestBigEndianPeer shows SK-9.
 func TestBigEndianPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -55,7 +57,7 @@ func TestBigEndianPeer(t *testing.T) {
 	})
 }
 
-// TestHold: a held message stops its connection and no other, for as long as
+// TestHold (SK-23): a held message stops its connection and no other, for as long as
 // it takes.
 func TestHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -83,6 +85,63 @@ func TestHold(t *testing.T) {
 			t.Error("payload differs")
 		}
 	})
+}
+
+// TestHoldOfHeaderInPieces: a message is held for longer than sock_timeout, and its header
+// came in several reads, cut anywhere. Waiting for lnet is no message that stopped half-way:
+// the connection stays, and the payload and the message behind it arrive, whether they came
+// with the last piece or later, and whatever other connections receive meanwhile.
+func TestHoldOfHeaderInPieces(t *testing.T) {
+	const (
+		header = 24 + 72
+		beside = 8000 // bytes of a message on another connection
+	)
+	for name, cuts := range map[string][]int{
+		"within the message header": {10},
+		"within the LNet header":    {60},
+		"between the headers":       {24},
+		"byte by byte":              {1, 2, 3, 23, 24, 25, 95},
+		"with some payload":         {60, header + 100},
+		"with the next message":     {60, header + 5000 + 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{Keepalive: -1, SockTimeout: 50 * time.Second})
+				held := make(chan *lnd.Delivery, 2)
+				h.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+					if d.Header.PayloadLength == beside {
+						return validate(h, d)
+					}
+					held <- d
+					return lnd.Hold, nil
+				}
+				stream := append(kernelPut(t, 0, pattern(5000)), kernelPut(t, 0, pattern(10))...)
+				go func() {
+					begin := 0
+					for _, end := range append(slices.Clone(cuts), len(stream)) {
+						_, _ = k.bulkOut.Write(stream[begin:end])
+						begin = end
+						time.Sleep(time.Second) // of the bubble: the reader takes each piece by itself
+					}
+				}()
+				for i, size := range []int{5000, 10} {
+					time.Sleep(5 * time.Minute)
+					d := <-held
+					go func() { _, _ = k.control.Write(kernelPut(t, 0, bytes.Repeat([]byte{0xEE}, beside))) }()
+					h.wantArrivals(2*i + 1)
+					takeAll(d)
+					h.ni.Recv(d)
+					if got := h.wantArrivals(2*i + 2)[2*i+1]; !bytes.Equal(got.payload, pattern(size)) {
+						t.Errorf("message %d differs", i)
+					}
+				}
+				h.wantCount(ReceiveTimeout, 0)
+				if h.conns() != 3 {
+					t.Errorf("%d connections, want 3", h.conns())
+				}
+			})
+		})
+	}
 }
 
 // TestAbandon: the connection ends while a message is held. lnet gives it up, and

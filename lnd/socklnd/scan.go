@@ -3,6 +3,7 @@ package socklnd
 import (
 	"time"
 
+	"ulnet/lnd/shell"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -59,6 +60,7 @@ func (ni *NI) scan() {
 			delete(ni.peers, id)
 		}
 	}
+	ni.peers = shell.Shrink(ni.peers, &ni.most)
 	if len(ni.peers) > 0 {
 		ni.scanLater()
 	}

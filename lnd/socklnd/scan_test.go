@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestReceiveTimeout: a message that stops half-way ends the connections
+// TestReceiveTimeout (SK-21): a message that stops half-way ends the connections
 // between sock_timeout and 1.25 × sock_timeout.
 func TestReceiveTimeout(t *testing.T) {
 	whole := kernelPut(t, 0, pattern(100))
@@ -44,7 +44,7 @@ func TestSlowSender(t *testing.T) {
 	})
 }
 
-// TestSendTimeout: a peer that reads nothing loses its connections; another
+// TestSendTimeout (SK-21): a peer that reads nothing loses its connections; another
 // peer is not concerned.
 func TestSendTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestSendTimeout(t *testing.T) {
 	})
 }
 
-// TestKeepalive: a silent peer gets a NOOP on our BULK_IN after 30 s and again
+// TestKeepalive (SK-20): a silent peer gets a NOOP on our BULK_IN after 30 s and again
 // after at least 10 s; one that speaks gets none.
 func TestKeepalive(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -12,15 +12,16 @@ import (
 
 // Snapshot is the state of an NI at one instant.
 type Snapshot struct {
-	NID        nid.NID
-	Accept     AcceptMode
-	Listen     netip.AddrPort // zero without a listener
-	Handshakes int            // unfinished ones of accepted connections, see Counters
-	Accepted   int            // connections that count for MaxConns: of all NIs of the address
-	Tunables   TunablesSnapshot
-	Messages   int64          // taken by Send and not finalized yet
-	Peers      []PeerSnapshot // by NID and PID
-	Multicast  MulticastSnapshot
+	NID           nid.NID
+	Accept        AcceptMode
+	SourceAddress SourceAddress
+	Listen        netip.AddrPort // zero without a listener
+	Handshakes    int            // unfinished ones of accepted connections, see Counters
+	Accepted      int            // connections that count for MaxConns: of all NIs of the address
+	Tunables      TunablesSnapshot
+	Messages      int64          // taken by Send and not finalized yet
+	Peers         []PeerSnapshot // by NID and PID
+	Multicast     MulticastSnapshot
 	// Counters are the NI's own. What happens to an accepted connection before
 	// it has said which NID it wants is counted by the NI that has been on the
 	// listener's address the longest.
@@ -60,7 +61,7 @@ type ConnSnapshot struct {
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
-		NID: ni.nid, Accept: ni.cfg.Accept,
+		NID: ni.nid, Accept: ni.cfg.Accept, SourceAddress: ni.cfg.SourceAddress,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
 	}

@@ -123,7 +123,7 @@ func (o socketOptions) tune(c net.Conn) {
 	}
 }
 
-// tuneControl marks the packets of a CONTROL connection as urgent, for the
+// tuneControl marks what leaves on a CONTROL or BULK_IN connection as urgent, for the
 // queues of the network and of this host. All of it is advice. The priority
 // comes last: setting IP_TOS sets it, too.
 func (o socketOptions) tuneControl(c net.Conn) {

@@ -45,7 +45,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-// TestBothDial lets two nodes begin at the same moment: the connections of the
+// TestBothDial (SK-17) lets two nodes begin at the same moment: the connections of the
 // higher NID win, and every message arrives.
 func TestBothDial(t *testing.T) {
 	for range 20 {

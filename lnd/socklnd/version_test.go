@@ -51,7 +51,7 @@ const (
 	get4      = "c100000000000000000000000000000000000000000000000c020000fd8800000000000000000000000000030c020000fd880000000000000000000000000002393000003930000002000000000000008e20934033efe9180d0000000000000000000000000000800000000000000000780f000000000000"
 )
 
-// TestPassiveVersions answers recorded openings, byte for byte as the kernel
+// TestPassiveVersions (SK-3) answers recorded openings, byte for byte as the kernel
 // did, and takes the first message.
 func TestPassiveVersions(t *testing.T) {
 	for _, d := range []dialogue{
@@ -108,7 +108,7 @@ func TestPassiveVersions(t *testing.T) {
 	}
 }
 
-// TestActiveVersions dials recorded answers and says byte for byte what the
+// TestActiveVersions (SK-3) dials recorded answers and says byte for byte what the
 // kernel said, the first message included.
 func TestActiveVersions(t *testing.T) {
 	for _, d := range []dialogue{
@@ -265,7 +265,7 @@ func TestUserFlaggedIPv6(t *testing.T) {
 	})
 }
 
-// TestAnyCarriesNothing: from version 3 on an ANY connection that a peer opens
+// TestAnyCarriesNothing (SK-22): from version 3 on an ANY connection that a peer opens
 // is accepted, and nothing is sent on it.
 func TestAnyCarriesNothing(t *testing.T) {
 	for _, tt := range []struct {

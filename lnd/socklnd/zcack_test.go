@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// TestZeroCopyAcks: every cookie is answered once, on the connection of type
+// TestZeroCopyAcks (SK-12): every cookie is answered once, on the connection of type
 // BULK_IN, whatever becomes of the payload.
 func TestZeroCopyAcks(t *testing.T) {
 	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Verdict, error){

@@ -68,6 +68,7 @@ func Start(table *portals.Table, cfg Config) (*Agent, error) {
 		a.pushes.close()
 		return nil, err
 	}
+	a.node.SetForgetter(func(id nid.NID) { a.input(Input{Kind: Forget, NID: id}) })
 	a.SetDiscovery(!cfg.Off)
 	return a, nil
 }
@@ -211,8 +212,9 @@ func (a *Agent) Close() {
 const keptInputs = 1024
 
 // input steps the machine on in and whatever arises from it. One goroutine at a time
-// does so. The inbox is bounded: it holds the end of what is under way, one push,
-// and a Discover for each peer NI with messages that wait.
+// does so. The inbox holds the end of what is under way, the pushes that were taken, a Discover
+// for each peer NI with messages that wait, and a Forget for each node that lnet has
+// just forgotten: all are bounded by the tables of peers.
 func (a *Agent) input(in Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

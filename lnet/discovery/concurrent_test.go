@@ -55,7 +55,7 @@ func (p *pipe) Send(m *lnd.Message) {
 		b = append(b, piece...)
 	}
 	p.other.mu.Lock()
-	p.other.queue = append(p.other.queue, packet{m.Header, m.Target.NID, b})
+	p.other.queue = append(p.other.queue, packet{m.Header, p.id, m.Target.NID, b})
 	p.other.arrived.Signal()
 	p.other.mu.Unlock()
 	p.up.Finalize(m, nil)
@@ -117,9 +117,6 @@ func (p *pipe) start(t *testing.T, got *atomic.Int64, all *sync.WaitGroup) (*por
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = table.Node().AddNI(p, lnd.Config{Net: p.id.Net()}); err != nil {
-		t.Fatal(err)
-	}
 	me, err := table.MEAttach(5, portals.Match{}, portals.Unlink, portals.After)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +131,10 @@ func (p *pipe) start(t *testing.T, got *atomic.Int64, all *sync.WaitGroup) (*por
 		},
 	}, portals.Unlink)
 	if err != nil {
+		t.Fatal(err)
+	}
+	// Last: messages may come from now on, and would find no entry before.
+	if _, err = table.Node().AddNI(p, lnd.Config{Net: p.id.Net()}); err != nil {
 		t.Fatal(err)
 	}
 	return table, agent

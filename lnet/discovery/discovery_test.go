@@ -79,7 +79,7 @@ func names(info wire.PingInfo) (ids []string) {
 	return ids
 }
 
-// TestPing: the answer is the node's NIs, and follows their changes with a
+// TestPing (PD-2): the answer is the node's NIs, and follows their changes with a
 // rising sequence number.
 func TestPing(t *testing.T) {
 	table := newNode(t)
@@ -144,7 +144,7 @@ func TestPingWhileNIsChange(t *testing.T) {
 	change.Wait()
 }
 
-// TestPingRetry: an answer that does not fit is asked for again with room.
+// TestPingRetry (PD-3): an answer that does not fit is asked for again with room.
 func TestPingRetry(t *testing.T) {
 	table := newNode(t)
 	if _, err := discovery.NewTarget(table); err != nil {
@@ -169,7 +169,7 @@ func TestPingRetry(t *testing.T) {
 	}
 }
 
-// TestPingGarbage: answers that are no ping info.
+// TestPingGarbage (PD-4): answers that are no ping info.
 func TestPingGarbage(t *testing.T) {
 	whole, err := (&wire.PingInfo{Features: discovery.Features}).AppendBinary(nil)
 	if err != nil {

@@ -22,9 +22,40 @@
 // of its own. When the NIs of a node change, it pushes to all peers that it
 // knows to be multi-rail.
 //
-// LNet knows no secrets: what a node says of itself is believed, also when it
-// claims the NIDs of another. The table of peers and everything that others can make
-// it keep is bounded ([Limits]), and what is refused is counted ([Stats]).
+// # Whose NIDs are whose
+//
+// A ping info is hearsay about every NID but the one at the other end of the
+// connection that brought it. Kernels believe it all. Here another NID that an
+// info lists is a claim, and becomes the node's own when that NID was pinged and
+// the answer, which comes by a connection to that NID, lists the first one too:
+//
+//	A                             B1, B2: one node
+//	GET to B1                ->
+//	                         <-   REPLY from B1: B1, B2
+//	GET to B2                ->                     a probe, beside the push
+//	                         <-   REPLY from B2: B1, B2
+//
+// From then on both are one peer, whose primary NID is the first of the list.
+// Until then each is a peer of its own: nothing is merged, renamed, withdrawn or
+// sent elsewhere for a claim, which is only shown (lnet.Peer.Claimed). A NID that
+// no NI of this node reaches is never asked and stays a claim; so the primary NID
+// is the first one that could be asked.
+//
+// A probe is an ordinary ping. Nodes with one NID cause none, and others one for
+// each further NID when they are met, list it anew, or have restarted. An info
+// causes one probe of each NID that it claims, in bursts of 16 of a peer and then
+// one a second, four of a peer and [Limits].MaxProbes in all at a time. One that
+// is not answered in 5 s is repeated after 2, 4, 8 and 16 s. The first message to
+// a node waits for its probes, but not for longer than a second.
+//
+// An info whose sequence number is lower than that of the latest one from the same
+// NID in the same incarnation (portals.Event) is old and ignored. An equal one is
+// taken: routers change statuses under one number. A new incarnation begins anew,
+// and what was confirmed of that NID before is to be confirmed again. Processes
+// with a user-flagged PID share the address of a node and say nothing about it.
+//
+// The table of peers and everything that others can make it keep is bounded
+// ([Limits]), and what is refused is counted ([Stats]).
 //
 // [Ping] asks once and changes nothing; [NewTarget] alone makes a node that
 // answers pings and takes no part in discovery.

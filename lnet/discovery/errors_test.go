@@ -38,7 +38,7 @@ func TestDiscoverErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newCable(t)
-				a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB)
+				a, b := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1"), w.node(discovery.Config{}, nidB)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if c.prepare != nil {

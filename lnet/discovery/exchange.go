@@ -30,7 +30,7 @@ func (a *Agent) sendPing(s Send, target nid.ProcessID) error {
 		if e.Kind != portals.EventReply {
 			return
 		}
-		in := Input{Kind: Replied, Exchange: s.Exchange, Local: e.Target.NID, Remote: e.Source.NID}
+		in := came(e, Input{Kind: Replied, Exchange: s.Exchange})
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), s.Room)
 		a.input(in)
 	})
@@ -50,10 +50,7 @@ func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
 	}
 	md, err := a.bind(s.Exchange, bytes, func(e *portals.Event) {
 		if e.Kind == portals.EventAck {
-			a.input(Input{
-				Kind: Acked, Exchange: s.Exchange, Sequence: info.Sequence,
-				Local: e.Target.NID, Remote: e.Source.NID,
-			})
+			a.input(came(e, Input{Kind: Acked, Exchange: s.Exchange, Sequence: info.Sequence}))
 		}
 	})
 	if err != nil {
@@ -62,6 +59,14 @@ func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
 	return a.table.Put(portals.PutRequest{
 		Self: s.From, MD: md, Ack: true, Target: target, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits,
 	})
+}
+
+// came notes in an input where the message of an event came from: the connection says
+// so, not the header.
+func came(e *portals.Event, in Input) Input {
+	in.Local, in.Remote, in.Incarnation = e.Target.NID, e.Sender, e.Incarnation
+	in.User = e.Source.PID&nid.UserPID != 0
+	return in
 }
 
 // bind makes the MD of an exchange: for the message and its answer. Failures

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestFeatures: the feature bits and the length of what nodes tell, as kernel
+// TestFeatures (PD-1): the feature bits and the length of what nodes tell, as kernel
 // nodes with such NIs do.
 func TestFeatures(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestFeatures(t *testing.T) {
 }
 
 // TestExchangeIPv6: with large NIDs the same messages pass, and the primary NID
-// is the large one.
+// is the large one. A has no NI to ask the other one by.
 func TestExchangeIPv6(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, "fd88::2@tcp")
@@ -49,7 +49,7 @@ func TestExchangeIPv6(t *testing.T) {
 	w.settle()
 	w.want("exchange", "fd88::2@tcp GET 0 272", "fd88::3@tcp REPLY 72", "fd88::2@tcp PUT 0 56",
 		"fd88::3@tcp PUT 0 72", "fd88::3@tcp ACK", "fd88::2@tcp ACK", "fd88::2@tcp PUT 5 10")
-	if p := a.table.Node().Peer(nid.MustParse("10.5.0.3@tcp5")); p.Primary.String() != "fd88::3@tcp" || len(p.NIs) != 2 {
+	if p := a.table.Node().Peer(nid.MustParse("fd88::3@tcp")); p.Primary.String() != "fd88::3@tcp" || len(p.NIs) != 1 || len(p.Claimed) != 1 {
 		t.Errorf("A knows %+v", p)
 	}
 }

@@ -28,10 +28,12 @@ type cable struct {
 	log     []string                   // a line for each message, when it is sent
 	spoil   func(wire.Header, []byte)  // may change a payload on its way; nil: no
 	refuse  func(m *lnd.Message) error // may fail a send; nil: no
+	forge   nid.NID                    // source that claims name; zero: their own
 }
 
 type packet struct {
 	header  wire.Header
+	from    nid.NID // of the connection
 	target  nid.NID
 	payload []byte
 }
@@ -42,6 +44,7 @@ type port struct {
 	id    nid.NID
 	up    lnd.Upcalls
 	held  map[*lnd.Delivery]packet
+	life  uint64 // incarnation
 }
 
 func newCable(t *testing.T) *cable { return &cable{t: t, ports: make(map[nid.NID]*port)} }
@@ -66,7 +69,7 @@ func (p *port) Send(m *lnd.Message) {
 			b = append(b, piece...)
 		}
 		p.cable.log = append(p.cable.log, describe(&m.Header))
-		p.cable.waiting = append(p.cable.waiting, packet{m.Header, m.Target.NID, b})
+		p.cable.waiting = append(p.cable.waiting, packet{m.Header, p.id, m.Target.NID, b})
 	}
 	p.up.Finalize(m, err)
 }
@@ -116,7 +119,10 @@ func (c *cable) arrive(i int) {
 	if p == nil {
 		return
 	}
-	d := &lnd.Delivery{Header: in.header, From: nid.ProcessID{NID: in.header.SrcNID, PID: in.header.SrcPID}}
+	d := &lnd.Delivery{Header: in.header, From: nid.ProcessID{NID: in.from, PID: in.header.SrcPID}}
+	if from := c.ports[in.from]; from != nil {
+		d.Incarnation = from.life
+	}
 	if p.held == nil {
 		p.held = make(map[*lnd.Delivery]packet)
 	}
@@ -198,7 +204,7 @@ func (c *cable) node(cfg discovery.Config, ids ...string) *node {
 
 func (n *node) add(id string) *lnet.NI {
 	n.t.Helper()
-	p := &port{cable: n.cable, id: nid.MustParse(id)}
+	p := &port{cable: n.cable, id: nid.MustParse(id), life: 1}
 	ni, err := n.table.Node().AddNI(p, lnd.Config{Net: p.id.Net()})
 	if err != nil {
 		n.t.Fatal(err)

@@ -12,6 +12,10 @@ import (
 
 // answered handles what became of a ping or push.
 func (m *Machine) answered(now time.Duration, in Input, out *Output) {
+	if probe := m.probeOf(in.Exchange); probe != nil && in.Kind != Acked {
+		m.probed(now, probe, in, out)
+		return
+	}
 	p := m.waitingFor(in.Exchange)
 	if p == nil || (in.Kind == Replied && !p.flags.Has(lnet.PeerPingSent)) || (in.Kind == Acked && !p.flags.Has(lnet.PeerPushSent)) {
 		m.stats.Late++
@@ -20,8 +24,7 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 	switch in.Kind {
 	case Replied:
 		m.unplace(p)
-		p.from, p.to = in.Local, in.Remote
-		m.replied(p, in)
+		m.replied(now, p, in, out)
 	case Acked:
 		m.unplace(p)
 		p.acked = in.Sequence
@@ -41,11 +44,20 @@ func (m *Machine) waitingFor(exchange uint64) *peer {
 }
 
 // replied takes the info that a ping brought (lnet_discovery_event_reply).
-func (m *Machine) replied(p *peer, in Input) {
-	if err := m.check(in); err != nil {
+func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
+	err := m.check(in)
+	if err == nil && (in.User || m.peers.of(in.Remote) != p) {
+		err = fmt.Errorf("%w: a node answered that was not asked: %v", syscall.EPROTO, in.Remote)
+	}
+	if err != nil {
 		m.stats.BadReplies++
 		p.flags |= lnet.PeerPingFailed
 		p.badInfo = err
+		return
+	}
+	p.from, p.to = in.Local, in.Remote
+	if !m.isNews(now, p, in, out) {
+		p.flags |= lnet.PeerNIDsUpToDate // what is known is newer
 		return
 	}
 	m.believe(p, in.Info.Features)
@@ -58,13 +70,17 @@ func (m *Machine) replied(p *peer, in Input) {
 		p.badInfo = fmt.Errorf("%w: %w", syscall.EPROTO, &wire.TruncatedError{Size: in.Need})
 		return
 	}
-	p.take(in.Info)
+	p.take(in)
 }
 
 // pushed takes a push (lnet_peer_push_event). Whatever it is worth, it has
 // been acknowledged.
 func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	m.stats.PushesReceived++
+	if in.User { // a process at the node's address, not the node
+		m.stats.UserPushes++
+		return
+	}
 	p := m.peers.of(in.Remote)
 	if p == nil && in.Known && !m.isOwn(in.Remote) {
 		p = m.meet(in.Remote, out)
@@ -76,13 +92,15 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	if p.exchange == 0 {
 		p.from, p.to = in.Local, in.Remote
 	}
-	if m.tell(p, in) {
+	if m.tell(now, p, in, out) {
 		m.start(now, p, out)
+	} else if p.isBlank() && p.spent <= now {
+		m.discard(p, out)
 	}
 }
 
 // tell takes what a peer pushed; false: there is nothing to do about it.
-func (m *Machine) tell(p *peer, in Input) bool {
+func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if err := m.check(in); err != nil {
 		m.stats.BadPushes++
 		p.stale()
@@ -91,6 +109,9 @@ func (m *Machine) tell(p *peer, in Input) bool {
 	p.room = max(p.room, in.Need)
 	if !in.Info.Features.Has(wire.FeatureMultiRail) {
 		m.stats.PlainPushes++
+		return false
+	}
+	if !m.isNews(now, p, in, out) {
 		return false
 	}
 	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering) == 0 && p.flags.Has(lnet.PeerDiscovered)
@@ -103,7 +124,7 @@ func (m *Machine) tell(p *peer, in Input) bool {
 		p.stale()
 	} else {
 		p.flags &^= lnet.PeerNIDsUpToDate
-		p.take(in.Info)
+		p.take(in)
 	}
 	return true
 }
@@ -148,10 +169,9 @@ func (m *Machine) believe(p *peer, f wire.Features) {
 }
 
 // take keeps an info until it is merged; it replaces an earlier one.
-func (p *peer) take(info wire.PingInfo) {
-	p.room = max(p.room, info.Size())
-	p.sequence = info.Sequence
-	p.data = info.NIs
+func (p *peer) take(in Input) {
+	p.room = max(p.room, in.Info.Size())
+	p.data, p.by = in.Info.NIs, in.Remote
 	p.flags |= lnet.PeerDataPresent
 }
 

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTimeouts: a ping and a push that nobody answers.
+// TestTimeouts (PD-17): a ping and a push that nobody answers.
 func TestTimeouts(t *testing.T) {
 	b := newBench(t, Limits{Timeout: time.Minute})
 	b.step(discover(them))
@@ -56,7 +55,7 @@ func TestUrgent(t *testing.T) {
 	b.meet(them)
 	b.meet(also)
 	b.meet(more)
-	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}, Discovery: true}})
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours, Discovery: true}})
 	b.step(discover(more))
 	b.step(b.ack())
 	if b.last.To != more {
@@ -77,13 +76,15 @@ func TestTableFull(t *testing.T) {
 	b.want(b.step(discover(more)), "gone 10.0.0.2@tcp", "10.2.0.2@tcp2: DISCOVERING|PING_SENT", "ping 10.2.0.2@tcp2 272")
 	b.want(b.step(discover(other)), "done 10.0.0.3@tcp: no buffer space available")
 	b.want(b.step(b.reply(info(full, 2, more, them))),
-		"10.2.0.2@tcp2: MULTI_RAIL|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.2.0.2@tcp2 from 10.0.0.1@tcp")
+		"10.2.0.2@tcp2 (10.0.0.2@tcp): MULTI_RAIL|DISCOVERING|NIDS_UPTODATE|PUSH_SENT",
+		"push 10.2.0.2@tcp2 from 10.0.0.1@tcp", "ping 10.0.0.2@tcp 272")
+	b.want(b.step(b.reply(info(full, 2, more, them))), []string{}...)
 	if s := b.m.Stats(); s.TableFull != 2 {
 		t.Errorf("counters %+v", s)
 	}
 }
 
-// TestSelf: who is told about a change of ours, and by which path.
+// TestSelf (PD-13): who is told about a change of ours, and by which path.
 func TestSelf(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
@@ -104,13 +105,13 @@ func TestSelf(t *testing.T) {
 func TestTurnedOff(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
-	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{us}}}),
+	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours}}),
 		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
 	b.step(b.ack())
 	b.step(Input{Kind: Refresh, NID: other})
 	b.want(b.step(b.reply(info(full, 2, other, also))),
 		"10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|NIDS_UPTODATE", "done 10.0.0.3@tcp")
-	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{us}, Discovery: true}})
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: ours, Discovery: true}})
 	b.step(b.ack())
 	b.want(b.step(discover(other)), "10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|DISCOVERING|PING_SENT", "ping 10.0.0.3@tcp 272")
 }
@@ -129,7 +130,7 @@ func TestAnything(t *testing.T) {
 				Kind: Kind(r.IntN(int(Pushed) + 1)), NID: some(), Force: r.IntN(4) == 0,
 				Exchange: b.m.last - uint64(r.IntN(3)), Local: us, Remote: some(), Known: r.IntN(4) > 0,
 				Info: info([]wire.Features{full, full, plain, off}[r.IntN(4)], i, some(), some()),
-				Self: Self{Sequence: i/8 + 2, NIDs: []nid.NID{us}, Discovery: r.IntN(4) > 0}, Sequence: b.m.self.Sequence,
+				Self: Self{Sequence: i/8 + 2, NIDs: ours, Discovery: r.IntN(4) > 0}, Sequence: b.m.self.Sequence,
 			}
 			switch r.IntN(6) {
 			case 0:
@@ -163,37 +164,4 @@ func TestAnything(t *testing.T) {
 			t.Fatalf("seed %d: never told: %v", seed, waits)
 		}
 	}
-}
-
-// invariants is what must hold between steps.
-func (m *Machine) invariants() error {
-	nids := 0
-	for _, p := range m.peers.inOrder() {
-		nids += len(p.nis)
-		switch {
-		case p.dropped || len(p.nis) == 0 || p.nis[0].NID != p.primary:
-			return fmt.Errorf("peer %v with NIs %v, dropped %v", p.primary, p.nis, p.dropped)
-		case len(p.waiting) > 0 && p.exchange == 0 && !p.queued:
-			return fmt.Errorf("peer %v: %v wait for nothing", p.primary, p.waiting)
-		}
-		for _, id := range p.waiting {
-			if m.peers.of(id) != p {
-				return fmt.Errorf("peer %v: %v waits, and is not its NID", p.primary, id)
-			}
-		}
-		for _, ni := range p.nis {
-			if m.peers.of(ni.NID) != p {
-				return fmt.Errorf("%v is not found as a NID of %v", ni.NID, p.primary)
-			}
-		}
-	}
-	for _, p := range m.sent {
-		if p.exchange == 0 || p.dropped {
-			return fmt.Errorf("peer %v: exchange %d under way, dropped %v", p.primary, p.exchange, p.dropped)
-		}
-	}
-	if nids != len(m.peers.byNID) || nids > m.limits.MaxNIDs || len(m.sent) > m.limits.MaxInFlight || len(m.dirty) > 0 {
-		return fmt.Errorf("%d NIDs, %d in the table, %d exchanges, %d to publish", nids, len(m.peers.byNID), len(m.sent), len(m.dirty))
-	}
-	return nil
 }

@@ -35,7 +35,7 @@ func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 			m.recreate(now, p, out)
 			return
 		case p.flags.Has(lnet.PeerDataPresent):
-			p = m.merge(p, out)
+			m.merge(now, p, out)
 		case p.flags.Has(lnet.PeerPingFailed):
 			m.pingFailed(p, out)
 		case p.flags.Has(lnet.PeerPushFailed):
@@ -51,6 +51,8 @@ func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 			if !m.sendPush(now, p, out) {
 				return
 			}
+		case m.awaitsProbes(p):
+			return
 		default:
 			m.complete(p, nil, out)
 		}
@@ -74,6 +76,8 @@ func (m *Machine) pingFailed(p *peer, out *Output) {
 func (m *Machine) complete(p *peer, err error, out *Output) {
 	p.flags &^= lnet.PeerDiscovering
 	p.failure, p.badInfo, p.badInfos = nil, nil, 0
+	p.refresh = false
+	m.endPatience(p)
 	if err == nil {
 		p.flags &^= lnet.PeerRediscover
 		p.flags |= lnet.PeerDiscovered
@@ -116,8 +120,8 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	p.flags &^= lnet.PeerForcePush
 	p.flags |= lnet.PeerPushSent
 	send := Send{Exchange: p.exchange, Push: true, From: p.from, To: p.to}
-	if !send.To.IsValid() {
-		send.To = p.primary
+	if m.peers.of(send.To) != p { // none, or it is another's by now
+		send.From, send.To = nid.NID{}, p.primary
 	}
 	p.from, p.to = nid.NID{}, nid.NID{}
 	out.Sends = append(out.Sends, send)
@@ -156,6 +160,7 @@ func (m *Machine) unplace(p *peer) {
 
 // expire fails what was not answered in time, and lets waiting peers go on.
 func (m *Machine) expire(now time.Duration, out *Output) {
+	m.expireProbes(now, out)
 	for len(m.sent) > 0 && m.sent[0].deadline <= now {
 		p := m.sent[0]
 		m.stats.Timeouts++

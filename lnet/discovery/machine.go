@@ -16,6 +16,10 @@ type Limits struct {
 	MaxInterfaces int           // NIs of a peer, 0@lo included (lnet_interfaces_max); 200
 	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
 	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait, those first for which messages wait
+	MaxProbes     int           // probes at a time; 256. Further ones wait
+	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe, or
+	// have had one in vain: 65536 and the first 8 of each peer. Further ones are forgotten.
+	MaxClaims int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -31,6 +35,12 @@ func (l Limits) withDefaults() Limits {
 	if l.MaxInFlight == 0 {
 		l.MaxInFlight = 1024
 	}
+	if l.MaxProbes == 0 {
+		l.MaxProbes = 256
+	}
+	if l.MaxClaims == 0 {
+		l.MaxClaims = 1 << 16
+	}
 	return l
 }
 
@@ -43,26 +53,30 @@ const (
 	SelfIs               // Self: what this node tells about itself changed
 	Discover             // NID: a message waits for the peer to be up to date
 	Refresh              // NID, Force: somebody asks for the state of the peer
-	Replied              // Exchange, Local, Remote, Info, Need, Err: the REPLY to a ping
+	Replied              // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
 	Acked                // Exchange, Local, Remote, Sequence: the ACK of a push
 	Failed               // Exchange, Err: a ping or push was not sent or not answered
-	Pushed               // Local, Remote, Known, Info, Need, Err: a push arrived
+	Forget               // NID: lnet has forgotten the peer, which was idle for long
+	Pushed               // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
 // Input is what a [Machine] steps on. The zero value is the timer.
 type Input struct {
 	Kind     Kind
 	Self     Self
-	NID      nid.NID       // of the peer
-	Force    bool          // ping and push even if nothing seems to need it
-	Exchange uint64        // the ID of the Send that this answers
-	Local    nid.NID       // NID of this node to which the answer or push came
-	Remote   nid.NID       // NID that it came from
-	Known    bool          // this node has heard from Remote before
-	Info     wire.PingInfo // the machine keeps it
-	Need     int           // if the info was cut: bytes of the whole, else 0
-	Sequence uint32        // of our info that was pushed
-	Err      error         // what failed; with Replied and Pushed: why the info is none
+	NID      nid.NID // of the peer
+	Force    bool    // ping and push even if nothing seems to need it
+	Exchange uint64  // the ID of the Send that this answers
+	Local    nid.NID // NID of this node to which the answer or push came
+	Remote   nid.NID // NID of the connection that it came by
+	User     bool    // the process at the other end of that has a user-flagged PID
+	// Incarnation is that of the NI at the other end (portals.Event), 0 if it is unknown.
+	Incarnation uint64
+	Known       bool          // this node has heard from Remote before
+	Info        wire.PingInfo // the machine keeps it
+	Need        int           // if the info was cut: bytes of the whole, else 0
+	Sequence    uint32        // of our info that was pushed
+	Err         error         // what failed; with Replied and Pushed: why the info is none
 }
 
 // Self is what this node tells others about itself.
@@ -120,17 +134,22 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 //	FORCE_PUSH         push, if the peer is multi-rail
 //	no NIDS_UPTODATE   ping
 //	needs our push     push
+//	claims unprobed    wait for the probes, see probe
 //	else               DISCOVERED; end
 type Machine struct {
-	limits Limits
-	self   Self
-	peers  table
-	last   uint64 // exchange
-	sent   []*peer
-	urgent []*peer // wait for a place in sent, and somebody waits for them; see next
-	ready  []*peer // the others
-	dirty  []*peer // changed in this step
-	stats  Stats
+	limits  Limits
+	self    Self
+	peers   table
+	last    uint64 // exchange
+	sent    []*peer
+	urgent  []*peer  // wait for a place in sent, and somebody waits for them; see next
+	ready   []*peer  // the others
+	probes  []*probe // under way, by deadline
+	agenda  alarms   // toProbe of peers with claims to probe
+	patient alarms   // patience of peers
+	claims  int      // of all peers, above the ownClaims of each
+	dirty   []*peer  // changed in this step
+	stats   Stats
 }
 
 // Stats counts what a [Machine] did and refused.
@@ -147,6 +166,13 @@ type Stats struct {
 	Late           uint64 `json:"late"`           // answers to nothing that is under way
 	TableFull      uint64 `json:"table_full"`     // NIDs for which there was no room
 	OwnNIDs        uint64 `json:"own_nids"`       // NIDs of ours that a peer claimed
+	UserPushes     uint64 `json:"user_pushes"`    // from user-flagged PIDs
+	OldInfos       uint64 `json:"old_infos"`      // infos older than the latest of the same incarnation
+	Probes         uint64 `json:"probes"`         // pings of NIDs that a peer claims
+	Confirmed      uint64 `json:"confirmed"`      // claims that the NID's node confirmed
+	Denied         uint64 `json:"denied"`         // claims that it did not
+	Unconfirmed    uint64 `json:"unconfirmed"`    // claims about which nothing was heard
+	ClaimsFull     uint64 `json:"claims_full"`    // claims for which there was no room
 }
 
 // NewMachine returns a machine that knows nobody. SelfIs comes first.
@@ -168,15 +194,27 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.ask(now, in, out)
 	case Replied, Acked, Failed:
 		m.answered(now, in, out)
+	case Forget:
+		m.forgets(in.NID, out)
 	case Pushed:
 		m.pushed(now, in, out)
 	}
 	m.expire(now, out)
+	m.probeDue(now, out)
 	m.publish(out)
-	if len(m.sent) == 0 {
-		return machine.Never
+	return m.wake()
+}
+
+// wake returns the next instant at which something is due.
+func (m *Machine) wake() time.Duration {
+	wake := machine.Never
+	if len(m.sent) > 0 {
+		wake = m.sent[0].deadline
 	}
-	return m.sent[0].deadline
+	if a := m.patient.first(); a != nil {
+		wake = min(wake, a.at)
+	}
+	return min(wake, m.nextProbe())
 }
 
 // selfIs takes over what this node is, and pushes it to those who should know
@@ -197,6 +235,7 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
 			m.start(now, p, out)
 		}
+		m.plan(p) // other NIDs may be reachable now
 	}
 }
 
@@ -209,6 +248,7 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 	}
 	p.await(in.NID)
 	if in.Kind == Refresh {
+		p.refresh = true
 		p.flags &^= lnet.PeerNIDsUpToDate
 		if in.Force {
 			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush

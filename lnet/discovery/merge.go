@@ -9,27 +9,27 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// merge makes a peer what its info says (lnet_peer_data_present) and returns
-// the peer that has the info's primary NID from now on.
-func (m *Machine) merge(p *peer, out *Output) *peer {
-	nis := p.data
+// merge takes over what a peer's info says (lnet_peer_data_present). Of the NIDs that it
+// lists only those are the peer's that were so before; the others are claims. Kernels
+// believe them.
+func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
+	list := p.data
 	p.data = nil
 	p.flags &^= lnet.PeerDataPresent
 	p.flags |= lnet.PeerNIDsUpToDate
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
-		p.setStatuses(nis) // each of its NIDs is a peer of its own
-		return p
+		m.disclaim(p, out)
+		p.setStatuses(list) // each of its NIDs is a peer of its own
+		return
 	}
-	nis = m.usable(nis)
-	if len(nis) == 0 {
-		return p
+	list = m.usable(list)
+	if len(list) == 0 {
+		return
 	}
-	if other := m.peers.of(nis[0].NID); other != nil && other != p {
-		m.absorb(other, p, out)
-		p = other
+	m.setRails(p, list, out)
+	if p.refresh || !p.flags.Has(lnet.PeerDiscovered) {
+		m.beginPatience(now, p)
 	}
-	m.setNIs(p, nis, out)
-	return p
 }
 
 // usable returns the entries of an info that can be a peer's: no NID twice,
@@ -49,81 +49,129 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 	return good
 }
 
-// absorb turns p into a part of other, which is the same node.
-func (m *Machine) absorb(other, p *peer, out *Output) {
-	const carried = lnet.PeerMultiRail | lnet.PeerRouter | lnet.PeerNIDsUpToDate | lnet.PeerDiscovering |
-		lnet.PeerForcePing | lnet.PeerForcePush
-	other.flags = other.flags&^lnet.PeerNoDiscovery | p.flags&carried
-	other.features, other.sequence = p.features, p.sequence
-	other.room, other.acked = max(other.room, p.room), max(other.acked, p.acked)
-	if other.exchange == 0 {
-		other.from, other.to = p.from, p.to
+// setRails makes list the NIDs that a peer lists: its own stay its own, other ones are
+// claims, and what is not listed any more is withdrawn (lnet_peer_merge_data). The NID
+// from which the info came stays in any case; local policy.
+func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
+	if !listed(list, p.by) {
+		list = append(list, wire.NIStatus{NID: p.by, Status: wire.StatusUp})
 	}
-	for _, id := range p.waiting {
-		other.await(id)
+	old := p.rails
+	p.rails = make([]rail, 0, len(list))
+	claims := 0
+	for _, ni := range list {
+		r := rail{NIStatus: ni, state: claim}
+		if i := slices.IndexFunc(old, func(r rail) bool { return r.NID == ni.NID }); i >= 0 {
+			r = old[i].again(ni.Status)
+		}
+		if r.state != confirmed && !m.admits(p, &claims) {
+			m.stats.ClaimsFull++
+			continue
+		}
+		p.rails = append(p.rails, r)
 	}
-	for _, ni := range p.nis {
-		m.peers.give(ni.NID, other)
+	for _, r := range old {
+		switch {
+		case p.rail(r.NID) != nil:
+		case r.state == confirmed:
+			m.forget(p, r.NID, out)
+		case r.state == probing:
+			m.withdraw(p, r.NID, out)
+		}
 	}
-	other.nis = slices.Concat(other.nis, p.nis)
-	p.nis, p.waiting = nil, nil
-	m.drop(p, out)
+	m.relist(p)
 }
 
-// setNIs makes nis the interfaces of a peer: NIDs are added, taken from the
-// peers that had them, and deleted (lnet_peer_merge_data). The NID at which the
-// peer answered stays in any case, because messages may wait for it; local
-// policy.
-func (m *Machine) setNIs(p *peer, nis []wire.NIStatus, out *Output) {
-	if answered := p.to; answered.IsValid() && m.peers.of(answered) == p && !listed(nis, answered) {
-		nis = append(nis, wire.NIStatus{NID: answered, Status: wire.StatusUp})
+// again is a rail when another info lists it.
+func (r rail) again(s wire.Status) rail {
+	r.Status = s
+	if r.state == denied || r.state == silent {
+		r.state, r.tries, r.retryAt = claim, 0, 0
 	}
-	old := p.nis
-	p.nis = make([]wire.NIStatus, 0, len(nis))
-	for _, ni := range nis {
-		owner := m.peers.of(ni.NID)
-		switch {
-		case owner == nil && !m.room(p, out):
-			m.stats.TableFull++
-			continue
-		case owner != nil && owner != p:
-			m.take(ni.NID, owner, p, out)
-		}
-		m.peers.give(ni.NID, p)
-		p.nis = append(p.nis, ni)
+	return r
+}
+
+// ownClaims is how many claims each peer may have, whatever the others have.
+const ownClaims = 8
+
+// admits reports whether p may have another claim.
+func (m *Machine) admits(p *peer, claims *int) bool {
+	if m.claims-p.overflow+*claims >= m.limits.MaxClaims+ownClaims {
+		return false
 	}
-	if len(p.nis) == 0 { // there was no room for any
-		p.nis = old
+	*claims++
+	return true
+}
+
+// relist publishes what p.rails has become, and plans the probes that it needs.
+func (m *Machine) relist(p *peer) {
+	p.relist()
+	overflow := max(0, len(p.claimed)-ownClaims)
+	if overflow != p.overflow {
+		m.claims += overflow - p.overflow
+		p.overflow = overflow
 	}
-	p.primary = p.nis[0].NID
-	for _, ni := range old {
-		if !listed(p.nis, ni.NID) {
-			m.forget(p, ni.NID, out)
-		}
-	}
+	m.plan(p)
+	p.unburden()
 	m.changed(p)
 }
 
-// take takes a NID from the peer that had it. A peer that loses its primary NID
-// is no peer any more.
-func (m *Machine) take(id nid.NID, owner, p *peer, out *Output) {
-	owner.nis = slices.DeleteFunc(slices.Clone(owner.nis), func(ni wire.NIStatus) bool { return ni.NID == id })
-	m.changed(owner)
-	if i := slices.Index(owner.waiting, id); i >= 0 {
-		owner.waiting = slices.Delete(owner.waiting, i, i+1)
-		p.await(id)
+// disclaim forgets what a peer claims.
+func (m *Machine) disclaim(p *peer, out *Output) {
+	if len(p.claimed) == 0 {
+		return
 	}
-	if owner.primary == id {
-		m.delete(owner, out)
+	for _, r := range p.rails {
+		if r.state == probing {
+			m.withdraw(p, r.NID, out)
+		}
 	}
+	p.rails = slices.DeleteFunc(p.rails, func(r rail) bool { return r.state != confirmed })
+	m.relist(p)
+}
+
+// absorb makes those NIDs of a peer p's own that p lists: the node at one of them has
+// confirmed it. The others stay a peer of their own, if there are any.
+func (m *Machine) absorb(p, part *peer, out *Output) {
+	m.disclaim(part, out)
+	p.acked, p.room, p.spent = max(p.acked, part.acked), max(p.room, part.room), max(p.spent, part.spent)
+	var rest []rail
+	for _, theirs := range part.rails {
+		r := p.rail(theirs.NID)
+		if r == nil {
+			rest = append(rest, theirs)
+			continue
+		}
+		if r.state == probing {
+			m.withdraw(p, r.NID, out)
+		}
+		theirs.Status = r.Status
+		*r = theirs
+		m.peers.give(r.NID, p)
+		if i := slices.Index(part.waiting, r.NID); i >= 0 {
+			part.waiting = slices.Delete(part.waiting, i, i+1)
+			p.await(r.NID)
+		}
+	}
+	if len(rest) == 0 {
+		m.drop(part, out)
+		return
+	}
+	part.rails, part.by = rest, rest[0].NID
+	m.relist(part)
 }
 
 // recreate forgets a peer that turned its discovery off; who waits for one of
-// its NIDs waits for a new peer.
+// its NIDs waits for a new peer. What it may cost in probes is not forgotten.
 func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
-	waiting := p.waiting
+	waiting, by, spent := p.waiting, p.by, p.spent
 	p.waiting = nil
 	m.delete(p, out)
+	if spent > now {
+		if again := m.meet(by, out); again != nil {
+			again.remember(m, spent)
+		}
+	}
 	for _, id := range waiting {
 		m.ask(now, Input{Kind: Discover, NID: id}, out)
 	}
@@ -131,12 +179,13 @@ func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
 
 // setStatuses updates the statuses of NIDs that are known already.
 func (p *peer) setStatuses(nis []wire.NIStatus) {
-	p.nis = slices.Clone(p.nis)
-	for i := range p.nis {
-		if at := slices.IndexFunc(nis, func(ni wire.NIStatus) bool { return ni.NID == p.nis[i].NID }); at >= 0 {
-			p.nis[i].Status = nis[at].Status
+	for i := range p.rails {
+		r := &p.rails[i]
+		if at := slices.IndexFunc(nis, func(ni wire.NIStatus) bool { return ni.NID == r.NID }); at >= 0 {
+			r.Status = nis[at].Status
 		}
 	}
+	p.relist()
 }
 
 func listed(nis []wire.NIStatus, id nid.NID) bool {

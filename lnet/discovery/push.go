@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"ulnet/lnd"
@@ -10,47 +11,68 @@ import (
 	"ulnet/portals"
 )
 
-// pushTarget takes pushes (ln_push_target): an MD on portal 0 for one PUT at a
-// time. The portal is lazy, so that a push waits while none is posted.
+// pushesAtOnce is how many pushes are taken at a time. One alone, as kernels have it,
+// is kept from all others by a peer whose bytes do not come.
+const pushesAtOnce = 10
+
+// pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal
+// is lazy, so that a push waits while none is posted.
 type pushTarget struct {
 	table   *portals.Table
 	maxSize int
 	push    func(Input) // called for each push; again is called when it has been handled
 
 	mu     sync.Mutex
-	buffer []byte           // guarded by mu; used again for the next push
-	entry  portals.MEHandle // guarded by mu
-	closed bool             // guarded by mu
+	size   int           // bytes of the largest push so far; guarded by mu, like all below
+	posted []*pushBuffer // wait for a push, or one is arriving
+	taken  []*pushBuffer // have been read, for pushes that have not been handled
+	closed bool
+}
+
+// pushBuffer is memory for one push.
+type pushBuffer struct {
+	target *pushTarget
+	bytes  []byte
+	entry  portals.MEHandle
 }
 
 func (t *pushTarget) start() error {
 	if err := t.table.SetLazy(wire.PingPortal); err != nil {
 		return err
 	}
-	return t.post(wire.PingInfoSize(wire.MinPingEntries))
+	t.size = wire.PingInfoSize(wire.MinPingEntries)
+	for range pushesAtOnce {
+		if err := t.post(&pushBuffer{target: t}); err != nil {
+			t.close()
+			return err
+		}
+	}
+	return nil
 }
 
-// post waits for the next push with room for at least size bytes.
-func (t *pushTarget) post(size int) error {
+// post waits for a push with b.
+func (t *pushTarget) post(b *pushBuffer) error {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
 		return nil
 	}
-	if size > len(t.buffer) {
-		t.buffer = make([]byte, min(size, t.maxSize))
+	if t.size > len(b.bytes) {
+		b.bytes = make([]byte, t.size)
 	}
-	buffer := t.buffer
 	entry, err := t.table.MEAttach(wire.PingPortal, portals.Match{Bits: wire.PingMatchBits}, portals.Unlink, portals.After)
-	t.entry = entry
+	if err == nil {
+		b.entry = entry
+		t.posted = append(t.posted, b)
+	}
 	t.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	// A push may be in the MD before this returns.
 	_, err = t.table.MDAttach(entry, portals.MD{
-		Segments: []lnd.Segment{buffer}, Threshold: 1,
-		Options: portals.OpPut | portals.Truncate, Handler: t.event,
+		Segments: []lnd.Segment{b.bytes}, Threshold: 1,
+		Options: portals.OpPut | portals.Truncate, Handler: b.event,
 	}, portals.Unlink)
 	if err != nil {
 		return errors.Join(err, t.table.MEUnlink(entry))
@@ -59,33 +81,64 @@ func (t *pushTarget) post(size int) error {
 }
 
 // event hands a push on.
-func (t *pushTarget) event(e *portals.Event) {
+func (b *pushBuffer) event(e *portals.Event) {
 	if e.Kind != portals.EventPut {
 		return
 	}
-	in := Input{Kind: Pushed, Local: e.Target.NID, Remote: e.Source.NID, Err: e.Err}
+	t := b.target
+	in := came(e, Input{Kind: Pushed, Err: e.Err})
 	in.Known = t.table.Node().HasPeer(in.Remote)
 	if e.Err == nil {
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), len(e.Segments[0]))
 	}
+	t.mu.Lock() // b has been read: from now on the end of any push may post it again
+	t.posted = slices.DeleteFunc(t.posted, func(o *pushBuffer) bool { return o == b })
+	t.taken = append(t.taken, b)
+	t.mu.Unlock()
 	t.push(in)
 }
 
-// again makes room for the next push when one has been handled: larger, if
-// that one did not fit.
+// again makes room for another push when one has been handled; that one needed size
+// bytes, if it did not fit.
 func (t *pushTarget) again(size int) {
-	if err := t.post(size); err != nil {
-		t.table.Node().Log().Error("no room for pushes", slog.Any("err", err))
+	t.mu.Lock()
+	free := []*pushBuffer{t.taken[0]}
+	t.taken = slices.Delete(t.taken, 0, 1)
+	if size = min(size, t.maxSize); size > t.size {
+		t.size = size
+		free = append(free, t.posted...)
 	}
+	t.mu.Unlock()
+	for i, b := range free {
+		if i > 0 && !t.withdraw(b) {
+			continue // a push is arriving in it
+		}
+		if err := t.post(b); err != nil {
+			t.table.Node().Log().Error("no room for a push", slog.Any("err", err))
+		}
+	}
+}
+
+// withdraw takes b back, unless a push is arriving in it.
+func (t *pushTarget) withdraw(b *pushBuffer) bool {
+	if t.table.MEUnlink(b.entry) != nil {
+		return false
+	}
+	t.mu.Lock()
+	t.posted = slices.DeleteFunc(t.posted, func(o *pushBuffer) bool { return o == b })
+	t.mu.Unlock()
+	return true
 }
 
 // close takes no more pushes. They are dropped then.
 func (t *pushTarget) close() {
 	t.mu.Lock()
 	t.closed = true
-	entry := t.entry
+	posted := slices.Clone(t.posted)
 	t.mu.Unlock()
-	_ = t.table.MEUnlink(entry) // ENOENT: a push is just arriving
+	for _, b := range posted {
+		_ = t.table.MEUnlink(b.entry) // ENOENT: a push is just arriving
+	}
 	_ = t.table.ClearLazy(wire.PingPortal)
 }
 

@@ -9,22 +9,60 @@ import (
 	"ulnet/lnet/wire"
 )
 
+// hearsay is what a peer claims. Most claim nothing.
+type hearsay struct {
+	claimed  []wire.NIStatus // replaced, never changed: lnet.Peers share it
+	toProbe  alarm           // set: when the next claim is to be probed
+	patience alarm           // set: until then discovery waits for probes
+	probing  int             // probes under way
+	overflow int             // its part of Machine.claims
+}
+
+// nothing is the hearsay of peers that claim nothing. It never changes.
+var nothing = hearsay{toProbe: alarm{place: -1}, patience: alarm{place: -1}}
+
+// claim notes what p claims now.
+func (p *peer) claim(list []wire.NIStatus) {
+	if p.hearsay == &nothing {
+		if len(list) == 0 {
+			return
+		}
+		p.hearsay = newHearsay(p)
+	}
+	p.claimed = list
+}
+
+func newHearsay(p *peer) *hearsay {
+	return &hearsay{toProbe: alarm{peer: p, place: -1}, patience: alarm{peer: p, place: -1}}
+}
+
+// unburden gives back the memory of claims that there are no more.
+func (p *peer) unburden() {
+	if h := p.hearsay; len(h.claimed) == 0 && h.patience.place < 0 && h.toProbe.place < 0 && h.probing == 0 {
+		p.hearsay = &nothing
+	}
+}
+
 // peer is a remote node as discovery sees it (struct lnet_peer).
 type peer struct {
-	primary  nid.NID         // lp_primary_nid
-	nis      []wire.NIStatus // replaced, never changed: lnet.Peers share it
+	primary  nid.NID         // lp_primary_nid: the first of nis
+	rails    []rail          // the NIDs that its latest info lists, in that order
+	nis      []wire.NIStatus // of rails: those that are its own; replaced, never changed: lnet.Peers share it
+	*hearsay                 // of rails: those that it claims
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that it has
-	sequence uint32 // lp_peer_seqno: of its own latest info
 	room     int    // lp_data_bytes: bytes of its largest info
 
 	data     []wire.NIStatus // with DATA_PRESENT
+	by       nid.NID         // from which the latest info came
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
 	failure  error           // with PING_FAILED, PUSH_FAILED; nil: the info was bad
 	badInfo  error           // what was bad about it
 	badInfos int             // in a row
 	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
+	refresh  bool            // somebody has asked for the state of the peer
+	spent    time.Duration   // when its rate of probes allows a full burst again
 
 	exchange uint64        // ID of the ping or push under way, else 0
 	deadline time.Duration // of exchange
@@ -50,8 +88,9 @@ func (p *peer) idle() bool {
 
 // table finds peers by each of their NIDs and keeps them in the order of use.
 type table struct {
-	byNID map[nid.NID]*peer
-	ring  peer // ring.newer is the oldest, ring.older the newest
+	byNID     map[nid.NID]*peer
+	forgotten int  // peers, since byNID was made; see shrink
+	ring      peer // ring.newer is the oldest, ring.older the newest
 }
 
 func (t *table) init() {
@@ -100,9 +139,17 @@ func (m *Machine) meet(id nid.NID, out *Output) *peer {
 		m.stats.TableFull++
 		return nil
 	}
-	p := &peer{primary: id, nis: []wire.NIStatus{{NID: id, Status: wire.StatusUp}}}
+	p := newPeer(rail{NIStatus: wire.NIStatus{NID: id, Status: wire.StatusUp}})
 	m.peers.give(id, p)
 	m.peers.touch(p)
+	return p
+}
+
+// newPeer returns a peer with these NIDs, which are its own.
+func newPeer(rails ...rail) *peer {
+	p := &peer{rails: rails, by: rails[0].NID}
+	p.hearsay = &nothing
+	p.relist()
 	return p
 }
 
@@ -139,17 +186,35 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 	}
 }
 
+// isBlank reports whether nothing is known of a peer, and lnet was told of none.
+func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
+
+// remember keeps a blank peer for as long as its rate of probes counts.
+func (p *peer) remember(m *Machine, spent time.Duration) {
+	p.spent = spent
+	p.hearsay = newHearsay(p)
+	m.patient.set(&p.patience, spent)
+}
+
+// discard forgets a blank peer.
+func (m *Machine) discard(p *peer, out *Output) {
+	delete(m.peers.byNID, p.primary)
+	m.drop(p, out)
+}
+
 // delete forgets a peer and all its NIDs.
 func (m *Machine) delete(p *peer, out *Output) {
 	for _, ni := range p.nis {
 		m.forget(p, ni.NID, out)
 	}
-	p.nis = nil
 	m.drop(p, out)
 }
 
 // drop takes a peer that has no NIDs any more off all lists.
 func (m *Machine) drop(p *peer, out *Output) {
+	m.disclaim(p, out)
+	m.patient.clear(&p.patience)
+	p.rails, p.nis = nil, nil
 	if p.exchange != 0 {
 		out.Cancelled = append(out.Cancelled, p.exchange)
 		m.unplace(p)
@@ -171,7 +236,9 @@ func (m *Machine) publish(out *Output) {
 	for i, p := range m.dirty {
 		m.dirty[i], p.changed = nil, false
 		if !p.dropped {
-			out.Peers = append(out.Peers, lnet.Peer{Primary: p.primary, NIs: p.nis, Features: p.features, Flags: p.flags})
+			out.Peers = append(out.Peers, lnet.Peer{
+				Primary: p.primary, NIs: p.nis, Claimed: p.claimed, Features: p.features, Flags: p.flags,
+			})
 		}
 	}
 	m.dirty = m.dirty[:0]

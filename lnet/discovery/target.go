@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"ulnet/lnd"
@@ -29,7 +30,11 @@ type Target struct {
 	features wire.Features
 	sequence uint32
 	entry    portals.MEHandle
+	retired  []portals.MEHandle // earlier ones, the first one first
 }
+
+// maxRetired bounds the earlier answers that are kept.
+const maxRetired = 256
 
 // NewTarget starts answering pings. Make it after 0@lo and before the other
 // NIs, so that its sequence numbers count like a kernel's: 1 is the list with
@@ -80,9 +85,8 @@ func (t *Target) info() wire.PingInfo {
 	return info
 }
 
-// publish replaces the answer. The new entry stands before the old one until
-// that is gone, so every ping finds one of them; REPLYs under way keep the old
-// memory.
+// publish replaces the answer. The new entry stands before the old one, so every
+// ping finds one of them; REPLYs under way keep the old memory.
 func (t *Target) publish() error {
 	info, err := t.replace()
 	if err == nil && t.published != nil {
@@ -107,9 +111,30 @@ func (t *Target) replace() (info wire.PingInfo, err error) {
 	old := t.entry
 	t.entry = entry
 	if old != 0 {
-		err = t.table.MEUnlink(old)
+		t.retire(old)
 	}
-	return info, err
+	return info, nil
+}
+
+// retire takes an entry away once no REPLY from it can be waiting for credits any more:
+// unlinking would cancel such a REPLY, and its peer would wait for it in vain. The
+// entry takes no ping meanwhile, since the next one stands before it. The caller holds
+// t.mu.
+func (t *Target) retire(old portals.MEHandle) {
+	t.retired = append(t.retired, old)
+	if len(t.retired) > maxRetired {
+		_ = t.table.MEUnlink(t.retired[0])
+		t.retired = slices.Delete(t.retired, 0, 1)
+	}
+	node := t.table.Node()
+	node.Clock().AfterFunc(node.TransactionTimeout(), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if i := slices.Index(t.retired, old); i >= 0 {
+			t.retired = slices.Delete(t.retired, i, i+1)
+			_ = t.table.MEUnlink(old)
+		}
+	})
 }
 
 func (t *Target) attach(info []byte) (portals.MEHandle, error) {

@@ -60,7 +60,7 @@ var (
 // bytesPerNode is what an idle stack takes, what it takes to talk at all, and
 // what each partner adds at both ends of the connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
-	const idle, talking, partner = 22 << 10, 8 << 10, 3400
+	const idle, talking, partner = 22 << 10, 8 << 10, 3800
 	partners := o.Int("partners")
 	if partners == 0 {
 		partners = nodes - 1

@@ -98,7 +98,7 @@ func TestPingLargeEntries(t *testing.T) {
 				if want != "" && p.NIs[i] != up(want) {
 					t.Errorf("NI %d is %v, want %s", i, p.NIs[i], want)
 				}
-				if want == "" && p.NIs[i].NID.String() != "a000001:7000000@<17:0>" {
+				if want == "" && p.NIs[i].NID.String() != "a000001:7000000/5@<17:0>" {
 					t.Errorf("NI %d is %v", i, p.NIs[i])
 				}
 			}

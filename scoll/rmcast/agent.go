@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // View is what managers need to know of discovery.
@@ -36,6 +37,9 @@ type AgentConfig struct {
 	Fragment int
 	// Members is how many members a group can have. Default 1024.
 	Members int
+	// Keys sign what this node sends, and are demanded of others: all nodes of the
+	// groups have the same. None: messages are not signed.
+	Keys keyring.Keys
 }
 
 // Agent lets a node take part in groups, and manage them. It has no goroutine of its
@@ -50,6 +54,8 @@ type Agent struct {
 
 	data, control, orders portals.Inbox
 	sender                outbox
+	in, out               seal
+	doubtful              doubtful
 
 	groups  atomic.Pointer[map[GroupID]*Group]    // replaced under mu
 	manages atomic.Pointer[map[GroupID]*managing] // likewise
@@ -78,14 +84,18 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 	a.groups.Store(&map[GroupID]*Group{})
 	a.manages.Store(&map[GroupID]*managing{})
 	a.sender.init(a)
+	for _, s := range []*seal{&a.in, &a.out} {
+		s.on = cfg.Keys.Len() > 0
+		s.set(cfg.Keys)
+	}
 	inboxes := []struct {
 		inbox *portals.Inbox
 		cfg   portals.InboxConfig
 	}{
-		{&a.data, portals.InboxConfig{Portal: DataPortal, Buffers: a.cfg.Buffers, Size: HeaderSize + a.cfg.Fragment, Handle: a.arrived}},
-		{&a.control, portals.InboxConfig{Portal: ControlPortal, Buffers: 16, Size: MaxControl, Handle: a.told}},
+		{&a.data, portals.InboxConfig{Portal: DataPortal, Buffers: a.cfg.Buffers, Size: HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
+		{&a.control, portals.InboxConfig{Portal: ControlPortal, Buffers: 16, Size: MaxControl + keyring.CodeSize, Handle: a.told}},
 		{&a.orders, portals.InboxConfig{
-			Portal: ManagerPortal, Buffers: 4, Size: orderSize + a.cfg.Members*(memberSize+departedSize), Handle: a.instructed,
+			Portal: ManagerPortal, Buffers: 4, Size: orderSize + a.cfg.Members*(memberSize+departedSize) + keyring.CodeSize, Handle: a.instructed,
 		}},
 	}
 	for i, in := range inboxes {
@@ -153,26 +163,35 @@ func (a *Agent) Stop() {
 	}
 }
 
-// Strays counts messages of groups that this node is not in.
+// Strays counts messages of groups that this node is not in, and of other processes than
+// those that take part.
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
 // arrived handles datagrams.
-func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(Arrival, e, b) }
+func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(Arrival, DataPortal, e, b) }
 
 // told handles control messages.
-func (a *Agent) told(e *portals.Event, b []byte) { a.step(Control, e, b) }
+func (a *Agent) told(e *portals.Event, b []byte) { a.step(Control, ControlPortal, e, b) }
 
-func (a *Agent) step(kind InputKind, e *portals.Event, b []byte) {
+func (a *Agent) step(kind InputKind, portal int, e *portals.Event, b []byte) {
+	b, ok := a.opened(portal, e, b)
+	if !ok {
+		return
+	}
 	g := (*a.groups.Load())[groupOf(b)]
 	if g == nil {
 		a.strays.Add(1)
 		return
 	}
-	g.runner.Do(Input{Kind: kind, From: e.Source.NID, Data: b})
+	g.runner.Do(Input{Kind: kind, From: e.Source.NID, Data: b, Multicast: e.Group != 0})
 }
 
 // instructed handles messages of members to managers, and of managers.
 func (a *Agent) instructed(e *portals.Event, b []byte) {
+	b, ok := a.opened(ManagerPortal, e, b)
+	if !ok {
+		return
+	}
 	in, id := Input{Kind: Instructed, From: e.Source.NID, Data: b}, groupOf(b)
 	m, g := (*a.manages.Load())[id], (*a.groups.Load())[id]
 	if m == nil && g == nil {

@@ -9,6 +9,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // Message is one that was delivered. Data is valid until the handler returns.
@@ -129,7 +130,11 @@ func (g *Group) listen() {
 	if err != nil {
 		return
 	}
-	g.cfg.MTU, g.cfg.Capacity = min(limits.MaxPayload, HeaderSize+a.cfg.Fragment), limits.ReceiveBuffer
+	room := limits.MaxPayload
+	if a.out.on {
+		room -= keyring.CodeSize
+	}
+	g.cfg.MTU, g.cfg.Capacity = max(min(room, HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
 }
 
 // unlisten takes listen back.
@@ -218,6 +223,10 @@ func (g *Group) changed(e *Effect) {
 		g.quit(e.Why)
 	case Suspect:
 		log.Debug("rmcast: a member keeps an origin waiting", slog.Any("origin", e.Origin), slog.Any("member", e.Member))
+	case Refused:
+		log.Warn("rmcast: messages of a node are refused", slog.Any("nid", e.To), slog.Any("err", e.Why))
+	case Denied:
+		log.Warn("rmcast: a manager refuses this node", slog.Any("nid", e.To), slog.Any("err", e.Why))
 	case Deaf:
 		log.Warn("rmcast: no multicast arrives, only repairs; does the network forward the group's address?", slog.Any("origin", e.Origin))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/link"
+	"ulnet/lnd/lo"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
@@ -43,12 +44,19 @@ type stacks struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
 	nodes  []*stack
+	pids   map[int]nid.PID
 	change func(id int, agent *rmcast.AgentConfig, cfg *rmcast.GroupConfig)
 }
 
 func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmcast.AgentConfig, *rmcast.GroupConfig)) *stacks {
 	t.Helper()
-	s := &stacks{t: t, nodes: make([]*stack, n), change: change}
+	return newStacksAs(t, n, quality, nil, change)
+}
+
+// newStacksAs makes stacks of which some have PIDs of their own.
+func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID, change func(int, *rmcast.AgentConfig, *rmcast.GroupConfig)) *stacks {
+	t.Helper()
+	s := &stacks{t: t, nodes: make([]*stack, n), pids: pids, change: change}
 	if quality.Latency.Base == 0 {
 		quality.Latency.Base = 100 * time.Microsecond
 	}
@@ -62,12 +70,14 @@ func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmca
 }
 
 func (s *stacks) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock(), PID: s.pids[int(h.ID())]})
 	k := &stack{t: s.t, host: h, table: portals.New(node), id: int(h.ID())}
 	s.nodes[k.id] = k
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
-		s.t.Error(err)
-		return
+	for _, d := range []lnd.Driver{h.Driver(), lo.Driver{}} {
+		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+			s.t.Error(err)
+			return
+		}
 	}
 	var agent rmcast.AgentConfig
 	cfg := rmcast.GroupConfig{Config: rmcast.Config{Group: group, Managers: []nid.NID{simlnd.NID(0)}}}
@@ -86,7 +96,7 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 		return
 	}
 	if slices.Contains(cfg.Managers, simlnd.NID(h.ID())) {
-		if err := k.agent.Manage(rmcast.ManagerConfig{Group: group, Managers: cfg.Managers, Window: 16}); err != nil {
+		if err := k.agent.Manage(rmcast.ManagerConfig{Group: group, Managers: cfg.Managers, Admit: cfg.Admit, Window: 16}); err != nil {
 			s.t.Error(err)
 		}
 	}

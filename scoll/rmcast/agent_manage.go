@@ -77,6 +77,10 @@ func (m *managing) apply(out *Output) {
 			m.a.sender.put(e.To, ManagerPortal, 0, out.Buf[e.Head.Begin:e.Head.End], nil)
 		case Elected:
 			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
+		case Refused:
+			m.a.log.Warn("rmcast: this manager refuses messages of a node", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
+		case Denied:
+			m.a.log.Warn("rmcast: a node refuses this manager", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
 		case Resigned:
 			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
 		}

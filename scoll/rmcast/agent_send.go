@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // keptSpare is how many messages' memory is kept for more.
@@ -29,8 +30,8 @@ type outgoing struct {
 
 func (o *outbox) init(a *Agent) { o.a, o.event = a, o.done }
 
-// take returns memory with a message of two parts.
-func (o *outbox) take(head, data []byte) *outgoing {
+// take returns memory with a message of two parts, signed if there are keys.
+func (o *outbox) take(portal int, bind keyring.Binding, head, data []byte) *outgoing {
 	o.mu.Lock()
 	var p *outgoing
 	if n := len(o.free); n > 0 {
@@ -40,7 +41,7 @@ func (o *outbox) take(head, data []byte) *outgoing {
 	if p == nil {
 		p = new(outgoing)
 	}
-	p.data = append(append(p.data[:0], head...), data...)
+	p.data = o.a.out.sign(portal, append(append(p.data[:0], head...), data...), bind)
 	p.segments[0] = p.data
 	return p
 }
@@ -66,7 +67,11 @@ func (o *outbox) bind(p *outgoing, options portals.MDOption) (portals.MDHandle, 
 
 // multicast sends a datagram to a group.
 func (o *outbox) multicast(group GroupID, head, data []byte) {
-	if md, ok := o.bind(o.take(head, data), 0); ok {
+	var bind keyring.Binding
+	if o.a.out.on {
+		bind = toGroup(o.a.cfg.Self, portals.Group(group))
+	}
+	if md, ok := o.bind(o.take(DataPortal, bind, head, data), 0); ok {
 		o.began(md, o.a.table.PutMulticast(portals.PutMulticastRequest{
 			Self: o.a.cfg.Self, MD: md, Group: portals.Group(group), Portal: DataPortal,
 		}))
@@ -75,7 +80,11 @@ func (o *outbox) multicast(group GroupID, head, data []byte) {
 
 // put sends a message to one node.
 func (o *outbox) put(to nid.NID, portal int, options portals.MDOption, head, data []byte) {
-	if md, ok := o.bind(o.take(head, data), options); ok {
+	var bind keyring.Binding
+	if o.a.out.on {
+		bind = keyring.Between(o.a.cfg.Self, to)
+	}
+	if md, ok := o.bind(o.take(portal, bind, head, data), options); ok {
 		o.began(md, o.a.table.Put(portals.PutRequest{
 			Self: o.a.cfg.Self, MD: md, Target: nid.ProcessID{NID: to, PID: o.a.pid}, Portal: portal,
 		}))

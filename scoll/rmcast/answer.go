@@ -14,7 +14,7 @@ func (s *stream) needed(sender int, e *Entry) {
 		sl := s.slot(seq)
 		if k == nil {
 			if sl.have {
-				s.repair(sender, seq)
+				s.lend(sender, seq, sl)
 			}
 			continue
 		}
@@ -30,6 +30,17 @@ func (s *stream) needed(sender int, e *Entry) {
 			s.repairKid(k, seq)
 		}
 	}
+}
+
+// lend sends a datagram to a member that is no child: at most once in half a round trip,
+// however many ask.
+func (s *stream) lend(sender int, seq uint64, sl *slot) {
+	if sl.lentAt != 0 && s.m.now-sl.lentAt < s.m.rtt.estimate(&s.m.cfg)/2 {
+		s.m.stats.Repeated++
+		return
+	}
+	sl.lentAt = s.m.now
+	s.repair(sender, seq)
 }
 
 // granted sends a datagram that has just come to the children that asked for it.

@@ -7,7 +7,7 @@ import (
 )
 
 // arrive takes a datagram: by multicast, as a repair, or down the tree.
-func (m *Machine) arrive(from nid.NID, b []byte) {
+func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	d, fragment, err := ParseDatagram(b)
 	switch {
 	case err != nil:
@@ -16,17 +16,20 @@ func (m *Machine) arrive(from nid.NID, b []byte) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
+	case cast && d.Flags&(FlagRepair|FlagTree) != 0: // these go to one member
+		m.stats.Forged++
+		return
 	case d.Flags&FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
 		m.stats.Discarded++
 		return
 	}
 	r := m.roster(d.Version)
 	if r == nil {
-		m.hold(Arrival, from, b, d.Version)
+		m.hold(Arrival, from, b, d.Version, cast)
 		return
 	}
 	if s := m.streamFor(r, d.Origin, from, d.Flags); s != nil {
-		m.datagram(s, r, &d, fragment, r.rankOf(from))
+		m.datagram(s, r, &d, fragment, r.rankOf(from), cast)
 	}
 }
 
@@ -75,11 +78,14 @@ func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 	return true
 }
 
-func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, sender int) {
+func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, sender int, cast bool) {
+	if cast && s.doubts(r, d) {
+		return
+	}
 	if !s.enterVersion(r, d.First, d.Stable) {
 		return
 	}
-	s.first = max(s.first, d.First)
+	s.first = max(s.first, min(d.First, s.stable))
 	s.freeTo(s.stableFrom(sender, d.Stable))
 	if sender == s.root {
 		s.heard()
@@ -88,7 +94,11 @@ func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, s
 		s.beat(d, sender)
 		return
 	}
-	if !s.consistent(d) || s.lost {
+	if s.lost {
+		return
+	}
+	if !s.consistent(d) && (cast || !s.yields(d)) {
+		m.stats.Inconsistent++
 		return
 	}
 	if d.Seq < s.stable || s.inWindow(d.Seq) && s.slot(d.Seq).have {
@@ -99,7 +109,7 @@ func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, s
 		m.stats.Window++
 		return
 	}
-	s.take(d, fragment, sender)
+	s.take(d, fragment, sender, cast)
 }
 
 // heard notes that the origin lives.
@@ -109,8 +119,8 @@ func (s *stream) heard() {
 	s.wantAt(s.queryAt)
 }
 
-// consistent refuses fragments that are not what their version makes them, or
-// contradict others of the same message.
+// consistent reports whether a fragment is what its version makes it, and contradicts
+// no others of the same message.
 func (s *stream) consistent(d *Datagram) bool {
 	size := uint32(s.roster.fragment)
 	count := max(1, (uint64(d.Length)+uint64(size)-1)/uint64(size))
@@ -130,9 +140,6 @@ func (s *stream) consistent(d *Datagram) bool {
 			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)
 		}
 	}
-	if !ok {
-		s.m.stats.Inconsistent++
-	}
 	return ok
 }
 
@@ -147,14 +154,18 @@ func (s *stream) duplicate(d *Datagram, sender int) {
 
 // take stores a datagram, delivers what is whole, and sends it on where there is no
 // multicast.
-func (s *stream) take(d *Datagram, fragment []byte, sender int) {
+func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
 	m := s.m
+	if !s.fits() {
+		m.stats.NoMemory++
+		return
+	}
 	first := d.Seq - uint64(d.Index)
 	sl, f := s.slot(d.Seq), s.slot(first)
-	sl.have, sl.index, sl.size, sl.askAt = true, d.Index, d.Size, 0
+	sl.have, sl.cast, sl.index, sl.size, sl.askAt = true, cast, d.Index, d.Size, 0
 	f.count, f.length = d.Count, d.Length
 	f.here++
-	copy(s.place(d.Seq), fragment)
+	s.store(sl, fragment)
 	if d.Flags&FlagRepair != 0 {
 		m.stats.Repaired++
 		f.again = true

@@ -17,6 +17,8 @@ type Config struct {
 	// Managers are the nodes that may manage the group, in the order of their
 	// turns (RM-A18). At least one.
 	Managers []nid.NID
+	// Admit are the nodes besides Managers that may be members. Nil: all nodes.
+	Admit []nid.NID
 	// MTU is the largest payload of a multicast datagram, in bytes. 0: this node
 	// has no multicast, and the payload goes down the tree for all.
 	MTU int
@@ -45,6 +47,12 @@ type Config struct {
 	// LeaveAfter is how long a leaver serves the messages under way (RM-A11).
 	// Default 10 s.
 	LeaveAfter time.Duration
+	// HealAfter is how long no manager with the epoch of this member is heard until it
+	// joins one of a lower epoch, as another member. Default 10 s.
+	HealAfter time.Duration
+	// Memory bounds what datagrams of other origins take at a member of a group that
+	// all nodes may join, in bytes. Default 64 MiB.
+	Memory int
 	// Seed is for the faults that [Faults] asks for.
 	Seed uint64
 	// Faults are what is discarded from the start.
@@ -85,5 +93,7 @@ func (c Config) filled() Config {
 	c.Silence = cmp.Or(c.Silence, time.Second)
 	c.ReportInterval = cmp.Or(c.ReportInterval, 500*time.Millisecond)
 	c.LeaveAfter = cmp.Or(c.LeaveAfter, 10*time.Second)
+	c.HealAfter = cmp.Or(c.HealAfter, 10*time.Second)
+	c.Memory = cmp.Or(c.Memory, 64<<20)
 	return c
 }

@@ -17,7 +17,7 @@ func (m *Machine) control(from nid.NID, b []byte) {
 		return
 	}
 	if latest := m.group.latest(); latest != nil && known.Compare(latest.version) > 0 {
-		m.hold(Control, from, b, known)
+		m.hold(Control, from, b, known, false)
 		return
 	}
 	for len(entries) > 0 {

@@ -6,11 +6,13 @@ import (
 )
 
 // String returns the names of the flags that are set.
-func (f DatagramFlags) String() string { return flagText(uint32(f), "repair", "tree", "batch") }
+func (f DatagramFlags) String() string {
+	return flagText(uint32(f), "repair", "tree", "batch", "signed")
+}
 
 // String returns the names of the flags that are set.
 func (f OrderFlags) String() string {
-	return flagText(uint32(f), "leaving", "asking", "replica", "tree")
+	return flagText(uint32(f), "leaving", "asking", "replica", "tree", "signed")
 }
 
 // String returns the kind's name.
@@ -20,7 +22,7 @@ func (k EntryKind) String() string {
 
 // String returns the kind's name.
 func (k OrderKind) String() string {
-	return nameOf(int(k)-1, "join", "report", "known", "list", "state", "collect", "expelled")
+	return nameOf(int(k)-1, "join", "report", "known", "list", "state", "collect", "expelled", "refused")
 }
 
 // nameOf returns a name by its index, or the number of what has none.

@@ -45,8 +45,29 @@
 //	             that does not: otherwise an origin could be done with a message for
 //	             which a member counts as failed of whose failure it has not heard
 //
+// # What is believed
+//
+// A node speaks for itself, over its own connection; what it says of others is hearsay:
+//
+//	epochs       of managers count when that manager speaks, or most members report
+//	             them. A member whose manager is silent for ten seconds follows one of
+//	             a lower epoch that speaks, as another member
+//	failures     and later lives that members report to a new manager are asked of the
+//	             member in question; if that answers, most have to say so
+//	datagrams    by multicast, which anybody on the network can send in the name of any
+//	             origin unless there are keys, are taken for messages. What they say of
+//	             others is asked of the origin, and they make way for what comes by a
+//	             connection
+//	numbers      of epochs and lives that are more than [EpochSlack] above the wall clock
+//	             are refused
+//
+// Nodes that are not on the list of those that may be members, if there is one, are
+// refused whatever they say. With keys all messages are signed.
+//
 // # Bounds
 //
-// A member keeps one window of datagrams for each origin, and at most 256 messages of
-// versions that it does not know yet, or that follow from one.
+// A member keeps at most one window of datagrams for each origin, as far as they are not
+// released; where any node can join, 64 MiB for all, of which each origin has its share.
+// It keeps at most 256 messages of versions that it does not know yet, or that follow
+// from one, half of them of one sender.
 package rmcast

@@ -10,7 +10,7 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer      InputKind = iota
-	Arrival              // From, Data: a datagram arrived, by multicast or not
+	Arrival              // From, Data, Multicast: a datagram arrived, by multicast or not
 	Control              // From, Data: a control message arrived
 	Instructed           // From, Data: a message of a manager arrived
 	Send                 // Data, Token: send a message; Accepted, Full or Lost answer in the same step
@@ -23,12 +23,13 @@ const (
 // Input is what a [Machine] or a [Manager] steps on; the zero value is the timer. Data is valid
 // during Step.
 type Input struct {
-	Kind   InputKind
-	From   nid.NID
-	Data   []byte
-	Token  any
-	Faults Faults
-	Alive  bool
+	Kind      InputKind
+	From      nid.NID
+	Data      []byte
+	Multicast bool // it came by multicast, as anybody on the network may have sent it
+	Token     any
+	Faults    Faults
+	Alive     bool
 }
 
 // EffectKind tells effects apart.
@@ -55,6 +56,8 @@ const (
 	Deaf     // Origin: datagrams come as repairs only: is there multicast at all?
 	Elected  // this Manager manages the group now
 	Resigned // no longer: To does
+	Refused  // To, Why: messages between members and managers are refused, now and then
+	Denied   // To, Why: another node refuses ours
 )
 
 // Effect is one thing that a step wants done. Data belongs to the Output of the step,

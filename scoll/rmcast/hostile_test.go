@@ -90,7 +90,8 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// TestHeldBound: RM-A9: what waits for a list is bounded.
+// TestHeldBound: RM-A9: what waits for a list is bounded, and one sender has half of the
+// room.
 func TestHeldBound(t *testing.T) {
 	w, _ := tallied(t, 3, nil, nil)
 	h := w.hosts[1]
@@ -98,8 +99,13 @@ func TestHeldBound(t *testing.T) {
 	v.Counter += 100
 	d := Datagram{Group: testGroup, Version: v, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
 	b := append(d.AppendBinary(nil), "evil"...)
-	for range 3 * maxHeld {
-		deliver(w, h, Arrival, 0, b)
+	for _, from := range []sim.NodeID{0, 2, 5} {
+		for range maxHeld {
+			deliver(w, h, Arrival, from, b)
+		}
+		if from == 0 && h.m.stats.Held != maxHeld/2 {
+			t.Errorf("%d messages of one sender are held", h.m.stats.Held)
+		}
 	}
 	if h.m.stats.Held != maxHeld || h.m.stats.Unknown != 2*maxHeld {
 		t.Errorf("%+v", h.m.stats)

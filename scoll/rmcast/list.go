@@ -8,6 +8,12 @@ import (
 
 // instructed takes a message of a manager.
 func (m *Machine) instructed(from nid.NID, b []byte) {
+	if len(b) > orderSize && !slices.Contains(m.cfg.Managers, from) { // with lists, which are not even parsed
+		if !slices.Contains(m.cfg.Managers, m.cfg.Self) {
+			m.stats.Stranger++
+		}
+		return
+	}
 	o, err := ParseOrder(b)
 	switch {
 	case err != nil:
@@ -16,12 +22,19 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case o.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case o.Kind <= OrderKnown && slices.Contains(m.cfg.Managers, m.cfg.Self):
+	case (o.Kind <= OrderKnown || o.Flags&OrderReplica != 0) && slices.Contains(m.cfg.Managers, m.cfg.Self):
 		return // to the manager beside this member
 	case !slices.Contains(m.cfg.Managers, from):
 		m.stats.Stranger++
 		return
 	case o.Kind <= OrderKnown || o.Flags&OrderReplica != 0:
+		return
+	case o.Kind == OrderRefused:
+		m.denied(from, &o)
+		return
+	case m.wall.isAhead(o.Epoch, m.now):
+		m.stats.Ahead++
+		m.refuse(from, &o)
 		return
 	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
 		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
@@ -30,10 +43,13 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 		return
 	case o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager:
 		m.stats.Refused++
-		m.sendReport(from, max(m.epoch, o.Epoch+1)) // of two with one epoch neither keeps it
+		m.outranked(from, &o)
+		return
+	case !o.agrees():
+		m.stats.Malformed++
 		return
 	}
-	m.epoch, m.manager, m.unanswered = o.Epoch, from, 0
+	m.epoch, m.manager, m.unanswered, m.orderAt, m.refusal = o.Epoch, from, 0, m.now, nil
 	switch o.Kind {
 	case OrderList:
 		m.list(&o)
@@ -123,6 +139,7 @@ func (m *Machine) depart(ids []ID) {
 
 // drop forgets a stream.
 func (m *Machine) drop(s *stream) {
+	s.forgetAll()
 	s.origin.stream = nil
 	m.streams = slices.DeleteFunc(m.streams, func(t *stream) bool { return t == s })
 	m.touched = slices.DeleteFunc(m.touched, func(t *stream) bool { return t == s })

@@ -18,8 +18,13 @@ type Machine struct {
 	sender  sender
 	rtt     rtt
 	relation
-	held  []held
-	heldN int // bytes
+	held     []held
+	heldN    int      // bytes
+	kept     int      // bytes of other origins' datagrams
+	spare    [][]byte // for datagrams
+	admitted admitted
+	wall     wallClock
+	complaints
 	rng   *rand.Rand
 	stats Stats
 
@@ -34,6 +39,7 @@ type Machine struct {
 // held is a message of a version whose list has not come yet (RM-A9).
 type held struct {
 	kind InputKind
+	cast bool // by multicast
 	from nid.NID
 	at   time.Duration
 	data []byte
@@ -52,6 +58,7 @@ func New(cfg Config) *Machine {
 	cfg = cfg.filled()
 	m := &Machine{cfg: cfg, self: ID{cfg.Self, cfg.Life}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Life)), wake: machine.Never}
 	m.group.byID = make(map[ID]*peer)
+	m.admitted, m.wall.life = admit(cfg.Admit, cfg.Managers), cfg.Life
 	m.reportAt, m.leaveAt = machine.Never, machine.Never
 	return m
 }
@@ -59,6 +66,7 @@ func New(cfg Config) *Machine {
 // Step implements machine.Machine.
 func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
 	m.now, m.out, m.patient = now, out, false
+	m.wall.start(now)
 	m.apply(&in)
 	if m.wake <= now {
 		m.ticks()
@@ -77,7 +85,7 @@ func (m *Machine) apply(in *Input) {
 	switch in.Kind {
 	case Timer:
 	case Arrival:
-		m.arrive(in.From, in.Data)
+		m.arrive(in.From, in.Data, in.Multicast)
 	case Control:
 		m.control(in.From, in.Data)
 	case Instructed:
@@ -179,19 +187,18 @@ func (m *Machine) expel(r *roster, rank int) {
 
 // sendDatagram sends a datagram to one member.
 func (m *Machine) sendDatagram(s *stream, rank int, d *Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: m.copied(fragment, nil)})
+	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: m.copied(fragment)})
 }
 
 func (m *Machine) multicast(d *Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: m.copied(fragment, nil)})
+	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: m.copied(fragment)})
 }
 
-// copied puts bytes of the ring, in two pieces, where they stay as they are until the
-// effect of the step is applied: there may be further steps before that, which use
-// their place in the ring again.
-func (m *Machine) copied(a, b []byte) []byte {
+// copied puts a fragment where it stays as it is until the effect of the step is
+// applied: there may be further steps before that, which use its buffer again.
+func (m *Machine) copied(fragment []byte) []byte {
 	begin := len(m.out.Buf)
-	m.out.Buf = append(append(m.out.Buf, a...), b...)
+	m.out.Buf = append(m.out.Buf, fragment...)
 	return m.out.Buf[begin:len(m.out.Buf):len(m.out.Buf)]
 }
 
@@ -208,8 +215,9 @@ func (m *Machine) chance(p float64) bool { return p > 0 && m.rng.Float64() < p }
 func (m *Machine) roster(v Version) *roster { return m.group.get(v) }
 
 // hold keeps a message of a version that is not known yet, and asks for its list
-// (RM-A9). What is older than all that is known does not come any more.
-func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version) {
+// (RM-A9). What is older than all that is known does not come any more. One sender gets
+// half of the room.
+func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version, cast bool) {
 	latest := m.group.latest()
 	switch {
 	case latest != nil && v.Compare(latest.version) < 0 || v.Epoch < m.epoch:
@@ -218,18 +226,35 @@ func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version) {
 	case m.state == out:
 		m.stats.NotMember++
 		return
-	case len(m.held) == maxHeld || latest != nil && m.heldN+len(b) > latest.maxMessage()+maxHeld*HeaderSize:
+	case !m.admitted.has(from) && (latest == nil || latest.rankOf(from) < 0):
+		m.stats.Stranger++
+		return
+	case m.wall.isAhead(v.Epoch, m.now):
+		m.stats.Ahead++
+		m.complaints.refused(m.now, m.out, from, RefusedAhead)
+		return
+	case len(m.held) == maxHeld || m.heldOf(from) >= maxHeld/2 || latest != nil && m.heldN+len(b) > latest.maxMessage()+maxHeld*HeaderSize:
 		m.stats.Unknown++
 		return
 	}
 	m.stats.Held++
-	m.held = append(m.held, held{kind, from, m.now, append([]byte(nil), b...)})
+	m.held = append(m.held, held{kind, cast, from, m.now, append([]byte(nil), b...)})
 	m.heldN += len(b)
 	m.leftOut()
 }
 
 func (m *Machine) holdEntry(from nid.NID, e *Entry) {
-	m.hold(Control, from, AppendControl(nil, m.cfg.Group, Version{}, []Entry{*e}), e.Version)
+	m.hold(Control, from, AppendControl(nil, m.cfg.Group, Version{}, []Entry{*e}), e.Version, false)
+}
+
+// heldOf is how many messages of a sender are held.
+func (m *Machine) heldOf(from nid.NID) (n int) {
+	for i := range m.held {
+		if m.held[i].from == from {
+			n++
+		}
+	}
+	return n
 }
 
 // expireHeld drops what was held for long: there is no such list, or it was lost.
@@ -252,7 +277,7 @@ func (m *Machine) unhold() {
 	m.cfg.Faults = Faults{} // they have been drawn
 	for _, h := range list {
 		if h.kind == Arrival {
-			m.arrive(h.from, h.data)
+			m.arrive(h.from, h.data, h.cast)
 		} else {
 			m.control(h.from, h.data)
 		}

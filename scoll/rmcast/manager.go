@@ -17,6 +17,8 @@ type ManagerConfig struct {
 	Group       GroupID
 	// Managers are the nodes that may manage the group, in the order of their turns.
 	Managers []nid.NID
+	// Admit are the nodes besides Managers that may be members. Nil: all nodes.
+	Admit []nid.NID
 	// Window is how many datagrams of one origin are in flight at most, and Fragment
 	// how many bytes of payload each has at most. Defaults 128 and 4096.
 	Window   int
@@ -65,6 +67,7 @@ type managed struct {
 	mtu, capacity int
 	listed        bool    // it is on the latest list, or has left with it
 	known         Version // the newest list that it has
+	heardAt       time.Duration
 	oldest        Version // it sends nothing under versions below (RM-A7)
 	last          Version // of a leaver: the last list with it
 	leaveBy       time.Duration
@@ -96,10 +99,16 @@ type Manager struct {
 	free     Version
 	changed  bool // there are changes that wait for the latest list to be usable
 	collect  collect
+	claims   []claim
+	moves    int // to epochs that one member has reported, since the latest list
+	askedAt  time.Duration
 	standby  waiting
+	admitted admitted
+	wall     wallClock
+	complaints
+	deniedAt time.Duration // when the user may be told again that this manager is refused
 	dead     map[nid.NID]bool
 	beatAt   time.Duration
-	started  bool
 	stats    ManagerStats
 
 	out *Output
@@ -114,20 +123,28 @@ type ManagerStats struct {
 	Collections             uint64 // how often members were asked what they know
 	Malformed               uint64
 	Full                    uint64 // requests to join for which there was no room
+	Stranger                uint64 // from nodes that may not be members
+	Ahead                   uint64 // with epochs or lives far above the wall clock
+	Claims                  uint64 // reports of later epochs, by members
+	Contradicted            uint64 // members that said of live ones that they have failed, alone
+	Denied                  uint64 // messages of this manager that members refused, as far as they said so
 }
 
 var _ machine.Machine[Input, Output] = (*Manager)(nil)
 
 // NewManager returns a manager. It begins with its first step.
 func NewManager(cfg ManagerConfig) *Manager {
-	return &Manager{cfg: cfg.filled(), next: 1, dead: make(map[nid.NID]bool)}
+	return &Manager{
+		cfg: cfg.filled(), next: 1, dead: make(map[nid.NID]bool), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{life: cfg.Incarnation},
+		askedAt: -machine.Never,
+	}
 }
 
 // Step implements machine.Machine.
 func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
 	g.now, g.out = now, out
-	if !g.started {
-		g.started = true
+	if !g.wall.started {
+		g.wall.start(now)
 		g.begin()
 	}
 	switch in.Kind {
@@ -149,26 +166,57 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // arrive takes a message of a member, or of another manager.
 func (g *Manager) arrive(from nid.NID, b []byte) {
+	if len(b) > orderSize && !g.admitted.has(from) { // with lists, which are not even parsed
+		g.stats.Stranger++
+		return
+	}
 	o, err := ParseOrder(b)
 	switch {
 	case err != nil || o.Group != g.cfg.Group:
 		g.stats.Malformed++
-	case o.Kind == OrderList || o.Kind == OrderState:
-		if o.Flags&OrderReplica != 0 && from != g.cfg.Self {
-			g.rival(from, &o)
-		}
-	case o.Epoch > g.epoch && o.Epoch >= maxEpoch: // somebody's invention
+	case o.Kind > OrderKnown:
+		g.managed(from, &o)
+	case !g.admitted.has(from):
+		g.stats.Stranger++
+		g.refuse(from, &o, RefusedStranger)
+	case g.wall.isAhead(max(o.Epoch, o.Life), g.now):
+		g.stats.Ahead++
+		g.refuse(from, &o, RefusedAhead)
+	case o.Version.Epoch > o.Epoch: // the highest that it knows
 		g.stats.Malformed++
 	case g.role == standby:
-		g.standby.epoch = max(g.standby.epoch, o.Epoch)
-	case o.Epoch > g.epoch: // another manager was at work
-		g.resign(nid.NID{}, o.Epoch)
-	case o.Kind == OrderJoin:
-		g.join(from, &o)
-	case o.Kind == OrderReport:
-		g.report(from, &o)
-	case o.Kind == OrderKnown:
-		g.known(from, &o)
+		g.standby.hearsay = max(g.standby.hearsay, o.Epoch)
+	case o.Epoch > g.epoch: // another manager was at work, or so it says
+		g.claimed(from, &o)
+	default:
+		g.unclaim(from)
+		g.told(from, &o)
+	}
+}
+
+// managed takes a message that managers send.
+func (g *Manager) managed(from nid.NID, o *Order) {
+	switch {
+	case o.Flags&OrderReplica == 0 || from == g.cfg.Self: // to the member beside this manager
+	case o.Kind == OrderRefused:
+		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
+			g.deniedAt = g.now + complainEvery
+			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: Refusal(o.You).Err()})
+		}
+	case o.Kind == OrderList || o.Kind == OrderState:
+		g.rival(from, o)
+	}
+}
+
+// told takes a message of a member.
+func (g *Manager) told(from nid.NID, o *Order) {
+	switch o.Kind {
+	case OrderJoin:
+		g.join(from, o)
+	case OrderReport:
+		g.report(from, o)
+	case OrderKnown:
+		g.known(from, o)
 	}
 }
 
@@ -188,7 +236,8 @@ func (g *Manager) isDeparted(id ID) bool {
 	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
 }
 
-// join adds a member (RM-14). Another life of its node is over (RM-A8).
+// join adds a member (RM-14). Another life of its node is over (RM-A8): an earlier one,
+// or a later one that has not been heard for a while, as after a clock was put back.
 func (g *Manager) join(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	if m := g.find(id); m != nil {
@@ -197,7 +246,7 @@ func (g *Manager) join(from nid.NID, o *Order) {
 	}
 	for _, list := range [...][]*managed{g.members, g.leavers} {
 		for _, m := range list {
-			if m.NID == from && m.Life > o.Life {
+			if m.NID == from && m.Life > o.Life && g.now-m.heardAt < g.cfg.Takeover {
 				return // an old message
 			}
 		}
@@ -213,7 +262,7 @@ func (g *Manager) join(from nid.NID, o *Order) {
 		return
 	}
 	g.stats.Joins++
-	g.add(&managed{Member: Member{id, g.next}, mtu: int(o.MTU), capacity: int(o.Capacity)})
+	g.add(&managed{Member: Member{id, g.next}, mtu: int(o.MTU), capacity: int(o.Capacity), heardAt: g.now})
 	g.next++
 }
 
@@ -232,6 +281,10 @@ func (g *Manager) add(m *managed) {
 
 // report takes note of what a member has, and tells it what it lacks.
 func (g *Manager) report(from nid.NID, o *Order) {
+	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
+		g.stats.Malformed++ // nobody else makes lists of this epoch
+		return
+	}
 	id := ID{from, o.Life}
 	m := g.find(id)
 	if m == nil {
@@ -239,11 +292,11 @@ func (g *Manager) report(from nid.NID, o *Order) {
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // perhaps one that was silent when the others were asked
 		} else {
-			g.ask(Member{ID: id}) // of a manager before
+			g.ask(Member{ID: id}, 0) // of a manager before
 		}
 		return
 	}
-	m.known, m.oldest = o.Version, o.Oldest
+	m.known, m.oldest, m.heardAt = o.Version, o.Oldest, g.now
 	m.mtu, m.capacity = int(o.MTU), int(o.Capacity)
 	if o.Flags&OrderLeaving != 0 && slices.Contains(g.members, m) {
 		g.stats.Leaves++
@@ -252,7 +305,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 		g.leavers = append(g.leavers, m)
 		g.changed = true
 	}
-	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 {
+	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
 		g.sendList(m)
 		return
 	}

@@ -58,7 +58,7 @@ func (g *Manager) publish() {
 	if g.role != active {
 		return
 	}
-	g.changed = false
+	g.changed, g.moves = false, 0
 	g.version = Version{g.epoch, g.version.Counter + 1}
 	g.latest = g.list()
 	g.stats.Lists++
@@ -88,8 +88,8 @@ func (g *Manager) remind() {
 	}
 }
 
-// fail declares members failed. Their list is published at once: it is what others
-// wait for.
+// fail declares members failed. If a list names them, the next one is published at
+// once: it is what others wait for.
 func (g *Manager) fail(which func(*managed) bool) {
 	failed := false
 	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {
@@ -98,9 +98,11 @@ func (g *Manager) fail(which func(*managed) bool) {
 				return false
 			}
 			g.stats.Failures++
-			g.departed = append(g.departed, departure{m.ID, g.version})
+			if m.listed {
+				g.departed = append(g.departed, departure{m.ID, g.version})
+				failed = true
+			}
 			g.expel(m.ID)
-			failed = true
 			return true
 		})
 	}

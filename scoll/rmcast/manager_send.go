@@ -24,7 +24,7 @@ func (g *Manager) list() Order {
 	mtu, capacity := g.cfg.Fragment, 0
 	for _, m := range g.members {
 		o.Members = append(o.Members, m.Member)
-		if m.mtu <= HeaderSize {
+		if m.mtu-HeaderSize < g.leastFragment() {
 			o.Flags |= OrderTree
 		} else {
 			mtu = min(mtu, m.mtu-HeaderSize)
@@ -42,6 +42,10 @@ func (g *Manager) list() Order {
 	o.MTU, o.Capacity, o.Window, o.Next = uint32(mtu), uint32(capacity), uint32(g.cfg.Window), g.next
 	return o
 }
+
+// leastFragment is the least payload of a datagram, in bytes. A member with less counts
+// as one without multicast: others would send messages in crumbs for it.
+func (g *Manager) leastFragment() int { return max(1, min(256, g.cfg.Fragment/16)) }
 
 // published is the latest list, with what is true of versions now.
 func (g *Manager) published() Order {

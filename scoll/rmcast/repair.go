@@ -134,7 +134,7 @@ func (s *stream) forward(k *kid, seq uint64, flags DatagramFlags) {
 
 func (s *stream) send(rank int, seq uint64, flags DatagramFlags) {
 	d := s.header(seq, flags)
-	s.m.sendDatagram(s, rank, &d, s.place(seq)[:d.Size])
+	s.m.sendDatagram(s, rank, &d, s.slot(seq).data)
 }
 
 // header makes the header of a datagram that is here.

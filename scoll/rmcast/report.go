@@ -21,16 +21,20 @@ func (s state) String() string { return [...]string{"out", "joining", "member", 
 
 // relation is a member's relation to the manager.
 type relation struct {
-	state      state
-	epoch      uint64  // the highest that was heard of; lower ones are refused (RM-A9)
-	manager    nid.NID // of that epoch
-	candidate  int     // whom to ask if that does not answer
-	unanswered int
-	usable     Version // what may be sent under
-	asking     bool    // there may be a list that this node lacks
-	reportAt   time.Duration
-	reportedAt time.Duration
-	leaveAt    time.Duration
+	state       state
+	epoch       uint64        // the highest that was heard of; lower ones are refused (RM-A9)
+	manager     nid.NID       // of that epoch
+	orderAt     time.Duration // when it was heard
+	outrankedBy nid.NID       // whose order was refused latest
+	outrankedAt time.Duration
+	refusal     error // of this node's messages, by a manager; nil after an order
+	candidate   int   // whom to ask if that does not answer
+	unanswered  int
+	usable      Version // what may be sent under
+	asking      bool    // there may be a list that this node lacks
+	reportAt    time.Duration
+	reportedAt  time.Duration
+	leaveAt     time.Duration
 }
 
 // join begins to take part, or does so again as another one.
@@ -42,14 +46,14 @@ func (m *Machine) join() {
 		m.forgetAll()
 		m.self.Life++
 	}
-	m.state, m.unanswered = joining, 0
+	m.state, m.unanswered, m.orderAt = joining, 0, m.now
 	m.report()
 }
 
 // forgetAll begins anew with nothing but the epoch.
 func (m *Machine) forgetAll() {
 	m.group = membership{byID: make(map[ID]*peer)}
-	m.streams, m.sender, m.usable, m.held, m.heldN = nil, sender{}, Version{}, nil, 0
+	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, Version{}, nil, 0, 0
 }
 
 // leave ends taking part: once nothing of this node is in flight the manager is told.

@@ -56,7 +56,7 @@ func (m *Machine) send(data []byte, token any) {
 		piece := data[i*size : min((i+1)*size, len(data))]
 		sl := s.slot(s.head)
 		sl.have, sl.index, sl.size = true, uint16(i), uint32(len(piece))
-		copy(s.place(s.head), piece)
+		s.store(sl, piece)
 		s.head++
 	}
 	f := s.slot(first)
@@ -106,7 +106,7 @@ func (m *Machine) datagramOut(s *stream, seq uint64, flags DatagramFlags) {
 	}
 	if len(s.roster.peers) > 1 {
 		d := s.header(seq, flags)
-		m.multicast(&d, s.place(seq)[:d.Size])
+		m.multicast(&d, s.slot(seq).data)
 	}
 }
 

@@ -33,4 +33,9 @@ type Stats struct {
 	Repeated     uint64 // requests for what was just sent again
 	Discarded    uint64 // on purpose (RM-24)
 	Refused      uint64 // messages of managers with a lower epoch, or another manager of this epoch
+	Ahead        uint64 // with epochs far above the wall clock
+	Denied       uint64 // messages of ours that managers refused, as far as they said so
+	Healed       uint64 // ended because nobody with the epoch was heard, but a manager with a lower one
+	Unproven     uint64 // by multicast, about what is released: the origin is asked
+	NoMemory     uint64 // datagrams for which an open group keeps no memory
 }

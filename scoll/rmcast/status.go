@@ -14,6 +14,7 @@ type Status struct {
 	Self      ID
 	Number    uint32  // communication number, 0 without one
 	Manager   nid.NID // zero: none was heard
+	Refusal   error   // why managers take no notice of this node, as far as they said so; nil after an order
 	Version   Version // the newest list
 	Usable    Version // what may be sent under
 	Sending   Version // what is sent under
@@ -57,7 +58,7 @@ func (m *Machine) Stats() Stats { return m.stats }
 // Status describes the state as of the last step.
 func (m *Machine) Status() Status {
 	s := Status{
-		Group: m.cfg.Group, State: m.state.String(), Self: m.self, Manager: m.manager, Usable: m.usable, Versions: len(m.group.rosters),
+		Group: m.cfg.Group, State: m.state.String(), Self: m.self, Manager: m.manager, Refusal: m.refusal, Usable: m.usable, Versions: len(m.group.rosters),
 		RTT: m.rtt.estimate(&m.cfg), Stats: m.stats,
 	}
 	if r := m.group.latest(); r != nil {

@@ -10,10 +10,13 @@ import (
 // message is in the slot of its first one.
 type slot struct {
 	have    bool
+	data    []byte // of the fragment, while it is here
+	cast    bool   // it came by multicast
 	size    uint32
 	askAt   time.Duration // lacking: when to ask for it; 0: nobody knows that it was sent
 	asked   uint8
-	repairs uint16 // of this datagram, and below
+	repairs uint16        // of this datagram, and below
+	lentAt  time.Duration // when it was sent to a member that is no child
 
 	count     uint16 // of fragments; 0: the message is not known
 	here      uint16 // of them
@@ -41,7 +44,7 @@ type stream struct {
 	next   uint64 // everything below is delivered
 	head   uint64 // nothing from here on is known to have been sent, or accepted if it is ours
 	slots  []slot
-	bytes  []byte // as many fragments as there are slots
+	kept   int // bytes of datagrams, unless it is the own stream
 
 	kids   []*kid
 	parent int // rank; -1 at the origin
@@ -54,8 +57,9 @@ type stream struct {
 	askAt   time.Duration
 	heardAt time.Duration // the origin's latest word
 	queryAt time.Duration
-	repairs int  // in a row, without a datagram by multicast
-	lost    bool // the others went on without us
+	repairs int           // in a row, without a datagram by multicast
+	lost    bool          // the others went on without us
+	doubtAt time.Duration // when the origin may be asked again what is true
 }
 
 // span is a range of sequence numbers.
@@ -81,32 +85,14 @@ func (s *stream) enter(r *roster, first, base uint64) {
 	}
 	s.roster, s.root, s.first = r, r.rankOf(s.origin.id.NID), first
 	s.stable, s.next, s.head = base, base, base
+	s.forgetAll()
 	if len(s.slots) != r.window {
 		s.slots = make([]slot, r.window)
 	}
-	clear(s.slots)
-	if need := r.window * r.fragment; cap(s.bytes) < need {
-		s.bytes = make([]byte, need)
-	}
-	s.bytes = s.bytes[:r.window*r.fragment]
 	s.up, s.upCount, s.kids = s.up[:0], 0, nil
 	s.askAt, s.ackAt, s.queryAt, s.due = machine.Never, machine.Never, machine.Never, machine.Never
 	s.lost = false
 	s.rewire()
-}
-
-// place is the memory of a datagram's fragment.
-func (s *stream) place(seq uint64) []byte {
-	i := int(seq%uint64(len(s.slots))) * s.roster.fragment
-	return s.bytes[i : i+s.roster.fragment]
-}
-
-// message copies a whole message to the effects. It may go over the end of the ring.
-func (s *stream) message(first uint64) []byte {
-	size := int(s.slot(first).length)
-	begin := int(first%uint64(len(s.slots))) * s.roster.fragment
-	end := min(begin+size, len(s.bytes))
-	return s.m.copied(s.bytes[begin:end], s.bytes[:size-(end-begin)])
 }
 
 // whole reports whether all of the message that a datagram in the window is of is
@@ -141,7 +127,7 @@ func (s *stream) freeTo(stable uint64) {
 	}
 	for seq := s.stable; seq < min(stable, s.stable+uint64(len(s.slots))); seq++ {
 		i := seq % uint64(len(s.slots))
-		s.slots[i] = slot{}
+		s.forget(&s.slots[i])
 		for _, k := range s.kids {
 			k.slots[i] = kidSlot{}
 		}

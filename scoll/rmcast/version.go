@@ -25,9 +25,6 @@ func (v Version) Compare(w Version) int {
 	return cmp.Compare(v.Counter, w.Counter)
 }
 
-// maxEpoch bounds what members may say of epochs, so that there is always a higher one.
-const maxEpoch = 1 << 62
-
 // IsValid reports whether v names a list.
 func (v Version) IsValid() bool { return v.Counter != 0 }
 

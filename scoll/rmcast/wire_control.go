@@ -10,6 +10,9 @@ const (
 	MaxControl        = controlHeaderSize + MaxEntries*entrySize
 )
 
+// controlSigned is a flag of control messages.
+const controlSigned = 1
+
 // EntryKind says what an entry of a control message tells or asks.
 type EntryKind uint8
 
@@ -53,7 +56,7 @@ type Entry struct {
 //	 4  2  version  of the protocol
 //	 6  2  entries  how many
 //	 8  4  group
-//	12  4  reserved
+//	12  4  flags    1: a code ends the message, see [Unsigned]
 //	16 16  known    the newest version that the sender knows: epoch, counter
 //
 // What the sender says may follow from that list: that it need not wait for a member

@@ -16,6 +16,7 @@ const (
 	FlagRepair         DatagramFlags = 1 << iota // sent again, to one member (RM-19, RM-20)
 	FlagTree                                     // who gets it first sends it to its children: there is no multicast
 	FlagBatch                                    // others are in flight: acknowledgements may wait for each other (RM-A19)
+	FlagSigned                                   // a code ends the datagram; see [Unsigned]
 	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch
 )
 

@@ -29,7 +29,8 @@ const (
 	OrderState                         // which version may be used, and which forgotten
 	OrderCollect                       // from a new manager: what do you know?
 	OrderExpelled                      // you are no member
-	lastOrder     = OrderExpelled
+	OrderRefused                       // what you said is refused; with OrderReplica it is for a manager
+	lastOrder     = OrderRefused
 )
 
 // OrderFlags qualify an order.
@@ -39,8 +40,9 @@ type OrderFlags uint8
 const (
 	OrderLeaving    OrderFlags = 1 << iota // Report: the sender wants to leave
 	OrderAsking                            // Report: send me the list that I lack
-	OrderReplica                           // List, State: for a manager that waits its turn, too
+	OrderReplica                           // List, State: for a manager that waits its turn, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, not everybody can multicast
+	OrderSigned                            // a code ends the message; see [Unsigned]
 	knownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree
 )
 
@@ -51,7 +53,7 @@ const (
 //	  6  1  kind
 //	  7  1  flags
 //	  8  4  group
-//	 12  4  you       List: the communication number of whom it is for
+//	 12  4  you       List: the communication number of whom it is for; Refused: the [Refusal]
 //	 16  8  epoch     of the manager; from members: the highest they know
 //	 24 16  version   of the list; Report: of the newest that is known
 //	 40 16  usable    what may be sent under
@@ -151,6 +153,12 @@ func ParseOrder(b []byte) (o Order, err error) {
 		return o, ErrShort
 	}
 	return o, o.parseLists(b[orderSize:], int(members), int(departed))
+}
+
+// agrees reports whether what a manager says of versions can be: they are of its epoch,
+// and those that may be used or forgotten are not later than its latest.
+func (o *Order) agrees() bool {
+	return o.Version.Epoch == o.Epoch && o.Usable.Compare(o.Version) <= 0 && o.Oldest.Compare(o.Version) <= 0
 }
 
 func (o *Order) parseLists(b []byte, members, departed int) (err error) {

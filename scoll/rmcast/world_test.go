@@ -75,7 +75,17 @@ type world struct {
 	onDeliver func(h *host, g got)
 	onRelease func(h *host, s *sent)
 	unchecked bool
+	wall      uint64 // lives and epochs are wall clocks, and this one the start's
+	rejoin    bool   // who was expelled joins again
+	texts     int
+	injected  []injection
 	lists     map[Version][]*peer // as some node has them
+}
+
+// injection is a message that a node is to take for another one's.
+type injection struct {
+	from sim.NodeID
+	p    *packet
 }
 
 func hostNID(id sim.NodeID) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
@@ -116,6 +126,9 @@ func (w *world) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packet]
 	for i := range w.managers {
 		cfg.Managers = append(cfg.Managers, hostNID(sim.NodeID(i)))
 	}
+	if w.wall > 0 {
+		cfg.Life = w.wall + uint64(time.Second)*life.Number
+	}
 	cfg.Seed = life.Seed
 	if w.change != nil {
 		w.change(life.Node, &cfg)
@@ -123,6 +136,9 @@ func (w *world) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packet]
 	h := &host{w: w, id: life.Node, m: New(cfg)}
 	if int(life.Node) < w.managers {
 		manager.Self, manager.Incarnation, manager.Group, manager.Managers = cfg.Self, 1000*(life.Number+1)+uint64(life.Node), testGroup, cfg.Managers
+		if w.wall > 0 {
+			manager.Incarnation = cfg.Life + uint64(life.Node)
+		}
 		h.g = NewManager(manager)
 	}
 	w.hosts[life.Node] = h
@@ -182,7 +198,7 @@ func (h *host) step(now time.Duration, step func(time.Duration, Input, *Output) 
 }
 
 func (h *host) arrived(from sim.NodeID, p *packet) {
-	in := Input{Kind: p.kind, From: hostNID(from), Data: p.data}
+	in := Input{Kind: p.kind, From: hostNID(from), Data: p.data, Multicast: p.cast}
 	if p.kind == Instructed {
 		h.toG = append(h.toG, in)
 	}
@@ -194,6 +210,8 @@ func (h *host) command(now time.Duration, text string) {
 	switch {
 	case text == "join":
 		h.queue = append(h.queue, Input{Kind: Join})
+	case scan(text, "inject %d", &who):
+		h.arrived(h.w.injected[who].from, h.w.injected[who].p)
 	case text == "leave":
 		h.queue = append(h.queue, Input{Kind: Leave})
 	case scan(text, "dead %d", &who):
@@ -265,6 +283,9 @@ func (h *host) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
 		}
 	case Gone:
 		h.gone = append(h.gone, e.Why)
+		if h.w.rejoin {
+			h.queue = append(h.queue, Input{Kind: Join})
+		}
 	case Suspect:
 		h.suspects = append(h.suspects, e.Member)
 	case Deaf:

@@ -18,6 +18,7 @@ import (
 type Action struct {
 	Run     []string // program and arguments
 	Timeout time.Duration
+	User    *User // nil: whom this process runs as
 }
 
 // waitForOutput is how long the output of processes is awaited that have left
@@ -50,13 +51,21 @@ func (j *job) run(ctx context.Context) (Ran, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if j.action.User != nil {
+		cmd.SysProcAttr.Credential = j.action.User.credential()
+	}
+	closeFile, err := j.handOver(cmd)
+	if err != nil {
+		return Ran{}, err
+	}
+	defer closeFile()
 	cmd.WaitDelay = waitForOutput
 	if err := cmd.Start(); err != nil {
 		return Ran{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := await(ctx, cmd)
+	err = await(ctx, cmd)
 	r := Ran{Exit: exitOf(cmd.ProcessState), TimeOver: errors.Is(err, context.DeadlineExceeded)}
 	r.Output, r.Cut = out.bytes()
 	return r, nil
@@ -64,13 +73,38 @@ func (j *job) run(ctx context.Context) (Ran, error) {
 
 func (j *job) environment() []string {
 	env := []string{"SCOLL_ROOT=" + j.root}
-	if path := os.Getenv("PATH"); path != "" {
+	if j.action.User != nil {
+		env = append(env, j.action.User.environment()...)
+	} else if path := os.Getenv("PATH"); path != "" {
 		env = append(env, "PATH="+path)
 	}
-	if j.file != "" {
-		env = append(env, "SCOLL_FILE="+j.file)
-	}
 	return env
+}
+
+// fileOfUser is the file with bulk data for an action of another user, which may not
+// enter its folder: the first file beside standard input and output.
+const fileOfUser = "/proc/self/fd/3"
+
+// handOver gives an action its file, until close.
+func (j *job) handOver(cmd *exec.Cmd) (closeFile func(), err error) {
+	u := j.action.User
+	switch {
+	case j.file == "":
+		return func() {}, nil
+	case u == nil:
+		cmd.Env = append(cmd.Env, "SCOLL_FILE="+j.file)
+		return func() {}, nil
+	}
+	f, err := os.Open(j.file)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chown(int(u.UID), int(u.GID)); err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+	cmd.Env, cmd.ExtraFiles = append(cmd.Env, "SCOLL_FILE="+fileOfUser), []*os.File{f}
+	return func() { _ = f.Close() }, nil
 }
 
 // await waits for a program's end, or kills it when ctx ends, whose cause it

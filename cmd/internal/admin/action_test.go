@@ -11,7 +11,7 @@ import (
 
 func runJob(t *testing.T, ctx context.Context, script string, change func(*job)) Ran {
 	t.Helper()
-	j := job{action: Action{Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}, output: 100, root: "1.2.3.4@tcp"}
+	j := job{action: Action{Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}, output: 1000, root: "1.2.3.4@tcp"}
 	if change != nil {
 		change(&j)
 	}

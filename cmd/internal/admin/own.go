@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"sync"
 
 	"ulnet/lnet/nid"
@@ -41,8 +42,12 @@ func (o *own) then(f func([]byte)) {
 	}
 }
 
-// kept is how many answers are remembered.
-const kept = 256
+// kept is how many answers are remembered, keptOfOne how many of the requests of one
+// parent.
+const (
+	kept      = 256
+	keptOfOne = kept / 4
+)
 
 // memo remembers this node's answers: a broadcast to the live members that is
 // sent again is not run again, and needs the answer that there was. The zero
@@ -50,7 +55,7 @@ const kept = 256
 type memo struct {
 	mu    sync.Mutex
 	byKey map[memoKey]*own // guarded by mu
-	order []memoKey        // guarded by mu; the oldest first
+	order []memoEntry      // guarded by mu; the oldest first
 }
 
 type memoKey struct {
@@ -58,8 +63,14 @@ type memoKey struct {
 	id   ID
 }
 
+// memoEntry is an answer that is remembered, with the parent of the first request.
+type memoEntry struct {
+	memoKey
+	parent nid.NID
+}
+
 // of returns the answer to a request, to be set if it is new.
-func (m *memo) of(root nid.NID, id ID) *own {
+func (m *memo) of(parent, root nid.NID, id ID) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := memoKey{root, id}
@@ -69,11 +80,30 @@ func (m *memo) of(root nid.NID, id ID) *own {
 	if m.byKey == nil {
 		m.byKey = make(map[memoKey]*own)
 	}
-	if len(m.order) == kept {
-		delete(m.byKey, m.order[0])
-		m.order = m.order[1:]
-	}
+	m.room(parent)
 	o := new(own)
-	m.byKey[key], m.order = o, append(m.order, key)
+	m.byKey[key], m.order = o, append(m.order, memoEntry{key, parent})
 	return o
+}
+
+// room makes room for one more answer: of a parent with many its own oldest goes. The
+// caller holds m.mu.
+func (m *memo) room(parent nid.NID) {
+	first, count := -1, 0
+	for i := range m.order {
+		if m.order[i].parent == parent {
+			if count++; count == 1 {
+				first = i
+			}
+		}
+	}
+	switch {
+	case count >= keptOfOne:
+	case len(m.order) == kept:
+		first = 0
+	default:
+		return
+	}
+	delete(m.byKey, m.order[first].memoKey)
+	m.order = slices.Delete(m.order, first, first+1)
 }

@@ -20,6 +20,14 @@ type Config struct {
 	// request comes through a parent. nil: nobody may.
 	MayAct func(root, parent nid.NID) bool
 
+	// Distrust says by which setting any process can have the NID of a parent. Then
+	// actions that come through it are refused. "" and nil: there is none. The node's own actions
+	// run all the same.
+	Distrust func(parent nid.NID) string
+	// IsStranger says which nodes are on no list: what requests of these take in memory
+	// is a quarter of MaxMemory. nil: none.
+	IsStranger func(nid.NID) bool
+
 	// Carried returns bulk data of a root's request that came another way, and forgets
 	// it; nil: there is none. May be nil.
 	Carried func(root nid.NID, id ID) []byte
@@ -49,6 +57,7 @@ type Service struct {
 	closed  bool          // guarded by mu
 	actions chan struct{} // a token for each that runs
 	memory  atomic.Int64  // that requests of others take
+	strange atomic.Int64  // that those of strangers take of it
 	memo    memo
 	files   folder
 	stats   counters
@@ -94,10 +103,11 @@ func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
 // received is a request of somebody else at this node.
 type received struct {
 	*gathering
-	at     int64 // when it came
-	own    *own
-	bad    error // why it is not understood
-	memory int64
+	at      int64 // when it came
+	own     *own
+	bad     error // why it is not understood
+	memory  int64
+	strange bool
 }
 
 // preRequest looks at a request and posts buffers for the answers to it.
@@ -125,19 +135,52 @@ func (s *Service) preRequest(r *scoll.Request) error {
 		}
 		memory += int64(n)
 	}
-	if s.memory.Add(memory) > int64(s.cfg.MaxMemory) {
-		s.memory.Add(-memory)
+	strange := s.cfg.IsStranger != nil && s.cfg.IsStranger(r.ParentNID())
+	if !s.take(memory, strange) {
 		s.stats.memory.Add(1)
 		return scoll.EBUSY
 	}
 	g, err := s.prepare(r, q)
 	if err != nil {
-		s.memory.Add(-memory)
+		s.give(memory, strange)
 		return err
 	}
 	g.t1 = s.now()
-	r.Data = &received{gathering: g, at: at, own: s.memo.of(r.RootNID(), q.ID), bad: bad, memory: memory}
+	r.Data = &received{gathering: g, at: at, own: s.ownOf(r, q.ID, strange), bad: bad, memory: memory, strange: strange}
 	return nil
+}
+
+// take takes memory for a request of others, and reports whether there is enough.
+func (s *Service) take(memory int64, strange bool) bool {
+	if strange && s.strange.Add(memory) > int64(s.cfg.MaxMemory)/4 {
+		s.strange.Add(-memory)
+		return false
+	}
+	if s.memory.Add(memory) > int64(s.cfg.MaxMemory) {
+		s.give(memory, strange)
+		return false
+	}
+	return true
+}
+
+func (s *Service) give(memory int64, strange bool) {
+	s.memory.Add(-memory)
+	if strange {
+		s.strange.Add(-memory)
+	}
+}
+
+// ownOf returns this node's answer to a request, to be set if it is new. Only a
+// broadcast to the live members comes more than once.
+func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
+	if !r.Live() {
+		return new(own)
+	}
+	parent := r.ParentNID()
+	if strange {
+		parent = nid.NID{} // one share for all
+	}
+	return s.memo.of(parent, r.RootNID(), id)
 }
 
 // admitBulk says whether bulk data may come.
@@ -203,7 +246,9 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 		t.request, t.at, t.bad, o = p.request, p.at, p.bad, p.own
 	}
 	acts := t.bad == nil && t.request.Verb == Run
-	t.mayAct = acts && (r.Root() || s.mayAct(r))
+	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
+		t.distrust = s.cfg.Distrust(r.ParentNID())
+	}
 	if acts || len(t.bulk) > 0 {
 		s.work(func() { t.answer(o) })
 	} else {
@@ -290,6 +335,6 @@ func stamped(answer []byte, now int64) []byte {
 // replyOut frees what a request has taken.
 func (s *Service) replyOut(r *scoll.Request) {
 	if p, ok := r.Data.(*received); ok && !r.Root() {
-		s.memory.Add(-p.memory)
+		s.give(p.memory, p.strange)
 	}
 }

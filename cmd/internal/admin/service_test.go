@@ -273,3 +273,47 @@ func TestStopping(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDistrust: where a NID may be anybody's no action of others runs, whoever is
+// allowed to; this node's own do, and everything else is answered.
+func TestDistrust(t *testing.T) {
+	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.AgentConfig) {
+		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
+		if i != 3 {
+			admin.Distrust = func(nid.NID) string { return "accept: trust" }
+		}
+	})
+	g := s.group(0)
+	var got []scoll.Status
+	for _, p := range s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Second}).Answers {
+		got = append(got, p.Status)
+	}
+	if want := []scoll.Status{scoll.OK, Distrusted, Distrusted, scoll.OK}; !slices.Equal(got, want) {
+		t.Errorf("statuses %v, want %v", got, want)
+	}
+	if st := s.nodes[1].admin.Stats(); st.Distrusted != 1 || st.Actions != 0 {
+		t.Errorf("%+v", st)
+	}
+	s.allAnswered(s.send(0, g, Order{Verb: Text, Bulk: []byte("data")}), scoll.OK)
+}
+
+// TestStrangersMemory: what requests of strangers take is a quarter of the memory, and
+// given back.
+func TestStrangersMemory(t *testing.T) {
+	admin := New(Config{MaxMemory: 1000})
+	defer admin.Close()
+	for _, step := range []struct {
+		memory  int64
+		strange bool
+		want    bool
+	}{{200, true, true}, {100, true, false}, {700, false, true}, {200, false, false}, {100, false, true}} {
+		if got := admin.take(step.memory, step.strange); got != step.want {
+			t.Errorf("%+v: %v", step, got)
+		}
+	}
+	admin.give(200, true)
+	admin.give(800, false)
+	if admin.memory.Load() != 0 || admin.strange.Load() != 0 {
+		t.Errorf("%d and %d bytes are left", admin.memory.Load(), admin.strange.Load())
+	}
+}

@@ -11,8 +11,13 @@ import (
 	"ulnet/scoll"
 )
 
-// enoent is the status of an action that is not configured (ENOENT).
-const enoent scoll.Status = 2
+// Statuses of actions, beside those of package scoll.
+const (
+	enoent scoll.Status = 2 // ENOENT: it is not configured
+	// Distrusted (EACCES) says that a member runs no actions because a NID there may
+	// be anybody's, see Config.Distrust.
+	Distrusted scoll.Status = 13
+)
 
 // task is a request that is run on this node.
 type task struct {
@@ -24,6 +29,8 @@ type task struct {
 	at      int64 // when it came
 	bad     error // why it is not understood
 	mayAct  bool
+	// distrust says why the root's NID may be anybody's; "": it is not.
+	distrust string
 }
 
 // answer runs the request and says what came of it.
@@ -87,6 +94,11 @@ func (t *task) act() Answer {
 	log := t.s.cfg.Log.With(slog.String("action", t.request.Name), slog.String("root", root))
 	if !t.mayAct {
 		return Answer{Status: scoll.EPERM}
+	}
+	if t.distrust != "" {
+		t.s.stats.distrusted.Add(1)
+		log.Debug("action refused: " + t.distrust + " lets users without privilege have the root's NID; set key_file, or actions_without_identity")
+		return Answer{Status: Distrusted}
 	}
 	action, ok := t.s.cfg.Actions[t.request.Name]
 	if !ok {

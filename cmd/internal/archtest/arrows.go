@@ -17,7 +17,7 @@ type Rule struct {
 // What the drivers and the users of the portal API have in common.
 const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
-	userMay   = "portals lnet/nid lnet/machine "
+	userMay   = "portals portals/keyring lnet/nid lnet/machine "
 	// simulatedMay is allowed to what adapts a protocol to the simulator.
 	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine/... portals "
 	// testsMay is allowed to the tests of every package: test harnesses, the
@@ -69,6 +69,7 @@ var Rules = []Rule{
 
 	{Package: "lnet", May: "lnet/nid lnet/wire lnet/machine lnd", Tests: "portals"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine"},
+	{Package: "portals/keyring", May: "lnet/nid"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
@@ -89,9 +90,9 @@ var Rules = []Rule{
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
 	// cmd may import everything but test harnesses.
-	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals gossip/... scoll/... health/... lnd lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab"},
-	{Package: "cmd/...", May: "cmd/... lnet/... portals gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
 }
 

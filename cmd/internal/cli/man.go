@@ -9,7 +9,8 @@ import (
 
 // man returns the verb that writes the manual pages of root and its verbs.
 func man(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
+	name := root.Name()
+	c := &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write manual pages to a directory",
 		Example: "  " + root.Name() + " man /usr/local/share/man/man8",
@@ -18,8 +19,10 @@ func man(root *cobra.Command) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			root.DisableAutoGenTag = true
+			root.Use, root.DisableAutoGenTag = name, true
 			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Source: "ulnet"}, args[0])
 		},
 	}
+	c.Flags().StringVar(&name, "name", name, "`NAME` under which the command is installed")
+	return c
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,13 +20,49 @@ func YAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	var ordered any
-	if err := yaml.UnmarshalWithOptions(text, &ordered, yaml.UseOrderedMap()); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	ordered, err := decodeOrdered(d)
+	if err != nil {
 		return fmt.Errorf("print YAML: %w", err)
 	}
 	var p yamlPrinter
 	p.value(ordered, -4, "")
 	_, err = io.WriteString(w, strings.TrimPrefix(p.String(), "\n"))
+	return err
+}
+
+// decodeOrdered returns the next value of d, objects with their keys in order.
+func decodeOrdered(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	switch token {
+	case json.Delim('{'):
+		object := yaml.MapSlice{}
+		for err == nil && d.More() {
+			var item yaml.MapItem
+			if item.Key, err = d.Token(); err == nil {
+				item.Value, err = decodeOrdered(d)
+			}
+			object = append(object, item)
+		}
+		return object, endOf(d, err)
+	case json.Delim('['):
+		list := []any{}
+		for err == nil && d.More() {
+			var v any
+			v, err = decodeOrdered(d)
+			list = append(list, v)
+		}
+		return list, endOf(d, err)
+	}
+	return token, err
+}
+
+// endOf reads the closing bracket.
+func endOf(d *json.Decoder, err error) error {
+	if err == nil {
+		_, err = d.Token()
+	}
 	return err
 }
 
@@ -90,6 +127,8 @@ func scalar(v any) string {
 			return "True"
 		}
 		return "False"
+	case json.Number:
+		return v.String()
 	case string:
 		if strings.ContainsAny(v, "\n\r") {
 			return strconv.Quote(v)

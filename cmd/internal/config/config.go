@@ -25,11 +25,14 @@ type Config struct {
 	RetryCount         int           // lnet_retry_count
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled
 	ResponseTracking   int           // lnet_response_tracking
+	SourceCheck        bool          // source_check
+	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
 	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
 	AcceptPort    int           // accept_port
 	AcceptBacklog int           // accept_backlog
 	AcceptTimeout time.Duration // accept_timeout, in seconds
+	SourceAddress string        // source_address: check, off
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds
 	PeerCredits       int           // peer_credits
@@ -78,11 +81,16 @@ type Config struct {
 	Health Health // health
 	Zone   Zone   // zone
 
-	Socket     string     // socket: of the control interface; empty: in RuntimeDir
-	StateDir   string     // state_dir; empty: the usual place
-	RuntimeDir string     // runtime_dir; empty: the usual place
-	Capture    string     // capture: pcapng file; empty: none
-	LogLevel   slog.Level // log_level: debug, info, warn, error
+	Socket     string // socket: of the control interface; empty: in RuntimeDir
+	StateDir   string // state_dir; empty: the usual place
+	RuntimeDir string // runtime_dir; empty: the usual place
+
+	Capture      string        // capture: pcapng file; empty: none
+	CaptureSize  int           // capture_size: MiB; 0: any
+	CaptureTime  time.Duration // capture_time; 0: any
+	CaptureFiles int           // capture_files: old ones that are kept
+
+	LogLevel slog.Level // log_level: debug, info, warn, error
 }
 
 // Default returns the configuration of a node without a file: Lustre's
@@ -93,9 +101,12 @@ func Default() Config {
 		TransactionTimeout: 150 * time.Second,
 		RetryCount:         2,
 		ResponseTracking:   3,
+		SourceCheck:        true,
+		PeerIdle:           10 * time.Minute,
 		AcceptPort:         988,
 		AcceptBacklog:      127,
 		AcceptTimeout:      5 * time.Second,
+		SourceAddress:      "check",
 		PeerTimeout:        180 * time.Second,
 		PeerCredits:        8,
 		Credits:            256,
@@ -117,6 +128,7 @@ func Default() Config {
 		MulticastBase6:     "ff15::4c4e:0",
 		MulticastTTL:       1,
 		MulticastRxBuffer:  4 << 20,
+		CaptureFiles:       1,
 		O2IB:               defaultO2IB(),
 		Gossip:             defaultGossip(),
 		Scoll:              defaultScoll(),

@@ -118,6 +118,7 @@ func TestParse(t *testing.T) {
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},
+		{name: "a word that was a boolean once", text: "source_address: off\n", change: func(c *config.Config) { c.SourceAddress = "off" }},
 		{name: "one key", text: "accept_port: 1988\n", change: func(c *config.Config) { c.AcceptPort = 1988 }},
 		{
 			name: "several keys", text: "networks: tcp(eth0)[0,1],tcp1(10.0.0.1)\naccept: all\nsock_timeout: 5\nmin_reconnectms: 20\ntyped_conns: 0\nnagle: true\nlog_level: debug\n",
@@ -133,6 +134,10 @@ func TestParse(t *testing.T) {
 				c.Protocol, c.DiscoveryDisabled, c.ResponseTracking = 2, true, 0
 			},
 		},
+		{name: "off", text: "source_check: off\n", change: func(c *config.Config) { c.SourceCheck = false }},
+		{name: "off as a module parameter", text: "source_check: 0\n", change: func(c *config.Config) { c.SourceCheck = false }},
+		{name: "off as YAML", text: "source_check: false\n", change: func(c *config.Config) { c.SourceCheck = false }},
+		{name: "on", text: "source_check: on\n", change: func(*config.Config) {}},
 		{
 			name: "local policy", text: "control_tos: 184\ncontrol_priority: -1\nmax_conns: 10\nmax_conns_per_addr: 3\n",
 			change: func(c *config.Config) {
@@ -174,6 +179,8 @@ func TestParseErrors(t *testing.T) {
 		{name: "number for text", text: "capture: 7\n", err: `f:1:10: capture: want text, not "7"; quotes make text of anything`},
 		{name: "no value", text: "networks:\n", err: "f:1:1: networks has no value; without the line it has its default"},
 		{name: "flag out of range", text: "nagle: 2\n", err: `f:1:8: nagle: want a whole number from 0 to 1, not "2"`},
+		{name: "neither on nor off", text: "source_check: some\n", err: `f:1:15: source_check: want on or off, not "some"`},
+		{name: "source address", text: "source_address: \"\"\n", err: `f:1:17: source_address: want check or off, not ""`},
 		{name: "accept mode", text: "accept: some\n", err: `f:1:9: accept: want secure, all, none or trust, not "some"`},
 		{name: "log level", text: "log_level: loud\n", err: `f:1:12: log_level: log level "loud": want debug, info, warn or error`},
 		{name: "networks", text: "networks: tcp(eth0\n", err: `f:1:11: networks: networks "tcp(eth0" at character 9: want ')'; an entry looks like`},

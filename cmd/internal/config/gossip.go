@@ -14,6 +14,7 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Gossip is the section gossip of the file: who takes part in the discovery of
@@ -35,6 +36,9 @@ type Gossip struct {
 	ColdStart  bool          // cold_start
 	Strict     bool          // strict
 	Seed       uint64        // seed; 0: chosen at the start
+
+	KeyFile string       // key_file
+	Keys    keyring.Keys // what key_file has
 }
 
 // Place is a place in a file. The zero value is none.
@@ -62,7 +66,7 @@ func (g Gossip) Machine() gossip.Config {
 		Interval: g.Interval, RTT: g.RTT, Fudge: orNone(g.Fudge, -1),
 		DeadFactor: orNone(g.DeadFactor, math.MinInt), DeadSlack: orNone(g.DeadSlack, math.MinInt),
 		Obsolete: g.Obsolete, Quorum: orNone(g.Quorum, math.MinInt),
-		ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
+		ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed, Keys: g.Keys,
 	}
 }
 
@@ -84,7 +88,7 @@ const (
 	maxAge        = 254
 )
 
-func (g *Gossip) settings() map[string]setting {
+func (g *Gossip) settings(file string) map[string]setting {
 	return map[string]setting{
 		"start":       flag(&g.Start),
 		"nids":        participants(&g.NIDs),
@@ -99,13 +103,14 @@ func (g *Gossip) settings() map[string]setting {
 		"cold_start":  flag(&g.ColdStart),
 		"strict":      flag(&g.Strict),
 		"seed":        seed(&g.Seed),
+		"key_file":    keyFile(&g.KeyFile, &g.Keys, file),
 	}
 }
 
 // GossipKeys returns the keys of the section gossip in alphabetical order.
 func GossipKeys() []string {
 	var g Gossip
-	return slices.Sorted(maps.Keys(g.settings()))
+	return slices.Sorted(maps.Keys(g.settings("")))
 }
 
 // gossipSection takes the section of a file.
@@ -115,7 +120,7 @@ func gossipSection(g *Gossip, file string) setting {
 		if err != nil {
 			return errors.New("want lines of the form \"  key: value\" below it")
 		}
-		if err := assign(g.settings(), file, entries); err != nil {
+		if err := assign(g.settings(file), file, entries); err != nil {
 			return err
 		}
 		at := map[string]*token.Token{}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Health is the section health of the file: which clients live, and what they
@@ -32,7 +32,7 @@ type Health struct {
 	MaxClients int           // max_clients
 	Balance    bool          // balance: the load of masters
 	ClaimFile  string        // claim_keys
-	ClaimKeys  [][]byte      // what claim_keys has; none: claims are off
+	ClaimKeys  keyring.Keys  // what claim_keys has; none: claims are off
 	Times      health.Timing // times
 }
 
@@ -57,7 +57,7 @@ func (h *Health) settings(file string) map[string]setting {
 		"records":     flag(&h.Records),
 		"max_clients": number(&h.MaxClients, 1, maxCount),
 		"balance":     flag(&h.Balance),
-		"claim_keys":  text(&h.ClaimFile, nil),
+		"claim_keys":  keyFile(&h.ClaimFile, &h.ClaimKeys, file),
 		"times":       {func(value ast.Node) error { return h.takeTimes(file, value) }},
 	}
 }
@@ -89,16 +89,6 @@ func healthSection(h *Health, file string) setting {
 			if len(h.Servers) > 0 && !slices.Contains(h.Servers, id) {
 				return errorAt(file, at["attach"], fmt.Errorf("attach: %v is none of the servers", id))
 			}
-		}
-		if h.ClaimFile == "" {
-			return nil
-		}
-		path := h.ClaimFile
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(file), path)
-		}
-		if h.ClaimKeys, err = loadClaimKeys(path); err != nil {
-			return errorAt(file, at["claim_keys"], fmt.Errorf("claim_keys: %w", err))
 		}
 		return nil
 	}}

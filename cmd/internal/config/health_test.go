@@ -99,9 +99,9 @@ func TestClaimKeys(t *testing.T) {
 	}{
 		{"one", one + "\n", 0o600, []string{one}, ""},
 		{"two", "# new\n" + one + "\n\n  " + two, 0o640, []string{one, two}, ""},
-		{"none", "# nothing\n", 0o600, nil, "has 0 keys: want one, or two while they change"},
-		{"three", one + "\n" + two + "\n" + one + "\n", 0o600, nil, "has 3 keys"},
-		{"short", one + "\nsecret\n", 0o600, nil, "keys:2: a key needs at least 16 bytes: 'openssl rand -hex 32' makes one"},
+		{"none", "# nothing\n# here\n", 0o600, nil, "want one key, or two while they change, each on a line of its own: there are 0"},
+		{"three", one + "\n" + two + "\n" + one + "\n", 0o600, nil, "there are 3"},
+		{"short", one + "\nsecret\n", 0o600, nil, "keys: line 2: a key needs at least 16 bytes: 'openssl rand -hex 32' makes one"},
 		{"for others", one + "\n", 0o644, nil, "has mode 0644, so that others know the keys: 'chmod 600'"},
 		{"long", strings.Repeat("x", 5000), 0o600, nil, "has more than 4096 bytes"},
 	} {
@@ -119,7 +119,7 @@ func TestClaimKeys(t *testing.T) {
 				return
 			}
 			var got []string
-			for _, k := range c.Health.ClaimKeys {
+			for _, k := range c.Health.ClaimKeys.All() {
 				got = append(got, string(k))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -150,7 +150,7 @@ func TestClaimKeysElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := config.Load(file)
-		if refused == "" && (err != nil || len(c.Health.ClaimKeys) != 1) || refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
+		if refused == "" && (err != nil || c.Health.ClaimKeys.Len() != 1) || refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -127,28 +125,4 @@ func checkClientName(s string) error {
 		return fmt.Errorf("%q: want up to %d bytes that can be printed", s, health.MaxName)
 	}
 	return nil
-}
-
-// loadClaimKeys reads a file of one or two keys, one on a line; # begins a
-// comment line. Errors name no keys.
-func loadClaimKeys(path string) (keys [][]byte, err error) {
-	text, err := readSecret(path)
-	if err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
-		key := bytes.TrimSpace(lines.Bytes())
-		if len(key) == 0 || key[0] == '#' {
-			continue
-		}
-		if len(key) < health.MinKey {
-			return nil, fmt.Errorf("%s:%d: a key needs at least %d bytes: 'openssl rand -hex 32' makes one", path, n, health.MinKey)
-		}
-		keys = append(keys, bytes.Clone(key))
-	}
-	if _, err := health.NewClaims(keys...); err != nil {
-		return nil, fmt.Errorf("%s has %d keys: want one, or two while they change; %w", path, len(keys), err)
-	}
-	return keys, lines.Err()
 }

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
 )
 
@@ -22,6 +23,9 @@ type Rmcast struct {
 	Members int     // max_members: of a group
 	Backlog int     // backlog: bytes that wait for one who listens
 
+	KeyFile string       // key_file
+	Keys    keyring.Keys // what key_file has
+
 	Groups []McastGroup // groups, by their names
 }
 
@@ -30,6 +34,7 @@ type McastGroup struct {
 	Name      string
 	Number    int       // number
 	Managers  []nid.NID // managers, in the order of their turns
+	Members   []nid.NID // members: that there may be besides managers; see [Config.McastMembers]
 	Join      bool      // join: with the daemon
 	FIFO      bool      // fifo
 	Multicast bool      // multicast; otherwise all payload goes down the tree
@@ -51,6 +56,7 @@ func (r *Rmcast) settings(file string) map[string]setting {
 		"buffers":     number(&r.Buffers, 1, 4096),
 		"max_members": number(&r.Members, 1, rmcast.MaxMembers),
 		"backlog":     number(&r.Backlog, 1<<20, maxBuffer),
+		"key_file":    keyFile(&r.KeyFile, &r.Keys, file),
 		"groups":      {func(value ast.Node) error { return r.takeGroups(file, value) }},
 	}
 }
@@ -59,6 +65,7 @@ func (g *McastGroup) settings() map[string]setting {
 	return map[string]setting{
 		"number":    number(&g.Number, 1, int(lnd.MaxGroup)),
 		"managers":  members(&g.Managers),
+		"members":   members(&g.Members),
 		"join":      flag(&g.Join),
 		"fifo":      flag(&g.FIFO),
 		"multicast": flag(&g.Multicast),
@@ -120,6 +127,19 @@ func (r *Rmcast) clash(g *McastGroup) error {
 // has reports whether the node takes part in a group.
 func (r *Rmcast) has(group string) bool {
 	return r.Enable && slices.ContainsFunc(r.Groups, func(g McastGroup) bool { return g.Name == group && g.FIFO })
+}
+
+// McastMembers returns the nodes that may be members of a group besides its managers:
+// those that it lists, or, unless a key decides that, the nodes of gossip. Nil:
+// all nodes.
+func (c *Config) McastMembers(g *McastGroup) []nid.NID {
+	switch {
+	case len(g.Members) > 0:
+		return g.Members
+	case c.Rmcast.Keys.Len() == 0 && len(c.Gossip.NIDs) > 0:
+		return c.Gossip.NIDs
+	}
+	return nil
 }
 
 // Fragment is the largest fragment of all groups.

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,13 @@ func TestRmcastSection(t *testing.T) {
 		{"all of a group", group + "      join: 0\n      fifo: 0\n      multicast: 0\n      window: 4096\n      fragment: 1024\n", func(r *config.Rmcast) {
 			r.Groups = []config.McastGroup{{Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Window: 4096, Fragment: 1024}}
 		}, ""},
+		{"members", group + "      members: ['10.0.0.[4-5]@tcp']\n", func(r *config.Rmcast) {
+			r.Groups = []config.McastGroup{{
+				Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Members: nids("10.0.0.4@tcp", "10.0.0.5@tcp"),
+				Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096,
+			}}
+		}, ""},
+		{"no key file", "rmcast:\n  key_file: nowhere\n", nil, "f:2:13: key_file: "},
 		{"unknown key", "rmcast:\n  group: 1\n", nil, `f:2:3: unknown key "group"`},
 		{"unknown key of a group", group + "      port: 5\n", nil, `f:6:7: unknown key "port"`},
 		{"no section", "rmcast: 1\n", nil, "f:1:9: rmcast: want lines of the form"},
@@ -51,6 +59,38 @@ func TestRmcastSection(t *testing.T) {
 			}
 			wantConfig(t, test.text, func(c *config.Config) { test.change(&c.Rmcast) })
 		})
+	}
+}
+
+// TestMcastMembers: the nodes that may be members are those of the group's list, or those
+// that have the key, or those of gossip, or all.
+func TestMcastMembers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "key"), []byte(strings.Repeat("k", 20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const group = "  groups:\n    a:\n      number: 7\n      managers: [10.0.0.1@tcp]\n"
+	const gossip, list, key = "gossip:\n  nids: ['10.0.0.[7-8]@tcp']\n", "      members: [10.0.0.9@tcp]\n", "  key_file: key\n"
+	for _, test := range []struct {
+		text string
+		want []nid.NID
+	}{
+		{"rmcast:\n" + group, nil},
+		{gossip + "rmcast:\n" + group, nids("10.0.0.7@tcp", "10.0.0.8@tcp")},
+		{gossip + "rmcast:\n" + key + group, nil},
+		{gossip + "rmcast:\n" + group + list, nids("10.0.0.9@tcp")},
+		{"rmcast:\n" + key + group + list, nids("10.0.0.9@tcp")},
+	} {
+		c, err := config.Parse(filepath.Join(dir, "f"), []byte(test.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.McastMembers(&c.Rmcast.Groups[0]); !slices.Equal(got, test.want) || (got == nil) != (test.want == nil) {
+			t.Errorf("%s: %v, want %v", test.text, got, test.want)
+		}
+		if keys := c.Rmcast.Keys.Len(); keys != strings.Count(test.text, "key_file") {
+			t.Errorf("%s: %d keys", test.text, keys)
+		}
 	}
 }
 

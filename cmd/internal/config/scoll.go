@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 	"ulnet/scoll"
 )
 
@@ -30,6 +31,10 @@ type Scoll struct {
 	Tree        scoll.Tree    // tree
 	Groups      []Group       // groups, in the order of the file
 
+	AllowMembers []nid.Set    // allow_members; none: gossip's list and the members of groups
+	KeyFile      string       // key_file
+	Keys         keyring.Keys // what key_file has
+
 	Admin Admin // admin
 }
 
@@ -42,15 +47,16 @@ type Group struct {
 
 // Admin is the section admin: what others may have done here.
 type Admin struct {
-	AllowRoots  []nid.Set  // allow_roots
-	AllowRelays []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
-	MaxBulk     int        // max_bulk, in bytes
-	MaxMemory   int        // max_memory, in bytes
-	MaxActions  int        // max_actions
-	Output      int        // output, in bytes
-	Tree        scoll.Tree // tree; zero: that of scoll
-	Multicast   string     // multicast: the group of rmcast that carries bulk data; empty: none
-	Actions     []Action   // actions, in the order of the file
+	AllowRoots   []nid.Set  // allow_roots
+	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
+	Unidentified bool       // actions_without_identity: run actions where a NID may be anybody's
+	MaxBulk      int        // max_bulk, in bytes
+	MaxMemory    int        // max_memory, in bytes
+	MaxActions   int        // max_actions
+	Output       int        // output, in bytes
+	Tree         scoll.Tree // tree; zero: that of scoll
+	Multicast    string     // multicast: the group of rmcast that carries bulk data; empty: none
+	Actions      []Action   // actions, in the order of the file
 }
 
 // Action is a program that allowed roots may run here.
@@ -58,6 +64,7 @@ type Action struct {
 	Name    string
 	Run     []string      // run: program and arguments
 	Timeout time.Duration // timeout
+	User    string        // user: under which it runs; empty: that of lnetd
 }
 
 // MaxOutput bounds what is kept of an action's output, in bytes.
@@ -100,6 +107,8 @@ func (s *Scoll) settings(file string) map[string]setting {
 		"max_groups":    number(&s.MaxGroups, 1, maxCount),
 		"max_timeout":   span(&s.MaxTimeout, 100*time.Millisecond, maxGossipTime),
 		"tree":          shape(&s.Tree),
+		"allow_members": sets(&s.AllowMembers),
+		"key_file":      keyFile(&s.KeyFile, &s.Keys, file),
 		"groups":        {func(value ast.Node) error { return s.takeGroups(file, value) }},
 		"admin": {func(value ast.Node) error {
 			entries, err := sectionOf(file, value)
@@ -113,15 +122,16 @@ func (s *Scoll) settings(file string) map[string]setting {
 
 func (a *Admin) settings(file string) map[string]setting {
 	return map[string]setting{
-		"allow_roots":  sets(&a.AllowRoots),
-		"allow_relays": sets(&a.AllowRelays),
-		"max_bulk":     number(&a.MaxBulk, 0, maxBuffer),
-		"max_memory":   number(&a.MaxMemory, 1<<20, 1<<40),
-		"max_actions":  number(&a.MaxActions, 1, maxCount),
-		"output":       number(&a.Output, 0, MaxOutput),
-		"tree":         shape(&a.Tree),
-		"multicast":    text(&a.Multicast, nil),
-		"actions":      {func(value ast.Node) error { return a.takeActions(file, value) }},
+		"allow_roots":              sets(&a.AllowRoots),
+		"allow_relays":             sets(&a.AllowRelays),
+		"actions_without_identity": flag(&a.Unidentified),
+		"max_bulk":                 number(&a.MaxBulk, 0, maxBuffer),
+		"max_memory":               number(&a.MaxMemory, 1<<20, 1<<40),
+		"max_actions":              number(&a.MaxActions, 1, maxCount),
+		"output":                   number(&a.Output, 0, MaxOutput),
+		"tree":                     shape(&a.Tree),
+		"multicast":                text(&a.Multicast, nil),
+		"actions":                  {func(value ast.Node) error { return a.takeActions(file, value) }},
 	}
 }
 
@@ -168,7 +178,7 @@ func (s *Scoll) takeGroups(file string, value ast.Node) error {
 func (a *Admin) takeActions(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
 		act := Action{Name: name, Timeout: 30 * time.Second}
-		err := assign(map[string]setting{"run": arguments(&act.Run), "timeout": span(&act.Timeout, 10*time.Millisecond, time.Hour)}, file, entries)
+		err := assign(map[string]setting{"run": arguments(&act.Run), "timeout": span(&act.Timeout, 10*time.Millisecond, time.Hour), "user": text(&act.User, nil)}, file, entries)
 		if err == nil && len(act.Run) == 0 {
 			err = fmt.Errorf("action %s: run is missing", name)
 		}

@@ -133,3 +133,23 @@ func TestDocumented(t *testing.T) {
 		t.Errorf("%+v, %v", c.Scoll, err)
 	}
 }
+
+// TestScollIdentity: who may be a member, with which keys, and what actions need.
+func TestScollIdentity(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte("sixteen bytes at least\nanother key of them\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "scoll:\n  allow_members: ['10.0.0.[1-4]@tcp']\n  key_file: " + file +
+		"\n  admin:\n    actions_without_identity: yes\n    actions:\n      a:\n        run: [x]\n        user: nobody\n"
+	c, err := config.Parse("f", []byte(text))
+	s := c.Scoll
+	if err != nil || len(s.AllowMembers) != 1 || s.Keys.Len() != 2 || !s.Admin.Unidentified || s.Admin.Actions[0].User != "nobody" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if d := config.Default().Scoll; d.Admin.Unidentified || d.Keys.Len() != 0 {
+		t.Errorf("by default %+v", d)
+	}
+	wantRefused(t, "scoll:\n  key_file: /no/such/file\n", "f:2:13: key_file: open /no/such/file")
+	wantRefused(t, "scoll:\n  admin:\n    actions_without_identity: maybe\n", "f:3:31: actions_without_identity: ")
+}

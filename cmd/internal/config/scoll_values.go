@@ -78,7 +78,7 @@ func oneNID(to *nid.NID) setting {
 			*to = nid.NID{}
 			return nil
 		}
-		if *to, err = nid.Parse(s); err == nil && (to.IsAny() || to.IsLo()) {
+		if *to, err = nid.Parse(s); err == nil && (to.IsAny() || to.IsLo() || !to.IsValid()) {
 			err = fmt.Errorf("want one NID of this node, not %s", s)
 		}
 		return err

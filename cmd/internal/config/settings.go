@@ -31,11 +31,14 @@ func (c *Config) settings(file string) map[string]setting {
 		"lnet_retry_count":             number(&c.RetryCount, 0, 5),
 		"lnet_peer_discovery_disabled": flag(&c.DiscoveryDisabled),
 		"lnet_response_tracking":       number(&c.ResponseTracking, 0, 3),
+		"source_check":                 onOff(&c.SourceCheck),
+		"lnet_peer_idle_timeout":       duration(&c.PeerIdle, time.Second, 0, maxSeconds),
 
 		"accept":         text(&c.Accept, checkAccept),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),
 		"accept_backlog": number(&c.AcceptBacklog, 1, 65535),
 		"accept_timeout": duration(&c.AcceptTimeout, time.Second, 1, maxSeconds),
+		"source_address": text(&c.SourceAddress, checkSourceAddress),
 
 		"peer_timeout":        duration(&c.PeerTimeout, time.Second, 1, maxSeconds),
 		"peer_credits":        number(&c.PeerCredits, 1, maxCount),
@@ -91,11 +94,14 @@ func (c *Config) settings(file string) map[string]setting {
 		"health": healthSection(&c.Health, file),
 		"zone":   zoneSection(&c.Zone, file),
 
-		"socket":      text(&c.Socket, nil),
-		"state_dir":   text(&c.StateDir, nil),
-		"runtime_dir": text(&c.RuntimeDir, nil),
-		"capture":     text(&c.Capture, nil),
-		"log_level":   level(&c.LogLevel),
+		"socket":        text(&c.Socket, nil),
+		"state_dir":     text(&c.StateDir, nil),
+		"runtime_dir":   text(&c.RuntimeDir, nil),
+		"capture":       text(&c.Capture, nil),
+		"capture_size":  number(&c.CaptureSize, 0, maxCount),
+		"capture_time":  duration(&c.CaptureTime, time.Second, 0, 366*maxSeconds),
+		"capture_files": number(&c.CaptureFiles, 1, 1000),
+		"log_level":     level(&c.LogLevel),
 	}
 }
 
@@ -142,15 +148,35 @@ func duration(to *time.Duration, unit time.Duration, least, most int) setting {
 // flag takes the 0 and 1 of module parameters, and YAML's booleans.
 func flag(to *bool) setting {
 	return setting{func(value ast.Node) error {
-		if b, ok := value.(*ast.BoolNode); ok {
-			*to = b.Value
+		switch n := value.(type) {
+		case *ast.BoolNode:
+			*to = n.Value
 			return nil
+		case *ast.StringNode:
+			if n.Value == "yes" || n.Value == "no" {
+				*to = n.Value == "yes"
+				return nil
+			}
 		}
 		n, err := integer(value, 0, 1)
 		if err == nil {
 			*to = n == 1
 		}
 		return err
+	}}
+}
+
+// onOff takes on and off, and what flag takes.
+func onOff(to *bool) setting {
+	return setting{func(value ast.Node) error {
+		if n, ok := value.(*ast.StringNode); ok && (n.Value == "on" || n.Value == "off") {
+			*to = n.Value == "on"
+			return nil
+		}
+		if flag(to).put(value) != nil {
+			return fmt.Errorf("want on or off, not %q", value)
+		}
+		return nil
 	}}
 }
 
@@ -186,6 +212,13 @@ func checkAccept(s string) error {
 		return nil
 	}
 	return fmt.Errorf("want secure, all, none or trust, not %q", s)
+}
+
+func checkSourceAddress(s string) error {
+	if s != "check" && s != "off" {
+		return fmt.Errorf("want check or off, not %q", s)
+	}
+	return nil
 }
 
 func checkNetworks(s string) error {

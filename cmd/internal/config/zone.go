@@ -1,11 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Zone is the section zone of the file: the membership that the node has. The comment
@@ -39,8 +38,8 @@ type Zone struct {
 	Timeout     time.Duration // timeout; 0: made of heartbeat
 	MaxMembers  int           // max_members
 
-	KeyFile string // key_file
-	Key     []byte // what key_file has
+	KeyFile string       // key_file
+	Keys    keyring.Keys // what key_file has
 }
 
 func defaultZone() Zone { return Zone{Delegates: 3, MaxMembers: 16384} }
@@ -65,12 +64,12 @@ func (z *Zone) Machine() zone.Config {
 	if z.Aggregation > 0 {
 		c.Aggregation = z.Aggregation
 	}
-	c.Zone, c.Bootstrap, c.Management, c.Supervisor, c.Key = z.Name, z.Bootstrap, z.Management, z.Supervisor, z.Key
+	c.Zone, c.Bootstrap, c.Management, c.Supervisor, c.Keys = z.Name, z.Bootstrap, z.Management, z.Supervisor, z.Keys
 	c.Heartbeat, c.Timeout, c.Delegates, c.MaxMembers = z.Heartbeat, z.Timeout, z.Delegates, z.MaxMembers
 	return c
 }
 
-func (z *Zone) settings() map[string]setting {
+func (z *Zone) settings(file string) map[string]setting {
 	return map[string]setting{
 		"name":        text(&z.Name, nil),
 		"node":        text(&z.Node, nil),
@@ -88,14 +87,14 @@ func (z *Zone) settings() map[string]setting {
 		"heartbeat":   span(&z.Heartbeat, 0, time.Hour),
 		"timeout":     span(&z.Timeout, 0, 24*time.Hour),
 		"max_members": number(&z.MaxMembers, 2, maxCount),
-		"key_file":    text(&z.KeyFile, nil),
+		"key_file":    keyFile(&z.KeyFile, &z.Keys, file),
 	}
 }
 
 // ZoneKeys returns the keys of the section zone in alphabetical order.
 func ZoneKeys() []string {
 	var z Zone
-	return slices.Sorted(maps.Keys(z.settings()))
+	return slices.Sorted(maps.Keys(z.settings("")))
 }
 
 // choice takes one of two words; the second is true.
@@ -131,7 +130,7 @@ func zoneSection(z *Zone, file string) setting {
 		if err != nil {
 			return err
 		}
-		if err := assign(z.settings(), file, entries); err != nil {
+		if err := assign(z.settings(file), file, entries); err != nil {
 			return err
 		}
 		at := placesOf(entries)
@@ -144,19 +143,10 @@ func zoneSection(z *Zone, file string) setting {
 	}}
 }
 
-// check reads the key and refuses what only values together can get wrong.
+// check refuses what only values together can get wrong.
 func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	if z.Supervisor && len(z.Management) > 0 {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
-	}
-	if z.KeyFile != "" {
-		path := z.KeyFile
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(file), path)
-		}
-		if z.Key, err = loadZoneKey(path); err != nil {
-			return errorAt(file, at["key_file"], fmt.Errorf("key_file: %w", err))
-		}
 	}
 	c := z.Machine()
 	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any
@@ -196,22 +186,4 @@ func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
 		}
 	}
 	return at["name"]
-}
-
-// minZoneKey is the length of a key in bytes, at least.
-const minZoneKey = 16
-
-// loadZoneKey reads a file with a key on one line. Errors do not name the key.
-func loadZoneKey(path string) ([]byte, error) {
-	text, err := readSecret(path)
-	key := bytes.TrimSpace(text)
-	switch {
-	case err != nil:
-		return nil, err
-	case bytes.ContainsAny(key, "\r\n"):
-		return nil, fmt.Errorf("%s has more than one line: a zone has one key", path)
-	case len(key) < minZoneKey:
-		return nil, fmt.Errorf("%s: a key needs at least %d bytes: 'openssl rand -hex 32' makes one", path, minZoneKey)
-	}
-	return key, nil
 }

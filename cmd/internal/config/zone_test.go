@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip/zone"
+	"ulnet/portals/keyring"
 )
 
 // TestZoneSection: MS-11, MS-39, MS-102: the section is strict, presets and numbers go
@@ -74,7 +75,8 @@ func TestZoneKey(t *testing.T) {
 	}{
 		{"good", secret + "\n", 0o600, ""},
 		{"short", "secret\n", 0o600, "a key needs at least 16 bytes"},
-		{"two", secret + "\n" + secret, 0o600, "has more than one line"},
+		{"twice", secret + "\n" + secret, 0o600, "both keys are the same"},
+		{"three", secret + "\n1" + secret + "\n2" + secret, 0o600, "there are 3"},
 		{"long", strings.Repeat(secret, 300), 0o600, "has more than 4096 bytes"},
 		{"for others", secret, 0o644, "has mode 0644"},
 	} {
@@ -83,8 +85,9 @@ func TestZoneKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := config.Load(file)
+			want, _ := keyring.NewKeys([]byte(secret))
 			switch {
-			case test.err == "" && (err != nil || string(c.Zone.Key) != secret):
+			case test.err == "" && (err != nil || c.Zone.Keys != want):
 				t.Error(err)
 			case test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), file+":3:13: key_file: ") || !strings.Contains(err.Error(), test.err)):
 				t.Error(err)

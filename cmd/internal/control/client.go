@@ -21,12 +21,13 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
+	warn   io.Writer // see WarnTo
 }
 
 // NewClient returns a client of the daemon at a socket. It connects when it is
 // used.
 func NewClient(socket string) *Client {
-	return &Client{socket, &http.Client{Transport: &http.Transport{
+	return &Client{socket: socket, warn: io.Discard, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
@@ -106,10 +107,14 @@ func (c *Client) Events(ctx context.Context) (io.ReadCloser, error) {
 	return c.do(ctx, http.MethodGet, "/v1/events", nil, nil)
 }
 
-// Capture returns the daemon's messages from now on as pcapng. The caller
-// closes it.
-func (c *Client) Capture(ctx context.Context) (io.ReadCloser, error) {
-	return c.do(ctx, http.MethodGet, "/v1/capture", nil, nil)
+// Capture returns the daemon's messages from now on as pcapng; with headersOnly their
+// payload is zeros. The caller closes it.
+func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly bool, err error) {
+	answer, err := c.open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	return answer.Body, answer.Header.Get(headersOnlyHeader) != "", nil
 }
 
 // call sends a request and decodes the answer.
@@ -130,7 +135,11 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 		return err
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(answer); err != nil {
+	raw, err := io.ReadAll(body)
+	if err == nil {
+		err = c.decodeAnswer(raw, answer)
+	}
+	if err != nil {
 		return c.explain(ctx, fmt.Errorf("answer of the daemon: %w", err))
 	}
 	return nil
@@ -150,6 +159,15 @@ func (c *Client) operate(ctx context.Context, path string, request any, data io.
 
 // do sends a request and returns the body of a good answer.
 func (c *Client) do(ctx context.Context, method, path string, request any, data io.Reader) (io.ReadCloser, error) {
+	answer, err := c.open(ctx, method, path, request, data)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// open sends a request and returns a good answer.
+func (c *Client) open(ctx context.Context, method, path string, request any, data io.Reader) (*http.Response, error) {
 	body, err := requestBody(request, data)
 	if err != nil {
 		return nil, err
@@ -163,7 +181,7 @@ func (c *Client) do(ctx context.Context, method, path string, request any, data 
 		return nil, c.explain(ctx, err)
 	}
 	if answer.StatusCode == http.StatusOK {
-		return answer.Body, nil
+		return answer, nil
 	}
 	defer answer.Body.Close()
 	var failure errorBody

@@ -2,6 +2,7 @@
 // Unix socket, its server and its client.
 //
 //	GET  /v1/status     the node's state, node.Status
+//	GET  /v1/peers      node.PeerPage; ?after=NID&limit=N, or ?nid=NID
 //	GET  /v1/events     what the daemon logs from now on, one JSON object a line
 //	GET  /v1/capture    every message from now on, as pcapng
 //	POST /v1/ping       node.PingRequest, answered by node.PingReply

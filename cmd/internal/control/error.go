@@ -65,11 +65,13 @@ func fail(w http.ResponseWriter, err error) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		status = r.status
 	}
-	body, err := json.Marshal(errorBody{newError(err)})
-	if err != nil {
-		status, body = http.StatusInternalServerError, nil
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client has gone
+	_, _ = w.Write(errorJSON(err)) // the client has gone
+}
+
+// errorJSON returns the body of an answer that is an error.
+func errorJSON(err error) []byte {
+	body, _ := json.Marshal(errorBody{newError(err)}) // texts and a number
+	return append(body, '\n')
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -31,16 +32,29 @@ type fakeNode struct {
 	serve func(context.Context, node.ServeRequest, io.Reader, node.Report) error
 	get   func(context.Context, node.GetRequest, node.Report) error
 
+	peers  func(after nid.NID, limit int) node.PeerPage
 	failed *node.FailRequest // the last, unless it is nil
 
-	Gossip // nil, or a test's
-	Scoll  // likewise
-	Health // likewise
-	Zone   // likewise
-	Mcast  // likewise
+	Gossip  // nil, or a test's
+	Scoll   // likewise
+	Health  // likewise
+	Zone    // likewise
+	Mcast   // likewise
+	KeyRing // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
+
+func (f *fakeNode) Peers(after nid.NID, limit int) node.PeerPage {
+	if f.peers == nil {
+		return node.PeerPage{}
+	}
+	return f.peers(after, limit)
+}
+
+func (*fakeNode) PeersOf(id nid.NID) node.PeerPage {
+	return node.PeerPage{Peers: []lnet.PeerSnapshot{{NID: id, Primary: id}}}
+}
 
 func (f *fakeNode) Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
 	return f.ping(ctx, r)
@@ -129,14 +143,38 @@ func serve(t *testing.T, cfg Config) *daemon {
 	return serveSocket(t, cfg, path, socket)
 }
 
-func serveSocket(t *testing.T, cfg Config, path string, socket *Socket) *daemon {
+// serveAs is serve with the access of each new client from a function, in the order in
+// which they connect.
+func serveAs(t *testing.T, cfg Config, next func() access) *daemon {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	socket, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if cfg.Events == nil {
 		cfg.Events = new(Events)
 	}
+	s := New(cfg)
+	s.access = func(net.Conn) access { return next() }
+	return s.start(t, path, socket)
+}
+
+func serveSocket(t *testing.T, cfg Config, path string, socket *Socket) *daemon {
+	t.Helper()
+	if cfg.Events == nil {
+		cfg.Events = new(Events)
+	}
+	return New(cfg).start(t, path, socket)
+}
+
+// start serves a socket until the test ends.
+func (s *Server) start(t *testing.T, path string, socket *Socket) *daemon {
+	t.Helper()
 	d := &daemon{path: path, done: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
-	go func() { d.done <- New(cfg).Serve(ctx, socket) }()
+	go func() { d.done <- s.Serve(ctx, socket) }()
 	t.Cleanup(func() { d.end(t) })
 	return d
 }

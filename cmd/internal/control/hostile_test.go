@@ -5,9 +5,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
 )
 
@@ -74,15 +76,54 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
+// TestTooManyConnections: what says nothing makes room for who has something to say, at
+// once.
 func TestTooManyConnections(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}, MaxConns: 2, RequestTimeout: 50 * time.Millisecond})
+	d := serve(t, Config{Node: &fakeNode{}, MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {
 		d.dial(t) // and says nothing
 	}
-	// Their time-outs let this one through.
 	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestGroupKeepsNobodyOut: whatever connections and streams the group of the socket
+// has, root gets an answer, and the group is told that there are too many.
+func TestGroupKeepsNobodyOut(t *testing.T) {
+	const most = 4
+	var mu sync.Mutex
+	next := accessRead
+	d := serveAs(t, Config{Node: &fakeNode{}, MaxConns: most, MaxStreams: most, RequestTimeout: 2 * waitLimit}, func() access {
+		mu.Lock()
+		defer mu.Unlock()
+		return next
+	})
+	for range most {
+		d.dial(t)
+	}
+	for range most { // these take the places of the silent ones
+		stream, err := NewClient(d.path).Events(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+	}
+	_, err := NewClient(d.path).Status(t.Context())
+	if err == nil || err.Error() != "too many requests at a time" || cli.HintOf(err) == "" {
+		t.Errorf("one more of the group: %v, hint %q", err, cli.HintOf(err))
+	}
+	mu.Lock()
+	next = accessWrite
+	mu.Unlock()
+	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+		t.Errorf("root: %v", err)
+	}
+	stream, err := NewClient(d.path).Events(t.Context())
+	if err != nil {
+		t.Fatalf("events for root: %v", err)
+	}
+	stream.Close()
 }
 
 func TestReaderThatStalls(t *testing.T) {

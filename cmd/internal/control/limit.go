@@ -1,48 +1,132 @@
 package control
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
+	"time"
+
+	"ulnet/cmd/internal/cli"
 )
 
-// limit returns l with at most n connections open at a time; more wait to be
-// accepted.
-func limit(l net.Listener, n int) net.Listener {
-	return &limitedListener{Listener: l, tokens: make(chan struct{}, n), closed: make(chan struct{})}
-}
+// maxStrangers bounds the connections of processes that may do nothing, which are
+// told so.
+const maxStrangers = 8
 
-type limitedListener struct {
+// admission is a listener that bounds the open connections of each kind of client
+// apart, so that the group of the socket keeps neither root nor the daemon's user out.
+// When a kind has all its connections, that which has been without a request for
+// longest is closed for a new one; if none is, the new one is refused.
+type admission struct {
 	net.Listener
-	tokens chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	access func(net.Conn) access // of the client at the other end
+	max    [accessWrite + 1]int
+
+	mu    sync.Mutex
+	clock uint64                           // counts changes of state; guarded by mu, like all below
+	open  [accessWrite + 1][]*admittedConn // by what the client may do
 }
 
-func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.tokens <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
+// admit returns l with at most limit open connections of root and the daemon's user,
+// and as many of the group.
+func admit(l net.Listener, limit int, access func(net.Conn) access) *admission {
+	return &admission{Listener: l, access: access, max: [...]int{
+		accessNone: maxStrangers, accessRead: limit, accessWrite: limit,
+	}}
+}
+
+// Accept implements net.Listener.
+func (a *admission) Accept() (net.Conn, error) {
+	for {
+		c, err := a.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		admitted := &admittedConn{Conn: c, list: a, access: a.access(c)}
+		victim, ok := a.add(admitted)
+		if victim != nil {
+			_ = victim.Close()
+		}
+		if ok {
+			return admitted, nil
+		}
+		refuseConn(c)
 	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.tokens
-		return nil, err
+}
+
+// add enters a connection; victim is one that has to be closed for it.
+func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := &a.open[c.access]
+	if len(*list) >= a.max[c.access] {
+		for _, o := range *list {
+			if o.idle > 0 && (victim == nil || o.idle < victim.idle) {
+				victim = o
+			}
+		}
+		if victim == nil {
+			return nil, false
+		}
+		a.forget(victim)
 	}
-	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.tokens })}, nil
+	a.clock++
+	c.idle = a.clock
+	*list = append(*list, c)
+	return victim, true
 }
 
-func (l *limitedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+// forget takes a connection off its list, if it is there. The caller holds a.mu.
+func (a *admission) forget(c *admittedConn) {
+	a.open[c.access] = slices.DeleteFunc(a.open[c.access], func(o *admittedConn) bool { return o == c })
 }
 
-type limitedConn struct {
+// state notes that a request on a connection begins or has ended
+// (http.Server.ConnState).
+func (a *admission) state(c net.Conn, s http.ConnState) {
+	admitted, ok := c.(*admittedConn)
+	if !ok {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clock++
+	admitted.idle = a.clock
+	if s == http.StateActive {
+		admitted.idle = 0
+	}
+}
+
+// admittedConn is a connection that counts.
+type admittedConn struct {
 	net.Conn
-	release func()
+	list   *admission
+	access access
+	idle   uint64 // since when it has no request, 0: it has one; guarded by list.mu
 }
 
-func (c *limitedConn) Close() error {
-	defer c.release()
+// Close implements net.Conn.
+func (c *admittedConn) Close() error {
+	c.list.mu.Lock()
+	c.list.forget(c)
+	c.list.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// refuseConn tells a client that there are too many. The buffer of a Unix socket has
+// room for it; a client that is not there any more is not waited for.
+func refuseConn(c net.Conn) {
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // Unix sockets have deadlines
+	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))
+	answer := http.Response{
+		StatusCode: http.StatusServiceUnavailable, ProtoMajor: 1, ProtoMinor: 1, Close: true,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}
+	_ = answer.Write(c)
+	_ = c.Close()
 }

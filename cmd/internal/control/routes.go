@@ -17,6 +17,7 @@ import (
 
 func (s *Server) routes() {
 	s.handle("GET /v1/status", accessRead, s.status)
+	s.handle("GET /v1/peers", accessRead, s.peers)
 	s.handle("GET /v1/events", accessRead, s.stream(s.events))
 	s.handle("GET /v1/capture", accessRead, s.stream(s.capture))
 	s.handle("POST /v1/ping", accessWrite, s.ping)
@@ -35,6 +36,7 @@ func (s *Server) routes() {
 	s.scollRoutes()
 	s.healthRoutes()
 	s.zoneRoutes()
+	s.keysRoutes()
 	s.mcastRoutes()
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
@@ -52,7 +54,7 @@ func (s *Server) handle(pattern string, need access, h handler) {
 		s.active.Add(1)
 		defer s.active.Done()
 		s.deadlines(w)
-		if has, _ := r.Context().Value(accessKey{}).(access); has < need {
+		if accessOf(r) < need {
 			fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New("permission denied"),
 				"root and the user of lnetd may do everything, the group of its socket may look")})
 			return
@@ -63,17 +65,24 @@ func (s *Server) handle(pattern string, need access, h handler) {
 	})
 }
 
+// accessOf returns what the client of a request may do.
+func accessOf(r *http.Request) access {
+	has, _ := r.Context().Value(accessKey{}).(access)
+	return has
+}
+
 // stream wraps a handler whose answer has no end of its own: a bounded number
 // at a time.
 func (s *Server) stream(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		streams := s.streams[accessOf(r)]
 		select {
-		case s.streams <- struct{}{}:
+		case streams <- struct{}{}:
 		default:
 			return &refusal{http.StatusServiceUnavailable, cli.Hint(errors.New("too many operations at a time"),
 				"end some of them and try again")}
 		}
-		defer func() { <-s.streams }()
+		defer func() { <-streams }()
 		return h(w, r)
 	}
 }

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
 )
 
 // Node is what the server controls.
 type Node interface {
 	Status() node.Status
+	Peers(after nid.NID, limit int) node.PeerPage
+	PeersOf(nid.NID) node.PeerPage
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
 	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
 	Set(node.Setting) error
@@ -33,21 +36,27 @@ type Node interface {
 	Health
 	Zone
 	Mcast
+	KeyRing
 }
 
 var _ Node = (*node.Node)(nil)
 
+// Capture writes every message from now on to w as pcapng until ctx ends, with its
+// payload or without.
+type Capture interface {
+	View(ctx context.Context, w io.Writer) error
+	ViewHeaders(ctx context.Context, w io.Writer) error
+}
+
 // Config configures a Server. Zero bounds mean their defaults.
 type Config struct {
-	Node   Node
-	Events *Events // required
-	// Capture writes every message from now on to w as pcapng until ctx ends;
-	// nil: there is none.
-	Capture func(ctx context.Context, w io.Writer) error
+	Node    Node
+	Events  *Events      // required
+	Capture Capture      // nil: there is none
 	Log     *slog.Logger // nil discards
 
-	MaxConns       int           // 128; more wait
-	MaxStreams     int           // 64; more are refused
+	MaxConns       int           // 128 of root and the daemon's user, and as many of the socket's group; see admission
+	MaxStreams     int           // 64 of each of these; more are refused
 	RequestTimeout time.Duration // 10 s: for a request without its data
 	StallTimeout   time.Duration // 30 s: without progress of an answer
 }
@@ -84,14 +93,18 @@ var ErrShutdown = errors.New("lnetd is shutting down")
 type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
-	streams chan struct{} // a token per stream
+	streams [accessWrite + 1]chan struct{} // a token per stream, by what its client may do
+	access  func(net.Conn) access          // of a client; set by Serve unless a test has set it
 	active  sync.WaitGroup
 }
 
 // New returns a server.
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
-	s := &Server{cfg: cfg, mux: http.NewServeMux(), streams: make(chan struct{}, cfg.MaxStreams)}
+	s := &Server{cfg: cfg, mux: http.NewServeMux()}
+	for i := range s.streams {
+		s.streams[i] = make(chan struct{}, cfg.MaxStreams)
+	}
 	s.routes()
 	return s
 }
@@ -103,6 +116,10 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
+	if s.access == nil {
+		s.access = func(c net.Conn) access { return s.accessOfPeer(who, c) }
+	}
+	conns := admit(socket, s.cfg.MaxConns, s.access)
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h := &http.Server{
 		Handler:           s.mux,
@@ -112,11 +129,12 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, accessKey{}, s.admit(who, c))
+			return context.WithValue(ctx, accessKey{}, c.(*admittedConn).access)
 		},
+		ConnState: conns.state,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(limit(socket, s.cfg.MaxConns)) }()
+	go func() { failed <- h.Serve(conns) }()
 	select {
 	case err = <-failed:
 		cancel(err)
@@ -142,11 +160,8 @@ func (s *Server) stop(h *http.Server) {
 // accessKey finds the access of a connection in its context.
 type accessKey struct{}
 
-// admit decides what a connection may do.
-func (s *Server) admit(who policy, c net.Conn) access {
-	if l, ok := c.(*limitedConn); ok {
-		c = l.Conn
-	}
+// accessOfPeer returns what the process at the other end of a connection may do.
+func (s *Server) accessOfPeer(who policy, c net.Conn) access {
 	unixConn, ok := c.(*net.UnixConn)
 	if !ok {
 		return accessNone

@@ -101,11 +101,20 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Capture == nil {
 		return &refusal{http.StatusNotFound, cli.Hint(errors.New("this daemon captures nothing"), "try --capture of lnetd")}
 	}
+	view := s.cfg.Capture.ViewHeaders // what others say is not the group's business
+	if accessOf(r) >= accessWrite {
+		view = s.cfg.Capture.View
+	} else {
+		w.Header().Set(headersOnlyHeader, "true")
+	}
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	out := s.stallWriter(w)
 	w.WriteHeader(http.StatusOK)
 	if out.flush() == nil {
-		_ = s.cfg.Capture(r.Context(), out) // the client has gone
+		_ = view(r.Context(), out) // the client has gone
 	}
 	return nil
 }
+
+// headersOnlyHeader marks a capture in which payload is replaced by zeros.
+const headersOnlyHeader = "Ulnet-Headers-Only"

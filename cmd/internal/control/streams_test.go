@@ -67,25 +67,43 @@ func TestEventsNeverBlock(t *testing.T) {
 	}
 }
 
+// fakeCapture tells its viewers what they see, and the test when one leaves.
+type fakeCapture struct{ left chan bool }
+
+func (c fakeCapture) View(ctx context.Context, w io.Writer) error { return c.show(ctx, w, "payload") }
+
+func (c fakeCapture) ViewHeaders(ctx context.Context, w io.Writer) error {
+	return c.show(ctx, w, "headers")
+}
+
+func (c fakeCapture) show(ctx context.Context, w io.Writer, text string) error {
+	defer func() { c.left <- true }()
+	if _, err := io.WriteString(w, text); err != nil {
+		return err
+	}
+	w.(interface{ Flush() }).Flush()
+	<-ctx.Done()
+	return nil
+}
+
+// TestCapture: root and the daemon's user see the payload of messages, the group of
+// the socket their headers.
 func TestCapture(t *testing.T) {
-	ended := make(chan bool, 1)
-	d := serve(t, Config{Node: &fakeNode{}, Capture: func(ctx context.Context, w io.Writer) error {
-		defer func() { ended <- true }()
-		if _, err := io.WriteString(w, "pcapng"); err != nil {
-			return err
+	for _, test := range []struct {
+		access access
+		want   string
+	}{{accessWrite, "payload"}, {accessRead, "headers"}} {
+		c := fakeCapture{make(chan bool, 1)}
+		d := serveAs(t, Config{Node: &fakeNode{}, Capture: c}, func() access { return test.access })
+		stream, headersOnly, err := NewClient(d.path).Capture(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		w.(interface{ Flush() }).Flush()
-		<-ctx.Done()
-		return nil
-	}})
-	stream, err := NewClient(d.path).Capture(t.Context())
-	if err != nil {
-		t.Fatal(err)
+		got := make([]byte, 7)
+		if _, err := io.ReadFull(stream, got); err != nil || string(got) != test.want || headersOnly != (test.access == accessRead) {
+			t.Errorf("access %d: read %q, headers only: %t, %v", test.access, got, headersOnly, err)
+		}
+		stream.Close()
+		wait(t, c.left)
 	}
-	got := make([]byte, 6)
-	if _, err := io.ReadFull(stream, got); err != nil || string(got) != "pcapng" {
-		t.Errorf("read %q, %v", got, err)
-	}
-	stream.Close()
-	wait(t, ended)
 }

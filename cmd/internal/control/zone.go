@@ -25,6 +25,7 @@ type Zone interface {
 	ZoneWrite(node.ZoneWrite) error
 	ZoneJoin() error
 	ZoneLeave(node.ZoneGoodbye) error
+	ZoneRemove(node.ZoneNode) error
 }
 
 func (s *Server) zoneRoutes() {
@@ -55,6 +56,9 @@ func (s *Server) zoneRoutes() {
 	})
 	s.handle("POST /v1/zone/join", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, func(_ context.Context, none nothing) (nothing, error) { return none, n.ZoneJoin() })
+	})
+	s.handle("POST /v1/zone/remove", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
+		return operate(s, w, r, func(_ context.Context, who node.ZoneNode) (node.ZoneNode, error) { return who, n.ZoneRemove(who) })
 	})
 	s.handle("POST /v1/zone/leave", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, func(_ context.Context, g node.ZoneGoodbye) (node.ZoneGoodbye, error) { return g, n.ZoneLeave(g) })
@@ -122,6 +126,11 @@ func (c *Client) ZoneWrite(ctx context.Context, w node.ZoneWrite) error {
 // ZoneJoin has the daemon's node join its zone again.
 func (c *Client) ZoneJoin(ctx context.Context) error {
 	return c.callWith(ctx, "/v1/zone/join", nothing{}, nil)
+}
+
+// ZoneRemove removes a member from the views of the zone.
+func (c *Client) ZoneRemove(ctx context.Context, nameOrID string) error {
+	return c.callWith(ctx, "/v1/zone/remove", node.ZoneNode{Node: nameOrID}, nil)
 }
 
 // ZoneLeave has it say goodbye.

@@ -75,6 +75,11 @@ func (f *fakeZone) ZoneJoin() error {
 	return f.err
 }
 
+func (f *fakeZone) ZoneRemove(r node.ZoneNode) error {
+	f.said = append(f.said, "remove "+r.Node)
+	return f.err
+}
+
 func (f *fakeZone) ZoneLeave(g node.ZoneGoodbye) error {
 	f.said = append(f.said, fmt.Sprint("leave ", g.Code))
 	return f.err
@@ -110,8 +115,8 @@ func TestZone(t *testing.T) {
 	explained, err := c.ZoneExplain(t.Context(), "one")
 	check("explain", "gone", explained.State, err)
 	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}),
-		c.ZoneLeave(t.Context(), node.ZoneGoodbye{Code: -3}), c.ZoneJoin(t.Context()))
-	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join"}, f.said, err)
+		c.ZoneLeave(t.Context(), node.ZoneGoodbye{Code: -3}), c.ZoneJoin(t.Context()), c.ZoneRemove(t.Context(), "two"))
+	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join", "remove two"}, f.said, err)
 
 	f.err = cli.Hint(syscall.ESRCH, "join")
 	if _, err := c.ZoneStatus(t.Context()); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {

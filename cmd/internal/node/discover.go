@@ -25,6 +25,7 @@ type DiscoverReply struct {
 	MultiRail bool          `json:"multi_rail"`
 	Features  wire.Features `json:"features"`
 	NIs       []PingedNI    `json:"nis"`
+	Claimed   []PingedNI    `json:"claimed,omitempty"` // that it lists too; see lnet.Peer
 	Took      time.Duration `json:"took"`
 }
 
@@ -45,7 +46,7 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 	}
 	return DiscoverReply{
 		Primary: p.Primary, MultiRail: p.Flags.Has(lnet.PeerMultiRail), Features: p.Features,
-		NIs: pingedNIs(p.NIs), Took: clock.Now() - began,
+		NIs: pingedNIs(p.NIs), Claimed: pingedNIs(p.Claimed), Took: clock.Now() - began,
 	}, nil
 }
 
@@ -55,11 +56,15 @@ type KnownPeer struct {
 	MultiRail bool           `json:"multi_rail"`
 	Flags     lnet.PeerFlags `json:"flags"`
 	NIs       []PingedNI     `json:"nis"`
+	Claimed   []PingedNI     `json:"claimed,omitempty"` // that it lists too; see lnet.Peer
 }
 
 func knownPeers(peers []lnet.Peer) (known []KnownPeer) {
 	for _, p := range peers {
-		known = append(known, KnownPeer{p.Primary, p.Flags.Has(lnet.PeerMultiRail), p.Flags, pingedNIs(p.NIs)})
+		known = append(known, KnownPeer{
+			Primary: p.Primary, MultiRail: p.Flags.Has(lnet.PeerMultiRail), Flags: p.Flags,
+			NIs: pingedNIs(p.NIs), Claimed: pingedNIs(p.Claimed),
+		})
 	}
 	return known
 }

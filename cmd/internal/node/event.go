@@ -54,7 +54,7 @@ func newEvent(e *portals.Event) *Event {
 		Type: e.Kind.String(), Target: e.Target, Initiator: e.Initiator, Source: e.Source,
 		Sender: e.Sender, Portal: e.Portal, MatchBits: Bits(e.MatchBits),
 		RLength: e.RLength, MLength: e.MLength, Offset: e.Offset, HdrData: Bits(e.HdrData),
-		MD: Bits(e.MD), Options: uint32(e.Options &^ portals.Priority),
+		MD: Bits(e.MD), Options: uint32(e.Options &^ (portals.Priority | portals.MayBlock)),
 		Status: status(e.Err), Unlinked: e.Unlinked,
 	}
 	if e.Kind != portals.EventUnlink {

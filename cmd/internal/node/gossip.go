@@ -17,6 +17,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // GossipInit are the parameters of gossip; the NIDs of the participants come
@@ -69,7 +70,8 @@ type gossiper struct {
 	// health is what client health knows of it; nil: that is not enabled.
 	health *healthView
 
-	commands sync.Mutex // held by one command at a time
+	keys     keyring.Keys // of the daemon's configuration; guarded by commands
+	commands sync.Mutex   // held by one command at a time
 
 	mu     sync.Mutex
 	setup  *gossipSetup   // nil before init; guarded by mu, like all below
@@ -110,6 +112,9 @@ func gossipFailure(errno syscall.Errno, text string) error {
 
 // configure begins gossip as the configuration says.
 func (g *gossiper) configure(c config.Gossip) error {
+	g.commands.Lock()
+	g.keys = c.Keys
+	g.commands.Unlock()
 	if len(c.NIDs) == 0 {
 		return nil
 	}
@@ -161,7 +166,7 @@ func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 		rand.Read(b[:])
 		cfg.Seed = binary.LittleEndian.Uint64(b[:])
 	}
-	cfg.Trace = true
+	cfg.Trace, cfg.Keys = true, g.keys
 	g.mu.Lock()
 	same, agent := g.setup != nil && g.setup.asked == r && g.setup.list.Digest() == list.Digest(), g.agent
 	g.mu.Unlock()
@@ -178,6 +183,24 @@ func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 	defer g.mu.Unlock()
 	g.setup, g.staged = newGossipSetup(r, list, cfg), nil
 	return nil
+}
+
+// setKeys changes the keys, also of what begins later.
+func (g *gossiper) setKeys(keys keyring.Keys) {
+	g.commands.Lock()
+	defer g.commands.Unlock()
+	g.keys = keys
+	g.mu.Lock()
+	agent := g.agent
+	if g.setup != nil {
+		setup := *g.setup // others may be reading it
+		setup.cfg.Keys = keys
+		g.setup = &setup
+	}
+	g.mu.Unlock()
+	if agent != nil {
+		agent.SetKeys(keys)
+	}
 }
 
 // contains refuses a list without a NID of this node.

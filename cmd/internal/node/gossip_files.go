@@ -108,6 +108,8 @@ func GossipCounters(s *gossip.Snapshot) []Counter {
 		{"replies_received", c.RepliesReceived},
 		{"obsolete", c.Obsolete},
 		{"bad_clock", c.BadClock},
+		{"realigned", c.Realigned},
+		{"not_signed", c.NotSigned},
 		{"malformed", c.Malformed},
 		{"for_nobody", c.ForNobody},
 		{"not_young", c.NotYoung},
@@ -120,6 +122,7 @@ func GossipCounters(s *gossip.Snapshot) []Counter {
 		{"bad_stages", c.BadStages},
 		{"not_sent", s.NotSent},
 		{"stray_bits", s.StrayBits},
+		{"other_pid", s.OtherPID},
 		{"not_posted", s.NotPosted},
 	}
 }

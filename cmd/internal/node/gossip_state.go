@@ -103,7 +103,7 @@ func (s *gossipSetup) params(agent *gossip.Agent) gossip.Params {
 	return gossip.Params{
 		Version: gossip.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
 		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
-		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed,
+		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
 	}
 }
 

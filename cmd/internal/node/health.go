@@ -97,6 +97,9 @@ func (h *healthRoles) follow() {
 
 // gossipChanged has the roles look at gossip soon.
 func (n *Node) gossipChanged() {
+	if n.scoll != nil {
+		n.scoll.relist()
+	}
 	if n.health == nil {
 		return
 	}

@@ -55,8 +55,8 @@ func (h *healthRoles) startServer() error {
 		ServerConfig: health.ServerConfig{Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients, Uneven: !h.cfg.Balance},
 		View:         h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
 	}
-	if len(h.cfg.ClaimKeys) > 0 {
-		if cfg.Claims, err = health.NewClaims(h.cfg.ClaimKeys...); err != nil {
+	if h.cfg.ClaimKeys.Len() > 0 {
+		if cfg.Claims, err = health.NewClaims(h.cfg.ClaimKeys.All()...); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,9 @@ func New(cfg Config) (*Node, error) {
 		Log:                cfg.Log,
 		TransactionTimeout: cfg.TransactionTimeout,
 		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
+		SourceUnchecked:    !cfg.SourceCheck,
+		PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
+		OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
 	})
 	n.table = portals.New(n.lnet)
 	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
@@ -232,6 +236,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	}
 	n.plan.Stop()
 	defer n.clock.Close()
+	defer n.table.Close()
 	return errors.Join(err, n.lnet.Shutdown(ctx))
 }
 

@@ -72,7 +72,7 @@ func (n *Node) startRmcast() error {
 	m := &multicaster{node: n, cfg: cfg, self: self}
 	m.agent, err = rmcast.Start(n.table, rmcast.AgentConfig{
 		Self: self, View: n.gossip.view, Log: n.cfg.Log, Incarnation: n.lnet.Incarnation(),
-		Buffers: cfg.Buffers, Fragment: cfg.Fragment(), Members: cfg.Members,
+		Buffers: cfg.Buffers, Fragment: cfg.Fragment(), Members: cfg.Members, Keys: cfg.Keys,
 	})
 	if err != nil {
 		return err
@@ -110,11 +110,26 @@ func (n *Node) mcastNID() (nid.NID, error) {
 		"say which with nid in the section rmcast")
 }
 
+// admitted are the nodes that may be members besides the managers; nil: all.
+func (g *mcastGroup) admitted() []nid.NID { return g.m.node.cfg.McastMembers(g.cfg) }
+
+// warn says what of the list of those that may be members is perhaps not meant.
+func (g *mcastGroup) warn() {
+	log, list := g.m.node.cfg.Log.With(slog.String("group", g.cfg.Name)), g.admitted()
+	switch {
+	case list == nil && g.m.cfg.Keys.Len() == 0:
+		log.Warn("every node can join this multicast group: list its members, set key_file in the section rmcast, or the nids of gossip")
+	case list != nil && !slices.Contains(list, g.m.self) && !slices.Contains(g.cfg.Managers, g.m.self):
+		log.Warn("this node is not among the members that the multicast group lists: managers with the same list do not let it in", slog.Any("nid", g.m.self))
+	}
+}
+
 // start manages a group and joins it, as the configuration says.
 func (g *mcastGroup) start() error {
+	g.warn()
 	if slices.Contains(g.cfg.Managers, g.m.self) {
 		err := g.m.agent.Manage(rmcast.ManagerConfig{
-			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Window: g.cfg.Window, Fragment: g.cfg.Fragment,
+			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), Window: g.cfg.Window, Fragment: g.cfg.Fragment,
 		})
 		if err != nil {
 			return err
@@ -136,7 +151,7 @@ func (g *mcastGroup) join() error {
 	}
 	group, err := g.m.agent.Join(rmcast.GroupConfig{
 		Config: rmcast.Config{
-			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, FIFO: g.cfg.FIFO,
+			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), FIFO: g.cfg.FIFO,
 			Seed: g.m.node.lnet.Incarnation(), Faults: faults,
 		},
 		Handle: g.heard, OnChange: g.changed, NoMulticast: !g.cfg.Multicast,
@@ -205,6 +220,8 @@ func (g *mcastGroup) ready(ctx context.Context, timeout time.Duration) (*rmcast.
 	defer cancel()
 	err = group.Ready(ctx)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && group.Status().Refusal != nil:
+		return nil, mcastFailed(fmt.Errorf("no member of group %s after %v: %w", g.cfg.Name, timeout, group.Status().Refusal))
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return nil, context.Cause(ctx)
 	case err != nil:
@@ -253,6 +270,10 @@ func mcastFailed(err error) error {
 		return wrap(syscall.ESTALE, "members may have it or not; 'scollctl mcast status' shows when this node is a member again")
 	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrStopped):
 		return wrap(syscall.ECANCELED, "somebody had this node leave the group, or lnetd is stopping")
+	case errors.Is(err, rmcast.ErrStranger):
+		return wrap(syscall.EACCES, "'scollctl mcast status' on a manager counts strangers")
+	case errors.Is(err, rmcast.ErrAhead):
+		return wrap(syscall.EOVERFLOW, "'date' on this node and on the managers")
 	case errors.Is(err, rmcast.ErrTaken):
 		return wrap(syscall.EALREADY, "'scollctl mcast status' shows how it stands")
 	}

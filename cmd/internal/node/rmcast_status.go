@@ -15,6 +15,12 @@ type McastStatus struct {
 	NID    nid.NID            `json:"nid"`
 	Groups []McastGroupStatus `json:"groups"`
 	Strays uint64             `json:"strays"` // messages of groups that this node is not in
+	// Keys is how many there are; Verified counts messages that each has verified since it
+	// was read, and NotSigned those that were dropped because they were not signed as they
+	// should be.
+	Keys      int       `json:"keys"`
+	Verified  [2]uint64 `json:"verified"`
+	NotSigned uint64    `json:"not_signed"`
 }
 
 // McastGroupStatus is a group at this node.
@@ -24,11 +30,13 @@ type McastGroupStatus struct {
 	Managers  []nid.NID     `json:"managers"`
 	State     string        `json:"state"` // out, joining, member or leaving
 	FIFO      bool          `json:"fifo"`
-	Manager   nid.NID       `json:"manager,omitzero"` // who manages now, as far as is known
-	Own       uint32        `json:"own_number"`       // communication number of this node, 0 without one
-	Version   string        `json:"version"`          // of the newest list of members
-	Usable    string        `json:"usable"`           // the newest under which may be sent: all on it have it
-	Sending   string        `json:"sending"`          // under which this node sends
+	Manager   nid.NID       `json:"manager,omitzero"`  // who manages now, as far as is known
+	Open      bool          `json:"open"`              // every node can join
+	Refused   string        `json:"refused,omitempty"` // why managers refuse this node, as far as they said so
+	Own       uint32        `json:"own_number"`        // communication number of this node, 0 without one
+	Version   string        `json:"version"`           // of the newest list of members
+	Usable    string        `json:"usable"`            // the newest under which may be sent: all on it have it
+	Sending   string        `json:"sending"`           // under which this node sends
 	Members   []McastMember `json:"members"`
 	Multicast bool          `json:"multicast"` // otherwise the payload goes down the tree
 	Fragment  int           `json:"fragment"`
@@ -101,6 +109,8 @@ func (n *Node) McastStatus() (McastStatus, error) {
 		return McastStatus{}, err
 	}
 	s := McastStatus{NID: n.mcast.self, Groups: []McastGroupStatus{}, Strays: n.mcast.agent.Strays()}
+	k := n.mcast.agent.KeyStats()
+	s.Keys, s.Verified, s.NotSigned = k.Keys, k.Verified, k.NotSigned
 	for _, g := range n.mcast.groups {
 		s.Groups = append(s.Groups, g.status())
 	}
@@ -113,6 +123,7 @@ func (g *mcastGroup) status() McastGroupStatus {
 	g.mu.Unlock()
 	s := McastGroupStatus{
 		Name: g.cfg.Name, Number: g.cfg.Number, Managers: g.cfg.Managers, State: "out", FIFO: g.cfg.FIFO, Listeners: listeners,
+		Open:    g.admitted() == nil && g.m.cfg.Keys.Len() == 0,
 		Faults:  McastFaults{Acks: faults.Acks, Datagrams: faults.Datagrams},
 		Members: []McastMember{}, Streams: []McastStream{}, Waits: []McastWait{},
 	}
@@ -144,6 +155,9 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 // fill says how a group that was joined stands.
 func (s *McastGroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
+	if of.Refusal != nil {
+		s.Refused = of.Refusal.Error()
+	}
 	s.Version, s.Usable, s.Sending, s.Multicast = of.Version.String(), of.Usable.String(), of.Sending.String(), of.Multicast
 	s.Fragment, s.Window, s.Limit, s.InFlight = of.Fragment, of.Window, of.Limit, of.InFlight
 	s.RTTUS, s.Stats = of.RTT.Microseconds(), counters(of.Stats)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 	"ulnet/scoll"
 )
 
@@ -29,8 +31,12 @@ type collective struct {
 	workers sync.WaitGroup
 	end     context.CancelFunc // of greeting
 
-	groups  groups
-	log     broadcasts
+	groups groups
+	log    broadcasts
+	listed atomic.Pointer[list] // who is no stranger; nil: everybody
+
+	relisting sync.Mutex // held while the list is made; taken before all others
+
 	carried carried
 }
 
@@ -66,14 +72,20 @@ func (n *Node) startScoll() error {
 	if err := c.configureGroups(); err != nil {
 		return err
 	}
-	c.admin = admin.New(c.adminConfig())
-	cfg := scoll.AgentConfig{Config: c.cfg.Machine(), View: n.gossip.view, Log: n.cfg.Log, Worker: c.workers.Go}
+	adminConfig, err := c.adminConfig()
+	if err != nil {
+		return err
+	}
+	c.admin = admin.New(adminConfig)
+	cfg := scoll.AgentConfig{Config: c.cfg.Machine(), View: n.gossip.view, Log: n.cfg.Log, Worker: c.workers.Go, Wall: time.Now, Keys: c.cfg.Keys}
 	cfg.Self, cfg.Incarnation = c.self, n.lnet.Incarnation()
 	cfg.Propagation = max(time.Second, newsCycles*n.cfg.Gossip.Interval)
 	if c.agent, err = scoll.Start(n.table, cfg); err != nil {
 		return err
 	}
 	n.scoll = c
+	c.relist()
+	c.warn()
 	n.cfg.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
 	if err := c.admin.Register(c.agent); err != nil {
 		return err
@@ -105,17 +117,22 @@ func (n *Node) scollNID() (nid.NID, error) {
 		"say which with nid in the section scoll")
 }
 
-func (c *collective) adminConfig() admin.Config {
+func (c *collective) adminConfig() (admin.Config, error) {
 	a := c.cfg.Admin
 	actions := map[string]admin.Action{}
 	for _, act := range a.Actions {
-		actions[act.Name] = admin.Action{Run: act.Run, Timeout: act.Timeout}
+		user, err := userOf(act)
+		if err != nil {
+			return admin.Config{}, err
+		}
+		actions[act.Name] = admin.Action{Run: act.Run, Timeout: act.Timeout, User: user}
 	}
 	return admin.Config{
+		Distrust: c.distrust, IsStranger: c.isStranger,
 		Version: "ulnet " + cli.Version(), Digest: digestOf(c.node.cfg.Config), Actions: actions, MayAct: c.mayAct,
 		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.take,
 		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log, Worker: c.workers.Go,
-	}
+	}, nil
 }
 
 // mayAct says whether a root may run actions here when its request comes through
@@ -141,14 +158,17 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 // names of a node and its places.
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
+	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
 	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
-	c.Scoll.NID, c.Health.NID, c.Health.At = nid.NID{}, nid.NID{}, config.Place{}
+	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}
+	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
+	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
 	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
-	c.Health.ClaimFile, c.Health.ClaimKeys = "", nil // a digest of short keys could be guessed
-	c.Rmcast.NID = nid.NID{}
+	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
+	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
 	z := &c.Zone
 	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
-	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Key = false, nil, false, "", nil
+	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Keys = false, nil, false, "", keyring.Keys{}
 	return sha256.Sum256(fmt.Appendf(nil, "%+v", c))
 }
 

@@ -53,6 +53,8 @@ func (a *Answer) isBad() bool {
 func errorOf(o admin.Order, p admin.Piece) string {
 	const noEntry scoll.Status = 2
 	switch p.Status {
+	case admin.Distrusted:
+		return "refused: users without privilege can have the NID of any host there; set key_file in the section scoll of all servers, or actions_without_identity: yes in its section admin there"
 	case scoll.EPERM:
 		return "not allowed: allow_roots and allow_relays there say who may run actions"
 	case noEntry:
@@ -85,6 +87,12 @@ func unreachedText(s scoll.Status) string {
 		return "given up, or its lnetd is stopping"
 	case scoll.ENOSERVICE:
 		return "no administration service there"
+	case scoll.EKEY:
+		return "refused: key_file of the section scoll is not the same there"
+	case scoll.EAHEAD:
+		return "refused: an incarnation is more than a day above the clock there; compare the clocks, see docs/collectives.md"
+	case scoll.ENOTLISTED:
+		return "not asked: it is not in allow_members of the one above it, nor on the lists that stand for that"
 	}
 	return s.Error()
 }

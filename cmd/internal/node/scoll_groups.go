@@ -156,15 +156,24 @@ func (n *Node) GroupCreate(r GroupCreate, nids io.Reader) error {
 	if err != nil {
 		return err
 	}
-	c.groups.mu.Lock()
-	defer c.groups.mu.Unlock()
+	if err := c.groups.name(g); err != nil {
+		return err
+	}
+	c.relist()
+	return nil
+}
+
+// name takes a group that a command has made.
+func (g *groups) name(made *namedGroup) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case c.groups.named[r.Name] != nil:
-		return cli.Hint(scollFailure(syscall.EEXIST, "there is a group %s already", r.Name), "choose another name, or 'scollctl group destroy' it first")
-	case len(c.groups.named) >= maxGroups:
+	case g.named[made.name] != nil:
+		return cli.Hint(scollFailure(syscall.EEXIST, "there is a group %s already", made.name), "choose another name, or 'scollctl group destroy' it first")
+	case len(g.named) >= maxGroups:
 		return scollFailure(syscall.ENOSPC, "there are %d groups already", maxGroups)
 	}
-	c.groups.named[r.Name] = g
+	g.named[made.name] = made
 	return nil
 }
 
@@ -201,6 +210,7 @@ func (n *Node) GroupDestroy(ctx context.Context, r GroupName) error {
 		c.groups.mu.Lock()
 		delete(c.groups.named, r.Name)
 		c.groups.mu.Unlock()
+		c.relist()
 	}
 	if err := errors.Join(errs...); err != nil {
 		return cli.Hint(scollFailure(syscall.EIO, "not all members were told: %w", err), "they forget the group when this node ends")

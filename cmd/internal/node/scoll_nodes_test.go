@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -23,6 +24,11 @@ import (
 // collectives.
 func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Node) {
 	t.Helper()
+	return scollNodesLogging(t, n, nil, change)
+}
+
+func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*config.Config)) (nodes []*Node) {
+	t.Helper()
 	var addrs []netip.Addr
 	for i := range n + 1 { // one is for nobody
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
@@ -38,7 +44,7 @@ func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Node
 		if change != nil {
 			change(&cfg)
 		}
-		node, err := New(Config{Config: cfg})
+		node, err := New(Config{Config: cfg, Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +155,7 @@ func TestRetired(t *testing.T) {
 	// is closed would wait for ever.
 	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
 	nodes := scollNodes(t, 2, func(c *config.Config) {
-		c.Scoll.Admin.AllowRoots = setsOf(t, "127.0.0.71@tcp")
+		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})
@@ -310,7 +316,7 @@ func TestGroups(t *testing.T) {
 // may end; the broadcast is told of as over.
 func TestBroadcastEnds(t *testing.T) {
 	n := scollNodes(t, 2, func(c *config.Config) {
-		c.Scoll.Admin.AllowRoots = setsOf(t, "127.0.0.71@tcp")
+		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
 		c.Scoll.Admin.Actions = []config.Action{{Name: "sleep", Run: []string{"/bin/sleep", "1000"}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "two", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})[0]

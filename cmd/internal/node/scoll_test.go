@@ -9,6 +9,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 	"ulnet/scoll"
 )
 
@@ -65,8 +66,14 @@ func TestDigest(t *testing.T) {
 	a := config.Default()
 	own := a
 	own.Networks, own.Socket, own.StateDir, own.Capture = "tcp(eth7)", "s", "d", "c"
+	own.Scoll.KeyFile = "keys"
 	own.Scoll.NID, own.Gossip.NIDsAt = nidAt("10.0.0.7"), config.Place{File: "f", Line: 3}
-	own.Zone.Name, own.Zone.Node, own.Zone.Key = "rack7", "n7", []byte("secret")
+	keys, err := keyring.NewKeys([]byte("sixteen bytes, or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Zone.Name, own.Zone.Node, own.Zone.Keys = "rack7", "n7", keys
+	own.Gossip.KeyFile, own.Gossip.Keys = "keys", keys
 	if digestOf(a) != digestOf(own) {
 		t.Error("nodes of a cluster differ")
 	}

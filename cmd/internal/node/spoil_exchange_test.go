@@ -61,7 +61,9 @@ func TestExchangeUnderFaults(t *testing.T) {
 	if !lndtest.Poll(settled) {
 		t.Errorf("%d arrived, %d were acknowledged\na: %+v\nb: %+v", arrived.Load(), acked.Load(), a.Status().Faults.Plan, b.Status().Faults.Plan)
 	}
-	peers := func() []lnet.PeerSnapshot { return append(a.Status().Peers, b.Status().Peers...) }
+	peers := func() []lnet.PeerSnapshot {
+		return append(a.Peers(nid.NID{}, 10).Peers, b.Peers(nid.NID{}, 10).Peers...)
+	}
 	busy := func(p lnet.PeerSnapshot) bool { return p.Credits != p.MaxCredits || p.QueuedBytes != 0 }
 	if !lndtest.Poll(func() bool { return !slices.ContainsFunc(peers(), busy) }) { // the copy of an ACK may be on its way
 		t.Errorf("credits are missing, or messages queued: %+v", peers())

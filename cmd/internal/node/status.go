@@ -9,17 +9,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Status is a node's state: what `net show`, `peer show` and `stats show` are
-// printed from.
+// Status is a node's state but its peers, see PeerPage: what `net show` and
+// `stats show` are printed from.
 type Status struct {
 	PID nid.PID `json:"pid"`
 	// Incarnation is the number of this life of the node, above those before.
-	Incarnation uint64              `json:"incarnation"`
-	Networks    string              `json:"networks"` // as configured
-	NIs         []NIStatus          `json:"nis"`      // in the order of configuration
-	Peers       []lnet.PeerSnapshot `json:"peers"`    // by NID
-	Known       []KnownPeer         `json:"known"`    // what discovery knows, by primary NID
-	Stats       lnet.Stats          `json:"statistics"`
+	Incarnation uint64     `json:"incarnation"`
+	Networks    string     `json:"networks"`     // as configured
+	SourceCheck bool       `json:"source_check"` // messages are taken under the name of their connection only
+	NIs         []NIStatus `json:"nis"`          // in the order of configuration
+	Stats       lnet.Stats `json:"statistics"`
 	// Discovery counts what discovery did and refused.
 	Discovery discovery.Stats `json:"discovery"`
 	Faults    Faults          `json:"faults"` // on purpose
@@ -58,14 +57,16 @@ func (s *NIStatus) Connections() (n int, ok bool) {
 
 // Socklnd is what the TCP driver says of its NI.
 type Socklnd struct {
-	Accept       socklnd.AcceptMode `json:"accept"`
-	Listen       string             `json:"listen,omitempty"` // address:port, none without a listener
-	Connections  int                `json:"connections"`
-	Handshakes   int                `json:"handshakes"` // accepted and not finished
-	ConnsPerPeer int                `json:"conns_per_peer"`
-	SockTimeout  int                `json:"sock_timeout"` // seconds
-	TOS          int                `json:"tos"`
-	Multicast    *Multicast         `json:"multicast,omitempty"`
+	Accept socklnd.AcceptMode `json:"accept"`
+	// SourceAddress says whether a peer's NID must have its address.
+	SourceAddress socklnd.SourceAddress `json:"source_address"`
+	Listen        string                `json:"listen,omitempty"` // address:port, none without a listener
+	Connections   int                   `json:"connections"`
+	Handshakes    int                   `json:"handshakes"` // accepted and not finished
+	ConnsPerPeer  int                   `json:"conns_per_peer"`
+	SockTimeout   int                   `json:"sock_timeout"` // seconds
+	TOS           int                   `json:"tos"`
+	Multicast     *Multicast            `json:"multicast,omitempty"`
 	// Reasons counts why connections were refused or ended; those that never
 	// happened are left out.
 	Reasons map[string]uint64 `json:"reasons"`
@@ -92,9 +93,9 @@ func newMulticast(s *socklnd.MulticastSnapshot) *Multicast {
 
 // Status returns the node's state.
 func (n *Node) Status() Status {
-	s := n.lnet.Snapshot()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, Peers: s.Peers, Stats: s.Stats}
-	status.Known, status.Discovery = knownPeers(s.Nodes), n.discovery.Stats()
+	s := n.lnet.Overview()
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: s.Stats}
+	status.Discovery = n.discovery.Stats()
 	status.Faults = n.faults()
 	names := newInterfaceNames()
 	for _, ni := range s.NIs {
@@ -114,7 +115,7 @@ func (n *Node) socklnd(ni lnet.NISnapshot) *Socklnd {
 	}
 	s := lower.Snapshot()
 	status := &Socklnd{
-		Accept: s.Accept, Handshakes: s.Handshakes, Reasons: map[string]uint64{},
+		Accept: s.Accept, SourceAddress: s.SourceAddress, Handshakes: s.Handshakes, Reasons: map[string]uint64{},
 		Multicast:    newMulticast(&s.Multicast),
 		ConnsPerPeer: s.Tunables.ConnsPerPeer, SockTimeout: int(s.Tunables.Timeout.Seconds()), TOS: s.Tunables.TOS,
 	}

@@ -26,6 +26,7 @@ func socklndConfig(c config.Config) socklnd.Config {
 		AcceptPort:          uint16(c.AcceptPort),
 		AcceptBacklog:       c.AcceptBacklog,
 		AcceptTimeout:       c.AcceptTimeout,
+		SourceAddress:       socklnd.SourceAddress(c.SourceAddress),
 		SockTimeout:         c.SockTimeout,
 		Untyped:             !c.TypedConns,
 		ConnsPerPeer:        c.ConnsPerPeer,

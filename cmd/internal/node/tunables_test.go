@@ -21,6 +21,7 @@ accept: all
 accept_port: 1
 accept_backlog: 2
 accept_timeout: 3
+source_address: off
 sock_timeout: 4
 conns_per_peer: 5
 typed_conns: 0
@@ -56,7 +57,8 @@ multicast_rx_buffer_size: 23
 	}
 	want := socklnd.Config{
 		Accept: socklnd.AcceptAll, AcceptPort: 1, AcceptBacklog: 2, AcceptTimeout: 3 * time.Second,
-		SockTimeout: 4 * time.Second, ConnsPerPeer: 5, Untyped: true, MinBulk: 6, FirstIdle: true,
+		SourceAddress: socklnd.SourceAddressOff,
+		SockTimeout:   4 * time.Second, ConnsPerPeer: 5, Untyped: true, MinBulk: 6, FirstIdle: true,
 		MinReconnect: 7 * time.Millisecond, MaxReconnect: 8 * time.Millisecond,
 		Keepalive: -1, KeepaliveIdle: 9 * time.Second, KeepaliveCount: 10, KeepaliveInterval: 11 * time.Second,
 		Protocol: 2, Checksum: true, InjectChecksumError: true, Nagle: true, TOS: 12, TxBufferSize: 13, RxBufferSize: 14,

@@ -35,7 +35,7 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 	case is(syscall.EADDRINUSE):
 		return cli.Hint(err, "all ports below 1024 are in use: see 'ss -tn'")
 	case is(syscall.ECONNRESET, syscall.EPIPE):
-		return cli.Hint(err, "it closed the connection: is %v one of its NIDs, and does it accept connections from here (accept)?", target)
+		return cli.Hint(err, "it closed the connection: is %v one of its NIDs, and does it accept connections from here (accept, source_address)?", target)
 	case is(syscall.ETIMEDOUT, os.ErrDeadlineExceeded):
 		return cli.Hint(err, "does it run, and does a firewall let TCP port %d through in both directions?", port)
 	case is(syscall.EPROTO):

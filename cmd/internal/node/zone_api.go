@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"syscall"
 
@@ -200,6 +201,35 @@ func (n *Node) ZoneExplain(node string) (x zone.Explanation, err error) {
 		return x, err
 	}
 	return a.Explain(id), nil
+}
+
+// ZoneNode names a node, as for ZoneAttributes.
+type ZoneNode struct {
+	Node string `json:"node"`
+}
+
+// ZoneRemove removes a member from the views of the whole zone; if it lives it is back at
+// once. EINVAL: it is this node. ENOENT: it is no member.
+func (n *Node) ZoneRemove(r ZoneNode) error {
+	a, err := n.zoneMember()
+	if err != nil {
+		return err
+	}
+	id, err := n.zoneNode(a, r.Node)
+	if err == nil {
+		err = a.Remove(id)
+	}
+	switch {
+	case errors.Is(err, zone.ErrNotJoined):
+		return notJoined(err)
+	case errors.Is(err, zone.ErrSelf):
+		return cli.Hint(&zoneError{syscall.EINVAL, err}, "'gossipctl zone leave' has this node say goodbye")
+	case errors.Is(err, zone.ErrNoMember):
+		return cli.Hint(&zoneError{syscall.ENOENT, fmt.Errorf("%v is no member any more", id)}, "'gossipctl zone explain' tells what became of it")
+	case err == nil:
+		n.cfg.Log.Warn("a node is removed from the zone at the request of the administrator", slog.String("node", id.String()))
+	}
+	return err
 }
 
 // ZoneWrite writes or deletes an attribute of this node. EINVAL: it can not be

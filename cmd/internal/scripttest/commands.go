@@ -43,9 +43,9 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
 	if neg || len(args) != 2 || signals[args[1]] == 0 {
-		ts.Fatalf("usage: signal NAME TERM|INT|KILL")
+		ts.Fatalf("usage: signal NAME TERM|INT|KILL|HUP")
 	}
 	ts.Check(all(ts).find(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
 }

@@ -4,7 +4,7 @@
 //	node NAME ADDR [FLAG...]       starts lnetd on a loopback address; its control socket is NAME
 //	start NAME PROGRAM [ARG...]    runs a program and waits until it says something on standard
 //	                               error, or with -out NAME on standard output
-//	signal NAME TERM|INT|KILL      sends a signal to what node or start began
+//	signal NAME TERM|INT|KILL|HUP  sends a signal to what node or start began
 //	await NAME [CODE]              waits for its end with an exit code (0, -1 after a signal)
 //	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
 //	                               code.out and code.err

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,8 +24,8 @@ import (
 // Kill fails for each mutant of the package in the working directory with which
 // the short tests pass: those of the package, or of that below it whose files the
 // mutant changes. Each takes some seconds; they run in parallel. file is one of
-// the package: its tests have to pass with the file read as a mutant's would be,
-// but unchanged.
+// the package: the tests that the mutants name have to pass with the file read as
+// a mutant's would be, but unchanged.
 func Kill(t *testing.T, file string) {
 	t.Helper()
 	patches, err := filepath.Glob("testdata/mutants/*.patch")
@@ -35,7 +36,7 @@ func Kill(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := suite(t, ".", map[string]string{file: string(source)}); err != nil {
+	if out, err := suite(t, named(t, patches), map[string]string{file: string(source)}); err != nil {
 		t.Fatalf("without a change: %v\n%s", err, out)
 	}
 	for _, path := range patches {
@@ -56,11 +57,27 @@ func Kill(t *testing.T, file string) {
 	}
 }
 
+// named returns the tests that the patches name, as one regular expression.
+func named(t *testing.T, patches []string) string {
+	t.Helper()
+	var all []string
+	for _, path := range patches {
+		tests, _, err := mutate(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(all, tests) {
+			all = append(all, tests)
+		}
+	}
+	return strings.Join(all, "|")
+}
+
 // suite runs tests with other texts for some files.
 func suite(t *testing.T, tests string, files map[string]string) ([]byte, error) {
 	t.Helper()
 	args := []string{"test", "-short", "-count=1", "-failfast", "-vet=off"}
-	args = append(args, "-gcflags=-N -l", "-ldflags=-s -w") // most of the time goes by compiling what runs for a moment
+	args = append(args, "-gcflags=-N -l -dwarf=false", "-ldflags=-s -w") // most of the time goes by compiling what runs for a moment
 	dir := "."
 	for name := range files { // any order: all are in one folder
 		dir = "./" + filepath.Dir(name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -108,6 +109,22 @@ func (h *Host) Reset(on bool) {
 }`
 	}
 	h.filter("inet with_rst", rules)
+}
+
+// Lead has h send packets for an address to a MAC address that no host has:
+// a connection attempt gets no answer, not even that there is no such host.
+func (c *Cable) Lead(h *Host, addr string) {
+	h.t.Helper()
+	h.must("lead "+addr+" nowhere", func() error {
+		l, err := netlink.LinkByName(c.at(h).name)
+		if err != nil {
+			return err
+		}
+		return netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: l.Attrs().Index, State: netlink.NUD_PERMANENT, IP: net.ParseIP(addr),
+			HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0xDE, 0xAD},
+		})
+	})
 }
 
 // filter replaces a table of nftables by rules; empty rules remove it.

@@ -45,6 +45,25 @@ func Named(t *testing.T, list, rows string, others ...string) {
 	}
 }
 
+// Documented is Named for the rows that a document has in the first column of its
+// tables.
+func Documented(t *testing.T, document, list string, others ...string) {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(list) + `-([0-9]+) \|`)
+	var numbers []string
+	for _, found := range row.FindAllStringSubmatch(string(text), -1) {
+		numbers = append(numbers, found[1])
+	}
+	if len(numbers) == 0 {
+		t.Fatalf("%s has no rows %s", document, list)
+	}
+	Named(t, list, strings.Join(numbers, " "), others...)
+}
+
 // expand returns the rows that numbers and spans stand for.
 func expand(list, rows string) (map[string]bool, error) {
 	all := map[string]bool{}

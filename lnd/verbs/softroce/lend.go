@@ -90,8 +90,7 @@ func (c *conn) urgent(wrs []verbs.SendWR) bool {
 // lendFor implements lendable.
 func (p *udpPort) lendFor(h *hub) lnd.Lender {
 	p.hub = h
-	p.lending.Init(p, &p.loans)
-	p.lending.SetPatience(h.clock, leastProbe) // what is unread for longer comes again
+	p.lending.Init(p, &p.loans, h.clock) // what is unread for longer than leastProbe comes again
 	return &p.lending
 }
 
@@ -126,6 +125,9 @@ func (p *udpPort) Take() bool {
 	p.hub.settleOthers()
 	return p.hub.quiet()
 }
+
+// ReadAt implements loan.Source.
+func (p *udpPort) ReadAt() time.Duration { return p.hub.clock.Now() }
 
 // SetReadDeadline implements loan.Source.
 func (p *udpPort) SetReadDeadline(t time.Time) error { return p.socket.conn.SetReadDeadline(t) }

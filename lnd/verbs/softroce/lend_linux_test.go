@@ -105,8 +105,8 @@ func TestLendRecalled(t *testing.T) {
 		want loan.State
 	}{
 		"an answer":                {wrs: make([]verbs.SendWR, 1), want: loan.Lent},
-		"an answer in time":        {wrs: make([]verbs.SendWR, 1), late: leastProbe, want: loan.Lent},
-		"a late one":               {wrs: make([]verbs.SendWR, 1), late: leastProbe + 1, want: loan.Own},
+		"an answer in time":        {wrs: make([]verbs.SendWR, 1), late: loan.Patience, want: loan.Lent},
+		"a late one":               {wrs: make([]verbs.SendWR, 1), late: loan.Patience + 1, want: loan.Own},
 		"as much as may be":        {wrs: make([]verbs.SendWR, mostQuietOut), want: loan.Lent},
 		"more than leaves at once": {wrs: make([]verbs.SendWR, mostQuietOut+1), want: loan.Own},
 		"a transfer":               {want: loan.Own},

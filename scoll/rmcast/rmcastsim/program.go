@@ -112,7 +112,7 @@ func (p *program) input(in rmcast.Input) { p.net.queue = append(p.net.queue, inp
 
 // take turns a message into an input.
 func (p *program) take(from sim.NodeID, m *message) {
-	in := rmcast.Input{Kind: rmcast.Arrival, From: simlnd.NID(from), Data: m.data}
+	in := rmcast.Input{Kind: rmcast.Arrival, From: simlnd.NID(from), Data: m.data, Multicast: m.kind == Cast}
 	switch m.kind {
 	case Control:
 		in.Kind = rmcast.Control

@@ -47,11 +47,12 @@ var Protocol = &scenario.Protocol{
 // maxFragment is what fits into a datagram of simulated drivers.
 const maxFragment = 8<<10 - rmcast.HeaderSize
 
-// bytesPerNode: mostly the windows of some origins, and of a stack its buffers.
+// bytesPerNode: mostly the windows of some origins, half of one of them with payload in
+// flight, and of a stack its buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	origins := int64(min(nodes, 4) + 1) // and its own window
 	window := int64(o.Int("window"))
-	need := 16<<10 + 300*int64(nodes) + origins*window*int64(o.Int("fragment")+400)
+	need := 16<<10 + 300*int64(nodes) + origins*window*400 + window*int64(o.Int("fragment"))/2
 	if level == scenario.Stacks {
 		need += 1 << 20
 	}

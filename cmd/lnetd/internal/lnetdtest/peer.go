@@ -27,6 +27,7 @@ type Peer struct {
 	ID          nid.ProcessID // what its HELLOs and messages claim
 	Incarnation uint64
 	From        netip.Addr     // local address
+	Port        uint16         // local port, one less for each connection; 0: any
 	To          netip.AddrPort // of the daemon
 	Target      nid.NID        // of the daemon
 
@@ -44,7 +45,10 @@ func NewPeer(t testing.TB, id nid.ProcessID, from netip.Addr, to netip.AddrPort)
 // Dial opens a TCP connection and says nothing. It is closed with the test.
 func (p *Peer) Dial() *net.TCPConn {
 	p.t.Helper()
-	d := net.Dialer{Timeout: peerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.From, 0))}
+	d := net.Dialer{Timeout: peerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.From, p.Port))}
+	if p.Port > 0 {
+		p.Port--
+	}
 	d.SetMultipathTCP(false)
 	c, err := d.DialContext(context.Background(), "tcp", p.To.String())
 	if err != nil {

@@ -4,8 +4,41 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
+
+	"ulnet/portals/keyring"
 )
+
+// keyFile takes the path of a file of keys, relative to the folder of the
+// configuration's file, and reads it. path becomes what the file can be read by again.
+func keyFile(path *string, keys *keyring.Keys, file string) setting {
+	var named string
+	return text(&named, func(s string) (err error) {
+		if *path, *keys = "", (keyring.Keys{}); s == "" {
+			return nil
+		}
+		if !filepath.IsAbs(s) {
+			s = filepath.Join(filepath.Dir(file), s)
+		}
+		*path = s
+		*keys, err = ReadKeys(s)
+		return err
+	})
+}
+
+// ReadKeys reads a file of keys, as key_file of a section names one.
+func ReadKeys(path string) (keyring.Keys, error) {
+	text, err := readSecret(path)
+	if err != nil {
+		return keyring.Keys{}, err
+	}
+	keys, err := keyring.Parse(text)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, err
+}
 
 // maxSecret bounds a file of keys in bytes.
 const maxSecret = 4096

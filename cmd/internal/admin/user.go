@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"fmt"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// User is whom an action runs as.
+type User struct {
+	Name   string
+	Home   string
+	UID    uint32
+	GID    uint32
+	Groups []uint32 // GID included
+}
+
+// LookupUser finds a user by name or number.
+func LookupUser(name string) (*User, error) {
+	found, err := user.Lookup(name)
+	if err != nil {
+		if _, number := strconv.ParseUint(name, 10, 32); number != nil {
+			return nil, err
+		}
+		if found, err = user.LookupId(name); err != nil {
+			return nil, err
+		}
+	}
+	u := &User{Name: found.Username, Home: found.HomeDir}
+	if u.UID, err = id(found.Uid); err != nil {
+		return nil, err
+	}
+	if u.GID, err = id(found.Gid); err != nil {
+		return nil, err
+	}
+	groups, err := found.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("groups of %s: %w", name, err)
+	}
+	for _, g := range groups {
+		gid, err := id(g)
+		if err != nil {
+			return nil, err
+		}
+		u.Groups = append(u.Groups, gid)
+	}
+	return u, nil
+}
+
+func id(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err
+}
+
+// userPath is where programs are looked for that another user than lnetd's runs:
+// that of lnetd may have folders that are root's alone.
+const userPath = "/usr/local/bin:/usr/bin:/bin"
+
+// environment is the user's, of which nothing is lnetd's.
+func (u *User) environment() []string {
+	return []string{"PATH=" + userPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
+}
+
+// credential has a process run as the user: with its groups and none of lnetd's.
+// Capabilities go with the user id 0.
+func (u *User) credential() *syscall.Credential {
+	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+}

@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUser: an action with a user runs as that one, with its groups alone, none of the
+// daemon's environment, and its file, whose folder it may not enter.
+func TestUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run actions as other users")
+	}
+	t.Setenv("SECRET", "of the daemon")
+	t.Setenv("PATH", "/root/bin:/bin")
+	nobody, err := LookupUser("65534")
+	if err != nil || nobody.Name != "nobody" {
+		t.Skipf("no user nobody here: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "f") // nobody may not enter its folder
+	if err := os.WriteFile(file, []byte("bulk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := runJob(t, t.Context(), `id -u; id -G; grep ^CapEff /proc/self/status | tr -d '\t'; cat "$SCOLL_FILE"; echo; env | sort; cat `+file, func(j *job) {
+		j.action.User, j.file = nobody, file
+	})
+	got := string(r.Output)
+	for _, want := range []string{
+		"65534\n65534\nCapEff:0000000000000000\nbulk\n", "\nHOME=" + nobody.Home + "\n", "\nPATH=" + userPath + "\n", "\nUSER=nobody\n", "ermission denied",
+	} {
+		if !strings.Contains("\n"+got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if strings.Contains(got, "SECRET") || strings.Contains(got, "/root/bin") {
+		t.Errorf("the daemon's environment: %q", got)
+	}
+	if _, err := LookupUser("no such user"); err == nil {
+		t.Error("a user that is not there is found")
+	}
+}

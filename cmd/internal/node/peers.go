@@ -1,0 +1,36 @@
+package node
+
+import (
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// MaxPeerPage is how many nodes a PeerPage has at most.
+const MaxPeerPage = 4096
+
+// PeerPage is a part of the peers that a node knows: what `peer show` is
+// printed from, page by page. The peers of one node are in one page.
+type PeerPage struct {
+	Peers []lnet.PeerSnapshot `json:"peers"` // by NID
+	Known []KnownPeer         `json:"known"` // what discovery knows, by primary NID
+	// Next is what Peers continues after; absent in the last page.
+	Next *nid.NID `json:"next,omitempty"`
+}
+
+// Peers returns the peers of up to limit nodes that follow the one with the
+// primary NID after; an invalid NID for the first page. limit is MaxPeerPage
+// at most.
+func (n *Node) Peers(after nid.NID, limit int) PeerPage {
+	return newPeerPage(n.lnet.PeersAfter(after, min(limit, MaxPeerPage)))
+}
+
+// PeersOf returns the peers of the node that a NID belongs to.
+func (n *Node) PeersOf(id nid.NID) PeerPage { return newPeerPage(n.lnet.PeersOf(id)) }
+
+func newPeerPage(p lnet.PeerPage) PeerPage {
+	page := PeerPage{Peers: p.Peers, Known: knownPeers(p.Nodes)}
+	if p.Next.IsValid() {
+		page.Next = &p.Next
+	}
+	return page
+}

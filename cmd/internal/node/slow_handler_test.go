@@ -1,0 +1,238 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/gossip/zone"
+	"ulnet/health"
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// TestSlowHandler: at a node with gossip, zone and client health a handler takes ten
+// seconds, three times as long as a node may be silent, while all others send to its
+// portal. Nobody is found dead: what is urgent comes by a connection that is read on.
+func TestSlowHandler(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options     portals.MDOption
+		size, count int
+	}{
+		"much bulk":                             {size: 2 << 10, count: 2 * portals.MaxPending},
+		"much bulk, and the handler may block":  {options: portals.MayBlock, size: 2 << 10, count: 2 * portals.MaxPending},
+		"many small messages":                   {size: 8, count: 2 * portals.MaxPending},
+		"many small, and the handler may block": {options: portals.MayBlock, size: 8, count: 2 * portals.MaxPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newSlowCluster(t, 4)
+				defer c.stop()
+				time.Sleep(30 * time.Second) // all know each other
+				c.watch()
+				handled := c.slow(0, tt.options, 10*time.Second)
+				for i := range c.tables[1:] {
+					c.flood(1+i, tt.size, tt.count)
+				}
+				time.Sleep(9 * time.Second)
+				if n := handled.Load(); n != 1 {
+					t.Fatalf("%d events handled, want 1", n)
+				}
+				time.Sleep(20 * time.Second)
+				if n, want := handled.Load(), int64(3*tt.count); n != want {
+					t.Errorf("%d events handled, want %d", n, want)
+				}
+				if drops := c.tables[0].Node().Stats().DropReasons; len(drops) > 0 {
+					t.Errorf("dropped: %v", drops)
+				}
+			})
+		})
+	}
+}
+
+// TestLazyPortal: as TestSlowHandler, where for ten seconds nothing takes what comes to
+// a lazy portal.
+func TestLazyPortal(t *testing.T) {
+	for _, size := range []int{8, 2 << 10} {
+		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const count = 100
+				c := newSlowCluster(t, 4)
+				defer c.stop()
+				time.Sleep(30 * time.Second)
+				c.watch()
+				c.must(c.tables[0].SetLazy(40))
+				for i := range c.tables[1:] {
+					c.flood(1+i, size, count)
+				}
+				time.Sleep(10 * time.Second)
+				handled := c.slow(0, 0, 0)
+				time.Sleep(20 * time.Second)
+				if n := handled.Load(); n != 3*count {
+					t.Errorf("%d events handled, want %d", n, 3*count)
+				}
+			})
+		})
+	}
+}
+
+// slowCluster is nodes that all are in a gossip list and in a zone. The first is a
+// server of client health, of which the second is a client.
+type slowCluster struct {
+	t        *testing.T
+	ids      []nid.NID
+	tables   []*portals.Table
+	gossips  []*gossip.Agent
+	zones    []*zone.Agent
+	server   *health.ServerAgent
+	client   *health.Connection
+	watching atomic.Bool
+}
+
+func newSlowCluster(t *testing.T, n int) *slowCluster {
+	c := &slowCluster{t: t}
+	for i := range n {
+		c.ids = append(c.ids, nid.MustParse(fmt.Sprintf("10.0.0.%d@tcp", i+1)))
+	}
+	list, err := gossip.NewList(c.ids)
+	c.must(err)
+	var network memoryNet
+	var members []zone.ID
+	for i, id := range c.ids {
+		table := portals.New(lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()}))
+		driver, err := network.driver()
+		c.must(err)
+		_, err = table.Node().AddNI(driver, lnd.Config{Net: id.Net(), Interface: id.String()[:len("10.0.0.1")]})
+		c.must(err)
+		c.tables = append(c.tables, table)
+		member, err := zone.NewID(fmt.Sprint("n", i), id)
+		c.must(err)
+		members = append(members, member)
+	}
+	for i, table := range c.tables {
+		g, err := gossip.Start(table, list, gossip.AgentConfig{Config: gossip.Config{Interval: 200 * time.Millisecond, ColdStart: true}})
+		c.must(err)
+		c.gossips = append(c.gossips, g)
+		z, err := zone.Start(table, zone.AgentConfig{Config: zone.Config{Zone: "z", Self: members[i], Bootstrap: members[:1]}})
+		c.must(err)
+		c.must(z.Join(table.Node().Incarnation()))
+		c.zones = append(c.zones, z)
+	}
+	c.health()
+	return c
+}
+
+func (c *slowCluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// health starts the server and the client.
+func (c *slowCluster) health() {
+	timing := health.Timing{Ping: time.Second}
+	var err error
+	c.server, err = health.StartServer(c.tables[0], health.AgentConfig{
+		ServerConfig: health.ServerConfig{Timing: timing, Servers: c.ids[:1]}, View: onlyServer{c.ids[0]}, Broadcaster: onlyServer{},
+		Notify: func(e health.Event) {
+			if c.watching.Load() {
+				c.t.Errorf("client health: %+v", e)
+			}
+		},
+	})
+	c.must(err)
+	c.client, err = health.Dial(c.tables[1], health.DialConfig{
+		ClientConfig: health.ClientConfig{Timing: timing, Servers: c.ids[:1]},
+		Notify: func(e health.ClientEvent) {
+			if c.watching.Load() {
+				c.t.Errorf("the client: %+v", e)
+			}
+		},
+	})
+	c.must(err)
+}
+
+// onlyServer is what the only server of a cluster knows of the others.
+type onlyServer struct{ id nid.NID }
+
+func (s onlyServer) Alive(id nid.NID) (bool, uint64)            { return id == s.id, 0 }
+func (s onlyServer) Counts() (alive, known int)                 { return 1, 1 }
+func (s onlyServer) Quorum() bool                               { return true }
+func (s onlyServer) Watch(f func(nid.NID, bool, uint64)) func() { f(s.id, true, 0); return func() {} }
+func (s onlyServer) Serve(func(nid.NID, []byte, func([]byte)))  {}
+func (s onlyServer) Broadcast(_ []byte, done func(health.Outcome)) {
+	done(health.Outcome{Reply: (&health.Reply{}).AppendBinary(nil)})
+}
+
+// watch makes everybody's death an error from now on.
+func (c *slowCluster) watch() {
+	c.t.Helper()
+	for i := range c.tables {
+		if n := len(c.zones[i].Members()); n != len(c.ids) {
+			c.t.Fatalf("node %d: %d members of the zone", i, n)
+		}
+		c.gossips[i].Watch(func(id nid.NID, alive bool, _ uint64) {
+			if !alive {
+				c.t.Errorf("gossip at node %d: %v is dead", i, id)
+			}
+		})
+		c.zones[i].Watch(func(e zone.Event) {
+			if e.Kind == zone.Left {
+				c.t.Errorf("zone at node %d: %v has left, %v", i, e.ID, e.Cause)
+			}
+		})
+	}
+	if master := c.client.Status().Master; master != c.ids[0] {
+		c.t.Fatalf("the client's master is %v", master)
+	}
+	c.watching.Store(true)
+}
+
+// slow attaches an MD, whose handler takes its time with the first event, at portal 40.
+func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *atomic.Int64 {
+	handled := new(atomic.Int64)
+	me, err := c.tables[i].MEAttach(40, portals.Match{}, portals.Unlink, portals.After)
+	c.must(err)
+	_, err = c.tables[i].MDAttach(me, portals.MD{
+		Segments: []portals.Segment{make([]byte, len(c.ids)*2<<10)}, Threshold: portals.ThresholdInfinite,
+		Options: portals.OpPut | portals.ManageRemote | options,
+		Handler: func(*portals.Event) {
+			if handled.Add(1) == 1 {
+				time.Sleep(d)
+			}
+		},
+	}, portals.Unlink)
+	c.must(err)
+	return handled
+}
+
+// flood has a node send so many messages to the first one, all to a place of its own.
+func (c *slowCluster) flood(i, size, count int) {
+	md, err := c.tables[i].MDBind(portals.MD{Segments: []portals.Segment{make([]byte, size)}, Threshold: count}, portals.Unlink)
+	c.must(err)
+	for range count {
+		c.must(c.tables[i].Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: c.ids[0]}, Portal: 40, Offset: uint32(i * size)}))
+	}
+}
+
+func (c *slowCluster) stop() {
+	c.watching.Store(false)
+	c.client.Close()
+	c.server.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i, table := range c.tables {
+		c.zones[i].Stop()
+		c.gossips[i].Stop()
+		_ = table.Node().Shutdown(ctx)
+		table.Close()
+	}
+}

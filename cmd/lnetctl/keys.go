@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+)
+
+func keysCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "keys",
+		Short: "Keys by which nodes sign what they say: show what they verify, and read them again",
+		Args:  cli.Args(),
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(keysShow(g), keysReload(g))
+	return c
+}
+
+func keysShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show",
+		Short: "Show which sections have keys, and how many messages each key has verified",
+		Long: `Shows the sections of lnetd's configuration that have key_file, how many keys are in
+force there, how many messages the first and the second one have verified since they
+were read, and how many messages none of them did. An old key that stands second and
+verifies nothing any more can be removed. The keys themselves are not shown.`,
+		Example: "  lnetctl keys show",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := g.client().Keys(c.Context())
+			if err != nil {
+				return err
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), list)
+			}
+			return printKeys(c.OutOrStdout(), list)
+		},
+	}
+}
+
+func printKeys(w io.Writer, list []node.KeysStatus) error {
+	var t cli.Table
+	t.Row("SECTION", "KEYS", "FIRST", "SECOND", "REFUSED", "FILE")
+	for _, k := range list {
+		t.Row(k.Section, k.Keys, k.Verified[0], k.Verified[1], k.Refused, k.File)
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func keysReload(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Read the files of keys again",
+		Long: `Has lnetd read the files again that key_file in its configuration names. What they
+have is in force from then on, without a restart. If one can not be read nothing
+changes. docs/keys.md says in which steps a cluster gets a new key.`,
+		Example: "  lnetctl keys reload",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return g.client().KeysReload(c.Context()) },
+	}
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// claimPort is one at which nobody needs a privileged port.
+const claimPort = 7988
+
+// claims is two nodes with two rails each, and a stranger on one of these who has an
+// ordinary connection to one of them.
+type claims struct {
+	t        *testing.T
+	victim   *lnetdtest.Daemon
+	other    *lnetdtest.Daemon
+	rails    []string // of other, its primary NID first
+	stranger *lnetdtest.Peer
+	lies     *net.TCPConn
+}
+
+func newClaims(t *testing.T) *claims {
+	t.Helper()
+	lab := netlab.New(t)
+	switches := []*netlab.Host{lab.Switch("first"), lab.Switch("second")}
+	commands := lnetdtest.Build(t)
+	start := func(name string, number int) *lnetdtest.Daemon {
+		host := lab.Host(name)
+		for i, s := range switches {
+			lab.Cable(host, fmt.Sprintf("10.4.%d.%d/24", i, number), s, "")
+		}
+		return commands.Start(t, lnetdtest.Config{
+			Networks: "tcp(eth0),tcp1(eth1)", Port: claimPort, Within: host.Do,
+			Settings: []string{"lnet_transaction_timeout: 20"},
+		})
+	}
+	c := &claims{t: t, victim: start("victim", 1), other: start("other", 2), rails: []string{"10.4.0.2@tcp", "10.4.1.2@tcp1"}}
+	host := lab.Host("stranger")
+	lab.Cable(host, "10.4.0.66/24", switches[0], "")
+	id := nid.ProcessID{NID: nid.MustParse("10.4.0.66@tcp"), PID: nid.LustrePID}
+	c.stranger = lnetdtest.NewPeer(t, id, id.NID.Addr(), netip.AddrPortFrom(netip.MustParseAddr("10.4.0.1"), claimPort))
+	if err := host.Do(func() error {
+		c.lies = c.stranger.ConnectAll()[0]
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// claim pushes an info in which the stranger lists these NIDs.
+func (c *claims) claim(sequence uint32, ids ...nid.NID) {
+	c.t.Helper()
+	info := wire.PingInfo{
+		Features: wire.FeatureNIStatus | wire.FeatureRoutingDisabled | wire.FeatureMultiRail | wire.FeatureDiscovery,
+		PID:      nid.LustrePID, Sequence: sequence,
+	}
+	for _, id := range ids {
+		info.NIs = append(info.NIs, wire.NIStatus{NID: id, Status: wire.StatusUp})
+	}
+	payload, err := info.AppendBinary(nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h := c.stranger.Header()
+	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: wire.PingMatchBits, Portal: wire.PingPortal})
+	h.PayloadLength = uint32(len(payload))
+	if _, err := c.lies.Write(c.stranger.Message(lnetHeader, h, payload)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// known is what the victim knows of the node with a NID.
+func (c *claims) known(id string) (p node.KnownPeer) {
+	c.t.Helper()
+	page, err := c.victim.Control().PeersOf(c.t.Context(), nid.MustParse(id))
+	if err != nil || len(page.Known) != 1 {
+		c.t.Errorf("peer %s: %+v, %v", id, page, err)
+		return p
+	}
+	return page.Known[0]
+}
+
+// wantApart checks that the victim takes neither for the other.
+func (c *claims) wantApart() {
+	c.t.Helper()
+	for id, rails := range map[string][]string{c.rails[0]: c.rails, c.stranger.ID.NID.String(): {c.stranger.ID.NID.String()}} {
+		p := c.known(id)
+		var got []string
+		for _, ni := range p.NIs {
+			got = append(got, ni.NID.String())
+		}
+		if !slices.Equal(got, rails) || p.Primary.String() != rails[0] {
+			c.t.Errorf("%s is known with the NIDs %q, primary %v; want %q", id, got, p.Primary, rails)
+		}
+	}
+}
+
+// wantHonest checks that everything honest works.
+func (c *claims) wantHonest() {
+	c.t.Helper()
+	for _, id := range c.rails {
+		mustPing(c.t, c.victim, id)
+		out, err := c.victim.Lnetctl(c.t.Context(), "discover", "--timeout", "20s", id)
+		if err != nil || !strings.Contains(out, "primary nid: "+c.rails[0]) || strings.Count(out, "- nid: ") != 2 {
+			c.t.Errorf("discover %s: %v\n%s", id, err, out)
+		}
+	}
+	mustPing(c.t, c.other, "10.4.0.1@tcp")
+	if out, err := c.other.Lnetctl(c.t.Context(), "discover", "--timeout", "20s", "10.4.1.1@tcp1"); err != nil || !strings.Contains(out, "primary nid: 10.4.0.1@tcp") {
+		c.t.Errorf("discover the victim: %v\n%s", err, out)
+	}
+}
+
+// TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node
+// and its primary NID, before and after the victim has met that, once and for a while.
+// Nobody takes one for the other, and everything honest works at once.
+func TestClaimedNames(t *testing.T) {
+	if os.Getenv("ULNET_LONG") == "" {
+		t.Skip("real daemons in namespaces; make test-long runs it")
+	}
+	c := newClaims(t)
+	stolen := []nid.NID{nid.MustParse(c.rails[0]), c.stranger.ID.NID, nid.MustParse(c.rails[1])}
+	c.claim(1<<32-1, stolen...)
+	c.victim.Until(reaction, "two denials", func() bool { return c.victim.Status().Discovery.Denied == 2 })
+	c.wantHonest()
+	c.wantApart()
+
+	var crowd []nid.NID
+	for i := range 180 {
+		crowd = append(crowd, nid.MustParse(fmt.Sprintf("10.4.0.%d@tcp", 70+i)))
+	}
+	end := time.Now().Add(5 * time.Second)
+	for n := uint32(0); time.Now().Before(end); n++ {
+		c.claim(n, append(stolen, crowd...)...)
+	}
+	c.wantHonest()
+	c.wantApart()
+	if s := c.victim.Status().Discovery; s.Probes > 60 {
+		t.Errorf("the stranger had the victim send %d pings in 5 s", s.Probes)
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"ulnet/cmd/internal/capturefile"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd/capture"
+)
+
+const (
+	// flushInterval is how far a capture file may lag behind, and how often its size
+	// and age are looked at.
+	flushInterval = 200 * time.Millisecond
+	// rotateRetry is when a rotation is tried again that has failed.
+	rotateRetry = time.Minute
+)
+
+// tap is the capture: always there for viewers, and in a file if one is named. The
+// goroutine of keep owns its fields while that runs.
+type tap struct {
+	writer *capture.Writer
+	cfg    config.Config
+	file   *countedFile // nil for none
+	began  time.Time    // of file
+	failed time.Time    // of the last rotation that failed
+}
+
+// countedFile is a file that knows how much was written to it.
+type countedFile struct {
+	*os.File
+	size atomic.Int64 // bytes
+}
+
+// Write implements io.Writer.
+func (f *countedFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.size.Add(int64(n))
+	return n, err
+}
+
+func openTap(cfg config.Config) (t *tap, err error) {
+	t = &tap{cfg: cfg}
+	var out io.Writer
+	if cfg.Capture != "" {
+		if t.file, err = create(cfg); err != nil {
+			return nil, err
+		}
+		out, t.began = t.file, time.Now()
+	}
+	if t.writer, err = capture.NewWriter(out, time.Now); err != nil {
+		return nil, cli.Hint(errors.Join(fmt.Errorf("capture: %w", err), t.file.Close()), "choose a file that can be written with --capture")
+	}
+	return t, nil
+}
+
+// create makes the file of the capture.
+func create(cfg config.Config) (*countedFile, error) {
+	f, err := capturefile.Create(cfg.Capture, cfg.CaptureFiles)
+	switch {
+	case errors.Is(err, capturefile.ErrForeign), errors.Is(err, capturefile.ErrLink):
+		return nil, cli.Hint(fmt.Errorf("capture: %w", err), "it is left as it is: choose another name with --capture")
+	case err != nil:
+		return nil, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
+	}
+	return &countedFile{File: f}, nil
+}
+
+// keep writes the file out at short intervals from now on, so that it can be read
+// while the daemon runs, and begins another one when it is too large or too old. The
+// result ends that.
+func (t *tap) keep(log *slog.Logger) (stop func()) {
+	if t.file == nil {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(flushInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				if err := t.tend(now); err != nil {
+					log.Error("capture", slog.Any("err", err))
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}
+
+// tend writes the file out and rotates it if that is due. An error of the file is
+// returned once, and nothing is written to it afterwards; a rotation that failed is
+// tried again later, and the capture goes on in the old file.
+func (t *tap) tend(now time.Time) error {
+	if t.file == nil {
+		return nil
+	}
+	if err := t.writer.Flush(); err != nil {
+		err = errors.Join(fmt.Errorf("the file ends here: %w", err), t.file.Close())
+		t.file = nil
+		return err
+	}
+	large := t.cfg.CaptureSize > 0 && t.file.size.Load() >= int64(t.cfg.CaptureSize)<<20
+	old := t.cfg.CaptureTime > 0 && now.Sub(t.began) >= t.cfg.CaptureTime
+	if !large && !old || now.Sub(t.failed) < rotateRetry || !capturefile.Rotates(t.file.File) {
+		return nil
+	}
+	next, err := create(t.cfg)
+	if err != nil {
+		t.failed = now
+		return fmt.Errorf("no new file, the old one grows on: %w", err)
+	}
+	err = t.writer.Rotate(next)
+	err = errors.Join(err, t.file.Close())
+	t.file, t.began, t.failed = next, now, time.Time{}
+	return err
+}
+
+func (t *tap) close() error {
+	err := t.writer.Close()
+	if t.file != nil {
+		err = errors.Join(err, t.file.Close())
+	}
+	if err != nil {
+		return cli.Hint(fmt.Errorf("capture: %w", err), "the file is not complete")
+	}
+	return nil
+}

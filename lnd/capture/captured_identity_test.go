@@ -1,0 +1,53 @@
+package capture_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// TestCapturedIdentities: what discovery relies on to know the NIDs of one node. A kernel
+// node tells the same NIDs, all of them, from each of its NIDs, so that each one lists
+// every other; and the sequence numbers that come from one NID never fall. Status pushes
+// of routers repeat them.
+func TestCapturedIdentities(t *testing.T) {
+	pairs := 0
+	for _, dir := range []string{"testdata", "../../../shared/captures", "../../../shared/captures2"} {
+		files, err := filepath.Glob(filepath.Join(dir, "tcp*.pcap"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			told := make(map[nid.NID]wire.PingInfo) // latest, by the NID that told it
+			decodeFile(t, file, func(r *capture.Record) {
+				if r.Kind != capture.Message || r.Missing > 0 || r.Header.Type != wire.Put && r.Header.Type != wire.Reply {
+					return
+				}
+				info, _, err := wire.ParsePingInfo(r.Payload)
+				if err != nil {
+					return // of another kind
+				}
+				from := r.Header.SrcNID
+				if last := told[from]; info.Sequence < last.Sequence {
+					t.Errorf("%s at %d: %v tells sequence %d after %d", file, r.Offset, from, info.Sequence, last.Sequence)
+				}
+				told[from] = info
+			})
+			for from, info := range told {
+				for _, ni := range info.NIs {
+					if other, spoke := told[ni.NID]; spoke && ni.NID != from {
+						pairs++
+						if !slices.ContainsFunc(other.NIs, func(back wire.NIStatus) bool { return back.NID == from }) {
+							t.Errorf("%s: %v lists %v, which does not list it", file, from, ni.NID)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d pairs of NIDs", pairs)
+}

@@ -1,0 +1,10 @@
+package loan_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/rows"
+)
+
+// TestRowsNamed: each rule of the hand-over of the reader in docs/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "LF") }

@@ -1,0 +1,17 @@
+//go:build !race
+
+package socklnd
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/mutants"
+)
+
+// TestMutants: without any one of the rules in testdata/mutants a test fails.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the package more than a dozen times")
+	}
+	mutants.Kill(t, "connset.go")
+}

@@ -1,0 +1,10 @@
+package socklnd_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/rows"
+)
+
+// TestRowsNamed: each rule of LNet over TCP in docs/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "SK") }

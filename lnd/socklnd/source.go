@@ -1,0 +1,65 @@
+package socklnd
+
+import (
+	"fmt"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+// SourceAddress says whether the NID that the dialling side claims in its HELLO has to be
+// that of the address from which it dials. Local policy: kernels do not look.
+type SourceAddress string
+
+// The values of SourceAddress.
+const (
+	// SourceAddressCheck refuses every other NID. In all recordings of kernel LNet, with
+	// one rail and with several, both sides of a connection have the address of the NID in
+	// their HELLO.
+	SourceAddressCheck SourceAddress = "check"
+	// SourceAddressOff believes every NID of the NI's net, as kernels do. Networks need it
+	// where addresses are translated (NAT), or kernel nodes have several addresses on one
+	// interface, of which they dial from the one that is closest to the peer.
+	SourceAddressOff SourceAddress = "off"
+)
+
+// known reports whether a is one of these, or empty for the default.
+func (a SourceAddress) known() bool {
+	switch a {
+	case "", SourceAddressCheck, SourceAddressOff:
+		return true
+	}
+	return false
+}
+
+// identity is the process that the HELLO's sender is taken for. renamed says that it is
+// named by its socket, whatever its HELLO claims. Kernels fail an assertion for a peer that
+// has to be named by an IPv6 address; here that works as any.
+func (ni *NI) identity(s *shake, h *ksock.Hello) (id nid.ProcessID, renamed bool) {
+	if ni.cfg.Accept == AcceptAll && s.remote.Port() > maxPrivilegedPort {
+		return nid.ProcessID{
+			NID: nid.FromAddr(ni.nid.Net(), s.remote.Addr()),
+			PID: nid.PID(s.remote.Port()) | nid.UserPID,
+		}, true
+	}
+	return nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, false
+}
+
+// checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be
+// on the other side of this connection. Nothing is answered: an honest node learns nothing
+// from the answer, and the NID in it would be the one that was claimed. (In an answer to a
+// dial the NID is compared with the one that was dialled: see judge.)
+func (ni *NI) checkIdentity(s *shake, claimed nid.NID) *refusal {
+	switch {
+	case claimed.Net() != ni.nid.Net():
+		return &refusal{why: HelloNet, err: fmt.Errorf("it says that it is %v", claimed)}
+	case claimed == ni.nid:
+		return &refusal{why: HelloSource, err: fmt.Errorf("it says that it is %v, as this node is", claimed)}
+	case !claimed.Addr().IsValid():
+		return &refusal{why: HelloSource, err: fmt.Errorf("it says that it is %v, which is no address", claimed)}
+	case ni.cfg.SourceAddress == SourceAddressCheck && claimed != nid.FromAddr(ni.nid.Net(), s.remote.Addr()):
+		return &refusal{why: HelloAddress, err: fmt.Errorf(
+			"it says that it is %v; if it is (NAT, or an interface with several addresses), set source_address: off", claimed)}
+	}
+	return nil
+}

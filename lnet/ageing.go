@@ -1,0 +1,205 @@
+package lnet
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// How the table of peers forgets; local policy. A table is crowded when a
+// quarter of its places, or this many, are taken: it then forgets sooner.
+const (
+	crowd           = 4096
+	crowdedIdle     = 30 * time.Second // of peers that were connected once
+	crowdedInterval = 5 * time.Second
+	sweepBatch      = 512 // peers looked at under one lock of the table
+)
+
+// ager forgets idle peers, see [Config.PeerIdle]: those without a
+// connection, without messages, and without a watcher. The mutex of the table
+// guards its fields.
+type ager struct {
+	timer   machine.Timer // nil while there is nobody to forget
+	at      time.Duration // when it fires
+	stopped bool
+	peak    int  // most peers since the maps were made
+	removed bool // a peer was forgotten since the last sweep
+}
+
+// SetForgetter installs the function that removes what discovery knows of a node,
+// given its primary NID, when no peer NI of it is left. f is called without locks and must
+// not block.
+func (n *Node) SetForgetter(f func(primary nid.NID)) { n.forget.Store(&f) }
+
+// crowded reports whether peers are to be forgotten sooner. The caller holds t.mu.
+func (t *peerTable) crowded() bool { return len(t.order) > min(crowd, t.limit/4) }
+
+// age sees to it that the table is swept. The caller holds t.mu.
+func (n *Node) age() {
+	t, idle := &n.peers, n.cfg.PeerIdle
+	t.ager.peak = max(t.ager.peak, len(t.order))
+	if idle < 0 || t.ager.stopped {
+		return
+	}
+	interval := max(idle/2, time.Millisecond)
+	if t.crowded() {
+		interval = min(interval, crowdedInterval)
+	}
+	now := n.cfg.Clock.Now()
+	if t.ager.timer != nil {
+		if t.ager.at <= now+interval {
+			return
+		}
+		t.ager.timer.Stop()
+	}
+	t.ager.at = now + interval
+	t.ager.timer = n.cfg.Clock.AfterFunc(interval, n.sweep)
+}
+
+// sweep looks at every peer once and forgets the idle ones.
+func (n *Node) sweep() {
+	t := &n.peers
+	t.mu.RLock()
+	crowded := t.crowded()
+	t.mu.RUnlock()
+	for at := 0; at >= 0; {
+		at = n.sweepFrom(at, crowded)
+	}
+	n.forgetNodes()
+	t.mu.Lock()
+	shrunk := t.shrink()
+	t.ager.timer = nil
+	if len(t.order) > 0 {
+		n.age()
+	}
+	t.mu.Unlock()
+	if shrunk && n.cfg.OnShrink != nil {
+		n.cfg.OnShrink()
+	}
+}
+
+// sweepFrom looks at the next peers of the table, from a place on, and returns
+// the place of the first that is left, or -1 at the end.
+func (n *Node) sweepFrom(at int, crowded bool) int {
+	t := &n.peers
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, idle := n.cfg.Clock.Now(), n.cfg.PeerIdle
+	if crowded {
+		idle = min(idle, crowdedIdle)
+	}
+	for range sweepBatch {
+		if at >= len(t.order) {
+			return -1
+		}
+		p := t.order[at]
+		if p.age(now, idle, crowded) && !n.watched(p) && p.evict() {
+			t.remove(peerKey{p.nid, p.ni}, p) // another one takes its place
+			continue
+		}
+		at++
+	}
+	return at
+}
+
+// age reports whether p has not been used for so long. In a crowded table one
+// that was never connected has not been for any time.
+func (p *PeerNI) age(now, idle time.Duration, crowded bool) bool {
+	p.mu.Lock()
+	used, met := p.touched, p.met
+	p.mu.Unlock()
+	for k := p.contacts.first.Load(); k != nil; k = k.next.Load() {
+		used = max(used, time.Duration(k.latest()))
+	}
+	return crowded && !met || now-used >= idle
+}
+
+// watched reports whether a process of p's node is watched (WatchPeer).
+func (n *Node) watched(p *PeerNI) bool {
+	if !n.watches.some.Load() {
+		return false
+	}
+	names := []nid.NID{p.nid}
+	if known := p.known.Load(); known != nil {
+		for i := range known.NIs {
+			names = append(names, known.NIs[i].NID)
+		}
+	}
+	return len(n.watches.of(names)) > 0
+}
+
+// forgetNodes has discovery forget the nodes of which no peer NI is left.
+func (n *Node) forgetNodes() {
+	forget := n.forget.Load()
+	if forget == nil {
+		return
+	}
+	for _, id := range n.orphans() {
+		(*forget)(id)
+	}
+}
+
+// orphans are the primary NIDs of these nodes, if a peer was forgotten.
+func (n *Node) orphans() (primaries []nid.NID) {
+	nis, t := *n.nis.Load(), &n.peers
+	t.mu.Lock()
+	removed := t.ager.removed
+	t.ager.removed = false
+	t.mu.Unlock()
+	if !removed {
+		return nil
+	}
+	t.mu.RLock() // messages go on meanwhile
+	defer t.mu.RUnlock()
+	for id, node := range t.known { // any order: sorted below
+		if id == node.Primary && !t.reaches(nis, node) {
+			primaries = append(primaries, id)
+		}
+	}
+	slices.SortFunc(primaries, nid.NID.Compare) // the same in every run of a simulation
+	return primaries
+}
+
+// reaches reports whether there is a peer NI of a node. The caller holds t.mu.
+func (t *peerTable) reaches(nis []*NI, node *Peer) bool {
+	for i := range node.NIs {
+		for _, ni := range nis {
+			if t.peers[peerKey{node.NIs[i].NID, ni}] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shrink gives back the memory of a table that was much larger: a map keeps its
+// size for ever. It reports whether there was something to give. The caller
+// holds t.mu.
+func (t *peerTable) shrink() bool {
+	if t.ager.peak < crowd || len(t.order) > t.ager.peak/4 {
+		return false
+	}
+	t.ager.peak = len(t.order)
+	peers := make(map[peerKey]*PeerNI, len(t.peers))
+	maps.Copy(peers, t.peers)
+	known := make(map[nid.NID]*Peer, len(t.known))
+	maps.Copy(known, t.known)
+	t.peers, t.known = peers, known
+	t.order = append([]*PeerNI(nil), t.order...)
+	return true
+}
+
+// stopAgeing ends it for good.
+func (n *Node) stopAgeing() {
+	t := &n.peers
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ager.stopped = true
+	if t.ager.timer != nil {
+		t.ager.timer.Stop()
+		t.ager.timer = nil
+	}
+}

@@ -1,0 +1,45 @@
+package lnet
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+)
+
+// Bounds of the messages that wait for the discovery of their peer or for a
+// connection that is being dialled; local policy. Connected peers' queues are
+// as long as the senders make them, as in LNet.
+const (
+	maxBacklog     = 1 << 18 // of all peers
+	maxPeerBacklog = 1 << 16 // of one peer NI
+)
+
+var errBacklog = fmt.Errorf("too many messages wait for the discovery of this peer or for a connection to it: %w", syscall.ENOBUFS)
+
+// backlog counts these messages. One peer may have as many as there is room
+// left (the dynamic threshold of shared-memory switches), so that however many
+// unreachable peers have filled their part, there is room for another one.
+type backlog struct {
+	count   atomic.Int64
+	refused atomic.Uint64
+}
+
+// admit counts m, one more of a peer that has own messages waiting. False: there
+// are too many.
+func (b *backlog) admit(m *Message, own int) bool {
+	if int64(own) >= min(maxPeerBacklog, maxBacklog-b.count.Load()) {
+		b.refused.Add(1)
+		return false
+	}
+	m.backlog = true
+	b.count.Add(1)
+	return true
+}
+
+// leave ends the wait of m, if it was admitted.
+func (b *backlog) leave(m *Message) {
+	if m.backlog {
+		m.backlog = false
+		b.count.Add(-1)
+	}
+}

@@ -1,0 +1,282 @@
+package lnet
+
+import (
+	"time"
+
+	"ulnet/lnd"
+)
+
+// stallTime is how long a peer that holds NI credits may leave others waiting
+// without one of its messages leaving, until it counts as stalled.
+const stallTime = 100 * time.Millisecond
+
+// The classes of messages, as indexes.
+const (
+	normal = 0
+	urgent = 1
+)
+
+func classOf(priority bool) int {
+	if priority {
+		return urgent
+	}
+	return normal
+}
+
+// niCredits bounds the messages that connections of one NI have at a time
+// (ni_tx_credits). A peer takes one for each message and returns it when the
+// message has left, or has to wait for its connection to be dialled.
+//
+// Peers whose connection stands still, because their receive window is closed
+// for instance, must not take the NI from others: what stalled peers hold
+// above half of the credits is lent to others as spare credits. While that
+// lasts a stalled peer gets no more credits, and any other peer may have one
+// message under way even if there is no credit left. So the delay for a
+// moving peer does not depend on the number of stalled ones.
+//
+// The lock of the NI guards all fields, and the account of each peer.
+type niCredits struct {
+	limit   int // credits of the NI
+	credits int // not taken; limit - credits are the sum of all held
+	spare   int // lent: what stalled peers hold above half of limit
+	stalled int // held by stalled peers
+	lowest  int // lowest ever; negative means messages waiting
+
+	wanted  int          // messages with a peer credit that wait for one of the NI's
+	waiters [2]peerQueue // their peers by class, FIFO
+	relief  peerQueue    // of waiters[normal]: each may have a message under way
+	holders []*PeerNI    // peers that hold credits, in any order
+
+	waking  bool // a goroutine is in wake
+	watched bool // the timer of check is set
+}
+
+// account is a peer's part in niCredits.
+type account struct {
+	held    int  // credits taken
+	place   int  // in holders, while held > 0
+	moved   bool // a message has left, or held was 0, since the last check
+	stalled bool
+	wants   int        // its part of wanted; changed under PeerNI.mu and NI.mu
+	waiting [2]bool    // in waiters
+	next    [2]*PeerNI // in waiters
+}
+
+// peerQueue is a list of peers through account.next of one class.
+type peerQueue struct{ head, tail *PeerNI }
+
+func (q *peerQueue) push(p *PeerNI, class int) {
+	if p.account.waiting[class] {
+		return
+	}
+	p.account.waiting[class] = true
+	if q.tail == nil {
+		q.head = p
+	} else {
+		q.tail.account.next[class] = p
+	}
+	q.tail = p
+}
+
+func (q *peerQueue) pop(class int) *PeerNI {
+	p := q.head
+	q.head, p.account.next[class] = p.account.next[class], nil
+	if q.head == nil {
+		q.tail = nil
+	}
+	p.account.waiting[class] = false
+	return p
+}
+
+func newCredits(limit int) niCredits {
+	return niCredits{limit: limit, credits: limit, lowest: limit}
+}
+
+// free returns how many credits there are for peers that are not stalled.
+func (c *niCredits) free() int { return c.credits + c.spare }
+
+// affords reports whether a peer may take a credit for a message of a class.
+// Urgent messages have as many credits again.
+func (c *niCredits) affords(a *account, class int) bool {
+	switch free := c.free(); {
+	case free > 0 && !a.stalled, class == urgent && free > -c.limit:
+		return true
+	case c.spare == 0:
+		return free > 0
+	default:
+		return a.held == 0 // not stalled then
+	}
+}
+
+// take charges a peer with a credit.
+func (c *niCredits) take(p *PeerNI) {
+	a := &p.account
+	if a.held == 0 {
+		a.place, a.moved = len(c.holders), true
+		c.holders = append(c.holders, p)
+	}
+	a.held++
+	c.credits--
+	c.lowest = min(c.lowest, c.credits)
+	if a.stalled {
+		c.stalled++
+		c.lend()
+	}
+}
+
+// put takes a credit back from a peer, which is not stalled any more.
+func (c *niCredits) put(p *PeerNI) {
+	a := &p.account
+	if a.stalled {
+		a.stalled = false
+		c.stalled -= a.held
+		c.lend()
+	}
+	a.moved = true
+	a.held--
+	c.credits++
+	if a.held == 0 {
+		last := len(c.holders) - 1
+		moved := c.holders[last]
+		c.holders[a.place], moved.account.place = moved, a.place
+		c.holders[last] = nil
+		c.holders = c.holders[:last]
+	}
+}
+
+// lend sets spare after a change of stalled.
+func (c *niCredits) lend() { c.spare = max(0, c.stalled-c.limit/2) }
+
+// want notes that a peer could use so many credits.
+func (c *niCredits) want(a *account, n int) {
+	c.wanted += n - a.wants
+	a.wants = n
+}
+
+// next takes the peer off its list that may go on first: of those with urgent
+// messages the one that has waited longest, then of the others. Nil: none may.
+func (c *niCredits) next() *PeerNI {
+	switch free := c.free(); {
+	case c.waiters[urgent].head != nil && free > -c.limit:
+		return c.waiters[urgent].pop(urgent)
+	case c.relief.head != nil:
+		return c.relief.pop(normal)
+	case c.waiters[normal].head != nil && free > 0:
+		return c.waiters[normal].pop(normal)
+	}
+	return nil
+}
+
+func (c *niCredits) anyWaits() bool {
+	return c.waiters[normal].head != nil || c.waiters[urgent].head != nil || c.relief.head != nil
+}
+
+// review finds the peers that have stalled since the last call. If there is
+// something to lend then, all others that wait may go on.
+func (c *niCredits) review() {
+	for _, p := range c.holders {
+		a := &p.account
+		if !a.moved && !a.stalled {
+			a.stalled = true
+			c.stalled += a.held
+		}
+		a.moved = false
+	}
+	c.lend()
+	if c.spare > 0 && c.relief.head == nil {
+		c.relief, c.waiters[normal] = c.waiters[normal], peerQueue{}
+	}
+}
+
+// takeCredit takes an NI credit for p, which could use want of them, or has p
+// wait for one. The caller holds p.mu.
+func (ni *NI) takeCredit(p *PeerNI, want int, priority bool) bool {
+	class := classOf(priority)
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	c, a := &ni.tx, &p.account
+	if c.affords(a, class) {
+		c.take(p)
+		if a.wants > 0 {
+			c.want(a, 0)
+		}
+		return true
+	}
+	c.want(a, want)
+	c.lowest = min(c.lowest, -c.wanted)
+	if !a.stalled || c.spare == 0 || class == urgent { // else its next message that leaves wakes it
+		c.waiters[class].push(p, class)
+		ni.watchCredits()
+	}
+	return false
+}
+
+// returnCredit gives an NI credit of p back and lets waiting peers go on.
+func (ni *NI) returnCredit(p *PeerNI) {
+	ni.mu.Lock()
+	ni.tx.put(p)
+	if ni.tx.anyWaits() {
+		ni.wakeWaiting()
+	}
+	ni.mu.Unlock()
+}
+
+// wakeWaiting lets waiting peers go on, in their order, while there are credits
+// for them. A peer whose messages have gone meanwhile, or that has no peer
+// credit, leaves it to the next. The caller holds ni.mu, which is released and
+// taken again.
+//
+// One goroutine at a time does so: a message that fails at once returns its
+// credit from inside, and a thousand peers whose messages have expired must
+// not become a stack a thousand calls deep.
+func (ni *NI) wakeWaiting() {
+	if ni.tx.waking {
+		return
+	}
+	ni.tx.waking = true
+	for p := ni.tx.next(); p != nil; p = ni.tx.next() {
+		ni.mu.Unlock()
+		p.goOn()
+		ni.mu.Lock()
+	}
+	ni.tx.waking = false
+}
+
+// watchCredits sees to it that peers which stall while others wait are found.
+// The caller holds ni.mu.
+func (ni *NI) watchCredits() {
+	if ni.tx.watched || ni.stopping.Load() {
+		return
+	}
+	ni.tx.watched = true
+	for _, p := range ni.tx.holders {
+		p.account.moved = false
+	}
+	ni.node.cfg.Clock.AfterFunc(stallTime, ni.checkCredits)
+}
+
+// checkCredits follows watchCredits.
+func (ni *NI) checkCredits() {
+	ni.mu.Lock()
+	defer ni.mu.Unlock()
+	ni.tx.review()
+	ni.wakeWaiting()
+	ni.tx.watched = false
+	if ni.tx.anyWaits() {
+		ni.watchCredits()
+	}
+}
+
+// Waits implements lnd.Upcalls: lm keeps its peer credit, which bounds what the
+// driver has, and gives its NI credit to messages that can leave.
+func (ni *NI) Waits(lm *lnd.Message) {
+	m := owner(lm)
+	if m.peer == nil || m.waited {
+		return
+	}
+	m.waited = true
+	m.peer.mu.Lock()
+	m.peer.dialled++
+	m.peer.mu.Unlock()
+	ni.returnCredit(m.peer)
+}

@@ -1,0 +1,34 @@
+package discovery
+
+import (
+	"maps"
+
+	"ulnet/lnet/nid"
+)
+
+// forgets forgets the peer with a NID, of which lnet has no peer NI left: one
+// that is under way comes back with its next message.
+func (m *Machine) forgets(id nid.NID, out *Output) {
+	p := m.peers.of(id)
+	if p == nil || !p.idle() {
+		return
+	}
+	m.delete(p, out)
+	m.peers.shrink()
+}
+
+// shrinkAt is how many peers are forgotten before the memory of their table is
+// given back: a map keeps its size for ever.
+const shrinkAt = 4096
+
+// shrink notes that a peer was forgotten.
+func (t *table) shrink() {
+	t.forgotten++
+	if t.forgotten < shrinkAt || t.forgotten < 4*len(t.byNID) {
+		return
+	}
+	t.forgotten = 0
+	fresh := make(map[nid.NID]*peer, len(t.byNID))
+	maps.Copy(fresh, t.byNID)
+	t.byNID = fresh
+}

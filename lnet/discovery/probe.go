@@ -1,0 +1,228 @@
+package discovery
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// How claimed NIDs are probed; local policy, since kernels believe every claim.
+const (
+	// probeTimeout bounds a probe: an address that swallows everything must not keep a
+	// place for as long as a ping may take.
+	probeTimeout = 5 * time.Second
+	// probePatience is how long the first discovery of a peer, and one that was asked
+	// for, waits for its probes. Other messages to a known peer never wait for them.
+	probePatience = time.Second
+	// maxProbing bounds the probes under way for one peer.
+	maxProbing = 4
+	// maxTries is how many probes of a claim may stay without an answer. The n-th one
+	// is followed by a pause of 2^n s.
+	maxTries = 5
+	// A peer causes a burst of probes, and then one in each interval.
+	probeBurst    = 16
+	probeInterval = time.Second
+)
+
+// probe is a ping of a NID that a peer claims: return routability. It goes to that NID
+// alone, and its answer counts if it comes from there.
+type probe struct {
+	exchange uint64
+	deadline time.Duration
+	peer     *peer
+	nid      nid.NID
+}
+
+// reaches reports whether one of our NIs reaches a NID.
+func (m *Machine) reaches(id nid.NID) bool {
+	return slices.ContainsFunc(m.self.NIDs, func(own nid.NID) bool {
+		return own.Net() == id.Net() && own.Is4() == id.Is4()
+	})
+}
+
+// nextClaim returns the claim of p that is to be probed next, and when; nil: none.
+func (m *Machine) nextClaim(p *peer) (next *rail, at time.Duration) {
+	if p.probing >= maxProbing || !m.self.Discovery {
+		return nil, 0
+	}
+	for i := range p.rails {
+		r := &p.rails[i]
+		if r.state == claim && (next == nil || r.retryAt < next.retryAt) && m.reaches(r.NID) {
+			next = r
+		}
+	}
+	if next == nil {
+		return nil, 0
+	}
+	return next, max(next.retryAt, p.spent-(probeBurst-1)*probeInterval)
+}
+
+// plan notes when p is to have its next claim probed.
+func (m *Machine) plan(p *peer) {
+	if next, at := m.nextClaim(p); next != nil {
+		m.agenda.set(&p.toProbe, at)
+	} else {
+		m.agenda.clear(&p.toProbe)
+	}
+}
+
+// nextProbe returns when the next probe is due or ends.
+func (m *Machine) nextProbe() time.Duration {
+	at := machine.Never
+	if len(m.probes) > 0 {
+		at = m.probes[0].deadline
+	}
+	if next := m.agenda.first(); next != nil && len(m.probes) < m.limits.MaxProbes {
+		at = min(at, next.at)
+	}
+	return at
+}
+
+// probeDue sends the probes that are due, and ends the patience of peers.
+func (m *Machine) probeDue(now time.Duration, out *Output) {
+	for a := m.patient.first(); a != nil && a.at <= now; a = m.patient.first() {
+		p := a.peer
+		m.endPatience(p)
+		if p.isBlank() {
+			m.discard(p, out)
+		} else {
+			m.advance(now, p, out)
+		}
+	}
+	for a := m.agenda.first(); a != nil && a.at <= now && len(m.probes) < m.limits.MaxProbes; a = m.agenda.first() {
+		r, _ := m.nextClaim(a.peer)
+		m.sendProbe(now, a.peer, r, out)
+	}
+}
+
+func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
+	m.last++
+	m.stats.Probes++
+	m.probes = append(m.probes, &probe{m.last, now + min(probeTimeout, m.limits.Timeout), p, r.NID})
+	r.state = probing
+	p.probing++
+	p.spent = max(p.spent, now) + probeInterval
+	m.plan(p)
+	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries)) // a node has one info for all its NIDs
+	out.Sends = append(out.Sends, Send{Exchange: m.last, To: r.NID, Room: room})
+}
+
+// beginPatience has the discovery of p wait for its probes, if it does not already.
+func (m *Machine) beginPatience(now time.Duration, p *peer) {
+	until := now + probePatience
+	if len(p.claimed) > 0 && (p.patience.place < 0 || p.patience.at > until) { // see remember
+		m.patient.set(&p.patience, until)
+	}
+}
+
+func (m *Machine) endPatience(p *peer) {
+	m.patient.clear(&p.patience)
+	p.unburden()
+}
+
+// awaitsProbes reports whether the discovery of p is to wait for its probes.
+func (m *Machine) awaitsProbes(p *peer) bool {
+	return p.patience.place >= 0 && slices.ContainsFunc(p.rails, func(r rail) bool {
+		return r.state == probing || r.state == claim && r.tries == 0 && m.reaches(r.NID)
+	})
+}
+
+func (m *Machine) probeOf(exchange uint64) *probe {
+	for _, b := range m.probes {
+		if b.exchange == exchange {
+			return b
+		}
+	}
+	return nil
+}
+
+// endProbe ends a probe and returns what it is about.
+func (m *Machine) endProbe(b *probe) *rail {
+	i := slices.Index(m.probes, b)
+	m.probes = slices.Delete(m.probes, i, i+1)
+	b.peer.probing--
+	r := b.peer.rail(b.nid)
+	r.state = claim
+	return r
+}
+
+// withdraw ends the probe of a claim that is none any more. The caller replaces or
+// removes the rail.
+func (m *Machine) withdraw(p *peer, id nid.NID, out *Output) {
+	i := slices.IndexFunc(m.probes, func(b *probe) bool { return b.peer == p && b.nid == id })
+	out.Cancelled = append(out.Cancelled, m.probes[i].exchange)
+	m.probes = slices.Delete(m.probes, i, i+1)
+	p.probing--
+}
+
+// probed handles what became of a probe.
+func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
+	p, r := b.peer, m.endProbe(b)
+	switch {
+	case in.Kind == Failed:
+		m.unanswered(now, r)
+	case in.User || in.Remote != b.nid || m.check(in) != nil:
+		m.stats.BadReplies++
+		m.unanswered(now, r)
+	case in.Need > 0 && !listed(in.Info.NIs, p.by):
+		m.stats.CutInfos++
+		p.room = max(p.room, in.Need)
+		m.unanswered(now, r)
+	case !listed(in.Info.NIs, p.by), !in.Info.Features.Has(wire.FeatureMultiRail | wire.FeatureDiscovery):
+		m.stats.Denied++
+		r.state = denied
+	default:
+		m.confirm(now, p, in, out)
+	}
+	m.plan(p)
+	m.advance(now, p, out)
+}
+
+// unanswered has a claim probed again later, or no more.
+func (m *Machine) unanswered(now time.Duration, r *rail) {
+	if r.tries++; r.tries >= maxTries {
+		m.stats.Unconfirmed++
+		r.state = silent
+		return
+	}
+	r.retryAt = now + time.Second<<r.tries
+}
+
+// confirm makes a NID p's own: the node at it lists p, and p lists it.
+func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
+	id := in.Remote
+	if part := m.peers.of(id); part != nil {
+		if !m.isNews(now, part, in, out) {
+			m.unanswered(now, p.rail(id))
+			return
+		}
+		m.absorb(p, part, out)
+	} else if m.room(p, out) {
+		r := p.rail(id)
+		r.state, r.incarnation, r.sequence = confirmed, in.Incarnation, in.Info.Sequence
+		m.peers.give(id, p)
+	} else {
+		m.stats.TableFull++
+		m.unanswered(now, p.rail(id))
+		return
+	}
+	m.stats.Confirmed++
+	m.relist(p)
+	if len(p.waiting) > 0 && !p.flags.Has(lnet.PeerDiscovering) {
+		m.start(now, p, out)
+	}
+}
+
+// expireProbes ends the probes that were not answered in time.
+func (m *Machine) expireProbes(now time.Duration, out *Output) {
+	for len(m.probes) > 0 && m.probes[0].deadline <= now {
+		b := m.probes[0]
+		m.stats.Timeouts++
+		out.Cancelled = append(out.Cancelled, b.exchange)
+		m.probed(now, b, Input{Kind: Failed}, out)
+	}
+}

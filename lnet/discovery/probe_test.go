@@ -1,0 +1,177 @@
+package discovery
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// TestRecreatedRemembersProbes: a peer does not get a new burst of probes by turning its
+// discovery off and on.
+func TestRecreatedRemembersProbes(t *testing.T) {
+	b := newBench(t, Limits{})
+	crowd := make([]nid.NID, 0, 100)
+	for i := range 100 {
+		crowd = append(crowd, nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", i+1)))
+	}
+	for range 50 {
+		b.step(pushFrom(them, info(full, 2, append(crowd, them)...)))
+		b.settle(info(full, 2, them))
+		for len(b.open) > 0 {
+			b.step(Input{Kind: Failed, Exchange: b.open[0].Exchange, Err: syscall.EHOSTUNREACH})
+		}
+		b.step(pushFrom(them, info(off, 2, them)))
+	}
+	if n := b.m.Stats().Probes; n != probeBurst {
+		t.Errorf("%d probes at once, want %d", n, probeBurst)
+	}
+}
+
+// TestProbeRate: what a peer claims is asked about four at a time, in a burst of 16 and
+// then once a second, at other peers' times the same.
+func TestProbeRate(t *testing.T) {
+	b := newBench(t, Limits{})
+	var crowd []nid.NID
+	for i := range 190 {
+		crowd = append(crowd, nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", i+1)))
+	}
+	b.meet(them)
+	b.step(pushFrom(them, info(full, 3, append(crowd, them)...)))
+	if len(b.open) != maxProbing {
+		t.Errorf("%d probes at once, want %d", len(b.open), maxProbing)
+	}
+	deny := func() (n uint64) {
+		for before := b.m.Stats().Probes; len(b.open) > 0; n = b.m.Stats().Probes - before {
+			b.step(Input{Kind: Replied, Exchange: b.open[0].Exchange, Remote: b.open[0].To, Info: info(full, 1, b.open[0].To)})
+		}
+		return n
+	}
+	if n := deny() + maxProbing; n != probeBurst {
+		t.Errorf("%d probes in a burst, want %d", n, probeBurst)
+	}
+	for b.m.Stats().Denied < 190 {
+		if next := b.now + probeInterval; b.wake > next || b.wake <= b.now {
+			t.Fatalf("wakes at %v, %v is now", b.wake, b.now)
+		}
+		b.now = b.wake
+		b.step(Input{})
+		deny()
+	}
+	if b.now > 190*probeInterval || b.now < (190-probeBurst)*probeInterval {
+		t.Errorf("asked about all in %v", b.now)
+	}
+}
+
+// TestSilentClaims: addresses that swallow everything are asked five times, in growing
+// intervals, and delay the first discovery of a peer by a second.
+func TestSilentClaims(t *testing.T) {
+	b := newBench(t, Limits{})
+	b.step(discover(them))
+	b.step(b.reply(info(full, 2, them, also)))
+	b.settle(info(full, 2, them))
+	if len(b.out.Done) > 0 || b.wake != probePatience {
+		t.Errorf("done %v, wakes at %v", b.out.Done, b.wake)
+	}
+	var at []time.Duration
+	for b.wake < time.Hour {
+		b.now = b.wake
+		did := b.step(Input{})
+		if b.now == probePatience && !slices.Contains(did, "done 10.0.0.2@tcp") {
+			t.Errorf("after %v: %q", b.now, did)
+		}
+		if len(b.out.Sends) > 0 {
+			at = append(at, b.now)
+		}
+	}
+	want := fmt.Sprint([]time.Duration{7 * time.Second, 16 * time.Second, 29 * time.Second, 50 * time.Second})
+	if fmt.Sprint(at) != want {
+		t.Errorf("asked again at %v, want %v", at, want)
+	}
+	if s := b.m.Stats(); s.Unconfirmed != 1 || s.Probes != maxTries {
+		t.Errorf("counters %+v", s)
+	}
+	b.want(b.step(pushFrom(them, info(full, 2, them, also))), "10.0.0.2@tcp (10.1.0.2@tcp1): "+upToDate, "ping 10.1.0.2@tcp1 272")
+}
+
+// TestUnreachableClaims: a NID that no NI of ours reaches is never asked, until one does.
+func TestUnreachableClaims(t *testing.T) {
+	b := newBench(t, Limits{})
+	far := nid.MustParse("10.9.0.2@o2ib9")
+	b.meet(them)
+	b.want(b.step(pushFrom(them, info(full, 3, far, them))), "10.0.0.2@tcp (10.9.0.2@o2ib9): "+upToDate)
+	self := selfIs(3)
+	self.Self.NIDs = append(slices.Clone(ours), nid.MustParse("10.9.0.1@o2ib9"))
+	b.step(self)
+	b.settle(info(full, 3, far, them))
+	if p := b.m.peers.of(far); p == nil || p.primary != far || p != b.m.peers.of(them) {
+		t.Errorf("knows %+v", p)
+	}
+}
+
+// TestProbesShared: the probes of many peers share their places, and those of one peer do
+// not keep another one's from being sent.
+func TestProbesShared(t *testing.T) {
+	b := newBench(t, Limits{MaxProbes: 2})
+	stranger := func(i int) nid.NID { return nid.MustParse(fmt.Sprintf("10.0.8.%d@tcp", i)) }
+	for i := range 10 {
+		b.step(pushFrom(stranger(i+1), info(full, 2, stranger(i+1), nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", i)), them)))
+	}
+	b.step(discover(them))
+	b.settle(info(full, 2, them, also))
+	for b.now < time.Minute && b.m.peers.of(also) == nil {
+		b.now = b.wake
+		b.step(Input{})
+		b.settle(info(full, 2, them, also))
+	}
+	if b.m.peers.of(also) != b.m.peers.of(them) {
+		t.Errorf("after %v beside silent claims: %v", b.now, b.m.peers.of(them).nis)
+	}
+}
+
+// TestCutProbe: the answer to a probe that did not fit and does not list the peer as far
+// as it goes is asked for again with room.
+func TestCutProbe(t *testing.T) {
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.step(pushFrom(them, info(full, 3, them, also)))
+	cut := b.reply(info(full, 3, also))
+	cut.Need = 400
+	b.step(cut)
+	b.now = b.wake
+	b.want(b.step(Input{}), "ping 10.1.0.2@tcp1 400")
+	b.want(b.step(b.reply(info(full, 3, them, also))), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate)
+}
+
+// TestBackSoon: a peer that comes back after it had turned its discovery off is discovered
+// like a new one, whatever it had cost in probes.
+func TestBackSoon(t *testing.T) {
+	b := newBench(t, Limits{})
+	list := []nid.NID{them}
+	for i := range 20 {
+		list = append(list, nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", i+1)))
+	}
+	for range 6 {
+		b.step(pushFrom(them, info(full, 2, list...)))
+		b.settle(info(full, 2, them))
+		for len(b.open) > 0 {
+			b.step(Input{Kind: Failed, Exchange: b.open[0].Exchange, Err: syscall.EHOSTUNREACH})
+		}
+		b.step(pushFrom(them, info(off, 3, list...)))
+	}
+	b.now += time.Second
+	b.step(Input{})
+	b.step(pushFrom(them, info(full, 2, list...)))
+	b.settle(info(full, 2, them))
+	if b.wake > b.now+probePatience {
+		t.Errorf("wakes at %v, %v is now", b.wake, b.now)
+	}
+	b.now += probePatience
+	b.step(Input{})
+	if p := b.m.peers.of(them); !p.flags.UpToDate() {
+		t.Errorf("flags %v", p.flags)
+	}
+}

@@ -1,0 +1,64 @@
+package discovery
+
+import (
+	"sync"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// TestPushBufferIsRead: a buffer takes no further push before its own has been read, also
+// while pushes come by several connections: what one node says must not count as another's.
+func TestPushBufferIsRead(t *testing.T) {
+	table := portals.New(lnet.New(lnet.Config{}))
+	target := pushTarget{table: table, maxSize: MaxInfoSize(200)}
+	target.push = func(in Input) {
+		if in.Err != nil || len(in.Info.NIs) != 2 || in.Info.NIs[1].NID != in.Remote {
+			t.Errorf("from %v came %v, %v", in.Remote, in.Info.NIs, in.Err)
+		}
+		target.again(0)
+	}
+	if err := target.start(); err != nil {
+		t.Fatal(err)
+	}
+	defer target.close()
+	var senders sync.WaitGroup
+	for i := range byte(4) {
+		senders.Go(func() {
+			for range 5000 {
+				target.arrives(t, nid.MustParse("10.0.0."+string('1'+i)+"@tcp"))
+			}
+		})
+	}
+	senders.Wait()
+}
+
+// arrives has a push come from a node, in a buffer that waits, as portals does it.
+func (t *pushTarget) arrives(test *testing.T, from nid.NID) {
+	info := wire.PingInfo{Features: wire.FeatureNIStatus, NIs: []wire.NIStatus{
+		{NID: nid.Lo0(), Status: wire.StatusUp}, {NID: from, Status: wire.StatusUp},
+	}}
+	bytes, err := info.AppendBinary(nil)
+	if err != nil {
+		test.Error(err)
+		return
+	}
+	t.mu.Lock()
+	if len(t.posted) == 0 {
+		t.mu.Unlock()
+		return
+	}
+	b := t.posted[0]
+	t.posted = t.posted[1:]
+	t.mu.Unlock()
+	_ = t.table.MEUnlink(b.entry)
+	n := copy(b.bytes, bytes)
+	b.event(&portals.Event{
+		Kind: portals.EventPut, Sender: from, Segments: []lnd.Segment{b.bytes},
+		MLength: uint32(n), RLength: uint32(n),
+	})
+}

@@ -1,0 +1,119 @@
+package discovery
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// rail is a NID that a peer's latest info lists.
+type rail struct {
+	wire.NIStatus
+	state       railState
+	tries       uint8         // probes that were not answered, in a row
+	sequence    uint32        // lp_peer_seqno: of the latest info from this NID
+	incarnation uint64        // in which that came; 0: unknown
+	retryAt     time.Duration // of a claim: no probe before
+}
+
+// railState says whether a NID is the peer's. A claim becomes the peer's own when a
+// probe was answered by an info that lists the NID from which the claim came.
+//
+//	state     entered by                                      left by
+//	confirmed the peer has answered at it or pushed from it,  an info of the peer that does not list it
+//	          or a probe confirmed it
+//	claim     an info of the peer lists it                    a probe is sent: probing
+//	probing                                                   the answer: confirmed or denied; none: claim or silent
+//	denied    the node at it does not list the peer           the next info of the peer: claim
+//	silent    maxTries probes were not answered               the next info of the peer: claim
+type railState uint8
+
+const (
+	confirmed railState = iota
+	claim
+	probing
+	denied
+	silent
+)
+
+// rail returns the entry of a NID, or nil. It is valid until rails changes.
+func (p *peer) rail(id nid.NID) *rail {
+	i := slices.IndexFunc(p.rails, func(r rail) bool { return r.NID == id })
+	if i < 0 {
+		return nil
+	}
+	return &p.rails[i]
+}
+
+// relist makes nis, claimed and primary what rails says.
+func (p *peer) relist() {
+	var claimed []wire.NIStatus
+	p.nis = make([]wire.NIStatus, 0, len(p.rails))
+	for i := range p.rails {
+		if r := &p.rails[i]; r.state == confirmed {
+			p.nis = append(p.nis, r.NIStatus)
+		} else {
+			claimed = append(claimed, r.NIStatus)
+		}
+	}
+	p.claim(claimed)
+	p.primary = p.nis[0].NID
+}
+
+// isNews reports whether an info from a NID of p is to be taken: it is not older than the
+// latest one from that NID in this incarnation. An equal one is taken, because routers
+// change statuses under one sequence number. A NID that has restarted is not known to be
+// the other NIDs' any more.
+func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
+	r := p.rail(in.Remote)
+	switch {
+	case in.Incarnation != r.incarnation:
+		if r.incarnation != 0 {
+			m.separate(now, p, in.Remote, out)
+			r = p.rail(in.Remote)
+		}
+		r.incarnation = in.Incarnation
+	case in.Incarnation != 0 && in.Info.Sequence < r.sequence:
+		m.stats.OldInfos++
+		return false
+	}
+	r.sequence = in.Info.Sequence
+	return true
+}
+
+// separate leaves p one NID, and makes a peer of its others.
+func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
+	m.disclaim(p, out)
+	var rest []rail
+	for _, r := range p.rails {
+		if r.NID != id {
+			rest = append(rest, r)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	const kept = lnet.PeerMultiRail | lnet.PeerNoDiscovery | lnet.PeerRouter | lnet.PeerDiscovered |
+		lnet.PeerRediscover | lnet.PeerNIDsUpToDate
+	others := newPeer(rest...)
+	others.features, others.flags, others.acked, others.room, others.spent = p.features, p.flags&kept, p.acked, p.room, p.spent
+	for _, r := range rest {
+		m.peers.give(r.NID, others)
+		if i := slices.Index(p.waiting, r.NID); i >= 0 {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+			others.await(r.NID)
+		}
+	}
+	p.rails, p.by, p.data = []rail{*p.rail(id)}, id, nil
+	p.flags &^= lnet.PeerDataPresent
+	p.relist()
+	m.changed(p)
+	m.peers.touch(others)
+	m.changed(others)
+	if len(others.waiting) > 0 {
+		m.start(now, others, out)
+	}
+}

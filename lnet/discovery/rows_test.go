@@ -1,0 +1,10 @@
+package discovery_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/rows"
+)
+
+// TestRowsNamed: each rule of discovery in docs/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "PD") }

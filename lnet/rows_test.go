@@ -1,0 +1,10 @@
+package lnet_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/rows"
+)
+
+// TestRowsNamed: each rule of the message layer in docs/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../docs/lnet-rules.md", "LN") }

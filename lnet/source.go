@@ -1,0 +1,56 @@
+package lnet
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// checkSource refuses what a process says under another's name: the source of a
+// message must be the process at the other end of the connection. Kernels need no
+// exception, because they send from the NI that holds the connection.
+// Without routes no message has come through another node.
+func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
+	h := &d.Header
+	if h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)) || ni.node.cfg.SourceUnchecked {
+		return NotDropped
+	}
+	return ForeignSource
+}
+
+// tellsProcesses reports whether the drivers of a net tell the processes at a NID
+// apart. Those of RDMA do not: their connections belong to nodes, with LustrePID for
+// every process.
+func tellsProcesses(net nid.Net) bool { return net.Type() != nid.O2IB }
+
+// Responder replaces id by the process that answers messages to it, as [NI.Source]
+// names that: PID 0 and PIDAny stand for LustrePID, as in [Node.Send], on RDMA every PID
+// does, and all names of this node are one. Each message that awaits an answer calls it,
+// and mostly it changes nothing: a NID that is copied twice in a row stalls the
+// processor for longer than all the comparisons take.
+func (n *Node) Responder(id *nid.ProcessID) {
+	if pid := process(id.PID); pid != id.PID {
+		id.PID = pid
+	}
+	if !tellsProcesses(id.NID.Net()) {
+		id.PID = nid.LustrePID
+	}
+	for _, ni := range *n.nis.Load() {
+		if ni.nid == id.NID && n.own(id.NID) != nil {
+			*id = n.self
+			return
+		}
+	}
+}
+
+// Source returns the process that a message came from. It is read before the Delivery
+// ends.
+func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
+	h := &d.Header
+	switch {
+	case ni.isLo():
+		return &ni.node.self
+	case h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)):
+		return &d.From
+	}
+	return &nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // only with SourceUnchecked
+}

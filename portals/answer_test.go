@@ -1,0 +1,76 @@
+package portals_test
+
+import (
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// TestAnswersLeaveWhereAsked (PT-23): REPLY and ACK leave from the NID that the request was
+// addressed to, although an NI before it reaches the sender as well, and say so.
+func TestAnswersLeaveWhereAsked(t *testing.T) {
+	table, first := newWire(t)
+	asked := nid.MustParse("10.0.0.8@tcp")
+	net := &network{id: asked}
+	if _, err := table.Node().AddNI(net, lnd.Config{Net: asked.Net()}); err != nil {
+		t.Fatal(err)
+	}
+	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut|portals.OpGet|portals.ManageRemote)(t, table, net)
+	for _, h := range []wire.Header{
+		putHeader(8, wire.PutCmd{AckMD: handle(99)}),
+		getHeader(wire.GetCmd{ReturnMD: handle(99), SinkLength: 8}),
+	} {
+		h.DestNID = asked
+		net.mustArrive(t, h)
+		if m := first.next(); m != nil {
+			t.Errorf("%v: the %v left by the first NI, from %v", h.Type, m.Header.Type, m.Header.SrcNID)
+			first.up.Finalize(m, nil)
+			continue
+		}
+		m := net.next()
+		if m == nil {
+			t.Fatalf("%v: no answer", h.Type)
+		}
+		if m.Header.SrcNID != asked || m.Target != there || m.Header.DestNID != there.NID {
+			t.Errorf("%v: %v from %v to %v by %v", h.Type, m.Header.Type, m.Header.SrcNID, m.Header.DestNID, m.Target)
+		}
+		net.up.Finalize(m, nil)
+	}
+}
+
+// TestAnswersGoBack: an answer goes to the process whose connection brought the
+// request, also where headers are believed.
+func TestAnswersGoBack(t *testing.T) {
+	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
+	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock(), SourceUnchecked: true})
+	table, net := newWireOn(t, node, lnd.Tunables{})
+	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut|portals.OpGet|portals.ManageRemote)(t, table, net)
+	for name, source := range map[string]nid.ProcessID{
+		"itself":       user,
+		"another node": stranger,
+		"another net":  {NID: nid.MustParse("1.2.3.4@tcp9"), PID: nid.LustrePID},
+		"PID 0":        {NID: there.NID},
+	} {
+		for _, h := range []wire.Header{
+			putHeader(8, wire.PutCmd{AckMD: handle(99)}),
+			getHeader(wire.GetCmd{ReturnMD: handle(99), SinkLength: 8}),
+		} {
+			if err := net.arriveFrom(user, from(source, h), nil); err != nil {
+				t.Fatal(err)
+			}
+			m := net.next()
+			if m == nil {
+				t.Fatalf("%s: no answer to a %v", name, h.Type)
+			}
+			if m.Target != user || m.Header.DestNID != source.NID {
+				t.Errorf("%s: %v for %v goes to %v", name, m.Header.Type, m.Header.DestNID, m.Target)
+			}
+			net.up.Finalize(m, nil)
+		}
+	}
+}

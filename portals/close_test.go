@@ -1,0 +1,62 @@
+package portals_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"ulnet/portals"
+)
+
+// TestCloseEndsWaiters: closing the table ends all who wait for events, after the
+// events that are there, and those who come later.
+func TestCloseEndsWaiters(t *testing.T) {
+	for name, wait := range map[string]func(t *testing.T, h *harness, q *portals.EQ) error{
+		"Wait": func(t *testing.T, _ *harness, q *portals.EQ) error {
+			_, err := q.Wait(t.Context())
+			return err
+		},
+		"Poll": func(_ *testing.T, _ *harness, q *portals.EQ) error {
+			_, _, err := q.Poll(1 << 60)
+			return err
+		},
+		"Poll without end": func(_ *testing.T, _ *harness, q *portals.EQ) error {
+			_, _, err := q.Poll(-1)
+			return err
+		},
+		"PollEQs": func(_ *testing.T, h *harness, q *portals.EQ) error {
+			_, _, _, err := h.PollEQs([]*portals.EQ{q}, -1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, q, send := newQueue(t, 4)
+				const waiters = 3
+				ended := make(chan error, waiters)
+				for range waiters {
+					go func() { ended <- wait(t, h, q) }()
+				}
+				synctest.Wait()
+				h.Close()
+				h.Close()
+				for range waiters {
+					if err := <-ended; !errors.Is(err, syscall.ESHUTDOWN) {
+						t.Errorf("%v, want ESHUTDOWN", err)
+					}
+				}
+				send(1)
+				if err := wait(t, h, q); err != nil {
+					t.Errorf("an event that is there: %v", err)
+				}
+				if err := wait(t, h, q); !errors.Is(err, syscall.ESHUTDOWN) {
+					t.Errorf("waiting anew: %v, want ESHUTDOWN", err)
+				}
+				if _, err := h.NewEQ(4); !errors.Is(err, syscall.ESHUTDOWN) {
+					t.Errorf("a new queue: %v, want ESHUTDOWN", err)
+				}
+			})
+		})
+	}
+}

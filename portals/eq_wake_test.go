@@ -1,0 +1,119 @@
+package portals
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+)
+
+// late is a context that keeps a waiter between its look for an event and its wait for
+// one, until the gate is opened.
+type late struct {
+	context.Context
+	gate chan struct{}
+}
+
+func (c late) Done() <-chan struct{} {
+	<-c.gate
+	return c.Context.Done()
+}
+
+// TestEQPassesOn: two events that come while two waiters have seen none but do not wait
+// yet leave one token: the waiter that takes it wakes the other one.
+func TestEQPassesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newLender().q
+		ctx := late{t.Context(), make(chan struct{})}
+		const waiters = 3
+		var done [waiters]bool
+		for n := range waiters {
+			go func() {
+				_, err := q.Wait(ctx)
+				done[n] = err == nil
+			}()
+		}
+		synctest.Wait()
+		for range waiters {
+			q.push(&Event{}, nil)
+		}
+		close(ctx.gate)
+		synctest.Wait()
+		if done != [waiters]bool{true, true, true} {
+			t.Errorf("%v have their event, want all", done)
+		}
+		if err := q.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// interrupted is a connection whose reader is interrupted by an event.
+type interrupted struct {
+	lnd.Lender
+	f func()
+}
+
+func (i *interrupted) Interrupt(lnd.Borrower) { i.f() }
+
+// TestEQFreedByReader: the goroutine that reads the last event of a queue may free the
+// queue at once, while the one that delivered the event still wakes others.
+func TestEQFreedByReader(t *testing.T) {
+	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
+	q, err := table.NewEQ(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	md, err := table.MDBind(MD{EQ: q}, Unlink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	freed := false
+	q.borrowing.inside, q.borrowing.waits = true, true
+	q.borrowing.asked = &interrupted{f: func() {
+		if e, ok, err := q.Get(); !ok || err != nil || !e.Unlinked {
+			t.Errorf("event %v, %t, %v", &e, ok, err)
+		}
+		if err := q.Free(); err != nil {
+			t.Errorf("the reader of the last event cannot free the queue: %v", err)
+		}
+		freed = true
+	}}
+	if err := table.MDUnlink(md); err != nil || !freed {
+		t.Errorf("%v, freed %t", err, freed)
+	}
+}
+
+// TestPollEQsPassesOn: a goroutine that polls two queues, is woken by the second and
+// then finds an event in the first wakes the next waiter of the second.
+func TestPollEQsPassesOn(t *testing.T) {
+	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
+	synctest.Test(t, func(t *testing.T) {
+		first, second := newLender().q, newLender().q
+		var polled, waited bool
+		go func() {
+			_, which, ok, err := table.PollEQs([]*EQ{first, second}, -1)
+			polled = which == 0 && ok && err == nil
+		}()
+		synctest.Wait()
+		go func() {
+			_, err := second.Wait(t.Context())
+			waited = err == nil
+		}()
+		synctest.Wait()
+		first.mu.Lock()
+		second.push(&Event{}, nil) // wakes the poller, which was first to wait
+		first.wrote++
+		first.mu.Unlock()
+		synctest.Wait()
+		if !polled || !waited {
+			t.Errorf("polled %t, waited %t", polled, waited)
+		}
+		if err := second.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,12 @@
+package portals_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/rows"
+)
+
+// TestRowsNamed: each rule of portals in docs/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) {
+	rows.Documented(t, "../docs/lnet-rules.md", "PT", "../lnet/discovery")
+}

@@ -1,0 +1,233 @@
+package scoll_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/simlnd"
+	"ulnet/portals/keyring"
+	"ulnet/scoll"
+)
+
+// keys returns one key for each letter.
+func keys(t *testing.T, letters string) keyring.Keys {
+	t.Helper()
+	var all [][]byte
+	for _, letter := range letters {
+		all = append(all, bytes.Repeat([]byte{byte(letter)}, keyring.MinKey))
+	}
+	k, err := keyring.NewKeys(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// signed makes stacks with keys, by node.
+func signed(t *testing.T, n int, of func(int) string) *stacks {
+	t.Helper()
+	return newStacks(t, n, func(id int, cfg *scoll.AgentConfig) {
+		if letters := of(id); letters != "" {
+			cfg.Keys = keys(t, letters)
+		}
+	})
+}
+
+func alike(letters string) func(int) string { return func(int) string { return letters } }
+
+// TestKeys: nodes with the same key work as without one: with lists that ride and lists
+// that are fetched, bulk data at once and in segments, and answers in parts; and so they
+// do while the key changes.
+func TestKeys(t *testing.T) {
+	for name, of := range map[string]func(int) string{
+		"one": alike("a"), "while it changes": func(id int) string { return []string{"ab", "ba", "b"}[min(id, 1)] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := signed(t, 9, of)
+			var ran []string
+			for _, now := range []bool{false, true} {
+				for _, segment := range []int{0, scoll.MinSegment} {
+					g := s.group(0, now, scoll.Tree{})
+					g.SetSegment(segment)
+					for _, bulk := range [][][]byte{nil, {bytes.Repeat([]byte("bulk"), 5000)}} {
+						ran = append(ran, "x")
+						s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: bulk}), ran)
+					}
+				}
+			}
+			for _, k := range s.nodes {
+				if n := k.agent.Stats().Unsigned; n != 0 {
+					t.Errorf("node %d has refused %d messages", k.id, n)
+				}
+			}
+		})
+	}
+}
+
+// TestKeysInParts: an answer in several messages is signed in each.
+func TestKeysInParts(t *testing.T) {
+	s := signed(t, 2, alike("a"))
+	const size = 1<<20 - scoll.ReplyHeaderSize - scoll.TrailerEntrySize - keyring.CodeSize
+	for _, k := range s.nodes {
+		k.parts, k.size = 3, size
+	}
+	o := s.broadcast(0, s.group(0, false, scoll.Tree{}), scoll.RequestConfig{})
+	if n := len(s.nodes[0].replies); n != 3 || len(o.unreached) > 0 || len(s.nodes[1].errs) > 0 {
+		t.Errorf("%d parts, unreached %v, errors %v", n, o.unreached, s.nodes[1].errs)
+	}
+}
+
+// TestMaxPayloadSigned: the longest payload that is offered fits beside the code.
+func TestMaxPayloadSigned(t *testing.T) {
+	s := signed(t, 4, alike("a"))
+	g := s.group(0, true, scoll.Tree{})
+	room, err := g.MaxPayload()
+	if err != nil || room != scoll.MaxMessage-scoll.RequestHeaderSize-16-keyring.CodeSize {
+		t.Fatalf("%d bytes, %v", room, err)
+	}
+	payload := strings.Repeat("x", room)
+	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte(payload), Bulk: [][]byte{make([]byte, 100)}}), []string{payload})
+}
+
+// TestOtherKeys: a node with another key, or none among nodes with one, takes part in
+// nothing, and the root is told so at once.
+func TestOtherKeys(t *testing.T) {
+	for name, other := range map[string]string{"another": "b", "none": ""} {
+		s := signed(t, 8, func(id int) string {
+			if id == 6 { // 7 is below it
+				return other
+			}
+			return "a"
+		})
+		o := s.broadcast(0, s.group(0, false, scoll.Tree{}), scoll.RequestConfig{Processing: time.Second})
+		want := []scoll.Unreached{{NID: simlnd.NID(6), Status: scoll.EKEY}, {NID: simlnd.NID(7), Status: scoll.EKEY}}
+		if !slices.Equal(o.unreached, want) || o.at > 100*time.Millisecond || len(s.nodes[6].ran) > 0 {
+			t.Errorf("%s: %v after %v, it ran %q", name, o.unreached, o.at, s.nodes[6].ran)
+		}
+	}
+}
+
+// TestForgedCodes: a request without a code, with one of another key, made for another
+// pair of nodes, or with any byte changed is answered with EKEY, and no service sees it.
+func TestForgedCodes(t *testing.T) {
+	s := signed(t, 8, alike("a"))
+	k := s.nodes[4]
+	flag := func(h *scoll.RequestHeader) { h.Flags |= scoll.FlagSigned }
+	message := s.request(flag, 5)
+	code := func(letter string, from, to int) []byte {
+		return keys(t, letter).Ring("scoll").Append(slices.Clone(message), 0, keyring.Between(s.members.NID(from), s.members.NID(to)))
+	}
+	bad := map[string][]byte{
+		"no code": s.request(nil, 5), "the flag alone": message, "another key": code("b", 0, 4), "for another node": code("a", 0, 5),
+		"of another node": code("a", 1, 4), "cut": code("a", 0, 4)[:len(message)+5],
+	}
+	good := code("a", 0, 4)
+	for at := range good {
+		changed := slices.Clone(good)
+		changed[at] ^= 4
+		if at >= 4 { // what is not of collectives gets no answer
+			bad["byte "+string(rune(at))] = changed
+		}
+	}
+	for name, b := range bad {
+		s.put(0, 4, scoll.RequestPortal, 0, 5555, b)
+		if k.kept != nil || len(k.ran) > 0 {
+			t.Fatalf("%s: the service was called", name)
+		}
+	}
+	if n := k.agent.Stats().Unsigned; n != uint64(len(bad)) {
+		t.Errorf("%d of %d are refused for that", n, len(bad))
+	}
+	if s.put(0, 4, scoll.RequestPortal, 0, 5555, good); len(k.ran) != 1 {
+		t.Error("the true one does not run")
+	}
+}
+
+// TestChangedBulk: bulk data that are changed on their way are given to no service of
+// members with a key.
+func TestChangedBulk(t *testing.T) {
+	s := signed(t, 3, alike("a"))
+	g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
+	s.nodes[1].writes = true                                   // before the next one fetches them
+	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: [][]byte{make([]byte, 10_000)}})
+	want := []scoll.Unreached{{NID: simlnd.NID(2), Status: scoll.EKEY}}
+	if !slices.Equal(o.unreached, want) || len(s.nodes[2].ran) != 0 || len(s.nodes[1].ran) != 1 {
+		t.Errorf("%v; %q ran", o.unreached, s.nodes[2].ran)
+	}
+}
+
+// TestKeyRotation: while the key changes from node to node in three steps, everything is
+// answered and nothing refused; the counters say which key verifies, and the old one is
+// worth nothing afterwards.
+func TestKeyRotation(t *testing.T) {
+	s := signed(t, 5, alike("a"))
+	g := s.group(0, true, scoll.Tree{})
+	bulk := [][]byte{bytes.Repeat([]byte("bulk"), 5000)}
+	var ran []string
+	for _, letters := range []string{"ab", "ba", "b"} {
+		for _, k := range s.nodes {
+			if err := k.agent.SetKeys(keys(t, letters)); err != nil {
+				t.Fatal(err)
+			}
+			ran = append(ran, "x")
+			s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: bulk}), ran)
+		}
+		want := map[string][2]bool{"ab": {true, false}, "ba": {true, true}, "b": {true, false}}[letters]
+		st := s.nodes[0].agent.KeyStats() // of the first that changed: it has heard both
+		if got := [2]bool{st.Verified[0] > 0, st.Verified[1] > 0}; st.Keys != len(letters) || got != want || st.NotSigned != 0 {
+			t.Errorf("%s: %+v", letters, st)
+		}
+	}
+	if err := s.nodes[3].agent.SetKeys(keys(t, "a")); err != nil {
+		t.Fatal(err)
+	}
+	o := s.broadcast(0, g, scoll.RequestConfig{Processing: time.Second})
+	if !slices.Contains(o.unreached, scoll.Unreached{NID: simlnd.NID(3), Status: scoll.EKEY}) || s.nodes[3].agent.KeyStats().NotSigned == 0 {
+		t.Errorf("the old key: %v, %+v", o.unreached, s.nodes[3].agent.KeyStats())
+	}
+}
+
+// TestKeysOnOff: whether messages are signed is said at the start.
+func TestKeysOnOff(t *testing.T) {
+	s := signed(t, 2, func(id int) string { return []string{"a", ""}[id] })
+	for id, k := range []keyring.Keys{{}, keys(t, "a")} {
+		if err := s.nodes[id].agent.SetKeys(k); !errors.Is(err, keyring.ErrOnOff) || s.nodes[id].agent.KeyStats().Keys != 1-id {
+			t.Errorf("node %d: %v, %+v", id, err, s.nodes[id].agent.KeyStats())
+		}
+	}
+	if err := s.nodes[1].agent.SetKeys(keyring.Keys{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeysSetBeside: keys change while other goroutines sign and verify; -race sees it.
+func TestKeysSetBeside(t *testing.T) {
+	s := signed(t, 3, alike("a"))
+	g := s.group(0, false, scoll.Tree{})
+	stop, done := make(chan bool), make(chan bool)
+	both, other := keys(t, "ab"), keys(t, "ac")
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, k := range s.nodes {
+				_, _ = k.agent.SetKeys(both), k.agent.SetKeys(other)
+			}
+		}
+	}()
+	var ran []string
+	for range 20 {
+		ran = append(ran, "x")
+		s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}), ran)
+	}
+	close(stop)
+	<-done
+}
