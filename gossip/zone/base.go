@@ -1,24 +1,49 @@
 package zone
 
+import "slices"
+
+// maxGoodbyes bounds the goodbyes that a repair repeats.
+const maxGoodbyes = 64
+
 // sendBase sends the whole view and all suspicions (MS-53), for a repair with the
-// history.
+// history and the latest goodbyes, whose codes are not in it.
 func (m *Machine) sendBase(l *link, flags Flags) {
-	m.send(l.node, Message{Kind: Base, Flags: flags, Lists: &Lists{View: m.view.snapshot(), Suspicions: m.suspicions.all()}})
+	lists := &Lists{View: m.view.snapshot(), Suspicions: m.suspicions.all()}
+	if flags&Repair != 0 {
+		lists.Leaves = m.goodbyes()
+	}
+	m.send(l.node, Message{Kind: Base, Flags: flags, Lists: lists})
+}
+
+// goodbyes returns those who said goodbye and did not come back, the latest first.
+func (m *Machine) goodbyes() []Departure {
+	var list []Departure
+	for _, d := range slices.Backward(m.history.list) {
+		e := m.view.at(d.ref)
+		if !e.orderly || !m.history.current(d) || !m.cfg.Table.ID(d.ref).IsValid() {
+			continue
+		}
+		list = append(list, Departure{d.ref, e.version(), m.history.of[d.ref].code})
+		if len(list) == maxGoodbyes {
+			break
+		}
+	}
+	return list
 }
 
 // learn processes what a message says of nodes: goodbyes, then the living, then
 // suspicions, which avoids needless notifications (MS-57). What was removed elsewhere
-// comes first: it is older than all that (MS-A9).
+// comes before the living: it is older (MS-A9).
 func (m *Machine) learn(msg *Message, held func(Ref)) {
 	l := msg.Lists
 	if l == nil {
 		return
 	}
-	if msg.Flags&Repair != 0 {
-		m.correct(l)
-	}
 	for i := range l.Leaves {
 		m.processLeave(&l.Leaves[i])
+	}
+	if msg.Flags&Repair != 0 {
+		m.correct(l)
 	}
 	for i := range l.Alive {
 		m.alive(l.Alive[i].Node, l.Alive[i].Version, held)
@@ -59,8 +84,8 @@ func (m *Machine) merge(s *Snapshot, held func(Ref)) {
 	m.view.adopt(s)
 }
 
-// correct removes members that a neighbour removed before (MS-A9, R). That it was no
-// goodbye is certain: those are never learned of this way (MS-A33).
+// correct removes members that a neighbour removed before (MS-A9, R). It does not know
+// why: that one said goodbye is never learned of this way (MS-A33).
 func (m *Machine) correct(l *Lists) {
 	each := func(p Ref, v Version) {
 		switch e := m.view.at(p); {

@@ -318,37 +318,3 @@ func TestRestarts(t *testing.T) {
 		}
 	})
 }
-
-// TestGoodbye: who leaves in order is gone everywhere within the time that news takes,
-// with its exit code, and is not looked for (MS-40, MS-A8, MS-A33).
-func TestGoodbye(t *testing.T) {
-	w := booted(t, 2, 24, Config{})
-	codes := map[int]int32{}
-	w.told = func(n *node, e *Event) {
-		if e.Kind == Left && e.Cause == Said {
-			codes[n.i] = e.Code
-		}
-	}
-	n := w.nodes[3]
-	for _, o := range w.nodes {
-		o.boot = nil
-	}
-	n.step(Input{Kind: Leave, Code: 42})
-	n.kill()
-	took := w.until(3*time.Second, w.agree)
-	if took > time.Second || len(codes) != 23 {
-		t.Errorf("after %v, %d know", took, len(codes))
-	}
-	for i, c := range codes {
-		if c != 42 {
-			t.Errorf("node %d was told code %d", i, c)
-		}
-	}
-	for _, o := range w.nodes {
-		if o != n && o.m.wanted(o.m.cfg.Table.Lookup(n.id)) {
-			t.Errorf("%v looks for it", o.id)
-		}
-	}
-	n.start()
-	w.until(3*time.Second, w.agree)
-}
