@@ -230,10 +230,11 @@ func (s *mcastSiege) notSigned() {
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
 		st, err := manager.Control().McastStatus(s.t.Context())
-		return err == nil && st.NotSigned > 0 && st.Verified[0] > 0 && st.Keys == 1
+		return err == nil && st.NotSigned > 0 && st.Verified[0] > 0 && st.Keys == 1 &&
+			strings.Contains(manager.Log(), "messages are not signed with the key of this node")
 	})
-	if log := manager.Log(); !strings.Contains(log, "messages are not signed with the key of this node") || strings.Contains(log, "every node can join") {
-		s.t.Errorf("the log of the manager does not say so:\n%s", log)
+	if log := manager.Log(); strings.Contains(log, "every node can join") {
+		s.t.Errorf("the log of the manager warns of an open group:\n%s", log)
 	}
 	s.honest("an unsigned request to join")
 }
@@ -246,9 +247,10 @@ func (s *mcastSiege) complaints() {
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
 		st, err := manager.Control().McastStatus(s.t.Context())
-		return err == nil && st.Groups[0].Managing != nil && st.Groups[0].Managing.Stats["stranger"] > 0
+		return err == nil && st.Groups[0].Managing != nil && st.Groups[0].Managing.Stats["stranger"] > 0 &&
+			strings.Contains(manager.Log(), "not on the list of those that may be members")
 	})
-	if log := manager.Log(); !strings.Contains(log, "not on the list of those that may be members") || !strings.Contains(log, "every node can join this multicast group") {
-		s.t.Errorf("the log of the manager does not say so:\n%s", log)
+	if log := manager.Log(); !strings.Contains(log, "every node can join this multicast group") {
+		s.t.Errorf("the log of the manager warns of no open group:\n%s", log)
 	}
 }
