@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ulnet/cmd/internal/program"
 )
 
 // TestUser: an action with a user runs as that one, with its groups alone, none of the
@@ -15,7 +17,7 @@ func TestUser(t *testing.T) {
 	}
 	t.Setenv("SECRET", "of the daemon")
 	t.Setenv("PATH", "/root/bin:/bin")
-	nobody, err := LookupUser("65534")
+	nobody, err := program.LookupUser("65534")
 	if err != nil || nobody.Name != "nobody" {
 		t.Skipf("no user nobody here: %v", err)
 	}
@@ -28,7 +30,7 @@ func TestUser(t *testing.T) {
 	})
 	got := string(r.Output)
 	for _, want := range []string{
-		"65534\n65534\nCapEff:0000000000000000\nbulk\n", "\nHOME=" + nobody.Home + "\n", "\nPATH=" + userPath + "\n", "\nUSER=nobody\n", "ermission denied",
+		"65534\n65534\nCapEff:0000000000000000\nbulk\n", "\nHOME=" + nobody.Home + "\n", "\nPATH=" + program.UserPath + "\n", "\nUSER=nobody\n", "ermission denied",
 	} {
 		if !strings.Contains("\n"+got, want) {
 			t.Errorf("%q lacks %q", got, want)
@@ -37,7 +39,7 @@ func TestUser(t *testing.T) {
 	if strings.Contains(got, "SECRET") || strings.Contains(got, "/root/bin") {
 		t.Errorf("the daemon's environment: %q", got)
 	}
-	if _, err := LookupUser("no such user"); err == nil {
+	if _, err := program.LookupUser("no such user"); err == nil {
 		t.Error("a user that is not there is found")
 	}
 }

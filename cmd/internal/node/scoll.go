@@ -121,7 +121,7 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	a := c.cfg.Admin
 	actions := map[string]admin.Action{}
 	for _, act := range a.Actions {
-		user, err := userOf(act)
+		user, err := userOf("action "+act.Name, act.User)
 		if err != nil {
 			return admin.Config{}, err
 		}

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"syscall"
 
-	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/program"
 	"ulnet/lnet/nid"
 )
 
@@ -97,17 +96,18 @@ func (c *collective) warn() {
 	}
 }
 
-// userOf is whom an action is to run as; nil: as this process.
-func userOf(act config.Action) (*admin.User, error) {
-	if act.User == "" {
+// userOf returns the user that a program of the configuration runs as; nil: that of
+// this process. what names the program in errors.
+func userOf(what, name string) (*program.User, error) {
+	if name == "" {
 		return nil, nil
 	}
-	u, err := admin.LookupUser(act.User)
+	u, err := program.LookupUser(name)
 	if err != nil {
-		return nil, cli.Hint(scollFailure(syscall.EINVAL, "user of the action %s: %w", act.Name, err), "see 'getent passwd %s'", act.User)
+		return nil, cli.Hint(scollFailure(syscall.EINVAL, "user of the %s: %w", what, err), "see 'getent passwd %s'", name)
 	}
 	if uid := os.Geteuid(); uid != 0 && uint32(uid) != u.UID {
-		return nil, cli.Hint(scollFailure(syscall.EPERM, "action %s: only root can run programs as %s", act.Name, u.Name), "leave out user, or start lnetd as root")
+		return nil, cli.Hint(scollFailure(syscall.EPERM, "%s: only root can run programs as %s", what, u.Name), "leave out user, or start lnetd as root")
 	}
 	if os.Geteuid() != 0 {
 		return nil, nil // this process runs as that user

@@ -150,10 +150,10 @@ func TestActionsNeedIdentity(t *testing.T) {
 
 // TestUserOfAction: a user that is not there is noticed at the start.
 func TestUserOfAction(t *testing.T) {
-	if _, err := userOf(config.Action{Name: "a", User: "no such user"}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := userOf("action a", "no such user"); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("%v", err)
 	}
-	own, err := userOf(config.Action{Name: "a", User: fmt.Sprint(os.Geteuid())})
+	own, err := userOf("action a", fmt.Sprint(os.Geteuid()))
 	if err != nil || (own == nil) == (os.Geteuid() == 0) {
 		t.Errorf("%+v, %v", own, err)
 	}

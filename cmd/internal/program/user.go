@@ -1,4 +1,4 @@
-package admin
+package program
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// User is whom an action runs as.
+// User is the user as which a program runs.
 type User struct {
 	Name   string
 	Home   string
@@ -53,13 +53,13 @@ func id(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// userPath is where programs are looked for that another user than lnetd's runs:
-// that of lnetd may have folders that are root's alone.
-const userPath = "/usr/local/bin:/usr/bin:/bin"
+// UserPath is the PATH of programs that run as another user than this process, whose
+// own PATH may have folders that are root's alone.
+const UserPath = "/usr/local/bin:/usr/bin:/bin"
 
 // environment is the user's, of which nothing is lnetd's.
 func (u *User) environment() []string {
-	return []string{"PATH=" + userPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
+	return []string{"PATH=" + UserPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
 }
 
 // credential has a process run as the user: with its groups and none of lnetd's.

@@ -1,0 +1,79 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is the process group of a program that has started.
+type group struct {
+	cmd   *exec.Cmd
+	grace time.Duration // from SIGTERM to SIGKILL; 0: there is no SIGTERM
+
+	mu    sync.Mutex
+	ended bool        // the last signal was sent; guarded by mu, like all below
+	cause error       // why the program was told to end; nil: it ended by itself
+	kill  *time.Timer // sends SIGKILL after SIGTERM; nil: none was sent
+}
+
+// await waits for the program's end. When ctx ends it ends the group, and returns
+// the cause. Either way it sends SIGKILL to what is left of the group before the
+// number of the program, and so that of its group, can be that of others.
+func (g *group) await(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { g.end(ctx.Err()) })
+	defer stop()
+	for {
+		// The program stays a zombie, and keeps its number, until Wait.
+		err := unix.Waitid(unix.P_PID, g.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	cause := g.killRest()
+	_ = g.cmd.Wait() // how it ended is in its state
+	return cause
+}
+
+// end tells the group to end, because of cause.
+func (g *group) end(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended || g.cause != nil {
+		return
+	}
+	g.cause = cause
+	if g.grace <= 0 {
+		g.signal(unix.SIGKILL)
+		return
+	}
+	g.signal(unix.SIGTERM)
+	g.kill = time.AfterFunc(g.grace, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.ended {
+			g.signal(unix.SIGKILL)
+		}
+	})
+}
+
+// killRest kills what is left of the group, and returns why the program was told to
+// end. No signal is sent after it.
+func (g *group) killRest() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.signal(unix.SIGKILL)
+	g.ended = true
+	if g.kill != nil {
+		g.kill.Stop()
+	}
+	return g.cause
+}
+
+func (g *group) signal(s unix.Signal) {
+	_ = unix.Kill(-g.cmd.Process.Pid, s) // ESRCH: no process is left
+}

@@ -1,0 +1,96 @@
+// Package program runs programs that the administrator has configured: the
+// actions of package admin and the event handlers of package handlers.
+//
+// A program runs in a process group of its own, in the folder /, with nothing of
+// this process's environment but PATH, or as another user with that user's
+// groups alone. Its run time and the output that is kept of it are bounded. No
+// process of its group outlives it, and it does not outlive this process.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// waitForOutput is how long the output of processes is awaited that have left
+// the program's group, and outlive it.
+const waitForOutput = 200 * time.Millisecond
+
+// Run is one run of a program.
+type Run struct {
+	Args  []string   // program and arguments
+	User  *User      // nil: that of this process
+	Env   []string   // NAME=VALUE, besides PATH, or besides what the user gets
+	Input []byte     // standard input
+	Files []*os.File // file descriptors from 3 on; they stay the caller's
+
+	Timeout time.Duration // from the start on; at most so long
+	// Grace is the time from SIGTERM, when the timeout or the context is over, to
+	// SIGKILL. 0: SIGKILL at once.
+	Grace  time.Duration
+	Output int // bytes at the end of standard output and error that are kept
+}
+
+// Result is how a run ended.
+type Result struct {
+	Exit     int32  // exit code, or minus the signal that ended the program
+	TimeOver bool   // it was ended because its timeout was over
+	Output   []byte // the last bytes of standard output and error together
+	Cut      bool   // there was more of these
+}
+
+// Do runs the program and returns when it has ended. It ends all processes of its
+// group: when the program has ended, when the timeout is over, or with ctx. An
+// error says that the program did not start.
+func (r *Run) Do(ctx context.Context) (Result, error) {
+	cmd := exec.Command(r.Args[0], r.Args[1:]...)
+	out := &tail{limit: r.Output}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(r.Input), out, out
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = "/", r.environment(), r.Files
+	// The kernel kills the program when the thread that started it ends, so that no
+	// program outlives a daemon that is killed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if r.User != nil {
+		cmd.SysProcAttr.Credential = r.User.credential()
+	}
+	cmd.WaitDelay = waitForOutput
+	if err := cmd.Start(); err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	g := group{cmd: cmd, grace: r.Grace}
+	err := g.await(ctx)
+	result := Result{Exit: exitOf(cmd.ProcessState), TimeOver: errors.Is(err, context.DeadlineExceeded)}
+	result.Output, result.Cut = out.bytes()
+	return result, nil
+}
+
+func (r *Run) environment() []string {
+	var env []string
+	if r.User != nil {
+		env = r.User.environment()
+	} else if path := os.Getenv("PATH"); path != "" {
+		env = []string{"PATH=" + path}
+	}
+	return append(env, r.Env...)
+}
+
+// exitOf is the exit code, or minus the signal.
+func exitOf(s *os.ProcessState) int32 {
+	if s == nil {
+		return -1
+	}
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return -int32(status.Signal())
+	}
+	return int32(s.ExitCode())
+}

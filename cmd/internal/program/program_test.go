@@ -1,0 +1,116 @@
+package program_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ulnet/cmd/internal/program"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func run(t *testing.T, ctx context.Context, r program.Run, script string) program.Result {
+	t.Helper()
+	r.Args, r.Output = []string{"/bin/sh", "-c", script}, 1000
+	if r.Timeout == 0 {
+		r.Timeout = time.Minute
+	}
+	result, err := r.Do(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// TestGrace: a program that is to end gets SIGTERM, as all processes of its group do,
+// and only what is left after the grace period is killed.
+func TestGrace(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		grace  time.Duration
+		script string // says on descriptor 3 that it may be ended
+		exit   int32
+		output string
+	}{
+		{"it cleans up", time.Minute, "trap 'echo bye; exit 7' TERM; echo >&3; sleep 1000 & wait", 7, "bye\n"},
+		{"it does not catch it", time.Minute, "echo >&3; sleep 1000; echo not reached", -15, ""},
+		{"it ignores it", 10 * time.Millisecond, "trap '' TERM; echo >&3; while :; do sleep 0.01; done", -9, ""},
+		{"no grace", 0, "trap 'echo bye; exit 7' TERM; echo >&3; sleep 1000 & wait", -9, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			begun, says, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer begun.Close()
+			defer says.Close()
+			var reader sync.WaitGroup
+			defer reader.Wait()
+			reader.Go(func() {
+				_, _ = begun.Read(make([]byte, 1))
+				cancel()
+			})
+			began := time.Now()
+			got := run(t, ctx, program.Run{Grace: test.grace, Files: []*os.File{says}}, test.script)
+			if got.Exit != test.exit || got.TimeOver || string(got.Output) != test.output {
+				t.Errorf("%+v %q, want exit %d and %q", got, got.Output, test.exit, test.output)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// TestTimeOver: the timeout ends a program as the context does, and the result says so.
+func TestTimeOver(t *testing.T) {
+	got := run(t, t.Context(), program.Run{Timeout: 50 * time.Millisecond, Grace: time.Minute}, "sleep 1000")
+	if got.Exit != -15 || !got.TimeOver {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLeftBehind: what a program leaves in its group is killed when it ends.
+func TestLeftBehind(t *testing.T) {
+	got := run(t, t.Context(), program.Run{Grace: time.Minute}, "trap '' TERM; sleep 1000 & echo $!")
+	pid := strings.TrimSpace(string(got.Output))
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(10 * time.Second); ; {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || !strings.Contains(string(stat), "(sleep)") || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %s is left: %s", pid, stat)
+		}
+	}
+}
+
+// TestSurroundings: what a program gets, and what is kept of its output.
+func TestSurroundings(t *testing.T) {
+	t.Setenv("SECRET", "of the daemon")
+	got := run(t, t.Context(), program.Run{Input: []byte("in\n"), Env: []string{"A=b"}}, `pwd; cat; echo "$A-$SECRET-"; echo err >&2; exit 3`)
+	if want := "/\nin\nb--\nerr\n"; string(got.Output) != want || got.Exit != 3 || got.Cut || got.TimeOver {
+		t.Errorf("%+v %q, want %q", got, got.Output, want)
+	}
+	// Input that nothing reads stops nobody.
+	got = run(t, t.Context(), program.Run{Input: make([]byte, 1<<20)}, "seq 1 1000")
+	if !got.Cut || len(got.Output) != 1000 || !strings.HasSuffix(string(got.Output), "\n999\n1000\n") || got.Exit != 0 {
+		t.Errorf("%+v", got)
+	}
+	r := program.Run{Args: []string{"/nowhere/program"}, Timeout: time.Minute}
+	if _, err := r.Do(t.Context()); err == nil {
+		t.Error("a program that is not there runs")
+	}
+}

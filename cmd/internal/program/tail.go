@@ -1,0 +1,38 @@
+package program
+
+import (
+	"bytes"
+	"sync"
+)
+
+// tail keeps the last bytes that are written to it.
+type tail struct {
+	mu    sync.Mutex
+	limit int
+	kept  []byte // guarded by mu
+	cut   bool   // guarded by mu
+}
+
+// Write never fails.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	if over := len(t.kept) + n - t.limit; over > 0 {
+		t.cut = true
+		if over >= len(t.kept) {
+			t.kept, b = t.kept[:0], b[over-len(t.kept):]
+		} else {
+			t.kept = append(t.kept[:0], t.kept[over:]...)
+		}
+	}
+	t.kept = append(t.kept, b...)
+	return n, nil
+}
+
+// bytes returns what was kept, and whether there was more.
+func (t *tail) bytes() ([]byte, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept), t.cut
+}
