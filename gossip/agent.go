@@ -28,6 +28,9 @@ type AgentConfig struct {
 	// Clock shows by its jumps that the node stood still. Default the node's;
 	// in real time machine.BootClock notices more.
 	Clock machine.Clock
+	// Changed is told of each change in turn, as History has it. It is called where the
+	// machine is stepped: it must neither block nor call the agent. May be nil.
+	Changed func(Change)
 }
 
 // Agent lets a node take part: it steps a [Machine], posts buffers for what

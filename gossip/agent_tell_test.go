@@ -17,7 +17,8 @@ import (
 func TestAgentLog(t *testing.T) {
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
-	s.start(nil)
+	var changes []Change
+	s.start(func(cfg *AgentConfig) { cfg.Changed = func(c Change) { changes = append(changes, c) } })
 	for range 30 {
 		s.clock.advance(interval)
 		s.arrive(s.list.NID(5), PingBits, s.ping(5))
@@ -49,6 +50,8 @@ func TestAgentLog(t *testing.T) {
 	}
 	if h := s.agent.History(); len(h) != strings.Count(s.log.String(), "\n") {
 		t.Errorf("%d changes in the history, %d in the log", len(h), strings.Count(s.log.String(), "\n"))
+	} else if !slices.Equal(h, changes) {
+		t.Errorf("AgentConfig.Changed is told %v, the history has %v", changes, h)
 	}
 }
 

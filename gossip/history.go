@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -51,11 +52,15 @@ func (a *Agent) fault(err error) {
 	a.log.Error(fmt.Sprintf("[%d] timer", clock), slog.Any("err", err))
 }
 
-// happened logs, remembers and tells an event.
+// happened logs, remembers and tells an event. Events are applied one after the other.
 func (a *Agent) happened(e *Event) {
+	c := Change{At: a.clock.Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness}
 	a.mu.Lock()
-	a.history.add(Change{At: a.clock.Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness})
+	a.history.add(c)
 	a.mu.Unlock()
+	if a.cfg.Changed != nil {
+		a.cfg.Changed(c)
+	}
 	prefix := fmt.Sprintf("[%d] ", e.Clock)
 	if e.Message {
 		prefix = fmt.Sprintf("[%d, %d] ", e.Clock, e.Header)
@@ -90,6 +95,9 @@ var eventNames = [...]string{
 	Stopped: "stopped", Left: "left", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
 	Realigned: "realigned", NotSigned: "not-signed", ClockRefused: "clock-refused",
 }
+
+// EventNames returns the names of all kinds of events.
+func EventNames() []string { return slices.Clone(eventNames[:]) }
 
 // String returns the name of the kind.
 func (k EventKind) String() string { return eventNames[k] }

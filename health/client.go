@@ -96,6 +96,9 @@ var clientEventNames = [clientEvents]string{
 	"master-chosen", "master-lost", "attached", "dropped", "refused", "evicted", "superseded",
 }
 
+// ClientEventNames returns the names of all events of clients.
+func ClientEventNames() []string { return slices.Clone(clientEventNames[:]) }
+
 // String returns the name of the kind.
 func (k ClientEventKind) String() string { return name(clientEventNames[:], uint64(k)) }
 

@@ -67,6 +67,9 @@ var causeNames = [causes]string{
 	"timed-out", "rebooted", "by-admin", "lost-master", "lost-quorum", "left", "never-stored",
 }
 
+// CauseNames returns the names of all causes.
+func CauseNames() []string { return slices.Clone(causeNames[:]) }
+
 // String returns the name of the cause.
 func (c Cause) String() string { return name(causeNames[:], uint64(c)) }
 

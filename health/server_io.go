@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -99,6 +100,9 @@ const (
 var eventNames = [events]string{
 	"connected", "recovered", "suspended", "evicted", "orphaned", "rehomed", "quorum-lost", "quorum-won",
 }
+
+// EventNames returns the names of all events of servers.
+func EventNames() []string { return slices.Clone(eventNames[:]) }
 
 // String returns the name of the kind.
 func (k EventKind) String() string { return name(eventNames[:], uint64(k)) }

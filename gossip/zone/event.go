@@ -26,6 +26,15 @@ const (
 
 var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed"}
 
+// EventNames returns the names of the events that listeners are told.
+func EventNames() []string {
+	names := slices.Clone(eventNames[:])
+	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer: nobody else is told
+}
+
+// CauseNames returns the names of the causes of Left.
+func CauseNames() []string { return slices.Clone(causeNames[:]) }
+
 // String returns the name of the kind.
 func (k EventKind) String() string { return name(eventNames[:], int(k)) }
 
