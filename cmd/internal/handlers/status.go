@@ -1,0 +1,108 @@
+package handlers
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Status is the state of a handler.
+type Status struct {
+	Name       string   `json:"name"`
+	On         []string `json:"on"`  // the owner of the Set fills it in
+	Program    []string `json:"run"` // and arguments
+	User       string   `json:"user,omitempty"`
+	TimeoutMS  int64    `json:"timeout_ms"`
+	IntervalMS int64    `json:"interval_ms"`
+
+	Running  bool   `json:"running"`
+	Waiting  int    `json:"waiting"`           // events for the next run
+	Runs     uint64 `json:"runs"`              // that have ended
+	Failures uint64 `json:"failures"`          // of these: with another exit code than 0, or not even started
+	TimedOut uint64 `json:"timed_out"`         // of these: that were ended
+	Events   uint64 `json:"events"`            // that these runs were given
+	Missed   uint64 `json:"missed"`            // events that were dropped, because the handler fell behind
+	Problem  string `json:"problem,omitempty"` // why the program cannot be run, as far as is known
+	Last     *Run   `json:"last,omitempty"`    // the last run that has ended
+}
+
+// Run is a run that has ended.
+type Run struct {
+	Began    time.Time `json:"began"`
+	TookMS   int64     `json:"took_ms"`
+	Events   int       `json:"events"` // that it was given
+	Missed   uint64    `json:"missed"` // before these
+	Exit     int       `json:"exit"`   // exit code, or minus the signal that ended it
+	TimeOver bool      `json:"time_over"`
+	Output   string    `json:"output,omitempty"` // the end of standard output and error
+	Cut      bool      `json:"cut,omitempty"`    // there was more output
+	Error    string    `json:"error,omitempty"`  // why it did not start
+}
+
+// Failed reports whether the run did not do its work.
+func (r *Run) Failed() bool { return r.Exit != 0 || r.TimeOver || r.Error != "" }
+
+// Status returns the state of all handlers, in the order of the configuration.
+func (s *Set) Status() []Status {
+	list := []Status{}
+	if s == nil {
+		return list
+	}
+	for _, h := range s.list {
+		h.mu.Lock()
+		status := h.status
+		status.Waiting = len(h.queue.events)
+		status.Missed += h.queue.missed
+		h.mu.Unlock()
+		list = append(list, status)
+	}
+	return list
+}
+
+// complainInterval is the time between two log lines about a handler that fails.
+const complainInterval = time.Minute
+
+// complaints logs the runs of one handler: failures at most once a minute, with those
+// in between counted, and the first success after a failure that was logged.
+type complaints struct {
+	last   time.Time // of the last line about a failure
+	said   bool      // that line is about the last run that failed, or one in a row with it
+	unsaid int       // failures since that line
+}
+
+func (c *complaints) report(log *slog.Logger, r *Run) {
+	switch now := time.Now(); {
+	case !r.Failed() && c.said:
+		c.said = false
+		log.LogAttrs(context.Background(), slog.LevelInfo, "handler works again", r.attrs()...)
+	case !r.Failed():
+		log.LogAttrs(context.Background(), slog.LevelDebug, "handler has run", r.attrs()...)
+	case !c.last.IsZero() && now.Sub(c.last) < complainInterval:
+		c.unsaid++
+	default:
+		attrs := r.attrs()
+		if c.unsaid > 0 {
+			attrs = append(attrs, slog.Int("unsaid", c.unsaid))
+		}
+		c.last, c.said, c.unsaid = now, true, 0
+		log.LogAttrs(context.Background(), slog.LevelWarn, "handler failed", attrs...)
+	}
+}
+
+// attrs returns what a log line about the run says. The output of a success is not in it.
+func (r *Run) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.Int("exit", r.Exit), slog.Int("events", r.Events), slog.Int64("took_ms", r.TookMS)}
+	if r.Missed > 0 {
+		attrs = append(attrs, slog.Uint64("missed", r.Missed))
+	}
+	if r.TimeOver {
+		attrs = append(attrs, slog.Bool("time_over", true))
+	}
+	if r.Error != "" {
+		attrs = append(attrs, slog.String("err", r.Error))
+	}
+	if r.Output != "" && r.Failed() {
+		attrs = append(attrs, slog.String("output", r.Output))
+	}
+	return attrs
+}
