@@ -46,7 +46,7 @@ every start of the daemon.`,
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(initCommand(g), startCommand(g), stopCommand(g), statusCommand(g), watchCommand(g), paramsCommand(g),
-		quorumCommand(g), listCommand(g), historyCommand(g), explainCommand(g), tuneCommand(g), zoneCommand(g))
+		quorumCommand(g), listCommand(g), historyCommand(g), explainCommand(g), tuneCommand(g), zoneCommand(g), handlersCommand(g))
 	return c
 }
 

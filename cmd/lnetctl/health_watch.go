@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
 )
 
@@ -92,6 +93,7 @@ func (w *eventWatcher) read(body io.Reader) {
 	for lines.Scan() {
 		var e node.HealthEvent
 		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == node.HealthMessage || e.Msg == "" && e.Missed > 0) {
+			e.Source = config.HealthSource
 			if e.Time.IsZero() {
 				e.Time = time.Now() // the daemon says only how many are missing
 			}
@@ -122,7 +124,7 @@ func (w *eventWatcher) take() ([]node.HealthEvent, error) {
 	defer w.mu.Unlock()
 	events := w.events
 	if w.missed > 0 {
-		events = append(events, node.HealthEvent{Time: time.Now(), Missed: w.missed})
+		events = append(events, node.HealthEvent{Source: config.HealthSource, Time: time.Now(), Missed: w.missed})
 	}
 	w.events, w.missed = nil, 0
 	return events, w.ended

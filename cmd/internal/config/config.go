@@ -81,6 +81,8 @@ type Config struct {
 	Health Health // health
 	Zone   Zone   // zone
 
+	Handlers []Handler // handlers, in the order of the file
+
 	Socket     string // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string // state_dir; empty: the usual place
 	RuntimeDir string // runtime_dir; empty: the usual place

@@ -72,6 +72,11 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("reference.yaml lacks %s of a group of rmcast", key)
 		}
 	}
+	for _, key := range config.HandlerKeys() {
+		if !strings.Contains(string(text), "\n#     "+key+": ") {
+			t.Errorf("reference.yaml lacks %s of handlers", key)
+		}
+	}
 	keys, ofTimes := config.HealthKeys()
 	for _, key := range keys {
 		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {

@@ -110,7 +110,10 @@ func (c *Config) check(name string) error {
 	if group := c.Scoll.Admin.Multicast; group != "" && !c.Rmcast.has(group) {
 		return &Error{File: name, Err: fmt.Errorf("multicast in the section admin of scoll: there is no group %s in the section rmcast, or that is not enabled", group)}
 	}
-	return c.Health.check(c)
+	if err := c.Health.check(c); err != nil {
+		return err
+	}
+	return c.checkHandlers()
 }
 
 // mapping returns the entries of a document, nil of an empty one.

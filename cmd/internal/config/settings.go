@@ -94,6 +94,8 @@ func (c *Config) settings(file string) map[string]setting {
 		"health": healthSection(&c.Health, file),
 		"zone":   zoneSection(&c.Zone, file),
 
+		"handlers": handlerSection(&c.Handlers, file),
+
 		"socket":        text(&c.Socket, nil),
 		"state_dir":     text(&c.StateDir, nil),
 		"runtime_dir":   text(&c.RuntimeDir, nil),

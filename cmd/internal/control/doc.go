@@ -52,6 +52,9 @@
 //	GET  /v1/zone/explain     zone.Explanation; ?node=NAME or id
 //	POST /v1/zone/write       node.ZoneWrite, answered by itself
 //
+//	GET  /v1/handlers       []handlers.Status, the event handlers
+//	POST /v1/handlers/test  node.HandlerName, answered by handlers.Run when the run has ended
+//
 // A request is one JSON object on one line; data follow it as they are, to the
 // end of the body. Steps are JSON objects on a line each, see [Frame]; payload
 // bytes follow the line that announces them. The last step says how the

@@ -35,12 +35,13 @@ type fakeNode struct {
 	peers  func(after nid.NID, limit int) node.PeerPage
 	failed *node.FailRequest // the last, unless it is nil
 
-	Gossip  // nil, or a test's
-	Scoll   // likewise
-	Health  // likewise
-	Zone    // likewise
-	Mcast   // likewise
-	KeyRing // likewise
+	Gossip        // nil, or a test's
+	Scoll         // likewise
+	Health        // likewise
+	Zone          // likewise
+	Mcast         // likewise
+	KeyRing       // likewise
+	EventHandlers // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

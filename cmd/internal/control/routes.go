@@ -37,6 +37,7 @@ func (s *Server) routes() {
 	s.healthRoutes()
 	s.zoneRoutes()
 	s.keysRoutes()
+	s.handlerRoutes()
 	s.mcastRoutes()
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),

@@ -37,6 +37,7 @@ type Node interface {
 	Zone
 	Mcast
 	KeyRing
+	EventHandlers
 }
 
 var _ Node = (*node.Node)(nil)

@@ -246,7 +246,7 @@ func (g *gossiper) start() error {
 		g.end(agent) // it has given up
 	}
 	log := g.node.cfg.Log
-	agent, err := gossip.Start(g.node.table, setup.list, gossip.AgentConfig{Config: setup.cfg, Log: log, Clock: g.clock})
+	agent, err := gossip.Start(g.node.table, setup.list, gossip.AgentConfig{Config: setup.cfg, Log: log, Clock: g.clock, Changed: g.changed})
 	if err != nil {
 		if _, ours := errors.AsType[*gossip.ConfigError](err); ours {
 			err = &gossipError{syscall.EINVAL, err}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
 )
@@ -37,8 +38,10 @@ type GossipParams struct {
 	NIDs   []nid.NID     `json:"nids"` // in their order
 }
 
-// GossipChange is something that happened.
+// GossipChange is something that happened in gossip: what the history and the watch of
+// gossipctl print as JSON, and what event handlers get.
 type GossipChange struct {
+	Source    string           `json:"source"` // config.GossipSource
 	Time      time.Time        `json:"time"`
 	Clock     uint64           `json:"clock"`
 	Event     gossip.EventKind `json:"event"`
@@ -124,9 +127,13 @@ func (n *Node) GossipHistory() []GossipChange {
 func (g *gossiper) changes(agent *gossip.Agent) (list []GossipChange) {
 	began := g.began()
 	for _, c := range agent.History() {
-		list = append(list, GossipChange{began.Add(c.At), c.Clock, c.Event, c.NID, c.Aliveness})
+		list = append(list, newGossipChange(began, c))
 	}
 	return list
+}
+
+func newGossipChange(began time.Time, c gossip.Change) GossipChange {
+	return GossipChange{config.GossipSource, began.Add(c.At), c.Clock, c.Event, c.NID, c.Aliveness}
 }
 
 // began returns when the clock began. It is the same each time, so that the

@@ -56,7 +56,7 @@ func (n *Node) startHealth() error {
 		return nil
 	}
 	h := &healthRoles{
-		node: n, cfg: cfg, log: n.cfg.Log, view: n.gossip.health, events: startHealthEvents(n.cfg.Log),
+		node: n, cfg: cfg, log: n.cfg.Log, view: n.gossip.health, events: startHealthEvents(n.cfg.Log, func(e *HealthEvent) { n.handlers.Tell(e.eventName(), e) }),
 		changed: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	if cfg.Server {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"ulnet/cmd/internal/config"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -17,6 +18,7 @@ const keptHealthEvents = 4096
 // listens on the control socket. Those that report events never wait for that.
 type healthEvents struct {
 	log    *slog.Logger
+	tell   func(*HealthEvent) // is told of each event before that is queued
 	queue  chan HealthEvent
 	worker sync.WaitGroup
 
@@ -24,9 +26,10 @@ type healthEvents struct {
 	missed uint64 // since the latest event in the queue; guarded by mu
 }
 
-// startHealthEvents returns a healthEvents, which has a goroutine until close.
-func startHealthEvents(log *slog.Logger) *healthEvents {
-	e := &healthEvents{log: log, queue: make(chan HealthEvent, keptHealthEvents)}
+// startHealthEvents returns a healthEvents, which has a goroutine until close. tell is
+// called for each event, by the goroutine that reports it.
+func startHealthEvents(log *slog.Logger, tell func(*HealthEvent)) *healthEvents {
+	e := &healthEvents{log: log, tell: tell, queue: make(chan HealthEvent, keptHealthEvents)}
 	e.worker.Go(e.write)
 	return e
 }
@@ -38,9 +41,11 @@ func (e *healthEvents) close() {
 }
 
 func (e *healthEvents) report(event HealthEvent) {
+	event.Source, event.Msg, event.Time = config.HealthSource, HealthMessage, time.Now().Round(0)
+	e.tell(&event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	event.Time, event.Missed = time.Now(), e.missed
+	event.Missed = e.missed
 	select {
 	case e.queue <- event:
 		e.missed = 0

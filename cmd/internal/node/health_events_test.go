@@ -47,8 +47,8 @@ func (l *slowLog) count() int {
 // TestHealthEventFlood: events that come faster than they are written are bounded, and
 // each gap is told of where it is, the last one too.
 func TestHealthEventFlood(t *testing.T) {
-	l := &slowLog{tokens: make(chan struct{})}
-	e := startHealthEvents(slog.New(l))
+	l, told := &slowLog{tokens: make(chan struct{})}, uint64(0)
+	e := startHealthEvents(slog.New(l), func(*HealthEvent) { told++ })
 	next := uint64(0)
 	report := func(n int) {
 		for range n {
@@ -73,6 +73,9 @@ func TestHealthEventFlood(t *testing.T) {
 		if line.Incarnation != at && (line.Incarnation != 0 || i != len(l.lines)-1) {
 			t.Fatalf("line %d is event %d with %d missed before it, but %d are accounted for", i, line.Incarnation, line.Missed, at)
 		}
+	}
+	if told != next {
+		t.Errorf("handlers are told of %d of %d events", told, next)
 	}
 	if at != next || len(l.lines) <= keptHealthEvents {
 		t.Errorf("%d of %d events in %d lines", at, next, len(l.lines))

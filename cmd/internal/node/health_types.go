@@ -131,8 +131,10 @@ type HealthPeer struct {
 // control socket, that are a HealthEvent.
 const HealthMessage = "client health"
 
-// HealthEvent is a line of the daemon's events whose Msg is HealthMessage.
+// HealthEvent is a line of the daemon's events whose Msg is HealthMessage, with Source
+// before it: what 'lnetctl health watch' prints as JSON, and what event handlers get.
 type HealthEvent struct {
+	Source      string    `json:"source"` // config.HealthSource; not in the daemon's lines
 	Time        time.Time `json:"time"`
 	Msg         string    `json:"msg"`
 	Role        string    `json:"role"`                  // server or client: whose event it is

@@ -24,6 +24,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
@@ -71,6 +72,7 @@ type Node struct {
 	health    *healthRoles // likewise
 	zone      *zoner       // likewise
 	mcast     *multicaster // likewise
+	handlers  *handlers.Set
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -138,6 +140,9 @@ func (n *Node) start(networks []config.Interface) error {
 		if _, err := n.startNI(i); err != nil {
 			return err
 		}
+	}
+	if err := n.startHandlers(); err != nil {
+		return err
 	}
 	if err := n.gossip.configure(n.cfg.Gossip); err != nil {
 		return err
@@ -221,6 +226,8 @@ func (n *Node) explain(err error) error {
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
 // an error says that some could not.
 func (n *Node) Shutdown(ctx context.Context) error {
+	n.handlers.End()
+	defer n.handlers.Wait()
 	var err error
 	if n.health != nil {
 		err = n.health.close()

@@ -158,6 +158,7 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 // names of a node and its places.
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
+	c.Handlers = nil
 	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
 	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
 	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}

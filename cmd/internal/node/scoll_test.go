@@ -74,6 +74,7 @@ func TestDigest(t *testing.T) {
 	}
 	own.Zone.Name, own.Zone.Node, own.Zone.Keys = "rack7", "n7", keys
 	own.Gossip.KeyFile, own.Gossip.Keys = "keys", keys
+	own.Handlers = []config.Handler{{Name: "h", Run: []string{"x"}}}
 	if digestOf(a) != digestOf(own) {
 		t.Error("nodes of a cluster differ")
 	}

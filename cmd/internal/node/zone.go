@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/handlers"
 	"ulnet/gossip/zone"
 )
 
@@ -25,7 +27,9 @@ type zoner struct {
 	log   *slog.Logger
 	id    zone.ID
 	stop  func() // of its watch
-	alone func() // of the look whether anybody is there; nil before the first join
+
+	handlers *handlers.Set // that are told of events
+	alone    func()        // of the look whether anybody is there; nil before the first join
 
 	changing sync.Mutex // held while it joins or leaves; guards alone
 
@@ -34,11 +38,25 @@ type zoner struct {
 	next   uint64
 }
 
-// ZoneEvent is something that happened in the zone, with its number.
+// ZoneEvent is something that happened in the zone, with its number: what the watches of
+// 'gossipctl zone' print as JSON, and what event handlers get.
 type ZoneEvent struct {
+	Source string    `json:"source"` // config.ZoneSource
 	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
 	zone.Event
+}
+
+// MarshalJSON leaves out the cause of what is no departure.
+func (e ZoneEvent) MarshalJSON() ([]byte, error) {
+	type plain ZoneEvent
+	if e.Kind == zone.Left {
+		return json.Marshal(plain(e))
+	}
+	return json.Marshal(struct {
+		plain
+		Cause *zone.Cause `json:"cause,omitempty"` // stands for that of zone.Event
+	}{plain: plain(e)})
 }
 
 // startZone joins the zone that the configuration names.
@@ -53,7 +71,7 @@ func (n *Node) startZone() error {
 	}
 	machine := cfg.Machine()
 	machine.Self, machine.Seed = id, n.lnet.Incarnation()
-	z := &zoner{cfg: &n.cfg.Zone, log: n.cfg.Log, id: id, next: 1}
+	z := &zoner{cfg: &n.cfg.Zone, log: n.cfg.Log, handlers: n.handlers, id: id, next: 1}
 	z.agent, err = zone.Start(n.table, zone.AgentConfig{
 		Config: machine, Log: n.cfg.Log, Clock: n.gossip.clock, Last: z.lastLife(n.cfg.StateDir), Keep: z.keeper(n.cfg.StateDir),
 	})
@@ -94,16 +112,24 @@ func (n *Node) zoneID() (zone.ID, error) {
 	return id, err
 }
 
-// happened keeps an event.
+// happened keeps an event and tells the handlers of it. Events come one after the other.
 func (z *zoner) happened(e zone.Event) {
 	e.Attributes = nil // there may be much; they are asked for
+	event := z.keepEvent(e)
+	z.handlers.Tell(event.eventName(), &event)
+}
+
+// keepEvent gives an event its number and keeps it.
+func (z *zoner) keepEvent(e zone.Event) ZoneEvent {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	z.events = append(z.events, ZoneEvent{Number: z.next, Time: time.Now(), Event: e})
+	event := ZoneEvent{Source: config.ZoneSource, Number: z.next, Time: time.Now().Round(0), Event: e}
+	z.events = append(z.events, event)
 	z.next++
 	if len(z.events) > 2*keptZoneEvents {
 		z.events = slices.Clone(z.events[len(z.events)-keptZoneEvents:])
 	}
+	return event
 }
 
 // since returns the events from a number on, and the number of the next one.

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/handlers"
+)
+
+func handlersCommand(g *globals) *cobra.Command {
+	c := question[[]handlers.Status]{
+		use: "handlers", short: "Show the programs that run when something happens",
+		long: `Shows the event handlers of lnetd's configuration (section handlers): how often the
+program of each has run and failed, events that were missed because it was too
+slow, events that wait for the next run, and how the last run ended. With --json
+also its program and what it said.`,
+		example: "  gossipctl handlers\n  gossipctl handlers --json | jq '.[] | select(.failures > 0) | .last'\n  gossipctl handlers test failover",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) ([]handlers.Status, error) {
+			return listed(g.client().Handlers(ctx))
+		},
+		print: printHandlers,
+	}.command(g)
+	c.AddCommand(handlersTestCommand(g))
+	return c
+}
+
+func handlersTestCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test HANDLER",
+		Short: "Run the program of a handler on a test event",
+		Long: `Runs the program of a handler, whatever events it is for, on an event whose source
+and event are "test", as soon as its interval allows, together with events that
+wait. It prints what the program said and how it ended, and fails if that did.`,
+		Example: "  gossipctl handlers test failover",
+		Args:    cli.Args("a handler"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := g.client().TestHandler(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if g.json {
+				err = cli.JSON(c.OutOrStdout(), r)
+			} else {
+				err = printRun(c.OutOrStdout(), &r)
+			}
+			if err == nil && r.Failed() {
+				err = fmt.Errorf("the handler failed: %s", endOf(&r))
+			}
+			return err
+		},
+	}
+}
+
+func printHandlers(w io.Writer, list []handlers.Status) error {
+	var t cli.Table
+	t.Row("HANDLER", "ON", "RUNS", "FAILED", "EVENTS", "MISSED", "WAITING", "LAST")
+	for i := range list {
+		s := &list[i]
+		t.Row(s.Name, strings.Join(s.On, ","), s.Runs, s.Failures, s.Events, s.Missed, s.Waiting, lastOf(s))
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// lastOf is what a handler does, or how its last run ended.
+func lastOf(s *handlers.Status) string {
+	switch {
+	case s.Running:
+		return "running"
+	case s.Problem != "":
+		return s.Problem
+	case s.Last == nil:
+		return "never"
+	}
+	return s.Last.Began.Local().Format(timeLayout) + " " + endOf(s.Last)
+}
+
+// endOf is how a run ended, in words.
+func endOf(r *handlers.Run) string {
+	switch {
+	case r.Error != "":
+		return r.Error
+	case r.TimeOver:
+		return fmt.Sprintf("time over after %d ms (exit %d)", r.TookMS, r.Exit)
+	case r.Exit < 0:
+		return fmt.Sprintf("ended by signal %d after %d ms", -r.Exit, r.TookMS)
+	}
+	return fmt.Sprintf("exit %d after %d ms", r.Exit, r.TookMS)
+}
+
+// printRun prints what a program said, and how it ended if that was well.
+func printRun(w io.Writer, r *handlers.Run) error {
+	text := r.Output
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if !r.Failed() {
+		text += endOf(r) + "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

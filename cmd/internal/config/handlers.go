@@ -1,0 +1,182 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/gossip"
+	"ulnet/gossip/zone"
+	"ulnet/health"
+)
+
+// MaxHandlers bounds the handlers of a node: each may run a program at the same time.
+const MaxHandlers = 64
+
+// Handler is an entry of the section handlers: a program that runs when something
+// happens. The comment of each field begins with its key.
+type Handler struct {
+	Name     string
+	On       []string      // on: selectors of events, see [SelectsEvent]
+	OnAt     Place         // where they stand in the file
+	Run      []string      // run: program and arguments
+	Timeout  time.Duration // timeout: of a run, until SIGTERM
+	Interval time.Duration // interval: from the beginning of a run to that of the next, at least
+	User     string        // user: under which it runs; empty: that of lnetd
+	UserAt   Place         // where it stands in the file
+}
+
+// The sources of events, as events and selectors name them.
+const (
+	GossipSource = "gossip"
+	ZoneSource   = "zone"
+	HealthSource = "health"
+)
+
+// SelectsEvent reports whether a selector selects an event. Both are words with dots
+// between: its source, its name and, for some, its cause. A selector may have fewer.
+func SelectsEvent(selector, event string) bool {
+	rest, ok := strings.CutPrefix(event, selector)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
+// EventNames returns the longest selectors that there are, in the order of their sources.
+func EventNames() []string {
+	var list []string
+	add := func(source string, names []string, causes map[string][]string) {
+		for _, n := range names {
+			list = append(list, source+"."+n)
+			for _, c := range causes[n] {
+				list = append(list, source+"."+n+"."+c)
+			}
+		}
+	}
+	add(GossipSource, gossip.EventNames(), nil)
+	add(ZoneSource, zone.EventNames(), map[string][]string{zone.Left.String(): zone.CauseNames()})
+	ofHealth := append(health.EventNames(), health.ClientEventNames()...)
+	slices.Sort(ofHealth)
+	add(HealthSource, slices.Compact(ofHealth), map[string][]string{
+		health.ClientEvicted.String(): health.CauseNames(), health.ClientSuspended.String(): health.CauseNames(),
+	})
+	return list
+}
+
+// checkSelector refuses a selector that selects nothing.
+func checkSelector(s string) error {
+	all := EventNames()
+	if slices.ContainsFunc(all, func(event string) bool { return SelectsEvent(s, event) }) {
+		return nil
+	}
+	// Name what could stand behind the part that is right, or else the sources.
+	parent := s
+	for {
+		at := strings.LastIndexByte(parent, '.')
+		if at < 0 {
+			return fmt.Errorf("no event %q: want %s, %s or %s, with the name of an event behind it, such as zone.left", s, GossipSource, ZoneSource, HealthSource)
+		}
+		parent = parent[:at]
+		if next := below(all, parent); len(next) > 0 {
+			return fmt.Errorf("no event %q: %s has %s", s, parent, strings.Join(next, ", "))
+		}
+	}
+}
+
+// below returns the words that may stand behind a selector.
+func below(all []string, selector string) (next []string) {
+	for _, event := range all {
+		if rest, ok := strings.CutPrefix(event, selector+"."); ok {
+			word, _, _ := strings.Cut(rest, ".")
+			if !slices.Contains(next, word) {
+				next = append(next, word)
+			}
+		}
+	}
+	return next
+}
+
+func (h *Handler) settings() map[string]setting {
+	return map[string]setting{
+		"on": {func(value ast.Node) error {
+			return entries(value, "events, such as gossip.died,", func(s string) error {
+				h.On = append(h.On, s)
+				return checkSelector(s)
+			})
+		}},
+		"run":      {h.takeProgram},
+		"timeout":  span(&h.Timeout, 10*time.Millisecond, time.Hour),
+		"interval": span(&h.Interval, 100*time.Millisecond, time.Hour),
+		"user":     text(&h.User, nil),
+	}
+}
+
+// takeProgram takes a program and its arguments. Programs run in the folder /: a path
+// that is relative to another one is a mistake.
+func (h *Handler) takeProgram(value ast.Node) error {
+	if err := arguments(&h.Run).put(value); err != nil {
+		return err
+	}
+	if len(h.Run) == 0 {
+		return errors.New("the program is missing")
+	}
+	if p := h.Run[0]; !filepath.IsAbs(p) && p != filepath.Base(p) {
+		return fmt.Errorf("%s: want an absolute path, or the name of a program in PATH", p)
+	}
+	return nil
+}
+
+// HandlerKeys returns the keys of a handler in alphabetical order.
+func HandlerKeys() []string {
+	var h Handler
+	return slices.Sorted(maps.Keys(h.settings()))
+}
+
+// handlerSection takes the section of a file: handlers by their names.
+func handlerSection(to *[]Handler, file string) setting {
+	return setting{func(value ast.Node) error {
+		return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
+			h := Handler{Name: name, Timeout: 30 * time.Second, Interval: time.Second}
+			if err := assign(h.settings(), file, entries); err != nil {
+				return err
+			}
+			at := placesOf(entries)
+			h.OnAt = placeOf(file, at["on"])
+			if h.User != "" {
+				h.UserAt = placeOf(file, at["user"])
+			}
+			switch {
+			case len(h.Run) == 0:
+				return fmt.Errorf("handler %s: run is missing", name)
+			case len(h.On) == 0:
+				return fmt.Errorf("handler %s: on is missing: a list of events, such as [zone.left]", name)
+			case len(*to) == MaxHandlers:
+				return fmt.Errorf("handler %s: there are %d already", name, MaxHandlers)
+			}
+			*to = append(*to, h)
+			return nil
+		})
+	}}
+}
+
+// checkHandlers refuses handlers of events that cannot happen here. Gossip can begin
+// later, by command.
+func (c *Config) checkHandlers() error {
+	for i := range c.Handlers {
+		h := &c.Handlers[i]
+		for _, s := range h.On {
+			source, _, _ := strings.Cut(s, ".")
+			switch {
+			case source == ZoneSource && !c.Zone.Enabled():
+				return h.OnAt.Wrap(fmt.Errorf("handler %s: on: %s: this node is in no zone: set name in the section zone", h.Name, s))
+			case source == HealthSource && !c.Health.Enabled():
+				return h.OnAt.Wrap(fmt.Errorf("handler %s: on: %s: this node has no part in client health: set server or client in the section health", h.Name, s))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/node"
+)
+
+type fakeHandlers struct{ list []handlers.Status }
+
+func (f *fakeHandlers) Handlers() []handlers.Status { return f.list }
+
+func (f *fakeHandlers) TestHandler(_ context.Context, h node.HandlerName) (handlers.Run, error) {
+	if h.Name != "h" {
+		return handlers.Run{}, cli.Hint(syscall.ENOENT, "there is h")
+	}
+	return *f.list[0].Last, nil
+}
+
+// TestHandlers: the state of handlers and a run come as they are, errors with their hints.
+func TestHandlers(t *testing.T) {
+	f := &fakeHandlers{list: []handlers.Status{{
+		Name: "h", On: []string{"zone.left"}, Program: []string{"/bin/p", "-x"}, User: "nobody", TimeoutMS: 30_000, IntervalMS: 1000,
+		Running: true, Waiting: 2, Runs: 7, Failures: 3, TimedOut: 1, Events: 99, Missed: 5, Problem: "no such file",
+		Last: &handlers.Run{Began: time.Unix(1_700_000_000, 0).UTC(), TookMS: 8, Events: 4, Missed: 5, Exit: -15, TimeOver: true, Output: "o", Cut: true, Error: "e"},
+	}}}
+	d := serve(t, Config{Node: &fakeNode{EventHandlers: f}})
+	c := NewClient(d.path)
+	got, err := c.Handlers(t.Context())
+	if diff := cmp.Diff(f.list, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	r, err := c.TestHandler(t.Context(), "h")
+	if diff := cmp.Diff(*f.list[0].Last, r); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := c.TestHandler(t.Context(), "g"); !errors.Is(err, syscall.ENOENT) || cli.HintOf(err) == "" {
+		t.Errorf("%v, hint %q", err, cli.HintOf(err))
+	}
+}

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/handlers"
+	"ulnet/gossip"
+	"ulnet/gossip/zone"
+)
+
+// HandlerName names an event handler.
+type HandlerName struct {
+	Name string `json:"name"`
+}
+
+// startHandlers starts the event handlers of the configuration.
+func (n *Node) startHandlers() error {
+	if len(n.cfg.Handlers) == 0 {
+		return nil
+	}
+	socket, err := filepath.Abs(n.cfg.Socket)
+	if err != nil {
+		return err
+	}
+	cfg := handlers.Config{Log: n.cfg.Log, Env: func() []string {
+		return []string{"LNETD_NIDS=" + strings.Join(n.nidTexts(), " "), "LNETD_SOCKET=" + socket}
+	}}
+	for _, h := range n.cfg.Handlers {
+		user, err := userOf("handler "+h.Name, h.User)
+		if err != nil {
+			return h.UserAt.Wrap(err)
+		}
+		cfg.Handlers = append(cfg.Handlers, handlers.Handler{
+			Name: h.Name, Program: h.Run, User: user, Timeout: h.Timeout, Interval: h.Interval,
+			Selects: func(event string) bool {
+				return slices.ContainsFunc(h.On, func(s string) bool { return config.SelectsEvent(s, event) })
+			},
+		})
+	}
+	n.handlers = handlers.Start(cfg)
+	return nil
+}
+
+func (n *Node) nidTexts() (list []string) {
+	for _, id := range n.NIDs() {
+		list = append(list, id.String())
+	}
+	return list
+}
+
+// Handlers returns the state of the event handlers, in the order of the configuration.
+func (n *Node) Handlers() []handlers.Status {
+	list := n.handlers.Status()
+	for i := range list { // one for each that is configured
+		list[i].On = n.cfg.Handlers[i].On
+	}
+	return list
+}
+
+// TestHandler runs the program of an event handler on an event of the source "test", and
+// returns how that ended. ENOENT: there is no such handler.
+func (n *Node) TestHandler(ctx context.Context, h HandlerName) (handlers.Run, error) {
+	r, err := n.handlers.Test(ctx, h.Name)
+	if errors.Is(err, handlers.ErrNone) {
+		err = cli.Hint(&handlerError{h.Name}, "'gossipctl handlers' lists those of the section handlers of lnetd's configuration")
+	}
+	if err == nil {
+		n.cfg.Log.Info("handler tested", slog.String("handler", h.Name), slog.Int("exit", r.Exit))
+	}
+	return r, err
+}
+
+// handlerError says that there is no handler of a name.
+type handlerError struct{ name string }
+
+func (e *handlerError) Error() string { return "there is no handler " + e.name }
+func (*handlerError) Unwrap() error   { return syscall.ENOENT }
+
+// changed tells the handlers of a change in gossip. The time is that in GossipHistory.
+func (g *gossiper) changed(c gossip.Change) {
+	g.node.handlers.Tell(config.GossipSource+"."+c.Event.String(), newGossipChange(g.began(), c))
+}
+
+// eventName is the name of an event of a zone as handlers select it.
+func (e *ZoneEvent) eventName() string {
+	name := config.ZoneSource + "." + e.Kind.String()
+	if e.Kind == zone.Left {
+		name += "." + e.Cause.String()
+	}
+	return name
+}
+
+// eventName is the name of an event of client health as handlers select it.
+func (e *HealthEvent) eventName() string {
+	name := config.HealthSource + "." + e.Event
+	if e.Cause != "" {
+		name += "." + e.Cause
+	}
+	return name
+}
