@@ -52,6 +52,8 @@ type zoneWatcher struct {
 	out   io.Writer
 	wants func(*node.ZoneEvent) bool
 	next  uint64
+
+	missed uint64 // events that the daemon forgot before they were seen, and that were not told yet
 }
 
 func (w *zoneWatcher) run(ctx context.Context) error {
@@ -69,18 +71,16 @@ func (w *zoneWatcher) show(news node.ZoneEvents) error {
 		w.next = 0
 		return nil
 	}
-	missed := len(news.Events) > 0 && w.next > 0 && news.Events[0].Number > w.next
-	w.next = news.Next
-	if missed && !w.g.json {
-		if _, err := fmt.Fprintln(w.out, "(some are missing here)"); err != nil {
-			return err
-		}
+	if len(news.Events) > 0 && w.next > 0 && news.Events[0].Number > w.next {
+		w.missed += news.Events[0].Number - w.next
 	}
+	w.next = news.Next
 	for i := range news.Events {
 		e := &news.Events[i]
 		if !w.wants(e) {
 			continue
 		}
+		e.Missed, w.missed = w.missed, 0
 		if err := w.event(e); err != nil {
 			return err
 		}
@@ -92,7 +92,11 @@ func (w *zoneWatcher) event(e *node.ZoneEvent) error {
 	if w.g.json {
 		return json.NewEncoder(w.out).Encode(e)
 	}
-	_, err := fmt.Fprintf(w.out, "%s  %s\n", e.Time.Local().Format(timeLayout), zoneEventLine(&e.Event))
+	line := zoneEventLine(&e.Event)
+	if e.Missed > 0 {
+		line += fmt.Sprintf(" (%d events before were left out)", e.Missed)
+	}
+	_, err := fmt.Fprintf(w.out, "%s  %s\n", e.Time.Local().Format(timeLayout), line)
 	return err
 }
 

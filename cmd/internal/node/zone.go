@@ -45,6 +45,9 @@ type ZoneEvent struct {
 	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
 	zone.Event
+	// Missed is how many events before this one a watch did not see, because it looked
+	// too late. Handlers are told of what they miss with their batch.
+	Missed uint64 `json:"missed,omitempty"`
 }
 
 // MarshalJSON leaves out the cause of what is no departure.
