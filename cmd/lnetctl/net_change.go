@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
 
@@ -26,11 +26,11 @@ Peers that the node has discovered are told.`,
 			if _, err := nid.ParseNet(net); err != nil {
 				return cli.Usagef("--net: %w", err)
 			}
-			networks := net + "(" + strings.Join(interfaces, ",") + ")"
-			if _, err := config.ParseNetworks(networks); err != nil {
+			list := net + "(" + strings.Join(interfaces, ",") + ")"
+			if _, err := networks.Parse(list); err != nil {
 				return cli.Usagef("--if: %w", err)
 			}
-			return g.client().AddNetworks(c.Context(), node.AddRequest{Networks: networks})
+			return g.client().AddNetworks(c.Context(), node.AddRequest{Networks: list})
 		},
 	}
 	c.Flags().StringVar(&net, "net", "", "`NET` to start, such as tcp1")

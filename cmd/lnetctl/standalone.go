@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/networks"
 )
 
 // operator is a node to work with: a daemon's, or our own.
@@ -82,7 +83,7 @@ func (s *standalone) checkOff() error {
 func (s *standalone) start(dialOnly bool) (*node.Node, error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort = s.networks, s.port
-	if _, err := config.ParseNetworks(s.networks); err != nil {
+	if _, err := networks.Parse(s.networks); err != nil {
 		return nil, cli.Usagef("--networks: %w", err)
 	}
 	if s.port < 1 || s.port > 65535 {

@@ -41,7 +41,7 @@ func newImposture(t *testing.T) *imposture {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("ULNET_LONG is not set")
 	}
-	on := networks[0]
+	on := testNetworks[0]
 	lab := netlab.New(t)
 	s := lab.Switch("switch")
 	commands := lnetdtest.Build(t)

@@ -21,16 +21,16 @@ type network struct {
 	brief bool
 }
 
-// networks are those that whole-stack tests run on. What is above LNet is the same
+// testNetworks are those that whole-stack tests run on. What is above LNet is the same
 // on all, and so the second is brief.
-var networks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
+var testNetworks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
 
 // onNetworks runs a test on every network, or in full on that of $ULNET_NET.
 func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
 	t.Helper()
-	list := networks
+	list := testNetworks
 	if only := os.Getenv("ULNET_NET"); only != "" {
-		i := slices.IndexFunc(networks, func(n network) bool { return n.kind == only })
+		i := slices.IndexFunc(testNetworks, func(n network) bool { return n.kind == only })
 		if i < 0 {
 			t.Fatalf("ULNET_NET is %q: want tcp or o2ib", only)
 		}

@@ -15,11 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ulnet/cmd/internal/config"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet/networks"
 )
 
 // kernelPort is the port of kernel nodes, where lnetd accepts privileged
@@ -83,10 +83,10 @@ func withPrefix(addr netip.Addr) string {
 	return addr.String() + "/24"
 }
 
-// addLinks gives the node a link for each further address in networks.
-func (s *stage) addLinks(t *testing.T, networks string) {
+// addLinks gives the node a link for each further address in the networks of text.
+func (s *stage) addLinks(t *testing.T, text string) {
 	t.Helper()
-	list, err := config.ParseNetworks(networks)
+	list, err := networks.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ var Rules = []Rule{
 	{Package: "lnet/machine"},
 	{Package: "lnet/machine/record", May: "lnet/machine"},
 	{Package: "lnet/wire", May: "lnet/nid"},
+	{Package: "lnet/networks", May: "lnet/nid"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/shell"},

@@ -20,7 +20,7 @@ var Reference string
 // Config is the configuration of one node. Default returns its defaults; the
 // comment of each field begins with its key in the file.
 type Config struct {
-	Networks           string        // networks: see ParseNetworks
+	Networks           string        // networks: see networks.Parse
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled

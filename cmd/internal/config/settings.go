@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnet/networks"
 )
 
 // A setting takes the value of one key.
@@ -224,7 +226,7 @@ func checkSourceAddress(s string) error {
 }
 
 func checkNetworks(s string) error {
-	_, err := ParseNetworks(s)
+	_, err := networks.Parse(s)
 	return err
 }
 

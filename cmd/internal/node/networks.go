@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
 
@@ -38,7 +38,7 @@ const removeTimeout = 5 * time.Second
 // and what the system says of the listener, such as EADDRINUSE, where kernels
 // make do with ENETDOWN.
 func (n *Node) AddNetworks(r AddRequest) error {
-	list, err := config.ParseNetworks(r.Networks)
+	list, err := networks.Parse(r.Networks)
 	if err != nil {
 		return fmt.Errorf("%w: %w", syscall.EINVAL, err)
 	}

@@ -34,6 +34,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -79,7 +80,7 @@ type Node struct {
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
 func New(cfg Config) (*Node, error) {
-	networks, err := config.ParseNetworks(cfg.Networks)
+	list, err := networks.Parse(cfg.Networks)
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +110,14 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Health.Enabled() {
 		n.gossip.health = newHealthView(cfg.Health.Servers, func(id nid.NID) bool { return slices.Contains(n.NIDs(), id) })
 	}
-	if err := n.start(networks); err != nil {
+	if err := n.start(list); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
 	return n, nil
 }
 
 // start adds 0@lo, the agent of discovery and the configured NIs.
-func (n *Node) start(networks []config.Interface) error {
+func (n *Node) start(list []networks.Interface) error {
 	if _, err := n.lnet.AddNI(fault.Wrap(lo.Driver{}, n.plan), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (n *Node) start(networks []config.Interface) error {
 	if n.o2ib, err = o2iblnd.New(o2ib); err != nil {
 		return err
 	}
-	for _, i := range networks {
+	for _, i := range list {
 		if _, err := n.startNI(i); err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (n *Node) start(networks []config.Interface) error {
 }
 
 // startNI starts one NI.
-func (n *Node) startNI(i config.Interface) (*lnet.NI, error) {
+func (n *Node) startNI(i networks.Interface) (*lnet.NI, error) {
 	if t := i.Net.Type(); t != nid.TCP && t != nid.O2IB {
 		return nil, cli.Hint(&noDriverError{i.Net}, "there are drivers for tcp, o2ib and lo")
 	}
@@ -187,7 +188,7 @@ func (e *noDriverError) Error() string {
 func (*noDriverError) Unwrap() error { return syscall.EINVAL }
 
 // addDialling adds an NI that does not listen.
-func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
+func (n *Node) addDialling(i networks.Interface) (*lnet.NI, error) {
 	tunables := socklndConfig(n.cfg.Config)
 	tunables.Accept = socklnd.AcceptNone
 	driver, err := socklnd.New(tunables)
@@ -197,7 +198,7 @@ func (n *Node) addDialling(i config.Interface) (*lnet.NI, error) {
 	return n.addTCP(driver, i)
 }
 
-func (n *Node) addTCP(driver *socklnd.Driver, i config.Interface) (*lnet.NI, error) {
+func (n *Node) addTCP(driver *socklnd.Driver, i networks.Interface) (*lnet.NI, error) {
 	return n.lnet.AddNI(fault.Wrap(driver, n.plan), lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
 		Incarnation: wallClock(), // socklnd's own: when the NI started, as in kernels

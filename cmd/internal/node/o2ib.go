@@ -16,6 +16,7 @@ import (
 	"ulnet/lnd/verbs/ibv"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
 
@@ -61,7 +62,7 @@ func o2ibTunables(c config.Config) lnd.Tunables {
 }
 
 // addO2IB adds an NI on RDMA. Its stamp is in microseconds, as that of kernels.
-func (n *Node) addO2IB(i config.Interface) (*lnet.NI, error) {
+func (n *Node) addO2IB(i networks.Interface) (*lnet.NI, error) {
 	ni, err := n.lnet.AddNI(fault.Wrap(n.o2ib, n.plan), lnd.Config{
 		Net: i.Net, Interface: i.Name, Tunables: o2ibTunables(n.cfg.Config), Tap: n.cfg.Tap,
 		Incarnation: uint64(time.Now().UnixMicro()),

@@ -1,4 +1,4 @@
-package config_test
+package networks_test
 
 import (
 	"errors"
@@ -8,37 +8,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ulnet/cmd/internal/config"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
 
-func TestParseNetworks(t *testing.T) {
-	iface := func(net, name string) config.Interface {
-		return config.Interface{Net: nid.MustParseNet(net), Name: name}
+func TestParse(t *testing.T) {
+	iface := func(net, name string) networks.Interface {
+		return networks.Interface{Net: nid.MustParseNet(net), Name: name}
 	}
 	for _, test := range []struct {
 		name, text string
-		want       []config.Interface
+		want       []networks.Interface
 		offset     int    // of the error
 		reason     string // of the error; empty for none
 	}{
-		{name: "net alone", text: "tcp", want: []config.Interface{iface("tcp", "")}},
-		{name: "interface", text: "tcp(eth0)", want: []config.Interface{iface("tcp", "eth0")}},
-		{name: "number zero", text: "tcp0(eth0)", want: []config.Interface{iface("tcp", "eth0")}},
-		{name: "address", text: "tcp1(127.0.0.2)", want: []config.Interface{iface("tcp1", "127.0.0.2")}},
-		{name: "IPv6 address", text: "tcp(fd00::1)", want: []config.Interface{iface("tcp", "fd00::1")}},
-		{name: "several nets", text: "tcp(eth0), o2ib3(ib0)", want: []config.Interface{iface("tcp", "eth0"), iface("o2ib3", "ib0")}},
-		{name: "several interfaces", text: "tcp(eth0,eth1)", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1")}},
-		{name: "RDMA", text: "o2ib(eth0),o2ib1(10.0.0.1)", want: []config.Interface{iface("o2ib", "eth0"), iface("o2ib1", "10.0.0.1")}},
+		{name: "net alone", text: "tcp", want: []networks.Interface{iface("tcp", "")}},
+		{name: "interface", text: "tcp(eth0)", want: []networks.Interface{iface("tcp", "eth0")}},
+		{name: "number zero", text: "tcp0(eth0)", want: []networks.Interface{iface("tcp", "eth0")}},
+		{name: "address", text: "tcp1(127.0.0.2)", want: []networks.Interface{iface("tcp1", "127.0.0.2")}},
+		{name: "IPv6 address", text: "tcp(fd00::1)", want: []networks.Interface{iface("tcp", "fd00::1")}},
+		{name: "several nets", text: "tcp(eth0), o2ib3(ib0)", want: []networks.Interface{iface("tcp", "eth0"), iface("o2ib3", "ib0")}},
+		{name: "several interfaces", text: "tcp(eth0,eth1)", want: []networks.Interface{iface("tcp", "eth0"), iface("tcp", "eth1")}},
+		{name: "RDMA", text: "o2ib(eth0),o2ib1(10.0.0.1)", want: []networks.Interface{iface("o2ib", "eth0"), iface("o2ib1", "10.0.0.1")}},
 		{name: "RDMA over IPv6", text: "tcp,o2ib(eth0,fd00::1)", offset: 14, reason: "networks of type o2ib have IPv4 addresses only, not fd00::1"},
-		{name: "CPTs of the net", text: "tcp(eth0)[0,1]", want: []config.Interface{iface("tcp", "eth0")}},
-		{name: "CPTs of a net alone", text: "tcp[0-3]", want: []config.Interface{iface("tcp", "")}},
-		{name: "CPTs of interfaces", text: "tcp(eth0[0],eth1[2-3/1])[0,1],tcp1", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1"), iface("tcp1", "")}},
-		{name: "blanks", text: " tcp ( eth0 , eth1 [0] ) [1] , tcp1 ", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1"), iface("tcp1", "")}},
-		{name: "one net twice", text: "tcp(eth0),tcp(eth1)", want: []config.Interface{iface("tcp", "eth0"), iface("tcp", "eth1")}},
-		{name: "lo ignored", text: "lo,tcp", want: []config.Interface{iface("tcp", "")}},
+		{name: "CPTs of the net", text: "tcp(eth0)[0,1]", want: []networks.Interface{iface("tcp", "eth0")}},
+		{name: "CPTs of a net alone", text: "tcp[0-3]", want: []networks.Interface{iface("tcp", "")}},
+		{name: "CPTs of interfaces", text: "tcp(eth0[0],eth1[2-3/1])[0,1],tcp1", want: []networks.Interface{iface("tcp", "eth0"), iface("tcp", "eth1"), iface("tcp1", "")}},
+		{name: "blanks", text: " tcp ( eth0 , eth1 [0] ) [1] , tcp1 ", want: []networks.Interface{iface("tcp", "eth0"), iface("tcp", "eth1"), iface("tcp1", "")}},
+		{name: "one net twice", text: "tcp(eth0),tcp(eth1)", want: []networks.Interface{iface("tcp", "eth0"), iface("tcp", "eth1")}},
+		{name: "lo ignored", text: "lo,tcp", want: []networks.Interface{iface("tcp", "")}},
 		{name: "lo alone", text: "lo"},
-		{name: "alias", text: "tcp(eth0:1)", want: []config.Interface{iface("tcp", "eth0:1")}},
+		{name: "alias", text: "tcp(eth0:1)", want: []networks.Interface{iface("tcp", "eth0:1")}},
 
 		{name: "empty", text: "", reason: "want a network, such as tcp"},
 		{name: "unknown net", text: "tcp,ether(eth0)", offset: 4, reason: `network "ether": unknown network`},
@@ -60,7 +60,7 @@ func TestParseNetworks(t *testing.T) {
 		{name: "too long", text: strings.Repeat("tcp,", 2000), reason: "longer than 4096 bytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := config.ParseNetworks(test.text)
+			got, err := networks.Parse(test.text)
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateComparable(nid.Net{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -70,7 +70,7 @@ func TestParseNetworks(t *testing.T) {
 				}
 				return
 			}
-			bad, ok := errors.AsType[*config.NetworksError](err)
+			bad, ok := errors.AsType[*networks.Error](err)
 			if !ok || bad.Offset != test.offset || bad.Reason != test.reason {
 				t.Errorf("error %v, want offset %d: %s", err, test.offset, test.reason)
 			}
@@ -78,7 +78,7 @@ func TestParseNetworks(t *testing.T) {
 	}
 }
 
-func FuzzParseNetworks(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"tcp", "tcp(eth0)", "tcp0(eth0,eth1)[0,1],o2ib1(ib0)", "tcp1(127.0.0.2),lo", "tcp(fd00::1[0])",
 		"tcp((", "tcp[", "tcp,,tcp", "kfi(a),gni3",
@@ -86,7 +86,7 @@ func FuzzParseNetworks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		found, err := config.ParseNetworks(s)
+		found, err := networks.Parse(s)
 		if err != nil {
 			return
 		}
@@ -98,7 +98,7 @@ func FuzzParseNetworks(f *testing.F) {
 			texts[i] = n.String()
 		}
 		canonical := strings.Join(texts, ",")
-		again, err := config.ParseNetworks(canonical)
+		again, err := networks.Parse(canonical)
 		if err != nil && len(canonical) <= 4096 {
 			t.Fatalf("%q means %q, which is refused: %v", s, canonical, err)
 		}

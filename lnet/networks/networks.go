@@ -1,4 +1,6 @@
-package config
+// Package networks reads the tunable networks of LNet, which says on which interfaces a
+// node is: tcp(eth0),o2ib(eth1). It opens nothing and looks nothing up.
+package networks
 
 import (
 	"fmt"
@@ -25,22 +27,22 @@ func (i Interface) String() string {
 	return i.Net.String() + "(" + i.Name + ")"
 }
 
-// maxNetworks is the length of the longest networks string in bytes.
-const maxNetworks = 4096
+// maxText is the length of the longest networks string in bytes.
+const maxText = 4096
 
-// NetworksError says what is wrong with a networks string, and where.
-type NetworksError struct {
+// Error says what is wrong with a networks string, and where.
+type Error struct {
 	Text   string
 	Offset int // in bytes
 	Reason string
 }
 
-func (e *NetworksError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("networks %q at character %d: %s; an entry looks like tcp, tcp(eth0), o2ib1(10.0.0.1) or tcp(eth0,eth1), several are separated by commas",
 		e.Text, e.Offset+1, e.Reason)
 }
 
-// ParseNetworks parses the tunable networks (LNet config.c
+// Parse parses the tunable networks (LNet config.c
 // lnet_parse_networks):
 //
 //	networks   = entry { "," entry }
@@ -51,12 +53,12 @@ func (e *NetworksError) Error() string {
 // Blanks around words mean nothing. CPU partitions (cpts) are checked and
 // ignored, entries of network lo are ignored: every node has 0@lo. The result
 // has one element per interface, in order; no net stands on one interface
-// twice. An error is a *NetworksError.
-func ParseNetworks(s string) ([]Interface, error) {
-	if len(s) > maxNetworks {
-		return nil, &NetworksError{s[:20] + "…", 0, fmt.Sprintf("longer than %d bytes", maxNetworks)}
+// twice. An error is a *Error.
+func Parse(s string) ([]Interface, error) {
+	if len(s) > maxText {
+		return nil, &Error{s[:20] + "…", 0, fmt.Sprintf("longer than %d bytes", maxText)}
 	}
-	p := networksParser{text: s}
+	p := parser{text: s}
 	for {
 		p.entry()
 		if p.err != nil {
@@ -69,23 +71,23 @@ func ParseNetworks(s string) ([]Interface, error) {
 	}
 }
 
-// networksParser reads text from left to right; the first error stops it.
-type networksParser struct {
+// parser reads text from left to right; the first error stops it.
+type parser struct {
 	text  string
 	at    int
 	found []Interface
-	err   error // a *NetworksError
+	err   error // a *Error
 }
 
-func (p *networksParser) fail(at int, format string, args ...any) {
+func (p *parser) fail(at int, format string, args ...any) {
 	if p.err == nil {
-		p.err = &NetworksError{p.text, at, fmt.Sprintf(format, args...)}
+		p.err = &Error{p.text, at, fmt.Sprintf(format, args...)}
 	}
 }
 
 // word takes what stands before the next separator, without blanks around it,
 // and returns where it begins.
-func (p *networksParser) word() (word string, start int) {
+func (p *parser) word() (word string, start int) {
 	rest := p.text[p.at:]
 	end := strings.IndexAny(rest, ",()[]")
 	if end < 0 {
@@ -98,7 +100,7 @@ func (p *networksParser) word() (word string, start int) {
 }
 
 // next takes c if it comes next.
-func (p *networksParser) next(c byte) bool {
+func (p *parser) next(c byte) bool {
 	if p.err != nil || p.at == len(p.text) || p.text[p.at] != c {
 		return false
 	}
@@ -106,13 +108,13 @@ func (p *networksParser) next(c byte) bool {
 	return true
 }
 
-func (p *networksParser) expect(c byte) {
+func (p *parser) expect(c byte) {
 	if !p.next(c) {
 		p.fail(p.at, "want %q", c)
 	}
 }
 
-func (p *networksParser) entry() {
+func (p *parser) entry() {
 	word, start := p.word()
 	if word == "" {
 		p.fail(start, "want a network, such as tcp")
@@ -136,7 +138,7 @@ func (p *networksParser) entry() {
 	p.cpts()
 }
 
-func (p *networksParser) iface(net nid.Net) {
+func (p *parser) iface(net nid.Net) {
 	name, start := p.word()
 	if !validInterface(name) {
 		p.fail(start, "want an interface name or a local address, not %q", name)
@@ -151,7 +153,7 @@ func (p *networksParser) iface(net nid.Net) {
 }
 
 // cpts takes an optional list of CPU partitions.
-func (p *networksParser) cpts() {
+func (p *parser) cpts() {
 	if p.next('[') {
 		start := p.at
 		end := strings.IndexByte(p.text[p.at:], ']')
@@ -167,12 +169,12 @@ func (p *networksParser) cpts() {
 	p.blank()
 }
 
-func (p *networksParser) blank() {
+func (p *parser) blank() {
 	rest := p.text[p.at:]
 	p.at += len(rest) - len(strings.TrimLeft(rest, " \t"))
 }
 
-func (p *networksParser) add(start int, i Interface) {
+func (p *parser) add(start int, i Interface) {
 	switch {
 	case i.Net.Type() == nid.Lo:
 	case slices.Contains(p.found, i):
