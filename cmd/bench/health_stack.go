@@ -12,7 +12,9 @@ import (
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/health"
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -118,10 +120,16 @@ func newCrowdNode(conns []lnd.Delivery) (*crowdNode, error) {
 	c := &crowdNode{mouth: &mouth{conns: conns}, ping: crowdPing(), clock: timerfd.NewClock()}
 	c.node = lnet.New(lnet.Config{Incarnation: 1, Clock: c.clock})
 	table := portals.New(c.node)
-	if _, err := c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet}); err != nil {
+	if _, err := c.node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
 		return nil, err
 	}
-	var err error
+	if _, err := discovery.NewTarget(table); err != nil {
+		return nil, err
+	}
+	_, err := c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet})
+	if err != nil {
+		return nil, err
+	}
 	c.agent, err = health.StartServer(table, health.AgentConfig{
 		ServerConfig: health.ServerConfig{Servers: crowdServers[:1]}, View: lonely{}, Broadcaster: lonely{},
 		Notify: func(e health.Event) {

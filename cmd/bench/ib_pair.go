@@ -6,11 +6,10 @@ import (
 	"net/netip"
 	"os"
 
-	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/nid"
+	localnode "ulnet/portals/node"
 )
 
 // What the goals of o2iblnd are measured with, beside the nodes over TCP. All RoCE of
@@ -28,11 +27,7 @@ func ibAddrs(pid int) (own, peer netip.Addr) {
 
 // openIBNode makes a node over o2iblnd, and a handle of its device.
 func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
-	driver, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open})
-	if err != nil {
-		return nil, nil, err
-	}
-	n, err := newNodeOver(o2ib, addr, driver, lnd.Tunables{})
+	n, err := newNodeOn(o2ib, addr, localnode.Config{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("o2ib at %v: %w", addr, err)
 	}

@@ -8,11 +8,11 @@ import (
 	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
-	"ulnet/lnd/lo"
 	"ulnet/lnd/socklnd"
-	"ulnet/lnet"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	localnode "ulnet/portals/node"
 )
 
 // The portals of the measurements. Requests to portalEcho are answered by a
@@ -32,7 +32,7 @@ const (
 // node is an LNet node of one NI, over TCP most of them.
 type node struct {
 	clock *timerfd.Clock // as lnetd has
-	lnet  *lnet.Node
+	whole *localnode.Node
 	table *portals.Table
 	id    nid.ProcessID
 }
@@ -44,28 +44,18 @@ func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error)
 }
 
 func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*node, error) {
-	driver, err := socklnd.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return newNodeOver(tcp, addr, driver, tunables)
+	return newNodeOn(tcp, addr, localnode.Config{TCP: cfg, Tunables: tunables})
 }
 
-// newNodeOver makes a node of one NI, and a loopback NI for what it sends to itself.
-func newNodeOver(net nid.Net, addr netip.Addr, driver lnd.Driver, tunables lnd.Tunables) (*node, error) {
-	n := &node{clock: timerfd.NewClock()}
-	n.lnet = lnet.New(lnet.Config{
-		Incarnation: uint64(time.Now().UnixNano()),
-		Clock:       n.clock,
-	})
-	n.table = portals.New(n.lnet)
-	if _, err := n.lnet.AddNI(driver, lnd.Config{Net: net, Interface: addr.String(), Tunables: tunables}); err != nil {
+// newNodeOn makes a node of one NI.
+func newNodeOn(net nid.Net, addr netip.Addr, cfg localnode.Config) (n *node, err error) {
+	n = &node{clock: timerfd.NewClock(), id: processOf(net, addr)}
+	cfg.Networks, cfg.Clock = networks.Interface{Net: net, Name: addr.String()}.String(), n.clock
+	if n.whole, err = localnode.Start(cfg); err != nil {
+		n.clock.Close()
 		return nil, err
 	}
-	if _, err := n.lnet.AddNI(lo.Driver{}, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
-		return nil, err
-	}
-	n.id = processOf(net, addr)
+	n.table = n.whole.Table()
 	return n, nil
 }
 
@@ -78,7 +68,7 @@ func processOf(net nid.Net, addr netip.Addr) nid.ProcessID {
 func (n *node) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.lnet.Shutdown(ctx) // the process ends now in any case
+	_ = n.whole.Close(ctx) // the process ends now in any case
 	n.clock.Close()
 }
 

@@ -10,13 +10,11 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
-	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnet"
-	"ulnet/lnet/machine"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	localnode "ulnet/portals/node"
 )
 
 // The race of a priority message against bulk: bulkPuts PUTs of 1 MiB are on
@@ -39,12 +37,12 @@ func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 		return "", err
 	}
 	defer sink.stop()
-	table, err := startSender(from.nid, l.port)
+	sender, err := startSender(from.nid, l.port)
 	if err != nil {
 		return "", err
 	}
-	defer table.Node().Shutdown(ctx)
-	if err := sendRace(ctx, table, to.nid); err != nil {
+	defer sender.Close(ctx)
+	if err := sendRace(ctx, sender.Table(), to.nid); err != nil {
 		return "", err
 	}
 	if err := sink.wait(); err != nil {
@@ -54,26 +52,13 @@ func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 }
 
 // startSender starts a node that dials only.
-func startSender(id string, port uint16) (*portals.Table, error) {
+func startSender(id string, port uint16) (*localnode.Node, error) {
 	self, err := nid.Parse(id)
 	if err != nil {
 		return nil, err
 	}
-	n := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()})
-	table := portals.New(n)
-	driver, err := senderDriver(self.Net().Type(), port)
-	if err != nil {
-		return nil, err
-	}
-	_, err = n.AddNI(driver, lnd.Config{Net: self.Net(), Interface: self.Addr().String()})
-	return table, err
-}
-
-func senderDriver(kind nid.NetType, port uint16) (lnd.Driver, error) {
-	if kind == nid.O2IB {
-		return o2iblnd.New(o2iblnd.Config{Open: softroce.Open})
-	}
-	return socklnd.New(socklnd.Config{Accept: socklnd.AcceptNone, AcceptPort: port})
+	on := networks.Interface{Net: self.Net(), Name: self.Addr().String()}
+	return localnode.Start(localnode.Config{Networks: on.String(), AcceptPort: port, DialOnly: true})
 }
 
 // sendRace sends the first of the bulk, and then, when the connections are there,

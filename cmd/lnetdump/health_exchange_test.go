@@ -13,11 +13,12 @@ import (
 	"ulnet/health/collective"
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
-	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/node"
 	"ulnet/scoll"
 )
 
@@ -43,7 +44,7 @@ func (e everybody) Watch(f func(nid.NID, bool, uint64)) func() {
 // clinic is servers and a client over loopback.
 type clinic struct {
 	t      *testing.T
-	nodes  []*lnet.Node
+	nodes  []*node.Node
 	tables []*portals.Table
 	ids    []nid.NID
 	agents []*health.ServerAgent
@@ -104,16 +105,14 @@ func (c *clinic) startNodes(tap lnd.Tap) {
 		c.t.Fatal(err)
 	}
 	for i, addr := range addrs {
-		n := lnet.New(lnet.Config{Incarnation: uint64(1000 + i), Clock: machine.RealClock()})
-		table := portals.New(n)
-		driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
-		if err == nil {
-			_, err = n.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String(), Tap: tap})
-		}
+		n, err := node.Start(node.Config{
+			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
+			Discovery: discovery.Config{Off: true}, // no pings among what is recorded
+		})
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.nodes, c.tables, c.ids = append(c.nodes, n), append(c.tables, table), append(c.ids, nid.FromAddr(tcp, addr))
+		c.nodes, c.tables, c.ids = append(c.nodes, n), append(c.tables, n.Table()), append(c.ids, nid.FromAddr(tcp, addr))
 	}
 }
 
@@ -192,7 +191,7 @@ func (c *clinic) stop() {
 	}
 	for _, n := range c.nodes {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
-		if err := n.Shutdown(ctx); err != nil {
+		if err := n.Close(ctx); err != nil {
 			c.t.Error(err)
 		}
 		cancel()

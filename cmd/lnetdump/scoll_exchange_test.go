@@ -16,11 +16,11 @@ import (
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/lndtest"
-	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
+	"ulnet/portals/node"
 	"ulnet/scoll"
 )
 
@@ -31,7 +31,7 @@ const exchangeService scoll.ServiceID = 7
 
 // member is a node of the exchange.
 type member struct {
-	lnet  *lnet.Node
+	node  *node.Node
 	agent *scoll.Agent
 	rank  int
 	over  chan *scoll.Request // broadcasts of this node that have ended
@@ -59,7 +59,7 @@ func exchange(t *testing.T) []byte {
 	for _, n := range nodes {
 		n.agent.Stop()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if err := n.lnet.Shutdown(ctx); err != nil {
+		if err := n.node.Close(ctx); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -87,20 +87,17 @@ func startMembers(t *testing.T, tap lnd.Tap) (nodes []*member, members *scoll.Me
 		t.Fatal(err)
 	}
 	for i, addr := range addrs {
-		n := &member{
-			lnet: lnet.New(lnet.Config{Incarnation: uint64(1000 + i), Clock: machine.RealClock()}), rank: i, over: make(chan *scoll.Request, 1),
-		}
-		table := portals.New(n.lnet)
-		driver, err := socklnd.New(socklnd.Config{AcceptPort: port})
+		n := &member{rank: i, over: make(chan *scoll.Request, 1)}
+		n.node, err = node.Start(node.Config{
+			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
+			Discovery: discovery.Config{Off: true}, // no pings among what is recorded
+		})
 		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = n.lnet.AddNI(driver, lnd.Config{Net: tcp, Interface: addr.String(), Tap: tap}); err != nil {
 			t.Fatal(err)
 		}
 		cfg := scoll.AgentConfig{Clock: machine.RealClock()}
 		cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
-		if n.agent, err = scoll.Start(table, cfg); err != nil {
+		if n.agent, err = scoll.Start(n.node.Table(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		if err = n.agent.RegisterService(n.service()); err != nil {

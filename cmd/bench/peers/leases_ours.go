@@ -13,12 +13,10 @@ import (
 	"ulnet/gossip"
 	"ulnet/health"
 	"ulnet/health/collective"
-	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
-	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
+	"ulnet/portals/node"
 	"ulnet/scoll"
 )
 
@@ -38,26 +36,22 @@ func (o *leaseOptions) timing() health.Timing {
 
 // newLeaseNode makes a node over TCP. It has one connection to each peer: with three
 // typed ones 10 000 clients need more descriptors than a process often has.
-func (c *child) newLeaseNode(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*lnet.Node, *portals.Table, error) {
-	driver, err := socklnd.New(socklnd.Config{AcceptPort: c.port, Accept: accept, Untyped: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	node := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: clock})
-	table := portals.New(node)
-	_, err = node.AddNI(driver, lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addr.String()})
-	return node, table, err
+func (c *child) newLeaseNode(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*node.Node, error) {
+	return node.Start(node.Config{
+		Networks: "tcp(" + addr.String() + ")", Clock: clock,
+		TCP: socklnd.Config{AcceptPort: c.port, Accept: accept, Untyped: true},
+	})
 }
 
 // serveHealth is a server as lnetd has it: gossip, collectives, client health and
 // its store.
 func (c *child) serveHealth() error {
 	clock := timerfd.NewClock()
-	_, table, err := c.newLeaseNode(c.serverAddrs()[c.index], socklnd.AcceptTrust, clock)
+	n, err := c.newLeaseNode(c.serverAddrs()[c.index], socklnd.AcceptTrust, clock)
 	if err != nil {
 		return err
 	}
-	ids := c.serverNIDs()
+	table, ids := n.Table(), c.serverNIDs()
 	list, err := gossip.NewList(ids)
 	if err != nil {
 		return err
@@ -108,16 +102,16 @@ func (c *child) healthClient() func(i int) (kill func(), err error) {
 	clock := timerfd.NewClock()
 	return func(i int) (kill func(), err error) {
 		addr := netip.AddrFrom4([4]byte{127, 80, byte(i >> 8), byte(i)})
-		node, table, err := c.newLeaseNode(addr, socklnd.AcceptNone, clock)
+		n, err := c.newLeaseNode(addr, socklnd.AcceptNone, clock)
 		if err != nil {
 			return nil, err
 		}
 		kill = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_ = node.Shutdown(ctx) // it dies: what waits is lost
+			_ = n.Close(ctx) // it dies: what waits is lost
 		}
-		conn, err := health.Dial(table, health.DialConfig{
+		conn, err := health.Dial(n.Table(), health.DialConfig{
 			ClientConfig: health.ClientConfig{
 				Name: fmt.Sprint(clientPrefix, i), Servers: c.serverNIDs(), Timing: c.timing(), Seed: uint64(i),
 			},

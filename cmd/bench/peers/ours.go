@@ -7,24 +7,22 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/lnd"
-	"ulnet/lnd/socklnd"
-	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/node"
 )
 
-// startNodeOfLNet starts what is below agents, as lnetd would: socklnd and portals.
+// startNodeOfLNet starts what is below agents, as lnetd would.
 func (o *options) startNodeOfLNet(clock machine.Clock, count *sent) (*portals.Table, error) {
-	driver, err := socklnd.New(socklnd.Config{AcceptPort: o.port})
+	n, err := node.Start(node.Config{
+		Networks: "tcp(" + addressOf(o.index).String() + ")", AcceptPort: o.port, Clock: clock,
+		Wrap: func(d lnd.Driver) lnd.Driver { return countingDriver{d, count} },
+	})
 	if err != nil {
 		return nil, err
 	}
-	node := lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: clock})
-	table := portals.New(node)
-	cfg := lnd.Config{Net: nid.MakeNet(nid.TCP, 0), Interface: addressOf(o.index).String()}
-	_, err = node.AddNI(countingDriver{driver, count}, cfg)
-	return table, err
+	return n.Table(), nil
 }
 
 // startGossip starts a node of gossip.

@@ -7,13 +7,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
+	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
 	"ulnet/scoll"
 )
 
@@ -76,9 +74,8 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.AgentCon
 	k := &server{host: h}
 	i := int(h.ID())
 	s.nodes[i] = k
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	table := portals.New(node)
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
 		s.t.Error(err)
 		return
 	}
@@ -93,8 +90,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.AgentCon
 		change(i, &admin, &agent)
 	}
 	k.admin = New(admin)
-	var err error
-	if k.agent, err = scoll.Start(table, agent); err == nil {
+	if k.agent, err = scoll.Start(node.Table, agent); err == nil {
 		err = k.admin.Register(k.agent)
 	}
 	if err != nil {

@@ -20,6 +20,8 @@ const (
 	userMay   = "portals portals/keyring lnet/nid lnet/machine "
 	// simulatedMay is allowed to what adapts a protocol to the simulator.
 	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine/... portals "
+	// nodesMay is allowed to tests that start agents, which need a node under them.
+	nodesMay = "lnd lnet lnet/discovery lnet/lnetsim portals/node "
 	// testsMay is allowed to the tests of every package: test harnesses, the
 	// capture of what a test saw, and the two drivers that need no network.
 	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/link lnd/sim/... lnd/simlnd "
@@ -69,31 +71,33 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
 
 	{Package: "lnet", May: "lnet/nid lnet/wire lnet/machine lnd", Tests: "portals"},
-	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine"},
+	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
+	// It makes whole nodes: all parts, and nothing that stands on a node.
+	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
 	{Package: "gossip/zone/zonesim", May: simulatedMay + "gossip/zone lnet/lnetsim"},
-	{Package: "gossip/zone", May: userMay, Tests: "lnd lnet"},
-	{Package: "gossip", May: userMay + "gossip/zone", Tests: "lnd lnet lnet/wire gossip/gossipsim"},
+	{Package: "gossip/zone", May: userMay, Tests: nodesMay},
+	{Package: "gossip", May: userMay + "gossip/zone", Tests: nodesMay + "lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/rmcast/rmcastsim", May: simulatedMay + "scoll/rmcast lnet/lnetsim"},
 	{Package: "scoll/tree"},
-	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: "lnd lnet"},
-	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: "lnd lnet"},
+	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: nodesMay},
+	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: nodesMay},
 	{Package: "health/healthsim", May: simulatedMay + "health health/collective gossip scoll scoll/tree lnet/lnetsim"},
-	{Package: "health/collective", May: userMay + "health scoll", Tests: "lnd lnet"},
-	{Package: "health", May: userMay, Tests: "lnd lnet"},
+	{Package: "health/collective", May: userMay + "health scoll", Tests: nodesMay},
+	{Package: "health", May: userMay, Tests: nodesMay},
 
 	// A program that tests: it uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
 	// cmd may import everything but test harnesses.
-	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab"},
-	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
 }
 
@@ -111,8 +115,8 @@ const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/v
 var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
 	{Import: "golang.org/x/sys/...", Within: systemCallers},
-	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals cmd/..."},
-	{Import: "net", Within: systemCallers + " lnd/... cmd/...", Tests: "lnet/... portals"},
+	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals portals/node cmd/..."},
+	{Import: "net", Within: systemCallers + " lnd/... portals/node cmd/...", Tests: "lnet/... portals gossip/..."},
 	{Import: "github.com/mdlayher/socket", Within: systemCallers},
 	{Import: "github.com/vishvananda/...", Within: systemCallers},
 	{Import: "github.com/google/gopacket/...", Within: "lnd/capture/... cmd/...", Tests: "lnd/verbs/softroce"},

@@ -40,7 +40,7 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 	}
 	clock := n.lnet.Clock()
 	began := clock.Now()
-	p, err := n.discovery.Discover(ctx, r.Target, r.Force)
+	p, err := n.base.Discovery().Discover(ctx, r.Target, r.Force)
 	if err != nil {
 		return DiscoverReply{}, n.explainUnreached(r.Target, err)
 	}
@@ -86,6 +86,6 @@ func (n *Node) Set(s Setting) error {
 	case s.Value != 0 && s.Value != 1:
 		return fmt.Errorf("discovery is 0 or 1, not %d: %w", s.Value, syscall.EINVAL)
 	}
-	n.discovery.SetDiscovery(s.Value == 1)
+	n.base.Discovery().SetDiscovery(s.Value == 1)
 	return nil
 }

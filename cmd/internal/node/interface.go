@@ -1,24 +1,11 @@
 package node
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/lnet/nid"
 )
-
-// checkUp refuses an interface that is down, as ksocklnd does, which would not
-// see it. What is no interface's name is the driver's to judge.
-func checkUp(name string) error {
-	i, err := net.InterfaceByName(name)
-	if err != nil || i.Flags&net.FlagUp != 0 {
-		return nil
-	}
-	return cli.Hint(fmt.Errorf("interface %s is down: %w", name, syscall.ENETDOWN), "'ip link set %s up' brings it up", name)
-}
 
 // interfaceNames tells the name of the interface that an NI sits on.
 type interfaceNames map[netip.Addr]string

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -28,8 +27,6 @@ import (
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
-	"ulnet/lnd/lo"
-	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -37,6 +34,7 @@ import (
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/node"
 )
 
 // Config says what to assemble.
@@ -56,24 +54,22 @@ type Config struct {
 
 // Node is a running node. All methods are safe for concurrent use.
 type Node struct {
+	base  *node.Node
 	cfg   Config
-	lnet  *lnet.Node
+	lnet  *lnet.Node // of base, like table
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
 
-	discovery *discovery.Agent // nil when the start failed before it
-	tcp       *socklnd.Driver
-	o2ib      *o2iblnd.Driver
-	devices   devices // of o2ib
-	clock     *timerfd.Clock
-	plan      *fault.Plan
-	changing  sync.Mutex // held while networks are added or removed
-	gossip    gossiper
-	scoll     *collective  // nil: not enabled
-	health    *healthRoles // likewise
-	zone      *zoner       // likewise
-	mcast     *multicaster // likewise
-	handlers  *handlers.Set
+	devices  devices // of o2ib
+	clock    *timerfd.Clock
+	plan     *fault.Plan
+	changing sync.Mutex // held while networks are added or removed
+	gossip   gossiper
+	scoll    *collective  // nil: not enabled
+	health   *healthRoles // likewise
+	zone     *zoner       // likewise
+	mcast    *multicaster // likewise
+	handlers *handlers.Set
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -95,17 +91,12 @@ func New(cfg Config) (*Node, error) {
 	for _, f := range cfg.Faults {
 		n.warnOf(f)
 	}
-	n.lnet = lnet.New(lnet.Config{
-		Incarnation:        cmp.Or(cfg.Incarnation, wallClock()),
-		Clock:              n.clock,
-		Log:                cfg.Log,
-		TransactionTimeout: cfg.TransactionTimeout,
-		ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
-		SourceUnchecked:    !cfg.SourceCheck,
-		PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
-		OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
-	})
-	n.table = portals.New(n.lnet)
+	if n.base, err = node.Start(n.parts()); err != nil {
+		n.plan.Stop()
+		n.clock.Close()
+		return nil, err
+	}
+	n.lnet, n.table = n.base.LNet(), n.base.Table()
 	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
 	if cfg.Health.Enabled() {
 		n.gossip.health = newHealthView(cfg.Health.Servers, func(id nid.NID) bool { return slices.Contains(n.NIDs(), id) })
@@ -116,27 +107,31 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// start adds 0@lo, the agent of discovery and the configured NIs.
-func (n *Node) start(list []networks.Interface) error {
-	if _, err := n.lnet.AddNI(fault.Wrap(lo.Driver{}, n.plan), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}); err != nil {
-		return err
-	}
-	var err error
-	n.discovery, err = discovery.Start(n.table, discovery.Config{
-		Off: n.cfg.DiscoveryDisabled, Limits: discovery.Limits{Timeout: n.cfg.TransactionTimeout},
-	})
-	if err != nil {
-		return err
-	}
-	// One driver for all NIs of a type: two on one address share its listener.
-	if n.tcp, err = socklnd.New(socklndConfig(n.cfg.Config)); err != nil {
-		return err
-	}
-	o2ib := o2iblndConfig(n.cfg.Config)
+// parts says of which parts the node is made, without the configured NIs: their errors
+// come with hints for users of the commands.
+func (n *Node) parts() node.Config {
+	cfg := n.cfg
+	o2ib := o2iblndConfig(cfg.Config)
 	o2ib.Open = n.devices.watch(o2ib.Open)
-	if n.o2ib, err = o2iblnd.New(o2ib); err != nil {
-		return err
+	return node.Config{
+		Networks: "lo", Log: cfg.Log, Clock: n.clock, Tap: cfg.Tap,
+		LNet: lnet.Config{
+			Incarnation:        cfg.Incarnation,
+			TransactionTimeout: cfg.TransactionTimeout,
+			ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
+			SourceUnchecked:    !cfg.SourceCheck,
+			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
+			OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
+		},
+		Discovery: discovery.Config{Off: cfg.DiscoveryDisabled},
+		TCP:       socklndConfig(cfg.Config),
+		O2IB:      o2ib,
+		Wrap:      func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
 	}
+}
+
+// start adds the configured NIs and what stands above them.
+func (n *Node) start(list []networks.Interface) error {
 	for _, i := range list {
 		if _, err := n.startNI(i); err != nil {
 			return err
@@ -162,53 +157,50 @@ func (n *Node) start(list []networks.Interface) error {
 
 // startNI starts one NI.
 func (n *Node) startNI(i networks.Interface) (*lnet.NI, error) {
-	if t := i.Net.Type(); t != nid.TCP && t != nid.O2IB {
-		return nil, cli.Hint(&noDriverError{i.Net}, "there are drivers for tcp, o2ib and lo")
-	}
-	if err := checkUp(i.Name); err != nil {
-		return nil, err
-	}
+	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config)}
 	if i.Net.Type() == nid.O2IB {
-		return n.addO2IB(i)
+		cfg.Tunables = o2ibTunables(n.cfg.Config)
 	}
-	ni, err := n.addTCP(n.tcp, i)
-	if n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
+	ni, err := n.base.AddNI(cfg)
+	if n.cfg.MayNotListen && i.Net.Type() == nid.TCP && errors.Is(err, syscall.EACCES) {
 		n.dialsOnly = true
-		ni, err = n.addDialling(i)
+		ni, err = n.addDialling(cfg)
 	}
-	return ni, n.explain(err)
+	return ni, n.explain(i, err)
 }
-
-// noDriverError is LNet's EINVAL for a type of network that it does not know.
-type noDriverError struct{ net nid.Net }
-
-func (e *noDriverError) Error() string {
-	return fmt.Sprintf("network %v: no driver for this type", e.net)
-}
-func (*noDriverError) Unwrap() error { return syscall.EINVAL }
 
 // addDialling adds an NI that does not listen.
-func (n *Node) addDialling(i networks.Interface) (*lnet.NI, error) {
+func (n *Node) addDialling(cfg lnd.Config) (*lnet.NI, error) {
 	tunables := socklndConfig(n.cfg.Config)
 	tunables.Accept = socklnd.AcceptNone
 	driver, err := socklnd.New(tunables)
 	if err != nil {
 		return nil, err
 	}
-	return n.addTCP(driver, i)
+	cfg.Incarnation, cfg.Tap = uint64(time.Now().UnixNano()), n.cfg.Tap
+	return n.lnet.AddNI(fault.Wrap(driver, n.plan), cfg)
 }
 
-func (n *Node) addTCP(driver *socklnd.Driver, i networks.Interface) (*lnet.NI, error) {
-	return n.lnet.AddNI(fault.Wrap(driver, n.plan), lnd.Config{
-		Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config), Tap: n.cfg.Tap,
-		Incarnation: wallClock(), // socklnd's own: when the NI started, as in kernels
-	})
+// explain replaces the advice of an NI that did not start by a hint for users of the
+// commands.
+func (n *Node) explain(i networks.Interface, err error) error {
+	failed, ok := errors.AsType[*node.StartError](err)
+	if !ok {
+		return n.explainTCP(err) // of addDialling
+	}
+	_, down := errors.AsType[*node.DownError](err)
+	_, unknown := errors.AsType[*node.DriverError](err)
+	switch {
+	case down, unknown:
+		return cli.Hint(failed.Err, "%s", failed.Advice)
+	case i.Net.Type() == nid.O2IB:
+		return n.explainO2IB(failed.Err)
+	}
+	return n.explainTCP(failed.Err)
 }
 
-func wallClock() uint64 { return uint64(time.Now().UnixNano()) }
-
-// explain adds what helps against the usual failures of a listener.
-func (n *Node) explain(err error) error {
+// explainTCP adds what helps against the usual failures of a listener.
+func (n *Node) explainTCP(err error) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):
 		return cli.Hint(err, "or choose a port above 1023 with --accept-port, on all nodes")
@@ -239,13 +231,9 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	n.mcast.close()
 	n.zone.close()
 	n.gossip.close()
-	if n.discovery != nil {
-		n.discovery.Close() // or every NI that goes would be told to all peers
-	}
 	n.plan.Stop()
 	defer n.clock.Close()
-	defer n.table.Close()
-	return errors.Join(err, n.lnet.Shutdown(ctx))
+	return errors.Join(err, n.base.Close(ctx))
 }
 
 // DialsOnly reports whether the node does without a listener because it may
@@ -253,12 +241,4 @@ func (n *Node) Shutdown(ctx context.Context) error {
 func (n *Node) DialsOnly() bool { return n.dialsOnly }
 
 // NIDs returns the NIDs of the node but 0@lo.
-func (n *Node) NIDs() []nid.NID {
-	var nids []nid.NID
-	for _, id := range n.lnet.IDs() {
-		if !id.NID.IsLo() {
-			nids = append(nids, id.NID)
-		}
-	}
-	return nids
-}
+func (n *Node) NIDs() []nid.NID { return n.base.NIDs() }

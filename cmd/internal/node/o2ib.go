@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"syscall"
-	"time"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd"
-	"ulnet/lnd/fault"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/ibv"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnet"
-	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
 
@@ -61,15 +57,6 @@ func o2ibTunables(c config.Config) lnd.Tunables {
 	return t
 }
 
-// addO2IB adds an NI on RDMA. Its stamp is in microseconds, as that of kernels.
-func (n *Node) addO2IB(i networks.Interface) (*lnet.NI, error) {
-	ni, err := n.lnet.AddNI(fault.Wrap(n.o2ib, n.plan), lnd.Config{
-		Net: i.Net, Interface: i.Name, Tunables: o2ibTunables(n.cfg.Config), Tap: n.cfg.Tap,
-		Incarnation: uint64(time.Now().UnixMicro()),
-	})
-	return ni, n.explainO2IB(err)
-}
-
 // explainO2IB adds what helps against the usual failures of a device.
 func (n *Node) explainO2IB(err error) error {
 	switch {
@@ -78,7 +65,7 @@ func (n *Node) explainO2IB(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE) && n.cfg.O2IB.Provider == config.Softroce:
 		return cli.Hint(err, "something has UDP port 4791 of that address: another lnetd (use its node: lnetctl without --standalone), or the kernel's software RoCE ('rdma link' shows it), which is not needed here; or choose another address with --networks 'o2ib(ADDRESS)'")
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ESHUTDOWN):
-		return n.explain(err)
+		return n.explainTCP(err)
 	case n.cfg.O2IB.Provider == config.IBVerbs:
 		return cli.Hint(err, "ibverbs needs an adapter for the interface, see 'rdma link'; softroce needs none: --o2ib-provider softroce")
 	}

@@ -12,7 +12,9 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/health"
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -108,6 +110,10 @@ func newSlowCluster(t *testing.T, n int) *slowCluster {
 	for i, id := range c.ids {
 		table := portals.New(lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()}))
 		driver, err := network.driver()
+		c.must(err)
+		_, err = table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()})
+		c.must(err)
+		_, err = discovery.NewTarget(table)
 		c.must(err)
 		_, err = table.Node().AddNI(driver, lnd.Config{Net: id.Net(), Interface: id.String()[:len("10.0.0.1")]})
 		c.must(err)

@@ -95,7 +95,7 @@ func newMulticast(s *socklnd.MulticastSnapshot) *Multicast {
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
 	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: s.Stats}
-	status.Discovery = n.discovery.Stats()
+	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
 	names := newInterfaceNames()
 	for _, ni := range s.NIs {

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+)
+
+// StartError is the error of an NI that did not start. It unwraps to Err.
+type StartError struct {
+	Interface networks.Interface
+	Err       error
+	Advice    string // what to do next, in the words of [Config]
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("node: %v: %v: %s", e.Interface, e.Err, e.Advice)
+}
+
+// Unwrap returns what the driver or the message layer said.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// DriverError says that there is no driver for the type of a network. It unwraps to EINVAL,
+// which is LNet's error for a type that it does not know.
+type DriverError struct{ Net nid.Net }
+
+func (e *DriverError) Error() string {
+	return fmt.Sprintf("network %v: no driver for this type", e.Net)
+}
+
+// Unwrap returns the errno.
+func (*DriverError) Unwrap() error { return syscall.EINVAL }
+
+// DownError says that an interface is down. It unwraps to ENETDOWN.
+type DownError struct{ Interface string }
+
+func (e *DownError) Error() string {
+	return fmt.Sprintf("interface %s is down: %v", e.Interface, syscall.ENETDOWN)
+}
+
+// Unwrap returns the errno.
+func (*DownError) Unwrap() error { return syscall.ENETDOWN }
+
+// AddNI starts an NI on a network of type tcp or o2ib and adds it to the node. Tunables and
+// Tap are by default those of [Config], the incarnation is when the NI starts, in the unit of
+// its type, and the rest is the node's. Peers that discovery knows are told. The error is a
+// *[StartError] with what lnet.Node.AddNI says, a *[DriverError] or a *[DownError].
+func (n *Node) AddNI(cfg lnd.Config) (*lnet.NI, error) {
+	ni, err := n.addNI(cfg)
+	if err != nil {
+		i := networks.Interface{Net: cfg.Net, Name: cfg.Interface}
+		return nil, &StartError{Interface: i, Err: err, Advice: n.advice(i, err)}
+	}
+	return ni, nil
+}
+
+func (n *Node) addNI(cfg lnd.Config) (*lnet.NI, error) {
+	driver, ok := n.drivers[cfg.Net.Type()]
+	if !ok {
+		return nil, &DriverError{cfg.Net}
+	}
+	if err := checkUp(cfg.Interface); err != nil {
+		return nil, err
+	}
+	if cfg.Tunables == (lnd.Tunables{}) {
+		cfg.Tunables = n.cfg.Tunables
+	}
+	if cfg.Tap == nil {
+		cfg.Tap = n.cfg.Tap
+	}
+	cfg.Incarnation = cmp.Or(cfg.Incarnation, stamp(cfg.Net.Type()))
+	return n.lnet.AddNI(driver, cfg)
+}
+
+// stamp is when an NI starts, as kernels tell their peers: ksocklnd in nanoseconds,
+// o2iblnd in microseconds.
+func stamp(t nid.NetType) uint64 {
+	if t == nid.O2IB {
+		return uint64(time.Now().UnixMicro())
+	}
+	return uint64(time.Now().UnixNano())
+}
+
+// checkUp refuses an interface that is down, as ksocklnd does, which does not see it. A name
+// that is no interface's is the driver's to judge.
+func checkUp(name string) error {
+	i, err := net.InterfaceByName(name)
+	if err != nil || i.Flags&net.FlagUp != 0 {
+		return nil
+	}
+	return &DownError{name}
+}
+
+// advice is what helps against the usual failures of an NI.
+func (n *Node) advice(i networks.Interface, err error) string {
+	if _, ok := errors.AsType[*DriverError](err); ok {
+		return "there are drivers for tcp, o2ib and lo"
+	}
+	if down, ok := errors.AsType[*DownError](err); ok {
+		return fmt.Sprintf("'ip link set %s up' brings it up", down.Interface)
+	}
+	rdma := i.Net.Type() == nid.O2IB
+	switch {
+	case errors.Is(err, syscall.EACCES) && !rdma:
+		return "choose an AcceptPort above 1023 on all nodes, or DialOnly, or give the program CAP_NET_BIND_SERVICE"
+	case errors.Is(err, syscall.EADDRINUSE) && rdma:
+		return "something has UDP port 4791 of that address, another node or the kernel's software RoCE: name another address in Networks"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "something listens on that port, perhaps lnetd: name another address in Networks, or another AcceptPort on all nodes"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "Networks names an address that is not on this machine: see 'ip address'"
+	case errors.Is(err, syscall.EEXIST):
+		return "Networks names one address twice on a network"
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return "the node was closed: start another one"
+	case rdma:
+		return "see Networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4"
+	}
+	return "see Networks; 'ip address' lists interfaces and addresses"
+}

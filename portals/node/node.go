@@ -1,0 +1,188 @@
+// Package node starts a whole LNet node in one call, as a program needs it before it can
+// use package portals or the protocols above: the message layer, the portal table, the
+// loopback NI 0@lo, discovery, and the NIs of the networks that the program names, in
+// this order. The order matters: discovery numbers its answers from 0@lo on, and a peer
+// may send as soon as the first NI listens.
+//
+//	n, err := node.Start(node.Config{Networks: "tcp(eth0)"})
+//	if err != nil {
+//		return err
+//	}
+//	defer n.Close(ctx)
+//	agent, err := zone.Start(n.Table(), ...)
+//
+// Portal 0 of the table is discovery's. The package reads no file: lnetd is the daemon
+// with a configuration, and is made of the same parts.
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Config says which node to start. The zero value of a field means its default, and the
+// zero Config a node on LNet's own default network.
+type Config struct {
+	// Networks are the networks of the node and what they run on, as in the tunable of
+	// that name: tcp(eth0), tcp(10.0.0.1),o2ib(eth1). Default tcp, on an interface that
+	// the driver chooses; lo starts a node that reaches only itself.
+	Networks string
+	// AcceptPort is the TCP port to listen at and to dial, the same on all nodes. Default
+	// 988, which needs privileges here, and which other nodes believe for that reason.
+	// Above 1023 any user of a host can pose as its node.
+	AcceptPort uint16
+	// DialOnly starts NIs on TCP without a listener. Such a node needs no privileges for a
+	// port; peers reach it on the connections that it has opened.
+	DialOnly bool
+
+	Log      *slog.Logger  // nil discards
+	Clock    machine.Clock // default machine.RealClock
+	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
+	Tunables lnd.Tunables  // of all NIs
+
+	// What few programs change. Where one of these has a field that stands above too,
+	// the one above counts unless it is zero.
+
+	LNet      lnet.Config      // Incarnation is by default the wall clock in nanoseconds
+	Discovery discovery.Config // Limits.Timeout is by default the transaction timeout
+	TCP       socklnd.Config
+	O2IB      o2iblnd.Config // Open is by default that of package softroce
+
+	// Wrap is given every driver, that of 0@lo included, and returns the one to use, such
+	// as one that spoils messages on purpose. Nil: the drivers themselves.
+	Wrap func(lnd.Driver) lnd.Driver
+}
+
+// withDefaults returns cfg with what it leaves open.
+func (cfg Config) withDefaults() Config {
+	cfg.Networks = cmp.Or(cfg.Networks, "tcp")
+	cfg.LNet.Incarnation = cmp.Or(cfg.LNet.Incarnation, uint64(time.Now().UnixNano()))
+	if cfg.Clock != nil {
+		cfg.LNet.Clock = cfg.Clock
+	}
+	if cfg.LNet.Clock == nil {
+		cfg.LNet.Clock = machine.RealClock()
+	}
+	if cfg.Log != nil {
+		cfg.LNet.Log = cfg.Log
+	}
+	cfg.Discovery.Timeout = cmp.Or(cfg.Discovery.Timeout, cfg.LNet.TransactionTimeout)
+	cfg.TCP.AcceptPort = cmp.Or(cfg.AcceptPort, cfg.TCP.AcceptPort)
+	if cfg.DialOnly {
+		cfg.TCP.Accept = socklnd.AcceptNone
+	}
+	if cfg.O2IB.Open == nil {
+		cfg.O2IB.Open = softroce.Open
+	}
+	if cfg.Wrap == nil {
+		cfg.Wrap = func(d lnd.Driver) lnd.Driver { return d }
+	}
+	return cfg
+}
+
+// Node is a running node. Methods are safe for concurrent use.
+type Node struct {
+	cfg       Config
+	lnet      *lnet.Node
+	table     *portals.Table
+	discovery *discovery.Agent
+	drivers   map[nid.NetType]lnd.Driver // one for all NIs of a type: two on one address share its listener
+}
+
+// Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
+// *[StartError] for an NI that cannot start, which says what to do, or what a driver says
+// of its configuration. After an error nothing of the node is left.
+func Start(cfg Config) (*Node, error) {
+	cfg = cfg.withDefaults()
+	list, err := networks.Parse(cfg.Networks)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, lnet: lnet.New(cfg.LNet)}
+	n.table = portals.New(n.lnet)
+	if err := n.start(list); err != nil {
+		return nil, errors.Join(err, n.Close(context.Background())) // no message waits yet
+	}
+	return n, nil
+}
+
+// start adds 0@lo, discovery and the NIs.
+func (n *Node) start(list []networks.Interface) error {
+	_, err := n.lnet.AddNI(n.cfg.Wrap(lo.Driver{}), lnd.Config{Net: nid.Lo0().Net()})
+	if err != nil {
+		return err
+	}
+	if n.discovery, err = discovery.Start(n.table, n.cfg.Discovery); err != nil {
+		return err
+	}
+	if err := n.open(); err != nil {
+		return err
+	}
+	for _, i := range list {
+		if _, err := n.AddNI(lnd.Config{Net: i.Net, Interface: i.Name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open makes the drivers.
+func (n *Node) open() error {
+	tcp, err := socklnd.New(n.cfg.TCP)
+	if err != nil {
+		return err
+	}
+	o2ib, err := o2iblnd.New(n.cfg.O2IB)
+	if err != nil {
+		return err
+	}
+	n.drivers = map[nid.NetType]lnd.Driver{nid.TCP: n.cfg.Wrap(tcp), nid.O2IB: n.cfg.Wrap(o2ib)}
+	return nil
+}
+
+// Table returns the node's portal table, by which programs send and receive.
+func (n *Node) Table() *portals.Table { return n.table }
+
+// LNet returns the message layer below the table: NIs, peers and counters.
+func (n *Node) LNet() *lnet.Node { return n.lnet }
+
+// Discovery returns what finds out about peers, and answers when they ask.
+func (n *Node) Discovery() *discovery.Agent { return n.discovery }
+
+// NIDs returns the NIDs of the node but 0@lo, in the order of its NIs.
+func (n *Node) NIDs() []nid.NID {
+	var nids []nid.NID
+	for _, id := range n.lnet.IDs() {
+		if !id.NID.IsLo() {
+			nids = append(nids, id.NID)
+		}
+	}
+	return nids
+}
+
+// Close stops the node; stop the agents on it before. Messages that wait to be sent leave
+// until ctx ends, and the error says how many could not: give ctx a deadline if a peer may
+// be gone, for which they would wait as long as the driver tries. Waits for events of the
+// table end.
+func (n *Node) Close(ctx context.Context) error {
+	if n.discovery != nil {
+		n.discovery.Close() // or every NI that goes would be told to all peers
+	}
+	defer n.table.Close()
+	return n.lnet.Shutdown(ctx)
+}
