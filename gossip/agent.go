@@ -66,8 +66,12 @@ type Agent struct {
 // Start begins to take part in the gossip of the participants on a list, as
 // the one of them that is a NID of this node. The error is a *ConfigError for
 // parameters that do not fit and for a list with no NID of this node or with
-// several, otherwise what portals says of the buffers.
+// several, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks
+// one of these, otherwise what portals says of the buffers.
 func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
 	self, err := selfOf(table, list)
 	if err != nil {
 		return nil, err

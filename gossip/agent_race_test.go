@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -49,7 +51,12 @@ func TestAgentStopsAnytime(t *testing.T) {
 	ni := &countingNI{id: ids[0]}
 	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
 	table := portals.New(node)
-	if _, err := node.AddNI(ni, lnd.Config{Net: ni.id.Net()}); err != nil {
+	for _, d := range []lnd.Driver{lo.Driver{}, ni} {
+		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := discovery.NewTarget(table); err != nil {
 		t.Fatal(err)
 	}
 	s := station{t: t, list: list, nis: []*testNI{{id: ids[0]}}}

@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"ulnet/gossip"
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
+	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
 )
 
 // cluster is agents on simulated hosts.
@@ -51,13 +49,12 @@ func newCluster(t *testing.T, n int, topology sim.Topology) *cluster {
 }
 
 func (c *cluster) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	table := portals.New(node)
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
 		c.t.Error(err)
 		return
 	}
-	a, err := gossip.Start(table, c.list, gossip.AgentConfig{Config: gossip.Config{
+	a, err := gossip.Start(node.Table, c.list, gossip.AgentConfig{Config: gossip.Config{
 		Interval: 200 * time.Millisecond, Seed: h.Life().Seed, ColdStart: h.Life().Number == 0,
 	}})
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -80,6 +82,12 @@ func newStation(t testing.TB, n int, ids ...nid.NID) *station {
 	s := &station{t: t, clock: new(handClock), list: testList(t, n)}
 	s.node = lnet.New(lnet.Config{Incarnation: 1, Clock: s.clock, PeerIdle: -1})
 	s.table = portals.New(s.node)
+	if _, err := s.node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := discovery.NewTarget(s.table); err != nil {
+		t.Fatal(err)
+	}
 	for _, id := range ids {
 		ni := &testNI{id: id}
 		if _, err := s.node.AddNI(testDriver{ni}, lnd.Config{Net: id.Net()}); err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
+	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -63,15 +63,14 @@ func newCluster(t *testing.T, clients int) *cluster {
 
 // boot starts a host's stack. On servers the time of the wall is that of the fabric.
 func (c *cluster) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	table := portals.New(node)
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
 		c.t.Error(err)
 		return
 	}
+	table := node.Table
 	i := int(h.ID())
 	c.hosts[i] = h
-	var err error
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
 			ServerConfig: health.ServerConfig{Servers: c.ids}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
@@ -295,7 +294,7 @@ func TestAgentStore(t *testing.T) {
 	if _, err := health.StartServer(table, health.AgentConfig{}); !errors.Is(err, health.ErrOutside) {
 		t.Error(err)
 	}
-	if _, err := health.Dial(table, health.DialConfig{}); !errors.Is(err, health.ErrNoNID) {
+	if _, err := health.Dial(table, health.DialConfig{}); !errors.Is(err, portals.ErrNoLoopback) {
 		t.Error(err)
 	}
 }

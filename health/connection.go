@@ -58,8 +58,12 @@ func ClientIDOf(name string) (id ClientID) {
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
-// *TimingError, ErrNoNID, ErrName, and what portals says of the buffers.
+// *TimingError, ErrNoNID, ErrName, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// for a node that lacks one of these, and what portals says of the buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
 	var err error
 	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
 		return nil, err

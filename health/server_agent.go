@@ -62,11 +62,15 @@ type ServerAgent struct {
 }
 
 // StartServer begins to watch over clients: first over those that the store
-// knows. Errors: *TimingError, ErrNoNID, ErrOutside, what the store says, and
+// knows. Errors: *TimingError, ErrNoNID, ErrOutside, [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, what the store says, and
 // what portals says of the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.View == nil || cfg.Broadcaster == nil || cfg.Store != nil && cfg.Wall == nil {
 		return nil, ErrOutside
+	}
+	if err := table.Ready(); err != nil {
+		return nil, err
 	}
 	var err error
 	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {

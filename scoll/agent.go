@@ -96,9 +96,13 @@ type Agent struct {
 // ErrNoNID says that a node has no NID to take part as.
 var ErrNoNID = errors.New("scoll: say which NID of this node takes part")
 
-// Start begins to take part. The error is ErrNoNID or what portals says of the
-// buffers.
+// Start begins to take part. The error is ErrNoNID, [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
+// the buffers.
 func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
 	a := &Agent{
 		table: table, cfg: cfg, self: cfg.Self, pid: table.Node().PID(), log: cfg.Log,
 		services: make(map[ServiceID]*Service), requests: make(map[RequestID]*Request), lists: make(map[RequestID]*fetch),

@@ -83,9 +83,7 @@ func newRing(t *testing.T, n int, service scoll.Service) *ring {
 		e := &ringEnd{ring: r, id: id}
 		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: machine.RealClock()})
 		table := portals.New(node)
-		if _, err := node.AddNI(e, lnd.Config{Net: nid.MakeNet(nid.GNI, 0)}); err != nil {
-			t.Fatal(err)
-		}
+		addNIs(t, table, e)
 		var err error
 		cfg := scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}, Worker: func(f func()) { r.work = append(r.work, f) }}
 		if e.agent, err = scoll.Start(table, cfg); err != nil {

@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
+	"ulnet/lnet/lnetsim"
 	"ulnet/portals"
 	"ulnet/scoll"
 )
@@ -92,19 +91,18 @@ func newStacksAt(t *testing.T, n int, rate int64, config func(int, *scoll.AgentC
 }
 
 func (s *stacks) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	k := &stack{t: s.t, host: h, table: portals.New(node), id: int(h.ID()), mapped: s.members}
-	s.nodes[k.id] = k
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
 		s.t.Error(err)
 		return
 	}
+	k := &stack{t: s.t, host: h, table: node.Table, id: int(h.ID()), mapped: s.members}
+	s.nodes[k.id] = k
 	var cfg scoll.AgentConfig
 	cfg.RTT = time.Millisecond
 	if s.config != nil {
 		s.config(k.id, &cfg)
 	}
-	var err error
 	if k.agent, err = scoll.Start(k.table, cfg); err != nil {
 		s.t.Error(err)
 		return

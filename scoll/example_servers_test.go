@@ -3,12 +3,10 @@ package scoll_test
 import (
 	"time"
 
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
-	"ulnet/portals"
+	"ulnet/lnet/lnetsim"
 	"ulnet/scoll"
 )
 
@@ -44,12 +42,11 @@ func newServers(n int) *servers {
 
 // boot starts a server: a node, its portal table, an agent.
 func (s *servers) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	table := portals.New(node)
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	if err != nil {
 		panic(err)
 	}
-	agent, err := scoll.Start(table, scoll.AgentConfig{})
+	agent, err := scoll.Start(node.Table, scoll.AgentConfig{})
 	if err != nil {
 		panic(err)
 	}

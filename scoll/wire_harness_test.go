@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -35,6 +37,19 @@ type wired struct {
 
 func wireNID(id int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
 
+// addNIs makes a node ready for an agent: 0@lo, an answer to pings, and a driver.
+func addNIs(t testing.TB, table *portals.Table, driver lnd.Driver) {
+	t.Helper()
+	for _, d := range []lnd.Driver{lo.Driver{}, driver} {
+		if _, err := table.Node().AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := discovery.NewTarget(table); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newWires connects n nodes, with an agent each.
 func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
 	t.Helper()
@@ -48,9 +63,7 @@ func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
 		}
 		node := lnet.New(lnet.Config{Incarnation: uint64(d.id) + 1, Clock: machine.RealClock()})
 		d.table = portals.New(node)
-		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(nid.GNI, 0)}); err != nil {
-			t.Fatal(err)
-		}
+		addNIs(t, d.table, d)
 	}
 	for _, d := range w.nodes {
 		var err error

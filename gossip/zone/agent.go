@@ -77,8 +77,12 @@ type Agent struct {
 
 // Start makes a node ready for a zone, in which it takes no part before
 // [Agent.Join]. The error is a *[ConfigError], [ErrNotHere], what the table of ids
-// says, or what portals says of the buffers.
+// says, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks
+// one of these, or what portals says of the buffers.
 func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
 	a := &Agent{table: table, pid: table.Node().PID(), log: cfg.Log, watched: make(map[ID]func())}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

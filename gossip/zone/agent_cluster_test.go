@@ -9,9 +9,12 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/lnd"
 	"ulnet/lnd/link"
+	"ulnet/lnd/lo"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
 
@@ -61,7 +64,13 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 	node := lnet.New(lnet.Config{Incarnation: number, Clock: h.Clock()})
 	table := portals.New(node)
-	if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
+	for _, d := range []lnd.Driver{lo.Driver{}, h.Driver()} {
+		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+			c.t.Error(err)
+			return
+		}
+	}
+	if _, err := discovery.NewTarget(table); err != nil {
 		c.t.Error(err)
 		return
 	}

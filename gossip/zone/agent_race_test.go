@@ -10,7 +10,9 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/lnd"
+	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -117,10 +119,15 @@ func TestAgentsAnytime(t *testing.T) {
 	for i := range n {
 		node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
 		table, ni := portals.New(node), e.nis[id(i).Endpoints()[0]]
-		if _, err := node.AddNI(ni, lnd.Config{Net: ni.id.Net()}); err != nil {
+		for _, d := range []lnd.Driver{lo.Driver{}, ni} {
+			if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := discovery.NewTarget(table)
+		if err != nil {
 			t.Fatal(err)
 		}
-		var err error
 		agents[i], err = zone.Start(table, zone.AgentConfig{Config: zone.Config{
 			Zone: "test", Self: id(i), Bootstrap: []zone.ID{id(0), id(1)}, Supervisor: true,
 			Heartbeat: 10 * time.Millisecond, Timeout: 300 * time.Millisecond, Aggregation: 2 * time.Millisecond, Retry: 5 * time.Millisecond,

@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
-	"ulnet/portals"
+	"ulnet/lnet/lnetsim"
 )
 
 // watched is servers that watch over a client.
@@ -69,11 +67,9 @@ func (w *watched) bootAll(h, _ *simlnd.Host) {
 }
 
 func (w *watched) dial(h *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	table := portals.New(node)
-	_, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net})
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err == nil {
-		w.conn, err = health.Dial(table, health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: w.ids}, Attach: w.ids})
+		w.conn, err = health.Dial(node.Table, health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: w.ids}, Attach: w.ids})
 	}
 	if err != nil {
 		w.t.Error(err)

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet"
+	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll"
@@ -64,10 +63,9 @@ func newServers(t *testing.T, n int, change func(i int, cfg *Config)) *servers {
 func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 	k := &server{host: h, view: &view{s: s}}
 	s.nodes[h.ID()] = k
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
-	k.table = portals.New(node)
-	_, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net})
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err == nil {
+		k.table = node.Table
 		k.agent, err = scoll.Start(k.table, scoll.AgentConfig{Config: scoll.Config{RTT: time.Millisecond}, View: k.view})
 	}
 	cfg := Config{Agent: k.agent, Servers: slices.Clone(s.ids), Processing: processing, Clock: h.Clock()}

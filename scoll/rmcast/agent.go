@@ -75,8 +75,13 @@ var ErrStopped = errors.New("rmcast: the group was left, or the node stops")
 // ErrTaken says that this node takes part in a group, or manages it, already.
 var ErrTaken = errors.New("rmcast: this node does that already in this group")
 
-// Start begins to receive. The error is ErrNoNID or what portals says of the buffers.
+// Start begins to receive. The error is ErrNoNID, [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
+// the buffers.
 func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
 	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log, lives: make(map[GroupID]uint64)}
 	if err := a.fill(); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll/rmcast"
@@ -78,6 +79,10 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 			s.t.Error(err)
 			return
 		}
+	}
+	if _, err := discovery.NewTarget(k.table); err != nil {
+		s.t.Error(err)
+		return
 	}
 	var agent rmcast.AgentConfig
 	cfg := rmcast.GroupConfig{Config: rmcast.Config{Group: group, Managers: []nid.NID{simlnd.NID(0)}}}

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -117,7 +118,10 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 				t.Fatal(err)
 			}
 		}
-		var err error
+		_, err := discovery.NewTarget(table)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if e.agent, err = rmcast.Start(table, rmcast.AgentConfig{}); err != nil {
 			t.Fatal(err)
 		}
