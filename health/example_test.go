@@ -9,15 +9,20 @@ import (
 	"ulnet/health"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/node"
 )
 
 // A program becomes a client of a cluster: it finds a master, and stays
 // connected until it closes the connection.
 func ExampleDial() {
-	var table *portals.Table // of the program's node
+	n, err := node.Start(node.Config{Networks: "tcp(eth0)", DialOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer n.Close(context.Background())
 	servers := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")}
 
-	c, err := health.Dial(table, health.DialConfig{
+	c, err := health.Dial(n.Table(), health.DialConfig{
 		ClientConfig: health.ClientConfig{Name: "compute-17", Servers: servers},
 		Attach:       servers,
 		Notify:       func(e health.ClientEvent) { log.Println(e.Kind, e.Server, e.Code) },

@@ -6,22 +6,20 @@ import (
 	stdlog "log"
 
 	"ulnet/lnd"
-	"ulnet/lnd/lo"
-	"ulnet/lnet"
-	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/node"
 )
 
-// A node receives a message that it sends to itself. With package socklnd in
-// the place of lo the same calls reach another machine.
+// A node receives a message that it sends to itself. With other networks, such as
+// tcp(eth0), the same calls reach another machine.
 func Example() {
-	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
-	table := portals.New(node)
-	if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+	n, err := node.Start(node.Config{Networks: "lo"})
+	if err != nil {
 		stdlog.Fatal(err)
 	}
-	defer func() { _ = node.Shutdown(context.Background()) }()
+	defer func() { _ = n.Close(context.Background()) }()
+	table := n.Table()
 
 	// The receiver: portal 7, match bits 42, anybody, one message.
 	me, err := table.MEAttach(7, portals.Match{Bits: 42}, portals.Unlink, portals.After)

@@ -26,7 +26,8 @@ var (
 
 // AgentConfig configures an [Agent].
 type AgentConfig struct {
-	// Config: Self has a NID of the node; Table and Wire are the agent's own affair;
+	// Config: Self has a NID of the node, and is by default the name of the host with all
+	// NIDs of the node, of which there may be no second one on the host; Table and Wire are the agent's own affair;
 	// Wall is by default the node's incarnation, which is the wall clock in
 	// nanoseconds.
 	Config
@@ -95,6 +96,11 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		cfg.Wall = table.Node().Incarnation()
 	}
 	var err error
+	if !cfg.Self.IsValid() {
+		if cfg.Self, err = selfOf(table); err != nil {
+			return nil, err
+		}
+	}
 	if a.m, err = New(cfg.Config); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,61 @@
+package gossip_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+	"ulnet/portals/node"
+)
+
+// servers are all of the cluster, the same on each.
+var servers = []nid.NID{nid.MustParse("127.0.86.1@tcp"), nid.MustParse("127.0.86.2@tcp")}
+
+// server is a node that takes part in the gossip.
+type server struct {
+	*node.Node
+	*gossip.Agent
+}
+
+// take starts a node and takes part. ColdStart: all start together.
+func take(cfg node.Config) (s server, err error) {
+	list, err := gossip.NewList(servers)
+	if err != nil {
+		return s, err
+	}
+	if s.Node, err = node.Start(cfg); err != nil {
+		return s, err
+	}
+	s.Agent, err = gossip.Start(s.Table(), list, gossip.AgentConfig{Config: gossip.Config{
+		Interval: 200 * time.Millisecond, ColdStart: true,
+	}})
+	return s, err
+}
+
+// Two servers, here in one process: each finds out that the other is alive.
+func Example() {
+	port := freePort() // one TCP port for all nodes; without AcceptPort it is 988
+	alive := make(chan string, 8)
+	for _, id := range servers {
+		s, err := take(node.Config{Networks: fmt.Sprintf("tcp(%v)", id.Addr()), AcceptPort: port})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer s.Close(context.Background())
+		defer s.Stop()
+		s.Watch(func(other nid.NID, is bool, _ uint64) {
+			if is && other != id {
+				alive <- fmt.Sprintf("%v: %v is alive", id, other)
+			}
+		})
+	}
+	for range servers {
+		fmt.Println(<-alive)
+	}
+	// Unordered output:
+	// 127.0.86.1@tcp: 127.0.86.2@tcp is alive
+	// 127.0.86.2@tcp: 127.0.86.1@tcp is alive
+}

@@ -1,0 +1,46 @@
+package zone_test
+
+import (
+	"os"
+	"testing"
+
+	"ulnet/gossip/zone"
+	"ulnet/portals/node"
+)
+
+// TestSelfByDefault: a node whose configuration names none is called by its host's name, and
+// reached at all of its NIDs.
+func TestSelfByDefault(t *testing.T) {
+	n, err := node.Start(node.Config{Networks: "tcp(127.0.85.3),tcp1(127.0.85.3)", AcceptPort: freePort()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(t.Context())
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := zone.NewID(host, n.NIDs()...)
+	if err != nil {
+		t.Skip("the host's name is no name of a node:", err)
+	}
+	a, err := zone.Start(n.Table(), zone.AgentConfig{Config: zone.Config{Zone: "z"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Stop()
+	if err := a.Join(0); err != nil {
+		t.Fatal(err)
+	}
+	if m := a.Members(); len(m) != 1 || m[0].ID != want || len(want.Endpoints()) != 2 {
+		t.Errorf("members %v, want %v alone", m, want)
+	}
+	alone, err := node.Start(node.Config{Networks: "lo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close(t.Context())
+	if _, err := zone.Start(alone.Table(), zone.AgentConfig{Config: zone.Config{Zone: "z"}}); err == nil {
+		t.Error("a node that nobody can reach")
+	}
+}
