@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -180,6 +181,30 @@ func TestCrowded(t *testing.T) {
 			}
 			break
 		}
+	}
+}
+
+// TestRedirectsEnd: a request for a link is passed on so many times, then the node draws
+// another one (MS-A12).
+func TestRedirectsEnd(t *testing.T) {
+	s := newSolo(t, 60, Config{})
+	for i := 1; i < 60; i++ {
+		s.alive(i, v(7, 1))
+	}
+	s.pass(2 * s.m.cfg.Aggregation)
+	at := slices.IndexFunc(s.m.links.list, func(l link) bool { return l.mine == Random })
+	from, followed := s.m.links.list[at].node, 0
+	for range 3 * maxHops {
+		to := s.m.draw(0)
+		s.hear(slices.Index(s.ref, from), v(7, 1), Message{Kind: LinkRefuse, Reason: Redirect, About: to, AboutVersion: v(7, 1)})
+		if l := s.m.links.get(to); l == nil || l.hops == 0 {
+			break
+		}
+		from = to
+		followed++
+	}
+	if followed != maxHops-1 {
+		t.Errorf("the request was passed on %d times", followed)
 	}
 }
 
