@@ -93,6 +93,9 @@ func (m *Machine) joins(p Ref, v Version) {
 func (m *Machine) leaves(p Ref, v Version) {
 	delete(m.announced, p)
 	delete(m.filings, p)
+	if m.cfg.Supervisor {
+		m.supervisor.memberLeft(m, p)
+	}
 	m.attributes.drop(m, p)
 	if m.delegate != nil {
 		m.delegate.memberLeft(m, p, v)

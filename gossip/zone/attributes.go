@@ -177,14 +177,11 @@ func (a *attributes) changedKeys(m *Machine, r *replica, keys []string) {
 			a.monitors = slices.Delete(a.monitors, was, was+1)
 		}
 	}
-	if m.delegate != nil && slices.Contains(keys, DelegateKey) {
-		i := r.find(DelegateKey)
-		there := i >= 0 && !r.entries[i].Deleted
-		var value []byte
-		if there {
-			value = r.entries[i].Value
-		}
-		m.delegate.claim(r.owner, value, there)
+	if m.delegate != nil {
+		m.delegate.attributes(m, r, keys)
+	}
+	if m.cfg.Supervisor {
+		m.supervisor.attributes(m, r, keys)
 	}
 	if r.u > r.notified {
 		r.notified = r.u

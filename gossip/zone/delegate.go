@@ -25,14 +25,11 @@ type delegation struct {
 	claimed bool   // the attribute is written
 	serving bool   // is one, active or not
 
-	supervisors  []Named
-	known        uint64 // hash of them, as they were told
-	avoided      []avoided
-	chosen       ID // supervisor
+	search
 	registration uint64
-	heard        time.Duration // of it
-	probing      bool
-	pause        time.Duration // no message before: no supervisor answers
+	marks        []mark        // of other members: whether they reach a supervisor
+	mark         string        // the own one, as it was written
+	told         string        // supervisors, as this node published them
 	due          time.Duration // the next message to it; Never without one
 	changes      time.Duration // when changes of the zone may be told again
 	whole        bool          // it wants all of the zone
@@ -50,21 +47,9 @@ type claim struct {
 	activation uint64
 }
 
-// avoided is a supervisor that did not answer.
-type avoided struct {
-	Named
-	until time.Duration
-}
-
-// avoidance is how long a supervisor that did not answer is not asked, unless it is
-// known to have begun another life.
-const avoidance = time.Minute
-
 func newDelegation(m *Machine) *delegation {
 	d := &delegation{due: machine.Never, quiet: m.now + 2*m.cfg.Aggregation, stale: true, changes: m.now}
-	for _, id := range m.cfg.Management {
-		d.supervisors = append(d.supervisors, Named{ID: id})
-	}
+	d.widen(m)
 	return d
 }
 
@@ -85,6 +70,7 @@ func (d *delegation) memberJoined(m *Machine, p Ref, v Version) {
 func (d *delegation) memberLeft(m *Machine, p Ref, v Version) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
+	d.marks = slices.DeleteFunc(d.marks, func(k mark) bool { return k.node == p })
 	d.tell(m, &d.left, p, v)
 }
 
@@ -115,8 +101,8 @@ func (d *delegation) next(m *Machine) time.Duration {
 	if d.own > 0 && d.untold && d.chosen.IsValid() {
 		at = min(at, max(d.changes, d.pause, m.now+1))
 	}
-	if d.chosen.IsValid() {
-		at = min(at, d.heard+m.cfg.Timeout)
+	if d.serving {
+		at = min(at, d.search.next(m))
 	}
 	return at
 }
@@ -128,9 +114,6 @@ func (d *delegation) expire(m *Machine) {
 	}
 	if !d.serving {
 		return
-	}
-	if d.chosen.IsValid() && m.now >= d.heard+m.cfg.Timeout {
-		d.avoid(m)
 	}
 	d.choose(m)
 	if m.now >= d.due || d.own > 0 && d.untold && m.now >= max(d.changes, d.pause) {
@@ -153,7 +136,7 @@ func (d *delegation) elect(m *Machine) {
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:
 		return // still stale: others may yet come who are first, or active
-	case activation == 0 && rank == 0:
+	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
 		d.whole, d.untold = true, true
 		d.publish(m)
@@ -186,14 +169,16 @@ func (d *delegation) serve(m *Machine, serving bool) {
 	switch {
 	case serving && !d.serving:
 		d.serving = true
+		d.widen(m) // with those that delegates before this one knew
 		if !d.claimed {
 			d.publish(m)
 		}
 	case !serving && d.serving:
 		d.serving = false
-		d.unregister(m)
+		d.unregister(m, false)
 		d.due = machine.Never
 		d.publish(m)
+		d.say(m, &d.mark, SupervisorKey, "")
 	}
 }
 
@@ -211,6 +196,7 @@ func (d *delegation) publish(m *Machine) {
 	} else {
 		m.write(Attribute{Key: MonitorKey, Deleted: true})
 	}
+	d.announce(m)
 	if d.serving {
 		d.due = m.now // the supervisor has to know
 	}

@@ -7,8 +7,8 @@ type DispatchKind uint8
 // besides Kind, Flags, From, Version and Zone.
 const (
 	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all of it
-	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About
-	Unregister                         // delegate → supervisor: it has another one now, or is no delegate
+	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About; NoRoom: it is not registered
+	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Activation, of the active one
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
 	Query                              // anybody → supervisor: Number: who is in the zone (MS-99)
 	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here
@@ -34,6 +34,7 @@ const (
 	Continued                           // another message goes on with Joined
 	Continues                           // this goes on
 	Taken                               // Registered: About, another active delegate of a zone with this name, counts
+	NoRoom                              // Registered: the supervisor has no room for the zone, or for one more delegate of it
 	dispatchFlagsEnd
 )
 

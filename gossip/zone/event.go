@@ -21,10 +21,13 @@ const (
 	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
 	FarAhead                           // Version: of a node, too far ahead of the clock to be believed (MS-A2); told once a minute
 	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
+	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers (MS-100)
+	SupervisorFound                    // Zone, Suspect: it answers again
+	ZoneRefused                        // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
 	eventKinds
 )
 
-var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed"}
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused"}
 
 // EventNames returns the names of the events that listeners are told.
 func EventNames() []string {
@@ -43,11 +46,16 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *EventKind) UnmarshalText(text []byte) error {
-	i := slices.Index(eventNames[:], string(text))
+	return unmarshalName(eventNames[:], "event", text, (*uint8)(k))
+}
+
+// unmarshalName finds the value that has a name.
+func unmarshalName(names []string, what string, text []byte, v *uint8) error {
+	i := slices.Index(names, string(text))
 	if i < 0 {
-		return fmt.Errorf("zone: no event %q", text)
+		return fmt.Errorf("zone: no %s %q", what, text)
 	}
-	*k = EventKind(i)
+	*v = uint8(i)
 	return nil
 }
 
@@ -74,12 +82,7 @@ func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Cause) UnmarshalText(text []byte) error {
-	i := slices.Index(causeNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("zone: no cause %q", text)
-	}
-	*c = Cause(i)
-	return nil
+	return unmarshalName(causeNames[:], "cause", text, (*uint8)(c))
 }
 
 // Event is something to tell. Joined and Left come in turn for each node and
@@ -97,6 +100,7 @@ type Event struct {
 	// Of a base zone, in the management zone.
 	Zone      string  `json:"zone,omitempty"`
 	Suspect   Named   `json:"suspect,omitzero"`
+	Trouble   Trouble `json:"trouble,omitzero"`
 	Reporters int     `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
 	Number    uint64  `json:"number,omitempty"`    // of the question
 	Size      int     `json:"size,omitempty"`

@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -15,6 +16,7 @@ type guarded struct {
 	highest   uint64        // activation that any delegate had
 	holder    ID            // who was the first to have it
 	due       time.Duration // when the first delegate is given up
+	active    time.Duration // when an active delegate was heard last
 	rival     rival
 }
 
@@ -25,6 +27,34 @@ type registered struct {
 	size                     uint32
 	hash                     uint64
 	heard                    time.Duration
+}
+
+// admit enters a delegate that registers, or takes out one that says goodbye. There may
+// be no room for it; and what comes late, of an earlier life, changes nothing.
+func (g *guarded) admit(d *Dispatch, now time.Duration) (ok, late bool) {
+	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
+	switch {
+	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc:
+		return false, true
+	case i >= 0:
+		g.delegates = slices.Delete(g.delegates, i, i+1)
+	case d.Kind != Register:
+		return true, false
+	case len(g.delegates) >= maxDelegates && d.Activation > g.delegates[maxDelegates-1].activation:
+		g.delegates = g.delegates[:maxDelegates-1]
+	case len(g.delegates) >= maxDelegates:
+		return false, false
+	}
+	if d.Kind == Register {
+		g.delegates = append(g.delegates, registered{Named{d.From, d.Version}, d.Activation, d.Registration, d.Size, d.Hash, now})
+		if d.Activation > g.highest {
+			g.highest, g.holder = d.Activation, d.From
+		}
+	}
+	slices.SortStableFunc(g.delegates, func(a, b registered) int {
+		return cmp.Or(cmp.Compare(b.activation, a.activation), cmp.Compare(b.registration, a.registration), a.ID.Compare(b.ID))
+	})
+	return true, false
 }
 
 // change takes over what the active delegate says of the zone's members. Delegates
@@ -39,7 +69,7 @@ func (g *guarded) change(m *Machine, d *Dispatch) {
 	}
 	room := m.cfg.MaxMembers
 	if len(d.Joined) > 0 {
-		room = min(room, maxGuardedMembers-m.supervisor.members(g))
+		room = min(room, m.supervisor.most-m.supervisor.members(g))
 	}
 	for _, n := range d.Joined {
 		if len(g.members) >= room {

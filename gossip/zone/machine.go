@@ -233,7 +233,7 @@ func (m *Machine) join(inc uint64) {
 	m.beat.at = m.now + m.beatInterval()
 	m.topology = topology{at: machine.Never}
 	m.discovery.begin(m)
-	m.supervisor = supervision{}
+	m.supervisor = supervision{most: maxGuardedMembers}
 	if len(m.cfg.Management) > 0 {
 		m.delegate = newDelegation(m)
 	}
@@ -243,7 +243,7 @@ func (m *Machine) join(inc uint64) {
 // life.
 func (m *Machine) leave(code int32) {
 	if m.delegate != nil {
-		m.delegate.unregister(m)
+		m.delegate.unregister(m, false)
 	}
 	lists := &Lists{Leaves: []Departure{{m.self, m.ver, code}}}
 	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })

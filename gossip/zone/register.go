@@ -6,50 +6,6 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// choose takes the supervisor that a hash of zone and supervisor says: all delegates
-// of a zone take the same one (MS-A24).
-func (d *delegation) choose(m *Machine) {
-	d.avoided = slices.DeleteFunc(d.avoided, func(a avoided) bool { return m.now >= a.until })
-	var best ID
-	var most uint64
-	for i := range d.supervisors {
-		s := &d.supervisors[i]
-		shunned := slices.ContainsFunc(d.avoided, func(a avoided) bool { return a.ID == s.ID && s.Version.Inc <= a.Version.Inc })
-		if n := vote(s.ID, m.cfg.Zone); !shunned && (n > most || !best.IsValid()) {
-			best, most = s.ID, n
-		}
-	}
-	if best == d.chosen {
-		return
-	}
-	if d.chosen.IsValid() {
-		d.unregister(m)
-	}
-	d.chosen, d.heard, d.due = best, max(m.now, d.pause), machine.Never
-	if best.IsValid() {
-		d.registration++
-		d.whole, d.due = d.own > 0, max(m.now, d.pause)
-	}
-}
-
-// avoid gives up a supervisor that does not answer.
-func (d *delegation) avoid(m *Machine) {
-	i := slices.IndexFunc(d.supervisors, func(n Named) bool { return n.ID == d.chosen })
-	if i >= 0 {
-		d.avoided = append(d.avoided, avoided{d.supervisors[i], m.now + avoidance})
-	}
-	if len(d.avoided) >= len(d.supervisors) { // none is left: all over again
-		d.avoided, d.pause = nil, m.now+m.cfg.Heartbeat
-		for _, id := range m.cfg.Management {
-			if !slices.ContainsFunc(d.supervisors, func(n Named) bool { return n.ID == id }) {
-				d.supervisors = append(d.supervisors, Named{ID: id})
-			}
-		}
-	}
-	m.stats.SupervisorsLost++
-	d.chosen, d.probing, d.due = ID{}, false, machine.Never
-}
-
 // register tells the supervisor how the zone is, and of the active delegate what
 // changed there (MS-97).
 func (d *delegation) register(m *Machine) {
@@ -69,11 +25,18 @@ func (d *delegation) register(m *Machine) {
 	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&Whole == 0) // a whole zone would hold up alarms
 }
 
-func (d *delegation) unregister(m *Machine) {
-	if d.chosen.IsValid() {
-		m.dispatch(d.chosen, &Dispatch{Kind: Unregister, Zone: m.cfg.Zone}, false)
-		d.chosen, d.due = ID{}, machine.Never
+// unregister says goodbye to the supervisor. An active delegate that moves to another
+// one tells its activation, so that the zone is not taken for one that has ended.
+func (d *delegation) unregister(m *Machine, moves bool) {
+	if !d.chosen.IsValid() {
+		return
 	}
+	u := &Dispatch{Kind: Unregister, Zone: m.cfg.Zone}
+	if moves {
+		u.Activation = d.own
+	}
+	m.dispatch(d.chosen, u, false)
+	d.take(m, ID{})
 }
 
 // members returns the view for another zone.
@@ -85,18 +48,30 @@ func (m *Machine) members() []Named {
 
 // registered takes note of a supervisor's answer.
 func (d *delegation) registered(m *Machine, r *Dispatch) {
-	if r.From != d.chosen { // an earlier one's, or nobody's
+	switch {
+	case r.From != d.chosen && r.From != d.candidate: // an earlier one's, or nobody's
 		m.stats.StrayDispatches++
+		return
+	case r.Flags&NoRoom != 0:
+		d.giveUp(m, r.From, Full)
+		return
+	case r.From == d.candidate:
+		d.reached(m, r.From)
+		d.unregister(m, true)
+		d.take(m, r.From)
 		return
 	}
 	switch {
 	case len(r.Joined) == 0:
 	case r.Flags&Continues == 0:
-		d.supervisors, d.known = r.Joined, r.Known
+		d.known = r.Known
+		d.know(m, r.Joined)
 	case len(d.supervisors) < m.cfg.MaxMembers:
-		d.supervisors = append(slices.Clone(d.supervisors), r.Joined...)
+		d.know(m, append(slices.Clone(d.supervisors), r.Joined...))
 	}
 	d.heard, d.probing = m.now, false
+	d.reached(m, r.From)
+	d.announce(m)
 	d.outnumber(m, r.Activation)
 	d.taken(m, r)
 	if r.Flags&Want != 0 && d.own > 0 {
@@ -122,11 +97,14 @@ func (d *delegation) outnumber(m *Machine, activation uint64) {
 // time another one is chosen (MS-100).
 func (d *delegation) lost(m *Machine, peer ID) {
 	switch {
+	case !peer.IsValid():
+	case peer == d.candidate:
+		d.giveUp(m, peer, Unreachable)
 	case peer != d.chosen:
 	case !d.probing:
 		d.probing, d.due = true, m.now
 	default:
-		d.avoid(m)
+		d.giveUp(m, peer, Unreachable)
 	}
 }
 

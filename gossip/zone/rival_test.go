@@ -114,9 +114,8 @@ func TestTakeOverIsNoContest(t *testing.T) {
 	}
 }
 
-// TestGuardedBounds: what delegates say is kept within bounds, a new active delegate
-// finds room among many others, and nobody but the chosen supervisor is believed
-// (MS-A24).
+// TestGuardedBounds: what delegates say is kept within bounds, and a new active delegate
+// finds room among many others (MS-A24).
 func TestGuardedBounds(t *testing.T) {
 	s := newSolo(t, 1, Config{Supervisor: true, MaxMembers: 50})
 	register := func(i int, d Dispatch) {
@@ -139,6 +138,53 @@ func TestGuardedBounds(t *testing.T) {
 		t.Errorf("first is %v of %d members, %d left out", g.delegates[0].ID, len(g.members), s.m.stats.ViewFull)
 	}
 
+	s.m.supervisor.most = 70 // of all zones
+	d := Dispatch{Kind: Register, Zone: "rack2", From: testID(70), Version: v(3, 1), Registration: 1, Activation: 1, Flags: Whole, Joined: many}
+	s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
+	if n := len(s.m.supervisor.zones["rack2"].members); n != 20 || s.m.stats.ViewFull != 2 {
+		t.Errorf("%d members of a second zone, %d times some were left out", n, s.m.stats.ViewFull)
+	}
+}
+
+// TestEarlierRegistration: what comes late of a delegate's earlier life replaces nothing
+// (MS-A24).
+func TestEarlierRegistration(t *testing.T) {
+	s := newSolo(t, 1, Config{Supervisor: true})
+	for _, d := range []Dispatch{
+		{Kind: Register, Version: v(5, 1), Activation: 2, Registration: 1, Size: 7},
+		{Kind: Register, Version: v(4, 9), Activation: 3, Registration: 8, Size: 2},
+		{Kind: Unregister, Version: v(4, 9)},
+	} {
+		d.Zone, d.From = "rack", testID(1)
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
+	}
+	if c := s.m.Census(); len(c) != 1 || c[0].Activation != 2 || c[0].Version != v(5, 1) || c[0].Size != 7 || s.m.stats.Stale != 2 {
+		t.Errorf("census %+v, %d late messages", c, s.m.stats.Stale)
+	}
+}
+
+// TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the
+// monitors, believes those that other supervisors pass on, which end there, and nobody
+// else's (MS-101).
+func TestAlarmOfStrangers(t *testing.T) {
+	s := newSolo(t, 5, Config{Supervisor: true})
+	s.alive(1, v(1, 1))
+	s.alive(2, v(1, 1))
+	s.m.attributes.monitors = []Ref{s.ref[1], s.ref[2]}
+	s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(8), Version: v(3, 1), Activation: 1}})
+	for _, from := range []struct{ id, told, passed int }{{9, 0, 0}, {2, 1, 0}, {8, 1, 2}} {
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Alarm, Zone: "rack", From: testID(from.id), Version: v(3, 1), About: testID(7), AboutVersion: v(1, 1), Reporters: 1}})
+		if len(s.out.Events) != from.told || len(s.out.Dispatches) != from.passed {
+			t.Errorf("an alarm of node %d: told %d times, passed on %d times", from.id, len(s.out.Events), len(s.out.Dispatches))
+		}
+	}
+	if s.m.stats.StrayDispatches != 1 {
+		t.Errorf("%d strays", s.m.stats.StrayDispatches)
+	}
+}
+
+// TestStrangeSupervisors: nobody but the chosen supervisor is believed (MS-A24).
+func TestStrangeSupervisors(t *testing.T) {
 	base := newSolo(t, 1, Config{Management: []ID{testID(1), testID(2)}})
 	base.pass(10 * base.m.cfg.Aggregation)
 	d := base.m.delegate

@@ -184,11 +184,26 @@ type DelegationStatus struct {
 	Delegate     bool   `json:"delegate"`
 	Activation   uint64 `json:"activation"`          // 0: not the active one
 	Supervisor   ID     `json:"supervisor,omitzero"` // that it registered with
+	Answered     bool   `json:"answered"`            // by that one
 	Registration uint64 `json:"registration"`
 	Supervisors  int    `json:"supervisors"` // that it knows
 	Avoided      int    `json:"avoided"`     // of them did not answer lately
+	// Unreached are those, the first one that was given up first.
+	Unreached []UnreachedStatus `json:"unreached,omitempty"`
+	// CutOff: as many as it tried did not answer, and another delegate that is registered
+	// replaces it if it is the active one.
+	CutOff bool `json:"cut_off,omitempty"`
 	// Contested: for the supervisor another node is the active delegate of a zone of this name.
 	Contested bool `json:"contested,omitempty"`
+}
+
+// UnreachedStatus is a supervisor that a delegate can not register with.
+type UnreachedStatus struct {
+	Supervisor ID            `json:"supervisor"`
+	Why        Trouble       `json:"why"`
+	For        time.Duration `json:"for"`  // since it was given up first
+	Last       time.Duration `json:"last"` // so long ago it was given up last
+	Tries      int           `json:"tries"`
 }
 
 // Delegation returns what this node is in the hierarchy, if there is one.
@@ -197,11 +212,27 @@ func (m *Machine) Delegation() DelegationStatus {
 	if d == nil {
 		return DelegationStatus{}
 	}
-	return DelegationStatus{d.serving, d.own, d.chosen, d.registration, len(d.supervisors), len(d.avoided), d.contested}
+	s := DelegationStatus{
+		Delegate: d.serving, Activation: d.own, Supervisor: d.chosen, Answered: d.answered, Registration: d.registration,
+		Supervisors: len(d.supervisors), Avoided: len(d.troubles), CutOff: d.mark == unreached, Contested: d.contested,
+	}
+	for i := range d.troubles {
+		t := &d.troubles[i]
+		s.Unreached = append(s.Unreached, UnreachedStatus{t.ID, t.why, m.now - t.since, m.now - t.last, t.tries})
+	}
+	return s
 }
 
-// Guarded returns the base zones that this node guards, in the order of their names.
-func (m *Machine) Guarded() []string { return slices.Clone(m.supervisor.names) }
+// Guarded returns the base zones of which delegates are registered here, in the order
+// of their names.
+func (m *Machine) Guarded() (list []string) {
+	for _, name := range m.supervisor.names {
+		if len(m.supervisor.zones[name].delegates) > 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
 
 // Explanation is all that is known of a node.
 type Explanation struct {

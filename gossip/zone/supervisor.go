@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -11,9 +10,12 @@ import (
 // supervision is what a member of the management zone knows of the base zones that it
 // guards (seed 002, Sec. 2).
 type supervision struct {
-	zones map[string]*guarded
-	names []string      // in order
-	due   time.Duration // when the first delegate is given up; 0 without zones
+	zones   map[string]*guarded
+	names   []string      // in order
+	due     time.Duration // when the first delegate is given up, or a zone is stale; 0 without zones
+	most    int           // members of all zones that are kept
+	orphans map[string]orphan
+	refused time.Duration // from when on it is told again that there is no room
 }
 
 // Bounds of what delegates can make a supervisor remember.
@@ -23,6 +25,9 @@ const (
 	maxDelegates      = 16
 )
 
+// refusalInterval is how often the user is told that zones or delegates are refused.
+const refusalInterval = time.Minute
+
 // next returns when a delegate is given up.
 func (s *supervision) next() time.Duration {
 	if len(s.names) == 0 {
@@ -31,16 +36,16 @@ func (s *supervision) next() time.Duration {
 	return s.due
 }
 
-// expire gives up delegates that are silent.
+// expire gives up delegates that are silent, and zones without any.
 func (s *supervision) expire(m *Machine) {
-	for i := 0; i < len(s.names); i++ {
-		g := s.zones[s.names[i]]
-		if m.now < g.due {
-			continue
+	for i := 0; i < len(s.names); {
+		name := s.names[i]
+		if g := s.zones[name]; m.now >= g.due {
+			g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return m.now >= r.heard+m.cfg.Timeout })
+			s.settle(m, g, false)
 		}
-		g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return m.now >= r.heard+m.cfg.Timeout })
-		if s.settle(m, g); len(g.delegates) == 0 {
-			i--
+		if s.zones[name] != nil {
+			i++
 		}
 	}
 }
@@ -52,51 +57,69 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 		if d.Kind != Register {
 			return
 		}
-		if len(s.names) >= maxGuarded {
-			m.stats.TooManyZones++
+		if g = s.guard(m, d); g == nil {
+			s.refuse(m, d)
 			return
 		}
-		g = &guarded{name: d.Zone, members: make(map[ID]Version)}
-		if s.zones == nil {
-			s.zones = make(map[string]*guarded)
-		}
-		s.zones[d.Zone] = g
-		at, _ := slices.BinarySearch(s.names, d.Zone)
-		s.names = slices.Insert(s.names, at, d.Zone)
 	}
-	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
-	switch {
-	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc:
+	switch ok, late := g.admit(d, m.now); {
+	case late:
 		m.stats.Stale++
 		return
-	case i >= 0:
-		g.delegates = slices.Delete(g.delegates, i, i+1)
-	case len(g.delegates) >= maxDelegates && d.Kind == Register && d.Activation > g.delegates[maxDelegates-1].activation:
-		g.delegates = g.delegates[:maxDelegates-1]
-	case len(g.delegates) >= maxDelegates:
-		m.stats.TooManyZones++
+	case !ok:
+		s.refuse(m, d)
 		return
 	}
-	if d.Kind == Register {
-		g.delegates = append(g.delegates, registered{Named{d.From, d.Version}, d.Activation, d.Registration, d.Size, d.Hash, m.now})
-		if d.Activation > g.highest {
-			g.highest, g.holder = d.Activation, d.From
-		}
-	}
-	slices.SortStableFunc(g.delegates, func(a, b registered) int {
-		return cmp.Or(cmp.Compare(b.activation, a.activation), cmp.Compare(b.registration, a.registration), a.ID.Compare(b.ID))
-	})
 	taken := false
 	switch {
 	case d.Kind != Register || d.Activation == 0:
 	case g.delegates[0].ID == d.From:
+		g.active = m.now
 		g.change(m, d)
 	default:
 		taken = g.contest(m, d)
 	}
-	s.settle(m, g)
-	if d.Kind == Register && d.Flags&Continued == 0 {
+	switch s.settle(m, g, d.Kind == Unregister && d.Activation == 0); {
+	case d.Kind != Register:
+	case s.zones[d.Zone] != g: // its entry does not fit any more
+		s.refuse(m, d)
+	case d.Flags&Continued == 0:
 		s.welcome(m, g, d, taken)
+	}
+}
+
+// guard begins to guard a zone, if there is room for its entry in the census and
+// those of all zones once they are stale.
+func (s *supervision) guard(m *Machine, d *Dispatch) *guarded {
+	if len(s.names) >= maxGuarded && !s.evict(m) {
+		return nil
+	}
+	e := CensusEntry{Delegate: d.From, Version: d.Version, State: Stale}
+	for m.Fits(CensusKey+d.Zone, make([]byte, len(e.appendBinary(nil))+staleSize*len(s.names))) != nil {
+		if !s.evict(m) {
+			return nil
+		}
+	}
+	g := &guarded{name: d.Zone, members: make(map[ID]Version)}
+	if s.zones == nil {
+		s.zones = make(map[string]*guarded)
+	}
+	s.zones[d.Zone] = g
+	at, _ := slices.BinarySearch(s.names, d.Zone)
+	s.names = slices.Insert(s.names, at, d.Zone)
+	return g
+}
+
+// refuse tells a delegate that there is no room for it, and now and then the user.
+func (s *supervision) refuse(m *Machine, d *Dispatch) {
+	m.stats.TooManyZones++
+	if d.Kind != Register || d.Flags&Continued != 0 {
+		return
+	}
+	m.dispatch(d.From, &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Flags: NoRoom}, false)
+	if m.now >= s.refused {
+		s.refused = m.now + refusalInterval
+		m.tell(Event{Kind: ZoneRefused, Zone: d.Zone, Size: len(s.names)})
 	}
 }
 
@@ -129,31 +152,51 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch, taken bool) {
 	m.dispatch(d.From, answer, false)
 }
 
-// settle publishes what changed, and ends guarding a zone without delegates.
-func (s *supervision) settle(m *Machine, g *guarded) {
+// settle publishes what changed. A zone that said goodbye, or never had an active
+// delegate, ends with its last delegate; another one becomes stale.
+func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
 	defer s.rearm()
-	if len(g.delegates) == 0 {
-		m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
-		delete(s.zones, g.name)
-		s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == g.name })
-		return
-	}
 	g.due = machine.Never
 	for i := range g.delegates {
 		g.due = min(g.due, g.delegates[i].heard+m.cfg.Timeout)
 	}
-	first := &g.delegates[0]
-	if first.activation == 0 { // it will be told who is active
+	published := g.published.Zone != ""
+	switch {
+	case len(g.delegates) > 0 && g.delegates[0].activation > 0:
+		first := &g.delegates[0]
+		s.publish(m, g, &CensusEntry{
+			Zone: g.name, Activation: first.activation, Registration: first.registration,
+			Delegates: g.own(), Delegate: first.ID, Version: first.Version, Size: int(first.size),
+		})
+	case len(g.delegates) == 0 && (bye || !published):
+		s.forget(m, g)
+	case published:
+		s.age(m, g)
+	}
+}
+
+// publish writes the entry of a zone into the census (MS-98). If it has become too
+// large the zone is not guarded any more.
+func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
+	if *e == g.published {
 		return
 	}
-	e := CensusEntry{
-		Zone: g.name, Activation: first.activation, Registration: first.registration,
-		Delegates: g.own(), Delegate: first.ID, Version: first.Version, Size: int(first.size),
+	value := e.appendBinary(nil)
+	if m.Fits(CensusKey+g.name, value) != nil {
+		s.forget(m, g)
+		return
 	}
-	if e != g.published {
-		g.published = e
-		m.write(Attribute{Key: CensusKey + g.name, Value: e.appendBinary(nil)})
-	}
+	g.published = *e
+	delete(s.orphans, g.name)
+	m.write(Attribute{Key: CensusKey + g.name, Value: value})
+}
+
+// forget ends guarding a zone.
+func (s *supervision) forget(m *Machine, g *guarded) {
+	m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
+	delete(s.orphans, g.name)
+	delete(s.zones, g.name)
+	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == g.name })
 }
 
 func (s *supervision) rearm() {
@@ -174,11 +217,18 @@ func (s *supervision) query(m *Machine, d *Dispatch) {
 	m.dispatch(d.From, answer, false)
 }
 
-// alarmed passes a suspicion in a base zone on to the monitors of this one.
+// alarmed passes a suspicion in a base zone on to the monitors of this one. Only
+// delegates of the zone that are registered here, and supervisors that pass on what
+// their delegates say, are believed.
 func (m *Machine) alarmed(d *Dispatch) {
-	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: Named{d.About, d.AboutVersion}, Reporters: int(d.Reporters)})
 	g := m.supervisor.zones[d.Zone]
-	if g == nil || !slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == d.From }) {
+	delegate := g != nil && g.has(d.From)
+	if !delegate && !m.view.has(m.cfg.Table.Lookup(d.From)) {
+		m.stats.StrayDispatches++
+		return
+	}
+	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: Named{d.About, d.AboutVersion}, Reporters: int(d.Reporters)})
+	if !delegate {
 		return // it was passed on: the way ends here
 	}
 	for _, p := range m.attributes.monitors {
