@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +95,18 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 	t.Row("attributes:", fmt.Sprintf("%016x", s.Tables))
 	t.Row("role:", zoneRole(&s))
 	if s.Delegation.Supervisor.IsValid() {
-		t.Row("supervisor:", s.Delegation.Supervisor)
+		text := s.Delegation.Supervisor.String()
+		if !s.Delegation.Answered {
+			text += " (has not answered yet)"
+		}
+		t.Row("supervisor:", text)
+	}
+	for i := range s.Delegation.Unreached {
+		u := &s.Delegation.Unreached[i]
+		t.Row("unreached:", fmt.Sprintf("%v for %v: %s (%s)", u.Supervisor, u.For.Round(time.Second), node.TroubleText(u.Why), count(u.Tries, "attempt")))
+	}
+	if s.Delegation.CutOff {
+		t.Row("cut off:", "this delegate reaches no supervisor: see its network, and management in its configuration")
 	}
 	if s.Delegation.Contested {
 		t.Row("contested:", "the supervisor counts another zone of this name, or another part of it: if that stays, give one another name")
@@ -125,6 +137,7 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		{Name: "clashes:", Value: s.Stats.Clashes},
 		{Name: "contests:", Value: s.Stats.Contested},
 		{Name: "view full:", Value: s.Stats.ViewFull},
+		{Name: "zones refused:", Value: s.Stats.TooManyZones},
 		{Name: "pauses:", Value: s.Stats.Pauses},
 	} {
 		if n.Value > 0 {
@@ -208,25 +221,39 @@ func zoneCensusCommand(g *globals) *cobra.Command {
 	return question[[]zone.CensusEntry]{
 		use: "census", short: "Show all base zones",
 		long: `Shows what the management zone knows of the base zones: how large each is, which
-delegate speaks for it, and who guards it. Only supervisors know.`,
+delegate speaks for it, who guards it, and how far that can be believed. Only
+supervisors know. An entry is stale when no supervisor hears a delegate that
+speaks for the zone, for so long; lost when nobody else took over in time.`,
 		example: "  gossipctl zone census --json | jq 'map(.size) | add'",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
 			return listed(g.client().ZoneCensus(ctx))
 		},
 		print: func(w io.Writer, list []zone.CensusEntry) error {
-			var t cli.Table
-			total := 0
-			t.Row("ZONE", "MEMBERS", "DELEGATES", "DELEGATE", "SUPERVISOR")
-			for _, e := range list {
-				t.Row(e.Zone, e.Size, e.Delegates, e.Delegate, e.Supervisor)
-				total += e.Size
-			}
-			if _, err := t.WriteTo(w); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(w, "%s, %s\n", count(len(list), "zone"), count(total, "member"))
-			return err
+			return printCensus(w, list)
 		},
 	}.command(g)
+}
+
+func printCensus(w io.Writer, list []zone.CensusEntry) error {
+	var t cli.Table
+	total, states := 0, map[zone.CensusState]int{}
+	t.Row("ZONE", "MEMBERS", "DELEGATES", "DELEGATE", "SUPERVISOR", "STATE")
+	for i := range list {
+		e := &list[i]
+		t.Row(e.Zone, e.Size, e.Delegates, e.Delegate, e.Supervisor, node.CensusText(e))
+		total += e.Size
+		states[e.State]++
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s, %s", count(len(list), "zone"), count(total, "member"))
+	for _, s := range []zone.CensusState{zone.Stale, zone.Lost} {
+		if states[s] > 0 {
+			text += fmt.Sprintf("; %s %v", count(states[s], "zone"), s)
+		}
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
 }

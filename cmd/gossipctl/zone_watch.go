@@ -122,6 +122,12 @@ func zoneEventLine(e *zone.Event) string {
 		return line + " " + strings.Join(keys, " ")
 	case zone.Alarmed:
 		return fmt.Sprintf("%-10v %v of zone %s, by %d", e.Kind, e.Suspect.ID, e.Zone, e.Reporters)
+	case zone.SupervisorLost:
+		return fmt.Sprintf("%-10v %v: %s", e.Kind, e.Suspect.ID, node.TroubleText(e.Trouble))
+	case zone.SupervisorFound:
+		return fmt.Sprintf("%-10v %v: it answers again", e.Kind, e.Suspect.ID)
+	case zone.ZoneRefused:
+		return fmt.Sprintf("%-10v zone %s: the census has no room for more than %d zones of one supervisor", e.Kind, e.Zone, e.Size)
 	case zone.Contested:
 		line = fmt.Sprintf("%-10v zone %s, by", e.Kind, e.Zone)
 		for _, n := range e.Members {

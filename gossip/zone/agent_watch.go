@@ -234,6 +234,14 @@ func (a *Agent) happened(e *Event, step uint64) {
 	case Contested:
 		a.log.Error("two active delegates speak for one zone: give one of two zones another name, or mend the network in between",
 			slog.String("zone", e.Zone), slog.String("counts", e.Members[0].ID.String()), slog.String("other", e.Members[1].ID.String()))
+	case SupervisorLost:
+		a.log.Warn("a supervisor does not answer this delegate: see 'gossipctl zone status'",
+			slog.String("zone", e.Zone), slog.String("supervisor", e.Suspect.ID.String()), slog.String("why", e.Trouble.String()))
+	case SupervisorFound:
+		a.log.Info("a supervisor answers again", slog.String("zone", e.Zone), slog.String("supervisor", e.Suspect.ID.String()))
+	case ZoneRefused:
+		a.log.Warn("this supervisor has no room in the census for a zone: more supervisors are needed",
+			slog.String("zone", e.Zone), slog.Int("zones", e.Size))
 	case Listed:
 		a.queries.listed(e)
 		return

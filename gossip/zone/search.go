@@ -71,7 +71,8 @@ const avoidance = time.Minute
 // for cut off from all, if there are so many.
 const mostFailures = 3
 
-// know replaces the list of supervisors. Each is listed once, in its latest life.
+// know replaces the list of supervisors. Each is listed once, in its latest life. What is
+// wrong with others is forgotten, unless they are configured: then the user may look.
 func (d *search) know(m *Machine, list []Named) {
 	type ranked struct {
 		Named
@@ -90,7 +91,9 @@ func (d *search) know(m *Machine, list []Named) {
 			d.supervisors = append(d.supervisors, n.Named)
 		}
 	}
-	d.troubles = slices.DeleteFunc(d.troubles, func(t trouble) bool { return d.place(t.ID) < 0 })
+	d.troubles = slices.DeleteFunc(d.troubles, func(t trouble) bool {
+		return d.place(t.ID) < 0 && !slices.Contains(m.cfg.Management, t.ID)
+	})
 }
 
 // widen adds the supervisors that were configured, and those that other members

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/gossip/zone"
@@ -96,9 +97,30 @@ func zoneSuspicions(a *zone.Agent) statefiles.File {
 func zoneCensus(a *zone.Agent) statefiles.File {
 	return zoneFile("census", func(line func(...any)) {
 		for _, e := range a.Census() {
-			line(e.Zone, e.Size, e.Delegate, e.Supervisor)
+			line(e.Zone, e.Size, e.Delegate, e.Supervisor, CensusText(&e))
 		}
 	})
+}
+
+// CensusText says how far an entry of the census can be believed.
+func CensusText(e *zone.CensusEntry) string {
+	if e.State == zone.Current {
+		return e.State.String()
+	}
+	return fmt.Sprintf("%v for %v", e.State, e.Age.Round(time.Second))
+}
+
+// TroubleText says why a delegate can not register with a supervisor.
+func TroubleText(t zone.Trouble) string {
+	switch t {
+	case zone.NotHeard:
+		return "no answer comes"
+	case zone.Unreachable:
+		return "messages to it fail: see 'lnetctl ping'"
+	case zone.Full:
+		return "it has no room for another zone"
+	}
+	return t.String()
 }
 
 func zoneStatistics(s *zone.AgentStatus) statefiles.File {
