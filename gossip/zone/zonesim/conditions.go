@@ -22,6 +22,8 @@ var conditions = []scenario.Condition{
 	{Name: "no-attribute", Args: []scenario.Arg{{Name: "owner", Kind: scenario.Node}, keyArg, byArg}, Doc: "none has"},
 	{Name: "attributes-equal", Args: []scenario.Arg{byArg}, Doc: "in each zone all nodes that take part have the same attributes of each other"},
 	{Name: "census-right", Args: []scenario.Arg{byArg}, Doc: "each supervisor that takes part knows every base zone's size, its active delegate and its supervisor"},
+	{Name: "census-told", Args: []scenario.Arg{byArg}, Doc: "each supervisor that takes part knows every base zone as current, by an active delegate with a link to its supervisor, if any delegate has a link to one, and otherwise as stale or lost"},
+	{Name: "census-kept", Args: []scenario.Arg{byArg}, Doc: "each supervisor that takes part has an entry of every base zone"},
 	{Name: "no-false-removal", Doc: "no node was removed by others that was fine: running, neither slow nor paused, and connected"},
 	{Name: "alternating", Doc: "what nodes told gives their views, joins and leaves in turn, and no machine found itself broken; needs the option check"},
 }
@@ -54,6 +56,10 @@ func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
 		return n.Tables(by(0))
 	case "census-right":
 		return n.Census(by(0))
+	case "census-told":
+		return n.Told(by(0))
+	case "census-kept":
+		return n.Kept(by(0))
 	case "no-false-removal":
 		return n.verdict.False == 0, n.verdict.Wrong
 	}

@@ -14,7 +14,7 @@ type life interface {
 	has(i int) (zone.Version, bool)
 	attributes(i int) []zone.Attribute
 	census() []zone.CensusEntry
-	activation() uint64
+	delegation() zone.DelegationStatus
 	stats() zone.Stats
 }
 
@@ -38,9 +38,9 @@ func (p *program) attributes(i int) []zone.Attribute {
 	return list
 }
 
-func (p *program) census() []zone.CensusEntry { return p.m.Census() }
-func (p *program) activation() uint64         { return p.m.Delegation().Activation }
-func (p *program) stats() zone.Stats          { return p.m.Stats() }
+func (p *program) census() []zone.CensusEntry        { return p.m.Census() }
+func (p *program) delegation() zone.DelegationStatus { return p.m.Delegation() }
+func (p *program) stats() zone.Stats                 { return p.m.Stats() }
 
 // life is the latest life of a node that has had one.
 func (n *Net) life(id sim.NodeID) life {

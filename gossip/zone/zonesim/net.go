@@ -28,6 +28,9 @@ type Config struct {
 	Stub int
 	// OneName has all base zones have the name of the first.
 	OneName bool
+	// Sever is how many links between supervisors and delegates fall silent at SeverAt.
+	Sever   int
+	SeverAt time.Duration
 	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
 	Bootstrap int
 	// Zone is for all nodes: ids, names of zones and what is above are not used.
@@ -61,6 +64,8 @@ type Net struct {
 	out zone.Output // of the latest step
 	msg zone.Message
 	err error // of a boot
+
+	severed severing
 }
 
 // New makes a network. Its nodes start when it runs. The error says what of the
@@ -140,14 +145,6 @@ func (n *Net) divide() error {
 		n.groups = append(n.groups, g)
 	}
 	return nil
-}
-
-// Run lets the network run, see sim.Network.
-func (n *Net) Run(until time.Duration) error {
-	if err := n.Control.Run(until); err != nil {
-		return err
-	}
-	return n.err
 }
 
 // failed keeps the first error of a program.

@@ -24,6 +24,8 @@ var Protocol = &scenario.Protocol{
 		{Name: "timeout", Default: "0s", Kind: scenario.Duration, Doc: "how long a neighbour may be silent; 0s: 3.5 heartbeats"},
 		{Name: "retry", Default: "200ms", Kind: scenario.Duration, Doc: "how soon discovery tries again at first"},
 		{Name: "delegates", Default: "3", Kind: scenario.Count, Least: 1, Doc: "how many a base zone has"},
+		{Name: "sever", Default: "0", Kind: scenario.Count, Doc: "how many links between supervisors and delegates, drawn from the seed, fall silent"},
+		{Name: "sever-at", Default: "10s", Kind: scenario.Duration, Doc: "when they do"},
 		{Name: "names", Default: "own", Kind: scenario.Choice, Choices: []string{"own", "same"}, Doc: "same: all base zones have one name, by mistake"},
 		{Name: "check", Default: "off", Kind: scenario.Switch, Doc: "listen to all nodes and examine their machines, for the condition alternating"},
 	},
@@ -85,6 +87,7 @@ func configOf(s *scenario.Setup) Config {
 		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
 		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
 		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"), OneName: o["names"] == "same",
+		Sever: o.Int("sever"), SeverAt: o.Duration("sever-at"),
 		Zone: z, Check: o.On("check"), Stacks: s.Level == scenario.Stacks,
 	}
 }

@@ -115,12 +115,12 @@ func (k *stack) status() *zone.AgentStatus {
 	return &k.latest
 }
 
-func (k *stack) size() int                  { return k.status().Members }
-func (k *stack) hash() uint64               { return k.status().Hash }
-func (k *stack) tables() uint64             { return k.status().Tables }
-func (k *stack) census() []zone.CensusEntry { return k.agent.Census() }
-func (k *stack) activation() uint64         { return k.status().Delegation.Activation }
-func (k *stack) stats() zone.Stats          { return k.status().Stats }
+func (k *stack) size() int                         { return k.status().Members }
+func (k *stack) hash() uint64                      { return k.status().Hash }
+func (k *stack) tables() uint64                    { return k.status().Tables }
+func (k *stack) census() []zone.CensusEntry        { return k.agent.Census() }
+func (k *stack) delegation() zone.DelegationStatus { return k.status().Delegation }
+func (k *stack) stats() zone.Stats                 { return k.status().Stats }
 
 func (k *stack) has(i int) (zone.Version, bool) {
 	if k.status(); k.view == nil {

@@ -184,9 +184,11 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 		switch want := sizes[e.Zone]; {
 		case want == 0: // nobody is left to say so
 			continue
+		case e.State != zone.Current:
+			return fmt.Sprintf("in the eyes of supervisor %v %s is %v", id, e.Zone, e.State)
 		case e.Size != want:
 			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)
-		case !ok || !n.Up(d) || n.life(d).activation() != e.Activation:
+		case !ok || !n.Up(d) || n.life(d).delegation().Activation != e.Activation:
 			return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s", id, d, e.Zone)
 		case !guarded || !n.Up(guard):
 			return fmt.Sprintf("supervisor %v takes node %v for the one that guards %s", id, guard, e.Zone)

@@ -1,0 +1,145 @@
+package zonesim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"ulnet/gossip/zone"
+	"ulnet/lnd/sim"
+)
+
+// severing is that some links between supervisors and delegates fall silent, both ways
+// (MS-100). It is no excuse for anything else.
+type severing struct {
+	done bool
+	cut  map[[2]sim.NodeID]bool // supervisor, delegate
+}
+
+// Run lets the network run, see sim.Network, and has links fall silent in between.
+func (n *Net) Run(until time.Duration) error {
+	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && !n.severed.done && until >= at {
+		if err := n.Control.Run(max(at, n.Now())); err != nil {
+			return err
+		}
+		n.sever()
+	}
+	if err := n.Control.Run(until); err != nil {
+		return err
+	}
+	return n.err
+}
+
+// sever cuts as many links as the configuration says between supervisors and those that
+// are delegates now, drawn from the seed.
+func (n *Net) sever() {
+	n.severed = severing{done: true, cut: make(map[[2]sim.NodeID]bool)}
+	var links [][2]sim.NodeID
+	for _, g := range n.bases() {
+		for d := range g.count {
+			id := g.first + sim.NodeID(d)
+			if !n.TakesPart(id) || !n.life(id).delegation().Delegate {
+				continue
+			}
+			for s := range n.cfg.Supervisors {
+				links = append(links, [2]sim.NodeID{sim.NodeID(s), id})
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(n.cfg.Seed, 17))
+	rng.Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })
+	for _, l := range links[:min(n.cfg.Sever, len(links))] {
+		n.severed.cut[l] = true
+		n.Control.Cut(sim.Nodes(l[0]), sim.Nodes(l[1]))
+		n.Control.Cut(sim.Nodes(l[1]), sim.Nodes(l[0]))
+	}
+}
+
+// way reports whether a delegate has a link to a supervisor that takes part.
+func (n *Net) way(delegate sim.NodeID) bool {
+	for s := range n.cfg.Supervisors {
+		if id := sim.NodeID(s); n.TakesPart(id) && !n.severed.cut[[2]sim.NodeID{id, delegate}] {
+			return true
+		}
+	}
+	return false
+}
+
+// Told reports whether each supervisor that takes part has the truth of every base zone:
+// an entry that is current, of an active delegate with a link to its supervisor, where a
+// delegate has a link to one; and one that is stale or lost where none has (MS-98,
+// MS-100).
+func (n *Net) Told(by sim.NodeSet) (bool, string) {
+	for _, g := range n.bases() {
+		reached, delegates := false, 0
+		for i := range g.count {
+			if id := g.first + sim.NodeID(i); n.TakesPart(id) && n.life(id).delegation().Delegate {
+				reached = reached || n.way(id)
+				delegates++
+			}
+		}
+		if delegates == 0 {
+			continue
+		}
+		for i := range n.cfg.Supervisors {
+			if id := sim.NodeID(i); by.Has(id) && n.TakesPart(id) {
+				if why := n.wrongEntry(id, g, reached); why != "" {
+					return false, why
+				}
+			}
+		}
+	}
+	return true, ""
+}
+
+// wrongEntry returns what is wrong with the entry of a zone in the eyes of a supervisor.
+func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
+	e, ok := n.entry(supervisor, g)
+	if !ok {
+		return fmt.Sprintf("supervisor %v does not know %s", supervisor, g.name)
+	}
+	if !reached {
+		if e.State == zone.Current {
+			return fmt.Sprintf("supervisor %v takes the entry of %s for current", supervisor, g.name)
+		}
+		return ""
+	}
+	d, _ := n.nodeOf(e.Delegate)
+	guard, _ := n.nodeOf(e.Supervisor)
+	switch {
+	case e.State != zone.Current:
+		return fmt.Sprintf("in the eyes of supervisor %v %s is %v", supervisor, g.name, e.State)
+	case !n.TakesPart(d) || !n.TakesPart(guard) || n.life(d).delegation().Activation != e.Activation:
+		return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s at %v", supervisor, d, g.name, guard)
+	case n.severed.cut[[2]sim.NodeID{guard, d}]:
+		return fmt.Sprintf("in the eyes of supervisor %v node %v speaks for %s to %v, which it does not reach", supervisor, d, g.name, guard)
+	}
+	return ""
+}
+
+// Kept reports whether each supervisor that takes part has an entry of every base zone,
+// in whatever state.
+func (n *Net) Kept(by sim.NodeSet) (bool, string) {
+	for i := range n.cfg.Supervisors {
+		id := sim.NodeID(i)
+		if !by.Has(id) || !n.TakesPart(id) {
+			continue
+		}
+		for _, g := range n.bases() {
+			if _, ok := n.entry(id, g); !ok {
+				return false, fmt.Sprintf("supervisor %v does not know %s", id, g.name)
+			}
+		}
+	}
+	return true, ""
+}
+
+// entry is what a supervisor knows of a base zone.
+func (n *Net) entry(supervisor sim.NodeID, g *group) (zone.CensusEntry, bool) {
+	for _, e := range n.life(supervisor).census() {
+		if e.Zone == g.name {
+			return e, true
+		}
+	}
+	return zone.CensusEntry{}, false
+}
