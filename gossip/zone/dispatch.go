@@ -8,7 +8,7 @@ type DispatchKind uint8
 const (
 	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all of it
 	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About; NoRoom: it is not registered
-	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Activation, of the active one
+	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Registration
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
 	Query                              // anybody → supervisor: Number: who is in the zone (MS-99)
 	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here

@@ -25,15 +25,15 @@ func (d *delegation) register(m *Machine) {
 	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&Whole == 0) // a whole zone would hold up alarms
 }
 
-// unregister says goodbye to the supervisor. An active delegate that moves to another
-// one tells its activation, so that the zone is not taken for one that has ended.
+// unregister says goodbye to the supervisor. A delegate that moves to another one tells
+// its registration, so that the zone is not taken for one that has ended.
 func (d *delegation) unregister(m *Machine, moves bool) {
 	if !d.chosen.IsValid() {
 		return
 	}
 	u := &Dispatch{Kind: Unregister, Zone: m.cfg.Zone}
 	if moves {
-		u.Activation = d.own
+		u.Registration = d.registration
 	}
 	m.dispatch(d.chosen, u, false)
 	d.take(m, ID{})

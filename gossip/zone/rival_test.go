@@ -163,6 +163,27 @@ func TestEarlierRegistration(t *testing.T) {
 	}
 }
 
+// TestLastDelegateMoves: a zone whose last delegate moves to another supervisor is kept
+// in the census until that one has it; one whose last delegate says goodbye is not
+// (MS-98).
+func TestLastDelegateMoves(t *testing.T) {
+	for _, moves := range []bool{true, false} {
+		s := newSolo(t, 1, Config{Supervisor: true})
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(1), Version: v(5, 1), Activation: 2, Registration: 1, Size: 7}})
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(2), Version: v(5, 1), Registration: 1, Size: 7}})
+		for i := 1; i <= 2; i++ {
+			u := &Dispatch{Kind: Unregister, Zone: "rack", From: testID(i), Version: v(5, 1)}
+			if moves {
+				u.Registration = 1
+			}
+			s.step(Input{Kind: DispatchDelivered, Dispatch: u})
+		}
+		if c := s.m.Census(); (len(c) == 1) != moves {
+			t.Errorf("the delegates move %v: census %+v", moves, c)
+		}
+	}
+}
+
 // TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the
 // monitors, believes those that other supervisors pass on, which end there, and nobody
 // else's (MS-101).

@@ -79,7 +79,7 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 	default:
 		taken = g.contest(m, d)
 	}
-	switch s.settle(m, g, d.Kind == Unregister && d.Activation == 0); {
+	switch s.settle(m, g, d.Kind == Unregister && d.Registration == 0); {
 	case d.Kind != Register:
 	case s.zones[d.Zone] != g: // its entry does not fit any more
 		s.refuse(m, d)
