@@ -20,8 +20,8 @@
 //	Spoil        delay, jitter, reordering, duplication, corruption, loss and
 //	             rate, from a seed; needs a [Wire] (package netem)
 //
-// and to what is at its ends: [Host.Reset] answers TCP with RST, and a
-// [Process] takes signals, SIGKILL and SIGSTOP among them.
+// and to what is at its ends: [Host.Reset] answers TCP with RST, [Host.Block]
+// hears nothing from some addresses, and a [Process] takes signals, SIGKILL and SIGSTOP among them.
 //
 // Namespaces have no name in the file system: they live as long as the test
 // holds them, so that nothing is left behind even when the test process is

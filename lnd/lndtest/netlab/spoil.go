@@ -111,6 +111,23 @@ func (h *Host) Reset(on bool) {
 	h.filter("inet with_rst", rules)
 }
 
+// Block loses all packets that come to h from some IPv4 addresses, without a word to
+// their senders, until it is called with other addresses, or none. It needs nft as
+// SetLoss does.
+func (h *Host) Block(addrs ...string) {
+	h.t.Helper()
+	rules := ""
+	if len(addrs) > 0 {
+		rules = fmt.Sprintf(`table ip blocked {
+	chain in {
+		type filter hook input priority 0
+		ip saddr { %s } drop
+	}
+}`, strings.Join(addrs, ", "))
+	}
+	h.filter("ip blocked", rules)
+}
+
 // Lead has h send packets for an address to a MAC address that no host has:
 // a connection attempt gets no answer, not even that there is no such host.
 func (c *Cable) Lead(h *Host, addr string) {

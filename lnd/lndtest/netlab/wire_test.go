@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -256,6 +257,31 @@ func TestMTU(t *testing.T) {
 		}
 		transfer(t, from, to, 100_000)
 	}
+}
+
+// TestBlock: packets from an address that is blocked are lost, and others pass; none is
+// blocked any more after that.
+func TestBlock(t *testing.T) {
+	a, b, _ := pair(t)
+	from, to := connect(t, a, b)
+	b.Block("192.0.2.1")
+	transfer(t, from, to, 1000)
+	b.Block(from.LocalAddr().(*net.TCPAddr).IP.String())
+	if err := from.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := from.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := to.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%d bytes arrived, %v", n, err)
+	}
+	b.Block()
+	again, to := connect(t, a, b)
+	transfer(t, again, to, 1000)
 }
 
 func TestReset(t *testing.T) {
