@@ -16,13 +16,20 @@ import (
 
 func zoneWatchCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch",
-		Short: "Watch who joins and leaves",
+		Use:   "watch [ZONE]",
+		Short: "Watch who joins and leaves the zone, or a base zone",
 		Long: `Prints a line for each node that joins or leaves, beginning with the last 4096 that
-did, and with --json an object for each. It ends with an interrupt.`,
-		Example: "  gossipctl zone watch | tee changes",
-		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
+did, and with --json an object for each. It ends with an interrupt. In the
+management zone it can name a base zone: then it begins with all members of that,
+and looks every second. Who leaves and joins again in between in the same life is
+not seen, and nothing is told while the zone's entry in the census is not current.`,
+		Example: "  gossipctl zone watch | tee changes\n  gossipctl zone watch rack7",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				w := baseWatcher{g: g, out: c.OutOrStdout(), zone: args[0]}
+				return w.run(c.Context())
+			}
 			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *node.ZoneEvent) bool { return e.Kind != zone.AttributesChanged }}
 			return w.run(c.Context())
 		},

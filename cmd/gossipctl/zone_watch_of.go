@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/zone"
+)
+
+// zoneLookInterval is the time between two looks at the members of a base zone, which a
+// supervisor may have to be asked for over the network.
+const zoneLookInterval = time.Second
+
+// zoneChange is a node that joined or left a base zone, as its supervisor says.
+type zoneChange struct {
+	Time    time.Time    `json:"time"`
+	Event   string       `json:"event"` // joined or left
+	Zone    string       `json:"zone"`
+	ID      zone.ID      `json:"id"`
+	Version zone.Version `json:"version"`
+}
+
+// baseWatcher compares the members of a base zone with those of the look before.
+type baseWatcher struct {
+	g       *globals
+	out     io.Writer
+	zone    string
+	members []zone.Named // in the order of their ids
+	begun   bool
+}
+
+// run looks until ctx ends. While the zone's entry in the census is not current, no
+// supervisor answers, or the one that does has not been told all, nothing is known: the
+// watch goes on with what has changed since.
+func (w *baseWatcher) run(ctx context.Context) error {
+	return cli.Repeat(ctx, zoneLookInterval, func() error {
+		list, err := w.g.client().ZoneOf(ctx, w.zone)
+		switch {
+		case w.begun && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ETIMEDOUT)):
+			return nil
+		case err != nil:
+			return err
+		}
+		census, err := w.g.client().ZoneCensus(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(census, func(e zone.CensusEntry) bool { return e.Zone == w.zone })
+		if i < 0 || census[i].State != zone.Current || census[i].Size != len(list) {
+			return nil
+		}
+		return w.look(time.Now(), list)
+	})
+}
+
+// look shows what is not as it was, first those that left. A node in a new life left and
+// joined.
+func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
+	old := w.members
+	slices.SortFunc(list, func(a, b zone.Named) int { return a.ID.Compare(b.ID) })
+	w.members, w.begun = list, true
+	if err := w.show(now, "left", old, list); err != nil {
+		return err
+	}
+	return w.show(now, "joined", list, old)
+}
+
+// show shows those of some members that others lack, in the same life.
+func (w *baseWatcher) show(now time.Time, event string, list, others []zone.Named) error {
+	for _, n := range list {
+		i, found := slices.BinarySearchFunc(others, n.ID, func(o zone.Named, id zone.ID) int { return o.ID.Compare(id) })
+		if found && others[i].Version.Inc == n.Version.Inc {
+			continue
+		}
+		if err := w.change(&zoneChange{now, event, w.zone, n.ID, n.Version}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *baseWatcher) change(c *zoneChange) error {
+	if w.g.json {
+		return json.NewEncoder(w.out).Encode(c)
+	}
+	_, err := fmt.Fprintf(w.out, "%s  %-10s %v %v of zone %s\n", c.Time.Local().Format(timeLayout), c.Event, c.ID, c.Version, c.Zone)
+	return err
+}
