@@ -33,6 +33,9 @@
 //	connections        that are lost count when they can not be made again
 //	attributes         versions have the owner's incarnation; parts of a table are
 //	                   taken in order; what is not answered is asked of all
+//	links above zones  an active delegate that no supervisor answers is replaced by a
+//	                   registered one, by the attributes [SupervisorKey] and
+//	                   [SupervisorsKey]; entries of the census say how old they are
 //
 // # Messages
 //
