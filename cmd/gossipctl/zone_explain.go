@@ -61,7 +61,11 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 		if !s.Counts {
 			not = ", which does not count: that node suspects too many"
 		}
-		say("%v suspects it in version %v%s. With reports of %s it is removed.", s.Reporter, s.Version, not, count(s.Needed, "node"))
+		why := "connections to it fail"
+		if s.Silent {
+			why = "nothing is heard of it"
+		}
+		say("%v suspects it in version %v, since %s%s. With reports of %s it is removed.", s.Reporter, s.Version, why, not, count(s.Needed, "node"))
 	}
 	return err
 }

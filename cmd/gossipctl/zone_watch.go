@@ -119,6 +119,8 @@ func zoneEventLine(e *zone.Event) string {
 			return line + fmt.Sprintf(" %v (said, code %d)", e.Version, e.Code)
 		}
 		return line + fmt.Sprintf(" %v (%v)", e.Version, e.Cause)
+	case zone.Doubted:
+		return line + fmt.Sprintf(" %v: silent; removed soon unless it answers", e.Version)
 	case zone.FarAhead:
 		return line + fmt.Sprintf(" %v: that is not believed; compare the clocks", e.Version)
 	case zone.AttributesChanged:

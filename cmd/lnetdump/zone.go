@@ -124,7 +124,7 @@ func (m *zoneMessage) what() string {
 	for _, list := range []struct {
 		name string
 		n    int
-	}{{"left", len(l.Leaves)}, {"suspicions", len(l.Suspicions)}, {"removed", len(l.Removed)}} {
+	}{{"left", len(l.Leaves)}, {"suspicions", len(l.Suspicions)}, {"silences", len(l.Silences)}, {"removed", len(l.Removed)}} {
 		if list.n > 0 {
 			s += fmt.Sprintf(", %s: %d", list.name, list.n)
 		}
@@ -185,6 +185,10 @@ func (m *zoneMessage) lists(l *zone.Lists) (lines []string) {
 	bounded(len(l.Suspicions), func(i int) {
 		s := &l.Suspicions[i]
 		say("suspicion: of %s %v by %s", m.name(s.Suspect), s.Version, m.name(s.Reporter))
+	})
+	bounded(len(l.Silences), func(i int) {
+		s := &l.Silences[i]
+		say("silence: of %s %v noticed by %s", m.name(s.Suspect), s.Version, m.name(s.Reporter))
 	})
 	bounded(len(l.Removed), func(i int) { say("removed: %s %v", m.name(l.Removed[i].Node), l.Removed[i].Version) })
 	bounded(len(l.Tables), func(i int) {

@@ -51,6 +51,7 @@ type zoneNode struct {
 	Version string `json:"version"`
 	Code    *int32 `json:"code,omitempty"`
 	By      string `json:"by,omitempty"`
+	Silent  bool   `json:"silent,omitempty"` // it was silent only
 }
 
 type zoneTable struct {
@@ -71,6 +72,9 @@ func (e *zoneJSON) lists(m *zoneMessage, l *zone.Lists) {
 	}
 	for _, s := range l.Suspicions {
 		e.Suspicions = append(e.Suspicions, zoneNode{Node: m.name(s.Suspect), Version: s.Version.String(), By: m.name(s.Reporter)})
+	}
+	for _, s := range l.Silences {
+		e.Suspicions = append(e.Suspicions, zoneNode{Node: m.name(s.Suspect), Version: s.Version.String(), By: m.name(s.Reporter), Silent: true})
 	}
 	for _, r := range l.Removed {
 		e.Removed = append(e.Removed, zoneNode{Node: m.name(r.Node), Version: r.Version.String()})

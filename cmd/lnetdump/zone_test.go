@@ -124,7 +124,7 @@ func TestZoneKinds(t *testing.T) {
 		"attribute-digest":  `^zone attribute-digest, #[0-9a-f]{16} 7\.1, tables: \d`,
 		"attribute-request": `^zone attribute-request, #[0-9a-f]{16} 7\.1, tables: \d`,
 		"attribute-data":    `^zone attribute-data, #[0-9a-f]{16} 7\.1, tables: \d, entries: \d`,
-		"notice":            `^zone notice, #[0-9a-f]{16} 7\.1, alive: 0, suspicions: 1$`,
+		"notice":            `^zone notice, #[0-9a-f]{16} 7\.1, alive: 0, silences: 1$`,
 		"register":          `^zone register, n[0-3] 7\.1, for base, members: [1-4]`,
 		"registered":        `^zone registered, n4 7\.1, for base`,
 		"alarm":             `^zone alarm, n[0-3] 7\.1, for base, n[0-3] 7\.1 suspected by [12]$`,
@@ -160,7 +160,7 @@ func TestZoneKinds(t *testing.T) {
 	for kind, want := range map[string]string{
 		"attribute-data": `"role" = "mds mds `,
 		"update":         "code -3",
-		"notice":         "suspicion: of #",
+		"notice":         "silence: of #",
 		"base":           "alive: n2=10.0.0.3@tcp 7.1",
 		"register":       "joined: n2=10.0.0.3@tcp 7.1",
 	} {

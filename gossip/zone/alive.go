@@ -104,7 +104,11 @@ func (m *Machine) leaves(p Ref, v Version) {
 
 // renew raises the version of a member (Alg. 1, lines 4 to 9).
 func (m *Machine) renew(p Ref, e entry, v Version) {
-	m.delta.alive(m, p)
+	if len(m.suspicions.on(p)) > 0 {
+		m.delta.refutation(m, p)
+	} else {
+		m.delta.alive(m, p)
+	}
 	m.suspicions.refuted(p, v)
 	m.raise(p, e, v)
 }
@@ -211,6 +215,7 @@ func (m *Machine) refute(v Version) {
 	} else {
 		m.setVersion(next)
 	}
+	m.delta.refutation(m, m.self)
 	m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 }
 

@@ -8,7 +8,8 @@ const maxGoodbyes = 64
 // sendBase sends the whole view and all suspicions (MS-53), for a repair with the
 // history and the latest goodbyes, whose codes are not in it.
 func (m *Machine) sendBase(l *link, flags Flags) {
-	lists := &Lists{View: m.view.snapshot(), Suspicions: m.suspicions.all()}
+	failures, silences := m.suspicions.all()
+	lists := &Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
 	if flags&Repair != 0 {
 		lists.Leaves = m.goodbyes()
 	}
@@ -51,9 +52,15 @@ func (m *Machine) learn(msg *Message, held func(Ref)) {
 	if l.View != nil {
 		m.merge(l.View, held)
 	}
-	for i := range l.Suspicions {
-		if s := &l.Suspicions[i]; s.Reporter != m.self { // an echo at best
-			m.processSuspicion(s)
+	m.accusations(l.Suspicions, false)
+	m.accusations(l.Silences, true)
+}
+
+// accusations processes suspicions of others.
+func (m *Machine) accusations(list []Suspicion, silent bool) {
+	for i := range list {
+		if s := &list[i]; s.Reporter != m.self { // an echo at best
+			m.processSuspicion(s, silent)
 		}
 	}
 }
@@ -84,15 +91,16 @@ func (m *Machine) merge(s *Snapshot, held func(Ref)) {
 	m.view.adopt(s)
 }
 
-// correct removes members that a neighbour removed before (MS-A9, R). It does not know
-// why: that one said goodbye is never learned of this way (MS-A33).
+// correct removes members that a neighbour removed before (MS-A9, R), unless they refute
+// that: the neighbour may be of the other side of a partition that has ended. It does not
+// know why: that one said goodbye is never learned of this way (MS-A33).
 func (m *Machine) correct(l *Lists) {
 	each := func(p Ref, v Version) {
 		switch e := m.view.at(p); {
 		case p == m.self:
 			m.accused(v)
 		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
-			m.remove(p, v, Corrected, 0)
+			m.summon(p, v, true)
 		}
 	}
 	for i := range l.Removed {

@@ -14,6 +14,7 @@ type delta struct {
 	count      int    // of them
 	leaves     []Departure
 	suspicions []Suspicion
+	silences   []Suspicion   // see Lists.Silences
 	at         time.Duration // when it is sent: τ after the first event (MS-56)
 }
 
@@ -30,13 +31,26 @@ func (d *delta) alive(m *Machine, p Ref) {
 	}
 }
 
+// urgentParts is in which part of a round refutations go on.
+const urgentParts = 8
+
+// refutation is alive for a node that was suspected: it must not come too late.
+func (d *delta) refutation(m *Machine, p Ref) {
+	d.alive(m, p)
+	d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts)
+}
+
 func (d *delta) leave(m *Machine, l *Departure) {
 	d.leaves = append(d.leaves, *l)
 	d.arm(m)
 }
 
-func (d *delta) suspicion(m *Machine, s *Suspicion) {
-	d.suspicions = append(d.suspicions, *s)
+func (d *delta) suspicion(m *Machine, s *Suspicion, silent bool) {
+	if silent {
+		d.silences = append(d.silences, *s)
+	} else {
+		d.suspicions = append(d.suspicions, *s)
+	}
 	d.arm(m)
 }
 
@@ -45,11 +59,11 @@ func (m *Machine) flush() {
 	d := &m.delta
 	d.at = machine.Never
 	if m.links.count(up) > 0 {
-		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Alive: m.fresh()}
+		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Silences: d.silences, Alive: m.fresh()}
 		m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
 	}
 	clear(d.nodes)
-	d.leaves, d.suspicions, d.count = nil, nil, 0 // a neighbour to come gets the whole view
+	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour to come gets the whole view
 }
 
 // fresh returns the nodes of Δ.A with their versions, in the view or when they went.
@@ -73,8 +87,10 @@ func (d *delta) marks(keep *bitmap) {
 	for i := range d.leaves {
 		keep.set(d.leaves[i].Node)
 	}
-	for i := range d.suspicions {
-		keep.set(d.suspicions[i].Suspect)
-		keep.set(d.suspicions[i].Reporter)
+	for _, list := range [][]Suspicion{d.suspicions, d.silences} {
+		for i := range list {
+			keep.set(list[i].Suspect)
+			keep.set(list[i].Reporter)
+		}
 	}
 }

@@ -172,6 +172,7 @@ func TestHistoryBounds(t *testing.T) {
 		}
 		s.update(Lists{Alive: list})
 		s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: list}})
+		s.unanswered()
 	}
 	gone(1, 2000)
 	if n := s.m.view.gone; n != 1999 { // above the soft limit, but young

@@ -24,10 +24,11 @@ const (
 	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers (MS-100)
 	SupervisorFound                    // Zone, Suspect: it answers again
 	ZoneRefused                        // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
+	Doubted                            // Version: enough nodes report its silence; it is removed soon unless it refutes that
 	eventKinds
 )
 
-var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused"}
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused", "doubted"}
 
 // EventNames returns the names of the events that listeners are told.
 func EventNames() []string {

@@ -48,8 +48,22 @@ func (m *Machine) failed(p Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
+		l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
 		m.lost(l)
 	}
+}
+
+// maxPrompt is within how many heartbeats of a sign of life a broken connection tells
+// of the death of a process. Later the host may have been silent before, and a transport
+// that gave it up says no more than that (local policy).
+const maxPrompt = 2
+
+// since returns how long ago a peer was heard, or asked if it was not heard yet.
+func (l *link) since(m *Machine) time.Duration {
+	if l.state == connecting {
+		return m.now - (l.due - m.cfg.Timeout)
+	}
+	return m.now - l.heard
 }
 
 // maxTries is how often a link is tried to a node that was never heard on it while each
@@ -102,7 +116,7 @@ func (m *Machine) file(l *link) {
 	case m.filings.early(m.now, p, e.inc):
 		m.stats.Withheld++
 	default:
-		m.suspect(p, e.version())
+		m.suspect(p, e.version(), l.quiet)
 		m.judge()
 	}
 	switch l = m.links.get(p); {
@@ -118,17 +132,20 @@ func (m *Machine) file(l *link) {
 }
 
 // suspect files a report, for everybody and at once for the monitors (MS-60).
-func (m *Machine) suspect(p Ref, v Version) {
+func (m *Machine) suspect(p Ref, v Version, silent bool) {
 	s := Suspicion{m.self, p, v}
-	known := len(m.delta.suspicions)
-	m.processSuspicion(&s)
-	if len(m.delta.suspicions) == known {
+	known := len(m.delta.suspicions) + len(m.delta.silences)
+	m.processSuspicion(&s, silent)
+	if len(m.delta.suspicions)+len(m.delta.silences) == known {
 		return // nothing new
 	}
 	m.stats.Filed++
 	m.filings.note(m, p, v.Inc)
 	m.tell(Event{Kind: Suspected, Node: p, Version: v})
-	m.notice(&s)
+	m.notice(&s, silent)
+	if silent {
+		m.summon(p, v, false)
+	}
 }
 
 // blind is whether this node distrusts itself: when over half of its links fail

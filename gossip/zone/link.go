@@ -40,6 +40,7 @@ type link struct {
 	probing bool
 	// doubted: it was held, and is not held again.
 	doubted bool
+	quiet   bool          // it failed because nothing was heard, not because a connection broke
 	same    bool          // it said last that it has the same attributes
 	local   bool          // the last attempt failed for a reason of this host
 	met     bool          // something came from it
@@ -123,6 +124,7 @@ func (m *Machine) expireLinks() {
 			m.request(l)
 			continue
 		}
+		l.quiet = true
 		m.lost(l)
 		i = -1 // the list may be another one; what was lost is not due any more
 	}

@@ -41,6 +41,7 @@ type Machine struct {
 	history    history
 	suspicions suspicions
 	filings    filings
+	summonses  summonses
 	delta      delta
 	links      links
 	topology   topology
@@ -185,6 +186,9 @@ func (m *Machine) expire() {
 	}
 	m.expireLinks()
 	m.judge()
+	if m.now >= m.summonses.at {
+		m.summonAll()
+	}
 	if m.delegate != nil {
 		m.delegate.expire(m)
 	}
@@ -210,7 +214,7 @@ func (m *Machine) next() time.Duration {
 	if m.life != joined {
 		return machine.Never
 	}
-	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next())
+	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at)
 	if m.delegate != nil {
 		at = min(at, m.delegate.next(m))
 	}
@@ -226,7 +230,7 @@ func (m *Machine) join(inc uint64) {
 	m.ver, m.life, m.began, m.born = Version{inc, 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
-	m.delta = delta{at: machine.Never}
+	m.delta, m.summonses = delta{at: machine.Never}, summonses{at: machine.Never}
 	m.links, m.blind, m.discovery = links{}, blind{}, discovery{}
 	m.attributes.init(m)
 	m.view.set(m.self, entry{inc: inc, minor: 1, state: inView})

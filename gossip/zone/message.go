@@ -124,8 +124,9 @@ type Lists struct {
 	Leaves     []Departure // processed first (MS-57)
 	Alive      []Member
 	Suspicions []Suspicion
-	Removed    []Member  // Repair: the history
-	View       *Snapshot // instead of Alive, and with Repair of Removed; not in what arrives as bytes
+	Silences   []Suspicion // of nodes that were silent only: they have a grace to refute that
+	Removed    []Member    // Repair: the history
+	View       *Snapshot   // instead of Alive, and with Repair of Removed; not in what arrives as bytes
 	Tables     []TableVersion
 	Data       []TableData
 }

@@ -101,7 +101,7 @@ func (s *solo) suspicion(by, i int, v Version) {
 	}
 	s.out.Reset()
 	s.m.out = &s.out
-	s.m.suspect(s.ref[i], v)
+	s.m.suspect(s.ref[i], v, false)
 	s.m.judge()
 	s.m.out = nil
 }
@@ -110,6 +110,17 @@ func (s *solo) suspicion(by, i int, v Version) {
 func (s *solo) removed(i int, at Version) {
 	s.t.Helper()
 	s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: []Member{{s.ref[i], at}}}})
+	s.unanswered()
+}
+
+// unanswered ends the time in which nodes can refute that they were removed elsewhere.
+func (s *solo) unanswered() {
+	s.t.Helper()
+	for i := range s.m.summonses.list {
+		s.m.summonses.list[i].until = s.now
+	}
+	s.m.summonses.at = s.now
+	s.step(Input{})
 }
 
 // count returns how many messages of a kind the last step sent.

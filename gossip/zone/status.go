@@ -33,6 +33,7 @@ type SuspicionStatus struct {
 	Reporter ID      `json:"reporter"`
 	Version  Version `json:"version"`
 	Counts   bool    `json:"counts"` // false: the reporter suspects too many
+	Silent   bool    `json:"silent"` // nothing was heard of it; false: connections to it fail
 	Needed   int     `json:"needed"` // reports that remove the suspect (Θ_eff)
 }
 
@@ -145,7 +146,7 @@ func (m *Machine) Suspicions() (list []SuspicionStatus) {
 		for _, r := range s.reports {
 			list = append(list, SuspicionStatus{
 				Suspect: m.cfg.Table.ID(s.node), Reporter: m.cfg.Table.ID(r.by), Version: r.version,
-				Counts: m.counts(r.by), Needed: m.enough(s, suspected),
+				Counts: m.counts(r.by), Silent: r.silent, Needed: m.enough(s, suspected),
 			})
 		}
 	}

@@ -1,25 +1,33 @@
 package zone
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
 
 // suspicions is the repository S: which members are suspected, and by whom (seed
 // 002, Failure Detection).
 type suspicions struct {
 	list  []suspect
-	index map[Ref]int // place in the list
-	open  map[Ref]int // how many reports of a reporter there are
-	total int         // reports
-	fresh bool        // something changed since all suspects were judged
+	index map[Ref]int   // place in the list
+	open  map[Ref]int   // how many reports of a reporter there are
+	total int           // reports
+	fresh bool          // something changed since all suspects were judged
+	due   time.Duration // when the grace of the next suspect ends
 }
 
 type suspect struct {
 	node    Ref
 	reports []report
+	grace   time.Duration // until then it can refute that it is silent; 0: there is not enough evidence
 }
 
 type report struct {
 	by      Ref
 	version Version
+	silent  bool // only silence was noticed, see Lists.Silences
 }
 
 // on returns the reports on a node.
@@ -30,9 +38,15 @@ func (s *suspicions) on(p Ref) []report {
 	return nil
 }
 
-// add stores a report and reports whether it is new: of a new reporter, or of a
-// newer version than before (Alg. 1, line 20).
-func (s *suspicions) add(by, p Ref, v Version) bool {
+// graced reports whether enough nodes suspect a node, and it may refute that.
+func (s *suspicions) graced(p Ref) bool {
+	i, ok := s.index[p]
+	return ok && s.list[i].grace > 0
+}
+
+// add stores a report and reports whether it is new: of a new reporter, of a newer
+// version than before (Alg. 1, line 20), or of a failure where it was of silence.
+func (s *suspicions) add(by, p Ref, v Version, silent bool) bool {
 	if s.index == nil {
 		s.index, s.open = make(map[Ref]int), make(map[Ref]int)
 	}
@@ -46,11 +60,11 @@ func (s *suspicions) add(by, p Ref, v Version) bool {
 	j := slices.IndexFunc(reports, func(r report) bool { return r.by == by })
 	switch {
 	case j < 0:
-		s.list[i].reports = append(reports, report{by, v})
+		s.list[i].reports = append(reports, report{by, v, silent})
 		s.open[by]++
 		s.total++
-	case reports[j].version.Less(v):
-		reports[j].version = v
+	case reports[j].version.Less(v), reports[j].version == v && reports[j].silent && !silent:
+		reports[j].version, reports[j].silent = v, silent
 	default:
 		return false
 	}
@@ -105,7 +119,7 @@ func (s *suspicions) forget(p Ref) {
 
 // processSuspicion takes note of a report (Alg. 1, line 16). Whether it is enough
 // evidence is decided when all reports of a message are in: see judge.
-func (m *Machine) processSuspicion(s *Suspicion) {
+func (m *Machine) processSuspicion(s *Suspicion, silent bool) {
 	switch {
 	case s.Suspect == m.self:
 		m.accused(s.Version)
@@ -133,8 +147,9 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 		m.suspicions.refuted(s.Suspect, s.Version)
 		m.raise(s.Suspect, e, s.Version)
 	}
-	if m.suspicions.add(s.Reporter, s.Suspect, s.Version) {
-		m.delta.suspicion(m, s)
+	known := silent && m.suspicions.graced(s.Suspect) // to the neighbours, too
+	if m.suspicions.add(s.Reporter, s.Suspect, s.Version, silent) && !known {
+		m.delta.suspicion(m, s, silent)
 		if m.delegate != nil {
 			m.delegate.alarm(m, s)
 		}
@@ -143,13 +158,12 @@ func (m *Machine) processSuspicion(s *Suspicion) {
 
 // judge removes every suspect with enough evidence against it (Alg. 1, line 21).
 func (m *Machine) judge() {
-	for m.suspicions.fresh {
-		m.suspicions.fresh = false
+	for m.suspicions.fresh || m.now >= m.suspicions.due {
+		m.suspicions.fresh, m.suspicions.due = false, machine.Never
 		suspected := m.suspected()
 		for i := range m.suspicions.list {
 			s := &m.suspicions.list[i]
-			evidence, newest := m.evidence(s)
-			if evidence >= m.enough(s, suspected) {
+			if newest, guilty := m.guilty(s, m.enough(s, suspected)); guilty {
 				m.remove(s.node, newest, Dead, 0)
 				m.suspicions.fresh = true // the others are judged anew (MS-A1)
 				break
@@ -158,22 +172,49 @@ func (m *Machine) judge() {
 	}
 }
 
-// evidence returns how many reports on a suspect count, and the newest version that
-// they name. This node's own counts besides another one, however many it suspects.
-func (m *Machine) evidence(s *suspect) (n int, newest Version) {
-	own := 0
+// graceRounds is for how many rounds of updates a node that is silent can refute that.
+const graceRounds = 3
+
+// guilty reports whether enough nodes suspect a node to remove it now, and the newest
+// version that they name. If they noticed no more than silence it has a grace first: a
+// partition may have ended that was shorter than the timeout.
+func (m *Machine) guilty(s *suspect, enough int) (Version, bool) {
+	all, failures, newest := m.evidence(s)
+	switch {
+	case all < enough:
+		s.grace = 0
+		return newest, false
+	case failures >= enough:
+		return newest, true
+	case s.grace == 0:
+		s.grace = m.now + graceRounds*m.cfg.Aggregation
+		m.tell(Event{Kind: Doubted, Node: s.node, Version: newest})
+	}
+	m.suspicions.due = min(m.suspicions.due, s.grace)
+	return newest, m.now >= s.grace
+}
+
+// evidence returns how many reports on a suspect count, how many of these are of more
+// than silence, and the newest version that they name. This node's own counts besides
+// another one, however many it suspects.
+func (m *Machine) evidence(s *suspect) (all, failures int, newest Version) {
+	own, ownFailure := 0, 0
 	for _, r := range s.reports {
+		failure := 1
+		if r.silent {
+			failure = 0
+		}
 		switch {
 		case m.counts(r.by):
-			n, newest = n+1, newer(newest, r.version)
+			all, failures, newest = all+1, failures+failure, newer(newest, r.version)
 		case r.by == m.self:
-			own = 1
+			own, ownFailure = 1, failure
 		}
 	}
-	if n > 0 {
-		n += own
+	if all > 0 {
+		all, failures = all+own, failures+ownFailure
 	}
-	return n, newest
+	return all, failures, newest
 }
 
 // counts reports whether reports of a node count: not if it suspects everybody, for
@@ -225,12 +266,17 @@ func (m *Machine) credible(s *suspect) bool {
 	})
 }
 
-// all returns all reports, for a message.
-func (s *suspicions) all() (list []Suspicion) {
+// all returns all reports, for a message: those of failures, and those of silence.
+func (s *suspicions) all() (failures, silences []Suspicion) {
 	for i := range s.list {
 		for _, r := range s.list[i].reports {
-			list = append(list, Suspicion{r.by, s.list[i].node, r.version})
+			report := Suspicion{r.by, s.list[i].node, r.version}
+			if r.silent {
+				silences = append(silences, report)
+			} else {
+				failures = append(failures, report)
+			}
 		}
 	}
-	return list
+	return failures, silences
 }

@@ -239,7 +239,7 @@ func TestConnectFails(t *testing.T) {
 		case Successor:
 			s.step(Input{Kind: Failed, Node: p})
 			s.want(Event{Kind: Suspected, Node: p, Version: v(7, 3)})
-			if r := s.m.suspicions.on(p); len(r) != 1 || r[0] != (report{s.m.self, v(7, 3)}) {
+			if r := s.m.suspicions.on(p); len(r) != 1 || r[0] != (report{by: s.m.self, version: v(7, 3)}) {
 				t.Errorf("reports %v", r)
 			}
 		}

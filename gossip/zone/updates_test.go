@@ -138,7 +138,7 @@ func TestSilence(t *testing.T) {
 		}
 	}
 	w.told = func(n *node, e *Event) {
-		if n == monitor && e.Kind == Left {
+		if n == monitor && (e.Kind == Doubted || e.Kind == Left) && e.ID == victim.id && detected == 0 {
 			detected = w.now
 		}
 	}

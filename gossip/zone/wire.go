@@ -108,7 +108,9 @@ type codec struct {
 //	version    u64 inc, u32 minor
 //	leave      u64 short form, version, i32 exit code
 //	alive      id, version
-//	suspicion  u64 reporter, u64 suspect, version
+//	suspicion  u64 reporter, u64 suspect, version; with reporter 0 it says that
+//	           those behind it are of silence, which nodes that do not know
+//	           that ignore: they take these for those of a failure
 //	removed    u64 short form, version
 //	entry      u64 version, u8 key's length, u8 1: deleted, u32 value's length,
 //	           key, value
@@ -224,7 +226,11 @@ func (t *Table) listsSize(m *Message) int {
 	if l == nil {
 		return 0
 	}
-	n := len(l.Leaves)*departureSize + len(l.Suspicions)*suspicionSize + len(l.Removed)*removedSize
+	silences := len(l.Silences)
+	if silences > 0 {
+		silences++ // what says that they are
+	}
+	n := len(l.Leaves)*departureSize + silences*suspicionSize + len(l.Suspicions)*suspicionSize + len(l.Removed)*removedSize
 	for i := range l.Alive {
 		n += memberOverhead + len(t.ids[l.Alive[i].Node].id.canonical)
 	}

@@ -11,7 +11,9 @@ type encoder struct {
 	b     []byte
 	begin int // of the message that is made
 	count [4]uint32
-	emit  func(begin, end int) // part of b is a message
+	// silences: the suspicions of this message that follow are of silence.
+	silences bool
+	emit     func(begin, end int) // part of b is a message
 }
 
 // The lists, in the order in which they stand in a message.
@@ -24,7 +26,7 @@ const (
 
 // open begins a message.
 func (e *encoder) open() {
-	e.begin = len(e.b)
+	e.begin, e.silences = len(e.b), false
 	e.b = e.appendHeader(e.b, e.m)
 	if e.m.Kind.lists() {
 		e.count = [4]uint32{}
@@ -107,9 +109,15 @@ func (e *encoder) members(l *Lists) {
 	for i := range l.Suspicions {
 		s := &l.Suspicions[i]
 		e.room(suspicionSize)
-		e.b = le.AppendUint64(le.AppendUint64(e.b, e.short(s.Reporter)), e.short(s.Suspect))
-		e.b = appendVersion(e.b, s.Version)
-		e.count[listSuspicions]++
+		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
+	}
+	for i := range l.Silences {
+		s := &l.Silences[i]
+		if e.room(2 * suspicionSize); !e.silences {
+			e.silences = true
+			e.suspicion(noReporter, 0, silenceMark)
+		}
+		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
 	}
 	for i := range l.Removed {
 		e.removed(l.Removed[i].Node, l.Removed[i].Version)
@@ -117,6 +125,19 @@ func (e *encoder) members(l *Lists) {
 	if l.View != nil && e.m.Flags&Repair != 0 {
 		l.View.each(inHistory, e.removed)
 	}
+}
+
+// noReporter and silenceMark make a suspicion that says of those behind it that they are
+// of silence. Nodes that do not know it take it for one by a node that they do not know,
+// which they ignore.
+const noReporter = 0
+
+var silenceMark = Version{1, 1}
+
+func (e *encoder) suspicion(reporter, suspect uint64, v Version) {
+	le := binary.LittleEndian
+	e.b = appendVersion(le.AppendUint64(le.AppendUint64(e.b, reporter), suspect), v)
+	e.count[listSuspicions]++
 }
 
 // each calls f for all nodes in a state.

@@ -84,7 +84,7 @@ func (c *codec) sender(b []byte, p *parser, m *Message) error {
 
 func (l *Lists) reset() {
 	*l = Lists{
-		Leaves: l.Leaves[:0], Alive: l.Alive[:0], Suspicions: l.Suspicions[:0], Removed: l.Removed[:0],
+		Leaves: l.Leaves[:0], Alive: l.Alive[:0], Suspicions: l.Suspicions[:0], Silences: l.Silences[:0], Removed: l.Removed[:0],
 		Tables: l.Tables[:0], Data: l.Data[:0],
 	}
 }
@@ -214,15 +214,27 @@ func (p *parser) lists() {
 	for ; n[listAlive] > 0 && p.err == nil; n[listAlive]-- {
 		p.l.Alive = append(p.l.Alive, Member{p.id(), p.version()})
 	}
-	for ; n[listSuspicions] > 0 && p.err == nil; n[listSuspicions]-- {
-		s := Suspicion{p.named(), p.named(), p.version()}
-		if s.Reporter != 0 && s.Suspect != 0 { // others are ignored anyway
-			p.l.Suspicions = append(p.l.Suspicions, s)
-		}
-	}
+	p.suspicions(n[listSuspicions])
 	for ; n[listRemoved] > 0 && p.err == nil; n[listRemoved]-- {
 		if r := (Member{p.named(), p.version()}); r.Node != 0 {
 			p.l.Removed = append(p.l.Removed, r)
+		}
+	}
+}
+
+// suspicions reads so many, some of silence: see noReporter.
+func (p *parser) suspicions(n int) {
+	into := &p.l.Suspicions
+	for ; n > 0 && p.err == nil; n-- {
+		if len(p.b) >= suspicionSize && binary.LittleEndian.Uint64(p.b) == noReporter {
+			p.take(16)
+			p.version()
+			into = &p.l.Silences
+			continue
+		}
+		s := Suspicion{p.named(), p.named(), p.version()}
+		if s.Reporter != 0 && s.Suspect != 0 { // others are ignored anyway
+			*into = append(*into, s)
 		}
 	}
 }

@@ -115,6 +115,11 @@ func TestGolden(t *testing.T) {
 			Message{Kind: Notice, Lists: &Lists{Suspicions: []Suspicion{{ref(1), ref(4), v(7, 2)}}}},
 			header("0d", "0000") + "00000000 00000000 01000000 00000000" + short(1) + short(4) + v72,
 		},
+		{
+			Message{Kind: Notice, Lists: &Lists{Suspicions: []Suspicion{{ref(1), ref(4), v(7, 2)}}, Silences: []Suspicion{{ref(3), ref(4), v(7, 2)}, {ref(1), ref(5), v(7, 2)}}}},
+			header("0d", "0000") + "00000000 00000000 04000000 00000000" + short(1) + short(4) + v72 +
+				strings.Repeat("00", 16) + "0100000000000000 01000000" + short(3) + short(4) + v72 + short(1) + short(5) + v72,
+		},
 	} {
 		parts := encoded(t, from, c.msg)
 		want := strings.ReplaceAll(strings.ReplaceAll(c.want, " ", ""), "a94a8fe5ccb19ba6", zone)
@@ -157,7 +162,8 @@ func parsesBack(t *testing.T, from *Machine, msg *Message, b []byte) {
 	}
 	if (gl == nil) != (wl == nil) || gl != nil && (len(gl.Alive) != len(wl.Alive) || len(gl.Leaves) != len(wl.Leaves) ||
 		len(gl.Data) > 0 && !reflect.DeepEqual(gl.Data, wl.Data) || len(gl.Tables) > 0 && !reflect.DeepEqual(gl.Tables, wl.Tables) ||
-		len(gl.Suspicions) > 0 && !reflect.DeepEqual(gl.Suspicions, wl.Suspicions) || len(gl.Removed) != len(wl.Removed)) {
+		len(gl.Suspicions) > 0 && !reflect.DeepEqual(gl.Suspicions, wl.Suspicions) ||
+		len(gl.Silences)+len(wl.Silences) > 0 && !reflect.DeepEqual(gl.Silences, wl.Silences) || len(gl.Removed) != len(wl.Removed)) {
 		t.Errorf("got  %+v\nwant %+v", gl, wl)
 	}
 	for n := range b {
@@ -361,6 +367,7 @@ func FuzzParse(f *testing.F) {
 		{Kind: LinkRefuse, Reason: Redirect, About: ref(3), AboutVersion: v(1, 1)},
 		{Kind: Base, Flags: Repair, Lists: &Lists{Alive: []Member{{ref(2), v(1, 1)}}, Removed: []Member{{ref(2), v(1, 1)}}}},
 		{Kind: Update, Lists: &Lists{Leaves: []Departure{{ref(2), v(7, 2), -3}}, Suspicions: []Suspicion{{ref(2), ref(3), v(1, 1)}}}},
+		{Kind: Notice, Lists: &Lists{Suspicions: []Suspicion{{ref(2), ref(3), v(1, 1)}}, Silences: []Suspicion{{ref(3), ref(2), v(1, 1)}}}},
 		{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{ref(2), 7, 9}}}},
 		{Kind: AttributeData, Lists: &Lists{Data: []TableData{{Owner: ref(2), Inc: 7, To: 5, Entries: []Attribute{{Key: "a", U: 2}}}}}},
 	} {

@@ -25,6 +25,8 @@ type member struct {
 	id    sim.NodeID
 	group *group
 	heard listener // with Config.Check
+	// missed are nodes of which a monitor was told that they are down, and in which life.
+	missed map[sim.NodeID]uint64
 }
 
 func (p *program) size() int      { return p.m.Len() }

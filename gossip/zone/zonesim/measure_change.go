@@ -98,7 +98,7 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 }
 
 // Alert is how soon a monitor hears of a death: of a process, whose connections are
-// reset, or with silent of a host (G-MS-3).
+// reset, or with silent of a host, of which it hears that it is doubted (G-MS-3).
 func (m Measured) Alert(ctx context.Context, silent bool) (took, timeout time.Duration, err error) {
 	n, err := m.start(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (m Measured) Alert(ctx context.Context, silent bool) (took, timeout time.Du
 	}
 	begin := n.Now()
 	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
-		if id, _ := n.nodeOf(e.ID); e.Kind == zone.Left && node == monitor && id == victim {
+		if id, _ := n.nodeOf(e.ID); (e.Kind == zone.Left || e.Kind == zone.Doubted) && node == monitor && id == victim && took == 0 {
 			took = at - begin
 		}
 	}

@@ -25,7 +25,7 @@ type Verdict struct {
 	Latest   time.Duration
 	Total    time.Duration
 
-	Alerted      uint64 // removals of nodes that are down, by monitors
+	Alerted      uint64 // nodes that are down of which a monitor was told, that enough nodes miss them or that they are gone
 	AlertedLast  time.Duration
 	AlertedTotal time.Duration
 }
@@ -47,8 +47,11 @@ func (n *Net) told(p *member, e *zone.Event) {
 	case zone.Refuted:
 		n.incs[p.id] = max(n.incs[p.id], e.Version.Inc)
 		v.Refuted++
+	case zone.Doubted:
+		n.noticed(p, e)
 	case zone.Left:
 		v.Leaves++
+		n.noticed(p, e)
 		if e.Cause == zone.Dead || e.Cause == zone.Corrected {
 			v.Removals++
 			n.removed(p, e)
@@ -66,7 +69,7 @@ func (n *Net) removed(p *member, e *zone.Event) {
 	f := &n.truth.nodes[id]
 	switch {
 	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
-		v.detected(now-f.ended, n.truth.nodes[p.id].monitor)
+		v.detected(now - f.ended)
 	case n.incs[id] != e.Version.Inc || n.truth.excused(p.id, id):
 	default:
 		if v.False++; v.Wrong == "" {
@@ -75,17 +78,33 @@ func (n *Net) removed(p *member, e *zone.Event) {
 	}
 }
 
-// detected notes that somebody, perhaps a monitor, has noticed that a node is down.
-func (v *Verdict) detected(after time.Duration, monitor bool) {
+// noticed notes when a monitor is told of a node that is down for the first time.
+func (n *Net) noticed(p *member, e *zone.Event) {
+	i := p.about(e)
+	if i < 0 || p.group.base > 0 || !n.truth.nodes[p.id].monitor {
+		return
+	}
+	id, v := p.group.first+sim.NodeID(i), &n.verdict
+	f := &n.truth.nodes[id]
+	if n.Up(id) || f.ended == never || f.left || n.incs[id] != e.Version.Inc || p.missed[id] == e.Version.Inc {
+		return
+	}
+	if p.missed == nil {
+		p.missed = make(map[sim.NodeID]uint64)
+	}
+	p.missed[id] = e.Version.Inc
+	after := n.Now() - f.ended
+	v.Alerted++
+	v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
+}
+
+// detected notes that somebody has noticed that a node is down.
+func (v *Verdict) detected(after time.Duration) {
 	if v.Detected == 0 || after < v.Earliest {
 		v.Earliest = after
 	}
 	v.Detected++
 	v.Latest, v.Total = max(v.Latest, after), v.Total+after
-	if monitor {
-		v.Alerted++
-		v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
-	}
 }
 
 // listener is what somebody makes of a node's events: they have to alternate for each
