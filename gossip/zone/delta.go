@@ -31,13 +31,16 @@ func (d *delta) alive(m *Machine, p Ref) {
 	}
 }
 
-// urgentParts is in which part of a round refutations go on.
+// urgentParts is in which part of a round reports of silence and refutations go on: to
+// the suspect and back, over a diameter of 12 links each, within the grace.
 const urgentParts = 8
+
+func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
 
 // refutation is alive for a node that was suspected: it must not come too late.
 func (d *delta) refutation(m *Machine, p Ref) {
 	d.alive(m, p)
-	d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts)
+	d.urgent(m)
 }
 
 func (d *delta) leave(m *Machine, l *Departure) {
@@ -48,6 +51,7 @@ func (d *delta) leave(m *Machine, l *Departure) {
 func (d *delta) suspicion(m *Machine, s *Suspicion, silent bool) {
 	if silent {
 		d.silences = append(d.silences, *s)
+		d.urgent(m)
 	} else {
 		d.suspicions = append(d.suspicions, *s)
 	}

@@ -159,7 +159,8 @@ func TestSummons(t *testing.T) {
 }
 
 // TestUrgentRefutation: that a suspected node lives is told in an eighth of a round by the
-// node itself, and passed on as fast by those that know it to be suspected (G-MS-10).
+// node itself, and passed on as fast by those that know it to be suspected; and so is that
+// it is silent (G-MS-10).
 func TestUrgentRefutation(t *testing.T) {
 	updates := func(s *solo, urgent bool) {
 		t.Helper()
@@ -180,7 +181,7 @@ func TestUrgentRefutation(t *testing.T) {
 	s.alive(5, v(7, 2)) // nobody suspects it here
 	updates(s, false)
 	s.silence(4, 3)
-	s.pass(time.Second)
+	updates(s, true)
 	s.alive(4, v(7, 2))
 	updates(s, true)
 }

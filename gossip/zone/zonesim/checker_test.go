@@ -28,6 +28,13 @@ func TestCheckerSees(t *testing.T) {
 		{"because it is slow", func(n *Net) { n.SetSlow(subject, time.Second) }, zone.Left, true, true},
 		{"because it stood still", func(n *Net) { n.Pause(subject); n.Resume(subject) }, zone.Left, true, true},
 		{"because of a cut elsewhere", func(n *Net) { n.Cut(sim.Nodes(1), sim.Nodes(2)) }, zone.Left, false, true},
+		{"because of a cut on the way to it", func(n *Net) { n.Cut(sim.Nodes(observer), sim.Nodes(subject)) }, zone.Left, false, true},
+		{"because of a cut on the way from it, past which others are", func(n *Net) { n.Cut(sim.Nodes(subject), sim.Nodes(observer)) }, zone.Left, false, true},
+		{"because of a cut on all ways from it", func(n *Net) { n.Cut(sim.Nodes(subject), sim.AllNodes) }, zone.Left, true, true},
+		{"because of a cut on all ways to it", func(n *Net) { n.Cut(sim.AllNodes, sim.Nodes(subject)) }, zone.Left, true, true},
+		{"by its own side of a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2), sim.Nodes(observer, subject, 4)) }, zone.Left, false, true},
+		{"by the other side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, subject)); n.Heal() }, zone.Left, true, true},
+		{"by its own side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2)); n.Heal() }, zone.Left, false, true},
 		{"because it is down", func(n *Net) { n.Kill(subject) }, zone.Left, true, true},
 		{"a member joins", func(*Net) {}, zone.Joined, true, false},
 	} {

@@ -59,3 +59,13 @@ func TestWildPlans(t *testing.T) {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}
 }
+
+// TestCutPlans: G-MS-10, MS-2, MS-9, MS-A7: through partitions of all lengths, and cuts
+// that work one way, no node removes one from which nothing separates it, and when it is over all views and
+// the census are right.
+func TestCutPlans(t *testing.T) {
+	count := sweep(20, 60, 3000)
+	if some := plans(t, scenario.Machines, count, zonesim.CutPlan, "removals told"); some < count/4 {
+		t.Errorf("nodes were removed in %d of %d plans only", some, count)
+	}
+}

@@ -32,7 +32,7 @@ type fate struct {
 	monitor bool // it declared itself one
 }
 
-// severed is a cut: of its nodes nothing is known.
+// severed is a cut, from some nodes to others.
 type severed struct {
 	from, to sim.NodeSet
 	until    time.Duration // never: it lasts
@@ -134,24 +134,16 @@ func (t *truth) heard(observer sim.NodeID) time.Duration {
 	return from
 }
 
-// excused reports whether something excuses that an observer removes a node that runs.
-// That the observer stood still, or is slow, does not, but it may tell late.
-func (t *truth) excused(observer, subject sim.NodeID) bool {
+// excused reports whether something excuses that an observer removes a node of its zone
+// that runs: what docs/scenarios.md says of no-false-removal, and nothing else. That the
+// observer stood still, or is slow, does not, but it may tell late.
+func (t *truth) excused(observer, subject sim.NodeID, zone others) bool {
 	f, now := &t.nodes[subject], t.heard(observer)
 	switch {
 	case f.fine == never || f.slow:
 		return true
 	case t.lately(f.ended, now) || t.lately(f.resumed, now) || t.lately(f.slowed, now):
 		return true
-	case t.sides != nil && t.sides[observer] != t.sides[subject]:
-		return true
-	case t.before != nil && now < t.until && t.before[observer] != t.before[subject]:
-		return true
 	}
-	for _, c := range t.cuts {
-		if (c.until == never || now < c.until) && (c.from.Has(subject) || c.to.Has(subject) || c.from.Has(observer) || c.to.Has(observer)) {
-			return true
-		}
-	}
-	return false
+	return t.separated(observer, subject, now, zone)
 }

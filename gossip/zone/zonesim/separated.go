@@ -1,0 +1,51 @@
+package zonesim
+
+import (
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// others are the nodes of a zone, which pass on what they hear.
+type others struct {
+	first     sim.NodeID
+	count     int
+	takesPart func(sim.NodeID) bool
+}
+
+// separated reports whether two nodes are separated: one does not hear the other, and no
+// more than half of the others in their zone could pass on what it says. Partitions and
+// cuts that ended lately count as if they lasted.
+func (t *truth) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
+	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
+}
+
+func (t *truth) unheard(from, to sim.NodeID, now time.Duration, zone others) bool {
+	if !t.severed(from, to, now) {
+		return false
+	}
+	could, all := 0, 0
+	for i := range zone.count {
+		id := zone.first + sim.NodeID(i)
+		if id == from || id == to || !zone.takesPart(id) {
+			continue
+		}
+		if all++; !t.severed(from, id, now) && !t.severed(id, to, now) {
+			could++
+		}
+	}
+	return 2*could <= all
+}
+
+// severed reports whether nothing gets from a node to another one at once.
+func (t *truth) severed(from, to sim.NodeID, now time.Duration) bool {
+	if t.sides != nil && t.sides[from] != t.sides[to] || t.before != nil && now < t.until && t.before[from] != t.before[to] {
+		return true
+	}
+	for _, c := range t.cuts {
+		if (c.until == never || now < c.until) && c.from.Has(from) && c.to.Has(to) {
+			return true
+		}
+	}
+	return false
+}
