@@ -48,7 +48,9 @@ func (m *Machine) failed(p Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
-		l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
+		if l.state != held { // what it was held for counts
+			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
+		}
 		m.lost(l)
 	}
 }
