@@ -53,7 +53,7 @@ func (s *sharedBuffer) String() string {
 
 // virtual names the goals that are measured in virtual time, by machines without
 // goroutines, most of them.
-var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[12467]|SC-[13457]|CH-[12346]|MS-[124679]|RM-[246])$`)
+var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[12467]|SC-[13457]|CH-[12346]|MS-(?:[124679]|10)|RM-[246])$`)
 
 // TestMeasure measures every goal in one round and checks what is printed and
 // written, not the figures. Under the race detector, which makes simulations ten times
@@ -86,7 +86,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("no line for %s:\n%s", g.id, stdout)
 		}
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|G-CH-(?:[1-6]|etcd)|G-MS-[1-9]|MS-memberlist|G-RM-[1-7]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-8]|G-SC-[1-7]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|G-RM-[1-7]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {

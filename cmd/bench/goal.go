@@ -55,6 +55,7 @@ var goals = []goal{
 	{"G-MS-7", "zones: attributes", measureZoneAttributes},
 	{"G-MS-8", "zones: slow nodes", measureZoneSlow},
 	{"G-MS-9", "zones: the census of a million nodes", measureSystemCensus},
+	{"G-MS-10", "zones: partitions of all lengths", measureZoneCuts},
 	{"MS-memberlist", "zones beside memberlist; bounded by no goal", measureMemberlist},
 	{"G-RM-1", "multicast: 2 KiB to all, until the origin knows that all have it", measureCastLatency},
 	{"G-RM-2", "multicast: time to completion by the tree's depth", measureCastClimb},

@@ -21,7 +21,7 @@ func TestWholeSystem(t *testing.T) {
 	}
 }
 
-// TestZoneLines: G-MS-1 to G-MS-9 in their smallest form: each line has a figure that
+// TestZoneLines: G-MS-1 to G-MS-10 in their smallest form: each line has a figure that
 // something was behind.
 func TestZoneLines(t *testing.T) {
 	b := &bench{rounds: 1}
@@ -44,7 +44,7 @@ func TestZoneLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 42 {
+	if count != 46 {
 		t.Errorf("%d lines", count)
 	}
 }

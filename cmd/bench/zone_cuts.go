@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ulnet/gossip/zone/zonesim"
+)
+
+// cutZone is a zone of which some nodes are parted from the others for a while.
+type cutZone struct {
+	nodes, first int
+	step         time.Duration // of the lengths from it on to the longest
+	seeds        int
+}
+
+// After a partition nodes are watched for so long, and the longest takes so long.
+const (
+	cutWatched = 30 * time.Second
+	longestCut = 30 * time.Second
+)
+
+// measureZoneCuts is G-MS-10: whole with BENCH=long, which takes an hour.
+func measureZoneCuts(ctx context.Context, b *bench) (lines []line, err error) {
+	step, large := pick(b, 6500*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond), pick(b, 10*time.Second, 3*time.Second, 500*time.Millisecond)
+	seeds := pick(b, 1, 2, 20)
+	for _, z := range []cutZone{{64, 8, step, seeds}, {64, 16, step, seeds}, {64, 32, step, seeds}, {512, 128, large, pick(b, 1, 1, 20)}} {
+		if b.effort() == aGlance {
+			z.nodes, z.first = z.nodes/8+8, z.first/8+2
+		}
+		l, err := z.line(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// line is the goal for one zone.
+func (z cutZone) line(ctx context.Context) (line, error) {
+	var own, across, runs int
+	for length := z.step; length <= longestCut; length += z.step {
+		list, err := bySeed(z.seeds, func(seed uint64) (zonesim.Cut, error) {
+			return zonesim.Measured{Nodes: z.nodes, Seed: seed}.Cut(ctx, z.first, length, cutWatched)
+		})
+		if err != nil {
+			return line{}, err
+		}
+		for _, c := range list {
+			own, across, runs = own+c.Own, across+c.Across, runs+1
+		}
+	}
+	if across == 0 {
+		return line{}, fmt.Errorf("%d of %d nodes parted from the others were removed by nobody", z.first, z.nodes)
+	}
+	return line{
+		what: fmt.Sprintf("%d of %d nodes are parted for 0.1 to 30 s: members removed by their own side", z.first, z.nodes), ratio: float64(own), unit: "removals",
+		basis: fmt.Sprintf("every %v, %d seeds, %d runs; removals by the other side %d; %s", z.step, z.seeds, runs, across, zoneBasis),
+	}, nil
+}
