@@ -38,12 +38,13 @@ func sweepCommand(env cli.Env) *cobra.Command {
 		Long: `Runs each scenario once for each of some values, several times if --runs says so,
 and prints one of its results over the values: a column for each file. The result
 is a measure, by its name, or an 'expect', by the begin of its text: how long it
-took. Several --vary go in step, and the first one is the axis.`,
+took. Several --vary go in step, and the first one is the axis. 'heal=12s,13s' varies
+when a partition ends, in the line 'at TIME heal'.`,
 		Example: `  lnetd sim sweep leave.sim --vary nodes=32,128,512 --runs 5 --show 'removed on average after'
   lnetd sim sweep boot.sim --vary nodes=8,64 --vary supervisors=4,32 --show 'expect census-right' --plot boot.svg`,
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.vary, "vary", nil, "'nodes=32,64' or an option of the protocol with its values")
+	flags.StringArrayVar(&f.vary, "vary", nil, "'nodes=32,64' or an option of the protocol with its values, or 'heal=12s,13s'")
 	flags.StringVar(&f.show, "show", "", "a measure by its name, or an expect by the begin of its text")
 	flags.IntVar(&f.runs, "runs", 1, "run each so many times: the second has the next seed, and so on")
 	flags.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many of the runs at the same time")

@@ -86,6 +86,9 @@ func TestVary(t *testing.T) {
 	if got := v.apply(rumour, 1); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	if v, err = parseVary([]string{"heal=2s"}); err != nil || v.apply("at 1s partition 1 | 2\nat 5s heal\n", 0) != "at 1s partition 1 | 2\nat 2s heal\n" {
+		t.Errorf("the end of a partition is not varied: %v", err)
+	}
 }
 
 // TestSweepArguments: what makes no sense is refused, with what would.

@@ -55,7 +55,8 @@ func (v *variation) describe(i int) string {
 }
 
 // apply returns a scenario with the settings of the i-th step, each in its place, or
-// behind the first line that says something if the scenario leaves it out.
+// behind the first line that says something if the scenario leaves it out. The setting
+// "heal" is when partitions and cuts end, in the line of a scenario that says so.
 func (v *variation) apply(text string, i int) string {
 	lines := strings.Split(text, "\n")
 	for k, key := range v.keys {
@@ -66,6 +67,9 @@ func (v *variation) apply(text string, i int) string {
 		line, at, found := strings.Join(words, " ")+" "+v.values[k][i], 0, false
 		for n, l := range lines {
 			have := strings.Fields(l)
+			if key == "heal" && len(have) == 3 && have[0] == "at" && have[2] == key {
+				lines[n], found = "at "+v.values[k][i]+" heal", true
+			}
 			if len(have) > len(words) && strings.Join(have[:len(words)], " ") == strings.Join(words, " ") {
 				lines[n], found = line, true
 			}
