@@ -23,7 +23,7 @@ const (
 
 // measureZoneCuts is G-MS-10: whole with BENCH=long, which takes an hour.
 func measureZoneCuts(ctx context.Context, b *bench) (lines []line, err error) {
-	step, large := pick(b, 6500*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond), pick(b, 10*time.Second, 3*time.Second, 500*time.Millisecond)
+	step, large := pick(b, 6500*time.Millisecond, 500*time.Millisecond, 100*time.Millisecond), pick(b, 10*time.Second, 5*time.Second, 500*time.Millisecond)
 	seeds := pick(b, 1, 2, 20)
 	for _, z := range []cutZone{{64, 8, step, seeds}, {64, 16, step, seeds}, {64, 32, step, seeds}, {512, 128, large, pick(b, 1, 1, 20)}} {
 		if b.effort() == aGlance {
