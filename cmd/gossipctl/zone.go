@@ -138,6 +138,8 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		{Name: "contests:", Value: s.Stats.Contested},
 		{Name: "view full:", Value: s.Stats.ViewFull},
 		{Name: "zones refused:", Value: s.Stats.TooManyZones},
+		{Name: "not written:", Value: s.Stats.NotWritten},
+		{Name: "tables refused:", Value: s.Stats.TooLarge + s.Stats.TooManyKeys + s.Stats.RepeatedKeys},
 		{Name: "pauses:", Value: s.Stats.Pauses},
 	} {
 		if n.Value > 0 {

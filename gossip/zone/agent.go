@@ -208,7 +208,7 @@ func (a *Agent) Remove(id ID) (err error) {
 }
 
 // Set writes an attribute of this node. It says nothing of when others see it.
-// Errors: [ErrNotJoined], [ErrKey], [ErrTable].
+// Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys]; Stats.NotWritten counts them.
 func (a *Agent) Set(key string, value []byte) error { return a.write(Set, key, value) }
 
 // Delete deletes an attribute of this node; one that is not there is no error.
@@ -220,7 +220,7 @@ func (a *Agent) write(kind InputKind, key string, value []byte) error {
 	err := ErrNotJoined
 	a.runner.Inspect(func() {
 		if a.m.life == joined && !a.stopped.Load() {
-			err = a.m.Fits(key, value)
+			err = a.m.admit(&Attribute{Key: key, Value: value, Deleted: kind == Delete})
 		}
 	})
 	if err == nil {

@@ -20,6 +20,7 @@ type attributes struct {
 	waiting  []waiting // offers of nodes that are not in the view yet (MS-A18)
 	open     int       // requests without an answer
 	monitors []Ref
+	merged   []Ref // tables that changed by the message that is being merged
 	at       time.Duration
 	phase    time.Duration
 }
@@ -84,31 +85,50 @@ func (a *attributes) changed(m *Machine, r *replica) {
 var (
 	ErrKey   = fmt.Errorf("zone: an attribute's key has 1 to %d bytes", MaxKey)
 	ErrTable = errors.New("zone: the attributes of the node would be too large")
+	ErrKeys  = errors.New("zone: the node would have too many attributes")
 )
 
 // Fits reports whether an attribute can be written: the error is [ErrKey] or wraps
-// [ErrTable].
+// [ErrTable] or [ErrKeys].
 func (m *Machine) Fits(key string, value []byte) error {
 	a := Attribute{Key: key, Value: value}
 	if len(key) == 0 || len(key) > MaxKey {
 		return ErrKey
 	}
-	have := 0
+	have := bound{bytes: a.Size(), keys: 1}
 	if r := m.attributes.of[m.self]; r != nil {
-		have = r.bytes
+		have.bytes += r.bytes
+		have.keys += r.keys
 		if i := r.find(key); i >= 0 {
-			have -= r.entries[i].Size()
+			have.bytes -= r.entries[i].Size()
+			have.keys--
 		}
 	}
-	if n := have + a.Size(); n > m.cfg.MaxAttributes {
-		return fmt.Errorf("%w: %d bytes of %d with this one: delete others, or write less", ErrTable, n, m.cfg.MaxAttributes)
+	switch {
+	case have.bytes > m.cfg.MaxAttributes:
+		return fmt.Errorf("%w: %d bytes of %d with this one: delete others, or write less", ErrTable, have.bytes, m.cfg.MaxAttributes)
+	case have.keys > m.cfg.MaxKeys:
+		return fmt.Errorf("%w: %d keys of %d with this one, counting those deleted in the last minutes: write fewer keys with larger values", ErrKeys, have.keys, m.cfg.MaxKeys)
 	}
 	return nil
 }
 
+// admit is Fits for a write or a deletion, and counts what is refused. Deleting what is not
+// there is always possible.
+func (m *Machine) admit(a *Attribute) error {
+	if r := m.attributes.of[m.self]; a.Deleted && len(a.Key) > 0 && (r == nil || r.find(a.Key) < 0) {
+		return nil
+	}
+	err := m.Fits(a.Key, a.Value)
+	if err != nil {
+		m.stats.NotWritten++
+	}
+	return err
+}
+
 // write writes an own attribute (MS-70, MS-73); a deletion is one, too (MS-89).
 func (m *Machine) write(a Attribute) {
-	if err := m.Fits(a.Key, a.Value); err != nil {
+	if err := m.admit(&a); err != nil {
 		m.tell(Event{Kind: Refused, Node: m.self, Keys: []string{a.Key}})
 		return
 	}
@@ -203,6 +223,7 @@ func (a *attributes) compact(m *Machine) {
 				r.takeOut(i)
 			}
 		}
+		r.sweep()
 	}
 }
 

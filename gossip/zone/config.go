@@ -62,6 +62,9 @@ type Config struct {
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
 	// Default 256 KiB, at most MaxTable.
 	MaxAttributes int
+	// MaxKeys bounds how many attributes a node has, those included of which the deletion
+	// is still to be remembered. Default 8192, at most MaxTableKeys.
+	MaxKeys int
 	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
 	// carries.
 	MaxMessage int
@@ -102,6 +105,7 @@ func (c Config) Filled() (Config, error) {
 	c.Delegates = orDefault(c.Delegates, 3)
 	c.MaxMembers = orDefault(c.MaxMembers, 16384)
 	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
+	c.MaxKeys = orDefault(c.MaxKeys, 8192)
 	c.MaxMessage = orDefault(c.MaxMessage, maxPayload)
 	if why := c.wrong(); why != "" {
 		return c, &ConfigError{why}
@@ -138,6 +142,8 @@ func (c *Config) wrong() string {
 		return "the view has room for 2 to 1048576 members"
 	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:
 		return fmt.Sprintf("the attributes of a node have %d bytes at most", MaxTable)
+	case c.MaxKeys < 0 || c.MaxKeys > MaxTableKeys:
+		return fmt.Sprintf("a node has %d attributes at most", MaxTableKeys)
 	case c.MaxMessage < minMessage || c.MaxMessage > maxPayload:
 		return fmt.Sprintf("messages have %d to %d bytes", minMessage, maxPayload)
 	}

@@ -31,6 +31,7 @@ func TestConfig(t *testing.T) {
 		"short τ":            func(c *Config) { c.Aggregation = time.Microsecond },
 		"short timeout":      func(c *Config) { c.Timeout = time.Second },
 		"a view of one":      func(c *Config) { c.MaxMembers = 1 },
+		"many attributes":    func(c *Config) { c.MaxKeys = MaxTableKeys + 1 },
 		"large attributes":   func(c *Config) { c.MaxAttributes = MaxTable + 1 },
 		"small messages":     func(c *Config) { c.MaxMessage = 100 },
 		"large messages":     func(c *Config) { c.MaxMessage = maxPayload + 1 },

@@ -118,11 +118,17 @@ func (m *Machine) checkAttributes() error {
 			open++
 		}
 		before := uint64(0)
-		for _, e := range r.entries {
+		for i, e := range r.entries {
 			if e.U <= before || e.U > r.u { // MS-73
 				return fmt.Errorf("attributes of %v out of order: %d after %d, of %d", m.cfg.Table.ID(p), e.U, before, r.u)
 			}
+			if e.named || r.find(e.Key) != i {
+				return fmt.Errorf("attribute %q of %v is at %d, found at %d", e.Key, m.cfg.Table.ID(p), i, r.find(e.Key))
+			}
 			before = e.U
+		}
+		if r.keys != len(r.entries) || r.keys > MaxTableKeys || len(r.changed) > 0 || r.index != nil && len(r.index) != r.keys {
+			return fmt.Errorf("%d attributes of %v, counted %d, in the index %d", len(r.entries), m.cfg.Table.ID(p), r.keys, len(r.index))
 		}
 		if p == m.self && before != r.u && r.floor != r.u {
 			return fmt.Errorf("the newest own attribute is %d, not %d (MS-73)", before, r.u)

@@ -177,7 +177,8 @@ func (a *attributes) requested(m *Machine) {
 	}
 }
 
-// received is UPON-ATTREPLY (Alg. 2, line 14).
+// received is UPON-ATTREPLY (Alg. 2, line 14). Users are told once all of it is merged
+// (lines 23 and 24), however many parts it has.
 func (a *attributes) received(m *Machine) {
 	for i := range m.in.Lists.Data {
 		d := &m.in.Lists.Data[i]
@@ -195,13 +196,20 @@ func (a *attributes) received(m *Machine) {
 		}
 		a.merge(m, a.replica(m, d.Owner), d)
 	}
+	for _, p := range a.merged {
+		r := a.of[p]
+		keys := r.changed
+		r.changed = nil
+		r.sweep()
+		a.changedKeys(m, r, keys)
+	}
+	a.merged = a.merged[:0]
 }
 
 // merge takes over a part of a table (MS-83).
 func (a *attributes) merge(m *Machine, r *replica, d *TableData) {
 	m.stats.Entries += uint64(len(d.Entries))
-	if !r.fits(d, MaxTable) {
-		m.stats.TooLarge++
+	if !m.acceptable(r, d) {
 		return
 	}
 	a.changing(m, r)
@@ -210,10 +218,29 @@ func (a *attributes) merge(m *Machine, r *replica, d *TableData) {
 	if !ok {
 		m.stats.Gaps++
 	}
-	a.changedKeys(m, r, keys)
+	if len(r.changed) == 0 {
+		a.merged = append(a.merged, r.owner)
+	}
+	r.changed = append(r.changed, keys...)
 	if r.target != 0 && (r.u >= r.pending || r.target == m.in.From && d.Last) {
 		a.settle(r) // MS-A16
 	}
+}
+
+// acceptable reports whether a table stays within the bounds with data of others.
+func (m *Machine) acceptable(r *replica, d *TableData) bool {
+	b, ok := r.after(d)
+	switch {
+	case !ok:
+		m.stats.RepeatedKeys++
+	case b.bytes > MaxTable:
+		m.stats.TooLarge++
+	case b.keys > MaxTableKeys:
+		m.stats.TooManyKeys++
+	default:
+		return true
+	}
+	return false
 }
 
 // settle notes that nothing is pending.

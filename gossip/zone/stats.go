@@ -23,6 +23,9 @@ type Stats struct {
 	Refuted         uint64 // suspicions on this node that were refuted before
 	StaleData       uint64 // attributes of another life
 	TooLarge        uint64 // tables that are larger than allowed
+	TooManyKeys     uint64 // tables with more keys than allowed
+	RepeatedKeys    uint64 // parts of tables that name a key twice
+	NotWritten      uint64 // own attributes that were refused: see Machine.Fits
 	Gaps            uint64 // parts of tables of which the part before is missing
 	WaitingFull     uint64 // offers of attributes of unknown nodes
 	ViewFull        uint64 // nodes for which the view has no room

@@ -108,7 +108,7 @@ func (m *Machine) Members() (list []MemberStatus) {
 	m.Each(func(p Ref, v Version) {
 		s := MemberStatus{ID: m.cfg.Table.ID(p), Version: v, Self: p == m.self, Reports: len(m.suspicions.on(p))}
 		if r := m.attributes.of[p]; r != nil {
-			s.Attributes = len(r.entries) - r.deaths
+			s.Attributes = r.keys - r.deaths
 		}
 		list = append(list, s)
 	})

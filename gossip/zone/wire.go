@@ -37,6 +37,9 @@ const (
 	// MaxKey and MaxTable bound attributes: a whole table fits one message.
 	MaxKey   = 255
 	MaxTable = 512 << 10
+	// MaxTableKeys bounds the keys of a table that is taken from others: more than fit the
+	// default size, if key and value have two bytes together.
+	MaxTableKeys = 16 << 10
 
 	// minMessage has room for the largest part that is not cut.
 	minMessage = HeaderSize + countsSize + 2*(memberOverhead+MaxID) + codeSize
