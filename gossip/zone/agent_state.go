@@ -1,5 +1,7 @@
 package zone
 
+import "slices"
+
 // Joined reports whether the node takes part.
 func (a *Agent) Joined() (is bool) {
 	a.runner.Inspect(func() { is = a.m.life == joined })
@@ -64,6 +66,17 @@ func (a *Agent) Census() (list []CensusEntry) {
 func (a *Agent) History() (list []GoneStatus) {
 	a.runner.Inspect(func() { list = a.m.History() })
 	return list
+}
+
+// Roster returns the members, as [Agent.Members] does, and those that were some and are
+// known by more than their goodbye, the last to go first.
+func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
+	a.joined(func(m *Machine) {
+		members, gone = m.Members(), m.History()
+	})
+	gone = slices.DeleteFunc(gone, func(g GoneStatus) bool { return !g.ID.IsValid() })
+	slices.Reverse(gone)
+	return members, gone
 }
 
 // Explain returns all that is known of a node, or was when this one left.

@@ -162,7 +162,7 @@ func (m *Machine) processLeave(d *Departure) {
 		m.remove(p, v, Said, d.Code)
 		m.delta.leave(m, d)
 	case e.state == inHistory && e.version().Less(v): // out-of-view leave
-		m.bury(p, v, true, d.Code)
+		m.bury(p, v, farewell{cause: Said, code: d.Code})
 		m.delta.leave(m, d)
 	case e.state == unknown: // it overtook the Alive: there must be no ghost (MS-A4)
 		m.stranger(p, v, d.Code)
@@ -184,8 +184,12 @@ func (m *Machine) removeMember(p Ref) {
 // remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9.
 func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
 	e := m.view.at(p)
+	f := farewell{cause: cause, code: code}
+	if cause == Dead {
+		f.by = m.witnesses(p)
+	}
 	m.suspicions.forget(p)
-	m.bury(p, newer(v, e.version()), cause == Said, code)
+	m.bury(p, newer(v, e.version()), f)
 	m.tell(Event{Kind: Left, Node: p, Version: m.lastAnnounced(p, e.version()), Cause: cause, Code: code})
 	m.leaves(p, e.version())
 	m.unlink(p, cause)

@@ -10,17 +10,23 @@ import (
 type history struct {
 	list      []departed // the oldest first; some may have come back or gone again
 	of        map[Ref]farewell
+	count     uint64
 	strangers []Ref // that left and were never in the view, the oldest first (MS-A4)
 }
 
 type departed struct {
-	ref Ref
-	at  time.Duration
+	ref    Ref
+	number uint64 // of the farewell
+	at     time.Duration
 }
 
+// farewell is when and why a node went.
 type farewell struct {
-	at   time.Duration
-	code int32
+	number uint64
+	at     time.Duration
+	cause  Cause
+	code   int32
+	by     []Witness // Dead: who reported it
 }
 
 // Bounds of the history (MS-A10).
@@ -33,15 +39,17 @@ const (
 	hardHistoryMin = 4096
 )
 
-// bury moves a node into the history.
-func (m *Machine) bury(r Ref, v Version, orderly bool, code int32) {
+// bury moves a node into the history, now.
+func (m *Machine) bury(r Ref, v Version, f farewell) {
 	h := &m.history
-	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: orderly})
+	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: f.cause == Said})
 	if h.of == nil {
 		h.of = make(map[Ref]farewell)
 	}
-	h.of[r] = farewell{m.now, code}
-	h.list = append(h.list, departed{r, m.now})
+	h.count++
+	f.number, f.at = h.count, m.now
+	h.of[r] = f
+	h.list = append(h.list, departed{r, h.count, m.now})
 	m.prune()
 	m.discovery.arm(m)
 }
@@ -55,7 +63,7 @@ func (m *Machine) unbury(r Ref, e entry) {
 // current reports whether a record of the list is the latest of its node.
 func (h *history) current(d departed) bool {
 	f, ok := h.of[d.ref]
-	return ok && f.at == d.at
+	return ok && f.number == d.number
 }
 
 // prune forgets the oldest nodes once there are too many (MS-15, MS-A10).
@@ -102,7 +110,7 @@ func (m *Machine) diameter() int {
 // stranger remembers that a node left of which nothing was known (MS-52).
 func (m *Machine) stranger(r Ref, v Version, code int32) {
 	h := &m.history
-	m.bury(r, v, true, code)
+	m.bury(r, v, farewell{cause: Said, code: code})
 	h.strangers = append(h.strangers, r)
 	if len(h.strangers) <= maxStrangers {
 		return

@@ -37,15 +37,6 @@ type SuspicionStatus struct {
 	Needed   int     `json:"needed"` // reports that remove the suspect (Θ_eff)
 }
 
-// GoneStatus is a node of the history.
-type GoneStatus struct {
-	ID      ID            `json:"id,omitzero"` // invalid: it left before it was known
-	Version Version       `json:"version"`
-	Ago     time.Duration `json:"ago"`
-	Orderly bool          `json:"orderly"`
-	Code    int32         `json:"code"`
-}
-
 // Status is the state of a machine in numbers.
 type Status struct {
 	State     string        `json:"state"`
@@ -149,21 +140,6 @@ func (m *Machine) Suspicions() (list []SuspicionStatus) {
 				Counts: m.counts(r.by), Silent: r.silent, Needed: m.enough(s, suspected),
 			})
 		}
-	}
-	return list
-}
-
-// History returns those that went, the first first.
-func (m *Machine) History() (list []GoneStatus) {
-	for _, d := range m.history.list {
-		if !m.history.current(d) {
-			continue
-		}
-		e := m.view.at(d.ref)
-		list = append(list, GoneStatus{
-			ID: m.cfg.Table.ID(d.ref), Version: e.version(), Ago: m.now - d.at,
-			Orderly: e.orderly, Code: m.history.of[d.ref].code,
-		})
 	}
 	return list
 }
