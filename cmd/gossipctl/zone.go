@@ -162,40 +162,6 @@ func zoneRole(s *zone.AgentStatus) string {
 	return "member"
 }
 
-func zoneMembersCommand(g *globals) *cobra.Command {
-	return question[[]zone.MemberStatus]{
-		use: "members [ZONE]", short: "List the members of the zone, or of a base zone",
-		long: `Lists the members in the order of the ring. In the management zone it can name a
-base zone, and asks the supervisor of that.`,
-		example: "  gossipctl zone members\n  gossipctl zone members rack7",
-		args:    cobra.MaximumNArgs(1),
-		ask: func(ctx context.Context, args []string) ([]zone.MemberStatus, error) {
-			if len(args) == 0 {
-				return listed(g.client().ZoneMembers(ctx))
-			}
-			named, err := g.client().ZoneOf(ctx, args[0])
-			list := []zone.MemberStatus{}
-			for _, n := range named {
-				list = append(list, zone.MemberStatus{ID: n.ID, Version: n.Version})
-			}
-			return list, err
-		},
-		print: func(w io.Writer, list []zone.MemberStatus) error {
-			var t cli.Table
-			t.Row("NODE", "VERSION", "ATTRIBUTES", "SUSPECTED BY")
-			for _, m := range list {
-				cells := []any{m.ID, m.Version, m.Attributes, m.Reports}
-				if m.Self {
-					cells = append(cells, "(this node)")
-				}
-				t.Row(cells...)
-			}
-			_, err := t.WriteTo(w)
-			return err
-		},
-	}.command(g)
-}
-
 func zoneSuspicionsCommand(g *globals) *cobra.Command {
 	return question[[]zone.SuspicionStatus]{
 		use: "suspicions", short: "Show who suspects whom",

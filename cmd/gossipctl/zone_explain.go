@@ -40,7 +40,14 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 	case x.Gone != nil && x.Gone.Orderly:
 		say("%v said goodbye %v ago, with code %d, as version %v.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Gone.Code, x.Version)
 	case x.Gone != nil:
-		say("%v was removed %v ago, as version %v: enough nodes suspected it.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Version)
+		why := "enough nodes suspected it"
+		switch {
+		case x.Gone.Cause == zone.Corrected:
+			why = "a neighbour had removed it"
+		case len(x.Gone.By) > 0:
+			why = zoneWitnesses(x.Gone.By)
+		}
+		say("%v was removed %v ago, as version %v: %s.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Version, why)
 		say("If it runs it comes back by itself: see 'gossipctl zone status' there.")
 	case x.State == "member":
 		say("%v is a member, in version %v; its attributes are at version %d.", x.ID, x.Version, x.Tables)

@@ -42,7 +42,7 @@
 //	POST /v1/health/drain    node.HealthDrain, answered by itself
 //
 //	GET  /v1/zone             the state of the zone in numbers, zone.AgentStatus
-//	GET  /v1/zone/members     []zone.MemberStatus
+//	GET  /v1/zone/members     []node.ZoneMember; ?state=REGEXP&tag=KEY=REGEXP, tag as often as wanted
 //	GET  /v1/zone/events      node.ZoneEvents; ?from=NUMBER
 //	GET  /v1/zone/suspicions  []zone.SuspicionStatus
 //	GET  /v1/zone/census      []zone.CensusEntry

@@ -14,7 +14,7 @@ import (
 // Zone is what the server controls of zones.
 type Zone interface {
 	ZoneStatus() (zone.AgentStatus, error)
-	ZoneMembers() ([]zone.MemberStatus, error)
+	ZoneMembers(node.ZoneFilter) ([]node.ZoneMember, error)
 	ZoneEvents(from uint64) (node.ZoneEvents, error)
 	ZoneSuspicions() ([]zone.SuspicionStatus, error)
 	ZoneCensus() ([]zone.CensusEntry, error)
@@ -31,7 +31,10 @@ type Zone interface {
 func (s *Server) zoneRoutes() {
 	n := s.cfg.Node
 	handleRead(s, "GET /v1/zone", func(*http.Request) (zone.AgentStatus, error) { return n.ZoneStatus() })
-	handleRead(s, "GET /v1/zone/members", func(*http.Request) ([]zone.MemberStatus, error) { return n.ZoneMembers() })
+	handleRead(s, "GET /v1/zone/members", func(r *http.Request) ([]node.ZoneMember, error) {
+		q := r.URL.Query()
+		return n.ZoneMembers(node.ZoneFilter{State: q.Get("state"), Tags: q["tag"]})
+	})
 	handleRead(s, "GET /v1/zone/suspicions", func(*http.Request) ([]zone.SuspicionStatus, error) { return n.ZoneSuspicions() })
 	handleRead(s, "GET /v1/zone/census", func(*http.Request) ([]zone.CensusEntry, error) { return n.ZoneCensus() })
 	handleRead(s, "GET /v1/zone/topology", func(*http.Request) (node.ZoneTopology, error) { return n.ZoneTopology() })
@@ -78,9 +81,13 @@ func (c *Client) ZoneStatus(ctx context.Context) (s zone.AgentStatus, err error)
 	return s, c.call(ctx, http.MethodGet, "/v1/zone", nil, &s)
 }
 
-// ZoneMembers returns the members of the zone.
-func (c *Client) ZoneMembers(ctx context.Context) (list []zone.MemberStatus, err error) {
-	return list, c.call(ctx, http.MethodGet, "/v1/zone/members", nil, &list)
+// ZoneMembers returns the members of the zone and those that went, as a filter wants them.
+func (c *Client) ZoneMembers(ctx context.Context, f node.ZoneFilter) (list []node.ZoneMember, err error) {
+	q := url.Values{"tag": f.Tags}
+	if f.State != "" {
+		q.Set("state", f.State)
+	}
+	return list, c.call(ctx, http.MethodGet, "/v1/zone/members?"+q.Encode(), nil, &list)
 }
 
 // ZoneEvents returns the last events from a number on.

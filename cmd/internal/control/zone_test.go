@@ -28,12 +28,17 @@ var (
 	zoneEvents = node.ZoneEvents{Next: 9, Events: []node.ZoneEvent{{Number: 8, Time: time.Unix(5, 6).UTC(), Event: zone.Event{
 		Kind: zone.Left, Cause: zone.Said, ID: zoneOne, Version: zone.Version{Inc: 7, Minor: 2}, Code: -3,
 	}}}}
+	zoneMembers = []node.ZoneMember{
+		{MemberStatus: zone.MemberStatus{ID: zoneOne, Self: true}, State: "member"},
+		{MemberStatus: zone.MemberStatus{ID: zoneOne}, State: "dead", Gone: &node.ZoneGone{Time: time.Unix(7, 0).UTC(), Cause: zone.Dead, By: []zone.Witness{{ID: zoneOne}}}},
+	}
 	zoneTopology = node.ZoneTopology{Self: zoneOne, Successors: 2, Ring: []zone.ID{zoneOne}, Links: []zone.LinkStatus{{ID: zoneOne, State: "up", Random: true}}}
 )
 
 func (f *fakeZone) ZoneStatus() (zone.AgentStatus, error) { return zoneStatus, f.err }
-func (f *fakeZone) ZoneMembers() ([]zone.MemberStatus, error) {
-	return []zone.MemberStatus{{ID: zoneOne, Self: true}}, f.err
+func (f *fakeZone) ZoneMembers(filter node.ZoneFilter) ([]node.ZoneMember, error) {
+	f.said = append(f.said, fmt.Sprintf("members %q %q", filter.State, filter.Tags))
+	return zoneMembers, f.err
 }
 
 func (f *fakeZone) ZoneSuspicions() ([]zone.SuspicionStatus, error) {
@@ -98,8 +103,10 @@ func TestZone(t *testing.T) {
 	}
 	status, err := c.ZoneStatus(t.Context())
 	check("status", zoneStatus, status, err)
-	members, err := c.ZoneMembers(t.Context())
-	check("members", []zone.MemberStatus{{ID: zoneOne, Self: true}}, members, err)
+	members, err := c.ZoneMembers(t.Context(), node.ZoneFilter{State: "left|dead", Tags: []string{"a=b&c", "d"}})
+	check("members", zoneMembers, members, err)
+	_, err = c.ZoneMembers(t.Context(), node.ZoneFilter{})
+	check("members", nil, nil, err)
 	suspicions, err := c.ZoneSuspicions(t.Context())
 	check("suspicions", []zone.SuspicionStatus{{Suspect: zoneOne, Needed: 2}}, suspicions, err)
 	census, err := c.ZoneCensus(t.Context())
@@ -116,7 +123,7 @@ func TestZone(t *testing.T) {
 	check("explain", "gone", explained.State, err)
 	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}),
 		c.ZoneLeave(t.Context(), node.ZoneGoodbye{Code: -3}), c.ZoneJoin(t.Context()), c.ZoneRemove(t.Context(), "two"))
-	check("said", []string{"from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join", "remove two"}, f.said, err)
+	check("said", []string{`members "left|dead" ["a=b&c" "d"]`, `members "" []`, "from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join", "remove two"}, f.said, err)
 
 	f.err = cli.Hint(syscall.ESRCH, "join")
 	if _, err := c.ZoneStatus(t.Context()); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {

@@ -57,15 +57,6 @@ func (n *Node) ZoneStatus() (s zone.AgentStatus, err error) {
 	return s, err
 }
 
-// ZoneMembers returns the members, in the order of the ring.
-func (n *Node) ZoneMembers() (list []zone.MemberStatus, err error) {
-	a, err := n.zoneMember()
-	if err == nil {
-		list = a.Members()
-	}
-	return list, err
-}
-
 // ZoneEvents returns the last events from a number on.
 func (n *Node) ZoneEvents(from uint64) (e ZoneEvents, err error) {
 	if _, err = n.zoneAgent(); err == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // ZoneFileNames are the names of the state files of a zone.
-var ZoneFileNames = []string{"parameters", "members", "links", "suspicions", "census", "statistics"}
+var ZoneFileNames = []string{"parameters", "members", "gone", "links", "suspicions", "census", "statistics"}
 
 // ZoneFiles returns the state of the zone as files; none if the node is in no zone.
 func (n *Node) ZoneFiles() []statefiles.File {
@@ -19,7 +19,7 @@ func (n *Node) ZoneFiles() []statefiles.File {
 		return nil
 	}
 	s := a.Status()
-	files := []statefiles.File{zoneParameters(&s), zoneMembers(a), zoneLinks(a), zoneSuspicions(a), zoneStatistics(&s)}
+	files := []statefiles.File{zoneParameters(&s), zoneMembers(a), zoneGoneFile(a), zoneLinks(a), zoneSuspicions(a), zoneStatistics(&s)}
 	if s.Supervises {
 		files = append(files, zoneCensus(a))
 	}
@@ -53,6 +53,22 @@ func zoneMembers(a *zone.Agent) statefiles.File {
 	return zoneFile("members", func(line func(...any)) {
 		for _, m := range a.Members() {
 			line(m.ID, m.Version)
+		}
+	})
+}
+
+// zoneGoneFile has those that were members, the first to go first.
+func zoneGoneFile(a *zone.Agent) statefiles.File {
+	return zoneFile("gone", func(line func(...any)) {
+		for _, g := range a.History() {
+			if !g.ID.IsValid() {
+				continue
+			}
+			values := []any{g.ID, g.Version, g.Cause, g.Code}
+			for _, w := range g.By {
+				values = append(values, w.ID)
+			}
+			line(values...)
 		}
 	})
 }

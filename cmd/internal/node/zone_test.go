@@ -75,7 +75,7 @@ func TestZoneLives(t *testing.T) {
 	if err := n.ZoneLeave(ZoneGoodbye{Code: 3}); err != nil {
 		t.Error(err)
 	}
-	_, err := n.ZoneMembers()
+	_, err := n.ZoneMembers(ZoneFilter{})
 	for _, err := range []error{err, n.ZoneLeave(ZoneGoodbye{}), n.ZoneWrite(ZoneWrite{Key: "k"})} {
 		if !errors.Is(err, syscall.ESRCH) || !strings.Contains(cli.HintOf(err), "zone join") {
 			t.Errorf("who left: %v, hint %q", err, cli.HintOf(err))

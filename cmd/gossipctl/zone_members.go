@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+)
+
+func zoneMembersCommand(g *globals) *cobra.Command {
+	var filter node.ZoneFilter
+	c := question[[]node.ZoneMember]{
+		use: "members [ZONE]", short: "List the members of the zone, and who was one; or those of a base zone",
+		long: `Lists the members in the order of the ring, and after them the nodes that were some,
+the last to go first, with when and why: as many as the zone remembers. Who comes
+back is a member again, and no more among these. The states are
+
+  member     it is there
+  suspected  so many nodes miss it; it has not refuted that yet
+  left       it said goodbye, with a code
+  removed    an administrator removed it
+  dead       enough nodes missed it: which ones is shown, or that a neighbour
+             had removed it
+
+--state and --tag choose: REGEXP is for the whole of the state, or of the value of
+an attribute. Of several --tag a node must have all; who is gone has none.
+
+In the management zone it can name a base zone, and asks the supervisor of that,
+who knows the members only.`,
+		example: "  gossipctl zone members\n  gossipctl zone members --tag role=mds --state member\n  gossipctl zone members --state 'left|dead'\n  gossipctl zone members rack7",
+		args:    cobra.MaximumNArgs(1),
+		ask: func(ctx context.Context, args []string) ([]node.ZoneMember, error) {
+			if len(args) == 0 {
+				return listed(g.client().ZoneMembers(ctx, filter))
+			}
+			if filter.State != "" || len(filter.Tags) > 0 {
+				return nil, cli.Usagef("--state and --tag are for the own zone: of others neither is known")
+			}
+			named, err := g.client().ZoneOf(ctx, args[0])
+			list := []node.ZoneMember{}
+			for _, n := range named {
+				list = append(list, node.ZoneMember{MemberStatus: zone.MemberStatus{ID: n.ID, Version: n.Version}, State: "member"})
+			}
+			return list, err
+		},
+		print: func(w io.Writer, list []node.ZoneMember) error { return printZoneMembers(w, list, time.Now()) },
+	}.command(g)
+	c.Flags().StringVar(&filter.State, "state", "", "only those in a state that `REGEXP` matches: "+strings.Join(node.ZoneStates, ", "))
+	c.Flags().StringArrayVar(&filter.Tags, "tag", nil, "only those with an attribute: `KEY`, or KEY=REGEXP (repeatable)")
+	return c
+}
+
+func printZoneMembers(w io.Writer, list []node.ZoneMember, now time.Time) error {
+	var t cli.Table
+	t.Row("NODE", "VERSION", "STATE", "ATTRIBUTES", "SUSPECTED BY")
+	for i := range list {
+		switch m := &list[i]; {
+		case m.Gone != nil:
+			t.Row(m.ID, m.Version, m.State, "-", "-", zoneGoneText(m, now))
+		case m.Self:
+			t.Row(m.ID, m.Version, m.State, m.Attributes, m.Reports, "(this node)")
+		default:
+			t.Row(m.ID, m.Version, m.State, m.Attributes, m.Reports)
+		}
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// zoneGoneText says when and why a node went.
+func zoneGoneText(m *node.ZoneMember, now time.Time) string {
+	text := fmt.Sprintf("%v ago", now.Sub(m.Gone.Time).Round(time.Second))
+	switch {
+	case m.State == "left":
+		text += fmt.Sprintf(", with code %d", m.Gone.Code)
+	case m.Gone.Cause == zone.Corrected:
+		text += ", as a neighbour had removed it"
+	case len(m.Gone.By) > 0:
+		text += ", " + zoneWitnesses(m.Gone.By)
+	}
+	return text
+}
+
+// zoneWitnesses says who reported a node.
+func zoneWitnesses(list []zone.Witness) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].ID.Name()
+	}
+	return "missed by " + strings.Join(names, ", ")
+}
