@@ -133,13 +133,13 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 		{Name: "not sent:", Value: s.NotSent},
 		{Name: "far ahead:", Value: s.Stats.TooFarAhead},
 		{Name: "of programs:", Value: s.OtherPID},
+		{Name: "not written:", Value: s.Stats.NotWritten},
+		{Name: "tables refused:", Value: s.Stats.TooLarge + s.Stats.TooManyKeys + s.Stats.RepeatedKeys},
 		{Name: "local errors:", Value: s.Stats.LocalErrors},
 		{Name: "clashes:", Value: s.Stats.Clashes},
 		{Name: "contests:", Value: s.Stats.Contested},
 		{Name: "view full:", Value: s.Stats.ViewFull},
 		{Name: "zones refused:", Value: s.Stats.TooManyZones},
-		{Name: "not written:", Value: s.Stats.NotWritten},
-		{Name: "tables refused:", Value: s.Stats.TooLarge + s.Stats.TooManyKeys + s.Stats.RepeatedKeys},
 		{Name: "pauses:", Value: s.Stats.Pauses},
 	} {
 		if n.Value > 0 {
