@@ -37,9 +37,11 @@ func TestCertificatesAgreed(t *testing.T) {
 // TestRefutedOlder: what a version of a node refutes is reports of older versions, not those
 // of the same (MS-43): who reported that one has seen it.
 func TestRefutedOlder(t *testing.T) {
-	var s suspicions
-	for by, version := range []Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
-		s.add(Ref(10+by), 5, version)
+	s := suspicions{index: map[Ref]int{5: 0}, open: make(map[Ref]int), list: []suspect{{node: 5}}, total: 5}
+	for i, version := range []Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
+		by := Ref(10 + i)
+		s.list[0].reports = append(s.list[0].reports, report{by: by, version: version})
+		s.open[by] = 1
 	}
 	s.refuted(5, v(7, 3))
 	if r := s.on(5); len(r) != 3 || r[0].by != 11 || r[1].by != 12 || r[2].by != 14 || s.total != 3 {
