@@ -17,8 +17,12 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// keptZoneEvents is how many events are kept for who asks.
-const keptZoneEvents = 4096
+// keptZoneEvents is how many events are kept for who asks, and keptZoneKeys how many keys
+// of attributes they may name together: a member can write thousands again and again.
+const (
+	keptZoneEvents = 4096
+	keptZoneKeys   = 1 << 16
+)
 
 // zoner is what a node has of a zone.
 type zoner struct {
@@ -36,6 +40,7 @@ type zoner struct {
 	mu     sync.Mutex
 	events []ZoneEvent // the last ones; guarded by mu, like next
 	next   uint64
+	keys   int // of all events
 }
 
 // ZoneEvent is something that happened in the zone, with its number: what the watches of
@@ -129,10 +134,21 @@ func (z *zoner) keepEvent(e zone.Event) ZoneEvent {
 	event := ZoneEvent{Source: config.ZoneSource, Number: z.next, Time: time.Now().Round(0), Event: e}
 	z.events = append(z.events, event)
 	z.next++
-	if len(z.events) > 2*keptZoneEvents {
-		z.events = slices.Clone(z.events[len(z.events)-keptZoneEvents:])
+	if z.keys += len(e.Keys); len(z.events) > 2*keptZoneEvents || z.keys > 2*keptZoneKeys {
+		z.forget()
 	}
 	return event
+}
+
+// forget leaves the last events, within the bounds, or the last one alone.
+func (z *zoner) forget() {
+	from := len(z.events) - 1
+	z.keys = len(z.events[from].Keys)
+	for from > 0 && len(z.events)-from < keptZoneEvents && z.keys+len(z.events[from-1].Keys) <= keptZoneKeys {
+		from--
+		z.keys += len(z.events[from].Keys)
+	}
+	z.events = slices.Clone(z.events[from:])
 }
 
 // since returns the events from a number on, and the number of the next one.

@@ -80,3 +80,36 @@ func TestGoneMember(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptEvents: the events that are kept are bounded, also by the keys that they name.
+func TestKeptEvents(t *testing.T) {
+	z := zoner{next: 1}
+	few, many := make([]string, 10), make([]string, zone.MaxTableKeys)
+	most := 0
+	for i := range 20_000 {
+		keys := few
+		if i%3 == 0 {
+			keys = many
+		}
+		z.happened(zone.Event{Kind: zone.AttributesChanged, Keys: keys})
+		named := 0
+		for _, e := range z.events {
+			named += len(e.Keys)
+		}
+		if most = max(most, named); named != z.keys || len(z.events) > 2*keptZoneEvents {
+			t.Fatalf("%d events name %d keys, counted %d", len(z.events), named, z.keys)
+		}
+	}
+	if most > 2*keptZoneKeys {
+		t.Errorf("%d keys are kept", most)
+	}
+	for range 3 * keptZoneEvents {
+		z.happened(zone.Event{Kind: zone.Joined})
+	}
+	if n := len(z.events); n < keptZoneEvents || n > 2*keptZoneEvents || z.keys != 0 {
+		t.Errorf("%d events, %d keys", n, z.keys)
+	}
+	if list, next := z.since(z.next - 1); len(list) != 1 || next != 20_001+3*keptZoneEvents {
+		t.Errorf("%d events, the next is %d", len(list), next)
+	}
+}
