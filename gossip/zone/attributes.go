@@ -17,6 +17,7 @@ type attributes struct {
 	dirty    []Ref // with versions that neighbours were not told
 	pushes   []Ref // to be asked of all neighbours (MS-84)
 	pushed   bitmap
+	answered bitmap    // by the message that is made
 	waiting  []waiting // offers of nodes that are not in the view yet (MS-A18)
 	open     int       // requests without an answer
 	monitors []Ref

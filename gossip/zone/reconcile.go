@@ -158,7 +158,7 @@ func (a *attributes) want(m *Machine, p Ref) {
 	a.arm(m)
 }
 
-// requested is UPON-ATTREQUEST (Alg. 2, line 7).
+// requested is UPON-ATTREQUEST (Alg. 2, line 7). A table is in the answer once.
 func (a *attributes) requested(m *Machine) {
 	var data []TableData
 	push := m.in.Flags&Push != 0
@@ -166,11 +166,16 @@ func (a *attributes) requested(m *Machine) {
 		v := &m.in.Lists.Tables[i]
 		r := a.of[v.Owner]
 		switch {
+		case !a.answered.set(v.Owner):
+			m.stats.RepeatedAsks++
 		case r != nil && r.inc == v.Inc && v.U < r.u:
 			data = append(data, r.above(v.U))
 		case !push: // ⟨p, ⊥⟩ (MS-80)
 			data = append(data, TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
 		}
+	}
+	for i := range m.in.Lists.Tables {
+		a.answered.unset(m.in.Lists.Tables[i].Owner)
 	}
 	if len(data) > 0 { // MS-A20
 		m.send(m.in.From, Message{Kind: AttributeData, Lists: &Lists{Data: data}})

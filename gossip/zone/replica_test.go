@@ -193,3 +193,33 @@ func TestRepeatedKey(t *testing.T) {
 		t.Errorf("%d bytes, %d too large", r.bytes, s.m.stats.TooLarge)
 	}
 }
+
+// TestRepeatedRequest: a request that names one table again and again gets it once: some
+// bytes of it would else ask for thousands of copies.
+func TestRepeatedRequest(t *testing.T) {
+	s := withNeighbours(t)
+	s.give(1, tableOfNode5(s, 1000, 0))
+	s.alive(6, v(7, 1))
+	six := tableOf(3, 0)
+	six.Owner = s.ref[6]
+	s.give(1, six)
+	request := func() (data []TableData) {
+		list := []TableVersion{{s.ref[6], 7, 1}}
+		for range 400 {
+			list = append(list, TableVersion{s.ref[5], 7, 0})
+		}
+		s.hear(2, v(7, 1), Message{Kind: AttributeRequest, Lists: &Lists{Tables: list}})
+		if len(s.out.Sends) != 1 {
+			t.Fatalf("sent %d messages", len(s.out.Sends))
+		}
+		return s.out.Sends[0].Message.Lists.Data
+	}
+	for range 2 { // the next request is another one
+		if d := request(); len(d) != 2 || len(d[0].Entries) != 2 || len(d[1].Entries) != 1000 {
+			t.Errorf("%d tables", len(d))
+		}
+	}
+	if n := s.m.stats.RepeatedAsks; n != 2*399 {
+		t.Errorf("%d requests were repeated", n)
+	}
+}

@@ -25,6 +25,7 @@ type Stats struct {
 	TooLarge        uint64 // tables that are larger than allowed
 	TooManyKeys     uint64 // tables with more keys than allowed
 	RepeatedKeys    uint64 // parts of tables that name a key twice
+	RepeatedAsks    uint64 // requests for a table that the same message asks for already
 	NotWritten      uint64 // own attributes that were refused: see Machine.Fits
 	Gaps            uint64 // parts of tables of which the part before is missing
 	WaitingFull     uint64 // offers of attributes of unknown nodes
