@@ -26,7 +26,8 @@ back is a member again, and no more among these. The states are
   suspected  so many nodes miss it; it has not refuted that yet
   left       it said goodbye, with a code
   removed    an administrator removed it
-  dead       enough nodes missed it: which ones is shown, or that a neighbour
+  dead       enough nodes missed it: which ones is shown, whether their
+             connections failed or they heard nothing, or that a neighbour
              had removed it
 
 --state and --tag choose: REGEXP is for the whole of the state, or of the value of
@@ -88,11 +89,22 @@ func zoneGoneText(m *node.ZoneMember, now time.Time) string {
 	return text
 }
 
-// zoneWitnesses says who reported a node.
+// zoneWitnesses says who reported a node, and why.
 func zoneWitnesses(list []zone.Witness) string {
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = list[i].ID.Name()
+	var reset, silent []string
+	for _, w := range list {
+		if w.Silent {
+			silent = append(silent, w.ID.Name())
+		} else {
+			reset = append(reset, w.ID.Name())
+		}
 	}
-	return "missed by " + strings.Join(names, ", ")
+	var why []string
+	if len(reset) > 0 {
+		why = append(why, "connections failed at "+strings.Join(reset, ", "))
+	}
+	if len(silent) > 0 {
+		why = append(why, "nothing heard at "+strings.Join(silent, ", "))
+	}
+	return strings.Join(why, "; ")
 }

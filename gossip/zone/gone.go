@@ -17,7 +17,8 @@ type GoneStatus struct {
 
 // Witness is a node that reported another one as failed.
 type Witness struct {
-	ID ID `json:"id"`
+	ID     ID   `json:"id"`
+	Silent bool `json:"silent"` // it heard nothing of the node; false: its connections to it broke or were refused
 }
 
 // maxWitnesses bounds the reporters that are kept of a node that went. Θ of them are
@@ -28,7 +29,7 @@ const maxWitnesses = 8
 func (m *Machine) witnesses(p Ref) (list []Witness) {
 	for _, r := range m.suspicions.on(p) {
 		if (m.counts(r.by) || r.by == m.self) && len(list) < maxWitnesses {
-			list = append(list, Witness{ID: m.cfg.Table.ID(r.by)})
+			list = append(list, Witness{m.cfg.Table.ID(r.by), r.silent})
 		}
 	}
 	return list

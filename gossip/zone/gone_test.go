@@ -68,3 +68,15 @@ func TestGoneBounded(t *testing.T) {
 		t.Errorf("%d went, %d notes of them", n, kept)
 	}
 }
+
+// TestGoneSilent: of each who reported a node that is dead the history says whether its
+// connections failed or it heard nothing.
+func TestGoneSilent(t *testing.T) {
+	s := acquainted(t, 12, Config{})
+	s.update(Lists{Silences: []Suspicion{{s.ref[4], s.ref[7], v(7, 3)}}})
+	s.suspicion(3, 7, v(7, 3))
+	s.pass(graceRounds * s.m.cfg.Aggregation)
+	if h := s.m.History(); len(h) != 1 || !slices.Equal(h[0].By, []Witness{{testID(4), true}, {testID(3), false}}) {
+		t.Errorf("history %+v", h)
+	}
+}
