@@ -61,6 +61,7 @@ type Config struct {
 type Limits struct {
 	Dead     int // older than this is dead
 	Again    int // who is not alive has to be at most as old to become it
+	Overdue  int // a partner that is older is probably dead: its cycle has a second partner; 0: never
 	Obsolete int // units of the clock
 	Fudge    int
 	Stealth  int // silence after a start
@@ -99,6 +100,9 @@ func (c Config) Limits(n int) (Limits, error) {
 		// Not all find a participant dead in the same cycle. Without a gap, the
 		// first would hear from the last that it is alive, and then die again.
 		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
+		// News takes log2 N cycles to reach everybody: the living are rarely older than this,
+		// and there is time left to hear of them. Those who are not alive are older.
+		l.Overdue = min(max(l.Dead-up-2, (l.Dead+1)/2), l.Again)
 	}
 	if l.Dead >= oldest || l.Dead < 1 {
 		return Limits{}, invalid("participants would be dead after %d cycles: want 1 to %d, by dead factor and slack", l.Dead, oldest-1)

@@ -29,6 +29,7 @@
 //	                       one message must not lead a node away from the others
 //	only obsolete ones     from the majority set the clock back to theirs
 //	speed of the clock     at most 8 units per cycle from messages in step
+//	second partner *       where the first one is probably dead, see partner.go
 //	other parameters *     stop the newcomer that has them, not the cluster
 //	pauses *               missed cycles are noticed, see pause.go
 //	order on receipt       form, parameters, obsolete, clock, ages, reply

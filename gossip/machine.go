@@ -98,6 +98,7 @@ type Machine struct {
 	clock   lamport
 	ages    AgeVector
 	cycle   uint64        // own cycles since the start
+	merged  uint64        // the latest in which the ages of another were merged
 	last    time.Duration // when the last one began, or would have
 	begun   bool
 	stopped bool
@@ -208,11 +209,11 @@ func (m *Machine) tick(out *Output) {
 		return
 	}
 	to := m.partner()
-	from := len(out.Buf)
-	out.Buf = m.header(out.Buf)
-	out.Buf = append(out.Buf, m.ages.Bytes()...)
-	m.queue(m.list.NID(to), false, from, out)
-	m.stats.PingsSent++
+	m.ping(to, out)
+	if other := m.second(to); other >= 0 {
+		m.stats.SecondPings++
+		m.ping(other, out)
+	}
 }
 
 // stop ends taking part. Who is told nothing any more knows of nobody alive.
@@ -223,14 +224,4 @@ func (m *Machine) stop(why Event, out *Output) {
 	m.rejuvenate()
 	m.health.changed = true
 	m.review(out)
-}
-
-// partner draws whom to ping: anyone but us, the dead included, for they may
-// have come back.
-func (m *Machine) partner() int {
-	i := m.rng.IntN(m.list.Len() - 1)
-	if i >= m.self {
-		i++
-	}
-	return i
 }

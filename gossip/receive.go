@@ -116,6 +116,7 @@ func (m *Machine) merge(msg *incoming) {
 	}
 	m.rejuvenate()
 	m.pause.accepted++
+	m.merged = m.cycle
 	m.health.changed = true
 }
 

@@ -5,6 +5,7 @@ import "ulnet/lnet/nid"
 // Stats counts what a [Machine] did and refused.
 type Stats struct {
 	PingsSent       uint64 `json:"pings_sent"`
+	SecondPings     uint64 `json:"second_pings"`   // of these, in cycles whose first partner was probably dead
 	PingsReceived   uint64 `json:"pings_received"` // and taken
 	RepliesSent     uint64 `json:"replies_sent"`
 	RepliesReceived uint64 `json:"replies_received"` // and taken

@@ -173,3 +173,29 @@ func (v AgeVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 		}
 	}
 }
+
+// notAbove counts the entries of at most limit, which is below oldest.
+func (v AgeVector) notAbove(limit byte) (count int) {
+	l := uint64(limit) * ones
+	for b := v.bytes; len(b) >= lanes; b = b[lanes:] {
+		count += bits.OnesCount64(notBelow(l, word(b)))
+	}
+	return count
+}
+
+// find returns the index of the k-th entry of at most limit, from 0, or -1.
+func (v AgeVector) find(limit byte, k int) int {
+	l := uint64(limit) * ones
+	for i := 0; i < len(v.bytes); i += lanes {
+		h := notBelow(l, word(v.bytes[i:]))
+		if c := bits.OnesCount64(h); k >= c {
+			k -= c
+			continue
+		}
+		for ; k > 0; k-- {
+			h &= h - 1
+		}
+		return i + bits.TrailingZeros64(h)/lanes
+	}
+	return -1
+}

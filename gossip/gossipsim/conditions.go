@@ -18,7 +18,7 @@ var conditions = []scenario.Condition{
 	{Name: "stopped", Args: []scenario.Arg{nodesArg}, Doc: "these nodes are up and take part no more, because of their parameters or because they left the list"},
 	{Name: "list", Args: []scenario.Arg{numberArg, byArg}, Doc: "the list of each node that takes part has so many participants"},
 	{Name: "detected-within", Args: []scenario.Arg{{Name: "cycles", Kind: scenario.Count}}, Doc: "nobody who could know thinks a node alive that has been down for so many cycles"},
-	{Name: "no-false-death", Doc: "no node was told that one died which was fine: running, connected, not paused and not just back; where most nodes can be reached"},
+	{Name: "no-false-death", Doc: "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs"},
 	{Name: "no-resurrection", Doc: "no node was told that one is alive which has been down for longer than it takes to notice"},
 	{Name: "history", Doc: "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history"},
 }

@@ -59,19 +59,19 @@ func (n *Net) Resume(id sim.NodeID) {
 
 // Partition implements sim.Control.
 func (n *Net) Partition(sets ...sim.NodeSet) {
-	n.truth.partition(sets)
+	n.truth.links.partition(sets, n.Now())
 	n.Control.Partition(sets...)
 }
 
 // Cut implements sim.Control.
 func (n *Net) Cut(from, to sim.NodeSet) {
-	n.truth.cut(from, to)
+	n.truth.links.cut(from, to, n.Now())
 	n.Control.Cut(from, to)
 }
 
 // Heal implements sim.Control.
 func (n *Net) Heal() {
-	n.truth.heal()
+	n.truth.links.heal(n.Now())
 	n.Control.Heal()
 }
 

@@ -40,11 +40,12 @@ func (in *instance) Sample() []float64 {
 // BytesPerCycle is how many bytes a node has sent in a gossip cycle, on
 // average: of gossip messages for bare machines, of all LNet for stacks.
 func (n *Net) BytesPerCycle() float64 {
-	pings := n.Counters().PingsSent
-	if pings == 0 {
+	c := n.Counters()
+	cycles := c.PingsSent - c.SecondPings
+	if cycles == 0 {
 		return 0
 	}
-	return float64(n.Control.Stats().SentBytes) / float64(pings)
+	return float64(n.Control.Stats().SentBytes) / float64(cycles)
 }
 
 // historyGrace is the grace of history.NoFalse, which counts from the begin of
@@ -68,7 +69,6 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "joins told", Value: float64(v.Joins)},
 		{Name: "deaths told", Value: float64(v.Deaths)},
 		{Name: "false deaths", Value: float64(v.FalseDeaths)},
-		{Name: "false deaths where most are gone", Value: float64(v.ThinDeaths)},
 		{Name: "resurrections", Value: float64(v.Resurrections)},
 		{Name: "bytes per node and cycle", Unit: "B", Value: n.BytesPerCycle()},
 		{Name: "obsolete messages", Value: float64(c.Obsolete)},

@@ -179,6 +179,7 @@ func (n *Net) Counters() (sum gossip.Stats) {
 
 func addStats(sum, s *gossip.Stats) {
 	sum.PingsSent += s.PingsSent
+	sum.SecondPings += s.SecondPings
 	sum.PingsReceived += s.PingsReceived
 	sum.RepliesSent += s.RepliesSent
 	sum.RepliesReceived += s.RepliesReceived

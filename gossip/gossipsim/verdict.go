@@ -12,8 +12,7 @@ import (
 type Verdict struct {
 	Joins         uint64 // told
 	Deaths        uint64 // told, of whatever
-	FalseDeaths   uint64 // of nodes that were fine, where most nodes could be reached
-	ThinDeaths    uint64 // of nodes that were fine, where no more than half could
+	FalseDeaths   uint64 // of nodes that were fine, see truth
 	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
 	Flaps         uint64 // returns before that, of nodes of which some knew less than others
 	FirstFalse    string // what the first false death or resurrection was
@@ -68,8 +67,6 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 		v.Latest = max(v.Latest, after)
 		v.DetectTotal += after
 	case t.excused(observer, subject):
-	case 2*t.reachable(observer) <= n.cfg.Nodes:
-		v.ThinDeaths++
 	default:
 		v.FalseDeaths++
 		n.first("at %v node %v was told that node %v died, which is fine since %v", at, observer, subject, f.fine)

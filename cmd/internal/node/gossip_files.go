@@ -103,6 +103,7 @@ func GossipCounters(s *gossip.Snapshot) []Counter {
 	c := &s.Stats
 	return []Counter{
 		{"pings_sent", c.PingsSent},
+		{"second_pings", c.SecondPings},
 		{"pings_received", c.PingsReceived},
 		{"replies_sent", c.RepliesSent},
 		{"replies_received", c.RepliesReceived},

@@ -1,0 +1,175 @@
+package gossipsim
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// links is which nodes can hear of which, directly or over others, now and lately.
+type links struct {
+	fine  []bool  // by node: it runs and speaks, so that news passes through it
+	sides []int32 // by node: of a partition; nil: none
+	cuts  []severed
+	ways  ways
+	past  []era // that have ended, the oldest first
+}
+
+// severed is a cut: nothing gets from one set to the other.
+type severed struct{ from, to sim.NodeSet }
+
+// era is a time in which the ways were the same.
+type era struct {
+	ways
+	ended time.Duration
+}
+
+// ways is who can hear of whom. Nodes that partitions and cuts treat alike are a class.
+type ways struct {
+	class  []int32  // by node; nil: all are one class
+	direct [][]bool // by classes: a message gets from one to the other
+	fine   []int    // by class: how many nodes of it are
+	open   [][]bool // by classes: news does, over nodes that are fine
+}
+
+func (l *links) init(nodes int) { l.fine = make([]bool, nodes) }
+
+// partition replaces the partition, and keeps cuts.
+func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
+	l.sides = make([]int32, len(l.fine))
+	for i, s := range sets {
+		for id := range s.All(len(l.fine)) {
+			l.sides[id] = int32(i + 1)
+		}
+	}
+	l.change(now)
+}
+
+func (l *links) cut(from, to sim.NodeSet, now time.Duration) {
+	l.cuts = append(l.cuts, severed{from, to})
+	l.change(now)
+}
+
+func (l *links) heal(now time.Duration) {
+	l.sides, l.cuts = nil, nil
+	l.change(now)
+}
+
+// relay notes that a node is fine, or is not any more. That changes ways only where there
+// are cuts, which lead over others.
+func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
+	l.fine[id] = fine
+	if l.ways.class == nil {
+		return
+	}
+	c, by := l.ways.class[id], 1
+	if !fine {
+		by = -1
+	}
+	before := l.ways.fine[c]
+	if len(l.cuts) == 0 || before > 0 && before+by > 0 {
+		l.ways.fine[c] += by
+		return
+	}
+	l.past = append(l.past, era{l.ways, now})
+	l.ways.fine = slices.Clone(l.ways.fine)
+	l.ways.fine[c] += by
+	l.ways.close()
+}
+
+// change ends an era.
+func (l *links) change(now time.Duration) {
+	l.past = append(l.past, era{l.ways, now})
+	l.ways = ways{}
+	if l.sides != nil || l.cuts != nil {
+		l.ways = l.classify()
+	}
+}
+
+// classify finds the classes and the ways between them.
+func (l *links) classify() ways {
+	w := ways{class: make([]int32, len(l.fine))}
+	byKey, first := make(map[string]int32), []sim.NodeID(nil)
+	for i := range l.fine {
+		id := sim.NodeID(i)
+		key := string(l.key(id))
+		c, known := byKey[key]
+		if !known {
+			c = int32(len(first))
+			byKey[key], first, w.fine = c, append(first, id), append(w.fine, 0)
+		}
+		if w.class[i] = c; l.fine[i] {
+			w.fine[c]++
+		}
+	}
+	w.direct = make([][]bool, len(first))
+	for a, from := range first {
+		w.direct[a] = make([]bool, len(first))
+		for b, to := range first {
+			w.direct[a][b] = l.passes(from, to)
+		}
+	}
+	w.close()
+	return w
+}
+
+// key is the same for nodes that partition and cuts treat alike.
+func (l *links) key(id sim.NodeID) (key []byte) {
+	if l.sides != nil {
+		s := l.sides[id]
+		key = append(key, byte(s), byte(s>>8))
+	}
+	for _, c := range l.cuts {
+		for _, set := range []sim.NodeSet{c.from, c.to} {
+			in := byte(0)
+			if set.Has(id) {
+				in = 1
+			}
+			key = append(key, in)
+		}
+	}
+	return key
+}
+
+// passes reports whether messages get from one node to another.
+func (l *links) passes(from, to sim.NodeID) bool {
+	if l.sides != nil && l.sides[from] != l.sides[to] {
+		return false
+	}
+	return !slices.ContainsFunc(l.cuts, func(c severed) bool { return c.from.Has(from) && c.to.Has(to) })
+}
+
+// close finds the ways over others (Warshall's algorithm).
+func (w *ways) close() {
+	w.open = make([][]bool, len(w.direct))
+	for a, row := range w.direct {
+		w.open[a] = slices.Clone(row)
+	}
+	for over, fine := range w.fine {
+		if fine == 0 {
+			continue
+		}
+		for a := range w.open {
+			if !w.open[a][over] {
+				continue
+			}
+			for b, on := range w.open[over] {
+				w.open[a][b] = w.open[a][b] || on
+			}
+		}
+	}
+}
+
+// leads reports whether an observer could hear of a node.
+func (w *ways) leads(subject, observer sim.NodeID) bool {
+	return w.class == nil || w.open[w.class[subject]][w.class[observer]]
+}
+
+// apart reports whether an observer cannot hear of a node, or could not at some time
+// since.
+func (l *links) apart(subject, observer sim.NodeID, since time.Duration) bool {
+	l.past = slices.DeleteFunc(l.past, func(e era) bool { return e.ended <= since })
+	return !l.ways.leads(subject, observer) ||
+		slices.ContainsFunc(l.past, func(e era) bool { return !e.leads(subject, observer) })
+}
