@@ -142,3 +142,30 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("a stranger was heard: %+v", h.m.Stats())
 	}
 }
+
+// TestManyDisagree (GO-A5): a thousand participants with another list are remembered and
+// told of, no more; of their pings in a cycle eight are answered with our parameters.
+func TestManyDisagree(t *testing.T) {
+	const n = maxBad + 100
+	h := newHarness(t, n, 0, nil)
+	h.cycles(1)
+	h.ping(1, h.params(h.header()), young(n, 1)...) // ours are right: we do not stop
+	told, answered := 0, 0
+	for i := 2; i < n; i++ {
+		if i%100 == 0 {
+			h.cycles(1)
+			answered = 0
+		}
+		other := h.params(h.header())
+		other.Digest[0]++
+		h.ping(i, other, young(n, i)...)
+		told += len(h.out.Events)
+		if answered += len(h.sends); answered > maxAnswers {
+			t.Fatalf("%d answers in a cycle, want %d", answered, maxAnswers)
+		}
+	}
+	if s := h.m.Stats(); told != maxBad || len(h.m.params.bad) != maxBad || s.Disagreements != n-2 || answered != maxAnswers {
+		t.Errorf("%d told, %d remembered, %d counted, %d answers in the last cycle; want %d, %[5]d, %d, %d",
+			told, len(h.m.params.bad), s.Disagreements, answered, maxBad, n-2, maxAnswers)
+	}
+}
