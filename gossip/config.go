@@ -46,7 +46,8 @@ type Config struct {
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are dropped.
 	Keys keyring.Keys
-	// Seed is for the choice of partners.
+	// Seed is for the choice of partners and the phase of the cycles, together with the
+	// NID: nodes with the same seed draw differently.
 	Seed uint64
 	// Columns, if not 0, tracks the first participants only. It is for
 	// simulations, in which all nodes must use the same.

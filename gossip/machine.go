@@ -129,7 +129,7 @@ func New(cfg Config, list *List, self int) (*Machine, error) {
 	}
 	m := &Machine{cfg: cfg, limits: limits, list: list, self: self}
 	m.ring = cfg.Keys.Ring(label)
-	m.rng = rand.New(rand.NewPCG(cfg.Seed, 3))
+	m.rng = rand.New(rand.NewPCG(cfg.Seed, stream(list.NID(self))))
 	n := m.columns()
 	m.ages = newAgeVector(n)
 	m.health.init(n, list.Len(), choose(cfg.Quorum, 50))
