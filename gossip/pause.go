@@ -91,12 +91,25 @@ func (p *pause) tick(m *Machine, out *Output) {
 	if !p.resync {
 		return
 	}
-	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles
+	// Others that have just woken as well know nobody: enough is when all are heard of that
+	// were alive, or those that are not have had time.
+	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles && (p.cycles > m.limits.Dead || m.heardAll())
 	if enough || m.cycle-p.since > m.patience() {
 		p.resync = false
 		m.tell(out, Event{Kind: Resynced, Cycles: uint64(p.cycles)})
 	}
 	p.cycles++
+}
+
+// heardAll reports whether there is news of each participant that was alive when health was
+// last reported.
+func (m *Machine) heardAll() bool {
+	for i, age := range m.ages.Bytes() {
+		if age == unheard && m.health.is(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // stealth is the silence after a start: a node that was restarted quickly

@@ -353,3 +353,28 @@ func TestPauseAccusesNobody(t *testing.T) {
 		t.Error("a clock far ahead of a node that is sure is not told")
 	}
 }
+
+// TestWakesWithOthers (GO-A8): messages of those that have just woken as well say nothing of
+// others. A node that hears nothing else takes nobody for dead until they have had time.
+func TestWakesWithOthers(t *testing.T) {
+	const n = 8
+	h := newHarness(t, n, 0, nil)
+	h.cycles(1)
+	h.ping(3, h.params(h.header()), young(n, 3)...)
+	h.now += 100 * interval
+	h.step(Input{})
+	began, unknown := h.m.Cycle(), bytes.Repeat([]byte{unheard}, n)
+	for h.m.Unsure() {
+		for from := 1; from < 4; from++ {
+			unknown[from] = 0
+			h.ping(from, h.params(h.header()), unknown...)
+			unknown[from] = unheard
+		}
+		if h.cycles(1); h.m.Cycle() > began+1000 {
+			t.Fatal("changes of health are kept back for ever")
+		}
+	}
+	if took := int(h.m.Cycle() - began); took <= h.m.Limits().Dead {
+		t.Errorf("health is reported %d cycles after a pause, when four of eight were heard of; want more than %d", took, h.m.Limits().Dead)
+	}
+}

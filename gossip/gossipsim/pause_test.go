@@ -138,6 +138,24 @@ always no-false-death
 	}
 }
 
+// TestManyWake (GO-A8): half of the nodes stand still and go on together. Those that they
+// meet first know nobody, too; they take nobody for dead for that.
+func TestManyWake(t *testing.T) {
+	for seed := range uint64(60) {
+		f := parse(t, `protocol gossip
+nodes 14
+run 40s
+link latency 1ms±200µs
+at 10s pause 5-11 for 18s
+always no-false-death
+always no-resurrection
+expect views-equal
+expect alive 14
+`)
+		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
+	}
+}
+
 // TestQueuedPings (GO-A9): a node that was paused for longer than the limit of
 // obsolete messages has dozens of pings waiting. None is merged until its own
 // clock has moved, so that who died meanwhile stays dead to all, itself
