@@ -9,11 +9,16 @@ import (
 
 // links is which nodes can hear of which, directly or over others, now and lately.
 type links struct {
-	fine  []bool  // by node: it runs and speaks, so that news passes through it
-	sides []int32 // by node: of a partition; nil: none
-	cuts  []severed
-	ways  ways
-	past  []era // that have ended, the oldest first
+	fine  []bool        // by node: it runs and speaks, so that news passes through it
+	worse time.Duration // when a node was last lost, or a link
+
+	limit    time.Duration // of divisions that clocks stay in step over
+	since    time.Duration // when the division began that lasts
+	together time.Duration // when parts last came together that were divided for longer
+	sides    []int32       // by node: of a partition; nil: none
+	cuts     []severed
+	ways     ways
+	past     []era // that have ended, the oldest first
 }
 
 // severed is a cut: nothing gets from one set to the other.
@@ -33,10 +38,13 @@ type ways struct {
 	open   [][]bool // by classes: news does, over nodes that are fine
 }
 
-func (l *links) init(nodes int) { l.fine = make([]bool, nodes) }
+func (l *links) init(nodes int, limit time.Duration) {
+	l.fine, l.limit, l.together = make([]bool, nodes), limit, never
+}
 
 // partition replaces the partition, and keeps cuts.
 func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
+	l.worse = now
 	l.sides = make([]int32, len(l.fine))
 	for i, s := range sets {
 		for id := range s.All(len(l.fine)) {
@@ -47,11 +55,15 @@ func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
 }
 
 func (l *links) cut(from, to sim.NodeSet, now time.Duration) {
+	l.worse = now
 	l.cuts = append(l.cuts, severed{from, to})
 	l.change(now)
 }
 
 func (l *links) heal(now time.Duration) {
+	if (l.sides != nil || l.cuts != nil) && now-l.since > l.limit {
+		l.together = now
+	}
 	l.sides, l.cuts = nil, nil
 	l.change(now)
 }
@@ -59,7 +71,9 @@ func (l *links) heal(now time.Duration) {
 // relay notes that a node is fine, or is not any more. That changes ways only where there
 // are cuts, which lead over others.
 func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
-	l.fine[id] = fine
+	if l.fine[id] = fine; !fine {
+		l.worse = now
+	}
 	if l.ways.class == nil {
 		return
 	}
@@ -80,6 +94,9 @@ func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 
 // change ends an era.
 func (l *links) change(now time.Duration) {
+	if l.ways.class == nil {
+		l.since = now
+	}
 	l.past = append(l.past, era{l.ways, now})
 	l.ways = ways{}
 	if l.sides != nil || l.cuts != nil {
@@ -161,9 +178,57 @@ func (w *ways) close() {
 	}
 }
 
-// leads reports whether an observer could hear of a node.
+// leads reports whether an observer could hear of a node in time: there is a way, and both
+// have links enough. Around narrow ways news needs longer than among as many nodes.
 func (w *ways) leads(subject, observer sim.NodeID) bool {
-	return w.class == nil || w.open[w.class[subject]][w.class[observer]]
+	if w.class == nil {
+		return true
+	}
+	from, to := w.class[subject], w.class[observer]
+	return w.open[from][to] && w.linked(from) && w.linked(to)
+}
+
+// linked reports whether a node of a class exchanges messages directly, in both directions,
+// with half of the nodes to or from which there is a way.
+func (w *ways) linked(class int32) bool {
+	directly, all := 0, 0
+	for c, fine := range w.fine {
+		if w.open[class][c] || w.open[c][class] {
+			all += fine
+		}
+		if w.direct[class][c] && w.direct[c][class] {
+			directly += fine
+		}
+	}
+	return 2*directly >= all
+}
+
+// heard is how many nodes that are fine an observer could hear of.
+func (w *ways) heard(observer sim.NodeID) (count int) {
+	for c, fine := range w.fine {
+		if w.open[c][w.class[observer]] {
+			count += fine
+		}
+	}
+	return count
+}
+
+// fewest is heard, and lately.
+func (l *links) fewest(observer sim.NodeID, since time.Duration) (count int) {
+	for _, fine := range l.fine {
+		if fine {
+			count++
+		}
+	}
+	if l.ways.class != nil {
+		count = l.ways.heard(observer)
+	}
+	for _, e := range l.past {
+		if e.class != nil && e.ended > since {
+			count = min(count, e.heard(observer))
+		}
+	}
+	return count
 }
 
 // apart reports whether an observer cannot hear of a node, or could not at some time

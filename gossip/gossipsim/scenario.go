@@ -26,6 +26,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "strict", Default: "off", Kind: scenario.Switch, Doc: "the letter of the design"},
 		{Name: "columns", Default: "0", Kind: scenario.Count, Doc: "only so many first nodes are tracked, which makes room for many; 0: all"},
 		{Name: "members", Default: "0", Kind: scenario.Count, Doc: "how many nodes the first list of participants has; 0: all"},
+		{Name: "dying", Default: "0", Kind: scenario.Count, Most: 99, Doc: "this percentage of the nodes, the first ones, crashes at 20s"},
 		{Name: "history", Default: "off", Kind: scenario.Switch, Doc: "keep all that nodes tell, for the condition history"},
 	},
 	Verbs: []scenario.Verb{
@@ -71,8 +72,21 @@ type instance struct{ net *Net }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	n, err := New(configOf(s))
-	return &instance{n}, err
+	if err != nil {
+		return nil, err
+	}
+	if dying := s.Nodes * s.Options.Int("dying") / 100; dying > 0 {
+		n.At(dyingAt, func() {
+			for id := range dying {
+				n.Crash(sim.NodeID(id))
+			}
+		})
+	}
+	return &instance{n}, nil
 }
+
+// dyingAt is when the nodes of the option dying crash: the others know each other then.
+const dyingAt = 20 * time.Second
 
 // configOf is the configuration that a scenario asks for.
 func configOf(s *scenario.Setup) Config {

@@ -10,8 +10,12 @@ import (
 // dead. What does is listed in docs/gossip.md, "Who is told to be dead":
 //
 //	the node does not run, is silent after its start or stands still    fate.fine
-//	no way leads from it to the observer, not even over others          links
+//	no way leads from it to the observer, not even over others          links.leads
+//	the way is narrow: most links of one of them are cut                links.linked
+//	the observer is silent after its start                              fate.silent
 //	one of these has ended so lately that news of it may be under way   grace
+//	parts come together that were apart for long                        links.together
+//	more than two thirds of all have just gone at once                  few
 //
 // Nothing else does: not that many others are dead or out of reach, that messages are
 // lost, or that the observer itself was paused.
@@ -29,6 +33,9 @@ type fate struct {
 	ended time.Duration // when its latest life that is over has ended
 	life  uint32        // how many have begun
 	down  bool
+	// While its silence lasts, and since it has ended.
+	silent bool
+	loud   time.Duration
 }
 
 func (t *truth) init(nodes int, grace time.Duration) {
@@ -37,13 +44,13 @@ func (t *truth) init(nodes int, grace time.Duration) {
 	for i := range t.nodes {
 		t.nodes[i] = fate{fine: never, down: true, ended: never}
 	}
-	t.links.init(nodes)
+	t.links.init(nodes, grace)
 }
 
 func (t *truth) start(id sim.NodeID, silent bool) {
 	f := &t.nodes[id]
 	f.life++
-	f.down = false
+	f.down, f.silent, f.loud = false, silent, never
 	if !silent {
 		t.set(id, t.clock())
 	}
@@ -60,7 +67,10 @@ func (t *truth) set(id sim.NodeID, since time.Duration) {
 }
 
 // speaks notes that a node's silence has ended.
-func (t *truth) speaks(id sim.NodeID) { t.set(id, t.clock()) }
+func (t *truth) speaks(id sim.NodeID) {
+	t.nodes[id].silent, t.nodes[id].loud = false, t.clock()
+	t.set(id, t.clock())
+}
 
 // silent notes that a node takes part no more.
 func (t *truth) silent(id sim.NodeID) { t.set(id, never) }
@@ -84,6 +94,21 @@ func (t *truth) resume(id sim.NodeID) {
 
 // excused reports whether something excuses that an observer thinks a node dead.
 func (t *truth) excused(observer, subject sim.NodeID) bool {
-	f, now := &t.nodes[subject], t.clock()
-	return f.fine == never || now-f.fine < t.grace || t.links.apart(subject, observer, now-t.grace)
+	f, o, now := &t.nodes[subject], &t.nodes[observer], t.clock()
+	switch {
+	case f.fine == never, now-f.fine < t.grace:
+		return true
+	case o.silent, o.loud != never && now-o.loud < t.grace:
+		return true
+	}
+	if t.links.together != never && now-t.links.together < t.grace {
+		return true
+	}
+	return t.few(observer) || t.links.apart(subject, observer, now-t.grace)
+}
+
+// few reports whether less than a third of all nodes are left for an observer, so lately
+// that it may not have noticed.
+func (t *truth) few(observer sim.NodeID) bool {
+	return t.clock()-t.links.worse < t.grace && 3*t.links.fewest(observer, t.clock()-t.grace) < len(t.nodes)
 }
