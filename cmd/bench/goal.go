@@ -32,6 +32,7 @@ var goals = []goal{
 	{"G-GO-6", "gossip: obsolete messages", measureObsolete},
 	{"G-GO-7", "gossip: quick reboots", measureReboots},
 	{"G-GO-8", "gossip: CPU and allocations", measureCost},
+	{"G-GO-9", "gossip: many dead at once", measureGone},
 	{"G-SC-1", "collectives: one way down the recommended tree", measureSpread},
 	{"G-SC-2", "collectives: broadcast and aggregate between processes, beside Open MPI", measureCollective},
 	{"G-SC-3", "collectives: time-outs and exact results", measureFailures},
