@@ -14,9 +14,12 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-var rewriteDocs = flag.String("rewrite-docs", "", "run those sweeps of docs/membership-scale.md whole that have this in their command, as 'sweep' has all, and write their output and plots anew")
+var rewriteDocs = flag.String("rewrite-docs", "", "run those sweeps of docs/membership-scale.md and docs/gossip-tuning.md whole that have this in their command, as 'sweep' has all, and write their output and plots anew")
 
-const scalePage = "docs/membership-scale.md"
+const (
+	scalePage  = "docs/membership-scale.md"
+	tuningPage = "docs/gossip-tuning.md"
+)
 
 // shown is a command of a document, and what it is said to print.
 type shown struct {
@@ -64,11 +67,11 @@ func split(command string) (words []string) {
 	return words
 }
 
-// root goes to the top of the tree, where the document's commands are meant to be run.
-func root(t *testing.T) string {
+// root goes to the top of the tree, where a document's commands are meant to be run.
+func root(t *testing.T, page string) string {
 	t.Helper()
 	t.Chdir(filepath.Join("..", "..", "..", ".."))
-	text, err := os.ReadFile(scalePage)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,16 +80,22 @@ func root(t *testing.T) string {
 
 // TestScaleSweeps: the sweeps of docs/membership-scale.md print what it says, small sizes
 // at least; with ULNET_LONG all. -rewrite-docs writes it anew.
-func TestScaleSweeps(t *testing.T) {
-	text := root(t)
+func TestScaleSweeps(t *testing.T) { testSweeps(t, scalePage, 8) }
+
+// TestTuningSweeps: the same of docs/gossip-tuning.md.
+func TestTuningSweeps(t *testing.T) { testSweeps(t, tuningPage, 2) }
+
+// testSweeps makes the sweeps of a page, of which there are so many at least.
+func testSweeps(t *testing.T, page string, least int) {
+	text := root(t, page)
 	list := commands(text, "lnetd sim sweep ")
-	if len(list) < 8 {
+	if len(list) < least {
 		t.Fatalf("only %d sweeps", len(list))
 	}
 	most := 256.0
 	switch {
 	case *rewriteDocs != "":
-		rewriteSweeps(t, text, list)
+		rewriteSweeps(t, page, text, list)
 		return
 	case os.Getenv("ULNET_LONG") != "":
 		most = math.Inf(1)
@@ -114,7 +123,7 @@ func TestScaleSweeps(t *testing.T) {
 }
 
 // rewriteSweeps runs sweeps whole and writes what they print, one after the other.
-func rewriteSweeps(t *testing.T, text string, list []shown) {
+func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	t.Helper()
 	for _, s := range list {
 		if !strings.Contains(strings.Join(s.words, " "), *rewriteDocs) {
@@ -127,7 +136,7 @@ func rewriteSweeps(t *testing.T, text string, list []shown) {
 			continue
 		}
 		text = strings.Replace(text, "\n"+s.output+"\n", "\n"+out, 1)
-		if err := os.WriteFile(scalePage, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +237,7 @@ func cells(line string) (list []string) {
 // TestScaleRuns: the runs of docs/membership-scale.md are of scenarios that there are, and
 // expected what the document says; with ULNET_LONG all but the largest are made.
 func TestScaleRuns(t *testing.T) {
-	list := commands(root(t), "lnetd sim run ")
+	list := commands(root(t, scalePage), "lnetd sim run ")
 	if len(list) < 2 {
 		t.Fatalf("only %d runs", len(list))
 	}
@@ -254,7 +263,7 @@ func TestScaleRuns(t *testing.T) {
 
 // TestScaleScenarios: the scenarios beside the document are in their usual form.
 func TestScaleScenarios(t *testing.T) {
-	text := root(t)
+	text := root(t, scalePage)
 	files, err := filepath.Glob("docs/membership/*.sim")
 	if err != nil || len(files) < 8 {
 		t.Fatal(files, err)
