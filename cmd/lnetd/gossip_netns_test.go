@@ -57,7 +57,8 @@ type change struct {
 type serverRoom struct {
 	t       *testing.T
 	on      network
-	n       int // servers, half of them on each switch
+	n       int    // servers, half of them on each switch
+	prefix  string // of their addresses
 	start   func(i int) *lnetdtest.Daemon
 	servers []*lnetdtest.Daemon
 	trunk   *netlab.Cable
@@ -67,7 +68,7 @@ type serverRoom struct {
 func newServerRoom(t *testing.T, on network) *serverRoom {
 	t.Helper()
 	lab := netlab.New(t)
-	r := &serverRoom{t: t, on: on, n: on.pick(20, 8), left: lab.Switch("left")}
+	r := &serverRoom{t: t, on: on, n: on.pick(20, 8), prefix: "10.1.0.", left: lab.Switch("left")}
 	right := lab.Switch("right")
 	r.trunk = lab.Cable(r.left, "", right, "")
 	commands := lnetdtest.Build(t)
@@ -93,7 +94,7 @@ func newServerRoom(t *testing.T, on network) *serverRoom {
 	return r
 }
 
-func (r *serverRoom) nid(i int) string { return r.on.nid(fmt.Sprintf("10.1.0.%d", i+1)) }
+func (r *serverRoom) nid(i int) string { return r.on.nid(fmt.Sprintf("%s%d", r.prefix, i+1)) }
 
 // ask runs gossipctl on a server and reads its JSON.
 func (r *serverRoom) ask(i int, v any, args ...string) {

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the quorum just
+// holds. The others see that, and for minutes nobody takes one of them for dead.
+func TestManyServersKilled(t *testing.T) {
+	if os.Getenv("ULNET_LONG") == "" {
+		t.Skip("64 daemons for minutes: set ULNET_LONG=1")
+	}
+	const servers, killed, lasting = 64, 30, 150 * time.Second
+	r := newCrowd(t, servers)
+	r.await(r.all(), "all servers", func(_ int, v *view) bool { return v.Alive == servers && v.Quorum })
+	gone := numbers(killed)
+	began := time.Now()
+	for _, i := range gone {
+		r.servers[i].Kill()
+	}
+	left := r.all(gone...)
+	r.await(left, "the death of almost half", func(_ int, v *view) bool { return v.Alive == servers-killed })
+	r.calm(left, lasting, func(_ int, v *view) bool { return v.Alive == servers-killed && v.Quorum })
+	for _, i := range left {
+		told := make(map[string]int)
+		var changes []change
+		r.ask(i, &changes, "history")
+		for _, c := range changes {
+			if c.Event == "died" && c.Time.After(began) {
+				told[c.NID]++
+			}
+		}
+		for k := range servers {
+			want := 0
+			if k < killed {
+				want = 1
+			}
+			if got := told[r.nid(k)]; got != want {
+				t.Errorf("server %d was told %d times that server %d died, want %d", i+1, got, k+1, want)
+			}
+		}
+	}
+}
+
+// newCrowd starts servers in one network namespace, because the kernel's table of
+// neighbours has no room for so many hosts that all talk with each other.
+func newCrowd(t *testing.T, n int) *serverRoom {
+	t.Helper()
+	host, commands := netlab.New(t).Host("servers"), lnetdtest.Build(t)
+	r := &serverRoom{t: t, on: network{kind: "tcp"}, n: n, prefix: "127.0.0."}
+	settings := []string{"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['127.0.0.[1-%d]@tcp']", n)}
+	for i := range n {
+		r.servers = append(r.servers, commands.Start(t, lnetdtest.Config{
+			Networks: fmt.Sprintf("tcp(127.0.0.%d)", i+1), Port: kernelPort, Within: host.Do, Settings: settings,
+		}))
+	}
+	return r
+}
+
+// calm looks at servers in turn for a while: all see the same throughout.
+func (r *serverRoom) calm(who []int, lasting time.Duration, holds func(i int, v *view) bool) {
+	r.t.Helper()
+	end := time.After(lasting)
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-end:
+			return
+		case <-tick.C:
+		}
+		i := who[turn%len(who)]
+		var v view
+		if r.ask(i, &v, "status"); !holds(i, &v) {
+			r.t.Errorf("server %d sees %d alive, quorum %v", i+1, v.Alive, v.Quorum)
+		}
+	}
+}
