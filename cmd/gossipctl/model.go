@@ -67,12 +67,14 @@ func (m model) latest() int { return m.limits.Dead + 1 }
 func (m model) expected() float64 { return float64(m.limits.Dead) - 2 }
 
 // bytes is what a node sends in a cycle: a ping with all entries, and an answer
-// to the ping of another with those that are fresher by 2 and the fudge.
+// to the ping of another with those that are fresher by 2 and the fudge; and the same again
+// in cycles in which lost messages make the partner seem dead.
 func (m model) bytes() float64 {
 	n := float64(m.n)
 	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)
 	reply := math.Min(math.Ceil(n/8)+fresher, 5*fresher)
-	return gossip.HeaderSize + n + (1-m.loss)*(gossip.HeaderSize+reply)
+	once := gossip.HeaderSize + n + (1-m.loss)*(gossip.HeaderSize+reply)
+	return once * (1 + 2*m.loss*m.loss)
 }
 
 // round rounds x to a multiple of 1/unit.

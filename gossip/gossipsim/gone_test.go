@@ -14,7 +14,7 @@ import (
 func TestManyDead(t *testing.T) {
 	sweeps(t)
 	cells := []struct{ dead, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {0, 99}}
-	lasting, seeds := time.Minute, uint64(2)
+	lasting, seeds := 40*time.Second, uint64(1)
 	switch {
 	case long():
 		lasting, seeds = 5*time.Minute, 10

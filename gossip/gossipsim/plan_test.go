@@ -12,12 +12,12 @@ import (
 // when it is over all know all.
 func TestPlans(t *testing.T) {
 	sweeps(t)
-	count, some := 300, 0
+	count, some := 80, 0
 	switch {
 	case long():
 		count = 10_000
 	case testing.Short():
-		count = 60
+		count = 30
 	}
 	for seed := range uint64(count) {
 		res, err := gossipsim.RunPlan(t.Context(), scenario.Machines, gossipsim.Plan(seed), seed)
