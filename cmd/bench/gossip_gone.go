@@ -30,7 +30,7 @@ func measureGone(ctx context.Context, b *bench) ([]line, error) {
 				if err = errors.Join(err, ctx.Err()); err != nil {
 					return nil, err
 				}
-				told, deaths, most = told+g.Verdict.FalseDeaths, deaths+g.Verdict.Deaths, max(most, g.After/g.Before)
+				told, deaths, most = told+g.Verdict.FalseDeaths+g.Verdict.FewDeaths, deaths+g.Verdict.Deaths, max(most, g.After/g.Before)
 			}
 			what := fmt.Sprintf("%d of %d nodes dead, %.0f %% loss: ", c.gone, c.nodes, loss*100)
 			if c.nodes == 99 {

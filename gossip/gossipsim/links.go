@@ -68,8 +68,7 @@ func (l *links) heal(now time.Duration) {
 	l.change(now)
 }
 
-// relay notes that a node is fine, or is not any more. That changes ways only where there
-// are cuts, which lead over others.
+// relay notes that a node is fine, or is not any more, and news passes through it no more.
 func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if l.fine[id] = fine; !fine {
 		l.worse = now
@@ -81,15 +80,13 @@ func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if !fine {
 		by = -1
 	}
-	before := l.ways.fine[c]
-	if len(l.cuts) == 0 || before > 0 && before+by > 0 {
-		l.ways.fine[c] += by
-		return
-	}
 	l.past = append(l.past, era{l.ways, now})
 	l.ways.fine = slices.Clone(l.ways.fine)
+	before := l.ways.fine[c]
 	l.ways.fine[c] += by
-	l.ways.close()
+	if before == 0 || before+by == 0 {
+		l.ways.close()
+	}
 }
 
 // change ends an era.

@@ -15,7 +15,7 @@ func TestPlans(t *testing.T) {
 	count, some := 80, 0
 	switch {
 	case long():
-		count = 10_000
+		count = 1000
 	case testing.Short():
 		count = 30
 	}

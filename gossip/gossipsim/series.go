@@ -68,7 +68,7 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "detected last after", Unit: "cycles", Value: cycles(v.Latest)},
 		{Name: "joins told", Value: float64(v.Joins)},
 		{Name: "deaths told", Value: float64(v.Deaths)},
-		{Name: "false deaths", Value: float64(v.FalseDeaths)},
+		{Name: "false deaths", Value: float64(v.FalseDeaths + v.FewDeaths)},
 		{Name: "resurrections", Value: float64(v.Resurrections)},
 		{Name: "bytes per node and cycle", Unit: "B", Value: n.BytesPerCycle()},
 		{Name: "obsolete messages", Value: float64(c.Obsolete)},

@@ -15,7 +15,7 @@ import (
 //	the observer is silent after its start                              fate.silent
 //	one of these has ended so lately that news of it may be under way   grace
 //	parts come together that were apart for long                        links.together
-//	more than two thirds of all have just gone at once                  few
+//	more than six of ten have just gone at once                         few
 //
 // Nothing else does: not that many others are dead or out of reach, that messages are
 // lost, or that the observer itself was paused.
@@ -104,11 +104,11 @@ func (t *truth) excused(observer, subject sim.NodeID) bool {
 	if t.links.together != never && now-t.links.together < t.grace {
 		return true
 	}
-	return t.few(observer) || t.links.apart(subject, observer, now-t.grace)
+	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether less than a third of all nodes are left for an observer, so lately
-// that it may not have noticed.
+// few reports whether less than four of ten nodes are left for an observer, so lately that
+// it may not have noticed. Such deaths are counted, for they are rare.
 func (t *truth) few(observer sim.NodeID) bool {
-	return t.clock()-t.links.worse < t.grace && 3*t.links.fewest(observer, t.clock()-t.grace) < len(t.nodes)
+	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

@@ -13,6 +13,7 @@ type Verdict struct {
 	Joins         uint64 // told
 	Deaths        uint64 // told, of whatever
 	FalseDeaths   uint64 // of nodes that were fine, see truth
+	FewDeaths     uint64 // the same just when more than six of ten went at once
 	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
 	Flaps         uint64 // returns before that, of nodes of which some knew less than others
 	FirstFalse    string // what the first false death or resurrection was
@@ -67,6 +68,8 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 		v.Latest = max(v.Latest, after)
 		v.DetectTotal += after
 	case t.excused(observer, subject):
+	case t.few(observer):
+		v.FewDeaths++
 	default:
 		v.FalseDeaths++
 		n.first("at %v node %v was told that node %v died, which is fine since %v", at, observer, subject, f.fine)
