@@ -33,10 +33,10 @@ func (m *Machine) second(first int) int {
 // needsSecond reports whether the first partner of a cycle is overdue, or nobody was heard
 // in the last two: many may have just died, and seem alive until they are overdue.
 //
-// After a pause there is no second partner: those that are heard first may have stood
-// still as well, and would confirm each other's clocks.
+// In the first cycles after a pause there is no second partner: those that are heard first
+// may have stood still as well, and would confirm each other's clocks.
 func (m *Machine) needsSecond(first int) bool {
-	if m.limits.Overdue == 0 || m.Unsure() {
+	if m.limits.Overdue == 0 || m.pause.wakes(m) {
 		return false
 	}
 	return m.cycle-m.merged > 2 || first < m.ages.n && int(m.ages.bytes[first]) > m.limits.Overdue

@@ -79,6 +79,11 @@ func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Ste
 // holds reports whether changes of health are kept back.
 func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
 
+// wakes reports whether a pause ended only a few cycles ago.
+func (p *pause) wakes(m *Machine) bool {
+	return m.cycle < p.hold || p.resync && p.cycles <= m.limits.Resync
+}
+
 // Unsure reports whether changes of health are kept back because of a pause.
 func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 
