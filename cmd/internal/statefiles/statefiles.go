@@ -10,13 +10,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
 	// period is the time between two looks at the state.
 	period = time.Second
-	// share of the time that looking may take: at most 1 of so many.
+	// share of a processor that looking may take: at most 1 of so many.
 	share = 200
 )
 
@@ -71,9 +74,10 @@ func (w *Writer) run() {
 	w.clear()
 	defer w.clear()
 	for {
-		began := time.Now()
-		w.report(w.update())
-		timer := time.NewTimer(max(period, share*time.Since(began)))
+		var err error
+		took := worked(func() { err = w.update() })
+		w.report(err)
+		timer := time.NewTimer(max(period, share*took))
 		select {
 		case <-timer.C:
 		case <-w.quit:
@@ -81,6 +85,22 @@ func (w *Writer) run() {
 			return
 		}
 	}
+}
+
+// worked returns the processor time that f took. The time that it waited does not count:
+// on a busy machine the files would be old just when somebody looks at them.
+func worked(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadTime()
+	f()
+	return threadTime() - before
+}
+
+func threadTime() time.Duration {
+	var use unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_THREAD, &use) // cannot fail with these arguments
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // clear removes what this or an earlier Writer has left.

@@ -177,3 +177,24 @@ func TestFailure(t *testing.T) {
 		wantContent(t, dir, map[string]string{"clock": "7"})
 	})
 }
+
+// TestWaits: what the state or the disk keeps waiting, as on a busy machine, looks as often
+// as ever; only work makes looks rarer.
+func TestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		w := statefiles.Start(statefiles.Config{
+			Dir: filepath.Join(t.TempDir(), "gossip"),
+			Source: func() []statefiles.File {
+				looks++
+				<-time.After(500 * time.Millisecond)
+				return nil
+			},
+		})
+		pass(time.Minute)
+		w.Stop()
+		if looks < 40 { // one in 1.5 s
+			t.Errorf("%d looks in a minute, want 40 at least", looks)
+		}
+	})
+}
