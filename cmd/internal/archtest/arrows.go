@@ -21,7 +21,7 @@ const (
 	// simulatedMay is allowed to what adapts a protocol to the simulator.
 	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine/... portals "
 	// nodesMay is allowed to tests that start agents, which need a node under them.
-	nodesMay = "lnd lnet lnet/discovery lnet/lnetsim portals/node "
+	nodesMay = "lnd lnet lnet/discovery lnet/lnetsim portals/node portals/portalstest "
 	// testsMay is allowed to the tests of every package: test harnesses, the
 	// capture of what a test saw, and the two drivers that need no network.
 	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/link lnd/sim/... lnd/simlnd "
@@ -74,6 +74,7 @@ var Rules = []Rule{
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.
+	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},

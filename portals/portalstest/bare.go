@@ -1,0 +1,34 @@
+// Package portalstest has what the tests of protocols above portals share.
+package portalstest
+
+import (
+	"errors"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// BareNode checks that an agent refuses nodes on which it could not work, and says what to
+// add: one without 0@lo, which does not reach itself, and one without discovery, which
+// never gets the messages of its peers. start starts the agent on a node.
+func BareNode(t *testing.T, start func(*portals.Table) error) {
+	t.Helper()
+	table := portals.New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
+	if err := start(table); !errors.Is(err, portals.ErrNoLoopback) {
+		t.Errorf("%v, want %v", err, portals.ErrNoLoopback)
+	}
+	if _, err := table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(table); !errors.Is(err, portals.ErrNoDiscovery) {
+		t.Errorf("%v, want %v", err, portals.ErrNoDiscovery)
+	}
+	if err := table.Node().Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
