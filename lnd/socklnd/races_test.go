@@ -145,6 +145,7 @@ func TestPeerLost(t *testing.T) {
 		h.put(probeID)
 		conns := l.openAll(t)
 		conns[0].read(lnetHeaders)
+		synctest.Wait() // until all of them are established here too
 		_ = l.Close()
 		for _, c := range conns {
 			c.Close()
