@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/netip"
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/portals/node"
 )
@@ -37,7 +39,10 @@ func take(cfg node.Config) (s server, err error) {
 
 // Two servers, here in one process: each finds out that the other is alive.
 func Example() {
-	port := freePort() // one TCP port for all nodes; without AcceptPort it is 988
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	if err != nil {
+		log.Fatal(err)
+	}
 	alive := make(chan string, 8)
 	for _, id := range servers {
 		s, err := take(node.Config{Networks: fmt.Sprintf("tcp(%v)", id.Addr()), AcceptPort: port})

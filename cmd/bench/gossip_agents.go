@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
 

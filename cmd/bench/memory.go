@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"

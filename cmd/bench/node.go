@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/scoll"
 )
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/gossip/zone"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
 

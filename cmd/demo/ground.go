@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // maxNodes is how many daemons an act has at most, and one more is this process.

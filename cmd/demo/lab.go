@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // stopTimeout is how long a daemon may take to end before it is killed: longer than

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // heldWithin bounds how long servers and clients may take to agree.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/admin"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"

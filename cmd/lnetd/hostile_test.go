@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/health"
 	"ulnet/health/collective"
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"

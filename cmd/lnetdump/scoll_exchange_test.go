@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"

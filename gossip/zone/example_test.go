@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/netip"
 
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/portals/node"
 )
 
@@ -36,7 +38,10 @@ func join(cfg node.Config, self string) (m member, err error) {
 // Two nodes of a zone, here in one process: the first sees the other come, what that says of
 // itself, and that it leaves.
 func Example() {
-	port := freePort() // one TCP port for all nodes; without AcceptPort it is 988
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	if err != nil {
+		log.Fatal(err)
+	}
 	n1, err := join(node.Config{Networks: "tcp(127.0.85.1)", AcceptPort: port}, "n1=127.0.85.1@tcp")
 	if err != nil {
 		log.Fatal(err)

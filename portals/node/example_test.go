@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/netip"
 
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/node"
@@ -28,7 +30,10 @@ func put(cfg node.Config, to nid.NID, text string) (*node.Node, error) {
 
 // A node sends a PUT to another one, here in the same process.
 func Example() {
-	port := freePort() // one TCP port for all nodes; without AcceptPort it is 988
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	if err != nil {
+		log.Fatal(err)
+	}
 	receiver, err := node.Start(node.Config{Networks: "tcp(127.0.84.1)", AcceptPort: port})
 	if err != nil {
 		log.Fatal(err)

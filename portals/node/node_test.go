@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -24,14 +25,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// freePort returns a TCP port that is free on all addresses of this host.
+// freePort returns a TCP port that is free on the addresses of these tests.
 func freePort() uint16 {
-	l, err := net.Listen("tcp", ":0")
+	port, err := loopback.FreePort(netip.IPv4Unspecified())
 	if err != nil {
 		panic(err)
 	}
-	defer l.Close()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
+	return port
 }
 
 func start(t *testing.T, cfg node.Config) *node.Node {

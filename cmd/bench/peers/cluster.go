@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // cluster is the processes of one system.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // leaseResult is what one system did.

@@ -66,6 +66,7 @@ var Rules = []Rule{
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/mutants"},
 	{Package: "lnd/lndtest/rows"},
+	{Package: "lnd/lndtest/loopback"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
@@ -95,11 +96,12 @@ var Rules = []Rule{
 	// A program that tests: it uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
-	// cmd may import everything but test harnesses.
+	// cmd may import everything but test harnesses, and what finds room on loopback for
+	// several nodes.
 	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab"},
+		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
 	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd"},
+		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback"},
 }
 
 // A Limit names an import from outside the module that only some may use.

@@ -27,7 +27,7 @@ const (
 
 // settings returns the keys of a file; each value goes into c.
 func (c *Config) settings(file string) map[string]setting {
-	return map[string]setting{
+	all := map[string]setting{
 		"networks":                     text(&c.Networks, checkNetworks),
 		"lnet_transaction_timeout":     duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
 		"lnet_retry_count":             number(&c.RetryCount, 0, 5),
@@ -47,6 +47,42 @@ func (c *Config) settings(file string) map[string]setting {
 		"peer_buffer_credits": number(&c.PeerBufferCredits, 0, maxCount),
 		"credits":             number(&c.Credits, 1, maxCount),
 
+		"eager_ack":      unused(0, 15),
+		"nonblk_zcack":   unused(0, 1),
+		"zc_min_payload": unused(0, maxBuffer),
+		"nscheds":        unused(0, maxCount),
+		"nconnds":        unused(0, maxCount),
+		"nconnds_max":    unused(0, maxCount),
+
+		"o2ib": o2ibSection(&c.O2IB, file),
+
+		"faults":     faults(&c.Faults),
+		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
+
+		"gossip": gossipSection(&c.Gossip, file),
+		"scoll":  scollSection(&c.Scoll, file),
+		"rmcast": rmcastSection(&c.Rmcast, file),
+		"health": healthSection(&c.Health, file),
+		"zone":   zoneSection(&c.Zone, file),
+
+		"handlers": handlerSection(&c.Handlers, file),
+
+		"socket":        text(&c.Socket, nil),
+		"state_dir":     text(&c.StateDir, nil),
+		"runtime_dir":   text(&c.RuntimeDir, nil),
+		"capture":       text(&c.Capture, nil),
+		"capture_size":  number(&c.CaptureSize, 0, maxCount),
+		"capture_time":  duration(&c.CaptureTime, time.Second, 0, 366*maxSeconds),
+		"capture_files": number(&c.CaptureFiles, 1, 1000),
+		"log_level":     level(&c.LogLevel),
+	}
+	maps.Copy(all, c.tcpSettings())
+	return all
+}
+
+// tcpSettings returns the keys of the TCP driver and of its multicast.
+func (c *Config) tcpSettings() map[string]setting {
+	return map[string]setting{
 		"sock_timeout":       duration(&c.SockTimeout, time.Second, 0, maxSeconds),
 		"conns_per_peer":     number(&c.ConnsPerPeer, 0, 127),
 		"typed_conns":        flag(&c.TypedConns),
@@ -77,35 +113,6 @@ func (c *Config) settings(file string) map[string]setting {
 		"multicast_base6":          multicastBase(&c.MulticastBase6, true),
 		"multicast_ttl":            number(&c.MulticastTTL, 1, 255),
 		"multicast_rx_buffer_size": number(&c.MulticastRxBuffer, 1, maxBuffer),
-
-		"eager_ack":      unused(0, 15),
-		"nonblk_zcack":   unused(0, 1),
-		"zc_min_payload": unused(0, maxBuffer),
-		"nscheds":        unused(0, maxCount),
-		"nconnds":        unused(0, maxCount),
-		"nconnds_max":    unused(0, maxCount),
-
-		"o2ib": o2ibSection(&c.O2IB, file),
-
-		"faults":     faults(&c.Faults),
-		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
-
-		"gossip": gossipSection(&c.Gossip, file),
-		"scoll":  scollSection(&c.Scoll, file),
-		"rmcast": rmcastSection(&c.Rmcast, file),
-		"health": healthSection(&c.Health, file),
-		"zone":   zoneSection(&c.Zone, file),
-
-		"handlers": handlerSection(&c.Handlers, file),
-
-		"socket":        text(&c.Socket, nil),
-		"state_dir":     text(&c.StateDir, nil),
-		"runtime_dir":   text(&c.RuntimeDir, nil),
-		"capture":       text(&c.Capture, nil),
-		"capture_size":  number(&c.CaptureSize, 0, maxCount),
-		"capture_time":  duration(&c.CaptureTime, time.Second, 0, 366*maxSeconds),
-		"capture_files": number(&c.CaptureFiles, 1, 1000),
-		"log_level":     level(&c.LogLevel),
 	}
 }
 

@@ -112,14 +112,14 @@ func TestBatches(t *testing.T) {
 		f.set.Tell("zone.joined", -1)
 		synctest.Wait()
 		f.set.Tell("zone.left", 2)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		f.set.Tell("zone.left", 3)
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		f.next(0, program.Result{}, nil)
 		f.set.Tell("zone.left", 4)
 		synctest.Wait()
 		f.set.Tell("zone.left", 5) // the program has ended, the interval has not
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		f.end()
 		want := []string{"[1] 0s", "[2 3] 1.5s", "[4] 11s", "[5] 12s"}
 		for i := range f.batches {
@@ -173,7 +173,7 @@ func TestMissed(t *testing.T) {
 		if s := f.set.Status()[0]; s.Waiting != MaxEvents || s.Missed != 7 || !s.Running {
 			t.Errorf("%+v", s)
 		}
-		time.Sleep(15 * time.Second)
+		<-time.After(15 * time.Second)
 		big := strings.Repeat("x", MaxEvent-2) // as large as may be, as JSON
 		f.set.Tell("e", 7)
 		for range MaxBytes / MaxEvent {
@@ -181,7 +181,7 @@ func TestMissed(t *testing.T) {
 		}
 		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: it is lost, and takes no others along
 		f.set.Tell("e", 8)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		f.end()
 		if len(f.batches) != 3 {
 			t.Fatalf("%d batches", len(f.batches))
@@ -210,7 +210,7 @@ func TestRateOfRuns(t *testing.T) {
 			for j := range 3 {
 				f.set.Tell("zone.joined", 3*i+j)
 			}
-			time.Sleep(5 * time.Millisecond)
+			<-time.After(5 * time.Millisecond)
 		}
 		f.end()
 		if n := len(f.batches); n < 99 || n > 101 {
@@ -240,7 +240,7 @@ func TestComplaints(t *testing.T) {
 		once := func(result program.Result, err error) {
 			f.next(0, result, err)
 			f.set.Tell("e", 0)
-			time.Sleep(10 * time.Second)
+			<-time.After(10 * time.Second)
 		}
 		once(program.Result{}, nil)
 		for range 4 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/loopback"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet"

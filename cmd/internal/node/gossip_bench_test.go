@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // BenchmarkGossipFiles is what the state files of a thousand participants cost

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
 

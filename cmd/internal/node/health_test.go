@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
 

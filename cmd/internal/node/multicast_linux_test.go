@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )

@@ -9,8 +9,8 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 const address = "127.0.0.64"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/portals"

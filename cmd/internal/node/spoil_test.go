@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )

@@ -13,8 +13,8 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/incarnation"
-	"ulnet/cmd/internal/loopback"
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // zoneNode starts a node of a zone, with a state directory. The result stops it.

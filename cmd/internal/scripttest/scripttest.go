@@ -34,7 +34,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // Run runs the scripts of a directory, each as a subtest, with the named

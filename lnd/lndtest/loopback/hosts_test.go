@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"ulnet/cmd/internal/loopback"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 func TestFreeHosts(t *testing.T) {
