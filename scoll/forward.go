@@ -17,7 +17,7 @@ func (m *Machine) run(r *request) {
 
 // forward sends a request to the children, the deepest subtree first.
 func (m *Machine) forward(r *request) {
-	r.phase = running
+	r.phase, r.since = running, m.now
 	if len(r.children) > 0 {
 		m.expose(r)
 		frame := m.frame(r, false)

@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"slices"
+	"time"
 
 	"ulnet/lnet/nid"
 )
@@ -47,15 +48,15 @@ func (m *Machine) healthChanged(in *Input) {
 	m.health.known[in.From] = now
 	m.health.epoch++
 	if !in.Alive || known && before.lifetime != now.lifetime {
-		m.endWaits(in.From, EHOSTDOWN)
+		m.endWaits(in.From, EHOSTDOWN, m.now)
 		m.endGroups(func(g *group) bool { return g.key.id.Creator == in.From })
 	}
 }
 
-// endWaits gives a child up, wherever it is waited for.
-func (m *Machine) endWaits(id nid.NID, s Status) {
+// endWaits gives a child up, wherever it is waited for since an instant or longer.
+func (m *Machine) endWaits(id nid.NID, s Status, since time.Duration) {
 	for _, r := range m.requests.slots {
-		if r.phase != running {
+		if r.phase != running || r.since > since {
 			continue
 		}
 		if r.pipe.loading && r.parent == id {

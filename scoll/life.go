@@ -46,6 +46,7 @@ type question struct {
 	to    nid.NID
 	nonce uint64
 	sent  bool
+	since time.Duration // when somebody else told what it is to confirm
 	at    time.Duration // when it is sent, or given up
 }
 
@@ -95,7 +96,7 @@ func (m *Machine) heardOfLife(r *request, of nid.NID, incarnation uint64, fresh 
 	case !of.IsValid() || of == m.cfg.Self:
 	case r.parent == of:
 		if incarnation > m.lives.of[of] {
-			m.confirm(of, incarnation)
+			m.confirm(of, incarnation, m.now)
 		}
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
 		m.inquire(of)
@@ -127,13 +128,15 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 }
 
 // confirm records what a node says of itself, and ends what there is of earlier
-// incarnations: its groups, what is known of it as a root, and waits for it.
-func (m *Machine) confirm(id nid.NID, incarnation uint64) {
+// incarnations: its groups, what is known of it as a root, and waits for it. Those
+// stay that began after the instant in which others told of this incarnation: it has
+// these requests, if they have come.
+func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.lives.of[id], m.stats.Destroyed
 	m.lives.set(id, incarnation)
 	m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
 	if before != 0 && before < incarnation || m.stats.Destroyed > ended {
-		m.endWaits(id, EREBOOT)
+		m.endWaits(id, EREBOOT, since)
 	}
 	for _, g := range m.table.list {
 		g.forgetRoots(id, incarnation)
@@ -160,7 +163,7 @@ func (m *Machine) planQuestion(id nid.NID, at time.Duration) {
 	case i >= 0, len(l.asked) == maxAsked, at > m.now && len(l.asked) >= maxAsked/2, !m.mayDial(id):
 	default:
 		l.nonce += nonceStep
-		l.asked = append(l.asked, question{to: id, nonce: l.nonce, at: at})
+		l.asked = append(l.asked, question{to: id, nonce: l.nonce, since: m.now, at: at})
 	}
 	m.inquireNow()
 }
@@ -209,13 +212,14 @@ func (m *Machine) identity(in *Input) {
 		m.stats.Stray++
 		return
 	}
+	since := m.lives.asked[q].since
 	m.lives.asked = slices.Delete(m.lives.asked, q, q+1)
 	if m.isAhead(i.Incarnation, in.Wall) {
 		m.stats.Ahead++
 		m.emit(Effect{Kind: WarnAhead, To: from, Bits: i.Incarnation})
 		return
 	}
-	m.confirm(from, i.Incarnation)
+	m.confirm(from, i.Incarnation, since)
 }
 
 // identify sends a message about incarnations; the machine does not wait to hear that

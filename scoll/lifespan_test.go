@@ -247,6 +247,32 @@ func TestRebootEndsWait(t *testing.T) {
 	h.one("died", h.m.Stats().Died)
 }
 
+// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node was told of its
+// restart before it sent the request, and only the child's own word came later: the
+// request went to the life that lasts.
+func TestRebootBeforeWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	all := h.group
+	made := func(life uint64) {
+		h.group = GroupID{h.members.NID(6), life, 1, h.members.Digest()}
+		h.admitted(nil)
+	}
+	made(7)
+	h.want("pre")
+	made(8) // nobody waits for it: it is asked some time
+	h.want("pre")
+	h.now = h.m.lives.asked[0].at - time.Millisecond
+	h.step(Input{}) // the others are overdue
+	h.group = all
+	h.running(nil)
+	h.asked(testRTT)
+	h.confirms(6, 8)
+	h.want("")
+	if h.childrenReply(); h.m.Stats().Died != 0 {
+		t.Error("a child that has answered is given up")
+	}
+}
+
 // TestRootReboots: SC-102: of two lives of a root the later one counts, in
 // out-of-band groups too, and its numbers begin anew.
 func TestRootReboots(t *testing.T) {

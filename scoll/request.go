@@ -90,6 +90,7 @@ type request struct {
 	ups      []up // replies on their way
 	parts    uint32
 
+	since time.Duration // when it was sent on to the children
 	limit time.Duration // when the module answers for the service
 	until time.Duration // withdrawing: how long to wait
 	at    time.Duration // when it wants to be looked at
