@@ -35,7 +35,7 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer, Incarnation: nextIncarnation(log, cfg.StateDir)})
+	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log)})
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
@@ -72,16 +72,6 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 			w.Stop()
 		}
 	}
-}
-
-// nextIncarnation returns the number of the life that begins.
-func nextIncarnation(log *slog.Logger, stateDir string) uint64 {
-	n, err := incarnation.Next(stateDir, time.Now())
-	if err != nil {
-		log.Warn("the incarnation of this node is not kept and comes from the clock, which must not be put back: see --state-dir",
-			slog.Uint64("incarnation", n), slog.Any("err", err))
-	}
-	return n
 }
 
 // ready tells everybody that the node is up.

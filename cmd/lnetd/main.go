@@ -61,6 +61,11 @@ says (see 'accept' in what 'lnetd config' prints).`,
 		if err := makeDirs(cfg, places); err != nil {
 			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
 		}
+		unlock, err := lockState(cfg.StateDir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		return serve(c.Context(), env, cfg)
 	}
 	c.AddCommand(configCommand(), simcmd.Command(env))

@@ -67,6 +67,7 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest/mutants"},
 	{Package: "lnd/lndtest/rows"},
 	{Package: "lnd/lndtest/loopback"},
+	{Package: "lnd/lndtest/smalldisk"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
@@ -112,7 +113,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab cmd/internal/..."
+const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/..."
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

@@ -1,63 +1,75 @@
 // Package incarnation numbers the lives of a node: each gets a number above
 // those of all lives before, also when the clock was put back. The number is
-// kept in a bbolt database in the state directory, and beside it numbers that
-// protocols took by themselves, and must begin above.
+// kept in a file of twelve bytes in the state directory, and beside it, in files
+// of the same kind, numbers that protocols took by themselves, and must begin above.
 package incarnation
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"io/fs"
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
-// File is the name of the database in the state directory.
-const File = "incarnation.db"
+// File is the name of the file in the state directory.
+const File = "incarnation"
 
-// lockTimeout is how long another process may have the database open.
-const lockTimeout = time.Second
-
-var (
-	bucket = []byte("incarnation")
-	key    = []byte("last")
+const (
+	// aside is what a file's name gets when it is of no use any more.
+	aside = ".aside"
+	// database is the file of versions before 2026-11-23. It is never opened: a
+	// damaged one crashes who maps it into memory.
+	database = "incarnation.db"
+	// slack is how far above its own wall clock a peer lets an incarnation be
+	// (scoll.IncarnationSlack).
+	slack = 24 * time.Hour
 )
 
 // Next returns the number of a life that begins now, and keeps it in dir: the
-// wall clock in nanoseconds, or one more than the number before if that is not
-// above it. With an error the number is the wall clock alone: good for as long
-// as that is not put back.
-func Next(dir string, now time.Time) (uint64, error) {
-	wall := uint64(max(now.UnixNano(), 1))
-	var next uint64
-	err := with(dir, func(tx *bbolt.Tx) (err error) {
-		next, err = advance(tx, wall)
-		return err
-	})
-	if err != nil {
-		return wall, err
+// wall clock in nanoseconds since 1970, or one more than the number before if
+// that is not above it. It always returns a number, and logs what there is to say
+// of it: when the number before is not known, or this one cannot be kept, it is only
+// as good as the clock.
+func Next(dir string, now time.Time, log *slog.Logger) uint64 {
+	path := filepath.Join(dir, File)
+	next := uint64(max(now.UnixNano(), 1))
+	wall := next
+	setAsideDatabase(dir, log)
+	last, err := read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		log.Warn("the number of this node's last life is lost; this one's is the clock's. If the clock was put back since, peers take this node for its "+
+			"earlier self until the clock has caught up", slog.String("file", path), slog.Any("err", errors.Join(err, setAside(path, err))))
+	case last >= next:
+		next = last + 1
 	}
-	return next, nil
+	if err := write(path, next); err != nil {
+		log.Warn("the incarnation of this node is not kept, so the clock must not be put back: make room, or see --state-dir",
+			slog.Uint64("incarnation", next), slog.Any("err", err))
+	}
+	if ahead := next - wall; ahead > uint64(slack) {
+		log.Warn("the incarnation of this node is far above its clock, and peers refuse it as \"ahead\". If the clock is behind, set it. "+
+			"If it is right it was ahead once: stop lnetd, remove the file, and start it again",
+			slog.String("file", path), slog.Duration("ahead", time.Duration(min(ahead, math.MaxInt64))))
+	}
+	return next
 }
 
-// advance puts the next number in the place of the last one.
-func advance(tx *bbolt.Tx, wall uint64) (next uint64, err error) {
-	b, err := tx.CreateBucketIfNotExists(bucket)
-	if err != nil {
-		return 0, err
+// setAsideDatabase renames the file of earlier versions.
+func setAsideDatabase(dir string, log *slog.Logger) {
+	path := filepath.Join(dir, database)
+	_, err := os.Lstat(path)
+	if err == nil {
+		err = os.Rename(path, path+aside)
 	}
-	next = wall
-	if value := b.Get(key); value != nil {
-		if len(value) != 8 {
-			return 0, fmt.Errorf("the last incarnation has %d bytes, want 8", len(value))
-		}
-		last := binary.BigEndian.Uint64(value)
-		if last == math.MaxUint64 {
-			return 0, errors.New("there is no incarnation after the last one")
-		}
-		next = max(wall, last+1)
+	switch {
+	case err == nil:
+		log.Info("the file of an earlier version is set aside unread, and this life's number is the clock's", slog.String("file", path+aside))
+	case !errors.Is(err, fs.ErrNotExist):
+		log.Warn("the file of an earlier version stays, unread: remove it", slog.String("file", path), slog.Any("err", err))
 	}
-	return next, b.Put(key, binary.BigEndian.AppendUint64(nil, next))
 }

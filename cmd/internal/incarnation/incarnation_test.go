@@ -1,15 +1,44 @@
 package incarnation_test
 
 import (
+	"bytes"
+	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"ulnet/cmd/internal/incarnation"
 )
+
+// next begins a life and returns what was logged.
+func next(dir string, now time.Time) (n uint64, said string) {
+	var b bytes.Buffer
+	n = incarnation.Next(dir, now, slog.New(slog.NewTextHandler(&b, nil)))
+	return n, b.String()
+}
+
+// mustNext begins a life of which there is nothing to say.
+func mustNext(t *testing.T, dir string, now time.Time) uint64 {
+	t.Helper()
+	n, said := next(dir, now)
+	if said != "" {
+		t.Errorf("at %v: %s", now.UTC(), said)
+	}
+	return n
+}
+
+// wantSaid checks that something was logged that has all words.
+func wantSaid(t *testing.T, said string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(said, word) {
+			t.Errorf("it does not say %q: %s", word, said)
+		}
+	}
+}
 
 // TestNext: numbers rise from life to life, whatever the clock does.
 func TestNext(t *testing.T) {
@@ -18,10 +47,7 @@ func TestNext(t *testing.T) {
 	for _, now := range []time.Time{
 		time.Unix(1000, 0), time.Unix(1000, 0), time.Unix(1, 0), time.Unix(0, 0), time.Unix(-5, 0), time.Unix(2000, 7),
 	} {
-		n, err := incarnation.Next(dir, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := mustNext(t, dir, now)
 		if n <= last {
 			t.Errorf("at %v: %d after %d", now.UTC(), n, last)
 		}
@@ -30,62 +56,111 @@ func TestNext(t *testing.T) {
 	if want := uint64(2000_000_000_007); last != want {
 		t.Errorf("%d, want the wall clock %d when it is ahead", last, want)
 	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
 }
 
-// TestWithoutDisk: where nothing can be kept the wall clock must do, and an
-// error says so.
-func TestWithoutDisk(t *testing.T) {
-	now := time.Unix(7, 0)
+// TestDamage: a file with any byte changed, cut anywhere, or too long is set aside, and
+// the clock's number is taken; the life after goes on from there.
+func TestDamage(t *testing.T) {
 	dir := t.TempDir()
-	broken := filepath.Join(dir, "broken")
-	if err := os.Mkdir(broken, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(broken, incarnation.File), []byte("this is no database at all"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	taken := t.TempDir()
-	db, err := bbolt.Open(filepath.Join(taken, incarnation.File), 0o600, nil)
+	path := filepath.Join(dir, incarnation.File)
+	mustNext(t, dir, time.Unix(5000, 0))
+	sound, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	for name, dir := range map[string]string{
-		"no directory": filepath.Join(dir, "nowhere"), "damaged": broken, "in use": taken,
-	} {
-		t.Run(name, func(t *testing.T) {
-			n, err := incarnation.Next(dir, now)
-			if err == nil || n != uint64(now.UnixNano()) {
-				t.Errorf("got %d, %v, want the wall clock and an error", n, err)
-			}
-		})
+	damaged := [][]byte{append(bytes.Clone(sound), 0), bytes.Repeat([]byte{0}, len(sound)), bytes.Repeat([]byte{255}, len(sound))}
+	for i := range sound {
+		damaged = append(damaged, sound[:i])
+		for bit := range 8 {
+			b := bytes.Clone(sound)
+			b[i] ^= 1 << bit
+			damaged = append(damaged, b)
+		}
+	}
+	now := time.Unix(6000, 0)
+	for _, b := range damaged {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, said := next(dir, now)
+		if n != uint64(now.UnixNano()) {
+			t.Errorf("%x: life %d, want the clock's number", b, n)
+		}
+		wantSaid(t, said, "level=WARN", "damaged", "set aside as "+path+".aside", "until the clock has caught up")
+		if aside, err := os.ReadFile(path + ".aside"); err != nil || !bytes.Equal(aside, b) {
+			t.Errorf("%x: set aside is %x, %v", b, aside, err)
+		}
+		if after := mustNext(t, dir, now); after != n+1 {
+			t.Errorf("%x: life %d after %d", b, after, n)
+		}
 	}
 }
 
-// TestLastNumber: after the greatest number there is none.
-func TestLastNumber(t *testing.T) {
+// TestEarlierVersion: the database of earlier versions is set aside without a look at
+// it, whatever it is.
+func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
-	put := func(value []byte) {
-		db, err := bbolt.Open(filepath.Join(dir, incarnation.File), 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		err = db.Update(func(tx *bbolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists([]byte("incarnation"))
-			if err != nil {
-				return err
-			}
-			return b.Put([]byte("last"), value)
-		})
-		if err != nil {
+	old := filepath.Join(dir, "incarnation.db")
+	if err := os.WriteFile(old, nil, 0); err != nil { // nobody may open it
+		t.Fatal(err)
+	}
+	now := time.Unix(7, 0)
+	n, said := next(dir, now)
+	if n != uint64(now.UnixNano()) {
+		t.Errorf("life %d, want the clock's number", n)
+	}
+	wantSaid(t, said, "level=INFO", "set aside unread", old+".aside")
+	if after := mustNext(t, dir, now); after != n+1 {
+		t.Errorf("life %d after %d", after, n)
+	}
+}
+
+// TestFarAhead: a number far above the clock is used, since numbers must rise, and the log
+// says what to do.
+func TestFarAhead(t *testing.T) {
+	dir := t.TempDir()
+	ahead := mustNext(t, dir, time.Unix(1<<31, 0))
+	n, said := next(dir, time.Unix(1000, 0))
+	if n != ahead+1 {
+		t.Errorf("life %d after %d", n, ahead)
+	}
+	wantSaid(t, said, "level=WARN", "far above its clock", "stop lnetd, remove the file, and start it again", "ahead=596")
+	if n, said := next(dir, time.Unix(1<<31-3600, 0)); n != ahead+2 || said != "" {
+		t.Errorf("an hour ahead: life %d, %s", n, said)
+	}
+}
+
+// TestNoPlace: where nothing can be read or kept the clock must do, and the log says so.
+func TestNoPlace(t *testing.T) {
+	now := time.Unix(7, 0)
+	taken := t.TempDir()
+	for _, name := range []string{incarnation.File, incarnation.File + ".new"} {
+		if err := os.MkdirAll(filepath.Join(taken, name, "x"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, value := range [][]byte{{255, 255, 255, 255, 255, 255, 255, 255}, {1, 2, 3}} {
-		put(value)
-		if n, err := incarnation.Next(dir, time.Unix(9, 0)); err == nil {
-			t.Errorf("after %v: %d without an error", value, n)
+	for name, dir := range map[string]string{"no directory": filepath.Join(t.TempDir(), "nowhere"), "directories in the way": taken} {
+		n, said := next(dir, now)
+		if n != uint64(now.UnixNano()) {
+			t.Errorf("%s: life %d, want the clock's number", name, n)
 		}
+		wantSaid(t, said, "level=WARN", "is not kept", "see --state-dir")
+	}
+}
+
+// TestGreatest: after the greatest number there is none, so a file with it is damaged.
+func TestGreatest(t *testing.T) {
+	dir := t.TempDir()
+	if err := incarnation.Keep(dir, "a", math.MaxUint64); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := incarnation.Kept(dir, "a"); n != 0 || err == nil || !strings.Contains(err.Error(), "after the greatest") {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := incarnation.Kept(dir, "a"); n != 0 || err != nil {
+		t.Errorf("set aside: %d, %v", n, err)
 	}
 }

@@ -1,59 +1,40 @@
 package incarnation
 
 import (
-	"encoding/binary"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
+	"io/fs"
 	"path/filepath"
-
-	"go.etcd.io/bbolt"
 )
 
-// keptBucket has numbers of lives that others have, each by a name.
-var keptBucket = []byte("kept")
-
-// Kept returns the number that was last kept in dir under a name, 0 for none.
-func Kept(dir, name string) (n uint64, err error) {
-	err = with(dir, func(tx *bbolt.Tx) error {
-		b := tx.Bucket(keptBucket)
-		if b == nil {
-			return nil
-		}
-		switch value := b.Get([]byte(name)); len(value) {
-		case 0:
-		case 8:
-			n = binary.BigEndian.Uint64(value)
-		default:
-			return fmt.Errorf("the number kept for %s has %d bytes, want 8", name, len(value))
-		}
-		return nil
-	})
-	return n, err
+// Kept returns the number that was last kept in dir under a name, 0 for none. With an
+// error it is not known; a damaged file is set aside then, and the error says so.
+func Kept(dir, name string) (uint64, error) {
+	path := keptPath(dir, name)
+	n, err := read(path)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = filepath.EvalSymlinks(dir) // is there a place to keep it at all?
+		return 0, err
+	}
+	return 0, errors.Join(err, setAside(path, err))
 }
 
 // Keep keeps a number in dir under a name, unless a higher one is kept already.
 func Keep(dir, name string, n uint64) error {
-	return with(dir, func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(keptBucket)
-		if err != nil {
-			return err
-		}
-		if value := b.Get([]byte(name)); len(value) == 8 && binary.BigEndian.Uint64(value) >= n {
-			return nil
-		}
-		return b.Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
-	})
+	path := keptPath(dir, name)
+	if last, err := read(path); err == nil && last >= n {
+		return nil
+	}
+	return write(path, n)
 }
 
-// with opens the database in dir for one transaction.
-func with(dir string, f func(*bbolt.Tx) error) error {
-	path := filepath.Join(dir, File)
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	if err = errors.Join(db.Update(f), db.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+// keptPath is the file for a name, which may be longer than names of files can be, and
+// have any character.
+func keptPath(dir, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(dir, File+"-"+hex.EncodeToString(sum[:8]))
 }

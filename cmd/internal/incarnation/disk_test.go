@@ -1,0 +1,67 @@
+//go:build linux
+
+package incarnation_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/incarnation"
+	"ulnet/lnd/lndtest/smalldisk"
+)
+
+// TestDiskFull: a disk that is full, or read-only, at any start costs nothing but the
+// memory of that start: the number before stays, this one is above it, and the next start
+// with room goes on.
+func TestDiskFull(t *testing.T) {
+	for _, state := range []struct {
+		name         string
+		spoil, amend func(*smalldisk.Disk)
+	}{
+		{"full", (*smalldisk.Disk).Fill, (*smalldisk.Disk).Free},
+		{"read-only", func(d *smalldisk.Disk) { d.ReadOnly(true) }, func(d *smalldisk.Disk) { d.ReadOnly(false) }},
+	} {
+		t.Run(state.name, func(t *testing.T) {
+			disk := smalldisk.New(t)
+			taken := uint64(0)
+			life := func(seconds int64) (n uint64, said string) {
+				t.Helper()
+				if err := disk.Do(func() error {
+					n, said = next(disk.Dir, time.Unix(seconds, 0))
+					taken++
+					return incarnation.Keep(disk.Dir, "a", taken)
+				}); (err != nil) != (said != "") {
+					t.Errorf("the number of a protocol: %v, while that of the node says %q", err, said)
+				}
+				return n, said
+			}
+			for _, start := range []struct {
+				bad     bool
+				seconds int64
+				want    uint64
+			}{
+				{true, 1000, 1000e9}, // the first ever
+				{false, 900, 900e9},  // nothing was kept
+				{true, 2000, 2000e9},
+				{false, 800, 900e9 + 1},
+				{true, 800, 900e9 + 2}, // what is there is read all the same
+			} {
+				if start.bad {
+					state.spoil(disk)
+				}
+				n, said := life(start.seconds)
+				if n != start.want {
+					t.Errorf("at %d s: life %d, want %d", start.seconds, n, start.want)
+				}
+				if !start.bad {
+					if said != "" {
+						t.Errorf("at %d s: %s", start.seconds, said)
+					}
+					continue
+				}
+				state.amend(disk)
+				wantSaid(t, said, "level=WARN", "is not kept", "make room")
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package incarnation
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// A file has a number, big-endian, and the CRC-32C of that, likewise.
+const (
+	numberSize = 8
+	fileSize   = numberSize + crc32.Size
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errDamaged says that a file is not what was written.
+var errDamaged = errors.New("the file is damaged")
+
+// read returns the number in a file. Errors are errDamaged and those of the system.
+func read(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, fileSize+1))
+	if err != nil {
+		return 0, err
+	}
+	if len(b) != fileSize || crc32.Checksum(b[:numberSize], castagnoli) != binary.BigEndian.Uint32(b[numberSize:]) {
+		return 0, fmt.Errorf("%s: %w", path, errDamaged)
+	}
+	n := binary.BigEndian.Uint64(b)
+	if n == math.MaxUint64 {
+		return 0, fmt.Errorf("%s: %w: there is no number after the greatest", path, errDamaged)
+	}
+	return n, nil
+}
+
+// setAside renames a file that was read with errDamaged, so that somebody can look at
+// it. The next such file takes its place.
+func setAside(path string, why error) error {
+	if !errors.Is(why, errDamaged) {
+		return nil
+	}
+	if err := os.Rename(path, path+aside); err != nil {
+		return err
+	}
+	return fmt.Errorf("it is set aside as %s", path+aside)
+}
+
+// write puts a number into a file. A crash, or a full disk, leaves the old one or the
+// new one.
+func write(path string, n uint64) error {
+	b := binary.BigEndian.AppendUint64(nil, n)
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	part := path + ".new"
+	if err := create(part, b); err != nil {
+		return err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// create writes and syncs a file, or leaves none.
+func create(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
