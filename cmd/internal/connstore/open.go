@@ -38,12 +38,8 @@ func Open(cfg Config) (*Store, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	if err := s.reopen(); err != nil {
-		if !readOnlyError(err) {
-			return nil, err
-		}
-		s.readOnly = err
-		if err := s.reopen(); err != nil {
+	if err := s.openForWriting(); err != nil {
+		if s.db == nil {
 			return nil, err
 		}
 		s.stats.Error = s.readOnly.Error()

@@ -83,6 +83,7 @@ type Store struct {
 	places   map[health.ClientID]uint64 // where a client's record is
 	next     uint64                     // the place of the next new client
 	readOnly error                      // why nothing can be written
+	tried    time.Time                  // when that was found out
 	broken   bool
 
 	mu      sync.Mutex

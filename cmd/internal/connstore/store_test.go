@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -304,7 +305,7 @@ func TestNothingToRemove(t *testing.T) {
 }
 
 // TestReadOnly: where nothing can be written what is there is known, and each
-// call says why it failed.
+// call says why it failed. Some seconds after that has changed connections are saved.
 func TestReadOnly(t *testing.T) {
 	path := place(t)
 	s := open(t, path)
@@ -312,9 +313,12 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	var writable atomic.Bool
+	var clock atomic.Int64
 	s = open(t, path, func(c *Config) {
+		c.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 		c.openFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			if flag&(os.O_RDWR|os.O_WRONLY|os.O_CREATE) != 0 {
+			if flag&(os.O_RDWR|os.O_WRONLY|os.O_CREATE) != 0 && !writable.Load() {
 				return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 			}
 			return os.OpenFile(name, flag, mode)
@@ -327,6 +331,22 @@ func TestReadOnly(t *testing.T) {
 	}
 	want(t, s, []health.Record{record(0, 1), record(1, 1)}, nil)
 	if st := s.Stats(); st.Error == "" || st.Failed != 2 || st.Records != 2 {
+		t.Errorf("counters %+v", st)
+	}
+	for _, later := range []struct {
+		seconds  int64
+		writable bool
+		saved    bool
+	}{{4, true, false}, {5, false, false}, {9, true, false}, {10, true, true}, {11, true, true}} {
+		clock.Store(later.seconds)
+		writable.Store(later.writable)
+		err := wait(func(done func(error)) { s.Save(record(0, 2), done) })
+		if later.saved != (err == nil) || err != nil && !errors.Is(err, syscall.EROFS) {
+			t.Errorf("after %d s, writable %v: %v", later.seconds, later.writable, err)
+		}
+	}
+	want(t, s, []health.Record{record(0, 2), record(1, 1)}, nil)
+	if st := s.Stats(); st.Error != "" {
 		t.Errorf("counters %+v", st)
 	}
 }

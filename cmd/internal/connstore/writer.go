@@ -103,7 +103,9 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 	case s.broken:
 		return false, ErrBroken
 	case s.readOnly != nil:
-		return false, s.readOnly
+		if err := s.writeAgain(); err != nil {
+			return false, err
+		}
 	}
 	s.open.RLock()
 	closed := s.db == nil
@@ -129,6 +131,42 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 		s.open.Unlock()
 	}
 	return false, fmt.Errorf("%s: %w", s.cfg.Path, err)
+}
+
+// tryAgainAfter passes between two attempts to write to a disk that was read-only.
+const tryAgainAfter = 5 * time.Second
+
+// writeAgain opens a file for writing that could only be read, now and then: somebody
+// may have made the disk writable.
+func (s *Store) writeAgain() error {
+	if now := s.cfg.Now(); now.Sub(s.tried) >= tryAgainAfter || now.Before(s.tried) {
+		s.tried = now
+		if err := s.openForWriting(); err == nil || !readOnlyError(err) {
+			return err
+		}
+	}
+	return s.readOnly
+}
+
+// openForWriting opens the file, for reading alone if it cannot be written. The error
+// says so then.
+func (s *Store) openForWriting() error {
+	s.open.Lock()
+	before := s.db
+	s.db = nil
+	s.open.Unlock()
+	if before != nil {
+		if err := before.Close(); err != nil {
+			return err
+		}
+	}
+	s.readOnly = nil
+	err := s.reopen()
+	if err != nil && readOnlyError(err) {
+		s.readOnly, s.tried = err, s.cfg.Now()
+		return errors.Join(err, s.reopen())
+	}
+	return err
 }
 
 // update writes a plan. What happens to bbolt in a page that cannot be read, or is

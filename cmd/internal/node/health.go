@@ -10,7 +10,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/connstore"
 	"ulnet/gossip"
 	"ulnet/health"
 	broadcast "ulnet/health/collective"
@@ -28,9 +27,8 @@ type healthRoles struct {
 	log    *slog.Logger
 	view   *healthView
 	events *healthEvents
-	store  *connstore.Store // nil: records are off, or there was trouble
-	path   string           // of the store; "": records are off
-	broken error            // the trouble
+	store  *lateStore // nil: records are off
+	path   string     // of the store; "": records are off
 
 	changed chan struct{} // gossip may have changed; one place
 	quit    chan struct{}
@@ -231,10 +229,7 @@ func (h *healthRoles) close() error {
 	if h.all != nil {
 		h.all.Close()
 	}
-	var err error
-	if h.store != nil {
-		err = h.store.Close()
-	}
+	err := h.store.close()
 	h.events.close()
 	if err != nil {
 		return errors.Join(errors.New("close the records of connections"), err)

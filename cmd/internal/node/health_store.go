@@ -1,8 +1,11 @@
 package node
 
 import (
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
@@ -12,55 +15,134 @@ import (
 // directory.
 const HealthStoreName = "health.db"
 
+// reopenAfter passes between two attempts to open the records.
+const reopenAfter = 5 * time.Second
+
 // openStore opens the records of connections. Trouble with them is no reason to
 // leave the clients of all others alone: connections that cannot be recorded are
-// refused until the next start, and the log and the status say why.
+// refused until they can, and the log and the status say why.
 func (h *healthRoles) openStore() {
 	if !h.cfg.Records || h.node.cfg.StateDir == "" {
 		return
 	}
 	h.path = filepath.Join(h.node.cfg.StateDir, HealthStoreName)
-	h.store, h.broken = connstore.Open(connstore.Config{Path: h.path, Log: h.log})
-	if h.broken != nil {
-		h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", h.broken),
-			slog.String("hint", "mend that, and start lnetd again: the file is opened once"))
-		return
+	h.store = new(lateStore)
+	if err := h.tryStore(); err != nil {
+		h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
+			slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
+		h.workers.Go(h.reopenStore)
 	}
-	if s := h.store.Stats(); s.SetAside != "" {
+}
+
+// tryStore opens the records, and keeps the error if it cannot.
+func (h *healthRoles) tryStore() error {
+	store, err := connstore.Open(connstore.Config{Path: h.path, Log: h.log})
+	h.store.set(store, err)
+	if err != nil {
+		return err
+	}
+	if s := store.Stats(); s.SetAside != "" {
 		h.log.Error("the records of connections were damaged: clients connect again", slog.String("file", h.path),
 			slog.String("set_aside", s.SetAside), slog.String("damage", s.Damage))
+	}
+	return nil
+}
+
+// reopenStore tries until the records are open. What they say of earlier lives is
+// as old then as if the node had been down: its clients have other masters.
+func (h *healthRoles) reopenStore() {
+	tick := time.NewTicker(reopenAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-h.quit:
+			return
+		}
+		if h.tryStore() == nil {
+			h.log.Info("connections are recorded again: clients are taken", slog.String("file", h.path))
+			return
+		}
 	}
 }
 
 // records returns the store of the server role, nil if there is to be none.
 func (h *healthRoles) records() health.Store {
-	switch {
-	case h.path == "":
+	if h.store == nil {
 		return nil
-	case h.store == nil:
-		return refusing{h.broken}
 	}
 	return h.store
 }
 
 // storeStatus tells about the records, nil if there are to be none.
 func (h *healthRoles) storeStatus() *HealthStore {
-	if h.path == "" {
+	if h.store == nil {
 		return nil
 	}
 	s := &HealthStore{Path: h.path}
-	if h.store != nil {
-		s.Stats = h.store.Stats()
+	store, err := h.store.get()
+	if store != nil {
+		s.Stats = store.Stats()
 	}
-	if h.broken != nil {
-		s.Error = h.broken.Error()
+	if err != nil {
+		s.Error = err.Error()
 	}
 	return s
 }
 
-// refusing is a store that could not be opened: it keeps nothing, and says so.
-type refusing struct{ err error }
+// lateStore is a store that may be opened after the server has started. Until then
+// it has nothing, keeps nothing, and says why.
+type lateStore struct {
+	mu    sync.Mutex
+	store *connstore.Store // guarded by mu; nil: it is not open
+	err   error            // guarded by mu; why
+}
 
-func (refusing) Load() ([]health.Record, []health.Tombstone, error) { return nil, nil, nil }
-func (r refusing) Save(_ health.Record, done func(error))           { done(r.err) }
-func (r refusing) Remove(_ health.Tombstone, done func(error))      { done(r.err) }
+func (l *lateStore) set(store *connstore.Store, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.store, l.err = store, err
+}
+
+func (l *lateStore) get() (*connstore.Store, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.store, l.err
+}
+
+// Load returns what was kept, if that is open.
+func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
+	if store, _ := l.get(); store != nil {
+		return store.Load()
+	}
+	return nil, nil, nil
+}
+
+// Save keeps a record.
+func (l *lateStore) Save(r health.Record, done func(error)) {
+	if store, err := l.get(); store == nil {
+		done(err)
+	} else {
+		store.Save(r, done)
+	}
+}
+
+// Remove keeps a tombstone in the place of a record.
+func (l *lateStore) Remove(t health.Tombstone, done func(error)) {
+	if store, err := l.get(); store == nil {
+		done(err)
+	} else {
+		store.Remove(t, done)
+	}
+}
+
+// close closes the store, if it is open.
+func (l *lateStore) close() error {
+	if l == nil {
+		return nil
+	}
+	if store, _ := l.get(); store != nil {
+		return store.Close()
+	}
+	return nil
+}

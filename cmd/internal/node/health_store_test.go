@@ -49,9 +49,13 @@ func TestHealthStore(t *testing.T) {
 		s, _ := h.nodes[0].HealthStatus()
 		return s.Server.Stats["rejected_store_failed"] > 0 && s.Server.Store.Error != ""
 	})
-	if h.nodes[0].health.store != nil {
-		t.Error("there is a store")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
+	await(t, "records", func() bool { // without a restart
+		s, _ := h.nodes[0].HealthStatus()
+		return s.Server.Store.Error == "" && h.settled(3, 3)
+	})
 }
 
 // TestHealthNID: who takes part under which NID, and what to do if none will do.
