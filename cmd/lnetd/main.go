@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -72,9 +73,14 @@ says (see 'accept' in what 'lnetd config' prints).`,
 	return c
 }
 
-// makeDirs makes the directories that lnetd writes to.
+// makeDirs makes the directories that lnetd writes to. That for its state is not there
+// yet if its disk is full or read-only: who keeps something there says so.
 func makeDirs(cfg config.Config, places config.Places) error {
-	for _, dir := range []string{cfg.StateDir, cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
+	err := os.MkdirAll(cfg.StateDir, 0o755)
+	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	for _, dir := range []string{cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -36,7 +37,11 @@ func (h *healthRoles) openStore() {
 
 // tryStore opens the records, and keeps the error if it cannot.
 func (h *healthRoles) tryStore() error {
-	store, err := connstore.Open(connstore.Config{Path: h.path, Log: h.log})
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // its disk may have been full
+	var store *connstore.Store
+	if err == nil {
+		store, err = connstore.Open(connstore.Config{Path: h.path, Log: h.log})
+	}
 	h.store.set(store, err)
 	if err != nil {
 		return err

@@ -1,0 +1,101 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/smalldisk"
+)
+
+// TestBadDisk: CH-4: a server whose state directory is on a disk that is full, or
+// read-only, starts all the same at its first start and at every other, answers, and says
+// what it cannot keep. When the disk is well again it keeps records without a restart.
+func TestBadDisk(t *testing.T) {
+	addr := netip.MustParseAddr("127.0.0.97")
+	port, err := loopback.FreePort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := lnetdtest.Build(t)
+	for _, state := range []struct {
+		name         string
+		spoil, amend func(*smalldisk.Disk)
+	}{
+		{"full", (*smalldisk.Disk).Fill, (*smalldisk.Disk).Free},
+		{"read-only", func(d *smalldisk.Disk) { d.ReadOnly(true) }, func(d *smalldisk.Disk) { d.ReadOnly(false) }},
+	} {
+		t.Run(state.name, func(t *testing.T) {
+			disk := smalldisk.New(t)
+			start := func() *lnetdtest.Daemon {
+				return commands.Start(t, lnetdtest.Config{
+					Networks: fmt.Sprintf("tcp(%v)", addr), Port: port, StateDir: filepath.Join(disk.Dir, "state"), Within: disk.Do,
+					Settings: []string{"scoll:", "  enable: 1", "gossip:", "  nids: ['127.0.0.[97-98]@tcp']", "  cold_start: 1", "health:", "  server: 1"},
+				})
+			}
+			wantRecords := func(d *lnetdtest.Daemon, kept bool) {
+				t.Helper()
+				d.Until(heldWithin, fmt.Sprintf("records kept: %v", kept), func() bool {
+					s, err := d.Control().HealthStatus(t.Context())
+					return err == nil && s.Server != nil && s.Server.Store != nil && (s.Server.Store.Error == "") == kept
+				})
+			}
+			for n := range 2 { // the first start, and one that finds files
+				state.spoil(disk)
+				d := start()
+				wantRecords(d, n == 1 && state.name == "full") // what is there can be opened without room
+				if !strings.Contains(d.Log(), "the incarnation of this node is not kept") {
+					t.Errorf("start %d: it does not say what it cannot keep:\n%s", n, d.Log())
+				}
+				state.amend(disk)
+				if n == 0 || state.name == "full" { // a file that is there is opened for writing when there is a client
+					wantRecords(d, true)
+				}
+				if err := d.Stop(); err != nil {
+					t.Errorf("start %d: %v", n, err)
+				}
+				d = start()
+				wantRecords(d, true)
+				if strings.Contains(d.Log(), "level=ERROR") {
+					t.Errorf("start %d, with room:\n%s", n, d.Log())
+				}
+				if err := d.Stop(); err != nil {
+					t.Errorf("start %d, with room: %v", n, err)
+				}
+			}
+			if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
+				t.Fatal(err)
+			}
+			d := start()
+			wantRecords(d, true)
+			for _, text := range []string{"the number of this node's last life is lost", "records of connections were damaged"} {
+				if !strings.Contains(d.Log(), text) {
+					t.Errorf("damage: it does not say %q:\n%s", text, d.Log())
+				}
+			}
+		})
+	}
+}
+
+// damage cuts most of every file of a directory off.
+func damage(dir string) error {
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		info, ierr := os.Stat(path)
+		if ierr != nil {
+			return ierr
+		}
+		if err := os.Truncate(path, info.Size()/8); err != nil {
+			return err
+		}
+	}
+	return err
+}
