@@ -19,6 +19,9 @@ import (
 // read-only, starts all the same at its first start and at every other, answers, and says
 // what it cannot keep. When the disk is well again it keeps records without a restart.
 func TestBadDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until files are tried again; skipped by -short")
+	}
 	addr := netip.MustParseAddr("127.0.0.97")
 	port, err := loopback.FreePort(addr)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 const HealthStoreName = "health.db"
 
 // reopenAfter passes between two attempts to open the records.
-const reopenAfter = 5 * time.Second
+const reopenAfter = 2 * time.Second
 
 // openStore opens the records of connections. Trouble with them is no reason to
 // leave the clients of all others alone: connections that cannot be recorded are
