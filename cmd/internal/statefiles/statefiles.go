@@ -1,6 +1,7 @@
 // Package statefiles shows the state of a module as plain files, for cat, cp,
 // tar and whoever has nothing else at three in the morning. A file is renamed
-// into place as a whole, at most once a second, and only when it changed.
+// into place as a whole, at most once a second, and only when it changed. The owner and
+// its group may read it: what a client is called lets others pass for it.
 package statefiles
 
 import (
@@ -124,7 +125,7 @@ func (w *Writer) update() error {
 	files := w.cfg.Source()
 	var errs []error
 	if len(files) > 0 {
-		errs = append(errs, os.MkdirAll(w.cfg.Dir, 0o755))
+		errs = append(errs, os.MkdirAll(w.cfg.Dir, 0o750))
 	}
 	wanted := map[string]bool{}
 	for _, f := range files {
@@ -153,7 +154,7 @@ func (w *Writer) update() error {
 
 func (w *Writer) write(f File) error {
 	tmp := w.temporary()
-	if err := os.WriteFile(tmp, append(bytes.Clone(f.Head), f.Body...), 0o644); err != nil {
+	if err := os.WriteFile(tmp, append(bytes.Clone(f.Head), f.Body...), 0o640); err != nil {
 		return err
 	}
 	return os.Rename(tmp, filepath.Join(w.cfg.Dir, f.Name))

@@ -101,7 +101,7 @@ func TestWriter(t *testing.T) {
 		pass(time.Second)
 		wantContent(t, runtime, map[string]string{"gossip/clock": "7\n", "gossip/ages": "# clock 7\n" + "a 1\n"})
 		clock, ages := modified(t, dir+"/clock"), modified(t, dir+"/ages")
-		if ages.Size() != int64(len("# clock 7\na 1\n")) || !ages.Mode().IsRegular() || ages.Mode().Perm() != 0o644 {
+		if ages.Size() != int64(len("# clock 7\na 1\n")) || !ages.Mode().IsRegular() || ages.Mode().Perm() != 0o640 {
 			t.Errorf("ages: %d bytes, mode %v", ages.Size(), ages.Mode())
 		}
 
