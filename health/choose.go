@@ -39,7 +39,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) Code {
 	if m.Epoch > c.epoch || c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.touch(c, q.at)
+	s.spoke(c, q) // also if it had another master before
 	return OK
 }
 

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -39,7 +40,7 @@ const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // find a master
 	ClientLeave                   // disconnect from all
-	ClientArrived                 // From, At, Data: a message arrived
+	ClientArrived                 // From, Life, At, Data: a message arrived
 	Traffic                       // Server, Sent, Heard: answers LookAt: what the transport last sent to it and heard of it
 	Attach                        // Server: connect to it, too; only with a master (CH-58)
 	Detach                        // Server: disconnect from it
@@ -54,6 +55,7 @@ type ClientInput struct {
 	From        nid.ProcessID
 	Server      nid.NID
 	At          time.Duration // when a message was received, 0: now
+	Life        uint64        // of the NI that sent it
 	Sent, Heard time.Duration
 	Data        []byte
 	Servers     []nid.NID
@@ -65,7 +67,7 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo ClientEffectKind = iota // To, Data: send a message to a server
-	LookAt                         // To: answer Traffic
+	LookAt                         // To, Life: answer Traffic, with what was heard of that life
 	Tell                           // Event
 )
 
@@ -73,6 +75,7 @@ const (
 type ClientEffect struct {
 	Kind       ClientEffectKind
 	Begin, End int // Data is Buf[Begin:End]
+	Life       uint64
 	To         nid.ProcessID
 	Event      ClientEvent
 }
@@ -164,6 +167,7 @@ type Client struct {
 
 	out *ClientOutput // of the step that is made
 	now time.Duration // active time
+	via uint64        // life of the NI that brought the message of the step
 }
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
@@ -255,7 +259,7 @@ func (c *Client) next() time.Duration {
 	case electing:
 		return c.election.at
 	case settled:
-		at := min(c.pinging.at, c.pinging.heard+c.cfg.Client)
+		at := min(c.pinging.at, c.pinging.silentAt(c))
 		for i := range c.peers {
 			if c.peers[i].asking {
 				at = min(at, c.peers[i].at)
@@ -276,7 +280,7 @@ func (c *Client) ask(to nid.NID, m Message) uint64 {
 
 // send sends a message.
 func (c *Client) send(to nid.NID, m *Message) {
-	m.Client, m.Incarnation = c.cfg.ID, c.life
+	m.Client, m.Incarnation = c.cfg.ID, cmp.Or(m.Incarnation, c.life)
 	begin := len(c.out.Buf)
 	c.out.Buf = m.AppendBinary(c.out.Buf)
 	c.stats.Sent++

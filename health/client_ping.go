@@ -11,8 +11,11 @@ import (
 type pinging struct {
 	at    time.Duration // when to ping next
 	sent  time.Duration // when something was last sent to the master
-	heard time.Duration // when it was last heard of
+	heard time.Duration // when its node was last heard of
+	said  time.Duration // when its last message of this protocol came
+	since time.Duration // of the first ping after that of which only its node was heard; 0: none
 	life  uint64        // of the master
+	via   uint64        // life of the NI that brought its last message
 	asked bool          // the transport, since when it was time to ping
 	due   bool          // a ping was not answered
 }
@@ -23,10 +26,25 @@ func (g *pinging) sentNow(c *Client) {
 }
 
 func (g *pinging) heardAt(c *Client, at time.Duration) {
+	g.since = 0
+	g.said = max(g.said, at)
 	if at >= g.heard {
 		g.heard, g.due = at, false
 	}
 	g.schedule(c)
+}
+
+// doubtful returns when the master has to be asked although its node sends messages: it
+// asks busy clients once per Evict, and has not.
+func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
+
+// silentAt returns when the master is given up: when nothing was heard of its node, or
+// no answer of its own came, for T_client.
+func (g *pinging) silentAt(c *Client) time.Duration {
+	if g.since != 0 {
+		return min(g.heard, g.since) + c.cfg.Client
+	}
+	return g.heard + c.cfg.Client
 }
 
 // schedule sets the time of the next ping: when nothing was sent, or nothing was
@@ -36,6 +54,9 @@ func (g *pinging) schedule(c *Client) {
 		// Unanswered: there is time for one more before the master is given up.
 		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
 	}
+	if g.since == 0 {
+		g.at = min(g.at, g.doubtful(c))
+	}
 }
 
 // ping pings the master if it is time. First the transport is asked what else
@@ -43,14 +64,19 @@ func (g *pinging) schedule(c *Client) {
 func (c *Client) ping() {
 	g := &c.pinging
 	switch {
-	case c.now >= g.heard+c.cfg.Client:
+	case c.now >= g.silentAt(c):
 		c.replaceMaster(NotConnected, false) // CH-16, CH-49: silent
 		c.campaign()
 	case c.now < g.at:
+	case c.now >= g.doubtful(c):
+		if g.since == 0 {
+			g.since = c.now
+		}
+		c.pingNow()
 	case !g.asked && !g.due:
 		g.asked = true
 		g.at = c.now + c.cfg.Ping/50
-		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, Life: g.via, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
 	default:
 		c.pingNow()
 	}
@@ -70,10 +96,13 @@ func (c *Client) traffic(in *ClientInput) {
 	if c.phase != settled || in.Server != c.master {
 		return
 	}
-	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
 	if at := min(c.pauses.stamp(in.Heard), c.now); at > g.heard {
-		g.heard, g.due = at, false
+		g.heard, g.due = at, g.due && g.since != 0
 	}
+	if g.since != 0 {
+		return // only its own word ends that
+	}
+	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
 	if g.asked {
 		if g.asked = false; c.now >= min(g.sent, g.heard)+c.cfg.Ping {
 			c.pingNow()

@@ -18,12 +18,13 @@ func (c *Client) arrived(in *ClientInput) {
 		c.stats.Stray++
 		return
 	}
-	p.silent = 0
+	p.silent, c.via = 0, in.Life
 	if c.phase == settled && p.id == c.master {
 		at := c.now
 		if in.At > 0 {
 			at = min(c.pauses.stamp(in.At), c.now)
 		}
+		c.pinging.via = in.Life
 		c.pinging.heardAt(c, at)
 	}
 	switch m.Kind {
@@ -35,9 +36,25 @@ func (c *Client) arrived(in *ClientInput) {
 		}
 	case Notice:
 		c.noticed(p, &m)
+	case Ask:
+		c.inquired(p, &m)
 	default:
 		c.stats.Stray++
 	}
+}
+
+// inquired tells the master that this client is there. Whose master another one is, or
+// will be, says so by its choice.
+func (c *Client) inquired(p *peer, m *Message) {
+	a := Message{Kind: Here, Sequence: m.Sequence, Epoch: m.Epoch}
+	switch {
+	case m.Incarnation < c.life: // it is over
+		a.Code, a.Incarnation = NotConnected, m.Incarnation
+	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
+		return
+	}
+	c.stats.Answers++
+	c.send(p.id, &a)
 }
 
 // about reports whether a message is about this life. A refusal that names a
@@ -50,6 +67,8 @@ func (c *Client) about(m *Message) bool {
 		return m.Incarnation > c.life
 	case (m.Kind == Reject || m.Kind == Notice) && m.Code == Global:
 		return m.Incarnation >= c.life
+	case m.Kind == Ask: // one that is over is to be ended there, too
+		return m.Incarnation <= c.life
 	}
 	return m.Incarnation == c.life
 }

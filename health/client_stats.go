@@ -10,6 +10,7 @@ import (
 type ClientStats struct {
 	Sent      uint64        // messages
 	Pings     uint64        // of those
+	Answers   uint64        // of those, to a master that asked whether this client is there
 	Changes   uint64        // of the master
 	Evictions uint64        // of this client
 	Declined  [codes]uint64 // by candidates

@@ -82,6 +82,9 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 func (s *Server) again(i int32, q *asked) {
 	c, m := s.conn(i), q.m
 	master, _ := s.members.find(m.Server)
+	if c.peer == q.from {
+		s.spoke(c, q)
+	}
 	switch {
 	case c.peer != q.from:
 		s.stats.Foreign++
@@ -107,7 +110,7 @@ func (s *Server) again(i int32, q *asked) {
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.touch(c, q.at)
+	s.spoke(c, q) // also if it had another master before
 	s.accepted(i)
 }
 
@@ -145,7 +148,7 @@ func (s *Server) accept(q *asked, previous int32) {
 	i := s.add(m.Client)
 	c := s.conn(i)
 	c.incarnation, c.peer, c.sequence, c.name = m.Incarnation, q.from, m.Sequence, string(m.Name)
-	c.epoch, c.master, c.previous = m.Epoch, master, previous
+	c.epoch, c.master, c.previous, c.carrier = m.Epoch, master, previous, q.life
 	s.become(c, saving)
 	s.save(saveID(i, c), c)
 }

@@ -106,7 +106,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 
 // arrived gives the machine a message.
 func (c *Connection) arrived(e *portals.Event, data []byte) {
-	c.runner.Do(ClientInput{Kind: ClientArrived, From: e.Initiator, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
+	c.runner.Do(ClientInput{Kind: ClientArrived, From: e.Initiator, Life: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // apply does what a step wants done.
@@ -122,7 +122,7 @@ func (c *Connection) apply(out *ClientOutput) {
 			if at, ok := c.transport.table.LastSent(e.To); ok {
 				in.Sent = c.transport.stamp(c.cfg.Clock, at)
 			}
-			if at, ok := c.transport.table.LastHeard(e.To); ok {
+			if at, ok := c.transport.table.LastHeardFrom(e.To, e.Life); ok {
 				in.Heard = c.transport.stamp(c.cfg.Clock, at)
 			}
 			c.runner.Do(in)

@@ -16,8 +16,8 @@ type evictions struct {
 	urgent   bool // a client waits: do not wait for the tick
 }
 
-// suspect is a client that was not heard of; a tick decides, once the transport
-// has had the time to say whether it was.
+// suspect is a client of which no message came; a tick decides, once the transport
+// has had the time to say whether others of its node did.
 type suspect struct {
 	place int32
 	gen   uint32
@@ -76,21 +76,22 @@ func (e *evictions) flush(s *Server) {
 	e.pack(s)
 }
 
-// decide evicts those who are suspected and were not heard of meanwhile.
+// decide evicts those who are suspected if nothing was heard of their nodes either, and
+// those who did not answer when they were asked. The others are asked.
 func (s *Server) decide() {
 	kept := s.evictions.suspects[:0]
 	for _, x := range s.evictions.suspects {
 		c := s.conn(x.place)
-		silent := c.gen == x.gen && c.state == connected && s.ours(c) && c.seen+s.cfg.Evict <= s.now
+		watched := c.gen == x.gen && c.state == connected && s.ours(c)
+		silent := watched && (c.seen+s.cfg.Evict <= s.now || s.unanswered(c))
 		switch answered := x.at + s.cfg.Tick/lookShare; {
 		case silent && s.now >= answered:
 			s.evict(x.place, TimedOut)
 		case silent:
 			kept = append(kept, x)
 			s.tick = min(s.tick, max(c.seen+s.cfg.Evict+s.cfg.Tick, answered))
-		case c.gen == x.gen && c.pos != noPlace && c.told:
-			c.told = false
-			s.set(x.place, c.seen+s.cfg.Evict)
+		case watched && c.pos != noPlace && c.told:
+			s.inquire(x.place, c)
 		}
 	}
 	s.evictions.suspects = kept

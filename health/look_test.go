@@ -23,7 +23,10 @@ func TestLookBeforeTick(t *testing.T) {
 	h.want("look")
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
 	h.advance(time.Second)
-	h.want("") // it is well
-	h.advance(last + 2*evict + tick - h.now)
+	h.want("ask") // its node is well
+	h.message(host, Message{Kind: Here, Incarnation: 5, Epoch: 1})
+	h.want("")
+	last = h.now
+	h.advance(last + evict + tick - h.now)
 	h.want("look suspended broadcast1")
 }

@@ -40,11 +40,14 @@ const (
 	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master), Epoch, Life
 	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
 	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
+	Ask                         // master → client: Epoch: is it there? Its node is
+	Here                        // answer: Code (OK or NotConnected), Epoch
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"?0?", "connect", "accept", "reject", "ping", "pong", "choose", "chosen", "disconnect", "notice", "digest", "digest-reply",
+	"ask", "here",
 }
 
 // String returns the name of the kind.

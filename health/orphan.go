@@ -13,24 +13,44 @@ func (s *Server) due(i int32) {
 	}
 }
 
-// silent looks whether a client was heard of since its deadline was set. If not
-// the transport is asked, which has perhaps heard something else than messages
+// silent looks whether a message of the client has come since its deadline was set. If
+// not the transport is asked, which has perhaps heard something else than messages
 // of this protocol, and the next tick decides.
 func (s *Server) silent(i int32, c *conn) {
 	switch {
 	case !s.ours(c):
 		s.unset(i)
-	case c.seen+s.cfg.Evict > s.now:
-		c.told = false
-		s.set(i, c.seen+s.cfg.Evict)
+	case c.said+s.cfg.Evict > s.now:
+		c.told, c.asked = false, false
+		s.set(i, c.said+s.cfg.Evict)
 	default:
 		c.told = true
-		s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer})
+		s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer, Incarnation: c.carrier})
 		s.suspect(i, c)
 		s.set(i, s.now+s.cfg.Evict)
-		s.tick = min(s.tick, c.seen+s.cfg.Evict+s.cfg.Tick)
+		s.tick = min(s.tick, min(c.seen+s.cfg.Evict, s.now)+s.cfg.Tick)
 	}
 }
+
+// inquire asks a client that is silent itself, while its node sends other messages,
+// whether it is still there. These may be of other programs, which say nothing of the
+// client.
+func (s *Server) inquire(i int32, c *conn) {
+	c.told = false
+	if c.said+s.cfg.Evict > s.now {
+		s.set(i, c.said+s.cfg.Evict)
+		return
+	}
+	if !c.asked {
+		c.asked, c.said = true, s.now-s.cfg.Evict
+	}
+	s.stats.Asks++
+	s.send(c.peer, &Message{Kind: Ask, Client: c.id, Incarnation: c.incarnation, Epoch: c.epoch})
+	s.set(i, min(s.now+s.cfg.Ping/2, c.seen+s.cfg.Evict, c.said+2*s.cfg.Evict))
+}
+
+// unanswered reports whether a client was asked for so long that it is taken for dead.
+func (s *Server) unanswered(c *conn) bool { return c.asked && c.said+2*s.cfg.Evict <= s.now }
 
 // orphanAll orphans the clients of a server that has died (CH-18).
 func (s *Server) orphanAll(master int32) {

@@ -11,6 +11,7 @@ import (
 type asked struct {
 	from nid.ProcessID
 	at   time.Duration // active time
+	life uint64        // of the NI that brought it
 	m    *Message
 }
 
@@ -21,7 +22,7 @@ func (s *Server) arrived(in *ServerInput) {
 		s.malformed(err)
 		return
 	}
-	q := &asked{from: in.From, at: s.now, m: &m}
+	q := &asked{from: in.From, at: s.now, life: in.Life, m: &m}
 	if in.At > 0 {
 		q.at = min(s.pauses.stamp(in.At), s.now)
 	}
@@ -37,6 +38,9 @@ func (s *Server) arrived(in *ServerInput) {
 		s.choose(q)
 	case Disconnect:
 		s.disconnect(q)
+	case Here:
+		s.stats.Answers++
+		s.here(q)
 	case Digest:
 		s.digest(q)
 	case DigestReply:
@@ -98,6 +102,7 @@ func (s *Server) lookup(q *asked) (int32, *conn, Code) {
 	case c.state == evicting || c.state == saving:
 		return 0, nil, Busy
 	}
+	s.spoke(c, q)
 	return i, c, OK
 }
 
@@ -109,7 +114,7 @@ func (s *Server) pinged(q *asked) {
 		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
 			s.confirm(i, c)
 		}
-		s.touch(c, q.at)
+		s.spoke(c, q) // also if it was not sure before
 		code = s.standing(c)
 	}
 	s.answer(q, Pong, code, c)
@@ -136,7 +141,24 @@ func (s *Server) touch(c *conn, at time.Duration) {
 	}
 }
 
-// seen takes what the transport says of a client.
+// spoke notes a message of the client itself, whatever it is answered.
+func (s *Server) spoke(c *conn, q *asked) {
+	s.touch(c, q.at)
+	c.carrier = q.life
+	if c.state == connected && s.ours(c) {
+		c.said, c.asked = max(c.said, q.at), false
+	}
+}
+
+// here takes the answer of a client that was asked, or of a later life of it.
+func (s *Server) here(q *asked) {
+	i, c, code := s.lookup(q)
+	if code == OK && q.m.Code != OK && c.state == connected && s.ours(c) {
+		s.evict(i, TimedOut)
+	}
+}
+
+// seen takes what the transport says of a client's node.
 func (s *Server) seen(in *ServerInput) {
 	if i, ok := s.find(in.Client); ok {
 		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))

@@ -121,7 +121,7 @@ func (cfg *AgentConfig) fill(table *portals.Table) {
 
 // arrived gives the machine a message.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
-	a.runner.Do(ServerInput{Kind: Arrived, From: e.Initiator, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
+	a.runner.Do(ServerInput{Kind: Arrived, From: e.Initiator, Life: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // serve answers an eviction of another server.
@@ -179,7 +179,7 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 	case DoAnswer:
 		e.Token.(func([]byte))(slices.Clone(out.Data(e)))
 	case DoLook:
-		if at, ok := a.transport.table.LastHeard(e.To); ok {
+		if at, ok := a.transport.table.LastHeardFrom(e.To, e.Incarnation); ok {
 			a.runner.Do(ServerInput{Kind: Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
 		}
 	case DoTell:

@@ -13,8 +13,8 @@ type ServerInputKind uint8
 // The kinds of inputs, with the fields of [ServerInput] that they use.
 const (
 	ServerTimer   ServerInputKind = iota
-	Arrived                       // From, At, Data: a message arrived
-	Seen                          // Client, At: answers DoLook: when the transport heard of the client last
+	Arrived                       // From, Life, At, Data: a message arrived
+	Seen                          // Client, At: answers DoLook: when the transport heard of its node last
 	ServerHealth                  // Server, Alive, Lifetime: what discovery says
 	QuorumIs                      // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
 	Saved                         // ID, Failed: the record of DoSave is durable, or cannot be saved
@@ -39,6 +39,7 @@ type ServerInput struct {
 	Incarnation uint64
 	Lifetime    uint64
 	At          time.Duration // of a message: when it was received, 0: now
+	Life        uint64        // of the NI that sent it
 	For         time.Duration
 	From        nid.ProcessID
 	Server      nid.NID
@@ -60,7 +61,7 @@ const (
 	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0; below 0 without the one that there is
 	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
 	DoAnswer                            // Token, Data: the reply to EvictArrived
-	DoLook                              // Client, To: answer Seen, if the transport knows
+	DoLook                              // Client, To, Incarnation (a Life): answer Seen, if the transport has heard of that one last
 	DoTell                              // Event
 	DoResult                            // Token, Code, Server: of EvictClient; OK: it is being evicted
 )

@@ -15,6 +15,8 @@ type ServerStats struct {
 	Accepted     uint64         // and were accepted, those repeated included
 	Rejected     [codes]uint64  // by reason
 	Pings        uint64         // that arrived
+	Asks         uint64         // whether a client is there while its node sends other messages
+	Answers      uint64         // to these
 	Chosen       uint64         // choices of a master that arrived
 	Choices      [codes]uint64  // by answer
 	Sent         uint64         // messages

@@ -78,9 +78,13 @@ func TestTimeout(t *testing.T) {
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now - time.Second})
 	heard := h.now - time.Second
 	h.advance(heard + evict - h.now - time.Nanosecond)
-	h.want("")
+	if s := h.words(); strings.Trim(s, "ask look") != "" || !strings.HasPrefix(s, "ask") {
+		t.Errorf("it is asked meanwhile: %q", s)
+	}
 	h.advance(tick + time.Nanosecond)
-	h.want("look suspended broadcast1")
+	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
+		t.Errorf("after T_evict without any sign of life: %q", s)
+	}
 	if h.now > heard+evict+tick || h.now <= began+evict {
 		t.Errorf("evicted at %v", h.now)
 	}

@@ -38,6 +38,8 @@ type conn struct {
 	// seen is when the client was heard of last; of one that is orphaned or
 	// recovering since when it is. Active time, like due.
 	seen     time.Duration
+	said     time.Duration // when its last message of this protocol came, or T_evict before it was first asked; active time
+	carrier  uint64        // life of the NI that brought that message
 	due      time.Duration
 	sequence uint64 // of the question that is answered when it is saved
 	name     string
@@ -48,6 +50,7 @@ type conn struct {
 	pos      int32 // in the heap of deadlines
 	state    state
 	told     bool // suspected, and the transport was asked
+	asked    bool // whether it is there, and has not answered
 }
 
 // Connections live in blocks that never move, so that growing costs no copy
@@ -137,7 +140,7 @@ func (s *Server) watch(i int32, c *conn) {
 		s.unset(i)
 		return
 	}
-	c.seen = s.now
+	c.seen, c.said, c.asked = s.now, s.now, false
 	s.set(i, s.now+s.cfg.Evict)
 }
 

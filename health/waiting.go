@@ -36,7 +36,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	} else {
 		w.queue = append(w.queue, waitPlace{m.Client, since})
 	}
-	w.clients[m.Client] = &waiter{asked{q.from, q.at, &m}, since}
+	w.clients[m.Client] = &waiter{asked{q.from, q.at, q.life, &m}, since}
 }
 
 // resume lets a connect go on when the earlier life is gone.

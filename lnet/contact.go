@@ -26,6 +26,22 @@ func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }
 
+// LastHeardFrom is LastHeard for messages of one life of the process's NI
+// ([lnd.Delivery] Incarnation): at is that of its latest message if no other life was
+// heard since on the same way. A node that was restarted is another life, whatever
+// its programs say.
+func (n *Node) LastHeardFrom(id nid.ProcessID, life uint64) (at time.Duration, ok bool) {
+	return n.latest(id, func(k *contact) *instant {
+		if k.life.Load() != life {
+			return &never
+		}
+		return &k.heard
+	})
+}
+
+// never is no instant.
+var never instant
+
 // LastSent returns when the latest message to a process left, as LastHeard.
 // Leaving is what the SEND event reports: it may have been lost since.
 func (n *Node) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
@@ -93,7 +109,11 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	if p, ok := d.Cache.(*PeerNI); ok {
 		c = &p.contacts
 	}
-	c.of(d.From.PID).heard.advance(d.ReceivedAt)
+	k := c.of(d.From.PID)
+	if k.life.Load() != d.Incarnation {
+		k.life.Store(d.Incarnation) // first: who sees the time sees whose it is
+	}
+	k.heard.advance(d.ReceivedAt)
 }
 
 // noteSent notes to whom a message has left. A driver that does not say when
@@ -122,6 +142,7 @@ type contacts struct {
 type contact struct {
 	next        atomic.Pointer[contact]
 	pid         nid.PID
+	life        atomic.Uint64 // of who was heard
 	heard, sent instant
 }
 

@@ -16,6 +16,12 @@ func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }
 
+// LastHeardFrom is LastHeard for messages of one life of the process's NI, as
+// [Event] Incarnation tells it: that of another life is none.
+func (t *Table) LastHeardFrom(id nid.ProcessID, life uint64) (at time.Duration, ok bool) {
+	return t.node.LastHeardFrom(id, life)
+}
+
 // LastSent returns when the latest message to a process left, as LastHeard does:
 // when its SEND event was due, or for an ACK or REPLY would have been.
 func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {

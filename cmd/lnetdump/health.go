@@ -37,7 +37,7 @@ func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 // portal is where a message of its kind belongs.
 func (m *healthMessage) portal() uint32 {
 	switch m.Kind {
-	case health.Accept, health.Reject, health.Pong, health.Chosen, health.Notice:
+	case health.Accept, health.Reject, health.Pong, health.Chosen, health.Notice, health.Ask:
 		return health.ClientPortal
 	}
 	return health.ServerPortal
@@ -96,7 +96,7 @@ func (m *healthMessage) load() string {
 
 // tellsCode reports whether the code of a message means something.
 func (m *healthMessage) tellsCode() bool {
-	return m.Code != health.OK || m.portal() == health.ClientPortal || m.Kind == health.Disconnect
+	return m.Code != health.OK || m.portal() == health.ClientPortal || m.Kind == health.Disconnect || m.Kind == health.Here
 }
 
 // marked says how many clients of a digest are marked, and with what.
