@@ -34,6 +34,8 @@ type cluster struct {
 	views   []*view
 	stores  []*store
 	conns   []*health.Connection
+	tables  []*portals.Table
+	bare    []bool // hosts that are started without a client from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
 	log     bytes.Buffer // of servers
@@ -45,6 +47,7 @@ func newCluster(t *testing.T, clients int) *cluster {
 	c := &cluster{
 		t: t, hosts: make([]*simlnd.Host, n), agents: make([]*health.ServerAgent, n), conns: make([]*health.Connection, n),
 		answers: make([]func(nid.NID, []byte, func([]byte)), n), events: make([][]health.Event, n), told: make([][]health.ClientEvent, n),
+		tables: make([]*portals.Table, n), bare: make([]bool, n),
 	}
 	for i := range servers {
 		c.ids = append(c.ids, simlnd.NID(sim.NodeID(i)))
@@ -70,7 +73,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 	table := node.Table
 	i := int(h.ID())
-	c.hosts[i] = h
+	c.hosts[i], c.tables[i] = h, table
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
 			ServerConfig: health.ServerConfig{Servers: c.ids}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
@@ -79,7 +82,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
 			Log:    slog.New(slog.NewTextHandler(&c.log, nil)),
 		})
-	} else {
+	} else if !c.bare[i] {
 		c.conns[i], err = health.Dial(table, health.DialConfig{
 			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids}, Attach: c.ids,
 			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
