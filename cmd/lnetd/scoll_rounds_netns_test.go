@@ -1,0 +1,177 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/scoll/tree"
+)
+
+const (
+	roundsMembers = 8
+	roundsRTT     = 20 * time.Millisecond
+	// roundsProcessing is what a member may take for its answer. Busy processes may keep it
+	// from running for as long.
+	roundsProcessing = time.Second
+)
+
+// roundsRoom is eight servers with collectives and without gossip, beside busy processes.
+type roundsRoom struct {
+	t       *testing.T
+	rng     *rand.Rand
+	start   func(i int) *lnetdtest.Daemon
+	servers []*lnetdtest.Daemon
+}
+
+func newRoundsRoom(t *testing.T, seed uint64) *roundsRoom {
+	t.Helper()
+	host, commands := netlab.New(t).Host("servers"), lnetdtest.Build(t)
+	r := &roundsRoom{t: t, rng: rand.New(rand.NewPCG(seed, 1))}
+	settings := []string{
+		"min_reconnectms: 100", "max_reconnectms: 200",
+		"scoll:", "  enable: 1", fmt.Sprintf("  rtt: %v", roundsRTT),
+		"  groups:", "    all:", fmt.Sprintf("      nids: ['127.0.0.[1-%d]@tcp']", roundsMembers),
+	}
+	r.start = func(i int) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{
+			Networks: fmt.Sprintf("tcp(127.0.0.%d)", i+1), Port: kernelPort, Within: host.Do, Settings: settings,
+		})
+	}
+	for i := range roundsMembers {
+		r.servers = append(r.servers, r.start(i))
+	}
+	return r
+}
+
+func (r *roundsRoom) nid(i int) string { return fmt.Sprintf("127.0.0.%d@tcp", i+1) }
+
+// TestCollectivesOfTroubled (SC-139, G-SC-8): while a server asks all, beside busy
+// processes, one of them is killed, stopped for a while, or restarted. Each member's answer
+// comes or the root names it, never both, and only that one and those below it are named.
+func TestCollectivesOfTroubled(t *testing.T) {
+	if os.Getenv("ULNET_LONG") == "" {
+		t.Skip("rounds of eight daemons for half an hour: set ULNET_LONG=1")
+	}
+	const runs, rounds = 10, 40
+	keepBusy(t, 4)
+	for run := range uint64(runs) {
+		t.Run(fmt.Sprintf("run %d", run), func(t *testing.T) {
+			r := newRoundsRoom(t, run)
+			for round := range rounds {
+				r.settle()
+				r.round(round)
+			}
+		})
+	}
+}
+
+// keepBusy has processes compute until the test ends.
+func keepBusy(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Kill() // fails when it has ended
+			_ = c.Wait()         // says that it was killed
+		})
+	}
+}
+
+// settle waits until every server reaches all others.
+func (r *roundsRoom) settle() {
+	r.t.Helper()
+	for i, d := range r.servers {
+		d.Until(seenWithin, fmt.Sprintf("answers of everybody to server %d", i+1), func() bool {
+			a := r.ask(i)
+			return a.Status == "ok" && len(a.Reached) == roundsMembers
+		})
+	}
+}
+
+// ask has a server ask all.
+func (r *roundsRoom) ask(i int) (a broadcastDoc) {
+	out, err := r.servers[i].Scollctl(r.t.Context(), "bcast", "--json", "--timeout", roundsProcessing.String(), "hello")
+	if jerr := json.Unmarshal([]byte(out), &a); jerr != nil {
+		r.t.Errorf("%v: %v\n%s", jerr, err, out)
+	}
+	a.err = err
+	return a
+}
+
+// round harms a server while another asks all.
+func (r *roundsRoom) round(number int) {
+	r.t.Helper()
+	root := r.rng.IntN(roundsMembers)
+	victim := (root + 1 + r.rng.IntN(roundsMembers-1)) % roundsMembers
+	harm := []string{"killed", "stopped", "restarted"}[r.rng.IntN(3)]
+	done := make(chan broadcastDoc, 1)
+	begin := time.After(time.Duration(r.rng.IntN(60)) * time.Millisecond)
+	asked := make(chan struct{})
+	go func() {
+		close(asked)
+		done <- r.ask(root)
+	}()
+	<-asked
+	<-begin
+	d := r.servers[victim]
+	switch harm {
+	case "killed", "restarted":
+		d.Kill()
+	case "stopped":
+		d.Freeze()
+		if r.rng.IntN(2) == 0 { // for less than the others wait
+			<-time.After(time.Duration(r.rng.IntN(1500)) * time.Millisecond)
+			d.Thaw()
+		}
+	}
+	if harm == "restarted" {
+		r.servers[victim] = r.start(victim)
+	}
+	a := <-done
+	r.judge(fmt.Sprintf("round %d: %s asks, %s is %s", number, r.nid(root), r.nid(victim), harm), &a, root, victim)
+	switch harm {
+	case "killed":
+		r.servers[victim] = r.start(victim)
+	case "stopped":
+		d.Thaw()
+	}
+}
+
+// judge says whether a broadcast accounts for each member once, and names nobody but the
+// victim and those below it.
+func (r *roundsRoom) judge(what string, a *broadcastDoc, root, victim int) {
+	r.t.Helper()
+	below := tree.Tree{Topology: tree.KNomial(2), N: roundsMembers, Root: root}.AppendSubtree(nil, victim)
+	for i := range roundsMembers {
+		times := 0
+		for _, id := range slices.Concat(a.Reached, a.unreached()) {
+			if id == r.nid(i) {
+				times++
+			}
+		}
+		if times != 1 {
+			r.t.Errorf("%s: %s is accounted for %d times", what, r.nid(i), times)
+		}
+		if slices.Contains(a.unreached(), r.nid(i)) && !slices.Contains(below, i) {
+			r.t.Errorf("%s: %s is missing, which is not below: %v", what, r.nid(i), a.Unreached)
+		}
+	}
+	if r.t.Failed() {
+		r.t.Fatalf("%s: %+v", what, *a)
+	}
+}
