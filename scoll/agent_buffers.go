@@ -107,7 +107,7 @@ func (r *Request) forward(e *Effect, out *Output) {
 		posts = append(posts, r.buffers.add(r, e.Child, nil))
 	}
 	for _, p := range posts {
-		if err := p.attach(e.To, e.Bits, e.Nodes); err != nil {
+		if err := p.attach(e.To, e.Bits, e.Nodes, e.Room); err != nil {
 			r.agent.do(Input{Kind: InSent, ID: e.ID, Child: e.Child, Status: statusOf(err)})
 			return
 		}

@@ -3,6 +3,7 @@ package scoll
 import (
 	"hash/crc32"
 	"log/slog"
+	"slices"
 
 	"ulnet/scoll/tree"
 )
@@ -16,7 +17,7 @@ func (a *Agent) call(c *call) {
 	case CallPreRequest:
 		in = c.r.preRequest(c.id)
 	case CallIncoming:
-		in.Kind, in.Status = InIncoming, statusOf(c.r.service.IncomingRequest(c.r))
+		in.Kind, in.Status = InIncoming, c.r.incomingRequest()
 	case CallReply:
 		in.Kind, in.Child = InReply, c.reply.Child
 		c.r.service.IncomingReply(&c.reply)
@@ -130,7 +131,7 @@ func (a *Agent) callFor(e *Effect, out *Output) {
 			a.runner.Do(Input{Kind: InReply, ID: e.ID, Child: e.Child})
 			return
 		}
-		c.reply = c.r.childReply(e)
+		c.reply = c.r.childReply(e, out)
 	case CallPostReply:
 		c.r = a.request(e.ID)
 		c.r.gathered(e, out)
@@ -149,12 +150,18 @@ func (a *Agent) callFor(e *Effect, out *Output) {
 }
 
 // childReply is what incoming-reply gets.
-func (r *Request) childReply(e *Effect) Reply {
-	return Reply{
-		Request: r, Child: e.Child, Status: e.Status, Collective: e.Collective,
-		Payload: r.buffers.payload(e.Child, e.Part, e.Length), Part: int(e.Part), Last: e.Final,
-		Nodes: e.Nodes, Entities: e.Entities,
+func (r *Request) childReply(e *Effect, out *Output) Reply {
+	p := Reply{
+		Request: r, Child: e.Child, From: r.members.NID(e.Rank), Status: e.Status, Collective: e.Collective,
+		Part: int(e.Part), Last: e.Final, Nodes: e.Nodes, Entities: e.Entities,
 	}
+	switch {
+	case e.Passed:
+		p.Payload = slices.Clone(out.Buf[e.Data.Begin:e.Data.End])
+	case e.Status == OK:
+		p.Payload = r.buffers.payload(e.Child, e.Part, e.Length)
+	}
+	return p
 }
 
 // gathered takes note of what post-reply may ask.
@@ -199,9 +206,19 @@ func (r *Request) incoming(s Status) {
 	a.workers.Add(1)
 	a.cfg.Worker(func() {
 		defer a.workers.Done()
-		err := r.service.IncomingRequest(r)
-		a.do(Input{Kind: InIncoming, ID: id, Status: statusOf(err)})
+		a.do(Input{Kind: InIncoming, ID: id, Status: r.incomingRequest()})
 	})
+}
+
+// incomingRequest calls it.
+func (r *Request) incomingRequest() Status {
+	s := statusOf(r.service.IncomingRequest(r))
+	if s != OK {
+		r.mu.Lock()
+		r.failed = true
+		r.mu.Unlock()
+	}
+	return s
 }
 
 // checkBulk looks whether the service modified bulk data (SC-33).

@@ -159,7 +159,7 @@ func TestBadAnswers(t *testing.T) {
 		{"another life", 1, func(h *scoll.ReplyHeader) { h.RootIncarnation-- }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
 		{"trailer beyond", 1, func(h *scoll.ReplyHeader) { h.Trailer = 1 << 28 }, func(s *scoll.Stats) uint64 { return s.BadReply }, scoll.EPROTO, scoll.EPROTO},
 		{"larger than its buffer", 1, func(h *scoll.ReplyHeader) { h.PayloadSize = 5000 }, func(s *scoll.Stats) uint64 { return s.Oversized }, scoll.EMSGSIZE, scoll.EMSGSIZE},
-		{"a stranger", 2, func(*scoll.ReplyHeader) {}, func(*scoll.Stats) uint64 { return 1 }, scoll.ETIMEDOUT, scoll.OK},
+		{"a stranger", 2, func(*scoll.ReplyHeader) {}, func(*scoll.Stats) uint64 { return 1 }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {

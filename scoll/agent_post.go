@@ -14,7 +14,7 @@ type post struct {
 	child    int
 	buf      []byte // the service's
 	header   [ReplyHeaderSize]byte
-	trailer  []byte // room for the longest trailer
+	trailer  []byte // room for the longest trailer, and what is carried
 	segments []portals.Segment
 	handler  func(*portals.Event) // made once
 
@@ -45,7 +45,7 @@ func newPost() any {
 
 // attach posts a buffer for a reply from one child to one broadcast, if it is
 // not posted.
-func (p *post) attach(from nid.NID, bits uint64, size int) error {
+func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	b, table := &p.r.buffers, p.r.agent.table
 	b.mu.Lock()
 	again := p.attached && p.linked
@@ -58,7 +58,7 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 		return nil
 	}
 	p.filled = false
-	p.lay(size)
+	p.lay(size, room)
 	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
 	entry, err := table.MEAttach(ReplyPortal, child, portals.Unlink, portals.After)
 	if err == nil {
@@ -80,12 +80,12 @@ func (p *post) attach(from nid.NID, bits uint64, size int) error {
 }
 
 // lay puts the memory for a reply together, once: with a trailer that may name so
-// many.
-func (p *post) lay(size int) {
+// many, and room for what is carried.
+func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return
 	}
-	size = TrailerEntrySize*size + p.r.agent.codeSize()
+	size = TrailerEntrySize*size + room + p.r.agent.codeSize()
 	p.trailer = slices.Grow(p.trailer, size)[:size]
 	p.segments = append(p.segments, p.header[:])
 	if len(p.buf) > 0 {
@@ -109,8 +109,14 @@ func (p *post) event(e *portals.Event) {
 		in.Signed, in.Length = true, in.Length-code
 	}
 	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
-		in.Cut = int(h.PayloadSize) > len(p.buf)
-		in.Trailer = p.tail(int(h.PayloadSize), int(h.Trailer)*TrailerEntrySize, in.Length-ReplyHeaderSize)
+		if in.Cut = int(h.PayloadSize) > len(p.buf); !in.Cut {
+			in.Payload = p.buf[:h.PayloadSize]
+		}
+		body, total := int(h.PayloadSize)+int(h.Carried), in.Length-ReplyHeaderSize
+		in.Trailer = p.tail(body, int(h.Trailer)*TrailerEntrySize, total)
+		if h.Carried > 0 && body <= total {
+			in.Carried = slices.Concat(cut(p.segments[1:], 0, body)...)
+		}
 		r.buffers.mu.Lock()
 		p.filled, p.part = true, h.Part
 		r.buffers.mu.Unlock()
@@ -124,20 +130,16 @@ func (p *post) event(e *portals.Event) {
 	r.tellQuiet()
 }
 
-// tail returns the trailer, which begins where the payload ends: in the
+// tail returns the trailer, which begins where payload or carried answers end: in the
 // service's buffer or behind it. nil: the lengths do not fit the message.
-func (p *post) tail(payload, length, total int) []byte {
-	if length == 0 || payload+length != total || payload > len(p.buf) {
+func (p *post) tail(body, length, total int) []byte {
+	if length == 0 || body+length != total {
 		return nil
 	}
-	if payload == len(p.buf) {
-		return p.trailer[:length]
+	if behind := body - len(p.buf); behind >= 0 && behind+length <= len(p.trailer) {
+		return p.trailer[behind:][:length]
 	}
-	var b []byte
-	for _, s := range cut(p.segments[1:], payload, length) {
-		b = append(b, s...)
-	}
-	return b
+	return slices.Concat(cut(p.segments[1:], body, length)...)
 }
 
 // unlinked: the network touches the buffer no more.

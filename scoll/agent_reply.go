@@ -1,21 +1,34 @@
 package scoll
 
+import "slices"
+
 // Reply sends the last, or only, message of the service's reply to the parent.
 // The buffer is the module's until ReplyOut.
 //
 //	EAGAIN    PostReply was not called yet
 //	EALREADY  there was a last message, by the service or, because it took too
-//	          long, by the module
+//	          long, by the module; or IncomingRequest has failed, see ReplyBelow
 //	EINVAL    this is the root
 //	EMSGSIZE  more than a message can carry: use ReplyPart
 //	ESTALE    the handle has ended
-func (r *Request) Reply(buf []byte) error { return r.reply(buf, true) }
+func (r *Request) Reply(buf []byte) error { return r.reply(buf, Input{Final: true}) }
+
+// ReplyBelow is Reply without this node's own part: the answer is that of the children
+// alone, and the root names this node with a status other than OK, or with the error of
+// IncomingRequest if that has failed. Then it can be called until IncomingRequest and
+// PostReply have returned. Errors as with Reply; EINVAL also: the status is OK.
+func (r *Request) ReplyBelow(buf []byte, s Status) error {
+	if s == OK {
+		return EINVAL
+	}
+	return r.reply(buf, Input{Final: true, Below: true, Status: s})
+}
 
 // ReplyPart sends a message of a reply that has several, 63 at most. Reply sends
 // the last. Errors as with Reply; EMSGSIZE also: it is the 64th.
-func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, false) }
+func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, Input{}) }
 
-func (r *Request) reply(buf []byte, final bool) error {
+func (r *Request) reply(buf []byte, in Input) error {
 	r.mu.Lock()
 	var err error
 	switch {
@@ -23,19 +36,21 @@ func (r *Request) reply(buf []byte, final bool) error {
 		err = EINVAL
 	case r.stage != replyStage:
 		err = r.refusal()
-	case len(buf) > r.maxReply(), !final && r.parts == maxParts-1:
+	case r.failed && in.Final && !in.Below:
+		err = EALREADY
+	case len(buf) > r.maxReply(), !in.Final && r.parts == maxParts-1:
 		err = EMSGSIZE
-	case final:
+	case in.Final:
 		r.stage, r.final = repliedStage, buf
 	default:
 		r.parts++
 	}
-	in := Input{Kind: Answer, ID: r.id, Size: len(buf), Final: final}
+	in.Kind, in.ID, in.Size = Answer, r.id, len(buf)
 	r.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if in.Token = any(r); !final {
+	if in.Token = any(r); !in.Final {
 		in.Token = buf
 	}
 	r.agent.tell(in)
@@ -85,7 +100,9 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 	if !e.Again {
 		copy(p.header[:], out.Buf[e.Data.Begin:e.Data.End])
 		p.trailer = append(p.trailer, out.Buf[e.Trailer.Begin:e.Trailer.End]...)
-		p.payload = r.own(e.Token)
+		if p.payload = r.own(e.Token); !e.Own {
+			p.payload = slices.Clone(out.Buf[e.Carried.Begin:e.Carried.End])
+		}
 		if e.Final && !e.Own {
 			r.mu.Lock()
 			if r.stage == sentStage || r.stage == replyStage {

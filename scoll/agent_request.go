@@ -27,6 +27,7 @@ type Request struct {
 	private    any
 	flags      Flags
 	processing time.Duration
+	carry      int
 	members    *Membership // nodes of the tree
 	rank       int
 	tree       tree.Tree
@@ -42,6 +43,7 @@ type Request struct {
 	id         RequestID // guarded by mu, like all below
 	stage      stage
 	aborted    bool
+	failed     bool // IncomingRequest returned an error
 	bulk       []portals.Segment
 	arrived    bool // bulk data need not be fetched
 	bulkStatus Status

@@ -21,7 +21,12 @@ type RequestConfig struct {
 	// Processing is how long services take at most. It bounds how long they are
 	// waited for where discovery does not notice that a node is gone.
 	Processing time.Duration
-	Private    any
+	// Carry is how many bytes of answers a member passes on at most for a service that
+	// does not reply, in one message. Answers for which there is no room are lost, and
+	// their members named with ELOST. Each member keeps as much for a request that is
+	// under way. Default DefaultCarry, MaxCarry at most; negative: none.
+	Carry   int
+	Private any
 }
 
 // DeadError says which members keep a broadcast from being sent.
@@ -48,7 +53,7 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	}
 	r := &Request{
 		agent: a, service: a.service(g.service), group: g, root: true, payload: cfg.Payload, private: cfg.Private,
-		flags: o.Flags, processing: cfg.Processing, bulk: cfg.Bulk,
+		flags: o.Flags, processing: cfg.Processing, carry: cfg.Carry, bulk: cfg.Bulk,
 	}
 	for _, s := range cfg.Bulk {
 		r.bulkLength += len(s)
@@ -152,7 +157,7 @@ func (r *Request) Send() error {
 	}
 	o := r.group.outgoing(r.flags)
 	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
-	o.Segment = r.group.segment
+	o.Segment, o.Carry = r.group.segment, r.carry
 	if r.agent.signer.on && r.bulkLength > 0 {
 		o.BulkSum = sumOfBulk(r.Bulk())
 	}

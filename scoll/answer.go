@@ -2,20 +2,20 @@ package scoll
 
 import "ulnet/lnet/machine"
 
-// ran: incoming-request returned. With an error the service will not reply: the
-// module does (SC-133).
+// ran: incoming-request returned. With an error the module replies (SC-133), unless the
+// service does for those below it, before post-reply has returned too.
 func (m *Machine) ran(r *request, s Status) {
 	if r.incoming != called {
 		m.stats.Late++
 		return
 	}
-	r.incoming, r.failed = returned, s
+	r.incoming = returned
 	m.tellAttempts(r, s)
-	if s != OK && !r.answered {
+	if r.failed = s; s != OK && !r.answered {
 		r.trailer = append(r.trailer, Missing{uint32(r.rank), s, Node})
 	}
 	if s != OK && r.phase == posting && r.post == returned && !r.root && !r.answered {
-		m.speak(r)
+		m.speak(r, s)
 	}
 	if r.phase == closing {
 		m.leave(r)
@@ -37,17 +37,23 @@ func (m *Machine) posted(r *request) {
 	case r.answered:
 		m.settle(r)
 	case r.failed != OK:
-		m.speak(r)
+		m.speak(r, r.failed)
 	case r.aborted:
-		r.trailer = append(r.trailer, Missing{uint32(r.rank), ECANCELED, Node})
-		m.speak(r)
+		m.speak(r, ECANCELED)
 	}
 }
 
-// answer sends a reply of the service, unless it has failed: then it must not.
+// answer sends a reply of the service. After an error of incoming-request it can only be
+// one for those below: this member is named beside it.
 func (m *Machine) answer(r *request, in *Input) {
-	if r.root || r.phase != posting || r.answered || r.failed != OK || !in.Final && r.parts == maxParts-1 {
+	if r.root || r.phase != posting || r.answered || r.failed != OK && in.Final && !in.Below || !in.Final && r.parts == maxParts-1 {
 		m.stats.Late++
+		return
+	}
+	if in.Below && r.failed == OK {
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), in.Status, Node})
+	}
+	if in.Final && m.tooMany(r) {
 		return
 	}
 	m.sendUp(r, up{own: true, final: in.Final, size: uint32(in.Size)}, in.Token)
@@ -88,17 +94,43 @@ func (m *Machine) overdue(r *request) {
 	}
 	if r.failed == OK {
 		m.stats.Silent++
-		r.trailer = append(r.trailer, Missing{uint32(r.rank), ETIMEDOUT, Node})
 	}
-	m.speak(r)
+	m.speak(r, ETIMEDOUT)
 }
 
-// speak answers for the service: an empty reply with the trailer.
-func (m *Machine) speak(r *request) {
-	m.sendUp(r, up{final: true}, nil)
+// speak answers for the service, which does not and why: with the answers of the
+// children that fit, and the trailer. Of a request of the module alone OK is all that
+// there is to say.
+func (m *Machine) speak(r *request, s Status) {
+	switch {
+	case r.failed != OK:
+		s = r.failed
+	case s != OK:
+		r.trailer = append(r.trailer, Missing{uint32(r.rank), s, Node})
+	}
+	r.nameLost()
+	r.nameOnce()
+	if m.tooMany(r) {
+		return
+	}
+	m.sendUp(r, up{final: true, why: s}, nil)
 	if r.phase == posting {
 		r.phase = leaving
 	}
+}
+
+// tooMany reports whether the trailer is longer than a message has room for. Then the
+// answer is an error for the whole subtree: nothing of it counts.
+func (m *Machine) tooMany(r *request) bool {
+	if len(r.trailer) <= maxTrailer {
+		return false
+	}
+	m.refuseFor(r, r.trailer[0].Status)
+	if r.phase == posting {
+		r.phase = leaving
+	}
+	m.settle(r)
+	return true
 }
 
 // sendUp sends a reply to the parent. The trailer rides on the last.
@@ -106,16 +138,17 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	u.part, u.at = r.parts, machine.Never
 	r.parts++
 	h := ReplyHeader{
-		RootIncarnation: r.header.RootIncarnation, Sequence: r.header.Sequence, Part: u.part, PayloadSize: u.size,
+		RootIncarnation: r.header.RootIncarnation, Sequence: r.header.Sequence, Status: u.why, Part: u.part, PayloadSize: u.size,
 	}
 	if m.cfg.Signed {
 		h.Flags |= ReplySigned
 	}
-	var trailer Range
-	begin := len(m.out.Buf)
-	if len(r.trailer) > maxTrailer {
-		r.trailer = append(r.trailer[:0], Missing{uint32(r.rank), r.trailer[0].Status, Subtree})
+	var carried, trailer Range
+	if h.Speaks() {
+		carried = m.lendKept(r)
+		h.Carried = uint32(carried.End - carried.Begin)
 	}
+	begin := len(m.out.Buf)
 	if u.final {
 		r.answered = true
 		h.Flags, h.Trailer = h.Flags|ReplyLast, uint32(len(r.trailer))
@@ -131,7 +164,7 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	r.ups = append(r.ups, u)
 	m.emit(Effect{
 		Kind: DoReply, ID: r.id, To: r.parent, Bits: r.parentBits, Part: u.part,
-		Own: u.own, Final: u.final, Data: data, Trailer: trailer, Token: token,
+		Own: u.own, Final: u.final, Data: data, Carried: carried, Trailer: trailer, Token: token,
 	})
 }
 
@@ -186,7 +219,7 @@ func (m *Machine) leave(r *request) {
 		if r.root {
 			m.complete(r)
 		}
-		if r.header.Flags&FlagModule != 0 || r.root && !busy {
+		if r.header.Flags&FlagModule != 0 || r.root && !r.busy {
 			r.out = returned
 		}
 	}
@@ -233,13 +266,24 @@ func (m *Machine) abort(r *request) {
 				m.fail(r, i, ECANCELED)
 			}
 		}
+		m.abandon(r, ECANCELED)
 		m.gather(r)
 	case resting:
 		m.postReply(r)
 	case posting:
 		if r.post == returned && !r.root && !r.answered {
-			r.trailer = append(r.trailer, Missing{uint32(r.rank), ECANCELED, Node})
-			m.speak(r)
+			m.speak(r, ECANCELED)
 		}
 	}
 }
+
+// abandon ends the wait of a root for its own incoming-request. If that has not returned
+// when post-reply is called the root names itself, and buffers are in use until then.
+func (m *Machine) abandon(r *request, s Status) {
+	if r.awaitsItself() {
+		r.abandoned = s
+	}
+}
+
+// awaitsItself reports whether a root waits for its own incoming-request.
+func (r *request) awaitsItself() bool { return r.root && r.incoming == called && r.abandoned == OK }

@@ -74,15 +74,18 @@ func TestTimeouts(t *testing.T) {
 			if child.Rank != c.child {
 				continue
 			}
-			if got, want := h.childTimeout(child.Depth, p), time.Duration(c.levels)*(rtt+guard)+p; got != want {
+			if got, want := h.childTimeout(child.Depth, p), time.Duration(2*c.levels-1)*(rtt+guard)+p; got != want {
 				t.Errorf("N=%d child %d: %v, want %v", c.n, c.child, got, want)
 			}
 		}
 	}
 	for depth := 1; depth <= 5; depth++ {
 		arrives := h.answerTimeout(depth) + rtt // at the parent, from its sending on
-		if parent := h.childTimeout(depth, 0); arrives >= parent || depth > 1 && h.childTimeout(depth-1, 0)+rtt >= arrives {
+		if parent := h.childTimeout(depth, 0); arrives+guard/2 > parent || depth > 1 && arrives+guard > parent {
 			t.Errorf("depth %d: answers at %v, parent waits %v", depth, arrives, parent)
+		}
+		if left := h.answerTimeout(depth) - h.childTimeout(depth-1, 0); depth > 1 && left < rtt+guard {
+			t.Errorf("depth %d: %v is left to the service after a child was given up", depth, left)
 		}
 	}
 	cfg := Config{RTT: rtt}.filled()
@@ -122,14 +125,15 @@ func TestMuteLeaf(t *testing.T) {
 	}
 }
 
-// TestSilentInner: SC-A28: of a silent service in the middle, that node alone
-// is named, although the answers of those below are lost with it.
+// TestSilentInner: SC-A28, G-SC-8: of a silent service in the middle, that node alone
+// is named, and the answers of those below it are passed on.
 func TestSilentInner(t *testing.T) {
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
 		c.service = func(id sim.NodeID) behaviour { return behaviour{mute: id == 12} }
 	})
 	c.run(0)
 	r := c.broadcast(0, c.create(0, Tree{}, false), Outgoing{})
+	c.want(r, 0, 12)
 	if len(r.missing) != 1 || r.missing[0] != (Missing{12, ETIMEDOUT, Node}) || c.nodes[12].m.Stats().Silent != 1 {
 		t.Fatalf("missing %v", r.missing)
 	}

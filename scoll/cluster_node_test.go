@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,18 +28,14 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 	case "request":
 		n.queue = append(n.queue, Input{Kind: Arrival, From: simNID(from), Data: p.data})
 	case "reply":
-		if h, _, err := ParseReplyHeader(p.data); err == nil {
-			if r := n.m.requests.byBits[p.bits]; r != nil && r.phase == running && h.Flags&ReplyCollective == 0 {
-				i := r.childOf(r.roster.Rank(simNID(from)))
-				if w := n.work[r.id]; w != nil && i >= 0 && r.children[i].state != done {
-					w.got = append(w.got, p.payload...)
-				}
-			}
-		}
-		n.queue = append(n.queue, Input{
-			Kind: Return, From: simNID(from), Bits: p.bits, Data: p.data, Trailer: p.trailer,
+		in := Input{
+			Kind: Return, From: simNID(from), Bits: p.bits, Data: p.data, Payload: p.payload, Trailer: p.trailer,
 			Length: len(p.data) + len(p.payload) + len(p.trailer),
-		})
+		}
+		if h, _, err := ParseReplyHeader(p.data); err == nil && h.Speaks() {
+			in.Payload, in.Carried = nil, p.payload
+		}
+		n.queue, n.came = append(n.queue, in), p.payload
 	case "get":
 		if e, ok := n.exposed[p.bits]; ok {
 			data := e.data[min(p.from, uint64(len(e.data))):min(p.from+p.size, uint64(len(e.data)))]
@@ -100,11 +97,8 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: e.Child})
 	case DoReply:
 		p := &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data), trailer: n.part(e.Trailer)}
-		if w := n.work[e.ID]; e.Own && w != nil && e.Final {
-			p.payload = w.payload
-		} else if w != nil && e.Final {
-			// The module speaks for the service: what that had is lost with it.
-			n.c.swallowed[string(w.payload)] = append(n.c.swallowed[string(w.payload)], ranksOf(w.got)...)
+		if p.payload = n.part(e.Carried); e.Own {
+			p.payload, _ = e.Token.([]byte)
 		}
 		n.put(e.To, p, out)
 		n.queue = append(n.queue, Input{Kind: InSent, ID: e.ID, Child: Upward, Part: e.Part})
@@ -112,6 +106,9 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		n.put(e.To, &packet{kind: "reply", bits: e.Bits, data: n.part(e.Data)}, out)
 	case DoExpose:
 		data := n.bulk
+		if w := n.work[e.ID]; w != nil && w.fetched != nil {
+			data = w.fetched
+		}
 		if e.List {
 			if data = n.c.lists[e.Members]; data == nil {
 				data = e.Members.AppendBinary(nil)
@@ -125,6 +122,9 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		if n.fetches[e.ID] = f; !e.List {
 			f.data = make([]byte, min(e.Length, 64<<20)) // nobody has more
 			n.bulk = f.data
+			if w := n.work[e.ID]; w != nil {
+				w.fetched = f.data
+			}
 		}
 		f.pump(n, out)
 	case DoFetchMore:
@@ -163,28 +163,43 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		n.preRuns++
 		n.work[e.ID] = &work{
 			children: slices.Clone(n.out.Children[e.Children.Begin:e.Children.End]),
-			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data), root: w != nil,
+			bulk:     e.Header.Bulk.Length, payload: n.part(e.Data), root: w != nil, worked: e.Again,
 		}
 		n.queue = append(n.queue, Input{Kind: InPreRequest, ID: e.ID, Status: n.service.reject, Timeout: n.service.timeout})
 	case CallIncoming:
 		if e.Status == OK {
 			n.ran[string(w.payload)]++
 		}
-		if !n.service.deaf {
+		switch {
+		case n.service.deaf:
+		case n.service.late > 0 && e.Status == OK:
+			n.errands = append(n.errands, errand{now + n.service.late, e.ID})
+			return
+		default:
 			n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.ID, Status: n.service.fail})
 		}
+		w.worked = true
 	case CallReply:
 		w.replies++
+		switch {
+		case e.Status != OK:
+			delete(w.got, e.Rank) // parts do not count without the last
+		case e.Passed:
+			w.take(e.Rank, n.part(e.Data))
+		case e.Length > 0:
+			w.take(e.Rank, n.came)
+		}
 		n.queue = append(n.queue, Input{Kind: InReply, ID: e.ID, Child: e.Child})
 	case CallPostReply:
 		n.queue = append(n.queue, Input{Kind: InPostReply, ID: e.ID})
 		if w.root {
 			n.results = append(n.results, result{
-				at: now, answered: ranksOf(w.got), missing: slices.Clone(n.out.Missing[e.Missing.Begin:e.Missing.End]),
+				at: now, answered: ranksOf(w.all()), missing: slices.Clone(n.out.Missing[e.Missing.Begin:e.Missing.End]),
 				busy: e.Busy, calls: w.replies,
 			})
 			return
 		}
+		w.posted = true
 		n.reply(e.ID, w)
 	case CallReplyOut:
 		n.outs++
@@ -194,16 +209,56 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 	}
 }
 
+// runErrands ends the work of a late service.
+func (n *simNode) runErrands(now time.Duration) {
+	n.errands = slices.DeleteFunc(n.errands, func(e errand) bool {
+		if e.at > now {
+			return false
+		}
+		n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.id, Status: n.service.fail})
+		if w := n.work[e.id]; w != nil {
+			w.worked = true
+			n.reply(e.id, w)
+		}
+		return true
+	})
+}
+
+// take takes a message of an answer.
+func (w *work) take(rank int, payload []byte) {
+	if w.got == nil {
+		w.got = map[int][]byte{}
+	}
+	w.got[rank] = append(w.got[rank], payload...)
+}
+
+// all is what came, in the order of ranks.
+func (w *work) all() (b []byte) {
+	for _, rank := range slices.Sorted(maps.Keys(w.got)) {
+		b = append(b, w.got[rank]...)
+	}
+	return b
+}
+
+// reply replies when the children have and the work is done: with the node itself and
+// all that came, or for the children alone.
 func (n *simNode) reply(id RequestID, w *work) {
-	if n.service.mute {
+	s := &n.service
+	if !w.posted || !w.worked || w.root {
 		return
 	}
-	w.payload = binary.LittleEndian.AppendUint32(nil, uint32(n.id))
-	w.payload = append(w.payload, w.got...)
-	for range n.service.parts - 1 {
-		n.queue = append(n.queue, Input{Kind: Answer, ID: id})
+	b := w.all()
+	if !s.below {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n.id))
 	}
-	n.queue = append(n.queue, Input{Kind: Answer, ID: id, Final: true, Size: len(w.payload)})
+	for range s.parts - 1 {
+		part := b[:min(4, len(b))]
+		b = b[len(part):]
+		n.queue = append(n.queue, Input{Kind: Answer, ID: id, Size: len(part), Token: part})
+	}
+	if !s.mute {
+		n.queue = append(n.queue, Input{Kind: Answer, ID: id, Final: true, Size: len(b), Token: b, Below: s.below, Status: EAGAIN})
+	}
 }
 
 func ranksOf(b []byte) (ranks []int) {

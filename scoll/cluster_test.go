@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,8 +35,10 @@ type behaviour struct {
 	deaf    bool   // incoming-request never returns
 	reject  Status // from pre-request
 	fail    Status // from incoming-request
-	parts   int    // of replies, above 1
+	parts   int    // of replies, above 1; with mute the last does not come
 	timeout time.Duration
+	late    time.Duration // until incoming-request returns
+	below   bool          // replies for its children alone
 }
 
 // result is how a broadcast ended at its root.
@@ -50,11 +53,14 @@ type result struct {
 // work is a request at a node, as its service sees it.
 type work struct {
 	children []tree.Child
-	got      []byte // of the children
+	got      map[int][]byte // by the rank whose answer it is
 	payload  []byte
 	bulk     uint64
+	fetched  []byte // bulk data of this request
 	root     bool
 	replies  int
+	worked   bool // incoming-request has returned, or is not waited for
+	posted   bool
 }
 
 // simNode is a machine on a simulated node with a service that collects ranks.
@@ -80,6 +86,14 @@ type simNode struct {
 	sends   int
 	news    sim.NodeID // who died, as this node has not heard yet
 	outs    int
+	errands []errand // late services
+	came    []byte   // the payload of the reply that arrived last
+}
+
+// errand is when a late service is done with a request.
+type errand struct {
+	at time.Duration
+	id RequestID
 }
 
 // cluster is bare machines in virtual time.
@@ -98,9 +112,6 @@ type cluster struct {
 	tap       func(from, to sim.NodeID, p *packet)
 	// forge makes a message that is sent as well, to whom it says; nil: none.
 	forge func(to sim.NodeID, p packet) (sim.NodeID, *packet)
-	// swallowed are nodes whose answers came to a service that did not reply, by
-	// payload of the request.
-	swallowed map[string][]int
 }
 
 func simNID(id sim.NodeID) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
@@ -113,7 +124,7 @@ func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, members: members, lists: map[*Membership][]byte{}, swallowed: map[string][]int{}, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
+	c := &cluster{t: t, members: members, lists: map[*Membership][]byte{}, nodes: make([]*simNode, n), cfg: Config{RTT: 2 * time.Millisecond, Guard: time.Millisecond}}
 	cfg := sim.Config[*packet]{
 		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
 		Boot: c.boot,
@@ -170,6 +181,7 @@ func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output
 	case sim.Command:
 		n.command(in.Text)
 	}
+	n.runErrands(now)
 	if len(n.queue) == 0 {
 		n.queue = append(n.queue, Input{})
 	}
@@ -185,6 +197,9 @@ func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output
 	}
 	if wake <= now {
 		panic(fmt.Sprintf("node %d wakes at %v, now %v", n.id, wake, now))
+	}
+	for _, e := range n.errands {
+		wake = min(wake, e.at)
 	}
 	return wake
 }
@@ -203,7 +218,7 @@ func (n *simNode) command(text string) {
 	case "create":
 		n.queue = append(n.queue, Input{Kind: Create, Broadcast: n.pending})
 	case "abort":
-		for id := range n.work {
+		for _, id := range slices.Sorted(maps.Keys(n.work)) {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
 		}
 	case "lose": // what is fetched

@@ -22,7 +22,8 @@ const (
 	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
 	maxBulk       = 1<<32 - 1 // of bulk data
 	maxTombstones = 4096
-	maxTrailer    = 32768 // entries; more are told as the whole subtree
+	maxTrailer    = 32768     // entries; more are told as the whole subtree
+	maxRooms      = 256 << 10 // bytes for what the children of a request carry
 )
 
 // Config configures a [Machine]. The zero value of a field means its default.
@@ -105,18 +106,25 @@ func (c *Config) bulkTime(length uint64) time.Duration {
 }
 
 // childTimeout is how long a node waits for a child whose subtree has so many
-// levels: T(d) = d·(R + g + b) + P, from its sending on. The guard g keeps a
-// node's own time-out and its parent's apart: without it an answer that names
-// a mute leaf would come in the very instant in which the parent gives the
-// whole subtree up (SC-A8). P is the time that processing takes; subtrees work
-// at the same time, so it counts once.
+// levels: T(d) = d·(R + g + b) + (d-1)·(R + g) + P, from its sending on. The guard
+// g keeps a node's own time-out and its parent's apart: without it an answer that
+// names a mute leaf would come in the very instant in which the parent gives the
+// whole subtree up (SC-A8). The other R + g of each level above the leaves is for the
+// service there: so much is left to it after a child was given up, to aggregate and to
+// reply. P is the time that processing takes; subtrees work at the same time, so it
+// counts once.
 func (h *RequestHeader) childTimeout(depth int, processing time.Duration) time.Duration {
-	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + processing
+	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + time.Duration(depth-1)*(h.RTT+h.Guard) + processing
 }
 
 // answerTimeout is how long the service of a member may take before the module
-// answers for it: half a guard less than its parent waits, which counts from an
-// RTT earlier, both ways of the messages included (SC-A28).
+// answers for it: a guard less than its parent waits, which counts from an RTT
+// earlier, both ways of the messages included (SC-A28). A leaf, which has no child to
+// wait for, has half of its guard to itself.
 func (h *RequestHeader) answerTimeout(depth int) time.Duration {
-	return h.childTimeout(depth, h.Processing) - h.RTT - h.Guard/2
+	guard := h.Guard
+	if depth == 1 {
+		guard /= 2
+	}
+	return h.childTimeout(depth, h.Processing) - h.RTT - guard
 }

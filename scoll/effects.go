@@ -19,8 +19,8 @@ const (
 	Timer      InputKind = iota
 	Broadcast            // Broadcast: send one; its effect Began has Token
 	Arrival              // From, Data, Cut, Wall, Signed: a request arrived
-	Return               // From, Bits, Data (header), Trailer, Length (without a code), Cut, Signed: a reply arrived
-	Answer               // ID, Size, Final: the service replies; Final: for the last time
+	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
+	Answer               // ID, Size, Final, Below, Status: the service replies; Final: for the last time; Below: without itself, and why
 	Abort                // ID
 	Register             // Service, OOB: it exists, and maps out-of-band groups
 	Unregister           // Service
@@ -56,10 +56,13 @@ type Input struct {
 	Status    Status
 	Data      []byte
 	Trailer   []byte
-	Length    int // of a reply as it was sent
+	Payload   []byte // of a service
+	Carried   []byte // answers that the child's module passes on
+	Length    int    // of a reply as it was sent
 	Cut       bool
 	Signed    bool // a code of a key that we have was verified
 	Final     bool
+	Below     bool
 	Alive     bool
 	OOB       bool
 	Size      int
@@ -87,6 +90,7 @@ type Outgoing struct {
 	BulkSum    Digest        // of these, with Config.Signed
 	Segment    uint32        // forward it in segments of this length; 0: when all is there
 	Processing time.Duration // estimate of how long services take
+	Carry      int           // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
 	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
 	Status     Status        // set by Create, like Group without FlagModule
 }
@@ -98,8 +102,8 @@ type EffectKind uint8
 // range of Output.Buf, Children one of Output.Children, Missing one of
 // Output.Missing.
 const (
-	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Data: post the child's reply buffers under Bits, then send
-	DoReply                       // ID, To, Bits, Part, Data (header), Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
+	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for what is carried), Data: post the child's reply buffers under Bits, then send
+	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
 	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // ID, Child: take the child's reply buffers back
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
@@ -115,7 +119,7 @@ const (
 	Created        // Token, Status: the group was created, or destroyed
 	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
-	CallReply      // ID, Child, Status, Collective, Part, Final, Length (of the payload), Nodes, Entities
+	CallReply      // ID, Child, Rank (whose answer it is), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
 	CallPostReply  // ID, Busy, Missing (at the root)
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
@@ -135,8 +139,11 @@ type Effect struct {
 	Collective bool
 	Again      bool
 	Segments   bool
+	Passed     bool // CallReply: an answer that the child's module carried
 	Status     Status
 	Child      int
+	Rank       int
+	Room       int
 	Part       uint32
 	ID         RequestID
 	To         nid.NID
@@ -149,6 +156,7 @@ type Effect struct {
 	Entities   int
 	Data       Range
 	Trailer    Range
+	Carried    Range
 	Children   Range
 	Missing    Range
 	Members    *Membership

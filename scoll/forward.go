@@ -19,6 +19,7 @@ func (m *Machine) run(r *request) {
 func (m *Machine) forward(r *request) {
 	r.phase, r.since = running, m.now
 	if len(r.children) > 0 {
+		r.makeRoom()
 		m.expose(r)
 		frame := m.frame(r, false)
 		for i := range r.children {
@@ -72,7 +73,7 @@ func (m *Machine) exposeList(r *request) {
 // (SC-157). listed adds the list of members.
 func (m *Machine) frame(r *request, listed bool) Range {
 	h, body := r.header, r.body
-	h.ReplyBits = r.bits
+	h.ReplyBits, h.Carry = r.bits, r.room
 	if h.Bulk.Length > 0 {
 		h.Bulk.Bits = r.bits
 	}
@@ -108,7 +109,11 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	if c.state, c.at = waiting, m.now+max(h.childTimeout(c.Depth, r.processing), 1); r.pipe.loading {
 		c.at = machine.Never // it cannot be done before we have all, see loaded
 	}
-	m.emit(Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame})
+	e := Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame}
+	if c.Size > 1 {
+		e.Room = int(r.room)
+	}
+	m.emit(e)
 	if r.pipe.there > 0 {
 		m.tellChild(r, i, OK)
 	}
@@ -154,7 +159,7 @@ func (m *Machine) fail(r *request, i int, s Status) {
 	c.state = done
 	r.pending--
 	r.miss(c, s)
-	m.report(r, i, Effect{Status: s, Final: true})
+	m.report(r, i, Effect{Status: s, Rank: c.Rank, Final: true})
 }
 
 // report tells the service of a child's reply, or of an error instead.
@@ -164,7 +169,7 @@ func (m *Machine) report(r *request, i int, e Effect) {
 	}
 	r.calls++
 	e.Kind, e.ID, e.Child = CallReply, r.id, i
-	if e.Status != OK {
+	if e.Status != OK && e.Nodes == 0 {
 		e.Nodes, e.Entities = r.children[i].Size, r.entities(r.children[i].Rank)
 	}
 	m.emit(e)
@@ -173,7 +178,7 @@ func (m *Machine) report(r *request, i int, e Effect) {
 // schedule finds out when a request wants to be looked at.
 func (m *Machine) schedule(r *request) {
 	at := machine.Never
-	if !r.root && !r.answered {
+	if !r.root && !r.answered || r.awaitsItself() {
 		at = r.limit
 	}
 	if r.phase == running {
@@ -207,7 +212,11 @@ func (m *Machine) look(r *request) {
 		m.tellAgain(r)
 	}
 	m.sendUpAgain(r)
-	if !r.root && !r.answered && r.limit <= m.now {
+	switch {
+	case r.limit > m.now:
+	case r.root:
+		m.abandon(r, ETIMEDOUT)
+	case !r.answered:
 		m.overdue(r)
 	}
 	if r.id == id && r.until <= m.now {

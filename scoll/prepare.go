@@ -81,7 +81,7 @@ func (m *Machine) lost(r *request, s Status) {
 			c.state = done
 			r.pending--
 			r.calls++
-			m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Status: s, Collective: true, Final: true})
+			m.emit(Effect{Kind: CallReply, ID: r.id, Child: i, Rank: c.Rank, Status: s, Collective: true, Final: true})
 		case waiting, retrying:
 			m.fail(r, i, s)
 		}

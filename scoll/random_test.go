@@ -11,7 +11,6 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
-	"ulnet/scoll/tree"
 )
 
 // plan is a cluster, what its services do, and the faults it meets.
@@ -79,26 +78,30 @@ func runPlan(t *testing.T, seed uint64) (faulty bool) {
 	return faulty
 }
 
-// service draws what the service of a node does.
-func (p *plan) service(id sim.NodeID) (b behaviour) {
-	if id == p.root {
-		return b
-	}
-	topology, _ := p.shape.orDefault().Topology()
-	leaf := tree.Tree{Topology: topology, N: p.n, Root: int(p.root)}.Size(int(id)) == 1
-	switch p.rng.IntN(20) {
+// service draws what the service of a node does, at any rank.
+func (p *plan) service(sim.NodeID) (b behaviour) {
+	short := func() time.Duration { return time.Duration(p.rng.IntN(40)) * time.Millisecond }
+	switch p.rng.IntN(24) {
 	case 0:
-		b.mute = leaf // otherwise it would lose the answers of others
+		b.mute = true
 	case 1:
 		b.reject = EPERM
 	case 2:
 		b.fail = EIO
-		b.mute = leaf
 	case 3:
-		b.timeout = time.Duration(p.rng.IntN(20)) * time.Millisecond
-	}
-	if b.fail != OK && !leaf {
-		b.fail = OK
+		b.timeout = short() / 2
+	case 4:
+		b.late = short()
+	case 5:
+		b.late, b.fail = short(), EIO
+	case 6:
+		b.deaf = true
+	case 7:
+		b.deaf, b.mute = true, true
+	case 8:
+		b.below, b.fail = true, []Status{OK, EIO}[p.rng.IntN(2)]
+	case 9:
+		b.parts, b.mute = 1+p.rng.IntN(4), p.rng.IntN(2) == 0
 	}
 	return b
 }
@@ -115,8 +118,12 @@ func (p *plan) group() GroupID {
 	return p.c.create(p.root, p.shape, p.kind == 1)
 }
 
-// faults plans deaths, pauses and separations for the time of the broadcasts.
+// faults plans aborts, deaths, pauses and separations for the time of the broadcasts.
 func (p *plan) faults() {
+	for range p.rng.IntN(3) {
+		id := sim.NodeID(p.rng.IntN(p.n))
+		p.control.At(p.control.Now()+time.Duration(p.rng.IntN(60_000))*time.Microsecond, func() { p.c.net.Command(id, "abort") })
+	}
 	for range p.rng.IntN(4) {
 		id := sim.NodeID(p.rng.IntN(p.n))
 		if id == p.root {
@@ -143,7 +150,10 @@ func (p *plan) broadcast(t *testing.T, group GroupID, value uint64) (faulty bool
 	t.Helper()
 	text := fmt.Sprint("value ", value)
 	root := p.c.nodes[p.root]
-	o := Outgoing{Payload: []byte(text), Processing: time.Duration(p.rng.IntN(3)) * 5 * time.Millisecond}
+	o := Outgoing{
+		Payload: []byte(text), Processing: time.Duration(p.rng.IntN(3)) * 5 * time.Millisecond,
+		Carry: []int{-1, 40, 200, 0}[p.rng.IntN(4)],
+	}
 	if p.rng.IntN(3) == 0 {
 		size := 1 + p.rng.IntN(5*MinSegment)
 		o.Bulk, root.bulk = uint64(size), make([]byte, size)
@@ -184,13 +194,10 @@ func (p *plan) check(t *testing.T, r result, text string, value uint64) {
 	for _, id := range r.answered {
 		p.tell(sim.NodeID(id), history.Delivery, p.root, value)
 	}
-	// Those whose answers were lost on the way up are missing with whom lost them.
-	swallowed := slices.DeleteFunc(p.c.swallowed[text], func(id int) bool { return slices.Contains(missing, id) })
-	for _, id := range swallowed {
-		p.tell(sim.NodeID(id), history.Delivery, p.root, value)
+	all := append(slices.Clone(r.answered), missing...)
+	if !slices.Contains(missing, int(p.root)) {
+		all = append(all, int(p.root))
 	}
-	all := append(append([]int{int(p.root)}, r.answered...), missing...)
-	all = append(all, swallowed...)
 	p.tell(p.root, history.Completion, p.root, value)
 	slices.Sort(all)
 	for i, id := range all {

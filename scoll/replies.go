@@ -73,7 +73,7 @@ func (m *Machine) refused(r *request, i int, s Status) {
 	r.exposed = true
 	m.emit(Effect{Kind: DoUnpost, ID: r.id, Child: i})
 	r.miss(c, s)
-	m.report(r, i, Effect{Status: s, Collective: true, Final: true})
+	m.report(r, i, Effect{Status: s, Rank: c.Rank, Collective: true, Final: true})
 }
 
 // take takes a part of a reply of the child's service. Parts may overtake each
@@ -81,17 +81,27 @@ func (m *Machine) refused(r *request, i int, s Status) {
 func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
 	c := &r.children[i]
 	last := h.Flags&ReplyLast != 0
-	bad := h.Part >= maxParts || c.last >= 0 && (last || h.Part > uint32(c.last)) || last && c.parts>>h.Part>>1 != 0
+	sound := h.Part < maxParts && (c.last < 0 || !last && h.Part <= uint32(c.last)) && (!last || c.parts>>h.Part>>1 == 0) &&
+		len(in.Trailer) == int(h.Trailer)*TrailerEntrySize && (last || h.Trailer == 0) &&
+		in.Length == ReplyHeaderSize+int(h.PayloadSize)+int(h.Carried)+len(in.Trailer)
 	switch {
 	case h.Part < maxParts && c.parts>>h.Part&1 != 0:
 		m.stats.Stray++
 		return
-	case bad, len(in.Trailer) != int(h.Trailer)*TrailerEntrySize, !last && h.Trailer > 0,
-		in.Length != ReplyHeaderSize+int(h.PayloadSize)+len(in.Trailer), !m.merge(r, c, in.Trailer):
+	case sound && h.Speaks():
+		sound = m.spoken(r, i, h, in)
+	case sound:
+		sound = m.merge(r, c, in.Trailer)
+	}
+	switch {
+	case !sound:
 		m.stats.BadReply++
 		m.fail(r, i, EPROTO)
 		return
+	case h.Speaks():
+		return
 	}
+	r.keep(Carried{Rank: uint32(c.Rank), Part: uint8(h.Part), Last: last, Size: h.PayloadSize}, in.Payload)
 	c.parts |= 1 << h.Part
 	if last {
 		c.last = int8(h.Part)
@@ -101,13 +111,13 @@ func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
 		c.state = done
 		r.pending--
 	}
-	m.report(r, i, Effect{Status: OK, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
+	m.report(r, i, Effect{Status: OK, Rank: c.Rank, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
 }
 
 // gather goes on when all children are done and all callbacks have returned:
 // what children could still touch is taken back first (SC-50, SC-A16).
 func (m *Machine) gather(r *request) {
-	waits := r.incoming == called && (r.root || r.repeated || r.bulk != OK)
+	waits := r.incoming == called && (r.awaitsItself() || r.repeated || r.bulk != OK)
 	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || waits {
 		return
 	}
@@ -140,7 +150,12 @@ func (m *Machine) postReply(r *request) {
 	switch {
 	case r.header.Flags&FlagModule == 0:
 		r.post = called
-		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.exposed && !r.withdrawn}
+		r.busy = r.exposed && !r.withdrawn
+		if r.root && r.incoming == called {
+			r.busy = true
+			r.trailer = append(r.trailer, Missing{uint32(r.rank), r.abandoned, Node})
+		}
+		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.busy}
 		if r.root {
 			e.Missing = m.lendMissing(r)
 		}
@@ -150,7 +165,7 @@ func (m *Machine) postReply(r *request) {
 	case r.answered:
 		m.settle(r)
 	default:
-		m.speak(r)
+		m.speak(r, OK)
 	}
 	if r.phase == posting {
 		m.schedule(r)

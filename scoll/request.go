@@ -87,8 +87,14 @@ type request struct {
 	pending  int // children that are not done
 	calls    int // incoming-reply callbacks that have not returned
 	trailer  []Missing
-	ups      []up // replies on their way
+	room     uint16   // for what a child carries
+	kept     []byte   // answers to be carried if the service does not reply, see carry.go
+	lost     []uint32 // ranks of those that it would lose
+	ups      []up     // replies on their way
 	parts    uint32
+
+	abandoned Status // why a root waits no longer for its own incoming-request
+	busy      bool   // post-reply was told so
 
 	since time.Duration // when it was sent on to the children
 	limit time.Duration // when the module answers for the service
@@ -122,6 +128,7 @@ type up struct {
 	own   bool
 	final bool
 	tries uint8
+	why   Status // of the module, which speaks for the service
 	size  uint32
 	at    time.Duration // of the next try; Never: it is on its way
 }
@@ -187,6 +194,7 @@ func (t *requests) drop(r *request) {
 	*r = request{
 		id: r.id + 1<<32, slot: r.slot, heapAt: -1,
 		body: kept(r.body), children: kept(r.children), trailer: kept(r.trailer), ups: kept(r.ups),
+		kept: kept(r.kept), lost: kept(r.lost),
 	}
 	t.free = append(t.free, r.slot)
 	t.active--

@@ -1,7 +1,6 @@
 package scoll
 
 import (
-	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/tree"
@@ -120,6 +119,9 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 	if o.Flags&FlagModule != 0 {
 		h.Processing = min(moduleTime, m.cfg.MaxTimeout/4)
 	}
+	if o.Flags&FlagModule == 0 && o.Carry >= 0 {
+		h.Carry = uint16(min(orDefault(o.Carry, DefaultCarry), MaxCarry))
+	}
 	if o.Segment > 0 && o.Bulk > 0 {
 		h.Segment = max(o.Segment, MinSegment)
 	}
@@ -166,13 +168,13 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHea
 	h.Sequence, h.First = g.sequence, g.sequence
 	r := m.requests.add()
 	r.root, r.token, r.header, r.processing = true, o.Token, h, h.Processing
-	r.limit = machine.Never
 	if h.ListSize > 0 {
 		r.body = g.members.AppendBinary(r.body)
 	}
 	r.body = append(r.body, o.Payload...)
 	r.body = append(r.body, o.BulkSum[:h.sumSize()]...)
 	m.join(r, g, roster, g.spread(roster, h.Tree, int(h.Root), int(h.Root)))
+	r.limit = m.now + max(h.childTimeout(r.depth, h.Processing), 1)
 	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.lendChildren(r), Members: roster})
 	m.run(r)
 }

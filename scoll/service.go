@@ -1,5 +1,7 @@
 package scoll
 
+import "ulnet/lnet/nid"
+
 // Service is what runs requests and aggregates replies: its number, which all
 // nodes agree on, and its callbacks. Each gets the request as its handle.
 //
@@ -63,18 +65,23 @@ func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id
 type Reply struct {
 	Request *Request
 	Child   int // index among Request.Children
+	// From is the node whose answer this is: the child or, where the module of the
+	// child speaks for its service, one below the child, whose answer it passes on.
+	From nid.NID
 	// Status is OK, or why no answer comes from the child.
 	Status Status
 	// Collective says that Status is an error that the child's module reports,
 	// not one that was noticed here.
 	Collective bool
-	// Payload lies in the buffer posted for it, which is the service's again. It is
-	// empty where the child's module speaks for a service that says nothing.
-	Payload  []byte
-	Part     int  // number of this message of the child's reply
-	Last     bool // no more follow, earlier parts apart that were overtaken
-	Nodes    int  // that an error speaks for
-	Entities int  // on them
+	// Payload of the child lies in the buffer posted for it, which is the service's
+	// again. That of a node below it is the service's to keep.
+	Payload []byte
+	Part    int  // number of this message of the answer
+	Last    bool // no more follow, earlier parts apart that were overtaken
+	// Nodes is how many nodes an error speaks for: 1, or the child and all below it.
+	// Parts of an answer of the child that came before the error do not count.
+	Nodes    int
+	Entities int // on them
 }
 
 // RegisterService makes a service known. EINVAL: a callback is missing;

@@ -31,6 +31,7 @@ const (
 	EREBOOT    Status = 1003 // of an earlier life of the root
 	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
 	ENOTLISTED Status = 1005 // a node that is on no list of the member, beyond what it does for such
+	ELOST      Status = 1006 // it answered, but the service that was to pass that on did not
 )
 
 var statusTexts = map[Status]string{
@@ -39,6 +40,7 @@ var statusTexts = map[Status]string{
 	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
 	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
 	EKEY: "not signed with the key", EAHEAD: "incarnation ahead of the clock", ENOTLISTED: "not on the list of nodes",
+	ELOST: "answered, but that was lost above it",
 }
 
 // String returns the text of a status.

@@ -176,7 +176,12 @@ func TestAbort(t *testing.T) {
 // TestOverdue: SC-A28: in whatever the service hangs, the parent is answered in
 // time, and all callbacks still come in order.
 func TestOverdue(t *testing.T) {
-	limit := func(depth int) time.Duration { return time.Duration(depth)*(testRTT+testGuard) - testRTT - testGuard/2 }
+	limit := func(depth int) time.Duration {
+		if depth == 1 {
+			return testGuard / 2
+		}
+		return time.Duration(2*depth-1)*(testRTT+testGuard) - testRTT - testGuard
+	}
 	h := newHarness(t, 8, 4, nil)
 	begin := h.now
 	h.admitted(nil)

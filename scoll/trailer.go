@@ -5,6 +5,7 @@ import "slices"
 // miss notes that a child is missing with all below, also of whom it has spoken:
 // its last part may have come without one before.
 func (r *request) miss(c *child, s Status) {
+	r.forget(c)
 	if c.last >= 0 {
 		isBelow := func(rank int) bool { return r.isBelow(rank, c.Rank) }
 		if len(r.trailer) > fewEntries {
@@ -86,13 +87,20 @@ func (r *request) isBelow(rank, top int) bool {
 	return true
 }
 
-// lendMissing names every missing member, once.
-func (m *Machine) lendMissing(r *request) Range {
-	begin := len(m.out.Missing)
-	if len(r.trailer) == 0 {
-		return Range{begin, begin}
+// nameOnce makes a trailer that names more members than there are name each once:
+// children may say anything.
+func (r *request) nameOnce() {
+	if len(r.trailer) <= r.shape().Size(r.rank) {
+		return
 	}
-	named := make([]bool, r.roster.Len()) // children may say anything
+	named := make([]bool, r.roster.Len())
+	var once []Missing
+	r.eachMissing(named, func(e Missing) { once = append(once, e) })
+	r.trailer = once
+}
+
+// eachMissing calls f for every missing member, once.
+func (r *request) eachMissing(named []bool, f func(Missing)) {
 	var ranks []int
 	for _, e := range r.trailer {
 		if ranks = append(ranks[:0], int(e.Rank)); e.Scope == Subtree {
@@ -101,9 +109,18 @@ func (m *Machine) lendMissing(r *request) Range {
 		for _, rank := range ranks {
 			if !named[rank] {
 				named[rank] = true
-				m.out.Missing = append(m.out.Missing, Missing{uint32(rank), e.Status, Node})
+				f(Missing{uint32(rank), e.Status, Node})
 			}
 		}
 	}
+}
+
+// lendMissing names every missing member, once.
+func (m *Machine) lendMissing(r *request) Range {
+	begin := len(m.out.Missing)
+	if len(r.trailer) == 0 {
+		return Range{begin, begin}
+	}
+	r.eachMissing(make([]bool, r.roster.Len()), func(e Missing) { m.out.Missing = append(m.out.Missing, e) })
 	return Range{begin, len(m.out.Missing)}
 }

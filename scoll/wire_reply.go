@@ -26,14 +26,16 @@ const (
 //	 8  8  root incarnation of the broadcast
 //	16  8  sequence
 //	24  4  flags
-//	28  4  status
+//	28  4  status           without the flag for the subtree: the module speaks for the
+//	                        service of the sender alone, and this is why
 //	32  4  part             number of this message, from 0
 //	36  4  payload size
 //	40  4  trailer          number of entries
 //	44  4  nodes            that an error speaks for
 //	48  4  entities         on them
-//	52  4  reserved
-//	56     payload, trailer; with ReplySigned a code of package keyring (12), bound to
+//	52  4  carried          bytes of answers that are passed on, see Carried; there is no
+//	                        payload then
+//	56     payload or carried answers, trailer; with ReplySigned a code of package keyring (12), bound to
 //	       sender, receiver and match bits
 type ReplyHeader struct {
 	RootIncarnation uint64
@@ -45,6 +47,7 @@ type ReplyHeader struct {
 	Trailer         uint32
 	Nodes           uint32
 	Entities        uint32
+	Carried         uint32
 }
 
 // AppendBinary appends the header.
@@ -62,7 +65,7 @@ func (h *ReplyHeader) AppendBinary(b []byte) []byte {
 	b = le.AppendUint32(b, h.Trailer)
 	b = le.AppendUint32(b, h.Nodes)
 	b = le.AppendUint32(b, h.Entities)
-	return append(b, 0, 0, 0, 0)
+	return le.AppendUint32(b, h.Carried)
 }
 
 // ParseReplyHeader parses a header; rest is what follows it, of which it says
@@ -89,10 +92,23 @@ func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 	h.Trailer = le.Uint32(b[40:])
 	h.Nodes = le.Uint32(b[44:])
 	h.Entities = le.Uint32(b[48:])
-	if status > 1<<16-1 || h.Flags&^knownReplyFlags != 0 {
+	h.Carried = le.Uint32(b[52:])
+	if status > 1<<16-1 || h.Flags&^knownReplyFlags != 0 || !h.isConsistent() {
 		return h, b, ErrHeader
 	}
 	return h, b[ReplyHeaderSize:], nil
+}
+
+// Speaks reports whether the module speaks for the service of the sender.
+func (h *ReplyHeader) Speaks() bool { return h.Status != OK && h.Flags&ReplyCollective == 0 }
+
+// isConsistent reports whether what only a module says is said by one: with its last
+// word, and without a payload.
+func (h *ReplyHeader) isConsistent() bool {
+	if !h.Speaks() {
+		return h.Carried == 0
+	}
+	return h.Flags&ReplyLast != 0 && h.PayloadSize == 0 && h.Carried <= MaxCarry
 }
 
 // CodeSize is the length of the code at the end of the reply, 0 if it is not signed.

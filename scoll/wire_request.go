@@ -71,7 +71,8 @@ type RMA struct {
 //	 68  8  group index
 //	 76 16  group digest
 //	 92  1  tree type
-//	 93  3  reserved
+//	 93  1  reserved
+//	 94  2  carry            bytes of others' answers for which the sender has room
 //	 96  4  tree K
 //	100  4  nodes            N of the tree
 //	104  4  root             its rank
@@ -97,6 +98,7 @@ type RequestHeader struct {
 	Flags           Flags
 	Group           GroupID
 	Tree            Tree
+	Carry           uint16
 	Nodes           uint32
 	Root            uint32
 	RTT             time.Duration
@@ -127,7 +129,8 @@ func (h *RequestHeader) AppendBinary(b []byte) []byte {
 	b = le.AppendUint64(b, h.Group.Incarnation)
 	b = le.AppendUint64(b, h.Group.Index)
 	b = append(b, h.Group.Digest[:]...)
-	b = append(b, byte(h.Tree.Type), 0, 0, 0)
+	b = append(b, byte(h.Tree.Type), 0)
+	b = le.AppendUint16(b, h.Carry)
 	b = le.AppendUint32(b, h.Tree.K)
 	b = le.AppendUint32(b, h.Nodes)
 	b = le.AppendUint32(b, h.Root)
@@ -177,6 +180,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	h.Group.Index = le.Uint64(b[68:])
 	h.Group.Digest = Digest(b[76:])
 	h.Tree = Tree{TreeType(b[92]), le.Uint32(b[96:])}
+	h.Carry = le.Uint16(b[94:])
 	h.Nodes = le.Uint32(b[100:])
 	h.Root = le.Uint32(b[104:])
 	h.RTT = fromMicros(le.Uint32(b[108:]))

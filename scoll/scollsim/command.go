@@ -2,6 +2,8 @@ package scollsim
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,9 +40,14 @@ const (
 	slow                // takes a while to run a request, and replies after that
 	rejects             // refuses in pre-request, with EPERM
 	fails               // fails to run a request, with EIO
+	stuck               // never ends to run a request
+	aborts              // aborts a request that it is to run, and does not reply
+	below               // replies for the members below alone
+	parts               // replies with a part, and never with the last
+	large               // wants to reply with more than a message carries, and gives up
 )
 
-var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails"}
+var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails", "stuck", "aborts", "below", "parts", "large"}
 
 // command is a verb of a scenario with its arguments.
 type command struct {
@@ -118,14 +125,13 @@ func numberOf(payload []byte) uint32 {
 // work is a request at a node, as its service sees it.
 type work struct {
 	number   uint32
-	attempt  uint64 // label of the attempt, see Broadcast
 	root     bool
 	posted   bool // post-reply has come
 	worked   bool // the service has done its part
 	failed   bool // it must not reply
 	answered bool // it has replied
 	bulk     uint64
-	got      []byte
+	got      map[uint64][]byte // by the member whose answer it is: its rank, or the low bits of its NID
 }
 
 // entries reads what a service replies with.
@@ -142,9 +148,31 @@ func entries(b []byte) func(func(sim.NodeID) bool) {
 const entrySize = 4
 
 // reply is what the service of a node replies with.
-func (w *work) reply(id sim.NodeID) []byte {
-	b := make([]byte, 0, entrySize+len(w.got))
-	return append(binary.LittleEndian.AppendUint32(b, uint32(id)), w.got...)
+func (w *work) reply(id sim.NodeID, kind serviceKind) []byte {
+	if kind == below {
+		return w.all()
+	}
+	return binary.LittleEndian.AppendUint32(w.all(), uint32(id))
+}
+
+// take takes a message of an answer; nil: an error, with which its parts do not count.
+func (w *work) take(of uint64, payload []byte) {
+	if w.got == nil {
+		w.got = make(map[uint64][]byte)
+	}
+	if payload == nil {
+		delete(w.got, of)
+		return
+	}
+	w.got[of] = append(w.got[of], payload...)
+}
+
+// all is what came.
+func (w *work) all() (b []byte) {
+	for _, of := range slices.Sorted(maps.Keys(w.got)) {
+		b = append(b, w.got[of]...)
+	}
+	return b
 }
 
 // flags of a broadcast.

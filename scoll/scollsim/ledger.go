@@ -39,30 +39,8 @@ type Broadcast struct {
 	Missing []Missing
 
 	excused bool
-	exact   bool   // it was found to be
-	attempt uint64 // label of the latest; 0: there was one only
-	ran     []run  // by node
-	holder  []mark // by node: where its answer has come to
-	replied []mark // by node: whether its service has
-}
-
-// mark is what is known of a node in an attempt.
-type mark struct {
-	some    bool
-	at      sim.NodeID
-	attempt uint64
-}
-
-// put takes note of something, unless a later attempt has.
-func (m *mark) put(at sim.NodeID, attempt uint64) {
-	if !m.some || attempt >= m.attempt {
-		*m = mark{true, at, attempt}
-	}
-}
-
-// in returns the mark if it is of the latest attempt.
-func (b *Broadcast) in(m mark) (at sim.NodeID, ok bool) {
-	return m.at, m.some && (b.attempt == 0 || b.attempt == m.attempt)
+	exact   bool  // it was found to be
+	ran     []run // by node
 }
 
 // Missing is a member whose answer did not come, as the root says.
@@ -99,7 +77,7 @@ func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
 		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.now(),
-		ran: make([]run, nodes), holder: make([]mark, nodes), replied: make([]mark, nodes),
+		ran: make([]run, nodes),
 	}
 	l.list = append(l.list, b)
 	l.log(root, history.Send, root, b)
@@ -136,26 +114,6 @@ func (l *ledger) ran(number uint32, life sim.Life) {
 	b.LastRun = l.net.now()
 }
 
-// came notes that a child's reply has come to a node.
-func (l *ledger) came(w *work, at sim.NodeID, reply []byte) {
-	b := l.of(w.number)
-	if b == nil {
-		return
-	}
-	for id := range entries(reply) {
-		if int(id) < len(b.holder) {
-			b.holder[id].put(at, w.attempt)
-		}
-	}
-}
-
-// replied notes that the service of a node has.
-func (l *ledger) replied(w *work, id sim.NodeID) {
-	if b := l.of(w.number); b != nil {
-		b.replied[id].put(id, w.attempt)
-	}
-}
-
 // done closes the books of a broadcast.
 func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	b := l.of(number)
@@ -171,8 +129,7 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	}
 }
 
-// logDone writes a result to the history. Whose answer was lost at a silent
-// service on its way counts as told, and who is no member.
+// logDone writes a result to the history. Nodes that are no members count as told.
 func (l *ledger) logDone(b *Broadcast) {
 	for _, m := range b.Missing {
 		l.log(b.Root, history.Unreached, m.Node, b)
@@ -181,7 +138,7 @@ func (l *ledger) logDone(b *Broadcast) {
 		l.log(id, history.Delivery, b.Root, b)
 	}
 	for id := range sim.NodeID(l.net.cfg.Nodes) {
-		if b.swallowed(id) || id != b.Root && !slices.Contains(b.Members, id) {
+		if id != b.Root && !slices.Contains(b.Members, id) {
 			l.log(id, history.Delivery, b.Root, b)
 		}
 	}

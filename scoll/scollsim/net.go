@@ -32,6 +32,8 @@ type Config struct {
 	Tree scoll.Tree
 	// Segment, if not 0, has bulk data pipelined in segments of so many bytes.
 	Segment uint32
+	// Carry is that of all broadcasts, see scoll.RequestConfig.
+	Carry int
 	// Discovery, if not 0, is how long it takes at most until everybody hears of a
 	// death or return; it takes half of that at least.
 	Discovery time.Duration

@@ -21,10 +21,14 @@ func FaultPlan(seed uint64) string {
 	line("link latency 1ms±900µs loss %s duplicate %s reorder %s", pick(rng, "0%", "0%", "1%", "5%"), pick(rng, "0%", "10%"), pick(rng, "0%", "20%"))
 	line("set tree %s\nset k %d", pick(rng, "k-nomial", "k-nomial", "k-ary", "flat"), 1+rng.IntN(5))
 	line("set discovery %s", pick(rng, "0s", "20ms", "300ms"))
-	line("set propagation 300ms\nset segment %s", pick(rng, "0", "0", "4096"))
+	line("set propagation 300ms\nset segment %s\nset carry %s", pick(rng, "0", "0", "4096"), pick(rng, "0", "40", "200", "4096", "4096"))
 	line("at 1s do 1 create g %s", pick(rng, "delayed", "immediate", "oob"))
-	for range rng.IntN(4) {
-		line("at %dms do %d service %s", rng.IntN(3000), 1+rng.IntN(n), pick(rng, "mute", "slow 5ms", "slow 300ms", "rejects", "fails"))
+	for range rng.IntN(2 + n/4) {
+		line("at %dms do %d service %s", rng.IntN(3000), 1+rng.IntN(n), pick(rng, "mute", "slow 5ms", "slow 30ms", "slow 300ms", "rejects",
+			"fails", "stuck", "aborts", "below", "parts", "large"))
+	}
+	for range rng.IntN(3) {
+		line("at %dms do %d abort", 2000+rng.IntN(8000), 1+rng.IntN(n))
 	}
 	for range 8 {
 		root := 1

@@ -107,10 +107,14 @@ func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
 		p.input(scoll.Input{Kind: scoll.Arrival, From: simlnd.NID(from), Data: m.data})
 	case Reply:
 		p.arrived = m
-		p.input(scoll.Input{
-			Kind: scoll.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Trailer: m.trailer,
+		in := scoll.Input{
+			Kind: scoll.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Payload: m.payload, Trailer: m.trailer,
 			Length: len(m.data) + len(m.payload) + len(m.trailer),
-		})
+		}
+		if h, _, err := scoll.ParseReplyHeader(m.data); err == nil && h.Speaks() {
+			in.Payload, in.Carried = nil, m.payload
+		}
+		p.input(in)
 	case Get:
 		p.answerGet(from, m, out)
 	case Data:
@@ -206,7 +210,7 @@ func (p *program) broadcast(c command) {
 	}
 	out := &scoll.Outgoing{
 		Token: &sending{b, o}, Group: g.id, Service: Service, Flags: o.flags(),
-		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing,
+		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {
 		out.Flags |= scoll.FlagOOB

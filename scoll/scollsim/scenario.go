@@ -23,6 +23,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "propagation", Default: "1s", Kind: scenario.Duration, Doc: "time between attempts to reach the live members"},
 		{Name: "overhead", Default: "0s", Kind: scenario.Duration, Doc: "time between two sends of a node; at the level of machines"},
 		{Name: "segment", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bulk data are forwarded in segments of so many bytes, at least 4096; 0: when all of them are there"},
+		{Name: "carry", Default: "4096", Kind: scenario.Count, Most: scoll.MaxCarry, Doc: "bytes of answers that members pass on for services that do not reply, in a message; 0: none"},
 		{Name: "history", Default: "off", Kind: scenario.Switch, Doc: "keep all that became of broadcasts, for the condition history"},
 	},
 	Verbs: []scenario.Verb{
@@ -42,7 +43,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "abort", Doc: "the node ends what it waits for"},
 		{Name: "service", Args: []scenario.Arg{
 			{Name: "kind", Kind: scenario.Choice, Choices: serviceKinds}, {Name: "time", Kind: scenario.Duration, Optional: true},
-		}, Doc: "from now on, in later lives too, the service of the node works, is mute (never replies), slow (takes so long), rejects requests, or fails to run them"},
+		}, Doc: "from now on, in later lives too, the service of the node works, is mute (never replies), slow (takes so long), rejects requests, fails to run them, is stuck in them, aborts them, replies for those below it alone, replies with parts but no last one, or wants to send a large reply"},
 	},
 	Conditions:   conditions,
 	Series:       series,
@@ -85,6 +86,9 @@ func configOf(s *scenario.Setup) Config {
 		Tree:      treeOf(o["tree"], o.Int("k")),
 		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,
 		Record: s.Record,
+	}
+	if cfg.Carry = o.Int("carry"); cfg.Carry == 0 {
+		cfg.Carry = -1
 	}
 	if o.On("history") {
 		cfg.Log = history.New()

@@ -47,10 +47,9 @@ func (p *program) apply(now time.Duration, e *scoll.Effect, out *sim.Output[*mes
 
 // reply sends an answer to the parent.
 func (p *program) reply(e *scoll.Effect, out *sim.Output[*message]) {
-	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), trailer: p.part(e.Trailer)}
-	if w := p.works[e.ID]; w != nil && e.Own {
-		m.payload = w.reply(p.id)
-		p.net.ledger.replied(w, p.id)
+	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), payload: p.part(e.Carried), trailer: p.part(e.Trailer)}
+	if e.Own {
+		m.payload, _ = e.Token.([]byte)
 	}
 	p.put(nodeOf(e.To), m, out)
 	p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: scoll.Upward, Part: e.Part})
@@ -83,15 +82,20 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 	case scoll.CallIncoming:
 		p.incoming(now, e, w)
 	case scoll.CallReply:
-		if e.Status == scoll.OK && p.arrived != nil && w != nil {
-			w.got = append(w.got, p.arrived.payload...)
-			n.ledger.came(w, p.id, p.arrived.payload)
+		switch {
+		case w == nil:
+		case e.Status != scoll.OK:
+			w.take(uint64(e.Rank), nil)
+		case e.Passed:
+			w.take(uint64(e.Rank), p.part(e.Data))
+		case p.arrived != nil:
+			w.take(uint64(e.Rank), p.arrived.payload)
 		}
 		p.input(scoll.Input{Kind: scoll.InReply, ID: e.ID, Child: e.Child})
 	case scoll.CallPostReply:
 		p.input(scoll.Input{Kind: scoll.InPostReply, ID: e.ID})
 		if w.root {
-			n.ledger.done(w.number, w.got, p.missing(e, n.ledger.of(w.number)))
+			n.ledger.done(w.number, w.all(), p.missing(e, n.ledger.of(w.number)))
 			return
 		}
 		w.posted = true
@@ -113,11 +117,10 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 func (p *program) preRequest(e *scoll.Effect, w *work) {
 	n, in := p.net, scoll.Input{Kind: scoll.InPreRequest, ID: e.ID}
 	if w != nil {
-		w.got, w.attempt = nil, e.Header.Sequence
-		b := n.ledger.of(w.number)
-		b.Members, b.attempt = nodesOf(e.Members), w.attempt
+		w.got = nil
+		n.ledger.of(w.number).Members = nodesOf(e.Members)
 	} else {
-		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length, attempt: e.Header.Sequence}
+		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length}
 		w.worked = e.Again
 		p.works[e.ID] = w
 		if n.services[p.id].kind == rejects {
@@ -140,8 +143,13 @@ func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
 	case slow:
 		p.addErrand(errand{now + max(s.delay, 1), e.ID})
 		return
+	case stuck:
+		return
 	case fails:
 		in.Status, w.failed = scoll.EIO, true
+	case aborts:
+		p.input(scoll.Input{Kind: scoll.Abort, ID: e.ID})
+		w.failed = true
 	default:
 		w.worked = true
 	}
@@ -150,11 +158,20 @@ func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
 
 // answer replies, when all children have and the work is done.
 func (p *program) answer(id scoll.RequestID, w *work) {
-	if w.root || !w.posted || !w.worked || w.failed || w.answered || p.net.services[p.id].kind == mute {
+	kind := p.net.services[p.id].kind
+	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute || kind == large {
 		return
 	}
 	w.answered = true
-	p.input(scoll.Input{Kind: scoll.Answer, ID: id, Final: true, Size: entrySize + len(w.got)})
+	b := w.reply(p.id, kind)
+	in := scoll.Input{Kind: scoll.Answer, ID: id, Final: true, Size: len(b), Token: b}
+	switch kind {
+	case parts:
+		in.Final = false
+	case below:
+		in.Below, in.Status = true, scoll.EAGAIN
+	}
+	p.input(in)
 }
 
 // missing lists the members that the root is told are missing.

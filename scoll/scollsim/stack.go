@@ -179,7 +179,7 @@ func (k *stack) broadcast(c command) {
 func (k *stack) send(g *scoll.Group, b *Broadcast, o *order) error {
 	cfg := scoll.RequestConfig{
 		Payload: payloadOf(b.Number, o.payload), Last: o.mode == modeLast, Live: o.mode == modeLive,
-		Processing: o.processing, Private: &sending{b, *o},
+		Processing: o.processing, Carry: k.net.cfg.Carry, Private: &sending{b, *o},
 	}
 	if o.bulk > 0 {
 		cfg.Bulk = [][]byte{pattern(b.Number, o.bulk)}

@@ -15,9 +15,13 @@ func (k *stack) service() scoll.Service {
 		PreRequest:      k.preRequest,
 		IncomingRequest: k.incoming,
 		IncomingReply: func(p *scoll.Reply) {
-			if w, ok := p.Request.Data.(*work); ok && p.Status == scoll.OK {
-				w.got = append(w.got, p.Payload...)
-				k.net.ledger.came(w, k.host.ID(), p.Payload)
+			w, ok := p.Request.Data.(*work)
+			switch of := uint64(nodeOf(p.From)); {
+			case !ok:
+			case p.Status != scoll.OK:
+				w.take(of, nil)
+			case len(p.Payload) > 0:
+				w.take(of, p.Payload)
 			}
 		},
 		PostReply: k.postReply,
@@ -29,8 +33,7 @@ func (k *stack) service() scoll.Service {
 func (k *stack) preRequest(r *scoll.Request) error {
 	if r.Root() { // another attempt
 		s := r.Private().(*sending)
-		s.broadcast.attempt++
-		r.Data = &work{number: s.broadcast.Number, root: true, attempt: s.broadcast.attempt}
+		r.Data = &work{number: s.broadcast.Number, root: true}
 		k.roster(s.broadcast, &s.order)
 		return k.post(r)
 	}
@@ -47,9 +50,6 @@ func (k *stack) preRequest(r *scoll.Request) error {
 		}
 	}
 	w := &work{number: numberOf(r.Payload())}
-	if b := k.net.ledger.of(w.number); b != nil {
-		w.attempt = b.attempt
-	}
 	w.worked = r.Repeated()
 	r.Data = w
 	k.open = append(k.open, r)
@@ -78,6 +78,10 @@ func (k *stack) incoming(r *scoll.Request) error {
 	case fails:
 		w.failed = true
 		return scoll.EIO
+	case stuck:
+	case aborts:
+		w.failed = true
+		r.Abort()
 	case slow:
 		k.after(s.delay, func() {
 			w.worked = true
@@ -113,19 +117,28 @@ func (k *stack) postReply(r *scoll.Request) {
 		for _, u := range r.Unreached() {
 			missing = append(missing, Missing{nodeOf(u.NID), u.Status})
 		}
-		k.net.ledger.done(w.number, w.got, missing)
+		k.net.ledger.done(w.number, w.all(), missing)
 	}
 	k.close(r)
 }
 
 // answer replies, see program.answer.
 func (k *stack) answer(r *scoll.Request, w *work) {
-	if w.root || !w.posted || !w.worked || w.failed || w.answered || k.net.services[k.host.ID()].kind == mute {
+	kind := k.net.services[k.host.ID()].kind
+	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute {
 		return
 	}
 	w.answered = true
-	if r.Reply(w.reply(k.host.ID())) == nil {
-		k.net.ledger.replied(w, k.host.ID())
+	b := w.reply(k.host.ID(), kind)
+	switch kind { // errors: the module has answered
+	case parts:
+		_ = r.ReplyPart(b)
+	case below:
+		_ = r.ReplyBelow(b, scoll.EAGAIN)
+	case large:
+		_ = r.Reply(make([]byte, 2<<20))
+	default:
+		_ = r.Reply(b)
 	}
 }
 
