@@ -16,7 +16,7 @@ var goldenRequest = RequestHeader{
 	ReplyBits: 0x0102030405060708, Sequence: 0x1112, RootIncarnation: 0x2122, Service: 0x31,
 	Flags: FlagLast | FlagList | FlagSubset,
 	Group: GroupID{nid.MustParse("10.0.0.1@tcp"), 0x41, 0x42, Digest{0: 0xD1, 15: 0xD2}},
-	Tree:  Tree{KNomial, 4}, Nodes: 9, Root: 3,
+	Tree:  Tree{KNomial, 4}, Carry: 0x6162, Nodes: 9, Root: 3,
 	RTT: time.Millisecond, Guard: 5 * time.Millisecond, BulkTime: 2 * time.Millisecond, Processing: time.Second,
 	First: 0x1110, Live: Digest{0: 0xE1, 15: 0xE2}, Bulk: RMA{0x51, 0x52}, ListSize: 2, PayloadSize: 3,
 	Segment: 0x10001,
@@ -27,7 +27,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 	"31000000" + "19000000" + // service, flags - list rides
 	"00020000" + "0a000001" + "000000000000000000000000" + // creator
 	"4100000000000000" + "4200000000000000" + "d10000000000000000000000000000d2" + // group
-	"01000000" + "04000000" + "09000000" + "03000000" + // tree, nodes, root
+	"0100" + "6261" + "04000000" + "09000000" + "03000000" + // tree with carry, nodes, root
 	"e8030000" + "88130000" + "d0070000" + "40420f00" + // µs
 	"1011000000000000" + "e10000000000000000000000000000e2" + // first, live
 	"5100000000000000" + "5200000000000000" + "0000000000000000" + "0000000000000000" + // bulk, list
@@ -258,6 +258,7 @@ func FuzzProgress(f *testing.F) {
 
 func FuzzReplyHeader(f *testing.F) {
 	f.Add(append(goldenReply.AppendBinary(nil), Missing{3, EIO, Node}.AppendBinary(nil)...))
+	f.Add(append(goldenSpoken.AppendBinary(nil), Missing{3, EIO, Node}.AppendBinary(nil)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, rest, err := ParseReplyHeader(b)
 		if err != nil {

@@ -90,6 +90,15 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 
 func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
+	speaks := func(carried []byte) func(*capture.Record) { // in the place of the payload
+		return func(r *capture.Record) {
+			h, _, _ := scoll.ParseReplyHeader(r.Payload)
+			trailer := r.Payload[len(r.Payload)-scoll.TrailerEntrySize:]
+			h.Status, h.PayloadSize, h.Carried = scoll.ETIMEDOUT, 0, uint32(len(carried))
+			r.Payload = slices.Concat(h.AppendBinary(nil), carried, trailer)
+			r.Header.PayloadLength = uint32(len(r.Payload))
+		}
+	}
 	return []oddMessage{
 		{"reply of nobody", trailed, func(r *capture.Record) { r.Payload[36]++ }, true, "a payload of 7 bytes and a trailer of 1 entries, but 14 bytes follow"},
 		{"huge trailer", trailed, func(r *capture.Record) { le.PutUint32(r.Payload[40:], 1<<31) }, true, "2147483648 entries"},
@@ -100,6 +109,9 @@ func oddReplies(trailed capture.Record) []oddMessage {
 		{"rank", trailed, func(r *capture.Record) { r.Payload[len(r.Payload)-8] = 200 }, true, "odd: rank 200 of 6 nodes is missing"},
 		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
 		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
+		{"passed on", trailed, speaks(append(scoll.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil), 1, 2)), true, "timed out, 1 passed on, 1 missing"},
+		{"passed on for nobody", trailed, speaks(scoll.Carried{Rank: 9, Last: true}.AppendBinary(nil)), true, "odd: an answer of rank 9 of 6 nodes is passed on"},
+		{"cut short", trailed, speaks(scoll.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil)), true, "message 0 of the answers that are passed on"},
 		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
 	}
 }

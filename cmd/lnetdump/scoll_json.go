@@ -12,7 +12,7 @@ import (
 func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	e := collectiveEntry{
 		Kind: q.kind(), Flags: q.Flags.String(), Tree: q.Tree.String(), Nodes: q.Nodes, ReplyBits: hex(q.ReplyBits),
-		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing),
+		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing), Carry: q.Carry,
 		ListSize: q.ListSize, Segment: q.Segment, Payload: q.payload.entry(), Order: q.order, Remarks: q.remarks,
 	}
 	e.identify(q)
@@ -57,6 +57,7 @@ type collectiveEntry struct {
 	Guard      int64     `json:"guard_us,omitempty"`
 	BulkTime   int64     `json:"bulk_us,omitempty"`
 	Processing int64     `json:"processing_us,omitempty"`
+	Carry      uint16    `json:"carry,omitempty"` // bytes of answers that are passed on
 	Live       string    `json:"live_digest,omitempty"`
 	ListSize   uint32    `json:"list_size,omitempty"`
 	List       *rmaEntry `json:"list,omitempty"`
@@ -71,6 +72,7 @@ type collectiveEntry struct {
 	Part          *uint32        `json:"part,omitempty"`
 	ErrorNodes    uint32         `json:"error_nodes,omitempty"` // that an error speaks for
 	ErrorEntities uint32         `json:"error_entities,omitempty"`
+	Carried       []carriedEntry `json:"carried,omitempty"` // answers that are passed on
 	Missing       []missingEntry `json:"missing,omitempty"`
 
 	What   string  `json:"what,omitempty"`   // is fetched: bulk data, list of members

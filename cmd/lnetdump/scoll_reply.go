@@ -18,6 +18,7 @@ type collectiveReply struct {
 	hop       hop
 	payload   snippet
 	evictions *evictionReply // if it is client health's; nil: another service's
+	carried   []scoll.Carried
 	missing   []scoll.Missing
 	remarks   []string
 }
@@ -40,7 +41,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	p.payload = snippetOf(rest[:min(uint64(len(rest)), uint64(h.PayloadSize))], uint64(h.PayloadSize))
 	follow := uint64(r.Header.PayloadLength) - scoll.ReplyHeaderSize
 	code := h.CodeSize()
-	if want := uint64(h.PayloadSize) + uint64(h.Trailer)*scoll.TrailerEntrySize + uint64(code); want != follow {
+	if want := uint64(h.PayloadSize) + uint64(h.Carried) + uint64(h.Trailer)*scoll.TrailerEntrySize + uint64(code); want != follow {
 		return p, fmt.Errorf("%w: a payload of %d bytes and a trailer of %d entries, but %d bytes follow the header",
 			scoll.ErrBody, h.PayloadSize, h.Trailer, follow)
 	}
@@ -48,7 +49,26 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 		return p, capture.ErrPartOfPayload
 	}
 	p.explain(rest[:h.PayloadSize])
-	return p, p.trailer(rest[h.PayloadSize : len(rest)-code])
+	rest = rest[h.PayloadSize : len(rest)-code]
+	if err := p.passedOn(rest[:h.Carried]); err != nil {
+		return p, err
+	}
+	return p, p.trailer(rest[h.Carried:])
+}
+
+// passedOn reads the answers that a module carries.
+func (p *collectiveReply) passedOn(b []byte) error {
+	for len(b) > 0 {
+		c, _, rest, err := scoll.ParseCarried(b)
+		if err != nil {
+			return fmt.Errorf("%w: message %d of the answers that are passed on", err, len(p.carried))
+		}
+		if p.to != nil && c.Rank >= p.to.Nodes {
+			p.remark("an answer of rank %d of %d nodes is passed on", c.Rank, p.to.Nodes)
+		}
+		p.carried, b = append(p.carried, c), rest
+	}
+	return nil
 }
 
 // answer finds what a reply answers.
@@ -95,6 +115,9 @@ func (p *collectiveReply) Summary() string {
 	} else if p.payload.length > 0 {
 		s += ", " + p.payload.String()
 	}
+	if len(p.carried) > 0 {
+		s += fmt.Sprintf(", %d passed on", len(p.carried))
+	}
 	if p.Trailer > 0 {
 		s += fmt.Sprintf(", %d missing", p.Trailer)
 	}
@@ -128,9 +151,19 @@ func (p *collectiveReply) Details() []string {
 	if p.Flags&scoll.ReplyCollective != 0 {
 		lines = append(lines, fmt.Sprintf("the status is that of the subtree: nodes %d, entities %d", p.Nodes, p.Entities))
 	}
+	if p.Speaks() {
+		lines = append(lines, "the module speaks for the service")
+	}
 	lines = append(lines, fmt.Sprintf("payload: %v", p.payload))
 	if p.evictions != nil {
 		lines = append(lines, p.evictions.details()...)
+	}
+	for i, c := range p.carried {
+		if i == maxMissingLines {
+			lines = append(lines, fmt.Sprintf("passed on: %d more", len(p.carried)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("passed on: part %d of the answer of rank %d%s, %d bytes", c.Part, c.Rank, p.of(c.Rank), c.Size))
 	}
 	for i, e := range p.missing {
 		if i == maxMissingLines {
@@ -165,6 +198,9 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	}
 	e.hop(p.hop)
 	e.Sequence, e.Incarnation = strconv.FormatUint(p.Sequence, 10), strconv.FormatUint(p.RootIncarnation, 10)
+	for _, c := range p.carried {
+		e.Carried = append(e.Carried, carriedEntry{c.Rank, c.Part, c.Last, c.Size})
+	}
 	for _, m := range p.missing {
 		entry := missingEntry{Rank: m.Rank, Status: uint16(m.Status), Text: m.Status.String(), Scope: "node"}
 		if m.Scope == scoll.Subtree {
@@ -176,6 +212,13 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 		e.Missing = append(e.Missing, entry)
 	}
 	return json.Marshal(e)
+}
+
+type carriedEntry struct {
+	Rank uint32 `json:"rank"`
+	Part uint8  `json:"part"`
+	Last bool   `json:"last"`
+	Size uint32 `json:"size"`
 }
 
 type missingEntry struct {

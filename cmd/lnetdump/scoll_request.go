@@ -221,6 +221,9 @@ func (q *collectiveRequest) Details() []string {
 		fmt.Sprintf("tree %v over %d nodes, root %s; %s", q.Tree, q.Nodes, q.root(), q.hop.detail()),
 		fmt.Sprintf("reply to match bits %#x; estimates: RTT %v, guard %v, bulk data %v, processing %v", q.ReplyBits, q.RTT, q.Guard, q.BulkTime, q.Processing),
 	}
+	if q.Carry > 0 {
+		lines = append(lines, fmt.Sprintf("room for %d bytes of answers that are passed on", q.Carry))
+	}
 	if q.Flags&scoll.FlagSubset != 0 {
 		lines = append(lines, fmt.Sprintf("live members %v", q.Live))
 	}

@@ -24,8 +24,8 @@ func (g *gathering) reset() {
 
 // take merges what a child answers, of which it keeps nothing, and reports whether
 // that makes sense. If not, the child and all below it did not answer. It is the
-// same with an empty answer: the child's module speaks for its service, and what
-// came from below it is lost.
+// same with an empty answer: a child with an older version of collectives speaks for
+// its service so, and has lost what came from below it.
 func (g *gathering) take(r *scoll.Request, child int, answer []byte) (ok bool) {
 	a, err := ParseAnswer(answer, g.entries, r.Child(child).Nodes)
 	if err != nil {

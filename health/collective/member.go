@@ -53,8 +53,8 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 // wait for it, so that they get at least what came from below it.
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
-// incomingRequest has this server answer. It never fails: then what came from
-// below would be lost.
+// incomingRequest has this server answer. It never fails: then what came from below
+// would be passed on as far as it fits, and not merged.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)

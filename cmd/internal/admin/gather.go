@@ -22,14 +22,16 @@ type gathering struct {
 	t1      int64 // when the request was passed on, by our clock
 
 	mu       sync.Mutex
-	children []fromChild // guarded by mu
+	children []fromChild // guarded by mu; behind the children members below them
 }
 
-// fromChild is what came from a child.
+// fromChild is what came from a child, or from a member below one whose answer was
+// passed on as it came.
 type fromChild struct {
 	id       nid.NID
 	messages [][]byte // by part
 	t4       int64    // when the last came
+	passed   bool     // it is no child
 	failed   bool
 }
 
@@ -76,7 +78,7 @@ func newGathering(r *scoll.Request, q Request) (*gathering, error) {
 func (g *gathering) take(p *scoll.Reply, at int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := &g.children[p.Child]
+	c := g.from(p)
 	if p.Status != scoll.OK {
 		c.failed = true
 		return
@@ -85,6 +87,19 @@ func (g *gathering) take(p *scoll.Reply, at int64) {
 		c.messages = append(c.messages, nil)
 	}
 	c.messages[p.Part], c.t4 = p.Payload, at
+}
+
+// from returns where a message belongs. The caller holds g.mu.
+func (g *gathering) from(p *scoll.Reply) *fromChild {
+	if g.children[p.Child].id == p.From {
+		return &g.children[p.Child]
+	}
+	i := slices.IndexFunc(g.children, func(c fromChild) bool { return c.passed && c.id == p.From })
+	if i < 0 {
+		i = len(g.children)
+		g.children = append(g.children, fromChild{id: p.From, passed: true})
+	}
+	return &g.children[i]
 }
 
 // pack returns all pieces, own as the last if there is one, in as few messages
@@ -139,7 +154,8 @@ func (g *gathering) isBad(message []byte) bool {
 }
 
 // adjust turns the readings of a child, in place, into readings relative to our
-// clock. Without one of the child itself nothing is known of those below it.
+// clock. Without one of the child itself nothing is known of those below it, nor of
+// those whose answer did not come from a child.
 func (c *fromChild) adjust(t1 int64) {
 	own, known := c.own()
 	for _, m := range c.messages {
@@ -162,7 +178,7 @@ func (c *fromChild) adjust(t1 int64) {
 
 // own is the child's own reading: the last of its pieces.
 func (c *fromChild) own() (r Reading, known bool) {
-	if len(c.messages) == 0 {
+	if len(c.messages) == 0 || c.passed {
 		return r, false
 	}
 	for id, data := range scoll.Pieces(c.messages[len(c.messages)-1]) {
