@@ -236,7 +236,8 @@ func (r *Request) SetTimeout(d time.Duration) {
 }
 
 // Busy says in PostReply that a peer still reads bulk data, or writes to a
-// reply buffer of a child that was given up: the buffers are free in ReplyOut.
+// reply buffer of a child that was given up, or at the root that its own
+// IncomingRequest still runs: the buffers are free in ReplyOut.
 func (r *Request) Busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,14 +253,15 @@ func (r *Request) Status() Status {
 }
 
 // Unreached is a member whose answer did not arrive, and why. It may have run
-// the request.
+// the request; with ELOST it has.
 type Unreached struct {
 	NID    nid.NID
 	Status Status
 }
 
 // Unreached returns in PostReply at the root the members whose answer did not
-// arrive. It is exact, whatever services do.
+// arrive, each once. It is exact, whatever services do. The root itself is among them
+// if its own IncomingRequest failed, or has not returned in time.
 func (r *Request) Unreached() []Unreached {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,6 +2,8 @@ package scoll
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,6 +124,33 @@ func TestMuteLeaf(t *testing.T) {
 				t.Errorf("%d calls of incoming-reply", r.calls)
 			}
 		})
+	}
+}
+
+// TestTimeLeft: SC-A8: a service has R + g from when a child was given up to its reply,
+// at each level.
+func TestTimeLeft(t *testing.T) {
+	const rtt, guard = 2 * time.Millisecond, time.Millisecond
+	for _, slow := range []sim.NodeID{14, 12, 8} { // above 15
+		for _, late := range []bool{false, true} {
+			c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
+				c.service = func(id sim.NodeID) (b behaviour) {
+					if id == slow {
+						if b.think = rtt + guard; !late {
+							b.think--
+						}
+					}
+					return b
+				}
+			})
+			c.run(0)
+			g := c.create(0, Tree{}, false)
+			c.net.Crash(slow + 1<<bits.TrailingZeros(uint(slow))/2) // its deepest child
+			r := c.broadcast(0, g, Outgoing{})
+			if named := slices.ContainsFunc(r.missing, func(e Missing) bool { return e.Rank == uint32(slow) }); named != late {
+				t.Errorf("rank %d replies after %v: missing %v", slow, c.nodes[slow].service.think, r.missing)
+			}
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		switch {
 		case n.service.deaf:
 		case n.service.late > 0 && e.Status == OK:
-			n.errands = append(n.errands, errand{now + n.service.late, e.ID})
+			n.errands = append(n.errands, errand{now + n.service.late, e.ID, false})
 			return
 		default:
 			n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.ID, Status: n.service.fail})
@@ -199,6 +199,10 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 			})
 			return
 		}
+		if n.service.think > 0 {
+			n.errands = append(n.errands, errand{now + n.service.think, e.ID, true})
+			return
+		}
 		w.posted = true
 		n.reply(e.ID, w)
 	case CallReplyOut:
@@ -215,9 +219,12 @@ func (n *simNode) runErrands(now time.Duration) {
 		if e.at > now {
 			return false
 		}
-		n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.id, Status: n.service.fail})
-		if w := n.work[e.id]; w != nil {
-			w.worked = true
+		w := n.work[e.id]
+		if !e.replies {
+			n.queue = append(n.queue, Input{Kind: InIncoming, ID: e.id, Status: n.service.fail})
+		}
+		if w != nil {
+			w.worked, w.posted = w.worked || !e.replies, w.posted || e.replies
 			n.reply(e.id, w)
 		}
 		return true

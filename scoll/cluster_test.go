@@ -38,6 +38,7 @@ type behaviour struct {
 	parts   int    // of replies, above 1; with mute the last does not come
 	timeout time.Duration
 	late    time.Duration // until incoming-request returns
+	think   time.Duration // from post-reply to the reply
 	below   bool          // replies for its children alone
 }
 
@@ -90,10 +91,11 @@ type simNode struct {
 	came    []byte   // the payload of the reply that arrived last
 }
 
-// errand is when a late service is done with a request.
+// errand is when a late service is done with a request, or replies.
 type errand struct {
-	at time.Duration
-	id RequestID
+	at      time.Duration
+	id      RequestID
+	replies bool
 }
 
 // cluster is bare machines in virtual time.

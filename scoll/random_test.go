@@ -102,6 +102,8 @@ func (p *plan) service(sim.NodeID) (b behaviour) {
 		b.below, b.fail = true, []Status{OK, EIO}[p.rng.IntN(2)]
 	case 9:
 		b.parts, b.mute = 1+p.rng.IntN(4), p.rng.IntN(2) == 0
+	case 10:
+		b.think = short() / 2
 	}
 	return b
 }

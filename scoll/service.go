@@ -35,7 +35,7 @@ type Service struct {
 	// Required.
 	PreRequest func(*Request) error
 	// IncomingRequest runs the request. With an error the module replies for the
-	// service, which must not. Required. It is not called on a root that has no
+	// service, unless that calls [Request.ReplyBelow] first. Required. It is not called on a root that has no
 	// entities.
 	IncomingRequest func(*Request) error
 	// Inline says that IncomingRequest does not block either: it is called as the

@@ -37,6 +37,10 @@ func (m *StatusMap) Merge(p *Reply) {
 		}
 		p.Status = EPROTO
 	}
+	if p.Nodes == 1 {
+		m.Add(p.From, p.Status)
+		return
+	}
 	r := p.Request
 	for _, rank := range r.tree.AppendSubtree(nil, r.children[p.Child].Rank) {
 		m.Add(r.members.NID(rank), p.Status)

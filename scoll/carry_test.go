@@ -1,0 +1,277 @@
+package scoll
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// speaks makes a reply of a child one in which its module speaks for the service.
+func speaks(s Status, carried ...[]byte) func(*ReplyHeader, *Input) {
+	return func(r *ReplyHeader, in *Input) {
+		in.Carried = slices.Concat(carried...)
+		r.Status, r.PayloadSize, r.Carried = s, 0, uint32(len(in.Carried))
+		in.Length = ReplyHeaderSize + len(in.Carried) + len(in.Trailer)
+	}
+}
+
+// carried is a message of a member that a reply carries.
+func carried(rank, part int, last bool, payload string) []byte {
+	c := Carried{uint32(rank), uint8(part), last, uint32(len(payload))}
+	return append(c.AppendBinary(nil), payload...)
+}
+
+// TestCarriedAnswers: G-SC-8, Bad input: what a module carries comes to the parent's
+// service as answers of their own, if it can be: of members below the child, whole,
+// each once, and of none that is named with all below.
+func TestCarriedAnswers(t *testing.T) {
+	const bad = "unpost0 child0:not understood"
+	own := Missing{4, EIO, Node}
+	for _, tt := range []struct {
+		name    string
+		trailer []Missing
+		carried [][]byte
+		want    string
+	}{
+		{"nothing", []Missing{own}, nil, "unpost0 child0:failed"},
+		{"two", []Missing{own}, [][]byte{carried(5, 0, true, "a"), carried(6, 0, true, "b")}, "unpost0 child0 child0 child0:failed"},
+		{"in parts", []Missing{own}, [][]byte{carried(6, 0, false, "a"), carried(6, 1, true, "b")}, "unpost0 child0 child0 child0:failed"},
+		{"from further below", []Missing{own, {6, EIO, Node}}, [][]byte{carried(7, 0, true, "a")}, "unpost0 child0 child0:failed"},
+		{"of one who speaks for those below", []Missing{own, {6, EIO, Node}}, [][]byte{carried(6, 0, true, "a")}, "unpost0 child0 child0:failed"},
+		{"beside one below that is dead", []Missing{own, {7, EHOSTDOWN, Subtree}}, [][]byte{carried(6, 0, true, "a")}, "unpost0 child0 child0:failed"},
+		{"the child itself is not named", nil, [][]byte{carried(6, 0, true, "a")}, bad},
+		{"the child itself", []Missing{own}, [][]byte{carried(4, 0, true, "a")}, bad},
+		{"the parent", []Missing{own}, [][]byte{carried(0, 0, true, "a")}, bad},
+		{"a sibling", []Missing{own}, [][]byte{carried(2, 0, true, "a")}, bad},
+		{"nobody", []Missing{own}, [][]byte{carried(1<<31, 0, true, "a")}, bad},
+		{"twice", []Missing{own}, [][]byte{carried(6, 0, true, "a"), carried(6, 0, true, "a")}, bad},
+		{"one below another", []Missing{own}, [][]byte{carried(6, 0, true, "a"), carried(7, 0, true, "a")}, bad},
+		{"one above another", []Missing{own}, [][]byte{carried(7, 0, true, "a"), carried(6, 0, true, "a")}, bad},
+		{"named with all below", []Missing{own, {6, EIO, Subtree}}, [][]byte{carried(6, 0, true, "a")}, bad},
+		{"below one named with all below", []Missing{own, {6, EIO, Subtree}}, [][]byte{carried(7, 0, true, "a")}, bad},
+		{"without the last part", []Missing{own}, [][]byte{carried(6, 0, false, "a")}, bad},
+		{"without the first part", []Missing{own}, [][]byte{carried(6, 1, true, "a")}, bad},
+		{"without a part", []Missing{own}, [][]byte{carried(6, 0, false, "a"), carried(6, 2, true, "a")}, bad},
+		{"after the last part", []Missing{own}, [][]byte{carried(6, 0, true, "a"), carried(6, 1, true, "a")}, bad},
+		{"parts of two mixed", []Missing{own}, [][]byte{carried(5, 0, false, "a"), carried(6, 1, true, "a")}, bad},
+		{"cut", []Missing{own}, [][]byte{carried(6, 0, true, "a")[:12]}, bad},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, 8, 0, nil) // children 4, with 5, 6 and 7 below, 2 and 1
+			h.root(OK)
+			h.childReplies(4, func(r *ReplyHeader, in *Input) { ours(r, in); speaks(EIO, tt.carried...)(r, in) }, tt.trailer...)
+			h.want(tt.want)
+			for _, e := range h.effects {
+				if e.Kind == CallReply && e.Status == OK && (!e.Passed || e.Data.End-e.Data.Begin != 1 || e.Rank < 5) {
+					t.Errorf("%+v", e)
+				}
+			}
+			if last := h.effects[len(h.effects)-1]; tt.want != bad && (last.Nodes != 1 || last.Rank != 4 || !last.Collective) {
+				t.Errorf("%+v", last)
+			}
+		})
+	}
+	h := newHarness(t, 8, 0, nil)
+	h.root(OK)
+	h.childReplies(4, func(r *ReplyHeader, in *Input) {
+		ours(r, in)
+		speaks(EIO, carried(6, 0, true, "a"))(r, in)
+		r.Carried--
+		in.Length--
+	}, own)
+	h.want(bad)
+}
+
+// TestPassedOn: G-SC-8: the module passes on what fits, in the order of ranks and
+// parts, and names the members of which it does not; each is named once.
+func TestPassedOn(t *testing.T) {
+	answer := func(h *harness, rank int, payload string, missing ...Missing) {
+		h.childReplies(rank, func(r *ReplyHeader, in *Input) {
+			in.Payload = []byte(payload)
+			in.Length += len(payload) - int(r.PayloadSize)
+			r.PayloadSize = uint32(len(payload))
+		}, missing...)
+	}
+	own := Missing{4, EIO, Node}
+	for _, tt := range []struct {
+		name    string
+		carry   uint16
+		missing []Missing // below 6
+		want    []byte
+		trailer []Missing
+	}{
+		{"all", 100, nil, slices.Concat(carried(5, 0, true, "five"), carried(6, 0, true, "six")), []Missing{own}},
+		{"all but one who is named", 100, []Missing{{7, EPERM, Node}}, slices.Concat(carried(5, 0, true, "five"), carried(6, 0, true, "six")), []Missing{{7, EPERM, Node}, own}},
+		{"what fits", 16, nil, carried(6, 0, true, "six"), []Missing{own, {5, ELOST, Subtree}}},
+		{"nothing", 0, nil, nil, []Missing{own, {6, ELOST, Subtree}, {5, ELOST, Subtree}}},
+		{"nothing but one who is named", 0, []Missing{{7, EPERM, Node}}, nil, []Missing{{7, EPERM, Node}, own, {6, ELOST, Node}, {5, ELOST, Subtree}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, 8, 4, nil) // children 6, with 7 below, and 5
+			h.admitted(func(r *RequestHeader) { r.Carry = tt.carry })
+			h.step(Input{Kind: InPreRequest})
+			answer(h, 6, "six", tt.missing...)
+			h.step(Input{Kind: InReply, Child: 0})
+			answer(h, 5, "five")
+			h.step(Input{Kind: InIncoming, Status: EIO})
+			h.step(Input{Kind: InReply, Child: 1})
+			h.want("post")
+			h.step(Input{Kind: InPostReply})
+			h.want("reply")
+			e := h.find(DoReply)
+			if got := h.out.Buf[e.Carried.Begin:e.Carried.End]; !slices.Equal(got, tt.want) {
+				t.Errorf("carries %x, want %x", got, tt.want)
+			}
+			if got := h.trailer(); !slices.Equal(got, tt.trailer) {
+				t.Errorf("names %v, want %v", got, tt.trailer)
+			}
+			if r := h.parse(e); r.Status != EIO || int(r.Carried) != len(tt.want) || r.PayloadSize != 0 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestPassedOnOnce: G-SC-8: parts of an answer that was not finished are not passed on,
+// nor named as lost: the child is, with all below.
+func TestPassedOnOnce(t *testing.T) {
+	five, seven := carried(5, 0, true, "five"), carried(7, 0, true, "7")
+	for _, tt := range []struct {
+		name    string
+		then    func(h *harness, part func(n uint32, flags ReplyFlags, payload string))
+		carried [][]byte
+		named   []Missing
+	}{
+		{"dies", func(h *harness, _ func(uint32, ReplyFlags, string)) {
+			h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
+		}, [][]byte{five}, []Missing{{4, EPERM, Node}, {6, EHOSTDOWN, Subtree}}},
+		{"is spoken for", func(h *harness, _ func(uint32, ReplyFlags, string)) {
+			h.childReplies(6, func(r *ReplyHeader, in *Input) { speaks(EIO, seven)(r, in); r.Part = 1 }, Missing{6, EIO, Node})
+		}, [][]byte{five, seven}, []Missing{{4, EPERM, Node}, {6, EIO, Node}}},
+		{"does not fit", func(_ *harness, part func(uint32, ReplyFlags, string)) {
+			part(1, ReplyLast, "last")
+		}, [][]byte{five}, []Missing{{4, EPERM, Node}, {6, ELOST, Subtree}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, 8, 4, nil)
+			h.admitted(func(r *RequestHeader) { r.Carry = 30 })
+			h.step(Input{Kind: InPreRequest})
+			h.step(Input{Kind: InIncoming, Status: EPERM})
+			part := func(n uint32, flags ReplyFlags, payload string) {
+				h.childReplies(6, func(r *ReplyHeader, in *Input) { r.Part, r.Flags, in.Payload = n, flags, []byte(payload) })
+			}
+			part(0, 0, "part")
+			h.returns()
+			tt.then(h, part)
+			h.returns()
+			h.childReplies(5, func(_ *ReplyHeader, in *Input) { in.Payload = []byte("five") })
+			h.returns()
+			if h.effects[0].Kind == DoWithdraw {
+				h.step(Input{Kind: InWithdrawn})
+			}
+			h.want("post")
+			h.step(Input{Kind: InPostReply})
+			if got := h.trailer(); !slices.Equal(got, tt.named) {
+				t.Errorf("names %v, want %v", got, tt.named)
+			}
+			e := h.find(DoReply)
+			if got, want := h.out.Buf[e.Carried.Begin:e.Carried.End], slices.Concat(tt.carried...); !slices.Equal(got, want) {
+				t.Errorf("carries %x, want %x", got, want)
+			}
+		})
+	}
+}
+
+// returns has the incoming-reply callbacks of the latest step return.
+func (h *harness) returns() {
+	h.t.Helper()
+	for _, e := range h.effects {
+		if e.Kind == CallReply {
+			h.step(Input{Kind: InReply, Child: e.Child})
+		}
+	}
+}
+
+// TestReplyBelow: SC-133: a service can reply for its children alone. Its member is
+// named, with the error of incoming-request if there is one.
+func TestReplyBelow(t *testing.T) {
+	for _, failed := range []Status{OK, EIO} {
+		h := newHarness(t, 8, 7, nil)
+		h.admitted(nil)
+		h.step(Input{Kind: InPreRequest})
+		h.step(Input{Kind: InIncoming, Status: failed})
+		h.step(Input{Kind: Answer, Final: true, Below: true, Status: EAGAIN, Size: 3})
+		h.want("reply")
+		want := Missing{7, max(failed, EAGAIN), Node}
+		if failed != OK {
+			want.Status = failed
+		}
+		if got, r := h.trailer(), h.parse(h.find(DoReply)); len(got) != 1 || got[0] != want || r.Status != OK || r.PayloadSize != 3 {
+			t.Errorf("%v, %+v", got, r)
+		}
+		h.step(Input{Kind: InPostReply})
+		h.want("")
+	}
+}
+
+// TestRoomForCarried: what children can carry is bounded for a request, however many
+// have children of their own; those without carry nothing.
+func TestRoomForCarried(t *testing.T) {
+	h := newHarness(t, 5000, 0, nil)
+	sends := func(shape Tree, carry int) (sends []Effect) {
+		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: shape}})
+		h.group = h.find(Created).Group
+		h.m.table.groups[keyOf(h.group, testService)].complete = true // the list is too long to ride
+		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService, Carry: carry}})
+		return slices.DeleteFunc(slices.Clone(h.effects), func(e Effect) bool { return e.Kind != DoSend })
+	}
+	room := 0
+	for _, e := range sends(Tree{KAry, 100}, MaxCarry) {
+		sent, _, err := ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End])
+		if room += e.Room; err != nil || e.Room > 0 && int(sent.Carry) != e.Room || (e.Nodes > 1) != (e.Room > 0) {
+			t.Fatalf("room %d for %d nodes, told %d, %v", e.Room, e.Nodes, sent.Carry, err)
+		}
+	}
+	if room > maxRooms || room < maxRooms/2 {
+		t.Errorf("room for %d bytes", room)
+	}
+	for carry, want := range map[int]int{0: DefaultCarry, 100: 100, -1: 0} {
+		if e := sends(Tree{}, carry)[0]; e.Room != want {
+			t.Errorf("carry %d: room %d", carry, e.Room)
+		}
+	}
+}
+
+// TestTrailerTooLong: SC-A27: where more members are missing than a message can name
+// the whole subtree is: the service's answer does not count beside that.
+func TestTrailerTooLong(t *testing.T) {
+	const n = maxTrailer + 10
+	for _, silent := range []bool{false, true} {
+		h := newHarness(t, n, 1, func(c *Config) { c.MaxTimeout = 24 * time.Hour })
+		h.m.parse = func([]byte) (*Membership, error) { return h.members, nil }
+		h.admitted(func(r *RequestHeader) { r.Tree, r.Flags, r.List = Tree{KAry, 1}, FlagList, RMA{1, 1000} })
+		h.step(Input{Kind: InFetched})
+		h.want("pre")
+		h.step(Input{Kind: InPreRequest})
+		h.step(Input{Kind: InIncoming})
+		var list []Missing
+		for i := 3; i < n; i++ {
+			list = append(list, Missing{uint32(i), EIO, Node})
+		}
+		h.childReplies(2, nil, list...)
+		h.step(Input{Kind: InReply})
+		h.want("withdraw")
+		h.step(Input{Kind: InWithdrawn})
+		h.want("post")
+		h.step(Input{Kind: InPostReply})
+		if silent {
+			h.advance()
+		} else {
+			h.step(Input{Kind: Answer, Final: true, Size: 3})
+		}
+		h.want("refuse out")
+		if r := h.refusal(); r.Status != EIO || r.Nodes != n-1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
