@@ -37,8 +37,12 @@ func (m *Machine) admit(r *request, g *group) {
 	m.heardOfLife(r, h.Group.Creator, h.Group.Incarnation, fresh)
 	m.heardOfLife(r, roster.NID(int(h.Root)), h.RootIncarnation, fresh)
 	m.join(r, g, roster, l)
-	m.recall(r)
-	m.begin(r)
+	m.expect(r)
+	if !m.mayTake(r) {
+		m.hold(r)
+		return
+	}
+	m.seat(r)
 }
 
 // place finds our place in the tree of a request, or what is wrong with it.
@@ -84,6 +88,10 @@ func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
 	g.inFlight++
 	g.used = m.now
 	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
+}
+
+// spawn makes the children of a request.
+func (r *request) spawn(l *layout) {
 	r.children = slices.Grow(r.children[:0], len(l.children))
 	for _, c := range l.children {
 		r.children = append(r.children, child{Child: c, last: -1})
@@ -94,8 +102,7 @@ func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
 // begin has the service look at an admitted request (Broadcast Message 3).
 func (m *Machine) begin(r *request) {
 	m.stats.Requests++
-	r.limit = m.now + max(r.header.answerTimeout(r.depth), 1)
-	m.expect(r)
+	r.limit = m.limitFromNow(r)
 	m.schedule(r)
 	if r.header.Flags&FlagModule != 0 {
 		m.run(r)

@@ -47,7 +47,9 @@ func (m *Machine) again(r *request) {
 	delete(m.requests.byBits, r.bits)
 	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
 	g.inFlight-- // join counts it once more
-	m.join(r, g, roster, g.spread(roster, h.Tree, rank, rank))
+	l := g.spread(roster, h.Tree, rank, rank)
+	m.join(r, g, roster, l)
+	r.spawn(l)
 	if r.failed != OK {
 		r.trailer = append(r.trailer, Missing{uint32(r.rank), r.failed, Node})
 	}

@@ -147,11 +147,13 @@ func TestAttemptsApart(t *testing.T) {
 		}
 	}
 	id := h.id
+	h.m.table.list[0].pace.size = windowSize
 	for range windowSize - 1 - sequence + 1 {
 		h.id = 0
 		h.begin(OK, Outgoing{})
 	}
-	h.begin(EBUSY, Outgoing{})
+	h.begin(OK, Outgoing{})
+	h.one("waiting", h.m.stats.Waited)
 	h.id = id
 }
 

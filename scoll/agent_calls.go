@@ -28,10 +28,6 @@ func (a *Agent) call(c *call) {
 		in.Kind = InReplyOut
 		c.r.service.ReplyOut(c.r)
 		c.r.end()
-	case Refused:
-		c.r.service.PostReply(c.r)
-		c.r.end()
-		return
 	case Created:
 		c.made.done(c.made, c.err)
 		return
@@ -169,7 +165,7 @@ func (r *Request) gathered(e *Effect, out *Output) {
 	r.unlinkAll() // more were posted than there were parts
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.busy = e.Busy
+	r.busy, r.status = e.Busy, e.Status
 	r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
 }
 

@@ -136,13 +136,16 @@ func (e *BufferError) Error() string {
 // Unwrap returns EINVAL.
 func (e *BufferError) Unwrap() error { return EINVAL }
 
-// Send sends a request, once. From then on PostReply tells how it ended, also
-// if it could not be sent because something has changed meanwhile: then no
-// member has got it, and Status says why.
+// Send sends a request, once. nil: it has its place, and IncomingRequest and PostReply
+// will come. Where many are under way over the group it goes when others are over, in the
+// order of the calls of Send; its time-outs begin then. Until then Abort ends it unsent,
+// see Request.Status. With an error nothing was sent, and no callback comes.
 //
 //	*BufferError  a child has no reply buffer
 //	EALREADY      it was sent before
-//	EBUSY         Last while others are under way, or too many are
+//	ECANCELED     it was aborted, or the agent has stopped
+//	EBUSY         Last while others are under way, or 4096 of the group wait
+//	EAGAIN        the group is being created
 //	ENOGROUP      the group is gone
 //	EINVAL        this is not the root, or the time-outs would be longer than
 //	              Config.MaxTimeout
@@ -167,31 +170,37 @@ func (r *Request) Send() error {
 	if r.flags&FlagOOB != 0 && r.flags&FlagSubset == 0 {
 		o.Members = r.members
 	}
-	var err error
-	r.agent.runner.Inspect(func() { err = r.agent.m.Check(&o) })
+	if err := r.enter(preparingStage, sentStage); err != nil {
+		return err
+	}
+	o.Status = ECANCELED // if the agent has stopped
+	r.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
+	if o.Status == OK {
+		return nil
+	}
+	_ = r.enter(sentStage, preparingStage) // nobody else moves it on
+	return o.Status
+}
+
+// enter moves a request of this node from one stage to another.
+func (r *Request) enter(from, to stage) error {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case r.stage != preparingStage:
-		err = EALREADY
-	case r.aborted:
-		err = ECANCELED
+	case r.stage != from:
+		return EALREADY
+	case r.aborted && to == sentStage:
+		return ECANCELED
 	}
-	if err == nil {
-		r.stage = sentStage
-	}
-	r.mu.Unlock()
-	if err == nil {
-		r.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
-	}
-	return err
+	r.stage = to
+	return nil
 }
 
 // ours handles what became of a broadcast or a group of this node.
 func (a *Agent) ours(e *Effect, out *Output) {
 	switch of := e.Token.(type) {
 	case *Request:
-		if e.Kind == Refused {
-			of.refused(e.Status)
+		if e.Kind == Refused { // Send says so
 			return
 		}
 		of.mu.Lock()
@@ -213,17 +222,4 @@ func (a *Agent) ours(e *Effect, out *Output) {
 			a.due.add(call{kind: Created, made: of, err: of.failure(e, out)})
 		}
 	}
-}
-
-// refused: a request could not be sent after all.
-func (r *Request) refused(s Status) {
-	r.mu.Lock()
-	r.status, r.stage = s, replyStage
-	for rank := range r.members.Len() {
-		if rank != r.rank {
-			r.missing = append(r.missing, Missing{uint32(rank), s, Node})
-		}
-	}
-	r.mu.Unlock()
-	r.agent.due.add(call{kind: Refused, r: r})
 }

@@ -58,10 +58,10 @@ func (s *sender) refuse(e *Effect, out *Output) {
 	s.put(p, e.To, ReplyPortal, e.Bits, nil)
 }
 
-// tell sends word of progress.
+// tell sends word of progress, or of holding.
 func (s *sender) tell(e *Effect, out *Output) {
 	p := s.take()
-	p.id, p.progress = e.ID, true
+	p.id, p.child, p.progress = e.ID, e.Child, true
 	p.data = s.a.sign(append(p.data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
 	s.put(p, e.To, RequestPortal, 0, nil)
 }

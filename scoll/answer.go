@@ -74,6 +74,10 @@ func (m *Machine) overdue(r *request) {
 		m.emit(Effect{Kind: DoStop, ID: r.id})
 		m.discard(r)
 		return
+	case held:
+		m.stats.HeldTooLong++
+		m.reject(r, EBUSY) // nobody has run it
+		return
 	case preparing:
 		m.refuseFor(r, ETIMEDOUT)
 		return
@@ -254,6 +258,8 @@ func (m *Machine) end(r *request) {
 func (m *Machine) abort(r *request) {
 	r.aborted = true
 	switch r.phase {
+	case held:
+		m.cancel(r)
 	case loading:
 		m.emit(Effect{Kind: DoStop, ID: r.id})
 	case running:

@@ -18,6 +18,9 @@ func (m *Machine) arrive(in *Input) {
 	case errors.Is(err, ErrMagic) && bytes.HasPrefix(data, progressPrefix):
 		m.progress(in)
 		return
+	case errors.Is(err, ErrMagic) && bytes.HasPrefix(data, holdPrefix):
+		m.heardOfHolding(in)
+		return
 	case errors.Is(err, ErrShort), errors.Is(err, ErrMagic):
 		m.stats.Malformed++
 		return
@@ -43,7 +46,8 @@ func (m *Machine) arrive(in *Input) {
 	r.header, r.body = h, append(r.body[:0], body[:int(h.ListSize)+int(h.PayloadSize)+h.sumSize()]...)
 	r.parent, r.parentBits, r.processing = from, h.ReplyBits, h.Processing
 	r.stranger = m.isStranger(from)
-	m.shares.charge(from, r.stranger, share{active: 1}, 1)
+	r.came, r.waits = m.now, share{waiting: 1, body: uint64(len(r.body))}
+	m.shares.charge(from, r.stranger, r.waits, 1)
 	r.limit = m.now + min(max(h.answerTimeout(1), 1), m.cfg.MaxTimeout)
 	m.requests.setWake(r, r.limit)
 	m.enter(r)
@@ -62,7 +66,7 @@ func (m *Machine) admissible(from nid.NID, h *RequestHeader, wall uint64) Status
 	case service != nil && h.Flags&FlagOOB != 0 && !service.oob:
 		m.stats.NoService++
 		return ENOTSUP
-	case !m.mayTake(from):
+	case !m.mayEnter(from, int(h.ListSize)+int(h.PayloadSize)+h.sumSize()):
 		m.stats.Busy++
 		return EBUSY
 	case m.table.graves[keyOf(h.Group, h.Service)]:

@@ -45,8 +45,9 @@ type Config struct {
 	// fetched, or answered, in several. Default 1 MiB, LNet's smallest.
 	MaxPayload int
 	// MaxActive bounds the requests of others that are under way; further ones
-	// are answered with EBUSY. A quarter at most waits for lists of members from
-	// one peer. Default 1024.
+	// are held, four times as many (1024 at least) and 8 MiB at most, and those beyond
+	// that answered with EBUSY. Requests that wait for lists of members from one
+	// peer are a quarter of MaxActive at most. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int

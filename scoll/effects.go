@@ -37,7 +37,7 @@ const (
 	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
 	InFetched    // ID, Status, Data (of a list): what was to be fetched is there
 	InProgress   // ID, There: the first bytes of what is fetched in segments are there
-	InUntold     // ID: a message of DoTell cannot be sent
+	InUntold     // ID, Child: a message of DoTell cannot be sent
 	InWithdrawn  // ID: all buffers of the request are free
 )
 
@@ -92,7 +92,7 @@ type Outgoing struct {
 	Processing time.Duration // estimate of how long services take
 	Carry      int           // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
 	Planned    Digest        // with FlagSubset: of the members for whom buffers were posted
-	Status     Status        // set by Create, like Group without FlagModule
+	Status     Status        // set by Create, like Group without FlagModule, and by Broadcast
 }
 
 // EffectKind tells effects apart.
@@ -109,7 +109,7 @@ const (
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // ID, Limit: the parent has more
-	DoTell                        // ID, Child, To, Data: send a child word of progress
+	DoTell                        // ID, Child, To, Data: send a child word of progress, or the parent (Upward) that the request is held
 	DoStop                        // ID: stop fetching
 	DoWithdraw                    // ID: take all buffers back, answer InWithdrawn
 	DoFree                        // ID: the request is over
@@ -120,7 +120,7 @@ const (
 	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
 	CallReply      // ID, Child, Rank (whose answer it is), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
-	CallPostReply  // ID, Busy, Missing (at the root)
+	CallPostReply  // ID, Busy, Missing and Status (at the root): ECANCELED if it was aborted before it left
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
 	WarnAhead      // To, Bits (an incarnation, 0: ours or one that we passed on), Status: this node refused To's request, or To refused ours, with EAHEAD

@@ -234,15 +234,3 @@ func TestPartsInAnyOrder(t *testing.T) {
 	h.step(Input{Kind: InReply})
 	h.want("post")
 }
-
-// TestMaxActive: SC-A30: more requests than there is room for are answered.
-func TestMaxActive(t *testing.T) {
-	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 2 })
-	for sequence := uint64(1); sequence <= 3; sequence++ {
-		h.admitted(func(r *RequestHeader) { r.Sequence, r.First = sequence, sequence })
-	}
-	h.want("refuse")
-	if h.refusal().Status != EBUSY {
-		t.Errorf("%v", h.refusal().Status)
-	}
-}

@@ -106,7 +106,8 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	if c.listed {
 		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // it may have to fetch the list
 	}
-	if c.state, c.at = waiting, m.now+max(h.childTimeout(c.Depth, r.processing), 1); r.pipe.loading {
+	c.state, c.held, c.word, c.words = waiting, false, 0, 0
+	if m.await(r, c, m.now+max(h.childTimeout(c.Depth, r.processing), 1)); r.pipe.loading {
 		c.at = machine.Never // it cannot be done before we have all, see loaded
 	}
 	e := Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame}
@@ -195,6 +196,9 @@ func (m *Machine) schedule(r *request) {
 	for i := range r.ups {
 		at = min(at, r.ups[i].at)
 	}
+	if !r.answered {
+		at = min(at, r.told.at)
+	}
 	m.requests.setWake(r, at)
 }
 
@@ -212,6 +216,7 @@ func (m *Machine) look(r *request) {
 		m.tellAgain(r)
 	}
 	m.sendUpAgain(r)
+	m.sayAgain(r)
 	switch {
 	case r.limit > m.now:
 	case r.root:
@@ -248,10 +253,6 @@ func (m *Machine) lookAtChildren(r *request) {
 		}
 	}
 }
-
-// hasRoom reports whether members can tell one more broadcast of ours from those
-// under way.
-func (g *group) hasRoom() bool { return len(g.busy) == 0 || g.sequence+1-g.busy[0] < windowSize }
 
 // forgetSequence notes that one of our broadcasts over a group is over.
 func (g *group) forgetSequence(n uint64) {

@@ -41,6 +41,8 @@ type group struct {
 	used     time.Duration // when the latest request of others came
 	sequence uint64        // of our latest broadcast
 	busy     []uint64      // of our broadcasts that are under way, ascending
+	waiting  []*request    // those that are not, yet, in order
+	pace     pace
 	roots    []rootState
 	layout   layout
 	live     liveSet

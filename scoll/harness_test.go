@@ -30,6 +30,8 @@ type harness struct {
 	group   GroupID
 	id      RequestID // of the latest request
 	bits    uint64    // for its children's replies
+	words   uint64    // of holding
+	many    bool      // requests: looking at all of them in each step takes too long
 }
 
 const (
@@ -63,8 +65,10 @@ func (h *harness) step(in Input) {
 	h.out.Reset()
 	h.wake = h.m.Step(h.now, in, &h.out)
 	h.effects = slices.Clone(h.out.Effects)
-	if err := h.m.invariants(); err != nil {
-		h.t.Fatal(err)
+	if !h.many {
+		if err := h.m.invariants(); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 	if h.wake <= h.now {
 		h.t.Fatalf("wake %v at %v", h.wake, h.now)

@@ -4,7 +4,7 @@ import "fmt"
 
 // invariants are what holds after every step.
 func (m *Machine) invariants() error {
-	others, active, lists := 0, 0, uint64(0)
+	others, placed, active, lists := 0, 0, 0, uint64(0)
 	inFlight := make(map[*group]int)
 	for _, r := range m.requests.slots {
 		if r.phase == idle {
@@ -14,6 +14,9 @@ func (m *Machine) invariants() error {
 		lists += r.list
 		if !r.root {
 			others++
+		}
+		if r.placed {
+			placed++
 		}
 		if r.group != nil && !(r.root && r.phase == closing) {
 			inFlight[r.group]++
@@ -43,7 +46,10 @@ func (m *Machine) invariants() error {
 	if strange != m.table.others {
 		return fmt.Errorf("%d groups of others, counted %d", strange, m.table.others)
 	}
-	if err := m.shares.invariants(m.incoming, strange, m.lists); err != nil {
+	if err := m.shares.invariants(placed, m.incoming-placed, strange, m.lists); err != nil {
+		return err
+	}
+	if err := m.places.invariants(placed, m.requests.slots); err != nil {
 		return err
 	}
 	for i, r := range m.requests.heap {
@@ -55,22 +61,49 @@ func (m *Machine) invariants() error {
 }
 
 // invariants compares what nodes hold with what there is.
-func (s *shares) invariants(active, groups int, fetch uint64) error {
+func (s *shares) invariants(active, waiting, groups int, fetch uint64) error {
 	var all share
 	for _, one := range s.of { // any order: a sum
 		all.active += one.active
+		all.waiting += one.waiting
+		all.body += one.body
 		all.groups += one.groups
 		all.bytes += one.bytes
 		all.fetch += one.fetch
-		if one.active < 0 || one.groups < 0 {
+		if one.active < 0 || one.waiting < 0 || one.groups < 0 {
 			return fmt.Errorf("a node holds %+v", one)
 		}
 	}
-	if want := (share{active, groups, s.bytes, fetch}); all != want {
+	if want := (share{active, waiting, s.bodies, groups, s.bytes, fetch}); all != want {
 		return fmt.Errorf("nodes hold %+v, there is %+v", all, want)
 	}
-	if n := s.strangers; n.active > active || n.groups > groups || n.active < 0 || n.groups < 0 || n.bytes > s.bytes || n.fetch > fetch {
+	if n := s.strangers; n.active > active || n.waiting > waiting || n.body > s.bodies || n.groups > groups || n.active < 0 || n.groups < 0 || n.bytes > s.bytes || n.fetch > fetch {
 		return fmt.Errorf("strangers hold %+v of %+v", n, all)
+	}
+	return nil
+}
+
+// invariants compares lines with the requests that are held.
+func (p *places) invariants(placed int, all []*request) error {
+	lines, waiting := 0, 0
+	for _, r := range all {
+		if r.phase == held && !r.root {
+			waiting++
+		}
+	}
+	for _, l := range p.lines {
+		lines += len(l.list)
+		if len(l.list) == 0 {
+			return fmt.Errorf("the line of %v is empty", l.peer)
+		}
+		for _, r := range l.list {
+			if r.phase != held || r.parent != l.peer || r.levels() != l.levels {
+				return fmt.Errorf("request %x, %v, is in the line of %v with %d levels", uint64(r.id), r.phase, l.peer, l.levels)
+			}
+		}
+	}
+	if lines != waiting || p.taken != placed || p.freed {
+		return fmt.Errorf("%d requests are held, %d are in lines; %d have a place, counted %d", waiting, lines, placed, p.taken)
 	}
 	return nil
 }
@@ -87,6 +120,8 @@ func (r *request) invariants() error {
 		return fmt.Errorf("%d children are pending, counted %d", r.pending, pending)
 	case r.calls < 0:
 		return fmt.Errorf("%d calls", r.calls)
+	case !r.root && r.placed != (r.phase > held):
+		return fmt.Errorf("has a place: %v", r.placed)
 	case r.phase > running && pending > 0:
 		return fmt.Errorf("%d children are pending", pending)
 	case !r.root && !r.answered && r.heapAt < 0:

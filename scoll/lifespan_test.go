@@ -141,11 +141,13 @@ func TestLastIsAlone(t *testing.T) {
 func TestWindow(t *testing.T) {
 	h := newHarness(t, 2, 0, nil)
 	h.root(OK)
+	h.m.table.list[0].pace.size = 2 * windowSize
 	for range windowSize - 1 {
 		h.id = 0
 		h.begin(OK, Outgoing{})
 	}
-	h.begin(EBUSY, Outgoing{})
+	h.begin(OK, Outgoing{})
+	h.one("waiting", h.m.stats.Waited)
 	var w window
 	for n := uint64(1); n < 3000; n++ {
 		if n%7 != 0 && (!w.add(n) || w.add(n)) || n > windowSize && w.add(n-windowSize) {

@@ -232,9 +232,9 @@ func TestIdleGroup(t *testing.T) {
 	}
 }
 
-// TestFlood: SC-156: whatever one node sends unasked, a machine keeps three quarters
-// of MaxActive of its requests and what is bounded besides; when it is over nothing is
-// left.
+// TestFlood: SC-156: whatever one node sends unasked, a machine runs three quarters
+// of MaxActive of its requests, holds three quarters of what it may hold, and what is
+// bounded besides; when it is over nothing is left.
 func TestFlood(t *testing.T) {
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive, c.MaxGroups = 16, 8 })
 	for sequence := uint64(1); sequence <= 3000; sequence++ {
@@ -243,7 +243,7 @@ func TestFlood(t *testing.T) {
 		h.admitted(func(r *RequestHeader) { r.Sequence, r.First = sequence, sequence })
 		h.hear(0, sequence, 4096, OK)
 	}
-	if n := len(h.m.requests.slots); n != 12 || h.m.incoming != 12 || len(h.m.table.list) > 8 || h.m.Stats().Busy < 2900 {
+	if n := len(h.m.requests.slots); n > 12+minHeld*3/4 || h.m.places.taken != 12 || len(h.m.table.list) > 8 || h.m.Stats().Busy < 2000 {
 		t.Errorf("%d requests, %d groups, %+v", n, len(h.m.table.list), h.m.Stats())
 	}
 	for h.m.requests.active > 0 { // the service never answers

@@ -13,6 +13,8 @@ type Machine struct {
 	table     table
 	lives     lives
 	shares    shares
+	places    places
+	opening   []*group // whose window may let more go, in this step
 	requests  requests
 	pipelines pipelines
 	health    health
@@ -63,6 +65,8 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	m.apply(&in)
 	m.expire()
 	m.table.forget(now)
+	m.takeHeld()
+	m.letGo()
 	m.inquireNow()
 	m.out = nil
 	return min(m.requests.wake(), m.table.wake(), m.lives.wake())
@@ -123,7 +127,7 @@ func (m *Machine) proceed(r *request, in *Input) {
 	case InProgress:
 		m.progressed(r, in.There)
 	case InUntold:
-		m.untold(r)
+		m.untold(r, in.Child)
 	case InWithdrawn:
 		m.withdrawn(r)
 	}

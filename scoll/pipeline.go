@@ -86,8 +86,6 @@ func (m *Machine) expect(r *request) {
 	m.pipelines.byOrigin[from] = r
 	if root := int(r.header.Root); r.parent == r.roster.NID(root) {
 		r.pipe.known = r.header.Bulk.Length // roots begin with all
-	} else {
-		r.limit = m.now + max(r.header.answerTimeout(r.shape().Depth(root)), 1)
 	}
 	for i := range m.pipelines.early {
 		if e := &m.pipelines.early[i]; e.from == from {
@@ -157,8 +155,8 @@ func (m *Machine) heardOf(r *request, p *Progress) {
 	case p.Status != OK && r.phase < running && r.bulk == OK:
 		r.bulk = p.Status
 	case p.Status == OK && p.There > pipe.known && p.There <= r.header.Bulk.Length:
-		if pipe.known = p.There; pipe.known == r.header.Bulk.Length && !r.answered {
-			r.limit = m.now + max(r.header.answerTimeout(r.depth), 1)
+		if pipe.known = p.There; pipe.known == r.header.Bulk.Length && !r.answered && r.placed {
+			r.limit = m.limitFromNow(r)
 			m.schedule(r)
 		}
 		if pipe.loading {
@@ -182,7 +180,7 @@ func (m *Machine) loaded(r *request) {
 	r.pipe.loading, r.pipe.there = false, r.header.Bulk.Length
 	for i := range r.children {
 		if c := &r.children[i]; c.state == waiting {
-			c.at = m.now + max(r.header.childTimeout(c.Depth, r.processing), 1)
+			m.await(r, c, m.now+max(r.header.childTimeout(c.Depth, r.processing), 1))
 		}
 	}
 	m.tellChildren(r, OK)
@@ -223,7 +221,11 @@ func (m *Machine) tellChild(r *request, i int, s Status) {
 
 // untold: a message of progress cannot be sent. All are told again, as it is
 // then; after some tries the children run into their time-outs.
-func (m *Machine) untold(r *request) {
+func (m *Machine) untold(r *request, child int) {
+	if child == Upward {
+		m.untoldUp(r)
+		return
+	}
 	if r.phase != running || r.pipe.at != machine.Never {
 		return
 	}

@@ -49,8 +49,7 @@ func (m *Machine) discard(r *request) {
 	if r.group != nil || r.fetches {
 		m.emit(Effect{Kind: DoFree, ID: r.id})
 	}
-	m.incoming--
-	m.shares.charge(r.parent, r.stranger, share{active: 1}, -1)
+	m.vacate(r)
 	m.requests.drop(r)
 }
 

@@ -117,6 +117,9 @@ func (m *Machine) take(r *request, i int, h *ReplyHeader, in *Input) {
 // gather goes on when all children are done and all callbacks have returned:
 // what children could still touch is taken back first (SC-50, SC-A16).
 func (m *Machine) gather(r *request) {
+	if r.heldBelow { // the child that held the request may be done
+		m.relay(r)
+	}
 	waits := r.incoming == called && (r.awaitsItself() || r.repeated || r.bulk != OK)
 	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || waits {
 		return
@@ -158,6 +161,7 @@ func (m *Machine) postReply(r *request) {
 		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.busy}
 		if r.root {
 			e.Missing = m.lendMissing(r)
+			e.Status = r.unsent()
 		}
 		m.emit(e)
 	case r.root:

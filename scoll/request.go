@@ -10,16 +10,17 @@ import (
 
 // phase is how far a request is.
 //
-//	mapping -> listing -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
+//	mapping -> listing -> held -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
 //
 // Those before running are skipped where there is nothing to wait for; the root
-// begins with running and skips leaving.
+// begins with held or running and skips leaving.
 type phase uint8
 
 const (
 	idle        phase = iota
 	mapping           // the service is asked who the members are
 	listing           // the list of members is being fetched
+	held              // it waits for a place, see hold.go; at the root until the window opens, see pace.go
 	preparing         // in the pre-request callback
 	loading           // bulk data is being fetched
 	running           // children were sent the request
@@ -32,7 +33,7 @@ const (
 
 func (p phase) String() string {
 	return [...]string{
-		"idle", "mapping", "listing", "preparing", "loading", "running", "withdrawing", "posting", "leaving", "closing", "resting",
+		"idle", "mapping", "listing", "held", "preparing", "loading", "running", "withdrawing", "posting", "leaving", "closing", "resting",
 	}[p]
 }
 
@@ -47,19 +48,23 @@ const (
 
 // request is a broadcast that is under way at this node.
 type request struct {
-	id       RequestID
-	slot     int
-	phase    phase
-	root     bool // it is ours
-	aborted  bool
-	answered bool   // the last reply is made, by the service or for it
-	refused  bool   // the reply was an error for the subtree
-	fetches  bool   // the list of members was fetched
-	list     uint64 // its bytes while that is so
-	stranger bool   // sent it
-	mapTries uint8
-	attempts uint8 // that have failed
-	heapAt   int   // position in the heap, or -1
+	id        RequestID
+	slot      int
+	phase     phase
+	root      bool // it is ours
+	aborted   bool
+	answered  bool   // the last reply is made, by the service or for it
+	refused   bool   // the reply was an error for the subtree
+	fetches   bool   // the list of members was fetched
+	list      uint64 // its bytes while that is so
+	stranger  bool   // sent it
+	mapTries  uint8
+	attempts  uint8 // that have failed
+	heapAt    int   // position in the heap, or -1
+	placed    bool  // it has a place, see hold.go
+	waited    bool  // for it
+	heldBelow bool  // it is held by a child, or below it
+	slowed    bool  // at the root: that was so
 
 	incoming callState
 	post     callState
@@ -96,6 +101,10 @@ type request struct {
 	abandoned Status // why a root waits no longer for its own incoming-request
 	busy      bool   // post-reply was told so
 
+	waits share // what its sender is charged
+	told  holding
+
+	came  time.Duration // when it arrived
 	since time.Duration // when it was sent on to the children
 	limit time.Duration // when the module answers for the service
 	until time.Duration // withdrawing: how long to wait
@@ -119,7 +128,11 @@ type child struct {
 	listed bool   // was sent the list of members after all
 	last   int8   // number of the last part, or -1
 	parts  uint64 // that have come
+	held   bool   // it, or a node below it, holds the request
+	word   uint64 // number of the latest that says so, or that it is no more
+	words  int    // of these, that have come
 	at     time.Duration
+	until  time.Duration // at the latest, whatever it says
 }
 
 // up is a reply that has not left.
@@ -165,6 +178,7 @@ func (t *requests) add() *request {
 	}
 	t.active++
 	r.phase, r.heapAt, r.at, r.limit, r.pipe.at = mapping, -1, machine.Never, machine.Never, machine.Never
+	r.told.at = machine.Never
 	return r
 }
 

@@ -69,7 +69,7 @@ func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
 		return nil, nil, EPERM
 	case g.creating && o.Flags&FlagModule == 0:
 		return nil, nil, EAGAIN
-	case o.Flags&FlagLast != 0 && g.inFlight > 0, !g.hasRoom():
+	case o.Flags&FlagLast != 0 && g.inFlight > 0, len(g.waiting) >= maxWaiting:
 		return nil, nil, EBUSY
 	case o.Flags&FlagSubset != 0:
 		return g, m.liveRoster(g), OK
@@ -79,16 +79,8 @@ func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
 	return g, g.members, OK
 }
 
-// Check says whether a broadcast could begin now, as Broadcast would.
-func (m *Machine) Check(o *Outgoing) error {
-	g, roster, s := m.target(o)
-	if s == OK {
-		_, s = m.header(o, g, roster)
-	}
-	return errorOf(s)
-}
-
-// broadcast begins a broadcast of this node, or says why not.
+// broadcast takes a broadcast of this node, or says why not, in o.Status too: who steps the
+// machine knows at once.
 func (m *Machine) broadcast(o *Outgoing) {
 	g, roster, s := m.target(o)
 	if s == OK && o.Flags&FlagSubset != 0 && o.Planned != (Digest{}) && o.Planned != roster.Digest() {
@@ -98,7 +90,7 @@ func (m *Machine) broadcast(o *Outgoing) {
 	if s == OK {
 		h, s = m.header(o, g, roster)
 	}
-	if s != OK {
+	if o.Status = s; s != OK {
 		m.emit(Effect{Kind: Refused, Token: o.Token, Status: s})
 		return
 	}
@@ -136,6 +128,7 @@ func (m *Machine) header(o *Outgoing, g *group, roster *Membership) (h RequestHe
 		h.Live = roster.Digest()
 	}
 	s = m.addList(&h, o, g)
+	h.Hold = h.patience()
 	return h, s
 }
 
@@ -163,9 +156,6 @@ func (m *Machine) addList(h *RequestHeader, o *Outgoing, g *group) Status {
 // launch makes a request of a broadcast.
 func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHeader) {
 	m.stats.Broadcasts++
-	g.sequence++
-	g.busy = append(g.busy, g.sequence)
-	h.Sequence, h.First = g.sequence, g.sequence
 	r := m.requests.add()
 	r.root, r.token, r.header, r.processing = true, o.Token, h, h.Processing
 	if h.ListSize > 0 {
@@ -173,17 +163,17 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *Membership, h RequestHea
 	}
 	r.body = append(r.body, o.Payload...)
 	r.body = append(r.body, o.BulkSum[:h.sumSize()]...)
-	m.join(r, g, roster, g.spread(roster, h.Tree, int(h.Root), int(h.Root)))
-	r.limit = m.now + max(h.childTimeout(r.depth, h.Processing), 1)
+	l := g.spread(roster, h.Tree, int(h.Root), int(h.Root))
+	m.join(r, g, roster, l)
+	r.spawn(l)
 	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.lendChildren(r), Members: roster})
-	m.run(r)
+	m.queue(r)
 }
 
 // complete does the books of a broadcast of this node that is over.
 func (m *Machine) complete(r *request) {
 	g, h := r.group, &r.header
-	g.forgetSequence(h.Sequence)
-	g.forgetSequence(h.First)
+	m.passed(r)
 	whole := len(r.trailer) == 0
 	if h.Flags&FlagList != 0 && whole && h.Flags&FlagSubset == 0 {
 		g.complete = true

@@ -11,7 +11,8 @@ import (
 // certain: the creator and the root that it names are hearsay. A node that is on no
 // list (Input Listed) is a stranger, and so is every group with such a member.
 //
-//	requests at a time         one node: 3/4 of MaxActive       strangers together: 1/4
+//	requests with a place      one node: 3/4 of MaxActive       strangers together: 1/4
+//	requests that wait for one one node: 3/4 of what may wait   strangers together: 1/4
 //	groups of others           see roomForGroup                 strangers together: 1/4 of MaxGroups
 //	bytes of lists, fetched    one node: 3/4 of maxListSize     strangers together: 1/16
 //	bytes of lists, kept       see roomForGroup                 strangers together: 1/16 of maxListSize
@@ -31,10 +32,12 @@ const (
 
 // share is what one node holds here.
 type share struct {
-	active int // requests
-	groups int
-	bytes  uint64 // of the lists of these
-	fetch  uint64 // of lists that are being fetched from it
+	active  int    // requests that have a place
+	waiting int    // that have none yet
+	body    uint64 // bytes of the latter
+	groups  int
+	bytes   uint64 // of the lists of these
+	fetch   uint64 // of lists that are being fetched from it
 }
 
 // shares is what all nodes hold.
@@ -43,6 +46,7 @@ type shares struct {
 	of        map[nid.NID]share
 	strangers share // what they hold together
 	bytes     uint64
+	bodies    uint64
 	dialed    []dialed
 }
 
@@ -75,6 +79,8 @@ func (m *Machine) hasStranger(list *Membership) bool {
 func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 	add := func(to share) share {
 		to.active += sign * by.active
+		to.waiting += sign * by.waiting
+		to.body += uint64(sign) * by.body
 		to.groups += sign * by.groups
 		to.bytes += uint64(sign) * by.bytes // subtracts modulo 2^64
 		to.fetch += uint64(sign) * by.fetch
@@ -88,18 +94,7 @@ func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 		s.strangers = add(s.strangers)
 	}
 	s.bytes += uint64(sign) * by.bytes
-}
-
-// mayTake reports whether a node may have one more request here.
-func (m *Machine) mayTake(from nid.NID) bool {
-	most := m.cfg.MaxActive
-	switch {
-	case m.incoming >= most:
-		return false
-	case m.isStranger(from) && m.shares.strangers.active >= max(most/4, 1):
-		return false
-	}
-	return most < 4 || m.shares.of[from].active < most-most/4
+	s.bodies += uint64(sign) * by.body
 }
 
 // mayFetch reports whether a list of so many bytes may be fetched from a node.

@@ -71,7 +71,8 @@ type RMA struct {
 //	 68  8  group index
 //	 76 16  group digest
 //	 92  1  tree type
-//	 93  1  reserved
+//	 93  1  hold             how long each member may hold the request, in 250 ms; 0: only
+//	                         within T of its parent, which is not to be told
 //	 94  2  carry            bytes of others' answers for which the sender has room
 //	 96  4  tree K
 //	100  4  nodes            N of the tree
@@ -105,6 +106,7 @@ type RequestHeader struct {
 	Guard           time.Duration
 	BulkTime        time.Duration
 	Processing      time.Duration
+	Hold            time.Duration
 	First           uint64
 	Live            Digest
 	Bulk            RMA
@@ -129,7 +131,7 @@ func (h *RequestHeader) AppendBinary(b []byte) []byte {
 	b = le.AppendUint64(b, h.Group.Incarnation)
 	b = le.AppendUint64(b, h.Group.Index)
 	b = append(b, h.Group.Digest[:]...)
-	b = append(b, byte(h.Tree.Type), 0)
+	b = append(b, byte(h.Tree.Type), byte(min(max(h.Hold, 0)/holdUnit, 1<<8-1)))
 	b = le.AppendUint16(b, h.Carry)
 	b = le.AppendUint32(b, h.Tree.K)
 	b = le.AppendUint32(b, h.Nodes)
@@ -180,6 +182,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	h.Group.Index = le.Uint64(b[68:])
 	h.Group.Digest = Digest(b[76:])
 	h.Tree = Tree{TreeType(b[92]), le.Uint32(b[96:])}
+	h.Hold = min(time.Duration(b[93])*holdUnit, mostHold)
 	h.Carry = le.Uint16(b[94:])
 	h.Nodes = le.Uint32(b[100:])
 	h.Root = le.Uint32(b[104:])

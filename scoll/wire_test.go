@@ -17,7 +17,7 @@ var goldenRequest = RequestHeader{
 	Flags: FlagLast | FlagList | FlagSubset,
 	Group: GroupID{nid.MustParse("10.0.0.1@tcp"), 0x41, 0x42, Digest{0: 0xD1, 15: 0xD2}},
 	Tree:  Tree{KNomial, 4}, Carry: 0x6162, Nodes: 9, Root: 3,
-	RTT: time.Millisecond, Guard: 5 * time.Millisecond, BulkTime: 2 * time.Millisecond, Processing: time.Second,
+	RTT: time.Millisecond, Guard: 5 * time.Millisecond, BulkTime: 2 * time.Millisecond, Processing: time.Second, Hold: 5 * time.Second,
 	First: 0x1110, Live: Digest{0: 0xE1, 15: 0xE2}, Bulk: RMA{0x51, 0x52}, ListSize: 2, PayloadSize: 3,
 	Segment: 0x10001,
 }
@@ -27,7 +27,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 	"31000000" + "19000000" + // service, flags - list rides
 	"00020000" + "0a000001" + "000000000000000000000000" + // creator
 	"4100000000000000" + "4200000000000000" + "d10000000000000000000000000000d2" + // group
-	"0100" + "6261" + "04000000" + "09000000" + "03000000" + // tree with carry, nodes, root
+	"0114" + "6261" + "04000000" + "09000000" + "03000000" + // tree, hold and carry, K, nodes, root
 	"e8030000" + "88130000" + "d0070000" + "40420f00" + // µs
 	"1011000000000000" + "e10000000000000000000000000000e2" + // first, live
 	"5100000000000000" + "5200000000000000" + "0000000000000000" + "0000000000000000" + // bulk, list
@@ -251,6 +251,50 @@ func FuzzProgress(f *testing.F) {
 			return
 		}
 		if again, err := ParseProgress(append(p.AppendBinary(nil), b[ProgressSize:]...)); err != nil || again != p {
+			t.Errorf("again %+v, %v", again, err)
+		}
+	})
+}
+
+// TestHold: the bytes of the word that a request is held.
+func TestHold(t *testing.T) {
+	w := Hold{0x0102030405060708, 0x1112, true, false}
+	got := w.AppendBinary(nil)
+	if hex.EncodeToString(got) != "53434f48"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"01000000"+"00000000" {
+		t.Fatalf("%x", got)
+	}
+	if back, err := ParseHold(got); back != w || err != nil {
+		t.Errorf("parsed %+v, %v", back, err)
+	}
+	for i := range got {
+		if _, err := ParseHold(got[:i]); !errors.Is(err, ErrShort) {
+			t.Errorf("%d bytes: %v", i, err)
+		}
+	}
+	for at, want := range map[int]error{0: ErrMagic, 4: ErrVersion, 6: ErrVersion, 24: ErrHeader, 27: ErrHeader} {
+		bad := bytes.Clone(got)
+		bad[at] = 0xFF
+		if _, err := ParseHold(bad); !errors.Is(err, want) {
+			t.Errorf("byte %d: %v, want %v", at, err, want)
+		}
+	}
+	if _, err := ParseHold(append(got, 0)); !errors.Is(err, ErrHeader) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	far := RequestHeader{Hold: time.Hour, Group: goldenRequest.Group, Tree: Tree{KNomial, 2}, Nodes: 1}
+	if h, _, err := ParseRequestHeader(far.AppendBinary(nil)); err != nil || h.Hold != mostHold {
+		t.Errorf("a request may be held for %v, %v", h.Hold, err)
+	}
+}
+
+func FuzzHold(f *testing.F) {
+	f.Add((&Hold{1, 2, true, false}).AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := ParseHold(b)
+		if err != nil {
+			return
+		}
+		if again, err := ParseHold(append(w.AppendBinary(nil), b[HoldSize:]...)); err != nil || again != w {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})

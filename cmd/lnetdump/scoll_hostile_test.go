@@ -59,7 +59,7 @@ func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
 	})]
 	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scoll.ProgressSize })]
 	get, _ := first(t, list, scoll.BulkPortal, 0)
-	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), signedMessages(request, trailed, progress), oddFetches(get))
+	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), oddHolds(progress), signedMessages(request, trailed, progress), oddFetches(get))
 }
 
 func oddRequests(creation, request capture.Record) []oddMessage {
@@ -126,6 +126,28 @@ func oddProgress(progress capture.Record) []oddMessage {
 		{"status of progress", progress, func(r *capture.Record) { r.Payload[27]++ }, false, "progress of 32 bytes"},
 		{"progress to another", progress, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
 		{"progress of nothing", progress, func(r *capture.Record) { r.Payload[8]++ }, true, "not in this capture"},
+	}
+}
+
+// oddHolds are words about the request that another word is about, the other way.
+func oddHolds(progress capture.Record) []oddMessage {
+	word := func(held bool, change func(*capture.Record)) func(*capture.Record) {
+		return func(r *capture.Record) {
+			w := scoll.Hold{ReplyBits: binary.LittleEndian.Uint64(r.Payload[8:]), Held: held}
+			r.Payload = w.AppendBinary(nil)
+			r.Header.PayloadLength = scoll.HoldSize
+			r.Header.SrcNID, r.Header.DestNID = r.Header.DestNID, r.Header.SrcNID
+			change(r)
+		}
+	}
+	same := func(*capture.Record) {}
+	return []oddMessage{
+		{"hold", progress, word(true, same), true, "odd: the request did not ask for it"},
+		{"hold no more", progress, word(false, same), true, "holding no more broadcast"},
+		{"hold of nothing", progress, word(true, func(r *capture.Record) { r.Payload[9]++ }), true, "not in this capture"},
+		{"hold of another version", progress, word(true, func(r *capture.Record) { r.Payload[4]++ }), false, "another protocol version"},
+		{"neither held nor not", progress, word(true, func(r *capture.Record) { r.Payload[24] = 2 }), false, "word of holding of 32 bytes"},
+		{"hold from another", progress, word(true, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }), true, "odd: the request went to"},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	e := collectiveEntry{
 		Kind: q.kind(), Flags: q.Flags.String(), Tree: q.Tree.String(), Nodes: q.Nodes, ReplyBits: hex(q.ReplyBits),
-		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing), Carry: q.Carry,
+		RTT: micros(q.RTT), Guard: micros(q.Guard), BulkTime: micros(q.BulkTime), Processing: micros(q.Processing), Carry: q.Carry, Hold: micros(q.Hold),
 		ListSize: q.ListSize, Segment: q.Segment, Payload: q.payload.entry(), Order: q.order, Remarks: q.remarks,
 	}
 	e.identify(q)
@@ -36,7 +36,7 @@ func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // collectiveEntry is a message of collectives as JSON.
 type collectiveEntry struct {
-	Kind        string  `json:"kind"` // broadcast, create, destroy, progress, reply, fetch, data; question and answer about incarnations
+	Kind        string  `json:"kind"` // broadcast, create, destroy, progress, hold, reply, fetch, data; question and answer about incarnations
 	Service     *uint32 `json:"service,omitempty"`
 	Group       string  `json:"group,omitempty"`
 	Digest      string  `json:"digest,omitempty"`
@@ -58,6 +58,7 @@ type collectiveEntry struct {
 	BulkTime   int64     `json:"bulk_us,omitempty"`
 	Processing int64     `json:"processing_us,omitempty"`
 	Carry      uint16    `json:"carry,omitempty"` // bytes of answers that are passed on
+	Hold       int64     `json:"hold_us,omitempty"`
 	Live       string    `json:"live_digest,omitempty"`
 	ListSize   uint32    `json:"list_size,omitempty"`
 	List       *rmaEntry `json:"list,omitempty"`
@@ -79,6 +80,7 @@ type collectiveEntry struct {
 	Offset *uint32 `json:"offset,omitempty"` // in it
 	Total  uint64  `json:"total,omitempty"`  // length of it
 	There  *uint64 `json:"there,omitempty"`  // of it, at the parent
+	Held   *bool   `json:"held,omitempty"`   // of words of holding: no more if false
 
 	Payload   *snippetEntry   `json:"payload,omitempty"`
 	Order     string          `json:"order,omitempty"`     // for lnetd's administration

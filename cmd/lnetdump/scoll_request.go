@@ -36,6 +36,9 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 		if _, perr := scoll.ParseProgress(r.Payload); !errors.Is(perr, scoll.ErrMagic) && !errors.Is(perr, scoll.ErrShort) {
 			return c.progress(r)
 		}
+		if _, herr := scoll.ParseHold(r.Payload); !errors.Is(herr, scoll.ErrMagic) && !errors.Is(herr, scoll.ErrShort) {
+			return c.hold(r)
+		}
 	}
 	if err != nil && !whole(r) {
 		err = capture.ErrPartOfPayload
@@ -219,7 +222,7 @@ func (q *collectiveRequest) Details() []string {
 			q.kind(), scoll.Version, q.Flags, q.Service, q.Sequence, q.First, q.RootIncarnation),
 		fmt.Sprintf("group %v, digest %v", q.Group, q.Group.Digest),
 		fmt.Sprintf("tree %v over %d nodes, root %s; %s", q.Tree, q.Nodes, q.root(), q.hop.detail()),
-		fmt.Sprintf("reply to match bits %#x; estimates: RTT %v, guard %v, bulk data %v, processing %v", q.ReplyBits, q.RTT, q.Guard, q.BulkTime, q.Processing),
+		fmt.Sprintf("reply to match bits %#x; estimates: RTT %v, guard %v, bulk data %v, processing %v%s", q.ReplyBits, q.RTT, q.Guard, q.BulkTime, q.Processing, holdText(q.Hold)),
 	}
 	if q.Carry > 0 {
 		lines = append(lines, fmt.Sprintf("room for %d bytes of answers that are passed on", q.Carry))

@@ -32,6 +32,7 @@ var conditions = []scenario.Condition{
 	{Name: "knows", Args: []scenario.Arg{{Name: "number", Kind: scenario.Count}, {Name: "by", Kind: scenario.NodeSet, Optional: true}}, Doc: "each node that is up knows so many groups"},
 	{Name: "exact", Doc: "for each broadcast that is over, the members that the root names are exactly those whose answer did not arrive"},
 	{Name: "once", Doc: "no life of a node ran a broadcast twice, and all who answered ran it: where nobody is missing, all ran it exactly once"},
+	{Name: "idle-if-busy", Doc: "no member has run a broadcast that its root says it was too busy for, or a node above it"},
 	{Name: "in-time", Doc: "no broadcast takes more than twice what its time-outs allow and a second, but for those whose root was paused, slowed down or skewed"},
 	{Name: "intact", Doc: "bulk data came to each member as they were sent; at the level of stacks"},
 	{Name: "history", Doc: "the checkers of histories agree: ExactFailureSet and AtMostOnce; needs the option history"},
@@ -69,6 +70,8 @@ func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
 		return verdict(n.Exact())
 	case "once":
 		return verdict(n.Once())
+	case "idle-if-busy":
+		return verdict(n.IdleIfBusy())
 	case "in-time":
 		return verdict(n.InTime())
 	case "intact":

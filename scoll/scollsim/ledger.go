@@ -65,9 +65,18 @@ type ledger struct {
 	list    []*Broadcast
 	twice   string // the first that one life ran twice
 	altered string // the first whose bulk data came otherwise than they were sent
+	latest  map[course]uint32
+	turned  string // the first that a member ran after a later one of its root
 }
 
-func (l *ledger) init(n *Net) { l.net = n }
+// course is what one life of a node runs of one root over one group.
+type course struct {
+	life  sim.Life
+	root  sim.NodeID
+	group string
+}
+
+func (l *ledger) init(n *Net) { l.net, l.latest = n, make(map[course]uint32) }
 
 // Broadcasts are all broadcasts so far. They change while the network runs.
 func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
@@ -112,6 +121,11 @@ func (l *ledger) ran(number uint32, life sim.Life) {
 	}
 	r.times, r.life = r.times+1, uint32(life.Number)
 	b.LastRun = l.net.now()
+	c := course{life, b.Root, b.Group}
+	if number < l.latest[c] && l.turned == "" {
+		l.turned = "node " + life.Node.String() + " ran broadcast " + b.name() + " after a later one"
+	}
+	l.latest[c] = max(l.latest[c], number)
 }
 
 // done closes the books of a broadcast.

@@ -21,6 +21,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "guard", Default: "0s", Kind: scenario.Duration, Doc: "what a level of the tree may take beyond that; 0s: rtt/4, at least 5ms"},
 		{Name: "discovery", Default: "0s", Kind: scenario.Duration, Doc: "nodes hear of a death or return within this time, half of it at the soonest; 0s: never, and all are thought alive"},
 		{Name: "propagation", Default: "1s", Kind: scenario.Duration, Doc: "time between attempts to reach the live members"},
+		{Name: "places", Default: "0", Kind: scenario.Count, Most: 1 << 20, Doc: "how many requests of others a node runs at a time, it holds further ones; 0: 1024"},
 		{Name: "overhead", Default: "0s", Kind: scenario.Duration, Doc: "time between two sends of a node; at the level of machines"},
 		{Name: "segment", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bulk data are forwarded in segments of so many bytes, at least 4096; 0: when all of them are there"},
 		{Name: "carry", Default: "4096", Kind: scenario.Count, Most: scoll.MaxCarry, Doc: "bytes of answers that members pass on for services that do not reply, in a message; 0: none"},
@@ -82,6 +83,7 @@ func configOf(s *scenario.Setup) Config {
 		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
 		Scoll: scoll.Config{
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), Propagation: o.Duration("propagation"),
+			MaxActive: o.Int("places"),
 		},
 		Tree:      treeOf(o["tree"], o.Int("k")),
 		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,

@@ -69,6 +69,11 @@ func addStats(sum, s *scoll.Stats) {
 	sum.TimedOut += s.TimedOut
 	sum.Died += s.Died
 	sum.Late += s.Late
+	sum.Busy += s.Busy
+	sum.Held += s.Held
+	sum.HeldTooLong += s.HeldTooLong
+	sum.Waited += s.Waited
+	sum.Slowed += s.Slowed
 	sum.Silent += s.Silent
 	sum.Again += s.Again
 	sum.Relisted += s.Relisted
@@ -106,6 +111,8 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "broadcasts sent once more", Value: float64(c.Again)},
 		{Name: "requests sent again with the list of members", Value: float64(c.Relisted)},
 		{Name: "requests that came twice", Value: float64(c.Replayed)},
+		{Name: "requests that were held", Value: float64(c.Held)},
+		{Name: "requests that were held too long", Value: float64(c.HeldTooLong)},
 		{Name: "groups whose creator died", Value: float64(c.Destroyed)},
 		{Name: "messages that make no sense", Value: float64(c.Malformed)},
 	}

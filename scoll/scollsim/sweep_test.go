@@ -14,22 +14,7 @@ import (
 // not arrive, and is run at most once by each life of a node.
 func TestFaultPlans(t *testing.T) {
 	sweep := func(level scenario.Level, plans int) {
-		faulty := 0
-		for seed := range uint64(plans) {
-			text := scollsim.FaultPlan(seed)
-			res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, Level: level})
-			if scenariotest.Holds(t, res); t.Failed() {
-				t.Fatalf("seed %d at %v:\n%s", seed, level, text)
-			}
-			for _, m := range res.Measures {
-				if m.Name == "members not reached" && m.Value > 0 {
-					faulty++
-				}
-			}
-		}
-		if faulty < plans/3 {
-			t.Errorf("%v: only %d of %d plans had consequences", level, faulty, plans)
-		}
+		sweep(t, scollsim.FaultPlan, "members not reached", level, plans)
 	}
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
@@ -41,5 +26,47 @@ func TestFaultPlans(t *testing.T) {
 	default:
 		sweep(scenario.Machines, 500)
 		sweep(scenario.Stacks, 60)
+	}
+}
+
+// TestFloodPlans: SC-3, SC-A30: the same where members have few places and several roots
+// broadcast many times at once: what is held has an end too, and whom a root is told to be
+// busy has not run it.
+func TestFloodPlans(t *testing.T) {
+	sweep := func(level scenario.Level, plans int) {
+		sweep(t, scollsim.FloodPlan, "requests that were held", level, plans)
+	}
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		sweep(scenario.Machines, 5000)
+		sweep(scenario.Stacks, 500)
+	case testing.Short():
+		sweep(scenario.Machines, 40)
+		sweep(scenario.Stacks, 5)
+	default:
+		sweep(scenario.Machines, 100)
+		sweep(scenario.Stacks, 10)
+	}
+}
+
+// sweep runs plans that a function draws, and holds them to what they expect. A third of
+// them at least has to have some of a measure.
+func sweep(t *testing.T, draw func(uint64) string, measure string, level scenario.Level, plans int) {
+	t.Helper()
+	with := 0
+	for seed := range uint64(plans) {
+		text := draw(seed)
+		res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, Level: level})
+		if scenariotest.Holds(t, res); t.Failed() {
+			t.Fatalf("seed %d at %v:\n%s", seed, level, text)
+		}
+		for _, m := range res.Measures {
+			if m.Name == measure && m.Value > 0 {
+				with++
+			}
+		}
+	}
+	if with < plans/3 {
+		t.Errorf("%v: only %d of %d plans had %s", level, with, plans, measure)
 	}
 }

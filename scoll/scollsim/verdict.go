@@ -82,6 +82,30 @@ func (n *Net) Once() error {
 	return n.first((*Broadcast).Ran)
 }
 
+// Idle says whether none of those that the root of a broadcast says were too busy has run
+// it.
+func (b *Broadcast) Idle() error {
+	for _, m := range b.Missing {
+		if m.Status == scoll.EBUSY && b.ran[m.Node].times > 0 {
+			return fmt.Errorf("broadcast %s: node %v was busy, and has run it", b.name(), m.Node)
+		}
+	}
+	return nil
+}
+
+// IdleIfBusy says whether all broadcasts are, see [Broadcast.Idle].
+func (n *Net) IdleIfBusy() error { return n.first((*Broadcast).Idle) }
+
+// InOrder says whether each life of a node ran the broadcasts of a root over a group in
+// the order in which they were sent: so it is where networks keep messages in order and
+// services take no time.
+func (n *Net) InOrder() error {
+	if n.ledger.turned != "" {
+		return fmt.Errorf("%s", n.ledger.turned)
+	}
+	return nil
+}
+
 // InTime says whether no broadcast has taken more than twice what its time-outs
 // allow, and Slack.
 func (n *Net) InTime() error {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/scoll"
+)
+
+// collectiveHold tells the parent of a request that it is held, or no more.
+type collectiveHold struct {
+	scoll.Hold
+	of      *collectiveRequest // nil: not in the capture
+	remarks []string
+}
+
+// hold reads a message to the portal of requests that is none.
+func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
+	w, err := scoll.ParseHold(r.Payload)
+	if err != nil {
+		if errors.Is(err, scoll.ErrHeader) {
+			err = fmt.Errorf("%w: word of holding of %d bytes", err, len(r.Payload))
+		}
+		return nil, err
+	}
+	m := &collectiveHold{Hold: w}
+	q, strange := find(c.requests, r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // it goes up
+	if m.of = q; q == nil {
+		return m, nil
+	}
+	if strange {
+		m.remarks = remark(m.remarks, "the request went to %v", q.dest)
+	}
+	if q.Hold == 0 {
+		m.remarks = remark(m.remarks, "the request did not ask for it")
+	}
+	return m, nil
+}
+
+// what says of which request it is.
+func (w *collectiveHold) what() string {
+	s := "a request that is not in this capture"
+	if w.of != nil {
+		s = fmt.Sprintf("%s, %v", w.of.name(), w.of.hop)
+	}
+	if w.Held {
+		return "holding " + s
+	}
+	return "holding no more " + s
+}
+
+// Summary implements capture.Understood.
+func (w *collectiveHold) Summary() string {
+	return "scoll " + w.what() + signedText(w.Signed) + odd(w.remarks)
+}
+
+// Details implements capture.Understood.
+func (w *collectiveHold) Details() []string {
+	return append([]string{fmt.Sprintf("%s; version %d, word %d, reply bits %#x%s", w.what(), scoll.Version, w.Number, w.ReplyBits, signedText(w.Signed))}, remarkLines(w.remarks)...)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (w *collectiveHold) MarshalJSON() ([]byte, error) {
+	e := collectiveEntry{Kind: "hold", Held: &w.Held, Flags: flagsOfWord(w.Signed), ReplyBits: hex(w.ReplyBits), Remarks: w.remarks}
+	if w.of != nil {
+		e.identify(w.of)
+		e.hop(w.of.hop)
+	}
+	return json.Marshal(e)
+}
+
+// holdText says how long a request may be held, if its sender understands that.
+func holdText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; held for %v at most", d)
+}

@@ -1,0 +1,103 @@
+package scollsim_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+	"ulnet/scoll/scollsim"
+)
+
+// flood has roots broadcast at once, each so many times, and returns when all of
+// them are over.
+func flood(t *testing.T, cfg scollsim.Config, roots, each int, within time.Duration) *scollsim.Net {
+	t.Helper()
+	n, err := scollsim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Group("oob"); err != nil {
+		t.Fatal(err)
+	}
+	for range each {
+		for root := range roots {
+			n.Begin(sim.NodeID(root), "")
+		}
+	}
+	under := func() (count int) {
+		for _, b := range n.Broadcasts() {
+			if b.Outcome == scollsim.UnderWay {
+				count++
+			}
+		}
+		return count
+	}
+	for end := n.Now() + within; under() > 0; {
+		if n.Now() > end {
+			t.Fatalf("%d broadcasts are not over after %v", under(), within)
+		}
+		if err := n.Run(n.Now() + 50*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// reachedAll fails unless every broadcast was sent and reached all its members, in the
+// order of its root.
+func reachedAll(t *testing.T, n *scollsim.Net) {
+	t.Helper()
+	bad := map[scoll.Status]int{}
+	for _, b := range n.Broadcasts() {
+		if b.Outcome == scollsim.NotSent {
+			bad[b.Status]++
+		}
+		for _, m := range b.Missing {
+			bad[m.Status]++
+		}
+	}
+	if len(bad) > 0 {
+		t.Errorf("not sent, or members not reached: %v; %+v", bad, n.Counters())
+	}
+	for _, err := range []error{n.Exact(), n.Once(), n.InOrder()} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func steady(nodes, maxActive int) scollsim.Config {
+	return scollsim.Config{
+		Nodes:    nodes,
+		Scoll:    scoll.Config{RTT: 4 * time.Millisecond, Guard: 2 * time.Millisecond, MaxActive: maxActive},
+		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+	}
+}
+
+// TestEightRoots: SC-3, SC-A30: eight roots broadcast a thousand times each at once to the
+// same sixteen members, with as many places as members have by default, and with few:
+// no member is named busy, or late, all broadcasts end, and each member runs those of a
+// root in their order.
+func TestEightRoots(t *testing.T) {
+	for places, each := range map[int]int{0: 1000, 16: 1000, 4: 200, 1: 100} {
+		n := flood(t, steady(16, places), 8, each, time.Minute)
+		reachedAll(t, n)
+		c := n.Counters()
+		t.Logf("%d places: %d times in %v; %d held, %d too long, %d waited, %d slowed", places, each, n.Now(), c.Held, c.HeldTooLong, c.Waited, c.Slowed)
+		if places > 0 && c.Held == 0 {
+			t.Error("no request was held")
+		}
+	}
+}
+
+// TestEightRootsOfStacks: the same above portals and LNet, fewer times.
+func TestEightRootsOfStacks(t *testing.T) {
+	cfg := steady(8, 3)
+	cfg.Stacks = true
+	n := flood(t, cfg, 8, 40, time.Minute)
+	if reachedAll(t, n); n.Counters().Held == 0 {
+		t.Error("no request was held")
+	}
+}
