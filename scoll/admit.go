@@ -10,16 +10,14 @@ func (m *Machine) admit(r *request, g *group) {
 		return
 	}
 	h := &r.header
-	if g.index < 0 {
-		g.parent = r.parent
-	}
+	m.bring(g, r)
 	if m.isPast(roster.NID(int(h.Root)), h.RootIncarnation) {
 		m.stats.Rebooted++
 		m.reject(r, EREBOOT)
 		return
 	}
 	root := g.rootOf(r, roster, m.now)
-	fresh := g.index < 0 || root.seen.top == 0
+	fresh, full := g.index < 0 || root.seen.top == 0, OK
 	switch {
 	case !root.seen.add(h.Sequence):
 		m.stats.Replayed++
@@ -29,9 +27,12 @@ func (m *Machine) admit(r *request, g *group) {
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 		return
-	case g.index < 0 && !m.roomForGroup(g):
+	case g.index < 0:
+		full = m.roomForGroup(g)
+	}
+	if full != OK {
 		m.stats.Busy++
-		m.reject(r, EBUSY)
+		m.reject(r, full)
 		return
 	}
 	m.heardOfLife(r, h.Group.Creator, h.Group.Incarnation, fresh)
@@ -87,6 +88,7 @@ func (m *Machine) join(r *request, g *group, roster *Membership, l *layout) {
 	}
 	g.inFlight++
 	g.used = m.now
+	m.table.touch(g)
 	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
 }
 

@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"fmt"
+	"runtime"
 
 	"ulnet/lnet/nid"
 )
@@ -81,8 +82,10 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 	a.tell(Input{Kind: Create, Broadcast: &o})
 }
 
-// OOBGroup returns a handle of an out-of-band group; nothing is sent. ENOTSUP:
-// the service does not map such groups; ENOSERVICE: it is not registered here.
+// OOBGroup returns a handle of an out-of-band group; nothing is sent. The handle is all
+// that a group takes that is not in use: what is kept of it for speed makes room for
+// others, Config.MaxGroups of them, and comes back with the next request. ENOTSUP: the
+// service does not map such groups; ENOSERVICE: it is not registered here.
 func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, private any) (*Group, error) {
 	s := a.service(service)
 	switch {
@@ -106,6 +109,17 @@ func (g *Group) Destroy(done func(error)) {
 		return
 	}
 	g.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
+}
+
+// hold keeps the group of a handle in the table until the handle is garbage. The
+// collector says when that is, since handles have no end that services would tell: a
+// group stays somewhat longer than it must.
+func (a *Agent) hold(h *Group) {
+	var held *group
+	a.runner.Inspect(func() { held = a.m.holdGroup(keyOf(h.id, h.service)) })
+	if held != nil {
+		runtime.AddCleanup(h, func(g *group) { a.runner.Inspect(func() { a.m.releaseGroup(g) }) }, held)
+	}
 }
 
 func (g *Group) outgoing(flags Flags) Outgoing {

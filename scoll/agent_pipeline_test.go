@@ -99,3 +99,18 @@ func TestAgentsPipelineDeath(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentsPipelineUntold: SC-A22, SC-A17: a word of progress that cannot be sent is sent
+// again, and the request beside it is not.
+func TestAgentsPipelineUntold(t *testing.T) {
+	s := newStacksAt(t, 3, 1_000_000_000, nil)
+	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
+	g.SetSegment(64 << 10)
+	s.nodes[1].agent.SpoilWords(1)
+	bulk := bytes.Repeat([]byte("bulk data "), 100_000)
+	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("b"), Bulk: [][]byte{bulk}}), []string{"b"})
+	s.same(bulk)
+	if inner, leaf := s.nodes[1].agent.Stats(), s.nodes[2].agent.Stats(); inner.Retries != 1 || leaf.Replayed != 0 {
+		t.Errorf("%d retries, %d requests came twice", inner.Retries, leaf.Replayed)
+	}
+}

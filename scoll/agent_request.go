@@ -33,7 +33,8 @@ type Request struct {
 	tree       tree.Tree
 	children   []tree.Child
 	bulkLength int
-	groupID    GroupID // of group, unless that is set
+	groupID    GroupID     // of group, unless that is set
+	mapped     *Membership // of an out-of-band group, at the root
 	shape      Tree
 	segment    uint32
 	few        [8]tree.Child
@@ -81,12 +82,17 @@ type Child struct {
 func (r *Request) Root() bool { return r.root }
 
 // Group is the group of the request. On any member it can be broadcast to: this
-// node is the root then.
+// node is the root then. A regular group stays here as long as the handle is reachable,
+// or until it ends.
 func (r *Request) Group() *Group {
 	if r.group != nil {
 		return r.group
 	}
-	return &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, segment: r.segment, oob: !r.groupID.Creator.IsValid()}
+	g := &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, segment: r.segment, oob: !r.groupID.Creator.IsValid()}
+	if !g.oob { // an out-of-band group is mapped again
+		r.agent.hold(g)
+	}
+	return g
 }
 
 // Repeated reports on members other than the root whether an earlier attempt of

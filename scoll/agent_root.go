@@ -77,7 +77,7 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 		return nil, EMSGSIZE
 	}
 	topology, _ := p.Tree.Topology()
-	r.members, r.children, r.rank = p.Members, p.Children, p.Members.Rank(a.self)
+	r.members, r.children, r.rank, r.mapped = p.Members, p.Children, p.Members.Rank(a.self), o.Members
 	r.tree = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}
 	return r, nil
 }
@@ -167,9 +167,7 @@ func (r *Request) Send() error {
 	if r.flags&FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}
-	if r.flags&FlagOOB != 0 && r.flags&FlagSubset == 0 {
-		o.Members = r.members
-	}
+	o.Members = r.mapped // the group may have made room for others meanwhile
 	if err := r.enter(preparingStage, sentStage); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (m *Machine) overdue(r *request) {
 		return
 	case held:
 		m.stats.HeldTooLong++
-		m.reject(r, EBUSY) // nobody has run it
+		m.reject(r, EMAXACTIVE) // nobody has run it
 		return
 	case preparing:
 		m.refuseFor(r, ETIMEDOUT)

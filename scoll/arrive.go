@@ -68,8 +68,8 @@ func (m *Machine) admissible(from nid.NID, h *RequestHeader, wall uint64) Status
 		return ENOTSUP
 	case !m.mayEnter(from, int(h.ListSize)+int(h.PayloadSize)+h.sumSize()):
 		m.stats.Busy++
-		return EBUSY
-	case m.table.graves[keyOf(h.Group, h.Service)]:
+		return EMAXACTIVE
+	case m.table.graves.has(keyOf(h.Group, h.Service)):
 		m.stats.NoGroup++
 		return ENOGROUP
 	}
@@ -114,11 +114,16 @@ func (m *Machine) enter(r *request) {
 		m.reject(r, ENOGROUP)
 	case h.ListSize > 0:
 		m.learn(r, r.body[:h.ListSize])
+	case m.isKnownList(h):
+		m.admit(r, m.fresh(h, m.table.lists.of(h.Group.Digest)))
 	case h.List.Length > maxListSize:
 		m.reject(r, EMSGSIZE)
-	case h.List.Length > 0 && (!m.mayFetch(r.parent, h.List.Length) || m.isListed(r.parent)):
+	case h.List.Length > 0 && !m.mayFetch(r.parent, h.List.Length):
 		m.stats.Busy++
-		m.reject(r, EBUSY)
+		m.reject(r, EMAXLISTS)
+	case h.List.Length > 0 && m.isListed(r.parent):
+		m.stats.Busy++
+		m.reject(r, EMAXACTIVE)
 	case h.List.Length > 0:
 		r.phase, r.fetches, r.list = listing, true, h.List.Length
 		m.lists += r.list
@@ -149,7 +154,7 @@ func (m *Machine) mapped(r *request, in *Input) {
 		key := keyOf(r.header.Group, r.header.Service)
 		g := m.table.groups[key]
 		if g == nil {
-			g = &group{key: key, index: -1}
+			g = m.table.fresh(key, nil)
 		}
 		g.members = in.Members
 		m.admit(r, g)
@@ -191,16 +196,31 @@ func (m *Machine) learn(r *request, list []byte) {
 		m.stats.Protocol++
 		m.reject(r, EPROTO)
 	case members.Len() > m.cfg.MaxMembers:
-		m.reject(r, EMSGSIZE)
+		m.reject(r, EMAXMEMBERS)
 	case members.Digest() != r.header.Group.Digest:
 		m.stats.Stale++
 		m.reject(r, ESTALE)
 	default:
-		key := keyOf(r.header.Group, r.header.Service)
-		g := m.table.groups[key]
+		if known := m.table.lists.of(members.Digest()); known != nil {
+			members = known
+		}
+		g := m.table.groups[keyOf(r.header.Group, r.header.Service)]
 		if g == nil {
-			g = &group{key: key, index: -1, members: members, stranger: m.hasStranger(members)}
+			g = m.fresh(&r.header, members)
 		}
 		m.admit(r, g)
 	}
+}
+
+// fresh makes the regular group of a request, which is not in the table yet.
+func (m *Machine) fresh(h *RequestHeader, members *Membership) *group {
+	g := m.table.fresh(keyOf(h.Group, h.Service), members)
+	g.stranger = m.hasStranger(members)
+	return g
+}
+
+// isKnownList reports whether another group has the list of members of a request's.
+func (m *Machine) isKnownList(h *RequestHeader) bool {
+	members := m.table.lists.of(h.Group.Digest)
+	return members != nil && members.Rank(h.Group.Creator) >= 0 && (h.List.Length == 0 || h.List.Length == uint64(members.Size()))
 }

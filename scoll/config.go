@@ -15,7 +15,7 @@ const (
 	maxActive     = 1024
 	moduleTime    = time.Second // what members take to read a list, and busy ones to forget a group
 	maxMembers    = 131_072
-	maxGroups     = 4096
+	maxGroups     = 8192
 	maxChildren   = 1024
 	maxAttempts   = 3         // to reach the live members again
 	maxTries      = 3         // to send a message that cannot be sent
@@ -46,14 +46,17 @@ type Config struct {
 	MaxPayload int
 	// MaxActive bounds the requests of others that are under way; further ones
 	// are held, four times as many (1024 at least) and 8 MiB at most, and those beyond
-	// that answered with EBUSY. Requests that wait for lists of members from one
+	// that answered with EMAXACTIVE. Requests that wait for lists of members from one
 	// peer are a quarter of MaxActive at most. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
-	// MaxGroups bounds the groups that others make here; requests over further
-	// ones are answered with EBUSY, unless one was not used for twice MaxTimeout
-	// and can go. Default 4096.
+	// MaxGroups bounds the groups of others that are known here, and, apart from
+	// these, the out-of-band groups that broadcasts of this node bring. The least
+	// recently used one makes room for another; only if all are in use requests
+	// over further ones are answered with EMAXGROUPS. It should not be less than
+	// the requests that can be under way, each of which may have a group of its
+	// own. Default 8192.
 	MaxGroups int
 	// MaxChildren bounds the children that others have this node send to: a list
 	// of members and a tree are what a root says, and each child costs a

@@ -36,8 +36,8 @@
 // # Bounds
 //
 // Requests have at most [MaxMessage] bytes with all that rides on them. A node
-// takes Config.MaxActive requests of others at a time, and Config.MaxGroups of
-// their groups, of which each node that sends to it has a share, and nodes on no
-// list (Agent.SetListed) have a bounded one together; what comes unasked finds
-// AgentConfig.Buffers buffers, or waits.
+// takes Config.MaxActive requests of others at a time, of which each node that
+// sends to it has a share, and nodes on no list (Agent.SetListed) have a bounded one
+// together; what comes unasked finds AgentConfig.Buffers buffers, or waits. What it
+// knows of groups is a cache of Config.MaxGroups of them.
 package scoll

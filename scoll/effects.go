@@ -22,7 +22,7 @@ const (
 	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: for the last time; Below: without itself, and why
 	Abort                // ID
-	Register             // Service, OOB: it exists, and maps out-of-band groups
+	Register             // Service, OOB, Pinned: it exists, and maps out-of-band groups, which stay
 	Unregister           // Service
 	Create               // Broadcast: of the group Group with Members
 	Health               // From, Alive, Lifetime: what discovery says
@@ -65,6 +65,7 @@ type Input struct {
 	Below     bool
 	Alive     bool
 	OOB       bool
+	Pinned    bool
 	Size      int
 	There     uint64
 	Lifetime  uint64

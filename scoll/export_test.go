@@ -1,6 +1,10 @@
 package scoll
 
-import "time"
+import (
+	"time"
+
+	"ulnet/portals"
+)
 
 // Held is what an agent keeps of requests, and of lists that it fetches.
 func (a *Agent) Held() (requests, lists int) {
@@ -24,4 +28,16 @@ func ChildTimeout(cfg Config, depth int, bulk uint64, processing time.Duration) 
 	cfg = cfg.filled()
 	h := RequestHeader{RTT: cfg.RTT, Guard: cfg.Guard, BulkTime: cfg.bulkTime(bulk)}
 	return h.childTimeout(depth, processing)
+}
+
+// SpoilWords has the first words of progress that leave fail, so many of them.
+func (a *Agent) SpoilWords(n int) {
+	done := a.sender.event
+	a.sender.event = func(e *portals.Event) {
+		if p := e.UserPtr.(*sending); p.progress && e.Unlinked && n > 0 {
+			n--
+			e.Err = EIO
+		}
+		done(e)
+	}
 }

@@ -1,10 +1,8 @@
 package scoll
 
 import (
-	"slices"
 	"time"
 
-	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/tree"
 )
@@ -46,7 +44,11 @@ type group struct {
 	roots    []rootState
 	layout   layout
 	live     liveSet
+	place    place // in the cache
 }
+
+// isOOB reports whether a group is an out-of-band one.
+func (g *group) isOOB() bool { return !g.key.id.Creator.IsValid() }
 
 // layout keeps the children of this node in a tree (SC-155).
 type layout struct {
@@ -81,41 +83,45 @@ func (r *request) shape() tree.Tree {
 	return tree.Tree{Topology: topology, N: r.roster.Len(), Root: int(r.header.Root)}
 }
 
-// table is the groups of a node, and tombstones of those that are gone.
+// table is the groups of a node, tombstones of those that have ended, and ghosts of
+// those that made room for others.
 type table struct {
 	groups map[groupKey]*group
 	list   []*group
-	others int // of them not made here
+	cache  cache
+	lists  lists
 	shares *shares
 	next   uint64 // index of the next group
-	graves map[groupKey]bool
-	buried []grave // the oldest first
+	graves graveyard
+	ghosts graveyard
 	// sequence is the highest number of a broadcast of ours over a group that is
 	// gone. One that comes back goes on from there: others may not have forgotten
 	// it, and would take lower numbers for replays.
 	sequence uint64
 }
 
-type grave struct {
-	key      groupKey
-	at       time.Duration // when it is forgotten
-	stranger bool          // the group was one of strangers
+func (t *table) init(s *shares) {
+	t.shares, t.groups, t.lists = s, make(map[groupKey]*group), make(lists)
+	t.graves.init()
+	t.ghosts.init()
+	t.cache.init()
 }
 
-func (t *table) init(s *shares) {
-	t.shares = s
-	t.groups, t.graves = make(map[groupKey]*group), make(map[groupKey]bool)
+// fresh returns a group that is not in the table, with what a ghost knows of it.
+func (t *table) fresh(key groupKey, members *Membership) *group {
+	return &group{key: key, index: -1, members: members, roots: t.ghosts.roots(key)}
 }
 
 func (t *table) add(g *group) {
 	g.index, g.sequence = len(t.list), max(g.sequence, t.sequence)
 	t.groups[g.key] = g
 	t.list = append(t.list, g)
+	t.ghosts.remove(g.key)
+	t.lists.add(g)
 	if !g.creator {
-		t.others++
-		g.bytes = g.size()
-		t.shares.charge(g.parent, g.stranger, share{groups: 1, bytes: g.bytes}, 1)
+		t.charge(g, 1)
 	}
+	t.touch(g)
 }
 
 // remove ends a group. Requests that are under way keep what they need.
@@ -131,71 +137,51 @@ func (t *table) remove(g *group) {
 	t.list[last] = nil
 	t.list = t.list[:last]
 	g.index = -1
+	t.lists.release(g)
 	if !g.creator {
-		t.others--
-		t.shares.charge(g.parent, g.stranger, share{groups: 1, bytes: g.bytes}, -1)
+		t.charge(g, -1)
 	}
 }
 
 // bury ends a group and remembers that it is gone (SC-A12).
 func (t *table) bury(g *group, until time.Duration) {
-	if g.index < 0 {
-		return
+	if g.index >= 0 {
+		t.remove(g)
+		t.graves.add(g, nil, until)
 	}
-	t.remove(g)
-	t.roomForGrave(g.stranger)
-	t.graves[g.key] = true
-	t.buried = append(t.buried, grave{g.key, until, g.stranger})
 }
 
-// roomForGrave forgets the oldest tombstone if there are too many. Those of strangers'
-// groups are a quarter of all: one of these goes for another.
-func (t *table) roomForGrave(stranger bool) {
-	first, count := 0, 0
-	for i := range t.buried {
-		if t.buried[i].stranger {
-			if count++; count == 1 {
-				first = i
-			}
-		}
+// displace takes a group out of the table, and remembers for a while which requests
+// have been run over it: the group itself comes back when it is used.
+func (t *table) displace(g *group, until time.Duration) {
+	if g.index >= 0 {
+		t.remove(g)
+		t.ghosts.add(g, latest(g.roots), until)
 	}
-	if !stranger || count < maxTombstones/4 {
-		if first = 0; len(t.buried) < maxTombstones {
-			return
-		}
-	}
-	delete(t.graves, t.buried[first].key)
-	t.buried = slices.Delete(t.buried, first, first+1)
 }
 
-// forget ends tombstones whose time is over.
+// forget ends tombstones and ghosts whose time is over.
 func (t *table) forget(now time.Duration) {
-	for len(t.buried) > 0 && t.buried[0].at <= now {
-		delete(t.graves, t.buried[0].key)
-		t.buried = t.buried[1:]
-	}
+	t.graves.forget(now)
+	t.ghosts.forget(now)
 }
 
-func (t *table) wake() time.Duration {
-	if len(t.buried) == 0 {
-		return machine.Never
-	}
-	return t.buried[0].at
-}
+func (t *table) wake() time.Duration { return min(t.graves.wake(), t.ghosts.wake()) }
 
 // release notes that a request over a group is over. An out-of-band group is its
 // service's and may be used again at once: what is known of it is forgotten, if
 // nobody else uses it, and it leaves no tombstone.
 func (m *Machine) release(g *group, last bool) {
 	g.inFlight--
-	if last && !g.key.id.Creator.IsValid() {
+	m.table.touch(g)
+	if last && g.isOOB() {
 		if g.inFlight == 0 {
 			m.table.remove(g)
 		}
 		return
 	}
 	g.last = g.last || last
-	if g.last && g.inFlight == 0 && g.index >= 0 {
+	if g.last && g.inFlight == 0 {
 		m.table.bury(g, m.now+2*m.cfg.MaxTimeout)
 	}
 }

@@ -20,7 +20,7 @@ import (
 //     with fewer levels only, and a leaf waits for none.
 //   - The parent is told, and its parent, up to the root (see Hold): their time-outs count
 //     from the instant at which there is a place. A header says how long a member may hold
-//     a request; what is held for longer is refused with EBUSY. So a node gives up a child
+//     a request; what is held for longer is refused with EMAXACTIVE. So a node gives up a child
 //     of d levels after T(d) and d times that at the latest, whatever children say.
 //   - A parent of an earlier version does not understand that, and forwards 0 as the time.
 //     Then a request is held within T of the parent, and its service has what is left.

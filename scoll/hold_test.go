@@ -98,7 +98,7 @@ func TestHeldTooLong(t *testing.T) {
 	if h.advance(); h.now != came+testHold {
 		t.Errorf("after %v, want %v", h.now-came, testHold)
 	}
-	if h.refusedAs(EBUSY); h.refusal().Nodes != 4 {
+	if h.refusedAs(EMAXACTIVE); h.refusal().Nodes != 4 {
 		t.Errorf("for %d nodes", h.refusal().Nodes)
 	}
 	h.one("held too long", h.m.stats.HeldTooLong)
@@ -120,7 +120,7 @@ func TestHeldByOld(t *testing.T) {
 	if h.advance(); h.now != came+r.answerTimeout(3) {
 		t.Errorf("after %v", h.now-came)
 	}
-	h.refusedAs(EBUSY)
+	h.refusedAs(EMAXACTIVE)
 	came = h.now
 	h.another(3, old)
 	h.now += 7 * time.Millisecond
@@ -217,7 +217,7 @@ func TestHeldChildAnswers(t *testing.T) {
 		h.say(6, true)
 		h.childReplies(6, func(r *ReplyHeader, in *Input) {
 			if refuses {
-				*r = ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: ReplyLast | ReplyCollective, Status: EBUSY}
+				*r = ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: ReplyLast | ReplyCollective, Status: EMAXACTIVE}
 				in.Length = ReplyHeaderSize
 			}
 		})
@@ -380,7 +380,7 @@ func TestHeldShares(t *testing.T) {
 				t.Fatalf("%s: there is room for ever", name)
 			}
 		}
-		if h.refusal().Status != EBUSY {
+		if h.refusal().Status != EMAXACTIVE {
 			t.Errorf("%s: %+v", name, h.refusal())
 		}
 	}
@@ -475,7 +475,7 @@ func TestSlowed(t *testing.T) {
 	h.id = 0
 	h.begin(OK, Outgoing{})
 	h.childReplies(1, func(r *ReplyHeader, in *Input) {
-		*r = ReplyHeader{RootIncarnation: 5, Sequence: 2, Flags: ReplyLast | ReplyCollective, Status: EBUSY}
+		*r = ReplyHeader{RootIncarnation: 5, Sequence: 2, Flags: ReplyLast | ReplyCollective, Status: EMAXACTIVE}
 		in.Length = ReplyHeaderSize
 	})
 	h.step(Input{Kind: InReply})

@@ -57,7 +57,7 @@ func TestHostile(t *testing.T) {
 			met.Stray += s.Stray
 			met.Late += s.Late
 			met.Early += s.Early
-			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.graves) != 0 {
+			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.graves.of) != 0 {
 				t.Fatalf("seed %d: node %d has %d requests left", seed, node.id, node.m.requests.active)
 			}
 		}

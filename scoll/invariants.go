@@ -33,7 +33,7 @@ func (m *Machine) invariants() error {
 	}
 	strange := 0
 	for i, g := range m.table.list {
-		if !g.creator {
+		if !g.creator && g.place.class != ofOurs {
 			strange++
 		}
 		if g.index != i || m.table.groups[g.key] != g {
@@ -43,8 +43,11 @@ func (m *Machine) invariants() error {
 			return fmt.Errorf("group %v has %d requests, counted %d", g.key.id, g.inFlight, inFlight[g])
 		}
 	}
-	if strange != m.table.others {
-		return fmt.Errorf("%d groups of others, counted %d", strange, m.table.others)
+	if strange != m.table.cache.others() {
+		return fmt.Errorf("%d groups of others, counted %d", m.table.cache.others(), strange)
+	}
+	if err := m.table.invariants(); err != nil {
+		return err
 	}
 	if err := m.shares.invariants(placed, m.incoming-placed, strange, m.lists); err != nil {
 		return err
@@ -56,6 +59,40 @@ func (m *Machine) invariants() error {
 		if r.heapAt != i || i > 0 && m.requests.less(i, (i-1)/2) {
 			return fmt.Errorf("the heap is out of order at %d", i)
 		}
+	}
+	return nil
+}
+
+// invariants sees to it that exactly those groups may make room for others that do
+// not have to stay.
+func (t *table) invariants() error {
+	queues := []*queue{&t.cache.ours}
+	for _, h := range t.cache.holders {
+		for i := range h.parts {
+			queues = append(queues, &h.parts[i].oob, &h.parts[i].regular)
+		}
+	}
+	may := 0
+	for _, q := range queues {
+		tick := uint64(0)
+		for g := q.first; g != nil; g = g.place.next {
+			if may++; g.place.queue != q || g.place.tick <= tick || g.index < 0 {
+				return fmt.Errorf("group %v is in the wrong place of its queue", g.key.id)
+			}
+			tick = g.place.tick
+		}
+	}
+	for _, g := range t.list {
+		stays := g.creator || g.inFlight > 0 || g.place.pinned || g.place.holds > 0
+		if stays == (g.place.queue != nil) {
+			return fmt.Errorf("group %v stays: %v, but may go: %v", g.key.id, stays, !stays)
+		}
+		if !stays {
+			may--
+		}
+	}
+	if may != 0 {
+		return fmt.Errorf("%d groups more may go than there are", may)
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func TestLast(t *testing.T) {
 		h.want("refuse")
 	}
 	h.advance() // the tombstone goes
-	if len(h.m.table.graves) != 0 || h.now < 2*time.Minute {
-		t.Errorf("tombstones: %d at %v", len(h.m.table.graves), h.now)
+	if len(h.m.table.graves.of) != 0 || h.now < 2*time.Minute {
+		t.Errorf("tombstones: %d at %v", len(h.m.table.graves.of), h.now)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestLastOutOfBand(t *testing.T) {
 	c.nodes[2].service.reject = OK
 	c.want(c.broadcast(0, group, o), 0)
 	for _, n := range c.nodes {
-		if len(n.m.table.list)+len(n.m.table.graves) != 0 {
+		if len(n.m.table.list)+len(n.m.table.graves.of) != 0 {
 			t.Errorf("node %d knows %v", n.id, n.m.Groups())
 		}
 	}

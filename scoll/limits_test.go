@@ -88,11 +88,11 @@ func TestMaxMembers(t *testing.T) {
 	h := newHarness(t, 8, 0, func(c *Config) { c.MaxMembers = 7 })
 	for _, flags := range []Flags{0, FlagModule} {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: flags}})
-		h.want("created:" + EMSGSIZE.String())
+		h.want("created:" + EMAXMEMBERS.String())
 	}
 	h = newHarness(t, 8, 4, func(c *Config) { c.MaxMembers = 7 })
 	h.deliver(0, h.header(), true, "x")
-	if h.want("refuse"); h.refusal().Status != EMSGSIZE {
+	if h.want("refuse"); h.refusal().Status != EMAXMEMBERS {
 		t.Errorf("%v", h.refusal().Status)
 	}
 	h = newHarness(t, 8, 4, nil)
@@ -114,7 +114,7 @@ func TestListsAtATime(t *testing.T) {
 	}
 	fetch(1, "fetch")
 	first := h.id
-	if fetch(2, "refuse"); h.refusal().Status != EBUSY {
+	if fetch(2, "refuse"); h.refusal().Status != EMAXLISTS {
 		t.Errorf("%v", h.refusal().Status)
 	}
 	h.step(Input{Kind: InFetched, ID: first, Data: h.members.AppendBinary(nil)})
@@ -139,7 +139,7 @@ func TestListsOfOne(t *testing.T) {
 			h.want("fetch")
 			continue
 		}
-		if h.want("refuse"); h.refusal().Status != EBUSY || h.m.Stats().Busy != index-4 {
+		if h.want("refuse"); h.refusal().Status != EMAXACTIVE || h.m.Stats().Busy != index-4 {
 			t.Errorf("%v, %+v", h.refusal().Status, h.m.Stats())
 		}
 	}
@@ -180,55 +180,13 @@ func TestMaxGroups(t *testing.T) {
 		h.id = 0
 		h.admitted(nil)
 	}
-	if h.want("refuse"); h.refusal().Status != EBUSY || h.m.Stats().Busy != 1 || len(h.m.Groups()) != 3 {
+	if h.want("refuse"); h.refusal().Status != EMAXGROUPS || h.m.Stats().Busy != 1 || len(h.m.Groups()) != 3 {
 		t.Errorf("%v, %+v, %d groups", h.refusal().Status, h.m.Stats(), len(h.m.Groups()))
 	}
 	h.group = GroupID{nid.MustParse("99@gni"), 8, 9, h.members.Digest()}
 	h.admitted(nil)
 	if h.want("refuse"); h.refusal().Status != EPROTO || len(h.m.lives.of) != 2 {
 		t.Errorf("a creator who is no member: %v, %d lives, ours included", h.refusal().Status, len(h.m.lives.of))
-	}
-}
-
-// TestIdleGroup: SC-156: where there are too many groups of others, the one that
-// was not used for longest goes, but not while something of it may be on its way.
-func TestIdleGroup(t *testing.T) {
-	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 2 })
-	use := func(index uint64) (taken bool) {
-		h.group.Index = index
-		h.id = 0
-		refused := h.m.Stats().Busy
-		h.admitted(func(r *RequestHeader) { r.Sequence, r.First = uint64(h.now), uint64(h.now) })
-		return h.m.Stats().Busy == refused
-	}
-	finish := func() {
-		for h.m.requests.active > 0 { // the service never answers
-			h.id = h.m.requests.heap[0].id
-			h.advance()
-			for _, id := range active(h.m) {
-				h.step(Input{Kind: InPreRequest, ID: id})
-				h.step(Input{Kind: InReplyOut, ID: id})
-			}
-		}
-	}
-	use(1)
-	finish()
-	h.now += time.Minute
-	use(2)
-	finish()
-	h.now += time.Minute
-	use(1)
-	if use(3) {
-		t.Error("a third group is taken while others may be in use")
-	}
-	finish()
-	h.now += 2*h.m.cfg.MaxTimeout - time.Minute
-	if !use(3) {
-		t.Error("a third group is refused when another is idle")
-	}
-	left := h.m.Groups()
-	if len(left) != 2 || left[0].ID.Index != 1 || left[1].ID.Index != 3 {
-		t.Errorf("left are %+v", left)
 	}
 }
 

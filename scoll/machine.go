@@ -30,7 +30,7 @@ type Machine struct {
 	steps bool
 }
 
-type registration struct{ oob bool }
+type registration struct{ oob, pinned bool }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
@@ -84,9 +84,10 @@ func (m *Machine) apply(in *Input) {
 	case Return:
 		m.returned(in)
 	case Register:
-		m.services[in.Service] = &registration{in.OOB}
+		m.services[in.Service] = &registration{in.OOB, in.Pinned}
 	case Unregister:
 		delete(m.services, in.Service)
+		m.unpin(in.Service)
 	case Listed:
 		m.shares.listed = in.Listed
 	case Health:

@@ -1,6 +1,9 @@
 package scoll
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // maxWaiting bounds the broadcasts of this node over a group that wait for others.
 const maxWaiting = 4096
@@ -90,7 +93,7 @@ func (m *Machine) passed(r *request) {
 	g, h := r.group, &r.header
 	g.forgetSequence(h.Sequence)
 	g.forgetSequence(h.First)
-	switch busy := func(e Missing) bool { return e.Status == EBUSY }; {
+	switch busy := func(e Missing) bool { return errors.Is(e.Status, EBUSY) }; {
 	case slices.ContainsFunc(r.trailer, busy):
 		m.slower(r)
 	case !r.slowed && h.Sequence > 0:

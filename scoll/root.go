@@ -49,9 +49,13 @@ func (m *Machine) target(o *Outgoing) (*group, *Membership, Status) {
 	g := m.table.groups[key]
 	if o.Flags&FlagOOB != 0 && o.Members != nil {
 		if g == nil {
-			g = &group{key: key, index: -1, tree: o.Tree.orDefault(), complete: true}
+			g = m.table.fresh(key, o.Members)
+			g.tree, g.complete, g.place = o.Tree.orDefault(), true, place{class: ofOurs, pinned: m.isPinned(g)}
+			m.roomForOurs()
 			m.table.add(g)
 		}
+		g.used = m.now
+		m.table.touch(g)
 		if g.members == nil || g.members.Digest() != o.Members.Digest() {
 			g.members = o.Members
 		}
@@ -207,7 +211,7 @@ func (m *Machine) create(o *Outgoing) {
 	case o.Members == nil || o.Members.Rank(m.cfg.Self) < 0 || !tree:
 		s = EINVAL
 	case o.Members.Len() > m.cfg.MaxMembers:
-		s = EMSGSIZE
+		s = EMAXMEMBERS
 	}
 	if o.Status = s; s != OK {
 		m.emit(Effect{Kind: Created, Token: o.Token, Status: s})

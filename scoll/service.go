@@ -52,6 +52,11 @@ type Service struct {
 	// MapGroup returns the membership of an out-of-band group, the same value as
 	// long as it does not change. nil: there are no such groups.
 	MapGroup func(OOBID) (*Membership, error)
+	// Pinned has every out-of-band group that MapGroup knows stay here, beyond
+	// Config.MaxGroups, so that requests over it are never refused for want of a
+	// place: for a service that knows few groups and needs them in an emergency.
+	// Otherwise the least recently used group makes room for others.
+	Pinned bool
 }
 
 // OOBID names an out-of-band group of a service, which alone knows what it
@@ -97,7 +102,7 @@ func (a *Agent) RegisterService(s Service) error {
 	}
 	a.services[s.ID] = &s
 	a.mu.Unlock()
-	a.tell(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil})
+	a.tell(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil, Pinned: s.Pinned})
 	return nil
 }
 

@@ -16,7 +16,7 @@ type Stats struct {
 	Ahead       uint64 // with an incarnation far above the wall clock
 	Busy        uint64
 	Held        uint64 // requests of others that waited for a place
-	HeldTooLong uint64 // of these, without getting one: refused with EBUSY
+	HeldTooLong uint64 // of these, without getting one: refused with EMAXACTIVE
 	Waited      uint64 // broadcasts of this node that waited until others were over
 	Slowed      uint64 // how often fewer of them were let go at a time, because members held some
 	Rejected    uint64 // by the service

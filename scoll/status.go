@@ -34,13 +34,26 @@ const (
 	ELOST      Status = 1006 // it answered, but the service that was to pass that on did not
 )
 
+// What is full at the node that refused a request, each named for the setting that
+// allows more. errors.Is says of the first four that they are EBUSY, and of the last
+// that it is EMSGSIZE, which is what members before these had names said.
+const (
+	EMAXACTIVE  Status = 1010 // Config.MaxActive: requests at a time, or the sender's share of them
+	EMAXGROUPS  Status = 1011 // Config.MaxGroups: all groups there are in use, or those of the sender's share
+	EMAXLISTS   Status = 1012 // lists of members take all memory that there is for them
+	EMAXMEMORY  Status = 1013 // a limit of the service on memory
+	EMAXMEMBERS Status = 1014 // Config.MaxMembers: nodes of a group
+)
+
 var statusTexts = map[Status]string{
 	OK: "ok", EPERM: "not the parent", EIO: "failed", EAGAIN: "too early", EBUSY: "busy", EINVAL: "invalid",
 	EPROTO: "not understood", EMSGSIZE: "too large", ENOTSUP: "not supported", ETIMEDOUT: "timed out",
 	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
 	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
 	EKEY: "not signed with the key", EAHEAD: "incarnation ahead of the clock", ENOTLISTED: "not on the list of nodes",
-	ELOST: "answered, but that was lost above it",
+	ELOST:      "answered, but that was lost above it",
+	EMAXACTIVE: "busy: max_active", EMAXGROUPS: "busy: max_groups", EMAXLISTS: "busy: lists of members",
+	EMAXMEMORY: "busy: max_memory", EMAXMEMBERS: "too large: max_members",
 }
 
 // String returns the text of a status.
@@ -53,6 +66,17 @@ func (s Status) String() string {
 
 // Error implements error.
 func (s Status) Error() string { return s.String() }
+
+// Is says which status one that names a setting is, for errors.Is.
+func (s Status) Is(target error) bool {
+	switch s {
+	case EMAXACTIVE, EMAXGROUPS, EMAXLISTS, EMAXMEMORY:
+		return target == EBUSY
+	case EMAXMEMBERS:
+		return target == EMSGSIZE
+	}
+	return false
+}
 
 // statusOf returns the status that an error is, EIO if it has none.
 func statusOf(err error) Status {

@@ -76,6 +76,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	err := cfg.Agent.RegisterService(scoll.Service{
 		ID: ServiceID, PreRequest: b.preRequest, IncomingRequest: b.incomingRequest, Inline: true,
 		IncomingReply: b.incomingReply, PostReply: b.postReply, ReplyOut: b.replyOut, MapGroup: b.mapGroup,
+		Pinned: true, // there is one, and no flood of others may keep an eviction out
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register the service of client health: %w", err)

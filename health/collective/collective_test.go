@@ -237,3 +237,52 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("%d busy, %v missing", busy, o.Missing)
 	}
 }
+
+// TestPinned: CH-A22: the group of all servers stays, whatever groups others make.
+func TestPinned(t *testing.T) {
+	const n, other = 3, scoll.ServiceID(9)
+	s := newServers(t, n, nil)
+	s.broadcast(0, 1)
+	targets := make([]scoll.Target, n)
+	for i, id := range s.ids {
+		targets[i] = scoll.Target{NID: id, Entities: entity}
+	}
+	members, err := scoll.NewMembership(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare := func(r *scoll.Request) error { return post(r, 0) }
+	for _, k := range s.nodes {
+		if err := k.agent.RegisterService(scoll.Service{
+			ID: other, PreRequest: prepare, IncomingRequest: func(*scoll.Request) error { return nil },
+			PostReply: func(r *scoll.Request) { _ = r.Reply(nil) }, // at the root: EINVAL
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 * fewGroups {
+		s.fabric.Do(0, func(*simlnd.Host) {
+			s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: other, Members: members, Done: func(g *scoll.Group, err error) {
+				r, err2 := g.NewRequest(scoll.RequestConfig{})
+				if err2 == nil {
+					err2 = errors.Join(prepare(r), r.Send())
+				}
+				if err = errors.Join(err, err2); err != nil {
+					t.Error(err)
+				}
+			}})
+		})
+		s.run(time.Second)
+	}
+	for i, k := range s.nodes[1:] {
+		groups, health := k.agent.Groups(), 0
+		for _, g := range groups {
+			if g.Service == ServiceID {
+				health++
+			}
+		}
+		if health != 1 || len(groups) != 1+fewGroups {
+			t.Errorf("server %d: %+v", i+1, groups)
+		}
+	}
+}

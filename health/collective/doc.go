@@ -21,7 +21,8 @@
 //
 // Answers of others take at most Config.MaxMemory bytes of buffers at a time;
 // further requests are refused with EBUSY. The number of requests is scoll's to
-// bound.
+// bound. The group is pinned: no number of other groups makes it go, or keeps it
+// out.
 //
 // It starts no goroutine and reads no clock; callbacks come from wherever scoll
 // makes them.

@@ -79,6 +79,8 @@ func addStats(sum, s *scoll.Stats) {
 	sum.Relisted += s.Relisted
 	sum.Replayed += s.Replayed
 	sum.Destroyed += s.Destroyed
+	sum.Displaced += s.Displaced
+	sum.Busy += s.Busy
 	sum.Malformed += s.Malformed + s.Protocol + s.Spoofed + s.BadReply + s.Oversized + s.Stray
 }
 

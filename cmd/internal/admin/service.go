@@ -138,7 +138,7 @@ func (s *Service) preRequest(r *scoll.Request) error {
 	strange := s.cfg.IsStranger != nil && s.cfg.IsStranger(r.ParentNID())
 	if !s.take(memory, strange) {
 		s.stats.memory.Add(1)
-		return scoll.EBUSY
+		return scoll.EMAXMEMORY
 	}
 	g, err := s.prepare(r, q)
 	if err != nil {

@@ -129,7 +129,7 @@ func TestBounds(t *testing.T) {
 	})
 	g := s.group(0)
 	o := s.send(0, g, Order{Verb: Text, Bulk: make([]byte, 2001)})
-	want := []scoll.Unreached{{NID: nidOf(1), Status: scoll.EMSGSIZE}, {NID: nidOf(3), Status: scoll.EBUSY}}
+	want := []scoll.Unreached{{NID: nidOf(1), Status: scoll.EMSGSIZE}, {NID: nidOf(3), Status: scoll.EMAXMEMORY}}
 	if !slices.Equal(o.Unreached, want) {
 		t.Errorf("unreached %v, want %v", o.Unreached, want)
 	}

@@ -72,7 +72,7 @@ const MaxOutput = 64 << 10
 
 func defaultScoll() Scoll {
 	return Scoll{
-		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 16384, MaxGroups: 256,
+		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 16384, MaxGroups: 8192,
 		MaxTimeout: 10 * time.Minute,
 		Tree:       scoll.Tree{Type: scoll.KNomial, K: 2},
 		Admin: Admin{

@@ -37,7 +37,7 @@ type collective struct {
 
 	relisting sync.Mutex // held while the list is made; taken before all others
 
-	carried carried
+	carried *admin.Carried
 }
 
 // newsCycles is how many cycles of gossip pass until all have noticed a death that
@@ -64,7 +64,7 @@ func (n *Node) startScoll() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &collective{node: n, cfg: n.cfg.Scoll, end: cancel}
-	c.carried.most, c.carried.limit = c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory
+	c.carried = admin.NewCarried(c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory)
 	var err error
 	if c.self, err = n.scollNID(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	return admin.Config{
 		Distrust: c.distrust, IsStranger: c.isStranger,
 		Version: "ulnet " + cli.Version(), Digest: digestOf(c.node.cfg.Config), Actions: actions, MayAct: c.mayAct,
-		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.take,
+		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take,
 		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log, Worker: c.workers.Go,
 	}, nil
 }
@@ -202,17 +202,23 @@ func failed(err error) error {
 		return err
 	}
 	errno := syscall.EIO
-	if status < 1000 {
+	switch {
+	case status < 1000:
 		errno = syscall.Errno(status)
+	case errors.Is(status, scoll.EBUSY):
+		errno = syscall.EBUSY
+	case errors.Is(status, scoll.EMSGSIZE):
+		errno = syscall.EMSGSIZE
 	}
 	return cli.Hint(&scollError{errno, err}, "%s", cmp.Or(hints[status], "'scollctl stats' counts what was refused here"))
 }
 
 var hints = map[scoll.Status]string{
-	scoll.EBUSY:     "wait until other broadcasts are over: 'scollctl watch' shows them",
-	scoll.EINVAL:    "the time-outs of all levels of the tree must be within max_timeout of the section scoll",
-	scoll.EHOSTDOWN: "a member is dead: 'gossipctl status' shows which; --live leaves the dead out",
-	scoll.ESTALE:    "other members are alive than a moment ago: try again",
-	scoll.EMSGSIZE:  "the group or its answers are too large: see max_members and output in the section scoll",
-	scoll.ETIMEDOUT: "a member did not answer; 'scollctl ping' says which",
+	scoll.EBUSY:       "wait until other broadcasts are over: 'scollctl watch' shows them",
+	scoll.EINVAL:      "the time-outs of all levels of the tree must be within max_timeout of the section scoll",
+	scoll.EHOSTDOWN:   "a member is dead: 'gossipctl status' shows which; --live leaves the dead out",
+	scoll.ESTALE:      "other members are alive than a moment ago: try again",
+	scoll.EMSGSIZE:    "the group or its answers are too large: see max_members and output in the section scoll",
+	scoll.EMAXMEMBERS: "the group is too large: raise max_members in the section scoll",
+	scoll.ETIMEDOUT:   "a member did not answer; 'scollctl ping' says which",
 }

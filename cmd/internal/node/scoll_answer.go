@@ -76,7 +76,17 @@ func unreachedText(s scoll.Status) string {
 	case scoll.EPERM:
 		return "not allowed: allow_roots and allow_relays there say who may send bulk data"
 	case scoll.EBUSY:
-		return "too busy: max_active or max_memory there"
+		return "too busy: max_active, max_groups or max_memory there"
+	case scoll.EMAXACTIVE:
+		return "too busy: raise max_active in the section scoll there"
+	case scoll.EMAXGROUPS:
+		return "too busy: all groups there are in use; raise max_groups in the section scoll there"
+	case scoll.EMAXLISTS:
+		return "too busy: lists of members take all memory that there is for them there; use fewer large groups at a time"
+	case scoll.EMAXMEMORY:
+		return "too busy: raise max_memory in the section scoll, admin, there"
+	case scoll.EMAXMEMBERS:
+		return "too large: raise max_members in the section scoll there"
 	case scoll.EMSGSIZE:
 		return "too large: max_bulk there, or the answers"
 	case scoll.EINVAL:

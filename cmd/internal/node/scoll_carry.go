@@ -1,128 +1,31 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"ulnet/cmd/internal/admin"
-	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 )
 
 // Bulk data of broadcasts can go by multicast before the request goes down the tree: to
-// the group that multicast in the section admin names. Who has all of it then does not
-// fetch it from its parent; who lacks some does, as all do otherwise. Messages are
-//
-//	 0  4  magic   "SCBK"
-//	 4  2  version
-//	 6  2  reserved
-//	 8 16  id      of the broadcast
-//	24  8  length  of the data
-//	32  8  offset  of what follows, little-endian like all
-//	40     data
+// the group that multicast in the section admin names. See admin.Carried.
 const (
-	carryMagic   = "SCBK"
-	carryVersion = 1
-	carryHeader  = 40
 	// carryPiece is the data of a message, unless the window has less.
 	carryPiece = 64 << 10
-	// carryKept is how long data waits for its request.
-	carryKept = time.Minute
 	// carryTimeout bounds how long a broadcast waits until all have its data.
 	carryTimeout = 10 * time.Second
 )
 
-// carried is bulk data of others' broadcasts whose requests have not come yet.
-type carried struct {
-	most  int // bytes of one
-	limit int // bytes of all
-
-	mu    sync.Mutex
-	list  []*load // guarded by mu, like all below; the oldest first
-	bytes int
-}
-
-// load is the data of a broadcast, as far as it has come.
-type load struct {
-	root nid.NID
-	id   admin.ID
-	data []byte
-	have int
-	at   time.Time
-}
-
-// put takes a message from a root.
-func (c *carried) put(root nid.NID, b []byte, now time.Time) {
-	le := binary.LittleEndian
-	if len(b) < carryHeader || string(b[:4]) != carryMagic || le.Uint16(b[4:]) != carryVersion {
-		return
-	}
-	id, length, offset := admin.ID(b[8:24]), le.Uint64(b[24:]), le.Uint64(b[32:])
-	piece := b[carryHeader:]
-	if length == 0 || length > uint64(c.most) || offset > length || uint64(len(piece)) > length-offset {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := c.find(root, id)
-	if offset == 0 && i < 0 {
-		c.room(int(length), now)
-		c.list = append(c.list, &load{root: root, id: id, data: make([]byte, length), at: now})
-		c.bytes += int(length)
-		i = len(c.list) - 1
-	}
-	if i < 0 || uint64(c.list[i].have) != offset || uint64(len(c.list[i].data)) != length {
-		return // of what was given up, or from a group that does not keep the order
-	}
-	l := c.list[i]
-	l.have += copy(l.data[offset:], piece)
-}
-
-// room makes room for data: what is too old goes, and then the oldest.
-func (c *carried) room(length int, now time.Time) {
-	for len(c.list) > 0 && (now.Sub(c.list[0].at) > carryKept || c.bytes+length > c.limit) {
-		c.drop(0)
-	}
-}
-
-func (c *carried) drop(i int) {
-	c.bytes -= len(c.list[i].data)
-	c.list = slices.Delete(c.list, i, i+1)
-}
-
-func (c *carried) find(root nid.NID, id admin.ID) int {
-	return slices.IndexFunc(c.list, func(l *load) bool { return l.root == root && l.id == id })
-}
-
-// take returns the data of a broadcast, and forgets it; nil if not all is there.
-func (c *carried) take(root nid.NID, id admin.ID) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := c.find(root, id)
-	if i < 0 {
-		return nil
-	}
-	l := c.list[i]
-	c.drop(i)
-	if l.have < len(l.data) {
-		return nil
-	}
-	return l.data
-}
-
 // heardBulk takes a message of the group that carries bulk data, if it is that.
 func (c *collective) heardBulk(m *rmcast.Message) bool {
-	if !bytes.HasPrefix(m.Data, []byte(carryMagic)) {
+	if !admin.IsCarried(m.Data) {
 		return false
 	}
 	if root := m.Origin.NID; root != c.self && c.mayAct(root, root) {
-		c.carried.put(root, m.Data, time.Now())
+		c.carried.Put(root, m.Data, time.Now())
 	}
 	return true
 }
@@ -149,24 +52,15 @@ func (c *collective) carry(ctx context.Context, id admin.ID, bulk []byte) error 
 	}
 	s := newMcastSending(ctx, group, sendsUnderWay)
 	status := group.Status()
-	size := max(min(carryPiece, status.Window*status.Fragment-carryHeader), 1)
+	size := max(min(carryPiece, status.Window*status.Fragment-admin.CarriedHeader), 1)
 	for offset := 0; offset < len(bulk) && err == nil; offset += size {
-		err = s.send(appendCarried(nil, id, bulk, offset, min(offset+size, len(bulk))))
+		err = s.send(admin.AppendCarried(nil, id, bulk, offset, min(offset+size, len(bulk))))
 	}
 	_, lost := s.end()
 	if lost != nil {
 		return lost
 	}
 	return err
-}
-
-func appendCarried(b []byte, id admin.ID, bulk []byte, from, to int) []byte {
-	b = append(b, carryMagic...)
-	b = binary.LittleEndian.AppendUint32(b, carryVersion)
-	b = append(b, id[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(bulk)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(from))
-	return append(b, bulk[from:to]...)
 }
 
 // The ways of bulk data.

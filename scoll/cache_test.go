@@ -1,0 +1,444 @@
+package scoll
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// quick steps the machine without looking at its invariants, which take as long as it
+// knows groups; t.Helper takes longer than a step.
+func (h *harness) quick(in Input) {
+	if in.ID == 0 {
+		in.ID = h.id
+	}
+	h.out.Reset()
+	h.wake = h.m.Step(h.now, in, &h.out)
+	h.effects = append(h.effects[:0], h.out.Effects...)
+	for _, e := range h.effects {
+		switch e.Kind {
+		case CallPreRequest, Began, CallMap, DoFetch:
+			h.id = e.ID
+		case DoSend:
+			h.id, h.bits = e.ID, e.Bits
+		}
+	}
+}
+
+// oob delivers a request over an out-of-band group to a leaf, up to pre-request, and
+// reports whether the member takes it.
+func (h *harness) oob(index, sequence uint64) (taken bool) {
+	r := h.header()
+	r.Group = GroupID{Index: index, Digest: h.members.Digest()}
+	r.Flags, r.Sequence, r.First = FlagOOB, sequence, sequence
+	h.id = 0
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+	if len(h.effects) == 1 && h.effects[0].Kind == CallMap {
+		h.quick(Input{Kind: InMapped, Members: h.members})
+	}
+	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
+}
+
+// regular does so over a group of the root's, whose list rides on the request.
+func (h *harness) regular(index, sequence uint64) (taken bool) {
+	r := h.header()
+	r.Group = GroupID{h.members.NID(0), 7, index, h.members.Digest()}
+	list := h.members.AppendBinary(nil)
+	r.Flags, r.ListSize, r.Sequence, r.First, r.Nodes = FlagList, uint32(len(list)), sequence, sequence, uint32(h.members.Len())
+	h.id = 0
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: append(r.AppendBinary(nil), list...)})
+	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
+}
+
+// end has the service of a leaf answer, and returns true.
+func (h *harness) end() bool {
+	h.quick(Input{Kind: InPreRequest})
+	h.quick(Input{Kind: InIncoming})
+	h.quick(Input{Kind: Answer, Final: true})
+	h.quick(Input{Kind: InPostReply})
+	h.quick(Input{Kind: InSent, Child: Upward})
+	h.quick(Input{Kind: InReplyOut})
+	if len(h.effects) != 1 || h.effects[0].Kind != DoFree {
+		h.t.Fatalf("%+v", h.effects)
+	}
+	return true
+}
+
+// ask broadcasts from the root of a group of two to the other one, which answers. It
+// reports whether the machine refuses.
+func (h *harness) ask(o Outgoing) (refused bool) {
+	o.Token, o.Service = 1, testService
+	h.id = 0
+	if _, err := h.m.Plan(&o); err != nil { // NewRequest
+		return true
+	}
+	h.quick(Input{Kind: Broadcast, Broadcast: &o})
+	if h.effects[0].Kind != Began {
+		return true
+	}
+	sequence := h.m.requests.get(h.id).header.Sequence
+	h.quick(Input{Kind: InIncoming})
+	r := ReplyHeader{RootIncarnation: h.m.cfg.Incarnation, Sequence: sequence, Flags: ReplyLast}
+	h.quick(Input{Kind: Return, From: h.members.NID(1), Bits: h.bits, Length: ReplyHeaderSize, Data: r.AppendBinary(nil)})
+	h.quick(Input{Kind: InReply})
+	h.quick(Input{Kind: InPostReply})
+	if h.effects[0].Kind != DoFree {
+		h.t.Fatalf("%+v", h.effects)
+	}
+	return false
+}
+
+// flat fails if a machine holds more groups than it may, or more memory at the end
+// than after a tenth of n groups.
+func (h *harness) flat(n int, use func(i int) (refused bool)) {
+	h.t.Helper()
+	var before int64
+	for i := range n {
+		if use(i) {
+			h.t.Fatalf("group %d of %d is refused: %+v", i, n, h.m.Stats())
+		}
+		h.now += time.Millisecond
+		if i == n/5 {
+			before = heap()
+		}
+		if i%1000 == 0 {
+			if err := h.m.invariants(); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	if grown := heap() - before; grown > 1<<20 || len(h.m.table.list) > h.m.cfg.MaxGroups {
+		h.t.Errorf("%d groups, %d bytes more after %d than after a fifth of them", len(h.m.table.list), grown, n)
+	}
+}
+
+// TestGroupPerFile: SC-92, SC-156: a group for each of 100 000 files is no burden, at
+// members and at roots, out-of-band or made by another node: none is refused, and memory
+// is flat.
+func TestGroupPerFile(t *testing.T) {
+	const n = 100_000
+	few := func(c *Config) { c.MaxGroups = 256 }
+	t.Run("member", func(t *testing.T) {
+		h := newHarness(t, 2, 1, few)
+		h.flat(n, func(i int) bool { return !h.oob(uint64(i+1), 1) || !h.end() })
+	})
+	t.Run("root", func(t *testing.T) {
+		h := newHarness(t, 2, 0, few)
+		h.flat(n, func(i int) bool {
+			return h.ask(Outgoing{Group: GroupID{Index: uint64(i + 1)}, Flags: FlagOOB, Members: h.members})
+		})
+	})
+	t.Run("regular", func(t *testing.T) {
+		h := newHarness(t, 2, 1, few)
+		h.flat(n, func(i int) bool { return !h.regular(uint64(i+1), 1) || !h.end() })
+	})
+}
+
+// TestLeastRecentlyUsed: SC-156: the group goes that was not used for longest, never one
+// over which a request is under way; when there is no other, the refusal names what is
+// full. Requests of others and broadcasts of this node keep to places of their own.
+func TestLeastRecentlyUsed(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	use := func(index, sequence uint64) {
+		t.Helper()
+		if !h.oob(index, sequence) {
+			t.Fatalf("group %d is refused: %v", index, h.refusal().Status)
+		}
+		h.end()
+	}
+	use(1, 1)
+	use(2, 1)
+	use(3, 1)
+	use(1, 2)
+	use(4, 1)
+	h.known(1, 3, 4)
+	h.oob(3, 2) // and goes on
+	first := h.id
+	use(5, 1)
+	use(6, 1)
+	h.known(3, 5, 6)
+	h.oob(5, 2)
+	second := h.id
+	h.oob(6, 2)
+	if h.oob(7, 1) || h.refusal().Status != EMAXGROUPS {
+		t.Errorf("a fourth group while all are in use: %v", h.refusal().Status)
+	}
+	h.known(3, 5, 6)
+	h.id = second
+	h.end()
+	use(7, 1)
+	h.known(3, 6, 7)
+	h.id = first
+	h.end()
+	for i := range uint64(9) {
+		h.ours(10 + i)
+	}
+	h.known(3, 6, 7, 16, 17, 18)
+	for i := range uint64(9) {
+		use(30+i, 1)
+	}
+	h.known(6, 16, 17, 18, 37, 38)
+	h.ours(16)
+	h.ours(19)
+	h.known(6, 16, 18, 19, 37, 38)
+	if s := h.m.Stats(); s.Busy != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// ours broadcasts from this node over an out-of-band group; the other one is dead.
+func (h *harness) ours(index uint64) {
+	h.t.Helper()
+	o := Outgoing{Token: 1, Service: testService, Group: GroupID{Index: index}, Flags: FlagOOB, Members: h.members}
+	h.id = 0
+	h.step(Input{Kind: Broadcast, Broadcast: &o})
+	h.want("began send0 incoming")
+	h.step(Input{Kind: InIncoming})
+	for h.m.requests.get(h.id) != nil && len(h.m.requests.heap) > 0 && h.m.requests.byBits[h.bits] != nil {
+		h.m.now = h.now
+		h.step(Input{Kind: Abort})
+		h.step(Input{Kind: InReply})
+		h.step(Input{Kind: InWithdrawn})
+		h.step(Input{Kind: InPostReply})
+	}
+}
+
+// known fails if other groups than these are in the table.
+func (h *harness) known(want ...uint64) {
+	h.t.Helper()
+	var got []uint64
+	for _, g := range h.m.Groups() {
+		got = append(got, g.ID.Index)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		h.t.Errorf("groups %v, want %v", got, want)
+	}
+	if err := h.m.invariants(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestPinnedGroups: SC-156: out-of-band groups of a service that says so stay, whatever
+// others do, and need no place; what others make in its name is not pinned.
+func TestPinnedGroups(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	h.step(Input{Kind: Register, Service: testService, OOB: true, Pinned: true})
+	h.oob(1, 1)
+	h.end()
+	h.step(Input{Kind: Register, Service: testService, OOB: true})
+	for i := range uint64(9) {
+		h.oob(10+i, 1)
+		h.end()
+	}
+	h.known(1, 16, 17, 18)
+	h.step(Input{Kind: Register, Service: testService, OOB: true, Pinned: true})
+	for i := range uint64(9) {
+		h.regular(20+i, 1)
+		h.end()
+	}
+	h.known(1, 26, 27, 28)
+	for i := range uint64(3) {
+		h.regular(30+i, 1)
+	}
+	if h.regular(33, 1) || !h.oob(2, 1) {
+		t.Errorf("with all places taken by requests: %+v", h.m.Stats())
+	}
+	h.end()
+	h.step(Input{Kind: Unregister, Service: testService})
+	for _, id := range active(h.m) {
+		h.id = id
+		h.end()
+	}
+	h.step(Input{Kind: Register, Service: testService, OOB: true})
+	for i := range uint64(5) {
+		h.oob(40+i, 1)
+		h.end()
+	}
+	h.known(42, 43, 44)
+}
+
+// TestHeldGroups: a group stays of which the service has a handle, see Request.Group.
+func TestHeldGroups(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	h.regular(1, 1)
+	held := h.m.holdGroup(keyOf(GroupID{h.members.NID(0), 7, 1, h.members.Digest()}, testService))
+	if again := h.m.holdGroup(held.key); again != held || h.m.holdGroup(groupKey{}) != nil {
+		t.Error("another group is held")
+	}
+	h.end()
+	for i := range uint64(9) {
+		h.regular(10+i, 1)
+		h.end()
+	}
+	h.known(1, 17, 18)
+	h.m.releaseGroup(held)
+	h.known(1, 17, 18)
+	h.m.releaseGroup(held)
+	for i := range uint64(3) {
+		h.regular(20+i, 1)
+		h.end()
+	}
+	h.known(20, 21, 22)
+	held = h.m.holdGroup(keyOf(GroupID{h.members.NID(0), 7, 22, h.members.Digest()}, testService))
+	h.m.table.remove(held)
+	h.m.releaseGroup(held) // of a group that has ended
+	h.known(20, 21)
+}
+
+// TestStrangersKeepOut: a stranger that makes any number of groups displaces none of
+// those that listed nodes use; one that nobody uses any more is no loss.
+func TestStrangersKeepOut(t *testing.T) {
+	h := listed(t, func(c *Config) { c.MaxGroups = 16 })
+	for i := range uint64(16) {
+		h.id, h.group.Index = 0, 100+i
+		h.admitted(nil)
+		h.drain()
+	}
+	before := h.m.Groups()
+	for i := range 300 {
+		if h.stranger(i%7, i, 0, 1, nil); h.refusal().Status != EMAXGROUPS {
+			t.Fatalf("%v", h.refusal().Status)
+		}
+	}
+	if got := h.m.Groups(); !slices.Equal(got, before) {
+		t.Fatalf("groups %+v, before %+v", got, before)
+	}
+	h.now += 2 * h.m.cfg.MaxTimeout
+	for i := range 300 {
+		h.stranger(i%7, i, 0, 1, nil)
+		h.want("pre")
+		h.drain()
+	}
+	if n := h.m.shares.strangers.groups; n != 4 || len(h.m.Groups()) != 16 {
+		t.Errorf("%d groups of strangers, %d in all", n, len(h.m.Groups()))
+	}
+}
+
+// TestStrangersOutOfBand: what a stranger uses of out-of-band groups counts for strangers,
+// until another node uses it too.
+func TestStrangersOutOfBand(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })
+	h.step(Input{Kind: Listed, Listed: func(nid.NID) bool { return false }})
+	for i := range uint64(9) {
+		h.oob(10+i, 1)
+		h.end()
+	}
+	h.known(15, 16, 17, 18)
+	h.step(Input{Kind: Listed})
+	h.oob(16, 2)
+	h.end()
+	h.step(Input{Kind: Listed, Listed: func(nid.NID) bool { return false }})
+	for i := range uint64(9) {
+		h.oob(20+i, 1)
+		h.end()
+	}
+	h.known(16, 25, 26, 27, 28)
+	if n := h.m.shares.strangers.groups; n != 4 {
+		t.Errorf("%d groups of strangers", n)
+	}
+}
+
+// TestGhosts: SC-3: a request that comes once more after its group has made room for
+// others is not run once more, and another attempt of the same broadcast to the live
+// members is answered for by what came of the first; strangers do not change that.
+func TestGhosts(t *testing.T) {
+	flood := func(h *harness, from, n int) {
+		for i := range n {
+			h.regular(uint64(from+i), 1)
+			h.end()
+		}
+	}
+	few := func(c *Config) { c.MaxGroups = 3 }
+	h := newHarness(t, 2, 1, few)
+	h.regular(1, 5)
+	h.end()
+	flood(h, 10, 100)
+	if h.regular(1, 5) || h.m.Stats().Replayed != 1 || len(h.effects) > 1 {
+		t.Errorf("%+v, %+v", h.effects, h.m.Stats())
+	}
+	if !h.regular(1, 6) {
+		t.Errorf("the next request is refused: %v", h.refusal().Status)
+	}
+	h.end()
+	flood(h, 200, 100)
+	if h.regular(1, 5) || h.regular(1, 6) {
+		t.Error("a group that was away twice has forgotten")
+	}
+
+	h = newHarness(t, 3, 1, few)
+	h.step(Input{Kind: Health, From: h.members.NID(2), Lifetime: 1})
+	attempt := func(sequence uint64) {
+		r := h.header()
+		r.Flags, r.Sequence, r.Nodes, r.Live = FlagSubset, sequence, 2, h.m.liveRoster(&group{members: h.members}).Digest()
+		h.id = 0
+		h.deliver(0, r, true, "payload")
+	}
+	attempt(1)
+	h.end()
+	members := h.members
+	h.members, _ = NewMembership(testTargets(2, 1))
+	flood(h, 10, 100)
+	h.members = members
+	attempt(2)
+	if h.want("pre"); !h.effects[0].Again {
+		t.Error("an attempt is run again")
+	}
+
+	h = listed(t, few)
+	h.admitted(nil)
+	h.drain()
+	for i := range maxTombstones + 10 { // ghosts, of the same ones again and again
+		h.stranger(i%6, 100+i%2000, 0, 1, func(r *RequestHeader) { r.Sequence, r.First = uint64(i+1), uint64(i+1) })
+		h.drain()
+	}
+	for i := range uint64(3) {
+		h.id, h.group.Index = 0, 50+i
+		h.admitted(nil)
+		h.drain()
+	}
+	h.id, h.group.Index = 0, 1
+	if h.admitted(nil); h.m.Stats().Replayed != 1 {
+		t.Errorf("strangers' ghosts took the place of another: %+v", h.m.Stats())
+	}
+}
+
+// TestKnownList: SC-81, SC-A11: of a group whose list this node has from another group
+// nothing has to be asked for; the list is the same if its digest is.
+func TestKnownList(t *testing.T) {
+	h := newHarness(t, 2, 1, nil)
+	h.regular(1, 1)
+	h.end()
+	second := func(change func(*RequestHeader)) {
+		t.Helper()
+		r := h.header()
+		r.Group.Index, h.id = 2, 0
+		change(&r)
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+	}
+	for name, change := range map[string]func(*RequestHeader){
+		"another digest": func(r *RequestHeader) { r.Group.Digest[0]++ },
+		"another node's": func(r *RequestHeader) { r.Group.Creator = number(77) },
+	} {
+		if second(change); h.refusal().Status != ENOGROUP {
+			t.Errorf("%s: %v", name, h.refusal().Status)
+		}
+	}
+	fetched := func(r *RequestHeader) { r.Flags, r.List = FlagList, RMA{9, uint64(h.members.Size())} }
+	second(func(r *RequestHeader) { fetched(r); r.List.Length++ })
+	h.want("fetch")
+	h.step(Input{Kind: InFetched, Status: EIO})
+	second(fetched)
+	h.want("pre")
+	h.end()
+	if a, b := h.m.table.list[0], h.m.table.list[1]; a.members != b.members || len(h.m.table.lists) != 1 {
+		t.Error("the list is there twice")
+	}
+	for len(h.m.table.list) > 0 {
+		h.m.table.remove(h.m.table.list[0])
+	}
+	if len(h.m.table.lists) != 0 {
+		t.Error("the list stays without a group")
+	}
+}

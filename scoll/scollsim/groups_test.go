@@ -1,0 +1,70 @@
+package scollsim_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll"
+	"ulnet/scoll/scollsim"
+)
+
+// TestGroupsOfEverybody: SC-85, SC-156: more servers than a member keeps groups of, a
+// thousand with ULNET_LONG, make a group of all each and broadcast over it, some at a
+// time, and those whose groups have made room do so again: none is refused, and each
+// broadcast reaches all members once. With the defaults a thousand groups have room
+// anyway; here there is room for 256.
+func TestGroupsOfEverybody(t *testing.T) {
+	nodes, roots, again := 300, 265, 20
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		nodes, roots, again = 1000, 1000, 1000
+	case testing.Short():
+		nodes, roots = 100, 90
+	}
+	const atATime = 20
+	cfg := scollsim.Config{
+		Nodes: nodes, Topology: flat(), Bare: true, Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
+		Scoll: scoll.Config{RTT: 20 * time.Millisecond, MaxActive: 256, MaxGroups: min(256, roots*5/6), MaxMembers: 16384},
+	}
+	n, err := scollsim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(d time.Duration) {
+		if err := n.Run(n.Now() + d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(time.Millisecond)
+	each := func(verb string, roots int) {
+		for first := 0; first < roots; first += atATime {
+			for root := first; root < min(first+atATime, roots); root++ {
+				n.Command(sim.NodeID(root*7919%nodes), fmt.Sprintf(verb, root))
+			}
+			run(time.Second)
+		}
+	}
+	each("create g%d immediate", roots)
+	each("broadcast g%d", roots)
+	each("broadcast g%d", again)
+	all := n.Broadcasts()
+	for _, b := range all {
+		if b.Outcome != scollsim.Ended || len(b.Missing) > 0 || len(b.Answered) != nodes-1 {
+			t.Fatalf("broadcast %d: %d answered, %d missing, outcome %d, %v", b.Number, len(b.Answered), len(b.Missing), b.Outcome, b.Status)
+		}
+	}
+	if err := n.Once(); err != nil || len(all) != roots+again {
+		t.Errorf("%d broadcasts, %v", len(all), err)
+	}
+	for id := range sim.NodeID(nodes) {
+		if known := len(n.Groups(id)); known > cfg.Scoll.MaxGroups+1 { // its own too
+			t.Errorf("node %d knows %d groups", id, known)
+		}
+	}
+	if s := n.Counters(); s.Displaced == 0 || s.Busy > 0 {
+		t.Errorf("%+v", s)
+	}
+}
