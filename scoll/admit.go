@@ -112,7 +112,7 @@ func (m *Machine) begin(r *request) {
 	}
 	r.phase = preparing
 	m.emit(Effect{
-		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Again: r.repeated,
+		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Whole: r.group.members, Again: r.repeated,
 		Data: m.lend(r.payload()), Children: m.lendChildren(r),
 	})
 }

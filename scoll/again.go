@@ -55,7 +55,7 @@ func (m *Machine) again(r *request) {
 	}
 	r.phase = preparing
 	m.emit(Effect{
-		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster,
+		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster, Whole: g.members,
 		Data: m.lend(r.payload()), Children: m.lendChildren(r),
 	})
 	m.schedule(r)

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -82,6 +83,8 @@ type Agent struct {
 	services map[ServiceID]*Service // guarded by mu
 	stopped  bool                   // guarded by mu
 	workers  sync.WaitGroup
+	ctx      context.Context // of handlers and calls; ends with the agent
+	cancel   context.CancelFunc
 
 	posts    sync.Pool // of *post
 	payloads sync.Pool // of *[]byte
@@ -110,6 +113,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 	if err := a.fill(); err != nil {
 		return nil, err
 	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.signer.init(a.cfg.Keys)
 	a.m = New(a.cfg.Config)
 	a.due.init(a)
@@ -175,6 +179,7 @@ func (a *Agent) Stop() {
 	if a.unwatch != nil {
 		a.unwatch()
 	}
+	a.cancel()
 	a.runner.Close()
 	a.due.close()
 	a.receiver.close()

@@ -85,7 +85,7 @@ func (r *Request) preRequest(id RequestID) Input {
 func (a *Agent) handle(e *Effect, out *Output) *Request {
 	h := e.Header
 	r := a.request(e.ID)
-	r.service, r.members, r.flags, r.processing = a.service(h.Service), e.Members, h.Flags, h.Processing
+	r.service, r.members, r.whole, r.flags, r.processing = a.service(h.Service), e.Members, e.Whole, h.Flags, h.Processing
 	r.rank, r.repeated = e.Members.Rank(a.self), e.Again
 	r.copied = a.payloads.Get().(*[]byte)
 	*r.copied = append((*r.copied)[:0], out.Buf[e.Data.Begin:e.Data.End]...)
@@ -95,6 +95,7 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 	topology, _ := h.Tree.Topology()
 	r.tree = tree.Tree{Topology: topology, N: e.Members.Len(), Root: int(h.Root)}
 	r.groupID, r.shape, r.segment = h.Group, h.Tree, h.Segment
+	r.attempt = attempt{r.RootNID(), h.RootIncarnation, h.Group, h.First}
 	return r
 }
 
@@ -104,7 +105,7 @@ func (r *Request) again(e *Effect, out *Output) {
 	r.stage, r.Data = preparingStage, nil
 	r.mu.Unlock()
 	r.buffers.reset()
-	r.members, r.rank = e.Members, e.Members.Rank(r.agent.self)
+	r.members, r.whole, r.rank = e.Members, e.Whole, e.Members.Rank(r.agent.self)
 	r.children = append(r.children[:0:0], out.Children[e.Children.Begin:e.Children.End]...)
 	r.tree.N, r.tree.Root = e.Members.Len(), r.rank
 }

@@ -20,6 +20,9 @@ type due struct {
 	left     atomic.Bool // a delivery's effects are applied by somebody else
 	count    atomic.Int64
 	helper   func() // Agent.helps, made once
+	clock    machine.Clock
+	slow     atomic.Uint64 // calls that took long
+	warns    atomic.Bool   // unsaid is not empty
 
 	mu     sync.Mutex
 	ended  sync.Cond // making or closed changed
@@ -29,6 +32,10 @@ type due struct {
 	making int  // goroutines that make calls
 	asked  bool // a worker is about to help
 	closed bool
+
+	running []*call // see watchdog.go; guarded by mu, like all below
+	slowOf  map[ServiceID]*slowOf
+	unsaid  []slowCall // to be logged
 }
 
 // call is a call to be made.
@@ -41,12 +48,14 @@ type call struct {
 	oob   OOBID    // likewise
 	made  *Group   // Created
 	err   error    // likewise
+	began time.Duration
+	slow  bool // the watchdog has seen it
 }
 
 // keptCalls is how many calls' memory is kept.
 const keptCalls = 256
 
-func (d *due) init(a *Agent) { d.ended.L, d.helper = &d.mu, a.helps }
+func (d *due) init(a *Agent) { d.ended.L, d.helper, d.clock = &d.mu, a.helps, a.cfg.Clock }
 
 // add makes a call due.
 func (d *due) add(c call) {
@@ -71,8 +80,13 @@ func (d *due) add(c call) {
 // take returns the next call, or nil, and whether there are more; done is the one
 // before, if any.
 func (d *due) take(done *call) (c *call, more bool) {
+	now := d.clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if done != nil {
+		d.ends(done, now)
+	}
+	d.look(now)
 	if done == nil {
 		d.making++
 	} else if *done = (call{}); len(d.free) < keptCalls {
@@ -87,6 +101,7 @@ func (d *due) take(done *call) (c *call, more bool) {
 	d.queue[d.head] = nil
 	d.head++
 	d.count.Add(-1)
+	d.begins(c, now)
 	return c, d.head < len(d.queue)
 }
 
@@ -166,6 +181,7 @@ func (a *Agent) makeCalls() {
 		}
 		a.call(c)
 	}
+	a.warnSlow()
 }
 
 // help has a worker make calls too.
@@ -191,6 +207,7 @@ type callClock struct {
 func (c callClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return c.Clock.AfterFunc(d, func() {
 		f()
+		c.a.watch()
 		c.a.makeCalls()
 	})
 }

@@ -29,6 +29,7 @@ type Request struct {
 	processing time.Duration
 	carry      int
 	members    *Membership // nodes of the tree
+	whole      *Membership // of the group
 	rank       int
 	tree       tree.Tree
 	children   []tree.Child
@@ -37,6 +38,8 @@ type Request struct {
 	mapped     *Membership // of an out-of-band group, at the root
 	shape      Tree
 	segment    uint32
+	attempt    attempt
+	treeTime   time.Duration // at the root: see Plan.Time
 	few        [8]tree.Child
 	single     [1]reply
 
@@ -59,6 +62,14 @@ type Request struct {
 	replies []reply // owned by apply: by part
 	sum     uint64  // owned by apply: of bulk data, with CheckBulk
 	frame   *fetch  // owned by apply: of bulk data
+}
+
+// attempt names a broadcast to the live members: it is the same in all attempts.
+type attempt struct {
+	root        nid.NID
+	incarnation uint64
+	group       GroupID
+	first       uint64
 }
 
 // stage is what a handle is good for.
@@ -104,6 +115,18 @@ func (r *Request) Repeated() bool { return r.repeated }
 // Live reports whether the request goes to the live members only. Then it may come more
 // than once, see Repeated.
 func (r *Request) Live() bool { return r.flags&FlagSubset != 0 }
+
+// LeftOut returns the members of the group to which the request does not go, because
+// they were dead when it was made (see [RequestConfig].Live). They are not among
+// Unreached.
+func (r *Request) LeftOut() (dead []nid.NID) {
+	for rank := 0; r.members.Len() < r.whole.Len() && rank < r.whole.Len(); rank++ {
+		if id := r.whole.NID(rank); r.members.Rank(id) < 0 {
+			dead = append(dead, id)
+		}
+	}
+	return dead
+}
 
 // Private is what NewRequest was given.
 func (r *Request) Private() any { return r.private }

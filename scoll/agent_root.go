@@ -61,6 +61,7 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > maxBulk {
 		return nil, EMSGSIZE
 	}
+	o.Bulk = uint64(r.bulkLength)
 	p, err := a.planned(&o, r.few[:0])
 	if len(p.Dead) > 0 {
 		a.ask(p.Dead)
@@ -77,8 +78,8 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 		return nil, EMSGSIZE
 	}
 	topology, _ := p.Tree.Topology()
-	r.members, r.children, r.rank, r.mapped = p.Members, p.Children, p.Members.Rank(a.self), o.Members
-	r.tree = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}
+	r.members, r.whole, r.children, r.rank, r.mapped = p.Members, p.Whole, p.Children, p.Members.Rank(a.self), o.Members
+	r.tree, r.treeTime = tree.Tree{Topology: topology, N: p.Members.Len(), Root: r.rank}, p.Time
 	return r, nil
 }
 

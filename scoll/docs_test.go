@@ -18,18 +18,30 @@ var update = flag.Bool("update", false, "write the table of docs/collectives.md 
 
 var document = filepath.Join("..", "docs", "collectives.md")
 
-// TestDocumentExample: the service in docs/collectives.md is that of Example.
+// TestDocumentExample: the programs in docs/collectives.md are those of the examples, and
+// are as short as it says.
 func TestDocumentExample(t *testing.T) {
-	_, rest, _ := strings.Cut(read(t, document), "```go\n")
-	_, shown, found := strings.Cut(rest, ")\n\n") // imports
-	shown, _, _ = strings.Cut(shown, "\n```")
-	_, example, _ := strings.Cut(read(t, "example_test.go"), ")\n\n")
-	example, _, _ = strings.Cut(example, "\n\n// Eight servers")
-	if diff := cmp.Diff(example, shown); diff != "" || !found {
-		t.Errorf("docs/collectives.md (-example +document):\n%s", diff)
-	}
-	if lines := strings.Count(shown, "\n"); lines > 75 {
-		t.Errorf("it has %d lines", lines)
+	blocks := strings.Split(read(t, document), "```go\n")[1:]
+	for i, e := range []struct {
+		file, end string
+		lines     int
+	}{
+		{"example_call_test.go", "\n\n// Three servers", 30},
+		{"example_test.go", "\n\n// Eight servers", 75},
+	} {
+		if len(blocks) <= i {
+			t.Fatal("a program is missing")
+		}
+		_, shown, found := strings.Cut(blocks[i], ")\n\n") // imports
+		shown, _, _ = strings.Cut(shown, "\n```")
+		_, example, _ := strings.Cut(read(t, e.file), ")\n\n")
+		example, _, _ = strings.Cut(example, e.end)
+		if diff := cmp.Diff(example, shown); diff != "" || !found {
+			t.Errorf("docs/collectives.md (-%s +document):\n%s", e.file, diff)
+		}
+		if lines := strings.Count(shown, "\n") + 1; lines > e.lines {
+			t.Errorf("%s: it has %d lines", e.file, lines)
+		}
 	}
 }
 

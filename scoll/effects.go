@@ -118,7 +118,7 @@ const (
 	Began          // ID, Token, Children: a broadcast of this node is a request now
 	Refused        // Token, Status: it never becomes one
 	Created        // Token, Status: the group was created, or destroyed
-	CallPreRequest // ID, To (parent), Children, Members, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
+	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
 	CallReply      // ID, Child, Rank (whose answer it is), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
 	CallPostReply  // ID, Busy, Missing and Status (at the root): ECANCELED if it was aborted before it left
@@ -161,6 +161,7 @@ type Effect struct {
 	Children   Range
 	Missing    Range
 	Members    *Membership
+	Whole      *Membership    // all members of the group, of which Members may be the live ones
 	Header     *RequestHeader // valid until the effects are applied
 	Group      GroupID
 	Service    ServiceID

@@ -76,7 +76,7 @@ func ask(g *scoll.Group) error {
 }
 
 // Eight servers have 1 to 8 GB free; one does not answer.
-func Example() {
+func Example_callbacks() {
 	servers := newServers(8) // each an LNet node with an agent
 	for i, s := range servers.list {
 		service := space{

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"context"
 	"time"
 
 	"ulnet/portals"
@@ -40,4 +41,25 @@ func (a *Agent) SpoilWords(n int) {
 		}
 		done(e)
 	}
+}
+
+// Begin makes one attempt of a call, and returns what tells how it ended: false while it
+// has not.
+func (g *Group) Begin(ctx context.Context, cfg CallConfig, live bool) (func() (*Result, error, bool), error) {
+	c, err := g.begin(ctx, cfg, live)
+	return func() (*Result, error, bool) {
+		select {
+		case <-c.done:
+			return c.result, c.err, true
+		default:
+			return nil, nil, false
+		}
+	}, err
+}
+
+// IsIdle reports whether no callback is being made.
+func (a *Agent) IsIdle() bool {
+	a.due.mu.Lock()
+	defer a.due.mu.Unlock()
+	return a.due.making == 0 && a.due.count.Load() == 0
 }

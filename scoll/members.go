@@ -67,6 +67,16 @@ func NewMembership(targets []Target) (*Membership, error) {
 	return m, nil
 }
 
+// MembershipOf makes a membership of nodes in their order, with one entity each. Errors as
+// NewMembership.
+func MembershipOf(nodes ...nid.NID) (*Membership, error) {
+	targets := make([]Target, len(nodes))
+	for i, id := range nodes {
+		targets[i] = Target{NID: id, Entities: make([]Entity, 1)}
+	}
+	return NewMembership(targets)
+}
+
 // sum is the digest over the ordered pairs of tag and NID (SC-A13). A target
 // without entities counts as a pair with no tag.
 func (m *Membership) sum() Digest {

@@ -1,6 +1,8 @@
 package scoll
 
 import (
+	"time"
+
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/tree"
@@ -9,10 +11,12 @@ import (
 // Plan is how a broadcast of this node would go.
 type Plan struct {
 	Members    *Membership // of the group, or its live ones
+	Whole      *Membership // of the group
 	Children   []tree.Child
 	Tree       Tree
 	MaxPayload int
-	Dead       []nid.NID // why it cannot go now
+	Dead       []nid.NID     // why it cannot go now
+	Time       time.Duration // until the root gives up, beside what services may take
 }
 
 // Plan says how a broadcast of o.Flags over a group would go. Errors as with
@@ -26,7 +30,9 @@ func (m *Machine) plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 		return p, s
 	}
 	l := g.spread(roster, g.tree, roster.Rank(m.cfg.Self), roster.Rank(m.cfg.Self))
-	p = Plan{Members: roster, Tree: g.tree, Children: append(room[:0], l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	p = Plan{Members: roster, Whole: g.members, Tree: g.tree, Children: append(room[:0], l.children...), MaxPayload: MaxMessage - RequestHeaderSize}
+	h := RequestHeader{RTT: m.cfg.RTT, Guard: m.cfg.Guard, BulkTime: m.cfg.bulkTime(o.Bulk)}
+	p.Time = h.childTimeout(l.depth, 0)
 	if m.cfg.Signed {
 		p.MaxPayload -= len(Digest{}) + keyring.CodeSize
 	}

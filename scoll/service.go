@@ -57,6 +57,8 @@ type Service struct {
 	// place: for a service that knows few groups and needs them in an emergency.
 	// Otherwise the least recently used group makes room for others.
 	Pinned bool
+
+	handler *handling // whose callbacks these are, if it is one
 }
 
 // OOBID names an out-of-band group of a service, which alone knows what it

@@ -53,6 +53,12 @@ func addNIs(t testing.TB, table *portals.Table, driver lnd.Driver) {
 // newWires connects n nodes, with an agent each.
 func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
 	t.Helper()
+	return newWiresOf(t, n, func(int) scoll.AgentConfig { return cfg })
+}
+
+// newWiresOf configures each agent by itself.
+func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.AgentConfig) *wires {
+	t.Helper()
 	w := &wires{t: t, nodes: make([]*wired, n)}
 	for i := range w.nodes {
 		w.nodes[i] = &wired{w: w, id: i}
@@ -67,7 +73,7 @@ func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
 	}
 	for _, d := range w.nodes {
 		var err error
-		if d.agent, err = scoll.Start(d.table, cfg); err != nil {
+		if d.agent, err = scoll.Start(d.table, cfg(d.id)); err != nil {
 			t.Fatal(err)
 		}
 		for to, messages := range d.to {

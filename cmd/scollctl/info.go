@@ -13,7 +13,10 @@ import (
 
 func pingCommand(g *globals) *cobra.Command {
 	return askCommand(g, "ping", "Ask all members whether they are there",
-		"Asks all members of a group at once, over the tree, whether they are there.", noAnswers)
+		`Asks all members of a group at once, over the tree, whether they are there. With gossip
+those that are dead are not asked, but listed with the others that did not answer;
+--live leaves them out. Other verbs are not sent to a group with a dead member
+without --live.`, noAnswers)
 }
 
 func versionCommand(g *globals) *cobra.Command {

@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Clock is what code outside of machines uses instead of package time, so
 // that the same stack runs in real and in virtual time.
@@ -28,3 +31,13 @@ type realClock struct{ start time.Time }
 func (c *realClock) Now() time.Duration { return time.Since(c.start) }
 
 func (c *realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// Left returns how long ctx lasts at most, and whether it has a deadline at all. Contexts have
+// the real clock, whichever clock the code has that gets them.
+func Left(ctx context.Context) (d time.Duration, ok bool) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0, false
+	}
+	return time.Until(deadline), true
+}

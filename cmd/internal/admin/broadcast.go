@@ -41,6 +41,7 @@ type Outcome struct {
 	Nodes     int               // it was sent to, the root included
 	Answers   []Piece           // in the order of NIDs
 	Unreached []scoll.Unreached // in the order of NIDs
+	LeftOut   []nid.NID         // with Live: members that were dead
 }
 
 // Piece is a member's answer.
@@ -191,7 +192,7 @@ func (s *Service) again(r *scoll.Request) error {
 // too, if it is to have one.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
-	o.Sent, o.Status = c.sent, r.Status()
+	o.Sent, o.Status, o.LeftOut = c.sent, r.Status(), r.LeftOut()
 	o.Unreached = r.Unreached()
 	slices.SortFunc(o.Unreached, func(a, b scoll.Unreached) int { return a.NID.Compare(b.NID) })
 	o.Nodes = 1

@@ -88,6 +88,7 @@ var Rules = []Rule{
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/rmcast/rmcastsim", May: simulatedMay + "scoll/rmcast lnet/lnetsim"},
 	{Package: "scoll/tree"},
+	{Package: "scoll/collective", May: "scoll lnet/nid", Tests: nodesMay},
 	{Package: "scoll/rmcast", May: userMay + "scoll/tree", Tests: nodesMay},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: nodesMay},
 	{Package: "health/healthsim", May: simulatedMay + "health health/collective gossip scoll scoll/tree lnet/lnetsim"},

@@ -19,11 +19,13 @@ import (
 // BroadcastRequest says what to ask the servers of a group; bulk data come
 // besides.
 type BroadcastRequest struct {
-	Group     string `json:"group"`
-	Verb      string `json:"verb"`             // of package admin
-	Action    string `json:"action,omitempty"` // of run
-	Text      []byte `json:"text,omitempty"`
-	Live      bool   `json:"live"` // leave out who is dead
+	Group  string `json:"group"`
+	Verb   string `json:"verb"`             // of package admin
+	Action string `json:"action,omitempty"` // of run
+	Text   []byte `json:"text,omitempty"`
+	// Live leaves out who is dead. Without it a dead member keeps a broadcast from being
+	// sent, except for ping: that asks the others, and the dead are Unreached.
+	Live      bool   `json:"live"`
 	TimeoutMS int64  `json:"timeout_ms"`
 	Tree      string `json:"tree,omitempty"` // another than the group's
 	// Via "multicast" has bulk data go by multicast, where that works; "" or "tree": down
@@ -37,7 +39,7 @@ type BroadcastReply struct {
 	ElapsedUS int64           `json:"elapsed_us"` // with what it took to make the group known
 	Reached   []nid.NID       `json:"reached"`    // whose answer arrived
 	Unreached []Unreached     `json:"unreached"`
-	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with Live
+	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with BroadcastRequest.Live
 	Root      nid.NID         `json:"root"`
 	Group     string          `json:"group"`
 	Tree      string          `json:"tree"`
@@ -109,6 +111,7 @@ func (n *Node) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader
 	if err != nil {
 		return BroadcastReply{}, err
 	}
+	b.names = order.Verb == admin.Ping
 	return b.send(ctx, order)
 }
 
@@ -166,7 +169,14 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	}
 	b.c.carrier(&o, &reply)
 	began := time.Now()
+	asked := o.Live
 	outcome, err := b.outcome(ctx, o)
+	if _, dead := errors.AsType[*scoll.DeadError](err); dead && b.names {
+		o.Live = true
+		if err = b.toLiving(); err == nil {
+			outcome, err = b.outcome(ctx, o)
+		}
+	}
 	reply.ElapsedUS = time.Since(began).Microseconds()
 	if why := whyUnsent(err); why != nil {
 		b.unsent(&reply, why)
@@ -176,6 +186,9 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 		return reply, failed(err)
 	}
 	b.fill(&reply, o, outcome)
+	if !asked {
+		reply.nameSkipped()
+	}
 	if err := ctx.Err(); err != nil {
 		return reply, cli.Hint(&givenUp{err}, "members may have done what they were asked for")
 	}
@@ -240,13 +253,14 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 		}
 		reply.Reached, reply.Answers = append(reply.Reached, p.NID), append(reply.Answers, a)
 	}
+	dead := slices.Concat(b.dead, outcome.LeftOut)
 	for _, id := range b.group.nids {
 		why, lost := b.lost[id]
 		switch {
 		case seen[id]:
 		case lost:
 			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(why)})
-		case o.Live && !b.c.isAlive(id):
+		case slices.Contains(dead, id):
 			reply.Skipped = append(reply.Skipped, id)
 		default: // an answer that made no sense, or none at all
 			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(scoll.EPROTO)})
@@ -259,6 +273,18 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 	if outcome.Status != scoll.OK {
 		reply.Status = BroadcastUnsent
 	}
+}
+
+// nameSkipped lists the dead that were left out as not reached.
+func (r *BroadcastReply) nameSkipped() {
+	for _, id := range r.Skipped {
+		r.Unreached = append(r.Unreached, Unreached{id, unreachedText(scoll.EHOSTDOWN)})
+	}
+	if len(r.Skipped) > 0 && r.Status != BroadcastUnsent {
+		r.Status = BroadcastIncomplete
+	}
+	r.Skipped = nil
+	sortUnreached(r.Unreached)
 }
 
 // isMember reports whether a node is to answer: a root that only sends is not.

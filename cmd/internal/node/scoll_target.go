@@ -28,6 +28,10 @@ type target struct {
 	// apart says that who is alive is this node's own opinion: members cannot be
 	// asked to share it.
 	apart bool
+	// names says that dead members do not keep a broadcast from being sent to the others:
+	// they are listed as not reached.
+	names bool
+	dead  []nid.NID // who is left out already here, as dead
 }
 
 // target says where broadcasts over a group go. A group with a long list has to
@@ -41,11 +45,25 @@ func (c *collective) target(g *namedGroup, shape string, live bool) (*target, er
 			return nil, &scollError{syscall.EINVAL, err}
 		}
 	}
-	b.apart = live && !c.isWatched(g)
-	if b.apart || live && g.members.Size() > c.groups.listSize {
-		return b, b.without(func(id nid.NID) bool { return !c.isAlive(id) })
+	if live {
+		return b, b.toLiving()
 	}
 	return b, nil
+}
+
+// toLiving leaves out the dead, where the module would not.
+func (b *target) toLiving() error {
+	b.apart = !b.c.isWatched(b.group)
+	if !b.apart && b.members.Size() <= b.c.groups.listSize {
+		return nil
+	}
+	return b.without(func(id nid.NID) bool {
+		if b.c.isAlive(id) {
+			return false
+		}
+		b.dead = append(b.dead, id)
+		return true
+	})
 }
 
 // isWatched reports whether all members of a group take part in gossip: then they
@@ -77,7 +95,7 @@ func (b *target) without(out func(nid.NID) bool) error {
 func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
 	h, err := b.handle(ctx)
 	if errors.Is(err, scoll.EHOSTDOWN) {
-		return nil, b.dead(err)
+		return nil, b.deadError(err)
 	}
 	if err != nil {
 		return nil, err
@@ -168,8 +186,8 @@ func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unre
 	}
 }
 
-// dead names the dead when the list could not be sent because of them.
-func (b *target) dead(err error) error {
+// deadError names the dead when the list could not be sent because of them.
+func (b *target) deadError(err error) error {
 	var dead []nid.NID
 	for _, id := range b.group.nids {
 		if id != b.c.self && !b.c.isAlive(id) {

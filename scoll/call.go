@@ -1,0 +1,226 @@
+package scoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// callTime is what members have to answer a call whose context has no deadline.
+const callTime = 5 * time.Second
+
+// CallConfig says what to ask with [Group.Call].
+type CallConfig struct {
+	// Payload is for the handlers. What fits into a message, see Group.MaxPayload, is less by
+	// 2 bytes, and by up to 10 for each range of ranks in Only.
+	Payload []byte
+	// Bulk is data for the handlers that is too long for a message, see Handler.MaxBulk.
+	Bulk []byte
+	// Only are the members that are asked; nil: all. The tree still spans all live members,
+	// which pass question and answers on: a filter spares handlers, not messages. To ask the
+	// same few often, make a group of them.
+	Only []nid.NID
+	// All asks nobody if a member is dead: the error is a *DeadError then. Otherwise the live
+	// members are asked, and the dead are Unreached with EHOSTDOWN.
+	All bool
+}
+
+// NewGroup makes a group of nodes in their order, this one among them, for a service that is
+// registered on all. Members learn of it with the first call or, if the list is too long for
+// that, now: then all have to be alive. [Agent.CreateGroup] has more to choose from. Errors
+// are its own, those of NewMembership, and that of ctx.
+func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
+	members, err := MembershipOf(nodes...)
+	if err != nil {
+		return nil, err
+	}
+	type made struct {
+		g   *Group
+		err error
+	}
+	done := make(chan made, 1)
+	a.CreateGroup(GroupConfig{
+		Service: service, Members: members, Now: members.Size() > MaxMessage/2,
+		Done: func(g *Group, err error) { done <- made{g, err} },
+	})
+	select {
+	case m := <-done:
+		if m.err != nil {
+			return nil, m.err
+		}
+		return m.g, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.ctx.Done():
+		return nil, ErrStopped
+	}
+}
+
+// ErrStopped says that the agent was stopped before an answer was there.
+var ErrStopped = errors.New("scoll: the agent has stopped")
+
+// Call asks the members of a group, whose service is a [Handler] on all of them, and waits
+// for the answers. When all have answered, have failed, or are given up, it returns what came
+// of each. Handlers get a context with the deadline of ctx, less what the tree takes on the
+// way (5 seconds if there is none; Config.MaxTimeout bounds it). When ctx ends Call returns
+// at once, with what was there and the error of ctx; members that were asked run on until
+// that deadline. It must not be called where it would block callbacks.
+//
+// An error without a Result means that nobody has run the question. Those of ctx, of
+// [Group.NewRequest] and of [Request.Send]; besides
+//
+//	ENOTSUP  the service is not a Handler
+//	EINVAL   a NID in Only is not a member's
+func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
+	live := false
+	for try := 0; ; try++ {
+		result, err := g.call(ctx, cfg, live)
+		down := !cfg.All && errors.Is(err, EHOSTDOWN)
+		if result != nil || try == maxAttempts || !down && !(live && errors.Is(err, ESTALE)) {
+			return result, err
+		}
+		live = true
+	}
+}
+
+// call makes one attempt to ask.
+func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, error) {
+	c, err := g.begin(ctx, cfg, live)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.done:
+		return c.result, c.err
+	case <-g.agent.ctx.Done():
+		return nil, ErrStopped
+	case <-ctx.Done():
+	}
+	c.r.Abort()
+	c.own.giveUp()
+	select {
+	case <-c.done:
+		if c.err == nil {
+			return c.result, ctx.Err()
+		}
+		return nil, c.err
+	case <-g.agent.ctx.Done():
+		return nil, ErrStopped
+	}
+}
+
+// calling is a call at its root.
+type calling struct {
+	d      *handling
+	r      *Request
+	own    *ownAnswer
+	only   rankSet
+	data   []byte
+	done   chan struct{} // closed when result or err is there
+	result *Result
+	err    error
+}
+
+// begin sends a call.
+func (g *Group) begin(ctx context.Context, cfg CallConfig, live bool) (*calling, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := g.agent.service(g.service)
+	if s == nil {
+		return nil, ENOSERVICE
+	}
+	if s.handler == nil {
+		return nil, ENOTSUP
+	}
+	c := &calling{d: s.handler, own: new(ownAnswer), data: cfg.Payload, done: make(chan struct{})}
+	var err error
+	if c.only, err = g.ranksOf(cfg.Only); err != nil {
+		return nil, err
+	}
+	q := callQuestion{only: c.only, payload: cfg.Payload}
+	rc := RequestConfig{Payload: q.append(nil), Live: live, Private: c}
+	if len(cfg.Bulk) > 0 {
+		rc.Bulk = [][]byte{cfg.Bulk}
+	}
+	if c.r, err = g.NewRequest(rc); err != nil {
+		return nil, err
+	}
+	if c.r.processing, err = c.timeFor(ctx); err != nil {
+		return nil, err
+	}
+	if err = c.prepare(c.d, c.r); err == nil {
+		err = c.r.Send()
+	}
+	return c, err
+}
+
+// ranksOf returns the set of ranks of members in the whole group.
+func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
+	if nodes == nil {
+		return nil, nil
+	}
+	o, err := g.plan(RequestConfig{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.agent.planned(&o, nil)
+	if err != nil {
+		return nil, err
+	}
+	ranks := make([]int, len(nodes))
+	for i, id := range nodes {
+		if ranks[i] = p.Whole.Rank(id); ranks[i] < 0 {
+			return nil, fmt.Errorf("scoll: %v is not a member of the group: %w", id, EINVAL)
+		}
+	}
+	return newRankSet(ranks), nil
+}
+
+// timeFor is how long handlers have: what ctx leaves beside the time of the tree.
+func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
+	longest := c.d.a.m.cfg.MaxTimeout - c.r.treeTime
+	left, ok := machine.Left(ctx)
+	if !ok {
+		return min(callTime, longest), nil
+	}
+	if left -= c.r.treeTime; left <= 0 {
+		return 0, fmt.Errorf("scoll: the tree alone takes up to %v: give the call more time: %w", c.r.treeTime, context.DeadlineExceeded)
+	}
+	return min(left, longest), nil
+}
+
+// prepare posts buffers for the answers to an attempt.
+func (c *calling) prepare(d *handling, r *Request) error {
+	at := &asked{d: d, own: c.own, call: c, data: c.data}
+	at.asks = len(r.Entities()) > 0 && c.only.includes(r.whole.Rank(r.NID()))
+	return at.post(r)
+}
+
+// gathered takes note of who is missing, in PostReply, and makes the result when this node's
+// own answer is there.
+func (c *calling) gathered(r *Request, at *asked) {
+	if s := r.Status(); s != OK { // nobody got it
+		c.err = s
+		close(c.done)
+		return
+	}
+	members, whole, missing := r.members, r.whole, r.Unreached()
+	for _, id := range r.LeftOut() {
+		missing = append(missing, Unreached{id, EHOSTDOWN})
+	}
+	at.whenAnswered(func() {
+		at.mu.Lock()
+		defer at.mu.Unlock()
+		payload := at.merge(r)
+		c.result = newResult(at.tally, members, whole, c.only, missing)
+		if c.result.Answered > 0 {
+			c.result.Answer = payload
+		}
+		close(c.done)
+	})
+}

@@ -1,0 +1,192 @@
+package scoll_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// TestCallLate: a handler gets a context with the caller's deadline, less what the tree
+// takes. One that does not return in time is listed, and the answers of those below it count.
+func TestCallLate(t *testing.T) {
+	const n = 8
+	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: 100 * time.Millisecond}})
+	release := make(chan struct{})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
+			if id == 4 { // below it are 5, 6 and 7
+				<-ctx.Done()
+				if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the context of a handler ends with %v", err)
+				}
+				<-release
+			}
+			return nil, nil
+		}}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	r, err := w.ask(ctx, 0, scoll.Tree{}, scoll.CallConfig{})
+	close(release)
+	if err != nil || r.Answered != n-1 || len(r.Failed) != 1 || r.Failed[0].Rank != 4 || r.Failed[0].Status != scoll.ETIMEDOUT {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if ctx.Err() != nil {
+		t.Error("the caller's own time was over before the answer came")
+	}
+}
+
+// TestCallCanceled: a call returns at once when its context ends, even if the handler of this
+// node blocks, and says what was there. Without the time that the tree takes nobody is asked.
+func TestCallCanceled(t *testing.T) {
+	const n = 4
+	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, n)
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Answer: func(of context.Context, q *scoll.Question) ([]byte, error) {
+			if id == 0 {
+				cancel()
+				<-of.Done()
+				ended <- of.Err()
+			}
+			if id == 1 {
+				<-of.Done() // until its agent stops
+				ended <- of.Err()
+			}
+			return nil, nil
+		}}
+	})
+	r, err := w.ask(ctx, 0, scoll.Tree{}, scoll.CallConfig{})
+	if !errors.Is(err, context.Canceled) || r == nil || r.Asked != n || r.Answered+len(r.Failed)+len(r.Unreached) != n {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if !slices.ContainsFunc(r.Unreached, func(u scoll.Unreached) bool { return u == scoll.Unreached{NID: wireNID(1), Status: scoll.ECANCELED} }) {
+		t.Errorf("%+v", r)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the context of the own handler ends with %v", err)
+	}
+	w.nodes[1].agent.Stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the context of a handler ends with its agent: %v", err)
+	}
+
+	short, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if r, err := w.ask(short, 0, scoll.Tree{}, scoll.CallConfig{}); r != nil || !errors.Is(err, context.DeadlineExceeded) || short.Err() != nil {
+		t.Errorf("a call that cannot be answered in time: %+v, %v", r, err)
+	}
+}
+
+// TestCallStopped: a call ends when its agent is stopped.
+func TestCallStopped(t *testing.T) {
+	w := newWires(t, 2, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	asked := make(chan struct{})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
+			if id == 1 {
+				close(asked)
+				<-ctx.Done()
+			}
+			return nil, nil
+		}}
+	})
+	go func() {
+		<-asked
+		w.nodes[0].agent.Stop()
+	}()
+	if _, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{}); !errors.Is(err, scoll.ErrStopped) {
+		t.Errorf("%v", err)
+	}
+}
+
+// deadOne is a view in which one node is dead.
+type deadOne struct{ id nid.NID }
+
+func (v deadOne) Alive(id nid.NID) (bool, uint64) { return id != v.id, 0 }
+
+func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
+	for i := range 5 {
+		f(wireNID(i), wireNID(i) != v.id, 0)
+	}
+	return func() {}
+}
+
+// TestCallDead: a call asks the living and lists the dead; with All nobody is asked then.
+func TestCallDead(t *testing.T) {
+	w := newWires(t, 5, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}, View: deadOne{wireNID(2)}})
+	w.handle(func(int) scoll.Handler {
+		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
+	})
+	r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{})
+	if err != nil || r.Asked != 5 || r.Answered != 4 || !slices.Equal(r.Unreached, []scoll.Unreached{{NID: wireNID(2), Status: scoll.EHOSTDOWN}}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var incomplete *scoll.IncompleteError
+	if err := r.Err(); !errors.As(err, &incomplete) || err.Error() != "scoll: 1 of 5 members did not answer; "+wireNID(2).String()+": node is down" {
+		t.Errorf("%v", err)
+	}
+	r, err = w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(1), wireNID(3)}})
+	if err != nil || r.Err() != nil || r.Answered != 2 {
+		t.Errorf("the dead one is not asked: %+v, %v", r, err)
+	}
+	var dead *scoll.DeadError
+	if r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{All: true}); !errors.As(err, &dead) || r != nil || !slices.Equal(dead.Dead, []nid.NID{wireNID(2)}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestCallRepeated: SC-A20: a call to the live members that is sent again, because one hears
+// of a death late, asks nobody twice, and has the answers of those that ran the first attempt.
+func TestCallRepeated(t *testing.T) {
+	s, views := watched(t, 16)
+	ran := make([]int, 16)
+	for id, k := range s.nodes {
+		err := k.agent.Handle(handled, scoll.Handler{Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+			ran[id]++
+			return []byte{byte(id)}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fabric.Kill(8)
+	for i := range s.nodes {
+		if i != 8 && i != 12 {
+			s.died(views, i, 8)
+		}
+	}
+	s.run(time.Millisecond)
+	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
+	var end func() (*scoll.Result, error, bool)
+	s.fabric.Do(0, func(*simlnd.Host) {
+		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: handled, Members: s.members, Done: func(g *scoll.Group, err error) {
+			if err == nil {
+				end, err = g.Begin(t.Context(), scoll.CallConfig{}, true)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}})
+	})
+	s.run(time.Minute)
+	r, err, ended := end()
+	if !ended || err != nil || r.Answered != 15 || len(r.Unreached) != 1 || r.Unreached[0].Status != scoll.EHOSTDOWN {
+		t.Fatalf("%v, %+v, %v", ended, r, err)
+	}
+	for id, n := range ran {
+		if want := min(1, max(8-id, id-8)); n != want {
+			t.Errorf("node %d ran it %d times", id, n)
+		}
+	}
+	if s.nodes[0].agent.Stats().Again == 0 {
+		t.Error("it was not sent again")
+	}
+}

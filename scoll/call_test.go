@@ -1,0 +1,116 @@
+package scoll_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+const handled scoll.ServiceID = 11
+
+// wireHandler registers a handler on all nodes, which knows on which it is.
+func (w *wires) handle(of func(id int) scoll.Handler) {
+	w.t.Helper()
+	for _, d := range w.nodes {
+		if err := d.agent.Handle(handled, of(d.id)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// ask calls from a node.
+func (w *wires) ask(ctx context.Context, root int, shape scoll.Tree, cfg scoll.CallConfig) (*scoll.Result, error) {
+	w.t.Helper()
+	var g *scoll.Group
+	w.nodes[root].agent.CreateGroup(scoll.GroupConfig{
+		Service: handled, Members: w.members(), Tree: shape, Done: func(made *scoll.Group, err error) {
+			if g = made; err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	})
+	return g.Call(ctx, cfg)
+}
+
+func sumOfTwo(a, b []byte) ([]byte, error) {
+	if len(a) != 8 || len(b) != 8 {
+		return nil, scoll.EPROTO
+	}
+	return number(binary.LittleEndian.Uint64(a) + binary.LittleEndian.Uint64(b)), nil
+}
+
+func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+
+// TestCall: a call asks each member once, from any root, merges the answers, and lists an
+// error with its text.
+func TestCall(t *testing.T) {
+	const n = 8
+	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{
+			Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
+				if _, ok := ctx.Deadline(); !ok || string(q.Payload) == "" || q.Self != wireNID(id) {
+					t.Errorf("node %d: asked %q as %v", id, q.Payload, q.Self)
+				}
+				if string(q.Payload) == "fail" && id == 4 {
+					return nil, fmt.Errorf("%w: disk sdb is gone\x1b[2J", scoll.EIO)
+				}
+				return number(1 << id), nil
+			},
+			Merge: sumOfTwo,
+		}
+	})
+	for root := range n {
+		r, err := w.ask(t.Context(), root, scoll.Tree{}, scoll.CallConfig{Payload: []byte("hello")})
+		if err != nil || r.Err() != nil || r.Asked != n || r.Answered != n || !slices.Equal(r.Answer, number(1<<n-1)) {
+			t.Fatalf("root %d: %+v, %v", root, r, err)
+		}
+	}
+	r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Payload: []byte("fail")})
+	if err != nil || r.Answered != n-1 || !slices.Equal(r.Answer, number(1<<n-1-1<<4)) || len(r.Failed) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got, want := r.Failed[0].Error(), "rank 4, "+wireNID(4).String()+": failed: disk sdb is gone\ufffd[2J"; got != want || !errors.Is(r.Failed[0], scoll.EIO) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestCallOnly: a filter keeps the handlers of others from running. They pass on, and are
+// not counted.
+func TestCallOnly(t *testing.T) {
+	const n = 9
+	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return []byte{byte(id)}, nil }}
+	})
+	for _, only := range [][]int{{}, {0}, {8}, {3, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7, 8}} {
+		nodes := []nid.NID{}
+		for _, id := range slices.Backward(only) {
+			nodes = append(nodes, wireNID(id))
+		}
+		r, err := w.ask(t.Context(), 2, scoll.Tree{Type: scoll.KAry, K: 2}, scoll.CallConfig{Only: nodes})
+		if err != nil || r.Err() != nil || r.Asked != len(only) || r.Answered != len(only) {
+			t.Fatalf("%v: %+v, %v", only, r, err)
+		}
+		var got []int
+		for id, data := range r.Each() {
+			if id != wireNID(int(data[0])) {
+				t.Errorf("%v answers %d", id, data)
+			}
+			got = append(got, int(data[0]))
+		}
+		if slices.Sort(got); !slices.Equal(got, only) && len(only) > 0 {
+			t.Errorf("%v answered, want %v", got, only)
+		}
+	}
+	if _, err := w.ask(t.Context(), 2, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(n)}}); !errors.Is(err, scoll.EINVAL) {
+		t.Errorf("a stranger is asked: %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+package scoll
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"ulnet/scoll/tree"
+)
+
+func binomialOf(n, root int) tree.Tree {
+	topology, _ := Tree{}.orDefault().Topology()
+	return tree.Tree{Topology: topology, N: n, Root: root}
+}
+
+// TestTallyGolden: the form of an answer, byte by byte.
+func TestTallyGolden(t *testing.T) {
+	y := newTally(binomialOf(8, 0), 4) // 4, and 6, 5, 7 below it
+	y.set(0, OK, "")
+	y.set(1, OK, "")
+	y.set(2, EIO, "no\ndisk")
+	y.set(3, notAsked, "")
+	want := []byte{1, 4, 2, 0, 0, 1, 5, 0, 1, 0xfe, 0xff, 1, 2, 7, 'n', 'o', ' ', 'd', 'i', 's', 'k'}
+	if got := y.append(nil); !bytes.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	a, err := parseTally(append(want, "rest"...), binomialOf(8, 0), 4)
+	if err != nil || a.rank != 4 || !slices.Equal(a.tally.status, y.status) || a.tally.texts[2] != "no disk" || string(a.payload) != "rest" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for i := range want {
+		if _, err := parseTally(want[:i], binomialOf(8, 0), 4); err == nil {
+			t.Errorf("%d bytes of it are an answer", i)
+		}
+	}
+}
+
+// TestTallyRefused: an answer says nothing of members that are not below the child, nor of any
+// twice.
+func TestTallyRefused(t *testing.T) {
+	whole := binomialOf(8, 0)
+	mine := newTally(whole, 0)
+	of := func(rank int) []byte {
+		y := newTally(whole, rank)
+		for i := range y.status {
+			y.set(i, OK, "")
+		}
+		return y.append(nil)
+	}
+	below, err := parseTally(of(6), whole, 4)
+	if err != nil || !mine.take(&below) {
+		t.Fatalf("an answer that was passed on is refused: %v", err)
+	}
+	if again, err := parseTally(of(4), whole, 4); err != nil || mine.take(&again) || mine.count() != 2 {
+		t.Errorf("6 and 7 are counted twice: %v", err)
+	}
+	for _, rank := range []int{0, 1, 2, 3} {
+		if _, err := parseTally(of(rank), whole, 4); !errors.Is(err, EPROTO) {
+			t.Errorf("4 answers for %d: %v", rank, err)
+		}
+	}
+}
+
+// TestTallyTexts: texts are bounded, one and all; statuses are not lost.
+func TestTallyTexts(t *testing.T) {
+	whole := binomialOf(1024, 0)
+	y := newTally(whole, 0)
+	for i := range y.status {
+		y.set(i, EIO, strings.Repeat("é", 300))
+	}
+	b := y.append(nil)
+	if len(b) > maxTallySize(1024) || y.size > maxTexts || len(y.texts[0]) != maxText {
+		t.Errorf("%d bytes, %d of texts, %d in one", len(b), y.size, len(y.texts[0]))
+	}
+	if a, err := parseTally(b, whole, 0); err != nil || slices.ContainsFunc(a.tally.status, func(s Status) bool { return s != EIO }) {
+		t.Error(err)
+	}
+	if got := cleanText(" a\x1b]0;b\x07\u202ec\xff\n "); got != "a\ufffd]0;b\ufffd\ufffdc\ufffd" {
+		t.Errorf("%q", got)
+	}
+}
+
+// FuzzTally: an answer of a child that is taken says of each member of a subtree one thing,
+// and its texts are fit to be printed.
+func FuzzTally(f *testing.F) {
+	y := newTally(binomialOf(13, 3), 7)
+	f.Add(y.append(nil))
+	y.set(0, EIO, "disk")
+	f.Add(append(y.append(nil), 1, 2, 3))
+	f.Add([]byte{1, 7, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		whole := binomialOf(13, 3)
+		a, err := parseTally(b, whole, 7)
+		if err != nil {
+			return
+		}
+		if !isBelow(whole, a.rank, 7) || len(a.tally.status) != whole.Size(a.rank) || a.tally.size > maxTexts {
+			t.Fatalf("%+v", a)
+		}
+		for _, text := range a.tally.texts {
+			if len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != unicode.ReplacementChar }) {
+				t.Fatalf("%q", text)
+			}
+		}
+		again, err := parseTally(append(a.tally.append(nil), a.payload...), whole, 7)
+		if err != nil || again.rank != a.rank || !slices.Equal(again.tally.status, a.tally.status) || !bytes.Equal(again.payload, a.payload) {
+			t.Fatalf("%+v, then %+v, %v", a, again, err)
+		}
+	})
+}
+
+// FuzzCallQuestion: a question that is understood is the one that was asked.
+func FuzzCallQuestion(f *testing.F) {
+	for _, q := range []callQuestion{{}, {payload: []byte("x")}, {only: rankSet{}}, {only: newRankSet([]int{9, 3, 4, 0, 4})}} {
+		f.Add(q.append(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := parseQuestion(b)
+		if err != nil {
+			return
+		}
+		again, err := parseQuestion(q.append(nil))
+		if err != nil || !slices.Equal(q.only, again.only) || (q.only == nil) != (again.only == nil) || !bytes.Equal(q.payload, again.payload) {
+			t.Fatalf("%+v, then %+v, %v", q, again, err)
+		}
+		for _, rank := range q.only {
+			if i, _ := slices.BinarySearch(q.only, rank); q.only.includes(rank) != (i%2 == 0) {
+				t.Fatalf("%v: %d", q.only, rank)
+			}
+		}
+	})
+}

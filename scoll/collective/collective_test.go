@@ -1,0 +1,217 @@
+package collective_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet/nid"
+	"ulnet/portals/node"
+	"ulnet/scoll"
+	"ulnet/scoll/collective"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const service scoll.ServiceID = 7
+
+// members starts nodes on loopback with an agent each.
+func members(t *testing.T, n int) (agents []*scoll.Agent, nids []nid.NID) {
+	t.Helper()
+	port, err := loopback.FreePort(netip.IPv4Unspecified())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		node, err := node.Start(node.Config{Networks: fmt.Sprintf("tcp(127.0.87.%d)", i+1), AcceptPort: port})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = node.Close(context.Background()) })
+		agent, err := scoll.Start(node.Table(), scoll.AgentConfig{Config: scoll.Config{RTT: 500 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(agent.Stop)
+		agents, nids = append(agents, agent), append(nids, node.NIDs()[0])
+	}
+	return agents, nids
+}
+
+func group(t *testing.T, a *scoll.Agent, nids []nid.NID) *scoll.Group {
+	t.Helper()
+	g, err := a.NewGroup(t.Context(), service, nids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// each runs f for all members at once and waits.
+func each(t *testing.T, n int, f func(i int) error) {
+	t.Helper()
+	errs := make(chan error, n)
+	for i := range n {
+		go func() { errs <- f(i) }()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBarrier: nobody is let through before all have come, round after round under one name.
+func TestBarrier(t *testing.T) {
+	const n, rounds = 5, 20
+	agents, nids := members(t, n)
+	barriers := make([]*collective.Barrier, n)
+	for i, a := range agents {
+		var err error
+		if barriers[i], err = collective.NewBarrier(a, service); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := group(t, agents[0], nids)
+	var came atomic.Int64
+	each(t, n, func(i int) error {
+		for round := range int64(rounds) {
+			came.Add(1)
+			var err error
+			if i == 0 {
+				_, err = barriers[0].Lead(t.Context(), g, "round")
+			} else {
+				err = barriers[i].Wait(t.Context(), "round")
+			}
+			if now := came.Load(); err == nil && now < n*(round+1) {
+				err = fmt.Errorf("member %d is through round %d when %d came", i, round, now)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestBarrierMissing: when a member does not come in time the leader learns which, and the
+// others that it gave up.
+func TestBarrierMissing(t *testing.T) {
+	agents, nids := members(t, 3)
+	var barriers []*collective.Barrier
+	for _, a := range agents {
+		b, err := collective.NewBarrier(a, service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		barriers = append(barriers, b)
+	}
+	g := group(t, agents[0], nids)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	each(t, 2, func(i int) error {
+		if i == 1 {
+			if err := barriers[1].Wait(t.Context(), "x"); !errors.Is(err, collective.ErrIncomplete) {
+				return fmt.Errorf("the other: %w", err)
+			}
+			return nil
+		}
+		r, err := barriers[0].Lead(ctx, g, "x")
+		if err == nil || r == nil || r.Answered != 2 || len(r.Failed) != 1 || r.Failed[0].NID != nids[2] {
+			return fmt.Errorf("the leader: %+v, %w", r, err)
+		}
+		return nil
+	})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := barriers[2].Wait(over, "x"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := barriers[2].Wait(t.Context(), ""); !errors.Is(err, collective.ErrName) {
+		t.Error(err)
+	}
+}
+
+// TestAllgather: all get what each brought.
+func TestAllgather(t *testing.T) {
+	const n = 4
+	agents, nids := members(t, n)
+	gathers := make([]*collective.Allgather, n)
+	for i, a := range agents {
+		var err error
+		if gathers[i], err = collective.NewAllgather(a, service, 2000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := group(t, agents[0], nids)
+	brings := func(i int) []byte { return append(make([]byte, 1999), byte(i)) }
+	each(t, n, func(i int) (err error) {
+		var all []byte
+		if i == 0 {
+			var r *scoll.Result
+			if r, err = gathers[0].Lead(t.Context(), g, "x", brings(0)); err == nil {
+				all = r.Answer
+			}
+		} else {
+			all, err = gathers[i].Join(t.Context(), "x", brings(i))
+		}
+		got := map[nid.NID]string{}
+		for id, data := range scoll.Pieces(all) {
+			got[id] = string(data)
+		}
+		for j, id := range nids {
+			if got[id] != string(brings(j)) {
+				return fmt.Errorf("member %d has %d bytes of %d: %w", i, len(got[id]), j, err)
+			}
+		}
+		return err
+	})
+}
+
+// TestFence: after the epoch is raised no member works for an earlier one: those that did
+// are waited for, and none begins.
+func TestFence(t *testing.T) {
+	const n = 3
+	agents, nids := members(t, n)
+	fences := make([]*collective.Fence, n)
+	for i, a := range agents {
+		var err error
+		if fences[i], err = collective.NewFence(a, collective.FenceConfig{Service: service}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := group(t, agents[0], nids)
+	leave, err := fences[2].Enter(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raised := make(chan error, 1)
+	go func() { raised <- fences[0].Raise(t.Context(), g, 5) }()
+	for fences[2].Epoch() != 5 {
+		runtime.Gosched()
+	}
+	select {
+	case err := <-raised:
+		t.Errorf("it is raised while a member works for an earlier epoch: %v", err)
+	default:
+	}
+	if _, err := fences[2].Enter(4); !errors.Is(err, collective.ErrFenced) {
+		t.Error(err)
+	}
+	leave()
+	leave()
+	if err := <-raised; err != nil {
+		t.Error(err)
+	}
+	if err := fences[0].Raise(t.Context(), g, 1<<63); !errors.Is(err, scoll.EINVAL) || fences[1].Epoch() != 5 {
+		t.Errorf("the highest epoch: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package collective
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// ErrFenced says that work is for an epoch that is over.
+var ErrFenced = errors.New("collective: the epoch of this work is over")
+
+// Fence keeps members from working for an epoch that is over, such as for the master before
+// the present one. Epochs only rise. The zero epoch is that of the start.
+type Fence struct {
+	cfg FenceConfig
+
+	mu     sync.Mutex
+	epoch  uint64         // guarded by mu, like all below
+	atWork map[uint64]int // by epoch
+	left   chan struct{}  // closed when some work has ended
+}
+
+// FenceConfig configures a Fence.
+type FenceConfig struct {
+	Service scoll.ServiceID
+	// MayRaise says whether a root may raise the epoch to one here, which ends all earlier
+	// ones for good. nil: everybody who reaches the service may, by at most 2^32 at a time.
+	MayRaise func(root nid.NID, epoch uint64) bool
+}
+
+// NewFence registers a fence. Errors as scoll.Agent.RegisterService.
+func NewFence(a *scoll.Agent, cfg FenceConfig) (*Fence, error) {
+	f := &Fence{cfg: cfg, atWork: make(map[uint64]int), left: make(chan struct{})}
+	return f, a.Handle(cfg.Service, scoll.Handler{Answer: f.answer, Merge: func(a, _ []byte) ([]byte, error) { return a, nil }})
+}
+
+// Epoch is the lowest that work may be for, as far as this node was told.
+func (f *Fence) Epoch() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.epoch
+}
+
+// Enter begins work for an epoch on this node. Call leave, once, when it has ended.
+// ErrFenced: the epoch is over.
+func (f *Fence) Enter(epoch uint64) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if epoch < f.epoch {
+		return nil, ErrFenced
+	}
+	f.atWork[epoch]++
+	return sync.OnceFunc(func() { f.leave(epoch) }), nil
+}
+
+func (f *Fence) leave(epoch uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.atWork[epoch]--; f.atWork[epoch] == 0 {
+		delete(f.atWork, epoch)
+	}
+	close(f.left)
+	f.left = make(chan struct{})
+}
+
+// Raise ends all earlier epochs on all members of a group, which is one of the fence's
+// service. After nil none of them works for one, nor begins to. An error names the members of
+// which that is not known: an *scoll.IncompleteError, or as scoll.Group.Call.
+func (f *Fence) Raise(ctx context.Context, g *scoll.Group, epoch uint64) error {
+	r, err := g.Call(ctx, scoll.CallConfig{Payload: binary.LittleEndian.AppendUint64(nil, epoch)})
+	if err != nil {
+		return err
+	}
+	return r.Err()
+}
+
+// answer raises the epoch at once, and waits until work for earlier ones has ended.
+func (f *Fence) answer(ctx context.Context, q *scoll.Question) ([]byte, error) {
+	if len(q.Payload) != 8 {
+		return nil, scoll.EPROTO
+	}
+	epoch := binary.LittleEndian.Uint64(q.Payload)
+	if f.cfg.MayRaise != nil && !f.cfg.MayRaise(q.Root, epoch) {
+		return nil, scoll.EPERM
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cfg.MayRaise == nil && epoch > f.epoch && epoch-f.epoch > 1<<32 {
+		return nil, fmt.Errorf("%w: epoch %d is far above %d", scoll.EINVAL, epoch, f.epoch)
+	}
+	f.epoch = max(f.epoch, epoch)
+	for f.worksBelow(epoch) {
+		left := f.left
+		f.mu.Unlock()
+		select {
+		case <-left:
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, nil
+}
+
+// worksBelow reports whether there is work for an earlier epoch. The caller holds f.mu.
+func (f *Fence) worksBelow(epoch uint64) bool {
+	for e := range f.atWork { // any order: one is enough
+		if e < epoch {
+			return true
+		}
+	}
+	return false
+}

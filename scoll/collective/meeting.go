@@ -1,0 +1,187 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// Errors of operations.
+var (
+	// ErrIncomplete says that the leader gave up, because a member did not come.
+	ErrIncomplete = errors.New("collective: not all members came")
+	// ErrTwice says that this node waits at a point of that name already.
+	ErrTwice = errors.New("collective: this node waits there already: give each point a name of its own")
+	// ErrName says that a name is empty or longer than 255 bytes.
+	ErrName = errors.New("collective: the name of a point has 1 to 255 bytes")
+)
+
+const (
+	come byte = iota // is this member there? The answer is what it brings
+	open             // all are; the bulk data is what all brought
+	fail             // not all are
+)
+
+// meeting is points at which members meet, by name. A point exists while this node waits
+// there, or a leader waits for this node.
+type meeting struct {
+	a  *scoll.Agent
+	id scoll.ServiceID
+
+	mu     sync.Mutex
+	points map[string]*point // guarded by mu, with all that is in them
+}
+
+// point is where this node meets the others once.
+type point struct {
+	users  int // that keep it
+	here   bool
+	came   chan struct{} // closed when this node is here
+	brings []byte
+	leader nid.NID       // who asked for this node last
+	opened chan struct{} // closed when all came, or the leader gave up
+	all    []byte
+	err    error
+}
+
+// register makes a service of meetings.
+func register(a *scoll.Agent, id scoll.ServiceID, h scoll.Handler) (*meeting, error) {
+	m := &meeting{a: a, id: id, points: make(map[string]*point)}
+	h.Answer = m.answer
+	return m, a.Handle(id, h)
+}
+
+// at returns the point of a name, kept until it is left.
+func (m *meeting) at(name string) *point {
+	p := m.points[name]
+	if p == nil {
+		p = &point{came: make(chan struct{}), opened: make(chan struct{})}
+		m.points[name] = p
+	}
+	p.users++
+	return p
+}
+
+// leave forgets a point that nobody keeps.
+func (m *meeting) leave(name string, p *point) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p.users--; p.users == 0 && m.points[name] == p {
+		delete(m.points, name)
+	}
+}
+
+// enter comes to a point.
+func (m *meeting) enter(name string, brings []byte) (*point, error) {
+	if name == "" || len(name) > 255 {
+		return nil, ErrName
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.at(name)
+	if p.here {
+		p.users--
+		return nil, ErrTwice
+	}
+	p.here, p.brings = true, brings
+	close(p.came)
+	return p, nil
+}
+
+// wait comes to a point and waits until the leader opens it.
+func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte, error) {
+	p, err := m.enter(name, brings)
+	if err != nil {
+		return nil, err
+	}
+	defer m.leave(name, p)
+	select {
+	case <-p.opened:
+		return p.all, p.err
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.points[name] == p { // others may wait for this node: it is not here any more
+		delete(m.points, name)
+	}
+	return nil, ctx.Err()
+}
+
+// lead comes to a point, waits for all others, and opens it.
+func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings []byte) (*scoll.Result, error) {
+	p, err := m.enter(name, brings)
+	if err != nil {
+		return nil, err
+	}
+	defer m.leave(name, p)
+	r, err := g.Call(ctx, scoll.CallConfig{Payload: append([]byte{come}, name...)})
+	if err == nil {
+		err = r.Err()
+	}
+	then := scoll.CallConfig{Payload: append([]byte{open}, name...)}
+	if err != nil {
+		then.Payload[0] = fail
+	} else {
+		then.Bulk = r.Answer
+	}
+	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 seconds: others wait
+	if err == nil && terr == nil {
+		terr = told.Err()
+	}
+	return r, errors.Join(err, terr)
+}
+
+// answer is the handler.
+func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error) {
+	if len(q.Payload) < 2 || len(q.Payload) > 256 {
+		return nil, scoll.EPROTO
+	}
+	name := string(q.Payload[1:])
+	switch q.Payload[0] {
+	case come:
+		return m.answerCome(ctx, q.Root, name)
+	case open:
+		return nil, m.release(q.Root, name, q.Bulk, nil)
+	case fail:
+		return nil, m.release(q.Root, name, nil, ErrIncomplete)
+	}
+	return nil, scoll.ENOTSUP
+}
+
+// answerCome waits until this node is there.
+func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) ([]byte, error) {
+	m.mu.Lock()
+	p := m.at(name)
+	p.leader = leader
+	m.mu.Unlock()
+	defer m.leave(name, p)
+	select {
+	case <-p.came:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return p.brings, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// release opens a point for this node, if it waits there for that leader.
+func (m *meeting) release(leader nid.NID, name string, all []byte, err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.points[name]
+	switch {
+	case p == nil || !p.here:
+		return nil // it does not wait any more
+	case p.leader != leader:
+		return scoll.EPERM
+	}
+	p.all, p.err = append([]byte(nil), all...), err
+	close(p.opened)
+	delete(m.points, name)
+	return nil
+}

@@ -1,0 +1,283 @@
+package scoll
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Handler is a service for those who need no callbacks: a function that answers a question
+// on each member, and one that merges answers. [Agent.Handle] registers it on all members,
+// and [Group.Call] asks them. Members on which it is a Handler and such on which it is a
+// [Service] of callbacks do not understand each other.
+//
+// A panic of Answer or Merge is not recovered: it ends the program, as that of any other
+// goroutine. The others then see a member that died.
+type Handler struct {
+	// Answer answers a question on one member. It runs in AgentConfig.Worker and may block
+	// until ctx ends: with the time that the caller left, with the agent, or when the caller
+	// gives up at the root. After that its answer is dropped, and the member is listed with
+	// ETIMEDOUT. The text of an error, and its [Status] (EIO if it has none), are told to the
+	// caller. Required.
+	Answer func(ctx context.Context, q *Question) ([]byte, error)
+	// Merge combines two answers, or what it made of several, into one. In which order
+	// answers are merged is not defined. It may modify a, and return it. It must not block.
+	// When it returns an error, the members whose answers are in b are listed with that, and
+	// a stays as it was. nil: answers stay apart, see [Result.Each].
+	Merge func(a, b []byte) ([]byte, error)
+	// MaxAnswer bounds an answer in bytes, merged ones too; longer ones are listed with
+	// EMSGSIZE. It is the same on all members. Default 1024.
+	MaxAnswer int
+	// MaxBulk bounds the bulk data of a question in bytes; members refuse more with EMSGSIZE.
+	// Default 0: no bulk data.
+	MaxBulk int
+	// MaxMemory bounds what buffers and bulk data of all questions of others take here, in
+	// bytes; further ones are refused with EBUSY. Default 64 MiB.
+	MaxMemory int
+	// Inline says that Answer does not block either, and may run where messages arrive, which
+	// saves the switch to a worker. Its ctx does not end.
+	Inline bool
+}
+
+// Question is what a member is asked. It is valid until Answer returns.
+type Question struct {
+	Payload []byte
+	Bulk    []byte  // nil: there are none. It must not be modified: other members fetch it
+	Root    nid.NID // who asks, see [Request.RootNID]
+	Self    nid.NID // this node in the group
+}
+
+// handling is a handler that is registered.
+type handling struct {
+	Handler
+	a      *Agent
+	memory atomic.Int64 // that questions of others take
+	own    ownAnswers
+}
+
+// Handle registers a handler as a service. UnregisterService ends it. Errors as
+// RegisterService.
+func (a *Agent) Handle(id ServiceID, h Handler) error {
+	if h.Answer == nil {
+		return EINVAL
+	}
+	h.MaxAnswer, h.MaxMemory = orDefault(h.MaxAnswer, 1024), orDefault(h.MaxMemory, 64<<20)
+	d := &handling{Handler: h, a: a}
+	return a.RegisterService(Service{
+		ID: id, Inline: true, PreRequest: d.preRequest, IncomingRequest: d.incomingRequest, IncomingReply: d.incomingReply,
+		PostReply: d.postReply, ReplyOut: d.replyOut, handler: d,
+	})
+}
+
+// asked is a question at one node.
+type asked struct {
+	d      *handling
+	own    *ownAnswer
+	asks   bool // this node, too
+	data   []byte
+	memory int64
+	call   *calling // at the root
+
+	mu    sync.Mutex
+	tally *tally // guarded by mu
+	parts []portion // guarded by mu; in the order in which they came
+	begun bool   // guarded by mu: at least one was merged
+}
+
+// preRequest looks at a question and posts buffers for the answers of the children. At the
+// root it does so before another attempt.
+func (d *handling) preRequest(r *Request) error {
+	if c, ok := r.private.(*calling); ok {
+		return c.prepare(d, r)
+	}
+	q, err := parseQuestion(r.payload)
+	if err != nil {
+		return EPROTO
+	}
+	at := &asked{d: d, data: q.payload, asks: len(r.Entities()) > 0 && q.only.includes(r.whole.Rank(r.NID()))}
+	if r.bulkLength > d.MaxBulk {
+		return EMSGSIZE
+	}
+	if at.memory = d.roomFor(r) + int64(r.bulkLength); d.memory.Add(at.memory) > int64(d.MaxMemory) {
+		d.memory.Add(-at.memory)
+		return EBUSY
+	}
+	at.own = d.own.of(r)
+	if err := at.post(r); err != nil {
+		d.memory.Add(-at.memory)
+		return err
+	}
+	return nil
+}
+
+// roomFor is what the buffers for the answers to a request take.
+func (d *handling) roomFor(r *Request) (bytes int64) {
+	for i := range r.children {
+		bytes += int64(d.answerSize(r, r.children[i].Rank))
+	}
+	return bytes
+}
+
+// answerSize is the longest answer of a member's subtree in bytes.
+func (d *handling) answerSize(r *Request, rank int) int {
+	n := r.tree.Size(rank)
+	return min(maxTallySize(n)+d.limit(n), r.agent.cfg.MaxPayload-ReplyHeaderSize)
+}
+
+// limit is the longest payload of an answer that has those of so many members.
+func (d *handling) limit(members int) int {
+	if d.Merge == nil {
+		return members * (PieceSize + d.MaxAnswer)
+	}
+	return d.MaxAnswer
+}
+
+// post makes at the request's, with buffers for its children.
+func (at *asked) post(r *Request) error {
+	at.tally = newTally(r.tree, r.rank)
+	r.Data = at
+	if r.bulkLength > 0 && !r.root {
+		if err := r.SetBulk(make([]byte, r.bulkLength)); err != nil {
+			return err
+		}
+	}
+	for i := range r.children {
+		if err := r.PostReply(i, make([]byte, at.d.answerSize(r, r.children[i].Rank))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incomingRequest has the handler answer, once in all attempts of a call.
+func (d *handling) incomingRequest(r *Request) error {
+	at := r.Data.(*asked)
+	if r.BulkStatus() != OK || !at.asks {
+		return nil // in the former case the module has answered
+	}
+	q := &Question{Payload: at.data, Root: r.RootNID(), Self: r.NID()}
+	if bulk := r.Bulk(); len(bulk) > 0 {
+		q.Bulk = bulk[0]
+	}
+	if d.Inline {
+		at.own.set(d.Answer(d.a.ctx, q))
+		return nil
+	}
+	q.Payload = slices.Clone(q.Payload) // the handler may end later than the request
+	if r.root {
+		q.Bulk = slices.Clone(q.Bulk) // on other members it is ours
+	}
+	ctx := newHandlerContext(d.a, r.processing, at.own)
+	d.a.workers.Add(1)
+	d.a.cfg.Worker(func() {
+		defer d.a.workers.Done()
+		answer, err := d.Answer(ctx, q)
+		ctx.end()
+		at.own.set(answer, err)
+	})
+	return nil
+}
+
+// incomingReply keeps an answer of a child, or of a node below it that the child passes on.
+// Who is missing the module tells the root.
+func (d *handling) incomingReply(p *Reply) {
+	if p.Status != OK {
+		return
+	}
+	at := p.Request.Data.(*asked)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	rank := p.Request.children[p.Child].Rank
+	answer, err := d.parse(p.Request, rank, p.Payload)
+	if err == nil && at.tally.take(&answer) {
+		at.keep(&answer)
+		return
+	}
+	d.a.log.Debug("scoll: answer of a handler not understood", slog.Any("nid", p.Request.members.NID(rank)), slog.Any("err", err))
+}
+
+// postReply answers the parent, or the caller, as soon as this node's own answer is there.
+func (d *handling) postReply(r *Request) {
+	at := r.Data.(*asked)
+	if r.root {
+		at.call.gathered(r, at)
+		return
+	}
+	at.whenAnswered(func() { at.reply(r) })
+}
+
+// whenAnswered calls f when this node's own answer is there, if it is asked.
+func (at *asked) whenAnswered(f func()) {
+	if !at.asks {
+		f()
+		return
+	}
+	at.own.then(f)
+}
+
+// reply sends the merged answers to the parent. Errors mean that the module has answered,
+// because this took too long.
+func (at *asked) reply(r *Request) {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	payload := at.merge(r)
+	b := append(at.tally.append(nil), payload...)
+	if len(b) > min(r.maxReply(), at.d.answerSize(r, r.rank)) {
+		at.tally.fail(at.tally.nodes, EMSGSIZE, "")
+		b = at.tally.append(nil)
+	}
+	_ = r.Reply(b)
+}
+
+// replyOut gives back what a question has taken.
+func (d *handling) replyOut(r *Request) {
+	if at, ok := r.Data.(*asked); ok && !r.root {
+		d.memory.Add(-at.memory)
+	}
+}
+
+// handlerContext is the context of one answer: it ends with the time of the request by the
+// agent's clock, or with the agent. Its deadline is by the real clock, as that of all contexts.
+type handlerContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	stop   context.CancelFunc // of the real clock
+	timer  machine.Timer
+}
+
+func newHandlerContext(a *Agent, left time.Duration, own *ownAnswer) *handlerContext {
+	c := &handlerContext{}
+	left = max(left, time.Nanosecond)
+	parent, cancel := context.WithCancelCause(a.ctx)
+	c.cancel = cancel
+	c.Context, c.stop = context.WithTimeout(parent, left)
+	c.timer = a.cfg.Clock.AfterFunc(left, func() {
+		cancel(context.DeadlineExceeded)
+		own.set(nil, ETIMEDOUT)
+	})
+	own.onEnd(c.end)
+	return c
+}
+
+// end ends the context before its time.
+func (c *handlerContext) end() {
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+	c.stop()
+}
+
+// Err implements context.Context.
+func (c *handlerContext) Err() error {
+	err := c.Context.Err()
+	if err != nil && errors.Is(context.Cause(c.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package scoll
+
+import "encoding/binary"
+
+// Numbers returns the form of numbers on the wire: 8 bytes each, little-endian. Answers of a
+// [Handler] that are such lists can be merged with the Merge of an [Op].
+func Numbers(values ...uint64) []byte {
+	b := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// ParseNumbers parses a list of numbers. EPROTO: it is none.
+func ParseNumbers(b []byte) (values []uint64, err error) {
+	if len(b)%8 != 0 {
+		return nil, EPROTO
+	}
+	for ; len(b) > 0; b = b[8:] {
+		values = append(values, binary.LittleEndian.Uint64(b))
+	}
+	return values, nil
+}
+
+// Merge combines two lists of numbers, position by position; it is a Handler.Merge. EPROTO:
+// they are none, or not as long as each other.
+func (op Op) Merge(a, b []byte) ([]byte, error) {
+	if len(a) != len(b) || len(a)%8 != 0 {
+		return nil, EPROTO
+	}
+	for i := 0; i < len(a); i += 8 {
+		binary.LittleEndian.PutUint64(a[i:], op.apply(binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:])))
+	}
+	return a, nil
+}

@@ -1,0 +1,145 @@
+package scoll
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// The watchdog looks for callbacks that block where they must not: all but an
+// IncomingRequest that is not Inline. It has no timer of its own: it looks when the next
+// call is made, when one has ended, and when a timer of the module is due, which is while
+// the requests of a callback that does not return are given up.
+
+const (
+	slowAfter = 100 * time.Millisecond // that a callback takes
+	slowEvery = time.Minute            // between two warnings about a service
+)
+
+// slowCall is a callback that blocks, or did.
+type slowCall struct {
+	service  ServiceID
+	kind     EffectKind
+	took     time.Duration
+	returned bool
+	unsaid   uint64 // of the service since the warning before
+}
+
+// slowOf is what is known of a service whose callbacks were slow.
+type slowOf struct {
+	next   time.Duration // when to warn again
+	unsaid uint64
+}
+
+// SlowCallbacks counts the callbacks that took longer than 100 ms, or take so long now, but
+// for IncomingRequest, which may block unless the service is Inline. Each service's are logged
+// once a minute.
+func (a *Agent) SlowCallbacks() uint64 { return a.due.slow.Load() }
+
+// begins notes that a call is made. The caller holds d.mu.
+func (d *due) begins(c *call, now time.Duration) {
+	c.began = now
+	d.running = append(d.running, c)
+}
+
+// ends notes that a call has returned. The caller holds d.mu.
+func (d *due) ends(c *call, now time.Duration) {
+	if i := slices.Index(d.running, c); i >= 0 {
+		d.running = slices.Delete(d.running, i, i+1)
+	}
+	d.judge(c, now, true)
+}
+
+// look looks at the calls that are being made. The caller holds d.mu.
+func (d *due) look(now time.Duration) {
+	for _, c := range d.running {
+		d.judge(c, now, false)
+	}
+}
+
+// judge takes note of a call that is slow, once. The caller holds d.mu.
+func (d *due) judge(c *call, now time.Duration, returned bool) {
+	if c.slow || now-c.began < slowAfter {
+		return
+	}
+	c.slow = true
+	d.slow.Add(1)
+	id := c.service()
+	if d.slowOf == nil {
+		d.slowOf = make(map[ServiceID]*slowOf)
+	}
+	of := d.slowOf[id]
+	if of == nil {
+		of = &slowOf{next: now}
+		d.slowOf[id] = of
+	}
+	if now < of.next {
+		of.unsaid++
+		return
+	}
+	d.unsaid = append(d.unsaid, slowCall{id, c.kind, now - c.began, returned, of.unsaid})
+	of.next, of.unsaid = now+slowEvery, 0
+	d.warns.Store(true)
+}
+
+// service is the number of the service that is called.
+func (c *call) service() ServiceID {
+	switch {
+	case c.r != nil:
+		return c.r.service.ID
+	case c.made != nil:
+		return c.made.service
+	case c.maps != nil:
+		return c.maps.ID
+	}
+	return 0
+}
+
+// watch looks for callbacks that block.
+func (a *Agent) watch() {
+	a.due.mu.Lock()
+	if len(a.due.running) > 0 {
+		a.due.look(a.cfg.Clock.Now())
+	}
+	a.due.mu.Unlock()
+	a.warnSlow()
+}
+
+// warnSlow logs what the watchdog has found. No lock is held meanwhile.
+func (a *Agent) warnSlow() {
+	if !a.due.warns.Swap(false) {
+		return
+	}
+	a.due.mu.Lock()
+	list := a.due.unsaid
+	a.due.unsaid = nil
+	a.due.mu.Unlock()
+	for _, s := range list {
+		text := "scoll: a callback took long: nothing else is delivered on its connection meanwhile"
+		if !s.returned {
+			text = "scoll: a callback has not returned: nothing else is delivered on its connection meanwhile"
+		}
+		a.log.Warn(text, slog.Uint64("service", uint64(s.service)), slog.String("callback", s.kind.callback()),
+			slog.Duration("took", s.took), slog.Uint64("more", s.unsaid))
+	}
+}
+
+// callback is the name of the callback that an effect calls.
+func (k EffectKind) callback() string {
+	switch k {
+	case CallMap:
+		return "MapGroup"
+	case CallPreRequest:
+		return "PreRequest"
+	case CallIncoming:
+		return "IncomingRequest"
+	case CallReply:
+		return "IncomingReply"
+	case CallReplyOut:
+		return "ReplyOut"
+	case Created:
+		return "GroupConfig.Done"
+	default:
+		return "PostReply" // Refused, too
+	}
+}
