@@ -273,8 +273,8 @@ func (r *Request) Busy() bool {
 	return r.busy
 }
 
-// Status says in PostReply at the root why the broadcast never left, ECANCELED if it was
-// aborted before; in ReplyOut why the service was not asked to reply; otherwise it is OK.
+// Status says in PostReply at the root why the broadcast never left: ECANCELED if it was
+// aborted before, ENOGROUP if the group had ended; in ReplyOut why the service was not asked to reply; otherwise it is OK.
 func (r *Request) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -259,7 +259,7 @@ func (m *Machine) abort(r *request) {
 	r.aborted = true
 	switch r.phase {
 	case held:
-		m.cancel(r)
+		m.cancel(r, ECANCELED)
 	case loading:
 		m.emit(Effect{Kind: DoStop, ID: r.id})
 	case running:

@@ -121,7 +121,7 @@ const (
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
 	CallReply      // ID, Child, Rank (whose answer it is), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
-	CallPostReply  // ID, Busy, Missing and Status (at the root): ECANCELED if it was aborted before it left
+	CallPostReply  // ID, Busy, Missing and Status (at the root): why it never left
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
 	WarnAhead      // To, Bits (an incarnation, 0: ours or one that we passed on), Status: this node refused To's request, or To refused ours, with EAHEAD

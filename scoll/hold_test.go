@@ -429,6 +429,32 @@ func TestWaiting(t *testing.T) {
 	h.begin(EBUSY, Outgoing{})
 }
 
+// TestWaitingGroupGone: SC-101: what waits when its group ends, because discovery says that
+// the group's creator died, is not sent over it: if the group comes back, members would
+// take it for what was sent since.
+func TestWaitingGroupGone(t *testing.T) {
+	h := newHarness(t, 2, 1, nil)
+	h.admitted(func(r *RequestHeader) { r.Hold = testHold })
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	h.id = 0
+	h.m.table.list[0].pace = pace{size: 1, until: 1}
+	h.begin(OK, Outgoing{})
+	first := h.id
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService}})
+	h.want("began")
+	second := h.id
+	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
+	h.want("unpost0 child0:node is down")
+	h.step(Input{Kind: InReply, ID: first})
+	h.step(Input{Kind: InWithdrawn, ID: first})
+	h.step(Input{Kind: InPostReply, ID: first})
+	h.want("free child0:no such group")
+	h.step(Input{Kind: InReply, ID: second})
+	h.want("post:no such group")
+}
+
 // TestPace: the window halves once for what was under way, and grows again.
 func TestPace(t *testing.T) {
 	var p pace

@@ -81,6 +81,10 @@ func (m *Machine) letGo() {
 		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
 			r := g.waiting[0]
 			g.waiting = slices.Delete(g.waiting, 0, 1)
+			if g.index < 0 { // it has ended meanwhile, and may be here anew
+				m.cancel(r, ENOGROUP)
+				continue
+			}
 			m.depart(r)
 		}
 	}
@@ -112,22 +116,14 @@ func (m *Machine) slower(r *request) {
 }
 
 // cancel ends a broadcast of ours that has not left.
-func (m *Machine) cancel(r *request) {
+func (m *Machine) cancel(r *request, s Status) {
 	g := r.group
 	if i := slices.Index(g.waiting, r); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
-	r.phase, r.incoming = running, returned // it is not run here either
+	r.phase, r.incoming, r.unsent = running, returned, s // it is not run here either
 	for i := range r.children {
-		m.fail(r, i, ECANCELED)
+		m.fail(r, i, s)
 	}
 	m.gather(r)
-}
-
-// unsent is why a broadcast of ours never left, OK if it did.
-func (r *request) unsent() Status {
-	if r.header.Sequence == 0 {
-		return ECANCELED
-	}
-	return OK
 }

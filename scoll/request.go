@@ -71,6 +71,7 @@ type request struct {
 	out      callState
 	failed   Status // of incoming-request
 	bulk     Status // of bulk data
+	unsent   Status // at the root: why it never left
 
 	header     RequestHeader
 	body       []byte // list and payload, forwarded as they came (SC-A29)

@@ -81,7 +81,7 @@ func steady(nodes, maxActive int) scollsim.Config {
 // no member is named busy, or late, all broadcasts end, and each member runs those of a
 // root in their order.
 func TestEightRoots(t *testing.T) {
-	for places, each := range map[int]int{0: 1000, 16: 1000, 4: 200, 1: 100} {
+	for places, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
 		n := flood(t, steady(16, places), 8, each, time.Minute)
 		reachedAll(t, n)
 		c := n.Counters()
