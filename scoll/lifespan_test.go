@@ -134,7 +134,8 @@ func TestLastIsAlone(t *testing.T) {
 	h.want("free")
 	h.begin(OK, Outgoing{Flags: FlagLast})
 	h.id = 0
-	h.begin(EBUSY, Outgoing{Flags: FlagLast})
+	h.begin(ENOGROUP, Outgoing{})
+	h.begin(ENOGROUP, Outgoing{Flags: FlagLast})
 }
 
 // TestWindow: no more broadcasts than members can tell apart.

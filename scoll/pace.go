@@ -56,7 +56,11 @@ func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most(
 
 // queue sends a broadcast of ours, after those that wait.
 func (m *Machine) queue(r *request) {
-	if g := r.group; len(g.waiting) > 0 || !g.isOpen() {
+	g := r.group
+	if r.header.Flags&FlagLast != 0 && g.key.id.Creator.IsValid() {
+		g.last = true // nothing follows it
+	}
+	if len(g.waiting) > 0 || !g.isOpen() {
 		m.stats.Waited++
 		r.phase = held
 		g.waiting = append(g.waiting, r)
