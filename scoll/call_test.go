@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,8 +88,12 @@ func TestCall(t *testing.T) {
 func TestCallOnly(t *testing.T) {
 	const n = 9
 	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	var ran [n]atomic.Int32
 	w.handle(func(id int) scoll.Handler {
-		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return []byte{byte(id)}, nil }}
+		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+			ran[id].Add(1)
+			return []byte{byte(id)}, nil
+		}}
 	})
 	for _, only := range [][]int{{}, {0}, {8}, {3, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7, 8}} {
 		nodes := []nid.NID{}
@@ -108,6 +113,11 @@ func TestCallOnly(t *testing.T) {
 		}
 		if slices.Sort(got); !slices.Equal(got, only) && len(only) > 0 {
 			t.Errorf("%v answered, want %v", got, only)
+		}
+		for id := range n {
+			if times := ran[id].Swap(0); (times == 1) != slices.Contains(only, id) || times > 1 {
+				t.Errorf("%v are asked, and node %d ran it %d times", only, id, times)
+			}
 		}
 	}
 	if _, err := w.ask(t.Context(), 2, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(n)}}); !errors.Is(err, scoll.EINVAL) {
