@@ -40,6 +40,7 @@ var goals = []goal{
 	{"G-SC-5", "collectives: arithmetic of trees, and a large simulation", measureArithmetic},
 	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
 	{"G-SC-7", "collectives: a death ends the wait", measureMourning},
+	{"G-SC-8", "collectives: exact results whatever services do", measureServices},
 	{"G-CH-1", "client health: pings", measureControlLoad},
 	{"G-CH-2", "client health: how soon the dead are evicted, and how much at once", measureEvictions},
 	{"G-CH-3", "client health: false evictions", measureFalseEvictions},

@@ -103,7 +103,7 @@ func measureFailures(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, err := measurePlans(ctx, pick(b, 20, 10_000, 50_000))
+	plans, err := measurePlans(ctx, "random fault plans", scollsim.FaultPlan, pick(b, 20, 10_000, 50_000))
 	return append(append(mute, dead), plans...), err
 }
 
@@ -200,8 +200,13 @@ func names(r *scollsim.Broadcast, want []int) bool {
 	return len(missing) == len(want) && len(r.Missing) == len(want)
 }
 
-// measurePlans runs scenarios with random faults at both levels.
-func measurePlans(ctx context.Context, plans int) ([]line, error) {
+// measureServices is G-SC-8, as far as it is measured in virtual time.
+func measureServices(ctx context.Context, b *bench) ([]line, error) {
+	return measurePlans(ctx, "plans with failing, late, silent and aborting services", scollsim.ServicePlan, pick(b, 20, 10_000, 50_000))
+}
+
+// measurePlans runs scenarios that are drawn at both levels.
+func measurePlans(ctx context.Context, kind string, draw func(seed uint64) string, plans int) ([]line, error) {
 	var lines []line
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		count := plans
@@ -210,7 +215,7 @@ func measurePlans(ctx context.Context, plans int) ([]line, error) {
 		}
 		good, broadcasts, missing, first := 0, 0, 0, ""
 		for seed := range uint64(count) {
-			f, err := scenario.Parse("plan", []byte(scollsim.FaultPlan(seed)), []*scenario.Protocol{scollsim.Protocol})
+			f, err := scenario.Parse("plan", []byte(draw(seed)), []*scenario.Protocol{scollsim.Protocol})
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +233,7 @@ func measurePlans(ctx context.Context, plans int) ([]line, error) {
 		}
 		runtime.GC()
 		lines = append(lines, line{
-			what:  fmt.Sprintf("random fault plans on %v in which every broadcast ends in time with the exact set", level),
+			what:  fmt.Sprintf("%s on %v in which every broadcast ends in time with the exact set", kind, level),
 			ratio: 100 * float64(good) / float64(count), unit: "%", limit: 100, least: true,
 			basis: fmt.Sprintf("%d of %d plans, %d broadcasts, %d members not reached%s", good, count, broadcasts, missing, first),
 		})

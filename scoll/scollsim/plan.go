@@ -12,18 +12,33 @@ func pick(rng *rand.Rand, texts ...string) string { return texts[rng.IntN(len(te
 // FaultPlan draws a scenario: a cluster, what its services do, the faults that
 // it meets, and broadcasts by several roots in their midst. It expects that all
 // of them end in time, with exact results.
-func FaultPlan(seed uint64) string {
+func FaultPlan(seed uint64) string { return draw(seed, false) }
+
+// ServicePlan draws a scenario on a network without faults in which about half of the
+// services fail, are late or silent, abort, or break off, at any rank. It expects the
+// same.
+func ServicePlan(seed uint64) string { return draw(seed, true) }
+
+func draw(seed uint64, onlyServices bool) string {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	n := 2 + rng.IntN(39)
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("protocol scoll\nnodes %d\nrun 40s\ncheck every 1s\nset history on\nset rtt 4ms\nset guard 2ms", n)
-	line("link latency 1ms±900µs loss %s duplicate %s reorder %s", pick(rng, "0%", "0%", "1%", "5%"), pick(rng, "0%", "10%"), pick(rng, "0%", "20%"))
+	if loss := pick(rng, "0%", "0%", "1%", "5%"); onlyServices {
+		line("link latency 1ms±900µs")
+	} else {
+		line("link latency 1ms±900µs loss %s duplicate %s reorder %s", loss, pick(rng, "0%", "10%"), pick(rng, "0%", "20%"))
+	}
 	line("set tree %s\nset k %d", pick(rng, "k-nomial", "k-nomial", "k-ary", "flat"), 1+rng.IntN(5))
 	line("set discovery %s", pick(rng, "0s", "20ms", "300ms"))
 	line("set propagation 300ms\nset segment %s\nset carry %s", pick(rng, "0", "0", "4096"), pick(rng, "0", "40", "200", "4096", "4096"))
 	line("at 1s do 1 create g %s", pick(rng, "delayed", "immediate", "oob"))
-	for range rng.IntN(2 + n/4) {
+	bad := rng.IntN(2 + n/4)
+	if onlyServices {
+		bad = 1 + n/2
+	}
+	for range bad {
 		line("at %dms do %d service %s", rng.IntN(3000), 1+rng.IntN(n), pick(rng, "mute", "slow 5ms", "slow 30ms", "slow 300ms", "rejects",
 			"fails", "stuck", "aborts", "below", "parts", "large"))
 	}
@@ -39,7 +54,9 @@ func FaultPlan(seed uint64) string {
 	}
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
 	rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	line("random faults %d from 1.5s to 11s of %s", 1+rng.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+rng.IntN(4)], " "))
+	if !onlyServices {
+		line("random faults %d from 1.5s to 11s of %s", 1+rng.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+rng.IntN(4)], " "))
+	}
 	b.WriteString("expect over\nexpect exact\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
 	return b.String()
 }

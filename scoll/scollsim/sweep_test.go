@@ -9,23 +9,36 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
+// TestServicePlans: G-SC-8: whatever services do at any rank, every broadcast ends in
+// time, and each member is either in the root's answer or named, once.
+func TestServicePlans(t *testing.T) {
+	switch {
+	case os.Getenv("ULNET_LONG") != "":
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 10_000)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 1000)
+	case testing.Short():
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 60)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 6)
+	default:
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 150)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 20)
+	}
+}
+
 // TestFaultPlans: SC-3, SC-139 and G-SC-3: whatever networks, hosts and services
 // do, every broadcast ends in time, names exactly the members whose answer did
 // not arrive, and is run at most once by each life of a node.
 func TestFaultPlans(t *testing.T) {
-	sweep := func(level scenario.Level, plans int) {
-		sweep(t, scollsim.FaultPlan, "members not reached", level, plans)
-	}
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
-		sweep(scenario.Machines, 10_000)
-		sweep(scenario.Stacks, 1000)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 10_000)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 1000)
 	case testing.Short():
-		sweep(scenario.Machines, 200)
-		sweep(scenario.Stacks, 20)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 150)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 15)
 	default:
-		sweep(scenario.Machines, 500)
-		sweep(scenario.Stacks, 60)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 350)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 40)
 	}
 }
 
