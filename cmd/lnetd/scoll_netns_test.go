@@ -229,7 +229,7 @@ func (r *scollRoom) diesUnnoticed(t *testing.T) {
 	const timeout = 6 * time.Second
 	a := r.killBetween(timeout)
 	r.wantSubtreeLost(t, &a)
-	least := time.Duration(r.depth)*(scollRTT+scollGuard+scollBulk) + timeout + grace
+	least := time.Duration(r.depth)*(scollRTT+scollGuard+scollBulk) + time.Duration(r.depth-1)*(scollRTT+scollGuard) + timeout + grace
 	most := least + scollGuard + slack
 	t.Logf("noticed after %v, by time-out after %v", a.elapsed(), least)
 	if a.elapsed() > most || a.elapsed() < least {
