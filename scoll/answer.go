@@ -112,6 +112,7 @@ func (m *Machine) speak(r *request, s Status) {
 	case s != OK:
 		r.trailer = append(r.trailer, Missing{uint32(r.rank), s, Node})
 	}
+	m.stats.Lost += uint64(len(r.lost))
 	r.nameLost()
 	r.nameOnce()
 	if m.tooMany(r) {

@@ -78,6 +78,7 @@ func (m *Machine) lendKept(r *request) Range {
 		rest = after
 	}
 	slices.SortFunc(list, func(a, b message) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Part, b.Part)) })
+	m.stats.PassedOn += uint64(len(list))
 	begin := len(m.out.Buf)
 	for _, c := range list {
 		m.out.Buf = append(m.out.Buf, c.bytes...)

@@ -122,6 +122,10 @@ func TestPassedOn(t *testing.T) {
 			if got := h.out.Buf[e.Carried.Begin:e.Carried.End]; !slices.Equal(got, tt.want) {
 				t.Errorf("carries %x, want %x", got, tt.want)
 			}
+			lost := uint64(len(tt.trailer) - 1 - len(tt.missing))
+			if s := h.m.Stats(); s.Lost != lost || s.PassedOn+s.Lost != 2 {
+				t.Errorf("%d passed on, %d lost", s.PassedOn, s.Lost)
+			}
 			if got := h.trailer(); !slices.Equal(got, tt.trailer) {
 				t.Errorf("names %v, want %v", got, tt.trailer)
 			}

@@ -37,6 +37,8 @@ type Stats struct {
 	NotListed   uint64 // children that were not sent to: addresses of strangers
 	Asked       uint64 // nodes, for their incarnation
 	Again       uint64 // broadcasts to the live members, sent once more
+	PassedOn    uint64 // messages of answers that were passed on for a service
+	Lost        uint64 // answers for which there was no room in that
 }
 
 // Stats returns the counters.
