@@ -133,15 +133,44 @@ func (r *Runner[In, Out]) Run(ctx context.Context) {
 // Apply must not call it.
 func (r *Runner[In, Out]) Close() {
 	r.mu.Lock()
+	r.close()
+	for r.applying {
+		r.changed.Wait()
+	}
+	r.mu.Unlock()
+}
+
+// CloseWithin is Close that waits for at most d, and not at all with 0, as Apply may
+// call it. It reports whether the effects of all steps are applied: if not, the
+// goroutine that applies them goes on.
+func (r *Runner[In, Out]) CloseWithin(d time.Duration) (applied bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.close()
+	if !r.applying || d <= 0 {
+		return !r.applying
+	}
+	expired := false
+	timer := r.cfg.Clock.AfterFunc(d, func() {
+		r.mu.Lock()
+		expired = true
+		r.mu.Unlock()
+		r.changed.Broadcast()
+	})
+	defer timer.Stop()
+	for r.applying && !expired {
+		r.changed.Wait()
+	}
+	return !r.applying
+}
+
+// close ends stepping. The caller holds r.mu.
+func (r *Runner[In, Out]) close() {
 	r.closed = true
 	r.changed.Broadcast()
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	for r.applying {
-		r.changed.Wait()
-	}
-	r.mu.Unlock()
 }
 
 // Stats returns the counters.

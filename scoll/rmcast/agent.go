@@ -54,6 +54,7 @@ type Agent struct {
 
 	data, control, orders portals.Inbox
 	sender                outbox
+	applying              atomic.Int32 // goroutines that may be in a handler
 	in, out               seal
 	doubtful              doubtful
 
@@ -147,7 +148,9 @@ func orDefault(n, d int) int {
 }
 
 // Stop ends taking part in all groups, without waiting for what is under way: its
-// senders are told ErrStopped.
+// senders are told ErrStopped. It waits for handlers that run, but for no longer than a
+// second, nor at all when a handler calls it: that one, which is called no more, then
+// goes on in its goroutine.
 func (a *Agent) Stop() {
 	a.mu.Lock()
 	again := a.stopped
@@ -160,11 +163,12 @@ func (a *Agent) Stop() {
 	a.data.Close()
 	a.control.Close()
 	a.orders.Close()
+	by := a.closeBy()
 	for _, g := range groups { // any order: each by itself
-		g.close()
+		g.close(by)
 	}
 	for _, m := range manages { // any order: each by itself
-		m.close()
+		m.close(by)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -26,7 +27,8 @@ type GroupConfig struct {
 	// this node alone if there are none.
 	Config
 	// Handle takes every message of the group, own ones included, one at a time.
-	// It must not block; it may call Post. Required.
+	// It must not block; it may call Post, BeginLeave and Stop. Functions that wait
+	// return ErrInHandler in this and all other handlers. Required.
 	Handle func(m *Message)
 	// NoMulticast has the payload go down the tree, as where a driver has no
 	// multicast; that is then true for all members.
@@ -47,8 +49,9 @@ type Group struct {
 	m      *Machine // stepped by runner
 	runner *machine.Runner[Input, Output]
 
-	listens bool    // to the multicast group
-	message Message // that is delivered; owned by apply
+	listens bool        // to the multicast group
+	message Message     // that is delivered; owned by apply
+	over    atomic.Bool // nothing is applied any more
 
 	mu      sync.Mutex
 	waiting []*Sending // for room; guarded by mu, like all below
@@ -147,12 +150,20 @@ func (g *Group) unlisten() {
 // ID is the number of the group.
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
-// Ready waits until this node is a member and may send. The error is ctx's, or
-// ErrStopped.
+// Ready waits until this node is a member and may send. The error is ctx's,
+// ErrStopped, or, for a handler that would have to wait, ErrInHandler.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
 	g.mu.Unlock()
+	select {
+	case <-joined:
+		return nil
+	default:
+	}
+	if g.a.inHandler() {
+		return ErrInHandler
+	}
 	select {
 	case <-joined:
 		return nil
@@ -178,9 +189,17 @@ func (g *Group) Status() (s Status) {
 	return s
 }
 
-// apply does what a step wants done, in order.
+// apply does what a step wants done, in order. It calls all handlers, and is looked for
+// on the stack to know them: so it must not become a part of another function.
+//
+//go:noinline
 func (g *Group) apply(out *Output) {
+	g.a.applying.Add(1)
+	defer g.a.applying.Add(-1)
 	for i := range out.Effects {
+		if g.over.Load() {
+			return
+		}
 		e := &out.Effects[i]
 		head := out.Buf[e.Head.Begin:e.Head.End]
 		switch e.Kind {

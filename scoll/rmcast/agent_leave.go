@@ -4,24 +4,33 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"time"
 )
 
 // Leave ends taking part: what this node has in flight is released first, and then
 // what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
-// The error is ctx's; the group is left all the same.
+// The error is ctx's; the group is left all the same. Called by a handler it does nothing
+// but return ErrInHandler. A handler that does not return is waited for a second longer.
 func (g *Group) Leave(ctx context.Context) error {
+	if g.a.inHandler() {
+		return ErrInHandler
+	}
+	late := make(chan struct{}) // a handler keeps the end from being told
+	timer := g.a.cfg.Clock.AfterFunc(g.cfg.Config.filled().LeaveAfter+stuckAfter, func() { close(late) })
+	defer timer.Stop()
 	g.BeginLeave()
 	select {
 	case <-g.gone:
+	case <-late:
 	case <-ctx.Done():
-		g.close()
+		g.close(g.a.closeBy())
 		return ctx.Err()
 	}
-	g.close()
+	g.close(g.a.closeBy())
 	return nil
 }
 
-// BeginLeave begins what Leave waits for.
+// BeginLeave begins what Leave waits for. Handlers may call it.
 func (g *Group) BeginLeave() {
 	g.mu.Lock()
 	g.left = true
@@ -29,8 +38,9 @@ func (g *Group) BeginLeave() {
 	g.runner.Do(Input{Kind: Leave})
 }
 
-// close ends taking part at once.
-func (g *Group) close() {
+// close ends taking part at once, but for a handler that runs, which is waited for until
+// an instant.
+func (g *Group) close(by time.Duration) {
 	g.mu.Lock()
 	again := g.closed
 	g.closed, g.left = true, true
@@ -39,7 +49,9 @@ func (g *Group) close() {
 		return
 	}
 	a := g.a
-	g.runner.Close()
+	if wait := by - a.cfg.Clock.Now(); !g.runner.CloseWithin(wait) && wait > 0 {
+		a.log.Warn("rmcast: a handler does not return; the group is left without it", slog.Any("group", g.cfg.Group))
+	}
 	life := g.farewell()
 	a.mu.Lock()
 	a.lives[g.cfg.Group] = life + 2 // the one between has been spoken of
@@ -104,8 +116,10 @@ func (g *Group) isGone() bool {
 	}
 }
 
-// abandon tells all who wait that it is over.
+// abandon tells all who wait that it is over. A handler may still run: what it has not
+// come to is not applied any more.
 func (g *Group) abandon() {
+	g.over.Store(true)
 	g.mu.Lock()
 	if !g.isGone() {
 		close(g.gone)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -87,7 +88,9 @@ func (m *managing) apply(out *Output) {
 	}
 }
 
-func (m *managing) close() {
+// close ends managing. A handler of a group may run within what is applied, if messages
+// of this node reach it at once: by is until when to wait for that.
+func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch
 	m.closed, m.unwatch = true, nil
@@ -95,7 +98,7 @@ func (m *managing) close() {
 	if unwatch != nil {
 		unwatch()
 	}
-	m.runner.Close()
+	m.runner.CloseWithin(by - m.a.cfg.Clock.Now())
 }
 
 // Unmanage ends managing a group; another manager has to take over.
@@ -107,7 +110,7 @@ func (a *Agent) Unmanage(group GroupID) {
 	a.manages.Store(&all)
 	a.mu.Unlock()
 	if m != nil {
-		m.close()
+		m.close(a.closeBy())
 	}
 }
 

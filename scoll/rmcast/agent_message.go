@@ -71,9 +71,9 @@ func (g *Group) giveLocked(s *Sending) {
 
 // Send sends a message to all members, this node included, and returns when all live
 // ones have delivered it (RM-2); data may be used again then, or before if an error is
-// returned. When ctx ends first the message may still be on its way. Not to be called
-// by a handler.
+// returned. When ctx ends first the message may still be on its way.
 //
+//	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window
 //	ErrNotMember  this node was expelled, or never joined
 //	ErrExpelled   meanwhile: nobody knows who has it
@@ -87,9 +87,11 @@ func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
 }
 
 // SendAsync sends a message, which is copied, and does not wait until all have it:
-// it waits for room in the window only (RM-A16, RM-A17). Errors as Send. Not to be
-// called by a handler.
+// it waits for room in the window only (RM-A16, RM-A17). Errors as Send.
 func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
+	if g.a.inHandler() {
+		return nil, ErrInHandler
+	}
 	s := g.take(nil)
 	for {
 		g.runner.Do(Input{Kind: Send, Data: data, Token: s})
@@ -146,6 +148,9 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.over.Load() { // abandon tells
+		return func(Result, error) {}
+	}
 	last := len(g.posted) - 1
 	g.posted[last].place = s.place
 	g.posted[s.place], g.posted[last] = g.posted[last], nil
@@ -154,9 +159,13 @@ func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	return done
 }
 
-// Wait returns when all live members have delivered the message.
+// Wait returns when all live members have delivered the message. A handler that calls it
+// is told ErrInHandler, and another goroutine may wait.
 func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	g := s.g
+	if g.a.inHandler() {
+		return Result{}, ErrInHandler
+	}
 	select {
 	case a := <-s.released:
 		g.give(s)
