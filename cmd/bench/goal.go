@@ -66,6 +66,7 @@ var goals = []goal{
 	{"G-RM-5", "multicast: memory, with many sources and a changing group", measureCastMemory},
 	{"G-RM-6", "multicast: a member dies", measureCastDeath},
 	{"G-RM-7", "multicast: goodput, beside plain UDP multicast and NORM", measureCastGoodput},
+	{"G-RM-8", "multicast: what is sent again without loss, and rates with much of it", measureCastNeedless},
 	{"G-IB-1", "o2iblnd over softroce: 8 B PUT, half round trip between two processes", measureIBLatency},
 	{"G-IB-2", "o2iblnd over softroce: 1 MiB PUT, streaming between two processes", measureIBStreaming},
 	{"G-IB-3", "o2iblnd over softroce: allocations, and the ICRC", measureIBAllocations},

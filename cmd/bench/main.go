@@ -104,6 +104,13 @@ func root(env cli.Env) *cobra.Command {
 		RunE:   func(*cobra.Command, []string) error { return serveCaster(env.Stdin, env.Stdout) },
 	})
 	c.AddCommand(&cobra.Command{
+		Use:    "spinner",
+		Short:  spinnerUsage,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return serveSpinner(env.Stdin) },
+	})
+	c.AddCommand(&cobra.Command{
 		Use:    "inhabitant",
 		Short:  inhabitantUsage,
 		Hidden: true,

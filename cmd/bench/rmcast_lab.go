@@ -64,7 +64,7 @@ func (l *castLab) group(members int, setup casterSetup) (c *castProcesses, err e
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
 	for setup.Rank = range members {
-		m, err := startIn(l.hosts[setup.Rank], l.bench, exec.Command(self, "caster"))
+		m, err := startIn(l.host(setup.Rank), l.bench, exec.Command(self, "caster"))
 		if err != nil {
 			return c, err
 		}
@@ -76,7 +76,15 @@ func (l *castLab) group(members int, setup casterSetup) (c *castProcesses, err e
 	return c, (&collective{c.members}).join()
 }
 
-// startIn starts a process on a host, with pipes to this one.
+// host is the one of a member; nil: this one, for addresses of the loopback.
+func (l *castLab) host(rank int) *netlab.Host {
+	if len(l.hosts) == 0 {
+		return nil
+	}
+	return l.hosts[rank]
+}
+
+// startIn starts a process on a host, or this one, with pipes to this one.
 func startIn(h *netlab.Host, b *bench, cmd *exec.Cmd) (*memberProcess, error) {
 	cmd.Stderr = b.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for us
@@ -88,7 +96,11 @@ func startIn(h *netlab.Host, b *bench, cmd *exec.Cmd) (*memberProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Do(cmd.Start); err != nil {
+	start := cmd.Start
+	if h != nil {
+		start = func() error { return h.Do(cmd.Start) }
+	}
+	if err := start(); err != nil {
 		return nil, err
 	}
 	return &memberProcess{in, json.NewDecoder(out), cmd.Wait, cmd.Process.Pid}, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"ulnet/scoll/rmcast"
 	"ulnet/scoll/tree"
 )
 
@@ -39,6 +40,8 @@ type casterOrder struct {
 
 	// Of streams.
 	Rate float64 // messages a second at most; 0: as fast as it goes
+
+	Faults rmcast.Faults
 }
 
 // casterWork is what a member does.
@@ -51,6 +54,7 @@ const (
 	castPlain                    // the same with plain sockets
 	castStream                   // Count messages, as many in flight as the window takes
 	castBlast                    // Count plain datagrams, which may be lost
+	castFaults                   // discard a part of what arrives from now on
 )
 
 // casterAnswer is what it says.
@@ -129,6 +133,8 @@ func obey(o casterOrder, ours *caster, plain *plainCaster) (a casterAnswer) {
 		a.Took, err = plain.oneByOne(o)
 	case castStream:
 		a.Elapsed, err = ours.stream(o)
+	case castFaults:
+		ours.group.SetFaults(o.Faults)
 	case castBlast:
 		a.Elapsed, err = plain.blast(o)
 	default:

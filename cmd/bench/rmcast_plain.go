@@ -55,7 +55,7 @@ func newPlainCaster(setup casterSetup) (p *plainCaster, err error) {
 	return p, p.inbound.open(p.in, 64<<10)
 }
 
-// interfaceOf finds the interface that has an address.
+// interfaceOf finds the interface that has an address, or all of the loopback's.
 func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -67,7 +67,7 @@ func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 			return nil, err
 		}
 		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && (p.Addr() == addr || addr.IsLoopback() && p.Contains(addr)) {
 				return &all[i], nil
 			}
 		}

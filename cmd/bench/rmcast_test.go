@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestCastLines: G-RM-1 to G-RM-7 in their smallest form, 2048 bytes until all have
+// TestCastLines: G-RM-1 to G-RM-8 in their smallest form, 2048 bytes until all have
 // acknowledged and until the last has them (RM-22, RM-A13): each line has a figure that
 // something was behind, and where nothing may be lost, doubled, kept or
 // connected again (RM-23), nothing is.
@@ -41,7 +41,7 @@ func TestCastLines(t *testing.T) {
 		}
 		count += len(lines)
 	}
-	if count != 39 {
+	if count != 42 {
 		t.Errorf("%d lines", count)
 	}
 }

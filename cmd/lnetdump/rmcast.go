@@ -137,6 +137,9 @@ func entryText(e *rmcast.Entry) string {
 	if e.Kind == rmcast.Pending && e.Who != 0 {
 		s += fmt.Sprintf(", waits for #%d", e.Who)
 	}
+	if e.Flags != 0 {
+		s += ", flags " + e.Flags.String()
+	}
 	return s
 }
 

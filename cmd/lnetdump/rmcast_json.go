@@ -36,6 +36,7 @@ type mcastJSON struct {
 
 type entryJSON struct {
 	Kind    string `json:"kind"`
+	Flags   string `json:"flags,omitempty"`
 	Origin  uint32 `json:"origin"`
 	List    string `json:"list"`
 	First   uint64 `json:"first"`
@@ -68,8 +69,12 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 	e := mcastJSON{Kind: "control", Group: uint32(m.group), Signed: m.signed, List: m.known.String()}
 	for i := range m.entries {
 		c := &m.entries[i]
+		flags := ""
+		if c.Flags != 0 {
+			flags = c.Flags.String()
+		}
 		e.Entries = append(e.Entries, entryJSON{
-			entryKind(c.Kind), c.Origin, c.Version.String(), c.First, c.Count, c.Who, c.Repairs, c.Stable,
+			entryKind(c.Kind), flags, c.Origin, c.Version.String(), c.First, c.Count, c.Who, c.Repairs, c.Stable,
 		})
 	}
 	return json.Marshal(e)

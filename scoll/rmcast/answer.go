@@ -19,7 +19,7 @@ func (s *stream) needed(sender int, e *Entry) {
 			continue
 		}
 		ks := k.slot(seq)
-		s.answered(ks)
+		ks.polledAt = 0 // it has waited for the grace before it asked
 		switch {
 		case !sl.have:
 			ks.wants = true
@@ -54,17 +54,20 @@ func (s *stream) granted(seq uint64) {
 }
 
 // polled answers which of the datagrams the parent asks about are here. It also
-// tells this node of them.
+// tells this node of them: what was not known to have been sent is asked for after the
+// grace, as it may wait in the system already (RM-A5).
 func (s *stream) polled(sender int, e *Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
 	}
-	s.answer(sender, e.First, int(e.Count), true)
+	s.answer(sender, e)
 }
 
-// answer tells a member what this node has of a range. lacking: also what it lacks.
-func (s *stream) answer(to int, first uint64, count int, lacking bool) {
-	end := first + uint64(count)
+// answer tells a member what this node has of the range of a poll and, if that does not
+// leave it the grace, what it lacks. What was asked for in vain is asked for in any case.
+func (s *stream) answer(to int, poll *Entry) {
+	first := poll.First
+	end := first + uint64(poll.Count)
 	if first < s.stable {
 		s.m.tell(s.roster, to, s.entry(Stable, s.stable, 0))
 	}
@@ -72,7 +75,7 @@ func (s *stream) answer(to int, first uint64, count int, lacking bool) {
 	for seq := max(first, s.stable); seq < end && s.inWindow(seq); seq++ {
 		kind := s.standing(seq)
 		if kind == Need {
-			if !lacking {
+			if poll.Kind != Poll || poll.Flags&FlagAtOnce == 0 && !s.askedInVain(s.slot(seq)) {
 				continue
 			}
 			s.asked(seq)
@@ -85,13 +88,21 @@ func (s *stream) answer(to int, first uint64, count int, lacking bool) {
 			s.m.tell(s.roster, to, run)
 		}
 		run = s.entry(kind, seq, 1)
-		if kind == Pending {
+		switch kind {
+		case Pending:
 			run.Who = s.waitsFor(seq)
+		case Ack:
+			run.Flags = FlagAnswer
 		}
 	}
 	if run.Kind != 0 {
 		s.m.tell(s.roster, to, run)
 	}
+}
+
+// askedInVain reports whether a datagram was asked for and could be here.
+func (s *stream) askedInVain(sl *slot) bool {
+	return sl.asked > 0 && s.m.now-sl.askedAt >= s.m.rtt.estimate(&s.m.cfg)
 }
 
 // standing is how far this node is with a datagram: Need, Pending or Ack.

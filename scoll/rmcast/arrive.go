@@ -90,6 +90,9 @@ func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, s
 	if sender == s.root {
 		s.heard()
 	}
+	if cast {
+		s.passed(d.Seq)
+	}
 	if d.Count == 0 {
 		s.beat(d, sender)
 		return
@@ -147,8 +150,16 @@ func (s *stream) consistent(d *Datagram) bool {
 // it again has not heard of it.
 func (s *stream) duplicate(d *Datagram, sender int) {
 	s.m.stats.Duplicates++
-	if d.Flags&FlagRepair != 0 {
-		s.answer(sender, d.Seq-uint64(d.Index), int(d.Count), false)
+	switch {
+	case d.Flags&FlagRepair != 0:
+		s.answer(sender, &Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
+	case s.inWindow(d.Seq):
+		sl := s.slot(d.Seq)
+		s.overtaken(sl)
+		if sl.again {
+			sl.again = false
+			s.needless(d.Seq-uint64(d.Index), d.Seq)
+		}
 	}
 }
 
@@ -168,10 +179,11 @@ func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
 	s.store(sl, fragment)
 	if d.Flags&FlagRepair != 0 {
 		m.stats.Repaired++
-		f.again = true
+		f.repaired, sl.again, sl.repairs = true, true, sl.repairs+1
 		s.repaired(sender)
 	} else {
 		s.repairs = 0
+		s.overtaken(sl)
 	}
 	s.notice(d.Seq + 1)
 	if d.Flags&FlagTree != 0 && s.roster.tree {
@@ -199,8 +211,29 @@ func (s *stream) notice(end uint64) {
 	end = min(end, s.stable+uint64(len(s.slots)))
 	for ; s.head < end; s.head++ {
 		if sl := s.slot(s.head); !sl.have {
-			sl.askAt = s.m.now + s.m.grace()
+			sl.askAt, sl.noticedAt = s.m.now+s.m.grace(), s.m.now
+			if s.head >= s.castTo {
+				sl.askAt = s.m.now + s.m.longGrace()
+			}
 			s.askAt = min(s.askAt, sl.askAt)
+			s.wantAt(s.askAt)
+		}
+	}
+}
+
+// passed takes note that a datagram came by multicast, and that the system has nothing
+// more of those before it.
+func (s *stream) passed(end uint64) {
+	if end > s.castTo {
+		s.probed = false
+	}
+	from := max(s.castTo, s.stable)
+	s.castTo = max(s.castTo, min(end, s.stable+uint64(len(s.slots))))
+	at := s.m.now + s.m.grace()
+	for seq := from; seq < min(s.castTo, s.head); seq++ {
+		if sl := s.slot(seq); !sl.have && sl.asked == 0 && sl.askAt > at {
+			sl.askAt = at
+			s.askAt = min(s.askAt, at)
 			s.wantAt(s.askAt)
 		}
 	}
@@ -218,3 +251,14 @@ func (s *stream) beat(d *Datagram, sender int) {
 
 // grace is how long a datagram may be overtaken by what speaks of it (RM-A5).
 func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }
+
+// longGrace is that as long as no later datagram has come by multicast, so that it may
+// wait in a socket that is not read, since the thread that would has no core: a quarter
+// more than was measured.
+func (m *Machine) longGrace() time.Duration {
+	return max(m.grace(), min(5*m.late.estimate(m.now)/4, maxGrace))
+}
+
+// longestGrace is after what time all of those count as lost, unless the origin's next
+// datagram says so sooner.
+func (m *Machine) longestGrace() time.Duration { return max(m.longGrace(), 10*m.cfg.Guard) }

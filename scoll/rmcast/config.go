@@ -74,7 +74,9 @@ const (
 	beats        = 3               // heartbeats of an idle origin
 	rotateAfter  = 3               // unanswered reports before another manager is asked
 	maxPatience  = 2 * time.Second // backed off
-	maxHeld      = 256             // datagrams and control messages of unknown versions
+	maxSpread    = time.Second     // of measured times to acknowledge
+	maxGrace     = 100 * time.Millisecond
+	maxHeld      = 256 // datagrams and control messages of unknown versions
 	heldFor      = 2 * time.Second
 
 	// MaxWindow bounds the datagrams in flight of one origin, and MaxFragment the bytes

@@ -147,23 +147,36 @@ func (s *stream) acked(sender int, e *Entry) {
 	if !s.isRoot() {
 		s.notice(end)
 	}
+	if e.Flags&FlagNeedless != 0 {
+		s.needless(e.First, e.First)
+	}
 	if end <= s.stable || e.First >= s.stable+uint64(len(s.slots)) {
 		return
 	}
-	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), false
+	k.low = max(k.low, s.stable)
+	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
+	if from <= k.low { // most of what is told was told before
+		from = k.low
+	}
 	for seq := from; seq < end; seq++ {
 		ks := k.slot(seq)
 		if ks.acked {
 			continue
 		}
-		news = true
+		if news == 0 {
+			news = seq
+			s.sampleAck(k, ks, seq, e)
+		}
 		s.sample(k, ks, seq)
 		*ks = kidSlot{acked: true}
 	}
-	if news {
-		s.slot(from).repairs += e.Repairs
-		s.congested(e)
-		s.checkRange(from, end)
+	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
+		k.low++
+	}
+	if news != 0 {
+		s.slot(news).repairs += min(e.Repairs, ^uint16(0)-s.slot(news).repairs)
+		s.congested(news, e)
+		s.checkRange(news, end)
 	}
 }
 
@@ -181,15 +194,20 @@ func (s *stream) checkRange(from, end uint64) {
 	}
 }
 
-// isPending notes that a child has messages and waits itself: it is asked from now
-// on, and gets no payload (RM-A20).
+// isPending notes that a child has messages and waits itself: it has its patience anew
+// from when it says so first (RM-A20).
 func (s *stream) isPending(k *kid, e *Entry) {
 	k.who = e.Who
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
 		ks := k.slot(seq)
 		s.answered(ks)
+		if ks.dueAt != 0 && !ks.pending {
+			ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
+			k.due = min(k.due, ks.dueAt)
+		}
 		ks.pending, ks.wants = !ks.acked, false
 	}
+	s.wantAt(k.due)
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
 	}
@@ -197,10 +215,7 @@ func (s *stream) isPending(k *kid, e *Entry) {
 
 // asked puts off asking for a datagram: this node just has.
 func (s *stream) asked(seq uint64) {
-	if sl := s.slot(seq); seq < s.head {
-		sl.asked = min(sl.asked+1, 200)
-		sl.askAt = s.m.now + s.m.patience(1, sl.asked)
-		s.askAt = min(s.askAt, sl.askAt)
-		s.wantAt(s.askAt)
+	if seq < s.head {
+		s.asking(s.slot(seq))
 	}
 }

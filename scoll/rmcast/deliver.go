@@ -1,6 +1,8 @@
 package rmcast
 
 import (
+	"slices"
+
 	"ulnet/lnet/machine"
 )
 
@@ -31,8 +33,8 @@ func (s *stream) deliver(first uint64) {
 		if k.slot(first).acked {
 			continue
 		}
-		if s.watch(k, first); f.again { // it should have said so by now
-			s.poll(k.rank, first, int(f.count))
+		if s.watch(k, first); f.repaired { // it should have said so by now
+			s.poll(k.rank, span{first, first + uint64(f.count)}, FlagAtOnce)
 		}
 	}
 	if !s.isRoot() {
@@ -64,6 +66,15 @@ func (s *stream) check(first uint64) {
 	s.acknowledge(first, f)
 }
 
+// below drops the spans that are stable altogether: nobody waits for those.
+func below(list []span, stable uint64) []span {
+	n := 0
+	for n < len(list) && list[n].end <= stable {
+		n++
+	}
+	return list[:copy(list, list[n:])]
+}
+
 // acknowledge puts a message on the list of those of which the parent is told.
 func (s *stream) acknowledge(first uint64, f *slot) {
 	sp := span{first, first + uint64(f.count)}
@@ -86,13 +97,41 @@ func (s *stream) flushAcks() {
 		s.wantAt(s.ackAt)
 		return
 	}
-	for _, sp := range s.up {
-		e := s.entry(Ack, sp.first, int(sp.end-sp.first))
-		e.Repairs = s.repairsOf(sp)
-		s.m.tell(s.roster, s.parent, e)
-	}
+	s.tellAcks()
 	s.m.stats.Acks++
 	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
+}
+
+// tellAcks tells the parent of what is new, and with it, as the blocks of TCP's SACK do,
+// of what it was told before and is not stable: if that was lost, nobody has to ask.
+func (s *stream) tellAcks() {
+	for _, sp := range s.up {
+		s.confirmed = join(s.confirmed, sp)
+	}
+	for i, all := range s.confirmed {
+		e, news := s.entry(Ack, all.first, int(all.end-all.first)), i == 0
+		for _, sp := range s.up {
+			if all.first <= sp.first && sp.end <= all.end {
+				e.Repairs, news = min(e.Repairs, 1<<15)+min(s.repairsOf(sp), 1<<15-1), true
+			}
+		}
+		if news {
+			s.m.tell(s.roster, s.parent, e)
+		}
+	}
+}
+
+// join adds a span to a list that is in order, of spans that do not touch.
+func join(list []span, sp span) []span {
+	i := len(list)
+	for i > 0 && list[i-1].end >= sp.first {
+		i--
+	}
+	n := i
+	for ; n < len(list) && list[n].first <= sp.end; n++ {
+		sp = span{min(sp.first, list[n].first), max(sp.end, list[n].end)}
+	}
+	return slices.Replace(list, i, n, sp)
 }
 
 // repairsOf sums up what was sent again for messages here and below (RM-A21).

@@ -15,6 +15,11 @@ func (f OrderFlags) String() string {
 	return flagText(uint32(f), "leaving", "asking", "replica", "tree", "signed")
 }
 
+// String returns the names of the flags that are set.
+func (f EntryFlags) String() string {
+	return flagText(uint32(f), "answer", "needless", "at once")
+}
+
 // String returns the kind's name.
 func (k EntryKind) String() string {
 	return nameOf(int(k)-1, "ack", "pending", "need", "poll", "query", "stable", "expelled")

@@ -19,11 +19,25 @@
 //	nothing   -> a child acknowledges it, or later datagrams: after a grace, ask a
 //	             child that has it, or the parent
 //	here      -> all children have it: acknowledged to the parent
-//	here      -> a child is late: send it again, once; then ask. The parent is told
-//	             that we wait, so that it sends no payload either
+//	here      -> a child is late: ask it, and send again what it says it lacks. The
+//	             parent is told that we wait, so that it does not ask as well
 //	here      -> a child failed: its children are ours
 //	any       -> the origin says that all have it: freed
 //	any       -> the origin failed: freed
+//
+// # What is late, and what is lost
+//
+// A datagram is lost when a later one of its origin has come by multicast: one socket
+// brings them in order. What only other members speak of, over connections, may wait in
+// that socket, because the thread that reads it has no core. So a member asks for one
+// such after a grace of a round trip, or of as long as it has seen datagrams be
+// overtaken, and for the others when multicast goes on or 50 ms have passed. An origin
+// tells what it has sent last when the acknowledgements take longer than they did.
+//
+// Patience with children follows the measured mean and deviation of their times to
+// acknowledge, for each number of levels below them. A member that gets by multicast what
+// it has had as a repair tells so, up the tree: an origin that has halved its limit of
+// datagrams in flight for needless repairs alone takes that back (RFC 4015).
 //
 // # Versions
 //
@@ -37,6 +51,9 @@
 //	fetches      are asked for, and answered with the datagram, by PUTs. That is the
 //	             round trip of a GET, but the holder can answer that a message is
 //	             stable or not here yet, and nobody reads memory that is reused
+//	late         children are asked first, and not sent the payload at once: where hosts
+//	             are busy nearly all of them have it. What is sent again is asked for
+//	acks         say again what is not stable, as TCP's SACK does
 //	numbers      of datagrams count fragments, so that windows, acknowledgements and
 //	             requests need no second kind
 //	identity     of members over versions is NID and life: two managers may give out

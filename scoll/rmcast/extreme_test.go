@@ -165,6 +165,11 @@ func extremeEntries(w *world) (list []attempt) {
 	for _, v := range extreme16 {
 		add(fmt.Sprintf("repairs %x", v), Version{}, func(e *Entry) { e.Repairs = v })
 	}
+	for _, kind := range []EntryKind{Ack, Pending, Need, Poll} {
+		for _, v := range []EntryFlags{FlagAnswer, FlagNeedless, FlagAtOnce, 0xFF} {
+			add(fmt.Sprintf("kind %v, flags %x", kind, v), Version{}, func(e *Entry) { e.Kind, e.Flags = kind, v })
+		}
+	}
 	return list
 }
 

@@ -25,6 +25,7 @@ type kid struct {
 	depth int // levels of its subtree; 1 for a leaf
 	slots []kidSlot
 	due   time.Duration // the earliest dueAt, or before it
+	low   uint64        // it has acknowledged all that is not stable below this
 	who   uint32        // whom it waits for, if it said so
 }
 
@@ -112,7 +113,7 @@ func (s *stream) inherit(k, heir *kid) {
 		}
 		if !k.slot(seq).acked {
 			s.watch(k, seq)
-			s.poll(k.rank, seq, int(f.count))
+			s.poll(k.rank, span{seq, seq + uint64(f.count)}, FlagAtOnce)
 		}
 		seq += uint64(f.count)
 	}

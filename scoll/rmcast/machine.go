@@ -17,6 +17,8 @@ type Machine struct {
 	streams []*stream // in the order in which their origins were first heard
 	sender  sender
 	rtt     rtt
+	acks    [maxLevels]rtt // times that children took to acknowledge, by the levels of their subtrees
+	late    peak           // by how much datagrams were overtaken
 	relation
 	held     []held
 	heldN    int      // bytes
@@ -115,7 +117,10 @@ func (m *Machine) ticks() {
 		if p.beatAt <= m.now {
 			m.heartbeat()
 		}
-		m.wake = min(m.wake, p.beatAt)
+		if p.tailAt <= m.now {
+			m.tail()
+		}
+		m.wake = min(m.wake, p.beatAt, p.tailAt)
 	}
 	if m.leaveAt <= m.now {
 		m.end(ErrLeft)

@@ -33,6 +33,7 @@ func (s *stream) tick() {
 // overdue asks a child about the messages that it has not acknowledged in time.
 func (s *stream) overdue(k *kid) {
 	k.due = machine.Never
+	var run span
 	for seq := s.stable; seq < s.head; {
 		f := s.slot(seq)
 		if !f.delivered {
@@ -42,11 +43,17 @@ func (s *stream) overdue(k *kid) {
 		if ks := k.slot(seq); !s.kidHas(k, seq, f.count) {
 			if ks.dueAt <= s.m.now {
 				s.late(k, seq, f)
+				if run.end != seq {
+					s.poll(k.rank, run, 0)
+					run.first = seq
+				}
+				run.end = seq + uint64(f.count)
 			}
 			k.due = min(k.due, ks.dueAt)
 		}
 		seq += uint64(f.count)
 	}
+	s.poll(k.rank, run, 0)
 }
 
 // kidHas reports whether a child has acknowledged a message.
@@ -59,22 +66,17 @@ func (s *stream) kidHas(k *kid, first uint64, count uint16) bool {
 	return true
 }
 
-// late sends a message again to a child that has not acknowledged it in time
-// (RM-19), once: the link to it is reliable. From then on, and if the child is known
-// to have it, or a part of it, it is asked. The own parent is told, so that it does
-// not send the payload as well (RM-A20).
+// late notes that a child which has not acknowledged a message in time is asked about
+// it, and sent what it then says it lacks (RM-19): where hosts are busy nearly all that
+// are late have the message. The own parent is told, so that it does not send the payload
+// as well (RM-A20).
 func (s *stream) late(k *kid, first uint64, f *slot) {
 	ks := k.slot(first)
 	ks.tries = min(ks.tries+1, 200)
-	if ks.tries == 1 && !ks.pending && f.count == 1 {
-		s.repairKid(k, first)
+	if ks.polledAt == 0 {
+		ks.polledAt = s.m.now
 	} else {
-		s.poll(k.rank, first, int(f.count))
-		if ks.polledAt == 0 {
-			ks.polledAt = s.m.now
-		} else {
-			ks.polledAt = -1
-		}
+		ks.polledAt = -1
 	}
 	ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
 	if ks.tries == suspectAfter { // it is never given up (RM-A4)
@@ -97,24 +99,23 @@ func (s *stream) answered(ks *kidSlot) {
 	ks.polledAt = 0
 }
 
-func (s *stream) poll(rank int, first uint64, count int) {
-	s.m.stats.Polls++
-	s.m.tell(s.roster, rank, s.entry(Poll, first, count))
+func (s *stream) poll(rank int, what span, flags EntryFlags) {
+	if what.end > what.first {
+		s.m.stats.Polls++
+		e := s.entry(Poll, what.first, int(what.end-what.first))
+		e.Flags = flags
+		s.m.tell(s.roster, rank, e)
+	}
 }
 
 // repairKid sends a datagram to a child again.
 func (s *stream) repairKid(k *kid, seq uint64) {
-	sl := s.slot(seq)
-	sl.repairs++
 	k.slot(seq).sentAt = s.m.now
-	if first := seq - uint64(sl.index); s.slot(first).delivered {
+	if first := seq - uint64(s.slot(seq).index); s.slot(first).delivered {
 		ks := k.slot(first)
 		ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
 		k.due = min(k.due, ks.dueAt)
 		s.wantAt(k.due)
-	}
-	if s.isRoot() {
-		s.m.sender.slower(seq)
 	}
 	s.repair(k.rank, seq)
 }
@@ -161,7 +162,9 @@ func (s *stream) ask() {
 		if sl.have || sl.askAt == 0 {
 			continue
 		}
-		if sl.askAt <= s.m.now {
+		if sl.askAt <= s.m.now && !s.mayAsk(seq, sl) {
+			sl.askAt = sl.noticedAt + s.m.longestGrace()
+		} else if sl.askAt <= s.m.now {
 			from := s.source(seq, sl)
 			s.asking(sl)
 			if from == to && run.First+uint64(run.Count) == seq {
@@ -176,9 +179,24 @@ func (s *stream) ask() {
 	s.fetch(to, run)
 }
 
+// mayAsk reports whether a datagram may be asked for now. Of those that are perhaps only
+// late it is one, until multicast goes on or much time has passed, so that a member whose
+// socket is not read for a while gets one payload too many and not a window of them.
+func (s *stream) mayAsk(seq uint64, sl *slot) bool {
+	switch {
+	case seq < s.castTo || sl.asked > 0 || s.repairs >= deafAfter:
+	case s.m.now >= sl.noticedAt+s.m.longestGrace():
+	case s.probed:
+		return false
+	default:
+		s.probed = true
+	}
+	return true
+}
+
 // asking notes that somebody is asked for a datagram.
 func (s *stream) asking(sl *slot) {
-	sl.asked = min(sl.asked+1, 200)
+	sl.asked, sl.askedAt = min(sl.asked+1, 200), s.m.now
 	sl.askAt = s.m.now + s.m.patience(1, sl.asked)
 	s.askAt = min(s.askAt, sl.askAt)
 	s.wantAt(s.askAt)
@@ -224,10 +242,12 @@ func (s *stream) query() {
 }
 
 // patience is how long a child with a subtree of so many levels may take (RM-A4,
-// RM-18), after so many expiries.
+// RM-18), after so many expiries: as long as a round trip and a guard for each level, or
+// as nearly all of such have taken, if that is longer.
 func (m *Machine) patience(depth int, tries uint8) time.Duration {
 	rtt := m.rtt.estimate(&m.cfg)
 	guard := max(rtt/4, m.cfg.Guard)
 	patience := time.Duration(depth) * (rtt + m.cfg.AckDelay + guard)
+	patience = max(patience, min(m.acks[min(depth, maxLevels-1)].spread(), maxSpread))
 	return max(patience, min(patience<<min(tries, maxBackoff), maxPatience))
 }

@@ -61,7 +61,8 @@ func TestCompletion(t *testing.T) {
 }
 
 // TestPace: RM-34 and RM-A21: a burst takes half of the room at the smallest receiver,
-// shared with other origins; repairs halve it, and it rises again by one.
+// shared with other origins; repairs halve it, down to three quarters of what it began with, and it
+// rises again by one, up to the room.
 func TestPace(t *testing.T) {
 	r := &roster{window: 128, fragment: 2048}
 	var p sender
@@ -73,24 +74,39 @@ func TestPace(t *testing.T) {
 			t.Errorf("%+v: limit %d", tt, p.limit)
 		}
 	}
-	p = sender{limit: 16, sent: 100, recover: 50}
-	p.slower(60)
-	p.slower(99) // of the same flight
+	r.capacity = 212992
+	p.start(r, 1)
+	for i := range uint64(10) {
+		p.sent = 10 * (i + 1)
+		p.slower(10*i, 1)
+	}
+	if p.limit != 15 {
+		t.Errorf("limit %d after many repairs", p.limit)
+	}
+	for range 100_000 {
+		p.faster(1)
+	}
+	if p.limit != 40 {
+		t.Errorf("limit %d after none", p.limit)
+	}
+	p = sender{limit: 16, least: 1, most: 128, sent: 100, recover: 50}
+	p.slower(60, 1)
+	p.slower(99, 1) // of the same flight
 	if p.limit != 8 {
 		t.Errorf("limit %d after repairs of one flight", p.limit)
 	}
 	p.sent = 200
-	if p.slower(150); p.limit != 4 {
+	if p.slower(150, 1); p.limit != 4 {
 		t.Errorf("limit %d after a second", p.limit)
 	}
 	for range 4 {
-		p.faster(1, 128)
+		p.faster(1)
 	}
 	if p.limit != 5 {
 		t.Errorf("limit %d after as many were released", p.limit)
 	}
 	for range 100_000 {
-		p.faster(1, 128)
+		p.faster(1)
 	}
 	if p.limit != 128 {
 		t.Errorf("limit %d", p.limit)

@@ -21,14 +21,19 @@ type sender struct {
 	sent    uint64 // everything below was sent
 	waiting bool   // somebody was told Full
 
-	limit   int    // datagrams in flight (RM-A21)
-	recover uint64 // repairs below this have made it slower already
-	earned  int    // datagrams released since the limit rose
-	burst   int    // datagrams of a long message since paceAt was set
-	paceAt  time.Duration
+	limit       int    // datagrams in flight (RM-A21)
+	least, most int    // what the limit is kept between
+	recover     uint64 // repairs below this have made it slower already
+	before      int    // the limit before it was halved
+	doubted     int    // repairs for which it was, and that were not needless as far as is known
+	earned      int    // datagrams released since the limit rose
+	burst       int    // datagrams of a long message since paceAt was set
+	paceAt      time.Duration
 
 	beatAt time.Duration
 	beats  int
+	tailAt time.Duration // when to tell what was sent last, unless there is more to send
+	tails  int           // how often it was told
 }
 
 // send takes a message of the user, if there is room in the window (RM-A16).
@@ -98,6 +103,8 @@ func (m *Machine) pump() {
 func (m *Machine) datagramOut(s *stream, seq uint64, flags DatagramFlags) {
 	m.stats.Datagrams++
 	m.beatLater()
+	m.sender.tails = 0
+	m.tailLater(s)
 	if s.roster.tree {
 		for _, k := range s.kids {
 			s.forward(k, seq, flags)
@@ -146,7 +153,7 @@ func (s *stream) released(first uint64, f *slot) {
 	if s.stable == before {
 		return
 	}
-	p.faster(int(s.stable-before), len(s.slots))
+	p.faster(int(s.stable - before))
 	m.beatLater()
 	if m.state == leaving && s.stable == s.head {
 		m.reportSoon()
@@ -201,7 +208,7 @@ func (m *Machine) trySwitch() {
 		return
 	}
 	p.start(r, m.active())
-	p.beatAt = machine.Never
+	p.beatAt, p.tailAt = machine.Never, machine.Never
 	m.reportSoon()
 	m.room()
 }
@@ -216,12 +223,43 @@ func (m *Machine) beatLater() {
 // heartbeat tells everybody what was sent, and what is stable (RM-A6).
 func (m *Machine) heartbeat() {
 	p := &m.sender
-	s := p.stream
 	p.beats++
 	p.beatAt = machine.Never
 	if p.beats < beats {
 		p.beatAt = m.now + m.cfg.Idle<<p.beats
 	}
+	m.beat()
+}
+
+// tailLater has the origin tell what it has sent last when more time has passed than
+// acknowledgements take: members that lack the last datagrams see no gap otherwise, and
+// what others say of them may have overtaken them (as TCP's tail loss probe).
+func (m *Machine) tailLater(s *stream) {
+	after := 2 * m.rtt.estimate(&m.cfg)
+	for _, k := range s.kids {
+		after = max(after, min(m.acks[min(k.depth, maxLevels-1)].spread(), maxSpread))
+	}
+	m.sender.tailAt = m.now + after<<m.sender.tails
+	m.wake = min(m.wake, m.sender.tailAt)
+}
+
+func (m *Machine) tail() {
+	p := &m.sender
+	p.tailAt = machine.Never
+	s := p.stream
+	if s.stable == p.sent || s.roster.tree {
+		return
+	}
+	m.beat()
+	if p.tails++; p.tails < beats {
+		m.tailLater(s)
+	}
+}
+
+// beat sends a datagram without payload.
+func (m *Machine) beat() {
+	p := &m.sender
+	s := p.stream
 	d := Datagram{Group: m.cfg.Group, Version: s.roster.version, Origin: s.number(), Seq: p.sent, Stable: s.stable, First: s.first}
 	m.stats.Heartbeats++
 	if !s.roster.tree {

@@ -13,6 +13,7 @@ type Stats struct {
 	Polls      uint64
 	Duplicates uint64 // datagrams that were there already
 	Repaired   uint64 // datagrams that came as repairs
+	Needless   uint64 // of those here and below, what came by multicast as well, as far as is known
 	Takeovers  uint64 // children of failed ones that became ours
 	LeftOut    uint64 // messages that were stable without us: we were expelled
 

@@ -9,21 +9,24 @@ import (
 // slot is what is known of one datagram of the window. What concerns the whole
 // message is in the slot of its first one.
 type slot struct {
-	have    bool
-	data    []byte // of the fragment, while it is here
-	cast    bool   // it came by multicast
-	size    uint32
-	askAt   time.Duration // lacking: when to ask for it; 0: nobody knows that it was sent
-	asked   uint8
-	repairs uint16        // of this datagram, and below
-	lentAt  time.Duration // when it was sent to a member that is no child
+	have      bool
+	data      []byte // of the fragment, while it is here
+	cast      bool   // it came by multicast
+	size      uint32
+	askAt     time.Duration // lacking: when to ask for it; 0: nobody knows that it was sent
+	asked     uint8
+	askedAt   time.Duration // when it was asked for last
+	again     bool          // it came as a repair, and not yet by multicast
+	repairs   uint16        // of this datagram, and below, that were not needless
+	noticedAt time.Duration // when it was known to have been sent and was not here; 0: it came first, or was counted
+	lentAt    time.Duration // when it was sent to a member that is no child
 
 	count     uint16 // of fragments; 0: the message is not known
 	here      uint16 // of them
 	delivered bool   // and so it may be acknowledged
 	complete  bool   // by all below
 	told      bool   // the parent knows that we wait
-	again     bool   // some of it came as a repair, or was sent again
+	repaired  bool   // some of it came as a repair
 	length    uint32
 	at        time.Duration // when it was delivered
 	token     any
@@ -43,15 +46,18 @@ type stream struct {
 	stable uint64
 	next   uint64 // everything below is delivered
 	head   uint64 // nothing from here on is known to have been sent, or accepted if it is ours
+	castTo uint64 // the newest datagram by multicast was below: what is lacking below is lost, and not late
+	probed bool   // one of those from castTo on was asked for
 	slots  []slot
 	kept   int // bytes of datagrams, unless it is the own stream
 
 	kids   []*kid
 	parent int // rank; -1 at the origin
 
-	up      []span // acknowledgements that wait
-	upCount int
-	ackAt   time.Duration
+	up        []span // acknowledgements that wait
+	confirmed []span // what was acknowledged and is not stable, in order
+	upCount   int
+	ackAt     time.Duration
 
 	due     time.Duration // the earliest of all that follows, or before it
 	askAt   time.Duration
@@ -84,12 +90,12 @@ func (s *stream) enter(r *roster, first, base uint64) {
 		s.freeTo(base)
 	}
 	s.roster, s.root, s.first = r, r.rankOf(s.origin.id.NID), first
-	s.stable, s.next, s.head = base, base, base
+	s.stable, s.next, s.head, s.castTo, s.probed = base, base, base, base, false
 	s.forgetAll()
 	if len(s.slots) != r.window {
 		s.slots = make([]slot, r.window)
 	}
-	s.up, s.upCount, s.kids = s.up[:0], 0, nil
+	s.up, s.confirmed, s.upCount, s.kids = s.up[:0], s.confirmed[:0], 0, nil
 	s.askAt, s.ackAt, s.queryAt, s.due = machine.Never, machine.Never, machine.Never, machine.Never
 	s.lost = false
 	s.rewire()
@@ -133,9 +139,7 @@ func (s *stream) freeTo(stable uint64) {
 		}
 	}
 	s.stable, s.head = stable, max(s.head, stable)
-	for len(s.up) > 0 && s.up[0].end <= stable { // acknowledgements that nobody waits for
-		s.up = s.up[:copy(s.up, s.up[1:])]
-	}
+	s.up, s.confirmed = below(s.up, stable), below(s.confirmed, stable)
 }
 
 // advance moves next over what is delivered.

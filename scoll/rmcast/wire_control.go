@@ -28,11 +28,22 @@ const (
 	lastEntry = Expelled
 )
 
+// EntryFlags are bits of an entry. Members from before there were any send none, and
+// read on over those of others: what has them is true without them.
+type EntryFlags uint8
+
+// The flags of entries.
+const (
+	FlagAnswer   EntryFlags = 1 << iota // Ack: it says again what was asked for, and tells nothing of the round trip
+	FlagNeedless                        // Ack: these came by a repair and then by multicast as well, or somebody's below did
+	FlagAtOnce                          // Poll: what is lacking is asked for at once, and not after the grace
+)
+
 // Entry speaks of Count datagrams from First on, of an origin in a version:
 //
 //	 0  1  kind
-//	 1  1  reserved
-//	 2  2  repairs   payloads that were sent again below here (RM-A21)
+//	 1  1  flags     see [EntryFlags]
+//	 2  2  repairs   payloads that members lacked here and below, and got by repairs (RM-A21)
 //	 4  4  origin    its communication number
 //	 8 16  version   epoch, counter
 //	24  8  first
@@ -41,6 +52,7 @@ const (
 //	40  8  stable    as far as the sender knows
 type Entry struct {
 	Kind    EntryKind
+	Flags   EntryFlags
 	Repairs uint16
 	Origin  uint32
 	Version Version
@@ -72,7 +84,7 @@ func appendControl(b []byte, group GroupID, known Version, entries int) []byte {
 // AppendBinary appends the entry.
 func (e *Entry) AppendBinary(b []byte) []byte {
 	le := binary.LittleEndian
-	b = append(b, byte(e.Kind), 0)
+	b = append(b, byte(e.Kind), byte(e.Flags))
 	b = le.AppendUint16(b, e.Repairs)
 	b = le.AppendUint32(b, e.Origin)
 	b = appendVersion(b, e.Version)
@@ -110,7 +122,7 @@ func ParseEntry(b []byte) (e Entry, rest []byte, err error) {
 	if len(b) < entrySize {
 		return e, nil, ErrShort
 	}
-	e.Kind = EntryKind(b[0])
+	e.Kind, e.Flags = EntryKind(b[0]), EntryFlags(b[1])
 	e.Repairs = le.Uint16(b[2:])
 	e.Origin = le.Uint32(b[4:])
 	e.Version = parseVersion(b[8:])

@@ -16,7 +16,7 @@ var sampleDatagram = Datagram{
 	Stable: 0x0A0A, First: 1,
 }
 
-var sampleEntry = Entry{Kind: Pending, Repairs: 2, Origin: 3, Version: Version{1, 2}, First: 9, Count: 4, Who: 5, Stable: 8}
+var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 3, Version: Version{1, 2}, First: 9, Count: 4, Who: 5, Stable: 8}
 
 func sampleOrder() Order {
 	return Order{
@@ -71,7 +71,7 @@ func TestWireControl(t *testing.T) {
 		01 00 01 00             | version, entries
 		07 00 00 00 00 00 00 00 | group, reserved
 		03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 | known
-		02 00 02 00 03 00 00 00 | kind, repairs, origin
+		02 02 02 00 03 00 00 00 | kind, flags, repairs, origin
 		01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 | version
 		09 00 00 00 00 00 00 00 | first
 		04 00 00 00 05 00 00 00 | count, who
