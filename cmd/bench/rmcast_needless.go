@@ -95,7 +95,7 @@ func (s *castStreams) besideLoad(rounds int, o casterOrder) (l line, err error) 
 	}
 	defer stop()
 	var shares, rates []float64
-	repairs := uint64(0)
+	repairs, sent := uint64(0), uint64(0)
 	for range rounds {
 		took, n, err := s.exact(o)
 		if err != nil {
@@ -103,11 +103,11 @@ func (s *castStreams) besideLoad(rounds int, o casterOrder) (l line, err error) 
 		}
 		shares = append(shares, 100*float64(n.Repairs)/float64(n.Sent))
 		rates = append(rates, float64(o.Count)/took.Seconds())
-		repairs += n.Repairs
+		repairs, sent = repairs+n.Repairs, sent+n.Sent
 	}
 	return line{
-		what: "payloads sent again without loss, beside 4 busy processes", ratio: median(shares), unit: "%", limit: needlessLimit,
-		basis: fmt.Sprintf("%d of %d messages to %d members, %.2f %% in the worst round; %.0f messages/s", repairs, rounds*o.Count, needlessMembers, slices.Max(shares), median(rates)),
+		what: "payloads sent again without loss, beside 4 busy processes", ratio: 100 * float64(repairs) / float64(sent), unit: "%", limit: needlessLimit,
+		basis: fmt.Sprintf("%d of %d messages to %d members, %.2f %% in the worst round; %.0f messages/s", repairs, sent, needlessMembers, slices.Max(shares), median(rates)),
 	}, nil
 }
 
