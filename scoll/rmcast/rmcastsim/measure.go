@@ -56,7 +56,15 @@ func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 	if !n.Command(origin, "send "+strconv.Itoa(count)+" "+strconv.Itoa(size)) {
 		return nil, fmt.Errorf("rmcastsim: node %v is down", origin)
 	}
-	err := n.Run(n.Now())
+	if err := n.Run(n.Now()); err != nil {
+		return nil, err
+	}
+	err := n.until(time.Microsecond, func() error { // a node that is at work takes it up later
+		if len(n.ledger.all)-at < count {
+			return fmt.Errorf("rmcastsim: node %v does not begin to send", origin)
+		}
+		return nil
+	})
 	return n.ledger.all[at:], err
 }
 
