@@ -6,10 +6,12 @@ import (
 )
 
 // polling lets one reader of a driver at a time look again, instead of waiting
-// (Config.BusyPoll).
+// (Config.BusyPoll). It looks at the sockets of all: at one of another reader it stops,
+// since the scheduler then finds that reader ready and runs it in the same thread.
 type polling struct {
 	limit time.Duration
 	taken atomic.Bool
+	nest  nest
 }
 
 // begin reports whether the caller may look again until end, for limit at most.

@@ -53,8 +53,8 @@ func await(t *testing.T, got <-chan byte, want byte) {
 	}
 }
 
-// TestBusyPoll: a reader that finds nothing looks again, a second one waits
-// meanwhile, and both read what comes.
+// TestBusyPoll: a reader that finds nothing looks again, a second one waits meanwhile.
+// When the second one's socket has something the first stops, so that the second is run.
 func TestBusyPoll(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, toOne := streamPair(t, poll)
@@ -65,15 +65,31 @@ func TestBusyPoll(t *testing.T) {
 	two, toTwo := streamPair(t, poll)
 	second := read(two)
 	_, _ = toTwo.Write([]byte{2})
-	await(t, second, 2)
-	if !poll.taken.Load() {
-		t.Error("the second reader took the first one's place")
+	await(t, second, 2) // whether the first one still looks or not
+	third, toThree := streamPair(t, poll)
+	first = again(t, poll, one, toOne, first)
+	_, _ = toThree.Write([]byte{3}) // whose reader does something else
+	if !lndtest.Poll(func() bool { return !poll.taken.Load() }) {
+		t.Error("the first reader does not see that another one has to be run")
 	}
+	await(t, read(third), 3)
 	_, _ = toOne.Write([]byte{1})
 	await(t, first, 1)
 	if poll.taken.Load() {
 		t.Error("the place is still taken after the read")
 	}
+}
+
+// again has a reader read a byte, and then look again.
+func again(t *testing.T, poll *polling, s stream, to net.Conn, before <-chan byte) <-chan byte {
+	t.Helper()
+	_, _ = to.Write([]byte{1})
+	await(t, before, 1)
+	next := read(s)
+	if !lndtest.Poll(poll.taken.Load) {
+		t.Error("the reader does not look again after it has read")
+	}
+	return next
 }
 
 // TestBusyPollEnds: after the limit a reader waits, and reads what comes.

@@ -30,8 +30,8 @@ func newDatagramReader(netip.Addr, uint16, int, int, *polling) (*datagramReader,
 	return nil, syscall.EOPNOTSUPP
 }
 
-func (*datagramReader) read() (int, error)          { return 0, syscall.EOPNOTSUPP }
-func (*datagramReader) packet(int, *packet)         {}
-func (*datagramReader) join(netip.Addr, int) error  { return syscall.EOPNOTSUPP }
-func (*datagramReader) leave(netip.Addr, int) error { return syscall.EOPNOTSUPP }
-func (*datagramReader) close()                      {}
+func (*datagramReader) read() (int, error)                     { return 0, syscall.EOPNOTSUPP }
+func (*datagramReader) packet(int, *packet)                    {}
+func (*datagramReader) join(netip.Addr, int, netip.Addr) error { return syscall.EOPNOTSUPP }
+func (*datagramReader) leave(netip.Addr, int) error            { return syscall.EOPNOTSUPP }
+func (*datagramReader) close()                                 {}

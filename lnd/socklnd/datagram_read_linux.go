@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,11 +21,12 @@ type datagramReader struct {
 	poll   *polling
 	look   bool // the last read was worth a look for more, instead of a wait
 
-	fn    func(fd uintptr) bool // bound once
-	slots []datagramSlot
-	msgs  []unix.Mmsghdr
-	n     int // messages of the last call
-	errno syscall.Errno
+	fn     func(fd uintptr) bool // bound once, like the next one
+	onceFn func(fd uintptr) bool
+	slots  []datagramSlot
+	msgs   []unix.Mmsghdr
+	n      int // messages of the last call
+	errno  syscall.Errno
 }
 
 // datagramSlot is room for one datagram and what the system says of it.
@@ -73,7 +73,10 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 	if err != nil {
 		return nil, err
 	}
-	r.fn = r.try
+	r.fn, r.onceFn = r.try, r.once
+	if poll.limit > 0 {
+		_ = r.rc.Control(poll.nest.add) // it is open
+	}
 	r.makeSlots(longest)
 	return r, nil
 }
@@ -121,11 +124,7 @@ func (r *datagramReader) try(fd uintptr) bool {
 		return there
 	}
 	defer r.poll.end()
-	for began := time.Now(); !there && time.Since(began) < r.poll.limit; {
-		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
-		there = r.once(fd)
-	}
-	return there
+	return r.poll.spin(fd, r.onceFn)
 }
 
 func (r *datagramReader) once(fd uintptr) bool {
@@ -174,9 +173,45 @@ func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	}
 }
 
-// join receives what is sent to a group, by way of an interface.
-func (r *datagramReader) join(group netip.Addr, index int) error {
-	return r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP)
+// join receives what is sent to a group, by way of an interface, by others than the NI
+// with an address: the copies of what that sends, which others on this host get, would
+// wake it for nothing. They do not count as missed, as with a filter of packets.
+func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error {
+	if err := r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP); err != nil {
+		return err
+	}
+	_ = r.rc.Control(func(fd uintptr) { block(fd, group, index, but) }) // inspect drops what comes all the same
+	return nil
+}
+
+// groupSource is the system's struct group_source_req.
+type groupSource struct {
+	index  uint32
+	_      [unsafe.Sizeof(uintptr(0)) - 4]byte
+	group  [128]byte
+	source [128]byte
+}
+
+// block has a socket of a group not receive what one address sends.
+func block(fd uintptr, group netip.Addr, index int, source netip.Addr) {
+	req, level := groupSource{index: uint32(index)}, unix.IPPROTO_IP
+	if group.Is6() {
+		level = unix.IPPROTO_IPV6
+	}
+	putAddr(&req.group, group)
+	putAddr(&req.source, source)
+	_ = unix.SetsockoptString(int(fd), level, unix.MCAST_BLOCK_SOURCE, string((*[unsafe.Sizeof(req)]byte)(unsafe.Pointer(&req))[:]))
+}
+
+// putAddr puts an address into a struct sockaddr_storage.
+func putAddr(b *[128]byte, a netip.Addr) {
+	if a.Is6() {
+		(*unix.RawSockaddrInet6)(unsafe.Pointer(b)).Family = unix.AF_INET6
+		(*unix.RawSockaddrInet6)(unsafe.Pointer(b)).Addr = a.As16()
+		return
+	}
+	(*unix.RawSockaddrInet4)(unsafe.Pointer(b)).Family = unix.AF_INET
+	(*unix.RawSockaddrInet4)(unsafe.Pointer(b)).Addr = a.As4()
 }
 
 func (r *datagramReader) leave(group netip.Addr, index int) error {

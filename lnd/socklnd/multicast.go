@@ -176,7 +176,7 @@ func (ni *NI) Join(g lnd.Group) error {
 	if err := c.listen(); err != nil {
 		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, explain(err))
 	}
-	if err := c.rx.join(c.address(g), c.index); err != nil {
+	if err := c.rx.join(c.address(g), c.index, c.ni.addr); err != nil {
 		return fmt.Errorf("socklnd: join %v on %s: %w", c.address(g), c.name, explain(err))
 	}
 	c.setGroups(append(slices.Clone(c.groups), g))

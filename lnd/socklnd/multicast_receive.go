@@ -47,8 +47,7 @@ func (c *casting) receive(rx *datagramReader) {
 			rx.packet(i, &p)
 			c.take(&p, &g, &d)
 		}
-		// What this NI sends itself comes here too. After that an answer is due, which
-		// comes elsewhere.
+		// After what was dropped nothing more is due here.
 		rx.look = c.rxMsgs.Load() > before
 	}
 	c.ni.log.Warn("no longer receives multicast: reading failed again and again")

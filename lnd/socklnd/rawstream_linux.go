@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +25,7 @@ type rawStream struct {
 
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
+	tryFn   func(fd uintptr) bool // tryRead, if readFn looks again
 	rvec    *vector
 	rsmall  []byte      // target of a small idle read
 	rbuf    *readBuffer // target of a large one
@@ -53,7 +53,8 @@ func newRawStream(c net.Conn, poll *polling) stream {
 	s := &rawStream{rc: rc, poll: poll}
 	s.readFn, s.writeFn = s.tryRead, s.tryWrite
 	if poll.limit > 0 {
-		s.readFn = s.pollRead
+		s.readFn, s.tryFn = s.pollRead, s.tryRead
+		_ = rc.Control(poll.nest.add) // a socket that is closed already brings nothing
 	}
 	return s
 }
@@ -122,11 +123,7 @@ func (s *rawStream) pollRead(fd uintptr) bool {
 		return there
 	}
 	defer s.poll.end()
-	for began := time.Now(); !there && time.Since(began) < s.poll.limit; {
-		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
-		there = s.tryRead(fd)
-	}
-	return there
+	return s.poll.spin(fd, s.tryFn)
 }
 
 func (s *rawStream) write(b []byte) (int, error) {
