@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -179,10 +180,34 @@ func (n *Node) NIDs() []nid.NID {
 // until ctx ends, and the error says how many could not: give ctx a deadline if a peer may
 // be gone, for which they would wait as long as the driver tries. Waits for events of the
 // table end.
+//
+// Handlers of events that run are waited for. If ctx can end, one that does not return
+// keeps Close no longer than five seconds after that: the error says so, and the handler
+// goes on in its goroutine.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers
 	}
 	defer n.table.Close()
-	return n.lnet.Shutdown(ctx)
+	if ctx.Done() == nil {
+		return n.lnet.Shutdown(ctx)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- n.lnet.Shutdown(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late := make(chan struct{})
+	defer n.lnet.Clock().AfterFunc(stuckAfter, func() { close(late) }).Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late:
+		return fmt.Errorf("a handler of events has not returned, see the goroutines of the process: %w", context.Cause(ctx))
+	}
 }
+
+// stuckAfter is how long after the end of its context Close waits for handlers.
+const stuckAfter = 5 * time.Second
