@@ -68,7 +68,7 @@ func onlyGroup(s *node.McastStatus, args []string) error {
 
 // shownStats are counters that status names, if there are any.
 var shownStats = []string{
-	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
+	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "needless", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
 	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "unproven", "no_memory",
 }
 
