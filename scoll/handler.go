@@ -86,9 +86,9 @@ type asked struct {
 	call   *calling // at the root
 
 	mu    sync.Mutex
-	tally *tally // guarded by mu
+	tally *tally    // guarded by mu
 	parts []portion // guarded by mu; in the order in which they came
-	begun bool   // guarded by mu: at least one was merged
+	begun bool      // guarded by mu: at least one was merged
 }
 
 // preRequest looks at a question and posts buffers for the answers of the children. At the

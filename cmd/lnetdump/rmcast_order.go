@@ -25,7 +25,7 @@ func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
 
 var orderKinds = map[rmcast.OrderKind]string{
 	rmcast.OrderJoin: "join", rmcast.OrderReport: "report", rmcast.OrderKnown: "known", rmcast.OrderList: "list", rmcast.OrderState: "state",
-	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled", rmcast.OrderRefused: "refused",
+	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled", rmcast.OrderRefused: "refused", rmcast.OrderCanvass: "canvass",
 }
 
 func (o *mcastOrder) kind() string {
@@ -40,7 +40,7 @@ func (o *mcastOrder) flags() string {
 	for _, f := range []struct {
 		flag rmcast.OrderFlags
 		name string
-	}{{rmcast.OrderLeaving, "leaving"}, {rmcast.OrderAsking, "asking"}, {rmcast.OrderReplica, "replica"}, {rmcast.OrderTree, "tree"}} {
+	}{{rmcast.OrderLeaving, "leaving"}, {rmcast.OrderAsking, "asking"}, {rmcast.OrderReplica, "replica"}, {rmcast.OrderTree, "tree"}, {rmcast.OrderVote, "vote"}, {rmcast.OrderDead, "dead"}} {
 		if o.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -65,6 +65,10 @@ func (o *mcastOrder) Summary() string {
 		if len(o.Departed) > 0 {
 			s += fmt.Sprintf(", %d failed", len(o.Departed))
 		}
+	case rmcast.OrderKnown:
+		if o.Flags&rmcast.OrderVote != 0 {
+			s += map[bool]string{true: ", you may take over", false: ", you may not take over"}[o.You != 0]
+		}
 	case rmcast.OrderState:
 		s += fmt.Sprintf(", usable %v", o.Usable)
 	case rmcast.OrderRefused:
@@ -82,6 +86,7 @@ func (o *mcastOrder) Details() []string {
 		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), rmcast.WireVersion, o.Group, o.flags(), o.Epoch),
 		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
+		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),
 	}
 	for i, m := range o.Members {
 		if i == maxMissingLines {

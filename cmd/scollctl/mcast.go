@@ -8,6 +8,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
 )
 
 func mcastCommand(g *globals) *cobra.Command {
@@ -23,7 +24,7 @@ configuration names the groups.`,
   scollctl mcast status`,
 	}
 	c.AddCommand(mcastSendCommand(g), mcastRecvCommand(g), mcastStatusCommand(g), mcastGroupsCommand(g), mcastBenchCommand(g),
-		mcastJoinCommand(g), mcastLeaveCommand(g), mcastFaultCommand(g))
+		mcastJoinCommand(g), mcastLeaveCommand(g), mcastExpelCommand(g), mcastFaultCommand(g))
 	return c
 }
 
@@ -75,6 +76,27 @@ for what others have under way.`,
 		return g.client().McastLeave(c.Context(), node.McastJoin{Group: args[0], TimeoutMS: timeout.Milliseconds()})
 	}
 	return c
+}
+
+func mcastExpelCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "expel GROUP NID",
+		Short: "Say that a member is gone for good",
+		Long: `Says that the members of a group on a node have ended, where neither gossip nor a
+restart tells: messages do not wait for them any more, and they do not count when a
+manager is elected. Ask the node that manages the group; while none does, each of its
+managers. A node that lives joins again as another member, and what waited for it is a
+success without it: be sure.`,
+		Example: "  scollctl mcast expel news 10.0.0.9@tcp",
+		Args:    cli.Args("a group", "a NID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := nid.Parse(args[1])
+			if err != nil {
+				return cli.Usagef("%v", err)
+			}
+			return g.client().McastExpel(c.Context(), node.McastExpel{Group: args[0], NID: id})
+		},
+	}
 }
 
 func mcastFaultCommand(g *globals) *cobra.Command {

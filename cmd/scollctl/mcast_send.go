@@ -30,10 +30,14 @@ may lack some.`,
 	c.Flags().BoolVar(&r.Lines, "lines", false, "each line of standard input, or of --file, is a message")
 	c.Flags().BoolVar(&r.Wait, "wait", false, "send each when all have the one before")
 	timeout := addReady(c)
+	deliver := c.Flags().Duration("deliver-timeout", 0, "`TIME` until all members have a message; 0: for ever")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error
 		if r.TimeoutMS, err = timeout(); err != nil {
 			return err
+		}
+		if r.DeliverTimeoutMS = deliver.Milliseconds(); *deliver < 0 || *deliver > 0 && r.DeliverTimeoutMS == 0 {
+			return cli.Usagef("--deliver-timeout: want 0 or a time from 1ms, not %v", *deliver)
 		}
 		r.Group = args[0]
 		in, err := messages(c, args[1:], file, r.Lines)
@@ -79,7 +83,11 @@ func (g *globals) showSent(w io.Writer, sent *node.McastSent) error {
 		for _, id := range sent.Failed {
 			names = append(names, id.String())
 		}
-		err = cli.Hint(fmt.Errorf("%s failed meanwhile, and may lack messages: %s", count(len(names), "member", "members"), strings.Join(names, " ")),
+		what := "failed meanwhile"
+		if sent.Split {
+			what = "failed or, silent and perhaps alive, were left behind meanwhile"
+		}
+		err = cli.Hint(fmt.Errorf("%s %s, and may lack messages: %s", count(len(names), "member", "members"), what, strings.Join(names, " ")),
 			"they are members no longer, and join again by themselves when they can")
 	}
 	return err

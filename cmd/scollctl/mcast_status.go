@@ -69,7 +69,7 @@ func onlyGroup(s *node.McastStatus, args []string) error {
 // shownStats are counters that status names, if there are any.
 var shownStats = []string{
 	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "needless", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
-	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "unproven", "no_memory",
+	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "returned", "unproven", "no_memory",
 }
 
 func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
@@ -103,6 +103,9 @@ func printMcast(b *strings.Builder, s *node.McastGroupStatus, self nid.NID) {
 	}
 	if s.Refused != "" {
 		fmt.Fprintf(b, "  a manager refuses this node: %s\n", s.Refused)
+	}
+	if m := s.Managing; m != nil && m.Alone {
+		b.WriteString("  this manager hears too few members: nobody joins, and no silent member is left behind\n")
 	}
 	if f := s.Faults; f.Acks > 0 || f.Datagrams > 0 {
 		fmt.Fprintf(b, "  on purpose, %g of acknowledgements and %g of datagrams are discarded here\n", f.Acks, f.Datagrams)

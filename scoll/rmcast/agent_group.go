@@ -150,8 +150,9 @@ func (g *Group) unlisten() {
 // ID is the number of the group.
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
-// Ready waits until this node is a member and may send. The error is ctx's,
-// ErrStopped, or, for a handler that would have to wait, ErrInHandler.
+// Ready waits until this node is a member and may send. The error is ErrStopped,
+// ErrInHandler for a handler that would have to wait, or ctx's, with why managers do not let
+// this node in, such as ErrQuorum, as far as they said so.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
@@ -170,7 +171,7 @@ func (g *Group) Ready(ctx context.Context) error {
 	case <-g.gone:
 		return ErrStopped
 	case <-ctx.Done():
-		return ctx.Err()
+		return g.late(ctx)
 	}
 }
 

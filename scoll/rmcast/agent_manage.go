@@ -82,10 +82,21 @@ func (m *managing) apply(out *Output) {
 			m.a.log.Warn("rmcast: this manager refuses messages of a node", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
 		case Denied:
 			m.a.log.Warn("rmcast: a node refuses this manager", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
+		case Quorum:
+			m.quorum(e.Why)
 		case Resigned:
 			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
 		}
 	}
+}
+
+// quorum tells the user that the group cannot elect a manager or go on, or can again.
+func (m *managing) quorum(why error) {
+	if why != nil {
+		m.a.log.Warn("rmcast: too few members are heard", slog.Any("group", m.group), slog.Any("err", why))
+		return
+	}
+	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
 }
 
 // close ends managing. A handler of a group may run within what is applied, if messages
@@ -122,6 +133,7 @@ type Managing struct {
 	Version Version
 	Usable  Version // what may be sent under
 	Oldest  Version // what may still be in use
+	Alone   bool    // it hears too few members to manage the group, or to be elected
 	Members []Member
 	Leaving []ID
 	Gone    []ID // failed, in versions that may be in use

@@ -13,7 +13,7 @@ var ErrFull = errors.New("rmcast: the window is full; wait for what is in flight
 type Result struct {
 	Seq     uint64
 	Version Version // of the group when it was sent
-	Failed  []ID    // members of that version that have failed: they may not have it
+	Failed  []ID    // members of that version that have ended, or may live with ErrSplit: they may not have it
 }
 
 // answer is what a sender is told.
@@ -69,14 +69,19 @@ func (g *Group) giveLocked(s *Sending) {
 	}
 }
 
-// Send sends a message to all members, this node included, and returns when all live
-// ones have delivered it (RM-2); data may be used again then, or before if an error is
-// returned. When ctx ends first the message may still be on its way.
+// Send sends a message to all members, this node included, and returns when all members of
+// the list under which it was sent have delivered it, but those that have ended meanwhile
+// (RM-2): they died, as discovery or an administrator says, left, or are members again in
+// another life. Result names them. data may be used again then, or before if an error is
+// returned. When ctx ends first the message may still be on its way; the error also says if
+// the group has no manager.
 //
 //	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window
 //	ErrNotMember  this node was expelled, or never joined
 //	ErrExpelled   meanwhile: nobody knows who has it
+//	ErrSplit      all have it but members that were silent and left behind; Result names
+//	              them too, and they may live
 //	ErrLeft, ErrStopped
 func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
 	s, err := g.SendAsync(ctx, data)
@@ -107,7 +112,7 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 			}
 		case <-ctx.Done():
 			g.forget(s)
-			return nil, ctx.Err()
+			return nil, g.late(ctx)
 		case <-g.gone:
 			g.forget(s)
 			return nil, ErrStopped
@@ -172,7 +177,7 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 		return a.result, a.err
 	case <-ctx.Done():
 		g.forget(s)
-		return Result{}, ctx.Err()
+		return Result{}, g.late(ctx)
 	case <-g.gone:
 	}
 	select {
@@ -208,7 +213,7 @@ func (g *Group) settle(e *Effect, out *Output) {
 		}
 		g.mu.Unlock()
 	case Released:
-		s.released <- answer{result: result(e, out)}
+		s.released <- answer{result: result(e, out), err: e.Why}
 	case Lost:
 		a := answer{err: e.Why}
 		if e.Seq == 0 { // it was not accepted
@@ -225,7 +230,7 @@ func (g *Group) settlePosted(s *Sending, e *Effect, out *Output) {
 	case Full:
 		g.answered(s)(Result{}, ErrFull)
 	case Released:
-		g.answered(s)(result(e, out), nil)
+		g.answered(s)(result(e, out), e.Why)
 	case Lost:
 		g.answered(s)(Result{Seq: e.Seq}, e.Why)
 	}

@@ -22,11 +22,15 @@ type Refusal uint32
 const (
 	RefusedAhead    Refusal = 1 + iota // the epoch or life is more than EpochSlack above the clock
 	RefusedStranger                    // the sender is on no list of those that may be members
+	RefusedQuorum                      // the manager hears too few members
+	RefusedLimits                      // the sender has less multicast than the group asks for
 )
 
 // What the reasons mean to the node whose messages are refused.
 var (
 	ErrAhead    = errors.New("rmcast: an epoch or life is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong")
+	ErrQuorum   = errors.New("rmcast: the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled ('scollctl mcast expel')")
+	ErrLimits   = errors.New("rmcast: the datagrams of this node are shorter than least_fragment of the group: use a network with a larger MTU, or lower it on the managers")
 	ErrStranger = errors.New("rmcast: the node is not on the list of those that may be members: add it to members of the group on its managers")
 )
 
@@ -37,6 +41,10 @@ func (r Refusal) Err() error {
 		return ErrAhead
 	case RefusedStranger:
 		return ErrStranger
+	case RefusedQuorum:
+		return ErrQuorum
+	case RefusedLimits:
+		return ErrLimits
 	}
 	return fmt.Errorf("rmcast: refused for reason %d", uint32(r))
 }

@@ -73,6 +73,7 @@ const (
 	deafAfter    = 8               // repairs in a row, without a datagram by multicast
 	beats        = 3               // heartbeats of an idle origin
 	rotateAfter  = 3               // unanswered reports before another manager is asked
+	sticks       = 4               // intervals of reports without an order before another manager may take over
 	maxPatience  = 2 * time.Second // backed off
 	maxSpread    = time.Second     // of measured times to acknowledge
 	maxGrace     = 100 * time.Millisecond

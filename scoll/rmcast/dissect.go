@@ -12,7 +12,7 @@ func (f DatagramFlags) String() string {
 
 // String returns the names of the flags that are set.
 func (f OrderFlags) String() string {
-	return flagText(uint32(f), "leaving", "asking", "replica", "tree", "signed")
+	return flagText(uint32(f), "leaving", "asking", "replica", "tree", "signed", "vote", "dead")
 }
 
 // String returns the names of the flags that are set.
@@ -27,7 +27,7 @@ func (k EntryKind) String() string {
 
 // String returns the kind's name.
 func (k OrderKind) String() string {
-	return nameOf(int(k)-1, "join", "report", "known", "list", "state", "collect", "expelled", "refused")
+	return nameOf(int(k)-1, "join", "report", "known", "list", "state", "collect", "expelled", "refused", "canvass")
 }
 
 // nameOf returns a name by its index, or the number of what has none.

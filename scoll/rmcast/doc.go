@@ -46,6 +46,17 @@
 // nothing of it is in flight: so it has one version at a time, all below the first
 // datagram of a version is released, and who joins needs to know no more.
 //
+// # Managers
+//
+// One manager makes lists, others stand by (RM-A18). A manager is elected as in Paxos: its
+// epoch is its own (the remainder is its place among the managers), members promise it to
+// obey no lower one, and tell their newest list; most members of one list have to do so
+// without knowing a later one. Before it asks for promises it asks whether it would get them
+// (pre-vote), which members deny while they hear another manager; so one that is cut off
+// disturbs nobody. Members that have ended, as discovery, an administrator, or a later life
+// of their node says, do not count. What a split network means to users is in
+// docs/multicast.md.
+//
 // # Where this is not the letter of the decisions
 //
 //	fetches      are asked for, and answered with the datagram, by PUTs. That is the
@@ -68,7 +79,9 @@
 //
 //	epochs       of managers count when that manager speaks, or most members report
 //	             them. A member whose manager is silent for ten seconds follows one of
-//	             a lower epoch that speaks, as another member
+//	             a lower epoch that speaks: as another member, unless it has that one's list
+//	lists        that members report to a new manager count when most members of one
+//	             answer and know no later one
 //	failures     and later lives that members report to a new manager are asked of the
 //	             member in question; if that answers, most have to say so
 //	datagrams    by multicast, which anybody on the network can send in the name of any

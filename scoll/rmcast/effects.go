@@ -18,6 +18,7 @@ const (
 	Leave                // stop taking part
 	SetFaults            // Faults
 	Health               // From, Alive: what discovery says, for a Manager
+	Expel                // From: an administrator says that the members on a node have ended, for a Manager
 )
 
 // Input is what a [Machine] or a [Manager] steps on; the zero value is the timer. Data is valid
@@ -47,7 +48,7 @@ const (
 	Accepted // Token, Seq: the message will be sent
 	Full     // Token: it will not, until Room
 	Room     // there may be room
-	Released // Token, Seq, Version, Failed: all live members have it; those who failed meanwhile may not
+	Released // Token, Seq, Version, Failed, Why: all members have it but those who failed; Why is ErrSplit if one of them may live
 	Lost     // Token, Why: nobody knows who has it
 	Joined   // Version: this node is a member, and may send
 	Changed  // Version: there is another list of members
@@ -58,6 +59,7 @@ const (
 	Resigned // no longer: To does
 	Refused  // To, Why: messages between members and managers are refused, now and then
 	Denied   // To, Why: another node refuses ours
+	Quorum   // Why: the group cannot elect, or change, as this Manager hears too few members; nil: it can again
 )
 
 // Effect is one thing that a step wants done. Data belongs to the Output of the step,

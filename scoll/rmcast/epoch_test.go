@@ -164,17 +164,17 @@ func TestMajorityEpoch(t *testing.T) {
 }
 
 // TestHeals: RM-A9: a member that knows a later epoch than the manager's, of which nobody
-// speaks any more, becomes a member of that manager's group after a while.
+// speaks any more, obeys that manager again after a while, and is the same member.
 func TestHeals(t *testing.T) {
 	w := clocked(t, 4, 3)
 	h, later := w.hosts[3], w.hosts[0].g.epoch+uint64(time.Hour)
 	w.order(3, 1, &Order{Kind: OrderState, Group: testGroup, Epoch: later, Version: Version{Epoch: later}, Life: h.m.self.Life})
 	w.run(9 * time.Second)
-	if h.m.epoch != later || h.m.stats.Healed > 0 {
+	if h.m.epoch != later || h.m.stats.Returned > 0 {
 		t.Fatalf("it gives up early: epoch %d", h.m.epoch)
 	}
 	w.run(2 * time.Second)
-	if h.m.stats.Healed != 1 || h.m.epoch >= later {
+	if h.m.stats.Returned != 1 || h.m.epoch >= later || len(h.gone) > 0 {
 		t.Errorf("epoch %d, %+v", h.m.epoch, h.m.stats)
 	}
 	w.honest("a while", 5*time.Second)

@@ -39,9 +39,12 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
 		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
 		return
-	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect:
+	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect && o.Kind != OrderCanvass:
 		return
-	case o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager:
+	case o.Kind == OrderCanvass:
+		m.canvassed(from, &o)
+		return
+	case (o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager) && !m.returns(&o):
 		m.stats.Refused++
 		m.outranked(from, &o)
 		return
@@ -56,7 +59,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case OrderState:
 		m.stated(&o)
 	case OrderCollect:
-		m.known(from)
+		m.known(from, 0, 0)
 	case OrderExpelled:
 		m.end(m.reason())
 	}
@@ -102,22 +105,22 @@ func (m *Machine) install(o *Order) bool {
 	if m.state == joining {
 		m.state = member
 	}
-	m.depart(o.Departed)
+	m.depart(o.Departed, len(o.Departed)-int(o.Silent))
 	m.emit(Effect{Kind: Changed, Version: o.Version})
 	m.unhold()
 	return true
 }
 
 // depart takes note of members that have failed: their messages end, and others take
-// their children over (RM-A8).
-func (m *Machine) depart(ids []ID) {
+// their children over (RM-A8). Those from place silent on may live.
+func (m *Machine) depart(ids []ID, silent int) {
 	news := false
-	for _, id := range ids {
+	for i, id := range ids {
 		p := m.group.byID[id]
 		if p == nil || p.dead {
 			continue
 		}
-		p.dead, news = true, true
+		p.dead, p.silent, news = true, i >= silent, true
 		for _, r := range m.group.rosters {
 			if r.has(p) {
 				r.failed++

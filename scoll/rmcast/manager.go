@@ -37,6 +37,18 @@ type ManagerConfig struct {
 	Heartbeat, Takeover time.Duration
 	// LeaveAfter is how long a leaver serves what is under way. Default 10 s.
 	LeaveAfter time.Duration
+	// MemberTimeout is after what silence a member is left behind, if most of the others are
+	// heard: members report each half second. Default 30 s; negative: never.
+	MemberTimeout time.Duration
+	// FirstAck is how long a member has to acknowledge the first list with it. Default 5 s.
+	FirstAck time.Duration
+	// LeastFragment refuses members that cannot have so many bytes of payload in a
+	// datagram by multicast, those without multicast included. Default 0: they are let in,
+	// and with less than a sixteenth of Fragment all payload goes down the tree.
+	LeastFragment int
+	// LeastCapacity is what a member is taken to have room for if it says less, in bytes.
+	// Default 0.
+	LeastCapacity int
 }
 
 func (c ManagerConfig) filled() ManagerConfig {
@@ -48,6 +60,8 @@ func (c ManagerConfig) filled() ManagerConfig {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Takeover = cmp.Or(c.Takeover, 3*time.Second)
 	c.LeaveAfter = cmp.Or(c.LeaveAfter, 10*time.Second)
+	c.MemberTimeout = cmp.Or(c.MemberTimeout, 30*time.Second)
+	c.FirstAck = cmp.Or(c.FirstAck, 5*time.Second)
 	return c
 }
 
@@ -66,7 +80,10 @@ type managed struct {
 	Member
 	mtu, capacity int
 	listed        bool    // it is on the latest list, or has left with it
-	known         Version // the newest list that it has
+	since         Version // the first list with it
+	listedAt      time.Duration
+	known         Version       // the newest list that it has
+	behindAt      time.Duration // when there was one that it did not have
 	heardAt       time.Duration
 	oldest        Version // it sends nothing under versions below (RM-A7)
 	last          Version // of a leaver: the last list with it
@@ -77,8 +94,9 @@ type managed struct {
 
 // departure is a member that failed or was expelled, until no version has it.
 type departure struct {
-	id   ID
-	last Version
+	id     ID
+	last   Version
+	silent bool // nobody said that it has ended
 }
 
 // Manager assigns communication numbers, and tells all members of every join, leave
@@ -106,10 +124,16 @@ type Manager struct {
 	admitted admitted
 	wall     wallClock
 	complaints
-	deniedAt time.Duration // when the user may be told again that this manager is refused
-	dead     map[nid.NID]bool
-	beatAt   time.Duration
-	stats    ManagerStats
+	deniedAt  time.Duration // when the user may be told again that this manager is refused
+	dead      map[nid.NID]bool
+	lives     map[nid.NID]uint64 // the latest life of nodes that has spoken
+	delays    map[nid.NID]delayed
+	base      electorate
+	alone     bool          // it hears too few
+	watchAt   time.Duration // when silence is looked at
+	patientAt time.Duration // silence before does not count
+	beatAt    time.Duration
+	stats     ManagerStats
 
 	out *Output
 	now time.Duration
@@ -128,6 +152,11 @@ type ManagerStats struct {
 	Claims                  uint64 // reports of later epochs, by members
 	Contradicted            uint64 // members that said of live ones that they have failed, alone
 	Denied                  uint64 // messages of this manager that members refused, as far as they said so
+	Canvasses               uint64 // how often members were asked whether this manager may take over
+	Alone                   uint64 // how often too few members were heard to manage the group
+	Silent                  uint64 // members that were left behind because they were silent
+	Unacknowledged          uint64 // members that did not acknowledge their first list
+	Limits                  uint64 // requests to join of nodes with too short datagrams
 }
 
 var _ machine.Machine[Input, Output] = (*Manager)(nil)
@@ -135,7 +164,7 @@ var _ machine.Machine[Input, Output] = (*Manager)(nil)
 // NewManager returns a manager. It begins with its first step.
 func NewManager(cfg ManagerConfig) *Manager {
 	return &Manager{
-		cfg: cfg.filled(), next: 1, dead: make(map[nid.NID]bool), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{life: cfg.Incarnation},
+		cfg: cfg.filled(), next: 1, dead: make(map[nid.NID]bool), lives: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{life: cfg.Incarnation},
 		askedAt: -machine.Never,
 	}
 }
@@ -152,11 +181,14 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		g.arrive(in.From, in.Data)
 	case Health:
 		g.health(in.From, in.Alive)
+	case Expel:
+		g.expelled(in.From)
 	}
 	if g.role == active {
 		g.gather()
 		g.settle()
 		g.remind()
+		g.watch()
 	} else {
 		g.takeTurn()
 	}
@@ -185,7 +217,7 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	case o.Version.Epoch > o.Epoch: // the highest that it knows
 		g.stats.Malformed++
 	case g.role == standby:
-		g.standby.hearsay = max(g.standby.hearsay, o.Epoch)
+		g.waits(from, &o)
 	case o.Epoch > g.epoch: // another manager was at work, or so it says
 		g.claimed(from, &o)
 	default:
@@ -241,6 +273,7 @@ func (g *Manager) isDeparted(id ID) bool {
 func (g *Manager) join(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	if m := g.find(id); m != nil {
+		m.heardAt = g.now
 		g.sendList(m)
 		return
 	}
@@ -256,13 +289,26 @@ func (g *Manager) join(from nid.NID, o *Order) {
 		return
 	}
 	delete(g.dead, from)
-	g.fail(func(m *managed) bool { return m.NID == from })
-	if !g.room() {
+	g.spoke(from, o.Life)
+	g.fail(false, func(m *managed) bool { return m.NID == from })
+	switch {
+	case g.alone:
+		g.deny(from, o, RefusedQuorum)
+		return
+	case g.cfg.tooShort(o):
+		g.stats.Limits++
+		g.refuse(from, o, RefusedLimits)
+		return
+	case !g.mayJoin(from):
+		return
+	case !g.room():
 		g.stats.Full++
 		return
 	}
 	g.stats.Joins++
-	g.add(&managed{Member: Member{id, g.next}, mtu: int(o.MTU), capacity: int(o.Capacity), heardAt: g.now})
+	m := &managed{Member: Member{id, g.next}, heardAt: g.now}
+	m.limits(&g.cfg, o)
+	g.add(m)
 	g.next++
 }
 
@@ -288,21 +334,28 @@ func (g *Manager) report(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	m := g.find(id)
 	if m == nil {
-		g.fail(func(m *managed) bool { return m.NID == from && m.Life < o.Life }) // another life is over (RM-A8)
+		g.spoke(from, o.Life)
+		g.fail(false, func(m *managed) bool { return m.NID == from && m.Life < o.Life }) // another life is over (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // perhaps one that was silent when the others were asked
+		} else if g.collect.againAt > g.now {
+			g.deny(from, o, RefusedQuorum)
 		} else {
 			g.ask(Member{ID: id}, 0) // of a manager before
 		}
 		return
 	}
 	m.known, m.oldest, m.heardAt = o.Version, o.Oldest, g.now
-	m.mtu, m.capacity = int(o.MTU), int(o.Capacity)
+	m.limits(&g.cfg, o)
+	if m.known.Compare(m.since) >= 0 {
+		delete(g.delays, from)
+	}
 	if o.Flags&OrderLeaving != 0 && slices.Contains(g.members, m) {
 		g.stats.Leaves++
 		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
 		m.last, m.leaveBy = g.version, g.now+g.cfg.LeaveAfter
 		g.leavers = append(g.leavers, m)
+		delete(g.base.ids, id)
 		g.changed = true
 	}
 	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
@@ -310,7 +363,27 @@ func (g *Manager) report(from nid.NID, o *Order) {
 		return
 	}
 	m.tries = 0
+	if g.alone {
+		g.deny(from, o, RefusedQuorum)
+		return
+	}
 	g.sendState(m)
+}
+
+// tooShort reports whether a node's datagrams are shorter than those of the group may be.
+func (c *ManagerConfig) tooShort(o *Order) bool {
+	return c.LeastFragment > 0 && int(o.MTU)-HeaderSize < c.LeastFragment
+}
+
+// limits takes over what a member has for datagrams, unless that is less than all of the
+// group are to have for its sake.
+func (m *managed) limits(cfg *ManagerConfig, o *Order) {
+	if !cfg.tooShort(o) {
+		m.mtu = int(o.MTU)
+	}
+	if m.capacity = int(o.Capacity); m.capacity > 0 {
+		m.capacity = max(m.capacity, cfg.LeastCapacity)
+	}
 }
 
 // health takes note of deaths: the members on that node have failed (RM-28).
@@ -321,7 +394,7 @@ func (g *Manager) health(id nid.NID, alive bool) {
 	}
 	g.dead[id] = true
 	if g.role == active {
-		g.fail(func(m *managed) bool { return m.NID == id })
+		g.fail(false, func(m *managed) bool { return m.NID == id })
 	}
 }
 
@@ -329,9 +402,9 @@ func (g *Manager) patience(m *managed) time.Duration { return g.cfg.Resend << m.
 
 func (g *Manager) wake() time.Duration {
 	if g.role == standby {
-		return g.turnAt()
+		return g.turnWake()
 	}
-	wake := machine.Never
+	wake := g.watchWake()
 	for _, m := range g.members {
 		if m.listed && m.known != g.version {
 			wake = min(wake, m.sentAt+g.patience(m))

@@ -29,6 +29,9 @@ const maxMoves = 3
 // claimed takes a report of an epoch above this manager's.
 func (g *Manager) claimed(from nid.NID, o *Order) {
 	g.stats.Claims++
+	if m := g.find(ID{from, o.Life}); m != nil {
+		m.heardAt = g.now
+	}
 	g.unclaim(from)
 	if len(g.claims) < 2*g.cfg.Members {
 		g.claims = append(g.claims, claim{from, o.Epoch, o.Version.IsValid(), g.now})
@@ -79,6 +82,11 @@ func (g *Manager) count() (highest uint64, most bool) {
 // refuse tells a node why its message is refused, and now and then the user.
 func (g *Manager) refuse(from nid.NID, o *Order, why Refusal) {
 	g.complaints.refused(g.now, g.out, from, why)
+	g.deny(from, o, why)
+}
+
+// deny tells a node why its message is refused.
+func (g *Manager) deny(from nid.NID, o *Order, why Refusal) {
 	r := g.state(OrderRefused)
 	r.Life, r.You, r.Flags = o.Life, uint32(why), o.Flags&OrderReplica
 	g.order(from, &r)

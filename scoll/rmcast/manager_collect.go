@@ -10,11 +10,17 @@ import (
 // collect is a new manager's search for what members know (RM-A9). What they know of
 // others is hearsay: each one that is named is asked itself.
 type collect struct {
-	began  time.Duration
-	by     time.Duration
-	probes []*probe // not finished
-	over   bool     // all that were there have been asked
+	began    time.Duration
+	by       time.Duration
+	probes   []*probe      // not finished
+	answered int           // of them
+	ballots  []ballot      // the lists that they have told of
+	over     bool          // all that were there have been asked
+	againAt  time.Duration // too few answered: when those who report are asked again
 }
+
+// end forgets who was asked.
+func (c *collect) end() { c.probes, c.ballots, c.answered = nil, nil, 0 }
 
 // Bounds of what members can have a manager do.
 const (
@@ -26,10 +32,14 @@ const (
 type probe struct {
 	Member
 	answered bool
-	named    int  // how many say that it is a member
-	alone    bool // it says that somebody has failed who answers, and most do not
+	grants   bool    // it obeys this manager, or would
+	leaving  bool    // so that it does not count
+	version  Version // the newest that it knows
+	named    int     // how many say that it is a member
+	alone    bool    // it says that somebody has failed who answers, and most do not
 	joined   *managed
 	gone     []ID // those of which it says that they have failed
+	silent   int  // so many of them, the last ones, because they were silent
 }
 
 // probe returns what there is of a member that is asked, or nil.
@@ -55,8 +65,20 @@ func (g *Manager) ask(m Member, named int) {
 	}
 	c.by = min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect)
 	c.probes = append(c.probes, &probe{Member: m, named: named})
+	g.question(m.NID)
+}
+
+// question asks a member what it knows; a manager that waits its turn asks too whether it
+// may take over.
+func (g *Manager) question(id nid.NID) {
 	o := g.state(OrderCollect)
-	g.order(m.NID, &o)
+	if w := &g.standby; g.role == standby {
+		o.Kind, o.Epoch, o.Version, o.Usable, o.Oldest = OrderCanvass, w.ruled, Version{Epoch: w.ruled}, Version{}, Version{}
+		if w.manager.IsValid() && g.dead[w.manager] {
+			o.Flags |= OrderDead
+		}
+	}
+	g.order(id, &o)
 }
 
 // named asks a member that another one names.
@@ -80,13 +102,21 @@ func (g *Manager) named(m Member) {
 func (g *Manager) known(from nid.NID, o *Order) {
 	id := ID{from, o.Life}
 	p := g.collect.probe(id)
-	if p == nil || p.answered || len(o.Members) == 0 {
+	if p == nil || p.answered || len(o.Members) == 0 || (o.Flags&OrderVote != 0) != (g.role == standby) {
 		return
 	}
-	p.answered = true
-	for _, d := range o.Departed {
+	g.spoke(from, o.Life)
+	delete(g.dead, from) // whatever was said
+	p.answered, p.version, p.leaving = true, o.Version, o.Flags&OrderLeaving != 0
+	p.grants = g.role == active || o.You != 0
+	g.collect.answered++
+	g.collect.ballot(o)
+	for i, d := range o.Departed {
 		if g.admitted.has(d.NID) && len(p.gone) < g.cfg.Members {
 			p.gone = append(p.gone, d)
+			if i >= len(o.Departed)-int(o.Silent) {
+				p.silent++
+			}
 		}
 	}
 	for _, m := range o.Members {
@@ -101,22 +131,36 @@ func (g *Manager) known(from nid.NID, o *Order) {
 			g.named(Member{ID: m.ID})
 		}
 	}
-	p.joined = &managed{Member: p.Member, mtu: int(o.MTU), capacity: int(o.Capacity), known: o.Version, oldest: o.Oldest, heardAt: g.now}
+	p.joined = &managed{Member: p.Member, mtu: int(o.MTU), known: o.Version, oldest: o.Oldest, heardAt: g.now}
+	p.joined.limits(&g.cfg, o)
 }
 
+// expires reports whether the search took so long that members do not keep what they have
+// promised to this manager any more, as after it was stopped (see Machine.returns).
+func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
+
 // gather ends the search when all have answered, or have had the time: those who did
-// not have failed.
+// not are left behind, if there are enough without them.
 func (g *Manager) gather() {
 	c := &g.collect
 	if len(c.probes) == 0 {
 		return
 	}
-	open := slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.dead[p.NID] })
-	if open && g.now < c.by {
+	latest := g.backed()
+	open := slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) })
+	switch {
+	case open && g.now < c.by:
+		return
+	case g.expires() || latest == nil:
+		g.unbacked()
 		return
 	}
 	probes := c.probes
-	c.probes, g.free = nil, Version{}
+	g.setAlone(false)
+	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
+	g.elected(latest)
+	c.end()
+	g.free = Version{}
 	g.failures(probes)
 	var over []*probe
 	for _, p := range probes {
@@ -124,7 +168,7 @@ func (g *Manager) gather() {
 		case g.find(p.ID) != nil: // it has joined meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
-		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes):
+		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p):
 			over = append(over, p)
 		default:
 			c.over = true
@@ -137,7 +181,7 @@ func (g *Manager) gather() {
 	}
 	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // inventions last
 	for _, p := range over {
-		g.departs(p.ID)
+		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
 	}
 	g.publish()
@@ -148,7 +192,7 @@ func (g *Manager) gather() {
 // that say so which do not fit the group: they have acted on the failure, so that they
 // are expelled and join again.
 func (g *Manager) failures(probes []*probe) {
-	answered, votes, lives := 0, map[ID]int{}, map[ID]bool{}
+	answered, votes, ended, lives := 0, map[ID]int{}, map[ID]int{}, map[ID]bool{}
 	for _, p := range probes {
 		if !p.answered {
 			continue
@@ -157,6 +201,9 @@ func (g *Manager) failures(probes []*probe) {
 		lives[p.ID] = true
 		for _, id := range p.gone {
 			votes[id]++
+			if !p.calledSilent(id) {
+				ended[id]++
+			}
 		}
 	}
 	for _, p := range probes {
@@ -164,7 +211,7 @@ func (g *Manager) failures(probes []*probe) {
 			switch {
 			case g.find(id) != nil || g.isDeparted(id):
 			case !lives[id] || 2*votes[id] > answered:
-				g.departs(id)
+				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
 			default:
 				g.stats.Contradicted++
 				p.alone = true
@@ -174,9 +221,9 @@ func (g *Manager) failures(probes []*probe) {
 }
 
 // departs notes that a member has failed, as long as a list has room for it.
-func (g *Manager) departs(id ID) {
+func (g *Manager) departs(id ID, silent bool) {
 	if len(g.departed) < g.cfg.Members {
-		g.departed = append(g.departed, departure{id, g.version})
+		g.departed = append(g.departed, departure{id, g.version, silent})
 	}
 }
 
@@ -186,4 +233,42 @@ func (g *Manager) outlived(id ID, probes []*probe) bool {
 	later := func(other ID) bool { return other.NID == id.NID && other.Life > id.Life }
 	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
 		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && later(p.ID) })
+}
+
+// calledSilent reports whether a member says of one that failed that it was only silent.
+func (p *probe) calledSilent(id ID) bool { return slices.Contains(p.gone[len(p.gone)-p.silent:], id) }
+
+// elected makes the members of the list that this manager goes on from the electorate.
+func (g *Manager) elected(b *ballot) {
+	if !g.version.IsValid() || g.base.ids == nil {
+		g.base.ids = make(map[ID]bool, len(b.members))
+	}
+	answers := g.collect.answers()
+	for _, m := range b.members {
+		if g.votes(m.ID, answers[m.ID]) {
+			g.base.ids[m.ID] = true
+		}
+	}
+	g.base.next = g.next
+}
+
+// unbacked ends a search in which too few answered. Nothing is changed, so that others may
+// still go on with the group; the user is told.
+func (g *Manager) unbacked() {
+	g.collect.end()
+	g.collect.againAt = g.now + 5*g.cfg.Takeover
+	w := &g.standby
+	switch {
+	case g.role == standby && !w.version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
+		w.members, w.gone, w.silent = nil, nil, 0
+		g.elect() // of a list members alone have told: who waits to join need not wait for them
+	case g.role == standby:
+		g.setAlone(true)
+		w.manager, w.heardAt = nid.NID{}, g.now
+	case !g.version.IsValid() && len(g.cfg.Managers) > 1:
+		g.setAlone(true)
+		g.resign(nid.NID{}, g.epoch)
+	case !g.version.IsValid():
+		g.setAlone(true)
+	}
 }

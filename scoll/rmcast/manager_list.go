@@ -9,7 +9,7 @@ import (
 func (g *Manager) settle() {
 	for i := 0; i < len(g.leavers); i++ {
 		if m := g.leavers[i]; m.leaveBy <= g.now {
-			g.fail(func(x *managed) bool { return x == m })
+			g.fail(false, func(x *managed) bool { return x == m })
 			i = -1
 		}
 	}
@@ -17,6 +17,7 @@ func (g *Manager) settle() {
 	all := !slices.ContainsFunc(g.members, func(m *managed) bool { return m.listed && m.known != g.version })
 	if all && g.usable != g.version && g.version.IsValid() {
 		g.usable, tell = g.version, true
+		g.adopt()
 	}
 	if g.changed && all && len(g.collect.probes) == 0 {
 		g.publish()
@@ -59,13 +60,19 @@ func (g *Manager) publish() {
 		return
 	}
 	g.changed, g.moves = false, 0
+	before := g.version
 	g.version = Version{g.epoch, g.version.Counter + 1}
 	g.latest = g.list()
 	g.stats.Lists++
 	g.out.Effects = append(g.out.Effects, Effect{Kind: Changed, Version: g.version})
 	for _, list := range [...][]*managed{g.members, g.leavers} {
 		for _, m := range list {
-			m.listed, m.tries = true, 0
+			if !m.listed {
+				m.listed, m.since, m.listedAt = true, g.version, g.now
+			}
+			if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
+				m.behindAt = g.now
+			}
 			g.sendList(m)
 		}
 	}
@@ -88,9 +95,9 @@ func (g *Manager) remind() {
 	}
 }
 
-// fail declares members failed. If a list names them, the next one is published at
-// once: it is what others wait for.
-func (g *Manager) fail(which func(*managed) bool) {
+// fail declares members failed: silent, or known to have ended. If a list names them, the
+// next one is published at once: it is what others wait for.
+func (g *Manager) fail(silent bool, which func(*managed) bool) {
 	failed := false
 	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {
 		*list = slices.DeleteFunc(*list, func(m *managed) bool {
@@ -98,8 +105,11 @@ func (g *Manager) fail(which func(*managed) bool) {
 				return false
 			}
 			g.stats.Failures++
+			if !silent {
+				delete(g.base.ids, m.ID)
+			}
 			if m.listed {
-				g.departed = append(g.departed, departure{m.ID, g.version})
+				g.departed = append(g.departed, departure{m.ID, g.version, silent})
 				failed = true
 			}
 			g.expel(m.ID)

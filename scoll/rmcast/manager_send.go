@@ -36,11 +36,25 @@ func (g *Manager) list() Order {
 	if o.Flags&OrderTree != 0 {
 		mtu = g.cfg.Fragment
 	}
-	for _, d := range g.departed {
-		o.Departed = append(o.Departed, d.id)
-	}
+	o.Departed, o.Silent = g.gone()
+	o.Voters, o.Of = g.base.next, uint16(len(g.base.ids))
 	o.MTU, o.Capacity, o.Window, o.Next = uint32(mtu), uint32(capacity), uint32(g.cfg.Window), g.next
 	return o
+}
+
+// gone lists those that failed: those that were only silent, and their number, in the end.
+func (g *Manager) gone() (ids []ID, silent uint16) {
+	for _, last := range []bool{false, true} {
+		for _, d := range g.departed {
+			if d.silent == last {
+				ids = append(ids, d.id)
+			}
+		}
+		if !last {
+			silent = uint16(len(ids))
+		}
+	}
+	return ids, uint16(len(ids)) - silent
 }
 
 // leastFragment is the least payload of a datagram, in bytes. A member with less counts
@@ -90,7 +104,7 @@ func (g *Manager) tellRivals(list bool) {
 	}
 	g.beatAt = g.now + g.cfg.Heartbeat
 	o := g.state(OrderState)
-	if list && g.version.IsValid() {
+	if o.Of = uint16(g.hears(nobody)); list && g.version.IsValid() {
 		o = g.published()
 	}
 	o.Flags |= OrderReplica

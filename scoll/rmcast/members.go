@@ -11,6 +11,7 @@ import (
 type peer struct {
 	id     ID
 	dead   bool // failed, expelled, or left for good
+	silent bool // it counts as failed because it was silent, and may live
 	stream *stream
 }
 
@@ -27,7 +28,10 @@ type roster struct {
 	fragment int
 	capacity int
 	tree     bool
-	failed   int // members
+	failed   int    // members
+	voters   uint32 // see Order; for a new manager
+	of       uint16
+	silent   []ID
 }
 
 // shape is the tree of a version's messages from one origin (RM-10, RM-A1).
@@ -91,6 +95,7 @@ func (g *membership) latest() *roster {
 func (g *membership) add(o *Order, self ID) *roster {
 	r := &roster{
 		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&OrderTree != 0,
+		voters: o.Voters, of: o.Of, silent: slices.Clone(o.Departed[len(o.Departed)-int(o.Silent):]),
 		byNID: make(map[nid.NID]int32, len(o.Members)), byNumber: make(map[uint32]int32, len(o.Members)),
 	}
 	for i, m := range o.Members {

@@ -1,6 +1,7 @@
 package rmcast
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -41,10 +42,6 @@ type relation struct {
 func (m *Machine) join() {
 	if m.state != out {
 		return
-	}
-	if m.group.latest() != nil || m.sender.stream != nil {
-		m.forgetAll()
-		m.self.Life++
 	}
 	m.state, m.unanswered, m.orderAt = joining, 0, m.now
 	m.report()
@@ -150,14 +147,22 @@ func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 }
 
 // known tells a new manager of all members of versions that are in use, and of those
-// that failed (RM-A9).
-func (m *Machine) known(to nid.NID) {
+// that failed (RM-A9). Those on the newest list are first.
+func (m *Machine) known(to nid.NID, flags OrderFlags, you uint32) {
 	o := Order{
-		Kind: OrderKnown, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
+		Kind: OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
 		MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity),
 	}
-	if r := m.group.latest(); r != nil {
-		o.Version = r.version
+	if m.state == leaving {
+		o.Flags |= OrderLeaving
+	}
+	latest := m.group.latest()
+	if latest != nil {
+		o.Version, o.Voters, o.Of = latest.version, latest.voters, latest.of
+	}
+	var silent []ID
+	if latest != nil {
+		silent = latest.silent
 	}
 	seen := make(map[*peer]bool)
 	for i := len(m.group.rosters) - 1; i >= 0; i-- { // leavers are in older ones only
@@ -165,6 +170,7 @@ func (m *Machine) known(to nid.NID) {
 		for rank, p := range r.peers {
 			switch {
 			case seen[p]:
+			case p.dead && slices.Contains(silent, p.id):
 			case p.dead:
 				o.Departed = append(o.Departed, p.id)
 			default:
@@ -172,7 +178,11 @@ func (m *Machine) known(to nid.NID) {
 			}
 			seen[p] = true
 		}
+		if r == latest {
+			o.Window = uint32(len(o.Members))
+		}
 	}
+	o.Departed, o.Silent = append(o.Departed, silent...), uint16(len(silent))
 	m.order(to, &o)
 }
 

@@ -13,6 +13,7 @@ var (
 	ErrTooLong   = errors.New("rmcast: message longer than a window")
 	ErrExpelled  = errors.New("rmcast: the manager has expelled this node; it can join again")
 	ErrLeft      = errors.New("rmcast: this node has left the group")
+	ErrSplit     = errors.New("rmcast: the group has split: members that were silent, and may live, were left behind and may lack the message; Failed names them")
 )
 
 // sender is what an origin needs beyond its own stream.
@@ -144,7 +145,8 @@ func (s *stream) released(first uint64, f *slot) {
 	m, p := s.m, &s.m.sender
 	s.advance()
 	m.stats.Released++
-	m.emit(Effect{Kind: Released, Token: f.token, Seq: first, Version: s.roster.version, Failed: m.failed(s.roster)})
+	failed, why := m.failed(s.roster)
+	m.emit(Effect{Kind: Released, Token: f.token, Seq: first, Version: s.roster.version, Failed: failed, Why: why})
 	f.token = nil
 	before := s.stable
 	for s.stable < s.head && s.slot(s.stable).complete {
@@ -169,17 +171,21 @@ func (m *Machine) room() {
 	}
 }
 
-// failed lists the members of a version that have failed.
-func (m *Machine) failed(r *roster) Range {
+// failed lists the members of a version that have failed. The error is ErrSplit if some of
+// them may live.
+func (m *Machine) failed(r *roster) (failed Range, why error) {
 	begin := len(m.out.IDs)
 	if r.failed > 0 {
 		for _, p := range r.peers {
 			if p.dead {
 				m.out.IDs = append(m.out.IDs, p.id)
+				if p.silent {
+					why = ErrSplit
+				}
 			}
 		}
 	}
-	return Range{begin, len(m.out.IDs)}
+	return Range{begin, len(m.out.IDs)}, why
 }
 
 // switching reports whether there is a version to change to when nothing is in

@@ -37,6 +37,8 @@ type Stats struct {
 	Ahead        uint64 // with epochs far above the wall clock
 	Denied       uint64 // messages of ours that managers refused, as far as they said so
 	Healed       uint64 // ended because nobody with the epoch was heard, but a manager with a lower one
+	Returned     uint64 // orders of a manager that a later one, which this member had promised to obey, did not replace
+	Canvassed    uint64 // questions of managers that would take over
 	Unproven     uint64 // by multicast, about what is released: the origin is asked
 	NoMemory     uint64 // datagrams for which an open group keeps no memory
 }

@@ -125,7 +125,7 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 // Status describes a manager as of its last step.
 func (g *Manager) Status() Managing {
 	s := Managing{
-		Group: g.cfg.Group, Active: g.role == active, Manager: g.standby.manager, Version: g.version, Usable: g.usable, Oldest: g.free,
+		Group: g.cfg.Group, Active: g.role == active, Manager: g.standby.manager, Version: g.version, Usable: g.usable, Oldest: g.free, Alone: g.alone,
 		Members: slices.Clone(g.latest.Members), Stats: g.stats,
 	}
 	if s.Active {

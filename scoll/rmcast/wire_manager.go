@@ -30,7 +30,8 @@ const (
 	OrderCollect                       // from a new manager: what do you know?
 	OrderExpelled                      // you are no member
 	OrderRefused                       // what you said is refused; with OrderReplica it is for a manager
-	lastOrder     = OrderRefused
+	OrderCanvass                       // from a manager that would take over: may I, and what do you know?
+	lastOrder     = OrderCanvass
 )
 
 // OrderFlags qualify an order.
@@ -38,12 +39,14 @@ type OrderFlags uint8
 
 // The flags.
 const (
-	OrderLeaving    OrderFlags = 1 << iota // Report: the sender wants to leave
+	OrderLeaving    OrderFlags = 1 << iota // Report, Known: the sender wants to leave
 	OrderAsking                            // Report: send me the list that I lack
 	OrderReplica                           // List, State: for a manager that waits its turn, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, not everybody can multicast
 	OrderSigned                            // a code ends the message; see [Unsigned]
-	knownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree
+	OrderVote                              // Known: answers Canvass, and promises nothing
+	OrderDead                              // Canvass: the manager of this epoch is dead
+	knownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree | OrderVote | OrderDead
 )
 
 // Order is a message between members and the manager:
@@ -53,7 +56,8 @@ const (
 //	  6  1  kind
 //	  7  1  flags
 //	  8  4  group
-//	 12  4  you       List: the communication number of whom it is for; Refused: the [Refusal]
+//	 12  4  you       List: the communication number of whom it is for; Refused: the [Refusal];
+//	                  Known with OrderVote: 1 if the receiver may take over
 //	 16  8  epoch     of the manager; from members: the highest they know
 //	 24 16  version   of the list; Report: of the newest that is known
 //	 40 16  usable    what may be sent under
@@ -61,11 +65,16 @@ const (
 //	 72  8  life      of the member; List and State: of whom it is for
 //	 80  4  MTU       Join: of a datagram's payload, 0 without multicast; List: bytes of a fragment
 //	 84  4  capacity  Join: bytes of datagrams that wait at the receiver; List: the least of all
-//	 88  4  window    List: datagrams in flight of one origin
+//	 88  4  window    List: datagrams in flight of one origin; Known: how many of the members,
+//	                  the first ones, are on the list with this version
 //	 92  4  next      List: the next communication number
 //	 96  4  members
 //	100  4  departed
-//	104  8  reserved
+//	104  4  voters    List, Known: members with lower numbers were on the list that all had before
+//	108  2  of        List, Known: how many were, without those that are known to have ended;
+//	                  State, to managers: how many members the manager hears
+//	110  2  silent    List, Known: so many of the departed, the last ones, were on the list that
+//	                  all had before, and were left behind as they were silent: they may live
 //	112     members: number, life, NID; departed: life, NID
 type Order struct {
 	Kind     OrderKind
@@ -81,6 +90,9 @@ type Order struct {
 	Capacity uint32
 	Window   uint32
 	Next     uint32
+	Voters   uint32
+	Of       uint16
+	Silent   uint16
 	Members  []Member // List: ascending numbers
 	Departed []ID
 }
@@ -102,7 +114,9 @@ func (o *Order) AppendBinary(b []byte) []byte {
 	b = le.AppendUint32(b, o.Next)
 	b = le.AppendUint32(b, uint32(len(o.Members)))
 	b = le.AppendUint32(b, uint32(len(o.Departed)))
-	b = le.AppendUint64(b, 0)
+	b = le.AppendUint32(b, o.Voters)
+	b = le.AppendUint16(b, o.Of)
+	b = le.AppendUint16(b, o.Silent)
 	for _, m := range o.Members {
 		b = le.AppendUint32(b, m.Number)
 		b = appendID(b, m.ID)
@@ -146,7 +160,10 @@ func ParseOrder(b []byte) (o Order, err error) {
 	o.Window = le.Uint32(b[88:])
 	o.Next = le.Uint32(b[92:])
 	members, departed := le.Uint32(b[96:]), le.Uint32(b[100:])
-	if o.Kind == 0 || o.Kind > lastOrder || o.Flags&^knownOrderFlags != 0 {
+	o.Voters = le.Uint32(b[104:])
+	o.Of = le.Uint16(b[108:])
+	o.Silent = le.Uint16(b[110:])
+	if o.Kind == 0 || o.Kind > lastOrder || o.Flags&^knownOrderFlags != 0 || uint32(o.Silent) > departed {
 		return o, ErrHeader
 	}
 	if members > MaxMembers || departed > MaxMembers || len(b) != orderSize+int(members)*memberSize+int(departed)*departedSize {

@@ -21,7 +21,7 @@ var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 
 func sampleOrder() Order {
 	return Order{
 		Kind: OrderList, Flags: OrderTree, Group: 7, You: 2, Epoch: 3, Version: Version{3, 4}, Usable: Version{3, 3}, Oldest: Version{2, 9}, Life: 12,
-		MTU: 4096, Capacity: 100_000, Window: 128, Next: 6,
+		MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
 		Members: []Member{{ID{hostNID(0), 11}, 1}, {ID{hostNID(1), 12}, 2}}, Departed: []ID{{hostNID(2), 13}},
 	}
 }
@@ -108,7 +108,7 @@ func TestWireOrder(t *testing.T) {
 		00 10 00 00 A0 86 01 00 | MTU, capacity
 		80 00 00 00 06 00 00 00 | window, next
 		02 00 00 00 01 00 00 00 | members, departed
-		00 00 00 00 00 00 00 00 | reserved`)
+		05 00 00 00 08 00 01 00 | voters, of, silent`)
 	if diff := cmp.Diff(want, b[:orderSize]); diff != "" {
 		t.Fatal(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -40,6 +41,10 @@ type McastGroup struct {
 	Multicast bool      // multicast; otherwise all payload goes down the tree
 	Window    int       // window: datagrams of one origin in flight
 	Fragment  int       // fragment: bytes of payload in a datagram
+
+	MemberTimeout time.Duration // member_timeout: until a silent member is left behind; 0: never
+	LeastFragment int           // least_fragment: that a member has to take; 0: payload goes down the tree for it
+	LeastCapacity int           // least_capacity: room at a receiver that senders count on, whatever it says
 }
 
 // MaxMcast is the longest message that commands send, in bytes.
@@ -71,6 +76,10 @@ func (g *McastGroup) settings() map[string]setting {
 		"multicast": flag(&g.Multicast),
 		"window":    number(&g.Window, 1, rmcast.MaxWindow),
 		"fragment":  number(&g.Fragment, 256, rmcast.MaxFragment),
+
+		"member_timeout": duration(&g.MemberTimeout, time.Second, 0, 24*60*60),
+		"least_fragment": number(&g.LeastFragment, 0, rmcast.MaxFragment),
+		"least_capacity": number(&g.LeastCapacity, 0, maxBuffer),
 	}
 }
 
@@ -95,12 +104,17 @@ func rmcastSection(r *Rmcast, file string) setting {
 // takeGroups takes groups by their names.
 func (r *Rmcast) takeGroups(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
-		g := McastGroup{Name: name, Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096}
+		g := McastGroup{
+			Name: name, Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096,
+			MemberTimeout: 30 * time.Second, LeastCapacity: 64 << 10,
+		}
 		err := assign(g.settings(), file, entries)
 		switch {
 		case err != nil:
 		case g.Number == 0:
 			err = fmt.Errorf("group %s: number is missing: all nodes give the group the same", name)
+		case g.LeastFragment > g.Fragment:
+			err = fmt.Errorf("group %s: least_fragment is above fragment: no node could join", name)
 		case len(g.Managers) == 0:
 			err = fmt.Errorf("group %s: managers is missing: the NIDs of one node or more who keep the list of members", name)
 		default:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/lnet/nid"
@@ -27,15 +28,17 @@ func TestRmcastSection(t *testing.T) {
 		{"a group", group, func(r *config.Rmcast) {
 			r.Groups = []config.McastGroup{{
 				Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096,
+				MemberTimeout: 30 * time.Second, LeastCapacity: 64 << 10,
 			}}
 		}, ""},
-		{"all of a group", group + "      join: 0\n      fifo: 0\n      multicast: 0\n      window: 4096\n      fragment: 1024\n", func(r *config.Rmcast) {
-			r.Groups = []config.McastGroup{{Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Window: 4096, Fragment: 1024}}
+		{"all of a group", group + "      join: 0\n      fifo: 0\n      multicast: 0\n      window: 4096\n      fragment: 1024\n      member_timeout: 5\n      least_fragment: 512\n      least_capacity: 0\n", func(r *config.Rmcast) {
+			r.Groups = []config.McastGroup{{Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Window: 4096, Fragment: 1024, MemberTimeout: 5 * time.Second, LeastFragment: 512}}
 		}, ""},
 		{"members", group + "      members: ['10.0.0.[4-5]@tcp']\n", func(r *config.Rmcast) {
 			r.Groups = []config.McastGroup{{
 				Name: "a", Number: 7, Managers: nids("10.0.0.1@tcp", "10.0.0.2@tcp"), Members: nids("10.0.0.4@tcp", "10.0.0.5@tcp"),
 				Join: true, FIFO: true, Multicast: true, Window: 128, Fragment: 4096,
+				MemberTimeout: 30 * time.Second, LeastCapacity: 64 << 10,
 			}}
 		}, ""},
 		{"no key file", "rmcast:\n  key_file: nowhere\n", nil, "f:2:13: key_file: "},
@@ -43,6 +46,7 @@ func TestRmcastSection(t *testing.T) {
 		{"unknown key of a group", group + "      port: 5\n", nil, `f:6:7: unknown key "port"`},
 		{"no section", "rmcast: 1\n", nil, "f:1:9: rmcast: want lines of the form"},
 		{"no number", "rmcast:\n  groups:\n    a:\n      managers: [10.0.0.1@tcp]\n", nil, "f:3:5: group a: number is missing"},
+		{"least fragment", group + "      least_fragment: 5000\n", nil, "f:3:5: group a: least_fragment is above fragment"},
 		{"no managers", "rmcast:\n  groups:\n    a:\n      number: 1\n", nil, "f:3:5: group a: managers is missing"},
 		{"number", "rmcast:\n  groups:\n    a:\n      number: 65536\n", nil, "f:4:15: number: want a whole number from 1 to 65535"},
 		{"one number twice", group + "    b:\n      number: 7\n      managers: [10.0.0.1@tcp]\n", nil, "f:6:5: group b: a has number 7 already"},
@@ -110,7 +114,7 @@ func TestRmcastDocument(t *testing.T) {
 	if err != nil || !c.Rmcast.Enable || len(c.Rmcast.Groups) != 1 || len(c.Rmcast.Groups[0].Managers) != 2 {
 		t.Fatalf("%+v, %v", c.Rmcast, err)
 	}
-	for _, row := range []string{"`join` | 1", "`fifo` | 1", "`multicast` | 1", "`window` | 128", "`fragment` | 4096"} {
+	for _, row := range []string{"`join` | 1", "`fifo` | 1", "`multicast` | 1", "`window` | 128", "`fragment` | 4096", "`member_timeout` | 30", "`least_fragment` | 0", "`least_capacity` | 65536"} {
 		if !strings.Contains(string(text), "| "+row+" |") {
 			t.Errorf("there is no row %q", row)
 		}

@@ -14,6 +14,7 @@ type Mcast interface {
 	McastStatus() (node.McastStatus, error)
 	McastJoin(context.Context, node.McastJoin) (node.McastJoin, error)
 	McastLeave(context.Context, node.McastJoin) (node.McastJoin, error)
+	McastExpel(context.Context, node.McastExpel) (node.McastExpel, error)
 	SetMcastFaults(context.Context, node.McastFaults) (node.McastFaults, error)
 	McastSend(context.Context, node.McastSend, io.Reader) (node.McastSent, error)
 	McastReceive(context.Context, node.McastReceive, node.Report) error
@@ -28,6 +29,9 @@ func (s *Server) mcastRoutes() {
 	})
 	s.handle("POST /v1/mcast/leave", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, n.McastLeave)
+	})
+	s.handle("POST /v1/mcast/expel", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
+		return operate(s, w, r, n.McastExpel)
 	})
 	s.handle("POST /v1/mcast/faults", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, n.SetMcastFaults)
@@ -81,6 +85,11 @@ func (c *Client) McastJoin(ctx context.Context, r node.McastJoin) error {
 // McastLeave has the daemon leave a group.
 func (c *Client) McastLeave(ctx context.Context, r node.McastJoin) error {
 	return c.callWith(ctx, "/v1/mcast/leave", r, nil)
+}
+
+// McastExpel has the daemon, a manager of a group, take the members on a node for ended.
+func (c *Client) McastExpel(ctx context.Context, r node.McastExpel) error {
+	return c.callWith(ctx, "/v1/mcast/expel", r, nil)
 }
 
 // SetMcastFaults has the daemon discard what arrives for a group.

@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
 )
 
 // fakeMcast answers what it is asked with itself, and notes it.
@@ -31,6 +32,11 @@ func (f *fakeMcast) McastJoin(_ context.Context, r node.McastJoin) (node.McastJo
 
 func (f *fakeMcast) McastLeave(_ context.Context, r node.McastJoin) (node.McastJoin, error) {
 	f.said = append(f.said, "leave "+r.Group)
+	return r, f.err
+}
+
+func (f *fakeMcast) McastExpel(_ context.Context, r node.McastExpel) (node.McastExpel, error) {
+	f.said = append(f.said, "expel from "+r.Group)
 	return r, f.err
 }
 
@@ -73,6 +79,7 @@ func TestMcast(t *testing.T) {
 	}
 	for i, err := range []error{
 		c.McastJoin(ctx, node.McastJoin{Group: "a"}), c.McastLeave(ctx, node.McastJoin{Group: "b"}), c.SetMcastFaults(ctx, node.McastFaults{Group: "c"}),
+		c.McastExpel(ctx, node.McastExpel{Group: "f", NID: nid.MustParse("10.0.0.9@tcp")}),
 	} {
 		if err != nil {
 			t.Errorf("%d: %v", i, err)
@@ -99,7 +106,7 @@ func TestMcast(t *testing.T) {
 	if err != nil || measured != 5 {
 		t.Errorf("%d, %v", measured, err)
 	}
-	if diff := cmp.Diff([]string{"join a", "leave b", "faults of c", "send d x\ny\n"}, f.said); diff != "" {
+	if diff := cmp.Diff([]string{"join a", "leave b", "faults of c", "expel from f", "send d x\ny\n"}, f.said); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -112,6 +119,7 @@ func TestMcastErrors(t *testing.T) {
 	_, send := c.McastSend(ctx, node.McastSend{}, nil)
 	for i, err := range []error{
 		status, send, c.McastJoin(ctx, node.McastJoin{}), c.McastLeave(ctx, node.McastJoin{}), c.SetMcastFaults(ctx, node.McastFaults{}),
+		c.McastExpel(ctx, node.McastExpel{NID: nid.MustParse("10.0.0.9@tcp")}),
 		c.McastReceive(ctx, node.McastReceive{}, none), c.BenchMcast(ctx, node.McastBenchRequest{}, none),
 	} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "enable it" {

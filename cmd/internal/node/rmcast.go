@@ -130,6 +130,7 @@ func (g *mcastGroup) start() error {
 	if slices.Contains(g.cfg.Managers, g.m.self) {
 		err := g.m.agent.Manage(rmcast.ManagerConfig{
 			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), Window: g.cfg.Window, Fragment: g.cfg.Fragment,
+			MemberTimeout: g.memberTimeout(), LeastFragment: g.cfg.LeastFragment, LeastCapacity: g.cfg.LeastCapacity,
 		})
 		if err != nil {
 			return err
@@ -139,6 +140,14 @@ func (g *mcastGroup) start() error {
 		return nil
 	}
 	return g.join()
+}
+
+// memberTimeout is what the manager has of it: 0 is never.
+func (g *mcastGroup) memberTimeout() time.Duration {
+	if g.cfg.MemberTimeout == 0 {
+		return -1
+	}
+	return g.cfg.MemberTimeout
 }
 
 // join begins to take part. EALREADY: it does.
@@ -219,9 +228,10 @@ func (g *mcastGroup) ready(ctx context.Context, timeout time.Duration) (*rmcast.
 		"managers are %s: see whether lnetd runs there, with the group in its section rmcast, and 'lnetctl ping NID'", nidList(g.cfg.Managers)))
 	defer cancel()
 	err = group.Ready(ctx)
+	refusal := group.Status().Refusal
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && group.Status().Refusal != nil:
-		return nil, mcastFailed(fmt.Errorf("no member of group %s after %v: %w", g.cfg.Name, timeout, group.Status().Refusal))
+	case errors.Is(err, context.DeadlineExceeded) && refusal != nil:
+		return nil, mcastFailed(fmt.Errorf("no member of group %s after %v: %w", g.cfg.Name, timeout, refusal))
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return nil, context.Cause(ctx)
 	case err != nil:
@@ -270,6 +280,10 @@ func mcastFailed(err error) error {
 		return wrap(syscall.ESTALE, "members may have it or not; 'scollctl mcast status' shows when this node is a member again")
 	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrStopped):
 		return wrap(syscall.ECANCELED, "somebody had this node leave the group, or lnetd is stopping")
+	case errors.Is(err, rmcast.ErrQuorum):
+		return wrap(syscall.EHOSTUNREACH, "'scollctl mcast status' on the managers lists the members and whom they hear; 'lnetctl ping NID'")
+	case errors.Is(err, rmcast.ErrLimits):
+		return wrap(syscall.EMSGSIZE, "'lnetctl net show -v' has the MTU; multicast: 0 in the section of the group has none")
 	case errors.Is(err, rmcast.ErrStranger):
 		return wrap(syscall.EACCES, "'scollctl mcast status' on a manager counts strangers")
 	case errors.Is(err, rmcast.ErrAhead):

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,8 @@ type McastSend struct {
 	// under way as the window takes.
 	Wait      bool  `json:"wait"`
 	TimeoutMS int64 `json:"timeout_ms"` // of becoming a member
+	// DeliverTimeoutMS is how long all may take to have a message; 0: for ever.
+	DeliverTimeoutMS int64 `json:"deliver_timeout_ms,omitempty"`
 }
 
 // McastSent says what became of messages.
@@ -35,6 +38,7 @@ type McastSent struct {
 	ElapsedUS int64     `json:"elapsed_us"`
 	Version   string    `json:"version"` // of the list of members, of the last one
 	Failed    []nid.NID `json:"failed"`  // members that failed meanwhile, and may lack some
+	Split     bool      `json:"split"`   // some of them were only silent, and may live
 }
 
 // sendsUnderWay is how many messages may wait to be released, besides the window's bound.
@@ -45,7 +49,8 @@ const sendsUnderWay = 4096
 //
 //	ESRCH      this node takes no part in multicast, or in the group
 //	ENOENT     there is no such group
-//	ETIMEDOUT  no manager answers
+//	ETIMEDOUT  no manager answers, or not all have a message in time
+//	EHOSTUNREACH  the group has no manager that hears most members
 //	EMSGSIZE   a message of more than MaxMcast bytes, or than a window
 //	ESTALE     this node was expelled
 //	ECANCELED  it has left the group
@@ -64,6 +69,7 @@ func (n *Node) McastSend(ctx context.Context, r McastSend, body io.Reader) (Mcas
 	}
 	began := time.Now()
 	s := newMcastSending(ctx, group, room)
+	s.within = time.Duration(r.DeliverTimeoutMS) * time.Millisecond
 	err = eachMessage(body, r.Lines, s.send)
 	sent, lost := s.end()
 	sent.ElapsedUS = time.Since(began).Microseconds()
@@ -124,6 +130,7 @@ type mcastSending struct {
 	err  error     // likewise
 
 	released func(since time.Time) // may be nil
+	within   time.Duration         // all have a message; 0: for ever
 }
 
 // underWay is a message that waits to be released.
@@ -151,10 +158,17 @@ func (s *mcastSending) send(data []byte) error {
 		return context.Cause(s.ctx)
 	}
 	at := time.Now()
-	sending, err := s.group.SendAsync(s.ctx, data)
+	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+	if s.within > 0 {
+		ctx, cancel = context.WithDeadline(s.ctx, at.Add(s.within))
+	}
+	sending, err := s.group.SendAsync(ctx, data)
+	cancel()
 	if err != nil {
 		if cause := context.Cause(s.ctx); cause != nil {
 			err = cause
+		} else if errors.Is(err, context.DeadlineExceeded) {
+			err = s.late(err)
 		}
 		return mcastFailed(err)
 	}
@@ -166,15 +180,17 @@ func (s *mcastSending) send(data []byte) error {
 func (s *mcastSending) follow() {
 	defer close(s.done)
 	for u := range s.under {
-		r, err := u.Wait(s.ctx)
+		r, err := s.wait(&u)
 		<-s.room
-		if err != nil && s.err == nil {
+		split := errors.Is(err, rmcast.ErrSplit)
+		if err != nil && !split && s.err == nil {
 			s.err = mcastFailed(err)
 			s.cancel(s.err)
 		}
 		if s.err != nil {
 			continue
 		}
+		s.sent.Split = s.sent.Split || split
 		s.sent.Messages++
 		s.sent.Bytes += int64(u.size)
 		s.sent.Version = r.Version.String()
@@ -187,6 +203,41 @@ func (s *mcastSending) follow() {
 			s.released(u.at)
 		}
 	}
+}
+
+// wait waits until all have a message, or for as long as the user does.
+func (s *mcastSending) wait(u *underWay) (rmcast.Result, error) {
+	if s.within <= 0 {
+		return u.Wait(s.ctx)
+	}
+	ctx, cancel := context.WithDeadline(s.ctx, u.at.Add(s.within))
+	defer cancel()
+	r, err := u.Wait(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
+		err = s.late(err)
+	}
+	return r, err
+}
+
+// late says for whom a message waits that took too long.
+func (s *mcastSending) late(err error) error {
+	st := s.group.Status()
+	if st.Refusal != nil {
+		return fmt.Errorf("not all members have the message after %v: %w", s.within, st.Refusal)
+	}
+	var waits []string
+	for _, t := range st.Streams {
+		for _, w := range t.Waits {
+			if t.Origin == st.Self {
+				waits = append(waits, w.Child.NID.String())
+			}
+		}
+	}
+	if len(waits) == 0 {
+		waits = []string{"room in the window"}
+	}
+	return cli.Hint(&mcastError{syscall.ETIMEDOUT, fmt.Errorf("not all members have the message after %v, it waits for %s: %w", s.within, strings.Join(waits, " "), err)},
+		"it goes on being sent; 'scollctl mcast status' shows for whom it waits, 'scollctl mcast expel' says that a member is gone")
 }
 
 // end waits for what is under way.

@@ -86,6 +86,7 @@ type McastWait struct {
 // McastManaging is a group as its manager knows it.
 type McastManaging struct {
 	Active  bool              `json:"active"` // otherwise it waits its turn
+	Alone   bool              `json:"alone"`  // it hears too few members to manage the group, or to be elected
 	Version string            `json:"version"`
 	Usable  string            `json:"usable"`
 	Oldest  string            `json:"oldest"`
@@ -133,7 +134,7 @@ func (g *mcastGroup) status() McastGroupStatus {
 	}
 	if m, ok := g.m.agent.Managed(rmcast.GroupID(g.cfg.Number)); ok {
 		s.Managing = &McastManaging{
-			Active: m.Active, Version: m.Version.String(), Usable: m.Usable.String(), Oldest: m.Oldest.String(),
+			Active: m.Active, Alone: m.Alone, Version: m.Version.String(), Usable: m.Usable.String(), Oldest: m.Oldest.String(),
 			Leaving: nidsOf(m.Leaving), Gone: nidsOf(m.Gone), Stats: counters(m.Stats),
 		}
 		if group == nil {

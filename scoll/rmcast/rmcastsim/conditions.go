@@ -24,6 +24,8 @@ var conditions = []scenario.Condition{
 	{Name: "proven", Doc: "whenever a message was released, each member had delivered it or is named as failed"},
 	{Name: "once", Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order"},
 	{Name: "failed-right", Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it"},
+	{Name: "success-right", Doc: "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow"},
+	{Name: "whole", Doc: "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these"},
 	{Name: "members", Args: []scenario.Arg{nodesArg}, Doc: "each of these nodes is a member and sends under a list of exactly these"},
 	{Name: "manager", Args: []scenario.Arg{nodesArg}, Doc: "of the nodes that are up, exactly these manage the group"},
 	{Name: "bounded", Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows"},
@@ -56,6 +58,10 @@ func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
 		return verdict(errors.Join(p.once, p.content, p.order))
 	case "failed-right":
 		return verdict(p.failed)
+	case "success-right":
+		return verdict(p.success)
+	case "whole":
+		return verdict(n.whole())
 	case "members":
 		return verdict(n.members(args.Nodes(0)))
 	case "manager":
@@ -110,7 +116,7 @@ func (n *Net) allReleased(origin sim.NodeID) error {
 		return errors.New("there is no message")
 	}
 	for _, m := range n.ledger.all {
-		if m.Outcome != Released && (origin < 0 || m.Origin == origin) {
+		if (m.Outcome != Released || m.Why != nil) && (origin < 0 || m.Origin == origin) {
 			return fmt.Errorf("message %s is not: %v", m.name(), m.Why)
 		}
 	}
@@ -173,6 +179,23 @@ func (n *Net) members(want sim.NodeSet) error {
 		}
 		return nil
 	})
+}
+
+func (n *Net) whole() error {
+	var want []sim.NodeID
+	managers := 0
+	for id := range sim.NodeID(n.cfg.Nodes) {
+		if g, ok := n.Managing(id); ok && g.Active {
+			managers++
+		}
+		if n.Up(id) && n.nodes[id].wants {
+			want = append(want, id)
+		}
+	}
+	if managers != 1 {
+		return fmt.Errorf("%d nodes manage the group", managers)
+	}
+	return n.members(sim.Nodes(want...))
 }
 
 func (n *Net) managed(want sim.NodeSet) error {

@@ -62,6 +62,7 @@ func (p *program) put(to sim.NodeID, m *message) {
 // gone notes that the node is no member any more. Who was expelled joins again.
 func (p *program) gone(why error) {
 	n := p.net
+	n.ledger.healed(p.id, p.m.Stats().Healed)
 	n.nodes[p.id].life++
 	if n.nodes[p.id].wants && why != rmcast.ErrLeft {
 		p.input(rmcast.Input{Kind: rmcast.Join})
@@ -82,7 +83,7 @@ func (p *program) settle(e *rmcast.Effect) {
 	case rmcast.Released:
 		n.ledger.released(e.Token.(*Message), rmcast.Result{
 			Seq: e.Seq, Version: e.Version, Failed: slices.Clone(n.out.IDs[e.Failed.Begin:e.Failed.End]),
-		})
+		}, e.Why)
 	case rmcast.Lost:
 		m := e.Token.(*Message)
 		n.ledger.ended(m, e.Why)

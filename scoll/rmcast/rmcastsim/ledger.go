@@ -19,7 +19,7 @@ type Outcome uint8
 const (
 	Waiting    Outcome = iota // for room
 	UnderWay                  // in flight
-	Released                  // all live members have it, as its origin was told
+	Released                  // all live members have it, as its origin was told, unless Why is ErrSplit
 	Lost                      // its origin was told that nobody knows
 	OriginGone                // the origin's life ended before
 )
@@ -36,7 +36,7 @@ type Message struct {
 	Last    time.Duration // its latest delivery
 	Done    time.Duration // with Released and Lost
 	Result  rmcast.Result // with Released
-	Why     error         // with Lost
+	Why     error         // with Lost, and ErrSplit with Released
 
 	got []receipt // by node
 }
@@ -71,6 +71,7 @@ type ledger struct {
 	net      *Net
 	all      []*Message
 	versions map[rmcast.Version][]rmcast.Member
+	left     map[rmcast.ID]bool      // members that were told to leave, or have given it up
 	order    map[[2]rmcast.ID]uint64 // by receiver and origin: the latest delivery
 	problems problems
 	open     int // messages that are not over
@@ -83,7 +84,7 @@ type ledger struct {
 
 // problems are the first of each kind.
 type problems struct {
-	proven, once, content, order, failed error
+	proven, once, content, order, failed, success error
 }
 
 // note keeps the first problem of a kind.
@@ -95,6 +96,7 @@ func note(first *error, format string, args ...any) {
 
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
+	l.left = make(map[rmcast.ID]bool)
 }
 
 // Messages are all messages so far. They change while the network runs.
@@ -160,9 +162,9 @@ func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 }
 
 // released notes that the origin of a message was told that all live members have it
-// (RM-2), and sees whether that is so.
-func (l *ledger) released(m *Message, r rmcast.Result) {
-	m.Outcome, m.Done, m.Result = Released, l.net.now(), r
+// (RM-2), and sees whether that is so. why is nil, or that the group has split.
+func (l *ledger) released(m *Message, r rmcast.Result, why error) {
+	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.now(), r, why
 	l.open--
 	l.elapsed = m.Elapsed()
 	members, ok := l.versions[r.Version]
@@ -177,6 +179,7 @@ func (l *ledger) released(m *Message, r rmcast.Result) {
 	}
 	for _, id := range r.Failed {
 		l.failed(m, id)
+		l.success(m, id)
 	}
 }
 
@@ -187,6 +190,26 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.now() > n.oracle.news[node] {
 		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
+}
+
+// success sees whether a member that is named as failed has ended, unless the origin was
+// told that it may live: it died, or the node has come back or left since. That it was cut
+// off, or slow, is no excuse.
+func (l *ledger) success(m *Message, id rmcast.ID) {
+	n, node := l.net, nodeOf(id.NID)
+	if m.Why == nil && n.Up(node) && id.Life >= n.nodes[node].began && !l.left[id] && m.got[node].life != id.Life {
+		note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
+	}
+}
+
+// healed notes that a node is no member any more; it has given that up itself if it has now
+// done so more often than before.
+func (l *ledger) healed(id sim.NodeID, times uint64) {
+	node := &l.net.nodes[id]
+	if times > node.healed {
+		l.left[l.net.id(id)] = true
+	}
+	node.healed = times
 }
 
 // ended notes that the origin of a message was told that nobody knows who has it.
@@ -221,5 +244,5 @@ func (l *ledger) lost(b []byte) {
 // failed.
 func (n *Net) Problems() error {
 	p := &n.ledger.problems
-	return errors.Join(p.proven, p.once, p.content, p.order, p.failed)
+	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success)
 }

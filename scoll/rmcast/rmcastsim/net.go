@@ -78,7 +78,9 @@ type Net struct {
 type membership struct {
 	wants   bool   // it joins at its start
 	life    uint64 // of what it is, or would be, as a member
+	began   uint64 // the first of those of its process
 	excused bool   // it may be taken for dead, or be late
+	healed  uint64 // how often it has given up being a member of a group without a manager
 }
 
 // New makes a network. Its nodes start when it runs.

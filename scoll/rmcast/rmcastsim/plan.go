@@ -56,7 +56,7 @@ func (p *plan) traffic() {
 
 // end is the plan: in the end all is over, and nothing is kept.
 func (p *plan) end() string {
-	p.line("expect over\nexpect idle\nexpect proven\nexpect once\nalways bounded")
+	p.line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nalways bounded")
 	return p.String()
 }
 

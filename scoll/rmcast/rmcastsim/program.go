@@ -44,7 +44,7 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 		p.g = rmcast.NewManager(n.managerConfig(life))
 	}
 	n.programs[life.Node] = p
-	n.nodes[life.Node].life = cfg.Life
+	n.nodes[life.Node].life, n.nodes[life.Node].began, n.nodes[life.Node].healed = cfg.Life, cfg.Life, 0
 	if n.Control != nil {
 		n.oracle.started(life)
 	}
@@ -201,6 +201,7 @@ func probability(text string) float64 {
 // may be taken for dead before it is done.
 func (n *Net) leaves(id sim.NodeID) {
 	n.nodes[id].wants, n.nodes[id].excused = false, true
+	n.ledger.left[n.id(id)] = true
 }
 
 var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

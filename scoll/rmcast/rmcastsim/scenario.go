@@ -2,6 +2,7 @@ package rmcastsim
 
 import (
 	"io"
+	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -23,6 +24,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "capacity", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bytes of datagrams that can wait at a receiver, as it says; at the level of machines; 0: enough"},
 		{Name: "fifo", Default: "off", Kind: scenario.Switch, Doc: "the messages of an origin are delivered in order"},
 		{Name: "rtt", Default: "1ms", Kind: scenario.Duration, Doc: "what nodes think the round trip time is, until they have measured it"},
+		{Name: "member-timeout", Default: "30s", Kind: scenario.Duration, Doc: "a manager leaves a member behind that is silent for so long, if it hears most of the others; 0s: never"},
 		{Name: "guard", Default: "5ms", Kind: scenario.Duration, Doc: "what a level of the tree may take beyond that, at least"},
 	},
 	Verbs: []scenario.Verb{
@@ -84,10 +86,17 @@ func configOf(s *scenario.Setup) (Config, error) {
 		Rmcast: rmcast.Config{
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"), Capacity: o.Int("capacity"),
 		},
-		Manager:  rmcast.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment")},
+		Manager:  rmcast.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: memberTimeout(o)},
 		Managers: o.Int("managers"), Members: members.Has, NoMulticast: !o.On("multicast"), Loss: o.Float("loss"),
 		Discovery: o.Duration("discovery"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
 	}, nil
+}
+
+func memberTimeout(o scenario.Values) time.Duration {
+	if d := o.Duration("member-timeout"); d > 0 {
+		return d
+	}
+	return -1
 }
 
 // replay steps the machines of a recorded run without a network.

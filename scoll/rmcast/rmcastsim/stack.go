@@ -49,7 +49,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	}
 	id := h.ID()
 	n.stacks[id] = k
-	n.nodes[id].life = h.Incarnation()
+	n.nodes[id].life, n.nodes[id].began, n.nodes[id].healed = h.Incarnation(), h.Incarnation(), 0
 	n.oracle.started(h.Life())
 	if k.agent, err = rmcast.Start(k.lnet.Table, rmcast.AgentConfig{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
 		return err
@@ -105,6 +105,9 @@ func (k *stack) join() error {
 func (k *stack) changed(_ rmcast.Version, err error) {
 	if k.begins {
 		return
+	}
+	if err != nil {
+		k.net.ledger.healed(k.host.ID(), k.group.Stats().Healed)
 	}
 	k.note()
 	if errors.Is(err, rmcast.ErrLeft) {
@@ -185,9 +188,9 @@ func (k *stack) over(m *Message, r rmcast.Result, err error) {
 	switch {
 	case errors.Is(err, rmcast.ErrFull):
 		m.Outcome = Waiting
-	case err != nil:
-		k.net.ledger.ended(m, err)
+	case err == nil, errors.Is(err, rmcast.ErrSplit):
+		k.net.ledger.released(m, r, err)
 	default:
-		k.net.ledger.released(m, r)
+		k.net.ledger.ended(m, err)
 	}
 }

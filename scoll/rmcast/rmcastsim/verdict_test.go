@@ -39,13 +39,17 @@ func TestProblems(t *testing.T) {
 	}{
 		{"nothing", "", func(*Net, *Message) {}},
 		{"released too early", "has not delivered it", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version})
+			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version}, nil)
 		}},
 		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}})
+			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}}, nil)
 		}},
 		{"a live member named as failed", "which lives", func(n *Net, m *Message) {
 			n.ledger.failed(m, n.id(2))
+		}},
+		{"a success without a live member", "lives and has not delivered it", func(n *Net, m *Message) {
+			n.nodes[2].excused = true
+			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version, Failed: []rmcast.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
 		}},
 		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
 			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())

@@ -1,0 +1,41 @@
+package rmcastsim_test
+
+import (
+	"testing"
+
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll/rmcast/rmcastsim"
+)
+
+// TestPartitions: RM-2, RM-A9, RM-A18: whatever partitions there are between managers and
+// members, a message that is released is with all members of its version, once, or its origin
+// is told who may live without it; all ends, and when the network is whole the group is.
+func TestPartitions(t *testing.T) {
+	plans(t, scenario.Machines, 20, 60, 10_000, rmcastsim.PartitionPlan, "datagrams sent again")
+	plans(t, scenario.Stacks, 2, 8, 500, rmcastsim.PartitionPlan, "datagrams sent again")
+}
+
+// TestStandbyCutOff: RM-A9, RM-A18: a standby manager that is cut off for 15 s does not take over
+// from the manager that most members hear. Messages under way wait for it, none is lost, and
+// nobody has to join again.
+func TestStandbyCutOff(t *testing.T) {
+	levels(t, `protocol rmcast
+nodes 8
+run 60s
+check every 50ms
+link latency 500µs
+set managers 2
+set discovery 0s
+set fifo on
+set window 64
+expect members all by 3s
+at 5s partition 2 | 1,3-8
+at 6s do 1-8 send 48 100
+at 20s heal
+expect released within 5s
+expect manager 1 within 5s
+expect members all within 5s
+at 40s do 1-8 send
+expect released within 1s
+`+always+"expect over\n", 2)
+}
