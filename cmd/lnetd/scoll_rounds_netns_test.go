@@ -113,43 +113,47 @@ func (r *roundsRoom) ask(i int) (a broadcastDoc) {
 	return a
 }
 
-// round harms a server while another asks all.
+// round harms a server just before or while another asks all.
 func (r *roundsRoom) round(number int) {
 	r.t.Helper()
 	root := r.rng.IntN(roundsMembers)
 	victim := (root + 1 + r.rng.IntN(roundsMembers-1)) % roundsMembers
-	harm := []string{"killed", "stopped", "restarted"}[r.rng.IntN(3)]
-	done := make(chan broadcastDoc, 1)
+	harm, first := []string{"killed", "stopped", "restarted"}[r.rng.IntN(3)], r.rng.IntN(3) == 0
+	if first {
+		r.harm(victim, harm)
+	}
 	begin := time.After(time.Duration(r.rng.IntN(60)) * time.Millisecond)
-	asked := make(chan struct{})
-	go func() {
-		close(asked)
-		done <- r.ask(root)
-	}()
-	<-asked
-	<-begin
-	d := r.servers[victim]
-	switch harm {
-	case "killed", "restarted":
-		d.Kill()
-	case "stopped":
-		d.Freeze()
-		if r.rng.IntN(2) == 0 { // for less than the others wait
-			<-time.After(time.Duration(r.rng.IntN(1500)) * time.Millisecond)
-			d.Thaw()
-		}
+	done := make(chan broadcastDoc, 1)
+	go func() { done <- r.ask(root) }()
+	if !first {
+		<-begin
+		r.harm(victim, harm)
+	}
+	if harm == "stopped" && r.rng.IntN(2) == 0 { // for less than the others wait, or a little more
+		<-time.After(time.Duration(r.rng.IntN(1500)) * time.Millisecond)
+		r.servers[victim].Thaw()
 	}
 	if harm == "restarted" {
 		r.servers[victim] = r.start(victim)
 	}
 	a := <-done
-	r.judge(fmt.Sprintf("round %d: %s asks, %s is %s", number, r.nid(root), r.nid(victim), harm), &a, root, victim)
+	r.judge(fmt.Sprintf("round %d: %s asks, %s is %s, before that: %v", number, r.nid(root), r.nid(victim), harm, first), &a, root, victim)
 	switch harm {
 	case "killed":
 		r.servers[victim] = r.start(victim)
 	case "stopped":
-		d.Thaw()
+		r.servers[victim].Thaw()
 	}
+}
+
+// harm kills or stops a server.
+func (r *roundsRoom) harm(i int, how string) {
+	r.t.Helper()
+	if how == "stopped" {
+		r.servers[i].Freeze()
+		return
+	}
+	r.servers[i].Kill()
 }
 
 // judge says whether a broadcast accounts for each member once, and names nobody but the
