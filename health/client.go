@@ -69,6 +69,7 @@ const (
 	SendTo ClientEffectKind = iota // To, Data: send a message to a server
 	LookAt                         // To, Life: answer Traffic, with what was heard of that life
 	Tell                           // Event
+	Lonely                         // ClientOutput.Answers: there is no master, for these reasons
 )
 
 // ClientEffect is one thing that a step wants done.
@@ -120,7 +121,8 @@ type ClientEvent struct {
 // ClientOutput is what a [Client] wants done, in order.
 type ClientOutput struct {
 	Effects []ClientEffect
-	Buf     []byte // belongs to the caller after Step
+	Answers []Answer // of Lonely
+	Buf     []byte   // belongs to the caller after Step
 }
 
 // Reset empties o and keeps its memory.
@@ -168,6 +170,8 @@ type Client struct {
 	out *ClientOutput // of the step that is made
 	now time.Duration // active time
 	via uint64        // life of the NI that brought the message of the step
+
+	lonelyAt time.Duration // when to say again that there is no master
 }
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)

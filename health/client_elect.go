@@ -72,6 +72,7 @@ func (c *Client) campaign() {
 		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
 		e.at = c.now + c.jitter(min(c.cfg.Try<<min(e.round, 16), c.cfg.MaxBackoff))
 		e.round++
+		c.lonely()
 		return
 	}
 	c.epoch++
@@ -148,7 +149,7 @@ func (c *Client) elected(p *peer, m *Message) {
 	c.pinging.sentNow(c)
 	c.pinging.heardAt(c, c.now)
 	c.setAttached(p)
-	p.asking = false
+	p.asking, p.said = false, OK
 	c.tell(MasterChosen, id, OK)
 	for i := range c.peers {
 		if q := &c.peers[i]; q.id != id && q.state != detached {
@@ -182,6 +183,7 @@ func (c *Client) previous(id nid.NID) {
 // declined takes a candidate's refusal.
 func (c *Client) declined(p *peer, m *Message) {
 	e := &c.election
+	p.said = m.Code
 	switch m.Code {
 	case Global:
 		c.evicted(p.id, m)

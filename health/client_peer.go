@@ -30,6 +30,7 @@ type peer struct {
 	wait     time.Duration // between questions
 	since    time.Duration // when it was first told of this master
 	asked    time.Duration // when the latest question was sent
+	said     Code          // its last answer to one to be the master, OK: none, or it agreed
 	silent   time.Duration // since when it has not answered one to be the master; 0: it has
 }
 

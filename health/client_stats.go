@@ -27,6 +27,8 @@ type ClientStatus struct {
 	Epoch       uint32        `json:"epoch"`
 	Attached    []nid.NID     `json:"attached"` // the master included
 	Heard       time.Duration `json:"heard_ns"` // how long ago, of the master
+	// Answers are what servers said that were asked to be the master, while there is none.
+	Answers []Answer `json:"answers,omitempty"`
 }
 
 // Stats returns the counters so far.
@@ -37,6 +39,9 @@ func (c *Client) Status() ClientStatus {
 	st := ClientStatus{Client: c.cfg.ID, Incarnation: c.life, State: phaseNames[c.phase], Epoch: c.epoch}
 	if c.phase == settled {
 		st.Master, st.Heard = c.master, c.now-c.pinging.heard
+	}
+	if c.phase == electing {
+		st.Answers = c.answers()
 	}
 	for i := range c.peers {
 		if c.peers[i].state == attached {

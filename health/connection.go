@@ -128,6 +128,8 @@ func (c *Connection) apply(out *ClientOutput) {
 			c.runner.Do(in)
 		case Tell:
 			c.told(e.Event)
+		case Lonely:
+			logLonely(c.log, out.Answers)
 		}
 	}
 }

@@ -72,6 +72,7 @@ type clientRoleDoc struct {
 	State    string            `json:"state"`
 	Master   string            `json:"master"`
 	Attached string            `json:"attached"`
+	Answers  []string          `json:"answers,omitempty"` // of servers that were asked to be the master
 	Stats    map[string]uint64 `json:"stats,omitempty"`
 }
 
@@ -153,6 +154,9 @@ func newClientRoleDoc(c *node.HealthClient) *clientRoleDoc {
 	if len(names) > 0 {
 		doc.Attached = strings.Join(names, " ")
 	}
+	for _, a := range c.Answers {
+		doc.Answers = append(doc.Answers, a.String())
+	}
 	return doc
 }
 
@@ -228,5 +232,9 @@ func clientLine(c *node.HealthClient) string {
 	if c.Master.IsValid() {
 		line += fmt.Sprintf(", master %v", c.Master)
 	}
-	return line + fmt.Sprintf(", connected to %d of %d servers", len(c.Attached), len(c.Servers))
+	line += fmt.Sprintf(", connected to %d of %d servers", len(c.Attached), len(c.Servers))
+	for _, a := range c.Answers {
+		line += "; " + a.String()
+	}
+	return line
 }
