@@ -15,7 +15,6 @@ func TestLookBeforeTick(t *testing.T) {
 	h.advance(h.s.tick - h.now + tick - evict%tick)
 	h.message(host, Message{Kind: Ping, Incarnation: 5})
 	h.want("pong")
-	last := h.now
 	h.advance(evict)
 	if h.s.tick != h.now+tick {
 		t.Fatalf("the tick is due in %v", h.s.tick-h.now)
@@ -26,7 +25,7 @@ func TestLookBeforeTick(t *testing.T) {
 	h.want("ask") // its node is well
 	h.message(host, Message{Kind: Here, Incarnation: 5, Epoch: 1})
 	h.want("")
-	last = h.now
+	last := h.now
 	h.advance(last + evict + tick - h.now)
 	h.want("look suspended broadcast1")
 }
