@@ -17,10 +17,11 @@ type collect struct {
 	ballots  []ballot      // the lists that they have told of
 	over     bool          // all that were there have been asked
 	againAt  time.Duration // too few answered: when those who report are asked again
+	heard    int           // so many members were heard when another manager appeared that hears fewer
 }
 
 // end forgets who was asked.
-func (c *collect) end() { c.probes, c.ballots, c.answered = nil, nil, 0 }
+func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0, 0 }
 
 // Bounds of what members can have a manager do.
 const (
@@ -61,7 +62,7 @@ func (g *Manager) ask(m Member, named int) {
 	}
 	if len(c.probes) == 0 {
 		g.stats.Collections++
-		c.began = g.now
+		c.began, c.heard = g.now, 0
 	}
 	c.by = min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect)
 	c.probes = append(c.probes, &probe{Member: m, named: named})

@@ -104,10 +104,10 @@ func (g *Manager) tellRivals(list bool) {
 	}
 	g.beatAt = g.now + g.cfg.Heartbeat
 	o := g.state(OrderState)
-	if o.Of = uint16(g.hears(nobody)); list && g.version.IsValid() {
+	if list && g.version.IsValid() {
 		o = g.published()
 	}
-	o.Flags |= OrderReplica
+	o.Flags, o.Of = o.Flags|OrderReplica, uint16(g.hears(nobody))
 	for _, id := range g.cfg.Managers {
 		if id != g.cfg.Self {
 			g.order(id, &o)

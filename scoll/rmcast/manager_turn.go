@@ -215,9 +215,11 @@ func (g *Manager) contend(from nid.NID, o *Order) {
 		g.learn(o)
 	case !manages && g.version.IsValid():
 		// The members decide whether it takes over: they do not while they hear this one.
-	case g.version.IsValid() && int(o.Of)+len(o.Members) < g.hears(nobody):
+	case g.version.IsValid() && int(o.Of) < g.hears(nobody):
+		heard := g.hears(nobody)
 		g.resign(nid.NID{}, o.Epoch)
 		g.again() // later than that one, if most members allow it
+		g.collect.heard = heard
 	default:
 		g.resign(from, o.Epoch)
 		g.learn(o)
@@ -239,6 +241,8 @@ func (g *Manager) follow(from nid.NID, o *Order) {
 	w := &g.standby
 	late := g.now-w.heardAt >= g.cfg.Takeover
 	switch {
+	case len(g.collect.probes) > 0 && int(o.Of) < g.collect.heard:
+		return // it is to follow this one
 	case w.manager.IsValid() && from != w.manager && o.Epoch < w.ruled && !late:
 		return
 	case !o.Version.IsValid() && w.manager.IsValid() && from != w.manager && !late:

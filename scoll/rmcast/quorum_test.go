@@ -177,24 +177,30 @@ func TestClusterRestarts(t *testing.T) {
 }
 
 // TestTwoGroups: two managers that have begun apart from each other: the one that hears more
-// members stays, though the other one is later, and loses nobody; the others join it.
+// members stays, though the other one is later, and loses nobody; the others join it. That is
+// so whether it hears the other one's word first, or its list.
 func TestTwoGroups(t *testing.T) {
-	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
-	w.run(0)
-	w.net.Partition(sim.Nodes(1, 5))
-	for id := range w.hosts {
-		w.net.Command(sim.NodeID(id), "join")
-	}
-	w.run(8 * time.Second)
-	one, other := w.hosts[0].g, w.hosts[1].g
-	if len(one.members) != 4 || len(other.members) != 2 || other.epoch <= one.epoch {
-		t.Fatalf("%d and %d members, epochs %d and %d", len(one.members), len(other.members), one.epoch, other.epoch)
-	}
-	s := w.send(3, "x")
-	w.net.Heal()
-	w.honest("the partition", 20*time.Second)
-	if s.lost != nil || one.role != active || len(w.hosts[2].gone)+len(w.hosts[3].gone)+len(w.hosts[4].gone) > 0 {
-		t.Errorf("%v, %v, gone: %v %v %v", s.lost, one.role, w.hosts[2].gone, w.hosts[3].gone, w.hosts[4].gone)
+	for _, list := range []bool{false, true} {
+		w := newWorld(t, 7, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
+		w.run(0)
+		w.net.Partition(sim.Nodes(1, 5, 6))
+		for id := range w.hosts {
+			w.net.Command(sim.NodeID(id), "join")
+		}
+		w.run(8 * time.Second)
+		one, other := w.hosts[0].g, w.hosts[1].g
+		if len(one.members) != 4 || len(other.members) != 3 || other.epoch <= one.epoch {
+			t.Fatalf("list %v: %d and %d members, epochs %d and %d", list, len(one.members), len(other.members), one.epoch, other.epoch)
+		}
+		w.loss = func(from, to sim.NodeID, p *packet) bool {
+			return list && from == 1 && to == 0 && p.kind == Instructed && OrderKind(p.data[6]) == OrderState
+		}
+		s := w.send(3, "x")
+		w.net.Heal()
+		w.honest("the partition", 20*time.Second)
+		if s.lost != nil || one.role != active || len(w.hosts[2].gone)+len(w.hosts[3].gone)+len(w.hosts[4].gone) > 0 {
+			t.Errorf("list %v: %v, %v, gone: %v %v %v", list, s.lost, one.role, w.hosts[2].gone, w.hosts[3].gone, w.hosts[4].gone)
+		}
 	}
 }
 

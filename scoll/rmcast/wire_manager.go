@@ -72,7 +72,7 @@ const (
 //	100  4  departed
 //	104  4  voters    List, Known: members with lower numbers were on the list that all had before
 //	108  2  of        List, Known: how many were, without those that are known to have ended;
-//	                  State, to managers: how many members the manager hears
+//	                  with OrderReplica: how many members the manager hears
 //	110  2  silent    List, Known: so many of the departed, the last ones, were on the list that
 //	                  all had before, and were left behind as they were silent: they may live
 //	112     members: number, life, NID; departed: life, NID
