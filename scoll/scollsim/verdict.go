@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -86,7 +87,7 @@ func (n *Net) Once() error {
 // it.
 func (b *Broadcast) Idle() error {
 	for _, m := range b.Missing {
-		if m.Status == scoll.EBUSY && b.ran[m.Node].times > 0 {
+		if errors.Is(m.Status, scoll.EBUSY) && b.ran[m.Node].times > 0 {
 			return fmt.Errorf("broadcast %s: node %v was busy, and has run it", b.name(), m.Node)
 		}
 	}

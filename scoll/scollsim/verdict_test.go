@@ -69,6 +69,24 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestIdleIfBusy: a member that has run what its root says it was too busy for is found,
+// whatever was full there.
+func TestIdleIfBusy(t *testing.T) {
+	for _, s := range []scoll.Status{scoll.EBUSY, scoll.EMAXACTIVE, scoll.EMAXGROUPS, scoll.EMAXLISTS, scoll.ETIMEDOUT} {
+		n := prepare(Config{Nodes: 6})
+		b := books([]sim.NodeID{1, 2, 4}, 3)
+		b.Missing[0].Status = s
+		n.ledger.list = append(n.ledger.list, b)
+		if err := n.IdleIfBusy(); err != nil {
+			t.Errorf("%v, not run: %v", s, err)
+		}
+		n.ledger.ran(1, sim.Life{Node: 3})
+		if err := n.IdleIfBusy(); (err == nil) != (s == scoll.ETIMEDOUT) {
+			t.Errorf("%v, run: %v", s, err)
+		}
+	}
+}
+
 // TestInTime: what takes too long is found, unless the root was held up.
 func TestInTime(t *testing.T) {
 	n := prepare(Config{Nodes: 6})
