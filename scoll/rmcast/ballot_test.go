@@ -108,6 +108,24 @@ func TestBallots(t *testing.T) {
 			nil,
 		},
 		{
+			"one lies of a later list of itself alone", nil,
+			append(all(five, 1, 2, 3, 5), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			[]uint32{1, 2, 3, 5},
+			[]uint32{4},
+		},
+		{
+			"the same, and one does not answer", nil,
+			append(all(five, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			[]uint32{1, 2, 3},
+			[]uint32{4},
+		},
+		{
+			"a stranger lies of a list of its own", nil,
+			append(all(five, five...), told{id: 9, counter: 9, list: []uint32{9}, usable: true}),
+			five,
+			[]uint32{9},
+		},
+		{
 			"a later list that the others went on with", nil,
 			append(all(five, 4, 5), told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}), nil, nil,
 		},

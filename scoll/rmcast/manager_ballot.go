@@ -17,6 +17,7 @@ type ballot struct {
 	silent  []ID // those of the list before that were left behind, and may live
 	usable  bool // all its members have it, as one of them says
 	told    int  // by so many
+	backers int  // see carries
 }
 
 // maxBallots bounds the lists that a new manager keeps.
@@ -59,31 +60,40 @@ func sumOf(members []Member, o *Order) uint64 {
 	return h.Sum64() ^ uint64(o.Voters)<<16 ^ uint64(o.Of)
 }
 
-// backed returns the list from which this manager may go on with the group, or nil: the latest
-// of which most members answer and know no later one. Then none of a later list can have gone on
-// without them: for that, most of this list would have to have that one.
-func (g *Manager) backed() (latest *ballot) {
+// backed returns the list from which this manager may go on with the group, or nil: one of
+// which most members answer and know no later one. Then none of a later list can have gone on
+// without them: for that, most of this list would have to have that one, or to have ended. If
+// somebody says that they had, and they answer, it is the list that most back, and of several
+// the latest: a list of few members, who say that all others have ended, changes nothing.
+func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[ID]*probe
 	for i := range c.ballots {
 		b := &c.ballots[i]
-		if latest != nil && b.version.Compare(latest.version) <= 0 || 2*c.answered <= len(b.members)-len(g.dead)-len(g.lives) {
+		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.lives) {
 			continue // that cannot be enough
 		}
 		if answers == nil {
 			answers = c.answers()
 		}
-		if g.carries(b, answers) {
-			latest = b
+		b.backers = g.carries(b, answers)
+		if b.backers > 0 && (best == nil || b.backers > best.backers || b.backers == best.backers && b.version.Compare(best.version) > 0) {
+			best = b
 		}
 	}
-	return latest
+	return best
 }
 
 // leftBehind reports whether a list that most members have was made without a member, which
-// had an earlier one: what the others did since then it cannot make up for.
-func (b *ballot) leftBehind(p *probe) bool {
-	return p.version.Compare(b.version) < 0 && !slices.ContainsFunc(b.members, func(m Member) bool { return m.ID == p.ID })
+// had an earlier one: what the others did since then it cannot make up for. So it is with a
+// member of a later list that was backed by fewer, and of which the others know nothing.
+func (b *ballot) leftBehind(p *probe, all []ballot) bool {
+	if p.version.Compare(b.version) < 0 {
+		return !slices.ContainsFunc(b.members, func(m Member) bool { return m.ID == p.ID })
+	}
+	return slices.ContainsFunc(all, func(other ballot) bool {
+		return other.backers > 0 && other.version.Compare(b.version) > 0 && p.version.Compare(other.version) >= 0
+	})
 }
 
 // answers are those who are asked, by who they are.
@@ -106,9 +116,9 @@ func (g *Manager) votes(id ID, p *probe) bool {
 	return !g.ended(id)
 }
 
-// carries counts those who back a list. As long as not all have it, most of the list before
-// have to do so too, because others may go on from that.
-func (g *Manager) carries(b *ballot, answers map[ID]*probe) bool {
+// carries counts those who back a list, 0 if they are not enough. As long as not all have it,
+// most of the list before have to do so too, because others may go on from that.
+func (g *Manager) carries(b *ballot, answers map[ID]*probe) int {
 	yes, of, yesBefore, before := 0, 0, 0, b.of
 	counted := make(map[nid.NID]bool, len(b.members))
 	for _, m := range b.members {
@@ -137,5 +147,8 @@ func (g *Manager) carries(b *ballot, answers map[ID]*probe) bool {
 			before--
 		}
 	}
-	return 2*yes > of && (b.usable || before <= 0 || 2*yesBefore > before)
+	if 2*yes > of && (b.usable || before <= 0 || 2*yesBefore > before) {
+		return yes
+	}
+	return 0
 }

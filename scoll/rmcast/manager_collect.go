@@ -156,7 +156,7 @@ func (g *Manager) gather() {
 		g.unbacked()
 		return
 	}
-	probes := c.probes
+	probes, ballots := c.probes, c.ballots
 	g.setAlone(false)
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
@@ -169,7 +169,7 @@ func (g *Manager) gather() {
 		case g.find(p.ID) != nil: // it has joined meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
-		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p):
+		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p, ballots):
 			over = append(over, p)
 		default:
 			c.over = true
