@@ -85,6 +85,23 @@ func TestTallyTexts(t *testing.T) {
 
 // FuzzTally: an answer of a child that is taken says of each member of a subtree one thing,
 // and its texts are fit to be printed.
+// TestTallyTextGoes: another status of a member has the text of its own, or none, and the
+// room that a text took is free again.
+func TestTallyTextGoes(t *testing.T) {
+	y := newTally(binomialOf(8, 0), 0)
+	y.set(3, OK, "well")
+	y.fail(y.ranks[3:4], EIO, "")
+	if text, ok := y.texts[3]; ok || y.size != 0 {
+		t.Errorf("%q is the text of another status; %d bytes are taken", text, y.size)
+	}
+	for range maxTexts {
+		y.set(3, EIO, "a text that comes again and again")
+	}
+	if y.texts[3] == "" || y.size != len(y.texts[3])+textHead {
+		t.Errorf("%q, %d bytes are taken", y.texts[3], y.size)
+	}
+}
+
 func FuzzTally(f *testing.F) {
 	y := newTally(binomialOf(13, 3), 7)
 	f.Add(y.append(nil))

@@ -69,18 +69,26 @@ func (y *tally) position(rank int) int {
 	return -1
 }
 
-// set sets the status of a member, with a text if it is an error's and there is room.
+// set sets the status of a member, with a text if it is an error's and there is room. The
+// text of an earlier status goes.
 func (y *tally) set(position int, s Status, text string) {
 	y.status[position] = s
-	if text = cleanText(text); text == "" || y.size+len(text)+4 > maxTexts {
+	if before, ok := y.texts[position]; ok {
+		y.size -= len(before) + textHead
+		delete(y.texts, position)
+	}
+	if text = cleanText(text); text == "" || y.size+len(text)+textHead > maxTexts {
 		return
 	}
 	if y.texts == nil {
 		y.texts = make(map[int]string)
 	}
-	y.size += len(text) + 4 - len(y.texts[position])
+	y.size += len(text) + textHead
 	y.texts[position] = text
 }
+
+// textHead is what a text takes beside itself.
+const textHead = 4
 
 // fail counts members as failed whose answers are not in the payload after all.
 func (y *tally) fail(failed []int, s Status, text string) {

@@ -181,16 +181,18 @@ func (n *Node) NIDs() []nid.NID {
 // be gone, for which they would wait as long as the driver tries. Waits for events of the
 // table end.
 //
-// Handlers of events that run are waited for. If ctx can end, one that does not return
-// keeps Close no longer than five seconds after that: the error says so, and the handler
-// goes on in its goroutine.
+// A ctx that cannot end counts as one that ends after two minutes. Handlers of events that
+// run are waited for, but no longer than five seconds after the end of ctx: the error says
+// so, and the handler goes on in its goroutine. So it is with a handler that calls Close.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
 		n.discovery.Close() // or every NI that goes would be told to all peers
 	}
 	defer n.table.Close()
 	if ctx.Done() == nil {
-		return n.lnet.Shutdown(ctx)
+		bounded, cancel := context.WithCancelCause(ctx)
+		defer n.lnet.Clock().AfterFunc(closeWithin, func() { cancel(errNoEnd) }).Stop()
+		ctx = bounded
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- n.lnet.Shutdown(ctx) }()
@@ -211,3 +213,8 @@ func (n *Node) Close(ctx context.Context) error {
 
 // stuckAfter is how long after the end of its context Close waits for handlers.
 const stuckAfter = 5 * time.Second
+
+// closeWithin is how long Close lets messages leave if its context cannot end.
+const closeWithin = 2 * time.Minute
+
+var errNoEnd = errors.New("the context of Close has no end, and two minutes have passed")

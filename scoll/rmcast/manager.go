@@ -29,7 +29,8 @@ type ManagerConfig struct {
 	// Resend is how long a member has to acknowledge a list until it is sent again.
 	// Default 200 ms.
 	Resend time.Duration
-	// Collect is how long a new manager waits for members to tell what they know.
+	// Collect is how long a new manager waits for members to tell what they know. Four
+	// times that has to be less than Config.HealAfter of all members.
 	// Default 2 s.
 	Collect time.Duration
 	// Heartbeat is how often the other managers are told, and Takeover how long one

@@ -25,9 +25,9 @@ const maxBallots = 16
 
 // ballot takes note of the newest list of a member.
 func (c *collect) ballot(o *Order) {
-	n := int(o.Window)
-	if n == 0 || n > len(o.Members) {
-		n = len(o.Members)
+	n := len(o.Members)
+	if o.Window > 0 && o.Window < uint32(n) {
+		n = int(o.Window)
 	}
 	b := ballot{version: o.Version, members: o.Members[:n:n], voters: o.Voters, of: int(o.Of), silent: o.Departed[len(o.Departed)-int(o.Silent):], sum: sumOf(o.Members[:n], o), told: 1}
 	usable := o.Usable.Compare(o.Version) >= 0
