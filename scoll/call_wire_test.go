@@ -90,7 +90,7 @@ func TestTallyTexts(t *testing.T) {
 func TestTallyTextGoes(t *testing.T) {
 	y := newTally(binomialOf(8, 0), 0)
 	y.set(3, OK, "well")
-	y.fail(y.ranks[3:4], EIO, "")
+	y.fail(y.nodes[3:4], EIO, "")
 	if text, ok := y.texts[3]; ok || y.size != 0 {
 		t.Errorf("%q is the text of another status; %d bytes are taken", text, y.size)
 	}
