@@ -83,6 +83,7 @@ type Agent struct {
 	services map[ServiceID]*Service // guarded by mu
 	stopped  bool                   // guarded by mu
 	workers  sync.WaitGroup
+	open     openAnswers
 	ctx      context.Context // of handlers and calls; ends with the agent
 	cancel   context.CancelFunc
 
@@ -165,9 +166,12 @@ func (a *Agent) fill() error {
 	return nil
 }
 
-// Stop ends taking part: no callback is called any more, and it waits for those
-// that run, of which it must not be called. What was under way is not answered; a
-// message that had begun may still touch its memory, until the node is closed.
+// Stop ends taking part. It refuses further questions to handlers (ECANCELED), ends the
+// contexts of those that run, and lets their answers leave, for up to a second: members
+// below this one may have to answer first. Then no callback is called any more, and it
+// waits for those that run, of which it must not be called. What was under way otherwise is
+// not answered; a message that had begun may still touch its memory, until the node is
+// closed, which comes next.
 func (a *Agent) Stop() {
 	a.mu.Lock()
 	again := a.stopped
@@ -176,10 +180,11 @@ func (a *Agent) Stop() {
 	if again {
 		return
 	}
+	a.cancel()
+	a.open.wait()
 	if a.unwatch != nil {
 		a.unwatch()
 	}
-	a.cancel()
 	a.runner.Close()
 	a.due.close()
 	a.receiver.close()

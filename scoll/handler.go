@@ -109,9 +109,13 @@ func (d *handling) preRequest(r *Request) error {
 		d.memory.Add(-at.memory)
 		return EBUSY
 	}
+	if !d.a.open.add() {
+		d.memory.Add(-at.memory)
+		return ECANCELED
+	}
 	at.own = d.own.of(r)
 	if err := at.post(r); err != nil {
-		d.memory.Add(-at.memory)
+		d.gone(at)
 		return err
 	}
 	return nil
@@ -239,8 +243,13 @@ func (at *asked) reply(r *Request) {
 // replyOut gives back what a question has taken.
 func (d *handling) replyOut(r *Request) {
 	if at, ok := r.Data.(*asked); ok && !r.root {
-		d.memory.Add(-at.memory)
+		d.gone(at)
 	}
+}
+
+func (d *handling) gone(at *asked) {
+	d.memory.Add(-at.memory)
+	d.a.open.done()
 }
 
 // handlerContext is the context of one answer: it ends with the time of the request by the

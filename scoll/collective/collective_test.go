@@ -215,3 +215,29 @@ func TestFence(t *testing.T) {
 		t.Errorf("the highest epoch: %v", err)
 	}
 }
+
+// TestBarrierLast: members may stop as soon as they are through a barrier: what they and
+// those below them answered reaches the leader all the same.
+func TestBarrierLast(t *testing.T) {
+	const n = 6
+	for range 2 {
+		agents, nids := members(t, n)
+		barriers := make([]*collective.Barrier, n)
+		for i, a := range agents {
+			var err error
+			if barriers[i], err = collective.NewBarrier(a, service); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g := group(t, agents[0], nids)
+		each(t, n, func(i int) error {
+			if i == 0 {
+				_, err := barriers[0].Lead(t.Context(), g, "the end")
+				return err
+			}
+			err := barriers[i].Wait(t.Context(), "the end")
+			agents[i].Stop()
+			return err
+		})
+	}
+}
