@@ -30,6 +30,9 @@ func (g *Group) Private() any { return g.private }
 // ID names the group on all its members.
 func (g *Group) ID() GroupID { return g.id }
 
+// Service is the one whose group this is.
+func (g *Group) Service() ServiceID { return g.service }
+
 // SetSegment has bulk data of requests over this handle pipelined: members
 // forward it in segments of so many bytes, at least [MinSegment], while the rest
 // is still coming. With 0, as it is at first, they forward it when all is there.

@@ -38,6 +38,12 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case members.Rank(a.self) < 0:
+		return nil, fmt.Errorf("scoll: this node, %v, is not among the members: %w", a.self, EINVAL)
+	case a.service(service) == nil:
+		return nil, fmt.Errorf("scoll: service %d is not registered on this node: Handle it first: %w", service, ENOSERVICE)
+	}
 	type made struct {
 		g   *Group
 		err error

@@ -24,8 +24,8 @@ type Handler struct {
 	// Answer answers a question on one member. It runs in AgentConfig.Worker and may block
 	// until ctx ends: with the time that the caller left, with the agent, or when the caller
 	// gives up at the root. After that its answer is dropped, and the member is listed with
-	// ETIMEDOUT. The text of an error, and its [Status] (EIO if it has none), are told to the
-	// caller. Required.
+	// ETIMEDOUT. The text of an error, and its [Status] (EIO if it has none; ETIMEDOUT
+	// and ECANCELED for those of a context), are told to the caller. Required.
 	Answer func(ctx context.Context, q *Question) ([]byte, error)
 	// Merge combines two answers, or what it made of several, into one. In which order
 	// answers are merged is not defined. It may modify a, and return it. It must not block.

@@ -2,6 +2,8 @@ package scoll
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 )
 
@@ -111,10 +113,15 @@ func (at *asked) takeOwn(r *Request) {
 	at.parts = append(at.parts, portion{r.rank, []int{r.rank}, answer})
 }
 
-// handlerStatus is the status of a handler's error.
+// handlerStatus is the status of a handler's error: that which it wraps, or that of a
+// context's error.
 func handlerStatus(err error) Status {
-	switch s := statusOf(err); s {
-	case notKnown, notAsked:
+	switch s := statusOf(err); {
+	case s == EIO && errors.Is(err, context.DeadlineExceeded):
+		return ETIMEDOUT
+	case s == EIO && errors.Is(err, context.Canceled):
+		return ECANCELED
+	case s == notKnown, s == notAsked:
 		return EIO
 	default:
 		return s

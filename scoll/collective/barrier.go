@@ -27,7 +27,7 @@ func (b *Barrier) Wait(ctx context.Context, name string) error {
 // service. It returns when all have come, and have been told. With an error the result, if
 // there is one, says who did not come in time, and the others were told that. Members have
 // as long as ctx leaves, 5 seconds without a deadline; telling them takes as long as a call
-// more.
+// more. EINVAL: the group is one of another service.
 func (b *Barrier) Lead(ctx context.Context, g *scoll.Group, name string) (*scoll.Result, error) {
 	return b.m.lead(ctx, g, name, nil)
 }

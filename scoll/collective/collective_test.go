@@ -241,3 +241,27 @@ func TestBarrierLast(t *testing.T) {
 		})
 	}
 }
+
+// TestOtherService: a group of another service is refused, with both named.
+func TestOtherService(t *testing.T) {
+	agents, nids := members(t, 1)
+	if _, err := collective.NewBarrier(agents[0], service); err != nil {
+		t.Fatal(err)
+	}
+	b, err1 := collective.NewBarrier(agents[0], 8)
+	gather, err2 := collective.NewAllgather(agents[0], 9, 10)
+	f, err3 := collective.NewFence(agents[0], collective.FenceConfig{Service: 10})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	g := group(t, agents[0], nids)
+	_, err1 = b.Lead(t.Context(), g, "x")
+	_, err2 = gather.Lead(t.Context(), g, "x", nil)
+	err3 = f.Raise(t.Context(), g, 1)
+	for i, err := range []error{err1, err2, err3} {
+		want := fmt.Sprintf("collective: the group is one of service 7, and not of this one, %d: invalid", 8+i)
+		if !errors.Is(err, scoll.EINVAL) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

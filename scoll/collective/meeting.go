@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"ulnet/lnet/nid"
@@ -113,6 +114,9 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 
 // lead comes to a point, waits for all others, and opens it.
 func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings []byte) (*scoll.Result, error) {
+	if err := isOf(g, m.id); err != nil {
+		return nil, err
+	}
 	p, err := m.enter(name, brings)
 	if err != nil {
 		return nil, err
@@ -133,6 +137,14 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 		terr = told.Err()
 	}
 	return r, errors.Join(err, terr)
+}
+
+// isOf refuses a group of another service.
+func isOf(g *scoll.Group, id scoll.ServiceID) error {
+	if g.Service() == id {
+		return nil
+	}
+	return fmt.Errorf("collective: the group is one of service %d, and not of this one, %d: %w", g.Service(), id, scoll.EINVAL)
 }
 
 // answer is the handler.
