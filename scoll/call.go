@@ -215,7 +215,7 @@ func (c *calling) gathered(r *Request, at *asked) {
 		close(c.done)
 		return
 	}
-	members, whole, missing := r.members, r.whole, r.Unreached()
+	where, missing := &placed{r.whole, r.members, r.tree}, r.Unreached()
 	for _, id := range r.LeftOut() {
 		missing = append(missing, Unreached{id, EHOSTDOWN})
 	}
@@ -223,7 +223,7 @@ func (c *calling) gathered(r *Request, at *asked) {
 		at.mu.Lock()
 		defer at.mu.Unlock()
 		payload := at.merge(r)
-		c.result = newResult(at.tally, members, whole, c.only, missing)
+		c.result = newResult(at.tally, where, c.only, missing)
 		if c.result.Answered > 0 {
 			c.result.Answer = payload
 		}

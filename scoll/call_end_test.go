@@ -67,7 +67,7 @@ func TestCallCanceled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || r == nil || r.Asked != n || r.Answered+len(r.Failed)+len(r.Unreached) != n {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if !slices.ContainsFunc(r.Unreached, func(u scoll.Unreached) bool { return u == scoll.Unreached{NID: wireNID(1), Status: scoll.ECANCELED} }) {
+	if !slices.ContainsFunc(r.Unreached, func(u scoll.Lost) bool { return u.NID == wireNID(1) && u.Status == scoll.ECANCELED }) {
 		t.Errorf("%+v", r)
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -126,11 +126,11 @@ func TestCallDead(t *testing.T) {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
 	})
 	r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{})
-	if err != nil || r.Asked != 5 || r.Answered != 4 || !slices.Equal(r.Unreached, []scoll.Unreached{{NID: wireNID(2), Status: scoll.EHOSTDOWN}}) {
+	if err != nil || r.Asked != 5 || r.Answered != 4 || !slices.Equal(r.Unreached, []scoll.Lost{{Unreached: scoll.Unreached{NID: wireNID(2), Status: scoll.EHOSTDOWN}, Rank: 2}}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	var incomplete *scoll.IncompleteError
-	if err := r.Err(); !errors.As(err, &incomplete) || err.Error() != "scoll: 1 of 5 members did not answer; "+wireNID(2).String()+": node is down" {
+	if err := r.Err(); !errors.As(err, &incomplete) || err.Error() != "scoll: 1 of 5 were not reached: rank 2, "+wireNID(2).String()+": node is down" {
 		t.Errorf("%v", err)
 	}
 	r, err = w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(1), wireNID(3)}})

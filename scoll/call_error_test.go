@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
 
@@ -44,5 +47,54 @@ func TestNewGroupErrors(t *testing.T) {
 	_, err = a.NewGroup(t.Context(), handled, wireNID(1), wireNID(2))
 	if want := "scoll: this node, " + wireNID(0).String() + ", is not among the members: invalid"; !errors.Is(err, scoll.EINVAL) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestCallLost: members below one that is gone are listed with it, and the error says who
+// failed and who was not reached.
+func TestCallLost(t *testing.T) {
+	s := newStacks(t, 8, func(int, *scoll.AgentConfig) {})
+	for id, k := range s.nodes {
+		err := k.agent.Handle(handled, scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+			if id == 2 {
+				return nil, errors.New("disk sdb is gone")
+			}
+			return nil, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fabric.Crash(4)
+	var end func() (*scoll.Result, error, bool)
+	s.fabric.Do(0, func(*simlnd.Host) {
+		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: handled, Members: s.members, Done: func(g *scoll.Group, err error) {
+			if err == nil {
+				end, err = g.Begin(t.Context(), scoll.CallConfig{}, false)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}})
+	})
+	s.run(time.Minute)
+	r, err, ended := end()
+	if !ended || err != nil || r.Answered != 3 || len(r.Unreached) != 4 {
+		t.Fatalf("%v, %+v, %v", ended, r, err)
+	}
+	above := nid.NID{}
+	for i, u := range r.Unreached {
+		if u.Rank != 4+i || u.NID != simlnd.NID(sim.NodeID(u.Rank)) || u.Below != above {
+			t.Errorf("%+v", u)
+		}
+		above = simlnd.NID(4)
+	}
+	want := fmt.Sprintf("scoll: 1 of 8 failed, 4 were not reached: rank 2, %v: disk sdb is gone; rank 4, %v: timed out; rank 5, %v: below %v: timed out; and 2 more",
+		simlnd.NID(2), simlnd.NID(4), simlnd.NID(5), simlnd.NID(4))
+	if err := r.Err(); err.Error() != want || !errors.Is(err, scoll.ETIMEDOUT) || !errors.Is(err, scoll.EIO) {
+		t.Errorf("%v, want\n%s", err, want)
+	}
+	if got := (scoll.Lost{Unreached: scoll.Unreached{NID: simlnd.NID(1), Status: scoll.EIO}, Rank: 1}).Error(); got != "rank 1, "+simlnd.NID(1).String()+": cannot be sent to" {
+		t.Error(got)
 	}
 }

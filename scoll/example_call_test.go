@@ -77,7 +77,7 @@ func Example() {
 	fmt.Println(result.Err())
 	// Output:
 	// 3 GB free on 2 servers
-	// scoll: 1 of 3 members did not answer; rank 2, 127.0.85.3@tcp: disk sdb is gone
+	// scoll: 1 of 3 failed: rank 2, 127.0.85.3@tcp: disk sdb is gone
 }
 
 // Without Merge the caller gets the answer of each member, as here of two of three.

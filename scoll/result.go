@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
 )
 
 // Result is what came of a call. Every member that was asked is counted once: it is one of
@@ -18,7 +19,7 @@ type Result struct {
 	Asked     int // members
 	Answered  int // whose answer is in Answer
 	Failed    []Failure
-	Unreached []Unreached // whose answer did not arrive; they may have run the question
+	Unreached []Lost // whose answer did not arrive; they may have run the question
 }
 
 // Failure is a member whose handler, or the merging of whose answer, has failed. It is an
@@ -45,6 +46,30 @@ func (f Failure) Error() string {
 // Unwrap returns the status.
 func (f Failure) Unwrap() error { return f.Status }
 
+// Lost is a member whose answer did not arrive. It is an error whose Unwrap is the Status.
+type Lost struct {
+	Unreached
+	Rank int // in the list of the group
+	// Below is the topmost node above it in the tree that was lost in the same way, which is
+	// where to look; zero: none was.
+	Below nid.NID
+}
+
+// Error implements error: such as "rank 5, 10.0.0.6@tcp: below 10.0.0.5@tcp: timed out".
+func (l Lost) Error() string {
+	text := l.Status.String()
+	if l.Status == EIO { // of the module, which could not send; what handlers say is a Failure
+		text = "cannot be sent to"
+	}
+	if l.Below.IsValid() {
+		text = fmt.Sprintf("below %v: %s", l.Below, text)
+	}
+	return fmt.Sprintf("rank %d, %v: %s", l.Rank, l.NID, text)
+}
+
+// Unwrap returns the status.
+func (l Lost) Unwrap() error { return l.Status }
+
 // Each yields what each member answered, where Handler.Merge is nil.
 func (r *Result) Each() iter.Seq2[nid.NID, []byte] { return Pieces(r.Answer) }
 
@@ -70,61 +95,63 @@ type IncompleteError struct{ Result *Result }
 func (e *IncompleteError) Error() string {
 	r := e.Result
 	var b strings.Builder
-	fmt.Fprintf(&b, "scoll: %d of %d members did not answer", len(r.Failed)+len(r.Unreached), r.Asked)
-	shown := 0
-	each := func(text string) {
-		if shown++; shown <= 3 {
-			fmt.Fprintf(&b, "; %s", text)
-		}
+	switch failed, lost := len(r.Failed), len(r.Unreached); {
+	case lost == 0:
+		fmt.Fprintf(&b, "scoll: %d of %d failed", failed, r.Asked)
+	case failed == 0:
+		fmt.Fprintf(&b, "scoll: %d of %d were not reached", lost, r.Asked)
+	default:
+		fmt.Fprintf(&b, "scoll: %d of %d failed, %d were not reached", failed, r.Asked, lost)
 	}
-	for _, f := range r.Failed {
-		each(f.Error())
+	all := e.Unwrap()
+	before := ":"
+	for _, err := range all[:min(len(all), 3)] {
+		fmt.Fprintf(&b, "%s %v", before, err)
+		before = ";"
 	}
-	for _, u := range r.Unreached {
-		each(fmt.Sprintf("%v: %v", u.NID, u.Status))
-	}
-	if shown > 3 {
-		fmt.Fprintf(&b, "; and %d more", shown-3)
+	if len(all) > 3 {
+		fmt.Fprintf(&b, "; and %d more", len(all)-3)
 	}
 	return b.String()
 }
 
-// Unwrap returns the failures, and the statuses of those that were not reached.
+// Unwrap returns those that failed, each a Failure, and those that were not reached, each a
+// Lost.
 func (e *IncompleteError) Unwrap() (list []error) {
 	for _, f := range e.Result.Failed {
 		list = append(list, f)
 	}
 	for _, u := range e.Result.Unreached {
-		list = append(list, u.Status)
+		list = append(list, u)
 	}
 	return list
 }
 
 // newResult counts each member of a filter once: the module's word about who is missing
 // comes before that of answers, and who is named nowhere sent an answer that makes no sense.
-func newResult(y *tally, members, whole *Membership, only rankSet, missing []Unreached) *Result {
+func newResult(y *tally, r *placed, only rankSet, missing []Unreached) *Result {
 	why := make(map[nid.NID]Status, len(missing))
 	for _, u := range missing {
 		why[u.NID] = u.Status
 	}
 	res := &Result{}
-	for rank := range whole.Len() {
-		t := whole.Target(rank)
+	for rank := range r.whole.Len() {
+		t := r.whole.Target(rank)
 		if len(t.Entities) == 0 || !only.includes(rank) {
 			continue
 		}
 		res.Asked++
 		if s, lost := why[t.NID]; lost {
-			res.Unreached = append(res.Unreached, Unreached{t.NID, s})
+			res.Unreached = append(res.Unreached, Lost{Unreached{t.NID, s}, rank, r.culprit(t.NID, why)})
 			continue
 		}
 		i := -1
-		if r := members.Rank(t.NID); r >= 0 {
-			i = y.position(r)
+		if at := r.members.Rank(t.NID); at >= 0 {
+			i = y.position(at)
 		}
 		switch {
 		case i < 0 || y.status[i] == notKnown || y.status[i] == notAsked:
-			res.Unreached = append(res.Unreached, Unreached{t.NID, EPROTO})
+			res.Unreached = append(res.Unreached, Lost{Unreached: Unreached{t.NID, EPROTO}, Rank: rank})
 		case y.status[i] == OK:
 			res.Answered++
 		default:
@@ -133,4 +160,24 @@ func newResult(y *tally, members, whole *Membership, only rankSet, missing []Unr
 	}
 	slices.SortStableFunc(res.Failed, func(a, b Failure) int { return a.Rank - b.Rank })
 	return res
+}
+
+// placed is where members are: in the whole group, and in the tree of those that were asked.
+type placed struct {
+	whole, members *Membership
+	tree           tree.Tree
+}
+
+// culprit returns the topmost node above one that was lost in the same way: not the root,
+// and nobody if the caller gave all up.
+func (p *placed) culprit(id nid.NID, why map[nid.NID]Status) (top nid.NID) {
+	s := why[id]
+	rank, ok := p.members.Rank(id), s != ECANCELED
+	for ok = ok && rank >= 0; ok; {
+		if rank, ok = p.tree.Parent(rank); !ok || rank == p.tree.Root || why[p.members.NID(rank)] != s {
+			break
+		}
+		top = p.members.NID(rank)
+	}
+	return top
 }
