@@ -23,7 +23,7 @@ const (
 	BulkPortal    = 56
 )
 
-// View is what collectives need to know of discovery.
+// View is what collectives need to know of discovery. A *gossip.Agent is one.
 type View interface {
 	// Alive reports whether a node is alive, and how often it has died.
 	Alive(id nid.NID) (alive bool, lifetime uint64)

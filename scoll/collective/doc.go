@@ -4,7 +4,8 @@
 // earlier epoch.
 //
 // One member leads each operation: it asks the others, and tells them when all have come. If
-// the leader dies, they wait until their own contexts end. All members register the operation
+// the leader dies, they wait until their own contexts end. Members whose programs have not
+// started are not waited for: docs/collectives.md has a loop that does so. All members register the operation
 // under the same service id, each with its own agent. Methods are safe for concurrent use,
 // and must not be called where they would block callbacks.
 //
