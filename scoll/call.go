@@ -74,7 +74,8 @@ var ErrStopped = errors.New("scoll: the agent has stopped")
 // of each. Handlers get a context with the deadline of ctx, less what the tree takes on the
 // way (5 seconds if there is none; Config.MaxTimeout bounds it). When ctx ends Call returns
 // at once, with what was there and the error of ctx; members that were asked run on until
-// that deadline. It must not be called where it would block callbacks.
+// that deadline. It must not be called where it would block callbacks, nor in a Handler that
+// is Inline; others may call it.
 //
 // An error without a Result means that nobody has run the question. Those of ctx, of
 // [Group.NewRequest] and of [Request.Send]; besides

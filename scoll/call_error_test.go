@@ -98,3 +98,21 @@ func TestCallLost(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCallWithin: a handler that is not Inline may call.
+func TestCallWithin(t *testing.T) {
+	w := newWires(t, 3, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Merge: sumOfTwo, Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
+			if string(q.Payload) == "ask others" {
+				r, err := w.ask(ctx, id, scoll.Tree{}, scoll.CallConfig{})
+				return r.Answer, err
+			}
+			return number(1), nil
+		}}
+	})
+	r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Payload: []byte("ask others")})
+	if err != nil || r.Err() != nil || string(r.Answer) != string(number(9)) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
