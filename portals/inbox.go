@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"ulnet/lnet/nid"
 )
@@ -46,8 +47,9 @@ type inboxBuffer struct {
 // errNoHandler is a mistake of the caller.
 var errNoHandler = errors.New("portals: an inbox needs a Handle")
 
-// Open posts the buffers. Messages may arrive before it returns. Call it once. Errors:
-// those of [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
+// Open posts the buffers. Messages may arrive before it returns. Call it once. Errors: EBUSY
+// if another inbox, whose messages this one would take, is open on the portal, and those of
+// [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
 func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.Handle == nil {
 		return errNoHandler
@@ -58,6 +60,9 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.Size <= 0 {
 		cfg.Size = MaxPayload
 	}
+	if p := t.portal(cfg.Portal); p != nil && !p.claim(in) {
+		return opError("Inbox.Open", syscall.EBUSY)
+	}
 	if err := t.SetLazy(cfg.Portal); err != nil {
 		return err
 	}
@@ -67,6 +72,25 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 		return err
 	}
 	return nil
+}
+
+// claim makes an inbox that of the portal, unless that has another one.
+func (p *portal) claim(in *Inbox) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inbox == nil {
+		p.inbox = in
+	}
+	return p.inbox == in
+}
+
+// disclaim takes claim back.
+func (p *portal) disclaim(in *Inbox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inbox == in {
+		p.inbox = nil
+	}
 }
 
 // Refill tries again to post what [Inbox.NotPosted] counts. Each message that arrives
@@ -99,6 +123,7 @@ func (in *Inbox) Close() {
 	for _, b := range waiting {
 		_ = in.table.MEUnlink(b.entry) // ENOENT: a message has just taken it
 	}
+	in.table.portal(in.cfg.Portal).disclaim(in)
 }
 
 // refill posts as many buffers as there should be. Messages that waited are in them

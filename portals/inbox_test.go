@@ -133,6 +133,16 @@ func TestInboxErrors(t *testing.T) {
 	if !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("a portal that does not exist: %v, want EINVAL", err)
 	}
+	first := openInbox(t, h, func(*portals.Event, []byte) {})
+	busy := portals.InboxConfig{Portal: 5, Handle: func(*portals.Event, []byte) {}}
+	if err := in.Open(h.Table, busy); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("a portal with an inbox: %v, want EBUSY", err)
+	}
+	first.Close()
+	if err := in.Open(h.Table, busy); err != nil {
+		t.Errorf("a portal whose inbox was closed: %v", err)
+	}
+	in.Close()
 }
 
 // putTo sends text to a portal of this node.

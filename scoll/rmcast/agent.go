@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -73,10 +74,11 @@ var ErrNoNID = errors.New("rmcast: say which NID of this node takes part")
 // ErrStopped says that the agent was stopped, or that the group was left.
 var ErrStopped = errors.New("rmcast: the group was left, or the node stops")
 
-// ErrTaken says that this node takes part in a group, or manages it, already.
-var ErrTaken = errors.New("rmcast: this node does that already in this group")
+// ErrTaken says that this node has an agent already, or takes part in a group, or manages it.
+var ErrTaken = errors.New("rmcast: this node has an agent, or does that in this group, already")
 
-// Start begins to receive. The error is ErrNoNID, [portals.ErrNoLoopback] or
+// Start begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
+// if there is another one that was not stopped, ErrNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.
 func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
@@ -108,6 +110,9 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		if err := in.inbox.Open(table, in.cfg); err != nil {
 			for _, open := range inboxes[:i] {
 				open.inbox.Close()
+			}
+			if errors.Is(err, syscall.EBUSY) {
+				err = ErrTaken
 			}
 			return nil, fmt.Errorf("rmcast: post buffers: %w", err)
 		}

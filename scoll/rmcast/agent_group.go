@@ -2,6 +2,7 @@ package rmcast
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -65,8 +66,9 @@ type Group struct {
 }
 
 // Join begins to take part in a group. It does not wait until this node is a member:
-// Ready does, and so does Send. Errors: ErrTaken, ErrStopped, and what portals says of
-// the multicast group, if there is multicast.
+// Ready does, and so does Send. A node that manages the group is no member of it
+// before it joins, too. Errors: ErrTaken, ErrStopped, and that GroupConfig lacks Handle or a
+// number for the group. Without multicast the payload goes down the tree.
 func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	cfg.Self, cfg.Life = a.cfg.Self, a.cfg.Incarnation
 	if len(cfg.Managers) == 0 {
@@ -90,6 +92,9 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	return g, nil
 }
 
+// errNoHandle is a mistake of the caller.
+var errNoHandle = errors.New("rmcast: GroupConfig needs a Handle, which takes the messages")
+
 // claim sees whether a group may be joined.
 func (a *Agent) claim(g *Group) error {
 	a.mu.Lock()
@@ -99,6 +104,11 @@ func (a *Agent) claim(g *Group) error {
 		return ErrStopped
 	case (*a.groups.Load())[g.cfg.Group] != nil:
 		return ErrTaken
+	case g.cfg.Handle == nil:
+		return errNoHandle
+	}
+	if err := g.cfg.Group.check(); err != nil {
+		return err
 	}
 	g.cfg.Life = max(g.cfg.Life, a.lives[g.cfg.Group])
 	return nil

@@ -1,8 +1,10 @@
 package rmcast
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,12 +25,20 @@ type managing struct {
 }
 
 // Manage has this node manage a group, or wait for its turn to. Self, Incarnation and
-// Managers, if that is empty, follow from the agent. Only nodes that are on the lists
-// of members' Managers should. The errors are ErrTaken and ErrStopped.
+// Managers, if that is empty, follow from the agent. Managers is
+// the same on all managers and members, and has this node. Who manages a group is no member
+// of it before it calls Join, too. The errors are ErrTaken, ErrStopped, and that the number of
+// the group, or Managers, is wrong.
 func (a *Agent) Manage(cfg ManagerConfig) error {
 	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{cfg.Self}
+	}
+	if err := cfg.Group.check(); err != nil {
+		return err
+	}
+	if !slices.Contains(cfg.Managers, cfg.Self) {
+		return fmt.Errorf("rmcast: this node, %v, is not among the Managers of group %d: %v", cfg.Self, cfg.Group, cfg.Managers)
 	}
 	cfg.Members = min(orDefault(cfg.Members, a.cfg.Members), a.cfg.Members)
 	cfg.Fragment = min(orDefault(cfg.Fragment, a.cfg.Fragment), a.cfg.Fragment)

@@ -32,6 +32,7 @@ type ringEnd struct {
 	ring  *ring
 	id    int
 	up    lnd.Upcalls
+	table *portals.Table
 	agent *rmcast.Agent
 	group *rmcast.Group
 	got   int
@@ -112,17 +113,17 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 		e := &ringEnd{ring: r, id: id}
 		r.ends = append(r.ends, e)
 		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: machine.RealClock()})
-		table := portals.New(node)
+		e.table = portals.New(node)
 		for _, d := range []lnd.Driver{e, lo.Driver{}} {
 			if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err := discovery.NewTarget(table)
+		_, err := discovery.NewTarget(e.table)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.agent, err = rmcast.Start(table, rmcast.AgentConfig{}); err != nil {
+		if e.agent, err = rmcast.Start(e.table, rmcast.AgentConfig{}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(e.agent.Stop)

@@ -7,8 +7,19 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// GroupID is the number of a group, which drivers map to an address of theirs.
+// GroupID is the number of a group, 1 to 65535, which drivers map to an address of theirs.
 type GroupID uint32
+
+// maxGroup is the highest number of a group.
+const maxGroup GroupID = 1<<16 - 1
+
+// check returns an error for a number that no group has.
+func (g GroupID) check() error {
+	if g == 0 || g > maxGroup {
+		return fmt.Errorf("rmcast: a group has a number from 1 to %d, not %d", maxGroup, g)
+	}
+	return nil
+}
 
 // Version names one list of members (RM-15). Versions of a later manager are
 // above all of an earlier one (RM-A9). The zero value names none.
