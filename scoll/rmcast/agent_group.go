@@ -38,8 +38,9 @@ type GroupConfig struct {
 	// it joins again, as another member.
 	StayOut bool
 	// OnChange is told when this node becomes a member, when the list of members
-	// changes, and when it is a member no longer, with the reason. It must not block.
-	// May be nil.
+	// changes, each time with a later version, and when it is a member no longer, with
+	// the reason. A member may send when Ready returns, which may be later. It must not
+	// block. May be nil.
 	OnChange func(v Version, err error)
 }
 
@@ -51,7 +52,8 @@ type Group struct {
 	runner *machine.Runner[Input, Output]
 
 	listens bool        // to the multicast group
-	message Message     // that is delivered; owned by apply
+	message Message     // that is delivered; owned by apply, like newest
+	newest  Version     // that OnChange was told
 	over    atomic.Bool // nothing is applied any more
 
 	mu      sync.Mutex
@@ -60,6 +62,7 @@ type Group struct {
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when it has left
+	why     error         // that Leave returns
 	member  bool
 	left    bool
 	closed  bool
@@ -162,7 +165,7 @@ func (g *Group) ID() GroupID { return g.cfg.Group }
 
 // Ready waits until this node is a member and may send. The error is ErrStopped,
 // ErrInHandler for a handler that would have to wait, or ctx's, with why managers do not let
-// this node in, such as ErrQuorum, as far as they said so.
+// this node in, such as ErrQuorum, as far as they said so, or ErrNoManager.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
@@ -263,7 +266,10 @@ func (g *Group) changed(e *Effect) {
 }
 
 func (g *Group) told(v Version, err error) {
-	if g.cfg.OnChange != nil {
+	if err == nil && v.Compare(g.newest) <= 0 {
+		return // a list that was told before comes into use
+	}
+	if g.newest = v; g.cfg.OnChange != nil {
 		g.cfg.OnChange(v, err)
 	}
 }

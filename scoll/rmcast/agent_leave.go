@@ -2,6 +2,7 @@ package rmcast
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"time"
@@ -9,8 +10,12 @@ import (
 
 // Leave ends taking part: what this node has in flight is released first, and then
 // what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
-// The error is ctx's; the group is left all the same. Called by a handler it does nothing
-// but return ErrInHandler. A handler that does not return is waited for a second longer.
+// The error is ctx's, or ErrUnfinished after LeaveAfter, with what is wrong with the managers
+// if they do not answer; the group is left all the same, and others may lack messages of this
+// node. Called by a handler it does nothing but return ErrInHandler. A handler that does not
+// return is waited for a second longer.
+//
+// A manager has to be there until all have left: see docs/multicast.md, "In a program".
 func (g *Group) Leave(ctx context.Context) error {
 	if g.a.inHandler() {
 		return ErrInHandler
@@ -19,15 +24,22 @@ func (g *Group) Leave(ctx context.Context) error {
 	timer := g.a.cfg.Clock.AfterFunc(g.cfg.Config.filled().LeaveAfter+stuckAfter, func() { close(late) })
 	defer timer.Stop()
 	g.BeginLeave()
+	var err error
 	select {
 	case <-g.gone:
+		g.mu.Lock()
+		err = g.why
+		g.mu.Unlock()
+		if err != nil {
+			g.runner.Inspect(func() { err = g.m.unheard(err) })
+		}
 	case <-late:
+		err = ErrUnfinished
 	case <-ctx.Done():
-		g.close(g.a.closeBy())
-		return ctx.Err()
+		err = ctx.Err()
 	}
 	g.close(g.a.closeBy())
-	return nil
+	return err
 }
 
 // BeginLeave begins what Leave waits for. Handlers may call it.
@@ -92,6 +104,9 @@ func (g *Group) quit(why error) {
 	}
 	out := g.left || g.cfg.StayOut
 	if out && !g.isGone() {
+		if g.left && errors.Is(why, ErrUnfinished) {
+			g.why = why
+		}
 		close(g.gone)
 	}
 	g.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 // Members returns the members of the newest list that this node has, in the order of their
 // numbers. The errors are
 //
+//	ErrNotYet     this node waits to become one: there is no list before Ready returns
 //	ErrNotMember  this node is none of them: there is no list
 //	ErrQuorum     beside a list: no manager hears most of them. The group has split, or most
 //	              are down; messages wait, and nobody joins
@@ -22,7 +23,10 @@ func (g *Group) Members() (list []Member, err error) {
 // members lists the members of the newest version.
 func (m *Machine) members() (list []Member, err error) {
 	r := m.group.latest()
-	if r == nil || m.state == out || m.state == joining {
+	switch {
+	case m.state == joining:
+		return nil, ErrNotYet
+	case r == nil || m.state == out:
 		return nil, ErrNotMember
 	}
 	for i, p := range r.peers {
@@ -37,12 +41,23 @@ func (m *Machine) members() (list []Member, err error) {
 // late is the error of a context that has ended, with what kept the group from going on, as
 // far as a manager said so.
 func (g *Group) late(ctx context.Context) (err error) {
-	g.runner.Inspect(func() { err = g.m.refusal })
-	if err != nil {
-		return fmt.Errorf("%w: %w", ctx.Err(), err)
-	}
-	return ctx.Err()
+	g.runner.Inspect(func() { err = g.m.unheard(ctx.Err()) })
+	return err
 }
+
+// unheard adds to an error why managers take no notice of this node, if they do not.
+func (m *Machine) unheard(err error) error {
+	switch {
+	case m.refusal != nil:
+		return fmt.Errorf("%w: %w", err, m.refusal)
+	case m.unanswered >= rotateAfter, m.state == joining && !m.manager.IsValid():
+		return fmt.Errorf("%w: %w: %v; do they run, and Manage group %d?", err, ErrNoManager, m.cfg.Managers, m.cfg.Group)
+	}
+	return err
+}
+
+// ErrNoManager says that no manager of a group has answered.
+var ErrNoManager = errors.New("rmcast: no manager of the group answers")
 
 // ErrNotManager says that another node manages a group.
 type ErrNotManager struct {

@@ -29,9 +29,9 @@ const (
 // What the reasons mean to the node whose messages are refused.
 var (
 	ErrAhead    = errors.New("rmcast: an epoch or life is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong")
-	ErrQuorum   = errors.New("rmcast: the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled ('scollctl mcast expel')")
-	ErrLimits   = errors.New("rmcast: the datagrams of this node are shorter than least_fragment of the group: use a network with a larger MTU, or lower it on the managers")
-	ErrStranger = errors.New("rmcast: the node is not on the list of those that may be members: add it to members of the group on its managers")
+	ErrQuorum   = errors.New("rmcast: the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled (Agent.Expel, 'scollctl mcast expel')")
+	ErrLimits   = errors.New("rmcast: the datagrams of this node are shorter than LeastFragment (least_fragment) of the group: use a network with a larger MTU, or lower it on the managers")
+	ErrStranger = errors.New("rmcast: the node is not on the list of those that may be members: add it to Admit of Manage and Join (members of the group)")
 )
 
 // Err is the error that a reason stands for.

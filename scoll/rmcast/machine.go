@@ -123,7 +123,7 @@ func (m *Machine) ticks() {
 		m.wake = min(m.wake, p.beatAt, p.tailAt)
 	}
 	if m.leaveAt <= m.now {
-		m.end(ErrLeft)
+		m.end(ErrUnfinished)
 	}
 	m.wake = min(m.wake, m.leaveAt, m.reportAt)
 }

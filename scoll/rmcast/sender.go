@@ -2,6 +2,7 @@ package rmcast
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -12,8 +13,12 @@ var (
 	ErrNotMember = errors.New("rmcast: this node is no member; join the group")
 	ErrTooLong   = errors.New("rmcast: message longer than a window")
 	ErrExpelled  = errors.New("rmcast: the manager has expelled this node; it can join again")
+	ErrNotYet    = errors.New("rmcast: this node is not a member yet: wait for Ready")
 	ErrLeft      = errors.New("rmcast: this node has left the group")
 	ErrSplit     = errors.New("rmcast: the group has split: members that were silent, and may live, were left behind and may lack the message; Failed names them")
+
+	// ErrUnfinished is an ErrLeft as well.
+	ErrUnfinished = fmt.Errorf("%w without waiting longer than LeaveAfter: others may lack its messages, or no manager answered", ErrLeft)
 )
 
 // sender is what an origin needs beyond its own stream.

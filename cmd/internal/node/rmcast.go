@@ -278,6 +278,8 @@ func mcastFailed(err error) error {
 		return wrap(syscall.EMSGSIZE, "a message fits window × fragment bytes of the group's manager: send it in pieces")
 	case errors.Is(err, rmcast.ErrNotMember), errors.Is(err, rmcast.ErrExpelled):
 		return wrap(syscall.ESTALE, "members may have it or not; 'scollctl mcast status' shows when this node is a member again")
+	case errors.Is(err, rmcast.ErrUnfinished):
+		return wrap(syscall.ETIMEDOUT, "the group was left all the same; 'scollctl mcast status' on the managers shows whether they run")
 	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrStopped):
 		return wrap(syscall.ECANCELED, "somebody had this node leave the group, or lnetd is stopping")
 	case errors.Is(err, rmcast.ErrQuorum):

@@ -1,0 +1,75 @@
+package rmcast_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// TestLeaveUnfinished: RM-A11: a member that has waited LeaveAfter, while the others did not
+// take its message, says so, and which managers do not answer.
+func TestLeaveUnfinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(t, 2)
+		e := r.ends[1]
+		r.running = true // the network holds everything back
+		posted := error(nil)
+		e.group.Post(nil, func(_ rmcast.Result, err error) { posted = err })
+		err := e.group.Leave(t.Context())
+		if !errors.Is(err, rmcast.ErrUnfinished) || !errors.Is(posted, rmcast.ErrLeft) {
+			t.Errorf("left: %v, the message: %v", err, posted)
+		}
+	})
+}
+
+// TestNoManager: who waits for a group that nobody manages is told so, and by whom it should
+// be; Members says that this node asks to be a member.
+func TestNoManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(t, 2)
+		manager := r.ends[0].NID()
+		g, err := r.ends[1].agent.Join(rmcast.GroupConfig{
+			Config: rmcast.Config{Group: group + 1, Managers: []nid.NID{manager}}, Handle: func(*rmcast.Message) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, send := g.Send(ctx, nil)
+		for what, err := range map[string]error{"ready": g.Ready(ctx), "send": send} {
+			if !errors.Is(err, rmcast.ErrNoManager) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), manager.String()) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := g.Members(); !errors.Is(err, rmcast.ErrNotYet) {
+			t.Errorf("members: %v", err)
+		}
+	})
+}
+
+// TestChangesRise: OnChange is told of each list once, and of no earlier one.
+func TestChangesRise(t *testing.T) {
+	told := make(map[int][]rmcast.Version)
+	s := newStacks(t, 4, link.Quality{}, func(id int, _ *rmcast.AgentConfig, cfg *rmcast.GroupConfig) {
+		cfg.OnChange = func(v rmcast.Version, _ error) { told[id] = append(told[id], v) }
+	})
+	s.form(4)
+	for id, list := range told {
+		for i := range list[1:] {
+			if list[i+1].Compare(list[i]) <= 0 {
+				t.Errorf("node %d is told of %v", id, list)
+			}
+		}
+	}
+	if len(told) != 4 {
+		t.Errorf("%d nodes were told", len(told))
+	}
+}
