@@ -15,7 +15,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// View is what managers need to know of discovery.
+// View is what managers need to know of discovery; *gossip.Agent is one.
 type View interface {
 	// Watch calls f for every node that is alive now, and then whenever one dies
 	// or comes alive, until stop.
@@ -25,7 +25,7 @@ type View interface {
 // AgentConfig configures an [Agent].
 type AgentConfig struct {
 	Self  nid.NID      // may be zero on a node with one NID
-	View  View         // of the managers on this node; nil: nobody ever dies
+	View  View         // of the managers on this node, a *gossip.Agent; nil: only silence tells of deaths
 	Log   *slog.Logger // nil discards
 	Clock machine.Clock
 	// Incarnation rises with every life of the node. Default: the node's.
@@ -33,8 +33,9 @@ type AgentConfig struct {
 	// Buffers is how many datagrams can arrive at a time without waiting or, by
 	// multicast, being lost. Default 64.
 	Buffers int
-	// Fragment is the largest payload of a datagram that can arrive, in bytes: no
-	// less than that of the groups' managers. Default 4096.
+	// Fragment is the largest payload of a datagram that can arrive, in bytes.
+	// With less than others a node lowers that of the group, or is refused: see
+	// ManagerConfig.LeastFragment. Default 4096.
 	Fragment int
 	// Members is how many members a group can have. Default 1024.
 	Members int
@@ -153,7 +154,7 @@ func orDefault(n, d int) int {
 }
 
 // Stop ends taking part in all groups, without waiting for what is under way: its
-// senders are told ErrStopped. It waits for handlers that run, but for no longer than a
+// senders are told ErrStopped, and managers that this node is no member. It waits for handlers that run, but for no longer than a
 // second, nor at all when a handler calls it: that one, which is called no more, then
 // goes on in its goroutine.
 func (a *Agent) Stop() {

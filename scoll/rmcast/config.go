@@ -17,7 +17,8 @@ type Config struct {
 	// Managers are the nodes that may manage the group, in the order of their
 	// turns (RM-A18). At least one.
 	Managers []nid.NID
-	// Admit are the nodes besides Managers that may be members. Nil: all nodes.
+	// Admit are the nodes besides Managers that may be members: this member takes messages
+	// of no others. Nil: all nodes.
 	Admit []nid.NID
 	// MTU is the largest payload of a multicast datagram, in bytes. 0: this node
 	// has no multicast, and the payload goes down the tree for all.

@@ -5,6 +5,9 @@
 // Access", here called the seed). It speaks of rows RM-1 to RM-36 and of decisions
 // RM-A1 to RM-A22 on it.
 //
+// Users need [Start], [Agent.Manage] on the managers, [Agent.Join], [Group.Ready],
+// [Group.Send] and [Group.Leave]; docs/multicast.md has more.
+//
 // [Machine] is one member of one group, [Manager] the one who gives out numbers and
 // lists of members. Both are values that know no clock and no network: what they want
 // done are effects, and what arrives are inputs. Agents let an LNet node take part.

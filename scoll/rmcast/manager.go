@@ -17,7 +17,8 @@ type ManagerConfig struct {
 	Group       GroupID
 	// Managers are the nodes that may manage the group, in the order of their turns.
 	Managers []nid.NID
-	// Admit are the nodes besides Managers that may be members. Nil: all nodes.
+	// Admit are the nodes besides Managers that may be members: this manager lets in no
+	// others. Nil: all nodes.
 	Admit []nid.NID
 	// Window is how many datagrams of one origin are in flight at most, and Fragment
 	// how many bytes of payload each has at most. Defaults 128 and 4096.
@@ -40,6 +41,7 @@ type ManagerConfig struct {
 	LeaveAfter time.Duration
 	// MemberTimeout is after what silence a member is left behind, if most of the others are
 	// heard: members report each half second. Default 30 s; negative: never.
+	// Without a View each killed process costs that long, and ErrSplit.
 	MemberTimeout time.Duration
 	// FirstAck is how long a member has to acknowledge the first list with it. Default 5 s.
 	FirstAck time.Duration
