@@ -18,7 +18,7 @@ import (
 
 // TestMain lets the test binary be the other process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member", "caster", "inhabitant"}, os.Args[1]) {
+	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member", "caster", "inhabitant", "spinner"}, os.Args[1]) {
 		main()
 	}
 	os.Exit(m.Run())

@@ -87,8 +87,20 @@ func (c *crowd) step(in health.ServerInput) {
 		case e.Kind == health.DoLook && c.busy:
 			c.looks++
 			c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Seen, Client: e.Client, At: c.now}, &c.out)
+		case e.Kind == health.DoSend && c.busy:
+			c.answer(e)
 		}
 	}
+}
+
+// answer has a busy client say that it is there, if it is asked.
+func (c *crowd) answer(e *health.ServerEffect) {
+	m, err := health.ParseMessage(c.out.Data(e))
+	if err != nil || m.Kind != health.Ask {
+		return
+	}
+	m.Kind = health.Here
+	c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Arrived, From: e.To, Data: m.AppendBinary(nil)}, &c.out)
 }
 
 // idle lets time pass without a message.
