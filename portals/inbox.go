@@ -47,7 +47,10 @@ type inboxBuffer struct {
 // errNoHandler is a mistake of the caller.
 var errNoHandler = errors.New("portals: an inbox needs a Handle")
 
-// Open posts the buffers. Messages may arrive before it returns. Call it once. Errors: EBUSY
+// ErrInUse says that another inbox is open at a portal.
+const ErrInUse = syscall.EBUSY
+
+// Open posts the buffers. Messages may arrive before it returns. Call it once. Errors: ErrInUse
 // if another inbox, whose messages this one would take, is open on the portal, and those of
 // [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
 func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
@@ -61,7 +64,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 		cfg.Size = MaxPayload
 	}
 	if p := t.portal(cfg.Portal); p != nil && !p.claim(in) {
-		return opError("Inbox.Open", syscall.EBUSY)
+		return opError("Inbox.Open", ErrInUse)
 	}
 	if err := t.SetLazy(cfg.Portal); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -112,7 +111,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 			for _, open := range inboxes[:i] {
 				open.inbox.Close()
 			}
-			if errors.Is(err, syscall.EBUSY) {
+			if errors.Is(err, portals.ErrInUse) {
 				err = ErrTaken
 			}
 			return nil, fmt.Errorf("rmcast: post buffers: %w", err)
