@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// answer is what a member tells a new manager.
+// told is what a member tells a new manager.
 type told struct {
 	id      uint32 // of the node; its number is that too
 	counter uint64 // of the newest list that it knows, 0: it does not answer
@@ -78,60 +78,74 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 	return members, expelled
 }
 
-// TestBallots: RM-A9: a new manager goes on from a list of which most members answer and know
-// no later one; what one member says of another list changes nothing.
-func TestBallots(t *testing.T) {
-	five, six := []uint32{1, 2, 3, 4, 5}, []uint32{1, 2, 3, 4, 5, 6}
-	all := func(list []uint32, who ...uint32) (answers []told) {
-		for _, n := range who {
-			answers = append(answers, told{id: n, counter: 3, list: list, usable: true})
-		}
-		return answers
+// ballotCase is what members tell, and the election that comes of it.
+type ballotCase struct {
+	name     string
+	ended    []uint32
+	answers  []told
+	members  []uint32
+	expelled []uint32
+}
+
+var fiveMembers, sixMembers = []uint32{1, 2, 3, 4, 5}, []uint32{1, 2, 3, 4, 5, 6}
+
+// tell has members say that they and all others have a list.
+func tell(list []uint32, who ...uint32) (answers []told) {
+	for _, n := range who {
+		answers = append(answers, told{id: n, counter: 3, list: list, usable: true})
 	}
-	for _, tt := range []struct {
-		name     string
-		ended    []uint32
-		answers  []told
-		members  []uint32
-		expelled []uint32
-	}{
-		{"all", nil, all(five, five...), five, nil},
-		{"most", nil, all(five, 1, 2, 4), []uint32{1, 2, 4}, nil},
-		{"few", nil, all(five, 1, 2), nil, nil},
-		{"half", nil, all(six, 1, 2, 3), nil, nil},
-		{"most without those that have ended", []uint32{4, 5}, all(five, 1, 2), []uint32{1, 2}, nil},
-		{"one leaves", nil, append(all(five, 1, 2), told{id: 3, counter: 3, list: five, flags: OrderLeaving}), nil, nil},
+	return answers
+}
+
+// ballotCases are of one list, and of others that somebody tells of beside it.
+func ballotCases() []ballotCase {
+	return append(oneList(), laterLists()...)
+}
+
+func oneList() []ballotCase {
+	return []ballotCase{
+		{"all", nil, tell(fiveMembers, fiveMembers...), fiveMembers, nil},
+		{"most", nil, tell(fiveMembers, 1, 2, 4), []uint32{1, 2, 4}, nil},
+		{"few", nil, tell(fiveMembers, 1, 2), nil, nil},
+		{"half", nil, tell(sixMembers, 1, 2, 3), nil, nil},
+		{"most without those that have ended", []uint32{4, 5}, tell(fiveMembers, 1, 2), []uint32{1, 2}, nil},
+		{"one leaves", nil, append(tell(fiveMembers, 1, 2), told{id: 3, counter: 3, list: fiveMembers, flags: OrderLeaving}), nil, nil},
 		{
 			"one lies of a later list", nil,
-			append(all(five, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4, 70, 71, 72}, usable: true}),
+			append(tell(fiveMembers, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4, 70, 71, 72}, usable: true}),
 			[]uint32{1, 2, 3, 4},
 			nil,
 		},
 		{
 			"one lies of a later list of itself alone", nil,
-			append(all(five, 1, 2, 3, 5), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			append(tell(fiveMembers, 1, 2, 3, 5), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
 			[]uint32{1, 2, 3, 5},
 			[]uint32{4},
 		},
 		{
 			"the same, and one does not answer", nil,
-			append(all(five, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			append(tell(fiveMembers, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
 			[]uint32{1, 2, 3},
 			[]uint32{4},
 		},
 		{
 			"a stranger lies of a list of its own", nil,
-			append(all(five, five...), told{id: 9, counter: 9, list: []uint32{9}, usable: true}),
-			five,
+			append(tell(fiveMembers, fiveMembers...), told{id: 9, counter: 9, list: []uint32{9}, usable: true}),
+			fiveMembers,
 			[]uint32{9},
 		},
+	}
+}
+
+func laterLists() []ballotCase {
+	return []ballotCase{
 		{
 			"a later list that the others went on with", nil,
-			append(all(five, 4, 5), told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}), nil, nil,
+			append(tell(fiveMembers, 4, 5), told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}), nil, nil,
 		},
 		{
 			"most of a list, left behind by the later one", nil,
-			append(all(five, 4, 5), told{id: 1, counter: 4, list: []uint32{1, 2, 3}, usable: true}, told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}),
+			append(tell(fiveMembers, 4, 5), told{id: 1, counter: 4, list: []uint32{1, 2, 3}, usable: true}, told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}),
 			[]uint32{1, 3},
 			[]uint32{4, 5},
 		},
@@ -168,7 +182,13 @@ func TestBallots(t *testing.T) {
 			[]told{{id: 1, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}, {id: 2, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}},
 			nil, nil,
 		},
-	} {
+	}
+}
+
+// TestBallots: RM-A9: a new manager goes on from a list of which most members answer and know
+// no later one; what one member says of another list changes nothing.
+func TestBallots(t *testing.T) {
+	for _, tt := range ballotCases() {
 		members, expelled := electionOf(t, tt.ended, tt.answers)
 		slices.Sort(members)
 		slices.Sort(expelled)
