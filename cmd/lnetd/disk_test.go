@@ -28,14 +28,8 @@ func TestBadDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := lnetdtest.Build(t)
-	for _, state := range []struct {
-		name         string
-		spoil, amend func(*smalldisk.Disk)
-	}{
-		{"full", (*smalldisk.Disk).Fill, (*smalldisk.Disk).Free},
-		{"read-only", func(d *smalldisk.Disk) { d.ReadOnly(true) }, func(d *smalldisk.Disk) { d.ReadOnly(false) }},
-	} {
-		t.Run(state.name, func(t *testing.T) {
+	for _, trouble := range smalldisk.Troubles {
+		t.Run(trouble.Name, func(t *testing.T) {
 			disk := smalldisk.New(t)
 			start := func() *lnetdtest.Daemon {
 				return commands.Start(t, lnetdtest.Config{
@@ -51,14 +45,14 @@ func TestBadDisk(t *testing.T) {
 				})
 			}
 			for n := range 2 { // the first start, and one that finds files
-				state.spoil(disk)
+				trouble.Spoil(disk)
 				d := start()
-				wantRecords(d, n == 1 && state.name == "full") // what is there can be opened without room
+				wantRecords(d, n == 1 && trouble.Name == "full") // what is there can be opened without room
 				if !strings.Contains(d.Log(), "the incarnation of this node is not kept") {
 					t.Errorf("start %d: it does not say what it cannot keep:\n%s", n, d.Log())
 				}
-				state.amend(disk)
-				if n == 0 || state.name == "full" { // a file that is there is opened for writing when there is a client
+				trouble.Amend(disk)
+				if n == 0 || trouble.Name == "full" { // a file that is there is opened for writing when there is a client
 					wantRecords(d, true)
 				}
 				if err := d.Stop(); err != nil {

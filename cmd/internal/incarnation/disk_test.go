@@ -14,14 +14,8 @@ import (
 // memory of that start: the number before stays, this one is above it, and the next start
 // with room goes on.
 func TestDiskFull(t *testing.T) {
-	for _, state := range []struct {
-		name         string
-		spoil, amend func(*smalldisk.Disk)
-	}{
-		{"full", (*smalldisk.Disk).Fill, (*smalldisk.Disk).Free},
-		{"read-only", func(d *smalldisk.Disk) { d.ReadOnly(true) }, func(d *smalldisk.Disk) { d.ReadOnly(false) }},
-	} {
-		t.Run(state.name, func(t *testing.T) {
+	for _, trouble := range smalldisk.Troubles {
+		t.Run(trouble.Name, func(t *testing.T) {
 			disk := smalldisk.New(t)
 			taken := uint64(0)
 			life := func(seconds int64) (n uint64, said string) {
@@ -47,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 				{true, 800, 900e9 + 2}, // what is there is read all the same
 			} {
 				if start.bad {
-					state.spoil(disk)
+					trouble.Spoil(disk)
 				}
 				n, said := life(start.seconds)
 				if n != start.want {
@@ -59,7 +53,7 @@ func TestDiskFull(t *testing.T) {
 					}
 					continue
 				}
-				state.amend(disk)
+				trouble.Amend(disk)
 				wantSaid(t, said, "level=WARN", "is not kept", "make room")
 			}
 		})

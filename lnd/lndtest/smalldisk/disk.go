@@ -37,6 +37,15 @@ type Disk struct {
 	ns *os.File
 }
 
+// Troubles are what can be wrong with a disk, each with its remedy.
+var Troubles = []struct {
+	Name         string
+	Spoil, Amend func(*Disk)
+}{
+	{"full", (*Disk).Fill, (*Disk).Free},
+	{"read-only", func(d *Disk) { d.ReadOnly(true) }, func(d *Disk) { d.ReadOnly(false) }},
+}
+
 // New mounts an empty disk for a test.
 func New(t testing.TB) *Disk {
 	t.Helper()
