@@ -46,8 +46,11 @@ type Config struct {
 	// WrqSGE (wrq_sge) is how many pieces of memory a WRITE gathers. 0: as many as the
 	// device can; kernels have 2.
 	WrqSGE int
-	// Cksum (cksum) adds checksums to messages. Those that arrive are verified in any case,
-	// but for the ones that kernels are known to get wrong, see VerifyChecksum of kib.
+	// Cksum (cksum) adds checksums to messages, counted as the peer counts its own: before
+	// the peer has shown one there are none, since kernels differ and end the connection at
+	// one that they count otherwise. Nodes of ours say that they take either. Checksums that
+	// arrive are verified in any case, but for the ones that kernels are known to get wrong,
+	// see VerifyChecksum of kib.
 	Cksum bool
 
 	// RxBuffers is how many messages of 4 KiB the NI can be receiving at a time, of

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"syscall"
@@ -147,7 +148,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// packetTap counts packets.
+// packetTap keeps packets.
 type packetTap struct {
 	lnd.Tap
 	sent, received chan lnd.Packet
@@ -158,6 +159,7 @@ func (p packetTap) Packet(v lnd.Packet) {
 	if v.Sent {
 		list = p.sent
 	}
+	v.Bytes = bytes.Clone(v.Bytes)
 	select {
 	case list <- v:
 	default:

@@ -36,6 +36,7 @@ type conn struct {
 	peerStamp       uint64
 	version         kib.Version
 	depth, maxFrags int
+	counting        kib.Counting // of the peer's checksums
 
 	mu       sync.Mutex // guards all below
 	state    connState

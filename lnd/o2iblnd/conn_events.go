@@ -107,7 +107,7 @@ func (c *conn) established(private []byte) {
 			return
 		}
 		c.depth, c.maxFrags = int(p.out.ack.QueueDepth), int(p.out.ack.MaxFrags)
-		c.peerStamp, c.version = p.set.stamp, p.set.version
+		c.peerStamp, c.version, c.counting = p.set.stamp, p.set.version, p.out.counting
 	} else {
 		p.step(peerIn{kind: peerAccepted, stamp: c.peerStamp, version: c.version})
 	}

@@ -16,7 +16,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	}
 	c.ask = a
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: uint16(a.depth), MaxFrags: uint16(a.maxFrags), MaxMsgSize: kib.MaxMsgSize}}
-	private := ni.greeting(&m, kib.ConnReq, p, a.stamp)
+	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: nobody knows yet how the peer counts
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	vc, err := ni.dev.Connect(to, ni.connConfig(c, a.depth, private), c.event)
 	if err != nil {
@@ -34,8 +34,18 @@ func (ni *NI) greeting(m *kib.Msg, typ kib.MsgType, p *peer, stamp uint64) []byt
 		Version: kib.V2, Type: typ, SrcNID: ni.nid, SrcStamp: ni.stamp, DstNID: p.id, DstStamp: stamp,
 	}
 	b, _ := m.AppendBinary(nil)
-	if ni.cfg.Cksum {
-		kib.SetChecksum(b, false, kib.Unsigned)
+	return b
+}
+
+// ack encodes the CONNACK of c.
+func (ni *NI) ack(c *conn, m *kib.Msg, stamp uint64) []byte {
+	b := ni.greeting(m, kib.ConnAck, c.peer, stamp)
+	switch {
+	case !ni.cfg.Cksum:
+	case c.counting == kib.Unknown:
+		b = kib.AppendEither(b)
+	default:
+		kib.SetChecksum(b, false, c.counting)
 	}
 	return b
 }
@@ -62,7 +72,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
 		depth: depth, maxFrags: c.maxFrags, highWater: depth * ni.cfg.PeerCreditsHIW / ni.depth,
 		concurrent: ni.cfg.ConcurrentSends, gather: ni.cfg.WrqSGE, sendGather: ni.attr.SGEs,
-		timeout: ni.cfg.Timeout, keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, firstCookie: ni.cfg.FirstCookie,
+		timeout: ni.cfg.Timeout, keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, counting: c.counting, firstCookie: ni.cfg.FirstCookie,
 	}
 }
 
@@ -124,9 +134,9 @@ func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
 		return
 	}
 	c.depth, c.maxFrags = int(m.Params.QueueDepth), int(m.Params.MaxFrags)
-	c.peerStamp, c.version = m.SrcStamp, m.Version
+	c.peerStamp, c.version, c.counting = m.SrcStamp, m.Version, m.CountingOf(r.Private())
 	ack := kib.Msg{Params: kib.ConnParams{QueueDepth: m.Params.QueueDepth, MaxFrags: m.Params.MaxFrags, MaxMsgSize: kib.MaxMsgSize}}
-	vc, err := r.Accept(ni.connConfig(c, c.depth, ni.greeting(&ack, kib.ConnAck, p, m.SrcStamp)), c.event)
+	vc, err := r.Accept(ni.connConfig(c, c.depth, ni.ack(c, &ack, m.SrcStamp)), c.event)
 	if err != nil {
 		if c.abandon() {
 			p.acceptFailed(newError(AcceptFailed, lustre(p.id), err))

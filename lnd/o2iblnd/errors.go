@@ -64,7 +64,7 @@ var advices = map[Reason]string{
 	NoListener:       "is LNet started there, and service the same on both sides?",
 	RejectedVersion:  "version 1 is not spoken: the peer needs Lustre 2.4 or later",
 	RejectedLimit:    "see the peer's log",
-	Rejected:         "does the peer have an NI on this net? see its log",
+	Rejected:         "the peer's log says why; often it has no NI on this net",
 	TransportFailed:  "is the node up, and does UDP port 4791 get through?",
 	NoTx:             "raise ntx",
 	NoMemory:         "see the limit of locked memory",

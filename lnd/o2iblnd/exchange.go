@@ -71,7 +71,8 @@ type exchangeConfig struct {
 	sendGather       int // and in a SEND, its header included
 	timeout          time.Duration
 	keepalive        time.Duration // negative: none
-	checksum         bool
+	checksum         bool          // add checksums once it is known how the peer counts
+	counting         kib.Counting  // as far as that is known
 	firstCookie      uint64
 }
 

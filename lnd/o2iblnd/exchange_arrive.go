@@ -39,6 +39,9 @@ func (x *exchange) inspect(b []byte, m *kib.Msg, out *exchangeOut) (why Reason, 
 		}
 		out.Counted = append(out.Counted, SumNotTrusted)
 	}
+	if x.cfg.checksum && x.cfg.counting == kib.Unknown {
+		x.cfg.counting = m.CountingOf(b)
+	}
 	if err = m.CheckConn(x.cfg.peer, x.cfg.peerStamp, x.cfg.local, x.cfg.stamp); err != nil {
 		return StaleMessage, err
 	}

@@ -139,13 +139,17 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 	if kind == kib.Immediate && t.msg.Payload.Length > 0 {
 		b = x.attach(b, wr.bytes[0], t, out)
 	}
-	if x.cfg.checksum {
-		kib.SetChecksum(b[wr.bytes[0]:], false, kib.Unsigned)
+	if x.summing() {
+		kib.SetChecksum(b[wr.bytes[0]:], false, x.cfg.counting)
 	}
 	out.Bytes = b
 	wr.bytes[1], wr.pieces[1] = len(b), len(out.Pieces)
 	out.WRs = append(out.WRs, wr)
 }
+
+// summing reports whether messages get a checksum. A kernel ends the connection at one
+// that it would have counted otherwise, so there is none before it has shown its own.
+func (x *exchange) summing() bool { return x.cfg.checksum && x.cfg.counting != kib.Unknown }
 
 // attach adds the payload of an IMMEDIATE whose header begins at b[at]: by reference,
 // or copied if there are too many pieces, or the checksum covers it.
@@ -153,7 +157,7 @@ func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 	p := t.msg.Payload
 	binary.LittleEndian.PutUint32(b[at+8:], uint32(kib.ImmediateSize+p.Length)) // ibm_nob
 	x.counts.bytesOut += uint64(p.Length)
-	if !x.cfg.checksum {
+	if !x.summing() {
 		begin, src, n := len(out.Pieces), newCursor(p), 0
 		if out.Pieces, n = src.take(p.Length, x.cfg.sendGather-1, nil, out.Pieces); n == p.Length {
 			return b

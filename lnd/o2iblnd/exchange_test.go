@@ -293,6 +293,7 @@ func TestRandom(t *testing.T) {
 			c.highWater = depth * rapid.IntRange(4, 7).Draw(t, "hiw") / 8
 			c.gather = rapid.IntRange(1, 4).Draw(t, "gather")
 			c.checksum = rapid.Bool().Draw(t, "checksum")
+			c.counting = rapid.SampledFrom([]kib.Counting{kib.Unknown, kib.Unsigned, kib.Signed}).Draw(t, "counting")
 		})
 		sent := [2]int{}
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {

@@ -35,7 +35,10 @@ func (s *peerSet) connected(now time.Duration, in peerIn, out *peerOut) {
 		s.failed(now, out.refused, out)
 		return
 	}
-	out.ack = m.Params
+	out.ack, out.counting = m.Params, m.CountingOf(in.private)
+	if out.counting == kib.Unknown && m.TakesEither(in.private) {
+		out.counting = kib.Unsigned
+	}
 	s.established(m.SrcStamp, m.Version, out)
 }
 

@@ -44,6 +44,8 @@ type peerOut struct {
 	refused *Error  // peerConnected: end the connection
 	ack     kib.ConnParams
 
+	counting kib.Counting // peerConnected: how the peer counts, as its answer shows
+
 	withdraw    bool // give up attempts that are not answered
 	closeStale  bool // close connections to other lives than stamp of the set
 	failPending bool // fail the messages that wait for a connection with err

@@ -9,7 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/o2iblnd/internal/replay"
+	"ulnet/lnd/o2iblnd/kib"
 )
 
 // The recordings of kernels. Nodes 10.88.0.2 and .3 are kernels; .1 was improvised.
@@ -65,5 +68,32 @@ func TestPings(t *testing.T) {
 				t.Errorf("differences (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestChecksumsOfPeer: kernels end a connection at a checksum that they count otherwise,
+// and x86 counted bytes with their signs before Linux 6.2: with cksum=1 a request for a
+// connection has no checksum, and all that follows has the peer's.
+func TestChecksumsOfPeer(t *testing.T) {
+	for _, file := range []string{activePing, passivePing} {
+		for _, counting := range []kib.Counting{kib.Unsigned, kib.Signed} {
+			t.Run(counting.String(), func(t *testing.T) {
+				roles(t, file, func(t *testing.T, s *replay.Script, host netip.Addr) {
+					s.AddChecksums(host, counting)
+					defer func() { // roles gives both the same script
+						s.AddChecksums(host, kib.Unknown)
+					}()
+					n := prepare(t, s, host)
+					n.Player.Also = append(n.Player.Also[:len(n.Player.Also):len(n.Player.Also)], replay.Checksums(counting))
+					if err := n.start(s, n.Stage, func(c *o2iblnd.Config, _ *lnd.Config) { c.Cksum = true }); err != nil {
+						t.Fatal(err)
+					}
+					n.play()
+					if n.Player.Seen["checksum"] == 0 {
+						t.Error("no message has a checksum")
+					}
+				})
+			})
+		}
 	}
 }

@@ -3,14 +3,19 @@ package kib
 import "math/bits"
 
 // Counting tells how a checksum counts bytes: the C type char is signed on x86
-// before Linux 6.2, and unsigned everywhere from then on.
-type Counting bool
+// before Linux 6.2, and unsigned everywhere from then on. A node checks checksums by
+// its own counting alone.
+type Counting uint8
 
-// The two ways.
+// The two ways. The zero value means that nobody knows yet.
 const (
-	Unsigned Counting = false
-	Signed   Counting = true
+	Unknown Counting = iota
+	Unsigned
+	Signed
 )
+
+// String returns the name of the counting.
+func (c Counting) String() string { return [...]string{"unknown", "unsigned", "signed"}[c] }
 
 // checksumAt is where the checksum stands in a message.
 const checksumAt = 12
@@ -43,11 +48,41 @@ func (h *Header) VerifyChecksum(b []byte) error {
 	if h.Checksum == 0 {
 		return nil
 	}
-	b = b[:min(uint64(h.Nob), uint64(len(b)))]
+	b = h.counted(b)
 	if Checksum(b, Unsigned) != h.Checksum && Checksum(b, Signed) != h.Checksum {
 		return ErrChecksum
 	}
 	return nil
+}
+
+// counted is the part of b that the checksum covers.
+func (h *Header) counted(b []byte) []byte { return b[:min(uint64(h.Nob), uint64(len(b)))] }
+
+// CountingOf tells how the sender of the message in b, whose header is h, counts: the
+// way that gives its checksum. It is Unknown if there is none, or neither way gives it.
+func (h *Header) CountingOf(b []byte) Counting {
+	if h.Checksum == 0 {
+		return Unknown
+	}
+	b = h.counted(b)
+	for _, c := range [...]Counting{Unsigned, Signed} {
+		if Checksum(b, c) == h.Checksum {
+			return c
+		}
+	}
+	return Unknown
+}
+
+// eitherMark follows a CONNACK whose sender checks checksums either way. Receivers that
+// do not know it ignore what is behind a message, as they must: private data is padded.
+const eitherMark = "sum?"
+
+// AppendEither appends to a CONNACK that its sender takes checksums of either counting.
+func AppendEither(b []byte) []byte { return append(b, eitherMark...) }
+
+// TakesEither reports whether the CONNACK in b, whose header is h, says so.
+func (h *Header) TakesEither(b []byte) bool {
+	return uint64(len(b)) >= uint64(h.Nob)+uint64(len(eitherMark)) && string(b[h.Nob:][:len(eitherMark)]) == eitherMark
 }
 
 // SetChecksum puts the checksum of a message into it.
