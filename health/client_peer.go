@@ -135,8 +135,7 @@ func (c *Client) attach(id nid.NID) {
 	p := c.peer(id)
 	p.wanted, p.refused = true, false
 	switch {
-	case p.state == attached:
-		c.tell(Attached, id, OK)
+	case p.state == attached: // the user was told when that began
 		return
 	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // as when the master was chosen
 		return

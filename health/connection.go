@@ -242,7 +242,8 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 }
 
 // Attach connects to a server besides the master. Notify is told how that goes:
-// Attached, or Refused, with NotConnected if there is no master now (CH-58).
+// Attached, or Refused, with NotConnected if there is no master now (CH-58). Of a
+// server that is connected already it is told nothing more.
 func (c *Connection) Attach(id nid.NID) { c.runner.Do(ClientInput{Kind: Attach, Server: id}) }
 
 // Detach disconnects from a server that is not the master.
