@@ -14,6 +14,7 @@ type election struct {
 	candidate nid.NID       // who was asked; zero: nobody
 	sequence  uint64
 	again     bool // the candidate was asked twice
+	belated   bool // the candidate has accepted an earlier question of this election
 	round     uint
 	tried     []nid.NID // in this round
 	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19), or whom it has named
@@ -77,7 +78,7 @@ func (c *Client) campaign() {
 	}
 	c.epoch++
 	e.tried = append(e.tried, candidate)
-	e.candidate, e.again, e.at = candidate, false, c.now+c.cfg.Try/2
+	e.candidate, e.again, e.belated, e.at = candidate, false, false, c.now+c.cfg.Try/2
 	c.nominate(candidate)
 }
 
@@ -120,7 +121,7 @@ func (c *Client) nominate(id nid.NID) {
 		p.silent = max(c.now, 1)
 	}
 	m := Message{Kind: Connect, Server: id, Epoch: c.epoch, Name: []byte(c.cfg.Name)}
-	if p.state == attached {
+	if p.state == attached || c.election.belated {
 		m = Message{Kind: Choose, Server: id, Epoch: c.epoch}
 	} else {
 		p.state = perhaps

@@ -83,6 +83,8 @@ func (c *Client) answered(p *peer, m *Message) {
 		} else {
 			c.declined(p, m)
 		}
+	case m.Kind == Accept && p.state == perhaps && !p.wanted && !p.joining:
+		c.belated(p, m)
 	case m.Kind == Accept && p.state == perhaps:
 		c.accepted(p, m)
 	case good && p.state == detached && !p.asking:
