@@ -92,7 +92,7 @@ const (
 	Dropped                             // Server, Code: not connected to it any more
 	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master
 	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next life begins
-	Superseded                          // Server, Incarnation: a later life of this client exists elsewhere; this one ends
+	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one ends
 	clientEvents
 )
 
@@ -116,6 +116,9 @@ type ClientEvent struct {
 	Epoch       uint32          `json:"epoch,omitempty"`
 	Incarnation uint64          `json:"incarnation"`
 	Server      nid.NID         `json:"server,omitzero"`
+	// Peer is where the later life of Superseded runs, if Server knows; servers of
+	// versions before 2026-11-24 do not say.
+	Peer nid.NID `json:"peer,omitzero"`
 }
 
 // ClientOutput is what a [Client] wants done, in order.

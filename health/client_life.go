@@ -68,6 +68,7 @@ func (c *Client) stale(from nid.NID, m *Message) (over bool) {
 	}
 	c.life = max(c.life, m.Incarnation)
 	c.tell(Superseded, from, Stale)
+	c.out.Effects[len(c.out.Effects)-1].Event.Peer = c.laterPeer(from, m)
 	c.rest()
 	return true
 }

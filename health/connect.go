@@ -49,7 +49,7 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 	}
 	i, known := s.find(m.Client)
 	if known && s.conn(i).incarnation > m.Incarnation {
-		return Message{Code: Stale, Incarnation: s.conn(i).incarnation}, true
+		return Message{Code: Stale, Incarnation: s.conn(i).incarnation, Server: s.conn(i).peer.NID}, true
 	}
 	master, ok := s.members.find(m.Server)
 	switch {
@@ -62,7 +62,7 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return r, false
 	}
 	if w := s.waiting.of(m.Client); w != nil && w.m.Incarnation > m.Incarnation {
-		return Message{Code: Stale, Incarnation: w.m.Incarnation}, true
+		return Message{Code: Stale, Incarnation: w.m.Incarnation, Server: w.from.NID}, true
 	}
 	switch {
 	case m.Incarnation > s.believed(m.Client):
@@ -128,7 +128,7 @@ func (s *Server) replace(i int32, q *asked) {
 		s.waiting.add(s, q)
 		return
 	case c.state == saving:
-		s.reject(&asked{from: c.peer, m: &Message{Client: c.id, Sequence: c.sequence}}, Message{Code: Stale, Incarnation: q.m.Incarnation})
+		s.reject(&asked{from: c.peer, m: &Message{Client: c.id, Sequence: c.sequence}}, Message{Code: Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
 	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
 		previous = noPlace
 	}

@@ -159,6 +159,7 @@ func (c *Connection) told(e ClientEvent) {
 			c.unwatch(id)
 		}
 		if e.Kind == Superseded {
+			logSuperseded(c.log, &e)
 			c.once.Do(func() { close(c.closed) })
 		}
 	}

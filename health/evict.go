@@ -307,7 +307,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 		}
 	} else {
 		if w := s.waiting.of(x.id); x.cause == Rebooted && w != nil && w.from != c.peer {
-			s.superseded(c, w.m.Incarnation)
+			s.superseded(c, w.m.Incarnation, w.from.NID)
 		} else {
 			s.notify(c, Global)
 		}

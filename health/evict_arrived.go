@@ -1,5 +1,7 @@
 package health
 
+import "ulnet/lnet/nid"
+
 // evictArrived evicts the clients that their master wants evicted (seed 001,
 // Specification 5; CH-A7).
 func (s *Server) evictArrived(in *ServerInput) {
@@ -56,7 +58,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		case c.state == saving:
 			s.reject(s.question(c), Message{Code: Global})
 		case Cause(e.Mark) == Rebooted:
-			s.superseded(c, e.Incarnation+1)
+			s.superseded(c, e.Incarnation+1, nid.NID{})
 		default:
 			s.notify(c, Global)
 		}

@@ -31,13 +31,13 @@ type Kind uint8
 const (
 	Connect     Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token
 	Accept                      // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned)
-	Reject                      // answer: Code, Retry, Server (the master in question), Epoch, Life; Incarnation: what is known
+	Reject                      // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch, Life; Incarnation: what is known
 	Ping                        // client → master: Epoch
 	Pong                        // answer: Code, Server (the master), Epoch, Life
 	Choose                      // client → server: Epoch, Server (its new master), Token
 	Chosen                      // answer: Code, Server, Epoch, Life, Token
 	Disconnect                  // client → server: Code (OK: it leaves all; NotConnected: this one)
-	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master), Epoch, Life
+	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
 	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
 	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
 	Ask                         // master → client: Epoch: is it there? Its node is

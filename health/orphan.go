@@ -1,5 +1,7 @@
 package health
 
+import "ulnet/lnet/nid"
+
 // due does what the deadline of a connection was set for.
 func (s *Server) due(i int32) {
 	c := s.conn(i)
@@ -102,10 +104,11 @@ func (s *Server) remind(i int32, c *conn) {
 
 // superseded tells a client of a later life. If it still runs there are two
 // clients with one id, of which this one ends: if it came back in its turn, each
-// would evict the other over and over.
-func (s *Server) superseded(c *conn, life uint64) {
+// would evict the other over and over. by is where the later life runs, zero if this
+// server does not know.
+func (s *Server) superseded(c *conn, life uint64, by nid.NID) {
 	s.stats.Notices[Stale]++
-	s.send(c.peer, &Message{Kind: Notice, Code: Stale, Client: c.id, Incarnation: life, Epoch: c.epoch, Server: s.members.nid(c.master)})
+	s.send(c.peer, &Message{Kind: Notice, Code: Stale, Client: c.id, Incarnation: life, Epoch: c.epoch, Server: by})
 }
 
 // notify sends a client a notice (CH-68).

@@ -73,6 +73,9 @@ func (s *Server) answer(q *asked, kind Kind, code Code, c *conn) {
 			a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
 		}
 	}
+	if i, ok := s.find(q.m.Client); ok && code == Stale {
+		a.Server = s.conn(i).peer.NID
+	}
 	s.send(q.from, &a)
 }
 

@@ -31,7 +31,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	if old := w.clients[m.Client]; old != nil {
 		since = old.since
 		if old.m.Incarnation < m.Incarnation {
-			s.reject(&old.asked, Message{Code: Stale, Incarnation: m.Incarnation})
+			s.reject(&old.asked, Message{Code: Stale, Incarnation: m.Incarnation, Server: q.from.NID})
 		}
 	} else {
 		w.queue = append(w.queue, waitPlace{m.Client, since})

@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
+	"ulnet/health"
 )
 
 const (
@@ -218,6 +219,9 @@ func eventLine(e *node.HealthEvent) string {
 	}
 	if e.Code != "" && e.Code != "ok" {
 		line += ": " + e.Code
+	}
+	if e.Event == health.Superseded.String() && e.Peer != "" {
+		line += ", by " + e.Peer
 	}
 	if e.Master != "" {
 		line += fmt.Sprintf(", master %s, epoch %d", e.Master, e.Epoch)

@@ -48,6 +48,9 @@ func (m *healthMessage) listed() bool { return m.Kind == health.Digest || m.Kind
 
 // role is what the server in a message is to the client.
 func (m *healthMessage) role() string {
+	if m.Code == health.Stale {
+		return "later life at" // servers of older versions name the master
+	}
 	switch m.Kind {
 	case health.Accept:
 		return "previous master"

@@ -85,7 +85,7 @@ func (e *healthEvents) ofServer(ev health.Event) {
 
 // ofClient reports an event of the client role.
 func (e *healthEvents) ofClient(ev health.ClientEvent) {
-	event := HealthEvent{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server)}
+	event := HealthEvent{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server), Peer: textOf(ev.Peer)}
 	if ev.Code != health.OK {
 		event.Code = ev.Code.String()
 	}
