@@ -48,7 +48,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = Newer
-	case c.master != from, c.incarnation == e.Incarnation && e.before(c.epoch): // or it has chosen that one again since
+	case c.master != from && !e.ofOrphan(c), c.incarnation == e.Incarnation && e.before(c.epoch): // or it has chosen that one again since
 		if x.Code = OtherMaster; c.state == evicting {
 			c.previous = from
 		}

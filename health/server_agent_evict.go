@@ -12,8 +12,9 @@ type evictOrder struct{ done func(Code, nid.NID) }
 
 // Evict evicts a client from all servers. done is told, perhaps before Evict
 // returns, OK if the eviction has begun, and otherwise why not: NotConnected,
-// Busy, Orphaned, or OtherMaster and which one, where it can be done. A stopped
-// agent has no clients: NotConnected.
+// Busy, Orphaned (it was recovered, and its master has not confirmed it yet), or
+// OtherMaster and which one, where it can be done. NoQuorum: this server is cut off,
+// and has ended the connection here only. A stopped agent has no clients: NotConnected.
 func (a *ServerAgent) Evict(id ClientID, done func(code Code, master nid.NID)) {
 	o := &evictOrder{done}
 	a.mu.Lock()

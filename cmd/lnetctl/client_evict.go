@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,10 @@ func clientEvict(g *globals) *cobra.Command {
 once: each forgets it with all that it keeps for it. A client that still runs is told
 so, and connects again in its next life.
 
-Only the lnetd of the client's master can do that; another one says which it is.
+Only the lnetd of the client's master can do that; another one says which it is. An
+orphan, whose master is dead, is evicted by whichever server is asked; it stays where
+a later choice of a master is known. A server without a quorum ends the connection
+here only, says so, and exits with 1: the others are not told.
 The eviction goes on when the command has ended: 'lnetctl health watch' shows it.`,
 		Example: "  lnetctl client evict 5f1d7a84db00d2fce00b31a7fc73224f",
 		Args:    cli.Args("ID"),
@@ -59,13 +61,14 @@ func notEvicted(r *node.HealthEvicted) error {
 		return cli.Hint(fmt.Errorf("the master of client %v is %v, and only that one can evict it", r.Client, r.Master),
 			"on %v: lnetctl client evict %v", r.Master, r.Client)
 	case health.Orphaned:
-		return cli.Hint(fmt.Errorf("client %v has no master now, who could evict it", r.Client),
-			"it is evicted by itself unless it chooses one; see 'lnetctl client show %v', and evict it at its new master", r.Client)
+		return cli.Hint(fmt.Errorf("client %v is known from before a restart of this server, and its master %v has not confirmed it yet", r.Client, r.Master),
+			"evict it there, or try again in some seconds; see 'lnetctl client show %v'", r.Client)
 	case health.Busy:
 		return cli.Hint(fmt.Errorf("client %v connects or is evicted at this moment", r.Client),
 			"'lnetctl client show %v' says which; try again in a second", r.Client)
 	case health.NoQuorum:
-		return cli.Hint(errors.New("this server is cut off from most others, and evicts nobody for them"), "see 'lnetctl server list'")
+		return cli.Hint(fmt.Errorf("client %v was evicted from this server only, which is cut off from most others", r.Client),
+			"it may be connected elsewhere, and connect here again: when 'lnetctl health status' says 'quorum: yes', evict it at its master")
 	}
 	return cli.Hint(fmt.Errorf("client %v was not evicted: %v", r.Client, r.Result), "see 'lnetctl health status'")
 }

@@ -80,9 +80,9 @@ func TestClientEvict(t *testing.T) {
 		{health.OK, cli.OK, "is being evicted from all servers"},
 		{health.NotConnected, cli.Failed, "is not connected to this server\n  'lnetctl client list'"},
 		{health.OtherMaster, cli.Failed, "is 10.0.0.2@tcp, and only that one can evict it\n  on 10.0.0.2@tcp: lnetctl client evict " + id},
-		{health.Orphaned, cli.Failed, "has no master now"},
+		{health.Orphaned, cli.Failed, "has not confirmed it yet"},
 		{health.Busy, cli.Failed, "try again in a second"},
-		{health.NoQuorum, cli.Failed, "cut off from most others"},
+		{health.NoQuorum, cli.Failed, "was evicted from this server only, which is cut off from most others\n  it may be connected elsewhere"},
 		{health.Full, cli.Failed, "was not evicted: full"},
 	} {
 		f.evicted = node.HealthEvicted{Result: c.result, Master: serverTwo}

@@ -102,9 +102,9 @@ type HealthEvict struct {
 type HealthEvicted struct {
 	Client health.ClientID `json:"client"`
 	// Result is OK if the eviction has begun: all servers are told, and what came of
-	// it is an event. Otherwise nothing happened: NotConnected, Busy (it connects
-	// just now), Orphaned (it has no master, and is evicted unless it finds one), or
-	// OtherMaster: it can be evicted there.
+	// it is an event. NoQuorum: this server is cut off, and has evicted it here only.
+	// Otherwise nothing happened: NotConnected, Busy (it connects just now), Orphaned
+	// (it was recovered, and not confirmed yet), or OtherMaster: it can be evicted there.
 	Result health.Code `json:"result"`
 	Master nid.NID     `json:"master,omitzero"` // of the client, if it is connected
 }
@@ -145,7 +145,7 @@ type HealthEvent struct {
 	Epoch       uint32    `json:"epoch,omitempty"`
 	Cause       string    `json:"cause,omitempty"`  // of suspended and evicted, at a server
 	Master      string    `json:"master,omitempty"` // of the client, at a server
-	Peer        string    `json:"peer,omitempty"`   // whence the client speaks, at a server
+	Peer        string    `json:"peer,omitempty"`   // whence the client speaks, at a server; where the later life runs, of superseded
 	Server      string    `json:"server,omitempty"` // that an event of a client is about
 	Code        string    `json:"code,omitempty"`   // why, at a client
 	// Missed is how many events before this one were left out, because they came
