@@ -28,7 +28,7 @@ type AgentConfig struct {
 	View        View        // required
 	Broadcaster Broadcaster // required
 	Store       Store       // nil: nothing survives a restart
-	// Wall is the wall clock, for tombstones in the Store.
+	// Wall is the wall clock, for tombstones in the Store and the times of History.
 	Wall func() time.Time
 	// Export returns what is to be remembered of a connection besides; may be nil.
 	Export func(id ClientID, incarnation uint64) []byte
@@ -53,6 +53,7 @@ type ServerAgent struct {
 	transport transport
 	log       *slog.Logger
 	unwatch   func()
+	past      history
 	failing   atomic.Bool // the store has failed, and saved nothing since
 
 	mu      sync.Mutex
@@ -183,6 +184,7 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 			a.runner.Do(ServerInput{Kind: Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
 		}
 	case DoTell:
+		a.remember(&e.Event)
 		if a.cfg.Notify != nil {
 			a.cfg.Notify(e.Event)
 		}

@@ -111,6 +111,9 @@ func (k EventKind) String() string { return name(eventNames[:], uint64(k)) }
 // MarshalText implements encoding.TextMarshaler.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *EventKind) UnmarshalText(text []byte) error { return unmarshal(k, eventNames[:], text) }
+
 // Event is something that the user of a server is told.
 type Event struct {
 	Kind        EventKind     `json:"event"`

@@ -21,6 +21,7 @@ import (
 // fakeHealth answers with what there is, and notes what it is asked.
 type fakeHealth struct {
 	filters []node.HealthFilter
+	past    []node.HealthPastFilter
 	said    []string
 	err     error
 }
@@ -53,6 +54,11 @@ func (f *fakeHealth) HealthClients(filter node.HealthFilter) (node.HealthClients
 func (f *fakeHealth) HealthClient(name string) (health.ClientInfo, error) {
 	f.said = append(f.said, name)
 	return healthClient, f.err
+}
+
+func (f *fakeHealth) HealthHistory(filter node.HealthPastFilter) (node.HealthPast, error) {
+	f.past = append(f.past, filter)
+	return node.HealthPast{Matching: 1, Evictions: []health.Past{{Event: health.Event{Client: health.ClientIDOf("x"), Name: "a"}}}}, f.err
 }
 
 func (f *fakeHealth) HealthServers() ([]node.HealthPeer, error) { return healthServers, f.err }

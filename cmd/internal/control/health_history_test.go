@@ -1,0 +1,31 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/node"
+)
+
+// TestHealthHistory: the filter of a list of evictions arrives as it was given, and
+// what is no filter is refused.
+func TestHealthHistory(t *testing.T) {
+	f := &fakeHealth{}
+	c := NewClient(serve(t, Config{Node: &fakeNode{Health: f}}).path)
+	filters := []node.HealthPastFilter{{}, {Client: "a/b c?", NID: target.NID, Since: 90 * time.Second, Limit: 7}}
+	for _, filter := range filters {
+		if list, err := c.HealthHistory(t.Context(), filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
+			t.Errorf("%+v, %v", list, err)
+		}
+	}
+	for _, wrong := range []node.HealthPastFilter{{Since: -1}, {Limit: -1}, {Limit: node.MaxHealthLimit + 1}} {
+		if _, err := c.HealthHistory(t.Context(), wrong); err == nil {
+			t.Errorf("%+v was taken", wrong)
+		}
+	}
+	if diff := cmp.Diff(filters, f.past, byValue); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,46 @@
+package node
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// HealthPastFilter says which evictions by a server to list; the zero value: all.
+type HealthPastFilter struct {
+	Client string        // an id or a name
+	NID    nid.NID       // of the client
+	Since  time.Duration // only those of so long ago at most
+	Limit  int           // the latest so many; 0: DefaultHealthLimit
+}
+
+// HealthPast is a list of evictions by a server, the oldest first.
+type HealthPast struct {
+	Matching  int           `json:"matching"` // how many there are, as far as the server remembers
+	More      bool          `json:"more"`     // than are listed
+	Evictions []health.Past `json:"evictions"`
+}
+
+// HealthHistory lists evictions by this server. Errors: as of HealthClients.
+func (n *Node) HealthHistory(f HealthPastFilter) (HealthPast, error) {
+	agent, err := n.healthServer()
+	if err != nil {
+		return HealthPast{}, err
+	}
+	if f.Limit < 0 || f.Limit > MaxHealthLimit || f.Since < 0 {
+		return HealthPast{}, healthFailure(syscall.EINVAL, "limit %d, since %v: want 0 to %d, and no negative time", f.Limit, f.Since, MaxHealthLimit)
+	}
+	if f.Limit == 0 {
+		f.Limit = DefaultHealthLimit
+	}
+	after := time.Now().Add(-f.Since)
+	var list HealthPast
+	list.Evictions, list.Matching = agent.History(f.Limit, func(p *health.Past) bool {
+		return (f.Client == "" || p.Name == f.Client || p.Client.String() == f.Client) &&
+			(!f.NID.IsValid() || p.Peer.NID == f.NID) && (f.Since == 0 || p.At.After(after))
+	})
+	list.More = list.Matching > len(list.Evictions)
+	return list, nil
+}
