@@ -39,7 +39,7 @@ type ClientInputKind uint8
 const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // find a master
-	ClientLeave                   // disconnect from all
+	ClientLeave                   // disconnect from all; AllTold answers
 	ClientArrived                 // From, Life, At, Data: a message arrived
 	Traffic                       // Server, Sent, Heard: answers LookAt: what the transport last sent to it and heard of it
 	Attach                        // Server: connect to it, too; only with a master (CH-58)
@@ -66,10 +66,11 @@ type ClientEffectKind uint8
 
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
-	SendTo ClientEffectKind = iota // To, Data: send a message to a server
-	LookAt                         // To, Life: answer Traffic, with what was heard of that life
-	Tell                           // Event
-	Lonely                         // ClientOutput.Answers: there is no master, for these reasons
+	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
+	LookAt                          // To, Life: answer Traffic, with what was heard of that life
+	Tell                            // Event
+	Lonely                          // ClientOutput.Answers: there is no master, for these reasons
+	AllTold                         // all servers know that this client has left, or were told for T_evict: see Client.Unaware
 )
 
 // ClientEffect is one thing that a step wants done.
@@ -163,6 +164,8 @@ type Client struct {
 	settledAt time.Duration
 	token     []byte // of the master
 	peers     []peer // servers that this client has to do with, in the order in which it began
+	farewells []farewell
+	unaware   []nid.NID // servers that have not answered a farewell within T_evict
 	election  election
 	pinging   pinging
 	pauses    pauses
@@ -226,6 +229,9 @@ func (c *Client) apply(in *ClientInput) {
 	case ClientTimer:
 	case ClientStart:
 		if c.phase == resting {
+			c.farewells, c.unaware = nil, nil
+			// Above those of an earlier client of this node and life, whose messages may be late.
+			c.sequence = max(c.sequence, uint64(c.now))
 			c.elect(election{})
 		}
 	case ClientLeave:
@@ -249,6 +255,7 @@ func (c *Client) apply(in *ClientInput) {
 
 // expire does what is due.
 func (c *Client) expire() {
+	c.repeatFarewells()
 	if c.phase == electing && c.now >= c.election.at {
 		c.campaign()
 	}
@@ -274,7 +281,7 @@ func (c *Client) next() time.Duration {
 		}
 		return at
 	}
-	return machine.Never
+	return c.farewellAt()
 }
 
 // ask sends a server a question.

@@ -177,16 +177,6 @@ func (c *Client) doubt(id nid.NID) {
 	c.inform(p)
 }
 
-// leave disconnects from all servers.
-func (c *Client) leave() {
-	for i := range c.peers {
-		if p := &c.peers[i]; p.state != detached {
-			c.send(p.id, &Message{Kind: Disconnect})
-		}
-	}
-	c.rest()
-}
-
 // rest forgets all that there was.
 func (c *Client) rest() {
 	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}

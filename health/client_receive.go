@@ -13,6 +13,9 @@ func (c *Client) arrived(in *ClientInput) {
 		c.stats.Malformed++
 		return
 	}
+	if c.acknowledged(in.From, &m) {
+		return
+	}
 	p := c.known(in.From.NID)
 	if p == nil || in.From.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
 		c.stats.Stray++

@@ -215,6 +215,12 @@ func TestClientNotices(t *testing.T) {
 	h.from(h.to[0], Message{Kind: Notice, Code: 3})
 	h.step(ClientInput{Kind: ClientLeave})
 	h.want("", Disconnect, Disconnect, Disconnect)
+	for i, id := range h.to {
+		h.from(id, Message{Kind: Reject, Code: NotConnected, Sequence: h.c.farewells[0].sequence})
+		if n := len(h.c.farewells); n != 2-i {
+			t.Fatalf("%d farewells after %d answers", n, i+1)
+		}
+	}
 	if h.wake != machine.Never {
 		t.Error("a client that has left waits for something")
 	}

@@ -49,6 +49,9 @@ type Connection struct {
 	master nid.NID       // guarded by mu
 	closed chan struct{}
 	once   sync.Once
+
+	left     chan struct{} // closed when all servers know that this client has left, or were told for T_evict
+	leftOnce sync.Once
 }
 
 // ClientIDOf returns the id of the client of some name: always the same one.
@@ -85,6 +88,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	}
 	c := &Connection{
 		cfg: cfg, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
+		left: make(chan struct{}),
 	}
 	if c.m, err = NewClient(cfg.ClientConfig); err != nil {
 		return nil, err
@@ -128,6 +132,8 @@ func (c *Connection) apply(out *ClientOutput) {
 			c.runner.Do(in)
 		case Tell:
 			c.told(e.Event)
+		case AllTold:
+			c.leftOnce.Do(func() { close(c.left) })
 		case Lonely:
 			logLonely(c.log, out.Answers)
 		}
@@ -264,17 +270,4 @@ func (c *Connection) Status() (s ClientStatus) {
 func (c *Connection) Stats() (s ClientStats) {
 	c.runner.Inspect(func() { s = c.m.Stats() })
 	return s
-}
-
-// Close disconnects from all servers, which are told once: who does not hear it
-// is told by the master in time. Wait returns ErrClosed from now on.
-func (c *Connection) Close() {
-	c.runner.Do(ClientInput{Kind: ClientLeave})
-	c.setMaster(nid.NID{})
-	c.once.Do(func() { close(c.closed) })
-	c.runner.Close()
-	for _, id := range c.watched() {
-		c.unwatch(id)
-	}
-	c.transport.close()
 }

@@ -36,7 +36,7 @@ const (
 	Pong                        // answer: Code, Server (the master), Epoch, Life
 	Choose                      // client → server: Epoch, Server (its new master), Token
 	Chosen                      // answer: Code, Server, Epoch, Life, Token
-	Disconnect                  // client → server: Code (OK: it leaves all; NotConnected: this one)
+	Disconnect                  // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
 	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
 	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
 	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise

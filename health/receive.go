@@ -167,13 +167,3 @@ func (s *Server) seen(in *ServerInput) {
 		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))
 	}
 }
-
-// disconnect ends a connection that the client has left.
-func (s *Server) disconnect(q *asked) {
-	i, _, code := s.lookup(q)
-	if code != OK {
-		s.stats.Late++
-		return
-	}
-	s.end(i, Left, q.m.Code == OK)
-}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -214,14 +215,27 @@ func (h *healthRoles) roles() (*health.ServerAgent, *health.Connection) {
 	return h.server, h.client
 }
 
+// farewellWithin is how long a client that stops tells its servers so: three times or more
+// to one that does not answer. It leaves most of what a stop may take to others.
+const farewellWithin = 2 * time.Second
+
+// farewell closes the client. Servers that do not hear of it evict it.
+func (h *healthRoles) farewell(ctx context.Context, client *health.Connection) {
+	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
+	defer cancel()
+	if err := client.CloseContext(ctx); err != nil {
+		h.log.Warn("client health: stopped without an answer", slog.Any("err", err))
+	}
+}
+
 // close ends the roles, the client first: its servers are told. Collectives and
 // gossip stop after it.
-func (h *healthRoles) close() error {
+func (h *healthRoles) close(ctx context.Context) error {
 	close(h.quit)
 	h.workers.Wait()
 	server, client := h.roles()
 	if client != nil {
-		client.Close()
+		h.farewell(ctx, client)
 	}
 	if server != nil {
 		server.Stop()

@@ -223,7 +223,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	defer n.handlers.Wait()
 	var err error
 	if n.health != nil {
-		err = n.health.close()
+		err = n.health.close(ctx)
 	}
 	if n.scoll != nil {
 		n.scoll.close()

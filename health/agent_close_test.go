@@ -1,0 +1,83 @@
+package health_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+)
+
+// TestLeave: CH-8: a client that leaves while its messages are lost is gone from all servers
+// soon after they arrive again, not after T_evict; then the node can be a client again, at
+// once, and nothing of its earlier connection ends that.
+func TestLeave(t *testing.T) {
+	c := newCluster(t, 1)
+	c.run(10 * time.Second)
+	const i = servers
+	c.wantAll(i, servers)
+	client := c.conns[i].Status().Client
+	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
+	var over <-chan struct{}
+	c.hosts[i].Do(func() { over = c.conns[i].Leave() })
+	c.run(time.Second)
+	select {
+	case <-over:
+		t.Fatal("over though nothing arrives")
+	default:
+	}
+	c.fabric.Heal()
+	c.run(4 * time.Second)
+	select {
+	case <-over:
+	default:
+		t.Error("it is not over 4 s after the network is well")
+	}
+	for k, a := range c.agents[:servers] {
+		if info, ok := a.Client(client); ok {
+			t.Errorf("server %d still has it: %+v", k, info)
+		}
+		left := 0
+		for _, e := range c.events[k] {
+			if e.Kind == health.ClientEvicted && e.Cause == health.Left {
+				left++
+			}
+		}
+		if left != 1 {
+			t.Errorf("server %d was told %d times that it left", k, left)
+		}
+	}
+	c.hosts[i].Do(c.conns[i].Close)
+	c.dialAgain(t, i)
+	c.run(4 * time.Second)
+	c.wantAll(i, servers)
+}
+
+// dialAgain makes a host a client again, which has closed its connection.
+func (c *cluster) dialAgain(t *testing.T, i int) {
+	t.Helper()
+	c.hosts[i].Do(func() {
+		var err error
+		c.conns[i], err = health.Dial(c.tables[i], health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids}, Attach: c.ids})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCloseThenDial: CH-8: a client that closes at once, while nothing arrives, and dials
+// again in the same life of its node is connected, and stays so.
+func TestCloseThenDial(t *testing.T) {
+	c := newCluster(t, 1)
+	c.run(10 * time.Second)
+	const i = servers
+	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
+	c.hosts[i].Do(c.conns[i].Close)
+	c.dialAgain(t, i)
+	c.run(time.Second)
+	c.fabric.Heal()
+	c.run(10 * time.Second)
+	c.wantAll(i, servers)
+	c.run(40 * time.Second)
+	c.wantAll(i, servers)
+}

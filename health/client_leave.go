@@ -1,0 +1,98 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// farewell is a Disconnect that a server has not acknowledged yet.
+type farewell struct {
+	to       nid.NID
+	life     uint64
+	sequence uint64
+	at       time.Duration // when it is sent again
+	wait     time.Duration // between the latest two
+	until    time.Duration // when the server is left to find out by asking
+}
+
+// leave disconnects from all servers. Each is told again, with growing gaps, until it
+// answers that it does not know this life, or T_evict is over.
+func (c *Client) leave() {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.state != detached {
+			f := farewell{to: p.id, life: c.life, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
+			f.at = c.now + f.wait
+			f.sequence = c.ask(p.id, Message{Kind: Disconnect})
+			c.farewells = append(c.farewells, f)
+		}
+	}
+	c.rest()
+	c.left()
+}
+
+// repeatFarewells sends those again that are due, and gives up those that are over.
+func (c *Client) repeatFarewells() {
+	if len(c.farewells) == 0 {
+		return
+	}
+	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool {
+		if c.now >= f.until {
+			c.unaware = append(c.unaware, f.to)
+		}
+		return c.now >= f.until
+	})
+	for i := range c.farewells {
+		if f := &c.farewells[i]; c.now >= f.at {
+			f.wait = min(2*f.wait, c.cfg.MaxBackoff)
+			f.at = min(c.now+f.wait, f.until)
+			c.send(f.to, &Message{Kind: Disconnect, Incarnation: f.life, Sequence: f.sequence})
+		}
+	}
+	c.left()
+}
+
+// acknowledged reports whether a message answers a farewell, which is over then. Any
+// refusal but Busy says that the server does not hold this life.
+func (c *Client) acknowledged(from nid.ProcessID, m *Message) bool {
+	if m.Kind != Reject || m.Code == Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
+		return false
+	}
+	i := slices.IndexFunc(c.farewells, func(f farewell) bool {
+		return f.to == from.NID && f.life == m.Incarnation && f.sequence == m.Sequence
+	})
+	if i < 0 {
+		return false
+	}
+	c.farewells = slices.Delete(c.farewells, i, i+1)
+	c.left()
+	return true
+}
+
+// left tells the user when no server is to be told any more.
+func (c *Client) left() {
+	if len(c.farewells) == 0 {
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: AllTold})
+	}
+}
+
+// farewellAt returns when to go on with farewells.
+func (c *Client) farewellAt() time.Duration {
+	at := machine.Never
+	for i := range c.farewells {
+		at = min(at, c.farewells[i].at, c.farewells[i].until)
+	}
+	return at
+}
+
+// Unaware returns the servers that were told that this client leaves, and have not
+// answered, so far or within T_evict.
+func (c *Client) Unaware() []nid.NID {
+	ids := slices.Clone(c.unaware)
+	for i := range c.farewells {
+		ids = append(ids, c.farewells[i].to)
+	}
+	return ids
+}

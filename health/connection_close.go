@@ -1,0 +1,57 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// ErrUnaware says that servers have not answered that they know that this client left: they
+// find it out by asking, and evict it within 2·T_evict of its last word.
+var ErrUnaware = errors.New("health: servers may not know that this client left, and evict it within 2·T_evict")
+
+// Close disconnects from all servers and returns at once. Each is told once: one that does
+// not hear it finds it out by asking. Wait returns ErrClosed from now on, and the node
+// can Dial again.
+func (c *Connection) Close() {
+	c.Leave()
+	c.runner.Close()
+	for _, id := range c.watched() {
+		c.unwatch(id)
+	}
+	c.transport.close()
+}
+
+// Leave begins to disconnect from all servers: each is told over and over until it
+// answers, for T_evict at most. The result is closed when that is over. Wait returns
+// ErrClosed from now on. Close has to be called all the same, and ends it.
+func (c *Connection) Leave() (over <-chan struct{}) {
+	c.runner.Do(ClientInput{Kind: ClientLeave})
+	c.setMaster(nid.NID{})
+	c.once.Do(func() { close(c.closed) })
+	return c.left
+}
+
+// CloseContext is Close that waits until all servers know that this client has left, for T_evict
+// at most. When ctx ends before, or the time is over, the error is [ErrUnaware] and names
+// the servers that have not answered. The connection is closed in any case.
+func (c *Connection) CloseContext(ctx context.Context) error {
+	defer c.Close()
+	select {
+	case <-c.Leave():
+	case <-ctx.Done():
+	}
+	var names []string
+	c.runner.Inspect(func() {
+		for _, id := range c.m.Unaware() {
+			names = append(names, id.String())
+		}
+	})
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnaware, strings.Join(names, ", "))
+	}
+	return nil
+}
