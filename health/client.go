@@ -177,6 +177,7 @@ type Client struct {
 	now time.Duration // active time
 	via uint64        // life of the NI that brought the message of the step
 
+	keepAt   time.Duration // when to ping the old master next
 	lonelyAt time.Duration // when to say again that there is no master
 }
 
@@ -259,6 +260,7 @@ func (c *Client) expire() {
 	if c.phase == electing && c.now >= c.election.at {
 		c.campaign()
 	}
+	c.keep()
 	if c.phase == settled {
 		c.ping()
 	}
@@ -271,6 +273,9 @@ func (c *Client) expire() {
 func (c *Client) next() time.Duration {
 	switch c.phase {
 	case electing:
+		if c.old() != nil {
+			return min(c.election.at, c.keepAt)
+		}
 		return c.election.at
 	case settled:
 		at := min(c.pinging.at, c.pinging.silentAt(c))

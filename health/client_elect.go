@@ -39,6 +39,7 @@ func (c *Client) replaceMaster(why Code, again bool) {
 	}
 	c.stats.Changes++
 	c.tell(MasterLost, c.master, why)
+	c.keepAt = c.pinging.sent + c.cfg.Ping
 	e := election{avoid: []nid.NID{c.master}}
 	if again && c.now-c.pinging.heard < (c.cfg.Ping+c.cfg.Client)/2 {
 		e = election{prefer: c.master}

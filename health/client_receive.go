@@ -34,8 +34,11 @@ func (c *Client) arrived(in *ClientInput) {
 	case Accept, Chosen, Reject:
 		c.answered(p, &m)
 	case Pong:
-		if p.id == c.master && c.phase == settled {
+		switch {
+		case p.id == c.master && c.phase == settled:
 			c.standing(p, &m)
+		case p == c.old():
+			c.kept(p, &m)
 		}
 	case Notice:
 		c.noticed(p, &m)

@@ -4,6 +4,7 @@ package health
 // one as its master (seed 001, Handling Connection Request; the state table is
 // in connect_test.go).
 func (s *Server) connect(q *asked) {
+	s.refusedToo(q)
 	if r, refused := s.refuse(q); refused {
 		s.reject(q, r)
 		return

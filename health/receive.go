@@ -153,6 +153,13 @@ func (s *Server) spoke(c *conn, q *asked) {
 	}
 }
 
+// refusedToo notes a connect of a life that is connected, before anything can refuse it.
+func (s *Server) refusedToo(q *asked) {
+	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
+		s.spoke(s.conn(i), q)
+	}
+}
+
 // here takes the answer of a client that was asked, or of a later life of it.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
