@@ -29,7 +29,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) Code {
 		return Orphaned
 	case !s.quorum.have && (self || !s.members.alive(master)): // who is cut off cannot tell who is dead
 		return NoQuorum
-	case self && s.drain.on && m.Epoch > c.epoch:
+	case self && s.drains() && m.Epoch > c.epoch:
 		return Draining
 	case !self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
 		return BadClaim

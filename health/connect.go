@@ -68,7 +68,7 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 	switch {
 	case m.Incarnation > s.believed(m.Client):
 		return Message{Code: Ahead}, true
-	case master == s.members.self && s.drain.on:
+	case master == s.members.self && s.drains():
 		return Message{Code: Draining}, true
 	case !known && s.table.count >= s.cfg.MaxClients:
 		return Message{Code: Full, Retry: s.cfg.Evict}, true
@@ -100,7 +100,7 @@ func (s *Server) again(i int32, q *asked) {
 	case m.Epoch == c.epoch && master != c.master:
 		s.reject(q, Message{Code: OldEpoch, Server: s.members.nid(c.master)})
 		return
-	case m.Epoch > c.epoch && master == s.members.self && s.drain.on:
+	case m.Epoch > c.epoch && master == s.members.self && s.drains():
 		s.reject(q, Message{Code: Draining})
 		return
 	}

@@ -89,6 +89,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.balance.returned(s, m)
 	}
 	if rose {
+		m.burden.greet = m.burden.greet || s.drain.on // or it would not know
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

@@ -91,13 +91,17 @@ func (d *drain) set(s *Server, on bool, count int) {
 		})
 		return
 	}
+	changed := on != d.on
 	d.on, d.next = on, s.now
 	d.remind(s)
+	if changed {
+		d.tell(s)
+	}
 }
 
 // remind tells the clients that are still here.
 func (d *drain) remind(s *Server) {
-	if !d.on || s.now < d.next {
+	if s.now < d.next || !s.drains() {
 		return
 	}
 	d.next = s.now + s.cfg.Ping

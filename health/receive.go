@@ -130,7 +130,7 @@ func (s *Server) standing(c *conn) Code {
 		return Orphaned
 	case !s.ours(c):
 		return OtherMaster
-	case s.drain.on:
+	case s.drains():
 		return Draining
 	}
 	return OK

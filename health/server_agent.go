@@ -193,10 +193,6 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 	}
 }
 
-// Drain has all clients choose other masters, and takes no new ones as their
-// master, until it is called with false.
-func (a *ServerAgent) Drain(on bool) { a.runner.Do(ServerInput{Kind: Drain, Alive: on}) }
-
 // Shed asks some clients to choose another master, to even out the load.
 func (a *ServerAgent) Shed(count int) {
 	if count > 0 {

@@ -199,7 +199,7 @@ func TestDrain(t *testing.T) {
 	h.step(ServerInput{Kind: Drain, Count: 1})
 	h.want("notice:draining")
 	h.step(ServerInput{Kind: Drain, Alive: true})
-	h.want("notice:draining notice:draining")
+	h.want("notice:draining notice:draining digest:draining digest:draining")
 	h.message(host, Message{Kind: Ping, Incarnation: 5})
 	h.want("pong:draining")
 	h.message(host, Message{Kind: Choose, Incarnation: 5, Epoch: 2, Server: otherA})

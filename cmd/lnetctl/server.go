@@ -21,7 +21,8 @@ func serverList(g *globals) *cobra.Command {
 		Short: "List the servers as this one knows them",
 		Long: `Lists the servers of the cluster as this one knows them: whether each is alive, how
 often it has died as far as is known, and of how many of this server's clients it is
-the master. Whether a server is draining only it knows itself.`,
+the master. DRAINING is ? of another one that has
+not said so.`,
 		Example: "  lnetctl server list",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {

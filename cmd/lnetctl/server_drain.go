@@ -21,14 +21,17 @@ const (
 )
 
 func serverDrain(g *globals) *cobra.Command {
-	var noWait bool
+	var noWait, force bool
 	c := &cobra.Command{
-		Use:   "drain [--no-wait | --timeout TIME]",
+		Use:   "drain [--no-wait | --timeout TIME] [--force]",
 		Short: "Have all clients choose other masters, before maintenance",
 		Long: `Has all clients of which this server is the master choose another one, and keeps it
 from becoming a master again until 'lnetctl server undrain' or a restart. Their
 connections to this server stay, so that nothing is lost; nobody becomes an orphan
 when it is stopped afterwards.
+
+The last server that takes clients refuses, and says which others drain; with --force
+it goes on as before until another takes its clients.
 
 The command waits until no client has this server as its master, and its own
 evictions have reached all live servers; after --timeout it fails, and the server
@@ -39,9 +42,10 @@ goes on draining.`,
 	}
 	limit := timeoutFlag(c, "timeout", "wait so long at most, such as 500ms; a bare number is seconds (default 2m)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "only begin, and do not wait")
+	c.Flags().BoolVar(&force, "force", false, "drain although no other server takes clients")
 	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := g.client().HealthDrain(c.Context(), node.HealthDrain{On: true}); c.Context().Err() != nil {
+		if err := g.client().HealthDrain(c.Context(), node.HealthDrain{On: true, Force: force}); c.Context().Err() != nil {
 			return cli.Hint(errors.New("interrupted: this server may be draining"), "see 'lnetctl server list'; 'lnetctl server undrain' takes it back")
 		} else if err != nil {
 			return err

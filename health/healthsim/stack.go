@@ -121,7 +121,7 @@ func (k *stack) command(text string) {
 	}
 	switch verb {
 	case "drain":
-		k.server.Drain(rest == "on")
+		_ = k.server.Drain(rest == "on", true) // never refused: it is forced
 	case "shed":
 		k.server.Shed(number)
 	case "evict":

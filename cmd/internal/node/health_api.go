@@ -110,12 +110,14 @@ func (n *Node) HealthServers() ([]HealthPeer, error) {
 	h.mu.Lock()
 	servers := slices.Clone(h.servers)
 	h.mu.Unlock()
-	of := agent.Masters()
+	of, drain := agent.Masters(), agent.Draining()
 	var list []HealthPeer
 	for _, id := range servers {
 		p := HealthPeer{NID: id, Self: id == status.Self, Clients: of[id]}
 		if p.Alive, p.Lifetimes = h.view.Alive(id); p.Self {
 			p.Alive, p.Draining = true, &status.Draining
+		} else if yes := slices.Contains(drain, id); yes {
+			p.Draining = &yes
 		}
 		list = append(list, p)
 	}
@@ -145,12 +147,16 @@ func (n *Node) HealthEvict(ctx context.Context, r HealthEvict) (HealthEvicted, e
 }
 
 // HealthDrain has all clients choose other masters, and takes none as its master,
-// or takes that back. It lasts until the node ends.
+// or takes that back. It lasts until the node ends. EBUSY: no other server takes them.
 func (n *Node) HealthDrain(r HealthDrain) error {
 	agent, err := n.healthServer()
-	if err == nil {
-		agent.Drain(r.On)
-		n.cfg.Log.Info("client health: drain", "on", r.On)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := agent.Drain(r.On, r.Force); err != nil {
+		return cli.Hint(&healthError{syscall.EBUSY, err},
+			"'lnetctl server undrain' at one of the others first; with '--force' the clients stay with this server, until another takes them")
+	}
+	n.cfg.Log.Info("client health: drain", "on", r.On, "force", r.Force)
+	return nil
 }

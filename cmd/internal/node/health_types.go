@@ -113,6 +113,8 @@ type HealthEvicted struct {
 // it from becoming one, until On is false.
 type HealthDrain struct {
 	On bool `json:"on"`
+	// Force has it drain although no other server takes clients.
+	Force bool `json:"force,omitempty"`
 }
 
 // HealthPeer is a server as another one knows it.
@@ -123,7 +125,7 @@ type HealthPeer struct {
 	Lifetimes uint64  `json:"lifetimes"` // how often it has died, as far as is known
 	// Clients is how many of this server's clients have that one as their master.
 	Clients int `json:"clients"`
-	// Draining is nil if it is not known, as of others.
+	// Draining is nil if it is not known: another one has not said that it drains.
 	Draining *bool `json:"draining,omitempty"`
 }
 
