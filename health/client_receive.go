@@ -56,6 +56,8 @@ func (c *Client) inquired(p *peer, m *Message) {
 	switch {
 	case m.Incarnation < c.life: // it is over
 		a.Code, a.Incarnation = NotConnected, m.Incarnation
+	case m.Code == Stale: // another process wants to be this client: whatever server asks, it is here
+		a.Epoch = c.epoch
 	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
 		return
 	}
@@ -110,6 +112,9 @@ func (c *Client) answered(p *peer, m *Message) {
 // server must hear who is the master then.
 func (c *Client) accepted(p *peer, m *Message) {
 	c.setAttached(p)
+	if c.phase == electing && !c.election.candidate.IsValid() {
+		c.election.at = c.now // it waited for this one, as for the end of an earlier life
+	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {
 		p.at, p.wait = c.now, 0

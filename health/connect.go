@@ -89,7 +89,7 @@ func (s *Server) again(i int32, q *asked) {
 	switch {
 	case c.peer != q.from:
 		s.stats.Foreign++
-		s.reject(q, Message{Code: Foreign})
+		s.reject(q, Message{Code: Foreign, Server: c.peer.NID})
 		return
 	case c.state == evicting:
 		s.reject(q, Message{Code: Busy, Retry: s.cfg.Broadcast})
@@ -119,12 +119,20 @@ func (s *Server) again(i int32, q *asked) {
 func (s *Server) replace(i int32, q *asked) {
 	c := s.conn(i)
 	previous := c.master
+	if s.contested(c, q) {
+		return
+	}
 	switch {
 	case c.state == evicting:
 		s.waiting.add(s, q)
+		s.evictions.urgent = s.evictions.urgent || q.granted
 		return
 	case s.ours(c) && c.state != saving: // CH-23, CH-39
 		s.evict(i, Rebooted)
+		if c.peer != q.from {
+			x := &s.evictions.queue[len(s.evictions.queue)-1]
+			x.later, x.by = q.m.Incarnation, q.from.NID
+		}
 		s.evictions.urgent = true
 		s.waiting.add(s, q)
 		return
@@ -132,6 +140,9 @@ func (s *Server) replace(i int32, q *asked) {
 		s.reject(&asked{from: c.peer, m: &Message{Client: c.id, Sequence: c.sequence}}, Message{Code: Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
 	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
 		previous = noPlace
+	}
+	if c.peer != q.from && c.state != saving {
+		s.superseded(c, q.m.Incarnation, q.from.NID)
 	}
 	s.end(i, Rebooted, false)
 	s.accept(q, previous)

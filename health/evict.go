@@ -3,6 +3,8 @@ package health
 import (
 	"slices"
 	"time"
+
+	"ulnet/lnet/nid"
 )
 
 // evictions are those that this server makes as a master: first in a queue for
@@ -34,6 +36,8 @@ type eviction struct {
 	epoch       uint32 // of the choice of this server
 	cause       Cause
 	exception   Exception // of who knows more; Code OK: none
+	later       uint64    // the life because of which it is evicted; 0: none, or of the same process
+	by          nid.NID   // of that life's process
 }
 
 // batch is a broadcast, over again until nobody alive has missed it.
@@ -62,6 +66,7 @@ func (s *Server) evict(i int32, cause Cause) {
 	s.become(c, evicting)
 	c.previous = noPlace
 	s.unset(i)
+	s.takeovers.grant(s, c.id)
 	s.tell(ClientSuspended, c, cause)
 	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, epoch: c.epoch, cause: cause})
 }
@@ -306,8 +311,8 @@ func (s *Server) finish(x *eviction) (kept bool) {
 			s.orphan(i)
 		}
 	} else {
-		if w := s.waiting.of(x.id); x.cause == Rebooted && w != nil && w.from != c.peer {
-			s.superseded(c, w.m.Incarnation, w.from.NID)
+		if x.later != 0 {
+			s.superseded(c, x.later, x.by)
 		} else {
 			s.notify(c, Global)
 		}

@@ -40,7 +40,7 @@ const (
 	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
 	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
 	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
-	Ask                         // master → client: Epoch: is it there? Its node is
+	Ask                         // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
 	Here                        // answer: Code (OK or NotConnected), Epoch
 	kinds
 )

@@ -71,6 +71,7 @@ func (q *quorum) judge(s *Server) {
 		s.end(i, LostQuorum, false)
 	})
 	s.waiting.clear(s, Message{Code: NoQuorum, Retry: s.cfg.Quorum})
+	s.takeovers.clear(s, Message{Code: NoQuorum, Retry: s.cfg.Quorum})
 }
 
 // drain makes clients choose other masters, for maintenance or to even out load.

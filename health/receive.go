@@ -13,6 +13,8 @@ type asked struct {
 	at   time.Duration // active time
 	life uint64        // of the NI that brought it
 	m    *Message
+
+	granted bool // a connect, for which the process that was connected has been asked
 }
 
 // arrived takes a message of a client or a server.
@@ -146,6 +148,7 @@ func (s *Server) touch(c *conn, at time.Duration) {
 
 // spoke notes a message of the client itself, whatever it is answered.
 func (s *Server) spoke(c *conn, q *asked) {
+	s.takeovers.answered(s, c, q)
 	s.touch(c, q.at)
 	c.carrier = q.life
 	if c.state == connected && s.ours(c) {
@@ -163,7 +166,11 @@ func (s *Server) refusedToo(q *asked) {
 // here takes the answer of a client that was asked, or of a later life of it.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
-	if code == OK && q.m.Code != OK && c.state == connected && s.ours(c) {
+	if code != OK || q.m.Code == OK {
+		return
+	}
+	s.takeovers.grant(s, c.id)
+	if c.state == connected && s.ours(c) {
 		s.evict(i, TimedOut)
 	}
 }

@@ -49,6 +49,7 @@ type Server struct {
 	deadlines  deadlines
 	tombstones tombstones
 	waiting    waiting
+	takeovers  takeovers
 	evictions  evictions
 	quorum     quorum
 	pauses     pauses
@@ -90,6 +91,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	s.table.init()
 	s.tombstones.init(cfg.MaxTombstones)
 	s.waiting.init()
+	s.takeovers.init()
 	s.flaps.init()
 	s.pauses.init(cfg.Tick)
 	return s, nil
@@ -164,6 +166,7 @@ func (s *Server) expire() {
 		s.tick = s.now + s.cfg.Tick
 		s.ticked()
 	}
+	s.takeovers.run(s)
 	s.evictions.run(s)
 }
 
@@ -182,7 +185,7 @@ func (s *Server) ticked() {
 // next returns the active time of the next thing to do. A server that watches
 // over somebody is woken in each tick, so that it notices pauses.
 func (s *Server) next() time.Duration {
-	at := s.quorum.next(s)
+	at := min(s.quorum.next(s), s.takeovers.next)
 	if len(s.deadlines.heap) > 0 {
 		at = min(at, s.conn(s.deadlines.heap[0]).due)
 	}

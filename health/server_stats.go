@@ -17,6 +17,7 @@ type ServerStats struct {
 	Pings        uint64         // that arrived
 	Asks         uint64         // whether a client is there while its node sends other messages
 	Answers      uint64         // to these
+	Refuted      uint64         // later lives of other processes, refused because the client is there
 	Chosen       uint64         // choices of a master that arrived
 	Choices      [codes]uint64  // by answer
 	Sent         uint64         // messages

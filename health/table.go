@@ -100,6 +100,7 @@ func (s *Server) drop(i int32) {
 	c := s.conn(i)
 	s.become(c, free)
 	delete(s.table.index, c.id)
+	s.takeovers.grant(s, c.id)
 	*c = conn{gen: c.gen, pos: noPlace}
 	s.table.spare = append(s.table.spare, i)
 	s.table.count--

@@ -25,10 +25,13 @@ func (w *waiting) of(id ClientID) *waiter { return w.clients[id] }
 
 // add lets a connect wait. A later life takes the place of an earlier one.
 func (w *waiting) add(s *Server, q *asked) {
-	m := *q.m
-	m.Name, m.Token = append([]byte(nil), m.Name...), append([]byte(nil), m.Token...)
+	m := q.m
 	since := s.now
 	if old := w.clients[m.Client]; old != nil {
+		if i, ok := s.find(m.Client); ok && old.from != q.from && rank(s.conn(i), q.from) <= rank(s.conn(i), old.from) {
+			s.reject(q, Message{Code: Busy, Retry: s.cfg.Broadcast}) // another process came first
+			return
+		}
 		since = old.since
 		if old.m.Incarnation < m.Incarnation {
 			s.reject(&old.asked, Message{Code: Stale, Incarnation: m.Incarnation, Server: q.from.NID})
@@ -36,7 +39,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	} else {
 		w.queue = append(w.queue, waitPlace{m.Client, since})
 	}
-	w.clients[m.Client] = &waiter{asked{q.from, q.at, q.life, &m}, since}
+	w.clients[m.Client] = &waiter{q.clone(), since}
 }
 
 // resume lets a connect go on when the earlier life is gone.
