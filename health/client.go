@@ -93,7 +93,7 @@ const (
 	Dropped                             // Server, Code: not connected to it any more
 	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master
 	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next life begins
-	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one ends
+	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one rests for some minutes
 	clientEvents
 )
 
@@ -141,7 +141,8 @@ func (o *ClientOutput) Data(e *ClientEffect) []byte { return o.Buf[e.Begin:e.End
 //	electing -- a server agrees --> settled
 //	settled  -- master silent, dead, or not willing --> electing
 //	any      -- evicted --> electing, in the next life
-//	any      -- ClientLeave, superseded --> resting
+//	any      -- ClientLeave --> resting
+//	any      -- superseded --> resting --> electing, in a later life, after a long wait
 type phase uint8
 
 const (
@@ -172,6 +173,8 @@ type Client struct {
 	rng       *rand.Rand
 	sequence  uint64
 	stats     ClientStats
+
+	superseded superseded
 
 	out *ClientOutput // of the step that is made
 	now time.Duration // active time
@@ -257,6 +260,7 @@ func (c *Client) apply(in *ClientInput) {
 // expire does what is due.
 func (c *Client) expire() {
 	c.repeatFarewells()
+	c.comeBack()
 	if c.phase == electing && c.now >= c.election.at {
 		c.campaign()
 	}
@@ -285,6 +289,9 @@ func (c *Client) next() time.Duration {
 			}
 		}
 		return at
+	}
+	if c.superseded.at > 0 {
+		return min(c.superseded.at, c.farewellAt())
 	}
 	return c.farewellAt()
 }

@@ -146,6 +146,7 @@ func (c *Client) elected(p *peer, m *Message) {
 	}
 	id := p.id
 	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
+	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)
 	c.pinging = pinging{life: m.Life, via: c.via}
 	c.pinging.sentNow(c)

@@ -66,10 +66,7 @@ func (c *Client) stale(from nid.NID, m *Message) (over bool) {
 	if from != c.master && 2*says <= len(c.cfg.Servers) {
 		return false
 	}
-	c.life = max(c.life, m.Incarnation)
-	c.tell(Superseded, from, Stale)
-	c.out.Effects[len(c.out.Effects)-1].Event.Peer = c.laterPeer(from, m)
-	c.rest()
+	c.supersede(from, m)
 	return true
 }
 

@@ -180,4 +180,5 @@ func (c *Client) doubt(id nid.NID) {
 // rest forgets all that there was.
 func (c *Client) rest() {
 	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}
+	c.superseded = superseded{}
 }

@@ -29,6 +29,8 @@ type ClientStatus struct {
 	Heard       time.Duration `json:"heard_ns"` // how long ago, of the master
 	// Answers are what servers said that were asked to be the master, while there is none.
 	Answers []Answer `json:"answers,omitempty"`
+	// Superseded says who is this client now, until it has a master again.
+	Superseded *SupersededBy `json:"superseded,omitempty"`
 }
 
 // Stats returns the counters so far.
@@ -42,6 +44,11 @@ func (c *Client) Status() ClientStatus {
 	}
 	if c.phase == electing {
 		st.Answers = c.answers()
+	}
+	if c.superseded.by.Incarnation != 0 {
+		by := c.superseded.by
+		by.Again = max(c.superseded.at-c.now, 0)
+		st.Superseded = &by
 	}
 	for i := range c.peers {
 		if c.peers[i].state == attached {

@@ -2,9 +2,55 @@ package health
 
 import (
 	"log/slog"
+	"time"
 
 	"ulnet/lnet/nid"
 )
+
+// againAfter is how long a client waits that was superseded, before it looks whether the
+// other one is gone, with jitter. It is long: two clients of one id disturb each other.
+const againAfter = 10 * time.Minute
+
+// SupersededBy says why a client rests.
+type SupersededBy struct {
+	Server      nid.NID       `json:"server"`        // that said so
+	Peer        nid.NID       `json:"peer,omitzero"` // where the later life runs, if it was told
+	Incarnation uint64        `json:"incarnation"`   // of that
+	Again       time.Duration `json:"again_ns"`      // until it tries again
+}
+
+// superseded is why a client rests, and until when.
+type superseded struct {
+	by SupersededBy
+	at time.Duration // active time of the next attempt; 0: it was not superseded, or has tried
+}
+
+// supersede rests because of a later life elsewhere, for a while. What the user wants is kept.
+func (c *Client) supersede(from nid.NID, m *Message) {
+	c.life = max(c.life, m.Incarnation)
+	by := c.laterPeer(from, m)
+	c.tell(Superseded, from, Stale)
+	c.out.Effects[len(c.out.Effects)-1].Event.Peer = by
+	var kept []peer
+	for i := range c.peers {
+		if p := &c.peers[i]; p.wanted {
+			kept = append(kept, peer{id: p.id, wanted: true})
+		}
+	}
+	c.rest()
+	c.peers = kept
+	c.superseded = superseded{SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation}, c.now + c.jitter(againAfter)}
+}
+
+// comeBack tries again, in a life after the other one. Where that still runs it answers, and
+// servers refuse this client.
+func (c *Client) comeBack() {
+	if c.phase != resting || c.superseded.at == 0 || c.now < c.superseded.at {
+		return
+	}
+	c.superseded.at = 0
+	c.nextLife(c.life, false)
+}
 
 // laterPeer returns the NID at which the later life runs that a server speaks of, zero
 // if it does not say. Servers of older versions put the master there that this client
@@ -22,7 +68,7 @@ func logSuperseded(log *slog.Logger, e *ClientEvent) {
 	if e.Peer.IsValid() {
 		by = e.Peer.String()
 	}
-	log.Warn("health: the same client runs elsewhere in a later life, and this one ends", slog.String("elsewhere", by),
+	log.Warn("health: the same client runs elsewhere in a later life, and this one rests for some minutes", slog.String("elsewhere", by),
 		slog.Any("server", e.Server), slog.Uint64("life", e.Incarnation),
 		slog.String("hint", "give each node an NID, and each program a client id, of its own; if it was moved on purpose there is nothing to do"))
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/lnet/nid"
 )
@@ -26,8 +27,8 @@ func TestStalePeer(t *testing.T) {
 	h = newHarness(t, nil)
 	h.hold = true
 	h.connect(5, me, 1)
-	h.message(later, connect)
-	if r := h.last(Reject); r.Code != Stale || r.Server != later.NID {
+	h.message(host, connect)
+	if r := h.last(Reject); r.Code != Stale || r.Server != host.NID {
 		t.Errorf("of the life that is saved: %v, which names %v", r.Code, r.Server)
 	}
 }
@@ -53,5 +54,37 @@ func TestSupersededBy(t *testing.T) {
 	logSuperseded(slog.New(slog.NewTextHandler(&text, nil)), &ClientEvent{Peer: elsewhere, Server: me})
 	if !strings.Contains(text.String(), "elsewhere=10.1.0.9@tcp") {
 		t.Errorf("log says %s", &text)
+	}
+}
+
+// TestSupersededTriesAgain: a client that was superseded says by whom, and tries again after
+// a long wait, in a later life than the other's; one that has left does not.
+func TestSupersededTriesAgain(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		h := newClientHarness(t, me, otherA)
+		master, began := h.settled(), h.now
+		h.from(master, Message{Kind: Notice, Code: Stale, Incarnation: 99, Server: stranger.NID})
+		h.want("superseded:stale")
+		st := h.c.Status()
+		if st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != stranger.NID || st.Superseded.Server != master ||
+			st.Superseded.Incarnation != 99 || st.Superseded.Again != h.wake-h.now {
+			t.Fatalf("%+v", st)
+		}
+		if leaves {
+			h.step(ClientInput{Kind: ClientLeave})
+			if st := h.c.Status(); st.Superseded != nil || h.wake < began+time.Hour {
+				t.Errorf("it left, and wakes at %v: %+v", h.wake, st)
+			}
+			continue
+		}
+		h.now = h.wake
+		h.step(ClientInput{})
+		if d := h.now - began; d < againAfter/2 || d > 2*againAfter || h.sent[0].Kind != Connect || h.sent[0].Incarnation != 100 {
+			t.Errorf("after %v: %+v", d, h.sent)
+		}
+		h.answer(0, Message{Kind: Accept, Life: 7, Incarnation: 100})
+		if h.c.Status().Superseded != nil || h.c.Status().State != "settled" {
+			t.Errorf("%+v", h.c.Status())
+		}
 	}
 }

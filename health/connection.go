@@ -13,9 +13,12 @@ import (
 	"ulnet/portals"
 )
 
-// ErrClosed says that a connection was closed, or superseded by a later life of
-// the same client.
-var ErrClosed = errors.New("health: the connection is closed, or this client was started again elsewhere")
+// ErrClosed says that a connection was closed.
+var ErrClosed = errors.New("health: the connection is closed")
+
+// ErrSuperseded says that a later life of the same client runs elsewhere. Status says where;
+// after some minutes it is tried again.
+var ErrSuperseded = errors.New("health: this client runs on another node, in a later life: give each node an id of its own, or end the other one")
 
 // DialConfig configures [Dial].
 type DialConfig struct {
@@ -44,14 +47,15 @@ type Connection struct {
 	log       *slog.Logger
 	watches   map[nid.NID]func() // of servers that it is connected to; owned by apply
 
-	mu     sync.Mutex
-	ready  chan struct{} // closed while there is a master; guarded by mu
-	master nid.NID       // guarded by mu
-	closed chan struct{}
-	once   sync.Once
-
+	mu       sync.Mutex
+	ready    chan struct{} // closed while there is a master; guarded by mu
+	master   nid.NID       // guarded by mu
 	left     chan struct{} // closed when all servers know that this client has left, or were told for T_evict
 	leftOnce sync.Once
+	// superseded: the client rests, and ready is closed; guarded by mu.
+	superseded bool
+	closed     chan struct{}
+	once       sync.Once
 }
 
 // ClientIDOf returns the id of the client of some name: always the same one.
@@ -165,8 +169,7 @@ func (c *Connection) told(e ClientEvent) {
 			c.unwatch(id)
 		}
 		if e.Kind == Superseded {
-			logSuperseded(c.log, &e)
-			c.once.Do(func() { close(c.closed) })
+			c.setSuperseded(e)
 		}
 	}
 	if c.cfg.Notify != nil {
@@ -178,12 +181,25 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case id.IsValid() && c.superseded: // it is closed
+		c.superseded = false
 	case id.IsValid() && !c.master.IsValid():
 		close(c.ready)
 	case !id.IsValid() && c.master.IsValid():
 		c.ready = make(chan struct{})
 	}
 	c.master = id
+}
+
+// setSuperseded has Wait say that this client runs elsewhere.
+func (c *Connection) setSuperseded(e ClientEvent) {
+	logSuperseded(c.log, &e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.superseded && !c.master.IsValid() {
+		c.superseded = true
+		close(c.ready)
+	}
 }
 
 // watch has the machine doubt a server whose last connection ends: it may be a
@@ -214,14 +230,17 @@ func (c *Connection) watched() (ids []nid.NID) {
 }
 
 // Wait waits until the client has a master, and returns it. Errors: ErrClosed,
-// and what ctx says.
+// ErrSuperseded, and what ctx says.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
-		ready, master := c.ready, c.master
+		ready, master, superseded := c.ready, c.master, c.superseded
 		c.mu.Unlock()
-		if master.IsValid() {
+		switch {
+		case master.IsValid():
 			return master, nil
+		case superseded:
+			return nid.NID{}, ErrSuperseded
 		}
 		select {
 		case <-ready:
