@@ -7,8 +7,8 @@ func (s *Server) choose(q *asked) {
 	if code == OK {
 		code = s.chosen(i, c, q)
 	}
-	if code == Busy && c == nil {
-		s.stats.Late++ // it is being saved or evicted; the client asks again
+	if k, ok := s.find(q.m.Client); ok && code == Busy && c == nil && s.conn(k).state == saving {
+		s.conn(k).sequence = q.m.Sequence // accepted, or not, answers when that is done
 		return
 	}
 	s.stats.Choices[code]++

@@ -64,6 +64,7 @@ func (c *Client) setAttached(p *peer) {
 func (c *Client) lose(p *peer, why Code) {
 	if p.state == attached {
 		c.tell(Dropped, p.id, why)
+		p.wait = 0
 	}
 	p.state, p.asking, p.joining = detached, false, false
 	if p.wanted && c.phase == settled && p.id != c.master {

@@ -49,6 +49,9 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return Message{Code: Global, Incarnation: life}, true
 	}
 	i, known := s.find(m.Client)
+	if (!known || s.conn(i).incarnation < m.Incarnation) && s.catchup.holds(s) {
+		return Message{Code: Busy, Retry: s.cfg.Try}, true
+	}
 	if known && s.conn(i).incarnation > m.Incarnation {
 		return Message{Code: Stale, Incarnation: s.conn(i).incarnation, Server: s.conn(i).peer.NID}, true
 	}

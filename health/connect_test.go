@@ -216,6 +216,7 @@ func TestConnectLimits(t *testing.T) {
 // TestHostileMessages: what is malformed, or not for a server, is counted.
 func TestHostileMessages(t *testing.T) {
 	h := newHarness(t, nil)
+	sent := h.s.Stats().Sent
 	h.step(ServerInput{Kind: Arrived, From: host, Data: []byte("HLTH")})
 	m := sample()
 	m.Name = make([]byte, 256)
@@ -226,11 +227,13 @@ func TestHostileMessages(t *testing.T) {
 	h.message(host, Message{Kind: Accept})
 	h.message(host, Message{Kind: Digest, Entries: entries(Entry{Client: testClient})})
 	h.message(host, Message{Kind: DigestReply, Entries: entries(Entry{Client: testClient})})
+	h.message(host, Message{Kind: Tombstones, Retry: 3600e9})
+	h.message(host, Message{Kind: TombstonesReply, Sequence: 1, Epoch: 1, Entries: entries(Entry{Client: testClient, Incarnation: 1, Mark: 255})})
 	h.message(host, Message{Kind: Disconnect})
 	h.step(ServerInput{Kind: Saved, ID: 99 << 32})
 	h.step(ServerInput{Kind: BroadcastDone, ID: 99})
 	st := h.s.Stats()
-	if st.Malformed != 1 || st.BadName != 1 || st.OtherVersion != 1 || st.Unexpected != 1 || st.Strangers != 2 || st.Late != 3 || st.Sent != 0 {
+	if st.Malformed != 1 || st.BadName != 1 || st.OtherVersion != 1 || st.Unexpected != 1 || st.Strangers != 4 || st.Late != 3 || st.Sent != sent {
 		t.Errorf("%+v", st)
 	}
 }

@@ -30,6 +30,9 @@
 //	                   others name a later master; a server that turns out to be cut off
 //	                   forgets those it was told of late; and for 2·T_evict a client that
 //	                   shows a later choice is told to come back, instead of GLOBAL
+//	tombstones told    who wins the quorum asks the others for tombstones before it accepts
+//	                   clients, T_bcast at most: otherwise a client that was cut off
+//	                   with it would live on at some servers
 //	digests            servers ask masters whether they know the clients that are
 //	                   held under them
 //	load               a master that has far more clients than another, as after

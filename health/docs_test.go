@@ -161,7 +161,7 @@ func TestDocumentLimits(t *testing.T) {
 	want := []string{
 		strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxTombstones), strconv.Itoa(s.cfg.MaxBroadcasts), strconv.Itoa(MaxBatch),
 		fmt.Sprintf("%d in %v", s.cfg.MaxLives, s.cfg.FlapWindow), fmt.Sprintf("%d bytes, printable", MaxName), strconv.Itoa(MaxEntries),
-		fmt.Sprintf("%d bytes at least", MinKey),
+		fmt.Sprintf("%d, the youngest", maxPages*MaxEntries), fmt.Sprintf("%d bytes at least", MinKey),
 	}
 	var got []string
 	for _, row := range tableOf(t, "limits") {

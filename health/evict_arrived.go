@@ -39,7 +39,9 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		e.Incarnation = s.conn(i).incarnation
 	}
 	if !ok {
-		reply.Unknown++
+		if reply.Unknown++; s.takenBack(&e) {
+			return
+		}
 		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury) })
 		return
 	}

@@ -88,6 +88,9 @@ func (s *Server) serverHealth(in *ServerInput) {
 	if back && !s.cfg.Uneven {
 		s.balance.returned(s, m)
 	}
+	if back && s.quorum.have {
+		s.catchup.ask(s, i, s.now-m.deadSince)
+	}
 	if rose {
 		m.burden.greet = m.burden.greet || s.drain.on // or it would not know
 		s.evictions.returned(s, i)

@@ -29,25 +29,27 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect     Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token
-	Accept                      // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned)
-	Reject                      // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch, Life; Incarnation: what is known
-	Ping                        // client → master: Epoch
-	Pong                        // answer: Code, Server (the master), Epoch, Life
-	Choose                      // client → server: Epoch, Server (its new master), Token
-	Chosen                      // answer: Code, Server, Epoch, Life, Token
-	Disconnect                  // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
-	Notice                      // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
-	Digest                      // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
-	DigestReply                 // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
-	Ask                         // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
-	Here                        // answer: Code (OK or NotConnected), Epoch
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token
+	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned)
+	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch, Life; Incarnation: what is known
+	Ping                            // client → master: Epoch
+	Pong                            // answer: Code, Server (the master), Epoch, Life
+	Choose                          // client → server: Epoch, Server (its new master), Token
+	Chosen                          // answer: Code, Server, Epoch, Life, Token
+	Disconnect                      // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
+	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
+	Digest                          // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
+	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
+	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
+	Here                            // answer: Code (OK or NotConnected), Epoch
+	Tombstones                      // server → server: whom has it evicted in the last Retry?
+	TombstonesReply                 // answer: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"?0?", "connect", "accept", "reject", "ping", "pong", "choose", "chosen", "disconnect", "notice", "digest", "digest-reply",
-	"ask", "here",
+	"ask", "here", "tombstones", "tombstones-reply",
 }
 
 // String returns the name of the kind.
@@ -188,7 +190,7 @@ func ParseMessage(b []byte) (m Message, err error) {
 
 // validate refuses messages that say what cannot be.
 func (m *Message) validate() error {
-	digest := m.Kind == Digest || m.Kind == DigestReply
+	digest := m.Kind.betweenServers()
 	switch {
 	case m.Kind == 0 || m.Kind >= kinds:
 		return fmt.Errorf("%w: %d", ErrKind, m.Kind)
@@ -204,6 +206,12 @@ func (m *Message) validate() error {
 		return ErrName
 	}
 	return nil
+}
+
+// betweenServers reports whether messages of a kind go from server to server, and name no
+// client.
+func (k Kind) betweenServers() bool {
+	return k == Digest || k == DigestReply || k == Tombstones || k == TombstonesReply
 }
 
 // printable reports whether a name can be shown as it is.

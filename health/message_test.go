@@ -168,8 +168,10 @@ func TestMerge(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendBinary(nil))
-	m = Message{Kind: Digest, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendBinary(nil)}
-	f.Add(m.AppendBinary(nil))
+	for _, kind := range []Kind{Digest, TombstonesReply} {
+		m = Message{Kind: kind, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendBinary(nil)}
+		f.Add(m.AppendBinary(nil))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := ParseMessage(b)
 		if err != nil {

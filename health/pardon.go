@@ -36,7 +36,9 @@ func (t *tombstones) said(e *Entry, from int32, at time.Duration) {
 }
 
 // recent reports whether a tombstone is not final.
-func (s *Server) recent(g grave) bool { return g.from != noPlace && s.now < g.said+s.cfg.lastWord() }
+func (s *Server) recent(g grave) bool {
+	return !g.void && g.from != noPlace && s.now < g.said+s.cfg.lastWord()
+}
 
 // overtaken reports whether a message shows a choice of a master that was made
 // after the one whose end a recent tombstone tells.
@@ -46,12 +48,32 @@ func (s *Server) overtaken(m *Message) bool {
 	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.before(m.Epoch)
 }
 
-// withdrawn takes back what the same server has said before.
+// withdrawn takes back what the same server has said before, or what is still on its
+// way: the eviction may come once more.
 func (s *Server) withdrawn(from int32, e Entry) {
 	g, ok := s.tombstones.lives[e.Client]
-	if ok && g.incarnation == e.Incarnation && (g.from == from || g.from == somebody) {
+	switch {
+	case e.Incarnation > s.believed(e.Client):
+		s.stats.Ahead++
+		return
+	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.void || g.from != from && g.from != somebody):
+		return
+	case ok && g.incarnation == e.Incarnation:
 		s.pardon(e.Client, g)
 	}
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone())
+	if g, ok = s.tombstones.lives[e.Client]; !ok {
+		return // for want of room
+	}
+	g.void, g.from, g.epoch = true, from, e.Epoch
+	s.tombstones.lives[e.Client] = g
+}
+
+// takenBack reports whether an eviction is one that was withdrawn, and comes late.
+func (s *Server) takenBack(e *Entry) bool {
+	g, ok := s.tombstones.lives[e.Client]
+	withdrawn := Entry{Epoch: g.epoch}
+	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.before(e.Epoch)
 }
 
 // pardonRecent forgets what this server was told in the last while, since it was

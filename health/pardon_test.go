@@ -45,7 +45,7 @@ func TestOvertakenEviction(t *testing.T) {
 		{0, Connect, 1, "reject:global"},
 		{0, Connect, 2, "reject:busy"},
 		{0, Choose, 1, "chosen:global"},
-		{0, Choose, 2, ""},
+		{0, Choose, 2, "chosen:busy"},
 		{0, Ping, 1, "pong:global"},
 		{final - 1, Connect, 2, "reject:busy"},
 		{final, Connect, 2, "reject:global"},

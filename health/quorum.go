@@ -14,6 +14,7 @@ type quorum struct {
 	lost   bool          // the clients were evicted since
 	since  time.Duration // of the loss
 	grace  time.Duration
+	ended  time.Duration // when there was a quorum last
 }
 
 // begin begins without a quorum, and with time to find one: after a restart of
@@ -33,11 +34,17 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
+		away := s.cfg.tombstone() // at the start: nobody knows for how long
+		if q.had {
+			away = s.now - q.ended
+		}
 		q.lost, q.had = false, true
 		s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumWon}})
+		s.catchup.won(s, away)
 		return
 	}
 	q.since, q.grace = s.now, max(s.cfg.Quorum, 0)
+	q.ended = s.now
 	s.pardonRecent()
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }

@@ -47,6 +47,10 @@ func (s *Server) arrived(in *ServerInput) {
 		s.digest(q)
 	case DigestReply:
 		s.digestReply(q)
+	case Tombstones:
+		s.tombstonesAsked(q)
+	case TombstonesReply:
+		s.tombstonesTold(q)
 	default:
 		s.stats.Unexpected++
 	}

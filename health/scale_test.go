@@ -27,6 +27,8 @@ func newCrowd(tb testing.TB, n int) *crowd {
 	c := &crowd{s: s, now: time.Hour}
 	c.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true})
 	c.step(ServerInput{Kind: QuorumIs, Alive: true})
+	none := Message{Kind: TombstonesReply, Sequence: 1, Epoch: 1}
+	c.step(ServerInput{Kind: Arrived, From: nid.ProcessID{NID: otherA, PID: nid.LustrePID}, Data: none.AppendBinary(nil)})
 	for i := range n {
 		m := Message{Kind: Connect, Client: crowdID(i), Incarnation: 1, Server: me, Epoch: 1, Name: []byte("client-00")}
 		c.step(ServerInput{Kind: Arrived, From: crowdHost(i), Data: m.AppendBinary(nil)})

@@ -57,6 +57,7 @@ type Server struct {
 	drain      drain
 	digests    digests
 	balance    balance
+	catchup    catchup
 	stats      ServerStats
 
 	tick    time.Duration // active time of the next tick
@@ -179,6 +180,7 @@ func (s *Server) ticked() {
 	s.flaps.expire(s)
 	s.drain.remind(s)
 	s.digests.send(s)
+	s.catchup.run(s)
 	s.balance.run(s)
 }
 
@@ -189,7 +191,7 @@ func (s *Server) next() time.Duration {
 	if len(s.deadlines.heap) > 0 {
 		at = min(at, s.conn(s.deadlines.heap[0]).due)
 	}
-	if s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
+	if s.catchup.open(s) || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
 		at = min(at, s.tick)
 	}
 	return at
@@ -205,7 +207,7 @@ func (s *Server) send(to nid.ProcessID, m *Message) {
 	s.out.Buf = m.AppendBinary(s.out.Buf)
 	s.stats.Sent++
 	e := ServerEffect{Kind: DoSend, To: to, Begin: begin, End: len(s.out.Buf)}
-	if m.Kind == Digest || m.Kind == DigestReply {
+	if m.Kind.betweenServers() {
 		e.Server = to.NID
 	}
 	s.emit(e)

@@ -33,6 +33,9 @@ type ServerStats struct {
 	Shed         uint64 // clients that were asked to choose a server that has fewer
 	Pardoned     uint64 // tombstones that were taken back, or told by who was cut off like this server
 	Forgotten    uint64 // tombstones, for want of room
+	Fetched      uint64 // tombstones that others had and this server had not, after it was cut off
+	Untold       uint64 // tombstones that were not told to others, for want of room
+	Hurried      uint64 // questions for tombstones that came too soon after another
 	Ahead        uint64 // evictions of lives that are beyond belief, which are not remembered
 	Malformed    uint64 // messages that are not understood, as the next two
 	OtherVersion uint64

@@ -15,6 +15,7 @@ type grave struct {
 	said        time.Duration // active time when another server said so
 	epoch       uint32        // of the choice that it spoke of, 24 bits
 	from        int32         // that server; noPlace: nobody can take it back
+	void        bool          // it was taken back: a late copy of what told it tells nothing
 }
 
 // somebody stands for a server that was not recorded.
@@ -32,7 +33,7 @@ func (t *tombstones) init(limit int) { t.lives, t.max = make(map[ClientID]grave)
 // covers returns the highest life that is buried, if that is not before one.
 func (t *tombstones) covers(id ClientID, incarnation uint64) (uint64, bool) {
 	g, ok := t.lives[id]
-	return g.incarnation, ok && g.incarnation >= incarnation
+	return g.incarnation, ok && !g.void && g.incarnation >= incarnation
 }
 
 // bury adds a life, and returns how many others had to be forgotten for it.

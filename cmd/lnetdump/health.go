@@ -44,7 +44,14 @@ func (m *healthMessage) portal() uint32 {
 }
 
 // listed reports whether a message speaks of many clients.
-func (m *healthMessage) listed() bool { return m.Kind == health.Digest || m.Kind == health.DigestReply }
+func (m *healthMessage) listed() bool {
+	return m.Kind == health.Digest || m.Kind == health.DigestReply || m.tombstones()
+}
+
+// tombstones reports whether a message is about tombstones.
+func (m *healthMessage) tombstones() bool {
+	return m.Kind == health.Tombstones || m.Kind == health.TombstonesReply
+}
 
 // role is what the server in a message is to the client.
 func (m *healthMessage) role() string {
@@ -67,7 +74,12 @@ func (m *healthMessage) role() string {
 // Summary implements capture.Understood.
 func (m *healthMessage) Summary() string {
 	s := fmt.Sprintf("health %v", m.Kind)
-	if m.listed() {
+	switch {
+	case m.Kind == health.Tombstones:
+		return s + fmt.Sprintf(", not older than %v", m.Retry) + odd(m.remarks)
+	case m.Kind == health.TombstonesReply:
+		return s + fmt.Sprintf(", clients: %d, message %d of %d", m.Entries.Len(), m.Epoch>>16+1, m.Epoch&0xffff) + odd(m.remarks)
+	case m.listed():
 		return s + fmt.Sprintf(", clients: %d%s, %s", m.Entries.Len(), m.marked(), m.load()) + odd(m.remarks)
 	}
 	if m.tellsCode() {
@@ -122,6 +134,8 @@ func (m *healthMessage) marked() string {
 // mark says in a word what an entry is marked with; "": nothing.
 func (m *healthMessage) mark(e health.Entry) string {
 	switch {
+	case m.Kind == health.TombstonesReply:
+		return fmt.Sprintf("%d/255 of its time left", e.Mark)
 	case e.Mark > 1:
 		return fmt.Sprintf("?%d?", e.Mark)
 	case m.Kind == health.DigestReply && e.Mark == 0:

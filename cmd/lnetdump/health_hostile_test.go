@@ -19,7 +19,7 @@ func sample(kind health.Kind) health.Message {
 	switch kind {
 	case health.Connect:
 		m.Name, m.Token = []byte("compute-17"), make([]byte, health.TokenSize)
-	case health.Digest, health.DigestReply:
+	case health.Digest, health.DigestReply, health.TombstonesReply, health.Tombstones:
 		m.Client, m.Incarnation = health.ClientID{}, 0
 		m.Entries = health.Entry{Client: health.ClientIDOf("a"), Incarnation: 1}.AppendBinary(nil)
 		m.Entries = health.Entry{Client: health.ClientIDOf("b"), Incarnation: 2, Mark: 1}.AppendBinary(m.Entries)
@@ -51,6 +51,7 @@ func TestHealthKinds(t *testing.T) {
 		{health.Notice, 58, "health notice ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "notice"},
 		{health.Digest, 57, "health digest, clients: 2, to confirm: 1, load 2", "1: client " + health.ClientIDOf("b").String() + ", life 2, to confirm"},
 		{health.DigestReply, 57, "health digest-reply, clients: 2, known: 1, load 2", "0: client " + health.ClientIDOf("a").String() + ", life 1, unknown"},
+		{health.TombstonesReply, 57, "health tombstones-reply, clients: 2, message 1 of 2", "1: client " + health.ClientIDOf("b").String() + ", life 2, 1/255 of its time left"},
 	} {
 		m := sample(c.kind)
 		data := m.AppendBinary(nil)
@@ -130,7 +131,7 @@ func TestHealthCut(t *testing.T) {
 
 // FuzzHealth: everything can be shown, in a size that the message bounds.
 func FuzzHealth(f *testing.F) {
-	for kind := health.Connect; kind <= health.DigestReply; kind++ {
+	for kind := health.Connect; kind <= health.TombstonesReply; kind++ {
 		m := sample(kind)
 		f.Add(kind%2 == 0, string(m.AppendBinary(nil)))
 	}

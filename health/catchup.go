@@ -1,0 +1,221 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// A server that was cut off, or has just started, does not know whom the others have
+// evicted meanwhile, and a client that was cut off with it does not know either. So a
+// server that wins the quorum, or to which another one comes back, asks for tombstones
+// (read repair), and tells clients that connect to come back until all that live have
+// answered, T_bcast at most: a server that does not answer holds nobody up. What comes
+// later evicts who was accepted.
+
+const (
+	// maxPages bounds the messages of one answer, and so the tombstones in it.
+	maxPages = 64
+	// maxAsks is how often a server is asked that does not answer.
+	maxAsks = 5
+)
+
+// catchup is the state of these questions.
+type catchup struct {
+	sequence uint64
+	until    time.Duration // active time until which connects wait; 0: they do not
+	asked    []question    // by the number of the server
+}
+
+// question is one to another server, or the latest answer to one of it.
+type question struct {
+	sequence uint64 // 0: nothing is asked
+	age      time.Duration
+	at       time.Duration // when it was asked last
+	asks     int
+	pages    uint64        // of its answer that have come, a bit for each
+	answered time.Duration // when it was last told, active time; below 0: never
+}
+
+// of returns the entry of a server.
+func (u *catchup) of(i int32) *question {
+	for int(i) >= len(u.asked) {
+		u.asked = append(u.asked, question{answered: -1})
+	}
+	return &u.asked[i]
+}
+
+// won asks all live servers for what was missed since the loss of the quorum.
+func (u *catchup) won(s *Server, away time.Duration) {
+	for i := range s.members.list {
+		if int32(i) != s.members.self && s.members.alive(int32(i)) {
+			u.ask(s, int32(i), away)
+		}
+	}
+	if u.open(s) {
+		u.until = s.now + s.cfg.Broadcast
+	}
+}
+
+// ask asks a server for the tombstones of a while, and of as long before as evictions
+// take until they are final everywhere.
+func (u *catchup) ask(s *Server, i int32, away time.Duration) {
+	u.sequence++
+	q := u.of(i)
+	age := min(away, s.cfg.tombstone()) + s.cfg.lastWord() + max(s.cfg.Quorum, 0)
+	*q = question{sequence: u.sequence, age: min(age, s.cfg.tombstone()), answered: q.answered}
+	u.send(s, i, q)
+}
+
+func (u *catchup) send(s *Server, i int32, q *question) {
+	q.at, q.asks = s.now, q.asks+1
+	s.send(nid.ProcessID{NID: s.members.nid(i), PID: s.cfg.PID}, &Message{Kind: Tombstones, Sequence: q.sequence, Retry: q.age})
+}
+
+// open reports whether a live server has not answered.
+func (u *catchup) open(s *Server) bool {
+	for i := range u.asked {
+		if u.asked[i].sequence != 0 && s.members.alive(int32(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether connects wait.
+func (u *catchup) holds(s *Server) bool {
+	if u.until != 0 && (s.now >= u.until || !u.open(s)) {
+		u.until = 0
+	}
+	return u.until != 0
+}
+
+// run asks again, once per tick, and gives up servers that do not answer.
+func (u *catchup) run(s *Server) {
+	for i := range u.asked {
+		switch q := &u.asked[i]; {
+		case q.sequence == 0 || s.now < q.at+s.cfg.Tick:
+		case q.asks == maxAsks || !s.members.alive(int32(i)):
+			q.sequence = 0
+		default:
+			u.send(s, int32(i), q)
+		}
+	}
+}
+
+// tombstonesAsked tells another server the youngest tombstones, at most twice per tick.
+func (s *Server) tombstonesAsked(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	to := s.catchup.of(from)
+	if to.answered >= 0 && s.now < to.answered+s.cfg.Tick/2 {
+		s.stats.Hurried++
+		return
+	}
+	to.answered = s.now
+	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), q.m.Retry)
+	s.stats.Untold += cut
+	for k, list := range pages {
+		s.send(q.from, &Message{
+			Kind: TombstonesReply, Sequence: q.m.Sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
+		})
+	}
+}
+
+// young returns the tombstones not older than age as pages of messages, one at least,
+// the youngest first, and counts those for which there is no room.
+func (t *tombstones) young(now, lasting, age time.Duration) (pages []Entries, cut uint64) {
+	pages = []Entries{nil}
+	for k := len(t.queue) - 1; k >= 0; k-- {
+		p := t.queue[k]
+		g, ok := t.lives[p.id]
+		left := g.until - now
+		if !ok || g.void || g.until != p.until || left <= 0 || lasting-left > age {
+			continue
+		}
+		last := len(pages) - 1
+		if pages[last].Len() == MaxEntries {
+			if last++; last == maxPages {
+				return pages, uint64(k) + 1
+			}
+			pages = append(pages, nil)
+		}
+		e := Entry{Client: p.id, Incarnation: g.incarnation, Mark: uint8(255 * left / lasting), Epoch: g.epoch}
+		pages[last] = e.AppendBinary(pages[last])
+	}
+	return pages, 0
+}
+
+// sort puts places that came out of turn where they are forgotten in time.
+func (t *tombstones) sort() {
+	byEnd := func(a, b place) int { return cmp.Compare(a.until, b.until) }
+	if !slices.IsSortedFunc(t.queue, byEnd) {
+		slices.SortStableFunc(t.queue, byEnd)
+	}
+}
+
+// tombstonesTold takes tombstones that this server has asked for.
+func (s *Server) tombstonesTold(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	of := s.catchup.of(from)
+	page, pages := q.m.Epoch>>16, q.m.Epoch&0xffff
+	switch {
+	case of.sequence == 0 || q.m.Sequence != of.sequence:
+		s.stats.Late++
+		return
+	case page >= pages || pages > maxPages:
+		s.stats.Malformed++
+		return
+	}
+	for k := range q.m.Entries.Len() {
+		s.buryAlso(q.m.Entries.At(k))
+	}
+	s.tombstones.sort()
+	if of.pages |= 1 << page; of.pages == ^uint64(0)>>(maxPages-pages) {
+		of.sequence = 0
+	}
+}
+
+// buryAlso takes a tombstone of another server, as if it were an own one of before a
+// restart, and evicts who is connected in that life, unless by a later choice of a
+// master than the one that the eviction was of.
+func (s *Server) buryAlso(e Entry) {
+	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+		s.stats.Ahead++
+		return
+	}
+	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
+	if life, ok := s.tombstones.covers(e.Client, 0); left == 0 || ok && life >= e.Incarnation {
+		return
+	}
+	s.stats.Fetched++
+	i, known := s.find(e.Client)
+	if known && s.conn(i).incarnation <= e.Incarnation {
+		c := s.conn(i)
+		switch {
+		case c.incarnation == e.Incarnation && (c.state == evicting || e.before(c.epoch)):
+			return // by this master, or of an earlier choice
+		case c.state == saving:
+			s.reject(s.question(c), Message{Code: Global})
+		default:
+			s.notify(c, Global)
+		}
+		s.end(i, LostMaster, false)
+		s.waiting.resume(s, e.Client)
+	}
+	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
+	if i, known := s.find(e.Client); known { // a later life, whose record went with it
+		s.save(0, s.conn(i))
+	}
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left)
+	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
+}

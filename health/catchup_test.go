@@ -1,0 +1,135 @@
+package health
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// cutOffFor is a server that was cut off for a while and has just won the quorum; nobody
+// has said which tombstones there are.
+func cutOffFor(t *testing.T, away time.Duration) (h *harness, ask Message) {
+	h = newHarness(t, nil)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.advance(away)
+	h.mute = true
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.want("quorum-won tombstones tombstones")
+	return h, h.last(Tombstones)
+}
+
+func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...Entry) {
+	h.t.Helper()
+	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, Message{Kind: TombstonesReply, Sequence: sequence, Epoch: 1, Entries: entries(list...)})
+}
+
+// TestCatchUp: CH-33, CH-63, CH-65: a server that wins the quorum accepts nobody until the
+// others have told their tombstones, and then not whom they have evicted. The question
+// reaches back 2·T_evict + T_q before the loss.
+func TestCatchUp(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	if ask.Retry != time.Minute+2*h.s.cfg.Evict+h.s.cfg.Quorum {
+		t.Errorf("asked for %v", ask.Retry)
+	}
+	if got := word5(h, Connect, 1); got != "reject:busy" {
+		t.Errorf("before anybody answered: %q", got)
+	}
+	h.tellTombstones(otherA, ask.Sequence-1, Entry{Client: testClient, Incarnation: 5, Mark: 200})
+	h.want("bury")
+	if got := word5(h, Connect, 1); got != "reject:global" {
+		t.Errorf("with a tombstone: %q", got)
+	}
+	h.message(host, Message{Kind: Connect, Incarnation: 6, Server: me, Epoch: 1})
+	h.want("reject:busy")
+	h.tellTombstones(otherB, ask.Sequence)
+	h.message(host, Message{Kind: Connect, Incarnation: 6, Server: me, Epoch: 1})
+	h.want("save connected accept")
+}
+
+// TestCatchUpInTime: servers that do not answer hold nobody up for longer than T_bcast,
+// and are not asked for ever; what they say late evicts who was accepted.
+func TestCatchUpInTime(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	h.advance(h.s.cfg.Broadcast)
+	if got := word5(h, Connect, 1); got != "save connected accept" {
+		t.Errorf("after T_bcast: %q", got)
+	}
+	h.tellTombstones(otherB, ask.Sequence, Entry{Client: testClient, Incarnation: 5, Mark: 200})
+	h.want("notice:global evicted:lost-master remove bury")
+	asked := h.s.Stats().Sent
+	h.advance(time.Minute)
+	if n := h.s.Stats().Sent - asked; n > maxAsks {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestHostileTombstones: tombstones count only from a server that was asked, and not of
+// lives beyond belief; questions of servers only are answered, and not too often.
+func TestHostileTombstones(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	grave := Entry{Client: testClient, Incarnation: 5, Mark: 255}
+	h.tellTombstones(host.NID, ask.Sequence, grave)
+	h.tellTombstones(otherA, ask.Sequence, grave) // that was the question to another one
+	h.tellTombstones(otherB, ask.Sequence, Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
+	h.tellTombstones(otherB, ask.Sequence, grave) // it has answered
+	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
+		t.Errorf("%+v", st)
+	}
+	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+	h.message(server, Message{Kind: Tombstones, Retry: 1 << 40})
+	h.want("tombstones-reply")
+	h.message(server, Message{Kind: Tombstones, Retry: 1 << 40})
+	h.want("")
+	if n := h.s.Stats().Hurried; n != 1 {
+		t.Errorf("hurried %d times", n)
+	}
+}
+
+// TestTellTombstones: those young enough are told, the youngest first, with the time that
+// they have left, in as many messages as it takes.
+func TestTellTombstones(t *testing.T) {
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: RestoreGrave, Client: ClientID{1}, Incarnation: 3, For: time.Minute})
+	for k := range MaxEntries + 1 {
+		h.step(ServerInput{Kind: RestoreGrave, Client: ClientID{2, byte(k), byte(k >> 8)}, Incarnation: 4, For: 5 * time.Minute})
+	}
+	h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, Message{Kind: Tombstones, Sequence: 9, Retry: 5 * time.Minute})
+	h.want("tombstones-reply tombstones-reply")
+	m := h.last(TombstonesReply)
+	if m.Sequence != 9 || m.Epoch != 1<<16|2 || m.Entries.Len() != 1 || m.Entries.At(0).Incarnation != 4 || m.Entries.At(0).Mark != 127 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and comes once more buries
+// nobody, in whatever order they come; one of a later choice does.
+func TestLateEviction(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		h := newHarness(t, nil)
+		if first {
+			h.batchFrom(otherA, false)
+		}
+		h.batchFrom(otherA, true)
+		h.batchFrom(otherA, false)
+		if got := word5(h, Connect, 2); got != "save connected accept" {
+			t.Errorf("evicted first: %v; %q", first, got)
+		}
+	}
+}
+
+// TestChooseWhileSaving: a choice that meets a connection which is being saved is answered
+// by accept when it is durable.
+func TestChooseWhileSaving(t *testing.T) {
+	h := newHarness(t, nil)
+	h.hold = true
+	h.connect(5, me, 1)
+	save := h.effects[0].ID
+	h.message(host, Message{Kind: Choose, Incarnation: 5, Epoch: 1, Server: me, Sequence: 11})
+	h.want("")
+	h.step(ServerInput{Kind: Saved, ID: save})
+	h.want("connected accept")
+	if a := h.last(Accept); a.Sequence != 11 {
+		t.Errorf("answer to %d", a.Sequence)
+	}
+}
