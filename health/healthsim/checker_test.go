@@ -10,15 +10,15 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// TestCheckerSees: an eviction without a cause, one that is taken back by who and
-// most others had made it, and a life that others have evicted, are noticed; the
-// first is not when the client was apart from a server.
+// TestCheckerSees: an eviction without a cause, a life that another server has buried, one
+// that is taken again, and a client that is gone and known, are noticed; the first is
+// not when the client was apart from a server.
 func TestCheckerSees(t *testing.T) {
 	const client, life = sim.NodeID(3), 7
 	start := func() (*Net, *instance) {
 		n, err := New(Config{Servers: 3, Clients: 1, Seed: 1, Topology: Flat(), Bare: true})
 		if err == nil {
-			err = n.Run(20 * time.Second)
+			err = n.Run(50 * time.Second)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -42,13 +42,35 @@ func TestCheckerSees(t *testing.T) {
 	holds(in, "no-false-eviction", true)
 
 	n, in = start()
-	tell := func(server sim.NodeID, kind health.EventKind) {
-		n.serverTold(server, &health.Event{Kind: kind, Cause: health.TimedOut, Client: ClientID(client), Incarnation: life})
-	}
-	tell(0, health.ClientEvicted)
-	tell(0, health.ClientConnected)
-	holds(in, "uniform", true) // one of three: it was taken back
-	tell(1, health.ClientEvicted)
-	tell(0, health.ClientConnected)
+	n.servers[1] = buried{n.servers[1]}
 	holds(in, "uniform", false)
+	n.touch()
+	holds(in, "uniform", true) // not yet
+	if err := n.Run(n.Now() + 2*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	n.servers[2] = buried{n.servers[2]}
+	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: ClientID(client), Incarnation: life})
+	holds(in, "uniform", false) // most have the tombstone
+
+	n, in = start()
+	n.Kill(client)
+	if err := n.Run(n.Now() + n.endIn() + time.Second); err != nil {
+		t.Fatal(err)
+	}
+	holds(in, "uniform", true)
+	n.servers[1] = known{n.servers[1]}
+	holds(in, "uniform", false)
+}
+
+// buried is a server with a tombstone of whatever life, known one that has each client.
+type (
+	buried struct{ watcher }
+	known  struct{ watcher }
+)
+
+func (buried) Buried(health.ClientID) (uint64, bool) { return 1 << 63, true }
+
+func (known) Client(id health.ClientID) (health.ClientInfo, bool) {
+	return health.ClientInfo{Client: id, State: "connected"}, true
 }

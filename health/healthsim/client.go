@@ -21,12 +21,15 @@ const busyInterval = time.Second
 type client struct {
 	net   *Net
 	id    sim.NodeID
+	life  uint64 // of the node
 	m     *health.Client
 	wants []nid.NID // servers to be connected to besides the master
 	wake  time.Duration
 	other time.Duration // when a busy client sends its next message; Never: it is idle
 	sent  map[nid.NID]time.Duration
-	heard map[nid.NID]time.Duration
+	heard map[ni]time.Duration
+	quit  bool // the client has ended, and its node goes on
+	talks bool // other programs of the node talk to all servers
 
 	now time.Duration // of the step that is made
 	out *sim.Output[*message]
@@ -35,8 +38,8 @@ type client struct {
 // bootClient begins a life of a client.
 func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
 	c := &client{
-		net: n, id: life.Node, wake: machine.Never, other: machine.Never,
-		sent: make(map[nid.NID]time.Duration), heard: make(map[nid.NID]time.Duration),
+		net: n, id: life.Node, life: lifeOf(life), wake: machine.Never, other: machine.Never,
+		sent: make(map[nid.NID]time.Duration), heard: make(map[ni]time.Duration),
 	}
 	c.wants = n.wants(life.Node)
 	if !c.begin(ClientID(life.Node), life) {
@@ -98,6 +101,10 @@ func (c *client) input(in health.ClientInput) { c.net.clientQueue = append(c.net
 // steps gives the machine all inputs, and those that follow from them.
 func (c *client) steps() {
 	n := c.net
+	if c.quit { // nobody reads what arrives
+		c.wake, n.clientQueue = machine.Never, n.clientQueue[:0]
+		return
+	}
 	for i := 0; i < len(n.clientQueue); i++ {
 		n.clientOut.Reset()
 		c.wake = c.m.Step(c.now, n.clientQueue[i], &n.clientOut)
@@ -112,9 +119,9 @@ func (c *client) steps() {
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		c.input(health.ClientInput{Kind: health.ClientArrived, From: processOf(from), Data: m.data})
+		c.input(health.ClientInput{Kind: health.ClientArrived, From: processOf(from), Life: m.life, Data: m.data})
 	case traffic:
-		c.heard[simlnd.NID(from)] = c.now
+		c.heard[ni{from, m.life}] = c.now
 	default: // a client is in no tree
 	}
 }
@@ -129,7 +136,7 @@ func (c *client) apply(e *health.ClientEffect) {
 		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: data})
 	case health.LookAt:
 		at := e.To.NID
-		c.input(health.ClientInput{Kind: health.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[at]})
+		c.input(health.ClientInput{Kind: health.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.Life}]})
 	case health.Tell:
 		n.clientTold(c.id, &e.Event)
 		if !n.cfg.Bare {
@@ -158,13 +165,21 @@ func (c *client) told(e *health.ClientEvent) {
 }
 
 func (c *client) send(to sim.NodeID, m *message) {
+	m.life = c.life
 	c.net.ledger.spoke(c.id)
 	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
-// work has a busy client use its master.
+// work has other programs of the node use all servers, or a busy client its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
+	if c.talks {
+		for k, id := range c.net.ids {
+			c.sent[id] = c.now
+			c.send(sim.NodeID(k), &message{kind: traffic, data: make([]byte, 64)})
+		}
+		return
+	}
 	if master := c.m.Status().Master; master.IsValid() {
 		c.sent[master] = c.now
 		c.send(nodeOfNID(master), &message{kind: traffic, data: make([]byte, 64)})
@@ -188,6 +203,14 @@ func (c *client) command(text string) {
 		if c.other = machine.Never; rest == "on" {
 			c.other = c.now
 		}
+	case "traffic":
+		if c.talks, c.other = rest == "on", machine.Never; c.talks {
+			c.other = c.now
+		}
+	case "quit":
+		c.quit = true
+		c.net.truth.end(c.id, true)
+		c.net.touch()
 	case "impersonate":
 		if node, _ := strconv.Atoi(rest); node > c.net.cfg.Servers {
 			c.net.truth.excuse(c.id)

@@ -33,6 +33,7 @@ func (n *Net) Crash(id sim.NodeID) {
 func (n *Net) ended(id sim.NodeID, up bool) {
 	n.touch()
 	if up {
+		n.truth.end(id, false)
 		n.oracle.ended(id)
 	}
 }

@@ -14,7 +14,7 @@ const (
 	ofHealth kind = iota // between clients and servers, and digests
 	evictRequest
 	evictReply
-	traffic // what a busy client exchanges with its master, and the answer
+	traffic // what other programs of a client's node exchange with servers, and the answer
 	ofGossip
 	ofGossipReply
 )
@@ -22,6 +22,7 @@ const (
 // message is one on its way. What it refers to is not changed any more.
 type message struct {
 	kind    kind
+	life    uint64 // of the node that sent it
 	data    []byte
 	key     relayKey     // of evictions
 	members []sim.NodeID // of a request: its tree, the root first

@@ -59,6 +59,7 @@ type (
 	watcher interface {
 		Clients() []health.ClientInfo
 		Client(id health.ClientID) (health.ClientInfo, bool)
+		Buried(id health.ClientID) (incarnation uint64, ok bool)
 		Status() health.ServerStatus
 		Stats() health.ServerStats
 	}

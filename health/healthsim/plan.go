@@ -21,6 +21,7 @@ type plan struct {
 	at      time.Duration
 	busy    []time.Duration // by server: until when it is not well
 	gone    []time.Duration // by client: until when it is down
+	apart   time.Duration   // until when a server is cut off
 }
 
 func (p *plan) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -44,6 +45,9 @@ func (p *plan) begin(seed uint64, network string) {
 func (p *plan) end(calm time.Duration) string {
 	last := p.at
 	for _, until := range append(p.busy, p.gone...) {
+		if until == time.Hour {
+			continue
+		}
 		last = max(last, until)
 	}
 	for after := calm / 2; after < calm; after += 20 * time.Second {
@@ -62,10 +66,42 @@ func MildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, "")
 	for range 2 + p.rng.IntN(4) {
+		p.use()
 		p.mildFault()
 		p.at += p.between(0, 30*time.Second)
 	}
 	return settings(p.end(90 * time.Second))
+}
+
+// use has users attach to servers once more, and other programs of a client's node talk.
+func (p *plan) use() {
+	client := p.servers + 1 + p.rng.IntN(planClients)
+	if p.gone[client-p.servers-1] > p.at {
+		return
+	}
+	switch p.rng.IntN(3) {
+	case 0:
+		for range 1 + p.rng.IntN(3) {
+			p.line("at %v do %d attach %d", p.at, client, 1+p.rng.IntN(p.servers))
+		}
+	case 1:
+		p.line("at %v do %d traffic on", p.at, client)
+	}
+}
+
+// leaveAndReturn ends a client without a word, and its node with it or a little later.
+func (p *plan) leaveAndReturn(client int, back time.Duration) {
+	if p.rng.IntN(2) == 0 {
+		p.line("at %v kill %d\nat %v restart %d", p.at, client, back, client)
+		return
+	}
+	p.line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
+	if p.rng.IntN(2) == 0 { // otherwise it is gone for good, and its node talks on
+		p.line("at %v kill %d\nat %v restart %d", back, client, back+time.Second, client)
+		p.gone[client-p.servers-1] += time.Second
+	} else {
+		p.gone[client-p.servers-1] = time.Hour
+	}
 }
 
 // settings moves the length of the run, which is known last, to the settings.
@@ -81,7 +117,7 @@ func (p *plan) mildFault() {
 	if k := p.rng.IntN(planClients); p.rng.IntN(5) == 0 {
 		if p.gone[k] <= p.at {
 			p.gone[k] = p.at + p.between(time.Millisecond, 10*time.Second)
-			p.line("at %v kill %d\nat %v restart %d", p.at, p.servers+k+1, p.gone[k], p.servers+k+1)
+			p.leaveAndReturn(p.servers+k+1, p.gone[k])
 		}
 		return
 	}
@@ -91,14 +127,21 @@ func (p *plan) mildFault() {
 			down++
 		}
 	}
-	if p.at <= p.busy[k]+10*time.Second || 2*down >= p.servers {
+	if p.at <= p.busy[k]+10*time.Second || p.at <= p.apart+10*time.Second || 2*down >= p.servers {
 		return
 	}
 	keeping := " keeping state"
 	if p.rng.IntN(4) == 0 {
 		keeping = ""
 	}
-	switch p.rng.IntN(3) {
+	switch p.rng.IntN(5) {
+	case 4:
+		p.busy[k] = p.at + p.between(time.Second, 30*time.Second)
+		p.line("at %v do %d drain on\nat %v do %d drain off", p.at, k+1, p.busy[k], k+1)
+	case 3: // within T_q and beyond
+		p.busy[k] = p.at + p.between(time.Second, 40*time.Second)
+		p.line("at %v cut %d -> 1-%d\nat %v cut 1-%d -> %d\nat %v heal", p.at, k+1, p.servers, p.at, p.servers, k+1, p.busy[k])
+		p.apart = p.busy[k]
 	case 0:
 		p.busy[k] = p.at + p.between(60*time.Second, 90*time.Second)
 		p.line("at %v kill %d\nat %v restart %d%s", p.at, k+1, p.busy[k], k+1, keeping)
@@ -120,6 +163,9 @@ func WildPlan(seed uint64) string {
 	p.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	kinds = kinds[:1+p.rng.IntN(5)]
 	p.line("random faults %d from 22s to 150s of %s", 1+p.rng.IntN(min(3+len(kinds), 8)), strings.Join(kinds, " "))
+	for p.at = 30 * time.Second; p.at < 150*time.Second; p.at += p.between(5*time.Second, 30*time.Second) {
+		p.use()
+	}
 	p.at = 150 * time.Second
 	if seed%3 > 0 {
 		p.line("at 150s link all -> all loss 0%%")

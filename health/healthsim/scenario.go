@@ -36,6 +36,8 @@ var Protocol = &scenario.Protocol{
 		{Name: "detach", Args: []scenario.Arg{serversArg}, Doc: "the client leaves these servers"},
 		{Name: "doubt", Doc: "the client uses all its connections, and so sees which of them are gone"},
 		{Name: "busy", Args: []scenario.Arg{onArg}, Doc: "the client exchanges other messages with its master once per second; at the level of machines"},
+		{Name: "traffic", Args: []scenario.Arg{onArg}, Doc: "other programs of the client's node exchange messages with all servers once per second; at the level of machines"},
+		{Name: "quit", Doc: "the client ends without a word, and other programs of its node go on, until that is restarted; at the level of machines"},
 		{Name: "leave", Doc: "the client disconnects from all servers"},
 		{Name: "impersonate", Args: []scenario.Arg{{Name: "client", Kind: scenario.Node}}, Doc: "the client begins anew with the id of another one; at the level of machines"},
 	},

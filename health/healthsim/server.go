@@ -26,13 +26,22 @@ type server struct {
 	disk   disk
 	view   view
 	relays relays
-	heard  map[sim.NodeID]time.Duration // other messages of clients
-	wake   time.Duration                // of m
-	talk   time.Duration                // of gossip
+	heard  map[ni]time.Duration // other messages of nodes
+	wake   time.Duration        // of m
+	talk   time.Duration        // of gossip
 
 	now time.Duration // of the step that is made
 	out *sim.Output[*message]
 }
+
+// ni is a life of a node, as the transport tells them apart.
+type ni struct {
+	node sim.NodeID
+	life uint64
+}
+
+// lifeOf is the number of a life of a node, above 0.
+func lifeOf(l sim.Life) uint64 { return uint64(l.Number) + 1 }
 
 // view is what a server thinks of the others.
 type view struct {
@@ -44,7 +53,7 @@ type view struct {
 // bootServer begins a life of a server.
 func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 	s := &server{
-		net: n, id: life.Node, life: life, heard: make(map[sim.NodeID]time.Duration), wake: machine.Never, talk: machine.Never,
+		net: n, id: life.Node, life: life, heard: make(map[ni]time.Duration), wake: machine.Never, talk: machine.Never,
 		view: view{alive: make([]bool, n.cfg.Servers), count: 1}, relays: relays{byKey: make(map[relayKey]*relay)},
 	}
 	s.pcg.Seed(life.Seed, 1)
@@ -64,7 +73,6 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 		return nil
 	}
 	n.servers[life.Node] = s.m
-	n.ledger.startedServer(life.Node, old != nil)
 	return s
 }
 
@@ -114,6 +122,9 @@ func (s *server) steps() {
 func (s *server) input(in health.ServerInput) { s.net.serverQueue = append(s.net.serverQueue, in) }
 
 func (s *server) send(to sim.NodeID, m *message) {
+	if m.life == 0 { // otherwise it is passed on
+		m.life = lifeOf(s.life)
+	}
 	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
@@ -141,14 +152,14 @@ func (s *server) start() {
 func (s *server) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		s.input(health.ServerInput{Kind: health.Arrived, From: processOf(from), Data: m.data})
+		s.input(health.ServerInput{Kind: health.Arrived, From: processOf(from), Life: m.life, Data: m.data})
 	case evictRequest:
 		s.requested(from, m)
 	case evictReply:
 		s.replied(from, m)
 	case traffic:
-		s.heard[from] = s.now
-		s.send(from, m)
+		s.heard[ni{from, m.life}] = s.now
+		s.send(from, &message{kind: traffic, data: m.data})
 	case ofGossip:
 		s.chat(gossip.Input{Kind: gossip.Ping, From: simlnd.NID(from), Data: m.data})
 	case ofGossipReply:
@@ -177,7 +188,7 @@ func (s *server) apply(e *health.ServerEffect) {
 			s.answered(r, n.serverOut.Data(e))
 		}
 	case health.DoLook:
-		if at, ok := s.heard[nodeOfNID(e.To.NID)]; ok {
+		if at, ok := s.heard[ni{nodeOfNID(e.To.NID), e.Incarnation}]; ok {
 			s.input(health.ServerInput{Kind: health.Seen, Client: e.Client, At: max(at, 1)})
 		}
 	case health.DoTell:

@@ -80,7 +80,6 @@ func (k *stack) serve(keeps bool) error {
 	if n.stores[id] = newStore(n, k.host); keeps && old != nil {
 		n.stores[id].records, n.stores[id].graves = old.records, old.graves
 	}
-	n.ledger.startedServer(id, keeps)
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
 		ServerConfig: health.ServerConfig{Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims},
 		View:         agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,

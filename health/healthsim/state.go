@@ -15,6 +15,7 @@ import (
 func (n *Net) Server(id sim.NodeID) interface {
 	Clients() []health.ClientInfo
 	Client(id health.ClientID) (health.ClientInfo, bool)
+	Buried(id health.ClientID) (incarnation uint64, ok bool)
 	Status() health.ServerStatus
 	Stats() health.ServerStats
 } {
@@ -35,6 +36,10 @@ func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 	}
 }
 
+// present reports whether the client on a node lives: others of its node may talk on
+// when it does not.
+func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].quit }
+
 // each yields the clients of a set.
 func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	return func(yield func(sim.NodeID) bool) {
@@ -52,7 +57,7 @@ func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 // left anywhere.
 func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if why = n.gone(id); n.Up(id) {
+		if why = n.gone(id); n.present(id) {
 			why = n.connected(id)
 		}
 		if why != "" {
@@ -66,7 +71,7 @@ func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 func (n *Net) gone(id sim.NodeID) string {
 	for s, w := range n.running(sim.AllNodes) {
 		if info, ok := w.Client(ClientID(id)); ok {
-			return fmt.Sprintf("client %v is down, and %s at server %v", id, info.State, s)
+			return fmt.Sprintf("client %v is gone, and %s at server %v", id, info.State, s)
 		}
 	}
 	return ""
@@ -112,7 +117,7 @@ func (n *Net) word(id nid.NID) string {
 // it wants and that run.
 func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if !n.runs(id) {
+		if !n.runs(id) || !n.present(id) {
 			continue
 		}
 		st := n.client(id).Status()
@@ -128,7 +133,7 @@ func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 // MasterIn reports whether each client that runs has a master among some servers.
 func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if st := n.client(id).Status(); n.runs(id) && (st.State != "settled" || !servers.Has(nodeOfNID(st.Master))) {
+		if st := n.client(id).Status(); n.runs(id) && n.present(id) && (st.State != "settled" || !servers.Has(nodeOfNID(st.Master))) {
 			return false, fmt.Sprintf("client %v is %s, its master %s", id, st.State, n.word(st.Master))
 		}
 	}
@@ -141,30 +146,6 @@ func (n *Net) Forgotten(set, by sim.NodeSet) (ok bool, why string) {
 		for s, w := range n.running(by) {
 			if info, known := w.Client(ClientID(id)); known {
 				return false, fmt.Sprintf("client %v is %s at server %v", id, info.State, s)
-			}
-		}
-	}
-	return true, ""
-}
-
-// Uniform reports whether no server that runs holds a life that most have evicted
-// for all, once nothing has been done for long enough (CH-63).
-func (n *Net) Uniform() (ok bool, why string) {
-	if v := &n.ledger.verdict; v.Revived > 0 {
-		return false, v.FirstRevived
-	}
-	calm := n.truth.grace() + n.timing.Evict
-	if n.Now()-n.truth.touched < calm {
-		return true, ""
-	}
-	for k := range n.ledger.clients {
-		c, id := &n.ledger.clients[k], n.firstClient()+sim.NodeID(k)
-		if c.life == 0 || n.Now()-c.last < calm {
-			continue
-		}
-		for s, w := range n.running(sim.AllNodes) {
-			if info, known := w.Client(ClientID(id)); known && info.Incarnation <= c.life && c.kept != info.Incarnation && 2*n.ledger.buriedBy(&health.Event{Client: info.Client, Incarnation: info.Incarnation}) > n.cfg.Servers {
-				return false, fmt.Sprintf("a life of client %v was evicted at %v, and is %s at server %v", id, c.first, info.State, s)
 			}
 		}
 	}

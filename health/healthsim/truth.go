@@ -27,7 +27,9 @@ type fate struct {
 	excused time.Duration // until then
 	began   time.Duration // the latest life
 	stopped bool
-	always  bool // excused
+	always  bool          // excused
+	ended   time.Duration // when the client last ended; 0: it has not
+	quit    bool          // it has, and its node has not
 }
 
 // severed is a cut.
@@ -89,6 +91,11 @@ func (t *truth) excuse(id sim.NodeID) {
 	if int(id) < len(t.nodes) {
 		t.nodes[id].always = true
 	}
+}
+
+// end notes that a client has ended; without its node others of that go on.
+func (t *truth) end(id sim.NodeID, quit bool) {
+	t.nodes[id].ended, t.nodes[id].quit = t.now(), quit
 }
 
 func (t *truth) pause(id sim.NodeID) {

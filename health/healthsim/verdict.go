@@ -26,9 +26,9 @@ type Verdict struct {
 	Superseded uint64 // clients that were told that they run elsewhere
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
-	// Revived is how often a server took a life again that it had evicted for all, as
-	// most servers had: what fewer have done can be taken back, and who was cut off
-	// since may have forgotten.
+	// Revived is how often a server took a life whose tombstones most servers held,
+	// although nothing kept them from telling it: it waits for T_bcast at most
+	// (docs/client-health.md, States), and evicts the client when it hears of it.
 	Revived      uint64
 	FirstRevived string
 	// Skew is the longest time between the first and the last server that evicted
@@ -41,8 +41,6 @@ type ledger struct {
 	net     *Net
 	verdict Verdict
 	clients []entry
-	lives   [][]uint64 // by server and client: the highest life that it evicted for all
-	cutOff  [][]uint64 // likewise, before it last lost the quorum: it may have forgotten
 }
 
 // entry is what became of a client.
@@ -52,25 +50,14 @@ type entry struct {
 	first, last time.Duration // servers that evicted it
 	evicted     int           // how often it was told so
 	timed       bool          // it was silent
-	ending      sim.NodeID    // the master that last began to evict it
-	kept        uint64        // the life that this one kept under another master, and so took the eviction back
 }
 
 func (l *ledger) init(n *Net) {
-	l.net, l.clients, l.lives = n, make([]entry, n.cfg.Clients), make([][]uint64, n.cfg.Servers)
-	l.cutOff = make([][]uint64, n.cfg.Servers)
+	l.net, l.clients = n, make([]entry, n.cfg.Clients)
 }
 
 // Verdict returns what nodes have told, compared with the truth.
 func (n *Net) Verdict() Verdict { return n.ledger.verdict }
-
-// startedServer notes that a server begins: one without records knows nothing of
-// what it evicted.
-func (l *ledger) startedServer(id sim.NodeID, keeps bool) {
-	if !keeps || l.lives[id] == nil {
-		l.lives[id], l.cutOff[id] = make([]uint64, l.net.cfg.Clients), make([]uint64, l.net.cfg.Clients)
-	}
-}
 
 // of is the entry of a client, nil of a stranger.
 func (l *ledger) of(id sim.NodeID) *entry {
@@ -94,42 +81,18 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 		n.cfg.OnServer(n.Now(), id, e)
 	}
 	l := &n.ledger
-	if e.Kind == health.QuorumLost {
-		copy(l.cutOff[id], l.lives[id])
-	}
 	c := l.of(nodeOf(e.Client))
 	if c == nil || !e.Client.IsValid() {
 		return
 	}
-	life := &l.lives[id][int(nodeOf(e.Client))-n.cfg.Servers]
-	switch {
-	case e.Kind == health.ClientSuspended:
-		c.ending = id
-	case e.Kind == health.ClientRehomed && c.ending == id && *life < e.Incarnation:
-		c.kept = e.Incarnation
-	}
 	switch {
 	case e.Kind == health.ClientEvicted && forAll(e.Cause):
-		*life = max(*life, e.Incarnation)
 		l.gone(c, e)
-	case (e.Kind == health.ClientConnected || e.Kind == health.ClientRehomed) && *life >= e.Incarnation:
-		if 2*l.buriedBy(e) <= n.cfg.Servers || c.kept == e.Incarnation || l.cutOff[id][int(nodeOf(e.Client))-n.cfg.Servers] >= e.Incarnation {
-			break
-		}
+	case e.Kind == health.ClientConnected && n.Now()-n.truth.touched > n.timing.Broadcast && !n.truth.unlucky && !n.truth.divided() && 2*n.buriedBy(e.Client, e.Incarnation) > n.cfg.Servers:
 		if l.verdict.Revived++; l.verdict.FirstRevived == "" {
-			l.verdict.FirstRevived = fmt.Sprintf("at %v server %v has a life of client %v again that it had evicted", n.Now(), id, nodeOf(e.Client))
+			l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took a life of client %v whose tombstone most servers have", n.Now(), id, nodeOf(e.Client))
 		}
 	}
-}
-
-// buriedBy counts the servers that have evicted a life for all.
-func (l *ledger) buriedBy(e *health.Event) (count int) {
-	for _, lives := range l.lives {
-		if lives != nil && lives[int(nodeOf(e.Client))-l.net.cfg.Servers] >= e.Incarnation {
-			count++
-		}
-	}
-	return count
 }
 
 // gone notes that a server has evicted a life for all.

@@ -1,0 +1,47 @@
+package healthsim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// healedPlan cuts a majority of the servers off from the others and from all clients, and
+// heals that.
+const healedPlan = `protocol health
+nodes 37
+run %v
+set servers 7
+set attach %d
+boot 8-37 at 2s
+link latency 1ms±500µs reorder 5%% duplicate 2%%
+check every 1s
+at 56s partition 4-7
+at %v heal
+expect settled within 27500ms
+always uniform
+`
+
+// TestHealedPartition: CH-33, CH-63, CH-65, G-CH-6: clients that a majority has evicted
+// find the minority first when a partition is healed. Within T_q + T_orphan none of
+// them lives on some servers while others have its tombstone.
+func TestHealedPartition(t *testing.T) {
+	for _, heal := range []time.Duration{85 * time.Second, 100 * time.Second, 300 * time.Second} {
+		failed, first := 0, error(nil)
+		seeds := sweep(10, 60, 200)
+		for seed := range uint64(seeds) {
+			text := fmt.Sprintf(healedPlan, heal+60*time.Second, seed%3, heal)
+			if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+				if failed++; first == nil {
+					first = err
+				}
+			}
+		}
+		if failed > 0 {
+			t.Errorf("healed at %v: %d of %d plans fail; first: %v", heal, failed, seeds, first)
+		}
+	}
+}
