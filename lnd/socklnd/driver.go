@@ -63,6 +63,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		dying: make(chan struct{}),
 	}
 	ni.messages.Init()
+	ni.dials.Init()
 	ni.spoilSum.Store(d.cfg.InjectChecksumError)
 	ni.cast.init(ni)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())

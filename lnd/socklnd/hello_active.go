@@ -14,7 +14,13 @@ import (
 // startDial opens a connection in a goroutine of its own. The caller holds
 // p.mu.
 func (p *peer) startDial(t ksock.ConnType, v ksock.Version) {
-	p.ni.tasks.Go(func() { p.dial(t, v) })
+	p.ni.tasks.Go(func() {
+		p.ni.dials.Begin()
+		defer p.ni.dials.End()
+		if !p.ni.dials.Closing() {
+			p.dial(t, v)
+		}
+	})
 }
 
 // dial runs one attempt and tells the set about it.

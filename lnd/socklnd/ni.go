@@ -44,6 +44,7 @@ type NI struct {
 
 	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
+	dials    shell.Messages       // attempts to connect that are under way; closing: no more begin
 	dying    chan struct{}        // closed when everything has to end
 	ctx      context.Context
 	cancel   context.CancelFunc // of ctx, with dying
@@ -161,6 +162,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.messages.Close()
 	ni.acceptors.leave(ni)
 	err := ni.messages.Wait(ctx)
+	ni.finishDials(ctx)
 	ni.mu.Lock() // against timer functions that begin
 	if !ni.ended() {
 		close(ni.dying)
@@ -183,6 +185,19 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 		ni.acceptor.wait()
 	}
 	return err
+}
+
+// handshakeGrace is how long a node that ends waits for answers to its handshakes.
+const handshakeGrace = 500 * time.Millisecond
+
+// finishDials begins no more connections and waits for those that are being made: a kernel
+// logs an error for each handshake that breaks off.
+func (ni *NI) finishDials(ctx context.Context) {
+	ni.dials.Close()
+	grace, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer ni.clock.AfterFunc(handshakeGrace, cancel).Stop()
+	_ = ni.dials.Wait(grace)
 }
 
 // shutdown ends everything of the peer.
