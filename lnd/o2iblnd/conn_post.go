@@ -123,6 +123,8 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 	}
 	if failed != nil && c.x.failed != nil {
 		failed = c.x.failed // the first failure counts
+	} else if failed != nil {
+		failed.bulk = isBulk(id)
 	}
 	c.step(exchangeIn{kind: exchangeSent, id: id, err: failed})
 	if failed != nil {

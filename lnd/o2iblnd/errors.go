@@ -14,6 +14,8 @@ type Error struct {
 	Peer   nid.ProcessID // zero while unknown
 	Errno  syscall.Errno
 	Err    error // what the device said, nil if nothing
+
+	bulk bool // it was a transfer by RDMA
 }
 
 func (e *Error) Error() string {
@@ -23,8 +25,17 @@ func (e *Error) Error() string {
 	} else {
 		text += ": " + e.Err.Error()
 	}
-	if advice := advices[e.Reason]; advice != "" {
+	if advice := e.advice(); advice != "" {
 		text += " (" + advice + ")"
+	}
+	return text
+}
+
+// advice says what to do about the error.
+func (e *Error) advice() string {
+	text := advices[e.Reason]
+	if e.bulk {
+		text += "; if small messages pass and large ones fail, compare the MTUs of both nodes and of the network between them"
 	}
 	return text
 }

@@ -1,6 +1,10 @@
 package o2iblnd
 
-import "time"
+import (
+	"time"
+
+	"ulnet/lnd/o2iblnd/kib"
+)
 
 // sent is the completion of a signaled work request, in error if err is set.
 func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
@@ -40,10 +44,20 @@ func (x *exchange) expire(now time.Duration, out *exchangeOut) {
 		if t.phase == phaseQueued && x.uncredited.n == 0 {
 			why = CreditTimeout
 		}
-		x.close(newError(why, lustre(x.cfg.peer), nil), out)
+		e := newError(why, lustre(x.cfg.peer), nil)
+		e.bulk = t.bulk()
+		x.close(e, out)
 		return
 	}
 }
+
+// bulk reports whether t waits for data by RDMA to come or to be taken.
+func (t *tx) bulk() bool {
+	return t.phase == phaseWriting || t.phase == phaseWaiting && (t.kind == kib.GetReq || t.kind == kib.PutAck)
+}
+
+// isBulk reports whether a work request is a WRITE of the peer's memory.
+func isBulk(id uint32) bool { return id != noopID && id != silentID && id&turnMark != 0 }
 
 // close ends the connection. What has posted nothing ends at once, all else with its last
 // completion.
