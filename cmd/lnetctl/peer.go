@@ -20,7 +20,7 @@ func peerCommand(g *globals) *cobra.Command {
 
 func peerShow(g *globals) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "show [NID] [-v [LEVEL]]",
+		Use:   "show [[--nid] NID] [-v [LEVEL]]",
 		Short: "Show peers, or one of them",
 		Long: `Shows the peers of the node with the keys of the kernel's tool; cause and
 claimed ni are ours. NIDs that discovery knows to be one node's are one peer, by
@@ -28,13 +28,17 @@ its primary NID; any of them names it. Under claimed ni are NIDs that the peer
 lists and that are not known to be its own. -v adds credits, statistics and the state of discovery,
 -v 2 statistics by type of message, -v 3 health (which stays as it is: nothing
 is judged yet).`,
-		Example: "  lnetctl peer show 10.0.0.2@tcp -v",
+		Example: "  lnetctl peer show --nid 10.0.0.2@tcp -v",
 	}
 	level := addVerbose(c)
+	named := c.Flags().String("nid", "", "show the peer that has this `NID`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rest, err := takeLevel(c, level, args)
 		if err != nil {
 			return err
+		}
+		if *named != "" {
+			rest = append(rest, *named)
 		}
 		var only nid.NID
 		switch len(rest) {
