@@ -168,7 +168,7 @@ func (s *stream) acked(sender int, e *Entry) {
 			s.sampleAck(k, ks, seq, e)
 		}
 		s.sample(k, ks, seq)
-		*ks = kidSlot{acked: true}
+		*ks = kidSlot{acked: true, dueAt: ks.dueAt} // others of its message may be missing
 	}
 	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
 		k.low++

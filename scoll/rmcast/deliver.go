@@ -30,7 +30,7 @@ func (s *stream) deliver(first uint64) {
 	s.m.stats.Delivered++
 	s.m.emit(Effect{Kind: Deliver, Origin: s.origin.id, Number: s.number(), Seq: first, Data: s.message(first)})
 	for _, k := range s.kids {
-		if k.slot(first).acked {
+		if s.kidHas(k, first, f.count) {
 			continue
 		}
 		if s.watch(k, first); f.repaired { // it should have said so by now

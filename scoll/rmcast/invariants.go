@@ -74,8 +74,9 @@ func (s *stream) messageInvariants(first uint64, f *slot) error {
 	}
 	all := true
 	for _, k := range s.kids {
-		all = all && s.kidHas(k, first, f.count)
-		if ks := k.slot(first); f.delivered && !ks.acked && (ks.dueAt == 0 || k.due > ks.dueAt || s.due > k.due) {
+		has := s.kidHas(k, first, f.count)
+		all = all && has
+		if ks := k.slot(first); f.delivered && !has && (ks.dueAt == 0 || k.due > ks.dueAt || s.due > k.due) {
 			return fmt.Errorf("message %d: nobody waits for rank %d: due at %v, child %v, stream %v", first, k.rank, ks.dueAt, k.due, s.due)
 		}
 	}

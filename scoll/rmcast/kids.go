@@ -111,7 +111,7 @@ func (s *stream) inherit(k, heir *kid) {
 			seq++
 			continue
 		}
-		if !k.slot(seq).acked {
+		if !s.kidHas(k, seq, f.count) {
 			s.watch(k, seq)
 			s.poll(k.rank, span{seq, seq + uint64(f.count)}, FlagAtOnce)
 		}

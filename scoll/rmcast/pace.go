@@ -68,12 +68,21 @@ func (s *stream) needless(first, seq uint64) {
 	case s.isRoot():
 		s.m.sender.spurious()
 	case seq < s.stable || s.inWindow(seq) && s.slot(first).complete && s.isConfirmed(first):
-		e := s.entry(Ack, first, 1)
+		e := s.entry(Ack, first, s.fragments(first))
 		e.Flags = FlagAnswer | FlagNeedless
 		s.m.tell(s.roster, s.parent, e)
 	case s.inWindow(seq) && s.slot(seq).repairs > 0:
 		s.slot(seq).repairs--
 	}
+}
+
+// fragments is how many datagrams the message has that begins with first; 1 if it is not
+// known, or released.
+func (s *stream) fragments(first uint64) int {
+	if s.inWindow(first) {
+		return max(1, int(s.slot(first).count))
+	}
+	return 1
 }
 
 // isConfirmed reports whether the parent was told that a message is here and below.
