@@ -1,6 +1,7 @@
 package rmcastsim
 
 import (
+	"errors"
 	"slices"
 
 	"ulnet/lnd/sim"
@@ -64,6 +65,9 @@ func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
 	n.nodes[p.id].life++
+	if errors.Is(why, rmcast.ErrLeft) {
+		n.left(p.id, p.now, why)
+	}
 	if n.nodes[p.id].wants && why != rmcast.ErrLeft {
 		p.input(rmcast.Input{Kind: rmcast.Join})
 	}

@@ -76,11 +76,12 @@ type Net struct {
 
 // membership is what is known of a node's part in the group.
 type membership struct {
-	wants   bool   // it joins at its start
-	life    uint64 // of what it is, or would be, as a member
-	began   uint64 // the first of those of its process
-	excused bool   // it may be taken for dead, or be late
-	healed  uint64 // how often it has given up being a member of a group without a manager
+	wants   bool          // it joins at its start
+	life    uint64        // of what it is, or would be, as a member
+	began   uint64        // the first of those of its process
+	excused bool          // it may be taken for dead, or be late
+	leaveAt time.Duration // when it was told to leave, by its own clock
+	healed  uint64        // how often it has given up being a member of a group without a manager
 }
 
 // New makes a network. Its nodes start when it runs.

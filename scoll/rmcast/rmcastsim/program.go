@@ -19,6 +19,7 @@ type program struct {
 	m      *rmcast.Machine
 	g      *rmcast.Manager // of the first nodes
 	rng    *rand.Rand
+	now    time.Duration // of its clock
 	wake   time.Duration
 	manage time.Duration // when the manager wakes
 	sends  *sim.Output[*message]
@@ -73,7 +74,7 @@ func (n *Net) managerConfig(life sim.Life) rmcast.ManagerConfig {
 // bring about at once.
 func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
 	n := p.net
-	n.queue, p.sends = n.queue[:0], out
+	n.queue, p.sends, p.now = n.queue[:0], out, now
 	switch in.Kind {
 	case sim.Start:
 		if n.nodes[p.id].wants {
@@ -134,7 +135,7 @@ func (p *program) command(text string) {
 		p.net.nodes[p.id].wants = true
 		p.input(rmcast.Input{Kind: rmcast.Join})
 	case "leave":
-		p.net.leaves(p.id)
+		p.net.leaves(p.id, p.now)
 		p.input(rmcast.Input{Kind: rmcast.Leave})
 	case "faults":
 		p.input(rmcast.Input{Kind: rmcast.SetFaults, Faults: c.faults()})
@@ -195,13 +196,6 @@ func probability(text string) float64 {
 		v /= 100
 	}
 	return v
-}
-
-// leaves notes that a node leaves the group: it does not join after a restart, and
-// may be taken for dead before it is done.
-func (n *Net) leaves(id sim.NodeID) {
-	n.nodes[id].wants, n.nodes[id].excused = false, true
-	n.ledger.left[n.id(id)] = true
 }
 
 var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

@@ -62,6 +62,25 @@ expect over
 `+always, 2)
 }
 
+// TestLeaveUnfinished: RM-A11: a member leaves while a message of another one waits for a node
+// that stands still. After LeaveAfter it goes, and the message is released later.
+func TestLeaveUnfinished(t *testing.T) {
+	levels(t, `protocol rmcast
+nodes 4
+run 30s
+check every 50ms
+link latency 500µs
+expect members all by 2s
+at 3s pause 3 for 15s
+at 3.001s do 1 send
+at 4s do 4 leave
+never over from 4s to 17.9s
+expect members 1-3 within 16s
+expect released within 16s
+expect over
+`+always, 2)
+}
+
 // TestDeaths: RM-28, RM-A8: members die, are paused and come back, and nobody waits for
 // the dead.
 func TestDeaths(t *testing.T) {

@@ -124,9 +124,7 @@ func (k *stack) note() {
 
 // left makes it possible to join again.
 func (k *stack) left() {
-	if err := k.group.Leave(context.Background()); err != nil && k.net.err == nil { // it has left
-		k.net.err = err
-	}
+	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // which it has done
 	k.group = nil
 }
 
@@ -146,7 +144,7 @@ func (k *stack) command(text string) {
 			n.err = err
 		}
 	case "leave":
-		n.leaves(id)
+		n.leaves(id, k.host.Clock().Now())
 		if k.group != nil {
 			k.group.BeginLeave()
 		}

@@ -87,6 +87,43 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestLeftTooEarly: RM-A11: a member that leaves unfinished has waited LeaveAfter; one that
+// leaves sooner, or with another error, is a problem.
+func TestLeftTooEarly(t *testing.T) {
+	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
+		t.Run(name, func(t *testing.T) {
+			for later, wrong := range map[time.Duration]bool{0: false, time.Microsecond: true} {
+				n, err := New(Config{Nodes: 3, Stacks: stacks, Rmcast: rmcast.Config{LeaveAfter: 2 * time.Second}})
+				if err == nil {
+					err = n.Form()
+				}
+				if err == nil {
+					n.Pause(2)
+					_, err = n.Begin(0, 1, 100)
+				}
+				if err == nil {
+					n.Command(1, "leave")
+					err = n.Run(n.Now() + time.Second)
+				}
+				if err != nil || n.nodes[1].leaveAt == 0 {
+					t.Fatal(err)
+				}
+				n.nodes[1].leaveAt += later
+				if err := n.Run(n.Now() + 2*time.Second); wrong != errors.Is(err, rmcast.ErrUnfinished) || !wrong && err != nil {
+					t.Errorf("told to leave %v later: %v", later, err)
+				}
+				if s, ok := n.Status(1); ok && s.State != "out" {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	}
+	n, _ := told(t)
+	if n.left(1, time.Hour, rmcast.ErrNoManager); !errors.Is(n.err, rmcast.ErrNoManager) {
+		t.Errorf("another error: %v", n.err)
+	}
+}
+
 // TestDeadIsNoProblem: a member that died, and one that was paused, may be named.
 func TestDeadIsNoProblem(t *testing.T) {
 	n, m := told(t)

@@ -1,0 +1,32 @@
+package rmcastsim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast"
+)
+
+// leaves notes that a node leaves the group: it does not join after a restart, and
+// may be taken for dead before it is done. now is of its own clock.
+func (n *Net) leaves(id sim.NodeID, now time.Duration) {
+	n.nodes[id].wants, n.nodes[id].excused, n.nodes[id].leaveAt = false, true, now
+	n.ledger.left[n.id(id)] = true
+}
+
+// left judges why a node says that it has left. One error is no fault of the protocol, because
+// docs/multicast.md says: "A member waits at most `LeaveAfter`, ten seconds, for messages under
+// way, its own and those that it passes on, and for a manager; then it leaves all the same, and
+// is told `ErrUnfinished`." So it may say that after LeaveAfter, and not before.
+func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
+	waited := now - n.nodes[id].leaveAt
+	switch {
+	case why == nil, why == rmcast.ErrLeft, n.err != nil:
+	case errors.Is(why, rmcast.ErrUnfinished) && waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second):
+	default:
+		n.err = fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why)
+	}
+}
