@@ -1,0 +1,68 @@
+//go:build linux
+
+package main_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+const healthThief = "127.0.0.166"
+
+// steal sends each server one connect of a stranger, with the id of a client and a later life.
+func (c *clinic) steal(victim node.HealthClient) {
+	c.t.Helper()
+	id := nid.ProcessID{NID: nid.MustParse(healthThief + "@tcp"), PID: nid.LustrePID}
+	for i := range clinicServers {
+		p := lnetdtest.NewPeer(c.t, id, id.NID.Addr(), netip.AddrPortFrom(netip.MustParseAddr(clinicAddr(i)), c.port))
+		m := health.Message{
+			Kind: health.Connect, Client: victim.Client, Incarnation: victim.Incarnation + 1, Sequence: 1, Epoch: 1, Server: victim.Master,
+		}
+		payload := m.AppendBinary(nil)
+		h := p.Header()
+		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: health.Bits, Portal: health.ServerPortal})
+		h.PayloadLength = uint32(len(payload))
+		if _, err := p.ConnectAll()[0].Write(p.Message(lnetHeader, h, payload)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// TestHostileHealth: CH-A1: a stranger's one connect to every server, with the id of a client
+// and a later life, ends nobody: the servers ask the client, refuse the stranger, and the
+// client keeps its life and its connections.
+func TestHostileHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts five daemons one after the other; skipped by -short")
+	}
+	c := newClinic(t)
+	victim := c.awaitHeld(3, 0, 1, 2)
+	c.steal(victim)
+	count := func(i int, name string) uint64 { return c.status(i).Server.Stats[name] }
+	for i, d := range c.daemons[:clinicServers] {
+		d.Until(heldWithin, "a refusal of the stranger", func() bool { return count(i, "refuted") == 1 && count(i, "rejected_foreign") == 1 })
+	}
+	for i, d := range c.daemons[:clinicServers] {
+		if c.status(i).Server.Self != victim.Master {
+			continue
+		}
+		const longer = 8 // pings, which take twice T_evict
+		before := count(i, "pings")
+		d.Until(heldWithin, "pings of those that are there", func() bool { return count(i, "pings") >= before+longer })
+	}
+	now := c.awaitHeld(3, 0, 1, 2)
+	if now.Incarnation != victim.Incarnation || now.Master != victim.Master || now.Stats["evictions"] != 0 || now.Superseded != nil {
+		t.Errorf("the victim was %+v and is %+v", victim, now)
+	}
+	for i := range clinicServers {
+		if info, _ := c.held(i, victim.Client); info.Peer.NID.String() != clinicAddr(3)+"@tcp" {
+			t.Errorf("server %d has it at %v", i, info.Peer)
+		}
+	}
+}
