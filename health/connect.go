@@ -75,7 +75,13 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return Message{Code: Draining}, true
 	case !known && s.table.count >= s.cfg.MaxClients:
 		return Message{Code: Full, Retry: s.cfg.Evict}, true
-	case !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation):
+	}
+	if !known || !sameKind(s.conn(i).peer, q.from) {
+		if r, refused = s.crowded(q); refused {
+			return r, true
+		}
+	}
+	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // last: what is refused takes no room there
 		return Message{Code: Flapping, Retry: s.flaps.until - s.now}, true
 	}
 	return r, false
@@ -160,9 +166,9 @@ func (s *Server) accept(q *asked, previous int32) {
 		s.reject(q, Message{Code: MasterDead})
 		return
 	}
-	i := s.add(m.Client)
+	i := s.add(m.Client, q.from)
 	c := s.conn(i)
-	c.incarnation, c.peer, c.sequence, c.name = m.Incarnation, q.from, m.Sequence, string(m.Name)
+	c.incarnation, c.sequence, c.name = m.Incarnation, m.Sequence, string(m.Name)
 	c.epoch, c.master, c.previous, c.carrier = m.Epoch, master, previous, q.life
 	s.become(c, saving)
 	s.save(saveID(i, c), c)

@@ -159,7 +159,7 @@ func TestDocumentLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxTombstones), strconv.Itoa(s.cfg.MaxBroadcasts), strconv.Itoa(MaxBatch),
+		strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxIDs), strconv.Itoa(s.cfg.MaxUserIDs), strconv.Itoa(s.cfg.MaxTombstones), strconv.Itoa(s.cfg.MaxBroadcasts), strconv.Itoa(MaxBatch),
 		fmt.Sprintf("%d in %v", s.cfg.MaxLives, s.cfg.FlapWindow), fmt.Sprintf("%d bytes, printable", MaxName), strconv.Itoa(MaxEntries),
 		fmt.Sprintf("%d, the youngest", maxPages*MaxEntries), fmt.Sprintf("%d bytes at least", MinKey),
 	}

@@ -107,7 +107,7 @@ func TestRetryAddsUp(t *testing.T) {
 // TestMuteServer: CH-A21: a server that is alive and never answers does not keep
 // new evictions from the others.
 func TestMuteServer(t *testing.T) {
-	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts = 2 })
+	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
 	told := make(map[ClientID]bool)
 	flights := make(map[uint64]time.Duration) // broadcasts, until when
 	look := func() {

@@ -128,9 +128,9 @@ func (s *Server) restore(r *Record) {
 		s.stats.Late++
 		return
 	}
-	i := s.add(r.Client)
+	i := s.add(r.Client, r.Peer)
 	c := s.conn(i)
-	c.incarnation, c.peer, c.name, c.epoch = r.Incarnation, r.Peer, r.Name, r.Epoch
+	c.incarnation, c.name, c.epoch = r.Incarnation, r.Name, r.Epoch
 	c.master = s.members.intern(r.Master)
 	s.become(c, recovering)
 	c.seen = s.now

@@ -27,6 +27,9 @@ type ServerConfig struct {
 	Claims Claims
 	// MaxClients bounds the connections. Default 200 000.
 	MaxClients int
+	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
+	// have nid.UserPID. Defaults 4 and 64.
+	MaxIDs, MaxUserIDs int
 	// MaxTombstones bounds the evictions that are remembered. Default 1 000 000.
 	MaxTombstones int
 	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
@@ -82,6 +85,8 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg.PID = nid.LustrePID
 	}
 	cfg.MaxClients = orDefault(cfg.MaxClients, 200_000)
+	cfg.MaxIDs = orDefault(cfg.MaxIDs, 4)
+	cfg.MaxUserIDs = orDefault(cfg.MaxUserIDs, 64)
 	cfg.MaxTombstones = orDefault(cfg.MaxTombstones, 1_000_000)
 	cfg.MaxBroadcasts = orDefault(cfg.MaxBroadcasts, 8)
 	cfg.MaxLives = orDefault(cfg.MaxLives, 10)

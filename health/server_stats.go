@@ -17,6 +17,7 @@ type ServerStats struct {
 	Pings        uint64         // that arrived
 	Asks         uint64         // whether a client is there while its node sends other messages
 	Answers      uint64         // to these
+	Displaced    uint64         // clients of processes that have restarted, which had too many
 	Refuted      uint64         // later lives of other processes, refused because the client is there
 	Chosen       uint64         // choices of a master that arrived
 	Choices      [codes]uint64  // by answer
@@ -177,6 +178,15 @@ func (s *Server) invariants() (err error) {
 		count++
 		if j, ok := s.find(c.id); !ok || j != i {
 			fail("client %v is at %d, its index says %d", c.id, i, j)
+		}
+		linked := 0
+		for k := *s.table.byNID.head(c.peer.NID); k > 0; k = *s.table.byNID.next(k - 1) {
+			if k == i+1 {
+				linked++
+			}
+		}
+		if linked != 1 {
+			fail("client %v is %d times among those of %v", c.id, linked, c.peer.NID)
 		}
 		if c.pos != noPlace {
 			timed++

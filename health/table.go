@@ -59,13 +59,17 @@ const blockSize = 512
 
 type table struct {
 	index  map[ClientID]int32
+	byNID  byNID
 	blocks [][]conn
 	spare  []int32
 	count  int
 	unsure int // recovering
 }
 
-func (t *table) init() { t.index = make(map[ClientID]int32) }
+func (t *table) init() {
+	t.index = make(map[ClientID]int32)
+	t.byNID.init()
+}
 
 func (s *Server) conn(i int32) *conn { return &s.table.blocks[i/blockSize][i%blockSize] }
 
@@ -76,11 +80,12 @@ func (s *Server) find(id ClientID) (int32, bool) {
 }
 
 // add makes a connection.
-func (s *Server) add(id ClientID) int32 {
+func (s *Server) add(id ClientID, peer nid.ProcessID) int32 {
 	t := &s.table
 	if len(t.spare) == 0 {
 		base := int32(len(t.blocks) * blockSize)
 		t.blocks = append(t.blocks, make([]conn, blockSize))
+		t.byNID.chains = append(t.byNID.chains, make([]int32, blockSize))
 		for i := int32(blockSize) - 1; i >= 0; i-- {
 			t.spare = append(t.spare, base+i)
 		}
@@ -88,15 +93,17 @@ func (s *Server) add(id ClientID) int32 {
 	i := t.spare[len(t.spare)-1]
 	t.spare = t.spare[:len(t.spare)-1]
 	c := s.conn(i)
-	*c = conn{id: id, gen: c.gen + 1, pos: noPlace, previous: noPlace}
+	*c = conn{id: id, peer: peer, gen: c.gen + 1, pos: noPlace, previous: noPlace}
 	t.index[id] = i
 	t.count++
+	s.link(i)
 	return i
 }
 
 // drop forgets a connection.
 func (s *Server) drop(i int32) {
 	s.unset(i)
+	s.unlink(i)
 	c := s.conn(i)
 	s.become(c, free)
 	delete(s.table.index, c.id)

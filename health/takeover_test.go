@@ -104,7 +104,7 @@ func TestRestartAtOnce(t *testing.T) {
 
 // TestTakeoversAreBounded: one node cannot fill the table of those that wait.
 func TestTakeoversAreBounded(t *testing.T) {
-	h := newHarness(t, nil)
+	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 4 * maxOfOneNID })
 	connect := func(from nid.ProcessID, i, life int) {
 		h.message(from, Message{Kind: Connect, Client: ClientID{9, byte(i), byte(i >> 8)}, Incarnation: uint64(life), Server: otherA, Epoch: 1})
 	}

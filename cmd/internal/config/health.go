@@ -30,15 +30,20 @@ type Health struct {
 
 	Records    bool          // records: of connections, over a restart
 	MaxClients int           // max_clients
+	MaxIDs     int           // ids_per_nid: of clients
+	MaxUserIDs int           // user_ids_per_nid: of those whose PIDs have the userspace flag
 	Balance    bool          // balance: the load of masters
 	ClaimFile  string        // claim_keys
 	ClaimKeys  keyring.Keys  // what claim_keys has; none: claims are off
 	Times      health.Timing // times
 }
 
+// maxIDs bounds ids_per_nid: a server counts the clients of a NID for each one that connects.
+const maxIDs = 10_000
+
 func defaultHealth() Health {
 	return Health{
-		Records: true, MaxClients: 200_000, Balance: true,
+		Records: true, MaxClients: 200_000, MaxIDs: 4, MaxUserIDs: 64, Balance: true,
 		Times: health.Timing{Ping: 5 * time.Second, Broadcast: time.Second, RTT: 100 * time.Millisecond, Tick: time.Second},
 	}
 }
@@ -48,17 +53,19 @@ func (h *Health) Enabled() bool { return h.Server || h.Client }
 
 func (h *Health) settings(file string) map[string]setting {
 	return map[string]setting{
-		"server":      flag(&h.Server),
-		"client":      flag(&h.Client),
-		"nid":         oneNID(&h.NID),
-		"servers":     members(&h.Servers),
-		"name":        text(&h.Name, checkClientName),
-		"attach":      {h.takeAttach},
-		"records":     flag(&h.Records),
-		"max_clients": number(&h.MaxClients, 1, maxCount),
-		"balance":     flag(&h.Balance),
-		"claim_keys":  keyFile(&h.ClaimFile, &h.ClaimKeys, file),
-		"times":       {func(value ast.Node) error { return h.takeTimes(file, value) }},
+		"server":           flag(&h.Server),
+		"client":           flag(&h.Client),
+		"nid":              oneNID(&h.NID),
+		"servers":          members(&h.Servers),
+		"name":             text(&h.Name, checkClientName),
+		"attach":           {h.takeAttach},
+		"records":          flag(&h.Records),
+		"max_clients":      number(&h.MaxClients, 1, maxCount),
+		"ids_per_nid":      number(&h.MaxIDs, 1, maxIDs),
+		"user_ids_per_nid": number(&h.MaxUserIDs, 1, maxIDs),
+		"balance":          flag(&h.Balance),
+		"claim_keys":       keyFile(&h.ClaimFile, &h.ClaimKeys, file),
+		"times":            {func(value ast.Node) error { return h.takeTimes(file, value) }},
 	}
 }
 

@@ -38,8 +38,11 @@ func TestHealthSection(t *testing.T) {
 			c.Health.Name, c.Health.NID, c.Health.Attach = "compute-1", nids("10.0.0.9@tcp")[0], nids("10.0.0.2@tcp")
 		}, ""},
 		{"attached to all", "health:\n  attach: all\n", func(c *config.Config) { c.Health.AttachAll = true }, ""},
-		{"numbers", "health:\n  records: 0\n  max_clients: 7\n  balance: 0\n", func(c *config.Config) {
+		{"ids of a NID", "health:\n  ids_per_nid: 10001\n", nil, "f:2:16: ids_per_nid: "},
+		{"ids of user programs", "health:\n  user_ids_per_nid: 0\n", nil, "f:2:21: user_ids_per_nid: "},
+		{"numbers", "health:\n  records: 0\n  max_clients: 7\n  ids_per_nid: 1\n  user_ids_per_nid: 10000\n  balance: 0\n", func(c *config.Config) {
 			c.Health.Records, c.Health.MaxClients, c.Health.Balance = false, 7, false
+			c.Health.MaxIDs, c.Health.MaxUserIDs = 1, 10_000
 		}, ""},
 		{
 			"times", "health:\n  times:\n    ping: 1s\n    client: 1500ms\n    elect: 900ms\n    evict: 4s\n    orphan: 5s\n    quorum: at once\n    broadcast: 2s\n    rtt: 10ms\n    tick: 200ms\n    try: 100ms\n",

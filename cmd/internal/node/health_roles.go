@@ -52,8 +52,11 @@ func (h *healthRoles) startServer() error {
 		}
 	}
 	cfg := health.AgentConfig{
-		ServerConfig: health.ServerConfig{Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients, Uneven: !h.cfg.Balance},
-		View:         h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
+		ServerConfig: health.ServerConfig{
+			Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients,
+			MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance,
+		},
+		View: h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
 	}
 	if h.cfg.ClaimKeys.Len() > 0 {
 		if cfg.Claims, err = health.NewClaims(h.cfg.ClaimKeys.All()...); err != nil {
