@@ -216,6 +216,6 @@ func (s *Server) buryAlso(e Entry) {
 	if i, known := s.find(e.Client); known { // a later life, whose record went with it
 		s.save(0, s.conn(i))
 	}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left)
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
 	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
 }

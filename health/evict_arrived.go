@@ -42,7 +42,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		if reply.Unknown++; s.takenBack(&e) {
 			return
 		}
-		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury) })
+		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury, nid.NID{}) })
 		return
 	}
 	c := s.conn(i)

@@ -1,6 +1,10 @@
 package health
 
-import "time"
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
 
 // Who evicts a client may be cut off without knowing yet, and the client have
 // another master on the other side. So what another server said of an eviction is
@@ -61,7 +65,7 @@ func (s *Server) withdrawn(from int32, e Entry) {
 	case ok && g.incarnation == e.Incarnation:
 		s.pardon(e.Client, g)
 	}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone())
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	if g, ok = s.tombstones.lives[e.Client]; !ok {
 		return // for want of room
 	}
@@ -89,7 +93,7 @@ func (s *Server) pardonRecent() {
 // pardon forgets a tombstone, here and in the store.
 func (s *Server) pardon(id ClientID, g grave) {
 	s.stats.Pardoned++
-	delete(s.tombstones.lives, id)
+	s.tombstones.remove(id)
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
 	if i, ok := s.find(id); ok { // its record went, too
 		s.save(0, s.conn(i))

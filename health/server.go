@@ -30,7 +30,8 @@ type ServerConfig struct {
 	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
 	// have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// MaxTombstones bounds the evictions that are remembered. Default 1 000 000.
+	// MaxTombstones bounds the evictions that are remembered; of one NID's a sixteenth
+	// when there is no more room. Default 1 000 000.
 	MaxTombstones int
 	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
 	MaxBroadcasts int
@@ -142,7 +143,7 @@ func (s *Server) apply(in *ServerInput) {
 		s.restore(in.Record)
 	case RestoreGrave:
 		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
-		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left)
+		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
 		s.tombstones.said(&Entry{Client: in.Client, Incarnation: in.Incarnation}, somebody, s.now+left-s.cfg.tombstone())
 	case EvictClient:
 		s.evictClient(in)

@@ -56,13 +56,13 @@ func TestTombstonesAreBounded(t *testing.T) {
 	g.init(100)
 	forgot := uint64(0)
 	for i := range 1000 {
-		forgot += g.bury(ClientID{1, byte(i), byte(i >> 8)}, 1, time.Duration(i))
+		forgot += g.bury(ClientID{1, byte(i), byte(i >> 8)}, 1, time.Duration(i), nid.NID{})
 	}
 	if len(g.lives) != 100 || forgot != 900 {
 		t.Errorf("%d lives, %d forgotten", len(g.lives), forgot)
 	}
 	for i := range 10_000 {
-		g.bury(ClientID{1, 231, 3}, uint64(i), time.Duration(1000+i))
+		g.bury(ClientID{1, 231, 3}, uint64(i), time.Duration(1000+i), nid.NID{})
 	}
 	if len(g.queue) > 300 || len(g.lives) != 100 {
 		t.Errorf("%d places for %d lives", len(g.queue), len(g.lives))

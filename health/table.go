@@ -173,16 +173,17 @@ func (s *Server) finally(i int32, incarnation uint64, cause Cause, bury bool) {
 	if c.state != saving {
 		s.tell(ClientEvicted, c, cause)
 	}
-	s.forget(c.id, incarnation, bury)
+	s.forget(c.id, incarnation, bury, c.peer.NID)
 	s.drop(i)
 }
 
-// forget removes the record of a client, with or without a tombstone.
-func (s *Server) forget(id ClientID, incarnation uint64, bury bool) {
+// forget removes the record of a client of a NID, zero if it was not known, with or without
+// a tombstone.
+func (s *Server) forget(id ClientID, incarnation uint64, bury bool, of nid.NID) {
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
 	if bury {
 		e.For = s.cfg.tombstone()
-		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For)
+		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For, of)
 	}
 	s.emit(e)
 }

@@ -1,12 +1,17 @@
 package health
 
-import "time"
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
 
 // tombstones are the lives of clients that must not connect again (CH-65).
 type tombstones struct {
-	lives map[ClientID]grave
-	queue []place // in the order in which lives are forgotten
-	max   int
+	lives  map[ClientID]grave
+	queue  []place // in the order in which lives are forgotten
+	max    int
+	counts [shares]int32 // of lives, by shareOf
 }
 
 type grave struct {
@@ -15,6 +20,7 @@ type grave struct {
 	said        time.Duration // active time when another server said so
 	epoch       uint32        // of the choice that it spoke of, 24 bits
 	from        int32         // that server; noPlace: nobody can take it back
+	by          uint16        // shareOf the NID that the client had
 	void        bool          // it was taken back: a late copy of what told it tells nothing
 }
 
@@ -36,19 +42,20 @@ func (t *tombstones) covers(id ClientID, incarnation uint64) (uint64, bool) {
 	return g.incarnation, ok && !g.void && g.incarnation >= incarnation
 }
 
-// bury adds a life, and returns how many others had to be forgotten for it.
-func (t *tombstones) bury(id ClientID, incarnation uint64, until time.Duration) (forgot uint64) {
+// bury adds a life of a client that had a NID, or was not known here, and returns how many
+// others had to be forgotten for it.
+func (t *tombstones) bury(id ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.lives[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
-		g = grave{incarnation: incarnation, from: noPlace}
+		g = grave{incarnation: incarnation, from: noPlace, by: g.by}
 	}
-	g.until = until
-	t.lives[id] = g
+	if g.until = until; of.IsValid() {
+		g.by = shareOf(of)
+	}
+	t.put(id, g)
 	t.queue = append(t.queue, place{id, until})
 	for len(t.lives) > t.max {
-		before := len(t.lives)
-		t.pop()
-		forgot += uint64(before - len(t.lives))
+		forgot += t.relieve()
 	}
 	if len(t.queue) > 2*len(t.lives)+64 {
 		t.compact()
@@ -68,7 +75,7 @@ func (t *tombstones) pop() {
 	p := t.queue[0]
 	t.queue = t.queue[1:]
 	if t.lives[p.id].until == p.until {
-		delete(t.lives, p.id)
+		t.remove(p.id)
 	}
 }
 
