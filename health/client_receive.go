@@ -85,6 +85,7 @@ func (c *Client) about(m *Message) bool {
 func (c *Client) answered(p *peer, m *Message) {
 	good := m.Kind == Accept || m.Kind == Chosen && m.Code == OK
 	switch {
+	case c.stillThere(p.id, m):
 	case c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence:
 		if good {
 			c.elected(p, m)

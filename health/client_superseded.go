@@ -31,6 +31,11 @@ func (c *Client) supersede(from nid.NID, m *Message) {
 	by := c.laterPeer(from, m)
 	c.tell(Superseded, from, Stale)
 	c.out.Effects[len(c.out.Effects)-1].Event.Peer = by
+	c.restFor(SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation})
+}
+
+// restFor rests for a while, because another one is this client.
+func (c *Client) restFor(by SupersededBy) {
 	var kept []peer
 	for i := range c.peers {
 		if p := &c.peers[i]; p.wanted {
@@ -39,7 +44,7 @@ func (c *Client) supersede(from nid.NID, m *Message) {
 	}
 	c.rest()
 	c.peers = kept
-	c.superseded = superseded{SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation}, c.now + c.jitter(againAfter)}
+	c.superseded = superseded{by, c.now + c.jitter(againAfter)}
 }
 
 // comeBack tries again, in a life after the other one. Where that still runs it answers, and
@@ -50,6 +55,17 @@ func (c *Client) comeBack() {
 	}
 	c.superseded.at = 0
 	c.nextLife(c.life, false)
+}
+
+// stillThere rests again when a server says that the other one, which had superseded this
+// client, has answered. It is connected nowhere, so that one server's word is enough.
+func (c *Client) stillThere(from nid.NID, m *Message) bool {
+	if c.superseded.by.Incarnation == 0 || c.phase != electing || m.Kind != Reject || m.Code != Foreign || c.isAttached() {
+		return false
+	}
+	by := SupersededBy{Server: from, Peer: c.laterPeer(from, m), Incarnation: c.superseded.by.Incarnation}
+	c.restFor(by)
+	return true
 }
 
 // laterPeer returns the NID at which the later life runs that a server speaks of, zero

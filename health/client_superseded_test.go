@@ -88,3 +88,38 @@ func TestSupersededTriesAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestSupersededStillThere: a client that came back after it was superseded, and is refused
+// because the other one is there, rests for as long as before and does not go on asking;
+// one that was not superseded goes on.
+func TestSupersededStillThere(t *testing.T) {
+	for _, was := range []bool{true, false} {
+		h := newClientHarness(t, me, otherA)
+		if was {
+			h.from(h.settled(), Message{Kind: Notice, Code: Stale, Incarnation: 99, Server: stranger.NID})
+			h.now = h.wake
+		}
+		h.step(ClientInput{})
+		if !was {
+			h.step(ClientInput{Kind: Attach, Server: me})
+		}
+		began, life := h.now, h.c.life
+		h.from(otherA, Message{Kind: Reject, Code: Foreign, Incarnation: life, Server: host.NID})
+		h.from(me, Message{Kind: Reject, Code: Foreign, Incarnation: life, Server: host.NID})
+		st := h.c.Status()
+		if !was {
+			if st.State == "resting" || st.Superseded != nil {
+				t.Errorf("it was not superseded: %+v", st)
+			}
+			continue
+		}
+		if st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != host.NID || h.wake-began < againAfter/2 {
+			t.Fatalf("wakes after %v: %+v", h.wake-began, st)
+		}
+		h.now = h.wake
+		h.step(ClientInput{})
+		if len(h.sent) == 0 || h.sent[0].Kind != Connect || h.sent[0].Incarnation != life+1 {
+			t.Errorf("after that: %+v", h.sent)
+		}
+	}
+}

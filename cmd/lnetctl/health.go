@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
+	"ulnet/health"
 	"ulnet/lnet/nid"
 )
 
@@ -66,14 +67,16 @@ type serverDoc struct {
 }
 
 type clientRoleDoc struct {
-	Client   string            `json:"client"`
-	Name     string            `json:"name,omitempty"`
-	Life     uint64            `json:"life"`
-	State    string            `json:"state"`
-	Master   string            `json:"master"`
-	Attached string            `json:"attached"`
-	Answers  []string          `json:"answers,omitempty"` // of servers that were asked to be the master
-	Stats    map[string]uint64 `json:"stats,omitempty"`
+	Client   string `json:"client"`
+	Name     string `json:"name,omitempty"`
+	Life     uint64 `json:"life"`
+	State    string `json:"state"`
+	Master   string `json:"master"`
+	Attached string `json:"attached"`
+	// Superseded says who is this client now.
+	Superseded string            `json:"superseded,omitempty"`
+	Answers    []string          `json:"answers,omitempty"` // of servers that were asked to be the master
+	Stats      map[string]uint64 `json:"stats,omitempty"`
 }
 
 func newHealthStatusDoc(s *node.HealthStatus, verbose bool) healthStatusDoc {
@@ -154,10 +157,24 @@ func newClientRoleDoc(c *node.HealthClient) *clientRoleDoc {
 	if len(names) > 0 {
 		doc.Attached = strings.Join(names, " ")
 	}
+	doc.Superseded = superseded(c.Superseded)
 	for _, a := range c.Answers {
 		doc.Answers = append(doc.Answers, a.String())
 	}
 	return doc
+}
+
+// superseded says who is a client now, and what to do about it; "" if it is not superseded.
+func superseded(s *health.SupersededBy) string {
+	if s == nil {
+		return ""
+	}
+	where := "elsewhere"
+	if s.Peer.IsValid() {
+		where = "at " + s.Peer.String()
+	}
+	return fmt.Sprintf("the same client runs %s, says %v; tries again in %s: give each node an NID, and each program a client id, of its own",
+		where, s.Server, shortTime(s.Again))
 }
 
 // timesDoc are the times in force, under the names of the configuration.
@@ -233,6 +250,9 @@ func clientLine(c *node.HealthClient) string {
 		line += fmt.Sprintf(", master %v", c.Master)
 	}
 	line += fmt.Sprintf(", connected to %d of %d servers", len(c.Attached), len(c.Servers))
+	if s := superseded(c.Superseded); s != "" {
+		line += "; " + s
+	}
 	for _, a := range c.Answers {
 		line += "; " + a.String()
 	}

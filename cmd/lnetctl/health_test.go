@@ -227,3 +227,24 @@ func TestShedShown(t *testing.T) {
 		}
 	}
 }
+
+// TestSupersededShown: the status of a client that was superseded says who is that client
+// now, when it tries again, and what to do.
+func TestSupersededShown(t *testing.T) {
+	c := &node.HealthClient{ClientStatus: health.ClientStatus{State: "resting"}}
+	if doc := newClientRoleDoc(c); doc.Superseded != "" || strings.Contains(clientLine(c), "same client") {
+		t.Errorf("%+v", doc)
+	}
+	c.Superseded = &health.SupersededBy{Server: serverOne, Peer: serverTwo, Incarnation: 9, Again: 5 * time.Minute}
+	want := fmt.Sprintf("the same client runs at %v, says %v; tries again in ", serverTwo, serverOne)
+	if doc := newClientRoleDoc(c); !strings.HasPrefix(doc.Superseded, want) || !strings.Contains(doc.Superseded, "a client id, of its own") {
+		t.Errorf("%q", doc.Superseded)
+	}
+	if line := clientLine(c); !strings.Contains(line, want) {
+		t.Errorf("%q", line)
+	}
+	c.Superseded.Peer = nid.NID{}
+	if doc := newClientRoleDoc(c); !strings.HasPrefix(doc.Superseded, "the same client runs elsewhere, ") {
+		t.Errorf("%q", doc.Superseded)
+	}
+}

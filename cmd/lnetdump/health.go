@@ -56,6 +56,9 @@ func (m *healthMessage) tombstones() bool {
 // role is what the server in a message is to the client.
 func (m *healthMessage) role() string {
 	if m.Code == health.Stale {
+		if m.Kind == health.Ask {
+			return "is it there? a later life connects at"
+		}
 		return "later life at" // servers of older versions name the master
 	}
 	switch m.Kind {
@@ -206,6 +209,8 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 		load := m.Epoch
 		e.Load = &load
 	case !m.Server.IsValid():
+	case m.Code == health.Stale:
+		e.Later = m.Server.String()
 	case m.Kind == health.Accept:
 		e.Previous = m.Server.String()
 	case m.role() == "ask":
@@ -229,8 +234,9 @@ type healthEntry struct {
 	Retry       int64       `json:"retry_ms,omitempty"`
 	Master      string      `json:"master,omitempty"`
 	Previous    string      `json:"previous_master,omitempty"`
-	Ask         string      `json:"ask,omitempty"`  // who is to be asked first to be the master
-	Load        *uint32     `json:"load,omitempty"` // of the sender of a digest: clients whose master it is
+	Ask         string      `json:"ask,omitempty"`           // who is to be asked first to be the master
+	Later       string      `json:"later_life_at,omitempty"` // of stale; servers of older versions name the master
+	Load        *uint32     `json:"load,omitempty"`          // of the sender of a digest: clients whose master it is
 	Token       string      `json:"token_begins,omitempty"`
 	Entries     []lifeEntry `json:"entries,omitempty"` // of digests
 	Remarks     []string    `json:"odd,omitempty"`

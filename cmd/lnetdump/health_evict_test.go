@@ -83,6 +83,10 @@ func TestLoadsAndSuggestions(t *testing.T) {
 			health.Message{Kind: health.Notice, Code: health.Draining, Client: health.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
 			"health notice draining, client " + health.ClientIDOf("a").String() + " life 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
 		},
+		{
+			health.Message{Kind: health.Ask, Code: health.Stale, Client: health.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
+			"health ask stale, client " + health.ClientIDOf("a").String() + " life 5, epoch 3, is it there? a later life connects at 10.0.0.2@tcp", `"later_life_at":"10.0.0.2@tcp"`,
+		},
 	} {
 		m := &healthMessage{Message: test.m}
 		text, err := json.Marshal(m)
