@@ -137,3 +137,15 @@ func TestAnswersWhoIsAsked(t *testing.T) {
 		t.Errorf("%+v", h.sent)
 	}
 }
+
+// TestRebootedElsewhere: CH-A1: a server that hears from a master that a client was evicted
+// because of a later life tells the earlier one so, which may still run.
+func TestRebootedElsewhere(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	e := Entry{Client: testClient, Incarnation: 5, Mark: uint8(Rebooted), Epoch: 1}
+	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&Batch{Entries: entries(e)}).AppendBinary(nil)})
+	if n := h.last(Notice); n.Code != Stale || n.Incarnation != 6 {
+		t.Errorf("told %+v", n)
+	}
+}
