@@ -25,7 +25,7 @@ var conditions = []scenario.Condition{
 	{Name: "quorum", Args: []scenario.Arg{optional(serversArg)}, Doc: "each server that runs has a quorum"},
 	{Name: "no-quorum", Args: []scenario.Arg{optional(serversArg)}, Doc: "no server that runs has a quorum"},
 	{Name: "no-false-eviction", Doc: "no client was told that all have evicted it which had run, reached every server, and lost no message"},
-	{Name: "uniform", Doc: "no server took a life whose tombstones most have; and when nothing has been done to nodes and links for T_q + T_orphan, none holds a life of which it or another one has a tombstone, nor later a client that is gone"},
+	{Name: "uniform", Doc: "no server took a life whose tombstones most have; and when nothing has been done to nodes and links, and nobody was evicted by hand, for T_q + T_orphan, none holds a life of which it or another one has a tombstone, nor later a client that is gone"},
 }
 
 // Check implements [scenario.Instance].

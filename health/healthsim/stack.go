@@ -125,7 +125,7 @@ func (k *stack) command(text string) {
 		k.server.Shed(number)
 	case "evict":
 		if number > 0 {
-			k.net.truth.excuse(sim.NodeID(number - 1))
+			k.net.truth.byHand(sim.NodeID(number - 1))
 			k.server.Evict(ClientID(sim.NodeID(number-1)), func(health.Code, nid.NID) {})
 		}
 	}

@@ -76,6 +76,12 @@ func (t *truth) began(id sim.NodeID) {
 	t.touched = t.now()
 }
 
+// byHand notes that somebody evicts a client, which takes a while to arrive everywhere.
+func (t *truth) byHand(id sim.NodeID) {
+	t.excuse(id)
+	t.touched = t.now()
+}
+
 // grace is how long after a trouble its traces may be seen.
 func (t *truth) grace() time.Duration {
 	return t.net.timing.Orphan + t.net.timing.Evict + 2*t.net.timing.Ping
