@@ -65,6 +65,7 @@ func newCrowd(clients int) (*crowd, error) {
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(health.ServerInput{Kind: health.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	c.idle(2 * time.Second) // the other server does not tell whom it has evicted
 	for i := range clients {
 		c.step(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}
