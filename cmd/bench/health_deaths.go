@@ -54,6 +54,10 @@ func newMassacre(clients int) (*massacre, error) {
 			}
 		}
 		m.step(i, health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	}
+	m.now += 2 * time.Second // the servers do not hear whom the others have evicted
+	for i, s := range m.servers {
+		m.step(i, health.ServerInput{})
 		for k := range clients {
 			m.step(i, health.ServerInput{Kind: health.Arrived, From: crowdHost(k), Data: crowdConnect(k, m.ids[0])})
 		}
