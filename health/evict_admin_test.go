@@ -83,17 +83,5 @@ func TestEvictOrphanRehomed(t *testing.T) {
 // evictedBy has another server evict the test's client for an administrator.
 func (h *harness) evictedBy(from nid.NID, incarnation uint64, epoch uint32) Reply {
 	h.t.Helper()
-	b := Batch{Life: 1, Entries: entries(Entry{testClient, incarnation, uint8(ByAdmin), epoch})}
-	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendBinary(nil)})
-	for _, e := range h.effects {
-		if e.Kind == DoAnswer {
-			r, err := ParseReply(e.Token.([]byte))
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			return r
-		}
-	}
-	h.t.Fatal("no answer")
-	return Reply{}
+	return h.wanted(from, Batch{Life: 1, Entries: entries(Entry{testClient, incarnation, uint8(ByAdmin), epoch})})
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -48,9 +49,7 @@ func (h *history) list(limit int, match func(*Past) bool) (list []Past, matching
 			list = append(list, *p)
 		}
 	}
-	for i, k := 0, len(list)-1; i < k; i, k = i+1, k-1 {
-		list[i], list[k] = list[k], list[i]
-	}
+	slices.Reverse(list)
 	return list, matching
 }
 

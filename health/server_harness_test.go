@@ -253,7 +253,13 @@ func entries(list ...Entry) (b Entries) {
 // evicted has another server evict the client.
 func (h *harness) evicted(from nid.NID, incarnation uint64) Reply {
 	h.t.Helper()
-	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: (&Batch{Entries: entries(Entry{Client: testClient, Incarnation: incarnation})}).AppendBinary(nil)})
+	return h.wanted(from, Batch{Entries: entries(Entry{Client: testClient, Incarnation: incarnation})})
+}
+
+// wanted has another server want evictions, and returns the answer.
+func (h *harness) wanted(from nid.NID, b Batch) Reply {
+	h.t.Helper()
+	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendBinary(nil)})
 	for _, e := range h.effects {
 		if e.Kind == DoAnswer {
 			r, err := ParseReply(e.Token.([]byte))
