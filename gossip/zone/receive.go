@@ -59,6 +59,7 @@ func (m *Machine) receive() {
 		m.learn(&m.in, nil)
 	case Notice:
 		m.learn(&m.in, nil)
+		m.answerAccuser()
 	case DiscoveryRequest:
 		m.asked()
 	case DiscoveryReply:

@@ -158,6 +158,43 @@ func TestSummons(t *testing.T) {
 	})
 }
 
+// TestAccusedAnswers: a node that is told that it is silent, or was removed elsewhere,
+// answers that node itself: updates carry a refutation one link a round, and may need
+// longer than the grace (G-MS-10). It refutes each version once.
+func TestAccusedAnswers(t *testing.T) {
+	accuse := func(s *solo, by, suspect int, at Version) []Send {
+		s.hear(by, v(7, 1), Message{Kind: Notice, Lists: &Lists{Silences: []Suspicion{{s.ref[by], s.ref[suspect], at}}}})
+		return slices.DeleteFunc(slices.Clone(s.out.Sends), func(to Send) bool { return to.Message.Kind != Notice })
+	}
+	s := newSolo(t, 9, Config{})
+	for i := 1; i < 5; i++ {
+		s.alive(i, v(7, 1))
+	}
+	for _, c := range []struct {
+		name string
+		by   int
+		at   Version
+		want Version
+	}{
+		{"at first", 2, v(10, 1), v(10, 2)},
+		{"after it was refuted", 3, v(10, 1), v(10, 2)},
+		{"by a node that is not in the view", 7, v(10, 1), v(10, 2)},
+		{"again", 2, v(10, 2), v(10, 3)},
+	} {
+		sent := accuse(s, c.by, 0, c.at)
+		if len(sent) != 1 || sent[0].To != s.ref[c.by] || sent[0].Message.Version != c.want || len(sent[0].Message.Lists.Silences) > 0 {
+			t.Errorf("accused %s: sends %+v, want one answer to %d in version %v", c.name, sent, c.by, c.want)
+		}
+	}
+	if sent := accuse(s, 2, 3, v(7, 1)); len(sent) != 0 {
+		t.Errorf("another node is accused: sends %+v", sent)
+	}
+	s.silence(0, 2, 3) // as it came with an update: from a neighbour, which accuses nobody
+	if n := s.count(Notice); n != 0 {
+		t.Errorf("%d answers to an update", n)
+	}
+}
+
 // TestUrgentRefutation: that a suspected node lives is told in an eighth of a round by the
 // node itself, and passed on as fast by those that know it to be suspected; and so is that
 // it is silent (G-MS-10).

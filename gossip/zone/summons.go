@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -97,4 +98,14 @@ func (m *Machine) sendSummons(s *summons) {
 		s.until = m.now + rounds*m.cfg.Aggregation
 	}
 	m.send(s.node, Message{Kind: Notice, Lists: &Lists{Silences: []Suspicion{{m.self, s.node, s.version}}}})
+}
+
+// answerAccuser sends this node's version to the sender of a notice that accuses it.
+// Updates carry a refutation one link a round: to a sender who knows of no suspicion on
+// the way there, and may be more links away than the grace has rounds, it comes too late.
+func (m *Machine) answerAccuser() {
+	accuses := func(s Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
+	if l := m.in.Lists; l != nil && (slices.ContainsFunc(l.Silences, accuses) || slices.ContainsFunc(l.Suspicions, accuses)) {
+		m.send(m.in.From, Message{Kind: Notice, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+	}
 }
