@@ -35,7 +35,8 @@ type cluster struct {
 	stores  []*store
 	conns   []*health.Connection
 	tables  []*portals.Table
-	bare    []bool // hosts that are started without a client from now on
+	bare    []bool                // hosts that are started without a client from now on
+	ping    map[int]time.Duration // T_ping of clients that are started from now on; none: the default
 	events  [][]health.Event
 	told    [][]health.ClientEvent
 	log     bytes.Buffer // of servers
@@ -84,7 +85,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		})
 	} else if !c.bare[i] {
 		c.conns[i], err = health.Dial(table, health.DialConfig{
-			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids}, Attach: c.ids,
+			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}}, Attach: c.ids,
 			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
 		})
 	}

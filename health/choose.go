@@ -29,6 +29,8 @@ func (s *Server) chosen(i int32, c *conn, q *asked) Code {
 		return Orphaned
 	case !s.quorum.have && (self || !s.members.alive(master)): // who is cut off cannot tell who is dead
 		return NoQuorum
+	case self && m.Epoch > c.epoch && s.tooSlow(m):
+		return OtherTimes
 	case self && s.drains() && m.Epoch > c.epoch:
 		return Draining
 	case !self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):

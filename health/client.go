@@ -91,7 +91,7 @@ const (
 	MasterLost                          // Server, Code: it is the master no more; another is looked for
 	Attached                            // Server: connected to it
 	Dropped                             // Server, Code: not connected to it any more
-	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master
+	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master; Evict with OtherTimes
 	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next life begins
 	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one rests for some minutes
 	clientEvents
@@ -120,6 +120,8 @@ type ClientEvent struct {
 	// Peer is where the later life of Superseded runs, if Server knows; servers of
 	// versions before 2026-11-24 do not say.
 	Peer nid.NID `json:"peer,omitzero"`
+	// Evict is T_evict of Server, which is too short for this client.
+	Evict time.Duration `json:"evict_ns,omitempty"`
 }
 
 // ClientOutput is what a [Client] wants done, in order.

@@ -127,6 +127,7 @@ func (c *Client) nominate(id nid.NID) {
 	} else {
 		p.state = perhaps
 	}
+	m.Retry, m.Life = c.cfg.told()
 	if c.election.again {
 		m.Sequence = c.election.sequence
 		c.send(id, &m)
@@ -186,7 +187,7 @@ func (c *Client) previous(id nid.NID) {
 // declined takes a candidate's refusal.
 func (c *Client) declined(p *peer, m *Message) {
 	e := &c.election
-	p.said = m.Code
+	p.said, p.evict = m.Code, toldEvict(m)
 	switch m.Code {
 	case Global:
 		c.evicted(p.id, m)

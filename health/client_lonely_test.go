@@ -23,7 +23,7 @@ func TestSaysWhyAlone(t *testing.T) {
 				continue
 			}
 			said = append(said, h.now-began)
-			want := []Answer{{me, NoQuorum}, {otherA, Ahead}, {otherB, OK}}
+			want := []Answer{{Server: me, Code: NoQuorum}, {Server: otherA, Code: Ahead}, {Server: otherB}}
 			slices.SortFunc(h.out.Answers, func(a, b Answer) int { return a.Server.Compare(b.Server) })
 			if !slices.Equal(h.out.Answers, want) || len(h.c.Status().Answers) != len(want) {
 				t.Errorf("after %v: %v, want %v; status %v", h.now-began, h.out.Answers, want, h.c.Status().Answers)
@@ -57,12 +57,12 @@ func TestSaysWhyAlone(t *testing.T) {
 func TestLonelyLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
-	logLonely(log, []Answer{{me, NoQuorum}, {otherB, OK}})
+	logLonely(log, []Answer{{Server: me, Code: NoQuorum}, {Server: otherB}})
 	if text := b.String(); !strings.Contains(text, `answers="10.0.0.1@tcp: no-quorum, 10.0.0.3@tcp: no answer"`) || strings.Contains(text, "hint") {
 		t.Error(text)
 	}
 	b.Reset()
-	logLonely(log, []Answer{{otherA, Ahead}})
+	logLonely(log, []Answer{{Server: otherA, Code: Ahead}})
 	if text := b.String(); !strings.Contains(text, "remove the file 'incarnation'") {
 		t.Error(text)
 	}

@@ -31,6 +31,7 @@ type peer struct {
 	since    time.Duration // when it was first told of this master
 	asked    time.Duration // when the latest question was sent
 	said     Code          // its last answer to one to be the master, OK: none, or it agreed
+	evict    time.Duration // its T_evict, if that answer was OtherTimes
 	silent   time.Duration // since when it has not answered one to be the master; 0: it has
 }
 
@@ -81,6 +82,7 @@ func (c *Client) inform(p *peer) {
 	} else {
 		p.state = perhaps
 	}
+	m.Retry, m.Life = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
 	p.at = c.now + c.jitter(p.wait)

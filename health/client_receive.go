@@ -86,6 +86,7 @@ func (c *Client) answered(p *peer, m *Message) {
 	good := m.Kind == Accept || m.Kind == Chosen && m.Code == OK
 	switch {
 	case c.stillThere(p.id, m):
+	case good && c.tooQuick(p, m):
 	case c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence:
 		if good {
 			c.elected(p, m)
@@ -161,6 +162,7 @@ func (c *Client) rejected(p *peer, m *Message) {
 	if !p.refused && p.wanted && p.state != attached {
 		p.refused = true
 		c.tell(Refused, p.id, m.Code)
+		c.out.Effects[len(c.out.Effects)-1].Event.Evict = toldEvict(m)
 	}
 	switch m.Code {
 	case Global:

@@ -69,6 +69,8 @@ func (s *Server) refuse(q *asked) (r Message, refused bool) {
 		return Message{Code: Stale, Incarnation: w.m.Incarnation, Server: w.from.NID}, true
 	}
 	switch {
+	case s.tooSlow(m):
+		return s.otherTimes(), true
 	case m.Incarnation > s.believed(m.Client):
 		return Message{Code: Ahead}, true
 	case master == s.members.self && s.drains():
@@ -108,6 +110,9 @@ func (s *Server) again(i int32, q *asked) {
 		return
 	case m.Epoch == c.epoch && master != c.master:
 		s.reject(q, Message{Code: OldEpoch, Server: s.members.nid(c.master)})
+		return
+	case m.Epoch > c.epoch && master == s.members.self && s.tooSlow(m):
+		s.reject(q, s.otherTimes())
 		return
 	case m.Epoch > c.epoch && master == s.members.self && s.drains():
 		s.reject(q, Message{Code: Draining})
@@ -214,6 +219,7 @@ func (s *Server) accepted(i int32) {
 	c := s.conn(i)
 	a := Message{
 		Kind: Accept, Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.previous),
+		Retry: s.cfg.evictTold(),
 	}
 	if c.state != connected {
 		a.Code = Orphaned

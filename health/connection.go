@@ -163,6 +163,8 @@ func (c *Connection) told(e ClientEvent) {
 		c.watch(e.Server)
 	case Dropped:
 		c.unwatch(e.Server)
+	case Refused:
+		logRefused(c.log, &e)
 	case Evicted, Superseded:
 		c.setMaster(nid.NID{})
 		for _, id := range c.watched() {
@@ -230,7 +232,7 @@ func (c *Connection) watched() (ids []nid.NID) {
 }
 
 // Wait waits until the client has a master, and returns it. Errors: ErrClosed,
-// ErrSuperseded, and what ctx says.
+// ErrSuperseded, and what ctx says, with what servers have answered.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
@@ -247,9 +249,18 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 		case <-c.closed:
 			return nid.NID{}, ErrClosed
 		case <-ctx.Done():
-			return nid.NID{}, ctx.Err()
+			return nid.NID{}, c.noMaster(ctx.Err())
 		}
 	}
+}
+
+// noMaster adds to an error what servers have answered.
+func (c *Connection) noMaster(err error) error {
+	answers := c.Status().Answers
+	if len(answers) == 0 {
+		return err
+	}
+	return fmt.Errorf("health: no server is the master of this client yet: %s: %w", answersText(answers), err)
 }
 
 // SetServers replaces the list of servers, and the list of those to connect to

@@ -37,6 +37,8 @@
 //	                   held under them
 //	load               a master that has far more clients than another, as after
 //	                   the other's return, asks some to choose that one
+//	times              are told in connects and answers: a client that a server would
+//	                   evict in good health, for want of a longer T_evict, is refused
 //	pauses             time in which a server itself stood still does not count
 //
 // # Messages

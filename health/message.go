@@ -29,13 +29,13 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token
-	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned)
-	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch, Life; Incarnation: what is known
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Life: its T_client + T_elect in ms
+	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned); Retry: T_evict
+	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch (with OtherTimes T_evict in ms), Life; Incarnation: what is known
 	Ping                            // client → master: Epoch
 	Pong                            // answer: Code, Server (the master), Epoch, Life
-	Choose                          // client → server: Epoch, Server (its new master), Token
-	Chosen                          // answer: Code, Server, Epoch, Life, Token
+	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and Life as in Connect
+	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), Life, Token; Retry: T_evict, with OK
 	Disconnect                      // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
 	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
 	Digest                          // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
@@ -90,10 +90,10 @@ var (
 //	 6  2  code
 //	 8 16  client
 //	24  8  incarnation  of the client
-//	32  8  life         incarnation of the server
+//	32  8  life         incarnation of the server; of a client's message a time in ms
 //	40  8  sequence     of the question, and of its answer
 //	48  4  epoch        of the choice of a master
-//	52  4  retry        after so many ms
+//	52  4  retry        after so many ms, or a time in ms
 //	56 20  server       NID in the extended form, or zeros
 //	76  2  name         its length
 //	78  2  token        its length: 0 or 32

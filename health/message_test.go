@@ -168,6 +168,12 @@ func TestMerge(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendBinary(nil))
+	for _, m := range []Message{
+		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: maxTold, Life: 1<<64 - 1},
+		{Kind: Reject, Code: OtherTimes, Client: testClient, Epoch: 1<<32 - 1},
+	} {
+		f.Add(m.AppendBinary(nil))
+	}
 	for _, kind := range []Kind{Digest, TombstonesReply} {
 		m = Message{Kind: kind, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendBinary(nil)}
 		f.Add(m.AppendBinary(nil))

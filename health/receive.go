@@ -79,6 +79,12 @@ func (s *Server) answer(q *asked, kind Kind, code Code, c *conn) {
 			a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
 		}
 	}
+	switch {
+	case code == OtherTimes:
+		a.Epoch = s.otherTimes().Epoch
+	case code == OK && kind == Chosen:
+		a.Retry = s.cfg.evictTold()
+	}
 	if i, ok := s.find(q.m.Client); ok && code == Stale {
 		a.Server = s.conn(i).peer.NID
 	}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Timing are the times of the protocol; all servers and clients use the same.
-// The zero value of a field means its default.
+// Timing are the times of the protocol; all servers and clients should use the same. A
+// server refuses a client with OtherTimes whose Ping, or Client + Elect, is too long for
+// its own Evict. The zero value of a field means its default.
 type Timing struct {
 	// Ping is how long a client is silent towards its master at most (T_ping).
 	// Default 5 s.

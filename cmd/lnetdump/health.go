@@ -92,12 +92,15 @@ func (m *healthMessage) Summary() string {
 	if len(m.Name) > 0 {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
-	s += fmt.Sprintf(" life %d, epoch %d", m.Incarnation, m.Epoch)
+	s += fmt.Sprintf(" life %d", m.Incarnation)
+	if m.Code != health.OtherTimes { // it has T_evict there
+		s += fmt.Sprintf(", epoch %d", m.Epoch)
+	}
 	if m.Server.IsValid() {
 		s += fmt.Sprintf(", %s %v", m.role(), m.Server)
 	}
-	if m.Retry > 0 {
-		s += fmt.Sprintf(", come back after %v", m.Retry)
+	if times := m.times(); times != "" {
+		s += ", " + times
 	}
 	return s + odd(m.remarks)
 }
@@ -153,8 +156,7 @@ func (m *healthMessage) mark(e health.Entry) string {
 
 // Details implements capture.Understood.
 func (m *healthMessage) Details() []string {
-	lines := []string{fmt.Sprintf("%v, version %d, code %d (%v), sequence %d, server's life %d, epoch %d, retry after %v",
-		m.Kind, health.Version, uint16(m.Code), m.Code, m.Sequence, m.Life, m.Epoch, m.Retry)}
+	lines := []string{m.header()}
 	if m.Client.IsValid() {
 		line := fmt.Sprintf("client %v, life %d", m.Client, m.Incarnation)
 		if len(m.Name) > 0 {
@@ -198,12 +200,13 @@ func entryLines(list health.Entries, mark func(health.Entry) string) (lines []st
 func (m *healthMessage) MarshalJSON() ([]byte, error) {
 	e := healthEntry{
 		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), Life: strconv.FormatUint(m.Life, 10),
-		Epoch: m.Epoch, Retry: m.Retry.Milliseconds(), Name: string(m.Name), Token: m.token(),
+		Epoch: m.Epoch, Name: string(m.Name), Token: m.token(),
 		Entries: lifeEntries(m.Entries, m.mark), Remarks: m.remarks,
 	}
 	if m.Client.IsValid() {
 		e.Client, e.Incarnation = m.Client.String(), strconv.FormatUint(m.Incarnation, 10)
 	}
+	m.putTimes(&e)
 	switch {
 	case m.listed():
 		load := m.Epoch
@@ -232,6 +235,9 @@ type healthEntry struct {
 	Sequence    string      `json:"sequence"`
 	Epoch       uint32      `json:"epoch"`
 	Retry       int64       `json:"retry_ms,omitempty"`
+	Ping        int64       `json:"ping_ms,omitempty"`  // T_ping of the client
+	Found       int64       `json:"found_ms,omitempty"` // its T_client + T_elect
+	Evict       int64       `json:"evict_ms,omitempty"` // T_evict of the server
 	Master      string      `json:"master,omitempty"`
 	Previous    string      `json:"previous_master,omitempty"`
 	Ask         string      `json:"ask,omitempty"`           // who is to be asked first to be the master

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"ulnet/health"
+)
+
+// Clients tell their times with connect and choose, and servers T_evict with accept and
+// chosen, where other messages say when to come back; a refusal with other-times has
+// T_evict in place of the epoch. Older versions tell none.
+
+// clientTimes are those that a client tells; zero if this message has none.
+func (m *healthMessage) clientTimes() (ping, found time.Duration) {
+	if m.Kind != health.Connect && m.Kind != health.Choose || m.Retry == 0 {
+		return 0, 0
+	}
+	return m.Retry, time.Duration(min(m.Life, 1<<32-1)) * time.Millisecond
+}
+
+// evict is the T_evict that a server tells; 0 if this message has none.
+func (m *healthMessage) evict() time.Duration {
+	switch {
+	case m.Code == health.OtherTimes && (m.Kind == health.Reject || m.Kind == health.Chosen):
+		return time.Duration(m.Epoch) * time.Millisecond
+	case m.Kind == health.Accept, m.Kind == health.Chosen && m.Code == health.OK:
+		return m.Retry
+	}
+	return 0
+}
+
+// times says what a message tells of times; "" if nothing.
+func (m *healthMessage) times() string {
+	ping, found := m.clientTimes()
+	switch evict := m.evict(); {
+	case ping > 0:
+		return fmt.Sprintf("pings every %v, finds another master within %v", ping, found)
+	case evict > 0:
+		return fmt.Sprintf("evicts after %v", evict)
+	case m.Retry > 0:
+		return fmt.Sprintf("come back after %v", m.Retry)
+	}
+	return ""
+}
+
+// header are the fields before the client, as they are on the wire.
+func (m *healthMessage) header() string {
+	s := fmt.Sprintf("%v, version %d, code %d (%v), sequence %d", m.Kind, health.Version, uint16(m.Code), m.Code, m.Sequence)
+	ping, found := m.clientTimes()
+	evict := m.evict()
+	switch {
+	case ping > 0:
+		return s + fmt.Sprintf(", epoch %d, T_ping %v, T_client + T_elect %v", m.Epoch, ping, found)
+	case m.Code == health.OtherTimes:
+		return s + fmt.Sprintf(", server's life %d, T_evict %v, retry after %v", m.Life, evict, m.Retry)
+	case evict > 0:
+		return s + fmt.Sprintf(", server's life %d, epoch %d, T_evict %v", m.Life, m.Epoch, evict)
+	}
+	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.Life, m.Epoch, m.Retry)
+}
+
+// putTimes writes them to an entry.
+func (m *healthMessage) putTimes(e *healthEntry) {
+	ping, found := m.clientTimes()
+	evict := m.evict()
+	e.Ping, e.Found, e.Evict = ping.Milliseconds(), found.Milliseconds(), evict.Milliseconds()
+	if m.Code == health.OtherTimes {
+		e.Epoch = 0
+	}
+	if cmp.Or(ping, evict) == 0 || m.Code == health.OtherTimes {
+		e.Retry = m.Retry.Milliseconds()
+	}
+	if ping > 0 {
+		e.Life = "0"
+	}
+}

@@ -1,0 +1,33 @@
+package health_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health"
+)
+
+// TestAgentsOfOtherTimes: a client that is too slow for all servers is connected nowhere,
+// and says why with both numbers; one that is quicker than the rest is served as ever.
+func TestAgentsOfOtherTimes(t *testing.T) {
+	c := newCluster(t, 2)
+	slow, quick := servers, servers+1
+	c.ping = map[int]time.Duration{slow: 6 * time.Second, quick: time.Second}
+	c.run(time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.conns[slow].Wait(ctx)
+	if want := "other-times (it evicts clients after 17.5s; this one pings every 6s and needs 21s)"; !errors.Is(err, context.Canceled) ||
+		strings.Count(err.Error(), want) != servers {
+		t.Errorf("got %v, want %q of all servers", err, want)
+	}
+	for i, a := range c.agents[:servers] {
+		if _, known := a.Client(c.conns[slow].Status().Client); known || a.Stats().Rejected[health.OtherTimes] == 0 {
+			t.Errorf("server %d: known %v, %+v", i, known, a.Stats())
+		}
+	}
+	c.wantAll(quick, servers)
+}
