@@ -11,8 +11,5 @@ import (
 // TestMutants: without any one of the rules in testdata/mutants the tests of the machines
 // fail.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles the package some two dozen times")
-	}
-	mutants.Kill(t, "exchange.go")
+	mutants.Kill(t)
 }

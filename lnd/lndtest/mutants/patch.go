@@ -1,0 +1,140 @@
+package mutants
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A patch is one mutant, read from its file and applied in memory.
+type patch struct {
+	name  string
+	tests string            // regular expression for -test.run
+	hangs bool              // a run that never ends counts as killed
+	dir   string            // folder of the package that it changes, relative to the working directory
+	files map[string]string // changed text of each file, by its path relative to the working directory
+}
+
+// readPatches reads all patches of the package in the working directory.
+func readPatches() ([]patch, error) {
+	paths, err := filepath.Glob("testdata/mutants/*.patch")
+	if err != nil {
+		return nil, err
+	}
+	patches := make([]patch, len(paths))
+	for i, path := range paths {
+		if patches[i], err = readPatch(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return patches, nil
+}
+
+// readPatch reads and applies one patch.
+func readPatch(path string) (patch, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return patch{}, err
+	}
+	p := patch{name: strings.TrimSuffix(filepath.Base(path), ".patch"), tests: ".", files: make(map[string]string)}
+	head, changes, _ := strings.Cut(string(text), "\n--- ")
+	for line := range strings.SplitSeq(head, "\n") {
+		if tests, ok := strings.CutPrefix(line, "tests: "); ok {
+			p.tests = tests
+		}
+		p.hangs = p.hangs || strings.HasPrefix(line, "hangs: ")
+	}
+	for change := range strings.SplitSeq(changes, "\n--- ") {
+		file, lines, _ := strings.Cut(change, "\n")
+		if err := p.apply(file, lines); err != nil {
+			return patch{}, err
+		}
+	}
+	return p, nil
+}
+
+// apply makes one change.
+func (p *patch) apply(file, lines string) error {
+	if p.files[file] == "" {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		p.files[file] = string(source)
+	}
+	if dir := filepath.Dir(file); p.dir == "" {
+		p.dir = dir
+	} else if p.dir != dir {
+		return fmt.Errorf("a mutant changes one package, not %s and %s", p.dir, dir)
+	}
+	before, after := sides(lines)
+	if n := strings.Count(p.files[file], before); n != 1 {
+		return fmt.Errorf("%s has the replaced text %d times, not once:\n%s", file, n, before)
+	}
+	p.files[file] = strings.Replace(p.files[file], before, after, 1)
+	return nil
+}
+
+// sides returns the text that a change replaces, and what it puts there.
+func sides(lines string) (before, after string) {
+	var b, a strings.Builder
+	for line := range strings.Lines(strings.TrimSuffix(lines, "\n") + "\n") {
+		if line[0] != '+' {
+			b.WriteString(line[1:])
+		}
+		if line[0] != '-' {
+			a.WriteString(line[1:])
+		}
+	}
+	return b.String(), a.String()
+}
+
+// check finds what makes a patch worthless without a compiler: Go that does not
+// parse, and tests that no longer exist.
+func (p *patch) check() error {
+	for file, text := range p.files {
+		if _, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution); err != nil {
+			return err
+		}
+	}
+	tests, err := testNames(p.dir)
+	if err != nil {
+		return err
+	}
+	for pattern := range strings.SplitSeq(p.tests, "|") {
+		pattern, _, _ = strings.Cut(pattern, "/") // behind it are subtests
+		run, err := regexp.Compile(pattern)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(tests, run.MatchString) {
+			return fmt.Errorf("no test in %s matches %q", p.dir, pattern)
+		}
+	}
+	return nil
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testNames lists the tests of the package in a folder.
+func testNames(dir string) (names []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range testFunc.FindAllSubmatch(source, -1) {
+			names = append(names, string(f[1]))
+		}
+	}
+	return names, nil
+}
