@@ -242,6 +242,12 @@ func (a *ServerAgent) Status() (s ServerStatus) {
 	return s
 }
 
+// Quorum reports whether this server has a quorum, which is quicker than Status.
+func (a *ServerAgent) Quorum() (have bool) {
+	a.runner.Inspect(func() { have = a.m.quorum.have })
+	return have
+}
+
 // Stats returns the counters.
 func (a *ServerAgent) Stats() (s ServerStats) {
 	a.runner.Inspect(func() { s = a.m.Stats() })

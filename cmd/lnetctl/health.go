@@ -24,8 +24,8 @@ func healthStatus(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [-v]",
 		Short: "Show what this node does for client health",
-		Long: `Shows the node's role in client health: as a server its quorum, clients, evictions
-that are on their way and records; as a client its master and whom it is connected
+		Long: `Shows the node's role in client health: as a server its quorum and why it has none,
+its clients, evictions that are on their way, and records; as a client its master and whom it is connected
 to; and the times that are in force. -v adds the counters that are not 0; --json has
 all of them.`,
 		Example: `  lnetctl health status
@@ -123,6 +123,8 @@ func newServerDoc(s *node.HealthServer) *serverDoc {
 func quorum(s *node.HealthServer) string {
 	text := fmt.Sprintf("%s, %d of %d servers alive", yesNo(s.Quorum), s.Alive, s.Known)
 	switch {
+	case s.NoQuorum != nil:
+		text += "; " + s.NoQuorum.Text
 	case !s.Gossip:
 		text += "; gossip does not run"
 	case s.Unsure:

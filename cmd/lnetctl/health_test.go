@@ -83,6 +83,20 @@ times:
 	}
 }
 
+// TestNoQuorumShown: where there is no quorum, people are told why and what to do, in
+// the status and in the line of a watch.
+func TestNoQuorumShown(t *testing.T) {
+	s := serverWith(0, 0, 0, 1)
+	s.Server.Quorum, s.Server.NoQuorum = false, &node.NoQuorum{Why: node.LackListening, Text: "gossip still listens"}
+	const want = "no, 1 of 5 servers alive; gossip still listens"
+	if doc := newServerDoc(s.Server); doc.Quorum != want {
+		t.Errorf("%q", doc.Quorum)
+	}
+	if line := serverLine(s.Server); !strings.Contains(line, "quorum "+want+"; 0 clients") {
+		t.Errorf("%q", line)
+	}
+}
+
 // shared is a buffer that a command writes while a test reads it.
 type shared struct {
 	mu sync.Mutex

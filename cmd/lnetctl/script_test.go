@@ -7,4 +7,4 @@ import (
 )
 
 // TestScripts runs lnetctl against real daemons.
-func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetctl", "lnetd") }
+func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetctl", "lnetd", "gossipctl") }

@@ -37,6 +37,7 @@ type healthRoles struct {
 
 	seen  gossipSeen // by the last sync that succeeded; owned by sync
 	ready bool       // there was one; likewise
+	lacks lackLog    // owned by follow
 
 	mu      sync.Mutex
 	servers []nid.NID // in force; guarded by mu, like all below
@@ -91,6 +92,7 @@ func (h *healthRoles) follow() {
 		if err != nil && err.Error() != was {
 			h.log.Error("client health does not start", slog.Any("err", err), slog.String("hint", cli.HintOf(err)))
 		}
+		h.logLack()
 	}
 }
 

@@ -69,6 +69,9 @@ func serverFile(s *HealthServer) statefiles.File {
 	b.add("alive", s.Alive)
 	b.add("known", s.Known)
 	b.add("quorum", yesNo(s.Quorum))
+	if s.NoQuorum != nil {
+		b.add("no_quorum", s.NoQuorum.Why)
+	}
 	b.add("draining", yesNo(s.Draining))
 	b.add("clients", s.Clients)
 	b.add("max_clients", s.MaxClients)

@@ -52,9 +52,13 @@ func (h *healthRoles) serverStatus(agent *health.ServerAgent) *HealthServer {
 	}
 	s.Alive, s.Known = h.view.Counts()
 	if agent == nil {
+		s.NoQuorum = h.sight().noQuorum()
 		return s
 	}
 	s.State, s.ServerStatus, s.Stats = HealthRunning, agent.Status(), healthCounters(agent.Stats())
+	if !s.Quorum {
+		s.NoQuorum = h.sight().noQuorum()
+	}
 	h.mu.Lock()
 	all := h.all
 	h.mu.Unlock()

@@ -47,11 +47,13 @@ type HealthServer struct {
 	Gossip bool `json:"gossip"`
 	// Unsure says that discovery cannot judge who is alive, and the quorum stays as
 	// it was.
-	Unsure              bool `json:"unsure"`
-	Alive               int  `json:"alive"` // servers, this one included
-	Known               int  `json:"known"`
-	MaxClients          int  `json:"max_clients"`
-	health.ServerStatus      // quorum, draining, clients, mastered, batches, claim_keys and others
+	Unsure bool `json:"unsure"`
+	// NoQuorum says why there is no quorum; nil: there is one.
+	NoQuorum            *NoQuorum `json:"no_quorum,omitempty"`
+	Alive               int       `json:"alive"` // servers, this one included
+	Known               int       `json:"known"`
+	MaxClients          int       `json:"max_clients"`
+	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys and others
 	// Store is nil if connections are not recorded.
 	Store *HealthStore `json:"store,omitempty"`
 	// Stats is health.ServerStats, with underscores; counters by code or cause have
