@@ -18,6 +18,7 @@ import (
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 const servers = 3
@@ -37,6 +38,7 @@ type cluster struct {
 	tables  []*portals.Table
 	bare    []bool                // hosts that are started without a client from now on
 	ping    map[int]time.Duration // T_ping of clients that are started from now on; none: the default
+	keys    map[int]keyring.Keys  // of hosts that are started from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
 	log     bytes.Buffer // of servers
@@ -77,7 +79,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	c.hosts[i], c.tables[i] = h, table
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
-			ServerConfig: health.ServerConfig{Servers: c.ids}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
+			ServerConfig: health.ServerConfig{Servers: c.ids, Keys: c.keys[i]}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
 			Wall:   func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(c.fabric.Now())) },
 			Export: func(health.ClientID, uint64) []byte { return []byte("export") },
 			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
@@ -85,7 +87,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		})
 	} else if !c.bare[i] {
 		c.conns[i], err = health.Dial(table, health.DialConfig{
-			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}}, Attach: c.ids,
+			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}, Keys: c.keys[i]}, Attach: c.ids,
 			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
 		})
 	}

@@ -46,20 +46,20 @@ func (c Claims) append(b []byte, client ClientID, incarnation uint64, master nid
 	if !c.On() {
 		return b
 	}
-	return sign(b, c.keys[0], client, incarnation, master, epoch)
+	return claim(b, c.keys[0], client, incarnation, master, epoch)
 }
 
 // verify reports whether a token proves the claim, or claims are off.
 func (c Claims) verify(token []byte, client ClientID, incarnation uint64, master nid.NID, epoch uint32) bool {
 	for _, k := range c.keys {
-		if hmac.Equal(token, sign(nil, k, client, incarnation, master, epoch)) {
+		if hmac.Equal(token, claim(nil, k, client, incarnation, master, epoch)) {
 			return true
 		}
 	}
 	return !c.On()
 }
 
-func sign(b, key []byte, client ClientID, incarnation uint64, master nid.NID, epoch uint32) []byte {
+func claim(b, key []byte, client ClientID, incarnation uint64, master nid.NID, epoch uint32) []byte {
 	text := append(make([]byte, 0, 64), "ulnet health 1\x00\x00"...)
 	text = append(text, client[:]...)
 	text = binary.LittleEndian.AppendUint64(text, incarnation)

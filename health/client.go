@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // ClientConfig configures a [Client]. The zero value of a field means its
@@ -27,6 +28,11 @@ type ClientConfig struct {
 	Timing
 	// Seed is for the choice of masters and for jitter, together with ID.
 	Seed uint64
+	// Keys, if there are any, sign connects: servers that have keys accept no others.
+	// Servers of versions before 2026-11-25 do not understand signed connects.
+	Keys keyring.Keys
+	// From is the process that the client's messages come from. Required with Keys.
+	From nid.ProcessID
 	// MaxBackoff is the longest wait before all servers are tried once more.
 	// Default 2·Ping.
 	MaxBackoff time.Duration
@@ -175,6 +181,7 @@ type Client struct {
 	rng       *rand.Rand
 	sequence  uint64
 	stats     ClientStats
+	ring      *keyring.Ring // nil without keys
 
 	superseded superseded
 
@@ -207,7 +214,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg.PID = nid.LustrePID
 	}
 	cfg.MaxBackoff = orDefault(cfg.MaxBackoff, 2*cfg.Ping)
-	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation}
+	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation, ring: cfg.Keys.Ring(keyLabel)}
 	seed := cfg.Seed
 	for _, b := range cfg.ID {
 		seed = seed*0x100000001B3 ^ uint64(b)
@@ -310,7 +317,12 @@ func (c *Client) ask(to nid.NID, m Message) uint64 {
 func (c *Client) send(to nid.NID, m *Message) {
 	m.Client, m.Incarnation = c.cfg.ID, cmp.Or(m.Incarnation, c.life)
 	begin := len(c.out.Buf)
-	c.out.Buf = m.AppendBinary(c.out.Buf)
+	if m.Kind == Connect && c.ring.On() {
+		m.Proof = noProof[:]
+		c.out.Buf = sign(c.ring, m.AppendBinary(c.out.Buf), begin, c.cfg.From, to)
+	} else {
+		c.out.Buf = m.AppendBinary(c.out.Buf)
+	}
 	c.stats.Sent++
 	if to == c.master && c.phase == settled {
 		c.pinging.sentNow(c)

@@ -45,6 +45,7 @@ var hints = []struct {
 		"if all are right this one's was ahead once: stop lnetd, remove the file 'incarnation' of its state directory, and start it again"},
 	{OtherTimes, "other-times: give this client the times of the servers (section health, times, in lnetd's configuration), and start it again; " +
 		"or raise evict on all servers to what this client needs"},
+	{OtherKey, "other-key: give this client the servers' key (key_file in the section health of lnetd's configuration); see 'lnetctl keys show' on both"},
 }
 
 // answers returns what the servers that were asked last said.

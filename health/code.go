@@ -32,13 +32,14 @@ const (
 	Newer              // eviction: a later life of the client is connected
 	Ahead              // the number of the client's life is beyond belief: its clock is wrong
 	OtherTimes         // T_evict of the server is too short for the client's times: in ms it is in Message.Epoch
+	OtherKey           // a connect is not signed with a key of the server
 	codes
 )
 
 var codeNames = [codes]string{
 	"ok", "global", "no-quorum", "master-dead", "stale", "old-epoch", "not-connected", "busy", "orphaned", "other-master", "full",
 	"flapping", "store-failed", "draining", "unknown-server", "bad-claim", "foreign", "newer", "ahead",
-	"other-times",
+	"other-times", "other-key",
 }
 
 // String returns the name of the code.

@@ -23,6 +23,11 @@ func (s *Server) connect(q *asked) {
 // reject answers that a client is not connected.
 func (s *Server) reject(q *asked, r Message) {
 	s.stats.Rejected[r.Code]++
+	s.refusal(q, r)
+}
+
+// refusal sends what reject has counted.
+func (s *Server) refusal(q *asked, r Message) {
 	r.Kind, r.Client, r.Sequence = Reject, q.m.Client, q.m.Sequence
 	if r.Incarnation == 0 {
 		r.Incarnation = q.m.Incarnation
@@ -118,7 +123,7 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, Message{Code: Draining})
 		return
 	}
-	c.sequence = q.m.Sequence
+	c.sequence = max(c.sequence, q.m.Sequence) // a late copy of a connect revives no disconnect before the latest
 	if c.state == saving {
 		return // the answer is on its way
 	}

@@ -23,7 +23,7 @@ var ErrSuperseded = errors.New("health: this client runs on another node, in a l
 // DialConfig configures [Dial].
 type DialConfig struct {
 	// ClientConfig: ID is made from the node's NID by default, so that the same
-	// node is the same client after a restart; Incarnation and PID are the node's.
+	// node is the same client after a restart; Incarnation, PID and From are the node's.
 	// Servers are required.
 	ClientConfig
 	// Self is the NID to send from; may be zero on a node with one NID.
@@ -84,6 +84,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if cfg.PID == 0 {
 		cfg.PID = table.Node().PID()
 	}
+	cfg.From = nid.ProcessID{NID: cfg.Self, PID: table.Node().PID()}
 	if cfg.Clock == nil {
 		cfg.Clock = table.Node().Clock()
 	}

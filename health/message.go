@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // The portals of client health, behind those of gossip and collectives.
@@ -29,7 +30,7 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Life: its T_client + T_elect in ms
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Life: its T_client + T_elect in ms; Proof
 	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned); Retry: T_evict
 	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch (with OtherTimes T_evict in ms), Life; Incarnation: what is known
 	Ping                            // client → master: Epoch
@@ -96,9 +97,10 @@ var (
 //	52  4  retry        after so many ms, or a time in ms
 //	56 20  server       NID in the extended form, or zeros
 //	76  2  name         its length
-//	78  2  token        its length: 0 or 32
+//	78  2  token        its length: 0 or 32; bit 15: a code ends the message
 //	80  4  entries      their number
 //	84     name, token, entries
+//	       code         12 bytes, see package keyring: of a signed connect
 type Message struct {
 	Kind        Kind
 	Code        Code
@@ -112,6 +114,7 @@ type Message struct {
 	Name        []byte
 	Token       []byte  // empty or TokenSize bytes
 	Entries     Entries // whole ones
+	Proof       []byte  // the code: empty or keyring.CodeSize bytes
 }
 
 // AppendBinary appends the message.
@@ -128,11 +131,16 @@ func (m *Message) AppendBinary(b []byte) []byte {
 	b = le.AppendUint32(b, uint32(min(max(m.Retry, 0)/time.Millisecond, 1<<32-1)))
 	b = appendServer(b, m.Server)
 	b = le.AppendUint16(b, uint16(len(m.Name)))
-	b = le.AppendUint16(b, uint16(len(m.Token)))
+	token := uint16(len(m.Token))
+	if len(m.Proof) > 0 {
+		token |= proofFlag
+	}
+	b = le.AppendUint16(b, token)
 	b = le.AppendUint32(b, uint32(m.Entries.Len()))
 	b = append(b, m.Name...)
 	b = append(b, m.Token...)
-	return append(b, m.Entries...)
+	b = append(b, m.Entries...)
+	return append(b, m.Proof...)
 }
 
 // appendServer appends a NID, or zeros for none.
@@ -152,7 +160,7 @@ func parseServer(b []byte) (nid.NID, error) {
 	return id, nil
 }
 
-// ParseMessage parses a message. Name, Token and Entries are parts of b. With
+// ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. With
 // an error of what follows the kind, that is valid all the same.
 func ParseMessage(b []byte) (m Message, err error) {
 	le := binary.LittleEndian
@@ -177,6 +185,10 @@ func ParseMessage(b []byte) (m Message, err error) {
 	}
 	name, token, entries := int(le.Uint16(b[76:])), int(le.Uint16(b[78:])), uint64(le.Uint32(b[80:]))
 	body := b[HeaderSize:]
+	if token&proofFlag != 0 && len(body) >= keyring.CodeSize {
+		token &^= proofFlag
+		body, m.Proof = body[:len(body)-keyring.CodeSize], body[len(body)-keyring.CodeSize:]
+	}
 	switch {
 	case name > MaxName:
 		return m, ErrName
@@ -200,7 +212,7 @@ func (m *Message) validate() error {
 		return ErrClient
 	case (m.Kind == Connect || m.Kind == Choose) && !m.Server.IsValid():
 		return ErrServer
-	case !digest && len(m.Entries) > 0, m.Kind != Connect && len(m.Name) > 0:
+	case !digest && len(m.Entries) > 0, m.Kind != Connect && len(m.Name)+len(m.Proof) > 0:
 		return ErrBody
 	case !printable(m.Name):
 		return ErrName

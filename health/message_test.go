@@ -79,6 +79,7 @@ func TestMessageRefused(t *testing.T) {
 		{name: "not UTF-8", change: func(m *Message) { m.Name = []byte{0xFF} }, want: ErrName},
 		{name: "name of a ping", change: func(m *Message) { m.Kind = Ping }, want: ErrBody},
 		{name: "token", change: func(m *Message) { m.Token = m.Token[1:] }, want: ErrBody},
+		{name: "code of a ping", change: func(m *Message) { m.Kind, m.Name, m.Proof = Ping, nil, noProof[:] }, want: ErrBody},
 		{name: "entries", change: func(m *Message) { m.Entries = Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil) }, want: ErrBody},
 		{name: "too long", bytes: func(b []byte) []byte { return append(b, 0) }, want: ErrBody},
 		{name: "many entries", bytes: func(b []byte) []byte { b[83] = 0x10; return b }, want: ErrBody},
@@ -171,6 +172,7 @@ func FuzzMessage(f *testing.F) {
 	for _, m := range []Message{
 		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: maxTold, Life: 1<<64 - 1},
 		{Kind: Reject, Code: OtherTimes, Client: testClient, Epoch: 1<<32 - 1},
+		{Kind: Connect, Client: testClient, Server: sample().Server, Name: []byte("host"), Proof: noProof[:]},
 	} {
 		f.Add(m.AppendBinary(nil))
 	}

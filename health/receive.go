@@ -31,6 +31,10 @@ func (s *Server) arrived(in *ServerInput) {
 	switch m.Kind {
 	case Connect:
 		s.stats.Connects++
+		if !s.proven(q, in.Data) {
+			s.unproven(q)
+			return
+		}
 		s.connect(q)
 	case Ping:
 		s.stats.Pings++

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // ServerConfig configures a [Server]. The zero value of a field means its
@@ -25,6 +26,9 @@ type ServerConfig struct {
 	Timing
 	// Claims, if they are on, are demanded of clients (CH-44).
 	Claims Claims
+	// Keys, if there are any, are demanded of those that connect (see Client): one of
+	// them must have signed. Clients and servers have the same.
+	Keys keyring.Keys
 	// MaxClients bounds the connections. Default 200 000.
 	MaxClients int
 	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
@@ -63,6 +67,7 @@ type Server struct {
 	balance    balance
 	catchup    catchup
 	stats      ServerStats
+	ring       *keyring.Ring // nil without keys
 
 	tick    time.Duration // active time of the next tick
 	started bool
@@ -92,7 +97,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	cfg.MaxBroadcasts = orDefault(cfg.MaxBroadcasts, 8)
 	cfg.MaxLives = orDefault(cfg.MaxLives, 10)
 	cfg.FlapWindow = orDefault(cfg.FlapWindow, 10*time.Second)
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel)}
 	s.members.init(cfg.Self)
 	s.members.set(cfg.Servers)
 	s.table.init()

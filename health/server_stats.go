@@ -79,6 +79,9 @@ type ServerStatus struct {
 	Tombstones int     `json:"tombstones"`
 	Batches    int     `json:"batches"` // of evictions that are not everywhere
 	ClaimKeys  int     `json:"claim_keys"`
+	// Keys that connects are verified with, and what each has verified since it was set.
+	Keys     int       `json:"connect_keys"`
+	Verified [2]uint64 `json:"connect_keys_verified"`
 }
 
 // Stats returns the counters so far.
@@ -154,6 +157,10 @@ func (s *Server) Status() ServerStatus {
 	st := ServerStatus{
 		Self: s.cfg.Self, Quorum: s.quorum.have, Draining: s.drain.on, Clients: s.table.count, Waiting: len(s.waiting.clients),
 		Tombstones: len(s.tombstones.lives), Batches: len(s.evictions.batches), ClaimKeys: s.cfg.Claims.Keys(),
+		Keys: s.cfg.Keys.Len(),
+	}
+	if s.ring.On() {
+		st.Verified = s.ring.Verified
 	}
 	s.each(func(_ int32, c *conn) {
 		switch {

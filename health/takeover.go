@@ -162,6 +162,6 @@ func (t *takeovers) clear(s *Server, r Message) {
 // clone returns a copy that keeps its message after the step.
 func (q *asked) clone() asked {
 	m := *q.m
-	m.Name, m.Token = slices.Clone(m.Name), slices.Clone(m.Token)
+	m.Name, m.Token, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), nil
 	return asked{from: q.from, at: q.at, life: q.life, m: &m}
 }

@@ -62,6 +62,7 @@ type serverDoc struct {
 	Evictions  string            `json:"evictions"`
 	Tombstones int               `json:"tombstones"`
 	Claims     string            `json:"claims"`
+	Connects   string            `json:"connects"`
 	Records    string            `json:"records"`
 	Stats      map[string]uint64 `json:"stats,omitempty"`
 }
@@ -102,7 +103,7 @@ func newServerDoc(s *node.HealthServer) *serverDoc {
 		Clients: fmt.Sprintf("%d of %d at most; master of %d; orphaned %d, recovering %d, evicting %d",
 			s.Clients, s.MaxClients, s.Mastered, s.Orphaned, s.Recovering, s.Evicting),
 		Evictions:  fmt.Sprintf("%d broadcasts on their way, %d connects wait", s.Batches, s.Waiting),
-		Tombstones: s.Tombstones, Claims: "off", Records: "none: nothing survives a restart",
+		Tombstones: s.Tombstones, Claims: "off", Connects: "from everyone", Records: "none: nothing survives a restart",
 	}
 	if s.State == node.HealthWaiting {
 		doc.State += " for gossip, see 'gossipctl status'"
@@ -112,6 +113,9 @@ func newServerDoc(s *node.HealthServer) *serverDoc {
 	}
 	if s.ClaimKeys > 0 {
 		doc.Claims = fmt.Sprintf("on, keys: %d", s.ClaimKeys)
+	}
+	if s.Keys > 0 {
+		doc.Connects = fmt.Sprintf("signed only, keys: %d", s.Keys)
 	}
 	if s.Store != nil {
 		doc.Records = records(s.Store)

@@ -28,7 +28,7 @@ func TestHealthStatus(t *testing.T) {
 	f.status = func(int) (node.HealthStatus, error) {
 		s := serverWith(9, 4, 1, 3)
 		s.Timing = node.HealthTiming{PingMS: 5000, EvictMS: 17500, QuorumMS: -1}
-		s.Server.Unsure, s.Server.ClaimKeys = true, 2
+		s.Server.Unsure, s.Server.ClaimKeys, s.Server.Keys = true, 2, 1
 		s.Server.Store = &node.HealthStore{Path: "/var/lib/x", Stats: connstore.Stats{
 			Records: 9, Slowest: 12345678, Error: "no space left", SetAside: "/var/lib/x.damaged", Damage: "page 7",
 		}}
@@ -49,6 +49,7 @@ func TestHealthStatus(t *testing.T) {
     evictions: 1 broadcasts on their way, 0 connects wait
     tombstones: 0
     claims: "on, keys: 2"
+    connects: "signed only, keys: 1"
     records: "9 in /var/lib/x, slowest commit 12.35ms; the last could not be saved: no space left; a damaged file was set aside as /var/lib/x.damaged: page 7"
     stats:
         pings: 7

@@ -29,13 +29,15 @@ type clinic struct {
 	port     uint16
 	states   [5]string
 	daemons  [5]*lnetdtest.Daemon
+	keyFile  string // of connects; "": none
 }
 
 const clinicServers = 3
 
-func newClinic(t *testing.T) *clinic {
+// newClinic starts a clinic, whose connects are signed if there is a file of keys.
+func newClinic(t *testing.T, keyFile string) *clinic {
 	t.Helper()
-	c := &clinic{t: t, commands: lnetdtest.Build(t)}
+	c := &clinic{t: t, commands: lnetdtest.Build(t), keyFile: keyFile}
 	var addrs []netip.Addr
 	for i := range c.daemons {
 		addrs = append(addrs, netip.MustParseAddr(clinicAddr(i)))
@@ -61,6 +63,9 @@ func (c *clinic) start(i int) {
 			"health:", "  server: 1")
 	} else {
 		settings = append(settings, "health:", "  client: 1", "  servers: ['127.0.0.[91-93]@tcp']", "  attach: all", fmt.Sprintf("  name: client-%d", i))
+	}
+	if c.keyFile != "" {
+		settings = append(settings, "  key_file: "+c.keyFile)
 	}
 	settings = append(settings, "  times:", "    ping: 250ms", "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
 	c.daemons[i] = c.commands.Start(c.t, lnetdtest.Config{
@@ -108,7 +113,7 @@ func TestHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts ten daemons one after the other; skipped by -short")
 	}
-	c := newClinic(t)
+	c := newClinic(t, "")
 	living := c.awaitHeld(3, 0, 1, 2)
 	c.loseClient(c.awaitHeld(4, 0, 1, 2))
 	c.restart(living)

@@ -4,6 +4,8 @@ package main_test
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"ulnet/cmd/internal/node"
@@ -11,20 +13,32 @@ import (
 	"ulnet/health"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
+	"ulnet/portals/keyring"
 )
 
-const healthThief = "127.0.0.166"
+const (
+	healthThief    = "127.0.0.166" // has the key
+	healthStranger = "127.0.0.167" // has none
+	clinicKey      = "correct-horse-battery-staple"
+)
 
-// steal sends each server one connect of a stranger, with the id of a client and a later life.
-func (c *clinic) steal(victim node.HealthClient) {
+// steal sends each server one connect of a stranger, with the id of a client and a later life,
+// signed if the stranger has the key.
+func (c *clinic) steal(victim node.HealthClient, addr string, ring *keyring.Ring) {
 	c.t.Helper()
-	id := nid.ProcessID{NID: nid.MustParse(healthThief + "@tcp"), PID: nid.LustrePID}
+	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}
 	for i := range clinicServers {
 		p := lnetdtest.NewPeer(c.t, id, id.NID.Addr(), netip.AddrPortFrom(netip.MustParseAddr(clinicAddr(i)), c.port))
 		m := health.Message{
 			Kind: health.Connect, Client: victim.Client, Incarnation: victim.Incarnation + 1, Sequence: 1, Epoch: 1, Server: victim.Master,
 		}
 		payload := m.AppendBinary(nil)
+		if ring.On() {
+			m.Proof = make([]byte, keyring.CodeSize)
+			payload = m.AppendBinary(nil)
+			to := keyring.Between(id.NID, nid.MustParse(clinicAddr(i)+"@tcp")).Number(uint64(id.PID))
+			payload = ring.Append(payload[:len(payload)-keyring.CodeSize], 0, to)
+		}
 		h := p.Header()
 		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: health.Bits, Portal: health.ServerPortal})
 		h.PayloadLength = uint32(len(payload))
@@ -35,16 +49,32 @@ func (c *clinic) steal(victim node.HealthClient) {
 }
 
 // TestHostileHealth: CH-A1: a stranger's one connect to every server, with the id of a client
-// and a later life, ends nobody: the servers ask the client, refuse the stranger, and the
-// client keeps its life and its connections.
+// and a later life, ends nobody: without the key of the cluster it is refused at once, and
+// with the key the servers ask the client, refuse the stranger, and the client keeps its
+// life and its connections.
 func TestHostileHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five daemons one after the other; skipped by -short")
 	}
-	c := newClinic(t)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(clinicKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := keyring.Parse([]byte(clinicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClinic(t, file)
 	victim := c.awaitHeld(3, 0, 1, 2)
-	c.steal(victim)
 	count := func(i int, name string) uint64 { return c.status(i).Server.Stats[name] }
+	c.steal(victim, healthStranger, nil)
+	for i, d := range c.daemons[:clinicServers] {
+		d.Until(heldWithin, "a refusal of the stranger without the key", func() bool { return count(i, "rejected_other_key") == 1 })
+		if asks := count(i, "refuted") + count(i, "rejected_busy"); asks != 0 {
+			t.Errorf("server %d let a stranger without the key wait: %d", i, asks)
+		}
+	}
+	c.steal(victim, healthThief, keys.Ring("health"))
 	for i, d := range c.daemons[:clinicServers] {
 		d.Until(heldWithin, "a refusal of the stranger", func() bool { return count(i, "refuted") == 1 && count(i, "rejected_foreign") == 1 })
 	}

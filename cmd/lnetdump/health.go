@@ -24,7 +24,7 @@ func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 		return nil, err // nothing of it can be trusted
 	}
 	m := &healthMessage{Message: parsed}
-	m.Name, m.Token, m.Entries = slices.Clone(m.Name), slices.Clone(m.Token), slices.Clone(m.Entries)
+	m.Name, m.Token, m.Entries, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), slices.Clone(m.Entries), slices.Clone(m.Proof)
 	if put.MatchBits != health.Bits {
 		m.remarks = remark(m.remarks, "match bits %#x, not %#x", put.MatchBits, uint64(health.Bits))
 	}
@@ -99,6 +99,9 @@ func (m *healthMessage) Summary() string {
 	if m.Server.IsValid() {
 		s += fmt.Sprintf(", %s %v", m.role(), m.Server)
 	}
+	if len(m.Proof) > 0 {
+		s += ", signed"
+	}
 	if times := m.times(); times != "" {
 		s += ", " + times
 	}
@@ -170,6 +173,9 @@ func (m *healthMessage) Details() []string {
 	if len(m.Token) > 0 {
 		lines = append(lines, "token "+m.token()+"…")
 	}
+	if len(m.Proof) > 0 {
+		lines = append(lines, "signed")
+	}
 	lines = append(lines, entryLines(m.Entries, m.mark)...)
 	return append(lines, remarkLines(m.remarks)...)
 }
@@ -200,7 +206,7 @@ func entryLines(list health.Entries, mark func(health.Entry) string) (lines []st
 func (m *healthMessage) MarshalJSON() ([]byte, error) {
 	e := healthEntry{
 		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), Life: strconv.FormatUint(m.Life, 10),
-		Epoch: m.Epoch, Name: string(m.Name), Token: m.token(),
+		Epoch: m.Epoch, Name: string(m.Name), Token: m.token(), Signed: len(m.Proof) > 0,
 		Entries: lifeEntries(m.Entries, m.mark), Remarks: m.remarks,
 	}
 	if m.Client.IsValid() {
@@ -244,6 +250,7 @@ type healthEntry struct {
 	Later       string      `json:"later_life_at,omitempty"` // of stale; servers of older versions name the master
 	Load        *uint32     `json:"load,omitempty"`          // of the sender of a digest: clients whose master it is
 	Token       string      `json:"token_begins,omitempty"`
+	Signed      bool        `json:"signed,omitempty"`
 	Entries     []lifeEntry `json:"entries,omitempty"` // of digests
 	Remarks     []string    `json:"odd,omitempty"`
 }

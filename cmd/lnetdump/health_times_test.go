@@ -30,6 +30,10 @@ func TestHealthTimes(t *testing.T) {
 			"T_ping 5s", `"ping_ms":5000`, "retry_ms",
 		},
 		{
+			health.Message{Kind: health.Connect, Epoch: 3, Server: server, Proof: make([]byte, 12)},
+			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp, signed", "retry after 0s", `"signed":true`, "ping_ms",
+		},
+		{
 			health.Message{Kind: health.Connect, Epoch: 3, Server: server, Life: 7},
 			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp", "server's life 7, epoch 3, retry after 0s", `"server_life":"7"`, "ping_ms",
 		},

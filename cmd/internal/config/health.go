@@ -33,6 +33,8 @@ type Health struct {
 	MaxIDs     int           // ids_per_nid: of clients
 	MaxUserIDs int           // user_ids_per_nid: of those whose PIDs have the userspace flag
 	Balance    bool          // balance: the load of masters
+	KeyFile    string        // key_file
+	Keys       keyring.Keys  // what key_file has; none: everyone may connect
 	ClaimFile  string        // claim_keys
 	ClaimKeys  keyring.Keys  // what claim_keys has; none: claims are off
 	Times      health.Timing // times
@@ -64,6 +66,7 @@ func (h *Health) settings(file string) map[string]setting {
 		"ids_per_nid":      number(&h.MaxIDs, 1, maxIDs),
 		"user_ids_per_nid": number(&h.MaxUserIDs, 1, maxIDs),
 		"balance":          flag(&h.Balance),
+		"key_file":         keyFile(&h.KeyFile, &h.Keys, file),
 		"claim_keys":       keyFile(&h.ClaimFile, &h.ClaimKeys, file),
 		"times":            {func(value ast.Node) error { return h.takeTimes(file, value) }},
 	}

@@ -65,6 +65,7 @@ func TestHealthSection(t *testing.T) {
 		{"name", "health:\n  name: \"a\\tb\"\n", nil, `f:2:9: name: "a\tb": want up to 255 bytes that can be printed`},
 		{"long name", "health:\n  name: " + strings.Repeat("x", 256) + "\n", nil, `f:2:9: name: "xxx`},
 		{"no clients", "health:\n  max_clients: 0\n", nil, `f:2:16: max_clients: want a whole number from 1`},
+		{"no file of connects' keys", "health:\n  key_file: /nowhere/keys\n", nil, `f:2:13: key_file: open /nowhere/keys: no such file`},
 		{"no file of keys", "health:\n  claim_keys: /nowhere/keys\n", nil, `f:2:15: claim_keys: open /nowhere/keys: no such file`},
 		{"CH-57: evict before the next ping", "health:\n  times:\n    ping: 5s\n    evict: 4s\n", nil, `f:4:12: evict: the eviction time-out 4s is not longer than the ping interval 5s`},
 		{"evict after two pings", "health:\n  times:\n    evict: 11s\n", nil, `f:3:12: evict: the eviction time-out 11s is shorter than three`},

@@ -15,6 +15,7 @@ import (
 	"ulnet/health"
 	broadcast "ulnet/health/collective"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // healthLook is how often a node looks whether gossip, or its list, has changed.
@@ -46,6 +47,7 @@ type healthRoles struct {
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
 	client  *health.Connection
+	keys    keyring.Keys // of connects
 }
 
 // startHealth begins the roles of client health that the configuration names, as
@@ -57,7 +59,7 @@ func (n *Node) startHealth() error {
 	}
 	h := &healthRoles{
 		node: n, cfg: cfg, log: n.cfg.Log, view: n.gossip.health, events: startHealthEvents(n.cfg.Log, func(e *HealthEvent) { n.handlers.Tell(e.eventName(), e) }),
-		changed: make(chan struct{}, 1), quit: make(chan struct{}),
+		changed: make(chan struct{}, 1), quit: make(chan struct{}), keys: cfg.Keys,
 	}
 	if cfg.Server {
 		h.openStore()

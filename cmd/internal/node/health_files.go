@@ -83,6 +83,7 @@ func serverFile(s *HealthServer) statefiles.File {
 	b.add("tombstones", s.Tombstones)
 	b.add("batches", s.Batches)
 	b.add("claim_keys", s.ClaimKeys)
+	b.add("connect_keys", s.Keys)
 	if s.Store != nil {
 		b.add("records", s.Store.Records)
 		b.add("records_error", strconv.Quote(s.Store.Error))

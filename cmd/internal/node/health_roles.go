@@ -54,7 +54,7 @@ func (h *healthRoles) startServer() error {
 	cfg := health.AgentConfig{
 		ServerConfig: health.ServerConfig{
 			Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients,
-			MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance,
+			MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance, Keys: h.keys,
 		},
 		View: h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.node.gossip.clock,
 	}
@@ -93,7 +93,7 @@ func (h *healthRoles) startClient() error {
 		return err
 	}
 	c, err := health.Dial(h.node.table, health.DialConfig{
-		ClientConfig: health.ClientConfig{Name: h.cfg.Name, Servers: h.servers, Timing: h.cfg.Times, Seed: h.node.lnet.Incarnation()},
+		ClientConfig: health.ClientConfig{Name: h.cfg.Name, Servers: h.servers, Timing: h.cfg.Times, Seed: h.node.lnet.Incarnation(), Keys: h.keys},
 		Self:         self, Attach: h.attached(h.servers), Notify: h.events.ofClient, Log: h.log, Clock: h.node.gossip.clock,
 	})
 	if err == nil {

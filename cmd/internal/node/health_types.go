@@ -53,7 +53,7 @@ type HealthServer struct {
 	Alive               int       `json:"alive"` // servers, this one included
 	Known               int       `json:"known"`
 	MaxClients          int       `json:"max_clients"`
-	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys and others
+	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
 	Store *HealthStore `json:"store,omitempty"`
 	// Stats is health.ServerStats, with underscores; counters by code or cause have

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/health"
 	"ulnet/portals/keyring"
 )
 
@@ -39,6 +40,9 @@ func (n *Node) keyUsers() (list []keyUser) {
 	}
 	if n.mcast != nil && n.cfg.Rmcast.KeyFile != "" {
 		list = append(list, keyUser{"rmcast", n.cfg.Rmcast.KeyFile, n.mcast.agent.SetKeys, n.mcast.countKeys})
+	}
+	if n.health != nil && n.cfg.Health.KeyFile != "" {
+		list = append(list, keyUser{"health", n.cfg.Health.KeyFile, n.health.setKeys, n.health.countKeys})
 	}
 	return list
 }
@@ -75,6 +79,32 @@ func (c *collective) countKeys(k *KeysStatus) {
 func (m *multicaster) countKeys(k *KeysStatus) {
 	s := m.agent.KeyStats()
 	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.NotSigned
+}
+
+// setKeys changes the keys of connects: of the roles that run, and of those that start later.
+func (h *healthRoles) setKeys(keys keyring.Keys) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keys = keys
+	if h.server != nil {
+		if err := h.server.SetKeys(keys); err != nil {
+			return err
+		}
+	}
+	if h.client != nil {
+		return h.client.SetKeys(keys)
+	}
+	return nil
+}
+
+// countKeys says what a server has verified; clients only sign.
+func (h *healthRoles) countKeys(k *KeysStatus) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k.Keys = h.keys.Len(); h.server != nil {
+		s := h.server.Status()
+		k.Verified, k.Refused = s.Verified, h.server.Stats().Rejected[health.OtherKey]
+	}
 }
 
 // Keys tells which sections have keys, and what these have verified.

@@ -165,6 +165,7 @@ func digestOf(c config.Config) [32]byte {
 	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
 	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
 	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
+	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
 	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
 	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
 	z := &c.Zone
