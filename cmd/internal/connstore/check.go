@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -37,6 +39,13 @@ const (
 	exitFailed  = 6
 )
 
+// Bounds of what damage may cost the check: pages that refer to themselves, down and
+// down, and runs of pages without end.
+const (
+	maxStack = 32 << 20
+	maxHeap  = 128 << 20
+)
+
 // Child checks a database if args, those of the process without its name, ask for
 // it, and returns the exit code of the process. Every program that calls [Open]
 // calls it first in main.
@@ -45,6 +54,12 @@ func Child(args []string, stdout io.Writer) (code int, asked bool) {
 		return 0, false
 	}
 	fmt.Fprint(stdout, greeting)
+	debug.SetMaxStack(maxStack)
+	if info, err := os.Stat(args[1]); err == nil {
+		over := make(chan struct{})
+		defer close(over)
+		go boundMemory(info.Size(), over)
+	}
 	records, tombstones, err := inspect(args[1])
 	switch {
 	case err == nil:
@@ -68,7 +83,7 @@ func isPathError(err error) bool {
 	return ok
 }
 
-// inspect reads all of a database. It may crash.
+// inspect reads all of a database. It may crash, and leaves a damaged one open.
 func inspect(path string) (records, tombstones int, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -79,40 +94,67 @@ func inspect(path string) (records, tombstones int, err error) {
 	case info.Size() == 0:
 		return 0, 0, fmt.Errorf("%w: the file is empty", errDamaged)
 	}
+	if err := metas(path); err != nil {
+		return 0, 0, err
+	}
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
 	if err != nil {
 		return 0, 0, openError(err)
 	}
-	defer db.Close()
-	err = db.View(func(tx *bbolt.Tx) error {
-		if err := sound(tx); err != nil {
-			return err
+	tx, err := db.Begin(false)
+	if err != nil {
+		return 0, 0, errors.Join(err, db.Close())
+	}
+	if err := sound(tx); err != nil {
+		return 0, 0, err // bbolt's check goes on: what it reads stays open
+	}
+	clients := make(map[health.ClientID]uint64)
+	err = scan(tx, func(place uint64, r health.Record) error {
+		if first, twice := clients[r.Client]; twice {
+			return fmt.Errorf("%w: %v is there twice, first as %x", errDamaged, r.Client, first)
 		}
-		clients := make(map[health.ClientID]uint64)
-		return scan(tx, func(place uint64, r health.Record) error {
-			if first, twice := clients[r.Client]; twice {
-				return fmt.Errorf("%w: %v is there twice, first as %x", errDamaged, r.Client, first)
-			}
-			clients[r.Client] = place
-			records++
-			return nil
-		}, func(health.Tombstone) { tombstones++ })
-	})
-	return records, tombstones, err
+		clients[r.Client] = place
+		records++
+		return nil
+	}, func(health.Tombstone) { tombstones++ })
+	return records, tombstones, errors.Join(err, tx.Rollback(), db.Close())
 }
 
-// sound is bbolt's own check of its pages.
-func sound(tx *bbolt.Tx) (first error) {
-	for err := range tx.Check() { // to the end, or its goroutine stays
-		if first == nil {
-			first = fmt.Errorf("%w: %w", errDamaged, err)
+// sound is bbolt's own check of its pages, and what that leaves out. After an error the
+// rest is of no interest: where a page says that it is long there could be millions.
+func sound(tx *bbolt.Tx) error {
+	for err := range tx.Check() {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return freePages(tx)
+}
+
+// boundMemory ends the process when the check takes more memory than that of a sound file
+// of such a size does, until over is closed: bbolt notes each page of a run, and believes
+// how long it is.
+func boundMemory(size int64, over <-chan struct{}) {
+	limit := maxHeap + 2*uint64(size)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-over:
+			return
+		}
+		var m runtime.MemStats
+		if runtime.ReadMemStats(&m); m.HeapAlloc > limit {
+			fmt.Fprintf(os.Stderr, "it takes more than %d MiB of memory\n", limit>>20)
+			os.Exit(exitCrash)
 		}
 	}
-	return first
 }
 
 // check has the file checked by a child process.
 func (s *Store) check() (damage, err error) {
+	if s.cfg.inspect != nil {
+		return s.cfg.inspect(s.cfg.Path)
+	}
 	info, err := os.Stat(s.cfg.Path)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func whole(t testing.TB, records int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return used(b)
 }
 
 // edited changes the file of a database by bbolt.
@@ -87,6 +87,19 @@ func TestDamage(t *testing.T) {
 			seventh := id(6)
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
+		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // as when a page says that it has one less
+			tally := appendCounts(nil, counts{uint64(tx.ID()), records, 1})
+			return errors.Join(tx.Bucket(clientsBucket).Delete(first), tx.Bucket(metaBucket).Put(countsKey, tally))
+		}),
+		"a tombstone gone": edited(t, sound, func(tx *bbolt.Tx) error {
+			return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{uint64(tx.ID()), records, 2}))
+		}),
+		"tally": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(countsKey, make([]byte, countsSize)) }),
+		"latest meta page": func() []byte { // bbolt would take the commit before
+			b := bytes.Clone(sound)
+			copy(b[pageHeader+4096:], bytes.Repeat([]byte{1}, metaSize))
+			return b
+		}(),
 		"long key": edited(t, sound, func(tx *bbolt.Tx) error {
 			b := tx.Bucket(clientsBucket)
 			return b.Put(append([]byte{1}, first...), bytes.Clone(b.Get(first)))
@@ -122,15 +135,44 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestEarlierVersion: a file that a version without tallies has made, or written to, is
+// read: its tally is of an earlier commit then, if there is one.
+func TestEarlierVersion(t *testing.T) {
+	const records = 3
+	sound := whole(t, records)
+	for name, file := range map[string][]byte{
+		"made": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Delete(countsKey) }),
+		"written to": edited(t, sound, func(tx *bbolt.Tx) error {
+			r := record(records, 1)
+			b, err := appendRecord(nil, &r)
+			return errors.Join(err, tx.Bucket(clientsBucket).Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, b))
+		}),
+	} {
+		path := place(t)
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, path)
+		save(t, s, record(9, 1))
+		n := s.Stats().Records
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if again := open(t, path).Stats(); again.SetAside != "" || again.Records != n || n <= records {
+			t.Errorf("%s: %d records, and then %+v", name, n, again)
+		}
+	}
+}
+
 // TestDamageAtRandom: whatever is written over the file, this process lives, and
 // what it loads is what was saved.
 func TestDamageAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSweep damages less at a time")
+	}
 	sound := whole(t, 300)
 	r := rand.New(rand.NewPCG(7, 7))
-	rounds := 60
-	if testing.Short() {
-		rounds = 8
-	}
+	const rounds = 60
 	path := place(t)
 	found := 0
 	for round := range rounds {

@@ -21,17 +21,27 @@
 // # Damage
 //
 // bbolt maps its file and believes it: a damaged one can kill the process, or
-// look like an empty one. So [Open] has the file checked by a child process,
-// this program with the argument [Verb], whose main calls [Child]. A damaged file
-// is renamed and reported, and a new one takes its place: then no client is known,
-// and each connects again. An empty file is damage: databases get their name when
-// they are whole.
+// look like an empty one. So the file is checked by a child process, this program
+// with the argument [Verb], whose main calls [Child], each time before it is opened.
+// The check reads all of bbolt's pages, both meta pages (bbolt takes the one of the
+// commit before when that of the latest is damaged), all records with their
+// checksums, and counts them. A damaged file is renamed and reported, and a new one
+// takes its place: then no client is known, and each connects again. An empty file
+// is damage: databases get their name when they are whole. A test damages every
+// byte of a file, and cuts it anywhere.
+//
+// A page that cannot be read while the file is open (SIGBUS), or is not what bbolt
+// wrote, is [ErrFault] for the calls that met it. The file is then checked and opened
+// again for the next call, but the checks take no more than a twentieth of the time.
 //
 // # Format
 //
 // The database has three buckets.
 //
 //	meta         "format" → "ulnet connections" and the version, 1, as one byte
+//	             "tally" → the number of the commit, of clients and of tombstones,
+//	             8 bytes each, and the checksum of these; versions before 2026-11-25
+//	             leave it as it was, which the number of the commit shows
 //	clients      8 bytes, a number, big endian → record
 //	tombstones   8 bytes, Until in nanoseconds since 1970, big endian, and the
 //	             client, 16 bytes → its incarnation, 8 bytes, and the checksum

@@ -16,12 +16,13 @@ import (
 const MaxExport = 64 << 10
 
 const (
-	magic     = "ulnet connections"
-	version   = 1
-	fixedSize = 32 // of a record, before the NIDs
-	crcSize   = 4
-	graveKey  = 8 + 16
-	graveSize = 8 + crcSize
+	magic      = "ulnet connections"
+	version    = 1
+	fixedSize  = 32 // of a record, before the NIDs
+	crcSize    = 4
+	graveKey   = 8 + 16
+	graveSize  = 8 + crcSize
+	countsSize = 3*8 + crcSize
 )
 
 var (
@@ -136,4 +137,39 @@ func parseGrave(key, value []byte) (t health.Tombstone, err error) {
 		return t, fmt.Errorf("%w: %w", errDamaged, ErrRecord)
 	}
 	return t, nil
+}
+
+// counts are how much there is after a commit: bbolt's pages say how many entries they
+// have, and nothing else says so.
+type counts struct {
+	commit          uint64 // its number
+	clients, graves uint64
+}
+
+func appendCounts(b []byte, c counts) []byte {
+	start := len(b)
+	b = binary.LittleEndian.AppendUint64(b, c.commit)
+	b = binary.LittleEndian.AppendUint64(b, c.clients)
+	b = binary.LittleEndian.AppendUint64(b, c.graves)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+// compare compares what was found with what was written down, unless a version that
+// does not do that made the latest commit.
+func (c counts) compare(written []byte) error {
+	if written == nil {
+		return nil
+	}
+	body, err := checked(written, nil)
+	if err == nil && len(written) != countsSize {
+		err = errShort
+	}
+	if err != nil {
+		return fmt.Errorf("counts: %w", err)
+	}
+	want := counts{binary.LittleEndian.Uint64(body), binary.LittleEndian.Uint64(body[8:]), binary.LittleEndian.Uint64(body[16:])}
+	if want.commit == c.commit && want != c {
+		return fmt.Errorf("%w: %d clients and %d tombstones are there, and %d and %d were saved", errDamaged, c.clients, c.graves, want.clients, want.graves)
+	}
+	return nil
 }

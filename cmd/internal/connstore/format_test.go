@@ -30,6 +30,10 @@ func TestFormat(t *testing.T) {
 	if got := hex.EncodeToString(key) + " " + hex.EncodeToString(value); err != nil || got != wantGrave {
 		t.Errorf("tombstone %s, %v\nwant      %s", got, err, wantGrave)
 	}
+	const wantTally = "070000000000000008000000000000000900000000000000" + "8d6cc22f"
+	if got := hex.EncodeToString(appendCounts(nil, counts{7, 8, 9})); got != wantTally {
+		t.Errorf("tally %s\nwant  %s", got, wantTally)
+	}
 	for n := range b {
 		if _, err := parseRecord(b[:n]); !errors.Is(err, errDamaged) {
 			t.Errorf("%d bytes of a record: %v", n, err)

@@ -22,6 +22,7 @@ var (
 	clientsBucket = []byte("clients")
 	gravesBucket  = []byte("tombstones")
 	formatKey     = []byte("format")
+	countsKey     = []byte("tally")
 )
 
 // Errors of Open, beside those of the system.
@@ -35,13 +36,10 @@ var (
 // reading: Load returns what is there, and every Save fails.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg.withDefaults(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if err := s.prepare(); err != nil {
+	if err := s.reopen(); err != nil {
 		return nil, err
 	}
-	if err := s.openForWriting(); err != nil {
-		if s.db == nil {
-			return nil, err
-		}
+	if s.readOnly != nil {
 		s.stats.Error = s.readOnly.Error()
 		s.cfg.Log.Error("connections of clients cannot be saved: new ones are refused", "path", s.cfg.Path, "err", s.readOnly)
 	}
@@ -50,10 +48,35 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// reopen opens the file once it has been checked, for reading alone if it cannot be
+// written: readOnly is why then.
+func (s *Store) reopen() error {
+	began := time.Now()
+	defer func() { s.resume = time.Now().Add(checkShare * time.Since(began)) }()
+	s.release()
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	s.readOnly = nil
+	err := s.openFile(false)
+	if err != nil && readOnlyError(err) {
+		s.readOnly, s.tried = err, s.cfg.Now()
+		if err := s.openFile(true); err != nil {
+			return errors.Join(s.readOnly, err)
+		}
+		return nil
+	}
+	return err
+}
+
 // prepare makes sure that there is a file which may be opened.
 func (s *Store) prepare() error {
 	_, err := os.Lstat(s.cfg.Path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if s.was {
+			s.lost("the file of saved connections is gone, and begins anew: clients have to connect again after a restart", "",
+				errors.New("somebody has removed the file while it was in use"))
+		}
 		return s.create()
 	}
 	if err != nil {
@@ -63,19 +86,25 @@ func (s *Store) prepare() error {
 	if err != nil || damage == nil {
 		return err
 	}
-	aside, err := setAside(s.cfg.Path, s.cfg.Now())
+	aside, err := s.setAside()
 	if err != nil {
 		return fmt.Errorf("%s is damaged (%w), and cannot be renamed: %w", s.cfg.Path, damage, err)
 	}
-	s.stats.SetAside, s.stats.Damage = aside, damage.Error()
-	s.cfg.Log.Error("the saved connections of clients are damaged: they are set aside, and clients have to connect again",
-		"path", s.cfg.Path, "aside", aside, "err", damage)
+	s.lost("the saved connections of clients are damaged: they are set aside, and clients have to connect again", aside, damage)
 	return s.create()
 }
 
+// lost says that the records are, and where what is left of them is.
+func (s *Store) lost(what, aside string, damage error) {
+	s.mu.Lock()
+	s.stats.SetAside, s.stats.Damage = aside, damage.Error()
+	s.mu.Unlock()
+	s.cfg.Log.Error(what, "path", s.cfg.Path, "aside", aside, "err", damage)
+}
+
 // setAside renames a file to a name that tells when, and that nothing has.
-func setAside(path string, now time.Time) (aside string, err error) {
-	base := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
+func (s *Store) setAside() (aside string, err error) {
+	base := s.cfg.Path + ".damaged-" + s.cfg.Now().UTC().Format("20060102T150405Z")
 	aside = base
 	for i := 2; ; i++ {
 		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
@@ -85,10 +114,10 @@ func setAside(path string, now time.Time) (aside string, err error) {
 		}
 		aside = fmt.Sprintf("%s-%d", base, i)
 	}
-	if err := os.Rename(path, aside); err != nil {
+	if err := os.Rename(s.cfg.Path, aside); err != nil {
 		return "", err
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, s.cfg.syncDir(filepath.Dir(s.cfg.Path))
 }
 
 // create makes an empty database, which gets its name when it is whole: an empty
@@ -98,7 +127,7 @@ func (s *Store) create() error {
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	db, err := bbolt.Open(fresh, 0o600, s.options(false))
+	db, err := s.openBolt(fresh, false)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", fresh, err)
 	}
@@ -108,7 +137,10 @@ func (s *Store) create() error {
 				return err
 			}
 		}
-		return tx.Bucket(metaBucket).Put(formatKey, append([]byte(magic), version))
+		if err := tx.Bucket(metaBucket).Put(formatKey, append([]byte(magic), version)); err != nil {
+			return err
+		}
+		return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{commit: uint64(tx.ID())}))
 	})
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make %s: %w", fresh, err)
@@ -116,42 +148,51 @@ func (s *Store) create() error {
 	if err := os.Rename(fresh, s.cfg.Path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(s.cfg.Path))
+	return s.cfg.syncDir(filepath.Dir(s.cfg.Path))
 }
 
-func (s *Store) options(readOnly bool) *bbolt.Options {
-	return &bbolt.Options{
-		Timeout: s.cfg.LockTimeout, ReadOnly: readOnly, OpenFile: s.cfg.openFile,
-		// Free pages are found when the file is opened, which costs less than to
-		// write them with each commit.
-		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
-		InitialMmapSize: 64 << 20, NoStatistics: true,
-	}
-}
-
-// reopen opens the file, which has been checked or was written by this process,
-// and finds out where the records are.
-func (s *Store) reopen() error {
-	db, err := bbolt.Open(s.cfg.Path, 0o600, s.options(s.readOnly != nil))
-	if err != nil {
-		return openError(err)
-	}
-	places := make(map[health.ClientID]uint64)
-	next := uint64(1)
-	err = db.View(func(tx *bbolt.Tx) error {
-		return scan(tx, func(place uint64, r health.Record) error {
-			places[r.Client] = place
-			next = place + 1
-			return nil
-		}, nil)
+// openBolt opens a file, and notes which it is.
+func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout: s.cfg.LockTimeout, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType,
+		// Files of earlier versions have no list of free pages, and Open would write it,
+		// which takes room on the disk.
+		NoFreelistSync: true, InitialMmapSize: 64 << 20, NoStatistics: true,
+		OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+			f, err = s.cfg.openFile(path, flag, mode)
+			s.file = f
+			return f, err
+		},
 	})
 	if err != nil {
-		return errors.Join(err, db.Close())
+		return nil, openError(err)
 	}
-	s.open.Lock()
-	s.db = db
-	s.open.Unlock()
-	s.places, s.next = places, next
+	// From the next commit on it is written: without it a commit that fails has bbolt
+	// read all pages in a goroutine of its own, where a fault ends the process.
+	db.NoFreelistSync = false
+	return db, nil
+}
+
+// openFile opens the file, which has been checked, and finds out where the records are.
+func (s *Store) openFile(readOnly bool) error {
+	places := make(map[health.ClientID]uint64)
+	next, graves := uint64(1), uint64(0)
+	err := guard(func() (err error) {
+		if s.db, err = s.openBolt(s.cfg.Path, readOnly); err != nil {
+			return err
+		}
+		return s.db.View(func(tx *bbolt.Tx) error {
+			return scan(tx, func(place uint64, r health.Record) error {
+				places[r.Client] = place
+				next = place + 1
+				return nil
+			}, func(health.Tombstone) { graves++ })
+		})
+	})
+	if err != nil {
+		return errors.Join(err, s.giveUp(err))
+	}
+	s.places, s.next, s.graves, s.was = places, next, graves, true
 	return nil
 }
 
@@ -181,6 +222,7 @@ func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func
 	case format[len(magic)] != version:
 		return fmt.Errorf("%w: version %d, want %d", ErrVersion, format[len(magic)], version)
 	}
+	found := counts{commit: uint64(tx.ID())}
 	err := clients.ForEach(func(key, value []byte) error {
 		if len(key) != 8 {
 			return fmt.Errorf("client %x: %w: key", key, errDamaged)
@@ -192,19 +234,25 @@ func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func
 		if err != nil {
 			return fmt.Errorf("client %x: %w", key, err)
 		}
+		found.clients++
 		return nil
 	})
-	if err != nil || tombstone == nil {
+	if err != nil {
 		return err
 	}
-	return graves.ForEach(func(key, value []byte) error {
+	err = graves.ForEach(func(key, value []byte) error {
 		t, err := parseGrave(key, value)
 		if err != nil {
 			return fmt.Errorf("tombstone %x: %w", key, err)
 		}
 		tombstone(t)
+		found.graves++
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return found.compare(meta.Get(countsKey))
 }
 
 // syncDir makes the names in a directory durable.

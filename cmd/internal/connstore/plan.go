@@ -18,6 +18,7 @@ type plan struct {
 	graves  []call
 	voids   map[health.ClientID]uint64 // tombstones up to this life go first
 	next    uint64
+	counts  counts // after the commit; that of tombstones is right when write has returned
 }
 
 // change is a record in its place, or (nil) none there.
@@ -28,7 +29,7 @@ type change struct {
 }
 
 func (s *Store) plan(batch []call) plan {
-	p := plan{next: s.next}
+	p := plan{next: s.next, counts: counts{clients: uint64(len(s.places)), graves: s.graves}}
 	last := make(map[health.ClientID]int, len(batch))
 	for i := range batch {
 		c := &batch[i]
@@ -55,6 +56,9 @@ func (s *Store) plan(batch []call) plan {
 		case !known:
 			place = p.next
 			p.next++
+			p.counts.clients++
+		case c.record == nil:
+			p.counts.clients--
 		}
 		p.changes = append(p.changes, change{c.client, place, c.record})
 	}
@@ -89,10 +93,14 @@ func (p *plan) unbury(graves *bbolt.Bucket) error {
 	for _, key := range keys {
 		if err == nil {
 			err = graves.Delete(key)
+			p.counts.graves--
 		}
 	}
 	return err
 }
+
+// empty reports whether there is nothing to write.
+func (p *plan) empty() bool { return len(p.changes) == 0 && len(p.graves) == 0 && len(p.voids) == 0 }
 
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
@@ -113,16 +121,25 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 		return err
 	}
 	for i := range p.graves {
+		if graves.Get(p.graves[i].key) == nil {
+			p.counts.graves++
+		}
 		if err := graves.Put(p.graves[i].key, p.graves[i].grave); err != nil {
 			return err
 		}
 	}
-	return forget(graves, now, 2*len(p.graves)+1)
+	if err := p.forget(graves, now); err != nil {
+		return err
+	}
+	p.counts.commit = uint64(tx.ID())
+	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes up to n of the tombstones that are over: those are at the front.
-func forget(graves *bbolt.Bucket, now time.Time, n int) error {
+// forget removes some of the tombstones that are over, more than were added: those are
+// at the front.
+func (p *plan) forget(graves *bbolt.Bucket, now time.Time) error {
 	c := graves.Cursor()
+	n := 2*len(p.graves) + 1
 	for key, _ := c.First(); key != nil && n > 0; key, _ = c.First() {
 		if len(key) == graveKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
 			return nil
@@ -130,6 +147,7 @@ func forget(graves *bbolt.Bucket, now time.Time, n int) error {
 		if err := graves.Delete(key); err != nil {
 			return err
 		}
+		p.counts.graves--
 		n--
 	}
 	return nil
@@ -145,5 +163,5 @@ func (p *plan) apply(s *Store) {
 			s.places[c.client] = c.place
 		}
 	}
-	s.next = p.next
+	s.next, s.graves = p.next, p.counts.graves
 }

@@ -3,7 +3,6 @@ package connstore
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -19,7 +18,7 @@ import (
 var (
 	ErrClosed = errors.New("connstore: closed")
 	ErrFull   = errors.New("connstore: too much waits for the disk")
-	ErrBroken = errors.New("connstore: the database made the program panic; restart it, which checks the file")
+	ErrFault  = errors.New("connstore: the file cannot be read, or has changed; it is checked before it is opened again")
 )
 
 // Config configures a Store. The zero value of a field means its default.
@@ -43,7 +42,11 @@ type Config struct {
 	// benchmarks.
 	CommitDelay time.Duration
 
-	openFile func(string, int, os.FileMode) (*os.File, error) // for tests
+	// For tests.
+	openFile func(string, int, os.FileMode) (*os.File, error)
+	syncDir  func(string) error
+	inspect  func(path string) (damage, err error) // nil: a child process does
+	eager    bool                                  // a file that cannot be opened is tried again at once
 }
 
 func (c Config) withDefaults() Config {
@@ -54,6 +57,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.openFile == nil {
+		c.openFile = os.OpenFile
+	}
+	if c.syncDir == nil {
+		c.syncDir = syncDir
 	}
 	return c
 }
@@ -76,18 +85,21 @@ type Stats struct {
 type Store struct {
 	cfg Config
 
-	open sync.RWMutex // held for reading while db is used
-	db   *bbolt.DB    // nil after a commit that failed, until the next one; guarded by open
-
 	// Owned by the writer.
+	db       *bbolt.DB                  // nil after a commit that failed, until the file is opened again
+	file     *os.File                   // of db
 	places   map[health.ClientID]uint64 // where a client's record is
 	next     uint64                     // the place of the next new client
+	graves   uint64                     // how many tombstones there are
+	was      bool                       // the file was open
+	failure  error                      // why it is not now
+	resume   time.Time                  // until then it is not tried again
 	readOnly error                      // why nothing can be written
 	tried    time.Time                  // when that was found out
-	broken   bool
 
 	mu      sync.Mutex
 	waiting []call // guarded by mu, like all below
+	loads   []*load
 	closed  bool
 	stats   Stats
 	wake    chan struct{}
@@ -110,7 +122,7 @@ type call struct {
 // Save implements health.Store: it adds a record, or replaces the client's. done,
 // which may be nil, is called from the goroutine of the store, or before Save
 // returns if the store is full or closed, and must not block. The errors are [ErrRecord], [ErrFull], [ErrClosed],
-// [ErrBroken] and those of the system, such as ENOSPC, EROFS and EIO.
+// [ErrFault] and those of the system, such as ENOSPC, EROFS and EIO.
 func (s *Store) Save(r health.Record, done func(error)) {
 	b, err := appendRecord(make([]byte, 0, 96+len(r.Name)+len(r.Export)), &r)
 	s.enqueue(call{client: r.Client, record: b, err: err, done: done})
@@ -149,36 +161,40 @@ func (s *Store) wait(c call) error {
 		return ErrFull
 	}
 	s.waiting = append(s.waiting, c)
+	s.rouse()
+	return nil
+}
+
+// rouse has the writer look. The caller holds mu, so that wake is open.
+func (s *Store) rouse() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	return nil
+}
+
+// load is one call of Load.
+type load struct {
+	records    []health.Record
+	tombstones []health.Tombstone
+	err        error
+	done       chan struct{}
 }
 
 // Load implements health.Store: it returns all that is there, tombstones that
-// are over left out.
+// are over left out. Errors are those of Save, after which it can be called again.
 func (s *Store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
-	s.open.RLock()
-	defer s.open.RUnlock()
-	if s.db == nil {
-		return nil, nil, fmt.Errorf("%s: the last commit failed: %s", s.cfg.Path, s.Stats().Error)
+	l := &load{done: make(chan struct{})}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, nil, ErrClosed
 	}
-	now := s.cfg.Now()
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		return scan(tx, func(_ uint64, r health.Record) error {
-			records = append(records, r)
-			return nil
-		}, func(t health.Tombstone) {
-			if t.Until.After(now) {
-				tombstones = append(tombstones, t)
-			}
-		})
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", s.cfg.Path, err)
-	}
-	return records, tombstones, nil
+	s.loads = append(s.loads, l)
+	s.rouse()
+	s.mu.Unlock()
+	<-l.done
+	return l.records, l.tombstones, l.err
 }
 
 // Stats returns the counters.
@@ -201,12 +217,5 @@ func (s *Store) Close() error {
 	close(s.wake)
 	s.mu.Unlock()
 	<-s.ended
-	s.open.Lock()
-	defer s.open.Unlock()
-	if s.db == nil || s.broken { // a broken one may have locks that nobody gives back
-		return nil
-	}
-	err := s.db.Close()
-	s.db = nil
-	return err
+	return s.release()
 }

@@ -3,7 +3,6 @@ package connstore
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -283,7 +282,7 @@ func TestNothingToRemove(t *testing.T) {
 	}
 	var log bytes.Buffer
 	s := open(t, path, func(c *Config) {
-		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.Log, c.eager = slog.New(slog.NewTextHandler(&log, nil)), true
 		c.openFile = func(name string, _ int, mode os.FileMode) (*os.File, error) {
 			return os.OpenFile(name, os.O_RDONLY, mode)
 		}
@@ -348,31 +347,5 @@ func TestReadOnly(t *testing.T) {
 	want(t, s, []health.Record{record(0, 2), record(1, 1)}, nil)
 	if st := s.Stats(); st.Error != "" {
 		t.Errorf("counters %+v", st)
-	}
-}
-
-// TestBroken: a database that makes bbolt panic is not used any more, and the
-// process lives.
-func TestBroken(t *testing.T) {
-	s := open(t, place(t))
-	save(t, s, record(0, 1))
-	s.open.Lock()
-	db := s.db
-	s.db = nil // what a bug might do
-	s.open.Unlock()
-	err := s.update(&plan{graves: make([]call, 1)})
-	if !errors.Is(err, ErrBroken) {
-		t.Errorf("%v, want ErrBroken", err)
-	}
-	for range 2 {
-		if err := wait(func(done func(error)) { s.Save(record(1, 1), done) }); !errors.Is(err, ErrBroken) {
-			t.Errorf("saved: %v", err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
-	if msg := fmt.Sprint(err); !strings.Contains(msg, "restart") {
-		t.Errorf("%q does not say what to do", msg)
 	}
 }

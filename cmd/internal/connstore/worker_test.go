@@ -45,7 +45,7 @@ func work(path, rounds string, out io.Writer) int {
 		}
 	}
 	runtime.LockOSThread() // the writer's is another one then
-	s, err := Open(Config{Path: path})
+	s, err := Open(Config{Path: path, eager: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

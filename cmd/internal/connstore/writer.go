@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"ulnet/health"
 )
 
 // Bounds of one commit: what comes later waits for the next one, so that no
@@ -32,6 +33,7 @@ func (s *Store) run() {
 
 func (s *Store) drain() {
 	for {
+		s.serveLoads()
 		batch := s.take()
 		if len(batch) == 0 {
 			return
@@ -99,91 +101,102 @@ func (s *Store) account(batch []call, wrote bool, err error, took time.Duration)
 // commit makes calls durable, in their order, or fails for all of them. It reports
 // whether it wrote.
 func (s *Store) commit(batch []call) (wrote bool, err error) {
-	switch {
-	case s.broken:
-		return false, ErrBroken
-	case s.readOnly != nil:
-		if err := s.writeAgain(); err != nil {
-			return false, err
-		}
-	}
-	s.open.RLock()
-	closed := s.db == nil
-	s.open.RUnlock()
-	if closed {
-		if err := s.reopen(); err != nil {
-			return false, fmt.Errorf("open %s again: %w", s.cfg.Path, err)
-		}
+	if err := s.ready(true); err != nil {
+		return false, err
 	}
 	p := s.plan(batch)
-	if len(p.changes) == 0 && len(p.graves) == 0 && len(p.voids) == 0 {
+	if p.empty() {
 		return false, nil
 	}
-	err = s.update(&p)
+	err = guard(func() error { return s.update(&p) })
 	if err == nil {
 		p.apply(s)
 		return true, nil
 	}
-	if !s.broken {
-		s.open.Lock() // what the file is now, only opening it tells
-		err = errors.Join(err, s.db.Close())
-		s.db = nil
-		s.open.Unlock()
-	}
-	return false, fmt.Errorf("%s: %w", s.cfg.Path, err)
+	err = errors.Join(err, s.giveUp(err)) // what the file is now, only opening it tells
+	s.failure = fmt.Errorf("%s: %w", s.cfg.Path, err)
+	return false, s.failure
 }
 
-// tryAgainAfter passes between two attempts to write to a disk that was read-only.
-const tryAgainAfter = 5 * time.Second
-
-// writeAgain opens a file for writing that could only be read, now and then: somebody
-// may have made the disk writable.
-func (s *Store) writeAgain() error {
-	if now := s.cfg.Now(); now.Sub(s.tried) >= tryAgainAfter || now.Before(s.tried) {
-		s.tried = now
-		if err := s.openForWriting(); err == nil || !readOnlyError(err) {
-			return err
-		}
+// update writes a plan. A transaction that panics stays open, and giveUp leaves it behind:
+// to roll it back is to read the file.
+func (s *Store) update(p *plan) error {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return err
 	}
-	return s.readOnly
+	if err := p.write(tx, s.cfg.Now()); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	time.Sleep(s.cfg.CommitDelay)
+	return nil
 }
 
-// openForWriting opens the file, for reading alone if it cannot be written. The error
-// says so then.
-func (s *Store) openForWriting() error {
-	s.open.Lock()
-	before := s.db
-	s.db = nil
-	s.open.Unlock()
-	if before != nil {
-		if err := before.Close(); err != nil {
-			return err
+const (
+	// tryAgainAfter passes between two attempts to write to a disk that was read-only.
+	tryAgainAfter = 5 * time.Second
+	// checkShare bounds the time that goes into opening the file: after each time at
+	// least so many times as long passes until the next.
+	checkShare = 20
+)
+
+// ready makes sure that the file is open.
+func (s *Store) ready(toWrite bool) error {
+	if s.db != nil && s.readOnly != nil && toWrite { // somebody may have made the disk writable
+		if now := s.cfg.Now(); now.Sub(s.tried) < tryAgainAfter && !now.Before(s.tried) {
+			return s.readOnly
 		}
+	} else if s.db != nil {
+		return nil
+	} else if s.failure != nil && !s.cfg.eager && time.Now().Before(s.resume) {
+		return s.failure
 	}
-	s.readOnly = nil
-	err := s.reopen()
-	if err != nil && readOnlyError(err) {
-		s.readOnly, s.tried = err, s.cfg.Now()
-		return errors.Join(err, s.reopen())
+	if err := s.reopen(); err != nil {
+		s.failure = fmt.Errorf("open %s again: %w", s.cfg.Path, err)
+		return s.failure
 	}
-	return err
+	if toWrite {
+		return s.readOnly
+	}
+	return nil
 }
 
-// update writes a plan. What happens to bbolt in a page that cannot be read, or is
-// not what it should be, is an error like others, but the last one.
-func (s *Store) update(p *plan) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			s.broken = true
-			err = fmt.Errorf("%w: %v", ErrBroken, r)
-		}
-	}()
-	s.open.RLock()
-	defer s.open.RUnlock()
-	err = s.db.Update(func(tx *bbolt.Tx) error { return p.write(tx, s.cfg.Now()) })
-	if err == nil && s.cfg.CommitDelay > 0 {
-		time.Sleep(s.cfg.CommitDelay)
+// serveLoads answers those who wait for all that is there.
+func (s *Store) serveLoads() {
+	s.mu.Lock()
+	loads := s.loads
+	s.loads = nil
+	s.mu.Unlock()
+	for _, l := range loads {
+		l.records, l.tombstones, l.err = s.loadAll()
+		close(l.done)
 	}
-	return err
+}
+
+func (s *Store) loadAll() (records []health.Record, tombstones []health.Tombstone, err error) {
+	if err := s.ready(false); err != nil {
+		return nil, nil, err
+	}
+	now := s.cfg.Now()
+	err = guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			return scan(tx, func(_ uint64, r health.Record) error {
+				records = append(records, r)
+				return nil
+			}, func(t health.Tombstone) {
+				if t.Until.After(now) {
+					tombstones = append(tombstones, t)
+				}
+			})
+		})
+	})
+	if err == nil {
+		return records, tombstones, nil
+	}
+	s.failure = fmt.Errorf("%s: %w", s.cfg.Path, errors.Join(err, s.giveUp(err)))
+	s.cfg.Log.Error("the saved connections of clients cannot be read now", "path", s.cfg.Path, "err", s.failure)
+	return nil, nil, s.failure
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,12 +28,17 @@ func (h *healthRoles) openStore() {
 		return
 	}
 	h.path = filepath.Join(h.node.cfg.StateDir, HealthStoreName)
-	h.store = new(lateStore)
+	h.store = &lateStore{lost: h.missStore}
 	if err := h.tryStore(); err != nil {
-		h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
-			slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
-		h.workers.Go(h.reopenStore)
+		h.missStore(err)
 	}
+}
+
+// missStore says that records cannot be kept, and opens them when they can.
+func (h *healthRoles) missStore(err error) {
+	h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
+		slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
+	h.workers.Go(h.reopenStore)
 }
 
 // tryStore opens the records, and keeps the error if it cannot.
@@ -98,6 +104,8 @@ func (h *healthRoles) storeStatus() *HealthStore {
 // lateStore is a store that may be opened after the server has started. Until then
 // it has nothing, keeps nothing, and says why.
 type lateStore struct {
+	lost func(error) // is told that the store had to be closed
+
 	mu    sync.Mutex
 	store *connstore.Store // guarded by mu; nil: it is not open
 	err   error            // guarded by mu; why
@@ -115,12 +123,20 @@ func (l *lateStore) get() (*connstore.Store, error) {
 	return l.store, l.err
 }
 
-// Load returns what was kept, if that is open.
+// Load returns what was kept, if that is open and can be read.
 func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
-	if store, _ := l.get(); store != nil {
-		return store.Load()
+	store, _ := l.get()
+	if store == nil {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	records, graves, err := store.Load()
+	if err != nil {
+		err = errors.Join(err, store.Close())
+		l.set(nil, err)
+		l.lost(err)
+		return nil, nil, nil
+	}
+	return records, graves, nil
 }
 
 // Save keeps a record.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/connstore"
+	"ulnet/health"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
@@ -56,6 +58,34 @@ func TestHealthStore(t *testing.T) {
 		s, _ := h.nodes[0].HealthStatus()
 		return s.Server.Store.Error == "" && h.settled(3, 3)
 	})
+}
+
+// TestLoadFails: records that cannot be read when the server starts leave it without them,
+// as a file that cannot be opened does: it is told why, and others are told at once.
+func TestLoadFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), HealthStoreName)
+	store, err := connstore.Open(connstore.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost error
+	late := &lateStore{lost: func(err error) { lost = err }}
+	late.set(store, nil)
+	if err := os.Truncate(path, 0); err != nil { // each page is an error of the disk then
+		t.Fatal(err)
+	}
+	records, graves, err := late.Load()
+	if len(records) != 0 || len(graves) != 0 || err != nil || !errors.Is(lost, connstore.ErrFault) {
+		t.Errorf("%v, %v, %v; lost: %v", records, graves, err, lost)
+	}
+	var saved error
+	late.Save(health.Record{}, func(err error) { saved = err })
+	if !errors.Is(saved, connstore.ErrFault) {
+		t.Errorf("saved: %v", saved)
+	}
+	if err := late.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestHealthNID: who takes part under which NID, and what to do if none will do.

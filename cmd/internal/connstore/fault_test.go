@@ -1,0 +1,180 @@
+package connstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spoiled is a store whose file somebody has spoiled while it is open.
+func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store, path string, sound []byte, log *bytes.Buffer) {
+	t.Helper()
+	path, log = place(t), new(bytes.Buffer)
+	s = open(t, path, func(c *Config) { c.Log, c.eager = slog.New(slog.NewTextHandler(log, nil)), true })
+	for i := range 300 {
+		s.Save(record(i, 1), nil)
+	}
+	save(t, s, record(300, 1))
+	sound, err := os.ReadFile(path)
+	if err == nil {
+		err = spoil(path, int64(len(sound)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, path, sound, log
+}
+
+// spoils are what happens to a file that is open: a page that cannot be read ends a
+// process as the end of the file does, with SIGBUS.
+var spoils = map[string]func(path string, size int64) error{
+	"no pages":  func(path string, _ int64) error { return os.Truncate(path, 0) },
+	"few pages": func(path string, _ int64) error { return os.Truncate(path, 3*4096) },
+	"zeros":     func(path string, size int64) error { return overwrite(path, 0, make([]byte, size)) },
+	"other pages": func(path string, _ int64) error {
+		return overwrite(path, 2*4096, bytes.Repeat([]byte("damage.."), 32<<10))
+	},
+}
+
+func overwrite(path string, at int64, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, at)
+	return errors.Join(err, f.Close())
+}
+
+// TestFault: a file that cannot be read any more while it is open, or is not what was
+// written, ends no process. Load says so, and all is there when the file is well again.
+func TestFault(t *testing.T) {
+	for name, spoil := range spoils {
+		t.Run(name, func(t *testing.T) {
+			s, path, sound, log := spoiled(t, spoil)
+			if records, _, err := s.Load(); err == nil {
+				t.Fatalf("%d records, and no error", len(records))
+			}
+			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "cannot be read now") {
+				t.Errorf("it says: %s", log)
+			}
+			if err := os.WriteFile(path, sound, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if records, _, err := s.Load(); err != nil || len(records) != 301 {
+				t.Errorf("%d records, %v", len(records), err)
+			}
+			save(t, s, record(1000, 1))
+			if st := s.Stats(); st.SetAside != "" || st.Error != "" || st.Records != 302 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+// TestFaultOnSave: the save that meets damage may fail, the next one is saved; the file is
+// set aside then, which is said, or has all records.
+func TestFaultOnSave(t *testing.T) {
+	for name, spoil := range spoils {
+		t.Run(name, func(t *testing.T) {
+			s, path, _, log := spoiled(t, spoil)
+			first := wait(func(done func(error)) { s.Save(record(5, 2), done) })
+			save(t, s, record(1000, 1))
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			again := open(t, path)
+			records, _, err := again.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := s.Stats()
+			if st.SetAside == "" {
+				st = again.Stats() // it was found at the next start
+			} else if !strings.Contains(log.String(), "damaged: they are set aside") {
+				t.Errorf("it says: %s", log)
+			}
+			if _, err := os.Stat(st.SetAside); err != nil || st.Damage == "" {
+				t.Errorf("%d records, %+v: %v; the first save: %v", len(records), st, err, first)
+			}
+		})
+	}
+}
+
+// TestRemoved: a file that is removed while it is open is missed when it is opened again.
+func TestRemoved(t *testing.T) {
+	s, _, _, log := spoiled(t, func(path string, _ int64) error { return errors.Join(os.Truncate(path, 0), os.Remove(path)) })
+	_ = wait(func(done func(error)) { s.Save(record(1, 2), done) }) // it fails, and has the file opened again
+	save(t, s, record(2, 2))
+	if st := s.Stats(); !strings.Contains(st.Damage, "removed") || !strings.Contains(log.String(), "is gone, and begins anew") {
+		t.Errorf("%+v: %s", st, log)
+	}
+	if records, _, err := s.Load(); err != nil || len(records) > 2 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
+// TestPause: a file that cannot be opened is not checked over and over for each call.
+func TestPause(t *testing.T) {
+	path, checks := place(t), 0
+	bad := errors.New("a bad day")
+	s := open(t, path)
+	save(t, s, record(1, 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, func(c *Config) {
+		c.inspect = func(string) (damage, err error) {
+			if checks++; checks == 1 {
+				return nil, nil
+			}
+			<-time.After(10 * time.Millisecond)
+			return nil, bad
+		}
+	})
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for time.Since(began) < 100*time.Millisecond {
+		if err := wait(func(done func(error)) { s.Save(record(2, 1), done) }); err == nil {
+			t.Fatal("saved")
+		}
+	}
+	if most := 2 + int(time.Since(began)/(checkShare*10*time.Millisecond)); checks > most {
+		t.Errorf("%d checks, want %d", checks, most)
+	}
+}
+
+// TestDurable: the name of a new database, and of one that is set aside, is synced before
+// anything is saved: after a power failure the file could be gone else.
+func TestDurable(t *testing.T) {
+	path := place(t)
+	var synced []string // what the directory had when it was synced
+	watch := func(c *Config) {
+		c.syncDir = func(dir string) error {
+			names, err := filepath.Glob(dir + "/*")
+			synced = append(synced, fmt.Sprint(len(names)))
+			return errors.Join(err, syncDir(dir))
+		}
+	}
+	if err := open(t, path, watch).Close(); err != nil || strings.Join(synced, " ") != "1" {
+		t.Errorf("made: %v, synced with %v files, want 1", err, synced)
+	}
+	if err := os.WriteFile(path, []byte("damage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synced = nil
+	if err := open(t, path, watch).Close(); err != nil || strings.Join(synced, " ") != "1 2" {
+		t.Errorf("set aside: %v, synced with %v files, want 1 2", err, synced)
+	}
+	failing := errors.New("no luck")
+	if s, err := Open(Config{Path: place(t), syncDir: func(string) error { return failing }}); !errors.Is(err, failing) {
+		t.Errorf("%v, %v: the name is not synced, and nobody says so", s, err)
+	}
+}

@@ -1,0 +1,258 @@
+package connstore
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health"
+)
+
+// The sweeper is a process that damages a file in one way after the other, from a number
+// on, and says what comes of each:
+//
+//	N             it begins
+//	sound         the check has found nothing
+//	damaged       it has, and the file would be set aside
+//	refused       it cannot be used, which is an error
+//	whole         all records were loaded, more were saved, and all loaded again
+//	lost WHY      not so
+const (
+	sweeperVerb = "connstore-sweeper"
+
+	sweptRecords = 70 // on several pages
+	sweptGraves  = 20
+	sweptAtOnce  = 1000 // by one process: each file that is damaged stays open
+)
+
+// damage is a way to damage a file.
+type damage struct {
+	at   int
+	kind byte // 'f': flip a bit, 'z': zero a byte, 'c': cut the file there
+}
+
+func (d damage) String() string { return fmt.Sprintf("%c%d", d.kind, d.at) }
+
+// apply damages a copy of a sound file. It reports false if that changes nothing.
+func (d damage) apply(sound []byte) ([]byte, bool) {
+	if d.kind == 'c' {
+		return sound[:d.at], d.at < len(sound)
+	}
+	b := bytes.Clone(sound)
+	if b[d.at] = 0; d.kind == 'f' {
+		b[d.at] = sound[d.at] ^ 1<<(d.at%8)
+	}
+	return b, b[d.at] != sound[d.at]
+}
+
+// sweep lists the damages: at each byte of the pages in use, or, in short, at each byte
+// of what bbolt reads first, and at some others.
+func sweep(size int, long bool) (all []damage) {
+	stride, cut := 397, 4093
+	if long {
+		stride, cut = 1, 61
+	}
+	for at := 0; at < size; at++ {
+		head := at < 2*4096 && at%4096 >= pageHeader && at%4096 < pageHeader+metaSize
+		if head && (long || at%3 == 0) || at%stride == 0 {
+			all = append(all, damage{at, 'f'}, damage{at, 'z'})
+		}
+		if at%cut == 0 || at%4096 == 0 {
+			all = append(all, damage{at, 'c'})
+		}
+	}
+	return all
+}
+
+// sweeper is the process.
+func sweeper(path, from, long string, out io.Writer) int {
+	debug.SetMaxStack(maxStack)
+	go boundMemory(16<<20, nil)
+	sound, err := os.ReadFile(path)
+	first, bad := strconv.Atoi(from)
+	if err = errors.Join(err, bad); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for i, d := range sweep(len(sound), long != "") {
+		b, changed := d.apply(sound)
+		switch {
+		case i < first || !changed:
+			continue
+		case i >= first+sweptAtOnce:
+			return 0
+		}
+		fmt.Fprintln(out, i)
+		spot := fmt.Sprintf("%s-%d", path, i)
+		if err := os.WriteFile(spot, b, 0o600); err != nil {
+			fmt.Fprintln(out, "lost", err)
+			continue
+		}
+		sweepOne(spot, i%16 == 0, out)
+		os.Remove(spot)
+	}
+	return 0
+}
+
+// sweepOne does with a file what Open and the check of Open do, and more.
+func sweepOne(path string, write bool, out io.Writer) {
+	_, _, err := inspect(path)
+	switch {
+	case errors.Is(err, ErrVersion), isPathError(err):
+		fmt.Fprintln(out, "refused")
+		return
+	case err != nil:
+		fmt.Fprintln(out, "damaged")
+		return
+	}
+	fmt.Fprintln(out, "sound")
+	left, err := reuse(path, sweptRecords, write)
+	if err == nil && write {
+		if _, _, err = inspect(path); err == nil {
+			_, err = reuse(path, left, false)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(out, "lost", err)
+		return
+	}
+	fmt.Fprintln(out, "whole")
+}
+
+// reuse opens a database, loads it, and saves some more.
+func reuse(path string, records int, write bool) (now int, err error) {
+	s, err := Open(Config{Path: path, inspect: func(string) (damage, err error) { return nil, nil }})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	all, graves, err := s.Load()
+	if err != nil {
+		return 0, err
+	}
+	for i := range all {
+		want := record(int(all[i].Epoch), 1)
+		a, _ := appendRecord(nil, &all[i])
+		b, _ := appendRecord(nil, &want)
+		if !bytes.Equal(a, b) {
+			return 0, fmt.Errorf("%+v is there, want %+v", all[i], want)
+		}
+	}
+	if len(all) != records || len(graves) != sweptGraves {
+		return 0, fmt.Errorf("%d records and %d tombstones are there, want %d and %d", len(all), len(graves), records, sweptGraves)
+	}
+	if !write {
+		return records, nil
+	}
+	for i := range 30 {
+		s.Save(record(records+i, 1), nil)
+	}
+	return records + 30, wait(func(done func(error)) { s.Remove(health.Tombstone{Client: id(-99)}, done) })
+}
+
+// swept makes a database as it is after some time: pages of each kind, free ones too.
+func swept(t *testing.T) (path string, size int) {
+	t.Helper()
+	path = place(t)
+	s := open(t, path)
+	for round := range 3 {
+		for i := range sweptRecords {
+			s.Save(record(i, uint64(round+1)), nil)
+		}
+		remove(t, s, health.Tombstone{Client: id(-1)})
+	}
+	for i := range sweptRecords {
+		s.Save(record(i, 1), nil)
+	}
+	for i := range sweptGraves {
+		remove(t, s, health.Tombstone{Client: id(-2 - i), Incarnation: 1, Until: time.Unix(1<<33, 0)})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = used(b)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, len(b)
+}
+
+// used returns the pages of a file that bbolt has used: it makes more at once.
+func used(b []byte) []byte {
+	b = bytes.TrimRight(b, "\x00")
+	return append(b, make([]byte, -len(b)&4095)...)
+}
+
+// TestSweep: damage at any byte, or at any end, of the file is found, or hurts nothing:
+// no record is lost without a word, and no process ends for it but the check.
+func TestSweep(t *testing.T) {
+	path, size := swept(t)
+	long := os.Getenv("ULNET_LONG")
+	all := sweep(size, long != "")
+	count := map[string]int{}
+	for next, runs := 0, 0; next < len(all); runs++ {
+		if runs > len(all) {
+			t.Fatal("the sweeper does not get on")
+		}
+		next = sweepFrom(t, path, all, next, long, count)
+	}
+	t.Logf("%d bytes, %d damages: %v", size, len(all), count)
+	for _, word := range []string{"damaged", "crashed", "whole"} {
+		if count[word] == 0 {
+			t.Errorf("nothing was %s", word)
+		}
+	}
+}
+
+// sweepFrom runs a sweeper until it ends or crashes, and returns what is left to do.
+func sweepFrom(t *testing.T, path string, all []damage, from int, long string, count map[string]int) (next int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, sweeperVerb, path, strconv.Itoa(from), long)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	word, lines := "", bufio.NewScanner(&stdout)
+	next = from
+	for at := from; lines.Scan(); word = lines.Text() {
+		if n, err := strconv.Atoi(lines.Text()); err == nil {
+			at = n
+			next = at + 1
+			continue
+		}
+		if w, why, _ := strings.Cut(lines.Text(), " "); w == "lost" {
+			t.Errorf("%v: %s", all[at], why)
+		} else if w != "sound" {
+			count[w]++
+		}
+	}
+	if err == nil {
+		return max(next, min(from+sweptAtOnce, len(all)))
+	}
+	count["crashed"]++
+	if word == "sound" || cmd.ProcessState == nil || !crashes(cmd.ProcessState.ExitCode(), stderr.String()) {
+		t.Errorf("%v: the check found nothing, and then: %v: %s", all[next-1], err, firstLine(stderr.String()))
+	}
+	return next
+}
+
+// crashes reports whether a process has ended as the check does with damage.
+func crashes(code int, stderr string) bool {
+	return code == exitCrash || strings.Contains(stderr, "SIG")
+}
