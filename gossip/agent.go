@@ -48,7 +48,7 @@ type Agent struct {
 	m      *Machine // stepped by runner
 
 	inbox    portals.Inbox
-	sender   sender
+	outbox   portals.Outbox[struct{}]
 	watchers watchers
 	log      *slog.Logger
 
@@ -58,7 +58,6 @@ type Agent struct {
 	history history // guarded by mu
 	stopped bool    // by Stop; guarded by mu
 
-	notSent   atomic.Uint64
 	strayBits atomic.Uint64
 	otherPID  atomic.Uint64
 }
@@ -87,7 +86,7 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 		a.clock = table.Node().Clock()
 	}
 	a.watchers.init(a.clock)
-	a.sender.init(a)
+	a.outbox.Open(table, bounds)
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
 		Machine: a.m, Clock: a.clock, Apply: a.apply,
 		Fault: a.fault,
@@ -144,7 +143,7 @@ func (a *Agent) Stop() {
 // apply does what a step wants done.
 func (a *Agent) apply(out *Output) {
 	for i := range out.Sends {
-		a.sender.send(&out.Sends[i], out)
+		a.send(&out.Sends[i], out)
 	}
 	for i := range out.Events {
 		a.happened(&out.Events[i])

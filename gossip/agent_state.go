@@ -82,7 +82,7 @@ type Snapshot struct {
 
 // Snapshot returns the state.
 func (a *Agent) Snapshot() Snapshot {
-	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
+	s := Snapshot{Self: a.self, Interval: a.cfg.Interval, NotSent: a.outbox.NotSent(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		m := a.m
 		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()

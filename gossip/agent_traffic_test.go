@@ -236,15 +236,15 @@ func TestAgentDeadPeers(t *testing.T) {
 		t.Errorf("pinged %d of %d peers", len(peers), n-1)
 	}
 	for id, count := range peers {
-		if count > maxToPeer {
+		if count > bounds.PeerMessages {
 			t.Errorf("%d messages are on their way to %v", count, id)
 		}
 	}
 	for _, m := range ni.sent {
 		ni.up.Finalize(m, nil)
 	}
-	if snd := &s.agent.sender; len(snd.toPeer) != 0 || snd.bytes != 0 || len(snd.free) != kept {
-		t.Errorf("on their way %v, %d bytes, %d kept", snd.toPeer, snd.bytes, len(snd.free))
+	if out := &s.agent.outbox; out.InFlight() != 0 || out.Spare() > bounds.Spare {
+		t.Errorf("%d bytes are on their way, %d are kept", out.InFlight(), out.Spare())
 	}
 }
 

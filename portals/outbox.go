@@ -1,0 +1,163 @@
+package portals
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// OutboxConfig says how much an outbox may have on its way, and whom it tells.
+// The zero value bounds nothing and tells nobody.
+type OutboxConfig[Note any] struct {
+	MaxBytes     int // of all messages on their way; 0: no bound
+	PeerBytes    int // of those to one NID; 0: no bound
+	PeerMessages int // on their way to one NID; 0: no bound
+	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
+	// Done is told once of each message that was put, with its Note: nil when it has
+	// left, or, with PutRequest.Ack, was acknowledged. It is called like any handler of
+	// events, and may be called before Put returns. May be nil.
+	Done func(note Note, err error)
+}
+
+// Errors that Done is told beside those of [Table.Put] and of events.
+var (
+	ErrOutboxFull   = errors.New("portals: as much is on its way as the outbox may have: send again when something has left")
+	ErrOutboxClosed = errors.New("portals: the outbox is closed")
+)
+
+// Outbox sends small messages, each in memory of its own, which serves later
+// messages when it has left: in the steady state none is allocated. What exceeds the
+// bounds is not sent. A message to a peer that is dead is on its way for as long as
+// a transaction lasts, so a bound for each peer keeps the dead from taking what the
+// living need.
+//
+// A Note is what the owner wants to know of a message when it is done. The outbox is
+// a value with an Open, like an [Inbox]. Methods are safe for concurrent use.
+type Outbox[Note any] struct {
+	table   *Table
+	cfg     OutboxConfig[Note]
+	event   func(*Event) // made once
+	notSent atomic.Uint64
+
+	mu     sync.Mutex
+	closed bool              // guarded by mu, like all below
+	free   []*Outgoing[Note] // used last, used first
+	spare  int               // bytes in free
+	bytes  int               // on their way
+	peers  map[nid.NID]traffic
+}
+
+// Open makes the outbox ready. Call it once.
+func (o *Outbox[Note]) Open(t *Table, cfg OutboxConfig[Note]) {
+	if cfg.Spare <= 0 {
+		cfg.Spare = defaultSpare
+	}
+	o.table, o.cfg, o.event = t, cfg, o.happened
+	if cfg.PeerBytes > 0 || cfg.PeerMessages > 0 {
+		o.peers = make(map[nid.NID]traffic)
+	}
+}
+
+// Put sends a message to r.Target. The MD of r is set by the outbox. With r.Ack the
+// message is on its way until the target acknowledges it, or has not done so for as
+// long as [Table.Put] waits: ETIMEDOUT.
+func (o *Outbox[Note]) Put(m *Outgoing[Note], r PutRequest) {
+	if md, ok := o.bind(m, r.Target.NID, r.Ack); ok {
+		r.MD = md
+		o.began(m, md, o.table.Put(r))
+	}
+}
+
+// PutMulticast sends a message to all members of a group. The MD of r is set by the
+// outbox. Messages to groups count as those to one NID.
+func (o *Outbox[Note]) PutMulticast(m *Outgoing[Note], r PutMulticastRequest) {
+	if md, ok := o.bind(m, nid.Any(), false); ok {
+		r.MD = md
+		o.began(m, md, o.table.PutMulticast(r))
+	}
+}
+
+// NotSent counts the messages that were done with an error.
+func (o *Outbox[Note]) NotSent() uint64 { return o.notSent.Load() }
+
+// InFlight is how many bytes are on their way.
+func (o *Outbox[Note]) InFlight() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes
+}
+
+// Spare is how many bytes of memory are kept for later messages.
+func (o *Outbox[Note]) Spare() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.spare
+}
+
+// Close ends sending: what is put from now on is done with [ErrOutboxClosed]. What is on
+// its way goes on.
+func (o *Outbox[Note]) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.free, o.spare = true, nil, 0
+}
+
+// bind makes an MD of a message. False: the message is done.
+func (o *Outbox[Note]) bind(m *Outgoing[Note], peer nid.NID, ack bool) (MDHandle, bool) {
+	if err := o.admit(m, peer); err != nil {
+		o.finish(m, err)
+		return 0, false
+	}
+	md := MD{Segments: m.lay(), Threshold: 1, UserPtr: m, Handler: o.event}
+	if m.Priority {
+		md.Options = Priority
+	}
+	if ack {
+		md.Threshold, md.Options = 2, md.Options|TrackResponse
+	}
+	handle, err := o.table.MDBind(md, Unlink)
+	if err != nil {
+		o.finish(m, err)
+	}
+	return handle, err == nil
+}
+
+// began ends a message that could not begin.
+func (o *Outbox[Note]) began(m *Outgoing[Note], md MDHandle, err error) {
+	if err != nil {
+		m.err = err
+		_ = o.table.MDUnlink(md) // its event is the last
+	}
+}
+
+// happened handles the events of a message.
+func (o *Outbox[Note]) happened(e *Event) {
+	m := e.UserPtr.(*Outgoing[Note])
+	switch {
+	case m.err != nil:
+	case e.Err != nil:
+		m.err = e.Err
+	case e.Kind == EventUnlink: // no call of this outbox: there was no answer in time
+		m.err = syscall.ETIMEDOUT
+	}
+	if e.Unlinked {
+		o.finish(m, m.err)
+	} else if e.Err != nil {
+		_ = o.table.MDUnlink(e.MD) // nothing follows
+	}
+}
+
+// finish takes a message back and tells of its end.
+func (o *Outbox[Note]) finish(m *Outgoing[Note], err error) {
+	note := m.Note
+	o.give(m)
+	if err != nil {
+		o.notSent.Add(1)
+	}
+	if o.cfg.Done != nil {
+		o.cfg.Done(note, err)
+	}
+}

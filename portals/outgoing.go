@@ -1,0 +1,112 @@
+package portals
+
+import "ulnet/lnet/nid"
+
+// Outgoing is a message: Data, then Payload, then Trailer. Data and Trailer are memory
+// of the message, empty at first: append to them. Payload is the caller's, who leaves
+// it alone until Done. After Put the message belongs to the outbox.
+type Outgoing[Note any] struct {
+	Data     []byte
+	Payload  []byte
+	Trailer  []byte
+	Note     Note
+	Priority bool // it passes queued messages
+
+	peer     nid.NID
+	size     int   // on its way; -1: it is not
+	err      error // the first one
+	segments [3]Segment
+}
+
+const (
+	defaultSpare = 1 << 20
+	// messageCost stands for what a message needs beside the bytes in it.
+	messageCost = 256
+)
+
+// New returns an empty message, to be filled and put.
+func (o *Outbox[Note]) New() *Outgoing[Note] {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(o.free)
+	if n == 0 {
+		return &Outgoing[Note]{size: -1}
+	}
+	m := o.free[n-1]
+	o.free[n-1], o.free = nil, o.free[:n-1]
+	o.spare -= m.cost()
+	return m
+}
+
+// traffic is what is on its way to a peer.
+type traffic struct{ messages, bytes int }
+
+// admit takes a message up among those on their way.
+func (o *Outbox[Note]) admit(m *Outgoing[Note], peer nid.NID) error {
+	size := len(m.Data) + len(m.Payload) + len(m.Trailer)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	to := o.peers[peer]
+	to.messages++
+	to.bytes += size
+	switch {
+	case o.closed:
+		return ErrOutboxClosed
+	case exceeds(o.bytes+size, o.cfg.MaxBytes), exceeds(to.bytes, o.cfg.PeerBytes), exceeds(to.messages, o.cfg.PeerMessages):
+		return ErrOutboxFull
+	}
+	if o.peers != nil {
+		o.peers[peer] = to
+	}
+	o.bytes += size
+	m.peer, m.size = peer, size
+	return nil
+}
+
+func exceeds(n, bound int) bool { return bound > 0 && n > bound }
+
+// lay puts the parts of a message in order.
+func (m *Outgoing[Note]) lay() []Segment {
+	segments := m.segments[:0]
+	for _, part := range [...]Segment{m.Data, m.Payload, m.Trailer} {
+		if len(part) > 0 {
+			segments = append(segments, part)
+		}
+	}
+	return segments
+}
+
+// give keeps the memory of a message for later, or leaves it to the garbage collector
+// if there is enough.
+func (o *Outbox[Note]) give(m *Outgoing[Note]) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m.size >= 0 {
+		o.left(m)
+	}
+	if o.closed || o.spare+m.cost() > o.cfg.Spare {
+		return
+	}
+	*m = Outgoing[Note]{Data: m.Data[:0], Trailer: m.Trailer[:0], size: -1}
+	o.spare += m.cost()
+	o.free = append(o.free, m)
+}
+
+// left takes a message from those on their way. The caller holds o.mu.
+func (o *Outbox[Note]) left(m *Outgoing[Note]) {
+	o.bytes -= m.size
+	if o.peers == nil {
+		return
+	}
+	to := o.peers[m.peer]
+	to.messages--
+	to.bytes -= m.size
+	if to.messages > 0 {
+		o.peers[m.peer] = to
+	} else {
+		delete(o.peers, m.peer)
+	}
+}
+
+// cost is how much memory a message needs.
+func (m *Outgoing[Note]) cost() int { return messageCost + cap(m.Data) + cap(m.Trailer) }
