@@ -63,7 +63,7 @@ type Agent struct {
 	log     *slog.Logger
 
 	inbox    portals.Inbox
-	sender   sender
+	outbox   portals.Outbox[sending]
 	watchers watchers
 	queries  queries
 	watched  map[ID]func() // connections; used by apply, and by Stop after that
@@ -71,7 +71,6 @@ type Agent struct {
 	changing sync.Mutex // held while the node joins, leaves or writes
 	stopped  atomic.Bool
 
-	notSent   atomic.Uint64
 	strayBits atomic.Uint64
 	otherPID  atomic.Uint64
 }
@@ -110,7 +109,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		return nil, ErrNotHere
 	}
 	a.watchers.init(cfg.Clock)
-	a.sender.init(a)
+	a.openOutbox()
 	a.queries.init(a)
 	a.stepper = newStepper(a.m, nets)
 	a.runner = machine.NewRunner(machine.Config[stepInput, effects]{
@@ -258,11 +257,11 @@ func (a *Agent) apply(out *effects) {
 	}
 	for i := range out.Sends {
 		s := &out.Sends[i]
-		a.sender.send(&out.to[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+		a.send(&out.to[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
 	}
 	for i := range out.Dispatches {
 		s := &out.Dispatches[i]
-		a.sender.send(&out.across[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+		a.send(&out.across[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
 	}
 	for i := range out.Events {
 		a.happened(&out.Events[i], out.step)

@@ -107,7 +107,7 @@ type AgentStatus struct {
 
 // Status returns the state in numbers.
 func (a *Agent) Status() AgentStatus {
-	s := AgentStatus{NotSent: a.notSent.Load(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
+	s := AgentStatus{NotSent: a.outbox.NotSent(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
 		c := &a.m.cfg
 		s.Keys, s.Verified = c.Keys.Len(), a.m.Verified()
