@@ -105,6 +105,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	c.transport = transport{
 		table: table, self: cfg.Self, portal: ClientPortal, size: HeaderSize + MaxName + TokenSize, count: 4, handle: c.arrived,
 	}
+	c.transport.begin()
 	if err := c.transport.start(); err != nil {
 		c.runner.Close()
 		return nil, fmt.Errorf("health: post buffers: %w", err)

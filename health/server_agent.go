@@ -90,6 +90,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	a.transport = transport{
 		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
 	}
+	a.transport.begin()
 	if err := a.load(); err != nil {
 		a.runner.Close()
 		return nil, err

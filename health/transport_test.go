@@ -1,36 +1,60 @@
 package health
 
 import (
+	"context"
 	"testing"
 
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
+
+// sink is a driver of a network that takes nothing.
+type sink struct {
+	up   lnd.Upcalls
+	held []*lnd.Message
+}
+
+func (*sink) Type() nid.NetType                                      { return nid.TCP }
+func (s *sink) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) { s.up = up; return s, nil }
+func (*sink) NID() nid.NID                                           { return nid.MustParse("10.0.0.1@tcp") }
+func (s *sink) Send(m *lnd.Message)                                  { s.held = append(s.held, m) }
+func (*sink) Recv(*lnd.Delivery)                                     {}
+func (*sink) Shutdown(context.Context) error                         { return nil }
 
 // TestSendingIsBounded: G-CH-1: messages to peers that do not take them hold no more than
 // maxSending bytes; the next is not sent, which is counted, until one of them is done.
 func TestSendingIsBounded(t *testing.T) {
-	var tr transport
-	message := make([]byte, 1<<20)
-	var held []*sending
-	for p := tr.take(message); p != nil && len(held) <= 2*maxSending/len(message); p = tr.take(message) {
-		held = append(held, p)
+	node, net := lnet.New(lnet.Config{Clock: machine.RealClock()}), new(sink)
+	tr := transport{table: portals.New(node), self: net.NID()}
+	cfg := lnd.Config{Net: nid.MustParseNet("tcp"), Tunables: lnd.Tunables{PeerCredits: 128, Credits: 256}}
+	if _, err := node.AddNI(net, cfg); err != nil {
+		t.Fatal(err)
 	}
-	if n := len(held) * len(message); n != maxSending || tr.bytes != maxSending {
-		t.Fatalf("%d bytes on their way, counted as %d, want %d", n, tr.bytes, maxSending)
+	tr.begin()
+	message := make([]byte, portals.MaxPayload)
+	send := func() { tr.send(nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp")}, ServerPortal, message) }
+	for range maxSending / len(message) {
+		send()
 	}
-	if tr.send(nid.ProcessID{}, ServerPortal, message); tr.notSent.Load() != 1 {
-		t.Errorf("%d messages not sent, want 1", tr.notSent.Load())
+	if n := tr.outbox.InFlight(); n != maxSending || tr.outbox.NotSent() != 0 {
+		t.Fatalf("%d bytes on their way, want %d; %d messages not sent", n, maxSending, tr.outbox.NotSent())
 	}
-	tr.give(held[0])
-	if p := tr.take(message); p == nil {
+	send()
+	if n := tr.outbox.NotSent(); n != 1 {
+		t.Errorf("%d messages not sent, want 1", n)
+	}
+	net.up.Finalize(net.held[0], nil)
+	send()
+	if n := tr.outbox.NotSent(); n != 1 {
 		t.Error("nothing may be sent though one has left")
-	} else {
-		tr.give(p)
 	}
-	for _, p := range held[1:] {
-		tr.give(p)
+	for _, m := range net.held[1:] {
+		net.up.Finalize(m, nil)
 	}
-	if tr.bytes != 0 || len(tr.free) > keptSpare {
-		t.Errorf("%d bytes on their way, %d kept", tr.bytes, len(tr.free))
+	if n := tr.outbox.InFlight(); n != 0 {
+		t.Errorf("%d bytes on their way in the end", n)
 	}
 }
