@@ -54,7 +54,7 @@ type Agent struct {
 	log   *slog.Logger
 
 	data, control, orders portals.Inbox
-	sender                outbox
+	outbox                portals.Outbox[struct{}]
 	applying              atomic.Int32 // goroutines that may be in a handler
 	in, out               seal
 	doubtful              doubtful
@@ -91,7 +91,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 	}
 	a.groups.Store(&map[GroupID]*Group{})
 	a.manages.Store(&map[GroupID]*managing{})
-	a.sender.init(a)
+	a.outbox.Open(table, portals.OutboxConfig[struct{}]{Spare: spareBytes})
 	for _, s := range []*seal{&a.in, &a.out} {
 		s.on = cfg.Keys.Len() > 0
 		s.set(cfg.Keys)

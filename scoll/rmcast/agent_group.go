@@ -218,13 +218,13 @@ func (g *Group) apply(out *Output) {
 		head := out.Buf[e.Head.Begin:e.Head.End]
 		switch e.Kind {
 		case DoMulticast:
-			g.a.sender.multicast(g.cfg.Group, head, e.Data)
+			g.a.multicast(g.cfg.Group, head, e.Data)
 		case DoRepair:
-			g.a.sender.put(e.To, DataPortal, 0, head, e.Data)
+			g.a.put(e.To, DataPortal, false, head, e.Data)
 		case DoControl:
-			g.a.sender.put(e.To, ControlPortal, portals.Priority, head, nil)
+			g.a.put(e.To, ControlPortal, true, head, nil)
 		case DoReport:
-			g.a.sender.put(e.To, ManagerPortal, 0, head, nil)
+			g.a.put(e.To, ManagerPortal, false, head, nil)
 		case Deliver:
 			g.message = Message{e.Origin, e.Number, e.Seq, e.Data}
 			g.cfg.Handle(&g.message)

@@ -90,7 +90,7 @@ func (g *Group) farewell() (life uint64) {
 	}
 	b := o.AppendBinary(nil)
 	for _, to := range g.cfg.Managers {
-		g.a.sender.put(to, ManagerPortal, 0, b, nil)
+		g.a.put(to, ManagerPortal, false, b, nil)
 	}
 	return life
 }

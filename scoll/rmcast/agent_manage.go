@@ -85,7 +85,7 @@ func (m *managing) apply(out *Output) {
 		e := &out.Effects[i]
 		switch e.Kind {
 		case DoReport:
-			m.a.sender.put(e.To, ManagerPortal, 0, out.Buf[e.Head.Begin:e.Head.End], nil)
+			m.a.put(e.To, ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], nil)
 		case Elected:
 			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
 		case Refused:

@@ -63,6 +63,9 @@ func (g *Group) give(s *Sending) {
 	g.giveLocked(s)
 }
 
+// keptSpare is how many Sendings are kept for more.
+const keptSpare = 256
+
 func (g *Group) giveLocked(s *Sending) {
 	if s.done = nil; len(g.free) < keptSpare {
 		g.free = append(g.free, s)
