@@ -76,7 +76,7 @@ type Agent struct {
 
 	signer   signer
 	receiver receiver
-	sender   sender
+	outbox   portals.Outbox[sending]
 	due      due
 
 	mu       sync.Mutex
@@ -119,7 +119,7 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 	a.m = New(a.cfg.Config)
 	a.due.init(a)
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
-	a.sender.init(a)
+	a.outbox.Open(table, portals.OutboxConfig[sending]{Done: a.sent})
 	a.runner = machine.NewRunner(machine.Config[Input, Output]{
 		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
@@ -242,7 +242,7 @@ func (a *Agent) effect(e *Effect, out *Output) {
 	case DoReply:
 		a.request(e.ID).sendUp(e, out)
 	case DoRefuse:
-		a.sender.refuse(e, out)
+		a.refuse(e, out)
 	case DoUnpost:
 		a.request(e.ID).unpost(e.Child)
 	case DoExpose:
@@ -252,7 +252,7 @@ func (a *Agent) effect(e *Effect, out *Output) {
 	case DoFetchMore:
 		a.request(e.ID).frame.more(int(e.Limit))
 	case DoTell:
-		a.sender.tell(e, out)
+		a.sendProgress(e, out)
 	case DoStop:
 		a.stopFetch(e.ID)
 	case DoWithdraw:

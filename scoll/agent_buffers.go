@@ -112,10 +112,7 @@ func (r *Request) forward(e *Effect, out *Output) {
 			return
 		}
 	}
-	s := r.agent.sender.take()
-	s.id, s.child = e.ID, e.Child
-	s.data = r.agent.sign(append(s.data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
-	r.agent.sender.put(s, e.To, RequestPortal, 0, nil)
+	r.agent.sendDown(sending{id: e.ID, child: e.Child}, e, out)
 }
 
 // tellQuiet tells the machine that no buffer is posted any more, if it wants to

@@ -111,11 +111,11 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 			r.mu.Unlock()
 		}
 	}
-	s := r.agent.sender.take()
-	s.id, s.part, s.up = e.ID, e.Part, true
-	s.data, s.trailer = append(s.data, p.header[:]...), append(s.trailer, p.trailer...)
-	s.trailer = r.agent.signReply(s.trailer, e.To, e.Bits, s.data, p.payload, s.trailer)
-	r.agent.sender.put(s, e.To, ReplyPortal, e.Bits, p.payload)
+	m := r.agent.outbox.New()
+	m.Note = sending{id: e.ID, part: e.Part, up: true}
+	m.Data, m.Payload, m.Trailer = append(m.Data, p.header[:]...), p.payload, append(m.Trailer, p.trailer...)
+	m.Trailer = r.agent.signReply(m.Trailer, e.To, e.Bits, m.Data, m.Payload, m.Trailer)
+	r.agent.put(m, e.To, ReplyPortal, e.Bits)
 }
 
 // own returns the payload of a reply that the service made: the last one is

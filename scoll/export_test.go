@@ -33,14 +33,13 @@ func ChildTimeout(cfg Config, depth int, bulk uint64, processing time.Duration) 
 
 // SpoilWords has the first words of progress that leave fail, so many of them.
 func (a *Agent) SpoilWords(n int) {
-	done := a.sender.event
-	a.sender.event = func(e *portals.Event) {
-		if p := e.UserPtr.(*sending); p.progress && e.Unlinked && n > 0 {
+	a.outbox.Open(a.table, portals.OutboxConfig[sending]{Done: func(s sending, err error) {
+		if s.progress && n > 0 {
 			n--
-			e.Err = EIO
+			err = EIO
 		}
-		done(e)
-	}
+		a.sent(s, err)
+	}})
 }
 
 // Begin makes one attempt of a call, and returns what tells how it ended: false while it
