@@ -1,0 +1,150 @@
+package collective
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/lnetsim"
+)
+
+// The nodes of a contest for one id: servers first.
+const (
+	oldPlace = watchers + iota
+	newPlace
+	contestants
+)
+
+// contest is servers, and two nodes that want to be the same client.
+type contest struct {
+	watched
+	stacks [contestants]*lnetsim.Stack
+	conns  [contestants]*health.Connection
+	told   [contestants][]health.ClientEvent
+	at     [contestants][]time.Duration // when
+}
+
+func newContest(t *testing.T) *contest {
+	t.Helper()
+	c := &contest{watched: watched{
+		servers: &servers{t: t, nodes: make([]*server, watchers)},
+		agents:  make([]*health.ServerAgent, watchers), gone: make(map[int]time.Duration),
+	}}
+	for i := range watchers {
+		c.ids = append(c.ids, simlnd.NID(sim.NodeID(i)))
+	}
+	var err error
+	c.fabric, err = simlnd.New(simlnd.Config{
+		Nodes: contestants, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}},
+		Boot: func(h, kept *simlnd.Host) {
+			if i := int(h.ID()); i < watchers {
+				c.bootAll(h, kept)
+			} else if c.stacks[i], err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
+				t.Error(err)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(time.Second)
+	return c
+}
+
+// dialAs has a node be the client, in a life.
+func (c *contest) dialAs(i int, incarnation uint64) {
+	c.t.Helper()
+	c.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
+		var err error
+		c.conns[i], err = health.Dial(c.stacks[i].Table, health.DialConfig{
+			ClientConfig: health.ClientConfig{ID: health.ClientIDOf("contested"), Incarnation: incarnation, Servers: c.ids}, Attach: c.ids,
+			Notify: func(e health.ClientEvent) {
+				c.told[i], c.at[i] = append(c.told[i], e), append(c.at[i], c.fabric.Now())
+			},
+		})
+		if err != nil {
+			c.t.Error(err)
+		}
+	})
+}
+
+// first returns when a node was first told of a kind of event.
+func (c *contest) first(i int, kind health.ClientEventKind) (health.ClientEvent, time.Duration) {
+	c.t.Helper()
+	for k, e := range c.told[i] {
+		if e.Kind == kind {
+			return e, c.at[i][k]
+		}
+	}
+	c.t.Fatalf("node %d was not told %v, but %v", i, kind, c.told[i])
+	return health.ClientEvent{}, 0
+}
+
+// holds fails unless all servers have the client connected from a node.
+func (c *contest) holds(i int) {
+	c.t.Helper()
+	st := c.conns[i].Status()
+	if st.State != "settled" || len(st.Attached) != watchers {
+		c.t.Fatalf("node %d: %+v", i, st)
+	}
+	for k, a := range c.agents {
+		if info, ok := a.Client(st.Client); !ok || info.State != "connected" || info.Incarnation != st.Incarnation || info.Peer.NID != simlnd.NID(sim.NodeID(i)) {
+			c.t.Fatalf("server %d has %+v", k, info)
+		}
+	}
+}
+
+// TestTakeover: CH-A1: a client is started again on another node while the old one runs: the
+// servers ask that, which goes on, and refuse the new one. When the old one cannot answer
+// any more, the new one is taken after T_evict, and the old one is told, and rests; its
+// later attempts disturb nobody.
+func TestTakeover(t *testing.T) {
+	c := newContest(t)
+	const evict, ping, backoff = 17500 * time.Millisecond, 5 * time.Second, 10 * time.Second // the defaults
+	begin := c.stacks[oldPlace].Table.Node().Incarnation()
+	c.dialAs(oldPlace, begin)
+	c.run(10 * time.Second)
+	c.holds(oldPlace)
+	before := len(c.told[oldPlace])
+
+	c.dialAs(newPlace, begin+uint64(time.Second))
+	c.run(2 * time.Minute)
+	c.holds(oldPlace)
+	st := c.conns[newPlace].Status()
+	if st.State != "electing" || len(st.Answers) == 0 || len(c.told[oldPlace]) != before {
+		t.Errorf("the new one: %+v; the old one was told %v", st, c.told[oldPlace][before:])
+	}
+	var asks, refuted, foreign uint64
+	for _, a := range c.agents {
+		s := a.Stats()
+		asks, refuted, foreign = asks+s.Asks, refuted+s.Refuted, foreign+s.Rejected[health.Foreign]
+	}
+	if asks == 0 || refuted != foreign || foreign < watchers {
+		t.Errorf("%d asked, %d refuted, %d refused", asks, refuted, foreign)
+	}
+
+	c.fabric.Cut(sim.Nodes(oldPlace), sim.AllNodes)
+	c.fabric.Cut(sim.AllNodes, sim.Nodes(oldPlace))
+	cut := c.fabric.Now()
+	for c.conns[newPlace].Status().State != "settled" && c.fabric.Now() < cut+time.Minute {
+		c.run(time.Second)
+	}
+	c.fabric.Heal() // the old one still looks for a master, and asks servers that had it
+	c.run(2 * backoff)
+	c.holds(newPlace)
+	if _, at := c.first(newPlace, health.MasterChosen); at-cut < evict-ping || at-cut > evict+2*backoff {
+		t.Errorf("taken %v after the old one was last heard", at-cut)
+	}
+	if e, _ := c.first(oldPlace, health.Superseded); e.Code != health.Stale || e.Peer != simlnd.NID(newPlace) {
+		t.Errorf("the old one is told %+v", e)
+	}
+	after := len(c.told[newPlace])
+	c.run(40 * time.Minute) // in which the old one tries again, twice at least
+	c.holds(newPlace)
+	if st := c.conns[oldPlace].Status(); st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != simlnd.NID(newPlace) || len(c.told[newPlace]) != after {
+		t.Errorf("the old one: %+v, %+v; the new one was told %v", st, st.Superseded, c.told[newPlace][after:])
+	}
+}
