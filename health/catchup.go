@@ -198,6 +198,7 @@ func (s *Server) buryAlso(e Entry) {
 		return
 	}
 	s.stats.Fetched++
+	of := s.nidOf(e.Client)
 	i, known := s.find(e.Client)
 	if known && s.conn(i).incarnation <= e.Incarnation {
 		c := s.conn(i)
@@ -216,6 +217,6 @@ func (s *Server) buryAlso(e Entry) {
 	if i, known := s.find(e.Client); known { // a later life, whose record went with it
 		s.save(0, s.conn(i))
 	}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
 }

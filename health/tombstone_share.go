@@ -24,6 +24,15 @@ func shareOf(id nid.NID) uint16 {
 	return uint16(1 + crc32.ChecksumIEEE(id.AppendExtended(make([]byte, 0, nid.ExtendedSize)))%(shares-1))
 }
 
+// nidOf returns the NID of a client that is connected, for a tombstone that another server
+// tells of without one; it is not known of others.
+func (s *Server) nidOf(id ClientID) nid.NID {
+	if i, ok := s.find(id); ok {
+		return s.conn(i).peer.NID
+	}
+	return nid.NID{}
+}
+
 // put sets the tombstone of a client, and counts it.
 func (t *tombstones) put(id ClientID, g grave) {
 	t.remove(id)

@@ -35,8 +35,22 @@ func TestTombstonesOfOneNode(t *testing.T) {
 	if n, all := h.s.Status().Tombstones, h.s.Stats().Forgotten; uint64(n)+all != 11*room-(room-honest) {
 		t.Errorf("%d are left and %d forgotten", n, all)
 	}
+	h.wantFetchedShare(ClientID{3})
 	h.advance(minTombstone + h.s.cfg.Tick)
 	if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.lives) != 0 {
 		t.Error("they count when they are over")
+	}
+}
+
+// wantFetchedShare fails unless a tombstone that another server tells of counts for the NID of
+// the client, if that is connected here.
+func (h *harness) wantFetchedShare(id ClientID) {
+	h.t.Helper()
+	h.message(host, Message{Kind: Connect, Client: id, Incarnation: 2, Server: otherA, Epoch: 1})
+	before := h.s.tombstones.counts[shareOf(host.NID)]
+	h.s.out = &h.out
+	h.s.buryAlso(Entry{Client: id, Incarnation: 1, Mark: 255})
+	if n := h.s.tombstones.counts[shareOf(host.NID)]; n != before+1 {
+		h.t.Errorf("%d tombstones count for the NID, not %d", n, before+1)
 	}
 }
