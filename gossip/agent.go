@@ -6,19 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
-)
-
-// Portal is the portal for gossip.
-const Portal = 53
-
-// Match bits tell pings from replies (seed 003, Matching Buffers with Incoming
-// Messages).
-const (
-	PingBits  = 0x676F7373_00000001
-	ReplyBits = 0x676F7373_00000002
 )
 
 // AgentConfig configures an [Agent].
@@ -93,7 +84,7 @@ func Start(table *portals.Table, list *List, cfg AgentConfig) (*Agent, error) {
 	})
 	// A buffer takes a message of any size, so that a longer list needs no other ones
 	// (seed 003, Buffer Management).
-	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Handle: a.arrived}); err != nil {
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Handle: a.arrived}); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
 	}
 	a.runner.Do(Input{})

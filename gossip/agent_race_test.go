@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
@@ -60,10 +61,10 @@ func TestAgentStopsAnytime(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := station{t: t, list: list, nis: []*testNI{{id: ids[0]}}}
-	header := Header{Flags: FlagParams, N: n, Clock: 9, Interval: interval, Digest: list.Digest()}
+	header := wire.Header{Flags: wire.FlagParams, N: n, Clock: 9, Interval: interval, Digest: list.Digest()}
 	arrive := func(from int) lnd.Verdict {
 		data := append(header.AppendBinary(nil), young(n, from)...)
-		d := s.delivery(ids[from], PingBits, len(data))
+		d := s.delivery(ids[from], wire.PingBits, len(data))
 		v, err := ni.up.Parse(d)
 		if err != nil {
 			t.Error(err)

@@ -1,6 +1,9 @@
 package gossip
 
-import "ulnet/portals"
+import (
+	"ulnet/gossip/wire"
+	"ulnet/portals"
+)
 
 // arrived gives the machine a message (seed 003, Matching Buffers with Incoming
 // Messages).
@@ -11,9 +14,9 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	}
 	in := Input{From: e.Initiator.NID, Data: data}
 	switch {
-	case e.MatchBits == PingBits:
+	case e.MatchBits == wire.PingBits:
 		in.Kind = Ping
-	case e.MatchBits == ReplyBits:
+	case e.MatchBits == wire.ReplyBits:
 		in.Kind = Reply
 	default:
 		a.strayBits.Add(1)

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -20,11 +21,11 @@ var bounds = portals.OutboxConfig[struct{}]{
 func (a *Agent) send(s *Send, out *Output) {
 	m := a.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, s.Data(out)...)
-	bits := uint64(PingBits)
+	bits := uint64(wire.PingBits)
 	if s.Reply {
-		bits = ReplyBits
+		bits = wire.ReplyBits
 	}
 	a.outbox.Put(m, portals.PutRequest{
-		Self: a.self, Target: nid.ProcessID{NID: s.To, PID: a.pid}, Portal: Portal, MatchBits: bits,
+		Self: a.self, Target: nid.ProcessID{NID: s.To, PID: a.pid}, Portal: wire.Portal, MatchBits: bits,
 	})
 }

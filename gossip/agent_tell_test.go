@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -21,11 +22,11 @@ func TestAgentLog(t *testing.T) {
 	s.start(func(cfg *AgentConfig) { cfg.Changed = func(c Change) { changes = append(changes, c) } })
 	for range 30 {
 		s.clock.advance(interval)
-		s.arrive(s.list.NID(5), PingBits, s.ping(5))
+		s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
 	}
 	bad := s.ping(4)
-	bad[HeaderSize+4]++
-	s.arrive(s.list.NID(4), PingBits, bad)
+	bad[wire.HeaderSize+4]++
+	s.arrive(s.list.NID(4), wire.PingBits, bad)
 	for range 20 {
 		s.clock.advance(interval)
 	}
@@ -127,7 +128,7 @@ func TestWatchStops(t *testing.T) {
 	s.clock.advance(interval)
 	stop()
 	early = nil
-	s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
 	s.agent.Watch(func(id nid.NID, alive bool, aliveness uint64) {
 		if got, times := s.agent.Alive(id); got != alive || times != aliveness {
 			t.Errorf("%v: told %v %d, asked %v %d", id, alive, aliveness, got, times)
@@ -153,7 +154,7 @@ func TestAgentChangesList(t *testing.T) {
 	s.start(func(c *AgentConfig) { c.Trace = true })
 	a := s.agent
 	s.clock.advance(interval)
-	s.arrive(s.list.NID(2), PingBits, s.ping(2))
+	s.arrive(s.list.NID(2), wire.PingBits, s.ping(2))
 	if e, ok := a.Explain(s.list.NID(3)); !ok || !e.Heard || e.Via != s.list.NID(2) || e.AgeThen != 2 || e.Age != 2 || e.Threshold != 16 {
 		t.Errorf("explained: %+v", e)
 	}
@@ -171,12 +172,12 @@ func TestAgentChangesList(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	staged := Header{
-		Flags: FlagParams | FlagStaged, N: n, Clock: a.Snapshot().Clock, Interval: interval,
+	staged := wire.Header{
+		Flags: wire.FlagParams | wire.FlagStaged, N: n, Clock: a.Snapshot().Clock, Interval: interval,
 		Digest: s.list.Digest(), Staged: next.Digest(),
 	}
 	for i := 1; i < n; i++ {
-		s.arrive(s.list.NID(i), PingBits, append(staged.AppendBinary(nil), young(n, i)...))
+		s.arrive(s.list.NID(i), wire.PingBits, append(staged.AppendBinary(nil), young(n, i)...))
 	}
 	if err := a.Commit(); err != nil {
 		t.Fatal(err)

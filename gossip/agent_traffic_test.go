@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -27,21 +28,21 @@ func TestAgentSends(t *testing.T) {
 		t.Errorf("%d messages left by %v", len(s.nis[0].tap), other)
 	}
 	s.nis[0], s.nis[1] = s.nis[1], s.nis[0]
-	s.arrive(s.list.NID(5), PingBits, s.ping(5))
+	s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
 	tap := s.nis[0].tap
 	if len(tap) != 3*n+1 {
 		t.Fatalf("%d messages in %d cycles and for a ping", len(tap), 3*n)
 	}
 	for i, p := range tap {
-		bits := uint64(PingBits)
+		bits := uint64(wire.PingBits)
 		if i == 3*n {
-			bits = ReplyBits
+			bits = wire.ReplyBits
 		}
-		h, body, err := ParseHeader(p.data)
-		if p.from != s.list.NID(2) || !p.priority || !p.cmd.AckMD.IsNone() || p.cmd.Portal != Portal || p.cmd.MatchBits != bits || err != nil {
+		h, body, err := wire.ParseHeader(p.data)
+		if p.from != s.list.NID(2) || !p.priority || !p.cmd.AckMD.IsNone() || p.cmd.Portal != wire.Portal || p.cmd.MatchBits != bits || err != nil {
 			t.Fatalf("message %d: %+v, %v", i, p, err)
 		}
-		if early := i < n; i < 3*n && (len(body) != n || (h.Flags&FlagParams != 0) != early) {
+		if early := i < n; i < 3*n && (len(body) != n || (h.Flags&wire.FlagParams != 0) != early) {
 			t.Errorf("ping %d has %d ages and flags %b (GO-9, GO-11)", i, len(body), h.Flags)
 		}
 	}
@@ -71,7 +72,7 @@ func TestAgentOvertakes(t *testing.T) {
 	s.start(nil)
 	for range 4 {
 		s.clock.advance(interval)
-		s.arrive(s.list.NID(2), PingBits, s.ping(2))
+		s.arrive(s.list.NID(2), wire.PingBits, s.ping(2))
 	}
 	for len(ni.sent) > 0 {
 		m := ni.sent[0]
@@ -81,9 +82,9 @@ func TestAgentOvertakes(t *testing.T) {
 	gossip, last := 0, -1
 	var clocks []uint64
 	for i, p := range ni.tap {
-		if p.cmd.Portal == Portal {
+		if p.cmd.Portal == wire.Portal {
 			gossip, last = gossip+1, i
-			h, _, _ := ParseHeader(p.data)
+			h, _, _ := wire.ParseHeader(p.data)
 			if p.to == target.NID {
 				clocks = append(clocks, h.Clock)
 			}
@@ -108,7 +109,7 @@ func TestAgentBuffers(t *testing.T) {
 	s.clock.advance(interval)
 	var all []*lnd.Delivery
 	for i := 1; i <= 6; i++ {
-		d := s.delivery(s.list.NID(i), PingBits, portals.MaxPayload)
+		d := s.delivery(s.list.NID(i), wire.PingBits, portals.MaxPayload)
 		if v := s.parse(d); (v == lnd.Hold) != (i > 4) {
 			t.Fatalf("message %d: verdict %v", i, v)
 		}
@@ -149,13 +150,13 @@ func TestAgentStops(t *testing.T) {
 		s.start(nil)
 		s.clock.advance(interval)
 		for i := 1; i <= 5; i++ { // the fifth waits when the agent stops
-			s.parse(s.delivery(s.list.NID(i), PingBits, 8))
+			s.parse(s.delivery(s.list.NID(i), wire.PingBits, 8))
 		}
 		before := len(ni.tap)
 		s.agent.Stop()
 		s.agent.Stop()
 		s.clock.advance(10 * interval)
-		if v := s.parse(s.delivery(s.list.NID(6), PingBits, 8)); v == lnd.Hold {
+		if v := s.parse(s.delivery(s.list.NID(6), wire.PingBits, 8)); v == lnd.Hold {
 			t.Error("a message waits for a node that has stopped")
 		}
 		if len(ni.tap) != before {
@@ -188,7 +189,7 @@ func TestAgentNeedsOneNID(t *testing.T) {
 		if !isConfig(err) {
 			t.Errorf("%s: got %v, want a ConfigError", name, err)
 		}
-		if v := s.parse(s.delivery(s.list.NID(3), PingBits, 8)); v == lnd.Hold || len(s.clock.timers) != timers {
+		if v := s.parse(s.delivery(s.list.NID(3), wire.PingBits, 8)); v == lnd.Hold || len(s.clock.timers) != timers {
 			t.Errorf("%s: the portal is lazy, or a timer runs", name)
 		}
 	}
@@ -202,7 +203,7 @@ func TestAgentSilent(t *testing.T) {
 	limit := s.agent.Params().Limits.Stealth
 	for range limit {
 		s.clock.advance(interval)
-		s.arrive(s.list.NID(5), PingBits, s.ping(5))
+		s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
 	}
 	if len(s.nis[0].tap) != 0 {
 		t.Errorf("%d messages during the silence", len(s.nis[0].tap))
@@ -256,7 +257,7 @@ func TestAgentAllocations(t *testing.T) {
 	ni := s.nis[0]
 	s.start(nil)
 	data := s.ping(5)
-	d := s.delivery(s.list.NID(5), PingBits, len(data))
+	d := s.delivery(s.list.NID(5), wire.PingBits, len(data))
 	run := func() {
 		ni.tap = ni.tap[:0]
 		d.Sink = lnd.Payload{}
@@ -284,7 +285,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	s := newStation(t, 4, testNIDs(4)[0])
 	s.start(nil)
 	from, data := s.list.NID(1), s.ping(1)
-	d := s.delivery(from, PingBits, len(data))
+	d := s.delivery(from, wire.PingBits, len(data))
 	user := nid.PID(1<<31 | 4711)
 	d.From.PID, d.Header.SrcPID = user, user
 	if s.parse(d) == lnd.Hold {
@@ -295,7 +296,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 0 {
 		t.Errorf("other PIDs %d, %+v", got.OtherPID, got.Stats)
 	}
-	s.arrive(from, PingBits, data)
+	s.arrive(from, wire.PingBits, data)
 	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 1 {
 		t.Errorf("of the participant: other PIDs %d, %+v", got.OtherPID, got.Stats)
 	}
@@ -306,9 +307,9 @@ func TestAgentSetKeys(t *testing.T) {
 	s := newStation(t, 2, testNIDs(2)[1])
 	s.start(nil)
 	from, data := s.list.NID(0), signed(t, 2, 0, 1, keysOf(t, "old"))
-	s.arrive(from, PingBits, data)
+	s.arrive(from, wire.PingBits, data)
 	s.agent.SetKeys(keysOf(t, "new", "old"))
-	s.arrive(from, PingBits, data)
+	s.arrive(from, wire.PingBits, data)
 	got := s.agent.Snapshot()
 	if got.Keys != 2 || got.Verified != [2]uint64{0, 1} || got.Stats.NotSigned != 1 || got.Stats.PingsReceived != 1 {
 		t.Errorf("%d keys verified %v, %+v", got.Keys, got.Verified, got.Stats)

@@ -1,6 +1,9 @@
 package gossip
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
 
 // agreement is what is known of the parameters of others.
 type agreement struct {
@@ -50,7 +53,7 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
 		return m.stranger(msg, out)
 	}
-	if msg.Flags&FlagStaged != 0 {
+	if msg.Flags&wire.FlagStaged != 0 {
 		m.params.changeHeard(m)
 	}
 	m.roll.note(m, msg)
@@ -60,12 +63,12 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 		m.params.verified = true
 		return false
 	}
-	if list == nil || msg.Flags&FlagParams != 0 && msg.Interval != m.cfg.Interval {
+	if list == nil || msg.Flags&wire.FlagParams != 0 && msg.Interval != m.cfg.Interval {
 		m.stats.Disagreements++
 		m.disagree(msg, out)
 		return false
 	}
-	if msg.Flags&FlagParams != 0 {
+	if msg.Flags&wire.FlagParams != 0 {
 		m.params.verified = true
 	}
 	if list != m.list {
@@ -79,8 +82,8 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 // has staged ours: we were started with it while the others change to it. They
 // understand what we say, and we them as soon as they answer that or commit.
 func (m *Machine) awaited(msg *incoming) bool {
-	return msg.Flags&FlagStaged != 0 && msg.Staged == m.list.Digest() &&
-		(msg.Flags&FlagParams == 0 || msg.Interval == m.cfg.Interval)
+	return msg.Flags&wire.FlagStaged != 0 && msg.Staged == m.list.Digest() &&
+		(msg.Flags&wire.FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
 // stranger drops a message of a node that is not a participant. If it takes itself
@@ -89,7 +92,7 @@ func (m *Machine) awaited(msg *incoming) bool {
 // strictly.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
-	if msg.Flags&FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
+	if msg.Flags&wire.FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
 		m.stats.Disagreements++
 		if m.params.strangers.add(msg.from, maxStrangers) {
 			m.tell(out, Event{Kind: Disagreed, NID: msg.from})
@@ -126,11 +129,11 @@ func (m *Machine) tellParams(msg *incoming, a *answers, out *Output) {
 	if a.cycle != m.cycle {
 		*a = answers{cycle: m.cycle}
 	}
-	if !msg.ping || msg.Flags&FlagParams == 0 || m.stealth.silent || a.count >= maxAnswers {
+	if !msg.ping || msg.Flags&wire.FlagParams == 0 || m.stealth.silent || a.count >= maxAnswers {
 		return
 	}
 	a.count++
-	h := Header{Flags: FlagParams | m.signedFlag(), N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
+	h := wire.Header{Flags: wire.FlagParams | m.signedFlag(), N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
 	from := len(out.Buf)
 	out.Buf = h.AppendBinary(out.Buf)
 	m.send(msg, from, out)

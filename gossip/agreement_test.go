@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -19,28 +20,28 @@ func TestParamsRide(t *testing.T) {
 		h.cycles(1)
 		early := cycle <= n
 		header, _ := h.sent(false)
-		if got := header.Flags&FlagParams != 0; got != early {
+		if got := header.Flags&wire.FlagParams != 0; got != early {
 			t.Errorf("ping of cycle %d has parameters: %v", cycle, got)
 		}
 		if early && (header.Interval != interval || header.Digest != h.list.Digest() || header.N != n) {
 			t.Errorf("ping of cycle %d: %+v", cycle, header)
 		}
 		h.ping(3, h.header(), young(n, 3)...)
-		if header, _ := h.sent(true); header.Flags&FlagParams != 0 != early {
+		if header, _ := h.sent(true); header.Flags&wire.FlagParams != 0 != early {
 			t.Errorf("reply of cycle %d: %+v", cycle, header)
 		}
 		h.ping(3, h.params(h.header()), young(n, 3)...)
-		if header, _ := h.sent(true); header.Flags&FlagParams == 0 {
+		if header, _ := h.sent(true); header.Flags&wire.FlagParams == 0 {
 			t.Errorf("cycle %d: a ping with parameters is answered without", cycle)
 		}
 	}
 }
 
 // spoil are the ways in which parameters can differ.
-var spoil = map[string]func(*Header){
-	"interval": func(h *Header) { h.Interval = 300 * time.Millisecond },
-	"digest":   func(h *Header) { h.Digest[7]++ },
-	"number":   func(h *Header) { h.N++ },
+var spoil = map[string]func(*wire.Header){
+	"interval": func(h *wire.Header) { h.Interval = 300 * time.Millisecond },
+	"digest":   func(h *wire.Header) { h.Digest[7]++ },
+	"number":   func(h *wire.Header) { h.N++ },
 }
 
 // TestDisagreement: nothing of a message with other parameters is taken, in
@@ -61,7 +62,7 @@ func TestDisagreement(t *testing.T) {
 				h.ping(4, bad, young(8, 4)...)
 				events = append(events, h.out.Events...)
 				answer, body := h.sent(true)
-				want := Header{Flags: FlagParams, N: 8, Interval: interval, Digest: h.list.Digest()}
+				want := wire.Header{Flags: wire.FlagParams, N: 8, Interval: interval, Digest: h.list.Digest()}
 				if answer != want || len(body) != 0 {
 					t.Errorf("answered with %+v, want %+v", answer, want)
 				}

@@ -40,9 +40,8 @@
 //
 // # Messages
 //
-// Messages are single PUTs to portal [Portal], little-endian; match bits tell
-// pings from replies. The header is described at [Header]. With [Config].Keys they are
-// signed; others are dropped.
+// Package gossip/wire describes them. With [Config].Keys they are signed; others are
+// dropped.
 //
 // # Bounds
 //

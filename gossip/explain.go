@@ -3,6 +3,7 @@ package gossip
 import (
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -119,7 +120,7 @@ type Params struct {
 func (a *Agent) Params() Params {
 	c := &a.cfg.Config
 	p := Params{
-		Version: Version, Self: a.self, IntervalMS: int64(c.Interval / time.Millisecond),
+		Version: wire.Version, Self: a.self, IntervalMS: int64(c.Interval / time.Millisecond),
 		RTTMS: float64(c.RTT) / float64(time.Millisecond), Quorum: choose(c.Quorum, 50),
 		ColdStart: c.ColdStart, Strict: c.Strict, Seed: c.Seed,
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -80,35 +81,37 @@ func (h *harness) cycles(n int) (events []Event) {
 }
 
 // header is what a peer with our parameters and clock would send.
-func (h *harness) header() Header { return Header{N: uint32(h.list.Len()), Clock: h.m.Clock()} }
+func (h *harness) header() wire.Header {
+	return wire.Header{N: uint32(h.list.Len()), Clock: h.m.Clock()}
+}
 
 // ping delivers a ping of participant from with these ages.
-func (h *harness) ping(from int, header Header, ages ...byte) {
+func (h *harness) ping(from int, header wire.Header, ages ...byte) {
 	h.t.Helper()
 	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendBinary(nil), ages...)})
 }
 
 // reply delivers a reply with a body.
-func (h *harness) reply(from int, header Header, body ...byte) {
+func (h *harness) reply(from int, header wire.Header, body ...byte) {
 	h.t.Helper()
 	h.step(Input{Kind: Reply, From: h.list.NID(from), Data: append(header.AppendBinary(nil), body...)})
 }
 
 // params adds our parameters to a header.
-func (h *harness) params(header Header) Header {
-	header.Flags |= FlagParams
+func (h *harness) params(header wire.Header) wire.Header {
+	header.Flags |= wire.FlagParams
 	header.Interval, header.Digest = interval, h.list.Digest()
 	return header
 }
 
 // sent parses the only message of the last step, or the ping that two partners got.
-func (h *harness) sent(reply bool) (Header, []byte) {
+func (h *harness) sent(reply bool) (wire.Header, []byte) {
 	h.t.Helper()
 	twice := !reply && len(h.sends) == 2 && bytes.Equal(h.sends[0].Data(&h.out), h.sends[1].Data(&h.out))
 	if len(h.sends) != 1 && !twice || h.sends[0].Reply != reply {
 		h.t.Fatalf("sent %d messages, %+v, want one with reply %v", len(h.sends), h.sends, reply)
 	}
-	header, body, err := ParseHeader(h.sends[0].Data(&h.out))
+	header, body, err := wire.ParseHeader(h.sends[0].Data(&h.out))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -34,7 +35,7 @@ func (c *troubled) pass(cycles int) { c.run(c.now+time.Duration(cycles)*interval
 func (c *troubled) forge(to, from int, clock uint64) {
 	ages := bytes.Repeat([]byte{unheard}, len(c.nodes))
 	ages[from] = 0
-	h := Header{N: uint32(len(c.nodes)), Clock: clock}
+	h := wire.Header{N: uint32(len(c.nodes)), Clock: clock}
 	c.step(c.nodes[to], Input{Kind: Ping, From: c.nodes[from].id, Data: append(h.AppendBinary(nil), ages...)})
 }
 
@@ -240,12 +241,12 @@ func TestStrangersChangeNothing(t *testing.T) {
 		other := h.params(h.header())
 		other.Interval += time.Second
 		staged := h.params(h.header())
-		staged.Flags |= FlagStaged
+		staged.Flags |= wire.FlagStaged
 		before, ride := bytes.Clone(h.m.Ages()), h.m.params.ride
 		events := 0
 		for i := range 200 {
 			from := nid.FromNumber(nid.MakeNet(nid.TCP, 0), 0x0B000001+uint32(i))
-			for _, header := range []Header{h.params(h.header()), bad, other, staged, {N: 8, Clock: 1<<64 - 1}} {
+			for _, header := range []wire.Header{h.params(h.header()), bad, other, staged, {N: 8, Clock: 1<<64 - 1}} {
 				h.step(Input{Kind: Ping, From: from, Data: append(header.AppendBinary(nil), young(8, 5)...)})
 				events += len(h.out.Events)
 				h.step(Input{Kind: Reply, From: from, Data: header.AppendBinary(nil)})

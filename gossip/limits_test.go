@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -112,7 +113,7 @@ func TestList(t *testing.T) {
 		"wildcard":     {ids[0], nid.Any()},
 		"loopback":     {nid.Lo0(), nid.Lo0()},
 		"invalid":      {ids[0], {}},
-		"too many":     make([]nid.NID, MaxParticipants+1), // GO-A15
+		"too many":     make([]nid.NID, wire.MaxParticipants+1), // GO-A15
 	} {
 		if _, err := NewList(bad); !isConfig(err) {
 			t.Errorf("%s: got %v, want a ConfigError", name, err)

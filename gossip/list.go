@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -12,7 +13,7 @@ import (
 // index. It does not change.
 type List struct {
 	nids   []nid.NID
-	digest Digest
+	digest wire.Digest
 }
 
 // NewList orders the NIDs of the participants. They must differ, be at least
@@ -23,8 +24,8 @@ func NewList(nids []nid.NID) (*List, error) {
 	switch {
 	case len(nids) < 2:
 		return nil, invalid("%d participants: want at least two", len(nids))
-	case len(nids) > MaxParticipants:
-		return nil, invalid("%d participants: a message has room for %d", len(nids), MaxParticipants)
+	case len(nids) > wire.MaxParticipants:
+		return nil, invalid("%d participants: a message has room for %d", len(nids), wire.MaxParticipants)
 	}
 	for i, id := range l.nids {
 		switch {
@@ -41,7 +42,7 @@ func NewList(nids []nid.NID) (*List, error) {
 }
 
 // digest is the SHA-1 digest of the NIDs as text, each with a line feed.
-func digest(nids []nid.NID) Digest {
+func digest(nids []nid.NID) wire.Digest {
 	var text []byte
 	for _, id := range nids {
 		text = append(id.AppendTo(text), '\n')
@@ -56,7 +57,7 @@ func (l *List) Len() int { return len(l.nids) }
 func (l *List) NID(i int) nid.NID { return l.nids[i] }
 
 // Digest is what participants compare.
-func (l *List) Digest() Digest { return l.digest }
+func (l *List) Digest() wire.Digest { return l.digest }
 
 // Index returns the index of a participant, or -1.
 func (l *List) Index(id nid.NID) int {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ulnet/gossip/wire"
 )
 
 // TestRulesInOrder compares the machine with the three rules of the design for
@@ -48,7 +50,7 @@ func TestRulesInOrder(t *testing.T) {
 					want[i] = min(want[i], older(ages[i]))
 				}
 				header := h.header()
-				header.Flags |= FlagBitmap
+				header.Flags |= wire.FlagBitmap
 				h.reply(from, header, body...)
 				want[from] = min(want[from], 1) // it was heard of directly
 			}
@@ -71,12 +73,12 @@ func TestLazyReply(t *testing.T) {
 		h.set(0, 10, 9, 1, 8, 7, 6, 5, 10, 10, 10, 10, 10, 10, 10, 10)
 		h.ping(3, h.params(h.header()), ages...)
 		header, body := h.sent(true)
-		e, err := parseEntries(header.Flags, body, 16)
+		e, err := wire.ParseEntries(header.Flags, body, 16)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got, want []int
-		e.each(func(i int, age byte) {
+		e.Each(func(i int, age byte) {
 			got = append(got, i)
 			if age != h.m.Ages()[i] {
 				t.Errorf("fudge %d: entry %d has age %d", fudge, i, age)
@@ -138,7 +140,7 @@ func TestStrict(t *testing.T) {
 		if ages := h.m.Ages(); ages[0] != unheard || ages[5] != oldest || ages[1] != 1 {
 			t.Errorf("strict %v: ages %v (GO-A2, GO-A6)", strict, ages)
 		}
-		if header, _ := h.sent(true); header.Flags&FlagParams == 0 {
+		if header, _ := h.sent(true); header.Flags&wire.FlagParams == 0 {
 			t.Errorf("strict %v: no parameters in the first cycles (GO-A16)", strict)
 		}
 		silent := newHarness(t, 16, 3, func(c *Config) { c.Strict, c.ColdStart = strict, false })

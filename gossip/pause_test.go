@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/gossip/wire"
 )
 
 // meet lets the machine hear from everybody in turn for some cycles.
@@ -54,7 +56,7 @@ func TestQuietAfterPause(t *testing.T) {
 	start := h.m.Clock()
 	h.now += 100 * interval
 	for age := range uint64(100) { // of all ages, the oldest first
-		header := h.params(Header{N: 16, Clock: start + age*5})
+		header := h.params(wire.Header{N: 16, Clock: start + age*5})
 		h.ping(1, header, young(16, 1)...)
 	}
 	for i, age := range h.m.Ages() {
@@ -66,7 +68,7 @@ func TestQuietAfterPause(t *testing.T) {
 		t.Errorf("clock %d after %d, counters %+v", h.m.Clock(), start+99*5, h.m.Stats())
 	}
 	h.cycles(1)
-	old := h.params(Header{N: 16, Clock: start + 60*5})
+	old := h.params(wire.Header{N: 16, Clock: start + 60*5})
 	h.ping(1, old, young(16, 1)...)
 	if h.m.Stats().Obsolete == 0 || h.m.Ages()[1] != unheard {
 		t.Error("an old message was merged after the quiet cycle")
@@ -330,7 +332,7 @@ func TestPauseAccusesNobody(t *testing.T) {
 		return slices.ContainsFunc(h.out.Events, func(e Event) bool { return e.Kind == ClockRefused })
 	}
 	ping := func(from int, clock uint64) {
-		header := h.params(Header{N: 16, Clock: clock})
+		header := h.params(wire.Header{N: 16, Clock: clock})
 		h.ping(from, header, young(16, from)...)
 	}
 	refused := h.m.Stats().BadClock

@@ -1,16 +1,19 @@
 package gossip
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
 
 // incoming is a message that is being looked at.
 type incoming struct {
-	Header
+	wire.Header
 	from    nid.NID
 	index   int // of from in our list, -1 if it is not there
 	ping    bool
 	body    []byte
-	entries entries  // of a reply
-	foreign *foreign // not nil: it speaks of the other list of a change
+	entries wire.Entries // of a reply
+	foreign *foreign     // not nil: it speaks of the other list of a change
 }
 
 // receive handles a message in the order of GO-A4: code, form, parameters, age of
@@ -26,13 +29,13 @@ func (m *Machine) receive(in Input, out *Output) {
 		m.params.unsigned[msg.from] = false
 	}
 	var err error
-	msg.Header, msg.body, err = ParseHeader(data)
+	msg.Header, msg.body, err = wire.ParseHeader(data)
 	m.message, m.messageClock = err == nil, msg.Clock
 	switch {
-	case err == ErrVersion && msg.index < 0 && m.roll.index(msg.from) < 0:
+	case err == wire.ErrVersion && msg.index < 0 && m.roll.index(msg.from) < 0:
 		m.stats.Strangers++
 		return
-	case err == ErrVersion:
+	case err == wire.ErrVersion:
 		m.stats.OtherVersion++
 		m.disagree(&msg, out)
 		return
@@ -73,12 +76,12 @@ func (m *Machine) wellFormed(msg *incoming) bool {
 	}
 	var err error
 	if !msg.ping {
-		msg.entries, err = parseEntries(msg.Flags, msg.body, n)
+		msg.entries, err = wire.ParseEntries(msg.Flags, msg.body, n)
 	}
 	switch {
-	case err == ErrNobody:
+	case err == wire.ErrNobody:
 		m.stats.ForNobody++
-	case err != nil, msg.ping && (msg.Flags&(FlagBitmap|FlagPairs) != 0 || len(msg.body) != n):
+	case err != nil, msg.ping && (msg.Flags&(wire.FlagBitmap|wire.FlagPairs) != 0 || len(msg.body) != n):
 		m.stats.Malformed++
 	case msg.ping && !m.possible(msg):
 		m.stats.NotYoung++
@@ -104,9 +107,9 @@ func (m *Machine) merge(msg *incoming) {
 	}
 	switch {
 	case !msg.ping && msg.foreign == nil:
-		msg.entries.each(func(i int, age byte) { m.learn(i, age, msg.from) })
+		msg.entries.Each(func(i int, age byte) { m.learn(i, age, msg.from) })
 	case !msg.ping:
-		msg.entries.each(func(i int, age byte) {
+		msg.entries.Each(func(i int, age byte) {
 			if i = msg.foreign.toOurs(i); i >= 0 {
 				m.learn(i, age, msg.from)
 			}

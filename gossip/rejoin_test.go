@@ -1,6 +1,10 @@
 package gossip
 
-import "testing"
+import (
+	"testing"
+
+	"ulnet/gossip/wire"
+)
 
 // TestCommitWhilePaused: who is known to be alive is counted, although no
 // change is told (GO-77, GO-A8, GO-A21).
@@ -62,7 +66,7 @@ func TestStartedWithNextList(t *testing.T) {
 			h.list = next
 			h.cycles(1)
 			header := h.in(old, true)
-			header.Flags, header.Staged = header.Flags|FlagStaged, staged.Digest()
+			header.Flags, header.Staged = header.Flags|wire.FlagStaged, staged.Digest()
 			before := h.m.Clock()
 			for _, from := range []int{0, 1, 2, 3} { // two leave
 				h.hear(old, old.NID(from), header)

@@ -1,8 +1,6 @@
 package gossip
 
-import (
-	"encoding/binary"
-)
+import "ulnet/gossip/wire"
 
 // header appends the header of a ping.
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
@@ -10,14 +8,14 @@ func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false,
 // headerFor appends a header about a list. Parameters are in it during our
 // first N cycles that are not silent, while the list is being changed here or
 // elsewhere, and when asked for.
-func (m *Machine) headerFor(b []byte, list *List, params bool, flags Flags) []byte {
-	h := Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
+func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags) []byte {
+	h := wire.Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
 	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
-		h.Flags |= FlagParams
+		h.Flags |= wire.FlagParams
 		h.Interval, h.Digest = m.cfg.Interval, list.Digest()
 	}
 	if m.roll.staged() || m.roll.committed && list != m.list {
-		h.Flags |= FlagStaged
+		h.Flags |= wire.FlagStaged
 		h.Staged = m.roll.newer(m).Digest()
 	}
 	return h.AppendBinary(b)
@@ -35,7 +33,7 @@ func (m *Machine) emptyReply(msg *incoming, out *Output) {
 		return
 	}
 	from := len(out.Buf)
-	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&FlagParams != 0, 0)
+	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&wire.FlagParams != 0, 0)
 	m.send(msg, from, out)
 }
 
@@ -60,23 +58,23 @@ func (m *Machine) reply(msg *incoming, out *Output) {
 	count, gap := 0, 2+m.limits.Fudge
 	mine.fresher(msg.body, gap, func(int, byte) { count++ })
 	bitmap := (len(msg.body) + 7) / 8
-	count = min(count, MaxParticipants-bitmap)
-	flags := Flags(0)
+	count = min(count, wire.MaxParticipants-bitmap)
+	flags := wire.Flags(0)
 	switch {
 	case count == 0:
-	case count*pairSize < bitmap+count:
-		flags = FlagPairs
+	case count*wire.PairSize < bitmap+count:
+		flags = wire.FlagPairs
 	default:
-		flags = FlagBitmap
+		flags = wire.FlagBitmap
 	}
 	from := len(out.Buf)
-	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&FlagParams != 0, flags)
+	out.Buf = m.headerFor(out.Buf, m.listOf(msg), msg.Flags&wire.FlagParams != 0, flags)
 	switch flags {
-	case FlagPairs:
+	case wire.FlagPairs:
 		mine.fresher(msg.body, gap, func(i int, age byte) {
-			out.Buf = append(binary.LittleEndian.AppendUint32(out.Buf, uint32(i)), age)
+			out.Buf = wire.AppendPair(out.Buf, i, age)
 		})
-	case FlagBitmap:
+	case wire.FlagBitmap:
 		out.Buf = appendBitmap(out.Buf, bitmap, count, mine, msg.body, gap)
 	}
 	m.send(msg, from, out)

@@ -1,6 +1,9 @@
 package gossip
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
 
 // roll is a change of the list of participants while the cluster runs
 // (GO-A21): a node that has staged the new list understands both, a node that
@@ -101,11 +104,11 @@ func (m *Machine) cancel() {
 func (m *Machine) spoken(msg *incoming) *List {
 	r := &m.roll
 	is := func(l *List) bool {
-		return int(msg.N) == l.Len() && (msg.Flags&FlagParams == 0 || msg.Digest == l.Digest())
+		return int(msg.N) == l.Len() && (msg.Flags&wire.FlagParams == 0 || msg.Digest == l.Digest())
 	}
 	ours, other := is(m.list), r.other != nil && is(r.other.list)
 	switch {
-	case ours && other && msg.Flags&FlagParams == 0:
+	case ours && other && msg.Flags&wire.FlagParams == 0:
 		switch {
 		case msg.index < 0:
 			return r.other.list
@@ -124,15 +127,15 @@ func (m *Machine) spoken(msg *incoming) *List {
 // note takes down how far the sender of a message is. An answer may be in a
 // list that its sender does not speak, for our sake.
 func (r *roll) note(m *Machine, msg *incoming) {
-	if r.other == nil || msg.Flags&(FlagParams|FlagStaged) == 0 {
+	if r.other == nil || msg.Flags&(wire.FlagParams|wire.FlagStaged) == 0 {
 		return
 	}
 	next := r.newer(m).Digest()
 	state := RollUnstaged
 	switch {
-	case msg.Flags&FlagStaged != 0 && msg.Staged == next:
+	case msg.Flags&wire.FlagStaged != 0 && msg.Staged == next:
 		state = RollStaged
-	case msg.Flags&FlagStaged != 0:
+	case msg.Flags&wire.FlagStaged != 0:
 		state = RollOther
 	case msg.Digest == next:
 		state = RollCommitted

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -25,16 +26,16 @@ func (h *harness) stage(l *List) {
 }
 
 // in is a header about another list, with parameters or without.
-func (h *harness) in(l *List, params bool) Header {
-	header := Header{N: uint32(l.Len()), Clock: h.m.Clock()}
+func (h *harness) in(l *List, params bool) wire.Header {
+	header := wire.Header{N: uint32(l.Len()), Clock: h.m.Clock()}
 	if params {
-		header.Flags, header.Interval, header.Digest = FlagParams, interval, l.Digest()
+		header.Flags, header.Interval, header.Digest = wire.FlagParams, interval, l.Digest()
 	}
 	return header
 }
 
 // hear delivers a ping of a participant, in the order of a list.
-func (h *harness) hear(l *List, from nid.NID, header Header) {
+func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.t.Helper()
 	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendBinary(nil), young(l.Len(), l.Index(from))...)})
 }
@@ -47,12 +48,12 @@ func TestRollStaged(t *testing.T) {
 	h.cycles(10)
 	h.stage(next)
 	h.cycles(1)
-	if header, _ := h.sent(false); header.Digest != h.list.Digest() || header.Flags&FlagStaged == 0 || header.Staged != next.Digest() {
+	if header, _ := h.sent(false); header.Digest != h.list.Digest() || header.Flags&wire.FlagStaged == 0 || header.Staged != next.Digest() {
 		t.Errorf("pings with %+v", header)
 	}
 	before := bytes.Clone(h.m.Ages())
 	h.hear(next, h.list.NID(5), h.in(next, true))
-	if header, _ := h.sent(true); header.N != 10 || header.Digest != next.Digest() || header.Flags&FlagStaged == 0 {
+	if header, _ := h.sent(true); header.N != 10 || header.Digest != next.Digest() || header.Flags&wire.FlagStaged == 0 {
 		t.Errorf("answers with %+v", header)
 	}
 	want := []byte{before[0], before[1], 0, 2, 2, 1, 2, 2}
@@ -104,21 +105,21 @@ func TestRollSameNumber(t *testing.T) {
 func TestRollIsHeard(t *testing.T) {
 	h := newHarness(t, 8, 2, nil)
 	h.cycles(10)
-	if header, _ := h.sent(false); header.Flags&FlagParams != 0 {
+	if header, _ := h.sent(false); header.Flags&wire.FlagParams != 0 {
 		t.Fatal("parameters after the first cycles")
 	}
 	staged := h.params(h.header())
-	staged.Flags |= FlagStaged
+	staged.Flags |= wire.FlagStaged
 	staged.Staged[3] = 1
 	h.ping(3, staged, young(8, 3)...)
 	for range h.m.Limits().Dead {
 		h.cycles(1)
-		if header, _ := h.sent(false); header.Flags&FlagParams == 0 {
+		if header, _ := h.sent(false); header.Flags&wire.FlagParams == 0 {
 			t.Fatalf("no parameters in cycle %d", h.m.Cycle())
 		}
 	}
 	h.cycles(1)
-	if header, _ := h.sent(false); header.Flags&FlagParams != 0 {
+	if header, _ := h.sent(false); header.Flags&wire.FlagParams != 0 {
 		t.Error("parameters for ever")
 	}
 }
@@ -179,12 +180,12 @@ func TestRollCommit(t *testing.T) {
 // TestRollStates: who is how far, from pings and answers (GO-A21).
 func TestRollStates(t *testing.T) {
 	next := newListOf(t, 0, 10)
-	staged := func(h Header) Header {
-		h.Flags, h.Staged = h.Flags|FlagStaged, next.Digest()
+	staged := func(h wire.Header) wire.Header {
+		h.Flags, h.Staged = h.Flags|wire.FlagStaged, next.Digest()
 		return h
 	}
-	other := func(h Header) Header {
-		h.Flags, h.Staged = h.Flags|FlagStaged, Digest{1}
+	other := func(h wire.Header) wire.Header {
+		h.Flags, h.Staged = h.Flags|wire.FlagStaged, wire.Digest{1}
 		return h
 	}
 	h := newHarness(t, 8, 0, nil)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+
+	"ulnet/gossip/wire"
 )
 
 // TestClock is the Lamport clock: GO-13 at zero, GO-14 a tick before the
@@ -45,12 +47,12 @@ func TestFigure(t *testing.T) {
 		t.Errorf("participant 0 has %v, want %v", h.m.Ages(), want)
 	}
 	header, body := h.sent(true)
-	e, err := parseEntries(header.Flags, body, 4)
+	e, err := wire.ParseEntries(header.Flags, body, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[int]byte{}
-	e.each(func(i int, age byte) { got[i] = age })
+	e.Each(func(i int, age byte) { got[i] = age })
 	if len(got) != 2 || got[0] != 0 || got[1] != 4 {
 		t.Errorf("the reply has %v, want entries 0 and 1", got)
 	}
@@ -78,7 +80,7 @@ func TestHopAges(t *testing.T) {
 	}
 	body := []byte{0b1000, 2}
 	header := h.header()
-	header.Flags = FlagBitmap
+	header.Flags = wire.FlagBitmap
 	h.reply(1, header, body...)
 	if want := []byte{0, 1, 6, 3}; !bytes.Equal(h.m.Ages(), want) {
 		t.Errorf("by a reply: got %v, want %v", h.m.Ages(), want)
@@ -144,7 +146,7 @@ func TestReplyFits(t *testing.T) {
 	ages[3] = 0
 	h.ping(3, h.params(h.header()), ages...)
 	header, body := h.sent(true)
-	if _, err := parseEntries(header.Flags, body, n); err != nil || h.sends[0].End-h.sends[0].Begin > 1<<20 {
+	if _, err := wire.ParseEntries(header.Flags, body, n); err != nil || h.sends[0].End-h.sends[0].Begin > 1<<20 {
 		t.Errorf("%d bytes: %v", h.sends[0].End-h.sends[0].Begin, err)
 	}
 }

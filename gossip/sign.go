@@ -3,6 +3,7 @@ package gossip
 import (
 	"encoding/binary"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -13,9 +14,9 @@ const label = "gossip"
 // binding is what the code of a message is bound to: sender, receiver, and whether it
 // is a ping or a reply, which the message itself does not say.
 func binding(from, to nid.NID, reply bool) keyring.Binding {
-	bits := uint64(PingBits)
+	bits := uint64(wire.PingBits)
 	if reply {
-		bits = ReplyBits
+		bits = wire.ReplyBits
 	}
 	return keyring.Between(from, to).Number(bits)
 }
@@ -28,9 +29,9 @@ func (m *Machine) queue(to nid.NID, reply bool, from int, out *Output) {
 }
 
 // signedFlag is the flag for messages of ours.
-func (m *Machine) signedFlag() Flags {
+func (m *Machine) signedFlag() wire.Flags {
 	if m.ring.On() {
-		return FlagSigned
+		return wire.FlagSigned
 	}
 	return 0
 }
@@ -39,9 +40,9 @@ func (m *Machine) signedFlag() Flags {
 // ours are: with one of our keys, or not at all without keys.
 func (m *Machine) authentic(in *Input) ([]byte, bool) {
 	b := in.Data
-	signed := len(b) >= HeaderSize && Flags(binary.LittleEndian.Uint16(b[2:]))&FlagSigned != 0
+	signed := wire.Signed(b)
 	if !m.ring.On() {
-		return b, !signed || binary.LittleEndian.Uint16(b) != Version
+		return b, !signed || binary.LittleEndian.Uint16(b) != wire.Version
 	}
 	b, ok := m.ring.Verify(b, binding(in.From, m.list.NID(m.self), in.Kind == Reply))
 	return b, ok && signed

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -46,15 +47,15 @@ func signed(t testing.TB, n, self, to int, keys keyring.Keys) []byte {
 func TestSignedMessage(t *testing.T) {
 	plain, with := signed(t, 2, 0, 1, keyring.Keys{}), signed(t, 2, 0, 1, keysOf(t, "key"))
 	want := slices.Clone(plain)
-	want[2] |= byte(FlagSigned)
+	want[2] |= byte(wire.FlagSigned)
 	if body := with[:len(with)-keyring.CodeSize]; !bytes.Equal(body, want) {
 		t.Errorf("signed %x\nplain  %x", with, plain)
 	}
 	if code := hex.EncodeToString(with[len(with)-keyring.CodeSize:]); code != "6e6063a055f0323572600ede" {
 		t.Errorf("code %s of %x", code, with[:len(with)-keyring.CodeSize])
 	}
-	m, err := ParseMessage(PingBits, with)
-	if err != nil || m.Flags&FlagSigned == 0 || len(m.Entries) != 2 {
+	m, err := wire.ParseMessage(wire.PingBits, with)
+	if err != nil || m.Flags&wire.FlagSigned == 0 || len(m.Entries) != 2 {
 		t.Errorf("an observer reads %+v, %v", m, err)
 	}
 	if m.Flags.String() != "params,signed" {
@@ -69,7 +70,7 @@ func TestNotSigned(t *testing.T) {
 	key, other := keysOf(t, "key"), keysOf(t, "other")
 	good, plain := signed(t, n, 1, 0, key), signed(t, n, 1, 0, keyring.Keys{})
 	flagOff := slices.Clone(good)
-	flagOff[2] &^= byte(FlagSigned)
+	flagOff[2] &^= byte(wire.FlagSigned)
 	version := slices.Clone(good)
 	version[0]++
 	for _, c := range []struct {

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/wire"
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/wire"
+	lnetwire "ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -45,7 +46,7 @@ type testNI struct {
 // sentPut is a PUT as a tap sees it.
 type sentPut struct {
 	from, to nid.NID
-	cmd      wire.PutCmd
+	cmd      lnetwire.PutCmd
 	data     []byte
 	priority bool
 }
@@ -118,11 +119,11 @@ func (s *station) start(change func(*AgentConfig)) {
 // delivery begins the arrival of a PUT.
 func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
-	d.Header = wire.Header{
+	d.Header = lnetwire.Header{
 		SrcNID: from, DestNID: s.nis[0].id, SrcPID: nid.LustrePID, DestPID: nid.LustrePID,
-		Type: wire.Put, PayloadLength: uint32(size),
+		Type: lnetwire.Put, PayloadLength: uint32(size),
 	}
-	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits, Portal: Portal})
+	d.Header.SetPut(lnetwire.PutCmd{AckMD: lnetwire.NoHandle(), MatchBits: bits, Portal: wire.Portal})
 	return d
 }
 
@@ -151,7 +152,7 @@ func (s *station) arrive(from nid.NID, bits uint64, data []byte) {
 func (s *station) ping(i int) []byte {
 	var clock uint64
 	s.agent.runner.Inspect(func() { clock = s.agent.m.Clock() })
-	h := Header{Flags: FlagParams, N: uint32(s.list.Len()), Clock: clock, Interval: interval, Digest: s.list.Digest()}
+	h := wire.Header{Flags: wire.FlagParams, N: uint32(s.list.Len()), Clock: clock, Interval: interval, Digest: s.list.Digest()}
 	return append(h.AppendBinary(nil), young(s.list.Len(), i)...)
 }
 

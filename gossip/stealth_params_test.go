@@ -1,6 +1,10 @@
 package gossip
 
-import "testing"
+import (
+	"testing"
+
+	"ulnet/gossip/wire"
+)
 
 // TestParametersAfterSilence: the N cycles in which messages carry parameters
 // are those in which there are messages (GO-A16 with GO-70): or a newcomer that
@@ -20,7 +24,7 @@ func TestParametersAfterSilence(t *testing.T) {
 			for i := range n + 2 {
 				h.cycles(1)
 				header, _ := h.sent(false)
-				if carries := header.Flags&FlagParams != 0; carries != (i < n) {
+				if carries := header.Flags&wire.FlagParams != 0; carries != (i < n) {
 					t.Errorf("ping %d after the silence: parameters %v", i+1, carries)
 				}
 			}

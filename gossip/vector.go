@@ -3,13 +3,15 @@ package gossip
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"ulnet/gossip/wire"
 )
 
 // Ages are bytes. A known age saturates at oldest; unheard says that nobody
 // has ever told, and stays until somebody does.
 const (
-	oldest  = 254
-	unheard = 255
+	oldest  = wire.Oldest
+	unheard = wire.Unheard
 )
 
 // The vector is worked on eight entries at a time: a word of eight lanes.

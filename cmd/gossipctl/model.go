@@ -6,6 +6,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 )
 
 // robustLoss is the share of lost messages up to which the default limit of
@@ -73,7 +74,7 @@ func (m model) bytes() float64 {
 	n := float64(m.n)
 	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)
 	reply := math.Min(math.Ceil(n/8)+fresher, 5*fresher)
-	once := gossip.HeaderSize + n + (1-m.loss)*(gossip.HeaderSize+reply)
+	once := gossipwire.HeaderSize + n + (1-m.loss)*(gossipwire.HeaderSize+reply)
 	return once * (1 + 2*m.loss*m.loss)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -135,7 +136,7 @@ func TestModelSpread(t *testing.T) {
 
 // TestModelLoss: much loss raises the limit of death, in small clusters too.
 func TestModelLoss(t *testing.T) {
-	for _, n := range []int{2, 8, 64, 1000, gossip.MaxParticipants} {
+	for _, n := range []int{2, 8, 64, 1000, gossipwire.MaxParticipants} {
 		calm := newModel(n, 0).limits.Dead
 		last := calm
 		for _, loss := range []float64{0.2, 0.3, 0.4, 0.6} {

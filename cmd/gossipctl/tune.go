@@ -8,6 +8,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 )
 
 func tuneCommand(g *globals) *cobra.Command {
@@ -67,8 +68,8 @@ type tuneDoc struct {
 // recommend finds numbers.
 func (t *tuning) recommend() (tuneDoc, error) {
 	switch {
-	case t.nodes < 2 || t.nodes > gossip.MaxParticipants:
-		return tuneDoc{}, cli.Usagef("--nodes: want a number from 2 to %d, not %d", gossip.MaxParticipants, t.nodes)
+	case t.nodes < 2 || t.nodes > gossipwire.MaxParticipants:
+		return tuneDoc{}, cli.Usagef("--nodes: want a number from 2 to %d, not %d", gossipwire.MaxParticipants, t.nodes)
 	case t.rtt < 0 || t.rtt > time.Hour:
 		return tuneDoc{}, cli.Usagef("--rtt: want a time from 0 to 1h, not %v", t.rtt)
 	case !(t.loss >= 0 && t.loss <= 60):

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
-	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
@@ -144,22 +144,22 @@ func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, ro
 	if name < r.n {
 		ages[name] = 0
 	}
-	good := gossip.Header{N: uint32(r.n), Clock: clocks[round%len(clocks)]}
-	bad := gossip.Header{Flags: gossip.FlagParams | gossip.FlagStaged, N: uint32(r.n), Clock: clock, Interval: 300 * time.Millisecond}
+	good := gossipwire.Header{N: uint32(r.n), Clock: clocks[round%len(clocks)]}
+	bad := gossipwire.Header{Flags: gossipwire.FlagParams | gossipwire.FlagStaged, N: uint32(r.n), Clock: clock, Interval: 300 * time.Millisecond}
 	signed := good
-	signed.Flags |= gossip.FlagSigned
+	signed.Flags |= gossipwire.FlagSigned
 	p := s.connect(r, server)
 	for _, b := range [][]byte{
 		good.AppendBinary(nil), bad.AppendBinary(nil), append(append(signed.AppendBinary(nil), ages...), make([]byte, keyring.CodeSize)...),
 	} {
-		if len(b) < gossip.HeaderSize+r.n+keyring.CodeSize {
+		if len(b) < gossipwire.HeaderSize+r.n+keyring.CodeSize {
 			b = append(b, ages...)
 		}
 		h := p.Header()
 		if name < r.n {
 			h.SrcNID = nid.MustParse(r.nid(name))
 		}
-		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: gossip.PingBits, Portal: gossip.Portal})
+		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: gossipwire.PingBits, Portal: gossipwire.Portal})
 		h.Type, h.PayloadLength = wire.Put, uint32(len(b))
 		if _, err := s.conns[server].Write(p.Message(lnetHeader, h, b)); err != nil { // it was refused: again
 			s.conns[server] = nil

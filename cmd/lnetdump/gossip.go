@@ -7,17 +7,17 @@ import (
 	"strconv"
 	"strings"
 
-	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 )
 
 // gossipMessage is a message of gossip.
-type gossipMessage struct{ gossip.Message }
+type gossipMessage struct{ gossipwire.Message }
 
 func readGossip(put wire.PutCmd, payload []byte) (capture.Understood, error) {
-	m, err := gossip.ParseMessage(put.MatchBits, payload)
-	if err != nil && !errors.Is(err, gossip.ErrBody) {
+	m, err := gossipwire.ParseMessage(put.MatchBits, payload)
+	if err != nil && !errors.Is(err, gossipwire.ErrBody) {
 		return nil, err // without a header
 	}
 	return &gossipMessage{m}, err
@@ -53,11 +53,11 @@ const agesPerLine = 32
 
 // Details implements capture.Understood.
 func (m *gossipMessage) Details() []string {
-	lines := []string{fmt.Sprintf("%s, version %d, flags %v, n %d, clock %d", m.kind(), gossip.Version, m.Flags, m.N, m.Clock)}
-	if m.Flags&gossip.FlagParams != 0 {
+	lines := []string{fmt.Sprintf("%s, version %d, flags %v, n %d, clock %d", m.kind(), gossipwire.Version, m.Flags, m.N, m.Clock)}
+	if m.Flags&gossipwire.FlagParams != 0 {
 		lines = append(lines, fmt.Sprintf("interval %v, list %v", m.Interval, m.Digest))
 	}
-	if m.Flags&gossip.FlagStaged != 0 {
+	if m.Flags&gossipwire.FlagStaged != 0 {
 		lines = append(lines, fmt.Sprintf("staged list %v", m.Staged))
 	}
 	for rest := m.Entries; len(rest) > 0; {
@@ -70,7 +70,7 @@ func (m *gossipMessage) Details() []string {
 
 // row is a line of ages: of a ping they are in order, of a reply each needs its
 // index.
-func (m *gossipMessage) row(entries []gossip.Entry) string {
+func (m *gossipMessage) row(entries []gossipwire.Entry) string {
 	var b strings.Builder
 	if !m.Reply {
 		fmt.Fprintf(&b, "ages from %d:", entries[0].Index)
@@ -90,11 +90,11 @@ func (m *gossipMessage) row(entries []gossip.Entry) string {
 // MarshalJSON implements json.Marshaler: a ping has its ages in order, a reply
 // has pairs.
 func (m *gossipMessage) MarshalJSON() ([]byte, error) {
-	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10), Signed: m.Flags&gossip.FlagSigned != 0}
-	if m.Flags&gossip.FlagParams != 0 {
+	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10), Signed: m.Flags&gossipwire.FlagSigned != 0}
+	if m.Flags&gossipwire.FlagParams != 0 {
 		e.Interval, e.Digest = m.Interval.Milliseconds(), m.Digest.String()
 	}
-	if m.Flags&gossip.FlagStaged != 0 {
+	if m.Flags&gossipwire.FlagStaged != 0 {
 		e.Staged = m.Staged.String()
 	}
 	for _, a := range m.Entries {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnet/wire"
@@ -46,7 +46,7 @@ func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile)
 // TestGossipHostile: what is no gossip is shown without one, and what has a
 // header only with that.
 func TestGossipHostile(t *testing.T) {
-	header := gossip.Header{Flags: gossip.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendBinary(nil)
+	header := gossipwire.Header{Flags: gossipwire.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendBinary(nil)
 	for _, c := range []struct {
 		name string
 		bits uint64
@@ -54,11 +54,11 @@ func TestGossipHostile(t *testing.T) {
 		is   bool
 		err  error
 	}{
-		{"bits of nobody", 7, header, false, gossip.ErrBits},
-		{"nothing", gossip.PingBits, nil, false, gossip.ErrShort},
-		{"another version", gossip.PingBits, make([]byte, 100), false, gossip.ErrVersion},
-		{"a bitmap of 2^31", gossip.ReplyBits, append(header, 1, 2, 3), true, gossip.ErrBody},
-		{"ping with a bitmap", gossip.PingBits, header, true, gossip.ErrBody},
+		{"bits of nobody", 7, header, false, gossipwire.ErrBits},
+		{"nothing", gossipwire.PingBits, nil, false, gossipwire.ErrShort},
+		{"another version", gossipwire.PingBits, make([]byte, 100), false, gossipwire.ErrVersion},
+		{"a bitmap of 2^31", gossipwire.ReplyBits, append(header, 1, 2, 3), true, gossipwire.ErrBody},
+		{"ping with a bitmap", gossipwire.PingBits, header, true, gossipwire.ErrBody},
 	} {
 		is, err := readGossip(wire.PutCmd{MatchBits: c.bits}, c.data)
 		if (is != nil) != c.is || err != c.err {
@@ -71,13 +71,13 @@ func TestGossipHostile(t *testing.T) {
 func FuzzGossip(f *testing.F) {
 	capturetest.Decode(f, gossipFile, func(r *capture.Record) {
 		if _, ok := dissectors.Read(r); ok {
-			f.Add(r.Header.Put().MatchBits == gossip.ReplyBits, strings.Clone(string(r.Payload)))
+			f.Add(r.Header.Put().MatchBits == gossipwire.ReplyBits, strings.Clone(string(r.Payload)))
 		}
 	})
 	f.Fuzz(func(t *testing.T, reply bool, data string) {
-		put := wire.PutCmd{MatchBits: gossip.PingBits}
+		put := wire.PutCmd{MatchBits: gossipwire.PingBits}
 		if reply {
-			put.MatchBits = gossip.ReplyBits
+			put.MatchBits = gossipwire.ReplyBits
 		}
 		is, err := readGossip(put, []byte(data))
 		if is == nil {

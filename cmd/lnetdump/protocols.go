@@ -6,7 +6,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/gossip/zone"
 	"ulnet/health"
 	"ulnet/lnd/capture"
@@ -16,7 +16,7 @@ import (
 
 // dissectors are for the users of portals whose messages stand for themselves.
 var dissectors = capture.Portals{
-	gossip.Portal:       {Protocol: "gossip", Read: readGossip},
+	gossipwire.Portal:   {Protocol: "gossip", Read: readGossip},
 	health.ServerPortal: {Protocol: "health", Read: readHealth},
 	health.ClientPortal: {Protocol: "health", Read: readHealth},
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -14,7 +15,7 @@ import (
 // say nothing.
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
 	p := n.programs[to]
-	h := gossip.Header{N: uint32(p.m.Len()), Clock: clock}
+	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}
 	data := h.AppendBinary(nil)
 	for i := range p.m.Len() {
 		age := byte(255)

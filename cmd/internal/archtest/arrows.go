@@ -81,10 +81,11 @@ var Rules = []Rule{
 	{Package: "lnet/discovery", May: "portals lnet lnet/nid lnet/wire lnet/machine lnd"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
-	{Package: "gossip/gossipsim", May: simulatedMay + "gossip lnet/lnetsim"},
+	{Package: "gossip/wire", May: "portals/keyring"},
+	{Package: "gossip/gossipsim", May: simulatedMay + "gossip gossip/wire lnet/lnetsim"},
 	{Package: "gossip/zone/zonesim", May: simulatedMay + "gossip/zone lnet/lnetsim"},
 	{Package: "gossip/zone", May: userMay, Tests: nodesMay},
-	{Package: "gossip", May: userMay + "gossip/zone", Tests: nodesMay + "lnet/wire gossip/gossipsim"},
+	{Package: "gossip", May: userMay + "gossip/wire", Tests: nodesMay + "lnet/wire gossip/gossipsim"},
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/tree lnet/lnetsim"},
 	{Package: "scoll/rmcast/rmcastsim", May: simulatedMay + "scoll/rmcast lnet/lnetsim"},
 	{Package: "scoll/tree"},

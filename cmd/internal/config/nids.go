@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -69,7 +69,7 @@ func (l *nidList) add(text string) error {
 	if err != nil {
 		return err
 	}
-	more, err := set.Expand(gossip.MaxParticipants - len(l.nids))
+	more, err := set.Expand(gossipwire.MaxParticipants - len(l.nids))
 	if err != nil {
 		return err
 	}

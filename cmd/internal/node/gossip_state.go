@@ -7,6 +7,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -104,7 +105,7 @@ func (s *gossipSetup) params(agent *gossip.Agent) gossip.Params {
 	}
 	limits, _ := s.cfg.Limits(s.list.Len()) // init has checked it
 	return gossip.Params{
-		Version: gossip.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
+		Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
 		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
 		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
 	}

@@ -1,4 +1,4 @@
-package gossip
+package wire
 
 import (
 	"crypto/sha1"
@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/bits"
 	"time"
 
 	"ulnet/portals/keyring"
@@ -25,7 +24,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // Flags say what follows the fixed header.
 type Flags uint16
 
-// The flags.
+// The flags. A reply has at most one of FlagBitmap and FlagPairs.
 const (
 	FlagParams Flags = 1 << iota // Interval and Digest
 	FlagStaged                   // the digest of the list that is staged
@@ -35,12 +34,29 @@ const (
 	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs | FlagSigned
 )
 
+var flagNames = [...]string{"params", "staged", "bitmap", "pairs", "signed"}
+
+// String returns the names of the flags that are set.
+func (f Flags) String() string {
+	s := ""
+	for i, name := range flagNames {
+		if f>>i&1 != 0 {
+			s += "," + name
+		}
+	}
+	if s == "" {
+		return "none"
+	}
+	return s[1:]
+}
+
 // Sizes in bytes.
 const (
 	HeaderSize = 16
 	paramsSize = 4 + sha1.Size
 	stagedSize = sha1.Size
-	pairSize   = 5
+	// PairSize is the size of an entry in the form of FlagPairs.
+	PairSize = 5
 	// MaxParticipants is how many ages fit one LNet message with the largest
 	// header.
 	MaxParticipants = 1<<20 - HeaderSize - paramsSize - stagedSize - keyring.CodeSize
@@ -126,61 +142,7 @@ func ParseHeader(b []byte) (h Header, rest []byte, err error) {
 	return h, rest, nil
 }
 
-// entries is the body of a reply, checked.
-type entries struct {
-	flags  Flags
-	bitmap []byte
-	ages   []byte // or pairs
-}
-
-// parseEntries checks the body of a reply about n participants.
-func parseEntries(flags Flags, body []byte, n int) (entries, error) {
-	e := entries{flags: flags, ages: body}
-	switch {
-	case flags&FlagBitmap != 0:
-		size := (n + 7) / 8
-		if len(body) < size {
-			return e, ErrBody
-		}
-		e.bitmap, e.ages = body[:size], body[size:]
-		if n%8 != 0 && e.bitmap[size-1]>>(n%8) != 0 {
-			return e, ErrNobody
-		}
-		set := 0
-		for _, b := range e.bitmap {
-			set += bits.OnesCount8(b)
-		}
-		if set != len(e.ages) {
-			return e, ErrBody
-		}
-	case flags&FlagPairs != 0:
-		if len(body)%pairSize != 0 || len(body)/pairSize > n {
-			return e, ErrBody
-		}
-		for p := body; len(p) > 0; p = p[pairSize:] {
-			if binary.LittleEndian.Uint32(p) >= uint32(n) {
-				return e, ErrNobody
-			}
-		}
-	case len(body) != 0:
-		return e, ErrBody
-	}
-	return e, nil
-}
-
-// each calls f for each entry.
-func (e *entries) each(f func(i int, age byte)) {
-	if e.flags&FlagPairs != 0 {
-		for p := e.ages; len(p) > 0; p = p[pairSize:] {
-			f(int(binary.LittleEndian.Uint32(p)), p[4])
-		}
-		return
-	}
-	k := 0
-	for i, b := range e.bitmap {
-		for ; b != 0; b &= b - 1 {
-			f(i*8+bits.TrailingZeros8(b), e.ages[k])
-			k++
-		}
-	}
+// Signed reports whether a message says that a code ends it.
+func Signed(b []byte) bool {
+	return len(b) >= HeaderSize && Flags(binary.LittleEndian.Uint16(b[2:]))&FlagSigned != 0
 }

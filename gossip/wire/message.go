@@ -1,7 +1,6 @@
-package gossip
+package wire
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"ulnet/portals/keyring"
@@ -24,7 +23,7 @@ type Entry struct {
 
 // String returns the age, or a word for it.
 func (e Entry) String() string {
-	if e.Age == unheard {
+	if e.Age == Unheard {
 		return "-"
 	}
 	return fmt.Sprint(e.Age)
@@ -44,16 +43,16 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 		return m, ErrBits
 	}
 	var body []byte
-	if len(data) >= HeaderSize+keyring.CodeSize && Flags(binary.LittleEndian.Uint16(data[2:]))&FlagSigned != 0 {
+	if Signed(data) && len(data) >= HeaderSize+keyring.CodeSize {
 		data = data[:len(data)-keyring.CodeSize] // an observer has no key
 	}
 	if m.Header, body, err = ParseHeader(data); err != nil {
 		return m, err
 	}
 	if m.Reply {
-		e, err := parseEntries(m.Flags, body, int(m.N))
+		e, err := ParseEntries(m.Flags, body, int(m.N))
 		if err == nil {
-			e.each(func(i int, age byte) { m.Entries = append(m.Entries, Entry{i, age}) })
+			e.Each(func(i int, age byte) { m.Entries = append(m.Entries, Entry{i, age}) })
 		}
 		return m, err
 	}
@@ -64,20 +63,4 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 		m.Entries = append(m.Entries, Entry{i, age})
 	}
 	return m, nil
-}
-
-var flagNames = [...]string{"params", "staged", "bitmap", "pairs", "signed"}
-
-// String returns the names of the flags that are set.
-func (f Flags) String() string {
-	s := ""
-	for i, name := range flagNames {
-		if f>>i&1 != 0 {
-			s += "," + name
-		}
-	}
-	if s == "" {
-		return "none"
-	}
-	return s[1:]
 }

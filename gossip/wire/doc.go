@@ -1,0 +1,24 @@
+// Package wire is the wire format of gossip: what participants send each other, for
+// the machine of package engine and for those who look on, such as lnetdump. It does no
+// I/O and knows no rules.
+//
+// Messages are single PUTs to portal [Portal], little-endian; match bits tell pings from
+// replies. Each begins with a [Header].
+package wire
+
+// Portal is the portal for gossip.
+const Portal = 53
+
+// Match bits tell pings from replies (seed 003, Matching Buffers with Incoming
+// Messages).
+const (
+	PingBits  = 0x676F7373_00000001
+	ReplyBits = 0x676F7373_00000002
+)
+
+// Ages are bytes, in cycles. A known age saturates at Oldest; Unheard says that nobody
+// has ever told.
+const (
+	Oldest  = 254
+	Unheard = 255
+)
