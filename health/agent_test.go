@@ -80,7 +80,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
 			ServerConfig: health.ServerConfig{Servers: c.ids, Keys: c.keys[i]}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
-			Wall:   func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(c.fabric.Now())) },
+			Wall:   c.wall,
 			Export: func(health.ClientID, uint64) []byte { return []byte("export") },
 			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
 			Log:    slog.New(slog.NewTextHandler(&c.log, nil)),
@@ -95,6 +95,9 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		c.t.Error(err)
 	}
 }
+
+// wall is the time of the wall.
+func (c *cluster) wall() time.Time { return time.Unix(1e9, 0).Add(time.Duration(c.fabric.Now())) }
 
 func (c *cluster) run(d time.Duration) {
 	c.t.Helper()
@@ -302,5 +305,26 @@ func TestAgentStore(t *testing.T) {
 	}
 	if _, err := health.Dial(table, health.DialConfig{}); !errors.Is(err, portals.ErrNoLoopback) {
 		t.Error(err)
+	}
+}
+
+// TestRestoredTombstones: CH-65: tombstones end in their order, whatever the order in which
+// a store has them.
+func TestRestoredTombstones(t *testing.T) {
+	c := newCluster(t, 0)
+	c.run(time.Second)
+	const graves, apart = 16, 10 * time.Second
+	for i := range graves {
+		id := health.ClientID{byte(graves - i)} // the last in the order of ids is the first to end
+		c.stores[0].graves[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
+	}
+	c.fabric.Kill(0)
+	c.fabric.Start(0, false)
+	for left := graves; left >= 0; left-- {
+		c.run(apart / 2)
+		if n := c.agents[0].Status().Tombstones; n != left {
+			t.Fatalf("%d tombstones, want %d", n, left)
+		}
+		c.run(apart / 2)
 	}
 }

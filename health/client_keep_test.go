@@ -13,7 +13,7 @@ func TestPingsOldMaster(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	old := h.settled()
 	h.from(old, Message{Kind: Notice, Code: Draining})
-	pings := 0
+	pings, steps := 0, 0
 	for last, end := h.now, h.now+3*h.c.cfg.Evict; h.now < end; {
 		for len(h.sent) > 0 {
 			if h.to[0] == old {
@@ -28,6 +28,9 @@ func TestPingsOldMaster(t *testing.T) {
 		}
 		if h.now > last+h.c.cfg.Ping {
 			t.Fatalf("the old master has heard nothing for %v", h.now-last)
+		}
+		if steps++; steps > 1000 {
+			t.Fatalf("%d steps until %v: what is due is not done, and the client is called for it over and over", steps, h.now)
 		}
 		h.now = h.wake
 		h.step(ClientInput{})

@@ -86,7 +86,8 @@ func create(path string, b []byte) error {
 	return nil
 }
 
-func syncDir(dir string) error {
+// syncDir makes the names in a directory durable. A variable for tests.
+var syncDir = func(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

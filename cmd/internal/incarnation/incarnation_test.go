@@ -2,6 +2,7 @@ package incarnation_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"math"
 	"os"
@@ -96,6 +97,71 @@ func TestDamage(t *testing.T) {
 		if after := mustNext(t, dir, now); after != n+1 {
 			t.Errorf("%x: life %d after %d", b, after, n)
 		}
+	}
+}
+
+// TestKeptDamage: CH-4: damage of any byte, or of the length, of a number that a protocol
+// keeps is said, and the file is set aside; the next one is kept.
+func TestKeptDamage(t *testing.T) {
+	dir := t.TempDir()
+	if err := incarnation.Keep(dir, "zone", 7); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, incarnation.File+"-*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	sound, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * len(sound) {
+		b := bytes.Clone(sound)
+		switch at := i / 3; i % 3 {
+		case 0:
+			b[at] ^= 1 << (at % 8)
+		case 1:
+			b[at] = 0
+		case 2:
+			b = b[:at]
+		}
+		if bytes.Equal(b, sound) {
+			continue
+		}
+		if err := os.WriteFile(files[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := incarnation.Kept(dir, "zone"); n != 0 || err == nil || !strings.Contains(err.Error(), "set aside as "+files[0]+".aside") {
+			t.Errorf("%x: %d, %v", b, n, err)
+		}
+		if err := incarnation.Keep(dir, "zone", 8); err != nil {
+			t.Error(err)
+		}
+		if n, err := incarnation.Kept(dir, "zone"); n != 8 || err != nil {
+			t.Errorf("after %x: %d, %v", b, n, err)
+		}
+	}
+}
+
+// TestDurable: a number is not used before its file's name is synced: after a power failure
+// the number before would come again else.
+func TestDurable(t *testing.T) {
+	dir := t.TempDir()
+	synced, failing := 0, error(nil)
+	incarnation.WatchSync(t, func(of string, sync func(string) error) error {
+		if names, err := filepath.Glob(filepath.Join(of, incarnation.File+"*")); of != dir || err != nil || len(names) < 1 || strings.HasSuffix(names[0], ".new") {
+			t.Errorf("%s is synced, where there is %v: %v", of, names, err)
+		}
+		synced++
+		return errors.Join(failing, sync(of))
+	})
+	mustNext(t, dir, time.Unix(7, 0))
+	if err := incarnation.Keep(dir, "zone", 7); err != nil || synced != 2 {
+		t.Errorf("%v; synced %d times, want 2", err, synced)
+	}
+	failing = errors.New("no luck")
+	if _, said := next(dir, time.Unix(8, 0)); !strings.Contains(said, "is not kept") || !strings.Contains(said, "no luck") {
+		t.Errorf("it says: %s", said)
 	}
 }
 
