@@ -174,6 +174,9 @@ func (s *Server) finally(i int32, incarnation uint64, cause Cause, bury bool) {
 		s.tell(ClientEvicted, c, cause)
 	}
 	s.forget(c.id, incarnation, bury, c.peer.NID)
+	if bury {
+		s.tombstones.know(c)
+	}
 	s.drop(i)
 }
 

@@ -20,6 +20,7 @@ type grave struct {
 	said        time.Duration // active time when another server said so
 	epoch       uint32        // of the choice that it spoke of, 24 bits
 	from        int32         // that server; noPlace: nobody can take it back
+	known       *known        // who the client was; nil: not known
 	by          uint16        // shareOf the NID that the client had
 	void        bool          // it was taken back: a late copy of what told it tells nothing
 }
@@ -47,7 +48,7 @@ func (t *tombstones) covers(id ClientID, incarnation uint64) (uint64, bool) {
 func (t *tombstones) bury(id ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.lives[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
-		g = grave{incarnation: incarnation, from: noPlace, by: g.by}
+		g = grave{incarnation: incarnation, from: noPlace, known: g.known, by: g.by}
 	}
 	if g.until = until; of.IsValid() {
 		g.by = shareOf(of)

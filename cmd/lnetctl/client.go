@@ -17,7 +17,7 @@ import (
 
 func clientCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "client", Short: "Clients of this server, by client health"}
-	c.AddCommand(clientList(g), clientShow(g), clientEvict(g), clientHistory(g))
+	c.AddCommand(clientList(g), clientShow(g), clientEvict(g), clientHistory(g), clientTombstones(g))
 	return c
 }
 

@@ -12,10 +12,39 @@ import (
 	"ulnet/health"
 )
 
+// pastFlags are the flags of verbs that list evictions of the past.
+type pastFlags struct {
+	address string
+	limit   uint
+	since   time.Duration
+}
+
+// add adds the flags to a verb that lists what.
+func (f *pastFlags) add(c *cobra.Command, what string) {
+	c.Flags().StringVar(&f.address, "nid", "", "only clients that spoke from `NID`")
+	c.Flags().DurationVar(&f.since, "since", 0, "only "+what+" of at most `AGE` ago, such as 10m")
+	c.Flags().UintVar(&f.limit, "limit", node.DefaultHealthLimit, "list the latest `N`")
+}
+
+// filter returns what the flags and the arguments ask for.
+func (f *pastFlags) filter(args []string) (filter node.HealthPastFilter, err error) {
+	if f.limit == 0 || f.limit > node.MaxHealthLimit || f.since < 0 {
+		return filter, cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", node.MaxHealthLimit)
+	}
+	filter = node.HealthPastFilter{Limit: int(f.limit), Since: f.since}
+	if len(args) > 0 {
+		filter.Client = args[0]
+	}
+	if f.address != "" {
+		if filter.NID, err = parseNID(f.address); err != nil {
+			return filter, cli.Usagef("--nid: %w", err)
+		}
+	}
+	return filter, nil
+}
+
 func clientHistory(g *globals) *cobra.Command {
-	var address string
-	var limit uint
-	var since time.Duration
+	var f pastFlags
 	c := &cobra.Command{
 		Use:   "history [CLIENT] [--nid NID] [--since AGE]",
 		Short: "List the clients that this server has evicted",
@@ -26,18 +55,9 @@ a name.`,
   lnetctl client history compute-17 --json | jq -r '.evictions[].cause'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if limit == 0 || limit > node.MaxHealthLimit || since < 0 {
-				return cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", node.MaxHealthLimit)
-			}
-			filter := node.HealthPastFilter{Limit: int(limit), Since: since}
-			if len(args) > 0 {
-				filter.Client = args[0]
-			}
-			if address != "" {
-				var err error
-				if filter.NID, err = parseNID(address); err != nil {
-					return cli.Usagef("--nid: %w", err)
-				}
+			filter, err := f.filter(args)
+			if err != nil {
+				return err
 			}
 			list, err := g.client().HealthHistory(c.Context(), filter)
 			if err != nil {
@@ -52,9 +72,7 @@ a name.`,
 			return printHistory(c.OutOrStdout(), list.Evictions)
 		},
 	}
-	c.Flags().StringVar(&address, "nid", "", "only clients that spoke from `NID`")
-	c.Flags().DurationVar(&since, "since", 0, "only evictions of at most `AGE` ago, such as 10m")
-	c.Flags().UintVar(&limit, "limit", node.DefaultHealthLimit, "list the latest `N`")
+	f.add(c, "evictions")
 	return c
 }
 

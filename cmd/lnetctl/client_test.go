@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,6 +65,39 @@ heard: 1.2s ago
 	}
 	if code, _, errs := f.lnetctl(t.Context(), "client", "show", "stranger"); code != cli.Failed || !strings.Contains(errs, "look elsewhere") {
 		t.Errorf("%d, %s", code, errs)
+	}
+}
+
+// TestClientTombstones: whom a server refuses, in a table and as JSON: what it does not
+// know of a client is -, and how many more there are is said.
+func TestClientTombstones(t *testing.T) {
+	f := serveFake(t)
+	clients := fakeClients()
+	f.graves = []health.TombstoneInfo{
+		{Client: health.ClientIDOf("b"), Incarnation: 9, Age: 90 * time.Second, Left: 510 * time.Second, Server: serverTwo, Withdrawn: true},
+		{Client: health.ClientIDOf("a"), Incarnation: 7, Name: "compute-1", Peer: clients[0].Peer, Age: 1234 * time.Millisecond, Left: 598766 * time.Millisecond},
+	}
+	_, out, errs := f.lnetctl(t.Context(), "client", "tombstones", "compute-1", "--nid", "10.0.0.11@tcp", "--since", "2m", "--limit", "7")
+	want := fmt.Sprintf(`AGE    LEFT   CLIENT                            NAME       LIFE  PEER                 TOLD BY
+1m30s  8m30s  %v  -          9     -                    10.0.0.2@tcp (withdrawn)
+1.2s   9m59s  %v  compute-1  7     12345-10.0.0.11@tcp  -
+`, health.ClientIDOf("b"), health.ClientIDOf("a"))
+	if diff := cmp.Diff(want, out); diff != "" || errs != "the latest 2 of 7 tombstones; --limit has more of them listed\n" {
+		t.Errorf("(-want +got):\n%s%s", diff, errs)
+	}
+	asked := node.HealthPastFilter{Client: "compute-1", NID: clients[0].Peer.NID, Since: 2 * time.Minute, Limit: 7}
+	if len(f.past) != 1 || f.past[0] != asked {
+		t.Errorf("asked for %+v", f.past)
+	}
+	_, out, _ = f.lnetctl(t.Context(), "client", "tombstones", "--json")
+	var list node.HealthTombstones
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tombstones) != 2 || list.Tombstones[1] != f.graves[1] || !list.More {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"--nid", "nobody"}, {"--since", "-1m"}, {"--limit", "100001"}, {"--limit", "0"}} {
+		if code, _, errs := f.lnetctl(t.Context(), append([]string{"client", "tombstones"}, args...)...); code != cli.Usage {
+			t.Errorf("%v: %d\n%s", args, code, errs)
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type fakeServer struct {
 	looks    int                                       // guarded by mu
 	clients  []health.ClientInfo
 	evicted  node.HealthEvicted
+	graves   []health.TombstoneInfo
+	past     []node.HealthPastFilter
 	drained  []bool // guarded by mu
 	draining bool   // guarded by mu
 }
@@ -77,6 +79,11 @@ func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
 		}
 	}
 	return health.ClientInfo{}, cli.Hint(syscall.ENOENT, "look elsewhere")
+}
+
+func (f *fakeServer) HealthTombstones(filter node.HealthTombstoneFilter) (node.HealthTombstones, error) {
+	f.past = append(f.past, node.HealthPastFilter(filter))
+	return node.HealthTombstones{Matching: len(f.graves) + 5, More: true, Tombstones: f.graves}, nil
 }
 
 func (f *fakeServer) HealthServers() ([]node.HealthPeer, error) {

@@ -38,6 +38,8 @@
 //	GET  /v1/health/clients  node.HealthClients; ?master=NID&state=STATE&limit=N
 //	GET  /v1/health/client   health.ClientInfo; ?client=ID or name
 //	GET  /v1/health/servers  []node.HealthPeer
+//	GET  /v1/health/history     node.HealthPast; ?client=ID or name&nid=NID&since=AGE&limit=N
+//	GET  /v1/health/tombstones  node.HealthTombstones; likewise
 //	POST /v1/health/evict    node.HealthEvict, answered by node.HealthEvicted
 //	POST /v1/health/drain    node.HealthDrain, answered by itself
 //

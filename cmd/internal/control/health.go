@@ -20,13 +20,14 @@ type Health interface {
 	HealthClient(idOrName string) (health.ClientInfo, error)
 	HealthServers() ([]node.HealthPeer, error)
 	HealthHistory(node.HealthPastFilter) (node.HealthPast, error)
+	HealthTombstones(node.HealthTombstoneFilter) (node.HealthTombstones, error)
 	HealthEvict(context.Context, node.HealthEvict) (node.HealthEvicted, error)
 	HealthDrain(node.HealthDrain) error
 }
 
 func (s *Server) healthRoutes() {
 	n := s.cfg.Node
-	s.healthHistoryRoute()
+	s.healthHistoryRoutes()
 	s.handle("GET /v1/health", accessRead, func(w http.ResponseWriter, _ *http.Request) error {
 		status, err := n.HealthStatus()
 		return answerIf(w, status, err)

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-func (s *Server) healthHistoryRoute() {
+func (s *Server) healthHistoryRoutes() {
 	s.handle("GET /v1/health/history", accessRead, func(w http.ResponseWriter, r *http.Request) error {
 		filter, err := pastFilter(r.URL.Query())
 		if err != nil {
@@ -22,9 +22,17 @@ func (s *Server) healthHistoryRoute() {
 		list, err := s.cfg.Node.HealthHistory(filter)
 		return answerIf(w, list, err)
 	})
+	s.handle("GET /v1/health/tombstones", accessRead, func(w http.ResponseWriter, r *http.Request) error {
+		filter, err := pastFilter(r.URL.Query())
+		if err != nil {
+			return &refusal{http.StatusBadRequest, fmt.Errorf("request: %w", err)}
+		}
+		list, err := s.cfg.Node.HealthTombstones(node.HealthTombstoneFilter(filter))
+		return answerIf(w, list, err)
+	})
 }
 
-// pastFilter reads the query of a list of evictions.
+// pastFilter reads the query of a list of evictions or tombstones.
 func pastFilter(q url.Values) (f node.HealthPastFilter, err error) {
 	for key := range q { // any order: the first that is wrong is as good as another
 		if key != "client" && key != "nid" && key != "since" && key != "limit" {
@@ -50,8 +58,8 @@ func pastFilter(q url.Values) (f node.HealthPastFilter, err error) {
 	return f, nil
 }
 
-// HealthHistory lists evictions by the daemon.
-func (c *Client) HealthHistory(ctx context.Context, f node.HealthPastFilter) (list node.HealthPast, err error) {
+// pastQuery is the inverse of pastFilter.
+func pastQuery(f node.HealthPastFilter) string {
 	q := url.Values{}
 	if f.Client != "" {
 		q.Set("client", f.Client)
@@ -65,5 +73,15 @@ func (c *Client) HealthHistory(ctx context.Context, f node.HealthPastFilter) (li
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return list, c.call(ctx, http.MethodGet, "/v1/health/history?"+q.Encode(), nil, &list)
+	return q.Encode()
+}
+
+// HealthHistory lists evictions by the daemon.
+func (c *Client) HealthHistory(ctx context.Context, f node.HealthPastFilter) (list node.HealthPast, err error) {
+	return list, c.call(ctx, http.MethodGet, "/v1/health/history?"+pastQuery(f), nil, &list)
+}
+
+// HealthTombstones lists the tombstones of the daemon.
+func (c *Client) HealthTombstones(ctx context.Context, f node.HealthTombstoneFilter) (list node.HealthTombstones, err error) {
+	return list, c.call(ctx, http.MethodGet, "/v1/health/tombstones?"+pastQuery(node.HealthPastFilter(f)), nil, &list)
 }

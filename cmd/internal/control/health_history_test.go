@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// TestHealthHistory: the filter of a list of evictions arrives as it was given, and
-// what is no filter is refused.
+// TestHealthHistory: the filter of a list of evictions, and of one of tombstones, arrives
+// as it was given, and what is no filter is refused.
 func TestHealthHistory(t *testing.T) {
 	f := &fakeHealth{}
 	c := NewClient(serve(t, Config{Node: &fakeNode{Health: f}}).path)
@@ -19,13 +19,21 @@ func TestHealthHistory(t *testing.T) {
 		if list, err := c.HealthHistory(t.Context(), filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
 			t.Errorf("%+v, %v", list, err)
 		}
+		list, err := c.HealthTombstones(t.Context(), node.HealthTombstoneFilter(filter))
+		if err != nil || len(list.Tombstones) != 1 || list.Tombstones[0] != healthTombstone || list.Matching != 3 || !list.More {
+			t.Errorf("%+v, %v", list, err)
+		}
 	}
 	for _, wrong := range []node.HealthPastFilter{{Since: -1}, {Limit: -1}, {Limit: node.MaxHealthLimit + 1}} {
 		if _, err := c.HealthHistory(t.Context(), wrong); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}
+		if _, err := c.HealthTombstones(t.Context(), node.HealthTombstoneFilter(wrong)); err == nil {
+			t.Errorf("%+v was taken", wrong)
+		}
 	}
-	if diff := cmp.Diff(filters, f.past, byValue); diff != "" {
+	twice := []node.HealthPastFilter{filters[0], filters[0], filters[1], filters[1]}
+	if diff := cmp.Diff(twice, f.past, byValue); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

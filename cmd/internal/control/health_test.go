@@ -40,8 +40,9 @@ var (
 			ClientStatus: health.ClientStatus{Client: health.ClientIDOf("x"), State: "settled", Master: target.NID, Attached: []nid.NID{target.NID}},
 		},
 	}
-	healthClient  = health.ClientInfo{Client: health.ClientIDOf("x"), Name: "a/b c?", Peer: target, State: "orphaned", Master: target.NID, Since: time.Second}
-	healthServers = []node.HealthPeer{{NID: target.NID, Self: true, Alive: true, Lifetimes: 2, Clients: 3, Draining: &draining}, {NID: nid.MustParse("fd88::1@tcp")}}
+	healthClient    = health.ClientInfo{Client: health.ClientIDOf("x"), Name: "a/b c?", Peer: target, State: "orphaned", Master: target.NID, Since: time.Second}
+	healthTombstone = health.TombstoneInfo{Client: health.ClientIDOf("x"), Incarnation: 7, Name: "a", Peer: target, Age: time.Second, Server: target.NID, Withdrawn: true}
+	healthServers   = []node.HealthPeer{{NID: target.NID, Self: true, Alive: true, Lifetimes: 2, Clients: 3, Draining: &draining}, {NID: nid.MustParse("fd88::1@tcp")}}
 )
 
 func (f *fakeHealth) HealthStatus() (node.HealthStatus, error) { return healthStatus, f.err }
@@ -59,6 +60,11 @@ func (f *fakeHealth) HealthClient(name string) (health.ClientInfo, error) {
 func (f *fakeHealth) HealthHistory(filter node.HealthPastFilter) (node.HealthPast, error) {
 	f.past = append(f.past, filter)
 	return node.HealthPast{Matching: 1, Evictions: []health.Past{{Event: health.Event{Client: health.ClientIDOf("x"), Name: "a"}}}}, f.err
+}
+
+func (f *fakeHealth) HealthTombstones(filter node.HealthTombstoneFilter) (node.HealthTombstones, error) {
+	f.past = append(f.past, node.HealthPastFilter(filter))
+	return node.HealthTombstones{Matching: 3, More: true, Tombstones: []health.TombstoneInfo{healthTombstone}}, f.err
 }
 
 func (f *fakeHealth) HealthServers() ([]node.HealthPeer, error) { return healthServers, f.err }

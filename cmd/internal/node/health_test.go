@@ -210,11 +210,36 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
 	}
+	wantTombstones(t, h.nodes[at], id, h.nid(3))
 	if _, err := h.nodes[at].HealthEvict(t.Context(), HealthEvict{}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
 	}
 	if reply, err := h.nodes[at].HealthEvict(t.Context(), HealthEvict{health.ClientID{1}}); err != nil || reply.Result != health.NotConnected {
 		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+// wantTombstones wants the tombstone of a client of an NID, found in each way.
+func wantTombstones(t *testing.T, n *Node, id health.ClientID, of nid.NID) {
+	t.Helper()
+	for _, c := range []struct {
+		f    HealthTombstoneFilter
+		want int
+	}{
+		{HealthTombstoneFilter{}, 1},
+		{HealthTombstoneFilter{Client: id.String(), NID: of, Since: time.Minute}, 1},
+		{HealthTombstoneFilter{Client: "client-3"}, 1},
+		{HealthTombstoneFilter{Client: "client-4"}, 0},
+		{HealthTombstoneFilter{NID: n.NIDs()[0]}, 0},
+		{HealthTombstoneFilter{Since: 1}, 0},
+	} {
+		list, err := n.HealthTombstones(c.f)
+		if err != nil || list.Matching != c.want || len(list.Tombstones) != c.want || list.More {
+			t.Errorf("%+v: %+v, %v", c.f, list, err)
+		}
+	}
+	if _, err := n.HealthTombstones(HealthTombstoneFilter{Limit: -1}); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,48 @@
+package node
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// HealthTombstoneFilter says which tombstones of a server to list; the zero value: all.
+type HealthTombstoneFilter struct {
+	Client string        // an id or a name
+	NID    nid.NID       // of the client
+	Since  time.Duration // only those of so long ago at most
+	Limit  int           // the latest so many; 0: DefaultHealthLimit
+}
+
+// HealthTombstones is a list of the tombstones of a server, the oldest first.
+type HealthTombstones struct {
+	Matching   int                    `json:"matching"` // how many there are
+	More       bool                   `json:"more"`     // than are listed
+	Tombstones []health.TombstoneInfo `json:"tombstones"`
+}
+
+// HealthTombstones lists the lives of clients that this server refuses. Errors: as of
+// HealthClients.
+func (n *Node) HealthTombstones(f HealthTombstoneFilter) (HealthTombstones, error) {
+	agent, err := n.healthServer()
+	if err != nil {
+		return HealthTombstones{}, err
+	}
+	if f.Limit < 0 || f.Limit > MaxHealthLimit || f.Since < 0 {
+		return HealthTombstones{}, healthFailure(syscall.EINVAL, "limit %d, since %v: want 0 to %d, and no negative time", f.Limit, f.Since, MaxHealthLimit)
+	}
+	if f.Limit == 0 {
+		f.Limit = DefaultHealthLimit
+	}
+	id, err := health.ParseClientID(f.Client)
+	byID := err == nil
+	var list HealthTombstones
+	list.Tombstones, list.Matching = agent.Tombstones(f.Limit, func(t *health.TombstoneInfo) bool {
+		return (f.Client == "" || byID && t.Client == id || t.Name == f.Client) &&
+			(!f.NID.IsValid() || t.Peer.NID == f.NID) && (f.Since == 0 || t.Age <= f.Since)
+	})
+	list.More = list.Matching > len(list.Tombstones)
+	return list, nil
+}
