@@ -29,7 +29,8 @@ func TestNoQuorumReasons(t *testing.T) {
 		{sight{known: 3}, LackGossip, "gossip does not run: 'gossipctl start' starts it"},
 		{sight{gossip: &silentStopped, unsure: true}, LackParams, "gossip has given up"},
 		{
-			sight{gossip: &silentAlone, unsure: true, known: 3, alive: 1, notSeen: away}, LackListening,
+			sight{gossip: &silentAlone, unsure: true, known: 3, alive: 1, notSeen: away},
+			LackListening,
 			"gossip still listens, and others rarely send to a node that says nothing: cycle 7 of its first 21, 3.75s more at most; sees 1 of 3 servers, not 10.0.0.2@tcp 10.0.0.3@tcp",
 		},
 		{sight{gossip: &silentAlone, known: 3, alive: 2, notSeen: away[1:]}, LackNone, "within a tick"},
@@ -83,24 +84,33 @@ func TestLackLog(t *testing.T) {
 	}
 }
 
-// TestHealthListens: CH-3: a server whose gossip listens says so in its status, and one
-// that is alone names those that it does not see.
+// lack is why a server has no quorum, nil if it has one.
+func (h *healthNodes) lack(i int) *NoQuorum {
+	s, err := h.nodes[i].HealthStatus()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s.Server.NoQuorum
+}
+
+// TestHealthListens: CH-3: a server whose gossip listens says so in its status.
 func TestHealthListens(t *testing.T) {
-	h := newHealthNodes(t, 2, 0, func(i int, c *config.Config) { c.Gossip.ColdStart = i == 1 })
-	lack := func(i int) *NoQuorum {
-		s, err := h.nodes[i].HealthStatus()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Server.NoQuorum
+	h := newHealthNodes(t, 1, 0, func(_ int, c *config.Config) {
+		c.Gossip.NIDs = append(c.Gossip.NIDs, nid.MustParse("127.0.0.99@tcp"))
+		c.Gossip.ColdStart, c.Gossip.Interval = false, time.Minute // it listens for longer than this test lasts
+	})
+	if q := h.lack(0); q == nil || q.Why != LackListening || q.LeftMS < 60_000 || len(q.NotSeen) != 1 {
+		t.Errorf("%+v", q)
 	}
-	if q := lack(0); q == nil || q.Why != LackListening || q.LeftMS == 0 {
-		t.Errorf("the first server: %+v", q)
-	}
-	await(t, "quorum", func() bool { return lack(0) == nil && lack(1) == nil })
+}
+
+// TestHealthCutOff: CH-3: a server that is alone names those that it does not see.
+func TestHealthCutOff(t *testing.T) {
+	h := newHealthNodes(t, 2, 0, nil)
+	await(t, "quorum", func() bool { return h.lack(0) == nil && h.lack(1) == nil })
 	h.stop(1)
-	await(t, "loss", func() bool { return lack(0) != nil })
-	if q := lack(0); q.Why != LackCutOff || len(q.NotSeen) != 1 || q.NotSeen[0] != h.nid(1) || !strings.Contains(q.Text, "sees 1 of 2 servers, not 127.0.0.82@tcp") {
+	await(t, "loss", func() bool { return h.lack(0) != nil })
+	if q := h.lack(0); q.Why != LackCutOff || len(q.NotSeen) != 1 || q.NotSeen[0] != h.nid(1) || !strings.Contains(q.Text, "sees 1 of 2 servers, not 127.0.0.82@tcp") {
 		t.Errorf("%+v", q)
 	}
 }
