@@ -238,12 +238,12 @@ func (c *cluster) evictByHand(t *testing.T) {
 	victim := c.conns[servers].Status()
 	code, master := health.Code(99), nid.NID{}
 	a := c.agents[slices.Index(c.ids, victim.Master)]
-	a.Evict(health.ClientIDOf("nobody"), func(got health.Code, _ nid.NID) { code = got })
+	a.Evict(health.ClientIDOf("nobody"), func(r health.EvictResult) { code = r.Code })
 	if code != health.NotConnected {
 		t.Errorf("evicting nobody: %v", code)
 	}
 	c.hosts[slices.Index(c.ids, victim.Master)].Do(func() {
-		a.Evict(victim.Client, func(got health.Code, m nid.NID) { code, master = got, m })
+		a.Evict(victim.Client, func(r health.EvictResult) { code, master = r.Code, r.Master })
 	})
 	c.run(5 * time.Second)
 	if code != health.OK || master != victim.Master || c.count(servers, health.Evicted) != 1 {

@@ -13,7 +13,7 @@ func (s *Server) evictClient(in *ServerInput) {
 		return
 	}
 	c := s.conn(i)
-	result.Server = s.members.nid(c.master)
+	result.Server, result.Incarnation = s.members.nid(c.master), c.incarnation
 	switch {
 	case c.state == evicting:
 	case c.state == saving:

@@ -190,7 +190,7 @@ func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
 			a.cfg.Notify(e.Event)
 		}
 	case DoResult:
-		a.result(e.Token.(*evictOrder), e.Code, e.Server)
+		a.result(e.Token.(*evictOrder), EvictResult{e.Code, e.Server, e.Incarnation})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/lnet/nid"
 )
 
 // TestEvictStopped: whoever wants a client evicted is answered once, also by an
@@ -17,7 +16,7 @@ func TestEvictStopped(t *testing.T) {
 	id := c.conns[servers].Status().Client
 	for i, a := range c.agents[:servers] {
 		var answers []health.Code
-		evict := func() { a.Evict(id, func(code health.Code, _ nid.NID) { answers = append(answers, code) }) }
+		evict := func() { a.Evict(id, func(r health.EvictResult) { answers = append(answers, r.Code) }) }
 		c.hosts[i].Do(a.Stop)
 		c.hosts[i].Do(evict)
 		c.run(time.Second)

@@ -63,7 +63,7 @@ const (
 	DoAnswer                            // Token, Data: the reply to EvictArrived
 	DoLook                              // Client, To, Incarnation (a Life): answer Seen, if the transport has heard of that one last
 	DoTell                              // Event
-	DoResult                            // Token, Code, Server: of EvictClient; OK: it is being evicted
+	DoResult                            // Token, Code, Server, Incarnation: of EvictClient; OK: it is being evicted
 )
 
 // ServerEffect is one thing that a step wants done.

@@ -25,10 +25,10 @@ func clientCommand(g *globals) *cobra.Command {
 var clientStates = []string{"connected", "orphaned", "recovering", "evicting", "saving"}
 
 func clientList(g *globals) *cobra.Command {
-	var master, state string
+	var master, address, state string
 	var limit uint
 	c := &cobra.Command{
-		Use:   "list [--master NID] [--state STATE]",
+		Use:   "list [--master NID] [--nid NID] [--state STATE]",
 		Short: "List the clients that are connected to this server",
 		Long: `Lists the clients that are connected to this server by their ids: who is their
 master, by which choice (EPOCH), and when this server heard of them last, if it is
@@ -52,6 +52,12 @@ evicting, or saving (its record is on its way to the disk).`,
 					return cli.Usagef("--master: %w", err)
 				}
 			}
+			if address != "" {
+				var err error
+				if filter.NID, err = parseNID(address); err != nil {
+					return cli.Usagef("--nid: %w", err)
+				}
+			}
 			list, err := g.client().HealthClients(c.Context(), filter)
 			if err != nil {
 				return err
@@ -66,6 +72,7 @@ evicting, or saving (its record is on its way to the disk).`,
 		},
 	}
 	c.Flags().StringVar(&master, "master", "", "only clients whose master is `NID`")
+	c.Flags().StringVar(&address, "nid", "", "only clients that speak from `NID`")
 	c.Flags().StringVar(&state, "state", "", "only clients in `STATE`")
 	c.Flags().UintVar(&limit, "limit", node.DefaultHealthLimit, "list `N` at most")
 	return c

@@ -1,52 +1,152 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
 	"ulnet/health"
+	"ulnet/lnet/nid"
 )
 
+// evictTimeout bounds the wait: a server that has died is noticed long before that.
+const evictTimeout = time.Minute
+
 func clientEvict(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "evict ID",
+	var address string
+	var wait bool
+	c := &cobra.Command{
+		Use:   "evict {ID | --nid NID} [--wait [--timeout TIME]]",
 		Short: "Evict a client from all servers",
 		Long: `Evicts a client, with its exact id of 32 hexadecimal digits, from all servers at
 once: each forgets it with all that it keeps for it. A client that still runs is told
-so, and connects again in its next life.
+so, and connects again in its next life. With --nid it evicts all clients of an NID
+that this server can evict, and lists the others with where to evict them.
 
 Only the lnetd of the client's master can do that; another one says which it is. An
 orphan, whose master is dead, is evicted by whichever server is asked; it stays where
 a later choice of a master is known. A server without a quorum ends the connection
 here only, says so, and exits with 1: the others are not told.
-The eviction goes on when the command has ended: 'lnetctl health watch' shows it.`,
-		Example: "  lnetctl client evict 5f1d7a84db00d2fce00b31a7fc73224f",
-		Args:    cli.Args("ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := health.ParseClientID(args[0])
-			if err != nil {
-				return cli.Hint(cli.Usagef("%q is no client id: want its 32 hexadecimal digits, all of them", args[0]),
-					"'lnetctl client list' shows the ids, and 'lnetctl client show NAME' that of one")
-			}
-			r, err := g.client().HealthEvict(c.Context(), node.HealthEvict{Client: id})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				if err := cli.JSON(c.OutOrStdout(), r); err != nil {
-					return err
-				}
-			}
-			if err := notEvicted(&r); err != nil || g.json {
-				return err
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "client %v is being evicted from all servers\n", r.Client)
-			return err
-		},
+
+The eviction goes on when the command has ended: 'lnetctl health watch' shows it. With
+--wait the command waits until all live servers have answered; after --timeout it
+names those that have not, and exits with 1.`,
+		Example: `  lnetctl client evict 5f1d7a84db00d2fce00b31a7fc73224f
+  lnetctl client evict --nid 10.0.0.17@tcp --wait --timeout 10s`,
+		Args: cobra.MaximumNArgs(1),
 	}
+	c.Flags().StringVar(&address, "nid", "", "evict all clients that speak from `NID`")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until all live servers have answered")
+	limit := timeoutFlag(c, "timeout", "wait so long at most, such as 10s; a bare number is seconds (default 1m)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if limit.value != 0 && !wait {
+			return cli.Usagef("--timeout is for --wait")
+		}
+		e := evictor{g: g, out: c.OutOrStdout(), talk: c.ErrOrStderr(), many: c.Flags().Changed("nid")}
+		targets, err := e.targets(c.Context(), args, address)
+		if err != nil {
+			return err
+		}
+		err = e.order(c.Context(), targets)
+		if wait {
+			if limit.value == 0 {
+				limit.value = evictTimeout
+			}
+			err = errors.Join(err, e.wait(c.Context(), limit.value))
+		}
+		return errors.Join(e.print(), err)
+	}
+	return c
+}
+
+// evictor evicts clients, and shows what came of it.
+type evictor struct {
+	g         *globals
+	out, talk io.Writer
+	many      bool    // all of an NID
+	of        nid.NID // that one
+	list      []evictedDoc
+}
+
+// evictedDoc is what came of the eviction of a client.
+type evictedDoc struct {
+	node.HealthEvicted
+	Name string               `json:"name,omitempty"`
+	Wait *node.HealthEviction `json:"wait,omitempty"` // with --wait: how far it is
+}
+
+// targets returns the clients to evict.
+func (e *evictor) targets(ctx context.Context, args []string, address string) ([]health.ClientInfo, error) {
+	switch {
+	case (len(args) > 0) == e.many:
+		return nil, cli.Usagef("want the id of a client, or --nid")
+	case !e.many:
+		id, err := health.ParseClientID(args[0])
+		if err != nil {
+			return nil, cli.Hint(cli.Usagef("%q is no client id: want its 32 hexadecimal digits, all of them", args[0]),
+				"'lnetctl client list' shows the ids, and 'lnetctl client show NAME' that of one")
+		}
+		return []health.ClientInfo{{Client: id}}, nil
+	}
+	var err error
+	if e.of, err = parseNID(address); err != nil {
+		return nil, cli.Usagef("--nid: %w", err)
+	}
+	list, err := e.g.client().HealthClients(ctx, node.HealthFilter{NID: e.of, Limit: node.MaxHealthLimit})
+	if err == nil && len(list.Clients) == 0 {
+		err = cli.Hint(fmt.Errorf("no client of %v is connected to this server", e.of),
+			"'lnetctl client list' shows who is; ask another server if this one was just restarted")
+	}
+	return list.Clients, err
+}
+
+// order has the clients evicted, one after the other, and says which are not.
+func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
+	for _, c := range targets {
+		r, err := e.g.client().HealthEvict(ctx, node.HealthEvict{Client: c.Client})
+		if err != nil {
+			return err
+		}
+		e.list = append(e.list, evictedDoc{HealthEvicted: r, Name: c.Name})
+	}
+	if !e.many {
+		return notEvicted(&e.list[0].HealthEvicted)
+	}
+	return e.others()
+}
+
+// others is the error that lists the clients of an NID that are not evicted, each with
+// what to do: those of another master can be evicted there, all of the NID at once.
+func (e *evictor) others() error {
+	var text, hints []string
+	for i := range e.list {
+		r := &e.list[i].HealthEvicted
+		err := notEvicted(r)
+		if err == nil {
+			continue
+		}
+		text = append(text, err.Error())
+		hint := cli.HintOf(err)
+		if r.Result == health.OtherMaster {
+			hint = fmt.Sprintf("on %v: lnetctl client evict --nid %v", r.Master, e.of)
+		}
+		if !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
+		}
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return cli.Hint(fmt.Errorf("%d of %d clients were not evicted from all servers:\n  %s", len(text), len(e.list), strings.Join(text, "\n  ")),
+		"%s", strings.Join(hints, "\n  "))
 }
 
 // notEvicted says why no eviction has begun; nil if one has.

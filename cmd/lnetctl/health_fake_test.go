@@ -28,15 +28,18 @@ type fakeServer struct {
 	events       control.Events
 	socket       string
 
-	mu       sync.Mutex
-	status   func(look int) (node.HealthStatus, error) // guarded by mu
-	looks    int                                       // guarded by mu
-	clients  []health.ClientInfo
-	evicted  node.HealthEvicted
-	graves   []health.TombstoneInfo
-	past     []node.HealthPastFilter
-	drained  []bool // guarded by mu
-	draining bool   // guarded by mu
+	mu            sync.Mutex
+	status        func(look int) (node.HealthStatus, error) // guarded by mu
+	looks         int                                       // guarded by mu
+	clients       []health.ClientInfo
+	evicted       node.HealthEvicted
+	evictOf       map[health.ClientID]node.HealthEvicted
+	graves        []health.TombstoneInfo
+	eviction      func(of node.HealthEvictionOf, look int) (node.HealthEviction, error)
+	evictionLooks int // guarded by mu
+	past          []node.HealthPastFilter
+	drained       []bool // guarded by mu
+	draining      bool   // guarded by mu
 }
 
 // serveFake starts a daemon that ends with the test.
@@ -64,7 +67,7 @@ func (f *fakeServer) HealthStatus() (node.HealthStatus, error) {
 func (f *fakeServer) HealthClients(filter node.HealthFilter) (node.HealthClients, error) {
 	list := node.HealthClients{Matching: len(f.clients)}
 	for _, c := range f.clients {
-		if len(list.Clients) < filter.Limit && (filter.State == "" || filter.State == c.State) && (!filter.Master.IsValid() || filter.Master == c.Master) {
+		if len(list.Clients) < filter.Limit && (filter.State == "" || filter.State == c.State) && (!filter.NID.IsValid() || filter.NID == c.Peer.NID) && (!filter.Master.IsValid() || filter.Master == c.Master) {
 			list.Clients = append(list.Clients, c)
 		}
 	}
@@ -95,8 +98,18 @@ func (f *fakeServer) HealthServers() ([]node.HealthPeer, error) {
 }
 
 func (f *fakeServer) HealthEvict(_ context.Context, r node.HealthEvict) (node.HealthEvicted, error) {
+	if e, ok := f.evictOf[r.Client]; ok {
+		return e, nil
+	}
 	f.evicted.Client = r.Client
 	return f.evicted, nil
+}
+
+func (f *fakeServer) HealthEviction(of node.HealthEvictionOf) (node.HealthEviction, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.evictionLooks++
+	return f.eviction(of, f.evictionLooks)
 }
 
 func (f *fakeServer) HealthDrain(d node.HealthDrain) error {

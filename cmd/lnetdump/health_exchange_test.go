@@ -164,7 +164,7 @@ func (c *clinic) evict() {
 			continue
 		}
 		result := make(chan health.Code, 1)
-		c.agents[i].Evict(s.Client, func(code health.Code, _ nid.NID) { result <- code })
+		c.agents[i].Evict(s.Client, func(r health.EvictResult) { result <- r.Code })
 		if code := <-result; code != health.OK {
 			c.t.Fatalf("not evicted: %v", code)
 		}

@@ -11,7 +11,6 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
-	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
 
@@ -126,7 +125,7 @@ func (k *stack) command(text string) {
 	case "evict":
 		if number > 0 {
 			k.net.truth.byHand(sim.NodeID(number - 1))
-			k.server.Evict(ClientID(sim.NodeID(number-1)), func(health.Code, nid.NID) {})
+			k.server.Evict(ClientID(sim.NodeID(number-1)), func(health.EvictResult) {})
 		}
 	}
 }

@@ -35,9 +35,10 @@
 //	POST /v1/scoll/group/destroy  node.GroupName, answered by itself
 //
 //	GET  /v1/health          what is known of client health, node.HealthStatus
-//	GET  /v1/health/clients  node.HealthClients; ?master=NID&state=STATE&limit=N
+//	GET  /v1/health/clients  node.HealthClients; ?master=NID&nid=NID&state=STATE&limit=N
 //	GET  /v1/health/client   health.ClientInfo; ?client=ID or name
 //	GET  /v1/health/servers  []node.HealthPeer
+//	GET  /v1/health/eviction    node.HealthEviction; ?client=ID&incarnation=N
 //	GET  /v1/health/history     node.HealthPast; ?client=ID or name&nid=NID&since=AGE&limit=N
 //	GET  /v1/health/tombstones  node.HealthTombstones; likewise
 //	POST /v1/health/evict    node.HealthEvict, answered by node.HealthEvicted

@@ -22,6 +22,7 @@ type Health interface {
 	HealthHistory(node.HealthPastFilter) (node.HealthPast, error)
 	HealthTombstones(node.HealthTombstoneFilter) (node.HealthTombstones, error)
 	HealthEvict(context.Context, node.HealthEvict) (node.HealthEvicted, error)
+	HealthEviction(node.HealthEvictionOf) (node.HealthEviction, error)
 	HealthDrain(node.HealthDrain) error
 }
 
@@ -51,6 +52,14 @@ func (s *Server) healthRoutes() {
 	s.handle("POST /v1/health/evict", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, n.HealthEvict)
 	})
+	s.handle("GET /v1/health/eviction", accessRead, func(w http.ResponseWriter, r *http.Request) error {
+		of, err := evictionOf(r.URL.Query())
+		if err != nil {
+			return &refusal{http.StatusBadRequest, fmt.Errorf("request: %w", err)}
+		}
+		e, err := n.HealthEviction(of)
+		return answerIf(w, e, err)
+	})
 	s.handle("POST /v1/health/drain", accessWrite, func(w http.ResponseWriter, r *http.Request) error {
 		return operate(s, w, r, func(_ context.Context, d node.HealthDrain) (node.HealthDrain, error) {
 			return d, n.HealthDrain(d)
@@ -61,13 +70,15 @@ func (s *Server) healthRoutes() {
 // healthFilter reads the query of a list of clients.
 func healthFilter(q url.Values) (f node.HealthFilter, err error) {
 	for key := range q { // any order: the first that is wrong is as good as another
-		if key != "master" && key != "state" && key != "limit" {
+		if key != "master" && key != "nid" && key != "state" && key != "limit" {
 			return f, fmt.Errorf("unknown parameter %q", key)
 		}
 	}
-	if text := q.Get("master"); text != "" {
-		if f.Master, err = nid.Parse(text); err != nil {
-			return f, cli.Hint(err, "a NID looks like 10.0.0.1@tcp")
+	for key, id := range map[string]*nid.NID{"master": &f.Master, "nid": &f.NID} { // any order: likewise
+		if text := q.Get(key); text != "" {
+			if *id, err = nid.Parse(text); err != nil {
+				return f, cli.Hint(err, "a NID looks like 10.0.0.1@tcp")
+			}
 		}
 	}
 	if text := q.Get("limit"); text != "" {
@@ -77,6 +88,15 @@ func healthFilter(q url.Values) (f node.HealthFilter, err error) {
 	}
 	f.State = q.Get("state")
 	return f, nil
+}
+
+// evictionOf reads the query of an eviction.
+func evictionOf(q url.Values) (of node.HealthEvictionOf, err error) {
+	if of.Client, err = health.ParseClientID(q.Get("client")); err != nil {
+		return of, err
+	}
+	of.Incarnation, err = strconv.ParseUint(q.Get("incarnation"), 10, 64)
+	return of, err
 }
 
 // HealthStatus returns what the daemon knows of client health.
@@ -89,6 +109,9 @@ func (c *Client) HealthClients(ctx context.Context, f node.HealthFilter) (list n
 	q := url.Values{}
 	if f.Master.IsValid() {
 		q.Set("master", f.Master.String())
+	}
+	if f.NID.IsValid() {
+		q.Set("nid", f.NID.String())
 	}
 	if f.State != "" {
 		q.Set("state", f.State)
@@ -113,6 +136,12 @@ func (c *Client) HealthServers(ctx context.Context) (list []node.HealthPeer, err
 // HealthEvict has the daemon evict a client from all servers.
 func (c *Client) HealthEvict(ctx context.Context, r node.HealthEvict) (reply node.HealthEvicted, err error) {
 	return reply, c.call(ctx, http.MethodPost, "/v1/health/evict", r, &reply)
+}
+
+// HealthEviction asks how far an eviction by the daemon is.
+func (c *Client) HealthEviction(ctx context.Context, of node.HealthEvictionOf) (e node.HealthEviction, err error) {
+	q := url.Values{"client": {of.Client.String()}, "incarnation": {strconv.FormatUint(of.Incarnation, 10)}}
+	return e, c.call(ctx, http.MethodGet, "/v1/health/eviction?"+q.Encode(), nil, &e)
 }
 
 // HealthDrain has the daemon's clients choose other masters, or takes that back.

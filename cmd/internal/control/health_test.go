@@ -20,10 +20,11 @@ import (
 
 // fakeHealth answers with what there is, and notes what it is asked.
 type fakeHealth struct {
-	filters []node.HealthFilter
-	past    []node.HealthPastFilter
-	said    []string
-	err     error
+	filters   []node.HealthFilter
+	past      []node.HealthPastFilter
+	evictions []node.HealthEvictionOf
+	said      []string
+	err       error
 }
 
 var (
@@ -73,6 +74,11 @@ func (f *fakeHealth) HealthEvict(_ context.Context, r node.HealthEvict) (node.He
 	return node.HealthEvicted{Client: r.Client, Result: health.OtherMaster, Master: target.NID}, f.err
 }
 
+func (f *fakeHealth) HealthEviction(of node.HealthEvictionOf) (node.HealthEviction, error) {
+	f.evictions = append(f.evictions, of)
+	return node.HealthEviction{State: node.EvictionUnderWay, Missing: []nid.NID{target.NID}}, f.err
+}
+
 func (f *fakeHealth) HealthDrain(r node.HealthDrain) error {
 	f.said = append(f.said, map[bool]string{true: "drain", false: "undrain"}[r.On])
 	return f.err
@@ -85,7 +91,7 @@ func TestHealth(t *testing.T) {
 	c := NewClient(serve(t, Config{Node: &fakeNode{Health: f}}).path)
 	tells(t, "status", healthStatus, c.HealthStatus)
 	tells(t, "servers", healthServers, c.HealthServers)
-	filters := []node.HealthFilter{{}, {Master: nid.MustParse("fd88::1@tcp"), State: "orphaned", Limit: 7}}
+	filters := []node.HealthFilter{{}, {Master: nid.MustParse("fd88::1@tcp"), NID: target.NID, State: "orphaned", Limit: 7}}
 	for _, filter := range filters {
 		list, err := c.HealthClients(t.Context(), filter)
 		if err != nil || list.Matching != 2 || !list.More || len(list.Clients) != 1 || list.Clients[0] != healthClient {
@@ -103,6 +109,10 @@ func TestHealth(t *testing.T) {
 	evicted, err := c.HealthEvict(t.Context(), node.HealthEvict{Client: healthClient.Client})
 	if want := (node.HealthEvicted{Client: healthClient.Client, Result: health.OtherMaster, Master: target.NID}); err != nil || evicted != want {
 		t.Errorf("%+v, %v", evicted, err)
+	}
+	of := node.HealthEvictionOf{Client: healthClient.Client, Incarnation: 1<<63 + 7}
+	if e, err := c.HealthEviction(t.Context(), of); err != nil || e.State != node.EvictionUnderWay || len(e.Missing) != 1 || f.evictions[0] != of {
+		t.Errorf("%+v, %v of %+v", e, err, f.evictions)
 	}
 	if err := errors.Join(c.HealthDrain(t.Context(), node.HealthDrain{On: true}), c.HealthDrain(t.Context(), node.HealthDrain{})); err != nil {
 		t.Error(err)
@@ -130,7 +140,8 @@ func TestHealthErrors(t *testing.T) {
 	}
 	for _, request := range []string{
 		"GET /v1/health/clients?master=nobody", "GET /v1/health/clients?limit=-1", "GET /v1/health/clients?limit=100001",
-		"GET /v1/health/clients?limit=x", "GET /v1/health/clients?name=x",
+		"GET /v1/health/clients?limit=x", "GET /v1/health/clients?nid=nobody", "GET /v1/health/eviction?client=7&incarnation=1",
+		"GET /v1/health/eviction?client=00000000000000000000000000000001&incarnation=-1", "GET /v1/health/clients?name=x",
 		`POST /v1/health/evict {"client":"client-4"}`, `POST /v1/health/evict {"client":"` + strings.Repeat("0", 32) + `"}`,
 		`POST /v1/health/evict {"name":"client-4"}`, "POST /v1/health/drain {\"off\":1}",
 	} {

@@ -9,7 +9,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/health"
-	"ulnet/lnet/nid"
 )
 
 // healthError is what is wrong with a command, as an errno too.
@@ -67,7 +66,7 @@ func (n *Node) HealthClients(f HealthFilter) (HealthClients, error) {
 	}
 	var list HealthClients
 	list.Clients, list.Matching = agent.List(f.Limit, func(c *health.ClientInfo) bool {
-		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master)
+		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master) && (!f.NID.IsValid() || c.Peer.NID == f.NID)
 	})
 	list.More = list.Matching > len(list.Clients)
 	return list, nil
@@ -135,7 +134,7 @@ func (n *Node) HealthEvict(ctx context.Context, r HealthEvict) (HealthEvicted, e
 		return HealthEvicted{}, healthFailure(syscall.EINVAL, "say which client, by its id")
 	}
 	done := make(chan HealthEvicted, 1)
-	agent.Evict(r.Client, func(code health.Code, master nid.NID) { done <- HealthEvicted{r.Client, code, master} })
+	agent.Evict(r.Client, func(e health.EvictResult) { done <- HealthEvicted{r.Client, e.Code, e.Master, e.Incarnation} })
 	select {
 	case reply := <-done:
 		return reply, nil

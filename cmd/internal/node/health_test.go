@@ -154,6 +154,7 @@ func (h *healthNodes) wantLists(t *testing.T) {
 		{HealthFilter{Limit: 1}, 1, 2},
 		{HealthFilter{Master: c.Master, State: "connected", Limit: 7}, -1, -1},
 		{HealthFilter{State: "orphaned"}, 0, 0},
+		{HealthFilter{NID: h.nid(3)}, 1, 1},
 		{HealthFilter{Master: h.nid(4)}, 0, 0},
 	} {
 		list, err := n.HealthClients(f.filter)
@@ -191,7 +192,7 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 			continue
 		}
 		reply, err := n.HealthEvict(t.Context(), HealthEvict{id})
-		if err != nil || reply != (HealthEvicted{id, health.OtherMaster, master}) {
+		if err != nil || reply != (HealthEvicted{id, health.OtherMaster, master, before.Client.Incarnation}) {
 			t.Errorf("%+v, %v", reply, err)
 		}
 	}
@@ -209,6 +210,18 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // whichever came first
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
+	}
+	await(t, "answers", func() bool {
+		e, err := h.nodes[at].HealthEviction(HealthEvictionOf{id, reply.Incarnation})
+		return err == nil && e.State == EvictionDone && len(e.Missing)+len(e.Owed) == 0
+	})
+	for life, want := range map[uint64]EvictionState{reply.Incarnation: EvictionDone, reply.Incarnation + 1<<50: EvictionUnknown} {
+		if e, err := h.nodes[at].HealthEviction(HealthEvictionOf{id, life}); err != nil || e.State != want {
+			t.Errorf("life %d: %+v, %v", life, e, err)
+		}
+	}
+	if _, err := h.nodes[at].HealthEviction(HealthEvictionOf{}); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
 	}
 	wantTombstones(t, h.nodes[at], id, h.nid(3))
 	if _, err := h.nodes[at].HealthEvict(t.Context(), HealthEvict{}); !errors.Is(err, syscall.EINVAL) {

@@ -78,6 +78,7 @@ type HealthClient struct {
 // HealthFilter says which clients of a server to list.
 type HealthFilter struct {
 	Master nid.NID // zero: any
+	NID    nid.NID // of the client; zero: any
 	State  string  // as in health.ClientInfo; "": any
 	Limit  int     // at most so many; 0: DefaultHealthLimit
 }
@@ -109,6 +110,8 @@ type HealthEvicted struct {
 	// (it was recovered, and not confirmed yet), or OtherMaster: it can be evicted there.
 	Result health.Code `json:"result"`
 	Master nid.NID     `json:"master,omitzero"` // of the client, if it is connected
+	// Incarnation is that which is being evicted, or is connected.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
 // HealthDrain has all clients choose other masters than this server, and keeps

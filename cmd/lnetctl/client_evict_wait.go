@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// evictLook is the time between two looks at evictions that are under way.
+const evictLook = 100 * time.Millisecond
+
+// evictionGoesOn is what to do about an eviction that live servers do not answer.
+const evictionGoesOn = "it goes on until they have answered, or are dead: 'lnetctl server list' shows who is, 'lnetctl client history' what was evicted here"
+
+// wait looks until all live servers have answered the evictions that have begun, or so
+// long. It names the servers that have not.
+func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(evictLook)
+	defer tick.Stop()
+	said := ""
+	for {
+		missing, err := e.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return e.over(ctx, limit)
+		case err != nil:
+			return err
+		case missing == "":
+			return e.ended()
+		case missing != said:
+			said = missing
+			fmt.Fprintln(e.talk, "waits for "+missing)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return e.over(ctx, limit)
+		}
+	}
+}
+
+// look asks how far the evictions are that are under way, and returns which servers have
+// not answered, "" if none is under way.
+func (e *evictor) look(ctx context.Context) (missing string, err error) {
+	for i := range e.list {
+		d := &e.list[i]
+		if d.Result != health.OK || d.Wait != nil && d.Wait.State != node.EvictionUnderWay {
+			continue
+		}
+		w, err := e.g.client().HealthEviction(ctx, node.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
+		if err != nil {
+			return "", err
+		}
+		d.Wait = &w
+	}
+	return e.missing(), nil
+}
+
+// missing names the servers that have not answered, as far as that is known, "" if no
+// eviction is under way.
+func (e *evictor) missing() string {
+	var servers []nid.NID
+	waits := false
+	for i := range e.list {
+		if w := e.list[i].Wait; w != nil && w.State == node.EvictionUnderWay {
+			waits = true
+			servers = append(servers, w.Missing...)
+		}
+	}
+	slices.SortFunc(servers, nid.NID.Compare)
+	switch text := nidText(slices.Compact(servers)); {
+	case !waits:
+		return ""
+	case text == "":
+		return "most servers, of which too many are dead"
+	default:
+		return text
+	}
+}
+
+// over is the error of a wait that has ended too early.
+func (e *evictor) over(ctx context.Context, limit time.Duration) error {
+	why := fmt.Sprintf("not evicted from all servers after %v", limit)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		why = "interrupted"
+	}
+	missing := e.missing()
+	if missing == "" {
+		missing = "lnetd did not say which"
+	}
+	return cli.Hint(fmt.Errorf("%s; no answer of: %s", why, missing), evictionGoesOn)
+}
+
+// ended is the error about evictions that have ended without evicting the client; nil
+// if all are made.
+func (e *evictor) ended() error {
+	var errs []error
+	for i := range e.list {
+		d := &e.list[i]
+		if d.Wait == nil {
+			continue
+		}
+		switch d.Wait.State {
+		case node.EvictionKept:
+			errs = append(errs, cli.Hint(fmt.Errorf("client %v was not evicted: it has chosen %v as its master meanwhile", d.Client, d.Wait.Master),
+				"on %v: lnetctl client evict %v", d.Wait.Master, d.Client))
+		case node.EvictionCutOff:
+			errs = append(errs, cli.Hint(fmt.Errorf("client %v was evicted from this server only, which has lost its quorum meanwhile", d.Client),
+				"when 'lnetctl health status' says 'quorum: yes', evict it at its master"))
+		case node.EvictionUnknown:
+			errs = append(errs, cli.Hint(fmt.Errorf("what came of the eviction of client %v is not known here any more", d.Client),
+				"was lnetd restarted? 'lnetctl client show %v' says whether it is connected", d.Client))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// print says which clients are being evicted, or have been.
+func (e *evictor) print() error {
+	switch {
+	case len(e.list) == 0:
+		return nil
+	case e.g.json && e.many:
+		return cli.JSON(e.out, struct {
+			Clients []evictedDoc `json:"clients"`
+		}{e.list})
+	case e.g.json:
+		return cli.JSON(e.out, &e.list[0])
+	}
+	for i := range e.list {
+		if line := e.list[i].line(); line != "" {
+			if _, err := fmt.Fprintln(e.out, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// line says what came of an eviction that has begun, "" of others.
+func (d *evictedDoc) line() string {
+	who := fmt.Sprintf("client %v", d.Client)
+	if d.Name != "" {
+		who += fmt.Sprintf(" %q", d.Name)
+	}
+	switch {
+	case d.Result != health.OK:
+		return ""
+	case d.Wait == nil || d.Wait.State == node.EvictionUnderWay:
+		return who + " is being evicted from all servers"
+	case d.Wait.State != node.EvictionDone:
+		return ""
+	case len(d.Wait.Owed) > 0:
+		return fmt.Sprintf("%s was evicted from all live servers; these are dead, and are told if they come back soon: %s", who, nidText(d.Wait.Owed))
+	}
+	return who + " was evicted from all servers"
+}
+
+// nidText lists NIDs.
+func nidText(ids []nid.NID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, id.String())
+	}
+	return strings.Join(names, " ")
+}
