@@ -2,6 +2,7 @@ package portals_test
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/portals"
@@ -31,6 +32,11 @@ func TestLoopbackAllocates(t *testing.T) {
 		}, 3},
 		"get": {func(md portals.MDHandle) error {
 			return h.Get(portals.GetRequest{MD: md, Target: h.self, Portal: 5, MatchBits: 1})
+		}, 3},
+		"call": {func(md portals.MDHandle) error {
+			return h.Get(portals.GetRequest{
+				MD: md, Target: h.self, Portal: 5, MatchBits: 1, LocalOffset: 1, Length: 2, OpPtr: h, Timeout: time.Hour,
+			})
 		}, 3},
 	} {
 		events = 0

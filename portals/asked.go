@@ -16,6 +16,9 @@ type asked struct {
 	of    answers // of first
 	more  map[nid.ProcessID]answers
 	grown bool // more has had many entries
+
+	calls   *call // operations whose answers name them; all counts none of these
+	tracked int   // calls that are, as the MD is
 }
 
 // answers counts answers by their kind.

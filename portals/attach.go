@@ -108,6 +108,7 @@ func (t *Table) MEUnlink(h MEHandle) error {
 // and returns with it released.
 func (t *Table) unlink(d *md) {
 	d.aborted.Store(true)
+	t.endCalls(d)
 	d.die()
 	if d.refs > 0 {
 		d.mu.Unlock()

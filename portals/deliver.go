@@ -15,6 +15,7 @@ func (t *Table) complete(o *operation, err error) {
 		t.unanswered(d, o)
 	}
 	if d.refs == 0 && !d.last && (d.zombie || d.auto && d.exhausted()) {
+		t.endCalls(d)
 		d.die()
 		d.last = true
 		o.event.Unlinked = true

@@ -77,6 +77,19 @@
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
+// # Operations of their own
+//
+// A Put or Get moves the whole MD, its events are told apart by the MD, and a missing
+// answer ends the MD. Zero values of the requests leave it at that, as LNet has it.
+// LocalOffset and Length choose a part of the MD; OpPtr comes back in the SEND, ACK and
+// REPLY events of the operation; with a Timeout it is the operation that ends when its
+// answer is missing, with an ACK or REPLY event of its own and ETIMEDOUT. Its answer is
+// dropped from then on, but the SEND event may still come, and until that the network may
+// use the memory. An UNLINK event ends what is under way on its MD, whatever the OpPtr.
+//
+// To tell such operations apart the table gives the peer a handle of the operation in
+// place of the MD's, which any LNet sends back as it is.
+//
 // # Liveness
 //
 // [Table.LastHeard] and [Table.LastSent] tell when the latest message of a

@@ -62,6 +62,7 @@ type Event struct {
 	Segments []lnd.Segment // the MD's memory
 	Options  MDOption
 	UserPtr  any // the MD's
+	OpPtr    any // the operation's, as given to Put or Get: of SEND, ACK and REPLY events
 
 	Err      error  // nil, or an errno: what went wrong
 	Unlinked bool   // the MD is gone: this is its last event

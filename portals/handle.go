@@ -15,8 +15,9 @@ type MEHandle uint64
 // A handle is the object cookie of Lustre's lnet_handle: the type in the low
 // two bits, then the slot, then the number of objects that had the slot before.
 const (
-	cookieMD = 1
-	cookieME = 2
+	cookieMD   = 1
+	cookieME   = 2
+	cookieCall = 3 // LNet's kernel has event queues here, which no message names
 
 	cookieTypeBits = 2
 	cookieSlotBits = 24

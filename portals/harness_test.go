@@ -24,7 +24,7 @@ type harness struct {
 	self nid.ProcessID
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
 	h := &harness{Table: portals.New(node), t: t, self: nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}}

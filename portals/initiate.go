@@ -2,13 +2,13 @@ package portals
 
 import (
 	"syscall"
+	"time"
 
-	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
-// PutRequest says what to put where. The whole MD is sent.
+// PutRequest says what to put where. Without LocalOffset and Length the whole MD is sent.
 type PutRequest struct {
 	Self      nid.NID // the local NID to send from; zero or Any: LNet chooses
 	MD        MDHandle
@@ -18,21 +18,28 @@ type PutRequest struct {
 	MatchBits uint64
 	Offset    uint32 // in the target's MD, if that is ManageRemote
 	HdrData   uint64 // delivered in the target's PUT event
+
+	LocalOffset int           // where in the MD the bytes begin
+	Length      int           // how many; 0: all from LocalOffset on
+	OpPtr       any           // handed back in the events of this operation
+	Timeout     time.Duration // with Ack: how long the ACK may take; 0: as the MD says
 }
 
 // Put sends an MD's data to a target (LNetPut). A nil error means that a SEND
 // event will follow, and, if Ack is set, the send succeeds and the target
 // takes the message and answers, an ACK event. No answer in time unlinks the
-// MD (see the package text).
+// MD (see the package text), unless the operation has a Timeout of its own.
 //
 //	EIO     the target was given to lnet.Node.FailNID
 //	ENOENT  the MD is gone, exhausted, or attached to an ME
-//	EINVAL  no such portal
+//	EINVAL  no such portal, a part that the MD does not have, or a Timeout without Ack
+//	ENOMEM  no more handles
 func (t *Table) Put(r PutRequest) error {
 	return t.initiate("Put", wire.Put, &r)
 }
 
-// GetRequest says what to get from where. The MD's length is asked for.
+// GetRequest says what to get from where. Without LocalOffset and Length as much as the MD
+// has is asked for.
 type GetRequest struct {
 	Self      nid.NID // the local NID to send from; zero or Any: LNet chooses
 	MD        MDHandle
@@ -40,74 +47,100 @@ type GetRequest struct {
 	Portal    int
 	MatchBits uint64
 	Offset    uint32 // in the target's MD, if that is ManageRemote
+
+	LocalOffset int           // where in the MD the bytes go
+	Length      int           // how many are asked for; 0: all from LocalOffset on
+	OpPtr       any           // handed back in the events of this operation
+	Timeout     time.Duration // how long the REPLY may take; 0: as the MD says
 }
 
 // Get fetches data from a target into an MD (LNetGet). A nil error means that
 // a SEND event will follow, and, if the target answers, a REPLY event, or the
-// MD is unlinked. Errors as Put.
+// MD is unlinked, unless the operation has a Timeout of its own. Errors as Put.
 func (t *Table) Get(r GetRequest) error {
 	return t.initiate("Get", wire.Get, &PutRequest{
 		Self: r.Self, MD: r.MD, Target: r.Target, Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset,
+		LocalOffset: r.LocalOffset, Length: r.Length, OpPtr: r.OpPtr, Timeout: r.Timeout,
 	})
 }
 
 func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
-	o, length, err := t.begin(typ, r, noLimit)
+	o, p, err := t.begin(typ, r, noLimit)
 	if err != nil {
 		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
-	t.sendEvent(o, r, length)
+	t.sendEvent(o, r, p.length)
 	o.Source = r.Self
 	o.Priority = o.event.Options&Priority != 0
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {
-		t.putHeader(o, r, length)
+		t.putHeader(o, r, p)
 	} else {
-		t.getHeader(o, r, length)
+		t.getHeader(o, r, p)
 	}
 	t.node.Send(&o.Message)
 	return nil
 }
 
-// begin starts an operation on the MD that r names, which must not be longer than
-// limit, and returns the MD's length.
-func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation, length int, err error) {
-	if t.node.FailsPut(r.Target.NID) {
-		return nil, 0, syscall.EIO
-	}
-	if r.Portal < 0 || r.Portal >= Portals {
-		return nil, 0, syscall.EINVAL
+// begin starts an operation on the MD that r names, which moves no more bytes than limit,
+// and returns which these are.
+func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation, p part, err error) {
+	asks := typ == wire.Get || r.Ack
+	switch {
+	case t.node.FailsPut(r.Target.NID):
+		return nil, p, syscall.EIO
+	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !asks:
+		return nil, p, syscall.EINVAL
 	}
 	d := t.lockMD(r.MD)
 	if d == nil {
-		return nil, 0, syscall.ENOENT
+		return nil, p, syscall.ENOENT
 	}
-	switch {
-	case d.threshold == 0 || d.me != 0:
+	var c *call
+	if p, err = d.admit(r, limit); err == nil && asks && r.needsCall(typ, p, d) {
+		c, err = t.newCall(d, typ, r, p)
+	}
+	if err != nil {
 		d.mu.Unlock()
-		return nil, 0, syscall.ENOENT
-	case d.length > limit:
-		d.mu.Unlock()
-		return nil, 0, syscall.EMSGSIZE
+		return nil, p, err
 	}
 	d.begin()
 	o = t.newOperation()
+	o.answerTo = uint64(r.MD)
 	tracked := false
-	if typ == wire.Get || r.Ack {
+	if asks {
 		o.asked = r.Target
 		t.node.Responder(&o.asked)
-		tracked = t.await(d, &o.asked, typ)
+		if c == nil {
+			tracked = t.await(d, &o.asked, typ)
+		} else {
+			tracked = t.awaitCall(d, c, o, r.Timeout)
+		}
 	}
 	o.md = d
 	o.event.MsgType = typ
 	o.Aborted = &d.aborted
 	d.describe(&o.event)
-	length = d.length
 	d.mu.Unlock()
 	if tracked {
 		t.startSweeping()
 	}
-	return o, length, nil
+	if r.Timeout > 0 {
+		t.watchDeadlines()
+	}
+	return o, p, nil
+}
+
+// admit returns the part of an MD that an operation on it moves. The caller holds d.mu.
+func (d *md) admit(r *PutRequest, limit int) (part, error) {
+	if d.threshold == 0 || d.me != 0 {
+		return part{}, syscall.ENOENT
+	}
+	p, err := d.part(r)
+	if err == nil && p.length > limit {
+		err = syscall.EMSGSIZE
+	}
+	return p, err
 }
 
 // sendEvent fills in the SEND event, which speaks of what was asked for.
@@ -116,32 +149,33 @@ func (t *Table) sendEvent(o *operation, r *PutRequest, length int) {
 	e := &o.event
 	e.Kind = EventSend
 	e.Target, e.Initiator, e.Source, e.Sender = r.Target, self, self, nid.Any()
-	e.Portal, e.MatchBits, e.HdrData = r.Portal, r.MatchBits, r.HdrData
+	e.Portal, e.MatchBits, e.HdrData, e.OpPtr = r.Portal, r.MatchBits, r.HdrData, r.OpPtr
 	e.RLength, e.MLength, e.Offset = uint32(length), uint32(length), r.Offset
 }
 
-func (t *Table) putHeader(o *operation, r *PutRequest, length int) {
+func (t *Table) putHeader(o *operation, r *PutRequest, p part) {
 	cmd := wire.PutCmd{
 		AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData,
 		Portal: uint32(r.Portal), Offset: r.Offset,
 	}
 	if r.Ack {
-		cmd.AckMD = t.wireHandle(r.MD)
+		cmd.AckMD = t.wireHandle(o.answerTo)
 	}
 	o.Header.SetPut(cmd)
-	o.Header.PayloadLength = uint32(length)
-	o.Payload = lnd.Payload{Segments: o.event.Segments, Length: length}
+	o.Header.PayloadLength = uint32(p.length)
+	o.Payload = p.payload(o.event.Segments)
 }
 
-func (t *Table) getHeader(o *operation, r *PutRequest, length int) {
+func (t *Table) getHeader(o *operation, r *PutRequest, p part) {
 	o.Header.SetGet(wire.GetCmd{
-		ReturnMD: t.wireHandle(r.MD), MatchBits: r.MatchBits,
-		Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(length),
+		ReturnMD: t.wireHandle(o.answerTo), MatchBits: r.MatchBits,
+		Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(p.length),
 	})
 	o.Header.PayloadLength = 0
-	o.Sink = lnd.Payload{Segments: o.event.Segments, Length: length}
+	o.Sink = p.payload(o.event.Segments)
 }
 
-func (t *Table) wireHandle(h MDHandle) wire.MDHandle {
-	return wire.MDHandle{Interface: t.node.Incarnation(), Object: uint64(h)}
+// wireHandle names what the answer is for: an MD, or a call.
+func (t *Table) wireHandle(h uint64) wire.MDHandle {
+	return wire.MDHandle{Interface: t.node.Incarnation(), Object: h}
 }

@@ -112,7 +112,7 @@ func each(numbers []int, f func(i int)) time.Duration {
 	return time.Since(start) / time.Duration(len(numbers))
 }
 
-func heap() uint64 {
+func liveHeap() uint64 {
 	runtime.GC()
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
@@ -128,9 +128,9 @@ func TestMillion(t *testing.T) {
 	}
 	c := newCrowd(t)
 	all := c.rand.Perm(million)
-	before := heap()
+	before := liveHeap()
 	fill := each(all, c.attach)
-	size := (heap() - before) / million
+	size := (liveHeap() - before) / million
 	each(all, c.give)
 
 	times := make(map[string][]time.Duration)

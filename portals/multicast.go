@@ -47,14 +47,14 @@ func (t *Table) PutMulticast(r PutMulticastRequest) error {
 		Self: ni.NID(), MD: r.MD, Target: nid.ProcessID{NID: ni.GroupNID(r.Group), PID: nid.LustrePID},
 		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData,
 	}
-	o, length, err := t.begin(wire.Put, &put, ni.MulticastLimits().MaxPayload)
+	o, p, err := t.begin(wire.Put, &put, ni.MulticastLimits().MaxPayload)
 	if err != nil {
 		return &OpError{Op: "PutMulticast", NID: put.Target.NID, Err: err}
 	}
-	t.sendEvent(o, &put, length)
+	t.sendEvent(o, &put, p.length)
 	o.Source, o.Group = put.Self, r.Group
 	o.Priority = o.event.Options&Priority != 0
-	t.putHeader(o, &put, length)
+	t.putHeader(o, &put, p)
 	t.node.Send(&o.Message)
 	return nil
 }

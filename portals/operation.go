@@ -13,16 +13,17 @@ import (
 type operation struct {
 	lnet.Message // the message to send
 
-	md    *md // nil for an ACK on its way out
-	event Event
-	asked nid.ProcessID   // of a PUT or GET that goes out: the process that answers it
-	ni    *lnet.NI        // the NI that d came by
-	d     *lnd.Delivery   // the message that came in, while it is held
-	waits *md             // while it is held: the MD that it waits for; nil: any that takes it
-	why   lnet.DropReason // of what was held and is dropped
-	ack   bool            // the PUT that came in wants an ACK
-	from  lnd.Lender      // the connection that the message came by
-	next  *operation      // in an operationList
+	md       *md // nil for an ACK on its way out
+	event    Event
+	asked    nid.ProcessID   // of a PUT or GET that goes out: the process that answers it
+	answerTo uint64          // likewise: the handle that its answer names, of the MD or of a call
+	ni       *lnet.NI        // the NI that d came by
+	d        *lnd.Delivery   // the message that came in, while it is held
+	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it
+	why      lnet.DropReason // of what was held and is dropped
+	ack      bool            // the PUT that came in wants an ACK
+	from     lnd.Lender      // the connection that the message came by
+	next     *operation      // in an operationList
 }
 
 func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }

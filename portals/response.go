@@ -3,65 +3,60 @@ package portals
 import (
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
 // arriveReply finds the MD that a GET named for its answer (lnet_parse_reply).
-// The data goes to the start of the MD.
+// The data goes to the start of the MD, or to the part of it that a call names.
 //
 // LNet takes an ACK or REPLY for any active MD. Here the MD must await one from this
 // process: a REPLY would otherwise overwrite memory that is being sent, a second REPLY
 // what the first one brought, and a handle, which is no secret, would let any peer
 // answer for another. An ACK of more bytes than were sent is no ACK either.
 func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
-	md, why := t.responseMD(d.Header.Reply().DstMD)
-	if md == nil {
+	r, why := t.responseTo(d.Header.Reply().DstMD, wire.Get)
+	if r.md == nil {
 		return lnd.Accept, why
 	}
-	if !md.asked.awaits(wire.Get) {
-		md.mu.Unlock()
-		return lnd.Accept, lnet.InactiveMD
-	}
 	rlength := int(d.Header.PayloadLength)
-	mlength := min(rlength, md.length)
-	if mlength < rlength && md.options&Truncate == 0 {
-		md.mu.Unlock()
+	mlength := min(rlength, r.length)
+	if mlength < rlength && r.md.options&Truncate == 0 {
+		r.md.mu.Unlock()
 		return lnd.Accept, lnet.TooLong
 	}
-	if !t.answeredBy(md, ni.Source(d), wire.Get) {
-		md.mu.Unlock()
+	if !t.take(&r, ni.Source(d)) {
+		r.md.mu.Unlock()
 		return lnd.Accept, lnet.NotAsked
 	}
-	md.begin()
+	r.md.begin()
 	o := t.arrival(ni, d, EventReply)
-	o.accept(d, md, 0, mlength)
-	d.Sink = lnd.Payload{Segments: o.event.Segments, Length: mlength}
+	o.event.OpPtr = r.ptr
+	o.accept(d, r.md, r.offset, mlength)
+	d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: r.offset, Length: mlength}
 	return lnd.Accept, lnet.NotDropped
 }
 
 // arriveAck finds the MD of the PUT that is acknowledged (lnet_parse_ack).
 func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
 	ack := d.Header.Ack()
-	md, why := t.responseMD(ack.DstMD)
-	if md == nil {
+	r, why := t.responseTo(ack.DstMD, wire.Put)
+	if r.md == nil {
 		return lnd.Accept, why
 	}
-	switch {
-	case !md.asked.awaits(wire.Put):
-		why = lnet.InactiveMD
-	case uint64(ack.MLength) > uint64(md.length):
+	if uint64(ack.MLength) > uint64(r.length) {
 		why = lnet.TooLong
-	case !t.answeredBy(md, ni.Source(d), wire.Put):
+	} else if !t.take(&r, ni.Source(d)) {
 		why = lnet.NotAsked
 	}
 	if why != lnet.NotDropped {
-		md.mu.Unlock()
+		r.md.mu.Unlock()
 		return lnd.Accept, why
 	}
-	md.begin()
+	r.md.begin()
 	o := t.arrival(ni, d, EventAck)
-	o.event.MatchBits = ack.MatchBits
-	o.accept(d, md, 0, int(ack.MLength))
+	o.event.MatchBits, o.event.OpPtr = ack.MatchBits, r.ptr
+	o.accept(d, r.md, 0, int(ack.MLength))
 	return lnd.Accept, lnet.NotDropped
 }
 
@@ -69,23 +64,64 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropR
 // it, unless something has. The caller holds d.mu.
 func (t *Table) unanswered(d *md, o *operation) {
 	typ := o.event.MsgType
-	if typ == wire.Get || typ == wire.Put && !o.Header.Put().AckMD.IsNone() {
+	if typ == wire.Put && o.Header.Put().AckMD.IsNone() {
+		return
+	}
+	if cookieKind(o.answerTo) != cookieCall {
 		t.answered(d, &o.asked, typ)
+		return
+	}
+	if c := t.calls.at(cookieSlot(o.answerTo)); c.is(o.answerTo, d) {
+		t.end(d, c)
+		t.settle(d)
 	}
 }
 
-// responseMD returns the active MD that an ACK or REPLY is for, locked.
-func (t *Table) responseMD(h wire.MDHandle) (*md, lnet.DropReason) {
+// response is what an ACK or REPLY is for: an MD, and the call if it names one.
+type response struct {
+	md   *md
+	call *call
+	typ  wire.MsgType // of what it answers
+	part
+	ptr any
+}
+
+// responseTo returns what an answer to a PUT or GET names, with the MD locked, or no MD.
+func (t *Table) responseTo(h wire.MDHandle, typ wire.MsgType) (r response, why lnet.DropReason) {
 	if h.Interface != t.node.Incarnation() {
-		return nil, lnet.StaleHandle
+		return r, lnet.StaleHandle
 	}
-	d := t.lockMD(MDHandle(h.Object))
-	if d == nil {
-		return nil, lnet.StaleHandle
+	if cookieKind(h.Object) == cookieCall {
+		r.call, r.md = t.lockCall(h.Object)
+	} else {
+		r.md = t.lockMD(MDHandle(h.Object))
 	}
-	if d.threshold == 0 || d.me != 0 {
+	if r.md == nil {
+		return r, lnet.StaleHandle
+	}
+	d, c := r.md, r.call
+	if d.threshold == 0 || d.me != 0 || c == nil && !d.asked.awaits(typ) || c != nil && c.typ != typ {
 		d.mu.Unlock()
-		return nil, lnet.InactiveMD
+		r.md = nil
+		return r, lnet.InactiveMD
 	}
-	return d, lnet.NotDropped
+	r.typ, r.length = typ, d.length
+	if c != nil {
+		r.part, r.ptr = part{c.offset, c.length}, c.ptr
+	}
+	return r, lnet.NotDropped
+}
+
+// take notes that a process answers. It reports whether this one was asked. The MD is
+// locked.
+func (t *Table) take(r *response, id *nid.ProcessID) bool {
+	if r.call == nil {
+		return t.answeredBy(r.md, id, r.typ)
+	}
+	if !t.isAsked(r.call, id) {
+		return false
+	}
+	t.end(r.md, r.call)
+	t.settle(r.md)
+	return true
 }

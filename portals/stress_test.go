@@ -156,10 +156,18 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newLife func()
 	}
 	for n := range 3 {
 		r := portals.PutRequest{MD: source, Ack: n == 1, Target: there, Portal: 1, MatchBits: uint64(i % 5), Offset: uint32(n)}
+		if i%3 == 0 { // told from others; some are given up at any moment
+			r.OpPtr, r.LocalOffset = i, n
+			if r.Ack = true; i%2 == 0 {
+				r.Timeout = time.Duration(1+user) * 20 * time.Microsecond
+			}
+		}
 		if (user+n)%2 == 0 {
 			err = table.Put(r)
 		} else {
-			err = table.Get(portals.GetRequest{MD: r.MD, Target: r.Target, Portal: 1, MatchBits: r.MatchBits})
+			err = table.Get(portals.GetRequest{
+				MD: r.MD, Target: r.Target, Portal: 1, MatchBits: r.MatchBits, LocalOffset: r.LocalOffset, OpPtr: r.OpPtr, Timeout: r.Timeout,
+			})
 		}
 		if err != nil && !gone(table, err) {
 			t.Error(err)

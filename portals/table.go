@@ -13,8 +13,10 @@ const Portals = 64
 type Table struct {
 	node       *lnet.Node
 	mds        slab[md]
+	calls      slab[call]
 	operations sync.Pool
 	tracker    tracker
+	deadlines  deadlines
 	queues     queues
 	portals    [Portals]portal
 }

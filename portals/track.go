@@ -62,13 +62,36 @@ func (t *Table) answered(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if !d.asked.take(id, typ) {
 		return false
 	}
+	t.settle(d)
+	return true
+}
+
+// settle takes note if no answer that is tracked is to come any more. The caller holds d.mu.
+func (t *Table) settle(d *md) {
+	if d.asked.tracked > 0 {
+		return
+	}
 	for _, typ := range [...]wire.MsgType{wire.Get, wire.Put} {
 		if d.asked.awaits(typ) && t.tracker.tracks(d.options, typ) {
-			return true
+			return
 		}
 	}
 	d.awaited = 0
-	return true
+}
+
+// awaitCall is await for an operation with a call, which has a deadline of its own if
+// timeout is not 0. The caller holds d.mu.
+func (t *Table) awaitCall(d *md, c *call, o *operation, timeout time.Duration) (tracked bool) {
+	c.id, o.answerTo = o.asked, c.handle.Load()
+	if timeout > 0 {
+		t.deadlines.add(c, t.node.Clock().Now()+timeout)
+		return false
+	}
+	if c.tracked = t.tracker.tracks(d.options, c.typ); c.tracked {
+		d.asked.tracked++
+		d.awaited = t.tracker.round.Load()
+	}
+	return c.tracked
 }
 
 // answeredBy is answered for a message from a process: a node may answer from another

@@ -1,0 +1,162 @@
+package portals
+
+import (
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// call is a Put or Get whose answer is told from others to the same MD: it has an OpPtr
+// or a Timeout, or gets into a part of the MD. The peer is given the call's handle in
+// place of the MD's and sends it back, whatever it is. Other operations have none.
+type call struct {
+	md         atomic.Pointer[md] // nil: the slot is free; changes under the md's mu
+	handle     atomic.Uint64      // likewise
+	generation uint64             // guarded by md.mu, like all below
+	id         nid.ProcessID      // who answers
+	typ        wire.MsgType       // of the message that asks
+	offset     int                // of the part of the MD
+	length     int                // likewise
+	ptr        any                // PutRequest.OpPtr
+	tracked    bool               // as its MD is
+	before     *call              // in the list of the MD's calls
+	after      *call              // likewise
+	timeout    callTimeout        // guarded by deadlines.mu
+}
+
+// part is the bytes of an MD that an operation moves.
+type part struct{ offset, length int }
+
+// part returns what a request names. The caller holds d.mu.
+func (d *md) part(r *PutRequest) (p part, err error) {
+	rest := d.length - r.LocalOffset
+	if r.LocalOffset < 0 || rest < 0 || r.Length < 0 || r.Length > rest {
+		return p, syscall.EINVAL
+	}
+	if r.Length > 0 {
+		rest = r.Length
+	}
+	return part{r.LocalOffset, rest}, nil
+}
+
+// payload is the memory of a part.
+func (p part) payload(segments []lnd.Segment) lnd.Payload {
+	return lnd.Payload{Segments: segments, Offset: p.offset, Length: p.length}
+}
+
+// needsCall reports whether the answer to an operation is told from others.
+func (r *PutRequest) needsCall(typ wire.MsgType, p part, d *md) bool {
+	return r.OpPtr != nil || r.Timeout > 0 || typ == wire.Get && p.length != d.length
+}
+
+// newCall takes a slot for an operation. The caller holds d.mu.
+func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, error) {
+	slot, ok := t.calls.take()
+	if !ok {
+		return nil, syscall.ENOMEM
+	}
+	c := t.calls.at(slot)
+	c.generation++
+	c.typ, c.offset, c.length, c.ptr = typ, p.offset, p.length, r.OpPtr
+	if d.asked == nil {
+		d.asked = new(asked)
+	}
+	if c.before, c.after = nil, d.asked.calls; c.after != nil {
+		c.after.before = c
+	}
+	d.asked.calls = c
+	c.handle.Store(makeCookie(cookieCall, slot, c.generation))
+	c.md.Store(d)
+	return c, nil
+}
+
+// lockCall returns the call of a handle and its MD, locked, or nil.
+func (t *Table) lockCall(handle uint64) (*call, *md) {
+	c := t.calls.at(cookieSlot(handle))
+	if c == nil {
+		return nil, nil
+	}
+	d := c.md.Load()
+	if d == nil {
+		return nil, nil
+	}
+	d.mu.Lock()
+	if !c.is(handle, d) {
+		d.mu.Unlock()
+		return nil, nil
+	}
+	return c, d
+}
+
+// is reports whether c is still the call of a handle, to an MD. The caller holds d.mu.
+func (c *call) is(handle uint64, d *md) bool { return c.md.Load() == d && c.handle.Load() == handle }
+
+// end ends a call: no answer to it is awaited any more. The caller holds d.mu.
+func (t *Table) end(d *md, c *call) {
+	t.deadlines.remove(c)
+	if c.before != nil {
+		c.before.after = c.after
+	} else {
+		d.asked.calls = c.after
+	}
+	if c.after != nil {
+		c.after.before = c.before
+	}
+	if c.tracked {
+		c.tracked = false
+		d.asked.tracked--
+	}
+	slot := cookieSlot(c.handle.Load())
+	c.before, c.after, c.ptr = nil, nil, nil
+	c.md.Store(nil)
+	c.handle.Store(0)
+	t.calls.put(slot, c.generation)
+}
+
+// endCalls ends all calls of an MD that ends. The caller holds d.mu.
+func (t *Table) endCalls(d *md) {
+	for d.asked != nil && d.asked.calls != nil {
+		t.end(d, d.asked.calls)
+	}
+}
+
+// isAsked reports whether a process is that which was asked: a node may answer from
+// another NID.
+func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
+	if c.id == *id {
+		return true
+	}
+	if c.id.PID != id.PID {
+		return false
+	}
+	for _, there := range t.node.Peer(id.NID).NIs {
+		if there.NID == c.id.NID {
+			return true
+		}
+	}
+	return false
+}
+
+// timeOut ends a call whose answer has not come by its deadline with an event. It is
+// entered with d.mu held and returns with it released.
+func (t *Table) timeOut(d *md, c *call) {
+	o := t.newOperation()
+	o.md = d
+	e := &o.event
+	if e.Kind = EventAck; c.typ == wire.Get {
+		e.Kind = EventReply
+	}
+	e.Initiator, e.Source, e.Sender = c.id, c.id, nid.Any()
+	e.Target = nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
+	e.OpPtr, e.Offset = c.ptr, uint32(c.offset)
+	t.end(d, c)
+	t.settle(d)
+	d.begin()
+	d.describe(e)
+	d.mu.Unlock()
+	t.node.CountResponseTimeout()
+	t.complete(o, syscall.ETIMEDOUT)
+}

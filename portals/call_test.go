@@ -1,0 +1,311 @@
+package portals_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// TestPart (PT-34): a PUT sends a part of its MD, and the REPLY to a GET comes to one,
+// however the segments lie, and touches nothing else.
+func TestPart(t *testing.T) {
+	for name, c := range map[string]struct {
+		offset, length int
+		want           string // of "abcdefgh"
+	}{
+		"all":              {0, 0, "abcdefgh"},
+		"the rest":         {5, 0, "fgh"},
+		"the beginning":    {0, 2, "ab"},
+		"of both segments": {2, 3, "cde"},
+		"the end":          {7, 1, "h"},
+		"nothing":          {8, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, net := newWire(t)
+			h := &harness{Table: table, t: t, self: here}
+			var l log
+			memory := []byte("abcdefgh")
+			md := h.bind(portals.MD{Segments: []portals.Segment{memory[:3], memory[3:]}, Threshold: inf, Handler: l.handle})
+			err := table.Put(portals.PutRequest{MD: md, Target: there, Offset: 77, LocalOffset: c.offset, Length: c.length})
+			if err != nil {
+				t.Fatal(err)
+			}
+			put := net.next()
+			if got := bytesOf(put); got != c.want || int(put.Header.PayloadLength) != len(c.want) {
+				t.Errorf("sent %q as %d bytes, want %q", got, put.Header.PayloadLength, c.want)
+			}
+			net.up.Finalize(put, nil)
+			err = table.Get(portals.GetRequest{MD: md, Target: there, Offset: 77, LocalOffset: c.offset, Length: c.length})
+			if err != nil {
+				t.Fatal(err)
+			}
+			get := net.next()
+			if n := get.Header.Get().SinkLength; int(n) != len(c.want) {
+				t.Errorf("asked for %d bytes, want %d", n, len(c.want))
+			}
+			net.up.Finalize(get, nil)
+			net.mustArrive(t, replyHeader(uint32(len(c.want)), get.Header.Get().ReturnMD))
+			for i, b := range memory {
+				in := i >= c.offset && i < c.offset+len(c.want)
+				if (b == 0xEE) != in {
+					t.Errorf("byte %d is %q after the REPLY", i, b)
+				}
+			}
+			for i, want := range []uint32{77, 77, uint32(c.offset)} {
+				if e := l.events[i]; e.Offset != want || int(e.MLength) != len(c.want) || int(e.RLength) != len(c.want) {
+					t.Errorf("event %v, want %d bytes at %d", &e, len(c.want), want)
+				}
+			}
+			if got := len(l.events[2].Bytes()); got != len(c.want) {
+				t.Errorf("the REPLY has %d bytes", got)
+			}
+		})
+	}
+}
+
+// TestBadPart (PT-34): a part that the MD does not have, and a time for an answer that is
+// not asked for, are refused, and take nothing of the threshold.
+func TestBadPart(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	md := h.bind(portals.MD{Segments: []portals.Segment{make([]byte, 8)}, Threshold: 1})
+	const huge = int(^uint(0) >> 1)
+	for _, r := range []portals.PutRequest{
+		{LocalOffset: -1},
+		{LocalOffset: 9},
+		{LocalOffset: huge},
+		{Length: -1},
+		{Length: 9},
+		{LocalOffset: 1, Length: 8},
+		{LocalOffset: huge, Length: huge},
+		{Length: huge},
+		{Timeout: time.Second},
+		{Ack: true, Timeout: -1},
+	} {
+		r.MD, r.Target = md, there
+		if err := table.Put(r); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("Put of %d from %d, %v: %v, want EINVAL", r.Length, r.LocalOffset, r.Timeout, err)
+		}
+		if !r.Ack && r.Timeout > 0 {
+			continue // a GET asks
+		}
+		g := portals.GetRequest{MD: md, Target: there, LocalOffset: r.LocalOffset, Length: r.Length, Timeout: r.Timeout}
+		if err := table.Get(g); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("Get of %d to %d, %v: %v, want EINVAL", r.Length, r.LocalOffset, r.Timeout, err)
+		}
+	}
+	if err := table.Put(portals.PutRequest{MD: md, Target: there}); err != nil {
+		t.Errorf("after all: %v", err)
+	}
+	net.up.Finalize(net.next(), nil)
+}
+
+// TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers
+// come, among operations that have none.
+func TestOpPtr(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	var got []string
+	md := h.bind(portals.MD{
+		Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf, UserPtr: "the MD's",
+		Handler: func(e *portals.Event) {
+			if e.Kind != portals.EventUnlink && e.UserPtr != "the MD's" {
+				t.Errorf("UserPtr %v", e.UserPtr)
+			}
+			got = append(got, fmt.Sprint(e.Kind, " ", e.OpPtr))
+		},
+	})
+	var answers []wire.Header
+	for i, ptr := range []any{"put", nil, "get", nil, "more"} {
+		var err error
+		if ptr == "get" {
+			err = table.Get(portals.GetRequest{MD: md, Target: there, OpPtr: ptr})
+		} else {
+			err = table.Put(portals.PutRequest{MD: md, Target: there, OpPtr: ptr, Ack: i != 3})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		switch {
+		case ptr == "get":
+			answers = append(answers, replyHeader(8, m.Header.Get().ReturnMD))
+		case i != 3:
+			answers = append(answers, ackHeader(m.Header.Put().AckMD, 8))
+		}
+		net.up.Finalize(m, nil)
+	}
+	for _, a := range slices.Backward(answers) {
+		net.mustArrive(t, a)
+	}
+	want := []string{
+		"SEND put", "SEND <nil>", "SEND get", "SEND <nil>", "SEND more",
+		"ACK more", "REPLY get", "ACK <nil>", "ACK put",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestOperationTimeout (PT-34): an operation whose answer does not come by its deadline
+// ends with an event of its own. The MD, and its other operations, go on.
+func TestOperationTimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps string // p: PUT with ACK, g: GET, for 3 s; q: PUT with ACK for 1 s; s: sent, f: failed; a: answer to the latest; u: unlink; digits: seconds
+		want  []string
+		late  uint64
+	}{
+		"no ACK":                   {"ps 9", []string{"0s SEND", "3s ACK connection timed out"}, 1},
+		"no REPLY":                 {"gs 9", []string{"0s SEND", "3s REPLY connection timed out"}, 1},
+		"in time":                  {"gs 2 a 9", []string{"0s SEND", "2s REPLY"}, 0},
+		"too late":                 {"gs 3 a 9", []string{"0s SEND", "3s REPLY connection timed out"}, 1},
+		"not answered twice":       {"ps a a 9", []string{"0s SEND", "0s ACK"}, 0},
+		"before it was sent":       {"p 4 s 9", []string{"3s ACK connection timed out", "4s SEND"}, 1},
+		"answered before sent":     {"p a s 9", []string{"0s ACK", "0s SEND"}, 0},
+		"failed":                   {"pf 9", []string{"0s SEND input/output error"}, 0},
+		"failed after its time":    {"p 4 f 9", []string{"3s ACK connection timed out", "4s SEND input/output error"}, 1},
+		"unlinked":                 {"gs u 9", []string{"0s SEND", "0s UNLINK!"}, 0},
+		"unlinked and not sent":    {"g u 9 s", []string{"9s SEND!"}, 0},
+		"the nearer one first":     {"ps qs 9", []string{"0s SEND", "0s SEND", "1s ACK connection timed out", "3s ACK connection timed out"}, 2},
+		"one of two is answered":   {"ps 1 gs a 9", []string{"0s SEND", "1s SEND", "1s REPLY", "3s ACK connection timed out"}, 1},
+		"two at once":              {"pspsps 9", []string{"0s SEND", "0s SEND", "0s SEND", "3s ACK connection timed out", "3s ACK connection timed out", "3s ACK connection timed out"}, 3},
+		"again after all had left": {"ps a 5 ps 9", []string{"0s SEND", "0s ACK", "5s SEND", "8s ACK connection timed out"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, net, clock := timed(t, lnet.Config{TransactionTimeout: 100 * time.Second}, lnd.Tunables{})
+			var got []string
+			md := h.bind(portals.MD{
+				Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf, UserPtr: 1,
+				Handler: func(e *portals.Event) {
+					got = append(got, fmt.Sprint(clock.now, " ", short(e)))
+					if e.Err == syscall.ETIMEDOUT && (e.OpPtr != "op" || e.Initiator != there || e.UserPtr != 1) {
+						t.Errorf("event of a timeout: %+v", e)
+					}
+				},
+			})
+			var answer wire.Header
+			for _, step := range c.steps {
+				answer = h.callStep(net, clock, md, step, answer)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if n := h.Node().Stats().ResponseTimeouts; n != c.late {
+				t.Errorf("%d response timeouts, want %d", n, c.late)
+			}
+			clock.advance(time.Hour)
+			if len(clock.timers) > 0 {
+				t.Error("a timer runs when nothing is awaited")
+			}
+		})
+	}
+}
+
+// callStep does what a letter of TestOperationTimeout stands for, and returns the header of
+// the answer to the latest operation.
+func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, step rune, answer wire.Header) wire.Header {
+	h.t.Helper()
+	var err error
+	latest := func() wire.Header { return net.sent[len(net.sent)-1].Header }
+	switch step {
+	case 'p', 'q':
+		timeout := 3 * time.Second
+		if step == 'q' {
+			timeout = time.Second
+		}
+		if err = h.Put(portals.PutRequest{MD: md, Ack: true, Target: there, OpPtr: "op", Timeout: timeout}); err == nil {
+			put := latest()
+			return ackHeader(put.Put().AckMD, 8)
+		}
+	case 'g':
+		if err = h.Get(portals.GetRequest{MD: md, Target: there, OpPtr: "op", Timeout: 3 * time.Second}); err == nil {
+			get := latest()
+			return replyHeader(8, get.Get().ReturnMD)
+		}
+	case 'a':
+		err = net.arrive(answer, nil)
+	default:
+		h.timedStep(net, clock, md, step)
+	}
+	if err != nil {
+		h.t.Fatalf("step %c: %v", step, err)
+	}
+	return answer
+}
+
+// TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and no Timeout is tracked as
+// its MD is.
+func TestCallIsTracked(t *testing.T) {
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
+	var l log
+	md := h.bind(portals.MD{Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf, Handler: l.handle})
+	get := func() wire.MDHandle {
+		if err := h.Get(portals.GetRequest{MD: md, Target: there, OpPtr: 1}); err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		back := m.Header.Get().ReturnMD
+		net.up.Finalize(m, nil)
+		return back
+	}
+	net.mustArrive(t, replyHeader(8, get()))
+	clock.advance(time.Minute)
+	if diff := cmp.Diff([]string{"SEND", "REPLY"}, l.take()); diff != "" {
+		t.Errorf("answered (-want +got):\n%s", diff)
+	}
+	late := get()
+	clock.advance(time.Minute)
+	if diff := cmp.Diff([]string{"SEND", "UNLINK!"}, l.take()); diff != "" {
+		t.Errorf("not answered (-want +got):\n%s", diff)
+	}
+	net.mustArrive(t, replyHeader(8, late))
+	wantDrops(t, h.Table, map[string]uint64{"stale handle": 1})
+}
+
+// TestForgedCall (PT-32, PT-34): an answer counts only if it names the operation, is of its
+// kind and size, and comes from the process that was asked; what does not writes nowhere,
+// and does not keep the right answer out.
+func TestForgedCall(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	memory := make([]byte, 8)
+	md := h.bind(portals.MD{Segments: []portals.Segment{memory}, Threshold: inf})
+	if err := table.Get(portals.GetRequest{MD: md, Target: there, LocalOffset: 6, Length: 2}); err != nil {
+		t.Fatal(err)
+	}
+	m := net.next()
+	call := m.Header.Get().ReturnMD
+	net.up.Finalize(m, nil)
+	beyond, other, elder := call, call, call
+	beyond.Object |= 0xFFFF << 2
+	other.Interface++
+	elder.Object -= 1 << 26
+	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
+	for _, h := range []wire.Header{
+		replyHeader(8, handle(md)), ackHeader(call, 2), replyHeader(3, call), from(stranger, replyHeader(2, call)),
+		from(user, replyHeader(2, call)), replyHeader(2, beyond), replyHeader(2, other), replyHeader(2, elder),
+	} {
+		net.mustArrive(t, h)
+	}
+	wantDrops(t, table, map[string]uint64{"inactive MD": 2, "too long": 1, "not asked": 2, "stale handle": 3})
+	if !slices.Equal(memory, make([]byte, 8)) {
+		t.Errorf("memory is % x", memory)
+	}
+	net.mustArrive(t, replyHeader(2, call))
+	net.mustArrive(t, replyHeader(2, call))
+	wantDrops(t, table, map[string]uint64{"inactive MD": 2, "too long": 1, "not asked": 2, "stale handle": 4})
+	if !slices.Equal(memory, []byte{0, 0, 0, 0, 0, 0, 0xEE, 0xEE}) {
+		t.Errorf("memory is % x", memory)
+	}
+}
