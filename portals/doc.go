@@ -55,7 +55,8 @@
 // An MD that takes one message, as the buffers of an [Inbox] do, has no events that
 // wait, so nothing is ever held for its handler: gossip, zones and client health
 // receive in this way. There one buffer for each goroutine that runs the handler
-// bounds memory, and the handler must be quick.
+// bounds memory, and the handler must be quick, or keep the message and leave it to
+// others.
 //
 // SEND, ACK and REPLY events are never held: they are no more than the operations that
 // this node has begun.

@@ -15,9 +15,15 @@ type InboxConfig struct {
 	Portal  int
 	Buffers int // that wait at any time, and that are kept for later at most; 0: 4
 	Size    int // of each in bytes: the largest message; 0: MaxPayload
+	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: when they have so
+	// many no further one is posted, so that messages wait, until one is released. Those
+	// that are posted then can be kept, too. 0: Buffers.
+	MaxKept int
+	// Ack has those who ask for an ACK get one, when Handle has returned.
+	Ack bool
 	// Handle takes a message that arrived without an error. It is called like any
 	// handler of events, by several goroutines at once, and data is its own until it
-	// returns.
+	// returns, or for longer if it calls Keep.
 	Handle func(e *Event, data []byte)
 }
 
@@ -35,6 +41,7 @@ type Inbox struct {
 	mu      sync.Mutex
 	posted  []*inboxBuffer // guarded by mu, like all below
 	spare   []*inboxBuffer
+	kept    int  // buffers that handlers keep
 	filling bool // somebody is in Refill
 	closed  bool
 }
@@ -42,6 +49,9 @@ type Inbox struct {
 type inboxBuffer struct {
 	segments [1]Segment
 	entry    MEHandle
+	handled  bool   // by Handle
+	kept     bool   // by a handler
+	turn     uint64 // how often it was
 }
 
 // errNoHandler is a mistake of the caller.
@@ -62,6 +72,9 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	}
 	if cfg.Size <= 0 {
 		cfg.Size = MaxPayload
+	}
+	if cfg.MaxKept <= 0 {
+		cfg.MaxKept = cfg.Buffers
 	}
 	if p := t.portal(cfg.Portal); p != nil && !p.claim(in) {
 		return opError("Inbox.Open", ErrInUse)
@@ -140,7 +153,7 @@ func (in *Inbox) refill() error {
 	}
 	in.filling = true
 	defer func() { in.filling = false }()
-	for !in.closed && len(in.posted) < in.cfg.Buffers {
+	for !in.closed && len(in.posted) < in.cfg.Buffers && in.kept < in.cfg.MaxKept {
 		b := in.take()
 		entry, err := in.table.MEAttach(in.cfg.Portal, fromAnybody, Unlink, After)
 		if err == nil {
@@ -164,8 +177,12 @@ var fromAnybody = Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Igno
 
 // attach makes a buffer ready for a message.
 func (in *Inbox) attach(b *inboxBuffer) error {
+	options := OpPut | AckDisable
+	if in.cfg.Ack {
+		options = OpPut
+	}
 	_, err := in.table.MDAttach(b.entry, MD{
-		Segments: b.segments[:], Threshold: 1, Options: OpPut | AckDisable, UserPtr: b, Handler: in.event,
+		Segments: b.segments[:], Threshold: 1, Options: options, UserPtr: b, Handler: in.event,
 	}, Unlink)
 	if err != nil {
 		_ = in.table.MEUnlink(b.entry) // ENOENT: Close was faster
@@ -203,6 +220,7 @@ func (in *Inbox) arrived(e *Event) {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()
 	in.withdraw(b)
+	b.handled = true
 	in.mu.Unlock()
 	if e.Kind == EventPut {
 		in.Refill()
@@ -211,7 +229,9 @@ func (in *Inbox) arrived(e *Event) {
 		}
 	}
 	in.mu.Lock()
-	in.give(b)
+	if b.handled = false; !b.kept {
+		in.give(b)
+	}
 	in.mu.Unlock()
 }
 
