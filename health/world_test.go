@@ -34,6 +34,7 @@ type world struct {
 	claims             Claims
 	tap                func(from, to nid.NID, m *Message)
 	trace              []string
+	sparse, steps      int // the invariants of servers are checked in each of so many steps; 0: in all
 }
 
 type happening struct {
@@ -171,7 +172,7 @@ func (w *world) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	most := 1_000_000 + int(60*d.Seconds()) // a day of a few clients has 40 per second
+	most := 1_000_000 + int(60*d.Seconds()) + 2000*len(w.clients) // a day of a few clients has 40 per second
 	for end, n := w.now+d, 0; ; n++ {
 		if n > most {
 			w.fail("%d things happened until %v of %v", n, w.now, end)
