@@ -24,7 +24,8 @@ import (
 //	sound         the check has found nothing
 //	damaged       it has, and the file would be set aside
 //	refused       it cannot be used, which is an error
-//	whole         all records were loaded, more were saved, and all loaded again
+//	whole         all records are there; of some files they were loaded, more were
+//	              saved, and all loaded again
 //	lost WHY      not so
 const (
 	sweeperVerb = "connstore-sweeper"
@@ -54,16 +55,16 @@ func (d damage) apply(sound []byte) ([]byte, bool) {
 	return b, b[d.at] != sound[d.at]
 }
 
-// sweep lists the damages: at each byte of the pages in use, or, in short, at each byte
-// of what bbolt reads first, and at some others.
+// sweep lists the damages: at each byte of the first pages and some of the others, or, in
+// short, at some bytes of what bbolt reads first, and at a few others.
 func sweep(size int, long bool) (all []damage) {
 	stride, cut := 397, 4093
 	if long {
-		stride, cut = 1, 61
+		stride, cut = 5, 61
 	}
 	for at := 0; at < size; at++ {
-		head := at < 2*4096 && at%4096 >= pageHeader && at%4096 < pageHeader+metaSize
-		if head && (long || at%3 == 0) || at%stride == 0 {
+		head := at%4096 < pageHeader+metaSize
+		if long && (head || at < 4*4096) || head && at < 2*4096 && at%3 == 0 || at%stride == 0 {
 			all = append(all, damage{at, 'f'}, damage{at, 'z'})
 		}
 		if at%cut == 0 || at%4096 == 0 {
@@ -97,7 +98,7 @@ func sweeper(path, from, long string, out io.Writer) int {
 			fmt.Fprintln(out, "lost", err)
 			continue
 		}
-		sweepOne(spot, i%16 == 0, out)
+		sweepOne(spot, i%32 == 0, out)
 		os.Remove(spot)
 	}
 	return 0
@@ -105,7 +106,7 @@ func sweeper(path, from, long string, out io.Writer) int {
 
 // sweepOne does with a file what Open and the check of Open do, and more.
 func sweepOne(path string, write bool, out io.Writer) {
-	_, _, err := inspect(path)
+	records, graves, err := inspect(path)
 	switch {
 	case errors.Is(err, ErrVersion), isPathError(err):
 		fmt.Fprintln(out, "refused")
@@ -115,11 +116,11 @@ func sweepOne(path string, write bool, out io.Writer) {
 		return
 	}
 	fmt.Fprintln(out, "sound")
-	left, err := reuse(path, sweptRecords, write)
-	if err == nil && write {
-		if _, _, err = inspect(path); err == nil {
-			_, err = reuse(path, left, false)
-		}
+	if records != sweptRecords || graves != sweptGraves {
+		err = fmt.Errorf("%d records and %d tombstones, want %d and %d", records, graves, sweptRecords, sweptGraves)
+	}
+	if write && err == nil {
+		err = reuseTwice(path)
 	}
 	if err != nil {
 		fmt.Fprintln(out, "lost", err)
@@ -128,8 +129,21 @@ func sweepOne(path string, write bool, out io.Writer) {
 	fmt.Fprintln(out, "whole")
 }
 
+// reuseTwice uses a database, and looks at what comes of it.
+func reuseTwice(path string) error {
+	left, err := reuse(path, sweptRecords)
+	if err != nil {
+		return err
+	}
+	if _, _, err := inspect(path); err != nil {
+		return err
+	}
+	_, err = reuse(path, left)
+	return err
+}
+
 // reuse opens a database, loads it, and saves some more.
-func reuse(path string, records int, write bool) (now int, err error) {
+func reuse(path string, records int) (now int, err error) {
 	s, err := Open(Config{Path: path, inspect: func(string) (damage, err error) { return nil, nil }})
 	if err != nil {
 		return 0, err
@@ -149,9 +163,6 @@ func reuse(path string, records int, write bool) (now int, err error) {
 	}
 	if len(all) != records || len(graves) != sweptGraves {
 		return 0, fmt.Errorf("%d records and %d tombstones are there, want %d and %d", len(all), len(graves), records, sweptGraves)
-	}
-	if !write {
-		return records, nil
 	}
 	for i := range 30 {
 		s.Save(record(records+i, 1), nil)

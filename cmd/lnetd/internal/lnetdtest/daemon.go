@@ -46,6 +46,8 @@ type Config struct {
 	// Within runs a function on a thread in the network namespace where the
 	// daemon is to live, until it returns; nil is the test's own.
 	Within func(f func() error) error
+	// Early has Start return as soon as the process runs.
+	Early bool
 }
 
 // Daemon is a running lnetd.
@@ -62,7 +64,7 @@ type Daemon struct {
 	stop     sync.Once
 }
 
-// Start starts a daemon and waits until it answers. When the test ends it is
+// Start starts a daemon and waits until it answers, unless cfg says not to. When the test ends it is
 // told to end too, and must do so cleanly.
 func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	t.Helper()
@@ -83,7 +85,9 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	d.launch(cfg.Within)
 	crew.add(d)
 	t.Cleanup(d.cleanup)
-	d.awaitReady()
+	if !cfg.Early {
+		d.awaitReady()
+	}
 	return d
 }
 
