@@ -22,6 +22,11 @@ type OpenConfig struct {
 	// ICRC. It may be called by several goroutines at once, with locks of the provider: it
 	// must not use the device. Hardware shows none.
 	Tap func(p TappedPacket)
+	// Unknown is told who sends requests of reliable connections to queue pairs that this
+	// device has never had: peers of a process that had the address before and died. It is
+	// an upcall, made for each of them, however many: its user bounds what it does about
+	// them. Senders can be forged, as with all packets. nil, and with hardware: nobody is told.
+	Unknown func(from netip.Addr)
 }
 
 // TappedPacket is a packet that passes a device, from the BTH to the ICRC. It is

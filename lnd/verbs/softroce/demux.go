@@ -24,10 +24,12 @@ type endpoint interface {
 type demultiplexer struct {
 	unknownQP atomic.Uint64 // packets of queue pairs that are not there
 	badPKey   atomic.Uint64
+	report    func(from netip.Addr) // of verbs.OpenConfig.Unknown; may be nil
 
-	mu   sync.RWMutex // guards all below
-	ends map[ibta.QPN]endpoint
-	next ibta.QPN
+	mu    sync.RWMutex // guards all below
+	ends  map[ibta.QPN]endpoint
+	next  ibta.QPN
+	given int // numbers, those before next
 }
 
 func newDemultiplexer(first ibta.QPN) *demultiplexer {
@@ -41,6 +43,7 @@ func (d *demultiplexer) reserve() ibta.QPN {
 	for {
 		q := d.next
 		d.next = (d.next + 1) % ibta.MulticastQPN
+		d.given++
 		if _, taken := d.ends[q]; isQP(q) && !taken {
 			d.ends[q] = nil
 			return q
@@ -79,6 +82,14 @@ func (d *demultiplexer) find(q ibta.QPN) endpoint {
 	return d.ends[q]
 }
 
+// had reports whether q was ever a queue pair of this device, or may have been.
+func (d *demultiplexer) had(q ibta.QPN) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	ago := int((d.next + ibta.MulticastQPN - q) % ibta.MulticastQPN) // 1: the latest one; 0: the next one
+	return q >= ibta.MulticastQPN || ago == 0 && d.given >= int(ibta.MulticastQPN) || ago > 0 && ago <= d.given
+}
+
 // len returns how many queue pairs there are, QP 1 among them.
 func (d *demultiplexer) len() int {
 	d.mu.RLock()
@@ -97,8 +108,18 @@ func (d *demultiplexer) deliver(from netip.AddrPort, list []ibta.Packet) {
 		if e := d.find(q); e != nil {
 			e.arrived(from, list[:n])
 		} else {
-			d.unknownQP.Add(uint64(n))
+			d.unknown(from.Addr(), list[:n])
 		}
 		list = list[n:]
+	}
+}
+
+// unknown drops packets to a queue pair that is not there. Requests to one that this device
+// never had are of a peer that takes it for its predecessor, and are reported; late
+// packets to one that has been closed are not.
+func (d *demultiplexer) unknown(from netip.Addr, list []ibta.Packet) {
+	d.unknownQP.Add(uint64(len(list)))
+	if op := list[0].OpCode; d.report != nil && op.IsRequest() && !op.IsUD() && isQP(list[0].DestQP) && !d.had(list[0].DestQP) {
+		d.report(from)
 	}
 }

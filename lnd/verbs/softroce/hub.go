@@ -76,6 +76,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	}
 	first := o.numbers.QPN()
 	h.demux = newDemultiplexer(first)
+	h.demux.report = cfg.Unknown
 	h.ingress = newIngress(local)
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
