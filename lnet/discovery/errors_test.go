@@ -3,12 +3,15 @@ package discovery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"ulnet/lnd"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // TestDiscoverErrors: the errno of Discover for every reason, and that a node
@@ -58,6 +61,38 @@ func TestDiscoverErrors(t *testing.T) {
 					t.Errorf("left %+v", known)
 				}
 			})
+		})
+	}
+}
+
+// TestPingRestarted: a ping that went to an earlier incarnation of its target is sent once
+// more, and not a third time.
+func TestPingRestarted(t *testing.T) {
+	for failures, want := range map[int]error{0: nil, 1: nil, 2: syscall.ESTALE} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newCable(t)
+			a := w.node(discovery.Config{Off: true}, nidA)
+			w.node(discovery.Config{Off: true}, nidB)
+			sent := 0
+			w.refuse = func(m *lnd.Message) error {
+				if m.Header.Type != wire.Get {
+					return nil
+				}
+				if sent++; sent <= failures {
+					return fmt.Errorf("driver: %w", syscall.ESTALE)
+				}
+				return nil
+			}
+			done := make(chan error, 1)
+			go func() {
+				_, err := discovery.Ping(t.Context(), a.table, nid.ProcessID{NID: nid.MustParse(nidB)}, discovery.PingOptions{})
+				done <- err
+			}()
+			synctest.Wait()
+			w.settle()
+			if err := <-done; !errors.Is(err, want) || sent != min(failures+1, 2) {
+				t.Errorf("%d failures: %v after %d GETs, want %v", failures, err, sent, want)
+			}
 		})
 	}
 }

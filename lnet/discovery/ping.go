@@ -31,7 +31,8 @@ const (
 	maxPingSize = 16 + 4096*24
 )
 
-// Ping asks a node for its ping info. Errors wrap an errno: ETIMEDOUT when no
+// Ping asks a node for its ping info, and once more if it turns out that the node has
+// restarted. Errors wrap an errno: ETIMEDOUT when no
 // answer came, EPROTO when it was none, otherwise why the GET could not be
 // sent.
 func Ping(ctx context.Context, table *portals.Table, dst nid.ProcessID, o PingOptions) (wire.PingInfo, error) {
@@ -58,6 +59,8 @@ type Pinger struct {
 	opts  PingOptions
 	done  func(wire.PingInfo, error)
 	timer machine.Timer
+
+	again bool // asked a second time; owned by the handler
 
 	mu    sync.Mutex
 	md    portals.MDHandle // of the current try; guarded by mu
@@ -123,6 +126,11 @@ func (p *Pinger) event(e *portals.Event) {
 	switch {
 	case !current: // of the try before this one
 	case e.Kind == portals.EventUnlink:
+	case errors.Is(e.Err, syscall.ESTALE) && !p.again:
+		// The GET went to an earlier incarnation of the node; the driver knows the new one.
+		p.again = true
+		_ = p.table.MDUnlink(e.MD) // ENOENT if the failure has unlinked it
+		p.try(p.opts.Size)
 	case e.Err != nil:
 		p.end(wire.PingInfo{}, e.Err)
 	case e.Kind == portals.EventReply:
