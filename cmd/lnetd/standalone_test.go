@@ -1,0 +1,121 @@
+//go:build linux
+
+package main_test
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
+)
+
+// Of the test of handshakes: the addresses of the daemon and of the node that pings it, and how
+// long the answers to bulk handshakes are held, which is less than that node waits for them.
+const (
+	pingedAddr = "127.0.0.2"
+	pingerAddr = "127.0.0.3"
+	helloHeld  = 200 * time.Millisecond
+)
+
+// slowListener stands before a daemon, passes on what comes, and counts the connections that
+// end before their handshake: a kernel logs "lnet_acceptor() Error -104" for each.
+type slowListener struct {
+	t        *testing.T
+	daemon   netip.AddrPort
+	accepted atomic.Int64
+	halfOpen atomic.Int64
+	running  sync.WaitGroup
+}
+
+// TestStandaloneHandshakes: lnetctl ping --standalone ends when it has its answer. Its node
+// opens bulk connections besides, whose handshakes it must not break off.
+func TestStandaloneHandshakes(t *testing.T) {
+	const pings = 3
+	s := &slowListener{t: t, daemon: freeAt(t, pingedAddr)}
+	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(" + pingedAddr + ")", Port: s.daemon.Port()})
+	front := freeAt(t, pingedAddr) // another one: the daemon has the first
+	l, err := net.Listen("tcp", front.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.running.Go(func() { s.serve(l) })
+	for range pings {
+		if _, err := d.Lnetctl(t.Context(), "ping", "--standalone", "--networks", "tcp("+pingerAddr+")",
+			"--accept-port", strconv.Itoa(int(front.Port())), pingedAddr+"@tcp"); err != nil {
+			t.Error(err)
+		}
+	}
+	l.Close()
+	s.running.Wait()
+	if n := s.halfOpen.Load(); n > 0 {
+		t.Errorf("%d of %d connections ended before their handshake", n, s.accepted.Load())
+	}
+	if n := s.accepted.Load(); n <= pings {
+		t.Errorf("%d connections for %d pings: no bulk connection was begun", n, pings)
+	}
+}
+
+// freeAt returns a port of an address that nobody has.
+func freeAt(t *testing.T, addr string) netip.AddrPort {
+	t.Helper()
+	a := netip.MustParseAddr(addr)
+	port, err := loopback.FreePort(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return netip.AddrPortFrom(a, port)
+}
+
+// serve accepts connections until l is closed.
+func (s *slowListener) serve(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s.accepted.Add(1)
+		s.running.Go(func() { s.pass(c.(*net.TCPConn)) })
+	}
+}
+
+// pass connects c with the daemon, from the address of the node that pings. What the daemon
+// answers on a bulk connection is held.
+func (s *slowListener) pass(c *net.TCPConn) {
+	began := time.Now()
+	defer c.Close()
+	opening := make([]byte, wire.AcceptorV1Size+ksock.HelloSize)
+	if _, err := io.ReadFull(c, opening); err != nil {
+		s.halfOpen.Add(1)
+		return
+	}
+	hello, _, err := ksock.ParseHello(opening[wire.AcceptorV1Size:])
+	if err != nil {
+		s.t.Errorf("HELLO: %v", err)
+		return
+	}
+	to, err := net.DialTCP("tcp", &net.TCPAddr{IP: net.ParseIP(pingerAddr)}, net.TCPAddrFromAddrPort(s.daemon))
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer to.Close()
+	_, _ = to.Write(opening) // the daemon may end
+	hold := helloHeld
+	if hello.ConnType == ksock.Control {
+		hold = 0
+	}
+	answers := time.AfterFunc(hold, func() { _, _ = io.Copy(c, to) })
+	_, _ = io.Copy(to, c)
+	if answers.Stop() && time.Since(began) < hold {
+		s.halfOpen.Add(1)
+	}
+}
