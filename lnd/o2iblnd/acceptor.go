@@ -22,19 +22,24 @@ type acceptor struct {
 	mu       sync.RWMutex
 	nis      []*NI // in the order of their starts; guarded by mu
 	starting int   // NIs that are not in nis yet; guarded by mu
+
+	subnets  []netip.Prefix // of addr
+	redialMu sync.Mutex
+	redials  redials // guarded by redialMu
 }
 
 // join starts what ni needs of verbs, and takes requests for it. The caller holds d.mu.
 func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 	a := d.acceptors[ni.addr]
 	if a == nil {
-		dev, err := d.cfg.Open(verbs.OpenConfig{
+		a = &acceptor{driver: d, addr: ni.addr, subnets: subnetsOf(ni.addr)}
+		var err error
+		if a.dev, err = d.cfg.Open(verbs.OpenConfig{
 			Addr: ni.addr, Clock: cfg.Clock, MTU: d.cfg.MTU, ReceiveBuffer: d.cfg.ReceiveBuffer, Log: cfg.Log, Tap: tapOf(cfg.Tap),
-		})
-		if err != nil {
+			Unknown: a.unknown,
+		}); err != nil {
 			return fmt.Errorf("o2iblnd: device of %v: %w", ni.addr, err)
 		}
-		a = &acceptor{driver: d, addr: ni.addr, dev: dev}
 	} else if a.find(ni.nid) != nil {
 		return fmt.Errorf("o2iblnd: there is an NI %v already", ni.nid)
 	}

@@ -18,7 +18,11 @@ func (ni *NI) connect(p *peer, a ask) {
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: uint16(a.depth), MaxFrags: uint16(a.maxFrags), MaxMsgSize: kib.MaxMsgSize}}
 	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: nobody knows yet how the peer counts
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
-	vc, err := ni.dev.Connect(to, ni.connConfig(c, a.depth, private), c.event)
+	cfg := ni.connConfig(c, a.depth, private)
+	if a.redial {
+		cfg.Timeout = min(cfg.Timeout, redialTimeout)
+	}
+	vc, err := ni.dev.Connect(to, cfg, c.event)
 	if err != nil {
 		if c.abandon() {
 			p.attemptFailed(newError(ConnectFailed, lustre(p.id), err))
@@ -79,7 +83,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 // attemptFailed tells the set that a connection that it asked for could not be made.
 func (p *peer) attemptFailed(e *Error) {
 	p.mu.Lock()
-	p.events.Add(event{kind: eventNoted, err: e})
+	p.note(e)
 	p.step(peerIn{kind: peerFailed, err: e})
 	p.unlock()
 }

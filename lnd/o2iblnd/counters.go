@@ -76,6 +76,10 @@ const (
 	// Tolerated.
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
 
+	// Peers that use connections of an earlier incarnation of this NI (see redials).
+	Redialled     // asked for a connection, so that they notice
+	RedialLimited // not asked: too many at a time
+
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.
 	DatagramCut     // shorter than its headers
@@ -113,8 +117,8 @@ var reasonNames = [numReasons]string{
 	CreditTimeout: "credit_timeout", PeerRestarted: "peer_restarted", NoMemory: "no_memory",
 	PeerStatus: "peer_status",
 	NoTx:       "no_tx", TooManyFrags: "too_many_frags", BadHeader: "bad_header", NoReply: "no_reply", NotWritten: "not_written",
-	SumNotTrusted: "sum_not_trusted",
-	DatagramCut:   "datagram_cut", DatagramForeign: "datagram_foreign", DatagramVersion: "datagram_version",
+	SumNotTrusted: "sum_not_trusted", Redialled: "redialled", RedialLimited: "redial_limited",
+	DatagramCut: "datagram_cut", DatagramForeign: "datagram_foreign", DatagramVersion: "datagram_version",
 	DatagramHeader: "datagram_header", DatagramLength: "datagram_length", DatagramType: "datagram_type",
 	DatagramOwn: "datagram_own", DatagramNet: "datagram_net", DatagramSource: "datagram_source",
 	DatagramGroup: "datagram_group", DatagramTooLong: "datagram_too_long", DatagramFailed: "datagram_failed",

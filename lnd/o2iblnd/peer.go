@@ -127,9 +127,10 @@ func (p *peer) step(in peerIn) {
 	p.out = peerOut{}
 	in.queued = p.pending.len() > 0
 	now := p.ni.clock.Now()
+	quiet := p.quiet()
 	p.wake(now, p.set.Step(now, in, &p.out))
 	if p.out.reason != ReasonNone {
-		p.events.Add(event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil)})
+		p.events.Add(event{kind: eventNoted, err: newError(p.out.reason, lustre(p.id), nil), quiet: quiet})
 	}
 	if p.out.withdraw {
 		p.events.Add(event{kind: eventWithdraw})
@@ -149,6 +150,16 @@ func (p *peer) step(in peerIn) {
 	for range p.out.connect {
 		p.events.Add(event{kind: eventConnect, ask: p.set.ask()})
 	}
+}
+
+// quiet reports whether a failure to connect concerns nobody: it was asked because of packets
+// that a stranger can forge, and no message waits. Such a request that finds no node is neither
+// counted as a failure nor logged.
+func (p *peer) quiet() bool { return p.set.redial && p.pending.len() == 0 }
+
+// note has a failure to connect counted and logged, after unlock.
+func (p *peer) note(e *Error) {
+	p.events.Add(event{kind: eventNoted, err: e, quiet: p.quiet()})
 }
 
 // closeStale ends connections to other lives of the peer, after unlock.

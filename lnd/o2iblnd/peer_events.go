@@ -8,6 +8,7 @@ type event struct {
 	conn   *conn
 	ask    ask
 	err    *Error
+	quiet  bool // eventNoted: err is no cause for alarm
 }
 
 type eventKind uint8
@@ -48,6 +49,9 @@ func (p *peer) tell(e *event) {
 	case eventDown:
 		p.ni.up.PeerDown(lustre(p.id), e.err)
 	case eventNoted:
+		if e.quiet && !e.err.Reason.Ordinary() {
+			return
+		}
 		p.ni.counts.count(e.err.Reason)
 		p.ni.logFailure(p.id, e.err)
 	case eventConnect:

@@ -14,7 +14,7 @@ import (
 // peer steps it under its lock.
 //
 //	state       entered by                     left by
-//	idle        start, connections closed      peerSend: asks
+//	idle        start, connections closed      peerSend: asks; peerStale: asks once
 //	connecting  a connection was asked for     its result: peerConnected, peerRejected, peerFailed
 //	waiting     lost a race, or rejected more  a pause, or a request of the peer
 //	            than ten times
@@ -41,6 +41,7 @@ type peerSet struct {
 	reconnects int           // in a row
 	retries    int           // attempts that wait for retryAt
 	retryAt    time.Duration // 0: none
+	redial     bool          // what is asked for is for the peer to notice our incarnation
 }
 
 var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
@@ -90,6 +91,8 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 	case peerClosed:
 		s.have--
 		s.closed(now, in.err, out)
+	case peerStale:
+		s.stale(out)
 	}
 	s.retry(now, out)
 	if out.connect > 0 {
@@ -113,6 +116,15 @@ func (s *peerSet) send(now time.Duration, out *peerOut) {
 	}
 }
 
+// stale asks once for a connection, so that the peer closes those of an earlier incarnation of
+// this NI. That it refuses (CONN_STALE) or does not answer is no failure: lnet is told nothing, and
+// a message that has come meanwhile is sent as if nothing had been asked for.
+func (s *peerSet) stale(out *peerOut) {
+	if !s.expecting() && s.accepting == 0 {
+		s.redial, s.connecting, out.connect = true, 1, 1
+	}
+}
+
 // expecting reports whether a connection is there or asked for, or will be.
 func (s *peerSet) expecting() bool { return s.have+s.connecting > 0 || s.retryAt > 0 }
 
@@ -121,7 +133,7 @@ func (s *peerSet) idle() bool { return !s.expecting() && s.accepting == 0 }
 
 // ask is what the next connection is asked for with.
 func (s *peerSet) ask() ask {
-	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags}
+	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, redial: s.redial}
 }
 
 // established takes a connection into use. Those to another life of the peer end
@@ -130,7 +142,7 @@ func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
 	s.stamp, s.version = stamp, version
 	s.have++
-	s.races, s.lost, s.yielded, s.reconnects, s.retries, s.retryAt = 0, 0, false, 0, 0, 0
+	s.races, s.lost, s.yielded, s.redial, s.reconnects, s.retries, s.retryAt = 0, 0, false, false, 0, 0, 0
 	out.up = s.have == 1
 	out.withdraw = s.connecting > 0 && s.have >= s.cfg.connsPerPeer
 }
@@ -151,13 +163,17 @@ func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	if s.expecting() || s.hoping(now) {
 		return
 	}
-	again := s.yielded && s.queued
-	s.yielded = false
+	redial := s.redial
+	again := (s.yielded || redial) && s.queued
+	s.yielded, s.redial = false, false
 	if again {
 		s.reconnect(now, out)
 		return
 	}
 	s.lost, s.reconnects = 0, 0
+	if redial {
+		return
+	}
 	out.failPending, out.down, out.err = true, true, err
 }
 

@@ -55,8 +55,10 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	case !again || !s.queued || s.hoping(now):
 		s.failed(now, newError(why, lustre(s.cfg.peer), nil), out)
 	case why == RejectedRace:
+		s.redial = false
 		s.askLater(now)
 	default:
+		s.redial = false
 		s.reconnect(now, out)
 	}
 }

@@ -15,6 +15,7 @@ const (
 	peerRejected                       // or with a reject
 	peerFailed                         // or not at all, or could not be asked
 	peerClosed                         // an established connection has ended
+	peerStale                          // the peer uses a connection of an earlier incarnation of this NI
 )
 
 // peerIn is one input; the fields that its kind needs are set.
@@ -35,6 +36,7 @@ type ask struct {
 	stamp    uint64 // of the peer as it is known
 	depth    int
 	maxFrags int
+	redial   bool // no message waits for it: see redials
 }
 
 // peerOut is what the peer has to do after a step, in this order.

@@ -12,7 +12,7 @@ import (
 func (r Reason) Ordinary() bool {
 	switch r {
 	case RefusedRace, RefusedStale, RefusedRestart, RefusedEarly, RejectedRace, RejectedStale, RejectedDepth, RejectedFrags,
-		RejectedEarly, PeerClosed, PeerRestarted, ShuttingDown, SumNotTrusted, NoReply:
+		RejectedEarly, PeerClosed, PeerRestarted, ShuttingDown, SumNotTrusted, NoReply, Redialled, RedialLimited:
 		return true
 	}
 	return false

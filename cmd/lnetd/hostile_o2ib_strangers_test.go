@@ -1,0 +1,72 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// Of the strangers: addresses that send to queue pairs which the daemon never had, as the
+// peers of an earlier incarnation would.
+const (
+	strangers       = 200
+	strangersAtOnce = 25
+	strangerPackets = 2  // of each
+	redialBurst     = 64 // requests at once, and
+	redialsPerS     = 64 // each second after that
+)
+
+// strangers have the daemon take them for peers of an earlier incarnation. It asks each for a
+// connection once, in all no more than the bucket allows, and no peer that has one.
+func (b *blockade) strangers(t *testing.T) {
+	before, waiting := b.daemon.Reasons(), b.handshakes()
+	risen := func(why o2iblnd.Reason) int { return int(b.daemon.Count(why) - before[why.String()]) }
+	unknown := toConn(func(p *ibta.Packet) { p.DestQP += 0x1000 })
+	send := func(n int, addrs ...string) {
+		t.Helper()
+		old := b.device()
+		for _, addr := range addrs {
+			s := b.from(t, addr)
+			for range n {
+				s.send(t, unknown(s, &b.heard))
+			}
+		}
+		b.rises(t, old, uint64(n*len(addrs)), "unknown_qp")
+	}
+	send(hostileTimes, goodAddr, besiegedAddr)
+	if n := risen(o2iblnd.Redialled); n != 0 {
+		t.Errorf("%d requests to a peer that is connected, and to the node itself", n)
+	}
+	began := time.Now()
+	send(hostileTimes, strangerName(0))
+	if n := risen(o2iblnd.Redialled); n != 1 {
+		t.Errorf("%d requests to one address", n)
+	}
+	for i := 1; i <= strangers; i += strangersAtOnce { // no more than the socket has room for
+		var addrs []string
+		for k := range strangersAtOnce {
+			addrs = append(addrs, strangerName(i+k))
+		}
+		send(strangerPackets, addrs...)
+	}
+	asked, limited := risen(o2iblnd.Redialled), risen(o2iblnd.RedialLimited)
+	most := redialBurst + int(redialsPerS*time.Since(began)/time.Second) + 1
+	if asked > most || asked < min(strangers, redialBurst)-2 {
+		t.Errorf("%d requests for %d strangers, want %d at most", asked, strangers, most)
+	}
+	if most < strangers && limited == 0 {
+		t.Error("no request was counted as one too many")
+	}
+	b.daemon.Until(reaction, "end of the requests", func() bool { return b.handshakes() <= waiting })
+	if n := risen(o2iblnd.Unreachable); n > waiting {
+		t.Errorf("%d strangers are counted as peers that are unreachable", n)
+	}
+	b.goesOn(t)
+}
+
+func strangerName(i int) string { return fmt.Sprintf("127.3.%d.%d", i/250, i%250+1) }

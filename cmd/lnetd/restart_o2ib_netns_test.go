@@ -1,0 +1,49 @@
+//go:build linux
+
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// recoveryBound is how long the first ping after a crash may take. Without the new
+// incarnation's request it fails, when the retries of the queue pair are used up (4 s).
+const recoveryBound = 3 * time.Second
+
+// TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again: the first ping of its
+// peer goes over the connection of the dead process, and is answered all the same, whichever
+// side had made that connection (docs/o2ib.md, "When a node dies").
+func TestPingAfterCrashRDMA(t *testing.T) {
+	for _, byPeer := range []bool{true, false} {
+		name := "connection made by the process that dies"
+		if byPeer {
+			name = "connection made by its peer"
+		}
+		t.Run(name, func(t *testing.T) {
+			lab := netlab.New(t)
+			a, b := lab.Host("a"), lab.Host("b")
+			lab.Cable(a, "10.1.0.1/24", b, "10.1.0.2/24")
+			commands := lnetdtest.Build(t)
+			start := func(h *netlab.Host) *lnetdtest.Daemon {
+				return commands.Start(t, lnetdtest.Config{Networks: "o2ib(eth0)", Port: kernelPort, Within: h.Do})
+			}
+			peer, dies := start(a), start(b)
+			if byPeer {
+				mustPing(t, peer, "10.1.0.2@o2ib")
+			} else {
+				mustPing(t, dies, "10.1.0.1@o2ib")
+			}
+			dies.Kill()
+			start(b)
+			began := time.Now()
+			mustPing(t, peer, "10.1.0.2@o2ib")
+			if took := time.Since(began); took > recoveryBound {
+				t.Errorf("the first ping took %v, more than %v", took, recoveryBound)
+			}
+		})
+	}
+}

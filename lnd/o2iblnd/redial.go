@@ -1,0 +1,147 @@
+package o2iblnd
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// A process that dies leaves its peers with connections that nothing ends: over RDMA the
+// system sends no reset. What they send comes to queue pairs that the next process at the
+// address, the new incarnation, does not know, and they would notice only when their retries are
+// used up. So the new incarnation asks such a peer for a connection, once: the peer
+// compares incarnations, closes the connections of the old one, and refuses with CONN_STALE
+// (reference §7.1 step 6, §7.4), or accepts where it had none.
+//
+// The sender of such a packet can be forged, and so what it makes this node do is bounded: one
+// request per address in redialPause, a token bucket for all addresses together, and no request
+// to an address outside the subnets of the device's address. A request without an answer is sent
+// 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s for the
+// refilled bucket. No message of lnet depends on it. A peer with a connection, or of which one is
+// expected, is sent nothing. The bounds are local policy.
+const (
+	redialPause   = 3 * time.Second
+	redialTimeout = time.Second
+	redialBurst   = 64
+	redialEvery   = time.Second / 64 // a token
+)
+
+// redials decides which addresses are asked for a connection because of packets to unknown
+// queue pairs.
+type redials struct {
+	spent time.Duration // when the bucket will be full again (virtual scheduling)
+	at    map[netip.Addr]time.Duration
+}
+
+// redialVerdict is what becomes of a packet to an unknown queue pair.
+type redialVerdict uint8
+
+const (
+	redialNow     redialVerdict = iota
+	redialTooSoon               // the address was asked a moment ago
+	redialLimited               // too many addresses
+)
+
+// allow decides about a packet of an address. The table has an entry for each token of the
+// latest redialPause and is emptied of older ones, and so is bounded by the bucket.
+func (r *redials) allow(now time.Duration, from netip.Addr) redialVerdict {
+	if at, known := r.at[from]; known && now < at+redialPause {
+		return redialTooSoon
+	}
+	if r.spent > now+(redialBurst-1)*redialEvery {
+		return redialLimited
+	}
+	r.spent = max(r.spent, now) + redialEvery
+	if len(r.at) >= 2*redialBurst {
+		for a, at := range r.at {
+			if now >= at+redialPause {
+				delete(r.at, a)
+			}
+		}
+	}
+	if r.at == nil {
+		r.at = make(map[netip.Addr]time.Duration)
+	}
+	r.at[from] = now
+	return redialNow
+}
+
+// unknown is told by the device who sends to queue pairs that it never had.
+func (a *acceptor) unknown(from netip.Addr) {
+	a.mu.RLock()
+	nis := a.nis
+	a.mu.RUnlock()
+	if len(nis) == 0 || !isNeighbor(a.subnets, a.addr, from) {
+		return // without an NI yet: the peer repeats its packet
+	}
+	a.redialMu.Lock()
+	verdict := a.redials.allow(nis[0].clock.Now(), from)
+	a.redialMu.Unlock()
+	switch verdict {
+	case redialLimited:
+		nis[0].counts.count(RedialLimited)
+	case redialNow:
+		for _, ni := range nis { // the packet does not say which of them it was for
+			ni.redial(from)
+		}
+	}
+}
+
+// redial asks a peer for a connection, if there is none and none is to be expected.
+func (ni *NI) redial(from netip.Addr) {
+	if !ni.enter() {
+		return
+	}
+	defer ni.tasks.Done()
+	if ni.messages.Closing() || ni.conns.len() >= ni.cfg.MaxConns {
+		return
+	}
+	p := ni.peer(nid.FromAddr(ni.nid.Net(), from))
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	if !p.gone.Load() {
+		p.step(peerIn{kind: peerStale})
+		if p.out.connect > 0 {
+			ni.counts.count(Redialled)
+		}
+	}
+	p.unlock()
+}
+
+// subnetsOf returns the subnets in which this system has an address.
+func subnetsOf(own netip.Addr) (list []netip.Prefix) {
+	addrs, _ := net.InterfaceAddrs() // without them peers are left to their retries
+	for _, x := range addrs {
+		p, err := netip.ParsePrefix(x.String())
+		if err == nil && (p.Addr().Unmap() == own || own.IsLoopback() && p.Contains(own)) {
+			list = append(list, p.Masked())
+		}
+	}
+	return list
+}
+
+// isNeighbor reports whether a is the address of another node in one of the subnets.
+func isNeighbor(subnets []netip.Prefix, own, a netip.Addr) bool {
+	if !a.Is4() || a == own || a.IsMulticast() || a.IsUnspecified() {
+		return false
+	}
+	for _, p := range subnets {
+		if p.Contains(a) {
+			return p.Bits() >= 31 || a != p.Addr() && a != broadcast(p)
+		}
+	}
+	return false
+}
+
+// broadcast returns the last address of an IPv4 subnet, which all of its nodes have.
+func broadcast(p netip.Prefix) netip.Addr {
+	b := p.Addr().As4()
+	n := binary.BigEndian.Uint32(b[:]) | (1<<(32-p.Bits()) - 1)
+	binary.BigEndian.PutUint32(b[:], n)
+	return netip.AddrFrom4(b)
+}

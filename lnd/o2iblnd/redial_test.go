@@ -1,0 +1,166 @@
+package o2iblnd
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnet/machine"
+)
+
+// TestRedialsBounded: an address is asked once in redialPause, all addresses together as often
+// as the bucket allows, and the table is bounded by that.
+func TestRedialsBounded(t *testing.T) {
+	var r redials
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	now := time.Hour
+	for i, want := range []redialVerdict{redialNow, redialTooSoon, redialTooSoon} {
+		if got := r.allow(now+time.Duration(i), addr(0)); got != want {
+			t.Errorf("packet %d: %v, want %v", i, got, want)
+		}
+	}
+	count := func(first, n int) (dials int) {
+		for i := range n {
+			if r.allow(now, addr(first+i)) == redialNow {
+				dials++
+			}
+		}
+		return dials
+	}
+	if n := count(1, 1<<16); n != redialBurst-1 {
+		t.Errorf("%d requests for a flood, want %d", n, redialBurst-1)
+	}
+	now += redialPause
+	if n := count(0, 1); n != 1 {
+		t.Errorf("%d requests to the first address after a pause", n)
+	}
+	total, most := 0, 0
+	const seconds = 600
+	for s := range seconds {
+		now += time.Second
+		total += count(1<<17+s<<10, 1<<10)
+		most = max(most, len(r.at))
+	}
+	if limit := redialBurst + int(seconds*time.Second/redialEvery); total > limit || most > 4*redialBurst {
+		t.Errorf("%d requests in %d s, want %d at most; a table of %d", total, seconds, limit, most)
+	}
+}
+
+// TestNeighbors: requests go to other nodes of the device's subnets only.
+func TestNeighbors(t *testing.T) {
+	subnets := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("10.9.0.0/31")}
+	own := netip.MustParseAddr("10.1.0.7")
+	for text, want := range map[string]bool{
+		"10.1.0.8": true, "10.1.255.254": true, "10.1.0.255": true, "10.9.0.0": true, "10.9.0.1": true,
+		"10.1.0.7": false, "10.1.0.0": false, "10.1.255.255": false, "10.2.0.1": false, "239.76.0.1": false, "0.0.0.0": false,
+		"255.255.255.255": false, "::1": false, "fe80::1": false,
+	} {
+		if got := isNeighbor(subnets, own, netip.MustParseAddr(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if all := netip.MustParsePrefix("0.0.0.0/0"); isNeighbor([]netip.Prefix{all}, own, netip.MustParseAddr("255.255.255.255")) {
+		t.Error("the broadcast address of all is a node")
+	}
+}
+
+// TestAskedForStale: because of packets for an earlier incarnation a peer is asked once, if
+// no connection is there or expected. Nothing is told of a refusal.
+func TestAskedForStale(t *testing.T) {
+	refuse := func(h *setHarness, a ask, queued bool) peerOut {
+		r := kib.Reject{Version: kib.V2, Why: kib.ConnStale, Stamp: 5}
+		private := append(r.AppendTo(nil), make([]byte, 124)...)
+		return h.step(peerIn{kind: peerRejected, queued: queued, ask: a, reason: cmConsumerDefined, private: private})
+	}
+	t.Run("refused", func(t *testing.T) {
+		h := newSetHarness(t, lowNID, highNID)
+		if out := h.step(peerIn{kind: peerStale}); out.connect != 1 || !h.s.ask().redial {
+			t.Fatalf("%+v", out)
+		}
+		a := h.s.ask()
+		if out := h.step(peerIn{kind: peerStale}); out.connect != 0 {
+			t.Error("asks a second time")
+		}
+		out := refuse(h, a, false)
+		if out.connect != 0 || out.down || out.failPending || out.reason != RejectedStale || !h.s.idle() || h.wake != machine.Never {
+			t.Errorf("%+v, wakes at %v", out, h.wake)
+		}
+		if a := h.s.ask(); a.redial || a.stamp != 5 {
+			t.Errorf("then asks for %+v", a)
+		}
+	})
+	t.Run("a message comes meanwhile", func(t *testing.T) {
+		for _, why := range []string{"refused", "no answer"} {
+			h := newSetHarness(t, lowNID, highNID)
+			h.step(peerIn{kind: peerStale})
+			a := h.s.ask()
+			h.step(peerIn{kind: peerSend, queued: true})
+			var out peerOut
+			if why == "refused" {
+				out = refuse(h, a, true)
+			} else {
+				out = h.step(peerIn{kind: peerFailed, queued: true, err: newError(Unreachable, lustre(highNID), nil)})
+			}
+			if out.connect != 1 || out.failPending || out.down || h.s.ask().redial {
+				t.Errorf("%s: %+v; asks for %+v", why, out, h.s.ask())
+			}
+			out = h.step(peerIn{kind: peerFailed, queued: true, err: newError(Unreachable, lustre(highNID), nil)})
+			if !out.failPending || !out.down {
+				t.Errorf("%s: the message does not fail with the request for it: %+v", why, out)
+			}
+		}
+	})
+	t.Run("accepted", func(t *testing.T) {
+		h := newSetHarness(t, lowNID, highNID)
+		h.step(peerIn{kind: peerStale})
+		if out := h.step(peerIn{kind: peerConnected, ask: h.s.ask(), private: h.ack(nil)}); !out.up || out.refused != nil {
+			t.Fatalf("%+v", out)
+		}
+		if out := h.step(peerIn{kind: peerStale}); out.connect != 0 {
+			t.Error("asks a peer that has a connection")
+		}
+		if out := h.step(peerIn{kind: peerClosed, err: newError(PeerClosed, lustre(highNID), nil)}); !out.down {
+			t.Error("its end is not told")
+		}
+	})
+	t.Run("the peer asks", func(t *testing.T) {
+		h := newSetHarness(t, lowNID, highNID)
+		h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
+		if out := h.step(peerIn{kind: peerStale}); out.connect != 0 {
+			t.Error("asks a peer whose request was accepted")
+		}
+	})
+}
+
+// TestStaleConnectionsEnd: the peer of an NI that died without a word has its connection closed
+// as soon as it uses it, though the new incarnation has nothing to say.
+func TestStaleConnectionsEnd(t *testing.T) {
+	at := loopbackAddrs(2)
+	network := wire.NewEmulator(wire.EmulatorConfig{Clock: machine.RealClock(), Seed: 1})
+	open := softroce.NewOpener(softroce.Options{Network: network})
+	a, b, c := new(sink), new(sink), new(sink)
+	x := start(t, at[0], open, Config{}, a)
+	defer shut(x)
+	old := start(t, at[1], open, Config{}, b)
+	x.Send(newMessage(x, old.nid, 100))
+	a.await(t, "first message", func() bool { return a.finished == 1 })
+	network.Cut(at[0], at[1], true) // nothing tells of its end
+	shut(old)
+	network.Cut(at[0], at[1], false)
+	y := start(t, at[1], open, Config{}, c, func(c *lnd.Config) { c.Incarnation = 99 })
+	defer shut(y)
+	x.Send(newMessage(x, y.nid, 100))
+	a.await(t, "end of the stale connection", func() bool { return a.finished == 2 })
+	x.Send(newMessage(x, y.nid, 100))
+	a.await(t, "message to the new incarnation", func() bool { return a.finished == 3 })
+	if s := x.Snapshot(); s.Counters[TransportFailed] != 0 || s.Counters[RefusedRestart] != 1 || s.Counters[PeerRestarted] != 1 {
+		t.Errorf("the peer: %+v", s.Counters)
+	}
+	if s := y.Snapshot(); s.Counters[Redialled] != 1 || len(c.downs) != 0 {
+		t.Errorf("the new incarnation: %+v; down %v", s.Counters, c.downs)
+	}
+}
