@@ -19,6 +19,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: nobody knows yet how the peer counts
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	cfg := ni.connConfig(c, a.depth, private)
+	cfg.MTU = or(a.mtu, cfg.MTU)
 	if a.redial {
 		cfg.Timeout = min(cfg.Timeout, redialTimeout)
 	}

@@ -38,6 +38,7 @@ const (
 	RejectedStale   // the peer has a new life, or takes us for an older one
 	RejectedDepth   // the peer has a shorter queue: ours is made as short
 	RejectedFrags   // likewise with fragments
+	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
 	RejectedVersion // the peer speaks version 1 alone
 	RejectedEarly   // the peer's NI is starting
 	RejectedLimit   // the peer has no resources
@@ -107,7 +108,7 @@ var reasonNames = [numReasons]string{
 	RefusedLimit: "refused_limit", AcceptFailed: "accept_failed", ShuttingDown: "shutting_down",
 	ConnectFailed: "connect_failed", Unreachable: "unreachable", NoListener: "no_listener",
 	RejectedRace: "rejected_race", RejectedStale: "rejected_stale", RejectedDepth: "rejected_depth",
-	RejectedFrags: "rejected_frags", RejectedVersion: "rejected_version", RejectedEarly: "rejected_early",
+	RejectedFrags: "rejected_frags", RejectedMTU: "rejected_mtu", RejectedVersion: "rejected_version", RejectedEarly: "rejected_early",
 	RejectedLimit: "rejected_limit", Rejected: "rejected", AckBad: "ack_bad", AckParams: "ack_params",
 	AckPeer: "ack_peer", QueueTimeout: "queue_timeout",
 	PeerClosed: "peer_closed", TransportFailed: "transport_failed", BadMessage: "bad_message",

@@ -53,7 +53,7 @@ func (e *Error) Unwrap() []error {
 var errnos = map[Reason]syscall.Errno{
 	ShuttingDown: syscall.ESHUTDOWN, ConnectFailed: syscall.EHOSTUNREACH, Unreachable: syscall.ENETDOWN,
 	NoListener: syscall.EHOSTUNREACH, RejectedRace: syscall.ECONNREFUSED, RejectedStale: syscall.ECONNREFUSED,
-	RejectedDepth: syscall.ECONNREFUSED, RejectedFrags: syscall.ECONNREFUSED,
+	RejectedDepth: syscall.ECONNREFUSED, RejectedFrags: syscall.ECONNREFUSED, RejectedMTU: syscall.ECONNREFUSED,
 	RejectedVersion: syscall.EPROTONOSUPPORT, RejectedEarly: syscall.ECONNREFUSED,
 	RejectedLimit: syscall.ECONNREFUSED, Rejected: syscall.ECONNREFUSED,
 	AckBad: syscall.EPROTO, AckParams: syscall.EPROTO, AckPeer: syscall.ESTALE, QueueTimeout: syscall.ETIMEDOUT,
@@ -73,6 +73,7 @@ var advices = map[Reason]string{
 	RefusedLimit:     "raise max_conns",
 	Unreachable:      "is the node up, and does UDP port 4791 get through?",
 	NoListener:       "is LNet started there, and service the same on both sides?",
+	RejectedMTU:      "see the MTU of the peer's interface",
 	RejectedVersion:  "version 1 is not spoken: the peer needs Lustre 2.4 or later",
 	RejectedLimit:    "see the peer's log",
 	Rejected:         "the peer's log says why; often it has no NI on this net",

@@ -33,6 +33,7 @@ type peerSet struct {
 	stamp    uint64      // likewise
 	depth    int         // to ask for: what a reject has offered, or peer_credits
 	maxFrags int         // likewise
+	mtu      int         // likewise, since the peer refuses larger ones; 0: it has refused none
 
 	races      int           // requests in a row that lost against ours
 	lost       int           // rounds in a row of ours that lost against the peer's
@@ -52,6 +53,7 @@ type peerSetConfig struct {
 	stamp        uint64 // of this NI
 	depth        int    // peer_credits
 	connsPerPeer int
+	mtu          int // that is configured, or of the device
 }
 
 // Bounds of attempts, which are the kernel's (reference §7.2).
@@ -133,7 +135,7 @@ func (s *peerSet) idle() bool { return !s.expecting() && s.accepting == 0 }
 
 // ask is what the next connection is asked for with.
 func (s *peerSet) ask() ask {
-	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, redial: s.redial}
+	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, mtu: s.mtu, redial: s.redial}
 }
 
 // established takes a connection into use. Those to another life of the peer end

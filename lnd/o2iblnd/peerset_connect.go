@@ -10,6 +10,7 @@ import (
 const (
 	cmInvalidService  = 8
 	cmStaleConnection = 10
+	cmInvalidMTU      = 26
 	cmConsumerDefined = 28
 )
 
@@ -52,13 +53,13 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	why, again := s.judge(in)
 	out.reason = why
 	switch {
-	case !again || !s.queued || s.hoping(now):
+	case !again || !s.queued && !(s.redial && why == RejectedMTU) || s.hoping(now):
 		s.failed(now, newError(why, lustre(s.cfg.peer), nil), out)
 	case why == RejectedRace:
 		s.redial = false
 		s.askLater(now)
 	default:
-		s.redial = false
+		s.redial = s.redial && !s.queued
 		s.reconnect(now, out)
 	}
 }
@@ -71,6 +72,8 @@ func (s *peerSet) judge(in peerIn) (why Reason, again bool) {
 		return NoListener, false
 	case cmStaleConnection:
 		return RejectedStale, true
+	case cmInvalidMTU:
+		return RejectedMTU, s.lowerMTU(in.ask.mtu)
 	case cmConsumerDefined:
 	default:
 		return Rejected, false
@@ -111,6 +114,22 @@ func (s *peerSet) learn(r *kib.Reject) {
 		s.stamp = r.Stamp
 	}
 }
+
+// lowerMTU halves the path MTU of a request that the peer's CM has refused for it: a REJ can say
+// which one would do, but need not (IBTA vol. 1 §12.6.7.2). It returns false at the smallest.
+func (s *peerSet) lowerMTU(asked int) bool {
+	if asked = or(asked, s.cfg.mtu); asked <= leastMTU {
+		return false
+	}
+	next := asked / 2
+	if s.mtu == 0 || next < s.mtu {
+		s.mtu = next
+	}
+	return true
+}
+
+// leastMTU is the smallest path MTU of RoCE in bytes.
+const leastMTU = 256
 
 // lower adopts an offer that is below what was asked for.
 func lower(value *int, asked int, offered uint16) bool {

@@ -36,6 +36,7 @@ type ask struct {
 	stamp    uint64 // of the peer as it is known
 	depth    int
 	maxFrags int
+	mtu      int  // of the path in bytes; 0: what is configured
 	redial   bool // no message waits for it: see redials
 }
 

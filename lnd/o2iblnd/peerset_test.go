@@ -23,7 +23,7 @@ type setHarness struct {
 }
 
 func newSetHarness(t *testing.T, self, peer nid.NID) *setHarness {
-	return &setHarness{t: t, now: time.Second, s: newPeerSet(peerSetConfig{self: self, peer: peer, stamp: 77, depth: 8, connsPerPeer: 1})}
+	return &setHarness{t: t, now: time.Second, s: newPeerSet(peerSetConfig{self: self, peer: peer, stamp: 77, depth: 8, connsPerPeer: 1, mtu: 4096})}
 }
 
 func (h *setHarness) step(in peerIn) peerOut {
@@ -144,10 +144,10 @@ func TestRejects(t *testing.T) {
 		{"fatal", kib.Fatal, kib.Reject{}, Rejected, false, ask{}},
 		{"old peer", kib.Fatal, kib.Reject{Version: kib.V1}, RejectedVersion, false, ask{}},
 		{"version", kib.ConnUncompat, kib.Reject{Version: kib.V1}, RejectedVersion, false, ask{}},
-		{"stale", kib.ConnStale, kib.Reject{Stamp: 99}, RejectedStale, true, ask{kib.V2, 99, 8, 257, false}},
-		{"fragments", kib.RDMAFrags, kib.Reject{Params: kib.ConnParams{MaxFrags: 32}}, RejectedFrags, true, ask{kib.V2, 0, 8, 32, false}},
+		{"stale", kib.ConnStale, kib.Reject{Stamp: 99}, RejectedStale, true, ask{kib.V2, 99, 8, 257, 0, false}},
+		{"fragments", kib.RDMAFrags, kib.Reject{Params: kib.ConnParams{MaxFrags: 32}}, RejectedFrags, true, ask{kib.V2, 0, 8, 32, 0, false}},
 		{"fragments, as many", kib.RDMAFrags, kib.Reject{Params: kib.ConnParams{MaxFrags: 257}}, RejectedFrags, false, ask{}},
-		{"depth", kib.MsgQueueSize, kib.Reject{Params: kib.ConnParams{QueueDepth: 4}}, RejectedDepth, true, ask{kib.V2, 0, 4, 257, false}},
+		{"depth", kib.MsgQueueSize, kib.Reject{Params: kib.ConnParams{QueueDepth: 4}}, RejectedDepth, true, ask{kib.V2, 0, 4, 257, 0, false}},
 		{"depth, as deep", kib.MsgQueueSize, kib.Reject{Params: kib.ConnParams{QueueDepth: 8}}, RejectedDepth, false, ask{}},
 		{"depth, none", kib.MsgQueueSize, kib.Reject{}, RejectedDepth, false, ask{}},
 		{"service", kib.InvalidSrvID, kib.Reject{}, Rejected, false, ask{}},
@@ -167,13 +167,38 @@ func TestRejects(t *testing.T) {
 	}
 }
 
+// TestSmallerMTUs: a peer whose CM refuses the path MTU is asked with the next smaller one until
+// there is none; also because of a stale connection, for which no message waits.
+func TestSmallerMTUs(t *testing.T) {
+	refuse := func(h *setHarness, queued bool) peerOut {
+		return h.step(peerIn{kind: peerRejected, queued: queued, ask: h.s.ask(), reason: cmInvalidMTU, private: make([]byte, 148)})
+	}
+	for _, queued := range []bool{true, false} {
+		h := newSetHarness(t, lowNID, highNID)
+		if queued {
+			h.connect()
+		} else {
+			h.step(peerIn{kind: peerStale})
+		}
+		for mtu := 2048; mtu >= 256; mtu /= 2 {
+			out := refuse(h, queued)
+			if a := h.s.ask(); out.connect != 1 || out.reason != RejectedMTU || out.failPending || a.mtu != mtu || a.redial == queued {
+				t.Fatalf("%+v; asks for %+v, want an MTU of %d", out, a, mtu)
+			}
+		}
+		if out := refuse(h, queued); out.connect != 0 || out.failPending != queued || h.s.expecting() {
+			t.Errorf("at the smallest: %+v", out)
+		}
+	}
+}
+
 // TestCMRejects: rejects of the CM itself.
 func TestCMRejects(t *testing.T) {
 	for _, tt := range []struct {
 		reason uint16
 		want   Reason
 		again  bool
-	}{{8, NoListener, false}, {10, RejectedStale, true}, {26, Rejected, false}, {28, Rejected, false}} {
+	}{{8, NoListener, false}, {10, RejectedStale, true}, {25, Rejected, false}, {26, RejectedMTU, true}, {28, Rejected, false}} {
 		h := newSetHarness(t, lowNID, highNID)
 		out := h.step(peerIn{kind: peerRejected, queued: true, ask: h.connect(), reason: tt.reason, private: make([]byte, 148)})
 		if out.reason != tt.want || (out.connect == 1) != tt.again {

@@ -226,7 +226,7 @@ func TestGiveUpAfterReject(t *testing.T) {
 			c.Reject.Why, c.Reject.Version = kib.Fatal, kib.V1
 		}, errno: syscall.EPROTONOSUPPORT, reason: o2iblnd.RejectedVersion},
 		{name: "another reason of the CM", frame: 12, asked: toUs, refused: func(c *replay.CM) {
-			c.REJ.Reason = ibta.RejectMTU
+			c.REJ.Reason = 25
 		}, errno: syscall.ECONNREFUSED, reason: o2iblnd.Rejected},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // connections, or follows from what was logged before.
 func (r Reason) Ordinary() bool {
 	switch r {
-	case RefusedRace, RefusedStale, RefusedRestart, RefusedEarly, RejectedRace, RejectedStale, RejectedDepth, RejectedFrags,
+	case RefusedRace, RefusedStale, RefusedRestart, RefusedEarly, RejectedRace, RejectedStale, RejectedDepth, RejectedFrags, RejectedMTU,
 		RejectedEarly, PeerClosed, PeerRestarted, ShuttingDown, SumNotTrusted, NoReply, Redialled, RedialLimited:
 		return true
 	}
