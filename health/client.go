@@ -174,6 +174,7 @@ type Client struct {
 	token     []byte // of the master
 	peers     []peer // servers that this client has to do with, in the order in which it began
 	farewells []farewell
+	leaving   bool      // the user is to hear when the farewells are over
 	unaware   []nid.NID // servers that have not answered a farewell within T_evict
 	election  election
 	pinging   pinging
@@ -284,14 +285,15 @@ func (c *Client) expire() {
 
 // next returns the active time of the next thing to do.
 func (c *Client) next() time.Duration {
+	at := c.farewellAt()
 	switch c.phase {
 	case electing:
 		if c.old() != nil {
-			return min(c.election.at, c.keepAt)
+			at = min(at, c.keepAt)
 		}
-		return c.election.at
+		return min(at, c.election.at)
 	case settled:
-		at := min(c.pinging.at, c.pinging.silentAt(c))
+		at = min(at, c.pinging.at, c.pinging.silentAt(c))
 		for i := range c.peers {
 			if c.peers[i].asking {
 				at = min(at, c.peers[i].at)
@@ -300,9 +302,9 @@ func (c *Client) next() time.Duration {
 		return at
 	}
 	if c.superseded.at > 0 {
-		return min(c.superseded.at, c.farewellAt())
+		at = min(at, c.superseded.at)
 	}
-	return c.farewellAt()
+	return at
 }
 
 // ask sends a server a question.

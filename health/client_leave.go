@@ -12,6 +12,7 @@ import (
 type farewell struct {
 	to       nid.NID
 	life     uint64
+	code     Code // NotConnected: of this server alone
 	sequence uint64
 	at       time.Duration // when it is sent again
 	wait     time.Duration // between the latest two
@@ -23,14 +24,31 @@ type farewell struct {
 func (c *Client) leave() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state != detached {
-			f := farewell{to: p.id, life: c.life, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
-			f.at = c.now + f.wait
-			f.sequence = c.ask(p.id, Message{Kind: Disconnect})
-			c.farewells = append(c.farewells, f)
+			c.farewell(p.id, OK)
 		}
 	}
 	c.rest()
+	c.leaving = true
 	c.left()
+}
+
+// farewell tells a server that this client leaves it until that answers: for T_evict at most
+// if it leaves all, since each finds it out by asking; or else as long as tombstones last,
+// since no server asks a client that has another master.
+func (c *Client) farewell(to nid.NID, code Code) {
+	c.reconciled(to)
+	f := farewell{to: to, life: c.life, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
+	if code != OK {
+		f.until = c.now + c.cfg.tombstone()
+	}
+	f.at = c.now + f.wait
+	f.sequence = c.ask(to, Message{Kind: Disconnect, Code: code})
+	c.farewells = append(c.farewells, f)
+}
+
+// reconciled ends the farewells to a server: this client connects to it again, or tells it anew.
+func (c *Client) reconciled(with nid.NID) {
+	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
 }
 
 // repeatFarewells sends those again that are due, and gives up those that are over.
@@ -39,7 +57,7 @@ func (c *Client) repeatFarewells() {
 		return
 	}
 	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool {
-		if c.now >= f.until {
+		if c.now >= f.until && f.code == OK {
 			c.unaware = append(c.unaware, f.to)
 		}
 		return c.now >= f.until
@@ -48,7 +66,7 @@ func (c *Client) repeatFarewells() {
 		if f := &c.farewells[i]; c.now >= f.at {
 			f.wait = min(2*f.wait, c.cfg.MaxBackoff)
 			f.at = min(c.now+f.wait, f.until)
-			c.send(f.to, &Message{Kind: Disconnect, Incarnation: f.life, Sequence: f.sequence})
+			c.send(f.to, &Message{Kind: Disconnect, Code: f.code, Incarnation: f.life, Sequence: f.sequence})
 		}
 	}
 	c.left()
@@ -73,7 +91,8 @@ func (c *Client) acknowledged(from nid.ProcessID, m *Message) bool {
 
 // left tells the user when no server is to be told any more.
 func (c *Client) left() {
-	if len(c.farewells) == 0 {
+	if c.leaving && len(c.farewells) == 0 {
+		c.leaving = false
 		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: AllTold})
 	}
 }
@@ -92,7 +111,9 @@ func (c *Client) farewellAt() time.Duration {
 func (c *Client) Unaware() []nid.NID {
 	ids := slices.Clone(c.unaware)
 	for i := range c.farewells {
-		ids = append(ids, c.farewells[i].to)
+		if c.farewells[i].code == OK {
+			ids = append(ids, c.farewells[i].to)
+		}
 	}
 	return ids
 }

@@ -89,6 +89,8 @@ func TestFarewellAnswered(t *testing.T) {
 	}
 	h.message(host, Message{Kind: Disconnect, Incarnation: 5}) // of earlier versions
 	h.want("")
+	h.message(host, Message{Kind: Disconnect, Code: NotConnected, Incarnation: 5, Sequence: 11}) // of this server alone
+	h.want("reject:not-connected")
 
 	h = newHarness(t, nil)
 	h.hold = true
@@ -127,4 +129,55 @@ func TestFarewellLost(t *testing.T) {
 	if n := len(w.holders(w.clients[1])); n != 5 {
 		t.Errorf("the other client is at %d servers", n)
 	}
+}
+
+// TestDetachRepeated: CH-33: a server that does not hear that the client has left it would
+// hold its connection for as long as the client lives: it is told again until it answers,
+// or the client connects to it again; and so is one that was given up for its silence.
+func TestDetachRepeated(t *testing.T) {
+	h := leftover(t)
+	other, last := h.other(), h.sent[0]
+	h.next(Disconnect)
+	if m := h.sent[len(h.sent)-1]; m.Code != NotConnected || m.Sequence != last.Sequence || h.allTold() {
+		t.Fatalf("it is told %+v", m)
+	}
+	h.from(other, Message{Kind: Reject, Code: NotConnected, Sequence: last.Sequence})
+	if h.want(""); len(h.c.farewells) > 0 || h.allTold() {
+		t.Errorf("after the answer: %+v", h.c.farewells)
+	}
+
+	h = leftover(t)
+	h.step(ClientInput{Kind: Attach, Server: h.other()})
+	if h.want("", Connect); len(h.c.farewells) > 0 {
+		t.Errorf("to who is connected again: %+v", h.c.farewells)
+	}
+
+	h = newClientHarness(t, me, otherA)
+	h.settled()
+	p := h.c.known(h.other())
+	p.wanted, p.silent = false, 1
+	h.out.Reset()
+	h.c.out = &h.out
+	h.c.dropSilent()
+	if len(h.c.farewells) != 1 || h.c.farewells[0].to != p.id {
+		t.Errorf("to one that is silent: %+v", h.c.farewells)
+	}
+}
+
+// next steps the client until it sends a message of a kind; its master answers pings.
+func (h *clientHarness) next(kind Kind) {
+	h.t.Helper()
+	for end := h.now + time.Minute; h.now < end; {
+		h.now = h.wake
+		h.step(ClientInput{})
+		for i, m := range h.sent {
+			switch m.Kind {
+			case kind:
+				return
+			case Ping:
+				h.answer(i, Message{Kind: Pong, Life: 7})
+			}
+		}
+	}
+	h.t.Fatalf("no %v within a minute", kind)
 }

@@ -82,6 +82,7 @@ func (c *Client) inform(p *peer) {
 	} else {
 		p.state = perhaps
 	}
+	c.reconciled(p.id)
 	m.Retry, m.Life = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
@@ -105,7 +106,7 @@ func (c *Client) repeat() {
 			continue
 		}
 		if p.state != detached && c.now-p.since > c.cfg.Orphan {
-			if c.lose(p, Orphaned); !p.wanted {
+			if c.lost(p); !p.wanted {
 				continue
 			}
 			p.since = c.now
@@ -120,8 +121,15 @@ func (c *Client) repeat() {
 func (c *Client) dropSilent() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state == attached && p.silent > 0 && c.now-p.silent > c.cfg.Orphan {
-			c.lose(p, Orphaned)
+			c.lost(p)
 		}
+	}
+}
+
+// lost gives up a connection to a server that does not answer. Perhaps it can hear.
+func (c *Client) lost(p *peer) {
+	if c.lose(p, Orphaned); !p.wanted {
+		c.farewell(p.id, NotConnected)
 	}
 }
 
@@ -158,7 +166,7 @@ func (c *Client) detach(id nid.NID) {
 		p.asking = p.asking && p.state != detached
 		return
 	}
-	c.send(id, &Message{Kind: Disconnect, Code: NotConnected})
+	c.farewell(id, NotConnected)
 	p.state, p.asking = detached, false
 	c.tell(Dropped, id, OK)
 }

@@ -136,7 +136,7 @@ func (c *Client) accepted(p *peer, m *Message) {
 // left then.
 func (c *Client) late(p *peer, m *Message) {
 	if m.Kind == Chosen && m.Epoch == c.epoch { // it knows
-		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		c.farewell(p.id, NotConnected)
 		return
 	}
 	p.state, p.asking = perhaps, c.phase == settled
@@ -152,7 +152,7 @@ func (c *Client) informed(p *peer, m *Message) {
 	case p.wanted || p.joining: // since it was asked
 		c.setAttached(p)
 	default:
-		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		c.farewell(p.id, NotConnected)
 		p.state = detached
 	}
 }
@@ -287,7 +287,7 @@ func (c *Client) orphaned(p *peer, m *Message) {
 	case p.id == c.master:
 		c.replaceMaster(m.Code, true)
 	case p.state == detached && !p.asking: // what is left of an earlier connection
-		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		c.farewell(p.id, NotConnected)
 	case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master, and lives
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	case m.Server == c.master:
@@ -301,7 +301,7 @@ func (c *Client) orphaned(p *peer, m *Message) {
 func (c *Client) reminded(p *peer, m *Message) {
 	switch {
 	case p.state == detached && !p.asking:
-		c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+		c.farewell(p.id, NotConnected)
 	case c.phase != settled || p.id == c.master:
 	case m.Epoch < c.epoch:
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now

@@ -1,6 +1,6 @@
 package health
 
-// disconnect ends a connection that the client has left. A client that leaves all servers
+// disconnect ends a connection that the client has left, here or everywhere. The client
 // is answered that this life is not connected here, also when it was not: its
 // Disconnect may be a repeat. One whose record is being saved, or that is being evicted,
 // is not answered: it says so again.
@@ -15,7 +15,7 @@ func (s *Server) disconnect(q *asked) {
 	default:
 		s.stats.Late++
 	}
-	if q.m.Code == OK && q.m.Sequence != 0 && code != Busy {
+	if q.m.Sequence != 0 && code != Busy {
 		s.send(q.from, &Message{Kind: Reject, Code: NotConnected, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence})
 	}
 }
