@@ -40,7 +40,7 @@ func (c *Client) replaceMaster(why Code, again bool) {
 	c.stats.Changes++
 	c.tell(MasterLost, c.master, why)
 	c.keepAt = c.pinging.sent + c.cfg.Ping
-	e := election{avoid: []nid.NID{c.master}}
+	e := election{avoid: c.accused([]nid.NID{c.master})}
 	if again && c.now-c.pinging.heard < (c.cfg.Ping+c.cfg.Client)/2 {
 		e = election{prefer: c.master}
 	}
@@ -49,6 +49,25 @@ func (c *Client) replaceMaster(why Code, again bool) {
 		// Servers do not agree who is dead: not at the speed of the network.
 		c.election.at = c.now + c.jitter(c.cfg.Try)
 	}
+}
+
+// accuse notes that a server holds the master for dead.
+func (c *Client) accuse() {
+	if p := c.known(c.master); p != nil && c.phase == settled {
+		p.accused = max(c.now, 1)
+	}
+}
+
+// accused adds the servers that others held for dead in the last T_orphan: after a cut in
+// one direction two of these may accept the client in turn, while the others, which do not
+// hear them, evict it as an orphan.
+func (c *Client) accused(list []nid.NID) []nid.NID {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
+			list = append(list, p.id)
+		}
+	}
+	return list
 }
 
 // suggested has a server tried first that the old master has named.

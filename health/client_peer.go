@@ -33,6 +33,7 @@ type peer struct {
 	said     Code          // its last answer to one to be the master, OK: none, or it agreed
 	evict    time.Duration // its T_evict, if that answer was OtherTimes
 	silent   time.Duration // since when it has not answered one to be the master; 0: it has
+	accused  time.Duration // when another server last held it for dead, as the master; 0: never
 }
 
 // peer returns the entry of a server. It is valid until the next call.

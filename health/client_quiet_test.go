@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -63,4 +64,43 @@ func TestSilentWhileElecting(t *testing.T) {
 	}
 	w.run(90 * time.Second)
 	w.settle()
+}
+
+// TestAccusedLast: CH-49, G-CH-3: a client to which some server says of one master after the
+// other that it is dead does not go back to the first while there are others: the servers that
+// hold it as an orphan would evict it.
+func TestAccusedLast(t *testing.T) {
+	otherC := nid.MustParse("10.0.0.77@tcp")
+	h := newClientHarness(t, me, otherA, otherB, otherC)
+	first := h.settled()
+	var accuser nid.NID
+	for _, id := range h.c.cfg.Servers {
+		if id != first {
+			accuser = id
+		}
+	}
+	asked := []nid.NID{first}
+	for len(asked) < 3 {
+		k := slices.Index(h.to, accuser)
+		if k < 0 { // it was not told of a choice just now
+			h.step(ClientInput{Kind: Doubt, Server: accuser})
+			k = slices.Index(h.to, accuser)
+		}
+		h.answer(k, Message{Kind: Chosen, Code: MasterDead})
+		for h.c.phase == electing {
+			h.now = h.wake
+			h.step(ClientInput{})
+			k := slices.IndexFunc(h.sent, func(m Message) bool { return m.Kind == Choose })
+			switch {
+			case k < 0:
+			case h.to[k] == accuser:
+				h.answer(k, Message{Kind: Chosen, Code: Draining})
+			case slices.Contains(asked, h.to[k]):
+				t.Fatalf("%v is asked again, after %v", h.to[k], asked)
+			default:
+				asked = append(asked, h.to[k])
+				h.answer(k, Message{Kind: Chosen})
+			}
+		}
+	}
 }

@@ -175,6 +175,7 @@ func (c *Client) rejected(p *peer, m *Message) {
 		}
 		p.asking = p.wanted
 		c.later(p, c.cfg.Try)
+		c.accuse()
 		c.replaceMaster(m.Code, false)
 	case OldEpoch:
 		c.laterEpoch(m)
