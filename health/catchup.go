@@ -62,11 +62,23 @@ func (u *catchup) won(s *Server, away time.Duration) {
 // ask asks a server for the tombstones of a while, and of as long before as evictions
 // take until they are final everywhere.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
+	u.askFor(s, i, min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0))
+}
+
+func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.sequence++
 	q := u.of(i)
-	age := min(away, s.cfg.tombstone()) + s.cfg.lastWord() + max(s.cfg.Quorum, 0)
 	*q = question{sequence: u.sequence, age: min(age, s.cfg.tombstone()), answered: q.answered}
 	u.send(s, i, q)
+}
+
+// askBack asks a server that asks this one for as much, unless that was done lately: after
+// a cut in one direction only one of the two has noticed that the other was away, and
+// that one has evicted clients without the other.
+func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
+	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
+		u.askFor(s, i, age)
+	}
 }
 
 func (u *catchup) send(s *Server, i int32, q *question) {
@@ -125,6 +137,8 @@ func (s *Server) tombstonesAsked(q *asked) {
 			Kind: TombstonesReply, Sequence: q.m.Sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
 		})
 	}
+	s.digests.wasAway(s, from)
+	s.catchup.askBack(s, from, q.m.Retry)
 }
 
 // young returns the tombstones not older than age as pages of messages, one at least,

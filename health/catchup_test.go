@@ -86,6 +86,41 @@ func TestHostileTombstones(t *testing.T) {
 	}
 }
 
+// TestAskBack: CH-33, CH-63: after a cut in one direction only one of two servers has noticed
+// that the other was away. That one evicted clients without it, and asks it for tombstones: it asks
+// back for as much, but not who has just been asked.
+func TestAskBack(t *testing.T) {
+	h := newHarness(t, nil)
+	h.mute = true
+	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
+	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+	h.message(server, Message{Kind: Tombstones, Sequence: 3, Retry: time.Minute})
+	h.want("tombstones-reply tombstones")
+	ask := h.last(Tombstones)
+	if ask.Retry != time.Minute {
+		t.Errorf("asked for %v", ask.Retry)
+	}
+	h.tellTombstones(otherA, ask.Sequence)
+	h.advance(h.s.cfg.Tick)
+	h.message(server, Message{Kind: Tombstones, Sequence: 4, Retry: time.Minute})
+	h.want("tombstones-reply")
+}
+
+// TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off or has
+// started, and has perhaps evicted its clients. It is asked about them at the next tick, not only
+// when it is their turn, T_evict later, also if discovery has not told that it was away.
+func TestDigestToWhoWasAway(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.advance(h.s.cfg.Tick)
+	h.mute = true
+	h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, Message{Kind: Tombstones, Sequence: 3, Retry: time.Minute})
+	h.advance(h.s.cfg.Tick + 1)
+	if m := h.last(Digest); m.Entries.Len() != 1 || m.Entries.At(0).Client != testClient {
+		t.Errorf("within a tick it hears %+v", m)
+	}
+}
+
 // TestTellTombstones: those young enough are told, the youngest first, with the time that
 // they have left, in as many messages as it takes.
 func TestTellTombstones(t *testing.T) {

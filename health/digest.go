@@ -15,6 +15,7 @@ const (
 // digests tells masters who is held under them (CH-65, CH-66).
 type digests struct {
 	soon bool          // somebody waits to be confirmed
+	away bool          // a master was away, and is asked about all under it
 	next time.Duration // active time of the next whole digest
 }
 
@@ -22,10 +23,10 @@ type digests struct {
 // whole digests only those that wait to be confirmed.
 func (d *digests) send(s *Server) {
 	whole := s.now >= d.next
-	if !whole && (!d.soon && s.table.unsure == 0 || s.table.count == 0) {
+	if !whole && (!d.soon && !d.away && s.table.unsure == 0 || s.table.count == 0) {
 		return
 	}
-	if d.soon = false; whole {
+	if d.soon, d.away = false, false; whole {
 		d.next = s.now + s.cfg.Evict
 	}
 	lists, told := make([]Entries, len(s.members.list)), make([]bool, len(s.members.list))
@@ -34,7 +35,7 @@ func (d *digests) send(s *Server) {
 		switch {
 		case c.state == recovering:
 			e.Mark = markConfirm
-		case c.state != connected || !whole:
+		case c.state != connected || !whole && !s.members.list[c.master].away:
 			return
 		}
 		if s.ours(c) || !s.members.alive(c.master) {
@@ -47,7 +48,7 @@ func (d *digests) send(s *Server) {
 		}
 	})
 	for i, list := range lists {
-		if len(list) > 0 {
+		if s.members.list[i].away = false; len(list) > 0 {
 			s.sendDigest(int32(i), Digest, list)
 			told[i] = true
 		}
@@ -56,6 +57,10 @@ func (d *digests) send(s *Server) {
 		s.balance.rotate(s, told)
 	}
 }
+
+// wasAway notes that a server was cut off, or has started: it may have evicted its clients,
+// also if discovery has not told this one that it was away.
+func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
 
 func (s *Server) sendDigest(to int32, kind Kind, list Entries) {
 	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &Message{

@@ -19,6 +19,7 @@ type member struct {
 	listed    bool // it is a server of the cluster; others were, or are in old records
 	alive     bool
 	known     bool // discovery has spoken of it
+	away      bool // it says so, and was not asked yet about its clients
 	lifetime  uint64
 	deadSince time.Duration // active time
 	burden    burden
