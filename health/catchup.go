@@ -208,7 +208,7 @@ func (s *Server) buryAlso(e Entry) {
 		return
 	}
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
-	if life, ok := s.tombstones.covers(e.Client, 0); left == 0 || ok && life >= e.Incarnation {
+	if life, ok := s.tombstones.covers(e.Client, 0); left == 0 || ok && life >= e.Incarnation || s.takenBack(&e) {
 		return
 	}
 	s.stats.Fetched++

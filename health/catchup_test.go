@@ -153,6 +153,20 @@ func TestLateEviction(t *testing.T) {
 	}
 }
 
+// TestTombstoneTakenBack: CH-A8, CH-33: when a partition is healed some servers tell a tombstone before
+// they hear that it was withdrawn. Who has heard that before takes no notice of it; but of one that
+// tells of a later choice.
+func TestTombstoneTakenBack(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	h.batchFrom(otherA, true)
+	h.tellTombstones(otherB, ask.Sequence, Entry{Client: testClient, Incarnation: 5, Epoch: 1, Mark: 200})
+	h.want("")
+	h, ask = cutOffFor(t, time.Minute)
+	h.batchFrom(otherA, true)
+	h.tellTombstones(otherB, ask.Sequence, Entry{Client: testClient, Incarnation: 5, Epoch: 9, Mark: 200})
+	h.want("bury")
+}
+
 // TestChooseWhileSaving: a choice that meets a connection which is being saved is answered
 // by accept when it is durable.
 func TestChooseWhileSaving(t *testing.T) {
