@@ -1,6 +1,9 @@
 package healthsim
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +41,15 @@ func TestCheckerSees(t *testing.T) {
 
 	n, in = start()
 	n.Partition(sim.Nodes(client))
+	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: ClientID(client), Incarnation: life})
+	n.Heal()
 	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
 	holds(in, "no-false-eviction", true)
 
 	n, in = start()
 	n.servers[1] = buried{n.servers[1]}
 	holds(in, "uniform", false)
-	n.touch()
+	n.touch(0)
 	holds(in, "uniform", true) // not yet
 	if err := n.Run(n.Now() + 2*time.Second); err != nil {
 		t.Fatal(err)
@@ -55,12 +60,30 @@ func TestCheckerSees(t *testing.T) {
 
 	n, in = start()
 	n.Kill(client)
-	if err := n.Run(n.Now() + n.endIn() + time.Second); err != nil {
+	after, _ := n.endIn(false)
+	if err := n.Run(n.Now() + after + time.Second); err != nil {
 		t.Fatal(err)
 	}
 	holds(in, "uniform", true)
 	n.servers[1] = known{n.servers[1]}
 	holds(in, "uniform", false)
+}
+
+// TestExemptionsDocumented: each exemption of the checker is a sentence of the documentation.
+func TestExemptionsDocumented(t *testing.T) {
+	texts := make(map[string]string)
+	for _, e := range exemptions {
+		if texts[e.file] == "" {
+			text, err := os.ReadFile(filepath.Join("..", "..", "docs", e.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[e.file] = strings.Join(strings.Fields(string(text)), " ")
+		}
+		if !strings.Contains(texts[e.file], e.sentence) {
+			t.Errorf("%s does not say %q", e.file, e.sentence)
+		}
+	}
 }
 
 // buried is a server with a tombstone of whatever life, known one that has each client.

@@ -28,8 +28,6 @@ type client struct {
 	other time.Duration // when a busy client sends its next message; Never: it is idle
 	sent  map[nid.NID]time.Duration
 	heard map[ni]time.Duration
-	quit  bool // the client has ended, and its node goes on
-	talks bool // other programs of the node talk to all servers
 
 	now time.Duration // of the step that is made
 	out *sim.Output[*message]
@@ -45,8 +43,14 @@ func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
 	if !c.begin(ClientID(life.Node), life) {
 		return nil
 	}
+	if c.fate().talks {
+		c.other = life.Now
+	}
 	return c
 }
+
+// fate is what has happened to the node.
+func (c *client) fate() *fate { return &c.net.truth.nodes[c.id] }
 
 // wants are the servers that a client is to be connected to besides its master.
 func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
@@ -101,7 +105,7 @@ func (c *client) input(in health.ClientInput) { c.net.clientQueue = append(c.net
 // steps gives the machine all inputs, and those that follow from them.
 func (c *client) steps() {
 	n := c.net
-	if c.quit { // nobody reads what arrives
+	if c.fate().quit { // nobody reads what arrives
 		c.wake, n.clientQueue = machine.Never, n.clientQueue[:0]
 		return
 	}
@@ -173,7 +177,7 @@ func (c *client) send(to sim.NodeID, m *message) {
 // work has other programs of the node use all servers, or a busy client its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
-	if c.talks {
+	if c.fate().talks {
 		for k, id := range c.net.ids {
 			c.sent[id] = c.now
 			c.send(sim.NodeID(k), &message{kind: traffic, data: make([]byte, 64)})
@@ -197,28 +201,47 @@ func (c *client) command(text string) {
 			c.input(health.ClientInput{Kind: health.Doubt, Server: id})
 		}
 	case "leave":
-		c.net.truth.excuse(c.id)
+		c.net.truth.end(c.id, false)
 		c.input(health.ClientInput{Kind: health.ClientLeave})
 	case "busy":
+		c.fate().talked = true
 		if c.other = machine.Never; rest == "on" {
 			c.other = c.now
 		}
-	case "traffic":
-		if c.talks, c.other = rest == "on", machine.Never; c.talks {
+	case "traffic", "quit", "clientless":
+		c.net.used(c.id, verb, rest)
+		if c.other = machine.Never; c.fate().talks {
 			c.other = c.now
 		}
-	case "quit":
-		c.quit = true
-		c.net.truth.end(c.id, true)
-		c.net.touch()
 	case "impersonate":
-		if node, _ := strconv.Atoi(rest); node > c.net.cfg.Servers {
-			c.net.truth.excuse(c.id)
-			c.net.truth.excuse(sim.NodeID(node - 1))
-			c.begin(ClientID(sim.NodeID(node-1)), sim.Life{Seed: uint64(c.now), Now: c.now})
+		if other, ok := c.net.impersonated(c.id, rest); ok {
+			c.begin(ClientID(other), sim.Life{Seed: uint64(c.now), Now: c.now})
 			c.input(health.ClientInput{Kind: health.ClientStart})
 		}
 	}
+}
+
+// used notes what a verb does to the client of a node.
+func (n *Net) used(id sim.NodeID, verb, rest string) {
+	f := &n.truth.nodes[id]
+	switch verb {
+	case "traffic":
+		f.talks, f.talked = rest == "on", true
+	case "quit":
+		n.truth.end(id, true)
+	case "clientless":
+		f.clientless = rest == "on"
+	}
+}
+
+// impersonated notes that the client on a node takes the id of another one.
+func (n *Net) impersonated(id sim.NodeID, rest string) (other sim.NodeID, ok bool) {
+	number, _ := strconv.Atoi(rest)
+	if other = sim.NodeID(number - 1); number <= n.cfg.Servers || other == id {
+		return 0, false
+	}
+	n.truth.impersonates(id, other)
+	return other, true
 }
 
 // attach connects to some servers, or leaves them.

@@ -10,9 +10,9 @@ import (
 // What is done to nodes and links passes through here, so that truth and oracle
 // hear of it.
 
-// touch notes that something is done.
-func (n *Net) touch() {
-	n.truth.touched = n.Now()
+// touch notes that something is done to a node.
+func (n *Net) touch(id sim.NodeID) {
+	n.truth.touch(id)
 	n.oracle.changed()
 }
 
@@ -31,7 +31,7 @@ func (n *Net) Crash(id sim.NodeID) {
 }
 
 func (n *Net) ended(id sim.NodeID, up bool) {
-	n.touch()
+	n.touch(id)
 	if up {
 		n.truth.end(id, false)
 		n.oracle.ended(id)
@@ -44,7 +44,7 @@ func (n *Net) Pause(id sim.NodeID) {
 		n.truth.pause(id)
 	}
 	n.Control.Pause(id)
-	n.touch()
+	n.touch(id)
 }
 
 // Resume implements sim.Control.
@@ -52,7 +52,7 @@ func (n *Net) Resume(id sim.NodeID) {
 	was := n.Paused(id)
 	n.truth.resume(id)
 	n.Control.Resume(id)
-	if n.touch(); was {
+	if n.touch(id); was {
 		n.oracle.resumed(id)
 	}
 }
@@ -61,48 +61,45 @@ func (n *Net) Resume(id sim.NodeID) {
 func (n *Net) Partition(sets ...sim.NodeSet) {
 	n.truth.partition(sets)
 	n.Control.Partition(sets...)
-	n.touch()
+	n.oracle.changed()
 }
 
 // Cut implements sim.Control.
 func (n *Net) Cut(from, to sim.NodeSet) {
-	n.truth.cuts = append(n.truth.cuts, severed{from, to})
-	n.truth.separated()
+	n.truth.cut(from, to)
 	n.Control.Cut(from, to)
-	n.touch()
+	n.oracle.changed()
 }
 
 // Heal implements sim.Control.
 func (n *Net) Heal() {
 	n.truth.heal()
 	n.Control.Heal()
-	n.touch()
+	n.oracle.changed()
 }
 
 // SetLink implements sim.Control.
 func (n *Net) SetLink(from, to sim.NodeSet, change link.Change) {
-	n.truth.quality(change.To)
+	n.truth.change(rule{severed{from, to}, change})
 	n.Control.SetLink(from, to, change)
-	n.touch()
 }
 
-// SetSkew implements sim.Control. Clocks that are wrong by a tenth are nobody's
-// fault.
+// ResetLinks implements sim.Control.
+func (n *Net) ResetLinks() {
+	n.truth.change()
+	n.Control.ResetLinks()
+}
+
+// SetSkew implements sim.Control.
 func (n *Net) SetSkew(id sim.NodeID, ppm int64) {
-	if ppm > 100_000 || ppm < -100_000 {
-		n.truth.unlucky = true
-	}
+	n.truth.clock(id, ppm > 100_000 || ppm < -100_000)
 	n.Control.SetSkew(id, ppm)
-	n.touch()
 }
 
 // SetSlow implements sim.Control.
 func (n *Net) SetSlow(id sim.NodeID, extra time.Duration) {
-	if extra > n.timing.Ping/100 {
-		n.truth.unlucky = true
-	}
+	n.truth.slowed(id, extra > n.timing.Ping/100)
 	n.Control.SetSlow(id, extra)
-	n.touch()
 }
 
 var _ sim.Control = (*Net)(nil)

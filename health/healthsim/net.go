@@ -84,6 +84,8 @@ type Net struct {
 	oracle  oracle
 	truth   truth
 	ledger  ledger
+	// impostors are the nodes that have run clients with ids of others.
+	impostors []sim.NodeID
 
 	serverQueue []health.ServerInput // of the step that is made
 	serverOut   health.ServerOutput

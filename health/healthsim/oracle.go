@@ -115,7 +115,7 @@ func (o *oracle) look() {
 		if !n.Up(observer) || n.Paused(observer) {
 			continue
 		}
-		hears := o.hears(observer, speaks)
+		hears := o.net.truth.hears(observer, speaks)
 		for k := range o.pairs[i] {
 			if p := &o.pairs[i][k]; k != i && p.soon != hears[k] {
 				o.plan(observer, sim.NodeID(k), p)
@@ -148,22 +148,4 @@ func (o *oracle) tell(observer, subject sim.NodeID, p *pair) {
 		p.deaths++
 	}
 	o.net.Command(observer, word+subject.String()+" "+strconv.FormatUint(p.deaths, 10))
-}
-
-// hears returns whom a server can hear, itself or through others.
-func (o *oracle) hears(observer sim.NodeID, speaks []bool) []bool {
-	t := &o.net.truth
-	if !t.divided() {
-		return speaks
-	}
-	heard := make([]bool, len(speaks))
-	for ways := []sim.NodeID{observer}; len(ways) > 0; ways = ways[1:] {
-		for k := range heard {
-			if id := sim.NodeID(k); !heard[k] && speaks[k] && !t.apart(id, ways[0]) {
-				heard[k] = true
-				ways = append(ways, id)
-			}
-		}
-	}
-	return heard
 }

@@ -45,3 +45,39 @@ func TestHealedPartition(t *testing.T) {
 		}
 	}
 }
+
+// oneWay cuts two servers off in one direction: they hear all others, which do not hear them.
+const oneWay = `protocol health
+nodes 19
+run 110s
+set servers 7
+set attach %s
+boot 8-19 at 2s
+link latency 1ms±500µs reorder 5%% duplicate 2%%
+check every 1s
+%s
+always uniform
+always no-false-eviction
+expect settled
+expect evictions = 0
+`
+
+// TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: servers that hear all others, and are not heard, do
+// not know that they were away. Whom the others have evicted meanwhile they evict within
+// T_q + T_orphan when that is over; and clients whose master is one of them find another
+// that all hear, before they are evicted as orphans.
+func TestCutOneWay(t *testing.T) {
+	for name, tt := range map[string]struct{ attach, faults string }{
+		"clients that die":  {"all", "at 25s cut 3,5 -> 1,2,4,6,7\nat 27s kill 8-11\nat 54s heal"},
+		"clients that live": {"1", "at 25s do 3,7 drain on\nat 25s cut 1,4 -> 2,3,5,6,7\nat 66s heal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(sweep(4, 20, 100)) {
+				text := fmt.Sprintf(oneWay, tt.attach, tt.faults)
+				if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ func (in *instance) Sample() []float64 {
 	n, v := in.net, &in.net.ledger.verdict
 	settled, orphans := 0, 0
 	for id := range n.each(sim.AllNodes) {
-		if n.runs(id) && n.client(id).Status().State == "settled" {
+		if n.runs(id) && n.present(id) && n.client(id).Status().State == "settled" {
 			settled++
 		}
 	}

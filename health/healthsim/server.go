@@ -236,7 +236,7 @@ func (s *server) command(text string) {
 		}
 	case "evict":
 		if node, _ := strconv.Atoi(rest); node > 0 {
-			s.net.truth.byHand(sim.NodeID(node - 1))
+			s.net.byHand(sim.NodeID(node - 1))
 			s.input(health.ServerInput{Kind: health.EvictClient, Client: ClientID(sim.NodeID(node - 1))})
 		}
 	case "disk":

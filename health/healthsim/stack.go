@@ -10,7 +10,10 @@ import (
 	"ulnet/health/collective"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 	"ulnet/scoll"
 )
 
@@ -22,6 +25,7 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	server *health.ServerAgent
 	client *health.Connection
+	talks  *lnetsim.Stack // whose other programs exchange messages with servers
 }
 
 // stackGossip is the interval of gossip at Stacks by default.
@@ -53,7 +57,10 @@ func (n *Net) bootStack(h *simlnd.Host, keeps bool) (err error) {
 	if n.isServer(h.ID()) {
 		return k.serve(keeps)
 	}
-	return k.dial()
+	if n.truth.nodes[h.ID()].talks {
+		k.talk()
+	}
+	return k.dial(h.ID())
 }
 
 // serve starts a server.
@@ -77,10 +84,10 @@ func (k *stack) serve(keeps bool) error {
 	}
 	old := n.stores[id]
 	if n.stores[id] = newStore(n, k.host); keeps && old != nil {
-		n.stores[id].records, n.stores[id].graves = old.records, old.graves
+		n.stores[id].records, n.stores[id].graves, n.stores[id].broken = old.records, old.graves, old.broken
 	}
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims},
+		ServerConfig: health.ServerConfig{Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims},
 		View:         agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,
 		Notify: func(e health.Event) {
 			n.serverTold(id, &e)
@@ -94,19 +101,62 @@ func (k *stack) serve(keeps bool) error {
 // wall is the wall clock.
 func (n *Net) wall() time.Time { return time.Unix(0, epoch).Add(n.Now()) }
 
-// dial starts a client.
-func (k *stack) dial() (err error) {
+// dial starts a client with the id of a node's, unless there is none on this one.
+func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
-	k.client, err = health.Dial(k.lnet.Table, health.DialConfig{
-		ClientConfig: health.ClientConfig{ID: ClientID(id), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed},
-		Attach:       n.wants(id),
+	if n.truth.nodes[id].quit {
+		return nil
+	}
+	var self *health.Connection
+	self, err = health.Dial(k.lnet.Table, health.DialConfig{
+		ClientConfig: health.ClientConfig{
+			ID: ClientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
+		},
+		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
+			if self != nil && self != k.client { // it has ended
+				return
+			}
 			n.clientTold(id, &e)
 			k.host.Emit(clientEvent(&e))
 		},
 	})
-	n.clients[id-n.firstClient()] = k.client
+	k.client, n.clients[id-n.firstClient()] = self, self
 	return err
+}
+
+// renew ends the client without a word, by the end of the process below it; the node goes on
+// with another one.
+func (k *stack) renew() {
+	old := k.lnet
+	k.client = nil
+	_ = old.Close() // what waits is lost
+	var err error
+	if k.lnet, err = lnetsim.NewStack(k.host, lnetsim.StackConfig{}); err != nil {
+		k.net.failed(err)
+		return
+	}
+	k.talk()
+}
+
+// talk has other programs of the node ping all servers once per second, if there are such.
+func (k *stack) talk() {
+	if k.talks != k.lnet {
+		k.talks = k.lnet
+		k.ping(k.lnet)
+	}
+}
+
+func (k *stack) ping(on *lnetsim.Stack) {
+	if k.lnet != on { // that process has ended
+		return
+	}
+	if k.net.truth.nodes[k.host.ID()].talks {
+		for _, id := range k.net.ids {
+			discovery.StartPing(on.Table, nid.ProcessID{NID: id, PID: nid.LustrePID}, discovery.PingOptions{}, func(wire.PingInfo, error) {})
+		}
+	}
+	k.host.Clock().AfterFunc(busyInterval, func() { k.ping(on) })
 }
 
 // command obeys a verb of a scenario.
@@ -120,11 +170,13 @@ func (k *stack) command(text string) {
 	switch verb {
 	case "drain":
 		_ = k.server.Drain(rest == "on", true) // never refused: it is forced
+	case "disk":
+		k.net.stores[k.host.ID()].broken = rest == "broken"
 	case "shed":
 		k.server.Shed(number)
 	case "evict":
 		if number > 0 {
-			k.net.truth.byHand(sim.NodeID(number - 1))
+			k.net.byHand(sim.NodeID(number - 1))
 			k.server.Evict(ClientID(sim.NodeID(number-1)), func(health.EvictResult) {})
 		}
 	}
@@ -132,6 +184,30 @@ func (k *stack) command(text string) {
 
 // use obeys a verb of a client.
 func (k *stack) use(verb, rest string) {
+	n, id := k.net, k.host.ID()
+	switch verb {
+	case "traffic", "clientless":
+		n.used(id, verb, rest)
+		k.talk()
+	case "quit":
+		n.used(id, verb, rest)
+		k.renew()
+	case "impersonate":
+		if other, ok := n.impersonated(id, rest); ok {
+			k.renew()
+			if err := k.dial(other); err != nil {
+				n.failed(err)
+			}
+		}
+	default:
+		if k.client != nil {
+			k.connect(verb, rest)
+		}
+	}
+}
+
+// connect obeys a verb of a client that lives.
+func (k *stack) connect(verb, rest string) {
 	set, _ := sim.ParseNodes(rest, k.net.cfg.Servers)
 	switch verb {
 	case "attach", "detach":
@@ -147,7 +223,7 @@ func (k *stack) use(verb, rest string) {
 			k.client.Doubt(id)
 		}
 	case "leave":
-		k.net.truth.excuse(k.host.ID())
+		k.net.truth.end(k.host.ID(), false)
 		k.client.Close()
 	}
 }

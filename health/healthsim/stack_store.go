@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -16,7 +17,10 @@ type store struct {
 	durable time.Duration // when the latest write is
 	records map[health.ClientID]health.Record
 	graves  map[health.ClientID]health.Tombstone
+	broken  bool // writes fail
 }
+
+var errBroken = errors.New("the disk is broken")
 
 func newStore(n *Net, h *simlnd.Host) *store {
 	return &store{
@@ -38,6 +42,10 @@ func (s *store) write(f func(), done func(error)) {
 	clock := s.host.Clock()
 	s.durable = max(s.durable, clock.Now()) + max(s.net.cfg.Store, 1)
 	clock.AfterFunc(max(s.durable-clock.Now(), 1), func() {
+		if s.broken {
+			done(errBroken)
+			return
+		}
 		f()
 		done(nil)
 	})

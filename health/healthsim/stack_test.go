@@ -20,8 +20,6 @@ func TestExamplesOnStacks(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".sim")
 		switch {
-		case name == "health-two": // one host cannot pretend to be another
-			continue
 		case (testing.Short() || raceEnabled) && name != "health-partition" && name != "health-pause-client" && name != "health-restart":
 			continue
 		}

@@ -38,7 +38,7 @@ func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 
 // present reports whether the client on a node lives: others of its node may talk on
 // when it does not.
-func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].quit }
+func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].over }
 
 // each yields the clients of a set.
 func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
@@ -54,20 +54,42 @@ func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 // Settled reports whether all is as it should be with some clients (CH-33): who
 // runs has a master that runs, and all servers that it is connected to, or that
 // know it, agree on its life, its master and its epoch; of who is gone nothing is
-// left anywhere.
+// left anywhere. Of several with one id one is connected.
 func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if why = n.gone(id); n.present(id) {
-			why = n.connected(id)
-		}
-		if why != "" {
+		if why := n.settled(id); why != "" {
 			return false, why
 		}
 	}
 	return true, ""
 }
 
-// gone says what is left of a client that is down.
+// settled says what is wrong with the clients that have the id of a node's.
+func (n *Net) settled(id sim.NodeID) (why string) {
+	nodes := n.claimants(id)
+	if len(nodes) == 0 {
+		return n.gone(id)
+	}
+	well := 0
+	for _, k := range nodes {
+		st := n.client(k).Status()
+		switch {
+		case n.rests(k):
+		case len(nodes) > 1 && st.State != "settled": // it is refused, as long as the other is there
+		default:
+			well++
+			if w := n.connected(k, id); w != "" {
+				why = w
+			}
+		}
+	}
+	if why == "" && well != 1 && (well > 1 || !n.rests(nodes[0])) {
+		why = fmt.Sprintf("of %d clients with the id of client %v %d are connected", len(nodes), id, well)
+	}
+	return why
+}
+
+// gone says what is left of a client that has ended.
 func (n *Net) gone(id sim.NodeID) string {
 	for s, w := range n.running(sim.AllNodes) {
 		if info, ok := w.Client(ClientID(id)); ok {
@@ -77,29 +99,26 @@ func (n *Net) gone(id sim.NodeID) string {
 	return ""
 }
 
-// connected says what is wrong with a client that is up.
-func (n *Net) connected(id sim.NodeID) string {
-	st := n.client(id).Status()
+// connected says what is wrong with the client on a node that is up, which has an id.
+func (n *Net) connected(node, id sim.NodeID) string {
+	st := n.client(node).Status()
 	master := nodeOfNID(st.Master)
 	switch {
-	case n.Paused(id):
-		return fmt.Sprintf("client %v is paused", id)
+	case n.Paused(node):
+		return fmt.Sprintf("client %v is paused", node)
 	case st.State != "settled":
-		return fmt.Sprintf("client %v is %s", id, st.State)
+		return fmt.Sprintf("client %v is %s", node, st.State)
 	case !n.runs(master):
-		return fmt.Sprintf("the master of client %v is server %v, which does not run", id, master)
+		return fmt.Sprintf("the master of client %v is server %v, which does not run", node, master)
 	}
 	for s, w := range n.running(sim.AllNodes) {
 		info, ok := w.Client(ClientID(id))
 		attached := slices.Contains(st.Attached, simlnd.NID(s))
 		switch {
 		case !ok && !attached:
-		case !attached && n.truth.lossy && info.Incarnation == st.Incarnation && info.Master == st.Master:
-			// The client has given it up, and what would say so was lost: it goes when
-			// the client does.
 		case ok != attached, info.State != "connected", info.Incarnation != st.Incarnation, info.Master != st.Master, info.Epoch != st.Epoch:
 			return fmt.Sprintf("client %v is connected to server %v: %v, with master %v, epoch %d; there it is %q under %v, epoch %d",
-				id, s, attached, master, st.Epoch, info.State, n.word(info.Master), info.Epoch)
+				node, s, attached, master, st.Epoch, info.State, n.word(info.Master), info.Epoch)
 		}
 	}
 	return ""

@@ -7,59 +7,70 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// truth is what was done to nodes and links, as far as it excuses that a client
-// is evicted.
+// truth is what was done to nodes and links. What of it excuses an eviction, or that
+// servers do not agree, is in exempt.go.
 type truth struct {
 	net   *Net
 	nodes []fate
 	sides []int32 // of a partition; nil: none
 	cuts  []severed
-	// unlucky: links lose messages, or hold them for too long, or a clock is wrong:
-	// from then on nobody is blamed.
-	unlucky bool
-	lossy   bool          // messages were lost, or kept back by partitions and cuts
-	touched time.Duration // when something was last done
+	links []link.Quality // of the topology
+	rules []rule         // changes of them
+	// poorAmong: those between servers are.
+	poorAmong bool
+	touched   time.Duration // when something was last done to a server or to a link
+	unsent    time.Duration // when a broadcast could last not be sent
 }
 
 // fate is what has happened to a node.
 type fate struct {
-	paused  time.Duration // since when; with stopped
-	excused time.Duration // until then
-	began   time.Duration // the latest life
+	began   time.Duration // the latest incarnation
 	stopped bool
-	always  bool          // excused
-	ended   time.Duration // when the client last ended; 0: it has not
-	quit    bool          // it has, and its node has not
+	paused  time.Duration // since when; with stopped
+	stood   time.Duration // how long the latest pause was
+	resumed time.Duration // when that ended
+	links   bool          // one between it and a server is bad, or one between servers
+	skewed  bool          // its clock is wrong
+	slow    bool          // its steps take long
+	trouble time.Duration // when the latest trouble of its client ended; never: there was none
+	touched time.Duration // when something was last done to its client
+
+	ended      time.Duration // when the client with this node's id last ended; 0: it has not
+	endedOn    sim.NodeID    // on which node
+	over       bool          // the client on this node has ended, and the node has not
+	quit       bool          // without a word
+	clientless bool          // later incarnations of this node have no client
+	talks      bool          // other programs of this node exchange messages with servers
+	talked     bool          // in this incarnation
+	client     sim.NodeID    // whose id the client on this node has
+	ordered    uint64        // this life was evicted by hand
+	superseded bool          // the client on this node was told that it runs elsewhere
 }
 
-// severed is a cut.
-type severed struct{ from, to sim.NodeSet }
+// never is before everything.
+const never = -1 << 62
+
+// severed is a cut, rule a change of links.
+type (
+	severed struct{ from, to sim.NodeSet }
+	rule    struct {
+		severed
+		change link.Change
+	}
+)
 
 func (t *truth) init(n *Net) {
-	t.net, t.nodes = n, make([]fate, n.cfg.Servers+n.cfg.Clients)
-	t.link(n.cfg.Topology)
-}
-
-// link looks whether links do what nobody can stand.
-func (t *truth) link(topology sim.Topology) {
-	switch l := topology.(type) {
+	t.net, t.nodes, t.unsent = n, make([]fate, n.cfg.Servers+n.cfg.Clients), never
+	for i := range t.nodes {
+		t.nodes[i] = fate{trouble: never, client: sim.NodeID(i)}
+	}
+	switch l := n.cfg.Topology.(type) {
 	case *sim.Flat:
-		t.quality(l.Link)
+		t.links = []link.Quality{l.Link}
 	case *sim.Groups:
-		t.quality(l.Inside)
-		t.quality(l.Between)
+		t.links = []link.Quality{l.Inside, l.Between}
 	}
-}
-
-func (t *truth) quality(q link.Quality) {
-	late := q.Latency.Max()
-	if q.Reorder > 0 {
-		late += max(q.Hold.Max(), link.DefaultHold)
-	}
-	t.lossy = t.lossy || q.Loss > 0
-	if q.Loss > 0 || late > t.net.timing.Ping/10 {
-		t.unlucky = true
-	}
+	t.judgeLinks()
 }
 
 // now is the time of the network.
@@ -70,79 +81,95 @@ func (t *truth) now() time.Duration {
 	return t.net.Now()
 }
 
-func (t *truth) began(id sim.NodeID) {
-	f := &t.nodes[id]
-	*f = fate{began: t.now(), excused: f.excused, always: f.always}
-	t.touched = t.now()
-}
-
-// byHand notes that somebody evicts a client, which takes a while to arrive everywhere.
-func (t *truth) byHand(id sim.NodeID) {
-	t.excuse(id)
-	t.touched = t.now()
-}
-
-// grace is how long after a trouble its traces may be seen.
-func (t *truth) grace() time.Duration {
-	return t.net.timing.Orphan + t.net.timing.Evict + 2*t.net.timing.Ping
-}
-
-// tolerable is how long a client may stand still without being evicted.
-func (t *truth) tolerable() time.Duration {
-	return t.net.timing.Evict - t.net.timing.Ping - t.net.timing.Ping/5
-}
-
-// excuse notes that a client asked for it.
-func (t *truth) excuse(id sim.NodeID) {
-	if int(id) < len(t.nodes) {
-		t.nodes[id].always = true
+// touch notes that something is done to a node.
+func (t *truth) touch(id sim.NodeID) {
+	t.nodes[id].touched = t.now()
+	if t.net.isServer(id) {
+		t.touched = t.now()
 	}
 }
 
-// end notes that a client has ended; without its node others of that go on.
+func (t *truth) began(id sim.NodeID) {
+	old := &t.nodes[id]
+	t.nodes[id] = fate{
+		began: t.now(), trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, skewed: old.skewed, slow: old.slow,
+		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
+	}
+	t.touch(id)
+}
+
+// end notes that the client with a node's id has ended; without its node others of that go on.
 func (t *truth) end(id sim.NodeID, quit bool) {
-	t.nodes[id].ended, t.nodes[id].quit = t.now(), quit
+	f := &t.nodes[id]
+	f.over, f.quit = true, f.quit || quit
+	t.nodes[f.client].ended, t.nodes[f.client].endedOn = t.now(), id
+	t.touch(id)
+}
+
+// impersonates notes that the client on a node goes on with the id of another one.
+func (t *truth) impersonates(id, other sim.NodeID) {
+	t.end(id, false)
+	t.nodes[id].client, t.nodes[id].over, t.nodes[id].quit = other, false, false
+	if !t.net.isImpostor(id) {
+		t.net.impostors = append(t.net.impostors, id)
+	}
 }
 
 func (t *truth) pause(id sim.NodeID) {
 	t.nodes[id].paused, t.nodes[id].stopped = t.now(), true
+	t.touch(id)
 }
 
 func (t *truth) resume(id sim.NodeID) {
-	f := &t.nodes[id]
-	if f.stopped && t.now()-f.paused >= t.tolerable() {
-		f.excused = t.now() + t.grace()
+	t.ending()
+	if f := &t.nodes[id]; f.stopped {
+		f.stopped, f.stood, f.resumed = false, t.now()-f.paused, t.now()
 	}
-	f.stopped = false
-}
-
-// separated excuses the clients that are apart from a server.
-func (t *truth) separated() {
-	t.lossy = true
-	for k := range t.net.cfg.Clients {
-		id := t.net.firstClient() + sim.NodeID(k)
-		for s := range sim.NodeID(t.net.cfg.Servers) {
-			if t.apart(id, s) || t.apart(s, id) {
-				t.nodes[id].excused = max(t.nodes[id].excused, t.now()+t.grace())
-				break
-			}
-		}
-	}
+	t.touch(id)
 }
 
 func (t *truth) partition(sets []sim.NodeSet) {
-	t.separated()
+	t.ending()
 	t.sides = make([]int32, len(t.nodes))
 	for i, s := range sets {
 		for id := range s.All(len(t.nodes)) {
 			t.sides[id] = int32(i + 1)
 		}
 	}
+	t.touched = t.now()
+}
+
+func (t *truth) cut(from, to sim.NodeSet) {
+	t.cuts = append(t.cuts, severed{from, to})
+	t.touched = t.now()
 }
 
 func (t *truth) heal() {
-	t.separated()
+	t.ending()
 	t.sides, t.cuts = nil, nil
+	t.touched = t.now()
+}
+
+// change notes a change of links; none: all changes are undone.
+func (t *truth) change(rules ...rule) {
+	t.ending()
+	if t.rules = append(t.rules, rules...); len(rules) == 0 {
+		t.rules = nil
+	}
+	t.judgeLinks()
+	t.touched = t.now()
+}
+
+func (t *truth) clock(id sim.NodeID, wrong bool) {
+	t.ending()
+	t.nodes[id].skewed = wrong
+	t.touch(id)
+}
+
+func (t *truth) slowed(id sim.NodeID, slow bool) {
+	t.ending()
+	t.nodes[id].slow = slow
+	t.touch(id)
 }
 
 func (t *truth) divided() bool { return t.sides != nil || len(t.cuts) > 0 }
@@ -154,20 +181,6 @@ func (t *truth) apart(from, to sim.NodeID) bool {
 	}
 	for _, c := range t.cuts {
 		if c.from.Has(from) && c.to.Has(to) {
-			return true
-		}
-	}
-	return false
-}
-
-// excused reports whether there is a reason for which a client may be evicted.
-func (t *truth) excused(id sim.NodeID) bool {
-	f := &t.nodes[id]
-	if t.unlucky || f.always || t.now() < f.excused {
-		return true
-	}
-	for s := range sim.NodeID(t.net.cfg.Servers) {
-		if t.divided() && (t.apart(id, s) || t.apart(s, id)) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package healthsim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ulnet/health"
@@ -18,48 +19,40 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// agreeIn is how long after the last fault all servers agree whether a life of a client
-// is connected or evicted (CH-33, G-CH-6).
-func (n *Net) agreeIn() time.Duration {
-	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick
-}
-
-// endIn is how long after its end, and after the last fault, no server knows a client,
-// whatever other programs of its node say.
-func (n *Net) endIn() time.Duration {
-	return max(2*n.timing.Evict, n.timing.Evict+n.timing.Orphan) + 3*n.timing.Tick
-}
-
-// Uniform reports whether, once nothing has been done for long enough, no server that
-// runs holds a life of a client of which it or another one has a tombstone, nor a client
-// that has ended (CH-33, CH-63, CH-64, G-CH-6).
-func (n *Net) Uniform() (ok bool, why string) {
+// Uniform reports whether, once nothing has been done to servers and links for long enough,
+// no server that runs holds a life of a client of which it or another one has a tombstone,
+// nor a client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones
+// that most servers have count (exemptAlone).
+func (n *Net) Uniform(most bool) (ok bool, why string) {
 	if v := &n.ledger.verdict; v.Revived > 0 {
 		return false, v.FirstRevived
 	}
-	calm := n.Now() - n.truth.touched
 	for k := range n.cfg.Clients {
 		id := n.firstClient() + sim.NodeID(k)
-		if why = n.divided(id, calm); why != "" {
-			return false, why
+		if why = n.divided(id, most); why == "" {
+			why = n.lingers(id)
 		}
-		if ended := n.truth.nodes[id].ended; !n.present(id) && ended > 0 && min(calm, n.Now()-ended) > n.endIn() {
-			if why = n.gone(id); why != "" {
-				return false, why
-			}
+		if why != "" {
+			return false, why
 		}
 	}
 	return true, ""
 }
 
-// divided says which server holds a life of a client that another one has buried.
-func (n *Net) divided(id sim.NodeID, calm time.Duration) string {
-	if calm <= n.agreeIn() {
+// divided says which server holds the life of a client that lives, and another one has buried it.
+// One that evicts it serves it no more, and waits for others.
+func (n *Net) divided(id sim.NodeID, most bool) string {
+	nodes := n.claimants(id)
+	if n.calm() <= n.agreeIn() || len(nodes) == 0 { // of lives that are over see lingers
 		return ""
 	}
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(ClientID(id))
-		if !known {
+		over := known && !slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= info.Incarnation })
+		if !known || over || info.State == "evicting" || n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn() {
+			continue
+		}
+		if most && 2*n.buriedBy(ClientID(id), info.Incarnation) <= n.cfg.Servers {
 			continue
 		}
 		for other, o := range n.running(sim.AllNodes) {
@@ -70,4 +63,68 @@ func (n *Net) divided(id sim.NodeID, calm time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// lingers says which server knows a life of a client that ended long ago, whatever its node
+// says since.
+func (n *Net) lingers(id sim.NodeID) string {
+	f, c := &n.truth.nodes[id], n.ledger.of(id)
+	nodes, ended := n.claimants(id), f.ended
+	if len(nodes) > 0 { // earlier lives
+		ended = max(ended, c.began, c.ends)
+	}
+	after, afterFault := n.endIn(n.truth.nodes[f.endedOn].talked || n.isImpostor(f.endedOn))
+	since := n.Now() - max(ended, n.truth.unsent-n.timing.Evict)
+	if ended == 0 || since <= after || n.calm() <= afterFault {
+		return ""
+	}
+	for s, w := range n.running(sim.AllNodes) {
+		info, known := w.Client(ClientID(id))
+		lives := slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= info.Incarnation })
+		if known && !lives && (info.State != "evicting" || n.Now()-c.ends > n.evictingIn()) {
+			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
+		}
+	}
+	return ""
+}
+
+// isImpostor reports whether a node runs, or ran, a client with the id of another one.
+func (n *Net) isImpostor(id sim.NodeID) bool {
+	for _, k := range n.impostors {
+		if k == id {
+			return true
+		}
+	}
+	return false
+}
+
+// claimants are the nodes on which the client of a node's id lives: that node, and others
+// that have its id.
+func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
+	if n.truth.nodes[id].client == id && n.present(id) {
+		nodes = append(nodes, id)
+	}
+	for _, k := range n.impostors {
+		if k != id && n.truth.nodes[k].client == id && n.present(k) {
+			nodes = append(nodes, k)
+		}
+	}
+	return nodes
+}
+
+// buriedAlive finds clients that run and whose lives most servers have evicted without a cause.
+func (n *Net) buriedAlive() {
+	for k := range n.cfg.Clients {
+		id := n.firstClient() + sim.NodeID(k)
+		c := n.ledger.of(id)
+		if c.judged == 0 || c.just {
+			continue
+		}
+		for _, node := range n.claimants(id) {
+			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(ClientID(id), st.Incarnation) > n.cfg.Servers {
+				n.ledger.falsely("most servers have evicted client %v, without a cause", id)
+				c.just = true // it is counted
+			}
+		}
+	}
 }

@@ -20,15 +20,16 @@ const (
 
 // Verdict is what nodes have told so far, compared with the truth.
 type Verdict struct {
-	Evicted    uint64 // times that a client was told that all had evicted it
-	False      uint64 // of those without a cause: it ran, nothing separated it from any server, and no message was lost
+	Evicted uint64 // times that a client was told that all had evicted it
+	// False is how often a server evicted, or another client superseded, a client
+	// without a cause (exempt.go), and that was told, or most servers had its tombstone.
+	False      uint64
 	FirstFalse string
 	Superseded uint64 // clients that were told that they run elsewhere
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
 	// Revived is how often a server took a life whose tombstones most servers held,
-	// although nothing kept them from telling it: it waits for T_bcast at most
-	// (docs/client-health.md, States), and evicts the client when it hears of it.
+	// although nothing kept them from telling it (exemptUntold).
 	Revived      uint64
 	FirstRevived string
 	// Skew is the longest time between the first and the last server that evicted
@@ -50,6 +51,26 @@ type entry struct {
 	first, last time.Duration // servers that evicted it
 	evicted     int           // how often it was told so
 	timed       bool          // it was silent
+
+	judged uint64        // the highest life whose eviction a server began
+	just   bool          // it had a cause
+	taken  bool          // the latest life is of another node, and the earlier one gave cause
+	ending uint64        // the highest life that servers have begun to evict, for whatever cause
+	ends   time.Duration // when
+	comes  uint64        // the latest life that was connected or changed its master
+	came   time.Duration // when
+	began  time.Duration // when it was first connected
+}
+
+// changed is when servers last evicted a life, or connected it anew.
+func (c *entry) changed(life uint64) (at time.Duration) {
+	if c.ending >= life {
+		at = c.ends
+	}
+	if c.comes == life {
+		at = max(at, c.came)
+	}
+	return at
 }
 
 func (l *ledger) init(n *Net) {
@@ -85,13 +106,71 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 	if c == nil || !e.Client.IsValid() {
 		return
 	}
-	switch {
-	case e.Kind == health.ClientEvicted && forAll(e.Cause):
-		l.gone(c, e)
-	case e.Kind == health.ClientConnected && n.Now()-n.truth.touched > n.timing.Broadcast && !n.truth.unlucky && !n.truth.divided() && 2*n.buriedBy(e.Client, e.Incarnation) > n.cfg.Servers:
-		if l.verdict.Revived++; l.verdict.FirstRevived == "" {
-			l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took a life of client %v whose tombstone most servers have", n.Now(), id, nodeOf(e.Client))
+	if forAll(e.Cause) && (e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted) {
+		l.judge(c, id, e)
+	}
+	if begins := e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted && (forAll(e.Cause) || e.Cause == health.Rebooted); begins && (c.ending < e.Incarnation || e.Kind == health.ClientSuspended) {
+		c.ending, c.ends = e.Incarnation, n.Now()
+	}
+	switch e.Kind {
+	case health.ClientEvicted:
+		if forAll(e.Cause) {
+			l.gone(c, e)
 		}
+	case health.ClientConnected, health.ClientRehomed:
+		l.came(c, id, e)
+	default:
+	}
+}
+
+// judge notes whether a server has a cause to evict a life for all.
+func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
+	if e.Incarnation < c.judged {
+		return
+	}
+	n := l.net
+	if e.Incarnation > c.judged {
+		c.judged, c.just = e.Incarnation, false
+	}
+	nodes := n.claimants(nodeOf(e.Client))
+	c.just = c.just || len(nodes) == 0
+	for _, k := range nodes {
+		c.just = c.just || n.truth.justly(k, server, e.Incarnation, e.Cause)
+	}
+}
+
+// came notes that a server has connected a life, or that it has another master there.
+func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
+	n := l.net
+	if e.Incarnation > c.comes {
+		c.taken, c.began = false, n.Now()
+		for _, k := range n.claimants(nodeOf(e.Client)) {
+			c.taken = c.taken || k != nodeOfNID(e.Peer.NID) && n.truth.justly(k, server, 0, health.TimedOut)
+		}
+	}
+	if e.Incarnation >= c.comes {
+		c.comes, c.came = e.Incarnation, n.Now()
+	}
+	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.truth.unsent) <= n.spreadIn() // exemptSpread
+	if e.Kind != health.ClientConnected || underWay || n.truth.untold(server) != nil || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.Servers {
+		return
+	}
+	if l.verdict.Revived++; l.verdict.FirstRevived == "" {
+		l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took a life of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
+	}
+}
+
+// byHand notes that somebody has the life of a client evicted that servers know (exemptHand).
+func (n *Net) byHand(id sim.NodeID) {
+	if c := n.ledger.of(id); c != nil {
+		n.truth.nodes[id].ordered = c.comes
+	}
+}
+
+// falsely notes that a client was evicted without a cause.
+func (l *ledger) falsely(format string, args ...any) {
+	if l.verdict.False++; l.verdict.FirstFalse == "" {
+		l.verdict.FirstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
 	}
 }
 
@@ -117,18 +196,24 @@ func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	if n.cfg.OnClient != nil {
 		n.cfg.OnClient(n.Now(), id, e)
 	}
-	v := &n.ledger.verdict
+	f, v := &n.truth.nodes[id], &n.ledger.verdict
+	if f.quit { // nobody reads it
+		return
+	}
+	c := n.ledger.of(f.client)
 	switch e.Kind {
 	case health.Evicted:
 		v.Evicted++
 		n.ledger.of(id).evicted++
-		if !n.truth.excused(id) {
-			if v.False++; v.FirstFalse == "" {
-				v.FirstFalse = fmt.Sprintf("at %v client %v was told by server %v that all have evicted it, without a cause", n.Now(), id, nodeOfNID(e.Server))
-			}
+		if c.judged < e.Incarnation || !c.just {
+			n.ledger.falsely("client %v was told by server %v that all have evicted it, without a cause", id, nodeOfNID(e.Server))
 		}
 	case health.Superseded:
 		v.Superseded++
+		f.superseded = true
+		if !c.taken {
+			n.ledger.falsely("client %v was told by server %v that it runs elsewhere, and had given no cause", id, nodeOfNID(e.Server))
+		}
 	case health.MasterLost:
 		v.Changes++
 	case health.Dropped:
