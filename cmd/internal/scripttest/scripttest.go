@@ -24,24 +24,25 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/lndtest/loopback"
 )
 
 // Run runs the scripts of a directory, each as a subtest, with the named
 // commands of the tree in PATH.
-func Run(t *testing.T, dir string, commands ...string) {
+func Run(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	bin := build(t, commands)
+	bin, err := commands.Build(t.TempDir(), names...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -72,24 +73,6 @@ func Run(t *testing.T, dir string, commands ...string) {
 			"code": cmdCode, "until": cmdUntil, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
 		},
 	})
-}
-
-// build builds commands, with the race detector if the test has it.
-func build(t *testing.T, commands []string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race")
-	}
-	for _, c := range commands {
-		args = append(args, "ulnet/cmd/"+c)
-	}
-	cmd := exec.Command("go", args...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
-	return dir
 }
 
 func condition(name string) (bool, error) {

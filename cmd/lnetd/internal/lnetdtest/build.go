@@ -4,23 +4,25 @@
 package lnetdtest
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
+
+	"ulnet/cmd/internal/commands"
 )
 
 // Commands are the commands of the tree.
-type Commands struct{ dir string }
+type Commands struct {
+	dir  string
+	temp string // what Main removes
+}
 
 // Main runs the tests of a package that uses Build, and removes what Build has
 // built. It returns the exit code, for os.Exit in TestMain.
 func Main(m *testing.M) int {
 	defer func() {
-		if built.dir != "" {
-			_ = os.RemoveAll(built.dir)
+		if built.temp != "" {
+			_ = os.RemoveAll(built.temp)
 		}
 	}()
 	return m.Run()
@@ -40,16 +42,9 @@ func Build(t testing.TB) Commands {
 }
 
 var build = sync.OnceValue(func() (err error) {
-	if built.dir, err = os.MkdirTemp("", "lnetdtest"); err != nil {
+	if built.temp, err = os.MkdirTemp("", "lnetdtest"); err != nil {
 		return err
 	}
-	args := []string{"build", "-o", built.dir + string(filepath.Separator)}
-	if RaceEnabled {
-		args = append(args, "-race")
-	}
-	cmd := exec.Command("go", append(args, "ulnet/cmd/lnetd", "ulnet/cmd/lnetctl", "ulnet/cmd/gossipctl", "ulnet/cmd/scollctl")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-	}
-	return nil
+	built.dir, err = commands.Build(built.temp, "lnetd", "lnetctl", "gossipctl", "scollctl")
+	return err
 })

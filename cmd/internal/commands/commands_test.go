@@ -1,0 +1,39 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBuilt: what is built already is used, and not built again; what is missing there is
+// an error that says what to do.
+func TestBuilt(t *testing.T) {
+	bin, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "lnetd"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Env, bin)
+	if got, err := Build(dir, "lnetd"); got != bin || err != nil {
+		t.Error(got, err)
+	}
+	if _, err := Build(dir, "lnetd", "lnetctl"); err == nil || !strings.Contains(err.Error(), "unset it") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error("built:", left, err)
+	}
+}
+
+// TestBuild: without built ones, commands are built.
+func TestBuild(t *testing.T) {
+	t.Setenv(Env, "")
+	dir := t.TempDir()
+	if got, err := Build(dir, "soak"); got != dir || err != nil {
+		t.Fatal(got, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "soak")); err != nil {
+		t.Error(err)
+	}
+}
