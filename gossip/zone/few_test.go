@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // TestFewLeft: few that are left of many remove all that are gone, whether these refuse
@@ -23,8 +25,8 @@ func TestFewLeft(t *testing.T) {
 		{64, 256, true, 20 * time.Second},
 	} {
 		t.Run(fmt.Sprintf("MS-26 MS-A1 %d of %d silent %v", c.left, c.of, c.silent), func(t *testing.T) {
-			if testing.Short() && c.of > 100 {
-				t.Skip("takes seconds")
+			if !effort.Long() && c.of > 100 {
+				t.Skip("takes seconds: set ULNET_LONG=1")
 			}
 			w := booted(t, uint64(c.left), c.of, Config{})
 			for _, n := range w.nodes[c.left:] {

@@ -1,22 +1,15 @@
 package zone
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // plans returns how many random plans to try.
-func plans(short, normal, long uint64) uint64 {
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		return long
-	case testing.Short():
-		return short
-	}
-	return normal
-}
+func plans(short, normal, long uint64) uint64 { return effort.Of(short, normal, long) }
 
 // TestRandomFaults: whatever happens to a zone, its views are equal some time after
 // it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each

@@ -7,7 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
+
+	"ulnet/lnd/lndtest/cputime"
 )
 
 // tableOf returns a part of a table: n keys that were written after a version.
@@ -29,8 +30,8 @@ func split1(d TableData) (parts []TableData) {
 
 // TestAttributesLinear: the time that a step takes over a table grows as its keys do, not as
 // their square, whichever way they come (MS-83, MS-A22): with 64 times the keys it is about
-// 200 times as long, as caches are colder, and would be more than 4000. A busy machine may
-// disturb some of the tries.
+// 200 times as long, as caches are colder, and would be more than 4000. Other programs may empty
+// the caches in some of the tries.
 func TestAttributesLinear(t *testing.T) {
 	const small, times, most, tries = 256, 64, 1500, 5
 	again := func(n int) TableData { return tableOf(n, uint64(n)) }
@@ -76,9 +77,7 @@ func TestAttributesLinear(t *testing.T) {
 				s := withNeighbours(t)
 				s.m.out = &s.out
 				runtime.GC()
-				begin := time.Now()
-				test.run(s, n)
-				return time.Since(begin).Seconds()
+				return cputime.Of(func() { test.run(s, n) }).Seconds()
 			}
 			few := takes(small)
 			for range tries {

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 func heapBytes() int64 {
@@ -13,14 +15,11 @@ func heapBytes() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// TestLarge: a zone of two thousand starts, loses and regains members as fast as the
+// TestLarge: a zone, of two thousand in a long run, starts, loses and regains members as fast as the
 // seed's (MS-4, MS-104, MS-105), and takes little memory. The seed's 5.7 s for this boot
 // were with two processes on each machine; with one they are about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
-	n, victims := 2048, []int{1, 16, 200}
-	if testing.Short() {
-		n, victims = 256, []int{1, 16}
-	}
+	n, victims := effort.Of(256, 512, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})
 	before := heapBytes()
 	w := newWorld(t, 1, n, Config{}).share()
 	w.strict = false

@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval,
 // whatever the number of servers, and busy ones none.
 func TestLoad(t *testing.T) {
-	clients, servers := 10_000, 100
-	if testing.Short() || raceEnabled {
-		clients, servers = 1000, 20
-	}
+	clients, servers := effort.Of(1000, 3000, 10_000), effort.Of(20, 50, 100)
 	l, err := healthsim.Measured{Servers: servers, Clients: clients, Attach: 2, Seed: 1}.Load(t.Context(), 10)
 	if err != nil {
 		t.Fatal(err)
@@ -28,10 +26,7 @@ func TestLoad(t *testing.T) {
 // TestEviction: CH-2, CH-26 and G-CH-2: the last of many servers evicts a dead
 // client in time after its last message, and soon after the first.
 func TestEviction(t *testing.T) {
-	servers := 1000
-	if testing.Short() || raceEnabled {
-		servers = 100
-	}
+	servers := effort.Of(100, 200, 1000)
 	e, err := healthsim.Measured{Servers: servers, Clients: 50, Seed: 1}.Evict(t.Context(), 40, false)
 	if err != nil {
 		t.Fatal(err)

@@ -2,31 +2,28 @@ package healthsim_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // sweep is how many plans there are.
 func sweep(short, full, long int) int {
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		return long
-	case testing.Short(), raceEnabled:
+	if raceEnabled && !effort.Long() {
 		return short
 	}
-	return full
+	return effort.Of(short, full, long)
 }
 
 // TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: whatever faults of G-CH-3
 // meet the servers, no well-behaved client is evicted, and in the end all are
 // connected and agreed upon.
 func TestMildPlans(t *testing.T) {
-	count := sweep(400, 4000, 10_000)
+	count := sweep(400, 1000, 10_000)
 	p, err := healthsim.MildPlans(t.Context(), 1, count)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +41,7 @@ func TestMildPlans(t *testing.T) {
 // who is gone nothing is left, and nobody is held who was evicted by all.
 func TestWildPlans(t *testing.T) {
 	evicted := 0
-	count := sweep(150, 1500, 10_000)
+	count := sweep(150, 500, 10_000)
 	for seed := range uint64(count) {
 		res, err := healthsim.RunPlan(t.Context(), scenario.Machines, healthsim.WildPlan(seed), seed)
 		if err != nil {

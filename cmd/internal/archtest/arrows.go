@@ -65,6 +65,8 @@ var Rules = []Rule{
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnd/lo"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/mutants"},
+	{Package: "lnd/lndtest/effort"},
+	{Package: "lnd/lndtest/cputime"},
 	{Package: "lnd/lndtest/rows"},
 	{Package: "lnd/lndtest/loopback"},
 	{Package: "lnd/lndtest/smalldisk"},
@@ -115,7 +117,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/..."
+const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/..."
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
@@ -18,7 +19,7 @@ import (
 // With -v it prints what each node takes at its peak and at rest.
 func TestBytesPerNode(t *testing.T) {
 	sizes := []int{64, 256}
-	if !testing.Short() {
+	if effort.Long() {
 		sizes = append(sizes, 1024, 2048)
 	}
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {

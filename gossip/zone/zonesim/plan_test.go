@@ -1,23 +1,20 @@
 package zonesim_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
 // sweep is how many plans there are.
 func sweep(short, full, long int) int {
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		return long
-	case testing.Short(), raceEnabled:
+	if raceEnabled && !effort.Long() {
 		return short
 	}
-	return full
+	return effort.Of(short, full, long)
 }
 
 // plans runs so many, and returns in how many of them a quantity was above 0 in the end.
@@ -44,7 +41,7 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 // die, restart, leave, stand still or are slow, delegates and supervisors too, no healthy
 // one is removed with Θ=2; when it is over all views, attributes and the census are right.
 func TestMildPlans(t *testing.T) {
-	count := sweep(30, 300, 10_000)
+	count := sweep(30, 100, 10_000)
 	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 300*time.Millisecond) }
 	if some := plans(t, scenario.Machines, count, mild, "removals told"); some < count/2 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
@@ -54,7 +51,7 @@ func TestMildPlans(t *testing.T) {
 // TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever happens, when it is over
 // all views, attributes and the census become right.
 func TestWildPlans(t *testing.T) {
-	count := sweep(20, 200, 10_000)
+	count := sweep(20, 60, 10_000)
 	if some := plans(t, scenario.Machines, count, zonesim.WildPlan, "removals told"); some < count/3 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}

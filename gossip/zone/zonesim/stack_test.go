@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -20,7 +21,7 @@ func TestPlansOnStacks(t *testing.T) {
 	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 20*time.Millisecond) }
 	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": zonesim.WildPlan} { // each by itself
 		t.Run(name, func(t *testing.T) {
-			count := sweep(3, 20, 300)
+			count := sweep(3, 8, 300)
 			if some := plans(t, scenario.Stacks, count, draw, "removals told"); some < count/3 {
 				t.Errorf("nodes were removed in %d of %d plans only", some, count)
 			}
@@ -54,7 +55,7 @@ func TestExamplesOnStacks(t *testing.T) {
 		switch {
 		case name == "zone-stubs": // stubs are machines
 			continue
-		case (testing.Short() || raceEnabled) && name != "zone-hierarchy":
+		case !effort.Long() && name != "zone-hierarchy":
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,9 @@
 package rmcastsim_test
 
 import (
-	"os"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
@@ -11,11 +11,8 @@ import (
 // plans runs random plans, and returns in how many of them a measure was above 0.
 func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(seed uint64) string, measure string) {
 	t.Helper()
-	count := full
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		count = long
-	case testing.Short(), raceEnabled:
+	count := effort.Of(short, full, long)
+	if raceEnabled && !effort.Long() {
 		count = short
 	}
 	some := 0
