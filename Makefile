@@ -6,6 +6,7 @@ PREFIX      ?= /usr/local
 FUZZTIME    ?= 2m
 GOAL        ?=
 PEERS       ?=
+PACKAGES    ?= ./...
 SOAK        ?= 10m
 SEED        ?= 0
 # Only the race detector needs cgo.
@@ -19,7 +20,7 @@ LNETCTL     ?= no
 bindir       = $(DESTDIR)$(PREFIX)/bin
 mandir       = $(DESTDIR)$(PREFIX)/share/man/man8
 
-.PHONY: help build install demo test test-long check static ibverbs race fuzz bench bench-peers soak lint clean
+.PHONY: help build install demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,21 +43,20 @@ endif
 demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software
 	@bin/demo --net $(or $(NET),tcp)
 
-check: static ## fast: format, vet, staticcheck, arrows, short tests (< 3 min)
-	$(GO) test -short ./...
+check: static commands ## fast: format, vet, staticcheck, arrows, short tests
+	@ULNET_BIN=$(CURDIR)/bin/test $(GO) test -vet=off -short ./...
 
-test: ## everything: packages, check, all tests, race detector (< 25 min)
+test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
 
-test-long: ## as test, shuffled, repeated and with what takes long, then every fuzz target
-	@ULNET_LONG=1 .ci/test -count=3 -shuffle=on
-	@.ci/fuzz $(FUZZTIME)
+test-long: ## what repeats, sweeps, mutates and fuzzes, of all PACKAGES
+	@.ci/long $(PACKAGES)
 
-# The provider that needs cgo, where its libraries and a C compiler are installed.
+# vet compiles all packages and their tests but no commands: commands does that. The
+# provider that needs cgo is checked where its libraries and a C compiler are installed.
 static: ibverbs
 	@out=$$($(GO) tool gofumpt -l .); \
 	if [ -n "$$out" ]; then echo "not formatted (go tool gofumpt -w FILE):"; echo "$$out"; exit 1; fi
-	$(GO) build ./...
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
@@ -64,16 +64,21 @@ ibverbs:
 	@if command -v gcc >/dev/null && [ -f /usr/include/infiniband/verbs.h ] && [ -f /usr/include/rdma/rdma_cma.h ]; then \
 		set -x; CGO_ENABLED=1 $(GO) vet -tags ibverbs ./lnd/verbs/ibv && \
 		CGO_ENABLED=1 $(GO) tool staticcheck -tags ibverbs ./lnd/verbs/ibv && \
-		CGO_ENABLED=1 $(GO) test -count=1 -race -short -tags ibverbs ./lnd/verbs/ibv; \
+		CGO_ENABLED=1 $(GO) test -count=1 -vet=off -race -short -tags ibverbs ./lnd/verbs/ibv; \
 	else echo "lnd/verbs/ibv is not compiled: no gcc, libibverbs-dev or librdmacm-dev" >&2; [ "$${CI:-}" != true ]; fi
 
-# Simulations step their nodes in one goroutine, where there are no races: under the
-# detector they run in brief.
-simulations := /(gossip|zone|health|lnet|rmcast|scoll)sim$$
+# The commands that tests start, compiled as the tests are, so that each package is compiled once.
+commands:
+	@mkdir -p bin/test
+	@$(GO) build -o bin/test/ $(commands:%=./cmd/%)
 
-race: ## all tests under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GO) test -count=1 -race $$($(GO) list ./... | grep -vE '$(simulations)')
-	CGO_ENABLED=1 $(GO) test -count=1 -race -short $$($(GO) list ./... | grep -E '$(simulations)')
+race-commands:
+	@mkdir -p bin/race
+	@CGO_ENABLED=1 $(GO) build -race -o bin/race/ $(commands:%=./cmd/%)
+
+race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
+	@packages=$$(.ci/concurrent) && set -x && \
+	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race $(GO) test -count=1 -vet=off -race -short -timeout 30m $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)
