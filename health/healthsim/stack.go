@@ -10,10 +10,7 @@ import (
 	"ulnet/health/collective"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet/discovery"
 	"ulnet/lnet/lnetsim"
-	"ulnet/lnet/nid"
-	"ulnet/lnet/wire"
 	"ulnet/scoll"
 )
 
@@ -153,7 +150,7 @@ func (k *stack) ping(on *lnetsim.Stack) {
 	}
 	if k.net.truth.nodes[k.host.ID()].talks {
 		for _, id := range k.net.ids {
-			discovery.StartPing(on.Table, nid.ProcessID{NID: id, PID: nid.LustrePID}, discovery.PingOptions{}, func(wire.PingInfo, error) {})
+			on.Ping(id)
 		}
 	}
 	k.host.Clock().AfterFunc(busyInterval, func() { k.ping(on) })

@@ -10,6 +10,8 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -55,6 +57,12 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Ping pings the LNet of a node, as other programs of this one may do, and takes no notice
+// of the answer.
+func (s *Stack) Ping(id nid.NID) {
+	discovery.StartPing(s.Table, nid.ProcessID{NID: id, PID: nid.LustrePID}, discovery.PingOptions{}, func(wire.PingInfo, error) {})
 }
 
 // Close shuts the stack down, without giving what waits any time. Call it in
