@@ -27,20 +27,36 @@ var clientStates = []string{"connected", "orphaned", "recovering", "evicting", "
 func clientList(g *globals) *cobra.Command {
 	var master, address, state string
 	var limit uint
+	var all, differ bool
 	c := &cobra.Command{
-		Use:   "list [--master NID] [--nid NID] [--state STATE]",
+		Use:   "list [--master NID] [--nid NID] [--state STATE] | --all-servers [--differ]",
 		Short: "List the clients that are connected to this server",
 		Long: `Lists the clients that are connected to this server by their ids: who is their
 master, by which choice (EPOCH), and when this server heard of them last, if it is
 their master; of an orphan, for how long it is one. STATE is connected, orphaned
 (its master is dead), recovering (known from before a restart of this server),
-evicting, or saving (its record is on its way to the disk).`,
+evicting, or saving (its record is on its way to the disk).
+
+With --all-servers this server asks all of them, by collectives, and the list has a
+line for each view of a client with the SERVERS that have it; a server that is not
+connected to a client has no view. Where views differ the lines say so, and --differ
+lists these clients only. Servers that did not answer are named, and the exit code is
+1 then.`,
 		Example: `  lnetctl client list --state orphaned
+  lnetctl client list --all-servers --differ
   lnetctl client list --master 10.0.0.1@tcp --json | jq '.clients[].name'`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit == 0 || limit > node.MaxHealthLimit {
 				return cli.Usagef("--limit: want 1 to %d", node.MaxHealthLimit)
+			}
+			switch {
+			case all && (master != "" || address != "" || state != ""):
+				return cli.Usagef("--all-servers goes with --differ and --limit only")
+			case all:
+				return g.listEverywhere(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), node.HealthEverywhereFilter{Limit: int(limit), Differ: differ})
+			case differ:
+				return cli.Usagef("--differ is for --all-servers")
 			}
 			filter := node.HealthFilter{State: state, Limit: int(limit)}
 			if state != "" && !slices.Contains(clientStates, state) {
@@ -72,6 +88,8 @@ evicting, or saving (its record is on its way to the disk).`,
 		},
 	}
 	c.Flags().StringVar(&master, "master", "", "only clients whose master is `NID`")
+	c.Flags().BoolVar(&all, "all-servers", false, "list what all servers say")
+	c.Flags().BoolVar(&differ, "differ", false, "only clients about which servers disagree")
 	c.Flags().StringVar(&address, "nid", "", "only clients that speak from `NID`")
 	c.Flags().StringVar(&state, "state", "", "only clients in `STATE`")
 	c.Flags().UintVar(&limit, "limit", node.DefaultHealthLimit, "list `N` at most")

@@ -33,6 +33,8 @@ type fakeServer struct {
 	looks         int                                       // guarded by mu
 	clients       []health.ClientInfo
 	evicted       node.HealthEvicted
+	everywhere    node.HealthEverywhere
+	asked         []node.HealthEverywhereFilter
 	evictOf       map[health.ClientID]node.HealthEvicted
 	graves        []health.TombstoneInfo
 	eviction      func(of node.HealthEvictionOf, look int) (node.HealthEviction, error)
@@ -87,6 +89,11 @@ func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
 func (f *fakeServer) HealthTombstones(filter node.HealthTombstoneFilter) (node.HealthTombstones, error) {
 	f.past = append(f.past, node.HealthPastFilter(filter))
 	return node.HealthTombstones{Matching: len(f.graves) + 5, More: true, Tombstones: f.graves}, nil
+}
+
+func (f *fakeServer) HealthEverywhere(_ context.Context, filter node.HealthEverywhereFilter) (node.HealthEverywhere, error) {
+	f.asked = append(f.asked, filter)
+	return f.everywhere, nil
 }
 
 func (f *fakeServer) HealthServers() ([]node.HealthPeer, error) {

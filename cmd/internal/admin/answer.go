@@ -50,7 +50,7 @@ func ParseAnswer(b []byte) (a Answer, err error) {
 	return a, nil
 }
 
-// longest is the longest answer to a verb.
+// longest is the longest answer to a verb, with so many bytes of output.
 func longest(v Verb, output int) uint32 {
 	switch v {
 	case VersionOf:
@@ -61,6 +61,8 @@ func longest(v Verb, output int) uint32 {
 		return answerSize + clockSize
 	case Run:
 		return uint32(answerSize + runSize + output)
+	case Clients:
+		return uint32(answerSize + max(output, scoll.VersionsSize))
 	}
 	return answerSize + scoll.VersionsSize
 }

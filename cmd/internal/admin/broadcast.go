@@ -21,6 +21,7 @@ type Order struct {
 	Verb   Verb
 	Action string // of Run
 	Text   []byte
+	Room   int // bytes of an answer to Clients
 	Bulk   []byte
 	Live   bool // to the live members only
 	// Carry sends Bulk to the members another way, before they are asked, and reports
@@ -111,8 +112,12 @@ func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outc
 }
 
 func (s *Service) newCall(ctx context.Context, o Order) *call {
+	output := s.cfg.Output
+	if o.Verb == Clients {
+		output = o.Room
+	}
 	c := &call{ctx: ctx, done: make(chan struct{}), request: Request{
-		Version: Version, Verb: o.Verb, Answer: longest(o.Verb, s.cfg.Output), Name: o.Action, Text: o.Text,
+		Version: Version, Verb: o.Verb, Answer: longest(o.Verb, output), Name: o.Action, Text: o.Text,
 	}}
 	if o.Verb == Run {
 		c.request.Limit = uint32(min(max(o.Timeout.Milliseconds(), 1), math.MaxUint32))

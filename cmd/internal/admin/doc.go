@@ -8,8 +8,10 @@
 //	clock    how its clock differs from the root's
 //	text     a digest of the text and the bulk data that it received
 //	run      what an action of its configuration did: exit code and output
+//	clients  a page of its clients, if it is a server of client health
 //
-// All but the last are answered to everybody; bulk data and actions are for
+// All but the last two are answered to everybody, and clients to other servers of client
+// health; bulk data and actions are for
 // roots that Config.MayAct lets, and every other limit stands in [Config]. LNet
 // has no authentication: a request is as trustworthy as the NIDs of its root and
 // of the nodes that it came through.
@@ -19,7 +21,8 @@
 // Everything is little-endian. A request is
 //
 //	 0  2  version    1
-//	 2  1  verb       1 ping, 2 version, 3 config, 4 clock, 5 text, 6 run
+//	 2  1  verb       1 ping, 2 version, 3 config, 4 clock, 5 text, 6 run,
+//	               7 clients; a member that does not know a verb answers EINVAL
 //	 3  1  reserved
 //	 4 16  id         the same in all attempts of a broadcast to live members
 //	20  4  answer     longest answer of a member, in bytes

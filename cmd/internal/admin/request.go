@@ -25,9 +25,10 @@ const (
 	Clock
 	Text
 	Run
+	Clients
 )
 
-var verbs = [...]string{Ping: "ping", VersionOf: "version", ConfigOf: "config", Clock: "clock", Text: "text", Run: "run"}
+var verbs = [...]string{Ping: "ping", VersionOf: "version", ConfigOf: "config", Clock: "clock", Text: "text", Run: "run", Clients: "clients"}
 
 // String returns the verb's name.
 func (v Verb) String() string {
@@ -37,9 +38,10 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb %d", uint8(v))
 }
 
-func (v Verb) isKnown() bool { return Ping <= v && v <= Run }
+func (v Verb) isKnown() bool { return Ping <= v && v <= Clients }
 
-// ParseVerb is the inverse of String.
+// ParseVerb is the inverse of String for the verbs that commands ask for: all but Clients,
+// whose answers only lnetd reads.
 func ParseVerb(s string) (Verb, error) {
 	for v := Ping; v <= Run; v++ {
 		if verbs[v] == s {

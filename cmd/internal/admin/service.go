@@ -28,6 +28,11 @@ type Config struct {
 	// is a quarter of MaxMemory. nil: none.
 	IsStranger func(nid.NID) bool
 
+	// Clients answers a question for clients of this node, with at most room bytes. It
+	// decides by the root and by the parent, which are this node if it asks itself. nil:
+	// nobody is answered.
+	Clients func(root, parent nid.NID, question []byte, room int) ([]byte, scoll.Status)
+
 	// Carried returns bulk data of a root's request that came another way, and forgets
 	// it; nil: there is none. May be nil.
 	Carried func(root nid.NID, id ID) []byte
@@ -240,16 +245,16 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	t := task{s: s, root: r.RootNID(), ctx: s.ctx, bulk: r.Bulk()}
 	var o *own
 	if c, root := r.Private().(*call); root {
-		t.request, t.at, t.ctx, o = c.request, c.sent, c.ctx, &c.own
+		t.request, t.at, t.ctx, t.parent, o = c.request, c.sent, c.ctx, r.NID(), &c.own
 	} else {
 		p := r.Data.(*received)
-		t.request, t.at, t.bad, o = p.request, p.at, p.bad, p.own
+		t.request, t.at, t.bad, t.parent, o = p.request, p.at, p.bad, r.ParentNID(), p.own
 	}
 	acts := t.bad == nil && t.request.Verb == Run
 	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
 		t.distrust = s.cfg.Distrust(r.ParentNID())
 	}
-	if acts || len(t.bulk) > 0 {
+	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // which may be very many
 		s.work(func() { t.answer(o) })
 	} else {
 		t.answer(o)

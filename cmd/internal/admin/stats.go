@@ -8,7 +8,7 @@ type Stats struct {
 	Actions    uint64 `json:"actions"`    // that ran
 	Malformed  uint64 `json:"malformed"`  // requests
 	Versions   uint64 `json:"versions"`   // requests of other versions
-	Denied     uint64 `json:"denied"`     // actions and bulk data that nobody allows
+	Denied     uint64 `json:"denied"`     // actions, bulk data and questions for clients that nobody allows
 	Distrusted uint64 `json:"distrusted"` // actions of allowed roots, where a NID may be anybody's
 	Unknown    uint64 `json:"unknown"`    // actions that are not configured
 	Busy       uint64 `json:"busy"`       // actions beyond MaxActions

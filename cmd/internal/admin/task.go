@@ -25,6 +25,7 @@ type task struct {
 	ctx     context.Context
 	request Request
 	root    nid.NID
+	parent  nid.NID
 	bulk    [][]byte
 	at      int64 // when it came
 	bad     error // why it is not understood
@@ -66,8 +67,23 @@ func (t *task) run() Answer {
 		return t.fit(Sum(t.request.Text, t.bulk))
 	case Run:
 		return t.act()
+	case Clients:
+		return t.clients()
 	}
 	return Answer{}
+}
+
+// clients answers with a page of this node's clients.
+func (t *task) clients() Answer {
+	if t.s.cfg.Clients == nil {
+		return Answer{Status: scoll.EPERM}
+	}
+	page, status := t.s.cfg.Clients(t.root, t.parent, t.request.Text, int(t.request.Answer)-answerSize)
+	if status != scoll.OK {
+		t.s.stats.denied.Add(1)
+		return Answer{Status: status}
+	}
+	return t.fit(page)
 }
 
 // Sum is the answer to a text with bulk data.

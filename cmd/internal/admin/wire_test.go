@@ -39,7 +39,7 @@ func TestRequestFormat(t *testing.T) {
 		at    int
 		value byte
 		err   error
-	}{{0, 2, ErrVersion}, {1, 1, ErrVersion}, {2, 0, ErrVerb}, {2, 7, ErrVerb}, {22, 2, ErrAnswer}, {28, 7, ErrName}} {
+	}{{0, 2, ErrVersion}, {1, 1, ErrVersion}, {2, 0, ErrVerb}, {2, 8, ErrVerb}, {22, 2, ErrAnswer}, {28, 7, ErrName}} {
 		bad := bytes.Clone(b)
 		bad[test.at] = test.value
 		if q, err := ParseRequest(bad); !errors.Is(err, test.err) || q.ID != (ID{1, 15: 16}) {
@@ -157,7 +157,7 @@ func TestMemo(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	for v := Ping - 1; v <= Run+1; v++ {
+	for v := Ping - 1; v <= Clients+1; v++ {
 		q := Request{Version: 1, Verb: v, ID: ID{1, 15: 16}, Answer: longest(v, 2048), Limit: 30_000, Name: "install", Text: []byte("text")}
 		b := q.AppendBinary(nil)
 		f.Add(b)

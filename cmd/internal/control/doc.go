@@ -36,6 +36,7 @@
 //
 //	GET  /v1/health          what is known of client health, node.HealthStatus
 //	GET  /v1/health/clients  node.HealthClients; ?master=NID&nid=NID&state=STATE&limit=N
+//	GET  /v1/health/everywhere  node.HealthEverywhere, what all servers say; ?limit=N&differ=BOOL
 //	GET  /v1/health/client   health.ClientInfo; ?client=ID or name
 //	GET  /v1/health/servers  []node.HealthPeer
 //	GET  /v1/health/eviction    node.HealthEviction; ?client=ID&incarnation=N

@@ -19,6 +19,7 @@ type Health interface {
 	HealthClients(node.HealthFilter) (node.HealthClients, error)
 	HealthClient(idOrName string) (health.ClientInfo, error)
 	HealthServers() ([]node.HealthPeer, error)
+	HealthEverywhere(context.Context, node.HealthEverywhereFilter) (node.HealthEverywhere, error)
 	HealthHistory(node.HealthPastFilter) (node.HealthPast, error)
 	HealthTombstones(node.HealthTombstoneFilter) (node.HealthTombstones, error)
 	HealthEvict(context.Context, node.HealthEvict) (node.HealthEvicted, error)
@@ -29,6 +30,7 @@ type Health interface {
 func (s *Server) healthRoutes() {
 	n := s.cfg.Node
 	s.healthHistoryRoutes()
+	s.healthEverywhereRoute()
 	s.handle("GET /v1/health", accessRead, func(w http.ResponseWriter, _ *http.Request) error {
 		status, err := n.HealthStatus()
 		return answerIf(w, status, err)

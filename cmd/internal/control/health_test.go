@@ -20,11 +20,12 @@ import (
 
 // fakeHealth answers with what there is, and notes what it is asked.
 type fakeHealth struct {
-	filters   []node.HealthFilter
-	past      []node.HealthPastFilter
-	evictions []node.HealthEvictionOf
-	said      []string
-	err       error
+	filters    []node.HealthFilter
+	everywhere []node.HealthEverywhereFilter
+	past       []node.HealthPastFilter
+	evictions  []node.HealthEvictionOf
+	said       []string
+	err        error
 }
 
 var (
@@ -66,6 +67,11 @@ func (f *fakeHealth) HealthHistory(filter node.HealthPastFilter) (node.HealthPas
 func (f *fakeHealth) HealthTombstones(filter node.HealthTombstoneFilter) (node.HealthTombstones, error) {
 	f.past = append(f.past, node.HealthPastFilter(filter))
 	return node.HealthTombstones{Matching: 3, More: true, Tombstones: []health.TombstoneInfo{healthTombstone}}, f.err
+}
+
+func (f *fakeHealth) HealthEverywhere(_ context.Context, filter node.HealthEverywhereFilter) (node.HealthEverywhere, error) {
+	f.everywhere = append(f.everywhere, filter)
+	return node.HealthEverywhere{Differ: 1, Unreached: []node.Unreached{{NID: target.NID, Error: "dead"}}}, f.err
 }
 
 func (f *fakeHealth) HealthServers() ([]node.HealthPeer, error) { return healthServers, f.err }
@@ -110,6 +116,10 @@ func TestHealth(t *testing.T) {
 	if want := (node.HealthEvicted{Client: healthClient.Client, Result: health.OtherMaster, Master: target.NID}); err != nil || evicted != want {
 		t.Errorf("%+v, %v", evicted, err)
 	}
+	wide := node.HealthEverywhereFilter{Limit: 7, Differ: true}
+	if list, err := c.HealthEverywhere(t.Context(), wide); err != nil || list.Differ != 1 || len(list.Unreached) != 1 || f.everywhere[0] != wide {
+		t.Errorf("%+v, %v of %+v", list, err, f.everywhere)
+	}
 	of := node.HealthEvictionOf{Client: healthClient.Client, Incarnation: 1<<63 + 7}
 	if e, err := c.HealthEviction(t.Context(), of); err != nil || e.State != node.EvictionUnderWay || len(e.Missing) != 1 || f.evictions[0] != of {
 		t.Errorf("%+v, %v of %+v", e, err, f.evictions)
@@ -140,7 +150,8 @@ func TestHealthErrors(t *testing.T) {
 	}
 	for _, request := range []string{
 		"GET /v1/health/clients?master=nobody", "GET /v1/health/clients?limit=-1", "GET /v1/health/clients?limit=100001",
-		"GET /v1/health/clients?limit=x", "GET /v1/health/clients?nid=nobody", "GET /v1/health/eviction?client=7&incarnation=1",
+		"GET /v1/health/clients?limit=x", "GET /v1/health/clients?nid=nobody", "GET /v1/health/everywhere?limit=-1", "GET /v1/health/everywhere?differ=x", "GET /v1/health/everywhere?nid=x",
+		"GET /v1/health/eviction?client=7&incarnation=1",
 		"GET /v1/health/eviction?client=00000000000000000000000000000001&incarnation=-1", "GET /v1/health/clients?name=x",
 		`POST /v1/health/evict {"client":"client-4"}`, `POST /v1/health/evict {"client":"` + strings.Repeat("0", 32) + `"}`,
 		`POST /v1/health/evict {"name":"client-4"}`, "POST /v1/health/drain {\"off\":1}",

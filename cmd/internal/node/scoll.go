@@ -130,7 +130,7 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	return admin.Config{
 		Distrust: c.distrust, IsStranger: c.isStranger,
 		Version: "ulnet " + cli.Version(), Digest: digestOf(c.node.cfg.Config), Actions: actions, MayAct: c.mayAct,
-		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take,
+		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take, Clients: c.node.answerClients,
 		Dir: c.node.cfg.RuntimeDir, Log: c.node.cfg.Log, Worker: c.workers.Go,
 	}, nil
 }
