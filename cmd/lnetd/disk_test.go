@@ -67,14 +67,19 @@ func TestBadDisk(t *testing.T) {
 					t.Errorf("start %d, with room: %v", n, err)
 				}
 			}
-			if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
-				t.Fatal(err)
-			}
-			d := start()
-			wantRecords(d, true)
-			for _, text := range []string{"the number of this node's last life is lost", "records of connections were damaged"} {
-				if !strings.Contains(d.Log(), text) {
-					t.Errorf("damage: it does not say %q:\n%s", text, d.Log())
+			for range 2 { // at each start, also beside what was set aside before
+				if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
+					t.Fatal(err)
+				}
+				d := start()
+				wantRecords(d, true)
+				for _, text := range []string{"the number of this node's last life is lost", "records of connections were damaged"} {
+					if !strings.Contains(d.Log(), text) {
+						t.Errorf("damage: it does not say %q:\n%s", text, d.Log())
+					}
+				}
+				if err := d.Stop(); err != nil {
+					t.Errorf("damage: %v", err)
 				}
 			}
 		})

@@ -30,6 +30,9 @@ type clinic struct {
 	states   [5]string
 	daemons  [5]*lnetdtest.Daemon
 	keyFile  string // of connects; "": none
+	ping     time.Duration
+	both     int          // a server that is a client too; 0: none
+	gone     map[int]bool // clients that are started without one from now on
 }
 
 const clinicServers = 3
@@ -37,20 +40,25 @@ const clinicServers = 3
 // newClinic starts a clinic, whose connects are signed if there is a file of keys.
 func newClinic(t *testing.T, keyFile string) *clinic {
 	t.Helper()
-	c := &clinic{t: t, commands: lnetdtest.Build(t), keyFile: keyFile}
+	c := &clinic{t: t, commands: lnetdtest.Build(t), keyFile: keyFile, ping: 250 * time.Millisecond}
+	c.startAll()
+	return c
+}
+
+func (c *clinic) startAll() {
+	c.t.Helper()
 	var addrs []netip.Addr
 	for i := range c.daemons {
 		addrs = append(addrs, netip.MustParseAddr(clinicAddr(i)))
-		c.states[i] = t.TempDir()
+		c.states[i] = c.t.TempDir()
 	}
 	var err error
 	if c.port, err = loopback.FreePort(addrs...); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	for i := range c.daemons {
 		c.start(i)
 	}
-	return c
 }
 
 func clinicAddr(i int) string { return fmt.Sprintf("127.0.0.%d", 91+i) }
@@ -61,13 +69,19 @@ func (c *clinic) start(i int) {
 	if i < clinicServers {
 		settings = append(settings, "scoll:", "  enable: 1", "gossip:", "  nids: ['127.0.0.[91-93]@tcp']", "  cold_start: 1", "  interval: 200ms",
 			"health:", "  server: 1")
-	} else {
-		settings = append(settings, "health:", "  client: 1", "  servers: ['127.0.0.[91-93]@tcp']", "  attach: all", fmt.Sprintf("  name: client-%d", i))
 	}
-	if c.keyFile != "" {
-		settings = append(settings, "  key_file: "+c.keyFile)
+	if client := i >= clinicServers || i == c.both && i > 0; client && !c.gone[i] {
+		if i >= clinicServers {
+			settings = append(settings, "health:", "  servers: ['127.0.0.[91-93]@tcp']")
+		}
+		settings = append(settings, "  client: 1", "  attach: all", fmt.Sprintf("  name: client-%d", i))
 	}
-	settings = append(settings, "  times:", "    ping: 250ms", "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
+	if i < clinicServers || !c.gone[i] {
+		if c.keyFile != "" {
+			settings = append(settings, "  key_file: "+c.keyFile)
+		}
+		settings = append(settings, "  times:", fmt.Sprintf("    ping: %v", c.ping), "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
+	}
 	c.daemons[i] = c.commands.Start(c.t, lnetdtest.Config{
 		Networks: "tcp(" + clinicAddr(i) + ")", Port: c.port, Settings: settings, StateDir: c.states[i],
 	})

@@ -79,8 +79,13 @@ func wardTimes() []string {
 
 func newWard(t *testing.T, on network) *ward {
 	t.Helper()
+	return newWardOf(t, on, on.pick(5, 3), on.pick(20, 6))
+}
+
+func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
+	t.Helper()
 	lab := netlab.New(t)
-	w := &ward{t: t, on: on, nServers: on.pick(5, 3), nClients: on.pick(20, 6), left: lab.Switch("left")}
+	w := &ward{t: t, on: on, nServers: nServers, nClients: nClients, left: lab.Switch("left")}
 	w.majority, w.half = w.nServers/2+1, w.nClients/2
 	right := lab.Switch("right")
 	w.trunk = lab.Cable(w.left, "", right, "")

@@ -1,0 +1,135 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are cut apart for
+// as long as a partition is noticed by some and not by others, and drained.
+func TestHealthOfMany(t *testing.T) {
+	if os.Getenv("ULNET_LONG") == "" {
+		t.Skip("starts 47 daemons: set ULNET_LONG=1")
+	}
+	w := newWardOf(t, network{kind: "tcp"}, 7, 40)
+	all, clients := numbers(w.nServers), numbers(w.nClients)
+	w.agree("all connected", all, clients)
+	// Gossip notices after 3.6 s, T_q is 0.5 s, T_orphan 3 s and T_evict 5.5 s.
+	for _, cut := range []time.Duration{3 * time.Second, 5 * time.Second, 7 * time.Second, 10 * time.Second} {
+		w.trunk.Pull(w.left)
+		<-time.After(cut)
+		w.trunk.Plug(w.left)
+		w.settle(cut)
+		w.agree(fmt.Sprintf("all connected after a partition of %v", cut), all, clients)
+	}
+	w.drainAll()
+}
+
+// settle waits after a partition until each client is connected by most servers, in one
+// incarnation, or by none: that is to take T_q and T_orphan, and what a busy machine does.
+// Those that were cut off may learn later that a client of others has to connect again.
+func (w *ward) settle(cut time.Duration) {
+	w.t.Helper()
+	const bound, slack = 3500 * time.Millisecond, 5 * time.Second
+	healed := time.Now()
+	var why string
+	w.until(fmt.Sprintf("most servers or none after a partition of %v", cut), func() bool { why = w.split(); return why == "" }, func() string { return why })
+	if took := time.Since(healed); took > bound+slack {
+		w.t.Errorf("after a partition of %v few servers had clients that most did not have for %v, want %v", cut, took, bound)
+	}
+}
+
+// split returns which client few servers have, or have in an incarnation that most do
+// not; "": none.
+func (w *ward) split() string {
+	has := map[string]int{}
+	for i := range w.servers {
+		var list struct{ Clients []heldClient }
+		w.ask(w.servers[i], &list, "client", "list")
+		for _, c := range list.Clients {
+			has[fmt.Sprintf("%s in incarnation %d", c.Name, c.Incarnation)]++
+		}
+	}
+	for client, n := range has {
+		if 2*n < len(w.servers) {
+			return fmt.Sprintf("%d servers have %s", n, client)
+		}
+	}
+	return ""
+}
+
+// drainAll drains servers until none takes clients, with a dead one among them, for longer
+// than T_evict: nobody is evicted, and all stay connected.
+func (w *ward) drainAll() {
+	w.t.Helper()
+	all, clients := numbers(w.nServers), numbers(w.nClients)
+	before := w.agree("before the drains", all, clients)
+	for _, i := range all[1:] {
+		w.run(i, "server", "drain")
+	}
+	now := w.agree("all under the only server that is not drained", all, clients)
+	w.wantLives(before, now)
+	for name, c := range now {
+		if c.Master != w.nid(0) {
+			w.t.Errorf("the master of %s is %s, which is drained", name, c.Master)
+		}
+	}
+	if out, err := w.servers[0].Lnetctl(w.t.Context(), "server", "drain"); err == nil {
+		w.t.Errorf("the last server that takes clients is drained: %s", out)
+	}
+	w.run(0, "server", "drain", "--force", "--no-wait")
+	w.keep("all drained", before, all)
+
+	dead := w.nServers - 1
+	w.servers[dead].Kill()
+	w.untilDead(dead)
+	left := numbers(w.nServers, dead)
+	w.keep("all drained, one dead", before, left)
+
+	w.servers[0].Kill() // the master of all
+	w.untilDeadTo(0, numbers(w.nServers, 0, dead))
+	left = numbers(w.nServers, 0, dead)
+	w.keep("all drained, their master dead", before, left)
+	w.run(1, "server", "undrain")
+	w.wantLives(before, w.agree("all under the server that is not drained any more", left, clients))
+}
+
+// run runs lnetctl on a server.
+func (w *ward) run(server int, args ...string) {
+	w.t.Helper()
+	if out, err := w.servers[server].Lnetctl(w.t.Context(), args...); err != nil {
+		w.t.Fatalf("server %d: %v: %s", server+1, err, out)
+	}
+}
+
+// keep fails if a server evicts a client in the next two T_evict.
+func (w *ward) keep(what string, before agreed, servers []int) {
+	w.t.Helper()
+	const twoEvict = 11 * time.Second
+	<-time.After(twoEvict)
+	for _, s := range servers {
+		var list struct{ Clients []heldClient }
+		w.ask(w.servers[s], &list, "client", "list")
+		if len(list.Clients) != w.nClients {
+			w.t.Errorf("%s: server %d has %d clients, want %d", what, s+1, len(list.Clients), w.nClients)
+		}
+		for _, c := range list.Clients {
+			if b := before[c.Name]; c.Incarnation != b.Incarnation {
+				w.t.Errorf("%s: server %d: %+v, before %+v", what, s+1, c, b)
+			}
+		}
+	}
+}
+
+// untilDeadTo waits until some servers hold one for dead.
+func (w *ward) untilDeadTo(server int, by []int) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {
+		return !slices.ContainsFunc(by, func(i int) bool { return !w.holdsForDead(i, server) })
+	}, func() string { return "some do not" })
+}
