@@ -23,7 +23,7 @@ func sweep(short, full, long int) int {
 // meet the servers, no well-behaved client is evicted, and in the end all are
 // connected and agreed upon.
 func TestMildPlans(t *testing.T) {
-	count := sweep(400, 1000, 10_000)
+	count := sweep(300, 1000, 10_000)
 	p, err := healthsim.MildPlans(t.Context(), 1, count)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestMildPlans(t *testing.T) {
 // who is gone nothing is left, and nobody is held who was evicted by all.
 func TestWildPlans(t *testing.T) {
 	evicted := 0
-	count := sweep(150, 500, 10_000)
+	count := sweep(100, 500, 10_000)
 	for seed := range uint64(count) {
 		res, err := healthsim.RunPlan(t.Context(), scenario.Machines, healthsim.WildPlan(seed), seed)
 		if err != nil {
@@ -61,7 +61,7 @@ func TestWildPlans(t *testing.T) {
 // TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
 // collectives.
 func TestPlansOnStacks(t *testing.T) {
-	for seed := range uint64(sweep(10, 80, 1000)) {
+	for seed := range uint64(sweep(8, 80, 1000)) {
 		for _, plan := range []string{healthsim.MildPlan(seed), healthsim.WildPlan(seed)} {
 			if _, err := healthsim.RunPlan(t.Context(), scenario.Stacks, plan, seed); err != nil {
 				t.Fatal(err)

@@ -42,27 +42,42 @@ func (n *Net) Uniform(most bool) (ok bool, why string) {
 // divided says which server holds the life of a client that lives, and another one has buried it.
 // One that evicts it serves it no more, and waits for others.
 func (n *Net) divided(id sim.NodeID, most bool) string {
-	nodes := n.claimants(id)
-	if n.calm() <= n.agreeIn() || len(nodes) == 0 { // of lives that are over see lingers
+	if n.calm() <= n.agreeIn() {
 		return ""
 	}
+	where, buried := n.buriedAt(ClientID(id))
+	if buried == 0 {
+		return ""
+	}
+	nodes := n.claimants(id) // of lives that are over see lingers
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(ClientID(id))
-		over := known && !slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= info.Incarnation })
-		if !known || over || info.State == "evicting" || n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn() {
-			continue
-		}
-		if most && 2*n.buriedBy(ClientID(id), info.Incarnation) <= n.cfg.Servers {
-			continue
-		}
-		for other, o := range n.running(sim.AllNodes) {
-			if life, buried := o.Buried(ClientID(id)); buried && life >= info.Incarnation {
-				return fmt.Sprintf("at %v a life of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
-					n.Now(), id, info.State, s, n.word(info.Master), info.Epoch, other)
-			}
+		switch {
+		case !known, info.Incarnation > buried, info.State == "evicting", !n.lives(nodes, info.Incarnation):
+		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn():
+		case most && 2*n.buriedBy(ClientID(id), info.Incarnation) <= n.cfg.Servers:
+		default:
+			return fmt.Sprintf("at %v a life of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
+				n.Now(), id, info.State, s, n.word(info.Master), info.Epoch, where)
 		}
 	}
 	return ""
+}
+
+// buriedAt returns the highest life of a client of which a server that runs has a tombstone, and
+// that server; 0: there is none.
+func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, life uint64) {
+	for s, w := range n.running(sim.AllNodes) {
+		if l, ok := w.Buried(id); ok && l > life {
+			where, life = s, l
+		}
+	}
+	return where, life
+}
+
+// lives reports whether one of some nodes runs a client in a life, or in one before.
+func (n *Net) lives(nodes []sim.NodeID, life uint64) bool {
+	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= life })
 }
 
 // lingers says which server knows a life of a client that ended long ago, whatever its node
@@ -80,8 +95,10 @@ func (n *Net) lingers(id sim.NodeID) string {
 	}
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(ClientID(id))
-		lives := slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= info.Incarnation })
-		if known && !lives && (info.State != "evicting" || n.Now()-c.ends > n.evictingIn()) {
+		switch {
+		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
+		case len(nodes) > 0 && info.Incarnation >= c.comes, n.lives(nodes, info.Incarnation): // the present one
+		default:
 			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
 		}
 	}
