@@ -134,7 +134,7 @@ func (n *Net) buriedAlive() {
 	for k := range n.cfg.Clients {
 		id := n.firstClient() + sim.NodeID(k)
 		c := n.ledger.of(id)
-		if c.judged == 0 || c.just {
+		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.truth.unsent) <= n.spreadIn() { // or it may be taken back
 			continue
 		}
 		for _, node := range n.claimants(id) {
