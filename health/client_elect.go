@@ -140,10 +140,10 @@ func (c *Client) nominate(id nid.NID) {
 	if p.silent == 0 {
 		p.silent = max(c.now, 1)
 	}
-	c.reconciled(id)
 	m := Message{Kind: Connect, Server: id, Epoch: c.epoch, Name: []byte(c.cfg.Name)}
 	if p.state == attached || c.election.belated {
 		m = Message{Kind: Choose, Server: id, Epoch: c.epoch}
+		c.reconciled(id)
 	} else {
 		p.state = perhaps
 	}

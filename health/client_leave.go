@@ -46,7 +46,9 @@ func (c *Client) farewell(to nid.NID, code Code) {
 	c.farewells = append(c.farewells, f)
 }
 
-// reconciled ends the farewells to a server: this client connects to it again, or tells it anew.
+// reconciled ends the farewells to a server that has accepted this client again, or is told anew. One
+// that is only asked to connect may refuse, and hold the connection still; if it accepts, it takes
+// no notice of farewells from before.
 func (c *Client) reconciled(with nid.NID) {
 	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
 }

@@ -148,8 +148,12 @@ func TestDetachRepeated(t *testing.T) {
 
 	h = leftover(t)
 	h.step(ClientInput{Kind: Attach, Server: h.other()})
-	if h.want("", Connect); len(h.c.farewells) > 0 {
-		t.Errorf("to who is connected again: %+v", h.c.farewells)
+	if h.want("", Connect); len(h.c.farewells) != 1 {
+		t.Errorf("to who may refuse to connect again: %+v", h.c.farewells)
+	}
+	h.answer(0, Message{Kind: Accept})
+	if h.want("attached"); len(h.c.farewells) > 0 {
+		t.Errorf("to who has connected again: %+v", h.c.farewells)
 	}
 
 	h = newClientHarness(t, me, otherA)

@@ -57,6 +57,7 @@ func (c *Client) known(id nid.NID) *peer {
 func (c *Client) setAttached(p *peer) {
 	if p.state != attached {
 		p.state, p.refused, p.stale = attached, false, false
+		c.reconciled(p.id)
 		p.since = c.now
 		c.tell(Attached, p.id, OK)
 	}
@@ -80,10 +81,10 @@ func (c *Client) inform(p *peer) {
 	m := Message{Kind: Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
 	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
 		m = Message{Kind: Choose, Server: c.master, Epoch: c.epoch, Token: c.token}
+		c.reconciled(p.id)
 	} else {
 		p.state = perhaps
 	}
-	c.reconciled(p.id)
 	m.Retry, m.Life = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)

@@ -57,7 +57,7 @@ func (c *Client) tooQuick(p *peer, m *Message) bool {
 	if m.Kind != Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {
 		return false
 	}
-	c.send(p.id, &Message{Kind: Disconnect, Code: NotConnected})
+	c.farewell(p.id, NotConnected)
 	r := &Message{Kind: Reject, Code: OtherTimes, Sequence: m.Sequence, Incarnation: m.Incarnation, Epoch: uint32(m.Retry / time.Millisecond), Retry: m.Retry}
 	switch {
 	case candidate:
