@@ -48,7 +48,7 @@ func (ni *countingNI) Shutdown(context.Context) error { return nil }
 func TestAgentStopsAnytime(t *testing.T) {
 	const n = 8
 	ids := testNIDs(n)
-	list, next := testList(t, n), testList(t, n+2)
+	list, next := testList(t, n), testNIDs(n+2)
 	ni := &countingNI{id: ids[0]}
 	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
 	table := portals.New(node)
@@ -77,7 +77,7 @@ func TestAgentStopsAnytime(t *testing.T) {
 	}
 	var told atomic.Int64
 	for range 40 {
-		a, err := Start(table, list, AgentConfig{Config: Config{Interval: interval, ColdStart: true, Seed: 1}})
+		a, err := New(table, Config{Participants: ids, Interval: interval, ColdStart: true, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,19 +93,26 @@ func TestAgentStopsAnytime(t *testing.T) {
 		busy.Go(func() {
 			for range 20 {
 				a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
-				a.Snapshot()
-				_ = a.Stage(next) // refused once it is stopped
+				a.Status()
+				_ = a.Stage(next) // refused once it is closed
 				_ = a.Cancel()
 			}
 		})
+		var closed atomic.Bool
 		a.Watch(func(nid.NID, bool, uint64) {
+			if closed.Load() {
+				t.Error("told after the end of Close, or while it returned")
+			}
 			select {
 			case heard <- struct{}{}:
 			default:
 			}
 		})
 		<-heard
-		a.Stop()
+		if err := a.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		closed.Store(true)
 		sent := ni.sent.Load()
 		busy.Wait()
 		if got := ni.sent.Load(); got != sent {
@@ -127,15 +134,12 @@ func TestListChangeAfterEnd(t *testing.T) {
 	const n = 4
 	s := newStation(t, n, testNIDs(n)[0])
 	s.start(nil)
-	without, err := NewList(testNIDs(n)[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := testNIDs(n)[1:]
 	if err := s.agent.Stage(without); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.agent.CommitAnyway(); err != nil || !s.agent.Snapshot().Stopped {
-		t.Fatalf("%v, stopped %v", err, s.agent.Snapshot().Stopped)
+	if err := s.agent.CommitAnyway(); err != nil || !s.agent.Status().Stopped {
+		t.Fatalf("%v, stopped %v", err, s.agent.Status().Stopped)
 	}
 	for _, err := range []error{s.agent.Commit(), s.agent.CommitAnyway(), s.agent.Cancel(), s.agent.Stage(without)} {
 		if err == nil || err.Error() != "gossip: stopped" {

@@ -1,6 +1,8 @@
 package gossip
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +20,8 @@ import (
 func TestAgentLog(t *testing.T) {
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
-	var changes []Change
-	s.start(func(cfg *AgentConfig) { cfg.Changed = func(c Change) { changes = append(changes, c) } })
+	var events []Event
+	s.start(func(cfg *Config) { cfg.Notify = func(e Event) { events = append(events, e) } })
 	for range 30 {
 		s.clock.advance(interval)
 		s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
@@ -50,9 +52,9 @@ func TestAgentLog(t *testing.T) {
 		t.Errorf("%d lives, %d deaths and %d errors in\n%s", alive, died, errors, &s.log)
 	}
 	if h := s.agent.History(); len(h) != strings.Count(s.log.String(), "\n") {
-		t.Errorf("%d changes in the history, %d in the log", len(h), strings.Count(s.log.String(), "\n"))
-	} else if !slices.Equal(h, changes) {
-		t.Errorf("AgentConfig.Changed is told %v, the history has %v", changes, h)
+		t.Errorf("%d events in the history, %d in the log", len(h), strings.Count(s.log.String(), "\n"))
+	} else if !slices.Equal(h, events) {
+		t.Errorf("Config.Notify is told %v, the history has %v", events, h)
 	}
 }
 
@@ -139,10 +141,42 @@ func TestWatchStops(t *testing.T) {
 	if len(early) != 0 || !slices.Equal(late, testNIDs(n)) {
 		t.Errorf("told %v after the stop, %v at the beginning", early, late)
 	}
-	s.agent.Stop()
+	s.stop()
 	s.clock.advance(100 * interval)
 	if len(late) != n {
 		t.Error("told of changes after the agent stopped")
+	}
+}
+
+// TestCloseWaits: Close waits for a function of Watch that is being called, at most until its
+// context ends, and then says so; the function is not called again.
+func TestCloseWaits(t *testing.T) {
+	s := newStation(t, 2, testNIDs(2)[0])
+	s.start(nil)
+	calls, entered, release := 0, make(chan struct{}), make(chan struct{})
+	s.agent.Watch(func(nid.NID, bool, uint64) {
+		if calls++; calls == 1 {
+			close(entered)
+			<-release
+		}
+	})
+	over := make(chan struct{})
+	go func() { s.clock.advance(1); close(over) }()
+	<-entered
+	s.arrive(s.list.NID(1), wire.PingBits, s.ping(1)) // there is more to tell
+	why := errors.New("no patience")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := s.agent.Close(ctx); !errors.Is(err, why) {
+		t.Errorf("Close returns %v while a function is being called", err)
+	}
+	close(release)
+	if err := s.agent.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-over
+	if calls != 1 {
+		t.Errorf("called %d times, the last ones after Close", calls)
 	}
 }
 
@@ -151,7 +185,7 @@ func TestWatchStops(t *testing.T) {
 func TestAgentChangesList(t *testing.T) {
 	const n = 4
 	s := newStation(t, n, testNIDs(n)[0])
-	s.start(func(c *AgentConfig) { c.Trace = true })
+	s.start(func(c *Config) { c.Trace = true })
 	a := s.agent
 	s.clock.advance(interval)
 	s.arrive(s.list.NID(2), wire.PingBits, s.ping(2))
@@ -159,21 +193,24 @@ func TestAgentChangesList(t *testing.T) {
 		t.Errorf("explained: %+v", e)
 	}
 	next := testList(t, n+2)
-	for _, err := range []error{a.Commit(), a.Cancel(), a.CommitAnyway(), a.Stage(s.list)} {
-		if !isConfig(err) {
-			t.Errorf("got %v, want a ConfigError", err)
+	for _, err := range []error{a.Commit(), a.Cancel(), a.CommitAnyway(), a.Stage(s.list.NIDs())} {
+		if !refused(err) {
+			t.Errorf("got %v, want an *Error", err)
 		}
 	}
-	if err := a.Stage(next); err != nil {
+	if err := a.Stage(next.NIDs()); err != nil {
 		t.Fatal(err)
 	}
 	err := a.Commit()
+	if e, ok := errors.AsType[*Error](err); !ok || !slices.Equal(e.NIDs, s.list.NIDs()[1:]) {
+		t.Errorf("%v names not those who are missing", err)
+	}
 	want := "gossip: not known to have staged the list: 10.0.0.2@tcp, 10.0.0.3@tcp, 10.0.0.4@tcp"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	staged := wire.Header{
-		Flags: wire.FlagParams | wire.FlagStaged, N: n, Clock: a.Snapshot().Clock, Interval: interval,
+		Flags: wire.FlagParams | wire.FlagStaged, N: n, Clock: a.Status().Clock, Interval: interval,
 		Digest: s.list.Digest(), Staged: next.Digest(),
 	}
 	for i := 1; i < n; i++ {
@@ -182,10 +219,10 @@ func TestAgentChangesList(t *testing.T) {
 	if err := a.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if s := a.RollStatus(); !s.Committed || s.N != n+2 || a.Params().N != n+2 || len(s.Members) != n+2 {
+	if s := a.RollStatus(); !s.Committed || s.N != n+2 || a.Status().N != n+2 || len(s.Members) != n+2 {
 		t.Errorf("status %+v", s)
 	}
-	if err := a.Stage(s.list); !isConfig(err) || !strings.Contains(err.Error(), "not over") {
+	if err := a.Stage(s.list.NIDs()); !refused(err) || !strings.Contains(err.Error(), "not over") {
 		t.Errorf("got %v before the change is over", err)
 	}
 }

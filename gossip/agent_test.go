@@ -16,7 +16,7 @@ import (
 type cluster struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
-	list   *gossip.List
+	ids    []nid.NID
 	agents []*gossip.Agent
 	log    []change
 }
@@ -33,14 +33,10 @@ type change struct {
 func newCluster(t *testing.T, n int, topology sim.Topology) *cluster {
 	t.Helper()
 	c := &cluster{t: t, agents: make([]*gossip.Agent, n)}
-	var ids []nid.NID
 	for i := range n {
-		ids = append(ids, simlnd.NID(sim.NodeID(i)))
+		c.ids = append(c.ids, simlnd.NID(sim.NodeID(i)))
 	}
 	var err error
-	if c.list, err = gossip.NewList(ids); err != nil {
-		t.Fatal(err)
-	}
 	c.fabric, err = simlnd.New(simlnd.Config{Nodes: n, Seed: 1, Topology: topology, Boot: c.boot})
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +50,9 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		c.t.Error(err)
 		return
 	}
-	a, err := gossip.Start(node.Table, c.list, gossip.AgentConfig{Config: gossip.Config{
-		Interval: 200 * time.Millisecond, Seed: h.Life().Seed, ColdStart: h.Life().Number == 0,
-	}})
+	a, err := gossip.New(node.Table, gossip.Config{
+		Participants: c.ids, Interval: 200 * time.Millisecond, Seed: h.Life().Seed, ColdStart: h.Life().Number == 0,
+	})
 	if err != nil {
 		c.t.Error(err)
 		return

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/gossip/engine"
 	"ulnet/gossip/wire"
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // TestAgentSends: one PUT a cycle, whether it arrives or not, with priority,
@@ -128,14 +130,14 @@ func TestAgentBuffers(t *testing.T) {
 	for _, d := range ni.recv {
 		fill(d)
 	}
-	if got := s.agent.Snapshot().Stats.Malformed; got != 6 {
-		t.Errorf("the machine saw %d of 6 messages: %+v", got, s.agent.Snapshot().Stats)
+	if got := s.agent.Status().Stats.Malformed; got != 6 {
+		t.Errorf("the machine saw %d of 6 messages: %+v", got, s.agent.Status().Stats)
 	}
 	if posted := s.agent.inbox.Posted(); posted != 4 {
 		t.Errorf("%d buffers are posted, want 4", posted)
 	}
 	s.arrive(s.list.NID(1), 77, []byte{1})
-	if got := s.agent.Snapshot().StrayBits; got != 1 {
+	if got := s.agent.Status().StrayBits; got != 1 {
 		t.Errorf("%d messages with bits of nobody (GO-53)", got)
 	}
 }
@@ -153,8 +155,8 @@ func TestAgentStops(t *testing.T) {
 			s.parse(s.delivery(s.list.NID(i), wire.PingBits, 8))
 		}
 		before := len(ni.tap)
-		s.agent.Stop()
-		s.agent.Stop()
+		s.stop()
+		s.stop()
 		s.clock.advance(10 * interval)
 		if v := s.parse(s.delivery(s.list.NID(6), wire.PingBits, 8)); v == lnd.Hold {
 			t.Error("a message waits for a node that has stopped")
@@ -185,9 +187,9 @@ func TestAgentNeedsOneNID(t *testing.T) {
 			}
 		}
 		timers := len(s.clock.timers) // of the node
-		_, err := Start(s.table, s.list, AgentConfig{Config: Config{Interval: interval}})
-		if !isConfig(err) {
-			t.Errorf("%s: got %v, want a ConfigError", name, err)
+		_, err := New(s.table, Config{Participants: s.list.NIDs(), Interval: interval})
+		if !refused(err) {
+			t.Errorf("%s: got %v, want an *Error", name, err)
 		}
 		if v := s.parse(s.delivery(s.list.NID(3), wire.PingBits, 8)); v == lnd.Hold || len(s.clock.timers) != timers {
 			t.Errorf("%s: the portal is lazy, or a timer runs", name)
@@ -199,8 +201,8 @@ func TestAgentNeedsOneNID(t *testing.T) {
 func TestAgentSilent(t *testing.T) {
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
-	s.start(func(c *AgentConfig) { c.ColdStart = false })
-	limit := s.agent.Params().Limits.Stealth
+	s.start(func(c *Config) { c.ColdStart = false })
+	limit := s.agent.Status().Limits.Stealth
 	for range limit {
 		s.clock.advance(interval)
 		s.arrive(s.list.NID(5), wire.PingBits, s.ping(5))
@@ -274,8 +276,8 @@ func TestAgentAllocations(t *testing.T) {
 	if got := testing.AllocsPerRun(1000, run); got != 0 {
 		t.Errorf("%v allocations for a ping and its reply", got)
 	}
-	if s.agent.Snapshot().Stats.RepliesSent < 1100 {
-		t.Errorf("%+v", s.agent.Snapshot().Stats)
+	if s.agent.Status().Stats.RepliesSent < 1100 {
+		t.Errorf("%+v", s.agent.Status().Stats)
 	}
 }
 
@@ -293,24 +295,50 @@ func TestProgramsOfParticipants(t *testing.T) {
 	}
 	d.Sink.CopyIn(data)
 	s.nis[0].up.Delivered(d, nil)
-	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 0 {
+	if got := s.agent.Status(); got.OtherPID != 1 || got.Stats.PingsReceived != 0 {
 		t.Errorf("other PIDs %d, %+v", got.OtherPID, got.Stats)
 	}
 	s.arrive(from, wire.PingBits, data)
-	if got := s.agent.Snapshot(); got.OtherPID != 1 || got.Stats.PingsReceived != 1 {
+	if got := s.agent.Status(); got.OtherPID != 1 || got.Stats.PingsReceived != 1 {
 		t.Errorf("of the participant: other PIDs %d, %+v", got.OtherPID, got.Stats)
 	}
+}
+
+// keysOf returns keys that begin with words.
+func keysOf(t testing.TB, words ...string) keyring.Keys {
+	t.Helper()
+	var keys [][]byte
+	for _, w := range words {
+		keys = append(keys, []byte(w+"................"))
+	}
+	k, err := keyring.NewKeys(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// signed returns the first ping of the first of two participants, signed with keys.
+func signed(t testing.TB, keys keyring.Keys) []byte {
+	t.Helper()
+	m, err := engine.New(engine.Config{Interval: interval, ColdStart: true, Keys: keys}, testList(t, 2), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out engine.Output
+	m.Step(m.Step(0, engine.Input{}, &out), engine.Input{}, &out)
+	return out.Sends[0].Data(&out)
 }
 
 // TestAgentSetKeys: keys can be changed while an agent runs, which says what each has verified.
 func TestAgentSetKeys(t *testing.T) {
 	s := newStation(t, 2, testNIDs(2)[1])
 	s.start(nil)
-	from, data := s.list.NID(0), signed(t, 2, 0, 1, keysOf(t, "old"))
+	from, data := s.list.NID(0), signed(t, keysOf(t, "old"))
 	s.arrive(from, wire.PingBits, data)
 	s.agent.SetKeys(keysOf(t, "new", "old"))
 	s.arrive(from, wire.PingBits, data)
-	got := s.agent.Snapshot()
+	got := s.agent.Status()
 	if got.Keys != 2 || got.Verified != [2]uint64{0, 1} || got.Stats.NotSigned != 1 || got.Stats.PingsReceived != 1 {
 		t.Errorf("%d keys verified %v, %+v", got.Keys, got.Verified, got.Stats)
 	}

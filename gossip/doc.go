@@ -9,43 +9,17 @@
 // about log2 N cycles, and whoever has not been heard of for longer than a
 // limit is dead.
 //
-// [Machine] is the protocol: a machine.Machine that knows no clock and no
-// network. [Agent] lets an LNet node take part: it is a user of package
-// portals like any other.
+// [Agent] lets an LNet node take part: it is a user of package portals like any other.
 //
-// # Where this is not the letter of the seed
+//	agent, err := gossip.New(node.Table(), gossip.Config{Participants: servers, Interval: time.Second})
+//	stop := agent.Watch(func(id nid.NID, alive bool, died uint64) { ... })
+//	alive, died := agent.Alive(id)
+//	err = agent.Close(ctx)
 //
-// Read literally the seed's rules declare live nodes dead and let a node that
-// was paused bring dead ones back. [Config].Strict keeps to the letter of
-// what is marked with *; all else is common to both.
+// It needs some bytes per participant, and nothing that arrives makes it grow. With Keys
+// its messages are signed, and others are dropped.
 //
-//	limit of death *       2⌈log2 N⌉ + 4 + fudge cycles, at least 16: an age
-//	                       rises by one per cycle and by one per hop
-//	life after death *     only at some cycles less: not all find a death in
-//	                       the same cycle, and the last have no news of a return
-//	obsolete messages *    4⌈log2 N⌉ units of the clock, at least 40: the clock
-//	                       makes four to six units per cycle
-//	clocks ahead           are believed when two participants agree, see step.go:
-//	                       one message must not lead a node away from the others
-//	only obsolete ones     from the majority set the clock back to theirs
-//	speed of the clock     at most 8 units per cycle from messages in step
-//	second partner *       where the first one is probably dead, see partner.go
-//	other parameters *     stop the newcomer that has them, not the cluster
-//	pauses *               missed cycles are noticed, see pause.go
-//	order on receipt       form, parameters, obsolete, clock, ages, reply
-//	initial ages           255, "never heard"; known ages stop at 254
-//	silence after a start  until everybody has noticed the death (seed 000,
-//	                       Design Notes), so that a restart is never missed
-//	list of participants   can change while the cluster runs, see roll.go
-//
-// # Messages
-//
-// Package gossip/wire describes them. With [Config].Keys they are signed; others are
-// dropped.
-//
-// # Bounds
-//
-// A machine needs a byte per participant for the age, a few bits for its
-// health, and memory for those that have died at least once. Nothing that
-// arrives makes it grow.
+// The protocol itself is a machine that knows no clock and no network, in package
+// gossip/engine, which says where it is not the letter of the seed. What is sent is in
+// package gossip/wire.
 package gossip

@@ -24,16 +24,12 @@ type server struct {
 
 // take starts a node and takes part. ColdStart: all start together.
 func take(cfg node.Config) (s server, err error) {
-	list, err := gossip.NewList(servers)
-	if err != nil {
-		return s, err
-	}
 	if s.Node, err = node.Start(cfg); err != nil {
 		return s, err
 	}
-	s.Agent, err = gossip.Start(s.Table(), list, gossip.AgentConfig{Config: gossip.Config{
-		Interval: 200 * time.Millisecond, ColdStart: true,
-	}})
+	s.Agent, err = gossip.New(s.Table(), gossip.Config{
+		Participants: servers, Interval: 200 * time.Millisecond, ColdStart: true,
+	})
 	return s, err
 }
 
@@ -49,8 +45,8 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer s.Close(context.Background())
-		defer s.Stop()
+		defer s.Node.Close(context.Background())
+		defer s.Agent.Close(context.Background())
 		s.Watch(func(other nid.NID, is bool, _ uint64) {
 			if is && other != id {
 				alive <- fmt.Sprintf("%v: %v is alive", id, other)

@@ -4,45 +4,45 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
-// keptChanges is how many changes an agent remembers.
-const keptChanges = 1024
+// kept is how many events an agent remembers.
+const kept = 1024
 
-// Change is something that happened, as [Agent.History] tells it.
-type Change struct {
+// Event is something that happened.
+type Event struct {
 	At        time.Duration `json:"-"` // on the agent's clock
 	Clock     uint64        `json:"clock"`
-	Event     EventKind     `json:"event"`
+	Kind      EventKind     `json:"event"`
 	NID       nid.NID       `json:"nid,omitzero"`
-	Aliveness uint64        `json:"aliveness,omitempty"`
+	Aliveness uint64        `json:"aliveness,omitempty"` // how often it has died
 }
 
-// history is a ring of the last changes.
+// history is a ring of the last events.
 type history struct {
-	changes []Change
-	next    int
+	events []Event
+	next   int
 }
 
-func (h *history) add(c Change) {
-	if len(h.changes) < keptChanges {
-		h.changes = append(h.changes, c)
+func (h *history) add(e Event) {
+	if len(h.events) < kept {
+		h.events = append(h.events, e)
 		return
 	}
-	h.changes[h.next] = c
-	h.next = (h.next + 1) % keptChanges
+	h.events[h.next] = e
+	h.next = (h.next + 1) % kept
 }
 
-// History returns the last changes, the oldest first.
-func (a *Agent) History() []Change {
+// History returns the last events, the oldest first.
+func (a *Agent) History() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h := &a.history
-	return append(append([]Change(nil), h.changes[h.next:]...), h.changes[:h.next]...)
+	return append(append([]Event(nil), h.events[h.next:]...), h.events[:h.next]...)
 }
 
 // fault logs that the machine broke its contract.
@@ -53,13 +53,13 @@ func (a *Agent) fault(err error) {
 }
 
 // happened logs, remembers and tells an event. Events are applied one after the other.
-func (a *Agent) happened(e *Event) {
-	c := Change{At: a.clock.Now(), Clock: e.Clock, Event: e.Kind, NID: e.NID, Aliveness: e.Aliveness}
+func (a *Agent) happened(e *engine.Event) {
+	told := Event{At: a.clock.Now(), Clock: e.Clock, Kind: e.Kind, NID: e.NID, Aliveness: e.Aliveness}
 	a.mu.Lock()
-	a.history.add(c)
+	a.history.add(told)
 	a.mu.Unlock()
-	if a.cfg.Changed != nil {
-		a.cfg.Changed(c)
+	if a.cfg.Notify != nil {
+		a.cfg.Notify(told)
 	}
 	prefix := fmt.Sprintf("[%d] ", e.Clock)
 	if e.Message {
@@ -89,18 +89,3 @@ var eventTexts = [...]string{
 	NotSigned:    "messages of participant are not signed with our key: compare key_file there and here, see docs/keys.md",
 	ClockRefused: "participant has a clock that cannot be: 'gossipctl explain' shows it",
 }
-
-var eventNames = [...]string{
-	Died: "died", CameAlive: "alive", QuorumWon: "quorum", QuorumLost: "no-quorum", Disagreed: "disagreed",
-	Stopped: "stopped", Left: "left", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
-	Realigned: "realigned", NotSigned: "not-signed", ClockRefused: "clock-refused",
-}
-
-// EventNames returns the names of all kinds of events.
-func EventNames() []string { return slices.Clone(eventNames[:]) }
-
-// String returns the name of the kind.
-func (k EventKind) String() string { return eventNames[k] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -1,159 +1,27 @@
 package gossip
 
 import (
+	"ulnet/gossip/engine"
 	"ulnet/gossip/wire"
-	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
 
-// incoming is a message that is being looked at.
-type incoming struct {
-	wire.Header
-	from    nid.NID
-	index   int // of from in our list, -1 if it is not there
-	ping    bool
-	body    []byte
-	entries wire.Entries // of a reply
-	foreign *foreign     // not nil: it speaks of the other list of a change
-}
-
-// receive handles a message in the order of GO-A4: code, form, parameters, age of
-// the message, clock, vector, reply.
-func (m *Machine) receive(in Input, out *Output) {
-	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
-	data, ok := m.authentic(&in)
-	if !ok {
-		m.unsigned(&msg, out)
+// arrived gives the machine a message (seed 003, Matching Buffers with Incoming
+// Messages).
+func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if e.Initiator.PID != a.pid { // a program on the host of a participant is none
+		a.otherPID.Add(1)
 		return
 	}
-	if m.params.unsigned[msg.from] {
-		m.params.unsigned[msg.from] = false
-	}
-	var err error
-	msg.Header, msg.body, err = wire.ParseHeader(data)
-	m.message, m.messageClock = err == nil, msg.Clock
+	in := engine.Input{From: e.Initiator.NID, Data: data}
 	switch {
-	case err == wire.ErrVersion && msg.index < 0 && m.roll.index(msg.from) < 0:
-		m.stats.Strangers++
-		return
-	case err == wire.ErrVersion:
-		m.stats.OtherVersion++
-		m.disagree(&msg, out)
-		return
-	case err != nil:
-		m.stats.Malformed++
-		return
-	case !m.agreed(&msg, out):
-		return
-	}
-	if !m.wellFormed(&msg) {
-		return
-	}
-	if !m.clockFits(&msg, out) {
-		return
-	}
-	if m.pause.quiet {
-		m.stats.Quiet++
-	} else {
-		m.merge(&msg)
-	}
-	if msg.ping {
-		m.stats.PingsReceived++
-		m.seeOurselves(&msg, out)
-		m.reply(&msg, out)
-	} else {
-		m.stats.RepliesReceived++
-	}
-}
-
-// wellFormed checks the body, and counts what is wrong with it.
-func (m *Machine) wellFormed(msg *incoming) bool {
-	n := m.list.Len()
-	if msg.foreign != nil {
-		n = msg.foreign.list.Len()
-	}
-	if m.cfg.Columns > 0 {
-		n = min(n, m.cfg.Columns)
-	}
-	var err error
-	if !msg.ping {
-		msg.entries, err = wire.ParseEntries(msg.Flags, msg.body, n)
-	}
-	switch {
-	case err == wire.ErrNobody:
-		m.stats.ForNobody++
-	case err != nil, msg.ping && (msg.Flags&(wire.FlagBitmap|wire.FlagPairs) != 0 || len(msg.body) != n):
-		m.stats.Malformed++
-	case msg.ping && !m.possible(msg):
-		m.stats.NotYoung++
+	case e.MatchBits == wire.PingBits:
+		in.Kind = engine.Ping
+	case e.MatchBits == wire.ReplyBits:
+		in.Kind = engine.Reply
 	default:
-		return true
-	}
-	return false
-}
-
-// possible refuses the vector of a sender who is not young himself.
-func (m *Machine) possible(msg *incoming) bool {
-	i := msg.index
-	if msg.foreign != nil {
-		i = msg.foreign.list.Index(msg.from)
-	}
-	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
-}
-
-// merge takes over what the message knows better.
-func (m *Machine) merge(msg *incoming) {
-	if msg.index >= 0 && msg.index < m.ages.n {
-		m.learn(msg.index, 0, msg.from)
-	}
-	switch {
-	case !msg.ping && msg.foreign == nil:
-		msg.entries.Each(func(i int, age byte) { m.learn(i, age, msg.from) })
-	case !msg.ping:
-		msg.entries.Each(func(i int, age byte) {
-			if i = msg.foreign.toOurs(i); i >= 0 {
-				m.learn(i, age, msg.from)
-			}
-		})
-	default:
-		m.mergeVector(m.ours(msg), msg.from)
-	}
-	m.rejuvenate()
-	m.pause.accepted++
-	m.merged = m.cycle
-	m.health.changed = true
-}
-
-// mergeVector merges a whole vector.
-func (m *Machine) mergeVector(remote []byte, via nid.NID) {
-	if m.trace == nil {
-		m.ages.merge(remote)
+		a.strayBits.Add(1)
 		return
 	}
-	for i, age := range remote {
-		m.learn(i, age, via)
-	}
-}
-
-// learn merges one entry.
-func (m *Machine) learn(i int, age byte, via nid.NID) {
-	before := m.ages.bytes[i]
-	m.ages.mergeOne(i, age)
-	if m.trace != nil && m.ages.bytes[i] < before {
-		m.trace[i] = heard{via: via, cycle: m.cycle, clock: m.clock.value, age: m.ages.bytes[i]}
-	}
-}
-
-// seeOurselves looks at what a ping says of us.
-func (m *Machine) seeOurselves(msg *incoming, out *Output) {
-	if v := m.ours(msg); m.self < len(v) {
-		m.stealth.sees(m, v[m.self], out)
-	}
-}
-
-// ours is the vector of a ping in the order of our list.
-func (m *Machine) ours(msg *incoming) []byte {
-	if msg.foreign == nil {
-		return msg.body
-	}
-	return msg.foreign.translate(msg.body)
+	a.runner.Do(in)
 }

@@ -3,11 +3,13 @@ package gossip
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
+	"ulnet/gossip/engine"
 	"ulnet/gossip/wire"
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
@@ -19,6 +21,39 @@ import (
 	"ulnet/portals"
 )
 
+const interval = 200 * time.Millisecond
+
+// testNIDs returns the NIDs 10.0.0.1@tcp and so on.
+func testNIDs(n int) []nid.NID {
+	var ids []nid.NID
+	for i := range n {
+		ids = append(ids, nid.FromNumber(nid.MakeNet(nid.TCP, 0), uint32(0x0A000001+i)))
+	}
+	return ids
+}
+
+func testList(t testing.TB, n int) *engine.List {
+	t.Helper()
+	l, err := engine.NewList(testNIDs(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// young are n ages of 1, with 0 for the sender.
+func young(n, sender int) []byte {
+	ages := bytes.Repeat([]byte{1}, n)
+	ages[sender] = 0
+	return ages
+}
+
+// refused reports whether parameters or a list are to blame.
+func refused(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && len(e.NIDs) == 0
+}
+
 // station is a node with an agent whose driver is the test: it sees what is
 // sent, decides when that has left, and plays the other participants.
 type station struct {
@@ -27,7 +62,7 @@ type station struct {
 	node  *lnet.Node
 	table *portals.Table
 	agent *Agent
-	list  *List
+	list  *engine.List
 	nis   []*testNI
 	log   bytes.Buffer
 }
@@ -100,20 +135,28 @@ func newStation(t testing.TB, n int, ids ...nid.NID) *station {
 }
 
 // start starts the agent.
-func (s *station) start(change func(*AgentConfig)) {
+func (s *station) start(change func(*Config)) {
 	s.t.Helper()
-	cfg := AgentConfig{
-		Config: Config{Interval: interval, ColdStart: true, Seed: 1},
-		Log:    slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	cfg := Config{
+		Participants: s.list.NIDs(), Interval: interval, ColdStart: true, Seed: 1,
+		Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	var err error
-	if s.agent, err = Start(s.table, s.list, cfg); err != nil {
+	if s.agent, err = New(s.table, cfg); err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(s.agent.Stop)
+	s.t.Cleanup(func() { s.stop() })
+}
+
+// stop closes the agent.
+func (s *station) stop() {
+	s.t.Helper()
+	if err := s.agent.Close(s.t.Context()); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // delivery begins the arrival of a PUT.

@@ -17,12 +17,14 @@ type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 // Nothing is lost: who has died and come back comes with another aliveness.
 type watchers struct {
 	clock  machine.Clock
+	idle   chan struct{} // closed when nobody is told anything any more
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
-	closed bool       // nobody is told anything any more
+	calls  int        // that are under way
+	closed bool       // there are no more
 }
 
-func (w *watchers) init(clock machine.Clock) { w.clock = clock }
+func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
 
 // state is what is told.
 type state struct {
@@ -32,8 +34,8 @@ type state struct {
 
 // watcher is one user.
 type watcher struct {
-	f     watchFunc
-	clock machine.Clock
+	f watchFunc
+	w *watchers
 
 	mu      sync.Mutex
 	order   []nid.NID // with something to tell, the first to change first; guarded by mu, like all below
@@ -44,7 +46,7 @@ type watcher struct {
 
 // add begins to watch, with what is known now.
 func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
-	u := &watcher{f: f, clock: w.clock, latest: make(map[nid.NID]state)}
+	u := &watcher{f: f, w: w, latest: make(map[nid.NID]state)}
 	w.mu.Lock()
 	if !w.closed {
 		w.list = append(w.list, u)
@@ -78,15 +80,36 @@ func (w *watchers) tell(id nid.NID, s state) {
 	}
 }
 
+// close ends the telling but for calls that are under way.
 func (w *watchers) close() {
 	w.mu.Lock()
-	list := w.list
+	defer w.mu.Unlock()
 	w.list, w.closed = nil, true
-	w.mu.Unlock()
-	for _, u := range list {
-		u.mu.Lock()
-		u.stopped = true
-		u.mu.Unlock()
+	w.rest()
+}
+
+// begin counts a call, unless there are no more.
+func (w *watchers) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.calls++
+	}
+	return !w.closed
+}
+
+// end counts a call that has returned.
+func (w *watchers) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls--
+	w.rest()
+}
+
+// rest says when the last call after close has returned. The caller holds w.mu.
+func (w *watchers) rest() {
+	if w.closed && w.calls == 0 {
+		close(w.idle)
 	}
 }
 
@@ -103,7 +126,7 @@ func (u *watcher) tell(id nid.NID, s state) {
 	u.latest[id] = s
 	if !u.running {
 		u.running = true
-		u.clock.AfterFunc(time.Nanosecond, u.run)
+		u.w.clock.AfterFunc(time.Nanosecond, u.run)
 	}
 }
 
@@ -116,7 +139,10 @@ func (u *watcher) run() {
 		s := u.latest[id]
 		delete(u.latest, id)
 		u.mu.Unlock()
-		u.f(id, s.alive, s.aliveness)
+		if u.w.begin() {
+			u.f(id, s.alive, s.aliveness)
+			u.w.end()
+		}
 		u.mu.Lock()
 	}
 	u.running, u.order = false, nil

@@ -18,7 +18,6 @@ import (
 type agents struct {
 	nodes  []*node
 	agents []*gossip.Agent
-	list   *gossip.List
 
 	mu     sync.Mutex
 	victim nid.NID           // guarded by mu
@@ -52,14 +51,10 @@ func newAgents(nodes int) (a *agents, err error) {
 		a.nodes = append(a.nodes, n)
 		ids = append(ids, n.id.NID)
 	}
-	if a.list, err = gossip.NewList(ids); err != nil {
-		a.close()
-		return nil, err
-	}
 	for i, n := range a.nodes {
-		agent, err := gossip.Start(n.table, a.list, gossip.AgentConfig{Config: gossip.Config{
-			Interval: gossipsim.Interval, ColdStart: true, Seed: uint64(i),
-		}})
+		agent, err := gossip.New(n.table, gossip.Config{
+			Participants: ids, Interval: gossipsim.Interval, ColdStart: true, Seed: uint64(i),
+		})
 		if err != nil {
 			a.close()
 			return nil, err
@@ -99,7 +94,7 @@ func (a *agents) kill(ctx context.Context, i int) (time.Duration, error) {
 	a.victim, a.noted = a.nodes[i].id.NID, make(map[int]time.Time)
 	a.mu.Unlock()
 	begin := time.Now()
-	a.agents[i].Stop()
+	_ = a.agents[i].Close(context.Background())
 	a.nodes[i].close()
 	a.nodes, a.agents = a.nodes[:i], a.agents[:i]
 	var last time.Time
@@ -139,7 +134,7 @@ func await(ctx context.Context, patience time.Duration, done func() bool) error 
 
 func (a *agents) close() {
 	for _, g := range a.agents {
-		g.Stop()
+		_ = g.Close(context.Background())
 	}
 	var wg sync.WaitGroup
 	for _, n := range a.nodes {
@@ -169,7 +164,7 @@ func measureAgents(ctx context.Context, seconds int) (c cost, err error) {
 	}
 	messages, more := a.count()
 	for _, g := range a.agents {
-		g.Stop()
+		_ = g.Close(context.Background())
 	}
 	idle, idleCPU, err := spend(ctx, seconds) // what the nodes cost beside it
 	if err != nil {
@@ -200,7 +195,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // count is how many messages the agents have sent, and in how many cycles.
 func (a *agents) count() (messages, cycles uint64) {
 	for _, g := range a.agents {
-		s := g.Snapshot()
+		s := g.Status()
 		messages += s.Stats.PingsSent + s.Stats.RepliesSent
 		cycles += s.Cycle
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
 )
 
@@ -34,7 +35,7 @@ func measureTraffic(ctx context.Context, b *bench) ([]line, error) {
 		if nodes != 64 {
 			continue
 		}
-		limits, err := gossip.Config{Interval: gossipsim.Interval}.Limits(nodes)
+		limits, err := engine.Config{Interval: gossipsim.Interval}.Limits(nodes)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 // mourners are nodes with gossip and collectives in one stack.
 type mourners struct {
 	net    *scollsim.Net
-	list   *gossip.List
+	ids    []nid.NID
 	victim sim.NodeID
 	heard  []time.Duration // by node: when gossip told it of the victim's death; 0: not yet
 }
@@ -43,14 +43,10 @@ func (m mourner) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop fu
 
 func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
 	m := &mourners{victim: victim, heard: make([]time.Duration, nodes)}
-	var ids []nid.NID
 	for id := range sim.NodeID(nodes) {
-		ids = append(ids, simlnd.NID(id))
+		m.ids = append(m.ids, simlnd.NID(id))
 	}
 	var err error
-	if m.list, err = gossip.NewList(ids); err != nil {
-		return nil, err
-	}
 	m.net, err = scollsim.New(scollsim.Config{
 		Nodes: nodes, Seed: seed, Topology: gossipsim.Flat(0), Stacks: true, View: m.view,
 		Scoll: scoll.Config{RTT: 4 * time.Millisecond},
@@ -59,9 +55,9 @@ func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
 }
 
 func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
-	a, err := gossip.Start(s.Table, m.list, gossip.AgentConfig{Config: gossip.Config{
-		Interval: gossipsim.Interval, Seed: h.Life().Seed, ColdStart: true,
-	}})
+	a, err := gossip.New(s.Table, gossip.Config{
+		Participants: m.ids, Interval: gossipsim.Interval, Seed: h.Life().Seed, ColdStart: true,
+	})
 	return mourner{a, m, h.ID()}, err
 }
 

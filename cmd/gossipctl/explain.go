@@ -9,6 +9,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -66,11 +67,11 @@ func explain(w io.Writer, e gossip.Explanation) (err error) {
 		say("It has died %s as far as this node knows.", count(int(e.Aliveness), "time"))
 	}
 	switch e.Refused {
-	case gossip.RefusedCode:
+	case engine.RefusedCode:
 		say("Its messages are dropped: they are not signed as this node's are. Compare key_file in the section gossip there and here.")
-	case gossip.RefusedAhead:
+	case engine.RefusedAhead:
 		say("Its messages are dropped: its clock %d is far ahead of ours, %d. Ours follows if others say the same; if they do not, the clock there is wrong.", e.RefusedClock, e.OwnClock)
-	case gossip.RefusedOld:
+	case engine.RefusedOld:
 		say("Its messages are dropped: its clock %d is far behind ours, %d. They were delayed, or it is about to take our clock.", e.RefusedClock, e.OwnClock)
 	}
 	if e.Resync {

@@ -71,7 +71,7 @@ func checkNumbers(p config.Gossip) error {
 	if p.RTT < 0 {
 		return cli.Usagef("--rtt: want a time from 0, not %v", p.RTT)
 	}
-	if _, err := (config.Gossip{Interval: p.Interval, RTT: p.RTT}).Machine().Limits(2); err != nil {
+	if _, err := (config.Gossip{Interval: p.Interval, RTT: p.RTT}).Agent().Engine().Limits(2); err != nil {
 		return cli.Usagef("--interval: %w", withoutPrefix(err))
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 )
 
@@ -22,7 +22,7 @@ type model struct {
 	n      int
 	loss   float64 // share of messages, from 0 on
 	cfg    config.Gossip
-	limits gossip.Limits
+	limits engine.Limits
 }
 
 func newModel(n int, loss float64) model {
@@ -37,10 +37,10 @@ func newModel(n int, loss float64) model {
 	return m
 }
 
-func (m model) machine() gossip.Config {
+func (m model) machine() engine.Config {
 	g := m.cfg
 	g.Interval = time.Second // no limit depends on it
-	return g.Machine()
+	return g.Agent().Engine()
 }
 
 // withoutFloor is the limit of death if there were no least one.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
@@ -17,8 +17,8 @@ const cycle = time.Second
 
 // cluster is machines whose messages take no time.
 type cluster struct {
-	list     *gossip.List
-	machines []*gossip.Machine
+	list     *engine.List
+	machines []*engine.Machine
 	wakes    []time.Duration
 	rng      *rand.Rand
 	loss     float64
@@ -33,13 +33,13 @@ func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {
 	for i := range n {
 		ids = append(ids, nid.FromNumber(nid.MustParseNet("tcp"), uint32(10<<24+i+1)))
 	}
-	list, err := gossip.NewList(ids)
+	list, err := engine.NewList(ids)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{list: list, wakes: make([]time.Duration, n), rng: rand.New(rand.NewPCG(seed, 1)), loss: loss, dead: -1, noticed: map[int]time.Duration{}}
 	for i := range n {
-		m, err := gossip.New(gossip.Config{Interval: cycle, ColdStart: true, Seed: c.rng.Uint64()}, list, i)
+		m, err := engine.New(engine.Config{Interval: cycle, ColdStart: true, Seed: c.rng.Uint64()}, list, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,11 +49,11 @@ func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {
 }
 
 // step steps a machine, and those that its messages reach.
-func (c *cluster) step(i int, now time.Duration, in gossip.Input) {
-	var out gossip.Output
+func (c *cluster) step(i int, now time.Duration, in engine.Input) {
+	var out engine.Output
 	c.wakes[i] = c.machines[i].Step(now, in, &out)
 	for _, e := range out.Events {
-		if _, again := c.noticed[i]; e.Kind == gossip.Died && c.dead >= 0 && e.NID == c.list.NID(c.dead) && !again {
+		if _, again := c.noticed[i]; e.Kind == engine.Died && c.dead >= 0 && e.NID == c.list.NID(c.dead) && !again {
 			c.noticed[i] = now
 		}
 	}
@@ -65,11 +65,11 @@ func (c *cluster) step(i int, now time.Duration, in gossip.Input) {
 		if to == c.dead || c.rng.Float64() < c.loss {
 			continue
 		}
-		kind := gossip.Ping
+		kind := engine.Ping
 		if s.Reply {
-			kind = gossip.Reply
+			kind = engine.Reply
 		}
-		c.step(to, now, gossip.Input{Kind: kind, From: c.list.NID(i), Data: data})
+		c.step(to, now, engine.Input{Kind: kind, From: c.list.NID(i), Data: data})
 	}
 }
 
@@ -85,7 +85,7 @@ func (c *cluster) run(until time.Duration) {
 		if next < 0 {
 			return
 		}
-		c.step(next, c.wakes[next], gossip.Input{})
+		c.step(next, c.wakes[next], engine.Input{})
 	}
 }
 

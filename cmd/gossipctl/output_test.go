@@ -9,6 +9,7 @@ import (
 
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -108,9 +109,9 @@ func TestExplain(t *testing.T) {
 }
 
 func TestListStatus(t *testing.T) {
-	members := []gossip.RollMember{
-		{NID: one, State: gossip.RollCommitted, Health: gossip.Alive},
-		{NID: two, State: gossip.RollStaged, Health: gossip.Alive, Leaves: true},
+	members := []engine.RollMember{
+		{NID: one, State: engine.RollCommitted, Health: gossip.Alive},
+		{NID: two, State: engine.RollStaged, Health: gossip.Alive, Leaves: true},
 	}
 	for _, test := range []struct {
 		s    gossip.RollStatus

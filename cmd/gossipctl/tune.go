@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 )
 
@@ -78,7 +78,7 @@ func (t *tuning) recommend() (tuneDoc, error) {
 		return tuneDoc{}, cli.Usagef("--detect: want a time from 0, not %v", t.detect)
 	}
 	m := newModel(t.nodes, float64(t.loss)/100)
-	least := max(gossip.MinInterval, t.rtt).Round(time.Millisecond)
+	least := max(engine.MinInterval, t.rtt).Round(time.Millisecond)
 	interval := least
 	if t.detect > 0 {
 		interval = (t.detect / time.Duration(m.latest())).Truncate(time.Millisecond)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -29,11 +29,11 @@ func (c Measured) Detect() (d Detection, err error) {
 	}
 	net.Crash(victim)
 	first, last, told := never, never, make([]bool, c.Nodes)
-	net.cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+	net.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
 		if id, _ := simlnd.Node(e.NID); id != victim {
 			return
 		}
-		told[node] = e.Kind == gossip.Died
+		told[node] = e.Kind == engine.Died
 		if last = at; first == never {
 			first = at
 		}
@@ -62,8 +62,8 @@ type Pauses struct {
 func (c Measured) Pause(blocked int) (p Pauses, err error) {
 	cfg := c.config()
 	cfg.Bare = false
-	cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *gossip.Event) {
-		if e.Kind == gossip.Paused {
+	cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.Paused {
 			p.Resyncs++
 		}
 	}
@@ -104,14 +104,14 @@ type Reboots struct {
 func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	cfg := c.config()
 	spoke, peers := make([]bool, c.columns()), make([]map[sim.NodeID]bool, c.columns())
-	cfg.Tell = func(_ time.Duration, node sim.NodeID, e *gossip.Event) {
+	cfg.Tell = func(_ time.Duration, node sim.NodeID, e *engine.Event) {
 		subject, _ := simlnd.Node(e.NID)
 		switch e.Kind {
-		case gossip.SpeaksUp:
+		case engine.SpeaksUp:
 			if int(node) < len(spoke) {
 				spoke[node] = true
 			}
-		case gossip.Died:
+		case engine.Died:
 			if int(node) < len(spoke) {
 				return // it has just been restarted itself
 			}
@@ -158,7 +158,7 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 // and returns how many arrived so late and how many were dropped for that.
 func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
 	cfg := c.config()
-	limits, err := cfg.Gossip.Limits(c.Nodes)
+	limits, err := cfg.Gossip.Engine().Limits(c.Nodes)
 	if err != nil {
 		return 0, 0, err
 	}

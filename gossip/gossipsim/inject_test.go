@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -25,7 +26,7 @@ func inject(n *Net, to, from sim.NodeID, clock uint64) {
 		data = append(data, age)
 	}
 	n.out.Reset()
-	p.m.Step(n.Now(), gossip.Input{Kind: gossip.Ping, From: simlnd.NID(from), Data: data}, &n.out)
+	p.m.Step(n.Now(), engine.Input{Kind: engine.Ping, From: simlnd.NID(from), Data: data}, &n.out)
 }
 
 // TestClockJump (GO-66, GO-A10): nodes that are in sync refuse clocks that

@@ -1,7 +1,7 @@
 package gossipsim
 
 import (
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -10,22 +10,22 @@ import (
 // lists are the lists of participants of a run, each made once.
 type lists struct {
 	nodes  int
-	staged []*gossip.List // in the order in which they came up, the first one first
-	byText map[string]*gossip.List
+	staged []*engine.List // in the order in which they came up, the first one first
+	byText map[string]*engine.List
 }
 
 func (l *lists) init(nodes, members int) error {
 	l.nodes = nodes
-	l.byText = make(map[string]*gossip.List)
+	l.byText = make(map[string]*engine.List)
 	first, err := l.of(sim.NodeRange(0, sim.NodeID(members-1)))
 	if err == nil {
-		l.staged = []*gossip.List{first}
+		l.staged = []*engine.List{first}
 	}
 	return err
 }
 
 // of returns the list of some nodes.
-func (l *lists) of(set sim.NodeSet) (*gossip.List, error) {
+func (l *lists) of(set sim.NodeSet) (*engine.List, error) {
 	text := set.String()
 	if list := l.byText[text]; list != nil {
 		return list, nil
@@ -34,7 +34,7 @@ func (l *lists) of(set sim.NodeSet) (*gossip.List, error) {
 	for id := range set.All(l.nodes + 1) {
 		ids = append(ids, simlnd.NID(id))
 	}
-	list, err := gossip.NewList(ids)
+	list, err := engine.NewList(ids)
 	if err == nil {
 		l.byText[text] = list
 	}
@@ -42,7 +42,7 @@ func (l *lists) of(set sim.NodeSet) (*gossip.List, error) {
 }
 
 // parse returns the list of some nodes that is staged somewhere.
-func (l *lists) parse(text string) (*gossip.List, error) {
+func (l *lists) parse(text string) (*engine.List, error) {
 	set, err := sim.ParseNodes(text, l.nodes)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (l *lists) parse(text string) (*gossip.List, error) {
 
 // start is the list that a node begins with: the latest that has it; for one
 // that is in none, the first with it added.
-func (l *lists) start(id sim.NodeID) (*gossip.List, error) {
+func (l *lists) start(id sim.NodeID) (*engine.List, error) {
 	for i := len(l.staged) - 1; i >= 0; i-- {
 		if l.staged[i].Index(simlnd.NID(id)) >= 0 {
 			return l.staged[i], nil
@@ -66,7 +66,7 @@ func (l *lists) start(id sim.NodeID) (*gossip.List, error) {
 }
 
 // with is the first list with a node added.
-func (l *lists) with(id sim.NodeID) (*gossip.List, error) {
+func (l *lists) with(id sim.NodeID) (*engine.List, error) {
 	nodes := []sim.NodeID{id}
 	for i := range l.staged[0].Len() {
 		k, _ := simlnd.Node(l.staged[0].NID(i))

@@ -32,7 +32,7 @@ type Measured struct {
 func (c Measured) config() Config {
 	return Config{
 		Nodes: c.Nodes, Seed: c.Seed, Topology: Flat(c.Loss), Bare: true,
-		Gossip: gossip.Config{Interval: Interval, Strict: c.Strict, Columns: c.Columns, ColdStart: true},
+		Gossip: gossip.Config{Interval: Interval, Strict: c.Strict, ColdStart: true}, Columns: c.Columns,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnet/machine/record"
@@ -23,6 +24,8 @@ type Config struct {
 
 	// Gossip is for all nodes. Seed is each life's own.
 	Gossip gossip.Config
+	// Columns, if not 0, tracks the first participants only; not at Stacks.
+	Columns int
 	// ColdStart says which lives speak at once; nil: those that
 	// Gossip.ColdStart says, if they are a node's first.
 	ColdStart func(sim.Life) bool
@@ -33,7 +36,7 @@ type Config struct {
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
 	// Tell is told all that machines tell; not at Stacks.
-	Tell func(at time.Duration, node sim.NodeID, e *gossip.Event)
+	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
 	// Bare leaves contents out of the digest and judges no events, for speed.
 	Bare bool
 	// Record takes a recording of the machines.
@@ -46,7 +49,7 @@ type Net struct {
 	sim.Control // the network, with a truth that hears what is done
 
 	cfg      Config
-	limits   gossip.Limits
+	limits   engine.Limits
 	lists    lists
 	programs []*program // by node, of the latest life; nil before the first
 	stacks   []*stack
@@ -54,13 +57,13 @@ type Net struct {
 	truth    truth
 	verdict  Verdict
 
-	out  gossip.Output // of the latest step
+	out  engine.Output // of the latest step
 	pool pool
 	err  error // of a boot
 }
 
 // New makes a network. Its nodes start when it runs. The error is a
-// *gossip.ConfigError, or the simulator's.
+// *gossip.Error, or the simulator's.
 func New(cfg Config) (*Net, error) {
 	n, err := prepare(cfg)
 	if err != nil {
@@ -93,7 +96,7 @@ func prepare(cfg Config) (*Net, error) {
 		return nil, err
 	}
 	var err error
-	n.limits, err = cfg.Gossip.Limits(cfg.Members)
+	n.limits, err = cfg.Gossip.Engine().Limits(cfg.Members)
 	n.truth.init(cfg.Nodes, n.grace())
 	return n, err
 }
@@ -146,7 +149,7 @@ func (n *Net) Run(until time.Duration) error {
 }
 
 // Limits are those of the first list.
-func (n *Net) Limits() gossip.Limits { return n.limits }
+func (n *Net) Limits() engine.Limits { return n.limits }
 
 // Cycles is the time of so many gossip cycles.
 func (n *Net) Cycles(k int) time.Duration { return time.Duration(k) * n.cfg.Gossip.Interval }

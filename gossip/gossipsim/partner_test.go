@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -16,16 +16,16 @@ func TestPartners(t *testing.T) {
 	sweeps(t)
 	const nodes, draws, self = 11, 1_000_000, 4
 	list := participants(t, nodes)
-	m, err := gossip.New(gossip.Config{Interval: time.Second, ColdStart: true, Seed: 9}, list, self)
+	m, err := engine.New(engine.Config{Interval: time.Second, ColdStart: true, Seed: 9}, list, self)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var counts [nodes][nodes]int // by the last one
-	var out gossip.Output
-	last, now := 0, m.Step(0, gossip.Input{}, &out)
+	var out engine.Output
+	last, now := 0, m.Step(0, engine.Input{}, &out)
 	for range draws {
 		out.Reset()
-		now = m.Step(now, gossip.Input{}, &out)
+		now = m.Step(now, engine.Input{}, &out)
 		to := list.Index(out.Sends[0].To)
 		counts[last][to]++
 		last = to
@@ -55,12 +55,12 @@ func TestPhases(t *testing.T) {
 	list := participants(t, nodes)
 	var tenths [10]int
 	for i := range nodes {
-		m, err := gossip.New(gossip.Config{Interval: time.Second, Seed: uint64(i)}, list, i)
+		m, err := engine.New(engine.Config{Interval: time.Second, Seed: uint64(i)}, list, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out gossip.Output
-		first := m.Step(0, gossip.Input{}, &out)
+		var out engine.Output
+		first := m.Step(0, engine.Input{}, &out)
 		tenths[min(int(first/(100*time.Millisecond)), 9)]++
 	}
 	for i, c := range tenths {
@@ -70,13 +70,13 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func participants(t *testing.T, n int) *gossip.List {
+func participants(t *testing.T, n int) *engine.List {
 	t.Helper()
 	ids := make([]nid.NID, n)
 	for i := range ids {
 		ids[i] = simlnd.NID(sim.NodeID(i))
 	}
-	l, err := gossip.NewList(ids)
+	l, err := engine.NewList(ids)
 	if err != nil {
 		t.Fatal(err)
 	}

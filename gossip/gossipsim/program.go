@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
@@ -13,7 +14,7 @@ import (
 // program is a bare machine on a node.
 type program struct {
 	net  *Net
-	m    *gossip.Machine
+	m    *engine.Machine
 	id   sim.NodeID
 	life sim.Life
 }
@@ -22,14 +23,14 @@ type program struct {
 // its aliveness, history.Leave of one that left the list or when the node
 // itself takes part no more, and these.
 const (
-	QuorumWon  = history.Own + history.Kind(gossip.QuorumWon)  // Value: how many are alive
-	QuorumLost = history.Own + history.Kind(gossip.QuorumLost) // Value: how many are alive
-	Disagreed  = history.Own + history.Kind(gossip.Disagreed)  // Subject: with whom
-	Stopped    = history.Own + history.Kind(gossip.Stopped)    // takes part no more
-	Left       = history.Own + history.Kind(gossip.Left)       // takes part no more, for it is not in the new list
-	SpeaksUp   = history.Own + history.Kind(gossip.SpeaksUp)   // its silence ends
-	Paused     = history.Own + history.Kind(gossip.Paused)     // Value: cycles that it noticed to have missed
-	Resynced   = history.Own + history.Kind(gossip.Resynced)   // it reports health again
+	QuorumWon  = history.Own + history.Kind(engine.QuorumWon)  // Value: how many are alive
+	QuorumLost = history.Own + history.Kind(engine.QuorumLost) // Value: how many are alive
+	Disagreed  = history.Own + history.Kind(engine.Disagreed)  // Subject: with whom
+	Stopped    = history.Own + history.Kind(engine.Stopped)    // takes part no more
+	Left       = history.Own + history.Kind(engine.Left)       // takes part no more, for it is not in the new list
+	SpeaksUp   = history.Own + history.Kind(engine.SpeaksUp)   // its silence ends
+	Paused     = history.Own + history.Kind(engine.Paused)     // Value: cycles that it noticed to have missed
+	Resynced   = history.Own + history.Kind(engine.Resynced)   // it reports health again
 )
 
 // boot begins a life. A restarted node knows nothing of its life before.
@@ -52,9 +53,11 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 }
 
 // begin makes the machine.
-func (p *program) begin(list *gossip.List, cfg gossip.Config) (err error) {
+func (p *program) begin(list *engine.List, cfg gossip.Config) (err error) {
 	cfg.Seed, cfg.ColdStart = p.life.Seed, p.net.cold(p.life)
-	p.m, err = gossip.New(cfg, list, list.Index(simlnd.NID(p.id)))
+	c := cfg.Engine()
+	c.Columns = p.net.cfg.Columns
+	p.m, err = engine.New(c, list, list.Index(simlnd.NID(p.id)))
 	return err
 }
 
@@ -70,12 +73,12 @@ func (n *Net) cold(life sim.Life) bool {
 func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
 	n := p.net
 	n.pool.delivered(in.Msg)
-	var input gossip.Input
+	var input engine.Input
 	switch in.Kind {
 	case sim.Message:
-		input = gossip.Input{Kind: gossip.Ping, From: simlnd.NID(in.From), Data: in.Msg.data}
+		input = engine.Input{Kind: engine.Ping, From: simlnd.NID(in.From), Data: in.Msg.data}
 		if in.Msg.reply {
-			input.Kind = gossip.Reply
+			input.Kind = engine.Reply
 		}
 	case sim.Command:
 		input = p.command(in.Text)
@@ -95,27 +98,27 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 }
 
 // tell turns an event of the machine into one of the simulation.
-func (p *program) tell(e *gossip.Event, out *sim.Output[*message]) {
+func (p *program) tell(e *engine.Event, out *sim.Output[*message]) {
 	n := p.net
 	if n.cfg.Tell != nil {
 		n.cfg.Tell(n.Now(), p.id, e)
 	}
-	if n.cfg.Bare && e.Kind <= gossip.CameAlive {
+	if n.cfg.Bare && e.Kind <= engine.CameAlive {
 		return
 	}
 	out.Events = append(out.Events, event(e, p.m))
 }
 
 // event is an event of a machine, for the simulation.
-func event(e *gossip.Event, m *gossip.Machine) sim.Event {
+func event(e *engine.Event, m *engine.Machine) sim.Event {
 	ev := sim.Event{Subject: history.Nobody}
 	if id, ok := simlnd.Node(e.NID); ok && e.NID.IsValid() {
 		ev.Subject = id
 	}
 	switch e.Kind {
-	case gossip.CameAlive:
+	case engine.CameAlive:
 		ev.Kind, ev.Value = uint16(history.Join), e.Aliveness
-	case gossip.Died:
+	case engine.Died:
 		ev.Kind, ev.Value = uint16(history.Death), e.Aliveness
 		if m.Stopped() || m.List().Index(e.NID) < 0 {
 			ev.Kind = uint16(history.Leave)
@@ -128,7 +131,7 @@ func event(e *gossip.Event, m *gossip.Machine) sim.Event {
 
 // command obeys a verb of a scenario: "stage 1-34", "commit", "cancel",
 // "misconfigure list", "misconfigure interval".
-func (p *program) command(text string) (in gossip.Input) {
+func (p *program) command(text string) (in engine.Input) {
 	verb, arg, _ := strings.Cut(text, " ")
 	switch verb {
 	case "stage":
@@ -136,11 +139,11 @@ func (p *program) command(text string) (in gossip.Input) {
 		if err != nil {
 			return in
 		}
-		return gossip.Input{Kind: gossip.Stage, List: list, Self: list.Index(simlnd.NID(p.id))}
+		return engine.Input{Kind: engine.Stage, List: list, Self: list.Index(simlnd.NID(p.id))}
 	case "commit":
-		in.Kind = gossip.Commit
+		in.Kind = engine.Commit
 	case "cancel":
-		in.Kind = gossip.Cancel
+		in.Kind = engine.Cancel
 	case "misconfigure":
 		p.misconfigure(arg)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -28,7 +28,7 @@ const quietBefore = 15
 func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	cfg := c.config()
 	p := &Propagation{}
-	limits, err := cfg.Gossip.Limits(c.Nodes)
+	limits, err := cfg.Gossip.Engine().Limits(c.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -41,16 +41,16 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 		return silence - quietBefore*Interval
 	}
 	spoke, last, knows := make([]time.Duration, newcomers), make([]time.Duration, newcomers), make([]int, newcomers)
-	cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+	cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
 		switch e.Kind {
-		case gossip.SpeaksUp:
+		case engine.SpeaksUp:
 			spoke[node] = at
-		case gossip.CameAlive:
+		case engine.CameAlive:
 			if id, _ := simlnd.Node(e.NID); int(id) < newcomers {
 				knows[id]++
 				last[id] = at
 			}
-		case gossip.Died:
+		case engine.Died:
 			p.Flaps++
 			if id, _ := simlnd.Node(e.NID); int(id) < newcomers {
 				knows[id]--

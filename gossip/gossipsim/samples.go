@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -31,21 +31,21 @@ func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error
 	begin := settle * Interval
 	type pair struct{ observer, subject sim.NodeID }
 	since := map[pair]time.Duration{} // when one was told that the other died
-	cfg.Tell = func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+	cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
 		subject, _ := simlnd.Node(e.NID)
 		k := pair{node, subject}
 		switch {
-		case e.Kind == gossip.Died:
+		case e.Kind == engine.Died:
 			since[k] = max(at, begin)
 			if at > begin {
 				s.Deaths++
 			}
-		case e.Kind == gossip.CameAlive && at > begin:
+		case e.Kind == engine.CameAlive && at > begin:
 			if died, ok := since[k]; ok {
 				s.Dead += uint64(cyclesOf(at - died))
 			}
 			delete(since, k)
-		case e.Kind == gossip.CameAlive:
+		case e.Kind == engine.CameAlive:
 			delete(since, k)
 		}
 	}

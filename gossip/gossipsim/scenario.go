@@ -97,8 +97,9 @@ func configOf(s *scenario.Setup) Config {
 		Gossip: gossip.Config{
 			Interval: o.Duration("interval"), Fudge: o.Int("fudge"), DeadFactor: o.Int("dead-factor"),
 			DeadSlack: orNone(o.Int("dead-slack")), DeadFloor: orNone(o.Int("dead-floor")), Obsolete: o.Int("obsolete"),
-			Quorum: o.Int("quorum"), ColdStart: o.On("cold-start"), Strict: o.On("strict"), Columns: o.Int("columns"),
+			Quorum: o.Int("quorum"), ColdStart: o.On("cold-start"), Strict: o.On("strict"),
 		},
+		Columns: o.Int("columns"),
 		Members: o.Int("members"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
 	}
 	if o.On("history") {

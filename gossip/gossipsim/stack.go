@@ -1,10 +1,12 @@
 package gossipsim
 
 import (
+	"context"
 	"strings"
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
@@ -18,13 +20,13 @@ type stack struct {
 	host  *simlnd.Host
 	lnet  *lnetsim.Stack
 	agent *gossip.Agent
-	list  *gossip.List
+	list  *engine.List
 	alive []byte // as the agent's watcher was told
 	life  sim.Life
 
-	staged *gossip.List
+	staged *engine.List
 
-	latest   gossip.Snapshot // as of taken
+	latest   gossip.Status // as of taken
 	taken    time.Duration
 	hasTaken bool
 }
@@ -59,17 +61,18 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	n.began(k.life, silent)
 	h.OnCommand(k.command)
 	if silent {
-		limits, _ := n.cfg.Gossip.Limits(list.Len())
+		limits, _ := n.cfg.Gossip.Engine().Limits(list.Len())
 		h.Clock().AfterFunc(n.Cycles(limits.Stealth+1), func() { h.Emit(sim.Event{Kind: uint16(SpeaksUp), Subject: history.Nobody}) })
 	}
 	return k.begin(list, n.cfg.Gossip)
 }
 
 // begin starts the agent.
-func (k *stack) begin(list *gossip.List, cfg gossip.Config) (err error) {
+func (k *stack) begin(list *engine.List, cfg gossip.Config) (err error) {
 	cfg.Seed, cfg.ColdStart = k.life.Seed, k.net.cold(k.life)
 	k.list, k.alive, k.hasTaken = list, make([]byte, (list.Len()+7)/8), false
-	if k.agent, err = gossip.Start(k.lnet.Table, list, gossip.AgentConfig{Config: cfg}); err == nil {
+	cfg.Participants = list.NIDs()
+	if k.agent, err = gossip.New(k.lnet.Table, cfg); err == nil {
 		k.agent.Watch(k.changed)
 	}
 	return err
@@ -91,7 +94,7 @@ func (k *stack) changed(id nid.NID, alive bool, aliveness uint64) {
 	case alive:
 		kind = history.Join
 		k.alive[i/8] |= 1 << (i % 8)
-	case k.snapshot().Stopped:
+	case k.status().Stopped:
 		kind = history.Leave
 		fallthrough
 	default:
@@ -108,7 +111,7 @@ func (k *stack) command(text string) {
 	k.hasTaken = false
 	switch verb {
 	case "stage":
-		if list, err := k.net.lists.parse(arg); err == nil && k.agent.Stage(list) == nil {
+		if list, err := k.net.lists.parse(arg); err == nil && k.agent.Stage(list.NIDs()) == nil {
 			k.staged = list
 		}
 	case "commit":
@@ -142,7 +145,7 @@ func (k *stack) misconfigure(what string) {
 	} else if list, err = k.net.lists.with(sim.NodeID(k.net.cfg.Nodes)); err != nil {
 		return
 	}
-	k.agent.Stop()
+	_ = k.agent.Close(context.Background()) // no function is being called
 	k.life.Number = 0
 	if err := k.begin(list, cfg); err != nil {
 		k.net.failed(err)
@@ -151,10 +154,10 @@ func (k *stack) misconfigure(what string) {
 
 func (k *stack) view() view { return view{k.list, k.alive} }
 
-// snapshot is the agent's state, asked for once at an instant.
-func (k *stack) snapshot() *gossip.Snapshot {
+// status is the agent's state, asked for once at an instant.
+func (k *stack) status() *gossip.Status {
 	if now := k.net.Now(); !k.hasTaken || now != k.taken {
-		k.latest, k.taken, k.hasTaken = k.agent.Snapshot(), now, true
+		k.latest, k.taken, k.hasTaken = k.agent.Status(), now, true
 	}
 	return &k.latest
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -44,11 +45,11 @@ func TestSilence(t *testing.T) {
 		var spoke, lastDeath, firstReturn time.Duration
 		told := 0
 		net = newNet(t, gossipsim.Config{
-			Nodes: nodes, Seed: uint64(nodes), Gossip: gossip.Config{ColdStart: true, Columns: min(nodes, 64)},
-			Tell: func(at time.Duration, node sim.NodeID, e *gossip.Event) {
+			Nodes: nodes, Seed: uint64(nodes), Gossip: gossip.Config{ColdStart: true}, Columns: min(nodes, 64),
+			Tell: func(at time.Duration, node sim.NodeID, e *engine.Event) {
 				id, _ := simlnd.Node(e.NID)
 				switch {
-				case e.Kind == gossip.SpeaksUp:
+				case e.Kind == engine.SpeaksUp:
 					s := net.Machine(node).Stats()
 					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // that of this very step
 						t.Errorf("%d nodes: a silent node has sent %d pings and %d replies", nodes, s.PingsSent, s.RepliesSent)
@@ -57,10 +58,10 @@ func TestSilence(t *testing.T) {
 						t.Errorf("%d nodes: its clock is %d, another's %d", nodes, net.Clock(node), net.Clock(1))
 					}
 				case at < 10*time.Second || id != 0 || node == 0:
-				case e.Kind == gossip.Died:
+				case e.Kind == engine.Died:
 					lastDeath = at
 					told++
-				case e.Kind == gossip.CameAlive && spoke > 0 && firstReturn == 0:
+				case e.Kind == engine.CameAlive && spoke > 0 && firstReturn == 0:
 					firstReturn = at
 				}
 			},

@@ -6,15 +6,15 @@ import (
 	"iter"
 	"math/bits"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
 
 // view is what a node thinks. Machine and agent of a node have one each.
 type view struct {
-	list  *gossip.List
-	alive []byte // as gossip.Machine.AliveBits
+	list  *engine.List
+	alive []byte // as engine.Machine.AliveBits
 }
 
 // has reports whether a node is thought alive.
@@ -51,7 +51,7 @@ func (n *Net) Stopped(id sim.NodeID) bool {
 	case !n.Up(id):
 		return false
 	case n.cfg.Stacks:
-		return n.stacks[id].snapshot().Stopped
+		return n.stacks[id].status().Stopped
 	}
 	return n.programs[id].m.Stopped()
 }
@@ -148,14 +148,14 @@ func (n *Net) quorum(id sim.NodeID) bool {
 // Clock is the Lamport clock of a node that is up.
 func (n *Net) Clock(id sim.NodeID) uint64 {
 	if n.cfg.Stacks {
-		return n.stacks[id].snapshot().Clock
+		return n.stacks[id].status().Clock
 	}
 	return n.programs[id].m.Clock()
 }
 
 // Machine is the machine of a node's latest life; nil before the first, and at
 // the level of stacks.
-func (n *Net) Machine(id sim.NodeID) *gossip.Machine {
+func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	if p := n.programs[id]; p != nil {
 		return p.m
 	}
@@ -163,12 +163,12 @@ func (n *Net) Machine(id sim.NodeID) *gossip.Machine {
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() (sum gossip.Stats) {
+func (n *Net) Counters() (sum engine.Stats) {
 	for id := range n.Nodes() {
-		s := gossip.Stats{}
+		s := engine.Stats{}
 		switch k := sim.NodeID(id); {
 		case n.cfg.Stacks && n.stacks[id] != nil:
-			s = n.stacks[id].snapshot().Stats
+			s = n.stacks[id].status().Stats
 		case n.Machine(k) != nil:
 			s = n.Machine(k).Stats()
 		}
@@ -177,7 +177,7 @@ func (n *Net) Counters() (sum gossip.Stats) {
 	return sum
 }
 
-func addStats(sum, s *gossip.Stats) {
+func addStats(sum, s *engine.Stats) {
 	sum.PingsSent += s.PingsSent
 	sum.SecondPings += s.SecondPings
 	sum.PingsReceived += s.PingsReceived

@@ -3,7 +3,7 @@ package healthsim
 import (
 	"slices"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -30,7 +30,7 @@ func (s *server) count() {
 }
 
 // chat steps the machine of gossip.
-func (s *server) chat(in gossip.Input) {
+func (s *server) chat(in engine.Input) {
 	out := &s.net.gossipOut
 	out.Reset()
 	s.talk = s.gossip.Step(s.now, in, out)
@@ -44,8 +44,8 @@ func (s *server) chat(in gossip.Input) {
 	}
 	for i := range out.Events {
 		switch e := &out.Events[i]; e.Kind {
-		case gossip.CameAlive, gossip.Died:
-			s.judge(nodeOfNID(e.NID), e.Kind == gossip.CameAlive, e.Aliveness)
+		case engine.CameAlive, engine.Died:
+			s.judge(nodeOfNID(e.NID), e.Kind == engine.CameAlive, e.Aliveness)
 		default:
 		}
 	}

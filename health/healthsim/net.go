@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -77,7 +77,7 @@ type Net struct {
 	cfg     Config
 	timing  health.Timing
 	ids     []nid.NID // of the servers
-	list    *gossip.List
+	list    *engine.List
 	servers []watcher // by node, of the latest life; nil before the first
 	clients []pinger  // likewise, the first one is of node cfg.Servers
 	stores  []*store  // at Stacks, of servers
@@ -91,7 +91,7 @@ type Net struct {
 	serverOut   health.ServerOutput
 	clientQueue []health.ClientInput
 	clientOut   health.ClientOutput
-	gossipOut   gossip.Output
+	gossipOut   engine.Output
 	broadcasts  uint64
 	err         error // of a boot
 }
@@ -141,7 +141,7 @@ func prepare(cfg Config) (n *Net, err error) {
 		n.cfg.Gossip = stackGossip
 	}
 	if n.cfg.Gossip > 0 {
-		if n.list, err = gossip.NewList(n.ids); err != nil {
+		if n.list, err = engine.NewList(n.ids); err != nil {
 			return nil, err
 		}
 	}

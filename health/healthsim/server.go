@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -21,7 +21,7 @@ type server struct {
 	id     sim.NodeID
 	life   sim.Life
 	m      *health.Server
-	gossip *gossip.Machine // nil: the oracle
+	gossip *engine.Machine // nil: the oracle
 	pcg    rand.PCG
 	disk   disk
 	view   view
@@ -66,7 +66,7 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
 	})
 	if err == nil && n.cfg.Gossip > 0 {
-		s.gossip, err = gossip.New(gossip.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))
+		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))
 	}
 	if err != nil {
 		n.failed(err)
@@ -90,7 +90,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		s.command(in.Text)
 	}
 	if s.talk <= now {
-		s.chat(gossip.Input{})
+		s.chat(engine.Input{})
 	}
 	if now >= s.wake {
 		s.input(health.ServerInput{})
@@ -136,7 +136,7 @@ func (s *server) start() {
 	s.net.serverQueue = append(s.net.serverQueue, s.disk.load(s.now)...)
 	s.input(health.ServerInput{})
 	if s.gossip != nil {
-		s.chat(gossip.Input{})
+		s.chat(engine.Input{})
 		return
 	}
 	o := &s.net.oracle
@@ -161,9 +161,9 @@ func (s *server) take(from sim.NodeID, m *message) {
 		s.heard[ni{from, m.life}] = s.now
 		s.send(from, &message{kind: traffic, data: m.data})
 	case ofGossip:
-		s.chat(gossip.Input{Kind: gossip.Ping, From: simlnd.NID(from), Data: m.data})
+		s.chat(engine.Input{Kind: engine.Ping, From: simlnd.NID(from), Data: m.data})
 	case ofGossipReply:
-		s.chat(gossip.Input{Kind: gossip.Reply, From: simlnd.NID(from), Data: m.data})
+		s.chat(engine.Input{Kind: engine.Reply, From: simlnd.NID(from), Data: m.data})
 	}
 }
 

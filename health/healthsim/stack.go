@@ -63,8 +63,8 @@ func (n *Net) bootStack(h *simlnd.Host, keeps bool) (err error) {
 // serve starts a server.
 func (k *stack) serve(keeps bool) error {
 	n, id, life := k.net, k.host.ID(), k.host.Life()
-	agent, err := gossip.Start(k.lnet.Table, n.list, gossip.AgentConfig{
-		Config: gossip.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0},
+	agent, err := gossip.New(k.lnet.Table, gossip.Config{
+		Participants: n.ids, Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0,
 	})
 	if err != nil {
 		return err

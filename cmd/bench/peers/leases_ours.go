@@ -52,12 +52,8 @@ func (c *child) serveHealth() error {
 		return err
 	}
 	table, ids := n.Table(), c.serverNIDs()
-	list, err := gossip.NewList(ids)
-	if err != nil {
-		return err
-	}
-	view, err := gossip.Start(table, list, gossip.AgentConfig{
-		Config: gossip.Config{Interval: gossipInterval, ColdStart: true, Seed: uint64(c.index)}, Clock: clock,
+	view, err := gossip.New(table, gossip.Config{
+		Participants: ids, Interval: gossipInterval, ColdStart: true, Seed: uint64(c.index), Clock: clock,
 	})
 	if err != nil {
 		return err

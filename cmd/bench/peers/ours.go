@@ -35,17 +35,13 @@ func (o *options) startGossip(count *sent) error {
 		}
 		ids = append(ids, id)
 	}
-	list, err := gossip.NewList(ids)
-	if err != nil {
-		return err
-	}
 	clock := machine.BootClock()
 	table, err := o.startNodeOfLNet(clock, count)
 	if err != nil {
 		return err
 	}
-	agent, err := gossip.Start(table, list, gossip.AgentConfig{
-		Config: gossip.Config{Interval: o.interval, ColdStart: true, Seed: uint64(time.Now().UnixNano())}, Clock: clock,
+	agent, err := gossip.New(table, gossip.Config{
+		Participants: ids, Interval: o.interval, ColdStart: true, Seed: uint64(time.Now().UnixNano()), Clock: clock,
 	})
 	if err != nil {
 		return err

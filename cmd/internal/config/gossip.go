@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -59,11 +60,12 @@ func defaultGossip() Gossip {
 	return Gossip{Start: true, Interval: time.Second, Fudge: -1, DeadFactor: 2, DeadSlack: 4, Quorum: 50}
 }
 
-// Machine returns the configuration for package gossip, whose zero values mean
+// Agent returns the configuration for package gossip, whose zero values mean
 // their defaults and whose negative ones mean zero.
-func (g Gossip) Machine() gossip.Config {
+func (g Gossip) Agent() gossip.Config {
 	return gossip.Config{
-		Interval: g.Interval, RTT: g.RTT, Fudge: orNone(g.Fudge, -1),
+		Participants: g.NIDs,
+		Interval:     g.Interval, RTT: g.RTT, Fudge: orNone(g.Fudge, -1),
 		DeadFactor: orNone(g.DeadFactor, math.MinInt), DeadSlack: orNone(g.DeadSlack, math.MinInt),
 		Obsolete: g.Obsolete, Quorum: orNone(g.Quorum, math.MinInt),
 		ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed, Keys: g.Keys,
@@ -93,7 +95,7 @@ func (g *Gossip) settings(file string) map[string]setting {
 		"start":       flag(&g.Start),
 		"nids":        participants(&g.NIDs),
 		"nids_file":   text(&g.NIDsFile, nil),
-		"interval":    interval(&g.Interval, gossip.MinInterval),
+		"interval":    interval(&g.Interval, engine.MinInterval),
 		"rtt":         interval(&g.RTT, 0),
 		"fudge":       number(&g.Fudge, -1, maxAge),
 		"dead_factor": number(&g.DeadFactor, 0, maxAge),
@@ -157,7 +159,7 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 		times.Interval, times.RTT = g.Interval, g.RTT
 		return times.checkNumbers(file, at, 2)
 	}
-	if _, err := gossip.NewList(g.NIDs); err != nil {
+	if _, err := engine.NewList(g.NIDs); err != nil {
 		return g.NIDsAt.Wrap(err)
 	}
 	return g.checkNumbers(file, at, len(g.NIDs))
@@ -166,11 +168,11 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 // checkNumbers checks the numbers for n participants. The one to blame is that
 // without which all would be well.
 func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) error {
-	_, err := g.Machine().Limits(n)
+	_, err := g.Agent().Engine().Limits(n)
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*gossip.ConfigError](err); ok {
+	if e, ok := errors.AsType[*gossip.Error](err); ok {
 		err = errors.New(e.Why)
 	}
 	byDefault := defaultGossip()
@@ -186,7 +188,7 @@ func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) er
 	} {
 		without := *g
 		suspect.clear(&without)
-		if _, still := without.Machine().Limits(n); still == nil && at[suspect.key] != nil {
+		if _, still := without.Agent().Engine().Limits(n); still == nil && at[suspect.key] != nil {
 			return errorAt(file, at[suspect.key], fmt.Errorf("%s: %w", suspect.key, err))
 		}
 	}

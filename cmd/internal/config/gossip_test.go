@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -125,22 +125,22 @@ func TestParseNIDs(t *testing.T) {
 
 // TestGossipMachine: numbers of the file mean themselves, also 0.
 func TestGossipMachine(t *testing.T) {
-	byDefault, err := config.Default().Gossip.Machine().Limits(1000)
+	byDefault, err := config.Default().Gossip.Agent().Engine().Limits(1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, _ := gossip.Config{Interval: time.Second}.Limits(1000)
+	plain, _ := engine.Config{Interval: time.Second}.Limits(1000)
 	if diff := cmp.Diff(plain, byDefault); diff != "" {
 		t.Errorf("the defaults differ from those of package gossip (-gossip +ours):\n%s", diff)
 	}
 	g := config.Default().Gossip
 	g.Fudge, g.DeadFactor, g.DeadSlack = 0, 0, 200
-	l, err := g.Machine().Limits(1000)
+	l, err := g.Agent().Engine().Limits(1000)
 	if err != nil || l.Fudge != 0 || l.Dead != 200 {
 		t.Errorf("limits %+v, %v, want no fudge, and dead after 200", l, err)
 	}
 	g.DeadFactor, g.DeadSlack = 5, 0
-	if l, err = g.Machine().Limits(1000); err != nil || l.Dead != 50 {
+	if l, err = g.Agent().Engine().Limits(1000); err != nil || l.Dead != 50 {
 		t.Errorf("limits %+v, %v, want dead after 50", l, err)
 	}
 }

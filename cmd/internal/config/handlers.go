@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/gossip/zone"
 	"ulnet/health"
 )
@@ -57,7 +57,7 @@ func EventNames() []string {
 			}
 		}
 	}
-	add(GossipSource, gossip.EventNames(), nil)
+	add(GossipSource, engine.EventNames(), nil)
 	add(ZoneSource, zone.EventNames(), map[string][]string{zone.Left.String(): zone.CauseNames()})
 	ofHealth := append(health.EventNames(), health.ClientEventNames()...)
 	slices.Sort(ofHealth)

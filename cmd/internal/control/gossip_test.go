@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -24,13 +25,13 @@ type fakeGossip struct {
 }
 
 var (
-	gossipStatus = node.GossipStatus{State: node.GossipRunning, Snapshot: &gossip.Snapshot{
+	gossipStatus = node.GossipStatus{State: node.GossipRunning, Snapshot: &gossip.Status{
 		Self: target.NID, Clock: 7, N: 2, Threshold: 16, Quorum: true, Alive: 2, Digest: "d1",
 		Participants: []gossip.Participant{{NID: target.NID, Health: gossip.Alive}, {Age: 255, Health: gossip.Dead, Aliveness: 3}},
 	}}
-	gossipParams  = node.GossipParams{State: node.GossipStopped, Params: gossip.Params{N: 2, IntervalMS: 200}, NIDs: []nid.NID{target.NID}}
+	gossipParams  = node.GossipParams{State: node.GossipStopped, Params: node.GossipNumbers{N: 2, IntervalMS: 200}, NIDs: []nid.NID{target.NID}}
 	gossipHistory = []node.GossipChange{{Time: time.Unix(5, 6).UTC(), Clock: 8, Event: gossip.QuorumLost, NID: target.NID, Aliveness: 1}}
-	gossipList    = gossip.RollStatus{Staged: true, N: 2, Members: []gossip.RollMember{{NID: target.NID, State: gossip.RollStaged, Health: gossip.Dead}}}
+	gossipList    = gossip.RollStatus{Staged: true, N: 2, Members: []engine.RollMember{{NID: target.NID, State: engine.RollStaged, Health: gossip.Dead}}}
 )
 
 func (f *fakeGossip) say(what ...string) error {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
@@ -53,12 +55,12 @@ func (r GossipInit) inBounds() error {
 	return nil
 }
 
-func (r GossipInit) machine() gossip.Config {
+func (r GossipInit) agent() gossip.Config {
 	return config.Gossip{
 		Interval: time.Duration(r.IntervalMS) * time.Millisecond, RTT: time.Duration(r.RTTMS) * time.Millisecond,
 		Fudge: r.Fudge, DeadFactor: r.DeadFactor, DeadSlack: r.DeadSlack, Obsolete: r.Obsolete, Quorum: r.Quorum,
 		ColdStart: r.ColdStart, Strict: r.Strict, Seed: r.Seed,
-	}.Machine()
+	}.Agent()
 }
 
 // gossiper is what a node has of gossip (seed 003, Administration Control
@@ -75,7 +77,7 @@ type gossiper struct {
 
 	mu     sync.Mutex
 	setup  *gossipSetup   // nil before init; guarded by mu, like all below
-	staged *gossip.List   // the last one
+	staged *engine.List   // the last one
 	agent  *gossip.Agent  // nil unless started
 	past   []GossipChange // of agents before
 	epoch  time.Time      // when clock began
@@ -84,12 +86,12 @@ type gossiper struct {
 // gossipSetup is what an init leaves until the next one.
 type gossipSetup struct {
 	asked GossipInit
-	list  *gossip.List
+	list  *engine.List
 	cfg   gossip.Config
 	names []string // of the participants
 }
 
-func newGossipSetup(asked GossipInit, list *gossip.List, cfg gossip.Config) *gossipSetup {
+func newGossipSetup(asked GossipInit, list *engine.List, cfg gossip.Config) *gossipSetup {
 	s := &gossipSetup{asked: asked, list: list, cfg: cfg}
 	for i := range list.Len() {
 		s.names = append(s.names, list.NID(i).String())
@@ -118,7 +120,7 @@ func (g *gossiper) configure(c config.Gossip) error {
 	if len(c.NIDs) == 0 {
 		return nil
 	}
-	list, err := gossip.NewList(c.NIDs)
+	list, err := engine.NewList(c.NIDs)
 	if err == nil {
 		err = g.init(NewGossipInit(c), list)
 	}
@@ -141,21 +143,21 @@ func (n *Node) GossipInit(r GossipInit, nids io.Reader) error {
 	if err != nil {
 		return &gossipError{syscall.EINVAL, err}
 	}
-	list, err := gossip.NewList(ids)
+	list, err := engine.NewList(ids)
 	if err != nil {
 		return &gossipError{syscall.EINVAL, err}
 	}
 	return n.gossip.init(r, list)
 }
 
-func (g *gossiper) init(r GossipInit, list *gossip.List) error {
+func (g *gossiper) init(r GossipInit, list *engine.List) error {
 	g.commands.Lock()
 	defer g.commands.Unlock()
 	if err := r.inBounds(); err != nil {
 		return err
 	}
-	cfg := r.machine()
-	if _, err := cfg.Limits(list.Len()); err != nil {
+	cfg := r.agent()
+	if _, err := cfg.Engine().Limits(list.Len()); err != nil {
 		return &gossipError{syscall.EINVAL, err}
 	}
 	if err := g.contains(list); err != nil {
@@ -167,13 +169,14 @@ func (g *gossiper) init(r GossipInit, list *gossip.List) error {
 		cfg.Seed = binary.LittleEndian.Uint64(b[:])
 	}
 	cfg.Trace, cfg.Keys = true, g.keys
+	cfg.Log, cfg.Clock, cfg.Notify = g.node.cfg.Log, g.clock, g.changed
 	g.mu.Lock()
 	same, agent := g.setup != nil && g.setup.asked == r && g.setup.list.Digest() == list.Digest(), g.agent
 	g.mu.Unlock()
 	switch {
 	case same:
 		return nil
-	case agent != nil && agent.Snapshot().Stopped:
+	case agent != nil && agent.Status().Stopped:
 		g.end(agent) // it has given up, and this is the remedy
 	case agent != nil:
 		return cli.Hint(gossipFailure(syscall.EBUSY, "gossip runs with other parameters"),
@@ -204,7 +207,7 @@ func (g *gossiper) setKeys(keys keyring.Keys) {
 }
 
 // contains refuses a list without a NID of this node.
-func (g *gossiper) contains(list *gossip.List) error {
+func (g *gossiper) contains(list *engine.List) error {
 	own := g.node.NIDs()
 	if slices.ContainsFunc(own, func(id nid.NID) bool { return list.Index(id) >= 0 }) {
 		return nil
@@ -240,15 +243,16 @@ func (g *gossiper) start() error {
 	case setup == nil:
 		return cli.Hint(gossipFailure(syscall.EINVAL, "gossip has no parameters yet"),
 			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
-	case agent != nil && !agent.Snapshot().Stopped:
+	case agent != nil && !agent.Status().Stopped:
 		return cli.Hint(gossipFailure(syscall.EALREADY, "gossip runs already"), "'gossipctl status' shows it")
 	case agent != nil:
 		g.end(agent) // it has given up
 	}
-	log := g.node.cfg.Log
-	agent, err := gossip.Start(g.node.table, setup.list, gossip.AgentConfig{Config: setup.cfg, Log: log, Clock: g.clock, Changed: g.changed})
+	cfg := setup.cfg
+	cfg.Participants = setup.list.NIDs()
+	agent, err := gossip.New(g.node.table, cfg)
 	if err != nil {
-		if _, ours := errors.AsType[*gossip.ConfigError](err); ours {
+		if _, ours := errors.AsType[*gossip.Error](err); ours {
 			err = &gossipError{syscall.EINVAL, err}
 		}
 		return err
@@ -261,7 +265,7 @@ func (g *gossiper) start() error {
 		g.health.attach(agent, g.clock.Now())
 		g.node.gossipChanged()
 	}
-	log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
+	g.node.cfg.Log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
 	return nil
 }
 
@@ -279,13 +283,18 @@ func (n *Node) GossipStop() error {
 	return nil
 }
 
+// gossipCloseTime is for how long the end of gossip waits for those who are being told.
+const gossipCloseTime = time.Second
+
 // end stops an agent and keeps what it has seen. The caller holds g.commands.
 func (g *gossiper) end(agent *gossip.Agent) {
 	g.view.detach()
 	if g.health != nil {
 		g.health.detach()
 	}
-	agent.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), gossipCloseTime)
+	defer cancel()
+	_ = agent.Close(ctx) // what views are told late they ignore
 	changes := g.changes(agent)
 	g.mu.Lock()
 	defer g.mu.Unlock()

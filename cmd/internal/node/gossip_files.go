@@ -21,9 +21,10 @@ func (n *Node) GossipFiles() []statefiles.File {
 	if setup == nil {
 		return nil
 	}
-	status, params := statusOf(setup, agent), setup.params(agent)
-	files := []statefiles.File{parametersFile(status.State, params), setup.participantsFile()}
+	status := statusOf(setup, agent)
 	s := status.Snapshot
+	params := setup.params(s)
+	files := []statefiles.File{parametersFile(status.State, params), setup.participantsFile()}
 	if s == nil || s.Digest != setup.list.Digest().String() { // the list changes just now
 		return files
 	}
@@ -33,7 +34,7 @@ func (n *Node) GossipFiles() []statefiles.File {
 		setup.agesFile(clock, s), setup.healthFile(clock, s), quorumFile(clock, s, params.Quorum), statisticsFile(clock, s))
 }
 
-func parametersFile(state GossipState, p gossip.Params) statefiles.File {
+func parametersFile(state GossipState, p GossipNumbers) statefiles.File {
 	var b bytes.Buffer
 	line := func(name string, value any) { fmt.Fprintln(&b, name, value) }
 	line("state", state)
@@ -60,7 +61,7 @@ func (s *gossipSetup) participantsFile() statefiles.File {
 	return statefiles.File{Name: "participants", Body: []byte(strings.Join(s.names, "\n") + "\n")}
 }
 
-func (s *gossipSetup) agesFile(clock []byte, now *gossip.Snapshot) statefiles.File {
+func (s *gossipSetup) agesFile(clock []byte, now *gossip.Status) statefiles.File {
 	var b []byte
 	for i := range now.Participants {
 		b = append(append(b, s.names[i]...), ' ')
@@ -69,7 +70,7 @@ func (s *gossipSetup) agesFile(clock []byte, now *gossip.Snapshot) statefiles.Fi
 	return statefiles.File{Name: "ages", Head: clock, Body: b}
 }
 
-func (s *gossipSetup) healthFile(clock []byte, now *gossip.Snapshot) statefiles.File {
+func (s *gossipSetup) healthFile(clock []byte, now *gossip.Status) statefiles.File {
 	var b []byte
 	for i := range now.Participants {
 		p := &now.Participants[i]
@@ -79,12 +80,12 @@ func (s *gossipSetup) healthFile(clock []byte, now *gossip.Snapshot) statefiles.
 	return statefiles.File{Name: "health", Head: clock, Body: b}
 }
 
-func quorumFile(clock []byte, s *gossip.Snapshot, percent int) statefiles.File {
+func quorumFile(clock []byte, s *gossip.Status, percent int) statefiles.File {
 	return statefiles.File{Name: "quorum", Head: clock, Body: fmt.Appendf(nil,
 		"quorum %s\nalive %d\nparticipants %d\npercent %d\n", yesNo(s.Quorum), s.Alive, s.N, percent)}
 }
 
-func statisticsFile(clock []byte, s *gossip.Snapshot) statefiles.File {
+func statisticsFile(clock []byte, s *gossip.Status) statefiles.File {
 	var b bytes.Buffer
 	for _, c := range GossipCounters(s) {
 		fmt.Fprintln(&b, c.Name, c.Value)
@@ -99,7 +100,7 @@ type Counter struct {
 }
 
 // GossipCounters returns the counters in the order in which they are shown.
-func GossipCounters(s *gossip.Snapshot) []Counter {
+func GossipCounters(s *gossip.Status) []Counter {
 	c := &s.Stats
 	return []Counter{
 		{"pings_sent", c.PingsSent},

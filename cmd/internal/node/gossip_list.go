@@ -8,6 +8,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 )
 
 // GossipCommit commits a change of the list.
@@ -25,13 +26,13 @@ func (n *Node) GossipStage(nids io.Reader) error {
 	if err != nil {
 		return &gossipError{syscall.EINVAL, err}
 	}
-	list, err := gossip.NewList(ids)
+	list, err := engine.NewList(ids)
 	if err != nil {
 		return &gossipError{syscall.EINVAL, err}
 	}
 	g := &n.gossip
 	return g.change(func(agent *gossip.Agent) error {
-		err := agent.Stage(list)
+		err := agent.Stage(ids)
 		if err == nil {
 			g.mu.Lock()
 			g.staged = list
@@ -51,8 +52,8 @@ func (n *Node) GossipCommit(r GossipCommit) error {
 			commit = agent.CommitAnyway
 		}
 		err := commit()
-		if missing, waits := errors.AsType[*gossip.NotStagedError](err); waits {
-			return cli.Hint(&gossipError{syscall.EBUSY, missing},
+		if e, ours := errors.AsType[*gossip.Error](err); ours && len(e.NIDs) > 0 {
+			return cli.Hint(&gossipError{syscall.EBUSY, e},
 				"'gossipctl list stage' there; 'gossipctl list status' shows who has; --anyway leaves them behind")
 		}
 		if err == nil {
@@ -80,7 +81,7 @@ func (g *gossiper) change(do func(*gossip.Agent) error) error {
 		return err
 	}
 	err = do(agent)
-	if wrong, ours := errors.AsType[*gossip.ConfigError](err); ours {
+	if wrong, ours := errors.AsType[*gossip.Error](err); ours && len(wrong.NIDs) == 0 {
 		return cli.Hint(&gossipError{syscall.EINVAL, wrong}, "see 'gossipctl list status', and 'gossipctl list --help' for the order of steps")
 	}
 	return err

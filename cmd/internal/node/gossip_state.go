@@ -7,6 +7,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnet/nid"
 )
@@ -28,15 +29,31 @@ const (
 
 // GossipStatus is what is known by gossip.
 type GossipStatus struct {
-	State    GossipState      `json:"state"`
-	Snapshot *gossip.Snapshot `json:"snapshot,omitempty"` // while there is an agent
+	State    GossipState    `json:"state"`
+	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
 }
 
 // GossipParams are the parameters in force.
 type GossipParams struct {
 	State  GossipState   `json:"state"`
-	Params gossip.Params `json:"params"`
+	Params GossipNumbers `json:"params"`
 	NIDs   []nid.NID     `json:"nids"` // in their order
+}
+
+// GossipNumbers are the parameters with defaults filled in.
+type GossipNumbers struct {
+	Version    int           `json:"version"`
+	Self       nid.NID       `json:"self"`
+	IntervalMS int64         `json:"interval_ms"`
+	RTTMS      float64       `json:"rtt_ms"`
+	N          int           `json:"n"`
+	Digest     string        `json:"digest"` // of the list
+	Limits     engine.Limits `json:"limits"`
+	Quorum     int           `json:"quorum"` // percent
+	ColdStart  bool          `json:"cold_start"`
+	Strict     bool          `json:"strict"`
+	Seed       uint64        `json:"seed"`
+	Keys       int           `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
 }
 
 // GossipChange is something that happened in gossip: what the history and the watch of
@@ -66,7 +83,7 @@ func (g *gossiper) now() (*gossipSetup, *gossip.Agent) {
 func statusOf(setup *gossipSetup, agent *gossip.Agent) GossipStatus {
 	switch {
 	case agent != nil:
-		s := agent.Snapshot()
+		s := agent.Status()
 		return GossipStatus{stateOf(&s), &s}
 	case setup != nil:
 		return GossipStatus{State: GossipStopped}
@@ -74,7 +91,7 @@ func statusOf(setup *gossipSetup, agent *gossip.Agent) GossipStatus {
 	return GossipStatus{State: GossipNone}
 }
 
-func stateOf(s *gossip.Snapshot) GossipState {
+func stateOf(s *gossip.Status) GossipState {
 	switch {
 	case s.Stopped:
 		return GossipExcluded
@@ -91,24 +108,23 @@ func (n *Node) GossipParams() (GossipParams, error) {
 		return GossipParams{}, cli.Hint(gossipFailure(syscall.ESRCH, "gossip has no parameters yet"),
 			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
 	}
-	p := GossipParams{State: statusOf(setup, agent).State, Params: setup.params(agent)}
-	for i := range setup.list.Len() {
-		p.NIDs = append(p.NIDs, setup.list.NID(i))
-	}
-	return p, nil
+	s := statusOf(setup, agent)
+	return GossipParams{State: s.State, Params: setup.params(s.Snapshot), NIDs: setup.list.NIDs()}, nil
 }
 
-// params returns the parameters in force: of the agent, if there is one.
-func (s *gossipSetup) params(agent *gossip.Agent) gossip.Params {
-	if agent != nil {
-		return agent.Params()
-	}
-	limits, _ := s.cfg.Limits(s.list.Len()) // init has checked it
-	return gossip.Params{
+// params returns the parameters in force, those of the agent with this status if there is
+// one.
+func (s *gossipSetup) params(running *gossip.Status) GossipNumbers {
+	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // init has checked it
+	p := GossipNumbers{
 		Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
 		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
 		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
 	}
+	if running != nil {
+		p.Self, p.N, p.Digest, p.Limits, p.Keys = running.Self, running.N, running.Digest, running.Limits, running.Keys
+	}
+	return p
 }
 
 // GossipHistory returns the last changes, the oldest first, those of agents
@@ -133,8 +149,8 @@ func (g *gossiper) changes(agent *gossip.Agent) (list []GossipChange) {
 	return list
 }
 
-func newGossipChange(began time.Time, c gossip.Change) GossipChange {
-	return GossipChange{config.GossipSource, began.Add(c.At), c.Clock, c.Event, c.NID, c.Aliveness}
+func newGossipChange(began time.Time, e gossip.Event) GossipChange {
+	return GossipChange{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
 }
 
 // began returns when the clock began. It is the same each time, so that the

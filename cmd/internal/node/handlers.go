@@ -84,9 +84,9 @@ type handlerError struct{ name string }
 func (e *handlerError) Error() string { return "there is no handler " + e.name }
 func (*handlerError) Unwrap() error   { return syscall.ENOENT }
 
-// changed tells the handlers of a change in gossip. The time is that in GossipHistory.
-func (g *gossiper) changed(c gossip.Change) {
-	g.node.handlers.Tell(config.GossipSource+"."+c.Event.String(), newGossipChange(g.began(), c))
+// changed tells the handlers of an event in gossip. The time is that in GossipHistory.
+func (g *gossiper) changed(e gossip.Event) {
+	g.node.handlers.Tell(config.GossipSource+"."+e.Kind.String(), newGossipChange(g.began(), e))
 }
 
 // eventName is the name of an event of a zone as handlers select it.

@@ -172,7 +172,7 @@ func (h *healthRoles) listed(now gossipSeen) []nid.NID {
 	var ids []nid.NID
 	switch {
 	case now.agent != nil:
-		s := now.agent.Snapshot()
+		s := now.agent.Status()
 		for i := range s.Participants {
 			ids = append(ids, s.Participants[i].NID)
 		}

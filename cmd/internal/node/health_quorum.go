@@ -47,7 +47,7 @@ type NoQuorum struct {
 
 // sight is what the server role knows of discovery when it has no quorum.
 type sight struct {
-	gossip  *gossip.Snapshot // nil: it does not run
+	gossip  *gossip.Status // nil: it does not run
 	unsure  bool
 	known   int
 	alive   int
@@ -98,7 +98,7 @@ func (s *sight) lack() QuorumLack {
 }
 
 // begin notes how far gossip is with its first cycles.
-func (q *NoQuorum) begin(s *gossip.Snapshot, cycles int) {
+func (q *NoQuorum) begin(s *gossip.Status, cycles int) {
 	q.Cycle, q.Cycles = s.Cycle, cycles
 	if left := cycles + 1 - int(min(s.Cycle, uint64(cycles))); left > 0 {
 		q.LeftMS = (time.Duration(left) * s.Interval).Milliseconds()
@@ -130,7 +130,7 @@ func (s *sight) seen() string {
 func (h *healthRoles) sight() *sight {
 	s := &sight{unsure: h.view.Unsure()}
 	if _, agent := h.node.gossip.now(); agent != nil {
-		snapshot := agent.Snapshot()
+		snapshot := agent.Status()
 		s.gossip = &snapshot
 	}
 	s.alive, s.known = h.view.Counts()

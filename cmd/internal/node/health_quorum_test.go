@@ -8,15 +8,16 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
 )
 
 // TestNoQuorumReasons: CH-3: what keeps gossip from knowing who is alive goes before
 // what it knows, and each reason has its word, and its numbers.
 func TestNoQuorumReasons(t *testing.T) {
-	listens := gossip.Snapshot{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: gossip.Limits{Dead: 17, Stealth: 21}}
-	speaks := func(cycle uint64) *gossip.Snapshot {
-		return &gossip.Snapshot{Cycle: cycle, Interval: time.Second, Limits: gossip.Limits{Dead: 17, Stealth: 21}}
+	listens := gossip.Status{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: engine.Limits{Dead: 17, Stealth: 21}}
+	speaks := func(cycle uint64) *gossip.Status {
+		return &gossip.Status{Cycle: cycle, Interval: time.Second, Limits: engine.Limits{Dead: 17, Stealth: 21}}
 	}
 	silentAlone, silentStopped := listens, listens
 	silentStopped.Stopped = true
@@ -55,7 +56,7 @@ func TestNoQuorumBounds(t *testing.T) {
 	for i := range 1000 {
 		away = append(away, nid.MustParse(fmt.Sprintf("10.0.%d.%d@tcp", i/200, i%200+1)))
 	}
-	q := (&sight{gossip: &gossip.Snapshot{Cycle: 99}, known: 1001, alive: 1, notSeen: away}).noQuorum()
+	q := (&sight{gossip: &gossip.Status{Cycle: 99}, known: 1001, alive: 1, notSeen: away}).noQuorum()
 	if len(q.NotSeen) != maxNotSeen || !strings.HasSuffix(q.Text, " 10.0.0.8@tcp and 992 more") {
 		t.Errorf("%d NIDs, %q", len(q.NotSeen), q.Text)
 	}

@@ -69,7 +69,7 @@ func (h *healthRoles) startServer() error {
 		return err
 	}
 	if agent, err := h.node.gossip.running(); err == nil {
-		h.warnOfSlow(agent.Snapshot())
+		h.warnOfSlow(agent.Status())
 	}
 	h.log.Info("client health starts", slog.Any("nid", self), slog.Int("servers", len(h.servers)), slog.Int("clients", h.server.Status().Clients))
 	return nil
@@ -77,7 +77,7 @@ func (h *healthRoles) startServer() error {
 
 // warnOfSlow warns when a server that is cut off would evict clients that others
 // have taken over, and these evictions be final, before gossip tells it that it is.
-func (h *healthRoles) warnOfSlow(s gossip.Snapshot) {
+func (h *healthRoles) warnOfSlow(s gossip.Status) {
 	t, _ := h.cfg.Times.Filled() // the configuration was checked
 	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {
 		h.log.Warn("gossip is much slower than evictions: a server that is cut off evicts clients of others before it notices",

@@ -26,7 +26,7 @@ func TestWarnOfSlow(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		h := &healthRoles{log: slog.New(slog.NewTextHandler(&log, nil)), cfg: config.Health{Times: health.Timing{Ping: 5 * time.Second, Evict: test.evict}}}
-		h.warnOfSlow(gossip.Snapshot{Threshold: 16, Interval: test.interval})
+		h.warnOfSlow(gossip.Status{Threshold: 16, Interval: test.interval})
 		if got := strings.Contains(log.String(), "gossip is much slower than evictions"); got != test.warns {
 			t.Errorf("%v, %v: %q", test.interval, test.evict, log.String())
 		}

@@ -159,7 +159,7 @@ func (v *healthView) snapshot() (list []heardOf) {
 
 // attach has an agent of gossip tell from now on.
 func (v *healthView) attach(agent *gossip.Agent, now time.Duration) {
-	s := agent.Snapshot()
+	s := agent.Status()
 	v.mu.Lock()
 	v.settling = len(v.told) > 0
 	v.until = now + time.Duration(s.Threshold+1)*s.Interval
@@ -211,7 +211,7 @@ func (v *healthView) look(now time.Duration) {
 	if agent == nil {
 		return
 	}
-	s := agent.Snapshot()
+	s := agent.Status()
 	v.mu.Lock()
 	if v.agent == agent {
 		v.excluded = s.Stopped

@@ -57,7 +57,7 @@ func always(set func(keyring.Keys)) func(keyring.Keys) error {
 
 func (g *gossiper) countKeys(k *KeysStatus) {
 	if agent, err := g.running(); err == nil {
-		s := agent.Snapshot()
+		s := agent.Status()
 		k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.Stats.NotSigned
 		return
 	}

@@ -103,8 +103,6 @@ func newSlowCluster(t *testing.T, n int) *slowCluster {
 	for i := range n {
 		c.ids = append(c.ids, nid.MustParse(fmt.Sprintf("10.0.0.%d@tcp", i+1)))
 	}
-	list, err := gossip.NewList(c.ids)
-	c.must(err)
 	var network memoryNet
 	var members []zone.ID
 	for i, id := range c.ids {
@@ -123,7 +121,7 @@ func newSlowCluster(t *testing.T, n int) *slowCluster {
 		members = append(members, member)
 	}
 	for i, table := range c.tables {
-		g, err := gossip.Start(table, list, gossip.AgentConfig{Config: gossip.Config{Interval: 200 * time.Millisecond, ColdStart: true}})
+		g, err := gossip.New(table, gossip.Config{Participants: c.ids, Interval: 200 * time.Millisecond, ColdStart: true})
 		c.must(err)
 		c.gossips = append(c.gossips, g)
 		z, err := zone.Start(table, zone.AgentConfig{Config: zone.Config{Zone: "z", Self: members[i], Bootstrap: members[:1]}})
@@ -237,7 +235,7 @@ func (c *slowCluster) stop() {
 	cancel()
 	for i, table := range c.tables {
 		c.zones[i].Stop()
-		c.gossips[i].Stop()
+		_ = c.gossips[i].Close(c.t.Context())
 		_ = table.Node().Shutdown(ctx)
 		table.Close()
 	}

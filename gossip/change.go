@@ -1,0 +1,65 @@
+package gossip
+
+import (
+	"ulnet/gossip/engine"
+	"ulnet/lnet/nid"
+)
+
+// Stage makes the node understand a list that is to replace the present one,
+// besides that. It may be one without this node, which then leaves with Commit.
+// A list that was staged before is replaced. The error is an *[Error].
+func (a *Agent) Stage(participants []nid.NID) error {
+	list, err := engine.NewList(participants)
+	if err != nil {
+		return err
+	}
+	self, err := selfOf(a.table, list)
+	switch {
+	case self == severalSelves:
+		return err
+	case self >= 0 && list.NID(self) != a.self:
+		return wrong("%v of this node takes part, and is replaced by %v in the list: stop and start for that", a.self, list.NID(self))
+	}
+	return a.change(engine.Input{Kind: engine.Stage, List: list, Self: self}, func() error { return a.m.CanStage(list) })
+}
+
+// Commit changes to the list that was staged, when all who are alive are known
+// to have staged it, too; otherwise the error is an *[Error] with NIDs. Other errors
+// have none.
+func (a *Agent) Commit() error {
+	return a.change(engine.Input{Kind: engine.Commit}, func() error {
+		s := a.m.RollStatus()
+		if missing := s.Missing(); len(missing) > 0 {
+			return &Error{Why: "not known to have staged the list", NIDs: missing}
+		}
+		return a.m.CanCommit()
+	})
+}
+
+// CommitAnyway is Commit without regard to the others. Those that have not
+// staged the list do not understand this node any more.
+func (a *Agent) CommitAnyway() error {
+	return a.change(engine.Input{Kind: engine.Commit}, a.m.CanCommit)
+}
+
+// Cancel gives up a list that was staged and not committed.
+func (a *Agent) Cancel() error {
+	return a.change(engine.Input{Kind: engine.Cancel}, a.m.CanCommit)
+}
+
+// change steps the machine on what is asked, if check has no objection.
+func (a *Agent) change(in engine.Input, check func() error) (err error) {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	a.runner.Inspect(func() { err = check() })
+	if err == nil {
+		a.runner.Do(in)
+	}
+	return err
+}
+
+// RollStatus returns how far a change of the list is.
+func (a *Agent) RollStatus() (s RollStatus) {
+	a.runner.Inspect(func() { s = a.m.RollStatus() })
+	return s
+}

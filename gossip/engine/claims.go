@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// claim is the clock of a peer that is out of step with ours.
+type claim struct {
+	from  nid.NID
+	clock uint64
+	first uint64 // own cycle since when the peer has told about this clock
+	last  uint64 // own cycle in which it last did
+}
+
+// claims are those of the peers that were last heard out of step, one for each. Two
+// peers are enough for a decision, so that more than maxClaims need not be remembered.
+type claims []claim
+
+const maxClaims = 16
+
+// add notes the clock of a message that is out of step. What the peer said before
+// counts on if it agrees with it and is recent.
+func (c *claims) add(n claim, within int, tolerance uint64) {
+	old := c.find(n.from)
+	switch {
+	case old != nil && n.last-old.last <= uint64(within) && apart(old.clock, n.clock) <= tolerance:
+		n.first = old.first
+		*old = n
+	case old != nil:
+		*old = n
+	case len(*c) < maxClaims:
+		*c = append(*c, n)
+	default:
+		*c.oldest() = n
+	}
+}
+
+// find returns what a peer said, nil for nothing.
+func (c claims) find(from nid.NID) *claim {
+	for i := range c {
+		if c[i].from == from {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+// oldest returns the claim that was repeated least recently. There must be one.
+func (c claims) oldest() *claim {
+	at := &c[0]
+	for i := range c {
+		if c[i].last < at.last {
+			at = &c[i]
+		}
+	}
+	return at
+}
+
+// remove forgets what a peer said that is in step.
+func (c *claims) remove(from nid.NID) {
+	*c = slices.DeleteFunc(*c, func(n claim) bool { return n.from == from })
+}
+
+// vote is how many peers that are out of step say the same.
+type vote struct {
+	agree, differ int
+	first         uint64 // own cycle since when one of those that agree has said so
+	highest       uint64 // of their clocks
+}
+
+// vote counts the peers that told about the same clock within the last cycles, and those
+// that told another one.
+func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
+	v := vote{first: cycle}
+	for i := range c {
+		switch n := &c[i]; {
+		case n.clock >= maxClock || cycle-n.last > uint64(within):
+		case apart(n.clock, clock) <= tolerance:
+			v.agree++
+			v.first, v.highest = min(v.first, n.first), max(v.highest, n.clock)
+		default:
+			v.differ++
+		}
+	}
+	return v
+}
+
+func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }

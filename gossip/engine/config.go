@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"math/bits"
+	"time"
+
+	"ulnet/portals/keyring"
+)
+
+// MinInterval is the shortest interval: below it jitter disturbs the protocol
+// (seed 003, Initialization).
+const MinInterval = 200 * time.Millisecond
+
+// maxInterval is local policy; a message has room for 49 days.
+const maxInterval = time.Hour
+
+// Config configures a [Machine]. The zero value of a field means its default;
+// negative numbers mean zero where zero is possible.
+type Config struct {
+	// Interval between gossip cycles, the same on all participants; at least
+	// MinInterval and RTT/2. Required.
+	Interval time.Duration
+	// RTT is the estimated round trip time of the network.
+	RTT time.Duration
+
+	// A participant is dead when it was last heard of more than
+	// DeadFactor·⌈log2 N⌉ + DeadSlack + Fudge cycles ago, but not before
+	// DeadFloor. Defaults 2, 4 and 16.
+	DeadFactor, DeadSlack, DeadFloor int
+	// Fudge is by how many cycles more than needed an entry of a reply is
+	// fresher than the peer's. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
+	Fudge int
+	// Obsolete is how far behind the clock of a message may be. Default
+	// 4·⌈log2 N⌉, at least 40.
+	Obsolete int
+	// Quorum is the percentage of participants, this one included, that more
+	// than that must be alive. Default 50.
+	Quorum int
+	// ColdStart speaks at once, for a cluster that starts as a whole, instead
+	// of being silent until all others think that this one is dead.
+	ColdStart bool
+	// Strict keeps to the letter of the design: the base-2 logarithm for every
+	// limit, one that disagrees stops all who hear it, and pauses go unnoticed.
+	Strict bool
+	// Keys, if there are any, are those of the cluster: messages carry a code that only
+	// those with a key can make, and others are dropped.
+	Keys keyring.Keys
+	// Seed is for the choice of partners and the phase of the cycles, together with the
+	// NID: nodes with the same seed draw differently.
+	Seed uint64
+	// Columns, if not 0, tracks the first participants only. It is for
+	// simulations, in which all nodes must use the same.
+	Columns int
+	// Trace remembers through whom each participant was last heard of, about
+	// 50 bytes each.
+	Trace bool
+}
+
+// Limits are what follows from a Config and the number of participants, in
+// cycles unless noted.
+type Limits struct {
+	Dead     int // older than this is dead
+	Again    int // who is not alive has to be at most as old to become it
+	Overdue  int // a partner that is older is probably dead: its cycle has a second partner; 0: never
+	Obsolete int // units of the clock
+	Fudge    int
+	Stealth  int // silence after a start
+	VeryOld  int // own age in a ping that ends it early
+	Resync   int // cycles in which a node that was paused reports no change
+}
+
+// Limits checks the configuration for n participants. The error is an *[Error].
+func (c Config) Limits(n int) (Limits, error) {
+	switch {
+	case c.Interval < MinInterval:
+		return Limits{}, invalid("interval %v is below %v", c.Interval, MinInterval)
+	case c.Interval < c.RTT/2:
+		return Limits{}, invalid("interval %v is below half the round trip time of %v", c.Interval, c.RTT)
+	case c.Interval%time.Millisecond != 0:
+		return Limits{}, invalid("interval %v is no whole number of milliseconds", c.Interval)
+	case c.Interval > maxInterval:
+		return Limits{}, invalid("interval %v is above %v", c.Interval, maxInterval)
+	case c.Quorum > 99:
+		return Limits{}, invalid("a quorum of more than %d %% cannot be", c.Quorum)
+	case max(c.DeadFactor, c.DeadSlack, c.DeadFloor) > oldest:
+		return Limits{}, invalid("participants would be dead after more than %d cycles, by dead factor and slack", oldest-1)
+	}
+	up := bits.Len(uint(n - 1)) // ⌈log2 n⌉
+	down := bits.Len(uint(n)) - 1
+	l := Limits{Fudge: choose(c.Fudge, down/4)}
+	if l.Fudge > down/2 {
+		return Limits{}, invalid("fudge %d is above %d, half the logarithm of %d participants", l.Fudge, down/2, n)
+	}
+	if c.Strict {
+		l.Dead, l.Obsolete = max(up, 1), max(up, 1)
+		l.Again = l.Dead
+	} else {
+		l.Dead = max(choose(c.DeadFloor, 16), choose(c.DeadFactor, 2)*up+choose(c.DeadSlack, 4)+l.Fudge)
+		l.Obsolete = choose(c.Obsolete, max(4*up, 40))
+		// Not all find a participant dead in the same cycle. Without a gap, the
+		// first would hear from the last that it is alive, and then die again.
+		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
+		// News takes log2 N cycles to reach everybody: the living are rarely older than this,
+		// and there is time left to hear of them. Those who are not alive are older.
+		l.Overdue = min(max(l.Dead-up-2, (l.Dead+1)/2), l.Again)
+	}
+	if l.Dead >= oldest || l.Dead < 1 {
+		return Limits{}, invalid("participants would be dead after %d cycles: want 1 to %d, by dead factor and slack", l.Dead, oldest-1)
+	}
+	l.Stealth = l.Dead + up + 4
+	l.VeryOld = min(l.Stealth, oldest)
+	l.Resync = up + 2
+	return l, nil
+}
+
+func choose(value, byDefault int) int {
+	if value == 0 {
+		return byDefault
+	}
+	return max(value, 0)
+}

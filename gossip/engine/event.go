@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// EventKind tells events apart.
+type EventKind uint8
+
+// The kinds of events, with the fields of [Event] that they use.
+const (
+	Died         EventKind = iota // NID, Aliveness: was alive and is not any more
+	CameAlive                     // NID, Aliveness
+	QuorumWon                     // Alive
+	QuorumLost                    // Alive
+	Disagreed                     // NID: its parameters are not ours; told once for each
+	Stopped                       // NID: we take part no more, because ours are wrong
+	Left                          // we take part no more, because the new list is without us
+	SpeaksUp                      // the silence after the start has ended
+	Paused                        // Cycles: that were missed
+	Resynced                      // health is reported again
+	Realigned                     // our clock was out of step with all others, and has been set
+	NotSigned                     // NID: its messages are not signed with our keys; told once for each
+	ClockRefused                  // NID: its clock is impossible; told at most once in as many cycles as one dies in
+)
+
+// Event is something to tell.
+type Event struct {
+	Kind      EventKind
+	NID       nid.NID
+	Aliveness uint64 // how often it has died
+	Alive     int
+	Cycles    uint64
+	Clock     uint64
+	Message   bool   // a message is the cause,
+	Header    uint64 // with this clock
+}
+
+var eventNames = [...]string{
+	Died: "died", CameAlive: "alive", QuorumWon: "quorum", QuorumLost: "no-quorum", Disagreed: "disagreed",
+	Stopped: "stopped", Left: "left", SpeaksUp: "speaks-up", Paused: "paused", Resynced: "resynced",
+	Realigned: "realigned", NotSigned: "not-signed", ClockRefused: "clock-refused",
+}
+
+// EventNames returns the names of all kinds of events.
+func EventNames() []string { return slices.Clone(eventNames[:]) }
+
+// String returns the name of the kind.
+func (k EventKind) String() string { return eventNames[k] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

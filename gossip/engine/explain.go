@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// heard is through whom something was last learned of a participant.
+type heard struct {
+	via   nid.NID
+	cycle uint64 // own cycle
+	clock uint64
+	age   uint8 // that it had then
+}
+
+// Explanation is why a participant is thought to be alive or dead.
+type Explanation struct {
+	Participant
+	Self      bool `json:"self,omitempty"`
+	Threshold int  `json:"threshold"` // dead is who is older
+	// The last news: in which cycle of ours, how many cycles ago, with which of
+	// our clocks, from whom (the participant itself, if it is the same), and how
+	// old the life sign was then. Only with Config.Trace, and if Heard.
+	Heard    bool    `json:"heard"`
+	Cycle    uint64  `json:"cycle,omitempty"`
+	Ago      uint64  `json:"ago,omitempty"`
+	Clock    uint64  `json:"clock,omitempty"`
+	Via      nid.NID `json:"via,omitzero"`
+	AgeThen  uint8   `json:"age_then,omitempty"`
+	Resync   bool    `json:"resync,omitempty"` // after a pause of ours: health is as it was before
+	Silent   bool    `json:"silent,omitempty"` // we are: nobody knows us yet
+	Interval int64   `json:"interval_ms"`
+	// Why its messages are dropped, and its clock then. NotRefused: they are not, as far
+	// as is known.
+	Refused      Refusal `json:"refused,omitempty"`
+	RefusedClock uint64  `json:"refused_clock,omitempty"`
+	OwnClock     uint64  `json:"own_clock"`
+}
+
+// Refusal is why messages of a participant are dropped.
+type Refusal uint8
+
+// The reasons.
+const (
+	NotRefused   Refusal = iota
+	RefusedCode          // they are not signed with our keys, or signed and we have none
+	RefusedAhead         // its clock is far ahead of ours
+	RefusedOld           // its clock is far behind ours
+)
+
+var refusals = [...]string{"", "not-signed", "clock-ahead", "clock-behind"}
+
+// String returns the word for it, none for NotRefused.
+func (r Refusal) String() string { return refusals[r] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Refusal) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// refusal returns why messages of a participant are dropped, and its clock.
+func (m *Machine) refusal(id nid.NID) (why Refusal, clock uint64) {
+	if m.params.unsigned[id] {
+		return RefusedCode, 0
+	}
+	switch c := m.clock.claims.find(id); {
+	case c == nil || m.cycle-c.last > uint64(m.limits.Dead):
+		return NotRefused, 0
+	case c.clock > m.clock.value:
+		return RefusedAhead, c.clock
+	default:
+		return RefusedOld, c.clock
+	}
+}
+
+// Explain tells what is known of a participant, and whence; false if it is not
+// in the list.
+func (m *Machine) Explain(id nid.NID) (Explanation, bool) {
+	i := m.list.Index(id)
+	if i < 0 {
+		return Explanation{}, false
+	}
+	e := Explanation{
+		Participant: m.Participant(i), Self: i == m.self, Threshold: m.limits.Dead,
+		Resync: m.pause.resync, Silent: m.stealth.silent, Interval: int64(m.cfg.Interval / time.Millisecond),
+	}
+	e.OwnClock = m.clock.value
+	e.Refused, e.RefusedClock = m.refusal(id)
+	if i < len(m.trace) && m.trace[i].via.IsValid() {
+		t := m.trace[i]
+		e.Heard, e.Cycle, e.Ago, e.Clock, e.Via, e.AgeThen = true, t.cycle, m.cycle-t.cycle, t.clock, t.via, t.age
+	}
+	return e, true
+}

@@ -1,0 +1,42 @@
+package engine
+
+// foreign is a list that is not the one we speak, and how the two relate.
+type foreign struct {
+	list   *List
+	ours   []int32   // its index to our index, -1 if we do not have it
+	vector ageVector // scratch in our order
+	theirs ageVector // scratch in its order
+}
+
+func newForeign(list, ours *List) *foreign {
+	f := &foreign{list: list, ours: make([]int32, list.Len())}
+	for i := range f.ours {
+		f.ours[i] = int32(ours.Index(list.NID(i)))
+	}
+	f.vector, f.theirs = newAgeVector(ours.Len()), newAgeVector(list.Len())
+	return f
+}
+
+func (f *foreign) toOurs(i int) int { return int(f.ours[i]) }
+
+// translate puts a vector of its order into ours; valid until the next call.
+func (f *foreign) translate(theirs []byte) []byte {
+	f.vector.forget()
+	for i, age := range theirs {
+		if k := f.ours[i]; k >= 0 {
+			f.vector.bytes[k] = age
+		}
+	}
+	return f.vector.Bytes()
+}
+
+// render puts our vector into its order; valid until the next call.
+func (f *foreign) render(ours ageVector) ageVector {
+	f.theirs.forget()
+	for i, k := range f.ours {
+		if k >= 0 {
+			f.theirs.bytes[i] = ours.bytes[k]
+		}
+	}
+	return f.theirs
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"math/bits"
+
+	"ulnet/lnet/nid"
+)
+
+// health is who is alive, as last reported.
+type health struct {
+	alive   []byte // a bit for each entry
+	scratch []byte
+	count   int
+	died    map[int]uint64     // how often each has died, for those that have
+	left    map[nid.NID]uint64 // the same of those that have left the list
+	changed bool               // since the last review
+	total   int
+	percent int
+	quorum  bool
+}
+
+func (h *health) init(columns, total, percent int) {
+	size := (columns + lanes - 1) / lanes
+	h.alive, h.scratch = make([]byte, size), make([]byte, size)
+	h.died, h.count = make(map[int]uint64), 0
+	h.total, h.percent = total, percent
+}
+
+func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
+
+// review tells whose health has changed (seed 003, Determining Participant
+// Health), and whether the quorum has.
+func (m *Machine) review(out *Output) {
+	h := &m.health
+	if !h.changed || m.pause.holds(m.cycle) {
+		return
+	}
+	h.changed = false
+	h.count = m.ages.alive(byte(m.limits.Dead), byte(m.limits.Again), h.alive, h.scratch)
+	for i, now := range h.scratch {
+		for diff := now ^ h.alive[i]; diff != 0; diff &= diff - 1 {
+			k := bits.TrailingZeros8(diff)
+			m.turned(i*lanes+k, now>>k&1 != 0, out)
+		}
+	}
+	h.alive, h.scratch = h.scratch, h.alive
+	m.judgeQuorum(out)
+}
+
+// turned tells that a participant has died or come alive.
+func (m *Machine) turned(i int, alive bool, out *Output) {
+	kind := CameAlive
+	if !alive {
+		kind = Died
+		m.health.died[i]++
+	}
+	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
+}
+
+// leaves keeps how often one has died that is not in the list any more. Should
+// it join again, users see that it was gone.
+func (h *health) leaves(id nid.NID, died uint64) {
+	if died == 0 {
+		return
+	}
+	if h.left == nil {
+		h.left = make(map[nid.NID]uint64)
+	}
+	h.left[id] = died
+}
+
+// joins takes up what leaves kept.
+func (h *health) joins(id nid.NID, i int) {
+	if died := h.left[id]; died > 0 {
+		h.died[i] = died
+		delete(h.left, id)
+	}
+}
+
+// judgeQuorum compares the living with all participants; both include us.
+// Without all columns there is nothing to compare.
+func (m *Machine) judgeQuorum(out *Output) {
+	h := &m.health
+	if m.ages.n < h.total {
+		return
+	}
+	quorum := h.count*100 > h.percent*h.total
+	if quorum == h.quorum {
+		return
+	}
+	h.quorum = quorum
+	kind := QuorumLost
+	if quorum {
+		kind = QuorumWon
+	}
+	m.tell(out, Event{Kind: kind, Alive: h.count})
+}
+
+// tell appends an event.
+func (m *Machine) tell(out *Output, e Event) {
+	e.Clock = m.clock.value
+	if m.message {
+		e.Message, e.Header = true, m.messageClock
+	}
+	out.Events = append(out.Events, e)
+}

@@ -1,0 +1,89 @@
+package engine
+
+// Bounds of what a message's clock may be.
+const (
+	// maxClock is never accepted from here on, and never kept: at the shortest
+	// interval and the fastest pace a clock needs 4000 years to come here by itself.
+	maxClock = 1 << 40
+	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
+)
+
+// clockRate is about how many units the clock makes in a cycle, and fastest more
+// than it ever makes.
+const (
+	clockRate = 5
+	fastest   = 8
+)
+
+// lamport is the clock of global gossip cycles (seed 003, Lamport clock). It
+// runs at four to six units a cycle, because a ping and its reply each add one
+// to the tick.
+type lamport struct {
+	value uint64
+	// Who was last found in sync with us, and in which of our cycles: the last
+	// one, and the last one that differs from it.
+	peers  [2]int
+	cycles [2]uint64
+	since  uint64 // own cycle of the last that was in sync, or in which that was lost
+
+	// tokens are by how many units messages may advance a clock that is in sync
+	// (token bucket): one peer alone must not make it run away from the others.
+	tokens uint64
+	claims claims
+	ahead  uint64 // own cycle since when clocks far ahead come and none in step; 0: none
+}
+
+// tick begins a cycle.
+func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
+	c.value++
+	c.tokens = min(c.tokens+fastest, uint64(max(l.Obsolete/2, fastest)))
+	if c.inSync(cycle, l.Dead, peers) {
+		c.since = cycle
+	}
+}
+
+// sync takes over the clock of an accepted message, as far as the tokens last if it
+// is limited.
+func (c *lamport) sync(header uint64, limited bool) {
+	if header < c.value {
+		return
+	}
+	step := header + 1 - c.value
+	if limited {
+		step = min(step, c.tokens)
+		c.tokens -= step
+	}
+	c.value += step
+}
+
+// note remembers that a peer's clock was within the limit of ours.
+func (c *lamport) note(peer int, cycle uint64) {
+	if c.cycles[0] == 0 || c.peers[0] != peer {
+		c.peers[1], c.cycles[1] = c.peers[0], c.cycles[0]
+	}
+	c.peers[0], c.cycles[0] = peer, cycle
+}
+
+// inSync reports whether two peers, or the only other one, were in sync with us
+// within the last cycles.
+func (c *lamport) inSync(cycle uint64, within, peers int) bool {
+	last := c.cycles[min(1, peers-1)]
+	return last > 0 && cycle-last <= uint64(within)
+}
+
+// inStep is how many of the two peers that were last in sync with us were so within
+// the last cycles.
+func (c *lamport) inStep(cycle uint64, within int) (n int) {
+	for _, last := range c.cycles {
+		if last > 0 && cycle-last <= uint64(within) {
+			n++
+		}
+	}
+	return n
+}
+
+// lost forgets which peers were in sync and which were not: our own clock stood still,
+// or has been set.
+func (c *lamport) lost(cycle uint64) {
+	c.cycles, c.since, c.ahead, c.claims = [2]uint64{}, cycle, 0, c.claims[:0]
+}

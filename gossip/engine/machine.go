@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// Kind tells inputs apart.
+type Kind uint8
+
+// The kinds of inputs.
+const (
+	Timer  Kind = iota
+	Ping        // a ping arrived
+	Reply       // a reply arrived
+	Stage       // List: the list to change to
+	Commit      // change to the staged list
+	Cancel      // do not change to it
+)
+
+// Input is what a [Machine] steps on; the zero value is the timer.
+type Input struct {
+	Kind Kind
+	From nid.NID // of a message: who sent it
+	Data []byte  // of a message; valid during Step
+	List *List
+	Self int // with List: our index there
+}
+
+// Output is what a [Machine] wants done.
+type Output struct {
+	Sends  []Send
+	Events []Event
+	// Buf holds the data of Sends. It belongs to the caller after Step.
+	Buf []byte
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() { o.Sends, o.Events, o.Buf = o.Sends[:0], o.Events[:0], o.Buf[:0] }
+
+// Send is a message to send.
+type Send struct {
+	To    nid.NID
+	Reply bool // otherwise a ping
+	Begin int  // Data is Buf[Begin:End]
+	End   int
+}
+
+// Data returns the message, part of o.Buf.
+func (s *Send) Data(o *Output) []byte { return o.Buf[s.Begin:s.End] }
+
+// Machine takes part in the gossip of one cluster (seed 003, with the decisions listed
+// in the package text). See machine.Machine.
+type Machine struct {
+	cfg    Config
+	limits Limits
+	list   *List
+	self   int
+	rng    *rand.Rand
+	ring   *keyring.Ring // nil without keys
+
+	clock   lamport
+	ages    ageVector
+	cycle   uint64        // own cycles since the start
+	merged  uint64        // the latest in which the ages of another were merged
+	last    time.Duration // when the last one began, or would have
+	begun   bool
+	stopped bool
+
+	message      bool   // the input is a message
+	messageClock uint64 // and this is its clock
+
+	health  health
+	stealth stealth
+	pause   pause
+	params  agreement
+	roll    roll
+	trace   []heard // nil unless Config.Trace
+	stats   Stats
+}
+
+var _ machine.Machine[Input, Output] = (*Machine)(nil)
+
+// New returns a machine for the participant self of a list. Its first Step
+// begins the protocol.
+func New(cfg Config, list *List, self int) (*Machine, error) {
+	limits, err := cfg.Limits(list.Len())
+	if err != nil {
+		return nil, err
+	}
+	if self < 0 || self >= list.Len() {
+		return nil, invalid("this node is not in the list of %d participants", list.Len())
+	}
+	m := &Machine{cfg: cfg, limits: limits, list: list, self: self}
+	m.ring = cfg.Keys.Ring(label)
+	m.rng = rand.New(rand.NewPCG(cfg.Seed, stream(list.NID(self))))
+	n := m.columns()
+	m.ages = newAgeVector(n)
+	m.health.init(n, list.Len(), choose(cfg.Quorum, 50))
+	m.stealth.silent = !cfg.ColdStart
+	if cfg.Trace {
+		m.trace = make([]heard, n)
+	}
+	m.rejuvenate()
+	if self < n {
+		m.health.alive[self/lanes] |= 1 << (self % lanes)
+	}
+	m.health.changed = true
+	return m, nil
+}
+
+// columns is how many participants have an entry.
+func (m *Machine) columns() int {
+	if m.cfg.Columns > 0 {
+		return min(m.cfg.Columns, m.list.Len())
+	}
+	return m.list.Len()
+}
+
+// rejuvenate keeps our own age at 0 (rule 3).
+func (m *Machine) rejuvenate() {
+	if m.self < m.ages.n {
+		m.ages.bytes[m.self] = 0
+	}
+}
+
+// Step implements machine.Machine.
+func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	if m.stopped {
+		return machine.Never
+	}
+	if !m.begun {
+		m.begun = true
+		m.last = now - time.Duration(m.rng.Int64N(int64(m.cfg.Interval))) // a random phase
+	}
+	m.message = false
+	m.catchUp(now, out)
+	for now-m.last >= m.cfg.Interval && !m.stopped {
+		m.last += m.cfg.Interval
+		m.tick(out)
+	}
+	switch in.Kind {
+	case Ping, Reply:
+		m.receive(in, out)
+	case Stage:
+		m.stage(in)
+	case Commit:
+		m.commit(out)
+	case Cancel:
+		m.cancel()
+	}
+	if m.stopped {
+		return machine.Never
+	}
+	m.review(out)
+	return m.last + m.cfg.Interval
+}
+
+// tick begins a cycle.
+func (m *Machine) tick(out *Output) {
+	m.cycle++
+	m.clock.tick(m.cycle, &m.limits, m.others())
+	if m.clock.value >= maxClock {
+		m.realign(0, out)
+	}
+	m.ages.age()
+	m.rejuvenate()
+	m.health.changed = true
+	m.pause.tick(m, out)
+	m.roll.tick(m)
+	m.review(out)
+	if m.stealth.tick(m, out) {
+		return
+	}
+	to := m.partner()
+	m.ping(to, out)
+	if other := m.second(to); other >= 0 {
+		m.stats.SecondPings++
+		m.ping(other, out)
+	}
+}
+
+// stop ends taking part. Who is told nothing any more knows of nobody alive.
+func (m *Machine) stop(why Event, out *Output) {
+	m.tell(out, why)
+	m.stopped, m.pause = true, pause{}
+	m.ages.forget()
+	m.rejuvenate()
+	m.health.changed = true
+	m.review(out)
+}

@@ -1,0 +1,76 @@
+package engine
+
+// partner draws whom to ping in a cycle: anyone but us, the dead included, for they may
+// have come back (seed 003, State Exchange).
+func (m *Machine) partner() int {
+	i := m.rng.IntN(m.list.Len() - 1)
+	if i >= m.self {
+		i++
+	}
+	return i
+}
+
+// second draws a second partner for a cycle whose first one is probably dead, so that its
+// ping brings no news; -1 if there is none to draw. So each cycle has a partner that
+// answers, however many of the list are dead (local policy): otherwise news of the living
+// spreads so slowly that they get older than the limit. The dead are pinged as often as
+// ever.
+//
+// Two of three are drawn from those that are not overdue, the others from all that may be
+// alive: one that is alive and seems overdue to everybody needs a ping as well.
+func (m *Machine) second(first int) int {
+	if !m.needsSecond(first) {
+		return -1
+	}
+	if m.rng.IntN(3) > 0 {
+		if i := m.among(byte(m.limits.Overdue), first); i >= 0 {
+			return i
+		}
+	}
+	return m.among(byte(m.limits.Dead), first)
+}
+
+// needsSecond reports whether the first partner of a cycle is overdue, or nobody was heard
+// in the last two: many may have just died, and seem alive until they are overdue.
+//
+// In the first cycles after a pause there is no second partner: those that are heard first
+// may have stood still as well, and would confirm each other's clocks.
+func (m *Machine) needsSecond(first int) bool {
+	if m.limits.Overdue == 0 || m.pause.wakes(m) {
+		return false
+	}
+	return m.cycle-m.merged > 2 || first < m.ages.n && int(m.ages.bytes[first]) > m.limits.Overdue
+}
+
+// among draws one of those that are at most so old, but neither us nor another; -1 if
+// there is none.
+func (m *Machine) among(limit byte, other int) int {
+	except, count := [...]int{min(m.self, other), max(m.self, other)}, m.ages.notAbove(limit)
+	old := func(i int) bool { return i >= m.ages.n || m.ages.bytes[i] > limit }
+	for _, e := range except {
+		if !old(e) {
+			count--
+		}
+	}
+	if count <= 0 {
+		return -1
+	}
+	k := m.rng.IntN(count)
+	i := m.ages.find(limit, k)
+	for _, e := range except {
+		if !old(e) && i >= e {
+			k++
+			i = m.ages.find(limit, k)
+		}
+	}
+	return i
+}
+
+// ping sends our ages to a participant.
+func (m *Machine) ping(to int, out *Output) {
+	from := len(out.Buf)
+	out.Buf = m.header(out.Buf)
+	out.Buf = append(out.Buf, m.ages.Bytes()...)
+	m.queue(m.list.NID(to), false, from, out)
+	m.stats.PingsSent++
+}

@@ -1,0 +1,382 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/gossip/wire"
+)
+
+// meet lets the machine hear from everybody in turn for some cycles.
+func (h *harness) meet(cycles int) (events []Event) {
+	h.t.Helper()
+	n := h.list.Len()
+	for i := range cycles {
+		events = append(events, h.cycles(1)...)
+		for k := 1; k < n; k += 2 {
+			h.ping(k, h.params(h.header()), young(n, k)...)
+			events = append(events, h.out.Events...)
+		}
+		_ = i
+	}
+	return events
+}
+
+// TestPause: who stood still brings nobody back: the missed cycles are added
+// before anything else is looked at (GO-A7, GO-65). Strictly they are not.
+func TestPause(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		h := newHarness(t, 16, 0, func(c *Config) { c.Strict = strict })
+		h.meet(20)
+		clock := h.m.Clock()
+		h.now += 6*interval + interval/2 // five cycles missed, the sixth is due
+		header := h.params(h.header())
+		header.Clock = clock + 2
+		h.ping(1, header, young(16, 1)...)
+		want, missed := byte(1+5+1), uint64(5)
+		if strict {
+			want, missed = 2, 0 // merged at once: 1 and a hop
+		}
+		if got := h.m.Ages()[5]; got != want || h.m.Stats().Missed != missed {
+			t.Errorf("strict %v: age %d after %d missed cycles, want %d after %d", strict, got, h.m.Stats().Missed, want, missed)
+		}
+		if !strict && h.m.Clock() != clock+5+1 {
+			t.Errorf("the clock went from %d to %d", clock, h.m.Clock())
+		}
+	}
+}
+
+// TestQuietAfterPause: what waited meanwhile sets the clock and is not merged,
+// until a whole cycle has passed; then the clock tells old from new (GO-A9).
+func TestQuietAfterPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	start := h.m.Clock()
+	h.now += 100 * interval
+	for age := range uint64(100) { // of all ages, the oldest first
+		header := h.params(wire.Header{N: 16, Clock: start + age*5})
+		h.ping(1, header, young(16, 1)...)
+	}
+	for i, age := range h.m.Ages() {
+		if i > 0 && age != unheard {
+			t.Fatalf("participant %d has age %d from a message that waited", i, age)
+		}
+	}
+	if h.m.Stats().Quiet == 0 || h.m.Clock() < start+99*5 {
+		t.Errorf("clock %d after %d, counters %+v", h.m.Clock(), start+99*5, h.m.Stats())
+	}
+	h.cycles(1)
+	old := h.params(wire.Header{N: 16, Clock: start + 60*5})
+	h.ping(1, old, young(16, 1)...)
+	if h.m.Stats().Obsolete == 0 || h.m.Ages()[1] != unheard {
+		t.Error("an old message was merged after the quiet cycle")
+	}
+	h.ping(1, h.params(h.header()), young(16, 1)...)
+	if h.m.Ages()[1] != 1 {
+		t.Error("a new message was not merged after the quiet cycle")
+	}
+}
+
+// TestResync: after a long pause everybody is unheard, and nothing is told
+// until enough was heard: then who lives has always lived (GO-A8, GO-65).
+func TestResync(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	if !h.m.Quorum() || h.m.AliveCount() != 16 {
+		t.Fatalf("quorum %v with %d alive", h.m.Quorum(), h.m.AliveCount())
+	}
+	h.now += 10 * time.Duration(h.m.Limits().Dead) * interval
+	h.step(Input{})
+	events := slices.Clone(h.out.Events)
+	if want := append([]byte{0}, bytes.Repeat([]byte{unheard}, 15)...); !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("ages %v after the pause", h.m.Ages())
+	}
+	if h.m.AliveCount() != 16 || !h.m.Quorum() || !h.m.Unsure() {
+		t.Error("the quorum is lost in resync, or judged")
+	}
+	if events = append(events, h.meet(h.m.Limits().Resync+3)...); h.m.Unsure() {
+		t.Error("still unsure")
+	}
+	if got, want := kinds(events), []EventKind{Paused, Resynced}; !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+// TestResyncAlone: who hears nobody after a pause does not believe in its
+// quorum for ever.
+func TestResyncAlone(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	h.now += 100 * interval
+	h.step(Input{})
+	events := h.cycles(2*h.m.Limits().Stealth + 2)
+	if h.m.Quorum() || h.m.AliveCount() != 1 || !slices.Contains(kinds(events), QuorumLost) {
+		t.Errorf("quorum %v, %d alive, events %v", h.m.Quorum(), h.m.AliveCount(), kinds(events))
+	}
+}
+
+// TestClockShowsPause: a clock far ahead of a node in sync says that the node
+// itself stood still, for its own clock may have, too (GO-A7).
+func TestClockShowsPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	header := h.params(h.header())
+	header.Clock += 40*clockRate + 2
+	h.ping(1, header, young(16, 1)...)
+	h.cycles(2) // one peer alone may be wrong, and two at once may be one
+	h.ping(2, header, young(16, 2)...)
+	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.Ages()[5] != unheard {
+		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.Ages())
+	}
+}
+
+// TestStealth: a started node is silent, listens, and speaks after as long as
+// the others need to find it dead (GO-70, GO-71, GO-A17, GO-A19).
+func TestStealth(t *testing.T) {
+	for _, n := range []int{8, 64, 1000, 65536} {
+		h := newHarness(t, n, 0, func(c *Config) { c.ColdStart = false })
+		limit := h.m.Limits().Stealth
+		if dead := h.m.Limits().Dead; limit <= dead+3 {
+			t.Errorf("%d participants: %d cycles of silence, dead after %d", n, limit, dead)
+		}
+		for range limit {
+			h.cycles(1)
+			if len(h.sends) != 0 {
+				t.Fatalf("%d participants: sent a ping in cycle %d", n, h.m.Cycle())
+			}
+			h.ping(3, h.params(h.header()), append([]byte{5}, young(n, 3)[1:]...)...)
+			if len(h.sends) != 0 {
+				t.Fatalf("%d participants: sent a reply in cycle %d", n, h.m.Cycle())
+			}
+		}
+		if h.m.Ages()[3] != 1 || h.m.Clock() == 0 {
+			t.Errorf("%d participants: does not listen", n)
+		}
+		h.cycles(1)
+		if len(h.sends) != 1 {
+			t.Errorf("%d participants: still silent in cycle %d", n, h.m.Cycle())
+		}
+	}
+}
+
+// TestStealthEndsEarly: when a ping shows that we are long dead, but not when
+// its sender just knows nothing (GO-72, GO-A18).
+func TestStealthEndsEarly(t *testing.T) {
+	for _, c := range []struct {
+		age   func(l Limits) byte
+		speak bool
+	}{
+		{func(l Limits) byte { return byte(l.VeryOld - 1) }, false},
+		{func(l Limits) byte { return byte(l.VeryOld) }, true},
+		{func(Limits) byte { return oldest }, true},
+		{func(Limits) byte { return unheard }, false},
+	} {
+		h := newHarness(t, 16, 0, func(c *Config) { c.ColdStart = false })
+		h.cycles(1)
+		ages := young(16, 3)
+		ages[0] = c.age(h.m.Limits())
+		h.ping(3, h.params(h.header()), ages...)
+		if got := !h.m.Silent(); got != c.speak {
+			t.Errorf("own age %d: speaks %v, want %v", ages[0], got, c.speak)
+		}
+	}
+}
+
+// TestHealth: dead is who is older than the limit, known or not does not
+// matter (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
+// more than half of all (GO-77).
+func TestHealth(t *testing.T) {
+	h := newHarness(t, 6, 0, nil)
+	events := h.cycles(1)
+	h.set(0, 1, 1, 13, 17, 255)
+	h.step(Input{})
+	events = append(events, h.out.Events...)
+	h.set(0, 1, 1, 16, 16, 255) // who is alive may be older than who becomes it
+	h.step(Input{})
+	events = append(events, h.out.Events...)
+	if got, want := kinds(events), []EventKind{CameAlive, CameAlive, CameAlive, QuorumWon}; !slices.Equal(got, want) {
+		t.Fatalf("told %v, want %v", got, want)
+	}
+	for i, want := range []Health{Alive, Alive, Alive, Alive, Dead, Unknown} {
+		if p := h.m.Participant(i); p.Health != want || p.NID != h.list.NID(i) {
+			t.Errorf("participant %d: %+v, want %v", i, p, want)
+		}
+	}
+	events = h.cycles(1) // 3 gets too old
+	if len(events) != 2 || events[0].Kind != Died || events[0].NID != h.list.NID(3) || events[0].Aliveness != 1 || events[1].Kind != QuorumLost {
+		t.Errorf("told %+v", events)
+	}
+	h.ping(3, h.params(h.header()), young(6, 3)...)
+	if p := h.m.Participant(3); p.Health != Alive || p.Aliveness != 1 {
+		t.Errorf("after its return: %+v", p)
+	}
+}
+
+// TestQuorum is the table of CH-3: strictly more than half.
+func TestQuorum(t *testing.T) {
+	for n := 2; n <= 6; n++ {
+		for alive := 1; alive <= n; alive++ {
+			h := newHarness(t, n, 0, nil)
+			ages := bytes.Repeat([]byte{100}, n)
+			copy(ages, make([]byte, alive))
+			h.set(ages...)
+			h.step(Input{})
+			if got, want := h.m.Quorum(), 2*alive > n; got != want {
+				t.Errorf("%d of %d: quorum %v, want %v", alive, n, got, want)
+			}
+		}
+	}
+}
+
+// TestShortPause: what was not heard of during a short pause is not dead
+// before it could be heard of again (GO-A7).
+func TestShortPause(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	dead := h.m.Limits().Dead
+	ages := bytes.Repeat([]byte{byte(dead - 4)}, 16)
+	ages[0] = 0
+	h.set(ages...)
+	h.now += time.Duration(dead/2) * interval // one less is missed: no resync
+	h.step(Input{})
+	events := append(slices.Clone(h.out.Events), h.meet(3)...)
+	if got, want := kinds(events), []EventKind{Paused}; !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	h.cycles(1)
+	h.set(append([]byte{0, 255}, ages[2:]...)...)
+	h.step(Input{})
+	if got := kinds(h.out.Events); !slices.Equal(got, []EventKind{Died}) {
+		t.Errorf("then told %v, want a death", got)
+	}
+}
+
+// TestManyPauses: short ones that leave no time to hear anything between them
+// count as a long one (GO-A8).
+func TestManyPauses(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	var events []Event
+	for range 10 {
+		h.now += time.Duration(h.m.Limits().Dead/2-2) * interval
+		h.ping(1, h.params(h.header()), young(16, 1)...)
+		events = append(events, h.out.Events...)
+	}
+	if !h.m.pause.resync || h.m.AliveCount() != 16 || slices.Contains(kinds(events), Died) {
+		t.Errorf("resync %v, %d alive, told %v", h.m.pause.resync, h.m.AliveCount(), kinds(events))
+	}
+}
+
+// TestResyncEnds: when ⌈log2 N⌉ + 2 cycles have passed with a message in each
+// on average, not sooner and not with fewer (GO-A8).
+func TestResyncEnds(t *testing.T) {
+	for _, missing := range []int{0, 1} {
+		h := newHarness(t, 16, 0, nil)
+		h.meet(20)
+		h.now += 100 * interval
+		h.step(Input{})
+		for range h.m.Limits().Resync - 1 {
+			h.cycles(1)
+		}
+		for range h.m.Limits().Resync - missing {
+			h.ping(1, h.params(h.header()), young(16, 1)...)
+		}
+		if !h.m.pause.resync {
+			t.Fatalf("ended in cycle %d", h.m.pause.cycles)
+		}
+		h.cycles(1)
+		if got := h.m.pause.resync; got != (missing > 0) {
+			t.Errorf("%d messages in %d cycles: resync %v", h.m.pause.accepted, h.m.Limits().Resync, got)
+		}
+	}
+}
+
+// TestNoFlapping: who finds a participant dead before others do does not take
+// their news of it for a return, but that of a real one (GO-73, GO-76).
+// Strictly it does.
+func TestNoFlapping(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		h := newHarness(t, 64, 0, func(c *Config) { c.Strict = strict })
+		h.meet(10)
+		l := h.m.Limits()
+		h.m.ages.bytes[5] = byte(l.Dead)
+		h.cycles(1)
+		ages := young(64, 3)
+		ages[5] = byte(l.Dead - 1) // one hop later at the limit
+		h.ping(3, h.params(h.header()), ages...)
+		p := h.m.Participant(5)
+		if p.Age != uint8(l.Dead) || (p.Health == Alive) != strict || p.Aliveness != 1 {
+			t.Errorf("strict %v: %+v", strict, p)
+		}
+		ages[5] = byte(l.Again - 1)
+		h.ping(3, h.params(h.header()), ages...)
+		if p := h.m.Participant(5); p.Health != Alive || p.Aliveness != 1 {
+			t.Errorf("strict %v: does not come back: %+v", strict, p)
+		}
+	}
+}
+
+// TestPauseAccusesNobody: what lay in the socket while this node stood still has clocks
+// of every moment of that time. Some are in step with ours, others far ahead: no peer is
+// said to have an impossible clock for that. Once this node is sure again, a peer that
+// has one is.
+func TestPauseAccusesNobody(t *testing.T) {
+	h := newHarness(t, 16, 0, nil)
+	h.meet(20)
+	start := h.m.Clock()
+	h.now += 100 * interval
+	h.step(Input{})
+	accused := func() bool {
+		return slices.ContainsFunc(h.out.Events, func(e Event) bool { return e.Kind == ClockRefused })
+	}
+	ping := func(from int, clock uint64) {
+		header := h.params(wire.Header{N: 16, Clock: clock})
+		h.ping(from, header, young(16, from)...)
+	}
+	refused := h.m.Stats().BadClock
+	ping(1, h.m.Clock()+1)
+	ping(2, h.m.Clock()+1)
+	for from := 3; from < 6; from++ {
+		ping(from, start+500)
+		if accused() {
+			t.Errorf("peer %d is said to have an impossible clock", from)
+		}
+	}
+	if h.m.Stats().BadClock == refused {
+		t.Fatal("no clock was refused")
+	}
+	for h.m.Unsure() {
+		h.meet(1)
+	}
+	h.meet(2)
+	if ping(6, h.m.Clock()+10_000); !accused() {
+		t.Error("a clock far ahead of a node that is sure is not told")
+	}
+}
+
+// TestWakesWithOthers (GO-A8): messages of those that have just woken as well say nothing of
+// others. A node that hears nothing else takes nobody for dead until they have had time.
+func TestWakesWithOthers(t *testing.T) {
+	const n = 8
+	h := newHarness(t, n, 0, nil)
+	h.cycles(1)
+	h.ping(3, h.params(h.header()), young(n, 3)...)
+	h.now += 100 * interval
+	h.step(Input{})
+	began, unknown := h.m.Cycle(), bytes.Repeat([]byte{unheard}, n)
+	for h.m.Unsure() {
+		for from := 1; from < 4; from++ {
+			unknown[from] = 0
+			h.ping(from, h.params(h.header()), unknown...)
+			unknown[from] = unheard
+		}
+		if h.cycles(1); h.m.Cycle() > began+1000 {
+			t.Fatal("changes of health are kept back for ever")
+		}
+	}
+	if took := int(h.m.Cycle() - began); took <= h.m.Limits().Dead {
+		t.Errorf("health is reported %d cycles after a pause, when four of eight were heard of; want more than %d", took, h.m.Limits().Dead)
+	}
+}

@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
+
+// roll is a change of the list of participants while the cluster runs
+// (GO-A21): a node that has staged the new list understands both, a node that
+// has committed speaks the new one and still understands the old.
+//
+// Messages carry parameters meanwhile, so that each tells its list. One that
+// speaks the old list while its sender knows the new one, or is an answer in
+// the new list by one that has not committed, carries the digest of the new
+// list besides: so all learn how far each other is.
+type roll struct {
+	other     *foreign // nil: no change is under way
+	committed bool     // then other is the old list
+	self      int      // our index in the new list, -1 if we are not in it
+	seen      map[nid.NID]RollState
+	since     uint64 // own cycle in which the old list was last spoken, once committed
+}
+
+// RollState is how far a participant is with a change of the list.
+type RollState uint8
+
+// The states of a participant, from what it told this node itself.
+const (
+	RollUnknown   RollState = iota // it has told nothing since we staged
+	RollUnstaged                   // it knows the old list only
+	RollOther                      // it has staged a third list
+	RollStaged                     // it understands both lists
+	RollCommitted                  // it speaks the new list
+)
+
+var rollStates = [...]string{"unknown", "unstaged", "other", "staged", "committed"}
+
+// String returns the word for it.
+func (s RollState) String() string { return rollStates[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s RollState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// staged reports whether a list waits for Commit.
+func (r *roll) staged() bool { return r.other != nil && !r.committed }
+
+// index is the index of a NID in the other list, or -1.
+func (r *roll) index(id nid.NID) int {
+	if r.other == nil {
+		return -1
+	}
+	return r.other.list.Index(id)
+}
+
+// newer returns the list that is changed to, if a change is under way.
+func (r *roll) newer(m *Machine) *List {
+	if r.committed {
+		return m.list
+	}
+	return r.other.list
+}
+
+// CanStage says why a list cannot be staged now.
+func (m *Machine) CanStage(l *List) error {
+	switch {
+	case m.stopped:
+		return invalid("stopped")
+	case m.cfg.Columns > 0:
+		return invalid("the list cannot change while only %d columns are tracked", m.cfg.Columns)
+	case m.roll.committed:
+		return invalid("the last change of the list is not over: wait until all that are alive have committed it")
+	case l.Digest() == m.list.Digest():
+		return invalid("this list is in force already")
+	case l.NID(0).Net() != m.list.NID(0).Net():
+		return invalid("the list is of %v: participants are on %v", l.NID(0).Net(), m.list.NID(0).Net())
+	}
+	_, err := m.cfg.Limits(l.Len())
+	return err
+}
+
+// CanCommit says why there is nothing to commit or to cancel now.
+func (m *Machine) CanCommit() error {
+	switch {
+	case m.stopped:
+		return invalid("stopped")
+	case !m.roll.staged():
+		return invalid("no list is staged")
+	}
+	return nil
+}
+
+// stage begins a change, or replaces the one that was staged.
+func (m *Machine) stage(in Input) {
+	if m.CanStage(in.List) != nil {
+		m.stats.BadStages++
+		return
+	}
+	m.roll = roll{other: newForeign(in.List, m.list), self: in.Self, seen: make(map[nid.NID]RollState)}
+}
+
+// cancel gives up a change that was staged, not one that was committed.
+func (m *Machine) cancel() {
+	if !m.roll.staged() {
+		m.stats.BadStages++
+		return
+	}
+	m.roll = roll{}
+}
+
+// spoken returns the list that a message speaks of, or nil for neither of
+// ours. Without parameters the number of participants has to tell. If that is
+// the same in both lists, the sender tells: one that is in one list only, or
+// that spoke the new one before; any other says what we say (who hears of a
+// change adds its parameters, so it has not heard of any).
+func (m *Machine) spoken(msg *incoming) *List {
+	r := &m.roll
+	is := func(l *List) bool {
+		return int(msg.N) == l.Len() && (msg.Flags&wire.FlagParams == 0 || msg.Digest == l.Digest())
+	}
+	ours, other := is(m.list), r.other != nil && is(r.other.list)
+	switch {
+	case ours && other && msg.Flags&wire.FlagParams == 0:
+		switch {
+		case msg.index < 0:
+			return r.other.list
+		case r.index(msg.from) >= 0 && r.seen[msg.from] == RollCommitted:
+			return r.newer(m)
+		}
+		return m.list
+	case ours:
+		return m.list
+	case other:
+		return r.other.list
+	}
+	return nil
+}
+
+// note takes down how far the sender of a message is. An answer may be in a
+// list that its sender does not speak, for our sake.
+func (r *roll) note(m *Machine, msg *incoming) {
+	if r.other == nil || msg.Flags&(wire.FlagParams|wire.FlagStaged) == 0 {
+		return
+	}
+	next := r.newer(m).Digest()
+	state := RollUnstaged
+	switch {
+	case msg.Flags&wire.FlagStaged != 0 && msg.Staged == next:
+		state = RollStaged
+	case msg.Flags&wire.FlagStaged != 0:
+		state = RollOther
+	case msg.Digest == next:
+		state = RollCommitted
+	}
+	if msg.ping || r.seen[msg.from] != RollCommitted {
+		r.seen[msg.from] = state
+	}
+}
+
+// commit changes to the staged list. What is known of those in both goes along.
+func (m *Machine) commit(out *Output) {
+	r := &m.roll
+	switch {
+	case !r.staged():
+		m.stats.BadStages++
+		return
+	case r.self < 0:
+		m.stop(Event{Kind: Left}, out)
+		return
+	}
+	old, f := *m, r.other
+	m.list, m.self = f.list, r.self
+	m.limits, _ = m.cfg.Limits(m.list.Len()) // stage checked it
+	m.ages = newAgeVector(m.list.Len())
+	copy(m.ages.bytes, f.render(old.ages).bytes)
+	m.health.init(m.list.Len(), m.list.Len(), choose(m.cfg.Quorum, 50))
+	m.health.quorum = old.health.quorum
+	if old.trace != nil {
+		m.trace = make([]heard, m.list.Len())
+	}
+	m.clock.lost(m.cycle)
+	back := newForeign(old.list, m.list)
+	for i, k := range back.ours {
+		m.carry(&old, i, int(k), out)
+	}
+	for k, i := range f.ours {
+		if i < 0 {
+			m.health.joins(m.list.NID(k), k)
+		}
+	}
+	m.roll.other, m.roll.committed, m.roll.since = back, true, m.cycle
+	m.rejuvenate()
+	m.health.changed = true
+}
+
+// carry takes participant i of the old list over as participant k, or drops
+// it for -1.
+func (m *Machine) carry(old *Machine, i, k int, out *Output) {
+	died, alive := old.health.died[i], old.health.is(i)
+	switch {
+	case k < 0 && alive:
+		died++
+		m.tell(out, Event{Kind: Died, NID: old.list.NID(i), Aliveness: died})
+		m.health.leaves(old.list.NID(i), died)
+		return
+	case k < 0:
+		m.health.leaves(old.list.NID(i), died)
+		return
+	}
+	if died > 0 {
+		m.health.died[k] = died
+	}
+	if alive {
+		m.health.alive[k/lanes] |= 1 << (k % lanes)
+		m.health.count++
+	}
+	if m.trace != nil {
+		m.trace[k] = old.trace[i]
+	}
+}
+
+// tick begins a cycle. The old list is forgotten when all who are alive have
+// committed, and nobody has spoken it for long enough.
+func (r *roll) tick(m *Machine) {
+	if r.other == nil || !r.committed || m.cycle-r.since <= uint64(m.limits.Dead) {
+		return
+	}
+	for i := range m.list.Len() {
+		if i != m.self && m.health.is(i) && r.seen[m.list.NID(i)] != RollCommitted {
+			return
+		}
+	}
+	*r = roll{}
+}

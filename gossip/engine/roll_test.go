@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
+
+// newListOf is participants from..to of testNIDs.
+func newListOf(t testing.TB, from, to int) *List {
+	t.Helper()
+	l, err := NewList(testNIDs(to)[from:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// stage lets the machine stage a list.
+func (h *harness) stage(l *List) {
+	h.t.Helper()
+	h.step(Input{Kind: Stage, List: l, Self: l.Index(h.list.NID(h.m.self))})
+}
+
+// in is a header about another list, with parameters or without.
+func (h *harness) in(l *List, params bool) wire.Header {
+	header := wire.Header{N: uint32(l.Len()), Clock: h.m.Clock()}
+	if params {
+		header.Flags, header.Interval, header.Digest = wire.FlagParams, interval, l.Digest()
+	}
+	return header
+}
+
+// hear delivers a ping of a participant, in the order of a list.
+func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
+	h.t.Helper()
+	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendBinary(nil), young(l.Len(), l.Index(from))...)})
+}
+
+// TestRollStaged: who has staged understands both lists, maps by NID, answers
+// in the list of the ping and says that it has staged (GO-78, GO-A21).
+func TestRollStaged(t *testing.T) {
+	h := newHarness(t, 8, 2, nil)
+	next := newListOf(t, 2, 12) // 0 and 1 leave, four join
+	h.cycles(10)
+	h.stage(next)
+	h.cycles(1)
+	if header, _ := h.sent(false); header.Digest != h.list.Digest() || header.Flags&wire.FlagStaged == 0 || header.Staged != next.Digest() {
+		t.Errorf("pings with %+v", header)
+	}
+	before := bytes.Clone(h.m.Ages())
+	h.hear(next, h.list.NID(5), h.in(next, true))
+	if header, _ := h.sent(true); header.N != 10 || header.Digest != next.Digest() || header.Flags&wire.FlagStaged == 0 {
+		t.Errorf("answers with %+v", header)
+	}
+	want := []byte{before[0], before[1], 0, 2, 2, 1, 2, 2}
+	if !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("ages %v, want %v", h.m.Ages(), want)
+	}
+	h.hear(next, next.NID(9), h.in(next, false)) // one that joins, past its first cycles
+	if s := h.m.Stats(); s.Strangers+s.Disagreements+s.Malformed != 0 || s.PingsReceived != 2 {
+		t.Errorf("counters %+v", s)
+	}
+}
+
+// TestRollSameNumber: lists of equal length are told apart by the sender where
+// parameters do not (GO-A21).
+func TestRollSameNumber(t *testing.T) {
+	next := newListOf(t, 1, 9) // 0 leaves, 8 joins: index 3 of one is 2 of the other
+	for _, c := range []struct {
+		name    string
+		from    int // of testNIDs
+		told    bool
+		commits bool
+		foreign bool
+	}{
+		{"one that joins", 8, false, false, true},
+		{"one that has committed", 3, true, false, true},
+		{"one that says nothing", 3, false, false, false},
+		{"one that leaves, after our commit", 0, false, true, true},
+		{"one that says nothing, after our commit", 3, false, true, false},
+	} {
+		h := newHarness(t, 8, 4, nil)
+		h.cycles(10)
+		h.stage(next)
+		if c.commits {
+			h.step(Input{Kind: Commit})
+		}
+		from := testNIDs(9)[c.from]
+		if c.told {
+			h.hear(next, from, h.in(next, true))
+		}
+		msg := incoming{from: from, index: h.m.list.Index(from), ping: true, Header: h.in(next, false)}
+		if got := h.m.agreed(&msg, &h.out); !got || (msg.foreign != nil) != c.foreign {
+			t.Errorf("%s: understood %v, as of the other list %v, want %v", c.name, got, msg.foreign != nil, c.foreign)
+		}
+	}
+}
+
+// TestRollIsHeard: who has not staged says which list it speaks while others
+// have, or its messages could be taken for those of the new one (GO-A21).
+func TestRollIsHeard(t *testing.T) {
+	h := newHarness(t, 8, 2, nil)
+	h.cycles(10)
+	if header, _ := h.sent(false); header.Flags&wire.FlagParams != 0 {
+		t.Fatal("parameters after the first cycles")
+	}
+	staged := h.params(h.header())
+	staged.Flags |= wire.FlagStaged
+	staged.Staged[3] = 1
+	h.ping(3, staged, young(8, 3)...)
+	for range h.m.Limits().Dead {
+		h.cycles(1)
+		if header, _ := h.sent(false); header.Flags&wire.FlagParams == 0 {
+			t.Fatalf("no parameters in cycle %d", h.m.Cycle())
+		}
+	}
+	h.cycles(1)
+	if header, _ := h.sent(false); header.Flags&wire.FlagParams != 0 {
+		t.Error("parameters for ever")
+	}
+}
+
+// TestRollCommit: nobody dies or is forgotten by it but who leaves; the old
+// list is understood until all have committed and nobody speaks it (GO-78).
+func TestRollCommit(t *testing.T) {
+	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })
+	h.meet(12)
+	h.m.health.died[7] = 3
+	next := newListOf(t, 2, 10) // 0 and 1 leave, two join
+	h.stage(next)
+	h.step(Input{Kind: Commit})
+	if got := kinds(h.out.Events); !slices.Equal(got, []EventKind{Died, Died}) || h.out.Events[0].NID != h.list.NID(0) {
+		t.Errorf("told %v, want the two that leave", got)
+	}
+	if h.m.Len() != 8 || h.m.AliveCount() != 6 || !h.m.Quorum() || h.m.Participant(5).Aliveness != 3 {
+		t.Errorf("%d participants, %d alive, quorum %v", h.m.Len(), h.m.AliveCount(), h.m.Quorum())
+	}
+	if e, ok := h.m.Explain(h.list.NID(7)); !ok || !e.Heard {
+		t.Errorf("explains %+v, %v", e, ok)
+	}
+	old := h.list
+	others := []int{3, 4, 5, 6, 7, 8, 9}
+	ids := testNIDs(10)
+	for range 2 * h.m.Limits().Dead { // one has not committed
+		h.cycles(1)
+		for _, i := range others[1:] {
+			h.hear(next, ids[i], h.in(next, true))
+		}
+		h.hear(old, ids[3], h.in(old, true))
+		if header, _ := h.sent(true); header.N != 8 || header.Digest != old.Digest() || header.Staged != next.Digest() {
+			t.Fatalf("the old list is answered with %+v", header)
+		}
+	}
+	s := h.m.RollStatus()
+	if !s.Committed || len(s.Members) != 10 || s.Members[3].State != RollUnstaged || s.Members[9].State != RollCommitted || !s.Members[0].Leaves {
+		t.Fatalf("status %+v", s)
+	}
+	if missing := s.Missing(); !slices.Equal(missing, ids[3:4]) {
+		t.Errorf("%v are missing, want %v", missing, ids[3])
+	}
+	for range h.m.Limits().Dead + 2 {
+		h.cycles(1)
+		for _, i := range others {
+			h.hear(next, ids[i], h.in(next, true))
+		}
+	}
+	if s := h.m.RollStatus(); s.Committed || s.NewN != 0 {
+		t.Errorf("the change does not end: %+v", s)
+	}
+	h.hear(old, ids[3], h.in(old, true))
+	if h.m.Stats().Disagreements != 1 {
+		t.Error("the old list is understood for ever")
+	}
+}
+
+// TestRollStates: who is how far, from pings and answers (GO-A21).
+func TestRollStates(t *testing.T) {
+	next := newListOf(t, 0, 10)
+	staged := func(h wire.Header) wire.Header {
+		h.Flags, h.Staged = h.Flags|wire.FlagStaged, next.Digest()
+		return h
+	}
+	other := func(h wire.Header) wire.Header {
+		h.Flags, h.Staged = h.Flags|wire.FlagStaged, wire.Digest{1}
+		return h
+	}
+	h := newHarness(t, 8, 0, nil)
+	old := h.list
+	h.cycles(1)
+	h.stage(next)
+	h.ping(1, h.in(old, true), young(8, 1)...)
+	h.ping(2, staged(h.in(old, true)), young(8, 2)...)
+	h.ping(3, h.in(next, true), young(10, 3)...)
+	h.reply(3, staged(h.in(old, true))) // for our sake
+	h.ping(4, other(h.in(old, true)), young(8, 4)...)
+	h.reply(5, staged(h.in(old, true)))
+	want := []RollState{RollStaged, RollUnstaged, RollStaged, RollCommitted, RollOther, RollStaged, RollUnknown, RollUnknown, RollUnknown, RollUnknown}
+	for i, m := range h.m.RollStatus().Members {
+		if m.State != want[i] || m.Joins != (i >= 8) {
+			t.Errorf("%d before the commit: %+v, want %v", i, m, want[i])
+		}
+	}
+	h.step(Input{Kind: Commit})
+	h.reply(6, staged(h.in(next, true))) // has staged and answers in our list
+	h.reply(7, h.in(next, true))
+	want[0], want[6], want[7] = RollCommitted, RollStaged, RollCommitted
+	for i, m := range h.m.RollStatus().Members {
+		if m.State != want[i] {
+			t.Errorf("%d after the commit: %+v, want %v", i, m, want[i])
+		}
+	}
+}
+
+// TestRollRefused: changes at the wrong time are counted and change nothing.
+func TestRollRefused(t *testing.T) {
+	h := newHarness(t, 8, 2, nil)
+	h.cycles(1)
+	h.step(Input{Kind: Commit})
+	h.step(Input{Kind: Cancel})
+	h.stage(h.list)
+	elsewhere, err := NewList([]nid.NID{nid.MustParse("10.0.0.1@o2ib"), nid.MustParse("10.0.0.2@o2ib")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.step(Input{Kind: Stage, List: elsewhere, Self: -1})
+	if h.m.Stats().BadStages != 4 || h.m.roll.other != nil {
+		t.Errorf("counted %d", h.m.Stats().BadStages)
+	}
+	next := newListOf(t, 0, 9)
+	h.stage(next)
+	h.step(Input{Kind: Cancel})
+	if h.m.roll.other != nil || h.m.Stats().BadStages != 4 {
+		t.Error("a staged list cannot be given up")
+	}
+	h.stage(next)
+	h.step(Input{Kind: Commit})
+	h.stage(newListOf(t, 0, 10))
+	h.step(Input{Kind: Cancel})
+	if h.m.Stats().BadStages != 6 || !h.m.roll.committed || h.m.Len() != 9 {
+		t.Errorf("a change began before the last was over: %+v", h.m.Stats())
+	}
+}
+
+// TestRollLeave: who is not in the new list stops, knows of nobody alive any
+// more and says so.
+func TestRollLeave(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.meet(8)
+	h.stage(newListOf(t, 1, 8))
+	h.out.Reset()
+	h.m.Step(h.now, Input{Kind: Commit}, &h.out)
+	k := kinds(h.out.Events)
+	if !h.m.Stopped() || k[0] != Left || k[len(k)-1] != QuorumLost || len(k) != 9 || h.m.AliveCount() != 1 {
+		t.Errorf("stopped %v, told %v, %d alive", h.m.Stopped(), k, h.m.AliveCount())
+	}
+}

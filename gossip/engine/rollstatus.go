@@ -1,0 +1,80 @@
+package engine
+
+import "ulnet/lnet/nid"
+
+// RollStatus is how far a change of the list of participants is (GO-A21), as
+// far as this node was told by the others themselves: it hears of about two of
+// them in each cycle.
+type RollStatus struct {
+	Staged    bool         `json:"staged"`    // a change waits for Commit here
+	Committed bool         `json:"committed"` // this node has committed, others perhaps not
+	N         int          `json:"n"`         // of the list in force here
+	Digest    string       `json:"digest"`
+	NewN      int          `json:"new_n,omitempty"` // of the list that is changed to
+	NewDigest string       `json:"new_digest,omitempty"`
+	Members   []RollMember `json:"members,omitempty"` // of both lists, by NID
+}
+
+// RollMember is a participant of the old or the new list.
+type RollMember struct {
+	NID    nid.NID   `json:"nid"`
+	State  RollState `json:"state"`
+	Health Health    `json:"health"`
+	Joins  bool      `json:"joins,omitempty"`  // it is in the new list only
+	Leaves bool      `json:"leaves,omitempty"` // it is in the old list only
+}
+
+// RollStatus returns how far a change of the list is.
+func (m *Machine) RollStatus() RollStatus {
+	r := &m.roll
+	s := RollStatus{Staged: r.staged(), Committed: r.committed, N: m.list.Len(), Digest: m.list.Digest().String()}
+	if r.other == nil {
+		return s
+	}
+	next, old := r.newer(m), m.list
+	if r.committed {
+		old = r.other.list
+	}
+	s.NewN, s.NewDigest = next.Len(), next.Digest().String()
+	for i, k := 0, 0; i < old.Len() || k < next.Len(); {
+		switch {
+		case k == next.Len() || i < old.Len() && old.NID(i).Compare(next.NID(k)) < 0:
+			s.Members = append(s.Members, m.rollMember(old.NID(i), false, true))
+			i++
+		case i == old.Len() || old.NID(i).Compare(next.NID(k)) > 0:
+			s.Members = append(s.Members, m.rollMember(next.NID(k), true, false))
+			k++
+		default:
+			s.Members = append(s.Members, m.rollMember(next.NID(k), false, false))
+			i, k = i+1, k+1
+		}
+	}
+	return s
+}
+
+func (m *Machine) rollMember(id nid.NID, joins, leaves bool) RollMember {
+	r := RollMember{NID: id, State: m.roll.seen[id], Joins: joins, Leaves: leaves}
+	i := m.list.Index(id)
+	if i >= 0 {
+		r.Health = m.Participant(i).Health
+	}
+	switch {
+	case i != m.self:
+	case m.roll.committed:
+		r.State = RollCommitted
+	default:
+		r.State = RollStaged
+	}
+	return r
+}
+
+// Missing returns who is alive and has not staged the change, as far as is
+// known. Those that join are not waited for.
+func (s *RollStatus) Missing() (ids []nid.NID) {
+	for _, m := range s.Members {
+		if !m.Joins && m.Health == Alive && m.State < RollStaged {
+			ids = append(ids, m.NID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"ulnet/gossip/wire"
+)
+
+// TestClock is the Lamport clock: GO-13 at zero, GO-14 a tick before the
+// ping, GO-15 one more than what is not behind.
+func TestClock(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	if c := h.m.Clock(); c != 0 {
+		t.Fatalf("begins at %d (GO-13)", c)
+	}
+	h.cycles(1)
+	if header, _ := h.sent(false); header.Clock != 1 {
+		t.Errorf("the first ping carries %d, want 1 (GO-14)", header.Clock)
+	}
+	for _, c := range []struct {
+		name         string
+		local, other uint64
+		want         uint64
+	}{
+		{"equal", 7, 7, 8}, {"one behind", 7, 6, 7}, {"ahead", 7, 12, 13},
+	} {
+		h.m.clock.value = c.local
+		header := h.header()
+		header.Clock = c.other
+		h.ping(3, header, young(8, 3)...)
+		if got := h.m.Clock(); got != c.want {
+			t.Errorf("%s: %d hears %d: %d, want %d (GO-15)", c.name, c.local, c.other, got, c.want)
+		}
+	}
+}
+
+// TestFigure is the exchange of the design's figure (GO-27, GO-23, GO-25,
+// GO-26), counted from 0 (GO-A13): participant 2 with ages 7 8 0 2 pings participant 0.
+func TestFigure(t *testing.T) {
+	h := newHarness(t, 4, 0, func(c *Config) { c.Fudge = -1 })
+	h.cycles(2)
+	h.set(0, 4, 5, 9)
+	h.ping(2, h.params(h.header()), 7, 8, 0, 2)
+	if want := []byte{0, 4, 1, 3}; !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("participant 0 has %v, want %v", h.m.Ages(), want)
+	}
+	header, body := h.sent(true)
+	e, err := wire.ParseEntries(header.Flags, body, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[int]byte{}
+	e.Each(func(i int, age byte) { got[i] = age })
+	if len(got) != 2 || got[0] != 0 || got[1] != 4 {
+		t.Errorf("the reply has %v, want entries 0 and 1", got)
+	}
+
+	p := newHarness(t, 4, 2, func(c *Config) { c.Fudge = -1 })
+	p.cycles(2)
+	p.set(7, 8, 0, 2)
+	p.reply(0, header, body...)
+	if want := []byte{1, 5, 0, 2}; !bytes.Equal(p.m.Ages(), want) {
+		t.Errorf("participant 2 has %v, want %v", p.m.Ages(), want)
+	}
+	if len(p.sends) != 0 {
+		t.Error("a reply was answered (GO-29)")
+	}
+}
+
+// TestHopAges: without the cycle that each hop adds the dead never age out
+// (GO-A2).
+func TestHopAges(t *testing.T) {
+	h := newHarness(t, 4, 0, nil)
+	h.cycles(1)
+	h.ping(1, h.header(), 9, 0, 5, 254)
+	if want := []byte{0, 1, 6, 254}; !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("got %v, want %v", h.m.Ages(), want)
+	}
+	body := []byte{0b1000, 2}
+	header := h.header()
+	header.Flags = wire.FlagBitmap
+	h.reply(1, header, body...)
+	if want := []byte{0, 1, 6, 3}; !bytes.Equal(h.m.Ages(), want) {
+		t.Errorf("by a reply: got %v, want %v", h.m.Ages(), want)
+	}
+}
+
+// TestFreshNodeKnowsNobody: who was restarted brings nobody back (GO-A6).
+func TestFreshNodeKnowsNobody(t *testing.T) {
+	h := newHarness(t, 8, 3, nil)
+	h.cycles(1)
+	_, body := h.sent(false)
+	want := bytes.Repeat([]byte{unheard}, 8)
+	want[3] = 0
+	if !bytes.Equal(body, want) {
+		t.Errorf("the first ping says %v, want %v", body, want)
+	}
+	old := newHarness(t, 8, 0, nil)
+	old.cycles(1)
+	old.set(0, 255, 255, 255, 255, 100)
+	old.ping(3, old.header(), body...)
+	if got := old.m.ages.bytes[5]; got != 100 {
+		t.Errorf("an age of 100 became %d by a node that never heard", got)
+	}
+}
+
+// TestPartners: one ping a cycle, to anybody but us with the same probability,
+// the dead included (GO-22, GO-39).
+func TestPartners(t *testing.T) {
+	const n, draws = 9, 90000
+	h := newHarness(t, n, 4, nil)
+	counts := make([]float64, n)
+	for range draws {
+		h.cycles(1)
+		if len(h.sends) != 1 {
+			t.Fatalf("%d messages in a cycle", len(h.sends))
+		}
+		counts[h.list.Index(h.sends[0].To)]++
+	}
+	if counts[4] != 0 {
+		t.Error("pinged itself")
+	}
+	expected, chi2 := float64(draws)/(n-1), 0.0
+	for i, c := range counts {
+		if i != 4 {
+			chi2 += (c - expected) * (c - expected) / expected
+		}
+	}
+	if chi2 > 24.3 { // 7 degrees of freedom, 0.1 %
+		t.Errorf("χ² of %v is %.1f", counts, chi2)
+	}
+	if slices.Contains(counts[:4], 0) {
+		t.Error("a dead participant was never pinged")
+	}
+}
+
+// TestReplyFits: however many know too little, a reply fits one LNet message.
+func TestReplyFits(t *testing.T) {
+	const n = 1_000_000
+	h := newHarness(t, n, 0, nil)
+	h.cycles(1)
+	h.set(young(n, 0)...)
+	ages := bytes.Repeat([]byte{unheard}, n)
+	ages[3] = 0
+	h.ping(3, h.params(h.header()), ages...)
+	header, body := h.sent(true)
+	if _, err := wire.ParseEntries(header.Flags, body, n); err != nil || h.sends[0].End-h.sends[0].Begin > 1<<20 {
+		t.Errorf("%d bytes: %v", h.sends[0].End-h.sends[0].Begin, err)
+	}
+}
+
+// TestDeathIsNotHidden: a participant that gets too old in the cycle that is
+// due, and is heard of in the same step, has died and come back (GO-73, GO-76).
+func TestDeathIsNotHidden(t *testing.T) {
+	h := newHarness(t, 8, 0, nil)
+	h.cycles(1)
+	h.ping(3, h.params(h.header()), young(8, 3)...)
+	h.set(0, 1, 1, byte(h.m.Limits().Dead))
+	h.step(Input{})
+	h.now = h.wake
+	h.ping(3, h.params(h.header()), young(8, 3)...)
+	e := h.out.Events
+	if len(e) != 2 || e[0].Kind != Died || e[1].Kind != CameAlive || e[1].NID != h.list.NID(3) || e[1].Aliveness != 1 {
+		t.Fatalf("told %+v", e)
+	}
+	if e[0].Message != false || !e[1].Message || e[1].Header != h.m.Clock()-1 {
+		t.Errorf("caused by messages: %+v (GO-62)", e)
+	}
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// label makes codes of gossip worthless elsewhere.
+const label = "gossip"
+
+// binding is what the code of a message is bound to: sender, receiver, and whether it
+// is a ping or a reply, which the message itself does not say.
+func binding(from, to nid.NID, reply bool) keyring.Binding {
+	bits := uint64(wire.PingBits)
+	if reply {
+		bits = wire.ReplyBits
+	}
+	return keyring.Between(from, to).Number(bits)
+}
+
+// queue appends a message whose data is in out.Buf from an offset, and signs it if there
+// are keys.
+func (m *Machine) queue(to nid.NID, reply bool, from int, out *Output) {
+	out.Buf = m.ring.Append(out.Buf, from, binding(m.list.NID(m.self), to, reply))
+	out.Sends = append(out.Sends, Send{To: to, Reply: reply, Begin: from, End: len(out.Buf)})
+}
+
+// signedFlag is the flag for messages of ours.
+func (m *Machine) signedFlag() wire.Flags {
+	if m.ring.On() {
+		return wire.FlagSigned
+	}
+	return 0
+}
+
+// authentic returns the data of a message without its code, and whether it is signed as
+// ours are: with one of our keys, or not at all without keys.
+func (m *Machine) authentic(in *Input) ([]byte, bool) {
+	b := in.Data
+	signed := wire.Signed(b)
+	if !m.ring.On() {
+		return b, !signed || binary.LittleEndian.Uint16(b) != wire.Version
+	}
+	b, ok := m.ring.Verify(b, binding(in.From, m.list.NID(m.self), in.Kind == Reply))
+	return b, ok && signed
+}
+
+// unsigned drops a message without a code that is valid here.
+func (m *Machine) unsigned(msg *incoming, out *Output) {
+	m.stats.NotSigned++
+	if msg.index < 0 && m.roll.index(msg.from) < 0 {
+		return
+	}
+	if _, told := m.params.unsigned[msg.from]; !told {
+		if m.params.unsigned == nil {
+			m.params.unsigned = make(map[nid.NID]bool)
+		}
+		m.tell(out, Event{Kind: NotSigned, NID: msg.from})
+	}
+	m.params.unsigned[msg.from] = true
+}
+
+// SetKeys changes the keys from now on.
+func (m *Machine) SetKeys(keys keyring.Keys) {
+	m.cfg.Keys, m.ring = keys, keys.Ring(label)
+	m.params.unsigned = nil // what was told may be true no more
+}
+
+// Keys is how many keys sign and verify messages. 0: messages are not signed.
+func (m *Machine) Keys() int { return m.cfg.Keys.Len() }
+
+// Verified is how many messages each of the keys has verified since it was set: an old
+// key that verifies none any more can be removed.
+func (m *Machine) Verified() [2]uint64 {
+	if !m.ring.On() {
+		return [2]uint64{}
+	}
+	return m.ring.Verified
+}

@@ -1,0 +1,138 @@
+package engine
+
+// A node is in step with a peer whose clock is within the limit of obsolete messages
+// of its own. A message may come from a liar or from a node whose memory is bad, so
+// that no clock that is out of step is believed for the word of one peer (local
+// policy; seed 003 takes any clock that is ahead):
+//
+//	in sync with others, N > 2  two peers that agree, if no peer is in step any more
+//	                            (this node stood still) or they go on for a while
+//	                            (parts of a cluster come together)
+//	not in sync                 more peers than say otherwise, or any after a time
+//	                            without agreement
+//	behind ours, not in sync    two peers or more that agree, go on for a while, and
+//	                            are the majority of those heard: our own clock is wrong
+//	maxClock                    none; a clock that comes there begins anew
+//
+// Messages in step move the clock of a node in sync by at most 8 units per cycle on
+// average.
+
+// others is how many other participants there are.
+func (m *Machine) others() int { return m.list.Len() - 1 }
+
+// inSync reports whether this node's clock agrees with those of others.
+func (m *Machine) inSync() bool { return m.clock.inSync(m.cycle, m.limits.Dead, m.others()) }
+
+// leap is how far ahead of ours a clock is in step. The letter of the design has no
+// limit, and its limit of obsolete messages is too small for one.
+func (m *Machine) leap() uint64 {
+	if m.cfg.Strict {
+		return maxJump
+	}
+	return uint64(m.limits.Obsolete)
+}
+
+// tolerance is how far apart the clocks of peers that agree with each other may be,
+// heard at different times of the last cycles.
+func (m *Machine) tolerance() uint64 { return uint64(m.limits.Obsolete + fastest*m.limits.Dead) }
+
+// clockFits looks at the clock of a message: one that is in step is taken over, others
+// drop the message, and a ping is answered with our clock.
+func (m *Machine) clockFits(msg *incoming, out *Output) bool {
+	c := &m.clock
+	switch {
+	case msg.Clock >= maxClock:
+		m.claim(msg)
+		m.refuseClock(msg, out)
+		return false
+	case msg.Clock+uint64(m.limits.Obsolete) < c.value:
+		m.stats.Obsolete++
+		m.behind(msg, out)
+		m.emptyReply(msg, out)
+		return false
+	case msg.Clock > c.value+m.leap():
+		return m.ahead(msg, out)
+	}
+	limited := m.others() > 1 && !m.cfg.Strict && m.inSync()
+	if msg.index >= 0 {
+		c.note(msg.index, m.cycle)
+	}
+	c.ahead = 0
+	c.claims.remove(msg.from)
+	c.sync(msg.Clock, limited)
+	return true
+}
+
+// claim notes the clock of a message that is out of step, and counts the peers that agree
+// with it.
+func (m *Machine) claim(msg *incoming) vote {
+	n := claim{from: msg.from, clock: msg.Clock, first: m.cycle, last: m.cycle}
+	m.clock.claims.add(n, m.limits.Dead, m.tolerance())
+	return m.clock.claims.vote(msg.Clock, m.cycle, m.limits.Dead, m.tolerance())
+}
+
+// goesOn reports whether peers have said the same for long enough that it is neither a
+// burst of messages that were delayed nor one of a liar.
+func (m *Machine) goesOn(v vote) bool { return m.cycle-v.first >= uint64(m.limits.Resync) }
+
+// ahead handles a message whose clock is far ahead of ours. If it is believed by a node
+// that was in sync, it was this node that stood still.
+func (m *Machine) ahead(msg *incoming, out *Output) bool {
+	c, inSync := &m.clock, m.inSync()
+	if c.ahead == 0 {
+		c.ahead = m.cycle
+	}
+	if !m.believes(msg, m.claim(msg), inSync) {
+		m.refuseClock(msg, out)
+		return false
+	}
+	if inSync && !m.cfg.Strict {
+		m.stats.Behind++
+		m.missed((msg.Clock-c.value)/clockRate, 1, out)
+	}
+	c.sync(msg.Clock, false)
+	return true
+}
+
+// believes reports whether a clock that is far ahead of ours is that of the cluster.
+func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
+	c := &m.clock
+	switch {
+	case m.others() == 1:
+		return !inSync || msg.Clock <= c.value+maxJump
+	case inSync:
+		return v.agree >= 2 && (m.cycle >= c.ahead+2 || m.goesOn(v))
+	}
+	return v.agree > v.differ+c.inStep(m.cycle, m.limits.Dead) || m.cycle-c.since > uint64(m.limits.Dead)
+}
+
+// behind handles the clock of a message that is obsolete: if only such ones are heard,
+// it is ours that is wrong.
+func (m *Machine) behind(msg *incoming, out *Output) {
+	v := m.claim(msg)
+	if m.inSync() || v.agree < 2 || v.agree <= v.differ+m.clock.inStep(m.cycle, m.limits.Dead) || !m.goesOn(v) {
+		return
+	}
+	m.realign(v.highest, out)
+}
+
+// realign sets the clock, and has this node hear from others before it tells anything.
+func (m *Machine) realign(clock uint64, out *Output) {
+	m.stats.Realigned++
+	m.clock.value = clock
+	m.standBack(2)
+	m.pause.forget(m)
+	m.tell(out, Event{Kind: Realigned})
+}
+
+// refuseClock drops a message with an impossible clock. The answer has ours, so that
+// a node that is out of step hears so. A node that stood still accuses no peer of a clock
+// ahead of its own: the clock may be right, and this node not there yet.
+func (m *Machine) refuseClock(msg *incoming, out *Output) {
+	m.stats.BadClock++
+	if m.cycle >= m.params.clockTold && (msg.Clock >= maxClock || !m.Unsure()) {
+		m.params.clockTold = m.cycle + uint64(m.limits.Dead)
+		m.tell(out, Event{Kind: ClockRefused, NID: msg.from})
+	}
+	m.emptyReply(msg, out)
+}

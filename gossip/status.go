@@ -1,0 +1,113 @@
+package gossip
+
+import (
+	"time"
+
+	"ulnet/gossip/engine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// Alive reports what is thought of a participant, and how often it has died
+// as far as this node knows: another number means that it was restarted in
+// between. NIDs that are not in the list are dead.
+func (a *Agent) Alive(id nid.NID) (alive bool, aliveness uint64) {
+	a.runner.Inspect(func() {
+		if i := a.m.List().Index(id); i >= 0 {
+			p := a.m.Participant(i)
+			alive, aliveness = p.Health == Alive, p.Aliveness
+		}
+	})
+	return alive, aliveness
+}
+
+// Counts returns how many participants are alive, this node included, and how
+// many there are.
+func (a *Agent) Counts() (alive, known int) {
+	a.runner.Inspect(func() { alive, known = a.m.AliveCount(), a.m.Len() })
+	return alive, known
+}
+
+// Quorum reports whether more participants are alive than the quorum asks for.
+func (a *Agent) Quorum() (quorum bool) {
+	a.runner.Inspect(func() { quorum = a.m.Quorum() })
+	return quorum
+}
+
+// Unsure reports that this node stood still and hears first: until then changes
+// of who is alive, and of the quorum, are not told.
+func (a *Agent) Unsure() (unsure bool) {
+	a.runner.Inspect(func() { unsure = a.m.Unsure() })
+	return unsure
+}
+
+// Watch calls f for every participant that is alive now, and then whenever one
+// dies or comes alive. Changes of a participant that come faster than f returns
+// are told as one: with how often it has died so far, which shows all deaths. f
+// may block, and may call the agent. After stop f is not called any more; a call
+// may be under way. After Close of the agent nobody is.
+func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
+	return a.watchers.add(f, func(tell func(nid.NID, state)) {
+		a.runner.Inspect(func() {
+			for i := range a.m.Len() {
+				if p := a.m.Participant(i); p.Health == Alive {
+					tell(p.NID, state{true, p.Aliveness})
+				}
+			}
+		})
+	})
+}
+
+// Status is the state of an agent at one value of its clock.
+type Status struct {
+	Self         nid.NID       `json:"self"`
+	Clock        uint64        `json:"clock"`
+	Cycle        uint64        `json:"cycle"` // own cycles since the start
+	N            int           `json:"n"`
+	Threshold    int           `json:"threshold"` // dead is who is older
+	Interval     time.Duration `json:"-"`
+	Limits       engine.Limits `json:"limits"`
+	Digest       string        `json:"digest"`
+	Quorum       bool          `json:"quorum"`
+	Alive        int           `json:"alive"`
+	Silent       bool          `json:"silent"`  // the silence after the start lasts
+	Stopped      bool          `json:"stopped"` // by a disagreement about parameters
+	Participants []Participant `json:"participants"`
+	Stats        engine.Stats  `json:"stats"`
+	Keys         int           `json:"keys"`       // 0: messages are not signed
+	Verified     [2]uint64     `json:"verified"`   // messages by each key
+	NotSent      uint64        `json:"not_sent"`   // messages that LNet did not take or send
+	StrayBits    uint64        `json:"stray_bits"` // messages with match bits of nobody
+	OtherPID     uint64        `json:"other_pid"`  // messages of programs that are no lnetd
+	NotPosted    uint64        `json:"not_posted"` // buffers that could not be posted at once
+}
+
+// Status returns the state.
+func (a *Agent) Status() Status {
+	s := Status{
+		Self: a.self, Interval: a.cfg.Interval, NotSent: a.outbox.NotSent(),
+		StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted(),
+	}
+	a.runner.Inspect(func() {
+		m := a.m
+		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()
+		s.Threshold, s.Digest = s.Limits.Dead, m.List().Digest().String()
+		s.Quorum, s.Alive, s.Silent, s.Stopped, s.Stats = m.Quorum(), m.AliveCount(), m.Silent(), m.Stopped(), m.Stats()
+		s.Keys, s.Verified = m.Keys(), m.Verified()
+		s.Participants = make([]Participant, s.N)
+		for i := range s.Participants {
+			s.Participants[i] = m.Participant(i)
+		}
+	})
+	return s
+}
+
+// Explain tells what is known of a participant, and whence; false if it is not
+// in the list. See Config.Trace.
+func (a *Agent) Explain(id nid.NID) (e Explanation, ok bool) {
+	a.runner.Inspect(func() { e, ok = a.m.Explain(id) })
+	return e, ok
+}
+
+// SetKeys changes the keys from now on, as when the cluster is given new ones in steps.
+func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }
