@@ -27,22 +27,34 @@ type catchup struct {
 	sequence uint64
 	until    time.Duration // active time until which connects wait; 0: they do not
 	asked    []question    // by the number of the server
+	news     news
+	doubts   doubts
 }
 
-// question is one to another server, or the latest answer to one of it.
+// question is one to another server, and the latest answer to one of it.
 type question struct {
 	sequence uint64 // 0: nothing is asked
+	last     uint64 // the sequence of the latest
 	age      time.Duration
 	at       time.Duration // when it was asked last
 	asks     int
-	pages    uint64        // of its answer that have come, a bit for each
-	answered time.Duration // when it was last told, active time; below 0: never
+	pages    uint64 // of its answer that have come, a bit for each
+	told     int    // lives in news that it has told
+	outdated bool   // the quorum was lost since
+	answer   answer
+}
+
+// answer is the latest one to a question of another server.
+type answer struct {
+	at       time.Duration // when that was answered, active time; below 0: never
+	sequence uint64
+	age      time.Duration
 }
 
 // of returns the entry of a server.
 func (u *catchup) of(i int32) *question {
 	for int(i) >= len(u.asked) {
-		u.asked = append(u.asked, question{answered: -1})
+		u.asked = append(u.asked, question{answer: answer{at: -1}})
 	}
 	return &u.asked[i]
 }
@@ -60,15 +72,29 @@ func (u *catchup) won(s *Server, away time.Duration) {
 }
 
 // ask asks a server for the tombstones of a while, and of as long before as evictions
-// take until they are final everywhere.
+// take until they are final everywhere; not one that was asked for as much so lately that it
+// would not answer once more.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
-	u.askFor(s, i, min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0))
+	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
+	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {
+		u.askFor(s, i, age)
+	}
+}
+
+// lost notes that what was told lately is forgotten.
+func (u *catchup) lost() {
+	for i := range u.asked {
+		u.asked[i].outdated = true
+	}
 }
 
 func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.sequence++
 	q := u.of(i)
-	*q = question{sequence: u.sequence, age: min(age, s.cfg.tombstone()), answered: q.answered}
+	if q.sequence != 0 {
+		age = max(age, q.age)
+	}
+	*q = question{sequence: u.sequence, last: u.sequence, age: min(age, s.cfg.tombstone()), answer: q.answer}
 	u.send(s, i, q)
 }
 
@@ -115,6 +141,8 @@ func (u *catchup) run(s *Server) {
 			u.send(s, int32(i), q)
 		}
 	}
+	u.doubts.run(s)
+	u.pass(s)
 }
 
 // tombstonesAsked tells another server the youngest tombstones, at most twice per tick.
@@ -125,20 +153,25 @@ func (s *Server) tombstonesAsked(q *asked) {
 		return
 	}
 	to := s.catchup.of(from)
-	if to.answered >= 0 && s.now < to.answered+s.cfg.Tick/2 {
+	if to.answer.at >= 0 && s.now < to.answer.at+s.cfg.Tick/2 {
 		s.stats.Hurried++
 		return
 	}
-	to.answered = s.now
-	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), q.m.Retry)
-	s.stats.Untold += cut
-	for k, list := range pages {
-		s.send(q.from, &Message{
-			Kind: TombstonesReply, Sequence: q.m.Sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
-		})
-	}
+	to.answer = answer{s.now, q.m.Sequence, q.m.Retry}
+	s.tellTombstones(from, to.answer)
 	s.digests.wasAway(s, from)
 	s.catchup.askBack(s, from, q.m.Retry)
+}
+
+// tellTombstones answers a server.
+func (s *Server) tellTombstones(to int32, a answer) {
+	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), a.age)
+	s.stats.Untold += cut
+	for k, list := range pages {
+		s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &Message{
+			Kind: TombstonesReply, Sequence: a.sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
+		})
+	}
 }
 
 // young returns the tombstones not older than age as pages of messages, one at least,
@@ -183,54 +216,21 @@ func (s *Server) tombstonesTold(q *asked) {
 	of := s.catchup.of(from)
 	page, pages := q.m.Epoch>>16, q.m.Epoch&0xffff
 	switch {
-	case of.sequence == 0 || q.m.Sequence != of.sequence:
+	case of.last == 0 || q.m.Sequence != of.last:
 		s.stats.Late++
 		return
 	case page >= pages || pages > maxPages:
 		s.stats.Malformed++
 		return
+	case of.pages&(1<<page) != 0 && of.sequence != 0:
+		return // a copy
 	}
 	for k := range q.m.Entries.Len() {
-		s.buryAlso(q.m.Entries.At(k))
+		s.buryAlso(q.m.Entries.At(k), from)
 	}
 	s.tombstones.sort()
 	if of.pages |= 1 << page; of.pages == ^uint64(0)>>(maxPages-pages) {
 		of.sequence = 0
+		s.catchup.pass(s)
 	}
-}
-
-// buryAlso takes a tombstone of another server, as if it were an own one of before a
-// restart, and evicts who is connected in that life, unless by a later choice of a
-// master than the one that the eviction was of.
-func (s *Server) buryAlso(e Entry) {
-	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
-		s.stats.Ahead++
-		return
-	}
-	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
-	if life, ok := s.tombstones.covers(e.Client, 0); left == 0 || ok && life >= e.Incarnation || s.takenBack(&e) {
-		return
-	}
-	s.stats.Fetched++
-	of := s.nidOf(e.Client)
-	i, known := s.find(e.Client)
-	if known && s.conn(i).incarnation <= e.Incarnation {
-		c := s.conn(i)
-		switch {
-		case c.incarnation == e.Incarnation && (c.state == evicting || e.before(c.epoch)):
-			return // by this master, or of an earlier choice
-		case c.state == saving:
-			s.reject(s.question(c), Message{Code: Global})
-		default:
-			s.notify(c, Global)
-		}
-		s.end(i, LostMaster, false)
-		s.waiting.resume(s, e.Client)
-	}
-	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // a later life, whose record went with it
-		s.save(0, s.conn(i))
-	}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
-	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
 }

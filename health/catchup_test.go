@@ -72,7 +72,7 @@ func TestHostileTombstones(t *testing.T) {
 	h.tellTombstones(host.NID, ask.Sequence, grave)
 	h.tellTombstones(otherA, ask.Sequence, grave) // that was the question to another one
 	h.tellTombstones(otherB, ask.Sequence, Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
-	h.tellTombstones(otherB, ask.Sequence, grave) // it has answered
+	h.tellTombstones(otherB, ask.Sequence-1, grave) // nor was this one to it
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
 		t.Errorf("%+v", st)
 	}

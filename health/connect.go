@@ -179,7 +179,7 @@ func (s *Server) accept(q *asked, previous int32) {
 	i := s.add(m.Client, q.from)
 	c := s.conn(i)
 	c.incarnation, c.sequence, c.name = m.Incarnation, m.Sequence, string(m.Name)
-	c.epoch, c.master, c.previous, c.carrier = m.Epoch, master, previous, q.life
+	c.epoch, c.master, c.previous, c.carrier, c.waited = m.Epoch, master, previous, q.life, q.waited
 	s.become(c, saving)
 	s.save(saveID(i, c), c)
 }
@@ -204,11 +204,21 @@ func (s *Server) saved(in *ServerInput) {
 	}
 	s.become(c, connected)
 	s.watch(i, c)
+	s.doubtWaited(i, c)
 	s.tell(ClientConnected, c, 0)
 	if !s.members.alive(c.master) {
 		s.orphan(i)
 	}
 	s.accepted(i)
+}
+
+// doubtWaited has a client whose connect has waited asked a tick later whether it is
+// still there, unless it says something before.
+func (s *Server) doubtWaited(i int32, c *conn) {
+	if c.waited && s.ours(c) {
+		c.said = s.now - s.cfg.Evict
+		s.set(i, s.now+s.cfg.Tick)
+	}
 }
 
 // question is the one that a connection has not answered yet.

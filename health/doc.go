@@ -32,7 +32,11 @@
 //	                   shows a later choice is told to come back, instead of GLOBAL
 //	tombstones told    who wins the quorum asks the others for tombstones before it accepts
 //	                   clients, T_bcast at most: otherwise a client that was cut off
-//	                   with it would live on at some servers
+//	                   with it would live on at some servers. Who learns of one of an
+//	                   orphan tells those that had asked before; and one of an earlier
+//	                   choice than the present one counts if most servers have it
+//	later choices      an eviction by a master that the client has chosen after the one
+//	                   that a server knows counts there, too
 //	digests            servers ask masters whether they know the clients that are
 //	                   held under them
 //	load               a master that has far more clients than another, as after

@@ -13,6 +13,7 @@ type evictions struct {
 	suspects []suspect
 	queue    []eviction
 	batches  []*batch // new ones first, then those that were sent longest ago
+	givenUp  []*batch // since the quorum was lost; others may have made them
 	inFlight int
 	lastID   uint64
 	urgent   bool // a client waits: do not wait for the tick
@@ -50,6 +51,7 @@ type batch struct {
 	made     uint64  // evictions and tombstones, at all who answered
 	withdraw bool    // it takes evictions back
 	inFlight bool
+	sent     bool
 	ready    bool // to be sent
 	settled  bool // all live servers had answered; others are owed it
 }
@@ -141,7 +143,7 @@ func (e *evictions) run(s *Server) {
 			k = -1 // it may be gone
 			continue
 		}
-		b.inFlight = true
+		b.inFlight, b.sent = true, true
 		e.inFlight++
 		e.batches = append(slices.Delete(e.batches, k, k+1), b)
 		k--
@@ -172,8 +174,7 @@ func (s *Server) others() (list []int32) {
 func (s *Server) broadcast(b *batch) {
 	request := Batch{Life: s.cfg.Incarnation, Withdraw: b.withdraw}
 	for i := range b.entries {
-		x := &b.entries[i]
-		request.Entries = Entry{x.id, x.incarnation, uint8(x.cause), x.epoch & (1<<24 - 1)}.AppendBinary(request.Entries)
+		request.Entries = b.entries[i].entry().AppendBinary(request.Entries)
 	}
 	begin := len(s.out.Buf)
 	s.out.Buf = request.AppendBinary(s.out.Buf)
@@ -231,7 +232,7 @@ func (e *evictions) judge(s *Server, b *batch) {
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
 	b.servers -= listed - len(b.missing)
 	alive := slices.ContainsFunc(b.missing, s.members.alive)
-	if most := 2*(b.servers-len(b.missing)) > b.servers; !alive && !b.settled && (most || b.withdraw) {
+	if !alive && !b.settled && (b.most() || b.withdraw) {
 		b.settled = true
 		e.settle(s, b)
 	}
@@ -267,9 +268,6 @@ func (e *evictions) returned(s *Server, i int32) {
 		}
 	}
 }
-
-// clear gives all evictions up.
-func (e *evictions) clear() { e.suspects, e.queue, e.batches, e.urgent = nil, nil, nil, false }
 
 // settle ends the evictions of a batch, and takes those back that others know
 // better, if somebody has made them.

@@ -50,7 +50,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = Newer
-	case c.master != from && !e.ofOrphan(c), c.incarnation == e.Incarnation && e.before(c.epoch): // or it has chosen that one again since
+	case c.master != from && !e.ofOrphan(c) && !e.after(c), c.incarnation == e.Incarnation && e.before(c.epoch), s.takenBack(&e): // or it has chosen that one again since
 		if x.Code = OtherMaster; c.state == evicting {
 			c.previous = from
 		}
@@ -65,6 +65,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 			s.notify(c, Global)
 		}
 		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)), bury) })
+		s.waiting.resume(s, e.Client) // if this server was evicting it, too
 		return
 	}
 	s.stats.Excepted++

@@ -32,6 +32,13 @@ func (e *Entry) before(epoch uint32) bool {
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
 }
 
+// after reports whether an eviction is by a master that the client has chosen after the one
+// that this server knows. An administrator's may be by any server.
+func (e *Entry) after(c *conn) bool {
+	known := Entry{Epoch: c.epoch & (1<<24 - 1)}
+	return Cause(e.Mark) != ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.before(e.Epoch)
+}
+
 // AppendBinary appends the entry.
 func (e Entry) AppendBinary(b []byte) []byte {
 	b = append(b, e.Client[:]...)

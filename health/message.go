@@ -44,7 +44,7 @@ const (
 	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
 	Here                            // answer: Code (OK or NotConnected), Epoch
 	Tombstones                      // server → server: whom has it evicted in the last Retry?
-	TombstonesReply                 // answer: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
+	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
 	kinds
 )
 

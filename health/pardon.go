@@ -60,11 +60,12 @@ func (s *Server) withdrawn(from int32, e Entry) {
 	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
-	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.void || g.from != from && g.from != somebody):
+	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.from != from && g.from != somebody && !g.void || e.before(g.epoch)):
 		return
-	case ok && g.incarnation == e.Incarnation:
+	case ok && g.incarnation == e.Incarnation && !g.void:
 		s.pardon(e.Client, g)
 	}
+	delete(s.catchup.doubts, e.Client)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	if g, ok = s.tombstones.lives[e.Client]; !ok {
 		return // for want of room

@@ -46,6 +46,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	q.since, q.grace = s.now, max(s.cfg.Quorum, 0)
 	q.ended = s.now
 	s.pardonRecent()
+	s.catchup.lost()
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }
 
@@ -68,7 +69,7 @@ func (q *quorum) judge(s *Server) {
 		return
 	}
 	q.lost = true
-	s.evictions.clear()
+	s.evictions.clear(s)
 	s.each(func(i int32, c *conn) {
 		if c.state == saving {
 			s.reject(s.question(c), Message{Code: NoQuorum, Retry: s.cfg.Quorum})

@@ -15,6 +15,7 @@ type asked struct {
 	m    *Message
 
 	granted bool // a connect, for which the process that was connected has been asked
+	waited  bool // a connect, which came a while ago
 }
 
 // arrived takes a message of a client or a server.

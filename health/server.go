@@ -179,6 +179,7 @@ func (s *Server) expire() {
 		s.ticked()
 	}
 	s.takeovers.run(s)
+	s.evictions.takeBack(s)
 	s.evictions.run(s)
 }
 
@@ -202,7 +203,7 @@ func (s *Server) next() time.Duration {
 	if len(s.deadlines.heap) > 0 {
 		at = min(at, s.conn(s.deadlines.heap[0]).due)
 	}
-	if s.catchup.open(s) || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
+	if s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
 		at = min(at, s.tick)
 	}
 	return at

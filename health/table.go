@@ -51,6 +51,7 @@ type conn struct {
 	state    state
 	told     bool // suspected, and the transport was asked
 	asked    bool // whether it is there, and has not answered
+	waited   bool // its connect had to wait: the client may be gone
 }
 
 // Connections live in blocks that never move, so that growing costs no copy

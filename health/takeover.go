@@ -130,7 +130,7 @@ func (t *takeovers) run(s *Server) {
 			continue
 		case !x.refused && (!known || s.now >= x.until || s.conn(i).incarnation >= x.m.Incarnation):
 			delete(t.clients, id)
-			x.granted = true
+			x.granted, x.waited = true, true
 			s.connect(&x.asked)
 			continue
 		case !x.refused && s.now >= x.askAt:

@@ -49,7 +49,7 @@ func (h *harness) wantFetchedShare(id ClientID) {
 	h.message(host, Message{Kind: Connect, Client: id, Incarnation: 2, Server: otherA, Epoch: 1})
 	before := h.s.tombstones.counts[shareOf(host.NID)]
 	h.s.out = &h.out
-	h.s.buryAlso(Entry{Client: id, Incarnation: 1, Mark: 255})
+	h.s.buryAlso(Entry{Client: id, Incarnation: 1, Mark: 255}, 1)
 	if n := h.s.tombstones.counts[shareOf(host.NID)]; n != before+1 {
 		h.t.Errorf("%d tombstones count for the NID, not %d", n, before+1)
 	}

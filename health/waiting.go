@@ -46,6 +46,7 @@ func (w *waiting) add(s *Server, q *asked) {
 func (w *waiting) resume(s *Server, id ClientID) {
 	if q := w.clients[id]; q != nil {
 		delete(w.clients, id)
+		q.waited = true
 		s.connect(&q.asked)
 	}
 }

@@ -1,0 +1,76 @@
+package healthsim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
+)
+
+// conflict is a plan in which servers do not agree who is evicted.
+const conflict = `protocol health
+nodes %d
+run %s
+set servers %d
+set attach %s
+set late %s
+boot %d-%d at 2s
+link latency 2ms±1ms duplicate 5%% reorder 10%% hold 200ms±200ms
+check every 1s
+%s
+always uniform
+expect settled
+`
+
+// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: servers evict a client, and others hold it, or
+// hear of that late: in time it is evicted everywhere, or nowhere.
+func TestConflicts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		servers      int
+		run          string
+		attach, late string
+		faults       string
+	}{
+		// All that are asked to be the master agree at once, when the process that had the id is
+		// given up: the client has gone meanwhile, and none of them is told who is the master.
+		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
+at 30s do 7 quit
+at 50s do 8 impersonate 7
+at 52s do 8 traffic on
+at 52s do 8 quit`},
+		// Those that are not connected to clients of the minority do not hear by themselves that
+		// others have evicted these as orphans.
+		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
+at 82s heal`},
+		// The others do not hear the third server, and evict clients that have chosen it.
+		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
+at 94s kill 1
+at 96s heal`},
+		// A master loses the quorum while it evicts, and gives that up; copies come late.
+		"evictions that are given up": {6, "140s", "2", "100%", `at 46600ms partition 4-6
+at 49500ms do 1-6 evict 7
+at 49550ms do 1-6 evict 8
+at 49600ms do 1-6 evict 9
+at 49650ms do 1-6 evict 10
+at 65s heal`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed, first := 0, error(nil)
+			count := sweep(10, 40, 400)
+			for seed := range uint64(count) {
+				text := fmt.Sprintf(conflict, tt.servers+6, tt.run, tt.servers, tt.attach, tt.late, tt.servers+1, tt.servers+6, tt.faults)
+				if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+					if failed++; first == nil {
+						first = err
+					}
+				}
+			}
+			if failed > 0 {
+				line, _, _ := strings.Cut(first.Error(), "\n")
+				t.Errorf("%d of %d runs fail; first: %s", failed, count, line)
+			}
+		})
+	}
+}
