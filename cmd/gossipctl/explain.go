@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
@@ -26,7 +27,7 @@ heard of, through whom, and the limit.`,
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
-			e, err := g.client().GossipExplain(c.Context(), id)
+			e, err := node.OpGossipExplain.Call(c.Context(), g.client(), node.GossipOf{NID: id})
 			if err != nil {
 				return err
 			}

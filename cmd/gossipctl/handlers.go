@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/node"
 )
 
 func handlersCommand(g *globals) *cobra.Command {
@@ -22,7 +24,7 @@ also its program and what it said.`,
 		example: "  gossipctl handlers\n  gossipctl handlers --json | jq '.[] | select(.failures > 0) | .last'\n  gossipctl handlers test failover",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]handlers.Status, error) {
-			return listed(g.client().Handlers(ctx))
+			return listed(node.OpHandlers.Call(ctx, g.client(), control.None{}))
 		},
 		print: printHandlers,
 	}.command(g)
@@ -40,7 +42,7 @@ wait. It prints what the program said and how it ended, and fails if that did.`,
 		Example: "  gossipctl handlers test failover",
 		Args:    cli.Args("a handler"),
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := g.client().TestHandler(c.Context(), args[0])
+			r, err := node.OpTestHandler.Call(c.Context(), g.client(), node.HandlerName{Name: args[0]})
 			if err != nil {
 				return err
 			}

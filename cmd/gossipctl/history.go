@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -27,7 +28,7 @@ func historyCommand(g *globals) *cobra.Command {
 		if *last < 0 {
 			return cli.Usagef("--last: want a number from 0, not %d", *last)
 		}
-		changes, err := g.client().GossipHistory(c.Context())
+		changes, err := node.OpGossipHistory.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ runs it refuses others: stop first.
 		if err != nil {
 			return err
 		}
-		return g.client().GossipInit(c.Context(), node.NewGossipInit(p), list)
+		return node.OpGossipInit.CallWith(c.Context(), g.client(), node.NewGossipInit(p), list)
 	}
 	return c
 }

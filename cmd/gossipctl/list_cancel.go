@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 func cancelCommand(g *globals) *cobra.Command {
@@ -13,6 +15,8 @@ func cancelCommand(g *globals) *cobra.Command {
 		Long:    "Gives up a list that was staged on this node and not committed.",
 		Example: "  gossipctl list cancel",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return g.client().GossipCancel(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return node.OpGossipCancel.Call(c.Context(), g.client(), control.None{})
+		},
 	}
 }

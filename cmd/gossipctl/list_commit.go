@@ -21,7 +21,7 @@ would be a stranger.`,
 	}
 	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := g.client().GossipCommit(c.Context(), node.GossipCommit{Anyway: *anyway})
+		err := node.OpGossipCommit.Call(c.Context(), g.client(), node.GossipCommit{Anyway: *anyway})
 		if err == nil {
 			fmt.Fprintln(c.ErrOrStderr(), "change the list in the configuration of lnetd too, for its next start")
 		}

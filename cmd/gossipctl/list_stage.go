@@ -1,6 +1,11 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+)
 
 func stageCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
@@ -18,7 +23,7 @@ list that was staged before is replaced.
 		if err != nil {
 			return err
 		}
-		return g.client().GossipStage(c.Context(), list)
+		return node.OpGossipStage.CallWith(c.Context(), g.client(), control.None{}, list)
 	}
 	return c
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
 )
 
@@ -20,7 +22,7 @@ the change from going on is named first.`,
 		Example: "  gossipctl list status",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().GossipListStatus(c.Context())
+			s, err := node.OpGossipListStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

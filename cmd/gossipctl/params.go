@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -18,7 +19,7 @@ nodes takes part no more. Cycles are counted, the rest has its unit in its name.
 		Example: "  gossipctl params",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := g.client().GossipParams(c.Context())
+			p, err := node.OpGossipParams.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 func quorumCommand(g *globals) *cobra.Command {
@@ -19,7 +21,7 @@ asks for. The command succeeds in both cases.`,
 			if err != nil {
 				return err
 			}
-			p, err := g.client().GossipParams(c.Context())
+			p, err := node.OpGossipParams.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 func startCommand(g *globals) *cobra.Command {
@@ -15,6 +17,8 @@ that is a NID of this node. Without --cold-start at init the node is silent at
 first, until all others have noticed that it was gone.`,
 		Example: "  gossipctl start",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return g.client().GossipStart(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return node.OpGossipStart.Call(c.Context(), g.client(), control.None{})
+		},
 	}
 }

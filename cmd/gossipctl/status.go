@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
@@ -60,7 +61,7 @@ type statusDoc struct {
 
 // status asks the daemon. Gossip that does not run is an error.
 func (g *globals) status(ctx context.Context) (statusDoc, error) {
-	s, err := g.client().GossipStatus(ctx)
+	s, err := node.OpGossipStatus.Call(ctx, g.client(), control.None{})
 	if err != nil {
 		return statusDoc{}, err
 	}

@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 func stopCommand(g *globals) *cobra.Command {
@@ -14,6 +16,8 @@ func stopCommand(g *globals) *cobra.Command {
 this node for dead. The parameters stay for the next start.`,
 		Example: "  gossipctl stop",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return g.client().GossipStop(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return node.OpGossipStop.Call(c.Context(), g.client(), control.None{})
+		},
 	}
 }

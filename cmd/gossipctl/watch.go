@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -57,7 +58,7 @@ func (w *watcher) look(ctx context.Context, show func(statusDoc, []node.GossipCh
 	if err != nil {
 		return err
 	}
-	changes, err := w.g.client().GossipHistory(ctx)
+	changes, err := node.OpGossipHistory.Call(ctx, w.g.client(), control.None{})
 	if err != nil {
 		return err
 	}

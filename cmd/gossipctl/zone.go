@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
 )
@@ -73,7 +74,7 @@ one look.`,
 		example: "  gossipctl zone status --json | jq .members",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) (zone.AgentStatus, error) {
-			return g.client().ZoneStatus(ctx)
+			return node.OpZoneStatus.Call(ctx, g.client(), control.None{})
 		},
 		print: printZoneStatus,
 	}.command(g)
@@ -171,7 +172,7 @@ suspects very many is not believed.`,
 		example: "  gossipctl zone suspicions",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
-			return listed(g.client().ZoneSuspicions(ctx))
+			return listed(node.OpZoneSuspicions.Call(ctx, g.client(), control.None{}))
 		},
 		print: func(w io.Writer, list []zone.SuspicionStatus) error {
 			var t cli.Table
@@ -195,7 +196,7 @@ speaks for the zone, for so long; lost when nobody else took over in time.`,
 		example: "  gossipctl zone census --json | jq 'map(.size) | add'",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
-			return listed(g.client().ZoneCensus(ctx))
+			return listed(node.OpZoneCensus.Call(ctx, g.client(), control.None{}))
 		},
 		print: func(w io.Writer, list []zone.CensusEntry) error {
 			return printCensus(w, list)

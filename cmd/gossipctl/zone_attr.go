@@ -59,7 +59,7 @@ were written; with KEY the value alone, as it is.`,
 
 // attributes asks for the attributes of a node; args may name one of them.
 func (g *globals) attributes(ctx context.Context, name string, args []string) (attributesDoc, error) {
-	t, err := g.client().ZoneAttributes(ctx, name)
+	t, err := node.OpZoneAttributes.Call(ctx, g.client(), node.ZoneNode{Node: name})
 	if err != nil {
 		return attributesDoc{}, err
 	}
@@ -127,7 +127,7 @@ ends.`,
 		Example: "  gossipctl zone attr set role mds",
 		Args:    cli.Args("a key", "a value"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.client().ZoneWrite(c.Context(), node.ZoneWrite{Key: args[0], Value: []byte(args[1])})
+			return node.OpZoneWrite.Call(c.Context(), g.client(), node.ZoneWrite{Key: args[0], Value: []byte(args[1])})
 		},
 	}
 }
@@ -140,7 +140,7 @@ func zoneAttrRemoveCommand(g *globals) *cobra.Command {
 		Example: "  gossipctl zone attr rm role",
 		Args:    cli.Args("a key"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.client().ZoneWrite(c.Context(), node.ZoneWrite{Key: args[0], Delete: true})
+			return node.OpZoneWrite.Call(c.Context(), g.client(), node.ZoneWrite{Key: args[0], Delete: true})
 		},
 	}
 }

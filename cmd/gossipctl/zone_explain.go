@@ -21,7 +21,7 @@ version, when and why it went, who suspects it, and what link there is.`,
 		example: "  gossipctl zone explain n7",
 		args:    cli.Args("a node"),
 		ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
-			return g.client().ZoneExplain(ctx, args[0])
+			return node.OpZoneExplain.Call(ctx, g.client(), node.ZoneNode{Node: args[0]})
 		},
 		print: explainZone,
 	}.command(g)

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -16,7 +17,9 @@ configuration says, in a new life: its attributes are to be written again. lnetd
 joins by itself when it starts.`,
 		Example: "  gossipctl zone join",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return g.client().ZoneJoin(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return node.OpZoneJoin.Call(c.Context(), g.client(), control.None{})
+		},
 	}
 }
 
@@ -33,7 +36,7 @@ itself, with code 0.`,
 	}
 	code := c.Flags().Int32("code", 0, "a `NUMBER` for those who watch")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return g.client().ZoneLeave(c.Context(), node.ZoneGoodbye{Code: *code})
+		return node.OpZoneLeave.Call(c.Context(), g.client(), node.ZoneGoodbye{Code: *code})
 	}
 	return c
 }

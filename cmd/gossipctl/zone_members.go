@@ -39,12 +39,12 @@ who knows the members only.`,
 		args:    cobra.MaximumNArgs(1),
 		ask: func(ctx context.Context, args []string) ([]node.ZoneMember, error) {
 			if len(args) == 0 {
-				return listed(g.client().ZoneMembers(ctx, filter))
+				return listed(node.OpZoneMembers.Call(ctx, g.client(), filter))
 			}
 			if filter.State != "" || len(filter.Tags) > 0 {
 				return nil, cli.Usagef("--state and --tag are for the own zone: of others neither is known")
 			}
-			named, err := g.client().ZoneOf(ctx, args[0])
+			named, err := node.OpZoneOf.Call(ctx, g.client(), node.ZoneName{Zone: args[0]})
 			list := []node.ZoneMember{}
 			for _, n := range named {
 				list = append(list, node.ZoneMember{MemberStatus: zone.MemberStatus{ID: n.ID, Version: n.Version}, State: "member"})

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
 )
 
 func zoneRemoveCommand(g *globals) *cobra.Command {
@@ -18,7 +19,7 @@ that runs, use "leave" there.`,
 		Example: "  gossipctl zone remove n7\n  gossipctl zone remove n7=10.0.0.7@tcp",
 		Args:    cli.Args("a node"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.client().ZoneRemove(c.Context(), args[0])
+			return node.OpZoneRemove.Call(c.Context(), g.client(), node.ZoneNode{Node: args[0]})
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
 )
@@ -30,7 +31,7 @@ the random links of this node: those of others only they know.`,
 		if *dot && g.json {
 			return cli.Usagef("--dot and --json exclude each other")
 		}
-		t, err := g.client().ZoneTopology(c.Context())
+		t, err := node.OpZoneTopology.Call(c.Context(), g.client(), control.None{})
 		switch {
 		case err != nil:
 			return err

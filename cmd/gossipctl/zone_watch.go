@@ -65,7 +65,7 @@ type zoneWatcher struct {
 
 func (w *zoneWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, lookInterval, func() error {
-		news, err := w.g.client().ZoneEvents(ctx, w.next)
+		news, err := node.OpZoneEvents.Call(ctx, w.g.client(), node.ZoneEventsFrom{From: w.next})
 		if err != nil {
 			return err
 		}

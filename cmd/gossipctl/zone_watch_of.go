@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
 )
 
@@ -41,14 +43,14 @@ type baseWatcher struct {
 // watch goes on with what has changed since.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
-		list, err := w.g.client().ZoneOf(ctx, w.zone)
+		list, err := node.OpZoneOf.Call(ctx, w.g.client(), node.ZoneName{Zone: w.zone})
 		switch {
 		case w.begun && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ETIMEDOUT)):
 			return nil
 		case err != nil:
 			return err
 		}
-		census, err := w.g.client().ZoneCensus(ctx)
+		census, err := node.OpZoneCensus.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}

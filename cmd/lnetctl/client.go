@@ -74,7 +74,7 @@ lists these clients only. Servers that did not answer are named, and the exit co
 					return cli.Usagef("--nid: %w", err)
 				}
 			}
-			list, err := g.client().HealthClients(c.Context(), filter)
+			list, err := node.OpHealthClients.Call(c.Context(), g.client(), filter)
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ of its incarnation, epoch that of its latest choice of a master.`,
   lnetctl client show compute-17 --json | jq -r .client`,
 		Args: cli.Args("CLIENT"),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := g.client().HealthClient(c.Context(), args[0])
+			info, err := node.OpHealthClient.Call(c.Context(), g.client(), node.HealthClientName{Client: args[0]})
 			if err != nil {
 				return err
 			}

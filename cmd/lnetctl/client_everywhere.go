@@ -12,7 +12,7 @@ import (
 // listEverywhere prints the clients of all servers. Servers that did not answer are named,
 // and make it fail.
 func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f node.HealthEverywhereFilter) error {
-	list, err := g.client().HealthEverywhere(ctx, f)
+	list, err := node.OpHealthEverywhere.Call(ctx, g.client(), f)
 	if err != nil {
 		return err
 	}

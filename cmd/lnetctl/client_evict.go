@@ -100,7 +100,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 	if e.of, err = parseNID(address); err != nil {
 		return nil, cli.Usagef("--nid: %w", err)
 	}
-	list, err := e.g.client().HealthClients(ctx, node.HealthFilter{NID: e.of, Limit: node.MaxHealthLimit})
+	list, err := node.OpHealthClients.Call(ctx, e.g.client(), node.HealthFilter{NID: e.of, Limit: node.MaxHealthLimit})
 	if err == nil && len(list.Clients) == 0 {
 		err = cli.Hint(fmt.Errorf("no client of %v is connected to this server", e.of),
 			"'lnetctl client list' shows who is; ask another server if this one was just restarted")
@@ -111,7 +111,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 // order has the clients evicted, one after the other, and says which are not.
 func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
 	for _, c := range targets {
-		r, err := e.g.client().HealthEvict(ctx, node.HealthEvict{Client: c.Client})
+		r, err := node.OpHealthEvict.Call(ctx, e.g.client(), node.HealthEvict{Client: c.Client})
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (e *evictor) look(ctx context.Context) (missing string, err error) {
 		if d.Result != health.OK || d.Wait != nil && d.Wait.State != node.EvictionUnderWay {
 			continue
 		}
-		w, err := e.g.client().HealthEviction(ctx, node.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
+		w, err := node.OpHealthEviction.Call(ctx, e.g.client(), node.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
 		if err != nil {
 			return "", err
 		}

@@ -59,7 +59,7 @@ a name.`,
 			if err != nil {
 				return err
 			}
-			list, err := g.client().HealthHistory(c.Context(), filter)
+			list, err := node.OpHealthHistory.Call(c.Context(), g.client(), filter)
 			if err != nil {
 				return err
 			}

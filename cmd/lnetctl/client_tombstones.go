@@ -33,7 +33,7 @@ itself; a tombstone that was taken back is withdrawn, and refuses nobody.`,
 			if err != nil {
 				return err
 			}
-			list, err := g.client().HealthTombstones(c.Context(), node.HealthTombstoneFilter(past))
+			list, err := node.OpHealthTombstones.Call(c.Context(), g.client(), node.HealthTombstoneFilter(past))
 			if err != nil {
 				return err
 			}

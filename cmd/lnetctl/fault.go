@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/fault"
 )
@@ -40,7 +41,7 @@ much was kept, refused ones broke the protocol when their time came.`,
 		Example: "  lnetctl fault list --json",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().Status(c.Context())
+			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ NID are used up one after the other.`,
 			if count < lnet.FailForever {
 				return cli.Usagef("--count: want a number of messages, 0 or -1, not %d", count)
 			}
-			return g.client().Fail(c.Context(), node.FailRequest{NID: id, Count: count})
+			return node.OpFail.Call(c.Context(), g.client(), node.FailRequest{NID: id, Count: count})
 		},
 	}
 	c.Flags().IntVar(&count, "count", lnet.FailForever, "how many messages, -1 for all from now on; 0 takes the rules for the NID back, with _all_ those for every NID")

@@ -30,7 +30,7 @@ Another partition takes the place of the one before; 'fault heal' ends it.`,
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
-			_, err = g.client().AddFault(c.Context(), node.AddFault{Statement: "partition " + p.String()})
+			_, err = node.OpAddFault.Call(c.Context(), g.client(), node.AddFault{Statement: "partition " + p.String()})
 			return err
 		},
 	}
@@ -44,7 +44,7 @@ func faultHeal(g *globals) *cobra.Command {
 		Example: "  lnetctl fault heal",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return g.client().EndFault(c.Context(), node.EndFault{Partition: true})
+			return node.OpEndFault.Call(c.Context(), g.client(), node.EndFault{Partition: true})
 		},
 	}
 }
@@ -66,7 +66,7 @@ control socket work on.`,
 		if limit.value > 0 {
 			statement += " " + limit.value.String()
 		}
-		_, err := g.client().AddFault(c.Context(), node.AddFault{Statement: statement})
+		_, err := node.OpAddFault.Call(c.Context(), g.client(), node.AddFault{Statement: statement})
 		return err
 	}
 	return c
@@ -79,7 +79,7 @@ func faultResume(g *globals) *cobra.Command {
 		Example: "  lnetctl fault resume",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return g.client().EndFault(c.Context(), node.EndFault{Pause: true})
+			return node.OpEndFault.Call(c.Context(), g.client(), node.EndFault{Pause: true})
 		},
 	}
 }

@@ -43,7 +43,7 @@ cut cannot be taken back.`,
 		if err != nil {
 			return cli.Usagef("%w", err)
 		}
-		added, err := g.client().AddFault(c.Context(), node.AddFault{Statement: r.String()})
+		added, err := node.OpAddFault.Call(c.Context(), g.client(), node.AddFault{Statement: r.String()})
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ all the same. Partitions, pauses and 'fault fail' are not concerned.`,
 			}
 			var first error
 			for _, e := range ends {
-				if err := g.client().EndFault(c.Context(), e); first == nil {
+				if err := node.OpEndFault.Call(c.Context(), g.client(), e); first == nil {
 					first = err
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -34,7 +35,7 @@ all of them.`,
 	}
 	verbose := c.Flags().BoolP("verbose", "v", false, "show counters, too")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := g.client().HealthStatus(c.Context())
+		s, err := node.OpHealthStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}

@@ -24,9 +24,8 @@ var (
 
 // fakeServer is a daemon whose client health is what a test says.
 type fakeServer struct {
-	control.Node // nil: what else a node can do
-	events       control.Events
-	socket       string
+	events control.Events
+	socket string
 
 	mu            sync.Mutex
 	status        func(look int) (node.HealthStatus, error) // guarded by mu
@@ -48,8 +47,18 @@ type fakeServer struct {
 func serveFake(t *testing.T) *fakeServer {
 	t.Helper()
 	f := new(fakeServer)
-	f.socket = serveNode(t, f, &f.events)
+	f.socket = serveNode(t, f.routes(), &f.events)
 	return f
+}
+
+func (f *fakeServer) routes() []control.Route {
+	return []control.Route{
+		node.OpHealthStatus.Do(control.Ask(f.HealthStatus)), node.OpHealthClients.Do(control.Quick(f.HealthClients)),
+		node.OpHealthClient.Do(control.Quick(func(r node.HealthClientName) (health.ClientInfo, error) { return f.HealthClient(r.Client) })),
+		node.OpHealthServers.Do(control.Ask(f.HealthServers)), node.OpHealthEverywhere.Do(f.HealthEverywhere),
+		node.OpHealthTombstones.Do(control.Quick(f.HealthTombstones)),
+		node.OpHealthEvict.Do(f.HealthEvict), node.OpHealthEviction.Do(control.Quick(f.HealthEviction)), node.OpHealthDrain.Do(control.Act(f.HealthDrain)),
+	}
 }
 
 func (f *fakeServer) HealthStatus() (node.HealthStatus, error) {

@@ -15,6 +15,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/health"
 )
@@ -61,7 +62,7 @@ type eventWatcher struct {
 func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []node.HealthEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	// A node without a role has no events, and says so when it is asked.
-	if _, err := w.g.client().HealthStatus(ctx); err != nil {
+	if _, err := node.OpHealthStatus.Call(ctx, w.g.client(), control.None{}); err != nil {
 		cancel()
 		return err
 	}
@@ -134,7 +135,7 @@ func (w *eventWatcher) take() ([]node.HealthEvent, error) {
 // lines prints a line for each event, and some for the state at the beginning.
 func (w *eventWatcher) lines(ctx context.Context, events []node.HealthEvent) error {
 	if !w.started {
-		s, err := w.g.client().HealthStatus(ctx)
+		s, err := node.OpHealthStatus.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -163,7 +164,7 @@ func (w *eventWatcher) objects(_ context.Context, events []node.HealthEvent) err
 
 // screen draws a screen anew.
 func (w *eventWatcher) screen(ctx context.Context, events []node.HealthEvent) error {
-	s, err := w.g.client().HealthStatus(ctx)
+	s, err := node.OpHealthStatus.Call(ctx, w.g.client(), control.None{})
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (w *eventWatcher) screen(ctx context.Context, events []node.HealthEvent) er
 		return err
 	}
 	if s.Server != nil && s.Server.State == node.HealthRunning {
-		servers, err := w.g.client().HealthServers(ctx)
+		servers, err := node.OpHealthServers.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}

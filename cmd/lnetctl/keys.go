@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -31,7 +32,7 @@ verifies nothing any more can be removed. The keys themselves are not shown.`,
 		Example: "  lnetctl keys show",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := g.client().Keys(c.Context())
+			list, err := node.OpKeys.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
@@ -62,6 +63,8 @@ have is in force from then on, without a restart. If one can not be read nothing
 changes. docs/keys.md says in which steps a cluster gets a new key.`,
 		Example: "  lnetctl keys reload",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return g.client().KeysReload(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return node.OpKeysReload.Call(c.Context(), g.client(), control.None{})
+		},
 	}
 }

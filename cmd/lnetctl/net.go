@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -39,7 +40,7 @@ judged yet), the device of RDMA, connections, and why some were refused or ended
 		if err != nil {
 			return err
 		}
-		s, err := g.client().Status(c.Context())
+		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ Peers that the node has discovered are told.`,
 			if _, err := networks.Parse(list); err != nil {
 				return cli.Usagef("--if: %w", err)
 			}
-			return g.client().AddNetworks(c.Context(), node.AddRequest{Networks: list})
+			return node.OpAddNetworks.Call(c.Context(), g.client(), node.AddRequest{Networks: list})
 		},
 	}
 	c.Flags().StringVar(&net, "net", "", "`NET` to start, such as tcp1")
@@ -54,7 +54,7 @@ for a few seconds. Peers that the node has discovered are told.`,
 			if _, err := nid.ParseNet(net); err != nil {
 				return cli.Usagef("--net: %w", err)
 			}
-			return g.client().RemoveNet(c.Context(), node.RemoveRequest{Net: net})
+			return node.OpRemoveNet.Call(c.Context(), g.client(), node.RemoveRequest{Net: net})
 		},
 	}
 	c.Flags().StringVar(&net, "net", "", "`NET` to stop, such as tcp1")

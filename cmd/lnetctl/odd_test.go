@@ -17,22 +17,27 @@ import (
 
 // oddNode is a node whose peers have named every kind of NID.
 type oddNode struct {
-	control.Node // nil: only its state is asked for
-	status       node.Status
-	page         node.PeerPage
+	status node.Status
+	page   node.PeerPage
 }
 
-func (n *oddNode) Status() node.Status { return n.status }
+func (n *oddNode) routes() []control.Route {
+	return []control.Route{
+		node.OpStatus.Do(control.Told(func() node.Status { return n.status })),
+		node.OpPeers.Do(control.Quick(n.peers)),
+	}
+}
 
-func (n *oddNode) Peers(nid.NID, int) node.PeerPage { return n.page }
-
-func (n *oddNode) PeersOf(id nid.NID) (page node.PeerPage) {
+func (n *oddNode) peers(r node.PeersRequest) (page node.PeerPage, err error) {
+	if !r.NID.IsValid() {
+		return n.page, nil
+	}
 	for _, p := range n.page.Peers {
-		if p.NID == id {
+		if p.NID == r.NID {
 			page.Peers = append(page.Peers, p)
 		}
 	}
-	return page
+	return page, nil
 }
 
 // oddPeers are NIDs as a peer can put them into a ping info, and one that is not odd.
@@ -58,7 +63,7 @@ func newOddNode() *oddNode {
 }
 
 // serveNode starts a daemon of a node, which ends with the test.
-func serveNode(t *testing.T, n control.Node, events *control.Events) (socket string) {
+func serveNode(t *testing.T, routes []control.Route, events *control.Events) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	listening, err := control.Listen(socket)
@@ -68,7 +73,7 @@ func serveNode(t *testing.T, n control.Node, events *control.Events) (socket str
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- control.New(control.Config{Node: n, Events: events}).Serve(ctx, listening)
+		done <- control.New(control.Config{Routes: routes, Events: events}).Serve(ctx, listening)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -82,7 +87,7 @@ func serveNode(t *testing.T, n control.Node, events *control.Events) (socket str
 // TestShowOddNIDs: NIDs of unknown types and strange addresses, which peers can name, hide
 // nothing in any show.
 func TestShowOddNIDs(t *testing.T) {
-	f := &fakeServer{socket: serveNode(t, newOddNode(), new(control.Events))}
+	f := &fakeServer{socket: serveNode(t, newOddNode().routes(), new(control.Events))}
 	for _, verb := range [][]string{{"net", "show"}, {"net", "show", "-v", "3"}, {"stats", "show"}, {"stats", "show", "-v"}, {"peer", "show"}, {"peer", "show", "-v", "3"}} {
 		for _, flags := range [][]string{nil, {"--json"}} {
 			args := slices.Concat(verb, flags)

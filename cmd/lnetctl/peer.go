@@ -63,7 +63,7 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 	out := bufio.NewWriter(c.OutOrStdout())
 	list := cli.NewListPrinter[peerDoc](out, g.json, "peer")
 	for after, more := (nid.NID{}), true; more; {
-		page, err := g.client().Peers(c.Context(), after, node.MaxPeerPage)
+		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
 			err = list.Add(peerDocs(page, nid.NID{}, level))
 		}
@@ -79,7 +79,7 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 
 // showPeer prints the peer with a NID.
 func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
-	page, err := g.client().PeersOf(c.Context(), only)
+	page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{NID: only})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -26,7 +27,7 @@ not said so.`,
 		Example: "  lnetctl server list",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := g.client().HealthServers(c.Context())
+			list, err := node.OpHealthServers.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ func setCommand(g *globals) *cobra.Command {
 			if err != nil || value != 0 && value != 1 {
 				return cli.Usagef("discovery is 0 or 1, not %q", args[0])
 			}
-			return g.client().Set(c.Context(), node.Setting{Name: "discovery", Value: value})
+			return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: "discovery", Value: value})
 		},
 	})
 	return c

@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/networks"
 )
@@ -23,6 +24,33 @@ type operator interface {
 	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
 	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
 	Get(context.Context, node.GetRequest, node.Report) error
+}
+
+// remote is the node of a daemon.
+type remote struct{ client *control.Client }
+
+func (r remote) Ping(ctx context.Context, q node.PingRequest) (node.PingReply, error) {
+	return node.OpPing.Call(ctx, r.client, q)
+}
+
+func (r remote) Discover(ctx context.Context, q node.DiscoverRequest) (node.DiscoverReply, error) {
+	return node.OpDiscover.Call(ctx, r.client, q)
+}
+
+func (r remote) Sink(ctx context.Context, q node.SinkRequest, report node.Report) error {
+	return node.OpSink.Call(ctx, r.client, q, report)
+}
+
+func (r remote) Put(ctx context.Context, q node.PutRequest, data io.Reader, report node.Report) error {
+	return node.OpPut.CallWith(ctx, r.client, q, data, report)
+}
+
+func (r remote) Serve(ctx context.Context, q node.ServeRequest, content io.Reader, report node.Report) error {
+	return node.OpServe.CallWith(ctx, r.client, q, content, report)
+}
+
+func (r remote) Get(ctx context.Context, q node.GetRequest, report node.Report) error {
+	return node.OpGet.Call(ctx, r.client, q, report)
 }
 
 // standalone holds the flags of a node of our own.
@@ -52,7 +80,7 @@ func addStandalone(c *cobra.Command) *standalone {
 // without a listener if it may not have the port. stop must be called.
 func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
 	if !s.on {
-		return g.client(), func() {}, s.checkOff()
+		return remote{g.client()}, func() {}, s.checkOff()
 	}
 	own, err := s.start(dialOnly)
 	if err != nil {

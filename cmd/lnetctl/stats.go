@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -33,7 +34,7 @@ over all interfaces ('net show -v 3' has them for each).`,
 		if err != nil {
 			return err
 		}
-		s, err := g.client().Status(c.Context())
+		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}

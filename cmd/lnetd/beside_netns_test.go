@@ -78,7 +78,7 @@ func (b *beside) percentile99() time.Duration {
 	b.t.Helper()
 	var took []time.Duration
 	for range 1000 {
-		r, err := b.a.Control().Ping(b.t.Context(), node.PingRequest{Target: b.liveID, Timeout: 20 * time.Second})
+		r, err := node.OpPing.Call(b.t.Context(), b.a.Control(), node.PingRequest{Target: b.liveID, Timeout: 20 * time.Second})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func (b *beside) send(to nid.ProcessID) {
 		b.traffic.Go(func() {
 			for b.ctx.Err() == nil {
 				bulk := bytes.NewReader(make([]byte, 8<<20))
-				_ = b.a.Control().Put(b.ctx, node.PutRequest{Target: to, Portal: 20, Timeout: time.Minute}, bulk, func(node.Step) error { return nil })
+				_ = node.OpPut.CallWith(b.ctx, b.a.Control(), node.PutRequest{Target: to, Portal: 20, Timeout: time.Minute}, bulk, func(node.Step) error { return nil })
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestBesideDeadAndStuck(t *testing.T) {
 
 // busy reports whether each dead and stuck peer has used all its credits.
 func (b *beside) busy() bool {
-	page, err := b.a.Control().Peers(b.t.Context(), nid.NID{}, node.MaxPeerPage)
+	page, err := node.OpPeers.Call(b.t.Context(), b.a.Control(), node.PeersRequest{Limit: node.MaxPeerPage})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
-	server := control.New(control.Config{Node: n, Events: events, Capture: tap.writer, Log: log})
+	server := control.New(control.Config{Routes: n.Routes(), Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
 	ready(env, log, n, cfg)
 	stopFlushing := tap.keep(log)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/smalldisk"
@@ -40,7 +42,7 @@ func TestBadDisk(t *testing.T) {
 			wantRecords := func(d *lnetdtest.Daemon, kept bool) {
 				t.Helper()
 				d.Until(heldWithin, fmt.Sprintf("records kept: %v", kept), func() bool {
-					s, err := d.Control().HealthStatus(t.Context())
+					s, err := node.OpHealthStatus.Call(t.Context(), d.Control(), control.None{})
 					return err == nil && s.Server != nil && s.Server.Store != nil && (s.Server.Store.Error == "") == kept
 				})
 			}

@@ -199,7 +199,7 @@ func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	var list node.HealthClients
 	d.Until(heldWithin, "the role of the server", func() bool {
 		var err error
-		list, err = d.Control().HealthClients(k.t.Context(), node.HealthFilter{Limit: node.MaxHealthLimit})
+		list, err = node.OpHealthClients.Call(k.t.Context(), d.Control(), node.HealthFilter{Limit: node.MaxHealthLimit})
 		return err == nil
 	})
 	known := map[health.ClientID]bool{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
@@ -90,7 +91,7 @@ func (c *clinic) start(i int) {
 // status is what a daemon says of client health.
 func (c *clinic) status(i int) node.HealthStatus {
 	c.t.Helper()
-	s, err := c.daemons[i].Control().HealthStatus(c.t.Context())
+	s, err := node.OpHealthStatus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func (c *clinic) status(i int) node.HealthStatus {
 
 // held is a client as a server knows it, if it is connected there.
 func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) {
-	info, err := c.daemons[server].Control().HealthClient(c.t.Context(), id.String())
+	info, err := node.OpHealthClient.Call(c.t.Context(), c.daemons[server].Control(), node.HealthClientName{Client: id.String()})
 	return info, err == nil
 }
 

@@ -87,7 +87,7 @@ func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 // known is what the victim knows of the node with a NID.
 func (c *claims) known(id string) (p node.KnownPeer) {
 	c.t.Helper()
-	page, err := c.victim.Control().PeersOf(c.t.Context(), nid.MustParse(id))
+	page, err := node.OpPeers.Call(c.t.Context(), c.victim.Control(), node.PeersRequest{NID: nid.MustParse(id)})
 	if err != nil || len(page.Known) != 1 {
 		c.t.Errorf("peer %s: %+v, %v", id, page, err)
 		return p

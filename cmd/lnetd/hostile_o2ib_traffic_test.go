@@ -46,7 +46,7 @@ func exchange(t *testing.T, by *lnetdtest.Daemon, from string, at *lnetdtest.Dae
 	ready, over := make(chan struct{}), make(chan error, 1)
 	running.Go(func() {
 		offer := node.ServeRequest{Portal: steadyPortal, MatchBits: steadyBits}
-		over <- at.Control().Serve(ctx, offer, bytes.NewReader(s.content), func(step node.Step) error {
+		over <- node.OpServe.CallWith(ctx, at.Control(), offer, bytes.NewReader(s.content), func(step node.Step) error {
 			if step.Ready {
 				close(ready)
 			}
@@ -81,7 +81,7 @@ var errContent = errors.New("other data than were asked for")
 // fetch gets a part of the content and compares it.
 func (s *steady) fetch(ctx context.Context, by *lnetdtest.Daemon, target nid.ProcessID, at, length int) error {
 	var got bytes.Buffer
-	err := by.Control().Get(ctx, node.GetRequest{
+	err := node.OpGet.Call(ctx, by.Control(), node.GetRequest{
 		Target: target, Portal: steadyPortal, MatchBits: steadyBits, Offset: uint32(at), Length: uint64(length), Timeout: pingLimit,
 	}, func(step node.Step) error {
 		if e := step.Event; e != nil && e.Status != 0 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
@@ -118,7 +119,7 @@ func (s *mcastSiege) put(to, portal int, b []byte) {
 	target := nid.ProcessID{NID: nid.MustParse(fmt.Sprintf("10.4.0.%d@tcp", to+1)), PID: nid.LustrePID}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 	defer cancel()
-	_ = s.attacker.Control().Put(ctx, node.PutRequest{Target: target, Portal: portal}, bytes.NewReader(b), func(node.Step) error { return nil })
+	_ = node.OpPut.CallWith(ctx, s.attacker.Control(), node.PutRequest{Target: target, Portal: portal}, bytes.NewReader(b), func(node.Step) error { return nil })
 }
 
 // attack sends everything, in the attacker's own name, to all.
@@ -158,7 +159,7 @@ func (s *mcastSiege) honest(after string) {
 	for _, group := range []string{"closed", "open"} {
 		for i, d := range s.daemons {
 			d.Until(besiegeWithin, fmt.Sprintf("after %s all members of %s at member %d", after, group, i), func() bool {
-				st, err := d.Control().McastStatus(ctx)
+				st, err := node.OpMcastStatus.Call(ctx, d.Control(), control.None{})
 				for k := range st.Groups {
 					if g := &st.Groups[k]; err == nil && g.Name == group {
 						return len(g.Members) == len(s.daemons) && g.Usable == g.Version && g.Sending == g.Version
@@ -180,7 +181,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 		listening.Go(func() {
 			once := sync.OnceFunc(ready.Done)
 			defer once()
-			err := d.Control().McastReceive(ctx, node.McastReceive{Group: group, Count: len(s.daemons)}, func(step node.Step) error {
+			err := node.OpMcastReceive.Call(ctx, d.Control(), node.McastReceive{Group: group, Count: len(s.daemons)}, func(step node.Step) error {
 				if step.Ready {
 					once()
 				}
@@ -201,7 +202,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 	ready.Wait()
 	for i, d := range s.daemons {
 		text := fmt.Sprintf("round %d of %d", s.rounds, i)
-		sent, err := d.Control().McastSend(ctx, node.McastSend{Group: group, Wait: true}, strings.NewReader(text))
+		sent, err := node.OpMcastSend.CallWith(ctx, d.Control(), node.McastSend{Group: group, Wait: true}, strings.NewReader(text))
 		if err != nil || sent.Messages != 1 || len(sent.Failed) > 0 {
 			s.t.Errorf("after %s member %d sends to %s: %+v, %v", after, i, group, sent, err)
 		}
@@ -229,7 +230,7 @@ func (s *mcastSiege) notSigned() {
 	s.put(0, rmcast.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
-		st, err := manager.Control().McastStatus(s.t.Context())
+		st, err := node.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
 		return err == nil && st.NotSigned > 0 && st.Verified[0] > 0 && st.Keys == 1 &&
 			strings.Contains(manager.Log(), "messages are not signed with the key of this node")
 	})
@@ -246,7 +247,7 @@ func (s *mcastSiege) complaints() {
 	s.put(0, rmcast.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
-		st, err := manager.Control().McastStatus(s.t.Context())
+		st, err := node.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
 		return err == nil && st.Groups[0].Managing != nil && st.Groups[0].Managing.Stats["stranger"] > 0 &&
 			strings.Contains(manager.Log(), "not on the list of those that may be members")
 	})

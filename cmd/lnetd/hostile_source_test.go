@@ -185,7 +185,7 @@ func (f *forgery) forgeReply(t *testing.T) {
 	}
 	pinged := make(chan result, 1)
 	go func() {
-		reply, err := f.victim.Control().Ping(t.Context(), node.PingRequest{Target: f.asked.ID, Timeout: reaction})
+		reply, err := node.OpPing.Call(t.Context(), f.victim.Control(), node.PingRequest{Target: f.asked.ID, Timeout: reaction})
 		pinged <- result{reply, err}
 	}()
 	get := f.next(f.answers)
@@ -221,7 +221,7 @@ func (f *forgery) pong(features wire.Features, to wire.MDHandle) (h wire.Header,
 func (f *forgery) forgeAck(t *testing.T) {
 	put := make(chan error, 1)
 	go func() {
-		put <- f.victim.Control().Put(t.Context(), node.PutRequest{
+		put <- node.OpPut.CallWith(t.Context(), f.victim.Control(), node.PutRequest{
 			Target: f.asked.ID, Portal: 20, Ack: true, Timeout: reaction,
 		}, strings.NewReader("data"), func(node.Step) error { return nil })
 	}()

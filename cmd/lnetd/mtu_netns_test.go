@@ -130,7 +130,7 @@ func readBulk(t *testing.T, h *twoMTUs) error {
 	defer cancel()
 	go func() {
 		offer := node.ServeRequest{Portal: steadyPortal, MatchBits: steadyBits}
-		_ = h.b.Control().Serve(ctx, offer, strings.NewReader(strings.Repeat("x", 100_000)), func(step node.Step) error {
+		_ = node.OpServe.CallWith(ctx, h.b.Control(), offer, strings.NewReader(strings.Repeat("x", 100_000)), func(step node.Step) error {
 			if step.Ready {
 				close(offered)
 			}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnet/nid"
@@ -185,7 +187,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 		p.Shutdown = func() { u.run(s.daemon.Stop) }
 	}
 	if err := p.Play(t.Context()); err != nil {
-		status, _ := s.daemon.Control().Status(t.Context()) // zero if it has been shut down
+		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // zero if it has been shut down
 		t.Fatalf("%v\ncounters %+v", err, status.Stats)
 	}
 	u.wait(r.fails)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/lndtest"
@@ -61,7 +63,7 @@ func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, 
 func (s *stage) established(conns int) error {
 	have := 0
 	if !lndtest.Poll(func() bool {
-		status, err := s.daemon.Control().Status(s.ctx)
+		status, err := node.OpStatus.Call(s.ctx, s.daemon.Control(), control.None{})
 		have = 0
 		for _, ni := range status.NIs {
 			if ni.Socklnd != nil {

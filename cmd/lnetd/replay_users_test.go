@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/capture"
@@ -88,9 +89,9 @@ func (u *users) lnetctl(command string) {
 // it does not.
 func (u *users) changeNetworks(push *capture.Record) {
 	info, _ := push.PingInfo()
-	control := u.stage.daemon.Control()
+	daemon := u.stage.daemon.Control()
 	u.run(func() error {
-		status, err := control.Status(u.ctx)
+		status, err := node.OpStatus.Call(u.ctx, daemon, control.None{})
 		if err != nil {
 			return err
 		}
@@ -101,13 +102,13 @@ func (u *users) changeNetworks(push *capture.Record) {
 		for _, ni := range info.NIs {
 			if !own[ni.NID] {
 				add := node.AddRequest{Networks: fmt.Sprintf("%v(%v)", ni.NID.Net(), ni.NID.Addr())}
-				err = errors.Join(err, control.AddNetworks(u.ctx, add))
+				err = errors.Join(err, node.OpAddNetworks.Call(u.ctx, daemon, add))
 			}
 			own[ni.NID] = false
 		}
 		for id, gone := range own {
 			if gone {
-				err = errors.Join(err, control.RemoveNet(u.ctx, node.RemoveRequest{Net: id.Net().String()}))
+				err = errors.Join(err, node.OpRemoveNet.Call(u.ctx, daemon, node.RemoveRequest{Net: id.Net().String()}))
 			}
 		}
 		return err
@@ -116,7 +117,7 @@ func (u *users) changeNetworks(push *capture.Record) {
 
 func (u *users) put(m *capture.Record) error {
 	c := m.Header.Put()
-	return u.stage.daemon.Control().Put(u.ctx, node.PutRequest{
+	return node.OpPut.CallWith(u.ctx, u.stage.daemon.Control(), node.PutRequest{
 		Target: nid.ProcessID{NID: m.Header.DestNID, PID: m.Header.DestPID},
 		Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), HdrData: node.Bits(c.HdrData),
 		Offset: c.Offset, Ack: !c.AckMD.IsNone(),
@@ -126,7 +127,7 @@ func (u *users) put(m *capture.Record) error {
 func (u *users) get(m *capture.Record) error {
 	c := m.Header.Get()
 	var got []byte
-	err := u.stage.daemon.Control().Get(u.ctx, node.GetRequest{
+	err := node.OpGet.Call(u.ctx, u.stage.daemon.Control(), node.GetRequest{
 		Target: nid.ProcessID{NID: m.Header.DestNID, PID: m.Header.DestPID},
 		Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), Offset: c.SrcOffset, Length: uint64(c.SinkLength),
 	}, func(s node.Step) error { got = append(got, s.Payload...); return nil })
@@ -182,12 +183,14 @@ func (u *users) serve(get *capture.Record) {
 	c := get.Header.Get()
 	r := node.ServeRequest{Portal: int(c.Portal), MatchBits: node.Bits(c.MatchBits), Count: 1}
 	content := bytes.NewReader(u.replyTo(get))
-	u.ready(func(report node.Report) error { return u.stage.daemon.Control().Serve(u.ctx, r, content, report) }, ignoreStep)
+	u.ready(func(report node.Report) error {
+		return node.OpServe.CallWith(u.ctx, u.stage.daemon.Control(), r, content, report)
+	}, ignoreStep)
 }
 
 func (u *users) sink(at entry, want [][]byte) {
 	r := node.SinkRequest{Portal: int(at.portal), MatchBits: node.Bits(at.bits), Count: len(want)}
-	u.ready(func(report node.Report) error { return u.stage.daemon.Control().Sink(u.ctx, r, report) }, func(s node.Step) error {
+	u.ready(func(report node.Report) error { return node.OpSink.Call(u.ctx, u.stage.daemon.Control(), r, report) }, func(s node.Step) error {
 		if !bytes.Equal(s.Payload, want[0]) {
 			return fmt.Errorf("PUT to portal %d, match bits %#x: %d bytes, want %d; or others", at.portal, at.bits, len(s.Payload), len(want[0]))
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
@@ -118,7 +119,7 @@ type mcastListener struct {
 // run listens until count messages have come, or ctx ends.
 func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGroup) {
 	heard := false
-	err := l.r.daemons[l.member].Control().McastReceive(ctx, node.McastReceive{Group: "news", Count: count}, func(s node.Step) error {
+	err := node.OpMcastReceive.Call(ctx, l.r.daemons[l.member].Control(), node.McastReceive{Group: "news", Count: count}, func(s node.Step) error {
 		if s.Ready {
 			heard = true
 			ready.Done()
@@ -183,11 +184,11 @@ func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	d := r.daemons[member]
 	group := node.McastJoin{Group: "news", TimeoutMS: 60_000}
 	for {
-		if err := d.Control().McastLeave(r.t.Context(), group); err != nil {
+		if err := node.OpMcastLeave.Call(r.t.Context(), d.Control(), group); err != nil {
 			r.t.Errorf("member %d leaves: %v", member, err)
 			return times
 		}
-		if err := d.Control().McastJoin(r.t.Context(), group); err != nil {
+		if err := node.OpMcastJoin.Call(r.t.Context(), d.Control(), group); err != nil {
 			r.t.Errorf("member %d joins: %v", member, err)
 			return times
 		}
@@ -216,7 +217,7 @@ func (r *mcastRoom) run() {
 	t := r.t
 	for i, d := range r.daemons {
 		d.Until(seenWithin, fmt.Sprintf("all members at member %d", i), func() bool {
-			s, err := d.Control().McastStatus(t.Context())
+			s, err := node.OpMcastStatus.Call(t.Context(), d.Control(), control.None{})
 			if err != nil {
 				return false
 			}
@@ -262,7 +263,7 @@ func (r *mcastRoom) run() {
 }
 
 func (r *mcastRoom) send(ctx context.Context, i int) {
-	sent, err := r.daemons[i].Control().McastSend(ctx, node.McastSend{Group: "news", Lines: true}, &mcastLines{source: i, count: r.each})
+	sent, err := node.OpMcastSend.CallWith(ctx, r.daemons[i].Control(), node.McastSend{Group: "news", Lines: true}, &mcastLines{source: i, count: r.each})
 	if err != nil || sent.Messages != r.each || len(sent.Failed) > 0 {
 		r.t.Errorf("source %d: %+v, %v", i, sent, err)
 	}
@@ -288,7 +289,7 @@ func (r *mcastRoom) judge(listeners []*mcastListener, moves int, took time.Durat
 	if moves < 2 || lives < moves {
 		r.t.Errorf("members left and joined %d times, and saw %d", moves, lives)
 	}
-	s, err := r.daemons[0].Control().McastStatus(r.t.Context())
+	s, err := node.OpMcastStatus.Call(r.t.Context(), r.daemons[0].Control(), control.None{})
 	if err != nil || s.Groups[0].Stats["repaired"]+s.Groups[0].Stats["repairs"] == 0 {
 		r.t.Errorf("nothing was repaired where packets are lost: %v", err)
 	}

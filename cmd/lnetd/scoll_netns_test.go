@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/scoll/tree"
@@ -291,7 +293,7 @@ func (r *scollRoom) death() (at time.Time) {
 // end is when the first server's latest broadcast was over.
 func (r *scollRoom) end() time.Time {
 	r.t.Helper()
-	s, err := r.servers[0].Control().Collectives(r.t.Context())
+	s, err := node.OpCollectives.Call(r.t.Context(), r.servers[0].Control(), control.None{})
 	if err != nil || len(s.Broadcasts) == 0 {
 		r.t.Fatal(err)
 	}

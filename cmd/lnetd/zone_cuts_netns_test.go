@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/gossip/zone"
@@ -76,7 +77,7 @@ func (r *cutRoom) whole(after string) {
 	r.t.Helper()
 	for i, d := range r.daemons {
 		d.Until(zoneBound, fmt.Sprintf("a whole view at node %d after %s", i+1, after), func() bool {
-			s, err := d.Control().ZoneStatus(r.t.Context())
+			s, err := node.OpZoneStatus.Call(r.t.Context(), d.Control(), control.None{})
 			return err == nil && s.Members == len(r.daemons)
 		})
 	}
@@ -87,7 +88,7 @@ func (r *cutRoom) judge(since time.Time) {
 	r.t.Helper()
 	suspected, across := 0, 0
 	for i, d := range r.daemons {
-		list, err := d.Control().ZoneEvents(r.t.Context(), 0)
+		list, err := node.OpZoneEvents.Call(r.t.Context(), d.Control(), node.ZoneEventsFrom{From: 0})
 		if err != nil {
 			r.t.Fatal(err)
 		}

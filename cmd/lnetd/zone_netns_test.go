@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/gossip/zone"
@@ -87,7 +88,7 @@ func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (la
 		}
 		s.daemons[i].Until(zoneBound, fmt.Sprintf("right census at supervisor %d after %s", i+1, what), func() bool {
 			var err error
-			last, err = s.daemons[i].Control().ZoneCensus(s.t.Context())
+			last, err = node.OpZoneCensus.Call(s.t.Context(), s.daemons[i].Control(), control.None{})
 			return err == nil && right(last)
 		})
 	}
@@ -108,7 +109,7 @@ func (s *zoneSystem) kill(id zone.ID) {
 // told returns when a node was told of an event the last time, 0 if it was not yet.
 func (s *zoneSystem) told(i int, is func(*node.ZoneEvent) bool) (at time.Time) {
 	s.t.Helper()
-	list, err := s.daemons[i].Control().ZoneEvents(s.t.Context(), 0)
+	list, err := node.OpZoneEvents.Call(s.t.Context(), s.daemons[i].Control(), node.ZoneEventsFrom{From: 0})
 	if err != nil {
 		s.t.Fatal(err)
 	}

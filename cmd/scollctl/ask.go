@@ -75,7 +75,7 @@ code is 1 then; they may have done what they were asked for.`
 // broadcast has the daemon ask, shows what came of it, and makes an error of what
 // did not come as it should.
 func (g *globals) broadcast(ctx context.Context, w io.Writer, r node.BroadcastRequest, bulk io.Reader, show func(io.Writer, *node.BroadcastReply) error) error {
-	reply, err := g.client().Broadcast(ctx, r, bulk)
+	reply, err := node.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
 	if err != nil {
 		return err
 	}

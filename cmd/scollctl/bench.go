@@ -41,7 +41,7 @@ between two sends of this node: 'scollctl tree compare' shows the arithmetic.`,
 			return cli.Usagef("--count: want a number from 1, and --size from 0")
 		}
 		r.Group, r.Tree, r.Live, r.TimeoutMS = a.group, a.tree, a.live, a.timeout.Milliseconds()
-		reply, err := g.client().Bench(c.Context(), r)
+		reply, err := node.OpBench.Call(c.Context(), g.client(), r)
 		if err != nil {
 			return err
 		}

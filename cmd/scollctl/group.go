@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -34,7 +35,7 @@ member of at present.`,
 		Example: "  scollctl group list",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().Collectives(c.Context())
+			s, err := node.OpCollectives.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
@@ -108,7 +109,7 @@ shell. This node need not be one of them.`,
 			}
 			return cli.Usagef("NIDS: %w", err)
 		}
-		return g.client().GroupCreate(c.Context(), node.GroupCreate{Name: args[0], Tree: *tree}, bytes.NewReader([]byte(text)))
+		return node.OpGroupCreate.CallWith(c.Context(), g.client(), node.GroupCreate{Name: args[0], Tree: *tree}, bytes.NewReader([]byte(text)))
 	}
 	return c
 }
@@ -122,7 +123,7 @@ configuration, or all, can be used again at once.`,
 		Example: "  scollctl group destroy half",
 		Args:    cli.Args("a name"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.client().GroupDestroy(c.Context(), node.GroupName{Name: args[0]})
+			return node.OpGroupDestroy.Call(c.Context(), g.client(), node.GroupName{Name: args[0]})
 		},
 	}
 }

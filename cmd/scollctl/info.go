@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -57,7 +58,7 @@ was refused; below admin those of the administration service.`,
 		Example: "  scollctl stats --json | jq .scoll.spoofed",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().Collectives(c.Context())
+			s, err := node.OpCollectives.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

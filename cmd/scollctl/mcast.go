@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -54,7 +55,7 @@ the moment on at which they know so: that may be a little later.`,
 		if err != nil {
 			return err
 		}
-		return g.client().McastJoin(c.Context(), node.McastJoin{Group: args[0], TimeoutMS: ms})
+		return node.OpMcastJoin.Call(c.Context(), g.client(), node.McastJoin{Group: args[0], TimeoutMS: ms})
 	}
 	return c
 }
@@ -73,7 +74,7 @@ for what others have under way.`,
 		if *timeout < time.Millisecond {
 			return cli.Usagef("--timeout: want a time from 1ms, not %v", *timeout)
 		}
-		return g.client().McastLeave(c.Context(), node.McastJoin{Group: args[0], TimeoutMS: timeout.Milliseconds()})
+		return node.OpMcastLeave.Call(c.Context(), g.client(), node.McastJoin{Group: args[0], TimeoutMS: timeout.Milliseconds()})
 	}
 	return c
 }
@@ -94,7 +95,7 @@ success without it: be sure.`,
 			if err != nil {
 				return cli.Usagef("%v", err)
 			}
-			return g.client().McastExpel(c.Context(), node.McastExpel{Group: args[0], NID: id})
+			return node.OpMcastExpel.Call(c.Context(), g.client(), node.McastExpel{Group: args[0], NID: id})
 		},
 	}
 }
@@ -117,7 +118,7 @@ now on: without a flag none. 'scollctl mcast status' shows the shares, and count
 				}
 			}
 			f.Group = args[0]
-			return g.client().SetMcastFaults(c.Context(), f)
+			return node.OpMcastFaults.Call(c.Context(), g.client(), f)
 		},
 	}
 	c.Flags().Float64Var(&f.Acks, "acks", 0, "`SHARE` of control messages, from 0 to 1")
@@ -133,7 +134,7 @@ func mcastGroupsCommand(g *globals) *cobra.Command {
 		Example: "  scollctl mcast groups --json | jq '.[].members[].nid'",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.client().McastStatus(c.Context())
+			s, err := node.OpMcastStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 		r.Group = args[0]
 		var last *node.McastBench
 		watched := cli.IsTerminal(c.ErrOrStderr())
-		err = g.client().BenchMcast(c.Context(), r, func(s node.Step) error {
+		err = node.OpMcastBench.Call(c.Context(), g.client(), r, func(s node.Step) error {
 			last = s.Counts
 			if watched && last != nil && !last.Final {
 				fmt.Fprintf(c.ErrOrStderr(), "\r%d of %d messages", last.Messages, last.Of)

@@ -43,7 +43,7 @@ interrupt.`,
 		}
 		r.Group = args[0]
 		p := heardPrinter{out: bufio.NewWriter(c.OutOrStdout()), talk: c.ErrOrStderr(), group: r.Group, json: g.json, raw: *raw}
-		err := g.client().McastReceive(c.Context(), r, p.report)
+		err := node.OpMcastReceive.Call(c.Context(), g.client(), r, p.report)
 		if c.Context().Err() != nil && r.Count == 0 {
 			err = nil // an interrupt is its end
 		}

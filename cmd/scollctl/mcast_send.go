@@ -45,7 +45,7 @@ may lack some.`,
 			return err
 		}
 		defer in.Close()
-		sent, err := g.client().McastSend(c.Context(), r, in)
+		sent, err := node.OpMcastSend.CallWith(c.Context(), g.client(), r, in)
 		if err != nil {
 			return err
 		}

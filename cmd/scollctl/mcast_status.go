@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -26,7 +27,7 @@ are delivered here, those below HEAD were sent.`,
 		Example: "  scollctl mcast status news --json | jq '.groups[].waits'",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := g.client().McastStatus(c.Context())
+			s, err := node.OpMcastStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ the one with the least error counts.
 func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDoc, last *node.BroadcastReply, err error) {
 	best := map[nid.NID]clock{}
 	for range rounds {
-		r, err := g.client().Broadcast(ctx, a.request("clock"), nil)
+		r, err := node.OpBroadcast.CallWith(ctx, g.client(), a.request("clock"), nil)
 		if err != nil {
 			return doc, nil, err
 		}

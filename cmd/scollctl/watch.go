@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -47,7 +48,7 @@ type watcher struct {
 
 func (w *watcher) run(ctx context.Context, show func(*node.CollectiveStatus) error) error {
 	return cli.Repeat(ctx, lookInterval, func() error {
-		s, err := w.g.client().Collectives(ctx)
+		s, err := node.OpCollectives.Call(ctx, w.g.client(), control.None{})
 		if err == nil {
 			err = show(&s)
 		}

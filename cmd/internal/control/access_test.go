@@ -1,8 +1,9 @@
-package control
+package control_test
 
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,32 +15,34 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 func TestPolicy(t *testing.T) {
-	p := policy{owner: 10, group: 20}
 	for _, test := range []struct {
-		name string
-		who  credentials
-		want access
+		name   string
+		uid    uint32
+		groups []uint32
+		want   Access
 	}{
-		{"owner", credentials{uid: 10, groups: []uint32{99}}, accessWrite},
-		{"root", credentials{uid: 0, groups: []uint32{0}}, accessWrite},
-		{"member by primary group", credentials{uid: 11, groups: []uint32{20}}, accessRead},
-		{"member by another group", credentials{uid: 11, groups: []uint32{5, 20, 6}}, accessRead},
-		{"stranger", credentials{uid: 11, groups: []uint32{10, 21}}, accessNone},
-		{"stranger without groups", credentials{uid: 20}, accessNone},
+		{"owner", 10, []uint32{99}, AccessWrite},
+		{"root", 0, []uint32{0}, AccessWrite},
+		{"member by primary group", 11, []uint32{20}, AccessRead},
+		{"member by another group", 11, []uint32{5, 20, 6}, AccessRead},
+		{"stranger", 11, []uint32{10, 21}, AccessNone},
+		{"stranger without groups", 20, nil, AccessNone},
 	} {
-		if got := p.of(test.who); got != test.want {
+		if got := AccessOf(10, 20, test.uid, test.groups); got != test.want {
 			t.Errorf("%s: access %d, want %d", test.name, got, test.want)
 		}
 	}
 }
 
 func TestPeerCredentials(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := d.dial(t).(*net.UnixConn)
-	got, err := peerCredentials(c) // the listener's: this process
+	uid, is, err := PeerCredentials(c) // the listener's: this process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +50,8 @@ func TestPeerCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int(got.uid) != os.Getuid() || !slices.Contains(got.groups, uint32(os.Getgid())) || len(got.groups) != len(groups)+1 {
-		t.Errorf("credentials %+v of uid %d, gid %d, groups %v", got, os.Getuid(), os.Getgid(), groups)
+	if int(uid) != os.Getuid() || !slices.Contains(is, uint32(os.Getgid())) || len(is) != len(groups)+1 {
+		t.Errorf("credentials %d, %v of uid %d, gid %d, groups %v", uid, is, os.Getuid(), os.Getgid(), groups)
 	}
 }
 
@@ -66,12 +69,21 @@ func TestAccessOverTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	openPath(t, path)
-	serveSocket(t, Config{Node: &fakeNode{}}, path, socket)
-	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-	writes := []string{
-		post("/v1/ping", ""), post("/v1/fault/add", ""), post("/v1/fault/end", ""), post("/v1/fault/fail", ""),
-		post("/v1/scoll/broadcast", ""), post("/v1/scoll/bench", ""), post("/v1/scoll/group/create", ""), post("/v1/scoll/group/destroy", ""),
+	routes := new(node.Node).Routes() // all that there are
+	var writes []string
+	for i, r := range routes {
+		if r.Path == node.OpStatus.Path {
+			routes[i] = node.OpStatus.Do(Told((&fakeNode{}).Status))
+		}
+		if r.Method == http.MethodPost {
+			writes = append(writes, post(r.Path, ""))
+		}
 	}
+	if len(writes) < 30 {
+		t.Fatalf("only %d commands", len(writes))
+	}
+	serveSocket(t, Config{Routes: routes}, path, socket)
+	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for _, test := range []struct {
 		name        string
 		uid, gid    int
@@ -163,7 +175,7 @@ func connectThread(path string, uid, gid int, groups []int) (int, error) {
 }
 
 func TestClientWithoutDaemon(t *testing.T) {
-	_, err := NewClient(t.TempDir() + "/s").Status(t.Context())
+	_, err := node.OpStatus.Call(t.Context(), NewClient(t.TempDir()+"/s"), None{})
 	if err == nil || !strings.HasPrefix(err.Error(), "no daemon at ") || cli.HintOf(err) != "is lnetd running? see --socket" {
 		t.Errorf("error %v, hint %q", err, cli.HintOf(err))
 	}

@@ -13,10 +13,10 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
 )
 
-// Client speaks to a daemon. Its methods are safe for concurrent use; errors
+// Client speaks to a daemon: what it can be asked is called by the operations themselves,
+// as node.OpStatus.Call(ctx, client, control.None{}). It is safe for concurrent use; errors
 // carry a hint (cli.HintOf).
 type Client struct {
 	socket string
@@ -36,97 +36,39 @@ func NewClient(socket string) *Client {
 	}}}
 }
 
-// Status returns the node's state.
-func (c *Client) Status(ctx context.Context) (s node.Status, err error) {
-	return s, c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
-}
-
-// Ping has the daemon ping a node.
-func (c *Client) Ping(ctx context.Context, r node.PingRequest) (reply node.PingReply, err error) {
-	return reply, c.call(ctx, http.MethodPost, "/v1/ping", r, &reply)
-}
-
-// Discover has the daemon discover a peer.
-func (c *Client) Discover(ctx context.Context, r node.DiscoverRequest) (reply node.DiscoverReply, err error) {
-	return reply, c.call(ctx, http.MethodPost, "/v1/discover", r, &reply)
-}
-
-// Set changes a tunable of the daemon's node.
-func (c *Client) Set(ctx context.Context, s node.Setting) error {
-	return c.call(ctx, http.MethodPost, "/v1/set", s, &s)
-}
-
-// AddNetworks starts further networks of the daemon's node.
-func (c *Client) AddNetworks(ctx context.Context, r node.AddRequest) error {
-	return c.call(ctx, http.MethodPost, "/v1/net/add", r, &r)
-}
-
-// RemoveNet stops a network of the daemon's node.
-func (c *Client) RemoveNet(ctx context.Context, r node.RemoveRequest) error {
-	return c.call(ctx, http.MethodPost, "/v1/net/del", r, &r)
-}
-
-// Fail makes messages of the daemon's node fail.
-func (c *Client) Fail(ctx context.Context, r node.FailRequest) error {
-	return c.call(ctx, http.MethodPost, "/v1/fault/fail", r, &r)
-}
-
-// AddFault spoils messages of the daemon's node.
-func (c *Client) AddFault(ctx context.Context, f node.AddFault) (added node.AddedFault, err error) {
-	return added, c.call(ctx, http.MethodPost, "/v1/fault/add", f, &added)
-}
-
-// EndFault ends what AddFault began.
-func (c *Client) EndFault(ctx context.Context, e node.EndFault) error {
-	return c.call(ctx, http.MethodPost, "/v1/fault/end", e, &e)
-}
-
-// Sink is node.Node.Sink on the daemon's node.
-func (c *Client) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
-	return c.operate(ctx, "/v1/msg/sink", r, nil, report)
-}
-
-// Put is node.Node.Put on the daemon's node.
-func (c *Client) Put(ctx context.Context, r node.PutRequest, data io.Reader, report node.Report) error {
-	return c.operate(ctx, "/v1/msg/put", r, data, report)
-}
-
-// Serve is node.Node.Serve on the daemon's node.
-func (c *Client) Serve(ctx context.Context, r node.ServeRequest, content io.Reader, report node.Report) error {
-	return c.operate(ctx, "/v1/msg/serve", r, content, report)
-}
-
-// Get is node.Node.Get on the daemon's node.
-func (c *Client) Get(ctx context.Context, r node.GetRequest, report node.Report) error {
-	return c.operate(ctx, "/v1/msg/get", r, nil, report)
-}
-
 // Events returns the daemon's events from now on, one JSON object a line. The
 // caller closes it.
 func (c *Client) Events(ctx context.Context) (io.ReadCloser, error) {
-	return c.do(ctx, http.MethodGet, "/v1/events", nil, nil)
+	return c.do(ctx, http.MethodGet, eventsPath, nil, nil)
 }
 
 // Capture returns the daemon's messages from now on as pcapng; with headersOnly their
 // payload is zeros. The caller closes it.
 func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly bool, err error) {
-	answer, err := c.open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+	answer, err := c.open(ctx, http.MethodGet, capturePath, nil, nil)
 	if err != nil {
 		return nil, false, err
 	}
 	return answer.Body, answer.Header.Get(headersOnlyHeader) != "", nil
 }
 
-// call sends a request and decodes the answer.
-func (c *Client) call(ctx context.Context, method, path string, request, answer any) error {
-	body, err := c.do(ctx, method, path, request, nil)
+// call sends a request, with data behind it, and decodes the answer.
+func (c *Client) call(ctx context.Context, method, path string, request any, data io.Reader, answer any) error {
+	body, err := c.do(ctx, method, path, request, data)
 	return c.decode(ctx, body, err, answer)
 }
 
-// callWithData is call with data behind the request.
-func (c *Client) callWithData(ctx context.Context, path string, request any, data io.Reader, answer any) error {
+// act is call of a command whose answer says nothing new.
+func (c *Client) act(ctx context.Context, path string, request any, data io.Reader) error {
 	body, err := c.do(ctx, http.MethodPost, path, request, data)
-	return c.decode(ctx, body, err, answer)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return c.explain(ctx, fmt.Errorf("answer of the daemon: %w", err))
+	}
+	return nil
 }
 
 // decode decodes an answer, unless there was an error.
@@ -143,18 +85,6 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 		return c.explain(ctx, fmt.Errorf("answer of the daemon: %w", err))
 	}
 	return nil
-}
-
-// operate sends a request with data and reports the steps of the answer.
-func (c *Client) operate(ctx context.Context, path string, request any, data io.Reader, report node.Report) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the operation if report failed
-	body, err := c.do(ctx, http.MethodPost, path, request, data)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	return c.explain(ctx, readFrames(body, report))
 }
 
 // do sends a request and returns the body of a good answer.

@@ -9,13 +9,12 @@ import (
 	"net/http"
 	"time"
 
-	"ulnet/cmd/internal/node"
 	"ulnet/lnet/wire"
 )
 
-// Frame is a line of the answer to an operation: a step, or the end.
-type Frame struct {
-	node.Step
+// frame is what a line of the answer to an operation has besides the step: its payload, or
+// the end.
+type frame struct {
 	Size  int    `json:"payload,omitempty"` // bytes that follow the line
 	End   bool   `json:"end,omitempty"`     // the operation succeeded
 	Error *Error `json:"error,omitempty"`   // the operation failed
@@ -34,24 +33,35 @@ func (s *Server) frames(w http.ResponseWriter) *frameWriter {
 	return &frameWriter{out, bufio.NewWriter(out)}
 }
 
-// report is a node.Report.
-func (f *frameWriter) report(step node.Step) error {
-	return f.write(Frame{Step: step, Size: len(step.Payload)}, step.Payload)
+// report writes a step with its payload.
+func (f *frameWriter) report(step any, payload []byte) error {
+	line, err := json.Marshal(step)
+	if err != nil {
+		return err
+	}
+	return f.write(line, frame{Size: len(payload)}, payload)
 }
 
 // finish writes the end of the operation. The client may have gone.
 func (f *frameWriter) finish(err error) {
-	last := Frame{End: err == nil}
+	last := frame{End: err == nil}
 	if err != nil {
 		last.Error = newError(err)
 	}
-	_ = f.write(last, nil)
+	_ = f.write(nil, last, nil)
 }
 
-func (f *frameWriter) write(frame Frame, payload []byte) error {
-	line, err := json.Marshal(frame)
+// write writes the line of a step, a JSON object or nothing, and the payload behind it.
+func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
+	line, err := json.Marshal(rest)
 	if err != nil {
 		return err
+	}
+	switch {
+	case len(line) == len("{}"):
+		line = step
+	case len(step) > len("{}"):
+		line = append(append(step[:len(step)-1], ','), line[1:]...)
 	}
 	_, _ = f.lines.Write(append(line, '\n')) // a failure stays until Flush
 	_, _ = f.lines.Write(payload)
@@ -91,7 +101,7 @@ func (s *stallWriter) Flush() { _ = s.flush() }
 var errCut = errors.New("the daemon has gone away")
 
 // readFrames reads an answer of frames to its end and reports every step.
-func readFrames(body io.Reader, report node.Report) error {
+func readFrames[S Step[S]](body io.Reader, report func(S) error) error {
 	r := bufio.NewReaderSize(body, maxRequest)
 	var payload []byte
 	for {
@@ -99,8 +109,12 @@ func readFrames(body io.Reader, report node.Report) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errCut, err)
 		}
-		var f Frame
-		if err := json.Unmarshal(line, &f); err != nil {
+		var step S
+		var f frame
+		if err = json.Unmarshal(line, &f); err == nil {
+			err = json.Unmarshal(line, &step)
+		}
+		if err != nil {
 			return fmt.Errorf("answer of the daemon: %w", err)
 		}
 		switch {
@@ -114,11 +128,11 @@ func readFrames(body io.Reader, report node.Report) error {
 		if cap(payload) < f.Size {
 			payload = make([]byte, f.Size)
 		}
-		f.Payload = payload[:f.Size]
-		if _, err := io.ReadFull(r, f.Payload); err != nil {
+		payload = payload[:f.Size]
+		if _, err := io.ReadFull(r, payload); err != nil {
 			return fmt.Errorf("%w: %w", errCut, err)
 		}
-		if err := report(f.Step); err != nil {
+		if err := report(step.Attach(payload)); err != nil {
 			return err
 		}
 	}

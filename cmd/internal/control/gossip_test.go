@@ -1,7 +1,6 @@
-package control
+package control_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
@@ -71,10 +71,20 @@ func (f *fakeGossip) GossipCommit(r node.GossipCommit) error {
 	return f.say("commit")
 }
 
+func (f *fakeGossip) routes() []Route {
+	return []Route{
+		node.OpGossipStatus.Do(Told(f.GossipStatus)), node.OpGossipParams.Do(Ask(f.GossipParams)), node.OpGossipHistory.Do(Told(f.GossipHistory)),
+		node.OpGossipExplain.Do(Quick(func(r node.GossipOf) (gossip.Explanation, error) { return f.GossipExplain(r.NID) })),
+		node.OpGossipListStatus.Do(Ask(f.GossipListStatus)), node.OpGossipInit.DoWith(With(f.GossipInit)),
+		node.OpGossipStart.Do(Just(f.GossipStart)), node.OpGossipStop.Do(Just(f.GossipStop)), node.OpGossipCancel.Do(Just(f.GossipCancel)),
+		node.OpGossipStage.DoWith(With(func(_ None, nids io.Reader) error { return f.GossipStage(nids) })), node.OpGossipCommit.Do(Act(f.GossipCommit)),
+	}
+}
+
 // tells compares what a reading call returns with what there is to be told.
-func tells[T any](t *testing.T, what string, want T, read func(context.Context) (T, error)) {
+func tells[T any](t *testing.T, what string, want T, c *Client, question Question[None, T]) {
 	t.Helper()
-	got, err := read(t.Context())
+	got, err := question.Call(t.Context(), c, None{})
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
@@ -85,21 +95,21 @@ func tells[T any](t *testing.T, what string, want T, read func(context.Context) 
 
 func TestGossip(t *testing.T) {
 	f := &fakeGossip{}
-	c := NewClient(serve(t, Config{Node: &fakeNode{Gossip: f}}).path)
-	tells(t, "status", gossipStatus, c.GossipStatus)
-	tells(t, "params", gossipParams, c.GossipParams)
-	tells(t, "history", gossipHistory, c.GossipHistory)
-	tells(t, "list", gossipList, c.GossipListStatus)
+	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
+	tells(t, "status", gossipStatus, c, node.OpGossipStatus)
+	tells(t, "params", gossipParams, c, node.OpGossipParams)
+	tells(t, "history", gossipHistory, c, node.OpGossipHistory)
+	tells(t, "list", gossipList, c, node.OpGossipListStatus)
 	six := nid.MustParse("fd88::1@tcp")
-	if e, err := c.GossipExplain(t.Context(), six); err != nil || e.NID != six || e.Via != six {
+	if e, err := node.OpGossipExplain.Call(t.Context(), c, node.GossipOf{NID: six}); err != nil || e.NID != six || e.Via != six {
 		t.Errorf("explain: %+v, %v", e, err)
 	}
 	init := node.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}
 	for _, err := range []error{
-		c.GossipInit(t.Context(), init, strings.NewReader("10.0.0.[1-2]@tcp\n10.0.0.4@tcp")),
-		c.GossipStart(t.Context()), c.GossipStage(t.Context(), strings.NewReader("10.0.0.3@tcp")),
-		c.GossipCommit(t.Context(), node.GossipCommit{}), c.GossipCommit(t.Context(), node.GossipCommit{Anyway: true}),
-		c.GossipCancel(t.Context()), c.GossipStop(t.Context()),
+		node.OpGossipInit.CallWith(t.Context(), c, init, strings.NewReader("10.0.0.[1-2]@tcp\n10.0.0.4@tcp")),
+		node.OpGossipStart.Call(t.Context(), c, None{}), node.OpGossipStage.CallWith(t.Context(), c, None{}, strings.NewReader("10.0.0.3@tcp")),
+		node.OpGossipCommit.Call(t.Context(), c, node.GossipCommit{}), node.OpGossipCommit.Call(t.Context(), c, node.GossipCommit{Anyway: true}),
+		node.OpGossipCancel.Call(t.Context(), c, None{}), node.OpGossipStop.Call(t.Context(), c, None{}),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -113,13 +123,13 @@ func TestGossip(t *testing.T) {
 
 func TestGossipErrors(t *testing.T) {
 	f := &fakeGossip{err: cli.Hint(syscall.EBUSY, "wait")}
-	d := serve(t, Config{Node: &fakeNode{Gossip: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
-	_, listErr := c.GossipListStatus(t.Context())
-	_, explainErr := c.GossipExplain(t.Context(), target.NID)
+	_, listErr := node.OpGossipListStatus.Call(t.Context(), c, None{})
+	_, explainErr := node.OpGossipExplain.Call(t.Context(), c, node.GossipOf{NID: target.NID})
 	for i, err := range []error{
-		listErr, explainErr, c.GossipStart(t.Context()), c.GossipStage(t.Context(), strings.NewReader("x")),
-		c.GossipInit(t.Context(), node.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}, strings.NewReader("")),
+		listErr, explainErr, node.OpGossipStart.Call(t.Context(), c, None{}), node.OpGossipStage.CallWith(t.Context(), c, None{}, strings.NewReader("x")),
+		node.OpGossipInit.CallWith(t.Context(), c, node.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}, strings.NewReader("")),
 	} {
 		if !errors.Is(err, syscall.EBUSY) || cli.HintOf(err) != "wait" {
 			t.Errorf("%d: %v with hint %q, want EBUSY", i, err, cli.HintOf(err))

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/node"
 )
@@ -25,6 +26,10 @@ func (f *fakeHandlers) TestHandler(_ context.Context, h node.HandlerName) (handl
 	return *f.list[0].Last, nil
 }
 
+func (f *fakeHandlers) routes() []Route {
+	return []Route{node.OpHandlers.Do(Told(f.Handlers)), node.OpTestHandler.Do(f.TestHandler)}
+}
+
 // TestHandlers: the state of handlers and a run come as they are, errors with their hints.
 func TestHandlers(t *testing.T) {
 	f := &fakeHandlers{list: []handlers.Status{{
@@ -32,17 +37,17 @@ func TestHandlers(t *testing.T) {
 		Running: true, Waiting: 2, Runs: 7, Failures: 3, TimedOut: 1, Events: 99, Missed: 5, Problem: "no such file",
 		Last: &handlers.Run{Began: time.Unix(1_700_000_000, 0).UTC(), TookMS: 8, Events: 4, Missed: 5, Exit: -15, TimeOver: true, Output: "o", Cut: true, Error: "e"},
 	}}}
-	d := serve(t, Config{Node: &fakeNode{EventHandlers: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
-	got, err := c.Handlers(t.Context())
+	got, err := node.OpHandlers.Call(t.Context(), c, None{})
 	if diff := cmp.Diff(f.list, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	r, err := c.TestHandler(t.Context(), "h")
+	r, err := node.OpTestHandler.Call(t.Context(), c, node.HandlerName{Name: "h"})
 	if diff := cmp.Diff(*f.list[0].Last, r); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if _, err := c.TestHandler(t.Context(), "g"); !errors.Is(err, syscall.ENOENT) || cli.HintOf(err) == "" {
+	if _, err := node.OpTestHandler.Call(t.Context(), c, node.HandlerName{Name: "g"}); !errors.Is(err, syscall.ENOENT) || cli.HintOf(err) == "" {
 		t.Errorf("%v, hint %q", err, cli.HintOf(err))
 	}
 }

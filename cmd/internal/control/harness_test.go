@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -34,14 +35,6 @@ type fakeNode struct {
 
 	peers  func(after nid.NID, limit int) node.PeerPage
 	failed *node.FailRequest // the last, unless it is nil
-
-	Gossip        // nil, or a test's
-	Scoll         // likewise
-	Health        // likewise
-	Zone          // likewise
-	Mcast         // likewise
-	KeyRing       // likewise
-	EventHandlers // likewise
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
@@ -110,20 +103,31 @@ func (*fakeNode) EndFault(e node.EndFault) error {
 	return nil
 }
 
-func (f *fakeNode) Sink(ctx context.Context, r node.SinkRequest, report node.Report) error {
-	return f.sink(ctx, r, report)
-}
-
-func (f *fakeNode) Put(ctx context.Context, r node.PutRequest, data io.Reader, report node.Report) error {
-	return f.put(ctx, r, data, report)
-}
-
-func (f *fakeNode) Serve(ctx context.Context, r node.ServeRequest, content io.Reader, report node.Report) error {
-	return f.serve(ctx, r, content, report)
-}
-
-func (f *fakeNode) Get(ctx context.Context, r node.GetRequest, report node.Report) error {
-	return f.get(ctx, r, report)
+// routes are the operations that the node fakes.
+func (f *fakeNode) routes() []Route {
+	return []Route{
+		node.OpStatus.Do(Told(f.Status)), node.OpPing.Do(f.Ping), node.OpDiscover.Do(f.Discover), node.OpSet.Do(Act(f.Set)),
+		node.OpPeers.Do(Quick(func(r node.PeersRequest) (node.PeerPage, error) {
+			if r.NID.IsValid() {
+				return f.PeersOf(r.NID), nil
+			}
+			return f.Peers(r.After, r.Limit), nil
+		})),
+		node.OpAddNetworks.Do(Act(f.AddNetworks)), node.OpRemoveNet.Do(f.RemoveNet), node.OpFail.Do(Act(f.Fail)),
+		node.OpAddFault.Do(Quick(f.AddFault)), node.OpEndFault.Do(Act(f.EndFault)),
+		node.OpSink.Do(func(ctx context.Context, r node.SinkRequest, report func(node.Step) error) error {
+			return f.sink(ctx, r, report)
+		}),
+		node.OpPut.DoWith(func(ctx context.Context, r node.PutRequest, data io.Reader, report func(node.Step) error) error {
+			return f.put(ctx, r, data, report)
+		}),
+		node.OpServe.DoWith(func(ctx context.Context, r node.ServeRequest, data io.Reader, report func(node.Step) error) error {
+			return f.serve(ctx, r, data, report)
+		}),
+		node.OpGet.Do(func(ctx context.Context, r node.GetRequest, report func(node.Step) error) error {
+			return f.get(ctx, r, report)
+		}),
+	}
 }
 
 // daemon is a server under test.
@@ -146,7 +150,7 @@ func serve(t *testing.T, cfg Config) *daemon {
 
 // serveAs is serve with the access of each new client from a function, in the order in
 // which they connect.
-func serveAs(t *testing.T, cfg Config, next func() access) *daemon {
+func serveAs(t *testing.T, cfg Config, next func() Access) *daemon {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	socket, err := Listen(path)
@@ -157,8 +161,8 @@ func serveAs(t *testing.T, cfg Config, next func() access) *daemon {
 		cfg.Events = new(Events)
 	}
 	s := New(cfg)
-	s.access = func(net.Conn) access { return next() }
-	return s.start(t, path, socket)
+	s.SetAccess(func(net.Conn) Access { return next() })
+	return start(t, s, path, socket)
 }
 
 func serveSocket(t *testing.T, cfg Config, path string, socket *Socket) *daemon {
@@ -166,11 +170,11 @@ func serveSocket(t *testing.T, cfg Config, path string, socket *Socket) *daemon 
 	if cfg.Events == nil {
 		cfg.Events = new(Events)
 	}
-	return New(cfg).start(t, path, socket)
+	return start(t, New(cfg), path, socket)
 }
 
 // start serves a socket until the test ends.
-func (s *Server) start(t *testing.T, path string, socket *Socket) *daemon {
+func start(t *testing.T, s *Server, path string, socket *Socket) *daemon {
 	t.Helper()
 	d := &daemon{path: path, done: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())

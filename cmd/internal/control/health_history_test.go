@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -13,22 +14,22 @@ import (
 // as it was given, and what is no filter is refused.
 func TestHealthHistory(t *testing.T) {
 	f := &fakeHealth{}
-	c := NewClient(serve(t, Config{Node: &fakeNode{Health: f}}).path)
+	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
 	filters := []node.HealthPastFilter{{}, {Client: "a/b c?", NID: target.NID, Since: 90 * time.Second, Limit: 7}}
 	for _, filter := range filters {
-		if list, err := c.HealthHistory(t.Context(), filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
+		if list, err := node.OpHealthHistory.Call(t.Context(), c, filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
 			t.Errorf("%+v, %v", list, err)
 		}
-		list, err := c.HealthTombstones(t.Context(), node.HealthTombstoneFilter(filter))
+		list, err := node.OpHealthTombstones.Call(t.Context(), c, node.HealthTombstoneFilter(filter))
 		if err != nil || len(list.Tombstones) != 1 || list.Tombstones[0] != healthTombstone || list.Matching != 3 || !list.More {
 			t.Errorf("%+v, %v", list, err)
 		}
 	}
 	for _, wrong := range []node.HealthPastFilter{{Since: -1}, {Limit: -1}, {Limit: node.MaxHealthLimit + 1}} {
-		if _, err := c.HealthHistory(t.Context(), wrong); err == nil {
+		if _, err := node.OpHealthHistory.Call(t.Context(), c, wrong); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}
-		if _, err := c.HealthTombstones(t.Context(), node.HealthTombstoneFilter(wrong)); err == nil {
+		if _, err := node.OpHealthTombstones.Call(t.Context(), c, node.HealthTombstoneFilter(wrong)); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}
 	}

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/connstore"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -90,16 +91,26 @@ func (f *fakeHealth) HealthDrain(r node.HealthDrain) error {
 	return f.err
 }
 
+func (f *fakeHealth) routes() []Route {
+	return []Route{
+		node.OpHealthStatus.Do(Ask(f.HealthStatus)), node.OpHealthClients.Do(Quick(f.HealthClients)),
+		node.OpHealthClient.Do(Quick(func(r node.HealthClientName) (health.ClientInfo, error) { return f.HealthClient(r.Client) })),
+		node.OpHealthServers.Do(Ask(f.HealthServers)), node.OpHealthEverywhere.Do(f.HealthEverywhere),
+		node.OpHealthHistory.Do(Quick(f.HealthHistory)), node.OpHealthTombstones.Do(Quick(f.HealthTombstones)),
+		node.OpHealthEvict.Do(f.HealthEvict), node.OpHealthEviction.Do(Quick(f.HealthEviction)), node.OpHealthDrain.Do(Act(f.HealthDrain)),
+	}
+}
+
 // TestHealth: what is asked arrives, and what is answered comes back, whatever
 // stands in a name.
 func TestHealth(t *testing.T) {
 	f := &fakeHealth{}
-	c := NewClient(serve(t, Config{Node: &fakeNode{Health: f}}).path)
-	tells(t, "status", healthStatus, c.HealthStatus)
-	tells(t, "servers", healthServers, c.HealthServers)
+	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
+	tells(t, "status", healthStatus, c, node.OpHealthStatus)
+	tells(t, "servers", healthServers, c, node.OpHealthServers)
 	filters := []node.HealthFilter{{}, {Master: nid.MustParse("fd88::1@tcp"), NID: target.NID, State: "orphaned", Limit: 7}}
 	for _, filter := range filters {
-		list, err := c.HealthClients(t.Context(), filter)
+		list, err := node.OpHealthClients.Call(t.Context(), c, filter)
 		if err != nil || list.Matching != 2 || !list.More || len(list.Clients) != 1 || list.Clients[0] != healthClient {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -108,23 +119,23 @@ func TestHealth(t *testing.T) {
 		t.Errorf("filters (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"a/b c?", "..", "50%&client=x", ""} {
-		if info, err := c.HealthClient(t.Context(), name); err != nil || info != healthClient {
+		if info, err := node.OpHealthClient.Call(t.Context(), c, node.HealthClientName{Client: name}); err != nil || info != healthClient {
 			t.Errorf("%+v, %v", info, err)
 		}
 	}
-	evicted, err := c.HealthEvict(t.Context(), node.HealthEvict{Client: healthClient.Client})
+	evicted, err := node.OpHealthEvict.Call(t.Context(), c, node.HealthEvict{Client: healthClient.Client})
 	if want := (node.HealthEvicted{Client: healthClient.Client, Result: health.OtherMaster, Master: target.NID}); err != nil || evicted != want {
 		t.Errorf("%+v, %v", evicted, err)
 	}
 	wide := node.HealthEverywhereFilter{Limit: 7, Differ: true}
-	if list, err := c.HealthEverywhere(t.Context(), wide); err != nil || list.Differ != 1 || len(list.Unreached) != 1 || f.everywhere[0] != wide {
+	if list, err := node.OpHealthEverywhere.Call(t.Context(), c, wide); err != nil || list.Differ != 1 || len(list.Unreached) != 1 || f.everywhere[0] != wide {
 		t.Errorf("%+v, %v of %+v", list, err, f.everywhere)
 	}
 	of := node.HealthEvictionOf{Client: healthClient.Client, Incarnation: 1<<63 + 7}
-	if e, err := c.HealthEviction(t.Context(), of); err != nil || e.State != node.EvictionUnderWay || len(e.Missing) != 1 || f.evictions[0] != of {
+	if e, err := node.OpHealthEviction.Call(t.Context(), c, of); err != nil || e.State != node.EvictionUnderWay || len(e.Missing) != 1 || f.evictions[0] != of {
 		t.Errorf("%+v, %v of %+v", e, err, f.evictions)
 	}
-	if err := errors.Join(c.HealthDrain(t.Context(), node.HealthDrain{On: true}), c.HealthDrain(t.Context(), node.HealthDrain{})); err != nil {
+	if err := errors.Join(node.OpHealthDrain.Call(t.Context(), c, node.HealthDrain{On: true}), node.OpHealthDrain.Call(t.Context(), c, node.HealthDrain{})); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"a/b c?", "..", "50%&client=x", "", "drain", "undrain"}, f.said); diff != "" {
@@ -136,14 +147,14 @@ func TestHealth(t *testing.T) {
 // refused before the node sees it.
 func TestHealthErrors(t *testing.T) {
 	f := &fakeHealth{err: cli.Hint(syscall.ESRCH, "enable it")}
-	d := serve(t, Config{Node: &fakeNode{Health: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
-	_, status := c.HealthStatus(t.Context())
-	_, clients := c.HealthClients(t.Context(), node.HealthFilter{})
-	_, client := c.HealthClient(t.Context(), "x")
-	_, servers := c.HealthServers(t.Context())
-	_, evict := c.HealthEvict(t.Context(), node.HealthEvict{Client: healthClient.Client})
-	for i, err := range []error{status, clients, client, servers, evict, c.HealthDrain(t.Context(), node.HealthDrain{})} {
+	_, status := node.OpHealthStatus.Call(t.Context(), c, None{})
+	_, clients := node.OpHealthClients.Call(t.Context(), c, node.HealthFilter{})
+	_, client := node.OpHealthClient.Call(t.Context(), c, node.HealthClientName{Client: "x"})
+	_, servers := node.OpHealthServers.Call(t.Context(), c, None{})
+	_, evict := node.OpHealthEvict.Call(t.Context(), c, node.HealthEvict{Client: healthClient.Client})
+	for i, err := range []error{status, clients, client, servers, evict, node.OpHealthDrain.Call(t.Context(), c, node.HealthDrain{})} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "enable it" {
 			t.Errorf("%d: %v with hint %q", i, err, cli.HintOf(err))
 		}

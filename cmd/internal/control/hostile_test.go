@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -17,14 +18,14 @@ func TestHostileRequests(t *testing.T) {
 	called := func() { t.Error("the request reached the node") }
 	d := serve(t, Config{
 		RequestTimeout: 50 * time.Millisecond,
-		Node: &fakeNode{
+		Routes: (&fakeNode{
 			ping: func(context.Context, node.PingRequest) (node.PingReply, error) {
 				called()
 				return node.PingReply{}, nil
 			},
 			sink: func(context.Context, node.SinkRequest, node.Report) error { called(); return nil },
 			put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
-		},
+		}).routes(),
 	})
 	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
 	for _, test := range []struct{ name, raw, want string }{
@@ -51,7 +52,7 @@ func TestHostileRequests(t *testing.T) {
 			if got := d.talk(t, test.raw); !strings.Contains(got, test.want) {
 				t.Errorf("answer %.300q, want %q", got, test.want)
 			}
-			if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+			if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 				t.Errorf("a good client afterwards: %v", err)
 			}
 		})
@@ -59,7 +60,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}, MaxStreams: 2})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxStreams: 2})
 	for range 2 {
 		events, err := NewClient(d.path).Events(t.Context())
 		if err != nil {
@@ -71,7 +72,7 @@ func TestTooManyStreams(t *testing.T) {
 	if err == nil || err.Error() != "too many operations at a time" {
 		t.Errorf("third stream of two: %v", err)
 	}
-	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 		t.Errorf("status beside them: %v", err)
 	}
 }
@@ -79,11 +80,11 @@ func TestTooManyStreams(t *testing.T) {
 // TestTooManyConnections: what says nothing makes room for who has something to say, at
 // once.
 func TestTooManyConnections(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}, MaxConns: 2, RequestTimeout: 2 * waitLimit})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {
 		d.dial(t) // and says nothing
 	}
-	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -93,8 +94,8 @@ func TestTooManyConnections(t *testing.T) {
 func TestGroupKeepsNobodyOut(t *testing.T) {
 	const most = 4
 	var mu sync.Mutex
-	next := accessRead
-	d := serveAs(t, Config{Node: &fakeNode{}, MaxConns: most, MaxStreams: most, RequestTimeout: 2 * waitLimit}, func() access {
+	next := AccessRead
+	d := serveAs(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: most, MaxStreams: most, RequestTimeout: 2 * waitLimit}, func() Access {
 		mu.Lock()
 		defer mu.Unlock()
 		return next
@@ -109,14 +110,14 @@ func TestGroupKeepsNobodyOut(t *testing.T) {
 		}
 		defer stream.Close()
 	}
-	_, err := NewClient(d.path).Status(t.Context())
+	_, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{})
 	if err == nil || err.Error() != "too many requests at a time" || cli.HintOf(err) == "" {
 		t.Errorf("one more of the group: %v, hint %q", err, cli.HintOf(err))
 	}
 	mu.Lock()
-	next = accessWrite
+	next = AccessWrite
 	mu.Unlock()
-	if _, err := NewClient(d.path).Status(t.Context()); err != nil {
+	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 		t.Errorf("root: %v", err)
 	}
 	stream, err := NewClient(d.path).Events(t.Context())
@@ -130,7 +131,7 @@ func TestReaderThatStalls(t *testing.T) {
 	ended := make(chan error, 1)
 	d := serve(t, Config{
 		StallTimeout: 50 * time.Millisecond,
-		Node: &fakeNode{sink: func(_ context.Context, _ node.SinkRequest, report node.Report) error {
+		Routes: (&fakeNode{sink: func(_ context.Context, _ node.SinkRequest, report node.Report) error {
 			step := node.Step{Event: &node.Event{Type: "PUT"}, Payload: make([]byte, 1<<20)}
 			for {
 				if err := report(step); err != nil {
@@ -138,7 +139,7 @@ func TestReaderThatStalls(t *testing.T) {
 					return err
 				}
 			}
-		}},
+		}}).routes(),
 	})
 	c := d.dial(t)
 	if _, err := io.WriteString(c, post("/v1/msg/sink", `{"portal":1}`)); err != nil {
@@ -155,7 +156,7 @@ func FuzzReadFrames(f *testing.F) {
 	f.Add("{\"payload\":-1}\n")
 	f.Fuzz(func(t *testing.T, answer string) {
 		var took int
-		err := readFrames(strings.NewReader(answer), func(s node.Step) error {
+		err := ReadFrames(strings.NewReader(answer), func(s node.Step) error {
 			took += len(s.Payload)
 			return nil
 		})
@@ -175,10 +176,10 @@ func TestAnswersOfADaemonThatFails(t *testing.T) {
 		{"no JSON", "<html>\n", "answer of the daemon: invalid character '<' looking for beginning of value"},
 		{"payload cut", "{\"payload\":5}\nabc", "the daemon has gone away: unexpected EOF"},
 		{"payload too large", "{\"payload\":1048577}\n", "answer of the daemon: payload of 1048577 bytes"},
-		{"line too long", strings.Repeat("x", maxRequest+1), "the daemon has gone away: bufio: buffer full"},
+		{"line too long", strings.Repeat("x", MaxRequest+1), "the daemon has gone away: bufio: buffer full"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := readFrames(strings.NewReader(test.answer), func(node.Step) error { return nil })
+			err := ReadFrames(strings.NewReader(test.answer), func(node.Step) error { return nil })
 			if err == nil || err.Error() != test.want {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
@@ -187,7 +188,7 @@ func TestAnswersOfADaemonThatFails(t *testing.T) {
 }
 
 func TestStatusOfRefusals(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	got := d.talk(t, "GET /v1/capture HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 404") || !strings.Contains(got, http.StatusText(http.StatusNotFound)) {
 		t.Errorf("capture where there is none: %q", got)

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
@@ -24,20 +25,24 @@ func (f *fakeKeys) KeysReload() error {
 	return f.err
 }
 
+func (f *fakeKeys) routes() []Route {
+	return []Route{node.OpKeys.Do(Told(f.Keys)), node.OpKeysReload.Do(Just(f.KeysReload))}
+}
+
 // TestKeys: what sections have keys, and a reload, with its error and hint.
 func TestKeys(t *testing.T) {
 	f := &fakeKeys{list: []node.KeysStatus{{Section: "gossip", File: "/k", Keys: 2, Verified: [2]uint64{7, 1}, Refused: 3}}}
-	d := serve(t, Config{Node: &fakeNode{KeyRing: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
-	got, err := c.Keys(t.Context())
+	got, err := node.OpKeys.Call(t.Context(), c, None{})
 	if diff := cmp.Diff(f.list, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if err := c.KeysReload(t.Context()); err != nil || f.reloads != 1 {
+	if err := node.OpKeysReload.Call(t.Context(), c, None{}); err != nil || f.reloads != 1 {
 		t.Errorf("%v, %d reloads", err, f.reloads)
 	}
 	f.err = cli.Hint(syscall.EINVAL, "the keys of before stay in force")
-	if err := c.KeysReload(t.Context()); !errors.Is(err, syscall.EINVAL) || cli.HintOf(err) == "" {
+	if err := node.OpKeysReload.Call(t.Context(), c, None{}); !errors.Is(err, syscall.EINVAL) || cli.HintOf(err) == "" {
 		t.Errorf("%v, hint %q", err, cli.HintOf(err))
 	}
 }

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -25,24 +26,24 @@ func (f *fakeMcast) McastStatus() (node.McastStatus, error) {
 	return node.McastStatus{NID: target.NID, Groups: []node.McastGroupStatus{{Name: "news", Number: 7, Waits: []node.McastWait{{Seq: 9}}}}}, f.err
 }
 
-func (f *fakeMcast) McastJoin(_ context.Context, r node.McastJoin) (node.McastJoin, error) {
+func (f *fakeMcast) McastJoin(r node.McastJoin) error {
 	f.said = append(f.said, "join "+r.Group)
-	return r, f.err
+	return f.err
 }
 
-func (f *fakeMcast) McastLeave(_ context.Context, r node.McastJoin) (node.McastJoin, error) {
+func (f *fakeMcast) McastLeave(r node.McastJoin) error {
 	f.said = append(f.said, "leave "+r.Group)
-	return r, f.err
+	return f.err
 }
 
-func (f *fakeMcast) McastExpel(_ context.Context, r node.McastExpel) (node.McastExpel, error) {
+func (f *fakeMcast) McastExpel(r node.McastExpel) error {
 	f.said = append(f.said, "expel from "+r.Group)
-	return r, f.err
+	return f.err
 }
 
-func (f *fakeMcast) SetMcastFaults(_ context.Context, r node.McastFaults) (node.McastFaults, error) {
+func (f *fakeMcast) SetMcastFaults(r node.McastFaults) error {
 	f.said = append(f.said, "faults of "+r.Group)
-	return r, f.err
+	return f.err
 }
 
 func (f *fakeMcast) McastSend(_ context.Context, r node.McastSend, body io.Reader) (node.McastSent, error) {
@@ -51,7 +52,7 @@ func (f *fakeMcast) McastSend(_ context.Context, r node.McastSend, body io.Reade
 	return node.McastSent{Messages: 3, Version: "5.1"}, errors.Join(err, f.err)
 }
 
-func (f *fakeMcast) McastReceive(_ context.Context, r node.McastReceive, report node.Report) error {
+func (f *fakeMcast) McastReceive(_ context.Context, r node.McastReceive, report func(node.Step) error) error {
 	if f.err != nil {
 		return f.err
 	}
@@ -61,35 +62,43 @@ func (f *fakeMcast) McastReceive(_ context.Context, r node.McastReceive, report 
 	return report(node.Step{Mcast: []node.McastHeard{{Origin: target.NID, Seq: 1, Length: 5}, {Seq: 2, Length: 2}}, Payload: []byte("hello" + r.Group[:2])})
 }
 
-func (f *fakeMcast) BenchMcast(_ context.Context, r node.McastBenchRequest, report node.Report) error {
+func (f *fakeMcast) BenchMcast(_ context.Context, r node.McastBenchRequest, report func(node.Step) error) error {
 	if f.err != nil {
 		return f.err
 	}
 	return report(node.Step{Counts: &node.McastBench{Group: r.Group, Messages: r.Count, Final: true}})
 }
 
+func (f *fakeMcast) routes() []Route {
+	return []Route{
+		node.OpMcastStatus.Do(Ask(f.McastStatus)), node.OpMcastJoin.Do(Act(f.McastJoin)), node.OpMcastLeave.Do(Act(f.McastLeave)),
+		node.OpMcastExpel.Do(Act(f.McastExpel)), node.OpMcastFaults.Do(Act(f.SetMcastFaults)), node.OpMcastSend.DoWith(f.McastSend),
+		node.OpMcastReceive.Do(f.McastReceive), node.OpMcastBench.Do(f.BenchMcast),
+	}
+}
+
 // TestMcast: RM-24, RM-31: what commands ask for arrives, and answers with payload come
 // back whole.
 func TestMcast(t *testing.T) {
 	f := &fakeMcast{}
-	c := NewClient(serve(t, Config{Node: &fakeNode{Mcast: f}}).path)
+	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
 	ctx := t.Context()
-	if s, err := c.McastStatus(ctx); err != nil || s.Groups[0].Name != "news" || s.Groups[0].Waits[0].Seq != 9 {
+	if s, err := node.OpMcastStatus.Call(ctx, c, None{}); err != nil || s.Groups[0].Name != "news" || s.Groups[0].Waits[0].Seq != 9 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for i, err := range []error{
-		c.McastJoin(ctx, node.McastJoin{Group: "a"}), c.McastLeave(ctx, node.McastJoin{Group: "b"}), c.SetMcastFaults(ctx, node.McastFaults{Group: "c"}),
-		c.McastExpel(ctx, node.McastExpel{Group: "f", NID: nid.MustParse("10.0.0.9@tcp")}),
+		node.OpMcastJoin.Call(ctx, c, node.McastJoin{Group: "a"}), node.OpMcastLeave.Call(ctx, c, node.McastJoin{Group: "b"}), node.OpMcastFaults.Call(ctx, c, node.McastFaults{Group: "c"}),
+		node.OpMcastExpel.Call(ctx, c, node.McastExpel{Group: "f", NID: nid.MustParse("10.0.0.9@tcp")}),
 	} {
 		if err != nil {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if sent, err := c.McastSend(ctx, node.McastSend{Group: "d", Lines: true}, strings.NewReader("x\ny\n")); err != nil || sent.Messages != 3 {
+	if sent, err := node.OpMcastSend.CallWith(ctx, c, node.McastSend{Group: "d", Lines: true}, strings.NewReader("x\ny\n")); err != nil || sent.Messages != 3 {
 		t.Errorf("%+v, %v", sent, err)
 	}
 	var heard []string
-	err := c.McastReceive(ctx, node.McastReceive{Group: "news"}, func(s node.Step) error {
+	err := node.OpMcastReceive.Call(ctx, c, node.McastReceive{Group: "news"}, func(s node.Step) error {
 		if len(s.Mcast) > 0 {
 			heard = append(heard, s.Mcast[0].Origin.String(), string(s.Payload))
 		}
@@ -99,7 +108,7 @@ func TestMcast(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	measured := 0
-	err = c.BenchMcast(ctx, node.McastBenchRequest{Group: "e", Count: 5}, func(s node.Step) error {
+	err = node.OpMcastBench.Call(ctx, c, node.McastBenchRequest{Group: "e", Count: 5}, func(s node.Step) error {
 		measured += s.Counts.Messages
 		return nil
 	})
@@ -112,15 +121,15 @@ func TestMcast(t *testing.T) {
 }
 
 func TestMcastErrors(t *testing.T) {
-	c := NewClient(serve(t, Config{Node: &fakeNode{Mcast: &fakeMcast{err: cli.Hint(syscall.ESRCH, "enable it")}}}).path)
+	c := NewClient(serve(t, Config{Routes: (&fakeMcast{err: cli.Hint(syscall.ESRCH, "enable it")}).routes()}).path)
 	ctx := t.Context()
 	none := func(node.Step) error { return nil }
-	_, status := c.McastStatus(ctx)
-	_, send := c.McastSend(ctx, node.McastSend{}, nil)
+	_, status := node.OpMcastStatus.Call(ctx, c, None{})
+	_, send := node.OpMcastSend.CallWith(ctx, c, node.McastSend{}, nil)
 	for i, err := range []error{
-		status, send, c.McastJoin(ctx, node.McastJoin{}), c.McastLeave(ctx, node.McastJoin{}), c.SetMcastFaults(ctx, node.McastFaults{}),
-		c.McastExpel(ctx, node.McastExpel{NID: nid.MustParse("10.0.0.9@tcp")}),
-		c.McastReceive(ctx, node.McastReceive{}, none), c.BenchMcast(ctx, node.McastBenchRequest{}, none),
+		status, send, node.OpMcastJoin.Call(ctx, c, node.McastJoin{}), node.OpMcastLeave.Call(ctx, c, node.McastJoin{}), node.OpMcastFaults.Call(ctx, c, node.McastFaults{}),
+		node.OpMcastExpel.Call(ctx, c, node.McastExpel{NID: nid.MustParse("10.0.0.9@tcp")}),
+		node.OpMcastReceive.Call(ctx, c, node.McastReceive{}, none), node.OpMcastBench.Call(ctx, c, node.McastBenchRequest{}, none),
 	} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "enable it" {
 			t.Errorf("%d: %v with hint %q", i, err, cli.HintOf(err))

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"bytes"
@@ -6,13 +6,14 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
-	"ulnet/gossip"
 	"ulnet/gossip/zone"
 	"ulnet/health"
 	"ulnet/lnet"
@@ -98,13 +99,12 @@ func (f *filler) into(v reflect.Value) {
 	}
 }
 
-// answers are the types that the client's methods decode from answers of the daemon.
+// answers are the types of the answers that clients decode, by the path of what is asked.
 func answers() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
-	client := reflect.TypeFor[*Client]()
-	for i := range client.NumMethod() {
-		if m := client.Method(i); m.Type.NumOut() == 2 && m.Type.Out(0).Kind() != reflect.Interface {
-			types[m.Name] = m.Type.Out(0)
+	for _, r := range new(node.Node).Routes() {
+		if r.Kind == Asks || r.Kind == Orders {
+			types[r.Path] = r.Answer
 		}
 	}
 	return types
@@ -114,7 +114,7 @@ func answers() map[string]reflect.Type {
 // the control socket is decoded to what it was, all entries of it.
 func TestOddNIDsInAnswers(t *testing.T) {
 	all := answers()
-	if all["Status"] != reflect.TypeFor[node.Status]() || len(all) < 20 {
+	if all["/v1/status"] != reflect.TypeFor[node.Status]() || len(all) < 20 {
 		t.Fatalf("the client has the answers %v", all)
 	}
 	for name, typ := range all {
@@ -139,23 +139,16 @@ func TestOddNIDsInAnswers(t *testing.T) {
 	}
 }
 
-// explainer is gossip that explains what it is asked for.
-type explainer struct{ Gossip }
-
-func (explainer) GossipExplain(id nid.NID) (gossip.Explanation, error) {
-	return gossip.Explanation{Participant: gossip.Participant{NID: id}}, nil
-}
-
 // TestOddNIDsInRequests: a NID of any kind can be asked for.
 func TestOddNIDsInRequests(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{Gossip: explainer{}}})
+	d := serve(t, Config{Routes: slices.Concat((&fakeNode{}).routes(), new(fakeGossip).routes())})
 	client := NewClient(d.path)
 	for _, text := range []string{"10.0.0.1@tcp", "fd88::1@tcp", "a000001@<200:7>", "1:200/7@<2:0>", "0@<9:1>"} {
 		id := nid.MustParse(text)
-		if x, err := client.GossipExplain(t.Context(), id); err != nil || x.NID != id {
+		if x, err := node.OpGossipExplain.Call(t.Context(), client, node.GossipOf{NID: id}); err != nil || x.NID != id {
 			t.Errorf("%v is explained as %v, %v", id, x.NID, err)
 		}
-		if x, err := client.Discover(t.Context(), node.DiscoverRequest{Target: id}); err != nil || x.Primary != id {
+		if x, err := node.OpDiscover.Call(t.Context(), client, node.DiscoverRequest{Target: id}); err != nil || x.Primary != id {
 			t.Errorf("%v is discovered as %v, %v", id, x.Primary, err)
 		}
 	}
@@ -171,7 +164,7 @@ func TestUndecodableEntries(t *testing.T) {
 "known":[{"primary":"10.0.0.4@tcp","nis":[{"nid":"?","status":"up"},{"nid":"10.0.0.5@tcp","status":"down"}]}]}`
 	var s node.Status
 	var p node.PeerPage
-	if err := errors.Join(c.decodeAnswer([]byte(status), &s), c.decodeAnswer([]byte(page), &p)); err != nil {
+	if err := errors.Join(c.DecodeAnswer([]byte(status), &s), c.DecodeAnswer([]byte(page), &p)); err != nil {
 		t.Fatal(err)
 	}
 	want := node.Status{PID: 7}
@@ -188,7 +181,7 @@ func TestUndecodableEntries(t *testing.T) {
 		}
 	}
 	var list []node.HealthPeer
-	if err := c.decodeAnswer([]byte(`[{"nid":"?"},{"nid":"10.0.0.1@tcp","clients":4}]`), &list); err != nil || len(list) != 1 || list[0].Clients != 4 {
+	if err := c.DecodeAnswer([]byte(`[{"nid":"?"},{"nid":"10.0.0.1@tcp","clients":4}]`), &list); err != nil || len(list) != 1 || list[0].Clients != 4 {
 		t.Errorf("a list: %v, %v", list, err)
 	}
 }
@@ -199,7 +192,7 @@ func TestUndecodableAnswer(t *testing.T) {
 	for _, text := range []string{`{"pid":"seven"}`, `{"nis":{}}`, `{"nis":[{"nid":"10.0.0.1@tcp"}`, `[]`, ``, `{"nis":[{"nid":"?"}],"pid":-1}`} {
 		var warnings strings.Builder
 		c := NewClient("nowhere").WarnTo(&warnings)
-		if err := c.decode(t.Context(), io.NopCloser(strings.NewReader(text)), nil, new(node.Status)); err == nil || warnings.Len() > 0 {
+		if err := c.Decode(t.Context(), io.NopCloser(strings.NewReader(text)), new(node.Status)); err == nil || warnings.Len() > 0 {
 			t.Errorf("%s: %v, %s", text, err, warnings.String())
 		}
 	}

@@ -1,8 +1,9 @@
-package control
+package control_test
 
 import (
 	"testing"
 
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -12,7 +13,7 @@ import (
 // no page is refused.
 func TestPeers(t *testing.T) {
 	first, second := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
-	d := serve(t, Config{Node: &fakeNode{peers: func(after nid.NID, limit int) node.PeerPage {
+	d := serve(t, Config{Routes: (&fakeNode{peers: func(after nid.NID, limit int) node.PeerPage {
 		if limit != 1 {
 			t.Errorf("limit %d, want 1", limit)
 		}
@@ -24,21 +25,21 @@ func TestPeers(t *testing.T) {
 		}
 		t.Errorf("asked for the peers after %v", after)
 		return node.PeerPage{}
-	}}})
+	}}).routes()})
 	c := NewClient(d.path)
-	page, err := c.Peers(t.Context(), nid.NID{}, 1)
+	page, err := node.OpPeers.Call(t.Context(), c, node.PeersRequest{Limit: 1})
 	if err != nil || len(page.Peers) != 1 || page.Peers[0].NID != first || page.Next == nil {
 		t.Fatalf("first page %+v, %v", page, err)
 	}
-	page, err = c.Peers(t.Context(), *page.Next, 1)
+	page, err = node.OpPeers.Call(t.Context(), c, node.PeersRequest{After: *page.Next, Limit: 1})
 	if err != nil || len(page.Peers) != 1 || page.Peers[0].NID != second || page.Next != nil {
 		t.Errorf("second page %+v, %v", page, err)
 	}
-	if page, err = c.PeersOf(t.Context(), second); err != nil || len(page.Peers) != 1 || page.Peers[0].NID != second {
+	if page, err = node.OpPeers.Call(t.Context(), c, node.PeersRequest{NID: second}); err != nil || len(page.Peers) != 1 || page.Peers[0].NID != second {
 		t.Errorf("peers of %v: %+v, %v", second, page, err)
 	}
 	for _, limit := range []int{0, -1, node.MaxPeerPage + 1} {
-		if _, err := c.Peers(t.Context(), nid.NID{}, limit); err == nil {
+		if _, err := node.OpPeers.Call(t.Context(), c, node.PeersRequest{Limit: limit}); err == nil {
 			t.Errorf("a page of %d nodes was answered", limit)
 		}
 	}

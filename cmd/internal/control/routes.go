@@ -3,42 +3,43 @@ package control
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
 )
 
+// The paths of what a server has by itself.
+const (
+	eventsPath  = "/v1/events"
+	capturePath = "/v1/capture"
+)
+
+// OwnRoutes are what each server has besides its Config.Routes.
+func OwnRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: eventsPath, Doc: "what the daemon logs from now on, one JSON object a line", Kind: Streams, long: true, do: (*Server).events},
+		{Method: http.MethodGet, Path: capturePath, Doc: "every message from now on, as pcapng", Kind: Streams, long: true, do: (*Server).capture},
+	}
+}
+
 func (s *Server) routes() {
-	s.handle("GET /v1/status", accessRead, s.status)
-	s.handle("GET /v1/peers", accessRead, s.peers)
-	s.handle("GET /v1/events", accessRead, s.stream(s.events))
-	s.handle("GET /v1/capture", accessRead, s.stream(s.capture))
-	s.handle("POST /v1/ping", accessWrite, s.ping)
-	s.handle("POST /v1/discover", accessWrite, s.discover)
-	s.handle("POST /v1/set", accessWrite, s.set)
-	s.handle("POST /v1/net/add", accessWrite, s.addNetworks)
-	s.handle("POST /v1/net/del", accessWrite, s.removeNet)
-	s.handle("POST /v1/fault/fail", accessWrite, s.failNID)
-	s.handle("POST /v1/fault/add", accessWrite, s.addFault)
-	s.handle("POST /v1/fault/end", accessWrite, s.endFault)
-	s.handle("POST /v1/msg/sink", accessWrite, s.stream(s.sink))
-	s.handle("POST /v1/msg/put", accessWrite, s.stream(s.put))
-	s.handle("POST /v1/msg/serve", accessWrite, s.stream(s.serve))
-	s.handle("POST /v1/msg/get", accessWrite, s.stream(s.get))
-	s.gossipRoutes()
-	s.scollRoutes()
-	s.healthRoutes()
-	s.zoneRoutes()
-	s.keysRoutes()
-	s.handlerRoutes()
-	s.mcastRoutes()
+	for _, r := range slices.Concat(OwnRoutes(), s.cfg.Routes) {
+		h := func(w http.ResponseWriter, hr *http.Request) error { return r.do(s, w, hr) }
+		need := accessRead
+		if r.Method != http.MethodGet {
+			need = accessWrite
+		}
+		if r.long {
+			h = s.stream(h)
+		}
+		s.handle(r.Method+" "+r.Path, need, h)
+	}
 	s.handle("/", accessRead, func(_ http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusNotFound, cli.Hint(fmt.Errorf("there is no %s %s", r.Method, r.URL.Path),
 			"do the command and lnetd come from the same version?")}
@@ -129,78 +130,17 @@ func end(data io.Reader) error {
 	return nil
 }
 
-func answer(w http.ResponseWriter, v any) error {
+// answer answers with v unless there is an error.
+func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // Unix sockets have deadlines
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(text, '\n')) // the client has gone
 	return nil
-}
-
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, s.cfg.Node.Status())
-}
-
-func (s *Server) ping(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, s.cfg.Node.Ping)
-}
-
-func (s *Server) discover(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, s.cfg.Node.Discover)
-}
-
-func (s *Server) set(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(_ context.Context, setting node.Setting) (node.Setting, error) {
-		return setting, s.cfg.Node.Set(setting)
-	})
-}
-
-func (s *Server) addNetworks(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(_ context.Context, add node.AddRequest) (node.AddRequest, error) {
-		return add, s.cfg.Node.AddNetworks(add)
-	})
-}
-
-func (s *Server) removeNet(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(ctx context.Context, remove node.RemoveRequest) (node.RemoveRequest, error) {
-		return remove, s.cfg.Node.RemoveNet(ctx, remove)
-	})
-}
-
-func (s *Server) failNID(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(_ context.Context, fail node.FailRequest) (node.FailRequest, error) {
-		return fail, s.cfg.Node.Fail(fail)
-	})
-}
-
-func (s *Server) addFault(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(_ context.Context, f node.AddFault) (node.AddedFault, error) {
-		return s.cfg.Node.AddFault(f)
-	})
-}
-
-func (s *Server) endFault(w http.ResponseWriter, r *http.Request) error {
-	return operate(s, w, r, func(_ context.Context, e node.EndFault) (node.EndFault, error) {
-		return e, s.cfg.Node.EndFault(e)
-	})
-}
-
-// operate answers a request that has no data with what do returns.
-func operate[Request, Reply any](s *Server, w http.ResponseWriter, r *http.Request, do func(context.Context, Request) (Reply, error)) error {
-	var req Request
-	data, err := request(w, r, &req)
-	if err == nil {
-		err = end(data)
-	}
-	if err != nil {
-		return err
-	}
-	reply, err := do(r.Context(), req)
-	if err != nil {
-		return err
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout))
-	return answer(w, reply)
 }

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -56,25 +57,32 @@ func (f *fakeScoll) GroupDestroy(_ context.Context, r node.GroupName) error {
 	return f.err
 }
 
+func (f *fakeScoll) routes() []Route {
+	return []Route{
+		node.OpCollectives.Do(Ask(f.Collectives)), node.OpBroadcast.DoWith(f.Broadcast), node.OpBench.Do(f.Bench),
+		node.OpGroupCreate.DoWith(With(f.GroupCreate)), node.OpGroupDestroy.Do(f.GroupDestroy),
+	}
+}
+
 func TestScoll(t *testing.T) {
 	f := &fakeScoll{}
-	c := NewClient(serve(t, Config{Node: &fakeNode{Scoll: f}}).path)
-	tells(t, "status", collectives, c.Collectives)
+	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
+	tells(t, "status", collectives, c, node.OpCollectives)
 	bulk := strings.Repeat("bulk", 100_000)
-	r, err := c.Broadcast(t.Context(), node.BroadcastRequest{Group: "all", Verb: "text", Text: []byte("text")}, strings.NewReader(bulk))
+	r, err := node.OpBroadcast.CallWith(t.Context(), c, node.BroadcastRequest{Group: "all", Verb: "text", Text: []byte("text")}, strings.NewReader(bulk))
 	if err != nil || r.Status != node.BroadcastOK || len(r.Reached) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := c.Broadcast(t.Context(), node.BroadcastRequest{Group: "all", Verb: "ping"}, nil); err != nil {
+	if _, err := node.OpBroadcast.CallWith(t.Context(), c, node.BroadcastRequest{Group: "all", Verb: "ping"}, nil); err != nil {
 		t.Error(err)
 	}
-	if b, err := c.Bench(t.Context(), node.BenchRequest{Group: "all", Count: 7}); err != nil || b.Group != "all" || b.Last[0] != 7 {
+	if b, err := node.OpBench.Call(t.Context(), c, node.BenchRequest{Group: "all", Count: 7}); err != nil || b.Group != "all" || b.Last[0] != 7 {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if err := c.GroupCreate(t.Context(), node.GroupCreate{Name: "a", Tree: "flat"}, strings.NewReader("10.0.0.1@tcp")); err != nil {
+	if err := node.OpGroupCreate.CallWith(t.Context(), c, node.GroupCreate{Name: "a", Tree: "flat"}, strings.NewReader("10.0.0.1@tcp")); err != nil {
 		t.Error(err)
 	}
-	if err := c.GroupDestroy(t.Context(), node.GroupName{Name: "a"}); err != nil {
+	if err := node.OpGroupDestroy.Call(t.Context(), c, node.GroupName{Name: "a"}); err != nil {
 		t.Error(err)
 	}
 	want := []string{"all text text " + bulk, "all ping  ", "create a flat 10.0.0.1@tcp", "destroy a"}
@@ -84,12 +92,12 @@ func TestScoll(t *testing.T) {
 }
 
 func TestScollErrors(t *testing.T) {
-	c := NewClient(serve(t, Config{Node: &fakeNode{Scoll: &fakeScoll{err: cli.Hint(syscall.ESRCH, "enable it")}}}).path)
-	_, status := c.Collectives(t.Context())
-	_, broadcast := c.Broadcast(t.Context(), node.BroadcastRequest{}, nil)
-	_, bench := c.Bench(t.Context(), node.BenchRequest{})
+	c := NewClient(serve(t, Config{Routes: (&fakeScoll{err: cli.Hint(syscall.ESRCH, "enable it")}).routes()}).path)
+	_, status := node.OpCollectives.Call(t.Context(), c, None{})
+	_, broadcast := node.OpBroadcast.CallWith(t.Context(), c, node.BroadcastRequest{}, nil)
+	_, bench := node.OpBench.Call(t.Context(), c, node.BenchRequest{})
 	for i, err := range []error{
-		status, broadcast, bench, c.GroupCreate(t.Context(), node.GroupCreate{}, nil), c.GroupDestroy(t.Context(), node.GroupName{}),
+		status, broadcast, bench, node.OpGroupCreate.CallWith(t.Context(), c, node.GroupCreate{}, nil), node.OpGroupDestroy.Call(t.Context(), c, node.GroupName{}),
 	} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "enable it" {
 			t.Errorf("%d: %v with hint %q", i, err, cli.HintOf(err))
@@ -100,11 +108,11 @@ func TestScollErrors(t *testing.T) {
 // TestBroadcastClientGoes: a broadcast ends with its client.
 func TestBroadcastClientGoes(t *testing.T) {
 	f := &fakeScoll{held: make(chan struct{})}
-	d := serve(t, Config{Node: &fakeNode{Scoll: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := NewClient(d.path).Broadcast(ctx, node.BroadcastRequest{}, strings.NewReader("data"))
+		_, err := node.OpBroadcast.CallWith(ctx, NewClient(d.path), node.BroadcastRequest{}, strings.NewReader("data"))
 		done <- err
 	}()
 	wait(t, f.held)

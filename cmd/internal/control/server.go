@@ -9,38 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"ulnet/cmd/internal/node"
-	"ulnet/lnet/nid"
 )
-
-// Node is what the server controls.
-type Node interface {
-	Status() node.Status
-	Peers(after nid.NID, limit int) node.PeerPage
-	PeersOf(nid.NID) node.PeerPage
-	Ping(context.Context, node.PingRequest) (node.PingReply, error)
-	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
-	Set(node.Setting) error
-	AddNetworks(node.AddRequest) error
-	RemoveNet(context.Context, node.RemoveRequest) error
-	Fail(node.FailRequest) error
-	AddFault(node.AddFault) (node.AddedFault, error)
-	EndFault(node.EndFault) error
-	Sink(context.Context, node.SinkRequest, node.Report) error
-	Put(context.Context, node.PutRequest, io.Reader, node.Report) error
-	Serve(context.Context, node.ServeRequest, io.Reader, node.Report) error
-	Get(context.Context, node.GetRequest, node.Report) error
-	Gossip
-	Scoll
-	Health
-	Zone
-	Mcast
-	KeyRing
-	EventHandlers
-}
-
-var _ Node = (*node.Node)(nil)
 
 // Capture writes every message from now on to w as pcapng until ctx ends, with its
 // payload or without.
@@ -51,7 +20,7 @@ type Capture interface {
 
 // Config configures a Server. Zero bounds mean their defaults.
 type Config struct {
-	Node    Node
+	Routes  []Route      // what it can be asked besides
 	Events  *Events      // required
 	Capture Capture      // nil: there is none
 	Log     *slog.Logger // nil discards

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -24,8 +25,8 @@ var target = nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePI
 var byValue = cmpopts.EquateComparable(nid.NID{}, nid.ProcessID{})
 
 func TestStatus(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
-	got, err := NewClient(d.path).Status(t.Context())
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
+	got, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +38,13 @@ func TestStatus(t *testing.T) {
 func TestPing(t *testing.T) {
 	request := node.PingRequest{Target: target, Source: nid.MustParse("10.0.0.1@tcp"), Timeout: time.Second}
 	reply := node.PingReply{Primary: target.NID, MultiRail: true, NIs: []node.PingedNI{{NID: target.NID, Status: "up"}}, Took: 5}
-	d := serve(t, Config{Node: &fakeNode{ping: func(_ context.Context, r node.PingRequest) (node.PingReply, error) {
+	d := serve(t, Config{Routes: (&fakeNode{ping: func(_ context.Context, r node.PingRequest) (node.PingReply, error) {
 		if r != request {
 			t.Errorf("request %+v, want %+v", r, request)
 		}
 		return reply, nil
-	}}})
-	got, err := NewClient(d.path).Ping(t.Context(), request)
+	}}).routes()})
+	got, err := node.OpPing.Call(t.Context(), NewClient(d.path), request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,81 +54,81 @@ func TestPing(t *testing.T) {
 }
 
 func TestDiscoverAndSet(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := NewClient(d.path)
-	reply, err := c.Discover(t.Context(), node.DiscoverRequest{Target: target.NID, Force: true, Timeout: time.Second})
+	reply, err := node.OpDiscover.Call(t.Context(), c, node.DiscoverRequest{Target: target.NID, Force: true, Timeout: time.Second})
 	if err != nil || reply.Primary != target.NID || !reply.MultiRail {
 		t.Errorf("%+v, %v", reply, err)
 	}
-	if err := c.Set(t.Context(), node.Setting{Name: "discovery", Value: 1}); err != nil {
+	if err := node.OpSet.Call(t.Context(), c, node.Setting{Name: "discovery", Value: 1}); err != nil {
 		t.Error(err)
 	}
-	if err := c.Set(t.Context(), node.Setting{Name: "gravity"}); !errors.Is(err, syscall.EINVAL) {
+	if err := node.OpSet.Call(t.Context(), c, node.Setting{Name: "gravity"}); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("%v, want EINVAL", err)
 	}
 }
 
 func TestAddAndRemoveNetworks(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := NewClient(d.path)
-	if err := c.AddNetworks(t.Context(), node.AddRequest{Networks: "tcp1(eth1)"}); err != nil {
+	if err := node.OpAddNetworks.Call(t.Context(), c, node.AddRequest{Networks: "tcp1(eth1)"}); err != nil {
 		t.Error(err)
 	}
-	if err := c.AddNetworks(t.Context(), node.AddRequest{}); !errors.Is(err, syscall.EINVAL) {
+	if err := node.OpAddNetworks.Call(t.Context(), c, node.AddRequest{}); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("add nothing: %v, want EINVAL", err)
 	}
-	if err := c.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp1"}); err != nil {
+	if err := node.OpRemoveNet.Call(t.Context(), c, node.RemoveRequest{Net: "tcp1"}); err != nil {
 		t.Error(err)
 	}
-	if err := c.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp2"}); !errors.Is(err, syscall.ENOENT) {
+	if err := node.OpRemoveNet.Call(t.Context(), c, node.RemoveRequest{Net: "tcp2"}); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("remove an unknown net: %v, want ENOENT", err)
 	}
 }
 
 func TestFail(t *testing.T) {
 	var got node.FailRequest
-	d := serve(t, Config{Node: &fakeNode{failed: &got}})
+	d := serve(t, Config{Routes: (&fakeNode{failed: &got}).routes()})
 	c := NewClient(d.path)
 	for _, r := range []node.FailRequest{{NID: target.NID, Count: 3}, {NID: nid.Any(), Count: -1}, {NID: target.NID}} {
-		if err := c.Fail(t.Context(), r); err != nil {
+		if err := node.OpFail.Call(t.Context(), c, r); err != nil {
 			t.Error(err)
 		}
 		same(t, r, got)
 	}
-	if err := c.Fail(t.Context(), node.FailRequest{Count: 1}); !errors.Is(err, syscall.EINVAL) {
+	if err := node.OpFail.Call(t.Context(), c, node.FailRequest{Count: 1}); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("no NID: %v, want EINVAL", err)
 	}
 }
 
 func TestFaults(t *testing.T) {
-	d := serve(t, Config{Node: &fakeNode{}})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := NewClient(d.path)
-	added, err := c.AddFault(t.Context(), node.AddFault{Statement: "loss 5%"})
+	added, err := node.OpAddFault.Call(t.Context(), c, node.AddFault{Statement: "loss 5%"})
 	if err != nil || added.ID != 7 {
 		t.Errorf("%+v, %v", added, err)
 	}
-	if _, err := c.AddFault(t.Context(), node.AddFault{Statement: "lose 5%"}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := node.OpAddFault.Call(t.Context(), c, node.AddFault{Statement: "lose 5%"}); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("no statement: %v, want EINVAL", err)
 	}
 	for _, e := range []node.EndFault{{Rule: 7}, {Rules: true}, {Partition: true}, {Pause: true}} {
-		if err := c.EndFault(t.Context(), e); err != nil {
+		if err := node.OpEndFault.Call(t.Context(), c, e); err != nil {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
-	if err := c.EndFault(t.Context(), node.EndFault{Rule: 8}); !errors.Is(err, syscall.ENOENT) {
+	if err := node.OpEndFault.Call(t.Context(), c, node.EndFault{Rule: 8}); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("no such rule: %v, want ENOENT", err)
 	}
 }
 
 func TestErrorsCrossTheSocket(t *testing.T) {
 	failure := cli.Hint(&cableError{}, "plug the cable in")
-	d := serve(t, Config{Node: &fakeNode{
+	d := serve(t, Config{Routes: (&fakeNode{
 		ping: func(context.Context, node.PingRequest) (node.PingReply, error) { return node.PingReply{}, failure },
 		get:  func(context.Context, node.GetRequest, node.Report) error { return failure },
-	}})
+	}).routes()})
 	c := NewClient(d.path)
-	_, pingErr := c.Ping(t.Context(), node.PingRequest{Target: target})
-	getErr := c.Get(t.Context(), node.GetRequest{Target: target}, nil)
+	_, pingErr := node.OpPing.Call(t.Context(), c, node.PingRequest{Target: target})
+	getErr := node.OpGet.Call(t.Context(), c, node.GetRequest{Target: target}, nil)
 	for name, err := range map[string]error{"ping": pingErr, "get": getErr} {
 		if err == nil || err.Error() != "no cable" || cli.HintOf(err) != "plug the cable in" || !errors.Is(err, syscall.ENETDOWN) {
 			t.Errorf("%s: error %v, hint %q", name, err, cli.HintOf(err))
@@ -171,7 +172,7 @@ func TestOperations(t *testing.T) {
 	put := node.PutRequest{Target: target, Portal: 1, MatchBits: 2, HdrData: 1<<64 - 1, Offset: 4, Ack: true, Timeout: 5}
 	serving := node.ServeRequest{Portal: 1, MatchBits: 2, Count: 3}
 	get := node.GetRequest{Target: target, Portal: 1, MatchBits: 2, Offset: 3, Length: 1 << 40, Timeout: 5}
-	d := serve(t, Config{Node: &fakeNode{
+	d := serve(t, Config{Routes: (&fakeNode{
 		sink: func(_ context.Context, r node.SinkRequest, f node.Report) error {
 			same(t, sink, r)
 			return reportAll(f)
@@ -185,16 +186,18 @@ func TestOperations(t *testing.T) {
 			return read(b, f)
 		},
 		get: func(_ context.Context, r node.GetRequest, f node.Report) error { same(t, get, r); return reportAll(f) },
-	}})
+	}).routes()})
 	c := NewClient(d.path)
 	for _, test := range []struct {
 		name string
 		run  func(node.Report) error
 	}{
-		{"sink", func(f node.Report) error { return c.Sink(t.Context(), sink, f) }},
-		{"put", func(f node.Report) error { return c.Put(t.Context(), put, strings.NewReader(data), f) }},
-		{"serve", func(f node.Report) error { return c.Serve(t.Context(), serving, strings.NewReader(data), f) }},
-		{"get", func(f node.Report) error { return c.Get(t.Context(), get, f) }},
+		{"sink", func(f node.Report) error { return node.OpSink.Call(t.Context(), c, sink, f) }},
+		{"put", func(f node.Report) error { return node.OpPut.CallWith(t.Context(), c, put, strings.NewReader(data), f) }},
+		{"serve", func(f node.Report) error {
+			return node.OpServe.CallWith(t.Context(), c, serving, strings.NewReader(data), f)
+		}},
+		{"get", func(f node.Report) error { return node.OpGet.Call(t.Context(), c, get, f) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []node.Step
@@ -222,16 +225,16 @@ func same[T comparable](t *testing.T, want, got T) {
 
 func TestClientThatGoesEndsItsOperation(t *testing.T) {
 	ended := make(chan error, 1)
-	d := serve(t, Config{Node: &fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
+	d := serve(t, Config{Routes: (&fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
 		if err := report(node.Step{Ready: true}); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		ended <- ctx.Err()
 		return ctx.Err()
-	}}})
+	}}).routes()})
 	stop := errors.New("seen enough")
-	err := NewClient(d.path).Sink(t.Context(), node.SinkRequest{}, func(node.Step) error { return stop })
+	err := node.OpSink.Call(t.Context(), NewClient(d.path), node.SinkRequest{}, func(node.Step) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("client: %v", err)
 	}
@@ -242,14 +245,14 @@ func TestClientThatGoesEndsItsOperation(t *testing.T) {
 
 func TestBrokenUploadIsNotItsEnd(t *testing.T) {
 	ended := make(chan error, 1)
-	d := serve(t, Config{Node: &fakeNode{put: func(_ context.Context, _ node.PutRequest, data io.Reader, _ node.Report) error {
+	d := serve(t, Config{Routes: (&fakeNode{put: func(_ context.Context, _ node.PutRequest, data io.Reader, _ node.Report) error {
 		_, err := io.ReadAll(data)
 		ended <- err
 		return err
-	}}})
+	}}).routes()})
 	broken := errors.New("disk on fire")
 	data := io.MultiReader(strings.NewReader("some data"), iotest.ErrReader(broken))
-	err := NewClient(d.path).Put(t.Context(), node.PutRequest{}, data, func(node.Step) error { return nil })
+	err := node.OpPut.CallWith(t.Context(), NewClient(d.path), node.PutRequest{}, data, func(node.Step) error { return nil })
 	if err == nil {
 		t.Error("the client reports a success")
 	}
@@ -260,30 +263,30 @@ func TestBrokenUploadIsNotItsEnd(t *testing.T) {
 
 func TestShutdownEndsOperations(t *testing.T) {
 	ready := make(chan bool, 1)
-	d := serve(t, Config{Node: &fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
+	d := serve(t, Config{Routes: (&fakeNode{sink: func(ctx context.Context, _ node.SinkRequest, report node.Report) error {
 		if err := report(node.Step{Ready: true}); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return context.Cause(ctx)
-	}}})
+	}}).routes()})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- NewClient(d.path).Sink(context.Background(), node.SinkRequest{}, func(node.Step) error { ready <- true; return nil })
+		ended <- node.OpSink.Call(context.Background(), NewClient(d.path), node.SinkRequest{}, func(node.Step) error { ready <- true; return nil })
 	}()
 	wait(t, ready)
 	d.end(t)
 	if err := wait(t, ended); err == nil || err.Error() != ErrShutdown.Error() {
 		t.Errorf("client: %v, want %v", err, ErrShutdown)
 	}
-	if _, err := NewClient(d.path).Status(t.Context()); cli.HintOf(err) != "is lnetd running? see --socket" {
+	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); cli.HintOf(err) != "is lnetd running? see --socket" {
 		t.Errorf("after the end: %v, hint %q", err, cli.HintOf(err))
 	}
 }
 
 func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 	together := make(chan bool)
-	d := serve(t, Config{Node: &fakeNode{
+	d := serve(t, Config{Routes: (&fakeNode{
 		ping: func(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
 			select { // each needs the other to be under way
 			case together <- true:
@@ -293,11 +296,11 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 			}
 			return node.PingReply{Primary: r.Target.NID}, nil
 		},
-	}})
+	}).routes()})
 	ended := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := NewClient(d.path).Ping(context.Background(), node.PingRequest{Target: target})
+			_, err := node.OpPing.Call(context.Background(), NewClient(d.path), node.PingRequest{Target: target})
 			ended <- err
 		}()
 	}

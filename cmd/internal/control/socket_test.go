@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 )
 
 func TestListen(t *testing.T) {

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"bufio"
@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	. "ulnet/cmd/internal/control"
 )
 
 func TestEvents(t *testing.T) {
 	events := new(Events)
-	d := serve(t, Config{Node: &fakeNode{}, Events: events})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events})
 	stream, err := NewClient(d.path).Events(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func TestEvents(t *testing.T) {
 // TestStreamsLast: who listens without a word outlives the time for a request.
 func TestStreamsLast(t *testing.T) {
 	events := new(Events)
-	d := serve(t, Config{Node: &fakeNode{}, Events: events, RequestTimeout: 50 * time.Millisecond})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: 50 * time.Millisecond})
 	stream, err := NewClient(d.path).Events(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -48,20 +50,20 @@ func TestStreamsLast(t *testing.T) {
 
 func TestEventsNeverBlock(t *testing.T) {
 	var events Events
-	slow := events.listen()
-	for i := range eventBacklog + 7 {
+	slow := events.Listen()
+	for i := range EventBacklog + 7 {
 		fmt.Fprintln(&events, i)
 	}
-	if n := events.takeMissed(slow); n != 7 {
+	if n := events.TakeMissed(slow); n != 7 {
 		t.Errorf("missed %d, want 7", n)
 	}
-	if n := events.takeMissed(slow); n != 0 {
+	if n := events.TakeMissed(slow); n != 0 {
 		t.Errorf("missed %d again", n)
 	}
-	if got := string(<-slow.lines); got != "0\n" {
+	if got := string(<-slow.Lines()); got != "0\n" {
 		t.Errorf("first line %q, want the oldest", got)
 	}
-	events.leave(slow)
+	events.Leave(slow)
 	if n, err := events.Write([]byte("to nobody")); n != 9 || err != nil {
 		t.Errorf("write to nobody: %d, %v", n, err)
 	}
@@ -90,17 +92,17 @@ func (c fakeCapture) show(ctx context.Context, w io.Writer, text string) error {
 // the socket their headers.
 func TestCapture(t *testing.T) {
 	for _, test := range []struct {
-		access access
+		access Access
 		want   string
-	}{{accessWrite, "payload"}, {accessRead, "headers"}} {
+	}{{AccessWrite, "payload"}, {AccessRead, "headers"}} {
 		c := fakeCapture{make(chan bool, 1)}
-		d := serveAs(t, Config{Node: &fakeNode{}, Capture: c}, func() access { return test.access })
+		d := serveAs(t, Config{Routes: (&fakeNode{}).routes(), Capture: c}, func() Access { return test.access })
 		stream, headersOnly, err := NewClient(d.path).Capture(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make([]byte, 7)
-		if _, err := io.ReadFull(stream, got); err != nil || string(got) != test.want || headersOnly != (test.access == accessRead) {
+		if _, err := io.ReadFull(stream, got); err != nil || string(got) != test.want || headersOnly != (test.access == AccessRead) {
 			t.Errorf("access %d: read %q, headers only: %t, %v", test.access, got, headersOnly, err)
 		}
 		stream.Close()

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
+	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
 )
@@ -90,9 +91,21 @@ func (f *fakeZone) ZoneLeave(g node.ZoneGoodbye) error {
 	return f.err
 }
 
+func (f *fakeZone) routes() []Route {
+	return []Route{
+		node.OpZoneStatus.Do(Ask(f.ZoneStatus)), node.OpZoneMembers.Do(Quick(f.ZoneMembers)), node.OpZoneSuspicions.Do(Ask(f.ZoneSuspicions)),
+		node.OpZoneCensus.Do(Ask(f.ZoneCensus)), node.OpZoneTopology.Do(Ask(f.ZoneTopology)),
+		node.OpZoneEvents.Do(Quick(func(r node.ZoneEventsFrom) (node.ZoneEvents, error) { return f.ZoneEvents(r.From) })),
+		node.OpZoneOf.Do(func(ctx context.Context, r node.ZoneName) ([]zone.Named, error) { return f.ZoneOf(ctx, r.Zone) }),
+		node.OpZoneAttributes.Do(Quick(func(r node.ZoneNode) (node.ZoneAttributes, error) { return f.ZoneAttributes(r.Node) })),
+		node.OpZoneExplain.Do(Quick(func(r node.ZoneNode) (zone.Explanation, error) { return f.ZoneExplain(r.Node) })),
+		node.OpZoneWrite.Do(Act(f.ZoneWrite)), node.OpZoneJoin.Do(Just(f.ZoneJoin)), node.OpZoneRemove.Do(Act(f.ZoneRemove)), node.OpZoneLeave.Do(Act(f.ZoneLeave)),
+	}
+}
+
 func TestZone(t *testing.T) {
 	f := &fakeZone{}
-	d := serve(t, Config{Node: &fakeNode{Zone: f}})
+	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
 	is := cmp.Comparer(func(a, b zone.ID) bool { return a == b })
 	check := func(what string, want, got any, err error) {
@@ -101,32 +114,32 @@ func TestZone(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 	}
-	status, err := c.ZoneStatus(t.Context())
+	status, err := node.OpZoneStatus.Call(t.Context(), c, None{})
 	check("status", zoneStatus, status, err)
-	members, err := c.ZoneMembers(t.Context(), node.ZoneFilter{State: "left|dead", Tags: []string{"a=b&c", "d"}})
+	members, err := node.OpZoneMembers.Call(t.Context(), c, node.ZoneFilter{State: "left|dead", Tags: []string{"a=b&c", "d"}})
 	check("members", zoneMembers, members, err)
-	_, err = c.ZoneMembers(t.Context(), node.ZoneFilter{})
+	_, err = node.OpZoneMembers.Call(t.Context(), c, node.ZoneFilter{})
 	check("members", nil, nil, err)
-	suspicions, err := c.ZoneSuspicions(t.Context())
+	suspicions, err := node.OpZoneSuspicions.Call(t.Context(), c, None{})
 	check("suspicions", []zone.SuspicionStatus{{Suspect: zoneOne, Needed: 2}}, suspicions, err)
-	census, err := c.ZoneCensus(t.Context())
+	census, err := node.OpZoneCensus.Call(t.Context(), c, None{})
 	check("census", []zone.CensusEntry{{Zone: "base", Size: 5}}, census, err)
-	topology, err := c.ZoneTopology(t.Context())
+	topology, err := node.OpZoneTopology.Call(t.Context(), c, None{})
 	check("topology", zoneTopology, topology, err)
-	events, err := c.ZoneEvents(t.Context(), 8)
+	events, err := node.OpZoneEvents.Call(t.Context(), c, node.ZoneEventsFrom{From: 8})
 	check("events", zoneEvents, events, err)
-	of, err := c.ZoneOf(t.Context(), "a&b")
+	of, err := node.OpZoneOf.Call(t.Context(), c, node.ZoneName{Zone: "a&b"})
 	check("of", []zone.Named{{ID: zoneOne}}, of, err)
-	attributes, err := c.ZoneAttributes(t.Context(), "one=10.0.0.1@tcp")
+	attributes, err := node.OpZoneAttributes.Call(t.Context(), c, node.ZoneNode{Node: "one=10.0.0.1@tcp"})
 	check("attributes", []node.ZoneAttribute{{Key: "k", Value: []byte{0, 255}, U: 1}}, attributes.Attributes, err)
-	explained, err := c.ZoneExplain(t.Context(), "one")
+	explained, err := node.OpZoneExplain.Call(t.Context(), c, node.ZoneNode{Node: "one"})
 	check("explain", "gone", explained.State, err)
-	err = errors.Join(c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Value: []byte("v")}), c.ZoneWrite(t.Context(), node.ZoneWrite{Key: "k", Delete: true}),
-		c.ZoneLeave(t.Context(), node.ZoneGoodbye{Code: -3}), c.ZoneJoin(t.Context()), c.ZoneRemove(t.Context(), "two"))
+	err = errors.Join(node.OpZoneWrite.Call(t.Context(), c, node.ZoneWrite{Key: "k", Value: []byte("v")}), node.OpZoneWrite.Call(t.Context(), c, node.ZoneWrite{Key: "k", Delete: true}),
+		node.OpZoneLeave.Call(t.Context(), c, node.ZoneGoodbye{Code: -3}), node.OpZoneJoin.Call(t.Context(), c, None{}), node.OpZoneRemove.Call(t.Context(), c, node.ZoneNode{Node: "two"}))
 	check("said", []string{`members "left|dead" ["a=b&c" "d"]`, `members "" []`, "from 8", "of a&b", "attributes one=10.0.0.1@tcp", "explain one", `write k "v" false`, `write k "" true`, "leave -3", "join", "remove two"}, f.said, err)
 
 	f.err = cli.Hint(syscall.ESRCH, "join")
-	if _, err := c.ZoneStatus(t.Context()); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {
+	if _, err := node.OpZoneStatus.Call(t.Context(), c, None{}); !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "join" {
 		t.Errorf("%v, hint %q", err, cli.HintOf(err))
 	}
 	if answer := d.talk(t, "GET /v1/zone/events?from=x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 400 ") {

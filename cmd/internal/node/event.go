@@ -89,6 +89,15 @@ type Step struct {
 	Payload []byte `json:"-"`
 }
 
+// Attached returns the payload of a step.
+func (s Step) Attached() []byte { return s.Payload }
+
+// Attach returns the step with a payload.
+func (s Step) Attach(payload []byte) Step {
+	s.Payload = payload
+	return s
+}
+
 // Report is told every step of an operation, in order, from one goroutine. An
 // error ends the operation with it.
 type Report func(Step) error

@@ -26,9 +26,12 @@ const (
 
 // HealthEverywhereFilter says which clients of all servers to list.
 type HealthEverywhereFilter struct {
-	Limit  int  // at most so many; 0: DefaultHealthLimit
-	Differ bool // only those about which servers disagree
+	Limit  int  `query:"limit"`  // at most so many; 0: DefaultHealthLimit
+	Differ bool `query:"differ"` // only those about which servers disagree
 }
+
+// Check refuses a limit that is none.
+func (f *HealthEverywhereFilter) Check() error { return checkHealthLimit(f.Limit) }
 
 // ClientView is what some servers say of a client.
 type ClientView struct {

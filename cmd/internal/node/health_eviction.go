@@ -9,8 +9,8 @@ import (
 
 // HealthEvictionOf names an eviction that this server makes.
 type HealthEvictionOf struct {
-	Client      health.ClientID `json:"client"`
-	Incarnation uint64          `json:"incarnation"`
+	Client      health.ClientID `json:"client" query:"client,always"`
+	Incarnation uint64          `json:"incarnation" query:"incarnation,always"`
 }
 
 // EvictionState is a word for how far an eviction is.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"syscall"
 	"time"
 
@@ -10,10 +11,18 @@ import (
 
 // HealthPastFilter says which evictions by a server to list; the zero value: all.
 type HealthPastFilter struct {
-	Client string        // an id or a name
-	NID    nid.NID       // of the client
-	Since  time.Duration // only those of so long ago at most
-	Limit  int           // the latest so many; 0: DefaultHealthLimit
+	Client string        `query:"client"` // an id or a name
+	NID    nid.NID       `query:"nid"`    // of the client
+	Since  time.Duration `query:"since"`  // only those of so long ago at most
+	Limit  int           `query:"limit"`  // the latest so many; 0: DefaultHealthLimit
+}
+
+// Check refuses an age and a limit that are none.
+func (f *HealthPastFilter) Check() error {
+	if f.Since < 0 {
+		return fmt.Errorf("since %v: want a time such as 10m", f.Since)
+	}
+	return checkHealthLimit(f.Limit)
 }
 
 // HealthPast is a list of evictions by a server, the oldest first.

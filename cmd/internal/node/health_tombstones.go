@@ -2,19 +2,12 @@ package node
 
 import (
 	"syscall"
-	"time"
 
 	"ulnet/health"
-	"ulnet/lnet/nid"
 )
 
 // HealthTombstoneFilter says which tombstones of a server to list; the zero value: all.
-type HealthTombstoneFilter struct {
-	Client string        // an id or a name
-	NID    nid.NID       // of the client
-	Since  time.Duration // only those of so long ago at most
-	Limit  int           // the latest so many; 0: DefaultHealthLimit
-}
+type HealthTombstoneFilter = HealthPastFilter
 
 // HealthTombstones is a list of the tombstones of a server, the oldest first.
 type HealthTombstones struct {

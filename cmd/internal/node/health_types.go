@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"time"
 
 	"ulnet/cmd/internal/connstore"
@@ -77,10 +78,20 @@ type HealthClient struct {
 
 // HealthFilter says which clients of a server to list.
 type HealthFilter struct {
-	Master nid.NID // zero: any
-	NID    nid.NID // of the client; zero: any
-	State  string  // as in health.ClientInfo; "": any
-	Limit  int     // at most so many; 0: DefaultHealthLimit
+	Master nid.NID `query:"master"` // zero: any
+	NID    nid.NID `query:"nid"`    // of the client; zero: any
+	State  string  `query:"state"`  // as in health.ClientInfo; "": any
+	Limit  int     `query:"limit"`  // at most so many; 0: DefaultHealthLimit
+}
+
+// Check refuses a limit that is none.
+func (f *HealthFilter) Check() error { return checkHealthLimit(f.Limit) }
+
+func checkHealthLimit(limit int) error {
+	if limit < 0 || limit > MaxHealthLimit {
+		return fmt.Errorf("limit %d: want a number up to %d", limit, MaxHealthLimit)
+	}
+	return nil
 }
 
 // Bounds of a list of clients.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"syscall"
 
@@ -18,18 +17,18 @@ type McastExpel struct {
 
 // McastExpel has the manager on this node take the members on a node for ended. ESRCH: this
 // node is none of the group's managers; EREMOTE: another one manages it.
-func (n *Node) McastExpel(_ context.Context, r McastExpel) (McastExpel, error) {
+func (n *Node) McastExpel(r McastExpel) error {
 	g, err := n.mcastGroup(r.Group)
 	if err != nil {
-		return r, err
+		return err
 	}
 	err = g.m.agent.Expel(rmcast.GroupID(g.cfg.Number), r.NID)
 	other, ok := errors.AsType[*rmcast.ErrNotManager](err)
 	switch {
 	case !ok:
-		return r, err
+		return err
 	case other.Manager.IsValid():
-		return r, cli.Hint(mcastFailure(syscall.EREMOTE, "group %s is managed by %v", r.Group, other.Manager), "expel %v there", r.NID)
+		return cli.Hint(mcastFailure(syscall.EREMOTE, "group %s is managed by %v", r.Group, other.Manager), "expel %v there", r.NID)
 	}
-	return r, cli.Hint(mcastFailure(syscall.ESRCH, "this node is no manager of group %s", r.Group), "managers are %s: expel %v there", nidList(g.cfg.Managers), r.NID)
+	return cli.Hint(mcastFailure(syscall.ESRCH, "this node is no manager of group %s", r.Group), "managers are %s: expel %v there", nidList(g.cfg.Managers), r.NID)
 }

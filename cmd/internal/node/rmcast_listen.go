@@ -206,24 +206,24 @@ type McastJoin struct {
 
 // McastJoin joins a group and waits until this node is a member. EALREADY: it takes
 // part. ETIMEDOUT: no manager answers; it goes on asking.
-func (n *Node) McastJoin(ctx context.Context, r McastJoin) (McastJoin, error) {
+func (n *Node) McastJoin(ctx context.Context, r McastJoin) error {
 	g, err := n.mcastGroup(r.Group)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if err := g.change(ctx, g.join); err != nil {
-		return r, err
+		return err
 	}
 	_, err = g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
-	return r, err
+	return err
 }
 
 // McastLeave leaves a group: what is under way is finished first. ESRCH: this node
 // takes no part.
-func (n *Node) McastLeave(ctx context.Context, r McastJoin) (McastJoin, error) {
+func (n *Node) McastLeave(ctx context.Context, r McastJoin) error {
 	g, err := n.mcastGroup(r.Group)
 	if err != nil {
-		return r, err
+		return err
 	}
 	timeout := time.Duration(r.TimeoutMS) * time.Millisecond
 	if timeout <= 0 {
@@ -231,5 +231,5 @@ func (n *Node) McastLeave(ctx context.Context, r McastJoin) (McastJoin, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r, g.change(ctx, func() error { return g.leave(ctx) })
+	return g.change(ctx, func() error { return g.leave(ctx) })
 }

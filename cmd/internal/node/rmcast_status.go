@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"syscall"
 	"time"
 
@@ -187,13 +186,13 @@ func (s *McastGroupStatus) members(list []rmcast.Member) {
 
 // SetMcastFaults discards a share of what arrives for a group from now on, also when it
 // is joined later. EINVAL: no shares.
-func (n *Node) SetMcastFaults(_ context.Context, f McastFaults) (McastFaults, error) {
+func (n *Node) SetMcastFaults(f McastFaults) error {
 	g, err := n.mcastGroup(f.Group)
 	if err != nil {
-		return f, err
+		return err
 	}
 	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // NaN neither
-		return f, cli.Hint(mcastFailure(syscall.EINVAL, "want shares from 0 to 1"), "0.05 discards one of twenty")
+		return cli.Hint(mcastFailure(syscall.EINVAL, "want shares from 0 to 1"), "0.05 discards one of twenty")
 	}
 	g.mu.Lock()
 	g.faults = rmcast.Faults{Acks: f.Acks, Datagrams: f.Datagrams}
@@ -202,7 +201,7 @@ func (n *Node) SetMcastFaults(_ context.Context, f McastFaults) (McastFaults, er
 	if group != nil {
 		group.SetFaults(faults)
 	}
-	return f, nil
+	return nil
 }
 
 // Since is how long a message has waited.

@@ -196,7 +196,7 @@ func (n *Node) ZoneExplain(node string) (x zone.Explanation, err error) {
 
 // ZoneNode names a node, as for ZoneAttributes.
 type ZoneNode struct {
-	Node string `json:"node"`
+	Node string `json:"node" query:"node"`
 }
 
 // ZoneRemove removes a member from the views of the whole zone; if it lives it is back at

@@ -35,10 +35,10 @@ var ZoneStates = []string{"member", "suspected", "left", "removed", "dead"}
 // ZoneFilter chooses members.
 type ZoneFilter struct {
 	// State is a regular expression for the whole of the state; empty for all states.
-	State string
+	State string `query:"state"`
 	// Tags are attributes that a node must have, each KEY, or KEY=REGEXP for the whole of its
 	// value. Those that are gone have none.
-	Tags []string
+	Tags []string `query:"tag"`
 }
 
 // maxExpression bounds the parts of a filter, in bytes.

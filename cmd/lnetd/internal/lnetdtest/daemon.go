@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 )
 
 const (
@@ -124,7 +125,7 @@ func (d *Daemon) launch(within func(func() error) error) {
 func (d *Daemon) awaitReady() {
 	d.t.Helper()
 	d.Until(startTimeout, "answer on the control socket", func() bool {
-		_, err := d.control.Status(d.t.Context())
+		_, err := node.OpStatus.Call(d.t.Context(), d.control, control.None{})
 		return err == nil
 	})
 }

@@ -5,13 +5,14 @@ package lnetdtest
 import (
 	"fmt"
 
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 )
 
 // Status asks the daemon for its state.
 func (d *Daemon) Status() node.Status {
 	d.t.Helper()
-	s, err := d.control.Status(d.t.Context())
+	s, err := node.OpStatus.Call(d.t.Context(), d.control, control.None{})
 	if err != nil {
 		d.t.Fatalf("status of lnetd: %v", err)
 	}

@@ -1,0 +1,50 @@
+package control
+
+import (
+	"context"
+	"io"
+	"net"
+)
+
+// What the tests of this package need of its inside. They are outside, because they import
+// the operations of package node, which imports this one.
+
+type Access = access
+
+const (
+	AccessNone   = accessNone
+	AccessRead   = accessRead
+	AccessWrite  = accessWrite
+	MaxRequest   = maxRequest
+	EventBacklog = eventBacklog
+)
+
+// AccessOf is what somebody may do to a socket.
+func AccessOf(owner, group, uid uint32, groups []uint32) Access {
+	return policy{owner: owner, group: group}.of(credentials{uid: uid, groups: groups})
+}
+
+func PeerCredentials(c *net.UnixConn) (uid uint32, groups []uint32, err error) {
+	found, err := peerCredentials(c)
+	return found.uid, found.groups, err
+}
+
+func (s *Server) SetAccess(of func(net.Conn) Access) { s.access = of }
+
+func (c *Client) DecodeAnswer(raw []byte, answer any) error { return c.decodeAnswer(raw, answer) }
+
+func (c *Client) Decode(ctx context.Context, body io.ReadCloser, answer any) error {
+	return c.decode(ctx, body, nil, answer)
+}
+
+func ReadFrames[S Step[S]](body io.Reader, report func(S) error) error {
+	return readFrames(body, report)
+}
+
+type Listener = listener
+
+func (e *Events) Listen() *Listener          { return e.listen() }
+func (e *Events) TakeMissed(l *Listener) int { return e.takeMissed(l) }
+
+func (l *Listener) Lines() <-chan []byte { return l.lines }
+func (e *Events) Leave(l *Listener)      { e.leave(l) }

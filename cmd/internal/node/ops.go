@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/handlers"
+	"ulnet/lnet/nid"
+)
+
+// What a node can be asked on the control socket, besides its modules.
+var (
+	OpStatus      = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
+	OpPeers       = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
+	OpPing        = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
+	OpDiscover    = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
+	OpSet         = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
+	OpAddNetworks = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
+	OpRemoveNet   = control.Action[RemoveRequest]{Path: "/v1/net/del", Doc: "stops a network"}
+	OpFail        = control.Action[FailRequest]{Path: "/v1/fault/fail", Doc: "makes messages fail"}
+	OpAddFault    = control.Command[AddFault, AddedFault]{Path: "/v1/fault/add", Doc: "spoils messages"}
+	OpEndFault    = control.Action[EndFault]{Path: "/v1/fault/end", Doc: "ends what fault/add began"}
+	OpSink        = control.Operation[SinkRequest, Step]{Path: "/v1/msg/sink", Doc: "takes messages, see Node.Sink"}
+	OpPut         = control.Operation[PutRequest, Step]{Path: "/v1/msg/put", Doc: "sends the data, see Node.Put"}
+	OpServe       = control.Operation[ServeRequest, Step]{Path: "/v1/msg/serve", Doc: "lets others get the data, see Node.Serve"}
+	OpGet         = control.Operation[GetRequest, Step]{Path: "/v1/msg/get", Doc: "gets what others serve, see Node.Get"}
+
+	OpKeys        = control.Question[control.None, []KeysStatus]{Path: "/v1/keys", Doc: "which sections have keys, and what these have verified"}
+	OpKeysReload  = control.Action[control.None]{Path: "/v1/keys/reload", Doc: "reads the files of keys again"}
+	OpHandlers    = control.Question[control.None, []handlers.Status]{Path: "/v1/handlers", Doc: "the event handlers"}
+	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
+)
+
+// Routes are what a node can be asked on the control socket.
+func (n *Node) Routes() []control.Route {
+	return slices.Concat(n.ownRoutes(), n.gossipRoutes(), n.scollRoutes(), n.mcastRoutes(), n.healthRoutes(), n.zoneRoutes())
+}
+
+func (n *Node) ownRoutes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
+		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpSet.Do(control.Act(n.Set)),
+		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
+		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
+		OpSink.Do(reported(n.Sink)), OpPut.DoWith(reportedWith(n.Put)), OpServe.DoWith(reportedWith(n.Serve)), OpGet.Do(reported(n.Get)),
+		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
+		OpHandlers.Do(control.Told(n.Handlers)), OpTestHandler.Do(n.TestHandler),
+	}
+}
+
+// reported fits a [Report] in, reportedWith also where there are data.
+func reported[Req any](do func(context.Context, Req, Report) error) func(context.Context, Req, func(Step) error) error {
+	return func(ctx context.Context, req Req, report func(Step) error) error { return do(ctx, req, report) }
+}
+
+func reportedWith[Req any](do func(context.Context, Req, io.Reader, Report) error) func(context.Context, Req, io.Reader, func(Step) error) error {
+	return func(ctx context.Context, req Req, data io.Reader, report func(Step) error) error {
+		return do(ctx, req, data, report)
+	}
+}
+
+// PeersRequest says which peers are wanted: those of the node of a NID, or a page.
+type PeersRequest struct {
+	NID   nid.NID `query:"nid"`
+	After nid.NID `query:"after"`        // zero: the first page
+	Limit int     `query:"limit,always"` // nodes of a page, MaxPeerPage by default
+}
+
+// Defaults make the page as large as it can be.
+func (r *PeersRequest) Defaults() { r.Limit = MaxPeerPage }
+
+// Check refuses a page of no possible size.
+func (r *PeersRequest) Check() error {
+	if !r.NID.IsValid() && (r.Limit < 1 || r.Limit > MaxPeerPage) {
+		return fmt.Errorf("limit: want 1 to %d, not %d", MaxPeerPage, r.Limit)
+	}
+	return nil
+}
+
+func (n *Node) peersAsked(r PeersRequest) (PeerPage, error) {
+	if r.NID.IsValid() {
+		return n.PeersOf(r.NID), nil
+	}
+	return n.Peers(r.After, r.Limit), nil
+}
