@@ -44,7 +44,7 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: static commands ## fast: format, vet, staticcheck, arrows, short tests
-	@ULNET_BIN=$(CURDIR)/bin/test $(GO) test -vet=off -short ./...
+	@ULNET_BIN=$(CURDIR)/bin/test $(GO) test -vet=off -short -p 3 -parallel 4 ./...
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
@@ -78,7 +78,7 @@ race-commands:
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
-	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race $(GO) test -count=1 -vet=off -race -short -timeout 30m $$packages
+	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)

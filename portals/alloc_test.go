@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/portals"
 )
 
 // TestLoopbackAllocates shows that a PUT with ACK and a GET over 0@lo make no
 // garbage, both sides and all events included.
 func TestLoopbackAllocates(t *testing.T) {
-	if portals.RaceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	h := newHarness(t)

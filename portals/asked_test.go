@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -227,7 +228,7 @@ func TestAnswerOverRDMA(t *testing.T) {
 // TestAskingAllocates: an MD that has answers of one or of several processes
 // outstanding makes no garbage once it has had them before.
 func TestAskingAllocates(t *testing.T) {
-	if portals.RaceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	table, net := newWire(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -123,7 +124,7 @@ func liveHeap() uint64 {
 // unlinking it with its MD each take less than five look-ups of the same key
 // in a Go map of that size.
 func TestMillion(t *testing.T) {
-	if os.Getenv("ULNET_LONG") == "" || RaceEnabled {
+	if os.Getenv("ULNET_LONG") == "" || effort.Race {
 		t.Skip("takes seconds and a third of a GiB: set ULNET_LONG, without the race detector")
 	}
 	c := newCrowd(t)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -27,7 +28,7 @@ import (
 // ULNET_LONG makes it ten thousand runs.
 func TestModel(t *testing.T) {
 	setFlag(t, "rapid.steps", "100")
-	if os.Getenv("ULNET_LONG") != "" && !portals.RaceEnabled {
+	if os.Getenv("ULNET_LONG") != "" && !effort.Race {
 		setFlag(t, "rapid.checks", "10000")
 	}
 	rapid.Check(t, compareRun)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -125,7 +126,7 @@ func TestPutMulticastEvents(t *testing.T) {
 
 // TestPutMulticastAllocates: a datagram makes no garbage, here or at a member.
 func TestPutMulticastAllocates(t *testing.T) {
-	if portals.RaceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	table, _ := newCaster(t)

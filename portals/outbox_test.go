@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -210,7 +211,7 @@ func TestOutboxMulticast(t *testing.T) {
 
 // TestOutboxAllocates shows that messages need no memory in the steady state.
 func TestOutboxAllocates(t *testing.T) {
-	if portals.RaceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	h := newHarness(t)

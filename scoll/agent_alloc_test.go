@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -121,7 +122,7 @@ func (r *ring) group(t *testing.T) (group *scoll.Group) {
 // Their services are Inline, so that they need no worker (SC-A30): the root
 // does, since Send may be called with a lock that callbacks take.
 func TestAgentAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	const nodes = 8

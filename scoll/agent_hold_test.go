@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
@@ -16,6 +17,7 @@ import (
 // requests of others at a time: all members run all, those of a root in their order, and
 // no member is named; with keys words of holding are signed.
 func TestHolding(t *testing.T) {
+	effort.OneGoroutine(t)
 	const each = 60
 	for name, letters := range map[string]string{"without keys": "", "with keys": "a"} {
 		t.Run(name, func(t *testing.T) {

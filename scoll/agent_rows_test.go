@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
@@ -61,6 +62,7 @@ func TestTwoServices(t *testing.T) {
 // TestBurst: SC-150, SC-151: many more requests than buffers; they wait in the
 // lazy portal, and none is lost.
 func TestBurst(t *testing.T) {
+	effort.OneGoroutine(t)
 	const each = 180
 	s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) {
 		cfg.Buffers, cfg.MaxActive = 2, 8*each

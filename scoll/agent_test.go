@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -118,6 +119,7 @@ func (s *stacks) oobOr(t *testing.T, oob bool) *scoll.Group {
 // TestBulk: SC-31 and SC-A17: bulk data of several sizes reaches
 // everybody over the tree, more than a message carries included.
 func TestBulk(t *testing.T) {
+	effort.OneGoroutine(t)
 	for _, size := range []int{1, 4097, 1 << 20, 5<<20 + 17} {
 		s := newStacks(t, 9, nil)
 		g := s.group(0, false, scoll.Tree{})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -118,6 +119,7 @@ func (h *harness) flat(n int, use func(i int) (refused bool)) {
 // members and at roots, out-of-band or made by another node: none is refused, and memory
 // is flat.
 func TestGroupPerFile(t *testing.T) {
+	effort.OneGoroutine(t)
 	const n = 100_000
 	few := func(c *Config) { c.MaxGroups = 256 }
 	t.Run("member", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -37,6 +38,7 @@ type callPlan struct {
 // that is asked is counted exactly once: answered, failed or unreached. What no fault can
 // excuse is exactly so.
 func TestRandomCalls(t *testing.T) {
+	effort.OneGoroutine(t)
 	plans, faulty := 150, 0
 	if os.Getenv("ULNET_LONG") != "" {
 		plans = 10_000

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/tree"
@@ -122,6 +123,7 @@ func simID(n nid.NID) sim.NodeID { return sim.NodeID(n.Number()) - 1 }
 
 func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])) *cluster {
 	t.Helper()
+	effort.OneGoroutine(t)
 	members, err := NewMembership(testTargets(n, 1))
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/tree"
@@ -40,6 +41,7 @@ func TestMaxPayload(t *testing.T) {
 // TestFiveThousand: SC-A15: a group of 5000 members, whose list takes several
 // GETs at every hop, each from the parent.
 func TestFiveThousand(t *testing.T) {
+	effort.OneGoroutine(t)
 	const n, root, chunk = 5000, 77, 64 << 10
 	gets := make([]int, n)
 	shape := tree.Tree{Topology: tree.KNomial(16), N: n, Root: root}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -199,6 +200,7 @@ func pattern(n int) []byte {
 // TestPoison: SC-26, SC-29, SC-35: with goroutines that deliver, many broadcasts
 // from all members, all buffers overwritten when they are free.
 func TestPoison(t *testing.T) {
+	effort.OneGoroutine(t)
 	for _, segment := range []int{0, 1 << 14} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {
 			const n, rounds = 7, 8
@@ -248,6 +250,7 @@ func (s *spoiler) send(g *scoll.Group) {
 // and that does not hold up those above. When the child goes on it gets no
 // poison.
 func TestPoisonSlowChild(t *testing.T) {
+	effort.OneGoroutine(t)
 	for _, segment := range []int{0, 1 << 18} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {
 			const size = 6 << 20

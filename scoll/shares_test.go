@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -83,6 +84,7 @@ func TestStrangerGroups(t *testing.T) {
 // TestStrangerLists: lists of 13 MiB of a stranger take a sixteenth of the memory for
 // lists, while they are fetched and then.
 func TestStrangerLists(t *testing.T) {
+	effort.OneGoroutine(t)
 	const entities = 13 << 20 / 16
 	h := listed(t, nil)
 	for group := range 2 {

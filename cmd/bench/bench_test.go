@@ -67,7 +67,7 @@ func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")
 	}
-	if !suite.Long() || raceEnabled {
+	if !suite.Long() || suite.Race {
 		all := goals
 		goals = slices.DeleteFunc(slices.Clone(all), func(g goal) bool { return virtual.MatchString(g.id) || elsewhere.MatchString(g.id) })
 		t.Cleanup(func() { goals = all })
@@ -82,7 +82,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 262 && suite.Long() && !raceEnabled {
+	if len(lines) != 262 && suite.Long() && !suite.Race {
 		t.Errorf("got %d lines, want 262:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {

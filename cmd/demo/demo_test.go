@@ -47,11 +47,18 @@ func wantEmpty(t *testing.T, dir string) {
 
 func TestDemo(t *testing.T) {
 	bin := build(t)
-	t.Run("undisturbed", func(t *testing.T) { undisturbed(t, bin, "tcp") })
-	t.Run("on RDMA", func(t *testing.T) { undisturbed(t, bin, "o2ib") })
-	t.Run("interrupted", func(t *testing.T) { interrupted(t, bin) })
-	t.Run("nobody reads on", func(t *testing.T) { nobodyReadsOn(t, bin) })
-	t.Run("without commands", func(t *testing.T) { withoutCommands(t, bin) })
+	for name, test := range map[string]func(*testing.T){
+		"undisturbed":      func(t *testing.T) { undisturbed(t, bin, "tcp") },
+		"on RDMA":          func(t *testing.T) { undisturbed(t, bin, "o2ib") },
+		"interrupted":      func(t *testing.T) { interrupted(t, bin) },
+		"nobody reads on":  func(t *testing.T) { nobodyReadsOn(t, bin) },
+		"without commands": func(t *testing.T) { withoutCommands(t, bin) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 // hosts finds the addresses of a demonstration in its first line.

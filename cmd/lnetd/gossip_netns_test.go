@@ -154,7 +154,8 @@ func TestGossipOfServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	onNetworks(t, func(t *testing.T, on network) {
+	t.Parallel()
+	onFirst(t, func(t *testing.T, on network) {
 		r := newServerRoom(t, on)
 		whole := func(_ int, v *view) bool { return v.Alive == r.n && v.N == r.n && v.Quorum }
 		r.await(r.all(), "all servers", whole)

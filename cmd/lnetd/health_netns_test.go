@@ -19,7 +19,8 @@ func TestHealthOfClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	onNetworks(t, func(t *testing.T, on network) {
+	t.Parallel()
+	onFirst(t, func(t *testing.T, on network) {
 		w := newWard(t, on)
 		now := w.agree("all connected", numbers(w.nServers), numbers(w.nClients))
 		now = w.clientDies(now)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -67,7 +68,7 @@ func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 // knows that before it evicts clients that are not.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
-	if lnetdtest.RaceEnabled {
+	if effort.Race {
 		unit = unit * 3 / 2
 	}
 	return []string{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
@@ -49,7 +50,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 		t.Error(err)
 	}
 	t.Logf("slowest of %d pings: %v alone, %v beside %d silent connections", pingRounds, before, during, crowd)
-	if grown := s.rss(t) - rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+	if grown := s.rss(t) - rss; grown > maxGrowth && !effort.Race {
 		t.Errorf("%d silent connections take %d KiB", crowd, grown>>10)
 	}
 	for i, c := range silent {
@@ -106,7 +107,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 	s.awaitHandshakes(0)
 	s.awaitConnections(goodConnections)
 	s.daemon.Until(reaction, "closed files", func() bool { return s.openFiles(t) <= files })
-	if grown := s.rss(t) - rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+	if grown := s.rss(t) - rss; grown > maxGrowth && !effort.Race {
 		t.Errorf("memory has grown by %d KiB after %d connections", grown>>10, total-warm)
 	}
 	s.pings(t, "after")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
@@ -43,7 +43,7 @@ func (b *blockade) flood(t *testing.T) {
 	if n := b.device()["cm_connections"]; n > floodAddrs*floodOpen+resting {
 		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
 	}
-	if grown := rssOf(t, b.daemon) - b.rss; grown > maxGrowth && !lnetdtest.RaceEnabled {
+	if grown := rssOf(t, b.daemon) - b.rss; grown > maxGrowth && !effort.Race {
 		t.Errorf("%d requests take %d KiB", floodAddrs*floodEach, grown>>10)
 	}
 	for i := range floodAddrs { // from here on somebody refuses what was granted in his name

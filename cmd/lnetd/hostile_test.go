@@ -38,6 +38,9 @@ func TestHostile(t *testing.T) {
 	commands := lnetdtest.Build(t)
 	t.Run("opening", func(t *testing.T) { hostileOpening(t, commands) })
 	t.Run("message", func(t *testing.T) { hostileMessage(t, commands) })
+	if testing.Short() {
+		return // a crowd takes a quarter of a minute
+	}
 	t.Run("crowd", func(t *testing.T) { hostileCrowd(t, commands) })
 }
 

@@ -87,6 +87,9 @@ func TestMTUsAgree(t *testing.T) {
 // MTU that the link does not pass, as kernels with rdma_rxe do. Pings pass, and its WRITEs
 // never leave it: both nodes say what to compare.
 func TestMTUNarrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for time-outs; skipped by -short")
+	}
 	for _, tt := range []struct {
 		name     string
 		settings []string

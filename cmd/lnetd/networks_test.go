@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
 )
@@ -25,8 +26,22 @@ type network struct {
 // on all, and so the second is brief.
 var testNetworks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
 
-// onNetworks runs a test on every network, or in full on that of $ULNET_NET.
+// onNetworks runs a test on every network, or in full on that of $ULNET_NET. A short run
+// leaves out all but the first.
 func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
+	t.Helper()
+	testOn(t, testing.Short(), test)
+}
+
+// onFirst is onNetworks for a test of what stands above LNet, with many daemons: only a long
+// run has it on networks after the first.
+func onFirst(t *testing.T, test func(t *testing.T, on network)) {
+	t.Helper()
+	testOn(t, !effort.Long(), test)
+}
+
+// testOn runs a test on every network, or on the first alone.
+func testOn(t *testing.T, first bool, test func(t *testing.T, on network)) {
 	t.Helper()
 	list := testNetworks
 	if only := os.Getenv("ULNET_NET"); only != "" {
@@ -38,8 +53,8 @@ func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
 	}
 	for _, on := range list {
 		t.Run(on.kind, func(t *testing.T) {
-			if on.brief && testing.Short() {
-				t.Skip("the same as on TCP; skipped by -short")
+			if on.brief && first {
+				t.Skip("as on TCP, and left to longer runs")
 			}
 			test(t, on)
 		})

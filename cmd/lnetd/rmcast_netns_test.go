@@ -208,7 +208,8 @@ func TestReliableMulticast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	onNetworks(t, func(t *testing.T, on network) { newMcastRoom(t, on).run() })
+	t.Parallel()
+	onFirst(t, func(t *testing.T, on network) { newMcastRoom(t, on).run() })
 }
 
 // run sends all messages, and checks what came of them.

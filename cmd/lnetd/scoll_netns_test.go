@@ -142,7 +142,8 @@ func TestCollectives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}
-	onNetworks(t, func(t *testing.T, on network) {
+	t.Parallel()
+	onFirst(t, func(t *testing.T, on network) {
 		r := newScollRoom(t, on)
 		r.file1MiB()
 		r.until("an answer of everybody", func() bool {

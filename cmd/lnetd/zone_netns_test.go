@@ -176,7 +176,8 @@ func TestZonesOfDaemons(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts 24 daemons; skipped by -short")
 	}
-	onNetworks(t, func(t *testing.T, on network) { newZoneSystem(t, on).killTwo() })
+	t.Parallel()
+	onFirst(t, func(t *testing.T, on network) { newZoneSystem(t, on).killTwo() })
 }
 
 // killTwo kills the active delegate of a zone, and then the supervisor of one.

@@ -120,6 +120,7 @@ func TestSoak(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			if tt.long && testing.Short() {
 				t.Skip("takes long; skipped by -short")
 			}

@@ -4,13 +4,14 @@ import (
 	"runtime"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
 // TestFootprint: a run takes about as much memory as is predicted, and no
 // more; 65 536 full nodes stay below 6 GB.
 func TestFootprint(t *testing.T) {
-	if RaceEnabled {
+	if effort.Race {
 		t.Skip("the race detector needs memory of its own")
 	}
 	for _, tt := range []struct {

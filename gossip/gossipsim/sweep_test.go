@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // long reports whether the suite may take minutes.
@@ -16,7 +17,7 @@ func long() bool { return os.Getenv("ULNET_LONG") != "" }
 // in one goroutine, where there is no race to find.
 func sweeps(t *testing.T) {
 	t.Helper()
-	if gossipsim.RaceEnabled {
+	if effort.Race {
 		t.Skip("one goroutine, many steps: skipped under the race detector")
 	}
 }

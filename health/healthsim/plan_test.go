@@ -13,7 +13,7 @@ import (
 
 // sweep is how many plans there are.
 func sweep(short, full, long int) int {
-	if raceEnabled && !effort.Long() {
+	if effort.Race && !effort.Long() {
 		return short
 	}
 	return effort.Of(short, full, long)
@@ -91,7 +91,7 @@ always no-false-eviction
 // back by itself.
 func TestPauses(t *testing.T) {
 	step := 250 * time.Millisecond
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		step = 2 * time.Second
 	}
 	for d := time.Second; d <= 35*time.Second; d += step {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -67,7 +68,7 @@ func TestFaults(t *testing.T) {
 		t.Run(level.String(), func(t *testing.T) {
 			first := scenariotest.Run(t, f, scenario.Options{Level: level})
 			scenariotest.Holds(t, first)
-			if level == scenario.Stacks && (testing.Short() || raceEnabled) {
+			if level == scenario.Stacks && (testing.Short() || effort.Race) {
 				return
 			}
 			if again := scenariotest.Run(t, f, scenario.Options{Level: level}); again.Digest != first.Digest {

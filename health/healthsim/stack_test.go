@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -20,7 +21,7 @@ func TestExamplesOnStacks(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".sim")
 		switch {
-		case (testing.Short() || raceEnabled) && name != "health-partition" && name != "health-pause-client" && name != "health-restart":
+		case (testing.Short() || effort.Race) && name != "health-partition" && name != "health-pause-client" && name != "health-restart":
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

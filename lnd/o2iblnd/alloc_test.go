@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/nid"
 )
@@ -60,7 +61,7 @@ func echoPair(t testing.TB, size int) (roundTrip func()) {
 // TestNoAllocations: neither immediate messages nor those with RDMA, which take
 // registrations that are there (Renewer), allocate anything.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector drops pooled memory at random")
 	}
 	for _, size := range []int{0, 8, 3976, 3977, lnd.MaxPayload} {

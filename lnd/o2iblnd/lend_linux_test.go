@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
@@ -146,7 +147,7 @@ func (k *desk) answer(over <-chan struct{}) {
 // TestLendRoundTrip: round trips between goroutines that wait allocate nothing, and who
 // waits reads messages himself.
 func TestLendRoundTrip(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector drops pooled memory at random")
 	}
 	pair := deskPair(t, nid.MakeNet(nid.O2IB, 0), newDrivers(t), loopbackAddrs(2), 8)

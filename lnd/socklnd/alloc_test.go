@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -65,7 +66,7 @@ func echoPair(t testing.TB, c contract, size int) (roundTrip func()) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector drops pooled memory at random")
 	}
 	for _, tt := range []struct {

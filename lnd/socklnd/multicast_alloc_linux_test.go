@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -38,7 +39,7 @@ func castPair(t testing.TB, size int) (once func()) {
 }
 
 func TestMulticastAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, size := range []int{0, 8, 2048, 60000} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // claims is a HELLO of a kernel at another address of 10.0.0.0/8: the i-th. Their
@@ -117,7 +118,7 @@ func TestManyConnectionsOfOnePeer(t *testing.T) {
 
 // TestFiveThousandPeers: and for as many peers as a server may have.
 func TestFiveThousandPeers(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("takes long under the race detector, and shows it nothing new")
 	}
 	bubble(t, func(t *testing.T) {

@@ -2,8 +2,6 @@
 
 package socklnd
 
-const raceEnabled = false
-
 func raceRead() {}
 
 func raceWrite() {}

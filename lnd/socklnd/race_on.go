@@ -12,8 +12,6 @@ import (
 // syscall.
 var networkOrder int64
 
-const raceEnabled = true
-
 func raceRead() { runtime.RaceAcquire(unsafe.Pointer(&networkOrder)) }
 
 func raceWrite() { runtime.RaceReleaseMerge(unsafe.Pointer(&networkOrder)) }

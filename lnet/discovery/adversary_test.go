@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -210,6 +211,7 @@ func (w *world) settle() {
 // another node's, nor one of another node as its. When only they go on as before, honest
 // nodes are discovered within a second, and are soon known by all NIDs that can be asked.
 func TestAdversary(t *testing.T) {
+	effort.OneGoroutine(t)
 	for seed := range uint64(100) {
 		w := newWorld(t, seed)
 		for range 400 {

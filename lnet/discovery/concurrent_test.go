@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -196,6 +197,7 @@ func putMany(t *testing.T, table *portals.Table, to nid.NID, n int) {
 // TestCrowd: first messages to many peers while a step is under way. The inbox
 // holds one input for each; all end like the first.
 func TestCrowd(t *testing.T) {
+	effort.OneGoroutine(t)
 	const peers = 20000
 	c := newCable(t)
 	a := c.node(discovery.Config{}, "10.0.0.1@tcp")

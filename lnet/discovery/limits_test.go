@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -119,6 +120,7 @@ func TestTurnedOff(t *testing.T) {
 // TestAnything: random inputs, right or wrong, break no invariant, and who
 // waits is told exactly once.
 func TestAnything(t *testing.T) {
+	effort.OneGoroutine(t)
 	ids := []nid.NID{them, also, more, other, us}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -223,7 +224,7 @@ func (r *ring) resume() {
 // TestSendAllocations: a message costs nobody an allocation in the steady state, and
 // N-1 acknowledgements and one datagram on the network (RM-1, RM-4).
 func TestSendAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	const n = 8

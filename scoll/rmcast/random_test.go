@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 )
 
@@ -40,7 +41,7 @@ func TestRandomPlans(t *testing.T) {
 	if testing.Short() {
 		plans = 150
 	}
-	if raceEnabled {
+	if effort.Race {
 		plans = 30
 	}
 	for seed := range uint64(plans) {

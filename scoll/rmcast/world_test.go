@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 )
@@ -98,6 +99,7 @@ const oneWay = time.Millisecond / 2
 // yet.
 func newWorld(t *testing.T, n int, change func(w *world, cfg *sim.Config[*packet])) *world {
 	t.Helper()
+	effort.OneGoroutine(t)
 	w := &world{t: t, lists: map[Version][]*peer{}, hosts: make([]*host, n), managers: 1, cfg: Config{MTU: 2048 + HeaderSize, Guard: 2 * time.Millisecond}}
 	cfg := sim.Config[*packet]{
 		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: oneWay}}},

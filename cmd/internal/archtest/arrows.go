@@ -64,7 +64,7 @@ var Rules = []Rule{
 	{Package: "lnd/sim/flood", May: simulatedMay},
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnd/lo"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
-	{Package: "lnd/lndtest/mutants"},
+	{Package: "lnd/lndtest/mutants", May: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/cputime"},
 	{Package: "lnd/lndtest/rows"},
@@ -107,7 +107,7 @@ var Rules = []Rule{
 	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
 	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback"},
+		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/effort"},
 }
 
 // A Limit names an import from outside the module that only some may use.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // Env names the folder of commands that are built already. Each test process would
@@ -21,7 +23,7 @@ func Build(dir string, names ...string) (string, error) {
 		return bin, have(bin, names)
 	}
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	if raceEnabled {
+	if effort.Race {
 		args = append(args, "-race")
 	}
 	for _, name := range names {

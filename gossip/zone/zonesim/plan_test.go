@@ -11,7 +11,7 @@ import (
 
 // sweep is how many plans there are.
 func sweep(short, full, long int) int {
-	if raceEnabled && !effort.Long() {
+	if effort.Race && !effort.Long() {
 		return short
 	}
 	return effort.Of(short, full, long)

@@ -35,7 +35,7 @@ func TestFaultsOnStacks(t *testing.T) {
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
 	scenariotest.Holds(t, first)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		return
 	}
 	if again := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}); again.Digest != first.Digest {

@@ -21,3 +21,24 @@ func Of[T any](short, normal, long T) T {
 	}
 	return normal
 }
+
+// Some returns every nth case in a short run and all of them otherwise.
+func Some[T any](nth int, cases []T) []T {
+	if Long() || !testing.Short() {
+		return cases
+	}
+	var some []T
+	for i := 0; i < len(cases); i += nth {
+		some = append(some, cases[i])
+	}
+	return some
+}
+
+// OneGoroutine leaves a test out of short runs under the race detector: one goroutine does
+// everything in it, as in simulations, and nothing races. Other runs have it.
+func OneGoroutine(t testing.TB) {
+	t.Helper()
+	if Race && testing.Short() {
+		t.Skip("one goroutine does everything: nothing races; left out by -race -short")
+	}
+}

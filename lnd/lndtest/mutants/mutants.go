@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // limit is how long the tests of one mutant may take: many times what short tests
@@ -48,7 +50,7 @@ func Kill(t *testing.T) {
 	case t.Failed():
 	case os.Getenv("ULNET_LONG") == "":
 		t.Skipf("%d mutants apply; to see whether tests kill them, set ULNET_LONG=1", len(patches))
-	case raceEnabled:
+	case effort.Race:
 		t.Skip("mutants run without the race detector")
 	default:
 		killAll(t, patches)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
@@ -41,7 +42,7 @@ func (f *fates) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.C
 // an address nothing stays.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 400
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		rounds = 100
 	}
 	clock := machine.RealClock()

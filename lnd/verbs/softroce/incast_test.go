@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 )
@@ -16,7 +17,7 @@ import (
 func TestIncast(t *testing.T) {
 	const size = 256 << 10
 	total := 32 << 20
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		total = 8 << 20
 	}
 	var took [2]time.Duration

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -196,7 +197,7 @@ func TestHandles(t *testing.T) {
 func TestChurn(t *testing.T) {
 	const workers = 8
 	each := 25
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		each = 8
 	}
 	clock := machine.RealClock()

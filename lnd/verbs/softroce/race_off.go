@@ -2,7 +2,5 @@
 
 package softroce
 
-const raceEnabled = false
-
 func raceSend()    {}
 func raceReceive() {}

@@ -7,8 +7,6 @@ import (
 	"unsafe"
 )
 
-const raceEnabled = true
-
 // sent is where the race detector learns that what was done before a datagram left
 // was done before it arrived, which package syscall tells it of its own calls.
 var sent int64

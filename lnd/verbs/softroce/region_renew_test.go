@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -46,7 +47,7 @@ func TestRegionRenew(t *testing.T) {
 		if err := r.Renew([][]byte{memory}, both); err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !effort.Race {
 		t.Errorf("%v allocations", n)
 	}
 }

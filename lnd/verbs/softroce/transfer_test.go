@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -269,7 +270,7 @@ func TestTransfer(t *testing.T) {
 	switch {
 	case os.Getenv("BENCH") == "long":
 		total = 5 << 30
-	case raceEnabled:
+	case effort.Race:
 		total = 4 << 20
 	case testing.Short():
 		total = 10 << 20

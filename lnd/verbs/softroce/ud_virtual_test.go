@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -321,7 +322,7 @@ func (sinkPort) Close() error                        { return nil }
 
 // TestDatagramAllocations: a datagram costs no memory, whether it leaves or arrives.
 func TestDatagramAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	l := openListener(t, NewOpener(Options{Network: sink{}}), machine.RealClock(), "10.0.0.1", nil)

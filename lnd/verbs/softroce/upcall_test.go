@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -16,7 +17,7 @@ import (
 // TestAllocatesNothing: messages and RDMA WRITEs to and fro allocate nothing, on
 // neither side.
 func TestAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	ends := pingers(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -36,7 +37,7 @@ func TestLoss(t *testing.T) {
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		messages = 20_000
-	case testing.Short(), raceEnabled:
+	case testing.Short(), effort.Race:
 		messages = 300
 	}
 	for _, nodes := range []int{2, 8, 32} {

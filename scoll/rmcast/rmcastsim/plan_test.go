@@ -12,7 +12,7 @@ import (
 func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(seed uint64) string, measure string) {
 	t.Helper()
 	count := effort.Of(short, full, long)
-	if raceEnabled && !effort.Long() {
+	if effort.Race && !effort.Long() {
 		count = short
 	}
 	some := 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -82,7 +83,7 @@ func sizes() []int {
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		return []int{1, 2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 512, 700, 1000, 1023, 1024}
-	case testing.Short(), raceEnabled:
+	case testing.Short(), effort.Race:
 		return []int{1, 2, 3, 8, 13, 64, 100}
 	}
 	return []int{1, 2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 1024}

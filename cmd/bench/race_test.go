@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raceEnabled leaves goals out.
-const raceEnabled = true

@@ -1,6 +1,0 @@
-//go:build !race
-
-package commands
-
-// raceEnabled says whether the race detector watches.
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package simcmd
-
-const raceEnabled = false

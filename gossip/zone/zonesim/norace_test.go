@@ -1,5 +1,0 @@
-//go:build !race
-
-package zonesim_test
-
-const raceEnabled = false

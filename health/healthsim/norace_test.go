@@ -1,5 +1,0 @@
-//go:build !race
-
-package healthsim_test
-
-const raceEnabled = false

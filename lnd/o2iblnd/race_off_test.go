@@ -1,5 +1,0 @@
-//go:build !race
-
-package o2iblnd
-
-const raceEnabled = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package portals
-
-// RaceEnabled is true under the race detector.
-const RaceEnabled = true

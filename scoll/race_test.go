@@ -1,5 +1,0 @@
-//go:build race
-
-package scoll_test
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package rmcast_test
-
-const raceEnabled = false

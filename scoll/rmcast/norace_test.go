@@ -1,5 +1,0 @@
-//go:build !race
-
-package rmcast
-
-const raceEnabled = false

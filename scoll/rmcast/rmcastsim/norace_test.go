@@ -1,5 +1,0 @@
-//go:build !race
-
-package rmcastsim_test
-
-const raceEnabled = false
