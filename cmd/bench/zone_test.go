@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/lnd/lndtest/effort"
+	suite "ulnet/lnd/lndtest/effort"
 )
 
 // TestWholeSystem: G-MS-4: a system without stubs is measured as one.
@@ -26,7 +26,7 @@ func TestWholeSystem(t *testing.T) {
 // TestZoneLines: G-MS-1 to G-MS-10 in their smallest form: each line has a figure that
 // something was behind.
 func TestZoneLines(t *testing.T) {
-	if !effort.Long() {
+	if !suite.Long() {
 		t.Skip("simulates for half a minute: set ULNET_LONG=1")
 	}
 	b := &bench{rounds: 1}

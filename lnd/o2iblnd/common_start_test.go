@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/nid"
@@ -128,6 +129,7 @@ func (x *crowd) shut() {
 // TestCommonStart: nodes start together and each asks each, when some do not listen yet and
 // packets are lost. All get one connection to each, soon, and lose few races for it.
 func TestCommonStart(t *testing.T) {
+	effort.OneGoroutine(t)
 	const nodes, pairs = 8, 8 * 7 / 2
 	seeds := uint64(10)
 	if testing.Short() {

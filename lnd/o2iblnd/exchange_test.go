@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnet/wire"
 )
@@ -286,6 +287,7 @@ func TestNoReply(t *testing.T) {
 
 // TestRandom: whatever is sent in whatever order arrives once, and no credit is lost.
 func TestRandom(t *testing.T) {
+	effort.OneGoroutine(t)
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.SampledFrom([]int{1, 2, 3, 4, 8, 32, 255}).Draw(t, "depth")
 		p := newPair(t, func(c *exchangeConfig) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/wire"
@@ -186,6 +187,7 @@ func (u *traffic) done() bool {
 // TestBadWire: PUTs and GETs in both directions arrive whole over a wire that loses one
 // packet of a hundred, repeats and reorders others, and nothing is left behind.
 func TestBadWire(t *testing.T) {
+	effort.OneGoroutine(t)
 	total := 200 << 20
 	switch {
 	case os.Getenv("BENCH") == "long":
