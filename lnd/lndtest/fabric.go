@@ -38,7 +38,7 @@ type Harness struct {
 
 // Poll is the Await of drivers that run in real time.
 func Poll(cond func() bool) bool {
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !cond() {

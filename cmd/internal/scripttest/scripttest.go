@@ -28,12 +28,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/lndtest/loopback"
 )
+
+// limit is how long all scripts of a package may take: a program that waits for ever is
+// killed then, and its script fails.
+const limit = 10 * time.Minute
 
 // Run runs the scripts of a directory, each as a subtest, with the named
 // commands of the tree in PATH.
@@ -47,6 +52,7 @@ func Run(t *testing.T, dir string, names ...string) {
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Deadline:            time.Now().Add(limit),
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, raceOptions)
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
