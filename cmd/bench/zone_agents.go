@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
@@ -63,9 +64,9 @@ func (a *zoneAgents) add(addr, first netip.Addr, port uint16, heartbeat time.Dur
 	if err != nil {
 		return err
 	}
-	agent, err := zone.Start(n.table, zone.AgentConfig{Config: zone.Config{
+	agent, err := zone.New(n.table, zone.Config{
 		Zone: "bench", Self: self, Bootstrap: []zone.ID{known}, Heartbeat: heartbeat, Seed: uint64(len(a.nodes)),
-	}})
+	})
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (a *zoneAgents) gathered() bool {
 func (a *zoneAgents) sent() (heartbeats, all uint64) {
 	for _, z := range a.agents {
 		s := z.Status().Stats
-		heartbeats += s.Sent[zone.Heartbeat]
+		heartbeats += s.Sent[engine.Heartbeat]
 		for _, n := range s.Sent {
 			all += n
 		}
@@ -98,7 +99,7 @@ func (a *zoneAgents) sent() (heartbeats, all uint64) {
 // stop ends the agents, not their nodes.
 func (a *zoneAgents) stop() {
 	for _, z := range a.agents {
-		z.Stop()
+		_ = z.Close(context.Background()) // none watches
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
@@ -93,10 +93,10 @@ func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c 
 	c.cpu, c.objects = cpuTime()-cpu, int(ownMallocs()-objects)
 	for kind, sent := range n.Counters().Sent {
 		sent -= before[kind]
-		if zone.Kind(kind) == zone.Heartbeat {
+		if engine.Kind(kind) == engine.Heartbeat {
 			c.heartbeats = sent
 		} else if sent > 0 {
-			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, zone.Kind(kind))
+			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, engine.Kind(kind))
 		}
 	}
 	return c, nil

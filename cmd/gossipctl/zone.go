@@ -67,20 +67,20 @@ func listed[T any](list []T, err error) ([]T, error) {
 }
 
 func zoneStatusCommand(g *globals) *cobra.Command {
-	return question[zone.AgentStatus]{
+	return question[zone.Status]{
 		use: "status", short: "Show the state of this node in its zone",
 		long: `Shows the zone, this node's part in it, and counters that are not 0 and should make
 one look.`,
 		example: "  gossipctl zone status --json | jq .members",
 		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) (zone.AgentStatus, error) {
+		ask: func(ctx context.Context, _ []string) (zone.Status, error) {
 			return node.OpZoneStatus.Call(ctx, g.client(), control.None{})
 		},
 		print: printZoneStatus,
 	}.command(g)
 }
 
-func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
+func printZoneStatus(w io.Writer, s zone.Status) error {
 	var t cli.Table
 	t.Row("zone:", s.Zone)
 	t.Row("node:", s.Self)
@@ -151,7 +151,7 @@ func printZoneStatus(w io.Writer, s zone.AgentStatus) error {
 	return err
 }
 
-func zoneRole(s *zone.AgentStatus) string {
+func zoneRole(s *zone.Status) string {
 	switch {
 	case s.Supervises:
 		return "supervisor"

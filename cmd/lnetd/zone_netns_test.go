@@ -13,6 +13,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -155,7 +156,7 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 			continue
 		}
 		at := s.told(i, func(e *node.ZoneEvent) bool {
-			return e.Kind == zone.AttributesChanged && slices.ContainsFunc(e.Keys, func(k string) bool { return strings.HasPrefix(k, zone.CensusKey) })
+			return e.Kind == zone.AttributesChanged && slices.ContainsFunc(e.Keys, func(k string) bool { return strings.HasPrefix(k, engine.CensusKey) })
 		})
 		if at.After(since) {
 			since = at

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 )
@@ -15,13 +15,13 @@ const keptIDs = 1 << 15
 
 // zones understand what nodes of zones say. Most messages have short forms of ids: what
 // stands for them was in messages before, if those were captured.
-type zones struct{ ids *bounded[uint64, zone.ID] }
+type zones struct{ ids *bounded[uint64, engine.ID] }
 
-func newZones() *zones { return &zones{newBounded[uint64, zone.ID](keptIDs)} }
+func newZones() *zones { return &zones{newBounded[uint64, engine.ID](keptIDs)} }
 
 // zoneMessage is a message between nodes of a zone.
 type zoneMessage struct {
-	*zone.Seen
+	*engine.Seen
 	zones   *zones
 	remarks []string // what is odd about it
 }
@@ -29,11 +29,11 @@ type zoneMessage struct {
 // read reads what came to the portal of zones.
 func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	var remarks []string
-	if put.MatchBits != zone.Bits {
-		remarks = remark(remarks, "match bits %#x, not %#x", put.MatchBits, uint64(zone.Bits))
+	if put.MatchBits != engine.Bits {
+		remarks = remark(remarks, "match bits %#x, not %#x", put.MatchBits, uint64(engine.Bits))
 	}
-	if zone.IsDispatch(payload) {
-		d, signed, err := zone.ParseSignedDispatch(payload)
+	if engine.IsDispatch(payload) {
+		d, signed, err := engine.ParseSignedDispatch(payload)
 		if err != nil {
 			return nil, err
 		}
@@ -43,8 +43,8 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 		}
 		return &zoneDispatch{d, signed, remarks}, nil
 	}
-	seen, err := zone.ParseMessage(payload)
-	if seen == nil || errors.Is(err, zone.ErrKind) && seen.Version == (zone.Version{}) {
+	seen, err := engine.ParseMessage(payload)
+	if seen == nil || errors.Is(err, engine.ErrKind) && seen.Version == (engine.Version{}) {
 		return nil, err // nothing of it can be trusted
 	}
 	for _, id := range seen.IDs() {
@@ -53,11 +53,11 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 	return &zoneMessage{seen, z, remarks}, err
 }
 
-func (z *zones) learn(id zone.ID) { z.ids.put(id.Short(), id) }
+func (z *zones) learn(id engine.ID) { z.ids.put(id.Short(), id) }
 
 // id returns the id of a node: what the message says, or else one before; the invalid one
 // if none did.
-func (m *zoneMessage) id(r zone.Ref) zone.ID {
+func (m *zoneMessage) id(r engine.Ref) engine.ID {
 	if id := m.ID(r); id.IsValid() {
 		return id
 	}
@@ -66,7 +66,7 @@ func (m *zoneMessage) id(r zone.Ref) zone.ID {
 }
 
 // name returns the name of a node, or its short form.
-func (m *zoneMessage) name(r zone.Ref) string {
+func (m *zoneMessage) name(r engine.Ref) string {
 	if id := m.id(r); id.IsValid() {
 		return id.Name()
 	}
@@ -82,7 +82,7 @@ func (m *zoneMessage) sender() string {
 	if id.IsValid() {
 		return id.Name()
 	}
-	return zone.ShortName(m.Sender)
+	return engine.ShortName(m.Sender)
 }
 
 // Summary implements capture.Understood.
@@ -91,7 +91,7 @@ func (m *zoneMessage) Summary() string {
 	if what := m.what(); what != "" {
 		s += ", " + what
 	}
-	if flags := m.Flags &^ zone.Signed; flags != 0 {
+	if flags := m.Flags &^ engine.Signed; flags != 0 {
 		s += fmt.Sprintf(" (%v)", flags)
 	}
 	return s + odd(m.remarks)
@@ -100,20 +100,20 @@ func (m *zoneMessage) Summary() string {
 // what says what a message of its kind does.
 func (m *zoneMessage) what() string {
 	switch m.Kind {
-	case zone.Heartbeat:
+	case engine.Heartbeat:
 		return fmt.Sprintf("view %016x, attributes %016x", m.Hash, m.Tables)
-	case zone.LinkRequest, zone.LinkAccept:
+	case engine.LinkRequest, engine.LinkAccept:
 		return "as " + rolesOf(m.Roles)
-	case zone.LinkRefuse, zone.LinkDrop:
+	case engine.LinkRefuse, engine.LinkDrop:
 		return m.refusal()
 	}
 	l := m.Lists
 	switch {
 	case l == nil:
 		return ""
-	case m.Kind == zone.AttributeDigest || m.Kind == zone.AttributeRequest:
+	case m.Kind == engine.AttributeDigest || m.Kind == engine.AttributeRequest:
 		return fmt.Sprintf("tables: %d", len(l.Tables))
-	case m.Kind == zone.AttributeData:
+	case m.Kind == engine.AttributeData:
 		n := 0
 		for i := range l.Data {
 			n += len(l.Data[i].Entries)
@@ -132,13 +132,13 @@ func (m *zoneMessage) what() string {
 	return s
 }
 
-func rolesOf(r zone.Roles) string {
+func rolesOf(r engine.Roles) string {
 	switch {
-	case r == zone.Successor|zone.Random:
+	case r == engine.Successor|engine.Random:
 		return "successor and at random"
-	case r == zone.Successor:
+	case r == engine.Successor:
 		return "successor"
-	case r == zone.Random:
+	case r == engine.Random:
 		return "at random"
 	}
 	return "wanted by the other end alone"
@@ -146,9 +146,9 @@ func rolesOf(r zone.Roles) string {
 
 func (m *zoneMessage) refusal() string {
 	switch m.Reason {
-	case zone.Removed:
+	case engine.Removed:
 		return fmt.Sprintf("%v: the receiver, %v", m.Reason, m.AboutVersion)
-	case zone.Redirect:
+	case engine.Redirect:
 		return fmt.Sprintf("%v to %s %v", m.Reason, m.name(m.About), m.AboutVersion)
 	}
 	return m.Reason.String()
@@ -156,7 +156,7 @@ func (m *zoneMessage) refusal() string {
 
 // Details implements capture.Understood.
 func (m *zoneMessage) Details() []string {
-	lines := []string{fmt.Sprintf("%v, version %d, flags %v, zone #%016x, sender %s", m.Kind, zone.ProtocolVersion, m.Flags, m.Zone, zone.ShortName(m.Sender))}
+	lines := []string{fmt.Sprintf("%v, version %d, flags %v, zone #%016x, sender %s", m.Kind, engine.ProtocolVersion, m.Flags, m.Zone, engine.ShortName(m.Sender))}
 	if id := m.ID(m.From); id.IsValid() {
 		lines = append(lines, "sender "+id.String())
 	}
@@ -167,7 +167,7 @@ func (m *zoneMessage) Details() []string {
 }
 
 // lists are a line for each entry of the lists, up to a bound.
-func (m *zoneMessage) lists(l *zone.Lists) (lines []string) {
+func (m *zoneMessage) lists(l *engine.Lists) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	bounded := func(n int, line func(i int)) {
 		for i := range min(n, maxMissingLines) {
@@ -206,7 +206,7 @@ func (m *zoneMessage) lists(l *zone.Lists) (lines []string) {
 // shownValue is how much of an attribute's value is shown, in bytes.
 const shownValue = 64
 
-func zoneEntry(a *zone.Attribute) string {
+func zoneEntry(a *engine.Attribute) string {
 	if a.Deleted {
 		return fmt.Sprintf("%d: %q deleted", a.U, a.Key)
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 )
 
 // zoneDispatch is a message between a base zone and the management zone.
 type zoneDispatch struct {
-	*zone.Dispatch
+	*engine.Dispatch
 	signed  bool
 	remarks []string
 }
@@ -18,9 +18,9 @@ type zoneDispatch struct {
 func (d *zoneDispatch) Summary() string {
 	s := fmt.Sprintf("zone %v, %s %v, for %s", d.Kind, d.From.Name(), d.Version, d.Zone)
 	switch d.Kind {
-	case zone.Register, zone.Answer:
+	case engine.Register, engine.Answer:
 		s += fmt.Sprintf(", members: %d", d.Size)
-	case zone.Alarm:
+	case engine.Alarm:
 		s += fmt.Sprintf(", %s %v suspected by %d", d.About.Name(), d.AboutVersion, d.Reporters)
 	}
 	if len(d.Joined) > 0 {
@@ -35,13 +35,13 @@ func (d *zoneDispatch) Summary() string {
 // Details implements capture.Understood.
 func (d *zoneDispatch) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%v, version %d, flags %#x, signed %v, activation %d, registration %d", d.Kind, zone.ProtocolVersion, uint16(d.Flags), d.signed, d.Activation, d.Registration),
+		fmt.Sprintf("%v, version %d, flags %#x, signed %v, activation %d, registration %d", d.Kind, engine.ProtocolVersion, uint16(d.Flags), d.signed, d.Activation, d.Registration),
 		fmt.Sprintf("from %v %v", d.From, d.Version),
 		fmt.Sprintf("view %016x, supervisors %016x, number %d", d.Hash, d.Known, d.Number),
 	}
 	for _, list := range []struct {
 		name  string
-		nodes []zone.Named
+		nodes []engine.Named
 	}{{"joined", d.Joined}, {"left", d.Left}} {
 		for i, n := range list.nodes {
 			if i == maxMissingLines {

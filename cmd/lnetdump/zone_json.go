@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 )
 
 // MarshalJSON implements json.Marshaler.
@@ -15,9 +15,9 @@ func (m *zoneMessage) MarshalJSON() ([]byte, error) {
 		Remarks: m.remarks,
 	}
 	switch m.Kind {
-	case zone.Heartbeat:
+	case engine.Heartbeat:
 		e.View, e.Attributes = fmt.Sprintf("%016x", m.Hash), fmt.Sprintf("%016x", m.Tables)
-	case zone.LinkRefuse, zone.LinkDrop:
+	case engine.LinkRefuse, engine.LinkDrop:
 		e.Reason = m.Reason.String()
 	}
 	if l := m.Lists; l != nil {
@@ -62,7 +62,7 @@ type zoneTable struct {
 	Keys        []string `json:"keys,omitempty"`
 }
 
-func (e *zoneJSON) lists(m *zoneMessage, l *zone.Lists) {
+func (e *zoneJSON) lists(m *zoneMessage, l *engine.Lists) {
 	for i := range l.Leaves {
 		d := &l.Leaves[i]
 		e.Left = append(e.Left, zoneNode{Node: m.name(d.Node), Version: d.Version.String(), Code: &d.Code})

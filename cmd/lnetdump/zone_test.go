@@ -9,50 +9,50 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
-var zonePut = wire.PutCmd{MatchBits: zone.Bits, Portal: zone.Portal}
+var zonePut = wire.PutCmd{MatchBits: engine.Bits, Portal: engine.Portal}
 
 // zoneTalk is what the nodes of a base zone and a supervisor say to each other, by
 // their kinds, as machines say it. One of the nodes falls silent.
 func zoneTalk(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	const nodes, supervisor = 5, 4
-	id := func(i int) zone.ID {
-		return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1))
+	id := func(i int) engine.ID {
+		return engine.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1))
 	}
 	at := make(map[nid.NID]int)
-	machines := make([]*zone.Machine, nodes)
+	machines := make([]*engine.Machine, nodes)
 	talk := make(map[string][][]byte)
 	type input struct {
 		to int
-		in zone.Input
+		in engine.Input
 	}
 	var queue []input
 	for i := range nodes {
-		cfg := zone.Config{Zone: "base", Self: id(i), Bootstrap: []zone.ID{id((i + 1) % supervisor)}, Management: []zone.ID{id(supervisor)}, Wire: true}
+		cfg := engine.Config{Zone: "base", Self: id(i), Bootstrap: []engine.ID{id((i + 1) % supervisor)}, Management: []engine.ID{id(supervisor)}, Wire: true}
 		if i == supervisor {
 			cfg.Zone, cfg.Bootstrap, cfg.Management, cfg.Supervisor = "management", nil, nil, true
 		}
-		m, err := zone.New(cfg)
+		m, err := engine.New(cfg)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		machines[i], at[id(i).Endpoints()[0]] = m, i
-		queue = append(queue, input{i, zone.Input{Kind: zone.Join, Inc: 7}})
+		queue = append(queue, input{i, engine.Input{Kind: engine.Join, Inc: 7}})
 	}
 	silent := false
-	step := func(now time.Duration, i int, in zone.Input) {
-		var out zone.Output
+	step := func(now time.Duration, i int, in engine.Input) {
+		var out engine.Output
 		machines[i].Step(now, in, &out)
 		say := func(to nid.NID, b []byte) {
 			b = append([]byte(nil), b...)
 			kind := zoneKind(tb, b)
 			talk[kind] = append(talk[kind], b)
-			queue = append(queue, input{at[to], zone.Input{Kind: zone.Arrived, Data: b, Peer: id(i).Endpoints()[0]}})
+			queue = append(queue, input{at[to], engine.Input{Kind: engine.Arrived, Data: b, Peer: id(i).Endpoints()[0]}})
 		}
 		for k := range out.Sends {
 			to := out.Sends[k].NID
@@ -69,13 +69,13 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 	for now := time.Second; now < time.Minute; now += 20 * time.Millisecond {
 		switch now {
 		case 10 * time.Second:
-			queue = append(queue, input{0, zone.Input{Kind: zone.Set, Key: zone.MonitorKey}},
-				input{1, zone.Input{Kind: zone.Set, Key: "role", Value: []byte(strings.Repeat("mds ", 50))}},
-				input{supervisor, zone.Input{Kind: zone.QueryZone, Key: "base", Number: 3}})
+			queue = append(queue, input{0, engine.Input{Kind: engine.Set, Key: engine.MonitorKey}},
+				input{1, engine.Input{Kind: engine.Set, Key: "role", Value: []byte(strings.Repeat("mds ", 50))}},
+				input{supervisor, engine.Input{Kind: engine.QueryZone, Key: "base", Number: 3}})
 		case 20 * time.Second:
 			silent = true
 		case 50 * time.Second:
-			queue = append(queue, input{1, zone.Input{Kind: zone.Leave, Code: -3}})
+			queue = append(queue, input{1, engine.Input{Kind: engine.Leave, Code: -3}})
 		}
 		batch := queue
 		queue = nil
@@ -86,7 +86,7 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 		}
 		for i := range nodes {
 			if !silent || i != 3 {
-				step(now, i, zone.Input{})
+				step(now, i, engine.Input{})
 			}
 		}
 	}
@@ -96,14 +96,14 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 // zoneKind is the kind of a message.
 func zoneKind(tb testing.TB, b []byte) string {
 	tb.Helper()
-	if zone.IsDispatch(b) {
-		d, _, err := zone.ParseSignedDispatch(b)
+	if engine.IsDispatch(b) {
+		d, _, err := engine.ParseSignedDispatch(b)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return d.Kind.String()
 	}
-	s, err := zone.ParseMessage(b)
+	s, err := engine.ParseMessage(b)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestZoneHostile(t *testing.T) {
 				_ = is.Details()
 			}
 		}
-		if is, err := newZones().read(wire.PutCmd{MatchBits: 5, Portal: zone.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
+		if is, err := newZones().read(wire.PutCmd{MatchBits: 5, Portal: engine.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
 			t.Errorf("%s with other match bits: %v, %v", kind, is, err)
 		}
 	}
@@ -226,13 +226,13 @@ func TestZoneHostile(t *testing.T) {
 		data []byte
 		err  error
 	}{
-		{"nothing", nil, zone.ErrShort},
-		{"no message", make([]byte, 100), zone.ErrMagic},
-		{"another version", change("base", 4, 9), zone.ErrVersion},
-		{"unknown kind", change("base", 5, 200), zone.ErrKind},
-		{"billions of leaves", change("base", zone.HeaderSize+3, 0xff), zone.ErrInc},
-		{"another version between zones", change("register", 4, 9), zone.ErrVersion},
-		{"unknown kind between zones", change("register", 5, 200), zone.ErrKind},
+		{"nothing", nil, engine.ErrShort},
+		{"no message", make([]byte, 100), engine.ErrMagic},
+		{"another version", change("base", 4, 9), engine.ErrVersion},
+		{"unknown kind", change("base", 5, 200), engine.ErrKind},
+		{"billions of leaves", change("base", engine.HeaderSize+3, 0xff), engine.ErrInc},
+		{"another version between zones", change("register", 4, 9), engine.ErrVersion},
+		{"unknown kind between zones", change("register", 5, 200), engine.ErrKind},
 	} {
 		if _, err := newZones().read(zonePut, c.data); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)

@@ -1,50 +1,20 @@
 package zone
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 )
 
-// Errors of an [Agent].
-var (
-	ErrNotHere   = errors.New("zone: no endpoint of the id is a NID of this node")
-	ErrNotJoined = errors.New("zone: the node does not take part: it has not joined, or has left")
-	ErrJoined    = errors.New("zone: the node takes part already")
-	ErrOldLife   = errors.New("zone: the incarnation is not above those before")
-	ErrStopped   = errors.New("zone: the agent was stopped")
-	ErrSelf      = errors.New("zone: a node does not remove itself: it leaves")
-	ErrNoMember  = errors.New("zone: that node is no member")
-)
-
-// AgentConfig configures an [Agent].
-type AgentConfig struct {
-	// Config: Self has a NID of the node, and is by default the name of the host with all
-	// NIDs of the node, of which there may be no second one on the host; Table and Wire are the agent's own affair;
-	// Wall is by default the node's incarnation, which is the wall clock in
-	// nanoseconds.
-	Config
-	Log *slog.Logger // nil discards
-	// Clock shows by its jumps that the node stood still. Default the node's; in
-	// real time machine.BootClock notices more.
-	Clock machine.Clock
-	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
-	// none was: the next life begins above it.
-	Last uint64
-	// Keep keeps an incarnation above that of the node, which this life took, for
-	// Last of the next one (MS-A2). It is called before anybody hears of the
-	// incarnation, may block, and must not call the agent. Nil: nothing is kept.
-	Keep func(incarnation uint64)
-}
-
-// Agent lets a node be a member of a zone: it steps a [Machine], posts buffers for
+// Agent lets a node be a member of a zone: it steps a machine, posts buffers for
 // what arrives, and sends what the machine wants sent. It has no goroutine of its
 // own, and one timer.
 //
@@ -55,68 +25,71 @@ type AgentConfig struct {
 // Methods are safe for concurrent use.
 type Agent struct {
 	table   *portals.Table
-	cfg     AgentConfig
-	pid     nid.PID  // of all nodes
-	m       *Machine // stepped by stepper, and that by runner
-	stepper *stepper
-	runner  *machine.Runner[stepInput, effects]
+	cfg     Config
+	self    ID
+	clock   machine.Clock
+	pid     nid.PID         // of all nodes
+	m       *engine.Machine // stepped by stepper, and that by runner
+	stepper *engine.Addressed
+	runner  *machine.Runner[engine.AddressedInput, engine.AddressedOutput]
 	log     *slog.Logger
 
 	inbox    portals.Inbox
 	outbox   portals.Outbox[sending]
 	watchers watchers
 	queries  queries
-	watched  map[ID]func() // connections; used by apply, and by Stop after that
+	watched  map[ID]func() // connections; used by apply, and by Close after that
 
 	changing sync.Mutex // held while the node joins, leaves or writes
-	stopped  atomic.Bool
+	closed   atomic.Bool
 
 	strayBits atomic.Uint64
 	otherPID  atomic.Uint64
 }
 
-// Start makes a node ready for a zone, in which it takes no part before
-// [Agent.Join]. The error is a *[ConfigError], [ErrNotHere], what the table of ids
-// says, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks
-// one of these, or what portals says of the buffers.
-func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+// New makes a node ready for a zone, in which it takes no part before [Agent.Join]. The
+// error is an *[Error], what the table of ids says, [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of the
+// buffers.
+func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, pid: table.Node().PID(), log: cfg.Log, watched: make(map[ID]func())}
+	a := &Agent{table: table, cfg: cfg, clock: cfg.Clock, pid: table.Node().PID(), log: cfg.Log, watched: make(map[ID]func())}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = table.Node().Clock()
+	if a.clock == nil {
+		a.clock = table.Node().Clock()
 	}
-	cfg.Table, cfg.Wire = nil, true
-	if cfg.Wall == 0 {
-		cfg.Wall = table.Node().Incarnation()
+	ec := cfg.Engine()
+	ec.Wire = true
+	if ec.Wall == 0 {
+		ec.Wall = table.Node().Incarnation()
 	}
 	var err error
-	if !cfg.Self.IsValid() {
-		if cfg.Self, err = selfOf(table); err != nil {
+	if !ec.Self.IsValid() {
+		if ec.Self, err = selfOf(table); err != nil {
 			return nil, err
 		}
 	}
-	if a.m, err = New(cfg.Config); err != nil {
+	if a.m, err = engine.New(ec); err != nil {
 		return nil, err
 	}
-	a.cfg = cfg
-	here, nets := addresses(table, cfg.Self)
+	a.self = ec.Self
+	here, nets := addresses(table, ec.Self)
 	if !here {
 		return nil, ErrNotHere
 	}
-	a.watchers.init(cfg.Clock)
+	a.watchers.init(a.clock)
 	a.openOutbox()
-	a.queries.init(a)
-	a.stepper = newStepper(a.m, nets)
-	a.runner = machine.NewRunner(machine.Config[stepInput, effects]{
-		Machine: a.stepper, Clock: cfg.Clock, Apply: a.apply,
+	a.queries.init(a.clock, ec.Wall+ec.Seed)
+	a.stepper = engine.NewAddressed(a.m, nets)
+	a.runner = machine.NewRunner(machine.Config[engine.AddressedInput, engine.AddressedOutput]{
+		Machine: a.stepper, Clock: a.clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
 	})
-	if err := a.inbox.Open(table, portals.InboxConfig{Portal: Portal, Size: a.m.cfg.MaxMessage, Handle: a.arrived}); err != nil {
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: engine.Portal, Size: a.m.Config().MaxMessage, Handle: a.arrived}); err != nil {
 		a.runner.Close()
 		return nil, fmt.Errorf("zone: post buffers: %w", err)
 	}
@@ -138,30 +111,30 @@ func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
 
 // Join begins to take part, as a life with an incarnation above all before: 0 stands
 // for the node's own, or the next one if that is above it. Errors: [ErrJoined],
-// [ErrOldLife], [ErrStopped].
+// [ErrOldLife], [ErrClosed].
 func (a *Agent) Join(incarnation uint64) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	var last Version
-	var life life
-	a.runner.Inspect(func() { last, life = a.m.Version(), a.m.life })
+	var joined bool
+	a.runner.Inspect(func() { last, joined = a.m.Version(), a.m.Joined() })
 	before := max(last.Inc, a.cfg.Last)
 	own := a.table.Node().Incarnation()
 	if incarnation == 0 {
 		incarnation = max(own, before+1)
 	}
 	switch {
-	case a.stopped.Load():
-		return ErrStopped
-	case life == joined:
+	case a.closed.Load():
+		return ErrClosed
+	case joined:
 		return ErrJoined
-	case incarnation <= before || incarnation > MaxIncarnation:
+	case incarnation <= before || incarnation > engine.MaxIncarnation:
 		return ErrOldLife
 	}
 	if incarnation > own {
 		a.keep(incarnation)
 	}
-	a.runner.Do(stepInput{Input: Input{Kind: Join, Inc: incarnation}})
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Join, Inc: incarnation}})
 	return nil
 }
 
@@ -179,7 +152,7 @@ func (a *Agent) Leave(code int32) error {
 	if !a.Joined() {
 		return ErrNotJoined
 	}
-	a.runner.Do(stepInput{Input: Input{Kind: Leave, Code: code}})
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Leave, Code: code}})
 	return nil
 }
 
@@ -192,38 +165,38 @@ func (a *Agent) Remove(id ID) (err error) {
 	a.runner.Inspect(func() {
 		_, is := a.m.Has(a.m.Table().Lookup(id))
 		switch {
-		case a.m.life != joined || a.stopped.Load():
+		case !a.m.Joined() || a.closed.Load():
 			err = ErrNotJoined
-		case id == a.cfg.Self:
+		case id == a.self:
 			err = ErrSelf
 		case !is:
 			err = ErrNoMember
 		}
 	})
 	if err == nil {
-		a.runner.Do(stepInput{Input: Input{Kind: Remove}, about: id})
+		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Remove}, About: id})
 	}
 	return err
 }
 
 // Set writes an attribute of this node. It says nothing of when others see it.
 // Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys]; Stats.NotWritten counts them.
-func (a *Agent) Set(key string, value []byte) error { return a.write(Set, key, value) }
+func (a *Agent) Set(key string, value []byte) error { return a.write(engine.Set, key, value) }
 
 // Delete deletes an attribute of this node; one that is not there is no error.
-func (a *Agent) Delete(key string) error { return a.write(Delete, key, nil) }
+func (a *Agent) Delete(key string) error { return a.write(engine.Delete, key, nil) }
 
-func (a *Agent) write(kind InputKind, key string, value []byte) error {
+func (a *Agent) write(kind engine.InputKind, key string, value []byte) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	err := ErrNotJoined
 	a.runner.Inspect(func() {
-		if a.m.life == joined && !a.stopped.Load() {
-			err = a.m.admit(&Attribute{Key: key, Value: value, Deleted: kind == Delete})
+		if a.m.Joined() && !a.closed.Load() {
+			err = a.m.Admit(&Attribute{Key: key, Value: value, Deleted: kind == engine.Delete})
 		}
 	})
 	if err == nil {
-		a.runner.Do(stepInput{Input: Input{Kind: kind, Key: key, Value: value}})
+		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: kind, Key: key, Value: value}})
 	}
 	return err
 }
@@ -231,59 +204,60 @@ func (a *Agent) write(kind InputKind, key string, value []byte) error {
 // SetKeys changes the keys from now on, as when the cluster is given new ones in steps.
 func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }
 
-// Stop ends taking part without a word: to the others the node is dead, unless it
-// said goodbye with [Agent.Leave]. Nobody is told anything after it but by calls that
-// are under way. Neither AgentConfig.Keep nor what [Agent.Query] calls may call it.
-func (a *Agent) Stop() {
-	if a.stopped.Swap(true) {
-		return
+// Close ends taking part without a word: to the others the node is dead, unless it said
+// goodbye with [Agent.Leave]. It waits for functions given to [Agent.Watch] that are being
+// called; when ctx ends before them, the error says why. In such a function it waits for
+// itself. Neither Config.Keep nor what [Agent.Query] calls may call it.
+func (a *Agent) Close(ctx context.Context) error {
+	if !a.closed.Swap(true) {
+		a.runner.Close()
+		a.inbox.Close()
+		a.queries.close()
+		a.watchers.close()
+		for _, stop := range a.watched { // any order: each is of its own
+			stop()
+		}
 	}
-	a.runner.Close()
-	a.inbox.Close()
-	a.queries.close()
-	a.watchers.close()
-	for _, stop := range a.watched { // any order: each is of its own
-		stop()
-	}
+	return a.watchers.wait(ctx)
 }
 
 // apply does what a step wants done.
-func (a *Agent) apply(out *effects) {
+func (a *Agent) apply(out *engine.AddressedOutput) {
 	if out.Incarnation > 0 {
 		a.keep(out.Incarnation)
 	}
-	for i := range out.watch {
-		a.watch(&out.watch[i])
+	for i := range out.Connections {
+		a.watch(&out.Connections[i])
 	}
 	for i := range out.Sends {
 		s := &out.Sends[i]
-		a.send(&out.to[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+		a.send(&out.To[i], out.Buf[s.Begin:s.End], s.Priority, out.Step)
 	}
 	for i := range out.Dispatches {
 		s := &out.Dispatches[i]
-		a.send(&out.across[i], out.Buf[s.Begin:s.End], s.Priority, out.step)
+		a.send(&out.Across[i], out.Buf[s.Begin:s.End], s.Priority, out.Step)
 	}
 	for i := range out.Events {
-		a.happened(&out.Events[i], out.step)
+		a.happened(&out.Events[i], out.Step)
 	}
 	a.inbox.Refill()
 }
 
 // watch begins or ends to look at the connection with a node (MS-A30).
-func (a *Agent) watch(w *watch) {
-	if stop := a.watched[w.to.id]; stop != nil {
+func (a *Agent) watch(c *engine.Connection) {
+	if stop := a.watched[c.To.ID]; stop != nil {
 		stop()
-		delete(a.watched, w.to.id)
+		delete(a.watched, c.To.ID)
 	}
-	if !w.on {
+	if !c.Matters {
 		return
 	}
-	in := stepInput{Input: Input{Kind: Down}, about: w.to.id}
-	if w.to.across {
-		in.Kind = DispatchFailed
+	in := engine.AddressedInput{Input: engine.Input{Kind: engine.Down}, About: c.To.ID}
+	if c.To.Across {
+		in.Kind = engine.DispatchFailed
 	}
-	a.watched[w.to.id] = a.table.WatchPeer(nid.ProcessID{NID: w.to.nid, PID: a.pid}, func(c portals.PeerChange) {
-		if !c.Up && !c.Known {
+	a.watched[c.To.ID] = a.table.WatchPeer(nid.ProcessID{NID: c.To.NID, PID: a.pid}, func(p portals.PeerChange) {
+		if !p.Up && !p.Known {
 			a.runner.Do(in)
 		}
 	})

@@ -128,10 +128,10 @@ func TestAgentsAnytime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agents[i], err = zone.Start(table, zone.AgentConfig{Config: zone.Config{
+		agents[i], err = zone.New(table, zone.Config{
 			Zone: "test", Self: id(i), Bootstrap: []zone.ID{id(0), id(1)}, Supervisor: true,
 			Heartbeat: 10 * time.Millisecond, Timeout: 300 * time.Millisecond, Aggregation: 2 * time.Millisecond, Retry: 5 * time.Millisecond,
-		}})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestAgentsAnytime(t *testing.T) {
 		}
 	})
 	<-told
-	agents[n-1].Stop()
+	closed(t, agents[n-1])
 	sent := last.sent.Load()
 	busy.Wait()
 	if more := last.sent.Load() - sent; more > 0 {
@@ -173,7 +173,7 @@ func TestAgentsAnytime(t *testing.T) {
 		}
 	}
 	for _, a := range agents[:n-1] {
-		a.Stop()
+		closed(t, a)
 	}
 	for _, ni := range e.nis {
 		close(ni.queue)

@@ -11,7 +11,7 @@ import (
 // TestStartOnBareNode: an agent needs a node with 0@lo and discovery.
 func TestStartOnBareNode(t *testing.T) {
 	portalstest.BareNode(t, func(table *portals.Table) error {
-		_, err := zone.Start(table, zone.AgentConfig{Config: zone.Config{Zone: "z", Self: zone.MustParseID("n=10.0.0.1@tcp")}})
+		_, err := zone.New(table, zone.Config{Zone: "z", Self: zone.MustParseID("n=10.0.0.1@tcp")})
 		return err
 	})
 }

@@ -1,36 +1,24 @@
 package zone
 
 import (
-	"fmt"
+	"log/slog"
 	"time"
 
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnet/machine"
 	"ulnet/portals/keyring"
 )
 
-// Config configures a [Machine]. The zero value of a field means its default.
+// AgentConfig configures an [Agent]. The zero value of a field means its default.
 type Config struct {
 	// Zone names the zone. Messages of others are refused. Required.
 	Zone string
-	// Self is this node. Required.
+	// Self is this node, with a NID of it. Default the name of the host with all NIDs of
+	// the node, of which there may be no second one on the host.
 	Self ID
 	// Bootstrap are nodes to begin with; none for the first node (MS-11). Self
 	// among them does not matter.
 	Bootstrap []ID
-	// Wall is the wall clock when the machine is first stepped, in the unit of
-	// incarnations. Versions further ahead of it, and of those known, than Ahead
-	// are refused, since nobody could refute them (MS-A2).
-	Wall uint64
-	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
-	// incarnations in nanoseconds clocks may differ by some hours.
-	Ahead uint64
-	// Table keeps the ids. Nil: one of its own.
-	Table *Table
-	// Wire has sends encoded into Output.Buf. Without it messages are handed over
-	// as they are, between machines with one Table.
-	Wire bool
-	// Keys, if there are any, are those of the cluster: messages carry a code that only
-	// those with a key can make, and others are refused (MS-A33).
-	Keys keyring.Keys
 	// Management are members of the management zone, to begin with: this is a base
 	// zone, and its delegates register there (MS-95). Without any it stands alone.
 	Management []ID
@@ -38,8 +26,6 @@ type Config struct {
 	Delegates int
 	// Supervisor has this node guard base zones: it is a member of the management zone.
 	Supervisor bool
-	// Seed is for all choices, together with Self.
-	Seed uint64
 
 	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
 	// 2.
@@ -60,92 +46,54 @@ type Config struct {
 	// MaxMembers bounds the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
-	// Default 256 KiB, at most MaxTable.
+	// Default 256 KiB, at most 512 KiB.
 	MaxAttributes int
 	// MaxKeys bounds how many attributes a node has, those included of which the deletion
-	// is still to be remembered. Default 8192, at most MaxTableKeys.
+	// is still to be remembered. Default 8192, at most 16384.
 	MaxKeys int
 	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
 	// carries.
 	MaxMessage int
+
+	// Keys, if there are any, are those of the cluster: messages carry a code that only
+	// those with a key can make, and others are refused (MS-A33). [Agent.SetKeys] changes
+	// them.
+	Keys keyring.Keys
+	// Seed is for all choices, together with Self.
+	Seed uint64
+	// Wall is the wall clock now, in the unit of incarnations. Default the node's
+	// incarnation, which is the wall clock in nanoseconds. Versions further ahead of it, and
+	// of those known, than Ahead are refused, since nobody could refute them (MS-A2).
+	Wall uint64
+	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
+	// incarnations in nanoseconds clocks may differ by some hours.
+	Ahead uint64
+	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
+	// none was: the next life begins above it.
+	Last uint64
+	// Keep keeps an incarnation above that of the node, which this life took, for
+	// Last of the next one (MS-A2). It is called before anybody hears of the
+	// incarnation, may block, and must not call the agent. Nil: nothing is kept.
+	Keep func(incarnation uint64)
+
+	Log *slog.Logger // nil discards
+	// Clock shows by its jumps that the node stood still. Default the node's; in
+	// real time machine.BootClock notices more.
+	Clock machine.Clock
 }
 
 // Paper are the parameters of the seed's evaluation (MS-102): Θ=1, K_r=3, K_s=1,
 // τ=200 ms.
 var Paper = Config{Threshold: 1, Successors: 1, Random: 3, Aggregation: 200 * time.Millisecond}
 
-// ConfigError says what is wrong with a configuration.
-type ConfigError struct{ Why string }
-
-func (e *ConfigError) Error() string { return "zone: " + e.Why }
-
-// MaxZone is how long the name of a zone can be in bytes: it is part of a key.
-const MaxZone = MaxKey - len(CensusKey)
-
-const maxPayload = 1 << 20
-
-func orDefault[T int | uint64 | time.Duration](v, d T) T {
-	if v == 0 {
-		return d
+// Engine returns the configuration of the machine that an agent with this one steps.
+func (c Config) Engine() engine.Config {
+	return engine.Config{
+		Zone: c.Zone, Self: c.Self, Bootstrap: c.Bootstrap,
+		Management: c.Management, Delegates: c.Delegates, Supervisor: c.Supervisor,
+		Threshold: c.Threshold, Successors: c.Successors, Random: c.Random,
+		Aggregation: c.Aggregation, Heartbeat: c.Heartbeat, Timeout: c.Timeout, Retry: c.Retry,
+		MaxMembers: c.MaxMembers, MaxAttributes: c.MaxAttributes, MaxKeys: c.MaxKeys, MaxMessage: c.MaxMessage,
+		Keys: c.Keys, Seed: c.Seed, Wall: c.Wall, Ahead: c.Ahead,
 	}
-	return v
-}
-
-// Filled checks the configuration and fills in the defaults. The error is a
-// *[ConfigError].
-func (c Config) Filled() (Config, error) {
-	c.Ahead = orDefault(c.Ahead, 1<<44)
-	c.Threshold = orDefault(c.Threshold, 2)
-	c.Successors = orDefault(c.Successors, max(2, c.Threshold))
-	c.Random = orDefault(c.Random, 3)
-	c.Aggregation = orDefault(c.Aggregation, 200*time.Millisecond)
-	c.Heartbeat = orDefault(c.Heartbeat, time.Second)
-	c.Timeout = orDefault(c.Timeout, c.Heartbeat*7/2)
-	c.Retry = orDefault(c.Retry, 200*time.Millisecond)
-	c.Delegates = orDefault(c.Delegates, 3)
-	c.MaxMembers = orDefault(c.MaxMembers, 16384)
-	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
-	c.MaxKeys = orDefault(c.MaxKeys, 8192)
-	c.MaxMessage = orDefault(c.MaxMessage, maxPayload)
-	if why := c.wrong(); why != "" {
-		return c, &ConfigError{why}
-	}
-	if c.Table == nil {
-		c.Table = NewTable(hardHistory*c.MaxMembers + c.MaxMembers + hardHistoryMin + 4*maxStrangers)
-	}
-	return c, nil
-}
-
-func (c *Config) wrong() string {
-	switch {
-	case c.Zone == "" || len(c.Zone) > MaxZone || !validName([]byte(c.Zone)):
-		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", MaxZone)
-	case !c.Self.IsValid():
-		return "the id of the node itself is missing"
-	case c.Threshold < 0:
-		return "the threshold is 1 at least"
-	case c.Successors < c.Threshold:
-		return fmt.Sprintf("successors (%d) must not be less than the threshold (%d), or a node could fail unnoticed", c.Successors, c.Threshold)
-	case c.Random < 2:
-		return fmt.Sprintf("%d random neighbours do not make a connected overlay: use at least 2", c.Random)
-	case c.Successors < 0 || c.Successors > 32 || c.Random > 32:
-		return "there can be 32 successors and random neighbours at most"
-	case c.Aggregation < time.Millisecond || c.Heartbeat < 10*time.Millisecond || c.Retry < time.Millisecond:
-		return "aggregation and retry last 1 ms at least, and a heartbeat 10 ms"
-	case c.Timeout < 2*c.Heartbeat:
-		return fmt.Sprintf("the timeout (%v) must be two heartbeats (%v) at least", c.Timeout, 2*c.Heartbeat)
-	case c.Delegates < 1 || c.Delegates > maxDelegates:
-		return fmt.Sprintf("a zone has 1 to %d delegates", maxDelegates)
-	case c.Ahead > 1<<62:
-		return "incarnations can be 2^62 ahead of the clock at most"
-	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
-		return "the view has room for 2 to 1048576 members"
-	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:
-		return fmt.Sprintf("the attributes of a node have %d bytes at most", MaxTable)
-	case c.MaxKeys < 0 || c.MaxKeys > MaxTableKeys:
-		return fmt.Sprintf("a node has %d attributes at most", MaxTableKeys)
-	case c.MaxMessage < minMessage || c.MaxMessage > maxPayload:
-		return fmt.Sprintf("messages have %d to %d bytes", minMessage, maxPayload)
-	}
-	return ""
 }

@@ -1,54 +1,35 @@
 package zone
 
 import (
-	"errors"
 	"testing"
-	"time"
+
+	"ulnet/gossip/zone/engine"
+	"ulnet/portals/keyring"
+	"ulnet/portals/portalstest"
 )
 
-// TestConfig: defaults (MS-A12), the seed's parameters (MS-102), and what can not be
-// (MS-39).
-func TestConfig(t *testing.T) {
-	base := Config{Zone: "z", Self: testID(1)}
-	c, err := base.Filled()
-	if err != nil || c.Threshold != 2 || c.Successors != 2 || c.Random != 3 || c.Aggregation != 200*time.Millisecond ||
-		c.Heartbeat != time.Second || c.Timeout != 3500*time.Millisecond {
-		t.Errorf("%+v, %v", c, err)
+// TestConfigReachesMachine: each field that the two configurations share is handed on, and
+// the machine has none that a program cannot set but those for simulations.
+func TestConfigReachesMachine(t *testing.T) {
+	keys, err := keyring.NewKeys([]byte("a key that is long enough"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	portalstest.ConfigReaches(t, Config.Engine, map[string]any{
+		"Self": nth(1), "Bootstrap": []ID{nth(2)}, "Management": []ID{nth(3)}, "Keys": keys,
+	}, "Table", "Wire")
+}
+
+// TestPaper: the parameters of the seed (MS-102).
+func TestPaper(t *testing.T) {
 	p := Paper
-	p.Zone, p.Self = "z", testID(1)
-	if p, err = p.Filled(); err != nil || p.Threshold != 1 || p.Successors != 1 || p.Random != 3 {
-		t.Errorf("%+v, %v", p, err)
+	p.Zone, p.Self = "z", nth(1)
+	if full, err := p.Engine().Filled(); err != nil || full.Threshold != 1 || full.Successors != 1 || full.Random != 3 {
+		t.Errorf("%+v, %v", full, err)
 	}
-	for name, change := range map[string]func(*Config){
-		"no zone":            func(c *Config) { c.Zone = "" },
-		"zone with a space":  func(c *Config) { c.Zone = "a b" },
-		"no id":              func(c *Config) { c.Self = ID{} },
-		"MS-39 K_s < Θ":      func(c *Config) { c.Threshold, c.Successors = 3, 2 },
-		"negative threshold": func(c *Config) { c.Threshold = -1 },
-		"K_r of 1":           func(c *Config) { c.Random = 1 },
-		"many successors":    func(c *Config) { c.Successors = 33 },
-		"short τ":            func(c *Config) { c.Aggregation = time.Microsecond },
-		"short timeout":      func(c *Config) { c.Timeout = time.Second },
-		"a view of one":      func(c *Config) { c.MaxMembers = 1 },
-		"many attributes":    func(c *Config) { c.MaxKeys = MaxTableKeys + 1 },
-		"large attributes":   func(c *Config) { c.MaxAttributes = MaxTable + 1 },
-		"small messages":     func(c *Config) { c.MaxMessage = 100 },
-		"large messages":     func(c *Config) { c.MaxMessage = maxPayload + 1 },
-		"many delegates":     func(c *Config) { c.Delegates = 99 },
-		"table of another zone": func(c *Config) {
-			c.Table = NewTable(10)
-			if err := c.Table.use("other"); err != nil {
-				t.Error(err)
-			}
-		},
-		"full table": func(c *Config) { c.Table = NewTable(0) },
-	} {
-		c := base
-		change(&c)
-		m, err := New(c)
-		if config := (*ConfigError)(nil); err == nil || !errors.As(err, &config) && !errors.Is(err, ErrTableFull) {
-			t.Errorf("%s: %v, %v", name, m, err)
-		}
+	if _, err := (Config{Zone: "z"}).Engine().Filled(); err == nil {
+		t.Error("no id, and no error")
+	} else if _, ours := err.(*engine.Error); !ours {
+		t.Errorf("%T", err)
 	}
 }

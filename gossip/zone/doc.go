@@ -3,51 +3,22 @@
 // of a Scalable Membership Service for Supercomputer Resiliency-Aware Runtime", here
 // called the seed).
 //
-// Every node has a full view: a map of ids to versions. It keeps links to its K_s
-// successors on a ring and to K_r random members; the ends of a link watch each other
-// by heartbeats and tell each other what changed, τ after it did. A member is removed
-// when Θ nodes suspect it and it does not say itself that it is alive, in a newer
-// version. Views are equal some time after changes end: nothing more is promised.
-// Attributes of nodes travel on the same links, in the order in which their owner
-// wrote them.
+// Every node has a full view: a map of ids to versions. It keeps links to some nodes on a
+// ring and to some random members; the ends of a link watch each other by heartbeats and
+// tell each other what changed. A member is removed when enough nodes suspect it and it
+// does not say itself that it is alive, in a newer version. Views are equal some time after
+// changes end: nothing more is promised. Attributes of nodes travel on the same links, in
+// the order in which their owner wrote them.
 //
-// [Machine] is the protocol: a machine.Machine that knows no clock and no network. An
-// [Agent] steps one at a node of LNet.
+// [Agent] lets an LNet node be a member: it is a user of package portals like any other.
 //
-// # Where this is not the letter of the seed
+//	agent, err := zone.New(node.Table(), zone.Config{Zone: "rack1", Bootstrap: some})
+//	stop := agent.Watch(func(e zone.Event) { ... }) // who joins, leaves, says something
+//	err = agent.Join(0)
+//	err = agent.Set("role", []byte("mds"))
+//	err = errors.Join(agent.Leave(0), agent.Close(ctx))
 //
-//	small views        Θ counts no one who is suspected himself: see Machine.enough
-//	whole zones ill    who suspects very many is not believed, but by those who suspect
-//	                   as many, and who loses over half of its links believes nothing
-//	                   before one is confirmed
-//	successors         as many more are asked as do not answer, so that few that are left
-//	                   of many find all that are gone
-//	reports again      of a node that refutes them are filed more and more rarely
-//	suspicions of self refuted once per version, not once per report
-//	goodbyes           of unknown nodes are remembered; those of itself a node refutes
-//	repair             heartbeats compare hashes of views and of attributes; where they
-//	                   stay different everything is exchanged, with the history
-//	partitions         who meets the other side asks all that it had removed, for
-//	                   themselves alone
-//	pauses             time in which a node itself stood still does not count
-//	connections        that are lost count when they can not be made again
-//	attributes         versions have the owner's incarnation; parts of a table are
-//	                   taken in order; what is not answered is asked of all
-//	links above zones  an active delegate that no supervisor answers is replaced by a
-//	                   registered one, by the attributes [SupervisorKey] and
-//	                   [SupervisorsKey]; entries of the census say how old they are
-//
-// # Messages
-//
-// Messages are single PUTs to [Portal] with match bits [Bits], little-endian. The
-// format stands at codec.appendHeader. Lists that do not fit one message are cut into
-// several, each of which stands for itself.
-//
-// # Bounds
-//
-// An entry of a view takes 16 bytes, in pages that machines with one table share
-// while they are equal; ids are kept once, in the table. The view has
-// Config.MaxMembers entries, the history 8 for each and 4096 more, the table as many as
-// both. Attributes of a node are bounded by their owner and by all who receive them.
-// Whatever is refused is counted in [Stats].
+// The protocol itself is a machine that knows no clock and no network, in package
+// gossip/zone/engine, which says where it is not the letter of the seed and what bounds its
+// memory.
 package zone

@@ -26,9 +26,9 @@ func join(cfg node.Config, self string) (m member, err error) {
 	if m.Node, err = node.Start(cfg); err != nil {
 		return m, err
 	}
-	m.Agent, err = zone.Start(m.Table(), zone.AgentConfig{Config: zone.Config{
+	m.Agent, err = zone.New(m.Table(), zone.Config{
 		Zone: "rack1", Self: zone.MustParseID(self), Bootstrap: rack,
-	}})
+	})
 	if err != nil {
 		return m, err
 	}
@@ -67,8 +67,8 @@ func Example() {
 	fmt.Println(e.ID.Name(), e.Kind, e.Cause, e.Code)
 
 	for _, m := range []member{n2, n1} {
-		m.Stop()
-		_ = m.Close(context.Background()) // n1: nothing waits to be sent
+		_ = m.Agent.Close(context.Background())
+		_ = m.Node.Close(context.Background()) // n1: nothing waits to be sent
 	}
 	// Output:
 	// n2 joined

@@ -1,122 +1,34 @@
 package zone
 
 import (
-	"encoding/binary"
-	"errors"
+	"time"
+
+	"ulnet/gossip/zone/engine"
+	"ulnet/portals"
 )
 
-// arrived processes a message that came as bytes.
-func (m *Machine) arrived(in *Input) {
-	m.peer = in.Peer
-	if len(in.Data) >= 4 && string(in.Data[:4]) == dispatchMagic {
-		m.dispatchArrived(in.Data)
+// arrived gives the machine a message.
+func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if e.Initiator.PID != a.pid { // a program on the host of a member is none
+		a.otherPID.Add(1)
 		return
 	}
-	err := m.codec.parse(in.Data, &m.in, &m.lists)
-	if errors.Is(err, ErrTableFull) && m.collect() {
-		err = m.codec.parse(in.Data, &m.in, &m.lists)
-	}
-	if err != nil {
-		m.stats.refuse(err)
-		if errors.Is(err, ErrSender) && m.in.From == m.self {
-			m.tell(Event{Kind: Clash, Node: m.self, Version: m.in.Version})
-		}
+	if e.MatchBits != engine.Bits {
+		a.strayBits.Add(1)
 		return
 	}
-	m.inShort = binary.LittleEndian.Uint64(in.Data[16:])
-	m.receive()
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Arrived, Peer: e.Source.NID, At: a.stamp(e.ReceivedAt), Data: data}})
 }
 
-// receive processes the message m.in.
-func (m *Machine) receive() {
-	m.stats.Received[m.in.Kind]++
-	p := m.in.From
-	if p == 0 && m.in.Kind != Heartbeat {
-		m.stats.UnknownSender++
-		return
+// stamp turns an instant on the node's clock into one on the agent's: they differ
+// where the agent's goes on while the system is suspended. It is 0 for a driver that
+// does not say when it had the message: that is now.
+func (a *Agent) stamp(at time.Duration) time.Duration {
+	if at == 0 {
+		return 0
 	}
-	if p != 0 && m.view.has(p) || m.in.Kind == LinkRequest || m.in.Kind == DiscoveryRequest {
-		m.presumeAlive()
+	if node := a.table.Node().Clock(); a.clock != node {
+		at = a.clock.Now() - (node.Now() - at)
 	}
-	l := m.links.get(p)
-	if l != nil {
-		m.heardFrom(l, m.in.Version)
-	}
-	switch m.in.Kind {
-	case Heartbeat:
-		m.beaten(l)
-	case LinkRequest:
-		m.requested()
-	case LinkAccept:
-		m.accepted()
-	case LinkRefuse:
-		m.refused()
-	case LinkDrop:
-		m.dropped()
-	case Base:
-		m.based()
-	case Update:
-		m.learn(&m.in, nil)
-	case Notice:
-		m.learn(&m.in, nil)
-		m.answerAccuser()
-	case DiscoveryRequest:
-		m.asked()
-	case DiscoveryReply:
-		m.told()
-	case AttributeDigest:
-		m.attributes.offered(m)
-	case AttributeRequest:
-		m.attributes.requested(m)
-	case AttributeData:
-		m.attributes.received(m)
-	}
-}
-
-// presumeAlive takes the version that the sender says it has for a life sign, unless
-// discovery does with it what it has to first.
-func (m *Machine) presumeAlive() {
-	if m.in.Kind != DiscoveryRequest && m.in.Kind != DiscoveryReply {
-		m.processAlive(m.in.From, m.in.Version)
-	}
-}
-
-// based takes note of a whole view.
-func (m *Machine) based() {
-	m.learn(&m.in, nil)
-	if m.in.Flags&Ask != 0 && m.in.Flags&More == 0 {
-		if l := m.links.get(m.in.From); l != nil && l.state == up && m.now-l.replied >= m.cfg.Heartbeat {
-			l.replied = m.now
-			m.sendBase(l, Repair)
-		}
-	}
-}
-
-// collect forgets ids that are not used any more, and reports whether there is room
-// then. A table with other users is left alone: they count on it.
-func (m *Machine) collect() bool {
-	t := m.cfg.Table
-	if !m.cfg.Wire {
-		return false
-	}
-	keep := make(bitmap, len(t.ids)/64+1)
-	keep.set(m.self)
-	for _, p := range m.bootstrap {
-		keep.set(p)
-	}
-	for r := range t.ids {
-		if m.view.at(Ref(r)).state != unknown {
-			keep.set(Ref(r))
-		}
-	}
-	for i := range m.links.list {
-		keep.set(m.links.list[i].node)
-	}
-	m.delta.marks(&keep)
-	m.attributes.marks(&keep)
-	m.discovery.marks(&keep)
-	before := t.Len()
-	t.forget(keep)
-	m.stats.Collected++
-	return t.Len() < before
+	return max(at, 1)
 }

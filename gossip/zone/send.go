@@ -1,64 +1,61 @@
 package zone
 
-// rand returns a number below n.
-func (m *Machine) rand(n int) int { return int(m.rng.Uint64() % uint64(n)) }
+import (
+	"errors"
 
-// send sends a message to a node, unless no more than its short form is known.
-func (m *Machine) send(to Ref, msg Message) {
-	if to != 0 && m.cfg.Wire && !m.cfg.Table.ID(to).IsValid() {
-		return
-	}
-	msg.From, msg.Version = m.self, m.ver
-	m.out.Sends = append(m.out.Sends, Send{To: to, short: m.codec.short(to), Message: msg})
-	m.stats.Sent[msg.Kind]++
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// Bounds of what is on its way out, and of the memory that is kept for more, in
+// bytes, local policy. What exceeds them is not sent, as if it were lost: the
+// protocol says it again.
+const (
+	maxToPeer  = 16 << 20
+	maxSending = 256 << 20
+	keptSpare  = 4 << 20
+)
+
+// urgentSize is up to which size all messages have priority, in bytes; local policy.
+// Small ones are signs of life: behind what others send to a node that takes nothing
+// for a while, they would wait for its credits until the node is found dead.
+const urgentSize = 1 << 10
+
+// sending is what is known of a message on its way.
+type sending struct {
+	to   engine.Target
+	step uint64
 }
 
-// answer sends a message to the sender of the one that is processed.
-func (m *Machine) answer(msg Message) {
-	if m.in.From != 0 && (!m.cfg.Wire || m.cfg.Table.ID(m.in.From).IsValid()) {
-		m.send(m.in.From, msg)
-		return
-	}
-	if !m.peer.IsValid() {
-		return
-	}
-	m.send(0, msg)
-	s := &m.out.Sends[len(m.out.Sends)-1]
-	s.NID, s.short = m.peer, m.inShort
+func (a *Agent) openOutbox() {
+	a.outbox.Open(a.table, portals.OutboxConfig[sending]{
+		PeerBytes: maxToPeer, MaxBytes: maxSending, Spare: keptSpare, Done: a.sent,
+	})
 }
 
-// encode replaces the messages of a step by their bytes.
-func (m *Machine) encode(begin int) {
-	sends := m.out.Sends[begin:]
-	for i, n := 0, len(sends); i < n; i++ {
-		s := &m.out.Sends[begin+i]
-		if k := s.Message.Kind; k.lists() || k.tables() || k == AttributeData {
-			msg := s.Message // here, so that only these are allocated
-			m.encodeLists(begin+i, &msg)
-			continue
-		}
-		s.Begin = len(m.out.Buf)
-		m.out.Buf = m.codec.appendFixed(m.out.Buf, &s.Message)
-		m.out.Buf = m.codec.sign(m.out.Buf, s.Begin, s.short)
-		s.End, s.Message = len(m.out.Buf), Message{Kind: s.Message.Kind}
-	}
+// send puts a message; nobody waits for an acknowledgement. Notices to monitors go
+// ahead of others (MS-A32), and so does what is small.
+func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
+	m := a.outbox.New()
+	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)
+	m.Priority = priority || len(data) <= urgentSize
+	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: engine.Portal, MatchBits: engine.Bits})
 }
 
-// encodeLists encodes a message with lists: the first part in its place, others at
-// the end of all sends.
-func (m *Machine) encodeLists(at int, msg *Message) {
-	first := true
-	e := encoder{codec: &m.codec, m: msg, to: m.out.Sends[at].short, b: m.out.Buf}
-	e.emit = func(begin, end int) {
-		s := m.out.Sends[at]
-		s.Begin, s.End, s.Message = begin, end, Message{Kind: msg.Kind}
-		if first {
-			m.out.Sends[at], first = s, false
-			return
-		}
-		m.out.Sends = append(m.out.Sends, s)
-		m.stats.Sent[msg.Kind]++
+// sent tells the machine of a message that was not sent; of one that exceeded a bound it
+// needs to know nothing. That it did not begin is no fault of the peer.
+func (a *Agent) sent(s sending, err error) {
+	if err == nil || errors.Is(err, portals.ErrOutboxFull) || !s.to.ID.IsValid() {
+		return
 	}
-	e.encode()
-	m.out.Buf = e.b
+	var call *portals.OpError
+	local := errors.As(err, &call) || portals.LocalFault(err)
+	switch {
+	case s.to.Across && local: // it counts nothing
+	case s.to.Across:
+		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.DispatchFailed}, About: s.to.ID, Sent: s.step})
+	default:
+		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Failed, Local: local}, About: s.to.ID, Sent: s.step})
+	}
 }

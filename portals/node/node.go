@@ -9,7 +9,7 @@
 //		return err
 //	}
 //	defer n.Close(ctx)
-//	agent, err := zone.Start(n.Table(), ...)
+//	agent, err := zone.New(n.Table(), ...)
 //
 // Portal 0 of the table is discovery's. The package reads no file: lnetd is the daemon
 // with a configuration, and is made of the same parts.

@@ -38,9 +38,9 @@ func (o *options) startZone(count *sent) (participant, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := zone.Start(table, zone.AgentConfig{Clock: clock, Config: zone.Config{
-		Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(o.index),
-	}})
+	agent, err := zone.New(table, zone.Config{
+		Clock: clock, Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(o.index),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/gossip/engine"
 	"ulnet/gossip/zone"
+	zoneengine "ulnet/gossip/zone/engine"
 	"ulnet/health"
 )
 
@@ -58,7 +59,7 @@ func EventNames() []string {
 		}
 	}
 	add(GossipSource, engine.EventNames(), nil)
-	add(ZoneSource, zone.EventNames(), map[string][]string{zone.Left.String(): zone.CauseNames()})
+	add(ZoneSource, zoneengine.EventNames(), map[string][]string{zone.Left.String(): zoneengine.CauseNames()})
 	ofHealth := append(health.EventNames(), health.ClientEventNames()...)
 	slices.Sort(ofHealth)
 	add(HealthSource, slices.Compact(ofHealth), map[string][]string{

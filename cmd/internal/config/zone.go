@@ -47,11 +47,11 @@ func defaultZone() Zone { return Zone{Delegates: 3, MaxMembers: 16384} }
 // Enabled reports whether the node is in a zone.
 func (z *Zone) Enabled() bool { return z.Name != "" }
 
-// Machine returns the configuration for package zone, without the node's id.
-func (z *Zone) Machine() zone.Config {
+// Agent returns the configuration for package zone, without the node's id.
+func (z *Zone) Agent() zone.Config {
 	c := zone.Config{}
-	if z.Paper {
-		c = zone.Paper
+	if p := zone.Paper; z.Paper {
+		c.Threshold, c.Successors, c.Random, c.Aggregation = p.Threshold, p.Successors, p.Random, p.Aggregation
 	}
 	for _, n := range []struct {
 		to *int
@@ -148,15 +148,15 @@ func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	if z.Supervisor && len(z.Management) > 0 {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
 	}
-	c := z.Machine()
+	c := z.Agent()
 	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any
 	if z.Node != "" {
 		if c.Self, err = zone.NewID(z.Node, c.Self.Endpoints()...); err != nil {
 			return errorAt(file, at["node"], fmt.Errorf("node: %w", err))
 		}
 	}
-	_, err = c.Filled()
-	wrong, ours := errors.AsType[*zone.ConfigError](err)
+	_, err = c.Engine().Filled()
+	wrong, ours := errors.AsType[*zone.Error](err)
 	if !ours {
 		return err
 	}
@@ -179,9 +179,9 @@ func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
 	} {
 		without := *z
 		suspect.clear(&without)
-		c := without.Machine()
+		c := without.Agent()
 		c.Self = zone.MustParseID("node=127.0.0.1@tcp")
-		if _, err := c.Filled(); err == nil && at[suspect.key] != nil {
+		if _, err := c.Engine().Filled(); err == nil && at[suspect.key] != nil {
 			return at[suspect.key]
 		}
 	}

@@ -39,9 +39,9 @@ func TestZoneDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := c.Zone.Machine()
+	m := c.Zone.Agent()
 	m.Self = zone.MustParseID("n=10.0.0.1@tcp")
-	full, err := m.Filled()
+	full, err := m.Engine().Filled()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestZoneSection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := c.Zone.Machine(); m.Threshold != 1 || m.Successors != 1 || m.Random != 5 || !m.Supervisor {
+		if m := c.Zone.Agent(); m.Threshold != 1 || m.Successors != 1 || m.Random != 5 || !m.Supervisor {
 			t.Errorf("%+v", m)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 )
 
 // fakeZone answers what it is asked with itself, and notes it.
@@ -25,7 +26,7 @@ type fakeZone struct {
 
 var (
 	zoneOne    = zone.MustParseID("one=10.0.0.1@tcp")
-	zoneStatus = zone.AgentStatus{Status: zone.Status{State: "joined", Members: 3, Version: zone.Version{Inc: 7, Minor: 1}, Hash: 1 << 63}, Zone: "z", Self: zoneOne}
+	zoneStatus = zone.Status{Status: engine.Status{State: "joined", Members: 3, Version: zone.Version{Inc: 7, Minor: 1}, Hash: 1 << 63}, Zone: "z", Self: zoneOne}
 	zoneEvents = node.ZoneEvents{Next: 9, Events: []node.ZoneEvent{{Number: 8, Time: time.Unix(5, 6).UTC(), Event: zone.Event{
 		Kind: zone.Left, Cause: zone.Said, ID: zoneOne, Version: zone.Version{Inc: 7, Minor: 2}, Code: -3,
 	}}}}
@@ -36,7 +37,7 @@ var (
 	zoneTopology = node.ZoneTopology{Self: zoneOne, Successors: 2, Ring: []zone.ID{zoneOne}, Links: []zone.LinkStatus{{ID: zoneOne, State: "up", Random: true}}}
 )
 
-func (f *fakeZone) ZoneStatus() (zone.AgentStatus, error) { return zoneStatus, f.err }
+func (f *fakeZone) ZoneStatus() (zone.Status, error) { return zoneStatus, f.err }
 func (f *fakeZone) ZoneMembers(filter node.ZoneFilter) ([]node.ZoneMember, error) {
 	f.said = append(f.said, fmt.Sprintf("members %q %q", filter.State, filter.Tags))
 	return zoneMembers, f.err

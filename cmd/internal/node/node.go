@@ -229,7 +229,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 		n.scoll.close()
 	}
 	n.mcast.close()
-	n.zone.close()
+	n.zone.close(ctx)
 	n.gossip.close()
 	n.plan.Stop()
 	defer n.clock.Close()

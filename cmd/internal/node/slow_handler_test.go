@@ -124,7 +124,7 @@ func newSlowCluster(t *testing.T, n int) *slowCluster {
 		g, err := gossip.New(table, gossip.Config{Participants: c.ids, Interval: 200 * time.Millisecond, ColdStart: true})
 		c.must(err)
 		c.gossips = append(c.gossips, g)
-		z, err := zone.Start(table, zone.AgentConfig{Config: zone.Config{Zone: "z", Self: members[i], Bootstrap: members[:1]}})
+		z, err := zone.New(table, zone.Config{Zone: "z", Self: members[i], Bootstrap: members[:1]})
 		c.must(err)
 		c.must(z.Join(table.Node().Incarnation()))
 		c.zones = append(c.zones, z)
@@ -234,7 +234,7 @@ func (c *slowCluster) stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for i, table := range c.tables {
-		c.zones[i].Stop()
+		_ = c.zones[i].Close(c.t.Context())
 		_ = c.gossips[i].Close(c.t.Context())
 		_ = table.Node().Shutdown(ctx)
 		table.Close()

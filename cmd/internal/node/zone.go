@@ -77,12 +77,11 @@ func (n *Node) startZone() error {
 	if err != nil {
 		return cfg.At.Wrap(err)
 	}
-	machine := cfg.Machine()
-	machine.Self, machine.Seed = id, n.lnet.Incarnation()
 	z := &zoner{cfg: &n.cfg.Zone, log: n.cfg.Log, handlers: n.handlers, id: id, next: 1}
-	z.agent, err = zone.Start(n.table, zone.AgentConfig{
-		Config: machine, Log: n.cfg.Log, Clock: n.gossip.clock, Last: z.lastLife(n.cfg.StateDir), Keep: z.keeper(n.cfg.StateDir),
-	})
+	agent := cfg.Agent()
+	agent.Self, agent.Seed, agent.Log, agent.Clock = id, n.lnet.Incarnation(), n.cfg.Log, n.gossip.clock
+	agent.Last, agent.Keep = z.lastLife(n.cfg.StateDir), z.keeper(n.cfg.StateDir)
+	z.agent, err = zone.New(n.table, agent)
 	if errors.Is(err, zone.ErrNotHere) {
 		err = cli.Hint(err, "nids in the section zone: this node is %s", nidList(n.NIDs()))
 	}

@@ -49,7 +49,7 @@ type ZoneTopology struct {
 
 // ZoneStatus returns the state in numbers. ESRCH, as for all of the zone: the node is
 // in none. That is also said of one that has left, by all but ZoneStatus and ZoneEvents.
-func (n *Node) ZoneStatus() (s zone.AgentStatus, err error) {
+func (n *Node) ZoneStatus() (s zone.Status, err error) {
 	a, err := n.zoneAgent()
 	if err == nil {
 		s = a.Status()

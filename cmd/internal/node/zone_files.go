@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 )
 
 // ZoneFileNames are the names of the state files of a zone.
@@ -33,7 +34,7 @@ func zoneFile(name string, write func(line func(values ...any))) statefiles.File
 	return statefiles.File{Name: name, Body: b.Bytes()}
 }
 
-func zoneParameters(s *zone.AgentStatus) statefiles.File {
+func zoneParameters(s *zone.Status) statefiles.File {
 	return zoneFile("parameters", func(line func(...any)) {
 		line("zone", s.Zone)
 		line("self", s.Self)
@@ -127,21 +128,21 @@ func CensusText(e *zone.CensusEntry) string {
 }
 
 // TroubleText says why a delegate can not register with a supervisor.
-func TroubleText(t zone.Trouble) string {
+func TroubleText(t engine.Trouble) string {
 	switch t {
-	case zone.NotHeard:
+	case engine.NotHeard:
 		return "no answer comes"
-	case zone.Unreachable:
+	case engine.Unreachable:
 		return "messages to it fail: see 'lnetctl ping'"
-	case zone.Full:
+	case engine.Full:
 		return "it has no room for another zone"
 	}
 	return t.String()
 }
 
-func zoneStatistics(s *zone.AgentStatus) statefiles.File {
+func zoneStatistics(s *zone.Status) statefiles.File {
 	return zoneFile("statistics", func(line func(...any)) {
-		for k := zone.Heartbeat; k <= zone.Notice; k++ {
+		for k := engine.Heartbeat; k <= engine.Notice; k++ {
 			line("sent_"+k.String(), s.Stats.Sent[k])
 			line("received_"+k.String(), s.Stats.Received[k])
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -84,13 +85,13 @@ func (z *zoner) leave(code int32) error {
 }
 
 // close leaves and ends.
-func (z *zoner) close() {
+func (z *zoner) close(ctx context.Context) {
 	if z == nil {
 		return
 	}
 	_ = z.leave(0) // ErrNotJoined: it never came, or has left before
 	z.stop()
-	z.agent.Stop()
+	_ = z.agent.Close(ctx) // what watches are told late is of no use
 }
 
 // lastLife returns the highest incarnation that the node took by itself in earlier
@@ -140,7 +141,7 @@ func (z *zoner) warnAlone() {
 
 // Alone says why a node may have met nobody of those with whom it was told to begin,
 // and what to look at; "" if it is not alone, or was told of nobody.
-func Alone(s *zone.AgentStatus) string {
+func Alone(s *zone.Status) string {
 	switch {
 	case s.State != "joined" || s.Members != 1 || s.Bootstrap == 0:
 		return ""

@@ -9,7 +9,7 @@ import (
 
 // What the daemon can be asked of its zone.
 var (
-	OpZoneStatus     = control.Question[control.None, zone.AgentStatus]{Path: "/v1/zone", Doc: "the state of the zone in numbers"}
+	OpZoneStatus     = control.Question[control.None, zone.Status]{Path: "/v1/zone", Doc: "the state of the zone in numbers"}
 	OpZoneMembers    = control.Question[ZoneFilter, []ZoneMember]{Path: "/v1/zone/members", Doc: "members, and nodes that were some, as a filter wants them"}
 	OpZoneEvents     = control.Question[ZoneEventsFrom, ZoneEvents]{Path: "/v1/zone/events", Doc: "the last events from a number on"}
 	OpZoneSuspicions = control.Question[control.None, []zone.SuspicionStatus]{Path: "/v1/zone/suspicions", Doc: "reports that were not refuted"}

@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/incarnation"
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/lndtest/loopback"
 )
 
@@ -103,14 +104,14 @@ func TestZoneAlone(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		s    zone.AgentStatus
+		s    zone.Status
 		want string
 	}{
-		{"others", zone.AgentStatus{Status: zone.Status{State: "joined", Members: 2}, Bootstrap: 1}, ""},
-		{"the first", zone.AgentStatus{Status: zone.Status{State: "joined", Members: 1}}, ""},
-		{"left", zone.AgentStatus{Status: zone.Status{State: "left", Members: 1}, Bootstrap: 1}, ""},
-		{"key", zone.AgentStatus{Status: zone.Status{State: "joined", Members: 1, Stats: zone.Stats{NotSigned: 1}}, Bootstrap: 1}, "key_file"},
-		{"zone", zone.AgentStatus{Status: zone.Status{State: "joined", Members: 1, Stats: zone.Stats{OtherZone: 1}}, Bootstrap: 1}, "another zone"},
+		{"others", zone.Status{Status: engine.Status{State: "joined", Members: 2}, Bootstrap: 1}, ""},
+		{"the first", zone.Status{Status: engine.Status{State: "joined", Members: 1}}, ""},
+		{"left", zone.Status{Status: engine.Status{State: "left", Members: 1}, Bootstrap: 1}, ""},
+		{"key", zone.Status{Status: engine.Status{State: "joined", Members: 1, Stats: engine.Stats{NotSigned: 1}}, Bootstrap: 1}, "key_file"},
+		{"zone", zone.Status{Status: engine.Status{State: "joined", Members: 1, Stats: engine.Stats{OtherZone: 1}}, Bootstrap: 1}, "another zone"},
 	} {
 		if got := Alone(&test.s); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q", test.name, got)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -17,26 +17,26 @@ func TestCheckerSees(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		before func(n *Net)
-		kind   zone.EventKind
+		kind   engine.EventKind
 		fine   bool // no false removal
 		turn   bool // joins and leaves come in turn
 	}{
-		{"a healthy node is removed", func(*Net) {}, zone.Left, false, true},
-		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, zone.Left, false, true},
-		{"by one that stood still", func(n *Net) { n.Pause(observer); n.Resume(observer) }, zone.Left, false, true},
-		{"because of a partition", func(n *Net) { n.Partition(sim.Nodes(subject)) }, zone.Left, true, true},
-		{"because it is slow", func(n *Net) { n.SetSlow(subject, time.Second) }, zone.Left, true, true},
-		{"because it stood still", func(n *Net) { n.Pause(subject); n.Resume(subject) }, zone.Left, true, true},
-		{"because of a cut elsewhere", func(n *Net) { n.Cut(sim.Nodes(1), sim.Nodes(2)) }, zone.Left, false, true},
-		{"because of a cut on the way to it", func(n *Net) { n.Cut(sim.Nodes(observer), sim.Nodes(subject)) }, zone.Left, false, true},
-		{"because of a cut on the way from it, past which others are", func(n *Net) { n.Cut(sim.Nodes(subject), sim.Nodes(observer)) }, zone.Left, false, true},
-		{"because of a cut on all ways from it", func(n *Net) { n.Cut(sim.Nodes(subject), sim.AllNodes) }, zone.Left, true, true},
-		{"because of a cut on all ways to it", func(n *Net) { n.Cut(sim.AllNodes, sim.Nodes(subject)) }, zone.Left, true, true},
-		{"by its own side of a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2), sim.Nodes(observer, subject, 4)) }, zone.Left, false, true},
-		{"by the other side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, subject)); n.Heal() }, zone.Left, true, true},
-		{"by its own side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2)); n.Heal() }, zone.Left, false, true},
-		{"because it is down", func(n *Net) { n.Kill(subject) }, zone.Left, true, true},
-		{"a member joins", func(*Net) {}, zone.Joined, true, false},
+		{"a healthy node is removed", func(*Net) {}, engine.Left, false, true},
+		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, engine.Left, false, true},
+		{"by one that stood still", func(n *Net) { n.Pause(observer); n.Resume(observer) }, engine.Left, false, true},
+		{"because of a partition", func(n *Net) { n.Partition(sim.Nodes(subject)) }, engine.Left, true, true},
+		{"because it is slow", func(n *Net) { n.SetSlow(subject, time.Second) }, engine.Left, true, true},
+		{"because it stood still", func(n *Net) { n.Pause(subject); n.Resume(subject) }, engine.Left, true, true},
+		{"because of a cut elsewhere", func(n *Net) { n.Cut(sim.Nodes(1), sim.Nodes(2)) }, engine.Left, false, true},
+		{"because of a cut on the way to it", func(n *Net) { n.Cut(sim.Nodes(observer), sim.Nodes(subject)) }, engine.Left, false, true},
+		{"because of a cut on the way from it, past which others are", func(n *Net) { n.Cut(sim.Nodes(subject), sim.Nodes(observer)) }, engine.Left, false, true},
+		{"because of a cut on all ways from it", func(n *Net) { n.Cut(sim.Nodes(subject), sim.AllNodes) }, engine.Left, true, true},
+		{"because of a cut on all ways to it", func(n *Net) { n.Cut(sim.AllNodes, sim.Nodes(subject)) }, engine.Left, true, true},
+		{"by its own side of a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2), sim.Nodes(observer, subject, 4)) }, engine.Left, false, true},
+		{"by the other side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, subject)); n.Heal() }, engine.Left, true, true},
+		{"by its own side after a partition", func(n *Net) { n.Partition(sim.Nodes(1, 2)); n.Heal() }, engine.Left, false, true},
+		{"because it is down", func(n *Net) { n.Kill(subject) }, engine.Left, true, true},
+		{"a member joins", func(*Net) {}, engine.Joined, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n, err := New(Config{Nodes: 5, Check: true, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}})
@@ -52,7 +52,7 @@ func TestCheckerSees(t *testing.T) {
 			if !ok {
 				t.Fatal("the zone is not complete")
 			}
-			n.told(&n.programs[observer].member, &zone.Event{Kind: tt.kind, Cause: zone.Dead, Node: r, Version: v})
+			n.told(&n.programs[observer].member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
 			in := &instance{n}
 			if ok, why := in.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
 				t.Errorf("no-false-removal: %v, %s", ok, why)

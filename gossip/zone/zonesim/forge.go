@@ -3,7 +3,7 @@ package zonesim
 import (
 	"fmt"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
@@ -27,7 +27,7 @@ func (p *program) forge(verb, rest string) {
 		p.net.failed(fmt.Errorf("zonesim: %s %s: %w", verb, rest, err))
 		return
 	}
-	var l zone.Lists
+	var l engine.Lists
 	for id := range set.All(p.net.Nodes()) {
 		if r := p.group.ref(id); r != 0 && id != p.id {
 			p.say(&l, verb, r, p.net.incs[id])
@@ -37,21 +37,21 @@ func (p *program) forge(verb, rest string) {
 }
 
 // say adds to some lists what a verb says of a node in its latest life.
-func (p *program) say(l *zone.Lists, verb string, r zone.Ref, inc uint64) {
+func (p *program) say(l *engine.Lists, verb string, r engine.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
-	old := zone.Version{Inc: max(inc, 2) - 1, Minor: 3}
+	old := engine.Version{Inc: max(inc, 2) - 1, Minor: 3}
 	switch verb {
 	case "accuse":
-		l.Suspicions = append(l.Suspicions, zone.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: now})
+		l.Suspicions = append(l.Suspicions, engine.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: now})
 	case "bury":
-		l.Leaves = append(l.Leaves, zone.Departure{Node: r, Version: now})
+		l.Leaves = append(l.Leaves, engine.Departure{Node: r, Version: now})
 	case "exalt":
-		l.Alive = append(l.Alive, zone.Member{Node: r, Version: zone.Version{Inc: 1 << 63, Minor: 1}})
+		l.Alive = append(l.Alive, engine.Member{Node: r, Version: engine.Version{Inc: 1 << 63, Minor: 1}})
 	case "replay":
 		if inc > 1 {
-			l.Leaves = append(l.Leaves, zone.Departure{Node: r, Version: old})
-			l.Alive = append(l.Alive, zone.Member{Node: r, Version: old})
-			l.Suspicions = append(l.Suspicions, zone.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: old})
+			l.Leaves = append(l.Leaves, engine.Departure{Node: r, Version: old})
+			l.Alive = append(l.Alive, engine.Member{Node: r, Version: old})
+			l.Suspicions = append(l.Suspicions, engine.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: old})
 		}
 	}
 }
@@ -61,14 +61,14 @@ func (p *program) tellLies() {
 	out := &p.net.out
 	for _, l := range p.lies {
 		for _, to := range p.m.Neighbours(nil) {
-			out.Sends = append(out.Sends, zone.Send{To: to, Message: zone.Message{
-				Kind: zone.Update, From: p.m.Self(), Version: p.m.Version(), Lists: l,
+			out.Sends = append(out.Sends, engine.Send{To: to, Message: engine.Message{
+				Kind: engine.Update, From: p.m.Self(), Version: p.m.Version(), Lists: l,
 			}})
 		}
 	}
 	p.lies = p.lies[:0]
 	for i := range out.Sends {
-		if m := &out.Sends[i].Message; p.disagrees && m.Kind == zone.Heartbeat {
+		if m := &out.Sends[i].Message; p.disagrees && m.Kind == engine.Heartbeat {
 			m.Hash, m.Tables = ^m.Hash, ^m.Tables
 		}
 	}

@@ -3,7 +3,7 @@ package zonesim
 import (
 	"fmt"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -13,10 +13,10 @@ type group struct {
 	name  string
 	first sim.NodeID
 	count int // nodes
-	ids   []zone.ID
-	refs  []zone.Ref
+	ids   []engine.ID
+	refs  []engine.Ref
 	local []int32 // by Ref: index of ids; -1 for none
-	table *zone.Table
+	table *engine.Table
 
 	// Of a stub.
 	base int // number of the first member's NID
@@ -30,10 +30,10 @@ func newGroup(name string, first sim.NodeID, count int) (*group, error) {
 
 // fill makes the ids of a number of members, with the NIDs of nodes from a number on.
 func (g *group) fill(from, members int) error {
-	g.table = zone.NewTable(members + 64)
+	g.table = engine.NewTable(members + 64)
 	for i := range members {
 		number := sim.NodeID(from + i)
-		id, err := zone.NewID(fmt.Sprintf("n%v", number), simlnd.NID(number))
+		id, err := engine.NewID(fmt.Sprintf("n%v", number), simlnd.NID(number))
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (g *group) fill(from, members int) error {
 }
 
 // at returns the index of a node of the group.
-func (g *group) at(r zone.Ref) int {
+func (g *group) at(r engine.Ref) int {
 	if int(r) >= len(g.local) {
 		return -1
 	}
@@ -62,7 +62,7 @@ func (g *group) at(r zone.Ref) int {
 func (g *group) has(id sim.NodeID) bool { return id >= g.first && int(id-g.first) < g.count }
 
 // ref returns what stands for a node of the group in its table, 0 for others.
-func (g *group) ref(id sim.NodeID) zone.Ref {
+func (g *group) ref(id sim.NodeID) engine.Ref {
 	if !g.has(id) || g.base > 0 {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (g *group) ref(id sim.NodeID) zone.Ref {
 }
 
 // self is the id of a node of the group.
-func (g *group) self(id sim.NodeID) zone.ID {
+func (g *group) self(id sim.NodeID) engine.ID {
 	if g.base > 0 {
 		return g.ids[g.best]
 	}
@@ -78,7 +78,7 @@ func (g *group) self(id sim.NodeID) zone.ID {
 }
 
 // nodeOf returns the node with a NID: of a stub, the one that stands for all members.
-func (n *Net) nodeOf(id zone.ID) (sim.NodeID, bool) {
+func (n *Net) nodeOf(id engine.ID) (sim.NodeID, bool) {
 	number, ok := simlnd.Node(id.Endpoints()[0])
 	if k := int(number) - n.cfg.Nodes; ok && k >= 0 && n.cfg.Stub > 0 {
 		number = sim.NodeID(n.cfg.Supervisors + k/n.cfg.Stub)

@@ -1,7 +1,7 @@
 package zonesim
 
 import (
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -11,11 +11,11 @@ type life interface {
 	size() int // members of its view
 	hash() uint64
 	tables() uint64 // digest of the versions of all attribute tables
-	has(i int) (zone.Version, bool)
-	attributes(i int) []zone.Attribute
-	census() []zone.CensusEntry
-	delegation() zone.DelegationStatus
-	stats() zone.Stats
+	has(i int) (engine.Version, bool)
+	attributes(i int) []engine.Attribute
+	census() []engine.CensusEntry
+	delegation() engine.DelegationStatus
+	stats() engine.Stats
 }
 
 // member is what machines and stacks on a node have in common. Members of its zone are
@@ -33,16 +33,16 @@ func (p *program) size() int      { return p.m.Len() }
 func (p *program) hash() uint64   { return p.m.Hash() }
 func (p *program) tables() uint64 { return p.m.Status().Tables }
 
-func (p *program) has(i int) (zone.Version, bool) { return p.m.Has(p.group.refs[i]) }
+func (p *program) has(i int) (engine.Version, bool) { return p.m.Has(p.group.refs[i]) }
 
-func (p *program) attributes(i int) []zone.Attribute {
+func (p *program) attributes(i int) []engine.Attribute {
 	list, _ := p.m.Attributes(p.group.refs[i])
 	return list
 }
 
-func (p *program) census() []zone.CensusEntry        { return p.m.Census() }
-func (p *program) delegation() zone.DelegationStatus { return p.m.Delegation() }
-func (p *program) stats() zone.Stats                 { return p.m.Stats() }
+func (p *program) census() []engine.CensusEntry        { return p.m.Census() }
+func (p *program) delegation() engine.DelegationStatus { return p.m.Delegation() }
+func (p *program) stats() engine.Stats                 { return p.m.Stats() }
 
 // life is the latest life of a node that has had one.
 func (n *Net) life(id sim.NodeID) life {
@@ -58,7 +58,7 @@ func (n *Net) began(id sim.NodeID) bool {
 }
 
 // about returns which member of the node's zone an event is about, -1 for none.
-func (p *member) about(e *zone.Event) int {
+func (p *member) about(e *engine.Event) int {
 	if !p.net.cfg.Stacks {
 		return p.group.at(e.Node)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -16,8 +16,8 @@ func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
-		if e.Kind == zone.Joined || e.Kind == zone.Left {
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.Joined || e.Kind == engine.Left {
 			took = at
 		}
 	}
@@ -61,13 +61,13 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 	begin, sum, pairs := n.Now(), time.Duration(0), 0
 	suspected := make([]time.Duration, k) // when, 0: it is not
 	right := func() (bool, string) { return n.Equal(sim.AllNodes, true) }
-	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
 		subject, _ := n.nodeOf(e.ID)
 		switch {
 		case int(subject) >= k:
-		case e.Kind == zone.Suspected && suspected[subject] == 0:
+		case e.Kind == engine.Suspected && suspected[subject] == 0:
 			suspected[subject], c.Detected = at, at-begin
-		case e.Kind == zone.Left:
+		case e.Kind == engine.Left:
 			c.Last, c.Late = at-begin, max(c.Late, at-suspected[subject])
 			sum += c.Last
 			pairs++
@@ -84,8 +84,8 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 	}
 	c.Nodes, c.Mean = k, sum/time.Duration(pairs)
 	begin = n.Now()
-	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
-		if e.Kind == zone.Joined {
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.Joined {
 			c.Back = at - begin
 		}
 	}
@@ -110,8 +110,8 @@ func (m Measured) Alert(ctx context.Context, silent bool) (took, timeout time.Du
 		return 0, 0, err
 	}
 	begin := n.Now()
-	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
-		if id, _ := n.nodeOf(e.ID); (e.Kind == zone.Left || e.Kind == zone.Doubted) && node == monitor && id == victim && took == 0 {
+	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
+		if id, _ := n.nodeOf(e.ID); (e.Kind == engine.Left || e.Kind == engine.Doubted) && node == monitor && id == victim && took == 0 {
 			took = at - begin
 		}
 	}
@@ -142,8 +142,8 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 		return i, err
 	}
 	bytes, messages := 0, 0
-	n.cfg.Spy = func(_, _ sim.NodeID, m *zone.Message, size int) {
-		if m.Kind == zone.Heartbeat {
+	n.cfg.Spy = func(_, _ sim.NodeID, m *engine.Message, size int) {
+		if m.Kind == engine.Heartbeat {
 			bytes += size
 			messages++
 		} else {
@@ -154,7 +154,7 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 		return i, err
 	}
 	links := 0
-	var list []zone.Ref
+	var list []engine.Ref
 	for id := range n.Nodes() {
 		list = n.Machine(sim.NodeID(id)).Neighbours(list[:0])
 		links += len(list)
@@ -183,8 +183,8 @@ func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
 	for k := range writes {
 		begin, writer := n.Now(), sim.NodeID((m.Seed+uint64(k)*7919)%uint64(m.Nodes))
 		before := told
-		n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
-			if id, _ := n.nodeOf(e.ID); e.Kind == zone.AttributesChanged && id == writer && node != writer {
+		n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
+			if id, _ := n.nodeOf(e.ID); e.Kind == engine.AttributesChanged && id == writer && node != writer {
 				sum, told = sum+at-begin, told+1
 				s.Last = max(s.Last, at-begin)
 			}

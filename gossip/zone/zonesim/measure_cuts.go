@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -30,11 +30,11 @@ func (m Measured) Cut(ctx context.Context, first int, length, watch time.Duratio
 	}
 	begin := n.Now()
 	end := begin + length
-	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *zone.Event) {
-		if e.Kind == zone.Joined || e.Kind == zone.Left {
+	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.Joined || e.Kind == engine.Left {
 			c.Whole = max(at-end, 0)
 		}
-		if e.Kind != zone.Left {
+		if e.Kind != engine.Left {
 			return
 		}
 		subject, _ := n.nodeOf(e.ID)

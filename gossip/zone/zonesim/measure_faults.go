@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -39,14 +39,14 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	}
 	n.Heal()
 	begin, contact := n.Now(), never
-	n.cfg.Spy = func(from, to sim.NodeID, _ *zone.Message, _ int) {
+	n.cfg.Spy = func(from, to sim.NodeID, _ *engine.Message, _ int) {
 		if (int(from) < first) != (int(to) < first) && contact == never {
 			contact = n.Now() + RTT/2
 		}
 	}
 	last := begin
-	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *zone.Event) {
-		if e.Kind == zone.Joined || e.Kind == zone.Left {
+	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.Joined || e.Kind == engine.Left {
 			last = at
 		}
 	}
@@ -68,7 +68,7 @@ func (n *Net) diameter() (most int) {
 	for from := range min(g.count, 64) {
 		far := make([]int, g.count)
 		queue := []int{from}
-		var list []zone.Ref
+		var list []engine.Ref
 		for len(queue) > 0 {
 			i := queue[0]
 			queue = queue[1:]
@@ -137,9 +137,9 @@ func (m Measured) watched(ctx context.Context, first int, s *Slowness) (*Net, er
 	if err != nil {
 		return n, err
 	}
-	n.cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *zone.Event) {
+	n.cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *engine.Event) {
 		switch id, _ := n.nodeOf(e.ID); {
-		case e.Kind != zone.Left:
+		case e.Kind != engine.Left:
 		case int(id) < first:
 			s.Slow++
 		default:

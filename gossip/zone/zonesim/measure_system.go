@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -80,8 +80,8 @@ func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration,
 			sum, knowing = sum+last, knowing+1
 		}
 	}
-	n.cfg.Tell = func(at time.Duration, id sim.NodeID, e *zone.Event) {
-		if e.Kind == zone.AttributesChanged && int(id) < len(know) {
+	n.cfg.Tell = func(at time.Duration, id sim.NodeID, e *engine.Event) {
+		if e.Kind == engine.AttributesChanged && int(id) < len(know) {
 			look(at, id)
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"math/bits"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 )
 
 // message is a message on its way: of a zone, or between zones.
 type message struct {
-	zone     zone.Message
-	dispatch *zone.Dispatch
+	zone     engine.Message
+	dispatch *engine.Dispatch
 	sent     time.Duration // on the network's clock
 }
 

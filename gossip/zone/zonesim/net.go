@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -40,9 +41,9 @@ type Config struct {
 	// Check has every machine examined, now and then, and whoever hears listened to.
 	Check bool
 	// Tell is told all that nodes tell.
-	Tell func(at time.Duration, node sim.NodeID, e *zone.Event)
+	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
 	// Spy sees all messages of zones that machines send.
-	Spy func(from, to sim.NodeID, m *zone.Message, size int)
+	Spy func(from, to sim.NodeID, m *engine.Message, size int)
 }
 
 // Net is a network of zones. What is done to it through its methods is the truth that
@@ -51,7 +52,7 @@ type Net struct {
 	sim.Control // the network, with a truth that hears what is done
 
 	cfg      Config
-	filled   zone.Config
+	filled   engine.Config
 	groups   []*group   // the management zone first, if there is one
 	programs []*program // by node, of the latest life; nil before the first
 	stacks   []*stack   // likewise, with Config.Stacks
@@ -61,8 +62,8 @@ type Net struct {
 	beats    uint64 // bytes of heartbeats that machines sent
 	others   uint64 // bytes of all else
 
-	out zone.Output // of the latest step
-	msg zone.Message
+	out engine.Output // of the latest step
+	msg engine.Message
 	err error // of a boot
 
 	severed severing
@@ -79,7 +80,7 @@ func New(cfg Config) (*Net, error) {
 	filled := cfg.Zone
 	filled.Zone, filled.Self = "check", n.groups[0].ids[0]
 	var err error
-	if n.filled, err = filled.Filled(); err != nil {
+	if n.filled, err = filled.Engine().Filled(); err != nil {
 		return nil, err
 	}
 	if cfg.Stacks {
@@ -169,7 +170,7 @@ func (n *Net) group(id sim.NodeID) *group {
 func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
 
 // draw returns some members of a group, without one node.
-func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []zone.ID) {
+func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []engine.ID) {
 	others := g.count
 	if g.has(but) {
 		others--

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
 // program is a machine on a node.
 type program struct {
 	member
-	m     *zone.Machine
+	m     *engine.Machine
 	stub  *stub // nil for a whole zone
 	steps uint64
 
-	lies      []*zone.Lists // that the next step tells
+	lies      []*engine.Lists // that the next step tells
 	disagrees bool
 }
 
@@ -36,13 +37,13 @@ func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
 
 // begin makes the machine.
 func (p *program) begin(life sim.Life) (err error) {
-	cfg := p.net.config(life)
+	cfg := p.net.config(life).Engine()
 	cfg.Table = p.group.table
 	if p.group.base > 0 {
 		p.stub = newStub(p.group, &p.net.filled)
 		cfg.Bootstrap = p.stub.bootstrap()
 	}
-	if p.m, err = zone.New(cfg); err == nil && p.net.cfg.Check {
+	if p.m, err = engine.New(cfg); err == nil && p.net.cfg.Check {
 		p.heard.init(&p.member)
 	}
 	return err
@@ -76,7 +77,7 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 	if ok {
 		wake = p.m.Step(now, input, &n.out)
 	} else {
-		wake = p.m.Step(now, zone.Input{}, &n.out)
+		wake = p.m.Step(now, engine.Input{}, &n.out)
 	}
 	if p.stub != nil {
 		wake = p.stub.step(p, now, &in, wake)
@@ -98,29 +99,29 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 }
 
 // input is what the machine is stepped with; false if that is nothing but the time.
-func (p *program) input(now time.Duration, in *sim.Input[message]) (zone.Input, bool) {
+func (p *program) input(now time.Duration, in *sim.Input[message]) (engine.Input, bool) {
 	n := p.net
 	switch in.Kind {
 	case sim.Start:
 		n.incs[p.id]++
-		return zone.Input{Kind: zone.Join, Inc: n.incs[p.id]}, true
+		return engine.Input{Kind: engine.Join, Inc: n.incs[p.id]}, true
 	case sim.Message:
 		if in.Msg.dispatch != nil {
-			return zone.Input{Kind: zone.DispatchDelivered, Dispatch: in.Msg.dispatch}, true
+			return engine.Input{Kind: engine.DispatchDelivered, Dispatch: in.Msg.dispatch}, true
 		}
 		n.msg = in.Msg.zone
-		return zone.Input{Kind: zone.Delivered, Message: &n.msg, At: p.waited(now, in.Msg.sent)}, true
+		return engine.Input{Kind: engine.Delivered, Message: &n.msg, At: p.waited(now, in.Msg.sent)}, true
 	case sim.Refused:
 		if in.Msg.dispatch != nil {
-			return zone.Input{Kind: zone.DispatchFailed, To: n.group(in.From).self(in.From)}, true
+			return engine.Input{Kind: engine.DispatchFailed, To: n.group(in.From).self(in.From)}, true
 		}
-		return zone.Input{Kind: zone.Failed, Node: p.group.ref(in.From)}, true
+		return engine.Input{Kind: engine.Failed, Node: p.group.ref(in.From)}, true
 	case sim.Reset:
-		return zone.Input{Kind: zone.Down, Node: p.group.ref(in.From)}, true
+		return engine.Input{Kind: engine.Down, Node: p.group.ref(in.From)}, true
 	case sim.Command:
 		return p.command(in.Text)
 	}
-	return zone.Input{}, false
+	return engine.Input{}, false
 }
 
 // waited returns when the transport had a message, if it has waited here because this
@@ -133,21 +134,21 @@ func (p *program) waited(now, sent time.Duration) time.Duration {
 }
 
 // command obeys a verb of a scenario.
-func (p *program) command(text string) (zone.Input, bool) {
+func (p *program) command(text string) (engine.Input, bool) {
 	verb, rest, _ := strings.Cut(text, " ")
 	key, value, _ := strings.Cut(rest, " ")
 	count, _ := strconv.Atoi(key)
 	switch verb {
 	case "leave":
 		p.net.truth.silent(p.id)
-		return zone.Input{Kind: zone.Leave, Code: int32(count)}, true
+		return engine.Input{Kind: engine.Leave, Code: int32(count)}, true
 	case "set":
-		return zone.Input{Kind: zone.Set, Key: key, Value: []byte(value)}, true
+		return engine.Input{Kind: engine.Set, Key: key, Value: []byte(value)}, true
 	case "rm":
-		return zone.Input{Kind: zone.Delete, Key: key}, true
+		return engine.Input{Kind: engine.Delete, Key: key}, true
 	case "monitor":
 		p.net.truth.watches(p.id)
-		return zone.Input{Kind: zone.Set, Key: zone.MonitorKey}, true
+		return engine.Input{Kind: engine.Set, Key: engine.MonitorKey}, true
 	case "lose":
 		if p.stub != nil {
 			p.stub.losing = count
@@ -159,7 +160,7 @@ func (p *program) command(text string) (zone.Input, bool) {
 	default:
 		p.forge(verb, rest)
 	}
-	return zone.Input{}, false
+	return engine.Input{}, false
 }
 
 // send sends what is for the same zone.
@@ -193,8 +194,8 @@ func (p *program) send(out *sim.Output[message]) {
 }
 
 // count counts the bytes of a message.
-func (n *Net) count(m *zone.Message, size int) {
-	if m.Kind == zone.Heartbeat {
+func (n *Net) count(m *engine.Message, size int) {
+	if m.Kind == engine.Heartbeat {
 		n.beats += uint64(size)
 	} else {
 		n.others += uint64(size)

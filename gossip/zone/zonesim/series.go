@@ -3,7 +3,7 @@ package zonesim
 import (
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
@@ -59,7 +59,7 @@ func (n *Net) leastCensus() (least int) {
 }
 
 // Counters are those of all nodes' latest lives that tell of trouble.
-func (n *Net) Counters() (sum zone.Stats) {
+func (n *Net) Counters() (sum engine.Stats) {
 	for id := range n.cfg.Nodes {
 		if !n.began(sim.NodeID(id)) {
 			continue

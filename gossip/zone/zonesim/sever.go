@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -99,7 +99,7 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 		return fmt.Sprintf("supervisor %v does not know %s", supervisor, g.name)
 	}
 	if !reached {
-		if e.State == zone.Current {
+		if e.State == engine.Current {
 			return fmt.Sprintf("supervisor %v takes the entry of %s for current", supervisor, g.name)
 		}
 		return ""
@@ -107,7 +107,7 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 	d, _ := n.nodeOf(e.Delegate)
 	guard, _ := n.nodeOf(e.Supervisor)
 	switch {
-	case e.State != zone.Current:
+	case e.State != engine.Current:
 		return fmt.Sprintf("in the eyes of supervisor %v %s is %v", supervisor, g.name, e.State)
 	case !n.TakesPart(d) || !n.TakesPart(guard) || n.life(d).delegation().Activation != e.Activation:
 		return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s at %v", supervisor, d, g.name, guard)
@@ -135,11 +135,11 @@ func (n *Net) Kept(by sim.NodeSet) (bool, string) {
 }
 
 // entry is what a supervisor knows of a base zone.
-func (n *Net) entry(supervisor sim.NodeID, g *group) (zone.CensusEntry, bool) {
+func (n *Net) entry(supervisor sim.NodeID, g *group) (engine.CensusEntry, bool) {
 	for _, e := range n.life(supervisor).census() {
 		if e.Zone == g.name {
 			return e, true
 		}
 	}
-	return zone.CensusEntry{}, false
+	return engine.CensusEntry{}, false
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
@@ -22,8 +23,8 @@ type stack struct {
 	due   bool // the agent is compared with what was heard
 	tries int
 
-	latest zone.AgentStatus // as of taken
-	view   map[int]zone.Version
+	latest zone.Status // as of taken
+	view   map[int]engine.Version
 	taken  time.Duration
 }
 
@@ -48,7 +49,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	if k.agent, err = zone.Start(k.lnet.Table, zone.AgentConfig{Config: n.config(h.Life())}); err != nil {
+	if k.agent, err = zone.New(k.lnet.Table, n.config(h.Life())); err != nil {
 		return err
 	}
 	if n.cfg.Check {
@@ -78,7 +79,7 @@ func (k *stack) command(text string) {
 		_ = k.agent.Delete(key)
 	case "monitor":
 		k.net.truth.watches(k.id)
-		_ = k.agent.Set(zone.MonitorKey, nil)
+		_ = k.agent.Set(engine.MonitorKey, nil)
 	default:
 		if forges(verb) {
 			k.net.failed(fmt.Errorf("zonesim: %s is for machines: run it with --on machines", verb))
@@ -87,7 +88,7 @@ func (k *stack) command(text string) {
 }
 
 // told is the agent's watcher.
-func (k *stack) told(e zone.Event) {
+func (k *stack) told(e engine.Event) {
 	k.net.told(&k.member, &e)
 	if k.net.cfg.Check && !k.due {
 		k.due, k.tries = true, 0
@@ -108,23 +109,23 @@ func (k *stack) examine() {
 }
 
 // status is the agent's, asked for once at an instant.
-func (k *stack) status() *zone.AgentStatus {
+func (k *stack) status() *zone.Status {
 	if now := k.net.Now(); now != k.taken {
 		k.latest, k.taken, k.view = k.agent.Status(), now, nil
 	}
 	return &k.latest
 }
 
-func (k *stack) size() int                         { return k.status().Members }
-func (k *stack) hash() uint64                      { return k.status().Hash }
-func (k *stack) tables() uint64                    { return k.status().Tables }
-func (k *stack) census() []zone.CensusEntry        { return k.agent.Census() }
-func (k *stack) delegation() zone.DelegationStatus { return k.status().Delegation }
-func (k *stack) stats() zone.Stats                 { return k.status().Stats }
+func (k *stack) size() int                           { return k.status().Members }
+func (k *stack) hash() uint64                        { return k.status().Hash }
+func (k *stack) tables() uint64                      { return k.status().Tables }
+func (k *stack) census() []engine.CensusEntry        { return k.agent.Census() }
+func (k *stack) delegation() engine.DelegationStatus { return k.status().Delegation }
+func (k *stack) stats() engine.Stats                 { return k.status().Stats }
 
-func (k *stack) has(i int) (zone.Version, bool) {
+func (k *stack) has(i int) (engine.Version, bool) {
 	if k.status(); k.view == nil {
-		k.view = make(map[int]zone.Version)
+		k.view = make(map[int]engine.Version)
 		for _, m := range k.agent.Members() {
 			if id, ok := k.net.nodeOf(m.ID); ok {
 				k.view[int(id-k.group.first)] = m.Version
@@ -135,7 +136,7 @@ func (k *stack) has(i int) (zone.Version, bool) {
 	return v, ok
 }
 
-func (k *stack) attributes(i int) []zone.Attribute {
+func (k *stack) attributes(i int) []engine.Attribute {
 	list, _ := k.agent.Attributes(k.group.ids[i])
 	return list
 }

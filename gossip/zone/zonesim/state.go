@@ -3,12 +3,12 @@ package zonesim
 import (
 	"fmt"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
 // Machine is the machine of a node's latest life; nil before the first, and with stacks.
-func (n *Net) Machine(id sim.NodeID) *zone.Machine {
+func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	if p := n.programs[id]; p != nil {
 		return p.m
 	}
@@ -184,7 +184,7 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 		switch want := sizes[e.Zone]; {
 		case want == 0: // nobody is left to say so
 			continue
-		case e.State != zone.Current:
+		case e.State != engine.Current:
 			return fmt.Sprintf("in the eyes of supervisor %v %s is %v", id, e.Zone, e.State)
 		case e.Size != want:
 			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)

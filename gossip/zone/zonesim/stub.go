@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/machine"
 )
@@ -32,7 +32,7 @@ type stub struct {
 	linked  []int // members that the delegate has links with
 	losing  int   // are to die in this step
 	dead    []int32
-	queue   []zone.Message // for the delegate
+	queue   []engine.Message // for the delegate
 }
 
 // newStubGroup makes a zone of which only the active delegate is a node: the member that
@@ -52,14 +52,14 @@ func newStubGroup(name string, node sim.NodeID, base, members int) (*group, erro
 	return g, nil
 }
 
-func newStub(g *group, cfg *zone.Config) *stub {
+func newStub(g *group, cfg *engine.Config) *stub {
 	s := &stub{g: g, tau: cfg.Aggregation, theta: cfg.Threshold, present: make([]bool, len(g.ids)), incs: make([]uint64, len(g.ids)), tick: machine.Never}
 	s.began, s.count, s.present[g.best] = never, 1, true
 	return s
 }
 
 // bootstrap are members to begin with.
-func (s *stub) bootstrap() []zone.ID {
+func (s *stub) bootstrap() []engine.ID {
 	k := 0
 	if s.g.best == 0 {
 		k++
@@ -90,7 +90,7 @@ func (s *stub) step(p *program, now time.Duration, in *sim.Input[message], wake 
 		}
 		m := s.queue[0]
 		s.queue = s.queue[1:]
-		wake = p.m.Step(now, zone.Input{Kind: zone.Delivered, Message: &m}, out)
+		wake = p.m.Step(now, engine.Input{Kind: engine.Delivered, Message: &m}, out)
 	}
 	s.queue = nil
 	return max(min(wake, s.tick), now+1)
@@ -111,14 +111,14 @@ func (s *stub) expire(now time.Duration) {
 	if len(s.joined) == 0 || len(s.linked) == 0 {
 		return
 	}
-	list := make([]zone.Member, 0, len(s.joined))
+	list := make([]engine.Member, 0, len(s.joined))
 	for _, i := range s.joined {
 		if s.present[i] {
-			list = append(list, zone.Member{Node: s.g.refs[i], Version: s.version(int(i))})
+			list = append(list, engine.Member{Node: s.g.refs[i], Version: s.version(int(i))})
 		}
 	}
 	s.joined = s.joined[:0]
-	s.say(s.linked[0], zone.Message{Kind: zone.Update, Lists: &zone.Lists{Alive: list}})
+	s.say(s.linked[0], engine.Message{Kind: engine.Update, Lists: &engine.Lists{Alive: list}})
 }
 
 // join begins a life of a member.
@@ -132,7 +132,7 @@ func (s *stub) join(i int) {
 	s.joined = append(s.joined, int32(i))
 }
 
-func (s *stub) version(i int) zone.Version { return zone.Version{Inc: s.incs[i], Minor: 1} }
+func (s *stub) version(i int) engine.Version { return engine.Version{Inc: s.incs[i], Minor: 1} }
 
 // gain has members that died start again.
 func (s *stub) gain(count int) {
@@ -156,8 +156,8 @@ func (s *stub) lose(count int) {
 		count--
 		for k := range s.theta {
 			reporter := s.other(i, k)
-			s.say(reporter, zone.Message{Kind: zone.Notice, Lists: &zone.Lists{
-				Suspicions: []zone.Suspicion{{Reporter: s.g.refs[reporter], Suspect: s.g.refs[i], Version: s.version(i)}},
+			s.say(reporter, engine.Message{Kind: engine.Notice, Lists: &engine.Lists{
+				Suspicions: []engine.Suspicion{{Reporter: s.g.refs[reporter], Suspect: s.g.refs[i], Version: s.version(i)}},
 			}})
 		}
 	}
@@ -175,28 +175,28 @@ func (s *stub) other(i, k int) int {
 }
 
 // say queues a message of a member for the delegate.
-func (s *stub) say(from int, m zone.Message) {
+func (s *stub) say(from int, m engine.Message) {
 	m.From, m.Version = s.g.refs[from], s.version(from)
 	s.queue = append(s.queue, m)
 }
 
 // answer answers the delegate for a member that is present.
-func (s *stub) answer(send *zone.Send) {
+func (s *stub) answer(send *engine.Send) {
 	to := s.g.at(send.To)
 	if to < 0 || !s.present[to] {
 		return
 	}
 	switch m := &send.Message; m.Kind {
-	case zone.DiscoveryRequest:
-		s.say(to, zone.Message{Kind: zone.DiscoveryReply, Flags: m.Flags & zone.Healing})
-	case zone.LinkRequest:
+	case engine.DiscoveryRequest:
+		s.say(to, engine.Message{Kind: engine.DiscoveryReply, Flags: m.Flags & engine.Healing})
+	case engine.LinkRequest:
 		if !slices.Contains(s.linked, to) {
 			s.linked = append(s.linked, to)
 		}
-		s.say(to, zone.Message{Kind: zone.LinkAccept})
-	case zone.LinkDrop:
+		s.say(to, engine.Message{Kind: engine.LinkAccept})
+	case engine.LinkDrop:
 		s.linked = slices.DeleteFunc(s.linked, func(i int) bool { return i == to })
-	case zone.Heartbeat:
-		s.say(to, zone.Message{Kind: zone.Heartbeat, Hash: m.Hash, Tables: m.Tables})
+	case engine.Heartbeat:
+		s.say(to, engine.Message{Kind: engine.Heartbeat, Hash: m.Hash, Tables: m.Tables})
 	}
 }

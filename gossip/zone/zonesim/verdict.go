@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 )
 
@@ -34,7 +34,7 @@ type Verdict struct {
 func (n *Net) Verdict() Verdict { return n.verdict }
 
 // told judges an event.
-func (n *Net) told(p *member, e *zone.Event) {
+func (n *Net) told(p *member, e *engine.Event) {
 	if n.cfg.Tell != nil {
 		n.cfg.Tell(n.Now(), p.id, e)
 	}
@@ -42,17 +42,17 @@ func (n *Net) told(p *member, e *zone.Event) {
 		p.heard.hear(e)
 	}
 	switch v := &n.verdict; e.Kind {
-	case zone.Joined:
+	case engine.Joined:
 		v.Joins++
-	case zone.Refuted:
+	case engine.Refuted:
 		n.incs[p.id] = max(n.incs[p.id], e.Version.Inc)
 		v.Refuted++
-	case zone.Doubted:
+	case engine.Doubted:
 		n.noticed(p, e)
-	case zone.Left:
+	case engine.Left:
 		v.Leaves++
 		n.noticed(p, e)
-		if e.Cause == zone.Dead || e.Cause == zone.Corrected {
+		if e.Cause == engine.Dead || e.Cause == engine.Corrected {
 			v.Removals++
 			n.removed(p, e)
 		}
@@ -60,7 +60,7 @@ func (n *Net) told(p *member, e *zone.Event) {
 }
 
 // removed judges that a node was removed which did not say goodbye.
-func (n *Net) removed(p *member, e *zone.Event) {
+func (n *Net) removed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 {
 		return
@@ -79,7 +79,7 @@ func (n *Net) removed(p *member, e *zone.Event) {
 }
 
 // noticed notes when a monitor is told of a node that is down for the first time.
-func (n *Net) noticed(p *member, e *zone.Event) {
+func (n *Net) noticed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 || !n.truth.nodes[p.id].monitor {
 		return
@@ -121,8 +121,8 @@ func (l *listener) init(p *member) {
 	l.incs[p.self()], l.count = p.net.incs[p.id]+1, 1
 }
 
-func (l *listener) hear(e *zone.Event) {
-	if e.Kind != zone.Joined && e.Kind != zone.Left && e.Kind != zone.Refuted {
+func (l *listener) hear(e *engine.Event) {
+	if e.Kind != engine.Joined && e.Kind != engine.Left && e.Kind != engine.Refuted {
 		return
 	}
 	i := l.p.about(e)
@@ -132,12 +132,12 @@ func (l *listener) hear(e *zone.Event) {
 	was := l.incs[i]
 	l.change = true
 	switch {
-	case e.Kind == zone.Refuted:
+	case e.Kind == engine.Refuted:
 		l.incs[i] = e.Version.Inc
-	case e.Kind == zone.Joined && was == 0:
+	case e.Kind == engine.Joined && was == 0:
 		l.incs[i] = e.Version.Inc
 		l.count++
-	case e.Kind == zone.Left && was == e.Version.Inc:
+	case e.Kind == engine.Left && was == e.Version.Inc:
 		l.incs[i] = 0
 		l.count--
 	default:

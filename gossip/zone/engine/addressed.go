@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// AddressedInput is an [Input] that names nodes by their ids: what stands for a node may
+// stand for another one when the input is processed.
+type AddressedInput struct {
+	Input
+	About ID
+	Sent  uint64 // AddressedOutput.Step of the message that failed; 0: of none
+}
+
+// AddressedOutput is what a step wants done, with the addresses of those it is about.
+type AddressedOutput struct {
+	Output
+	Step        uint64   // number of the step
+	To          []Target // of Sends
+	Across      []Target // of Dispatches
+	Connections []Connection
+}
+
+// Target is where a message goes.
+type Target struct {
+	ID     ID // invalid: no more than the NID is known
+	NID    nid.NID
+	Across bool // to another zone
+}
+
+// Connection says whether the connection with a node matters from now on.
+type Connection struct {
+	To      Target
+	Matters bool
+}
+
+// Reset empties e and keeps its memory.
+func (e *AddressedOutput) Reset() {
+	e.Output.Reset()
+	e.To, e.Across, e.Connections = e.To[:0], e.Across[:0], e.Connections[:0]
+}
+
+// Addressed steps a [Machine] that has a table to itself, by ids and addresses instead of
+// refs: only the owner of the table can tell what stands for what.
+type Addressed struct {
+	m          *Machine
+	nets       []nid.Net // of this node
+	step       uint64
+	targets    []Target // by Ref
+	told       map[ID]uint64
+	supervisor ID // whose connection matters
+}
+
+// NewAddressed returns a machine with addresses, for a node on some networks.
+func NewAddressed(m *Machine, nets []nid.Net) *Addressed {
+	return &Addressed{m: m, nets: nets, told: make(map[ID]uint64)}
+}
+
+// Steps is the number of the last step.
+func (s *Addressed) Steps() uint64 { return s.step }
+
+// Step implements machine.Machine.
+func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOutput) time.Duration {
+	s.step++
+	out.Step = s.step
+	if s.old(&in) {
+		in = AddressedInput{}
+	}
+	if in.About.IsValid() {
+		in.Node, in.To = s.m.cfg.Table.Lookup(in.About), in.About
+	}
+	if in.Kind == Leave && s.m.life == joined {
+		s.forget(out)
+	}
+	wake := s.m.Step(now, in.Input, &out.Output)
+	for i := range out.Sends {
+		send := &out.Sends[i]
+		t := Target{NID: send.NID}
+		if send.To != 0 {
+			t = s.target(send.To)
+		}
+		out.To = append(out.To, t)
+	}
+	for i := range out.Dispatches {
+		out.Across = append(out.Across, s.abroad(out.Dispatches[i].To))
+	}
+	s.connections(out)
+	return wake
+}
+
+// forget tells that all others are gone: a node that left knows of nobody, and in its
+// next life they join again (MS-9).
+func (s *Addressed) forget(out *AddressedOutput) {
+	s.m.Each(func(p Ref, v Version) {
+		if p != s.m.self {
+			out.Events = append(out.Events, Event{Kind: Left, Cause: Parted, Node: p, ID: s.m.cfg.Table.ID(p), Version: s.m.LastAnnounced(p, v)})
+		}
+	})
+}
+
+// maxTold bounds the failures that are remembered.
+const maxTold = 4096
+
+// old reports whether an input tells of a failure before one that was told. When a
+// connection ends all that waited on it fails, but that is one loss, after which a
+// new connection has to fail as well (MS-A30).
+func (s *Addressed) old(in *AddressedInput) bool {
+	switch {
+	case in.Kind != Down && in.Kind != Failed && in.Kind != DispatchFailed || in.Local:
+		return false
+	case in.Sent > 0 && in.Sent <= s.told[in.About]:
+		return true
+	}
+	if len(s.told) >= maxTold {
+		clear(s.told)
+	}
+	s.told[in.About] = s.step - 1 // what is sent by this step comes after it
+	return false
+}
+
+// connections says which connections matter: those of links, and that with the
+// supervisor of a delegate.
+func (s *Addressed) connections(out *AddressedOutput) {
+	for _, list := range [][]Ref{out.Watch, out.Ignore} {
+		for _, p := range list {
+			t := s.target(p)
+			if !slices.ContainsFunc(out.Connections, func(c Connection) bool { return c.To == t }) {
+				out.Connections = append(out.Connections, Connection{t, s.m.life == joined && s.m.links.get(p) != nil})
+			}
+		}
+	}
+	var chosen ID
+	if s.m.delegate != nil && s.m.life == joined {
+		chosen = s.m.delegate.chosen
+	}
+	if chosen != s.supervisor {
+		if s.supervisor.IsValid() {
+			out.Connections = append(out.Connections, Connection{s.abroad(s.supervisor), false})
+		}
+		if chosen.IsValid() {
+			out.Connections = append(out.Connections, Connection{s.abroad(chosen), true})
+		}
+		s.supervisor = chosen
+	}
+}
+
+// target returns where a node of the zone is reached.
+func (s *Addressed) target(p Ref) Target {
+	for int(p) >= len(s.targets) {
+		s.targets = append(s.targets, Target{})
+	}
+	if t, id := &s.targets[p], s.m.cfg.Table.ID(p); t.ID != id {
+		*t = Target{ID: id, NID: s.reach(id)}
+	}
+	return s.targets[p]
+}
+
+func (s *Addressed) abroad(id ID) Target { return Target{ID: id, NID: s.reach(id), Across: true} }
+
+// reach returns the first NID of a node that is on a network of this one.
+func (s *Addressed) reach(id ID) nid.NID {
+	endpoints := id.Endpoints()
+	for _, e := range endpoints {
+		if slices.Contains(s.nets, e.Net()) {
+			return e
+		}
+	}
+	if len(endpoints) == 0 {
+		return nid.NID{}
+	}
+	return endpoints[0] // there may be a route
+}

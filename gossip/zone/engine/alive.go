@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"math"
+	"time"
+)
+
+// What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
+
+// processAlive takes note that a node has a version (Alg. 1, line 1).
+func (m *Machine) processAlive(p Ref, v Version) {
+	if p == m.self {
+		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another life, or forged
+			m.stats.Clashes++
+			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
+			m.refute(v)
+		}
+		return
+	}
+	if !m.plausible(v) {
+		m.tooFarAhead(p, v)
+		return
+	}
+	switch e := m.view.at(p); {
+	case e.state == inView && e.version().Less(v):
+		m.renew(p, e, v)
+	case e.state == inHistory && !e.version().Less(v): // stale (MS-14, MS-41)
+		m.stats.Stale++
+	case e.state != inView:
+		m.enter(p, e, v)
+	}
+}
+
+// maxSkew is how far the clocks of nodes may differ, in the unit of incarnations, so that
+// each can refute all that others believe of it.
+const maxSkew = 1 << 32
+
+// plausible reports whether another node can have a version, and refute it (MS-A2).
+func (m *Machine) plausible(v Version) bool { return m.within(v, 0) }
+
+// within reports whether a version is ahead of the clock by Config.Ahead and a skew at
+// most. The own incarnation counts only if the clock was set back since: others can raise
+// it, and could lead it step by step to the highest one.
+func (m *Machine) within(v Version, skew uint64) bool {
+	base := m.cfg.Wall + uint64(max(m.now-m.began, 0))
+	if m.born > base+m.cfg.Ahead+2*maxSkew {
+		base = m.born
+	}
+	return v.IsValid() && v.Inc < MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
+}
+
+// farAheadInterval is how often a version that is too far ahead is told.
+const farAheadInterval = time.Minute
+
+// tooFarAhead counts a version of a node that is not believed, and tells of it.
+func (m *Machine) tooFarAhead(p Ref, v Version) {
+	if m.stats.TooFarAhead++; m.now >= m.farAhead {
+		m.farAhead = m.now + farAheadInterval
+		m.tell(Event{Kind: FarAhead, Node: p, Version: v})
+	}
+}
+
+// enter puts a node into the view (Alg. 1, lines 2 and 3).
+func (m *Machine) enter(p Ref, e entry, v Version) {
+	if m.view.members >= m.cfg.MaxMembers {
+		m.stats.ViewFull++
+		return
+	}
+	if e.state == inHistory {
+		delete(m.history.of, p)
+		m.attributes.want(m, p) // its attributes went with it (MS-A18)
+	}
+	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.delta.alive(m, p)
+	m.joins(p, v)
+}
+
+// joins tells of a node that is new in the view (NOTIFY-JOIN).
+func (m *Machine) joins(p Ref, v Version) {
+	m.tell(Event{Kind: Joined, Node: p, Version: v})
+	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a name with two sets of endpoints
+		m.stats.Clashes++
+		m.tell(Event{Kind: Clash, Node: p, Version: v})
+	}
+	m.topology.changed(m)
+	m.attributes.joined(m, p)
+	if m.delegate != nil {
+		m.delegate.memberJoined(m, p, v)
+	}
+}
+
+// leaves is told that a member is in the view no more, or not in this life.
+func (m *Machine) leaves(p Ref, v Version) {
+	delete(m.announced, p)
+	delete(m.filings, p)
+	if m.cfg.Supervisor {
+		m.supervisor.memberLeft(m, p)
+	}
+	m.attributes.drop(m, p)
+	if m.delegate != nil {
+		m.delegate.memberLeft(m, p, v)
+	}
+}
+
+// renew raises the version of a member (Alg. 1, lines 4 to 9).
+func (m *Machine) renew(p Ref, e entry, v Version) {
+	if len(m.suspicions.on(p)) > 0 {
+		m.delta.refutation(m, p)
+	} else {
+		m.delta.alive(m, p)
+	}
+	m.suspicions.refuted(p, v)
+	m.raise(p, e, v)
+}
+
+// raise is renew without telling others.
+func (m *Machine) raise(p Ref, e entry, v Version) {
+	if e.inc == v.Inc { // no notification (MS-44, MS-A6)
+		m.announce(p, e.minor)
+		m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+		return
+	}
+	m.tell(Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: Restarted})
+	m.leaves(p, e.version())
+	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.joins(p, v)
+}
+
+// announce remembers which minor number listeners know of a node, now that the
+// view has another one.
+func (m *Machine) announce(p Ref, minor uint32) {
+	if _, ok := m.announced[p]; ok {
+		return
+	}
+	if m.announced == nil {
+		m.announced = make(map[Ref]uint32)
+	}
+	m.announced[p] = minor
+}
+
+// LastAnnounced returns the version of a node that listeners know (MS-A5).
+func (m *Machine) LastAnnounced(p Ref, v Version) Version {
+	if minor, ok := m.announced[p]; ok {
+		v.Minor = minor
+	}
+	return v
+}
+
+// processLeave takes note of a goodbye (Alg. 1, line 10).
+func (m *Machine) processLeave(d *Departure) {
+	p, v := d.Node, d.Version
+	if p == m.self { // it is not ours (MS-A3)
+		m.accused(v)
+		return
+	}
+	if !m.plausible(v) {
+		m.tooFarAhead(p, v)
+		return
+	}
+	switch e := m.view.at(p); {
+	case e.state == inView && !v.Less(e.version()): // in-view leave
+		m.remove(p, v, Said, d.Code)
+		m.delta.leave(m, d)
+	case e.state == inHistory && e.version().Less(v): // out-of-view leave
+		m.bury(p, v, farewell{cause: Said, code: d.Code})
+		m.delta.leave(m, d)
+	case e.state == unknown: // it overtook the Alive: there must be no ghost (MS-A4)
+		m.stranger(p, v, d.Code)
+		m.delta.leave(m, d)
+	}
+}
+
+// CodeRemoved is the exit code of a node that an administrator removed.
+const CodeRemoved = math.MinInt32
+
+// removeMember says goodbye in the name of a member. If it lives it refutes that, and is
+// back at once (MS-A3).
+func (m *Machine) removeMember(p Ref) {
+	if e := m.view.at(p); p != m.self && e.state == inView {
+		m.processLeave(&Departure{Node: p, Version: e.version(), Code: CodeRemoved})
+	}
+}
+
+// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9.
+func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
+	e := m.view.at(p)
+	f := farewell{cause: cause, code: code}
+	if cause == Dead {
+		f.by = m.witnesses(p)
+	}
+	m.suspicions.forget(p)
+	m.bury(p, newer(v, e.version()), f)
+	m.tell(Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: cause, Code: code})
+	m.leaves(p, e.version())
+	m.unlink(p, cause)
+	m.topology.changed(m)
+}
+
+// accused is what a node does about a suspicion on itself, or a goodbye in its
+// name: it says that it is alive in a newer version (Alg. 1, line 17). What is older
+// than its version was refuted already (MS-A2).
+func (m *Machine) accused(v Version) {
+	if v.Less(m.ver) {
+		m.stats.Refuted++
+		return
+	}
+	m.refute(v)
+}
+
+// refute raises the own version above another one, also above what others believe whose
+// clocks are a little ahead.
+func (m *Machine) refute(v Version) {
+	if v.Inc > m.ver.Inc && !m.within(v, maxSkew) {
+		m.tooFarAhead(m.self, v)
+		return
+	}
+	if next := v.next(); v.Inc > m.ver.Inc {
+		m.setVersion(Version{v.Inc + 1, 1})
+	} else {
+		m.setVersion(next)
+	}
+	m.delta.refutation(m, m.self)
+	m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
+}
+
+// setVersion raises the own version and has all hear of it.
+func (m *Machine) setVersion(v Version) {
+	if v.Inc != m.ver.Inc {
+		m.attributes.renumber(m, v.Inc)
+		m.out.Incarnation = v.Inc
+	}
+	m.ver = v
+	m.view.set(m.self, entry{inc: v.Inc, minor: v.Minor, state: inView})
+	m.delta.alive(m, m.self)
+}
+
+// bump raises the own minor number (MS-19, MS-A7).
+func (m *Machine) bump() {
+	was := m.ver
+	m.setVersion(was.next())
+	if m.ver.Inc != was.Inc { // there were no more minor numbers
+		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import "slices"
+
+// maxGoodbyes bounds the goodbyes that a repair repeats.
+const maxGoodbyes = 64
+
+// sendBase sends the whole view and all suspicions (MS-53), for a repair with the
+// history and the latest goodbyes, whose codes are not in it.
+func (m *Machine) sendBase(l *link, flags Flags) {
+	failures, silences := m.suspicions.all()
+	lists := &Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
+	if flags&Repair != 0 {
+		lists.Leaves = m.goodbyes()
+	}
+	m.send(l.node, Message{Kind: Base, Flags: flags, Lists: lists})
+}
+
+// goodbyes returns those who said goodbye and did not come back, the latest first.
+func (m *Machine) goodbyes() []Departure {
+	var list []Departure
+	for _, d := range slices.Backward(m.history.list) {
+		e := m.view.at(d.ref)
+		if !e.orderly || !m.history.current(d) || !m.cfg.Table.ID(d.ref).IsValid() {
+			continue
+		}
+		list = append(list, Departure{d.ref, e.version(), m.history.of[d.ref].code})
+		if len(list) == maxGoodbyes {
+			break
+		}
+	}
+	return list
+}
+
+// learn processes what a message says of nodes: goodbyes, then the living, then
+// suspicions, which avoids needless notifications (MS-57). What was removed elsewhere
+// comes before the living: it is older (MS-A9).
+func (m *Machine) learn(msg *Message, held func(Ref)) {
+	l := msg.Lists
+	if l == nil {
+		return
+	}
+	for i := range l.Leaves {
+		m.processLeave(&l.Leaves[i])
+	}
+	if msg.Flags&Repair != 0 {
+		m.correct(l)
+	}
+	for i := range l.Alive {
+		m.alive(l.Alive[i].Node, l.Alive[i].Version, held)
+	}
+	if l.View != nil {
+		m.merge(l.View, held)
+	}
+	m.accusations(l.Suspicions, false)
+	m.accusations(l.Silences, true)
+}
+
+// accusations processes suspicions of others.
+func (m *Machine) accusations(list []Suspicion, silent bool) {
+	for i := range list {
+		if s := &list[i]; s.Reporter != m.self { // an echo at best
+			m.processSuspicion(s, silent)
+		}
+	}
+}
+
+// alive is processAlive, and tells held, if there is one, of a node that is in the
+// history with a version that is not older.
+func (m *Machine) alive(p Ref, v Version, held func(Ref)) {
+	if held != nil {
+		if e := m.view.at(p); e.state == inHistory && !e.version().Less(v) {
+			held(p)
+		}
+	}
+	m.processAlive(p, v)
+}
+
+// merge takes over a view. Pages that both have are equal.
+func (m *Machine) merge(s *Snapshot, held func(Ref)) {
+	for i, p := range s.pages {
+		if p == nil || p == m.view.pageAt(i) {
+			continue
+		}
+		for j := range p.entries {
+			if e := &p.entries[j]; e.state == inView {
+				m.alive(Ref(i*pageSize+j), e.version(), held)
+			}
+		}
+	}
+	m.view.adopt(s)
+}
+
+// correct removes members that a neighbour removed before (MS-A9, R), unless they refute
+// that: the neighbour may be of the other side of a partition that has ended. It does not
+// know why: that one said goodbye is never learned of this way (MS-A33).
+func (m *Machine) correct(l *Lists) {
+	each := func(p Ref, v Version) {
+		switch e := m.view.at(p); {
+		case p == m.self:
+			m.accused(v)
+		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
+			m.summon(p, v, true)
+		}
+	}
+	for i := range l.Removed {
+		each(l.Removed[i].Node, l.Removed[i].Version)
+	}
+	if l.View != nil {
+		l.View.each(inHistory, each)
+	}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestForgedReports: those who suspect everybody are remembered within bounds, and
+// nobody files in the name of another node to that node itself (MS-36, MS-A1).
+func TestForgedReports(t *testing.T) {
+	s := acquainted(t, 400, Config{Threshold: 3, Successors: 3})
+	for by := 1; by < 400; by++ {
+		var all []Suspicion
+		for i := 1; i < 400; i++ {
+			all = append(all, Suspicion{s.ref[by], s.ref[i], v(7, 3)})
+		}
+		s.update(Lists{Suspicions: all})
+	}
+	most := (reportsPerMember+s.m.mostReports())*s.m.Len() + minReports
+	if s.m.suspicions.total > most || s.m.stats.TooManyReports == 0 {
+		t.Errorf("%d reports, at most %d wanted; %d refused", s.m.suspicions.total, most, s.m.stats.TooManyReports)
+	}
+	one := acquainted(t, 30, Config{})
+	for i := 2; i < 30; i++ {
+		one.update(Lists{Suspicions: []Suspicion{{one.ref[0], one.ref[i], v(7, 3)}, {one.ref[1], one.ref[i], v(7, 3)}}})
+	}
+	if one.m.Len() < 16 || one.m.suspicions.open[one.m.self] != 0 {
+		t.Errorf("%d members, %d reports in the name of this node", one.m.Len(), one.m.suspicions.open[one.m.self])
+	}
+}
+
+// TestRefusedForEver: a peer that removes this node whatever it says, or can not take it
+// in, is asked rarely, and not suspected (MS-A12).
+func TestRefusedForEver(t *testing.T) {
+	for _, answer := range []Message{
+		{Kind: LinkRefuse, Reason: Removed, AboutVersion: v(10, 1)},
+		{Kind: LinkRefuse, Reason: Busy},
+	} {
+		s := newSolo(t, 2, Config{})
+		s.alive(1, v(7, 1))
+		asked := 0
+		for range 12_000 { // a minute
+			requests := s.count(LinkRequest)
+			for range requests {
+				asked++
+				s.hear(1, v(7, 1), answer)
+				asked += s.count(LinkRequest)
+			}
+			s.now += 5 * time.Millisecond
+			s.step(Input{})
+		}
+		if asked < 3 || asked > 12 || s.m.stats.Filed > 0 || s.m.ver.Minor > 2 {
+			t.Errorf("%v: asked %d times in a minute, filed %d, version %v", answer.Reason, asked, s.m.stats.Filed, s.m.ver)
+		}
+	}
+}
+
+// TestNoRoom: who does not fit the view is told that, and what wants no link has none.
+func TestNoRoom(t *testing.T) {
+	s := acquainted(t, 4, Config{MaxMembers: 4})
+	r, err := s.m.cfg.Table.Add(testID(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ref = append(s.ref, r)
+	s.hear(4, v(7, 1), Message{Kind: LinkRequest, Roles: Successor})
+	if s.m.stats.ViewFull == 0 || len(s.out.Sends) != 1 || s.out.Sends[0].Message.Reason != Busy {
+		t.Errorf("%d left out, sent %+v", s.m.stats.ViewFull, s.out.Sends)
+	}
+	s.hear(1, v(7, 3), Message{Kind: LinkRequest})
+	if s.m.links.get(s.ref[1]) != nil && s.m.links.get(s.ref[1]).mine == 0 {
+		t.Error("there is a link that nobody wants")
+	}
+}
+
+// TestBoundedAnswers: who asks for all there is again and again gets it once a heartbeat
+// (MS-A9), and who names the same nodes again and again has them asked once (MS-A7).
+func TestBoundedAnswers(t *testing.T) {
+	s := acquainted(t, 40, Config{})
+	s.link(1, v(7, 3))
+	sent := 0
+	for range 100 {
+		s.hear(1, v(7, 3), Message{Kind: Base, Flags: Repair | Ask, Lists: &Lists{}})
+		sent += s.count(Base)
+	}
+	if sent != 1 {
+		t.Errorf("%d answers at once", sent)
+	}
+	var there []Member
+	for i := 2; i < 40; i++ {
+		there = append(there, Member{s.ref[i], v(7, 3)})
+		s.removed(i, v(7, 3))
+	}
+	for range 50 {
+		s.hear(1, v(7, 3), Message{Kind: DiscoveryReply, Flags: Healing | Third, Lists: &Lists{Alive: there}})
+	}
+	if n := len(s.m.discovery.healing); n == 0 || n > 38 {
+		t.Errorf("%d are to be asked", n)
+	}
+}
+
+// TestWaitingOffers: offers of attributes of nodes that never come make room for others
+// (MS-A18).
+func TestWaitingOffers(t *testing.T) {
+	s := newSolo(t, maxWaiting+20, Config{})
+	s.link(1, v(7, 1))
+	for i := 2; i < maxWaiting+12; i++ {
+		s.hear(1, v(7, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{s.ref[i], 7, 1}}}})
+	}
+	if n := len(s.m.attributes.waiting); n != maxWaiting || s.m.stats.WaitingFull != 10 {
+		t.Errorf("%d wait, %d left out", n, s.m.stats.WaitingFull)
+	}
+	s.alive(maxWaiting+11, v(7, 1))
+	if s.count(AttributeRequest) != 1 {
+		t.Error("the newest offer was not kept")
+	}
+}
+
+// TestHighestIncarnation: nobody is believed to have an incarnation that he could not
+// refute (MS-A2).
+func TestHighestIncarnation(t *testing.T) {
+	s := acquainted(t, 4, Config{Wall: MaxIncarnation - 5})
+	s.alive(2, v(MaxIncarnation, 1))
+	s.is(2, inView, v(7, 3))
+	s.suspicion(1, 0, v(MaxIncarnation, 1))
+	s.suspicion(1, 0, v(MaxIncarnation-1, 1<<32-1))
+	if !s.m.ver.IsValid() {
+		t.Errorf("version %v", s.m.ver)
+	}
+	if err := (&Config{Zone: "z", Self: testID(0), Ahead: 1 << 63}); func() error { _, e := err.Filled(); return e }() == nil {
+		t.Error("incarnations can be ahead of the clock by more than there are")
+	}
+}
+
+// TestStrangerHeard: a message of a node of which no more than its short form is known,
+// and that it left, is answered to where it came from (MS-52).
+func TestStrangerHeard(t *testing.T) {
+	s := newSolo(t, 2, Config{Wire: true})
+	other := codec{table: NewTable(9), zone: s.m.codec.zone, most: maxPayload}
+	stranger, err := other.table.Add(testID(77))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.m.cfg.Table.addShort(testID(77).Position().short())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.update(Lists{Leaves: []Departure{{r, v(7, 1), 0}}})
+	for _, msg := range []Message{
+		{Kind: Heartbeat},
+		{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{stranger, 7, 1}}}},
+	} {
+		msg.From, msg.Version = stranger, v(7, 1)
+		out := Output{Sends: []Send{{Message: msg, short: s.m.codec.short(s.m.self)}}}
+		speaker := Machine{cfg: Config{Table: other.table, Wire: true}, codec: other, out: &out}
+		speaker.encode(0)
+		s.step(Input{Kind: Arrived, Data: out.Buf, Peer: testID(77).Endpoints()[0]})
+		for i := range s.out.Sends {
+			if to := &s.out.Sends[i]; to.To != 0 || to.NID != testID(77).Endpoints()[0] {
+				t.Errorf("%v is answered to %d at %v", msg.Kind, to.To, to.NID)
+			}
+		}
+		if msg.Kind == Heartbeat && s.count(LinkRefuse) != 1 {
+			t.Errorf("sent %+v, refused %d", s.out.Sends, s.m.stats.Refusals())
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CensusKey begins the attributes by which supervisors publish the zones that they
+// guard; the zone's name follows (MS-98).
+const CensusKey = "zone.census/"
+
+// CensusEntry is what is known of a base zone in the management zone.
+type CensusEntry struct {
+	Zone         string  `json:"zone"`
+	Activation   uint64  `json:"activation"`   // of the active delegate: of two entries the higher one counts
+	Registration uint64  `json:"registration"` // how often the delegate has chosen a supervisor; then this
+	Delegates    int     `json:"delegates"`    // that the supervisor knows
+	Delegate     ID      `json:"delegate"`     // the active one
+	Version      Version `json:"version"`      // of it
+	Size         int     `json:"size"`         // members of the zone
+	Supervisor   ID      `json:"supervisor"`   // not in the attribute: whose it is, or was
+
+	State CensusState   `json:"state"`
+	Age   time.Duration `json:"age"` // since a supervisor heard the active delegate, as far as this node knows; 0: lately
+}
+
+// CensusState is how far an entry can be believed.
+type CensusState uint8
+
+// The states.
+const (
+	Current CensusState = iota // a supervisor hears the active delegate
+	Stale                      // none does, but another delegate or supervisor may yet take over
+	Lost                       // for so long that this is over: the zone is dead, or cut off from all supervisors
+	censusStates
+)
+
+var censusStateNames = [censusStates]string{"current", "stale", "lost"}
+
+// String returns the name of the state.
+func (s CensusState) String() string { return name(censusStateNames[:], int(s)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s CensusState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *CensusState) UnmarshalText(text []byte) error {
+	return unmarshalName(censusStateNames[:], "state of an entry", text, (*uint8)(s))
+}
+
+// staleSize is what the value of an entry that is stale has more, in bytes.
+const staleSize = 5
+
+// appendBinary appends the value of the attribute: u64 activation, u64 registration,
+// u32 delegates, u32 size, id, version; and of an entry that is not current u8 state,
+// u32 age in milliseconds when it was written. More may follow one day.
+func (e *CensusEntry) appendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint64(le.AppendUint64(b, e.Activation), e.Registration)
+	b = le.AppendUint32(le.AppendUint32(b, uint32(e.Delegates)), uint32(e.Size))
+	b = appendNamed(b, Named{e.Delegate, e.Version})
+	if e.State != Current {
+		b = le.AppendUint32(append(b, byte(e.State)), uint32(min(e.Age.Milliseconds(), math.MaxUint32)))
+	}
+	return b
+}
+
+// parseCensus parses the value of the attribute.
+func parseCensus(zone string, b []byte) (e CensusEntry, ok bool) {
+	le := binary.LittleEndian
+	p := namedParser{b: b}
+	e.Zone, e.Activation, e.Registration = zone, le.Uint64(p.take(8)), le.Uint64(p.take(8))
+	e.Delegates, e.Size = int(le.Uint32(p.take(4))), int(le.Uint32(p.take(4)))
+	n := p.named(false)
+	e.Delegate, e.Version = n.ID, n.Version
+	if len(p.b) > 0 {
+		e.State = min(CensusState(p.take(1)[0]), Lost)
+		e.Age = time.Duration(le.Uint32(p.take(4))) * time.Millisecond
+	}
+	return e, p.err == nil
+}
+
+// Census returns what the management zone knows of all base zones, in the order of
+// their names (MS-98).
+func (m *Machine) Census() []CensusEntry {
+	best := make(map[string]CensusEntry)
+	add := func(e CensusEntry) {
+		if old, dup := best[e.Zone]; !dup || old.before(&e) {
+			best[e.Zone] = e
+		}
+	}
+	for _, p := range m.attributes.order {
+		r := m.attributes.of[p]
+		for i := range r.entries {
+			if e, ok := m.censusEntry(r, i); ok {
+				add(e)
+			}
+		}
+	}
+	for _, o := range m.supervisor.orphans { // any order: before is a total one
+		if e := o.CensusEntry; m.now-o.since < forgetAfter {
+			e.grow(m, m.now-o.since)
+			add(e)
+		}
+	}
+	return slices.SortedFunc(maps.Values(best), func(a, b CensusEntry) int { return strings.Compare(a.Zone, b.Zone) })
+}
+
+// censusEntry returns the entry that an attribute of a supervisor is.
+func (m *Machine) censusEntry(r *replica, i int) (e CensusEntry, ok bool) {
+	a := &r.entries[i]
+	zone, found := strings.CutPrefix(a.Key, CensusKey)
+	if !found || a.Deleted {
+		return e, false
+	}
+	if e, ok = parseCensus(zone, a.Value); e.State != Current {
+		e.grow(m, e.Age+m.now-time.Duration(a.since))
+	}
+	e.Supervisor = m.cfg.Table.ID(r.owner)
+	return e, ok
+}
+
+// grow sets the age of an entry that is not current.
+func (e *CensusEntry) grow(m *Machine, age time.Duration) {
+	if e.State, e.Age = Stale, age; age >= lostAfter*m.cfg.Timeout {
+		e.State = Lost
+	}
+}
+
+// before reports whether another entry of the same zone counts more: what is current
+// does, and then what is newer.
+func (e *CensusEntry) before(other *CensusEntry) bool {
+	return cmp.Or(
+		cmp.Compare(min(other.State, Stale), min(e.State, Stale)),
+		cmp.Compare(e.Activation, other.Activation),
+		cmp.Compare(e.Registration, other.Registration),
+		e.Supervisor.Compare(other.Supervisor),
+	) < 0
+}
+
+// query asks the supervisor of a base zone who is in it (MS-99).
+func (m *Machine) query(zone string, number uint64) {
+	for _, e := range m.Census() {
+		if e.Zone != zone {
+			continue
+		}
+		if g := m.supervisor.zones[zone]; g != nil && e.Supervisor == m.cfg.Self {
+			m.answered(&Dispatch{Zone: zone, Number: number, Size: uint32(len(g.members)), Joined: g.list()})
+			return
+		}
+		if m.view.has(m.cfg.Table.Lookup(e.Supervisor)) {
+			m.dispatch(e.Supervisor, &Dispatch{Kind: Query, Zone: zone, Number: number}, false)
+			return
+		}
+	}
+	m.answered(&Dispatch{Zone: zone, Number: number, Flags: Unknown})
+}
+
+// answered tells the user who is in a zone.
+func (m *Machine) answered(d *Dispatch) {
+	m.tell(Event{
+		Kind: Listed, Zone: d.Zone, Number: d.Number, Size: int(d.Size), Members: d.Joined,
+		Unknown: d.Flags&Unknown != 0, More: d.Flags&Continued != 0,
+	})
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/portals/keyring"
+)
+
+// Config configures a [Machine]. The zero value of a field means its default.
+type Config struct {
+	// Zone names the zone. Messages of others are refused. Required.
+	Zone string
+	// Self is this node. Required.
+	Self ID
+	// Bootstrap are nodes to begin with; none for the first node (MS-11). Self
+	// among them does not matter.
+	Bootstrap []ID
+	// Wall is the wall clock when the machine is first stepped, in the unit of
+	// incarnations. Versions further ahead of it, and of those known, than Ahead
+	// are refused, since nobody could refute them (MS-A2).
+	Wall uint64
+	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
+	// incarnations in nanoseconds clocks may differ by some hours.
+	Ahead uint64
+	// Table keeps the ids. Nil: one of its own.
+	Table *Table
+	// Wire has sends encoded into Output.Buf. Without it messages are handed over
+	// as they are, between machines with one Table.
+	Wire bool
+	// Keys, if there are any, are those of the cluster: messages carry a code that only
+	// those with a key can make, and others are refused (MS-A33).
+	Keys keyring.Keys
+	// Management are members of the management zone, to begin with: this is a base
+	// zone, and its delegates register there (MS-95). Without any it stands alone.
+	Management []ID
+	// Delegates is how many a base zone has. Default 3.
+	Delegates int
+	// Supervisor has this node guard base zones: it is a member of the management zone.
+	Supervisor bool
+	// Seed is for all choices, together with Self.
+	Seed uint64
+
+	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
+	// 2.
+	Threshold int
+	// Successors is K_s, at least Θ (MS-39). Default 2.
+	Successors int
+	// Random is K_r. Default 3, at least 2.
+	Random int
+	// Aggregation is τ. Default 200 ms.
+	Aggregation time.Duration
+	// Heartbeat is how often neighbours hear of each other, give or take a tenth.
+	// Default 1 s.
+	Heartbeat time.Duration
+	// Timeout is how long a neighbour may be silent. Default 3.5 heartbeats.
+	Timeout time.Duration
+	// Retry is how soon discovery tries again at first. Default 200 ms.
+	Retry time.Duration
+	// MaxMembers bounds the view. Default 16384.
+	MaxMembers int
+	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
+	// Default 256 KiB, at most MaxTable.
+	MaxAttributes int
+	// MaxKeys bounds how many attributes a node has, those included of which the deletion
+	// is still to be remembered. Default 8192, at most MaxTableKeys.
+	MaxKeys int
+	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
+	// carries.
+	MaxMessage int
+}
+
+// Error says what is wrong with a configuration, or cannot be done, and what to do.
+type Error struct{ Why string }
+
+func (e *Error) Error() string { return "zone: " + e.Why }
+
+func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// MaxZone is how long the name of a zone can be in bytes: it is part of a key.
+const MaxZone = MaxKey - len(CensusKey)
+
+const maxPayload = 1 << 20
+
+func orDefault[T int | uint64 | time.Duration](v, d T) T {
+	if v == 0 {
+		return d
+	}
+	return v
+}
+
+// Filled checks the configuration and fills in the defaults. The error is a
+// *[Error].
+func (c Config) Filled() (Config, error) {
+	c.Ahead = orDefault(c.Ahead, 1<<44)
+	c.Threshold = orDefault(c.Threshold, 2)
+	c.Successors = orDefault(c.Successors, max(2, c.Threshold))
+	c.Random = orDefault(c.Random, 3)
+	c.Aggregation = orDefault(c.Aggregation, 200*time.Millisecond)
+	c.Heartbeat = orDefault(c.Heartbeat, time.Second)
+	c.Timeout = orDefault(c.Timeout, c.Heartbeat*7/2)
+	c.Retry = orDefault(c.Retry, 200*time.Millisecond)
+	c.Delegates = orDefault(c.Delegates, 3)
+	c.MaxMembers = orDefault(c.MaxMembers, 16384)
+	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
+	c.MaxKeys = orDefault(c.MaxKeys, 8192)
+	c.MaxMessage = orDefault(c.MaxMessage, maxPayload)
+	if why := c.wrong(); why != "" {
+		return c, &Error{why}
+	}
+	if c.Table == nil {
+		c.Table = NewTable(hardHistory*c.MaxMembers + c.MaxMembers + hardHistoryMin + 4*maxStrangers)
+	}
+	return c, nil
+}
+
+func (c *Config) wrong() string {
+	switch {
+	case c.Zone == "" || len(c.Zone) > MaxZone || !validName([]byte(c.Zone)):
+		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", MaxZone)
+	case !c.Self.IsValid():
+		return "the id of the node itself is missing"
+	case c.Threshold < 0:
+		return "the threshold is 1 at least"
+	case c.Successors < c.Threshold:
+		return fmt.Sprintf("successors (%d) must not be less than the threshold (%d), or a node could fail unnoticed", c.Successors, c.Threshold)
+	case c.Random < 2:
+		return fmt.Sprintf("%d random neighbours do not make a connected overlay: use at least 2", c.Random)
+	case c.Successors < 0 || c.Successors > 32 || c.Random > 32:
+		return "there can be 32 successors and random neighbours at most"
+	case c.Aggregation < time.Millisecond || c.Heartbeat < 10*time.Millisecond || c.Retry < time.Millisecond:
+		return "aggregation and retry last 1 ms at least, and a heartbeat 10 ms"
+	case c.Timeout < 2*c.Heartbeat:
+		return fmt.Sprintf("the timeout (%v) must be two heartbeats (%v) at least", c.Timeout, 2*c.Heartbeat)
+	case c.Delegates < 1 || c.Delegates > maxDelegates:
+		return fmt.Sprintf("a zone has 1 to %d delegates", maxDelegates)
+	case c.Ahead > 1<<62:
+		return "incarnations can be 2^62 ahead of the clock at most"
+	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
+		return "the view has room for 2 to 1048576 members"
+	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:
+		return fmt.Sprintf("the attributes of a node have %d bytes at most", MaxTable)
+	case c.MaxKeys < 0 || c.MaxKeys > MaxTableKeys:
+		return fmt.Sprintf("a node has %d attributes at most", MaxTableKeys)
+	case c.MaxMessage < minMessage || c.MaxMessage > maxPayload:
+		return fmt.Sprintf("messages have %d to %d bytes", minMessage, maxPayload)
+	}
+	return ""
+}

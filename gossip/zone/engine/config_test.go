@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestConfig: defaults (MS-A12), and what can not be (MS-39).
+func TestConfig(t *testing.T) {
+	base := Config{Zone: "z", Self: testID(1)}
+	c, err := base.Filled()
+	if err != nil || c.Threshold != 2 || c.Successors != 2 || c.Random != 3 || c.Aggregation != 200*time.Millisecond ||
+		c.Heartbeat != time.Second || c.Timeout != 3500*time.Millisecond {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for name, change := range map[string]func(*Config){
+		"no zone":            func(c *Config) { c.Zone = "" },
+		"zone with a space":  func(c *Config) { c.Zone = "a b" },
+		"no id":              func(c *Config) { c.Self = ID{} },
+		"MS-39 K_s < Θ":      func(c *Config) { c.Threshold, c.Successors = 3, 2 },
+		"negative threshold": func(c *Config) { c.Threshold = -1 },
+		"K_r of 1":           func(c *Config) { c.Random = 1 },
+		"many successors":    func(c *Config) { c.Successors = 33 },
+		"short τ":            func(c *Config) { c.Aggregation = time.Microsecond },
+		"short timeout":      func(c *Config) { c.Timeout = time.Second },
+		"a view of one":      func(c *Config) { c.MaxMembers = 1 },
+		"many attributes":    func(c *Config) { c.MaxKeys = MaxTableKeys + 1 },
+		"large attributes":   func(c *Config) { c.MaxAttributes = MaxTable + 1 },
+		"small messages":     func(c *Config) { c.MaxMessage = 100 },
+		"large messages":     func(c *Config) { c.MaxMessage = maxPayload + 1 },
+		"many delegates":     func(c *Config) { c.Delegates = 99 },
+		"table of another zone": func(c *Config) {
+			c.Table = NewTable(10)
+			if err := c.Table.use("other"); err != nil {
+				t.Error(err)
+			}
+		},
+		"full table": func(c *Config) { c.Table = NewTable(0) },
+	} {
+		c := base
+		change(&c)
+		m, err := New(c)
+		if config := (*Error)(nil); err == nil || !errors.As(err, &config) && !errors.Is(err, ErrTableFull) {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+}

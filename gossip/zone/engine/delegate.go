@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// DelegateKey is the attribute by which a node says that it is a delegate of its base
+// zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
+const DelegateKey = "zone.delegate"
+
+// delegation is how a base zone is represented in the hierarchy (seed 002, Sec. 2).
+// The first members by a hash are delegates. One of them is active: whoever is first
+// when there is none; it stays so as long as it lives. Activations are numbered, so
+// that of two the later one counts.
+type delegation struct {
+	claims  []claim // of other members
+	stale   bool    // view or claims changed
+	quiet   time.Duration
+	own     uint64 // activation, if active
+	highest uint64 // activation ever seen
+	claimed bool   // the attribute is written
+	serving bool   // is one, active or not
+
+	search
+	registration uint64
+	marks        []mark        // of other members: whether they reach a supervisor
+	mark         string        // the own one, as it was written
+	told         string        // supervisors, as this node published them
+	due          time.Duration // the next message to it; Never without one
+	changes      time.Duration // when changes of the zone may be told again
+	whole        bool          // it wants all of the zone
+	joined, left []Named       // not told yet
+	untold       bool          // something changed that it was not told
+	contested    bool          // the supervisor said last that another node is the active one
+}
+
+// maxActivation is above all activations. Attributes with more are not understood.
+const maxActivation = 1 << 62
+
+// claim is what another member says of itself.
+type claim struct {
+	node       Ref
+	activation uint64
+}
+
+func newDelegation(m *Machine) *delegation {
+	d := &delegation{due: machine.Never, quiet: m.now + 2*m.cfg.Aggregation, stale: true, changes: m.now}
+	d.widen(m)
+	return d
+}
+
+// patience bounds, in units of τ, how long a zone that forms may take to be at rest.
+const patience = 25
+
+// memberJoined is told that a member joined. While the zone forms nobody knows who
+// comes first.
+func (d *delegation) memberJoined(m *Machine, p Ref, v Version) {
+	d.stale = true
+	if m.now < m.began+patience*m.cfg.Aggregation {
+		d.quiet = m.now + 2*m.cfg.Aggregation
+	}
+	d.tell(m, &d.joined, p, v)
+}
+
+// memberLeft is told that a member left.
+func (d *delegation) memberLeft(m *Machine, p Ref, v Version) {
+	d.stale = true
+	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
+	d.marks = slices.DeleteFunc(d.marks, func(k mark) bool { return k.node == p })
+	d.tell(m, &d.left, p, v)
+}
+
+// tell keeps a change for the supervisor, if there is one that needs it.
+func (d *delegation) tell(m *Machine, list *[]Named, p Ref, v Version) {
+	d.untold = true
+	if d.own > 0 && !d.whole {
+		*list = append(*list, Named{m.cfg.Table.ID(p), v})
+	}
+}
+
+// claim takes note of what a member says of itself.
+func (d *delegation) claim(p Ref, value []byte, there bool) {
+	d.stale = true
+	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
+	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil { // below maxActivation
+		d.claims = append(d.claims, claim{p, n})
+		d.highest = max(d.highest, n)
+	}
+}
+
+// next returns when the delegation wants attention.
+func (d *delegation) next(m *Machine) time.Duration {
+	at := d.due
+	if d.stale && !d.serving && m.now < d.quiet {
+		at = min(at, d.quiet)
+	}
+	if d.own > 0 && d.untold && d.chosen.IsValid() {
+		at = min(at, max(d.changes, d.pause, m.now+1))
+	}
+	if d.serving {
+		at = min(at, d.search.next(m))
+	}
+	return at
+}
+
+// expire does what is due.
+func (d *delegation) expire(m *Machine) {
+	if d.stale {
+		d.elect(m)
+	}
+	if !d.serving {
+		return
+	}
+	d.choose(m)
+	if m.now >= d.due || d.own > 0 && d.untold && m.now >= max(d.changes, d.pause) {
+		d.register(m)
+	}
+}
+
+// elect decides whether this node is a delegate, and the active one.
+func (d *delegation) elect(m *Machine) {
+	rank := m.rankOfDelegate(m.self, m.cfg.Delegates)
+	active, activation := m.self, d.own
+	for _, c := range d.claims {
+		if c.activation > activation || c.activation == activation && c.activation > 0 && m.cfg.Table.compareVotes(c.node, active) < 0 {
+			active, activation = c.node, c.activation
+		}
+	}
+	switch {
+	case d.own > 0 && active != m.self: // after a partition there can be two
+		d.own = 0
+		d.publish(m)
+	case !d.serving && m.now < d.quiet:
+		return // still stale: others may yet come who are first, or active
+	case activation == 0 && rank == 0, d.succeeds(m, active):
+		d.activate()
+		d.whole, d.untold = true, true
+		d.publish(m)
+	}
+	d.stale = false
+	d.serve(m, d.own > 0 || rank < m.cfg.Delegates)
+}
+
+// activate takes an activation above all others, or the highest that there can be.
+func (d *delegation) activate() {
+	d.highest = min(d.highest+1, maxActivation-1)
+	d.own = d.highest
+}
+
+// rankOfDelegate returns how many members come before a node, at most some.
+func (m *Machine) rankOfDelegate(p Ref, most int) (rank int) {
+	for _, q := range m.cfg.Table.ballot {
+		if q == p || rank == most {
+			break
+		}
+		if m.view.has(q) {
+			rank++
+		}
+	}
+	return rank
+}
+
+// serve begins or ends to be a delegate.
+func (d *delegation) serve(m *Machine, serving bool) {
+	switch {
+	case serving && !d.serving:
+		d.serving = true
+		d.widen(m) // with those that delegates before this one knew
+		if !d.claimed {
+			d.publish(m)
+		}
+	case !serving && d.serving:
+		d.serving = false
+		d.unregister(m, false)
+		d.due = machine.Never
+		d.publish(m)
+		d.say(m, &d.mark, SupervisorKey, "")
+	}
+}
+
+// publish writes the attributes that tell all members who is a delegate, and whom to
+// tell of suspicions at once (MS-101).
+func (d *delegation) publish(m *Machine) {
+	d.claimed = d.own > 0 || d.serving
+	if d.claimed {
+		m.write(Attribute{Key: DelegateKey, Value: strconv.AppendUint(nil, d.own, 10)})
+	} else {
+		m.write(Attribute{Key: DelegateKey, Deleted: true})
+	}
+	if d.own > 0 {
+		m.write(Attribute{Key: MonitorKey, Value: []byte(DelegateKey)})
+	} else {
+		m.write(Attribute{Key: MonitorKey, Deleted: true})
+	}
+	d.announce(m)
+	if d.serving {
+		d.due = m.now // the supervisor has to know
+	}
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"math/bits"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// delta is the update database Δ: what neighbours have to be told (seed 002,
+// Membership Updates).
+type delta struct {
+	nodes      bitmap // Δ.A; their versions are those at the time of sending
+	count      int    // of them
+	leaves     []Departure
+	suspicions []Suspicion
+	silences   []Suspicion   // see Lists.Silences
+	at         time.Duration // when it is sent: τ after the first event (MS-56)
+}
+
+func (d *delta) arm(m *Machine) {
+	if d.at == machine.Never {
+		d.at = m.now + m.cfg.Aggregation
+	}
+}
+
+func (d *delta) alive(m *Machine, p Ref) {
+	if d.nodes.set(p) {
+		d.count++
+		d.arm(m)
+	}
+}
+
+// urgentParts is in which part of a round reports of silence and refutations go on: to
+// the suspect and back, over a diameter of 12 links each, within the grace.
+const urgentParts = 8
+
+func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
+
+// refutation is alive for a node that was suspected: it must not come too late.
+func (d *delta) refutation(m *Machine, p Ref) {
+	d.alive(m, p)
+	d.urgent(m)
+}
+
+func (d *delta) leave(m *Machine, l *Departure) {
+	d.leaves = append(d.leaves, *l)
+	d.arm(m)
+}
+
+func (d *delta) suspicion(m *Machine, s *Suspicion, silent bool) {
+	if silent {
+		d.silences = append(d.silences, *s)
+		d.urgent(m)
+	} else {
+		d.suspicions = append(d.suspicions, *s)
+	}
+	d.arm(m)
+}
+
+// flush sends Δ to all neighbours and clears it.
+func (m *Machine) flush() {
+	d := &m.delta
+	d.at = machine.Never
+	if m.links.count(up) > 0 {
+		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Silences: d.silences, Alive: m.fresh()}
+		m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
+	}
+	clear(d.nodes)
+	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour to come gets the whole view
+}
+
+// fresh returns the nodes of Δ.A with their versions, in the view or when they went.
+func (m *Machine) fresh() []Member {
+	if m.delta.count == 0 {
+		return nil
+	}
+	list := make([]Member, 0, m.delta.count)
+	for i, word := range m.delta.nodes {
+		for ; word != 0; word &= word - 1 {
+			p := Ref(i<<6 + bits.TrailingZeros64(word))
+			if e := m.view.at(p); e.state != unknown {
+				list = append(list, Member{p, e.version()})
+			}
+		}
+	}
+	return list
+}
+
+func (d *delta) marks(keep *bitmap) {
+	for i := range d.leaves {
+		keep.set(d.leaves[i].Node)
+	}
+	for _, list := range [][]Suspicion{d.suspicions, d.silences} {
+		for i := range list {
+			keep.set(list[i].Suspect)
+			keep.set(list[i].Reporter)
+		}
+	}
+}

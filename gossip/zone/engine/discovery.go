@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// discovery finds nodes, at first among the bootstraps, later those that went (seed
+// 002, Discovery).
+type discovery struct {
+	at       time.Duration
+	interval time.Duration
+	asked    []question
+	healing  []Ref  // to be asked at once: the other side of a partition (MS-A7)
+	toHeal   bitmap // of these
+}
+
+type question struct {
+	node    Ref
+	until   time.Duration
+	healing bool
+}
+
+const (
+	maxQuestions       = 8
+	minDiscoveryCap    = 10 * time.Second
+	discoveryPerMember = 100 * time.Millisecond
+)
+
+// begin asks all bootstraps.
+func (d *discovery) begin(m *Machine) {
+	d.interval, d.at = m.cfg.Retry, machine.Never
+	if len(m.bootstrap) == 0 {
+		return
+	}
+	d.at = m.now + d.interval
+	for _, i := range m.permutation(len(m.bootstrap)) {
+		if len(d.asked) < maxQuestions {
+			m.ask(m.bootstrap[i], 0)
+		}
+	}
+}
+
+// permutation returns the numbers below n in random order.
+func (m *Machine) permutation(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		j := m.rand(i + 1)
+		list[i] = list[j]
+		list[j] = i
+	}
+	return list
+}
+
+// arm has discovery go on: there is somebody to ask again.
+func (d *discovery) arm(m *Machine) {
+	if d.at == machine.Never {
+		d.at = m.now + d.interval
+	}
+}
+
+// discover asks a random target, more and more rarely (MS-23).
+func (m *Machine) discover() {
+	d := &m.discovery
+	d.expire(m.now)
+	m.heal()
+	d.interval = min(2*d.interval, max(minDiscoveryCap, time.Duration(m.view.members)*discoveryPerMember))
+	// Not all at once: whoever lost the same nodes began to ask at the same time.
+	d.at = m.now + d.interval*3/4 + time.Duration(m.rand(int(d.interval/2)+1))
+	if len(d.healing) > 0 {
+		d.at = m.now + m.cfg.Retry
+	}
+	p := m.target()
+	switch {
+	case p != 0 && len(d.asked) < maxQuestions:
+		m.ask(p, 0)
+	case p == 0 && len(d.asked) == 0:
+		d.at = machine.Never // arm wakes it
+	}
+}
+
+// target draws one of (B \ View) ∪ H, without those that said goodbye (MS-16, MS-A8);
+// 0 if there is none.
+func (m *Machine) target() Ref {
+	var missing []Ref
+	for _, p := range m.bootstrap {
+		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // others are in H
+			missing = append(missing, p)
+		}
+	}
+	for _, d := range m.history.list {
+		if m.history.current(d) && m.wanted(d.ref) {
+			missing = append(missing, d.ref)
+		}
+	}
+	if len(missing) == 0 {
+		return 0
+	}
+	return missing[m.rand(len(missing))]
+}
+
+// wanted reports whether a node of the history is to be asked.
+func (m *Machine) wanted(p Ref) bool {
+	e := m.view.at(p)
+	return e.state == inHistory && !e.orderly && m.cfg.Table.ID(p).IsValid()
+}
+
+// ask sends a request, which says whether its target was in the history (¬boot).
+func (m *Machine) ask(p Ref, flags Flags) {
+	d := &m.discovery
+	healing := m.view.at(p).state == inHistory
+	d.asked = append(d.asked, question{p, m.now + m.cfg.Heartbeat, healing})
+	if healing {
+		flags |= Healing
+	}
+	m.send(p, Message{Kind: DiscoveryRequest, Flags: flags})
+}
+
+// expire gives up questions without an answer.
+func (d *discovery) expire(now time.Duration) {
+	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return now >= q.until })
+}
+
+// failed gives up the question to a node.
+func (d *discovery) failed(p Ref) {
+	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return q.node == p })
+}
+
+// asked answers a request with the whole view (MS-18).
+func (m *Machine) asked() {
+	p, healing := m.in.From, m.in.Flags&Healing
+	if healing != 0 {
+		m.bump() // so that the other side takes this node for alive again (MS-19)
+	}
+	m.processAlive(p, m.in.Version)
+	if !m.view.has(p) {
+		m.refuseStranger(p)
+	}
+	if m.in.Flags&Brief != 0 {
+		m.send(p, Message{Kind: DiscoveryReply, Flags: healing | Brief, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+		return
+	}
+	m.sendView(p, healing)
+}
+
+func (m *Machine) sendView(p Ref, flags Flags) {
+	m.send(p, Message{Kind: DiscoveryReply, Flags: flags, Lists: &Lists{View: m.view.snapshot()}})
+}
+
+// told takes note of the answer to a request. After a partition each side holds that
+// the other one is gone: both raise their versions, and those that are still held to
+// be gone are asked at once (MS-20, MS-A7). They are asked for themselves alone: one of
+// each side knows the whole of the other by then, and if all had to exchange views a
+// zone of n would send n² of them.
+func (m *Machine) told() {
+	p, healing := m.in.From, m.in.Flags&Healing != 0
+	var held func(Ref)
+	if healing {
+		held = m.healLater
+		if m.in.Flags&(Third|Later) == 0 {
+			m.bump()
+		}
+	}
+	if p != 0 {
+		m.processAlive(p, m.in.Version)
+	}
+	m.learn(&m.in, held)
+	if m.in.Flags&More != 0 {
+		return
+	}
+	m.discovery.failed(p) // it is answered
+	if healing && m.in.Flags&(Third|Brief) == 0 {
+		m.sendView(p, Healing|Third)
+	}
+	m.heal()
+}
+
+// healLater notes that a node is alive elsewhere.
+func (m *Machine) healLater(p Ref) {
+	d := &m.discovery
+	if !d.toHeal.set(p) {
+		return
+	}
+	if len(d.healing) == 0 {
+		d.interval = m.cfg.Retry
+		d.at = min(d.at, m.now+d.interval)
+	}
+	d.healing = append(d.healing, p)
+	// In any order: others may have met the other side, too, and what they find out is
+	// not asked again.
+	i, last := m.rand(len(d.healing)), len(d.healing)-1
+	d.healing[i], d.healing[last] = d.healing[last], d.healing[i]
+}
+
+// heal asks nodes of the other side that are not back yet.
+func (m *Machine) heal() {
+	d := &m.discovery
+	for len(d.healing) > 0 && len(d.asked) < maxQuestions {
+		p := d.healing[0]
+		d.healing = d.healing[1:]
+		d.toHeal.unset(p)
+		isAsked := slices.ContainsFunc(d.asked, func(q question) bool { return q.node == p })
+		if m.wanted(p) && !isAsked {
+			m.ask(p, Brief)
+		}
+	}
+	if len(d.healing) == 0 {
+		d.healing = nil
+	}
+}
+
+func (d *discovery) marks(keep *bitmap) {
+	for _, q := range d.asked {
+		keep.set(q.node)
+	}
+	for _, p := range d.healing {
+		keep.set(p)
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// EventKind tells events apart.
+type EventKind uint8
+
+// The kinds of events, with the fields of [Event] that they use besides Node and ID.
+const (
+	Joined            EventKind = iota // Version: it is in the view now (NOTIFY-JOIN, MS-9)
+	Left                               // Version, Cause, Code: it is not any more (NOTIFY-LEAVE)
+	AttributesChanged                  // Keys, Attributes: those of the node changed (MS-85, MS-A23)
+	Suspected                          // Version: this node filed a suspicion
+	Refuted                            // Version: this node's new version (MS-A2): see Output.Incarnation
+	Clash                              // another node says that it is this one, or has its name
+	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
+	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
+	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
+	FarAhead                           // Version: of a node, too far ahead of the clock to be believed (MS-A2); told once a minute
+	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
+	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers (MS-100)
+	SupervisorFound                    // Zone, Suspect: it answers again
+	ZoneRefused                        // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
+	Doubted                            // Version: enough nodes report its silence; it is removed soon unless it refutes that
+	eventKinds
+)
+
+var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused", "doubted"}
+
+// EventNames returns the names of the events that listeners are told.
+func EventNames() []string {
+	names := slices.Clone(eventNames[:])
+	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer: nobody else is told
+}
+
+// CauseNames returns the names of the causes of Left.
+func CauseNames() []string { return slices.Clone(causeNames[:]) }
+
+// String returns the name of the kind.
+func (k EventKind) String() string { return name(eventNames[:], int(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *EventKind) UnmarshalText(text []byte) error {
+	return unmarshalName(eventNames[:], "event", text, (*uint8)(k))
+}
+
+// unmarshalName finds the value that has a name.
+func unmarshalName(names []string, what string, text []byte, v *uint8) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("zone: no %s %q", what, text)
+	}
+	*v = uint8(i)
+	return nil
+}
+
+// Cause is why a node left the view.
+type Cause uint8
+
+// The causes.
+const (
+	Said      Cause = iota // it said goodbye, with Code
+	Dead                   // enough nodes suspect it
+	Restarted              // a newer life of it joins at once
+	Corrected              // a neighbour had removed it (MS-A9)
+	Parted                 // this node itself left, and knows of nobody: Agent.Leave
+	causes
+)
+
+var causeNames = [causes]string{"said", "dead", "restarted", "corrected", "parted"}
+
+// String returns the name of the cause.
+func (c Cause) String() string { return name(causeNames[:], int(c)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Cause) UnmarshalText(text []byte) error {
+	return unmarshalName(causeNames[:], "cause", text, (*uint8)(c))
+}
+
+// Event is something to tell. Joined and Left come in turn for each node and
+// incarnation; replaying them gives the view (MS-10).
+type Event struct {
+	Kind       EventKind   `json:"event"`
+	Cause      Cause       `json:"cause"`
+	Node       Ref         `json:"-"`
+	ID         ID          `json:"id,omitzero"`
+	Version    Version     `json:"version,omitzero"`
+	Code       int32       `json:"code,omitempty"`
+	Keys       []string    `json:"keys,omitempty"`       // that were written or deleted, in order
+	Attributes []Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
+
+	// Of a base zone, in the management zone.
+	Zone      string  `json:"zone,omitempty"`
+	Suspect   Named   `json:"suspect,omitzero"`
+	Trouble   Trouble `json:"trouble,omitzero"`
+	Reporters int     `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
+	Number    uint64  `json:"number,omitempty"`    // of the question
+	Size      int     `json:"size,omitempty"`
+	Members   []Named `json:"members,omitempty"`
+	Unknown   bool    `json:"unknown,omitempty"` // nobody guards the zone
+	More      bool    `json:"more,omitempty"`    // another event goes on with Members
+}
+
+// tell tells the user of a node.
+func (m *Machine) tell(e Event) {
+	e.ID = m.cfg.Table.ID(e.Node)
+	m.out.Events = append(m.out.Events, e)
+}

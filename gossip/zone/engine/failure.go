@@ -1,0 +1,208 @@
+package engine
+
+import "time"
+
+// heardFrom is told that a message came from a node.
+func (m *Machine) heardFrom(l *link, v Version) {
+	l.heard, l.version = m.now, newer(l.version, v)
+	l.last, l.met, l.tries = m.now, true, 0
+	switch l.state {
+	case up:
+		l.probing = false
+		if m.blind.muted {
+			m.confirmed()
+		}
+	case held:
+		l.state, l.probing, l.doubted = up, false, false
+		if m.blind.muted {
+			m.confirmed()
+		}
+	}
+}
+
+// down is told that the transport lost its connection to a node. That counts only
+// if it can not be made again at once (MS-A30).
+func (m *Machine) down(p Ref) {
+	if l := m.links.get(p); l != nil && l.state == up {
+		m.probe(l, m.cfg.Timeout)
+	}
+}
+
+// probe asks a peer for an answer within some time.
+func (m *Machine) probe(l *link, patience time.Duration) {
+	l.probing, l.due = true, m.now+patience
+	m.send(l.node, m.beatMessage(Echo))
+}
+
+// failed is told that a send to a node failed.
+func (m *Machine) failed(p Ref, local bool) {
+	l := m.links.get(p)
+	switch {
+	case local: // never a reason to suspect anybody (MS-A1)
+		m.stats.LocalErrors++
+		if l != nil {
+			l.local = true
+		}
+	case l == nil:
+		m.discovery.failed(p)
+	case l.state == up && !l.probing:
+		m.probe(l, m.cfg.Timeout)
+	case l.state == up, l.state == connecting, l.state == held && l.probing:
+		if l.state != held { // what it was held for counts
+			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
+		}
+		m.lost(l)
+	}
+}
+
+// maxPrompt is within how many heartbeats of a sign of life a broken connection tells
+// of the death of a process. Later the host may have been silent before, and a transport
+// that gave it up says no more than that (local policy).
+const maxPrompt = 2
+
+// since returns how long ago a peer was heard, or asked if it was not heard yet.
+func (l *link) since(m *Machine) time.Duration {
+	if l.state == connecting {
+		return m.now - (l.due - m.cfg.Timeout)
+	}
+	return m.now - l.heard
+}
+
+// maxTries is how often a link is tried to a node that was never heard on it while each
+// try fails for a reason of this host. Then it counts as any other failure: the node may
+// exist in views only, at an address that no host can reach (local policy).
+const maxTries = 3
+
+// lost is what a node does about a link that failed. Only successors are missed when
+// they were never there (MS-33, MS-34).
+func (m *Machine) lost(l *link) {
+	switch {
+	case l.local && l.state == connecting && (l.met || l.tries < maxTries):
+		m.retry(l)
+	case l.local && l.state == up:
+		m.request(l)
+	case m.now < m.pauses.until: // this node stood still: what it thinks is old (MS-A29)
+		m.excuse(l)
+	case l.state == connecting && l.mine&Successor == 0 && !m.blind.muted:
+		m.cut(l.node)
+		m.topology.later(m) // not at once: nobody may be reached
+	case !l.doubted && m.blind.note(m):
+		l.state, l.probing, l.local = held, false, false
+		m.topology.later(m) // somebody else may confirm
+		if m.alone() {
+			m.fileHeld()
+		}
+	default:
+		m.file(l)
+	}
+}
+
+// excuse gives a link another timeout.
+func (m *Machine) excuse(l *link) {
+	m.stats.Excused++
+	l.heard, l.probing, l.doubted = m.now, false, false
+	switch l.state {
+	case connecting:
+		m.request(l)
+	case held:
+		l.state = up
+	}
+}
+
+// file suspects a neighbour (MS-31 to MS-35).
+func (m *Machine) file(l *link) {
+	p, heard, e := l.node, l.version, m.view.at(l.node)
+	switch {
+	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // of a life that is over (MS-A30)
+		m.stats.OtherLife++
+	case m.filings.early(m.now, p, e.inc):
+		m.stats.Withheld++
+	default:
+		m.suspect(p, e.version(), l.quiet)
+		m.judge()
+	}
+	switch l = m.links.get(p); {
+	case l == nil: // it was removed
+	case l.mine&Successor == 0:
+		m.cut(p)
+		m.topology.soon(m)
+	default:
+		l.mine = Successor
+		m.retry(l)
+		m.topology.soon(m)
+	}
+}
+
+// suspect files a report, for everybody and at once for the monitors (MS-60).
+func (m *Machine) suspect(p Ref, v Version, silent bool) {
+	s := Suspicion{m.self, p, v}
+	known := len(m.delta.suspicions) + len(m.delta.silences)
+	m.processSuspicion(&s, silent)
+	if len(m.delta.suspicions)+len(m.delta.silences) == known {
+		return // nothing new
+	}
+	m.stats.Filed++
+	m.filings.note(m, p, v.Inc)
+	m.tell(Event{Kind: Suspected, Node: p, Version: v})
+	m.notice(&s, silent)
+	if silent {
+		m.summon(p, v, false)
+	}
+}
+
+// blind is whether this node distrusts itself: when over half of its links fail
+// within a heartbeat, the fault may be its own (MS-A1).
+type blind struct {
+	from   time.Duration // failures are counted since
+	links  int           // up by then
+	failed int
+	muted  bool // nothing is reported before one link is confirmed
+}
+
+// note counts a failure and reports whether nothing is to be reported.
+func (b *blind) note(m *Machine) bool {
+	if b.muted {
+		return true
+	}
+	if b.links == 0 || m.now-b.from > m.cfg.Heartbeat {
+		*b = blind{from: m.now, links: max(m.links.count(up), 1)}
+	}
+	if b.failed++; 2*b.failed <= b.links {
+		return false
+	}
+	b.muted = true
+	m.stats.Muted++
+	m.links.each(up, func(l *link) {
+		if !l.probing {
+			m.probe(l, m.cfg.Timeout)
+		}
+	})
+	return true
+}
+
+// confirmed is told that a link is alive while nothing is reported: those that are
+// held have a last chance.
+func (m *Machine) confirmed() {
+	m.blind = blind{}
+	m.links.each(held, func(l *link) {
+		l.doubted = true
+		m.probe(l, m.cfg.Heartbeat)
+	})
+}
+
+// alone reports whether there is nobody left who could confirm a link.
+func (m *Machine) alone() bool {
+	return m.links.count(held)+m.links.count(retrying) >= m.view.members-1
+}
+
+// fileHeld reports all that are held.
+func (m *Machine) fileHeld() {
+	m.blind = blind{}
+	var nodes []Ref
+	m.links.each(held, func(l *link) { nodes = append(nodes, l.node) })
+	for _, p := range nodes {
+		if l := m.links.get(p); l != nil {
+			m.file(l)
+		}
+	}
+}

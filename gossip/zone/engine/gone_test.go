@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// went checks the history, the first to go first.
+func (s *solo) went(want ...GoneStatus) {
+	s.t.Helper()
+	got := s.m.History()
+	same := func(a, b GoneStatus) bool {
+		return a.ID == b.ID && a.Version == b.Version && a.Ago == b.Ago && a.Orderly == b.Orderly && a.Cause == b.Cause && a.Code == b.Code && slices.Equal(a.By, b.By)
+	}
+	if !slices.EqualFunc(got, want, same) {
+		s.t.Fatalf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestGone: the history says when and why each node went, in the order in which they did,
+// until it is back (MS-12, MS-13).
+func TestGone(t *testing.T) {
+	s := acquainted(t, 12, Config{})
+	s.leave(1, v(7, 3), -3)
+	s.went(GoneStatus{ID: testID(1), Version: v(7, 3), Orderly: true, Cause: Said, Code: -3})
+	s.alive(1, v(8, 1))
+	s.went()
+	s.leave(1, v(8, 1), 0) // all at one instant
+	s.leave(1, v(8, 4), 5)
+	s.step(Input{Kind: Remove, Node: s.ref[2]})
+	s.suspicion(3, 5, v(7, 3))
+	s.suspicion(4, 5, v(7, 3))
+	s.removed(6, v(7, 3))
+	want := []GoneStatus{
+		{ID: testID(1), Version: v(8, 4), Orderly: true, Cause: Said, Code: 5},
+		{ID: testID(2), Version: v(7, 3), Orderly: true, Cause: Said, Code: CodeRemoved},
+		{ID: testID(5), Version: v(7, 3), Cause: Dead, By: []Witness{{ID: testID(3)}, {ID: testID(4)}}},
+		{ID: testID(6), Version: v(7, 3), Cause: Corrected},
+	}
+	s.went(want...)
+	before := s.m.now
+	s.pass(time.Second)
+	for i := range want {
+		want[i].Ago = s.m.now - before
+	}
+	s.went(want...)
+	s.alive(5, v(7, 4)) // it refutes that
+	s.went(want[0], want[1], want[3])
+}
+
+// TestGoneBounded: however many report one node and however many go, what is kept of it is
+// bounded (MS-A10).
+func TestGoneBounded(t *testing.T) {
+	s := acquainted(t, 40, Config{Threshold: 30, Successors: 30})
+	var all []Suspicion
+	for by := 2; by < 40; by++ {
+		all = append(all, Suspicion{s.ref[by], s.ref[1], v(7, 3)})
+	}
+	s.update(Lists{Suspicions: all})
+	if h := s.m.History(); len(h) != 1 || len(h[0].By) != maxWitnesses || h[0].By[0].ID != testID(2) {
+		t.Errorf("history %+v", h)
+	}
+	for life := range uint64(2*hardHistoryMin + hardHistory*40) {
+		s.update(Lists{Leaves: []Departure{{s.ref[2+life%30], v(100+life, 1), 0}}})
+	}
+	if n, kept := len(s.m.History()), len(s.m.history.list); n != 31 || kept > 2*31+softHistoryMin+1 {
+		t.Errorf("%d went, %d notes of them", n, kept)
+	}
+}
+
+// TestGoneSilent: of each who reported a node that is dead the history says whether its
+// connections failed or it heard nothing.
+func TestGoneSilent(t *testing.T) {
+	s := acquainted(t, 12, Config{})
+	s.update(Lists{Silences: []Suspicion{{s.ref[4], s.ref[7], v(7, 3)}}})
+	s.suspicion(3, 7, v(7, 3))
+	s.pass(graceRounds * s.m.cfg.Aggregation)
+	if h := s.m.History(); len(h) != 1 || !slices.Equal(h[0].By, []Witness{{testID(4), true}, {testID(3), false}}) {
+		t.Errorf("history %+v", h)
+	}
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestGoodbye: who leaves in order is gone everywhere within the time that news takes,
+// with its exit code, and is not looked for (MS-40, MS-A8, MS-A33).
+func TestGoodbye(t *testing.T) {
+	w := booted(t, 2, 24, Config{})
+	codes := map[int]int32{}
+	w.told = func(n *node, e *Event) {
+		if e.Kind == Left && e.Cause == Said {
+			codes[n.i] = e.Code
+		}
+	}
+	n := w.nodes[3]
+	for _, o := range w.nodes {
+		o.boot = nil
+	}
+	n.step(Input{Kind: Leave, Code: 42})
+	n.kill()
+	took := w.until(3*time.Second, w.agree)
+	if took > time.Second || len(codes) != 23 {
+		t.Errorf("after %v, %d know", took, len(codes))
+	}
+	for i, c := range codes {
+		if c != 42 {
+			t.Errorf("node %d was told code %d", i, c)
+		}
+	}
+	for _, o := range w.nodes {
+		if o != n && o.m.wanted(o.m.cfg.Table.Lookup(n.id)) {
+			t.Errorf("%v looks for it", o.id)
+		}
+	}
+	n.start()
+	w.until(3*time.Second, w.agree)
+}
+
+// TestMissedGoodbye: a node to which no goodbye came learns of it from the repair, as
+// what it was, with its code, and does not look for the leaver (MS-A9, MS-A33).
+func TestMissedGoodbye(t *testing.T) {
+	w := booted(t, 3, 40, Config{})
+	deaf, leaver := w.nodes[4], w.nodes[11]
+	lost := 0
+	w.lose = func(_, to *node, m *Message) bool {
+		if to != deaf || m.Kind != Update {
+			return false
+		}
+		lost++
+		return true
+	}
+	var heard []Event
+	w.told = func(n *node, e *Event) {
+		if n == deaf && e.Kind == Left {
+			heard = append(heard, *e)
+		}
+	}
+	leaver.step(Input{Kind: Leave, Code: 42})
+	leaver.kill()
+	w.until(20*time.Second, w.agree)
+	if lost == 0 || len(heard) != 1 || heard[0].Cause != Said || heard[0].Code != 42 {
+		t.Errorf("%d messages lost, told %+v, want one goodbye with code 42", lost, heard)
+	}
+	if deaf.m.wanted(deaf.m.cfg.Table.Lookup(leaver.id)) {
+		t.Errorf("%v looks for it", deaf.id)
+	}
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// guarded is a base zone.
+type guarded struct {
+	name      string
+	delegates []registered // the best claim first
+	members   map[ID]Version
+	hash      uint64 // of the members
+	published CensusEntry
+	highest   uint64        // activation that any delegate had
+	holder    ID            // who was the first to have it
+	due       time.Duration // when the first delegate is given up
+	active    time.Duration // when an active delegate was heard last
+	rival     rival
+}
+
+// registered is a delegate.
+type registered struct {
+	Named
+	activation, registration uint64
+	size                     uint32
+	hash                     uint64
+	heard                    time.Duration
+}
+
+// admit enters a delegate that registers, or takes out one that says goodbye. There may
+// be no room for it; and what comes late, of an earlier life, changes nothing.
+func (g *guarded) admit(d *Dispatch, now time.Duration) (ok, late bool) {
+	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
+	switch {
+	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc:
+		return false, true
+	case i >= 0:
+		g.delegates = slices.Delete(g.delegates, i, i+1)
+	case d.Kind != Register:
+		return true, false
+	case len(g.delegates) >= maxDelegates && d.Activation > g.delegates[maxDelegates-1].activation:
+		g.delegates = g.delegates[:maxDelegates-1]
+	case len(g.delegates) >= maxDelegates:
+		return false, false
+	}
+	if d.Kind == Register {
+		g.delegates = append(g.delegates, registered{Named{d.From, d.Version}, d.Activation, d.Registration, d.Size, d.Hash, now})
+		if d.Activation > g.highest {
+			g.highest, g.holder = d.Activation, d.From
+		}
+	}
+	slices.SortStableFunc(g.delegates, func(a, b registered) int {
+		return cmp.Or(cmp.Compare(b.activation, a.activation), cmp.Compare(b.registration, a.registration), a.ID.Compare(b.ID))
+	})
+	return true, false
+}
+
+// change takes over what the active delegate says of the zone's members. Delegates
+// that left are none any more.
+func (g *guarded) change(m *Machine, d *Dispatch) {
+	if d.Flags&Whole != 0 && d.Flags&Continues == 0 {
+		clear(g.members)
+		g.hash = 0
+	}
+	for _, n := range d.Left {
+		g.set(n.ID, Version{})
+	}
+	room := m.cfg.MaxMembers
+	if len(d.Joined) > 0 {
+		room = min(room, m.supervisor.most-m.supervisor.members(g))
+	}
+	for _, n := range d.Joined {
+		if len(g.members) >= room {
+			m.stats.ViewFull++
+			break
+		}
+		g.set(n.ID, n.Version)
+	}
+	if g.hash == d.Hash {
+		g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool {
+			return g.members[r.ID].Inc < r.Version.Inc && r.ID != d.From
+		})
+	}
+}
+
+// set sets the version of a member; none removes it.
+func (g *guarded) set(id ID, v Version) {
+	if old, ok := g.members[id]; ok {
+		g.hash ^= mix(id.Position().short(), old.Inc)
+		delete(g.members, id)
+	}
+	if v.IsValid() {
+		g.hash ^= mix(id.Position().short(), v.Inc)
+		g.members[id] = v
+	}
+}
+
+// has reports whether a node is a delegate.
+func (g *guarded) has(id ID) bool {
+	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
+}
+
+// own returns how many delegates are those of the zone that the active one knows.
+func (g *guarded) own() (n int) {
+	for i := range g.delegates {
+		if _, ok := g.members[g.delegates[i].ID]; ok || i == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// drop takes a delegate out.
+func (g *guarded) drop(id ID) {
+	g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return r.ID == id })
+}
+
+// list returns the members in the order of their ids.
+func (g *guarded) list() []Named {
+	list := make([]Named, 0, len(g.members))
+	for id, v := range g.members { // any order: sorted below
+		list = append(list, Named{id, v})
+	}
+	slices.SortFunc(list, func(a, b Named) int { return a.ID.Compare(b.ID) })
+	return list
+}

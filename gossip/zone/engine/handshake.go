@@ -1,0 +1,195 @@
+package engine
+
+// request asks a peer for a link.
+func (m *Machine) request(l *link) {
+	l.state, l.probing, l.local = connecting, false, false
+	l.tries = min(l.tries+1, maxTries)
+	l.due, l.said = m.now+m.cfg.Timeout, m.ver
+	m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
+}
+
+// establish makes a link one of those that count: the peer is told all there is
+// (MS-53), unless it was up before in the same life of the peer.
+func (m *Machine) establish(l *link, v Version) {
+	again := l.state == up && l.version.Inc == v.Inc
+	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
+	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
+	l.last, l.met, l.tries = m.now, true, 0
+	if m.blind.muted {
+		m.confirmed()
+	}
+	if again {
+		return
+	}
+	l.repair, l.tables = agreement{}, agreement{}
+	m.sendBase(l, 0)
+	m.attributes.greet(m, l)
+}
+
+// requested answers a request for a link.
+func (m *Machine) requested() {
+	p, l := m.in.From, m.links.get(m.in.From)
+	switch e := m.view.at(p); {
+	case e.state == unknown: // the view is full, or it is from the future
+		m.answer(Message{Kind: LinkRefuse, Reason: Busy})
+		return
+	case e.state == inHistory:
+		m.refuseStranger(p)
+		return
+	}
+	if l == nil {
+		if m.in.Roles == 0 || m.crowded(m.in.Roles) {
+			return
+		}
+		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat})
+		m.out.Watch = append(m.out.Watch, p)
+		l = m.links.get(p)
+	}
+	l.theirs = m.in.Roles
+	m.send(p, Message{Kind: LinkAccept, Roles: l.mine})
+	m.establish(l, m.in.Version)
+}
+
+// refuseStranger tells the sender of a message that it was removed, if so.
+func (m *Machine) refuseStranger(p Ref) {
+	if e := m.view.at(p); e.state == inHistory {
+		m.answer(Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: e.version()})
+	}
+}
+
+// crowded refuses a link if there are too many that others drew (MS-A12), and makes
+// room for, or refuses, one that thinks of this node as its successor.
+func (m *Machine) crowded(roles Roles) bool {
+	var drawn, before int
+	for i := range m.links.list {
+		switch t := m.links.list[i].theirs; {
+		case t&Successor != 0:
+			before++
+		case t != 0:
+			drawn++
+		}
+	}
+	switch {
+	case roles&Successor == 0 && drawn >= 2*m.cfg.Random+2:
+		if other := m.draw(m.in.From); other != 0 {
+			m.send(m.in.From, Message{Kind: LinkRefuse, Reason: Redirect, About: other, AboutVersion: m.view.at(other).version()})
+			return true
+		}
+		m.send(m.in.From, Message{Kind: LinkRefuse, Reason: Busy})
+		return true
+	case roles&Successor != 0 && before >= maxPredecessors(m.cfg.Successors):
+		far := m.farthest()
+		if far == m.in.From {
+			m.send(far, Message{Kind: LinkRefuse, Reason: Busy})
+			return true
+		}
+		if l := m.links.get(far); l.mine == 0 {
+			m.send(far, Message{Kind: LinkRefuse, Reason: Busy})
+			m.cut(far)
+		} else {
+			l.theirs = 0
+		}
+	}
+	return false
+}
+
+// maxPredecessors is how many may think of a node as their successor: while views
+// are incomplete there are more than K_s.
+func maxPredecessors(successors int) int { return 8*successors + 8 }
+
+// farthest returns the one that is farthest behind on the ring, of those that think
+// of this node as their successor and the one that asks to.
+func (m *Machine) farthest() (far Ref) {
+	t := m.cfg.Table
+	n, own, most := len(t.ring), t.rank(m.self), -1
+	consider := func(p Ref) {
+		if d := (own - t.rank(p) + n) % n; d > most {
+			far, most = p, d
+		}
+	}
+	consider(m.in.From)
+	for i := range m.links.list {
+		if m.links.list[i].theirs&Successor != 0 {
+			consider(m.links.list[i].node)
+		}
+	}
+	return far
+}
+
+// accepted is told that a peer agrees to a link.
+func (m *Machine) accepted() {
+	l := m.links.get(m.in.From)
+	if l == nil {
+		m.answer(Message{Kind: LinkDrop, Reason: NoLink})
+		return
+	}
+	l.theirs = m.in.Roles
+	m.establish(l, m.in.Version)
+}
+
+// refused is told that a peer does not agree to a link, or that it removed this node.
+func (m *Machine) refused() {
+	l := m.links.get(m.in.From)
+	switch m.in.Reason {
+	case Removed:
+		m.accused(m.in.AboutVersion)
+		switch {
+		case l == nil:
+		case l.mine == 0:
+			m.cut(l.node)
+			m.topology.soon(m)
+		case l.state == connecting && l.said == m.ver: // it has heard this version, and that does not help
+			m.retry(l)
+		case l.state != retrying:
+			m.request(l)
+		}
+	case Redirect:
+		m.redirected(l)
+	case Busy:
+		if l == nil {
+			return
+		}
+		l.theirs = 0
+		if l.mine&Successor == 0 {
+			m.cut(l.node)
+			m.topology.later(m)
+			return
+		}
+		m.retry(l)
+	}
+}
+
+// maxHops bounds how often a request is passed on.
+const maxHops = 4
+
+func (m *Machine) redirected(l *link) {
+	if l == nil || l.state != connecting || l.mine != Random {
+		return
+	}
+	hops := l.hops + 1
+	m.cut(l.node)
+	m.topology.later(m)
+	p := m.in.About
+	if p != m.self {
+		m.processAlive(p, m.in.AboutVersion)
+	}
+	if hops < maxHops && p != m.self && m.view.has(p) && m.links.get(p) == nil {
+		m.open(p, Random, hops)
+	}
+}
+
+// dropped is told that a peer has no link, or does not want it any more.
+func (m *Machine) dropped() {
+	l := m.links.get(m.in.From)
+	switch {
+	case l == nil:
+	case l.mine == 0:
+		m.cut(l.node)
+		m.topology.later(m)
+	default:
+		l.theirs = 0
+		if m.in.Reason == NoLink && l.state == up {
+			m.request(l)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package engine
+
+import "time"
+
+// beat is when neighbours hear of this node next. One deadline serves all links.
+type beat struct{ at time.Duration }
+
+// beatInterval is the heartbeat give or take a tenth, so that nodes that start
+// together do not stay together.
+func (m *Machine) beatInterval() time.Duration {
+	h := m.cfg.Heartbeat
+	return h - h/10 + time.Duration(m.rand(int(h/5)+1))
+}
+
+func (m *Machine) beatMessage(flags Flags) Message {
+	return Message{Kind: Heartbeat, Flags: flags, Hash: m.view.hash, Tables: m.attributes.hash}
+}
+
+// heartbeat tells all neighbours that this node is alive, and what it knows (MS-30,
+// MS-A9), and asks again who has not answered.
+func (m *Machine) heartbeat() {
+	m.beat.at = m.now + m.beatInterval()
+	for i := range m.links.list {
+		switch l := &m.links.list[i]; l.state {
+		case up:
+			m.send(l.node, m.beatMessage(0))
+		case connecting:
+			l.said = m.ver
+			m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
+			if l.mine&Successor != 0 && l.silent(m) {
+				m.topology.later(m) // others have to be watched besides
+			}
+		}
+	}
+	if m.delta.at > m.now+m.cfg.Heartbeat { // at rest
+		m.view.share()
+	}
+	m.attributes.compact(m)
+}
+
+// beaten is told of a heartbeat.
+func (m *Machine) beaten(l *link) {
+	switch {
+	case l == nil && m.view.at(m.in.From).state == inHistory:
+		m.refuseStranger(m.in.From)
+		return
+	case l == nil: // if it wants a link, it has to say who it is
+		m.answer(Message{Kind: LinkDrop, Reason: NoLink})
+		return
+	case l.state == retrying: // it is reached the other way at least
+		m.request(l)
+		return
+	case l.state == connecting:
+		return
+	}
+	if m.in.Flags&Echo != 0 {
+		m.send(l.node, m.beatMessage(0))
+	}
+	l.same = m.in.Tables == m.attributes.hash
+	if l.repair.differ(m, m.view.hash, m.in.Hash, m.in.From) {
+		m.stats.Repairs++
+		m.sendBase(l, Repair|Ask)
+	}
+	if l.tables.differ(m, m.attributes.hash, m.in.Tables, m.in.From) {
+		m.stats.TableRepairs++
+		m.attributes.greet(m, l)
+	}
+}
+
+// agreement compares what both ends of a link know, by hashes (MS-A9).
+type agreement struct {
+	mine, theirs uint64
+	since        time.Duration // when these were first compared; they differ
+	count        int           // how often they were compared since
+	next         time.Duration // not before then
+	backoff      time.Duration
+}
+
+// differ reports whether the ends have to exchange all they know: they differ, and
+// have done so in the same way for 2τ. Where that does not help it becomes rare.
+func (a *agreement) differ(m *Machine, mine, theirs uint64, peer Ref) bool {
+	switch {
+	case mine == theirs:
+		*a = agreement{}
+		return false
+	case a.count == 0 || a.mine != mine || a.theirs != theirs:
+		a.mine, a.theirs, a.since, a.count = mine, theirs, m.now, 1
+		return false
+	case m.now-a.since < 2*m.cfg.Aggregation || m.now < a.next:
+		return false
+	}
+	// One end begins; if that does not do it, the other.
+	if a.count++; a.count < 4 && m.codec.short(m.self) > m.codec.short(peer) {
+		return false
+	}
+	a.backoff = min(max(2*a.backoff, 2*m.cfg.Heartbeat), maxBackoff)
+	a.next, a.count = m.now+a.backoff, 0
+	return true
+}

@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// system is some base zones and a management zone.
+type system struct {
+	*world
+	supervisors []*node
+	zones       [][]*node
+}
+
+// newSystem starts base zones of a size and a management zone, all at once (MS-95).
+func newSystem(t *testing.T, seed uint64, zones, size, supervisors int) *system {
+	t.Helper()
+	w := newWorld(t, seed, zones*size+supervisors, Config{})
+	s := &system{world: w, supervisors: w.nodes[:supervisors]}
+	group := func(list []*node, zone string, change func(*Config)) {
+		for i, n := range list {
+			n.boot = []ID{list[(i+1)%len(list)].id, list[(i+2)%len(list)].id}
+			n.change = func(c *Config) {
+				c.Zone = zone
+				change(c)
+			}
+			n.start()
+		}
+	}
+	group(s.supervisors, "management", func(c *Config) { c.Supervisor = true })
+	for z := range zones {
+		list := w.nodes[supervisors+z*size : supervisors+(z+1)*size]
+		s.zones = append(s.zones, list)
+		group(list, fmt.Sprint("zone", z), func(c *Config) {
+			c.Management = []ID{s.supervisors[0].id, s.supervisors[1].id}
+		})
+	}
+	return s
+}
+
+// right reports whether every supervisor has a census with the size, and an active
+// delegate that is up, of every zone (MS-98).
+func (s *system) right() bool {
+	for _, n := range s.supervisors {
+		if !n.up {
+			continue
+		}
+		census := n.m.Census()
+		if len(census) != len(s.zones) {
+			return false
+		}
+		for z, e := range census {
+			alive, delegates := 0, 0
+			for _, o := range s.zones[z] {
+				if o.up {
+					alive++
+					if o.m.delegate.serving { // the first three, and an active one that is no more of them
+						delegates++
+					}
+				}
+			}
+			d := s.byNID[e.Delegate.Endpoints()[0]]
+			v := s.byNID[e.Supervisor.Endpoints()[0]]
+			if e.Size != alive || !d.up || !v.up || d.m.delegate.own != e.Activation || e.Delegates != delegates || delegates < min(3, alive) || delegates > 4 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// active returns the active delegates of a zone.
+func (s *system) active(z int) (list []*node) {
+	for _, n := range s.zones[z] {
+		if n.up && n.m.delegate.own > 0 {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// wrong fails and shows what is thought of the hierarchy.
+func (s *system) wrong(format string, args ...any) {
+	s.t.Helper()
+	for _, n := range s.nodes {
+		if n.up && n.m.delegate != nil && n.m.delegate.serving {
+			s.t.Logf("%s %+v", n.id.Name(), n.m.Delegation())
+		} else if n.up && n.m.delegate == nil {
+			s.t.Logf("%s %+v", n.id.Name(), n.m.Census())
+		}
+	}
+	s.fail(format, args...)
+}
+
+// guardian returns the supervisor of a zone.
+func (s *system) guardian(z int) *node {
+	return s.byNID[s.active(z)[0].m.delegate.chosen.Endpoints()[0]]
+}
+
+// TestHierarchy: delegates are elected and register with a supervisor, every member of
+// the management zone has the census, and whoever fails is replaced (MS-95 to MS-100,
+// MS-A24).
+func TestHierarchy(t *testing.T) {
+	for seed := range uint64(4) {
+		s := newSystem(t, seed, 3, 7, 5)
+		s.until(5*time.Second, s.right)
+		s.run(5 * time.Second)
+		if !s.right() {
+			s.wrong("the census is not right any more")
+		}
+		for z := range s.zones {
+			a := s.active(z)
+			if len(a) != 1 || a[0].m.delegate.own != 1 {
+				t.Fatalf("zone %d has %d active delegates", z, len(a))
+			}
+			if rank := a[0].m.rankOfDelegate(a[0].m.self, 9); rank != 0 {
+				t.Errorf("the active delegate of zone %d is number %d", z, rank)
+			}
+			for _, n := range s.zones[z] { // MS-101: it is its zone's monitor
+				if m := n.m.Monitors(); n != a[0] && (len(m) != 1 || n.m.Table().ID(m[0]) != a[0].id) {
+					t.Errorf("%v knows %d monitors", n.id, len(m))
+				}
+			}
+			g := s.guardian(z).m.supervisor.zones[fmt.Sprint("zone", z)]
+			if len(g.members) != 7 || g.hash != a[0].m.Hash() { // MS-97
+				t.Errorf("the supervisor knows %d members of zone %d", len(g.members), z)
+			}
+		}
+		bound := func(what string, most time.Duration, f func()) {
+			t.Helper()
+			f()
+			if took := s.until(10*time.Second, s.right); took > most {
+				t.Errorf("seed %d: the census is right %v after %s", seed, took, what)
+			}
+			s.run(3 * time.Second)
+			if !s.right() {
+				s.wrong("after %s: not right any more", what)
+			}
+		}
+		const tau, timeout = 200 * time.Millisecond, 3500 * time.Millisecond
+		const spread = 3*tau + 20*time.Millisecond // of an attribute over five supervisors, with the period's phase
+		bound("a member failed", 2*tau+spread, func() { s.zones[0][0].kill() })
+		bound("an active delegate failed", 2*tau+spread, func() { s.active(1)[0].kill() })
+		bound("an active delegate fell silent", timeout+2*tau+spread, func() { s.active(2)[0].crash() })
+		bound("a supervisor failed", 2*tau+spread+1100*time.Millisecond, func() { s.guardian(0).kill() })
+		bound("a supervisor fell silent", timeout+2*tau+spread+1100*time.Millisecond, func() { s.guardian(1).crash() })
+		for z := range s.zones {
+			if len(s.active(z)) != 1 {
+				t.Errorf("zone %d has %d active delegates", z, len(s.active(z)))
+			}
+		}
+		for _, n := range s.nodes { // MS-A24: who comes back first in rank waits
+			if !n.up {
+				n.start()
+			}
+		}
+		s.until(10*time.Second, s.right)
+		if a := s.active(1)[0].m.delegate.own; a != 2 {
+			t.Errorf("activation %d: there was a take-over without need", a)
+		}
+	}
+}
+
+// TestCensusQuestion: every member of the management zone can ask for the members of
+// any base zone (MS-99).
+func TestCensusQuestion(t *testing.T) {
+	s := newSystem(t, 1, 2, 6, 4)
+	s.until(5*time.Second, s.right)
+	s.run(3 * time.Second)
+	got := map[string]int{}
+	s.told = func(n *node, e *Event) {
+		if e.Kind == Listed {
+			if e.Unknown {
+				got[fmt.Sprint(n.i, e.Zone, "unknown")]++
+			} else {
+				got[fmt.Sprint(n.i, e.Zone, e.Number)] += len(e.Members)
+			}
+		}
+	}
+	for i, n := range s.supervisors {
+		n.step(Input{Kind: QueryZone, Key: "zone1", Number: uint64(40 + i)})
+		n.step(Input{Kind: QueryZone, Key: "nowhere"})
+	}
+	s.run(100 * time.Millisecond)
+	for i := range s.supervisors {
+		if got[fmt.Sprint(i, "zone1", 40+i)] != 6 || got[fmt.Sprint(i, "nowhere", "unknown")] != 1 {
+			t.Errorf("answers %v", got)
+		}
+	}
+}
+
+// TestAlarm: a suspicion in a base zone reaches its supervisor and the monitors of the
+// management zone before τ (MS-101, MS-A13, MS-A32).
+func TestAlarm(t *testing.T) {
+	s := newSystem(t, 2, 2, 12, 4)
+	s.until(5*time.Second, s.right)
+	monitor := s.supervisors[3]
+	if monitor == s.guardian(0) {
+		monitor = s.supervisors[2]
+	}
+	monitor.step(Input{Kind: Set, Key: MonitorKey})
+	s.run(3 * time.Second)
+	var victim *node
+	for _, n := range s.zones[0] {
+		if n.m.delegate.own == 0 {
+			victim = n
+		}
+	}
+	begin, first := s.now, time.Duration(0)
+	var zone string
+	s.told = func(n *node, e *Event) {
+		if n == monitor && e.Kind == Alarmed && first == 0 && e.Suspect.ID == victim.id {
+			first, zone = s.now-begin, e.Zone
+		}
+	}
+	victim.kill()
+	s.run(time.Second)
+	if first == 0 || first > 5*2*s.latency || zone != "zone0" {
+		t.Errorf("the monitor knows of %q after %v", zone, first)
+	}
+}
+
+// TestTwoActive: after a partition of a base zone one delegate stays active, the later
+// one, and the census follows (MS-A24).
+func TestTwoActive(t *testing.T) {
+	s := newSystem(t, 3, 1, 12, 3)
+	s.until(5*time.Second, s.right)
+	s.run(3 * time.Second)
+	half := map[int]bool{}
+	for i, n := range s.zones[0] {
+		half[n.i] = i%2 == 0
+	}
+	isSupervisor := func(i int) bool { return i < 3 }
+	s.cut = func(a, b int) bool { return half[a] != half[b] && !isSupervisor(a) && !isSupervisor(b) }
+	s.until(time.Minute, func() bool { return len(s.active(0)) == 2 })
+	s.run(5 * time.Second)
+	for _, n := range s.supervisors {
+		if c := n.m.Census(); len(c) != 1 || c[0].Activation != 2 {
+			t.Errorf("census %+v", c)
+		}
+	}
+	s.cut = nil
+	s.until(time.Minute, func() bool { return len(s.active(0)) == 1 && s.right() })
+	if a := s.active(0)[0].m.delegate.own; a != 2 {
+		t.Errorf("activation %d is left", a)
+	}
+}
+
+// TestUnheardDelegate: a delegate that dies when its supervisor knows that it is
+// active, and its zone not yet, is followed by one with a higher activation (MS-A24).
+func TestUnheardDelegate(t *testing.T) {
+	found := 0
+	for seed := range uint64(20) {
+		s := newSystem(t, seed, 1, 7, 3)
+		unheard := false
+		s.until(5*time.Second, func() bool {
+			a := s.active(0)
+			if len(a) != 1 || !a[0].m.delegate.chosen.IsValid() {
+				return false
+			}
+			g := s.guardian(0).m.supervisor.zones["zone0"]
+			if g == nil || g.published.Activation == 0 {
+				return false
+			}
+			unheard = true
+			for _, n := range s.zones[0] {
+				unheard = unheard && (n == a[0] || n.m.delegate.highest == 0)
+			}
+			return true
+		})
+		if !unheard {
+			continue
+		}
+		found++
+		s.active(0)[0].kill()
+		s.until(10*time.Second, func() bool { return s.right() && s.supervisors[0].m.Census()[0].Activation == 2 })
+	}
+	if found == 0 {
+		t.Error("no delegate was active before its zone knew")
+	}
+}
+
+// TestNoManagement: delegates whose supervisors do not answer go on asking, not more
+// often than their heart beats, and move on to one that does.
+func TestNoManagement(t *testing.T) {
+	s := newSystem(t, 1, 1, 5, 3)
+	s.until(5*time.Second, s.right)
+	for _, n := range s.supervisors {
+		n.kill()
+	}
+	s.run(5 * time.Second)
+	s.dispatches = 0
+	s.run(20 * time.Second)
+	if s.dispatches < 20 || s.dispatches > 3*20*8 {
+		t.Errorf("%d messages to nobody in 20 s", s.dispatches)
+	}
+	s.supervisors[1].start()
+	s.until(70*time.Second, s.right)
+}
+
+// TestDispatch: messages of the hierarchy, to bytes and back, cut short, and signed.
+func TestDispatch(t *testing.T) {
+	d := &Dispatch{
+		Kind: Register, Flags: Whole, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 5, Registration: 6, Hash: 7,
+		Known: 8, Number: 9, Size: 10, Reporters: 11, Joined: []Named{{testID(2), v(1, 1)}}, Left: []Named{{testID(3), v(2, 2)}, {testID(4), v(2, 3)}},
+	}
+	b := d.AppendBinary(nil)
+	if len(b) != d.size()-codeSize {
+		t.Errorf("%d bytes, said %d", len(b), d.size())
+	}
+	got, err := ParseDispatch(b)
+	if err != nil || fmt.Sprint(*got) != fmt.Sprint(*d) {
+		t.Errorf("%v\n%+v\n%+v", err, got, d)
+	}
+	for n := range b {
+		if _, err := ParseDispatch(b[:n]); err == nil {
+			t.Errorf("%d of %d bytes are a message, too", n, len(b))
+		}
+	}
+	to, from := codecs(t, "secret")
+	for _, m := range []*Machine{to, from} {
+		m.cfg.Supervisor = true
+		m.out = &Output{}
+		m.join(3)
+	}
+	from.cfg.MaxMessage = minMessage + 2000
+	for i := range 300 {
+		d.Joined = append(d.Joined, Named{testID(i + 10), v(1, 1)})
+	}
+	d.Left = nil
+	from.dispatch(testID(0), d, false)
+	if len(from.out.Dispatches) < 10 {
+		t.Fatalf("%d parts", len(from.out.Dispatches))
+	}
+	for i, s := range from.out.Dispatches {
+		data := from.out.Buf[s.Begin:s.End]
+		if len(data) != s.Size || len(data) > from.cfg.MaxMessage {
+			t.Errorf("part %d has %d bytes, said %d", i, len(data), s.Size)
+		}
+		out := Output{}
+		to.Step(1, Input{Kind: Arrived, Data: data}, &out)
+	}
+	if n := len(to.supervisor.zones["z"].members); n != 301 {
+		t.Errorf("%d members arrived", n)
+	}
+	forged := slices.Clone(from.out.Buf[:from.out.Dispatches[0].End])
+	forged[40] ^= 1
+	out := Output{}
+	to.Step(1, Input{Kind: Arrived, Data: forged}, &out)
+	to.Step(1, Input{Kind: Arrived, Data: b}, &out)
+	if to.stats.NotSigned != 2 {
+		t.Errorf("%d refused", to.stats.NotSigned)
+	}
+}
+
+// FuzzDispatch: nothing that arrives panics, and what is understood is written as it was.
+func FuzzDispatch(f *testing.F) {
+	d := &Dispatch{Kind: Alarm, From: testID(1), Version: v(3, 4), Zone: "z", About: testID(2), AboutVersion: v(1, 1)}
+	f.Add(d.AppendBinary(nil))
+	d = &Dispatch{Kind: Register, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 1, Joined: []Named{{testID(2), v(1, 1)}}}
+	f.Add(d.AppendBinary(nil))
+	to, _ := codecs(f)
+	to.cfg.Supervisor = true
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := ParseDispatch(b)
+		if err == nil && d.Flags&DispatchFlags(Signed) == 0 {
+			again := d.AppendBinary(nil)
+			again[6] |= b[6] & byte(Signed)
+			if string(again) != string(b) {
+				t.Errorf("%x\nis written as\n%x", b, again)
+			}
+		}
+		out := Output{}
+		to.life, to.ver = idle, Version{}
+		to.Step(0, Input{Kind: Join, Inc: 1}, &out)
+		to.Step(1, Input{Kind: Arrived, Data: b}, &out)
+		if err := to.invariants(); err != nil {
+			t.Error(err)
+		}
+	})
+}

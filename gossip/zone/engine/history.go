@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"math/bits"
+	"time"
+)
+
+// history keeps of nodes in the history what the view does not: when they went,
+// in order (seed 002, Bootstrap & History).
+type history struct {
+	list      []departed // the oldest first; some may have come back or gone again
+	of        map[Ref]farewell
+	count     uint64
+	strangers []Ref // that left and were never in the view, the oldest first (MS-A4)
+}
+
+type departed struct {
+	ref    Ref
+	number uint64 // of the farewell
+	at     time.Duration
+}
+
+// farewell is when and why a node went.
+type farewell struct {
+	number uint64
+	at     time.Duration
+	cause  Cause
+	code   int32
+	by     []Witness // Dead: who reported it
+}
+
+// Bounds of the history (MS-A10).
+const (
+	maxStrangers   = 1024
+	minHistoryAge  = time.Minute
+	softHistory    = 4
+	softHistoryMin = 1024
+	hardHistory    = 8
+	hardHistoryMin = 4096
+)
+
+// bury moves a node into the history, now.
+func (m *Machine) bury(r Ref, v Version, f farewell) {
+	h := &m.history
+	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: f.cause == Said})
+	if h.of == nil {
+		h.of = make(map[Ref]farewell)
+	}
+	h.count++
+	f.number, f.at = h.count, m.now
+	h.of[r] = f
+	h.list = append(h.list, departed{r, h.count, m.now})
+	m.prune()
+	m.discovery.arm(m)
+}
+
+// unbury takes a node out of the history, for a new version or for none.
+func (m *Machine) unbury(r Ref, e entry) {
+	delete(m.history.of, r)
+	m.view.set(r, e)
+}
+
+// current reports whether a record of the list is the latest of its node.
+func (h *history) current(d departed) bool {
+	f, ok := h.of[d.ref]
+	return ok && f.number == d.number
+}
+
+// prune forgets the oldest nodes once there are too many (MS-15, MS-A10).
+func (m *Machine) prune() {
+	h, soft := &m.history, softHistory*m.view.members+softHistoryMin
+	if len(h.list) > 2*len(h.of)+softHistoryMin {
+		kept := h.list[:0]
+		for _, d := range h.list {
+			if h.current(d) {
+				kept = append(kept, d)
+			}
+		}
+		h.list = kept
+	}
+	for len(h.of) > soft {
+		d := h.list[0]
+		hard := len(h.of) > hardHistory*m.view.members+hardHistoryMin
+		if h.current(d) {
+			if !hard && m.now-d.at < m.historyAge() {
+				return
+			}
+			m.unbury(d.ref, entry{})
+			m.stats.Forgotten++
+		}
+		h.list = h.list[1:]
+	}
+}
+
+// historyAge is how long a node stays in the history at least.
+func (m *Machine) historyAge() time.Duration {
+	return max(minHistoryAge, 10*time.Duration(m.diameter()+2)*m.cfg.Aggregation)
+}
+
+// diameter is an upper bound for the overlay's: ⌈log N⌉ + 1 to the base K_r (MS-25).
+func (m *Machine) diameter() int {
+	base := uint64(max(m.cfg.Random, 2))
+	hops := 1
+	for reach := uint64(1); reach < uint64(m.view.members) && hops < bits.UintSize; hops++ {
+		reach *= base
+	}
+	return hops
+}
+
+// stranger remembers that a node left of which nothing was known (MS-52).
+func (m *Machine) stranger(r Ref, v Version, code int32) {
+	h := &m.history
+	m.bury(r, v, farewell{cause: Said, code: code})
+	h.strangers = append(h.strangers, r)
+	if len(h.strangers) <= maxStrangers {
+		return
+	}
+	oldest := h.strangers[0]
+	h.strangers = h.strangers[1:]
+	// A stranger that was in the view since is one no more, but is not missed here:
+	// its id is known.
+	if m.view.at(oldest).state == inHistory && !m.cfg.Table.ID(oldest).IsValid() {
+		m.unbury(oldest, entry{})
+	}
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"crypto/sha1"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/lnet/nid"
+)
+
+// TestID: what is an id, and what is not (MS-5).
+func TestID(t *testing.T) {
+	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@o2ib")
+	id, err := NewID("oss1", b, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := MustParseID(id.String()); again != id || id.Name() != "oss1" || len(id.Endpoints()) != 2 {
+		t.Errorf("%v is parsed as %v", id, again)
+	}
+	if other, _ := NewID("oss1", a, b); other != id {
+		t.Error("the order of endpoints matters")
+	}
+	back, err := idFrom(id.AppendCanonical(nil))
+	if err != nil || back != id {
+		t.Errorf("canonical form: %v, %v", back, err)
+	}
+	many := make([]nid.NID, MaxEndpoints+1)
+	for i := range many {
+		many[i] = nid.FromNumber(nid.MustParseNet("tcp"), uint32(i+1))
+	}
+	for _, c := range []struct {
+		name      string
+		endpoints []nid.NID
+		err       error
+	}{
+		{"", []nid.NID{a}, ErrName},
+		{"a b", []nid.NID{a}, ErrName},
+		{"a=b", []nid.NID{a}, ErrName},
+		{"a\x00b", []nid.NID{a}, ErrName},
+		{strings.Repeat("x", 10<<10), []nid.NID{a}, ErrName},
+		{"x", nil, ErrEndpoints},
+		{"x", []nid.NID{a, a}, ErrEndpoints},
+		{"x", []nid.NID{nid.Any()}, ErrEndpoints},
+		{"x", many, ErrEndpoints},
+	} {
+		if id, err := NewID(c.name, c.endpoints...); !errors.Is(err, c.err) {
+			t.Errorf("%.10q %v: %v, %v", c.name, c.endpoints, id, err)
+		}
+	}
+	for _, text := range []string{"", "x", "x=", "x=y", "=10.0.0.1@tcp", "x=10.0.0.1@tcp,"} {
+		if id, err := ParseID(text); err == nil {
+			t.Errorf("%q is %v", text, id)
+		}
+	}
+	if _, err := idFrom([]byte("x\x00" + strings.Repeat("\x00", 19))); !errors.Is(err, ErrEndpoints) {
+		t.Errorf("a short endpoint: %v", err)
+	}
+}
+
+// TestRing: the order of the ring is that of the digests (MS-24, MS-A25), whatever
+// the order in which ids came.
+func TestRing(t *testing.T) {
+	want := []string{"n5", "n2", "n1", "n7", "n0", "n6", "n4", "n3"}
+	table := NewTable(100)
+	for i := range 8 {
+		if _, err := table.Add(testID(7 - i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, r := range table.ring {
+		got = append(got, table.ID(r).Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("ring %q, want %q", got, want)
+	}
+	// By hand: n0, a zero, and 10.0.0.1@tcp in the extended form.
+	sum := sha1.Sum([]byte("n0\x00\x00\x02\x00\x00\x0a\x00\x00\x01" + strings.Repeat("\x00", 12)))
+	if p := testID(0).Position(); p != sum || table.rank(table.Lookup(testID(0))) != slices.Index(want, "n0") {
+		t.Errorf("position %x, want %x; %x", p, sum, testID(0).AppendCanonical(nil))
+	}
+}
+
+// TestTable: places are used again, and there are no more than allowed.
+func TestTable(t *testing.T) {
+	table := NewTable(4)
+	a, _ := table.Add(testID(0))
+	b, _ := table.Add(testID(1))
+	short, _ := table.addShort(testID(2).Position().short())
+	if c, err := table.Add(testID(2)); c != short || err != nil {
+		t.Errorf("an id of which the short form was known: %v, %v", c, err)
+	}
+	if again, err := table.Add(testID(0)); again != a || err != nil {
+		t.Errorf("the same id: %v, %v", again, err)
+	}
+	if _, err := table.addShort(77); err != nil {
+		t.Error(err)
+	}
+	if _, err := table.Add(testID(4)); !errors.Is(err, ErrTableFull) {
+		t.Errorf("too many: %v", err)
+	}
+	var keep bitmap
+	keep.set(b)
+	table.forget(keep)
+	if table.Len() != 1 || table.Lookup(testID(0)) != 0 || table.Lookup(testID(1)) != b || len(table.ring) != 1 {
+		t.Errorf("%d left, %v", table.Len(), table.ring)
+	}
+	if c, err := table.Add(testID(5)); c == b || c == 0 || err != nil || table.Len() != 2 {
+		t.Errorf("a new one: %v, %v", c, err)
+	}
+	// Another id with the short form of a known one is no id at all.
+	table.ids[b].id = testID(9)
+	if _, err := table.Add(testID(1)); !errors.Is(err, ErrCollision) {
+		t.Errorf("a collision: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// InputKind tells inputs apart.
+type InputKind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use.
+const (
+	Timer     InputKind = iota
+	Join                // Inc: begin a life with this incarnation, higher than any before
+	Leave               // Code: say goodbye
+	Arrived             // Data, Peer, At: a message arrived as bytes
+	Delivered           // Message, At: a message of a machine with the same table
+	Down                // Node: the transport lost its connection to a node in Output.Watch
+	Failed              // Node, Local: a send to it failed; Local: for a reason of this host alone
+	Set                 // Key, Value: write an attribute
+	Delete              // Key: delete an attribute
+	Remove              // Node: say goodbye in the name of a member, as an administrator wants
+
+	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
+	DispatchFailed    // To: a dispatch to it failed, or the connection was lost
+	QueryZone         // Key, Number: in the management zone: who is in the base zone of that name; Listed answers
+)
+
+// Input is what a [Machine] steps on; the zero value is the timer. Data and Value
+// are valid during Step.
+type Input struct {
+	Kind    InputKind
+	Node    Ref
+	Local   bool
+	Code    int32
+	Inc     uint64
+	Peer    nid.NID       // who sent Data, as the transport says
+	At      time.Duration // when the transport had a message; 0: now
+	Data    []byte
+	Message *Message
+	Key     string
+	Value   []byte
+
+	Dispatch *Dispatch
+	To       ID     // DispatchFailed: to whom
+	Number   uint64 // QueryZone: comes back with the answer
+}
+
+// Send is a message to send.
+type Send struct {
+	To         Ref     // 0: to NID, of which no more is known
+	NID        nid.NID // with To 0
+	Priority   bool    // no acknowledgement, ahead of others (MS-A32)
+	Message    Message // without Config.Wire
+	Begin, End int     // with Config.Wire: it is Output.Buf[Begin:End]
+	short      uint64  // of the receiver
+}
+
+// Output is what a [Machine] wants done, in order.
+type Output struct {
+	Sends  []Send
+	Events []Event
+	Watch  []Ref // from now on Down tells when the connection to them is lost
+	Ignore []Ref // no longer
+	// To other zones. A failure, or the loss of a connection, is to be told by
+	// DispatchFailed.
+	Dispatches []DispatchSend
+	Buf        []byte
+	// Incarnation is that of this node, if a step raised it; otherwise 0. It is to be
+	// kept before Sends are made, so that the node's next life begins above it (MS-A2).
+	Incarnation uint64
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Sends)
+	clear(o.Events)
+	clear(o.Dispatches)
+	*o = Output{o.Sends[:0], o.Events[:0], o.Watch[:0], o.Ignore[:0], o.Dispatches[:0], o.Buf[:0], 0}
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
+// neighbour says that it has other tables: it could have what was deleted (MS-A22).
+func TestCertificatesAgreed(t *testing.T) {
+	s := withNeighbours(t)
+	s.leave(5, v(7, 1), 0) // it would be one that does not answer
+	s.step(Input{Kind: Set, Key: "a"})
+	s.step(Input{Kind: Delete, Key: "a"})
+	beats := func(d time.Duration, behind uint64) {
+		for end := s.now + d; s.now < end; s.pass(time.Second) {
+			for i := 1; i < 5; i++ {
+				tables := s.m.attributes.hash
+				if i == 3 {
+					tables ^= behind
+				}
+				s.hear(i, v(7, 1), Message{Kind: Heartbeat, Hash: s.m.view.hash, Tables: tables})
+			}
+		}
+	}
+	own := s.m.attributes.of[s.m.self]
+	beats(deathAge+time.Minute, 1)
+	if own.deaths != 1 || own.floor != 0 {
+		t.Errorf("%d certificates, floor %d, while a neighbour has other tables", own.deaths, own.floor)
+	}
+	beats(5*time.Second, 0)
+	if own.deaths != 0 || own.floor != 2 {
+		t.Errorf("%d certificates, floor %d, when all have the same", own.deaths, own.floor)
+	}
+}
+
+// TestRefutedOlder: what a version of a node refutes is reports of older versions, not those
+// of the same (MS-43): who reported that one has seen it.
+func TestRefutedOlder(t *testing.T) {
+	s := suspicions{index: map[Ref]int{5: 0}, open: make(map[Ref]int), list: []suspect{{node: 5}}, total: 5}
+	for i, version := range []Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
+		by := Ref(10 + i)
+		s.list[0].reports = append(s.list[0].reports, report{by: by, version: version})
+		s.open[by] = 1
+	}
+	s.refuted(5, v(7, 3))
+	if r := s.on(5); len(r) != 3 || r[0].by != 11 || r[1].by != 12 || r[2].by != 14 || s.total != 3 {
+		t.Errorf("left %v", r)
+	}
+}
+
+// TestRemovedIsTold: who is removed for what others say of it is told, with the version that
+// it has to refute, so that it is back before it would notice by itself; who said goodbye is
+// not.
+func TestRemovedIsTold(t *testing.T) {
+	s := withNeighbours(t)
+	told := func() (list []Send) {
+		for _, m := range s.out.Sends {
+			if m.Message.Kind == LinkRefuse && m.Message.Reason == Removed {
+				list = append(list, m)
+			}
+		}
+		return list
+	}
+	s.suspicion(3, 2, v(7, 1))
+	s.suspicion(4, 2, v(7, 1))
+	s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 1), Cause: Dead})
+	if l := told(); len(l) != 1 || l[0].To != s.ref[2] || l[0].Message.About != s.ref[2] || l[0].Message.AboutVersion != v(7, 1) {
+		t.Errorf("told %+v", l)
+	}
+	s.removed(3, v(7, 1))
+	if l := told(); len(l) != 1 || l[0].To != s.ref[3] {
+		t.Errorf("corrected: told %+v", l)
+	}
+	s.leave(4, v(7, 1), 0)
+	if l := told(); len(l) != 0 {
+		t.Errorf("said: told %+v", l)
+	}
+	s.suspicion(1, 5, v(7, 1)) // no neighbour
+	s.suspicion(0, 5, v(7, 1))
+	if l := told(); len(l) != 0 {
+		t.Errorf("no neighbour: told %+v", l)
+	}
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// linkState is what a link is. Transitions:
+//
+//	connecting -- accepted, or requested by the peer --> up
+//	connecting, up -- failed --> reported, and retrying (a successor) or gone
+//	connecting, up -- failed, while nothing is believed --> held
+//	held -- heard of --> up
+//	held -- something else was heard of --> probed; silent --> reported
+//	retrying -- in its time --> connecting
+type linkState uint8
+
+const (
+	connecting linkState = iota
+	up
+	held     // it failed, but so did many others: perhaps it is this node (MS-A1)
+	retrying // it failed and was reported
+)
+
+var linkStateNames = [...]string{"connecting", "up", "held", "retrying"}
+
+// String returns the name of the state.
+func (s linkState) String() string { return name(linkStateNames[:], int(s)) }
+
+// link is a long-term neighbour, or one to be. Both ends send heartbeats (MS-A12).
+type link struct {
+	node   Ref
+	state  linkState
+	mine   Roles // what this node wants of it
+	theirs Roles // and the peer
+	// probing: an answer is asked for by due, because the transport lost the
+	// connection (MS-A30) or the link was held.
+	probing bool
+	// doubted: it was held, and is not held again.
+	doubted bool
+	quiet   bool          // it failed because nothing was heard, not because a connection broke
+	same    bool          // it said last that it has the same attributes
+	local   bool          // the last attempt failed for a reason of this host
+	met     bool          // something came from it
+	tries   uint8         // since then
+	hops    uint8         // redirections so far
+	drawn   uint32        // how large the view was when it was drawn
+	heard   time.Duration // when anything came from it, or it was excused
+	last    time.Duration // when anything came from it
+	due     time.Duration // connecting: until then; retrying: then
+	backoff time.Duration // of retries
+	version Version       // newest heard on it
+	said    Version       // this node's when it asked for the link last
+	replied time.Duration // when all there is was sent as an answer
+	repair  agreement     // on views
+	tables  agreement     // on attributes
+}
+
+// links are all links of a node, few enough to look through.
+type links struct {
+	list []link
+}
+
+// get returns the link to a node, or nil. It is valid until a link is added.
+func (ls *links) get(p Ref) *link {
+	for i := range ls.list {
+		if ls.list[i].node == p {
+			return &ls.list[i]
+		}
+	}
+	return nil
+}
+
+// each calls f for all links in a state. f must not add or delete links.
+func (ls *links) each(s linkState, f func(*link)) {
+	for i := range ls.list {
+		if ls.list[i].state == s {
+			f(&ls.list[i])
+		}
+	}
+}
+
+func (ls *links) count(s linkState) (n int) {
+	for i := range ls.list {
+		if ls.list[i].state == s {
+			n++
+		}
+	}
+	return n
+}
+
+// next returns when a link wants attention.
+func (ls *links) next(m *Machine) time.Duration {
+	at := machine.Never
+	for i := range ls.list {
+		at = min(at, ls.list[i].deadline(m))
+	}
+	return at
+}
+
+// deadline is when a link has failed, or has to be tried again.
+func (l *link) deadline(m *Machine) time.Duration {
+	switch {
+	case l.state == held && !l.probing:
+		return machine.Never
+	case l.state == up && !l.probing:
+		return l.heard + m.cfg.Timeout
+	case l.state == up:
+		return min(l.due, l.heard+m.cfg.Timeout)
+	}
+	return l.due
+}
+
+// expireLinks does what links want.
+func (m *Machine) expireLinks() {
+	for i := 0; i < len(m.links.list); i++ {
+		l := &m.links.list[i]
+		if m.now < l.deadline(m) {
+			continue
+		}
+		if l.state == retrying {
+			m.request(l)
+			continue
+		}
+		l.quiet = true
+		m.lost(l)
+		i = -1 // the list may be another one; what was lost is not due any more
+	}
+}
+
+// open begins a link.
+func (m *Machine) open(p Ref, role Roles, hops uint8) {
+	m.links.list = append(m.links.list, link{
+		node: p, mine: role, hops: hops, drawn: uint32(m.view.members), backoff: m.cfg.Heartbeat,
+	})
+	m.out.Watch = append(m.out.Watch, p)
+	m.request(m.links.get(p))
+}
+
+// cut ends a link without a word.
+func (m *Machine) cut(p Ref) {
+	i := slices.IndexFunc(m.links.list, func(l link) bool { return l.node == p })
+	if i < 0 {
+		return
+	}
+	m.links.list = slices.Delete(m.links.list, i, i+1)
+	m.out.Ignore = append(m.out.Ignore, p)
+	m.attributes.lost(m, p) // MS-87
+}
+
+// unlink ends the link to a node that was removed from the view. If it lives it
+// should know, so that it can refute that.
+func (m *Machine) unlink(p Ref, cause Cause) {
+	if l := m.links.get(p); l != nil {
+		if cause != Said && l.state == up {
+			m.send(p, Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: m.view.at(p).version()})
+		}
+		m.cut(p)
+		m.topology.soon(m)
+	}
+}
+
+// retry waits, each time longer, before it asks again (MS-A2).
+func (m *Machine) retry(l *link) {
+	l.state, l.probing, l.doubted, l.theirs = retrying, false, false, 0
+	l.due = m.now + l.backoff
+	l.backoff = min(2*l.backoff, maxBackoff)
+}
+
+const maxBackoff = time.Minute

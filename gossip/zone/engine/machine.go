@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// life is whether a machine takes part. Transitions:
+//
+//	idle -- Join --> joined -- Leave --> left -- Join, with a higher incarnation --> joined
+type life uint8
+
+const (
+	idle life = iota
+	joined
+	left
+)
+
+var lifeNames = [...]string{"idle", "joined", "left"}
+
+// Machine is one node of a zone. See machine.Machine.
+type Machine struct {
+	cfg   Config
+	codec codec
+	self  Ref
+	life  life
+	ver   Version // own
+	born  uint64  // incarnation with which this life began
+	began time.Duration
+	// farAhead is when the next version that is too far ahead is told.
+	farAhead time.Duration
+	rng      rand.PCG
+
+	bootstrap  []Ref
+	view       view
+	announced  map[Ref]uint32 // minor numbers that listeners were told, where newer ones came since
+	history    history
+	suspicions suspicions
+	filings    filings
+	summonses  summonses
+	delta      delta
+	links      links
+	topology   topology
+	beat       beat
+	discovery  discovery
+	blind      blind
+	pauses     pauses
+	attributes attributes
+	delegate   *delegation // of a base zone with a management zone
+	supervisor supervision
+	stats      Stats
+
+	in    Message // of the step that is made
+	lists Lists
+	// Who sent it, for one of whom no more is known.
+	peer    nid.NID
+	inShort uint64
+
+	out *Output
+	now time.Duration // active time
+}
+
+var _ machine.Machine[Input, Output] = (*Machine)(nil)
+
+// New returns a machine, which takes no part before Join. The error is a
+// *[Error] or says that the ids do not fit the table.
+func New(cfg Config) (*Machine, error) {
+	cfg, err := cfg.Filled()
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Table.use(cfg.Zone); err != nil {
+		return nil, err
+	}
+	m := &Machine{cfg: cfg, codec: codec{table: cfg.Table, zone: ZoneNumber(cfg.Zone), most: cfg.MaxMessage}}
+	if m.self, err = cfg.Table.Add(cfg.Self); err != nil {
+		return nil, err
+	}
+	m.codec.self = m.self
+	m.SetKeys(cfg.Keys)
+	for _, id := range cfg.Bootstrap {
+		r, err := cfg.Table.Add(id)
+		if err != nil {
+			return nil, err
+		}
+		if r != m.self {
+			m.bootstrap = append(m.bootstrap, r)
+		}
+	}
+	m.cfg.Bootstrap = nil
+	m.rng.Seed(cfg.Seed, m.codec.short(m.self))
+	m.pauses.init(2 * cfg.Heartbeat)
+	return m, nil
+}
+
+// Config returns the configuration with all defaults filled in, but without Bootstrap.
+func (m *Machine) Config() Config { return m.cfg }
+
+// Bootstrap is how many other nodes it was told to begin with.
+func (m *Machine) Bootstrap() int { return len(m.bootstrap) }
+
+// Joined reports whether the machine takes part.
+func (m *Machine) Joined() bool { return m.life == joined }
+
+// SetKeys changes the keys from now on.
+func (m *Machine) SetKeys(keys keyring.Keys) {
+	m.cfg.Keys, m.codec.ring = keys, keys.Ring("") // the key itself: see package keyring
+}
+
+// Verified is how many messages each of the keys has verified since it was set.
+func (m *Machine) Verified() [2]uint64 {
+	if !m.codec.ring.On() {
+		return [2]uint64{}
+	}
+	return m.codec.ring.Verified
+}
+
+// Step implements machine.Machine.
+func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	m.out = out
+	begin := len(out.Sends)
+	var missed time.Duration
+	late := m.pauses.late(now) > m.cfg.Heartbeat/4
+	if m.now, missed = m.pauses.enter(now); missed > 0 && m.life == joined {
+		m.paused(missed)
+	}
+	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
+		m.stats.Late++
+		m.pauses.until = m.now + m.cfg.Timeout
+	}
+	m.apply(&in)
+	if m.life == joined {
+		m.expire()
+	}
+	if m.cfg.Wire {
+		m.encode(begin)
+	}
+	m.out, m.in = nil, Message{} // nothing of others is kept
+	return m.pauses.leave(now, m.next())
+}
+
+func (m *Machine) apply(in *Input) {
+	if in.Kind == Join {
+		m.join(in.Inc)
+		return
+	}
+	if m.life != joined {
+		return
+	}
+	switch in.Kind {
+	case Leave:
+		m.leave(in.Code)
+	case Arrived:
+		m.arrived(in)
+	case Delivered:
+		m.in, m.peer = *in.Message, nid.NID{}
+		m.receive()
+	case Down:
+		m.down(in.Node)
+	case Failed:
+		m.failed(in.Node, in.Local)
+	case Set:
+		m.write(Attribute{Key: in.Key, Value: append([]byte{}, in.Value...)})
+	case Delete:
+		m.write(Attribute{Key: in.Key, Deleted: true})
+	case Remove:
+		m.removeMember(in.Node)
+	default:
+		m.applyHierarchy(in)
+	}
+}
+
+// applyHierarchy is apply for what comes of other zones.
+func (m *Machine) applyHierarchy(in *Input) {
+	switch in.Kind {
+	case DispatchDelivered:
+		m.dispatched(in.Dispatch)
+	case DispatchFailed:
+		if m.delegate != nil {
+			m.delegate.lost(m, in.To)
+		}
+	case QueryZone:
+		m.query(in.Key, in.Number)
+	}
+}
+
+// expire does what is due.
+func (m *Machine) expire() {
+	if m.now >= m.beat.at {
+		m.heartbeat()
+	}
+	m.expireLinks()
+	m.judge()
+	if m.now >= m.summonses.at {
+		m.summonAll()
+	}
+	if m.delegate != nil {
+		m.delegate.expire(m)
+	}
+	if m.now >= m.supervisor.next() {
+		m.supervisor.expire(m)
+	}
+	if m.now >= m.topology.at {
+		m.chooseNeighbours()
+	}
+	if m.now >= m.delta.at {
+		m.flush()
+	}
+	if m.now >= m.attributes.at {
+		m.reconcile()
+	}
+	if m.now >= m.discovery.at {
+		m.discover()
+	}
+}
+
+// next returns the active time of the next thing to do.
+func (m *Machine) next() time.Duration {
+	if m.life != joined {
+		return machine.Never
+	}
+	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at)
+	if m.delegate != nil {
+		at = min(at, m.delegate.next(m))
+	}
+	return at
+}
+
+// join begins a life.
+func (m *Machine) join(inc uint64) {
+	if m.life == joined || inc <= m.ver.Inc || inc > MaxIncarnation {
+		m.stats.BadJoins++
+		return
+	}
+	m.ver, m.life, m.began, m.born = Version{inc, 1}, joined, m.now, inc
+	m.view = view{table: m.cfg.Table}
+	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
+	m.delta, m.summonses = delta{at: machine.Never}, summonses{at: machine.Never}
+	m.links, m.blind, m.discovery = links{}, blind{}, discovery{}
+	m.attributes.init(m)
+	m.view.set(m.self, entry{inc: inc, minor: 1, state: inView})
+	m.beat.at = m.now + m.beatInterval()
+	m.topology = topology{at: machine.Never}
+	m.discovery.begin(m)
+	m.supervisor = supervision{most: maxGuardedMembers}
+	if len(m.cfg.Management) > 0 {
+		m.delegate = newDelegation(m)
+	}
+}
+
+// leave says goodbye to all neighbours (MS-40), and to the supervisor, and ends this
+// life.
+func (m *Machine) leave(code int32) {
+	if m.delegate != nil {
+		m.delegate.unregister(m, false)
+	}
+	lists := &Lists{Leaves: []Departure{{m.self, m.ver, code}}}
+	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
+	for i := range m.links.list {
+		m.out.Ignore = append(m.out.Ignore, m.links.list[i].node)
+	}
+	m.life = left
+}

@@ -1,0 +1,180 @@
+package engine
+
+// Kind tells messages apart.
+type Kind uint8
+
+// The kinds of messages, and which fields of [Message] they use besides From and
+// Version.
+const (
+	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for one back
+	LinkRequest                      // be my neighbour: Roles; says the sender's id in full
+	LinkAccept                       // answer: Roles: what the sender wants of the link itself
+	LinkRefuse                       // answer: Reason; Removed: About is the receiver, with the version that was removed; Redirect: ask About
+	LinkDrop                         // Reason: NoLink or Unwanted
+	Base                             // the whole view and all suspicions, to a new neighbour; Repair: with the history; Ask: send yours
+	Update                           // what changed
+	DiscoveryRequest                 // who is there; says the sender's id in full
+	DiscoveryReply                   // the whole view; Third: it answers a reply
+	AttributeDigest                  // Lists.Tables: versions of attribute tables
+	AttributeRequest                 // Lists.Tables: what the sender has; Push: or anybody who has more
+	AttributeData                    // Lists.Data
+	Notice                           // Lists.Suspicions: at once, to monitors (MS-60)
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"?0?", "heartbeat", "link-request", "link-accept", "link-refuse", "link-drop", "base", "update",
+	"discovery-request", "discovery-reply", "attribute-digest", "attribute-request", "attribute-data", "notice",
+}
+
+// String returns the name of the kind.
+func (k Kind) String() string { return name(kindNames[:], int(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func name(names []string, i int) string {
+	if i < 0 || i >= len(names) {
+		return "?"
+	}
+	return names[i]
+}
+
+// Flags say more about a message.
+type Flags uint16
+
+// The flags.
+const (
+	Signed  Flags = 1 << iota // a code made with the cluster's key ends the message
+	Echo                      // Heartbeat: answer at once
+	Healing                   // discovery: the target was in the history, not a bootstrap (¬boot, MS-17)
+	Third                     // DiscoveryReply: no request was made for it
+	Repair                    // Base: the history is part of it (MS-A9)
+	Ask                       // Base: answer with yours
+	Push                      // AttributeRequest: nothing newer needs no answer (MS-A20)
+	More                      // another message goes on with this
+	Later                     // this goes on with another message
+	Brief                     // discovery: of the target alone, not of its view
+	flagsEnd
+)
+
+var flagNames = []string{"signed", "echo", "healing", "third", "repair", "ask", "push", "more", "later", "brief"}
+
+// String returns the names of the flags that are set.
+func (f Flags) String() string {
+	s := ""
+	for i, name := range flagNames {
+		if f>>i&1 != 0 {
+			if s != "" {
+				s += ","
+			}
+			s += name
+		}
+	}
+	return s
+}
+
+// Roles are why a node wants a link.
+type Roles uint8
+
+// The roles.
+const (
+	Successor Roles = 1 << iota // the peer is one of its successors on the ring
+	Random                      // the peer was drawn
+	rolesEnd
+)
+
+// Reason is why a link is refused or dropped.
+type Reason uint8
+
+// The reasons.
+const (
+	NoReason Reason = iota
+	Removed         // the peer was removed from the view: it may refute that and come back
+	Redirect        // too many were drawn to this node: ask another one
+	Busy            // too many neighbours
+	NoLink          // there is none
+	Unwanted        // the sender does not want the link; it stays if the peer does
+	reasons
+)
+
+var reasonNames = [reasons]string{"none", "removed", "redirect", "busy", "no-link", "unwanted"}
+
+// String returns the name of the reason.
+func (r Reason) String() string { return name(reasonNames[:], int(r)) }
+
+// Message is a message between nodes of a zone. It is not changed once it was
+// sent, and its parts may be shared.
+type Message struct {
+	Kind         Kind
+	Flags        Flags
+	Roles        Roles
+	Reason       Reason
+	From         Ref     // the sender
+	About        Ref     // another node
+	Version      Version // the sender's
+	AboutVersion Version
+	Hash         uint64 // over the members' ids and incarnations
+	Tables       uint64 // over the versions of attribute tables
+	Lists        *Lists // nil where there are none
+}
+
+// Lists are the variable parts of a message. All may be empty.
+type Lists struct {
+	Leaves     []Departure // processed first (MS-57)
+	Alive      []Member
+	Suspicions []Suspicion
+	Silences   []Suspicion // of nodes that were silent only: they have a grace to refute that
+	Removed    []Member    // Repair: the history
+	View       *Snapshot   // instead of Alive, and with Repair of Removed; not in what arrives as bytes
+	Tables     []TableVersion
+	Data       []TableData
+}
+
+// Member is a node and a version of it.
+type Member struct {
+	Node    Ref
+	Version Version
+}
+
+// Departure is a goodbye (MS-40).
+type Departure struct {
+	Node    Ref
+	Version Version
+	Code    int32 // exit code
+}
+
+// Suspicion is a report ⟨reporter, suspect, version⟩ (MS-A11).
+type Suspicion struct {
+	Reporter, Suspect Ref
+	Version           Version // the suspect's, as the reporter knows it
+}
+
+// TableVersion says how new the attributes of a node are that somebody has.
+type TableVersion struct {
+	Owner Ref
+	Inc   uint64 // the owner's incarnation (MS-A17)
+	U     uint64 // version of the table, 0 if it is empty
+}
+
+// TableData are entries of an attribute table: all that are above From and not
+// above To, in the order in which they were written (MS-A19). To 0 says that the
+// sender has nothing newer than what was asked for (⟨p, ⊥⟩, MS-80).
+type TableData struct {
+	Owner    Ref
+	Inc      uint64
+	From, To uint64
+	Last     bool // what was asked for ends here
+	Entries  []Attribute
+}
+
+// Attribute is an entry of an attribute table.
+type Attribute struct {
+	Key     string
+	Value   []byte // nil with Deleted
+	Deleted bool   // a death certificate (MS-89)
+	U       uint64 // version of the table when it was written
+}
+
+// Size is what an attribute counts against Config.MaxAttributes, in bytes.
+func (a *Attribute) Size() int { return attributeOverhead + len(a.Key) + len(a.Value) }

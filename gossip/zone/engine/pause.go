@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// pauses keeps the time that does not count: in which this node stood still, as it
+// notices when it is stepped much later than it wanted to be, or before (MS-A29).
+// The machine counts in active time, which is the shell's less all pauses, so that
+// every deadline is moved at once.
+type pauses struct {
+	limit time.Duration
+	skew  time.Duration // all pauses so far
+	last  time.Duration // when the machine was stepped last, in the shell's time
+	wake  time.Duration // when it wanted to be
+	began bool
+	owed  time.Duration // by how much steps in a row were late, together
+	until time.Duration // no suspicion is filed before, in active time; also of a node that is slow
+}
+
+func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }
+
+// enter begins a step and returns the active time, and how long a pause has just
+// lasted. A machine that waits for something asks to be stepped each heartbeat, so
+// that a gap above two is none of its own.
+func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
+	if p.began && p.wake < machine.Never && now-p.last > p.limit && now > p.wake {
+		missed = now - max(p.wake, p.last)
+		p.skew += missed
+	}
+	p.began, p.last = true, now
+	return now - p.skew, missed
+}
+
+// late returns by how much a step is later than the machine wanted one, with those just
+// before it that were late, too: who never catches up gets to no message.
+func (p *pauses) late(now time.Duration) time.Duration {
+	by := now - p.wake
+	if !p.began || p.wake == machine.Never || by < p.limit/200 {
+		p.owed = 0
+		return 0
+	}
+	p.owed += by
+	return p.owed
+}
+
+// leave ends a step and turns an instant of active time into the wake.
+func (p *pauses) leave(now, active time.Duration) time.Duration {
+	p.wake = machine.Never
+	if active < machine.Never-p.skew {
+		p.wake = max(active+p.skew, now+1)
+	}
+	return p.wake
+}
+
+// paused drops all suspicions that were not filed yet, and files none for as long as
+// a neighbour may be silent.
+func (m *Machine) paused(missed time.Duration) {
+	m.stats.Pauses++
+	m.stats.Missed += missed
+	m.pauses.until = m.now + m.cfg.Timeout
+	m.blind = blind{}
+	for i := range m.links.list {
+		l := &m.links.list[i]
+		l.probing, l.doubted = false, false
+		if l.state == held {
+			l.state = up
+		}
+		if l.state == up {
+			l.heard = m.now
+		}
+	}
+}

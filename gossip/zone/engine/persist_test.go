@@ -1,0 +1,38 @@
+package engine
+
+import "testing"
+
+// TestIncarnationKept: whoever runs a machine is told which incarnation the next life
+// must be above (MS-A2, MS-6), and of nothing that need not be kept.
+func TestIncarnationKept(t *testing.T) {
+	s := acquainted(t, 6, Config{})
+	keeps := func(what string, inc uint64, own Version) {
+		t.Helper()
+		if s.out.Incarnation != inc || s.m.Version() != own {
+			t.Errorf("%s: keep %d with version %v, want %d with %v", what, s.out.Incarnation, s.m.Version(), inc, own)
+		}
+	}
+	s.suspicion(1, 0, v(10, 1))
+	keeps("MS-A2 a suspicion of this life", 0, v(10, 2))
+	s.suspicion(1, 0, v(12, 5))
+	keeps("MS-A2 a suspicion of a life to come", 13, v(13, 1))
+	s.leave(0, v(15, 1), 0)
+	keeps("MS-A3 a goodbye of a life to come", 16, v(16, 1))
+	s.suspicion(1, 0, v(16, 1<<32-1))
+	keeps("no minor numbers left", 17, v(17, 1))
+	s.suspicion(1, 0, v(17, 1<<32-2))
+	keeps("the last minor number", 0, v(17, 1<<32-1))
+	s.hear(1, v(1, 1), Message{Kind: DiscoveryRequest, Flags: Healing})
+	keeps("MS-A7 no minor numbers left", 18, v(18, 1))
+	s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(18, 1)})
+	s.step(Input{Kind: Set, Key: "k"})
+	s.hear(1, v(1, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{s.ref[0], 18, 9}}}})
+	keeps("MS-A17 attributes of another life", 19, v(19, 1))
+	s.step(Input{})
+	keeps("nothing", 0, v(19, 1))
+	s.step(Input{Kind: Leave})
+	s.step(Input{Kind: Join, Inc: 19})
+	keeps("MS-6 a join that is not above it", 0, v(19, 1))
+	s.step(Input{Kind: Join, Inc: 20})
+	keeps("MS-6 a join above it", 0, v(20, 1))
+}

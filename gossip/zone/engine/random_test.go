@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/effort"
+)
+
+// plans returns how many random plans to try.
+func plans(short, normal, long uint64) uint64 { return effort.Of(short, normal, long) }
+
+// TestRandomFaults: whatever happens to a zone, its views are equal some time after
+// it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each
+// step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
+func TestRandomFaults(t *testing.T) {
+	for seed := range plans(45, 150, 10_000) {
+		n := []int{2, 3, 5, 12, 24}[seed%5]
+		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
+		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
+		w.record = 300
+		w.boot()
+		w.run(5 * time.Second)
+		for range 12 {
+			w.trouble()
+			w.run(time.Duration(w.rng.Int64N(int64(10 * time.Second))))
+		}
+		w.calm()
+		w.until(90*time.Second, func() bool { return w.agree() && w.sameAttributes() })
+		w.run(5 * time.Second)
+		if !w.agree() || !w.sameAttributes() {
+			w.fail("seed %d: not so any more", seed)
+		}
+	}
+}
+
+// trouble does something to somebody.
+func (w *world) trouble() {
+	x := w.nodes[w.rng.IntN(len(w.nodes))]
+	switch k := w.rng.IntN(14); {
+	case k > 6:
+		w.moreTrouble(x, k)
+	case !x.up:
+		x.start()
+	case k == 0:
+		x.kill()
+	case k == 1:
+		x.crash()
+	case k == 2 && !x.paused:
+		x.pause()
+		w.after(time.Duration(w.rng.Int64N(int64(12*time.Second))), func() {
+			if x.paused {
+				x.resume()
+			}
+		})
+	case k == 3:
+		x.step(Input{Kind: Leave, Code: 7})
+		x.kill()
+	case k == 4:
+		split := w.rng.IntN(len(w.nodes))
+		w.log("partition at %d", split)
+		w.cut = func(a, b int) bool { return (a < split) != (b < split) }
+	case k == 5:
+		from := x.i
+		w.log("%d is not heard any more", from)
+		w.cut = func(a, _ int) bool { return a == from }
+	case k == 6:
+		w.log("heal")
+		w.cut = nil
+	}
+}
+
+// calm ends all trouble.
+func (w *world) calm() {
+	w.log("calm")
+	w.cut, w.loss, w.dup, w.reorder = nil, 0, 0, 0
+	for _, n := range w.nodes {
+		n.slow = 0
+		if n.up && n.paused {
+			n.resume()
+		}
+		if !n.up {
+			n.start()
+		}
+	}
+}
+
+// TestMildFaults: in a network that loses little, and among nodes that fail, restart,
+// leave and stand still for less than the timeout, nobody who lives is removed.
+func TestMildFaults(t *testing.T) {
+	for seed := range plans(6, 30, 1000) {
+		w := newWorld(t, seed, 32, Config{})
+		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
+		w.boot()
+		w.run(5 * time.Second)
+		for range 12 {
+			x := w.nodes[w.rng.IntN(len(w.nodes))]
+			switch k := w.rng.IntN(4); {
+			case !x.up:
+				x.start()
+			case x.paused:
+			case k == 0:
+				x.kill()
+			case k == 1:
+				x.crash()
+			case k == 2:
+				x.step(Input{Kind: Leave})
+				x.kill()
+			default:
+				x.pause()
+				w.after(time.Duration(w.rng.Int64N(int64(2*time.Second))), x.resume)
+			}
+			w.run(time.Duration(w.rng.Int64N(int64(4 * time.Second))))
+		}
+		w.run(20 * time.Second)
+		if w.wrongly > 0 || !w.agree() {
+			w.fail("seed %d: %d removed that live", seed, w.wrongly)
+		}
+	}
+}
+
+// TestDeterministic: the same seed gives the same run.
+func TestDeterministic(t *testing.T) {
+	run := func() []string {
+		w := newWorld(t, 5, 20, Config{})
+		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
+		w.boot()
+		for range 10 {
+			w.trouble()
+			w.run(3 * time.Second)
+		}
+		w.log("%v %v", w.messages, w.bytes)
+		return w.trace
+	}
+	a, b := run(), run()
+	if len(a) < 100 || !slices.Equal(a, b) {
+		t.Errorf("%d and %d lines", len(a), len(b))
+	}
+}
+
+// TestHierarchyFaults: whatever happens to a system, its census is right some time
+// after it ends (MS-100).
+func TestHierarchyFaults(t *testing.T) {
+	for seed := range plans(4, 20, 1000) {
+		s := newSystem(t, seed, 2, 5, 4)
+		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02
+		for range 12 {
+			s.run(time.Duration(s.rng.Int64N(int64(8 * time.Second))))
+			s.trouble()
+		}
+		s.calm()
+		s.run(avoidance) // delegates agree on a supervisor again
+		for end := s.now + time.Minute; !s.right(); s.run(100 * time.Millisecond) {
+			if s.now > end {
+				s.wrong("seed %d: not right", seed)
+			}
+		}
+		s.run(5 * time.Second)
+		if !s.right() {
+			s.wrong("seed %d: not right any more", seed)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// What follows is Algorithm 2 of the seed, with the decisions MS-A15 to MS-A21.
+
+// reconcile is a round: neighbours are told which tables changed (MS-76), and asked
+// for those of which the answer did not come.
+func (m *Machine) reconcile() {
+	a := &m.attributes
+	a.at = machine.Never
+	a.unanswered(m)
+	var digest, push []TableVersion
+	for _, p := range a.dirty {
+		r := a.of[p]
+		digest = append(digest, TableVersion{p, r.inc, r.u})
+		r.sent, r.dirty = r.u, false
+	}
+	a.dirty = nil
+	for _, p := range a.pushes {
+		a.pushed.unset(p)
+		if m.view.has(p) && p != m.self {
+			push = append(push, a.version(m, p))
+		}
+	}
+	a.pushes = nil
+	m.broadcastTables(AttributeDigest, 0, digest)
+	m.broadcastTables(AttributeRequest, Push, push)
+	if a.open > 0 {
+		a.arm(m)
+	}
+}
+
+// version returns how new the own copy of a table is.
+func (a *attributes) version(m *Machine, p Ref) TableVersion {
+	v := TableVersion{p, m.view.at(p).inc, 0}
+	if r := a.of[p]; r != nil {
+		v.U = r.u
+	}
+	return v
+}
+
+func (m *Machine) broadcastTables(kind Kind, flags Flags, tables []TableVersion) {
+	if len(tables) == 0 {
+		return
+	}
+	lists := &Lists{Tables: tables}
+	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: kind, Flags: flags, Lists: lists}) })
+}
+
+// greet tells a new neighbour of all tables (MS-86).
+func (a *attributes) greet(m *Machine, l *link) {
+	var tables []TableVersion
+	for _, p := range a.order {
+		if r := a.of[p]; r.u > 0 {
+			tables = append(tables, TableVersion{p, r.inc, r.u})
+		}
+	}
+	if len(tables) > 0 {
+		m.send(l.node, Message{Kind: AttributeDigest, Lists: &Lists{Tables: tables}})
+	}
+}
+
+// offered is UPON-ATTUPDATE (Alg. 2, line 1).
+func (a *attributes) offered(m *Machine) {
+	var request []TableVersion
+	for i := range m.in.Lists.Tables {
+		if v := &m.in.Lists.Tables[i]; a.wants(m, v, m.in.From) {
+			request = append(request, a.version(m, v.Owner))
+			a.expect(m, v, m.in.From)
+		}
+	}
+	if len(request) > 0 {
+		m.send(m.in.From, Message{Kind: AttributeRequest, Lists: &Lists{Tables: request}})
+	}
+}
+
+// wants reports whether a table that was offered is newer than what there is and what
+// was asked for (MS-78). Versions of another life of the owner are not (MS-A17); those
+// of a life still unknown wait for it (MS-A18).
+func (a *attributes) wants(m *Machine, v *TableVersion, from Ref) bool {
+	if v.Owner == m.self || v.U == 0 {
+		m.disown(v)
+		return false
+	}
+	switch e := m.view.at(v.Owner); {
+	case e.state != inView || v.Inc > e.inc:
+		if e.state != inHistory || v.Inc >= e.inc {
+			a.wait(m, v, from)
+		}
+		return false
+	case v.Inc < e.inc:
+		return false
+	}
+	r := a.of[v.Owner]
+	return r == nil || v.U > r.u && v.U > r.pending
+}
+
+// disown takes a new incarnation if others have newer attributes of this node than it
+// has itself: nothing that it writes would reach them.
+func (m *Machine) disown(v *TableVersion) {
+	r := m.attributes.of[m.self]
+	if v.Owner == m.self && v.Inc == m.ver.Inc && v.U > 0 && (r == nil || v.U > r.u) {
+		m.stats.Clashes++
+		m.setVersion(Version{m.ver.Inc + 1, 1})
+		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
+	}
+}
+
+// wait keeps an offer.
+func (a *attributes) wait(m *Machine, v *TableVersion, from Ref) {
+	i := slices.IndexFunc(a.waiting, func(w waiting) bool { return w.Owner == v.Owner && w.from == from })
+	switch {
+	case i >= 0:
+		a.waiting[i].TableVersion = *v
+	case len(a.waiting) < maxWaiting:
+		a.waiting = append(a.waiting, waiting{*v, from})
+	default: // the oldest may be of a node that never comes
+		m.stats.WaitingFull++
+		copy(a.waiting, a.waiting[1:])
+		a.waiting[len(a.waiting)-1] = waiting{*v, from}
+	}
+}
+
+// expect notes that a table was asked for.
+func (a *attributes) expect(m *Machine, v *TableVersion, from Ref) {
+	r := a.replica(m, v.Owner)
+	if r.target == 0 {
+		a.open++
+	}
+	r.pending, r.target, r.asked = v.U, from, int64(m.now)
+	a.arm(m)
+}
+
+// ask asks for a table that was offered earlier.
+func (a *attributes) ask(m *Machine, v *TableVersion, from Ref) {
+	switch {
+	case !a.wants(m, v, from):
+	case m.links.get(from) == nil:
+		a.want(m, v.Owner)
+	default:
+		request := []TableVersion{a.version(m, v.Owner)}
+		a.expect(m, v, from)
+		m.send(from, Message{Kind: AttributeRequest, Lists: &Lists{Tables: request}})
+	}
+}
+
+// want has all neighbours asked for a table in the next round, once (MS-A20).
+func (a *attributes) want(m *Machine, p Ref) {
+	if a.pushed.set(p) {
+		a.pushes = append(a.pushes, p)
+	}
+	a.arm(m)
+}
+
+// requested is UPON-ATTREQUEST (Alg. 2, line 7). A table is in the answer once.
+func (a *attributes) requested(m *Machine) {
+	var data []TableData
+	push := m.in.Flags&Push != 0
+	for i := range m.in.Lists.Tables {
+		v := &m.in.Lists.Tables[i]
+		r := a.of[v.Owner]
+		switch {
+		case !a.answered.set(v.Owner):
+			m.stats.RepeatedAsks++
+		case r != nil && r.inc == v.Inc && v.U < r.u:
+			data = append(data, r.above(v.U))
+		case !push: // ⟨p, ⊥⟩ (MS-80)
+			data = append(data, TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
+		}
+	}
+	for i := range m.in.Lists.Tables {
+		a.answered.unset(m.in.Lists.Tables[i].Owner)
+	}
+	if len(data) > 0 { // MS-A20
+		m.send(m.in.From, Message{Kind: AttributeData, Lists: &Lists{Data: data}})
+	}
+}
+
+// received is UPON-ATTREPLY (Alg. 2, line 14). Users are told once all of it is merged
+// (lines 23 and 24), however many parts it has.
+func (a *attributes) received(m *Machine) {
+	for i := range m.in.Lists.Data {
+		d := &m.in.Lists.Data[i]
+		r := a.of[d.Owner]
+		switch {
+		case d.Owner == 0 || d.Owner == m.self || !m.view.has(d.Owner) || m.view.at(d.Owner).inc != d.Inc:
+			m.stats.StaleData++
+			continue
+		case d.To == 0: // ⟨p, ⊥⟩ (MS-82)
+			if r != nil && r.target == m.in.From {
+				a.settle(r)
+				a.want(m, d.Owner)
+			}
+			continue
+		}
+		a.merge(m, a.replica(m, d.Owner), d)
+	}
+	for _, p := range a.merged {
+		r := a.of[p]
+		keys := r.changed
+		r.changed = nil
+		r.sweep()
+		a.changedKeys(m, r, keys)
+	}
+	a.merged = a.merged[:0]
+}
+
+// merge takes over a part of a table (MS-83).
+func (a *attributes) merge(m *Machine, r *replica, d *TableData) {
+	m.stats.Entries += uint64(len(d.Entries))
+	if !m.acceptable(r, d) {
+		return
+	}
+	a.changing(m, r)
+	keys, ok := r.merge(d, int64(m.now))
+	a.changed(m, r)
+	if !ok {
+		m.stats.Gaps++
+	}
+	if len(r.changed) == 0 {
+		a.merged = append(a.merged, r.owner)
+	}
+	r.changed = append(r.changed, keys...)
+	if r.target != 0 && (r.u >= r.pending || r.target == m.in.From && d.Last) {
+		a.settle(r) // MS-A16
+	}
+}
+
+// acceptable reports whether a table stays within the bounds with data of others.
+func (m *Machine) acceptable(r *replica, d *TableData) bool {
+	b, ok := r.after(d)
+	switch {
+	case !ok:
+		m.stats.RepeatedKeys++
+	case b.bytes > MaxTable:
+		m.stats.TooLarge++
+	case b.keys > MaxTableKeys:
+		m.stats.TooManyKeys++
+	default:
+		return true
+	}
+	return false
+}
+
+// settle notes that nothing is pending.
+func (a *attributes) settle(r *replica) {
+	if r.target != 0 {
+		a.open--
+	}
+	r.pending, r.target = r.u, 0
+}
+
+// lost asks all others for what a neighbour will not answer any more (MS-87, MS-A21).
+func (a *attributes) lost(m *Machine, peer Ref) {
+	if a.open == 0 {
+		return
+	}
+	for _, p := range a.order {
+		if r := a.of[p]; r.target == peer {
+			a.settle(r)
+			a.want(m, p)
+		}
+	}
+}
+
+// unanswered asks all for what was not answered in 2τ (MS-A18).
+func (a *attributes) unanswered(m *Machine) {
+	if a.open == 0 {
+		return
+	}
+	for _, p := range a.order {
+		if r := a.of[p]; r.target != 0 && m.now-time.Duration(r.asked) >= 2*m.cfg.Aggregation {
+			m.stats.Unanswered++
+			a.settle(r)
+			a.want(m, p)
+		}
+	}
+}

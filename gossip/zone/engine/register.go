@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/machine"
+)
+
+// register tells the supervisor how the zone is, and of the active delegate what
+// changed there (MS-97).
+func (d *delegation) register(m *Machine) {
+	if !d.chosen.IsValid() {
+		d.due = machine.Never
+		return
+	}
+	r := &Dispatch{
+		Kind: Register, Zone: m.cfg.Zone, Activation: d.own, Registration: d.registration,
+		Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known, Joined: d.joined, Left: d.left,
+	}
+	if d.own > 0 && d.whole {
+		r.Flags, r.Joined, r.Left = Whole, m.members(), nil
+	}
+	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
+	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
+	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&Whole == 0) // a whole zone would hold up alarms
+}
+
+// unregister says goodbye to the supervisor. A delegate that moves to another one tells
+// its registration, so that the zone is not taken for one that has ended.
+func (d *delegation) unregister(m *Machine, moves bool) {
+	if !d.chosen.IsValid() {
+		return
+	}
+	u := &Dispatch{Kind: Unregister, Zone: m.cfg.Zone}
+	if moves {
+		u.Registration = d.registration
+	}
+	m.dispatch(d.chosen, u, false)
+	d.take(m, ID{})
+}
+
+// members returns the view for another zone.
+func (m *Machine) members() []Named {
+	list := make([]Named, 0, m.view.members)
+	m.Each(func(p Ref, v Version) { list = append(list, Named{m.cfg.Table.ID(p), v}) })
+	return list
+}
+
+// registered takes note of a supervisor's answer.
+func (d *delegation) registered(m *Machine, r *Dispatch) {
+	switch {
+	case r.From != d.chosen && r.From != d.candidate: // an earlier one's, or nobody's
+		m.stats.StrayDispatches++
+		return
+	case r.Flags&NoRoom != 0:
+		d.giveUp(m, r.From, Full)
+		return
+	case r.From == d.candidate:
+		d.reached(m, r.From)
+		d.unregister(m, true)
+		d.take(m, r.From)
+		return
+	}
+	switch {
+	case len(r.Joined) == 0:
+	case r.Flags&Continues == 0:
+		d.known = r.Known
+		d.know(m, r.Joined)
+	case len(d.supervisors) < m.cfg.MaxMembers:
+		d.know(m, append(slices.Clone(d.supervisors), r.Joined...))
+	}
+	d.heard, d.probing = m.now, false
+	d.reached(m, r.From)
+	d.announce(m)
+	d.outnumber(m, r.Activation)
+	d.taken(m, r)
+	if r.Flags&Want != 0 && d.own > 0 {
+		d.whole, d.due = true, m.now
+	}
+}
+
+// outnumber takes a number above an activation that the supervisor knows of a delegate
+// that it has no more: that one may have died before the zone knew that it was active,
+// and this one count for no later.
+func (d *delegation) outnumber(m *Machine, activation uint64) {
+	if activation == 0 || activation >= maxActivation {
+		return
+	}
+	d.highest = max(d.highest, activation)
+	if d.own > 0 && d.own <= activation && activation < maxActivation-1 {
+		d.activate()
+		d.publish(m)
+	}
+}
+
+// lost is told that a message to a supervisor failed, or its connection: the second
+// time another one is chosen (MS-100).
+func (d *delegation) lost(m *Machine, peer ID) {
+	switch {
+	case !peer.IsValid():
+	case peer == d.candidate:
+		d.giveUp(m, peer, Unreachable)
+	case peer != d.chosen:
+	case !d.probing:
+		d.probing, d.due = true, m.now
+	default:
+		d.giveUp(m, peer, Unreachable)
+	}
+}
+
+// alarm lets the active delegate pass suspicions on (MS-101, MS-A32).
+func (d *delegation) alarm(m *Machine, s *Suspicion) {
+	if d.own == 0 || !d.chosen.IsValid() {
+		return
+	}
+	m.dispatch(d.chosen, &Dispatch{
+		Kind: Alarm, Zone: m.cfg.Zone, Activation: d.own, Reporters: uint32(len(m.suspicions.on(s.Suspect))),
+		About: m.cfg.Table.ID(s.Suspect), AboutVersion: s.Version,
+	}, true)
+}

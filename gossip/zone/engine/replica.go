@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+)
+
+// replica is a copy of a node's attribute table, or the node's own (seed 002, Sec. 4;
+// MS-75). Nodes without attributes have none.
+type replica struct {
+	owner    Ref
+	inc      uint64 // of the owner's life (MS-A17)
+	u        uint64 // newest version
+	sent     uint64 // that neighbours were told
+	notified uint64 // that the user was told
+	pending  uint64 // version that was asked for
+	target   Ref    // the neighbour that was asked for it
+	asked    int64  // when, as nanoseconds of active time
+	floor    uint64 // newest death certificate that was thrown away (MS-A22)
+	deaths   int
+	bytes    int
+	dirty    bool     // in attributes.dirty
+	changed  []string // keys, in the message that is being merged
+	keys     int      // of entries: all but the holes
+	entries  []stored
+	// index has the version of each key, from which follows its place. Small tables have none.
+	index map[string]uint64
+}
+
+// stored is an attribute with the time from which on its death certificate can be
+// thrown away. Without a key it is a hole, where an attribute was before it was written
+// again: until sweep, since closing each hole alone would take quadratic time.
+type stored struct {
+	Attribute
+	since int64
+	named bool // by the data that is being looked at
+}
+
+// indexFrom is how many entries a table has that is searched by an index.
+const indexFrom = 16
+
+// find returns the place of a key, or -1.
+func (r *replica) find(key string) int {
+	if r.index == nil && len(r.entries) < indexFrom {
+		return slices.IndexFunc(r.entries, func(s stored) bool { return s.Key == key })
+	}
+	r.makeIndex()
+	u, ok := r.index[key]
+	if !ok {
+		return -1
+	}
+	i, _ := slices.BinarySearchFunc(r.entries, u, byVersion)
+	return i
+}
+
+func byVersion(s stored, u uint64) int { return cmp.Compare(s.U, u) }
+
+func (r *replica) makeIndex() {
+	if r.index != nil {
+		return
+	}
+	r.index = make(map[string]uint64, len(r.entries))
+	for i := range r.entries {
+		if e := &r.entries[i]; e.Key != "" {
+			r.index[e.Key] = e.U
+		}
+	}
+}
+
+// put writes an entry with a version above all others.
+func (r *replica) put(a Attribute, now int64) {
+	r.add(a, now)
+	r.sweep()
+}
+
+// add is put, but leaves a hole where the key was.
+func (r *replica) add(a Attribute, now int64) {
+	if i := r.find(a.Key); i >= 0 {
+		r.takeOut(i)
+	}
+	r.entries = append(r.entries, stored{Attribute: a, since: now})
+	if r.index != nil {
+		r.index[a.Key] = a.U
+	}
+	r.keys++
+	r.bytes += a.Size()
+	r.u = max(r.u, a.U)
+	if a.Deleted {
+		r.deaths++
+	}
+}
+
+// takeOut makes an entry a hole.
+func (r *replica) takeOut(i int) {
+	e := &r.entries[i]
+	r.keys--
+	r.bytes -= e.Size()
+	if e.Deleted {
+		r.deaths--
+	}
+	delete(r.index, e.Key)
+	*e = stored{Attribute: Attribute{U: e.U}}
+}
+
+// sweep closes the holes.
+func (r *replica) sweep() {
+	if r.keys < len(r.entries) {
+		r.entries = slices.DeleteFunc(r.entries, func(s stored) bool { return s.Key == "" })
+	}
+}
+
+// sweepMost is sweep where there are more holes than entries, so that its time is in
+// proportion to what made the holes.
+func (r *replica) sweepMost() {
+	if 2*r.keys < len(r.entries) {
+		r.sweep()
+	}
+}
+
+// above returns the entries above a version: those that are missing where no more is
+// known, or all, if death certificates in between are lost.
+func (r *replica) above(u uint64) TableData {
+	if u < r.floor {
+		u = 0
+	}
+	d := TableData{Owner: r.owner, Inc: r.inc, From: u, To: r.u, Last: true}
+	begin, _ := slices.BinarySearchFunc(r.entries, u+1, byVersion)
+	for i := begin; i < len(r.entries); i++ {
+		d.Entries = append(d.Entries, r.entries[i].Attribute)
+	}
+	return d
+}
+
+// merge takes over entries, and returns the keys that changed. They are complete
+// between two versions, so that a part with a gap before it is not taken (MS-A19). It
+// may leave holes.
+func (r *replica) merge(d *TableData, now int64) (keys []string, ok bool) {
+	if d.From > r.u || d.To <= r.u {
+		return nil, d.To <= r.u
+	}
+	if d.whole() && r.u > 0 { // what it lacks was deleted
+		keys = r.keepNamed(d)
+	}
+	for i := range d.Entries {
+		if a := &d.Entries[i]; a.U > r.u {
+			keys = append(keys, a.Key)
+			r.add(*a, now)
+		}
+	}
+	r.u = d.To
+	r.sweepMost()
+	return keys, true
+}
+
+// whole reports whether data is all that there is of a table.
+func (d *TableData) whole() bool { return d.From == 0 && d.Last }
+
+// keepNamed takes out what is not in data, and returns the keys of what was not deleted
+// before, the newest first.
+func (r *replica) keepNamed(d *TableData) (keys []string) {
+	r.name(d, true)
+	for i := len(r.entries) - 1; i >= 0; i-- {
+		switch e := &r.entries[i]; {
+		case e.named || e.Key == "":
+			e.named = false
+			continue
+		case !e.Deleted:
+			keys = append(keys, e.Key)
+		}
+		r.takeOut(i)
+	}
+	return keys
+}
+
+// name marks entries that data names, or takes the marks away, and reports whether an
+// entry is named twice.
+func (r *replica) name(d *TableData, named bool) (twice bool) {
+	for i := range d.Entries {
+		if j := r.find(d.Entries[i].Key); j >= 0 {
+			twice = twice || r.entries[j].named == named
+			r.entries[j].named = named
+		}
+	}
+	return twice
+}
+
+// live returns the attributes that are not deleted, in the order in which they were
+// written.
+func (r *replica) live() (list []Attribute) {
+	for i := range r.entries {
+		if e := &r.entries[i]; !e.Deleted && e.Key != "" {
+			list = append(list, e.Attribute)
+		}
+	}
+	return list
+}
+
+// bound is how large a table may be.
+type bound struct{ bytes, keys int }
+
+// after returns how large the table is once data is merged. False: that names a key
+// twice, as no table does.
+func (r *replica) after(d *TableData) (b bound, ok bool) {
+	twice := r.name(d, true)
+	r.name(d, false)
+	if twice {
+		return b, false
+	}
+	if !d.whole() {
+		b = bound{r.bytes, r.keys}
+	}
+	for i := range d.Entries {
+		a, j := &d.Entries[i], r.find(d.Entries[i].Key)
+		switch {
+		case a.U > r.u:
+			b.bytes += a.Size()
+			b.keys++
+			if j >= 0 && !d.whole() {
+				b.bytes -= r.entries[j].Size()
+				b.keys--
+			}
+		case j >= 0 && d.whole(): // it stays as it is
+			b.bytes += r.entries[j].Size()
+			b.keys++
+		}
+	}
+	return b, true
+}

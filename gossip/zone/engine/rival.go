@@ -1,0 +1,51 @@
+package engine
+
+import "time"
+
+// rival is an active delegate that another one counts for. That may be so for a moment,
+// while one takes over from the other. If it goes on, either two base zones have one
+// name, or a zone is parted: to the supervisor both look alike, and both want somebody
+// to do something.
+type rival struct {
+	Named
+	since, heard time.Duration
+	told         bool
+}
+
+// contest takes an active delegate that does not count out of those that do, and
+// reports whether it is to be told that its zone's name is taken.
+func (g *guarded) contest(m *Machine, d *Dispatch) bool {
+	r := &g.rival
+	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {
+		*r = rival{since: m.now}
+	}
+	r.Named, r.heard = Named{d.From, d.Version}, m.now
+	g.drop(d.From)
+	if m.now-r.since < m.cfg.Timeout {
+		return false
+	}
+	m.stats.Contested++
+	if !r.told {
+		r.told = true
+		m.contested(g.name, g.delegates[0].Named, r.Named)
+	}
+	return true
+}
+
+// contested tells the user that two active delegates speak for a zone, the one that
+// counts first.
+func (m *Machine) contested(zone string, counts, other Named) {
+	m.tell(Event{Kind: Contested, Zone: zone, Members: []Named{counts, other}})
+}
+
+// taken takes note of whether the supervisor has another active delegate of a zone with
+// this name.
+func (d *delegation) taken(m *Machine, r *Dispatch) {
+	was := d.contested
+	if d.contested = r.Flags&Taken != 0; d.contested {
+		m.stats.Contested++
+	}
+	if d.contested && !was {
+		m.contested(m.cfg.Zone, Named{r.About, r.AboutVersion}, Named{m.cfg.Self, m.ver})
+	}
+}

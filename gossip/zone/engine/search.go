@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// search is how a delegate finds a supervisor that answers (MS-100). Supervisors are
+// asked one after the other in the order of a hash of zone and supervisor, which is the
+// same for all delegates of the zone (MS-A24), and each has a timeout to answer. The
+// delegate stays with the first one that does. A supervisor that comes before it in the
+// order is asked now and then, and replaces it once it answers.
+type search struct {
+	supervisors []Named // each once, the best first
+	known       uint64  // hash of them, as a supervisor told it
+	learned     []Named // that other members published
+	troubles    []trouble
+	failures    int // supervisors given up in a row, since one answered
+
+	chosen   ID
+	heard    time.Duration // when it answered last, or was chosen
+	answered bool          // it did answer
+	probing  bool          // a message to it failed, the next failure counts
+	pause    time.Duration // no message before: all supervisors failed a moment ago
+
+	candidate ID            // that comes before the chosen one, and was asked
+	deadline  time.Duration // for its answer
+}
+
+// Trouble is why a delegate can not register with a supervisor.
+type Trouble uint8
+
+// The troubles.
+const (
+	Untroubled  Trouble = iota
+	NotHeard            // no answer came for a timeout
+	Unreachable         // messages to it, or the connection, failed twice in a row
+	Full                // it has no room for the zone
+	troubles
+)
+
+var troubleNames = [troubles]string{"none", "not-heard", "unreachable", "full"}
+
+// String returns the name of the trouble.
+func (t Trouble) String() string { return name(troubleNames[:], int(t)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Trouble) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Trouble) UnmarshalText(text []byte) error {
+	return unmarshalName(troubleNames[:], "trouble", text, (*uint8)(t))
+}
+
+// trouble is a supervisor that was given up and has not answered since.
+type trouble struct {
+	Named
+	why         Trouble
+	since, last time.Duration // when it was given up first, and last
+	tries       int
+}
+
+// avoidance is how long a supervisor that was given up is not asked while another one
+// answers, unless it is known to have begun another life.
+const avoidance = time.Minute
+
+// mostFailures is after how many supervisors that do not answer a delegate takes itself
+// for cut off from all, if there are so many.
+const mostFailures = 3
+
+// know replaces the list of supervisors. Each is listed once, in its latest life. What is
+// wrong with others is forgotten, unless they are configured: then the user may look.
+func (d *search) know(m *Machine, list []Named) {
+	type ranked struct {
+		Named
+		vote uint64
+	}
+	order := make([]ranked, len(list))
+	for i, n := range list {
+		order[i] = ranked{n, vote(n.ID, m.cfg.Zone)}
+	}
+	slices.SortFunc(order, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.vote, a.vote), a.ID.Compare(b.ID), cmp.Compare(b.Version.Inc, a.Version.Inc))
+	})
+	d.supervisors = make([]Named, 0, len(order))
+	for _, n := range order {
+		if k := len(d.supervisors); k == 0 || d.supervisors[k-1].ID != n.ID {
+			d.supervisors = append(d.supervisors, n.Named)
+		}
+	}
+	d.troubles = slices.DeleteFunc(d.troubles, func(t trouble) bool {
+		return d.place(t.ID) < 0 && !slices.Contains(m.cfg.Management, t.ID)
+	})
+}
+
+// widen adds the supervisors that were configured, and those that other members
+// published: a supervisor's own list names only those that it reaches itself.
+func (d *delegation) widen(m *Machine) {
+	list := slices.Clone(d.supervisors)
+	add := func(n Named) {
+		if !slices.ContainsFunc(list, func(o Named) bool { return o.ID == n.ID }) {
+			list = append(list, n)
+		}
+	}
+	for _, n := range d.learned {
+		add(n)
+	}
+	for _, id := range m.cfg.Management {
+		add(Named{ID: id})
+	}
+	if len(list) != len(d.supervisors) {
+		d.know(m, list)
+	}
+}
+
+// place returns where a supervisor stands in the order, or -1.
+func (d *search) place(id ID) int {
+	return slices.IndexFunc(d.supervisors, func(n Named) bool { return n.ID == id })
+}
+
+// trouble returns the trouble with a supervisor, in its present life.
+func (d *search) trouble(n *Named) *trouble {
+	for i := range d.troubles {
+		if t := &d.troubles[i]; t.ID == n.ID && n.Version.Inc <= t.Version.Inc {
+			return t
+		}
+	}
+	return nil
+}
+
+// best returns the first supervisor without trouble, or with one that is older than an
+// age; the invalid id if there is none.
+func (d *search) best(m *Machine, age time.Duration) ID {
+	for i := range d.supervisors {
+		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {
+			return d.supervisors[i].ID
+		}
+	}
+	return ID{}
+}
+
+// choose takes a supervisor if there is none, gives up one that does not answer, and
+// asks a better one.
+func (d *delegation) choose(m *Machine) {
+	if d.chosen.IsValid() && m.now >= d.heard+m.cfg.Timeout {
+		d.giveUp(m, d.chosen, NotHeard)
+	}
+	if d.candidate.IsValid() && m.now >= d.deadline {
+		d.giveUp(m, d.candidate, NotHeard)
+	}
+	switch {
+	case !d.chosen.IsValid():
+		d.take(m, d.following(m))
+	case d.answered && !d.candidate.IsValid():
+		d.probe(m)
+	}
+}
+
+// following returns the supervisor to try next: one that was not given up, or else the
+// one of which that is longest ago, not sooner than a heartbeat after it.
+func (d *delegation) following(m *Machine) ID {
+	if best := d.best(m, machine.Never); best.IsValid() {
+		return best
+	}
+	if d.widen(m); len(d.supervisors) == 0 {
+		return ID{}
+	}
+	if best := d.best(m, machine.Never); best.IsValid() {
+		return best
+	}
+	next, oldest := ID{}, machine.Never
+	for i := range d.supervisors {
+		if t := d.trouble(&d.supervisors[i]); t.last < oldest {
+			next, oldest = t.ID, t.last
+		}
+	}
+	d.pause = oldest + m.cfg.Heartbeat
+	return next
+}
+
+// take registers with a supervisor.
+func (d *delegation) take(m *Machine, id ID) {
+	d.chosen, d.answered, d.probing, d.candidate, d.due = id, false, false, ID{}, machine.Never
+	if id.IsValid() {
+		d.registration++
+		d.heard = max(m.now, d.pause)
+		d.whole, d.due = d.own > 0, d.heard
+	}
+}
+
+// probe asks a supervisor that comes before the chosen one whether it answers: this
+// delegate registers there, but not as the active one, so that the census stays as it
+// is.
+func (d *delegation) probe(m *Machine) {
+	better := d.best(m, avoidance)
+	if better == d.chosen || !better.IsValid() || d.place(better) > d.place(d.chosen) && d.place(d.chosen) >= 0 {
+		return
+	}
+	d.candidate, d.deadline = better, m.now+m.cfg.Timeout
+	m.dispatch(better, &Dispatch{
+		Kind: Register, Zone: m.cfg.Zone, Registration: d.registration, Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known,
+	}, false)
+}
+
+// next returns when the search wants attention.
+func (d *search) next(m *Machine) time.Duration {
+	at := machine.Never
+	if d.chosen.IsValid() {
+		at = d.heard + m.cfg.Timeout
+	}
+	switch {
+	case d.candidate.IsValid():
+		at = min(at, d.deadline)
+	case d.answered:
+		for i := 0; i < len(d.supervisors) && d.supervisors[i].ID != d.chosen; i++ {
+			if t := d.trouble(&d.supervisors[i]); t != nil {
+				at = min(at, t.last+avoidance)
+			}
+		}
+	}
+	return max(at, m.now+1)
+}
+
+// giveUp takes note that a supervisor does not answer. Who registers has another one
+// chosen next.
+func (d *delegation) giveUp(m *Machine, id ID, why Trouble) {
+	m.stats.SupervisorsLost++
+	i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id })
+	if i < 0 {
+		i = len(d.troubles)
+		d.troubles = append(d.troubles, trouble{Named: Named{ID: id}, since: m.now})
+		m.tell(Event{Kind: SupervisorLost, Zone: m.cfg.Zone, Suspect: Named{ID: id}, Trouble: why})
+	}
+	t := &d.troubles[i]
+	if k := d.place(id); k >= 0 {
+		t.Version = d.supervisors[k].Version
+	}
+	t.why, t.last = why, m.now
+	t.tries++
+	if id == d.candidate {
+		d.candidate = ID{}
+		return
+	}
+	d.chosen, d.answered, d.probing, d.due = ID{}, false, false, machine.Never
+	if d.failures++; d.failures >= min(mostFailures, len(d.supervisors)) {
+		d.say(m, &d.mark, SupervisorKey, unreached)
+	}
+}
+
+// reached takes note that a supervisor answers.
+func (d *delegation) reached(m *Machine, id ID) {
+	if i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id }); i >= 0 {
+		d.troubles = slices.Delete(d.troubles, i, i+1)
+		m.tell(Event{Kind: SupervisorFound, Zone: m.cfg.Zone, Suspect: Named{ID: id}})
+	}
+	if !d.answered && id == d.chosen {
+		d.answered, d.failures, d.stale = true, 0, true
+		d.say(m, &d.mark, SupervisorKey, id.String())
+	}
+}

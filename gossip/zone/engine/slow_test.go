@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBehind: a node whose timers are all somewhat late notices that it gets to nothing
+// else; one that is late once in a while does not (G-MS-8).
+func TestBehind(t *testing.T) {
+	for _, tt := range []struct {
+		onTime int // steps between two that are late
+		late   bool
+	}{{0, true}, {1, false}} {
+		p := pauses{}
+		p.init(2 * time.Second)
+		now, most := time.Duration(0), time.Duration(0)
+		p.enter(now)
+		for range 100 {
+			for range tt.onTime {
+				now = p.leave(now, now+50*time.Millisecond)
+				p.late(now)
+				p.enter(now)
+			}
+			now = p.leave(now, now+50*time.Millisecond) + 100*time.Millisecond
+			most = max(most, p.late(now))
+			p.enter(now)
+		}
+		if got := most > 250*time.Millisecond; got != tt.late {
+			t.Errorf("%d steps on time: late by %v at most", tt.onTime, most)
+		}
+	}
+}
+
+// TestLateTimer: a node that is woken late notices, even if no message says so: what
+// others sent may lie here, too (MS-A29, G-MS-8).
+func TestLateTimer(t *testing.T) {
+	w := booted(t, 1, 16, Config{})
+	n := w.nodes[0]
+	w.cut = func(from, to int) bool { return to == n.i || from == n.i }
+	n.pause()
+	w.run(1900 * time.Millisecond) // shorter than what counts as a pause
+	n.resume()
+	if s := n.m.Status(); s.Stats.Late == 0 || s.Stats.Pauses != 0 || !s.Paused {
+		t.Errorf("late %d, pauses %d", s.Stats.Late, s.Stats.Pauses)
+	}
+}

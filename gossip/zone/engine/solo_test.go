@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// solo is one machine whose neighbours the test plays. Node 0 is the machine, the
+// others are known to its table.
+type solo struct {
+	t   *testing.T
+	m   *Machine
+	ref []Ref
+	now time.Duration
+	out Output
+}
+
+// newSolo makes a machine that has joined as ⟨10, 1⟩.
+func newSolo(t *testing.T, nodes int, cfg Config) *solo {
+	t.Helper()
+	cfg.Zone, cfg.Table = "test", NewTable(100_000)
+	s := &solo{t: t, now: time.Hour}
+	for i := range nodes {
+		r, err := cfg.Table.Add(testID(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ref = append(s.ref, r)
+	}
+	cfg.Self = testID(0)
+	m, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.m = m
+	s.step(Input{Kind: Join, Inc: 10})
+	return s
+}
+
+// step steps the machine and keeps what it wants done.
+func (s *solo) step(in Input) {
+	s.t.Helper()
+	s.out.Reset()
+	wake := s.m.Step(s.now, in, &s.out)
+	if err := s.m.invariants(); err != nil {
+		s.t.Fatal(err)
+	}
+	if wake <= s.now {
+		s.t.Fatalf("wake %v, now %v", wake, s.now)
+	}
+}
+
+// pass lets time pass, in steps, and returns all that was sent meanwhile.
+func (s *solo) pass(d time.Duration) (sent []Send) {
+	s.t.Helper()
+	for end := s.now + d; s.now < end; {
+		s.now += 5 * time.Millisecond
+		s.step(Input{})
+		sent = append(sent, s.out.Sends...)
+	}
+	return sent
+}
+
+// hear delivers a message of node i, which says that it has version v.
+func (s *solo) hear(i int, v Version, msg Message) {
+	s.t.Helper()
+	msg.From, msg.Version = s.ref[i], v
+	s.step(Input{Kind: Delivered, Message: &msg})
+}
+
+// link makes node i a neighbour, with version v.
+func (s *solo) link(i int, v Version) {
+	s.t.Helper()
+	s.hear(i, v, Message{Kind: LinkRequest, Roles: Random})
+	if s.m.links.get(s.ref[i]) == nil || s.count(Base) != 1 {
+		s.t.Fatalf("no link to %d: %v", i, s.out.Sends)
+	}
+}
+
+// update delivers an update of node 1 that node 1 need not be known for.
+func (s *solo) update(l Lists) {
+	s.t.Helper()
+	s.hear(1, v(1, 1), Message{Kind: Update, Lists: &l})
+}
+
+func (s *solo) alive(i int, v Version) {
+	s.t.Helper()
+	s.update(Lists{Alive: []Member{{s.ref[i], v}}})
+}
+
+func (s *solo) leave(i int, v Version, code int32) {
+	s.t.Helper()
+	s.update(Lists{Leaves: []Departure{{s.ref[i], v, code}}})
+}
+
+func (s *solo) suspicion(by, i int, v Version) {
+	s.t.Helper()
+	if by > 0 {
+		s.update(Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[i], v}}})
+		return
+	}
+	s.out.Reset()
+	s.m.out = &s.out
+	s.m.suspect(s.ref[i], v, false)
+	s.m.judge()
+	s.m.out = nil
+}
+
+// removed says that a neighbour removed a node.
+func (s *solo) removed(i int, at Version) {
+	s.t.Helper()
+	s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: []Member{{s.ref[i], at}}}})
+	s.unanswered()
+}
+
+// unanswered ends the time in which nodes can refute that they were removed elsewhere.
+func (s *solo) unanswered() {
+	s.t.Helper()
+	for i := range s.m.summonses.list {
+		s.m.summonses.list[i].until = s.now
+	}
+	s.m.summonses.at = s.now
+	s.step(Input{})
+}
+
+// count returns how many messages of a kind the last step sent.
+func (s *solo) count(k Kind) (n int) { return countKind(s.out.Sends, k) }
+
+func countKind(sends []Send, k Kind) (n int) {
+	for i := range sends {
+		if sends[i].Message.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// want checks the last step's events.
+func (s *solo) want(events ...Event) {
+	s.t.Helper()
+	ok := len(events) == len(s.out.Events)
+	for i := 0; ok && i < len(events); i++ {
+		e, w := s.out.Events[i], events[i]
+		ok = e.Kind == w.Kind && e.Node == w.Node && e.Version == w.Version && e.Cause == w.Cause && e.Code == w.Code
+	}
+	if !ok {
+		s.t.Fatalf("got  %+v\nwant %+v", s.out.Events, events)
+	}
+}
+
+// is checks where a node is, and its version there.
+func (s *solo) is(i int, st state, v Version) {
+	s.t.Helper()
+	if e := s.m.view.at(s.ref[i]); e.state != st || e.version() != v {
+		s.t.Fatalf("node %d is %+v, want state %d, %v", i, e, st, v)
+	}
+}
+
+// delta checks how much there is to tell.
+func (s *solo) delta(alive, leaves, suspicions int) {
+	s.t.Helper()
+	d := &s.m.delta
+	if d.count != alive || len(d.leaves) != leaves || len(d.suspicions) != suspicions {
+		s.t.Fatalf("Δ has %d alive, %d leaves, %d suspicions; want %d, %d, %d", d.count, len(d.leaves), len(d.suspicions), alive, leaves, suspicions)
+	}
+}
+
+func v(inc uint64, minor uint32) Version { return Version{inc, minor} }

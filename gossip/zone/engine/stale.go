@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"strings"
+	"time"
+)
+
+// What becomes of the census entry of a base zone that no supervisor hears of: it is
+// kept, says how old it is, and is forgotten when that has lasted for very long, or when
+// there is no room for a zone that lives.
+
+const (
+	// staleAfter is how much longer than a timeout, in units of τ, an active delegate may
+	// be silent until its entry is stale: another one of the zone takes over meanwhile.
+	staleAfter = 5
+	// lostAfter is after how many timeouts without an active delegate a zone is lost: a
+	// search for a supervisor takes mostFailures of them, and as many are left for a
+	// delegate whose search began later.
+	lostAfter = 2 * mostFailures
+	// forgetAfter is how long a zone that is lost stays in the census.
+	forgetAfter = 24 * time.Hour
+)
+
+// orphan is an entry of a supervisor that left the management zone, since when that is.
+type orphan struct {
+	CensusEntry
+	since time.Duration
+}
+
+// age has the entry of a zone without an active delegate become stale, unless another
+// supervisor has a newer one that is current; then it goes.
+func (s *supervision) age(m *Machine, g *guarded) {
+	silent := m.now - g.active
+	switch patience := m.cfg.Timeout + staleAfter*m.cfg.Aggregation; {
+	case silent < patience:
+		g.due = min(g.due, g.active+patience)
+		return
+	case silent >= forgetAfter && len(g.delegates) == 0:
+		s.forget(m, g)
+		return
+	case s.elsewhere(m, g):
+		s.yield(m, g)
+		return
+	}
+	g.due = min(g.due, m.now+m.cfg.Timeout) // to look elsewhere
+	if e := g.published; e.State == Current {
+		e.State, e.Age, e.Delegates = Stale, silent, g.own()
+		s.publish(m, g, &e)
+	}
+}
+
+// elsewhere reports whether another supervisor has an entry of a zone that is current.
+func (s *supervision) elsewhere(m *Machine, g *guarded) bool {
+	for _, p := range m.attributes.order {
+		r := m.attributes.of[p]
+		if i := r.find(CensusKey + g.name); p != m.self && i >= 0 {
+			if e, ok := m.censusEntry(r, i); ok && e.State == Current {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// yield leaves the census entry of a zone to another supervisor, and keeps delegates
+// that are registered here.
+func (s *supervision) yield(m *Machine, g *guarded) {
+	if len(g.delegates) == 0 {
+		s.forget(m, g)
+		return
+	}
+	m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
+	g.published, g.hash = CensusEntry{}, 0
+	clear(g.members)
+}
+
+// evict forgets the zone that is lost for the longest time.
+func (s *supervision) evict(m *Machine) bool {
+	var oldest *guarded
+	for _, name := range s.names {
+		if g := s.zones[name]; len(g.delegates) == 0 && m.now-g.active >= lostAfter*m.cfg.Timeout && (oldest == nil || g.active < oldest.active) {
+			oldest = g
+		}
+	}
+	if oldest != nil {
+		s.forget(m, oldest)
+	}
+	return oldest != nil
+}
+
+// memberLeft keeps the entries of a supervisor that left the management zone.
+func (s *supervision) memberLeft(m *Machine, p Ref) {
+	r := m.attributes.of[p]
+	if r == nil {
+		return
+	}
+	for i := range r.entries {
+		if e, ok := m.censusEntry(r, i); ok {
+			s.adopt(m, &orphan{e, m.now - e.Age})
+		}
+	}
+}
+
+// adopt keeps an entry, if it counts more than one of the same zone that was kept before.
+func (s *supervision) adopt(m *Machine, o *orphan) {
+	old, dup := s.orphans[o.Zone]
+	switch {
+	case dup && o.State != Current && o.before(&old.CensusEntry):
+		return
+	case !dup && len(s.orphans) >= maxGuarded:
+		s.evictOrphan()
+	}
+	if s.orphans == nil {
+		s.orphans = make(map[string]orphan)
+	}
+	s.orphans[o.Zone] = *o
+}
+
+func (s *supervision) evictOrphan() {
+	var first string
+	for zone, o := range s.orphans { // any order: the oldest, and of those the first by name
+		if old := s.orphans[first]; first == "" || o.since < old.since || o.since == old.since && zone < first {
+			first = zone
+		}
+	}
+	delete(s.orphans, first)
+}
+
+// attributes takes note of what another supervisor wrote: of a zone that has an entry
+// again, or said goodbye, none is kept.
+func (s *supervision) attributes(m *Machine, r *replica, keys []string) {
+	if len(s.orphans) == 0 {
+		return
+	}
+	for _, key := range keys {
+		zone, found := strings.CutPrefix(key, CensusKey)
+		if !found {
+			continue
+		}
+		i := r.find(key)
+		gone := i < 0 || r.entries[i].Deleted
+		if !gone {
+			e, ok := m.censusEntry(r, i)
+			gone = ok && e.State == Current
+		}
+		if gone {
+			delete(s.orphans, zone)
+		}
+	}
+}

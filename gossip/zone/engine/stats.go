@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"time"
+)
+
+// Stats counts what a machine did.
+type Stats struct {
+	Sent     [kinds]uint64 // messages by kind
+	Received [kinds]uint64
+
+	Dispatched [dispatchKinds]uint64 // sent to other zones
+
+	// Messages that were not understood.
+	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
+	// What was ignored of those that were.
+	UnknownSender   uint64 // by a node of which nothing is known
+	Stale           uint64 // older than what is known
+	TooFarAhead     uint64 // versions that nobody could refute (MS-A2)
+	BadReporter     uint64 // suspicions by who is not in the view, or on itself (MS-A29)
+	TooManyReports  uint64 // suspicions by who suspects very many, when there are very many
+	Refuted         uint64 // suspicions on this node that were refuted before
+	StaleData       uint64 // attributes of another life
+	TooLarge        uint64 // tables that are larger than allowed
+	TooManyKeys     uint64 // tables with more keys than allowed
+	RepeatedKeys    uint64 // parts of tables that name a key twice
+	RepeatedAsks    uint64 // requests for a table that the same message asks for already
+	NotWritten      uint64 // own attributes that were refused: see Machine.Fits
+	Gaps            uint64 // parts of tables of which the part before is missing
+	WaitingFull     uint64 // offers of attributes of unknown nodes
+	ViewFull        uint64 // nodes for which the view has no room
+	StrayDispatches uint64 // messages of other zones that are not for this node
+	TooManyZones    uint64 // base zones or delegates for which there is no room
+	BadJoins        uint64 // without a higher incarnation
+
+	Filed           uint64 // suspicions of this node's own
+	Withheld        uint64 // that were not filed, since the last one of the same node was refuted shortly before
+	Muted           uint64 // times that so many links failed that this node distrusted itself
+	Excused         uint64 // failures that did not count after a pause
+	OtherLife       uint64 // failures that did not count because the peer had restarted
+	LocalErrors     uint64
+	Repairs         uint64 // views that were exchanged again
+	TableRepairs    uint64
+	Unanswered      uint64 // requests for attributes
+	Entries         uint64 // of attributes that were received
+	Forgotten       uint64 // nodes that are not in the history any more
+	Collected       uint64 // times that the table was cleared of ids
+	SupervisorsLost uint64 // that did not answer this delegate
+	Contested       uint64 // times that an active delegate of a base zone was told that another one counts, or told so
+	Clashes         uint64 // times that another node said it was this one
+	Late            uint64 // messages that waited for long to be processed
+	Pauses          uint64
+	Missed          time.Duration // in pauses
+}
+
+// Refusals returns how many messages were not understood.
+func (s *Stats) Refusals() uint64 {
+	return s.Malformed + s.OtherVersion + s.OtherZone + s.NotSigned + s.BadID + s.TableFull + s.Collisions
+}
+
+// refuse counts a message that was not understood.
+func (s *Stats) refuse(err error) {
+	for _, c := range []struct {
+		err error
+		n   *uint64
+	}{
+		{ErrVersion, &s.OtherVersion},
+		{ErrZone, &s.OtherZone},
+		{ErrCode, &s.NotSigned},
+		{ErrName, &s.BadID},
+		{ErrEndpoints, &s.BadID},
+		{ErrID, &s.BadID},
+		{ErrTableFull, &s.TableFull},
+		{ErrCollision, &s.Collisions},
+	} {
+		if errors.Is(err, c.err) {
+			*c.n++
+			return
+		}
+	}
+	s.Malformed++
+}
+
+// Stats returns the counters.
+func (m *Machine) Stats() Stats { return m.stats }

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// MemberStatus is what is known of a member.
+type MemberStatus struct {
+	ID         ID      `json:"id"`
+	Version    Version `json:"version"`
+	Self       bool    `json:"self,omitempty"`
+	Reports    int     `json:"reports,omitempty"` // suspicions that were not refuted
+	Attributes int     `json:"attributes,omitempty"`
+}
+
+// LinkStatus is what is known of a neighbour.
+type LinkStatus struct {
+	ID        ID            `json:"id"`
+	State     string        `json:"state"`
+	Successor bool          `json:"successor,omitempty"` // this node wants it as one
+	Random    bool          `json:"random,omitempty"`    // this node drew it
+	Theirs    bool          `json:"theirs,omitempty"`    // the neighbour wants the link
+	Heard     time.Duration `json:"heard"`               // so long ago
+	// NeverHeard: nothing came from it on this link, and Heard is 0.
+	NeverHeard bool          `json:"never_heard,omitempty"`
+	Backoff    time.Duration `json:"backoff,omitempty"`
+}
+
+// SuspicionStatus is a report that was not refuted.
+type SuspicionStatus struct {
+	Suspect  ID      `json:"suspect"`
+	Reporter ID      `json:"reporter"`
+	Version  Version `json:"version"`
+	Counts   bool    `json:"counts"` // false: the reporter suspects too many
+	Silent   bool    `json:"silent"` // nothing was heard of it; false: connections to it fail
+	Needed   int     `json:"needed"` // reports that remove the suspect (Θ_eff)
+}
+
+// Status is the state of a machine in numbers.
+type Status struct {
+	State     string        `json:"state"`
+	Version   Version       `json:"version"`
+	Members   int           `json:"members"`
+	Gone      int           `json:"gone"`
+	Links     int           `json:"links"` // that are up
+	Suspects  int           `json:"suspects"`
+	Monitors  int           `json:"monitors"`
+	Hash      uint64        `json:"hash"`
+	Tables    uint64        `json:"tables"`
+	Discovery time.Duration `json:"discovery"` // how rarely it asks
+	Muted     bool          `json:"muted"`     // it distrusts itself
+	Paused    bool          `json:"paused"`    // it stood still lately
+	Stats     Stats         `json:"stats"`
+}
+
+// Status returns the state in numbers.
+func (m *Machine) Status() Status {
+	return Status{
+		State: lifeNames[m.life], Version: m.ver, Members: m.view.members, Gone: m.view.gone,
+		Links: m.links.count(up), Suspects: len(m.suspicions.list), Monitors: len(m.attributes.monitors),
+		Hash: m.view.hash, Tables: m.attributes.hash, Discovery: m.discovery.interval,
+		Muted: m.blind.muted, Paused: m.now < m.pauses.until, Stats: m.stats,
+	}
+}
+
+// Len returns how many members the view has, this node included.
+func (m *Machine) Len() int { return m.view.members }
+
+// Hash returns a digest of all members' ids and incarnations.
+func (m *Machine) Hash() uint64 { return m.view.hash }
+
+// Self returns what stands for this node.
+func (m *Machine) Self() Ref { return m.self }
+
+// Version returns the version of this node.
+func (m *Machine) Version() Version { return m.ver }
+
+// Table returns the table of ids. Only whoever steps the machine may use it.
+func (m *Machine) Table() *Table { return m.cfg.Table }
+
+// Has reports whether a node is in the view, and with which version.
+func (m *Machine) Has(p Ref) (Version, bool) {
+	e := m.view.at(p)
+	return e.version(), e.state == inView
+}
+
+// Each calls f for all members in the order of the ring.
+func (m *Machine) Each(f func(Ref, Version)) {
+	for _, p := range m.cfg.Table.ring {
+		if e := m.view.at(p); e.state == inView {
+			f(p, e.version())
+		}
+	}
+}
+
+// Members returns all members in the order of the ring.
+func (m *Machine) Members() (list []MemberStatus) {
+	m.Each(func(p Ref, v Version) {
+		s := MemberStatus{ID: m.cfg.Table.ID(p), Version: v, Self: p == m.self, Reports: len(m.suspicions.on(p))}
+		if r := m.attributes.of[p]; r != nil {
+			s.Attributes = r.keys - r.deaths
+		}
+		list = append(list, s)
+	})
+	return list
+}
+
+// Links returns the neighbours.
+func (m *Machine) Links() (list []LinkStatus) {
+	for i := range m.links.list {
+		l := &m.links.list[i]
+		s := LinkStatus{
+			ID: m.cfg.Table.ID(l.node), State: l.state.String(),
+			Successor: l.mine&Successor != 0, Random: l.mine&Random != 0, Theirs: l.theirs != 0,
+			NeverHeard: !l.met, Backoff: l.backoff,
+		}
+		if l.met {
+			s.Heard = m.now - l.last
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// Neighbours appends those with whom a link is up.
+func (m *Machine) Neighbours(list []Ref) []Ref {
+	m.links.each(up, func(l *link) { list = append(list, l.node) })
+	return list
+}
+
+// Suspicions returns all reports that were not refuted.
+func (m *Machine) Suspicions() (list []SuspicionStatus) {
+	suspected := m.suspected()
+	for i := range m.suspicions.list {
+		s := &m.suspicions.list[i]
+		for _, r := range s.reports {
+			list = append(list, SuspicionStatus{
+				Suspect: m.cfg.Table.ID(s.node), Reporter: m.cfg.Table.ID(r.by), Version: r.version,
+				Counts: m.counts(r.by), Silent: r.silent, Needed: m.enough(s, suspected),
+			})
+		}
+	}
+	return list
+}
+
+// Attributes returns the attributes of a node in the order in which they were
+// written, and the version of its table.
+func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
+	if r := m.attributes.of[p]; r != nil {
+		return r.live(), r.u
+	}
+	return nil, 0
+}
+
+// Monitors returns the nodes that declared themselves monitors, as far as is known.
+func (m *Machine) Monitors() []Ref { return slices.Clone(m.attributes.monitors) }
+
+// DelegationStatus is what a node of a base zone is in the hierarchy.
+type DelegationStatus struct {
+	Delegate     bool   `json:"delegate"`
+	Activation   uint64 `json:"activation"`          // 0: not the active one
+	Supervisor   ID     `json:"supervisor,omitzero"` // that it registered with
+	Answered     bool   `json:"answered"`            // by that one
+	Registration uint64 `json:"registration"`
+	Supervisors  int    `json:"supervisors"` // that it knows
+	Avoided      int    `json:"avoided"`     // of them did not answer lately
+	// Unreached are those, the first one that was given up first.
+	Unreached []UnreachedStatus `json:"unreached,omitempty"`
+	// CutOff: as many as it tried did not answer, and another delegate that is registered
+	// replaces it if it is the active one.
+	CutOff bool `json:"cut_off,omitempty"`
+	// Contested: for the supervisor another node is the active delegate of a zone of this name.
+	Contested bool `json:"contested,omitempty"`
+}
+
+// UnreachedStatus is a supervisor that a delegate can not register with.
+type UnreachedStatus struct {
+	Supervisor ID            `json:"supervisor"`
+	Why        Trouble       `json:"why"`
+	For        time.Duration `json:"for"`  // since it was given up first
+	Last       time.Duration `json:"last"` // so long ago it was given up last
+	Tries      int           `json:"tries"`
+}
+
+// Delegation returns what this node is in the hierarchy, if there is one.
+func (m *Machine) Delegation() DelegationStatus {
+	d := m.delegate
+	if d == nil {
+		return DelegationStatus{}
+	}
+	s := DelegationStatus{
+		Delegate: d.serving, Activation: d.own, Supervisor: d.chosen, Answered: d.answered, Registration: d.registration,
+		Supervisors: len(d.supervisors), Avoided: len(d.troubles), CutOff: d.mark == unreached, Contested: d.contested,
+	}
+	for i := range d.troubles {
+		t := &d.troubles[i]
+		s.Unreached = append(s.Unreached, UnreachedStatus{t.ID, t.why, m.now - t.since, m.now - t.last, t.tries})
+	}
+	return s
+}
+
+// Guarded returns the base zones of which delegates are registered here, in the order
+// of their names.
+func (m *Machine) Guarded() (list []string) {
+	for _, name := range m.supervisor.names {
+		if len(m.supervisor.zones[name].delegates) > 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// Explanation is all that is known of a node.
+type Explanation struct {
+	ID         ID                `json:"id"`
+	State      string            `json:"state"` // member, gone or unknown
+	Version    Version           `json:"version,omitzero"`
+	Gone       *GoneStatus       `json:"gone,omitempty"`
+	Link       *LinkStatus       `json:"link,omitempty"`
+	Suspicions []SuspicionStatus `json:"suspicions,omitempty"`
+	Tables     uint64            `json:"tables"` // version of its attributes
+}
+
+// Explain returns all that is known of a node.
+func (m *Machine) Explain(id ID) Explanation {
+	p := m.cfg.Table.Lookup(id)
+	e := m.view.at(p)
+	x := Explanation{ID: id, State: stateNames[e.state], Version: e.version()}
+	for _, g := range m.History() {
+		if g.ID == id {
+			x.Gone = &g
+		}
+	}
+	for _, l := range m.Links() {
+		if l.ID == id {
+			x.Link = &l
+		}
+	}
+	for _, s := range m.Suspicions() {
+		if s.Suspect == id {
+			x.Suspicions = append(x.Suspicions, s)
+		}
+	}
+	_, x.Tables = m.Attributes(p)
+	return x
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+)
+
+// Attributes by which delegates of a base zone tell its other members of the management
+// zone (MS-100).
+const (
+	// SupervisorKey has the id of the supervisor that answers a delegate, as text, or
+	// "-" once as many as it tried did not.
+	SupervisorKey = "zone.supervisor"
+	// SupervisorsKey has the ids of supervisors that the active delegate knows, with
+	// spaces in between: the first ones of those that it would choose. Members that
+	// become delegates begin with them, and with those that were configured.
+	SupervisorsKey = "zone.supervisors"
+)
+
+// unreached is the value of SupervisorKey of a delegate that reaches no supervisor.
+const unreached = "-"
+
+// maxPublished bounds the supervisors that are published.
+const maxPublished = 16
+
+// mark is what a member says of its way to the management zone.
+type mark struct {
+	node Ref
+	cut  bool // it reaches no supervisor
+}
+
+// succeeds reports whether this delegate replaces an active one that says that it
+// reaches no supervisor: the first one in rank does that says, or is, registered. The
+// active one sees the higher activation then and resigns. If no delegate is registered
+// the active one stays what it is for its own zone.
+func (d *delegation) succeeds(m *Machine, active Ref) bool {
+	if d.own > 0 || !d.serving || !d.answered || !slices.Contains(d.marks, mark{active, true}) {
+		return false
+	}
+	rank := 0
+	for _, q := range m.cfg.Table.ballot {
+		if q == m.self || rank == m.cfg.Delegates {
+			break
+		}
+		if m.view.has(q) {
+			rank++
+			if slices.Contains(d.marks, mark{q, false}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// attributes takes note of what another member wrote.
+func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
+	for _, key := range keys {
+		i := r.find(key)
+		there := i >= 0 && !r.entries[i].Deleted
+		var value []byte
+		if there {
+			value = r.entries[i].Value
+		}
+		switch key {
+		case DelegateKey:
+			d.claim(r.owner, value, there)
+		case SupervisorKey:
+			d.stale = true
+			d.marks = slices.DeleteFunc(d.marks, func(k mark) bool { return k.node == r.owner })
+			if there {
+				d.marks = append(d.marks, mark{r.owner, string(value) == unreached})
+			}
+		case SupervisorsKey:
+			d.learn(value)
+		}
+	}
+}
+
+// learn takes note of supervisors that another member published.
+func (d *delegation) learn(value []byte) {
+	var list []Named
+	for word := range strings.FieldsSeq(string(value)) {
+		if id, err := ParseID(word); err == nil && len(list) < maxPublished {
+			list = append(list, Named{ID: id})
+		}
+	}
+	if len(list) > 0 {
+		d.learned = list
+	}
+}
+
+// announce publishes the supervisors that the active delegate knows; those that are
+// none publish nothing.
+func (d *delegation) announce(m *Machine) {
+	var text []string
+	for i := 0; d.own > 0 && d.known != 0 && i < min(len(d.supervisors), maxPublished); i++ {
+		text = append(text, d.supervisors[i].ID.String())
+	}
+	d.say(m, &d.told, SupervisorsKey, strings.Join(text, " "))
+}
+
+// say writes an attribute unless it is there; none deletes it.
+func (d *delegation) say(m *Machine, was *string, key, value string) {
+	if *was == value {
+		return
+	}
+	*was = value
+	m.write(Attribute{Key: key, Value: []byte(value), Deleted: value == ""})
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// summonses are the nodes that this node itself tells that they are suspected, or were
+// removed elsewhere, so that they can refute it in time. Updates may take as long to
+// reach the suspect as the grace lasts, and do not reach it while a partition lasts.
+type summonses struct {
+	list   []summons
+	marked [2]bitmap     // who is in the list: suspects, and those to be removed
+	at     time.Duration // when the list wants attention
+}
+
+// summons is one of them. A newer version of the node ends it.
+type summons struct {
+	node    Ref
+	version Version
+	next    time.Duration // when it is sent
+	until   time.Duration // when it is over, 0: it was not sent yet
+	remove  bool          // when it is over the node is removed, as a neighbour has done (MS-A9)
+}
+
+const (
+	// summonRounds is for how many rounds of updates the reporter of a silent node tells it
+	// so: as long as its report travels, and the grace lasts of those that it reaches last.
+	summonRounds = 8
+	// maxSummons bounds what is sent of them in a round: others wait.
+	maxSummons = 256
+)
+
+// summon begins to tell a node that it is suspected in a version, or with remove that
+// it was removed.
+func (m *Machine) summon(p Ref, v Version, remove bool) {
+	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
+		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})
+		ss.at = m.now
+	}
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// summonAll sends what is due, and removes those whose time is over.
+func (m *Machine) summonAll() {
+	ss := &m.summonses
+	list := ss.list
+	ss.list, ss.at = list[:0], machine.Never
+	sent := 0
+	var removed []summons
+	for _, s := range list {
+		switch {
+		case m.overFor(&s):
+			ss.marked[index(s.remove)].unset(s.node)
+		case s.until > 0 && m.now >= s.until:
+			ss.marked[index(s.remove)].unset(s.node)
+			if s.remove {
+				removed = append(removed, s)
+			}
+		default:
+			if m.now >= s.next {
+				s.next = m.now + m.cfg.Aggregation
+				if sent++; sent <= maxSummons {
+					m.sendSummons(&s)
+				}
+			}
+			if ss.at = min(ss.at, s.next); s.until > 0 {
+				ss.at = min(ss.at, s.until)
+			}
+			ss.list = append(ss.list, s)
+		}
+	}
+	for i := range removed {
+		m.remove(removed[i].node, removed[i].version, Corrected, 0)
+	}
+}
+
+// overFor reports whether a node has refuted what it is told, or is gone.
+func (m *Machine) overFor(s *summons) bool {
+	e := m.view.at(s.node)
+	return e.state == unknown || s.version.Less(e.version()) || e.state == inHistory && (s.remove || e.orderly)
+}
+
+func (m *Machine) sendSummons(s *summons) {
+	rounds := time.Duration(graceRounds)
+	if !s.remove {
+		rounds = summonRounds
+	}
+	if s.until == 0 {
+		s.until = m.now + rounds*m.cfg.Aggregation
+	}
+	m.send(s.node, Message{Kind: Notice, Lists: &Lists{Silences: []Suspicion{{m.self, s.node, s.version}}}})
+}
+
+// answerAccuser sends this node's version to the sender of a notice that accuses it.
+// Updates carry a refutation one link a round: to a sender who knows of no suspicion on
+// the way there, and may be more links away than the grace has rounds, it comes too late.
+func (m *Machine) answerAccuser() {
+	accuses := func(s Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
+	if l := m.in.Lists; l != nil && (slices.ContainsFunc(l.Silences, accuses) || slices.ContainsFunc(l.Suspicions, accuses)) {
+		m.send(m.in.From, Message{Kind: Notice, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+	}
+}

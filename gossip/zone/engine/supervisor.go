@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// supervision is what a member of the management zone knows of the base zones that it
+// guards (seed 002, Sec. 2).
+type supervision struct {
+	zones   map[string]*guarded
+	names   []string      // in order
+	due     time.Duration // when the first delegate is given up, or a zone is stale; 0 without zones
+	most    int           // members of all zones that are kept
+	orphans map[string]orphan
+	refused time.Duration // from when on it is told again that there is no room
+}
+
+// Bounds of what delegates can make a supervisor remember.
+const (
+	maxGuarded        = 4096
+	maxGuardedMembers = 1 << 21 // of all zones
+	maxDelegates      = 16
+)
+
+// refusalInterval is how often the user is told that zones or delegates are refused.
+const refusalInterval = time.Minute
+
+// next returns when a delegate is given up.
+func (s *supervision) next() time.Duration {
+	if len(s.names) == 0 {
+		return machine.Never
+	}
+	return s.due
+}
+
+// expire gives up delegates that are silent, and zones without any.
+func (s *supervision) expire(m *Machine) {
+	for i := 0; i < len(s.names); {
+		name := s.names[i]
+		if g := s.zones[name]; m.now >= g.due {
+			g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return m.now >= r.heard+m.cfg.Timeout })
+			s.settle(m, g, false)
+		}
+		if s.zones[name] != nil {
+			i++
+		}
+	}
+}
+
+// register takes note of a delegate (MS-97).
+func (s *supervision) register(m *Machine, d *Dispatch) {
+	g := s.zones[d.Zone]
+	if g == nil {
+		if d.Kind != Register {
+			return
+		}
+		if g = s.guard(m, d); g == nil {
+			s.refuse(m, d)
+			return
+		}
+	}
+	switch ok, late := g.admit(d, m.now); {
+	case late:
+		m.stats.Stale++
+		return
+	case !ok:
+		s.refuse(m, d)
+		return
+	}
+	taken := false
+	switch {
+	case d.Kind != Register || d.Activation == 0:
+	case g.delegates[0].ID == d.From:
+		g.active = m.now
+		g.change(m, d)
+	default:
+		taken = g.contest(m, d)
+	}
+	switch s.settle(m, g, d.Kind == Unregister && d.Registration == 0); {
+	case d.Kind != Register:
+	case s.zones[d.Zone] != g: // its entry does not fit any more
+		s.refuse(m, d)
+	case d.Flags&Continued == 0:
+		s.welcome(m, g, d, taken)
+	}
+}
+
+// guard begins to guard a zone, if there is room for its entry in the census and
+// those of all zones once they are stale.
+func (s *supervision) guard(m *Machine, d *Dispatch) *guarded {
+	if len(s.names) >= maxGuarded && !s.evict(m) {
+		return nil
+	}
+	e := CensusEntry{Delegate: d.From, Version: d.Version, State: Stale}
+	for m.Fits(CensusKey+d.Zone, make([]byte, len(e.appendBinary(nil))+staleSize*len(s.names))) != nil {
+		if !s.evict(m) {
+			return nil
+		}
+	}
+	g := &guarded{name: d.Zone, members: make(map[ID]Version)}
+	if s.zones == nil {
+		s.zones = make(map[string]*guarded)
+	}
+	s.zones[d.Zone] = g
+	at, _ := slices.BinarySearch(s.names, d.Zone)
+	s.names = slices.Insert(s.names, at, d.Zone)
+	return g
+}
+
+// refuse tells a delegate that there is no room for it, and now and then the user.
+func (s *supervision) refuse(m *Machine, d *Dispatch) {
+	m.stats.TooManyZones++
+	if d.Kind != Register || d.Flags&Continued != 0 {
+		return
+	}
+	m.dispatch(d.From, &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Flags: NoRoom}, false)
+	if m.now >= s.refused {
+		s.refused = m.now + refusalInterval
+		m.tell(Event{Kind: ZoneRefused, Zone: d.Zone, Size: len(s.names)})
+	}
+}
+
+// members returns how many members all zones but one have.
+func (s *supervision) members(but *guarded) (n int) {
+	for _, name := range s.names {
+		if g := s.zones[name]; g != but {
+			n += len(g.members)
+		}
+	}
+	return n
+}
+
+// welcome answers a delegate.
+func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch, taken bool) {
+	answer := &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Known: m.view.hash}
+	if d.Known != m.view.hash {
+		answer.Joined = m.members()
+	}
+	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash {
+		answer.Flags = Want
+	}
+	if taken {
+		answer.Flags |= Taken
+		answer.About, answer.AboutVersion = g.delegates[0].ID, g.delegates[0].Version
+	}
+	if d.Activation <= g.highest && g.holder != d.From && !g.has(g.holder) {
+		answer.Activation = g.highest
+	}
+	m.dispatch(d.From, answer, false)
+}
+
+// settle publishes what changed. A zone that said goodbye, or never had an active
+// delegate, ends with its last delegate; another one becomes stale.
+func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
+	defer s.rearm()
+	g.due = machine.Never
+	for i := range g.delegates {
+		g.due = min(g.due, g.delegates[i].heard+m.cfg.Timeout)
+	}
+	published := g.published.Zone != ""
+	switch {
+	case len(g.delegates) > 0 && g.delegates[0].activation > 0:
+		first := &g.delegates[0]
+		s.publish(m, g, &CensusEntry{
+			Zone: g.name, Activation: first.activation, Registration: first.registration,
+			Delegates: g.own(), Delegate: first.ID, Version: first.Version, Size: int(first.size),
+		})
+	case len(g.delegates) == 0 && (bye || !published):
+		s.forget(m, g)
+	case published:
+		s.age(m, g)
+	}
+}
+
+// publish writes the entry of a zone into the census (MS-98). If it has become too
+// large the zone is not guarded any more.
+func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
+	if *e == g.published {
+		return
+	}
+	value := e.appendBinary(nil)
+	if m.Fits(CensusKey+g.name, value) != nil {
+		s.forget(m, g)
+		return
+	}
+	g.published = *e
+	delete(s.orphans, g.name)
+	m.write(Attribute{Key: CensusKey + g.name, Value: value})
+}
+
+// forget ends guarding a zone.
+func (s *supervision) forget(m *Machine, g *guarded) {
+	m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
+	delete(s.orphans, g.name)
+	delete(s.zones, g.name)
+	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == g.name })
+}
+
+func (s *supervision) rearm() {
+	s.due = machine.Never
+	for _, name := range s.names {
+		s.due = min(s.due, s.zones[name].due)
+	}
+}
+
+// query answers who is in a zone (MS-99).
+func (s *supervision) query(m *Machine, d *Dispatch) {
+	answer := &Dispatch{Kind: Answer, Zone: d.Zone, Number: d.Number}
+	if g := s.zones[d.Zone]; g == nil {
+		answer.Flags = Unknown
+	} else {
+		answer.Size, answer.Joined = uint32(len(g.members)), g.list()
+	}
+	m.dispatch(d.From, answer, false)
+}
+
+// alarmed passes a suspicion in a base zone on to the monitors of this one. Only
+// delegates of the zone that are registered here, and supervisors that pass on what
+// their delegates say, are believed.
+func (m *Machine) alarmed(d *Dispatch) {
+	g := m.supervisor.zones[d.Zone]
+	delegate := g != nil && g.has(d.From)
+	if !delegate && !m.view.has(m.cfg.Table.Lookup(d.From)) {
+		m.stats.StrayDispatches++
+		return
+	}
+	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: Named{d.About, d.AboutVersion}, Reporters: int(d.Reporters)})
+	if !delegate {
+		return // it was passed on: the way ends here
+	}
+	for _, p := range m.attributes.monitors {
+		if id := m.cfg.Table.ID(p); p != m.self && id != d.From {
+			pass := *d
+			m.dispatch(id, &pass, true)
+		}
+	}
+}

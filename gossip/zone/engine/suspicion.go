@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// suspicions is the repository S: which members are suspected, and by whom (seed
+// 002, Failure Detection).
+type suspicions struct {
+	list  []suspect
+	index map[Ref]int   // place in the list
+	open  map[Ref]int   // how many reports of a reporter there are
+	total int           // reports
+	fresh bool          // something changed since all suspects were judged
+	due   time.Duration // when the grace of the next suspect ends
+}
+
+type suspect struct {
+	node    Ref
+	reports []report
+	grace   time.Duration // until then it can refute that it is silent; 0: there is not enough evidence
+}
+
+type report struct {
+	by      Ref
+	version Version
+	silent  bool // only silence was noticed, see Lists.Silences
+}
+
+// on returns the reports on a node.
+func (s *suspicions) on(p Ref) []report {
+	if i, ok := s.index[p]; ok {
+		return s.list[i].reports
+	}
+	return nil
+}
+
+// graced reports whether enough nodes suspect a node, and it may refute that.
+func (s *suspicions) graced(p Ref) bool {
+	i, ok := s.index[p]
+	return ok && s.list[i].grace > 0
+}
+
+// add stores a report and reports whether it is new: of a new reporter, of a newer
+// version than before (Alg. 1, line 20), or of a failure where it was of silence.
+func (s *suspicions) add(by, p Ref, v Version, silent bool) bool {
+	if s.index == nil {
+		s.index, s.open = make(map[Ref]int), make(map[Ref]int)
+	}
+	i, ok := s.index[p]
+	if !ok {
+		i = len(s.list)
+		s.list = append(s.list, suspect{node: p})
+		s.index[p] = i
+	}
+	reports := s.list[i].reports
+	j := slices.IndexFunc(reports, func(r report) bool { return r.by == by })
+	switch {
+	case j < 0:
+		s.list[i].reports = append(reports, report{by, v, silent})
+		s.open[by]++
+		s.total++
+	case reports[j].version.Less(v), reports[j].version == v && reports[j].silent && !silent:
+		reports[j].version, reports[j].silent = v, silent
+	default:
+		return false
+	}
+	s.fresh = true
+	return true
+}
+
+// refuted drops the reports on a node that are older than a version of it (MS-43).
+func (s *suspicions) refuted(p Ref, v Version) {
+	s.keep(p, func(r report) bool { return !r.version.Less(v) })
+}
+
+// keep keeps some of the reports on a node.
+func (s *suspicions) keep(p Ref, keep func(report) bool) {
+	i, ok := s.index[p]
+	if !ok {
+		return
+	}
+	s.list[i].reports = slices.DeleteFunc(s.list[i].reports, func(r report) bool {
+		if keep(r) {
+			return false
+		}
+		s.total--
+		if s.open[r.by]--; s.open[r.by] == 0 {
+			delete(s.open, r.by)
+		}
+		s.fresh = true
+		return true
+	})
+	if len(s.list[i].reports) > 0 {
+		return
+	}
+	delete(s.index, p)
+	last := len(s.list) - 1
+	if s.list[i] = s.list[last]; i < last {
+		s.index[s.list[i].node] = i
+	}
+	s.list[last] = suspect{}
+	s.list = s.list[:last]
+}
+
+// forget drops the reports on a node that left the view, and those by it (MS-A29).
+func (s *suspicions) forget(p Ref) {
+	s.keep(p, func(report) bool { return false })
+	if s.open[p] == 0 {
+		return
+	}
+	for i := len(s.list) - 1; i >= 0; i-- { // from the end: the last takes the place of one that goes
+		s.keep(s.list[i].node, func(r report) bool { return r.by != p })
+	}
+}
+
+// processSuspicion takes note of a report (Alg. 1, line 16). Whether it is enough
+// evidence is decided when all reports of a message are in: see judge.
+func (m *Machine) processSuspicion(s *Suspicion, silent bool) {
+	switch {
+	case s.Suspect == m.self:
+		m.accused(s.Version)
+		return
+	case s.Reporter == s.Suspect || !m.view.has(s.Reporter): // MS-A29
+		m.stats.BadReporter++
+		return
+	case !m.plausible(s.Version):
+		m.tooFarAhead(s.Suspect, s.Version)
+		return
+	}
+	e := m.view.at(s.Suspect)
+	if e.state != inView || s.Version.Less(e.version()) { // MS-37
+		m.stats.Stale++
+		return
+	}
+	if m.suspicions.open[s.Reporter] >= m.mostReports() && m.suspicions.total >= reportsPerMember*m.view.members+minReports {
+		m.stats.TooManyReports++
+		return
+	}
+	switch { // the report is newer than the view (MS-A5)
+	case s.Version.Inc > e.inc:
+		m.processAlive(s.Suspect, s.Version)
+	case s.Version.Minor > e.minor: // who has that refuted what is older
+		m.suspicions.refuted(s.Suspect, s.Version)
+		m.raise(s.Suspect, e, s.Version)
+	}
+	known := silent && m.suspicions.graced(s.Suspect) // to the neighbours, too
+	if m.suspicions.add(s.Reporter, s.Suspect, s.Version, silent) && !known {
+		m.delta.suspicion(m, s, silent)
+		if m.delegate != nil {
+			m.delegate.alarm(m, s)
+		}
+	}
+}
+
+// judge removes every suspect with enough evidence against it (Alg. 1, line 21).
+func (m *Machine) judge() {
+	for m.suspicions.fresh || m.now >= m.suspicions.due {
+		m.suspicions.fresh, m.suspicions.due = false, machine.Never
+		suspected := m.suspected()
+		for i := range m.suspicions.list {
+			s := &m.suspicions.list[i]
+			if newest, guilty := m.guilty(s, m.enough(s, suspected)); guilty {
+				m.remove(s.node, newest, Dead, 0)
+				m.suspicions.fresh = true // the others are judged anew (MS-A1)
+				break
+			}
+		}
+	}
+}
+
+// graceRounds is for how many rounds of updates a node that is silent can refute that.
+const graceRounds = 3
+
+// guilty reports whether enough nodes suspect a node to remove it now, and the newest
+// version that they name. If they noticed no more than silence it has a grace first: a
+// partition may have ended that was shorter than the timeout.
+func (m *Machine) guilty(s *suspect, enough int) (Version, bool) {
+	all, failures, newest := m.evidence(s)
+	switch {
+	case all < enough:
+		s.grace = 0
+		return newest, false
+	case failures >= enough:
+		return newest, true
+	case s.grace == 0:
+		s.grace = m.now + graceRounds*m.cfg.Aggregation
+		m.tell(Event{Kind: Doubted, Node: s.node, Version: newest})
+	}
+	m.suspicions.due = min(m.suspicions.due, s.grace)
+	return newest, m.now >= s.grace
+}
+
+// evidence returns how many reports on a suspect count, how many of these are of more
+// than silence, and the newest version that they name. This node's own counts besides
+// another one, however many it suspects.
+func (m *Machine) evidence(s *suspect) (all, failures int, newest Version) {
+	own, ownFailure := 0, 0
+	for _, r := range s.reports {
+		failure := 1
+		if r.silent {
+			failure = 0
+		}
+		switch {
+		case m.counts(r.by):
+			all, failures, newest = all+1, failures+failure, newer(newest, r.version)
+		case r.by == m.self:
+			own, ownFailure = 1, failure
+		}
+	}
+	if all > 0 {
+		all, failures = all+own, failures+ownFailure
+	}
+	return all, failures, newest
+}
+
+// counts reports whether reports of a node count: not if it suspects everybody, for
+// then it is rather the ill one (MS-A1). Who suspects everybody himself believes others
+// who do, too: they may be the few that are left of many.
+func (m *Machine) counts(by Ref) bool {
+	most := m.mostReports()
+	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
+}
+
+// mostReports is how many reports of one node may be open.
+func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
+
+// Bounds of the reports by those who have more open than that: all of them on all others
+// would not fit.
+const (
+	reportsPerMember = 16
+	minReports       = 1024
+)
+
+// enough returns Θ_eff: how many reports it takes to remove a suspect. Members that
+// are suspected themselves can not be waited for (MS-A1).
+func (m *Machine) enough(s *suspect, suspected int) int {
+	if m.credible(s) {
+		suspected-- // it is not one of the others
+	}
+	others := m.view.members - 1
+	return max(1, min(m.cfg.Threshold, others-suspected))
+}
+
+// suspected returns how many members are suspected, if that matters.
+func (m *Machine) suspected() (n int) {
+	if m.view.members-1-len(m.suspicions.list) >= m.cfg.Threshold {
+		return 0
+	}
+	for i := range m.suspicions.list {
+		if m.credible(&m.suspicions.list[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// credible reports whether somebody suspects a node who is not suspected himself:
+// of two who suspect each other neither counts as suspected.
+func (m *Machine) credible(s *suspect) bool {
+	return slices.ContainsFunc(s.reports, func(r report) bool {
+		return m.counts(r.by) && !slices.ContainsFunc(m.suspicions.on(r.by), func(q report) bool { return m.counts(q.by) })
+	})
+}
+
+// all returns all reports, for a message: those of failures, and those of silence.
+func (s *suspicions) all() (failures, silences []Suspicion) {
+	for i := range s.list {
+		for _, r := range s.list[i].reports {
+			report := Suspicion{r.by, s.list[i].node, r.version}
+			if r.silent {
+				silences = append(silences, report)
+			} else {
+				failures = append(failures, report)
+			}
+		}
+	}
+	return failures, silences
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// Ref stands for a node in a [Table]. The zero value stands for none.
+type Ref uint32
+
+// Why an id has no place in a table.
+var (
+	ErrTableFull = errors.New("zone: more nodes are known than fit the table")
+	ErrCollision = errors.New("zone: two ids with the same short form")
+)
+
+// Table keeps every id once, so that views need only numbers. Machines of one
+// zone in one process, as in a simulation, may share a table: all of them are
+// then stepped by one goroutine. A machine that has a table to itself forgets ids
+// that it does not need any more.
+type Table struct {
+	ids     []known // by Ref; the first stands for none
+	byShort map[uint64]Ref
+	byName  map[string]Ref
+	ring    []Ref // of those whose id is known, in the order of the ring (MS-24)
+	ballot  []Ref // the same, in the order in which they become delegates (MS-A24)
+	zone    string
+	free    []Ref
+	limit   int
+	canon   []*page // the latest frozen page of each place, to be shared
+}
+
+// known is what there is to know of a node besides its version. Of some only the
+// short form has been heard yet.
+type known struct {
+	id    ID
+	pos   Position
+	short uint64
+	vote  uint64 // the beginning of SHA-1(id ‖ zone)
+	twin  Ref    // another id with the same name
+}
+
+// NewTable returns a table for at most so many ids.
+func NewTable(limit int) *Table {
+	return &Table{ids: make([]known, 1), byShort: make(map[uint64]Ref), byName: make(map[string]Ref), limit: limit}
+}
+
+// Len returns how many nodes are known.
+func (t *Table) Len() int { return len(t.ids) - 1 - len(t.free) }
+
+// ID returns a node's id, or the invalid one if only its short form is known.
+func (t *Table) ID(r Ref) ID {
+	if int(r) >= len(t.ids) {
+		return ID{}
+	}
+	return t.ids[r].id
+}
+
+// Lookup returns what stands for a node; none if it is not known.
+func (t *Table) Lookup(id ID) Ref {
+	r := t.byShort[id.Position().short()]
+	if t.ids[r].id != id {
+		return 0
+	}
+	return r
+}
+
+// Add returns what stands for a node from now on. The error is [ErrTableFull] or
+// [ErrCollision].
+func (t *Table) Add(id ID) (Ref, error) {
+	pos := id.Position()
+	r, err := t.addShort(pos.short())
+	if err != nil {
+		return 0, err
+	}
+	k := &t.ids[r]
+	switch {
+	case k.id == id:
+		return r, nil
+	case k.id.IsValid():
+		return 0, ErrCollision
+	}
+	k.id, k.pos, k.vote = id, pos, vote(id, t.zone)
+	if twin := t.byName[id.Name()]; twin != 0 {
+		k.twin, t.ids[twin].twin = twin, r
+	} else {
+		t.byName[id.Name()] = r
+	}
+	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
+	t.ring = slices.Insert(t.ring, at, r)
+	at, _ = slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
+	t.ballot = slices.Insert(t.ballot, at, r)
+	return r, nil
+}
+
+// vote decides which members are delegates of their zone.
+func vote(id ID, zone string) uint64 {
+	sum := sha1.Sum(append(id.AppendCanonical(nil), zone...))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+func (t *Table) compareVotes(a, b Ref) int {
+	if c := cmp.Compare(t.ids[a].vote, t.ids[b].vote); c != 0 {
+		return c
+	}
+	return t.compare(a, b)
+}
+
+// use says for which zone the table is, before anything is added.
+func (t *Table) use(zone string) error {
+	if t.zone == zone {
+		return nil
+	}
+	if t.zone != "" {
+		return wrong("the table of ids is that of zone %q", t.zone)
+	}
+	t.zone = zone
+	ids := t.ballot
+	t.ballot = nil
+	for _, r := range ids {
+		t.ids[r].vote = vote(t.ids[r].id, zone)
+		at, _ := slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
+		t.ballot = slices.Insert(t.ballot, at, r)
+	}
+	return nil
+}
+
+// addShort returns what stands for a node of which the short form is known.
+func (t *Table) addShort(short uint64) (Ref, error) {
+	if r, ok := t.byShort[short]; ok {
+		return r, nil
+	}
+	if t.Len() >= t.limit {
+		return 0, ErrTableFull
+	}
+	var r Ref
+	if n := len(t.free); n > 0 {
+		r, t.free = t.free[n-1], t.free[:n-1]
+		t.ids[r] = known{short: short}
+	} else {
+		r = Ref(len(t.ids))
+		t.ids = append(t.ids, known{short: short})
+	}
+	t.byShort[short] = r
+	return r, nil
+}
+
+// compare orders by position, then by the bytes of the id (MS-A25).
+func (t *Table) compare(a, b Ref) int {
+	x, y := &t.ids[a], &t.ids[b]
+	if c := bytes.Compare(x.pos[:], y.pos[:]); c != 0 {
+		return c
+	}
+	return x.id.Compare(y.id)
+}
+
+// rank returns the place of a node on the ring.
+func (t *Table) rank(r Ref) int {
+	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
+	return at
+}
+
+// forget frees all nodes but those to be kept, which are marked in a bitmap.
+func (t *Table) forget(keep bitmap) {
+	t.ring = slices.DeleteFunc(t.ring, func(r Ref) bool { return !keep.has(r) })
+	t.ballot = slices.DeleteFunc(t.ballot, func(r Ref) bool { return !keep.has(r) })
+	for r := Ref(1); int(r) < len(t.ids); r++ {
+		if k := &t.ids[r]; !keep.has(r) && k.short != 0 {
+			delete(t.byShort, k.short)
+			if name := k.id.Name(); t.byName[name] == r {
+				delete(t.byName, name)
+			}
+			if k.twin != 0 {
+				t.ids[k.twin].twin = 0
+			}
+			*k = known{}
+			t.free = append(t.free, r)
+		}
+	}
+}
+
+// bitmap is a set of nodes.
+type bitmap []uint64
+
+func (b bitmap) has(r Ref) bool { return int(r>>6) < len(b) && b[r>>6]>>(r&63)&1 != 0 }
+
+// set adds a node and reports whether it was not in the set.
+func (b *bitmap) set(r Ref) bool {
+	for int(r>>6) >= len(*b) {
+		*b = append(*b, 0)
+	}
+	word, bit := &(*b)[r>>6], uint64(1)<<(r&63)
+	was := *word & bit
+	*word |= bit
+	return was == 0
+}
+
+func (b bitmap) unset(r Ref) {
+	if int(r>>6) < len(b) {
+		b[r>>6] &^= 1 << (r & 63)
+	}
+}
+
+// addBytes returns what stands for the node with a canonical form, which is checked
+// and copied if it is new.
+func (t *Table) addBytes(b []byte) (Ref, error) {
+	if len(b) == 0 || len(b) > MaxID {
+		return 0, ErrID
+	}
+	pos := Position(sha1.Sum(b))
+	if r := t.byShort[pos.short()]; t.ids[r].id.canonical == string(b) {
+		return r, nil
+	}
+	id, err := idFrom(b)
+	if err != nil {
+		return 0, err
+	}
+	return t.Add(id)
+}

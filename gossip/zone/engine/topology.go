@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// topology is when neighbours are chosen next (seed 002, Topology).
+type topology struct {
+	at      time.Duration
+	settled bool // the view has not changed since the last choice
+}
+
+// changed is told that the view changed: τ later there will be more to choose from.
+func (t *topology) changed(m *Machine) {
+	t.settled = false
+	t.later(m)
+}
+
+// later has neighbours chosen τ later.
+func (t *topology) later(m *Machine) { t.at = min(t.at, m.now+m.cfg.Aggregation) }
+
+// soon has neighbours chosen in this step: one was lost.
+func (t *topology) soon(m *Machine) {
+	if m.now >= m.began+m.cfg.Aggregation { // at first there are others to come
+		t.at = min(t.at, m.now)
+	}
+}
+
+// chooseNeighbours makes links to the K_s successors on the ring and to K_r random
+// members, and ends those that are not needed any more.
+func (m *Machine) chooseNeighbours() {
+	settled := m.topology.settled
+	m.topology = topology{at: machine.Never, settled: true}
+	if !settled {
+		m.topology.at = m.now + m.cfg.Aggregation // once more, when it is at rest
+	}
+	m.chooseSuccessors()
+	if settled {
+		m.redraw()
+	}
+	m.drawMissing()
+	for i := 0; i < len(m.links.list); i++ {
+		if l := &m.links.list[i]; l.mine|l.theirs == 0 {
+			p := l.node
+			m.send(p, Message{Kind: LinkDrop, Reason: Unwanted})
+			m.cut(p)
+			i--
+		}
+	}
+}
+
+// chooseSuccessors is a function of the view (MS-24, MS-27), but for successors that
+// do not answer: as long as they are in the view, those after them are watched, too.
+// Otherwise of two that are dead each could wait for the other's report (MS-26). After
+// many in a row that do not answer as many more are asked at once: few that are left
+// of many find all that are gone in some rounds.
+func (m *Machine) chooseSuccessors() {
+	t := m.cfg.Table
+	var silent, want bitmap
+	for i := range m.links.list {
+		if l := &m.links.list[i]; l.silent(m) {
+			silent.set(l.node)
+		}
+	}
+	quiet, others := 0, 0
+	for i, at := 1, t.rank(m.self); i < len(t.ring) && others < max(m.cfg.Successors, quiet); i++ {
+		p := t.ring[(at+i)%len(t.ring)]
+		if !m.view.has(p) {
+			continue
+		}
+		want.set(p)
+		if silent.has(p) {
+			quiet++
+		} else {
+			others++
+			m.wantLink(p, Successor)
+		}
+	}
+	for i := range m.links.list {
+		switch l := &m.links.list[i]; {
+		case !want.has(l.node) && l.mine&Successor != 0:
+			m.unwant(l, Successor)
+		case want.has(l.node):
+			l.mine |= Successor
+		}
+	}
+}
+
+// silent reports whether a peer does not answer: by now it should have, or it did not
+// the last time.
+func (l *link) silent(m *Machine) bool {
+	switch l.state {
+	case up:
+		return false
+	case connecting:
+		return l.backoff > m.cfg.Heartbeat || m.now-(l.due-m.cfg.Timeout) >= m.cfg.Heartbeat
+	}
+	return true
+}
+
+// wantLink wants a link for a reason.
+func (m *Machine) wantLink(p Ref, role Roles) {
+	l := m.links.get(p)
+	switch {
+	case l == nil:
+		m.open(p, role, 0)
+	case l.mine&role == 0:
+		l.mine |= role
+		l.drawn = uint32(m.view.members)
+		if l.state == up {
+			m.send(p, Message{Kind: LinkRequest, Roles: l.mine}) // so that the peer keeps it
+		}
+	}
+}
+
+// unwant takes a reason back. The peer may have its own.
+func (m *Machine) unwant(l *link, role Roles) {
+	l.mine &^= role
+	if l.mine == 0 && l.theirs != 0 {
+		m.send(l.node, Message{Kind: LinkDrop, Reason: Unwanted})
+	}
+}
+
+// redraw gives up random neighbours that were drawn from a much smaller view: the
+// overlay would have clusters (MS-25).
+func (m *Machine) redraw() {
+	for i := range m.links.list {
+		if l := &m.links.list[i]; l.mine&Random != 0 && m.view.members*2 >= int(l.drawn)*3 {
+			m.unwant(l, Random)
+		}
+	}
+}
+
+// drawMissing draws random neighbours until there are K_r.
+func (m *Machine) drawMissing() {
+	missing := m.cfg.Random
+	for i := range m.links.list {
+		if l := &m.links.list[i]; l.mine&Random != 0 && l.state <= up {
+			missing--
+		}
+	}
+	for ; missing > 0; missing-- {
+		p := m.draw(0)
+		if p == 0 {
+			return
+		}
+		m.wantLink(p, Random)
+	}
+}
+
+// draw returns a random member that this node has no link to, other than except; 0 if
+// there is none.
+func (m *Machine) draw(except Ref) Ref {
+	ring := m.cfg.Table.ring
+	free := func(p Ref) bool {
+		return p != m.self && p != except && m.view.has(p) && m.links.get(p) == nil
+	}
+	for range 16 {
+		if p := ring[m.rand(len(ring))]; free(p) {
+			return p
+		}
+	}
+	begin := m.rand(len(ring))
+	for i := range ring {
+		if p := ring[(begin+i)%len(ring)]; free(p) {
+			return p
+		}
+	}
+	return 0
+}

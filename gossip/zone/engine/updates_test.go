@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBase: a new neighbour is told everything, others only what changed (MS-53, MS-54,
+// MS-55, MS-56).
+func TestBase(t *testing.T) {
+	s := newSolo(t, 9, Config{Threshold: 3, Successors: 3})
+	for i := 2; i < 6; i++ {
+		s.alive(i, v(7, 1))
+	}
+	s.suspicion(3, 2, v(7, 1))
+	s.hear(6, v(4, 1), Message{Kind: LinkRequest, Roles: Successor})
+	base := s.out.Sends[1].Message
+	if s.out.Sends[0].Message.Kind != LinkAccept || base.Kind != Base || base.Lists.View.members != 6 ||
+		len(base.Lists.Suspicions) != 1 || base.Lists.Suspicions[0] != (Suspicion{s.ref[3], s.ref[2], v(7, 1)}) {
+		t.Fatalf("sent %+v", s.out.Sends)
+	}
+	s.hear(6, v(4, 1), Message{Kind: LinkRequest, Roles: Successor}) // the answer was lost
+	if s.count(LinkAccept) != 1 || s.count(Base) != 0 {
+		t.Errorf("the second time: %+v", s.out.Sends)
+	}
+	s.pass(time.Second)
+
+	// MS-56: Δ leaves τ after the first event, with those in between.
+	begin := s.now
+	s.alive(7, v(7, 1))
+	s.now += 120 * time.Millisecond
+	s.leave(5, v(7, 1), 3)
+	s.suspicion(4, 2, v(7, 1))
+	s.delta(1, 1, 1)
+	var update *Message
+	for update == nil && s.now < begin+time.Second {
+		s.now += time.Millisecond
+		s.step(Input{})
+		for i := range s.out.Sends {
+			if s.out.Sends[i].Message.Kind == Update {
+				update = &s.out.Sends[i].Message
+			}
+		}
+	}
+	if took := s.now - begin; took != s.m.cfg.Aggregation || update == nil {
+		t.Fatalf("sent after %v", took)
+	}
+	if l := update.Lists; len(l.Alive) != 1 || len(l.Leaves) != 1 || len(l.Suspicions) != 1 || l.Leaves[0].Code != 3 || l.View != nil {
+		t.Errorf("update %+v", l)
+	}
+	s.delta(0, 0, 0)
+	if n := countKind(s.pass(time.Second), Update); n > 0 {
+		t.Errorf("%d more updates", n)
+	}
+}
+
+// TestIdle: a zone at rest sends heartbeats and nothing else (MS-30, MS-58, MS-77).
+func TestIdle(t *testing.T) {
+	w := booted(t, 1, 32, Config{})
+	w.nodes[3].step(Input{Kind: Set, Key: "k", Value: []byte("v")})
+	w.run(10 * time.Second)
+	w.bytes, w.messages = [kinds]int{}, [kinds]int{}
+	w.run(time.Minute)
+	for k, n := range w.messages {
+		if Kind(k) != Heartbeat && n > 0 {
+			t.Errorf("%d of %v", n, Kind(k))
+		}
+	}
+	if mean := float64(w.messages[Heartbeat]) / 32 / 60; mean < 8 || mean > 11 {
+		t.Errorf("%.1f heartbeats in a second", mean)
+	}
+	if size := w.bytes[Heartbeat] / w.messages[Heartbeat]; size > 64 { // G-MS-5
+		t.Errorf("heartbeats of %d bytes", size)
+	}
+}
+
+// TestNotices: who suspects a neighbour tells the monitors at once, each neighbour
+// once; a monitor needs as many as anybody (MS-59 to MS-62, MS-A32).
+func TestNotices(t *testing.T) {
+	for _, theta := range []int{1, 2} {
+		w := booted(t, 1, 40, Config{Threshold: theta})
+		monitor, victim := w.nodes[5], w.nodes[20]
+		monitor.step(Input{Kind: Set, Key: MonitorKey, Value: []byte("1")})
+		w.run(3 * time.Second)
+		for _, n := range w.nodes {
+			if m := n.m.Monitors(); n != monitor && len(m) != 1 { // MS-59
+				t.Fatalf("%v knows the monitors %v", n.id, m)
+			}
+		}
+		degree := len(victim.m.Neighbours(nil))
+		notices, detected := 0, time.Duration(0)
+		w.tap = func(_, to *node, s *Send, m *Message, _ int) {
+			if m.Kind == Notice {
+				if notices++; to != monitor || !s.Priority {
+					t.Errorf("a notice to %v, priority %v", to.id, s.Priority)
+				}
+			}
+		}
+		begin := w.now
+		w.told = func(n *node, e *Event) {
+			if n == monitor && e.Kind == Left {
+				detected = w.now - begin
+			}
+		}
+		victim.kill()
+		w.run(5 * time.Second)
+		if detected == 0 || detected > 3*2*w.latency { // G-MS-3: three round trips, MS-60: long before τ
+			t.Errorf("Θ=%d: the monitor knows after %v", theta, detected)
+		}
+		if notices > degree || notices < theta { // MS-62
+			t.Errorf("%d notices of %d neighbours", notices, degree)
+		}
+	}
+	t.Run("MS-61 one is not enough", func(t *testing.T) {
+		s := newSolo(t, 9, Config{})
+		for i := 1; i < 9; i++ {
+			s.alive(i, v(7, 1))
+		}
+		for by := 3; by <= 4; by++ {
+			s.is(2, inView, v(7, 1))
+			s.hear(by, v(7, 1), Message{Kind: Notice, Lists: &Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[2], v(7, 1)}}}})
+		}
+		s.is(2, inHistory, v(7, 1))
+		s.delta(8, 0, 2) // all others hear of it as of any
+	})
+}
+
+// TestSilence: a node that falls silent is suspected when the heartbeat timeout is over,
+// and reported then (MS-32, MS-A14).
+func TestSilence(t *testing.T) {
+	w := booted(t, 1, 24, Config{})
+	monitor, victim := w.nodes[5], w.nodes[20]
+	monitor.step(Input{Kind: Set, Key: MonitorKey})
+	var last, detected time.Duration
+	w.tap = func(from, _ *node, _ *Send, m *Message, _ int) {
+		if from == victim {
+			last = w.now
+		}
+	}
+	w.told = func(n *node, e *Event) {
+		if n == monitor && (e.Kind == Doubted || e.Kind == Left) && e.ID == victim.id && detected == 0 {
+			detected = w.now
+		}
+	}
+	w.run(3 * time.Second)
+	victim.crash()
+	w.run(6 * time.Second)
+	timeout := victim.m.cfg.Timeout
+	if took := detected - last; took < timeout || took > timeout+5*time.Millisecond {
+		t.Errorf("the monitor knows %v after the last heartbeat", took)
+	}
+}
+
+// TestPageSharing: machines at rest share their pages, whatever way their views came
+// about.
+func TestPageSharing(t *testing.T) {
+	w := newWorld(t, 1, 200, Config{}).share().boot()
+	w.until(10*time.Second, w.agree)
+	w.run(5 * time.Second)
+	pages := map[*page]bool{}
+	for _, n := range w.nodes {
+		for _, p := range n.m.view.pages {
+			pages[p] = true
+		}
+	}
+	if most := 200/pageSize + 1; len(pages) > most {
+		t.Errorf("%d pages for 200 nodes, want %d", len(pages), most)
+	}
+	w.nodes[0].kill()
+	w.until(10*time.Second, w.agree)
+	if w.wrongly > 0 {
+		t.Error("a page was written that others have")
+	}
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// MaxIncarnation is the highest number of a life; higher ones are refused, because
+// nobody could refute what is said of them.
+const MaxIncarnation = 1<<63 - 1
+
+// Version says how new something is that is known of a node (seed 002, Sec. 3;
+// MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
+type Version struct {
+	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises over its lives
+	Minor uint32 `json:"minor"` // begins at 1 in each life; the node alone raises it
+}
+
+// IsValid reports whether a node can have this version.
+func (v Version) IsValid() bool { return v.Inc > 0 && v.Inc <= MaxIncarnation && v.Minor > 0 }
+
+// Compare orders versions, the oldest first.
+func (v Version) Compare(w Version) int {
+	if c := cmp.Compare(v.Inc, w.Inc); c != 0 {
+		return c
+	}
+	return cmp.Compare(v.Minor, w.Minor)
+}
+
+// Less reports whether v is older than w.
+func (v Version) Less(w Version) bool { return v.Compare(w) < 0 }
+
+// String returns the incarnation and the minor number with a dot between.
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Inc, v.Minor) }
+
+// next returns the version after v, in a new incarnation if there are no more
+// minor numbers.
+func (v Version) next() Version {
+	if v.Minor == 1<<32-1 {
+		return Version{v.Inc + 1, 1}
+	}
+	return Version{v.Inc, v.Minor + 1}
+}
+
+func newer(a, b Version) Version {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,152 @@
+package engine
+
+// state says where a node is known.
+type state uint8
+
+const (
+	unknown state = iota
+	inView
+	inHistory
+)
+
+var stateNames = [...]string{"unknown", "member", "gone"}
+
+// entry is what is known of a node, 16 bytes.
+type entry struct {
+	inc     uint64
+	minor   uint32
+	state   state
+	orderly bool // inHistory: it left with a goodbye
+}
+
+func (e entry) version() Version { return Version{e.inc, e.minor} }
+
+// pageSize is how many entries a page has. Machines share pages that are equal,
+// and so do messages: a zone at rest needs one view for all its machines.
+const pageSize = 64
+
+type page struct {
+	entries [pageSize]entry
+	frozen  bool // it has more than one user: who wants to change it copies it
+}
+
+// view is the map of nodes to their newest known versions (seed 002, Sec. 3), and
+// of those in the history to the versions with which they went. A node is in one
+// of them at most (MS-13).
+type view struct {
+	table   *Table
+	pages   []*page // by Ref / pageSize; nil: all unknown
+	members int
+	gone    int    // in the history
+	bytes   int    // of the canonical forms of all members' ids
+	hash    uint64 // over the ids and incarnations of all members, in any order (MS-A9)
+}
+
+// at returns what is known of a node.
+func (v *view) at(r Ref) entry {
+	if i := int(r / pageSize); i < len(v.pages) && v.pages[i] != nil {
+		return v.pages[i].entries[r%pageSize]
+	}
+	return entry{}
+}
+
+// has reports whether a node is in the view.
+func (v *view) has(r Ref) bool { return v.at(r).state == inView }
+
+// set replaces what is known of a node.
+func (v *view) set(r Ref, e entry) {
+	old := v.at(r)
+	if old == e {
+		return
+	}
+	v.count(r, old, -1)
+	v.count(r, e, 1)
+	v.writable(int(r / pageSize)).entries[r%pageSize] = e
+}
+
+func (v *view) count(r Ref, e entry, n int) {
+	switch e.state {
+	case inView:
+		v.members += n
+		v.bytes += n * len(v.table.ids[r].id.canonical)
+		v.hash ^= mix(v.table.ids[r].short, e.inc)
+	case inHistory:
+		v.gone += n
+	}
+}
+
+// mix hashes two numbers.
+func mix(a, b uint64) uint64 {
+	x := a ^ b*0x9E3779B97F4A7C15
+	x = (x ^ x>>32) * 0xD6E8FEB86659FD93
+	x = (x ^ x>>32) * 0xD6E8FEB86659FD93
+	return x ^ x>>32
+}
+
+// writable returns a page that nobody else has.
+func (v *view) writable(i int) *page {
+	for len(v.pages) <= i {
+		v.pages = append(v.pages, nil)
+	}
+	p := v.pages[i]
+	switch {
+	case p == nil:
+		v.pages[i] = new(page)
+	case p.frozen:
+		v.pages[i] = &page{entries: p.entries}
+	}
+	return v.pages[i]
+}
+
+// share replaces own pages by equal ones of other machines with the same table.
+func (v *view) share() {
+	t := v.table
+	for len(t.canon) < len(v.pages) {
+		t.canon = append(t.canon, nil)
+	}
+	for i, p := range v.pages {
+		switch c := t.canon[i]; {
+		case p == nil || p == c:
+		case c != nil && c.entries == p.entries:
+			v.pages[i] = c
+		default:
+			p.frozen = true
+			t.canon[i] = p
+		}
+	}
+}
+
+// Snapshot is a view and a history at an instant. It does not change.
+type Snapshot struct {
+	pages          []*page
+	members, bytes int
+	gone           int
+}
+
+// snapshot returns the present state, which costs a pointer for 64 nodes.
+func (v *view) snapshot() *Snapshot {
+	s := &Snapshot{pages: append([]*page(nil), v.pages...), members: v.members, bytes: v.bytes, gone: v.gone}
+	for _, p := range s.pages {
+		if p != nil && !p.frozen {
+			p.frozen = true
+		}
+	}
+	return s
+}
+
+// adopt takes the pages of a snapshot that are equal to own ones, after all that
+// it says was processed.
+func (v *view) adopt(s *Snapshot) {
+	for i, p := range s.pages {
+		if own := v.pageAt(i); p != nil && own != nil && p != own && p.entries == own.entries {
+			v.pages[i] = p
+		}
+	}
+}
+
+func (v *view) pageAt(i int) *page {
+	if i < len(v.pages) {
+		return v.pages[i]
+	}
+	return nil
+}

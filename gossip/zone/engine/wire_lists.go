@@ -1,0 +1,208 @@
+package engine
+
+import "encoding/binary"
+
+// An encoder cuts the lists of one message into as many messages as it takes. Each
+// part is complete by itself: receivers process it when it comes.
+type encoder struct {
+	*codec
+	m     *Message
+	to    uint64 // short form of the receiver
+	b     []byte
+	begin int // of the message that is made
+	count [4]uint32
+	// silences: the suspicions of this message that follow are of silence.
+	silences bool
+	emit     func(begin, end int) // part of b is a message
+}
+
+// The lists, in the order in which they stand in a message.
+const (
+	listLeaves = iota
+	listAlive
+	listSuspicions
+	listRemoved
+)
+
+// open begins a message.
+func (e *encoder) open() {
+	e.begin, e.silences = len(e.b), false
+	e.b = e.appendHeader(e.b, e.m)
+	if e.m.Kind.lists() {
+		e.count = [4]uint32{}
+		e.b = append(e.b, make([]byte, countsSize)...)
+	} else {
+		e.count[0] = 0
+		e.b = append(e.b, 0, 0, 0, 0)
+	}
+}
+
+// close ends a message; more says that another one goes on with it.
+func (e *encoder) close(more bool) {
+	le := binary.LittleEndian
+	if more {
+		e.flag(More)
+	}
+	n := 1
+	if e.m.Kind.lists() {
+		n = len(e.count)
+	}
+	for i := range n {
+		le.PutUint32(e.b[e.begin+HeaderSize+4*i:], e.count[i])
+	}
+	e.b = e.sign(e.b, e.begin, e.to)
+	e.emit(e.begin, len(e.b))
+}
+
+// room makes sure that so many bytes fit the message.
+func (e *encoder) room(n int) {
+	if len(e.b)-e.begin+n+codeSize <= e.most || e.empty() {
+		return
+	}
+	e.close(true)
+	e.open()
+	e.flag(Later)
+}
+
+// flag sets a flag of the message that is made.
+func (e *encoder) flag(f Flags) {
+	flags := e.b[e.begin+flagsAt:]
+	binary.LittleEndian.PutUint16(flags, binary.LittleEndian.Uint16(flags)|uint16(f))
+}
+
+func (e *encoder) empty() bool { return e.count == [4]uint32{} }
+
+// encode makes the messages.
+func (e *encoder) encode() {
+	e.open()
+	switch l := e.m.Lists; {
+	case l == nil:
+	case e.m.Kind.tables():
+		for i := range l.Tables {
+			e.tableVersion(&l.Tables[i])
+		}
+	case e.m.Kind == AttributeData:
+		for i := range l.Data {
+			e.tableData(&l.Data[i])
+		}
+	default:
+		e.members(l)
+	}
+	e.close(false)
+}
+
+func (e *encoder) members(l *Lists) {
+	le := binary.LittleEndian
+	for i := range l.Leaves {
+		d := &l.Leaves[i]
+		e.room(departureSize)
+		e.b = appendVersion(le.AppendUint64(e.b, e.short(d.Node)), d.Version)
+		e.b = le.AppendUint32(e.b, uint32(d.Code))
+		e.count[listLeaves]++
+	}
+	for i := range l.Alive {
+		e.alive(l.Alive[i].Node, l.Alive[i].Version)
+	}
+	if l.View != nil {
+		l.View.each(inView, e.alive)
+	}
+	for i := range l.Suspicions {
+		s := &l.Suspicions[i]
+		e.room(suspicionSize)
+		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
+	}
+	for i := range l.Silences {
+		s := &l.Silences[i]
+		if e.room(2 * suspicionSize); !e.silences {
+			e.silences = true
+			e.suspicion(noReporter, 0, silenceMark)
+		}
+		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
+	}
+	for i := range l.Removed {
+		e.removed(l.Removed[i].Node, l.Removed[i].Version)
+	}
+	if l.View != nil && e.m.Flags&Repair != 0 {
+		l.View.each(inHistory, e.removed)
+	}
+}
+
+// noReporter and silenceMark make a suspicion that says of those behind it that they are
+// of silence. Nodes that do not know it take it for one by a node that they do not know,
+// which they ignore.
+const noReporter = 0
+
+var silenceMark = Version{1, 1}
+
+func (e *encoder) suspicion(reporter, suspect uint64, v Version) {
+	le := binary.LittleEndian
+	e.b = appendVersion(le.AppendUint64(le.AppendUint64(e.b, reporter), suspect), v)
+	e.count[listSuspicions]++
+}
+
+// each calls f for all nodes in a state.
+func (s *Snapshot) each(st state, f func(Ref, Version)) {
+	for i, p := range s.pages {
+		if p == nil {
+			continue
+		}
+		for j := range p.entries {
+			if en := &p.entries[j]; en.state == st {
+				f(Ref(i*pageSize+j), en.version())
+			}
+		}
+	}
+}
+
+func (e *encoder) alive(r Ref, v Version) {
+	if !e.table.ids[r].id.IsValid() {
+		return // of a stranger that left only its short form is known
+	}
+	e.room(memberOverhead + len(e.table.ids[r].id.canonical))
+	e.b = appendVersion(e.appendID(e.b, r), v)
+	e.count[listAlive]++
+}
+
+func (e *encoder) removed(r Ref, v Version) {
+	e.room(removedSize)
+	e.b = appendVersion(binary.LittleEndian.AppendUint64(e.b, e.short(r)), v)
+	e.count[listRemoved]++
+}
+
+func (e *encoder) tableVersion(v *TableVersion) {
+	le := binary.LittleEndian
+	e.room(tableVerSize)
+	e.b = le.AppendUint64(le.AppendUint64(le.AppendUint64(e.b, e.short(v.Owner)), v.Inc), v.U)
+	e.count[0]++
+}
+
+// tableData appends entries of a table, which fit one message always: see MaxTable.
+func (e *encoder) tableData(d *TableData) {
+	le := binary.LittleEndian
+	e.room(dataSize(d))
+	e.b = le.AppendUint64(le.AppendUint64(e.b, e.short(d.Owner)), d.Inc)
+	e.b = le.AppendUint64(le.AppendUint64(e.b, d.From), d.To)
+	n := uint32(len(d.Entries))
+	if d.Last {
+		n |= lastBit
+	}
+	e.b = le.AppendUint32(e.b, n)
+	for i := range d.Entries {
+		a := &d.Entries[i]
+		e.b = le.AppendUint64(e.b, a.U)
+		e.b = append(e.b, byte(len(a.Key)), boolByte(a.Deleted))
+		e.b = le.AppendUint32(e.b, uint32(len(a.Value)))
+		e.b = append(append(e.b, a.Key...), a.Value...)
+	}
+	e.count[0]++
+}
+
+// lastBit of the number of entries says that what was asked for ends here.
+const lastBit = 1 << 31
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"ulnet/lnet/machine"
+)
+
+// start begins a life.
+func (n *node) start() {
+	n.inc++
+	n.startAs(n.inc)
+}
+
+func (n *node) startAs(inc uint64) {
+	w := n.w
+	n.up, n.hostDown, n.paused, n.inbox, n.inc = true, false, false, nil, inc
+	n.life++
+	n.watched, n.view, n.keys, n.events = make(map[int]bool), map[ID]Version{}, make(map[ID]map[string]string), nil
+	cfg := w.cfg
+	cfg.Self, cfg.Bootstrap, cfg.Table, cfg.Wire = n.id, n.boot, w.shared, w.shared == nil
+	if n.change != nil {
+		n.change(&cfg)
+	}
+	m, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n.m = m
+	n.view[n.id] = Version{inc, 1}
+	w.log("%v starts as %d", n.id.Name(), inc)
+	n.step(Input{Kind: Join, Inc: inc})
+}
+
+// kill ends the process; its host refuses what comes.
+func (n *node) kill() {
+	n.w.log("%v is killed", n.id.Name())
+	n.up = false
+	for _, o := range n.w.nodes {
+		if o.up && o.watched[n.i] {
+			n.w.after(n.w.latency, func() { o.input(o.life, Input{Kind: Down}, n.id) })
+		}
+	}
+}
+
+// crash ends the process and its host: nothing is heard any more.
+func (n *node) crash() {
+	n.w.log("%v crashes", n.id.Name())
+	n.up, n.hostDown = false, true
+}
+
+func (n *node) pause() { n.w.log("%v stops", n.id.Name()); n.paused = true }
+
+func (n *node) resume() {
+	n.w.log("%v goes on", n.id.Name())
+	n.paused = false
+	inbox := n.inbox
+	n.inbox = nil
+	for _, f := range inbox {
+		f()
+	}
+}
+
+// exec has f happen in this process, if it still lives, when it does not stand still.
+func (n *node) exec(life uint64, f func()) {
+	switch {
+	case !n.up || n.life != life:
+	case n.paused:
+		n.inbox = append(n.inbox, func() { n.exec(life, f) })
+	case n.slow > 0:
+		n.busy = max(n.busy, n.w.now) + n.slow
+		n.w.at(n.busy, func() {
+			if n.up && n.life == life {
+				f()
+			}
+		})
+	default:
+		f()
+	}
+}
+
+// input steps the process on something about another node.
+func (n *node) input(life uint64, in Input, about ID) {
+	n.exec(life, func() {
+		in.Node = n.m.Table().Lookup(about)
+		n.step(in)
+	})
+}
+
+func (n *node) step(in Input) {
+	w := n.w
+	out := &w.out
+	out.Reset()
+	wake := n.m.Step(w.now, in, out)
+	if wake <= w.now {
+		w.fail("%v wants to be woken at %v, now is %v", n.id, wake, w.now)
+	}
+	n.timer++
+	timer, life := n.timer, n.life
+	if wake != machine.Never {
+		w.at(wake, func() {
+			n.exec(life, func() {
+				if n.timer == timer {
+					n.step(Input{})
+				}
+			})
+		})
+	}
+	n.inc = max(n.inc, out.Incarnation) // on the disk before anything follows from it (MS-A2)
+	for i := range out.Events {
+		n.event(&out.Events[i])
+	}
+	if w.strict {
+		if err := n.m.invariants(); err != nil {
+			w.fail("%v: %v", n.id, err)
+		}
+		n.replayed()
+	}
+	for _, r := range out.Watch {
+		if to := w.nodeOf(n, r); to != nil {
+			n.watched[to.i] = true
+		}
+	}
+	for _, r := range out.Ignore {
+		if to := w.nodeOf(n, r); to != nil {
+			delete(n.watched, to.i)
+		}
+	}
+	for i := range out.Sends {
+		w.send(n, &out.Sends[i], out.Buf)
+	}
+	for i := range out.Dispatches {
+		w.dispatch(n, &out.Dispatches[i], out.Buf)
+	}
+}
+
+// dispatch carries a message to another zone, always as bytes.
+func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
+	to, id := w.byNID[s.To.Endpoints()[0]], s.To
+	data := slices.Clone(buf[s.Begin:s.End])
+	if s.Dispatch != nil {
+		data = s.Dispatch.AppendBinary(nil)
+	}
+	if len(data) != s.Size {
+		w.fail("%d bytes are %d", len(data), s.Size)
+	}
+	w.dispatches++
+	sender := from.life
+	w.after(w.latency, func() {
+		switch {
+		case w.cut != nil && w.cut(from.i, to.i):
+		case to.up:
+			to.exec(to.life, func() { to.step(Input{Kind: Arrived, Data: data}) })
+		case !to.hostDown:
+			w.after(w.latency, func() { from.exec(sender, func() { from.step(Input{Kind: DispatchFailed, To: id}) }) })
+		}
+	})
+}
+
+// event plays an event into what a listener knows, and checks that it can be (MS-9,
+// MS-10).
+func (n *node) event(e *Event) {
+	w := n.w
+	switch v, ok := n.view[e.ID]; {
+	case !w.strict && e.Kind != Left && e.Kind != Refuted: // a map for each node takes too much memory
+	case e.Kind == Joined:
+		if ok {
+			w.fail("%v: %v joins as %v, but is there as %v", n.id.Name(), e.ID.Name(), e.Version, v)
+		}
+		n.view[e.ID] = e.Version
+		w.log("%v: %v %v joined", n.id.Name(), e.ID.Name(), e.Version)
+	case e.Kind == Left:
+		if v != e.Version && w.strict {
+			w.fail("%v: %v leaves as %v, but is there as %v", n.id.Name(), e.ID.Name(), e.Version, v)
+		}
+		delete(n.view, e.ID)
+		delete(n.keys, e.ID)
+		w.log("%v: %v %v left: %v %d", n.id.Name(), e.ID.Name(), e.Version, e.Cause, e.Code)
+		if o := w.byNID[e.ID.Endpoints()[0]]; o != nil && o.up && o.m.ver.Inc == e.Version.Inc && o.m.life == joined {
+			w.wrongly++
+		}
+	case e.Kind == AttributesChanged:
+		n.keys[e.ID] = make(map[string]string)
+		for _, a := range e.Attributes {
+			n.keys[e.ID][a.Key] = string(a.Value)
+		}
+	case e.Kind == Refuted:
+		n.view[n.id] = e.Version
+		w.log("%v refutes as %v", n.id.Name(), e.Version)
+	case e.Kind == Suspected:
+		w.log("%v suspects %v %v", n.id.Name(), e.ID.Name(), e.Version)
+	}
+	if w.strict {
+		n.events = append(n.events, *e)
+	}
+	if w.told != nil {
+		w.told(n, e)
+	}
+}
+
+// replayed checks that replaying all events gives the view (MS-10).
+func (n *node) replayed() {
+	count := 0
+	n.m.Each(func(p Ref, v Version) {
+		count++
+		if was, ok := n.view[n.m.Table().ID(p)]; !ok || was.Inc != v.Inc {
+			n.w.fail("%v has %v as %v, events say %v", n.id, n.m.Table().ID(p), v, was)
+		}
+	})
+	if count != len(n.view) && n.m.life == joined {
+		n.w.fail("%v has %d members, events say %v", n.id, count, slices.Collect(maps.Keys(n.view)))
+	}
+}

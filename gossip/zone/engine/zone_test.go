@@ -1,0 +1,22 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBoot(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 8, 64} {
+		for seed := range uint64(5) {
+			w := newWorld(t, seed, n, Config{}).boot()
+			took := w.until(60*time.Second, w.agree)
+			if testing.Verbose() {
+				t.Log(n, seed, took)
+			}
+			w.run(20 * time.Second)
+			if !w.agree() || w.wrongly > 0 {
+				w.fail("%d nodes: %d removed", n, w.wrongly)
+			}
+		}
+	}
+}

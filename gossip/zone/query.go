@@ -1,0 +1,112 @@
+package zone
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnet/machine"
+)
+
+const (
+	queryTimeout = 5 * time.Second
+	maxQueries   = 64
+	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: what goes on after that is no answer
+)
+
+// queries are questions who is in other zones.
+type queries struct {
+	clock  machine.Clock
+	mu     sync.Mutex
+	last   uint64 // guarded by mu, like all below
+	open   map[uint64]*query
+	closed bool
+}
+
+type query struct {
+	done    func([]Named, error)
+	members []Named
+	timer   machine.Timer
+}
+
+// init begins with a number that nobody outside knows, and no earlier agent had.
+func (q *queries) init(clock machine.Clock, secret uint64) {
+	q.clock, q.open, q.last = clock, make(map[uint64]*query), secret
+}
+
+// Query asks who is in a base zone; only members of the management zone can (MS-99).
+// done is called once, perhaps before Query returns, with [ErrNotJoined],
+// [ErrUnguarded], [ErrNoAnswer] if something is wrong: after 5 s, or at once if very
+// many questions are open. It must not block, nor call [Agent.Close].
+func (a *Agent) Query(zone string, done func(members []Named, err error)) {
+	if !a.Joined() { // nobody would answer
+		done(nil, ErrNotJoined)
+		return
+	}
+	n := a.queries.begin(done)
+	if n == 0 {
+		done(nil, ErrNoAnswer)
+		return
+	}
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.QueryZone, Key: zone, Number: n}})
+}
+
+// begin returns the number of a new question, 0 if there are too many.
+func (q *queries) begin(done func([]Named, error)) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.open) >= maxQueries {
+		return 0
+	}
+	q.last++
+	n := q.last
+	q.open[n] = &query{done: done, timer: q.clock.AfterFunc(queryTimeout, func() { q.end(n, ErrNoAnswer) })}
+	return n
+}
+
+// listed takes an answer, or a part of one.
+func (q *queries) listed(e *Event) {
+	q.mu.Lock()
+	one, endless := q.open[e.Number], false
+	if one != nil {
+		one.members = append(one.members, e.Members...)
+		endless = len(one.members) > maxListed
+	}
+	q.mu.Unlock()
+	switch {
+	case endless:
+		q.end(e.Number, ErrNoAnswer)
+	case one == nil || e.More:
+	case e.Unknown:
+		q.end(e.Number, ErrUnguarded)
+	default:
+		q.end(e.Number, nil)
+	}
+}
+
+func (q *queries) end(n uint64, err error) {
+	q.mu.Lock()
+	one := q.open[n]
+	delete(q.open, n)
+	q.mu.Unlock()
+	if one == nil {
+		return
+	}
+	one.timer.Stop()
+	if err != nil {
+		one.members = nil
+	}
+	one.done(one.members, err)
+}
+
+func (q *queries) close() {
+	q.mu.Lock()
+	q.closed = true
+	numbers := slices.Sorted(maps.Keys(q.open))
+	q.mu.Unlock()
+	for _, n := range numbers {
+		q.end(n, ErrNotJoined)
+	}
+}

@@ -1,0 +1,95 @@
+package zone
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// stubClock keeps timers for the test to run.
+type stubClock struct {
+	machine.Clock
+	timers []func()
+}
+
+type stubTimer struct{}
+
+func (stubTimer) Stop() bool { return true }
+
+func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+	if d == queryTimeout {
+		c.timers = append(c.timers, f)
+	}
+	return stubTimer{}
+}
+
+// TestAgentQueries: MS-99: a question ends once: with all parts of its answer, or when
+// there is none in time, when it never ends, and when the agent stops. Answers to others
+// are nothing to it, and open questions are bounded.
+func TestAgentQueries(t *testing.T) {
+	clock := &stubClock{}
+	var q queries
+	q.init(clock, 1007)
+	type result struct {
+		calls, members int
+		err            error
+	}
+	ask := func() (uint64, *result) {
+		r := new(result)
+		n := q.begin(func(list []Named, err error) { r.calls, r.members, r.err = r.calls+1, len(list), err })
+		return n, r
+	}
+	want := func(what string, r *result, calls, members int, err error) {
+		t.Helper()
+		if r.calls != calls || r.members != members || !errors.Is(r.err, err) {
+			t.Errorf("%s: %+v", what, *r)
+		}
+	}
+	some := func(n int) []Named { return make([]Named, n) }
+
+	n, r := ask()
+	if n <= 1000 {
+		t.Errorf("number %d can be guessed", n)
+	}
+	q.listed(&Event{Number: n + 1, Members: some(9)})
+	q.listed(&Event{Number: n, Members: some(2), More: true})
+	want("a part", r, 0, 0, nil)
+	q.listed(&Event{Number: n, Members: some(3)})
+	want("all parts", r, 1, 5, nil)
+	q.listed(&Event{Number: n, Members: some(3)})
+	clock.timers[0]()
+	want("answered again, and late", r, 1, 5, nil)
+
+	n, r = ask()
+	q.listed(&Event{Number: n, Unknown: true})
+	want("no such zone", r, 1, 0, ErrUnguarded)
+
+	n, r = ask()
+	q.listed(&Event{Number: n, Members: some(2), More: true})
+	clock.timers[2]()
+	want("no answer in time", r, 1, 0, ErrNoAnswer)
+
+	n, r = ask()
+	q.listed(&Event{Number: n, Members: some(maxListed), More: true})
+	want("a large zone", r, 0, 0, nil)
+	q.listed(&Event{Number: n, Members: some(1), More: true})
+	want("an answer that does not end", r, 1, 0, ErrNoAnswer)
+
+	var open []*result
+	for range maxQueries {
+		_, r := ask()
+		open = append(open, r)
+	}
+	if n, _ := ask(); n != 0 {
+		t.Error("there is no bound")
+	}
+	q.close()
+	for _, r := range open {
+		want("a stop", r, 1, 0, ErrNotJoined)
+	}
+	if n, _ := ask(); n != 0 {
+		t.Error("a question after the stop")
+	}
+}

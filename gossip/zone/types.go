@@ -1,0 +1,121 @@
+package zone
+
+import (
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnet/nid"
+)
+
+// Error says what is wrong with a configuration or an attribute, or why an agent does not
+// do something, and what to do.
+type Error = engine.Error
+
+// Why an [Agent] does not do something: each is an *[Error].
+var (
+	ErrNotHere   error = &Error{Why: "no endpoint of the id is a NID of this node"}
+	ErrNotJoined error = &Error{Why: "the node does not take part: it has not joined, or has left"}
+	ErrJoined    error = &Error{Why: "the node takes part already"}
+	ErrOldLife   error = &Error{Why: "the incarnation is not above those before"}
+	ErrClosed    error = &Error{Why: "the agent was closed"}
+	ErrSelf      error = &Error{Why: "a node does not remove itself: it leaves"}
+	ErrNoMember  error = &Error{Why: "that node is no member"}
+	ErrUnguarded error = &Error{Why: "no supervisor guards a zone of that name"}
+	ErrNoAnswer  error = &Error{Why: "the supervisor of that zone does not answer"}
+
+	ErrKey   = engine.ErrKey   // an attribute's key has 1 to 255 bytes
+	ErrTable = engine.ErrTable // the attributes would be too large: wrapped
+	ErrKeys  = engine.ErrKeys  // the node would have too many attributes: wrapped
+)
+
+// ID names a node: its name and network endpoints. IDs are comparable; the zero value
+// names none.
+type ID = engine.ID
+
+// NewID returns the id of a node. Endpoints may come in any order.
+func NewID(name string, endpoints ...nid.NID) (ID, error) { return engine.NewID(name, endpoints...) }
+
+// ParseID parses NAME=NID[,NID...].
+func ParseID(s string) (ID, error) { return engine.ParseID(s) }
+
+// MustParseID is [ParseID] for tests and constants.
+func MustParseID(s string) ID { return engine.MustParseID(s) }
+
+// What an agent knows of nodes.
+type (
+	// Version says how new something is that is known of a node: by its incarnation, which
+	// rises over its lives, then by a number that it alone raises.
+	Version = engine.Version
+	// Named is a node of another zone and a version of it.
+	Named = engine.Named
+	// Attribute is what a node says of itself: a key and a value.
+	Attribute = engine.Attribute
+	// MemberStatus is what is known of a member.
+	MemberStatus = engine.MemberStatus
+	// GoneStatus is what is known of one that went.
+	GoneStatus = engine.GoneStatus
+	// Witness is one who reported a node that was removed.
+	Witness = engine.Witness
+	// LinkStatus is what is known of a neighbour.
+	LinkStatus = engine.LinkStatus
+	// SuspicionStatus is a report that was not refuted.
+	SuspicionStatus = engine.SuspicionStatus
+	// Explanation is all that is known of a node.
+	Explanation = engine.Explanation
+	// DelegationStatus is what a node of a base zone is in the hierarchy.
+	DelegationStatus = engine.DelegationStatus
+	// CensusEntry is what the management zone knows of a base zone.
+	CensusEntry = engine.CensusEntry
+)
+
+// CensusState is how far an entry of the census is to be believed.
+type CensusState = engine.CensusState
+
+// The states of entries of the census.
+const (
+	Current = engine.Current // a supervisor hears the active delegate
+	Stale   = engine.Stale   // none does, but another delegate or supervisor may yet take over
+	Lost    = engine.Lost    // that is over: the zone is dead, or cut off from all supervisors
+)
+
+// Event is something to tell. Joined and Left come in turn for each node and
+// incarnation; replaying them gives the view.
+type Event = engine.Event
+
+// EventKind tells events apart.
+type EventKind = engine.EventKind
+
+// The kinds of events, with the fields of [Event] that they use besides ID.
+const (
+	Joined            = engine.Joined            // Version: it is in the view now
+	Left              = engine.Left              // Version, Cause, Code: it is not any more
+	AttributesChanged = engine.AttributesChanged // Keys, Attributes: those of the node changed
+	Suspected         = engine.Suspected         // Version: this node filed a suspicion
+	Doubted           = engine.Doubted           // Version: enough nodes report its silence; it is removed soon unless it refutes that
+	Refuted           = engine.Refuted           // Version: this node's new version
+	Clash             = engine.Clash             // another node says that it is this one, or has its name
+	Refused           = engine.Refused           // Keys: an attribute of this node is not written
+	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be believed; told once a minute
+	Alarmed           = engine.Alarmed           // Zone, Suspect, Reporters: a member of a base zone is suspected
+	Contested         = engine.Contested         // Zone, Members: two active delegates of a base zone, of which the first counts
+	SupervisorLost    = engine.SupervisorLost    // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers
+	SupervisorFound   = engine.SupervisorFound   // Zone, Suspect: it answers again
+	ZoneRefused       = engine.ZoneRefused       // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
+)
+
+// Cause is why a node left the view.
+type Cause = engine.Cause
+
+// The causes.
+const (
+	Said      = engine.Said      // it said goodbye, with Code
+	Dead      = engine.Dead      // enough nodes suspect it
+	Restarted = engine.Restarted // a newer life of it joins at once
+	Corrected = engine.Corrected // a neighbour had removed it
+	Parted    = engine.Parted    // this node itself left, and knows of nobody: see [Agent.Leave]
+)
+
+// CodeRemoved is the exit code of a node that an administrator removed.
+const CodeRemoved = engine.CodeRemoved
+
+// MonitorKey is the attribute by which a node declares itself a monitor, with any value:
+// it is told of suspicions at once.
+const MonitorKey = engine.MonitorKey

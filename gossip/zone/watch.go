@@ -1,0 +1,299 @@
+package zone
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnet/machine"
+)
+
+// watchers tell users of events, each at its own speed.
+type watchers struct {
+	clock  machine.Clock
+	idle   chan struct{} // closed when nobody is told anything any more
+	mu     sync.Mutex
+	list   []*watcher // guarded by mu, like all below
+	calls  int        // that are under way
+	closed bool
+}
+
+func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
+
+// watcher is one user.
+type watcher struct {
+	f     func(Event)
+	w     *watchers
+	since uint64 // events of this step and those before are in what it was told first
+
+	mu      sync.Mutex
+	queue   []Event // guarded by mu, like all below
+	weight  int     // of the queue
+	most    int     // weight of the queue, before it is shortened
+	running bool
+	stopped bool
+}
+
+// queueWeight is how many events wait for a slow user, with the attributes that they
+// show, before what does not matter any more is left out.
+const queueWeight = 1 << 16
+
+// weight is what an event takes of it.
+func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.Members) }
+
+// Watch calls f for what happens: that nodes join and leave, in turn for each of them
+// and each of its incarnations, and that attributes of others changed. It begins with
+// those that are there; this node itself is not told of. What many events say is told
+// by less to who is slow: who came and left meanwhile is not told of, attributes are
+// told as they are then, and what this node alone noticed is not told at all, so that
+// what waits is bounded by the zone. f may block, and may call the agent. After stop f
+// is not called any more; a call may be under way. After [Agent.Close] nobody is.
+func (a *Agent) Watch(f func(Event)) (stop func()) {
+	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
+	w := &a.watchers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return func() {}
+	}
+	w.list = append(w.list, u)
+	a.runner.Inspect(func() { a.present(u) })
+	return func() { w.remove(u) }
+}
+
+// present tells of all that is there. The runner is held.
+func (a *Agent) present(u *watcher) {
+	u.since = a.stepper.Steps()
+	if !a.m.Joined() {
+		return
+	}
+	a.m.Each(func(p engine.Ref, v Version) {
+		if p == a.m.Self() {
+			return
+		}
+		id := a.m.Table().ID(p)
+		v = a.m.LastAnnounced(p, v) // the one with which it will leave
+		u.tell(Event{Kind: Joined, ID: id, Version: v})
+		if list, _ := a.m.Attributes(p); len(list) > 0 {
+			e := Event{Kind: AttributesChanged, ID: id, Version: v, Attributes: list}
+			for i := range list {
+				e.Keys = append(e.Keys, list[i].Key)
+			}
+			u.tell(e)
+		}
+	})
+}
+
+func (w *watchers) remove(u *watcher) {
+	w.mu.Lock()
+	if i := slices.Index(w.list, u); i >= 0 {
+		w.list = slices.Delete(w.list, i, i+1)
+	}
+	w.mu.Unlock()
+	u.stop()
+}
+
+func (u *watcher) stop() {
+	u.mu.Lock()
+	u.stopped, u.queue = true, nil
+	u.mu.Unlock()
+}
+
+func (w *watchers) tell(e *Event, step uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.list {
+		if step > u.since {
+			u.tell(*e)
+		}
+	}
+}
+
+func (w *watchers) close() {
+	w.mu.Lock()
+	list := w.list
+	w.list, w.closed = nil, true
+	w.rest()
+	w.mu.Unlock()
+	for _, u := range list {
+		u.stop()
+	}
+}
+
+// wait returns once no function is being called, or when ctx ends.
+func (w *watchers) wait(ctx context.Context) error {
+	select {
+	case <-w.idle:
+		return nil
+	default:
+	}
+	select {
+	case <-w.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("zone: closed, but a function given to Watch has not returned: %w", context.Cause(ctx))
+	}
+}
+
+// begin counts a call, unless there are no more.
+func (w *watchers) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.calls++
+	}
+	return !w.closed
+}
+
+// end counts a call that has returned.
+func (w *watchers) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls--
+	w.rest()
+}
+
+// rest says when the last call after close has returned. The caller holds w.mu.
+func (w *watchers) rest() {
+	if w.closed && w.calls == 0 {
+		close(w.idle)
+	}
+}
+
+// tell notes an event and sees to it that f hears of it soon.
+func (u *watcher) tell(e Event) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stopped {
+		return
+	}
+	u.queue = append(u.queue, e)
+	if u.weight += weight(&e); u.weight >= u.most {
+		u.queue, u.weight = shorten(u.queue), 0
+		for i := range u.queue {
+			u.weight += weight(&u.queue[i])
+		}
+		u.most = max(queueWeight, 2*u.weight)
+	}
+	if !u.running {
+		u.running = true
+		u.w.clock.AfterFunc(time.Nanosecond, u.run)
+	}
+}
+
+// run calls f for what is to be told.
+func (u *watcher) run() {
+	u.mu.Lock()
+	for len(u.queue) > 0 && !u.stopped {
+		e := u.queue[0]
+		u.weight -= weight(&e)
+		u.queue[0] = Event{}
+		u.queue = u.queue[1:]
+		u.mu.Unlock()
+		if u.w.begin() {
+			u.f(e)
+			u.w.end()
+		}
+		u.mu.Lock()
+	}
+	u.running, u.queue, u.weight = false, nil, 0
+	u.mu.Unlock()
+}
+
+// shorten leaves out of some events who joined and left again, and all but the latest
+// of a node's attributes. What this node alone noticed goes, too.
+func shorten(queue []Event) []Event {
+	type pending struct {
+		joined  int // where, from 1
+		changes []int
+	}
+	of := make(map[ID]pending)
+	gone := make([]bool, len(queue))
+	for i := range queue {
+		e := &queue[i]
+		p := of[e.ID]
+		switch e.Kind {
+		case Joined:
+			p.joined = i + 1
+		case Left:
+			if p.joined > 0 {
+				gone[p.joined-1], gone[i] = true, true
+			}
+			p = pending{}
+		case AttributesChanged:
+			p.changes, gone[i] = append(p.changes, i), true
+		default:
+			gone[i] = true
+		}
+		of[e.ID] = p
+	}
+	for _, p := range of { // any order: each is of its own
+		if n := len(p.changes); n > 0 {
+			last := p.changes[n-1]
+			queue[last].Keys, gone[last] = unite(queue, p.changes), false
+		}
+	}
+	kept := make([]Event, 0, len(queue))
+	for i := range queue {
+		if !gone[i] {
+			kept = append(kept, queue[i])
+		}
+	}
+	return kept
+}
+
+// maxUnited bounds the keys of what many events say.
+const maxUnited = 1 << 12
+
+// unite returns the keys of some events, each where it appears the last time. Of very
+// many the latest are left: who deletes all that it writes would have them grow for ever.
+func unite(queue []Event, events []int) (keys []string) {
+	seen := make(map[string]bool)
+	for _, at := range slices.Backward(events) {
+		for _, k := range slices.Backward(queue[at].Keys) {
+			if len(keys) == maxUnited {
+				break
+			}
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	slices.Reverse(keys)
+	return keys
+}
+
+// happened is told of an event.
+func (a *Agent) happened(e *Event, step uint64) {
+	switch e.Kind {
+	case Joined:
+		a.log.Info("node joined the zone", slog.String("node", e.ID.Name()), slog.Any("version", e.Version))
+	case Left:
+		a.log.Info("node left the zone", slog.String("node", e.ID.Name()), slog.String("cause", e.Cause.String()), slog.Int("code", int(e.Code)))
+	case Clash:
+		a.log.Error("another node has the name of one of the zone", slog.String("node", e.ID.String()))
+	case FarAhead:
+		a.log.Warn("a node claims an incarnation far ahead of this node's clock, or somebody in its name: compare the clocks of both; see docs/membership.md",
+			slog.String("node", e.ID.String()), slog.Any("version", e.Version))
+	case Contested:
+		a.log.Error("two active delegates speak for one zone: give one of two zones another name, or mend the network in between",
+			slog.String("zone", e.Zone), slog.String("counts", e.Members[0].ID.String()), slog.String("other", e.Members[1].ID.String()))
+	case SupervisorLost:
+		a.log.Warn("a supervisor does not answer this delegate: see 'gossipctl zone status'",
+			slog.String("zone", e.Zone), slog.String("supervisor", e.Suspect.ID.String()), slog.String("why", e.Trouble.String()))
+	case SupervisorFound:
+		a.log.Info("a supervisor answers again", slog.String("zone", e.Zone), slog.String("supervisor", e.Suspect.ID.String()))
+	case ZoneRefused:
+		a.log.Warn("this supervisor has no room in the census for a zone: more supervisors are needed",
+			slog.String("zone", e.Zone), slog.Int("zones", e.Size))
+	case engine.Listed:
+		a.queries.listed(e)
+		return
+	}
+	a.watchers.tell(e, step)
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package zone
-
-const race = false
