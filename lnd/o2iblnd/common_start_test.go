@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/nid"
 )
 
@@ -19,7 +19,7 @@ import (
 // to each as soon as it is there.
 type crowd struct {
 	t       *testing.T
-	clock   *wire.VirtualClock
+	clock   *emulator.Clock
 	nodes   []*newcomer
 	arrived int
 }
@@ -41,9 +41,9 @@ func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 
 // newCrowd has nodes start within spread, over a wire that loses some packets.
 func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss float64, cfg Config) *crowd {
-	x := &crowd{t: t, clock: wire.NewVirtualClock()}
-	net := wire.NewEmulator(wire.EmulatorConfig{
-		Clock: x.clock, Seed: seed, Faults: wire.Faults{Delay: 10 * time.Microsecond, Jitter: 20 * time.Microsecond, Loss: loss},
+	x := &crowd{t: t, clock: emulator.NewClock()}
+	net := emulator.New(emulator.Config{
+		Clock: x.clock, Seed: seed, Faults: emulator.Faults{Delay: 10 * time.Microsecond, Jitter: 20 * time.Microsecond, Loss: loss},
 	})
 	open := softroce.NewOpener(softroce.Options{Network: net})
 	r := rand.New(rand.NewPCG(seed, 9))

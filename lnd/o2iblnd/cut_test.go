@@ -9,23 +9,23 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 )
 
 // virtual is two NIs on a wire in virtual time.
 type virtual struct {
 	t     *testing.T
-	clock *wire.VirtualClock
-	net   *wire.Emulator
+	clock *emulator.Clock
+	net   *emulator.Network
 	at    [2]netip.Addr
 	nis   [2]*NI
 	ups   [2]*sink
 }
 
 func newVirtual(t *testing.T, cfg Config) *virtual {
-	v := &virtual{t: t, clock: wire.NewVirtualClock()}
-	v.net = wire.NewEmulator(wire.EmulatorConfig{Clock: v.clock, Seed: 1, Faults: wire.Faults{Delay: 10 * time.Microsecond}})
+	v := &virtual{t: t, clock: emulator.NewClock()}
+	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1, Faults: emulator.Faults{Delay: 10 * time.Microsecond}})
 	open := softroce.NewOpener(softroce.Options{Network: v.net})
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
 		v.at[i], v.ups[i] = netip.MustParseAddr(a), new(sink)

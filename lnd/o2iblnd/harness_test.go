@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -42,8 +42,8 @@ func TestContractBadWire(t *testing.T) {
 	t.Parallel()
 	lndtest.Run(t, lndtest.Harness{
 		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
-			open := softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{
-				Clock: machine.RealClock(), Seed: 5, Faults: wire.Faults{Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond},
+			open := softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{
+				Clock: machine.RealClock(), Seed: 5, Faults: emulator.Faults{Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond},
 			})})
 			at := loopbackAddrs(2)
 			cfg := Config{Timeout: 20 * time.Second}

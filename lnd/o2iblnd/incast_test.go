@@ -7,7 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // TestFewBuffers: many peers send at once to an NI that has fewer buffers than messages
@@ -15,8 +15,8 @@ import (
 // connections.
 func TestFewBuffers(t *testing.T) {
 	const peers, each = 12, 20
-	clock := wire.NewVirtualClock()
-	net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 3, Faults: wire.Faults{Delay: 10 * time.Microsecond, Jitter: 10 * time.Microsecond}})
+	clock := emulator.NewClock()
+	net := emulator.New(emulator.Config{Clock: clock, Seed: 3, Faults: emulator.Faults{Delay: 10 * time.Microsecond, Jitter: 10 * time.Microsecond}})
 	open := softroce.NewOpener(softroce.Options{Network: net})
 	v := &virtual{t: t, clock: clock, net: net}
 	virtually := func(c *lnd.Config) { c.Clock = clock }

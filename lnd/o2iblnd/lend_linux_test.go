@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -212,7 +212,7 @@ func TestLendBesideTransfers(t *testing.T) {
 
 // TestNothingLent: without a socket of the system there is nothing to borrow.
 func TestNothingLent(t *testing.T) {
-	open := softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{Clock: machine.RealClock()})})
+	open := softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{Clock: machine.RealClock()})})
 	at := loopbackAddrs(2)
 	lent := make(chan lnd.Lender, 1)
 	x, y := start(t, at[0], open, Config{}, newEcho(8)), start(t, at[1], open, Config{}, lenders{newEcho(8), lent})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
@@ -40,7 +41,7 @@ func TestMTUsDiffer(t *testing.T) {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
 			at := loopbackAddrs(2)
-			shared := wire.NewEmulator(wire.EmulatorConfig{Clock: machine.RealClock(), Seed: 1})
+			shared := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})
 			waits, writes := Config{MTU: 4096, Timeout: 20 * time.Second}, Config{MTU: 4096, Timeout: 20 * time.Second, RetryCount: 1}
 			if first == "who waits" {
 				waits.Timeout, writes.RetryCount = 300*time.Millisecond, 5

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -38,8 +38,8 @@ func TestMulticastContract(t *testing.T) {
 	for name, opener := range map[string]func() verbs.Opener{
 		"sockets": func() verbs.Opener { return softroce.Open },
 		"emulator": func() verbs.Opener {
-			return softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{
-				Clock: machine.RealClock(), MTU: 1500, Faults: wire.Faults{Delay: 20 * time.Microsecond},
+			return softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{
+				Clock: machine.RealClock(), MTU: 1500, Faults: emulator.Faults{Delay: 20 * time.Microsecond},
 			})})
 		},
 	} {

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 )
 
@@ -140,7 +140,7 @@ func TestAskedForStale(t *testing.T) {
 // as soon as it uses it, though the new incarnation has nothing to say.
 func TestStaleConnectionsEnd(t *testing.T) {
 	at := loopbackAddrs(2)
-	network := wire.NewEmulator(wire.EmulatorConfig{Clock: machine.RealClock(), Seed: 1})
+	network := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})
 	open := softroce.NewOpener(softroce.Options{Network: network})
 	a, b, c := new(sink), new(sink), new(sink)
 	x := start(t, at[0], open, Config{}, a)

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	lnetwire "ulnet/lnet/wire"
@@ -195,10 +195,10 @@ func TestBadWire(t *testing.T) {
 	case testing.Short():
 		total = 20 << 20
 	}
-	clock := wire.NewVirtualClock()
-	net := wire.NewEmulator(wire.EmulatorConfig{
+	clock := emulator.NewClock()
+	net := emulator.New(emulator.Config{
 		Clock: clock, Seed: 7,
-		Faults: wire.Faults{Delay: 20 * time.Microsecond, Jitter: 5 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond},
+		Faults: emulator.Faults{Delay: 20 * time.Microsecond, Jitter: 5 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond},
 	})
 	open := softroce.NewOpener(softroce.Options{Network: net})
 	var users [2]*traffic
@@ -232,7 +232,7 @@ func TestBadWire(t *testing.T) {
 
 // shutTraffic ends the NIs in virtual time, and checks that nothing has failed and
 // nothing is left.
-func shutTraffic(t *testing.T, clock *wire.VirtualClock, users []*traffic, devs []verbs.Device) {
+func shutTraffic(t *testing.T, clock *emulator.Clock, users []*traffic, devs []verbs.Device) {
 	t.Helper()
 	ended := make(chan error, len(users))
 	for _, u := range users {

@@ -8,13 +8,13 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // TestAdopt has two devices take over the ends of a connection: messages pass, with
 // the numbers that were given, and a failure of one side ends it there.
 func TestAdopt(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	var tapped []ibta.Packet
 	tap := func(p verbs.TappedPacket) {
 		q, err := ibta.ParsePacket(bytes.Clone(p.Bytes))

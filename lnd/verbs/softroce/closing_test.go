@@ -9,7 +9,7 @@ import (
 
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 )
 
@@ -46,7 +46,7 @@ func TestCloseMeanwhile(t *testing.T) {
 		rounds = 100
 	}
 	clock := machine.RealClock()
-	net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 3, Faults: wire.Faults{Delay: 10 * time.Microsecond}})
+	net := emulator.New(emulator.Config{Clock: clock, Seed: 3, Faults: emulator.Faults{Delay: 10 * time.Microsecond}})
 	open := NewOpener(Options{Network: net})
 	var stay [2]*testNode // keep the addresses open
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {

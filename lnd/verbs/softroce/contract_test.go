@@ -9,7 +9,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/verbstest"
 	"ulnet/lnet/machine"
 )
@@ -47,7 +47,7 @@ func TestContract(t *testing.T) {
 func TestContractBadWire(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Lossy: true, Open: func(t testing.TB) [2]verbs.Device {
 		clock := machine.RealClock()
-		net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 1, MTU: 1500, Faults: wire.Faults{
+		net := emulator.New(emulator.Config{Clock: clock, Seed: 1, MTU: 1500, Faults: emulator.Faults{
 			Delay: 10 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Corrupt: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond,
 		}})
 		list := openTwo(t, softroce.NewOpener(softroce.Options{Network: net}), verbs.OpenConfig{Clock: clock}, loopback)
@@ -64,7 +64,7 @@ func TestContractBadWire(t *testing.T) {
 func TestContractIPv6(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
 		clock := machine.RealClock()
-		open := softroce.NewOpener(softroce.Options{Network: wire.NewEmulator(wire.EmulatorConfig{Clock: clock})})
+		open := softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{Clock: clock})})
 		return openTwo(t, open, verbs.OpenConfig{Clock: clock}, func(i int) netip.Addr {
 			return [...]netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd00::2")}[i]
 		})

@@ -26,7 +26,7 @@
 // to send; then the transport repairs that as if the packet had been lost.
 //
 // Tests run the same device in virtual time, on a wire that loses and damages
-// packets ([wire.Emulator]), with numbers of their choice ([Numbers]), and let it
+// packets (package emulator), with numbers of their choice ([Numbers]), and let it
 // take over a connection that a recording begins with ([Adopt]).
 //
 // # Reliable connection

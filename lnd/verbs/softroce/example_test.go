@@ -7,12 +7,12 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // consumer is what somebody needs who has a device: here one that prints what
 // arrives.
-func consumer(open verbs.Opener, addr string, clock *wire.VirtualClock) (verbs.Device, verbs.ConnConfig) {
+func consumer(open verbs.Opener, addr string, clock *emulator.Clock) (verbs.Device, verbs.ConnConfig) {
 	device, err := open(verbs.OpenConfig{Addr: netip.MustParseAddr(addr), Clock: clock})
 	if err != nil {
 		panic(err)
@@ -33,8 +33,8 @@ func consumer(open verbs.Opener, addr string, clock *wire.VirtualClock) (verbs.D
 // Two devices, here on a wire in memory and in virtual time; softroce.Open and a real
 // clock have them at UDP sockets.
 func Example() {
-	clock := wire.NewVirtualClock()
-	network := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Faults: wire.Faults{Delay: time.Millisecond, Loss: 0.1}})
+	clock := emulator.NewClock()
+	network := emulator.New(emulator.Config{Clock: clock, Faults: emulator.Faults{Delay: time.Millisecond, Loss: 0.1}})
 	open := softroce.NewOpener(softroce.Options{Network: network})
 
 	server, accepting := consumer(open, "10.0.0.1", clock)

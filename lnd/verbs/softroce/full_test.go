@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // TestNoRoom: when the system has no room for a burst it is not asked to take those
 // behind it, which would each wait for it. They count, too, and come again.
 func TestNoRoom(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{Delay: 10 * time.Microsecond})
+	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})
 	n := &narrow{Network: v.net, room: 1000, refuse: wire.ErrFull}
 	var nodes [2]*testNode
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/loan"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // waiter is a borrower: somebody who waits until the next message is handed to him.
@@ -34,7 +34,7 @@ type debt struct {
 func newDebt(t *testing.T) *debt {
 	d := &debt{T: t, sent: make(chan ibta.OpCode, 10_000)}
 	for i := range d.nodes {
-		cfg := verbs.OpenConfig{Addr: loopbackAddr(), Clock: wire.NewVirtualClock(), MTU: 1024, ReceiveBuffer: 4 << 20}
+		cfg := verbs.OpenConfig{Addr: loopbackAddr(), Clock: emulator.NewClock(), MTU: 1024, ReceiveBuffer: 4 << 20}
 		if i == 1 {
 			cfg.Tap = d.tap
 		}

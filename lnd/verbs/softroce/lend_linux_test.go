@@ -8,6 +8,7 @@ import (
 	"ulnet/lnd/loan"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
@@ -115,7 +116,7 @@ func TestLendRecalled(t *testing.T) {
 			d := newDebt(t)
 			defer d.giveBack()
 			d.lend()
-			d.nodes[1].device.(*device).hub.clock.(*wire.VirtualClock).Run(tt.late)
+			d.nodes[1].device.(*device).hub.clock.(*emulator.Clock).Run(tt.late)
 			for i := range tt.wrs {
 				tt.wrs[i] = send(uint64(i), make([]byte, 8))
 			}
@@ -157,7 +158,7 @@ func TestLendClosed(t *testing.T) {
 			}
 			p := c.(*udpPort)
 			p.loans.Period = time.Hour
-			l := p.lendFor(&hub{clock: wire.NewVirtualClock(), ingress: newIngress(p.attr.Local), allowance: new(allowance)}).(*loan.Lending)
+			l := p.lendFor(&hub{clock: emulator.NewClock(), ingress: newIngress(p.attr.Local), allowance: new(allowance)}).(*loan.Lending)
 			close(ready)
 			l.Forgive()
 			by.waiting.Store(true)
@@ -192,7 +193,7 @@ func TestLendClosed(t *testing.T) {
 func TestLendOthers(t *testing.T) {
 	d := newDebt(t)
 	first := d.nodes[1]
-	second := openNode(t, Open, verbs.OpenConfig{Addr: first.device.Attr().Addr, Clock: wire.NewVirtualClock()})
+	second := openNode(t, Open, verbs.OpenConfig{Addr: first.device.Attr().Addr, Clock: emulator.NewClock()})
 	if second.device.(verbs.Lending).Lender() != d.lending {
 		t.Fatal("two lenders of one socket")
 	}

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
 )
 
@@ -71,7 +71,7 @@ func TestHeard(t *testing.T) {
 			return
 		}
 		m, _, _ := ibta.ParseMAD(q.Payload)
-		f := wire.Faults{}
+		f := emulator.Faults{}
 		if m.Attribute == ibta.AttrRTU {
 			f.Loss = 1
 			lost++
@@ -201,7 +201,7 @@ func TestChurn(t *testing.T) {
 		each = 8
 	}
 	clock := machine.RealClock()
-	net := wire.NewEmulator(wire.EmulatorConfig{Clock: clock, Seed: 5, Faults: wire.Faults{Delay: 20 * time.Microsecond, Loss: 0.005}})
+	net := emulator.New(emulator.Config{Clock: clock, Seed: 5, Faults: emulator.Faults{Delay: 20 * time.Microsecond, Loss: 0.005}})
 	open := NewOpener(Options{Network: net})
 	var nodes [2]*testNode
 	var accepted sync.Map

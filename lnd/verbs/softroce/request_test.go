@@ -8,12 +8,12 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // TestRequests: a request is answered once, and what cannot be accepted is refused.
 func TestRequests(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	server := openNode(t, v.open, verbs.OpenConfig{Addr: netip.MustParseAddr("10.0.0.2"), Clock: v.clock})
 	client := openNode(t, v.open, verbs.OpenConfig{Addr: netip.MustParseAddr("10.0.0.1"), Clock: v.clock})
 	var answer func(r verbs.Request)
@@ -92,7 +92,7 @@ func TestRequests(t *testing.T) {
 
 // TestZone: a peer's address may be given with its zone, which packets do not have.
 func TestZone(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	var nodes [2]*testNode
 	for i, a := range []string{"fe80::1", "fe80::2"} {
 		nodes[i] = openNode(t, v.open, verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: v.clock})

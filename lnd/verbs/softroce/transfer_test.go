@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // seededNumbers are alike in all runs of one seed.
@@ -34,14 +34,14 @@ const uncutSeed = 4
 // virtual is some devices in virtual time.
 type virtual struct {
 	t     testing.TB
-	clock *wire.VirtualClock
-	net   *wire.Emulator
+	clock *emulator.Clock
+	net   *emulator.Network
 	open  verbs.Opener
 }
 
-func newVirtual(t testing.TB, seed uint64, f wire.Faults) *virtual {
-	v := &virtual{t: t, clock: wire.NewVirtualClock()}
-	v.net = wire.NewEmulator(wire.EmulatorConfig{Clock: v.clock, Seed: seed, Faults: f, Uncut: seed == uncutSeed})
+func newVirtual(t testing.TB, seed uint64, f emulator.Faults) *virtual {
+	v := &virtual{t: t, clock: emulator.NewClock()}
+	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: seed, Faults: f, Uncut: seed == uncutSeed})
 	v.open = NewOpener(Options{Network: v.net, Numbers: seededNumbers{rand.New(rand.NewPCG(seed, 7))}})
 	return v
 }
@@ -200,7 +200,7 @@ func (m *mover) received(b []byte) {
 
 // transfer moves so many bytes in each direction, and returns how long it took and
 // a digest of all that was seen.
-func transfer(t testing.TB, seed uint64, f wire.Faults, total int) (took time.Duration, digest uint64, s wire.EmulatorStats) {
+func transfer(t testing.TB, seed uint64, f emulator.Faults, total int) (took time.Duration, digest uint64, s emulator.Stats) {
 	v := newVirtual(t, seed, f)
 	ends := [2]*mover{v.newMover("10.0.0.1", seed), v.newMover("10.0.0.2", seed+1)}
 	ends[0].peer, ends[1].peer = ends[1], ends[0]
@@ -275,7 +275,7 @@ func TestTransfer(t *testing.T) {
 	case testing.Short():
 		total = 10 << 20
 	}
-	f := wire.Faults{
+	f := emulator.Faults{
 		Delay: 20 * time.Microsecond, Jitter: 5 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Hold: 100 * time.Microsecond,
 	}
 	took, _, s := transfer(t, 1, f, total)
@@ -285,7 +285,7 @@ func TestTransfer(t *testing.T) {
 // TestTransferAgain moves some megabytes twice with one result, and has packets
 // damaged.
 func TestTransferAgain(t *testing.T) {
-	f := wire.Faults{Delay: 20 * time.Microsecond, Jitter: 200 * time.Microsecond, Loss: 0.02, Duplicate: 0.02, Corrupt: 0.001}
+	f := emulator.Faults{Delay: 20 * time.Microsecond, Jitter: 200 * time.Microsecond, Loss: 0.02, Duplicate: 0.02, Corrupt: 0.001}
 	took, digest, s := transfer(t, 2, f, 4<<20)
 	again, same, _ := transfer(t, 2, f, 4<<20)
 	if took != again || digest != same {
@@ -300,7 +300,7 @@ func TestTransferAgain(t *testing.T) {
 // TestTransferUncut has the system refuse bursts: the device sends datagrams one by
 // one then, and nothing is lost.
 func TestTransferUncut(t *testing.T) {
-	_, _, s := transfer(t, uncutSeed, wire.Faults{Delay: 20 * time.Microsecond}, 4<<20)
+	_, _, s := transfer(t, uncutSeed, emulator.Faults{Delay: 20 * time.Microsecond}, 4<<20)
 	if s.Sent != s.Delivered {
 		t.Errorf("%+v", s)
 	}
@@ -308,7 +308,7 @@ func TestTransferUncut(t *testing.T) {
 }
 
 // perfect is a perfect wire.
-var perfect wire.Faults
+var perfect emulator.Faults
 
 // heapInUse returns how many bytes of objects can be reached.
 func heapInUse() uint64 {

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
@@ -16,7 +17,7 @@ import (
 // TestHostileDatagrams: what is not for the queue pair is dropped and counted, and
 // the next good one comes.
 func TestHostileDatagrams(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	l := openListener(t, v.open, v.clock, "10.0.0.2", nil)
 	good := ibta.Packet{
 		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
@@ -91,7 +92,7 @@ func numbered(n uint64) verbs.Datagram {
 func TestDatagramsOverBadWire(t *testing.T) {
 	const many = 3000
 	run := func(seed uint64) (digests [2]uint64) {
-		v := newVirtual(t, seed, wire.Faults{
+		v := newVirtual(t, seed, emulator.Faults{
 			Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond, Loss: .05, Duplicate: .03, Corrupt: .03, Reorder: .02,
 			Hold: time.Millisecond,
 		})
@@ -172,7 +173,7 @@ func (p narrowPort) Backlog() int { return p.net.backlog }
 // TestDatagramsBacklog: while much waits in the system datagrams wait here, but for one
 // now and then.
 func TestDatagramsBacklog(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	n := &narrow{Network: v.net, room: 1000, backlog: mostBacklog}
 	open := NewOpener(Options{Network: n})
 	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
@@ -198,7 +199,7 @@ func TestDatagramsBacklog(t *testing.T) {
 // TestDatagramsWait: what finds no room waits, in order, as much as was agreed upon; and
 // is flushed by Close.
 func TestDatagramsWait(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{Delay: time.Millisecond})
+	v := newVirtual(t, 1, emulator.Faults{Delay: time.Millisecond})
 	n := &narrow{Network: v.net, room: 3, refuse: wire.ErrFull}
 	open := NewOpener(Options{Network: n})
 	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
@@ -261,7 +262,7 @@ func TestDatagramsWait(t *testing.T) {
 // TestDatagramsRefused: one that the system refuses completes in error, and the
 // others leave.
 func TestDatagramsRefused(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	n := &narrow{Network: v.net, room: 0, refuse: wire.ErrUncut}
 	open := NewOpener(Options{Network: n})
 	sender, member := openListener(t, open, v.clock, "10.0.0.1", nil), openListener(t, open, v.clock, "10.0.0.2", nil)
@@ -283,7 +284,7 @@ func TestDatagramsRefused(t *testing.T) {
 
 // TestDatagramTap: a datagram is shown as it leaves and as it arrives.
 func TestDatagramTap(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	var shown []verbs.TappedPacket
 	tap := func(p verbs.TappedPacket) {
 		p.Bytes = slices.Clone(p.Bytes)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
+	"ulnet/lnd/verbs/softroce/emulator"
 )
 
 // TestAllocatesNothing: messages and RDMA WRITEs to and fro allocate nothing, on
@@ -46,7 +46,7 @@ func TestAllocatesNothing(t *testing.T) {
 // leaves before the ACK of that message, and in one burst with it if no datagram
 // before is shorter than another.
 func TestAnswerTakesACK(t *testing.T) {
-	v := newVirtual(t, 1, wire.Faults{})
+	v := newVirtual(t, 1, emulator.Faults{})
 	type sent struct {
 		from netip.Addr
 		id   uint16

@@ -1,10 +1,11 @@
-package wire
+package emulator
 
 import (
 	"container/heap"
 	"net/netip"
 	"time"
 
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -18,7 +19,7 @@ type flight struct {
 	bytes []byte
 }
 
-// Bounds of what an Emulator keeps: memory for flights, and datagrams that arrive
+// Bounds of what a Network keeps: memory for flights, and datagrams that arrive
 // in one delivery.
 const (
 	keptFlights = 4096
@@ -26,7 +27,7 @@ const (
 )
 
 // send decides what becomes of a datagram. e.mu is held.
-func (e *Emulator) send(p *emulated, b *Burst, d []byte) {
+func (e *Network) send(p *emulated, b *wire.Burst, d []byte) {
 	const headers = 20 + 8
 	e.stats.Sent++
 	if len(d)+headers > e.cfg.MTU {
@@ -48,7 +49,7 @@ func (e *Emulator) send(p *emulated, b *Burst, d []byte) {
 }
 
 // carry takes a datagram to a port, or does not.
-func (e *Emulator) carry(p, q *emulated, b *Burst, d []byte) {
+func (e *Network) carry(p, q *emulated, b *wire.Burst, d []byte) {
 	if e.cut[[2]netip.Addr{p.cfg.Local.Addr(), q.cfg.Local.Addr()}] {
 		e.stats.Cut++
 		return
@@ -82,9 +83,9 @@ func (e *Emulator) carry(p, q *emulated, b *Burst, d []byte) {
 	}
 }
 
-func (e *Emulator) chance(p float64) bool { return p > 0 && e.random.Float64() < p }
+func (e *Network) chance(p float64) bool { return p > 0 && e.random.Float64() < p }
 
-func (e *Emulator) flight() *flight {
+func (e *Network) flight() *flight {
 	if last := len(e.free) - 1; last >= 0 {
 		f := e.free[last]
 		e.free = e.free[:last]
@@ -94,7 +95,7 @@ func (e *Emulator) flight() *flight {
 }
 
 // start sets the timer for the next flight. e.mu is held.
-func (e *Emulator) start() {
+func (e *Network) start() {
 	if e.firing || len(e.air) == 0 || e.air[0].at >= e.due {
 		return
 	}
@@ -111,7 +112,7 @@ func (e *Emulator) start() {
 }
 
 // deliver is the timer: it delivers what is due.
-func (e *Emulator) deliver() {
+func (e *Network) deliver() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.firing {
@@ -135,11 +136,11 @@ func (e *Emulator) deliver() {
 
 // land delivers datagrams to a port, without the lock, which is held before and
 // after.
-func (e *Emulator) land(p *emulated, landed []*flight) {
+func (e *Network) land(p *emulated, landed []*flight) {
 	if !p.closed {
 		p.list = p.list[:0]
 		for _, f := range landed {
-			p.list = append(p.list, Datagrams{From: f.from, Class: f.class, Size: len(f.bytes), Bytes: f.bytes})
+			p.list = append(p.list, wire.Datagrams{From: f.from, Class: f.class, Size: len(f.bytes), Bytes: f.bytes})
 		}
 		e.stats.Delivered += uint64(len(landed))
 		e.mu.Unlock()

@@ -1,4 +1,4 @@
-package wire
+package emulator
 
 import (
 	"errors"
@@ -7,13 +7,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 var ends = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:4791"), netip.MustParseAddrPort("10.0.0.2:4791")}
 
 // TestClock: timers run in order, at their time, can be stopped and set again.
 func TestClock(t *testing.T) {
-	c := NewVirtualClock()
+	c := NewClock()
 	var got []time.Duration
 	note := func() { got = append(got, c.Now()) }
 	c.AfterFunc(3*time.Second, note)
@@ -43,10 +45,10 @@ type arrived struct {
 }
 
 // open opens a port whose datagrams are noted.
-func open(t *testing.T, e *Emulator, clock *VirtualClock, cfg Config) (Conn, *[]arrived) {
+func open(t *testing.T, e *Network, clock *Clock, cfg wire.Config) (wire.Conn, *[]arrived) {
 	t.Helper()
 	list := new([]arrived)
-	cfg.Receive = func(got []Datagrams) {
+	cfg.Receive = func(got []wire.Datagrams) {
 		for _, d := range got {
 			*list = append(*list, arrived{clock.Now(), d.From, d.Class, string(d.Bytes)})
 		}
@@ -61,43 +63,43 @@ func open(t *testing.T, e *Emulator, clock *VirtualClock, cfg Config) (Conn, *[]
 // TestEmulator: bursts are cut, delayed and delivered in order, to nodes and to
 // groups, between those who reach each other.
 func TestEmulator(t *testing.T) {
-	clock := NewVirtualClock()
-	e := NewEmulator(EmulatorConfig{Clock: clock, MTU: 40, Faults: Faults{Delay: time.Millisecond}})
-	a, _ := open(t, e, clock, Config{Local: ends[0]})
-	b, got := open(t, e, clock, Config{Local: ends[1]})
+	clock := NewClock()
+	e := New(Config{Clock: clock, MTU: 40, Faults: Faults{Delay: time.Millisecond}})
+	a, _ := open(t, e, clock, wire.Config{Local: ends[0]})
+	b, got := open(t, e, clock, wire.Config{Local: ends[1]})
 	group := netip.MustParseAddr("239.0.0.1")
-	g, member := open(t, e, clock, Config{Local: ends[1], Group: group})
-	if _, err := e.Open(Config{Local: ends[0]}); !errors.Is(err, syscall.EADDRINUSE) {
+	g, member := open(t, e, clock, wire.Config{Local: ends[1], Group: group})
+	if _, err := e.Open(wire.Config{Local: ends[0]}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Error(err)
 	}
-	send := func(list ...Burst) {
+	send := func(list ...wire.Burst) {
 		t.Helper()
 		if n, err := a.Send(list); n != len(list) || err != nil {
 			t.Fatal(n, err)
 		}
 		clock.Run(clock.Now() + 10*time.Millisecond)
 	}
-	send(Burst{To: ends[1], Class: 3, Size: 4, Segments: 3, Bytes: []byte("onceupona")}, Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("time")})
+	send(wire.Burst{To: ends[1], Class: 3, Size: 4, Segments: 3, Bytes: []byte("onceupona")}, wire.Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("time")})
 	at := time.Millisecond
 	want := []arrived{{at, ends[0], 3, "once"}, {at, ends[0], 3, "upon"}, {at, ends[0], 3, "a"}, {at, ends[0], 0, "time"}}
 	if !slices.Equal(*got, want) {
 		t.Errorf("%v", *got)
 	}
-	send(Burst{To: netip.AddrPortFrom(group, Port), Size: 9, Segments: 1, Bytes: []byte("all")})
+	send(wire.Burst{To: netip.AddrPortFrom(group, wire.Port), Size: 9, Segments: 1, Bytes: []byte("all")})
 	if len(*member) != 1 || (*member)[0].text != "all" {
 		t.Errorf("%v", *member)
 	}
 	e.Cut(ends[1].Addr(), ends[0].Addr(), true)
-	send(Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("cut")})
+	send(wire.Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("cut")})
 	e.Cut(ends[0].Addr(), ends[1].Addr(), false)
-	send(Burst{To: ends[1], Size: 13, Segments: 1, Bytes: []byte("over the MTU.")})
-	for _, c := range []Conn{b, g} {
+	send(wire.Burst{To: ends[1], Size: 13, Segments: 1, Bytes: []byte("over the MTU.")})
+	for _, c := range []wire.Conn{b, g} {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	send(Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("gone")}, Burst{To: netip.AddrPortFrom(group, Port), Size: 1, Segments: 1, Bytes: []byte("x")})
-	if s, want := e.Stats(), (EmulatorStats{Sent: 9, Delivered: 5, Cut: 1, Unknown: 1, TooLong: 1}); s != want {
+	send(wire.Burst{To: ends[1], Size: 4, Segments: 1, Bytes: []byte("gone")}, wire.Burst{To: netip.AddrPortFrom(group, wire.Port), Size: 1, Segments: 1, Bytes: []byte("x")})
+	if s, want := e.Stats(), (Stats{Sent: 9, Delivered: 5, Cut: 1, Unknown: 1, TooLong: 1}); s != want {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if len(*got) != 4 || len(*member) != 1 {
@@ -108,17 +110,17 @@ func TestEmulator(t *testing.T) {
 // TestEmulatorFaults: each fault strikes about as often as it should, and the same
 // datagrams in two runs.
 func TestEmulatorFaults(t *testing.T) {
-	run := func() (EmulatorStats, []arrived) {
-		clock := NewVirtualClock()
-		e := NewEmulator(EmulatorConfig{Clock: clock, Seed: 3, Uncut: true})
+	run := func() (Stats, []arrived) {
+		clock := NewClock()
+		e := New(Config{Clock: clock, Seed: 3, Uncut: true})
 		e.SetFaults(Faults{Loss: 0.1, Duplicate: 0.1, Corrupt: 0.1, Reorder: 0.1, Jitter: time.Microsecond, Hold: time.Second})
-		a, _ := open(t, e, clock, Config{Local: ends[0]})
-		_, got := open(t, e, clock, Config{Local: ends[1]})
-		if n, err := a.Send([]Burst{{To: ends[1], Size: 1, Segments: 2, Bytes: []byte("xx")}}); n != 0 || !errors.Is(err, ErrUncut) {
+		a, _ := open(t, e, clock, wire.Config{Local: ends[0]})
+		_, got := open(t, e, clock, wire.Config{Local: ends[1]})
+		if n, err := a.Send([]wire.Burst{{To: ends[1], Size: 1, Segments: 2, Bytes: []byte("xx")}}); n != 0 || !errors.Is(err, wire.ErrUncut) {
 			t.Error(n, err)
 		}
 		for range 10000 {
-			if _, err := a.Send([]Burst{{To: ends[1], Size: 1, Segments: 1, Bytes: []byte("x")}}); err != nil {
+			if _, err := a.Send([]wire.Burst{{To: ends[1], Size: 1, Segments: 1, Bytes: []byte("x")}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,7 @@
-package wire
+// Package emulator is a network in memory for softroce devices: it delays, loses, repeats,
+// reorders and damages datagrams by a seed, in virtual time if its clock is a [Clock]. It is
+// for tests and examples; no daemon uses it.
+package emulator
 
 import (
 	"fmt"
@@ -8,10 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
-// Faults are what an Emulator does to datagrams. The zero value is a perfect wire.
+// Faults are what a Network does to datagrams. The zero value is a perfect wire.
 type Faults struct {
 	Delay  time.Duration // of each; at least a microsecond
 	Jitter time.Duration // at most so much in addition; more than their distance reorders
@@ -21,10 +25,10 @@ type Faults struct {
 	Hold                              time.Duration
 }
 
-// EmulatorConfig is what an Emulator is made of. The zero value of a field but
+// Config is what a Network is made of. The zero value of a field but
 // Clock means its default.
-type EmulatorConfig struct {
-	// Clock is required: a VirtualClock or a real one.
+type Config struct {
+	// Clock is required: a Clock of this package or a real one.
 	Clock machine.Clock
 	Seed  uint64 // of all chance
 	MTU   int    // of the interfaces, IP header included; 4200
@@ -33,8 +37,8 @@ type EmulatorConfig struct {
 	Faults Faults
 }
 
-// EmulatorStats count datagrams.
-type EmulatorStats struct {
+// Stats count datagrams.
+type Stats struct {
 	Sent       uint64
 	Delivered  uint64
 	Lost       uint64 // by chance
@@ -46,12 +50,12 @@ type EmulatorStats struct {
 	TooLong    uint64
 }
 
-// Emulator is a network in memory (Network): a wire that delays, loses, repeats,
+// Network is a network in memory (wire.Network): it that delays, loses, repeats,
 // reorders and damages what it carries, alike in all runs of one seed if its clock
 // is a virtual one. Ports receive in the goroutine of a timer of the clock, one at
 // a time.
-type Emulator struct {
-	cfg EmulatorConfig
+type Network struct {
+	cfg Config
 
 	mu     sync.Mutex // guards all below
 	faults Faults
@@ -59,7 +63,7 @@ type Emulator struct {
 	ports  map[netip.AddrPort]*emulated
 	groups map[netip.Addr][]*emulated
 	cut    map[[2]netip.Addr]bool
-	stats  EmulatorStats
+	stats  Stats
 	air    flights
 	free   []*flight
 	timer  machine.Timer
@@ -68,12 +72,12 @@ type Emulator struct {
 	ended  sync.Cond // a delivery
 }
 
-// NewEmulator returns a network without ports.
-func NewEmulator(cfg EmulatorConfig) *Emulator {
+// New returns a network without ports.
+func New(cfg Config) *Network {
 	if cfg.MTU == 0 {
 		cfg.MTU = 4200
 	}
-	e := &Emulator{
+	e := &Network{
 		cfg: cfg, faults: cfg.Faults, random: rand.New(rand.NewPCG(cfg.Seed, 0x1b2d9a5)), ports: make(map[netip.AddrPort]*emulated),
 		groups: make(map[netip.Addr][]*emulated), cut: make(map[[2]netip.Addr]bool), due: machine.Never,
 	}
@@ -82,7 +86,7 @@ func NewEmulator(cfg EmulatorConfig) *Emulator {
 }
 
 // SetFaults changes what happens to datagrams from now on.
-func (e *Emulator) SetFaults(f Faults) {
+func (e *Network) SetFaults(f Faults) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.faults = f
@@ -90,31 +94,31 @@ func (e *Emulator) SetFaults(f Faults) {
 
 // Cut has two nodes not reach each other, in both directions, or reach each other
 // again.
-func (e *Emulator) Cut(a, b netip.Addr, cut bool) {
+func (e *Network) Cut(a, b netip.Addr, cut bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cut[[2]netip.Addr{a, b}], e.cut[[2]netip.Addr{b, a}] = cut, cut
 }
 
 // Stats returns counters.
-func (e *Emulator) Stats() EmulatorStats {
+func (e *Network) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.stats
 }
 
-// emulated is a port (Conn).
+// emulated is a port (wire.Conn).
 type emulated struct {
-	net *Emulator
-	cfg Config
+	net *Network
+	cfg wire.Config
 
 	// Guarded by the lock of the network.
 	closed bool
-	list   []Datagrams // of a delivery
+	list   []wire.Datagrams // of a delivery
 }
 
-// Open opens a port (Network).
-func (e *Emulator) Open(cfg Config) (Conn, error) {
+// Open opens a port (wire.Network).
+func (e *Network) Open(cfg wire.Config) (wire.Conn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := &emulated{net: e, cfg: cfg}
@@ -129,14 +133,14 @@ func (e *Emulator) Open(cfg Config) (Conn, error) {
 	return p, nil
 }
 
-// Attr describes the port (Conn).
-func (p *emulated) Attr() Attr {
+// Attr describes the port (wire.Conn).
+func (p *emulated) Attr() wire.Attr {
 	const plenty = 16 << 20
-	return Attr{Local: p.cfg.Local, MTU: p.net.cfg.MTU, Cut: true, ReceiveBuffer: plenty}
+	return wire.Attr{Local: p.cfg.Local, MTU: p.net.cfg.MTU, Cut: true, ReceiveBuffer: plenty}
 }
 
-// Send sends bursts (Conn).
-func (p *emulated) Send(list []Burst) (int, error) {
+// Send sends bursts (wire.Conn).
+func (p *emulated) Send(list []wire.Burst) (int, error) {
 	e := p.net
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,7 +150,7 @@ func (p *emulated) Send(list []Burst) (int, error) {
 	for i := range list {
 		b := &list[i]
 		if b.Segments > 1 && e.cfg.Uncut {
-			return i, ErrUncut
+			return i, wire.ErrUncut
 		}
 		for rest := b.Bytes; len(rest) > 0; {
 			d := rest[:min(b.Size, len(rest))]
@@ -158,7 +162,7 @@ func (p *emulated) Send(list []Burst) (int, error) {
 	return len(list), nil
 }
 
-// Close closes the port (Conn).
+// Close closes the port (wire.Conn).
 func (p *emulated) Close() error {
 	e := p.net
 	e.mu.Lock()

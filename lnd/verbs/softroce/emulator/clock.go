@@ -1,4 +1,4 @@
-package wire
+package emulator
 
 import (
 	"container/heap"
@@ -8,25 +8,25 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// VirtualClock is a clock whose time passes when its owner lets it (machine.Clock).
+// Clock is a clock whose time passes when its owner lets it (machine.Clock).
 // Timers run in the goroutine of Run, one at a time and in order; those of an
 // instant in the order in which they were set. Safe for concurrent use; of Run
 // there is one call at a time.
-type VirtualClock struct {
+type Clock struct {
 	mu    sync.Mutex // guards all below
 	now   time.Duration
 	seq   uint64
 	calls callHeap
 }
 
-var _ machine.Clock = (*VirtualClock)(nil)
+var _ machine.Clock = (*Clock)(nil)
 
-// NewVirtualClock returns a clock that shows 0.
-func NewVirtualClock() *VirtualClock { return new(VirtualClock) }
+// NewClock returns a clock that shows 0.
+func NewClock() *Clock { return new(Clock) }
 
 // call is a timer. It may be set again.
 type call struct {
-	clock *VirtualClock
+	clock *Clock
 	f     func()
 	at    time.Duration
 	seq   uint64
@@ -34,14 +34,14 @@ type call struct {
 }
 
 // Now returns the time (machine.Clock).
-func (c *VirtualClock) Now() time.Duration {
+func (c *Clock) Now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
 // AfterFunc has f called (machine.Clock).
-func (c *VirtualClock) AfterFunc(d time.Duration, f func()) machine.Timer {
+func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	t := &call{clock: c, f: f, place: -1}
 	t.Reset(d)
 	return t
@@ -75,7 +75,7 @@ func (t *call) Stop() bool {
 
 // Step lets time pass to the next timer and runs it. It reports false, and does
 // nothing, if none is due until then.
-func (c *VirtualClock) Step(until time.Duration) bool {
+func (c *Clock) Step(until time.Duration) bool {
 	c.mu.Lock()
 	if len(c.calls) == 0 || c.calls[0].at > until {
 		c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *VirtualClock) Step(until time.Duration) bool {
 }
 
 // Run lets time pass to an instant.
-func (c *VirtualClock) Run(until time.Duration) {
+func (c *Clock) Run(until time.Duration) {
 	for c.Step(until) {
 	}
 	c.mu.Lock()
