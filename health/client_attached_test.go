@@ -44,3 +44,23 @@ func TestAttachedOncePerMaster(t *testing.T) {
 		t.Errorf("told %d times before and %d after: %s", before, c.count(Attached), strings.Join(told, ", "))
 	}
 }
+
+// TestDroppedWhileInformed: CH-7, CH-17, CH-58: a server answers that it knows the master, and an
+// earlier word that it has dropped the client comes just before. Perhaps it has, perhaps not: it is
+// asked to connect.
+func TestDroppedWhileInformed(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	other := h.other()
+	h.step(ClientInput{Kind: Doubt, Server: other})
+	h.want("", Choose)
+	question := h.sent[0]
+	h.from(other, Message{Kind: Notice, Code: NoQuorum})
+	h.want("dropped:no-quorum")
+	h.from(other, Message{Kind: Chosen, Sequence: question.Sequence, Epoch: h.c.epoch, Server: h.c.master})
+	h.now += 2 * h.c.cfg.Try
+	h.step(ClientInput{})
+	h.want("", Connect)
+	h.answer(0, Message{Kind: Accept})
+	h.want("attached")
+}

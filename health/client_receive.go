@@ -144,9 +144,10 @@ func (c *Client) late(p *peer, m *Message) {
 }
 
 // informed notes that a server knows the master. One that was asked to be the
-// master before, and had agreed without this client hearing of it, is left.
+// master before, and had agreed without this client hearing of it, is left. One that has
+// dropped this client, before it said so or after, is asked to connect.
 func (c *Client) informed(p *peer, m *Message) {
-	p.asking = m.Epoch != c.epoch
+	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {
 	case p.state != perhaps || p.asking:
 	case p.wanted || p.joining: // since it was asked
