@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
@@ -92,14 +93,14 @@ type castTap struct {
 func (c *castTap) count(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	switch kind {
 	case rmcastsim.Cast:
-		if d, _, err := rmcast.ParseDatagram(b); err == nil && d.Count > 0 {
+		if d, _, err := engine.ParseDatagram(b); err == nil && d.Count > 0 {
 			c.casts++
 		}
 	case rmcastsim.Repair:
 		c.repairs++
 	case rmcastsim.Control:
-		if _, _, entries, err := rmcast.ParseControl(b); err == nil {
-			if e, _, err := rmcast.ParseEntry(entries); err == nil && e.Kind == rmcast.Ack {
+		if _, _, entries, err := engine.ParseControl(b); err == nil {
+			if e, _, err := engine.ParseEntry(entries); err == nil && e.Kind == engine.Ack {
 				c.acks++
 				if to == c.origin {
 					c.top++

@@ -45,7 +45,7 @@ func newCaster(setup casterSetup) (c *caster, err error) {
 		return nil, err
 	}
 	fragment := cmp.Or(setup.Fragment, casterFragment)
-	c.agent, err = rmcast.Start(c.table, rmcast.AgentConfig{Fragment: fragment, Buffers: 256})
+	c.agent, err = rmcast.New(c.table, rmcast.Config{Fragment: fragment, Buffers: 256})
 	if err != nil {
 		c.node.close()
 		return nil, err
@@ -61,7 +61,7 @@ func newCaster(setup casterSetup) (c *caster, err error) {
 
 func (c *caster) join(managers []nid.NID) (err error) {
 	c.group, err = c.agent.Join(rmcast.GroupConfig{
-		Config: rmcast.Config{Group: casterGroup, Managers: managers},
+		Group: casterGroup, Managers: managers,
 		Handle: func(m *rmcast.Message) { c.receipts.take(m.Origin.NID.Addr(), m.Data) },
 	})
 	return err
@@ -164,6 +164,6 @@ func (c *caster) report() casterAnswer {
 }
 
 func (c *caster) close() {
-	c.agent.Stop()
+	_ = c.agent.Close(context.Background()) // its handler only counts
 	c.node.close()
 }

@@ -26,7 +26,7 @@ func castNet(cfg rmcastsim.Config) (*rmcastsim.Net, error) {
 }
 
 // calm keeps timers of a group away from what is measured.
-var calm = rmcast.Config{Guard: time.Second, ReportInterval: time.Hour}
+var calm = rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour}
 
 // measureCastSavings is the part of G-RM-1 in virtual time.
 func measureCastSavings(context.Context, *bench) ([]line, error) {

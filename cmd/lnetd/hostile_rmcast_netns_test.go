@@ -19,6 +19,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // The groups of a besiegedRoom: one with a list of members, and one that every node can
@@ -126,25 +127,25 @@ func (s *mcastSiege) put(to, portal int, b []byte) {
 func (s *mcastSiege) attack() {
 	s.t.Helper()
 	now := uint64(time.Now().UnixNano())
-	day := uint64(rmcast.EpochSlack)
+	day := uint64(engine.EpochSlack)
 	for _, e := range []uint64{now + day/2, now + day - uint64(time.Minute), now + 2*day, 1<<62 - 1, 1 << 62, 1 << 63, 1<<64 - 1} {
 		v := rmcast.Version{Epoch: e, Counter: 1}
 		for to := range s.daemons {
 			for _, group := range []rmcast.GroupID{closedGroup, openGroup} {
-				for kind := rmcast.OrderJoin; kind <= rmcast.OrderRefused; kind++ {
-					if kind == rmcast.OrderJoin && group == openGroup {
+				for kind := engine.OrderJoin; kind <= engine.OrderRefused; kind++ {
+					if kind == engine.OrderJoin && group == openGroup {
 						continue // it would be a member, and never acknowledge anything
 					}
 					for _, life := range []uint64{0, e} {
-						o := rmcast.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
+						o := engine.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
 						o.Members = []rmcast.Member{{ID: rmcast.ID{NID: nid.MustParse("10.4.0.2@tcp"), Life: e}, Number: 1<<32 - 1}}
-						s.put(to, rmcast.ManagerPortal, o.AppendBinary(nil))
+						s.put(to, engine.ManagerPortal, o.AppendBinary(nil))
 					}
 				}
-				entry := rmcast.Entry{Kind: rmcast.Expelled, Origin: 1, Version: v, First: 1 << 62, Stable: 1 << 62}
-				s.put(to, rmcast.ControlPortal, rmcast.AppendControl(nil, group, v, []rmcast.Entry{entry}))
-				d := rmcast.Datagram{Group: group, Version: v, Origin: 1, Length: 4, Seq: 1 << 62, Count: 1, Size: 4, Stable: 1 << 62, First: 1 << 62}
-				s.put(to, rmcast.DataPortal, append(d.AppendBinary(nil), "evil"...))
+				entry := engine.Entry{Kind: engine.Expelled, Origin: 1, Version: v, First: 1 << 62, Stable: 1 << 62}
+				s.put(to, engine.ControlPortal, engine.AppendControl(nil, group, v, []engine.Entry{entry}))
+				d := engine.Datagram{Group: group, Version: v, Origin: 1, Length: 4, Seq: 1 << 62, Count: 1, Size: 4, Stable: 1 << 62, First: 1 << 62}
+				s.put(to, engine.DataPortal, append(d.AppendBinary(nil), "evil"...))
 			}
 		}
 	}
@@ -226,8 +227,8 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 // notSigned checks that what the attacker sends is dropped for want of a code.
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
-	o := rmcast.Order{Kind: rmcast.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, rmcast.ManagerPortal, o.AppendBinary(nil))
+	o := engine.Order{Kind: engine.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
+	s.put(0, engine.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
 		st, err := node.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
@@ -243,8 +244,8 @@ func (s *mcastSiege) notSigned() {
 // complaints checks what the logs and counters say.
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
-	o := rmcast.Order{Kind: rmcast.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, rmcast.ManagerPortal, o.AppendBinary(nil))
+	o := engine.Order{Kind: engine.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
+	s.put(0, engine.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
 		st, err := node.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})

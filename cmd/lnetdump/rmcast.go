@@ -6,25 +6,25 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // The messages of reliable multicast, by portal.
 var rmcastPortals = capture.Portals{
-	rmcast.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
-	rmcast.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
-	rmcast.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
+	engine.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
+	engine.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
+	engine.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
 }
 
 // mcastDatagram is a piece of a message, or a heartbeat.
 type mcastDatagram struct {
-	rmcast.Datagram
+	engine.Datagram
 	signed bool
 }
 
 func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcast.Unsigned(rmcast.DataPortal, payload)
-	d, _, err := rmcast.ParseDatagram(payload)
+	payload, signed := engine.Unsigned(engine.DataPortal, payload)
+	d, _, err := engine.ParseDatagram(payload)
 	if err != nil && !d.Version.IsValid() {
 		return nil, err // without a header
 	}
@@ -35,7 +35,7 @@ func (d *mcastDatagram) kind() string {
 	switch {
 	case d.Count == 0:
 		return "heartbeat"
-	case d.Flags&rmcast.FlagRepair != 0:
+	case d.Flags&engine.FlagRepair != 0:
 		return "repair"
 	}
 	return "data"
@@ -44,9 +44,9 @@ func (d *mcastDatagram) kind() string {
 func (d *mcastDatagram) flags() string {
 	var list []string
 	for _, f := range []struct {
-		flag rmcast.DatagramFlags
+		flag engine.DatagramFlags
 		name string
-	}{{rmcast.FlagRepair, "repair"}, {rmcast.FlagTree, "tree"}, {rmcast.FlagBatch, "batch"}} {
+	}{{engine.FlagRepair, "repair"}, {engine.FlagTree, "tree"}, {engine.FlagBatch, "batch"}} {
 		if d.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -77,7 +77,7 @@ func (d *mcastDatagram) Summary() string {
 // Details implements capture.Understood.
 func (d *mcastDatagram) Details() []string {
 	return []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), rmcast.WireVersion, d.Group, d.flags(), d.Version),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), engine.WireVersion, d.Group, d.flags(), d.Version),
 		fmt.Sprintf("origin #%d, seq %d, fragment %d of %d with %d bytes, message of %d bytes", d.Origin, d.Seq, d.Index, d.Count, d.Size, d.Length),
 		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
 	}
@@ -86,22 +86,22 @@ func (d *mcastDatagram) Details() []string {
 // mcastControl is what members tell and ask each other.
 type mcastControl struct {
 	signed  bool
-	group   rmcast.GroupID
-	known   rmcast.Version
-	entries []rmcast.Entry
+	group   engine.GroupID
+	known   engine.Version
+	entries []engine.Entry
 }
 
 func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcast.Unsigned(rmcast.ControlPortal, payload)
-	group, known, rest, err := rmcast.ParseControl(payload)
+	payload, signed := engine.Unsigned(engine.ControlPortal, payload)
+	group, known, rest, err := engine.ParseControl(payload)
 	if err != nil {
 		return nil, err
 	}
 	m := &mcastControl{signed: signed, group: group, known: known}
 	for len(rest) > 0 {
-		var e rmcast.Entry
+		var e engine.Entry
 		var bad error
-		e, rest, bad = rmcast.ParseEntry(rest)
+		e, rest, bad = engine.ParseEntry(rest)
 		if bad != nil && err == nil {
 			err = fmt.Errorf("entry %d: %w", len(m.entries), bad)
 		}
@@ -110,12 +110,12 @@ func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error)
 	return m, err
 }
 
-var entryKinds = map[rmcast.EntryKind]string{
-	rmcast.Ack: "ack", rmcast.Pending: "pending", rmcast.Need: "need", rmcast.Poll: "poll", rmcast.Query: "query", rmcast.Stable: "stable",
-	rmcast.Expelled: "expelled",
+var entryKinds = map[engine.EntryKind]string{
+	engine.Ack: "ack", engine.Pending: "pending", engine.Need: "need", engine.Poll: "poll", engine.Query: "query", engine.Stable: "stable",
+	engine.Expelled: "expelled",
 }
 
-func entryKind(k rmcast.EntryKind) string {
+func entryKind(k engine.EntryKind) string {
 	if s, ok := entryKinds[k]; ok {
 		return s
 	}
@@ -123,18 +123,18 @@ func entryKind(k rmcast.EntryKind) string {
 }
 
 // entryText says what an entry tells or asks.
-func entryText(e *rmcast.Entry) string {
+func entryText(e *engine.Entry) string {
 	s := fmt.Sprintf("%s #%d", entryKind(e.Kind), e.Origin)
 	switch e.Kind {
-	case rmcast.Ack, rmcast.Pending, rmcast.Need, rmcast.Poll:
+	case engine.Ack, engine.Pending, engine.Need, engine.Poll:
 		s += fmt.Sprintf(" seq %d", e.First)
 		if e.Count > 1 {
 			s += fmt.Sprintf(" to %d", e.First+uint64(e.Count)-1)
 		}
-	case rmcast.Stable:
+	case engine.Stable:
 		s += fmt.Sprintf(" below %d, %d more sent", e.First, e.Count)
 	}
-	if e.Kind == rmcast.Pending && e.Who != 0 {
+	if e.Kind == engine.Pending && e.Who != 0 {
 		s += fmt.Sprintf(", waits for #%d", e.Who)
 	}
 	if e.Flags != 0 {
@@ -160,7 +160,7 @@ func (m *mcastControl) Summary() string {
 
 // Details implements capture.Understood.
 func (m *mcastControl) Details() []string {
-	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", rmcast.WireVersion, m.group, m.known, len(m.entries))}
+	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", engine.WireVersion, m.group, m.known, len(m.entries))}
 	if m.signed {
 		lines[0] += ", signed"
 	}

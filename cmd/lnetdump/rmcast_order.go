@@ -5,27 +5,27 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // mcastOrder is a message between a member and the manager.
 type mcastOrder struct {
-	rmcast.Order
+	engine.Order
 	signed bool
 }
 
 func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcast.Unsigned(rmcast.ManagerPortal, payload)
-	o, err := rmcast.ParseOrder(payload)
+	payload, signed := engine.Unsigned(engine.ManagerPortal, payload)
+	o, err := engine.ParseOrder(payload)
 	if err != nil && o.Kind == 0 {
 		return nil, err // without a header
 	}
 	return &mcastOrder{o, signed}, err
 }
 
-var orderKinds = map[rmcast.OrderKind]string{
-	rmcast.OrderJoin: "join", rmcast.OrderReport: "report", rmcast.OrderKnown: "known", rmcast.OrderList: "list", rmcast.OrderState: "state",
-	rmcast.OrderCollect: "collect", rmcast.OrderExpelled: "expelled", rmcast.OrderRefused: "refused", rmcast.OrderCanvass: "canvass",
+var orderKinds = map[engine.OrderKind]string{
+	engine.OrderJoin: "join", engine.OrderReport: "report", engine.OrderKnown: "known", engine.OrderList: "list", engine.OrderState: "state",
+	engine.OrderCollect: "collect", engine.OrderExpelled: "expelled", engine.OrderRefused: "refused", engine.OrderCanvass: "canvass",
 }
 
 func (o *mcastOrder) kind() string {
@@ -38,9 +38,9 @@ func (o *mcastOrder) kind() string {
 func (o *mcastOrder) flags() string {
 	var list []string
 	for _, f := range []struct {
-		flag rmcast.OrderFlags
+		flag engine.OrderFlags
 		name string
-	}{{rmcast.OrderLeaving, "leaving"}, {rmcast.OrderAsking, "asking"}, {rmcast.OrderReplica, "replica"}, {rmcast.OrderTree, "tree"}, {rmcast.OrderVote, "vote"}, {rmcast.OrderDead, "dead"}} {
+	}{{engine.OrderLeaving, "leaving"}, {engine.OrderAsking, "asking"}, {engine.OrderReplica, "replica"}, {engine.OrderTree, "tree"}, {engine.OrderVote, "vote"}, {engine.OrderDead, "dead"}} {
 		if o.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -55,9 +55,9 @@ func (o *mcastOrder) Summary() string {
 		s += fmt.Sprintf(", list %v", o.Version)
 	}
 	switch o.Kind {
-	case rmcast.OrderJoin:
+	case engine.OrderJoin:
 		s += fmt.Sprintf(", life %d", o.Life)
-	case rmcast.OrderList:
+	case engine.OrderList:
 		s += fmt.Sprintf(" of %d", len(o.Members))
 		if o.You != 0 {
 			s += fmt.Sprintf(", you are #%d", o.You)
@@ -65,16 +65,16 @@ func (o *mcastOrder) Summary() string {
 		if len(o.Departed) > 0 {
 			s += fmt.Sprintf(", %d failed", len(o.Departed))
 		}
-	case rmcast.OrderKnown:
-		if o.Flags&rmcast.OrderVote != 0 {
+	case engine.OrderKnown:
+		if o.Flags&engine.OrderVote != 0 {
 			s += map[bool]string{true: ", you may take over", false: ", you may not take over"}[o.You != 0]
 		}
-	case rmcast.OrderState:
+	case engine.OrderState:
 		s += fmt.Sprintf(", usable %v", o.Usable)
-	case rmcast.OrderRefused:
-		s += fmt.Sprintf(": %v", rmcast.Refusal(o.You).Err())
+	case engine.OrderRefused:
+		s += fmt.Sprintf(": %v", engine.Refusal(o.You).Err())
 	}
-	if o.Flags&^rmcast.OrderTree != 0 {
+	if o.Flags&^engine.OrderTree != 0 {
 		s += " (" + o.flags() + ")"
 	}
 	return s
@@ -83,7 +83,7 @@ func (o *mcastOrder) Summary() string {
 // Details implements capture.Understood.
 func (o *mcastOrder) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), rmcast.WireVersion, o.Group, o.flags(), o.Epoch),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), engine.WireVersion, o.Group, o.flags(), o.Epoch),
 		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),

@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // rmcastFile is what testdata/rmcast.txt shows.
@@ -112,13 +112,13 @@ func TestRmcastSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, v := keys.Ring("rmcast"), rmcast.Version{Epoch: 1, Counter: 2}
-	d := rmcast.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: rmcast.FlagSigned}
-	o := rmcast.Order{Kind: rmcast.OrderRefused, Flags: rmcast.OrderSigned, Group: 7, You: uint32(rmcast.RefusedStranger)}
-	control := rmcast.AppendControl(nil, 7, v, []rmcast.Entry{{Kind: rmcast.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
+	ring, v := keys.Ring("rmcast"), engine.Version{Epoch: 1, Counter: 2}
+	d := engine.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: engine.FlagSigned}
+	o := engine.Order{Kind: engine.OrderRefused, Flags: engine.OrderSigned, Group: 7, You: uint32(engine.RefusedStranger)}
+	control := engine.AppendControl(nil, 7, v, []engine.Entry{{Kind: engine.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
 	control[12] = 1
 	for portal, b := range map[int][]byte{
-		rmcast.DataPortal: append(d.AppendBinary(nil), "hello"...), rmcast.ManagerPortal: o.AppendBinary(nil), rmcast.ControlPortal: control,
+		engine.DataPortal: append(d.AppendBinary(nil), "hello"...), engine.ManagerPortal: o.AppendBinary(nil), engine.ControlPortal: control,
 	} {
 		is, err := rmcastPortals[uint32(portal)].Read(wire.PutCmd{}, ring.Append(b, 0, keyring.Binding{}))
 		if err != nil {
@@ -129,7 +129,7 @@ func TestRmcastSigned(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), `"signed":true`) || !strings.Contains(strings.Join(is.Details(), "\n"), "signed") {
 			t.Errorf("portal %d: %v, %s, %v", portal, is.Details(), text, err)
 		}
-		if portal == rmcast.ManagerPortal && !strings.Contains(is.Summary(), "refused, group 7: rmcast: the node is not on the list") {
+		if portal == engine.ManagerPortal && !strings.Contains(is.Summary(), "refused, group 7: rmcast: the node is not on the list") {
 			t.Error(is.Summary())
 		}
 	}
@@ -138,15 +138,15 @@ func TestRmcastSigned(t *testing.T) {
 // TestRmcastHostile: what is no message is shown without one, what contradicts itself
 // with what it says, and nothing panics.
 func TestRmcastHostile(t *testing.T) {
-	v := rmcast.Version{Epoch: 1, Counter: 2}
-	datagram := rmcast.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}
+	v := engine.Version{Epoch: 1, Counter: 2}
+	datagram := engine.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}
 	odd := datagram
 	odd.Stable, odd.First = 3, 5
-	entry := rmcast.Entry{Kind: rmcast.Ack, Origin: 1, Version: v, First: 1, Count: 1}
+	entry := engine.Entry{Kind: engine.Ack, Origin: 1, Version: v, First: 1, Count: 1}
 	unknown := entry
 	unknown.Kind = 99
-	order := rmcast.Order{Kind: rmcast.OrderList, Group: 7, Epoch: 1, Version: v, Members: []rmcast.Member{
-		{ID: rmcast.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: rmcast.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
+	order := engine.Order{Kind: engine.OrderList, Group: 7, Epoch: 1, Version: v, Members: []engine.Member{
+		{ID: engine.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: engine.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
 	}}
 	for _, c := range []struct {
 		name   string
@@ -155,15 +155,15 @@ func TestRmcastHostile(t *testing.T) {
 		is     bool
 		err    error
 	}{
-		{"nothing", rmcast.DataPortal, nil, false, rmcast.ErrShort},
-		{"another protocol", rmcast.DataPortal, make([]byte, 100), false, rmcast.ErrMagic},
-		{"data without its fragment", rmcast.DataPortal, datagram.AppendBinary(nil), true, rmcast.ErrShort},
-		{"contradictory", rmcast.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, rmcast.ErrHeader},
-		{"control without entries", rmcast.ControlPortal, rmcast.AppendControl(nil, 7, v, nil), false, rmcast.ErrShort},
-		{"an unknown entry", rmcast.ControlPortal, rmcast.AppendControl(nil, 7, v, []rmcast.Entry{unknown, entry}), true, rmcast.ErrHeader},
-		{"numbers that fall", rmcast.ManagerPortal, order.AppendBinary(nil), true, rmcast.ErrHeader},
-		{"members that are missing", rmcast.ManagerPortal, order.AppendBinary(nil)[:130], true, rmcast.ErrShort},
-		{"a datagram for managers", rmcast.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, rmcast.ErrMagic},
+		{"nothing", engine.DataPortal, nil, false, engine.ErrShort},
+		{"another protocol", engine.DataPortal, make([]byte, 100), false, engine.ErrMagic},
+		{"data without its fragment", engine.DataPortal, datagram.AppendBinary(nil), true, engine.ErrShort},
+		{"contradictory", engine.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, engine.ErrHeader},
+		{"control without entries", engine.ControlPortal, engine.AppendControl(nil, 7, v, nil), false, engine.ErrShort},
+		{"an unknown entry", engine.ControlPortal, engine.AppendControl(nil, 7, v, []engine.Entry{unknown, entry}), true, engine.ErrHeader},
+		{"numbers that fall", engine.ManagerPortal, order.AppendBinary(nil), true, engine.ErrHeader},
+		{"members that are missing", engine.ManagerPortal, order.AppendBinary(nil)[:130], true, engine.ErrShort},
+		{"a datagram for managers", engine.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, engine.ErrMagic},
 	} {
 		is, err := rmcastPortals[uint32(c.portal)].Read(wire.PutCmd{}, c.data)
 		if !errors.Is(err, c.err) || (is != nil) != c.is {

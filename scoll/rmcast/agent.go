@@ -1,6 +1,7 @@
 package rmcast
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // View is what managers need to know of discovery; *gossip.Agent is one.
@@ -22,7 +24,7 @@ type View interface {
 }
 
 // AgentConfig configures an [Agent].
-type AgentConfig struct {
+type Config struct {
 	Self  nid.NID      // may be zero on a node with one NID
 	View  View         // of the managers on this node, a *gossip.Agent; nil: only silence tells of deaths
 	Log   *slog.Logger // nil discards
@@ -49,7 +51,7 @@ type AgentConfig struct {
 // Methods are safe for concurrent use.
 type Agent struct {
 	table *portals.Table
-	cfg   AgentConfig
+	cfg   Config
 	pid   nid.PID
 	log   *slog.Logger
 
@@ -69,19 +71,19 @@ type Agent struct {
 }
 
 // ErrNoNID says that a node has no NID to take part as.
-var ErrNoNID = errors.New("rmcast: say which NID of this node takes part")
+var ErrNoNID error = &Error{Why: "say which NID of this node takes part"}
 
 // ErrStopped says that the agent was stopped, or that the group was left.
-var ErrStopped = errors.New("rmcast: the group was left, or the node stops")
+var ErrStopped error = &Error{Why: "the group was left, or the node stops"}
 
 // ErrTaken says that this node has an agent already, or takes part in a group, or manages it.
-var ErrTaken = errors.New("rmcast: this node has an agent, or does that in this group, already")
+var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
 // Start begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
 // if there is another one that was not stopped, ErrNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.
-func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
@@ -100,10 +102,10 @@ func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
 		inbox *portals.Inbox
 		cfg   portals.InboxConfig
 	}{
-		{&a.data, portals.InboxConfig{Portal: DataPortal, Buffers: a.cfg.Buffers, Size: HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
-		{&a.control, portals.InboxConfig{Portal: ControlPortal, Buffers: 16, Size: MaxControl + keyring.CodeSize, Handle: a.told}},
+		{&a.data, portals.InboxConfig{Portal: engine.DataPortal, Buffers: a.cfg.Buffers, Size: engine.HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
+		{&a.control, portals.InboxConfig{Portal: engine.ControlPortal, Buffers: 16, Size: engine.MaxControl + keyring.CodeSize, Handle: a.told}},
 		{&a.orders, portals.InboxConfig{
-			Portal: ManagerPortal, Buffers: 4, Size: orderSize + a.cfg.Members*(memberSize+departedSize) + keyring.CodeSize, Handle: a.instructed,
+			Portal: engine.ManagerPortal, Buffers: 4, Size: engine.OrderSize + a.cfg.Members*(engine.MemberSize+engine.DepartedSize) + keyring.CodeSize, Handle: a.instructed,
 		}},
 	}
 	for i, in := range inboxes {
@@ -140,8 +142,8 @@ func (a *Agent) fill() error {
 		c.Clock = a.table.Node().Clock()
 	}
 	c.Buffers = max(orDefault(c.Buffers, 64), 1)
-	c.Fragment = min(orDefault(c.Fragment, 4096), MaxFragment)
-	c.Members = min(orDefault(c.Members, 1024), MaxMembers)
+	c.Fragment = min(orDefault(c.Fragment, 4096), engine.MaxFragment)
+	c.Members = min(orDefault(c.Members, 1024), engine.MaxMembers)
 	return nil
 }
 
@@ -152,29 +154,34 @@ func orDefault(n, d int) int {
 	return n
 }
 
-// Stop ends taking part in all groups, without waiting for what is under way: its
-// senders are told ErrStopped, and managers that this node is no member. It waits for handlers that run, but for no longer than a
-// second, nor at all when a handler calls it: that one, which is called no more, then
-// goes on in its goroutine.
-func (a *Agent) Stop() {
+// Close ends taking part in all groups, without waiting for what is under way: its
+// senders are told ErrStopped, and managers that this node is no member. It waits for
+// handlers that run, but for no longer than a second, and then returns ErrHandling; not at
+// all if ctx has ended, or when a handler calls it. Such a handler, which is called
+// no more, goes on in its goroutine.
+func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	again := a.stopped
 	a.stopped = true
 	groups, manages := *a.groups.Load(), *a.manages.Load()
 	a.mu.Unlock()
 	if again {
-		return
+		return nil
 	}
 	a.data.Close()
 	a.control.Close()
 	a.orders.Close()
-	by := a.closeBy()
+	by, over := a.closeBy(ctx), true
 	for _, g := range groups { // any order: each by itself
-		g.close(by)
+		over = g.close(by) && over
 	}
 	for _, m := range manages { // any order: each by itself
 		m.close(by)
 	}
+	if !over && !a.inHandler() {
+		return ErrHandling
+	}
+	return nil
 }
 
 // Strays counts messages of groups that this node is not in, and of other processes than
@@ -182,31 +189,31 @@ func (a *Agent) Stop() {
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
 // arrived handles datagrams.
-func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(Arrival, DataPortal, e, b) }
+func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(engine.Arrival, engine.DataPortal, e, b) }
 
 // told handles control messages.
-func (a *Agent) told(e *portals.Event, b []byte) { a.step(Control, ControlPortal, e, b) }
+func (a *Agent) told(e *portals.Event, b []byte) { a.step(engine.Control, engine.ControlPortal, e, b) }
 
-func (a *Agent) step(kind InputKind, portal int, e *portals.Event, b []byte) {
+func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []byte) {
 	b, ok := a.opened(portal, e, b)
 	if !ok {
 		return
 	}
-	g := (*a.groups.Load())[groupOf(b)]
+	g := (*a.groups.Load())[engine.GroupOf(b)]
 	if g == nil {
 		a.strays.Add(1)
 		return
 	}
-	g.runner.Do(Input{Kind: kind, From: e.Source.NID, Data: b, Multicast: e.Group != 0})
+	g.runner.Do(engine.Input{Kind: kind, From: e.Source.NID, Data: b, Multicast: e.Group != 0})
 }
 
 // instructed handles messages of members to managers, and of managers.
 func (a *Agent) instructed(e *portals.Event, b []byte) {
-	b, ok := a.opened(ManagerPortal, e, b)
+	b, ok := a.opened(engine.ManagerPortal, e, b)
 	if !ok {
 		return
 	}
-	in, id := Input{Kind: Instructed, From: e.Source.NID, Data: b}, groupOf(b)
+	in, id := engine.Input{Kind: engine.Instructed, From: e.Source.NID, Data: b}, engine.GroupOf(b)
 	m, g := (*a.manages.Load())[id], (*a.groups.Load())[id]
 	if m == nil && g == nil {
 		a.strays.Add(1)

@@ -69,7 +69,7 @@ func TestWaitInHandler(t *testing.T) {
 				e := r.ends[0]
 				var err error
 				other, err = e.agent.Join(rmcast.GroupConfig{ // whose manager does not exist
-					Config: rmcast.Config{Group: group + 1, Managers: []nid.NID{r.ends[1].NID()}},
+					Group: group + 1, Managers: []nid.NID{r.ends[1].NID()},
 					Handle: func(*rmcast.Message) {},
 				})
 				if err != nil {
@@ -99,7 +99,7 @@ func TestWaitInHandler(t *testing.T) {
 	}
 }
 
-// TestStopInHandler: Stop and Unmanage in a handler take effect without a wait for it.
+// TestStopInHandler: Close and Unmanage in a handler take effect without a wait for it.
 func TestStopInHandler(t *testing.T) {
 	for name, handler := range map[string]string{"of messages": "message", "of changes": "change", "of Post": "post"} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestStopInHandler(t *testing.T) {
 					if armed {
 						armed = false
 						e.agent.Unmanage(group)
-						e.agent.Stop()
+						_ = e.agent.Close(t.Context())
 						stopped++
 					}
 				}
@@ -126,7 +126,7 @@ func TestStopInHandler(t *testing.T) {
 				ends(t, "a handler", func() {
 					switch handler {
 					case "change":
-						r.ends[1].agent.Stop() // a member fewer
+						_ = r.ends[1].agent.Close(t.Context()) // a member fewer
 					default:
 						e.group.Post(nil, func(rmcast.Result, error) {
 							if handler == "post" {
@@ -149,11 +149,16 @@ func TestStopInHandler(t *testing.T) {
 	}
 }
 
-// TestEndWithStuckHandler: Stop and Leave end while a handler does not return, and what
+// TestEndWithStuckHandler: Close and Leave end while a handler does not return, and what
 // was posted is told ErrStopped, once.
 func TestEndWithStuckHandler(t *testing.T) {
 	for name, end := range map[string]func(*ringEnd) error{
-		"Stop": func(e *ringEnd) error { e.agent.Stop(); return nil },
+		"Close": func(e *ringEnd) error {
+			if err := e.agent.Close(context.Background()); err != rmcast.ErrHandling {
+				return fmt.Errorf("closed with %w", err)
+			}
+			return nil
+		},
 		"Leave": func(e *ringEnd) error {
 			if err := e.group.Leave(context.Background()); !errors.Is(err, rmcast.ErrUnfinished) {
 				return fmt.Errorf("left with %w", err)
@@ -210,7 +215,7 @@ func TestStopEndsWaits(t *testing.T) {
 		r := newRing(t, 2)
 		e := r.ends[1]
 		joining, err := e.agent.Join(rmcast.GroupConfig{
-			Config: rmcast.Config{Group: group + 1, Managers: []nid.NID{e.NID()}}, Handle: func(*rmcast.Message) {},
+			Group: group + 1, Managers: []nid.NID{e.NID()}, Handle: func(*rmcast.Message) {},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +230,7 @@ func TestStopEndsWaits(t *testing.T) {
 		}
 		go func() { results <- joining.Ready(context.Background()) }()
 		synctest.Wait()
-		ends(t, "Stop", e.agent.Stop)
+		ends(t, "Close", func() { _ = e.agent.Close(context.Background()) })
 		for range 10 {
 			ends(t, "what waits", func() {
 				if err := <-results; !errors.Is(err, rmcast.ErrStopped) {

@@ -46,16 +46,16 @@ type stacks struct {
 	fabric *simlnd.Fabric
 	nodes  []*stack
 	pids   map[int]nid.PID
-	change func(id int, agent *rmcast.AgentConfig, cfg *rmcast.GroupConfig)
+	change func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig)
 }
 
-func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmcast.AgentConfig, *rmcast.GroupConfig)) *stacks {
+func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmcast.Config, *rmcast.GroupConfig)) *stacks {
 	t.Helper()
 	return newStacksAs(t, n, quality, nil, change)
 }
 
 // newStacksAs makes stacks of which some have PIDs of their own.
-func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID, change func(int, *rmcast.AgentConfig, *rmcast.GroupConfig)) *stacks {
+func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID, change func(int, *rmcast.Config, *rmcast.GroupConfig)) *stacks {
 	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), pids: pids, change: change}
 	if quality.Latency.Base == 0 {
@@ -84,8 +84,8 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 		s.t.Error(err)
 		return
 	}
-	var agent rmcast.AgentConfig
-	cfg := rmcast.GroupConfig{Config: rmcast.Config{Group: group, Managers: []nid.NID{simlnd.NID(0)}}}
+	var agent rmcast.Config
+	cfg := rmcast.GroupConfig{Group: group, Managers: []nid.NID{simlnd.NID(0)}}
 	cfg.Handle = func(m *rmcast.Message) { k.got = append(k.got, string(m.Data)) }
 	cfg.OnChange = func(_ rmcast.Version, err error) {
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 		s.change(k.id, &agent, &cfg)
 	}
 	var err error
-	if k.agent, err = rmcast.Start(k.table, agent); err != nil {
+	if k.agent, err = rmcast.New(k.table, agent); err != nil {
 		s.t.Error(err)
 		return
 	}

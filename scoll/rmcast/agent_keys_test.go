@@ -14,6 +14,7 @@ import (
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // keys returns keys of these characters.
@@ -37,10 +38,10 @@ func (s *stacks) members() int { return len(s.nodes[0].group.Status().Members) }
 // new key besides; a node with no key, or another one, is in none of theirs, also if it
 // tries for long.
 func TestKeys(t *testing.T) {
-	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.AgentConfig, _ *rmcast.GroupConfig) {
+	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), keys(t, "a", "b"), keys(t, "b", "a"), keys(t, "a"), keys(t, "c"), {}}[id]
 	})
-	s.nodes[2].agent.Stop() // signs with the new key, which the first does not know
+	_ = s.nodes[2].agent.Close(t.Context()) // signs with the new key, which the first does not know
 	s.run(3 * time.Second)
 	if n := s.members(); n != 3 {
 		t.Fatalf("%d members", n)
@@ -68,7 +69,7 @@ func TestKeys(t *testing.T) {
 // TestKeysChange: while keys change some nodes sign with the new one and some with the
 // old one, and all understand each other.
 func TestKeysChange(t *testing.T) {
-	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.AgentConfig, _ *rmcast.GroupConfig) {
+	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a", "b"), keys(t, "b", "a")}[id%2]
 	})
 	s.form(4)
@@ -88,7 +89,7 @@ func TestKeysChange(t *testing.T) {
 // delivered and nothing refused; the counters say which key verifies, and the old one is
 // worth nothing afterwards.
 func TestKeyRotation(t *testing.T) {
-	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.AgentConfig, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
+	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
 	s.form(4)
 	seq := 0
 	for _, letters := range [][]string{{"a", "b"}, {"b", "a"}, {"b"}} {
@@ -125,7 +126,7 @@ func TestKeyRotation(t *testing.T) {
 
 // TestKeysOnOff: whether messages are signed is said at the start.
 func TestKeysOnOff(t *testing.T) {
-	s := newStacks(t, 2, link.Quality{}, func(id int, agent *rmcast.AgentConfig, _ *rmcast.GroupConfig) {
+	s := newStacks(t, 2, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), {}}[id]
 	})
 	for id, k := range []keyring.Keys{{}, keys(t, "a")} {
@@ -139,13 +140,13 @@ func TestKeysOnOff(t *testing.T) {
 // another group or by another sender, reaches no member.
 func TestUnsignedDatagram(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
-	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.AgentConfig, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
+	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
 	s.form(4)
 	st := s.nodes[1].group.Status()
-	d := rmcast.Datagram{Group: group, Version: st.Sending, Origin: st.Number, Length: 4, Seq: 1, Count: 1, Size: 4, Stable: 1, First: 1}
+	d := engine.Datagram{Group: group, Version: st.Sending, Origin: st.Number, Length: 4, Seq: 1, Count: 1, Size: 4, Stable: 1, First: 1}
 	plain := append(d.AppendBinary(nil), "evil"...)
 	marked := append([]byte(nil), plain...)
-	marked[12] |= byte(rmcast.FlagSigned)
+	marked[12] |= byte(engine.FlagSigned)
 	self := simlnd.NID(1)
 	for what, b := range map[string][]byte{
 		"not signed": plain, "without a code": marked,
@@ -172,7 +173,7 @@ func (s *stacks) cast(id int, b []byte) {
 	s.nodes[id].host.Do(func() {
 		md, err := table.MDBind(portals.MD{Segments: []portals.Segment{b}, Threshold: 1}, portals.Unlink)
 		if err == nil {
-			err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: portals.Group(group), Portal: rmcast.DataPortal})
+			err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: portals.Group(group), Portal: engine.DataPortal})
 		}
 		if err != nil {
 			s.t.Error(err)
@@ -184,25 +185,25 @@ func (s *stacks) cast(id int, b []byte) {
 // TestUnsigned: what lnetdump has of a signed message is what was signed.
 func TestUnsigned(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
-	e := rmcast.Entry{Kind: rmcast.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
-	o := rmcast.Order{Kind: rmcast.OrderJoin, Group: group, Life: 3}
-	d := rmcast.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
+	e := engine.Entry{Kind: engine.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
+	o := engine.Order{Kind: engine.OrderJoin, Group: group, Life: 3}
+	d := engine.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
 	for portal, plain := range map[int][]byte{
-		rmcast.DataPortal: d.AppendBinary(nil), rmcast.ManagerPortal: o.AppendBinary(nil),
-		rmcast.ControlPortal: rmcast.AppendControl(nil, group, rmcast.Version{}, []rmcast.Entry{e}),
+		engine.DataPortal: d.AppendBinary(nil), engine.ManagerPortal: o.AppendBinary(nil),
+		engine.ControlPortal: engine.AppendControl(nil, group, rmcast.Version{}, []engine.Entry{e}),
 	} {
-		if m, signed := rmcast.Unsigned(portal, plain); signed || string(m) != string(plain) {
+		if m, signed := engine.Unsigned(portal, plain); signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x is signed", portal, m)
 		}
-		at := map[int]int{rmcast.DataPortal: 12, rmcast.ControlPortal: 12, rmcast.ManagerPortal: 7}[portal]
+		at := map[int]int{engine.DataPortal: 12, engine.ControlPortal: 12, engine.ManagerPortal: 7}[portal]
 		b := append([]byte(nil), plain...)
-		b[at] |= map[int]byte{rmcast.DataPortal: 8, rmcast.ControlPortal: 1, rmcast.ManagerPortal: 16}[portal]
+		b[at] |= map[int]byte{engine.DataPortal: 8, engine.ControlPortal: 1, engine.ManagerPortal: 16}[portal]
 		b = ring.Append(b, 0, keyring.Between(nid.NID{}, nid.NID{}))
-		if m, signed := rmcast.Unsigned(portal, b); !signed || string(m) != string(plain) {
+		if m, signed := engine.Unsigned(portal, b); !signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x, signed %v", portal, m, signed)
 		}
 		for i := range b { // any beginning
-			_, _ = rmcast.Unsigned(portal, b[:i])
+			_, _ = engine.Unsigned(portal, b[:i])
 		}
 	}
 }
@@ -224,7 +225,7 @@ func TestOtherProcess(t *testing.T) {
 // reads the logs of both ends.
 func TestAdmitted(t *testing.T) {
 	var logs [4]strings.Builder
-	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.AgentConfig, cfg *rmcast.GroupConfig) {
+	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig) {
 		agent.Log = slog.New(slog.NewTextHandler(&logs[id], nil))
 		cfg.Admit = []nid.NID{simlnd.NID(1), simlnd.NID(2)}
 	})

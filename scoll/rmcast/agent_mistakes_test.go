@@ -16,7 +16,7 @@ func TestMistakes(t *testing.T) {
 	self := nid.FromNumber(nid.MakeNet(nid.GNI, 0), 1)
 	handle := func(*rmcast.Message) {}
 	join := func(id rmcast.GroupID, handle func(*rmcast.Message)) error {
-		_, err := a.Join(rmcast.GroupConfig{Config: rmcast.Config{Group: id}, Handle: handle})
+		_, err := a.Join(rmcast.GroupConfig{Group: id, Handle: handle})
 		return err
 	}
 	manage := func(id rmcast.GroupID, managers ...nid.NID) error {
@@ -50,19 +50,19 @@ func TestMistakes(t *testing.T) {
 func TestOneAgent(t *testing.T) {
 	r := newRing(t, 2)
 	e := r.ends[1]
-	if a, err := rmcast.Start(e.table, rmcast.AgentConfig{}); !errors.Is(err, rmcast.ErrTaken) {
+	if a, err := rmcast.New(e.table, rmcast.Config{}); !errors.Is(err, rmcast.ErrTaken) {
 		if err == nil {
-			a.Stop()
+			_ = a.Close(t.Context())
 		}
 		t.Errorf("a second agent: %v", err)
 	}
 	if _, err := r.ends[0].group.Send(t.Context(), []byte("x")); err != nil || e.got != 1 {
 		t.Errorf("%v, the first agent got %d messages", err, e.got)
 	}
-	e.agent.Stop()
-	a, err := rmcast.Start(e.table, rmcast.AgentConfig{})
+	_ = e.agent.Close(t.Context())
+	a, err := rmcast.New(e.table, rmcast.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Stop()
+	_ = a.Close(t.Context())
 }

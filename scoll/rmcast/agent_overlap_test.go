@@ -115,7 +115,7 @@ func TestPostAnswered(t *testing.T) {
 // although its node lives.
 func TestStopTold(t *testing.T) {
 	r := newRing(t, 3)
-	r.ends[2].agent.Stop()
+	_ = r.ends[2].agent.Close(t.Context())
 	if m, _ := r.ends[0].agent.Managed(group); len(m.Members) != 2 {
 		t.Errorf("%+v", m)
 	}

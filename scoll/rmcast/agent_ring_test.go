@@ -124,16 +124,16 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.agent, err = rmcast.Start(e.table, rmcast.AgentConfig{}); err != nil {
+		if e.agent, err = rmcast.New(e.table, rmcast.Config{}); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(e.agent.Stop)
+		t.Cleanup(func() { _ = e.agent.Close(context.Background()) })
 		if id == 0 {
 			err = e.agent.Manage(rmcast.ManagerConfig{Group: group, Resend: ever, Window: 4})
 		}
 		if err == nil {
 			cfg := rmcast.GroupConfig{
-				Config: rmcast.Config{Group: group, Managers: []nid.NID{manager}, MinRTT: ever, MaxRTT: ever, Idle: ever, Silence: ever, ReportInterval: ever},
+				Group: group, Managers: []nid.NID{manager}, MinRTT: ever, MaxRTT: ever, Idle: ever, Silence: ever, ReportInterval: ever,
 				Handle: func(m *rmcast.Message) {
 					e.got++
 					e.last = append(e.last[:0], m.Data...)
@@ -263,7 +263,7 @@ func (r *ring) traffic() (datagrams, acks uint64) {
 func TestAgentErrors(t *testing.T) {
 	r := newRing(t, 2)
 	a := r.ends[0].agent
-	if _, err := a.Join(rmcast.GroupConfig{Config: rmcast.Config{Group: group}}); !errors.Is(err, rmcast.ErrTaken) {
+	if _, err := a.Join(rmcast.GroupConfig{Group: group}); !errors.Is(err, rmcast.ErrTaken) {
 		t.Errorf("a second time: %v", err)
 	}
 	if err := a.Manage(rmcast.ManagerConfig{Group: group}); !errors.Is(err, rmcast.ErrTaken) {
@@ -287,8 +287,9 @@ func TestAgentErrors(t *testing.T) {
 	if _, err := r.ends[0].group.Send(t.Context(), []byte("alone")); err != nil {
 		t.Error(err)
 	}
-	a.Stop()
-	a.Stop()
+	if err := errors.Join(a.Close(t.Context()), a.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
 	if _, err := r.ends[0].group.Send(t.Context(), nil); !errors.Is(err, rmcast.ErrStopped) {
 		t.Errorf("after the end: %v", err)
 	}

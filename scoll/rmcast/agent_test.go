@@ -49,7 +49,7 @@ func TestAgents(t *testing.T) {
 // TestFallback: where one node has no multicast, payload goes down the tree for all,
 // and the status says so.
 func TestFallback(t *testing.T) {
-	s := newStacks(t, 7, link.Quality{}, func(id int, _ *rmcast.AgentConfig, cfg *rmcast.GroupConfig) { cfg.NoMulticast = id == 5 })
+	s := newStacks(t, 7, link.Quality{}, func(id int, _ *rmcast.Config, cfg *rmcast.GroupConfig) { cfg.NoMulticast = id == 5 })
 	s.form(7)
 	repairs := s.warm()
 	for _, k := range s.nodes {
@@ -70,7 +70,7 @@ func TestFallback(t *testing.T) {
 // TestAgentFaults: RM-24 and RM-36: nodes discard acknowledgements and datagrams, and
 // everything is delivered once.
 func TestAgentFaults(t *testing.T) {
-	s := newStacks(t, 8, link.Quality{}, func(_ int, _ *rmcast.AgentConfig, cfg *rmcast.GroupConfig) {
+	s := newStacks(t, 8, link.Quality{}, func(_ int, _ *rmcast.Config, cfg *rmcast.GroupConfig) {
 		cfg.FIFO, cfg.Guard = true, time.Millisecond
 	})
 	s.form(8)

@@ -36,7 +36,7 @@ func TestNoManager(t *testing.T) {
 		r := newRing(t, 2)
 		manager := r.ends[0].NID()
 		g, err := r.ends[1].agent.Join(rmcast.GroupConfig{
-			Config: rmcast.Config{Group: group + 1, Managers: []nid.NID{manager}}, Handle: func(*rmcast.Message) {},
+			Group: group + 1, Managers: []nid.NID{manager}, Handle: func(*rmcast.Message) {},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestNoManager(t *testing.T) {
 // TestChangesRise: OnChange is told of each list once, and of no earlier one.
 func TestChangesRise(t *testing.T) {
 	told := make(map[int][]rmcast.Version)
-	s := newStacks(t, 4, link.Quality{}, func(id int, _ *rmcast.AgentConfig, cfg *rmcast.GroupConfig) {
+	s := newStacks(t, 4, link.Quality{}, func(id int, _ *rmcast.Config, cfg *rmcast.GroupConfig) {
 		cfg.OnChange = func(v rmcast.Version, _ error) { told[id] = append(told[id], v) }
 	})
 	s.form(4)

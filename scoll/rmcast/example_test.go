@@ -30,18 +30,18 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer n.Close(ctx)
-		agent, err := rmcast.Start(n.Table(), rmcast.AgentConfig{}) // in a cluster: View, for which gossip is there
+		agent, err := rmcast.New(n.Table(), rmcast.Config{}) // in a cluster: View, for which gossip is there
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer agent.Stop()
+		defer agent.Close(ctx)
 		if i == 0 {
 			if err := agent.Manage(rmcast.ManagerConfig{Group: 7, Managers: managers}); err != nil {
 				log.Fatal(err)
 			}
 		}
 		g, err := agent.Join(rmcast.GroupConfig{
-			Config: rmcast.Config{Group: 7, Managers: managers, FIFO: true},
+			Group: 7, Managers: managers, FIFO: true,
 			Handle: func(m *rmcast.Message) { fmt.Printf("%v got %q\n", n.NIDs()[0], m.Data) },
 		})
 		if err != nil {

@@ -1,143 +1,60 @@
 package rmcast
 
 import (
-	"slices"
+	"context"
+	"fmt"
 
 	"ulnet/lnet/nid"
-	"ulnet/scoll/tree"
+	"ulnet/scoll/rmcast/engine"
 )
 
-// peer is a member, or was one. It is one value in all versions.
-type peer struct {
-	id     ID
-	dead   bool // failed, expelled, or left for good
-	silent bool // it counts as failed because it was silent, and may live
-	stream *stream
+// Members returns the members of the newest list that this node has, in the order of their
+// numbers. The errors are
+//
+//	ErrNotYet     this node waits to become one: there is no list before Ready returns
+//	ErrNotMember  this node is none of them: there is no list
+//	ErrQuorum     beside a list: no manager hears most of them. The group has split, or most
+//	              are down; messages wait, and nobody joins
+func (g *Group) Members() (list []Member, err error) {
+	g.runner.Inspect(func() { list, err = g.m.Members() })
+	return list, err
 }
 
-// roster is a version of the group: the list from which every member computes the
-// same trees (RM-11).
-type roster struct {
-	version  Version
-	peers    []*peer // by communication number: the index is the rank (RM-A2)
-	numbers  []uint32
-	byNID    map[nid.NID]int32
-	byNumber map[uint32]int32
-	self     int // rank of this node, or -1
-	window   int
-	fragment int
-	capacity int
-	tree     bool
-	failed   int    // members
-	voters   uint32 // see Order; for a new manager
-	of       uint16
-	silent   []ID
+// late is the error of a context that has ended, with what kept the group from going on, as
+// far as a manager said so.
+func (g *Group) late(ctx context.Context) (err error) {
+	g.runner.Inspect(func() { err = g.m.Unheard(ctx.Err()) })
+	return err
 }
 
-// shape is the tree of a version's messages from one origin (RM-10, RM-A1).
-func (r *roster) shape(root int) tree.Tree {
-	return tree.Tree{Topology: tree.KNomial(2), N: len(r.peers), Root: root}
+// ErrNotManager says that another node manages a group.
+type ErrNotManager struct {
+	Group   GroupID
+	Manager nid.NID // zero: this node is none of its managers
 }
 
-// rankOf returns the rank of a node, or -1.
-func (r *roster) rankOf(id nid.NID) int {
-	if i, ok := r.byNID[id]; ok {
-		return int(i)
+func (e *ErrNotManager) Error() string {
+	if !e.Manager.IsValid() {
+		return fmt.Sprintf("rmcast: this node is no manager of group %d", e.Group)
 	}
-	return -1
+	return fmt.Sprintf("rmcast: group %d is managed by %v", e.Group, e.Manager)
 }
 
-// numbered returns the rank of a communication number, or -1.
-func (r *roster) numbered(number uint32) int {
-	if i, ok := r.byNumber[number]; ok {
-		return int(i)
+// Expel says that the members on a node have ended, which only who knows it should say: those
+// who wait for them go on, and they do not count any more when a manager is elected. A node
+// that lives joins again as another member. This node has to manage the group, or be one of
+// its managers while it has none: all that may be elected are to be told then. The error is
+// an *ErrNotManager.
+func (a *Agent) Expel(group GroupID, id nid.NID) error {
+	m := (*a.manages.Load())[group]
+	if m == nil {
+		return &ErrNotManager{Group: group}
 	}
-	return -1
-}
-
-// has reports whether a peer is a member.
-func (r *roster) has(p *peer) bool {
-	rank := r.rankOf(p.id.NID)
-	return rank >= 0 && r.peers[rank] == p
-}
-
-// number is the communication number at a rank.
-func (r *roster) number(rank int) uint32 { return r.numbers[rank] }
-
-// maxMessage is the longest message in bytes: one window.
-func (r *roster) maxMessage() int { return r.window * r.fragment }
-
-// membership is what a member knows of its group.
-type membership struct {
-	byID    map[ID]*peer
-	rosters []*roster // ascending
-}
-
-// get returns a version's roster, nil if it is not known.
-func (g *membership) get(v Version) *roster {
-	for i := len(g.rosters) - 1; i >= 0; i-- {
-		if g.rosters[i].version == v {
-			return g.rosters[i]
-		}
+	var s Managing
+	m.runner.Inspect(func() { s = m.g.Status() })
+	if !s.Active && s.Manager.IsValid() && !s.Alone {
+		return &ErrNotManager{group, s.Manager}
 	}
+	m.runner.Do(engine.Input{Kind: engine.Expel, From: id})
 	return nil
-}
-
-// latest is the newest version that is known.
-func (g *membership) latest() *roster {
-	if len(g.rosters) == 0 {
-		return nil
-	}
-	return g.rosters[len(g.rosters)-1]
-}
-
-// add takes a list over.
-func (g *membership) add(o *Order, self ID) *roster {
-	r := &roster{
-		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&OrderTree != 0,
-		voters: o.Voters, of: o.Of, silent: slices.Clone(o.Departed[len(o.Departed)-int(o.Silent):]),
-		byNID: make(map[nid.NID]int32, len(o.Members)), byNumber: make(map[uint32]int32, len(o.Members)),
-	}
-	for i, m := range o.Members {
-		if g.peer(m.ID).dead {
-			r.failed++
-		}
-		r.peers, r.numbers = append(r.peers, g.peer(m.ID)), append(r.numbers, m.Number)
-		r.byNID[m.NID], r.byNumber[m.Number] = int32(i), int32(i)
-		if m.ID == self {
-			r.self = i
-		}
-	}
-	g.rosters = append(g.rosters, r)
-	return r
-}
-
-func (g *membership) peer(id ID) *peer {
-	p := g.byID[id]
-	if p == nil {
-		p = &peer{id: id}
-		g.byID[id] = p
-	}
-	return p
-}
-
-// forget drops versions below v, and the peers that are in none any more. The
-// latest one stays.
-func (g *membership) forget(v Version) {
-	kept := g.rosters[:0]
-	for i, r := range g.rosters {
-		if i == len(g.rosters)-1 || r.version.Compare(v) >= 0 {
-			kept = append(kept, r)
-		}
-	}
-	if len(kept) == len(g.rosters) {
-		return
-	}
-	clear(g.rosters[len(kept):])
-	g.rosters = kept
-	for id, p := range g.byID { // any order: each by itself
-		if p.stream == nil && !slices.ContainsFunc(kept, func(r *roster) bool { return r.has(p) }) {
-			delete(g.byID, id)
-		}
-	}
 }

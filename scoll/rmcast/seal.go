@@ -1,7 +1,6 @@
 package rmcast
 
 import (
-	"bytes"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // With keys, nodes sign all that they send: a flag in the header says so, and a code
@@ -18,29 +18,6 @@ import (
 
 // keyLabel is what keys are derived for.
 const keyLabel = "rmcast"
-
-// signedFlag is where the header of a message at a portal says that it is signed.
-func signedFlag(portal int) (at int, bit byte) {
-	switch portal {
-	case DataPortal:
-		return 12, byte(FlagSigned)
-	case ControlPortal:
-		return 12, controlSigned
-	}
-	return 7, byte(OrderSigned)
-}
-
-// Unsigned returns a message at a portal without the flag and the code that it has if
-// it is signed, and whether it is. The message is b, or a copy of it if it is signed.
-func Unsigned(portal int, b []byte) (message []byte, signed bool) {
-	at, bit := signedFlag(portal)
-	if len(b) < at+1+keyring.CodeSize || b[at]&bit == 0 {
-		return b, false
-	}
-	message = bytes.Clone(b[:len(b)-keyring.CodeSize])
-	message[at] &^= bit
-	return message, true
-}
 
 // seal signs, or verifies, one message at a time.
 type seal struct {
@@ -62,7 +39,7 @@ func (s *seal) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	if !s.on {
 		return b
 	}
-	at, bit := signedFlag(portal)
+	at, bit := engine.SignedFlag(portal)
 	b[at] |= bit
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +49,7 @@ func (s *seal) sign(portal int, b []byte, bind keyring.Binding) []byte {
 // verify returns a message without its code. It reports false for one that is not
 // signed although there are keys, is signed although there are none, or is wrong.
 func (s *seal) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
-	at, bit := signedFlag(portal)
+	at, bit := engine.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
 	if !s.on || !signed {
 		return b, !s.on && !signed

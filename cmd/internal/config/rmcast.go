@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // Rmcast is the section rmcast of the file: reliable multicast. The comment of each
@@ -59,7 +59,7 @@ func (r *Rmcast) settings(file string) map[string]setting {
 		"enable":      flag(&r.Enable),
 		"nid":         oneNID(&r.NID),
 		"buffers":     number(&r.Buffers, 1, 4096),
-		"max_members": number(&r.Members, 1, rmcast.MaxMembers),
+		"max_members": number(&r.Members, 1, engine.MaxMembers),
 		"backlog":     number(&r.Backlog, 1<<20, maxBuffer),
 		"key_file":    keyFile(&r.KeyFile, &r.Keys, file),
 		"groups":      {func(value ast.Node) error { return r.takeGroups(file, value) }},
@@ -74,11 +74,11 @@ func (g *McastGroup) settings() map[string]setting {
 		"join":      flag(&g.Join),
 		"fifo":      flag(&g.FIFO),
 		"multicast": flag(&g.Multicast),
-		"window":    number(&g.Window, 1, rmcast.MaxWindow),
-		"fragment":  number(&g.Fragment, 256, rmcast.MaxFragment),
+		"window":    number(&g.Window, 1, engine.MaxWindow),
+		"fragment":  number(&g.Fragment, 256, engine.MaxFragment),
 
 		"member_timeout": duration(&g.MemberTimeout, time.Second, 0, 24*60*60),
-		"least_fragment": number(&g.LeastFragment, 0, rmcast.MaxFragment),
+		"least_fragment": number(&g.LeastFragment, 0, engine.MaxFragment),
 		"least_capacity": number(&g.LeastCapacity, 0, maxBuffer),
 	}
 }

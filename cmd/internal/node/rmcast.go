@@ -70,7 +70,7 @@ func (n *Node) startRmcast() error {
 		return err
 	}
 	m := &multicaster{node: n, cfg: cfg, self: self}
-	m.agent, err = rmcast.Start(n.table, rmcast.AgentConfig{
+	m.agent, err = rmcast.New(n.table, rmcast.Config{
 		Self: self, View: n.gossip.view, Log: n.cfg.Log, Incarnation: n.lnet.Incarnation(),
 		Buffers: cfg.Buffers, Fragment: cfg.Fragment(), Members: cfg.Members, Keys: cfg.Keys,
 	})
@@ -159,10 +159,8 @@ func (g *mcastGroup) join() error {
 		return mcastFailure(syscall.EALREADY, "group %s is joined already", g.cfg.Name)
 	}
 	group, err := g.m.agent.Join(rmcast.GroupConfig{
-		Config: rmcast.Config{
-			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), FIFO: g.cfg.FIFO,
-			Seed: g.m.node.lnet.Incarnation(), Faults: faults,
-		},
+		Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), FIFO: g.cfg.FIFO,
+		Seed: g.m.node.lnet.Incarnation(), Faults: faults,
 		Handle: g.heard, OnChange: g.changed, NoMulticast: !g.cfg.Multicast,
 	})
 	if err != nil {
@@ -252,7 +250,7 @@ func (m *multicaster) close() {
 		all.Go(func() { _ = g.leave(ctx) }) // not joined, or nobody answers: it ends all the same
 	}
 	all.Wait()
-	m.agent.Stop()
+	_ = m.agent.Close(ctx) // handlers that are late are called no more
 }
 
 // mcastGroup returns a group by its name. ESRCH: this node does not take part in

@@ -6,7 +6,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 var (
@@ -154,7 +154,7 @@ func (n *Net) delivered(want sim.NodeSet) error {
 }
 
 // each calls f for the status of each node that is up.
-func (n *Net) each(f func(id sim.NodeID, s *rmcast.Status) error) error {
+func (n *Net) each(f func(id sim.NodeID, s *engine.Status) error) error {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		if s, ok := n.Status(id); ok {
 			if err := f(id, &s); err != nil {
@@ -166,7 +166,7 @@ func (n *Net) each(f func(id sim.NodeID, s *rmcast.Status) error) error {
 }
 
 func (n *Net) members(want sim.NodeSet) error {
-	return n.each(func(id sim.NodeID, s *rmcast.Status) error {
+	return n.each(func(id sim.NodeID, s *engine.Status) error {
 		if !want.Has(id) {
 			return nil
 		}
@@ -210,7 +210,7 @@ func (n *Net) managed(want sim.NodeSet) error {
 
 // Bounded says whether no node keeps more than it may.
 func (n *Net) Bounded() error {
-	return n.each(func(_ sim.NodeID, s *rmcast.Status) error {
+	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if len(s.Streams) > n.cfg.Nodes*max(s.Versions, 1) {
 			return fmt.Errorf("keeps %d origins, and knows %d lists", len(s.Streams), s.Versions)
 		}
@@ -225,7 +225,7 @@ func (n *Net) Bounded() error {
 
 // Idle says whether nothing is kept by any member.
 func (n *Net) Idle() error {
-	return n.each(func(_ sim.NodeID, s *rmcast.Status) error {
+	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if s.Versions > 1 {
 			return fmt.Errorf("keeps %d lists", s.Versions)
 		}

@@ -6,28 +6,29 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // apply does what a machine wants done.
-func (p *program) apply(e *rmcast.Effect) {
+func (p *program) apply(e *engine.Effect) {
 	n := p.net
 	head := n.out.Buf[e.Head.Begin:e.Head.End]
 	switch e.Kind {
-	case rmcast.DoMulticast:
+	case engine.DoMulticast:
 		p.multicast(newMessage(Cast, head, e.Data))
-	case rmcast.DoRepair:
+	case engine.DoRepair:
 		p.put(nodeOf(e.To), newMessage(Repair, head, e.Data))
-	case rmcast.DoControl:
+	case engine.DoControl:
 		p.put(nodeOf(e.To), newMessage(Control, head, nil))
-	case rmcast.DoReport:
+	case engine.DoReport:
 		if to := nodeOf(e.To); to == p.id {
 			p.take(to, newMessage(Order, head, nil))
 		} else {
 			p.put(to, newMessage(Order, head, nil))
 		}
-	case rmcast.Deliver:
+	case engine.Deliver:
 		n.ledger.delivered(p.id, e.Origin, e.Seq, e.Data)
-	case rmcast.Gone:
+	case engine.Gone:
 		p.gone(e.Why)
 	default:
 		p.settle(e)
@@ -65,43 +66,43 @@ func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
 	n.nodes[p.id].life++
-	if errors.Is(why, rmcast.ErrLeft) {
+	if errors.Is(why, engine.ErrLeft) {
 		n.left(p.id, p.now, why)
 	}
-	if n.nodes[p.id].wants && why != rmcast.ErrLeft {
-		p.input(rmcast.Input{Kind: rmcast.Join})
+	if n.nodes[p.id].wants && why != engine.ErrLeft {
+		p.input(engine.Input{Kind: engine.Join})
 	}
 }
 
 // settle notes what becomes of a message of this node.
-func (p *program) settle(e *rmcast.Effect) {
+func (p *program) settle(e *engine.Effect) {
 	n := p.net
 	switch e.Kind {
-	case rmcast.Full:
+	case engine.Full:
 		p.offered = false
-	case rmcast.Accepted:
+	case engine.Accepted:
 		n.ledger.accepted(e.Token.(*Message), e.Seq)
 		p.next()
-	case rmcast.Room:
+	case engine.Room:
 		p.offer()
-	case rmcast.Released:
+	case engine.Released:
 		n.ledger.released(e.Token.(*Message), rmcast.Result{
 			Seq: e.Seq, Version: e.Version, Failed: slices.Clone(n.out.IDs[e.Failed.Begin:e.Failed.End]),
 		}, e.Why)
-	case rmcast.Lost:
+	case engine.Lost:
 		m := e.Token.(*Message)
 		n.ledger.ended(m, e.Why)
 		if len(p.outbox) > 0 && p.outbox[0] == m {
 			p.next()
 		}
-	case rmcast.Changed:
+	case engine.Changed:
 		if p.g == nil {
 			return
 		}
 		if g := p.g.Status(); g.Active {
 			n.ledger.list(g.Version, g.Members)
 		}
-	case rmcast.Suspect:
+	case engine.Suspect:
 		n.ledger.suspects++
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // TestBytesPerNode: nodes of a group in which four have sent take no more than
@@ -25,7 +25,7 @@ func TestBytesPerNode(t *testing.T) {
 	} {
 		before := heap()
 		n, err := New(Config{
-			Nodes: tt.nodes, Stacks: tt.level == scenario.Stacks, Manager: rmcast.ManagerConfig{Window: tt.window, Fragment: tt.fragment},
+			Nodes: tt.nodes, Stacks: tt.level == scenario.Stacks, Manager: engine.ManagerConfig{Window: tt.window, Fragment: tt.fragment},
 			Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
 		})
 		if err == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // leaves notes that a node leaves the group: it does not join after a restart, and
@@ -24,8 +24,8 @@ func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {
-	case why == nil, why == rmcast.ErrLeft, n.err != nil:
-	case errors.Is(why, rmcast.ErrUnfinished) && waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second):
+	case why == nil, why == engine.ErrLeft, n.err != nil:
+	case errors.Is(why, engine.ErrUnfinished) && waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second):
 	default:
 		n.err = fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why)
 	}

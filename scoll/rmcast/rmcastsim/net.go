@@ -11,10 +11,11 @@ import (
 	"ulnet/lnet/machine/record"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // Group is the number of the group.
-const Group rmcast.GroupID = 1
+const Group engine.GroupID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
@@ -28,9 +29,12 @@ type Config struct {
 	StartAt    func(sim.NodeID) time.Duration
 
 	// Rmcast is for all nodes. Self, Life, Group, Managers and MTU are set here.
-	Rmcast rmcast.Config
+	Rmcast rmcast.GroupConfig
+	// Capacity is what machines are told of memory for datagrams that wait, in bytes. 0:
+	// enough for a window.
+	Capacity int
 	// Manager is for all managers, likewise.
-	Manager rmcast.ManagerConfig
+	Manager engine.ManagerConfig
 	// Managers is how many of the first nodes are managers. Default 1.
 	Managers int
 	// Members says who joins at its start, and again after a restart, unless it has
@@ -69,7 +73,7 @@ type Net struct {
 	ledger   ledger
 	recorder *sim.Recorder[*message]
 
-	out   rmcast.Output // of the latest step
+	out   engine.Output // of the latest step
 	queue []input
 	err   error // of a boot
 }
@@ -220,8 +224,8 @@ func (n *Net) excuse(set sim.NodeSet) {
 }
 
 // id is who a node is, or would be, as a member.
-func (n *Net) id(node sim.NodeID) rmcast.ID {
-	return rmcast.ID{NID: simlnd.NID(node), Life: n.nodes[node].life}
+func (n *Net) id(node sim.NodeID) engine.ID {
+	return engine.ID{NID: simlnd.NID(node), Life: n.nodes[node].life}
 }
 
 // nodeOf is the node with a NID, which is one of ours.

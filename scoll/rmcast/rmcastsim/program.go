@@ -9,15 +9,15 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // program is bare machines on a node: a member, and perhaps a manager.
 type program struct {
 	net    *Net
 	id     sim.NodeID
-	m      *rmcast.Machine
-	g      *rmcast.Manager // of the first nodes
+	m      *engine.Machine
+	g      *engine.Manager // of the first nodes
 	rng    *rand.Rand
 	now    time.Duration // of its clock
 	wake   time.Duration
@@ -30,7 +30,7 @@ type program struct {
 
 // input is one for a node's member or its manager.
 type input struct {
-	rmcast.Input
+	engine.Input
 	manager bool
 }
 
@@ -40,9 +40,9 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 		return nil // a damaged recording
 	}
 	cfg := n.memberConfig(life)
-	p := &program{net: n, id: life.Node, m: rmcast.New(cfg), rng: rand.New(rand.NewPCG(life.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
+	p := &program{net: n, id: life.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(life.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
 	if int(life.Node) < n.cfg.Managers {
-		p.g = rmcast.NewManager(n.managerConfig(life))
+		p.g = engine.NewManager(n.managerConfig(life))
 	}
 	n.programs[life.Node] = p
 	n.nodes[life.Node].life, n.nodes[life.Node].began, n.nodes[life.Node].healed = cfg.Life, cfg.Life, 0
@@ -55,16 +55,17 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 // incarnation leaves room for the lives of a member that joins again.
 func incarnation(life sim.Life) uint64 { return (life.Number + 1) << 20 }
 
-func (n *Net) memberConfig(life sim.Life) rmcast.Config {
-	cfg := n.cfg.Rmcast
+func (n *Net) memberConfig(life sim.Life) engine.Config {
+	cfg := n.cfg.Rmcast.Engine()
 	cfg.Self, cfg.Life, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(life.Node), incarnation(life), Group, n.managers, life.Seed
+	cfg.Capacity = n.cfg.Capacity
 	if !n.cfg.NoMulticast {
-		cfg.MTU = rmcast.HeaderSize + n.cfg.Manager.Fragment
+		cfg.MTU = engine.HeaderSize + n.cfg.Manager.Fragment
 	}
 	return cfg
 }
 
-func (n *Net) managerConfig(life sim.Life) rmcast.ManagerConfig {
+func (n *Net) managerConfig(life sim.Life) engine.ManagerConfig {
 	cfg := n.cfg.Manager
 	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(life.Node), incarnation(life), Group, n.managers
 	return cfg
@@ -78,7 +79,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 	switch in.Kind {
 	case sim.Start:
 		if n.nodes[p.id].wants {
-			p.input(rmcast.Input{Kind: rmcast.Join})
+			p.input(engine.Input{Kind: engine.Join})
 		}
 	case sim.Message:
 		p.take(in.From, in.Msg)
@@ -109,16 +110,16 @@ func (p *program) step(now time.Duration, in input) {
 	}
 }
 
-func (p *program) input(in rmcast.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
+func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
 
 // take turns a message into an input.
 func (p *program) take(from sim.NodeID, m *message) {
-	in := rmcast.Input{Kind: rmcast.Arrival, From: simlnd.NID(from), Data: m.data, Multicast: m.kind == Cast}
+	in := engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.data, Multicast: m.kind == Cast}
 	switch m.kind {
 	case Control:
-		in.Kind = rmcast.Control
+		in.Kind = engine.Control
 	case Order:
-		in.Kind = rmcast.Instructed
+		in.Kind = engine.Instructed
 		p.net.queue = append(p.net.queue, input{in, true})
 	}
 	p.input(in)
@@ -133,15 +134,15 @@ func (p *program) command(text string) {
 		p.offer()
 	case "join":
 		p.net.nodes[p.id].wants = true
-		p.input(rmcast.Input{Kind: rmcast.Join})
+		p.input(engine.Input{Kind: engine.Join})
 	case "leave":
 		p.net.leaves(p.id, p.now)
-		p.input(rmcast.Input{Kind: rmcast.Leave})
+		p.input(engine.Input{Kind: engine.Leave})
 	case "faults":
-		p.input(rmcast.Input{Kind: rmcast.SetFaults, Faults: c.faults()})
+		p.input(engine.Input{Kind: engine.SetFaults, Faults: c.faults()})
 	case "dead", "alive":
 		node, _ := strconv.Atoi(c.word(0))
-		p.net.queue = append(p.net.queue, input{rmcast.Input{Kind: rmcast.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive"}, true})
+		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive"}, true})
 	}
 }
 
@@ -150,7 +151,7 @@ func (p *program) offer() {
 	if len(p.outbox) > 0 && !p.offered {
 		m := p.outbox[0]
 		p.offered = true
-		p.input(rmcast.Input{Kind: rmcast.Send, Data: m.payload(), Token: m})
+		p.input(engine.Input{Kind: engine.Send, Data: m.payload(), Token: m})
 	}
 }
 
@@ -184,8 +185,8 @@ func (c command) number(i, otherwise int) int {
 }
 
 // faults reads "faults ACKS DATAGRAMS".
-func (c command) faults() rmcast.Faults {
-	return rmcast.Faults{Acks: probability(c.word(0)), Datagrams: probability(c.word(1))}
+func (c command) faults() engine.Faults {
+	return engine.Faults{Acks: probability(c.word(0)), Datagrams: probability(c.word(1))}
 }
 
 // probability reads 1% or 0.01, which the scenario has checked.

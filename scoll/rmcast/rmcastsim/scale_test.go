@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
@@ -23,7 +24,7 @@ const (
 func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}} }
 
 // small keeps the windows of large groups small.
-var small = rmcast.ManagerConfig{Window: 2, Fragment: 64}
+var small = engine.ManagerConfig{Window: 2, Fragment: 64}
 
 // formed makes a group of n nodes.
 func formed(t *testing.T, cfg rmcastsim.Config) *rmcastsim.Net {
@@ -54,20 +55,20 @@ type counts struct {
 func (c *counts) tap(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	switch kind {
 	case rmcastsim.Cast:
-		if d, _, err := rmcast.ParseDatagram(b); err == nil && d.Count > 0 {
+		if d, _, err := engine.ParseDatagram(b); err == nil && d.Count > 0 {
 			c.casts[fmt.Sprint(d.Origin, d.Seq)]++
 		}
 	case rmcastsim.Repair:
 		c.repairs++
 	case rmcastsim.Control:
-		_, _, entries, _ := rmcast.ParseControl(b)
+		_, _, entries, _ := engine.ParseControl(b)
 		for len(entries) > 0 {
-			e, rest, err := rmcast.ParseEntry(entries)
+			e, rest, err := engine.ParseEntry(entries)
 			if err != nil {
 				return
 			}
 			entries = rest
-			if e.Kind != rmcast.Ack {
+			if e.Kind != engine.Ack {
 				continue
 			}
 			c.acks++
@@ -98,7 +99,7 @@ func TestSingleSend(t *testing.T) {
 		c := &counts{}
 		n := formed(t, rmcastsim.Config{
 			Nodes: nodes, Bare: true, Manager: small, CPU: sim.CPU{PerStep: work}, Tap: c.tap,
-			Rmcast: rmcast.Config{Guard: time.Second, ReportInterval: time.Hour},
+			Rmcast: rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour},
 		})
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3), sim.NodeID(nodes - 1)} {
 			*c = counts{casts: map[string]int{}, origin: origin}

@@ -7,6 +7,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // Protocol is reliable multicast for scenarios.
@@ -19,7 +20,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "multicast", Default: "on", Kind: scenario.Switch, Doc: "off: the payload goes down the tree"},
 		{Name: "loss", Default: "0%", Kind: scenario.Probability, Doc: "share of multicast datagrams that each receiver loses, besides what links lose"},
 		{Name: "discovery", Default: "500ms", Kind: scenario.Duration, Doc: "managers hear of a death or return within this time, half of it at the soonest; 0s: never"},
-		{Name: "window", Default: "64", Kind: scenario.Count, Least: 1, Most: rmcast.MaxWindow, Doc: "datagrams of an origin in flight"},
+		{Name: "window", Default: "64", Kind: scenario.Count, Least: 1, Most: engine.MaxWindow, Doc: "datagrams of an origin in flight"},
 		{Name: "fragment", Default: "2048", Kind: scenario.Count, Least: 1, Most: maxFragment, Doc: "bytes of payload in a datagram"},
 		{Name: "capacity", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bytes of datagrams that can wait at a receiver, as it says; at the level of machines; 0: enough"},
 		{Name: "fifo", Default: "off", Kind: scenario.Switch, Doc: "the messages of an origin are delivered in order"},
@@ -47,7 +48,7 @@ var Protocol = &scenario.Protocol{
 }
 
 // maxFragment is what fits into a datagram of simulated drivers.
-const maxFragment = 8<<10 - rmcast.HeaderSize
+const maxFragment = 8<<10 - engine.HeaderSize
 
 // bytesPerNode: mostly the windows of some origins, half of one of them with payload in
 // flight, and of a stack its buffers.
@@ -83,10 +84,11 @@ func configOf(s *scenario.Setup) (Config, error) {
 	return Config{
 		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
 		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
-		Rmcast: rmcast.Config{
-			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"), Capacity: o.Int("capacity"),
+		Rmcast: rmcast.GroupConfig{
+			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"),
 		},
-		Manager:  rmcast.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: memberTimeout(o)},
+		Capacity: o.Int("capacity"),
+		Manager:  engine.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: memberTimeout(o)},
 		Managers: o.Int("managers"), Members: members.Has, NoMulticast: !o.On("multicast"), Loss: o.Float("loss"),
 		Discovery: o.Duration("discovery"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
 	}, nil

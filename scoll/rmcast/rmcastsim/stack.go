@@ -9,6 +9,7 @@ import (
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // stack is an agent above portals and LNet on a simulated host.
@@ -19,7 +20,7 @@ type stack struct {
 	agent  *rmcast.Agent
 	group  *rmcast.Group // nil before the first join
 	begins bool          // group is about to be another one
-	faults rmcast.Faults
+	faults engine.Faults
 	watch  func(id nid.NID, alive bool, lifetime uint64)
 	outbox []*Message // that the agent has not taken
 }
@@ -43,7 +44,7 @@ func (n *Net) newFabric() (err error) {
 
 // bootStack begins a life of a stack.
 func (n *Net) bootStack(h *simlnd.Host) (err error) {
-	k := &stack{net: n, host: h, faults: rmcast.Faults{Datagrams: n.cfg.Loss}}
+	k := &stack{net: n, host: h, faults: engine.Faults{Datagrams: n.cfg.Loss}}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	n.stacks[id] = k
 	n.nodes[id].life, n.nodes[id].began, n.nodes[id].healed = h.Incarnation(), h.Incarnation(), 0
 	n.oracle.started(h.Life())
-	if k.agent, err = rmcast.Start(k.lnet.Table, rmcast.AgentConfig{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
+	if k.agent, err = rmcast.New(k.lnet.Table, rmcast.Config{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
 		return err
 	}
 	if int(id) < n.cfg.Managers {
@@ -87,11 +88,9 @@ func (k *stack) join() error {
 	cfg := n.cfg.Rmcast
 	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = Group, n.managers, k.host.Life().Seed, k.faults
 	k.begins = true
-	g, err := k.agent.Join(rmcast.GroupConfig{
-		Config: cfg, NoMulticast: n.cfg.NoMulticast,
-		Handle:   func(m *rmcast.Message) { n.ledger.delivered(k.host.ID(), m.Origin, m.Seq, m.Data) },
-		OnChange: k.changed,
-	})
+	cfg.NoMulticast, cfg.OnChange = n.cfg.NoMulticast, k.changed
+	cfg.Handle = func(m *rmcast.Message) { n.ledger.delivered(k.host.ID(), m.Origin, m.Seq, m.Data) }
+	g, err := k.agent.Join(cfg)
 	k.begins = false
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func (k *stack) join() error {
 }
 
 // changed hears that there is another list, or why this node is no member any more.
-func (k *stack) changed(_ rmcast.Version, err error) {
+func (k *stack) changed(_ engine.Version, err error) {
 	if k.begins {
 		return
 	}
@@ -110,7 +109,7 @@ func (k *stack) changed(_ rmcast.Version, err error) {
 		k.net.ledger.healed(k.host.ID(), k.group.Stats().Healed)
 	}
 	k.note()
-	if errors.Is(err, rmcast.ErrLeft) {
+	if errors.Is(err, engine.ErrLeft) {
 		k.host.Clock().AfterFunc(1, k.left)
 	}
 }
@@ -165,7 +164,7 @@ func (k *stack) offer() {
 	for len(k.outbox) > 0 {
 		m, full := k.outbox[0], false
 		if k.group == nil {
-			n.ledger.ended(m, rmcast.ErrNotMember)
+			n.ledger.ended(m, engine.ErrNotMember)
 		} else {
 			n.ledger.accepted(m, 0) // until it is over: its deliveries are checked before
 			k.group.Post(m.payload(), func(r rmcast.Result, err error) {
@@ -186,7 +185,7 @@ func (k *stack) over(m *Message, r rmcast.Result, err error) {
 	switch {
 	case errors.Is(err, rmcast.ErrFull):
 		m.Outcome = Waiting
-	case err == nil, errors.Is(err, rmcast.ErrSplit):
+	case err == nil, errors.Is(err, engine.ErrSplit):
 		k.net.ledger.released(m, r, err)
 	default:
 		k.net.ledger.ended(m, err)

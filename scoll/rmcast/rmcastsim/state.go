@@ -2,11 +2,11 @@ package rmcastsim
 
 import (
 	"ulnet/lnd/sim"
-	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // Status describes a node's part in the group; ok is false if it is down.
-func (n *Net) Status(id sim.NodeID) (s rmcast.Status, ok bool) {
+func (n *Net) Status(id sim.NodeID) (s engine.Status, ok bool) {
 	switch {
 	case !n.Up(id):
 		return s, false
@@ -19,7 +19,7 @@ func (n *Net) Status(id sim.NodeID) (s rmcast.Status, ok bool) {
 }
 
 // Managing describes the manager on a node; ok is false if it is down, or is none.
-func (n *Net) Managing(id sim.NodeID) (g rmcast.Managing, ok bool) {
+func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
 	switch {
 	case !n.Up(id):
 		return g, false
@@ -32,7 +32,7 @@ func (n *Net) Managing(id sim.NodeID) (g rmcast.Managing, ok bool) {
 }
 
 // stats are the counters of a node in its latest life.
-func (n *Net) stats(id sim.NodeID) (s rmcast.Stats) {
+func (n *Net) stats(id sim.NodeID) (s engine.Stats) {
 	switch {
 	case n.cfg.Stacks && n.stacks[id] != nil && n.stacks[id].group != nil:
 		return n.stacks[id].group.Stats()
@@ -43,7 +43,7 @@ func (n *Net) stats(id sim.NodeID) (s rmcast.Stats) {
 }
 
 // Counters are some counters of all nodes' latest lives.
-func (n *Net) Counters() (sum rmcast.Stats) {
+func (n *Net) Counters() (sum engine.Stats) {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		s := n.stats(id)
 		sum.Sent += s.Sent

@@ -9,13 +9,14 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 )
 
 // told is a network of four nodes that has sent a message, which has not arrived yet.
 func told(t *testing.T) (*Net, *Message) {
 	t.Helper()
 	n, err := New(Config{
-		Nodes: 4, Rmcast: rmcast.Config{FIFO: true},
+		Nodes: 4, Rmcast: rmcast.GroupConfig{FIFO: true},
 		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
 	})
 	if err == nil {
@@ -42,14 +43,14 @@ func TestProblems(t *testing.T) {
 			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version}, nil)
 		}},
 		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: engine.Version{Epoch: 1, Counter: 9}}, nil)
 		}},
 		{"a live member named as failed", "which lives", func(n *Net, m *Message) {
 			n.ledger.failed(m, n.id(2))
 		}},
 		{"a success without a live member", "lives and has not delivered it", func(n *Net, m *Message) {
 			n.nodes[2].excused = true
-			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version, Failed: []rmcast.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version, Failed: []engine.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
 		}},
 		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
 			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())
@@ -66,11 +67,11 @@ func TestProblems(t *testing.T) {
 			n.ledger.delivered(3, n.id(2), m.Result.Seq, m.payload())
 		}},
 		{"out of order", "after 99", func(n *Net, m *Message) {
-			n.ledger.order[[2]rmcast.ID{n.id(2), m.ID}] = 99
+			n.ledger.order[[2]engine.ID{n.id(2), m.ID}] = 99
 		}},
 		{"two ends", "ends again", func(n *Net, m *Message) {
-			n.ledger.ended(m, rmcast.ErrLeft)
-			n.ledger.ended(m, rmcast.ErrLeft)
+			n.ledger.ended(m, engine.ErrLeft)
+			n.ledger.ended(m, engine.ErrLeft)
 		}},
 	}
 	for _, tt := range tests {
@@ -93,7 +94,7 @@ func TestLeftTooEarly(t *testing.T) {
 	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
 		t.Run(name, func(t *testing.T) {
 			for later, wrong := range map[time.Duration]bool{0: false, time.Microsecond: true} {
-				n, err := New(Config{Nodes: 3, Stacks: stacks, Rmcast: rmcast.Config{LeaveAfter: 2 * time.Second}})
+				n, err := New(Config{Nodes: 3, Stacks: stacks, Rmcast: rmcast.GroupConfig{LeaveAfter: 2 * time.Second}})
 				if err == nil {
 					err = n.Form()
 				}
@@ -109,7 +110,7 @@ func TestLeftTooEarly(t *testing.T) {
 					t.Fatal(err)
 				}
 				n.nodes[1].leaveAt += later
-				if err := n.Run(n.Now() + 2*time.Second); wrong != errors.Is(err, rmcast.ErrUnfinished) || !wrong && err != nil {
+				if err := n.Run(n.Now() + 2*time.Second); wrong != errors.Is(err, engine.ErrUnfinished) || !wrong && err != nil {
 					t.Errorf("told to leave %v later: %v", later, err)
 				}
 				if s, ok := n.Status(1); ok && s.State != "out" {
@@ -119,7 +120,7 @@ func TestLeftTooEarly(t *testing.T) {
 		})
 	}
 	n, _ := told(t)
-	if n.left(1, time.Hour, rmcast.ErrNoManager); !errors.Is(n.err, rmcast.ErrNoManager) {
+	if n.left(1, time.Hour, engine.ErrNoManager); !errors.Is(n.err, engine.ErrNoManager) {
 		t.Errorf("another error: %v", n.err)
 	}
 }
@@ -134,7 +135,7 @@ func TestDeadIsNoProblem(t *testing.T) {
 	if err := n.Problems(); err != nil {
 		t.Error(err)
 	}
-	if err := n.Over(); err == nil || errors.Is(err, rmcast.ErrLeft) {
+	if err := n.Over(); err == nil || errors.Is(err, engine.ErrLeft) {
 		t.Errorf("over: %v", err)
 	}
 }

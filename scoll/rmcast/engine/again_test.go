@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// TestRejoins: RM-A8: a node that was expelled is another member when it joins again: with a
+// later life, so that nobody takes what it says for what the one before said.
+func TestRejoins(t *testing.T) {
+	w := parted(t, 4, 1)
+	for range 3 {
+		before := w.hosts[3].m.self
+		w.net.Command(0, "expel 3")
+		w.run(2 * time.Second)
+		h := w.hosts[3]
+		if h.m.self.NID != before.NID || h.m.self.Life <= before.Life {
+			t.Fatalf("%v after %v", h.m.self, before)
+		}
+		if h.m.state != member || slices.ContainsFunc(w.hosts[0].g.members, func(m *managed) bool { return m.ID == before }) {
+			t.Errorf("%v is %v", h.m.self, h.m.state)
+		}
+		w.honest("the expulsion", 5*time.Second)
+	}
+}
+
+// TestGivesUp: RM-A9: a member whose manager is gone, while one of an earlier epoch speaks
+// that has never heard of it, gives its membership up and joins that one.
+func TestGivesUp(t *testing.T) {
+	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
+	w.run(0)
+	w.net.Partition(sim.Nodes(1, 5))
+	for id := range w.hosts {
+		w.net.Command(sim.NodeID(id), "join")
+	}
+	w.run(8 * time.Second)
+	w.net.Crash(1)
+	before, s := w.hosts[5].m.self, w.send(5, "x")
+	w.net.Heal()
+	w.run(15 * time.Second)
+	h := w.hosts[5]
+	if h.m.stats.Healed != 1 || h.m.self == before || h.m.state != member || !errors.Is(s.lost, ErrExpelled) {
+		t.Errorf("%v, %v, %+v, lost %v", h.m.self, h.m.state, h.m.stats, s.lost)
+	}
+	w.net.Start(1, false)
+	w.net.Command(1, "join")
+	w.honest("the restart", 10*time.Second)
+}
+
+// TestMovedChild: RM-A8: a member whose parent in the tree has failed acknowledges again, to
+// its new parent, and not only when that asks: the one before may have kept it to itself.
+func TestMovedChild(t *testing.T) {
+	w, _ := tallied(t, 8, nil, nil)
+	w.loss = func(from, to sim.NodeID, p *packet) bool {
+		return has(p, Poll) || p.kind == Control && from == 4 && to == 0 || p.kind == Arrival && !p.cast
+	}
+	s := w.send(0, "x")
+	w.run(50 * time.Millisecond)
+	if s.done {
+		t.Fatal("released without node 4")
+	}
+	w.net.Crash(4)
+	w.net.Command(0, "dead 4")
+	if w.await(s); len(s.failed) != 1 || s.failed[0].NID != hostNID(4) {
+		t.Errorf("failed %v", s.failed)
+	}
+	w.want("x", 1, 2, 3, 5, 6, 7)
+}
+
+// TestQuestionOfLeftVersion: RM-17: an origin that has gone on to another version answers
+// questions about the one before: all of that is released.
+func TestQuestionOfLeftVersion(t *testing.T) {
+	w, _ := tallied(t, 4, nil, nil)
+	w.await(w.send(1, "x"))
+	w.loss = func(from, to sim.NodeID, p *packet) bool { return p.kind == Control && from == 3 && to == 2 }
+	w.send(2, "holds the version") // node 3 does not acknowledge it
+	r := w.hosts[1].m.sender.stream.roster
+	w.net.Command(0, "leave")
+	w.run(time.Second)
+	s := w.hosts[1].m.sender.stream
+	if s.roster == r || w.hosts[1].m.roster(r.version) == nil {
+		t.Fatalf("it sends under %v, and knows %d versions", s.roster.version, len(w.hosts[1].m.group.rosters))
+	}
+	for _, kind := range []EntryKind{Need, Poll, Query} {
+		var answers []Entry
+		w.tap = func(from, _ sim.NodeID, p *packet) {
+			if from == 1 {
+				answers = append(answers, entries(p)...)
+			}
+		}
+		e := Entry{Kind: kind, Origin: r.number(r.self), Version: r.version, First: s.stable - 1, Count: 1, Stable: s.stable - 1}
+		deliver(w, w.hosts[1], Control, 3, AppendControl(nil, testGroup, Version{}, []Entry{e}))
+		if len(answers) != 1 || answers[0].Kind != Stable || answers[0].Version != r.version || answers[0].Stable != s.stable {
+			t.Errorf("%v: %+v", kind, answers)
+		}
+	}
+}

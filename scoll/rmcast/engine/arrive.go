@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// arrive takes a datagram: by multicast, as a repair, or down the tree.
+func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
+	d, fragment, err := ParseDatagram(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case d.Group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case cast && d.Flags&(FlagRepair|FlagTree) != 0: // these go to one member
+		m.stats.Forged++
+		return
+	case d.Flags&FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
+		m.stats.Discarded++
+		return
+	}
+	r := m.roster(d.Version)
+	if r == nil {
+		m.hold(Arrival, from, b, d.Version, cast)
+		return
+	}
+	if s := m.streamFor(r, d.Origin, from, d.Flags); s != nil {
+		m.datagram(s, r, &d, fragment, r.rankOf(from), cast)
+	}
+}
+
+// streamFor returns the stream of a datagram's origin, or nil if this node has
+// nothing to do with it.
+func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags DatagramFlags) *stream {
+	origin, sender := r.numbered(number), r.rankOf(from)
+	switch {
+	case r.self < 0:
+		m.stats.NotMember++
+	case origin < 0 || sender < 0:
+		m.stats.Stranger++
+	case flags&(FlagRepair|FlagTree) == 0 && sender != origin:
+		m.stats.Forged++
+	case r.peers[sender].dead || r.peers[origin].dead:
+		m.stats.Departed++
+		if r.peers[sender].dead {
+			m.expel(r, sender)
+		}
+	case origin == r.self:
+		m.stats.Duplicates++ // what we sent has come back
+	default:
+		return m.stream(r.peers[origin])
+	}
+	return nil
+}
+
+// stream returns the stream of an origin.
+func (m *Machine) stream(p *peer) *stream {
+	if p.stream == nil {
+		p.stream = &stream{m: m, origin: p, heardAt: m.now}
+		m.streams = append(m.streams, p.stream)
+	}
+	return p.stream
+}
+
+// enterVersion makes a stream one of version r, unless it is of a later one.
+func (s *stream) enterVersion(r *roster, first, base uint64) bool {
+	if s.roster != r {
+		if s.roster != nil && r.version.Compare(s.roster.version) < 0 {
+			s.m.stats.OldVersion++
+			return false
+		}
+		s.enter(r, first, base)
+	}
+	return true
+}
+
+func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, sender int, cast bool) {
+	if cast && s.doubts(r, d) {
+		return
+	}
+	if !s.enterVersion(r, d.First, d.Stable) {
+		return
+	}
+	s.first = max(s.first, min(d.First, s.stable))
+	s.freeTo(s.stableFrom(sender, d.Stable))
+	if sender == s.root {
+		s.heard()
+	}
+	if cast {
+		s.passed(d.Seq)
+	}
+	if d.Count == 0 {
+		s.beat(d, sender)
+		return
+	}
+	if s.lost {
+		return
+	}
+	if !s.consistent(d) && (cast || !s.yields(d)) {
+		m.stats.Inconsistent++
+		return
+	}
+	if d.Seq < s.stable || s.inWindow(d.Seq) && s.slot(d.Seq).have {
+		s.duplicate(d, sender)
+		return
+	}
+	if !s.inWindow(d.Seq) {
+		m.stats.Window++
+		return
+	}
+	s.take(d, fragment, sender, cast)
+}
+
+// heard notes that the origin lives.
+func (s *stream) heard() {
+	s.heardAt = s.m.now
+	s.queryAt = s.m.now + s.m.cfg.Silence
+	s.wantAt(s.queryAt)
+}
+
+// consistent reports whether a fragment is what its version makes it, and contradicts
+// no others of the same message.
+func (s *stream) consistent(d *Datagram) bool {
+	size := uint32(s.roster.fragment)
+	count := max(1, (uint64(d.Length)+uint64(size)-1)/uint64(size))
+	want := min(size, d.Length-min(d.Length, uint32(d.Index)*size))
+	first := d.Seq - uint64(d.Index)
+	ok := uint64(d.Count) == count && int(count) <= s.roster.window && d.Size == want
+	if ok && first < s.stable && d.Seq >= s.stable {
+		ok = false // messages are released as a whole
+	}
+	if ok && s.inWindow(first) {
+		f := s.slot(first)
+		ok = f.count == 0 || f.count == d.Count && f.length == d.Length
+	}
+	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // no other message overlaps
+		if seq := first + i; s.inWindow(seq) {
+			sl := s.slot(seq)
+			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)
+		}
+	}
+	return ok
+}
+
+// duplicate handles a datagram that is there already (RM-A16). A parent that sends
+// it again has not heard of it.
+func (s *stream) duplicate(d *Datagram, sender int) {
+	s.m.stats.Duplicates++
+	switch {
+	case d.Flags&FlagRepair != 0:
+		s.answer(sender, &Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
+	case s.inWindow(d.Seq):
+		sl := s.slot(d.Seq)
+		s.overtaken(sl)
+		if sl.again {
+			sl.again = false
+			s.needless(d.Seq-uint64(d.Index), d.Seq)
+		}
+	}
+}
+
+// take stores a datagram, delivers what is whole, and sends it on where there is no
+// multicast.
+func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
+	m := s.m
+	if !s.fits() {
+		m.stats.NoMemory++
+		return
+	}
+	first := d.Seq - uint64(d.Index)
+	sl, f := s.slot(d.Seq), s.slot(first)
+	sl.have, sl.cast, sl.index, sl.size, sl.askAt = true, cast, d.Index, d.Size, 0
+	f.count, f.length = d.Count, d.Length
+	f.here++
+	s.store(sl, fragment)
+	if d.Flags&FlagRepair != 0 {
+		m.stats.Repaired++
+		f.repaired, sl.again, sl.repairs = true, true, sl.repairs+1
+		s.repaired(sender)
+	} else {
+		s.repairs = 0
+		s.overtaken(sl)
+	}
+	s.notice(d.Seq + 1)
+	if d.Flags&FlagTree != 0 && s.roster.tree {
+		for _, k := range s.kids {
+			s.forward(k, d.Seq, d.Flags&^FlagRepair)
+		}
+	}
+	s.granted(d.Seq)
+	m.patient = d.Flags&(FlagBatch|FlagRepair) == FlagBatch
+	if f.here == f.count {
+		s.deliverWhole(first)
+	}
+}
+
+// repaired counts repairs in a row: many mean that multicast does not come at all.
+func (s *stream) repaired(sender int) {
+	if s.repairs++; s.repairs == deafAfter && !s.roster.tree {
+		s.m.emit(Effect{Kind: Deaf, Origin: s.origin.id, Member: s.roster.peers[sender].id})
+	}
+}
+
+// notice takes note that everything below end was sent: what is lacking is asked for
+// after a grace, because it may only have been overtaken (RM-A5).
+func (s *stream) notice(end uint64) {
+	end = min(end, s.stable+uint64(len(s.slots)))
+	for ; s.head < end; s.head++ {
+		if sl := s.slot(s.head); !sl.have {
+			sl.askAt, sl.noticedAt = s.m.now+s.m.grace(), s.m.now
+			if s.head >= s.castTo {
+				sl.askAt = s.m.now + s.m.longGrace()
+			}
+			s.askAt = min(s.askAt, sl.askAt)
+			s.wantAt(s.askAt)
+		}
+	}
+}
+
+// passed takes note that a datagram came by multicast, and that the system has nothing
+// more of those before it.
+func (s *stream) passed(end uint64) {
+	if end > s.castTo {
+		s.probed = false
+	}
+	from := max(s.castTo, s.stable)
+	s.castTo = max(s.castTo, min(end, s.stable+uint64(len(s.slots))))
+	at := s.m.now + s.m.grace()
+	for seq := from; seq < min(s.castTo, s.head); seq++ {
+		if sl := s.slot(seq); !sl.have && sl.asked == 0 && sl.askAt > at {
+			sl.askAt = at
+			s.askAt = min(s.askAt, at)
+			s.wantAt(s.askAt)
+		}
+	}
+}
+
+// beat takes a heartbeat. Where there is no multicast it goes down the tree.
+func (s *stream) beat(d *Datagram, sender int) {
+	s.notice(d.Seq)
+	if d.Flags&FlagTree != 0 && s.roster.tree && sender == s.parent {
+		for _, k := range s.kids {
+			s.m.sendDatagram(s, k.rank, d, nil)
+		}
+	}
+}
+
+// grace is how long a datagram may be overtaken by what speaks of it (RM-A5).
+func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }
+
+// longGrace is that as long as no later datagram has come by multicast, so that it may
+// wait in a socket that is not read, since the thread that would has no core: a quarter
+// more than was measured.
+func (m *Machine) longGrace() time.Duration {
+	return max(m.grace(), min(5*m.late.estimate(m.now)/4, maxGrace))
+}
+
+// longestGrace is after what time all of those count as lost, unless the origin's next
+// datagram says so sooner.
+func (m *Machine) longestGrace() time.Duration { return max(m.longGrace(), 10*m.cfg.Guard) }

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+// told is what a member tells a new manager.
+type told struct {
+	id      uint32 // of the node; its number is that too
+	counter uint64 // of the newest list that it knows, 0: it does not answer
+	list    []uint32
+	usable  bool
+	voters  uint32
+	of      uint16
+	silent  []uint32
+	flags   OrderFlags
+}
+
+// electionOf has a manager without memory collect what members tell. It returns the members
+// of the list that it makes, none if it makes none, and those that it expels.
+func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled []uint32) {
+	t.Helper()
+	node := func(n uint32) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), n) }
+	self := node(99)
+	g := NewManager(ManagerConfig{Self: self, Incarnation: 1000, Group: testGroup, Managers: []nid.NID{self}})
+	var out Output
+	step := func(now time.Duration, from nid.NID, o *Order) {
+		in := Input{}
+		if o != nil {
+			o.Group = testGroup
+			in = Input{Kind: Instructed, From: from, Data: o.AppendBinary(nil)}
+		}
+		g.Step(now, in, &out)
+	}
+	step(0, nid.NID{}, nil)
+	for _, n := range ended {
+		g.Step(0, Input{Kind: Health, From: node(n)}, &out)
+	}
+	for _, a := range answers {
+		if a.counter > 0 {
+			step(1, node(a.id), &Order{Kind: OrderReport, Epoch: 500, Version: Version{500, 1}, Life: 7})
+		}
+	}
+	for _, a := range answers {
+		if a.counter == 0 {
+			continue
+		}
+		o := Order{Kind: OrderKnown, Flags: a.flags, Epoch: 1000, Version: Version{500, a.counter}, Life: 7, MTU: 2048, Window: uint32(len(a.list)), Voters: a.voters, Of: a.of}
+		if a.usable {
+			o.Usable = o.Version
+		}
+		for _, n := range a.list {
+			o.Members = append(o.Members, Member{ID{node(n), 7}, n})
+		}
+		for _, n := range a.silent {
+			o.Departed = append(o.Departed, ID{node(n), 7})
+		}
+		o.Silent = uint16(len(a.silent))
+		step(2, node(a.id), &o)
+	}
+	step(3*time.Second, nid.NID{}, nil)
+	for _, e := range out.Effects {
+		if e.Kind != DoReport {
+			continue
+		}
+		o, err := ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+		if err == nil && o.Kind == OrderExpelled && slices.ContainsFunc(answers, func(a told) bool { return a.counter > 0 && node(a.id) == e.To }) {
+			expelled = append(expelled, e.To.Number())
+		}
+	}
+	for _, m := range g.latest.Members {
+		members = append(members, m.NID.Number())
+	}
+	return members, expelled
+}
+
+// ballotCase is what members tell, and the election that comes of it.
+type ballotCase struct {
+	name     string
+	ended    []uint32
+	answers  []told
+	members  []uint32
+	expelled []uint32
+}
+
+var fiveMembers, sixMembers = []uint32{1, 2, 3, 4, 5}, []uint32{1, 2, 3, 4, 5, 6}
+
+// tell has members say that they and all others have a list.
+func tell(list []uint32, who ...uint32) (answers []told) {
+	for _, n := range who {
+		answers = append(answers, told{id: n, counter: 3, list: list, usable: true})
+	}
+	return answers
+}
+
+// ballotCases are of one list, and of others that somebody tells of beside it.
+func ballotCases() []ballotCase {
+	return append(oneList(), laterLists()...)
+}
+
+func oneList() []ballotCase {
+	return []ballotCase{
+		{"all", nil, tell(fiveMembers, fiveMembers...), fiveMembers, nil},
+		{"most", nil, tell(fiveMembers, 1, 2, 4), []uint32{1, 2, 4}, nil},
+		{"few", nil, tell(fiveMembers, 1, 2), nil, nil},
+		{"half", nil, tell(sixMembers, 1, 2, 3), nil, nil},
+		{"most without those that have ended", []uint32{4, 5}, tell(fiveMembers, 1, 2), []uint32{1, 2}, nil},
+		{"one leaves", nil, append(tell(fiveMembers, 1, 2), told{id: 3, counter: 3, list: fiveMembers, flags: OrderLeaving}), nil, nil},
+		{
+			"one lies of a later list", nil,
+			append(tell(fiveMembers, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4, 70, 71, 72}, usable: true}),
+			[]uint32{1, 2, 3, 4},
+			nil,
+		},
+		{
+			"one lies of a later list of itself alone", nil,
+			append(tell(fiveMembers, 1, 2, 3, 5), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			[]uint32{1, 2, 3, 5},
+			[]uint32{4},
+		},
+		{
+			"the same, and one does not answer", nil,
+			append(tell(fiveMembers, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4}, usable: true}),
+			[]uint32{1, 2, 3},
+			[]uint32{4},
+		},
+		{
+			"a stranger lies of a list of its own", nil,
+			append(tell(fiveMembers, fiveMembers...), told{id: 9, counter: 9, list: []uint32{9}, usable: true}),
+			fiveMembers,
+			[]uint32{9},
+		},
+	}
+}
+
+func laterLists() []ballotCase {
+	return []ballotCase{
+		{
+			"a later list that the others went on with", nil,
+			append(tell(fiveMembers, 4, 5), told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}), nil, nil,
+		},
+		{
+			"most of a list, left behind by the later one", nil,
+			append(tell(fiveMembers, 4, 5), told{id: 1, counter: 4, list: []uint32{1, 2, 3}, usable: true}, told{id: 3, counter: 4, list: []uint32{1, 2, 3}, usable: true}),
+			[]uint32{1, 3},
+			[]uint32{4, 5},
+		},
+		{
+			"a list with many that join, which not all have", nil,
+			[]told{
+				{id: 3, counter: 4, list: []uint32{1, 2, 3, 11, 12, 13}, voters: 4, of: 3},
+				{id: 11, counter: 4, list: []uint32{1, 2, 3, 11, 12, 13}, voters: 4, of: 3},
+				{id: 12, counter: 4, list: []uint32{1, 2, 3, 11, 12, 13}, voters: 4, of: 3},
+				{id: 13, counter: 4, list: []uint32{1, 2, 3, 11, 12, 13}, voters: 4, of: 3},
+			},
+			nil, nil,
+		},
+		{
+			"the same, and most of those before", nil,
+			[]told{
+				{id: 2, counter: 4, list: []uint32{1, 2, 3, 11}, voters: 4, of: 3},
+				{id: 3, counter: 4, list: []uint32{1, 2, 3, 11}, voters: 4, of: 3},
+				{id: 11, counter: 4, list: []uint32{1, 2, 3, 11}, voters: 4, of: 3},
+			},
+			[]uint32{2, 3, 11},
+			nil,
+		},
+		{
+			"one was left behind, and has ended since",
+			[]uint32{3, 4},
+			[]told{{id: 1, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}, {id: 2, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}},
+			[]uint32{1, 2},
+			nil,
+		},
+		{
+			"one was left behind, and may live",
+			[]uint32{3},
+			[]told{{id: 1, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}, {id: 2, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4, 5}}},
+			nil, nil,
+		},
+	}
+}
+
+// TestBallots: RM-A9: a new manager goes on from a list of which most members answer and know
+// no later one; what one member says of another list changes nothing.
+func TestBallots(t *testing.T) {
+	for _, tt := range ballotCases() {
+		members, expelled := electionOf(t, tt.ended, tt.answers)
+		slices.Sort(members)
+		slices.Sort(expelled)
+		if !slices.Equal(members, tt.members) || !slices.Equal(slices.Compact(expelled), tt.expelled) {
+			t.Errorf("%s: members %v, want %v; expelled %v, want %v", tt.name, members, tt.members, expelled, tt.expelled)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// lying has a node change what it answers to a new manager.
+func (w *world) lying(id sim.NodeID, change func(o *Order)) {
+	w.tap = func(from, _ sim.NodeID, p *packet) {
+		o, err := ParseOrder(p.data)
+		if from != id || p.kind != Instructed || err != nil || o.Kind != OrderKnown {
+			return
+		}
+		change(&o)
+		p.data = o.AppendBinary(nil)
+	}
+}
+
+// TestLiesOfOthers: RM-A9: what one member tells a new manager of others is hearsay: live
+// members stay members in the lives that they have, the group is formed in time, and
+// numbers do not run out.
+func TestLiesOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(o *Order, self ID)
+	}{
+		{"all others have failed", func(o *Order, self ID) {
+			for _, m := range o.Members {
+				if m.ID != self {
+					o.Departed = append(o.Departed, m.ID)
+				}
+			}
+		}},
+		{"all others have later lives", func(o *Order, self ID) {
+			for i := range o.Members {
+				if o.Members[i].ID != self {
+					o.Members[i].Life += uint64(time.Hour)
+				}
+			}
+		}},
+		{"many lives of all", func(o *Order, _ ID) {
+			for _, m := range o.Members {
+				for i := range uint64(300) {
+					m.Life += i
+					o.Members = append(o.Members, m)
+				}
+			}
+		}},
+		{"many strangers", func(o *Order, _ ID) {
+			for i := range sim.NodeID(2000) {
+				o.Members = append(o.Members, Member{ID{hostNID(500 + i), 1}, uint32(500 + i)})
+				o.Departed = append(o.Departed, ID{hostNID(3000 + i), 1})
+			}
+		}},
+		{"the highest numbers", func(o *Order, _ ID) {
+			for i := range o.Members {
+				o.Members[i].Number = 1<<32 - 2
+			}
+		}},
+		{"a version to come", func(o *Order, _ ID) { o.Version = Version{o.Epoch, 1}; o.Oldest = Version{o.Epoch, 1 << 63} }},
+	} {
+		w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
+			w.wall, w.rejoin, w.manager.Members = testWall, true, 1024
+			for id := range sim.NodeID(5) {
+				w.manager.Admit = append(w.manager.Admit, hostNID(id))
+			}
+		})
+		w.form(5)
+		lives := map[sim.NodeID]ID{}
+		for id := sim.NodeID(1); id < 4; id++ {
+			lives[id] = w.hosts[id].m.self
+		}
+		self := w.hosts[4].m.self
+		w.lying(4, func(o *Order) { tt.change(o, self) })
+		w.restart(0)
+		w.run(3 * time.Second)
+		w.honest(tt.name, 10*time.Second)
+		for id, life := range lives { // any order: each by itself
+			if w.hosts[id].m.self != life || len(w.hosts[id].gone) > 0 {
+				t.Errorf("%s: node %d was %v, and is %v", tt.name, id, life, w.hosts[id].m.self)
+			}
+		}
+		w.tap = nil
+		for id := range sim.NodeID(5) {
+			w.restart(id)
+			w.honest(tt.name+", and a restart", 15*time.Second)
+		}
+		g := w.hosts[0].g
+		if len(g.departed) > 0 || len(g.latest.Departed) > 20 || g.next > maxNumber+100 {
+			t.Errorf("%s: %d have failed, the next number is %d", tt.name, len(g.departed), g.next)
+		}
+	}
+}
+
+// TestMostSayFailed: RM-A8: a member of whose failure most members know has failed, also
+// if a new manager hears it answer.
+func TestMostSayFailed(t *testing.T) {
+	w := clocked(t, 5, 1)
+	out := w.hosts[4].m.self
+	w.tap = func(from, _ sim.NodeID, p *packet) {
+		if o, err := ParseOrder(p.data); err == nil && o.Kind == OrderKnown && from != 4 {
+			o.Departed = append(o.Departed, out)
+			p.data = o.AppendBinary(nil)
+		}
+	}
+	w.restart(0) // and so has nothing to say
+	w.run(3 * time.Second)
+	if h, st := w.hosts[4], w.hosts[0].g.stats; h.m.self == out || len(h.gone) != 1 || st.Contradicted > 0 {
+		t.Errorf("%v, gone %v, %+v", h.m.self, h.gone, st)
+	}
+	w.tap = nil
+	w.honest("the restart", 10*time.Second)
+}

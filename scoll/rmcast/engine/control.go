@@ -1,0 +1,221 @@
+package engine
+
+import "ulnet/lnet/nid"
+
+// control takes what a member says.
+func (m *Machine) control(from nid.NID, b []byte) {
+	group, known, entries, err := ParseControl(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case m.chance(m.cfg.Faults.Acks):
+		m.stats.Discarded++
+		return
+	}
+	if latest := m.group.latest(); latest != nil && known.Compare(latest.version) > 0 {
+		m.hold(Control, from, b, known, false)
+		return
+	}
+	for len(entries) > 0 {
+		var e Entry
+		if e, entries, err = ParseEntry(entries); err != nil {
+			m.stats.Malformed++
+			continue
+		}
+		if r := m.roster(e.Version); r != nil {
+			m.entry(r, from, &e)
+		} else {
+			m.holdEntry(from, &e)
+		}
+	}
+}
+
+func (m *Machine) entry(r *roster, from nid.NID, e *Entry) {
+	origin, sender := r.numbered(e.Origin), r.rankOf(from)
+	switch {
+	case r.self < 0:
+		m.stats.NotMember++
+		return
+	case origin < 0 || sender < 0:
+		m.stats.Stranger++
+		return
+	case e.Kind == Expelled:
+		m.leftOut()
+		return
+	case r.peers[sender].dead:
+		m.stats.Departed++
+		m.expel(r, sender)
+		return
+	case r.peers[origin].dead:
+		m.stats.Departed++
+		return
+	}
+	s := m.stream(r.peers[origin])
+	if origin == r.self {
+		m.ours(s, r, sender, e)
+		return
+	}
+	if !s.enterVersion(r, 0, e.Stable) {
+		s.stale(r, sender, e)
+		return
+	}
+	s.freeTo(s.stableFrom(sender, e.Stable))
+	s.said(sender, e)
+}
+
+// stableFrom is up to where a member's word on what is released counts: beyond what
+// is delivered here, the origin's alone.
+func (s *stream) stableFrom(sender int, stable uint64) uint64 {
+	if sender == s.root {
+		return stable
+	}
+	return min(stable, s.next)
+}
+
+// ours handles what is said of this node's own messages.
+func (m *Machine) ours(s *stream, r *roster, sender int, e *Entry) {
+	if s.roster != r {
+		s.stale(r, sender, e)
+		return
+	}
+	if e.Kind == Ack && e.First+uint64(e.Count) > m.sender.sent {
+		m.stats.Future++
+		return
+	}
+	s.said(sender, e)
+}
+
+// stale answers questions about a version that the origin has left, or that this
+// node has heard nothing of.
+func (s *stream) stale(r *roster, sender int, e *Entry) {
+	if s.roster == nil || e.Kind != Need && e.Kind != Poll && e.Kind != Query {
+		return
+	}
+	answer := Entry{Kind: Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
+	if r.version.Compare(s.roster.version) < 0 {
+		s.m.tell(r, sender, answer)
+	}
+}
+
+// said handles an entry of the version that the stream is of.
+func (s *stream) said(sender int, e *Entry) {
+	switch e.Kind {
+	case Ack:
+		s.acked(sender, e)
+	case Pending:
+		if k := s.kid(sender); k != nil {
+			s.isPending(k, e)
+		}
+	case Need:
+		s.needed(sender, e)
+	case Poll:
+		s.polled(sender, e)
+	case Query:
+		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
+	case Stable:
+		if s.isRoot() {
+			return // nobody else knows what this node has sent
+		}
+		if sender == s.root {
+			s.heard()
+		}
+		s.notice(e.First + uint64(e.Count))
+	}
+}
+
+// sentHead is above what was sent, as far as this node knows.
+func (s *stream) sentHead() uint64 {
+	if s.isRoot() {
+		return s.m.sender.sent
+	}
+	return s.head
+}
+
+// acked takes the acknowledgement of a child (RM-5). One from below a child that has
+// failed comes when that is known here: see control messages' version.
+func (s *stream) acked(sender int, e *Entry) {
+	k := s.kid(sender)
+	if k == nil {
+		s.m.stats.Stray++
+		return
+	}
+	end := e.First + uint64(e.Count)
+	if !s.isRoot() {
+		s.notice(end)
+	}
+	if e.Flags&FlagNeedless != 0 {
+		s.needless(e.First, e.First)
+	}
+	if end <= s.stable || e.First >= s.stable+uint64(len(s.slots)) {
+		return
+	}
+	k.low = max(k.low, s.stable)
+	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
+	if from <= k.low { // most of what is told was told before
+		from = k.low
+	}
+	for seq := from; seq < end; seq++ {
+		ks := k.slot(seq)
+		if ks.acked {
+			continue
+		}
+		if news == 0 {
+			news = seq
+			s.sampleAck(k, ks, seq, e)
+		}
+		s.sample(k, ks, seq)
+		*ks = kidSlot{acked: true, dueAt: ks.dueAt} // others of its message may be missing
+	}
+	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
+		k.low++
+	}
+	if news != 0 {
+		s.slot(news).repairs += min(e.Repairs, ^uint16(0)-s.slot(news).repairs)
+		s.congested(news, e)
+		s.checkRange(news, end)
+	}
+}
+
+// checkRange checks the messages that are, in part, in a range of the window.
+func (s *stream) checkRange(from, end uint64) {
+	for seq := from; seq < end; {
+		first, ok := s.whole(seq)
+		if !ok {
+			seq++
+			continue
+		}
+		count := uint64(s.slot(first).count)
+		s.check(first) // it may free the slots
+		seq = first + count
+	}
+}
+
+// isPending notes that a child has messages and waits itself: it has its patience anew
+// from when it says so first (RM-A20).
+func (s *stream) isPending(k *kid, e *Entry) {
+	k.who = e.Who
+	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
+		ks := k.slot(seq)
+		s.answered(ks)
+		if ks.dueAt != 0 && !ks.pending {
+			ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
+			k.due = min(k.due, ks.dueAt)
+		}
+		ks.pending, ks.wants = !ks.acked, false
+	}
+	s.wantAt(k.due)
+	if !s.isRoot() {
+		s.notice(e.First + uint64(e.Count))
+	}
+}
+
+// asked puts off asking for a datagram: this node just has.
+func (s *stream) asked(seq uint64) {
+	if seq < s.head {
+		s.asking(s.slot(seq))
+	}
+}

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestDeliveredIsCopied: RM-33: what is delivered stays as it is when its place is taken by
+// the next message.
+func TestDeliveredIsCopied(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	w.form(2)
+	m := w.hosts[0].m
+	var out Output
+	m.Step(w.net.Now()+time.Millisecond, Input{Kind: Send, Data: []byte("first"), Token: 1}, &out)
+	s, delivered := m.sender.stream, 0
+	for i := range out.Effects {
+		e := &out.Effects[i]
+		if e.Kind != Deliver {
+			continue
+		}
+		if delivered++; &e.Data[0] == &s.slot(e.Seq).data[0] {
+			t.Error("it is where the next message goes")
+		}
+	}
+	if delivered != 1 {
+		t.Errorf("delivered %d", delivered)
+	}
+}

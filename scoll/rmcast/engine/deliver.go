@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/machine"
+)
+
+// deliverWhole delivers a message that is whole, or, in order, what may be now.
+func (s *stream) deliverWhole(first uint64) {
+	if !s.m.cfg.FIFO {
+		s.deliver(first)
+		s.advance()
+		return
+	}
+	for s.next < s.head {
+		f, ok := s.whole(s.next)
+		if !ok || f != s.next {
+			return
+		}
+		s.deliver(f)
+		s.advance()
+	}
+}
+
+// deliver gives a message to the user, and begins to wait for the children.
+func (s *stream) deliver(first uint64) {
+	f := s.slot(first)
+	f.delivered, f.at = true, s.m.now
+	s.m.stats.Delivered++
+	s.m.emit(Effect{Kind: Deliver, Origin: s.origin.id, Number: s.number(), Seq: first, Data: s.message(first)})
+	for _, k := range s.kids {
+		if s.kidHas(k, first, f.count) {
+			continue
+		}
+		if s.watch(k, first); f.repaired { // it should have said so by now
+			s.poll(k.rank, span{first, first + uint64(f.count)}, FlagAtOnce)
+		}
+	}
+	if !s.isRoot() {
+		s.queryAt = min(s.queryAt, s.m.now+s.m.cfg.Silence)
+		s.wantAt(s.queryAt)
+	}
+	s.check(first)
+}
+
+// check sees whether all below have a message: then the parent is told, once (RM-A3),
+// or the origin is done with it.
+func (s *stream) check(first uint64) {
+	f := s.slot(first)
+	if !f.delivered || f.complete {
+		return
+	}
+	for _, k := range s.kids {
+		for i := range uint64(f.count) {
+			if !k.slot(first + i).acked {
+				return
+			}
+		}
+	}
+	f.complete = true
+	if s.isRoot() {
+		s.released(first, f)
+		return
+	}
+	s.acknowledge(first, f)
+}
+
+// below drops the spans that are stable altogether: nobody waits for those.
+func below(list []span, stable uint64) []span {
+	n := 0
+	for n < len(list) && list[n].end <= stable {
+		n++
+	}
+	return list[:copy(list, list[n:])]
+}
+
+// acknowledge puts a message on the list of those of which the parent is told.
+func (s *stream) acknowledge(first uint64, f *slot) {
+	sp := span{first, first + uint64(f.count)}
+	s.upCount++
+	if n := len(s.up); n > 0 && s.up[n-1].end == sp.first {
+		s.up[n-1].end = sp.end
+	} else {
+		s.up = append(s.up, sp)
+	}
+	s.m.dirty(s)
+}
+
+// flushAcks tells the parent what waits, unless it is worth waiting for more.
+func (s *stream) flushAcks() {
+	switch {
+	case len(s.up) == 0:
+		return
+	case s.m.patient && s.ackAt > s.m.now && s.upCount < max(1, len(s.slots)/8):
+		s.ackAt = min(s.ackAt, s.m.now+s.m.cfg.AckDelay)
+		s.wantAt(s.ackAt)
+		return
+	}
+	s.tellAcks()
+	s.m.stats.Acks++
+	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
+}
+
+// tellAcks tells the parent of what is new, and with it, as the blocks of TCP's SACK do,
+// of what it was told before and is not stable: if that was lost, nobody has to ask.
+func (s *stream) tellAcks() {
+	for _, sp := range s.up {
+		s.confirmed = join(s.confirmed, sp)
+	}
+	for i, all := range s.confirmed {
+		e, news := s.entry(Ack, all.first, int(all.end-all.first)), i == 0
+		for _, sp := range s.up {
+			if all.first <= sp.first && sp.end <= all.end {
+				e.Repairs, news = min(e.Repairs, 1<<15)+min(s.repairsOf(sp), 1<<15-1), true
+			}
+		}
+		if news {
+			s.m.tell(s.roster, s.parent, e)
+		}
+	}
+}
+
+// join adds a span to a list that is in order, of spans that do not touch.
+func join(list []span, sp span) []span {
+	i := len(list)
+	for i > 0 && list[i-1].end >= sp.first {
+		i--
+	}
+	n := i
+	for ; n < len(list) && list[n].first <= sp.end; n++ {
+		sp = span{min(sp.first, list[n].first), max(sp.end, list[n].end)}
+	}
+	return slices.Replace(list, i, n, sp)
+}
+
+// repairsOf sums up what was sent again for messages here and below (RM-A21).
+func (s *stream) repairsOf(sp span) uint16 {
+	sum := 0
+	for seq := max(sp.first, s.stable); seq < sp.end; seq++ {
+		sum += int(s.slot(seq).repairs)
+	}
+	return uint16(min(sum, 1<<16-1))
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+)
+
+// testWall is the wall clock at the start of a world in which lives and epochs are
+// wall clocks, in nanoseconds since 1970.
+const testWall = 1_800_000_000_000_000_000
+
+// clocked makes a group of n nodes whose lives and epochs are wall clocks, as real
+// ones are. Nodes that were expelled join again, as agents have them do.
+func clocked(t *testing.T, n, managers int) *world {
+	t.Helper()
+	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = managers, testWall, true })
+	w.form(n)
+	w.run(time.Second)
+	return w
+}
+
+// inject has a node take a message as if another one had sent it over its own
+// connection, or by multicast.
+func (w *world) inject(to, from sim.NodeID, p *packet) {
+	w.injected = append(w.injected, injection{from, p})
+	w.net.Command(to, fmt.Sprint("inject ", len(w.injected)-1))
+	w.run(0)
+}
+
+// order has a node take a message between members and managers.
+func (w *world) order(to, from sim.NodeID, o *Order) {
+	w.inject(to, from, &packet{Instructed, o.AppendBinary(nil), false})
+}
+
+// restart has a node come back in its next life.
+func (w *world) restart(id sim.NodeID) {
+	w.net.Kill(id)
+	w.run(50 * time.Millisecond)
+	w.net.Start(id, false)
+	w.run(0)
+	w.net.Command(id, "join")
+}
+
+// honest checks that within some seconds all nodes are members of one group, in which
+// a message of each reaches each exactly once.
+func (w *world) honest(after string, within time.Duration) {
+	w.t.Helper()
+	n := len(w.hosts)
+	formed := func() bool {
+		v := w.hosts[0].m.usable
+		return !slices.ContainsFunc(w.hosts, func(h *host) bool {
+			s := h.m.sender.stream
+			return h.m.state != member || s == nil || s.roster.version != v || len(s.roster.peers) != n
+		})
+	}
+	for end := w.net.Now() + within; !formed() && w.net.Now() < end; {
+		w.run(50 * time.Millisecond)
+	}
+	if !formed() {
+		for _, h := range w.hosts {
+			w.t.Logf("node %d: %v, epoch %d, usable %v, %+v", h.id, h.m.state, h.m.epoch, h.m.usable, h.m.stats)
+			if h.g != nil {
+				w.t.Logf("    manager %v, epoch %d, version %v, %d members, %+v", h.g.role, h.g.epoch, h.g.version, len(h.g.members), h.g.stats)
+			}
+		}
+		w.t.Fatalf("after %s: no group of all %d nodes within %v", after, n, within)
+	}
+	w.texts++
+	var all []*sent
+	for id := range w.hosts {
+		all = append(all, w.send(sim.NodeID(id), fmt.Sprint("honest ", w.texts, " of ", id)))
+	}
+	for _, s := range all {
+		if w.await(s); s.lost != nil || len(s.failed) > 0 {
+			w.t.Errorf("after %s: %s: %v, failed %v", after, s.data, s.lost, s.failed)
+		}
+		w.want(s.data, w.all()...)
+	}
+}
+
+// epochs are what somebody invents who knows the clock.
+func epochs(now time.Duration) []uint64 {
+	wall := uint64(testWall) + uint64(now)
+	return []uint64{^uint64(0), 1 << 63, 1 << 62, 1<<62 - 1, wall + uint64(10*366*24*time.Hour), wall + uint64(EpochSlack) - 1}
+}
+
+// TestReportedEpoch: RM-A9: the epoch that one member reports is hearsay: the manager
+// goes on as it is, no later one is split from the members when it restarts.
+func TestReportedEpoch(t *testing.T) {
+	for _, managers := range []int{1, 3} {
+		w := clocked(t, 5, managers)
+		g := w.hosts[0].g
+		version, epoch := g.version, g.epoch
+		for _, e := range epochs(w.net.Now()) {
+			for _, kind := range []OrderKind{OrderJoin, OrderReport, OrderKnown} {
+				o := Order{Kind: kind, Group: testGroup, Epoch: e, Life: w.hosts[4].m.self.Life}
+				w.order(0, 4, &o)
+				w.order(1, 4, &o)
+			}
+		}
+		w.run(4 * time.Second)
+		if g.role != active || g.epoch != epoch || g.version.Compare(version) < 0 {
+			t.Errorf("%d managers: %v with epoch %d, was %d", managers, g.role, g.epoch, epoch)
+		}
+		w.honest("the reports", 5*time.Second)
+		w.restart(0)
+		w.honest("the manager's restart", 15*time.Second)
+		w.restart(4)
+		w.honest("the reporter's restart", 5*time.Second)
+	}
+}
+
+// TestOrderedEpoch: RM-A9: an order with an epoch far above the wall clock is refused,
+// also of a manager, which is told; one within the slack does not keep the members from
+// the manager's next life.
+func TestOrderedEpoch(t *testing.T) {
+	for i, e := range epochs(0) {
+		w := clocked(t, 4, 1)
+		h := w.hosts[2]
+		for _, kind := range []OrderKind{OrderState, OrderCollect} {
+			o := Order{Kind: kind, Group: testGroup, Epoch: e, Version: Version{Epoch: e}, Life: h.m.self.Life}
+			w.order(2, 0, &o)
+		}
+		if far := e > testWall+uint64(w.net.Now())+uint64(EpochSlack); far != (h.m.stats.Ahead == 2) || far == (h.m.epoch == e) {
+			t.Errorf("epoch %d: epoch %d now, %+v", i, h.m.epoch, h.m.stats)
+		}
+		w.honest("the order", 30*time.Second)
+		w.restart(0)
+		w.honest("the manager's restart", 30*time.Second)
+		w.restart(2)
+		w.honest("the member's restart", 5*time.Second)
+	}
+}
+
+// TestMajorityEpoch: RM-A9: a manager whose epoch most of its members know a later one of
+// goes above that, and loses no member.
+func TestMajorityEpoch(t *testing.T) {
+	w := clocked(t, 5, 1)
+	g := w.hosts[0].g
+	later := g.epoch + uint64(time.Hour)
+	for id := sim.NodeID(1); id <= 3; id++ {
+		if g.role != active || g.epoch >= later {
+			t.Fatalf("%d of 5 members have it give way", id-1)
+		}
+		h := w.hosts[id]
+		w.order(0, id, &Order{Kind: OrderReport, Group: testGroup, Epoch: later, Version: g.version, Life: h.m.self.Life})
+	}
+	if g.role != standby {
+		t.Fatal("most members do not have it give way")
+	}
+	w.run(3 * time.Second)
+	if g.epoch <= later || g.stats.Failures > 0 {
+		t.Errorf("epoch %d, want above %d; %+v", g.epoch, later, g.stats)
+	}
+	w.honest("the reports", 5*time.Second)
+	w.restart(0)
+	w.honest("the manager's restart", 15*time.Second)
+}
+
+// TestHeals: RM-A9: a member that knows a later epoch than the manager's, of which nobody
+// speaks any more, obeys that manager again after a while, and is the same member.
+func TestHeals(t *testing.T) {
+	w := clocked(t, 4, 3)
+	h, later := w.hosts[3], w.hosts[0].g.epoch+uint64(time.Hour)
+	w.order(3, 1, &Order{Kind: OrderState, Group: testGroup, Epoch: later, Version: Version{Epoch: later}, Life: h.m.self.Life})
+	w.run(9 * time.Second)
+	if h.m.epoch != later || h.m.stats.Returned > 0 {
+		t.Fatalf("it gives up early: epoch %d", h.m.epoch)
+	}
+	w.run(2 * time.Second)
+	if h.m.stats.Returned != 1 || h.m.epoch >= later || len(h.gone) > 0 {
+		t.Errorf("epoch %d, %+v", h.m.epoch, h.m.stats)
+	}
+	w.honest("a while", 5*time.Second)
+}
+
+// TestRefusedOrders: both ends are told why a node does not become a member, and not
+// with each message.
+func TestRefusedOrders(t *testing.T) {
+	w := clocked(t, 3, 1)
+	for _, tt := range []struct {
+		name   string
+		from   sim.NodeID
+		life   uint64
+		admit  admitted
+		reason Refusal
+	}{
+		{"a stranger", 77, testWall, admitted{hostNID(1): true}, RefusedStranger},
+		{"a life ahead", 1, testWall + uint64(EpochSlack) + uint64(time.Hour), nil, RefusedAhead},
+	} {
+		g := w.hosts[0].g
+		g.admitted, g.complaints = tt.admit, complaints{}
+		told, replies := 0, 0
+		for range 5 {
+			var out Output
+			o := Order{Kind: OrderJoin, Group: testGroup, Life: tt.life}
+			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendBinary(nil)}, &out)
+			for _, e := range out.Effects {
+				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, tt.reason.Err()) {
+					told++
+				}
+				if e.Kind != DoReport {
+					continue
+				}
+				r, err := ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+				if err == nil && e.To == hostNID(tt.from) && r.Kind == OrderRefused && Refusal(r.You) == tt.reason && r.Life == tt.life {
+					replies++
+				}
+			}
+		}
+		if told != 1 || replies != 5 {
+			t.Errorf("%s: told %d times, %d replies", tt.name, told, replies)
+		}
+	}
+	m := New(Config{Self: hostNID(5), Life: 7, Group: testGroup, Managers: []nid.NID{hostNID(0)}})
+	var out Output
+	m.Step(1, Input{Kind: Join}, &out)
+	for range 3 {
+		r := Order{Kind: OrderRefused, Group: testGroup, Epoch: 1, Version: Version{Epoch: 1}, Life: 7, You: uint32(RefusedStranger)}
+		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendBinary(nil)}, &out)
+	}
+	denied := slices.DeleteFunc(slices.Clone(out.Effects), func(e Effect) bool { return e.Kind != Denied })
+	if len(denied) != 1 || !errors.Is(denied[0].Why, ErrStranger) || m.stats.Denied != 3 || !errors.Is(m.Status().Refusal, ErrStranger) {
+		t.Errorf("%+v, %+v", denied, m.stats)
+	}
+}

@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// extreme values of fields of 64, 32 and 16 bits.
+var (
+	extreme64 = []uint64{0, 1, 1 << 62, 1<<62 + 1, 1 << 63, 1<<64 - 1}
+	extreme32 = []uint32{0, 1, 1 << 31, 1<<32 - 1}
+	extreme16 = []uint16{0, 1, 1<<16 - 1}
+)
+
+// attempt is a message with an extreme value in one field.
+type attempt struct {
+	name     string
+	to, from sim.NodeID
+	p        *packet
+}
+
+// TestExtremeFields: whatever stands in one field of a message that a member, the
+// manager or, by multicast, anybody sends in the name of an origin: once the node that
+// took it is restarted, and that whose name it was sent in, all messages reach all
+// members exactly once.
+func TestExtremeFields(t *testing.T) {
+	for name, make := range map[string]func(w *world) []attempt{
+		"datagram": extremeDatagrams, "entry": extremeEntries, "to the manager": extremeReports, "to a member": extremeOrders,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range make(begun(t)) {
+				if testing.Short() && (i+i/5)%5 != 0 {
+					continue // all take some seconds
+				}
+				w := begun(t)
+				a := make(w)[i]
+				w.inject(a.to, a.from, a.p)
+				w.run(100 * time.Millisecond)
+				w.restart(a.to)
+				w.honest(a.name+", and the restart of who took it", 25*time.Second)
+				w.restart(a.from)
+				w.honest(a.name+", and the restart of its sender", 15*time.Second)
+				if t.Failed() {
+					t.Fatal(a.name)
+				}
+			}
+		})
+	}
+}
+
+// TestExtremeDatagramsStay: what anybody on the network sends by multicast in the name of
+// an origin keeps nobody from that origin's messages, also without a restart.
+func TestExtremeDatagramsStay(t *testing.T) {
+	for i := range 2 * len(extremeDatagrams(begun(t))) {
+		w := begun(t)
+		if i%2 == 1 { // in a version in which the origin has sent nothing yet
+			w.restart(3)
+			w.run(3 * time.Second)
+		}
+		a := extremeDatagrams(w)[i/2]
+		telling := strings.Contains(a.name, "fragment") || strings.Contains(a.name, "stable") || strings.Contains(a.name, "first")
+		if !a.p.cast || testing.Short() && !telling && (i+i/5)%5 != 0 {
+			continue
+		}
+		w.inject(a.to, a.from, a.p)
+		w.run(100 * time.Millisecond)
+		before := len(w.hosts[a.to].got)
+		w.honest(a.name, 5*time.Second)
+		for _, g := range w.hosts[a.to].got[before:] {
+			if !slices.ContainsFunc(w.sentTexts(), func(s string) bool { return s == g.data }) {
+				t.Errorf("%s: %q is delivered", a.name, g.data)
+			}
+		}
+	}
+}
+
+// begun makes a group in which node 1 has sent a message.
+func begun(t *testing.T) *world {
+	t.Helper()
+	w := clocked(t, 4, 1)
+	w.await(w.send(1, "before"))
+	return w
+}
+
+func (w *world) sentTexts() (list []string) {
+	for _, h := range w.hosts {
+		for _, s := range h.sent {
+			list = append(list, s.data)
+		}
+	}
+	return list
+}
+
+// extremeDatagrams are by multicast and by a connection, in the name of node 1, at node 2.
+func extremeDatagrams(w *world) (list []attempt) {
+	s, v := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream, w.hosts[2].m.group.latest().version
+	add := func(name string, change func(d *Datagram)) {
+		for _, cast := range []bool{true, false} {
+			d := Datagram{
+				Group: testGroup, Version: v, Origin: s.number(), Length: 4, Seq: s.head + 9, Count: 1, Size: 4, Stable: s.stable, First: s.first,
+			}
+			change(&d)
+			data := append(d.AppendBinary(nil), "evil"[:min(d.Size, 4)]...)
+			list = append(list, attempt{fmt.Sprintf("datagram %s, multicast %v", name, cast), 2, 1, &packet{Arrival, data, cast}})
+		}
+	}
+	for _, v := range extreme64 {
+		add(fmt.Sprintf("epoch %x", v), func(d *Datagram) { d.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), func(d *Datagram) { d.Version.Counter = v })
+		add(fmt.Sprintf("seq %x", v), func(d *Datagram) { d.Seq = v })
+		add(fmt.Sprintf("stable %x", v), func(d *Datagram) { d.Stable = v; d.Seq = max(d.Seq, v) })
+		add(fmt.Sprintf("first %x", v), func(d *Datagram) { d.First = v; d.Stable, d.Seq = max(d.Stable, v), max(d.Seq, v) })
+	}
+	for _, v := range extreme32 {
+		add(fmt.Sprintf("origin %x", v), func(d *Datagram) { d.Origin = v })
+		add(fmt.Sprintf("length %x", v), func(d *Datagram) { d.Length = v })
+		add(fmt.Sprintf("flags %x", v), func(d *Datagram) { d.Flags = DatagramFlags(v) })
+		add(fmt.Sprintf("size %x", v), func(d *Datagram) { d.Size = v })
+	}
+	for _, v := range extreme16 {
+		add(fmt.Sprintf("index %x", v), func(d *Datagram) { d.Index = v; d.Count = max(d.Count, v) })
+		add(fmt.Sprintf("count %x", v), func(d *Datagram) { d.Count = v })
+		add(fmt.Sprintf("fragments %x", v), func(d *Datagram) { // of a message of which the others never come
+			d.Count, d.Length, d.Size, d.Seq = v, uint32(v)*uint32(s.roster.fragment), uint32(s.roster.fragment), s.head
+		})
+	}
+	add("two fragments", func(d *Datagram) {
+		d.Count, d.Length, d.Size, d.Seq = 2, uint32(s.roster.fragment)+4, 4, s.head+1
+		d.Index = 1
+	})
+	return list
+}
+
+// extremeEntries are of node 1 about its own messages at node 2, and of node 2 about
+// those of node 1 at that.
+func extremeEntries(w *world) (list []attempt) {
+	s := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream
+	add := func(name string, known Version, change func(e *Entry)) {
+		for kind := Ack; kind <= LastEntry; kind++ {
+			e := s.entry(kind, s.stable, 1)
+			change(&e)
+			data := AppendControl(nil, testGroup, known, []Entry{e})
+			list = append(list, attempt{fmt.Sprintf("%v of the origin, %s", kind, name), 2, 1, &packet{Control, data, false}},
+				attempt{fmt.Sprintf("%v of a member, %s", kind, name), 1, 2, &packet{Control, data, false}})
+		}
+	}
+	for _, v := range extreme64 {
+		add(fmt.Sprintf("first %x", v), Version{}, func(e *Entry) { e.First = v })
+		add(fmt.Sprintf("stable %x", v), Version{}, func(e *Entry) { e.Stable = v })
+		add(fmt.Sprintf("epoch %x", v), Version{}, func(e *Entry) { e.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), Version{}, func(e *Entry) { e.Version.Counter = v })
+		add(fmt.Sprintf("known epoch %x", v), Version{v, 1}, func(*Entry) {})
+		add(fmt.Sprintf("known counter %x", v), Version{s.roster.version.Epoch, v}, func(*Entry) {})
+	}
+	for _, v := range extreme32 {
+		add(fmt.Sprintf("count %x", v), Version{}, func(e *Entry) { e.Count = v })
+		add(fmt.Sprintf("origin %x", v), Version{}, func(e *Entry) { e.Origin = v })
+		add(fmt.Sprintf("who %x", v), Version{}, func(e *Entry) { e.Who = v })
+	}
+	for _, v := range extreme16 {
+		add(fmt.Sprintf("repairs %x", v), Version{}, func(e *Entry) { e.Repairs = v })
+	}
+	for _, kind := range []EntryKind{Ack, Pending, Need, Poll} {
+		for _, v := range []EntryFlags{FlagAnswer, FlagNeedless, FlagAtOnce, 0xFF} {
+			add(fmt.Sprintf("kind %v, flags %x", kind, v), Version{}, func(e *Entry) { e.Kind, e.Flags = kind, v })
+		}
+	}
+	return list
+}
+
+// slack is a life, or an epoch, that is just believed.
+func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(EpochSlack) - 1 }
+
+// extremeReports are of node 2 at the manager.
+func extremeReports(w *world) (list []attempt) {
+	g, m := w.hosts[0].g, w.hosts[2].m
+	add := func(name string, change func(o *Order)) {
+		for _, kind := range []OrderKind{OrderJoin, OrderReport, OrderKnown} {
+			o := Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, MTU: 2048}
+			change(&o)
+			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 0, 2, &packet{Instructed, o.AppendBinary(nil), false}})
+		}
+	}
+	for _, v := range append(slices.Clone(extreme64), slack(w)) {
+		add(fmt.Sprintf("epoch %x", v), func(o *Order) { o.Epoch = v })
+		add(fmt.Sprintf("version's epoch %x", v), func(o *Order) { o.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), func(o *Order) { o.Version.Counter = v })
+		add(fmt.Sprintf("usable %x", v), func(o *Order) { o.Usable = Version{v, v} })
+		add(fmt.Sprintf("oldest %x", v), func(o *Order) { o.Oldest = Version{v, v} })
+		add(fmt.Sprintf("life %x", v), func(o *Order) { o.Life = v })
+	}
+	for _, v := range extreme32 {
+		add(fmt.Sprintf("MTU %x", v), func(o *Order) { o.MTU = v })
+		add(fmt.Sprintf("capacity %x", v), func(o *Order) { o.Capacity = v })
+		add(fmt.Sprintf("next %x", v), func(o *Order) { o.Next = v })
+	}
+	add("flags", func(o *Order) { o.Flags = KnownOrderFlags })
+	return list
+}
+
+// extremeOrders are of the manager at node 2.
+func extremeOrders(w *world) (list []attempt) {
+	g, m := w.hosts[0].g, w.hosts[2].m
+	add := func(name string, change func(o *Order)) {
+		for _, kind := range []OrderKind{OrderList, OrderState, OrderCollect, OrderExpelled, OrderRefused} {
+			o := g.published()
+			o.Kind, o.Life, o.You = kind, m.self.Life, m.Status().Number
+			o.Members, o.Departed = slices.Clone(o.Members), slices.Clone(o.Departed)
+			if o.Version.Counter++; kind != OrderList {
+				o.Members, o.Departed = nil, nil
+			}
+			change(&o)
+			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 2, 0, &packet{Instructed, o.AppendBinary(nil), false}})
+		}
+	}
+	for _, v := range append(slices.Clone(extreme64), slack(w)) {
+		add(fmt.Sprintf("epoch %x", v), func(o *Order) { o.Epoch = v })
+		add(fmt.Sprintf("epoch and version %x", v), func(o *Order) { o.Epoch, o.Version = v, Version{v, v} })
+		add(fmt.Sprintf("counter %x", v), func(o *Order) { o.Version.Counter = v })
+		add(fmt.Sprintf("usable %x", v), func(o *Order) { o.Usable = Version{v, v} })
+		add(fmt.Sprintf("oldest %x", v), func(o *Order) { o.Oldest = Version{v, v} })
+		add(fmt.Sprintf("life %x", v), func(o *Order) { o.Life = v })
+		add(fmt.Sprintf("others' lives %x", v), func(o *Order) {
+			for i := range o.Members {
+				if o.Members[i].NID != hostNID(2) {
+					o.Members[i].Life = v
+				}
+			}
+		})
+	}
+	for _, v := range extreme32 {
+		add(fmt.Sprintf("you %x", v), func(o *Order) { o.You = v })
+		add(fmt.Sprintf("MTU %x", v), func(o *Order) { o.MTU = v })
+		add(fmt.Sprintf("capacity %x", v), func(o *Order) { o.Capacity = v })
+		add(fmt.Sprintf("window %x", v), func(o *Order) { o.Window = v })
+		add(fmt.Sprintf("next %x", v), func(o *Order) { o.Next = v })
+	}
+	add("flags", func(o *Order) { o.Flags = KnownOrderFlags })
+	add("no members", func(o *Order) { o.Members = nil })
+	return list
+}

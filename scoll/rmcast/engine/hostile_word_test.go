@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// TestHearsay: RM-2: what members say of another's messages is the origin's to know:
+// neither does it believe that it has sent more, nor others that more is released.
+func TestHearsay(t *testing.T) {
+	w, _ := tallied(t, 5, nil, nil)
+	w.await(w.send(0, "x"))
+	root, h := w.hosts[0], w.hosts[3]
+	s := h.m.group.byID[root.m.self].stream
+	said := s.entry(Stable, s.stable, 50)
+	deliver(w, root, Control, 3, AppendControl(nil, testGroup, Version{}, []Entry{said}))
+	if p := &root.m.sender; p.stream.head != p.sent {
+		t.Errorf("the origin has sent %d, and believes %d", p.sent, p.stream.head)
+	}
+	d := Datagram{
+		Group: testGroup, Flags: FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
+		Stable: s.head + 30, First: s.first,
+	}
+	deliver(w, h, Arrival, 2, append(d.AppendBinary(nil), "evil"...))
+	if s.lost || s.stable > d.Seq {
+		t.Errorf("another member has it give messages up: stable %d, head %d", s.stable, s.head)
+	}
+}
+
+// TestFullGroup: a group has no more members than its lists have room for, and goes on
+// without the others; there is room again when one leaves.
+func TestFullGroup(t *testing.T) {
+	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) { w.manager.Members = 3 })
+	for id := range sim.NodeID(5) {
+		w.net.Command(id, "join")
+		w.run(time.Second)
+	}
+	g := w.hosts[0].g
+	if len(g.latest.Members) != 3 || g.stats.Full == 0 || g.usable != g.version {
+		t.Fatalf("%d members, %+v", len(g.latest.Members), g.stats)
+	}
+	w.await(w.send(0, "x"))
+	w.net.Command(1, "leave")
+	w.run(5 * time.Second)
+	if len(g.latest.Members) != 3 || g.find(w.hosts[1].m.self) != nil {
+		t.Errorf("%v", g.latest.Members)
+	}
+}
+
+// TestForgedRepair: a datagram that is sent again goes to one member, so that by multicast
+// nobody sends it in another's name.
+func TestForgedRepair(t *testing.T) {
+	w, _ := tallied(t, 4, nil, nil)
+	w.await(w.send(1, "x"))
+	h := w.hosts[2]
+	s := h.m.group.byID[w.hosts[1].m.self].stream
+	d := Datagram{
+		Group: testGroup, Flags: FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
+		Stable: s.stable, First: s.first,
+	}
+	w.inject(2, 3, &packet{Arrival, append(d.AppendBinary(nil), "evil"...), true})
+	if h.m.stats.Forged != 1 || h.delivered("evil") > 0 {
+		t.Errorf("%+v", h.m.stats)
+	}
+}
+
+// TestLentOnce: RM-20: a member that is no child of this one gets payload that it asks for,
+// and not as often as it asks.
+func TestLentOnce(t *testing.T) {
+	w, c := tallied(t, 8, nil, nil)
+	w.net.Pause(7) // so that the message stays
+	w.send(0, "x")
+	w.run(5 * time.Millisecond)
+	h := w.hosts[4]
+	s := h.m.group.byID[w.hosts[0].m.self].stream
+	var asks []Entry
+	for range MaxEntries {
+		asks = append(asks, s.entry(Need, s.stable, 1))
+	}
+	before := c.repairs
+	for range 10 {
+		w.inject(4, 0, &packet{Control, AppendControl(nil, testGroup, Version{}, asks), false})
+	}
+	if n := c.repairs - before; n != 1 || h.m.stats.Repeated != 10*MaxEntries-1 {
+		t.Errorf("%d repairs, %+v", n, h.m.stats)
+	}
+}
+
+// TestVersionsAgree: what a manager says of versions that cannot be is dropped as a whole.
+func TestVersionsAgree(t *testing.T) {
+	w, _ := tallied(t, 3, nil, nil)
+	h, g := w.hosts[2], w.hosts[0].g
+	for i, change := range []func(o *Order){
+		func(o *Order) { o.Version.Epoch++ },
+		func(o *Order) { o.Usable = Version{o.Epoch, o.Version.Counter + 1} },
+		func(o *Order) { o.Oldest = Version{o.Epoch, 1 << 63} },
+	} {
+		o := g.state(OrderState)
+		o.Life = h.m.self.Life
+		change(&o)
+		w.order(2, 0, &o)
+		if h.m.stats.Malformed != uint64(i+1) {
+			t.Errorf("order %d is taken", i)
+		}
+	}
+}
+
+// TestJoinStorm: a node that joins in one life after the other makes the manager tell
+// the others of some of them only, and leaves nothing behind.
+func TestJoinStorm(t *testing.T) {
+	w, _ := tallied(t, 4, nil, nil)
+	g := w.hosts[0].g
+	before := g.stats.Lists
+	for life := range uint64(2000) {
+		w.order(0, 77, &Order{Kind: OrderJoin, Group: testGroup, Epoch: g.epoch, Life: 1 + life, MTU: 2048})
+	}
+	if n := g.stats.Lists - before; n > 2 || len(g.departed) > 2 || len(g.members) > 5 {
+		t.Errorf("%d lists, %d departed, %d members", n, len(g.departed), len(g.members))
+	}
+	w.net.Command(0, "dead 77") // it acknowledges nothing
+	w.await(w.send(0, "x"))
+	w.want("x", w.all()...)
+}
+
+// TestLowerLife: RM-A8: a node whose clock was put back joins with a lower life as soon as
+// the one before has been silent for a while, and not as long as that speaks.
+func TestLowerLife(t *testing.T) {
+	w := clocked(t, 3, 1)
+	g, old := w.hosts[0].g, w.hosts[2].m.self
+	join := Order{Kind: OrderJoin, Group: testGroup, Epoch: g.epoch, Life: old.Life - 5, MTU: 2048}
+	for range 20 {
+		w.order(0, 2, &join)
+		w.run(200 * time.Millisecond)
+	}
+	if g.find(old) == nil {
+		t.Fatal("a life that speaks has ended")
+	}
+	w.net.Kill(2)
+	for range 20 {
+		w.order(0, 2, &join)
+		w.run(200 * time.Millisecond)
+	}
+	if g.find(old) != nil || g.find(ID{old.NID, join.Life}) == nil {
+		t.Error("the lower life is no member")
+	}
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/scoll/tree"
+)
+
+// kidSlot is what is known of a child and one datagram. The times are in the slot
+// of a message's first one.
+type kidSlot struct {
+	dueAt    time.Duration // when to ask, or to send again; 0: not delivered here
+	sentAt   time.Duration // when it was sent again
+	polledAt time.Duration
+	tries    uint8
+	acked    bool
+	pending  bool // the child has it
+	wants    bool // the child asked for it, and it is not here
+}
+
+// kid is a child in a stream's tree. Those of failed children become ours (RM-A8).
+type kid struct {
+	rank  int
+	depth int // levels of its subtree; 1 for a leaf
+	slots []kidSlot
+	due   time.Duration // the earliest dueAt, or before it
+	low   uint64        // it has acknowledged all that is not stable below this
+	who   uint32        // whom it waits for, if it said so
+}
+
+func newKid(rank, depth, window int) *kid {
+	return &kid{rank: rank, depth: depth, slots: make([]kidSlot, window), due: machine.Never}
+}
+
+func (k *kid) slot(seq uint64) *kidSlot { return &k.slots[seq%uint64(len(k.slots))] }
+
+// kid returns the child at a rank, or nil.
+func (s *stream) kid(rank int) *kid {
+	for _, k := range s.kids {
+		if k.rank == rank {
+			return k
+		}
+	}
+	return nil
+}
+
+// rewire computes parent and children anew: the nearest ancestor that has not
+// failed, and in place of failed children theirs (RM-A8).
+func (s *stream) rewire() {
+	shape, before, parent := s.roster.shape(s.root), s.kids, s.parent
+	s.kids = nil
+	var few [32]tree.Child
+	for _, c := range shape.AppendChildren(few[:0], s.roster.self) {
+		s.adopt(shape, c, before, nil)
+	}
+	s.parent = -1
+	for rank := s.roster.self; rank != s.root; {
+		rank, _ = shape.Parent(rank)
+		s.parent = rank
+		if !s.roster.peers[rank].dead || rank == s.root {
+			break
+		}
+	}
+	if before != nil || parent != s.parent {
+		s.rewired(parent)
+	}
+}
+
+// adopt makes c a child, or its children if it failed. What the nearest failed one
+// had acknowledged, all below it have.
+func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*kid, heir *kid) {
+	if s.roster.peers[c.Rank].dead {
+		if k := find(before, c.Rank); k != nil {
+			heir = k
+		}
+		var few [32]tree.Child
+		for _, below := range shape.AppendChildren(few[:0], c.Rank) {
+			s.adopt(shape, below, before, heir)
+		}
+		return
+	}
+	k := find(before, c.Rank)
+	if k == nil {
+		k = newKid(c.Rank, c.Depth, len(s.slots))
+		if heir != nil {
+			s.inherit(k, heir)
+		}
+	}
+	s.kids = append(s.kids, k)
+}
+
+func find(kids []*kid, rank int) *kid {
+	for _, k := range kids {
+		if k.rank == rank {
+			return k
+		}
+	}
+	return nil
+}
+
+// inherit gives k what a failed ancestor of it had said, and asks it about the rest.
+func (s *stream) inherit(k, heir *kid) {
+	s.m.stats.Takeovers++
+	for i := range heir.slots {
+		k.slots[i].acked = k.slots[i].acked || heir.slots[i].acked
+	}
+	for seq := s.stable; seq < s.head; {
+		f := s.slot(seq)
+		if !f.delivered {
+			seq++
+			continue
+		}
+		if !s.kidHas(k, seq, f.count) {
+			s.watch(k, seq)
+			s.poll(k.rank, span{seq, seq + uint64(f.count)}, FlagAtOnce)
+		}
+		seq += uint64(f.count)
+	}
+}
+
+// rewired acts on another parent, or other children.
+func (s *stream) rewired(before int) {
+	moved := !s.isRoot() && s.parent != before
+	for seq := s.stable; seq < s.head; {
+		f := s.slot(seq)
+		if !f.delivered {
+			if f.askAt != 0 { // who was asked may have failed
+				f.askAt = s.m.now + s.m.grace()
+				s.askAt = min(s.askAt, f.askAt)
+			}
+			seq++
+			continue
+		}
+		count := uint64(f.count)
+		switch {
+		case !f.complete:
+			f.told = f.told && !moved
+			s.check(seq) // it may free the slot
+		case moved: // the parent before may have kept it to itself
+			s.acknowledge(seq, f)
+		}
+		seq += count
+	}
+	s.wantAt(s.askAt)
+}
+
+// watch begins to wait for a child's acknowledgement.
+func (s *stream) watch(k *kid, seq uint64) {
+	k.slot(seq).dueAt = s.m.now + s.m.patience(k.depth, 0)
+	k.due = min(k.due, k.slot(seq).dueAt)
+	s.wantAt(k.due)
+}

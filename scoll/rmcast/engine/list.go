@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// instructed takes a message of a manager.
+func (m *Machine) instructed(from nid.NID, b []byte) {
+	if len(b) > OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists, which are not even parsed
+		if !slices.Contains(m.cfg.Managers, m.cfg.Self) {
+			m.stats.Stranger++
+		}
+		return
+	}
+	o, err := ParseOrder(b)
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+		return
+	case o.Group != m.cfg.Group:
+		m.stats.OtherGroup++
+		return
+	case (o.Kind <= OrderKnown || o.Flags&OrderReplica != 0) && slices.Contains(m.cfg.Managers, m.cfg.Self):
+		return // to the manager beside this member
+	case !slices.Contains(m.cfg.Managers, from):
+		m.stats.Stranger++
+		return
+	case o.Kind <= OrderKnown || o.Flags&OrderReplica != 0:
+		return
+	case o.Kind == OrderRefused:
+		m.denied(from, &o)
+		return
+	case m.wall.isAhead(o.Epoch, m.now):
+		m.stats.Ahead++
+		m.refuse(from, &o)
+		return
+	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
+		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
+		return
+	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect && o.Kind != OrderCanvass:
+		return
+	case o.Kind == OrderCanvass:
+		m.canvassed(from, &o)
+		return
+	case (o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager) && !m.returns(&o):
+		m.stats.Refused++
+		m.outranked(from, &o)
+		return
+	case !o.Agrees():
+		m.stats.Malformed++
+		return
+	}
+	m.epoch, m.manager, m.unanswered, m.orderAt, m.refusal = o.Epoch, from, 0, m.now, nil
+	switch o.Kind {
+	case OrderList:
+		m.list(&o)
+	case OrderState:
+		m.stated(&o)
+	case OrderCollect:
+		m.known(from, 0, 0)
+	case OrderExpelled:
+		m.end(m.reason())
+	}
+}
+
+// reason is why a node is no member any more.
+func (m *Machine) reason() error {
+	if m.state == leaving {
+		return ErrLeft
+	}
+	return ErrExpelled
+}
+
+// list takes a list of members.
+func (m *Machine) list(o *Order) {
+	if latest := m.group.latest(); latest == nil || o.Version.Compare(latest.version) > 0 {
+		if o.Window == 0 || o.Window > MaxWindow || o.MTU == 0 || o.MTU > MaxFragment {
+			m.stats.Malformed++
+			return
+		}
+		if !m.install(o) {
+			return
+		}
+	}
+	m.asking = false
+	m.stated(o)
+	if m.state != out {
+		m.report()
+	}
+}
+
+// install makes a list the newest one. It reports whether this node still takes part.
+func (m *Machine) install(o *Order) bool {
+	mine := slices.ContainsFunc(o.Members, func(e Member) bool { return e.ID == m.self })
+	over := slices.Contains(o.Departed, m.self)
+	if !mine && m.state != leaving || over {
+		if m.state != joining || over {
+			m.end(m.reason())
+		}
+		return false
+	}
+	m.group.add(o, m.self)
+	if m.state == joining {
+		m.state = member
+	}
+	m.depart(o.Departed, len(o.Departed)-int(o.Silent))
+	m.emit(Effect{Kind: Changed, Version: o.Version})
+	m.unhold()
+	return true
+}
+
+// depart takes note of members that have failed: their messages end, and others take
+// their children over (RM-A8). Those from place silent on may live.
+func (m *Machine) depart(ids []ID, silent int) {
+	news := false
+	for i, id := range ids {
+		p := m.group.byID[id]
+		if p == nil || p.dead {
+			continue
+		}
+		p.dead, p.silent, news = true, i >= silent, true
+		for _, r := range m.group.rosters {
+			if r.has(p) {
+				r.failed++
+			}
+		}
+		if p.stream != nil {
+			m.drop(p.stream)
+		}
+	}
+	if !news {
+		return
+	}
+	for _, s := range m.streams {
+		if s.roster != nil {
+			s.rewire()
+		}
+	}
+}
+
+// drop forgets a stream.
+func (m *Machine) drop(s *stream) {
+	s.forgetAll()
+	s.origin.stream = nil
+	m.streams = slices.DeleteFunc(m.streams, func(t *stream) bool { return t == s })
+	m.touched = slices.DeleteFunc(m.touched, func(t *stream) bool { return t == s })
+}
+
+// stated takes over what may be used, and forgotten (RM-A7).
+func (m *Machine) stated(o *Order) {
+	if o.Usable.Compare(m.usable) > 0 {
+		m.usable = o.Usable
+	}
+	m.trySwitch()
+	m.group.forget(o.Oldest)
+	for i := len(m.streams) - 1; i >= 0; i-- {
+		if s := m.streams[i]; s != m.sender.stream {
+			m.outlive(s, o.Oldest)
+		}
+	}
+	if m.state == leaving && !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.self >= 0 }) {
+		m.end(ErrLeft)
+	}
+}
+
+// outlive ends what a stream has of versions that nobody uses any more: all of that
+// is released.
+func (m *Machine) outlive(s *stream, oldest Version) {
+	switch {
+	case !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.has(s.origin) }):
+		m.drop(s) // its origin has left
+	case s.roster == nil || s.roster.version.Compare(oldest) >= 0:
+	case s.next == s.head:
+		s.freeTo(s.head)
+	default:
+		m.stats.LeftOut++
+		m.drop(s)
+	}
+}

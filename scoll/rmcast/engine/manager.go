@@ -1,0 +1,341 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// role is what a Manager does.
+type role uint8
+
+const (
+	standby role = iota // waits its turn
+	active
+)
+
+func (r role) String() string { return [...]string{"standby", "active"}[r] }
+
+// managed is a member as its manager knows it.
+type managed struct {
+	Member
+	mtu, capacity int
+	listed        bool    // it is on the latest list, or has left with it
+	since         Version // the first list with it
+	listedAt      time.Duration
+	known         Version       // the newest list that it has
+	behindAt      time.Duration // when there was one that it did not have
+	heardAt       time.Duration
+	oldest        Version // it sends nothing under versions below (RM-A7)
+	last          Version // of a leaver: the last list with it
+	leaveBy       time.Duration
+	sentAt        time.Duration
+	tries         uint8
+}
+
+// departure is a member that failed or was expelled, until no version has it.
+type departure struct {
+	id     ID
+	last   Version
+	silent bool // nobody said that it has ended
+}
+
+// Manager assigns communication numbers, and tells all members of every join, leave
+// and failure by a list with a version of its own (RM-12, RM-15). It is a machine
+// that steps on Instructed and Health; of its effects DoReport, Changed, Elected and
+// Resigned are used.
+type Manager struct {
+	cfg      ManagerConfig
+	role     role
+	epoch    uint64
+	version  Version // of the latest list
+	latest   Order   // that list
+	members  []*managed
+	leavers  []*managed
+	departed []departure
+	next     uint32
+	usable   Version
+	free     Version
+	changed  bool // there are changes that wait for the latest list to be usable
+	collect  collect
+	claims   []claim
+	moves    int // to epochs that one member has reported, since the latest list
+	askedAt  time.Duration
+	standby  waiting
+	admitted admitted
+	wall     wallClock
+	complaints
+	deniedAt  time.Duration // when the user may be told again that this manager is refused
+	dead      map[nid.NID]bool
+	lives     map[nid.NID]uint64 // the latest life of nodes that has spoken
+	delays    map[nid.NID]delayed
+	base      electorate
+	alone     bool          // it hears too few
+	watchAt   time.Duration // when silence is looked at
+	patientAt time.Duration // silence before does not count
+	beatAt    time.Duration
+	stats     ManagerStats
+
+	out *Output
+	now time.Duration
+}
+
+var _ machine.Machine[Input, Output] = (*Manager)(nil)
+
+// NewManager returns a manager. It begins with its first step.
+func NewManager(cfg ManagerConfig) *Manager {
+	return &Manager{
+		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), lives: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{life: cfg.Incarnation},
+		askedAt: -machine.Never,
+	}
+}
+
+// Step implements machine.Machine.
+func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	g.now, g.out = now, out
+	if !g.wall.started {
+		g.wall.start(now)
+		g.begin()
+	}
+	switch in.Kind {
+	case Instructed:
+		g.arrive(in.From, in.Data)
+	case Health:
+		g.health(in.From, in.Alive)
+	case Expel:
+		g.expelled(in.From)
+	}
+	if g.role == active {
+		g.gather()
+		g.settle()
+		g.remind()
+		g.watch()
+	} else {
+		g.takeTurn()
+	}
+	g.out = nil
+	return max(g.wake(), now+1)
+}
+
+// arrive takes a message of a member, or of another manager.
+func (g *Manager) arrive(from nid.NID, b []byte) {
+	if len(b) > OrderSize && !g.admitted.has(from) { // with lists, which are not even parsed
+		g.stats.Stranger++
+		return
+	}
+	o, err := ParseOrder(b)
+	switch {
+	case err != nil || o.Group != g.cfg.Group:
+		g.stats.Malformed++
+	case o.Kind > OrderKnown:
+		g.managed(from, &o)
+	case !g.admitted.has(from):
+		g.stats.Stranger++
+		g.refuse(from, &o, RefusedStranger)
+	case g.wall.isAhead(max(o.Epoch, o.Life), g.now):
+		g.stats.Ahead++
+		g.refuse(from, &o, RefusedAhead)
+	case o.Version.Epoch > o.Epoch: // the highest that it knows
+		g.stats.Malformed++
+	case g.role == standby:
+		g.waits(from, &o)
+	case o.Epoch > g.epoch: // another manager was at work, or so it says
+		g.claimed(from, &o)
+	default:
+		g.unclaim(from)
+		g.told(from, &o)
+	}
+}
+
+// managed takes a message that managers send.
+func (g *Manager) managed(from nid.NID, o *Order) {
+	switch {
+	case o.Flags&OrderReplica == 0 || from == g.cfg.Self: // to the member beside this manager
+	case o.Kind == OrderRefused:
+		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
+			g.deniedAt = g.now + complainEvery
+			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: Refusal(o.You).Err()})
+		}
+	case o.Kind == OrderList || o.Kind == OrderState:
+		g.rival(from, o)
+	}
+}
+
+// told takes a message of a member.
+func (g *Manager) told(from nid.NID, o *Order) {
+	switch o.Kind {
+	case OrderJoin:
+		g.join(from, o)
+	case OrderReport:
+		g.report(from, o)
+	case OrderKnown:
+		g.known(from, o)
+	}
+}
+
+// find returns the member, or leaver, with an id.
+func (g *Manager) find(id ID) *managed {
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.ID == id {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Manager) isDeparted(id ID) bool {
+	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
+}
+
+// join adds a member (RM-14). Another life of its node is over (RM-A8): an earlier one,
+// or a later one that has not been heard for a while, as after a clock was put back.
+func (g *Manager) join(from nid.NID, o *Order) {
+	id := ID{from, o.Life}
+	if m := g.find(id); m != nil {
+		m.heardAt = g.now
+		g.sendList(m)
+		return
+	}
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.NID == from && m.Life > o.Life && g.now-m.heardAt < g.cfg.Takeover {
+				return // an old message
+			}
+		}
+	}
+	if g.isDeparted(id) {
+		g.expel(id)
+		return
+	}
+	delete(g.dead, from)
+	g.spoke(from, o.Life)
+	g.fail(false, func(m *managed) bool { return m.NID == from })
+	switch {
+	case g.alone:
+		g.deny(from, o, RefusedQuorum)
+		return
+	case g.cfg.tooShort(o):
+		g.stats.Limits++
+		g.refuse(from, o, RefusedLimits)
+		return
+	case !g.mayJoin(from):
+		return
+	case !g.room():
+		g.stats.Full++
+		return
+	}
+	g.stats.Joins++
+	m := &managed{Member: Member{id, g.next}, heardAt: g.now}
+	m.limits(&g.cfg, o)
+	g.add(m)
+	g.next++
+}
+
+// room reports whether there is room for a member on a list that all can take, when
+// all who may depart have.
+func (g *Manager) room() bool {
+	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < 2*g.cfg.Members
+}
+
+// add puts a member on the next list.
+func (g *Manager) add(m *managed) {
+	g.members = append(g.members, m)
+	slices.SortFunc(g.members, func(a, b *managed) int { return cmp.Compare(a.Number, b.Number) })
+	g.changed = true
+}
+
+// report takes note of what a member has, and tells it what it lacks.
+func (g *Manager) report(from nid.NID, o *Order) {
+	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
+		g.stats.Malformed++ // nobody else makes lists of this epoch
+		return
+	}
+	id := ID{from, o.Life}
+	m := g.find(id)
+	if m == nil {
+		g.spoke(from, o.Life)
+		g.fail(false, func(m *managed) bool { return m.NID == from && m.Life < o.Life }) // another life is over (RM-A8)
+		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
+			g.expel(id) // perhaps one that was silent when the others were asked
+		} else if g.collect.againAt > g.now {
+			g.deny(from, o, RefusedQuorum)
+		} else {
+			g.ask(Member{ID: id}, 0) // of a manager before
+		}
+		return
+	}
+	m.known, m.oldest, m.heardAt = o.Version, o.Oldest, g.now
+	m.limits(&g.cfg, o)
+	if m.known.Compare(m.since) >= 0 {
+		delete(g.delays, from)
+	}
+	if o.Flags&OrderLeaving != 0 && slices.Contains(g.members, m) {
+		g.stats.Leaves++
+		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+		m.last, m.leaveBy = g.version, g.now+g.cfg.LeaveAfter
+		g.leavers = append(g.leavers, m)
+		delete(g.base.ids, id)
+		g.changed = true
+	}
+	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
+		g.sendList(m)
+		return
+	}
+	m.tries = 0
+	if g.alone {
+		g.deny(from, o, RefusedQuorum)
+		return
+	}
+	g.sendState(m)
+}
+
+// limits takes over what a member has for datagrams, unless that is less than all of the
+// group are to have for its sake.
+func (m *managed) limits(cfg *ManagerConfig, o *Order) {
+	if !cfg.tooShort(o) {
+		m.mtu = int(o.MTU)
+	}
+	if m.capacity = int(o.Capacity); m.capacity > 0 {
+		m.capacity = max(m.capacity, cfg.LeastCapacity)
+	}
+}
+
+// health takes note of deaths: the members on that node have failed (RM-28).
+func (g *Manager) health(id nid.NID, alive bool) {
+	if alive {
+		delete(g.dead, id)
+		return
+	}
+	g.dead[id] = true
+	if g.role == active {
+		g.fail(false, func(m *managed) bool { return m.NID == id })
+	}
+}
+
+func (g *Manager) patience(m *managed) time.Duration { return g.cfg.Resend << m.tries }
+
+func (g *Manager) wake() time.Duration {
+	if g.role == standby {
+		return g.turnWake()
+	}
+	wake := g.watchWake()
+	for _, m := range g.members {
+		if m.listed && m.known != g.version {
+			wake = min(wake, m.sentAt+g.patience(m))
+		}
+	}
+	for _, m := range g.leavers {
+		if wake = min(wake, m.leaveBy); m.known != g.version {
+			wake = min(wake, m.sentAt+g.patience(m))
+		}
+	}
+	if len(g.collect.probes) > 0 {
+		wake = min(wake, g.collect.by)
+	}
+	return min(wake, g.beatAt)
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"slices"
+)
+
+// settle lets versions be used that all have, publishes what waits for that, and
+// frees what nobody uses (RM-A7, RM-A9).
+func (g *Manager) settle() {
+	for i := 0; i < len(g.leavers); i++ {
+		if m := g.leavers[i]; m.leaveBy <= g.now {
+			g.fail(false, func(x *managed) bool { return x == m })
+			i = -1
+		}
+	}
+	tell := false
+	all := !slices.ContainsFunc(g.members, func(m *managed) bool { return m.listed && m.known != g.version })
+	if all && g.usable != g.version && g.version.IsValid() {
+		g.usable, tell = g.version, true
+		g.adopt()
+	}
+	if g.changed && all && len(g.collect.probes) == 0 {
+		g.publish()
+		return
+	}
+	if g.freeUp() || tell {
+		for _, list := range [...][]*managed{g.members, g.leavers} {
+			for _, m := range list {
+				g.sendState(m)
+			}
+		}
+		g.leavers = slices.DeleteFunc(g.leavers, func(m *managed) bool { return m.last.Compare(g.free) < 0 })
+	}
+}
+
+// freeUp finds the version below which nobody sends any more.
+func (g *Manager) freeUp() bool {
+	if len(g.collect.probes) > 0 {
+		return false // there may be members that use older ones
+	}
+	free := g.usable
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.listed && m.oldest.Compare(free) < 0 {
+				free = m.oldest
+			}
+		}
+	}
+	if free.Compare(g.free) <= 0 {
+		return false
+	}
+	g.free = free
+	g.departed = slices.DeleteFunc(g.departed, func(d departure) bool { return d.last.Compare(free) < 0 })
+	return true
+}
+
+// publish gives the members a list with a version of its own.
+func (g *Manager) publish() {
+	if g.role != active {
+		return
+	}
+	g.changed, g.moves = false, 0
+	before := g.version
+	g.version = Version{g.epoch, g.version.Counter + 1}
+	g.latest = g.list()
+	g.stats.Lists++
+	g.out.Effects = append(g.out.Effects, Effect{Kind: Changed, Version: g.version})
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if !m.listed {
+				m.listed, m.since, m.listedAt = true, g.version, g.now
+			}
+			if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
+				m.behindAt = g.now
+			}
+			g.sendList(m)
+		}
+	}
+	g.tellRivals(true)
+}
+
+// remind sends lists again that were not acknowledged.
+func (g *Manager) remind() {
+	for _, list := range [...][]*managed{g.members, g.leavers} {
+		for _, m := range list {
+			if m.listed && m.known != g.version && m.sentAt+g.patience(m) <= g.now {
+				m.tries = min(m.tries+1, maxBackoff)
+				g.stats.Resent++
+				g.sendList(m)
+			}
+		}
+	}
+	if g.beatAt <= g.now {
+		g.tellRivals(false)
+	}
+}
+
+// fail declares members failed: silent, or known to have ended. If a list names them, the
+// next one is published at once: it is what others wait for.
+func (g *Manager) fail(silent bool, which func(*managed) bool) {
+	failed := false
+	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {
+		*list = slices.DeleteFunc(*list, func(m *managed) bool {
+			if !which(m) {
+				return false
+			}
+			g.stats.Failures++
+			if !silent {
+				delete(g.base.ids, m.ID)
+			}
+			if m.listed {
+				g.departed = append(g.departed, departure{m.ID, g.version, silent})
+				failed = true
+			}
+			g.expel(m.ID)
+			return true
+		})
+	}
+	if failed {
+		g.publish()
+	}
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Split brain: when the network is partitioned, two managers could go on with a part of the
+// group each, and each would leave the other's members behind. So a manager leaves a member
+// behind only while it hears a majority of the electorate: the members of the latest list
+// that all had, without those that are known to have ended. Two majorities of one electorate
+// have a member in common, and that one obeys one manager.
+
+// electorate is who counts in the majorities of a manager.
+type electorate struct {
+	ids  map[ID]bool // members of the latest list that all had, without those that have ended
+	next uint32      // the members of that list have lower numbers
+}
+
+// adopt makes the members of the latest list the electorate: all have it, and so know which
+// members were left behind before.
+func (g *Manager) adopt() {
+	g.base = electorate{make(map[ID]bool, len(g.members)), g.latest.Next}
+	for _, m := range g.members {
+		if m.listed {
+			g.base.ids[m.ID] = true
+		}
+	}
+	for i := range g.departed {
+		g.departed[i].silent = false
+	}
+}
+
+// spoke notes that a node lives in some life: its earlier ones have ended.
+func (g *Manager) spoke(from nid.NID, life uint64) {
+	if len(g.lives) < 4*g.cfg.Members || g.lives[from] > 0 {
+		g.lives[from] = max(g.lives[from], life)
+	}
+}
+
+// ended reports whether a member is known to have ended: discovery or an administrator
+// said so, or a later life of its node has spoken.
+func (g *Manager) ended(id ID) bool { return g.dead[id.NID] || g.lives[id.NID] > id.Life }
+
+// silence is how long a member was not heard. While this manager did not run, or heard too
+// few, no member is to blame.
+func (g *Manager) silence(m *managed) time.Duration { return g.now - max(m.heardAt, g.patientAt) }
+
+// hears counts the members of the electorate that were heard lately, without some.
+func (g *Manager) hears(without func(*managed) bool) (n int) {
+	for _, m := range g.members {
+		if g.silence(m) < g.cfg.Takeover && !without(m) && g.base.ids[m.ID] {
+			n++
+		}
+	}
+	return n
+}
+
+func nobody(*managed) bool { return false }
+
+// watch looks after silent members, now and then.
+func (g *Manager) watch() {
+	if g.role != active || g.watchAt > g.now {
+		return
+	}
+	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this node was stopped
+		g.patientAt = g.now
+	}
+	g.watchAt = g.now + g.cfg.Heartbeat
+	if !g.version.IsValid() {
+		return
+	}
+	g.weigh()
+	g.dropUnacknowledged()
+	if g.cfg.MemberTimeout > 0 && !g.alone {
+		g.dropSilent()
+	}
+}
+
+// weigh sees whether most of the electorate are heard.
+func (g *Manager) weigh() {
+	before := g.alone
+	g.setAlone(len(g.base.ids) > 0 && 2*g.hears(nobody) <= len(g.base.ids))
+	if before && !g.alone {
+		g.patientAt = g.now
+	}
+}
+
+// setAlone notes whether this manager hears too few members to change the group, or to
+// manage it at all, and tells the user of changes.
+func (g *Manager) setAlone(alone bool) {
+	if alone == g.alone {
+		return
+	}
+	g.alone = alone
+	e := Effect{Kind: Quorum}
+	if alone {
+		g.stats.Alone++
+		e.Why = ErrQuorum
+	}
+	g.out.Effects = append(g.out.Effects, e)
+}
+
+// dropSilent leaves members behind that have not reported, or not acknowledged a list, for
+// MemberTimeout, if most of the electorate are left. They may live, and what is under way is
+// said to have missed them.
+func (g *Manager) dropSilent() {
+	late := func(m *managed) bool {
+		return m.listed && (g.silence(m) >= g.cfg.MemberTimeout || m.known != g.version && g.now-max(m.behindAt, g.patientAt) >= g.cfg.MemberTimeout)
+	}
+	if !slices.ContainsFunc(g.members, late) || 2*g.hears(late) <= len(g.base.ids) {
+		return
+	}
+	for _, m := range g.members {
+		if late(m) {
+			g.stats.Silent++
+		}
+	}
+	g.fail(true, late)
+}
+
+// dropUnacknowledged takes members off the list that have never acknowledged one, so that
+// it is not them for whom all others cannot use it. Nobody has sent to them yet. They wait
+// for a while, each time longer, until they may join again.
+func (g *Manager) dropUnacknowledged() {
+	late := func(m *managed) bool {
+		return m.listed && m.known.Compare(m.since) < 0 && g.now-m.listedAt >= g.cfg.FirstAck && !g.base.ids[m.ID]
+	}
+	if !slices.ContainsFunc(g.members, late) {
+		return
+	}
+	for _, m := range g.members {
+		if late(m) {
+			g.stats.Unacknowledged++
+			g.delay(m.NID)
+		}
+	}
+	g.fail(false, late)
+}
+
+// delayed is how long a node has to wait until it may join.
+type delayed struct {
+	until time.Duration
+	times int
+}
+
+// delay has a node wait for a second, and twice as long each time, up to a minute.
+func (g *Manager) delay(id nid.NID) {
+	if d, ok := g.delays[id]; ok || len(g.delays) < g.cfg.Members {
+		g.delays[id] = delayed{g.now + min(time.Second<<min(d.times, 6), time.Minute), d.times + 1}
+	}
+}
+
+// mayJoin reports whether the node need not wait.
+func (g *Manager) mayJoin(id nid.NID) bool { return g.delays[id].until <= g.now }
+
+// watchWake is when watch is due.
+func (g *Manager) watchWake() time.Duration {
+	if g.version.IsValid() {
+		return g.watchAt
+	}
+	return machine.Never
+}
+
+// expelled takes an administrator's word that the members on a node have ended. It is also
+// heard while there is no manager, since that may be for want of this member.
+func (g *Manager) expelled(id nid.NID) {
+	g.dead[id] = true
+	if g.role != active {
+		return
+	}
+	g.fail(false, func(m *managed) bool { return m.NID == id })
+	maps.DeleteFunc(g.base.ids, func(m ID, _ bool) bool { return m.NID == id })
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// order sends a message.
+func (g *Manager) order(to nid.NID, o *Order) {
+	begin := len(g.out.Buf)
+	g.out.Buf = o.AppendBinary(g.out.Buf)
+	g.out.Effects = append(g.out.Effects, Effect{Kind: DoReport, To: to, Head: Range{begin, len(g.out.Buf)}})
+}
+
+func (g *Manager) state(kind OrderKind) Order {
+	return Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
+}
+
+// list makes a list of the members there are.
+func (g *Manager) list() Order {
+	o := g.state(OrderList)
+	mtu, capacity := g.cfg.Fragment, 0
+	for _, m := range g.members {
+		o.Members = append(o.Members, m.Member)
+		if m.mtu-HeaderSize < g.leastFragment() {
+			o.Flags |= OrderTree
+		} else {
+			mtu = min(mtu, m.mtu-HeaderSize)
+		}
+		if m.capacity > 0 && (capacity == 0 || m.capacity < capacity) {
+			capacity = m.capacity
+		}
+	}
+	if o.Flags&OrderTree != 0 {
+		mtu = g.cfg.Fragment
+	}
+	o.Departed, o.Silent = g.gone()
+	o.Voters, o.Of = g.base.next, uint16(len(g.base.ids))
+	o.MTU, o.Capacity, o.Window, o.Next = uint32(mtu), uint32(capacity), uint32(g.cfg.Window), g.next
+	return o
+}
+
+// gone lists those that failed: those that were only silent, and their number, in the end.
+func (g *Manager) gone() (ids []ID, silent uint16) {
+	for _, last := range []bool{false, true} {
+		for _, d := range g.departed {
+			if d.silent == last {
+				ids = append(ids, d.id)
+			}
+		}
+		if !last {
+			silent = uint16(len(ids))
+		}
+	}
+	return ids, uint16(len(ids)) - silent
+}
+
+// leastFragment is the least payload of a datagram, in bytes. A member with less counts
+// as one without multicast: others would send messages in crumbs for it.
+func (g *Manager) leastFragment() int { return max(1, min(256, g.cfg.Fragment/16)) }
+
+// published is the latest list, with what is true of versions now.
+func (g *Manager) published() Order {
+	o := g.latest
+	o.Usable, o.Oldest, o.Next = g.usable, g.free, g.next
+	return o
+}
+
+// sendList sends a member the latest list, if it is on that.
+func (g *Manager) sendList(m *managed) {
+	if !m.listed {
+		return
+	}
+	m.sentAt = g.now
+	o := g.published()
+	o.You, o.Life = m.Number, m.Life
+	if slices.Contains(g.leavers, m) {
+		o.You = 0
+	}
+	g.order(m.NID, &o)
+}
+
+func (g *Manager) sendState(m *managed) {
+	o := g.state(OrderState)
+	o.Life = m.Life
+	g.order(m.NID, &o)
+}
+
+// expel tells a node that it is no member.
+func (g *Manager) expel(id ID) {
+	o := g.state(OrderExpelled)
+	o.Life = id.Life
+	g.order(id.NID, &o)
+}
+
+// tellRivals tells the other managers that this one is at work, and which list there
+// is when they follow.
+func (g *Manager) tellRivals(list bool) {
+	g.beatAt = machine.Never
+	if len(g.cfg.Managers) < 2 {
+		return
+	}
+	g.beatAt = g.now + g.cfg.Heartbeat
+	o := g.state(OrderState)
+	if list && g.version.IsValid() {
+		o = g.published()
+	}
+	o.Flags, o.Of = o.Flags|OrderReplica, uint16(g.hears(nobody))
+	for _, id := range g.cfg.Managers {
+		if id != g.cfg.Self {
+			g.order(id, &o)
+		}
+	}
+}

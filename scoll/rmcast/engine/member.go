@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoManager says that no manager of a group has answered.
+var ErrNoManager = wrong("no manager of the group answers")
+
+// Members returns the members of the newest version, in the order of their numbers.
+func (m *Machine) Members() (list []Member, err error) {
+	r := m.group.latest()
+	switch {
+	case m.state == joining:
+		return nil, ErrNotYet
+	case r == nil || m.state == out:
+		return nil, ErrNotMember
+	}
+	for i, p := range r.peers {
+		list = append(list, Member{p.id, r.numbers[i]})
+	}
+	if errors.Is(m.refusal, ErrQuorum) {
+		err = ErrQuorum
+	}
+	return list, err
+}
+
+// Unheard adds to an error why managers take no notice of this node, if they do not.
+func (m *Machine) Unheard(err error) error {
+	switch {
+	case m.refusal != nil:
+		return fmt.Errorf("%w: %w", err, m.refusal)
+	case m.unanswered >= rotateAfter, m.state == joining && !m.manager.IsValid():
+		return fmt.Errorf("%w: %w: %v; do they run, and Manage group %d?", err, ErrNoManager, m.cfg.Managers, m.cfg.Group)
+	}
+	return err
+}
+
+// Farewell returns what tells the managers that this life is over, if they count on it: the
+// node may live on, so that nobody else tells them. There is nothing to tell while Over is false.
+func (m *Machine) Farewell() (over bool, o Order) {
+	return m.state == out, Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life + 1}
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// TestNeedlessOfTwo: RM-5: word of a needless repair acknowledges the message again, both of
+// its datagrams: parents of older versions wait for ever when they hear of one of them alone.
+func TestNeedlessOfTwo(t *testing.T) {
+	w, _ := tallied(t, 8, nil, nil)
+	w.await(w.send(0, "first"))
+	read := unread(w, 6)
+	w.send(0, long(3000))
+	w.run(30 * time.Millisecond)
+	counts := []uint32{}
+	w.tap = func(from, to sim.NodeID, p *packet) {
+		for _, e := range entries(p) {
+			if from == 6 && to == 4 && p.kind == Control && e.Flags&FlagNeedless != 0 {
+				counts = append(counts, e.Count)
+			}
+		}
+	}
+	read()
+	w.run(time.Millisecond)
+	if !slices.Equal(counts, []uint32{2, 2}) {
+		t.Errorf("of %v datagrams", counts)
+	}
+}
+
+// TestAckOfPart: RM-5, RM-18: a child acknowledges one of the two datagrams of a message, as
+// members of older versions do for a needless repair, and its acknowledgement of both is lost.
+// The parent asks about the other one, also if it hears of the first before it has the message.
+func TestAckOfPart(t *testing.T) {
+	for name, early := range map[string]bool{"before the parent has it": true, "after": false} {
+		t.Run(name, func(t *testing.T) {
+			w, c := tallied(t, 8, nil, nil)
+			text := long(3000)
+			lost := 0
+			w.loss = func(from, _ sim.NodeID, p *packet) bool {
+				drop := from == 7 && has(p, Ack) && lost == 0
+				if drop {
+					lost++
+				}
+				return drop
+			}
+			read := unread(w, 6)
+			s := w.send(0, text)
+			w.run(oneWay)
+			o := w.hosts[0].m.sender.stream
+			e := Entry{Kind: Ack, Flags: FlagNeedless, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
+			part := &packet{Control, AppendControl(nil, testGroup, Version{}, []Entry{e}), false}
+			if early {
+				w.inject(6, 7, part)
+				read()
+			} else {
+				read()
+				w.inject(6, 7, part)
+			}
+			w.await(s)
+			w.want(text, w.all()...)
+			if lost != 1 || c.polls != 1 || c.repairs > 0 {
+				t.Errorf("%d acknowledgements lost, %+v", lost, c)
+			}
+		})
+	}
+}
+
+// TestAckOfPartInherited: RM-A8: a child that has acknowledged one of two datagrams dies; the
+// member above asks its children about the message.
+func TestAckOfPartInherited(t *testing.T) {
+	w, _ := tallied(t, 8, func(to sim.NodeID, _ *Datagram) bool { return to >= 6 }, nil)
+	w.net.Pause(6)
+	text := long(3000)
+	s := w.send(0, text)
+	w.run(2 * oneWay)
+	o := w.hosts[0].m.sender.stream
+	e := Entry{Kind: Ack, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
+	w.inject(4, 6, &packet{Control, AppendControl(nil, testGroup, Version{}, []Entry{e}), false})
+	w.net.Command(0, "dead 6")
+	w.await(s)
+	w.want(text, 0, 1, 2, 3, 4, 5, 7)
+}

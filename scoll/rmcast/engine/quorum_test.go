@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// parted makes a group of n nodes of which so many may manage. Nodes that were expelled join
+// again. Members are left behind after five seconds.
+func parted(t *testing.T, n, managers int) *world {
+	t.Helper()
+	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) {
+		w.managers, w.wall, w.rejoin, w.manager.MemberTimeout = managers, testWall, true, 5*time.Second
+	})
+	w.form(n)
+	w.run(time.Second)
+	return w
+}
+
+// TestElection: RM-A18: a manager is elected by most members of the list, and by nobody else.
+func TestElection(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		side    sim.NodeSet // with node 1, without node 0, which manages
+		elected bool
+	}{
+		{"most members", sim.Nodes(1, 2, 3), true},
+		{"half of the members", sim.Nodes(1, 2), false},
+		{"alone", sim.Nodes(1), false},
+	} {
+		w := parted(t, 5, 2)
+		w.net.Partition(tt.side)
+		w.run(20 * time.Second)
+		if g := w.hosts[1].g; (g.role == active) != tt.elected || g.alone == tt.elected {
+			t.Errorf("%s: %v, alone %v, %+v", tt.name, g.role, g.alone, g.stats)
+		}
+		if g := w.hosts[0].g; g.alone != tt.elected || g.role != active {
+			t.Errorf("%s: the other one: %v, alone %v", tt.name, g.role, g.alone)
+		}
+		w.net.Heal()
+		w.honest(tt.name, 15*time.Second)
+		if ids := w.activeManagers(); len(ids) != 1 || (ids[0] == 1) != tt.elected {
+			t.Errorf("%s: %v manage", tt.name, ids)
+		}
+	}
+}
+
+// TestNoChurn: RM-A18: a manager that all members hear stays, though the next one does not
+// hear it.
+func TestNoChurn(t *testing.T) {
+	w := parted(t, 5, 2)
+	epoch := w.hosts[0].g.epoch
+	w.net.Cut(sim.Nodes(0), sim.Nodes(1))
+	w.run(8 * time.Second)
+	w.net.Heal()
+	w.run(2 * time.Second)
+	if ids := w.activeManagers(); !slices.Equal(ids, []sim.NodeID{0}) || w.hosts[0].g.epoch != epoch {
+		t.Errorf("%v manage, epoch %d, was %d", ids, w.hosts[0].g.epoch, epoch)
+	}
+	if s := w.hosts[1].g.stats; s.Canvasses == 0 {
+		t.Errorf("it did not ask: %+v", s)
+	}
+	w.honest("the cut", time.Second)
+}
+
+// TestTwoMembers: of two members neither is a majority: the other one waits until its fate is
+// known.
+func TestTwoMembers(t *testing.T) {
+	for _, word := range []string{"expel 0", "dead 0", "", "back"} {
+		w := parted(t, 2, 2)
+		w.net.Crash(0)
+		s := w.send(1, "x")
+		w.run(20 * time.Second)
+		if g := w.hosts[1].g; g.role == active || !g.alone || s.done {
+			t.Fatalf("%v, alone %v, %+v", g.role, g.alone, s)
+		}
+		if _, err := w.hosts[1].m.Members(); !errors.Is(err, ErrQuorum) {
+			t.Errorf("members: %v", err)
+		}
+		switch word {
+		case "":
+			w.run(time.Minute)
+			if s.done {
+				t.Error("it is released")
+			}
+			continue
+		case "back":
+			w.net.Start(0, false)
+			w.net.Command(0, "join")
+		default:
+			w.net.Command(1, word)
+		}
+		if w.await(s); s.lost != nil || len(s.failed) != 1 {
+			t.Errorf("%s: %v, failed %v", word, s.lost, s.failed)
+		}
+	}
+}
+
+// TestLeftBehind: a member that is silent for MemberTimeout is left behind, and messages that
+// waited for it are no success; it joins again.
+func TestLeftBehind(t *testing.T) {
+	w := parted(t, 5, 1)
+	gone := w.hosts[4].m.self
+	w.net.Partition(sim.Nodes(4))
+	s, mine := w.send(2, "x"), w.send(4, "y")
+	w.run(4 * time.Second)
+	if s.done {
+		t.Fatal("released too early")
+	}
+	w.run(3 * time.Second)
+	if !s.done || !errors.Is(s.lost, ErrSplit) || !slices.Equal(s.failed, []ID{gone}) {
+		t.Errorf("done %v, %v, failed %v", s.done, s.lost, s.failed)
+	}
+	w.want("x", 0, 1, 2, 3)
+	if mine.done {
+		t.Error("the one that is cut off has released a message")
+	}
+	w.net.Heal()
+	w.honest("the partition", 15*time.Second)
+	if !errors.Is(mine.lost, ErrExpelled) || w.hosts[4].m.self == gone {
+		t.Errorf("%v, %v", mine.lost, w.hosts[4].m.self)
+	}
+	if st := w.hosts[0].g.stats; st.Silent != 1 || st.Alone > 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestSilentMost: a manager that does not hear most members leaves nobody behind, and lets
+// nobody join; when they are back all go on as they were.
+func TestSilentMost(t *testing.T) {
+	w := parted(t, 6, 1)
+	w.net.Partition(sim.Nodes(0, 1, 2))
+	s := w.send(1, "x")
+	w.run(30 * time.Second)
+	if g := w.hosts[0].g; !g.alone || g.stats.Silent > 0 || s.done {
+		t.Errorf("alone %v, %+v, done %v", g.alone, g.stats, s.done)
+	}
+	if h := w.hosts[1]; !errors.Is(h.m.refusal, ErrQuorum) {
+		t.Errorf("a member hears %v", h.m.refusal)
+	}
+	w.restart(2)
+	w.run(3 * time.Second)
+	if h := w.hosts[2]; h.m.state != joining || !errors.Is(h.m.refusal, ErrQuorum) {
+		t.Errorf("one joins: %v, %v", h.m.state, h.m.refusal)
+	}
+	w.net.Heal()
+	if w.await(s); s.lost != nil {
+		t.Error(s.lost)
+	}
+	w.honest("the partition", 5*time.Second)
+	for id := sim.NodeID(3); id < 6; id++ {
+		if len(w.hosts[id].gone) > 0 {
+			t.Errorf("node %d had to join again", id)
+		}
+	}
+}
+
+// TestClusterRestarts: a cluster all of whose nodes restart is a group again.
+func TestClusterRestarts(t *testing.T) {
+	for _, managers := range []int{1, 3} {
+		w := parted(t, 5, managers)
+		for id := range sim.NodeID(5) {
+			w.net.Kill(id)
+		}
+		w.run(time.Second)
+		for id := range sim.NodeID(5) {
+			w.net.Start(id, false)
+			w.run(100 * time.Millisecond)
+			w.net.Command(id, "join")
+		}
+		w.honest("the restarts", 10*time.Second)
+	}
+}
+
+// TestTwoGroups: two managers that have begun apart from each other: the one that hears more
+// members stays, though the other one is later, and loses nobody; the others join it. That is
+// so whether it hears the other one's word first, or its list.
+func TestTwoGroups(t *testing.T) {
+	for _, list := range []bool{false, true} {
+		w := newWorld(t, 7, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
+		w.run(0)
+		w.net.Partition(sim.Nodes(1, 5, 6))
+		for id := range w.hosts {
+			w.net.Command(sim.NodeID(id), "join")
+		}
+		w.run(8 * time.Second)
+		one, other := w.hosts[0].g, w.hosts[1].g
+		if len(one.members) != 4 || len(other.members) != 3 || other.epoch <= one.epoch {
+			t.Fatalf("list %v: %d and %d members, epochs %d and %d", list, len(one.members), len(other.members), one.epoch, other.epoch)
+		}
+		w.loss = func(from, to sim.NodeID, p *packet) bool {
+			return list && from == 1 && to == 0 && p.kind == Instructed && OrderKind(p.data[6]) == OrderState
+		}
+		s := w.send(3, "x")
+		w.net.Heal()
+		w.honest("the partition", 20*time.Second)
+		if s.lost != nil || one.role != active || len(w.hosts[2].gone)+len(w.hosts[3].gone)+len(w.hosts[4].gone) > 0 {
+			t.Errorf("list %v: %v, %v, gone: %v %v %v", list, s.lost, one.role, w.hosts[2].gone, w.hosts[3].gone, w.hosts[4].gone)
+		}
+	}
+}
+
+// TestSilentJoiner: a node that joins and does not acknowledge its first list keeps nobody
+// else from joining, and has to wait.
+func TestSilentJoiner(t *testing.T) {
+	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
+		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks, and takes nothing
+			return to == 3 || from == 3 && p.kind != Instructed
+		}
+	})
+	w.form(3)
+	w.net.Command(3, "join")
+	w.run(time.Second)
+	w.net.Command(4, "join")
+	w.run(3 * time.Second)
+	if g := w.hosts[0].g; g.stats.Unacknowledged > 0 || w.hosts[4].joined > 0 {
+		t.Errorf("too early: %+v", g.stats)
+	}
+	w.await(w.send(1, "meanwhile"))
+	w.run(3 * time.Second)
+	g := w.hosts[0].g
+	if g.stats.Unacknowledged == 0 || w.hosts[4].joined == 0 {
+		t.Errorf("%+v, node 4 is %v", g.stats, w.hosts[4].m.state)
+	}
+	s := w.send(1, "x")
+	if w.await(s); s.lost != nil || len(s.failed) > 0 {
+		t.Errorf("%v, failed %v", s.lost, s.failed)
+	}
+	w.want("x", 0, 1, 2, 4)
+	w.run(time.Minute)
+	if n := g.stats.Unacknowledged; n < 3 || n > 6 {
+		t.Errorf("dropped %d times in a minute", n)
+	}
+}
+
+// TestFloors: limits that a member brings do not lower those of all below what is configured.
+func TestFloors(t *testing.T) {
+	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
+		w.manager.LeastFragment, w.manager.LeastCapacity = 1000, 50_000
+		w.change = func(id sim.NodeID, cfg *Config) {
+			cfg.Capacity = 100_000
+			switch id {
+			case 2:
+				cfg.Capacity = 1
+			case 3:
+				cfg.MTU = HeaderSize + 999
+			}
+		}
+	})
+	w.form(3)
+	w.net.Command(3, "join")
+	w.run(2 * time.Second)
+	g := w.hosts[0].g
+	if o := g.latest; o.Capacity != 50_000 || o.Flags&OrderTree != 0 || len(o.Members) != 3 {
+		t.Errorf("%+v", o)
+	}
+	if h := w.hosts[3]; h.m.state != joining || !errors.Is(h.m.refusal, ErrLimits) || g.stats.Limits == 0 {
+		t.Errorf("%v, %v, %+v", h.m.state, h.m.refusal, g.stats)
+	}
+	// A member cannot take back what it said when it joined.
+	m := w.hosts[1].m
+	w.order(0, 1, &Order{Kind: OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, Capacity: 2})
+	w.net.Command(2, "leave")
+	w.run(2 * time.Second)
+	if o := g.latest; o.MTU != 2048 || o.Capacity < 50_000 || o.Flags&OrderTree != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestLateManager: RM-A9: a manager that was stopped while it collected what members know does
+// not go on with that: they have not kept their promise.
+func TestLateManager(t *testing.T) {
+	w := parted(t, 5, 2)
+	w.net.Crash(0)
+	g := w.hosts[1].g
+	for g.role != active {
+		w.run(time.Millisecond)
+	}
+	w.net.Pause(1)
+	w.run(30 * time.Second)
+	epoch := g.epoch
+	w.net.Resume(1)
+	w.run(100 * time.Millisecond)
+	if g.version.IsValid() && g.epoch == epoch {
+		t.Errorf("it has published %v", g.version)
+	}
+}

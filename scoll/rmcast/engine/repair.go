@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// tick does what is due.
+func (s *stream) tick() {
+	now := s.m.now
+	s.due = machine.Never
+	if s.ackAt <= now {
+		s.m.dirty(s)
+	} else {
+		s.due = min(s.due, s.ackAt)
+	}
+	for _, k := range s.kids {
+		if k.due <= now {
+			s.overdue(k)
+		}
+		s.due = min(s.due, k.due)
+	}
+	if s.askAt <= now {
+		s.ask()
+	}
+	if s.queryAt <= now {
+		s.query()
+	}
+	s.due = min(s.due, s.askAt, s.queryAt)
+}
+
+// overdue asks a child about the messages that it has not acknowledged in time.
+func (s *stream) overdue(k *kid) {
+	k.due = machine.Never
+	var run span
+	for seq := s.stable; seq < s.head; {
+		f := s.slot(seq)
+		if !f.delivered {
+			seq++
+			continue
+		}
+		if ks := k.slot(seq); !s.kidHas(k, seq, f.count) {
+			if ks.dueAt <= s.m.now {
+				s.late(k, seq, f)
+				if run.end != seq {
+					s.poll(k.rank, run, 0)
+					run.first = seq
+				}
+				run.end = seq + uint64(f.count)
+			}
+			k.due = min(k.due, ks.dueAt)
+		}
+		seq += uint64(f.count)
+	}
+	s.poll(k.rank, run, 0)
+}
+
+// kidHas reports whether a child has acknowledged a message.
+func (s *stream) kidHas(k *kid, first uint64, count uint16) bool {
+	for i := range uint64(count) {
+		if !k.slot(first + i).acked {
+			return false
+		}
+	}
+	return true
+}
+
+// late notes that a child which has not acknowledged a message in time is asked about
+// it, and sent what it then says it lacks (RM-19): where hosts are busy nearly all that
+// are late have the message. The own parent is told, so that it does not send the payload
+// as well (RM-A20).
+func (s *stream) late(k *kid, first uint64, f *slot) {
+	ks := k.slot(first)
+	ks.tries = min(ks.tries+1, 200)
+	if ks.polledAt == 0 {
+		ks.polledAt = s.m.now
+	} else {
+		ks.polledAt = -1
+	}
+	ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
+	if ks.tries == suspectAfter { // it is never given up (RM-A4)
+		s.m.emit(Effect{Kind: Suspect, Origin: s.origin.id, Member: s.roster.peers[k.rank].id, Seq: first})
+	}
+	if !s.isRoot() && !f.told {
+		f.told = true
+		e := s.entry(Pending, first, int(f.count))
+		e.Who = s.waitsFor(first)
+		s.m.tell(s.roster, s.parent, e)
+	}
+}
+
+// answered notes that a child has answered for a datagram. A second question tells
+// nothing of the round trip: which one the answer is to nobody knows.
+func (s *stream) answered(ks *kidSlot) {
+	if ks.polledAt > 0 {
+		s.m.rtt.sample(s.m.now - ks.polledAt)
+	}
+	ks.polledAt = 0
+}
+
+func (s *stream) poll(rank int, what span, flags EntryFlags) {
+	if what.end > what.first {
+		s.m.stats.Polls++
+		e := s.entry(Poll, what.first, int(what.end-what.first))
+		e.Flags = flags
+		s.m.tell(s.roster, rank, e)
+	}
+}
+
+// repairKid sends a datagram to a child again.
+func (s *stream) repairKid(k *kid, seq uint64) {
+	k.slot(seq).sentAt = s.m.now
+	if first := seq - uint64(s.slot(seq).index); s.slot(first).delivered {
+		ks := k.slot(first)
+		ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
+		k.due = min(k.due, ks.dueAt)
+		s.wantAt(k.due)
+	}
+	s.repair(k.rank, seq)
+}
+
+// repair sends a datagram to one member, over a reliable link.
+func (s *stream) repair(rank int, seq uint64) {
+	s.m.stats.Repairs++
+	s.send(rank, seq, FlagRepair)
+}
+
+// forward sends a datagram down the tree, where there is no multicast.
+func (s *stream) forward(k *kid, seq uint64, flags DatagramFlags) {
+	if !k.slot(seq).acked {
+		s.send(k.rank, seq, flags)
+	}
+}
+
+func (s *stream) send(rank int, seq uint64, flags DatagramFlags) {
+	d := s.header(seq, flags)
+	s.m.sendDatagram(s, rank, &d, s.slot(seq).data)
+}
+
+// header makes the header of a datagram that is here.
+func (s *stream) header(seq uint64, flags DatagramFlags) Datagram {
+	sl := s.slot(seq)
+	f := s.slot(seq - uint64(sl.index))
+	if s.roster.tree {
+		flags |= FlagTree
+	}
+	return Datagram{
+		Group: s.m.cfg.Group, Flags: flags, Version: s.roster.version, Origin: s.number(), Length: f.length,
+		Seq: seq, Index: sl.index, Count: f.count, Size: sl.size, Stable: s.stable, First: s.first,
+	}
+}
+
+// ask asks for what is lacking (RM-20): children that have it, or the parent, in
+// turn.
+func (s *stream) ask() {
+	s.askAt = machine.Never
+	var run Entry
+	to := -1
+	for seq := s.next; seq < s.head && s.inWindow(seq); seq++ {
+		sl := s.slot(seq)
+		if sl.have || sl.askAt == 0 {
+			continue
+		}
+		if sl.askAt <= s.m.now && !s.mayAsk(seq, sl) {
+			sl.askAt = sl.noticedAt + s.m.longestGrace()
+		} else if sl.askAt <= s.m.now {
+			from := s.source(seq, sl)
+			s.asking(sl)
+			if from == to && run.First+uint64(run.Count) == seq {
+				run.Count++
+			} else {
+				s.fetch(to, run)
+				to, run = from, s.entry(Need, seq, 1)
+			}
+		}
+		s.askAt = min(s.askAt, sl.askAt)
+	}
+	s.fetch(to, run)
+}
+
+// mayAsk reports whether a datagram may be asked for now. Of those that are perhaps only
+// late it is one, until multicast goes on or much time has passed, so that a member whose
+// socket is not read for a while gets one payload too many and not a window of them.
+func (s *stream) mayAsk(seq uint64, sl *slot) bool {
+	switch {
+	case seq < s.castTo || sl.asked > 0 || s.repairs >= deafAfter:
+	case s.m.now >= sl.noticedAt+s.m.longestGrace():
+	case s.probed:
+		return false
+	default:
+		s.probed = true
+	}
+	return true
+}
+
+// asking notes that somebody is asked for a datagram.
+func (s *stream) asking(sl *slot) {
+	sl.asked, sl.askedAt = min(sl.asked+1, 200), s.m.now
+	sl.askAt = s.m.now + s.m.patience(1, sl.asked)
+	s.askAt = min(s.askAt, sl.askAt)
+	s.wantAt(s.askAt)
+}
+
+func (s *stream) fetch(from int, run Entry) {
+	if run.Count > 0 {
+		s.m.stats.Fetches++
+		s.m.tell(s.roster, from, run)
+	}
+}
+
+// source chooses whom to ask for a datagram.
+func (s *stream) source(seq uint64, sl *slot) int {
+	n := 1
+	for _, k := range s.kids {
+		if k.slot(seq).acked {
+			n++
+		}
+	}
+	turn := int(sl.asked) % n
+	for _, k := range s.kids {
+		if !k.slot(seq).acked {
+			continue
+		}
+		if turn == 0 {
+			return k.rank
+		}
+		turn--
+	}
+	return s.parent
+}
+
+// query asks a silent origin what is stable, if there is anything that it could free
+// (RM-A6).
+func (s *stream) query() {
+	s.queryAt = machine.Never
+	if s.isRoot() || s.stable == s.head {
+		return
+	}
+	s.queryAt = s.m.now + s.m.cfg.Silence
+	s.m.tell(s.roster, s.root, s.entry(Query, s.stable, 0))
+}
+
+// patience is how long a child with a subtree of so many levels may take (RM-A4,
+// RM-18), after so many expiries: as long as a round trip and a guard for each level, or
+// as nearly all of such have taken, if that is longer.
+func (m *Machine) patience(depth int, tries uint8) time.Duration {
+	rtt := m.rtt.estimate(&m.cfg)
+	guard := max(rtt/4, m.cfg.Guard)
+	patience := time.Duration(depth) * (rtt + m.cfg.AckDelay + guard)
+	patience = max(patience, min(m.acks[min(depth, maxLevels-1)].spread(), maxSpread))
+	return max(patience, min(patience<<min(tries, maxBackoff), maxPatience))
+}

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/rows"
+	"ulnet/lnd/sim"
+)
+
+// TestCycles: RM-6 and RM-A3: in the tree of 16 there are four cycles of
+// acknowledgements, of 8, 4, 2 and 1; the origin hears one in each.
+func TestCycles(t *testing.T) {
+	sent := map[sim.NodeID]time.Duration{}
+	heard := map[time.Duration]int{}
+	w, _ := tallied(t, 16, nil, nil)
+	w.tap = func(from, to sim.NodeID, p *packet) {
+		if has(p, Ack) {
+			sent[from] = w.net.Now()
+			if to == 0 {
+				heard[w.net.Now()]++
+			}
+		}
+	}
+	s := w.send(0, "x")
+	w.await(s)
+	for id, at := range sent { // any order: each by itself
+		cycle := 1 + bits.TrailingZeros(uint(id))
+		if want := s.at + time.Duration(cycle)*oneWay; at != want {
+			t.Errorf("node %d acknowledges at %v, cycle %d is at %v", id, at, cycle, want)
+		}
+	}
+	for at, n := range heard { // any order: each by itself
+		if n != 1 {
+			t.Errorf("the origin hears %d at %v", n, at)
+		}
+	}
+	if len(sent) != 15 || len(heard) != 4 || s.released-s.at != 5*oneWay {
+		t.Errorf("%d have acknowledged, %d cycles, released after %v", len(sent), len(heard), s.released-s.at)
+	}
+}
+
+// TestCompletion: G-RM-2: a message takes one way, and one more for each level of the
+// tree.
+func TestCompletion(t *testing.T) {
+	for _, n := range []int{2, 3, 7, 14, 33, 100} {
+		w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) { w.unchecked = true })
+		w.form(n)
+		depth := 0
+		for v := range n {
+			depth = max(depth, bits.OnesCount(uint(v)))
+		}
+		s := w.send(sim.NodeID(n/2), "x")
+		w.await(s)
+		if took, want := s.released-s.at, time.Duration(1+depth)*oneWay; took != want {
+			t.Errorf("%d members: %v, want %v", n, took, want)
+		}
+	}
+}
+
+// TestPace: RM-34 and RM-A21: a burst takes half of the room at the smallest receiver,
+// shared with other origins; repairs halve it, down to three quarters of what it began with, and it
+// rises again by one, up to the room.
+func TestPace(t *testing.T) {
+	r := &roster{window: 128, fragment: 2048}
+	var p sender
+	for _, tt := range []struct{ capacity, origins, want int }{
+		{0, 1, 128}, {212992, 1, 20}, {212992, 8, 2}, {1 << 24, 1, 128}, {1, 5, 1},
+	} {
+		r.capacity = tt.capacity
+		if p.start(r, tt.origins); p.limit != tt.want {
+			t.Errorf("%+v: limit %d", tt, p.limit)
+		}
+	}
+	r.capacity = 212992
+	p.start(r, 1)
+	for i := range uint64(10) {
+		p.sent = 10 * (i + 1)
+		p.slower(10*i, 1)
+	}
+	if p.limit != 15 {
+		t.Errorf("limit %d after many repairs", p.limit)
+	}
+	for range 100_000 {
+		p.faster(1)
+	}
+	if p.limit != 40 {
+		t.Errorf("limit %d after none", p.limit)
+	}
+	p = sender{limit: 16, least: 1, most: 128, sent: 100, recover: 50}
+	p.slower(60, 1)
+	p.slower(99, 1) // of the same flight
+	if p.limit != 8 {
+		t.Errorf("limit %d after repairs of one flight", p.limit)
+	}
+	p.sent = 200
+	if p.slower(150, 1); p.limit != 4 {
+		t.Errorf("limit %d after a second", p.limit)
+	}
+	for range 4 {
+		p.faster(1)
+	}
+	if p.limit != 5 {
+		t.Errorf("limit %d after as many were released", p.limit)
+	}
+	for range 100_000 {
+		p.faster(1)
+	}
+	if p.limit != 128 {
+		t.Errorf("limit %d", p.limit)
+	}
+}
+
+// TestPacedSources: RM-34: eight sources at receivers that hold 48 datagrams of 2 KiB
+// never have more on the way than there is room for, and repairs below an origin make
+// it slower.
+func TestPacedSources(t *testing.T) {
+	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {
+		w.cfg.Capacity = 48 * (2*(2048+HeaderSize) + overhead)
+		w.manager.Window = 64
+	})
+	text := long(2048)
+	for range 3 { // so that all have heard of all
+		for id := range sim.NodeID(8) {
+			w.await(w.send(id, text))
+		}
+	}
+	w.net.Command(7, "leave") // a new version
+	w.run(3 * time.Second)
+	for range 40 {
+		for id := range sim.NodeID(7) {
+			w.net.Command(id, text)
+		}
+	}
+	most := 0
+	for range 100 {
+		w.run(oneWay / 2)
+		flying := 0
+		for _, h := range w.hosts[:7] {
+			flying += int(h.m.sender.sent - h.m.sender.stream.stable)
+		}
+		most = max(most, flying)
+	}
+	if most == 0 || most > 2*48 {
+		t.Errorf("%d datagrams in flight", most)
+	}
+	h := w.hosts[2]
+	w.run(2 * time.Second)
+	before := h.m.sender.limit
+	w.loss = func(from, to sim.NodeID, p *packet) bool { return p.cast && from == 2 && to == 5 }
+	for range 20 {
+		w.net.Command(2, text)
+	}
+	w.run(2 * time.Second)
+	if h.m.sender.limit >= before {
+		t.Errorf("limit %d, before the losses %d", h.m.sender.limit, before)
+	}
+}
+
+// TestDeaf: no multicast reaches a member, as where the network does not forward the
+// group's address: messages arrive as repairs, and the member says so.
+func TestDeaf(t *testing.T) {
+	w, _ := tallied(t, 4, func(to sim.NodeID, _ *Datagram) bool { return to == 2 }, nil)
+	for i := range 20 {
+		w.await(w.send(0, fmt.Sprint("m", i)))
+	}
+	if w.hosts[2].deaf != 1 || w.hosts[1].deaf != 0 || len(w.hosts[2].got) != 20 {
+		t.Errorf("told %d times, %d messages", w.hosts[2].deaf, len(w.hosts[2].got))
+	}
+}
+
+// TestSameTwice: the same seed gives the same run.
+func TestSameTwice(t *testing.T) {
+	var digests [2]uint64
+	for i := range digests {
+		w, _ := tallied(t, 12, nil, func(w *world, cfg *sim.Config[*packet]) {
+			w.cfg.Faults = Faults{Acks: 0.1, Datagrams: 0.2}
+		})
+		for j := range 30 {
+			w.net.Command(sim.NodeID(j%5), fmt.Sprint("m", j))
+		}
+		w.net.Crash(9)
+		w.net.Command(0, "dead 9")
+		w.run(5 * time.Second)
+		digests[i] = w.net.Digest()
+	}
+	if digests[0] != digests[1] {
+		t.Error("two runs differ")
+	}
+}
+
+// TestRowsNamed: each row and each decision on reliable multicast is named by the test
+// that shows it. RM-A12 and RM-A14 are about the paper's own figures: there is nothing
+// to show.
+func TestRowsNamed(t *testing.T) {
+	rows.Named(t, "RM", "1-36 A1-11 A13 A15-22", "..", "../../../cmd", "../../../lnd", "../../../portals")
+}

@@ -1,0 +1,74 @@
+package engine
+
+import "time"
+
+// rtt estimates the round trip to other members, in the manner of RFC 6298.
+type rtt struct {
+	smoothed  time.Duration // 0: nothing measured
+	variation time.Duration
+}
+
+func (r *rtt) sample(d time.Duration) {
+	if r.smoothed == 0 {
+		r.smoothed, r.variation = max(d, 1), d/2
+		return
+	}
+	r.variation += (max(d-r.smoothed, r.smoothed-d) - r.variation) / 4
+	r.smoothed = max(r.smoothed+(d-r.smoothed)/8, 1)
+}
+
+func (r *rtt) estimate(cfg *Config) time.Duration {
+	if r.smoothed == 0 {
+		return cfg.RTT
+	}
+	return min(max(r.spread(), cfg.MinRTT), cfg.MaxRTT)
+}
+
+// spread is what nearly all samples are below; 0 without any.
+func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
+
+// sample measures with the acknowledgement of a leaf, at the origin of a message
+// that is in flight alone: others may wait on the way.
+func (s *stream) sample(k *kid, ks *kidSlot, seq uint64) {
+	f := s.slot(seq)
+	if s.isRoot() && k.depth == 1 && ks.tries == 0 && ks.sentAt == 0 && seq == s.stable && f.delivered && seq+uint64(f.count) == s.head {
+		s.m.rtt.sample(s.m.now - f.at)
+	}
+}
+
+// maxLevels is how many levels a tree of MaxMembers has at most, and one.
+const maxLevels = 24
+
+// sampleAck measures how long a child with a subtree of so many levels took to
+// acknowledge, with the oldest message of an acknowledgement. Karn's algorithm: not if
+// the message was sent again to the child or below, nor with an answer to a question.
+func (s *stream) sampleAck(k *kid, ks *kidSlot, seq uint64, e *Entry) {
+	f := s.slot(seq)
+	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&FlagAnswer == 0 {
+		s.m.acks[min(k.depth, maxLevels-1)].sample(s.m.now - f.at)
+	}
+}
+
+// overtaken measures by how much something that speaks of a datagram came before it.
+func (s *stream) overtaken(sl *slot) {
+	if sl.noticedAt != 0 {
+		s.m.late.sample(s.m.now-sl.noticedAt, s.m.now)
+		sl.noticedAt = 0
+	}
+}
+
+// peak keeps the largest of rare samples, and halves it each peakHalf: their mean says
+// nothing of the next.
+type peak struct{ value, at time.Duration }
+
+const peakHalf = 10 * time.Second
+
+func (p *peak) sample(d, now time.Duration) {
+	if d >= p.estimate(now) {
+		p.value, p.at = d, now
+	}
+}
+
+func (p *peak) estimate(now time.Duration) time.Duration {
+	return p.value >> min((now-p.at)/peakHalf, 62)
+}

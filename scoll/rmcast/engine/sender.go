@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Why a message is not sent, or nobody knows who has it.
+var (
+	ErrNotMember = wrong("this node is no member; join the group")
+	ErrTooLong   = wrong("message longer than a window")
+	ErrExpelled  = wrong("the manager has expelled this node; it can join again")
+	ErrNotYet    = wrong("this node is not a member yet: wait for Ready")
+	ErrLeft      = wrong("this node has left the group")
+	ErrSplit     = wrong("the group has split: members that were silent, and may live, were left behind and may lack the message; Failed names them")
+
+	// ErrUnfinished is an ErrLeft as well.
+	ErrUnfinished = fmt.Errorf("%w without waiting longer than LeaveAfter: others may lack its messages, or no manager answered", ErrLeft)
+)
+
+// sender is what an origin needs beyond its own stream.
+type sender struct {
+	stream  *stream
+	sent    uint64 // everything below was sent
+	waiting bool   // somebody was told Full
+
+	limit       int    // datagrams in flight (RM-A21)
+	least, most int    // what the limit is kept between
+	recover     uint64 // repairs below this have made it slower already
+	before      int    // the limit before it was halved
+	doubted     int    // repairs for which it was, and that were not needless as far as is known
+	earned      int    // datagrams released since the limit rose
+	burst       int    // datagrams of a long message since paceAt was set
+	paceAt      time.Duration
+
+	beatAt time.Duration
+	beats  int
+	tailAt time.Duration // when to tell what was sent last, unless there is more to send
+	tails  int           // how often it was told
+}
+
+// send takes a message of the user, if there is room in the window (RM-A16).
+func (m *Machine) send(data []byte, token any) {
+	s := m.sender.stream
+	switch {
+	case m.state != member && m.state != joining:
+		m.emit(Effect{Kind: Lost, Token: token, Why: ErrNotMember})
+		return
+	case s == nil || m.switching():
+		m.full(token)
+		return
+	case len(data) > s.roster.maxMessage():
+		m.emit(Effect{Kind: Lost, Token: token, Why: ErrTooLong})
+		return
+	}
+	size := s.roster.fragment
+	count := max(1, (len(data)+size-1)/size)
+	if s.head+uint64(count)-s.stable > uint64(len(s.slots)) {
+		m.full(token)
+		return
+	}
+	first := s.head
+	for i := range count {
+		piece := data[i*size : min((i+1)*size, len(data))]
+		sl := s.slot(s.head)
+		sl.have, sl.index, sl.size = true, uint16(i), uint32(len(piece))
+		s.store(sl, piece)
+		s.head++
+	}
+	f := s.slot(first)
+	f.count, f.here, f.length, f.token = uint16(count), uint16(count), uint32(len(data)), token
+	m.stats.Sent++
+	m.emit(Effect{Kind: Accepted, Token: token, Seq: first})
+}
+
+func (m *Machine) full(token any) {
+	m.sender.waiting = true
+	m.emit(Effect{Kind: Full, Token: token})
+}
+
+// pump sends what window and pace allow.
+func (m *Machine) pump() {
+	p := &m.sender
+	s := p.stream
+	if s == nil {
+		return
+	}
+	for p.sent < s.head && m.mayDatagram(s) {
+		seq := p.sent
+		sl := s.slot(seq)
+		first := seq - uint64(sl.index)
+		var flags DatagramFlags
+		if first > s.stable {
+			flags = FlagBatch
+		}
+		p.sent++
+		m.datagramOut(s, seq, flags)
+		if f := s.slot(first); int(sl.index) == int(f.count)-1 {
+			s.deliver(first)
+			s.advance()
+		}
+	}
+}
+
+// datagramOut sends a datagram to all for the first time.
+func (m *Machine) datagramOut(s *stream, seq uint64, flags DatagramFlags) {
+	m.stats.Datagrams++
+	m.beatLater()
+	m.sender.tails = 0
+	m.tailLater(s)
+	if s.roster.tree {
+		for _, k := range s.kids {
+			s.forward(k, seq, flags)
+		}
+		return
+	}
+	if len(s.roster.peers) > 1 {
+		d := s.header(seq, flags)
+		m.multicast(&d, s.slot(seq).data)
+	}
+}
+
+// mayDatagram reports whether the next datagram may leave now. A message longer than
+// the limit is sent in bursts, a round trip apart.
+func (m *Machine) mayDatagram(s *stream) bool {
+	p := &m.sender
+	index := uint64(s.slot(p.sent).index)
+	switch {
+	case p.sent-s.stable < uint64(p.limit):
+		p.burst, p.paceAt = 0, m.now+m.rtt.estimate(&m.cfg)
+		return true
+	case index == 0 || p.sent-index != s.stable:
+		return false
+	case p.paceAt <= m.now:
+		p.burst, p.paceAt = 1, m.now+m.rtt.estimate(&m.cfg)
+		return true
+	case p.burst > 0 && p.burst < p.limit:
+		p.burst++
+		return true
+	}
+	m.wake = min(m.wake, p.paceAt)
+	return false
+}
+
+// released ends a message that all have (RM-2).
+func (s *stream) released(first uint64, f *slot) {
+	m, p := s.m, &s.m.sender
+	s.advance()
+	m.stats.Released++
+	failed, why := m.failed(s.roster)
+	m.emit(Effect{Kind: Released, Token: f.token, Seq: first, Version: s.roster.version, Failed: failed, Why: why})
+	f.token = nil
+	before := s.stable
+	for s.stable < s.head && s.slot(s.stable).complete {
+		s.freeTo(s.stable + uint64(s.slot(s.stable).count))
+	}
+	if s.stable == before {
+		return
+	}
+	p.faster(int(s.stable - before))
+	m.beatLater()
+	if m.state == leaving && s.stable == s.head {
+		m.reportSoon()
+	}
+	m.room()
+}
+
+// room tells who was told Full that there may be room.
+func (m *Machine) room() {
+	if m.sender.waiting && !m.switching() {
+		m.sender.waiting = false
+		m.emit(Effect{Kind: Room})
+	}
+}
+
+// failed lists the members of a version that have failed. The error is ErrSplit if some of
+// them may live.
+func (m *Machine) failed(r *roster) (failed Range, why error) {
+	begin := len(m.out.IDs)
+	if r.failed > 0 {
+		for _, p := range r.peers {
+			if p.dead {
+				m.out.IDs = append(m.out.IDs, p.id)
+				if p.silent {
+					why = ErrSplit
+				}
+			}
+		}
+	}
+	return Range{begin, len(m.out.IDs)}, why
+}
+
+// switching reports whether there is a version to change to when nothing is in
+// flight any more.
+func (m *Machine) switching() bool {
+	s := m.sender.stream
+	return s == nil || m.usable.Compare(s.roster.version) > 0 && m.group.get(m.usable) != nil
+}
+
+// trySwitch begins to send under the version that may be used, if nothing is in
+// flight under the one before: so each origin has one version at a time.
+func (m *Machine) trySwitch() {
+	p := &m.sender
+	r := m.group.get(m.usable)
+	if r == nil || r.self < 0 || m.state != member && m.state != joining {
+		return
+	}
+	if p.stream == nil {
+		p.stream = m.stream(r.peers[r.self])
+		p.stream.enter(r, 1, 1)
+		p.sent = 1
+		m.emit(Effect{Kind: Joined, Version: r.version})
+	} else if s := p.stream; m.switching() && s.stable == s.head {
+		s.enter(r, s.head, s.head)
+	} else {
+		return
+	}
+	p.start(r, m.active())
+	p.beatAt, p.tailAt = machine.Never, machine.Never
+	m.reportSoon()
+	m.room()
+}
+
+// beatLater puts the heartbeat off: there is something else to hear, or to say.
+func (m *Machine) beatLater() {
+	p := &m.sender
+	p.beats, p.beatAt = 0, m.now+m.cfg.Idle
+	m.wake = min(m.wake, p.beatAt)
+}
+
+// heartbeat tells everybody what was sent, and what is stable (RM-A6).
+func (m *Machine) heartbeat() {
+	p := &m.sender
+	p.beats++
+	p.beatAt = machine.Never
+	if p.beats < beats {
+		p.beatAt = m.now + m.cfg.Idle<<p.beats
+	}
+	m.beat()
+}
+
+// tailLater has the origin tell what it has sent last when more time has passed than
+// acknowledgements take: members that lack the last datagrams see no gap otherwise, and
+// what others say of them may have overtaken them (as TCP's tail loss probe).
+func (m *Machine) tailLater(s *stream) {
+	after := 2 * m.rtt.estimate(&m.cfg)
+	for _, k := range s.kids {
+		after = max(after, min(m.acks[min(k.depth, maxLevels-1)].spread(), maxSpread))
+	}
+	m.sender.tailAt = m.now + after<<m.sender.tails
+	m.wake = min(m.wake, m.sender.tailAt)
+}
+
+func (m *Machine) tail() {
+	p := &m.sender
+	p.tailAt = machine.Never
+	s := p.stream
+	if s.stable == p.sent || s.roster.tree {
+		return
+	}
+	m.beat()
+	if p.tails++; p.tails < beats {
+		m.tailLater(s)
+	}
+}
+
+// beat sends a datagram without payload.
+func (m *Machine) beat() {
+	p := &m.sender
+	s := p.stream
+	d := Datagram{Group: m.cfg.Group, Version: s.roster.version, Origin: s.number(), Seq: p.sent, Stable: s.stable, First: s.first}
+	m.stats.Heartbeats++
+	if !s.roster.tree {
+		m.multicast(&d, nil)
+		return
+	}
+	d.Flags = FlagTree
+	for _, k := range s.kids {
+		m.sendDatagram(s, k.rank, &d, nil)
+	}
+}

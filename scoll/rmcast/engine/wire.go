@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// WireVersion is the version of the protocol on the wire.
+const WireVersion = 1
+
+// The portals of reliable multicast. Datagrams go to the first as multicast PUTs,
+// repairs as ordinary ones; what members tell each other goes to the second, and
+// what is between them and the manager to the third.
+const (
+	DataPortal    = 60
+	ControlPortal = 61
+	ManagerPortal = 62
+)
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("rmcast: message shorter than its header says")
+	ErrMagic   = errors.New("rmcast: no message of reliable multicast")
+	ErrVersion = errors.New("rmcast: another protocol version")
+	ErrHeader  = errors.New("rmcast: contradictory header")
+)
+
+// Messages begin with these, little-endian like all that follows.
+const (
+	dataMagic    = 0x44434D52 // "RMCD"
+	controlMagic = 0x43434D52 // "RMCC"
+	managerMagic = 0x4D434D52 // "RMCM"
+)
+
+// begin checks what all messages begin with: magic, version, and a length of which
+// the caller knows the meaning.
+func begin(b []byte, magic uint32, size int) (length int, err error) {
+	le := binary.LittleEndian
+	switch {
+	case len(b) < 8:
+		return 0, ErrShort
+	case le.Uint32(b) != magic:
+		return 0, ErrMagic
+	case le.Uint16(b[4:]) != WireVersion:
+		return 0, ErrVersion
+	case len(b) < size:
+		return 0, ErrShort
+	}
+	return int(le.Uint16(b[6:])), nil
+}
+
+func appendBegin(b []byte, magic uint32, length int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, magic)
+	b = binary.LittleEndian.AppendUint16(b, WireVersion)
+	return binary.LittleEndian.AppendUint16(b, uint16(length))
+}
+
+func appendVersion(b []byte, v Version) []byte {
+	b = binary.LittleEndian.AppendUint64(b, v.Epoch)
+	return binary.LittleEndian.AppendUint64(b, v.Counter)
+}
+
+func parseVersion(b []byte) Version {
+	return Version{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// GroupOf is the group that a message says it is of, which stands at the same place
+// in all of them; 0 if it is too short.
+func GroupOf(b []byte) GroupID {
+	if len(b) < 12 {
+		return 0
+	}
+	return GroupID(binary.LittleEndian.Uint32(b[8:]))
+}

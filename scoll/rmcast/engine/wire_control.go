@@ -1,0 +1,138 @@
+package engine
+
+import "encoding/binary"
+
+// Sizes in bytes.
+const (
+	controlHeaderSize = 32
+	entrySize         = 48
+	MaxEntries        = 64 // in one control message
+	MaxControl        = controlHeaderSize + MaxEntries*entrySize
+)
+
+// controlSigned is a flag of control messages.
+const controlSigned = 1
+
+// EntryKind says what an entry of a control message tells or asks.
+type EntryKind uint8
+
+// The kinds of entries.
+const (
+	Ack       EntryKind = 1 + iota // the sender and all below it have these (RM-5)
+	Pending                        // the sender has them, and waits for Who (RM-A20)
+	Need                           // the sender lacks them: send them
+	Poll                           // which of Ack, Pending and Need is it?
+	Query                          // to the origin: what is stable? (RM-A6)
+	Stable                         // all members have all below First; Count more were sent
+	Expelled                       // the sender of the message was told that you are no member
+	LastEntry = Expelled
+)
+
+// EntryFlags are bits of an entry. Members from before there were any send none, and
+// read on over those of others: what has them is true without them.
+type EntryFlags uint8
+
+// The flags of entries.
+const (
+	FlagAnswer   EntryFlags = 1 << iota // Ack: it says again what was asked for, and tells nothing of the round trip
+	FlagNeedless                        // Ack: these came by a repair and then by multicast as well, or somebody's below did
+	FlagAtOnce                          // Poll: what is lacking is asked for at once, and not after the grace
+)
+
+// Entry speaks of Count datagrams from First on, of an origin in a version:
+//
+//	 0  1  kind
+//	 1  1  flags     see [EntryFlags]
+//	 2  2  repairs   payloads that members lacked here and below, and got by repairs (RM-A21)
+//	 4  4  origin    its communication number
+//	 8 16  version   epoch, counter
+//	24  8  first
+//	32  4  count
+//	36  4  who       Pending: communication number of the member waited for
+//	40  8  stable    as far as the sender knows
+type Entry struct {
+	Kind    EntryKind
+	Flags   EntryFlags
+	Repairs uint16
+	Origin  uint32
+	Version Version
+	First   uint64
+	Count   uint32
+	Who     uint32
+	Stable  uint64
+}
+
+// appendControl begins a control message, which entries follow:
+//
+//	 0  4  magic    "RMCC"
+//	 4  2  version  of the protocol
+//	 6  2  entries  how many
+//	 8  4  group
+//	12  4  flags    1: a code ends the message, see [Unsigned]
+//	16 16  known    the newest version that the sender knows: epoch, counter
+//
+// What the sender says may follow from that list: that it need not wait for a member
+// that has failed. Whoever does not know the list reads on when it does, so that the
+// origin knows of all that have failed when it is done with a message (RM-A8).
+func appendControl(b []byte, group GroupID, known Version, entries int) []byte {
+	b = appendBegin(b, controlMagic, entries)
+	b = binary.LittleEndian.AppendUint32(b, uint32(group))
+	b = append(b, 0, 0, 0, 0)
+	return appendVersion(b, known)
+}
+
+// AppendBinary appends the entry.
+func (e *Entry) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = append(b, byte(e.Kind), byte(e.Flags))
+	b = le.AppendUint16(b, e.Repairs)
+	b = le.AppendUint32(b, e.Origin)
+	b = appendVersion(b, e.Version)
+	b = le.AppendUint64(b, e.First)
+	b = le.AppendUint32(b, e.Count)
+	b = le.AppendUint32(b, e.Who)
+	return le.AppendUint64(b, e.Stable)
+}
+
+// AppendControl appends a control message of at most MaxEntries entries.
+func AppendControl(b []byte, group GroupID, known Version, entries []Entry) []byte {
+	b = appendControl(b, group, known, len(entries))
+	for i := range entries {
+		b = entries[i].AppendBinary(b)
+	}
+	return b
+}
+
+// ParseControl parses the beginning of a control message and returns its entries,
+// for [ParseEntry].
+func ParseControl(b []byte) (group GroupID, known Version, entries []byte, err error) {
+	n, err := begin(b, controlMagic, controlHeaderSize)
+	if err != nil {
+		return 0, known, nil, err
+	}
+	if n == 0 || n > MaxEntries || len(b) != controlHeaderSize+n*entrySize {
+		return 0, known, nil, ErrShort
+	}
+	return GroupID(binary.LittleEndian.Uint32(b[8:])), parseVersion(b[16:]), b[controlHeaderSize:], nil
+}
+
+// ParseEntry parses the first of entries.
+func ParseEntry(b []byte) (e Entry, rest []byte, err error) {
+	le := binary.LittleEndian
+	if len(b) < entrySize {
+		return e, nil, ErrShort
+	}
+	e.Kind, e.Flags = EntryKind(b[0]), EntryFlags(b[1])
+	e.Repairs = le.Uint16(b[2:])
+	e.Origin = le.Uint32(b[4:])
+	e.Version = parseVersion(b[8:])
+	e.First = le.Uint64(b[24:])
+	e.Count = le.Uint32(b[32:])
+	e.Who = le.Uint32(b[36:])
+	e.Stable = le.Uint64(b[40:])
+	ranged := e.Kind == Ack || e.Kind == Pending || e.Kind == Need || e.Kind == Poll
+	if e.Kind == 0 || e.Kind > LastEntry || !e.Version.IsValid() || e.First > MaxSeq || e.Stable > MaxSeq || ranged && e.Count == 0 {
+		return e, b[entrySize:], ErrHeader
+	}
+	return e, b[entrySize:], nil
+}

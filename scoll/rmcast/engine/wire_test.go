@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var sampleDatagram = Datagram{
+	Group: 7, Flags: FlagBatch, Version: Version{0x1122334455667788, 2}, Origin: 3, Length: 5000, Seq: 0x0A0B, Index: 1, Count: 2, Size: 4,
+	Stable: 0x0A0A, First: 1,
+}
+
+var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 3, Version: Version{1, 2}, First: 9, Count: 4, Who: 5, Stable: 8}
+
+func sampleOrder() Order {
+	return Order{
+		Kind: OrderList, Flags: OrderTree, Group: 7, You: 2, Epoch: 3, Version: Version{3, 4}, Usable: Version{3, 3}, Oldest: Version{2, 9}, Life: 12,
+		MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
+		Members: []Member{{ID{hostNID(0), 11}, 1}, {ID{hostNID(1), 12}, 2}}, Departed: []ID{{hostNID(2), 13}},
+	}
+}
+
+// unspaced joins the words of a hexadecimal text that names fields.
+func unspaced(t *testing.T, text string) []byte {
+	t.Helper()
+	var words []string
+	for line := range strings.Lines(text) {
+		hexes, _, _ := strings.Cut(line, "|")
+		words = append(words, strings.ReplaceAll(strings.TrimSpace(hexes), " ", ""))
+	}
+	b, err := hex.DecodeString(strings.Join(words, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestWireDatagram: the bytes of a datagram, field by field.
+func TestWireDatagram(t *testing.T) {
+	want := unspaced(t, `52 4D 43 44 | magic
+		01 00 48 00             | version, size
+		07 00 00 00 04 00 00 00 | group, flags
+		88 77 66 55 44 33 22 11 | epoch
+		02 00 00 00 00 00 00 00 | counter
+		03 00 00 00 88 13 00 00 | origin, length
+		0B 0A 00 00 00 00 00 00 | seq
+		01 00 02 00 04 00 00 00 | index, count, size
+		0A 0A 00 00 00 00 00 00 | stable
+		01 00 00 00 00 00 00 00 | first
+		64 61 74 61             | fragment`)
+	got := append(sampleDatagram.AppendBinary(nil), "data"...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	d, fragment, err := ParseDatagram(got)
+	if err != nil || d != sampleDatagram || string(fragment) != "data" {
+		t.Errorf("%+v, %q, %v", d, fragment, err)
+	}
+	prefixes(t, got, func(b []byte) error { _, _, err := ParseDatagram(b); return err })
+}
+
+// TestWireControl: the bytes of a control message with one entry.
+func TestWireControl(t *testing.T) {
+	want := unspaced(t, `52 4D 43 43 | magic
+		01 00 01 00             | version, entries
+		07 00 00 00 00 00 00 00 | group, reserved
+		03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 | known
+		02 02 02 00 03 00 00 00 | kind, flags, repairs, origin
+		01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 | version
+		09 00 00 00 00 00 00 00 | first
+		04 00 00 00 05 00 00 00 | count, who
+		08 00 00 00 00 00 00 00 | stable`)
+	got := AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+	group, known, list, err := ParseControl(got)
+	if err != nil || group != 7 || known != (Version{3, 4}) {
+		t.Fatal(group, known, err)
+	}
+	if e, rest, err := ParseEntry(list); err != nil || e != sampleEntry || len(rest) != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	prefixes(t, got, func(b []byte) error { _, _, _, err := ParseControl(b); return err })
+}
+
+// TestWireOrder: a list goes there and back.
+func TestWireOrder(t *testing.T) {
+	o := sampleOrder()
+	b := o.AppendBinary(nil)
+	if len(b) != OrderSize+2*MemberSize+DepartedSize {
+		t.Fatal(len(b))
+	}
+	want := unspaced(t, `52 4D 43 4D | magic
+		01 00 04 08             | version, kind, flags
+		07 00 00 00 02 00 00 00 | group, you
+		03 00 00 00 00 00 00 00 | epoch
+		03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 | version
+		03 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 | usable
+		02 00 00 00 00 00 00 00 09 00 00 00 00 00 00 00 | oldest
+		0C 00 00 00 00 00 00 00 | life
+		00 10 00 00 A0 86 01 00 | MTU, capacity
+		80 00 00 00 06 00 00 00 | window, next
+		02 00 00 00 01 00 00 00 | members, departed
+		05 00 00 00 08 00 01 00 | voters, of, silent`)
+	if diff := cmp.Diff(want, b[:OrderSize]); diff != "" {
+		t.Fatal(diff)
+	}
+	got, err := ParseOrder(b)
+	if err != nil || !reflect.DeepEqual(got, o) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	prefixes(t, b, func(b []byte) error { _, err := ParseOrder(b); return err })
+}
+
+// prefixes checks that every beginning of a message is too short.
+func prefixes(t *testing.T, b []byte, parse func([]byte) error) {
+	t.Helper()
+	for i := range b {
+		if err := parse(b[:i]); !errors.Is(err, ErrShort) {
+			t.Fatalf("%d of %d bytes: %v", i, len(b), err)
+		}
+	}
+	for _, tt := range []struct {
+		at   int
+		want error
+	}{{0, ErrMagic}, {4, ErrVersion}} {
+		bad := bytes.Clone(b)
+		bad[tt.at] ^= 0xFF
+		if err := parse(bad); !errors.Is(err, tt.want) {
+			t.Errorf("byte %d: %v, want %v", tt.at, err, tt.want)
+		}
+	}
+}
+
+// TestWireContradictions: what cannot be is refused.
+func TestWireContradictions(t *testing.T) {
+	for name, change := range map[string]func(d *Datagram){
+		"unknown flag":           func(d *Datagram) { d.Flags |= 1 << 9 },
+		"no version":             func(d *Datagram) { d.Version = Version{Epoch: 3} },
+		"index beyond the count": func(d *Datagram) { d.Index = 2 },
+		"before the first":       func(d *Datagram) { d.First, d.Stable, d.Seq = 3, 3, 3 },
+		"first beyond stable":    func(d *Datagram) { d.First = d.Stable + 1 },
+		"stable beyond seq":      func(d *Datagram) { d.Stable = d.Seq + 1 },
+		"fragment too long":      func(d *Datagram) { d.Length = 3 },
+		"heartbeat with payload": func(d *Datagram) { d.Index, d.Count = 0, 0 },
+		"absurd sequence number": func(d *Datagram) { d.Seq = MaxSeq + 1 },
+	} {
+		d := sampleDatagram
+		change(&d)
+		if _, _, err := ParseDatagram(append(d.AppendBinary(nil), "data"...)); !errors.Is(err, ErrHeader) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(e *Entry){
+		"no kind":      func(e *Entry) { e.Kind = 0 },
+		"unknown kind": func(e *Entry) { e.Kind = LastEntry + 1 },
+		"no version":   func(e *Entry) { e.Version.Counter = 0 },
+		"empty range":  func(e *Entry) { e.Count = 0 },
+		"absurd first": func(e *Entry) { e.First = MaxSeq + 1 },
+	} {
+		e := sampleEntry
+		change(&e)
+		if _, _, err := ParseEntry(e.AppendBinary(nil)); !errors.Is(err, ErrHeader) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(o *Order){
+		"no kind":            func(o *Order) { o.Kind = 0 },
+		"unknown kind":       func(o *Order) { o.Kind = LastOrder + 1 },
+		"unknown flag":       func(o *Order) { o.Flags = 1 << 7 },
+		"number twice":       func(o *Order) { o.Members[1].Number = 1 },
+		"numbers in mess":    func(o *Order) { o.Members[0].Number = 3 },
+		"member without NID": func(o *Order) { o.Members[0].NID = ID{}.NID },
+	} {
+		o := sampleOrder()
+		change(&o)
+		if _, err := ParseOrder(o.AppendBinary(nil)); !errors.Is(err, ErrHeader) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzWire: whatever arrives is understood as it would be sent, or refused.
+func FuzzWire(f *testing.F) {
+	f.Add(append(sampleDatagram.AppendBinary(nil), "data"...))
+	f.Add(AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry, sampleEntry}))
+	o := sampleOrder()
+	f.Add(o.AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if d, fragment, err := ParseDatagram(b); err == nil {
+			if got := append(d.AppendBinary(nil), fragment...); !bytes.Equal(got, b) {
+				t.Errorf("datagram %x, was %x", got, b)
+			}
+		}
+		if group, known, list, err := ParseControl(b); err == nil {
+			var all []Entry
+			for len(list) > 0 {
+				var e Entry
+				if e, list, err = ParseEntry(list); err == nil {
+					all = append(all, e)
+				}
+			}
+			again := AppendControl(nil, group, known, all)
+			if _, _, _, err := ParseControl(again); err != nil && len(all) > 0 {
+				t.Errorf("%x: %v", again, err)
+			}
+		}
+		if o, err := ParseOrder(b); err == nil {
+			got, err := ParseOrder(o.AppendBinary(nil))
+			if err != nil || !reflect.DeepEqual(got, o) {
+				t.Errorf("%+v, was %+v, %v", got, o, err)
+			}
+		}
+	})
+}
+
+// FuzzMachine: a member of a group survives whatever arrives, as does a manager.
+func FuzzMachine(f *testing.F) {
+	f.Add([]byte{0, 72}, append(sampleDatagram.AppendBinary(nil), "data"...))
+	f.Add([]byte{1, 80}, AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry}))
+	o := sampleOrder()
+	f.Add([]byte{2}, o.AppendBinary(nil))
+	f.Fuzz(func(t *testing.T, how, b []byte) {
+		w := newWorld(t, 3, nil)
+		w.form(3)
+		w.send(1, "one")
+		h := w.hosts[1]
+		version := h.m.group.latest().version
+		for i, x := range how {
+			if x >= 16 && len(b) >= 40 { // the version that is in use
+				at := []int{16, 40, 24}[int(x)%3]
+				copy(b[min(at, len(b)-16):], appendVersion(nil, version))
+			}
+			in := Input{Kind: Arrival + InputKind(x%3), From: hostNID(0), Data: b}
+			var out Output
+			h.m.Step(w.net.Now()+1+1e6, in, &out)
+			w.hosts[0].g.Step(w.net.Now()+1+1e6, in, &out)
+			if err := h.m.invariants(); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+		}
+	})
+}

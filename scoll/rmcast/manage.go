@@ -1,0 +1,149 @@
+package rmcast
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/engine"
+)
+
+// managing is a manager on this node.
+type managing struct {
+	a      *Agent
+	group  GroupID
+	g      *engine.Manager // stepped by runner
+	runner *machine.Runner[engine.Input, engine.Output]
+
+	mu      sync.Mutex
+	closed  bool // guarded by mu, like the next one
+	unwatch func()
+}
+
+// Manage has this node manage a group, or wait for its turn to. Self, Incarnation and
+// Managers, if that is empty, follow from the agent. Managers is
+// the same on all managers and members, and has this node. Who manages a group is no member
+// of it before it calls Join, too. The errors are ErrTaken, ErrStopped, and that the number of
+// the group, or Managers, is wrong.
+func (a *Agent) Manage(cfg ManagerConfig) error {
+	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
+	if len(cfg.Managers) == 0 {
+		cfg.Managers = []nid.NID{cfg.Self}
+	}
+	if err := cfg.Group.Check(); err != nil {
+		return err
+	}
+	if !slices.Contains(cfg.Managers, cfg.Self) {
+		return fmt.Errorf("rmcast: this node, %v, is not among the Managers of group %d: %v", cfg.Self, cfg.Group, cfg.Managers)
+	}
+	cfg.Members = min(orDefault(cfg.Members, a.cfg.Members), a.cfg.Members)
+	cfg.Fragment = min(orDefault(cfg.Fragment, a.cfg.Fragment), a.cfg.Fragment)
+	m := &managing{a: a, group: cfg.Group, g: engine.NewManager(cfg)}
+	m.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
+		Machine: m.g, Clock: a.cfg.Clock, Apply: m.apply,
+		Fault: func(err error) { a.log.Error("rmcast manager", slog.Any("err", err)) },
+	})
+	a.mu.Lock()
+	all := maps.Clone(*a.manages.Load())
+	switch {
+	case a.stopped:
+		a.mu.Unlock()
+		return ErrStopped
+	case all[cfg.Group] != nil:
+		a.mu.Unlock()
+		return ErrTaken
+	}
+	all[cfg.Group] = m
+	a.manages.Store(&all)
+	a.mu.Unlock()
+	m.runner.Do(engine.Input{})
+	if a.cfg.View != nil {
+		m.watch(a.cfg.View)
+	}
+	return nil
+}
+
+func (m *managing) watch(v View) {
+	unwatch := v.Watch(func(id nid.NID, alive bool, _ uint64) {
+		m.runner.Do(engine.Input{Kind: engine.Health, From: id, Alive: alive})
+	})
+	m.mu.Lock()
+	late := m.closed
+	m.unwatch = unwatch
+	m.mu.Unlock()
+	if late {
+		unwatch()
+	}
+}
+
+func (m *managing) apply(out *engine.Output) {
+	for i := range out.Effects {
+		e := &out.Effects[i]
+		switch e.Kind {
+		case engine.DoReport:
+			m.a.put(e.To, engine.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], nil)
+		case engine.Elected:
+			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
+		case engine.Refused:
+			m.a.log.Warn("rmcast: this manager refuses messages of a node", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
+		case engine.Denied:
+			m.a.log.Warn("rmcast: a node refuses this manager", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
+		case engine.Quorum:
+			m.quorum(e.Why)
+		case engine.Resigned:
+			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
+		}
+	}
+}
+
+// quorum tells the user that the group cannot elect a manager or go on, or can again.
+func (m *managing) quorum(why error) {
+	if why != nil {
+		m.a.log.Warn("rmcast: too few members are heard", slog.Any("group", m.group), slog.Any("err", why))
+		return
+	}
+	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
+}
+
+// close ends managing. A handler of a group may run within what is applied, if messages
+// of this node reach it at once: by is until when to wait for that.
+func (m *managing) close(by time.Duration) {
+	m.mu.Lock()
+	unwatch := m.unwatch
+	m.closed, m.unwatch = true, nil
+	m.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	m.runner.CloseWithin(by - m.a.cfg.Clock.Now())
+}
+
+// Unmanage ends managing a group; another manager has to take over.
+func (a *Agent) Unmanage(group GroupID) {
+	a.mu.Lock()
+	all := maps.Clone(*a.manages.Load())
+	m := all[group]
+	delete(all, group)
+	a.manages.Store(&all)
+	a.mu.Unlock()
+	if m != nil {
+		m.close(a.closeBy(context.Background()))
+	}
+}
+
+// Managed describes a group that this node manages, or would; ok is false if it is
+// none.
+func (a *Agent) Managed(group GroupID) (s Managing, ok bool) {
+	m := (*a.manages.Load())[group]
+	if m == nil {
+		return s, false
+	}
+	m.runner.Inspect(func() { s = m.g.Status() })
+	return s, true
+}

@@ -1,0 +1,260 @@
+package rmcast
+
+import (
+	"context"
+	"slices"
+
+	"ulnet/scoll/rmcast/engine"
+)
+
+// ErrFull says that the window has no room for a message.
+var ErrFull error = &Error{Why: "the window is full; wait for what is in flight"}
+
+// Result says what became of a message.
+type Result struct {
+	Seq     uint64
+	Version Version // of the group when it was sent
+	Failed  []ID    // members of that version that have ended, or may live with ErrSplit: they may not have it
+}
+
+// answer is what a sender is told.
+type answer struct {
+	accepted bool // it is in flight
+	room     bool // it may be tried again
+	result   Result
+	err      error
+}
+
+// Sending is a message on its way. Wait for it once.
+type Sending struct {
+	g        *Group
+	accepted chan answer // what becomes of the attempt, or that there is room
+	released chan answer // what becomes of the message
+	done     func(Result, error)
+	left     bool // nobody waits; guarded by g.mu
+	place    int  // in g.posted; guarded by g.mu
+}
+
+func (s *Sending) answer(a answer) {
+	select {
+	case s.accepted <- a:
+	default:
+	}
+}
+
+func (g *Group) take(done func(Result, error)) *Sending {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.takeLocked(done)
+}
+
+func (g *Group) takeLocked(done func(Result, error)) *Sending {
+	if n := len(g.free); n > 0 {
+		s := g.free[n-1]
+		g.free = g.free[:n-1]
+		s.done, s.left = done, false
+		return s
+	}
+	return &Sending{g: g, accepted: make(chan answer, 1), released: make(chan answer, 1), done: done}
+}
+
+func (g *Group) give(s *Sending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.giveLocked(s)
+}
+
+// keptSpare is how many Sendings are kept for more.
+const keptSpare = 256
+
+func (g *Group) giveLocked(s *Sending) {
+	if s.done = nil; len(g.free) < keptSpare {
+		g.free = append(g.free, s)
+	}
+}
+
+// Send sends a message to all members, this node included, and returns when all members of
+// the list under which it was sent have delivered it, but those that have ended meanwhile
+// (RM-2): they died, as discovery or an administrator says, left, or are members again in
+// another life. Result names them. data may be used again then, or before if an error is
+// returned. When ctx ends first the message may still be on its way; the error also says if
+// the group has no manager.
+//
+//	ErrInHandler  called by a handler: nothing was sent; see Post
+//	ErrTooLong    longer than a window
+//	ErrNotMember  this node was expelled, or never joined
+//	ErrExpelled   meanwhile: nobody knows who has it
+//	ErrSplit      all have it but members that were silent and left behind; Result names
+//	              them too, and they may live
+//	ErrLeft, ErrStopped
+func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
+	s, err := g.SendAsync(ctx, data)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.Wait(ctx)
+}
+
+// SendAsync sends a message, which is copied, and does not wait until all have it:
+// it waits for room in the window only (RM-A16, RM-A17). Errors as Send.
+func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
+	if g.a.inHandler() {
+		return nil, ErrInHandler
+	}
+	s := g.take(nil)
+	for {
+		g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
+		select {
+		case a := <-s.accepted:
+			switch {
+			case a.accepted:
+				return s, nil
+			case a.room: // again
+			default:
+				g.give(s)
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			g.forget(s)
+			return nil, g.late(ctx)
+		case <-g.gone:
+			g.forget(s)
+			return nil, ErrStopped
+		}
+	}
+}
+
+// Post sends a message, which is copied, and tells done what became of it, once: at
+// once that the window is full, ErrFull, or later what Send would return. It never
+// blocks, and may be called by a handler. done must not block either.
+func (g *Group) Post(data []byte, done func(Result, error)) {
+	s, err := g.post(done)
+	if err != nil {
+		done(Result{}, err)
+		return
+	}
+	g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
+}
+
+// post makes a Sending that is answered also if the group is closed. What is not
+// answered yet is bounded here as well: alone in a group there is no window.
+func (g *Group) post(done func(Result, error)) (*Sending, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return nil, ErrStopped
+	case len(g.posted) == engine.MaxWindow:
+		return nil, ErrFull
+	}
+	s := g.takeLocked(done)
+	s.place = len(g.posted)
+	g.posted = append(g.posted, s)
+	return s, nil
+}
+
+// answered ends a Sending of Post, and returns whom to tell.
+func (g *Group) answered(s *Sending) (done func(Result, error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over.Load() { // abandon tells
+		return func(Result, error) {}
+	}
+	last := len(g.posted) - 1
+	g.posted[last].place = s.place
+	g.posted[s.place], g.posted[last] = g.posted[last], nil
+	g.posted, done = g.posted[:last], s.done
+	g.giveLocked(s)
+	return done
+}
+
+// Wait returns when all live members have delivered the message. A handler that calls it
+// is told ErrInHandler, and another goroutine may wait.
+func (s *Sending) Wait(ctx context.Context) (Result, error) {
+	g := s.g
+	if g.a.inHandler() {
+		return Result{}, ErrInHandler
+	}
+	select {
+	case a := <-s.released:
+		g.give(s)
+		return a.result, a.err
+	case <-ctx.Done():
+		g.forget(s)
+		return Result{}, g.late(ctx)
+	case <-g.gone:
+	}
+	select {
+	case a := <-s.released: // before it was over
+		return a.result, a.err
+	default:
+		return Result{}, ErrStopped
+	}
+}
+
+// forget ends waiting for a message that may still be on its way.
+func (g *Group) forget(s *Sending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.left = true
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *Sending) bool { return w == s })
+}
+
+// settle tells a sender what became of its message.
+func (g *Group) settle(e *engine.Effect, out *engine.Output) {
+	s := e.Token.(*Sending)
+	if s.done != nil {
+		g.settlePosted(s, e, out)
+		return
+	}
+	switch e.Kind {
+	case engine.Accepted:
+		s.answer(answer{accepted: true})
+	case engine.Full:
+		g.mu.Lock()
+		if !s.left {
+			g.waiting = append(g.waiting, s)
+		}
+		g.mu.Unlock()
+	case engine.Released:
+		s.released <- answer{result: result(e, out), err: e.Why}
+	case engine.Lost:
+		a := answer{err: e.Why}
+		if e.Seq == 0 { // it was not accepted
+			s.answer(a)
+			return
+		}
+		s.released <- a
+	}
+}
+
+// settlePosted does so for Post.
+func (g *Group) settlePosted(s *Sending, e *engine.Effect, out *engine.Output) {
+	switch e.Kind {
+	case engine.Full:
+		g.answered(s)(Result{}, ErrFull)
+	case engine.Released:
+		g.answered(s)(result(e, out), e.Why)
+	case engine.Lost:
+		g.answered(s)(Result{Seq: e.Seq}, e.Why)
+	}
+}
+
+func result(e *engine.Effect, out *engine.Output) Result {
+	r := Result{Seq: e.Seq, Version: e.Version}
+	if e.Failed.End > e.Failed.Begin {
+		r.Failed = slices.Clone(out.IDs[e.Failed.Begin:e.Failed.End])
+	}
+	return r
+}
+
+// room has those who wait for room try again.
+func (g *Group) room() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.waiting {
+		s.answer(answer{room: true})
+	}
+	clear(g.waiting)
+	g.waiting = g.waiting[:0]
+}

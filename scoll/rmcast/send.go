@@ -1,0 +1,43 @@
+package rmcast
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+	"ulnet/portals/keyring"
+	"ulnet/scoll/rmcast/engine"
+)
+
+// outgoing is a message on its way.
+type outgoing = portals.Outgoing[struct{}]
+
+// spareBytes is how much memory of messages that have left is kept for more.
+const spareBytes = 2 << 20
+
+// compose returns a message of two parts, signed if there are keys.
+func (a *Agent) compose(portal int, bind keyring.Binding, head, data []byte) *outgoing {
+	m := a.outbox.New()
+	m.Data = a.out.sign(portal, append(append(m.Data, head...), data...), bind)
+	return m
+}
+
+// multicast sends a datagram to a group, without acknowledgement by LNet, like put.
+func (a *Agent) multicast(group GroupID, head, data []byte) {
+	var bind keyring.Binding
+	if a.out.on {
+		bind = toGroup(a.cfg.Self, portals.Group(group))
+	}
+	a.outbox.PutMulticast(a.compose(engine.DataPortal, bind, head, data), portals.PutMulticastRequest{
+		Self: a.cfg.Self, Group: portals.Group(group), Portal: engine.DataPortal,
+	})
+}
+
+// put sends a message to one node.
+func (a *Agent) put(to nid.NID, portal int, priority bool, head, data []byte) {
+	var bind keyring.Binding
+	if a.out.on {
+		bind = keyring.Between(a.cfg.Self, to)
+	}
+	m := a.compose(portal, bind, head, data)
+	m.Priority = priority
+	a.outbox.Put(m, portals.PutRequest{Self: a.cfg.Self, Target: nid.ProcessID{NID: to, PID: a.pid}, Portal: portal})
+}
