@@ -129,10 +129,10 @@ func (w *worker) nodeConfig() config.Config {
 	c.Networks = fmt.Sprintf("%s(%s)", w.cfg.Network, w.cfg.Addresses[w.cfg.Worker])
 	c.AcceptPort = acceptPort
 	c.TransactionTimeout = transactionTimeout
-	c.MinReconnect, c.MaxReconnect = minReconnect, maxReconnect
-	c.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
+	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
+	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
 	// Nothing but a keepalive tells a node on RDMA that its peer has died.
-	c.O2IB.ConnsPerPeer, c.O2IB.Keepalive = c.ConnsPerPeer, keepalive
+	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
 	return c
 }
 

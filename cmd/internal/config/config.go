@@ -2,20 +2,16 @@
 // whose keys are the names of Lustre's module tunables where there is one,
 // command line flags that override it, and the places of files.
 //
-// reference.yaml lists every key with its default and what it means. What the
+// [Reference] lists every key with its default and what it means. What the
 // file does not allow is an [Error] with line and column.
 package config
 
 import (
-	_ "embed"
 	"log/slog"
 	"time"
-)
 
-// Reference is the text of reference.yaml.
-//
-//go:embed reference.yaml
-var Reference string
+	"ulnet/lnd/socklnd"
+)
 
 // Config is the configuration of one node. Default returns its defaults; the
 // comment of each field begins with its key in the file.
@@ -39,29 +35,7 @@ type Config struct {
 	PeerBufferCredits int           // peer_buffer_credits; 0: as peer_credits
 	Credits           int           // credits
 
-	SockTimeout       time.Duration // sock_timeout, in seconds; 0: LNet's
-	ConnsPerPeer      int           // conns_per_peer; 0: by the speed of the link
-	TypedConns        bool          // typed_conns
-	MinBulk           int           // min_bulk, in bytes
-	RoundRobin        bool          // round_robin
-	MinReconnect      time.Duration // min_reconnectms, in milliseconds
-	MaxReconnect      time.Duration // max_reconnectms, in milliseconds
-	Keepalive         time.Duration // keepalive, in seconds; 0: none
-	KeepaliveIdle     time.Duration // keepalive_idle, in seconds; 0: none
-	KeepaliveCount    int           // keepalive_count
-	KeepaliveInterval time.Duration // keepalive_intvl, in seconds
-	Protocol          int           // protocol; 0: all versions
-	EnableCsum        bool          // enable_csum
-	InjectCsumError   bool          // inject_csum_error
-	Nagle             bool          // nagle
-	TOS               int           // tos; -1: the system's
-	TxBufferSize      int           // tx_buffer_size, in bytes; 0: the system's
-	RxBufferSize      int           // rx_buffer_size, in bytes; 0: the system's
-	ControlTOS        int           // control_tos; 0: the driver chooses; -1: tos
-	ControlPriority   int           // control_priority; -1: none
-	MaxConns          int           // max_conns
-	MaxConnsPerAddr   int           // max_conns_per_addr
-	BusyPoll          time.Duration // busy_poll, in microseconds; 0: none
+	TCP socklnd.Config // what socklnd.Config.Tunables lists
 
 	Multicast         bool   // multicast
 	MulticastPort     int    // multicast_port; 0: by accept_port
@@ -112,19 +86,7 @@ func Default() Config {
 		PeerTimeout:        180 * time.Second,
 		PeerCredits:        8,
 		Credits:            256,
-		TypedConns:         true,
-		RoundRobin:         true,
-		MinBulk:            1024,
-		MinReconnect:       time.Second,
-		MaxReconnect:       time.Minute,
-		Keepalive:          30 * time.Second,
-		KeepaliveIdle:      30 * time.Second,
-		KeepaliveCount:     5,
-		KeepaliveInterval:  5 * time.Second,
-		TOS:                -1,
-		ControlPriority:    6,
-		MaxConns:           65536,
-		MaxConnsPerAddr:    1024,
+		TCP:                defaultTCP(),
 		Multicast:          true,
 		MulticastBase:      "239.76.0.0",
 		MulticastBase6:     "ff15::4c4e:0",

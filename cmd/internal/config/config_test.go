@@ -16,7 +16,7 @@ import (
 )
 
 func TestReferenceHoldsTheDefaults(t *testing.T) {
-	got, err := config.Load("reference.yaml")
+	got, err := config.Parse("reference.yaml", []byte(config.Reference))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,65 +26,62 @@ func TestReferenceHoldsTheDefaults(t *testing.T) {
 }
 
 func TestReferenceNamesEveryKey(t *testing.T) {
-	text, err := os.ReadFile("reference.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := config.Reference
 	for _, key := range config.Keys() {
-		if !strings.Contains(string(text), "\n"+key+": ") && !strings.Contains(string(text), "\n"+key+":\n  ") {
+		if !strings.Contains(text, "\n"+key+": ") && !strings.Contains(text, "\n"+key+":\n  ") {
 			t.Errorf("reference.yaml lacks %s", key)
 		}
 	}
 	for _, key := range config.GossipKeys() {
-		if !strings.Contains(string(text), "\n  "+key+": ") {
+		if !strings.Contains(text, "\n  "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of gossip", key)
 		}
 	}
 	for _, key := range config.ZoneKeys() {
-		if !strings.Contains(string(text), "\n  "+key+": ") {
+		if !strings.Contains(text, "\n  "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of zone", key)
 		}
 	}
 	for _, key := range config.O2IBKeys() {
-		if !strings.Contains(string(text), "\n  "+key+": ") {
+		if !strings.Contains(text, "\n  "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of o2ib", key)
 		}
 	}
 	keys, ofAdmin := config.ScollKeys()
 	for _, key := range keys {
-		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
+		if !strings.Contains(text, "\n  "+key+": ") && !strings.Contains(text, "\n  "+key+":\n    ") {
 			t.Errorf("reference.yaml lacks %s of scoll", key)
 		}
 	}
 	for _, key := range ofAdmin {
-		if !strings.Contains(string(text), "\n    "+key+": ") {
+		if !strings.Contains(text, "\n    "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of admin", key)
 		}
 	}
 	keys, ofGroup := config.RmcastKeys()
 	for _, key := range keys {
-		if !strings.Contains(string(text), "\n  "+key+": ") {
+		if !strings.Contains(text, "\n  "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of rmcast", key)
 		}
 	}
 	for _, key := range ofGroup {
-		if !strings.Contains(string(text), "\n  #     "+key+": ") {
+		if !strings.Contains(text, "\n  #     "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of a group of rmcast", key)
 		}
 	}
 	for _, key := range config.HandlerKeys() {
-		if !strings.Contains(string(text), "\n#     "+key+": ") {
+		if !strings.Contains(text, "\n#     "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of handlers", key)
 		}
 	}
 	keys, ofTimes := config.HealthKeys()
 	for _, key := range keys {
-		if !strings.Contains(string(text), "\n  "+key+": ") && !strings.Contains(string(text), "\n  "+key+":\n    ") {
+		if !strings.Contains(text, "\n  "+key+": ") && !strings.Contains(text, "\n  "+key+":\n    ") {
 			t.Errorf("reference.yaml lacks %s of health", key)
 		}
 	}
 	for _, key := range ofTimes {
-		if !strings.Contains(string(text), "\n    "+key+": ") {
+		if !strings.Contains(text, "\n    "+key+": ") {
 			t.Errorf("reference.yaml lacks %s of times", key)
 		}
 	}
@@ -128,15 +125,15 @@ func TestParse(t *testing.T) {
 		{
 			name: "several keys", text: "networks: tcp(eth0)[0,1],tcp1(10.0.0.1)\naccept: all\nsock_timeout: 5\nmin_reconnectms: 20\ntyped_conns: 0\nnagle: true\nlog_level: debug\n",
 			change: func(c *config.Config) {
-				c.Networks, c.Accept, c.SockTimeout = "tcp(eth0)[0,1],tcp1(10.0.0.1)", "all", 5*time.Second
-				c.MinReconnect, c.TypedConns, c.Nagle, c.LogLevel = 20*time.Millisecond, false, true, slog.LevelDebug
+				c.Networks, c.Accept, c.TCP.SockTimeout = "tcp(eth0)[0,1],tcp1(10.0.0.1)", "all", 5*time.Second
+				c.TCP.MinReconnect, c.TCP.Untyped, c.TCP.Nagle, c.LogLevel = 20*time.Millisecond, true, true, slog.LevelDebug
 			},
 		},
 		{
 			name: "LNet's time-out", text: "lnet_retry_count: 0\nlnet_response_tracking: 0\nlnet_peer_discovery_disabled: 1\nsock_timeout: 0\nconns_per_peer: 127\nround_robin: 0\nprotocol: 2\nenable_csum: 1\ninject_csum_error: 1\n",
 			change: func(c *config.Config) {
-				c.RetryCount, c.ConnsPerPeer, c.RoundRobin, c.EnableCsum, c.InjectCsumError = 0, 127, false, true, true
-				c.Protocol, c.DiscoveryDisabled, c.ResponseTracking = 2, true, 0
+				c.RetryCount, c.TCP.ConnsPerPeer, c.TCP.FirstIdle, c.TCP.Checksum, c.TCP.InjectChecksumError = 0, 127, true, true, true
+				c.TCP.Protocol, c.DiscoveryDisabled, c.ResponseTracking = 2, true, 0
 			},
 		},
 		{name: "off", text: "source_check: off\n", change: func(c *config.Config) { c.SourceCheck = false }},
@@ -146,7 +143,7 @@ func TestParse(t *testing.T) {
 		{
 			name: "local policy", text: "control_tos: 184\ncontrol_priority: -1\nmax_conns: 10\nmax_conns_per_addr: 3\n",
 			change: func(c *config.Config) {
-				c.ControlTOS, c.ControlPriority, c.MaxConns, c.MaxConnsPerAddr = 184, -1, 10, 3
+				c.TCP.ControlTOS, c.TCP.ControlPriority, c.TCP.MaxConns, c.TCP.MaxConnsPerAddr = 184, -1, 10, 3
 			},
 		},
 		{

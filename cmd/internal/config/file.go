@@ -103,9 +103,9 @@ func assign(settings map[string]setting, name string, entries []*ast.MappingValu
 
 // check refuses what only values together can get wrong.
 func (c *Config) check(name string) error {
-	if c.MaxReconnect < c.MinReconnect {
+	if c.TCP.MaxReconnect < c.TCP.MinReconnect {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
-			c.MaxReconnect.Milliseconds(), c.MinReconnect.Milliseconds())}
+			c.TCP.MaxReconnect.Milliseconds(), c.TCP.MinReconnect.Milliseconds())}
 	}
 	if group := c.Scoll.Admin.Multicast; group != "" && !c.Rmcast.has(group) {
 		return &Error{File: name, Err: fmt.Errorf("multicast in the section admin of scoll: there is no group %s in the section rmcast, or that is not enabled", group)}

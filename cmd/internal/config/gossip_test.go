@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +16,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// equateNIDs lets cmp look at NIDs.
-var equateNIDs = cmpopts.EquateComparable(nid.NID{})
+// equateNIDs lets cmp look at NIDs and addresses.
+var equateNIDs = cmpopts.EquateComparable(nid.NID{}, netip.Addr{})
 
 func nids(texts ...string) (list []nid.NID) {
 	for _, s := range texts {

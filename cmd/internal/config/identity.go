@@ -14,7 +14,7 @@ func (c Config) BelievedPorts(of nid.NetType) string {
 		return "source_check: off"
 	}
 	if of == nid.O2IB {
-		if !c.O2IB.RequirePrivilegedPort {
+		if !c.O2IB.LND.RequirePrivilegedPort {
 			return "require_privileged_port: 0 in the section o2ib"
 		}
 		return ""

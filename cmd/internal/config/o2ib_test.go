@@ -20,7 +20,7 @@ func TestO2IB(t *testing.T) {
 			name: "OPA's profile", text: "o2ib:\n  peer_credits: 32\n  peer_credits_hiw: 16\n  credits: 1024\n  concurrent_sends: 64\n  ntx: 2048\n  map_on_demand: 256\n  conns_per_peer: 4\n  fmr_pool_size: 2048\n  fmr_flush_trigger: 512\n  fmr_cache: 1\n",
 			change: func(c *config.Config) {
 				o := &c.O2IB
-				o.PeerCredits, o.PeerCreditsHIW, o.Credits, o.ConcurrentSends, o.NTX, o.ConnsPerPeer = 32, 16, 1024, 64, 2048, 4
+				o.PeerCredits, o.LND.PeerCreditsHIW, o.Credits, o.LND.ConcurrentSends, o.LND.NTX, o.LND.ConnsPerPeer = 32, 16, 1024, 64, 2048, 4
 				o.MapOnDemand, o.FMRPoolSize, o.FMRFlushTrigger = 256, 2048, 512
 			},
 		},
@@ -29,9 +29,9 @@ func TestO2IB(t *testing.T) {
 				"  ib_mtu: 4096\n  tos: 104\n  use_privileged_port: 0\n  require_privileged_port: 1\n  wrq_sge: 8\n  cksum: 1\n  rx_buffers: 13\n  rx_buffer_size: 12\n  max_conns: 14\n  fmr_cache: 0\n",
 			change: func(c *config.Config) {
 				o := &c.O2IB
-				o.Provider, o.Service, o.PeerTimeout, o.PeerBufferCredits, o.Timeout = config.IBVerbs, 1987, 9*time.Second, 10, 11*time.Second
-				o.Keepalive, o.RetryCount, o.RNRRetryCount, o.IBMTU, o.TOS = 0, 6, 7, 4096, 104
-				o.UsePrivilegedPort, o.RequirePrivilegedPort, o.WrqSGE, o.Cksum, o.RxBuffers, o.RxBufferSize, o.MaxConns, o.FMRCache = false, true, 8, true, 13, 12, 14, false
+				o.Provider, o.LND.Service, o.PeerTimeout, o.PeerBufferCredits, o.LND.Timeout = config.IBVerbs, 1987, 9*time.Second, 10, 11*time.Second
+				o.LND.Keepalive, o.LND.RetryCount, o.LND.RNRRetryCount, o.LND.IBMTU, o.LND.TOS = -1, 6, 7, 4096, 104
+				o.LND.UnprivilegedPort, o.LND.RequirePrivilegedPort, o.LND.WrqSGE, o.LND.Cksum, o.LND.RxBuffers, o.LND.ReceiveBuffer, o.LND.MaxConns, o.FMRCache = true, true, 8, true, 13, 12, 14, false
 			},
 		},
 	} {

@@ -76,37 +76,14 @@ func (c *Config) settings(file string) map[string]setting {
 		"capture_files": number(&c.CaptureFiles, 1, 1000),
 		"log_level":     level(&c.LogLevel),
 	}
-	maps.Copy(all, c.tcpSettings())
+	maps.Copy(all, c.multicastSettings())
+	maps.Copy(all, tunableSettings(c.TCP.Tunables()))
 	return all
 }
 
-// tcpSettings returns the keys of the TCP driver and of its multicast.
-func (c *Config) tcpSettings() map[string]setting {
+// multicastSettings returns the keys of multicast.
+func (c *Config) multicastSettings() map[string]setting {
 	return map[string]setting{
-		"sock_timeout":       duration(&c.SockTimeout, time.Second, 0, maxSeconds),
-		"conns_per_peer":     number(&c.ConnsPerPeer, 0, 127),
-		"typed_conns":        flag(&c.TypedConns),
-		"min_bulk":           number(&c.MinBulk, 1, maxBuffer),
-		"round_robin":        flag(&c.RoundRobin),
-		"min_reconnectms":    duration(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000),
-		"max_reconnectms":    duration(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000),
-		"keepalive":          duration(&c.Keepalive, time.Second, 0, maxSeconds),
-		"keepalive_idle":     duration(&c.KeepaliveIdle, time.Second, 0, 32767),
-		"keepalive_count":    number(&c.KeepaliveCount, 1, 127),
-		"keepalive_intvl":    duration(&c.KeepaliveInterval, time.Second, 1, 32767),
-		"protocol":           number(&c.Protocol, 0, 3),
-		"enable_csum":        flag(&c.EnableCsum),
-		"inject_csum_error":  flag(&c.InjectCsumError),
-		"nagle":              flag(&c.Nagle),
-		"tos":                number(&c.TOS, -1, 255),
-		"tx_buffer_size":     number(&c.TxBufferSize, 0, maxBuffer),
-		"rx_buffer_size":     number(&c.RxBufferSize, 0, maxBuffer),
-		"control_tos":        number(&c.ControlTOS, -1, 255),
-		"control_priority":   number(&c.ControlPriority, -1, 15),
-		"max_conns":          number(&c.MaxConns, 1, maxCount),
-		"max_conns_per_addr": number(&c.MaxConnsPerAddr, 1, maxCount),
-		"busy_poll":          duration(&c.BusyPoll, time.Microsecond, 0, 10_000),
-
 		"multicast":                flag(&c.Multicast),
 		"multicast_port":           multicastPort(&c.MulticastPort),
 		"multicast_base":           multicastBase(&c.MulticastBase, false),

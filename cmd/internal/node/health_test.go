@@ -63,7 +63,7 @@ func (h *healthNodes) start(i int) {
 	}
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort, cfg.StateDir, cfg.RuntimeDir = "tcp("+h.addrs[i].String()+")", h.port, h.dirs[i], h.dirs[i]
-	cfg.MinReconnect, cfg.MaxReconnect = 20*time.Millisecond, 100*time.Millisecond
+	cfg.TCP.MinReconnect, cfg.TCP.MaxReconnect = 20*time.Millisecond, 100*time.Millisecond
 	cfg.Health.Times = health.Timing{Ping: 250 * time.Millisecond, Broadcast: 200 * time.Millisecond, RTT: 50 * time.Millisecond, Tick: 50 * time.Millisecond}
 	if cfg.Health.Server = i < h.servers; cfg.Health.Server {
 		cfg.Scoll.Enable = true

@@ -21,30 +21,10 @@ var openers = map[string]verbs.Opener{config.Softroce: softroce.Open, config.IBV
 
 // o2iblndConfig returns the configuration of the RDMA driver.
 func o2iblndConfig(c config.Config) o2iblnd.Config {
-	o := c.O2IB
-	return o2iblnd.Config{
-		Open:                  openers[cmp.Or(o.Provider, config.Softroce)],
-		Service:               uint16(o.Service),
-		PeerCreditsHIW:        o.PeerCreditsHIW,
-		ConcurrentSends:       o.ConcurrentSends,
-		ConnsPerPeer:          o.ConnsPerPeer,
-		NTX:                   o.NTX,
-		Timeout:               o.Timeout,
-		RetryCount:            noneIfZero(o.RetryCount),
-		RNRRetryCount:         noneIfZero(o.RNRRetryCount),
-		Keepalive:             offIfZero(o.Keepalive),
-		IBMTU:                 o.IBMTU,
-		TOS:                   max(o.TOS, 0),
-		UnprivilegedPort:      !o.UsePrivilegedPort,
-		RequirePrivilegedPort: o.RequirePrivilegedPort,
-		WrqSGE:                o.WrqSGE,
-		Cksum:                 o.Cksum,
-		RxBuffers:             o.RxBuffers,
-		MaxConns:              o.MaxConns,
-		ReceiveBuffer:         o.RxBufferSize,
-		NoMulticast:           !c.Multicast,
-		MulticastBase:         groupAddr(c.MulticastBase),
-	}
+	o := c.O2IB.LND
+	o.Open = openers[cmp.Or(c.O2IB.Provider, config.Softroce)]
+	o.NoMulticast, o.MulticastBase = !c.Multicast, groupAddr(c.MulticastBase)
+	return o
 }
 
 // o2ibTunables returns what o2iblnd has of the tunables that all drivers share.
@@ -79,7 +59,7 @@ func (n *Node) explainUnreachedO2IB(target nid.NID, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return cli.Hint(err, "it answers, and refuses: is %v one of its NIDs? its log says why", target)
 	case errors.Is(err, syscall.EHOSTUNREACH):
-		return cli.Hint(err, "does LNet run there, and is its service (%d here) the same?", n.cfg.O2IB.Service)
+		return cli.Hint(err, "does LNet run there, and is its service (%d here) the same?", n.cfg.O2IB.LND.Service)
 	}
 	return cli.Hint(err, "does it run, and does a firewall let UDP port %d through in both directions? docs/o2ib.md has what else to look at", ibta.Port)
 }

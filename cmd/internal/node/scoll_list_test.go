@@ -81,8 +81,8 @@ func TestDistrust(t *testing.T) {
 		{"a word", func(c *config.Config) { c.Accept, c.Scoll.Admin.Unidentified = "trust", true }, tcp, ""},
 		{"over RDMA", func(*config.Config) {}, o2ib, "require_privileged_port: 0 in the section o2ib"},
 		{"any name by any connection", func(c *config.Config) { c.SourceCheck = false }, tcp, "source_check: off"},
-		{"the same over RDMA", func(c *config.Config) { c.SourceCheck, c.O2IB.RequirePrivilegedPort = false, true }, o2ib, "source_check: off"},
-		{"over RDMA, privileged", func(c *config.Config) { c.O2IB.RequirePrivilegedPort = true }, o2ib, ""},
+		{"the same over RDMA", func(c *config.Config) { c.SourceCheck, c.O2IB.LND.RequirePrivilegedPort = false, true }, o2ib, "source_check: off"},
+		{"over RDMA, privileged", func(c *config.Config) { c.O2IB.LND.RequirePrivilegedPort = true }, o2ib, ""},
 	} {
 		n := &Node{}
 		n.cfg.Config = config.Default()

@@ -206,7 +206,7 @@ func TestRetired(t *testing.T) {
 // connections to it failed a moment ago and are not tried again for a minute.
 func TestJustStarted(t *testing.T) {
 	n := scollNodes(t, 1, func(c *config.Config) {
-		c.MinReconnect, c.MaxReconnect = time.Minute, time.Minute
+		c.TCP.MinReconnect, c.TCP.MaxReconnect = time.Minute, time.Minute
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})[0]
 	missing := func() int {

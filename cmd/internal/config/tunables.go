@@ -1,0 +1,108 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/socklnd"
+)
+
+//go:embed reference.yaml
+var reference string
+
+// Reference is a file with all keys, their defaults and what they mean: that of
+// reference.yaml, with the tunables of drivers in the places where it names them.
+var Reference = withTunables(withTunables(reference,
+	"", "socklnd", new(socklnd.Config).Tunables()), "  ", "o2iblnd", new(o2iblnd.Config).Tunables())
+
+// withTunables puts tunables of a driver where a comment names them, and the others where one
+// names the driver.
+func withTunables(text, indent, driver string, list []lnd.Tunable) string {
+	place := indent + "# " + driver
+	list = slices.DeleteFunc(list, func(t lnd.Tunable) bool {
+		before := text
+		text = strings.Replace(text, place+"."+t.Name+"\n", paragraph(indent, &t), 1)
+		return text != before
+	})
+	var all strings.Builder
+	for i := range list {
+		if i > 0 && list[i].Text != "" {
+			all.WriteString("\n")
+		}
+		all.WriteString(paragraph(indent, &list[i]))
+	}
+	return strings.Replace(text, place+"\n", all.String(), 1)
+}
+
+// paragraph is a tunable with its text.
+func paragraph(indent string, t *lnd.Tunable) string {
+	var b strings.Builder
+	if t.Text != "" {
+		for line := range strings.SplitSeq(t.Text, "\n") {
+			fmt.Fprintf(&b, "%s# %s\n", indent, line)
+		}
+	}
+	fmt.Fprintf(&b, "%s%s: %d\n", indent, t.Name, t.Default)
+	return b.String()
+}
+
+// setDefaults sets tunables to what they are without a file.
+func setDefaults(list []lnd.Tunable) {
+	for _, t := range list {
+		t.Set(t.Default)
+	}
+}
+
+func defaultTCP() (c socklnd.Config) {
+	setDefaults(c.Tunables())
+	return c
+}
+
+// tunableSettings returns the keys of tunables.
+func tunableSettings(list []lnd.Tunable) map[string]setting {
+	all := make(map[string]setting, len(list))
+	for _, t := range list {
+		all[t.Name] = setting{func(value ast.Node) error { return setTunable(&t, value) }}
+	}
+	return all
+}
+
+func setTunable(t *lnd.Tunable, value ast.Node) error {
+	if t.Flag {
+		var yes bool
+		if err := flag(&yes).put(value); err != nil {
+			return err
+		}
+		t.Set(map[bool]int{true: 1}[yes])
+		return nil
+	}
+	n, err := integer(value, t.Least, t.Most)
+	switch {
+	case t.Among != nil && (err != nil || !slices.Contains(t.Among, n)):
+		return fmt.Errorf("want %s, not %q", oneOf(t.Among), value)
+	case err == nil:
+		t.Set(n)
+	}
+	return err
+}
+
+// oneOf lists numbers: 1, 2 or 3.
+func oneOf(list []int) string {
+	var b strings.Builder
+	for i, n := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}

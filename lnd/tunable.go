@@ -1,0 +1,79 @@
+package lnd
+
+import "time"
+
+// A Tunable is a number in the configuration of a driver that users set. Each driver lists
+// its own, once: what reads them from a file and what explains them is made of the list.
+type Tunable struct {
+	Name    string // Lustre's, where there is one
+	Default int
+	Value
+	// Text says what the number means, in lines. It is empty where that of the tunable before
+	// is about this one too.
+	Text string
+}
+
+// Tune makes a tunable.
+func Tune(name string, byDefault int, v Value, text string) Tunable {
+	return Tunable{Name: name, Default: byDefault, Value: v, Text: text}
+}
+
+// Value is where the number of a [Tunable] goes, and which numbers make sense.
+type Value struct {
+	Least, Most int
+	Among       []int // nil: all from Least to Most
+	Flag        bool  // 0 or 1
+	Set         func(int)
+}
+
+// Number is a value as it is.
+func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
+	return Value{Least: least, Most: most, Set: func(n int) { *to = T(n) }}
+}
+
+// NumberOrNone is a number that users set to 0 where the configuration has a negative
+// one, because its 0 stands for the default.
+func NumberOrNone(to *int, least, most int) Value {
+	return Value{Least: least, Most: most, Set: func(n int) {
+		if *to = n; n == 0 {
+			*to = -1
+		}
+	}}
+}
+
+// NumberOrUnset is a number that users set to -1 for what there is without it, which is 0 in
+// the configuration.
+func NumberOrUnset(to *int, most int) Value {
+	return Value{Least: -1, Most: most, Set: func(n int) { *to = max(n, 0) }}
+}
+
+// Among is one of some numbers, the first of which is the least and the last the most.
+func Among(to *int, all ...int) Value {
+	v := Number(to, all[0], all[len(all)-1])
+	v.Among = all
+	return v
+}
+
+// Span is a time in units.
+func Span(to *time.Duration, unit time.Duration, least, most int) Value {
+	return Value{Least: least, Most: most, Set: func(n int) { *to = time.Duration(n) * unit }}
+}
+
+// SpanOrNone is to Span as NumberOrNone is to Number.
+func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
+	return Value{Most: most, Set: func(n int) {
+		if *to = time.Duration(n) * unit; n == 0 {
+			*to = -1
+		}
+	}}
+}
+
+// Flag is 1 for yes.
+func Flag(to *bool) Value {
+	return Value{Most: 1, Flag: true, Set: func(n int) { *to = n != 0 }}
+}
+
+// Not is 1 for no.
+func Not(to *bool) Value {
+	return Value{Most: 1, Flag: true, Set: func(n int) { *to = n == 0 }}
+}
