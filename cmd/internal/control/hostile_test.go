@@ -16,17 +16,16 @@ import (
 
 func TestHostileRequests(t *testing.T) {
 	called := func() { t.Error("the request reached the node") }
-	d := serve(t, Config{
-		RequestTimeout: 50 * time.Millisecond,
-		Routes: (&fakeNode{
-			ping: func(context.Context, node.PingRequest) (node.PingReply, error) {
-				called()
-				return node.PingReply{}, nil
-			},
-			sink: func(context.Context, node.SinkRequest, node.Report) error { called(); return nil },
-			put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
-		}).routes(),
-	})
+	routes := (&fakeNode{
+		ping: func(context.Context, node.PingRequest) (node.PingReply, error) {
+			called()
+			return node.PingReply{}, nil
+		},
+		sink: func(context.Context, node.SinkRequest, node.Report) error { called(); return nil },
+		put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
+	}).routes()
+	hasty := serve(t, Config{RequestTimeout: 50 * time.Millisecond, Routes: routes})
+	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // also where the machine is busy
 	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
 	for _, test := range []struct{ name, raw, want string }{
 		{"silence", "", ""},
@@ -48,7 +47,10 @@ func TestHostileRequests(t *testing.T) {
 		{"wrong method", "GET /v1/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 Not Found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			// The server answers or, after its time-out, closes.
+			d := patient
+			if test.name == "silence" || strings.HasPrefix(test.name, "half ") {
+				d = hasty // which answers or closes after its time-out
+			}
 			if got := d.talk(t, test.raw); !strings.Contains(got, test.want) {
 				t.Errorf("answer %.300q, want %q", got, test.want)
 			}
@@ -113,6 +115,13 @@ func TestGroupKeepsNobodyOut(t *testing.T) {
 	_, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{})
 	if err == nil || err.Error() != "too many requests at a time" || cli.HintOf(err) == "" {
 		t.Errorf("one more of the group: %v, hint %q", err, cli.HintOf(err))
+	}
+	late := d.dial(t)
+	if answer, err := io.ReadAll(late); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
+		t.Errorf("one who is slow with the request: %.100q, %v", answer, err)
+	}
+	if _, err := io.WriteString(late, "GET /v1/status HTTP/1.1\r\n\r\n"); err != nil {
+		t.Errorf("the request can not be written, so that its client never reads the answer: %v", err)
 	}
 	mu.Lock()
 	next = AccessWrite

@@ -17,6 +17,9 @@ import (
 // told so.
 const maxStrangers = 8
 
+// maxRefusals bounds the connections that are refused and not closed yet.
+const maxRefusals = 64
+
 // admission is a listener that bounds the open connections of each kind of client
 // apart, so that the group of the socket keeps neither root nor the daemon's user out.
 // When a kind has all its connections, that which has been without a request for
@@ -26,6 +29,8 @@ type admission struct {
 	access func(net.Conn) access // of the client at the other end
 	max    [accessWrite + 1]int
 
+	refusals chan struct{} // a token for each
+
 	mu    sync.Mutex
 	clock uint64                           // counts changes of state; guarded by mu, like all below
 	open  [accessWrite + 1][]*admittedConn // by what the client may do
@@ -34,7 +39,7 @@ type admission struct {
 // admit returns l with at most limit open connections of root and the daemon's user,
 // and as many of the group.
 func admit(l net.Listener, limit int, access func(net.Conn) access) *admission {
-	return &admission{Listener: l, access: access, max: [...]int{
+	return &admission{Listener: l, access: access, refusals: make(chan struct{}, maxRefusals), max: [...]int{
 		accessNone: maxStrangers, accessRead: limit, accessWrite: limit,
 	}}
 }
@@ -54,7 +59,7 @@ func (a *admission) Accept() (net.Conn, error) {
 		if ok {
 			return admitted, nil
 		}
-		refuseConn(c)
+		a.refuse(c)
 	}
 }
 
@@ -117,10 +122,11 @@ func (c *admittedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// refuseConn tells a client that there are too many. The buffer of a Unix socket has
-// room for it; a client that is not there any more is not waited for.
-func refuseConn(c net.Conn) {
-	_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // Unix sockets have deadlines
+// refuse tells a client that there are too many. The buffer of a Unix socket has room for
+// it. The connection stays until the client has gone, for a short time at most: one that can
+// not write its request does not look for an answer.
+func (a *admission) refuse(c net.Conn) {
+	_ = c.SetDeadline(time.Now().Add(time.Second)) // Unix sockets have deadlines
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))
 	answer := http.Response{
 		StatusCode: http.StatusServiceUnavailable, ProtoMajor: 1, ProtoMinor: 1, Close: true,
@@ -128,5 +134,17 @@ func refuseConn(c net.Conn) {
 		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
 	}
 	_ = answer.Write(c)
-	_ = c.Close()
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	select {
+	case a.refusals <- struct{}{}:
+		go func() {
+			_, _ = io.CopyN(io.Discard, c, maxHeader)
+			_ = c.Close()
+			<-a.refusals
+		}()
+	default:
+		_ = c.Close()
+	}
 }
