@@ -38,7 +38,10 @@ func TestHealthGossip(t *testing.T) {
 	if s, _ = h.nodes[0].HealthStatus(); !s.Server.Unsure || s.Server.Alive != 3 {
 		t.Errorf("gossip has begun: %+v", s.Server)
 	}
-	await(t, "death", func() bool { return h.alive(0) == 2 })
+	await(t, "death", func() bool {
+		s, err := h.nodes[0].HealthStatus()
+		return err == nil && s.Server.Alive == 2 && !s.Server.Unsure
+	})
 	peers, err := h.nodes[0].HealthServers()
 	if s, _ = h.nodes[0].HealthStatus(); err != nil || s.Server.Unsure || !s.Server.Quorum || s.Server.Clients != 1 {
 		t.Errorf("%+v, %v", s.Server, err)
