@@ -159,6 +159,12 @@ func TestRetired(t *testing.T) {
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})
+	// The first node greeted the other before that listened: until its connections are tried
+	// again, a broadcast may leave the other out.
+	await(t, "answer of both", func() bool {
+		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
+		return err == nil && len(r.Reached) == 2
+	})
 	c := nodes[0].scoll
 	done := make(chan error, 1)
 	go func() {
