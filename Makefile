@@ -12,10 +12,11 @@ SEED        ?= 0
 # Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
 
-commands    := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
+# cmd/bench is a Go module of its own, which is built and checked beside the root's (.ci/each).
+commands    := $(filter-out bench,$(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go))))
 # Programs that serve this repository only are not installed. lnetctl gets another name,
 # because Lustre has one: LNETCTL=yes installs it under its own name as well.
-installed   := $(filter-out bench demo soak lnetctl,$(commands))
+installed   := $(filter-out demo soak lnetctl,$(commands))
 LNETCTL     ?= no
 bindir       = $(DESTDIR)$(PREFIX)/bin
 mandir       = $(DESTDIR)$(PREFIX)/share/man/man8
@@ -28,6 +29,7 @@ help: ## list the targets
 build: ## build static binaries into bin/
 	@mkdir -p bin
 	@$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
+	@$(GO) -C cmd/bench build -trimpath -o $(CURDIR)/bin/ .
 
 install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl as ulnet-lnetctl; LNETCTL=yes: as lnetctl too
 	install -d $(bindir)
@@ -44,7 +46,7 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: static commands ## fast: format, vet, staticcheck, arrows, short tests
-	@ULNET_BIN=$(CURDIR)/bin/test $(GO) test -vet=off -short -p 3 -parallel 4 ./...
+	@ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -p 3 -parallel 4 -- ./...
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
@@ -57,8 +59,8 @@ test-long: ## what repeats, sweeps, mutates and fuzzes, of all PACKAGES
 static: ibverbs
 	@out=$$($(GO) tool gofumpt -l .); \
 	if [ -n "$$out" ]; then echo "not formatted (go tool gofumpt -w FILE):"; echo "$$out"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	.ci/each $(GO) vet -- ./...
+	.ci/each $$($(GO) tool -n staticcheck) -- ./...
 
 ibverbs:
 	@if command -v gcc >/dev/null && [ -f /usr/include/infiniband/verbs.h ] && [ -f /usr/include/rdma/rdma_cma.h ]; then \
@@ -78,7 +80,7 @@ race-commands:
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
-	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m $$packages
+	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m -- $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)
@@ -94,9 +96,9 @@ soak: build ## messages over failing links and hosts for SOAK (10m), all account
 
 # govulncheck ends with 3 when it found something, with 1 when it could not look.
 lint: ## golangci-lint and govulncheck, where installed and reachable
-	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; \
+	@if command -v golangci-lint >/dev/null; then .ci/each golangci-lint run -- ./...; \
 	else echo "golangci-lint is not installed: skipped"; fi
-	$(GO) tool govulncheck ./... || [ $$? != 3 ]
+	.ci/each $$($(GO) tool -n govulncheck) -- ./... || [ $$? != 3 ]
 
 clean: ## remove what build made
 	rm -rf bin

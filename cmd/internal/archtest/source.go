@@ -19,8 +19,12 @@ import (
 	"strings"
 )
 
-// Module is the import path of the repository's root.
-const Module = "ulnet"
+// Module is the import path of the repository's root, and Beside are the folders of Go
+// modules of their own that keep the same shape.
+const (
+	Module = "ulnet"
+	Beside = "cmd/bench"
+)
 
 // Package is one directory of Go source.
 type Package struct {
@@ -41,7 +45,7 @@ type File struct {
 }
 
 // Load parses every Go file below root, except in folders that Go itself
-// ignores and in modules of their own. Packages come sorted by path.
+// ignores and in modules of their own that are not in Beside. Packages come sorted by path.
 func Load(root string) ([]*Package, error) {
 	byPath := map[string]*Package{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -49,7 +53,7 @@ func Load(root string) ([]*Package, error) {
 			return err
 		}
 		if d.IsDir() {
-			if name != root && skipDir(name, d.Name()) {
+			if name != root && skipDir(root, name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -81,12 +85,13 @@ func Load(root string) ([]*Package, error) {
 	return pkgs, err
 }
 
-func skipDir(name, base string) bool {
+func skipDir(root, name string) bool {
+	base := filepath.Base(name)
 	if base == "testdata" || base[0] == '.' || base[0] == '_' {
 		return true
 	}
 	_, err := os.Stat(filepath.Join(name, "go.mod"))
-	return err == nil
+	return err == nil && name != filepath.Join(root, Beside)
 }
 
 func parse(name, rel string) (*File, error) {
